@@ -99,15 +99,15 @@ enum swap_state {
 /* One device of the tenant. Written by D. */
 struct region_control_device {
 	uint8_t uuid[16];                /* of the card or MIG instance; fixed */
-	_Atomic uint32_t lease;          /* futex word, seq_cst; see above */
+	_Atomic uint32_t lease;          /* futex word, seq_cst; see enum lease_state */
 	_Atomic uint32_t cores_pct_x100; /* guaranteed share, hundredths of a percent; 0 if none */
 	_Atomic uint32_t limit_pct_x100; /* highest allowed share; 10000 means no cap */
 	/* share of the card's time charged to the tenant in the last second */
 	_Atomic uint32_t got_1s_pct_x100;
-	_Atomic uint64_t quota_bytes;   /* memory; UINT64_MAX means no quota */
+	_Atomic uint64_t quota_bytes;   /* memory quota; UINT64_MAX means no quota */
 	_Atomic uint64_t context_bytes; /* memory that one CUDA context takes on this card */
-	_Atomic uint64_t depth_ns;      /* in-flight bound under LEASE_GO */
-	_Atomic uint64_t free_depth_ns; /* in-flight bound under LEASE_FREE */
+	_Atomic uint64_t depth_ns;      /* how much work may be in flight under LEASE_GO */
+	_Atomic uint64_t free_depth_ns; /* how much work may be in flight under LEASE_FREE */
 	/* Under LEASE_GO a second work item may start beyond depth_ns, but only while less than long_work_ns is in flight. */
 	_Atomic uint64_t long_work_ns;
 	/* an older library reads here how much work it may queue; 0 means none */
@@ -126,7 +126,7 @@ struct region_control_device {
 	 */
 	_Atomic uint64_t swap_bound_bytes;
 	/*
-	 * LEASE_PACED: work may start while the tenant's processes have spent fewer tokens than granted
+	 * LEASE_PACED: work may start while the tenant's processes have spent fewer tokens than `granted`
 	 * (library/launch/pace.h). The balance may become negative, so that a kernel that costs more than any grant can run
 	 * too.
 	 */
@@ -198,9 +198,9 @@ struct region_control {
 	/* Whether the processes record a trace, and by which clock: trace.h. 0 if the daemon does not know this field. */
 	_Atomic uint32_t trace;
 	/*
-	 * For each device, the part of its SMs that the tenant's work can use at most, in hundredths of a percent, if the
-	 * tenant shares space with others; tokens of LEASE_PACED are then nanoseconds of the whole card. 0 if the tenant does
-	 * not share space, or if the daemon does not know this field; tokens are then threads.
+	 * For each device, the most of its SMs that the tenant's work can use, in hundredths of a percent. 0 if the tenant does
+	 * not share space with others, or if the daemon does not know this field. If it is 0, tokens of LEASE_PACED are
+	 * threads; otherwise they are nanoseconds of the whole card.
 	 */
 	_Atomic uint16_t space_pct_x100[REGION_MAX_DEVICES];
 	/* The entry [REGION_HOST], for page-locked host memory, has only quota_bytes. */
@@ -230,12 +230,13 @@ struct region_slot_device {
 	_Atomic uint64_t context_used_bytes;      /* part of used_bytes that belongs to contexts */
 	_Atomic uint64_t peak_bytes;              /* highest used_bytes */
 	_Atomic uint64_t denied;        /* number of allocations refused because of the quota */
-	_Atomic uint64_t unnamed_bytes; /* written by D: what NVML shows beyond used_bytes */
+	_Atomic uint64_t unnamed_bytes; /* written by D: bytes that NVML shows beyond used_bytes */
 	_Atomic uint64_t
 		census_peak_bytes; /* highest used_bytes since the NVML query of number `census` */
 	/* T's copy of region_control.census, taken after each rise of used_bytes */
 	_Atomic uint32_t census;
-	_Atomic uint32_t unsure; /* 1 if NVML may show less than the process holds, now or earlier */
+	/* 1 once NVML may show less memory for the process than it is charged */
+	_Atomic uint32_t unsure;
 
 	/* seq_cst; number of threads between the gate and the driver */
 	_Alignas(64) _Atomic uint32_t launching;
@@ -246,7 +247,7 @@ struct region_slot_device {
 	_Atomic uint32_t stuck;
 	_Atomic uint64_t inflight_ns; /* predicted length of the work in flight */
 	_Atomic uint64_t busy_ns; /* total time with work in flight, up to the end of the last work */
-	_Atomic uint64_t launches;  /* work items handed to the driver */
+	_Atomic uint64_t launches;  /* number of work items handed to the driver so far */
 	_Atomic uint64_t waited_ns; /* total time that threads were held at the gate */
 	/*
 	 * Written by D: a sum of the time added to busy_ns, in which older time fades. The NVML that the tenant sees divides
@@ -274,10 +275,10 @@ enum region_slot_state {
 };
 
 struct region_slot {
-	_Alignas(64) _Atomic uint32_t
-		state; /* enum region_slot_state; written by D at assignment and at the process's death */
+	/* enum region_slot_state; written by D when it assigns the slot, and when the process dies */
+	_Alignas(64) _Atomic uint32_t state;
 	_Atomic uint32_t generation; /* number of assignments of this slot; written by D */
-	_Atomic int32_t pid;         /* in the daemon's pid namespace; written by D */
+	_Atomic int32_t pid; /* the process's pid in the daemon's pid namespace; written by D */
 	/* written by T: getpid() in the process, read by the tenant's other processes */
 	_Atomic int32_t own_pid;
 	/* written by T: 1 if usage was copied here from the report of an earlier daemon */
@@ -294,7 +295,8 @@ struct region_slot {
 	/* written by T: MiB of the current move that are already copied; 0 for an older library */
 	_Atomic uint32_t swap_copied_mib;
 	struct region_slot_swap swap[REGION_MAX_DEVICES];
-	struct region_slot_device device[REGION_MAX_DEVICES + 1]; /* [REGION_HOST] has memory only */
+	/* in the entry [REGION_HOST] only the memory fields are used */
+	struct region_slot_device device[REGION_MAX_DEVICES + 1];
 };
 
 /* Memory that several processes of the tenant hold, and the slot that is charged for it. Written only by T. */
@@ -375,7 +377,7 @@ _Static_assert(sizeof(struct region_slot) ==
 		       64 + 32 * REGION_MAX_DEVICES + 128 * (REGION_MAX_DEVICES + 1),
 	       "slot layout");
 
-/* True if the daemon that made the region has ended; false also if unknown. Thread safe. */
+/* True if the daemon that made the region has ended. Returns false also if that daemon does not know `owner`. Thread safe. */
 static inline bool region_has_lost_owner(const struct region_control *c)
 {
 	return atomic_load(&c->owner) & FUTEX_OWNER_DIED;

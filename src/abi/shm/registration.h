@@ -21,7 +21,8 @@ struct registration_request {
 	uint32_t version;
 	int32_t pid; /* in the process's own pid namespace; untrusted, only for messages */
 	uint32_t library_version; /* major << 16 | minor << 8 | patch; 0 from a library that does not send its version */
-	uint64_t previous_epoch; /* 0 for the first registration of this process */
+	/* the `epoch` of this process's previous registration; 0 if there was none */
+	uint64_t previous_epoch;
 };
 
 struct registration_reply {
@@ -29,6 +30,6 @@ struct registration_reply {
 	uint32_t version;
 	int32_t status;    /* 0, or a positive errno */
 	uint32_t slot;     /* index into region_report.slot */
-	uint64_t epoch;    /* as in region_control */
+	uint64_t epoch;    /* the daemon's region_control.epoch */
 	char message[128]; /* the reason if status is not 0: one line, NUL-terminated */
 };

@@ -61,7 +61,7 @@ enum trace_kind {
 	TRACE_USED,
 	TRACE_MEMORY_WAIT, /* an allocation waited for a grant or for room. amount: bytes; code: 0 if it got the memory */
 	TRACE_AWAY_WAIT, /* a call waited for memory that was not on the card */
-	TRACE_SWAP_OUT,  /* amount: bytes; code: 0 if moved */
+	TRACE_SWAP_OUT,  /* a move to the arena. amount: bytes; code: 0 if it succeeded */
 	TRACE_SWAP_IN,
 	TRACE_KINDS
 };
@@ -130,7 +130,7 @@ struct trace_request {
 struct trace_reply {
 	uint32_t magic;
 	uint32_t version;
-	int32_t status; /* 0, or a positive errno; ENOENT if that trace has ended */
+	int32_t status; /* 0, or a positive errno; ENOENT if the trace of `order` has ended */
 	uint32_t reserved;
 };
 
