@@ -26,7 +26,7 @@ static unsigned format_bytes(CUarray_format format)
 }
 
 /*
- * For a driver that cannot tell the size: computes it from the texels, rounded up. The further levels of a mipmap
+ * Computes the size of an array from its texels, rounded up, for a driver that cannot tell it. The further levels of a mipmap
  * add a third at most.
  */
 static uint64_t computed_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels)
@@ -133,7 +133,7 @@ static CUresult try_array(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIP
 {
 	WITH_MEMORY_HELD();
 	if (!array || !desc || charge_index() < 0)
-		return create(array, desc); /* the driver refuses this itself */
+		return create(array, desc); /* the driver refuses this call itself */
 	CUDA_ARRAY3D_DESCRIPTOR same = {
 		.Width = desc->Width,
 		.Height = desc->Height,

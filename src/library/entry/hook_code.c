@@ -119,8 +119,8 @@ static uint64_t attribute(CUdevice_attribute which)
 }
 
 /*
- * The bytes that a larger stack takes at once: the difference, for each thread that the GPU can run at a time (measured on an
- * H200, driver 580: 264 MiB per KiB). The other limits take nothing until a kernel needs it.
+ * Returns the bytes that a larger stack takes at once: the difference in size, for each thread that the GPU can run at a time
+ * (measured on an H200, driver 580: 264 MiB per KiB). The other limits take nothing until a kernel needs it.
  */
 static uint64_t expected(CUlimit limit, size_t old, size_t value)
 {

@@ -150,8 +150,8 @@ CUresult hook_graph_instantiate_flags(CUresult (*make)(CUgraphExec *, CUgraph, u
 }
 
 /*
- * The driver checks the stream of an upload before the graph. So check the stream here before reading the graph,
- * whose handle may be invalid.
+ * True if `stream` is valid. The driver checks the stream of an upload before the graph. So check the stream before reading the
+ * graph, whose handle may be invalid.
  */
 static bool is_stream(CUstream stream)
 {
@@ -177,7 +177,7 @@ CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
 	return note(make(exec, graph, params), graph, exec);
 }
 
-/* The graph's estimate stays. A new graph at the same address corrects it within a few launches. */
+/* Keeps the graph's estimate. A new graph at the same address corrects it within a few launches. */
 CUresult hook_graph_exec_destroy(CUresult (*destroy)(CUgraphExec), CUgraphExec exec)
 {
 	struct holding h;

@@ -13,7 +13,7 @@ CUresult hook_mem_get_info(CUresult (*get)(size_t *, size_t *), size_t *free_byt
 
 	if (index < 0 || (!free_bytes && !total_bytes))
 		return result;
-	/* The driver accepts NULL for a value that is not wanted. Both are needed to compute each. */
+	/* The driver accepts NULL for a value that is not wanted. But each value is computed from both. */
 	if (!free_bytes || !total_bytes) {
 		free_bytes = free_bytes ? free_bytes : &unread_free;
 		total_bytes = total_bytes ? total_bytes : &unread_total;

@@ -124,7 +124,7 @@ CUresult hook_ipc_open(CUresult (*open)(CUdeviceptr *, CUipcMemHandle, unsigned 
 		return open(ptr, handle, flags);
 	WITH_LOCK(&locks.ipc);
 	CUresult result = open(ptr, handle, flags);
-	/* If the address is open already, only count: the driver counts too. */
+	/* If the memory is open already, only count this open. The driver counts opens too. */
 	if (result != CUDA_SUCCESS || shared_again(SHARED_IN_MEMORY, *ptr) ||
 	    note_import(&handle, *ptr, index))
 		return result;

@@ -217,7 +217,7 @@ CUresult hook_mem_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 	return likely(chunk) ? give_back_suballoc(chunk, ptr, release(ptr)) : free_any(release, ptr);
 }
 
-/* Pool memory is charged by what its pool reserves, so nothing is given back here. */
+/* Pool memory is charged by what its pool reserves, so freeing it gives nothing back. */
 CUresult hook_mem_free_async(CUresult (*release)(CUdeviceptr, CUstream), CUdeviceptr ptr,
 			     CUstream stream)
 {

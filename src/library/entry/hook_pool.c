@@ -58,7 +58,7 @@ static void settle(struct known_pool *p, uint64_t reserved_for_it)
 			attribute(p->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), reserved_for_it);
 }
 
-/* Returns the pool's entry in the list, or NULL if it has none. */
+/* Returns the pool's entry in `pools`, or NULL if it has none. */
 static struct known_pool *find(CUmemoryPool handle)
 {
 	for (unsigned i = 0; i < pool_count; i++)
@@ -168,7 +168,7 @@ void hook_pool_reset(void)
 	pool_count = 0;
 }
 
-/* The most by which the pool may grow for this request. */
+/* Returns the most bytes by which a pool may grow for a request of `bytes`. */
 static uint64_t most_growth(size_t bytes)
 {
 	return bytes > UINT64_MAX - RESERVED_STEP
@@ -199,7 +199,7 @@ struct async_request {
 	CUmemoryPool pool;
 	CUstream stream;
 	int index;
-	CUresult (*alloc)(CUdeviceptr *, size_t, CUstream); /* exactly one of the two is set */
+	CUresult (*alloc)(CUdeviceptr *, size_t, CUstream); /* either alloc or alloc_from is set */
 	CUresult (*alloc_from)(CUdeviceptr *, size_t, CUmemoryPool, CUstream);
 };
 
@@ -217,7 +217,10 @@ static bool has_spare(const struct known_pool *p, size_t bytes)
 	return used <= reserved && bytes <= reserved - used;
 }
 
-/* Returns false if the quota has no room for the pool's growth. */
+/*
+ * Allocates from the pool, with the driver's result in *ret_result. Returns false if the quota has no room for the pool's
+ * growth.
+ */
 static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_t bytes,
 			  CUresult *ret_result)
 {
@@ -233,7 +236,7 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 		*ret_result = p->is_doomed ? CUDA_ERROR_INVALID_VALUE : call(r, ptr, bytes);
 		return true;
 	}
-	/* A refusal by the default pool is not final, and so is not counted here: see alloc_async(). */
+	/* A refusal by a default pool is not final, and so is not counted here: see alloc_async(). */
 	if (!p || !reserve_growth(p, growth, r->alloc_from != NULL))
 		return false;
 	/*
@@ -368,7 +371,7 @@ CUresult hook_mem_pool_create(CUresult (*create)(CUmemoryPool *, const CUmemPool
 	WITH_LOCK(&locks.pool);
 	CUresult result = create(pool, props);
 	int index = result == CUDA_SUCCESS ? charge_place(&props->location) : -1;
-	/* If the list has no room for the pool, allocations from it fail: alloc_in_pool(). */
+	/* If `pools` has no room for the pool, allocations from it fail: alloc_in_pool(). */
 	if (index >= 0)
 		add(&(struct known_pool){ .handle = *pool,
 					  .index = index,

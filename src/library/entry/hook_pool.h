@@ -22,8 +22,8 @@ void hook_pool_refresh(uint64_t now_ns);
 void hook_pool_exported(CUmemoryPool pool, uint64_t wanted, uint64_t *ret_key);
 
 /*
- * Call for an imported pool, with the key from its descriptor. The process that made the pool is charged for what
- * it reserves.
+ * Call for an imported pool, with the key from its descriptor. The process that made the pool is charged for what the pool
+ * reserves.
  */
 void hook_pool_imported(CUmemoryPool pool, uint64_t key);
 

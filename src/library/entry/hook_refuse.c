@@ -9,7 +9,7 @@
 
 #define UNWRAP(...) __VA_ARGS__
 
-/* Before cuInit these calls do nothing; let the driver return its own error. */
+/* True if cuInit was called. Before that the driver itself refuses these calls, so let it return its own error. */
 static bool is_initialized(void)
 {
 	CUcontext context;

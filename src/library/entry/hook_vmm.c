@@ -138,7 +138,7 @@ CUresult hook_mem_release(CUresult (*release)(CUmemGenericAllocationHandle),
 {
 	if (!process_is_active())
 		return release(handle);
-	/* Held during the call, since the driver may give the same handle value to another thread at once. */
+	/* locks.vmm is held during the call, since the driver may give the same handle value to another thread at once. */
 	WITH_LOCK(&locks.vmm);
 	CUresult result = release(handle);
 	if (result == CUDA_SUCCESS)

@@ -19,7 +19,7 @@
  *     BINDING   place in a multicast object -> number
  */
 
-/* Returns the memory's number for this key, or 0 if it is not known here. */
+/* Returns the memory's number for this key, or 0 if this process does not know the memory. */
 uint64_t vmm_number_of(enum holding_kind kind, uint64_t key);
 
 uint64_t vmm_new_number(void);
@@ -30,8 +30,11 @@ uint64_t vmm_new_number(void);
  */
 bool vmm_note(uint64_t handle, uint64_t number, int device, uint64_t bytes);
 
-/* Counts that the handle was obtained once more. The first time also adds a reference to the memory. */
+/* Counts that the handle was obtained once more. The first time also adds a reference to memory `number`. */
 void vmm_obtain(uint64_t handle, uint64_t number);
 
-/* Adds or removes a reference. With the last one, the memory ends. */
+/*
+ * Adds a reference to memory `number` if `by` is 1, or removes one if it is -1. When no reference is left, gives the charge
+ * back.
+ */
 void vmm_add_reference(uint64_t number, int by);

@@ -1,6 +1,6 @@
 /*
- * The hand-written hooks: one for the `hook` of each HOOK row, by kind in hook_<kind>.c. Each gets the real
- * function and the call's arguments. Symbols that share a hook share a prototype.
+ * The hand-written hooks: one for the `hook` of each HOOK row of driver_table.h, by kind in hook_<kind>.c. Each gets the
+ * real function and the call's arguments. Symbols that share a hook share a prototype.
  */
 #pragma once
 
@@ -13,5 +13,5 @@
 
 DRIVER_TABLE_HOOKS(DECLARE_HOOK_FUNCTION)
 
-/* In a forked child: forgets the parent's state. */
+/* Call in a forked child: forgets the state of the parent. */
 void hook_context_reset(void);

@@ -92,7 +92,7 @@ nvmlReturn_t nvml_mig_device(nvmlReturn_t (*get)(nvmlDevice_t, unsigned int, nvm
 	return index ? NVML_ERROR_NOT_FOUND : nvml_device_of(card, instance);
 }
 
-/* Keeps the tenant's devices in `found`, and returns how many there are. */
+/* Removes the devices of other tenants from `found`. Returns how many devices are left. */
 static unsigned int keep_own(nvmlDevice_t *found, unsigned int count)
 {
 	unsigned int kept = 0;

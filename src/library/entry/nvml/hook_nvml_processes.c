@@ -42,7 +42,7 @@ nvmlReturn_t nvml_compute_processes_v1(
 	return list(card, count, infos, sizeof(*infos));
 }
 
-/* Graphics processes and MPS clients: none. A tenant's processes all count as compute processes. */
+/* Answers that there are no graphics processes and no MPS clients. A tenant's processes all count as compute processes. */
 static nvmlReturn_t list_none(unsigned int *count)
 {
 	if (!count)

@@ -10,7 +10,7 @@
 
 #define WHOLE_PCT_X100 10000U
 
-/* The device handle that NVML gave last for each of the tenant's GPUs. */
+/* The device handle by which each of the tenant's GPUs was last named in a call. */
 static _Atomic(nvmlDevice_t) last_seen[REGION_MAX_DEVICES];
 
 bool nvml_is_governed(void)
@@ -88,8 +88,8 @@ static int instance_on(const uint8_t uuid[16])
 }
 
 /*
- * After NVML was shut down and started again, an old device no longer tells its UUID, while some functions still
- * accept the device (NVML 580, seen on an H200). So return the index that the device had before.
+ * Finds the GPU that a device handle from before a restart of NVML named. After nvmlShutdown() and a new start, an old handle
+ * no longer tells its UUID, while some functions still accept it (NVML 580, seen on an H200).
  */
 static nvmlReturn_t remembered(nvmlDevice_t device, nvmlReturn_t why, int *ret_card)
 {

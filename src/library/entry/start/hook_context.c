@@ -27,8 +27,8 @@
 #define DEVICES 64
 
 /*
- * Guarded by locks.primary, which is held while a primary context is made, for 0.1 to 0.2 s. So two threads do not charge one
- * context twice.
+ * The devices' primary contexts. Guarded by locks.primary, which is held while a primary context is made, for 0.1 to 0.2 s. So
+ * two threads do not charge one context twice.
  */
 static struct {
 	CUcontext context;
@@ -119,8 +119,8 @@ static CUresult take_reference(const struct reference *r, CUcontext *context, CU
 	if (result != CUDA_SUCCESS)
 		return result;
 	/*
-	 * The green context has made the primary context. So this extra reference makes nothing; it only serves to
-	 * get the handle.
+	 * The green context has made the primary context. So this extra reference makes no context; it only serves to get the
+	 * handle.
 	 */
 	result = real.cuDevicePrimaryCtxRetain(context, device);
 	if (result == CUDA_SUCCESS)
@@ -186,7 +186,7 @@ static CUresult try_primary(const struct reference *r, CUcontext *context, CUdev
 
 	if (result != CUDA_SUCCESS || index < 0 || device >= DEVICES)
 		return result != CUDA_SUCCESS ? result : take_reference(r, context, device);
-	/* Wait without the lock, so that other devices' contexts can be made and ended meanwhile. */
+	/* Wait without locks.primary, so that other devices' contexts can be made and ended meanwhile. */
 	do
 		result = retain_primary(r, context, device, index, &lacks);
 	while (lacks && admission_wait(index, lacks, &wait));
@@ -318,8 +318,8 @@ static CUresult begin_create(CUdevice device, struct creation *c)
 		return result;
 	c->cost = context_cost(c->index);
 	/*
-	 * The driver measures the current context's device. The new context may be on another device; then nothing
-	 * is measured.
+	 * The driver tells the free memory only of the current context's device. If the new context is on another device,
+	 * nothing is measured.
 	 */
 	measured_begin(&c->measured, process_current_index() == c->index ? c->index : -1);
 	while (ledger_reserve_context(c->index, c->cost))

@@ -15,7 +15,7 @@ static uint64_t key_of(CUgreenCtx green)
 	return (uint64_t)(uintptr_t)green;
 }
 
-/* A green context itself costs nothing. Records its device, which the handle does not tell. */
+/* Records the device of a green context, which the handle does not tell. The green context itself costs nothing. */
 static bool note(CUgreenCtx green, CUdevice device)
 {
 	const struct holding h = {

@@ -19,7 +19,9 @@ static char entry[sizeof(VARIABLE) + MAX_ENTRIES * NVML_DEVICE_UUID_BUFFER_SIZE]
 /* What visible_end() puts back: the program's entry, or `entry` if there was none. NULL while nothing is changed. */
 static char *replaced;
 
-/* The environment plus the entry, if the program has no such variable. Stays mapped, for a thread that reads it. */
+/*
+ * `list` is the environment plus `entry`, for a program that has no such variable. It stays mapped, for a thread that reads it.
+ */
 static char **list, **list_before;
 static size_t list_room;
 
@@ -62,8 +64,8 @@ static size_t put_card(size_t at, int card)
 }
 
 /*
- * Writes the UUIDs of the listed numbers. The list ends at the first entry that names no device. (If the list is empty, or
- * names a device twice, the driver reports that itself.)
+ * Writes into `entry` the UUIDs of the devices with these numbers, up to the first number that names no device. (If there is
+ * none, or a device is named twice, the driver reports that itself.)
  */
 static void write_numbers(const char *numbers)
 {
@@ -81,7 +83,9 @@ static void write_numbers(const char *numbers)
 	}
 }
 
-/* Accepts a UUID or a prefix of one. If several match, the driver decides. */
+/*
+ * True if `word` is the UUID of one of the tenant's devices, or a prefix of it. If several devices match, the driver decides.
+ */
 static bool is_own_uuid(const char *word, size_t length)
 {
 	char text[NVML_DEVICE_UUID_BUFFER_SIZE];
@@ -94,7 +98,7 @@ static bool is_own_uuid(const char *word, size_t length)
 	return false;
 }
 
-/* Copies the UUIDs as the program wrote them, up to the first that is not the tenant's. */
+/* Copies the UUIDs into `entry` as the program wrote them, up to the first that is not the tenant's. */
 static void write_uuids(const char *uuids)
 {
 	const char *c = uuids;
@@ -124,7 +128,7 @@ static void write_all(void)
 		at = put_card(at, i);
 }
 
-/* Puts a copy of the environment with the entry in place. Returns false if there was no memory for it. */
+/* Replaces the environment by a copy that also has `entry`. Returns false if there was no memory for the copy. */
 static bool add_entry(void)
 {
 	size_t count = 0;
@@ -149,7 +153,7 @@ static bool add_entry(void)
 	return true;
 }
 
-/* Removes the entry from the present list of variables, which has moved if another thread has set a variable meanwhile. */
+/* Removes `entry` from `environ`, which is not `list` any more if another thread has set a variable meanwhile. */
 static void remove_entry(void)
 {
 	if (environ == list) {
@@ -171,7 +175,10 @@ static bool is_started(void)
 	return real.cuCtxGetCurrent && real.cuCtxGetCurrent(&context) != CUDA_ERROR_NOT_INITIALIZED;
 }
 
-/* Searches for the entry again, since another thread may have moved the list by setting a variable. */
+/*
+ * Puts `replaced` back in the place of `entry`. Searches for `entry`, since another thread may have moved the list by setting a
+ * variable.
+ */
 static void put_back(void)
 {
 	if (replaced == entry)
@@ -186,7 +193,10 @@ bool visible_begin(void)
 {
 	if (is_started() || !nvml_card_count() || !sys_trylock(&locks.visible))
 		return false;
-	/* In a forked child: a thread of the parent was between visible_begin() and visible_end(). */
+	/*
+	 * If `replaced` is set, this is a forked child, and a thread of the parent was between visible_begin() and
+	 * visible_end().
+	 */
 	if (replaced)
 		put_back();
 	char **place = find(VARIABLE, sizeof(VARIABLE) - 1);
