@@ -391,7 +391,10 @@ void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult
 		fast_path_offer(pass->index);
 }
 
-/* Detects a context that was made without our hooks. From the next launch on, its launches are counted as its own. */
+/*
+ * Detects a context that was made without our hooks. From the next launch on, launches into its default stream are counted in a
+ * record of their own.
+ */
 static void look_for_other_context(const struct inflight_stream *only)
 {
 	CUcontext context = NULL;

@@ -92,7 +92,9 @@ static void tell_idle(int index, uint64_t idle_ns)
 	bell_ring(index);
 }
 
-/* Rings if the daemon should know something before its next poll. has_worked: there was work since the last call. */
+/*
+ * Rings the doorbell if the daemon should know something before its next poll. has_worked: there was work since the last call.
+ */
 static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
 {
 	uint64_t idle_ns = now_ns - account[index].worked_at_ns;

@@ -13,9 +13,12 @@
 
 /* Sets of devices (bits), by the states of their leases. */
 struct report_leases {
-	/* No new work starts. A tenant may wait for the end of the work in flight, or the end is measured: poll often. */
+	/*
+	 * Devices on which no new work starts. Another tenant may wait for the end of the work in flight, or that end is
+	 * measured. So poll often.
+	 */
 	uint32_t closing;
-	/* In free run, and no thread waits for depth. */
+	/* Devices in free run where no thread waits for depth. */
 	uint32_t in_free_run;
 	bool is_any; /* any device is not in free run */
 };

@@ -26,7 +26,7 @@ struct inflight_device inflight_devices[REGION_MAX_DEVICES];
 
 struct inflight_stream inflight_streams[INFLIGHT_RECORDS];
 static struct {
-	_Atomic uintptr_t handle; /* 0 if free */
+	_Atomic uintptr_t handle; /* 0 if the place is free */
 	_Atomic uint64_t owner;
 } keys[INFLIGHT_STREAMS];
 /* The first context that was seen, and whether another one was seen since. Guarded by locks.inflight_table. */
@@ -91,7 +91,10 @@ static void init_stream(struct inflight_stream *s, CUstream handle, uint64_t own
 	sys_unlock(&s->lock);
 }
 
-/* Call before the record is used, so that a forked child forgets it too. The caller holds locks.inflight_table. */
+/*
+ * Adds the record to inflight_used. Call before the record is used, so that a forked child forgets it too. The caller holds
+ * locks.inflight_table.
+ */
 static void enlist(uint32_t at)
 {
 	uint32_t n = atomic_load(&inflight_used_count);
@@ -103,7 +106,7 @@ static void enlist(uint32_t at)
 	inflight_streams[at].is_listed = true;
 }
 
-/* The caller holds locks.inflight_table. */
+/* Notes `context` as the only one, or that there are several contexts. The caller holds locks.inflight_table. */
 static void see_context(CUcontext context)
 {
 	if (!only_context)
@@ -373,7 +376,10 @@ void inflight_end(struct inflight_stream *s, const struct work *work, struct inf
 
 /* ---- the end of streams and contexts ---- */
 
-/* The caller holds locks.inflight_table. */
+/*
+ * Ends the record of a stream that ends. context_lives is false if the events have ended with their context. The caller holds
+ * locks.inflight_table.
+ */
 static void drop(uint32_t at, bool context_lives)
 {
 	struct inflight_stream *s = &inflight_streams[at];
@@ -410,7 +416,7 @@ void inflight_drop_stream(CUstream stream)
 		atomic_fetch_add_explicit(&process_state.streams_gone, 1, memory_order_release);
 }
 
-/* The caller holds locks.inflight_table. */
+/* Removes the marks of a context that ends from an overflow record. The caller holds locks.inflight_table. */
 static void drop_from_overflow(struct inflight_stream *s, CUcontext context)
 {
 	uint32_t launches;

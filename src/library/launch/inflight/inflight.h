@@ -37,7 +37,8 @@ struct inflight_cache {
 	CUstream handle;
 	uint64_t owner;
 	struct inflight_stream *stream;
-	uint32_t streams_gone; /* value in process_state for which this entry is valid */
+	/* the value of process_state.streams_gone for which this entry is valid */
+	uint32_t streams_gone;
 };
 SYS_DATA __thread struct inflight_cache inflight_cache;
 

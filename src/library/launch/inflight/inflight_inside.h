@@ -8,7 +8,7 @@
 
 /*
  * Adds to what the stream's device has in flight, or subtracts if negative. Shuts the fast path if the sum reaches
- * the bound.
+ * free_depth_ns.
  */
 void inflight_count_into_device(struct inflight_stream *stream, int32_t launches, int64_t ns);
 

@@ -29,14 +29,14 @@ bool inflight_overflow_mark(struct inflight_stream *record, CUstream stream, uin
 void inflight_overflow_wait(struct inflight_stream *record);
 
 /*
- * Helper thread: removes the marks that were reached, and writes their launches and predicted time. The caller
+ * Helper thread: removes the marks that were reached, and writes the sums of their launches and predicted time. The caller
  * holds record->lock.
  */
 void inflight_overflow_reap(struct inflight_stream *record, uint32_t *ret_launches,
 			    uint64_t *ret_ns);
 
 /*
- * Call when a context ends, and its events with it: removes the context's marks, reached or not, and writes their
+ * Call when a context ends, and its events with it: removes the context's marks, reached or not, and writes the sums of their
  * launches and predicted time.
  */
 void inflight_overflow_drop(struct inflight_stream *record, CUcontext context,

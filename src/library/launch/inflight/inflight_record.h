@@ -78,7 +78,7 @@ struct inflight_device {
 	_Atomic uint64_t busy_since_ns;   /* when the device last became busy */
 	_Atomic uint64_t stalled_at;      /* completed + 1 when a wait gave up; 0 if none */
 	_Atomic int64_t stalled_ns;       /* part of inflight_ns that the gate ignores */
-	_Atomic uint32_t progress;        /* futex: incremented when polled while threads wait */
+	_Atomic uint32_t progress; /* futex word: incremented at each poll while threads wait */
 	_Atomic uint32_t waiters;
 	_Atomic bool shows_busy;        /* copy of the slot's `busy`, in a nearer cache line */
 	_Atomic uint64_t idle_since_ns; /* when the device was last seen to become idle */

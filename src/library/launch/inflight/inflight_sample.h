@@ -18,7 +18,7 @@ int inflight_sample_begin(struct inflight_stream *stream, struct estimate *estim
 			  bool is_beside_others, uint32_t most);
 /* Gives the sample back without learning from it. Does nothing for INFLIGHT_NO_SAMPLE. */
 void inflight_sample_give(struct inflight_stream *stream, int sample);
-/* Returns the event to record behind the work. */
+/* Returns the sample's end event, which the caller records behind the work. */
 CUevent inflight_sample_end(const struct inflight_stream *stream, int sample);
 /*
  * Call when the sample's end was reached, or never will be. Learns the time if it was reached, and gives the

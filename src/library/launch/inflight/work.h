@@ -53,7 +53,7 @@ struct work {
 		.kind = WORK_IS_SYNC, .stream = NULL, .subject = __func__, .blocks = (bytes_) \
 	}
 
-/* The kernel of cuLaunchKernelEx. `c` is NULL if its configuration must not be read. */
+/* Returns the work of cuLaunchKernelEx. `c` is NULL if its configuration must not be read. */
 static inline struct work work_configured(const CUlaunchConfig *c, CUfunction f)
 {
 	if (!c)
@@ -63,7 +63,7 @@ static inline struct work work_configured(const CUlaunchConfig *c, CUfunction f)
 					(uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ);
 }
 
-/* The bytes of a batch of copies. */
+/* Returns the total bytes of a batch of copies. */
 static inline uint64_t work_batch_bytes(const size_t *sizes, size_t count)
 {
 	uint64_t bytes = 0;
