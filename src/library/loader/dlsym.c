@@ -113,8 +113,8 @@ static bool is_from_behind(const struct query *q)
 /*
  * Answers a lookup of dlsym itself or another loader function that we hook. The program gets our function, for example if it
  * searches libc. But an interposer behind us that asks for the next function (RTLD_NEXT) must get the real one. If the lookup
- * names no version, the loader decides that. With a version (dlvsym) the loader would never find our function, which has none;
- * then our position in the search order decides.
+ * names no version, the loader decides that. With a version (dlvsym) the loader cannot, since our function has none; then our
+ * position in the search order decides.
  */
 static struct trampoline_way look_up_loader(const struct query *q, void *ours)
 {

@@ -9,7 +9,7 @@
 
 #define VERSYM_HIDDEN 0x8000
 
-/* glibc relocates the pointers in a dynamic section; musl and the vDSO do not. */
+/* Returns the address for a pointer in a dynamic section. glibc has relocated these pointers; musl and the vDSO have not. */
 static const void *dynamic_pointer(uintptr_t base, ElfW(Addr) value)
 {
 	return (const void *)(value < base ? base + value : value);
@@ -212,7 +212,7 @@ void *elf_any_symbol(const void *self, const char *name)
 	return s.address;
 }
 
-/* Finds the loader's list as a debugger does: through DT_DEBUG of the program. */
+/* Finds the loader's list of objects as a debugger does: through DT_DEBUG of the program. */
 static const struct link_map *first_link_map(void)
 {
 	const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
@@ -333,7 +333,7 @@ bool elf_is_in_first_namespace(void)
 	const struct link_map *m = first_link_map();
 
 	if (!m)
-		return true; /* no list, as in a program without a dynamic linker */
+		return true; /* no list of objects, as in a program without a dynamic linker */
 	while (m && m->l_addr != (uintptr_t)&__ehdr_start)
 		m = m->l_next;
 	return m != NULL;

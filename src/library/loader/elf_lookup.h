@@ -3,8 +3,8 @@
  * which the library may import: musl has no dlvsym, our hook replaces dlsym, and the symbol versions of both
  * differ between glibc versions.
  *
- * Thread safe (dl_iterate_phdr locks the list). Allocates nothing. Sees only the linker namespace into which this
- * library was loaded.
+ * Thread safe (dl_iterate_phdr locks the loader's list of objects). Allocates nothing. Sees only the linker namespace into
+ * which this library was loaded.
  */
 #pragma once
 

@@ -116,7 +116,7 @@ static int compare_forms(const void *a, const void *b)
 	return y->since - x->since;
 }
 
-/* Numbers the forms of the passed names, in the order of the table. */
+/* Numbers the forms of the passed names, in the order of `forms`. Returns how many there are. */
 static int number_forwards(size_t passed)
 {
 	int count = 0;

@@ -49,9 +49,9 @@ static const struct symbol_row nvml_rows[] = { NVML_TABLE(ROW_NVML_HOOK, ROW_NVM
 static _Atomic bool driver_found, nvml_found;
 
 /*
- * The hooked rows by the addresses of their functions. Entries are never removed. An entry of an unloaded library
- * is recognized by its row's slot, which has another address by now. If the table fills up (a program may load the
- * driver again and again), it is no longer used.
+ * The hooked rows by the addresses of their functions. Entries are never removed. An entry of an unloaded library is recognized
+ * by its row's slot, which has another address by now. If the table fills up (a program may load the driver again and again),
+ * the table is no longer used.
  */
 #define PLACES 2048 /* a power of two */
 static const struct symbol_row *_Atomic by_address[PLACES];
@@ -97,7 +97,7 @@ static void *hook_of_row(size_t row)
 									: NULL;
 }
 
-/* The caller holds locks.real_find. */
+/* Fills the slots of `rows` from a loaded library. The caller holds locks.real_find. */
 static void fill_from(const struct elf_object *object, const struct symbol_row *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
