@@ -9,11 +9,11 @@
 #define FIRST_CAPACITY 64 /* a power of two, as are all capacities */
 
 /*
- * The cost of a removal is the memory that it brings into the caches. The holdings of which a program may have
- * 100,000 are memory in whole 2 MiB pages, close together. So these have no table entry of their own. The first
- * one in a chunk (512 pages of addresses) makes an entry for the chunk, with 16 bits per page: the number of pages
- * of the holding that starts there. So 100,000 holdings in a row take 200 KiB instead of 4 MiB. Every other
- * holding is a single, with its own entry. (Smaller memory is counted in suballoc.h.)
+ * A removal costs as much as the memory that it brings into the caches. A program may have 100,000 holdings of whole 2 MiB
+ * pages, close together. So these have no table entry of their own. The first one in a chunk (512 pages of addresses) makes an
+ * entry for the chunk, with 16 bits per page: the number of pages of the holding that starts there. So 100,000 holdings in a
+ * row take 200 KiB instead of 4 MiB. Every other holding is a single, with its own entry. (Smaller memory is counted in
+ * suballoc.h.)
  */
 #define STEP (2 * 1024 * 1024ULL)
 #define CHUNK_STEPS 512ULL
@@ -22,7 +22,7 @@
 #define MAX_STEPS 8
 #define SLAB_CHUNKS 16
 
-/* Half a cache line, so that a lookup that probes one or two entries touches one line. */
+/* A table entry. It takes half a cache line, so that a lookup that probes one or two entries touches one line. */
 struct place {
 	_Alignas(32) uint64_t key;
 	union {

@@ -125,7 +125,7 @@ bool shared_take(const struct shared *taken)
 	}
 	if (!is_first)
 		return true;
-	/* Charge without the lock, since making room calls the driver. */
+	/* Charge without locks.shared, since making room calls the driver. */
 	if (!charge_begin(&h)) {
 		exports_leave(taken->key);
 		return false;
@@ -159,7 +159,7 @@ void shared_close(enum shared_kind kind, uint64_t id)
 		drop(e);
 }
 
-/* Returns how much more must be charged for an import that has grown; device -1 if nothing. */
+/* Returns how much more must be charged for an import that has grown; its device is -1 if nothing. */
 static struct holding growth(enum shared_kind kind, uint64_t id, uint64_t bytes)
 {
 	struct holding more = { .device = -1 };

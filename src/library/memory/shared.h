@@ -30,8 +30,8 @@ struct shared {
 	int index; /* device index */
 	uint64_t id;
 	uint64_t key;      /* identifies the memory in every process that holds it: exports.h */
-	uint64_t bytes;    /* IN: the bytes to charge if this process is the owner */
-	CUcontext context; /* the memory ends with this context; or NULL */
+	uint64_t bytes;    /* of an import: the bytes to charge if this process is the owner */
+	CUcontext context; /* the context with which the memory ends, or NULL */
 };
 
 static inline bool shared_any(void)

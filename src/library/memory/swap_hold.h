@@ -34,7 +34,7 @@ static inline bool swap_is_on(void)
 			DETOUR_HOLD);
 }
 
-/* Does not wait. Returns SWAP_PASSED also if the process is not swappable. */
+/* Enters the hold if it is not shut; does not wait. Returns SWAP_PASSED also if the process is not swappable. */
 static inline enum swap_pass swap_try_enter(void)
 {
 	return swap_is_on() ? swap_try_enter_held() : SWAP_PASSED;

@@ -18,7 +18,7 @@ static __thread struct {
 	bool is_drivers;
 } lack; /* what the thread's last try found no room for; `bytes` is 0 if it found room */
 
-/* True if the memory in use exceeds what the daemon leaves to this tenant. */
+/* True if the memory in use exceeds what the daemon leaves to this tenant (swap_bound_bytes). */
 static bool is_beyond_bound(int device)
 {
 	uint64_t bound = atomic_load(&process_control_device(device)->swap_bound_bytes);

@@ -25,7 +25,7 @@ struct swap_room {
 	int device;
 	uint64_t bytes; /* bytes that the call waits for; 0 if none yet */
 	uint64_t since_ns;
-	uint64_t trace_begin; /* time for the trace; 0 if not traced */
+	uint64_t trace_begin; /* when the wait began, in the trace's ticks; 0 if not traced */
 	bool had_room;        /* at the driver's last refusal, the GPU had enough room */
 };
 
@@ -46,8 +46,8 @@ static inline void swap_room_note(CUresult result, int device, uint64_t bytes)
 }
 
 /*
- * Call before the driver's call, with `bytes` already reserved. Returns true if the bytes would take room that is
- * kept for another tenant's return. That is recorded too, and the driver must not be called.
+ * Call before the driver's call, with `bytes` already reserved. Returns true if the bytes would take room that is kept for
+ * another tenant's return. Then the driver must not be called; the lack is recorded as by swap_room_lacks().
  */
 bool swap_room_is_kept(int device, uint64_t bytes);
 
