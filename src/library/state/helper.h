@@ -19,7 +19,7 @@ struct helper_duties {
 	void (*leave)(void);
 };
 
-/* Call before the first helper_start(). */
+/* Sets what the helper does. Call before the first helper_start(). */
 void helper_assign(const struct helper_duties *duties);
 
 /*
