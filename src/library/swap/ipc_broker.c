@@ -63,8 +63,8 @@ CUresult ipc_broker_get(const struct backing *b, CUipcMemHandle *ret)
 	if (!b->is_exportable || !real.cuMemExportToShareableHandle)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	/*
-	 * First make sure that the memory stays on the GPU, because another process that opens the handle gets the
-	 * memory that is there now.
+	 * First make sure that the memory stays on the GPU: another process that opens the handle gets the memory that is
+	 * behind the address now.
 	 */
 	swap_backing_keep(b->base);
 	if (!b->key)

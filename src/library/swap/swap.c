@@ -16,8 +16,8 @@
 #include "library/sys/log.h"
 #include "library/trace/trace_record.h"
 
-#define PATIENCE_NS (2 * NS_PER_S)         /* until a move that cannot begin is abandoned */
-#define RETURN_PATIENCE_NS (10 * NS_PER_S) /* until waiting calls fail for lack of room */
+#define PATIENCE_NS (2 * NS_PER_S)         /* time until a move that cannot begin is abandoned */
+#define RETURN_PATIENCE_NS (10 * NS_PER_S) /* time until waiting calls fail for lack of room */
 #define NAP_NS (50 * NS_PER_MS)
 #define RETRY_NS (20 * NS_PER_MS)
 /*
@@ -36,19 +36,19 @@ static CUcontext contexts[CONTEXTS_MAX]; /* contexts whose work may use the memo
 static uint32_t contexts_count;
 static bool has_too_many;
 
-/* What the slot shows; written by the swap thread. */
+/* The values of the slot's swap fields; written by the swap thread. */
 static struct {
 	_Atomic uint32_t state, word, failed;
 	_Atomic uint64_t moved_ns;
 } own = { .state = SWAP_IN };
 
-/* Set while waiting for work, which may never end; then the helper abandons the wait. */
+/* The state of a wait for work. Work may never end; then the helper abandons the wait. */
 enum wait { WAIT_NONE, WAIT_WORK, WAIT_GIVEN_UP };
 static _Atomic uint32_t wait;
 static _Atomic uint64_t wait_since_ns;
 
 static uint64_t copied_ns;       /* duration of the copies of the last move */
-static uint64_t return_since_ns; /* 0 if no return is in progress */
+static uint64_t return_since_ns; /* when the return in progress began; 0 if there is none */
 
 void swap_begin(void *arena, uint64_t arena_bytes)
 {
@@ -138,8 +138,8 @@ void swap_watch(uint64_t now_ns)
 }
 
 /*
- * Waits until all work of all contexts has ended; none can begin. Returns false if the wait was abandoned; then the hold is
- * open.
+ * Waits until all work of all contexts has ended; the hold keeps new work from beginning. Returns false if the wait was
+ * abandoned; then the hold is open.
  */
 static bool wait_for_work(void)
 {
@@ -252,7 +252,7 @@ static void give_up(const char *why)
 	log_write("swap: %s: memory stays on the GPU", why);
 }
 
-/* Locks the next chunk. Returns its bytes, or 0. */
+/* Page-locks the next chunk of the arena. Returns its bytes, or 0. */
 static uint64_t lock_next(void)
 {
 	uint64_t bytes = 0;
@@ -328,7 +328,7 @@ static bool leave_card(void)
 	 * counted.
 	 */
 	tell_out_bytes(true);
-	/* If a backing cannot be removed, it is still there, unchanged. */
+	/* If a backing cannot be removed, its memory stays on the GPU, unchanged. */
 	for (struct backing *b; (b = swap_backing_next(&at));)
 		if (swap_copy_is_to_move(b) && swap_backing_take(b) != CUDA_SUCCESS)
 			log_debug("swap: %llu bytes could not be unmapped",
@@ -487,7 +487,7 @@ static bool is_on_card(void)
 	return atomic_load(&own.state) == SWAP_IN;
 }
 
-/* Does what the order asks for. Returns the longest time to sleep. */
+/* Does what the swap word orders. Returns the longest time to sleep. */
 static uint64_t look(uint32_t word)
 {
 	word = heard(word);

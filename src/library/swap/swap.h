@@ -31,7 +31,7 @@
  */
 void swap_begin(void *arena, uint64_t arena_bytes);
 
-/* Starts the thread, unless it runs or the process is not swappable. Call when the helper starts. */
+/* Starts the swap thread, unless it runs or the process is not swappable. Call when the helper starts. */
 void swap_start(void);
 
 /*
@@ -49,10 +49,7 @@ void swap_watch(uint64_t now_ns);
 /* Writes this process's swap state into a new slot. */
 void swap_move(struct region_slot *slot);
 
-/*
- * Call at exit, when the process belongs to no tenant any more. Returns when the thread is no longer in the
- * driver.
- */
+/* Call at exit, when the process belongs to no tenant any more. Returns when the swap thread is no longer in the driver. */
 void swap_leave_driver(void);
 
 /* Call in a forked child: forgets the state of the parent. */

@@ -15,7 +15,8 @@ static struct {
 	uint8_t *mapping;
 	uint64_t bytes, chunk_bytes;
 	uint64_t ready_bytes; /* bytes backed by memory, as last seen; swap thread only */
-	uint16_t own[REGION_ARENA_CHUNKS]; /* chunk numbers, in the order of filling */
+	/* numbers of the chunks that this process owns, in the order in which they are filled */
+	uint16_t own[REGION_ARENA_CHUNKS];
 	_Atomic uint32_t owned;
 	/* Swap thread only: how many of own[] are mapped and locked; locked <= mapped. */
 	uint32_t mapped, locked;
@@ -71,8 +72,8 @@ bool swap_arena_provide(uint64_t bytes)
 		have += size_of(arena.own[i]);
 	while (have < bytes) {
 		/*
-		 * Only the daemon that made the arena has a table of it. Under a later daemon no more chunks can
-		 * be taken.
+		 * Only the daemon that made the arena has a table of its chunks' owners. Under a later daemon no more chunks
+		 * can be taken.
 		 */
 		uint64_t more = atomic_load(&process_state.control)->arena_bytes ? take_chunk() : 0;
 		if (!more)
@@ -122,7 +123,7 @@ uint64_t swap_arena_map_next(void)
 	    !real.cuMemHostRegister_v2)
 		return 0;
 	uint64_t bytes = size_of(arena.own[i]);
-	/* In parts, since other threads of this process that map or unmap memory wait for each part. */
+	/* Map in parts, since other threads of this process that map or unmap memory wait for each part. */
 	for (uint64_t at = 0; at < bytes; at += MAP_BYTES)
 		syscall(SYS_madvise, (uint8_t *)address_of(arena.own[i]) + at,
 			bytes - at < MAP_BYTES ? bytes - at : MAP_BYTES, POPULATE_WRITE);

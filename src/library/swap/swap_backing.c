@@ -40,7 +40,7 @@ static uint32_t place_of(CUdeviceptr ptr)
 	return low;
 }
 
-/* The caller holds locks.swap_backing. */
+/* Returns the backing that contains ptr, or NULL. The caller holds locks.swap_backing. */
 static struct backing *find(CUdeviceptr ptr)
 {
 	uint32_t i = place_of(ptr);
@@ -76,7 +76,7 @@ static bool insert(const struct backing *b)
 	return true;
 }
 
-/* Removes the backing that begins at ptr from the list. */
+/* Removes the backing that begins at ptr from `list`. Returns false if there is none. */
 static bool take_out(CUdeviceptr ptr, struct backing *ret)
 {
 	WITH_LOCK(&locks.swap_backing);
@@ -193,7 +193,7 @@ static CUresult alloc(struct backing *b)
 					       b->base) != CUDA_SUCCESS)
 			b->buffer_id = b->base;
 		if (insert(b)) {
-			/* A peer that was added in between has not been given access yet. */
+			/* A peer that was added since `peers` was read has not been given access yet. */
 			CUmemAccessDesc access[REACH_MAX];
 			if (swap_peers_changes() != peers)
 				real.cuMemSetAccess(b->base, b->bytes, access, reach_of(b, access));
@@ -288,7 +288,7 @@ bool swap_backing_free(CUdeviceptr ptr, CUresult *ret_result)
 		return false;
 	/* Work can use only memory on the GPU, so other memory needs no wait. */
 	*ret_result = b.is_on_card ? wait_for_work(b.owner) : CUDA_SUCCESS;
-	/* Remove it from the list first, since its address may be reused at once. */
+	/* Remove the backing from `list` first, since its address may be reused at once. */
 	if (*ret_result == CUDA_SUCCESS && take_out(ptr, &b))
 		*ret_result = give_back(&b);
 	return true;
@@ -342,7 +342,7 @@ bool swap_backing_next_with_key(CUdeviceptr ptr, struct backing *ret)
 	return false;
 }
 
-/* Returns the first backing that the context owns, or 0. */
+/* Returns the address of the first backing that the context owns, or 0. */
 static CUdeviceptr first_owned(CUcontext context)
 {
 	WITH_LOCK(&locks.swap_backing);
@@ -381,7 +381,7 @@ struct backing *swap_backing_next(uint32_t *at)
 	return *at < count ? &list[(*at)++] : NULL;
 }
 
-/* Finds the context's next backing from ptr on. It may be freed before the caller uses it. */
+/* Finds the context's next backing from ptr on. The backing may be freed before the caller uses it. */
 static bool next_owned(CUcontext owner, CUdeviceptr ptr, struct backing *ret)
 {
 	WITH_LOCK(&locks.swap_backing);

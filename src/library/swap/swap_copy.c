@@ -4,7 +4,8 @@
 #include "library/state/process_state.h"
 #include "library/swap/swap_arena.h"
 
-#define PART_BYTES (UINT64_C(256) << 20) /* per GPU, between two calls of goes_on() */
+/* most that is copied per GPU between two calls of goes_on() */
+#define PART_BYTES (UINT64_C(256) << 20)
 #define NON_BLOCKING 1                   /* CU_STREAM_NON_BLOCKING */
 
 /* The copies of one GPU. */
