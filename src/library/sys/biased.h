@@ -53,7 +53,7 @@ static inline uintptr_t biased_thread(void)
 enum biased_hold biased_enter_slowly(struct biased_lock *b, bool is_visit);
 void biased_leave_locked(struct biased_lock *b);
 
-/* In a forked child: the owner may be a thread that does not exist there. */
+/* Call in a forked child: frees the lock, whose owner may be a thread that does not exist there. */
 void biased_reset(struct biased_lock *b);
 
 /* Enters if the calling thread is the owner; otherwise returns false at once. */

@@ -18,5 +18,5 @@ bool config_is_unusable(void);
 /* True if ALLOT_UNKNOWN=pass, so that driver functions unknown to this version are not hidden (unknown.h). */
 bool config_passes_unknown(void);
 
-/* Idempotent. Called at load, or on first use if a program's constructor runs earlier. */
+/* Reads the settings. Idempotent. Called at load, or on first use if a program's constructor runs earlier. */
 void config_load(void);

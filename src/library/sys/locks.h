@@ -42,5 +42,8 @@ struct locks {
 
 SYS_DATA struct locks locks;
 
-/* Idempotent; called at load. Returns false if the kernel refuses: then a forked child may find a lock held. */
+/*
+ * Makes the kernel zero the locks in each forked child. Idempotent; called at load. Returns false if the kernel refuses: then a
+ * forked child may find a lock held.
+ */
 bool locks_prepare(void);
