@@ -82,7 +82,7 @@ static int ask(uint32_t word)
 	return error;
 }
 
-/* Records the memory in use when the trace begins. */
+/* Records the memory that the process uses on device `index` when the trace begins. */
 static void record_use(int index)
 {
 	uint64_t now = trace_now();
