@@ -25,7 +25,7 @@
 #define POLLS_OF_DEPTH 100
 #define POLL_DEPTH_NS (100 * NS_PER_US)
 #define RARER_MOST 4
-/* A thread is ahead of the GPU with so much work in flight, or with half of the depth if that is less. */
+/* A thread is ahead of the GPU when this much work is in flight, or half of depth_ns if that is less. */
 #define LEAD_NS ((int64_t)NS_PER_MS)
 /* How much unused time a cap may save up while no daemon arbitrates. */
 #define LOCAL_WINDOW_NS (100 * NS_PER_MS)
@@ -40,7 +40,7 @@ static struct {
 	uint64_t worked_at_ns; /* when work was last seen */
 	bool has_told_idle;    /* idleness was reported since worked_at_ns */
 	uint32_t lease;        /* the lease word for which has_lead holds */
-	bool has_lead;         /* half of depth_ns was in flight under that lease */
+	bool has_lead;         /* enough work was in flight under that lease (LEAD_NS) */
 	_Atomic int64_t local_tokens_ns;
 } account[REGION_MAX_DEVICES];
 
@@ -118,8 +118,8 @@ static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
 }
 
 /*
- * Counts, in ramp_ns, the busy time from the start of a lease until half of the depth is in flight. Threads that were held at
- * the gate have lost their lead over the GPU, so this time is what a turn costs the tenant (policy/lease/quantum.c).
+ * Counts, in ramp_ns, the busy time from the start of a lease until the thread is ahead of the GPU (LEAD_NS). Threads that were
+ * held at the gate have lost their lead over the GPU, so this time is what a turn costs the tenant (policy/lease/quantum.c).
  */
 static void watch_ramp(int index, uint64_t used_ns, int64_t inflight_ns)
 {
