@@ -41,7 +41,10 @@ int paths_private_run_dir(const char *hardware, char ret_dir[PATHS_MAX], struct 
 /* Checks a path. Returns -EILSEQ if it cannot be written in JSON, because it is not UTF-8 or has control characters. */
 int paths_check_text(const char *dir, struct error *err);
 
-/* Creates a run directory and its base (0700), and checks both with paths_check_private(). The directories above must exist. */
+/*
+ * Creates a run directory and its base (0700), and checks both with paths_check_private(). The directories above the base must
+ * exist.
+ */
 int paths_make_private(const char *run_dir, struct error *err);
 
 /*

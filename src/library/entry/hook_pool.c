@@ -27,7 +27,7 @@ struct known_pool {
 	CUdevice device;
 	uint64_t bytes;   /* charged: the bytes that the pool had reserved when last read */
 	uint64_t key;     /* identifies the pool in other processes; 0 if not shared */
-	uint64_t imports; /* bytes imported from it now */
+	uint64_t imports; /* bytes now imported from the pool */
 	bool is_made;     /* the program made it, and may destroy it */
 	/* Another process's pool, for which that process is charged; the driver gives no figures for it. */
 	bool is_imported;

@@ -8,8 +8,8 @@
 #include "library/sys/sys.h"
 
 /*
- * Counts, guarded by locks.vmm, which is held during the driver calls that change them. Callers of the functions below
- * hold it.
+ * Counts of VMM memory, its handles and its mappings, guarded by locks.vmm. The lock is held during the driver calls that
+ * change the counts, and by the callers of the functions below.
  *
  * Once a handle is released, the driver may reuse its value although the memory is still mapped. So the library gives
  * each memory a number of its own:

@@ -16,7 +16,7 @@
 
 #include "abi/shm/region.h"
 
-/* Returns a key for `size` bytes; never 0. */
+/* Returns a key made from the `size` bytes of a handle; never 0. */
 uint64_t exports_key(const void *bytes, size_t size);
 
 /*

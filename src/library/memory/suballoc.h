@@ -133,7 +133,7 @@ static inline struct suballoc_chunk *suballoc_chunk_nearby(struct thread_cache *
 }
 
 /*
- * Like suballoc_take_spare(0), but only if the calling thread owns the lock and there is a spare. Otherwise does nothing and
+ * Like suballoc_take_spare(0), but only if the calling thread owns cache->lock and there is a spare. Otherwise does nothing and
  * returns false.
  */
 static inline bool suballoc_begin_here(struct thread_cache *cache)

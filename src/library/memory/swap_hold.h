@@ -17,7 +17,7 @@
 #include "library/state/process_state.h"
 
 enum swap_pass {
-	SWAP_PASSED, /* inside; call swap_leave() afterwards */
+	SWAP_PASSED, /* the thread is inside the hold; call swap_leave() afterwards */
 	/* Returned by swap_try_enter() only: call swap_wait(), then try again. */
 	SWAP_IS_SHUT,
 	/* The memory was moved off the GPU, and the GPU has no room for it: fail with CUDA_ERROR_OUT_OF_MEMORY. */

@@ -132,8 +132,8 @@ static inline __attribute__((always_inline)) void trace_put_here(struct trace_ev
 /* Records the event as the calling thread's. Records the thread's name at its first event. */
 void trace_put(const struct trace_event *event);
 /*
- * As trace_put(), for a thread that records once per trace. It does not take ownership, so the other threads stay
- * fast.
+ * As trace_put(), for a thread that records once per trace. It does not take ownership of `numbering`, so the other threads
+ * stay fast.
  */
 void trace_put_as_visitor(const struct trace_event *event);
 
