@@ -40,7 +40,8 @@ struct server_call {
 	size_t size, room;
 	/* HTTP status that will refuse the request; 0 while it is valid */
 	unsigned refused;
-	bool is_begun, is_suspended; /* its headers were handled; libmicrohttpd waits for server_wake() */
+	bool is_begun,
+		is_suspended; /* its headers were handled; libmicrohttpd waits for server_wake() */
 	struct MHD_Response *answer; /* the answer, if server_call_answer() gave it later */
 	unsigned status;
 	bool is_stream;

@@ -14,7 +14,8 @@
 struct loop {
 	int epoll_fd;
 	bool quit;
-	struct loop_source *removed; /* list of removed sources; freed after the events that may still refer to them */
+	struct loop_source *
+		removed; /* list of removed sources; freed after the events that may still refer to them */
 };
 
 struct loop_source {

@@ -155,7 +155,7 @@ struct region_control {
 	uint32_t version;
 	uint32_t size_bytes; /* sizeof(struct region_control) */
 	uint32_t device_count;
-	uint64_t epoch;                    /* a number that no other daemon has */
+	uint64_t epoch; /* a number that no other daemon has */
 	/* for the library's log; D changes it if it renames the claim */
 	char tenant_name[REGION_NAME_MAX];
 	/*
@@ -242,7 +242,7 @@ struct region_slot_device {
 	_Alignas(64) _Atomic uint32_t launching;
 	/* seq_cst; number of threads held at the gate: the process's demand */
 	_Atomic uint32_t waiting;
-	_Atomic uint32_t busy;    /* seq_cst; 1 while work is known to be in flight */
+	_Atomic uint32_t busy; /* seq_cst; 1 while work is known to be in flight */
 	/* number of waits at the depth bound that were given up because no work ended */
 	_Atomic uint32_t stuck;
 	_Atomic uint64_t inflight_ns; /* predicted length of the work in flight */
@@ -284,7 +284,7 @@ struct region_slot {
 	/* written by T: 1 if usage was copied here from the report of an earlier daemon */
 	_Atomic uint32_t migrated;
 	/* Swapping; all written by T. */
-	_Atomic uint32_t swap_state;    /* enum swap_state */
+	_Atomic uint32_t swap_state; /* enum swap_state */
 	/* the last value of region_control.swap that was carried out or abandoned */
 	_Atomic uint32_t swap_word;
 	_Atomic uint32_t swap_failed;   /* number of failed moves; an abandoned order counts once */

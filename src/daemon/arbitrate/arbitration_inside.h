@@ -57,10 +57,10 @@ struct lessee {
 	bool is_missed;
 	/* the part of the lessee's charged time that is already in the card's sum */
 	uint64_t charged_counted_ns;
-	uint64_t pulsed_ns;          /* the lessee's charged time at the last pulse */
-	bool is_quiet;               /* all published figures of the lessee are zero */
-	uint64_t quiet_ns;           /* when the lessee was last seen to be quiet */
-	int gang;                    /* the lessee's number in the table of gangs; negative: none */
+	uint64_t pulsed_ns; /* the lessee's charged time at the last pulse */
+	bool is_quiet;      /* all published figures of the lessee are zero */
+	uint64_t quiet_ns;  /* when the lessee was last seen to be quiet */
+	int gang;           /* the lessee's number in the table of gangs; negative: none */
 	struct gang_word gang_word;
 	uint32_t turn;                /* the turn as last published to the tenant (region.h) */
 	bool shares_space;            /* in a space group: its launches may have to pay tokens */

@@ -32,7 +32,7 @@ struct step_window {
 struct step_figures {
 	/* number of steps and sum of their lengths, since the tenant began */
 	uint64_t count, sum_ns;
-	bool is_known;          /* a step ended recently, so the following are valid */
+	bool is_known; /* a step ended recently, so the following are valid */
 	double per_second;
 	uint64_t p50_ns, p99_ns; /* error at most 1/8 */
 };

@@ -18,7 +18,7 @@
 struct census {
 	struct node *node;
 	struct worker worker;
-	bool wanted;   /* a census was requested, and the thread has not begun it; guarded by the worker's lock, like with_use */
+	bool wanted; /* a census was requested, and the thread has not begun it; guarded by the worker's lock, like with_use */
 	bool with_use; /* the next census also reads each process's use of the cards */
 	/* main thread: a census was requested, and its reading is not complete */
 	bool under_way;

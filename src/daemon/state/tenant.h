@@ -76,9 +76,9 @@ struct tenant_device {
 	/* of the tenant's ended processes: allocations refused; ns waited at the gate */
 	uint64_t denied, waited_ns;
 	double limit_logged_pct; /* the tenant's limit in percent as last logged; 0: never logged */
-	uint64_t told_ns;            /* charged time already divided among the tenant's GPU tasks */
-	uint64_t counted_ns;         /* charged time already added to the namespace's use */
-	uint64_t published_ns;       /* charged time already added to the card's published use */
+	uint64_t told_ns;        /* charged time already divided among the tenant's GPU tasks */
+	uint64_t counted_ns;     /* charged time already added to the namespace's use */
+	uint64_t published_ns;   /* charged time already added to the card's published use */
 	uint64_t published_since_ns; /* when use_publisher.c first saw this device; 0: not yet */
 	uint64_t worked_ns;          /* when charged time was last seen to grow; 0: never */
 	struct census_over over;     /* counts censuses in a row that show more than the quota */

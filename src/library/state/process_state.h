@@ -57,9 +57,9 @@ struct process_state {
 	struct region_report *_Atomic report;
 	struct region_slot *_Atomic slot; /* this process's slot in `report` */
 	_Atomic bool daemon_lost;         /* no heartbeat: the last quotas apply, leases do not */
-	_Atomic uint32_t captures; /* number of stream captures in progress in this process */
-	_Atomic uint32_t streams_gone;    /* number of streams dropped so far: inflight.h */
-	_Atomic uint32_t detours;         /* why calls take a longer path: enum process_detour */
+	_Atomic uint32_t captures;     /* number of stream captures in progress in this process */
+	_Atomic uint32_t streams_gone; /* number of streams dropped so far: inflight.h */
+	_Atomic uint32_t detours;      /* why calls take a longer path: enum process_detour */
 	/* this process's slot + 1, which is the value of a device's `turn` when this process has the turn */
 	_Atomic uint32_t turn;
 	_Atomic uint32_t code_gone; /* number of unloads of functions and ends of contexts so far */

@@ -26,10 +26,10 @@ struct backing {
 	bool is_on_card;
 	/* Stays on the GPU, since other processes may use the memory. */
 	bool is_kept;
-	uint64_t arena_at;            /* position in the arena, while off the GPU */
+	uint64_t arena_at; /* position in the arena, while off the GPU */
 	/* the driver's id of the first memory behind `base`; never reused */
 	unsigned long long buffer_id;
-	bool is_exportable;           /* the driver can export the memory as a descriptor */
+	bool is_exportable; /* the driver can export the memory as a descriptor */
 	uint64_t key; /* the key by which other processes open the memory (ipc_broker.h), or 0 */
 };
 

@@ -6,7 +6,7 @@
 
 /* most that is copied per GPU between two calls of goes_on() */
 #define PART_BYTES (UINT64_C(256) << 20)
-#define NON_BLOCKING 1                   /* CU_STREAM_NON_BLOCKING */
+#define NON_BLOCKING 1 /* CU_STREAM_NON_BLOCKING */
 
 /* The copies of one GPU. */
 struct lane {

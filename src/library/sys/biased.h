@@ -29,8 +29,8 @@ struct biased_lock {
 	uintptr_t next_owner;    /* becomes `owner` when the lock is left; guarded by `lock` */
 	/* busy[losses] is 1 while the owner holds the lock */
 	_Atomic uint8_t busy[BIASED_LOSSES_MAX];
-	struct sys_lock lock;                    /* held by threads that are not the owner */
-	_Atomic bool is_shared;                  /* all threads share the lock; never reset */
+	struct sys_lock lock;   /* held by threads that are not the owner */
+	_Atomic bool is_shared; /* all threads share the lock; never reset */
 	/* How often the lock was taken from its owner. Guarded by `lock`; does not change while the owner holds the lock. */
 	_Atomic uint8_t losses;
 };

@@ -53,7 +53,8 @@
 #define GANG_COME_NS UINT64_C(5000000)
 /* A turn's end is moved forward only by this much or more, because each time all devices are woken. */
 #define GANG_SOONER_NS UINT64_C(100000)
-#define GANG_GATHER_MAX_NS UINT64_C(10000000) /* the longest predicted drain that a turn's begin or end waits for */
+#define GANG_GATHER_MAX_NS \
+	UINT64_C(10000000) /* the longest predicted drain that a turn's begin or end waits for */
 
 enum gang_order {
 	GANG_NONE,   /* not a gang: like any other tenant */

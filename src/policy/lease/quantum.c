@@ -12,7 +12,8 @@
  */
 #define RAMP_LOSS 0.2
 #define RAMP_SEEN_NS 300000
-#define SLACK_PART (1.0 / 3) /* the part of the time that caps leave unused that may go into hand-overs */
+#define SLACK_PART \
+	(1.0 / 3) /* the part of the time that caps leave unused that may go into hand-overs */
 
 static struct turn_terms choose_terms(const struct arbiter *a)
 {

@@ -3,13 +3,15 @@
 #include <limits.h>
 #include <math.h>
 
-#define STEP_KEEPS 1.5 /* under slices, steps of up to slice_step_ns times this still count as short */
+#define STEP_KEEPS \
+	1.5 /* under slices, steps of up to slice_step_ns times this still count as short */
 /*
  * The least thread_ns of a step for slices. A loop that only launches and waits leaves no GPU time to others, and would lose
  * work in slices.
  */
 #define THREAD_LEAST_NS 1e5
-#define STEPS_MEANT 16    /* the number of steps over which more_ns is averaged, and over which a lead is paid back */
+#define STEPS_MEANT \
+	16 /* the number of steps over which more_ns is averaged, and over which a lead is paid back */
 #define HOLD_LEAST_NS 1e5 /* a shorter hold is not worth a wait */
 #define DEBT_NS 2e7       /* a larger debt is paid back at once, however long that holds a tenant */
 /* A tenant without short steps is held once it is ahead by more than AHEAD_NS ... */

@@ -96,7 +96,7 @@ struct tenant {
 	bool counters_known; /* seen.busy_ns and seen.launches are valid as a base for differences */
 	bool seen_since_close; /* observed at least once since CLOSING became readable */
 	bool launched;         /* launched work since the last arbiter_step() */
-	double reported_ns;    /* busy time that the tenant itself reported since the last arbiter_step() */
+	double reported_ns; /* busy time that the tenant itself reported since the last arbiter_step() */
 
 	/* Derived at each arbiter_step(); see order.c. */
 	bool demand;    /* would use a lease if it had one */
@@ -114,7 +114,7 @@ struct tenant {
 	uint64_t active_since;
 
 	/* State after CLOSING. */
-	bool draining;    /* the arbiter waits for the end of its work, until drain_deadline at most */
+	bool draining; /* the arbiter waits for the end of its work, until drain_deadline at most */
 	bool overrunning; /* missed its drain deadline, and has not been seen idle since */
 	uint64_t drain_deadline;
 	uint64_t closing_ns; /* predicted length of its in-flight work when CLOSING was sent */
@@ -154,8 +154,8 @@ struct tenant {
 	double sampled_ns; /* GPU time charged by sampling */
 	double wall_ns;    /* the longest time that it can have run */
 	double claimed_ns; /* busy time that it reports */
-	bool switched;     /* settlement leaves out switch_ns, because the lease began with a change of tenants */
-	bool overlapped;   /* other tenants ran at the same time, so nothing is settled */
+	bool switched; /* settlement leaves out switch_ns, because the lease began with a change of tenants */
+	bool overlapped; /* other tenants ran at the same time, so nothing is settled */
 
 	/* Turns on several devices at once; see member.c. */
 	struct gang_word gang;
@@ -184,8 +184,8 @@ struct arbiter {
 	int member_count;       /* number of members of space groups */
 	int wanting; /* how many tenants wanted the GPU during the step that is charged */
 	struct turn_terms terms; /* the turns' terms in force: the usual ones, or those beside a gang */
-	uint64_t quantum_ns; /* the quantum in force */
-	double handover_ns;  /* measured cost of a hand-over */
+	uint64_t quantum_ns;     /* the quantum in force */
+	double handover_ns;      /* measured cost of a hand-over */
 
 	bool stepped;
 	uint64_t last_now_ns;
@@ -199,9 +199,9 @@ struct arbiter {
 	int last_holder; /* the previous holder; NONE if unknown */
 	enum close_reason close_reason;
 	struct arbiter_lease_end last_end; /* reported by arbiter_last_end() */
-	bool was_wanted; /* at the latest decision, another tenant could have had the lease */
-	bool started;    /* the first work under the lease was seen, or start_grace_ns is over */
-	bool worked;     /* work under the lease was seen */
+	bool was_wanted;  /* at the latest decision, another tenant could have had the lease */
+	bool started;     /* the first work under the lease was seen, or start_grace_ns is over */
+	bool worked;      /* work under the lease was seen */
 	bool out_of_turn; /* granted because of order_in_need(), so it lasts min_lease_ns, whatever the holder's account says */
 	uint64_t granted_at;
 	double charged_before; /* the holder's charged_ns at granted_at */

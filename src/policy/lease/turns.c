@@ -7,7 +7,7 @@
 #define LOST_PART 0.1 /* the part of the time that hardware slicing would lose */
 #define LOST_LEAST_NS UINT64_C(10000000)
 #define LOST_WINDOW_NS UINT64_C(100000000) /* window of held_ns, the time under turns */
-#define PASS_NS UINT64_C(100000)           /* time from the end of a turn until the next process works */
+#define PASS_NS UINT64_C(100000) /* time from the end of a turn until the next process works */
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {

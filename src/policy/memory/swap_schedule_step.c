@@ -6,7 +6,8 @@
 #define NS_PER_S 1e9
 #define ANSWER_MOVES 4
 #define RATE_WEIGHT 0.5 /* weight of the last move in the estimated cost of moves */
-#define RATE_LEAST 1e6  /* bytes per second: a slower move counts as this fast, so turns end whatever is reported */
+#define RATE_LEAST \
+	1e6 /* bytes per second: a slower move counts as this fast, so turns end whatever is reported */
 #define RATE_BYTES_LEAST (UINT64_C(1) << 20) /* a smaller move says nothing about the speed */
 
 struct swap_schedule_config swap_schedule_default_config(void)
@@ -199,7 +200,8 @@ static void serve(struct swap_schedule_tenant *t, uint64_t now_ns)
 	for (unsigned k = 0; k < t->seen.part_count; k++)
 		t->is_granted |= t->seen.part[k].wanted_bytes > 0;
 	if (t->is_granted)
-		t->in_since_ns = now_ns; /* others left for these bytes, so the tenant's turn begins now */
+		t->in_since_ns =
+			now_ns; /* others left for these bytes, so the tenant's turn begins now */
 }
 
 /* Serves the queue from its head. A tenant that has to wait keeps its cards from those behind it. */
@@ -244,7 +246,7 @@ static bool is_out_without_need(const struct swap_schedule_tenant *t)
 
 /* For each card: facts about the tenants that are out and need nothing, and whether a queued tenant needs the card. */
 struct rest {
-	struct room out;                     /* bytes to move back to each card if all tenants that need nothing return */
+	struct room out; /* bytes to move back to each card if all tenants that need nothing return */
 	bool is_of_any[SWAP_SCHEDULE_CARDS]; /* one of the tenants that need nothing has memory of this card */
 	bool is_needed[SWAP_SCHEDULE_CARDS]; /* a queued tenant has memory of this card */
 };

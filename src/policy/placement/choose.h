@@ -12,7 +12,7 @@ struct place_choice {
 	unsigned count;                          /* number of cards chosen; 0 if none */
 	unsigned card[PLACE_MAX_CARDS];          /* indexes, ascending */
 	struct place_need need[PLACE_MAX_CARDS]; /* what is taken of each card, in the same order */
-	struct place_cost cost;                  /* cost of the chosen set, by the request's evaluators */
+	struct place_cost cost; /* cost of the chosen set, by the request's evaluators */
 	uint64_t sets_seen;
 	bool is_best; /* all sets were examined */
 };

@@ -8,7 +8,8 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define SCORE_DIGITS 1e6 /* HAMi's scores are fractions; six digits are compared */
-#define LOSS_DIGITS 1e12 /* twelve digits of a loss of room are compared; all room together is worth 1 at most */
+#define LOSS_DIGITS \
+	1e12 /* twelve digits of a loss of room are compared; all room together is worth 1 at most */
 
 /*
  * Evaluator "share": which card a part of a card fits best.

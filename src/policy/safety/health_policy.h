@@ -57,10 +57,11 @@ enum health_answer {
 struct health {
 	bool is_bad; /* any of the four flags below */
 	bool has_fault, is_lost, is_failing, is_silent;
-	uint64_t since_ns;             /* when is_bad changed last; 0 if never */
-	double since_s;                /* the same, in seconds since 1970 */
-	uint64_t fault_ns;             /* time of the latest fault */
-	unsigned failures, answers;    /* number of calls in a row that failed, and that the card answered */
+	uint64_t since_ns; /* when is_bad changed last; 0 if never */
+	double since_s;    /* the same, in seconds since 1970 */
+	uint64_t fault_ns; /* time of the latest fault */
+	unsigned failures,
+		answers; /* number of calls in a row that failed, and that the card answered */
 	char fault[HEALTH_REASON_MAX]; /* text of the first fault */
 };
 

@@ -6,12 +6,13 @@
 #define TOLERANCE 0.03    /* part of a guarantee; a smaller difference is not measurable */
 #define UNTRIED_MOST 0.1  /* part of the work; with more untried work the lengths are not known */
 #define ALONE_FADE_NS 1e9 /* a speed is measured over this much recent time alone */
-#define ALONE_KNOWN_NS 200e6        /* a speed is known after this much time alone */
-#define ALONE_ENOUGH_NS 2e9         /* after this much time alone, the member need not be timed alone any more */
+#define ALONE_KNOWN_NS 200e6 /* a speed is known after this much time alone */
+#define ALONE_ENOUGH_NS \
+	2e9 /* after this much time alone, the member need not be timed alone any more */
 #define MEASURED_NS (WINDOW_NS / 3) /* a share is known once it was measured for this long */
 #define ABOVE 0.1                   /* a member less than this above its guarantee is not slowed */
 #define FASTER_MOST 0.1             /* the most by which a pace grows in a window */
-#define BURST_NS 5e6                /* as much work as a pace allows in this time may begin at once */
+#define BURST_NS 5e6 /* as much work as a pace allows in this time may begin at once */
 #define STEP_MAX_NS UINT64_C(1000000000) /* no counter advances further in one poll */
 #define STUCK_NS 1e9                     /* if no work ends for this long, the share is unknown */
 

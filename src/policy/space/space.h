@@ -67,10 +67,11 @@ struct mps_client {
 	bool is_learned;                   /* the lengths of almost all of its work are known */
 	/* work that ended while it was alone; fades, but not while other members are there */
 	struct space_rate alone;
-	double alone_ns;                   /* total time measured alone */
-	bool has_ended_alone;              /* some of its work ended after it became alone */
-	struct space_rate window;          /* work that ended while it had work or was held; fades */
-	double alone_pending_ns, window_pending_ns; /* busy_ns, and wanted_ns, summed since its work ended last */
+	double alone_ns;          /* total time measured alone */
+	bool has_ended_alone;     /* some of its work ended after it became alone */
+	struct space_rate window; /* work that ended while it had work or was held; fades */
+	double alone_pending_ns,
+		window_pending_ns; /* busy_ns, and wanted_ns, summed since its work ended last */
 	double work_ns; /* work that ended since the last poll, as the time that it takes alone with the whole card */
 
 	/* Results of space_set_paces(). */

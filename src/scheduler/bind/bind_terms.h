@@ -29,8 +29,8 @@ struct bind_terms {
 
 struct bind_counts {
 	uint64_t succeeded, failed, cancelled;
-	uint64_t conflicts;        /* writes that conflicted with another writer and were repeated */
-	uint64_t locks_waited;     /* waits for the lock of another pod */
+	uint64_t conflicts;    /* writes that conflicted with another writer and were repeated */
+	uint64_t locks_waited; /* waits for the lock of another pod */
 	uint64_t locks_taken_over; /* locks taken that were abandoned or expired */
 	unsigned nodes, waiting,
 		under_way; /* current numbers: nodes, waiting pods, pods with calls under way */

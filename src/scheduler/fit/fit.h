@@ -45,7 +45,7 @@ struct fit {
 	struct place_card card[PLACE_MAX_CARDS];
 	struct place_card seen[PLACE_MAX_CARDS]; /* the cards as an opportunistic pod sees them */
 	uint64_t serves[REQUEST_SHARES_MAX]; /* per part: bit i is set if card i serves the part */
-	uint64_t both;                       /* with two parts: bit i is set if card i serves both at once */
+	uint64_t both; /* with two parts: bit i is set if card i serves both at once */
 	struct fit_pick pick[REQUEST_SHARES_MAX];
 	unsigned picks;
 	struct inventory_share share[REQUEST_SHARES_MAX]; /* what the picks would be charged */

@@ -21,7 +21,8 @@ struct fit_quota {
 	bool is_over;  /* cards were found, but their sum exceeds the quota */
 	struct quota_limits left;
 	struct quota_amounts lasting; /* lower bound of what all parts that run together use of the quota */
-	struct quota_amounts beside; /* lower bound of the pod's use of the quota, without one share of the current part */
+	struct quota_amounts
+		beside; /* lower bound of the pod's use of the quota, without one share of the current part */
 };
 
 /* Resets `quota` to "no quota". */

@@ -159,7 +159,7 @@ struct model_counts {
 	size_t nodes_aside; /* nodes whose description of their cards was rejected */
 	size_t cards, pods /* that have cards */, pods_waiting, reservations;
 	size_t gangs_waiting; /* gangs that are not placed, and of which no pod is bound or being bound */
-	size_t gangs_placed;  /* gangs of which as many pods as the gang's size are bound, or need no card */
+	size_t gangs_placed; /* gangs of which as many pods as the gang's size are bound, or need no card */
 };
 struct model_counts model_counts(const struct model *model);
 

@@ -19,7 +19,8 @@ struct gang_rank {
 	char *broken; /* why the pod's gang annotations are malformed; owned; NULL if they are valid */
 	json_t *asked; /* node names of the pod's last filter call; NULL if there was none */
 	bool is_gated; /* the pod has scheduling gates */
-	bool has_come, is_going; /* the pod has a reservation, and its state is GANG_COME, or GANG_GOES */
+	bool has_come,
+		is_going; /* the pod has a reservation, and its state is GANG_COME, or GANG_GOES */
 };
 
 struct gang {

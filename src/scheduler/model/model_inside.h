@@ -67,8 +67,9 @@ struct model_space {
 struct model_pod {
 	struct string_map_entry entry; /* key: pod uid */
 	struct model_hold noted, reserved;
-	struct model_hold *charged;             /* &noted, &reserved or NULL */
-	struct model_pod *next, **at;           /* links in the list `pods` of the node to which the pod is charged */
+	struct model_hold *charged; /* &noted, &reserved or NULL */
+	struct model_pod *next,
+		**at; /* links in the list `pods` of the node to which the pod is charged */
 	struct model_pod *next_open, **at_open; /* links in the model's `open` list; NULL if bound */
 	struct request *request; /* the pod's request, while open; NULL if malformed */
 	char *broken;            /* why the request is malformed; NULL if valid */
@@ -81,7 +82,7 @@ struct model_pod {
 	int32_t priority;
 	int64_t since_s;   /* when the pod was placed, from its annotation; 0 if unknown */
 	uint64_t going_ns; /* if its eviction was requested: until when the pod counts as leaving */
-	uint64_t kept_ns;  /* if its eviction was refused: until when the pod is not evicted again */
+	uint64_t kept_ns; /* if its eviction was refused: until when the pod is not evicted again */
 	struct model_node *wants; /* node where the pod would fit if other pods ended; a reference; NULL if none */
 	uint64_t wants_ns; /* when `wants` was set */
 	bool may_preempt; /* pods of lower priority may be evicted from `wants`, not only opportunistic pods */
@@ -100,7 +101,7 @@ struct model {
 	uint64_t filters;  /* number of filter calls so far */
 	uint64_t rooms;    /* incremented each time that room may have grown; starts at 1 */
 	uint64_t room_ns; /* since when rejected pods may fit, and must be found for a retry; 0: none may */
-	bool has_called;  /* some pod has is_called set */
+	bool has_called; /* some pod has is_called set */
 	uint64_t now_ns;
 	int64_t wall_s;           /* seconds since 1970, at now_ns; 0 if unknown */
 	bool keeps_opportunistic; /* opportunistic pods are never evicted to make room */

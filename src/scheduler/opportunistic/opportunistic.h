@@ -33,7 +33,8 @@
 
 /* A card's compute, in percent. */
 struct opportunistic_card {
-	uint64_t total_pct, guaranteed_pct, borrowed_pct; /* borrowed_pct: by all opportunistic pods on the card */
+	uint64_t total_pct, guaranteed_pct,
+		borrowed_pct; /* borrowed_pct: by all opportunistic pods on the card */
 	const struct use_card *use; /* if NULL, the use is unknown, and guaranteed compute counts as used */
 };
 

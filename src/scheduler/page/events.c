@@ -8,7 +8,8 @@
 #include "scheduler/page/state.h"
 
 #define TICK_NS (NSEC_PER_SEC / EVENTS_HZ)
-#define FIRST_NS (10 * NSEC_PER_MSEC) /* delay of a stream's first event: the stream has begun by then */
+#define FIRST_NS \
+	(10 * NSEC_PER_MSEC) /* delay of a stream's first event: the stream has begun by then */
 /* While the model does not change, time alone may change what is shown; this is how often to check for that. */
 #define STILL_NS (5 * NSEC_PER_SEC)
 

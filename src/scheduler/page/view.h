@@ -52,7 +52,7 @@ int view_read(view_argument argument, const void *data, struct view *ret, struct
 /* ---- the first rows in some order, from any number of items in any order ---- */
 
 struct view_best {
-	const void **thing; /* the kept items, sorted by compare(); owned */
+	const void **thing;       /* the kept items, sorted by compare(); owned */
 	size_t count, most, seen; /* numbers of items: kept, kept at most, added so far */
 	int (*compare)(const void *one, const void *other);
 };

@@ -16,7 +16,9 @@
 #define PATH_MAX_BYTES 200
 #define SLICES DRA_API "/resourceslices?fieldSelector=spec.driver%3D" DRA_DRIVER "&limit=500"
 #define SIZES_NS (10 * NSEC_PER_SEC) /* the GPUs' sizes are cached for this long */
-#define CALL_NS (4 * NSEC_PER_SEC)   /* limit of one call, so that two fit in the webhook's own limit of 10 s */
+#define CALL_NS \
+	(4 * \
+	 NSEC_PER_SEC) /* limit of one call, so that two fit in the webhook's own limit of 10 s */
 #define HTTP_NOT_FOUND 404
 #define HTTP_CONFLICT 409
 

@@ -77,7 +77,7 @@ struct CUctx_st {
 	CUstream streams;
 	uint32_t peers; /* bit i: may access device i */
 	size_t limits[16];
-	uint32_t sms;         /* SMs that the context may use */
+	uint32_t sms; /* SMs that the context may use */
 	/* id of the block of local memory beyond a context's initial amount; 0: none */
 	uint32_t stack_block;
 };

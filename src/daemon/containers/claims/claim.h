@@ -62,8 +62,8 @@ struct claim {
 	struct claims *claims;
 	/* number of its row in the store; negative while the claim is not in the store */
 	int64_t row;
-	uint64_t made_s;      /* seconds since 1970 */
-	uint64_t known_ns;    /* clock_now_ns() when this daemon made or read it */
+	uint64_t made_s;   /* seconds since 1970 */
+	uint64_t known_ns; /* clock_now_ns() when this daemon made or read it */
 	uint64_t unwanted_ns; /* clock_now_ns() when it was first found not to be needed; 0: it is needed */
 	/*
 	 * NULL: the claim is parked, because a card is missing or has no room now. It keeps its
@@ -77,7 +77,8 @@ struct claim {
 
 /* Counts since the daemon started. */
 struct claims_counts {
-	uint64_t made, released;  /* claims made by claims_allocate(); claims released by claims_release() or claims_undo() */
+	uint64_t made,
+		released; /* claims made by claims_allocate(); claims released by claims_release() or claims_undo() */
 	uint64_t expired;         /* claims ended by claims_reconcile() */
 	uint64_t control_refused; /* CUDA_DISABLE_CONTROL was requested and not allowed */
 	/* Rejected allocations, by reason. */
@@ -86,7 +87,7 @@ struct claims_counts {
 	uint64_t refused_store;   /* the store could not be written: disk full, read-only */
 	uint64_t refused_other;
 	uint64_t stores_set_aside; /* stores that were torn, foreign or newer, and rebuilt */
-	uint64_t library_refused;  /* times that daemon/containers/trust/trust.h refused a library */
+	uint64_t library_refused; /* times that daemon/containers/trust/trust.h refused a library */
 };
 
 /*

@@ -15,7 +15,8 @@
 /* "" means unknown. Longer texts are cut. */
 struct engine_name {
 	char name[ENGINE_NAME_MAX]; /* name of the container, within its pod if it has one */
-	char pod[ENGINE_POD_MAX], namespace[ENGINE_NAMESPACE_MAX]; /* the pod and its namespace, in Kubernetes */
+	char pod[ENGINE_POD_MAX],
+		namespace[ENGINE_NAMESPACE_MAX]; /* the pod and its namespace, in Kubernetes */
 	char image[ENGINE_IMAGE_MAX];
 };
 

@@ -57,7 +57,7 @@ struct gpu_info {
 	/* for an instance: capabilities that give access to it */
 	struct mig_caps caps;
 	char card_uuid_text[GPU_UUID_TEXT_MAX]; /* for an instance: its card's UUID; "": unknown */
-	unsigned sms;                           /* number of SMs of the card or instance; 0: unknown */
+	unsigned sms; /* number of SMs of the card or instance; 0: unknown */
 	unsigned capability_major, capability_minor; /* CUDA compute capability; 0.0: unknown */
 };
 

@@ -9,7 +9,8 @@
 #include "daemon/containers/claims/claims.h"
 #include "daemon/kubelet/devices/dra_key.h"
 
-#define KNOWN_LOOKS 4 /* answers that are older than this many calls of dra_need_of() are ignored and forgotten */
+#define KNOWN_LOOKS \
+	4 /* answers that are older than this many calls of dra_need_of() are ignored and forgotten */
 
 struct known {
 	TAILQ_ENTRY(known) link;

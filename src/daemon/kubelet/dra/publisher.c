@@ -31,7 +31,8 @@ struct gpu_slice {
 	char pool[DRA_POOL_MAX]; /* "" if the GPU is gone, so that the slice is to be deleted */
 	json_t *device;          /* a list of the one device, with its taints if it has any */
 	json_t *object;          /* the slice as the server has it; NULL if the server has none */
-	json_t *sent, *taken;    /* sent: the devices written last; taken: those devices as the server stored them */
+	json_t *sent,
+		*taken; /* sent: the devices written last; taken: those devices as the server stored them */
 };
 
 struct publisher {

@@ -114,9 +114,10 @@ struct node_kube {
 	/* this and the pointers below are NULL if only the DRA driver is on */
 	struct node_pods *pods;
 	struct stale_bindings *stale;
-	struct live_terms *live;      /* NULL if the setting kube_live_terms is off */
-	struct use_publisher *uses;   /* NULL if the setting kube_use_window is 0 */
-	bool object_fails, pods_fail; /* whether the watch of the Node object, and that of the pods, fails now */
+	struct live_terms *live;    /* NULL if the setting kube_live_terms is off */
+	struct use_publisher *uses; /* NULL if the setting kube_use_window is 0 */
+	bool object_fails,
+		pods_fail; /* whether the watch of the Node object, and that of the pods, fails now */
 };
 
 static bool is_off(const struct config *config)

@@ -19,7 +19,8 @@ struct plugin;
 struct reconciler;
 
 struct reconcile_figures {
-	uint64_t now, ever;      /* logged differences: those that exist now, and all since the daemon started */
+	uint64_t now,
+		ever; /* logged differences: those that exist now, and all since the daemon started */
 	uint64_t reattributions; /* claims that moved to another container (vcuda.h) */
 };
 

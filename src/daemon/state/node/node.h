@@ -90,7 +90,7 @@ struct card {
 	uint64_t kept_bytes; /* free memory reserved for tenants that have waited long enough */
 	uint64_t swapped_out_bytes; /* sum of all bytes of tenants ever moved off this card */
 	uint64_t returning_bytes; /* memory reserved for containers that return from a checkpoint */
-	struct health health;       /* see policy/safety/health_policy.h */
+	struct health health;     /* see policy/safety/health_policy.h */
 	uint64_t faults[GPU_FAULT_KINDS]; /* faults reported so far */
 	bool is_cordoned, is_cordoned_by_settings;
 };

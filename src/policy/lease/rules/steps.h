@@ -32,9 +32,9 @@ enum steps_trial { STEPS_TRY_USUAL, STEPS_TRY_AHEAD, STEPS_DECIDED };
 
 struct steps {
 	uint32_t sync_points; /* number of sync points, as last reported */
-	unsigned seen;        /* number of sync points used for length_ns; not counted further once the length is known */
-	double since_ns;      /* charge at the latest sync point */
-	double length_ns;     /* fading mean of the charge of a step */
+	unsigned seen; /* number of sync points used for length_ns; not counted further once the length is known */
+	double since_ns;           /* charge at the latest sync point */
+	double length_ns;          /* fading mean of the charge of a step */
 	uint64_t thread_before_ns; /* thread_ns as reported at the latest sync point */
 	double thread_ns;          /* fading mean of a thread's CPU time in a step */
 	/* The trial of depths; see steps_may_be_ahead(). */

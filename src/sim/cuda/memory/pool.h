@@ -37,7 +37,7 @@ struct CUmemPoolHandle_st {
 	bool is_default;
 	bool on_host;
 	bool is_imported; /* a pool of another process; it has no readable attributes */
-	bool is_ended;    /* destroyed; the struct stays until the pool's last allocation is freed */
+	bool is_ended; /* destroyed; the struct stays until the pool's last allocation is freed */
 	CUmemAllocationHandleType handle_types;
 	struct kept *kept;   /* only for an imported pool */
 	uint32_t pointers_n; /* imported pointers that are not freed yet */

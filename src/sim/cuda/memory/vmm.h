@@ -19,8 +19,8 @@ struct vmm {
 	struct vmm *next;
 	CUmemAllocationProp prop;
 	uint64_t bytes;
-	uint32_t block;      /* id of the block of memory; 0 for host memory and multicast objects */
-	void *bytes_at;      /* host memory with the contents; NULL if they are not kept */
+	uint32_t block; /* id of the block of memory; 0 for host memory and multicast objects */
+	void *bytes_at; /* host memory with the contents; NULL if they are not kept */
 	uint32_t refs, maps; /* a binding counts as a mapping */
 	bool is_multicast;
 	uint32_t devices; /* only for a multicast object; bit i: device i */

@@ -17,9 +17,9 @@
 struct scene {
 	struct loop *loop;
 	struct gpu_watch watch;
-	struct gpu_container container;
 	struct gpu_process process[CENSUS_MAX_PROCESSES];
 	struct census_card card;
+	struct gpu_container container; /* last, for its flexible array member */
 };
 
 static void task_ended(void *data, struct gpu_task *t)
