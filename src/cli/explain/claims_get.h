@@ -1,6 +1,6 @@
 /*
- * Reads a pod's claims from the API server, one object after the other. What the user may not read is left out. Not thread
- * safe.
+ * Reads a pod's claims from the API server, one object after the other. Objects that the user may not read are left out.
+ * Not thread safe.
  */
 #pragma once
 

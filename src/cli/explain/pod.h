@@ -1,6 +1,6 @@
 /*
- * What a Pod object itself shows of its GPUs: in addition to what allot-scheduler explains, or instead of it if the scheduler
- * can't be asked. Pure, except that it allocates memory.
+ * Explains the GPUs of a pod by the Pod object itself: in addition to what allot-scheduler explains, or instead of it if the
+ * scheduler can't be asked. Pure, except that it allocates memory.
  */
 #pragma once
 

@@ -8,7 +8,7 @@
 #define PER_THREAD_STREAM 2
 #define LEARNS_SLOWLY 64
 
-/* What is needed to write one event. */
+/* The data that writing one event needs. */
 struct writing {
 	struct traced_process *process;
 	const struct trace_scene *scene;

@@ -26,7 +26,7 @@ struct traced_process {
 	struct trace_event held[PROCESS_HELD];
 };
 
-/* What is needed to write events. The caller owns all of it. */
+/* The objects that writing events needs. The caller owns all of them. */
 struct trace_scene {
 	struct out *out;
 	const struct tick_map *map;

@@ -53,7 +53,7 @@ static void look(struct sensor *s)
 	if (s->backend->use)
 		r = s->backend->use(s->gpu, s->index, since_us, s->use, SENSOR_MAX_PROCESSES,
 				    &count, &err);
-	/* At the first failure the arbitration was told that NVML reports nothing. Do not tell it again. */
+	/* The arbitration got an empty list at the first failure. Further failures change nothing. */
 	if (r < 0 && s->is_failing)
 		return;
 	s->is_failing = r < 0;

@@ -24,7 +24,7 @@ struct pod_stage {
 	unsigned place;
 };
 
-/* What a container, or a pod, was promised on one card. */
+/* The promise to a container, or to a pod, on one card. */
 struct stage_amount {
 	uint64_t promised_bytes, granted_bytes;
 	double cores_pct;

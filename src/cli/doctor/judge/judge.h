@@ -1,6 +1,6 @@
 /*
- * What the facts mean, and what to do: one function for each check, which adds a finding for each thing that is known, good or
- * bad, and none for what does not exist. Pure: facts in, findings out. Thread safe.
+ * Judges the facts: there is one function for each check. It adds a finding, good or bad, for each thing that is known, and
+ * none for a thing that does not exist. A finding says what to do. Pure: facts in, findings out. Thread safe.
  */
 #pragma once
 

@@ -20,7 +20,7 @@ struct question {
 };
 STAILQ_HEAD(question_list, question);
 
-/* What the thread knows of one engine's socket. */
+/* The thread's state for one engine's socket. */
 struct socket_state {
 	unsigned failures; /* failures in a row */
 	uint64_t not_before_ns;

@@ -10,7 +10,7 @@
 
 #include "daemon/gpu/nvml/gpu.h"
 
-/* What one census read from NVML about one card. */
+/* The data that one census read from NVML about one card. */
 struct census_card {
 	uint64_t begun_ns; /* when reading of this card began */
 	bool memory_known, processes_known;

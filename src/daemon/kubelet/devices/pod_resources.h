@@ -38,7 +38,7 @@ typedef void (*pod_resources_holder)(void *data, const struct pod_holder *holder
  * may have been called for some holders only.
  */
 bool pod_resources_each(struct pod_resources *p, pod_resources_holder each, void *data);
-/* Returns the number of answers so far. What pod_resources_each() lists changes only when this number does. */
+/* Returns the number of answers so far. The list of pod_resources_each() changes only when this number does. */
 uint64_t pod_resources_answers(struct pod_resources *p);
 /*
  * Returns when the last answer was requested, as clock_now_ns(); 0 if there was none. The answer shows at least everything that
