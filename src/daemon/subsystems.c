@@ -22,7 +22,7 @@
 #include "daemon/kubelet/dra/dra.h"
 #include "daemon/kubelet/kube/kube.h"
 #include "daemon/kubelet/plugin/plugin.h"
-#include "daemon/memory/admission.h"
+#include "daemon/memory/memory_waiters.h"
 #include "daemon/memory/swap/swap.h"
 #include "daemon/memory/swap/swap_turns.h"
 #include "daemon/memory/swap/tenant_checkpoint.h"

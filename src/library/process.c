@@ -14,7 +14,7 @@
 #include "library/loader/fast_path.h"
 #include "library/loader/elf_lookup.h"
 #include "library/loader/real.h"
-#include "library/memory/admission.h"
+#include "library/memory/reserve_wait.h"
 #include "library/memory/charge.h"
 #include "library/memory/ledger.h"
 #include "library/memory/suballoc.h"

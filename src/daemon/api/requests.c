@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/parse.h"
-#include "daemon/memory/admission.h"
+#include "daemon/memory/memory_waiters.h"
 #include "daemon/memory/swap/tenant_checkpoint.h"
 #include "daemon/api/request_devices.h"
 #include "daemon/api/request_handlers.h"

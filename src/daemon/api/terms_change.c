@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "daemon/containers/claims/claims.h"
-#include "daemon/memory/admission.h"
+#include "daemon/memory/memory_waiters.h"
 #include "daemon/state/card_promises.h"
 #include "daemon/state/node/subsystem.h"
 #include "daemon/state/tenant_state.h"

@@ -14,7 +14,7 @@
 #include "library/launch/inflight/inflight.h"
 #include "library/launch/gate.h"
 #include "library/loader/real.h"
-#include "library/memory/admission.h"
+#include "library/memory/reserve_wait.h"
 #include "library/memory/charge.h"
 #include "library/memory/reserved.h"
 #include "library/memory/swap_hold.h"

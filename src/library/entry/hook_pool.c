@@ -3,7 +3,7 @@
 #include "library/entry/hooks.h"
 #include "library/launch/inflight/inflight.h"
 #include "library/loader/real.h"
-#include "library/memory/admission.h"
+#include "library/memory/reserve_wait.h"
 #include "library/memory/charge.h"
 #include "library/memory/fd_tag.h"
 #include "library/memory/ledger.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "library/loader/real.h"
-#include "library/memory/admission.h"
+#include "library/memory/reserve_wait.h"
 #include "library/memory/swap_room.h"
 #include "library/sys/log.h"
 #include "library/trace/trace_record.h"

@@ -37,7 +37,7 @@ int charge_place(const CUmemLocation *location);
 
 /*
  * Reserves h->bytes on h->device. If that fails, trims this process's memory pools and tries again. If that fails
- * too, waits if the tenant waits for memory (admission.h). Returns false if refused; the refusal is counted, and
+ * too, waits if the tenant waits for memory (reserve_wait.h). Returns false if refused; the refusal is counted, and
  * the call must fail with CUDA_ERROR_OUT_OF_MEMORY. If h->device is -1, nothing is charged, here or in
  * charge_end().
  */

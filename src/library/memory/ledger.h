@@ -1,6 +1,6 @@
 /*
  * The ledger counts the device memory that this tenant holds against its quota or, if the tenant waits for memory
- * (admission.h), against the part of the quota that it was granted. The slots in the report are the only truth. There is no
+ * (reserve_wait.h), against the part of the quota that it was granted. The slots in the report are the only truth. There is no
  * separate total, which would go wrong when a process is killed.
  *
  * A reservation, in the process's own slot:

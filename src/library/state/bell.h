@@ -6,7 +6,7 @@
  *   when work ends under CLOSING or STOP       the daemon can give the lease to another tenant
  *   when a lease was idle for idle_ns          the daemon can give the lease to another tenant
  *   when memory was measured                   the daemon should query NVML (measured.h)
- *   when a thread asks for memory              the daemon should answer (admission.h)
+ *   when a thread asks for memory              the daemon should answer (reserve_wait.h)
  *   at a sync point, if the daemon wants that  the daemon can end the turn there (sync_point.h)
  *
  * A launch in free run never rings, and rings are never more frequent than work begins and ends. If the daemon is

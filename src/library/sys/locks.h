@@ -13,7 +13,7 @@
 #include "library/sys/sys.h"
 
 struct locks {
-	/* one request for memory per device: admission.h */
+	/* one request for memory per device: reserve_wait.h */
 	_Alignas(SYS_PAGE) struct sys_lock ask[REGION_MAX_DEVICES];
 	struct sys_lock captures;
 	struct sys_lock fast_path; /* guards all changes; take no other lock while holding it */

@@ -8,7 +8,7 @@
  *   4. the lowest id
  *
  * A tenant is overdue if it has waited for patience_ns, or was overtaken passes_most times: bytes of a card where it needs some
- * went to a tenant that comes later in this order. Bytes are kept free for an overdue tenant (admit.h), so its wait ends. Both
+ * went to a tenant that comes later in this order. Bytes are kept free for an overdue tenant (grant.h), so its wait ends. Both
  * bounds are needed. By use alone, tenants without any use could overtake a tenant with some use for as long as new ones come.
  *
  * Pure policy on plain data; times are arguments.

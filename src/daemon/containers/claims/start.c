@@ -11,7 +11,7 @@
 #include "daemon/containers/claims/check.h"
 #include "daemon/containers/claims/claims.h"
 #include "daemon/containers/claims/claims_inside.h"
-#include "daemon/memory/admission.h"
+#include "daemon/memory/memory_waiters.h"
 #include "daemon/state/card_promises.h"
 #include "daemon/state/tenant_state.h"
 

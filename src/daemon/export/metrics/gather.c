@@ -15,7 +15,7 @@
 #include "daemon/gpu/census.h"
 #include "daemon/gpu/sensor.h"
 #include "daemon/kubelet/devices/dra_key.h"
-#include "daemon/memory/admission.h"
+#include "daemon/memory/memory_waiters.h"
 #include "daemon/memory/swap/swap.h"
 #include "daemon/memory/swap/swap_turns.h"
 #include "daemon/state/card_promises.h"

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "daemon/api/condition.h"
-#include "daemon/memory/admission.h"
+#include "daemon/memory/memory_waiters.h"
 #include "daemon/memory/swap/swap.h"
 #include "daemon/memory/swap/tenant_checkpoint.h"
 #include "daemon/state/card_promises.h"

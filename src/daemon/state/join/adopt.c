@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/memory/admission.h"
+#include "daemon/memory/memory_waiters.h"
 #include "daemon/memory/swap/tenant_checkpoint.h"
 #include "daemon/state/node/drain.h"
 #include "daemon/state/tenant.h"

@@ -1,5 +1,5 @@
 /*
- * State of a tenant's waits for memory, kept in the tenant and in the node. admission.h makes the
+ * State of a tenant's waits for memory, kept in the tenant and in the node. memory_waiters.h makes the
  * decisions.
  */
 #pragma once

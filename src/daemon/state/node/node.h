@@ -196,7 +196,7 @@ struct node {
 	struct loop_source *adopt_timer;
 	struct loop_source *linger_timer;
 	struct loop_source *drain_timer;
-	struct loop_source *admission_timer; /* runs a due admission decision: see admission.h */
+	struct loop_source *admission_timer; /* runs a due admission decision: see memory_waiters.h */
 	struct swap_turns *swap_turns;       /* NULL: no tenant has had movable memory yet */
 	struct loop_source *swap_timer;      /* runs while tenants have movable memory */
 };
@@ -213,7 +213,7 @@ struct card *node_find_card(struct node *node, const uint8_t uuid[16]);
 struct card *node_find_card_text(struct node *node, const char *uuid);
 
 /*
- * Call when something changed that may give memory to a waiting tenant; admission.h decides soon.
+ * Call when something changed that may give memory to a waiting tenant; memory_waiters.h decides soon.
  * Cheap when no tenant waits.
  */
 void node_admit_soon(struct node *node);

@@ -11,7 +11,7 @@
 #include "library/launch/captures.h"
 #include "library/launch/inflight/inflight.h"
 #include "library/loader/real.h"
-#include "library/memory/admission.h"
+#include "library/memory/reserve_wait.h"
 #include "library/memory/charge.h"
 #include "library/memory/ledger.h"
 #include "library/memory/measured.h"

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "policy/memory/admit.h"
+#include "policy/memory/grant.h"
 #include "policy/memory/fade.h"
 #include "random.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "policy/memory/admit.h"
+#include "policy/memory/grant.h"
 #include "random.h"
 
 #define SCENES 1000

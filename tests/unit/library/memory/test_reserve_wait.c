@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 
 #include "../fake_process.h"
-#include "library/memory/admission.h"
+#include "library/memory/reserve_wait.h"
 #include "library/memory/ledger.h"
 
 #define QUOTA 1000000ULL

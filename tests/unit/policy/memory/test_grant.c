@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "policy/memory/admit.h"
+#include "policy/memory/grant.h"
 
 static const struct order_bounds bounds = { .patience_ns = 1000, .passes_most = 2 };
 

@@ -1,12 +1,12 @@
 /*
  * Admission of tenants that wait for memory (on_full "wait"). It reads what their processes ask for
- * (region_want), lets policy/memory/admit.h decide for all cards at once, writes the grants and
+ * (region_want), lets policy/memory/grant.h decide for all cards at once, writes the grants and
  * wakes the processes. A tenant is in one of three states:
  *
  *   NONE     holds nothing and asks for nothing
  *   QUEUED   a process asks: waits until the tenant's whole reservation is free, on all its cards
  *   HOLDING  granted, until it holds nothing and has no live process. A request to grow beyond the
- *            grant is answered at once: see admit.h
+ *            grant is answered at once: see grant.h
  *
  * These count as taken on a card: grants, promises to tenants that do not wait, the largest quota of
  * a swappable tenant, memory that tenants without a promise hold, draining memory, memory of
@@ -21,7 +21,7 @@
 
 #include "daemon/state/node/admission_state.h"
 #include "daemon/state/tenant.h"
-#include "policy/memory/admit.h"
+#include "policy/memory/grant.h"
 
 /*
  * Publishes that the tenant waits for memory. Call for a new tenant, or when on_full becomes

@@ -1,4 +1,4 @@
-#include "policy/memory/admit.h"
+#include "policy/memory/grant.h"
 
 #include <stdlib.h>
 

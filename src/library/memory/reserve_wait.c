@@ -1,4 +1,4 @@
-#include "library/memory/admission.h"
+#include "library/memory/reserve_wait.h"
 
 #include "library/memory/ledger.h"
 #include "library/state/bell.h"

@@ -1,4 +1,4 @@
-#include "daemon/memory/admission.h"
+#include "daemon/memory/memory_waiters.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #define MIB (UINT64_C(1) << 20)
 /*
  * After a restart, a process that waited asks again within this time once it has a slot
- * (library/memory/admission.c).
+ * (library/memory/reserve_wait.c).
  */
 #define RETURN_NS (200 * NSEC_PER_MSEC)
 #define RETURN_LOOK_NS (20 * NSEC_PER_MSEC)
