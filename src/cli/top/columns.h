@@ -3,7 +3,7 @@
 
 #include "cli/top/cells.h"
 #include "cli/top/data/history.h"
-#include "cli/top/order.h"
+#include "cli/top/sort_shares.h"
 
 #define COLUMNS_MAX 24
 #define COLUMNS_SHORT_MAX 12 /* bytes of a short number */

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "cli/top/data/change.h"
-#include "cli/top/order.h"
+#include "cli/top/sort_shares.h"
 
 #define VIEW_INPUT_MAX 64
 

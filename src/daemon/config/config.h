@@ -35,7 +35,7 @@ struct config {
 	uint64_t context_bytes;
 	/* GPU time that was used this long ago counts half: policy/memory/fade.h */
 	uint64_t use_half_life_ns;
-	/* memory is reserved for a tenant that has waited this long: policy/memory/order.h */
+	/* memory is reserved for a tenant that has waited this long: policy/memory/wait_order.h */
 	uint64_t wait_patience_ns;
 	uint64_t swap_arena_bytes; /* host memory for the arenas of all tenants together; 0: half of the machine's memory */
 	/* a tenant's arena is charged to the tenant's memory cgroup instead of the daemon's */

@@ -5,7 +5,7 @@
  *   arbiter.c     the interface: tenants, observations, modes, the step
  *   answers.c     the interface: queries
  *   charge.c      what a tenant pays: tokens, virtual time, settlement with the tenant's own report
- *   order.c       the next tenant: weights, candidates, virtual time of a tenant that returns
+ *   lease_order.c the next tenant: weights, candidates, virtual time of a tenant that returns
  *   priority.c    which tenant may push ahead of which, and for how long: budgets
  *   quantum.c     the length of a turn, from the measured cost of a hand-over; turn_terms.c: the bounds of that length
  *   patience.c    when an idle holder loses the lease
@@ -98,7 +98,7 @@ struct tenant {
 	bool launched;         /* launched work since the last arbiter_step() */
 	double reported_ns; /* busy time that the tenant itself reported since the last arbiter_step() */
 
-	/* Derived at each arbiter_step(); see order.c. */
+	/* Derived at each arbiter_step(); see lease_order.c. */
 	bool demand;    /* would use a lease if it had one */
 	bool running;   /* has, or may have, work on the GPU */
 	bool came;      /* has demand or work now, and had neither at the last arbiter_step() */
@@ -271,7 +271,7 @@ void charge_unused_lease(struct arbiter *a, struct tenant *t);
 /* Sets the tenant's unsettled charge to nothing. */
 void charge_begin(struct tenant *t);
 
-/* order.c */
+/* lease_order.c */
 
 double order_weight(const struct arbiter *a, const struct tenant *t);
 /* Returns the factor on each guarantee: 1, or less if all guarantees sum to more than 100 percent. */

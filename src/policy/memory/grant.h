@@ -5,7 +5,7 @@
  * to finish, and never waits for another tenant that holds some. There is no circular wait, whatever tenants hold, and in
  * whatever order they grow.
  *
- * Requests are granted in the order of order.h as far as bytes last. Requests behind one that does not fit may overtake it,
+ * Requests are granted in the order of wait_order.h as far as bytes last. Requests behind one that does not fit may overtake it,
  * until it is overdue. From then on what it needs is kept free, for the first overdue request first. No other tenant gets these
  * bytes, not even one that already holds memory.
  *
@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "policy/memory/order.h"
+#include "policy/memory/wait_order.h"
 
 #define ADMIT_MAX_NEEDS 16 /* cards of one tenant */
 

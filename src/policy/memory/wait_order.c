@@ -1,4 +1,4 @@
-#include "policy/memory/order.h"
+#include "policy/memory/wait_order.h"
 
 bool order_is_overdue(const struct order_key *k, uint64_t now_ns, const struct order_bounds *bounds)
 {

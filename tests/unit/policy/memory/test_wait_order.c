@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "policy/memory/order.h"
+#include "policy/memory/wait_order.h"
 #include "random.h"
 
 static const struct order_bounds bounds = { .patience_ns = 100, .passes_most = 3 };

@@ -1,4 +1,4 @@
-#include "cli/top/order.h"
+#include "cli/top/sort_shares.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "lists.h"
 
-#include "cli/top/order.h"
+#include "cli/top/sort_shares.h"
 
 struct scene {
 	json_t *list;
