@@ -28,7 +28,7 @@
 #include "daemon/memory/swap/tenant_checkpoint.h"
 #include "daemon/space/space.h"
 #include "daemon/state/card_promises.h"
-#include "daemon/state/elastic.h"
+#include "daemon/state/elastic_terms.h"
 #include "daemon/state/join/adopt.h"
 #include "daemon/state/join/registration.h"
 #include "daemon/state/node/drain.h"

@@ -15,7 +15,7 @@
 #include "library/loader/elf_lookup.h"
 #include "library/loader/real.h"
 #include "library/memory/reserve_wait.h"
-#include "library/memory/charge.h"
+#include "library/memory/holding.h"
 #include "library/memory/ledger.h"
 #include "library/memory/suballoc.h"
 #include "library/memory/ptrmap.h"

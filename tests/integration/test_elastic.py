@@ -1,5 +1,5 @@
 """Elastic limits, in wall time on the simulated card: with wide bounds, since other tests run beside.
-Those of the policy itself are held on virtual time: tests/unit/policy/lease/rules/test_elastic_trace.c."""
+Those of the policy itself are held on virtual time: tests/unit/policy/lease/rules/test_lend_trace.c."""
 
 import subprocess
 

@@ -10,7 +10,7 @@
 #include "daemon/api/session.h"
 #include "daemon/space/space.h"
 #include "daemon/state/card_promises.h"
-#include "daemon/state/elastic.h"
+#include "daemon/state/elastic_terms.h"
 #include "daemon/state/node/drain.h"
 #include "daemon/state/use.h"
 #include "daemon/tasks/watch/gpu_watch.h"

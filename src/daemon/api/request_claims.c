@@ -15,7 +15,7 @@
 #include "daemon/containers/claims/injection.h"
 #include "daemon/gpu/health/health.h"
 #include "daemon/space/space.h"
-#include "daemon/state/elastic.h"
+#include "daemon/state/elastic_terms.h"
 #include "daemon/state/tenant_state.h"
 
 #define KEY_PREFIX "cdi/"

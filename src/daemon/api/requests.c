@@ -18,7 +18,7 @@
 #include "daemon/memory/swap/swap.h"
 #include "daemon/space/space.h"
 #include "daemon/state/card_promises.h"
-#include "daemon/state/elastic.h"
+#include "daemon/state/elastic_terms.h"
 #include "daemon/state/tenant_state.h"
 #include "daemon/tasks/violation/violations.h"
 #include "daemon/tasks/watch/gpu_watch.h"

@@ -2,7 +2,7 @@
  * An arbitration is a thread that divides one card's time among tenants. It reads every tenant's
  * slots, lets the arbiter decide (policy/lease/arbiter.h), writes the lease words and wakes the
  * affected processes. It also increments the regions' heartbeats, samples what each tenant got, and
- * periodically adapts the limits of tenants that may borrow (policy/lease/rules/elastic.h).
+ * periodically adapts the limits of tenants that may borrow (policy/lease/rules/lend.h).
  *
  * A lessee is one tenant on one card. All calls are thread safe, and none waits for longer than one
  * step of the thread. Without a lessee the thread sleeps. While no lessee works and all of them
@@ -20,7 +20,7 @@
 #include "daemon/arbitrate/step_window.h"
 #include "daemon/gpu/nvml/gpu.h"
 #include "policy/lease/arbiter.h"
-#include "policy/lease/rules/elastic.h"
+#include "policy/lease/rules/lend.h"
 
 #define ARBITRATION_PULSE_NS UINT64_C(50000000) /* interval of heartbeats and window samples */
 #define ARBITRATION_SLEEP_NS \

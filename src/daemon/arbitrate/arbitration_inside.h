@@ -20,7 +20,7 @@
 #include "daemon/arbitrate/window.h"
 #include "daemon/util/worker.h"
 #include "policy/lease/arbiter.h"
-#include "policy/lease/rules/elastic.h"
+#include "policy/lease/rules/lend.h"
 
 struct gangs;
 

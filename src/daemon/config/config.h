@@ -10,7 +10,7 @@
 
 #include "base/settings/settings.h"
 #include "policy/lease/arbiter.h"
-#include "policy/lease/rules/elastic.h"
+#include "policy/lease/rules/lend.h"
 #include "policy/safety/violation_policy.h"
 #include "policy/space/choice.h"
 

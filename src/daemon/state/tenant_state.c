@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/state/elastic.h"
+#include "daemon/state/elastic_terms.h"
 #include "daemon/state/use.h"
 #include "daemon/util/json.h"
 #include "daemon/util/state_file.h"

@@ -15,7 +15,7 @@
 #include "library/launch/gate.h"
 #include "library/loader/real.h"
 #include "library/memory/reserve_wait.h"
-#include "library/memory/charge.h"
+#include "library/memory/holding.h"
 #include "library/memory/reserved.h"
 #include "library/memory/swap_hold.h"
 #include "library/sys/locks.h"

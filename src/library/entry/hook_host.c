@@ -4,7 +4,7 @@
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
-#include "library/memory/charge.h"
+#include "library/memory/holding.h"
 
 #define HOST_PAGE 4096ULL
 

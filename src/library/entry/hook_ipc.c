@@ -2,7 +2,7 @@
 
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
-#include "library/memory/charge.h"
+#include "library/memory/holding.h"
 #include "library/memory/exports.h"
 #include "library/memory/swap_hold.h"
 #include "library/state/process_state.h"

@@ -3,7 +3,7 @@
 #include "library/entry/hook_pool.h"
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
-#include "library/memory/charge.h"
+#include "library/memory/holding.h"
 #include "library/memory/swap_hold.h"
 #include "library/memory/swap_room.h"
 #include "library/swap/swap_backing.h"

@@ -5,7 +5,7 @@
 #include "library/entry/hook_vmm.h"
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
-#include "library/memory/charge.h"
+#include "library/memory/holding.h"
 #include "library/sys/locks.h"
 
 /* Returns the key of a binding, made of object, device and offset. The offset is a multiple of 2 MiB or more. */

@@ -7,7 +7,7 @@
 #include "library/launch/inflight/inflight.h"
 #include "library/launch/gate.h"
 #include "library/loader/real.h"
-#include "library/memory/charge.h"
+#include "library/memory/holding.h"
 
 /* ---- memory: the driver's old functions, in the form that the newer hooks call ---- */
 

@@ -6,7 +6,7 @@
 
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
-#include "library/memory/charge.h"
+#include "library/memory/holding.h"
 #include "library/memory/shared.h"
 #include "library/memory/swap_hold.h"
 #include "library/memory/swap_room.h"

@@ -8,7 +8,7 @@
 #include "library/entry/hook_vmm.h"
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
-#include "library/memory/charge.h"
+#include "library/memory/holding.h"
 #include "library/memory/exports.h"
 #include "library/memory/fd_tag.h"
 #include "library/memory/shared.h"

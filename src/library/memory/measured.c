@@ -1,7 +1,7 @@
 #include "library/memory/measured.h"
 
 #include "library/loader/real.h"
-#include "library/memory/charge.h"
+#include "library/memory/holding.h"
 #include "library/memory/ledger.h"
 
 static bool ask(size_t *ret_free)

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "library/memory/charge.h"
+#include "library/memory/holding.h"
 #include "library/memory/exports.h"
 #include "library/state/process_state.h"
 #include "library/sys/locks.h"

@@ -8,7 +8,7 @@
  * another reason if the GPU has more than enough room before and after a try: drivers return it also for what they cannot
  * do, such as a context by the cuCtxCreate from before CUDA 3.2.
  *
- * The call reports by swap_room_lacks() that it failed for lack of room; charge.h does so for charged memory. Between two
+ * The call reports by swap_room_lacks() that it failed for lack of room; holding.h does so for charged memory. Between two
  * tries the thread is outside the hold (swap_hold.h), so that the process's own memory may be moved off the GPU meanwhile.
  * A call made inside another call's hold does not wait itself; the outer call does.
  */

@@ -2,19 +2,19 @@
  * Internals of the arbiter: struct arbiter, struct tenant, and the functions that the files of this folder call in each other.
  * No file outside this folder includes this header. arbiter.h defines the terms.
  *
- *   arbiter.c     the interface: tenants, observations, modes, the step
- *   answers.c     the interface: queries
- *   charge.c      what a tenant pays: tokens, virtual time, settlement with the tenant's own report
- *   lease_order.c the next tenant: weights, candidates, virtual time of a tenant that returns
- *   priority.c    which tenant may push ahead of which, and for how long: budgets
- *   quantum.c     the length of a turn, from the measured cost of a hand-over; turn_terms.c: the bounds of that length
- *   patience.c    when an idle holder loses the lease
- *   lease.c       the holder's lease: grant, close, drain, expire
- *   turn_end.c    when the holder's turn is over: by time, tokens, idleness, steps
- *   lease_poll.c  the time until the next poll
- *   member.c      one device's part in gangs, which have their turns on several devices at once
- *   group.c       space groups: a group is one tenant to all of the above, and its members are MPS clients (space.h)
- *   sliced.c      programs with short steps: all run at once, and a tenant that is ahead of its share is held
+ *   arbiter.c       the interface: tenants, observations, modes, the step
+ *   answers.c       the interface: queries
+ *   lease_charge.c  what a tenant pays: tokens, virtual time, settlement with the tenant's own report
+ *   lease_order.c   the next tenant: weights, candidates, virtual time of a tenant that returns
+ *   priority.c      which tenant may push ahead of which, and for how long: budgets
+ *   quantum.c       the length of a turn, from the measured cost of a hand-over; turn_terms.c: the bounds of that length
+ *   patience.c      when an idle holder loses the lease
+ *   lease.c         the holder's lease: grant, close, drain, expire
+ *   turn_end.c      when the holder's turn is over: by time, tokens, idleness, steps
+ *   lease_poll.c    the time until the next poll
+ *   member.c        one device's part in gangs, which have their turns on several devices at once
+ *   group.c         space groups: a group is one tenant to all of the above, and its members are MPS clients (space.h)
+ *   sliced.c        programs with short steps: all run at once, and a tenant that is ahead of its share is held
  *   token.c, paced.c   the other policies
  *
  * All times are read from the arbiter's own clock. A step advances this clock by max_step_ns at most, even if the caller's
@@ -252,7 +252,7 @@ static inline uint64_t max_u64(uint64_t a, uint64_t b)
 /* Takes a tenant off the list of active tenants, if it is there. */
 void arbiter_deactivate(struct arbiter *a, struct tenant *t);
 
-/* charge.c */
+/* lease_charge.c */
 
 /* Adds the tokens that the tenant's bucket gained up to a->clock. */
 void charge_fill_tokens(struct arbiter *a, struct tenant *t);

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/audit/audit_line.h"
-#include "daemon/state/elastic.h"
+#include "daemon/state/elastic_terms.h"
 #include "daemon/state/node/node.h"
 #include "daemon/state/tenant.h"
 #include "daemon/util/json.h"

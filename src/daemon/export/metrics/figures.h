@@ -18,7 +18,7 @@
 #include "daemon/kubelet/dra/dra.h"
 #include "daemon/kubelet/plugin/plugin.h"
 #include "daemon/state/tenant.h"
-#include "policy/lease/rules/elastic.h"
+#include "policy/lease/rules/lend.h"
 #include "daemon/space/space.h"
 #include "daemon/tasks/violation/violations.h"
 

@@ -19,7 +19,7 @@
 #include "daemon/memory/swap/swap.h"
 #include "daemon/memory/swap/swap_turns.h"
 #include "daemon/state/card_promises.h"
-#include "daemon/state/elastic.h"
+#include "daemon/state/elastic_terms.h"
 #include "daemon/state/node/drain.h"
 #include "daemon/state/use.h"
 #include "daemon/tasks/namespace_use.h"

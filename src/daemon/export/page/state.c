@@ -9,7 +9,7 @@
 #include "daemon/memory/swap/swap.h"
 #include "daemon/memory/swap/tenant_checkpoint.h"
 #include "daemon/state/card_promises.h"
-#include "daemon/state/elastic.h"
+#include "daemon/state/elastic_terms.h"
 #include "daemon/state/node/drain.h"
 #include "daemon/state/tenant.h"
 #include "daemon/state/use.h"

@@ -102,7 +102,7 @@ static double weight_of(const struct node *node, const struct tenant *t)
 
 /*
  * Scales the tenant's share (turn_share.h), but only if the scale has changed enough, because a
- * change restarts lending (elastic.h).
+ * change restarts lending (lend.h).
  */
 static void scale_share(struct tenant *t, bool has_work, uint64_t now_ns)
 {

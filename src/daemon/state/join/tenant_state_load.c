@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/parse.h"
-#include "daemon/state/elastic.h"
+#include "daemon/state/elastic_terms.h"
 #include "daemon/state/use.h"
 #include "daemon/tasks/watch/use_state.h"
 #include "daemon/util/json.h"

@@ -12,7 +12,7 @@
 #include "library/launch/inflight/inflight.h"
 #include "library/loader/real.h"
 #include "library/memory/reserve_wait.h"
-#include "library/memory/charge.h"
+#include "library/memory/holding.h"
 #include "library/memory/ledger.h"
 #include "library/memory/measured.h"
 #include "library/memory/ptrmap.h"

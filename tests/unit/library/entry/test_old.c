@@ -7,7 +7,7 @@
 #include "../fake_driver.h"
 #include "../fake_process.h"
 #include "library/entry/hooks.h"
-#include "library/memory/charge.h"
+#include "library/memory/holding.h"
 
 #define ADDRESS 0x7f000000U
 

@@ -9,7 +9,7 @@
 #include "../fake_driver.h"
 #include "../fake_process.h"
 #include "library/entry/hooks.h"
-#include "library/memory/charge.h"
+#include "library/memory/holding.h"
 
 #define CHUNK (2 * MIB)
 #define FIRST 0x7f0000000000ULL

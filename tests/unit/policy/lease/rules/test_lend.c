@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "policy/lease/rules/elastic.h"
+#include "policy/lease/rules/lend.h"
 
 #define PERIOD_NS UINT64_C(250000000)
 #define MOST 4

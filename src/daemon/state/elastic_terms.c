@@ -1,4 +1,4 @@
-#include "daemon/state/elastic.h"
+#include "daemon/state/elastic_terms.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /*
  * Elastic limits in the daemon: which tenants may borrow GPU time beyond their limit, and what is
- * logged. policy/lease/rules/elastic.h decides how much is lent, in each card's arbitration. Main
+ * logged. policy/lease/rules/lend.h decides how much is lent, in each card's arbitration. Main
  * thread only.
  */
 #pragma once

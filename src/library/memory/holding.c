@@ -1,4 +1,4 @@
-#include "library/memory/charge.h"
+#include "library/memory/holding.h"
 
 #include <string.h>
 

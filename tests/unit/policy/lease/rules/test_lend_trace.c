@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#include "policy/lease/rules/elastic.h"
+#include "policy/lease/rules/lend.h"
 #include "../gpu_model.h"
 
 #define TENANTS 3

@@ -1,4 +1,4 @@
-#include "policy/lease/rules/elastic.h"
+#include "policy/lease/rules/lend.h"
 
 #include <math.h>
 
