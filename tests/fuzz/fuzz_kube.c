@@ -12,7 +12,7 @@
 #include "kube/dra/claim.h"
 #include "kube/gpu_manager/vcuda.h"
 #include "kube/hami/cards.h"
-#include "kube/hami/choice.h"
+#include "kube/hami/find_allocating.h"
 #include "kube/hami/cordon.h"
 #include "kube/hami/handshake.h"
 #include "kube/hami/node_lock.h"

@@ -22,7 +22,7 @@
 #include "daemon/kubelet/kube/binding.h"
 #include "daemon/kubelet/kube/node_object.h"
 #include "daemon/kubelet/kube/pods.h"
-#include "kube/hami/choice.h"
+#include "kube/hami/find_allocating.h"
 
 #define IDS_MAX 16
 #define LINE_MAX_BYTES 4096

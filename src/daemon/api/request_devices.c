@@ -7,7 +7,7 @@
 #include "daemon/api/topology.h"
 #include "daemon/gpu/health/health.h"
 #include "daemon/state/card_promises.h"
-#include "policy/placement/choose.h"
+#include "policy/placement/choose_cards.h"
 
 static int read_share(const json_t *json, const char *key, bool *ret_has, double *ret,
 		      struct error *err)

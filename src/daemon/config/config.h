@@ -12,7 +12,7 @@
 #include "policy/lease/arbiter.h"
 #include "policy/lease/rules/lend.h"
 #include "policy/safety/violation_policy.h"
-#include "policy/space/choice.h"
+#include "policy/space/sharing_mode.h"
 
 #define CONFIG_PATH_MAX SETTINGS_TEXT_MAX
 

@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "daemon/state/node/node.h"
-#include "policy/space/choice.h"
+#include "policy/space/sharing_mode.h"
 
 #define MPS_ID_MAX 24
 

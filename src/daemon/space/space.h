@@ -7,7 +7,7 @@
 
 #include "daemon/state/tenant.h"
 #include "daemon/util/json.h"
-#include "policy/space/choice.h"
+#include "policy/space/sharing_mode.h"
 
 struct mps_group;
 

@@ -17,7 +17,7 @@
 #include "policy/memory/fade.h"
 #include "policy/memory/promise.h"
 #include "policy/safety/violation_policy.h"
-#include "policy/space/choice.h"
+#include "policy/space/sharing_mode.h"
 
 #define TENANT_ID_MAX 9 /* 8 hex digits and the final NUL */
 #define TENANT_CLAIM_MAX 320

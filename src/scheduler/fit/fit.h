@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "kube/hami/shares.h"
-#include "policy/placement/choose.h"
+#include "policy/placement/choose_cards.h"
 #include "scheduler/fit/fit_quota.h"
 #include "scheduler/opportunistic/opportunistic.h"
 #include "scheduler/request/request.h"

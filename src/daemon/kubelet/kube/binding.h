@@ -7,7 +7,7 @@
 #pragma once
 
 #include "kube/client/client.h"
-#include "kube/hami/choice.h"
+#include "kube/hami/find_allocating.h"
 #include "kube/hami/pod.h"
 
 #define BINDING_TIMEOUT_S 60 /* total time for retries */

@@ -24,7 +24,7 @@
 #include "daemon/state/node/node.h"
 #include "kube/client/access.h"
 #include "kube/hami/cards.h"
-#include "kube/hami/choice.h"
+#include "kube/hami/find_allocating.h"
 #include "kube/hami/scores.h"
 
 #define LOOK_NS (30 * NSEC_PER_SEC) /* interval for recomputing what the Node object must have */

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "daemon/kubelet/kube/binding.h"
 #include "kube/client/event.h"
-#include "kube/hami/choice.h"
+#include "kube/hami/find_allocating.h"
 
 /*
  * A lock is released only if it is older than this. For a younger lock, the write that ends the binding may still be under way,

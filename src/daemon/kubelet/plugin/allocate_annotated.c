@@ -17,7 +17,7 @@
 #include "daemon/kubelet/kube/pods.h"
 #include "daemon/kubelet/plugin/annotated_request.h"
 #include "daemon/kubelet/plugin/plugin_inside.h"
-#include "kube/hami/choice.h"
+#include "kube/hami/find_allocating.h"
 
 #define LOOK_NS (50 * NSEC_PER_MSEC) /* poll interval while a call waits for its pod */
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
@@ -184,7 +184,7 @@ static bool is_open(const struct kube_pod *pod, size_t container)
 }
 
 /*
- * Callback for choice.h: returns true if the container has been given the shares that the watch still shows in its pod's
+ * Callback for find_allocating.h: returns true if the container has been given the shares that the watch still shows in its pod's
  * to-allocate.
  */
 static bool is_given(void *data, const struct kube_pod *pod, size_t container)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "daemon/containers/claims/claims.h"
-#include "kube/hami/choice.h"
+#include "kube/hami/find_allocating.h"
 
 /*
  * Fills *ret, which points to `key` and `name`. Shares of the same card add up; cores 0 means no guarantee. With

@@ -3,7 +3,7 @@
 
 #include "daemon/containers/claims/claims.h"
 #include "kube/gpu_manager/vcuda_choice.h"
-#include "policy/placement/choose.h"
+#include "policy/placement/choose_cards.h"
 
 /*
  * Fills *ret, which points to `key` and `name`. Uses the cards that a scheduler has chosen, else the best cards that have room.

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "policy/placement/choose.h"
+#include "policy/placement/choose_cards.h"
 
 #define LAYOUT_COUNT 4
 extern const char *const layout_names[LAYOUT_COUNT];

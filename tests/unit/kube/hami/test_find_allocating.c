@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "kube/hami/choice.h"
+#include "kube/hami/find_allocating.h"
 
 #define NOW 1787306400
 #define MAX_PODS 4

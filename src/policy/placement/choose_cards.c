@@ -1,4 +1,4 @@
-#include "policy/placement/choose.h"
+#include "policy/placement/choose_cards.h"
 
 #include <errno.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "policy/space/choice.h"
+#include "policy/space/sharing_mode.h"
 
 /* A tenant that may share by space. */
 static struct sharing_facts usual(void)

@@ -1,4 +1,4 @@
-#include "kube/hami/choice.h"
+#include "kube/hami/find_allocating.h"
 
 #include <errno.h>
 #include <stdio.h>

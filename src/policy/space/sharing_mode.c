@@ -1,4 +1,4 @@
-#include "policy/space/choice.h"
+#include "policy/space/sharing_mode.h"
 
 #include <errno.h>
 #include <math.h>
