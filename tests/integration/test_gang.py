@@ -1,6 +1,6 @@
 """Tenants on two simulated cards whose ranks wait for each other (programs/ranks.c), as processes. The
 bounds are wide: a machine that tests has few cores. On virtual time they are held to more
-(tests/unit/policy/gang/test_gang.c)."""
+(tests/unit/policy/gang/test_device_gang.c)."""
 
 import json
 import subprocess

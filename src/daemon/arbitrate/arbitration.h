@@ -15,7 +15,7 @@
 
 #include "abi/shm/region.h"
 #include "base/error.h"
-#include "daemon/arbitrate/gang.h"
+#include "daemon/arbitrate/gang_board.h"
 #include "daemon/arbitrate/lease_spans.h"
 #include "daemon/arbitrate/step_window.h"
 #include "daemon/gpu/nvml/gpu.h"
@@ -143,7 +143,7 @@ void lessee_set_paused(struct lessee *lessee, bool paused);
 void lessee_set_elastic(struct lessee *lessee, bool may_borrow);
 
 /*
- * Sets the tenant's number as a possible gang (gang.h). A negative number, the default, means that
+ * Sets the tenant's number as a possible gang (gang_board.h). A negative number, the default, means that
  * it is no gang.
  */
 void lessee_set_gang(struct lessee *lessee, int gang);

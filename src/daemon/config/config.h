@@ -49,7 +49,7 @@ struct config {
 	char nvml[CONFIG_PATH_MAX];
 	struct arbiter_config arbiter;
 	bool is_elastic; /* for tenants that do not set this themselves */
-	/* a tenant's turns on its cards begin together (daemon/arbitrate/gang.h) */
+	/* a tenant's turns on its cards begin together (daemon/arbitrate/gang_board.h) */
 	bool is_gang;
 	bool has_turns; /* a tenant's processes take turns within its leases (policy/lease/turns.h) */
 	struct elastic_config elastic;

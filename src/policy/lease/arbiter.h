@@ -81,7 +81,7 @@
  *               it begins (predicted), and has its own cap on SM time. While several members are at work they are PACED:
  *               each launch pays its SM time from what is granted (space.h). A member that is alone in its group, and has no
  *               cap, has the group's state, GO or FREE, and pays the time with in-flight work.
- *   Gang        A tenant with work on several devices gets its turns on all of them at the same time (gang.h).
+ *   Gang        A tenant with work on several devices gets its turns on all of them at the same time (device_gang.h).
  *   Polls       The arbiter says when to step again at the latest: rarely if tenants ring their doorbell
  *               (arbiter_observation), often if they do not. The time lost by a late poll is the tenant's own.
  *   Need        In-flight work that outlives its drain, of a tenant that waits at the gate, may wait for the very launch that
@@ -94,7 +94,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "policy/gang/gang.h"
+#include "policy/gang/device_gang.h"
 #include "policy/lease/arbiter_types.h"
 
 /* Defaults: 5 to 50 ms quantum (measured: docs/decisions/turn-lengths.md), 1 ms idle, 10 to 100 ms drain. */
@@ -153,7 +153,7 @@ uint64_t arbiter_granted(const struct arbiter *arbiter, int tenant);
 /* Return the quantum in force, and the measured cost of a hand-over, both in nanoseconds. */
 uint64_t arbiter_quantum_ns(const struct arbiter *arbiter);
 uint64_t arbiter_handover_ns(const struct arbiter *arbiter);
-/* Returns the state of a gang's tenant on this device (gang.h), to be reported to the other devices after a step. */
+/* Returns the state of a gang's tenant on this device (device_gang.h), to be reported to the other devices after a step. */
 struct gang_report arbiter_gang_report(const struct arbiter *arbiter, int tenant);
 /*
  * Sets the tenant's order, which gang_decide() decided for all devices. Returns true if the order or its time changed: the next

@@ -23,7 +23,7 @@
  */
 #pragma once
 
-#include "policy/gang/gang.h"
+#include "policy/gang/device_gang.h"
 #include "policy/lease/arbiter_types.h"
 #include "policy/lease/rules/patience.h"
 #include "policy/lease/rules/steps.h"

@@ -76,7 +76,7 @@ void model_set_wall(struct model *model, int64_t wall_s);
 void model_release(struct model *model, const char *uid);
 
 /*
- * Pods of a gang (gang.h) are bound only once bind calls for as many pods as the gang's size are waiting.
+ * Pods of a gang (pod_gang.h) are bound only once bind calls for as many pods as the gang's size are waiting.
  * model_come(): extender_decide() has decided for this pod, so the pod now waits (`has_come`) or no longer waits.
  * model_turn(): returns MODEL_TURN_GO if the binding may begin, as it always may for a pod outside a gang. MODEL_TURN_LOST means
  * that the model does not know the pod, or that the pod's gang state is not GANG_COME, for example because the reservation

@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#include "policy/gang/gang.h"
+#include "policy/gang/device_gang.h"
 #include "policy/lease/arbiter.h"
 #include "../lease/gpu_model.h" /* units of time, chance */
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "scheduler/gang/gang.h"
+#include "scheduler/gang/pod_gang.h"
 
 #define ROLL(n, ...) (&(const struct gang_roll){ .size = (n), .count = { __VA_ARGS__ } })
 

@@ -1,4 +1,4 @@
-#include "policy/gang/gang.h"
+#include "policy/gang/device_gang.h"
 
 #include <errno.h>
 #include <stdlib.h>

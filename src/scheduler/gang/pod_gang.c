@@ -1,4 +1,4 @@
-#include "scheduler/gang/gang.h"
+#include "scheduler/gang/pod_gang.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "daemon/arbitrate/gang.h"
+#include "daemon/arbitrate/gang_board.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
  * Gangs in the daemon: tenants whose turns on several cards are to be at the same time
- * (policy/gang/gang.h). The arbitrations of all cards share one board, protected by a lock. In each
+ * (policy/gang/device_gang.h). The arbitrations of all cards share one board, protected by a lock. In each
  * step, each card's thread reports to the board and reads the board's decisions. If its report
  * changes the decision for another card, it wakes that card's thread afterwards, without holding a
  * lock of its own.
@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "policy/gang/gang.h"
+#include "policy/gang/device_gang.h"
 
 struct gangs;
 
