@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "daemon/memory/checkpoint/checkpoint.h"
 #include "daemon/state/node/subsystem.h"
-#include "daemon/state/sharing.h"
+#include "daemon/state/fd_exchange_store.h"
 
 #define SAVE_DELAY_NS (20 * NSEC_PER_MSEC)
 

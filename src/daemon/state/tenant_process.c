@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "daemon/state/node/drain.h"
 #include "daemon/state/node/subsystem.h"
-#include "daemon/state/sharing.h"
+#include "daemon/state/fd_exchange_store.h"
 #include "daemon/state/tenant.h"
 
 /* about a hundred days: a larger value is false, because no thread waits that long */

@@ -7,7 +7,7 @@
 #include "library/memory/fd_tag.h"
 #include "library/memory/swap_hold.h"
 #include "library/state/process_state.h"
-#include "library/swap/sharing.h"
+#include "library/swap/fd_exchange_client.h"
 #include "library/sys/log.h"
 
 #define READ_WRITE 3 /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */

@@ -1,7 +1,7 @@
 /*
  * Legacy IPC (cuIpcGetMemHandle) for memory that can be moved off the GPU. Such memory comes from the virtual
  * memory API, which has descriptors but no legacy handles. So the program gets a handle of ours, which contains a
- * key. A process of the same tenant that opens it gets the descriptor from the daemon (abi/shm/sharing.h) and maps
+ * key. A process of the same tenant that opens it gets the descriptor from the daemon (abi/shm/fd_exchange.h) and maps
  * the memory. From then on the memory stays on the GPU. Other tenants, and processes without the library, cannot
  * use the handle.
  *

@@ -5,7 +5,7 @@
 
 #include "library/loader/real.h"
 #include "library/state/process_state.h"
-#include "library/swap/sharing.h"
+#include "library/swap/fd_exchange_client.h"
 #include "library/swap/swap_arena.h"
 #include "library/swap/swap_peers.h"
 #include "library/sys/locks.h"

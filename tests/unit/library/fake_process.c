@@ -9,7 +9,7 @@
 #include "library/launch/report.h"
 #include "library/process.h"
 #include "library/state/helper.h"
-#include "library/swap/sharing.h"
+#include "library/swap/fd_exchange_client.h"
 
 static struct process_own own;
 struct process_state process_state = { .own = &own };

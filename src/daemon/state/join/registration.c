@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "abi/shm/registration.h"
-#include "abi/shm/sharing.h"
+#include "abi/shm/fd_exchange.h"
 #include "abi/shm/trace.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -21,7 +21,7 @@
 #include "daemon/space/space.h"
 #include "daemon/state/join/join.h"
 #include "daemon/state/node/node.h"
-#include "daemon/state/sharing.h"
+#include "daemon/state/fd_exchange_store.h"
 #include "daemon/state/tenant.h"
 #include "daemon/util/json.h"
 #include "net/ancillary.h"

@@ -7,7 +7,7 @@
 #include "../fake_process.h"
 #include "library/memory/fd_tag.h"
 #include "library/swap/ipc_broker.h"
-#include "library/swap/sharing.h"
+#include "library/swap/fd_exchange_client.h"
 
 #define PTR 0x200000
 #define BYTES (2 << 20)

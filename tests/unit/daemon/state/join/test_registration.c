@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "../../foreign.h"
-#include "abi/shm/sharing.h"
+#include "abi/shm/fd_exchange.h"
 #include "daemon/arbitrate/arbitration.h"
 #include "daemon/arbitrate/bell.h"
 #include "daemon/state/join/registration.h"

@@ -1,6 +1,6 @@
-#include "library/swap/sharing.h"
+#include "library/swap/fd_exchange_client.h"
 
-#include "abi/shm/sharing.h"
+#include "abi/shm/fd_exchange.h"
 #include "library/sys/config.h"
 #include "library/sys/exchange.h"
 #include "library/sys/sys.h"

@@ -1,5 +1,5 @@
 /*
- * File descriptors that processes of a tenant give each other (abi/shm/sharing.h). Each is kept
+ * File descriptors that processes of a tenant give each other (abi/shm/fd_exchange.h). Each is kept
  * under a key while the process that gave it lives. Only descriptors that close without blocking
  * the daemon are kept: NVIDIA's device files, pipes and memory files. Main thread only.
  */

@@ -1,4 +1,4 @@
-/* The process's side of src/abi/shm/sharing.h. Thread safe; not for the hot path. */
+/* The process's side of src/abi/shm/fd_exchange.h. Thread safe; not for the hot path. */
 #pragma once
 
 #include <stdint.h>

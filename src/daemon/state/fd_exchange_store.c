@@ -1,4 +1,4 @@
-#include "daemon/state/sharing.h"
+#include "daemon/state/fd_exchange_store.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/state/sharing.h"
+#include "daemon/state/fd_exchange_store.h"
 
 static int setup(void **state)
 {
