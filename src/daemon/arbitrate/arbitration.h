@@ -143,8 +143,8 @@ void lessee_set_paused(struct lessee *lessee, bool paused);
 void lessee_set_elastic(struct lessee *lessee, bool may_borrow);
 
 /*
- * Sets the tenant's number as a possible gang (gang_board.h). A negative number, the default, means that
- * it is no gang.
+ * Sets the tenant's number as a possible gang (gang_board.h). A negative number, the default, means
+ * that it is no gang.
  */
 void lessee_set_gang(struct lessee *lessee, int gang);
 

@@ -1,9 +1,9 @@
 /*
  * Gangs in the daemon: tenants whose turns on several cards are to be at the same time
- * (policy/gang/device_gang.h). The arbitrations of all cards share one board, protected by a lock. In each
- * step, each card's thread reports to the board and reads the board's decisions. If its report
- * changes the decision for another card, it wakes that card's thread afterwards, without holding a
- * lock of its own.
+ * (policy/gang/device_gang.h). The arbitrations of all cards share one board, protected by a lock.
+ * In each step, each card's thread reports to the board and reads the board's decisions. If its
+ * report changes the decision for another card, it wakes that card's thread afterwards, without
+ * holding a lock of its own.
  *
  * All calls are thread safe. Lock order: a card's lock, then the board's; the lock of the list of
  * bells, then a card's.

@@ -175,7 +175,7 @@ struct tenant {
 	uint64_t use_charged_ns;                   /* total charged time already added to `use` */
 	struct process *process[REGION_MAX_SLOTS]; /* by slot */
 	unsigned slot_limit, process_count;
-	/* the tenant's number in the table of gangs (daemon/arbitrate/gang_board.h); negative: none */
+	/* the tenant's number as a gang (daemon/arbitrate/gang_board.h); negative: none */
 	int gang;
 	bool started; /* a process has registered at least once */
 	/* the group with which the tenant runs concurrently (daemon/space/space.h); NULL: none */

@@ -7,8 +7,8 @@
  * Only tenants whose use in the sliding window is below their limit can be next. Tenants below their guarantee come first, the
  * one that misses most of it before the others. Then comes the tenant that used least.
  *
- * Charge and drain are the same as for leases (lease_charge.c, lease.c). So is the rule for a tenant whose in-flight work waits for a
- * launch that is held at the gate (order_in_need()).
+ * Charge and drain are the same as for leases (lease_charge.c, lease.c). So is the rule for a tenant whose in-flight work waits
+ * for a launch that is held at the gate (order_in_need()).
  */
 #include "policy/lease/tenant.h"
 

@@ -1,7 +1,7 @@
 /*
  * Fading use: the GPU time that a tenant has had, with older time counting for less. Waiting tenants are ordered by it
- * (wait_order.h), so last week's training does not outweigh an hour of now. Gil et al. (docs/reference/seeds.md) sum use up for ever,
- * and name fading as what is missing.
+ * (wait_order.h), so last week's training does not outweigh an hour of now. Gil et al. (docs/reference/seeds.md) sum use up for
+ * ever, and name fading as what is missing.
  *
  * Each half-life halves the use. Only charged time is added. So time in which a tenant was paused, frozen or waiting adds
  * nothing, and its use fades all the same.

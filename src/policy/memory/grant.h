@@ -5,9 +5,9 @@
  * to finish, and never waits for another tenant that holds some. There is no circular wait, whatever tenants hold, and in
  * whatever order they grow.
  *
- * Requests are granted in the order of wait_order.h as far as bytes last. Requests behind one that does not fit may overtake it,
- * until it is overdue. From then on what it needs is kept free, for the first overdue request first. No other tenant gets these
- * bytes, not even one that already holds memory.
+ * Requests are granted in the order of wait_order.h as far as bytes last. Requests behind one that does not fit may overtake
+ * it, until it is overdue. From then on what it needs is kept free, for the first overdue request first. No other tenant gets
+ * these bytes, not even one that already holds memory.
  *
  * The bound, for a request that fits into its cards if no other waiting request is granted: if q requests waited when it came,
  * and each holder finishes within h, it is granted within patience_ns + (q + 1) x h.

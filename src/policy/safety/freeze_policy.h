@@ -13,8 +13,8 @@
  *   are frozen while they hold memory, do not wait for each other.) An item that already has its threshold is not frozen.
  * - ASKING: the cards' figures are too old. The item is frozen until they have been read, a few milliseconds, and then goes
  *   on if there is room.
- * - WAITING items go one by one, in the order of policy/memory/wait_order.h: least faded use first, none overtaken for ever. The
- *   next item goes when none is STARTING on a card that both may use. An overdue item that does not fit keeps its cards
+ * - WAITING items go one by one, in the order of policy/memory/wait_order.h: least faded use first, none overtaken for ever.
+ *   The next item goes when none is STARTING on a card that both may use. An overdue item that does not fit keeps its cards
  *   from the items behind it.
  * - SETTLED items are never frozen, because the memory that they hold would be of no use to them.
  *

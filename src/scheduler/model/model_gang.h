@@ -1,6 +1,6 @@
 /*
- * The model's gangs: which pods form a gang, the state of each pod (pod_gang.h), and how long reservations are kept for the gang.
- * Internal to the model and the extender. Pods outside gangs have no such state.
+ * The model's gangs: which pods form a gang, the state of each pod (pod_gang.h), and how long reservations are kept for the
+ * gang. Internal to the model and the extender. Pods outside gangs have no such state.
  *
  *     gangs: "namespace/name" -> gang -> its members, in the order in which they came: model_pod->member
  */

@@ -184,8 +184,8 @@ static bool is_open(const struct kube_pod *pod, size_t container)
 }
 
 /*
- * Callback for find_allocating.h: returns true if the container has been given the shares that the watch still shows in its pod's
- * to-allocate.
+ * Callback for find_allocating.h: returns true if the container has been given the shares that the watch still shows in its
+ * pod's to-allocate.
  */
 static bool is_given(void *data, const struct kube_pod *pod, size_t container)
 {

@@ -1,9 +1,9 @@
 /*
  * Allocate in HAMi's vocabulary (kube_vocabulary = hami). The ids that the kubelet picks do not say how much of which card a
  * container gets. The pod's annotations do: the scheduler that bound the pod to this node wrote them. So a call waits until the
- * watch shows its pod (kube/hami/find_allocating.h). Then the call makes the container's claim, records in the pod that the container has
- * its shares (daemon/kubelet/kube/binding.h), and is answered. On failure the kubelet gets an error, and the pod gets bind-phase
- * failed for the scheduler.
+ * watch shows its pod (kube/hami/find_allocating.h). Then the call makes the container's claim, records in the pod that the
+ * container has its shares (daemon/kubelet/kube/binding.h), and is answered. On failure the kubelet gets an error, and the pod
+ * gets bind-phase failed for the scheduler.
  *
  * The claim's key is "pod/<UID>/<container>". The claim ends when its pod has ended or is gone, and no process lives in the
  * claim. Main thread only.

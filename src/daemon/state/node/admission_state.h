@@ -1,6 +1,6 @@
 /*
- * State of a tenant's waits for memory, kept in the tenant and in the node. memory_waiters.h makes the
- * decisions.
+ * State of a tenant's waits for memory, kept in the tenant and in the node. memory_waiters.h makes
+ * the decisions.
  */
 #pragma once
 

@@ -213,8 +213,8 @@ struct card *node_find_card(struct node *node, const uint8_t uuid[16]);
 struct card *node_find_card_text(struct node *node, const char *uuid);
 
 /*
- * Call when something changed that may give memory to a waiting tenant; memory_waiters.h decides soon.
- * Cheap when no tenant waits.
+ * Call when something changed that may give memory to a waiting tenant; memory_waiters.h decides
+ * soon. Cheap when no tenant waits.
  */
 void node_admit_soon(struct node *node);
 
