@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "policy/lease/tenant.h"
+#include "policy/lease/arbiter_inside.h"
 
 #define US 1000ULL
 #define MS 1000000ULL

@@ -1,6 +1,6 @@
 /*
  * The arbiter's settings, and its input and output for a tenant. All are plain data, shared by the interface (arbiter.h) and
- * its implementation (tenant.h). arbiter.h explains the terms.
+ * its implementation (arbiter_inside.h). arbiter.h explains the terms.
  */
 #pragma once
 

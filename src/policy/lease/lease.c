@@ -1,4 +1,4 @@
-#include "policy/lease/tenant.h"
+#include "policy/lease/arbiter_inside.h"
 
 void lease_grant(struct arbiter *a, int tenant)
 {

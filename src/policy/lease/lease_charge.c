@@ -1,4 +1,4 @@
-#include "policy/lease/tenant.h"
+#include "policy/lease/arbiter_inside.h"
 
 /* The most tokens needed for a lease beside other tenants. An absent tenant keeps as many, so that it need not wait. */
 #define SLICE_MAX_NS 10000000

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "policy/lease/tenant.h"
+#include "policy/lease/arbiter_inside.h"
 
 double order_scale(const struct arbiter *a)
 {

@@ -1,4 +1,4 @@
-#include "policy/lease/tenant.h"
+#include "policy/lease/arbiter_inside.h"
 
 static uint64_t between(uint64_t low, uint64_t value, uint64_t high)
 {

@@ -1,6 +1,6 @@
 /* One device's part in gangs: what the device reports of them, and how their orders affect its lease. */
 #include "policy/lease/arbiter.h"
-#include "policy/lease/tenant.h"
+#include "policy/lease/arbiter_inside.h"
 
 #define SHORT_LEASE_NS \
 	UINT64_C(2000000) /* a shorter lease is not worth a switch while a gang gathers */

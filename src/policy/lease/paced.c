@@ -16,7 +16,7 @@
  *             that a limit keeps from its tenant goes to the others. A part that its owner does not use is lent to no other
  *             tenant: this is the paper's policy.
  */
-#include "policy/lease/tenant.h"
+#include "policy/lease/arbiter_inside.h"
 
 #define WORTH_FADE_NS 300e6 /* the price fades with this time constant, in nanoseconds of charge */
 #define WORTH_KNOWN_NS 2e6  /* the price counts as known from this charge on */

@@ -1,4 +1,4 @@
-#include "policy/lease/tenant.h"
+#include "policy/lease/arbiter_inside.h"
 
 #define HANDOVER_START_NS \
 	300e3 /* cost of a hand-over on an H200, with the wake-up of the next holder */

@@ -1,4 +1,4 @@
-#include "policy/lease/tenant.h"
+#include "policy/lease/arbiter_inside.h"
 
 #include <limits.h>
 #include <math.h>

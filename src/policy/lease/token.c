@@ -10,7 +10,7 @@
  * Charge and drain are the same as for leases (lease_charge.c, lease.c). So is the rule for a tenant whose in-flight work waits
  * for a launch that is held at the gate (order_in_need()).
  */
-#include "policy/lease/tenant.h"
+#include "policy/lease/arbiter_inside.h"
 
 void token_add(struct arbiter *a, struct tenant *t)
 {

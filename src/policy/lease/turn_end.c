@@ -1,4 +1,4 @@
-#include "policy/lease/tenant.h"
+#include "policy/lease/arbiter_inside.h"
 
 double turn_predicted_ns(const struct arbiter *a, const struct tenant *t, bool contended)
 {

@@ -1,6 +1,6 @@
 /*
  * Space sharing: the members of a group run at the same moment, as clients of one MPS server, and the hardware serves them.
- * Pure policy: no clock, no I/O. The arbiter (group.c) supplies the input and turns the results into grants.
+ * Pure policy: no clock, no I/O. The arbiter (lease_group.c) supplies the input and turns the results into grants.
  *
  * Terms:
  *   reported  work that a member launched, counted by the lengths that its library predicts and reports (told_ns)

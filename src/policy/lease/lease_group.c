@@ -3,7 +3,7 @@
  * from its members, and the group's states are passed on to the members. space.c decides how much each member may begin.
  */
 #include "policy/lease/arbiter.h"
-#include "policy/lease/tenant.h"
+#include "policy/lease/arbiter_inside.h"
 
 #include <errno.h>
 #include <math.h>

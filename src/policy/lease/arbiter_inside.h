@@ -2,19 +2,19 @@
  * Internals of the arbiter: struct arbiter, struct tenant, and the functions that the files of this folder call in each other.
  * No file outside this folder includes this header. arbiter.h defines the terms.
  *
- *   arbiter.c       the interface: tenants, observations, modes, the step
- *   answers.c       the interface: queries
- *   lease_charge.c  what a tenant pays: tokens, virtual time, settlement with the tenant's own report
- *   lease_order.c   the next tenant: weights, candidates, virtual time of a tenant that returns
- *   priority.c      which tenant may push ahead of which, and for how long: budgets
- *   quantum.c       the length of a turn, from the measured cost of a hand-over; turn_terms.c: the bounds of that length
- *   patience.c      when an idle holder loses the lease
- *   lease.c         the holder's lease: grant, close, drain, expire
- *   turn_end.c      when the holder's turn is over: by time, tokens, idleness, steps
- *   lease_poll.c    the time until the next poll
- *   member.c        one device's part in gangs, which have their turns on several devices at once
- *   group.c         space groups: a group is one tenant to all of the above, and its members are MPS clients (space.h)
- *   sliced.c        programs with short steps: all run at once, and a tenant that is ahead of its share is held
+ *   arbiter.c         the interface: tenants, observations, modes, the step
+ *   queries.c         the interface: functions that change nothing
+ *   lease_charge.c    what a tenant pays: tokens, virtual time, settlement with the tenant's own report
+ *   lease_order.c     the next tenant: weights, candidates, virtual time of a tenant that returns
+ *   lease_priority.c  which tenant may push ahead of which, and for how long: budgets
+ *   quantum.c         the length of a turn, from the measured cost of a hand-over; turn_terms.c: the bounds of that length
+ *   patience.c        when an idle holder loses the lease
+ *   lease.c           the holder's lease: grant, close, drain, expire
+ *   turn_end.c        when the holder's turn is over: by time, tokens, idleness, steps
+ *   lease_poll.c      the time until the next poll
+ *   member.c          one device's part in gangs, which have their turns on several devices at once
+ *   lease_group.c     space groups: a group is one tenant to all of the above, and its members are MPS clients (space.h)
+ *   sliced.c          programs with short steps: all run at once, and a tenant that is ahead of its share is held
  *   token.c, paced.c   the other policies
  *
  * All times are read from the arbiter's own clock. A step advances this clock by max_step_ns at most, even if the caller's
@@ -54,8 +54,8 @@ struct paced_account {
 };
 
 /*
- * Space groups (group.c). The arbiter treats a group as one more tenant. Its members are never in arbiter.active, and get their
- * states from the group.
+ * Space groups (lease_group.c). The arbiter treats a group as one more tenant. Its members are never in arbiter.active, and get
+ * their states from the group.
  */
 struct group_part {
 	uint32_t group; /* the caller's number of the group; 0 if the tenant is in none */
@@ -135,7 +135,7 @@ struct tenant {
 	double charged_ns, charged_peak_ns, overrun_ns;
 	uint64_t waited_ns, leases, expired;
 
-	/* The budget for pushing ahead of lower priorities; see priority.c. */
+	/* The budget for pushing ahead of lower priorities; see lease_priority.c. */
 	double budget_ns;   /* negative if overdrawn */
 	uint64_t budget_at; /* when the budget was last filled */
 	/* budget or tokens were overdrawn: it may not push ahead until both hold a slice (urgent_slice_ns) again */
@@ -299,7 +299,7 @@ int order_best(const struct arbiter *a, int except);
 /* Whether `t` comes before `other`. Ties go to the higher priority, then to the tenant that has been held longer. */
 bool order_comes_before(const struct arbiter *a, const struct tenant *t, const struct tenant *other);
 
-/* priority.c */
+/* lease_priority.c */
 
 /* Sets a new tenant's first budget. */
 void priority_begin(struct arbiter *a, struct tenant *t);
@@ -437,7 +437,7 @@ void member_bound_lag(struct arbiter *a);
 /* Returns the time until the next poll; next_ns is that time without gangs. */
 uint64_t member_next_look_ns(const struct arbiter *a, uint64_t next_ns);
 
-/* group.c: all but is_lessee() and group_of() may be called only while member_count is above 0. */
+/* lease_group.c: all but is_lessee() and group_of() may be called only while member_count is above 0. */
 
 /* Whether the tenant takes its turns itself. A group does; a member of a group does not. */
 static inline bool is_lessee(const struct tenant *t)

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "policy/lease/arbiter.h"
-#include "policy/lease/tenant.h"
+#include "policy/lease/arbiter_inside.h"
 
 enum lease_state arbiter_state(const struct arbiter *a, int tenant)
 {

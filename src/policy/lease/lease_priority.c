@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "policy/lease/tenant.h"
+#include "policy/lease/arbiter_inside.h"
 
 /*
  * Returns the part of the GPU's time in which a tenant may push ahead: its guarantee, plus a margin that shrinks where
