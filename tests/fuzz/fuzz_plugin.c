@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "daemon/kubelet/devices/pod_resources.h"
-#include "daemon/kubelet/dra/messages.h"
+#include "daemon/kubelet/dra/dra_messages.h"
 #include "daemon/kubelet/endpoint/messages.h"
 
 #define MOST_IDS 12

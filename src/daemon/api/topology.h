@@ -5,7 +5,7 @@
 #pragma once
 
 #include "daemon/state/node/node.h"
-#include "policy/placement/node.h"
+#include "policy/placement/place_node.h"
 
 struct topology;
 

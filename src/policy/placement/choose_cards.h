@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "policy/placement/set.h"
+#include "policy/placement/card_set.h"
 
 struct place_choice {
 	/* Why each card does not serve the request; see place_choose(). */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "policy/placement/request.h"
+#include "policy/placement/place_request.h"
 #include "policy/placement/room.h"
 #include "policy/placement/score.h"
 

@@ -16,7 +16,7 @@
  */
 #pragma once
 
-#include "policy/placement/request.h"
+#include "policy/placement/place_request.h"
 
 /* One evaluator's costs on one node. */
 struct place_scale {

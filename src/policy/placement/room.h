@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "policy/placement/request.h"
+#include "policy/placement/place_request.h"
 
 #define PLACE_KINDS_MAX 48
 

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "policy/placement/request.h"
+#include "policy/placement/place_request.h"
 
 /* Scores a node's cards as they are: cards in use of all cards, compute used of all compute, memory used of all memory. */
 double place_cards_score(const struct place_card *card, unsigned count);

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "policy/placement/node.h"
+#include "policy/placement/place_node.h"
 
 struct place_group {
 	enum place_level level; /* the longest path between two of its cards */

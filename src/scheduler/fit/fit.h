@@ -15,7 +15,7 @@
 #include "policy/placement/choose_cards.h"
 #include "scheduler/fit/fit_quota.h"
 #include "scheduler/opportunistic/opportunistic.h"
-#include "scheduler/request/request.h"
+#include "scheduler/request/pod_request.h"
 #include "scheduler/inventory/inventory.h"
 
 struct fit_pick {

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "scheduler/request/quota.h"
-#include "scheduler/request/request.h"
+#include "scheduler/request/pod_request.h"
 
 enum fit_quota_state {
 	FIT_QUOTA_KEPT,    /* within the quota on any cards, or there is no quota */

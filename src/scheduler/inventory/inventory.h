@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 #include "kube/hami/shares.h"
-#include "policy/placement/node.h"
+#include "policy/placement/place_node.h"
 #include "scheduler/request/quota.h"
 #include "scheduler/util/string_map.h"
 
@@ -36,7 +36,7 @@ struct inventory {
 	uint16_t *score;
 	/* Number of charged holds with is_unknown set; while there are any, no card of the node is assigned. */
 	unsigned unknown;
-	/* Vocabularies that the kubelet serves: bit mask of enum request_words (request.h). */
+	/* Vocabularies that the kubelet serves: bit mask of enum request_words (pod_request.h). */
 	unsigned served;
 	/* Measured use of the cards; belongs to the node. NULL if pods are not placed by use. */
 	const struct use *seen;

@@ -3,7 +3,7 @@
  * from the objects of a watch, which may come in any order. A pod has the shares that its annotations name, or those
  * that were just reserved for it. The shares are freed when the pod ends or is deleted. Quotas limit the sum of a namespace.
  *
- *     node -> card (policy/placement/node.h): total, used          pod -> its node, its shares of cards
+ *     node -> card (policy/placement/place_node.h): total, used          pod -> its node, its shares of cards
  *
  * The model keeps only what it needs of each object: about 150 bytes per card and 200 per pod. Not thread-safe.
  */
@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "scheduler/opportunistic/use.h"
 #include "scheduler/request/quota.h"
-#include "scheduler/request/request.h"
+#include "scheduler/request/pod_request.h"
 
 struct model;
 

@@ -8,7 +8,7 @@
 #define MPCT 1000.0
 #define MIB_BITS 20
 #define URL_MAX 1024
-/* The score of a link is this much per NVLink, plus LEVEL_SCORE per level (policy/placement/node.h). */
+/* The score of a link is this much per NVLink, plus LEVEL_SCORE per level (policy/placement/place_node.h). */
 #define NVLINK_SCORE 100
 #define LEVEL_SCORE 10
 

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "scheduler/request/request.h"
+#include "scheduler/request/pod_request.h"
 
 enum quota_kind { QUOTA_MEMORY /* MiB */, QUOTA_CORES /* percent */, QUOTA_GPUS, QUOTA_KINDS };
 

@@ -1,4 +1,4 @@
-#include "scheduler/request/request.h"
+#include "scheduler/request/pod_request.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "scheduler/request/request.h"
+#include "scheduler/request/pod_request.h"
 
 #define REQUEST_USE_TYPE "nvidia.com/use-gputype"
 #define REQUEST_NOUSE_TYPE "nvidia.com/nouse-gputype"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/settings/settings.h"
-#include "scheduler/request/request.h"
+#include "scheduler/request/pod_request.h"
 #include "scheduler/service/authorize.h"
 #include "scheduler/webhook/webhook.h"
 

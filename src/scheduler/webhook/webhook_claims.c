@@ -14,7 +14,7 @@
 #include "kube/hami/priority.h"
 #include "kube/own/live.h"
 #include "kube/util/object.h"
-#include "scheduler/request/request.h"
+#include "scheduler/request/pod_request.h"
 #include "scheduler/request/request_wishes.h"
 #include "scheduler/webhook/webhook.h"
 #include "scheduler/webhook/webhook_inside.h"
@@ -133,8 +133,8 @@ static int add_mode(const struct conversion *c, json_t *selectors)
 }
 
 /*
- * Adds the CEL selectors for the wanted GPUs. They follow the rules of policy/placement/request.c: a type matches any part of
- * the product name, ignoring case; a UUID must match as a whole.
+ * Adds the CEL selectors for the wanted GPUs. They follow the rules of policy/placement/place_request.c: a type matches any
+ * part of the product name, ignoring case; a UUID must match as a whole.
  */
 static int add_selectors(const struct conversion *c, json_t *selectors)
 {

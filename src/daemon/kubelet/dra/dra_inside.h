@@ -6,7 +6,7 @@
 
 #include <sys/queue.h>
 
-#include "daemon/kubelet/dra/messages.h"
+#include "daemon/kubelet/dra/dra_messages.h"
 #include "daemon/kubelet/endpoint/plugin_socket.h"
 #include "kube/client/client.h"
 

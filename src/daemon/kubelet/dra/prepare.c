@@ -15,7 +15,7 @@
 #include "daemon/kubelet/devices/allocate.h"
 #include "daemon/kubelet/devices/dra_key.h"
 #include "daemon/kubelet/dra/dra_inside.h"
-#include "daemon/kubelet/dra/request.h"
+#include "daemon/kubelet/dra/dra_request.h"
 #include "daemon/kubelet/dra/spec_files.h"
 #include "daemon/state/node/node.h"
 #include "kube/dra/claim.h"

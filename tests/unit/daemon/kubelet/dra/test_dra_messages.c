@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "daemon/kubelet/devices/dra_key.h"
-#include "daemon/kubelet/dra/messages.h"
+#include "daemon/kubelet/dra/dra_messages.h"
 #include "daemon/kubelet/proto/dra.pb-c.h"
 
 static uint8_t bytes[128 * 1024];

@@ -1,4 +1,4 @@
-#include "policy/placement/request.h"
+#include "policy/placement/place_request.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "policy/placement/set.h"
+#include "policy/placement/card_set.h"
 
 #include <string.h>
 

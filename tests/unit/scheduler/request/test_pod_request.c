@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "../cluster.h"
-#include "scheduler/request/request.h"
+#include "scheduler/request/pod_request.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "daemon/kubelet/dra/request.h"
+#include "daemon/kubelet/dra/dra_request.h"
 #include "kube/dra/slice.h"
 #include "daemon/state/node/node.h"
 

@@ -1,4 +1,4 @@
-#include "daemon/kubelet/dra/request.h"
+#include "daemon/kubelet/dra/dra_request.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "policy/placement/node.h"
+#include "policy/placement/place_node.h"
 
 void place_node_link(struct place_node *node, unsigned a, unsigned b, struct place_link link)
 {

@@ -7,7 +7,7 @@
 
 #include <stddef.h>
 
-#include "policy/placement/node.h"
+#include "policy/placement/place_node.h"
 
 /* How much of a card's memory is asked for. */
 enum place_memory {

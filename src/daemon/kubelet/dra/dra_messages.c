@@ -1,4 +1,4 @@
-#include "daemon/kubelet/dra/messages.h"
+#include "daemon/kubelet/dra/dra_messages.h"
 
 #include <errno.h>
 #include <stdlib.h>

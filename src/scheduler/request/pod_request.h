@@ -26,7 +26,7 @@
 #include "base/error.h"
 #include "kube/gpu_manager/vcuda.h"
 #include "kube/hami/pod.h"
-#include "policy/placement/request.h"
+#include "policy/placement/place_request.h"
 
 /* Names of the resources, and default values. The caller owns the strings. */
 struct request_terms {
