@@ -773,8 +773,8 @@
 	     (CUDA_ARRAY_MEMORY_REQUIREMENTS *req, CUmipmappedArray mipmap, CUdevice dev))
 
 /*
- * What the daemon's helper calls to take another process off its card (daemon/gpu/nvml/checkpoint.h): the library never
- * does. Of the arguments that may be left out, all but a lock's are.
+ * What the daemon's helper calls to take another process off its card (daemon/gpu/nvml/driver_checkpoint.h): the
+ * library never does. Of the arguments that may be left out, all but a lock's are.
  *   CALL(symbol, params)
  */
 #define DRIVER_CHECKPOINT_CALLS(CALL) \

@@ -23,7 +23,7 @@
 #include "daemon/kubelet/kube/kube.h"
 #include "daemon/kubelet/plugin/plugin.h"
 #include "daemon/memory/memory_waiters.h"
-#include "daemon/memory/swap/swap.h"
+#include "daemon/memory/swap/swap_orders.h"
 #include "daemon/memory/swap/swap_turns.h"
 #include "daemon/memory/swap/tenant_checkpoint.h"
 #include "daemon/space/space.h"

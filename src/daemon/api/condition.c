@@ -1,6 +1,6 @@
 #include "daemon/api/condition.h"
 
-#include "daemon/memory/swap/swap.h"
+#include "daemon/memory/swap/swap_orders.h"
 #include "daemon/memory/swap/tenant_checkpoint.h"
 #include "daemon/state/tenant.h"
 

@@ -14,7 +14,7 @@
 #include "daemon/state/node/drain.h"
 #include "daemon/state/use.h"
 #include "daemon/tasks/watch/gpu_watch.h"
-#include "daemon/memory/swap/swap.h"
+#include "daemon/memory/swap/swap_orders.h"
 #include "daemon/tasks/violation/violations.h"
 
 static const char *const mode_names[] = { [ARBITER_IDLE] = "idle",

@@ -15,7 +15,7 @@
 #include "daemon/api/terms_change.h"
 #include "daemon/containers/claims/claims.h"
 #include "daemon/gpu/health/health.h"
-#include "daemon/memory/swap/swap.h"
+#include "daemon/memory/swap/swap_orders.h"
 #include "daemon/space/space.h"
 #include "daemon/state/card_promises.h"
 #include "daemon/state/elastic_terms.h"

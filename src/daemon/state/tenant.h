@@ -324,7 +324,7 @@ uint64_t process_used_bytes(struct process *process, unsigned device);
  */
 uint64_t process_unnamed_bytes(struct process *process, unsigned device);
 /*
- * Returns how much of the process's memory is not on the card (swap.h,
+ * Returns how much of the process's memory is not on the card (swap_orders.h,
  * daemon/memory/swap/tenant_checkpoint.h).
  */
 uint64_t process_swapped_bytes(struct process *process, unsigned device);

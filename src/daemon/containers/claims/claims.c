@@ -17,7 +17,7 @@
 #include "daemon/space/space.h"
 #include "daemon/state/card_promises.h"
 #include "daemon/gpu/health/health.h"
-#include "daemon/memory/swap/swap.h"
+#include "daemon/memory/swap/swap_orders.h"
 #include "daemon/state/tenant_state.h"
 
 /* ---- the list of claims ---- */

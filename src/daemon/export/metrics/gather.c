@@ -16,7 +16,7 @@
 #include "daemon/gpu/sensor.h"
 #include "daemon/kubelet/devices/dra_key.h"
 #include "daemon/memory/memory_waiters.h"
-#include "daemon/memory/swap/swap.h"
+#include "daemon/memory/swap/swap_orders.h"
 #include "daemon/memory/swap/swap_turns.h"
 #include "daemon/state/card_promises.h"
 #include "daemon/state/elastic_terms.h"

@@ -6,7 +6,7 @@
 
 #include "daemon/api/condition.h"
 #include "daemon/memory/memory_waiters.h"
-#include "daemon/memory/swap/swap.h"
+#include "daemon/memory/swap/swap_orders.h"
 #include "daemon/memory/swap/tenant_checkpoint.h"
 #include "daemon/state/card_promises.h"
 #include "daemon/state/elastic_terms.h"

@@ -18,7 +18,7 @@
 
 #include "base/error.h"
 #include "daemon/memory/checkpoint/helper_protocol.h"
-#include "daemon/memory/checkpoint/steps.h"
+#include "daemon/memory/checkpoint/checkpoint_steps.h"
 
 enum checkpoint_place { PLACE_IN, PLACE_LEAVING, PLACE_OUT, PLACE_RETURNING, PLACE_STUCK };
 

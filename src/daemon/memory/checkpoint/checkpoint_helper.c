@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "daemon/gpu/nvml/gpu.h"
 #include "daemon/memory/checkpoint/helper_file.h"
-#include "daemon/memory/checkpoint/steps.h"
+#include "daemon/memory/checkpoint/checkpoint_steps.h"
 #include "daemon/util/procfs.h"
 
 #define MIB (UINT64_C(1) << 20)

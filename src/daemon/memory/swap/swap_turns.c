@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "daemon/memory/swap/swap.h"
+#include "daemon/memory/swap/swap_orders.h"
 #include "daemon/state/card_promises.h"
 #include "daemon/state/node/drain.h"
 #include "policy/memory/swap_schedule.h"

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/gpu/census.h"
-#include "daemon/memory/swap/swap.h"
+#include "daemon/memory/swap/swap_orders.h"
 #include "daemon/space/space.h"
 #include "daemon/state/card_promises.h"
 #include "daemon/state/node/drain.h"

@@ -14,7 +14,7 @@
 #pragma once
 
 #include "daemon/memory/checkpoint/checkpoint.h"
-#include "daemon/memory/swap/swap.h"
+#include "daemon/memory/swap/swap_orders.h"
 #include "daemon/state/tenant.h"
 #include "daemon/util/json.h"
 

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "daemon/gpu/census.h"
 #include "daemon/memory/checkpoint/checkpoint.h"
-#include "daemon/memory/swap/swap.h"
+#include "daemon/memory/swap/swap_orders.h"
 #include "daemon/state/card_promises.h"
 #include "daemon/state/node/drain.h"
 #include "daemon/state/node/node.h"

@@ -1,4 +1,4 @@
-#include "daemon/memory/swap/swap.h"
+#include "daemon/memory/swap/swap_orders.h"
 
 #include <errno.h>
 #include <inttypes.h>

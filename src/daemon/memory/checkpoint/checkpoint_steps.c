@@ -1,4 +1,4 @@
-#include "daemon/memory/checkpoint/steps.h"
+#include "daemon/memory/checkpoint/checkpoint_steps.h"
 
 static const struct {
 	enum checkpoint_state state; /* if any process is in this state */

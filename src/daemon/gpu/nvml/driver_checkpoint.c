@@ -1,4 +1,4 @@
-#include "daemon/gpu/nvml/checkpoint.h"
+#include "daemon/gpu/nvml/driver_checkpoint.h"
 
 #include <dlfcn.h>
 #include <errno.h>

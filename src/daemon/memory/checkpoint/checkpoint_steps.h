@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-#include "daemon/gpu/nvml/checkpoint.h"
+#include "daemon/gpu/nvml/driver_checkpoint.h"
 
 enum checkpoint_goal { CHECKPOINT_IN, CHECKPOINT_OUT };
 

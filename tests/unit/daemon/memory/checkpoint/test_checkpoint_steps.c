@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "daemon/memory/checkpoint/steps.h"
+#include "daemon/memory/checkpoint/checkpoint_steps.h"
 
 #define MOST 6
 #define SCENES 200000

@@ -3,7 +3,7 @@
 
 #include "daemon/api/condition.h"
 #include "daemon/memory/swap/arena.h"
-#include "daemon/memory/swap/swap.h"
+#include "daemon/memory/swap/swap_orders.h"
 
 #define CREATE(more) "{\"version\":1,\"op\":\"create\"," more "}"
 #define OF_64_MIB "\"devices\":[{\"index\":0,\"memory_bytes\":67108864}]"
