@@ -22,7 +22,7 @@ enum kube_vocabulary {
 	KUBE_VOCABULARY_SLICES,
 	/* annotations of the pod, set by a scheduler: daemon/kubelet/plugin/allocate_annotated.h */
 	KUBE_VOCABULARY_HAMI,
-	/* the pod's limits of two resources: daemon/kubelet/plugin/vcuda.h */
+	/* the pod's limits of two resources: daemon/kubelet/plugin/allocate_vcuda.h */
 	KUBE_VOCABULARY_GPU_MANAGER,
 };
 

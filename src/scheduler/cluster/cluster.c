@@ -16,7 +16,7 @@
 #include "kube/util/sanitize.h"
 #include "kube/util/when.h"
 #include "policy/placement/score.h"
-#include "scheduler/bind/gather.h"
+#include "scheduler/bind/gather_gang.h"
 #include "scheduler/cluster/evictor.h"
 #include "scheduler/cluster/kube_lease.h"
 #include "scheduler/cluster/leader.h"

@@ -26,7 +26,7 @@ struct cluster_terms {
 	const char *component; /* source of the events; if NULL, allot-scheduler */
 	struct model_terms model;
 	uint64_t bind_limit_ns; /* if 0, BIND_LIMIT_NS */
-	uint64_t gang_wait_ns;  /* gather.h */
+	uint64_t gang_wait_ns;  /* gather_gang.h */
 	int64_t lock_expiry_s;  /* if 0, NODE_LOCK_EXPIRY_S */
 	/* evictor.h; if 0, no pod is evicted for lack of compute */
 	uint64_t opportunistic_patience_ns;

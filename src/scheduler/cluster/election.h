@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "scheduler/cluster/lease.h"
+#include "scheduler/cluster/leader_lease.h"
 
 struct election_terms {
 	const char *identity; /* unique among all present and past replicas; kept, not copied */

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "kube/client/watch.h"
-#include "scheduler/cluster/lease.h"
+#include "scheduler/cluster/leader_lease.h"
 
 #define PATH_MAX_BYTES 640
 #define HOST_MAX 65

@@ -1,6 +1,6 @@
 /*
- * All figures of the metrics as plain data, gathered anew for each page (gather.h). Each struct whose fields become samples
- * begins with a text: the labels that all its samples have.
+ * All figures of the metrics as plain data, gathered anew for each page (gather_figures.h). Each struct whose fields become
+ * samples begins with a text: the labels that all its samples have.
  *
  * Pointers to text point into the node or to constants, so the figures are valid only during the call for which they were
  * gathered. Times are in nanoseconds, shares in percent. A field whose validity bit is false has no sample.

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "daemon/export/metrics/exposition.h"
-#include "daemon/export/metrics/gather.h"
+#include "daemon/export/metrics/gather_figures.h"
 #include "daemon/tasks/freezer/freezer.h"
 #include "daemon/tasks/watch/gpu_watch.h"
 

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "daemon/gpu/census.h"
 #include "http/address.h"
-#include "daemon/export/metrics/gather.h"
+#include "daemon/export/metrics/gather_figures.h"
 #include "daemon/export/metrics/metric.h"
 #include "daemon/export/metrics/names.h"
 #include "daemon/state/tenant.h"

@@ -2,8 +2,8 @@
  * Keys of claims that were made for a pod's container by name:
  *
  *     pod/<UID>/<container>                the pod's annotations say what the container gets (allocate_annotated.h)
- *     pod/<UID>/<container>/<device>       the kubelet named <device> in Allocate (vcuda.h); the kubelet's list of pod resources
- *                                          names the real holder of the device, which may be another container
+ *     pod/<UID>/<container>/<device>       the kubelet named <device> in Allocate (allocate_vcuda.h); the kubelet's list of pod
+ *                                          resources names the real holder of the device, which may be another container
  *
  * The name of an init container is followed by the stage of the pod's start in which it runs: daemon/state/pod_stage.h. Pure;
  * thread safe.

@@ -12,7 +12,7 @@
 #include "daemon/kubelet/endpoint/messages.h"
 #include "daemon/kubelet/plugin/allocate_annotated.h"
 #include "daemon/kubelet/plugin/plugin_inside.h"
-#include "daemon/kubelet/plugin/vcuda.h"
+#include "daemon/kubelet/plugin/allocate_vcuda.h"
 
 /*
  * Returns how many names a request may have. A preference call names each slice at most twice: as available, and as one that the

@@ -10,7 +10,7 @@
 #include "daemon/gpu/health/health.h"
 #include "daemon/kubelet/plugin/plugin_inside.h"
 #include "daemon/api/topology.h"
-#include "daemon/kubelet/plugin/vcuda.h"
+#include "daemon/kubelet/plugin/allocate_vcuda.h"
 #include "kube/util/resource_name.h"
 
 /* ---- settings ---- */

@@ -15,7 +15,7 @@
 #include "daemon/kubelet/kube/kube.h"
 #include "daemon/kubelet/kube/pods.h"
 #include "daemon/kubelet/plugin/plugin_inside.h"
-#include "daemon/kubelet/plugin/vcuda.h"
+#include "daemon/kubelet/plugin/allocate_vcuda.h"
 #include "daemon/kubelet/plugin/vcuda_request.h"
 #include "kube/hami/shares.h"
 

@@ -4,7 +4,7 @@
  * middle of an allocation, so a difference counts only if two answers in a row show it. It is then logged once, as an error
  * that names both sides, and once more when it is over. Claims that no pod needs are released elsewhere (sync_loop.c,
  * allocate_annotated.h). Only one thing is corrected here: a claim of gpu-manager's vocabulary moves to the container that
- * holds the claim's device, if that container asked for the same amounts (vcuda.h). Main thread only.
+ * holds the claim's device, if that container asked for the same amounts (allocate_vcuda.h). Main thread only.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct reconciler;
 struct reconcile_figures {
 	uint64_t now,
 		ever; /* logged differences: those that exist now, and all since the daemon started */
-	uint64_t reattributions; /* claims that moved to another container (vcuda.h) */
+	uint64_t reattributions; /* claims that moved to another container (allocate_vcuda.h) */
 };
 
 /* Returns NULL if out of memory. */

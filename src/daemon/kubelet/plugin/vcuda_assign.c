@@ -11,7 +11,7 @@
 #include "daemon/kubelet/kube/kube.h"
 #include "daemon/kubelet/plugin/allocate_annotated.h"
 #include "daemon/kubelet/plugin/plugin_inside.h"
-#include "daemon/kubelet/plugin/vcuda.h"
+#include "daemon/kubelet/plugin/allocate_vcuda.h"
 #include "daemon/kubelet/plugin/vcuda_inside.h"
 #include "daemon/kubelet/plugin/vcuda_request.h"
 #include "daemon/state/node/node.h"

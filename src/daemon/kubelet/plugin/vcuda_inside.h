@@ -1,4 +1,6 @@
-/* Shared by the parts of gpu-manager's vocabulary: vcuda.c finds a call's container, vcuda_assign.c gives the devices. */
+/*
+ * Shared by the parts of gpu-manager's vocabulary: allocate_vcuda.c finds a call's container, vcuda_assign.c gives the devices.
+ */
 #pragma once
 
 #include <sys/queue.h>
@@ -43,8 +45,8 @@ struct vcuda {
 };
 
 /*
- * vcuda.c: answer the kubelet, with c->reply or with an error. Do not free `c`: the queue does, once no write to the pod is under
- * way.
+ * allocate_vcuda.c: answer the kubelet, with c->reply or with an error. Do not free `c`: the queue does, once no write to the
+ * pod is under way.
  */
 void vcuda_answer(struct vcuda_call *c);
 void vcuda_refuse(struct vcuda_call *c, int r, const struct error *err);

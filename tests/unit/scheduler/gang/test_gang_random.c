@@ -7,7 +7,7 @@
 
 #include "../cluster.h"
 #include "kube/hami/annotations.h"
-#include "scheduler/bind/gather.h"
+#include "scheduler/bind/gather_gang.h"
 #include "verbs.h"
 
 #define SECOND UINT64_C(1000000000)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "scheduler/cluster/lease.h"
+#include "scheduler/cluster/leader_lease.h"
 
 static int read_text(const char *text, struct lease *ret, struct error *err)
 {

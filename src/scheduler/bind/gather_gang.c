@@ -1,4 +1,4 @@
-#include "scheduler/bind/gather.h"
+#include "scheduler/bind/gather_gang.h"
 
 #include <errno.h>
 #include <stdlib.h>

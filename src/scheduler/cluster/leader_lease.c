@@ -1,4 +1,4 @@
-#include "scheduler/cluster/lease.h"
+#include "scheduler/cluster/leader_lease.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "daemon/export/metrics/gather.h"
+#include "daemon/export/metrics/gather_figures.h"
 
 #include <errno.h>
 #include <stdio.h>

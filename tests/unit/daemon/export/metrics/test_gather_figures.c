@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "daemon/containers/claims/claims.h"
-#include "daemon/export/metrics/gather.h"
+#include "daemon/export/metrics/gather_figures.h"
 #include "daemon/export/metrics/metric.h"
 
 static char *page_of(struct fixture *f)

@@ -1,4 +1,4 @@
-#include "daemon/kubelet/plugin/vcuda.h"
+#include "daemon/kubelet/plugin/allocate_vcuda.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "../cluster.h"
-#include "scheduler/bind/gather.h"
+#include "scheduler/bind/gather_gang.h"
 #include "verbs.h"
 
 #define SECOND UINT64_C(1000000000)
