@@ -3,7 +3,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include "http/server.h"
+#include "http/http_server.h"
 #include "http/server_inside.h"
 
 #define BODY_FIRST ((size_t)16384)

@@ -1,6 +1,6 @@
 /*
- * Shared by the parts of the HTTP server: server.c (accepting, the loop, certificates), server_call.c (connections and their
- * requests), server_stream.c (streams).
+ * Shared by the parts of the HTTP server: http_server.c (accepting, the loop, certificates), server_call.c (connections and
+ * their requests), server_stream.c (streams).
  */
 #pragma once
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "http/server.h"
+#include "http/http_server.h"
 #include "http/server_inside.h"
 
 #define BLOCK_BYTES ((size_t)16384)

@@ -1,4 +1,4 @@
-/* The parameters for starting an HTTP server (server.h): its socket, certificates, limits and handlers. */
+/* The parameters for starting an HTTP server (http_server.h): its socket, certificates, limits and handlers. */
 #pragma once
 
 #include <stddef.h>

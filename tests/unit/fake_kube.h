@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 
 static struct kube_call {
 	char method[8], path[512];

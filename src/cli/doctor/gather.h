@@ -6,7 +6,7 @@
 
 #include "cli/doctor/checks.h"
 #include "cli/doctor/judge/facts.h"
-#include "kube/client/access.h"
+#include "kube/client/api_access.h"
 
 void gather_cgroup(struct doctor *doctor, struct facts *facts);
 void gather_kubelet(struct doctor *doctor, struct facts *facts);

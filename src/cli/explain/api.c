@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 
 /* ---- server and credentials ---- */
 

@@ -7,7 +7,7 @@
 #include <jansson.h>
 
 #include "base/error.h"
-#include "kube/client/access.h"
+#include "kube/client/api_access.h"
 
 /*
  * Finds the server and credentials. `config` is the path of a kubeconfig. If it is NULL, the first existing file of KUBECONFIG

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "cli/explain/claims.h"
-#include "kube/client/access.h"
+#include "kube/client/api_access.h"
 
 /* Reads everything in *ret for this pod. `in` is the pod's namespace. Free *ret with explain_claims_forget(). */
 void explain_claims_get(const struct kube_access *access, const char *in, const json_t *pod,

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "http/token.h"
+#include "http/bearer_token.h"
 
 #define HOST_MAX 128
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "http/token.h"
+#include "http/bearer_token.h"
 
 /*
  * Headers of every answer. They tell the browser that the page loads nothing from other sites and runs only its own files,

@@ -9,7 +9,7 @@
 #include "http/dashboard/access.h"
 #include "http/dashboard/files.h"
 #include "http/dashboard/json_text.h"
-#include "http/server.h"
+#include "http/http_server.h"
 
 #define SITE_JSON_TYPE "application/json"
 #define SITE_EVENTS_TYPE "text/event-stream"

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 #include "kube/client/client_inside.h"
 #include "kube/util/sanitize.h"
 #include "kube/util/outside_json.h"

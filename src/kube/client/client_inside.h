@@ -1,4 +1,7 @@
-/* Shared by client.c, which drives libcurl and delivers answers, and call.c, which is one call. */
+/*
+ * Shared by kube_client.c, which drives libcurl and delivers answers, and call.c, which is one
+ * call.
+ */
 #pragma once
 
 #include <jansson.h>
@@ -6,7 +9,7 @@
 #include <sys/queue.h>
 
 #include "base/error.h"
-#include "kube/client/access.h"
+#include "kube/client/api_access.h"
 #include "kube/client/curl.h"
 #include "kube/client/reactor.h"
 

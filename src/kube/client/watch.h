@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 
 /*
  * Callbacks to the owner. Each may stop the watch; none is called afterwards. The watch owns the

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 #include "kube/hami/annotations.h"
 #include "scheduler/bind/bind_job.h"
 

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "kube/client/event.h"
+#include "kube/client/kube_event.h"
 #include "kube/client/patch.h"
 #include "kube/hami/annotations.h"
 #include "scheduler/bind/bind_annotations.h"

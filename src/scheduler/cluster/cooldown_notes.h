@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 #include "scheduler/model/model.h"
 
 struct cooldown_notes;

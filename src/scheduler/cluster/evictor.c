@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "kube/client/event.h"
+#include "kube/client/kube_event.h"
 #include "kube/util/object.h"
 #include "scheduler/cluster/sched_audit.h"
 #include "scheduler/cluster/cooldown_notes.h"

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 #include "kube/client/watch.h"
 #include "scheduler/model/model.h"
 

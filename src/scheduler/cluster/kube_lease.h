@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 
 struct kube_lease;
 

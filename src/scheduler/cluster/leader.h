@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 #include "scheduler/cluster/election.h"
 
 struct leader;

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
-#include "kube/client/event.h"
+#include "kube/client/kube_event.h"
 #include "kube/client/reactor.h"
 #include "kube/util/object.h"
 #include "scheduler/extender/filter_events.h"

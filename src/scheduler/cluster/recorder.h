@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 #include "scheduler/bind/decision.h"
 #include "scheduler/extender/filter_answer.h"
 

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "http/token.h"
+#include "http/bearer_token.h"
 #include "scheduler/webhook/webhook_inside.h"
 
 #define SAY_AGAIN_NS (10 * NSEC_PER_SEC)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "http/server.h"
+#include "http/http_server.h"
 
 enum authorize_verb {
 	AUTHORIZE_WEBHOOK,

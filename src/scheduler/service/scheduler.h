@@ -1,7 +1,7 @@
 /* The parts of allot-scheduler, which main.c starts and stops, as they see each other. Main thread only. */
 #pragma once
 
-#include "http/server.h"
+#include "http/http_server.h"
 #include "net/loop.h"
 #include "scheduler/cluster/cluster.h"
 #include "scheduler/cluster/sched_audit.h"

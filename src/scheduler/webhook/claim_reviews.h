@@ -8,7 +8,7 @@
 
 #include <jansson.h>
 
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 #include "scheduler/webhook/webhook.h"
 
 struct claim_reviews;

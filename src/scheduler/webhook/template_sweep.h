@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 #include "kube/hami/annotations.h"
 
 /*

@@ -14,8 +14,8 @@
 #include "daemon/export/metrics/metric.h"
 #include "daemon/export/metrics/names.h"
 #include "daemon/state/tenant.h"
-#include "http/server.h"
-#include "http/token.h"
+#include "http/http_server.h"
+#include "http/bearer_token.h"
 
 #define PAGE_NS (100 * NSEC_PER_MSEC) /* a page may be reused for this long */
 #define DRIVER_NS \

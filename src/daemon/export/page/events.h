@@ -8,7 +8,7 @@
 
 #include "daemon/export/page/history.h"
 #include "daemon/state/node/node.h"
-#include "http/server.h"
+#include "http/http_server.h"
 
 #define EVENTS_HZ 4
 #define EVENTS_READERS_MAX 16

@@ -8,7 +8,7 @@
 
 #include "daemon/kubelet/dra/dra_messages.h"
 #include "daemon/kubelet/endpoint/plugin_socket.h"
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 
 struct dra_need;
 struct publisher;

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "daemon/containers/claims/claim.h"
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 
 struct dra_need;
 

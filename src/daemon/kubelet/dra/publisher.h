@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 
 struct node_object;
 struct publisher;

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 #include "kube/hami/find_allocating.h"
 #include "kube/hami/pod.h"
 

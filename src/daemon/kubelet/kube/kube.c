@@ -22,7 +22,7 @@
 #include "daemon/kubelet/kube/wanted.h"
 #include "daemon/state/card_promises.h"
 #include "daemon/state/node/node.h"
-#include "kube/client/access.h"
+#include "kube/client/api_access.h"
 #include "kube/hami/cards.h"
 #include "kube/hami/find_allocating.h"
 #include "kube/hami/scores.h"

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 
 struct node;
 struct config;

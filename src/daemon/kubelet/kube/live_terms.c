@@ -16,7 +16,7 @@
 #include "daemon/kubelet/devices/pod_key.h"
 #include "daemon/state/node/node.h"
 #include "daemon/util/json.h"
-#include "kube/client/event.h"
+#include "kube/client/kube_event.h"
 #include "kube/hami/annotations.h"
 #include "kube/hami/priority.h"
 

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "daemon/containers/claims/claims.h"
 #include "daemon/kubelet/kube/pods.h"
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 #include "kube/own/live.h"
 
 struct node;

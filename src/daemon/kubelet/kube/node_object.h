@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "daemon/kubelet/kube/wanted.h"
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 #include "kube/client/watch.h"
 #include "kube/hami/node_lock.h"
 

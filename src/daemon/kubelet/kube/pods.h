@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 #include "kube/client/watch.h"
 #include "kube/hami/pod.h"
 

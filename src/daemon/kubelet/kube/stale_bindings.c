@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "daemon/kubelet/kube/binding.h"
-#include "kube/client/event.h"
+#include "kube/client/kube_event.h"
 #include "kube/hami/find_allocating.h"
 
 /*

@@ -16,7 +16,7 @@
 #include "daemon/kubelet/plugin/vcuda_request.h"
 #include "daemon/state/node/node.h"
 #include "daemon/state/tenant.h"
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 #include "kube/client/patch.h"
 #include "kube/gpu_manager/vcuda.h"
 

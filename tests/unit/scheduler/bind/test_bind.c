@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "kube/client/event.h"
+#include "kube/client/kube_event.h"
 #include "kube/hami/annotations.h"
 #include "scheduler/bind/bind.h"
 

@@ -1,4 +1,4 @@
-#include "kube/client/access.h"
+#include "kube/client/api_access.h"
 
 #include <errno.h>
 #include <fcntl.h>

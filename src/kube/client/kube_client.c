@@ -1,4 +1,4 @@
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "http/token.h"
+#include "http/bearer_token.h"
 
 #include <errno.h>
 #include <stdio.h>

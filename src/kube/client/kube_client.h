@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "kube/client/access.h"
+#include "kube/client/api_access.h"
 #include "kube/client/reactor.h"
 
 #define KUBE_CALL_TIMEOUT_NS (UINT64_C(30) * 1000000000)

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kube/client/client.h"
+#include "kube/client/kube_client.h"
 
 struct event_about {
 	const char *kind; /* "Pod", "Node" */

@@ -1,4 +1,4 @@
-#include "http/server.h"
+#include "http/http_server.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "http/address.h"
-#include "http/server.h"
+#include "http/http_server.h"
 
 #define PAGE_BYTES 3000000
 

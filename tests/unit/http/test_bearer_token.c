@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "http/token.h"
+#include "http/bearer_token.h"
 
 #define TOKEN "0123456789abcdef"
 

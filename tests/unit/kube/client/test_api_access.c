@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "kube/client/access.h"
+#include "kube/client/api_access.h"
 #include "kube/util/base64.h"
 
 static char dir[] = "/tmp/allot-access-XXXXXX";

@@ -1,4 +1,4 @@
-#include "kube/client/event.h"
+#include "kube/client/kube_event.h"
 
 #include <inttypes.h>
 #include <stdio.h>
