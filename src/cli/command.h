@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "cli/options.h"
 
-/* Exit statuses of every subcommand except run, which has its own (run/child.h). */
+/* Exit statuses of every subcommand except run, which has its own (run/command_child.h). */
 #define EXIT_REFUSED 1 /* the request could not be done */
 #define EXIT_USAGE 2
 

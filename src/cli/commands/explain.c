@@ -8,8 +8,8 @@
 #include "cli/command.h"
 #include "cli/explain/api.h"
 #include "cli/explain/claims_get.h"
-#include "cli/explain/pod.h"
-#include "cli/explain/text.h"
+#include "cli/explain/explain_pod.h"
+#include "cli/explain/explain_text.h"
 #include "kube/util/object.h"
 
 #define SERVICE "allot-system/allot-scheduler"

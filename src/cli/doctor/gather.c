@@ -15,7 +15,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/doctor/version.h"
-#include "cli/run/child.h"
+#include "cli/run/command_child.h"
 
 #define PROGRAM_MOST_NS (5 * NSEC_PER_SEC)
 #define PROGRAM_TEXT_MAX 1024

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/explain/api.h"
-#include "cli/explain/text.h"
+#include "cli/explain/explain_text.h"
 #include "kube/dra/names.h"
 #include "kube/util/object.h"
 

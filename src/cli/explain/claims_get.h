@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "cli/explain/claims.h"
+#include "cli/explain/explain_claims.h"
 #include "kube/client/api_access.h"
 
 /* Reads everything in *ret for this pod. `in` is the pod's namespace. Free *ret with explain_claims_forget(). */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "cli/explain/text.h"
+#include "cli/explain/explain_text.h"
 
 #define GROUPS_SHOWN 8
 #define NEAREST_SHOWN 5

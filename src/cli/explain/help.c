@@ -2,7 +2,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "cli/explain/text.h"
+#include "cli/explain/explain_text.h"
 
 struct help {
 	const json_t *e, *cluster, *nodes;

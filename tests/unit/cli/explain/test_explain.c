@@ -1,8 +1,8 @@
 /* What allot explain says of what it is told. */
 #include "../test.h"
 
-#include "cli/explain/pod.h"
-#include "cli/explain/text.h"
+#include "cli/explain/explain_pod.h"
+#include "cli/explain/explain_text.h"
 
 static json_t *parse(const char *json)
 {

@@ -1,8 +1,8 @@
 /* What allot explain says of pods with ResourceClaims. */
 #include "../test.h"
 
-#include "cli/explain/claims.h"
-#include "cli/explain/text.h"
+#include "cli/explain/explain_claims.h"
+#include "cli/explain/explain_text.h"
 
 static json_t *json_of(const char *text)
 {

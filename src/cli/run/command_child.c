@@ -1,4 +1,4 @@
-#include "cli/run/child.h"
+#include "cli/run/command_child.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "cli/explain/text.h"
+#include "cli/explain/explain_text.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "cli/run/space.h"
+#include "cli/run/group_wait.h"
 
 #include <errno.h>
 #include <string.h>

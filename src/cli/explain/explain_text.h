@@ -14,8 +14,8 @@ void explain_text_write(const json_t *explanation, FILE *out);
 /* ---- the files behind explain_text_write(), and what each offers to the others ---- */
 
 /*
- * text.c: write an amount such as "8.0 GiB", and a requested amount such as "50 % of the memory". `ask` is an element of the
- * explanation's list "asks".
+ * explain_text.c: write an amount such as "8.0 GiB", and a requested amount such as "50 % of the memory". `ask` is an element
+ * of the explanation's list "asks".
  */
 #define EXPLAIN_AMOUNT_MAX 64
 void explain_mib(json_int_t mib, char text[EXPLAIN_AMOUNT_MAX]);

@@ -1,12 +1,12 @@
-#include "cli/explain/claims.h"
+#include "cli/explain/explain_claims.h"
 
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/explain/pod.h"
-#include "cli/explain/text.h"
+#include "cli/explain/explain_pod.h"
+#include "cli/explain/explain_text.h"
 #include "kube/dra/names.h"
 #include "kube/util/quantity.h"
 

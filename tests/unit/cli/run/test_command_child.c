@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-#include "cli/run/child.h"
+#include "cli/run/command_child.h"
 #include "../../scratch.h"
 
 static void write_file(const char *name, const char *text, mode_t mode)

@@ -1,11 +1,11 @@
-#include "cli/explain/pod.h"
+#include "cli/explain/explain_pod.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "cli/explain/text.h"
+#include "cli/explain/explain_text.h"
 #include "kube/hami/annotations.h"
 #include "kube/hami/shares.h"
 
