@@ -14,7 +14,7 @@
 #include "daemon/containers/engine/engine.h"
 #include "daemon/containers/trust/trust.h"
 #include "daemon/export/metrics/metrics.h"
-#include "daemon/export/metrics/names.h"
+#include "daemon/export/metrics/metrics_names.h"
 #include "daemon/export/page/page.h"
 #include "daemon/kubelet/dra/dra.h"
 #include "daemon/kubelet/kube/kube.h"

@@ -7,7 +7,7 @@
 #include "client/client.h"
 #include "cli/doctor/gather.h"
 #include "cli/explain/api.h"
-#include "kube/dra/names.h"
+#include "kube/dra/dra_names.h"
 
 #define SLICES \
 	DRA_API "/resourceslices?fieldSelector=spec.driver%%3D" DRA_DRIVER ",spec.nodeName%%3D%s"

@@ -5,7 +5,7 @@
 
 #include "cli/explain/api.h"
 #include "cli/explain/explain_text.h"
-#include "kube/dra/names.h"
+#include "kube/dra/dra_names.h"
 #include "kube/util/object.h"
 
 #define PATH_SIZE 1024

@@ -7,7 +7,7 @@
 
 #include "cli/explain/explain_pod.h"
 #include "cli/explain/explain_text.h"
-#include "kube/dra/names.h"
+#include "kube/dra/dra_names.h"
 #include "kube/util/quantity.h"
 
 #define MIB (UINT64_C(1) << 20)

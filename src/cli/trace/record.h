@@ -6,7 +6,7 @@
 
 #include "client/client.h"
 #include "cli/trace/out.h"
-#include "cli/trace/process.h"
+#include "cli/trace/traced_process.h"
 #include "cli/trace/tracks.h"
 
 #define RECORD_UNTRACED_MAX 64

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/dra/names.h"
+#include "kube/dra/dra_names.h"
 #include "kube/util/sanitize.h"
 #include "kube/util/quantity.h"
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kube/dra/names.h"
+#include "kube/dra/dra_names.h"
 
 /* A device as published. Strings that are "" or NULL and unknown numbers are left out. */
 struct dra_device {

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "kube/dra/names.h"
+#include "kube/dra/dra_names.h"
 #include "kube/util/object.h"
 #include "kube/util/when.h"
 #include "scheduler/webhook/webhook.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kube/dra/names.h"
+#include "kube/dra/dra_names.h"
 #include "kube/dra/terms.h"
 #include "kube/hami/annotations.h"
 #include "kube/hami/priority.h"

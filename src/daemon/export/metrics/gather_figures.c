@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "daemon/api/control.h"
 #include "daemon/export/metrics/exposition.h"
-#include "daemon/export/metrics/names.h"
+#include "daemon/export/metrics/metrics_names.h"
 #include "daemon/gpu/census.h"
 #include "daemon/gpu/sensor.h"
 #include "daemon/kubelet/devices/dra_key.h"

@@ -12,7 +12,7 @@
 #include "http/address.h"
 #include "daemon/export/metrics/gather_figures.h"
 #include "daemon/export/metrics/metric.h"
-#include "daemon/export/metrics/names.h"
+#include "daemon/export/metrics/metrics_names.h"
 #include "daemon/state/tenant.h"
 #include "http/http_server.h"
 #include "http/bearer_token.h"

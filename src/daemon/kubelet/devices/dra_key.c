@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kube/dra/names.h"
+#include "kube/dra/dra_names.h"
 
 void dra_key_make(const struct dra_name *name, char ret_key[TENANT_CLAIM_MAX])
 {

@@ -17,7 +17,7 @@
 #include "daemon/kubelet/dra/publisher.h"
 #include "daemon/kubelet/dra/spec_files.h"
 #include "daemon/kubelet/kube/kube.h"
-#include "kube/dra/names.h"
+#include "kube/dra/dra_names.h"
 
 #define LOOK_NS NSEC_PER_SEC
 #define PUBLISH_NS \

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "daemon/kubelet/endpoint/pack.h"
 #include "daemon/kubelet/proto/dra.pb-c.h"
-#include "kube/dra/names.h"
+#include "kube/dra/dra_names.h"
 
 #define PLUGIN_TYPE "DRAPlugin"
 

@@ -7,7 +7,7 @@
 #include "base/parse.h"
 #include "daemon/kubelet/devices/allocate.h"
 #include "daemon/state/node/node.h"
-#include "kube/dra/names.h"
+#include "kube/dra/dra_names.h"
 #include "kube/dra/slice.h"
 
 static int add_limit(const struct dra_result *result, struct promise_request *terms,

@@ -1,7 +1,7 @@
 /* One traced process: writes the events in its ring as events of its threads. Not thread safe. */
 #pragma once
 
-#include "cli/trace/names.h"
+#include "cli/trace/trace_names.h"
 #include "cli/trace/out.h"
 #include "cli/trace/ring_reader.h"
 #include "cli/trace/tick_map.h"

@@ -1,4 +1,4 @@
-#include "daemon/export/metrics/names.h"
+#include "daemon/export/metrics/metrics_names.h"
 
 #include <errno.h>
 #include <string.h>

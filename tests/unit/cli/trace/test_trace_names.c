@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "cli/trace/names.h"
+#include "cli/trace/trace_names.h"
 
 static void add(struct names *n, enum trace_name_kind kind, uint64_t key, uint64_t since,
 		const char *text)

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "cli/trace/process.h"
+#include "cli/trace/traced_process.h"
 #include "ring.h"
 
 static struct trace_ring *ring;

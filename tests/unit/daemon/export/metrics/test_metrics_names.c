@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "daemon/export/metrics/metric.h"
-#include "daemon/export/metrics/names.h"
+#include "daemon/export/metrics/metrics_names.h"
 
 static void test_words(void **state)
 {

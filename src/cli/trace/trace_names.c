@@ -1,4 +1,4 @@
-#include "cli/trace/names.h"
+#include "cli/trace/trace_names.h"
 
 #include <errno.h>
 #include <stdlib.h>

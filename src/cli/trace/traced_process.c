@@ -1,4 +1,4 @@
-#include "cli/trace/process.h"
+#include "cli/trace/traced_process.h"
 
 #include <inttypes.h>
 #include <stdio.h>
