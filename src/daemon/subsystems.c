@@ -17,7 +17,7 @@
 #include "daemon/export/trace/tenant_trace.h"
 #include "daemon/gpu/census.h"
 #include "daemon/gpu/health/health.h"
-#include "daemon/gpu/watch/cards.h"
+#include "daemon/gpu/watch/open_cards.h"
 #include "daemon/gpu/watch/census_compare.h"
 #include "daemon/kubelet/dra/dra.h"
 #include "daemon/kubelet/kube/kube.h"

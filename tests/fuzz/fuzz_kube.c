@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "json_arena.h"
-#include "kube/dra/claim.h"
+#include "kube/dra/resource_claim.h"
 #include "kube/gpu_manager/vcuda.h"
 #include "kube/hami/cards.h"
 #include "kube/hami/find_allocating.h"

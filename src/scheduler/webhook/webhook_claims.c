@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "kube/dra/dra_names.h"
-#include "kube/dra/terms.h"
+#include "kube/dra/dra_terms.h"
 #include "kube/hami/annotations.h"
 #include "kube/hami/priority.h"
 #include "kube/own/live.h"

@@ -1,13 +1,13 @@
 /*
  * Shared by the files of claims: claims.c allocates and releases, undo.c takes back, start.c reads
- * the store and puts its claims into force, reconcile.c ends claims that nothing needs. Main thread
+ * the store and puts its claims into force, end_unneeded.c ends claims that nothing needs. Main thread
  * only.
  */
 #pragma once
 
 #include "daemon/containers/claims/claim.h"
 #include "daemon/containers/claims/holders.h"
-#include "daemon/containers/claims/library.h"
+#include "daemon/containers/claims/library_copy.h"
 #include "daemon/containers/claims/state_dir.h"
 #include "daemon/containers/claims/store.h"
 #include "daemon/containers/trust/trust.h"

@@ -3,8 +3,8 @@
  * kubelet's Allocate reply and a CDI spec are both made from an injection.
  *
  * Making an injection creates no files for the container, so nothing has to be undone. The library is in a directory named by
- * its version and contents (library.h), which is never changed. So containers keep the library they were started with, also
- * after upgrades.
+ * its version and contents (library_copy.h), which is never changed. So containers keep the library they were started with,
+ * also after upgrades.
  *
  * With setting `container_driver` = toolkit, NVIDIA's container toolkit provides the driver (NVIDIA_VISIBLE_DEVICES), and
  * /etc/ld.so.preload loads liballot.so. If the setting is the path of a mirrored driver directory, the driver comes from there.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "daemon/containers/claims/claim.h"
-#include "kube/dra/claim.h"
+#include "kube/dra/resource_claim.h"
 
 /*
  * Makes one tenant's request for all devices of the claim. If several requests of the ResourceClaim got the same GPU, their

@@ -18,7 +18,7 @@
 #include "daemon/kubelet/dra/dra_request.h"
 #include "daemon/kubelet/dra/spec_files.h"
 #include "daemon/state/node/node.h"
-#include "kube/dra/claim.h"
+#include "kube/dra/resource_claim.h"
 
 #define PATIENCE_NS \
 	(20 * NSEC_PER_SEC) /* timeout for the API server; the kubelet waits 45 s for us */

@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "daemon/containers/claims/injection.h"
-#include "daemon/containers/claims/library.h"
+#include "daemon/containers/claims/library_copy.h"
 #include "daemon/containers/claims/state_dir.h"
 
 static const char *env_of(const struct injection *in, const char *name)

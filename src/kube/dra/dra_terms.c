@@ -1,4 +1,4 @@
-#include "kube/dra/terms.h"
+#include "kube/dra/dra_terms.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "kube/dra/claim.h"
+#include "kube/dra/resource_claim.h"
 
 #define META "\"metadata\":{\"uid\":\"u-1\"}"
 #define ALLOCATED(results, config) \

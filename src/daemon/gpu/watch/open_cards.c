@@ -1,4 +1,4 @@
-#include "daemon/gpu/watch/cards.h"
+#include "daemon/gpu/watch/open_cards.h"
 
 #include <errno.h>
 #include <stdio.h>

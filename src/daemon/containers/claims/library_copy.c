@@ -1,4 +1,4 @@
-#include "daemon/containers/claims/library.h"
+#include "daemon/containers/claims/library_copy.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "kube/dra/terms.h"
+#include "kube/dra/dra_terms.h"
 
 static int add(const char *fields, struct dra_terms *terms, struct error *err)
 {

@@ -1,4 +1,4 @@
-#include "kube/dra/claim.h"
+#include "kube/dra/resource_claim.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "kube/dra/terms.h"
+#include "kube/dra/dra_terms.h"
 
 /* One allocated device for one request of the claim. The strings belong to the claim's object. */
 struct dra_result {
