@@ -26,7 +26,7 @@
 #include "daemon/memory/swap/swap_orders.h"
 #include "daemon/memory/swap/swap_turns.h"
 #include "daemon/memory/swap/tenant_checkpoint.h"
-#include "daemon/space/space.h"
+#include "daemon/space/space_groups.h"
 #include "daemon/state/card_promises.h"
 #include "daemon/state/elastic_terms.h"
 #include "daemon/state/join/adopt.h"

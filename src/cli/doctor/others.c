@@ -14,7 +14,7 @@
 
 /*
  * Whether allotd started the MPS process: its pipe directory is then "<run dir>/mps/<id>/pipe", and "<id>.json" exists
- * (daemon/space/files.h). FACT_UNKNOWN if this user may not read the process's environment.
+ * (daemon/space/group_files.h). FACT_UNKNOWN if this user may not read the process's environment.
  */
 static enum fact is_of_allotd(const struct host *host, const char *pid)
 {

@@ -8,7 +8,7 @@
 #include "daemon/api/condition.h"
 #include "daemon/api/request_handlers.h"
 #include "daemon/api/session.h"
-#include "daemon/space/space.h"
+#include "daemon/space/space_groups.h"
 #include "daemon/state/card_promises.h"
 #include "daemon/state/elastic_terms.h"
 #include "daemon/state/node/drain.h"

@@ -14,7 +14,7 @@
 #include "daemon/containers/claims/claims.h"
 #include "daemon/containers/claims/injection.h"
 #include "daemon/gpu/health/health.h"
-#include "daemon/space/space.h"
+#include "daemon/space/space_groups.h"
 #include "daemon/state/elastic_terms.h"
 #include "daemon/state/tenant_state.h"
 

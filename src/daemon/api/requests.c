@@ -16,7 +16,7 @@
 #include "daemon/containers/claims/claims.h"
 #include "daemon/gpu/health/health.h"
 #include "daemon/memory/swap/swap_orders.h"
-#include "daemon/space/space.h"
+#include "daemon/space/space_groups.h"
 #include "daemon/state/card_promises.h"
 #include "daemon/state/elastic_terms.h"
 #include "daemon/state/tenant_state.h"

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "daemon/space/spawn.h"
+#include "daemon/space/mps_spawn.h"
 #include "net/loop.h"
 
 #define MPS_ANSWER_MAX 1024

@@ -388,7 +388,7 @@ void mps_group_end(struct mps_group *g)
 	if (is_hung ||
 	    mps_ask(g->node->loop, &s, "quit -t 1", QUIT_NS, quit_answered, g, &g->ask, NULL) < 0)
 		mps_kill(g);
-	/* if the control daemon has not ended by then, watch.c kills it */
+	/* if the control daemon has not ended by then, group_watch.c kills it */
 	loop_arm(g->timer, QUIT_NS, NSEC_PER_SEC);
 }
 

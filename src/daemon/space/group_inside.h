@@ -1,5 +1,6 @@
 /*
- * Shared by group.c, which starts and ends a group's control daemon, and watch.c, which watches it.
+ * Shared by group.c, which starts and ends a group's control daemon, and group_watch.c, which
+ * watches it.
  */
 #pragma once
 

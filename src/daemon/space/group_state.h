@@ -1,11 +1,11 @@
 /*
- * The state of one group's MPS control daemon. group.h starts and ends it, watch.c watches it. Main
- * thread only.
+ * The state of one group's MPS control daemon. group.h starts and ends it, group_watch.c watches
+ * it. Main thread only.
  */
 #pragma once
 
 #include "daemon/space/ask.h"
-#include "daemon/space/files.h"
+#include "daemon/space/group_files.h"
 #include "daemon/space/proc_scan.h"
 
 #define MPS_WHY_MAX 256
@@ -39,10 +39,10 @@ typedef void (*mps_faulted)(struct mps_group *group, enum mps_fault fault, int p
 typedef void (*mps_ended)(struct mps_group *group);
 
 struct mps_group {
-	struct mps_group *next; /* next in space.c's list of all groups */
+	struct mps_group *next; /* next in space_groups.c's list of all groups */
 	struct node *node;
 	struct mps_record record;
-	bool is_open;     /* see files.h */
+	bool is_open;     /* see group_files.h */
 	unsigned members; /* number of tenants; set by the owner */
 	mps_faulted faulted;
 	mps_ended ended;

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "daemon/api/audit/audit.h"
 #include "daemon/containers/claims/claims_inside.h"
-#include "daemon/space/space.h"
+#include "daemon/space/space_groups.h"
 #include "daemon/state/card_promises.h"
 #include "daemon/gpu/health/health.h"
 #include "daemon/memory/swap/swap_orders.h"

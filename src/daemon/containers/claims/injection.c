@@ -10,7 +10,7 @@
 #include "base/install.h"
 #include "daemon/containers/claims/claims.h"
 #include "daemon/containers/claims/claims_inside.h"
-#include "daemon/space/space.h"
+#include "daemon/space/space_groups.h"
 #include "kube/hami/priority.h"
 
 #define MIB (UINT64_C(1) << 20)

@@ -19,7 +19,7 @@
 #include "daemon/kubelet/plugin/plugin.h"
 #include "daemon/state/tenant.h"
 #include "policy/lease/rules/lend.h"
-#include "daemon/space/space.h"
+#include "daemon/space/space_groups.h"
 #include "daemon/tasks/violation/violations.h"
 
 #define METRICS_LABELS_MAX 384 /* enough for the longest labels: a container on a device */

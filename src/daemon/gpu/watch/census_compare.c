@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "daemon/gpu/nvml/census_policy.h"
 #include "daemon/memory/swap/tenant_checkpoint.h"
-#include "daemon/space/space.h"
+#include "daemon/space/space_groups.h"
 #include "daemon/state/node/drain.h"
 #include "daemon/state/tenant.h"
 #include "daemon/tasks/violation/violations.h"

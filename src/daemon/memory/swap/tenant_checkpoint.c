@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "daemon/gpu/census.h"
 #include "daemon/memory/swap/swap_orders.h"
-#include "daemon/space/space.h"
+#include "daemon/space/space_groups.h"
 #include "daemon/state/card_promises.h"
 #include "daemon/state/node/drain.h"
 #include "daemon/state/node/subsystem.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "daemon/memory/swap/arena.h"
-#include "daemon/space/space.h"
+#include "daemon/space/space_groups.h"
 #include "daemon/state/join/adopt.h"
 #include "daemon/util/procfs.h"
 

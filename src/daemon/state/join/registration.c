@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "daemon/export/trace/tenant_trace.h"
 #include "daemon/memory/swap/arena.h"
-#include "daemon/space/space.h"
+#include "daemon/space/space_groups.h"
 #include "daemon/state/join/join.h"
 #include "daemon/state/node/node.h"
 #include "daemon/state/fd_exchange_store.h"

@@ -168,7 +168,7 @@ struct node {
 	struct gpu_watch *watch; /* NULL: GPU work that bypasses the library is not watched */
 	struct claims *claims;   /* daemon/containers/claims/claims.h; NULL before it is opened */
 	struct violations *violations;
-	/* groups that run on a card at the same time: daemon/space/space.h */
+	/* groups that run on a card at the same time: daemon/space/space_groups.h */
 	struct space_groups *space;
 	struct health_watch *health; /* NULL: the cards' health is not watched */
 	uint64_t health_generation;  /* counts changes of any card's health or cordon */

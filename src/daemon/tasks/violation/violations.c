@@ -13,7 +13,7 @@
 #include "daemon/api/audit/audit.h"
 #include "daemon/gpu/nvml/census_policy.h"
 #include "daemon/memory/swap/tenant_checkpoint.h"
-#include "daemon/space/space.h"
+#include "daemon/space/space_groups.h"
 #include "daemon/state/join/adopt.h"
 #include "daemon/state/tenant.h"
 #include "daemon/tasks/violation/signs.h"

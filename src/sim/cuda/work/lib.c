@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "sim/cuda/sim.h"
-#include "sim/mps/client.h"
+#include "sim/mps/mps_client.h"
 
 struct sim sim = { .lock = PTHREAD_MUTEX_INITIALIZER };
 pthread_mutex_t sim_capture_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,4 +1,4 @@
-#include "sim/mps/server.h"
+#include "sim/mps/mps_server.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sim/mps/wire.h"
+#include "sim/mps/mps_wire.h"
 
 struct client {
 	int fd, pid;

@@ -1,4 +1,4 @@
-#include "daemon/space/files.h"
+#include "daemon/space/group_files.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,4 +1,4 @@
-#include "daemon/space/spawn.h"
+#include "daemon/space/mps_spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>

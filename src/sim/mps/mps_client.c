@@ -1,4 +1,4 @@
-#include "sim/mps/client.h"
+#include "sim/mps/mps_client.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "sim/mps/wire.h"
+#include "sim/mps/mps_wire.h"
 
 static struct {
 	int fd;

@@ -1,4 +1,4 @@
-#include "daemon/space/space.h"
+#include "daemon/space/space_groups.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "daemon/space/group.h"
 #include "daemon/space/threads.h"
 
-_Static_assert(SPACE_FAULT_KINDS == MPS_FAULTS, "space.h has one count for each");
+_Static_assert(SPACE_FAULT_KINDS == MPS_FAULTS, "space_groups.h has one count for each");
 
 #define KNOWN_MAX 1024 /* groups per node */
 #define MIB (UINT64_C(1) << 20)

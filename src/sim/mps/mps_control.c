@@ -20,8 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sim/mps/server.h"
-#include "sim/mps/wire.h"
+#include "sim/mps/mps_server.h"
+#include "sim/mps/mps_wire.h"
 
 #define TEXT_MAX 1024
 #define AWAY_MS 300
