@@ -195,7 +195,7 @@ struct region_control {
 	 * field.
 	 */
 	uint32_t instances;
-	/* Whether the processes record a trace, and by which clock: trace.h. 0 if the daemon does not know this field. */
+	/* Whether the processes record a trace, and by which clock: trace_ring.h. 0 if the daemon does not know this field. */
 	_Atomic uint32_t trace;
 	/*
 	 * For each device, the most of its SMs that the tenant's work can use, in hundredths of a percent. 0 if the tenant does

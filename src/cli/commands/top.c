@@ -19,7 +19,7 @@
 #include "cli/top/data/source.h"
 #include "cli/top/keys.h"
 #include "cli/top/layout.h"
-#include "cli/top/report.h"
+#include "cli/top/top_json.h"
 #include "cli/top/screen.h"
 
 #define DEFAULT_INTERVAL_NS (1 * NSEC_PER_SEC)

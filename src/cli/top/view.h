@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "cli/top/data/change.h"
+#include "cli/top/data/key_change.h"
 #include "cli/top/sort_shares.h"
 
 #define VIEW_INPUT_MAX 64

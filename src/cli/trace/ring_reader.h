@@ -1,12 +1,12 @@
 /*
- * Reads the ring of one traced process (abi/shm/trace.h) while the process writes to it, and counts the events that the reader
- * was too slow for. Nothing in the ring is trusted: it may change at any time. Not thread safe.
+ * Reads the ring of one traced process (abi/shm/trace_ring.h) while the process writes to it, and counts the events that the
+ * reader was too slow for. Nothing in the ring is trusted: it may change at any time. Not thread safe.
  */
 #pragma once
 
 #include <stdbool.h>
 
-#include "abi/shm/trace.h"
+#include "abi/shm/trace_ring.h"
 #include "base/error.h"
 
 /*

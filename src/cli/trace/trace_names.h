@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "abi/shm/trace.h"
+#include "abi/shm/trace_ring.h"
 
 #define NAMES_STREAMS 1024 /* a power of two; further streams get no number */
 

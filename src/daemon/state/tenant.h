@@ -178,10 +178,7 @@ struct tenant {
 	/* the tenant's number as a gang (daemon/arbitrate/gang_board.h); negative: none */
 	int gang;
 	bool started; /* a process has registered at least once */
-	/*
-	 * the group with which the tenant runs concurrently (daemon/space/space_groups.h); NULL:
-	 * none
-	 */
+	/* the group with which the tenant runs (daemon/space/space_groups.h); NULL: none */
 	struct mps_group *space;
 	/*
 	 * pids of the tenant's last processes that ended, because the MPS server may report about

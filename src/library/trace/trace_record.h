@@ -1,10 +1,10 @@
 /*
- * Recording for `allot trace`: writes events of this process into its ring (abi/shm/trace.h). These functions have no effect if
- * the process is not traced. The launch path checks that itself, before it calls them (gate.c). Thread safe.
+ * Recording for `allot trace`: writes events of this process into its ring (abi/shm/trace_ring.h). These functions have no
+ * effect if the process is not traced. The launch path checks that itself, before it calls them (gate.c). Thread safe.
  */
 #pragma once
 
-#include "abi/shm/trace.h"
+#include "abi/shm/trace_ring.h"
 #include "library/state/process_state.h"
 #include "library/sys/biased.h"
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "scheduler/opportunistic/use.h"
+#include "scheduler/opportunistic/node_use.h"
 #include "scheduler/request/quota.h"
 #include "scheduler/request/pod_request.h"
 

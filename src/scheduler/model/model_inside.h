@@ -15,7 +15,7 @@
 #include "scheduler/fit/fit.h"
 #include "scheduler/model/model.h"
 #include "scheduler/opportunistic/cooldown.h"
-#include "scheduler/opportunistic/use.h"
+#include "scheduler/opportunistic/node_use.h"
 #include "scheduler/inventory/inventory.h"
 #include "scheduler/util/digest.h"
 #include "scheduler/util/string_map.h"

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "scheduler/opportunistic/use.h"
+#include "scheduler/opportunistic/node_use.h"
 
 struct inventory;
 

@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "scheduler/opportunistic/use.h"
+#include "scheduler/opportunistic/node_use.h"
 
 #define OPPORTUNISTIC_MARGIN_PCT 10 /* part of the guaranteed but unused compute that is not lent */
 /* A smaller lack does not count, because the measurement is not exact. */

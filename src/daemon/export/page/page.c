@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "daemon/api/request_handlers.h"
 #include "daemon/api/session.h"
-#include "daemon/export/page/change.h"
+#include "daemon/export/page/web_change.h"
 #include "daemon/export/page/events.h"
 #include "daemon/export/page/state.h"
 #include "http/dashboard/site.h"

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "abi/shm/trace.h"
+#include "abi/shm/trace_ring.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"

@@ -1,8 +1,8 @@
 /*
  * The tracing of one tenant (docs/reference/protocol.md, `trace`): which client traces it, the rings of the tenant's processes
- * (abi/shm/trace.h), and up to which lease the leases on its cards have been reported. The daemon creates the rings and passes
- * them to the client; it does not read them. A tenant has at most one trace at a time. A trace ends with its session, and may
- * outlive the tenant. Main thread only.
+ * (abi/shm/trace_ring.h), and up to which lease the leases on its cards have been reported. The daemon creates the rings and
+ * passes them to the client; it does not read them. A tenant has at most one trace at a time. A trace ends with its session,
+ * and may outlive the tenant. Main thread only.
  */
 #pragma once
 

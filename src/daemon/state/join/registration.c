@@ -12,7 +12,7 @@
 
 #include "abi/shm/registration.h"
 #include "abi/shm/fd_exchange.h"
-#include "abi/shm/trace.h"
+#include "abi/shm/trace_ring.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -261,7 +261,7 @@ static void answer_question(struct exchange *x)
 		send_reply(x->fd, text, strlen(text), NULL, 0);
 }
 
-/* Answers a process that asks for its trace ring: abi/shm/trace.h. */
+/* Answers a process that asks for its trace ring: abi/shm/trace_ring.h. */
 static void answer_trace(struct exchange *x, const struct trace_request *request,
 			 const struct ucred *sender)
 {

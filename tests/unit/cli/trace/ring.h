@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "abi/shm/trace.h"
+#include "abi/shm/trace_ring.h"
 
 /* NULL, or the mapping; *ret_fd is the file. */
 static inline struct trace_ring *ring_make(int *ret_fd)

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "abi/shm/trace.h"
+#include "abi/shm/trace_ring.h"
 #include "daemon/api/control.h"
 #include "daemon/api/dispatch.h"
 #include "daemon/export/trace/tenant_trace.h"

@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "daemon/api/audit/audit.h"
-#include "daemon/export/page/change.h"
+#include "daemon/export/page/web_change.h"
 #include "daemon/util/json.h"
 
 static char path[96];

@@ -1,6 +1,6 @@
 #include "../lists.h"
 
-#include "cli/top/data/change.h"
+#include "cli/top/data/key_change.h"
 
 static struct change begin(enum change_kind kind)
 {

@@ -1,4 +1,4 @@
-#include "scheduler/opportunistic/use.h"
+#include "scheduler/opportunistic/node_use.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "cli/top/report.h"
+#include "cli/top/top_json.h"
 
 static json_t *make_rates(const struct history_rates *rates)
 {

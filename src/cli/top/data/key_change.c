@@ -1,4 +1,4 @@
-#include "cli/top/data/change.h"
+#include "cli/top/data/key_change.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "lists.h"
 
-#include "cli/top/report.h"
+#include "cli/top/top_json.h"
 
 static void test_rates(void **state)
 {

@@ -1,4 +1,4 @@
-#include "daemon/export/page/change.h"
+#include "daemon/export/page/web_change.h"
 
 #include <errno.h>
 #include <string.h>
