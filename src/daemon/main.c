@@ -25,7 +25,7 @@
 #include "daemon/subsystems.h"
 #include "daemon/util/lock.h"
 #include "daemon/options.h"
-#include "daemon/util/service.h"
+#include "daemon/util/service_notify.h"
 
 static struct node node; /* static because it is large */
 

@@ -1,5 +1,5 @@
 /*
- * Turns the files that were found (find.h) into a list of actions that make a mirror. Pure: reads
+ * Turns the files that were found (find_files.h) into a list of actions that make a mirror. Pure: reads
  * no file. A mirror contains:
  *
  *    lib64/ lib/   the driver's libraries by word size, under their own names, and links by SONAME

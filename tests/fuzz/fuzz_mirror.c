@@ -1,7 +1,7 @@
 /* Files that `allot mirror` reads: by the first byte the loader's cache, a library, or the list of what to mirror. */
 #include "fuzz.h"
 
-#include "mirror/config.h"
+#include "mirror/volume_config.h"
 #include "mirror/elf_file.h"
 #include "mirror/ld_cache.h"
 

@@ -15,7 +15,7 @@
 
 #include "abi/shm/region.h"
 #include "client/client.h"
-#include "sim/client/link.h"
+#include "sim/client/server_link.h"
 
 #define STAGE_MAX_TENANTS 8
 #define KIB (1ULL << 10)

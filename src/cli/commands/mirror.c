@@ -7,9 +7,9 @@
 #include "base/cleanup.h"
 #include "cli/command.h"
 #include "base/install.h"
-#include "mirror/config.h"
+#include "mirror/volume_config.h"
 #include "mirror/execute.h"
-#include "mirror/find.h"
+#include "mirror/find_files.h"
 
 #define CONFIG_SIZE_MAX (1 << 20)
 #define USUAL_SEARCH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

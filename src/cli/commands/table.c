@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/container.h"
+#include "cli/container_name.h"
 #include "cli/format.h"
 #include "cli/selection.h"
 

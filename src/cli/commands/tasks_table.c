@@ -2,7 +2,7 @@
 
 #include <stdbool.h>
 
-#include "cli/container.h"
+#include "cli/container_name.h"
 #include "cli/format.h"
 
 static double sum_of(const json_t *object, const char *key)

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "sim/client/link.h"
+#include "sim/client/server_link.h"
 #include "sim/cuda/sim_table.h"
 #include "sim/wire.h"
 

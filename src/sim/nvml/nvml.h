@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "sim/client/link.h"
+#include "sim/client/server_link.h"
 #include "sim/nvml/nvml_table.h"
 
 struct nvmlDevice_st {

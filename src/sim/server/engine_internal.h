@@ -1,4 +1,4 @@
-/* Shared by engine.c (cards and time) and engine_queue.c (streams and events). */
+/* Shared by gpu_engine.c (cards and time) and engine_queue.c (streams and events). */
 #pragma once
 
 #include <stdbool.h>

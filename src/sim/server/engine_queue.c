@@ -1,8 +1,8 @@
-/* The time model: streams, their queues, and events. See engine.h. */
+/* The time model: streams, their queues, and events. See gpu_engine.h. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/server/engine.h"
+#include "sim/server/gpu_engine.h"
 #include "sim/server/engine_internal.h"
 
 static struct engine_op *op_new(struct engine *e)

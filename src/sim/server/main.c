@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sim/client/link.h"
+#include "sim/client/server_link.h"
 #include "sim/server/server.h"
 
 /*

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "sim/server/engine.h"
+#include "sim/server/gpu_engine.h"
 #include "sim/server/spec.h"
 #include "sim/wire.h"
 

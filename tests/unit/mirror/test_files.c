@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mirror/config.h"
+#include "mirror/volume_config.h"
 #include "mirror/elf_file.h"
 #include "mirror/ld_cache.h"
 #include "mirror/shim.h"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "sim/server/engine.h"
+#include "sim/server/gpu_engine.h"
 
 #define US 1000ull
 #define MS 1000000ull

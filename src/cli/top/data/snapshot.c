@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "base/text.h"
 #include "client/client.h"
-#include "cli/container.h"
+#include "cli/container_name.h"
 #include "cli/selection.h"
 #include "cli/top/data/reader.h"
 

@@ -1,4 +1,4 @@
-#include "sim/client/link.h"
+#include "sim/client/server_link.h"
 
 #include <errno.h>
 #include <linux/futex.h>

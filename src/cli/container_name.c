@@ -1,4 +1,4 @@
-#include "cli/container.h"
+#include "cli/container_name.h"
 
 #include <stdio.h>
 

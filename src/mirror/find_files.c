@@ -1,4 +1,4 @@
-#include "mirror/find.h"
+#include "mirror/find_files.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* Finds the files of the configured names: libraries in the loader's cache, programs along a search path. */
 #pragma once
 
-#include "mirror/config.h"
+#include "mirror/volume_config.h"
 #include "mirror/plan.h"
 
 /*

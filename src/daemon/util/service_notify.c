@@ -1,4 +1,4 @@
-#include "daemon/util/service.h"
+#include "daemon/util/service_notify.h"
 
 #include <errno.h>
 #include <stddef.h>

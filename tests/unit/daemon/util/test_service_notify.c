@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "daemon/util/service.h"
+#include "daemon/util/service_notify.h"
 #include "net/loop.h"
 
 static int manager = -1;

@@ -1,5 +1,5 @@
-/* The time model: cards, time slices and the order of virtual time. See engine.h. */
-#include "sim/server/engine.h"
+/* The time model: cards, time slices and the order of virtual time. See gpu_engine.h. */
+#include "sim/server/gpu_engine.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "mirror/config.h"
+#include "mirror/volume_config.h"
 
 #include <errno.h>
 #include <jansson.h>
