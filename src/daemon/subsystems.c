@@ -30,7 +30,7 @@
 #include "daemon/state/card_promises.h"
 #include "daemon/state/elastic_terms.h"
 #include "daemon/state/join/adopt.h"
-#include "daemon/state/join/registration.h"
+#include "daemon/state/join/registration_socket.h"
 #include "daemon/state/node/drain.h"
 #include "daemon/state/node/subsystem.h"
 #include "daemon/state/tenant.h"

@@ -19,7 +19,7 @@
 #include "library/memory/ledger.h"
 #include "library/memory/suballoc.h"
 #include "library/memory/ptrmap.h"
-#include "library/registration.h"
+#include "library/registration_client.h"
 #include "library/state/bell.h"
 #include "library/state/helper.h"
 #include "library/swap/ipc_broker.h"

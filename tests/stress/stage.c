@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "library/registration.h"
+#include "library/registration_client.h"
 #include "stillness.h"
 
 static unsigned bars_missed;

@@ -270,7 +270,7 @@ static inline struct sim_device *sim_context_device(CUcontext ctx)
 	return &sim.devices[ctx->dev];
 }
 
-/* space.c: the part of a card's SMs that a process and its kernels get. */
+/* sm_share.c: the part of a card's SMs that a process and its kernels get. */
 /* Returns the number of SMs that a new context may use, from CUDA_MPS_ACTIVE_THREAD_PERCENTAGE. */
 uint32_t sim_space_sms(const struct sim_device *device);
 /* Returns the context's SMs in millionths of the card's. */
@@ -348,7 +348,7 @@ CUresult sim_graph_map(CUdevice dev, uint64_t bytes);
 /* Frees the graph memory when the device's last context is gone. Call with sim.lock held. */
 void sim_graph_memory_gone(struct sim_device *device);
 
-/* host.c: work of a stream that the host does, such as callbacks. */
+/* host_work.c: work of a stream that the host does, such as callbacks. */
 CUresult sim_host_post(CUstream stream, const struct sim_step *step);
 
 /* va.c: device addresses. A region is found by any address inside it in constant time. */

@@ -1,4 +1,4 @@
-#include "daemon/state/join/registration.h"
+#include "daemon/state/join/registration_socket.h"
 
 #include <errno.h>
 #include <stdbool.h>

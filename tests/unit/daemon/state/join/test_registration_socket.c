@@ -20,7 +20,7 @@
 #include "abi/shm/fd_exchange.h"
 #include "daemon/arbitrate/arbitration.h"
 #include "daemon/arbitrate/bell.h"
-#include "daemon/state/join/registration.h"
+#include "daemon/state/join/registration_socket.h"
 #include "daemon/util/peer.h"
 #include "net/closer.h"
 

@@ -7,7 +7,7 @@
 #include <sys/time.h>
 
 #include "fake_daemon.h"
-#include "library/registration.h"
+#include "library/registration_client.h"
 #include "library/sys/sys.h"
 
 static char directory[] = "/tmp/allot-registration-XXXXXX";

@@ -1,4 +1,4 @@
-#include "library/registration.h"
+#include "library/registration_client.h"
 
 #include <string.h>
 #include <sys/mman.h>
