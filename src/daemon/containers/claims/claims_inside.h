@@ -1,7 +1,7 @@
 /*
  * Shared by the files of claims: claims.c allocates and releases, undo.c takes back, start.c reads
- * the store and puts its claims into force, end_unneeded.c ends claims that nothing needs. Main thread
- * only.
+ * the store and puts its claims into force, end_unneeded.c ends claims that nothing needs. Main
+ * thread only.
  */
 #pragma once
 

@@ -4,7 +4,7 @@
  * say that they are at work. The GPU takes 0.15 ms from one context to another, and a hand-over, in which
  * the daemon and a tenant's thread wake up late as well, 0.3 ms in all: both as measured on an H200.
  *
- * Elsewhere: elastic against static limits (test_lend_trace.c), priority (test_priority.c).
+ * Elsewhere: elastic against static limits (test_lend_trace.c), priority (test_lease_priority.c).
  */
 #include <math.h>
 #include <stdio.h>
