@@ -97,7 +97,7 @@ static int append(struct audit_file *file, const char *line)
 
 int audit_file_append(struct audit_file *file, const char *line)
 {
-	int r = append(file, line);
+	int r = line ? append(file, line) : -ENOMEM;
 	if (r < 0) {
 		complain(file, -r, NULL);
 		file->lost++;

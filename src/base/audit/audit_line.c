@@ -8,8 +8,8 @@
 
 #define AUDIT_VERSION 1
 
-/* Adds the time, RFC 3339 in UTC. */
-static void add_time(json_t *line)
+/* Adds the time, RFC 3339 in UTC. Returns -1 if out of memory. */
+static int add_time(json_t *line)
 {
 	struct timespec now;
 	struct tm tm;
@@ -19,21 +19,20 @@ static void add_time(json_t *line)
 	size_t n = strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(text + n, sizeof(text) - n, ".%03uZ",
 		 (unsigned)((uint64_t)now.tv_nsec / NSEC_PER_MSEC));
-	json_object_set_new(line, "time", json_string(text));
+	return json_object_set_new(line, "time", json_string(text));
 }
 
 static int append(struct audit_file *file, const char *event, json_t *by, json_t *what)
 {
 	json_t *line = json_object();
-	json_object_set_new(line, "version", json_integer(AUDIT_VERSION));
-	add_time(line);
-	json_object_set_new(line, "event", json_string(event));
-	json_object_set_new(line, "by", by);
-	if (what)
-		json_object_update(line, what);
-	char *text = json_dumps(line, JSON_COMPACT);
-	/* If out of memory, an empty object takes the line's place. It does not count as a lost line. */
-	int r = audit_file_append(file, text ? text : "{}");
+	int failed = json_object_set_new(line, "version", json_integer(AUDIT_VERSION));
+	failed |= add_time(line);
+	failed |= json_object_set_new(line, "event", json_string(event));
+	failed |= json_object_set_new(line, "by", by);
+	failed |= json_object_update(line, what);
+	/* If out of memory, the line counts as lost: half a line would pass for the whole. */
+	char *text = failed ? NULL : json_dumps(line, JSON_COMPACT);
+	int r = audit_file_append(file, text);
 	free(text);
 	json_decref(what);
 	json_decref(line);

@@ -192,7 +192,7 @@ struct sched_audit *sched_audit_stop(struct sched_audit *audit)
 		return NULL;
 	while (!LIST_EMPTY(&audit->under_way))
 		forget(LIST_FIRST(&audit->under_way));
-	write_line(audit, OWN, "stop", NULL);
+	write_line(audit, OWN, "stop", json_object());
 	audit_file_close(&audit->file);
 	free(audit);
 	return NULL;

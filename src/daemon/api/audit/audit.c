@@ -149,7 +149,7 @@ struct audit *audit_stop(struct audit *audit)
 	if (!audit)
 		return NULL;
 	audit_set_actor(audit, NULL);
-	audit_write(audit, "stop", NULL);
+	audit_write(audit, "stop", json_object());
 	audit_file_close(&audit->file);
 	free(audit);
 	return NULL;

@@ -59,8 +59,8 @@ void audit_set_actor(struct audit *audit, const struct audit_actor *actor);
 bool audit_set_actor_if_none(struct audit *audit, const struct audit_actor *actor);
 
 /*
- * Writes one line. `what` has the members that this kind of event adds, and is taken over; NULL if there are none, or if out of
- * memory.
+ * Writes one line. `what` has the members that this kind of event adds, and is taken over. NULL means that memory ran out: the line
+ * counts as lost.
  */
 void audit_write(struct audit *audit, const char *event, json_t *what);
 

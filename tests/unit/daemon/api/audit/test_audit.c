@@ -145,7 +145,7 @@ static void test_the_page(void **state)
 	assert_line(0, "set", "by", "{\"kind\":\"page\"}");
 	/* What it does of itself is not the last caller's. */
 	session_end(&f->session);
-	audit_write(f->node->audit, "test", NULL);
+	audit_write(f->node->audit, "test", json_object());
 	assert_line(0, "test", "by", "{\"kind\":\"daemon\"}");
 }
 
