@@ -110,7 +110,7 @@ static json_t *make_move(const json_t *body)
 /* Does a pending change. Returns true if there was one. The lock is held on entry and on return. */
 static bool serve(struct source *source)
 {
-	json_t *body = source->body, *move = source->move;
+	json_t *body = source->body, *move = source->move, *request;
 
 	if (!body && !move)
 		return false;
@@ -121,7 +121,16 @@ static bool serve(struct source *source)
 		body = json_incref(move);
 	pthread_mutex_unlock(&source->lock);
 	/* change_once() takes its body over, so give it a copy: `body` may be `move`, which is sent again later. */
-	change_once(source, source->op, json_copy(body), move);
+	request = move ? json_copy(body) : NULL;
+	if (request) {
+		change_once(source, source->op, request, move);
+	} else {
+		struct error err = { 0 };
+
+		error_set(&err, ENOMEM, "out of memory");
+		finish(source, &err, NULL);
+		json_decref(move);
+	}
 	json_decref(body);
 	pthread_mutex_lock(&source->lock);
 	return true;
