@@ -160,17 +160,17 @@ static void look_at_answer(struct publisher *p, const json_t *object)
 	p->is_unshared = is_unshared;
 }
 
-static void retry_later(struct publisher *p, const struct kube_answer *reply)
+/* Writes nothing more until the alarm rings. retry_after_ns: as in struct kube_answer. */
+static void retry_later(struct publisher *p, const char *why, uint64_t retry_after_ns)
 {
 	log_write(p->is_refused ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
-		  "DRA: this node's GPUs can't be published: %s; it is tried again",
-		  reply->err.text);
+		  "DRA: this node's GPUs can't be published: %s; it is tried again", why);
 	p->is_refused = true;
 	p->failures++;
 	p->is_waiting = true;
 	alarm_set(kube_client_reactor(p->client), &p->again,
 		  backoff_next_ns(&p->backoff, (uint32_t)clock_now_ns() * 2654435761U,
-				  reply->retry_after_ns));
+				  retry_after_ns));
 }
 
 static void written(void *data, const struct kube_answer *reply)
@@ -186,7 +186,7 @@ static void written(void *data, const struct kube_answer *reply)
 						       : !sent && !reply->err.code;
 	if (!is_gone && (reply->err.code || !reply->object)) {
 		json_decref(sent);
-		retry_later(p, reply);
+		retry_later(p, reply->err.text, reply->retry_after_ns);
 		return;
 	}
 	p->backoff.failures = 0;
@@ -215,8 +215,10 @@ static void start_call(struct publisher *p, struct gpu_slice *s, const struct ku
 		       json_t *devices)
 {
 	p->call = kube_call_start(p->client, request, NULL, written, p);
-	if (!p->call)
+	if (!p->call) {
+		retry_later(p, "out of memory", 0);
 		return;
+	}
 	p->writing = s;
 	p->sending = json_incref(devices);
 }
@@ -231,8 +233,10 @@ static void write_slice(struct publisher *p, struct gpu_slice *s, const char *no
 	cleanup_object json_t *slice = dra_slice(&names, metadata(s->object, "resourceVersion"),
 						 generation_of(s->object) + 1, devices);
 	cleanup_free char *body = slice ? json_dumps(slice, JSON_COMPACT) : NULL;
-	if (!body)
+	if (!body) {
+		retry_later(p, "out of memory", 0);
 		return;
+	}
 	snprintf(path, sizeof(path), COLLECTION "%s%s%s", s->object ? "/" : "",
 		 s->object ? s->name : "", is_probe ? "?dryRun=All" : "");
 	p->is_probing = is_probe;
@@ -287,7 +291,9 @@ static void update_slice(struct publisher *p, struct gpu_slice *s, const char *n
 		return;
 	}
 	devices = wanted(p, s);
-	if (devices && (!s->object || !is_right(s, node_uid, devices)))
+	if (!devices)
+		retry_later(p, "out of memory", 0);
+	else if (!s->object || !is_right(s, node_uid, devices))
 		write_slice(p, s, node_uid, devices, false);
 }
 

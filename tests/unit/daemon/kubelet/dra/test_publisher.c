@@ -186,6 +186,37 @@ static void test_dropped_shares_are_said_once(void **state)
 	publisher_stop(publisher);
 }
 
+static unsigned left; /* allocations that succeed */
+
+static void *take_memory(size_t size)
+{
+	return left && left-- ? malloc(size) : NULL;
+}
+
+/* Wherever memory runs out, the slice is written later. */
+static void test_what_memory_lacks_for_is_tried_again(void **state)
+{
+	unsigned most = 0;
+	json_set_alloc_funcs(take_memory, free);
+	left = UINT32_MAX;
+	begin(NULL);
+	/* As if the server had forgotten the request. */
+	answer_call(500, NULL);
+	while (!call.done) {
+		assert_true(most < 1000);
+		assert_non_null(ringing);
+		struct alarm *alarm = ringing;
+		ringing = NULL;
+		left = most++;
+		alarm->ring(alarm->data);
+	}
+	left = UINT32_MAX;
+	assert_true(most > 10);
+	expect_call("POST", PATH);
+	publisher_stop(publisher);
+	json_set_alloc_funcs(malloc, free);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -193,6 +224,7 @@ int main(void)
 		cmocka_unit_test(test_a_slice_that_is_not_there_is_made_anew),
 		cmocka_unit_test(test_nothing_is_written_amid_a_list),
 		cmocka_unit_test(test_dropped_shares_are_said_once),
+		cmocka_unit_test(test_what_memory_lacks_for_is_tried_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
