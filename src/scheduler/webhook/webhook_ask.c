@@ -309,8 +309,8 @@ static int64_t gpus_of(const struct webhook_container *c)
 }
 
 /*
- * Returns the most that the pod has at one time: what one init container has, or all other containers together. Init
- * containers run one after the other, before the main containers.
+ * Returns the most that the pod has at one time, as Kubernetes counts it (KEP-753): all sidecars and main containers
+ * together, or one init container with the sidecars before it, which have started already.
  */
 static int64_t peak(const struct webhook_work *w, int64_t (*of)(const struct webhook_container *c))
 {
@@ -318,7 +318,7 @@ static int64_t peak(const struct webhook_work *w, int64_t (*of)(const struct web
 	for (size_t i = 0; i < w->containers; i++) {
 		const struct webhook_container *c = &w->container[i];
 		if (c->is_init)
-			init = of(c) > init ? of(c) : init;
+			init = sum + of(c) > init ? sum + of(c) : init;
 		else
 			sum += of(c);
 	}

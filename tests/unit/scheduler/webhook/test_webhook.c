@@ -423,6 +423,19 @@ static void test_quotas(void **state)
 	"'resources':{'limits':{'nvidia.com/gpu':'1','nvidia.com/gpumem':'4000'}}}]}}"
 	assert_patch(&terms, INIT(""), "[" OURS "]", NULL);
 	assert_denied(&terms, INIT("'restartPolicy':'Always',"), 403, "8000 of nvidia.com/gpumem");
+	/* An init container runs beside the sidecars before it, but not beside those after it. */
+#define C(name, mib, policy) \
+	"{'name':'" name "'," policy "'resources':{'limits':{'nvidia.com/gpu':'1','nvidia.com/" \
+	"gpumem':'" mib "'}}}"
+#define SIDECAR "'restartPolicy':'Always',"
+#define THREE(first, second) \
+	"{'spec':{'initContainers':[" first "," second "],'containers':[" C("a", "1", "") "]}}"
+	assert_patch(&terms, THREE(C("i", "4000", ""), C("s", "3000", SIDECAR)), "[" OURS "]", NULL);
+	assert_denied(&terms, THREE(C("s", "3000", SIDECAR), C("i", "4000", "")), 403,
+		      "7000 of nvidia.com/gpumem");
+#undef THREE
+#undef SIDECAR
+#undef C
 	quota.limits.has[QUOTA_GPUS] = true;
 	quota.limits.most[QUOTA_GPUS] = 2;
 	quota.used.of[QUOTA_GPUS] = 1;
