@@ -111,10 +111,15 @@ int mps_open_log(const struct node *node, const char *id, bool is_new, struct er
 	 * itself may be a link, hence O_NOFOLLOW.
 	 */
 	cleanup_fd int dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	/*
+	 * Never empty a file that is there: the group's user can have made it a second name of a file that is not theirs.
+	 */
+	if (dir_fd >= 0 && is_new)
+		unlinkat(dir_fd, "mps.log", 0);
 	int fd = dir_fd < 0 ? -1
 			    : openat(dir_fd, "mps.log",
 				     O_RDWR | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK |
-					     (is_new ? O_CREAT | O_TRUNC : 0),
+					     (is_new ? O_CREAT | O_EXCL : 0),
 				     0600);
 	struct stat st;
 	if (fd < 0 || fstat(fd, &st) < 0)

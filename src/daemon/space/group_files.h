@@ -48,7 +48,7 @@ void mps_delete(const struct node *node, const char *id);
 
 /*
  * Opens the group's log for reading and for appending, by this process and by the process that gets
- * the descriptor. `is_new`: makes it, or empties it. Returns the descriptor, or -errno.
+ * the descriptor. `is_new`: makes it anew. Returns the descriptor, or -errno.
  */
 int mps_open_log(const struct node *node, const char *id, bool is_new, struct error *err);
 
