@@ -355,7 +355,8 @@ static bool is_not_prepared(const struct explain_claims *known, char why[WHY_MAX
 	const json_t *items = json_object_get(known->events, "items"), *last = NULL;
 	for (size_t i = 0; i < json_array_size(items); i++) {
 		const json_t *one = json_array_get(items, i);
-		if (!strcmp(explain_word(one, "reason"), "FailedPrepareDynamicResources"))
+		if (!strcmp(explain_word(one, "reason"), "FailedPrepareDynamicResources") &&
+		    (!last || explain_compare_events(one, last) >= 0))
 			last = one;
 	}
 	if (!last)

@@ -106,18 +106,31 @@ static const char *state_of(const json_t *pod)
 		       : "waiting";
 }
 
-/* Returns the event's time in RFC 3339, which sorts in the order of time. */
+/* Returns the time of the event, or the last time if it came several times, in RFC 3339. */
 static const char *time_of(const json_t *event)
 {
 	const char *last = explain_word(event, "lastTimestamp");
+	const char *again = explain_word(json_object_get(event, "series"), "lastObservedTime");
 	const char *once = explain_word(event, "eventTime");
-	return *last ? last : *once ? once : explain_word(meta_of(event), "creationTimestamp");
+	return *last    ? last
+	       : *again ? again
+	       : *once  ? once
+			: explain_word(meta_of(event), "creationTimestamp");
+}
+
+int explain_compare_events(const json_t *one, const json_t *other)
+{
+	const char *a = time_of(one), *b = time_of(other);
+	/* Times sort as text without the "Z": a fraction of a second makes a time longer and later. */
+	size_t a_length = strcspn(a, "Z"), b_length = strcspn(b, "Z");
+	int order = memcmp(a, b, a_length < b_length ? a_length : b_length);
+	return order ? order : (a_length > b_length) - (a_length < b_length);
 }
 
 static int compare_times(const void *a, const void *b)
 {
 	const json_t *const *one = a, *const *other = b;
-	return strcmp(time_of(*one), time_of(*other));
+	return explain_compare_events(*one, *other);
 }
 
 /* Returns the latest events, in order. */

@@ -15,3 +15,6 @@ void explain_add_pod(json_t *explanation, const json_t *pod);
  * object; NULL if out of memory.
  */
 json_t *explain_of_pod(const json_t *pod, const json_t *events, const char *why);
+
+/* Compares the times of two events: below 0 if the first is earlier. An API server lists events by name, not by time. */
+int explain_compare_events(const json_t *one, const json_t *other);

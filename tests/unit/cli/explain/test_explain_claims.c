@@ -181,7 +181,16 @@ static void test_on_a_node(void **state)
 	};
 	const struct row refused = {
 		.pod = POD(ON_NODE),
-		.events = "{'items':[{'reason':'FailedPrepareDynamicResources','message':'no room'}]}"
+		.events =
+			"{'items':["
+			"{'reason':'FailedPrepareDynamicResources','message':'older','lastTimestamp':"
+			"'2026-11-20T10:00:02Z'},"
+			"{'reason':'FailedPrepareDynamicResources','message':'no room','eventTime':"
+			"'2026-11-20T10:00:01.000000Z','series':{'lastObservedTime':"
+			"'2026-11-20T10:00:02.500000Z'}},"
+			"{'reason':'Other','message':'newer','lastTimestamp':'2026-11-20T10:00:04Z'},"
+			"{'reason':'FailedPrepareDynamicResources','message':'old','lastTimestamp':"
+			"'2026-11-20T09:59:59Z'}]}"
 	};
 	char *text = say(&has);
 	assert_string_equal(text,
