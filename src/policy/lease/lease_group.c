@@ -193,9 +193,10 @@ static double charge_of(const struct tenant *t, double busy_ns, int working)
 
 /*
  * Charges a member, and passes what was seen of it to mps_client_see(). `working` is the number of members with work since the
- * last arbiter_step(); `goes` says that the group could run.
+ * last arbiter_step(); `goes` says that the group could run. Returns the part of its reported busy time that is believed.
  */
-static void see_member(struct arbiter *a, struct tenant *t, int working, bool goes, uint64_t dt_ns)
+static uint64_t see_member(struct arbiter *a, struct tenant *t, int working, bool goes,
+			   uint64_t dt_ns)
 {
 	struct group_part *p = &t->part;
 	struct space_seen seen = {
@@ -228,6 +229,7 @@ static void see_member(struct arbiter *a, struct tenant *t, int working, bool go
 	p->was_running = t->running;
 	t->reported_ns = 0;
 	t->launched = false;
+	return (uint64_t)busy_ns;
 }
 
 static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
@@ -247,7 +249,6 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 		struct tenant *t = &a->tenant[i];
 
 		read_demand(a, t);
-		sum.busy_ns += (uint64_t)t->reported_ns;
 		sum.launches += t->launched;
 		there += t->part.is_there;
 		working += has_worked(t);
@@ -259,7 +260,7 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 								   t->seen.inflight_ns),
 						a->config.drain_max_ns);
 
-		see_member(a, t, working, goes, dt_ns);
+		sum.busy_ns += see_member(a, t, working, goes, dt_ns);
 		sum.rings = sum.rings && t->seen.rings;
 		if (!t->part.is_there)
 			continue;

@@ -302,6 +302,28 @@ static void test_charge_beyond_64_bits(void **state)
 	arbiter_free(b.arbiter);
 }
 
+/* A member that reports more busy time than there can be does not make the group's time overflow. */
+static void test_member_reports_too_much(void **state)
+{
+	struct bench b = bench_new();
+	const int members[] = { bench_add(&b, 30, 100), bench_add(&b, 30, 100) };
+	const int group = 2;
+
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(arbiter_set_space_group(b.arbiter, members[i], FIRST, 100), 0);
+	bench_run_for(&b, 5 * MS);
+	/* Both worked between two samples, so that only their reports tell. */
+	for (int i = 0; i < 2; i++) {
+		b.seen[members[i]].launches++;
+		b.seen[members[i]].busy_ns += i == 0 ? UINT64_MAX : MS;
+	}
+	bench_step(&b, 2 * MS);
+	bench_step(&b, 2 * MS);
+	double charged_ms = (double)arbiter_account(b.arbiter, group).charged_ns / MS;
+	assert_true(charged_ms > 1.5);
+	arbiter_free(b.arbiter);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +336,7 @@ int main(void)
 		cmocka_unit_test(test_stuck_member_holds_nobody),
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_charge_beyond_64_bits),
+		cmocka_unit_test(test_member_reports_too_much),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
