@@ -244,7 +244,8 @@ static void look_for_victims(struct filtering *f)
 		best = name;
 		lowest = priority;
 	}
-	if (best)
+	/* No pod ends for a pod of a gang whose other pods would still have no room. */
+	if (best && extender_gang_may_preempt(f->model, f->ask, INT32_MIN))
 		model_want(f->model, uid, may, best);
 }
 

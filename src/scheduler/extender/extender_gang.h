@@ -42,5 +42,8 @@ int extender_gang_check(struct model *model, const struct model_pod *pod, const 
 /* Writes why an unbound pod waits for its gang, without a new search for room. Returns false if the pod does not wait. */
 bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret);
 
-/* For preempt: returns true if the end of all pods of lower priority would make room for the missing pods of the gang. */
+/*
+ * Returns true if the end of all opportunistic pods and of all pods of lower priority would make room for the missing pods of the
+ * gang, or if the pod is in no gang. Otherwise no pod may be evicted for it.
+ */
 bool extender_gang_may_preempt(struct model *model, const struct ask *ask, int32_t priority);

@@ -255,18 +255,26 @@ size_t gang_room_take(struct model *m, struct gang *gang, const struct gang_rank
 /* ---- room that other pods have ---- */
 
 struct lower {
-	int32_t priority; /* only pods below this priority are lifted */
-	bool is_lone;     /* only pods outside gangs */
+	int32_t priority;        /* only pods below this priority are lifted */
+	bool with_opportunistic; /* and opportunistic pods, whatever their priority */
+	bool is_lone;            /* only pods outside gangs */
 	/* Linked through `next`, which is unused while a pod is not charged to a node. */
 	struct model_pod *lifted;
 };
+
+static bool may_lift(const struct lower *l, const struct model_pod *pod)
+{
+	if (!pod->is_bound || (l->is_lone && pod->member))
+		return false;
+	return pod->priority < l->priority || (l->with_opportunistic && model_is_opportunistic(pod));
+}
 
 static void lift_lower(struct lower *l, struct model_node *node)
 {
 	struct model_pod *next;
 	for (struct model_pod *pod = node->pods; pod; pod = next) {
 		next = pod->next;
-		if (!pod->is_bound || pod->priority >= l->priority || (l->is_lone && pod->member))
+		if (!may_lift(l, pod))
 			continue;
 		model_lift(pod);
 		pod->next = l->lifted;
@@ -317,7 +325,9 @@ static size_t seat_without(struct model *m, struct gang *gang, const struct gang
 bool gang_room_without(struct model *m, struct gang *gang, const struct gang_rank *asker,
 		       size_t needed, int32_t priority)
 {
-	const struct lower lower = { .priority = priority };
+	const struct request *request = asker->pod->request;
+	const struct lower lower = { .priority = priority,
+				     .with_opportunistic = request && !request->is_opportunistic };
 	return seat_without(m, gang, asker, needed, lower, false) >= needed;
 }
 

@@ -16,7 +16,10 @@
 size_t gang_room_take(struct model *model, struct gang *gang, const struct gang_rank *asker,
 		      size_t needed);
 
-/* Returns true if the gang would have room once all bound pods below `priority` on its candidate nodes ended. Changes nothing. */
+/*
+ * Returns true if the gang would have room once all bound pods below `priority` on its candidate nodes ended and, unless the
+ * asker is opportunistic itself, all opportunistic pods. Changes nothing.
+ */
 bool gang_room_without(struct model *model, struct gang *gang, const struct gang_rank *asker,
 		       size_t needed, int32_t priority);
 

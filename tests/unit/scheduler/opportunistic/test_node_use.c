@@ -390,6 +390,24 @@ static void test_they_give_way_to_a_gang(void **state)
 	model_free(m);
 }
 
+/* No opportunistic pod goes for one pod of a gang while another pod of the gang has no room even without them. */
+static void test_they_stay_for_half_a_gang(void **state)
+{
+	struct model *m = filled();
+	json_t *pod = gang_pod("g0", LIMITS("2192", "20"), "n-0");
+	json_t *big = gang_pod("g1", LIMITS("9000", "10"), "n-1");
+	give_pod(m, json_incref(big));
+	give_pod(m, json_incref(pod));
+	assert_false(fits(m, json_incref(pod), NO_MEMORY));
+	assert_string_equal(evicted(m, 1006, 8), "");
+	model_pod_gone(m, big);
+	json_decref(big);
+	give_pod(m, gang_pod("g2", LIMITS("500", "10"), "n-1"));
+	assert_false(fits(m, pod, NO_MEMORY));
+	assert_string_equal(evicted(m, 1012, 8), "f3,f2");
+	model_free(m);
+}
+
 /* Whom nobody's end helps, and who is an opportunistic pod itself, sends nobody away; who has ended by then neither. */
 static void test_they_stay(void **state)
 {
@@ -442,6 +460,7 @@ int main(void)
 		cmocka_unit_test(test_they_give_way),
 		cmocka_unit_test(test_they_give_way_one_by_one),
 		cmocka_unit_test(test_they_give_way_to_a_gang),
+		cmocka_unit_test(test_they_stay_for_half_a_gang),
 		cmocka_unit_test(test_they_stay),
 		cmocka_unit_test(test_a_lie),
 	};
