@@ -245,16 +245,49 @@ static bool still_wants(const struct model_pod *pod)
 	return pod->request && !pod->charged && !pod->is_ending;
 }
 
-size_t model_take_displaced(struct model *m, struct model_eviction *ret, size_t most)
+/* A pod that wants room, and its place in the model's list, where the latest pod comes first. */
+struct wish {
+	struct model_pod *pod;
+	size_t place;
+};
+
+/* Orders as kube-scheduler's queue does: by priority, and among equals the pod that has waited longest comes first. */
+static int compare_wishes(const void *one, const void *other)
+{
+	const struct wish *a = one, *b = other;
+	if (a->pod->priority != b->pod->priority)
+		return a->pod->priority > b->pod->priority ? -1 : 1;
+	if (a->pod->wants_ns != b->pod->wants_ns)
+		return a->pod->wants_ns < b->pod->wants_ns ? -1 : 1;
+	return (a->place < b->place) - (a->place > b->place);
+}
+
+/* Lists the pods whose victims may be named now, in the order in which they get room. Returns NULL if memory runs out. */
+static struct wish *list_wishes(const struct model *m, size_t *ret_count)
 {
 	size_t count = 0;
-	for (struct model_pod *p = m->open; p && count < most; p = p->next_open) {
-		if (!p->wants)
-			continue;
-		const uint64_t since_ns = m->now_ns - p->wants_ns;
-		if (since_ns < SETTLE_NS)
-			continue;
-		const bool is_over = has_victims(p) && since_ns >= WANT_MOST_NS;
+	for (const struct model_pod *p = m->open; p; p = p->next_open)
+		count += p->wants != NULL;
+	struct wish *list = calloc(count + 1, sizeof(*list));
+	count = 0;
+	for (struct model_pod *p = m->open; list && p; p = p->next_open)
+		if (p->wants && m->now_ns - p->wants_ns >= SETTLE_NS) {
+			list[count] = (struct wish){ p, count };
+			count++;
+		}
+	if (list)
+		qsort(list, count, sizeof(*list), compare_wishes);
+	*ret_count = count;
+	return list;
+}
+
+size_t model_take_displaced(struct model *m, struct model_eviction *ret, size_t most)
+{
+	size_t count = 0, wishes;
+	cleanup_free struct wish *list = list_wishes(m, &wishes);
+	for (size_t i = 0; list && i < wishes && count < most; i++) {
+		struct model_pod *p = list[i].pod;
+		const bool is_over = has_victims(p) && m->now_ns - p->wants_ns >= WANT_MOST_NS;
 		/* Name victims also for a pod that has some: more may be needed, or an eviction was refused. */
 		if (still_wants(p) && !is_over)
 			count += displace(m, p, ret + count, most - count);

@@ -215,6 +215,23 @@ static void test_a_victim_that_is_refused(void **state)
 	model_free(m);
 }
 
+/* The room goes to the pod of the highest priority, and among equals to the pod that has waited longest. */
+static void test_who_is_served_first(void **state)
+{
+	for (int priority = 10; priority <= 11; priority++) {
+		struct model *m = full_node();
+		struct model_eviction list[1];
+		model_advance(m, 1000 * S);
+		turned_away(m, waiting_for("earlier", MIB("4000"), 10));
+		model_advance(m, 1001 * S);
+		turned_away(m, waiting_for("later", MIB("4000"), priority));
+		model_advance(m, 1010 * S);
+		assert_int_equal(model_take_evictions(m, 0, list, 1), 1);
+		assert_string_equal(list[0].for_pod, priority == 10 ? "earlier" : "later");
+		model_free(m);
+	}
+}
+
 /* On a node that is reserved for another pod, nothing is evicted for a pod that may not go there. */
 static void test_a_node_that_is_reserved(void **state)
 {
@@ -240,6 +257,7 @@ int main(void)
 					    cmocka_unit_test(test_pods_that_find_no_room),
 					    cmocka_unit_test(test_more_victims_than_at_once),
 					    cmocka_unit_test(test_a_victim_that_is_refused),
+					    cmocka_unit_test(test_who_is_served_first),
 					    cmocka_unit_test(test_a_node_that_is_reserved),
 					    cmocka_unit_test(test_whole) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
