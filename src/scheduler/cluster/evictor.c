@@ -78,6 +78,8 @@ static void failed(struct evictor *v, const struct eviction *e, const struct err
 	v->is_forbidden |= err->code == EACCES;
 	if (err->code == EACCES)
 		model_keep_opportunistic(v->terms.model, e->uid);
+	else
+		model_eviction_failed(v->terms.model, e->uid);
 	log_write(is_said ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, "pod %s/%s can't be evicted: %s%s",
 		  e->pod_namespace, e->name, err->text,
 		  err->code == EACCES ? " (the role needs 'create' of pods/eviction)" : "");
@@ -144,8 +146,10 @@ static void begin(struct evictor *v, const struct model_eviction *of)
 {
 	char path[PATH_MAX_BYTES];
 	struct eviction *e = new_eviction(v, of);
-	if (!e)
+	if (!e) {
+		model_eviction_failed(v->terms.model, of->uid);
 		return;
+	}
 	cleanup_free char *body = e->pod_namespace && e->name && e->uid && e->node ? make_body(e)
 										   : NULL;
 	snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s/eviction", of->pod_namespace,
@@ -155,8 +159,10 @@ static void begin(struct evictor *v, const struct model_eviction *of)
 	};
 	if (body)
 		e->call = kube_call_start(v->terms.client, &request, NULL, answered, e);
-	if (!e->call)
+	if (!e->call) {
+		model_eviction_failed(v->terms.model, of->uid);
 		forget(e);
+	}
 }
 
 static void look(void *data)

@@ -141,6 +141,8 @@ size_t model_take_evictions(struct model *model, uint64_t patience_ns, struct mo
 			    size_t most);
 /* Call when the eviction of a pod was refused. The pod is spared for some minutes; others may be chosen. Ignores unknown uids. */
 void model_keep_opportunistic(struct model *model, const char *uid);
+/* Call when the eviction of a pod failed for another reason. Some seconds later the pod may be named again. Ignores unknown uids. */
+void model_eviction_failed(struct model *model, const char *uid);
 
 /*
  * Returns the next node whose set of cards closed to opportunistic pods has changed. The caller must set the node's annotation

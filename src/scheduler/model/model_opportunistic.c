@@ -10,6 +10,8 @@
 
 /* A pod named for eviction counts as leaving for this long. If it still exists then, it counts as staying again. */
 #define GOING_NS (UINT64_C(120) * 1000000000)
+/* After an eviction that failed, for this long: the server may have done it, and a failing server is not asked every second. */
+#define FAILED_NS (UINT64_C(5) * 1000000000)
 /* A pod whose eviction was refused is not evicted again for this long. */
 #define KEPT_NS (UINT64_C(600) * 1000000000)
 #define MPCT 1000
@@ -150,6 +152,13 @@ void model_keep_opportunistic(struct model *m, const char *uid)
 		return;
 	pod->going_ns = 0;
 	pod->kept_ns = m->now_ns + KEPT_NS;
+}
+
+void model_eviction_failed(struct model *m, const char *uid)
+{
+	struct model_pod *pod = model_find_pod(m, uid);
+	if (pod && pod->going_ns > m->now_ns + FAILED_NS)
+		pod->going_ns = m->now_ns + FAILED_NS;
 }
 
 size_t model_take_evictions(struct model *m, uint64_t patience_ns, struct model_eviction *ret,
