@@ -16,6 +16,8 @@
  * or the watch may still show an earlier pod of the same name.
  */
 #define LOCK_LEFT_S 5
+/* After a failed write, the next try comes when the alarm has rung this often. The write itself has been tried for as long. */
+#define RETRY_RINGS (BINDING_TIMEOUT_S / LOCK_LEFT_S)
 
 /*
  * A pod whose binding we have given up. It stays in `cases` while the watch shows the binding as overdue, so that each binding
@@ -24,6 +26,7 @@
 struct stale_binding {
 	char *uid;
 	struct binding *binding; /* the write of the failure; NULL if it has ended */
+	unsigned rings; /* the write has failed: rings until the next try; 0 if it has not failed */
 	LIST_ENTRY(stale_binding) link;
 };
 
@@ -33,7 +36,7 @@ struct stale_bindings {
 	const struct node_object *object;
 	const struct node_pods *pods;
 	struct binding *unlocking; /* the write that releases the lock; NULL if none is under way */
-	struct alarm again;        /* rings when the lock is to be checked next */
+	struct alarm again; /* rings when the lock and failed writes are to be checked next */
 	LIST_HEAD(, stale_binding) cases;
 };
 
@@ -67,8 +70,10 @@ static void written(void *data, const struct error *err)
 {
 	struct stale_binding *c = data;
 	c->binding = NULL;
-	if (err->code)
-		log_warning("giving up a binding: %s", err->text);
+	if (!err->code)
+		return;
+	log_warning("giving up a binding: %s", err->text);
+	c->rings = RETRY_RINGS;
 }
 
 static void give_up(struct stale_bindings *g, const struct kube_pod *pod)
@@ -92,6 +97,19 @@ static void give_up(struct stale_bindings *g, const struct kube_pod *pod)
 		true, "BindingGivenUp",
 		"the kubelet did not ask for this pod's GPU shares in time: bind-phase is failed now",
 		g->node);
+}
+
+static void write_again(struct stale_bindings *g)
+{
+	struct stale_binding *c;
+	LIST_FOREACH(c, &g->cases, link) {
+		const struct kube_pod *pod = pods_find(g->pods, c->uid);
+		if (!c->rings || --c->rings || !pod || !is_over(pod))
+			continue;
+		c->binding = binding_fail(g->client, g->node, pod, written, c);
+		if (!c->binding)
+			c->rings = 1; /* out of memory */
+	}
 }
 
 /* ---- a lock that was left behind ---- */
@@ -132,6 +150,7 @@ static void check_lock(struct stale_bindings *g)
 static void ring(void *data)
 {
 	struct stale_bindings *g = data;
+	write_again(g);
 	check_lock(g);
 	alarm_set(kube_client_reactor(g->client), &g->again, LOCK_LEFT_S * NSEC_PER_SEC);
 }
