@@ -478,8 +478,8 @@ static int set_paused(struct session *session, const json_t *request, bool pause
 	if (r >= 0)
 		r = read_pausing(request, paused, &p, err) < 0 ? -EINVAL : r;
 	/* A process that bypassed the library may have outlived its tenant and still be frozen. Let it go on. */
-	if (r > 0 && !paused && !node_find_tenant(session->node, name) && session->is_admin &&
-	    violations_resume(session->node->violations, name, true, err) > 0)
+	if (r > 0 && !paused && !p.is_poll && !node_find_tenant(session->node, name) &&
+	    session->is_admin && violations_resume(session->node->violations, name, true, err) > 0)
 		return 0;
 	/* The name may be a container's. A container has no owner here, so only an administrator may pause it. */
 	if (r > 0 && !node_find_tenant(session->node, name) && session->is_admin)

@@ -79,10 +79,34 @@ static void test_one_log_budget_for_a_user(void **state)
 	assert_int_equal(count_lines(path, "is stopped; allot resume lets it go on"), LOG_BURST);
 }
 
+/* Asking how a resume goes lets nothing go on, also when the offender has outlived its tenant. */
+static void test_a_poll_resumes_nothing(void **state)
+{
+	struct fixture *f = *state;
+	int pid = start_process(), status;
+	f->node->config.on_violation = ON_VIOLATION_FREEZE;
+	f->session.is_admin = true;
+	violations_note_over(f->node->violations, make_tenant(f, 0), pid, VIOLATION_OVER_QUOTA, 0,
+			     2 * GIB, GIB);
+	offenders_act(f->node->violations);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"remove\",\"name\":\"t0\"}"));
+	json_decref(fixture_request(
+		f, "{\"version\":1,\"op\":\"resume\",\"name\":\"t0\",\"poll\":true}"));
+	const struct suspect *s = suspects_find(f->node->violations, pid);
+	assert_string_equal(offenders_action(s), "stopped");
+	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"resume\",\"name\":\"t0\"}"));
+	assert_string_equal(offenders_action(s), "resumed");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_one_log_budget_for_a_user, fixture_setup,
+						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_a_poll_resumes_nothing, fixture_setup,
 						fixture_teardown),
 	};
 	return cmocka_run_group_tests_name("violations", tests, NULL, NULL);
