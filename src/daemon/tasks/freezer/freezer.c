@@ -119,6 +119,12 @@ static int freeze(struct freezer *f, struct gpu_container *c, struct error *err)
 	return 0;
 }
 
+static void set_holds(struct gpu_container *c, unsigned holds)
+{
+	c->holds = holds;
+	c->item.by_hand = holds != 0;
+}
+
 /*
  * Without the watchdog, a frozen container would stay frozen for ever if this process were killed.
  * So thaws everything.
@@ -133,7 +139,7 @@ static void watchdog_died(void *data, uint32_t events)
 	TAILQ_FOREACH(c, &f->tasks->containers, link)
 		if (c->is_frozen) {
 			thaw(f, c);
-			c->item.by_hand = false;
+			set_holds(c, 0);
 			if (freeze_is_held(&c->item))
 				freeze_let_go(&c->item, clock_now_ns());
 		}
@@ -158,7 +164,7 @@ static void look_at_v1(void *data, uint32_t events)
 		log_info("container %.*s: killed while it was frozen: thawed", CONTAINER_SHORT_ID,
 			 c->what.id);
 		thaw(f, c);
-		c->item.by_hand = false;
+		set_holds(c, 0);
 		if (freeze_is_held(&c->item))
 			freeze_let_go(&c->item, clock_now_ns());
 	}
@@ -398,13 +404,20 @@ bool freezer_is_asked(const struct freezer *f)
 
 /* ---- requests ---- */
 
-int freezer_pause(struct freezer *f, struct gpu_container *c, struct error *err)
+int freezer_hold(struct freezer *f, struct gpu_container *c, enum freezer_hold why,
+		 struct error *err)
 {
-	c->item.by_hand = true;
 	int r = freeze(f, c, err);
-	if (r < 0)
-		c->item.by_hand = false;
+	if (r >= 0)
+		set_holds(c, c->holds | why);
 	return r;
+}
+
+void freezer_let_go(struct freezer *f, struct gpu_container *c, enum freezer_hold why)
+{
+	set_holds(c, c->holds & ~(unsigned)why);
+	if (!c->holds && !freeze_is_held(&c->item))
+		thaw(f, c);
 }
 
 int freezer_resume(struct freezer *f, struct gpu_container *c, struct error *err)
@@ -413,7 +426,7 @@ int freezer_resume(struct freezer *f, struct gpu_container *c, struct error *err
 		return error_set(err, EALREADY,
 				 "container %.*s is not paused: there is nothing to resume",
 				 CONTAINER_SHORT_ID, c->what.id);
-	c->item.by_hand = false;
+	set_holds(c, 0);
 	if (freeze_is_held(&c->item))
 		freeze_let_go(&c->item, clock_now_ns());
 	thaw(f, c);

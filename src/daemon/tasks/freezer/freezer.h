@@ -46,11 +46,20 @@ bool freezer_wants_reading(const struct freezer *freezer);
  */
 bool freezer_is_asked(const struct freezer *freezer);
 
+/* Why a container stays frozen, whatever the order of waiting containers is. Both may hold. */
+enum freezer_hold {
+	FREEZER_PAUSED = 1 << 0,    /* a user has paused it */
+	FREEZER_VIOLATION = 1 << 1, /* a process in it bypasses the library */
+};
 /*
- * Freeze or thaw a container by request. If the container cannot be frozen, return -EOPNOTSUPP or
- * another -errno, with the reason in one line of text.
+ * Freezes a container. If it cannot be frozen, returns -EOPNOTSUPP or another -errno, with the
+ * reason in one line of text.
  */
-int freezer_pause(struct freezer *freezer, struct gpu_container *container, struct error *err);
+int freezer_hold(struct freezer *freezer, struct gpu_container *container, enum freezer_hold why,
+		 struct error *err);
+/* Ends this hold. Thaws the container unless another one holds it, or it waits for its turn. */
+void freezer_let_go(struct freezer *freezer, struct gpu_container *container, enum freezer_hold why);
+/* Thaws a container by a user's request, whatever holds it. Returns -EALREADY if nothing does. */
 int freezer_resume(struct freezer *freezer, struct gpu_container *container, struct error *err);
 
 struct freezer_figures {

@@ -61,8 +61,9 @@ struct gpu_container {
 	 * freeze began, 0: not frozen
 	 */
 	uint64_t frozen_ns, frozen_since_ns;
-	/* the following three are used by freezer.c */
+	/* the following four are used by freezer.c */
 	struct freeze_item item;
+	unsigned holds;       /* of enum freezer_hold; item.by_hand says whether there are any */
 	struct cgroup cgroup; /* dir "": not looked up, or unavailable */
 	bool is_frozen;
 	/*

@@ -288,7 +288,8 @@ int gpu_watch_set_paused(struct gpu_watch *w, const char *name, bool paused, boo
 				 name);
 	if (swap_out || poll || (!paused && container_swap_is_away(c[0])))
 		return container_swap(w, c[0], swap_out, poll, ret_moving, err);
-	return paused ? freezer_pause(w->freezer, c[0], err) : freezer_resume(w->freezer, c[0], err);
+	return paused ? freezer_hold(w->freezer, c[0], FREEZER_PAUSED, err)
+		      : freezer_resume(w->freezer, c[0], err);
 }
 
 /* ---- start and stop ---- */

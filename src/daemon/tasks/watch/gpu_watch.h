@@ -56,8 +56,9 @@ int gpu_watch_set_paused(struct gpu_watch *watch, const char *name, bool paused,
  */
 int gpu_watch_hold(struct gpu_watch *watch, int pid, char ret_id[CONTAINER_ID_MAX],
 		   struct error *err);
-/* Whether the container of that id is frozen by gpu_watch_hold() or by request. */
+/* Whether gpu_watch_hold() still keeps the container of that id frozen. A user may have resumed it. */
 bool gpu_watch_is_held(const struct gpu_watch *watch, const char *id);
+/* Undoes gpu_watch_hold(). The container stays frozen if a user has paused it, too. */
 void gpu_watch_let_go(struct gpu_watch *watch, const char *id);
 /* Whether the process is in a container that is off its GPUs or moving. `watch` may be NULL. */
 bool gpu_watch_is_away(const struct gpu_watch *watch, int pid);

@@ -17,7 +17,7 @@ int gpu_watch_hold(struct gpu_watch *w, int pid, char ret_id[CONTAINER_ID_MAX], 
 	if (container_swap_is_away(t->container))
 		return error_set(err, EBUSY, "container %.*s is off its GPUs", CONTAINER_SHORT_ID,
 				 t->container->what.id);
-	int r = freezer_pause(w->freezer, t->container, err);
+	int r = freezer_hold(w->freezer, t->container, FREEZER_VIOLATION, err);
 	if (r < 0)
 		return r;
 	strcpy(ret_id, t->container->what.id);
@@ -27,15 +27,14 @@ int gpu_watch_hold(struct gpu_watch *w, int pid, char ret_id[CONTAINER_ID_MAX], 
 bool gpu_watch_is_held(const struct gpu_watch *w, const char *id)
 {
 	const struct gpu_container *c = gpu_tasks_find_id(w->tasks, id);
-	return c && c->is_frozen && c->item.by_hand;
+	return c && c->is_frozen && (c->holds & FREEZER_VIOLATION);
 }
 
 void gpu_watch_let_go(struct gpu_watch *w, const char *id)
 {
 	struct gpu_container *c = gpu_tasks_find_id(w->tasks, id);
-	struct error err = { 0 };
-	if (c && c->is_frozen)
-		freezer_resume(w->freezer, c, &err);
+	if (c)
+		freezer_let_go(w->freezer, c, FREEZER_VIOLATION);
 }
 
 bool gpu_watch_is_away(const struct gpu_watch *w, int pid)

@@ -114,7 +114,7 @@ static void test_gone_before_it_is_frozen(void **state)
 	freezer_task_begun(s->freezer, s->task, 1, false);
 	assert_string_equal(freezer_state_name(s->container), "starting");
 	struct error err = { 0 };
-	assert_true(freezer_pause(s->freezer, s->container, &err) < 0);
+	assert_true(freezer_hold(s->freezer, s->container, FREEZER_PAUSED, &err) < 0);
 	assert_true(err.text[0] != '\0');
 	assert_string_equal(freezer_state_name(s->container), "starting");
 }
@@ -184,8 +184,8 @@ static void test_by_hand(void **state)
 	}
 	freezer_task_begun(s->freezer, s->task, 1, true);
 	assert_string_equal(freezer_state_name(s->container), "starting");
-	assert_int_equal(freezer_pause(s->freezer, s->container, &err), 0);
-	assert_int_equal(freezer_pause(s->freezer, s->container, &err), 0);
+	assert_int_equal(freezer_hold(s->freezer, s->container, FREEZER_PAUSED, &err), 0);
+	assert_int_equal(freezer_hold(s->freezer, s->container, FREEZER_PAUSED, &err), 0);
 	assert_string_equal(freezer_state_name(s->container), "paused");
 	/* No reading thaws it. */
 	read_cards(s, 100 * GIB);
@@ -193,6 +193,40 @@ static void test_by_hand(void **state)
 	assert_int_equal(freezer_resume(s->freezer, s->container, &err), 0);
 	assert_true(cgroup_scene_runs(&c, 5000));
 	assert_true(freezer_resume(s->freezer, s->container, &err) < 0);
+	cgroup_scene_end(&c);
+}
+
+/* A violation that is forgiven does not end a user's pause, nor the wait for memory. */
+static void test_two_reasons(void **state)
+{
+	struct scene *s = *state;
+	struct cgroup_scene c;
+	struct error err = { 0 };
+	if (!make_cgroup(s, &c)) {
+		skip();
+		return;
+	}
+	assert_int_equal(freezer_hold(s->freezer, s->container, FREEZER_PAUSED, &err), 0);
+	assert_int_equal(freezer_hold(s->freezer, s->container, FREEZER_VIOLATION, &err), 0);
+	freezer_let_go(s->freezer, s->container, FREEZER_VIOLATION);
+	assert_string_equal(freezer_state_name(s->container), "paused");
+	assert_int_equal(cgroup_wait_frozen(&c.cgroup, 5000), 1);
+	assert_int_equal(freezer_resume(s->freezer, s->container, &err), 0);
+	assert_true(cgroup_scene_runs(&c, 5000));
+	/* A user's resume ends both. */
+	assert_int_equal(freezer_hold(s->freezer, s->container, FREEZER_VIOLATION, &err), 0);
+	assert_int_equal(freezer_hold(s->freezer, s->container, FREEZER_PAUSED, &err), 0);
+	assert_int_equal(freezer_resume(s->freezer, s->container, &err), 0);
+	assert_int_equal(s->container->holds, 0);
+	assert_true(cgroup_scene_runs(&c, 5000));
+	freezer_task_begun(s->freezer, s->task, 1, false);
+	read_cards(s, GIB);
+	assert_int_equal(freezer_hold(s->freezer, s->container, FREEZER_VIOLATION, &err), 0);
+	freezer_let_go(s->freezer, s->container, FREEZER_VIOLATION);
+	assert_string_equal(freezer_state_name(s->container), "waiting");
+	assert_int_equal(cgroup_wait_frozen(&c.cgroup, 5000), 1);
+	read_cards(s, 3 * GIB);
+	assert_true(cgroup_scene_runs(&c, 5000));
 	cgroup_scene_end(&c);
 }
 
@@ -204,6 +238,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_gone_while_it_is_frozen, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_left_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_by_hand, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_two_reasons, setup, teardown),
 	};
 	return cmocka_run_group_tests_name("freezer", tests, NULL, NULL);
 }
