@@ -7,9 +7,10 @@
  *   3. the first arrival
  *   4. the lowest id
  *
- * A tenant is overdue if it has waited for patience_ns, or was overtaken passes_most times: bytes of a card where it needs some
- * went to a tenant that comes later in this order. Bytes are kept free for an overdue tenant (grant.h), so its wait ends. Both
- * bounds are needed. By use alone, tenants without any use could overtake a tenant with some use for as long as new ones come.
+ * A tenant is overdue if it has waited for patience_ns, or was overtaken passes_most times. In grant.h it is overtaken when bytes
+ * of a card where it needs some go to a tenant that comes later in this order; in freeze_policy.h, when a container that arrived
+ * later goes on. Bytes are kept free for an overdue tenant (grant.h), so its wait ends. Both bounds are needed. By use alone,
+ * tenants without any use could overtake a tenant with some use for as long as new ones come.
  *
  * Pure policy on plain data; times are arguments.
  */
