@@ -23,6 +23,7 @@
 #include "library/state/bell.h"
 #include "library/state/helper.h"
 #include "library/swap/ipc_broker.h"
+#include "library/swap/fd_exchange_client.h"
 #include "library/swap/swap.h"
 #include "library/sys/config.h"
 #include "library/sys/locks.h"
@@ -88,6 +89,7 @@ static const struct part {
 	{ hook_pool_reset, hook_pool_refresh },
 	{ hook_ipc_reset },
 	{ shared_reset, shared_refresh },
+	{ sharing_reset, sharing_refresh },
 	{ hook_graph_reset, hook_graph_refresh },
 	{ process_reset },
 	{ ptrmap_reset },
@@ -396,7 +398,7 @@ static uint64_t look(bool was_woken)
 	watch_heartbeat(report.any_busy || report.any_waits, now_ns);
 	trace_look();
 	if (unlikely(is_to_give_again))
-		is_to_give_again = !ipc_broker_give_again();
+		is_to_give_again = !ipc_broker_give_again(now_ns);
 	return report_again_ns(&report, was_woken);
 }
 

@@ -18,6 +18,7 @@
  */
 #define TAKE_TRIES 20
 #define TAKE_EVERY_NS (50 * NS_PER_MS)
+#define GIVE_EVERY_NS NS_PER_S
 
 /* The content of one of our handles; its other bytes are zero. No handle of the driver begins with `magic`. */
 struct broker_handle {
@@ -38,7 +39,9 @@ struct opened {
 static struct opened *opened; /* OPEN_MAX entries, allocated at first use */
 static uint32_t opened_count;
 
-static CUresult export_to_daemon(const struct backing *b, uint64_t key)
+static uint64_t given_ns; /* helper thread: when the descriptors were last given again */
+
+static CUresult export_to_daemon(const struct backing *b, uint64_t key, int *ret_error)
 {
 	int fd = -1;
 	CUresult result = real.cuMemExportToShareableHandle(
@@ -46,19 +49,16 @@ static CUresult export_to_daemon(const struct backing *b, uint64_t key)
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	int error = sharing_give(key, b->bytes, fd);
+	*ret_error = sharing_give(key, b->bytes, fd);
 	close(fd);
-	if (error)
-		log_write("cuIpcGetMemHandle: the daemon did not keep the memory's descriptor "
-			  "(errno %d)",
-			  -error);
-	return error ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
+	return *ret_error ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
 
 CUresult ipc_broker_get(const struct backing *b, CUipcMemHandle *ret)
 {
 	struct broker_handle handle = { .key = b->key ? b->key : fd_tag_new_key() };
 	CUresult result = CUDA_SUCCESS;
+	int error = 0;
 
 	if (!b->is_exportable || !real.cuMemExportToShareableHandle)
 		return CUDA_ERROR_NOT_SUPPORTED;
@@ -68,7 +68,11 @@ CUresult ipc_broker_get(const struct backing *b, CUipcMemHandle *ret)
 	 */
 	swap_backing_keep(b->base);
 	if (!b->key)
-		result = export_to_daemon(b, handle.key);
+		result = export_to_daemon(b, handle.key, &error);
+	if (error)
+		log_write("cuIpcGetMemHandle: the daemon did not keep the memory's descriptor "
+			  "(errno %d)",
+			  -error);
 	if (result != CUDA_SUCCESS)
 		return result;
 	swap_backing_set_key(b->base, handle.key);
@@ -229,17 +233,27 @@ void ipc_broker_context_gone(CUcontext context)
 		}
 }
 
-bool ipc_broker_give_again(void)
+bool ipc_broker_give_again(uint64_t now_ns)
 {
 	struct backing b;
+	bool is_whole = true;
+	int error;
 
 	/* Memory with a key stays on the GPU. But do not touch such memory while other memory moves. */
-	if (swap_try_enter() != SWAP_PASSED)
+	if (now_ns - given_ns < GIVE_EVERY_NS || swap_try_enter() != SWAP_PASSED)
 		return false;
-	for (CUdeviceptr ptr = 0; swap_backing_next_with_key(ptr, &b); ptr = b.base + b.bytes)
-		export_to_daemon(&b, b.key);
+	for (CUdeviceptr ptr = 0; swap_backing_next_with_key(ptr, &b); ptr = b.base + b.bytes) {
+		CUresult result = export_to_daemon(&b, b.key, &error);
+		bool is_there = swap_backing_has_key(b.key);
+
+		/* A thread that freed the memory meanwhile may have told the daemon to drop it before it was given. */
+		if (result == CUDA_SUCCESS && !is_there)
+			sharing_drop(b.key);
+		is_whole = is_whole && (result == CUDA_SUCCESS || !is_there);
+	}
 	swap_leave();
-	return true;
+	given_ns = now_ns;
+	return is_whole;
 }
 
 void ipc_broker_reset(void)

@@ -36,10 +36,10 @@ bool ipc_broker_close(CUdeviceptr ptr, CUresult *ret_result);
 void ipc_broker_context_gone(CUcontext context);
 
 /*
- * Helper thread: gives the descriptors of this process's memory again, to a new daemon, which does not have them. Returns false
- * if that is not possible now.
+ * Helper thread: gives the descriptors of this process's memory again, to a new daemon, which does not have them. Returns true
+ * once it has them all; until then call again, at each poll. Tries once a second.
  */
-bool ipc_broker_give_again(void);
+bool ipc_broker_give_again(uint64_t now_ns);
 
 /* Call in a forked child: forgets the state of the parent. */
 void ipc_broker_reset(void);

@@ -18,6 +18,7 @@ struct region_control *fake_control;
 struct region_report *fake_report;
 _Atomic bool fake_local_cap_allows = true;
 _Atomic uint32_t fake_wakes;
+uint64_t fake_dropped_key;
 
 static void *shared_memory(size_t size)
 {
@@ -59,6 +60,7 @@ void fake_process_start(uint32_t slots)
 
 void sharing_drop(uint64_t key)
 {
+	fake_dropped_key = key;
 }
 
 void fake_process_take_slot(uint32_t slot)

@@ -1,6 +1,7 @@
 /* Handles whose memory comes from the daemon: opened, counted and closed. */
 #include "../test.h"
 
+#include <errno.h>
 #include <fcntl.h>
 
 #include "../fake_driver.h"
@@ -15,6 +16,12 @@
 static unsigned maps, unmaps, releases, frees;
 static CUresult free_result;
 
+/* The memory that has a key. */
+static struct backing shared;
+static bool is_freed; /* while it was given */
+static int give_error;
+static unsigned gives;
+
 /* ---- the rest of the library, and the daemon ---- */
 
 void swap_backing_keep(CUdeviceptr ptr)
@@ -27,12 +34,13 @@ void swap_backing_set_key(CUdeviceptr ptr, uint64_t key)
 
 bool swap_backing_has_key(uint64_t key)
 {
-	return false;
+	return shared.key && key == shared.key && !is_freed;
 }
 
 bool swap_backing_next_with_key(CUdeviceptr ptr, struct backing *ret)
 {
-	return false;
+	*ret = shared;
+	return shared.key && !is_freed && shared.base >= ptr;
 }
 
 CUresult swap_backing_map(CUdeviceptr base, uint64_t bytes, CUmemGenericAllocationHandle handle,
@@ -49,7 +57,8 @@ uint64_t fd_tag_new_key(void)
 
 int sharing_give(uint64_t key, uint64_t bytes, int fd)
 {
-	return 0;
+	gives++;
+	return give_error;
 }
 
 int sharing_take(uint64_t key, uint64_t *ret_bytes, int *ret_fd)
@@ -117,7 +126,11 @@ static int start(void **state)
 	real.cuMemUnmap = unmap;
 	real.cuMemRelease = release;
 	real.cuCtxSynchronize = synchronize;
-	maps = unmaps = releases = frees = 0;
+	maps = unmaps = releases = frees = gives = 0;
+	shared = (struct backing){ 0 };
+	is_freed = false;
+	give_error = 0;
+	fake_dropped_key = 0;
 	free_result = CUDA_SUCCESS;
 	return 0;
 }
@@ -166,11 +179,42 @@ static void test_an_address_that_stays_reserved(void **state)
 	assert_int_equal(maps, 2);
 }
 
+static CUresult export_what_is_freed(void *fd, CUmemGenericAllocationHandle handle,
+				     CUmemAllocationHandleType type, unsigned long long flags)
+{
+	is_freed = true;
+	return export(fd, handle, type, flags);
+}
+
+static void test_what_a_new_daemon_did_not_get(void **state)
+{
+	uint64_t now_ns = sys_now_ns();
+
+	shared = (struct backing){ .base = PTR, .bytes = BYTES, .key = 5 };
+	give_error = -ECONNREFUSED;
+	assert_false(ipc_broker_give_again(now_ns));
+	assert_int_equal(gives, 1);
+	/* Not at each poll. */
+	give_error = 0;
+	assert_false(ipc_broker_give_again(now_ns + NS_PER_MS));
+	assert_int_equal(gives, 1);
+	assert_true(ipc_broker_give_again(now_ns + 2 * NS_PER_S));
+	assert_int_equal(gives, 2);
+	assert_int_equal(fake_dropped_key, 0);
+	/* Memory that is freed meanwhile: the daemon must not keep it. */
+	real.cuMemExportToShareableHandle = export_what_is_freed;
+	assert_true(ipc_broker_give_again(now_ns + 4 * NS_PER_S));
+	assert_int_equal(fake_dropped_key, 5);
+	assert_true(ipc_broker_give_again(now_ns + 6 * NS_PER_S));
+	assert_int_equal(gives, 3);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_the_last_close_unmaps, start),
 		cmocka_unit_test_setup(test_an_address_that_stays_reserved, start),
+		cmocka_unit_test_setup(test_what_a_new_daemon_did_not_get, start),
 	};
 
 	return cmocka_run_group_tests_name("ipc_broker", tests, NULL, NULL);
