@@ -99,15 +99,34 @@ static bool is_confirmed(const struct drain *d, const struct census_card *seen)
 	return seen->memory.used_bytes <= expected + d->bytes / 16;
 }
 
+/*
+ * One fall of the card's used memory confirms the draining of so many bytes, not that of each
+ * process that died meanwhile. So the others compare with a figure that is lower by what `d` used up
+ * of the fall.
+ */
+static void use_up_fall(struct card *card, const struct drain *d)
+{
+	uint64_t least = d->bytes - d->bytes / 16;
+	if (!d->figure_known)
+		return;
+	for (struct drain *other = card->drains; other; other = other->next)
+		if (other != d)
+			other->figure_bytes -= least < other->figure_bytes ? least
+									   : other->figure_bytes;
+}
+
 void drain_update(struct node *node, struct card *card, const struct census_card *seen)
 {
 	uint64_t now_ns = clock_now_ns();
 	for (struct drain **link = &card->drains; *link;) {
 		struct drain *d = *link;
-		if (now_ns - d->begun_ns < DRAIN_MAX_NS && !(seen && is_confirmed(d, seen))) {
+		bool is_gone = seen && is_confirmed(d, seen);
+		if (now_ns - d->begun_ns < DRAIN_MAX_NS && !is_gone) {
 			link = &d->next;
 			continue;
 		}
+		if (is_gone)
+			use_up_fall(card, d);
 		*link = d->next;
 		free(d);
 		node_admit_soon(node);

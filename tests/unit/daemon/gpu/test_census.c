@@ -470,6 +470,27 @@ static void test_draining(void **state)
 	fixture_until(one.f, drain_bytes(&one.f->node->card[0]) == 0);
 }
 
+/* The memory of one has been freed, that of the other not yet: one fall is not two. */
+static void test_draining_of_two(void **state)
+{
+	struct two two = two_processes(state, one_context);
+	struct fixture *f = two.one.f;
+	const struct card *card = &f->node->card[0];
+	fake_gpu.used_bytes = 1400 * MIB;
+	fixture_until(f, card->memory_used_bytes == 1400 * MIB);
+	end_both(&two);
+	fixture_until(f, two.t[0]->process_count + two.t[1]->process_count == 0);
+	assert_int_equal(drain_bytes(card), 2 * 618 * MIB);
+	fake_gpu.used_bytes = (1400 - 618) * MIB;
+	fixture_until(f, drain_bytes(card) == 618 * MIB);
+	fixture_turn(f, 100);
+	assert_int_equal(drain_bytes(card), 618 * MIB);
+	fake_gpu.used_bytes = (1400 - 2 * 618) * MIB;
+	uint64_t begun_ns = clock_now_ns();
+	fixture_until(f, drain_bytes(card) == 0);
+	assert_true(clock_now_ns() - begun_ns < NSEC_PER_SEC);
+}
+
 /* Another takes as much meanwhile: the figure does not fall, but the list tells whose all of it is. */
 static void test_draining_while_another_allocates(void **state)
 {
@@ -529,6 +550,7 @@ int main(void)
 		test(test_fresh_excuses_nothing),
 		test(test_contexts_of_several_are_within_the_quota),
 		test(test_draining),
+		test(test_draining_of_two),
 		test(test_draining_while_another_allocates),
 		test(test_draining_ends),
 	};
