@@ -20,20 +20,33 @@
 #include "library/memory/swap_hold.h"
 #include "library/sys/locks.h"
 
-/* number of executable graphs with memory made so far; while 0, launches pay for one load only */
-static _Atomic uint32_t graphs;
+/*
+ * Bit i is set once an executable graph with memory on device index i was made. While no bit is set, launches pay for one load
+ * only.
+ */
+static _Atomic uint32_t graph_devices;
 static struct {
-	bool is_known;
 	CUdevice device;
 	uint64_t bytes; /* bytes charged */
 } reserved[REGION_MAX_DEVICES];
+
+/* What a launch of a graph may map, by device index. */
+struct need {
+	uint32_t devices; /* bit i is set if the entries [i] are valid */
+	uint64_t bytes[REGION_MAX_DEVICES];
+	CUdevice device[REGION_MAX_DEVICES];
+};
+
+#define FOR_EACH_DEVICE(i, devices) \
+	for (uint32_t i##_left = (devices), i = 0; \
+	     i##_left && (i = (uint32_t)__builtin_ctz(i##_left), true); i##_left &= i##_left - 1)
 
 /* Updates the charge of the device's graph memory (reserved_settle()). The caller holds locks.graph. */
 static void settle(int index, uint64_t reserved_for_it)
 {
 	cuuint64_t bytes = 0;
 
-	if (!reserved[index].is_known || !real.cuDeviceGetGraphMemAttribute ||
+	if (!(atomic_load(&graph_devices) >> index & 1) || !real.cuDeviceGetGraphMemAttribute ||
 	    real.cuDeviceGetGraphMemAttribute(reserved[index].device,
 					      CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
 					      &bytes) != CUDA_SUCCESS)
@@ -45,24 +58,22 @@ void hook_graph_refresh(uint64_t now_ns)
 {
 	static uint64_t last_ns;
 
-	if (!atomic_load_explicit(&graphs, memory_order_relaxed) ||
+	if (!atomic_load_explicit(&graph_devices, memory_order_relaxed) ||
 	    now_ns - last_ns < RESERVED_REFRESH_NS || !sys_trylock(&locks.graph))
 		return;
 	last_ns = now_ns;
-	for (int i = 0; i < REGION_MAX_DEVICES; i++)
-		if (reserved[i].is_known)
-			settle(i, 0);
+	FOR_EACH_DEVICE(i, atomic_load(&graph_devices))
+	settle((int)i, 0);
 	sys_unlock(&locks.graph);
 }
 
 void hook_graph_reset(void)
 {
-	atomic_store(&graphs, 0);
+	atomic_store(&graph_devices, 0);
 	memset(reserved, 0, sizeof(reserved));
 }
 
-/* Adds to *h the bytes that the node allocates, and sets their device. */
-static void add_node(CUgraphNode node, struct holding *h)
+static void add_node(CUgraphNode node, struct need *need)
 {
 	CUDA_MEM_ALLOC_NODE_PARAMS params;
 	CUgraphNodeType type;
@@ -71,41 +82,71 @@ static void add_node(CUgraphNode node, struct holding *h)
 	    type != CU_GRAPH_NODE_TYPE_MEM_ALLOC ||
 	    real.cuGraphMemAllocNodeGetParams(node, &params) != CUDA_SUCCESS)
 		return;
-	h->bytes += (params.bytesize + RESERVED_STEP - 1) / RESERVED_STEP * RESERVED_STEP;
-	h->related = (uint64_t)params.poolProps.location.id;
+	int index = process_device_index((CUdevice)params.poolProps.location.id);
+	if (index < 0)
+		return;
+	if (!(need->devices >> index & 1))
+		need->bytes[index] = 0;
+	need->devices |= UINT32_C(1) << index;
+	need->bytes[index] += (params.bytesize + RESERVED_STEP - 1) / RESERVED_STEP * RESERVED_STEP;
+	need->device[index] = (CUdevice)params.poolProps.location.id;
 }
 
-/* Returns what a launch of the graph may map: the bytes, the device index, and in `related` the CUDA device. */
-static struct holding need_of(CUgraph graph)
+static void need_of(CUgraph graph, struct need *ret)
 {
-	struct holding h = { .kind = HOLDING_GRAPH, .device = -1 };
 	size_t count = 0;
 
+	ret->devices = 0;
 	if (!process_is_active() || !real.cuGraphGetNodes || !real.cuGraphNodeGetType ||
 	    !real.cuGraphMemAllocNodeGetParams ||
 	    real.cuGraphGetNodes(graph, NULL, &count) != CUDA_SUCCESS || !count)
-		return h;
+		return;
 	size_t size = count * sizeof(CUgraphNode);
 	CUgraphNode *nodes = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 				  -1, 0);
 	if (nodes == MAP_FAILED)
-		return h;
+		return;
 	if (real.cuGraphGetNodes(graph, nodes, &count) == CUDA_SUCCESS)
 		for (size_t i = 0; i < count; i++)
-			add_node(nodes[i], &h);
+			add_node(nodes[i], ret);
 	munmap(nodes, size);
-	if (h.bytes)
-		h.device = process_device_index((CUdevice)h.related);
-	return h;
 }
 
 /*
- * True if the memory that a launch may map fits the quota at all. Otherwise the graph is refused when it is instantiated, not
+ * True if the memory that a launch may map fits the quotas at all. Otherwise the graph is refused when it is instantiated, not
  * at its first launch.
  */
-static bool fits(const struct holding *need)
+static bool fits(const struct need *need)
 {
-	return need->device < 0 || need->bytes <= ledger_quota(need->device);
+	FOR_EACH_DEVICE(i, need->devices)
+	if (need->bytes[i] > ledger_quota((int)i))
+		return false;
+	return true;
+}
+
+/* The key of the holding that tells what the graph needs on a device. */
+static uint64_t key_of(CUgraphExec exec, uint32_t index)
+{
+	return (uint64_t)(uintptr_t)exec * REGION_MAX_DEVICES + index;
+}
+
+static void forget(CUgraphExec exec)
+{
+	struct holding h;
+
+	FOR_EACH_DEVICE(i, atomic_load_explicit(&graph_devices, memory_order_relaxed))
+	ptrmap_remove(HOLDING_GRAPH, key_of(exec, i), &h);
+}
+
+static bool remember(CUgraphExec exec, const struct need *need)
+{
+	FOR_EACH_DEVICE(i, need->devices)
+	if (!ptrmap_insert(&(struct holding){ .kind = HOLDING_GRAPH,
+					      .key = key_of(exec, i),
+					      .device = (int)i,
+					      .bytes = need->bytes[i] }))
+		return false;
+	return true;
 }
 
 /*
@@ -114,23 +155,28 @@ static bool fits(const struct holding *need)
  */
 static CUresult note(CUresult result, CUgraph graph, CUgraphExec *exec)
 {
+	struct need need;
+
 	if (result != CUDA_SUCCESS)
 		return result;
-	struct holding need = need_of(graph);
-	if (need.device < 0)
+	need_of(graph, &need);
+	if (!need.devices)
 		return result;
-	need.key = (uint64_t)(uintptr_t)*exec;
-	if (!fits(&need) || !ptrmap_insert(&need)) {
-		real.cuGraphExecDestroy(*exec);
-		*exec = NULL;
-		return CUDA_ERROR_OUT_OF_MEMORY;
+	{
+		WITH_LOCK(&locks.graph);
+		FOR_EACH_DEVICE(i, need.devices)
+		{
+			ledger_mark_unsure((int)i);
+			reserved[i].device = need.device[i];
+		}
+		atomic_fetch_or(&graph_devices, need.devices);
 	}
-	WITH_LOCK(&locks.graph);
-	ledger_mark_unsure(need.device);
-	reserved[need.device].is_known = true;
-	reserved[need.device].device = (CUdevice)need.related;
-	atomic_fetch_add(&graphs, 1);
-	return result;
+	if (fits(&need) && remember(*exec, &need))
+		return result;
+	forget(*exec);
+	real.cuGraphExecDestroy(*exec);
+	*exec = NULL;
+	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult hook_graph_instantiate(CUresult (*make)(CUgraphExec *, CUgraph, CUgraphNode *, char *,
@@ -170,7 +216,8 @@ CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
 	/* An upload maps the memory at once, so the instantiation could not be refused afterwards. */
 	if (exec && graph && params && charge_index() >= 0 &&
 	    params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD && is_stream(params->hUploadStream)) {
-		struct holding need = need_of(graph);
+		struct need need;
+		need_of(graph, &need);
 		if (!fits(&need))
 			return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -180,57 +227,88 @@ CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
 /* Keeps the graph's estimate. A new graph at the same address corrects it within a few launches. */
 CUresult hook_graph_exec_destroy(CUresult (*destroy)(CUgraphExec), CUgraphExec exec)
 {
-	struct holding h;
-
 	/*
 	 * Forget the graph before the call, since another graph may get its address at once. The charge for mapped memory is
 	 * updated later.
 	 */
-	if (process_is_active() && atomic_load_explicit(&graphs, memory_order_relaxed))
-		ptrmap_remove(HOLDING_GRAPH, (uint64_t)(uintptr_t)exec, &h);
+	if (process_is_active())
+		forget(exec);
 	return destroy(exec);
 }
 
 /*
- * Reserves what `need` says. If that fails, first trims unused memory of pools and graphs, and tries again. The caller holds
+ * Reserves memory on a device. If that fails, first trims unused memory of pools and graphs, and tries again. The caller holds
  * locks.graph.
  */
-static bool reserve(const struct holding *need)
+static bool reserve(int index, uint64_t bytes)
 {
 	struct admission wait = { 0 };
 
-	if (ledger_reserve(need->device, need->bytes, false) == 0)
+	if (ledger_reserve(index, bytes, false) == 0)
 		return true;
-	hook_pool_trim(need->device);
+	hook_pool_trim(index);
 	if (real.cuDeviceGraphMemTrim)
-		real.cuDeviceGraphMemTrim((CUdevice)need->related);
-	settle(need->device, 0);
+		real.cuDeviceGraphMemTrim(reserved[index].device);
+	settle(index, 0);
 	/* A process that launches has a context, so the daemon answers at once. */
-	while (admission_wait(need->device, need->bytes, &wait))
-		if (ledger_reserve(need->device, need->bytes, false) == 0)
+	while (admission_wait(index, bytes, &wait))
+		if (ledger_reserve(index, bytes, false) == 0)
 			return true;
-	return ledger_reserve(need->device, need->bytes, true) == 0;
+	return ledger_reserve(index, bytes, true) == 0;
+}
+
+/* Finds what a launch of the graph needs. */
+static void find_need(CUgraphExec exec, struct need *ret)
+{
+	struct holding h;
+
+	ret->devices = 0;
+	FOR_EACH_DEVICE(i, atomic_load_explicit(&graph_devices, memory_order_relaxed))
+	if (ptrmap_find(HOLDING_GRAPH, key_of(exec, i), &h)) {
+		ret->devices |= UINT32_C(1) << i;
+		ret->bytes[i] = h.bytes;
+	}
+}
+
+/* Ends what begin_launch() began. */
+static void end_launch(const struct need *need)
+{
+	if (!need->devices)
+		return;
+	FOR_EACH_DEVICE(i, need->devices)
+	settle((int)i, need->bytes[i]);
+	sys_unlock(&locks.graph);
 }
 
 /*
- * Returns true if the graph may be launched. *ret_need tells what was reserved for the launch; ret_need->device is
- * -1 if nothing was. If something was reserved, locks.graph is held on return.
+ * Returns true if the graph may be launched. *ret_need tells what was reserved for the launch. If something was reserved,
+ * locks.graph is held until end_launch().
  */
-static bool begin_launch(CUgraphExec exec, const struct work *work, struct holding *ret_need)
+static bool begin_launch(CUgraphExec exec, const struct work *work, struct need *ret_need)
 {
-	ret_need->device = -1;
-	if (likely(!atomic_load_explicit(&graphs, memory_order_relaxed)) || !process_is_active() ||
-	    !ptrmap_find(HOLDING_GRAPH, (uint64_t)(uintptr_t)exec, ret_need))
+	ret_need->devices = 0;
+	if (likely(!atomic_load_explicit(&graph_devices, memory_order_relaxed)) ||
+	    !process_is_active() ||
+	    (atomic_load(&process_state.captures) && inflight_is_capturing(work)))
 		return true;
-	if (atomic_load(&process_state.captures) && inflight_is_capturing(work)) {
-		ret_need->device = -1;
+	struct need need;
+	find_need(exec, &need);
+	if (!need.devices)
 		return true;
-	}
 	sys_lock(&locks.graph);
-	if (reserve(ret_need))
-		return true;
-	sys_unlock(&locks.graph);
-	return false;
+	FOR_EACH_DEVICE(i, need.devices)
+	{
+		if (!reserve((int)i, need.bytes[i])) {
+			if (ret_need->devices)
+				end_launch(ret_need);
+			else
+				sys_unlock(&locks.graph);
+			return false;
+		}
+		ret_need->devices |= UINT32_C(1) << i;
+		ret_need->bytes[i] = need.bytes[i];
+	}
+	return true;
 }
 
 static CUresult launch_gated(CUresult (*launch)(CUgraphExec, CUstream), CUgraphExec exec,
@@ -239,16 +317,13 @@ static CUresult launch_gated(CUresult (*launch)(CUgraphExec, CUstream), CUgraphE
 	struct work work = WORK_GRAPH(stream, exec);
 	CUresult result = CUDA_ERROR_OUT_OF_MEMORY;
 	struct gate_pass pass;
-	struct holding need;
+	struct need need;
 
 	work.streams = streams;
 	gate_enter(&pass, &work);
 	if (!pass.is_refused && begin_launch(exec, &work, &need)) {
 		result = launch(exec, stream);
-		if (need.device >= 0) {
-			settle(need.device, need.bytes);
-			sys_unlock(&locks.graph);
-		}
+		end_launch(&need);
 	}
 	gate_leave(&pass, &work, result);
 	return result;

@@ -29,7 +29,7 @@ struct holding {
 	enum holding_kind kind;
 	int device; /* index in the tenant's list */
 	/*
-	 * The bytes charged. For GRAPH, the memory that a launch may map. For HANDLE, how often the handle was
+	 * The bytes charged. For GRAPH, the memory that a launch may map on the device. For HANDLE, how often the handle was
 	 * obtained. For IMPORT, the size of the allocation.
 	 */
 	uint64_t bytes;
@@ -38,7 +38,7 @@ struct holding {
 	/*
 	 * For MEMORY, until it is recorded, where the charge of a suballocation came from (suballoc.h). For
 	 * IMPORT, the pool. For HANDLE, MAPPING and BINDING, the memory's number. For PHYSICAL, the number of
-	 * references. For GRAPH, the CUDA device.
+	 * references.
 	 */
 	uint64_t related;
 };
