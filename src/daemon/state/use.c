@@ -38,6 +38,19 @@ static struct past_use *find_place(struct node *node, uint64_t now_ns)
 	return least;
 }
 
+/*
+ * Remembers a past use. Of two uses of the same name and user, as after a rename, the larger stays.
+ * A full table drops the entry with the least use.
+ */
+static void remember(struct node *node, const struct past_use *past, uint64_t now_ns)
+{
+	struct past_use *p = find(node, past->uid, past->name);
+	if (!p)
+		p = find_place(node, now_ns);
+	if (!*p->name || left_of(node, &p->use, now_ns) < left_of(node, &past->use, now_ns))
+		*p = *past;
+}
+
 void use_begin(struct tenant *tenant)
 {
 	struct past_use *p = find(tenant->node, tenant->terms.uid, tenant->terms.name);
@@ -69,13 +82,11 @@ void use_end(struct tenant *tenant)
 {
 	uint64_t now_ns = clock_now_ns();
 	use_update(tenant, now_ns);
-	double left_ns = use_ns(tenant, now_ns);
-	struct past_use *p = find_place(tenant->node, now_ns);
-	if (left_ns < USE_LEAST_NS || (*p->name && left_of(tenant->node, &p->use, now_ns) > left_ns))
+	if (use_ns(tenant, now_ns) < USE_LEAST_NS)
 		return;
-	p->uid = tenant->terms.uid;
-	p->use = tenant->use;
-	strcpy(p->name, tenant->terms.name);
+	struct past_use p = { .uid = tenant->terms.uid, .use = tenant->use };
+	strcpy(p.name, tenant->terms.name);
+	remember(tenant->node, &p, now_ns);
 }
 
 void use_restore(struct tenant *tenant, double use_left_ns)
@@ -137,9 +148,7 @@ int use_from_json(struct node *node, const json_t *list, uint64_t passed_ns, str
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		past_from_json(json_array_get(list, i), &p, NULL);
 		p.use = fade_after(p.use.use_ns, passed_ns, now_ns, node->config.use_half_life_ns);
-		struct past_use *place = find_place(node, now_ns);
-		if (!*place->name || left_of(node, &place->use, now_ns) < p.use.use_ns)
-			*place = p;
+		remember(node, &p, now_ns);
 	}
 	return 0;
 }

@@ -79,6 +79,37 @@ static void test_over_an_end(void **state)
 	assert_near(use_of(f, "b"), 20);
 }
 
+/* A tenant that got the name of one that ended: one use is remembered of that name, the larger. */
+static void test_a_name_is_remembered_once(void **state)
+{
+	struct fixture *f = *state;
+	make_both(f);
+	struct tenant *a = node_find_tenant(f->node, "a");
+	text_index_remove(&f->node->tenant_names, &a->by_name);
+	strcpy(a->terms.name, "b");
+	text_index_add(&f->node->tenant_names, &a->by_name, a->terms.name, a);
+	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"remove\",\"name\":\"b\"}"));
+	make_tenant(f, "b");
+	assert_near(use_of(f, "b"), 30);
+	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"remove\",\"name\":\"b\"}"));
+	fixture_stop(f);
+	json_t *json = read_file(f), *tenants = json_object_get(json, "tenants");
+	assert_int_equal(json_array_size(tenants), 1);
+	/* An earlier daemon may have written it twice. */
+	json_array_append_new(tenants, json_deep_copy(json_array_get(tenants, 0)));
+	json_object_set_new(json_array_get(tenants, 0), "use_s", json_real(3));
+	write_file(f, json);
+	json_decref(json);
+	fixture_start(f);
+	fixture_stop(f);
+	json = read_file(f);
+	assert_int_equal(json_array_size(json_object_get(json, "tenants")), 1);
+	json_decref(json);
+	fixture_start(f);
+	make_tenant(f, "b");
+	assert_near(use_of(f, "b"), 30);
+}
+
 /* What is written soon after something changed is what a daemon that was killed leaves. */
 static void test_over_a_death(void **state)
 {
@@ -232,6 +263,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_over_an_end, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_a_name_is_remembered_once, fixture_setup,
+						fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_over_a_death, fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_it_fades_meanwhile, fixture_setup,
 						fixture_teardown),
