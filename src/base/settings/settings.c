@@ -149,10 +149,11 @@ static int set_number(const struct settings_row *row, double *field, const char 
 	return r;
 }
 
+static const char *const switch_words[] = { "on", "off", NULL };
+
 static int set_row(const struct settings_row *row, struct config *config, const char *value,
 		   struct error *err)
 {
-	static const char *const switch_words[] = { "on", "off", NULL };
 	void *field = (char *)config + row->offset;
 	int r = -EINVAL;
 	switch (row->kind) {
@@ -285,12 +286,24 @@ void settings_format_default(const struct settings_row *row, const struct config
 			     char *text, size_t size)
 {
 	const void *field = (const char *)defaults + row->offset;
-	if (row->default_text)
-		snprintf(text, size, "%s", row->default_text);
-	else if (row->kind == SETTINGS_PERCENT)
-		snprintf(text, size, "%g", *(const double *)field);
-	else
-		settings_format(row, *(const uint64_t *)field, text, size);
+	const char *word = row->default_text;
+	if (!word)
+		switch (row->kind) {
+		case SETTINGS_TEXT:
+		case SETTINGS_PLACE: word = field; break;
+		case SETTINGS_SWITCH: word = switch_words[*(const bool *)field ? 0 : 1]; break;
+		case SETTINGS_EITHER: word = row->words[*(const bool *)field ? 1 : 0]; break;
+		case SETTINGS_CHOICE: word = row->words[*(const unsigned *)field]; break;
+		case SETTINGS_COUNT: snprintf(text, size, "%u", *(const unsigned *)field); break;
+		case SETTINGS_SIZE:
+		case SETTINGS_DURATION:
+			settings_format(row, *(const uint64_t *)field, text, size);
+			break;
+		case SETTINGS_PERCENT:
+		case SETTINGS_NUMBER: snprintf(text, size, "%g", *(const double *)field); break;
+		}
+	if (word)
+		snprintf(text, size, "%s", word);
 }
 
 void settings_print_help(const struct settings_table *table, const struct config *defaults,

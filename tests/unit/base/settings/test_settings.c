@@ -118,6 +118,29 @@ static void test_defaults(void **state)
 	assert_int_equal(c.time_ns, 2000000000);
 }
 
+/* A default that is in the program's code, not in the table: printed as it would be set. */
+static void test_defaults_without_text(void **state)
+{
+	static const struct {
+		const char *name, *text;
+	} of[] = {
+		{ "text", "one" },    { "place", "none" }, { "switch", "off" }, { "limit", "hard" },
+		{ "choice", "blue" }, { "count", "9" },    { "size", "4KiB" },  { "time", "3s" },
+		{ "part", "12.5" },   { "gain", "2.5" },
+	};
+	struct config c;
+	char text[SETTINGS_TEXT_MAX];
+	memset(&c, 0xff, sizeof(c)); /* a field read beyond its end shows */
+	settings_default(&table, &c);
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct settings_row row = *settings_find(&table, of[i].name);
+		assert_int_equal(settings_set(&table, &c, of[i].name, of[i].text, NULL), 0);
+		row.default_text = NULL;
+		settings_format_default(&row, &c, text, sizeof(text));
+		assert_string_equal(text, of[i].text);
+	}
+}
+
 static void test_values(void **state)
 {
 	struct config c;
@@ -258,9 +281,13 @@ static void test_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults), cmocka_unit_test(test_values),
-		cmocka_unit_test(test_refused),  cmocka_unit_test(test_names_of_others),
-		cmocka_unit_test(test_lines),    cmocka_unit_test(test_files),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_defaults_without_text),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_names_of_others),
+		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_files),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
