@@ -135,8 +135,8 @@ int cgroups_dir(const struct cgroups_hierarchy *h, const char *path, char ret_di
 	size_t n = strlen(h->root);
 	if (!h->mount[0] || !path[0])
 		return -EOPNOTSUPP;
-	/* Only a part of the hierarchy may be mounted. The cgroup must be below that part. */
-	if (strncmp(path, h->root, n) != 0 || path[n] != '/')
+	/* Only a part of the hierarchy may be mounted. The cgroup must be the top of that part, or below it. */
+	if (strncmp(path, h->root, n) != 0 || (path[n] && path[n] != '/'))
 		return -EOPNOTSUPP;
 	snprintf(ret_dir, CGROUP_DIR_MAX, "%s%s", h->mount, path + n);
 	return access(ret_dir, F_OK) < 0 ? -errno : 0;

@@ -84,6 +84,24 @@ static void remove_tree(const struct tree *t)
 	assert_int_equal(system(command), 0);
 }
 
+/* A part of the hierarchy is mounted: its own top, what is below it, and what only begins alike. */
+static void test_a_part_is_mounted(void **state)
+{
+	struct tree t;
+	char dir[CGROUP_DIR_MAX], box[CGROUP_DIR_MAX];
+	make_tree(&t);
+	strcpy(t.cgroups.v1.root, "/docker/" SCENE_ID);
+	assert_int_equal(cgroups_dir(&t.cgroups.v1, "/docker/" SCENE_ID, dir), 0);
+	assert_string_equal(dir, t.dir);
+	assert_int_equal(cgroups_dir(&t.cgroups.v1, "/docker/" SCENE_ID "/box", dir), 0);
+	snprintf(box, sizeof(box), "%s/box", t.dir);
+	assert_string_equal(dir, box);
+	assert_int_equal(cgroups_dir(&t.cgroups.v1, "/docker/" SCENE_ID "/other", dir), -ENOENT);
+	assert_int_equal(cgroups_dir(&t.cgroups.v1, "/docker/" SCENE_ID "0", dir), -EOPNOTSUPP);
+	assert_int_equal(cgroups_dir(&t.cgroups.v1, "/docker", dir), -EOPNOTSUPP);
+	remove_tree(&t);
+}
+
 static void refused(const struct tree *t, int code, const char *word)
 {
 	struct cgroup cgroup;
@@ -215,6 +233,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mounts),
+		cmocka_unit_test(test_a_part_is_mounted),
 		cmocka_unit_test(test_no_freezer),
 		cmocka_unit_test(test_version_1_takes_its_time),
 		cmocka_unit_test(test_freeze_and_thaw),
