@@ -86,6 +86,7 @@ static int add_processes(struct record *r, const json_t *reply, struct error *er
 	int fds[CLIENT_FDS_MAX], result = 0;
 	size_t count = client_take_fds(r->client, fds, CLIENT_FDS_MAX);
 
+	r->has_more = count == CLIENT_FDS_MAX;
 	if (count != json_array_size(rings))
 		result = error_set(
 			err, EPROTO,
@@ -172,7 +173,12 @@ static int write_processes(struct record *r, bool is_last, struct error *err)
 
 int record_round(struct record *r, bool is_last, struct error *err)
 {
-	int asked = ask(r, err);
+	int asked;
+
+	/* A reply has room for some rings only, and after the last round nobody asks for the others. */
+	do
+		asked = ask(r, err);
+	while (asked >= 0 && r->has_more);
 	/* Write the processes' events even if the daemon is gone, because the rings still have them. */
 	int written = write_processes(r, is_last || asked < 0, asked < 0 ? NULL : err);
 

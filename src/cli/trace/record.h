@@ -20,6 +20,7 @@ struct record {
 	struct tracks tracks;
 	struct traced_process **process;
 	size_t process_count;
+	bool has_more; /* the latest reply had as many rings as fit: more may wait */
 	struct trace_sums sums;
 	/* Times of the daemon's clock: the begin of the trace, and the latest reply. */
 	uint64_t begin_ns, now_ns;
