@@ -44,10 +44,11 @@ static struct server_part *make_event(const struct json_text *json)
 	return part;
 }
 
+/* Whether some client that can take a state now has, or has not, taken the previous one. */
 static bool is_any(const struct events *e, bool has_last)
 {
 	for (unsigned i = 0; i < e->count; i++)
-		if (e->reader[i].has_last == has_last)
+		if (e->reader[i].has_last == has_last && server_stream_is_ready(e->reader[i].call))
 			return true;
 	return false;
 }
@@ -65,6 +66,9 @@ static void tell(void *data, uint32_t loop_events)
 {
 	struct events *e = data;
 	struct state_text now = { 0 };
+	/* A client that missed states missed their lease spans too: tell all that are recorded. A span may come twice. */
+	if (is_any(e, false))
+		e->told = (struct page_told){ 0 };
 	page_state_write(e->node, &e->told, &now);
 	bool is_written = !now.json.failed;
 	struct server_part *whole = is_written && is_any(e, false) ? make_event(&now.json) : NULL;
