@@ -163,7 +163,7 @@ def test_an_engine_that_stands_still(engine_of, make_boxes, start):  # noqa: F81
         assert slowest < 0.5
         assert boxes.allot("pause", container[:12]).returncode == 0
         assert boxes.allot("resume", container[:12]).returncode == 0
-        assert boxes.log.read_text().count("tells no names of containers") == 1
+        assert boxes.log.read_text().count("can't be asked for the names of containers") == 1
         begun = time.monotonic()
         boxes.end_daemon()
         assert time.monotonic() - begun < 1.5

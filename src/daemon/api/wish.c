@@ -139,6 +139,6 @@ int claims_wish(struct claim *claim, const struct claim_wish *wish, bool *ret_ch
 {
 	if (claim->tenant)
 		return wish_for(claim, wish, ret_changed, err);
-	return error_set(err, ENODEV, "claim '%s' is set aside: %s", claim_terms(claim)->claim.key,
-			 claim->parked->why);
+	return error_set(err, ENODEV, "claim '%s' is not in force: %s",
+			 claim_terms(claim)->claim.key, claim->parked->why);
 }

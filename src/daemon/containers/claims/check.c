@@ -88,14 +88,15 @@ static int check_card(const struct tenant_terms *const *others, size_t count,
 	if ((p->memory_given && p->quota_bytes > most) || sums.movable_bytes > most ||
 	    sums.given_bytes > most - sums.movable_bytes)
 		return error_set(err, ENOSPC,
-				 "claim '%s': GPU %u: quotas of %" PRIu64
-				 " bytes in sum, it has %" PRIu64,
+				 "claim '%s': GPU %u: memory quotas add up to %" PRIu64
+				 " bytes, and the GPU has %" PRIu64,
 				 one->claim.key, card->index, sums.given_bytes + sums.movable_bytes,
 				 most);
 	if (!may_overcommit && sums.cores_pct > 100 + PCT_SLACK)
 		return error_set(
 			err, ENOSPC,
-			"claim '%s': GPU %u: guarantees of %g %% in sum: at most 100 is right",
+			"claim '%s': GPU %u: guaranteed cores add up to %g %%: must be at most "
+			"100 %%",
 			one->claim.key, card->index, sums.cores_pct);
 	return 0;
 }
@@ -103,21 +104,24 @@ static int check_card(const struct tenant_terms *const *others, size_t count,
 static int check_pair(const struct tenant_terms *a, const struct tenant_terms *b, struct error *err)
 {
 	if (!strcmp(a->claim.key, b->claim.key))
-		return error_set(err, EEXIST, "claim '%s' is there already", a->claim.key);
+		return error_set(err, EEXIST, "claim '%s' already exists", a->claim.key);
 	if (!strcmp(a->id, b->id) || !strcmp(a->name, b->name))
-		return error_set(err, EEXIST,
-				 "claim '%s': its tenant '%s' (%s) is claim '%s''s already",
-				 a->claim.key, a->name, a->id, b->claim.key);
+		return error_set(
+			err, EEXIST,
+			"claim '%s': tenant '%s' (%s) already belongs to claim '%s': release one "
+			"of the two claims",
+			a->claim.key, a->name, a->id, b->claim.key);
 	for (unsigned i = 0; i < a->device_count; i++)
 		for (unsigned j = 0; j < b->device_count; j++) {
 			if (!a->device[i].card || a->device[i].card != b->device[j].card)
 				continue;
 			int slot = slots_first_common(&a->device[i].slots, &b->device[j].slots);
 			if (slot >= 0)
-				return error_set(err, EEXIST,
-						 "claim '%s': slot %d of GPU %u is claim '%s''s",
-						 a->claim.key, slot, a->device[i].card->index,
-						 b->claim.key);
+				return error_set(
+					err, EEXIST,
+					"claim '%s': slot %d of GPU %u already belongs to claim "
+					"'%s': release one of the two claims",
+					a->claim.key, slot, a->device[i].card->index, b->claim.key);
 		}
 	return 0;
 }

@@ -103,7 +103,7 @@ int claims_make_tenant_id(struct node *node, char id[TENANT_ID_MAX], struct erro
 	do {
 		uint32_t number;
 		if (getrandom(&number, sizeof(number), 0) != sizeof(number))
-			return error_set_errno(err, errno, "random numbers");
+			return error_set_errno(err, errno, "can't get random numbers");
 		snprintf(id, TENANT_ID_MAX, "%08" PRIx32, number);
 	} while (node_find_tenant(node, id) || claims_has_parked(node->claims, id));
 	return 0;
@@ -282,10 +282,11 @@ static int decide_device(struct claims *claims, const struct claim_request *requ
 	const struct claim_device_request *d = &request->device[device];
 	struct tenant_terms *terms = &fresh->terms;
 	if (!d->card)
-		return error_set(err, ENODEV, "claim '%s': a GPU of it is not there", request->key);
+		return error_set(err, ENODEV, "claim '%s': one of its GPUs is not on this node",
+				 request->key);
 	for (unsigned i = 0; i < device; i++)
 		if (request->device[i].card == d->card)
-			return error_set(err, EINVAL, "claim '%s': GPU %u is there twice",
+			return error_set(err, EINVAL, "claim '%s': names GPU %u twice",
 					 request->key, d->card->index);
 	int r = health_check_takes(d->card, err);
 	if (r < 0)
@@ -308,11 +309,12 @@ static int check_slots(struct claims *claims, const struct store_claim *fresh, s
 		const struct claim *c = claims_holder(claims, fresh->uuid[i],
 						      &fresh->terms.device[i].slots, &slot);
 		if (c)
-			return error_set(err, EEXIST,
-					 "claim '%s': slot %u of %s is claim '%s''s: that has to end "
-					 "first",
-					 fresh->terms.claim.key, slot, fresh->uuid[i],
-					 claim_terms(c)->claim.key);
+			return error_set(
+				err, EEXIST,
+				"claim '%s': slot %u of %s belongs to claim '%s', which has to "
+				"end first",
+				fresh->terms.claim.key, slot, fresh->uuid[i],
+				claim_terms(c)->claim.key);
 	}
 	return 0;
 }
@@ -338,9 +340,9 @@ static int decide(struct claims *claims, const struct claim_request *request,
 	if (r < 0)
 		return r;
 	if (claims_find(claims, request->key))
-		return error_set(err, EEXIST, "claim '%s' is there already", request->key);
+		return error_set(err, EEXIST, "claim '%s' already exists", request->key);
 	if (request->device_count == 0 || request->device_count > REGION_MAX_DEVICES)
-		return error_set(err, EINVAL, "claim '%s': must be of 1 to %d GPUs, not %u",
+		return error_set(err, EINVAL, "claim '%s': must have 1 to %d GPUs, not %u",
 				 request->key, REGION_MAX_DEVICES, request->device_count);
 	fresh->made_s = (uint64_t)time(NULL);
 	terms->uid = request->uid;
@@ -558,7 +560,7 @@ int claims_release(struct claims *claims, const char *key, const char *why, stru
 	int r = claims_use_store(claims, true, err);
 	struct claim *claim = claims_find(claims, key);
 	if (!claim)
-		return error_set(err, ENOENT, "there is no claim '%.64s'", key);
+		return error_set(err, ENOENT, "claim '%.64s' does not exist", key);
 	if (r >= 0)
 		r = remove_row(claims, claim->row, err);
 	if (r == -EBADMSG && claims_renew_store(claims, err) >= 0)

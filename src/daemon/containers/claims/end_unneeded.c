@@ -65,13 +65,14 @@ void claims_reconcile(struct claims *claims)
 		if (now_ns - c->unwanted_ns < claims->node->config.claim_grace_ns)
 			continue;
 		snprintf(key, sizeof(key), "%s", claim_terms(c)->claim.key);
-		if (claims_release(claims, key, "nothing runs in it, and nobody wants it", &err) <
-		    0) {
-			log_warning("%s", err.text);
+		if (claims_release(claims, key, "nothing runs in it, and nothing needs it any more",
+				   &err) < 0) {
+			log_warning("can't release %s; tried again", err.text);
 			continue;
 		}
 		claims->counts.released--;
 		claims->counts.expired++;
-		log_info("claim '%s': released: nothing runs in it, and nobody wants it", key);
+		log_info("claim '%s': released: nothing runs in it, and nothing needs it any more",
+			 key);
 	}
 }

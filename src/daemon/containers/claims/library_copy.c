@@ -102,7 +102,8 @@ static int look(const struct library *library, const char *bytes, size_t size, s
 	int r = file_bytes_read(path, LIBRARY_MAX_BYTES, &there, &there_size, NULL, err);
 	if (r < 0 || there_size != size || memcmp(there, bytes, size) != 0)
 		return error_set(err, EBADMSG,
-				 "%s: not the library that its name says: remove the directory",
+				 "%s: is not the file that allotd installed: remove its "
+				 "directory, and allotd installs it again",
 				 path);
 	return 1;
 }

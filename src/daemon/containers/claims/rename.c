@@ -38,10 +38,10 @@ int claims_rename(struct claim *claim, const char *key, const char *tenant, stru
 	if (r < 0)
 		return r;
 	if (!claim->tenant)
-		return error_set(err, ENODEV, "claim '%s' is set aside: %s",
+		return error_set(err, ENODEV, "claim '%s' is not in force: %s",
 				 claim_terms(claim)->claim.key, claim->parked->why);
 	if (claims_find(claims, key))
-		return error_set(err, EEXIST, "claim '%s' is there already", key);
+		return error_set(err, EEXIST, "claim '%s' already exists", key);
 	struct tenant_terms *terms = &claim->tenant->terms;
 	strcpy(old_key, terms->claim.key);
 	strcpy(old_name, terms->name);
@@ -57,7 +57,8 @@ int claims_rename(struct claim *claim, const char *key, const char *tenant, stru
 	 * and store differ, the store is right.
 	 */
 	if (tenant_state_save(claim->tenant, false, &why) < 0) {
-		log_warning("tenant '%s': its state can't be written: %s", name, why.text);
+		log_warning("tenant '%s': its state can't be saved: %s; tried again", name,
+			    why.text);
 		tenant_save_soon(claim->tenant);
 	}
 	gpu_watch_rename_tenant(claims->node->watch, old_name, name);

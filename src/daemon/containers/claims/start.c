@@ -54,7 +54,7 @@ static int find_cards(struct node *node, struct store_claim *claim, struct error
 		struct card *card = node_find_card_text(node, claim->uuid[i]);
 		claim->terms.device[i].card = card;
 		if (!card)
-			r = error_set(err, ENODEV, "its GPU %s is not there", claim->uuid[i]);
+			r = error_set(err, ENODEV, "its GPU %s is not on this node", claim->uuid[i]);
 	}
 	return r;
 }
@@ -88,7 +88,7 @@ static int make_again(struct node *node, struct store_claim *claim, struct tenan
 	struct tenant *tenant;
 	int r = find_cards(node, claim, err);
 	if (r >= 0 && node_find_tenant(node, claim->terms.name))
-		r = error_set(err, EEXIST, "there is another tenant '%s'", claim->terms.name);
+		r = error_set(err, EEXIST, "another tenant has the name '%s'", claim->terms.name);
 	if (r >= 0)
 		r = promise_again(node, &claim->terms, err);
 	if (r >= 0)
@@ -117,7 +117,8 @@ static int park(struct claims *claims, const struct store_claim *claim, const st
 				     : NULL;
 	if (!added)
 		return error_set_errno(err, ENOMEM, "claim '%s'", claim->terms.claim.key);
-	log_error("claim '%s': not in force: %s", claim->terms.claim.key, why->text);
+	log_error("claim '%s': not in force: %s; it is kept, and tried again when allotd starts",
+		  claim->terms.claim.key, why->text);
 	return claims_take_asked(added, claim, err);
 }
 
@@ -212,7 +213,7 @@ static void remove_unwritten(struct claims *claims)
 	for (struct claim *c = claims_first(claims); c; c = next) {
 		next = claims_next(c);
 		if (c->row < 0)
-			claims_end(c, "its claim was never answered, or was released");
+			claims_end(c, "its claim was not saved, or was released");
 	}
 }
 
@@ -228,7 +229,7 @@ static void check_all(struct claims *claims)
 	for (struct claim *c = claims_first(claims); list && c; c = claims_next(c))
 		list[count++] = claim_terms(c);
 	if (list && claims_check(list, count, !claims->node->config.refuse_overcommit, &err) < 0)
-		log_warning("claims that were written down do not fit together: %s", err.text);
+		log_warning("the saved claims conflict, but all stay in force: %s", err.text);
 	free(list);
 }
 
@@ -256,7 +257,7 @@ static int merge(struct claims *claims, struct error *err)
 		return r;
 	check_all(claims);
 	if (claims->count)
-		log_info("%u claims are in force or parked", claims->count);
+		log_info("%u claims were restored", claims->count);
 	return 0;
 }
 
@@ -290,8 +291,8 @@ static int set_aside(struct claims *claims, const struct error *why, struct erro
 		return r;
 	claims->counts.stores_set_aside++;
 	claims->undone_count = 0; /* these rows belong to the old store */
-	log_error("%s: set aside as %s, and made anew of the %u claims that are known", why->text,
-		  name, claims->count);
+	log_error("%s; the file was renamed to %s, and a new one gets the %u claims that are known",
+		  why->text, name, claims->count);
 	return 0;
 }
 
@@ -348,10 +349,10 @@ int claims_use_store(struct claims *claims, bool make, struct error *err)
 		r = claims_renew_store(claims, &why);
 	if (r < 0) {
 		if (!claims->has_complained)
-			log_error("claims can't be written down: %s; none is made until then",
+			log_error("claims can't be saved: %s; new ones are refused until they can",
 				  why.text);
 		claims->has_complained = true;
-		error_set(err, -r, "claims can't be written down: %s", why.text);
+		error_set(err, -r, "claims can't be saved: %s", why.text);
 		return r;
 	}
 	claims->has_complained = false;
@@ -371,7 +372,9 @@ static void install_early(struct claims *claims)
 {
 	struct error err = { 0 };
 	if (claims_install_library(claims, &err) < 0)
-		log_warning("no library for containers: %s", err.text);
+		log_warning("liballot.so can't be installed for containers: %s; claims that need "
+			    "it are refused until it can",
+			    err.text);
 }
 
 int claims_open(struct node *node, struct claims **ret, struct error *err)

@@ -149,8 +149,14 @@ int store_fail(struct store *store, int rc, struct error *err)
 	case ENOSPC:
 		return error_set(err, code, "%s: the disk is full: free some space on it",
 				 store->path);
-	case EBUSY: return error_set(err, code, "%s: another daemon has it open", store->path);
-	case EBADMSG: return error_set(err, code, "%s: torn, or no store: %s", store->path, says);
+	case EBUSY:
+		return error_set(err, code,
+				 "%s: another daemon has this file open: end that "
+				 "daemon",
+				 store->path);
+	case EBADMSG:
+		return error_set(err, code, "%s: damaged, or not a store of claims: %s",
+				 store->path, says);
 	default: return error_set(err, code, "%s: %s", store->path, says);
 	}
 }
@@ -214,14 +220,16 @@ static int look(struct store *store, struct error *err)
 	if (!application && !version && !tables)
 		return 0;
 	if (application != APPLICATION_ID)
-		return error_set(err, EBADMSG, "%s: a database of another program", store->path);
+		return error_set(err, EBADMSG, "%s: is another program's database", store->path);
 	if (version < 0 || version > STORE_SCHEMA)
-		return error_set(err, EBADMSG,
-				 "%s: of schema %ld: this program knows %d; a newer one wrote it",
-				 store->path, version, STORE_SCHEMA);
+		return error_set(
+			err, EBADMSG,
+			"%s: has schema %ld, and this allotd knows up to %d: a newer allotd wrote "
+			"it",
+			store->path, version, STORE_SCHEMA);
 	r = ask(store, "PRAGMA quick_check(1)", verdict, sizeof(verdict), err);
 	if (r >= 0 && strcmp(verdict, "ok") != 0)
-		return error_set(err, EBADMSG, "%s: torn: %s", store->path, verdict);
+		return error_set(err, EBADMSG, "%s: damaged: %s", store->path, verdict);
 	return r < 0 ? r : (int)version;
 }
 
@@ -230,9 +238,11 @@ static int use_wal(struct store *store, struct error *err)
 	char mode[32];
 	int r = ask(store, "PRAGMA journal_mode = WAL", mode, sizeof(mode), err);
 	if (r >= 0 && strcmp(mode, "wal") != 0)
-		return error_set(err, EOPNOTSUPP,
-				 "%s: no write-ahead log on this file system: it stays in mode '%s'",
-				 store->path, mode);
+		return error_set(
+			err, EOPNOTSUPP,
+			"%s: SQLite can't keep a write-ahead log on this file system, and stays "
+			"in mode '%s': set state_dir to a directory on another file system",
+			store->path, mode);
 	return r;
 }
 
@@ -245,7 +255,8 @@ static int prepare(struct store *store, struct error *err)
 		 * SQLITE_ERROR here means that the file has our schema number, but not our tables.
 		 */
 		if (rc == SQLITE_ERROR)
-			return error_set(err, EBADMSG, "%s: not as this program made it: %s",
+			return error_set(err, EBADMSG,
+					 "%s: its tables are not those that allotd makes: %s",
 					 store->path, sqlite3_errmsg(store->db));
 		if (rc != SQLITE_OK)
 			return store_fail(store, rc, err);

@@ -63,8 +63,7 @@ static int add_slots(struct store *store, int64_t row, const char *uuid, const s
 		r = run_bound(store, SQL_ADD_SLOT, &b, err);
 		if (r == -EEXIST)
 			return error_set(err, EEXIST,
-					 "slot %u of tenant %s already belongs to another claim", i,
-					 uuid);
+					 "slot %u of %s already belongs to another claim", i, uuid);
 	}
 	return r;
 }
@@ -138,8 +137,7 @@ int store_add(struct store *store, const struct store_claim *claim, int64_t *ret
 	bind_text(&b, t->sharing.group);
 	int r = run_bound(store, SQL_ADD_CLAIM, &b, err);
 	if (r == -EEXIST)
-		return error_set(err, EEXIST,
-				 "claim '%s', or its tenant '%s' (%s), is there already",
+		return error_set(err, EEXIST, "claim '%s', or its tenant '%s' (%s), already exists",
 				 t->claim.key, t->name, t->id);
 	int64_t row = sqlite3_last_insert_rowid(store->db);
 	if (r >= 0)
@@ -189,8 +187,11 @@ int store_remove(struct store *store, int64_t row, struct error *err)
 
 static int bad(struct store *store, int64_t row, const char *what, struct error *err)
 {
-	return error_set(err, EBADMSG, "%s: claim %lld: %s: missing or out of range", store->path,
-			 (long long)row, what);
+	return error_set(
+		err, EBADMSG,
+		"%s: claim in row %lld: %s: missing or out of range, so the file was changed or "
+		"damaged",
+		store->path, (long long)row, what);
 }
 
 static bool read_text(sqlite3_stmt *s, int column, char *ret, size_t size)

@@ -50,8 +50,8 @@ void store_lengthen_log(struct store *store)
 	int r = write_zeros(fd, st.st_size, STORE_LOG_BYTES);
 	if (r >= 0)
 		return;
-	log_debug("%s: keeps no length: %s", path, strerror(-r));
+	log_debug("%s: can't be filled with zeros: %s", path, strerror(-r));
 	/* Writing failed, probably because the disk is full: give the space back. */
 	if (ftruncate(fd, st.st_size) < 0)
-		log_debug("%s: stays longer: %s", path, strerror(errno));
+		log_debug("%s: can't be shortened again: %s", path, strerror(errno));
 }

@@ -12,7 +12,8 @@ static void keep_row(struct claims *claims, int64_t row)
 {
 	int64_t *grown = realloc(claims->undone, (claims->undone_count + 1) * sizeof(*grown));
 	if (!grown) {
-		log_error("claims: out of memory: row %lld could not be removed from the claim store",
+		log_error("claims: out of memory: row %lld stays in the claim store, and a "
+			  "restarted allotd restores its claim",
 			  (long long)row);
 		return;
 	}
@@ -26,7 +27,8 @@ void claims_undo(struct claims *claims, const char *key, const char *why)
 	struct claim *claim = claims_find(claims, key);
 	if (!claim || claims_release(claims, key, why, &err) >= 0)
 		return;
-	log_warning("%s; it is taken back, and deleted from the store as soon as that is possible",
+	log_warning("%s; the claim ends all the same, and is deleted from the store as soon as "
+		    "that can be written",
 		    err.text);
 	if (claim->row >= 0)
 		keep_row(claims, claim->row);

@@ -67,7 +67,7 @@ static int parse_one(const char *text, size_t size, struct engine *ret, struct e
 			continue;
 		if (colon[1] != '/' || path >= ENGINE_PATH_MAX)
 			return error_set(err, EINVAL,
-					 "'%.*s': must be a path of at most %d bytes, from the root",
+					 "'%.*s': must be an absolute path of at most %d bytes",
 					 (int)path, colon + 1, ENGINE_PATH_MAX - 1);
 		ret->kind = &kinds[i];
 		memcpy(ret->path, colon + 1, path);
@@ -75,8 +75,8 @@ static int parse_one(const char *text, size_t size, struct engine *ret, struct e
 		return 0;
 	}
 	return error_set(err, EINVAL,
-			 "'%.*s': must be auto, none, or sockets as docker:/run/docker.sock, of "
-			 "docker, podman, containerd or cri-o, by commas",
+			 "'%.*s': must be auto, none, or a comma-separated list such as "
+			 "docker:/run/docker.sock, of docker, podman, containerd and cri-o",
 			 (int)size, text);
 }
 
@@ -88,7 +88,7 @@ int engines_parse(const char *text, struct engines *ret, struct error *err)
 	for (const char *at = text; strcmp(text, "auto") != 0 && strcmp(text, "none") != 0;) {
 		size_t n = strcspn(at, ",");
 		if (engines.count == ENGINES_MAX)
-			return error_set(err, EINVAL, "more than %d sockets", ENGINES_MAX);
+			return error_set(err, EINVAL, "must be at most %d sockets", ENGINES_MAX);
 		int r = parse_one(at, n, &engines.item[engines.count++], err);
 		if (r < 0)
 			return r;

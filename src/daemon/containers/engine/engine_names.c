@@ -57,7 +57,8 @@ static void note_failure(struct engine_names *n, unsigned i, int r)
 	if (s->said || r == -ECANCELED)
 		return;
 	s->said = true;
-	log_warning("%s at %s tells no names of containers: %s (said once; asked again)",
+	log_warning("%s at %s can't be asked for the names of containers: %s; their ids are shown, "
+		    "and it is asked again (said once)",
 		    engine_kind_name(&n->engines.item[i]), n->engines.item[i].path, strerror(-r));
 }
 

@@ -83,10 +83,10 @@ static int verify_by(const gnutls_datum_t *pem, const gnutls_datum_t *data,
 		r = error_set(err, EINVAL, "public key: %s", tls.strerror(r));
 	else if (tls.pubkey_get_pk_algorithm(key, NULL) != GNUTLS_PK_EDDSA_ED25519)
 		r = error_set(err, EINVAL,
-			      "public key: must be an Ed25519 one, as "
-			      "sign-manifest --new-key makes it");
+			      "public key: must be an Ed25519 key, such as sign-manifest --new-key "
+			      "makes");
 	else if (tls.pubkey_verify_data2(key, GNUTLS_SIGN_EDDSA_ED25519, 0, data, signature) < 0)
-		r = error_set(err, EKEYREJECTED, "no key of those has signed it");
+		r = error_set(err, EKEYREJECTED, "none of the keys has signed the manifest");
 	tls.pubkey_deinit(key);
 	return r;
 }
@@ -207,11 +207,14 @@ static bool are_settled(const struct trust *trust)
 static int check_owner(const char *path, const struct stat *st, struct error *err)
 {
 	if (st->st_uid != 0 && st->st_uid != geteuid())
-		return error_set(err, EPERM, "library_keys: %s: belongs to uid %u: must be root's",
-				 path, (unsigned)st->st_uid);
+		return error_set(err, EPERM,
+				 "library_keys: %s: belongs to uid %u: must belong to root", path,
+				 (unsigned)st->st_uid);
 	if (st->st_mode & (S_IWGRP | S_IWOTH))
-		return error_set(err, EPERM, "library_keys: %s: others may write it: chmod go-w it",
-				 path);
+		return error_set(
+			err, EPERM,
+			"library_keys: %s: others may write to this file: run chmod go-w on it",
+			path);
 	return 0;
 }
 
@@ -254,10 +257,11 @@ static int read_manifest(struct trust *trust, struct manifest *ret, struct error
 		return r;
 	r = verify(keys, text, size, signature, err);
 	if (r == -EKEYREJECTED)
-		return error_set(err, EKEYREJECTED,
-				 "library_manifest: %s: its signature is of none of the keys in %s, or "
-				 "it was changed: sign it again, or add the key that did",
-				 path, keys_path);
+		return error_set(
+			err, EKEYREJECTED,
+			"library_manifest: %s: not signed by a key in %s, or changed since: sign "
+			"the manifest again, or add the key that signed it",
+			path, keys_path);
 	if (r < 0)
 		return error_add(err, r, "library_keys: %s", keys_path);
 	r = manifest_parse(text, size, ret, err);
@@ -284,11 +288,12 @@ static int check(struct trust *trust, const char *path, struct error *err)
 		return r;
 	manifest_format(hash, digits);
 	if (!manifest_has(&manifest, TRUST_LIBRARY, hash))
-		return error_set(err, EKEYREJECTED,
-				 "%s: is not as signed: no " TRUST_LIBRARY
-				 " of SHA-256 %s in %s: install the one that is, or sign a manifest "
-				 "that has it",
-				 path, digits, trust->path[FILE_MANIFEST]);
+		return error_set(
+			err, EKEYREJECTED,
+			"%s: is not the signed library: no " TRUST_LIBRARY
+			" of SHA-256 %s in %s: install the signed one, or sign a manifest that "
+			"lists this one",
+			path, digits, trust->path[FILE_MANIFEST]);
 	snprintf(trust->path[FILE_LIBRARY], PATHS_MAX, "%s", path);
 	trust->is_good = are_settled(trust);
 	return 0;
@@ -321,7 +326,7 @@ int trust_check(struct trust *trust, const char *path, struct error *err)
 		return error_set(err, own.code, "%s", own.text);
 	}
 	if (strcmp(trust->said, path) != 0)
-		log_info("%s is as %s says", path, trust->path[FILE_MANIFEST]);
+		log_info("%s matches the signed manifest %s", path, trust->path[FILE_MANIFEST]);
 	snprintf(trust->said, sizeof(trust->said), "%s", path);
 	return 0;
 }

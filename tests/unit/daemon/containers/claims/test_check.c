@@ -47,7 +47,8 @@ static void test_memory(void **state)
 	struct tenant_terms a = terms(1, 0, 5, 0, -1), b = terms(2, 0, 3, 0, -1);
 	expect(&a, &b, false, 0, "");
 	b = terms(2, 0, 4, 0, -1);
-	expect(&a, &b, false, ENOSPC, "claim 'key-2': GPU 0: quotas of 9663676416 bytes");
+	expect(&a, &b, false, ENOSPC,
+	       "claim 'key-2': GPU 0: memory quotas add up to 9663676416 bytes");
 	b = terms(2, 1, 4, 0, -1); /* on another card */
 	expect(&a, &b, false, 0, "");
 	b = terms(2, 0, 0, 0, -1); /* what is left */
@@ -75,7 +76,7 @@ static void test_cores(void **state)
 	struct tenant_terms a = terms(1, 0, 1, 60, -1), b = terms(2, 0, 1, 40, -1);
 	expect(&a, &b, false, 0, "");
 	b.device[0].promise.cores_pct = 40.5;
-	expect(&a, &b, false, ENOSPC, "guarantees of 100.5 %");
+	expect(&a, &b, false, ENOSPC, "guaranteed cores add up to 100.5 %");
 	expect(&a, &b, true, 0, "");
 	/* Thirds that are none in floating point. */
 	a.device[0].promise.cores_pct = 100.0 / 3 * 2;
@@ -86,15 +87,15 @@ static void test_cores(void **state)
 static void test_twice(void **state)
 {
 	struct tenant_terms a = terms(1, 0, 1, 1, 5), b = terms(1, 1, 1, 1, 6);
-	expect(&a, &b, false, EEXIST, "'key-1' is there already");
+	expect(&a, &b, false, EEXIST, "'key-1' already exists");
 	b = terms(2, 1, 1, 1, 6);
 	strcpy(b.name, a.name);
-	expect(&a, &b, false, EEXIST, "its tenant 'name-1'");
+	expect(&a, &b, false, EEXIST, "tenant 'name-1'");
 	b = terms(2, 1, 1, 1, 6);
 	strcpy(b.id, a.id);
-	expect(&a, &b, false, EEXIST, "its tenant 'name-2' (00000001) is claim 'key-1''s");
+	expect(&a, &b, false, EEXIST, "tenant 'name-2' (00000001) already belongs to claim 'key-1'");
 	b = terms(2, 0, 1, 1, 5);
-	expect(&a, &b, false, EEXIST, "slot 5 of GPU 0 is claim 'key-1''s");
+	expect(&a, &b, false, EEXIST, "slot 5 of GPU 0 already belongs to claim 'key-1'");
 	b = terms(2, 1, 1, 1, 5);
 	expect(&a, &b, false, 0, "");
 }
@@ -128,9 +129,9 @@ static void test_containers_that_never_run_at_once(void **state)
 	strcpy(b.claim.key, "pod/u-1/main");
 	expect(&a, &b, false, 0, "");
 	strcpy(a.claim.key, "pod/u-1/fetch@0+");
-	expect(&a, &b, false, ENOSPC, "claim 'pod/u-1/main': GPU 0: quotas of");
+	expect(&a, &b, false, ENOSPC, "claim 'pod/u-1/main': GPU 0: memory quotas add up to");
 	strcpy(a.claim.key, "pod/u-2/fetch@0");
-	expect(&a, &b, false, ENOSPC, "claim 'pod/u-1/main': GPU 0: quotas of");
+	expect(&a, &b, false, ENOSPC, "claim 'pod/u-1/main': GPU 0: memory quotas add up to");
 }
 
 int main(void)

@@ -107,7 +107,7 @@ static void test_refused(void **state)
 	struct claim_request first = claim_of(f, "a", 0, 5 * 1024, 60, 0);
 	claim_made(f, &first);
 	struct claim_request r = claim_of(f, "a", 1, 1, 1, -1);
-	claim_refused(f, &r, EEXIST, "there already");
+	claim_refused(f, &r, EEXIST, "already exists");
 	r = claim_of(f, "b", 0, 4 * 1024, 1, 1);
 	claim_refused(f, &r, ENOSPC, "at most 3 GiB (3072MiB) is possible");
 	r = claim_of(f, "b", 0, 1, 41, 1);
@@ -128,7 +128,7 @@ static void test_refused(void **state)
 	r.device_count = 0;
 	claim_refused(f, &r, EINVAL, "1 to 16");
 	r.device_count = 2;
-	claim_refused(f, &r, ENODEV, "not there");
+	claim_refused(f, &r, ENODEV, "one of its GPUs is not on this node");
 	r.device[1] = r.device[0];
 	claim_refused(f, &r, EINVAL, "twice");
 	claims_must_hold(f);
@@ -286,11 +286,11 @@ static void test_a_card_is_gone(void **state)
 	struct claim *claim = claims_find(f->node->claims, "a");
 	assert_non_null(claim);
 	assert_null(claim->tenant);
-	assert_non_null(strstr(claim_parked_why(claim), "000000000002 is not there"));
+	assert_non_null(strstr(claim_parked_why(claim), "000000000002 is not on this node"));
 	assert_string_equal(claim_uuid(claim, 0), "GPU-00000000-0000-0000-0000-000000000002");
 	assert_non_null(claims_find(f->node->claims, "b")->tenant);
 	request = claim_of(f, "a", 0, 1, 1, -1);
-	claim_refused(f, &request, EEXIST, "there already");
+	claim_refused(f, &request, EEXIST, "already exists");
 	claims_must_hold(f);
 	fixture_stop(f);
 	fake_gpu.count = 2;
@@ -573,7 +573,7 @@ static void test_disk_full_from_the_start(void **state)
 	struct claim_request request = claim_of(f, "a", 0, 16, 1, 0);
 	failing_vfs.failure = SQLITE_FULL;
 	failing_vfs.writes_left = 0;
-	claim_refused(f, &request, ENOSPC, "claims can't be written down");
+	claim_refused(f, &request, ENOSPC, "claims can't be saved");
 	assert_int_equal(claims_counts(f->node->claims).refused_store, 1);
 	disk_is_good();
 	claim_made(f, &request);

@@ -173,7 +173,7 @@ static void test_parked(void **state)
 	fixture_start(f);
 	struct claim *claim = claims_find(f->node->claims, "a");
 	assert_int_equal(injection_make(f->node->claims, claim, &in, &err), -ENODEV);
-	assert_non_null(strstr(err.text, "is set aside"));
+	assert_non_null(strstr(err.text, "is not in force"));
 }
 
 /* The machine has no such nodes: null devices stand in for them. */
@@ -259,7 +259,7 @@ static void test_library(void **state)
 	write_file(path, "third");
 	write_file(from, "first");
 	assert_int_equal(library_install(from, f->dir, &other, &err), -EBADMSG);
-	assert_non_null(strstr(err.text, "not the library that its name says"));
+	assert_non_null(strstr(err.text, "is not the file that allotd installed"));
 	assert_int_equal(library_install("/dev/null", f->dir, &other, &err), -EINVAL);
 	snprintf(path, sizeof(path), "%s/none", f->dir);
 	assert_int_equal(library_install(path, f->dir, &other, &err), -ENOENT);

@@ -46,7 +46,7 @@ static void test_names_that_are_in_use(void **state)
 	request.tenant = "b";
 	claim_made(f, &request);
 	assert_int_equal(claims_rename(claim, "pod/2/main", "b", &err), -EEXIST);
-	assert_non_null(strstr(err.text, "claim 'pod/2/main' is there already"));
+	assert_non_null(strstr(err.text, "claim 'pod/2/main' already exists"));
 	assert_int_equal(claims_rename(claim, "a b", "b", &err), -EINVAL);
 	assert_string_equal(claim_terms(claim)->claim.key, "pod/1/main");
 	assert_string_equal(claim_terms(claim)->name, "a");

@@ -39,13 +39,13 @@ static void refuse(const char *text, const char *word)
 static void test_wrong_lists(void **state)
 {
 	char path[200], many[512] = "docker:/x";
-	refuse("", "must be auto, none, or sockets as docker:/run/docker.sock");
+	refuse("", "must be auto, none, or a comma-separated list such as docker:/run/docker.sock");
 	refuse("off", "'off'");
 	refuse("/run/docker.sock", "'/run/docker.sock'");
 	refuse("docker:/x,", "''");
 	refuse("docker:/x,auto", "'auto'");
 	refuse("lxc:/x", "'lxc:/x'");
-	refuse("docker:", "from the root");
+	refuse("docker:", "an absolute path");
 	refuse("docker:run/docker.sock", "'run/docker.sock'");
 	memset(path, 'x', sizeof(path) - 1);
 	path[sizeof(path) - 1] = '\0';
@@ -53,7 +53,7 @@ static void test_wrong_lists(void **state)
 	refuse(path, "107 bytes");
 	for (int i = 0; i < ENGINES_MAX; i++)
 		strcat(many, ",docker:/x");
-	refuse(many, "more than 16");
+	refuse(many, "at most 16");
 }
 
 static void test_whose_it_may_be(void **state)
