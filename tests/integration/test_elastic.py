@@ -73,7 +73,7 @@ def test_idle_time_is_lent_and_comes_back(machine):
 
     log = (machine.run_dir / "allotd.log").read_text()
     assert "'borrower': GPU 0: limit " in log and "lent (others leave time unused)" in log
-    assert "reclaimed (others want theirs)" in log
+    assert "reclaimed (others need their time again)" in log
 
     done = machine.allot("set", "borrower", "--elastic", "off", *machine.sim)
     assert done.returncode == 0, done.stderr

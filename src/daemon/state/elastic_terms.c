@@ -27,7 +27,7 @@ static const char *explain(enum elastic_reason reason)
 {
 	switch (reason) {
 	case ELASTIC_LENT: return "others leave time unused";
-	case ELASTIC_RECLAIMED: return "others want theirs";
+	case ELASTIC_RECLAIMED: return "others need their time again";
 	case ELASTIC_UNNEEDED: return "it needs no more";
 	case ELASTIC_OFF: return "it borrows nothing any more";
 	}
@@ -46,8 +46,8 @@ static void log_device(struct tenant *t, unsigned i)
 	if (fabs(f.limit_now_pct - before) < LOG_STEP_PCT && !is_end)
 		return;
 	log_info_of(tenant_log_key(&t->terms),
-		    "tenant '%s': GPU %u: limit %.1f %%, was %.1f, own %g: %s (%s)", t->terms.name,
-		    t->terms.device[i].card->index, f.limit_now_pct, before, own,
+		    "tenant '%s': GPU %u: limit is now %.1f %%, was %.1f, its own is %g: %s (%s)",
+		    t->terms.name, t->terms.device[i].card->index, f.limit_now_pct, before, own,
 		    elastic_reason_name(f.elastic_reason), explain(f.elastic_reason));
 	device->limit_logged_pct = f.limit_now_pct;
 }

@@ -68,9 +68,10 @@ int sharing_give(struct sharing *s, int pid, uint64_t key, uint64_t bytes, int *
 		return error_set(err, EEXIST,
 				 "sharing: another process already shares memory under this key");
 	if (!g && s->count == SHARING_MOST)
-		return error_set(err, ENOSPC,
-				 "sharing: %d descriptors are the most a tenant may give",
-				 SHARING_MOST);
+		return error_set(
+			err, ENOSPC,
+			"sharing: the tenant shares %d allocations already, the most allowed",
+			SHARING_MOST);
 	if (g)
 		close(g->fd);
 	else

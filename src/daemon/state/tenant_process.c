@@ -27,7 +27,8 @@ static void tenant_mark_corrupt(struct tenant *tenant, const char *what)
 		return;
 	tenant->corrupt = true;
 	log_error_of(tenant_log_key(&tenant->terms),
-		     "tenant '%s' (%s): its report is corrupt (%s): no more processes may join it",
+		     "tenant '%s' (%s): its report in shared memory is corrupt (%s): no more "
+		     "processes may join it; end it and start it again",
 		     tenant->terms.name, tenant->terms.id, what);
 }
 
@@ -175,7 +176,8 @@ int tenant_add_process(struct tenant *tenant, int pid, uint64_t start_time, int 
 {
 	int slot = lowest_free_slot(tenant);
 	if (slot < 0)
-		return error_set(err, ENOSPC, "the tenant has %d processes already",
+		return error_set(err, ENOSPC,
+				 "the tenant has %d processes already, the most allowed",
 				 REGION_MAX_SLOTS);
 	cleanup_free struct process *process = calloc(1, sizeof(*process));
 	if (!process)

@@ -146,7 +146,7 @@ void tenant_state_save_due(void *data, uint32_t events)
 			continue;
 		failed = true;
 		if (!t->save_failed)
-			log_error("%s (the state before is kept; trying on)", err.text);
+			log_error("%s (the last saved state is kept; retrying)", err.text);
 		t->save_failed = true;
 	}
 	if (failed)

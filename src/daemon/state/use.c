@@ -128,7 +128,7 @@ static int past_from_json(const json_t *json, struct past_use *ret, struct error
 	if (json_read_string(json, "name", &name, err) <= 0 || parse_name(name, NULL) < 0 ||
 	    json_read_int(json, "uid", 0, UINT32_MAX - 1, &uid, err) <= 0 ||
 	    json_read_number(json, "use_s", &use_s, err) <= 0 || !(use_s >= 0 && use_s < USE_MOST_S))
-		return error_set(err, EINVAL, "tenants: a value is missing or wrong");
+		return error_set(err, EINVAL, "tenants: name, uid or use_s is missing or invalid");
 	strcpy(p.name, name);
 	p.uid = (uid_t)uid;
 	p.use.use_ns = use_s * (double)NSEC_PER_SEC;

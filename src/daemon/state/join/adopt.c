@@ -172,13 +172,15 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 		return r;
 	if (tenant_place(&state.terms) != place) {
 		tenant_state_free(&state);
-		return error_set(err, EINVAL, "%s: claim: there only below claims/", path);
+		return error_set(
+			err, EINVAL,
+			"%s: a tenant whose file has a field claim must be below claims/, and no "
+			"other",
+			path);
 	}
 	if (node_find_tenant(node, state.terms.name)) {
 		tenant_state_free(&state);
-		return error_set(err, EEXIST,
-				 "%s: another tenant has this name already: this file is ignored",
-				 path);
+		return error_set(err, EEXIST, "%s: another tenant has this tenant's name", path);
 	}
 	r = tenant_adopt(node, &state.terms, &tenant, err);
 	if (r < 0) {
@@ -231,8 +233,9 @@ static unsigned adopt_place(struct node *node, enum tenant_place place)
 			/* there is no state file: the tenant's creation was never finished */
 			tenant_delete_files(node, place, entry->d_name);
 		else if (r < 0)
-			log_error("can't adopt tenant %s (left as it is): %s", entry->d_name,
-				  err.text);
+			log_error("tenant %s can't be restored: %s; end its processes, then "
+				  "remove its directory",
+				  entry->d_name, err.text);
 		else
 			count++;
 	}
@@ -315,9 +318,9 @@ static bool look_at(struct tenant *tenant, uint64_t now_ns)
 	if (tenant->adopting && (!tenant->old || now_ns >= tenant->adopting_end_ns)) {
 		tenant->adopting = false;
 		atomic_store(&tenant->region.control->adopting, 0);
-		log_info("tenant '%s' (%s): adopted, %u processes moved over%s", tenant->terms.name,
-			 tenant->terms.id, tenant->process_count,
-			 tenant->old ? ", some are still to come" : "");
+		log_info("tenant '%s' (%s): adopted from the previous daemon, with %u processes%s",
+			 tenant->terms.name, tenant->terms.id, tenant->process_count,
+			 tenant->old ? "; others have yet to reconnect" : "");
 		node_admit_soon(tenant->node);
 		tenant_checkpoint_adopted(tenant);
 	}

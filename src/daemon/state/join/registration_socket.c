@@ -149,11 +149,16 @@ static void refuse(int fd, const struct error *err)
 static int check_request(const struct registration_request *request, ssize_t size, struct error *err)
 {
 	if (size != (ssize_t)sizeof(*request) || request->magic != REGISTRATION_MAGIC)
-		return error_set(err, EPROTO, "not a registration request");
+		return error_set(
+			err, EPROTO,
+			"not a valid registration request: use the same version of liballot.so "
+			"and allotd");
 	if (request->version != REGISTRATION_VERSION)
-		return error_set(err, EPROTONOSUPPORT,
-				 "registration version %u is not understood: this daemon speaks %u",
-				 request->version, REGISTRATION_VERSION);
+		return error_set(
+			err, EPROTONOSUPPORT,
+			"registration version %u: this daemon speaks %u: use the same version of "
+			"liballot.so and allotd",
+			request->version, REGISTRATION_VERSION);
 	return 0;
 }
 
@@ -188,7 +193,8 @@ static void answer(struct exchange *x, const struct registration_request *reques
 			  process->slot);
 		return;
 	}
-	log_debug("tenant '%s': process %d went away", tenant->terms.name, process->pid);
+	log_debug("tenant '%s': process %d went away during its registration", tenant->terms.name,
+		  process->pid);
 	if (is_new)
 		tenant_remove_process(process);
 }
@@ -227,9 +233,15 @@ static int share(struct exchange *x, const struct sharing_request *request, bool
 	case SHARING_GIVE: return give(x, request, has_fds, err);
 	case SHARING_TAKE:
 		*ret_fd = sharing_find(tenant->sharing, request->key, &reply->bytes);
-		return *ret_fd < 0 ? error_set(err, ENOENT, "sharing: nobody gives that") : 0;
+		return *ret_fd < 0 ? error_set(err, ENOENT,
+					       "sharing: no process shares memory under this key")
+				   : 0;
 	case SHARING_DROP: sharing_drop(tenant->sharing, x->peer.pid, request->key); return 0;
-	default: return error_set(err, EINVAL, "sharing: op %u is not known", request->op);
+	default:
+		return error_set(err, EINVAL,
+				 "sharing: unknown operation %u: liballot.so and allotd must be "
+				 "of the same version",
+				 request->op);
 	}
 }
 
@@ -240,7 +252,9 @@ static void answer_sharing(struct exchange *x, const struct sharing_request *req
 	struct error err = { 0 };
 	int give_fd = -1, r = 0;
 	if (request->version != SHARING_VERSION)
-		r = error_set(&err, EPROTONOSUPPORT, "sharing: version %u is not understood",
+		r = error_set(&err, EPROTONOSUPPORT,
+			      "sharing: unknown version %u: liballot.so and allotd must be of "
+			      "the same version",
 			      request->version);
 	if (r >= 0)
 		r = peer_confirm(&x->peer, &ancillary->sender, &err);
@@ -271,7 +285,9 @@ static void answer_trace(struct exchange *x, const struct trace_request *request
 	struct error err = { 0 };
 	int r = 0, ring_fd = -1;
 	if (request->version != TRACE_VERSION)
-		r = error_set(&err, EPROTONOSUPPORT, "trace: version %u is not understood",
+		r = error_set(&err, EPROTONOSUPPORT,
+			      "trace: unknown version %u: liballot.so and allotd must be of the "
+			      "same version",
 			      request->version);
 	if (r >= 0)
 		r = peer_confirm(&x->peer, sender, &err);
@@ -335,7 +351,8 @@ static int exchange_begin(struct registration *registration, int fd, uid_t uid, 
 	if (closer_is_stuck(uid))
 		return error_set(
 			err, EBUSY,
-			"closing file descriptors that uid %u sent hangs: end that user's programs that sent them",
+			"close() hangs on file descriptors that uid %u sent: end the programs of "
+			"that user that sent them",
 			(unsigned)uid);
 	if (registration->pending_count >= REGISTRATION_MAX_PENDING)
 		return error_set(err, EBUSY, "too many registrations at a time: try again");

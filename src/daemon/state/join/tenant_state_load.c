@@ -49,7 +49,8 @@ static int claim_from_json(const json_t *root, struct tenant_claim *ret, struct 
 	    strlen(key) >= sizeof(ret->key) ||
 	    json_read_bool(json, "while_wanted", &ret->while_wanted, err) <= 0 ||
 	    json_read_bool(json, "uncontrolled", &ret->is_uncontrolled, err) <= 0)
-		return error_set(err, EINVAL, "claim: a value is missing or wrong");
+		return error_set(err, EINVAL,
+				 "claim: key, while_wanted or uncontrolled is missing or invalid");
 	strcpy(ret->key, key);
 	return 0;
 }
@@ -64,28 +65,34 @@ static int device_from_json(struct node *node, const json_t *json, struct tenant
 	if (json_read_string(json, "uuid", &uuid_text, err) <= 0)
 		return missing(err, "uuid");
 	if (gpu_uuid_parse(uuid_text, uuid) < 0)
-		return error_set(err, EINVAL, "uuid: not one");
+		return error_set(err, EINVAL, "uuid: must be a GPU's UUID");
 	d.card = node_find_card(node, uuid);
 	if (!d.card)
-		return error_set(err, ENODEV, "its GPU %s is gone", uuid_text);
+		return error_set(err, ENODEV, "its GPU %s is not on this node", uuid_text);
 	if (json_read_int(json, "memory_quota_bytes", 0, INT64_MAX, &quota, err) <= 0 ||
 	    json_read_bool(json, "memory_given", &d.promise.memory_given, err) <= 0 ||
 	    json_read_bool(json, "limit_given", &d.promise.limit_given, err) <= 0 ||
 	    json_read_number(json, "cores_pct", &d.promise.cores_pct, err) <= 0 ||
 	    json_read_number(json, "cores_limit_pct", &d.promise.limit_pct, err) <= 0)
-		return error_set(err, EINVAL, "devices: a value is missing or wrong");
+		return error_set(err, EINVAL,
+				 "devices: memory_quota_bytes, memory_given, limit_given, "
+				 "cores_pct or cores_limit_pct is missing or invalid");
 	/*
 	 * Only tenants that wait for memory have these members, and files of older daemons lack
 	 * them.
 	 */
 	if (json_read_int(json, "memory_reserve_bytes", 0, INT64_MAX, &reserve, err) < 0 ||
 	    json_read_int(json, "memory_granted_bytes", 0, INT64_MAX, &granted, err) < 0)
-		return error_set(err, EINVAL, "devices: a value is wrong");
+		return error_set(err, EINVAL,
+				 "devices: memory_reserve_bytes or memory_granted_bytes is "
+				 "invalid");
 	d.promise.quota_bytes = (uint64_t)quota;
 	d.promise.reserve_bytes = (uint64_t)reserve;
 	if (!(d.promise.cores_pct >= 0 && d.promise.limit_pct >= d.promise.cores_pct &&
 	      d.promise.limit_pct > 0 && d.promise.limit_pct <= 100))
-		return error_set(err, EINVAL, "devices: shares out of range");
+		return error_set(err, EINVAL,
+				 "devices: cores_limit_pct must be at least cores_pct, above 0 "
+				 "and at most 100");
 	if (slots_from_json(json, &d.slots, err) < 0)
 		return -EINVAL;
 	*ret = d;
@@ -102,7 +109,8 @@ static int devices_from_json(struct node *node, const json_t *root, struct tenan
 		return missing(err, "devices");
 	size_t count = json_array_size(list);
 	if (count == 0 || count > REGION_MAX_DEVICES)
-		return error_set(err, EINVAL, "devices: %zu of them", count);
+		return error_set(err, EINVAL, "devices: must be 1 to %d, not %zu",
+				 REGION_MAX_DEVICES, count);
 	for (size_t i = 0; i < count; i++) {
 		int r = device_from_json(node, json_array_get(list, i), &terms->device[i],
 					 &state->past.granted_bytes[i], err);
@@ -110,7 +118,7 @@ static int devices_from_json(struct node *node, const json_t *root, struct tenan
 			return r;
 		for (size_t j = 0; j < i; j++)
 			if (terms->device[j].card == terms->device[i].card)
-				return error_set(err, EINVAL, "devices: one twice");
+				return error_set(err, EINVAL, "devices: a GPU is listed twice");
 	}
 	terms->device_count = (unsigned)count;
 	return 0;
@@ -126,7 +134,9 @@ static int process_from_json(const json_t *json, const struct tenant_terms *term
 	    json_read_int(json, "start_time", 0, INT64_MAX, &start, err) <= 0 ||
 	    json_read_array(json, "memory_used_bytes", &used, err) <= 0 ||
 	    json_array_size(used) != terms->device_count)
-		return error_set(err, EINVAL, "processes: a value is missing or wrong");
+		return error_set(
+			err, EINVAL,
+			"processes: pid, start_time or memory_used_bytes is missing or invalid");
 	o.pid = (int)pid;
 	o.start_time = (uint64_t)start;
 	for (unsigned i = 0; i < terms->device_count; i++) {
@@ -144,7 +154,7 @@ static int processes_from_json(const json_t *root, struct tenant_state *state, s
 	if (json_read_array(root, "processes", &list, err) <= 0)
 		return missing(err, "processes");
 	if (json_array_size(list) > REGION_MAX_SLOTS)
-		return error_set(err, EINVAL, "processes: too many");
+		return error_set(err, EINVAL, "processes: must be at most %d", REGION_MAX_SLOTS);
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		cleanup_free struct old_process *o = calloc(1, sizeof(*o));
 		if (!o)
@@ -171,7 +181,7 @@ static int command_from_json(const json_t *root, struct tenant_state *state, str
 		return 0;
 	if (!json_is_object(command) || json_read_int(command, "pid", 1, INT32_MAX, &pid, err) <= 0 ||
 	    json_read_int(command, "start_time", 0, INT64_MAX, &start, err) <= 0)
-		return error_set(err, EINVAL, "command: a value is missing or wrong");
+		return error_set(err, EINVAL, "command: pid or start_time is missing or invalid");
 	state->command_pid = (int)pid;
 	state->command_start = (uint64_t)start;
 	return 0;
@@ -185,7 +195,7 @@ static int group_from_json(const json_t *root, struct sharing_choice *ret, struc
 	if (r <= 0)
 		return r;
 	if (!*group || strlen(group) >= sizeof(ret->group))
-		return error_set(err, EINVAL, "group: not one");
+		return error_set(err, EINVAL, "group: is empty or too long");
 	ret->way = SHARING_SPACE;
 	strcpy(ret->group, group);
 	return 0;
@@ -202,12 +212,15 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 	if (json_read_int(root, "version", 0, INT32_MAX, &version, err) <= 0)
 		return missing(err, "version");
 	if (version != TENANT_STATE_VERSION)
-		return error_set(err, EINVAL, "version %d is not understood", (int)version);
+		return error_set(err, EINVAL,
+				 "has version %d, and this allotd reads version %d: another "
+				 "version of allotd wrote it",
+				 (int)version, TENANT_STATE_VERSION);
 	if (json_read_string(root, "id", &text, err) <= 0 || strcmp(text, id) != 0)
-		return error_set(err, EINVAL, "id: not '%s'", id);
+		return error_set(err, EINVAL, "id: must be '%s', the name of its directory", id);
 	snprintf(t->id, sizeof(t->id), "%s", id);
 	if (json_read_string(root, "name", &text, err) <= 0 || parse_name(text, NULL) < 0)
-		return error_set(err, EINVAL, "name: missing or wrong");
+		return error_set(err, EINVAL, "name: missing, or not a tenant's name");
 	snprintf(t->name, sizeof(t->name), "%s", text);
 	if (json_read_int(root, "uid", 0, UINT32_MAX - 1, &uid, err) <= 0 ||
 	    json_read_int(root, "epoch", 1, INT64_MAX, &epoch, err) <= 0 ||
@@ -216,7 +229,9 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 	    json_read_bool(root, "paused", &t->paused, err) <= 0 ||
 	    json_read_string(root, "on_full", &text, err) <= 0 ||
 	    on_full_parse(text, &t->on_full) < 0)
-		return error_set(err, EINVAL, "a value is missing or wrong");
+		return error_set(
+			err, EINVAL,
+			"uid, epoch, priority, hold, paused or on_full is missing or invalid");
 	int r = elastic_choice_from_json(root, &t->elastic, err);
 	if (r >= 0)
 		r = claim_from_json(root, &t->claim, err);
@@ -250,7 +265,7 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 	if (has_choice < 0)
 		return has_choice;
 	if (has_choice > 0 && on_violation_parse(text, &t->on_violation) < 0)
-		return error_set(err, EINVAL, "on_violation: not one");
+		return error_set(err, EINVAL, "on_violation: must be report, freeze or end");
 	r = group_from_json(root, &t->sharing, err);
 	if (r < 0)
 		return r;

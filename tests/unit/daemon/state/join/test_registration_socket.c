@@ -334,14 +334,14 @@ static void test_malformed(void **state)
 					     .version = REGISTRATION_VERSION };
 	struct registration_request bad = good;
 	char longer[sizeof(good) + 100] = { 0 };
-	send_raw(f, t, "x", 1, EPROTO, "not a registration");
+	send_raw(f, t, "x", 1, EPROTO, "not a valid registration");
 	bad.magic = 1;
-	send_raw(f, t, &bad, sizeof(bad), EPROTO, "not a registration");
+	send_raw(f, t, &bad, sizeof(bad), EPROTO, "not a valid registration");
 	bad = good;
 	bad.version = 99;
 	send_raw(f, t, &bad, sizeof(bad), EPROTONOSUPPORT, "version 99");
 	memcpy(longer, &good, sizeof(good));
-	send_raw(f, t, longer, sizeof(longer), EPROTO, "not a registration");
+	send_raw(f, t, longer, sizeof(longer), EPROTO, "not a valid registration");
 	assert_int_equal(t->process_count, 0);
 }
 
