@@ -35,7 +35,7 @@ def test_what_it_says_of_itself_excuses_nothing(machine, tmp_path, past_hooks, h
     process = start(machine, past_hooks, 40 * 1024, how)
     assert process.wait(timeout=30) != 0
     log = log_of(machine)
-    assert "more than its quota" in log or "more than its ledger" in log
+    assert "more than its quota" in log or "more than the library counted" in log
     assert "is told to end" in log
 
 

@@ -137,7 +137,7 @@ def test_same_name_of_two_engines(engine_of, make_boxes, start):  # noqa: F811
     for container in ids:
         assert wait_named(boxes, container)["name"] == "web"
     refused = boxes.allot("pause", "web")
-    assert refused.returncode == 1 and "2 containers are meant" in refused.stderr
+    assert refused.returncode == 1 and "2 containers match" in refused.stderr
     assert all(container[:12] in refused.stderr for container in ids)
     assert boxes.allot("pause", ids[0]).returncode == 0
     assert boxes.allot("resume", ids[0][:12]).returncode == 0

@@ -208,7 +208,7 @@ def test_frozen_without_watchdog_and_daemon(version, make_boxes, hoard):
     boxes.end_daemon(signal.SIGKILL)
     assert second.is_frozen()
     boxes.start_daemon()
-    assert "left frozen are thawed" in boxes.log.read_text()
+    assert "left frozen were thawed" in boxes.log.read_text()
     holder.kill()
     assert waiter.wait(timeout=20) in (0, 1)
 
@@ -219,7 +219,7 @@ def test_watchdog_alone_is_killed(version, make_boxes, hoard):
     first, holder, second, waiter = hold_the_card(boxes, hoard)
     os.kill(find_watchdog(boxes), signal.SIGKILL)
     wait_until(lambda: not second.is_frozen(), what="the thaw")
-    assert "watchdog has died" in boxes.log.read_text()
+    assert "watchdog process has died" in boxes.log.read_text()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -457,6 +457,6 @@ def test_a_state_file_that_is_torn(version, text, make_boxes):
     path = boxes.run_dir / "use.json"
     path.write_text(text)
     boxes.start_daemon()
-    assert boxes.log.read_text().count("set aside as use.json.bad") == 1
+    assert boxes.log.read_text().count("renamed to use.json.bad") == 1
     assert (boxes.run_dir / "use.json.bad").read_text() == text
     assert boxes.tasks()["containers"] == []

@@ -46,7 +46,9 @@ static void write_list(struct freezer *f, const struct gpu_container *more)
 			list[count++] = &c->cgroup;
 	int r = frozen_list_write(f->run_dir, list, count);
 	if (r < 0)
-		log_warning("%s/frozen can't be written: %s", f->run_dir, strerror(-r));
+		log_warning("%s/frozen can't be written: %s; a container may stay frozen if allotd "
+			    "and its watchdog are killed",
+			    f->run_dir, strerror(-r));
 }
 
 static void watchdog_died(void *data, uint32_t events);
@@ -72,8 +74,8 @@ static void thaw(struct freezer *f, struct gpu_container *c)
 		return;
 	int r = cgroup_thaw(&c->cgroup);
 	if (r < 0 && r != -ENOENT && r != -ENODEV) {
-		log_error("container %.*s can't be thawed: %s", CONTAINER_SHORT_ID, c->what.id,
-			  strerror(-r));
+		log_error("container %.*s can't be thawed: %s; tried again", CONTAINER_SHORT_ID,
+			  c->what.id, strerror(-r));
 		/*
 		 * the cgroup stays known to the watchdog and in the state file, and thawing is
 		 * retried
@@ -103,7 +105,7 @@ static int freeze(struct freezer *f, struct gpu_container *c, struct error *err)
 		return r;
 	r = watchdog_add(f->watchdog, &c->cgroup);
 	if (r < 0)
-		return error_set_errno(err, -r, "watchdog");
+		return error_set_errno(err, -r, "the freezer's watchdog");
 	write_list(f, c);
 	r = cgroup_freeze(&c->cgroup);
 	if (r < 0) {
@@ -133,7 +135,8 @@ static void watchdog_died(void *data, uint32_t events)
 {
 	struct freezer *f = data;
 	struct gpu_container *c;
-	log_warning("the freezer's watchdog has died: everything is thawed");
+	log_warning("the freezer's watchdog process has died: all containers are thawed, and the "
+		    "next freeze starts another watchdog");
 	f->watchdog_source = loop_remove(f->watchdog_source);
 	f->watchdog = watchdog_stop(f->watchdog);
 	TAILQ_FOREACH(c, &f->tasks->containers, link)
@@ -161,8 +164,9 @@ static void look_at_v1(void *data, uint32_t events)
 			cgroup_freeze_again(&c->cgroup);
 			continue;
 		}
-		log_info("container %.*s: killed while it was frozen: thawed", CONTAINER_SHORT_ID,
-			 c->what.id);
+		log_info("container %.*s: a process was killed while the container was frozen: "
+			 "thawed",
+			 CONTAINER_SHORT_ID, c->what.id);
 		thaw(f, c);
 		set_holds(c, 0);
 		if (freeze_is_held(&c->item))
@@ -242,8 +246,7 @@ static void say_held(const struct freezer *f, const struct gpu_container *c)
 	for (unsigned i = 0; i < f->tasks->card_count; i++)
 		if (c->item.phase == FREEZE_WAITING && c->item.cards >> i & 1)
 			log_info("container %.*s (%s) waits at the start of its GPU work: GPU %u "
-				 "has "
-				 "%" PRIu64 " MiB free, %" PRIu64 " are wanted",
+				 "has %" PRIu64 " MiB free, and %" PRIu64 " MiB are needed",
 				 CONTAINER_SHORT_ID, c->what.id, c->what.engine, i,
 				 f->card[i].free_bytes / MIB,
 				 f->config->freeze_threshold_bytes / MIB);
@@ -481,10 +484,11 @@ int freezer_new(struct loop *loop, const struct config *config, const char *run_
 	}
 	r = cgroups_find(&f->cgroups);
 	if (r < 0)
-		log_warning("freezer: cgroups can't be found: %s", strerror(-r));
+		log_warning("freezer: cgroups can't be found: %s; no container can be frozen",
+			    strerror(-r));
 	unsigned left = frozen_list_thaw(run_dir, &f->cgroups);
 	if (left)
-		log_warning("%u containers that a daemon before left frozen are thawed", left);
+		log_warning("%u containers that the previous daemon left frozen were thawed", left);
 	*ret = f;
 	return 0;
 }

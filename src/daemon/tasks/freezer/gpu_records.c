@@ -89,7 +89,7 @@ static int read_text(const json_t *json, const char *key, char *field, size_t si
 	if (r <= 0)
 		return r;
 	if (strlen(text) >= size || *text_end_of_clean(text, size))
-		return error_set(err, EINVAL, "%s: too long, or not text", key);
+		return error_set(err, EINVAL, "%s: is too long, or has control characters", key);
 	strcpy(field, text);
 	return 1;
 }
@@ -106,7 +106,9 @@ static int cards_from_json(const json_t *json, const struct gpu_records_cards *c
 		if (json_read_int(d, "index", 0, (int64_t)cards->old_count - 1, &index, err) <= 0 ||
 		    json_read_int(d, "used_ns", 0, INT64_MAX, &used_ns, err) <= 0 ||
 		    json_read_int(d, "memory_most_bytes", 0, INT64_MAX, &most_bytes, err) <= 0)
-			return error_set(err, EINVAL, "devices: a value is missing or wrong");
+			return error_set(err, EINVAL,
+					 "devices: index, used_ns or memory_most_bytes is "
+					 "missing or invalid");
 		if (cards->now[index] < 0)
 			continue;
 		card[cards->now[index]].used_ns = (uint64_t)used_ns;
@@ -144,7 +146,7 @@ static int read_container(struct gpu_container *c, const json_t *json,
 	    json_read_number(json, "faded_use_s", &use_s, err) <= 0 ||
 	    !(use_s >= 0 && use_s < USE_MOST_S) ||
 	    json_read_int(json, "frozen_ns", 0, INT64_MAX, &frozen_ns, err) <= 0)
-		return error_set(err, EINVAL, "containers: a value is missing or wrong");
+		return error_set(err, EINVAL, "containers: a field is missing or invalid");
 	int r = cards_from_json(json, cards, c->card, err);
 	if (r >= 0)
 		r = read_name(c, json_object_get(json, "called"), err);
@@ -171,7 +173,7 @@ static int read_task(struct gpu_task *t, const json_t *json, const struct gpu_re
 	    read_text(json, "name", t->name, sizeof(t->name), err) <= 0 ||
 	    read_text(json, "tenant", t->tenant, sizeof(t->tenant), err) <= 0 ||
 	    read_text(json, "container", t->container_id, sizeof(t->container_id), err) <= 0)
-		return error_set(err, EINVAL, "tasks: a value is missing or wrong");
+		return error_set(err, EINVAL, "tasks: a field is missing or invalid");
 	t->pid = (int)pid;
 	t->start_time = (uint64_t)start_time;
 	t->pidfd = -1;
@@ -189,7 +191,7 @@ static int read_containers(struct gpu_records *records, const json_t *list,
 			   const struct gpu_records_when *when, struct error *err)
 {
 	if (json_array_size(list) > MOST_CONTAINERS)
-		return error_set(err, EINVAL, "containers: more than %d", MOST_CONTAINERS);
+		return error_set(err, EINVAL, "containers: must be at most %d", MOST_CONTAINERS);
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		struct gpu_container *c = calloc(1, sizeof(*c) + cards->count * sizeof(c->card[0]));
 		if (!c)
@@ -207,7 +209,7 @@ static int read_tasks(struct gpu_records *records, const json_t *list,
 		      struct error *err)
 {
 	if (json_array_size(list) > MOST_TASKS)
-		return error_set(err, EINVAL, "tasks: more than %d", MOST_TASKS);
+		return error_set(err, EINVAL, "tasks: must be at most %d", MOST_TASKS);
 	for (size_t i = 0; i < json_array_size(list); i++) {
 		bool ended = true;
 		struct gpu_task *t = calloc(1, sizeof(*t) + cards->count * sizeof(t->card[0]));

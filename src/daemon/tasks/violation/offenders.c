@@ -31,7 +31,8 @@ static void say_failure(struct suspect *s, const char *what, int error)
 		return;
 	if (!s->violations->said_failure)
 		log_warning_of(s->log_key,
-			       "tenant '%s': process %d (%s) offends and can't be %s: %s (said once)",
+			       "tenant '%s': process %d (%s) breaks its tenant's limits, and "
+			       "can't be %s: %s (said once)",
 			       s->tenant, s->pid, s->name, what, strerror(error));
 	s->violations->said_failure = true;
 }
@@ -46,7 +47,9 @@ void offenders_write_list(struct violations *v)
 			list[count++] = (struct stopped_process){ s->pid, s->start_time };
 	int r = list ? stopped_list_write(v->node->run_dir, list, count) : -ENOMEM;
 	if (r < 0)
-		log_warning("%s/stopped can't be written: %s", v->node->run_dir, strerror(-r));
+		log_warning("%s/stopped can't be written: %s; a restarted allotd may not continue "
+			    "the processes that it stopped",
+			    v->node->run_dir, strerror(-r));
 }
 
 static const struct tenant *tenant_of(const struct suspect *s)
@@ -84,8 +87,8 @@ static void freeze(struct suspect *s)
 	s->violations->figures.frozen++;
 	offenders_note(s, "frozen");
 	log_warning_of(s->log_key,
-		       "tenant '%s': container %.*s is frozen for process %d (%s); allot resume lets "
-		       "it go on",
+		       "tenant '%s': container %.*s is frozen because of process %d (%s); allot "
+		       "resume lets it go on",
 		       s->tenant, CONTAINER_SHORT_ID, s->container, s->pid, s->name);
 }
 

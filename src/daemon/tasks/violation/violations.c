@@ -99,7 +99,7 @@ void violations_note_over(struct violations *v, struct tenant *t, int pid,
 	else
 		log_warning_of(tenant_log_key(&t->terms),
 			       "tenant '%s' (%s): process %d (%s) holds %" PRIu64
-			       " MiB on GPU %u, %" PRIu64 " MiB more than its ledger",
+			       " MiB on GPU %u, %" PRIu64 " MiB more than the library counted",
 			       t->terms.name, t->terms.id, s->pid, s->name, held_bytes / MIB, card,
 			       beyond_bytes / MIB);
 }
@@ -206,8 +206,10 @@ static void forgive_registered(struct suspect *s)
 	if (!s->is_offender || s->reason != VIOLATION_UNREGISTERED ||
 	    !is_registered(s->violations->node, s->pid))
 		return;
-	log_info_of(s->log_key, "tenant '%s': process %d (%s) has registered", s->tenant, s->pid,
-		    s->name);
+	log_info_of(s->log_key,
+		    "tenant '%s': process %d (%s) has registered with the library, and is no "
+		    "offender any more",
+		    s->tenant, s->pid, s->name);
 	offenders_let_go(s);
 	s->is_offender = false;
 	offenders_write_list(s->violations);
@@ -354,7 +356,8 @@ int violations_start(struct node *node, struct violations **ret, struct error *e
 	}
 	unsigned left = stopped_list_continue(node->run_dir);
 	if (left)
-		log_warning("%u processes that a daemon before left stopped are continued", left);
+		log_warning("%u processes that the previous daemon left stopped were continued",
+			    left);
 	*ret = v;
 	return 0;
 }

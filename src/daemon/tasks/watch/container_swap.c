@@ -58,19 +58,26 @@ static void reserve(struct container_swap *s, bool reserved)
 	tell_tenants_changed(node);
 }
 
+static const char *memory_place(enum checkpoint_place place)
+{
+	return place == PLACE_IN    ? "on its GPUs"
+	       : place == PLACE_OUT ? "in host memory"
+				    : "partly moved";
+}
+
 static void changed(void *data, struct checkpoint *checkpoint)
 {
 	struct container_swap *s = data;
 	const char *error = checkpoint_error(checkpoint), *id = s->container->what.id;
 	enum checkpoint_place place = checkpoint_place(checkpoint);
 	if (*error) {
-		log_warning("container %.*s: %s: %s", CONTAINER_SHORT_ID, id,
-			    checkpoint_place_name(place), error);
+		log_warning("container %.*s: its GPU memory stays %s: %s", CONTAINER_SHORT_ID, id,
+			    memory_place(place), error);
 		s->failed = EIO;
 	} else {
-		log_info("container %.*s: its GPU memory, %" PRIu64 " MiB, is %s, after %.1f s",
+		log_info("container %.*s: its GPU memory, %" PRIu64 " MiB, is %s now, after %.1f s",
 			 CONTAINER_SHORT_ID, id, checkpoint_bytes(checkpoint) / MIB,
-			 checkpoint_place_name(place),
+			 memory_place(place),
 			 (double)checkpoint_moved_ns(checkpoint) / (double)NSEC_PER_SEC);
 	}
 	if (place == PLACE_OUT)
@@ -114,7 +121,8 @@ static int leave(struct gpu_watch *w, struct gpu_container *c, struct error *err
 	if (c->has_library)
 		return error_set(
 			err, EOPNOTSUPP,
-			"container %.*s has the library: pause its tenant, by the tenant's name",
+			"container %.*s uses allot's library: pause its tenant instead, by the "
+			"tenant's name",
 			CONTAINER_SHORT_ID, c->what.id);
 	if (c->is_frozen)
 		return error_set(err, EBUSY,
@@ -149,12 +157,14 @@ static int check_room(struct container_swap *s, struct error *err)
 				 p.kept_bytes + card->foreign_bytes + drain_bytes(card);
 		uint64_t most = card->info.memory_bytes;
 		if (s->order.bytes[i] && s->order.bytes[i] > (taken < most ? most - taken : 0))
-			return error_set(
-				err, ENOSPC,
-				"container %.*s needs %" PRIu64 " MiB of GPU %u to come back; of "
-				"%" PRIu64 " MiB, %" PRIu64 " are promised or held: it stays out",
-				CONTAINER_SHORT_ID, s->container->what.id, s->order.bytes[i] / MIB,
-				i, most / MIB, taken / MIB);
+			return error_set(err, ENOSPC,
+					 "container %.*s needs %" PRIu64
+					 " MiB of GPU %u to come back; of "
+					 "%" PRIu64 " MiB, %" PRIu64
+					 " are promised or held: it stays in host memory; free GPU "
+					 "memory, then resume it again",
+					 CONTAINER_SHORT_ID, s->container->what.id,
+					 s->order.bytes[i] / MIB, i, most / MIB, taken / MIB);
 	}
 	return 0;
 }

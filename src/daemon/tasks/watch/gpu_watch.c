@@ -102,7 +102,8 @@ static bool note_task(struct gpu_watch *w, int pid)
 	int r = pid == getpid() ? -ESRCH : gpu_tasks_add(w->tasks, pid, &t, &is_new);
 	if (r == -ENOSPC && !w->said_many) {
 		w->said_many = true;
-		log_warning("more than %d GPU tasks at a time: the rest is not recorded (said once)",
+		log_warning("more than %d processes use GPUs at a time: further ones are not "
+			    "recorded (said once)",
 			    GPU_TASKS_LIVE_MAX);
 	}
 	if (r < 0)
@@ -270,8 +271,8 @@ static int say_several(const char *name, struct gpu_container *const *c, size_t 
 		snprintf(ids + n, sizeof(ids) - n, "%s%.*s", i ? ", " : "", CONTAINER_SHORT_ID,
 			 c[i]->what.id);
 	}
-	return error_set(err, EINVAL, "'%.63s': %zu containers are meant by that: %s%s", name,
-			 count, ids, count > NAMESAKES_TOLD ? ", ..." : "");
+	return error_set(err, EINVAL, "'%.63s': %zu containers match; name one by its id: %s%s",
+			 name, count, ids, count > NAMESAKES_TOLD ? ", ..." : "");
 }
 
 int gpu_watch_set_paused(struct gpu_watch *w, const char *name, bool paused, bool swap_out,
@@ -282,10 +283,11 @@ int gpu_watch_set_paused(struct gpu_watch *w, const char *name, bool paused, boo
 	if (count > 1)
 		return say_several(name, c, count, err);
 	if (count == 0)
-		return error_set(err, ENOENT,
-				 "no tenant '%.63s', and no container with GPU work: allot ps and "
-				 "allot tasks list them",
-				 name);
+		return error_set(
+			err, ENOENT,
+			"'%.63s': no tenant has that name, and no container with GPU work: allot "
+			"ps and allot tasks list them",
+			name);
 	if (swap_out || poll || (!paused && container_swap_is_away(c[0])))
 		return container_swap(w, c[0], swap_out, poll, ret_moving, err);
 	return paused ? freezer_hold(w->freezer, c[0], FREEZER_PAUSED, err)
@@ -310,9 +312,9 @@ static void start_openings(struct gpu_watch *w)
 			    "container may hold memory before it is seen: %s",
 			    err.text);
 	else if (!openings_has_connector(w->openings))
-		log_info("the process connector can't be had (it needs the host's network "
-			 "namespace): containers with device nodes of their own are looked for "
-			 "once a second");
+		log_info("the kernel's process connector can't be used (it needs the host's "
+			 "network namespace): containers with device nodes of their own are "
+			 "looked for once a second");
 }
 
 /*

@@ -199,10 +199,11 @@ static int read_paths(struct openings *o, const char *paths, struct error *err)
 		return error_set_errno(err, ENOMEM, "device nodes");
 	for (char *p = strtok_r(o->paths, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
 		if (o->path_count == OPENINGS_MAX_NODES)
-			return error_set(err, E2BIG, "device nodes: more than %d",
+			return error_set(err, E2BIG, "device nodes: must be at most %d",
 					 OPENINGS_MAX_NODES);
 		if (*p != '/')
-			return error_set(err, EINVAL, "device node '%s': not an absolute path", p);
+			return error_set(err, EINVAL, "device node '%s': must be an absolute path",
+					 p);
 		o->path[o->path_count++] = p;
 	}
 	return 0;

@@ -57,7 +57,7 @@ void use_state_save_due(void *data, uint32_t events)
 		return;
 	}
 	if (!node->use_save_failed)
-		log_error("%s (the state before is kept; trying on)", err.text);
+		log_error("%s (the last saved state is kept; retrying)", err.text);
 	node->use_save_failed = true;
 	node->use_unsaved = true;
 	loop_arm(node->use_timer, RETRY_NS, 0);
@@ -80,14 +80,14 @@ static int cards_from_json(struct node *node, const json_t *root, struct gpu_rec
 	json_t *list = NULL;
 	if (json_read_array(root, "devices", &list, err) <= 0 ||
 	    json_array_size(list) > NODE_MAX_CARDS)
-		return error_set(err, EINVAL, "devices: missing or wrong");
+		return error_set(err, EINVAL, "devices: missing, or more than a node can have");
 	ret->old_count = (unsigned)json_array_size(list);
 	ret->count = node->card_count;
 	for (unsigned i = 0; i < ret->old_count; i++) {
 		const char *text = json_string_value(json_array_get(list, i));
 		uint8_t uuid[16];
 		if (!text || gpu_uuid_parse(text, uuid) < 0)
-			return error_set(err, EINVAL, "devices: not a UUID");
+			return error_set(err, EINVAL, "devices: must be UUIDs of GPUs");
 		const struct card *card = node_find_card(node, uuid);
 		ret->now[i] = card ? (int)card->index : -1;
 	}
@@ -103,7 +103,10 @@ static int from_json(struct node *node, const json_t *root, struct error *err)
 	if (json_read_int(root, "version", 0, INT32_MAX, &version, err) <= 0)
 		return error_set(err, EINVAL, "version: missing");
 	if (version != USE_STATE_VERSION)
-		return error_set(err, EINVAL, "version %d is not understood", (int)version);
+		return error_set(err, EINVAL,
+				 "has version %d, and this allotd reads version %d: another "
+				 "version of allotd wrote it",
+				 (int)version, USE_STATE_VERSION);
 	int r = stamp_from_json(json_object_get(root, "written"), &written, err);
 	if (r >= 0)
 		r = cards_from_json(node, root, &cards, err);
@@ -144,8 +147,8 @@ void use_state_load(struct node *node)
 	}
 	if (r < 0) {
 		int moved = state_file_set_aside(path);
-		log_warning("%s; it is set aside as use.json.bad%s%s: what GPU time was used is "
-			    "counted anew",
+		log_warning("%s; the file is renamed to use.json.bad%s%s: used GPU time is counted "
+			    "from 0 again",
 			    err.text, moved < 0 ? ", which failed: " : "",
 			    moved < 0 ? strerror(-moved) : "");
 	}
