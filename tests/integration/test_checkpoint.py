@@ -92,7 +92,7 @@ def test_all_of_it_leaves_and_comes_back(machine, python):
 
 
 def test_its_room_is_others_while_it_is_out(machine, python):
-    """Promised and used by another; and without room it stays out, as it is, until there is some."""
+    """Promised and used by another; and without room it stays in host memory, as it is, until there is some."""
     tenant = plain(machine, python, """
         look()
         check()
@@ -107,7 +107,7 @@ def test_its_room_is_others_while_it_is_out(machine, python):
     other.line()
     tenant.go()
     done = machine.allot("resume", "a", *machine.sim)
-    assert done.returncode == 1 and "it stays out" in done.stderr, done.stderr
+    assert done.returncode == 1 and "it stays in host memory" in done.stderr, done.stderr
     assert "102400 MiB of GPU 0" in done.stderr and done.stderr.count("\n") == 1
     assert swap_of(machine)["state"] == "out"
     assert not says(tenant, 0.2)
@@ -440,7 +440,7 @@ def test_what_moves_is_let_go_on(machine, python, tmp_path, monkeypatch):
     wait_until(lambda: (swap_of(machine) or {}).get("state") == "leaving", what="it leaves")
     for words in (["resume", "a"], ["pause", "a", "--swap-out"]):
         done = machine.allot(*words, *machine.sim)
-        assert done.returncode == 1 and "on its way already: leaving" in done.stderr, done.stderr
+        assert done.returncode == 1 and "is being moved already (leaving)" in done.stderr, done.stderr
     assert first.wait(timeout=20) == 1
     tenant.go()
     tenant.end()

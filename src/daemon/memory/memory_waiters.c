@@ -228,7 +228,8 @@ static void hold_what_it_has(struct tenant *t)
 	for (unsigned i = 0; i < t->terms.device_count; i++)
 		a->granted_bytes[i] = first_bytes(t, i);
 	log_info_of(tenant_log_key(&t->terms),
-		    "tenant '%s': holds memory without a grant: has one now", t->terms.name);
+		    "tenant '%s': holds memory that was not granted: it counts as granted now",
+		    t->terms.name);
 	tenant_save_soon(t);
 	publish(t);
 	answer(t);
@@ -412,7 +413,8 @@ static void grant(struct node *node, struct tenant *t, const struct admit_reques
 	}
 	count_end(t, &before, WAIT_GRANTED, now_ns);
 	if (tenant_state_save(t, false, &err) < 0) {
-		log_error("%s (the grant holds, but a restarted daemon may not know)", err.text);
+		log_error("%s (the memory is granted, but a restarted daemon may not know of it)",
+			  err.text);
 		tenant_save_soon(t);
 	}
 	log_grant(node, t, now_ns - before.since_ns, waiting);
@@ -453,8 +455,8 @@ static void renumber(struct admit_request *list, size_t count)
 		t->admission.place = ++place;
 		if (!t->admission.is_logged)
 			log_info_of(tenant_log_key(&t->terms),
-				    "tenant '%s': waits for memory, number %u", t->terms.name,
-				    place);
+				    "tenant '%s': waits for memory, at place %u of the queue",
+				    t->terms.name, place);
 		t->admission.is_logged = true;
 	}
 }

@@ -109,7 +109,10 @@ static int spawn(const struct node *node, const char *key, bool recovers, int *r
 	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;
 	if (recv(fd, &helper, sizeof(helper), 0) != sizeof(helper) || helper < 0)
-		return error_set(err, EAGAIN, "checkpoint: its process can't be started");
+		return error_set(
+			err, EAGAIN,
+			"checkpoint: the helper process that moves GPU memory can't be started: "
+			"try again");
 	*ret_pidfd = (int)syscall(SYS_pidfd_open, helper, 0);
 	*ret_fd = steal_fd(&fd);
 	return 0;
@@ -136,7 +139,8 @@ static int send_order(struct checkpoint *c, struct error *err)
 			r = loop_add(c->node->loop, c->fd, EPOLLIN, heard, c, &c->source);
 	}
 	if (r >= 0 && send(c->fd, &c->order, sizeof(c->order), MSG_NOSIGNAL) < 0)
-		r = error_set_errno(err, errno, "checkpoint: order");
+		r = error_set_errno(err, errno,
+				    "checkpoint: can't send the order to the helper process");
 	if (r < 0) {
 		let_go(c);
 		return r;
@@ -161,7 +165,8 @@ int checkpoint_order(struct checkpoint *c, struct helper_order *order, struct er
 {
 	enum checkpoint_place before = c->place;
 	if (before == PLACE_LEAVING || before == PLACE_RETURNING)
-		return error_set(err, EBUSY, "it is on its way already: %s",
+		return error_set(err, EBUSY,
+				 "its GPU memory is being moved already (%s): wait, then try again",
 				 checkpoint_place_name(before));
 	c->order = *order;
 	c->begun_ns = clock_now_ns();
@@ -206,7 +211,7 @@ static void helper_lost(struct checkpoint *c, const char *why)
 	give(c, is_out ? CHECKPOINT_OUT : CHECKPOINT_IN);
 	if (send_order(c, &err) >= 0)
 		return;
-	log_error("%s", err.text);
+	log_error("checkpoint %s is stuck: %s", c->key, err.text);
 	come_to(c, PLACE_STUCK);
 }
 
@@ -219,7 +224,7 @@ static void heard(void *data, uint32_t events)
 		return;
 	if (n != (ssize_t)sizeof(answer) ||
 	    (c->place != PLACE_LEAVING && c->place != PLACE_RETURNING)) {
-		helper_lost(c, "its process has ended");
+		helper_lost(c, "the helper process has ended");
 		return;
 	}
 	answer.text[HELPER_TEXT_MAX - 1] = '\0';
@@ -323,9 +328,11 @@ void checkpoint_recover(struct node *node, bool (*keeps)(struct node *node, cons
 		if (strncmp(entry->d_name, FILE_PREFIX, strlen(FILE_PREFIX)) != 0 ||
 		    strlen(key) >= KEY_MAX || keeps(node, key))
 			continue;
-		log_info("checkpoint %s: left by a daemon before: comes back to its GPU", key);
+		log_info("checkpoint %s: left by the previous daemon: its memory is moved back "
+			 "to the GPU",
+			 key);
 		if (spawn(node, key, true, &fd, &pidfd, &err) < 0)
-			log_error("%s", err.text);
+			log_error("checkpoint %s: can't move its memory back: %s", key, err.text);
 		close_fd(&fd);
 		close_fd(&pidfd);
 	}

@@ -77,8 +77,8 @@ static int drive(struct helper *k, enum checkpoint_goal goal, struct error *err)
 			if (!failed)
 				return 0;
 			return error_set(err, EIO,
-					 "process %d has failed for good, says the driver: it can only "
-					 "be ended",
+					 "the driver reports that process %d has failed for "
+					 "good: end that process",
 					 failed->pid);
 		}
 		int r = checkpoint_driver_do(k->driver, next.step, k->order.process[next.index].pid,
@@ -89,7 +89,9 @@ static int drive(struct helper *k, enum checkpoint_goal goal, struct error *err)
 		if (k->state[next.index] != CHECKPOINT_GONE)
 			return error_set(err, -r, "%s", failure.text);
 	}
-	return error_set(err, EIO, "the driver says that it did what it did not do");
+	return error_set(
+		err, EIO,
+		"the driver reported success, but the state of the processes did not change");
 }
 
 /* ---- room on the cards ---- */
@@ -124,8 +126,8 @@ static int check_room(struct helper *k, struct error *err)
 					: 0;
 		if (k->order.bytes[i] > room)
 			return error_set(err, ENOMEM,
-					 "GPU %u has %" PRIu64 " MiB free, of %" PRIu64
-					 " MiB that are to come back",
+					 "GPU %u has %" PRIu64 " MiB free, and %" PRIu64
+					 " MiB have to come back",
 					 i, room / MIB, k->order.bytes[i] / MIB);
 	}
 	return r;
@@ -174,7 +176,7 @@ static enum helper_result leave(struct helper *k, struct error *err)
 	 */
 	if (drive(k, CHECKPOINT_IN, &back) >= 0)
 		return HELPER_NOT;
-	error_add(&back, 0, "%.150s; and back", err->text);
+	error_add(&back, 0, "%.150s; moving back failed too", err->text);
 	*err = back;
 	return HELPER_STUCK;
 }
@@ -211,7 +213,7 @@ static void obey(struct helper *k, int fd)
 	if (answer.result != HELPER_DONE)
 		snprintf(answer.text, sizeof(answer.text), "%.*s", HELPER_TEXT_MAX - 1, err.text);
 	if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
-		log_debug("nobody hears the answer: %s", strerror(errno));
+		log_debug("the daemon does not take the answer: %s", strerror(errno));
 }
 
 /*
@@ -235,7 +237,9 @@ static void bring_all_back(struct helper *k)
 		if (r >= 0 || !(find_in(k, CHECKPOINT_SAVED) || find_in(k, CHECKPOINT_LOCKED)))
 			break;
 		if (strcmp(said, err.text) != 0)
-			log_warning("what is off its GPU waits to come back: %s", err.text);
+			log_warning("GPU memory that was moved to host memory can't come back yet: "
+				    "%s; tried again",
+				    err.text);
 		strcpy(said, err.text);
 		if (rest(ORPHAN_LOOK_NS))
 			return;

@@ -61,8 +61,8 @@ int arena_check_memory(uint64_t bytes, uint64_t pending_bytes, struct error *err
 	if (bytes <= available)
 		return 0;
 	return error_set(err, ENOSPC,
-			 "%" PRIu64 " bytes of host memory are wanted, and the machine has %" PRIu64
-			 " available",
+			 "needs %" PRIu64 " bytes of host memory, and %" PRIu64
+			 " are available: free host memory, then try again",
 			 bytes, available);
 }
 
@@ -92,7 +92,8 @@ static int back(struct arena *a, const struct memory_cgroup *cgroup)
 static void tell_short(struct arena *a, const char *where, const char *why)
 {
 	log_error("%sswap arena: only %" PRIu64 " of %" PRIu64
-		  " bytes%s: %s; memory without a place there stays on the GPU",
+		  " bytes of host memory could be reserved%s: %s; GPU memory that finds no room "
+		  "there stays on the GPU",
 		  a->tenant, atomic_load(&a->control->arena_ready_bytes), a->bytes, where, why);
 	atomic_store(&a->is_short, true);
 }

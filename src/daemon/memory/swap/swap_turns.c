@@ -155,7 +155,8 @@ static void see(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 	seen.has_refused = swap_has_refused(t);
 	if (seen.has_refused && !t->terms.swapped_out)
 		log_info_of(tenant_log_key(&t->terms),
-			    "tenant '%s': its memory can't leave the GPU for now", t->terms.name);
+			    "tenant '%s': its memory can't be moved off the GPU for now",
+			    t->terms.name);
 	if (f.is_short && !t->was_short)
 		widen_margins(turns, t, &f);
 	t->was_short = f.is_short;

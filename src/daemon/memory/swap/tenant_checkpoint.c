@@ -170,7 +170,8 @@ static void changed(void *data, struct checkpoint *checkpoint)
 			say_failure(t, "it stays off its GPU", error);
 		else
 			log_info_of(tenant_log_key(&t->terms),
-				    "tenant '%s': %" PRIu64 " MiB are off its GPU, in %.1f s",
+				    "tenant '%s': %" PRIu64
+				    " MiB were moved off its GPU to host memory, in %.1f s",
 				    t->terms.name, checkpoint_bytes(checkpoint) / MIB,
 				    (double)checkpoint_moved_ns(checkpoint) / (double)NSEC_PER_SEC);
 		set_terms(t, true, true, true);
@@ -234,16 +235,17 @@ int tenant_checkpoint_leave(struct tenant *t, struct error *err)
 		return error_set(
 			err, EOPNOTSUPP,
 			"tenant '%s' shares by space: memory of MPS clients can't be moved off "
-			"the GPU; pause it without",
+			"the GPU; pause it without --swap-out",
 			t->terms.name);
 	enum checkpoint_place place = tenant_checkpoint_place(t);
 	if (place != PLACE_IN && place != PLACE_STUCK)
-		return error_set(err, EBUSY, "it is on its way already: %s",
+		return error_set(err, EBUSY,
+				 "its GPU memory is being moved already (%s): wait, then try again",
 				 checkpoint_place_name(place));
 	if (!t->process_count)
 		return error_set(err, ESRCH,
-				 "tenant '%s' has no process on a GPU that could leave it; pause it "
-				 "without",
+				 "tenant '%s' has no process with GPU memory to move; pause it "
+				 "without --swap-out",
 				 t->terms.name);
 	uint64_t bytes = 0;
 	for (unsigned i = 0; i < t->terms.device_count; i++)
@@ -265,7 +267,8 @@ void tenant_checkpoint_adopted(struct tenant *t)
 	    (t->checkpoint && checkpoint_place(t->checkpoint) != PLACE_IN))
 		return;
 	if (begin_to_leave(t, &err) < 0)
-		log_error("tenant '%s': %s", t->terms.name, err.text);
+		log_error("tenant '%s': its memory can't be moved off its GPU again: %s",
+			  t->terms.name, err.text);
 	else
 		t->checkpoint_request->was_paused = t->is_away = true;
 }
@@ -294,12 +297,13 @@ static int check_room(struct tenant *t, struct error *err)
 				 p.kept_bytes + card->foreign_bytes + drain_bytes(card);
 		uint64_t left = taken < most ? most - taken : 0;
 		if (wanted > left)
-			return error_set(err, ENOSPC,
-					 "tenant '%s' needs %" PRIu64
-					 " MiB of GPU %u to come back; of %" PRIu64 " MiB, %" PRIu64
-					 " are promised to others or held: it stays out",
-					 t->terms.name, wanted / MIB, card->index, most / MIB,
-					 taken / MIB);
+			return error_set(
+				err, ENOSPC,
+				"tenant '%s' needs %" PRIu64
+				" MiB of GPU %u to come back; of %" PRIu64 " MiB, %" PRIu64
+				" are promised to others or held: it stays in host memory; free "
+				"GPU memory, then resume it again",
+				t->terms.name, wanted / MIB, card->index, most / MIB, taken / MIB);
 	}
 	return 0;
 }
@@ -308,7 +312,8 @@ int tenant_checkpoint_return(struct tenant *t, bool paused, struct error *err)
 {
 	enum checkpoint_place place = tenant_checkpoint_place(t);
 	if (place == PLACE_LEAVING || place == PLACE_RETURNING)
-		return error_set(err, EBUSY, "it is on its way already: %s",
+		return error_set(err, EBUSY,
+				 "its GPU memory is being moved already (%s): wait, then try again",
 				 checkpoint_place_name(place));
 	int r = check_room(t, err);
 	if (r >= 0)

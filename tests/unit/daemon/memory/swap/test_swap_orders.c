@@ -85,7 +85,7 @@ static void test_pause_and_resume(void **state)
 	assert_int_equal(order_of(t), SWAP_ORDER_IN);
 	ok(f, CREATE("\"name\":\"b\"," OF_64_MIB));
 	fixture_refused(f, "{\"version\":1,\"op\":\"pause\",\"name\":\"b\",\"swap_out\":true}",
-			ESRCH, "has no process on a GPU");
+			ESRCH, "has no process with GPU memory");
 }
 
 static void say_out(struct client *c)
