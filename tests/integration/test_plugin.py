@@ -179,7 +179,7 @@ def test_a_kubelet_that_refuses_is_asked_again(make_node):
                PATIENCE, "some refusals")
     assert node.page().value("allot_plugin_registered") == 0
     # Said once, though tried again and again.
-    assert node.log.read_text().count("the kubelet refuses: resource is taken, 100 %") == 1
+    assert node.log.read_text().count("the kubelet refuses the device plugin: resource is taken, 100 %") == 1
     node.kubelet.refusal = None
     node.kubelet.wait_registered()
 
@@ -383,8 +383,8 @@ def test_preference(make_node):
     assert sorted(plugin.prefer(everything, 4)) == ids(first, 0, 1, 2, 3)
     assert sorted(plugin.prefer(everything, 2, ids(first, 7))) == ids(first, 0, 7)
     assert len(plugin.prefer(everything, 13)) == 13
-    for available, size, must, word in ((everything, 14, [], "14 devices are wanted"),
-                                        (["GPU-x-0"], 1, [], "'GPU-x-0' is not ours"),
+    for available, size, must, word in ((everything, 14, [], "asks for 14 devices"),
+                                        (["GPU-x-0"], 1, [], "'GPU-x-0' is not one of allotd's"),
                                         (ids(first, 0), 1, ids(first, 1), "must be included")):
         with pytest.raises(grpc.RpcError) as raised:
             plugin.prefer(available, size, must)
@@ -449,12 +449,12 @@ def test_a_refused_container_takes_nothing(make_node):
     node = make_node()
     plugin = node.kubelet.wait_registered()
     first = node.uuids()[0]
-    for containers, word in (([[]], "no devices are named"),
-                             ([["GPU-x-0"]], "'GPU-x-0' is not ours"),
+    for containers, word in (([[]], "the request names no devices"),
+                             ([["GPU-x-0"]], "'GPU-x-0' is not one of allotd's"),
                              ([ids(first, 10)], "must be 0 to 9"),
                              ([[f"{first}-00"]], "must be 0 to 9"),
-                             ([[first]], "is not ours"),
-                             ([["x" * 5000]], "is not ours"),
+                             ([[first]], "is not one of allotd's"),
+                             ([["x" * 5000]], "is not one of allotd's"),
                              ([ids(first, 1, 1)], "named twice"),
                              ([ids(first, 1), ids(first, 11)], "must be 0 to 9"),
                              ([[f"{first}-{i % 10}" for i in range(41)]], "more devices")):
@@ -463,7 +463,7 @@ def test_a_refused_container_takes_nothing(make_node):
     assert node.tenants() == []
     with pytest.raises(grpc.RpcError) as raised:
         plugin.call("PreStartContainer", names(1, ["none"]))
-    assert "'none' is not ours" in raised.value.details()
+    assert "'none' is not one of allotd's" in raised.value.details()
     assert node.page().value("allot_plugin_allocations_refused_total") == 9
 
 

@@ -291,7 +291,7 @@ def test_what_can_not_be_given(make_node):
     wait_until(lambda: not node.is_locked(), what="the lock's release")
     node.bind("p-elsewhere", "GPU-of-another-node,NVIDIA,1000,10:;")
     error = node.plugin.refused([f"{first}-0"])
-    assert "GPU-of-another-node is no GPU of this node" in error.details()
+    assert "GPU-of-another-node is not a GPU of this node" in error.details()
     wait_until(lambda: node.annotations("p-elsewhere")[PHASE] == "failed", what="the bind-phase")
     assert node.tenants() == {} and not node.ask("claims")["claims"]
     # And others go on.

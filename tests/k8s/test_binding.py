@@ -185,7 +185,7 @@ def test_annotation_that_was_changed(node, door):
     node.cluster.patch("/api/v1/namespaces/default/pods/changed", {"annotations": {TO_ALLOCATE: "GPU-b,NVIDIA,1,2:;"}})
     door.unshut()
     answer = node.hear()
-    assert answer.startswith("error ") and "GPU-b,NVIDIA,1,2:;" in answer and "container 0 was given" in answer
+    assert answer.startswith("error ") and "GPU-b,NVIDIA,1,2:;" in answer and "container 0 got its GPUs" in answer
     assert node.annotations("changed")[PHASE] == "allocating"
 
 

@@ -344,7 +344,7 @@ def test_refused_for_what_they_name(make_node):
 
     assert "is not on this node any more" in why("gone", dra.result("gpu-0", f"{node.name}/gpu-0", memory="1Gi"))
     assert "is of the pool 'elsewhere'" in why("elsewhere", dra.result(card, "elsewhere", memory="1Gi"))
-    assert "nothing of gpu.allot.dev is allocated to it" in why("pending")
+    assert "no device of gpu.allot.dev is allocated to the claim" in why("pending")
     claim = node.claim((0, {"memory": "1Gi"}))
     other = {"metadata": {**claim["metadata"], "uid": "0-0-0"}}
     with pytest.raises(dra.Refused, match="was deleted, and another has its name"):

@@ -105,7 +105,7 @@ def test_what_can_not_be_given_is_told_to_the_pod(make_node):
     for name, ask, annotations, said in (
             ("no-memory", (30, 0), None, f"a part of a GPU needs {MEMORY} too"),
             ("no-cores", (0, 30), None, f"{MEMORY} is requested without {CORE}"),
-            ("no-card", (30, 30), {TIME: "1", ASSIGNED: "false", f"{INDEX}0": "7"}, "GPU 7: is no GPU of this node")):
+            ("no-card", (30, 30), {TIME: "1", ASSIGNED: "false", f"{INDEX}0": "7"}, "GPU 7: is not a GPU of this node")):
         node.make_pod(name, annotations, main=ask)
         status = wait_until(lambda: node.kubelet.status(name).get("reason") and node.kubelet.status(name),
                             what="the refusal")

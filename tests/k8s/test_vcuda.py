@@ -227,7 +227,7 @@ def test_a_full_card(make_node):
     node.make_pod("c", main=(50, 4))
     error = node.refused(CORE, 50)
     assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
-    assert "pod default/c, container main: 1 GPU with room for it" in error.details(), error.details()
+    assert "pod default/c, container main: 1 GPU with enough room is needed" in error.details(), error.details()
     assert "2/2 CardInsufficientCore" in error.details(), error.details()
     assert len(node.ask("claims")["claims"]) == 2
 
@@ -305,7 +305,7 @@ def test_a_scheduler_chooses_the_cards(make_node):
     assert node.tenants()["default.wide.main"] == [(uuid, 20 * UNIT_MIB, 30, 30) for uuid in uuids[6:]]
     for name, annotations, ask, said in (
             ("taken", predicate("3"), (80, 4), ("GPU 3: can't be given: CardInsufficientCore", "disagree")),
-            ("none", predicate("9"), (81, 4), ("GPU 9: is no GPU of this node",)),
+            ("none", predicate("9"), (81, 4), ("GPU 9: is not a GPU of this node",)),
             ("bad", predicate("x"), (82, 4), ("'x': must be GPU numbers",)),
             ("without", predicate(), (83, 4), (f"{INDEX}0: missing",)),
             ("elsewhere", predicate("1", node="n-9"), (84, 4), ("predicate-node is n-9", node.name)),
@@ -385,7 +385,7 @@ def test_not_by_count_alone(make_node):
     assert "default.c.main" in node.tenants()
     details = node.refused(MEMORY, 20).details()
     assert f"asks for 20 {MEMORY}, after 10 {CORE} that pod default/c, container main was given" in details, details
-    assert "it asks for 10 and 30" in details
+    assert "that container requests 10 and 30" in details
     assert "default.c.main" not in node.tenants()
     # The kubelet has failed that pod; the other gets what it asks for.
     node.delete_pod("d")
@@ -491,12 +491,12 @@ def test_bad_requests(make_node):
     node = make_node("kube_share = off\n")
     first, _ = node.uuids()
     core, memory = node.kubelet.plugins[CORE], node.kubelet.plugins[MEMORY]
-    assert "'GPU-x-0' is not ours" in core.refused(["GPU-x-0"]).details()
+    assert "'GPU-x-0' is not one of allotd's" in core.refused(["GPU-x-0"]).details()
     assert "must be 0 to 99" in core.refused([f"{first}-100"]).details()
-    assert "'GPU-x-0' is not ours" in memory.refused(["GPU-x-0"]).details()
+    assert "'GPU-x-0' is not one of allotd's" in memory.refused(["GPU-x-0"]).details()
     assert "named twice" in memory.refused([f"{first}-111"] * 2).details()
     assert "the request is for 2 containers: must be for one" in memory.refused([f"{first}-0"], [f"{first}-1"]).details()
-    assert "no devices are named" in core.refused([]).details()
+    assert "the request names no devices" in core.refused([]).details()
     node.make_pod("part", main=(30, 20))
     assert "must be whole GPUs" in node.refused(CORE, 30).details()
     node.make_pod("much", main=(150, 20))

@@ -169,8 +169,7 @@ static int fill_request(struct node *node, const struct slices *slices, const st
 		if (!slots_count(&set->card[i]))
 			continue;
 		if (request->device_count == REGION_MAX_DEVICES)
-			return error_set(err, EINVAL,
-					 "devices of more than %d GPUs: a container can have no more",
+			return error_set(err, EINVAL, "the devices must be of at most %d GPUs",
 					 REGION_MAX_DEVICES);
 		fill_device(node, &node->card[i], slices->per_card, &set->card[i],
 			    &request->device[request->device_count++]);
@@ -198,7 +197,7 @@ int allocate_slices(struct node *node, const struct slices *slices, const struct
 	struct claim_request request;
 	struct claim *claim;
 	if (!make_key(slices, set, key))
-		return error_set(err, EINVAL, "no devices are named");
+		return error_set(err, EINVAL, "the request names no devices");
 	int r = fill_request(node, slices, set, key, &request, err);
 	if (r < 0)
 		return r;

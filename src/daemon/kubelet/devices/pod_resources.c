@@ -94,13 +94,16 @@ static int call(struct pod_resources *p, struct slice_set *ret,
 				 (int)reply.status);
 	r = read_list(p->slices, p->resource, reply.message, reply.size, ret, ret_list);
 	free(reply.message);
-	return r < 0 ? error_set(err, EPROTO, "%s: no list of pods", p->socket) : 0;
+	return r < 0 ? error_set(err, EPROTO, "%s: the kubelet's answer is not a list of pods",
+				 p->socket)
+		     : 0;
 }
 
 static void tell(struct pod_resources *p, int r, const struct error *err)
 {
 	if (r < 0 && !p->has_failed)
-		log_info("what pods hold is not known: %s", err->text);
+		log_info("the kubelet can't be asked which devices pods hold: %s; tried again",
+			 err->text);
 	p->has_failed = r < 0;
 }
 

@@ -46,17 +46,19 @@ int slice_parse(const struct slices *slices, const char *id, unsigned *ret_card,
 		if (n != (size_t)(dash - id) || memcmp(slices->uuid[i], id, n) != 0)
 			continue;
 		if (!parse_slot(dash + 1, slices->per_card, &number))
-			return error_set(err, EINVAL,
-					 "device '%.63s' is not ours: '%.20s' must be 0 to %u", id,
-					 dash + 1, slices->per_card - 1);
+			return error_set(
+				err, EINVAL,
+				"device '%.63s' is not one of allotd's: '%.20s' must be 0 to %u",
+				id, dash + 1, slices->per_card - 1);
 		*ret_card = i;
 		*ret_number = number;
 		return 0;
 	}
 	return error_set(
 		err, EINVAL,
-		"device '%.63s' is not ours: must be a GPU of this node and a number, as %s-0", id,
-		slices->card_count ? slices->uuid[0] : "GPU-<UUID>");
+		"device '%.63s' is not one of allotd's: must be a GPU of this node and a number, "
+		"as %s-0",
+		id, slices->card_count ? slices->uuid[0] : "GPU-<UUID>");
 }
 
 int slice_set_parse(const struct slices *slices, char *const *ids, size_t count,
@@ -165,11 +167,14 @@ int slices_prefer(const struct slices *slices, const struct slice_set *available
 		musts += slots_count(&must->card[i]);
 	}
 	if (size > there)
-		return error_set(err, EINVAL, "%u devices are wanted, %u are available", size,
+		return error_set(err, EINVAL,
+				 "the kubelet asks for %u devices, and only %u are available", size,
 				 there);
 	if (size < musts)
-		return error_set(err, EINVAL, "%u devices are wanted, %u must be included", size,
-				 musts);
+		return error_set(
+			err, EINVAL,
+			"the kubelet asks for %u devices, fewer than the %u that must be included",
+			size, musts);
 	for (unsigned wanted = size - musts; wanted;)
 		take(slices, available, choose(slices, available, &taken, wanted), &wanted, &taken);
 	*ret = taken;

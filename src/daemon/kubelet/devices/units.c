@@ -43,16 +43,18 @@ static int parse_unit(const struct units *units, const char *id, unsigned *ret, 
 		if (n != (size_t)(dash - id) || memcmp(slices->uuid[i], id, n) != 0)
 			continue;
 		if (!parse_number(dash + 1, units->count[i], &number))
-			return error_set(err, EINVAL,
-					 "device '%.63s' is not ours: '%.20s' must be 0 to %u", id,
-					 dash + 1, units->count[i] - 1);
+			return error_set(
+				err, EINVAL,
+				"device '%.63s' is not one of allotd's: '%.20s' must be 0 to %u",
+				id, dash + 1, units->count[i] - 1);
 		*ret = before + number;
 		return 0;
 	}
 	return error_set(
 		err, EINVAL,
-		"device '%.63s' is not ours: must be a GPU of this node and a number, as %s-0", id,
-		slices->card_count ? slices->uuid[0] : "GPU-<UUID>");
+		"device '%.63s' is not one of allotd's: must be a GPU of this node and a number, "
+		"as %s-0",
+		id, slices->card_count ? slices->uuid[0] : "GPU-<UUID>");
 }
 
 int units_check(const struct units *units, char *const *ids, size_t count, struct error *err)

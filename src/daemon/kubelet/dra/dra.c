@@ -131,7 +131,7 @@ static bool keep_socket(struct dra *dra)
 	plugin_socket_close(&dra->socket);
 	if (plugin_socket_open(&dra->socket, dra->node->loop, &service, &err) >= 0)
 		return true;
-	say(dra, "no socket for the kubelet", err.text);
+	say(dra, "the socket for the kubelet can't be made", err.text);
 	return false;
 }
 
@@ -192,10 +192,14 @@ static int start(struct dra *dra, struct error *err)
 	if (!dra->need || !dra->publisher)
 		return error_set_errno(err, ENOMEM, "DRA driver");
 	if (claims_add_keep(node->claims, dra_need_of, dra->need) < 0)
-		return error_set(err, ENOSPC, "too many know which claims are needed");
+		return error_set(err, ENOSPC,
+				 "no further part of allotd can say which claims are needed: the "
+				 "most allowed do already");
 	r = health_subscribe(node, health_changed, dra);
 	if (r < 0)
-		return error_set(err, -r, "too many subscribers to the health of GPUs");
+		return error_set(err, -r,
+				 "no further part of allotd can follow the health of GPUs: the "
+				 "most allowed do already");
 	r = loop_add_timer(node->loop, look, dra, &dra->timer);
 	if (r < 0)
 		return error_set_errno(err, -r, "timer");

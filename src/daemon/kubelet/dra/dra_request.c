@@ -44,8 +44,7 @@ static int add_device(struct node *node, const char *node_name, const struct dra
 				 result->device);
 	struct claim_device_request *d = allocate_add_card(request, card);
 	if (!d)
-		return error_set(err, EINVAL, "more than %d GPUs: a tenant can have no more",
-				 REGION_MAX_DEVICES);
+		return error_set(err, EINVAL, "must be at most %d GPUs", REGION_MAX_DEVICES);
 	d->terms.memory_bytes += result->is_whole ? card->info.memory_bytes : result->memory_bytes;
 	d->terms.cores_pct += result->cores_pct;
 	return add_limit(result, &d->terms, err);
@@ -129,7 +128,8 @@ int dra_request_make(struct node *node, const char *node_name, const struct dra_
 		.key = key, .tenant = name, .namespace_name = in_namespace, .while_wanted = true
 	};
 	if (!claim->count)
-		return error_set(err, EINVAL, "nothing of " DRA_DRIVER " is allocated to it");
+		return error_set(err, EINVAL,
+				 "no device of " DRA_DRIVER " is allocated to the claim");
 	for (size_t i = 0; i < claim->count; i++) {
 		const struct dra_result *result = &claim->result[i];
 		int r = check_agree(&claim->result[0], result, err);

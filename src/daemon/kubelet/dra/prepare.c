@@ -133,8 +133,8 @@ static const struct item *failed_item(const struct preparation *p)
 /* Undoes all claims that this call made, since without the failed claim `why` the pod can't start. */
 static void take_all_back(struct preparation *p, const struct item *why)
 {
-	log_warning("DRA: ResourceClaim %s/%s: %s", why->name.in_namespace, why->name.name,
-		    why->err.text);
+	log_warning("DRA: ResourceClaim %s/%s can't be prepared: %s", why->name.in_namespace,
+		    why->name.name, why->err.text);
 	for (size_t i = p->count; i-- > 0;) {
 		struct item *item = &p->item[i];
 		take_back(item);
@@ -243,11 +243,11 @@ static void ask(struct item *item)
 
 static void refuse(struct grpc_call *call, int r)
 {
-	const char *why = r == -E2BIG    ? "more claims than a call may have"
+	const char *why = r == -E2BIG    ? "the call has more claims than allowed"
 			  : r == -ENOMEM ? "no memory"
-			  : r == -EINVAL ? "a namespace, name or uid that can't be one"
-					 : "not understood: no such message";
-	log_warning("DRA: a call of the kubelet: %s", why);
+			  : r == -EINVAL ? "the call has an invalid namespace, name or uid"
+					 : "the call is not a valid message";
+	log_warning("DRA: a call of the kubelet is refused: %s", why);
 	grpc_call_end(call, r == -ENOMEM ? GRPC_RESOURCE_EXHAUSTED : GRPC_INVALID_ARGUMENT, why);
 }
 
@@ -314,7 +314,8 @@ static void give_up(struct dra *dra, const char *uid)
 	TAILQ_FOREACH(p, &dra->preparing, link)
 		for (size_t i = 0; i < p->count; i++)
 			if (!strcmp(p->item[i].name.uid, uid) && !p->item[i].err.code)
-				error_set(&p->item[i].err, ECANCELED, "it was unprepared meanwhile");
+				error_set(&p->item[i].err, ECANCELED,
+					  "the kubelet has unprepared the claim meanwhile");
 }
 
 /*
@@ -346,8 +347,8 @@ void dra_unprepare(void *data, struct grpc_call *call, const uint8_t *message, s
 	for (size_t i = 0; r >= 0 && i < request.count; i++) {
 		outcome[i] = (struct dra_outcome){ .uid = request.name[i].uid };
 		if (release(dra, &request.name[i], &err[i]) < 0) {
-			log_warning("DRA: ResourceClaim %s/%s: %s", request.name[i].in_namespace,
-				    request.name[i].name, err[i].text);
+			log_warning("DRA: ResourceClaim %s/%s can't be unprepared: %s",
+				    request.name[i].in_namespace, request.name[i].name, err[i].text);
 			outcome[i].error = err[i].text;
 		}
 	}

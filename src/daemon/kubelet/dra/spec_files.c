@@ -94,7 +94,9 @@ void spec_files_restore(const char *dir, struct claims *claims)
 		struct error err = { 0 };
 		if (c->tenant && dra_key_parse(claim_terms(c)->claim.key, &key) &&
 		    spec_file_write(dir, claims, c, key.name.uid, &err) < 0)
-			log_warning("DRA: %s: no CDI spec: %s", claim_terms(c)->name, err.text);
+			log_warning("DRA: tenant '%s': its CDI spec can't be written: %s; its "
+				    "container can't start",
+				    claim_terms(c)->name, err.text);
 	}
 }
 
@@ -104,7 +106,8 @@ void spec_files_sweep(const char *dir, struct claims *claims)
 	for (struct dirent *e = list ? readdir(list) : NULL; e; e = readdir(list))
 		if (!strncmp(e->d_name, BEFORE, strlen(BEFORE)) && !is_of_claim(claims, e->d_name) &&
 		    unlinkat(dirfd(list), e->d_name, 0) < 0 && errno != ENOENT)
-			log_warning("DRA: %s/%s: %s", dir, e->d_name, strerror(errno));
+			log_warning("DRA: %s/%s can't be removed: %s", dir, e->d_name,
+				    strerror(errno));
 	if (list)
 		closedir(list);
 }

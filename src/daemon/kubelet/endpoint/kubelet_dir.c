@@ -87,7 +87,7 @@ static void look(void *data, uint32_t events)
 		return;
 	}
 	if (!k->has_said)
-		log_info("kube_plugin_dir: %s: %s; looked for each second", k->dir, strerror(why));
+		log_info("kube_plugin_dir: %s: %s; tried again each second", k->dir, strerror(why));
 	k->has_said = true;
 }
 

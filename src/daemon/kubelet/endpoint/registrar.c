@@ -55,7 +55,8 @@ static int call(struct registrar *r, struct error *err)
 		return error_set_errno(err, -e, "%s", r->socket);
 	free(reply.message);
 	if (reply.status != GRPC_OK)
-		return error_set(err, EPROTO, "the kubelet refuses: %s (gRPC status %d)",
+		return error_set(err, EPROTO,
+				 "the kubelet refuses the device plugin: %s (gRPC status %d)",
 				 reply.text, (int)reply.status);
 	return 0;
 }
@@ -73,7 +74,8 @@ static void tell_failure(struct registrar *r, const struct error *err)
 	if (err->code == ECONNREFUSED || err->code == ENOENT || err->code == ECANCELED)
 		log_debug("device plugin %s: not registered yet: %s", r->resource, err->text);
 	else
-		log_warning("device plugin %s: not registered: %s", r->resource, err->text);
+		log_warning("device plugin %s: can't be registered: %s; tried again", r->resource,
+			    err->text);
 }
 
 /*

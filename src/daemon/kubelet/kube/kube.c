@@ -227,14 +227,14 @@ void node_kube_refresh(struct node_kube *k)
 	struct error err;
 	int r = inventory_read(k->node, &cards, &scores);
 	if (r < 0)
-		error_set_errno(&err, -r, "cards");
+		error_set_errno(&err, -r, "the list of GPUs");
 	else
 		r = wanted_make(&cards, scores.count ? &scores : NULL, k->node->config.kube_labels,
 				&wanted, &err);
 	cards_free(&cards);
 	scores_free(&scores);
 	if (r < 0) {
-		log_warning("node %s: %s", k->name, err.text);
+		log_warning("node %s: its GPUs can't be published: %s", k->name, err.text);
 		return;
 	}
 	wanted.uses = use_publisher_text(k->uses);
@@ -302,7 +302,10 @@ static int start_protocol(struct node_kube *k, struct error *err)
 	loop_arm(k->timer, LOOK_NS, LOOK_NS);
 	r = health_subscribe(k->node, health_changed, k);
 	if (r < 0)
-		return error_set(err, -r, "kube_api: too many subscribers to the health of GPUs");
+		return error_set(
+			err, -r,
+			"kube_api: no further part of allotd can follow the health of GPUs: the "
+			"most allowed do already");
 	node_kube_refresh(k);
 	return 0;
 }

@@ -73,8 +73,8 @@ static void patched(void *data, const struct kube_answer *answer)
 	o->patch = NULL;
 	if (o->is_withdrawn) {
 		if (answer->err.code)
-			log_warning("node %s: what it has can't be taken back: %s", o->name,
-				    answer->err.text);
+			log_warning("node %s: its GPUs can't be removed from its Node object: %s",
+				    o->name, answer->err.text);
 		else
 			take(o, json_object_get(answer->object, "metadata"), false);
 		return;
@@ -89,7 +89,7 @@ static void patched(void *data, const struct kube_answer *answer)
 		return;
 	}
 	log_write(o->is_refused ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
-		  "node %s: what it has can't be published: %s; it is tried again", o->name,
+		  "node %s: its GPUs can't be published: %s; it is tried again", o->name,
 		  answer->err.text);
 	o->is_refused = true;
 	alarm_set(kube_client_reactor(o->client), &o->again,
@@ -136,8 +136,8 @@ static bool is_too_soon(struct node_object *o, const struct wanting *w)
 		return false;
 	const char *what = w->annotations ? w->annotation[0].name : w->label[0].name;
 	if (!o->is_disputed)
-		log_warning("node %s: somebody else writes %s as well: it is put back every %" PRIu64
-			    " s; is another device plugin running here?",
+		log_warning("node %s: another program writes %s as well: allotd restores it "
+			    "every %" PRIu64 " s; is another device plugin running here?",
 			    o->name, what, PUT_BACK_NS / NSEC_PER_SEC);
 	o->is_disputed = true;
 	alarm_set(kube_client_reactor(o->client), &o->again, PUT_BACK_NS - since_ns);
@@ -177,7 +177,7 @@ static void seen(void *data, json_t *object)
 	if (!take(o, json_object_get(object, "metadata"), o->is_listing))
 		return;
 	if (o->is_missed)
-		log_info("node %s is there now", o->name);
+		log_info("node %s: its Node object exists now", o->name);
 	o->is_missed = false;
 	update(o);
 }
@@ -187,7 +187,9 @@ static void forget(struct node_object *o)
 	json_decref(o->metadata);
 	o->metadata = NULL;
 	if (!o->is_missed)
-		log_warning("node %s: there is no such Node; is kube_node_name right?", o->name);
+		log_warning("node %s: there is no Node object of that name; is kube_node_name "
+			    "right?",
+			    o->name);
 	o->is_missed = true;
 }
 

@@ -54,7 +54,8 @@ static void put(struct node_pods *p, struct kube_pod *pod)
 {
 	size_t i = find(p, pod->uid);
 	if (i == p->count && !make_room(p)) {
-		log_warning("pod %s/%s: no memory", pod->pod_namespace, pod->name);
+		log_warning("pod %s/%s: out of memory: this pod can get no GPU shares",
+			    pod->pod_namespace, pod->name);
 		pod_free(pod);
 		return;
 	}
@@ -93,7 +94,7 @@ static void seen(void *data, json_t *object)
 	int r = pod_read(essence, &pod, &err);
 	json_decref(essence);
 	if (r < 0) {
-		log_warning("%s", err.text);
+		log_warning("%s; the pod can get no GPU shares", err.text);
 		return;
 	}
 	put(p, pod);

@@ -72,7 +72,7 @@ static void written(void *data, const struct error *err)
 	c->binding = NULL;
 	if (!err->code)
 		return;
-	log_warning("giving up a binding: %s", err->text);
+	log_warning("a stale binding can't be marked as failed, so this is tried again: %s", err->text);
 	c->rings = RETRY_RINGS;
 }
 
@@ -89,8 +89,7 @@ static void give_up(struct stale_bindings *g, const struct kube_pod *pod)
 		return;
 	}
 	log_warning("pod %s/%s: its binding began more than %d s ago, and the kubelet has not "
-		    "asked for "
-		    "its shares: given up",
+		    "asked for its shares: the binding is given up",
 		    pod->pod_namespace, pod->name, CHOICE_BIND_LIMIT_S);
 	event_tell(
 		g->client, &(struct event_about){ "Pod", pod->name, pod->uid, pod->pod_namespace },
@@ -125,7 +124,8 @@ static void unlocked(void *data, const struct error *err)
 	struct stale_bindings *g = data;
 	g->unlocking = NULL;
 	if (err->code)
-		log_warning("releasing the lock of node %s: %s", g->node, err->text);
+		log_warning("node %s: its stale lock can't be released: %s; tried again", g->node,
+			    err->text);
 }
 
 static void check_lock(struct stale_bindings *g)
@@ -143,8 +143,9 @@ static void check_lock(struct stale_bindings *g)
 		return;
 	g->unlocking = binding_unlock(g->client, g->node, holder, unlocked, g);
 	if (g->unlocking)
-		log_warning("node %s: its lock is of pod %s/%s, whose binding has ended: released",
-			    g->node, holder->pod_namespace, holder->name);
+		log_warning(
+			"node %s: its lock is of pod %s/%s, whose binding has ended: releasing it",
+			g->node, holder->pod_namespace, holder->name);
 }
 
 static void ring(void *data)

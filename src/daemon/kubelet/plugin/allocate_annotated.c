@@ -252,7 +252,7 @@ static void written(void *data, const struct error *err)
 	c->binding = NULL;
 	if (err->code) {
 		log_warning("device plugin: Allocate: the assignment can't be saved: %s", err->text);
-		take_back(c, "its pod can't be told");
+		take_back(c, "its pod can't be annotated");
 		if (c->reply)
 			refuse(c, -err->code, err);
 		forget(c);
@@ -317,7 +317,9 @@ static int choose(struct annotated_call *c, struct choice *ret, struct error *er
 				     .is_given = is_given,
 				     .data = c->annotated };
 	if (!pods_are_known(node_kube_pods(kube)))
-		return error_set(err, EAGAIN, "the pods of node %s are not known yet", q.node);
+		return error_set(err, EAGAIN,
+				 "the pods of node %s have not been read from the API server yet",
+				 q.node);
 	q.pod = pods_all(node_kube_pods(kube), &q.pod_count);
 	int r = node_object_lock(node_kube_object(kube), &lock, err);
 	if (r < 0 && r != -ENOENT)

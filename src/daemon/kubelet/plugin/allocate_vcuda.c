@@ -165,8 +165,8 @@ static void refuse_half(struct vcuda_call *c, const struct kube_pod *pod, const 
 	struct vcuda_names names = vcuda_names(v);
 	struct error err = { 0 };
 	error_set(&err, EINVAL,
-		  "the kubelet asks for %u %s, after %u %s that pod %.63s/%.63s, container %.63s was "
-		  "given: it asks for %u and %u",
+		  "the kubelet asks for %u %s, after %u %s that pod %.63s/%.63s, container %.63s "
+		  "was given: that container requests %u and %u",
 		  c->count, names.memory, v->awaited.cores, names.cores, pod->pod_namespace,
 		  pod->name, key->container, v->awaited.cores, v->awaited.units);
 	if (v->awaited.is_new)
@@ -230,7 +230,7 @@ static bool try_call(struct vcuda_call *c)
 		return c->role == ENDPOINT_SHARES ? try_cores(c) : try_memory(c);
 	if (clock_now_ns() - c->begun_ns < PATIENCE_NS)
 		return false;
-	error_set(&err, ENODEV, "the pods of node %s are not known",
+	error_set(&err, ENODEV, "the pods of node %s can't be read from the API server",
 		  node_kube_name(v->plugin->node->kube));
 	vcuda_refuse(c, -ENODEV, &err);
 	return true;
@@ -273,7 +273,7 @@ int vcuda_allocate(struct vcuda *v, struct grpc_call *call, enum endpoint_role r
 		return error_set(err, EINVAL, "the request is for %zu containers: must be for one",
 				 request->count);
 	if (!container->count)
-		return error_set(err, EINVAL, "no devices are named");
+		return error_set(err, EINVAL, "the request names no devices");
 	struct vcuda_call *c = calloc(1, sizeof(*c));
 	if (!c)
 		return error_set_errno(err, ENOMEM, "request");
@@ -320,8 +320,8 @@ int vcuda_attribute(struct vcuda *v, struct claim *claim, const struct kube_pod 
 		r = claims_rename(claim, key, name, err);
 	if (r < 0)
 		return r;
-	log_info("device plugin: claim '%s' is '%s' now: so the kubelet has it, and both ask for "
-		 "the same",
+	log_info("device plugin: claim '%s' was renamed to '%s', the container to which the "
+		 "kubelet gave its devices; both ask for the same",
 		 before, key);
 	vcuda_tell_pod(v, pod);
 	return 1;

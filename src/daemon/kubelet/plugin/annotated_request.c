@@ -20,13 +20,14 @@ static int add_share(struct node *node, const struct kube_share *share, unsigned
 {
 	struct card *card = node_find_card_text(node, share->card);
 	if (!card)
-		return error_set(err, ENODEV, "%s is no GPU of this node", share->card);
+		return error_set(err, ENODEV, "%s is not a GPU of this node", share->card);
 	if (share->memory_mib == 0 || share->memory_mib > UINT64_MAX / MIB / 2)
-		return error_set(err, EINVAL, "%s: %" PRIu64 " MiB is no share of memory",
+		return error_set(err, EINVAL, "%s: %" PRIu64 " MiB is not a valid share of memory",
 				 share->card, share->memory_mib);
 	struct claim_device_request *d = allocate_add_card(request, card);
 	if (!d)
-		return error_set(err, EINVAL, "shares of more than %d GPUs", REGION_MAX_DEVICES);
+		return error_set(err, EINVAL, "the shares must be of at most %d GPUs",
+				 REGION_MAX_DEVICES);
 	d->terms.memory_bytes += share->memory_mib * MIB;
 	d->terms.cores_pct += share->cores_pct;
 	d->terms.limit_pct += borrowed_pct;

@@ -73,8 +73,9 @@ void plugin_refuse(struct grpc_call *call, const char *method, int error, const 
 static int check_read(int r, struct error *err)
 {
 	switch (r) {
-	case -EPROTO: return error_set(err, EPROTO, "not understood: no such message");
-	case -E2BIG: return error_set(err, E2BIG, "more devices are named than there are");
+	case -EPROTO: return error_set(err, EPROTO, "the kubelet's request is not a valid message");
+	case -E2BIG:
+		return error_set(err, E2BIG, "the request names more devices than the node has");
 	case -ENOMEM: return error_set_errno(err, ENOMEM, "request");
 	default: return r;
 	}

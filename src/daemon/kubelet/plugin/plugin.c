@@ -73,11 +73,11 @@ static int check_pods_words(const struct config *config, struct error *err)
 	if (config->kube_vocabulary == KUBE_VOCABULARY_SLICES)
 		return 0;
 	if (!strcmp(config->kube_api, "off"))
-		return error_set(err, EINVAL,
-				 "kube_vocabulary = %s: kube_api must not be off: what a container "
-				 "gets stands in its pod",
-				 config->kube_vocabulary == KUBE_VOCABULARY_HAMI ? "hami"
-										 : "gpu-manager");
+		return error_set(
+			err, EINVAL,
+			"kube_vocabulary = %s: kube_api must not be off: a pod's annotations say "
+			"what its containers get",
+			config->kube_vocabulary == KUBE_VOCABULARY_HAMI ? "hami" : "gpu-manager");
 	if (config->kube_vocabulary == KUBE_VOCABULARY_HAMI &&
 	    config->kube_split_count > SLICES_MAX_PER_CARD)
 		return error_set(
@@ -117,7 +117,7 @@ static int prepare_slices(struct plugin *p, struct error *err)
 		p->units.count[i] = units_of(info->memory_bytes);
 		if (!slices_can_name(p->slices.uuid[i]))
 			return error_set(err, EINVAL,
-					 "GPU %u: '%s': too long a name for the kubelet", i,
+					 "GPU %u: '%s': this name is too long for the kubelet", i,
 					 p->slices.uuid[i]);
 	}
 	return plugin_publish(p) < 0 ? error_set_errno(err, ENOMEM, "device plugin") : 0;

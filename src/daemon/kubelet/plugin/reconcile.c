@@ -75,8 +75,8 @@ int reconcile_slices(const struct slices *slices, struct claims *claims,
 			return 0;
 		}
 		error_set(err, EEXIST,
-			  "allotd: claim '%s' (tenant '%s') has some of them, and "
-			  "not just these",
+			  "allotd: claim '%s' (tenant '%s') has only some of them, or others as "
+			  "well",
 			  claim_terms(c)->claim.key, claim_terms(c)->name);
 		return differs(err, holder);
 	}
@@ -98,7 +98,7 @@ static int check_shares(const struct kube_share *share, size_t count, const stru
 	if (count != holder->count)
 		return error_set(err, EEXIST, KUBE_POD_ALLOCATED ": %zu shares", count);
 	if (!claim)
-		return error_set(err, EEXIST, "allotd: there is no claim of this container");
+		return error_set(err, EEXIST, "allotd: this container has no claim");
 	for (size_t i = 0; i < count; i++)
 		if (!claim_has_card(claim, share[i].card))
 			return error_set(err, EEXIST,
@@ -248,7 +248,9 @@ static void note(struct reconciler *a, const char *what)
 		d->is_said = true;
 		a->figures.now++;
 		a->figures.ever++;
-		log_error("device plugin: %s", d->text);
+		log_error("device plugin: kubelet, pod and allotd disagree: %s; delete the pod, "
+			  "so that another is made",
+			  d->text);
 	}
 	d->answer = a->answer;
 }
@@ -379,7 +381,9 @@ static void forget_old(struct reconciler *a)
 			continue;
 		if (d->is_said) {
 			a->figures.now--;
-			log_info("device plugin: no more: %s", d->text);
+			log_info("device plugin: kubelet, pod and allotd agree again, unlike "
+				 "before: %s",
+				 d->text);
 		}
 		TAILQ_REMOVE(&a->differences, d, link);
 		free(d);

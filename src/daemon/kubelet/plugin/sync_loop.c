@@ -101,13 +101,18 @@ int plugin_begin_sync(struct plugin *p, struct error *err)
 	if (!p->reconciler || !p->holders)
 		return error_set_errno(err, ENOMEM, "device plugin");
 	if (claims_add_keep(p->node->claims, need_of, p) < 0)
-		return error_set(err, ENOSPC, "too many know which claims are needed");
+		return error_set(err, ENOSPC,
+				 "no further part of allotd can say which claims are needed: the "
+				 "most allowed do already");
 	r = loop_add_timer(p->node->loop, sync_all, p, &p->sync_timer);
 	if (r < 0)
 		return error_set_errno(err, -r, "timer");
 	loop_arm(p->sync_timer, 0, TICK_NS);
 	r = health_subscribe(p->node, health_changed, p);
-	return r < 0 ? error_set(err, -r, "too many subscribers to the health of GPUs") : 0;
+	return r < 0 ? error_set(err, -r,
+				 "no further part of allotd can follow the health of GPUs: the "
+				 "most allowed do already")
+		     : 0;
 }
 
 void plugin_end_sync(struct plugin *p)

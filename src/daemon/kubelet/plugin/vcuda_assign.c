@@ -57,7 +57,7 @@ static void told(void *data, const struct kube_answer *answer)
 {
 	/* 404 means that the pod is gone, which is fine. */
 	if (answer->err.code && answer->status != 404)
-		log_warning("device plugin: what a pod got can't be written to it: %s",
+		log_warning("device plugin: a pod can't be annotated with the GPUs that it got: %s",
 			    answer->err.text);
 }
 
@@ -81,7 +81,8 @@ static void vcuda_tell(struct kube_client *client, const struct vcuda_telling *t
 		.method = "PATCH", .path = path, .type = KUBE_MERGE_PATCH, .body = body
 	};
 	if (!body || !kube_call_start(client, &request, NULL, told, NULL))
-		log_warning("device plugin: what a pod got can't be written to it: no memory");
+		log_warning("device plugin: a pod can't be annotated with the GPUs that it got: "
+			    "out of memory");
 }
 
 /* ---- the claim ---- */
@@ -201,7 +202,7 @@ static void written(void *data, const struct error *err)
 	if (err->code) {
 		log_warning("device plugin: Allocate: the assignment can't be saved: %s", err->text);
 		bool was_given = c->reply != NULL;
-		take_back(c, "its pod can't be told");
+		take_back(c, "its pod can't be annotated");
 		if (was_given)
 			vcuda_refuse(c, -err->code, err);
 	} else if (c->reply) {

@@ -25,8 +25,7 @@ static int add_card(struct card *card, const struct vcuda_ask *ask, uint64_t mem
 		    struct claim_request *request, struct error *err)
 {
 	if (request->device_count == REGION_MAX_DEVICES)
-		return error_set(err, EINVAL, "of more than %d GPUs: a container can have no more",
-				 REGION_MAX_DEVICES);
+		return error_set(err, EINVAL, "must be of at most %d GPUs", REGION_MAX_DEVICES);
 	request->device[request->device_count++] =
 		(struct claim_device_request){ .card = card,
 					       .terms = { .has_memory = true,
@@ -74,7 +73,7 @@ static int take_chosen(struct node *node, const struct place_node *model,
 		int card = find_chosen(node, ask, i);
 		name_chosen(ask, i, name);
 		if (card < 0)
-			return error_set(err, ENODEV, "%s: is no GPU of this node", name);
+			return error_set(err, ENODEV, "%s: is not a GPU of this node", name);
 		enum place_reason reason = place_check_card(&model->card[card], &wanted);
 		if (reason != PLACE_FITS)
 			return error_set(
@@ -99,9 +98,8 @@ static int take_best(struct node *node, const struct place_node *model, const st
 	if (r == -ENOSPC) {
 		place_reasons_text(choice.reason, node->card_count, &wanted, reasons,
 				   sizeof(reasons));
-		return error_set(err, ENOSPC, "%u GPU%s with room for it: there %s not: %s",
-				 ask->cards, ask->cards > 1 ? "s" : "",
-				 ask->cards > 1 ? "are" : "is", reasons);
+		return error_set(err, ENOSPC, "%u GPU%s with enough room %s needed: %s", ask->cards,
+				 ask->cards > 1 ? "s" : "", ask->cards > 1 ? "are" : "is", reasons);
 	}
 	if (r < 0)
 		return error_set_errno(err, -r, "choice of GPUs");

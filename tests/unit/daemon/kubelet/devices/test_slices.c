@@ -175,9 +175,9 @@ static void refuse_preference(struct slice_set available, struct slice_set must,
 static void test_impossible_preference(void **state)
 {
 	refuse_preference(set_of(1, 1, 0), set_of(0, 0, 0), 3,
-			  "3 devices are wanted, 2 are available");
+			  "the kubelet asks for 3 devices, and only 2 are available");
 	refuse_preference(set_of(7, 0, 0), set_of(7, 0, 0), 2,
-			  "2 devices are wanted, 3 must be included");
+			  "the kubelet asks for 2 devices, fewer than the 3 that must be included");
 	refuse_preference(set_of(7, 0, 0), set_of(0, 2, 0), 2,
 			  "device '" B "-1' must be included, but is not available");
 }

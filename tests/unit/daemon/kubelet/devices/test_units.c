@@ -53,8 +53,9 @@ static void test_names(void **state)
 	refused("GPU-a-", NULL, "'' must be");
 	refused("GPU-a--1", NULL, "must be a GPU of this node");
 	refused("GPU-a-99999", NULL, "'99999' must be");
-	refused("GPU-c-0", NULL, "device 'GPU-c-0' is not ours: must be a GPU of this node");
-	refused("x", NULL, "not ours");
+	refused("GPU-c-0", NULL,
+		"device 'GPU-c-0' is not one of allotd's: must be a GPU of this node");
+	refused("x", NULL, "not one of allotd's");
 	refused("GPU-a-7", "GPU-a-7", "'GPU-a-7' is named twice");
 }
 

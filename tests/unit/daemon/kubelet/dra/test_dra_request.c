@@ -155,7 +155,7 @@ static void test_refused(void **state)
 {
 	static char names[REGION_MAX_DEVICES + 1][64], pools[REGION_MAX_DEVICES + 1][DRA_POOL_MAX];
 	struct dra_result many[REGION_MAX_DEVICES + 1], two[2] = { share("a"), share("b") };
-	refused(NULL, 0, EINVAL, "nothing of gpu.allot.dev is allocated to it");
+	refused(NULL, 0, EINVAL, "no device of gpu.allot.dev is allocated to the claim");
 	many[0] = share("a");
 	many[0].device = "gpu-b";
 	many[0].pool = "n1/gpu-b";
@@ -184,7 +184,7 @@ static void test_refused(void **state)
 		dra_pool_name("n1", names[i], pools[i]);
 		many[i].pool = pools[i];
 	}
-	refused(many, REGION_MAX_DEVICES + 1, EINVAL, "a tenant can have no more");
+	refused(many, REGION_MAX_DEVICES + 1, EINVAL, "must be at most");
 }
 
 int main(void)

@@ -201,15 +201,15 @@ static void test_refused(void **state)
 	struct kube_share many[REGION_MAX_DEVICES + 1];
 	char uid[TENANT_CLAIM_MAX];
 
-	refused(&other, 1, ENODEV, "GPU-x is no GPU of this node");
-	refused(&nothing, 1, EINVAL, "0 MiB is no share");
-	refused(&much, 1, EINVAL, "is no share");
+	refused(&other, 1, ENODEV, "GPU-x is not a GPU of this node");
+	refused(&nothing, 1, EINVAL, "0 MiB is not a valid share");
+	refused(&much, 1, EINVAL, "is not a valid share");
 	for (unsigned i = 0; i <= REGION_MAX_DEVICES; i++) {
 		many[i] = (struct kube_share){ .memory_mib = 1 };
 		snprintf(many[i].card, sizeof(many[i].card), UUID "%012u", i);
 	}
 	assert_int_equal(make(many, REGION_MAX_DEVICES), 0);
-	refused(many, REGION_MAX_DEVICES + 1, EINVAL, "shares of more than");
+	refused(many, REGION_MAX_DEVICES + 1, EINVAL, "the shares must be of at most");
 	memset(uid, 'u', sizeof(uid) - 1);
 	uid[sizeof(uid) - 1] = '\0';
 	pod.uid = uid;

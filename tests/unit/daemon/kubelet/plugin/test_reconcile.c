@@ -74,7 +74,7 @@ static void test_slices(void **state)
 	/* As many, of which one is another. */
 	assert_non_null(strstr(slices_say(f, CARD "-0", CARD "-2"),
 			       "allotd: claim '" ALLOCATE_KEY CARD "-0' (tenant 'slices-"));
-	assert_non_null(strstr(slices_say(f, CARD "-0", NULL), "not just these"));
+	assert_non_null(strstr(slices_say(f, CARD "-0", NULL), "or others as well"));
 	assert_non_null(strstr(slices_say(f, OTHER "-0", OTHER "-1"), "no claim has them"));
 	assert_non_null(strstr(slices_say(f, CARD "-9", NULL), CARD "-9"));
 	assert_string_equal(slices_say(f, CARD "-1", CARD "-0"), "");
@@ -114,8 +114,7 @@ static void test_shares(void **state)
 {
 	struct fixture *f = *state;
 	static const char said[] = ";" CARD ",NVIDIA,1024,10:;";
-	assert_non_null(
-		strstr(shares_say(f, said, 1), "allotd: there is no claim of this container"));
+	assert_non_null(strstr(shares_say(f, said, 1), "allotd: this container has no claim"));
 	make_claim(f, POD_KEY "u-1/main", 0, -1, -1);
 	/* On which cards the kubelet's devices lie says nothing. */
 	assert_string_equal(shares_say(f, said, 1), "");

@@ -102,7 +102,7 @@ static void test_which_card(void **state)
 	assert_ptr_equal(request.device[1].card, &node->card[2]);
 	assert_int_equal(request.device[1].terms.memory_bytes, 1024 * MIB);
 	refused((struct vcuda_ask){ .cores = 300, .cards = 3 }, ENOSPC,
-		"3 GPUs with room for it: there are not: ");
+		"3 GPUs with enough room are needed: ");
 	refused((struct vcuda_ask){ .cores = 10, .units = 33, .cards = 1 }, ENOSPC,
 		"3/3 CardInsufficientMemory");
 }
@@ -157,7 +157,7 @@ static void test_a_scheduler(void **state)
 	model->card[0].cores_used_mpct = 80000;
 	refused(ask, ENOSPC, "GPU 3: can't be given: CardInsufficientCore");
 	ask.minor[0] = 0;
-	refused(ask, ENODEV, "GPU 0: is no GPU of this node");
+	refused(ask, ENODEV, "GPU 0: is not a GPU of this node");
 }
 
 static void test_a_scheduler_of_the_other_protocol(void **state)
@@ -174,7 +174,7 @@ static void test_a_scheduler_of_the_other_protocol(void **state)
 	model->card[1].is_cordoned = true;
 	refused(ask, ENOSPC, "to-allocate: GPU-1: can't be given: CardCordoned");
 	strcpy(ask.uuid[0], "GPU-x");
-	refused(ask, ENODEV, "to-allocate: GPU-x: is no GPU of this node");
+	refused(ask, ENODEV, "to-allocate: GPU-x: is not a GPU of this node");
 }
 
 static void test_whole_cards_alone(void **state)
