@@ -18,7 +18,7 @@ def load(machine, seconds, *terms):
 
 
 @pytest.mark.parametrize("defects, says", [
-    ("defects = loses-busy-process\n", "it does not name a process that is at work"),
+    ("defects = loses-busy-process\n", "NVML does not list a process that is at work"),
     ("defects = no-process-utilization\n", "nvmlDeviceGetProcessUtilization: not supported"),
     ("", None),
 ], ids=["names none", "tells nothing", "sound"])
@@ -39,4 +39,4 @@ def test_the_charge_is_the_measure_instead(machine, tmp_path, defects, says):
     text += (machine.run_dir / "allotd.log").read_text()
     assert text.count("feedback_sensor nvml:") == (1 if says else 0), text
     if says:
-        assert says in text and text.count("measured by allot's busy time instead") == 1, text
+        assert says in text and text.count("allot's busy time is used instead") == 1, text

@@ -170,9 +170,8 @@ void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size
 	a->has_told |= tells;
 	pthread_mutex_unlock(&a->worker.lock);
 	if (tells)
-		log_warning("feedback_sensor nvml: it does not name a process that is at work: "
-			    "measured "
-			    "by allot's busy time instead");
+		log_warning("feedback_sensor nvml: NVML does not list a process that is at work: "
+			    "allot's busy time is used instead");
 }
 
 struct arbitration_figures arbitration_figures(struct arbitration *a)

@@ -42,11 +42,11 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 	if (l->index < 0) {
 		int e = -l->index;
 		free(l);
-		return e == ENOSPC
-			       ? error_set(err, e,
-					   "the GPU has %d tenants already, the most that it may have",
-					   ARBITER_MAX_TENANTS)
-			       : error_set_errno(err, e, "share");
+		return e == ENOSPC ? error_set(err, e,
+					       "the GPU has %d tenants already, the most allowed: "
+					       "end one first",
+					       ARBITER_MAX_TENANTS)
+				   : error_set_errno(err, e, "share");
 	}
 	*ret = l;
 	return 0;

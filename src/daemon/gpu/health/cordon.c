@@ -32,9 +32,8 @@ static int load_settings(struct node *node, struct error *err)
 		struct card *card = node_find_card_text(node, word);
 		if (!card)
 			return error_set(err, EINVAL,
-					 "cordon: '%.60s': must be none, or UUIDs of this "
-					 "machine's GPUs, by "
-					 "commas",
+					 "cordon: '%.60s': must be none, or a comma-separated "
+					 "list of UUIDs of this machine's GPUs",
 					 word);
 		card->is_cordoned_by_settings = true;
 	}
@@ -70,7 +69,8 @@ int cordon_set(struct node *node, struct card *card, bool cordoned, struct error
 	if (!cordoned && card->is_cordoned_by_settings)
 		return error_set(
 			err, EPERM,
-			"GPU %u is cordoned by the daemon's settings (cordon): take it out there",
+			"GPU %u is cordoned by the daemon's setting cordon: remove it from that "
+			"list",
 			card->index);
 	card->is_cordoned = cordoned;
 	int r = write_file(node);

@@ -108,7 +108,7 @@ static void wait_for_fault(struct health_watch *w, bool *can_wait)
 	struct error err = { 0 };
 	int r = *can_wait ? backend->wait_fault(w->node->gpu, WAIT_MS, &fault, &err) : -EOPNOTSUPP;
 	if (*can_wait && r == -EOPNOTSUPP)
-		log_info("%s: faults show by calls that fail alone", err.text);
+		log_info("%s: GPU faults are noticed only when an NVML call fails", err.text);
 	*can_wait &= r != -EOPNOTSUPP;
 	pthread_mutex_lock(&w->worker.lock);
 	if (r > 0 && w->fault_count < FAULTS_MOST)
@@ -221,7 +221,10 @@ static void ready(void *data, uint32_t events)
 	w->has_answers = false;
 	pthread_mutex_unlock(&w->worker.lock);
 	if (dropped)
-		log_warning("%u more faults of GPUs came at once and were not looked at", dropped);
+		log_warning("%u more GPU faults came faster than they could be read, and were "
+			    "dropped: a faulty GPU may still take tenants; look for Xid lines in "
+			    "the kernel's log",
+			    dropped);
 	for (unsigned i = 0; i < fault_count; i++)
 		note_fault(w, &fault[i], &now);
 	for (unsigned i = 0; has_answers && i < w->node->card_count; i++) {

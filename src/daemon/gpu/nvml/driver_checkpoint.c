@@ -101,7 +101,7 @@ int checkpoint_driver_do(struct checkpoint_driver *d, enum checkpoint_step step,
 	case CUDA_ERROR_OUT_OF_MEMORY: code = ENOMEM; break;
 	case CUDA_ERROR_NOT_READY:
 		code = ETIMEDOUT;
-		why = ": its work did not end in time";
+		why = ": its GPU work did not end in time";
 		break;
 	case CUDA_ERROR_NOT_SUPPORTED:
 		code = EOPNOTSUPP;
@@ -110,7 +110,7 @@ int checkpoint_driver_do(struct checkpoint_driver *d, enum checkpoint_step step,
 		break;
 	case CUDA_ERROR_NOT_PERMITTED:
 		code = EPERM;
-		why = ": the driver lets its own user do that, or root";
+		why = ": only root and the process's own user may do that";
 		break;
 	default: break;
 	}

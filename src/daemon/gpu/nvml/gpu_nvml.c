@@ -58,7 +58,8 @@ static int load(struct gpu *gpu, const char *path, struct error *err)
 #define X(field, symbol, required, parameters) \
 	gpu->field = (__typeof__(gpu->field))dlsym(gpu->library, symbol); \
 	if (required && !gpu->field) \
-		return error_set(err, ENODEV, "%s lacks %s: too old a driver", path, symbol);
+		return error_set(err, ENODEV, "%s lacks %s: the NVIDIA driver is too old", path, \
+				 symbol);
 	NVML_ENTRIES(X)
 #undef X
 	return 0;
@@ -248,7 +249,7 @@ static int nvml_processes(struct gpu *gpu, unsigned index, struct gpu_process *l
 			  size_t *ret_count, struct error *err)
 {
 	if (!gpu->compute)
-		return error_set(err, EOPNOTSUPP, "GPU %u: the driver lists no processes", index);
+		return error_set(err, EOPNOTSUPP, "GPU %u: the driver can't list processes", index);
 	cleanup_free nvmlProcessInfo_t *raw = calloc(NVML_PROCESSES_MAX, sizeof(*raw));
 	if (!raw)
 		return error_set_errno(err, ENOMEM, "list of GPU processes");
@@ -292,8 +293,8 @@ static int nvml_use(struct gpu *gpu, unsigned index, uint64_t since_us, struct g
 		    size_t max, size_t *ret_count, struct error *err)
 {
 	if (!gpu->process_use)
-		return error_set(err, EOPNOTSUPP, "GPU %u: the driver tells no process's use",
-				 index);
+		return error_set(err, EOPNOTSUPP,
+				 "GPU %u: the driver can't report the use of each process", index);
 	cleanup_free nvmlProcessUtilizationSample_t *raw = calloc(NVML_PROCESSES_MAX, sizeof(*raw));
 	if (!raw)
 		return error_set_errno(err, ENOMEM, "samples of GPU use");

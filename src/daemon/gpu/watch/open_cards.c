@@ -78,7 +78,7 @@ static int open_card(struct node *node, unsigned index, struct error *err)
 	card_key(node, card, key, sizeof(key));
 	r = lock_card(key, node->run_dir, card->lock_fd, err);
 	if (r > 0)
-		log_warning("GPU %u is shared by this daemon all the same: %s", index, err->text);
+		log_warning("GPU %u: %s; this daemon shares the GPU all the same", index, err->text);
 	if (r >= 0)
 		r = arbitration_start(&card->arbitration, &node->config.arbiter, err);
 	const struct arbiter_config *policy = &node->config.arbiter;
@@ -108,13 +108,13 @@ int cards_start(struct node *node, struct error *err)
 		return r;
 	const char *left_out = node->backend->left_out ? node->backend->left_out(node->gpu) : "";
 	if (*left_out)
-		log_warning("not shared: %s", left_out);
+		log_warning("GPUs that are not shared: %s", left_out);
 	unsigned count = node->backend->count(node->gpu);
 	node->gangs = node->config.is_gang && count > 1 ? gangs_new() : NULL;
 	if (node->config.is_gang && count > 1 && !node->gangs)
 		return error_set_errno(err, ENOMEM, "gangs");
 	if (count > NODE_MAX_CARDS)
-		return error_set(err, E2BIG, "%u GPUs found: this build manages at most %d", count,
+		return error_set(err, E2BIG, "%u GPUs found: allotd manages at most %d", count,
 				 NODE_MAX_CARDS);
 	for (unsigned i = 0; i < count; i++) {
 		r = open_card(node, i, err);
