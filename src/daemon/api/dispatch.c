@@ -43,7 +43,8 @@ static int dispatch(struct session *session, const json_t *request, json_t *repl
 		return error_set(err, EINVAL, "version: missing: must be %d", PROTOCOL_VERSION);
 	if (version != PROTOCOL_VERSION)
 		return error_set(err, EPROTONOSUPPORT,
-				 "version %" PRId64 " is not understood: this daemon speaks %d",
+				 "version %" PRId64
+				 ": this daemon speaks version %d: use a client of that version",
 				 version, PROTOCOL_VERSION);
 	r = json_read_string(request, "op", &op, err);
 	if (r <= 0)

@@ -534,9 +534,11 @@ int request_remove(struct session *session, const json_t *request, json_t *reply
 	if (r < 0)
 		return r;
 	if (*tenant->terms.claim.key && !tenant->terms.is_retired)
-		return error_set(err, EBUSY,
-				 "tenant '%s' belongs to claim '%s': it ends when that is released",
-				 tenant->terms.name, tenant->terms.claim.key);
+		return error_set(
+			err, EBUSY,
+			"tenant '%s' belongs to claim '%s', and ends with it: delete its pod or "
+			"device",
+			tenant->terms.name, tenant->terms.claim.key);
 	bool is_ending = tenant_retire(tenant, "removed by request");
 	json_object_set_new(reply, "ending", json_boolean(is_ending));
 	return is_ending ? tenant_state_save(tenant, true, err) : 0;

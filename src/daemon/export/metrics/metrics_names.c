@@ -20,10 +20,10 @@ int metrics_names_parse(const char *text, unsigned *ret_names, struct error *err
 		       (strlen(words[i].word) != length || strncmp(words[i].word, at, length) != 0))
 			i++;
 		if (i == 2 || names & words[i].bit)
-			return error_set(err, EINVAL,
-					 "'%.40s': must be none, or hami, gpu-manager or both by a "
-					 "comma",
-					 text);
+			return error_set(
+				err, EINVAL,
+				"'%.40s': must be none, hami, gpu-manager, or hami,gpu-manager",
+				text);
 		names |= words[i].bit;
 		at += length;
 		if (!*at)

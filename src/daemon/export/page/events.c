@@ -99,7 +99,8 @@ static void watch_spans(struct events *e, bool is_watched)
 {
 	for (unsigned i = 0; i < e->node->card_count; i++)
 		if (arbitration_watch_spans(e->node->card[i].arbitration, is_watched) < 0)
-			log_warning("page: out of memory: it does not show who has GPU %u", i);
+			log_warning("page: out of memory: it does not show which tenant has GPU %u",
+				    i);
 	e->told = (struct page_told){ 0 };
 }
 

@@ -184,12 +184,15 @@ int tenant_trace_join(struct tenant *tenant, const struct process *process, uint
 {
 	struct tenant_trace *trace = tenant->trace;
 	if (!trace || trace->order != order)
-		return error_set(err, ENOENT, "trace: that one is over");
+		return error_set(err, ENOENT, "trace: the trace has ended");
 	if (trace->waiting_count == TENANT_TRACE_WAITING_MAX)
-		return error_set(err, EAGAIN, "trace: %d processes wait to be traced",
+		return error_set(err, EAGAIN,
+				 "trace: %d processes already wait to be traced, the most "
+				 "allowed: try again",
 				 TENANT_TRACE_WAITING_MAX);
 	if (trace->ring_count == TENANT_TRACE_RINGS_MAX)
-		return error_set(err, ENOSPC, "trace: %d processes are the most that a trace has",
+		return error_set(err, ENOSPC,
+				 "trace: it records %d processes already, the most allowed",
 				 TENANT_TRACE_RINGS_MAX);
 	if (note_pid(trace, process->pid) < 0)
 		return error_set_errno(err, ENOMEM, "trace");
