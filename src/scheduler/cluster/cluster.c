@@ -90,7 +90,7 @@ static void leader_changed(void *data, bool is_leader)
 {
 	struct cluster *c = data;
 	if (is_leader) {
-		log_info("leads, as %s", c->identity);
+		log_info("this replica is the leader now, as %s", c->identity);
 		return;
 	}
 	log_info("this replica is no longer the leader");
@@ -133,8 +133,9 @@ static void tell_unsized(struct cluster *c)
 	struct model_unsized groups[UNSIZED_MOST];
 	size_t n = feed_is_ready(c->feed) ? model_take_unsized(c->model, groups, UNSIZED_MOST) : 0;
 	while (n-- > 0)
-		log_warning("pods of group %s (%s) do not say how many they are, by " KUBE_LIVE_DOMAIN
-			    "/" KUBE_GANG_SIZE ": each is placed by itself",
+		log_warning("pods of group %s (%s) lack the annotation " KUBE_LIVE_DOMAIN
+			    "/" KUBE_GANG_SIZE
+			    ", which says how many they are: each is placed by itself",
 			    groups[n].group, groups[n].by);
 }
 

@@ -44,7 +44,8 @@ static void answered(void *data, const struct kube_answer *answer)
 	note->call = NULL;
 	if (has_failed) {
 		log_write(n->is_failing ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
-			  "node %s: the annotation of GPUs closed to pods placed by use cannot be written: %s",
+			  "node %s: can't annotate which GPUs are closed to pods placed by use: "
+			  "%s; tried again",
 			  note->node, answer->err.text);
 		model_cooldown_again(n->model, note->node);
 	}

@@ -48,7 +48,7 @@ static void trouble(void *data, const struct error *err)
 {
 	struct kube_lease *l = data;
 	if (err && !l->fails)
-		log_warning("kube_scheduler_lease: %s", err->text);
+		log_warning("kube_scheduler_lease: %s; trying again", err->text);
 	l->fails = err != NULL;
 }
 

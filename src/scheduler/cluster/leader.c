@@ -74,8 +74,9 @@ static void saw(struct leader *l, const json_t *object)
 	} else {
 		/* The lease is malformed, so it is not from us. Its author must repair or delete it. */
 		if (!l->is_unread)
-			log_warning("lease %s/%s: %s", l->terms.in_namespace, l->terms.name,
-				    err.text);
+			log_warning("lease %s/%s: %s; delete this lease, so that a leader can be "
+				    "elected",
+				    l->terms.in_namespace, l->terms.name, err.text);
 		l->is_unread = true;
 		election_failed(&l->election, false, now_ns());
 		election_doubt(&l->election);

@@ -169,7 +169,7 @@ int extender_gang_check(struct model *m, const struct model_pod *pod, const char
 	if (say_wrong(member, &roll, &why))
 		return error_set(err, EAGAIN, "%s", why.text);
 	if (gang_judge(&roll) == GANG_JOINTLY)
-		return error_set(err, EAGAIN, "gang %.63s: no GPUs are reserved for it",
+		return error_set(err, EAGAIN, "gang %.63s: no GPUs are reserved for it yet",
 				 gang_name(member->gang));
 	if (pod->reserved.node && strcmp(pod->reserved.node->name, node) != 0)
 		return error_set(err, ESTALE, "gang %.63s: its GPUs are reserved on node %.253s",

@@ -170,7 +170,8 @@ static int take_weight(char *word, struct place_weights *weights, unsigned *seen
 		*seen |= 1U << i;
 		return 0;
 	}
-	return error_set(err, EINVAL, "'%.40s': must be each of slot=N,core=N,memory=N once", word);
+	return error_set(err, EINVAL,
+			 "'%.40s': must have each of slot=N,core=N,memory=N at most once", word);
 }
 
 static int read_weights(const char *text, struct place_request *place, struct error *err)

@@ -275,8 +275,8 @@ static int complete(struct webhook_work *w, struct webhook_container *c)
 	else
 		add_hami_defaults(w, c);
 	if (c->value[ASK_MEMORY] && c->value[ASK_MEMORY_PCT])
-		webhook_warn(w, "container %.63s: %.100s is passed over: there is %.100s", c->name,
-			     name_of(w, ASK_MEMORY_PCT), name_of(w, ASK_MEMORY));
+		webhook_warn(w, "container %.63s: %.100s is ignored, since %.100s is requested",
+			     c->name, name_of(w, ASK_MEMORY_PCT), name_of(w, ASK_MEMORY));
 	put_priority(w, c);
 	return is_vcuda(c) ? check_vcuda(w, c) : check_hami(w, c);
 }

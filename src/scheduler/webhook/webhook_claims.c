@@ -71,7 +71,7 @@ static int check_sayable(struct webhook_work *w, const struct request *request)
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
 		if (webhook_meta(w, "annotations", ignored[i]))
 			webhook_warn(w,
-				     "annotation %s: is passed over: the cluster's own scheduler "
+				     "annotation %s: is ignored: the cluster's own scheduler "
 				     "places ResourceClaims",
 				     ignored[i]);
 	return 0;
@@ -114,7 +114,7 @@ static int add_selector(struct webhook_work *w, json_t *selectors, const char *b
 	bool is_cut = fflush(out) != 0 || ferror(out);
 	fclose(out);
 	if (r >= 0 && is_cut)
-		r = error_set(w->err, EINVAL, "too many names of GPUs");
+		r = error_set(w->err, EINVAL, "the list of GPUs' names is too long");
 	if (r >= 0 &&
 	    json_array_append_new(selectors, json_pack("{s:{s:s}}", "cel", "expression", text)) < 0)
 		r = error_set_errno(w->err, ENOMEM, "selector");
@@ -201,8 +201,8 @@ static int add_alternatives(const struct conversion *c, double cores_pct, const 
 	if (!json_array_size(sizes) || json_array_size(sizes) > ALTERNATIVES_MAX)
 		return error_set(
 			w->err, EINVAL,
-			"%.100s: the cluster's GPUs have %zu sizes of memory, and 1 to %d can be "
-			"told apart: ask for MiB, by %.100s",
+			"%.100s: the cluster's GPUs have %zu sizes of memory, and a request in "
+			"percent needs 1 to %d: ask for MiB, by %.100s",
 			resource, json_array_size(sizes), ALTERNATIVES_MAX, w->terms->memory);
 	json_array_foreach((json_t *)sizes, i, size)
 	{

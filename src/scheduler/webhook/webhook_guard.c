@@ -18,7 +18,7 @@ static bool decide(struct webhook_work *w, enum webhook_guard guard, const char 
 	switch (guard) {
 	case GUARD_ALLOW: break;
 	case GUARD_WARN: webhook_warn(w, "%s", what); break;
-	case GUARD_REWRITE: webhook_warn(w, "%s: taken out", what); return true;
+	case GUARD_REWRITE: webhook_warn(w, "%s: removed", what); return true;
 	case GUARD_DENY: *ret_r = error_set(w->err, EACCES, "%s: %s", what, right); break;
 	}
 	return false;

@@ -76,7 +76,7 @@ static void test_asks(void **state)
 		  "[" PUT_FIRST("nvidia.com~1gpu", "'1'") "," OURS "]", NULL },
 		{ POD("'nvidia.com/gpu':'1','nvidia.com/gpumem':'3000','nvidia.com/"
 		      "gpumem-percentage':'5'"),
-		  "[" OURS "]", "nvidia.com/gpumem-percentage is passed over" },
+		  "[" OURS "]", "nvidia.com/gpumem-percentage is ignored" },
 		{ POD("'nvidia.com/gpu':'1','nvidia.com/gpumem':'8Gi'"),
 		  "[" PUT_FIRST("nvidia.com~1gpumem", "'8192'") "," OURS "]",
 		  "nvidia.com/gpumem: 8589934592 is taken for bytes: 8192 of 1 MiB" },

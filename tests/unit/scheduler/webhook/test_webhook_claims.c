@@ -207,8 +207,9 @@ static void test_a_part_of_each_size(void **state)
 	assert_refused(pod, "have 0 sizes of memory");
 	for (int i = 1; i < 10; i++)
 		json_array_append_new(sizes, json_integer(i));
-	assert_refused(pod, "have 9 sizes of memory, and 1 to 8 can be told apart: ask for MiB, by "
-			    "nvidia.com/gpumem");
+	assert_refused(pod,
+		       "have 9 sizes of memory, and a request in percent needs 1 to 8: ask for MiB, by "
+		       "nvidia.com/gpumem");
 	json_decref(sizes);
 	sizes = NULL;
 }
@@ -245,7 +246,7 @@ static void test_what_a_claim_can_not_say(void **state)
 		assert_refused(rows[i].pod, rows[i].why);
 	struct outcome o = review(
 		POD("'hami.io/gpu-scheduler-policy':'binpack'", "'nvidia.com/gpu':'1'"));
-	assert_non_null(strstr(warning(&o), "hami.io/gpu-scheduler-policy: is passed over"));
+	assert_non_null(strstr(warning(&o), "hami.io/gpu-scheduler-policy: is ignored"));
 	forget(&o);
 }
 

@@ -112,7 +112,7 @@ static void test_mounts(void **state)
 			     "[" REMOVED("containers/0/volumeMounts/0") "," REMOVED(
 				     "containers/1/volumeMounts/0") "," REMOVED("volumes/1") "," OURS
 											     "]",
-			     "contains device files: taken out");
+			     "contains device files: removed");
 		terms.mounts = GUARD_DENY;
 		assert_denied(&terms, pod, 403, "volume dev: the host path ");
 	}
@@ -131,9 +131,8 @@ static void test_what_hides_the_library(void **state)
 		"{'name':'b','volumeMounts':[{'name':'v','mountPath':'/etc/ld.so.preload'}]}]}}";
 	struct webhook_terms terms = default_terms;
 	terms.mounts = GUARD_REWRITE;
-	assert_patch(
-		&terms, pod, "[" REMOVED("containers/0/volumeMounts/1") "," OURS "]",
-		"container a: a mount at /etc/ld.so.preload replaces allot's library: taken out");
+	assert_patch(&terms, pod, "[" REMOVED("containers/0/volumeMounts/1") "," OURS "]",
+		     "container a: a mount at /etc/ld.so.preload replaces allot's library: removed");
 	terms.mounts = GUARD_DENY;
 	assert_denied(&terms, pod, 403, "a mount at /etc/ld.so.preload");
 }
@@ -149,7 +148,7 @@ static void test_privileged(void **state)
 	assert_patch(&terms, pod,
 		     "[{'op':'add','path':'/spec/containers/0/securityContext/"
 		     "privileged','value':false}," OURS "]",
-		     "privileged, and requests a GPU: taken out");
+		     "privileged, and requests a GPU: removed");
 	terms.privileged = GUARD_ALLOW;
 	assert_patch(&terms, pod, "[" OURS "]", NULL);
 }
