@@ -270,7 +270,7 @@ def test_token_that_changes(cluster, tmp_path):
 
 
 @pytest.mark.parametrize("user, what", [
-    ("exec:\n      command: aws", "exec: is not understood"),
+    ("exec:\n      command: aws", "exec: is not supported"),
     ("client-key: allotd.key", "client-certificate: missing beside client-key"),
     ("client-certificate: none.crt", "none.crt: No such file"),
     ("client-key-data: '*'", "client-key-data: must be a text in base64"),

@@ -76,7 +76,7 @@ def test_ready_soon_and_told_of_what_comes(cluster, crowd, tmp_path):
         cluster.delete_pod("whole")
         log = scheduler.log.read_text()
         assert "odd-pods/odd-7: is annotated with GPU shares but requests none" in log
-        assert "no JSON" not in log and "more than 16 MiB" not in log, log
+        assert "not JSON" not in log and "larger than 16 MiB" not in log, log
         assert ready_s < 4 * READY_S
     finally:
         scheduler.stop()

@@ -84,7 +84,7 @@ static int find_named(const struct reader *r, const json_t *root, const char *li
 		*ret = value;
 		return 0;
 	}
-	return error_set(r->err, EINVAL, "%s: there is none named '%.60s'", list, name);
+	return error_set(r->err, EINVAL, "%s: no entry is named '%.60s'", list, name);
 }
 
 /* Reads a string. Sets *ret to NULL if there is none. */
@@ -158,7 +158,7 @@ static int read_server(const struct reader *r, const json_t *cluster, struct kub
 	for (size_t i = 0; status >= 0 && i < 2; i++) {
 		status = read_text(r, cluster, refused[i], &other);
 		if (status >= 0 && other)
-			status = error_set(r->err, EINVAL, "%s: is not understood", refused[i]);
+			status = error_set(r->err, EINVAL, "%s: is not supported", refused[i]);
 	}
 	if (status >= 0)
 		status = keep(r, server, &a->server);
@@ -187,10 +187,10 @@ static int read_user(const struct reader *r, const json_t *user, struct kube_acc
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
 		if (json_object_get(user, refused[i]) &&
 		    !json_is_null(json_object_get(user, refused[i])))
-			return error_set(
-				r->err, EINVAL,
-				"%s: is not understood; name a token or a client certificate",
-				refused[i]);
+			return error_set(r->err, EINVAL,
+					 "%s: is not supported; name a token or a client "
+					 "certificate",
+					 refused[i]);
 	int status = read_data(r, user, "client-certificate", &a->certificate_pem);
 	if (status >= 0)
 		status = read_data(r, user, "client-key", &a->key_pem);

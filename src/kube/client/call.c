@@ -25,7 +25,7 @@ static bool make_room(struct kube_call *call, size_t more)
 {
 	size_t wanted = call->size + more + 1;
 	if (wanted > KUBE_BODY_MAX) {
-		error_set(&call->failed, EFBIG, "%s: answers with more than %u MiB", call->what,
+		error_set(&call->failed, EFBIG, "%s: the answer is larger than %u MiB", call->what,
 			  KUBE_BODY_MAX >> 20);
 		return false;
 	}
@@ -103,8 +103,7 @@ static void read_answer(struct kube_call *call, int result, struct kube_answer *
 	if (!call->line || !is_good)
 		a->object = outside_json_read(call->text ? call->text : "", call->size, 0, &why);
 	if (is_good && !call->line && !a->object) {
-		error_set(&a->err, EPROTO, "%s: answers with what is no JSON: %s", call->what,
-			  why.text);
+		error_set(&a->err, EPROTO, "%s: the answer is not JSON: %s", call->what, why.text);
 	} else if (!is_good) {
 		const char *message = json_string_value(json_object_get(a->object, "message"));
 		error_set(&a->err, code_of_status(a->status), "%s: %d%s%.300s", call->what,
@@ -219,7 +218,8 @@ static int set_access(struct kube_call *call)
 	return code == CURLE_OK
 		       ? 0
 		       : error_set(&call->failed, EOPNOTSUPP,
-				   "this libcurl takes no certificates (%s): one with OpenSSL is needed",
+				   "this libcurl can't use client certificates (%s): install one "
+				   "with OpenSSL",
 				   curl->easy_strerror(code));
 }
 

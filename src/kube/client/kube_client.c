@@ -39,7 +39,7 @@ static bool take_lines(struct kube_call *call)
 		if (!length)
 			continue;
 		if (!object) {
-			error_set(&call->failed, EPROTO, "%s: answers with what is no JSON: %s",
+			error_set(&call->failed, EPROTO, "%s: the answer is not JSON: %s",
 				  call->what, why.text);
 			return false;
 		}

@@ -122,7 +122,7 @@ static void listed(void *data, const struct kube_answer *answer)
 	const char *version = meta_text(answer->object, "resourceVersion");
 	w->call = NULL;
 	if (!err.code && !version)
-		error_set(&err, EPROTO, "GET %s: a list without resourceVersion", w->collection);
+		error_set(&err, EPROTO, "GET %s: the list has no resourceVersion", w->collection);
 	if (answer->status == 410) {
 		expire(w);
 		return;
@@ -229,7 +229,8 @@ static void watch_ended(void *data, const struct kube_answer *answer)
 		return;
 	}
 	if (!err.code && is_short)
-		error_set(&err, EBUSY, "watch of %s: ended at once", w->collection);
+		error_set(&err, EBUSY, "watch of %s: the API server ended it at once",
+			  w->collection);
 	if (err.code)
 		fail(w, &err, answer->retry_after_ns);
 	else

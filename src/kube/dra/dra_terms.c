@@ -25,7 +25,7 @@ static int read_cores_limit(const json_t *value, struct dra_terms *terms, struct
 		text = number;
 	}
 	if (!text)
-		return error_set(err, EINVAL, "must be a percentage, as 60");
+		return error_set(err, EINVAL, "must be a percentage, such as 60");
 	int r = parse_percent(text, &terms->cores_limit_pct, err);
 	terms->has_cores_limit |= r >= 0;
 	return r;

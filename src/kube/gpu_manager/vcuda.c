@@ -125,7 +125,9 @@ static int take_shares(const struct kube_share *share, size_t count, struct vcud
 		       struct error *err)
 {
 	if (ask->chosen)
-		return error_set(err, EINVAL, "chosen by " VCUDA_INDEX "* as well");
+		return error_set(err, EINVAL,
+				 "the GPUs are chosen by " VCUDA_INDEX
+				 "* as well: use one of the two");
 	if (count > VCUDA_MAX_CARDS)
 		return error_set(err, EINVAL, "%zu shares: must be at most %d", count,
 				 VCUDA_MAX_CARDS);
@@ -148,12 +150,13 @@ static int compare_shares(const struct kube_share *share, size_t count, const st
 	for (size_t i = 0; i < count; i++)
 		if (share[i].cores_pct != (unsigned)vcuda_cores_pct(ask) ||
 		    (mib && share[i].memory_mib != mib))
-			return error_set(err, EINVAL,
-					 "%llu MiB and %u cores of %.64s; the pod asks for %u %s and "
-					 "%u %s of %u GPU%s",
-					 (unsigned long long)share[i].memory_mib, share[i].cores_pct,
-					 share[i].card, ask->cores, names->cores, ask->units,
-					 names->memory, ask->cards, ask->cards > 1 ? "s" : "");
+			return error_set(
+				err, EINVAL,
+				"gives %llu MiB and %u cores of %.64s, but the pod asks for %u "
+				"%s and %u %s of %u GPU%s",
+				(unsigned long long)share[i].memory_mib, share[i].cores_pct,
+				share[i].card, ask->cores, names->cores, ask->units, names->memory,
+				ask->cards, ask->cards > 1 ? "s" : "");
 	return 0;
 }
 

@@ -77,14 +77,16 @@ static int find_owner(const struct choice_question *q, const struct kube_pod **r
 		if (!is_here(q, pod))
 			return error_set(
 				err, EBUSY,
-				"node %s is locked by pod %s/%s, which is at its end: the kubelet asks for %s",
+				"node %s is locked by pod %s/%s, which has ended or is ending: "
+				"the kubelet asks for %s",
 				q->node, lock->pod_namespace, lock->pod, ids_text(q, ids));
 		*ret = pod;
 		return 0;
 	}
 	return error_set(
 		err, EAGAIN,
-		"node %s is locked by pod %s/%s, which is not known here: the kubelet asks for %s",
+		"node %s is locked by pod %s/%s, which this node does not know: the kubelet asks "
+		"for %s",
 		q->node, lock->pod_namespace, lock->pod, ids_text(q, ids));
 }
 
@@ -168,7 +170,7 @@ static int find_container(const struct choice_question *q, struct choice *c, str
 	char ids[IDS_TEXT_MAX];
 	if (!c->shares.count)
 		return error_set(err, EAGAIN,
-				 "nothing of " KUBE_POD_TO_ALLOCATE
+				 "no share of " KUBE_POD_TO_ALLOCATE
 				 " is left: the kubelet asks for %s",
 				 ids_text(q, ids));
 	c->container = c->shares.share[0].container;

@@ -131,7 +131,7 @@ int quantity_parse(const char *text, int64_t *ret, struct error *err)
 	case 0: *ret = value; return 0;
 	case -EDOM: return error_set(err, EDOM, "'%.40s' is not whole", text);
 	case -ERANGE: return error_set(err, ERANGE, "'%.40s' has too many digits", text);
-	default: return error_set(err, EINVAL, "'%.40s' is no amount", text);
+	default: return error_set(err, EINVAL, "'%.40s' is not an amount", text);
 	}
 }
 

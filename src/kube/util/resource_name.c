@@ -56,7 +56,8 @@ int resource_name_check(const char *name, struct error *err)
 	const char *slash = strchr(name, '/');
 	if (!slash || !is_domain(name, (size_t)(slash - name)) || !is_name(slash + 1))
 		return error_set(err, EINVAL,
-				 "'%.100s': must be a domain and a name, as nvidia.com/gpu", name);
+				 "'%.100s': must be a domain and a name, such as nvidia.com/gpu",
+				 name);
 	if (is_reserved(name, (size_t)(slash - name)))
 		return error_set(err, EINVAL,
 				 "'%.100s': must be of another domain than kubernetes.io", name);

@@ -76,7 +76,7 @@ static int split(struct reader *r, char *text)
 		r->line[r->count++] = line;
 		r->next = r->count - 1;
 		if (*line.text == '\t')
-			return complain(r, "a tab can't indent");
+			return complain(r, "must be indented by spaces, not tabs");
 		if (!indent && !strcmp(part, "..."))
 			r->count--, text = NULL;
 	}
@@ -179,7 +179,7 @@ static int read_mapping(struct reader *r, size_t indent, unsigned depth, json_t 
 		if ((*key == '"' || *key == '\'') && !unquote(key))
 			return complain(r, "a quoted key must end in its line");
 		if (json_object_get(object, key))
-			return complain(r, "the key is there already");
+			return complain(r, "the key appears twice");
 		json_t *member = NULL;
 		int status = read_value(r, value, indent, true, depth, &member);
 		if (status < 0)
@@ -263,7 +263,7 @@ int yaml_parse(const char *text, json_t **ret, struct error *err)
 	if (status < 0)
 		return status;
 	if (!r.count)
-		return error_set(err, EINVAL, "there is nothing in it");
+		return error_set(err, EINVAL, "it is empty");
 	json_t *value = NULL;
 	status = read_block(&r, r.line[0].indent, 0, &value);
 	if (status >= 0 && r.next < r.count)

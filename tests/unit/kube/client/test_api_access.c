@@ -111,7 +111,7 @@ static void test_bad(void **state)
 {
 	bad("    x: y\n", "    token: t\n", "clusters 'k': server: ''");
 	bad("    server: 10.0.0.1\n", "    token: t\n", "server: '10.0.0.1': must be https://");
-	bad(SERVER "    proxy-url: http://p\n", "    token: t\n", "proxy-url: is not understood");
+	bad(SERVER "    proxy-url: http://p\n", "    token: t\n", "proxy-url: is not supported");
 	bad(SERVER "    certificate-authority-data: '%'\n", "    token: t\n",
 	    "clusters 'k': certificate-authority-data: must be a text in base64");
 	bad(SERVER "    certificate-authority: none\n", "    token: t\n", "certificate-authority: ");
@@ -119,7 +119,7 @@ static void test_bad(void **state)
 	    "insecure-skip-tls-verify");
 	bad(SERVER, "    x: y\n", "users 'u': must have a token, a tokenFile or");
 	bad(SERVER, "    token:\n      x: y\n", "users 'u': token: must be a text");
-	bad(SERVER, "    exec:\n      command: aws\n", "users 'u': exec: is not understood");
+	bad(SERVER, "    exec:\n      command: aws\n", "users 'u': exec: is not supported");
 	bad(SERVER, "    auth-provider:\n      name: gcp\n", "users 'u': auth-provider: is not");
 	bad(SERVER, "    client-key-data: a2V5\n", "client-certificate: missing beside client-key");
 	bad(SERVER, "    client-certificate-data: a2V5\n", "client-key: missing beside");
@@ -137,7 +137,7 @@ static void test_bad_context(void **state)
 	assert_non_null(strstr(err.text, "current-context: missing"));
 	put("config", "current-context: x\n");
 	assert_true(access_read_config(path, &a, &err) < 0);
-	assert_non_null(strstr(err.text, "contexts: there is none named 'x'"));
+	assert_non_null(strstr(err.text, "contexts: no entry is named 'x'"));
 	put("config", "current-context: x\ncontexts:\n- name: x\n  context:\n    cluster: c\n");
 	assert_true(access_read_config(path, &a, &err) < 0);
 	assert_non_null(strstr(err.text, "contexts 'x': user: missing"));

@@ -216,7 +216,7 @@ static void test_refused(void **state)
 		{ BOTH("5", "5"), TO_ALLOCATE("allocating", ";GPU-a,NVIDIA,x,5:;"),
 		  "hami.io/vgpu-devices-to-allocate: ", EINVAL },
 		{ BOTH("5", "5"), TO_ALLOCATE("allocating", ";GPU-a,NVIDIA,1280,6:;"),
-		  "1280 MiB and 6 cores of GPU-a; the pod asks for 5 tencent.com/vcuda-core and 5 "
+		  "1280 MiB and 6 cores of GPU-a, but the pod asks for 5 tencent.com/vcuda-core and 5 "
 		  "tencent.com/vcuda-memory of 1 GPU",
 		  EINVAL },
 		{ BOTH("5", "5"), TO_ALLOCATE("allocating", ";GPU-a,NVIDIA,1281,5:;"),

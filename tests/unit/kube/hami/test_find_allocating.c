@@ -157,7 +157,7 @@ static void test_nobody(void **state)
 	add_pod(s, "p", "n1", "success", NOW, ";;");
 	refused(s, EAGAIN, "no pod is being bound", "GPU-a-3");
 	lock(s, NOW, "q");
-	refused(s, EAGAIN, "locked by pod ns/q, which is not known here", "GPU-a-3");
+	refused(s, EAGAIN, "locked by pod ns/q, which this node does not know", "GPU-a-3");
 	lock(s, NOW, "p");
 	refused(s, EAGAIN, "pod ns/p holds the lock of node n1", "bind-phase is not allocating");
 }
@@ -186,7 +186,7 @@ static void test_lock_of_a_pod_that_ends(void **state)
 	add_pod(s, "p", "n1", "allocating", NOW, "GPU-a,NVIDIA,1,2:;");
 	s->pod[0]->is_ending = true;
 	lock(s, NOW, "p");
-	refused(s, EBUSY, "locked by pod ns/p, which is at its end", "GPU-a-3");
+	refused(s, EBUSY, "locked by pod ns/p, which has ended or is ending", "GPU-a-3");
 }
 
 static bool is_first(void *data, const struct kube_pod *pod, size_t container)

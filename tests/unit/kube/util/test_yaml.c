@@ -63,11 +63,11 @@ static void test_bad(void **state)
 		memset(deep + strlen(deep), ' ', (size_t)i);
 		strcat(deep, "a:\n");
 	}
-	bad("", "there is nothing in it");
-	bad("# only\n", "there is nothing in it");
-	bad("a: 1\n\tb: 2\n", "line 2: a tab");
+	bad("", "it is empty");
+	bad("# only\n", "it is empty");
+	bad("a: 1\n\tb: 2\n", "line 2: must be indented by spaces");
 	bad("a: 1\nb\n", "line 2: must be 'key: value'");
-	bad("a: 1\na: 2\n", "line 2: the key is there already");
+	bad("a: 1\na: 2\n", "line 2: the key appears twice");
 	bad("a: 1\n  b: 2\n", "line 2: is indented too far");
 	bad("a:\n    b: 1\n  c: 2\n", "line 3: ");
 	bad("  a: 1\nb: 2\n", "line 2: is indented less");

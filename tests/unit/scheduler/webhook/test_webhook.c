@@ -122,7 +122,7 @@ static void test_wrong_asks(void **state)
 		int code;
 	} rows[] = {
 		{ "'nvidia.com/gpu':'many'",
-		  "container main: nvidia.com/gpu: 'many' is no amount: must be a whole number of "
+		  "container main: nvidia.com/gpu: 'many' is not an amount: must be a whole number of "
 		  "GPUs",
 		  422 },
 		{ "'nvidia.com/gpu':'-1'", "nvidia.com/gpu: '-1': must be a whole number of GPUs",
@@ -137,7 +137,7 @@ static void test_wrong_asks(void **state)
 		  "nvidia.com/gpumem: '-3': must be a whole number of MiB", 422 },
 		{ "'nvidia.com/gpu':'1','nvidia.com/gpumem':'0'", "nvidia.com/gpumem: '0': must be",
 		  422 },
-		{ "'nvidia.com/gpumem':'8GiB'", "'8GiB' is no amount", 422 },
+		{ "'nvidia.com/gpumem':'8GiB'", "'8GiB' is not an amount", 422 },
 		{ "'nvidia.com/gpumem':'2Ei'", "bytes: must be a whole number of MiB", 422 },
 		{ "'nvidia.com/gpumem-percentage':'0'",
 		  "must be 1 to 100, percent of a GPU's memory", 422 },
