@@ -121,7 +121,7 @@ static int wait_until_ready(int ready_fd, int timeout_ms, struct error *err)
 		n = poll(&p, 1, timeout_ms);
 	while (n < 0 && errno == EINTR);
 	if (n == 0)
-		return error_set(err, ETIMEDOUT, "not ready after %d s", timeout_ms / 1000);
+		return error_set(err, ETIMEDOUT, "it was not ready after %d s", timeout_ms / 1000);
 	if (n < 0)
 		return error_set_errno(err, errno, "poll");
 	return read(ready_fd, &byte, 1) == 1 ? 0 : -EIO;

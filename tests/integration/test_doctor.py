@@ -183,7 +183,7 @@ SPEC = {"cdiVersion": "0.5.0", "kind": "allot.dev/gpu", "devices": [
     (settings("metrics_tls_certificate = /etc/none.crt\n"), "certificate", "problem", "metrics, /etc/none.crt: is not there"),
     (settings("metrics_tls_certificate = /etc/cdi\n"), "certificate", "problem", "may not be read"),
     (settings("web_tls_certificate = /etc/ld.so.conf\nweb_tls_key = /etc/ld.so.conf\n"), "certificate", "problem",
-     "is no PEM file with a certificate"),
+     "is not a PEM file with a certificate"),
     (put("etc/cdi/allot-a.json", "{"), "cdi", "warning", "/etc/cdi/allot-a.json: line 1: "),
     (put("etc/cdi/allot-a.json", json.dumps(SPEC)), "cdi", "warning", "mounts /run/allot/gone, which does not exist"),
     (put("etc/cdi/nvidia.json", "{}"), "cdi", "warning", "has no cdiVersion"),

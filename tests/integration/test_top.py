@@ -284,7 +284,7 @@ def test_once_without_daemon(machine):
     (["--json", "--filter", "a"], "--filter: not with --json"),
     (["--once", "--filter", "x" * 64], "at most 63 bytes"),
     (["web"], "unexpected argument"),
-    ([], "is no terminal"),
+    ([], "is not a terminal"),
 ])
 def test_bad_usage(machine, options, part):
     result = machine.allot("top", *options)

@@ -77,7 +77,8 @@ static int check_options(const void *options, const char *pod, struct error *err
 		r = check_name("--node", o->node, err);
 	if (r >= 0 && o->server && (o->kubeconfig || o->service))
 		return error_set(err, EINVAL,
-				 "--server: not with %s: allot-scheduler is asked directly",
+				 "--server: can't be used with %s, since --server asks "
+				 "allot-scheduler directly",
 				 o->kubeconfig ? "--kubeconfig" : "--service");
 	if (r >= 0 && o->ca && !o->server)
 		return error_set(
@@ -154,7 +155,8 @@ static int ask_scheduler(const struct kube_access *access, const char *token, co
 	if (r >= 0 && !json_object_get(answer, "state"))
 		return error_set(
 			err, EPROTO,
-			"%s: the server there is no allot-scheduler, or one too old to explain; check --service or --server",
+			"%s: the server there is not allot-scheduler, or is too old to explain; "
+			"check --service or --server",
 			path);
 	if (r < 0)
 		return r;

@@ -347,7 +347,8 @@ static int run_screen(struct top *top, struct client **client, struct error *err
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return error_set(err, ENOTTY,
-				 "standard input or output is no terminal; add --once or --json");
+				 "standard input or output is not a terminal; add --once or "
+				 "--json");
 	/* Take the first sample before drawing, so that an error is printed as a plain line. */
 	r = sample_take(&top->options->target, client, false, &sample, err);
 	if (r == 0)

@@ -98,7 +98,7 @@ static int certificate_read(const char *pem, size_t size, int64_t *ret_from_s, i
 		read_names(&tls, certificate, ret_names, names_size);
 	}
 	tls.x509_crt_deinit(certificate);
-	return r < 0 ? error_set(err, EINVAL, "is no PEM file with a certificate (%s)",
+	return r < 0 ? error_set(err, EINVAL, "is not a PEM file with a certificate (%s)",
 				 tls.strerror(r))
 		     : 0;
 }

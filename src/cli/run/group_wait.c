@@ -15,7 +15,7 @@ static int refuse(const json_t *space, struct error *err)
 	const char *why = json_string_value(json_object_get(space, "why"));
 
 	return error_set(err, EIO, "--sharing: 'space': group '%s': MPS: %s; or use --sharing time",
-			 group ? group : "", why ? why : "is not there");
+			 group ? group : "", why ? why : "it does not run");
 }
 
 int space_await(struct client *client, const json_t *tenant, struct error *err)

@@ -19,7 +19,7 @@ int ring_reader_open(int fd, struct ring_reader *ret, struct error *err)
 			"the trace data of a process has an unknown format; its library is of another version than allot");
 	void *at = mmap(NULL, sizeof(struct trace_ring), PROT_READ, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
-		return error_set_errno(err, errno, "mapping the trace data of a process");
+		return error_set_errno(err, errno, "can't map the trace data of a process");
 	*ret = (struct ring_reader){ .ring = at };
 	return 0;
 }

@@ -214,7 +214,7 @@ int source_open(const struct daemon_target *target, struct client *client, uint6
 	r = source->fd < 0 ? errno : start(source);
 	if (r != 0) {
 		destroy(source);
-		return error_set_errno(err, r, "starting the thread that asks the daemon");
+		return error_set_errno(err, r, "can't start the thread that asks the daemon");
 	}
 	*ret_source = source;
 	return 0;
@@ -269,7 +269,8 @@ int source_change(struct source *source, const char *op, json_t *body, struct er
 		return error_set(err, ENOMEM, "out of memory");
 	pthread_mutex_lock(&source->lock);
 	if (source->op) {
-		r = error_set(err, EBUSY, "the previous change is not done yet");
+		r = error_set(err, EBUSY,
+			      "the previous change is not done yet: try again in a moment");
 		json_decref(body);
 	} else {
 		source->op = op;
