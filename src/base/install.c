@@ -49,7 +49,10 @@ int install_own_directory(char ret_dir[PATHS_MAX], struct error *err)
 	path[n] = '\0';
 	char *slash = strrchr(path, '/');
 	if (!slash)
-		return error_set(err, ENOENT, "'%s': no directory of this program", path);
+		return error_set(err, ENOENT,
+				 "'%s': this path of the running program has no directory: start "
+				 "the program by its installed path",
+				 path);
 	*slash = '\0';
 	strcpy(ret_dir, path);
 	return 0;

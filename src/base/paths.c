@@ -56,7 +56,7 @@ int paths_hardware(const char *spec, char ret_name[PATHS_HARDWARE_MAX], struct e
 	}
 	if (!*spec)
 		return error_set(err, EINVAL,
-				 "'': no simulated GPU named; write for example h200, "
+				 "'': a simulated GPU must be named; write for example h200, "
 				 "h200x2 or the name of a description file");
 	if (is_word(spec)) {
 		if (strlen(spec) > 32)
@@ -173,7 +173,10 @@ int paths_make_private(const char *run_dir, struct error *err)
 	char base[PATHS_MAX];
 
 	if (!slash || slash == run_dir || strlen(run_dir) >= sizeof(base))
-		return error_set(err, EINVAL, "'%s': not a run directory", run_dir);
+		return error_set(
+			err, EINVAL,
+			"'%s': must be a full path of at least two parts, such as /run/allot",
+			run_dir);
 	int r = paths_check_text(run_dir, err);
 	if (r < 0)
 		return r;

@@ -125,5 +125,5 @@ def test_violations(machine, tmp_path):
 def test_a_file_that_can_not_be(machine, tmp_path):
     """The daemon starts all the same, and says it."""
     said = settle(machine, tmp_path, tmp_path / "none" / "audit.log")
-    assert f"audit_log: {tmp_path}/none/audit.log: No such file or directory: what happens is not written down" in said
+    assert f"audit_log: {tmp_path}/none/audit.log: No such file or directory: events are lost until the file can be written" in said
     wait_for_lost(address_in(said), 1)

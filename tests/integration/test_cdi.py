@@ -148,7 +148,7 @@ def test_refused(devices):
             (["create", "a", "--cores", "50", "--cores-limit", "20"], 2, "less than --cores 50"),
             (["create", "a", "--on-full", "wait"], 2, "needs --memory"),
             (["create", "a b"], 2, "not a name"),
-            (["create", "a-"], 2, "ends with a letter or digit"),
+            (["create", "a-"], 2, "must end with a letter or digit"),
             (["create"], 2, "write one name"),
             (["remove", "b"], 1, "there is no device 'b'")]:
         assert words in devices.refuse(*arguments, status=status)

@@ -12,8 +12,8 @@
 static void complain(struct audit_file *file, int code, const char *what)
 {
 	if (!file->is_failing)
-		log_error("audit_log: %s: %s: what happens is not written down until it can be "
-			  "(%s counts it)",
+		log_error("audit_log: %s: %s: events are lost until the file can be written (%s "
+			  "counts them)",
 			  file->path, what ? what : strerror(code), file->counter);
 	file->is_failing = true;
 }
@@ -105,7 +105,7 @@ int audit_file_append(struct audit_file *file, const char *line)
 		return r;
 	}
 	if (file->is_failing)
-		log_info("audit_log: %s: is written again", file->path);
+		log_info("audit_log: %s: can be written again", file->path);
 	file->is_failing = false;
 	file->lines++;
 	return 0;

@@ -18,8 +18,8 @@ int cdi_check_name(const char *name, struct error *err)
 	if (r < 0)
 		return r;
 	if (!isalnum((unsigned char)name[strlen(name) - 1]))
-		return error_set(err, EINVAL, "'%s': a device's name ends with a letter or digit",
-				 name);
+		return error_set(err, EINVAL,
+				 "'%s': a device's name must end with a letter or digit", name);
 	return 0;
 }
 
@@ -113,7 +113,10 @@ int cdi_spec_make(const char *kind, const char *name, const json_t *injection, j
 		json_decref(parts[i]);
 	}
 	if (!is_whole)
-		return error_set(err, EPROTO, "the daemon's reply lacks what to inject");
+		return error_set(
+			err, EPROTO,
+			"the daemon's reply lacks a part of what to inject: use the same version "
+			"of allot and allotd");
 	json_t *spec = json_pack("{s:s, s:s, s:[{s:s, s:O}]}", "cdiVersion",
 				 isdigit((unsigned char)*name) ? "0.5.0" : "0.3.0", "kind", kind,
 				 "devices", "name", name, "containerEdits", edits);
