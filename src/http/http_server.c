@@ -83,14 +83,14 @@ static void renew(struct server *s)
 	if (r >= 0)
 		r = generation_begin(s, &err);
 	if (r >= 0) {
-		log_info("TLS: '%s' and '%s'%s%s are read anew", s->tls.certificate_file,
+		log_info("TLS: '%s' and '%s'%s%s were read again", s->tls.certificate_file,
 			 s->tls.key_file, s->tls.client_ca_file ? ", for clients " : "",
 			 s->tls.client_ca_file ? s->tls.client_ca_file : "");
 		tls_free(&before);
 		drop_if_done(s->generations->next);
 		return;
 	}
-	log_error("TLS: %s: going on with what was read before", err.text);
+	log_error("TLS: %s: the certificate and key that were read before stay in use", err.text);
 	tls_free(&s->tls);
 	/* keep the new file states, so that an error in these files is logged only once */
 	memcpy(before.seen, s->tls.seen, sizeof(before.seen));
@@ -273,14 +273,15 @@ static int start_daemon(struct generation *g, struct error *err)
 	if (g->daemon)
 		return 0;
 	return has_tls ? error_set(err, EINVAL,
-				   "'%s' and '%s': libmicrohttpd takes them for no certificate and "
-				   "its key%s%s",
+				   "'%s' and '%s': libmicrohttpd does not accept them as a "
+				   "certificate and its key%s%s",
 				   s->tls.certificate_file, s->tls.key_file,
-				   s->tls.client_ca_file ? ", or for no certificates of clients' "
-							   "issuers: "
-							 : "",
+				   s->tls.client_ca_file
+					   ? ", or does not accept the certificates of clients' "
+					     "issuers: "
+					   : "",
 				   s->tls.client_ca_file ? s->tls.client_ca_file : "")
-		       : error_set(err, EIO, "libmicrohttpd does not start");
+		       : error_set(err, EIO, "libmicrohttpd can't be started");
 }
 
 /* Makes a generation with the present certificate, as the first in the server's list. */

@@ -196,8 +196,11 @@ static int look_at(const char *place, const char *record, enum occupant *ret, st
 		return 0;
 	cleanup_file FILE *file = fopen(path, "re");
 	if (!file)
-		return error_set(err, EEXIST,
-				 "%s: is there already, and is no mirror that allot made", place);
+		return error_set(
+			err, EEXIST,
+			"%s: exists already, and is not a mirror that allot made: name another "
+			"directory",
+			place);
 	ssize_t n = getdelim(&old, &size, '\0', file);
 	*ret = n > 0 && strcmp(old, record) == 0 ? SAME_MIRROR : OTHER_MIRROR;
 	return 0;

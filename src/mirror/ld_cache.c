@@ -39,7 +39,8 @@ int ld_cache_each(const void *bytes, size_t size, ld_cache_visitor *visit, void 
 	struct header header;
 
 	if (!start)
-		return error_set(err, EINVAL, "not a loader's cache that this version can read");
+		return error_set(err, EINVAL,
+				 "not a loader's cache that allot can read: run ldconfig");
 	size -= (size_t)(start - (const char *)bytes);
 	if (size < sizeof(header))
 		return error_set(err, EINVAL,
@@ -54,7 +55,7 @@ int ld_cache_each(const void *bytes, size_t size, ld_cache_visitor *visit, void 
 		const char *name = string_at(start, size, entry.name);
 		const char *path = string_at(start, size, entry.path);
 		if (!name || !path)
-			return error_set(err, EINVAL, "the loader's cache points outside itself");
+			return error_set(err, EINVAL, "the loader's cache is damaged: run ldconfig");
 		int r = visit(context, name, path, err);
 		if (r < 0)
 			return r;

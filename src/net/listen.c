@@ -13,7 +13,7 @@ int listen_bind(const char *path, int type, struct error *err)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	if (strlen(path) >= sizeof(address.sun_path))
 		return error_set(err, ENAMETOOLONG,
-				 "%s: too long for a socket's path: at most %zu bytes are right",
+				 "%s: too long for a socket's path: must be at most %zu bytes",
 				 path, sizeof(address.sun_path) - 1);
 	strcpy(address.sun_path, path);
 	cleanup_fd int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

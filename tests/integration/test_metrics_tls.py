@@ -68,10 +68,10 @@ def test_a_certificate_is_replaced_while_it_serves(machine, tmp_path):
     # Half of a change is none: certificate and key don't belong together, and the old ones go on.
     os.replace(new_key, key)
     log = machine.run_dir / "allotd.log"
-    wait_until(lambda: is_served(first) and "going on with what was read before" in log.read_text(),
+    wait_until(lambda: is_served(first) and "that were read before stay in use" in log.read_text(),
                what="the refusal of half of a change")
     assert is_served(first)
     os.replace(new, certificate)
     wait_until(lambda: is_served(certificate), what="the new certificate")
     assert not is_served(first)
-    assert log.read_text().count("going on with what was read before") == 1
+    assert log.read_text().count("that were read before stay in use") == 1

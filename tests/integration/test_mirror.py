@@ -151,7 +151,7 @@ def test_never_over_something_else(machine, root, tmp_path):
     place = tmp_path / "precious"
     place.mkdir()
     (place / "file").write_text("x")
-    assert "no mirror" in mirror(machine, "--root", root.path, place, status=1)
+    assert "not a mirror" in mirror(machine, "--root", root.path, place, status=1)
     assert tree(place) == ["file"]
     (place / "file").unlink()
     mirror(machine, "--root", root.path, place)

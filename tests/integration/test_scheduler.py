@@ -192,7 +192,7 @@ def test_a_certificate_is_replaced_while_it_serves(scheduler, tmp_path):
 
     # Half of a change is none: the old certificate and key go on.
     os.replace(tmp_path / "new/tls.key", s.key)
-    wait_until(lambda: is_served(first) and "going on with what was read before" in s.log.read_text(),
+    wait_until(lambda: is_served(first) and "that were read before stay in use" in s.log.read_text(),
                what="the refusal of half of a change")
     new = tmp_path / "new.crt"
     new.write_bytes((tmp_path / "new/tls.crt").read_bytes())

@@ -119,7 +119,7 @@ def test_who_vouches_is_replaced_while_it_serves(scheduler, mine, tmp_path):
         (tmp_path / "broken").write_text(broken)
         os.replace(tmp_path / "broken", known)
         wait_until(lambda: bind(s, old) == LET_IN and
-                   s.log.read_text().count("going on with what was read before") == count + 1,  # noqa: B023
+                   s.log.read_text().count("that were read before stay in use") == count + 1,  # noqa: B023
                    what="the refusal of what is no certificate")
     assert bind(s, new)[0] == 403
     (tmp_path / "new").write_bytes(other.certificate.read_bytes())

@@ -184,4 +184,4 @@ def test_a_new_certificate_needs_no_restart(webhook):
             return False  # it does not know yet whom to trust
 
     wait_until(is_asked, what="the API server taking the new certificate")
-    assert "are read anew" in w.scheduler.log.read_text()
+    assert "were read again" in w.scheduler.log.read_text()

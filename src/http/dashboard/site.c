@@ -78,7 +78,8 @@ static bool is_granted(struct site *site, enum access_verdict verdict, const str
 		[ACCESS_UNREADABLE] = { .status = 503, .line = "the token can't be checked\n" },
 	};
 	if (verdict == ACCESS_UNREADABLE && !site->token_failed)
-		log_warning("page: %s", err->text);
+		log_warning("page: the token can't be checked: %s; every request is refused",
+			    err->text);
 	site->token_failed = verdict == ACCESS_UNREADABLE;
 	if (verdict == ACCESS_GRANTED)
 		return true;
