@@ -122,7 +122,8 @@ static int prepare_sim(const char *socket_path, struct error *err)
 	if (!real)
 		return error_set_errno(err, errno, "simulated GPU: %s", socket_path);
 	if (strlen(real) >= sizeof(node.sim_socket))
-		return error_set(err, ENAMETOOLONG, "simulated GPU: %s", real);
+		return error_set(err, ENAMETOOLONG, "simulated GPU: %s: this path is too long",
+				 real);
 	strcpy(node.sim_socket, real);
 	node.simulated = true;
 	/* The simulated NVML finds its cards through this variable. */

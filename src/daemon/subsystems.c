@@ -204,7 +204,7 @@ static int start_tenants(struct node *node, struct error *err)
 {
 	unsigned adopted = adopt_all(node);
 	if (adopted)
-		log_info("%u tenants of the daemon before are adopted", adopted);
+		log_info("%u tenants of the previous daemon are adopted", adopted);
 	return 0;
 }
 
@@ -440,7 +440,9 @@ void node_close(struct node *node)
 		return;
 	TAILQ_FOREACH(t, &node->tenants, link)
 		if (tenant_state_save(t, false, NULL) < 0)
-			log_warning("tenant '%s': its last state can't be written", t->terms.name);
+			log_warning("tenant '%s': its last state can't be saved: the next daemon "
+				    "may restore an older state",
+				    t->terms.name);
 	for (size_t i = sizeof(subsystems) / sizeof(subsystems[0]); i-- > 0;)
 		if (subsystems[i].stop)
 			subsystems[i].stop(node);

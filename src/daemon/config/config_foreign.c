@@ -39,7 +39,8 @@ static int runtime_socket(const struct config *config, const char *value, char r
 		if (strstr(value, engines[i].part))
 			return settings_put(ret, err, "%s%s", engines[i].kind, socket_path(value));
 	return error_set(err, EINVAL,
-			 "'%.80s': whose socket is that? container_engines = KIND:PATH says it",
+			 "'%.80s': can't tell which engine's socket this is: set "
+			 "container_engines = KIND:PATH",
 			 value);
 }
 

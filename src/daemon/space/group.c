@@ -252,7 +252,8 @@ int mps_group_new(struct node *node, const struct mps_record *record, bool is_op
 		return error_set_errno(err, -r, "group '%s'", record->group);
 	}
 	if (g->record.pid && take_over(g, &ignored) < 0)
-		log_info_of(g->record.uid, "GPU %u: group '%s': its MPS control daemon is gone (%s)",
+		log_info_of(g->record.uid,
+			    "GPU %u: group '%s': its MPS control daemon has ended (%s)",
 			    record->card->index, record->group, ignored.text);
 	*ret = g;
 	return 0;
@@ -265,7 +266,8 @@ int mps_group_want(struct mps_group *g, struct error *err)
 	case MPS_OFF:
 	case MPS_FAILED: return start(g, err);
 	case MPS_HUNG:
-		log_warning_of(g->record.uid, "GPU %u: group '%s': %s: ended for a new start",
+		log_warning_of(g->record.uid,
+			       "GPU %u: group '%s': %s: MPS is restarted for this group",
 			       g->record.card->index, g->record.group, g->why);
 		mps_renew(g);
 		return 0;

@@ -126,7 +126,7 @@ int mps_open_log(const struct node *node, const char *id, bool is_new, struct er
 		return error_set_errno(err, errno, "%s/mps.log", path);
 	if (!S_ISREG(st.st_mode)) {
 		close(fd);
-		return error_set(err, EINVAL, "%s/mps.log: no file", path);
+		return error_set(err, EINVAL, "%s/mps.log: must be a plain file", path);
 	}
 	return fd;
 }
@@ -161,10 +161,12 @@ static int load(struct node *node, const char *path, struct mps_record *ret, str
 	    json_read_int(json, "number", 1, INT32_MAX, &number, err) <= 0 ||
 	    json_read_int(json, "pid", 0, INT32_MAX, &pid, err) <= 0 ||
 	    json_read_int(json, "start_time", 0, INT64_MAX, &start_time, err) <= 0)
-		return error_set(err, EINVAL, "a value is missing or wrong");
+		return error_set(err, EINVAL,
+				 "version, uuid, uid, group, number, pid or start_time is "
+				 "missing or invalid");
 	ret->card = node_find_card_text(node, uuid_text);
 	if (!ret->card)
-		return error_set(err, ENODEV, "its GPU %.80s is gone", uuid_text);
+		return error_set(err, ENODEV, "its GPU %.80s is not on this node", uuid_text);
 	strcpy(ret->group, group);
 	ret->uid = (uid_t)uid;
 	ret->number = (unsigned)number;
@@ -192,7 +194,8 @@ void mps_load_all(struct node *node, void (*found)(void *data, const struct mps_
 			found(data, &record);
 			continue;
 		}
-		log_warning("%s: not taken over: %s", path, err.text);
+		log_warning("%s: this MPS group is not taken over from the previous daemon: %s",
+			    path, err.text);
 		mps_delete(node, record.id);
 	}
 }

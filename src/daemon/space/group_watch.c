@@ -219,7 +219,7 @@ static void go_on(struct mps_group *g)
 {
 	if (g->state != MPS_HUNG)
 		return;
-	log_info_of(g->record.uid, "GPU %u: group '%s': MPS goes on", g->record.card->index,
+	log_info_of(g->record.uid, "GPU %u: group '%s': MPS answers again", g->record.card->index,
 		    g->record.group);
 	g->state = MPS_READY;
 	*g->why = '\0';

@@ -107,7 +107,7 @@ static void found(void *data, const struct mps_record *record)
 	struct error err = { 0 };
 	struct mps_group *group;
 	if (add_group(data, record, &group, &err) < 0)
-		log_warning("%s", err.text);
+		log_warning("a group of the previous daemon is lost: %s", err.text);
 }
 
 int space_open(struct node *node, struct error *err)
@@ -188,8 +188,11 @@ static int find_group(const struct node *node, const struct tenant_terms *terms,
 	if (r < 0)
 		return r;
 	if (place < 0 && count == KNOWN_MAX)
-		return error_set(err, ENOSPC, "group: there are %d, the most that a node has",
-				 KNOWN_MAX);
+		return error_set(
+			err, ENOSPC,
+			"group: there are %d groups already, the most that a node may have: wait "
+			"until one of them has ended",
+			KNOWN_MAX);
 	*ret = place < 0 ? NULL : nth(node, place);
 	return 0;
 }
@@ -343,7 +346,8 @@ int space_check_process(const struct tenant *tenant, struct error *err)
 	if (tenant->terms.sharing.way != SHARING_SPACE)
 		return 0;
 	if (!g || g->state == MPS_FAILED || g->state == MPS_OFF)
-		return error_set(err, EHOSTDOWN, "MPS: %s", g && *g->why ? g->why : "is not there");
+		return error_set(err, EHOSTDOWN, "MPS: %s",
+				 g && *g->why ? g->why : "it does not run");
 	return check_full(tenant->node, g, err);
 }
 

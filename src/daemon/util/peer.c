@@ -61,11 +61,12 @@ int peer_open(int fd, struct peer *ret, struct error *err)
 	int on = 1;
 	int r = peer_credentials(fd, &credentials);
 	if (r < 0)
-		return error_set_errno(err, -r, "who connects");
+		return error_set_errno(err, -r, "credentials of the process that connects");
 	if (credentials.pid <= 0)
-		return error_set(err, EPERM,
-				 "the process is in a pid namespace beside the daemon's, not below it: "
-				 "run the daemon in the host's (hostPID)");
+		return error_set(
+			err, EPERM,
+			"the process is in a pid namespace that is not below the daemon's: run "
+			"the daemon in the host's pid namespace (hostPID)");
 
 	struct peer peer = {
 		.pid = credentials.pid, .uid = credentials.uid, .gid = credentials.gid, .pidfd = -1
@@ -78,7 +79,7 @@ int peer_open(int fd, struct peer *ret, struct error *err)
 		if (peer.pidfd < 0)
 			return error_set_errno(err, errno, "pidfd of process %d", peer.pid);
 		if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0) {
-			error_set_errno(err, errno, "ask for credentials");
+			error_set_errno(err, errno, "can't ask for the credentials of the sender");
 			close_fd(&peer.pidfd);
 			return -err->code;
 		}
@@ -102,7 +103,10 @@ int peer_confirm(struct peer *peer, const struct ucred *sender, struct error *er
 	 * was reused between connecting and opening the pidfd.
 	 */
 	if (sender->pid != peer->pid || !pidfd_is_alive(peer->pidfd))
-		return error_set(err, ESRCH, "process %d is not the one that connected", peer->pid);
+		return error_set(
+			err, ESRCH,
+			"process %d has ended, or another process sent the request: connect again",
+			peer->pid);
 	peer->confirmed = true;
 	return 0;
 }

@@ -66,8 +66,9 @@ struct service *service_open(void)
 		return NULL;
 	int fd = connect_to(name);
 	if (fd < 0)
-		log_warning("NOTIFY_SOCKET '%.100s': %s; the service manager is told nothing", name,
-			    strerror(-fd));
+		log_warning("NOTIFY_SOCKET '%.100s': %s; the service manager will not learn when "
+			    "allotd is ready",
+			    name, strerror(-fd));
 	else if (!(s = calloc(1, sizeof(*s))))
 		close(fd);
 	if (s) {
@@ -97,7 +98,7 @@ void service_ready(struct service *s, struct loop *loop, const char *status)
 	if (!s->watchdog_ns)
 		return;
 	if (loop_add_timer(loop, give_sign, s, &s->watchdog) < 0) {
-		log_warning("the service manager gets no sign of life: no timer");
+		log_warning("can't make a timer: the service manager's watchdog may end allotd");
 		return;
 	}
 	loop_arm(s->watchdog, 0, s->watchdog_ns / 2 ? s->watchdog_ns / 2 : 1);

@@ -380,7 +380,7 @@ static void test_names_of_others_refused(void **state)
 		{ "query-port = x", "query-port: 'x': must be a port" },
 		{ "share-mode = maybe", "share-mode: 'maybe': must be true or false" },
 		{ "sample-period = 0", "sample-period: census_interval: " },
-		{ "container-runtime-endpoint = /run/x.sock", "whose socket is that?" },
+		{ "container-runtime-endpoint = /run/x.sock", "which engine's socket this is" },
 		{ "devicesplitcount = 7", "devicesplitcount: no such setting" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
