@@ -79,8 +79,8 @@ int paths_hardware(const char *spec, char ret_name[PATHS_HARDWARE_MAX], struct e
 int paths_join(const char *dir, const char *leaf, char *ret_path, size_t size, struct error *err)
 {
 	if (strlen(dir) + 1 + strlen(leaf) + 1 > size)
-		return error_set(err, ENAMETOOLONG, "'%s/%.40s': longer than %zu bytes", dir, leaf,
-				 size - 1);
+		return error_set(err, ENAMETOOLONG, "'%s/%.40s': this path is longer than %zu bytes",
+				 dir, leaf, size - 1);
 	snprintf(ret_path, size, "%s/%s", dir, leaf);
 	return 0;
 }

@@ -87,7 +87,8 @@ static int check_peer(int fd, const char *run_dir, struct error *err)
 		return error_set_errno(err, errno, "SO_PEERCRED");
 	if (peer.uid != 0 && peer.uid != geteuid())
 		return error_set(err, EPERM,
-				 "%s: the daemon there belongs to uid %u, not to you or root",
+				 "%s: the daemon there belongs to uid %u, not to you or root; name "
+				 "another directory by --run-dir",
 				 run_dir, (unsigned int)peer.uid);
 	return 0;
 }
@@ -101,7 +102,8 @@ int client_connect(const char *run_dir, struct client **ret_client, struct error
 		return error_set(err, ENOMEM, "out of memory");
 	client->fd = -1;
 	if (strlen(run_dir) >= sizeof(client->run_dir))
-		return error_set(err, ENAMETOOLONG, "'%.60s...': too long", run_dir);
+		return error_set(err, ENAMETOOLONG,
+				 "'%.60s...': this run directory's path is too long", run_dir);
 	strcpy(client->run_dir, run_dir);
 	r = connect_socket(run_dir, &client->fd, err);
 	if (r < 0)

@@ -161,8 +161,8 @@ def test_cordon_by_the_settings(two, tmp_path):
     assert unknown.returncode == 1 and "'7': no such GPU" in unknown.stderr
 
 
-@pytest.mark.parametrize("line, word", [("health_ignore_xids = 43,x", "numbers of Xids"),
-                                        ("health_ignore_xids = 0", "numbers of Xids"),
+@pytest.mark.parametrize("line, word", [("health_ignore_xids = 43,x", "Xid numbers"),
+                                        ("health_ignore_xids = 0", "Xid numbers"),
                                         ("health = perhaps", "on or off")])
 def test_wrong_settings_are_named(tmp_path, line, word):
     (tmp_path / "settings").write_text(line + "\n")

@@ -339,7 +339,7 @@ int settings_put(char ret[SETTINGS_TEXT_MAX], struct error *err, const char *for
 	va_end(ap);
 	return n < SETTINGS_TEXT_MAX
 		       ? 0
-		       : error_set(err, EINVAL, "longer than %d bytes", SETTINGS_TEXT_MAX - 1);
+		       : error_set(err, EINVAL, "must be at most %d bytes", SETTINGS_TEXT_MAX - 1);
 }
 
 int settings_parse_bool(const char *value, struct error *err)

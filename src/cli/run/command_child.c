@@ -46,7 +46,8 @@ int child_find(const char *name, char ret_path[PATHS_MAX], struct error *err)
 		if (result < 0)
 			return refuse(name, result, err);
 		if (strlen(name) >= PATHS_MAX)
-			return error_set(err, ENAMETOOLONG, "'%.60s...': too long", name);
+			return error_set(err, ENAMETOOLONG,
+					 "'%.60s...': this command's name is too long", name);
 		strcpy(ret_path, name);
 		return 0;
 	}

@@ -46,7 +46,7 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 					       "the GPU has %d tenants already, the most allowed: "
 					       "end one first",
 					       ARBITER_MAX_TENANTS)
-				   : error_set_errno(err, e, "share");
+				   : error_set_errno(err, e, "can't set its share");
 	}
 	*ret = l;
 	return 0;

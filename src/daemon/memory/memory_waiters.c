@@ -394,7 +394,8 @@ static void log_grant(const struct node *node, const struct tenant *t, uint64_t 
 			 t->admission.granted_bytes[i] / MIB, t->terms.device[i].card->index);
 	}
 	log_info_of(tenant_log_key(&t->terms),
-		    "tenant '%s': granted %s after %.3f s (use %.3f s; %u more wait)",
+		    "tenant '%s': granted %s after %.3f s (it has used %.3f s of GPU time; %u more "
+		    "tenants wait)",
 		    t->terms.name, list, (double)waited_ns / (double)NSEC_PER_SEC,
 		    use_ns(t, clock_now_ns()) / (double)NSEC_PER_SEC, waiting);
 }

@@ -21,7 +21,7 @@ int worker_start(struct worker *w, const char *what, void *(*run)(void *), void 
 	int e = pthread_create(&w->thread, NULL, run, data);
 	if (e) {
 		free_parts(w);
-		return error_set_errno(err, e, "%s thread", what);
+		return error_set_errno(err, e, "can't start the %s thread", what);
 	}
 	return 0;
 }

@@ -62,7 +62,7 @@ static int take_scores(json_t *entry, size_t i, struct kube_scores *s, struct er
 		size_t j = find(s, id);
 		json_int_t score = json_integer_value(value);
 		if (j == s->count)
-			return error_set(err, EINVAL, "%s: score: %.80s: is no GPU of the node",
+			return error_set(err, EINVAL, "%s: score: %.80s: is not a GPU of the node",
 					 s->id[i], id);
 		if (!json_is_integer(value) || score < 0 || score > INT_MAX)
 			return error_set(err, EINVAL, "%s: score: %s: must be a whole number",

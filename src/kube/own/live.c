@@ -49,7 +49,7 @@ static int take_list(const char *text, struct kube_live *live, size_t *ret_count
 		while (end && strchr(" \t", text[end - 1]))
 			end--;
 		if (end >= sizeof(value))
-			return error_set(err, EINVAL, "'%.60s': too long a value", text);
+			return error_set(err, EINVAL, "'%.60s': this value is too long", text);
 		if (count == LIVE_VALUES_MAX)
 			return error_set(err, EINVAL, "must be at most %d values", LIVE_VALUES_MAX);
 		memcpy(value, text, end);

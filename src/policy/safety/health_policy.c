@@ -54,10 +54,11 @@ int health_parse_ignored(const char *text, struct health_ignored *ret, struct er
 		unsigned long number = strtoul(at, &end, 10);
 		if (*at < '0' || *at > '9' || number == 0 || number > 99999 ||
 		    (*end && *end != ',') || list.count == HEALTH_IGNORED_MAX)
-			return error_set(err, EINVAL,
-					 "'%.40s': must be none, or at most %d numbers of Xids by "
-					 "commas, such as 43,45",
-					 text, HEALTH_IGNORED_MAX);
+			return error_set(
+				err, EINVAL,
+				"'%.40s': must be none, or at most %d Xid numbers separated by "
+				"commas, such as 43,45",
+				text, HEALTH_IGNORED_MAX);
 		list.number[list.count++] = (unsigned)number;
 		at = end;
 		if (!*at)

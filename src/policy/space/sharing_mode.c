@@ -18,10 +18,11 @@ static int check_sms(const struct sharing_facts *f, struct error *err)
 	double least_pct = ceil(10000.0 / f->sms) / 100;
 	if (f->limit_pct * f->sms >= 100)
 		return 0;
-	return error_set(err, EINVAL,
-			 "sharing: 'space': cores_limit_pct %g of %u SMs is no whole SM: must be %g "
-			 "or more",
-			 f->limit_pct, f->sms, least_pct);
+	return error_set(
+		err, EINVAL,
+		"sharing: 'space': cores_limit_pct %g of %u SMs is less than one SM: must be %g "
+		"or more",
+		f->limit_pct, f->sms, least_pct);
 }
 
 /* Returns 0 if the tenant can share its GPU by space, else an error. */
@@ -29,13 +30,14 @@ static int check_space(const struct sharing_facts *f, struct error *err)
 {
 	if (!f->has_leases)
 		return error_set(err, EINVAL,
-				 "sharing: 'space': groups take turns by leases: needs policy "
-				 "'lease'; or leave sharing out");
+				 "sharing: 'space': groups need policy 'lease': choose that "
+				 "policy, or leave sharing out");
 	if (f->device_count > 1)
-		return error_set(err, EINVAL,
-				 "sharing: 'space': a process has one MPS server, of one GPU: the "
-				 "tenant has %u; ask for one GPU, or for sharing 'time'",
-				 f->device_count);
+		return error_set(
+			err, EINVAL,
+			"sharing: 'space': the tenant has %u GPUs, and a client of MPS can use "
+			"only one: ask for one GPU, or for sharing 'time'",
+			f->device_count);
 	if (f->is_movable)
 		return error_set(err, EINVAL,
 				 "sharing: 'space': memory of MPS clients can't be moved off the "
@@ -101,8 +103,8 @@ int space_find(const struct space_known *list, size_t count, const struct space_
 		bool is_same_name = !strcmp(k->group, key->group);
 		if (is_same_name && k->uid != key->uid && is_given(key->group))
 			return error_set(err, EPERM,
-					 "group: '%s' is uid %u's: a group is of one user; use "
-					 "another name",
+					 "group: '%s' belongs to uid %u, and a group has one "
+					 "user: use another name",
 					 key->group, (unsigned)k->uid);
 		if (is_same_name && k->uid == key->uid && k->card == key->card) {
 			*ret_place = (int)i;

@@ -81,7 +81,7 @@ int gang_read(const json_t *pod, struct gang_said *ret, struct error *err)
 	if (!has_own)
 		return 0;
 	*ret = (struct gang_said){ .name = "", .by = OWN_SIZE };
-	return error_set(err, EINVAL, OWN_SIZE ": needs a name: " OWN_NAME);
+	return error_set(err, EINVAL, OWN_SIZE ": needs " OWN_NAME " too, the gang's name");
 }
 
 bool gang_is_gated(const json_t *pod)

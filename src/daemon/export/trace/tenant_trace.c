@@ -144,14 +144,14 @@ static int make_ring(enum trace_clock clock, struct error *err)
 	struct trace_ring *ring = mmap(NULL, sizeof(*ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 				       0);
 	if (ring == MAP_FAILED)
-		return error_set_errno(err, errno, "trace: map");
+		return error_set_errno(err, errno, "trace: can't map its memory");
 	ring->magic = TRACE_MAGIC;
 	ring->version = TRACE_VERSION;
 	ring->size_bytes = sizeof(*ring);
 	ring->clock = (uint32_t)clock;
 	munmap(ring, sizeof(*ring));
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-		return error_set_errno(err, errno, "trace: seal");
+		return error_set_errno(err, errno, "trace: can't seal its memory");
 	return steal_fd(&fd);
 }
 

@@ -41,7 +41,7 @@ static int make_fresh_event(struct node *node, struct error *err)
 	int r = node->fresh_fd < 0 ? -errno
 				   : loop_add(node->loop, node->fresh_fd, EPOLLIN, fresh_seen, node,
 					      &node->fresh_source);
-	return r < 0 ? error_set_errno(err, -r, "event") : 0;
+	return r < 0 ? error_set_errno(err, -r, "can't make an event descriptor") : 0;
 }
 
 /*

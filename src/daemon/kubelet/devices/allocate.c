@@ -41,8 +41,8 @@ static int release_one(struct claims *claims, const struct claim *claim, const c
 	const struct tenant_terms *terms = claim_terms(claim);
 	if (allocate_is_lived_in(claim))
 		return error_set(err, EBUSY,
-				 "device '%s' is still used by processes of tenant '%s': end them, "
-				 "or wait until they have",
+				 "device '%s' is still used by processes of tenant '%s': end "
+				 "them, or wait until they have ended",
 				 id, terms->name);
 	int r = claims_release(claims, terms->claim.key, "the kubelet gives its devices again", err);
 	return r < 0 ? error_add(err, r, "device '%s'", id) : 0;
@@ -115,10 +115,11 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 	 * decided otherwise. Replace it.
 	 */
 	if (claim && allocate_is_lived_in(claim))
-		return error_set(err, EBUSY,
-				 "processes still use tenant '%s', which is to be given other shares: "
-				 "end them, or wait until they have",
-				 claim_terms(claim)->name);
+		return error_set(
+			err, EBUSY,
+			"processes still use tenant '%s', whose shares are to change: end them, "
+			"or wait until they have ended",
+			claim_terms(claim)->name);
 	if (claim)
 		r = claims_release(node->claims, request->key, "it is given other shares", err);
 	if (r >= 0)

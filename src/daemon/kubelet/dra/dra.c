@@ -49,8 +49,8 @@ int dra_check(const struct config *config, struct error *err)
 	char path[PLUGIN_SOCKET_MAX];
 	if (config->is_kube_dra && !strcmp(config->kube_api, "off"))
 		return error_set(err, EINVAL,
-				 "kube_dra = on: kube_api must not be off: what a claim was allocated "
-				 "is known to the API server");
+				 "kube_dra = on: kube_api must not be off: only the API server "
+				 "knows which devices a claim has");
 	int r = check_path("kube_dra_dir", config->kube_dra_dir, err);
 	if (r >= 0)
 		r = check_path("kube_cdi_dir", config->kube_cdi_dir, err);

@@ -162,7 +162,7 @@ static int find_name(struct node_kube *k, struct error *err)
 	else if (of_pod && *of_pod && strlen(of_pod) < sizeof(k->name))
 		strcpy(k->name, of_pod);
 	else if (gethostname(k->name, sizeof(k->name) - 1) < 0)
-		return error_set_errno(err, errno, "kube_node_name: this machine's name");
+		return error_set_errno(err, errno, "kube_node_name: can't read this machine's name");
 	else
 		for (char *c = k->name; *c; c++)
 			*c = (char)tolower((unsigned char)*c);

@@ -112,7 +112,9 @@ static void say_refused(struct live_terms *live, const struct kube_pod *pod, con
 			const char *why)
 {
 	char text[ERROR_TEXT_MAX];
-	snprintf(text, sizeof(text), "container %s: its terms stay: %.400s", container, why);
+	snprintf(text, sizeof(text),
+		 "container %s: its new terms are refused, and the old ones stay: %.400s",
+		 container, why);
 	text_clean(text); /* a cut character would make invalid JSON */
 	live->node->live_changes_refused++;
 	log_warning_of(log_key(pod->pod_namespace), "pod %s/%s, %s", pod->pod_namespace, pod->name,

@@ -32,7 +32,7 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 				 "the tenant's report in shared memory is corrupt, so no process "
 				 "may join: start a new tenant");
 	if (procfs_start_time(pid, &start_time) < 0 || !peer_is_alive(peer))
-		return error_set(err, ESRCH, "process %d is gone", pid);
+		return error_set(err, ESRCH, "process %d has ended", pid);
 	struct process *again = find_again(tenant, pid, previous_epoch);
 	if (again) {
 		*ret = again;

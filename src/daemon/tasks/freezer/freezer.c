@@ -262,7 +262,8 @@ static void cannot_freeze(struct freezer *f, struct gpu_container *c, const stru
 	if (f->said)
 		return;
 	f->said = true;
-	log_warning("freezer: %s; such containers start without waiting (said once)", err->text);
+	log_warning("freezer: can't freeze: %s; such containers start without waiting (said once)",
+		    err->text);
 }
 
 void freezer_task_begun(struct freezer *f, struct gpu_task *task, uint64_t cards, bool runs)
@@ -366,7 +367,7 @@ void freezer_read(struct freezer *f, const struct freeze_card *cards, uint64_t b
 			freeze_let_go(items[i], now_ns);
 	answer_asking(f, &config, items, count, now_ns);
 	while ((next = freeze_next(&config, f->card, f->tasks->card_count, items, count, now_ns)))
-		log_info("container %.*s goes on after %.1f s", CONTAINER_SHORT_ID,
+		log_info("container %.*s goes on, after it waited %.1f s", CONTAINER_SHORT_ID,
 			 container_of(next)->what.id,
 			 (double)(now_ns - next->key.since_ns) / (double)NSEC_PER_SEC);
 	for (size_t i = 0; i < count; i++) {

@@ -55,7 +55,7 @@ static void test_bad(void **state)
 	bad("[{\"uuid\":\"\"}]", "entry 0: uuid: must be");
 	bad("[{\"uuid\":\"a\"},{\"uuid\":\"a\"}]", "entry 1: a: has an entry already");
 	bad("[{\"uuid\":\"a\",\"score\":7}]", "a: score: must be an object");
-	bad("[{\"uuid\":\"a\",\"score\":{\"b\":7}}]", "a: score: b: is no GPU of the node");
+	bad("[{\"uuid\":\"a\",\"score\":{\"b\":7}}]", "a: score: b: is not a GPU of the node");
 	bad("[{\"uuid\":\"a\"},{\"uuid\":\"b\",\"score\":{\"a\":\"7\"}}]", "b: score: a: must be");
 	bad("[{\"uuid\":\"a\"},{\"uuid\":\"b\",\"score\":{\"a\":-7}}]", "b: score: a: must be");
 }

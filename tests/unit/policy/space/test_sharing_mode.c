@@ -88,11 +88,11 @@ static void test_refusals(void **state)
 	assert_int_equal(chosen(&space, &f).way, SHARING_SPACE);
 	f.limit_pct = 0.75;
 	assert_refused(&space, &f, EINVAL,
-		       "cores_limit_pct 0.75 of 132 SMs is no whole SM: must be 0.76 or more");
+		       "cores_limit_pct 0.75 of 132 SMs is less than one SM: must be 0.76 or more");
 	f.sms = 16;
 	f.limit_pct = 6;
 	assert_refused(&space, &f, EINVAL,
-		       "cores_limit_pct 6 of 16 SMs is no whole SM: must be 6.25 or more");
+		       "cores_limit_pct 6 of 16 SMs is less than one SM: must be 6.25 or more");
 	f.limit_pct = 6.25;
 	assert_int_equal(chosen(&space, &f).way, SHARING_SPACE);
 	f = usual();
@@ -133,7 +133,7 @@ static void test_keys(void **state)
 	/* A name that was given is one user's, on all cards. */
 	const struct space_key theirs = { 2, 1001, "ml" };
 	assert_int_equal(space_find(list, 4, &theirs, &place, &number, &err), -EPERM);
-	assert_non_null(strstr(err.text, "uid 1000's"));
+	assert_non_null(strstr(err.text, "belongs to uid 1000"));
 }
 
 int main(void)

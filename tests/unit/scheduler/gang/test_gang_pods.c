@@ -297,7 +297,7 @@ static void test_sizes_that_can_not_be(void **state)
 	json_t *nameless = pod_object("nameless", CARD);
 	annotate(nameless, "allot.dev/gang-size", "2");
 	give_pod(s.m, json_incref(nameless));
-	ask(s.m, nameless, "a", "", "a", "gang: allot.dev/gang-size: needs a name");
+	ask(s.m, nameless, "a", "", "a", "gang: allot.dev/gang-size: needs allot.dev/gang too");
 	json_decref(nameless);
 	end(&s);
 }
