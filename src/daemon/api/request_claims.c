@@ -170,7 +170,7 @@ int request_claim(struct session *session, const json_t *request, json_t *reply,
 		return r;
 	r = describe_injection(session, claim, reply, err);
 	if (r < 0) {
-		claims_undo(claims, key.text, "nothing could be injected for it");
+		claims_undo(claims, key.text, "what its container needs can't be injected");
 		return r;
 	}
 	request_warn_of_overcommit(claim->tenant, reply);

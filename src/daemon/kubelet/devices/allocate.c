@@ -44,7 +44,8 @@ static int release_one(struct claims *claims, const struct claim *claim, const c
 				 "device '%s' is still used by processes of tenant '%s': end "
 				 "them, or wait until they have ended",
 				 id, terms->name);
-	int r = claims_release(claims, terms->claim.key, "the kubelet gives its devices again", err);
+	int r = claims_release(claims, terms->claim.key,
+			       "the kubelet gave its devices to another container", err);
 	return r < 0 ? error_add(err, r, "device '%s'", id) : 0;
 }
 
@@ -121,7 +122,8 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 			"or wait until they have ended",
 			claim_terms(claim)->name);
 	if (claim)
-		r = claims_release(node->claims, request->key, "it is given other shares", err);
+		r = claims_release(node->claims, request->key, "its container gets other shares",
+				   err);
 	if (r >= 0)
 		r = claims_allocate(node->claims, request, ret, err);
 	*ret_is_new = r >= 0;

@@ -170,7 +170,8 @@ static void refuse_half(struct vcuda_call *c, const struct kube_pod *pod, const 
 		  c->count, names.memory, v->awaited.cores, names.cores, pod->pod_namespace,
 		  pod->name, key->container, v->awaited.cores, v->awaited.units);
 	if (v->awaited.is_new)
-		claims_undo(v->plugin->node->claims, v->awaited.key, "its memory was not asked for");
+		claims_undo(v->plugin->node->claims, v->awaited.key,
+			    "the kubelet did not ask for its memory");
 	vcuda_refuse(c, -EINVAL, &err);
 }
 

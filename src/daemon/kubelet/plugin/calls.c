@@ -209,7 +209,8 @@ static void undo(struct plugin *plugin, const struct allocation *a)
 	for (size_t i = 0; i < a->count; i++) {
 		char key[TENANT_CLAIM_MAX];
 		memcpy(key, claim_terms(a->claim[i])->claim.key, sizeof(key));
-		claims_undo(plugin->node->claims, key, "another container of the call can't be had");
+		claims_undo(plugin->node->claims, key,
+			    "another container of the same call can't get its GPUs");
 	}
 }
 

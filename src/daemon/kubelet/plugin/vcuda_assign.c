@@ -113,7 +113,8 @@ static int make_claim(struct vcuda_call *c, const struct vcuda_choice *choice, s
 	struct claim *old = owners_claim(&c->v->owners, choice->pod, choice->container);
 	if (old) {
 		memcpy(c->key, claim_terms(old)->claim.key, sizeof(c->key));
-		int r = claims_release(node->claims, c->key, "the kubelet has not taken it", err);
+		int r = claims_release(node->claims, c->key,
+				       "the kubelet did not use it, and asks again", err);
 		if (r < 0)
 			return r;
 	}
