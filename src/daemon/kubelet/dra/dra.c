@@ -193,13 +193,14 @@ static int start(struct dra *dra, struct error *err)
 		return error_set_errno(err, ENOMEM, "DRA driver");
 	if (claims_add_keep(node->claims, dra_need_of, dra->need) < 0)
 		return error_set(err, ENOSPC,
-				 "no further part of allotd can say which claims are needed: the "
-				 "most allowed do already");
+				 "allotd's internal limit is reached: no further check of which "
+				 "claims are needed can be added");
 	r = health_subscribe(node, health_changed, dra);
 	if (r < 0)
-		return error_set(err, -r,
-				 "no further part of allotd can follow the health of GPUs: the "
-				 "most allowed do already");
+		return error_set(
+			err, -r,
+			"allotd's internal limit is reached: no further listener for the health "
+			"of GPUs can be added");
 	r = loop_add_timer(node->loop, look, dra, &dra->timer);
 	if (r < 0)
 		return error_set_errno(err, -r, "timer");

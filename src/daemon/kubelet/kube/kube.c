@@ -304,8 +304,8 @@ static int start_protocol(struct node_kube *k, struct error *err)
 	if (r < 0)
 		return error_set(
 			err, -r,
-			"kube_api: no further part of allotd can follow the health of GPUs: the "
-			"most allowed do already");
+			"kube_api: allotd's internal limit is reached: no further listener for "
+			"the health of GPUs can be added");
 	node_kube_refresh(k);
 	return 0;
 }

@@ -72,7 +72,7 @@ static void written(void *data, const struct error *err)
 	c->binding = NULL;
 	if (!err->code)
 		return;
-	log_warning("a stale binding can't be marked as failed, so this is tried again: %s", err->text);
+	log_warning("can't mark a stale binding as failed, so will try again: %s", err->text);
 	c->rings = RETRY_RINGS;
 }
 

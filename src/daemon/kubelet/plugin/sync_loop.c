@@ -102,16 +102,16 @@ int plugin_begin_sync(struct plugin *p, struct error *err)
 		return error_set_errno(err, ENOMEM, "device plugin");
 	if (claims_add_keep(p->node->claims, need_of, p) < 0)
 		return error_set(err, ENOSPC,
-				 "no further part of allotd can say which claims are needed: the "
-				 "most allowed do already");
+				 "allotd's internal limit is reached: no further check of which "
+				 "claims are needed can be added");
 	r = loop_add_timer(p->node->loop, sync_all, p, &p->sync_timer);
 	if (r < 0)
 		return error_set_errno(err, -r, "timer");
 	loop_arm(p->sync_timer, 0, TICK_NS);
 	r = health_subscribe(p->node, health_changed, p);
 	return r < 0 ? error_set(err, -r,
-				 "no further part of allotd can follow the health of GPUs: the "
-				 "most allowed do already")
+				 "allotd's internal limit is reached: no further listener for "
+				 "the health of GPUs can be added")
 		     : 0;
 }
 

@@ -174,8 +174,8 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 		tenant_state_free(&state);
 		return error_set(
 			err, EINVAL,
-			"%s: a tenant whose file has a field claim must be below claims/, and no "
-			"other",
+			"%s: tenants whose file has the field 'claim', and only those, must be "
+			"below claims/",
 			path);
 	}
 	if (node_find_tenant(node, state.terms.name)) {
