@@ -57,7 +57,7 @@ users:
     (("p", "-n", "a/b"), "--namespace: 'a/b': must be a name"),
     (("p", "--node", "?"), "--node: '?': must be a name"),
     (("p", "--server", "host"), "--server: 'host': must be https://HOST:PORT"),
-    (("p", "--server", "http://h", "--service", "a/b"), "not with --service"),
+    (("p", "--server", "http://h", "--service", "a/b"), "--server: can't be used with --service"),
     (("p", "--ca", "file"), "--ca: only with --server"),
 ])
 def test_what_can_not_be_meant(arguments, why):

@@ -42,7 +42,7 @@ def wait_for_refused(address, count):
 def test_from_key_to_container(machine, place):
     address, said = settle(machine, place)
     devices = Devices(machine, place)
-    assert f"{place}/liballot.so is as {place}/manifest says" in said
+    assert f"{place}/liballot.so matches the signed manifest {place}/manifest" in said
     devices.create("a")
     wait_for_refused(address, 0)
     # The copy that containers have is another by now: no container gets it, and those that run stay.

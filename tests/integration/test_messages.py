@@ -241,7 +241,7 @@ def test_requests_by_hand(machine, tmp_path):
                 ({"op": "create", "devices": [{"index": 7}]}, "7", "must be 0 to 0"),
                 ({"op": "create", "devices": [{"cores_pct": 130}]}, "130", "must be"),
                 ({"op": "create", "on_full": "maybe"}, "'maybe'", "must be fail, wait or swap"),
-                ({"op": "hello", "version": 9}, "9", "this daemon speaks 1")]:
+                ({"op": "hello", "version": 9}, "9", "this daemon speaks version 1")]:
             file.write(json.dumps({"version": 1, **request}) + "\n")
             file.flush()
             answer = json.loads(file.readline())

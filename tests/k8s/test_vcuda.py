@@ -348,7 +348,7 @@ def test_a_scheduler_that_speaks_the_other_protocol(make_node, cluster):
     wait_until(lambda: LOCK not in cluster.annotations(node.name), what="the lock's release")
     bind("other", f"{first},NVIDIA,1024,9:;", main=(10, 4))
     details = node.refused(CORE, 10).details()
-    assert f"1024 MiB and 9 cores of {first}; the pod asks for 10 {CORE} and 4 {MEMORY}" in details, details
+    assert f"1024 MiB and 9 cores of {first}, but the pod asks for 10 {CORE} and 4 {MEMORY}" in details, details
     wait_until(lambda: node.annotations("other")[PHASE] == "failed", what="the bind-phase")
     time.sleep(3)
     assert len(node.tenants()) == 2 and "holds" not in node.daemon.log, node.daemon.log

@@ -184,7 +184,7 @@ static void test_refused(void **state)
 		dra_pool_name("n1", names[i], pools[i]);
 		many[i].pool = pools[i];
 	}
-	refused(many, REGION_MAX_DEVICES + 1, EINVAL, "must be at most");
+	refused(many, REGION_MAX_DEVICES + 1, EINVAL, "must be at most 16 GPUs");
 }
 
 int main(void)
