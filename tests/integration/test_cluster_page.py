@@ -359,7 +359,7 @@ def test_files_and_their_sum(page):
     ("web_listen = here\n", "web_listen: 'here'"),
     ("web_token_file = x\n", "web_token_file: 'x': must be none, or a full path"),
     ("web_tls_key = /x\n", "web_tls_certificate: must be set too, since web_tls_key is set"),
-    ("web_node_url = ftp://{node}/\n", "web_node_url: 'ftp://{node}/': must be none, or such as http://{node}:9401/"),
+    ("web_node_url = ftp://{node}/\n", "web_node_url: 'ftp://{node}/': must be none, or a URL such as http://{node}:9401/"),
     ("web_node_url = http://node/\n", "web_node_url: 'http://node/': must be none"),
 ])
 def test_settings_that_can_not_be_meant(tmp_path, settings, why):

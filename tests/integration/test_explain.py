@@ -22,7 +22,7 @@ def test_a_machine_without_kubernetes(tmp_path, options):
         done = explain("pod", *options, **environment)
         assert done.returncode == 1 and done.stdout == ""
         assert done.stderr == ("allot: explain: no Kubernetes: there is no kubeconfig in KUBECONFIG or ~/.kube/config, and "
-                               "this is no pod; name a kubeconfig by --kubeconfig, or allot-scheduler by --server\n")
+                               "this program does not run in a pod; name a kubeconfig by --kubeconfig, or allot-scheduler by --server\n")
 
 
 def test_a_kubeconfig_of_a_server_that_is_away(tmp_path):

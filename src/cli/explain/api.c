@@ -53,7 +53,7 @@ int api_find(const char *config, struct kube_access *ret, struct error *err)
 	return error_set(
 		err, ENOENT,
 		"no Kubernetes: there is no kubeconfig in KUBECONFIG or ~/.kube/config, and this "
-		"is no pod; name a kubeconfig by --kubeconfig, or allot-scheduler by --server");
+		"program does not run in a pod; name a kubeconfig by --kubeconfig, or allot-scheduler by --server");
 }
 
 /* ---- one query ---- */

@@ -378,7 +378,8 @@ int control_serve(struct control *control, int fd, struct error *err)
 	struct ucred peer;
 	int r = peer_credentials(fd, &peer);
 	if (r < 0)
-		return error_set_errno(err, -r, "credentials of the process that connects");
+		return error_set_errno(err, -r,
+				       "can't read the credentials of the process that connects");
 	r = check_room(control, peer.uid, err);
 	if (r < 0)
 		return r;

@@ -61,7 +61,8 @@ int peer_open(int fd, struct peer *ret, struct error *err)
 	int on = 1;
 	int r = peer_credentials(fd, &credentials);
 	if (r < 0)
-		return error_set_errno(err, -r, "credentials of the process that connects");
+		return error_set_errno(err, -r,
+				       "can't read the credentials of the process that connects");
 	if (credentials.pid <= 0)
 		return error_set(
 			err, EPERM,

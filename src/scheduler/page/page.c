@@ -35,7 +35,7 @@ static int check_url(const char *url, struct error *err)
 	if (is_http && strstr(url, PAGE_URL_NODE) && !strpbrk(url, " \"'<>"))
 		return 0;
 	return error_set(err, EINVAL,
-			 "web_node_url: '%.100s': must be none, or such as http://" PAGE_URL_NODE
+			 "web_node_url: '%.100s': must be none, or a URL such as http://" PAGE_URL_NODE
 			 ":9401/, with the node's name in that place",
 			 url);
 }

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "daemon/state/pod_stage.h"
 
+#define MIB (UINT64_C(1) << 20)
 #define PCT_SLACK 1e-6 /* tolerance for sums of floating-point shares */
 
 /* Sums of the promises on a card. */
@@ -70,6 +71,12 @@ static void take_stages_off(struct sums *sums, const struct tenant_terms *const 
 	sums->cores_pct -= unneeded.cores_pct;
 }
 
+/* Rounds up, so that a sum just over the GPU's memory is not shown as equal to it. */
+static uint64_t whole_mib(uint64_t bytes)
+{
+	return bytes / MIB + (bytes % MIB > 0);
+}
+
 static int check_card(const struct tenant_terms *const *others, size_t count,
 		      const struct tenant_terms *one, unsigned device, bool may_overcommit,
 		      struct error *err)
@@ -89,9 +96,9 @@ static int check_card(const struct tenant_terms *const *others, size_t count,
 	    sums.given_bytes > most - sums.movable_bytes)
 		return error_set(err, ENOSPC,
 				 "claim '%s': GPU %u: memory quotas add up to %" PRIu64
-				 " bytes, and the GPU has %" PRIu64,
-				 one->claim.key, card->index, sums.given_bytes + sums.movable_bytes,
-				 most);
+				 " MiB, and the GPU has %" PRIu64 " MiB",
+				 one->claim.key, card->index,
+				 whole_mib(sums.given_bytes + sums.movable_bytes), most / MIB);
 	if (!may_overcommit && sums.cores_pct > 100 + PCT_SLACK)
 		return error_set(
 			err, ENOSPC,

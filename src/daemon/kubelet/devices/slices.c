@@ -57,7 +57,7 @@ int slice_parse(const struct slices *slices, const char *id, unsigned *ret_card,
 	return error_set(
 		err, EINVAL,
 		"device '%.63s' is not one of allotd's: must be a GPU of this node and a number, "
-		"as %s-0",
+		"such as %s-0",
 		id, slices->card_count ? slices->uuid[0] : "GPU-<UUID>");
 }
 

@@ -53,7 +53,7 @@ static int parse_unit(const struct units *units, const char *id, unsigned *ret, 
 	return error_set(
 		err, EINVAL,
 		"device '%.63s' is not one of allotd's: must be a GPU of this node and a number, "
-		"as %s-0",
+		"such as %s-0",
 		id, slices->card_count ? slices->uuid[0] : "GPU-<UUID>");
 }
 

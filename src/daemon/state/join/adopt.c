@@ -233,9 +233,9 @@ static unsigned adopt_place(struct node *node, enum tenant_place place)
 			/* there is no state file: the tenant's creation was never finished */
 			tenant_delete_files(node, place, entry->d_name);
 		else if (r < 0)
-			log_error("tenant %s can't be restored: %s; end its processes, then "
-				  "remove its directory",
-				  entry->d_name, err.text);
+			log_error("tenant %s can't be restored: %s; end its processes, then remove "
+				  "%s/%s",
+				  entry->d_name, err.text, path, entry->d_name);
 		else
 			count++;
 	}

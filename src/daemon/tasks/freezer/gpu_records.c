@@ -146,7 +146,9 @@ static int read_container(struct gpu_container *c, const json_t *json,
 	    json_read_number(json, "faded_use_s", &use_s, err) <= 0 ||
 	    !(use_s >= 0 && use_s < USE_MOST_S) ||
 	    json_read_int(json, "frozen_ns", 0, INT64_MAX, &frozen_ns, err) <= 0)
-		return error_set(err, EINVAL, "containers: a field is missing or invalid");
+		return error_set(
+			err, EINVAL,
+			"containers: id, engine, v2_path, v1_path, faded_use_s or frozen_ns is missing or invalid");
 	int r = cards_from_json(json, cards, c->card, err);
 	if (r >= 0)
 		r = read_name(c, json_object_get(json, "called"), err);
@@ -173,7 +175,9 @@ static int read_task(struct gpu_task *t, const json_t *json, const struct gpu_re
 	    read_text(json, "name", t->name, sizeof(t->name), err) <= 0 ||
 	    read_text(json, "tenant", t->tenant, sizeof(t->tenant), err) <= 0 ||
 	    read_text(json, "container", t->container_id, sizeof(t->container_id), err) <= 0)
-		return error_set(err, EINVAL, "tasks: a field is missing or invalid");
+		return error_set(
+			err, EINVAL,
+			"tasks: pid, start_time, lasted_ns, begun_s, ended, name, tenant or container is missing or invalid");
 	t->pid = (int)pid;
 	t->start_time = (uint64_t)start_time;
 	t->pidfd = -1;

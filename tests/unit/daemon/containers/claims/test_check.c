@@ -48,7 +48,7 @@ static void test_memory(void **state)
 	expect(&a, &b, false, 0, "");
 	b = terms(2, 0, 4, 0, -1);
 	expect(&a, &b, false, ENOSPC,
-	       "claim 'key-2': GPU 0: memory quotas add up to 9663676416 bytes");
+	       "claim 'key-2': GPU 0: memory quotas add up to 9216 MiB, and the GPU has 8192 MiB");
 	b = terms(2, 1, 4, 0, -1); /* on another card */
 	expect(&a, &b, false, 0, "");
 	b = terms(2, 0, 0, 0, -1); /* what is left */
@@ -90,7 +90,7 @@ static void test_twice(void **state)
 	expect(&a, &b, false, EEXIST, "'key-1' already exists");
 	b = terms(2, 1, 1, 1, 6);
 	strcpy(b.name, a.name);
-	expect(&a, &b, false, EEXIST, "tenant 'name-1'");
+	expect(&a, &b, false, EEXIST, "tenant 'name-1' (00000002) already belongs to claim 'key-1'");
 	b = terms(2, 1, 1, 1, 6);
 	strcpy(b.id, a.id);
 	expect(&a, &b, false, EEXIST, "tenant 'name-2' (00000001) already belongs to claim 'key-1'");

@@ -57,7 +57,7 @@ static void refuse(const char *id, const char *word)
 
 static void test_wrong_names(void **state)
 {
-	refuse("", "must be a GPU of this node and a number, as " A "-0");
+	refuse("", "must be a GPU of this node and a number, such as " A "-0");
 	refuse("-", "must be a GPU of this node");
 	refuse(A, "must be a GPU of this node");
 	refuse(D "-1", "must be a GPU of this node");
