@@ -1,4 +1,6 @@
-/* A tenant's present condition, in one word: the `state` in `allot ps` and in metrics. Main thread only. */
+/*
+ * A tenant's condition in one word: the `state` of `allot ps` and of metrics. Main thread only.
+ */
 #pragma once
 
 #include "daemon/arbitrate/arbitration.h"
@@ -8,12 +10,12 @@ struct tenant;
 enum tenant_condition {
 	TENANT_PAUSED,
 	TENANT_QUEUED,    /* an allocation waits for memory */
-	TENANT_LEAVING,   /* asked to leave the card; some of its swappable memory is still there */
+	TENANT_LEAVING,   /* asked to leave the card, where some of its swappable memory still is */
 	TENANT_SWAPPED,   /* all of its swappable memory is off the card */
 	TENANT_RETURNING, /* its memory is being copied back */
-	TENANT_STARTING,  /* no process has registered yet */
-	TENANT_RUNNING,   /* has work in flight */
-	TENANT_WAITING,   /* waits for its turn */
+	TENANT_STARTING,
+	TENANT_RUNNING, /* has work in flight */
+	TENANT_WAITING,
 	TENANT_IDLE,
 	TENANT_ENDING, /* removed, but some of its processes still live */
 	TENANT_CONDITIONS
@@ -22,5 +24,5 @@ enum tenant_condition {
 /* Returns the tenant's condition. figures[i] describes the tenant's device i. */
 enum tenant_condition tenant_condition(const struct tenant *tenant,
 				       const struct lessee_figures *figures);
-/* Returns "paused", "queued" and so on. Programs may rely on these words. */
+/* Returns "paused", "queued" and so on. Stable: programs may rely on the words. */
 const char *tenant_condition_name(enum tenant_condition condition);

@@ -22,18 +22,18 @@
 
 #define BACKLOG 4096 /* limited by the kernel's somaxconn */
 #define ACCEPT_BATCH 64
-/* longest time that requests are served before the loop handles its other events */
+/* After this time the loop handles other events before further requests. */
 #define TURN_NS NSEC_PER_MSEC
 #define TIMER_NS (250 * NSEC_PER_MSEC)
 #define READ_SIZE 4096
 
-/* The connections of one uid. The users are served in turn, one request each. */
+/* The connections of one uid. Users are served in turn, one request each. */
 struct user {
 	struct user *next;
 	uid_t uid;
-	unsigned count; /* number of connections */
+	unsigned count;
 	TAILQ_HEAD(, connection) ready;
-	TAILQ_ENTRY(user) link; /* in control.ready, while a connection of the user is ready */
+	TAILQ_ENTRY(user) link; /* in control.ready while one of its connections is ready */
 };
 
 struct connection {
@@ -42,13 +42,13 @@ struct connection {
 	struct control *control;
 	struct user *user;
 	struct peer peer;
-	bool has_sender; /* SO_PASSCRED is on: the sender of a message is compared with the peer */
+	bool has_sender; /* SO_PASSCRED is on: each message's sender is compared with the peer */
 	bool is_ready;
-	uint64_t active_ns; /* when the last request came, or the connection was made */
+	uint64_t active_ns; /* time of the last request, or of the connection's start */
 	int fd;
 	struct loop_source *source;
-	bool ends; /* close once the output is written */
-	char *in;  /* bytes that were read and not answered yet */
+	bool ends; /* the connection is closed once `out` is sent */
+	char *in;  /* bytes read and not answered yet */
 	size_t in_used, in_size;
 	char *out; /* the reply being written; NULL if none */
 	size_t out_used, out_sent;
@@ -68,7 +68,7 @@ struct control {
 	unsigned count;
 };
 
-/* Finds the user with this uid, or makes it. Returns NULL if out of memory. */
+/* Finds or makes the user with this uid. Returns NULL if out of memory. */
 static struct user *user_of(struct control *control, uid_t uid)
 {
 	struct user *u = control->users;
@@ -144,7 +144,7 @@ static void connection_close(struct connection *c)
 	connection_free(c);
 }
 
-/* Sends part of the reply. The session's descriptors go with its first byte. */
+/* Sends a part of the reply. The session's descriptors go with its first byte. */
 static ssize_t send_some(struct connection *c)
 {
 	union {
@@ -170,7 +170,7 @@ static ssize_t send_some(struct connection *c)
 	return n;
 }
 
-/* Sends the reply, as far as the client takes it now. Returns false if the connection is broken. */
+/* Sends as much as the client takes now. Returns false if the connection is broken. */
 static bool flush(struct connection *c)
 {
 	while (c->out) {
@@ -205,7 +205,7 @@ static bool has_line(const struct connection *c)
 	return c->in_used && memchr(c->in, '\n', c->in_used);
 }
 
-/* Answers the first complete line, if there is one. Returns false if the connection is broken or out of memory. */
+/* Answers the first complete line, if any. Returns false if the connection is broken or memory is out. */
 static bool answer_line(struct connection *c)
 {
 	const char *end = c->in_used ? memchr(c->in, '\n', c->in_used) : NULL;
@@ -225,8 +225,7 @@ static bool answer_line(struct connection *c)
 }
 
 /*
- * Reads what the client has sent. Returns 1 if something was read or there is nothing to read, 0 at the end of the stream, or
- * negative if the connection is broken.
+ * Returns 1 after reading or if there is nothing to read, 0 at the end of the stream, negative if the connection is broken.
  */
 static int read_some(struct connection *c)
 {
@@ -279,7 +278,6 @@ static void connection_ready(void *data, uint32_t events)
 	set_ready(data);
 }
 
-/* Serves the users in turn, one request each. */
 static void turn_due(void *data, uint32_t events)
 {
 	struct control *control = data;
@@ -300,13 +298,13 @@ static void turn_due(void *data, uint32_t events)
 	loop_arm(control->turn, 0, 0);
 }
 
-/* Returns true if no request of the connection waits or is being answered. */
+/* Returns true if no request waits or is being answered. */
 static bool is_idle(const struct connection *c)
 {
 	return !c->out && !c->is_ready;
 }
 
-/* Returns true if `a` is to be closed rather than `b`, when either may be closed to make room. */
+/* Returns true if `a` should be closed before `b` to make room. */
 static bool goes_before(const struct connection *a, const struct connection *b)
 {
 	if (a->user->count != b->user->count)
@@ -317,9 +315,9 @@ static bool goes_before(const struct connection *a, const struct connection *b)
 }
 
 /*
- * Called when all connections that are not reserved for root are taken. Closes a connection without a tenant or a trace, of the
- * user with the most connections. That user must keep at least as many connections as the newcomer's user then has. Returns
- * false if there is no such connection.
+ * Called when only root's reserved connections are left. Closes a connection without a tenant or a trace, of the user with
+ * the most connections, who keeps at least as many as the newcomer's user gets. Returns false if there is no such
+ * connection.
  */
 static bool make_room(struct control *control, unsigned count_of_comer)
 {
@@ -398,7 +396,7 @@ int control_serve(struct control *control, int fd, struct error *err)
 	c->fd = fd;
 	c->user = user;
 	c->active_ns = clock_now_ns();
-	/* after an error, requests that need the client's process are refused later */
+	/* After an error, requests that need the client's process are refused later. */
 	struct error ignored;
 	if (peer_open(fd, &c->peer, &ignored) < 0)
 		c->peer = (struct peer){ .pid = peer.pid, .uid = peer.uid, .pidfd = -1 };
@@ -412,7 +410,7 @@ int control_serve(struct control *control, int fd, struct error *err)
 	control->connections = c;
 	control->count++;
 	user->count++;
-	/* Read the cards' memory use now, since a new client is likely to ask for it. */
+	/* A new client will probably ask for the cards' memory use. */
 	census_request(node->census);
 	return 0;
 }
@@ -446,8 +444,7 @@ static void listener_ready(void *data, uint32_t events)
 			continue;
 		}
 		/*
-		 * Out of descriptors or memory: accept no connection until the timer rings. New connections wait in the
-		 * kernel's queue.
+		 * Out of descriptors or memory: accept nothing until the timer. New connections wait in the kernel's queue.
 		 */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			loop_watch(control->source, 0);

@@ -13,7 +13,6 @@
 
 #define PROTOCOL_VERSION 1
 
-/* One row per request. */
 static const struct {
 	const char *op;
 	int (*handle)(struct session *, const json_t *, json_t *, struct error *);
@@ -61,13 +60,13 @@ static int dispatch(struct session *session, const json_t *request, json_t *repl
 /* ---- the audit log ---- */
 
 struct audit_request {
-	const char *op; /* NULL if the request is not recorded */
+	const char *op; /* NULL: the request is not recorded */
 	char id[TENANT_ID_MAX];
 	json_t *old;  /* the tenant's terms before the request; NULL if there was no tenant */
-	json_t *what; /* the audit line's members that are known before the request is handled */
+	json_t *what; /* members of the audit line that are known before the request is handled */
 };
 
-/* One row for each request that changes something, with the members of the request that its audit line gets. */
+/* The requests that change something, and which of their members the audit line gets. */
 static const struct {
 	const char *op;
 	const char *members[3];
@@ -83,10 +82,7 @@ static const struct {
 	{ "cordon", { "uuid", "index", "cordoned" } },
 };
 
-/*
- * Copies a member of the request into the audit line, if it is text, an integer or a boolean. Bytes in a text that are not valid
- * text are replaced.
- */
+/* Copies a text, an integer or a boolean into the audit line. Invalid UTF-8 is replaced; other types are ignored. */
 static void add_member(json_t *what, const char *key, const json_t *value)
 {
 	if (json_is_string(value))
@@ -119,7 +115,7 @@ static void begin_audit(struct session *session, const json_t *request, struct a
 	audit_set_actor(node->audit, &actor);
 	const char *const *members = members_of(json_string_value(json_object_get(request, "op")),
 						&ret->op);
-	/* A request with "poll" only asks for the progress of a swap-out, so it is not recorded. */
+	/* With "poll", a request only asks for the progress of a swap-out. */
 	if (!members || json_is_true(json_object_get(request, "poll"))) {
 		ret->op = NULL;
 		return;
@@ -145,7 +141,7 @@ static void add_outcome(struct node *node, struct audit_request *of, const json_
 	const char *id = json_string_value(json_object_get(reply, "id"));
 	const struct tenant *t = node_find_tenant(node, id ? id : of->id);
 	if (!t && of->old)
-		return; /* the tenant has ended: audit_tenant_ended() has written a line */
+		return; /* The tenant has ended: audit_tenant_ended() has written the line. */
 	cleanup_json json_t *now = t ? audit_terms(node->audit, t) : NULL;
 	cleanup_json json_t *about = t ? audit_about(node->audit, t) : NULL;
 	if (about)
@@ -197,7 +193,7 @@ static json_t *failure(const struct error *err)
 {
 	json_t *reply = json_pack("{s:b, s:s, s:i}", "ok", 0, "error", err->text, "errno",
 				  err->code);
-	/* json_pack() fails if the text is not UTF-8: a text that quotes the request may have been cut within a character. */
+	/* json_pack() fails if the text is not UTF-8: a text that quotes the request may be cut within a character. */
 	return reply ? reply
 		     : json_pack("{s:b, s:s, s:i}", "ok", 0, "error", "failed", "errno", err->code);
 }
@@ -212,8 +208,8 @@ static bool is_list(const json_t *request)
 }
 
 /*
- * Returns the reply to the last request "list" if that reply was begun after this request came. If not, returns NULL, and a new
- * reply must be made. Making a list of many tenants takes milliseconds, so clients that ask at the same time share one list.
+ * Returns the last reply to "list" if that reply was begun after this request came, else NULL. Clients that ask at the same
+ * time so share one list: making one of many tenants takes milliseconds.
  */
 static const char *find_list(const struct session *session)
 {

@@ -1,5 +1,5 @@
 /*
- * The control protocol (docs/reference/protocol.md): finds the handler of a request. Main thread only.
+ * Finds the handler of a request (docs/reference/protocol.md). Main thread only.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 struct session;
 
 /*
- * Answers one request. `line` has `length` bytes, without the newline. Returns the reply as one line with a newline; the caller
- * frees it. Returns NULL if out of memory.
+ * Answers one request: `length` bytes without the newline. Returns the reply with its newline, for the caller to free; NULL
+ * if out of memory.
  */
 char *dispatch_request(struct session *session, const char *line, size_t length);

@@ -1,4 +1,6 @@
-/* Requests that only read: hello, list, tasks. `allot ps --json` prints the result (docs/reference/protocol.md). */
+/*
+ * Requests that only read: hello, list, tasks (docs/reference/protocol.md).
+ */
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,13 +28,11 @@ static const char *const lease_names[] = {
 	[LEASE_STOP] = "stop", [LEASE_CLOSING] = "closing", [LEASE_GO] = "go", [LEASE_FREE] = "free", [LEASE_PACED] = "paced"
 };
 
-/* Rounds shares to two decimals; more would be noise. */
 static double rounded(double pct)
 {
 	return (double)(int64_t)(pct * 100 + 0.5) / 100;
 }
 
-/* Describes whether the card is healthy and takes new tenants. */
 static json_t *health_to_json(const struct card *card)
 {
 	char reason[HEALTH_REASON_MAX];
@@ -84,7 +84,7 @@ static json_t *ms_or_null(uint64_t ns)
 	return ns ? json_real(rounded((double)ns / NSEC_PER_MSEC)) : json_null();
 }
 
-/* Converts the tenant's step times; null if no step ended recently. */
+/* Returns null if no step ended recently. */
 static json_t *steps_to_json(const struct step_figures *s)
 {
 	if (!s->is_known)
@@ -93,7 +93,7 @@ static json_t *steps_to_json(const struct step_figures *s)
 			 "p50_ms", ms_or_null(s->p50_ns), "p99_ms", ms_or_null(s->p99_ns));
 }
 
-/* Converts how fast the tenant runs while it shares the card by space; null for a tenant that takes turns. */
+/* Returns null for a tenant that takes turns instead of sharing the card by space. */
 static json_t *pace_to_json(const struct arbiter_pace *p)
 {
 	if (!p->is_member)
@@ -120,7 +120,7 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 		rounded(f->spare_pct), "elastic_reason", elastic_reason_name(f->elastic_reason),
 		"got_1s_pct", rounded(f->got_1s_pct), "got_60s_pct", rounded(f->got_60s_pct),
 		"waited_s", seconds(usage.waited_ns), "denied", (json_int_t)usage.denied);
-	/* Members that are not part of the stable interface. */
+	/* These members are no part of the stable interface. */
 	json_t *more = json_pack(
 		"{s:s, s:f, s:I, s:b, s:s, s:s, s:b, s:f, s:f, s:I, s:I, s:b, s:I, s:I, s:I}",
 		"uuid", d->card->info.uuid_text, "cores_effective_pct",
@@ -148,7 +148,7 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 	return json;
 }
 
-/* Converts the tenant's wait for memory; null if it does not wait. */
+/* Returns null if the tenant does not wait for memory. */
 static json_t *wait_to_json(const struct tenant *t, uint64_t now_ns)
 {
 	const struct tenant_admission *a = &t->admission;
@@ -178,7 +178,6 @@ static json_t *processes_to_json(struct tenant *t)
 	return list;
 }
 
-/* Converts the tenant's memory on a card: what can be moved out, what was moved out, and what stays, by reason. */
 static json_t *swap_device_to_json(struct tenant *t, unsigned i, const struct swap_device_figures *f)
 {
 	uint64_t used = tenant_usage(t, i).used_bytes;
@@ -191,7 +190,7 @@ static json_t *swap_device_to_json(struct tenant *t, unsigned i, const struct sw
 			 (json_int_t)(used > told ? used - told : 0));
 }
 
-/* Converts the state of swapping; null if neither the library nor a checkpoint can move memory of the tenant's processes. */
+/* Returns null if neither the library nor a checkpoint can move the tenant's memory. */
 static json_t *swap_to_json(struct tenant *t)
 {
 	if (swap_way_of(&t->terms) == SWAP_BY_CHECKPOINT)

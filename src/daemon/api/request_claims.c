@@ -1,7 +1,6 @@
 /*
- * Requests for claims by people and container engines: claim, injection, release, claims (docs/reference/protocol.md). The keys
- * of such claims are "cdi/<name>". Claims with other keys belong to the kubelet's plugins; requests can list them, but not change
- * them.
+ * Requests for claims by people and container engines (docs/reference/protocol.md). The keys of such claims are
+ * "cdi/<name>". Claims with other keys belong to the kubelet's plugins: requests can list but not change them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -39,7 +38,7 @@ static int read_key(const json_t *request, struct key *ret, const char **ret_nam
 	return 0;
 }
 
-/* Finds the claim that a request names. Returns -EPERM if the claim belongs to another user. */
+/* Finds the claim that the request names. Returns -EPERM if it belongs to another user. */
 static int find_own(struct session *session, const json_t *request, struct claim **ret,
 		    struct error *err)
 {
@@ -156,7 +155,7 @@ int request_claim(struct session *session, const json_t *request, json_t *reply,
 	int r = read_key(request, &key, &wanted.tenant, err);
 	if (r < 0)
 		return r;
-	/* If the name is taken, fail: a person chose the name, so no other name may replace it. */
+	/* Fail if the name is taken: a person chose it, so no other may replace it. */
 	if (node_find_tenant(session->node, wanted.tenant) ||
 	    claims_has_parked(claims, wanted.tenant))
 		return error_set(err, EEXIST,

@@ -86,10 +86,7 @@ static bool is_named(const struct device_request *list, int count, const struct 
 	return false;
 }
 
-/*
- * Returns true if card `a` is emptier than card `b`: it has more unpromised memory, or as much and more unpromised time, or as
- * much of both and fewer tenants.
- */
+/* The emptier card has more unpromised memory, else more unpromised time, else fewer tenants. */
 static bool is_emptier(const struct promise_card *a, const struct promise_card *b)
 {
 	uint64_t a_bytes = promise_rest_bytes(a), b_bytes = promise_rest_bytes(b);
@@ -100,10 +97,7 @@ static bool is_emptier(const struct promise_card *a, const struct promise_card *
 	return !(a->promised_cores_pct > b->promised_cores_pct) && a->tenant_count < b->tenant_count;
 }
 
-/*
- * Returns the emptiest card that the list does not name, or NULL if all are named. A list of several devices never gets a MIG
- * instance.
- */
+/* Returns the emptiest card that is not in the list, or NULL. Several devices never include a MIG instance. */
 static struct card *choose_emptiest(struct node *node, const struct device_request *list, int count)
 {
 	struct promise_card best_promised;
@@ -122,8 +116,8 @@ static struct card *choose_emptiest(struct node *node, const struct device_reque
 }
 
 /*
- * Chooses all cards together, near each other by their links. Returns false if that is impossible. Later, promise_decide()
- * checks whether each request fits its card.
+ * Chooses all cards together, near each other by their links. Returns false if impossible. promise_decide() later checks
+ * whether each request fits.
  */
 static bool choose_near(struct node *node, struct device_request *list, int count)
 {
@@ -153,16 +147,16 @@ static bool choose_near(struct node *node, struct device_request *list, int coun
 }
 
 /*
- * Chooses a card for each entry that names none. The emptiest cards not in the list come first; among equally empty cards,
- * those nearest to each other and to the named cards. Returns false if there are too few cards.
+ * Chooses a card for each entry without one: the emptiest, and among equally empty ones those nearest to the others.
+ * Returns false if there are too few.
  */
 static bool choose_cards(struct node *node, struct device_request *list, int count)
 {
 	if (count > 1 && choose_near(node, list, count))
 		return true;
 	/*
-	 * There is only one entry, or choose_near() found too few cards, since it leaves out cards whose time is all promised.
-	 * Choose the cards one by one; promise_decide() later refuses or scales each guarantee.
+	 * Only one entry, or choose_near() found too few cards, since it omits those whose time is all promised.
+	 * promise_decide() later refuses or scales each guarantee.
 	 */
 	for (int i = 0; i < count; i++) {
 		if (!list[i].card)

@@ -1,9 +1,11 @@
-/* The handlers of the control protocol's requests (docs/reference/protocol.md), one for each `op`. Main thread only. */
+/*
+ * The handlers of the control protocol's requests (docs/reference/protocol.md), one per `op`. Main thread only.
+ */
 #pragma once
 
 #include "daemon/api/session.h"
 
-/* Each handler adds the reply's members to `reply`, or returns -errno. */
+/* Each adds the reply's members to `reply`, or returns -errno. */
 int request_hello(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_create(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_attach(struct session *session, const json_t *request, json_t *reply, struct error *err);
@@ -19,13 +21,13 @@ int request_topology(struct session *session, const json_t *request, json_t *rep
 int request_cordon(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_space(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_remove(struct session *session, const json_t *request, json_t *reply, struct error *err);
-/* Defined in request_trace.c. */
+/* defined in request_trace.c: */
 int request_trace(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_trace_poll(struct session *session, const json_t *request, json_t *reply,
 		       struct error *err);
 int request_trace_end(struct session *session, const json_t *request, json_t *reply,
 		      struct error *err);
-/* Defined in request_claims.c. */
+/* defined in request_claims.c: */
 int request_claim(struct session *session, const json_t *request, json_t *reply, struct error *err);
 int request_injection(struct session *session, const json_t *request, json_t *reply,
 		      struct error *err);
@@ -33,9 +35,7 @@ int request_release(struct session *session, const json_t *request, json_t *repl
 		    struct error *err);
 int request_claims(struct session *session, const json_t *request, json_t *reply, struct error *err);
 
-/* Adds a tenant's members of the reply to `create`. */
+/* Adds the tenant's members to the reply to `create`. */
 void request_describe_tenant(const struct tenant *tenant, json_t *reply);
-/*
- * For each device whose guarantees are scaled down because they add up to too much: adds a warning to the reply, and logs it.
- */
+/* Logs, and adds to the reply, each device whose guarantees are scaled down because their sum is too large. */
 void request_warn_of_overcommit(const struct tenant *tenant, json_t *reply);

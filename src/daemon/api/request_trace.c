@@ -1,4 +1,6 @@
-/* Requests of `allot trace`: trace, trace_poll, trace_end. For the replies see docs/reference/protocol.md. */
+/*
+ * Requests of `allot trace` (docs/reference/protocol.md).
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -7,7 +9,7 @@
 #include "daemon/api/session.h"
 #include "daemon/export/trace/tenant_trace.h"
 
-/* most rings in one reply; further rings come with later replies */
+/* most rings in one reply; later replies bring more */
 #define POLL_RINGS_MAX SESSION_MAX_FDS
 
 static const char *const end_names[] = {
@@ -44,7 +46,7 @@ int request_trace(struct session *session, const json_t *request, json_t *reply,
 	return 0;
 }
 
-/* Makes the member "rings" of the reply, and puts the rings' descriptors into the session, in the same order. */
+/* Makes the reply's list of rings, and puts their descriptors into the session in the same order. */
 static json_t *rings_to_json(struct session *session)
 {
 	struct trace_ring_given given;
@@ -132,7 +134,7 @@ int request_trace_poll(struct session *session, const json_t *request, json_t *r
 	return 0;
 }
 
-/* Ends the trace: the processes stop recording. The caller can still read the events in the rings that it has. */
+/* Makes the processes stop recording. The caller can still read the events in its rings. */
 int request_trace_end(struct session *session, const json_t *request, json_t *reply,
 		      struct error *err)
 {

@@ -78,7 +78,7 @@ void request_warn_of_overcommit(const struct tenant *tenant, json_t *reply)
 
 /* ---- create ---- */
 
-/* Chooses the tenant's name: the requested one, or else the first of "p<pid>", "p<pid>-2" and so on that is free. */
+/* Takes the requested name, or else the first free one of "p<pid>", "p<pid>-2" and so on. */
 static int choose_name(struct session *session, const json_t *request, char *name, struct error *err)
 {
 	const char *wanted = NULL;
@@ -136,7 +136,7 @@ static int choose_devices(struct node *node, const json_t *request, struct tenan
 	return 0;
 }
 
-/* Reads the request's "on_violation". Returns 1 if it is present. Returns 0 if not; *on_violation is then unchanged. */
+/* Returns 1 if the request has "on_violation", else 0; *on_violation is then unchanged. */
 static int read_on_violation(const json_t *request, enum on_violation *on_violation,
 			     struct error *err)
 {
@@ -149,8 +149,8 @@ static int read_on_violation(const json_t *request, enum on_violation *on_violat
 }
 
 /*
- * If the request has "command":true, records the caller's process: all its descendants then belong to the tenant, whether they
- * register or not.
+ * For a request with "command":true, records the caller's process: all its descendants belong to the tenant, registered or
+ * not.
  */
 static int note_command(const struct session *session, const json_t *request, struct tenant *tenant,
 			struct error *err)
@@ -160,10 +160,7 @@ static int note_command(const struct session *session, const json_t *request, st
 	int r = json_read_bool(request, "command", &is_command, err);
 	if (r < 0 || !is_command || !session->peer || session->pid <= 0)
 		return r;
-	/*
-	 * Read the start time, then check by the pidfd that the caller still lives. If it has ended, its pid may have been
-	 * reused, and the start time may be another process's.
-	 */
+	/* Check the pidfd after reading the start time: if the caller has ended, its pid may be another process's. */
 	if (procfs_start_time(session->pid, &start_time) < 0 || !session->peer->confirmed ||
 	    !peer_is_alive(session->peer))
 		return error_set(
@@ -186,7 +183,7 @@ static int read_wait_timeout(const json_t *request, struct tenant_terms *terms, 
 	if (!(seconds > 0 && seconds <= WAIT_TIMEOUT_MOST_S))
 		return error_set(err, EINVAL, "wait_timeout_s: %g: must be above 0 and at most %g",
 				 seconds, WAIT_TIMEOUT_MOST_S);
-	/* Add 1 ns, so that the result is never 0, which would mean no limit. */
+	/* 1 ns more, because 0 would mean no limit */
 	terms->wait_timeout_ns = (uint64_t)(seconds * (double)NSEC_PER_SEC) + 1;
 	return 0;
 }
@@ -375,10 +372,9 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 	return 0;
 }
 
-/* The contents of a request to pause or resume. */
 struct pausing {
 	bool paused, swap_out;
-	/* the request only asks how far an earlier request with the same swap_out has got */
+	/* the request only asks for the progress of an earlier one with the same swap_out */
 	bool is_poll;
 };
 
@@ -430,10 +426,7 @@ static int move_by_checkpoint(struct tenant *tenant, const struct pausing *p, js
 	return 0;
 }
 
-/*
- * Adds to the reply how far a tenant's library has moved the tenant's memory off the GPUs. Returns -errno if the memory has to
- * stay on the GPUs.
- */
+/* Adds how much memory the tenant's library has moved off the GPUs. Returns -errno if the memory has to stay. */
 static int tell_leaving(struct tenant *tenant, json_t *reply, struct error *err)
 {
 	struct swap_progress p = swap_progress(tenant);
@@ -481,7 +474,7 @@ static int set_paused(struct session *session, const json_t *request, bool pause
 	if (r > 0 && !paused && !p.is_poll && !node_find_tenant(session->node, name) &&
 	    session->is_admin && violations_resume(session->node->violations, name, true, err) > 0)
 		return 0;
-	/* The name may be a container's. A container has no owner here, so only an administrator may pause it. */
+	/* The name may be a container's, which has no owner here, so only an administrator may pause it. */
 	if (r > 0 && !node_find_tenant(session->node, name) && session->is_admin)
 		return pause_container(session->node, name, &p, reply, err);
 	if (r >= 0)
@@ -544,7 +537,7 @@ int request_remove(struct session *session, const json_t *request, json_t *reply
 	return is_ending ? tenant_state_save(tenant, true, err) : 0;
 }
 
-/* Finds the card by "index" or "uuid". */
+/* Finds the card that the request names by "index" or "uuid". */
 static int find_card(struct node *node, const json_t *request, struct card **ret, struct error *err)
 {
 	const char *text = NULL;

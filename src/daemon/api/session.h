@@ -1,6 +1,6 @@
 /*
- * The control protocol (docs/reference/protocol.md) without its socket: one caller, its requests and replies, and the tenants
- * that it holds. Main thread only.
+ * One caller of the control protocol (docs/reference/protocol.md) and the tenants that it holds, without a socket. Main
+ * thread only.
  */
 #pragma once
 
@@ -20,31 +20,28 @@ struct tenant_trace;
 struct session {
 	struct node *node;
 	struct peer *peer; /* the caller's process; NULL if unknown, as for HTTP */
-	int pid;           /* pid of the process that connected, according to the kernel */
+	int pid;           /* pid of the process that connected, as the kernel reports it */
 	uid_t uid;
 	bool is_admin;    /* the caller is root or in group allot */
 	bool is_page;     /* the caller is known only by its HTTP token */
-	uint64_t came_ns; /* when the request began to arrive, as clock_now_ns(); 0 if unknown */
-	/* Ids of the tenants that the caller holds. Not pointers, since a tenant may end while it is held. */
+	uint64_t came_ns; /* clock_now_ns() when the request began to arrive; 0: unknown */
+	/* Ids of the tenants that the caller holds; not pointers, because a tenant may end while it is held. */
 	char held[SESSION_MAX_HELD][TENANT_ID_MAX];
 	size_t held_count;
-	struct tenant_trace *trace; /* the trace that the caller began; NULL if none */
-	/* Descriptors that belong to the reply just made. The sender of the reply takes them from here and closes them. */
+	struct tenant_trace *trace; /* trace that the caller began; NULL: none */
+	/* Descriptors for the latest reply. The sender of the reply closes them. */
 	int fds[SESSION_MAX_FDS];
 	unsigned fd_count;
 };
 
-/* To be called when the caller has gone: releases what it holds, which may end tenants. */
+/* Call when the caller is gone: releases its tenants, which may end them. */
 void session_end(struct session *session);
-/* To be called when the daemon ends: like session_end(), but the tenants stay. */
+/* Call when the daemon ends: like session_end(), but the tenants stay. */
 void session_drop(struct session *session);
 
-/*
- * Makes this caller a holder of the tenant; no effect if it is one already. Returns -ENOSPC if the caller holds too many
- * tenants.
- */
+/* Makes the caller a holder of the tenant, if it is not one. Returns -ENOSPC if it holds too many. */
 int session_hold(struct session *session, struct tenant *tenant, struct error *err);
 
-/* Finds the tenant that the request's member `key` names. Returns -EPERM if the caller may not change that tenant. */
+/* Finds the tenant that the member `key` names. Returns -EPERM if the caller may not change it. */
 int session_find_own(struct session *session, const json_t *request, const char *key,
 		     struct tenant **ret, struct error *err);

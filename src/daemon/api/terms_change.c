@@ -49,10 +49,7 @@ int terms_change_device(struct tenant *tenant, struct terms_change *change, unsi
 	return r;
 }
 
-/*
- * Saves the tenant's terms. A claim's tenant must have its terms in the claims store at once; its own state file may be saved
- * later.
- */
+/* Saves the terms. Those of a claim must be in the claims store at once; the tenant's state file can wait. */
 static int write_down(struct tenant *tenant, struct error *err)
 {
 	if (!*tenant->terms.claim.key)
@@ -67,15 +64,13 @@ static void put(struct tenant *tenant, const struct terms_change *c, const bool 
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		if (changes[i])
 			tenant_set_promise(tenant, i, &c->promise[i]);
-	/*
-	 * Set this after the quotas: a tenant that no longer waits may at once allocate up to them.
-	 */
+	/* Set after the quotas: a tenant that no longer waits may at once allocate up to them. */
 	admission_set_on_full(tenant, c->on_full);
 	tenant_set_elastic(tenant, c->elastic);
 	tenant->terms.on_violation = c->on_violation;
 }
 
-/* Checks the tenant's memory again, now that the quotas are lower: the tenant may have allocated since the first check. */
+/* Checks again after the quotas were lowered: the tenant may have allocated since the first check. */
 static int check_held(struct tenant *tenant, const struct terms_change *before, struct error *err)
 {
 	for (unsigned i = 0; i < tenant->terms.device_count; i++) {

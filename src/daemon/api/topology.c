@@ -75,7 +75,7 @@ static struct place_card card_of(struct node *node, struct card *card, const str
 		.memory_total_bytes = card->info.memory_bytes,
 		.memory_used_bytes = card->info.memory_bytes - promise_rest_bytes(&promised),
 		.cores_total_mpct = PLACE_CORES_WHOLE_MPCT,
-		/* Guarantees may add up to more than 100 %, which the model does not allow. */
+		/* The model does not allow a sum above 100 %, which guarantees may have. */
 		.cores_used_mpct = used_mpct < PLACE_CORES_WHOLE_MPCT ? (uint32_t)lround(used_mpct)
 								      : PLACE_CORES_WHOLE_MPCT,
 		.slots_total = UINT32_MAX,

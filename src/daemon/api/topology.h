@@ -1,6 +1,6 @@
 /*
- * The links between the node's cards. Read from the driver once, when the daemon starts, since they do not change while a
- * driver is loaded. Main thread only.
+ * The links between the node's cards, read once when the daemon starts, since they do not change while a driver is loaded.
+ * Main thread only.
  */
 #pragma once
 
@@ -9,18 +9,14 @@
 
 struct topology;
 
-/*
- * Asks the backend about all cards of the node, which must be open. Anything the backend can't tell is recorded as unknown.
- * Returns -ENOMEM if out of memory.
- */
+/* Asks the backend about the node's open cards. What the backend cannot tell is recorded as unknown. Returns -ENOMEM. */
 int topology_read(struct node *node, struct topology **ret, struct error *err);
-/* Frees the topology. NULL is fine; returns NULL. */
+/* Frees the topology. NULL is allowed; returns NULL. */
 struct topology *topology_free(struct topology *topology);
 
 /*
- * Fills *ret with the model of this node that src/policy/placement uses: its cards with their current promises and links. Texts
- * belong to the node. Memory counts as used if it can't be promised to a new tenant whose claim has the key `key` ("": it has
- * no claim).
+ * Models this node, its promises and links for policy/placement. Texts belong to the node. Memory that a new tenant with
+ * claim key `key` ("": no claim) could not be promised counts as used.
  */
 void topology_model(struct node *node, const char *key, struct place_node *ret);
 

@@ -1,4 +1,6 @@
-/* Changes the terms of claims, and keeps the original terms, so that the change can be undone. */
+/*
+ * Changes the terms of claims, and keeps the original terms to undo the change.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -57,7 +59,7 @@ int claims_take_asked(struct claim *claim, const struct store_claim *written, st
 	return 0;
 }
 
-/* Makes a request for all terms of a device: the terms that the wish gives, and for the others the original terms. */
+/* Makes a request for all terms of a device: those of the wish, and the original ones otherwise. */
 static struct promise_request request_of(const struct promise *asked,
 					 const struct promise_request *wish)
 {
@@ -92,7 +94,7 @@ static int decide(struct claim *claim, const struct claim_asked *asked,
 	for (unsigned i = 0; r >= 0 && i < tenant->terms.device_count; i++) {
 		struct promise_request request = request_of(&asked->promise[i], &wish->device[i]);
 		struct promise now = tenant->terms.device[i].promise, from = asked->promise[i];
-		/* If the quota stays as it is, do not request it again: it might not fit any more, although the tenant has it. */
+		/* Do not request an unchanged quota again: it might not fit any more, although the tenant has it. */
 		if (is_same_memory(&now, &request) && change->on_full == tenant->terms.on_full) {
 			from.memory_given = now.memory_given;
 			from.quota_bytes = now.quota_bytes;
@@ -116,8 +118,8 @@ static int wish_for(struct claim *claim, const struct claim_wish *wish, bool *re
 		return 0;
 	int r = decide(claim, &asked, wish, &change, &changes, err);
 	/*
-	 * Return if no term changes and claim->asked is right already: it must be set while a wish is in force, and NULL
-	 * otherwise. If not, go on, to save that a wish begins or ends.
+	 * claim->asked must be set while a wish is in force and NULL otherwise. If that is so and no term changes, nothing
+	 * is to be saved.
 	 */
 	if (r < 0 || (!changes && !is_nothing == (before != NULL)))
 		return r;
@@ -126,7 +128,8 @@ static int wish_for(struct claim *claim, const struct claim_wish *wish, bool *re
 		return error_set_errno(err, ENOMEM, "claim '%s'", claim_terms(claim)->claim.key);
 	if (kept)
 		*kept = asked;
-	claim->asked = kept; /* the saved state includes it */
+	/* set before the change is made, because that saves claim->asked too */
+	claim->asked = kept;
 	r = terms_change_make(claim->tenant, &change, err);
 	claim->asked = r < 0 ? before : kept;
 	free(r < 0 ? kept : before);

@@ -94,7 +94,7 @@ json_t *audit_terms(const struct audit *audit, const struct tenant *tenant)
 			 t->swapped_out);
 }
 
-/* Returns the members of `from` that `beside` lacks or has with another value. */
+/* Returns the members of `from` that are missing in `beside` or differ there. */
 static json_t *differing(const json_t *from, const json_t *beside)
 {
 	json_t *result = json_object(), *value;

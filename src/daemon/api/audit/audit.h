@@ -1,11 +1,11 @@
 /*
- * The audit log (setting audit_log; format: allot-audit(5)) records who changed what, and when. Each event is one JSON line,
+ * The audit log (setting audit_log; format: allot-audit(5)): who changed what, and when. Each event is one JSON line,
  * written before the request is answered.
  *
- * The actor (who asked) is known where a request begins, but not where the lines about its effects are written. So
- * audit_set_actor() sets the actor for the duration of the request. Without one, the daemon itself counts as the actor.
+ * A request's start knows the actor, the place that writes the line does not: so audit_set_actor() sets the actor for the
+ * whole request. Without one, the actor is the daemon itself.
  *
- * All functions accept NULL, which means that the audit log is off. Main thread only.
+ * All functions accept NULL, for a log that is off. Main thread only.
  */
 #pragma once
 
@@ -21,14 +21,14 @@ struct node;
 struct tenant;
 
 enum audit_by {
-	AUDIT_BY_DAEMON,     /* the daemon's own rules */
+	AUDIT_BY_DAEMON,
 	AUDIT_BY_SOCKET,     /* control socket: uid and pid by SO_PEERCRED */
-	AUDIT_BY_PAGE,       /* HTTP: a caller with the token */
+	AUDIT_BY_PAGE,       /* HTTP, with the token */
 	AUDIT_BY_KUBELET,    /* a call to the device plugin */
 	AUDIT_BY_KUBERNETES, /* an object of the Kubernetes API */
 };
 
-/* The caller who caused an audited event. The caller of these functions owns the texts. */
+/* Who caused an event. The texts belong to whoever made the struct. */
 struct audit_actor {
 	enum audit_by by;
 	uid_t uid;
@@ -41,21 +41,18 @@ struct audit_figures {
 };
 
 /*
- * Opens the file. Sets *ret to NULL if audit_log is off. If the file can't be opened, that is logged but not an error. Returns
- * -ENOMEM if out of memory.
+ * Opens the file. *ret is NULL if audit_log is off. A file that cannot be opened is logged, and not an error. Returns
+ * -ENOMEM.
  */
 int audit_start(struct node *node, struct audit **ret, struct error *err);
 struct audit *audit_stop(struct audit *audit); /* returns NULL */
-/* Opens the file again under its name, since it may have been renamed to rotate it. To be called on SIGHUP. */
+/* Opens the file again by name, since a log rotation may have renamed it. For SIGHUP. */
 void audit_reopen(struct audit *audit);
 struct audit_figures audit_figures(const struct audit *audit);
 
-/*
- * Sets the actor of all lines until the next call; NULL means the daemon itself. The caller must keep the actor valid until
- * then.
- */
+/* Sets the actor of all lines until the next call; NULL: the daemon. The caller keeps *actor until then. */
 void audit_set_actor(struct audit *audit, const struct audit_actor *actor);
-/* Sets the actor and returns true if no actor is set; otherwise returns false. */
+/* Like audit_set_actor(), but returns false and does nothing if an actor is set. */
 bool audit_set_actor_if_none(struct audit *audit, const struct audit_actor *actor);
 
 /*
@@ -64,21 +61,18 @@ bool audit_set_actor_if_none(struct audit *audit, const struct audit_actor *acto
  */
 void audit_write(struct audit *audit, const char *event, json_t *what);
 
-/*
- * Returns those of the tenant's current terms that requests can change. The caller owns the object. NULL if the audit log is off,
- * or if out of memory.
- */
+/* Returns the terms that requests can change; the caller owns them. NULL if the log is off or memory is out. */
 json_t *audit_terms(const struct audit *audit, const struct tenant *tenant);
 /*
- * Adds to `what` the terms in which `old` and `now` (from audit_terms()) differ, as "old" and "new". `old` or `now` is NULL if
- * the tenant did not exist then. Pure.
+ * Adds to `what`, as "old" and "new", the terms in which `old` and `now` (from audit_terms()) differ. NULL: there was no
+ * tenant. Pure.
  */
 void audit_add_change(json_t *what, const json_t *old, const json_t *now);
 /*
- * Returns an object for audit_write() that names the tenant: {"tenant","id","uid"} and, if it belongs to a claim, the claim's
- * members. NULL if the audit log is off, or if out of memory.
+ * Returns an object for audit_write(): {"tenant","id","uid"}, and the claim's members if the tenant has a claim. NULL if
+ * the log is off or memory is out.
  */
 json_t *audit_about(const struct audit *audit, const struct tenant *tenant);
 
-/* Event of subsystem.h: writes a line which says that the tenant has ended. */
+/* Handler of the event of subsystem.h: writes that the tenant has ended. */
 void audit_tenant_ended(struct tenant *tenant, const char *why);
