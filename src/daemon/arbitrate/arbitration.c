@@ -10,27 +10,25 @@
 #include "daemon/arbitrate/arbitration_inside.h"
 #include "daemon/arbitrate/region_host.h"
 
-#define STEP_MIN_NS UINT64_C(20000)  /* shortest step: never spin, whatever the arbiter asks for */
+#define STEP_MIN_NS UINT64_C(20000)  /* shortest step, whatever the arbiter asks for */
 #define STEP_RUNG_NS UINT64_C(50000) /* shortest step while doorbells ring all the time */
 #define ARBITRATION_NICE (-10)
 /*
- * Most rounds of decisions in one step. Each round ends with decisions on gangs, which all cards
- * share. These are new input for this card's arbiter in the next round.
+ * Most rounds of decisions in one step. Each round ends with decisions on gangs, which all cards share and which are new
+ * input for this card's next round.
  */
 #define GANG_ROUNDS 4
-/* permitted in-flight work while gang_word.is_slip: the gate then lets through its minimum */
+/* In-flight work that is permitted while gang_word.is_slip: the gate lets through its minimum. */
 #define SLIP_DEPTH_NS 1
 #define LOOK_IDLE_NS UINT64_C(1000000)
 #define LOOK_WAITING_NS UINT64_C(4000000)
 #define LOOK_RUNG_NS UINT64_C(20000000)
 #define LOOK_STILL_NS NSEC_PER_SEC
-#define FRESH_NS UINT64_C(50000000) /* shortest time between early requests for a census */
-#define ASKED_NS UINT64_C(2000000)  /* shortest time between reports of memory requests */
+#define FRESH_NS UINT64_C(50000000) /* least time between early requests for a census */
+#define ASKED_NS UINT64_C(2000000)  /* least time between reports of memory requests */
 #define NO_LESSEE_NS (60 * NSEC_PER_SEC)
 
-/*
- * Whether the lessee need not be polled: its doorbell works and is trusted, or it has no processes.
- */
+/* Returns true if the lessee need not be polled: its doorbell works and is trusted, or it has no processes. */
 static bool rings(const struct lessee *l, uint64_t now_ns)
 {
 	const struct arbitration *a = l->owner;
@@ -42,9 +40,8 @@ static bool rings(const struct lessee *l, uint64_t now_ns)
 }
 
 /*
- * Whether the lessee need not be read in this step. While another tenant has the lease, all that
- * matters is which lessees begin or cease to want it, so they are read less often. Reading all of
- * 50 tenants in each step took most of the step's time.
+ * Returns true if the lessee need not be read in this step. While another tenant has the lease, only the beginning and end
+ * of demand matter, so lessees are read less often: reading 50 tenants took most of a step's time.
  */
 static bool can_wait(const struct lessee *l, uint64_t now_ns)
 {
@@ -57,16 +54,13 @@ static bool can_wait(const struct lessee *l, uint64_t now_ns)
 		return passed_ns < LOOK_WAITING_NS;
 	if (!seen->rings)
 		return passed_ns < LOOK_IDLE_NS;
-	/*
-	 * A gang is read from time to time even if it rings: it does not ring for waits at other
-	 * cards' gates.
-	 */
+	/* Poll gangs even if they ring, since they do not ring for waits at other cards' gates. */
 	if (l->gang_word.order != GANG_NONE && passed_ns >= LOOK_WAITING_NS)
 		return false;
 	return passed_ns < LOOK_RUNG_NS && atomic_load(l->bell.word) == l->bell.heard;
 }
 
-/* Checks whether the lessee rang for the changes that were observed. */
+/* Checks whether the lessee rang for the observed changes. */
 static void judge(struct lessee *l, const struct arbiter_observation *before, bool has_rung,
 		  uint64_t now_ns)
 {
@@ -104,8 +98,7 @@ static void look_at(struct lessee *l, uint64_t now_ns)
 	if (a->is_paced || l->shares_space) {
 		const struct region_spent *spent = &l->report->spent[l->device];
 		/*
-		 * Read the work before the payments: the library counts work only after it has
-		 * paid, so the payments read here cover that work.
+		 * Read work before payments: the library counts work only after paying, so these payments cover this work.
 		 */
 		l->seen.work_ns = atomic_load(&spent->work_ns);
 		l->seen.untried_ns = atomic_load(&spent->untried_ns);
@@ -144,8 +137,8 @@ static void observe(struct arbitration *a, uint64_t now_ns)
 }
 
 /*
- * Collects the bells on which the next sleep waits. Leaves out a tenant that waits for the lease
- * and has no work: it is read anyway when it gets the lease.
+ * Collects the bells that end the next sleep. A tenant that waits without work is left out: it is read when it gets the
+ * lease.
  */
 static void listen(struct arbitration *a)
 {
@@ -173,8 +166,7 @@ static bool lets_through(enum lease_state state)
 }
 
 /*
- * Reports the gangs' ranks on this card to the board, and reads its decisions. Returns true if a
- * decision has changed.
+ * Reports the gangs' ranks on this card to the board and reads the board's decisions. Returns true if a decision changed.
  */
 static bool meet_gangs(struct arbitration *a, uint64_t now_ns)
 {
@@ -207,7 +199,7 @@ void arbitration_publish_depth(const struct arbitration *a, struct lessee *l)
 			      memory_order_relaxed);
 }
 
-/* Publishes at which of its sync points the tenant is to ring. */
+/* Tells the tenant at which of its sync points to ring. */
 static void publish_sync_point(const struct arbitration *a, struct lessee *l)
 {
 	enum region_sync_point wanted = arbiter_wants_sync_point(a->arbiter, l->index);
@@ -218,10 +210,7 @@ static void publish_sync_point(const struct arbitration *a, struct lessee *l)
 			      memory_order_relaxed);
 }
 
-/*
- * Publishes the decided lease states: revokes leases in the first pass and grants new ones in the
- * second.
- */
+/* Revokes leases in the first pass and grants new ones in the second. */
 static void publish(struct arbitration *a)
 {
 	unsigned grants = 0;
@@ -248,9 +237,8 @@ static void publish(struct arbitration *a)
 }
 
 /*
- * Call after a sleep: counts its time in several arbiter steps. One step counts at most
- * max_step_ns, so that a time in which the daemon was stopped does not count. But this sleep was
- * intended and must count in full, for tokens, budgets and debts.
+ * Counts the time of a sleep in several arbiter steps. A single step counts at most max_step_ns, because the daemon may
+ * have been stopped, but an intended sleep must count in full for tokens, budgets and debts.
  */
 static void count_sleep(struct arbitration *a, uint64_t now_ns)
 {
@@ -263,12 +251,12 @@ static void count_sleep(struct arbitration *a, uint64_t now_ns)
 		arbiter_step(a->arbiter, at_ns);
 }
 
-/* Observes, decides and publishes once. Returns when the next step is due. */
+/* Observes, decides and publishes once. Returns the time of the next step. */
 static uint64_t step(struct arbitration *a)
 {
 	uint64_t now_ns = clock_now_ns();
 	count_sleep(a, now_ns);
-	/* If is_still, nothing can have changed: no lessee has work, and no bell has rung. */
+	/* If is_still, nothing can have changed: no lessee has work and no bell has rung. */
 	bool is_still = a->is_still && !a->needs_looks && arbiter_mode(a->arbiter) == ARBITER_IDLE &&
 			now_ns - a->observed_ns < LOOK_STILL_NS;
 	if (!is_still)
@@ -295,8 +283,7 @@ static uint64_t step(struct arbitration *a)
 }
 
 /*
- * Sleeps until until_ns, or until a bell rings or a->changed differs from `changed`. In any case
- * sleeps until STEP_RUNG_NS after the last step.
+ * Sleeps until until_ns, a bell, or a->changed differs from `changed`; but at least until STEP_RUNG_NS after the last step.
  */
 static void rest(struct arbitration *a, uint32_t changed, uint64_t until_ns)
 {
@@ -313,18 +300,12 @@ static void *run(void *data)
 	struct arbitration *a = data;
 	prctl(PR_SET_NAME, "allot-arbiter");
 	prctl(PR_SET_TIMERSLACK, 1);
-	/*
-	 * Raise this thread's priority, because a late decision wastes GPU time. Without the
-	 * privilege, the priority stays normal.
-	 */
+	/* Raise the priority, because a late decision wastes GPU time. Without the privilege it stays normal. */
 	setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), ARBITRATION_NICE);
 
 	pthread_mutex_lock(&a->worker.lock);
 	while (!a->worker.stop) {
-		/*
-		 * Read the counter before the step: any change after this, including a wake-up by
-		 * another card's thread, ends the sleep.
-		 */
+		/* Read `changed` before the step, so that any later change ends the sleep. */
 		uint32_t changed = atomic_load(&a->changed);
 		/* An absolute time, so that delays do not add up. */
 		uint64_t until_ns = a->lessees ? step(a) : clock_now_ns() + NO_LESSEE_NS;

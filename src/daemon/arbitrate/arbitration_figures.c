@@ -3,8 +3,8 @@
 #include "base/log.h"
 #include "daemon/arbitrate/arbitration.h"
 
-#define PULSE_QUIET_NS \
-	UINT64_C(90000000) /* pulse interval while no tenant did anything recently; only heartbeats are due */
+/* Interval of pulses while no tenant did anything recently, when only heartbeats are due. */
+#define PULSE_QUIET_NS UINT64_C(90000000)
 
 void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t charged_ns)
 {
@@ -13,8 +13,8 @@ void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t 
 }
 
 /*
- * Publishes the utilization that NVML shows inside the tenant. Returns false if all published
- * values are zero and will stay so until the tenant is charged again.
+ * Publishes the utilization that NVML shows inside the tenant. Returns false if all values are zero and stay so until the
+ * next charge.
  */
 static bool publish_use(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
 {
@@ -30,7 +30,7 @@ static void sample(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
 	window_add(&l->window_60s, now_ns, charged_ns);
 }
 
-/* Updates a lessee's figures. Returns true if nothing about the lessee needs publishing. */
+/* Updates the lessee's figures. Returns true if nothing about the lessee needs publishing. */
 static bool pulse_lessee(struct lessee *l, uint64_t now_ns)
 {
 	uint64_t charged_ns = arbiter_charged_ns(l->owner->arbiter, l->index);
@@ -42,10 +42,7 @@ static bool pulse_lessee(struct lessee *l, uint64_t now_ns)
 		l->quiet_ns = now_ns;
 		return true;
 	}
-	/*
-	 * After a quiet time, first add a sample of its end to the windows, so that they show that
-	 * nothing was charged until then.
-	 */
+	/* End a quiet time with a sample, so that the windows show that nothing was charged in it. */
 	if (l->is_quiet)
 		sample(l, l->quiet_ns, l->pulsed_ns);
 	sample(l, now_ns, charged_ns);
@@ -56,7 +53,7 @@ static bool pulse_lessee(struct lessee *l, uint64_t now_ns)
 	return l->is_quiet;
 }
 
-/* Decides how much each lessee that may borrow is lent from now on. */
+/* Decides what each lessee is lent from now on. */
 static void lend(struct arbitration *a, uint64_t now_ns)
 {
 	struct elastic_tenant *tenants[ARBITER_MAX_TENANTS];
@@ -81,8 +78,8 @@ static void lend(struct arbitration *a, uint64_t now_ns)
 }
 
 /*
- * Whether this lessee permits the thread to sleep: the lessee has no work or demand, it needs no
- * polling, and all its processes notice the daemon's end without a heartbeat.
+ * Returns true if the lessee permits the thread to sleep: no work, no demand, no need of polling, and its processes notice
+ * the daemon's end without a heartbeat.
  */
 static bool lets_sleep(const struct lessee *l)
 {
@@ -126,10 +123,7 @@ bool arbitration_is_resting(struct arbitration *a)
 	return is_sleeping;
 }
 
-/*
- * Sums the shares of the lessee's processes in the sensor's list. Returns false if none of them is
- * in the list.
- */
+/* Sums the use of the lessee's processes in the list. Returns false if none of them is there. */
 static bool find_use(const struct lessee *l, const struct gpu_use *list, size_t count, double *ret)
 {
 	bool is_named = false;

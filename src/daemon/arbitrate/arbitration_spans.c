@@ -5,12 +5,9 @@
 #include "daemon/arbitrate/arbitration.h"
 #include "daemon/arbitrate/arbitration_inside.h"
 
-#define FREE_KEY (UINT64_C(1) << 63) /* marks the key of a tenant that runs without a lease */
+#define FREE_KEY (UINT64_C(1) << 63) /* marks the keys of tenants that run without a lease */
 
-/*
- * Returns the tenant that has the lease, or NULL. If several tenants in a space group have it,
- * returns the first of them that has work.
- */
+/* Returns the tenant with the lease, or NULL. In a space group: the first that has work. */
 static const struct lessee *find_lessee(const struct arbitration *a)
 {
 	const struct lessee *l = a->lessees;
@@ -41,10 +38,7 @@ void arbitration_note_span(struct arbitration *a, uint64_t now_ns)
 		.end = arbiter_last_end(a->arbiter),
 	};
 	uint64_t key = 0;
-	/*
-	 * The key combines the tenant's index with the number of its lease, so it is different for
-	 * each lease.
-	 */
+	/* The key combines the tenant's index with the number of its lease, so differs for each lease. */
 	if (l)
 		key = state.is_free
 			      ? FREE_KEY | (uint64_t)(l->index + 1)
@@ -63,10 +57,7 @@ int arbitration_watch_spans(struct arbitration *a, bool is_watched)
 	if (is_watched ? !before : !a->span_watchers) {
 		a->spans = spans;
 		spans = before;
-		/*
-		 * Note now who has the card, so that only this span counts as begun before the
-		 * recording.
-		 */
+		/* Note who has the card now: only this span may count as begun before the recording. */
 		if (a->spans)
 			arbitration_note_span(a, clock_now_ns());
 	} else if (is_watched) {

@@ -7,17 +7,14 @@ static enum turns_lease_state lease_state(const struct arbitration *a, const str
 {
 	enum lease_state state = arbiter_state(a->arbiter, l->index);
 
-	/*
-	 * Without turns, or in a gang's turn, all processes may run: in a gang, processes on one
-	 * card may wait for processes on another card.
-	 */
+	/* In a gang's turn all processes may run: they may wait for each other across cards. */
 	if (!a->has_turns || l->gang_word.order != GANG_NONE)
 		return TURNS_OPEN;
 	if (state == LEASE_STOP || state == LEASE_CLOSING)
 		return TURNS_AWAY;
 	/*
-	 * Only in a lease that the lessee holds do its processes take turns. It may have GO without
-	 * holding the lease, because its first launch needs no permission while it is alone.
+	 * Processes take turns only in a held lease. A lessee that is alone may have GO without one, because its first
+	 * launch needs no permission.
 	 */
 	return l->index == arbiter_holder(a->arbiter) && state == LEASE_GO ? TURNS_HELD : TURNS_OPEN;
 }
@@ -62,14 +59,10 @@ static uint64_t publish_turn(struct arbitration *a, struct lessee *l, uint64_t n
 	struct observer *o = &l->observer;
 	uint64_t next_ns, given_up = o->turns.given_up;
 
-	/* A single process needs no turns. */
 	if (o->count < 2 && !l->turn)
 		return UINT64_MAX;
 	struct turns_lease lease = lease_of(a, l, now_ns);
-	/*
-	 * A tenant that waits for the lease has no turns to decide, unless turns of its last lease
-	 * are still open.
-	 */
+	/* Without the lease there is nothing to decide, unless turns of the last lease are still open. */
 	if (lease.state == TURNS_AWAY && !o->turns.was_in_use &&
 	    !arbiter_is_draining(a->arbiter, l->index))
 		return UINT64_MAX;

@@ -10,14 +10,14 @@
 
 #include "base/clock.h"
 
-/* Headers of some distributions are older than their kernel and lack this. */
+/* Headers that are older than the kernel lack this. */
 #ifndef SYS_futex_waitv
-#define SYS_futex_waitv 449 /* on all architectures */
+#define SYS_futex_waitv 449
 #endif
-#define WAITV_SIZE_U32 0x02 /* FUTEX2_SIZE_U32 */
+#define WAITV_SIZE_U32 0x02
 #define WAITV_PRIVATE FUTEX_PRIVATE_FLAG
 
-struct waitv { /* struct futex_waitv */
+struct waitv { /* the kernel's struct futex_waitv */
 	uint64_t value;
 	uint64_t address;
 	uint32_t flags;
@@ -27,10 +27,7 @@ struct waitv { /* struct futex_waitv */
 void bell_init(struct bell *b, const _Atomic uint32_t *word)
 {
 	*b = (struct bell){ .word = word, .heard = atomic_load(word) };
-	/*
-	 * A value other than 0 shows that an adopted tenant has rung before. A new tenant's word is
-	 * 0.
-	 */
+	/* A new tenant's word is 0. An adopted tenant with another value has rung before. */
 	b->has_rung = b->heard != 0;
 }
 
@@ -65,7 +62,7 @@ void bell_judge(struct bell *b, uint64_t now_ns, bool is_owed, bool has_rung)
 		b->owed_since_ns = 0;
 	else if (is_owed && !b->owed_since_ns)
 		b->owed_since_ns = now_ns;
-	/* No miss yet: the ring may come a moment after the change. */
+	/* The ring may come a moment after the change. */
 	if (!b->owed_since_ns || now_ns - b->owed_since_ns < BELL_LATE_NS)
 		return;
 	b->owed_since_ns = 0;
@@ -107,10 +104,7 @@ bool bell_is_offered(void)
 	_Atomic uint32_t word = 0;
 	struct timespec now = clock_to_timespec(clock_now_ns());
 
-	/*
-	 * If the kernel has futex_waitv, it returns EAGAIN at once, because the expected value
-	 * differs from the word's.
-	 */
+	/* EAGAIN: the kernel has futex_waitv, and saw that the word differs from the expected value. */
 	return wait_for_all(&none, &word, 1, &now) < 0 && errno == EAGAIN;
 }
 

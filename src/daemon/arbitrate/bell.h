@@ -19,19 +19,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* a ring that comes later than this after the change counts as missing */
+/* A ring that is later than this after the change counts as missing. */
 #define BELL_LATE_NS UINT64_C(10000000)
 /*
- * After a missing ring, the tenant is polled for this long, because its bell is not trusted. The
- * time doubles with each further miss, up to BELL_DOUBLINGS times. Misses are forgiven
- * BELL_FORGIVEN_NS after such a time ended.
+ * How long a tenant is polled after a missing ring. Doubles with each further miss, up to BELL_DOUBLINGS times. Misses are
+ * forgiven BELL_FORGIVEN_NS after such a time ended.
  */
 #define BELL_DISTRUST_NS UINT64_C(100000000)
 #define BELL_DOUBLINGS 7
 #define BELL_FORGIVEN_NS UINT64_C(30000000000)
 /*
- * Rings beyond this rate make a tenant be polled (token bucket): a burst of BELL_BURST rings, and
- * one more per BELL_EVERY_NS.
+ * A tenant is polled if it rings more often than this token bucket allows: BELL_BURST rings at once, and one more per
+ * BELL_EVERY_NS.
  */
 #define BELL_BURST 50
 #define BELL_EVERY_NS UINT64_C(2000000)
@@ -40,36 +39,26 @@ struct bell {
 	const _Atomic uint32_t *word; /* in the tenant's report */
 	uint32_t heard;               /* the counter's value as last read */
 	bool has_rung;
-	uint64_t owed_since_ns; /* when a change was seen for which no ring has come yet; 0: none */
+	uint64_t owed_since_ns; /* time of a change for which no ring has come yet; 0: none */
 	uint64_t distrusted_until_ns;
-	unsigned misses; /* missing rings not yet forgiven */
-	/*
-	 * tokens of the rate limit that are used up: BELL_EVERY_NS for each ring heard, less the
-	 * time passed since
-	 */
+	unsigned misses; /* missing rings that are not forgiven yet */
+	/* used part of the token bucket, in ns */
 	uint64_t spent_ns;
 	uint64_t spent_at_ns;
 };
 
-/* Starts the state of a bell. If its counter is not zero, the bell has rung before. */
+/* Starts the state of a bell. A counter above zero shows that the bell has rung before. */
 void bell_init(struct bell *b, const _Atomic uint32_t *word);
-/*
- * Reads the bell and returns true if it has rung since the last call. Call before reading the
- * tenant's slot.
- */
+/* Returns true if the bell has rung since the last call. Call before reading the tenant's slot. */
 bool bell_hear(struct bell *b, uint64_t now_ns);
-/*
- * Call after each observation. `is_owed`: the observation shows a change since the previous one
- * that needed a ring. `has_rung`: the result of bell_hear().
- */
+/* Call after each observation. `is_owed`: it shows a change that needed a ring. `has_rung`: from bell_hear(). */
 void bell_judge(struct bell *b, uint64_t now_ns, bool is_owed, bool has_rung);
-/* Whether the tenant can be relied on to ring. */
+/* Returns true if the tenant can be relied on to ring. */
 bool bell_rings(const struct bell *b, uint64_t now_ns);
 
-/* The most bells that one sleep can wait on. */
+/* Most bells on which one sleep can wait. */
 #define BELL_MOST 127
 
-/* The bells to wait on while asleep. */
 struct bell_list {
 	struct {
 		const _Atomic uint32_t *word;
@@ -78,20 +67,16 @@ struct bell_list {
 	size_t count;
 };
 
-/* Adds a bell, with the value last heard, to the list. Returns false if the list is full. */
+/* Adds a bell, with the value last heard. Returns false if the list is full. */
 bool bell_list_add(struct bell_list *list, const struct bell *b);
 
-/*
- * Whether the kernel can wait on several words (since Linux 5.16). If not, no ring wakes the
- * thread, so tenants must be polled.
- */
+/* Returns true if the kernel can wait on several words (Linux 5.16). If not, tenants must be polled. */
 bool bell_is_offered(void);
 /*
- * Sleeps until the deadline (CLOCK_MONOTONIC), until a bell of the list differs from the value last
- * heard, or until *own, a word of this process, differs from `own_value`. May also return early.
+ * Sleeps until the deadline (CLOCK_MONOTONIC), a bell of the list rings, or *own differs from own_value. May return early.
  * Returns true if the deadline has passed.
  */
 bool bell_sleep(const struct bell_list *list, const _Atomic uint32_t *own, uint32_t own_value,
 		uint64_t deadline_ns);
-/* Increments *own and wakes the thread that sleeps on it. Any thread may call it. */
+/* Increments *own and wakes the thread that sleeps on it. Thread safe. */
 void bell_wake(_Atomic uint32_t *own);

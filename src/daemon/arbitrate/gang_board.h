@@ -1,12 +1,9 @@
 /*
- * Gangs in the daemon: tenants whose turns on several cards are to be at the same time
- * (policy/gang/device_gang.h). The arbitrations of all cards share one board, protected by a lock.
- * In each step, each card's thread reports to the board and reads the board's decisions. If its
- * report changes the decision for another card, it wakes that card's thread afterwards, without
- * holding a lock of its own.
+ * Gangs in the daemon: tenants whose turns on several cards are at the same time (policy/gang/device_gang.h). The arbitrations of
+ * all cards share one board, protected by a lock. In each step, a card's thread reports to the board and reads the board's
+ * decisions. If a decision for another card changed, the thread wakes that card's thread, after releasing its own lock.
  *
- * All calls are thread safe. Lock order: a card's lock, then the board's; the lock of the list of
- * bells, then a card's.
+ * All calls are thread safe. Lock order: a card's lock, then the board's; the lock of the list of bells, then a card's.
  */
 #pragma once
 
@@ -17,27 +14,24 @@
 
 struct gangs;
 
-struct gangs *gangs_new(void); /* Returns NULL if out of memory. */
-/* Frees `gangs`. No arbitration may use it any more. NULL is allowed; returns NULL. */
+struct gangs *gangs_new(void); /* NULL if out of memory */
+/* Frees `gangs`, which no arbitration may use any more. NULL is allowed; returns NULL. */
 struct gangs *gangs_free(struct gangs *gangs);
 
 /*
- * Sets the word by which gangs_wake() wakes a card's thread. After a call with NULL, no bell_wake()
- * for that card is in progress.
+ * Sets the word by which gangs_wake() wakes the card's thread. After a call with NULL, no bell_wake() for the card is in
+ * progress.
  */
 void gangs_set_card(struct gangs *gangs, unsigned card, _Atomic uint32_t *bell);
 /* Wakes the threads of the cards in a bit mask. The caller must not hold an arbitration's lock. */
 void gangs_wake(struct gangs *gangs, uint64_t cards);
 
 /*
- * Adds a tenant with several cards and returns its number. Returns a negative number if the board
- * is full; the tenant's turns are then independent on each card.
+ * Adds a tenant with several cards. Returns its number, or a negative number if the board is full: its turns are then
+ * independent on each card.
  */
 int gangs_add(struct gangs *gangs);
-/*
- * Removes a tenant from the board. Call after its lessees are removed. A negative number is
- * allowed.
- */
+/* Removes a tenant, after its lessees. A negative number is allowed. */
 void gangs_remove(struct gangs *gangs, int gang);
 
 /* Locks the board and returns it. Release it with gangs_unlock(). */

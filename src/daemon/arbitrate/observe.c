@@ -5,7 +5,7 @@
 
 #include "daemon/util/procfs.h"
 
-#define INFLIGHT_MAX_NS UINT64_C(3600000000000) /* a prediction beyond an hour is not believed */
+#define INFLIGHT_MAX_NS UINT64_C(3600000000000) /* an hour: longer predictions are not believed */
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
 #define load_ordered(field) atomic_load_explicit(&(field), memory_order_seq_cst)
@@ -49,20 +49,14 @@ void observer_free(struct observer *o)
 	o->count = o->capacity = 0;
 }
 
-/*
- * Adds what the process did since the last observation. Bounds its busy time: a process cannot have
- * worked for longer than it has existed.
- */
+/* Adds what the process did since the last observation. It cannot have worked for longer than it exists. */
 static void add_progress(struct observer *o, struct observed_process *p,
 			 const struct region_slot *slot, uint64_t now_ns)
 {
 	const struct region_slot_device *d = &slot->device[o->device];
 	uint64_t busy = load(d->busy_ns), launches = load(d->launches);
 
-	/*
-	 * The process has just copied its counters from the earlier daemon's report. They are not
-	 * new work.
-	 */
+	/* The process has just copied its counters from the earlier daemon's report, so they are no new work. */
 	if (!p->migrated && load(slot->migrated)) {
 		p->migrated = true;
 		p->busy_seen = busy;
@@ -91,8 +85,8 @@ static bool is_held_elsewhere(const struct region_slot *slot, unsigned device)
 }
 
 /*
- * Whether the process waits at another device's gate and also counts as waiting at this device
- * (observer.in_gang). Call after add_progress().
+ * Returns true if the process waits at another device's gate and counts as waiting here (observer.in_gang). Call after
+ * add_progress().
  */
 static bool waits_with_others(const struct observer *o, struct observed_process *p,
 			      const struct region_slot *slot)
@@ -116,8 +110,8 @@ static bool all_stopped(const struct observer *o)
 }
 
 /*
- * Finds out from /proc whether the tenant's processes are stopped. Reads /proc only if the tenant
- * has the lease and work or demand, but makes no progress; repeats that until it makes progress.
+ * Reads /proc to see whether the processes are stopped, but only while the tenant has the lease and work or demand, and
+ * makes no progress.
  */
 static void check_stopped(struct observer *o, const struct arbiter_observation *seen,
 			  uint64_t now_ns, bool has_lease)
@@ -145,8 +139,8 @@ static uint64_t believed_inflight_ns(const struct region_slot_device *d)
 }
 
 /*
- * Reads one process's state, and adds it to *sum. Reads `launching` before `busy`, so that a launch
- * that ends between the two reads is seen as busy.
+ * Adds one process's state to *sum. `launching` is read before `busy`, so that a launch that ends in between is seen as
+ * busy.
  */
 static struct turns_seen look_at(const struct region_slot_device *d, struct arbiter_observation *sum)
 {
@@ -204,7 +198,7 @@ bool observer_publish_recent(struct observer *o, struct region_report *report)
 		p->recent_ns -= p->recent_ns / OBSERVE_FADE;
 		p->recent_ns += p->busy_credited_ns - p->recent_seen_ns;
 		p->recent_seen_ns = p->busy_credited_ns;
-		/* below 0.1 % of a busy process's sum: negligible */
+		/* less than 0.1 % of a busy process's sum: negligible */
 		if (p->recent_ns < 1000000)
 			p->recent_ns = 0;
 		uint64_t recent_us = p->recent_ns / 1000;

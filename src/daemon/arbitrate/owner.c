@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 static struct robust_list_head head;
-static pid_t thread; /* the thread for which the list is registered */
+static pid_t thread; /* the thread whose list is registered */
 
 /*
- * Registers the robust list for this thread, unless that was done. A forked child must register its
- * own. Returns false if the kernel has no robust lists.
+ * Registers the robust list of this thread if needed. A forked child must register its own. Returns false if the kernel has
+ * none.
  */
 static bool has_list(void)
 {

@@ -16,20 +16,19 @@
 
 #include "abi/shm/region.h"
 
-/* A control page is mapped with as much private memory behind it, which holds its link. */
+/* The control page is mapped with as much private memory behind it, which holds the page's link. */
 #define OWNER_LINK_AT 65536 /* a multiple of every machine's page size */
 #define OWNER_MAP_BYTES (2 * OWNER_LINK_AT)
 _Static_assert(sizeof(struct region_control) <= OWNER_LINK_AT, "the link is behind it");
 
 /*
- * Maps file `fd` writable at the beginning of OWNER_MAP_BYTES, followed by zeroed memory. Returns
- * NULL and sets errno on failure.
+ * Maps file `fd` writable at the start of OWNER_MAP_BYTES; zeroed memory follows. Returns NULL and sets errno on failure.
  */
 void *owner_map(int fd);
 /*
- * Marks the page as owned until this thread ends or calls owner_let_go(). If the kernel has no
- * robust lists, the owner word stays 0: no owner.
+ * Marks the page as owned until this thread ends or calls owner_let_go(). The word stays 0 (no owner) if the kernel has no
+ * robust lists.
  */
 void owner_hold(struct region_control *control);
-/* Reports that the owner has ended. Call before unmapping the page. */
+/* Tells tenants that the owner has ended. Call before unmapping the page. */
 void owner_let_go(struct region_control *control);

@@ -28,10 +28,7 @@ static void cleanup_mapping(struct mapping *m)
 		munmap(m->address, m->size);
 }
 
-/*
- * Makes a memory file of `size`, maps it writable, then seals it. `is_control`: maps it as owner.h
- * needs.
- */
+/* Makes, maps and seals a memory file. `is_control`: maps it as owner.h needs. */
 static int make_file(const char *name, size_t size, bool is_control, int seals,
 		     struct mapping *ret_map, int *ret_fd, struct error *err)
 {
@@ -82,10 +79,7 @@ int region_host_create(struct region_host *host, const char *tenant_name, uint64
 	cleanup_fd int control_fd = -1;
 	cleanup_fd int report_fd = -1;
 
-	/*
-	 * Map it writable before F_SEAL_FUTURE_WRITE, because no writable map can be made
-	 * afterwards.
-	 */
+	/* Map before F_SEAL_FUTURE_WRITE, which forbids later writable maps. */
 	int r = make_file("allot-control", sizeof(struct region_control), true,
 			  F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL,
 			  &control_map, &control_rw, err);
@@ -185,10 +179,7 @@ void region_set_lease(struct region_control *control, unsigned device, enum leas
 	if (lease_state_of(old) == state)
 		return;
 	change_word(word, old, state);
-	/*
-	 * The lease is no longer LEASE_PACED: wake the threads that wait for a grant, because they
-	 * need none any more.
-	 */
+	/* The lease is no longer LEASE_PACED, so threads that wait for a grant need none any more. */
 	if (lease_state_of(old) == LEASE_PACED)
 		wake_paced(&control->device[device]);
 }
@@ -257,13 +248,10 @@ void region_host_assign_slot(struct region_host *host, unsigned slot, int pid)
 {
 	struct region_slot *s = &host->report->slot[slot];
 	_Atomic uint32_t *limit = &host->control->slot_limit;
-	/*
-	 * Raise the limit first: readers that sum the slots must include the slot before anything
-	 * is counted in it.
-	 */
+	/* Raise the limit first: readers sum the slots below it, so no slot above it may count anything. */
 	if (atomic_load_explicit(limit, memory_order_relaxed) <= slot)
 		atomic_store_explicit(limit, slot + 1, memory_order_seq_cst);
-	/* The tenant can write to empty slots too, so reset whatever it left there. */
+	/* Reset what the tenant wrote here: it can write to empty slots too. */
 	region_host_clear_slot(host, slot);
 	atomic_fetch_add_explicit(&s->generation, 1, memory_order_relaxed);
 	atomic_store_explicit(&s->pid, pid, memory_order_relaxed);

@@ -1,14 +1,12 @@
 /*
- * The daemon's side of one tenant's region (abi/shm/region.h). It makes the two memory files, seals
- * them and keeps them mapped.
+ * The daemon's side of one tenant's region (abi/shm/region.h). Makes, seals and maps the region's two memory files.
  *
  *     file      daemon            tenant
  *     control   mapped writable   descriptor opened read-only; F_SEAL_FUTURE_WRITE keeps it so
  *     report    mapped writable   descriptor; sealed against shrinking and growing
  *
- * One thread creates and frees all regions. It must not end while a region exists, because tenants
- * would then take the daemon for dead (region.h: owner). Any thread may write to the maps, with
- * atomics.
+ * One thread creates and frees all regions. It must not end while a region exists, because tenants would then take the
+ * daemon for dead (region.h: owner). Any thread may write to the maps, with atomics.
  */
 #pragma once
 
@@ -22,46 +20,37 @@ struct region_host {
 	int report_fd;
 };
 
-/*
- * Makes both files for a tenant of that name. Sets the header fields; each device is zero except
- * for its lease, which is LEASE_STOP. *host is written only on success. Needs /proc.
- */
+/* Makes both files. Devices are zero, with the lease LEASE_STOP. *host is written only on success. Needs /proc. */
 int region_host_create(struct region_host *host, const char *tenant_name, uint64_t epoch,
 		       unsigned device_count, struct error *err);
 /* Unmaps and closes both files. A zeroed or freed host is allowed. */
 void region_host_free(struct region_host *host);
 
-/* Sets the lease word of a device. */
 void region_set_lease(struct region_control *control, unsigned device, enum lease_state state);
 
 /*
- * Publishes which process has its turn (region.h: turn). `is_going`: the lease word stays at
- * LEASE_GO, so increments the word's counter and wakes waiters. Otherwise the next change of the
- * lease word does that. Any thread may call it, one at a time.
+ * Publishes which process has its turn (region.h: turn). `is_going`: the lease word stays LEASE_GO, so this call increments
+ * the word's counter and wakes waiters; else the word's next change does so. Any thread, one at a time.
  */
 void region_set_turn(struct region_control *control, unsigned device, uint32_t turn, bool is_going);
 
-/*
- * Sets the tenant's maximum share of the card's SMs beside other tenants. 0: the tenant does not
- * share by space.
- */
+/* Sets the tenant's largest share of the SMs beside other tenants; 0: it does not share by space. */
 void region_set_space(struct region_control *control, unsigned device, double part_pct);
 /*
- * Writes a changed grant under LEASE_PACED, and wakes the threads that wait for it. If
- * `is_waited_for` is false, wakes none; a thread that has just begun to wait is then woken by the
- * next grant or by its own timeout. Any thread may call it, one at a time.
+ * Writes a changed grant under LEASE_PACED and, if `is_waited_for`, wakes its waiters. A thread that begins to wait
+ * meanwhile wakes by the next grant or its own timeout. Any thread, one at a time.
  */
 void region_set_grant(struct region_control *control, unsigned device, uint64_t granted,
 		      bool is_waited_for);
 
 /*
- * region_set_memory_grant() writes how much memory is granted. region_tell_memory_grant() wakes the
- * waiting threads, which then read the grant or learn that there is none.
+ * The first writes how much memory is granted. The second wakes the waiters, which read the grant or learn that there is
+ * none.
  */
 void region_set_memory_grant(struct region_control *control, unsigned device, uint64_t bytes);
 void region_tell_memory_grant(struct region_control *control, unsigned device);
 
 /* Zeroes a slot and marks it empty. All that its process held is given back. */
 void region_host_clear_slot(struct region_host *host, unsigned slot);
-/* Marks an empty slot as taken by a process. Raises slot_limit first if needed. */
+/* Marks an empty slot as taken by the process. Raises slot_limit if needed. */
 void region_host_assign_slot(struct region_host *host, unsigned slot, int pid);

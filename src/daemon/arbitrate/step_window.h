@@ -30,7 +30,7 @@ struct step_window {
 };
 
 struct step_figures {
-	/* number of steps and sum of their lengths, since the tenant began */
+	/* since the tenant began */
 	uint64_t count, sum_ns;
 	bool is_known; /* a step ended recently, so the following are valid */
 	double per_second;
@@ -39,8 +39,8 @@ struct step_figures {
 
 /* Starts the window of a tenant that has counted no steps yet. */
 void step_window_init(struct step_window *w, uint64_t now_ns);
-/* Makes a new copy of the counts if the last copy is old enough. Call about once a second. */
+/* Copies the counts if the last copy is old enough. Call about once a second. */
 void step_window_look(struct step_window *w, const struct step_counts *counts, uint64_t now_ns);
-/* Does what step_window_look() does, and returns the figures for the span that ends at now_ns. */
+/* Like step_window_look(), and returns the figures of the span that ends at now_ns. */
 struct step_figures step_window_figures(struct step_window *w, const struct step_counts *counts,
 					uint64_t now_ns);

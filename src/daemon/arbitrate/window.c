@@ -9,7 +9,7 @@ void window_init(struct window *w, uint64_t span_ns, uint64_t now_ns, uint64_t v
 
 void window_add(struct window *w, uint64_t now_ns, uint64_t value_ns)
 {
-	/* Accepts a sample up to a tenth of a step early, because callers' ticks jitter. */
+	/* Callers' ticks jitter, so a sample may be a tenth of a step early. */
 	if (now_ns < w->sample[w->newest].at_ns + w->step_ns - w->step_ns / 10)
 		return;
 	w->newest = (w->newest + 1) % (WINDOW_STEPS + 1);
@@ -19,10 +19,7 @@ void window_add(struct window *w, uint64_t now_ns, uint64_t value_ns)
 		w->count++;
 }
 
-/*
- * Compares `value_ns` with the oldest sample that is at most the span and half a step old. If a gap
- * left no such sample, compares with the newest sample.
- */
+/* Compares with the oldest sample that is at most the span and half a step old, or after a gap with the newest sample. */
 double window_pct(const struct window *w, uint64_t now_ns, uint64_t value_ns)
 {
 	uint64_t reach_ns = w->step_ns * WINDOW_STEPS + w->step_ns / 2;

@@ -20,14 +20,14 @@ struct window {
 	} sample[WINDOW_STEPS + 1];
 };
 
-/* Starts an empty window over span_ns; value_ns is the counter's present value. */
+/* Starts an empty window over span_ns. value_ns is the counter's present value. */
 void window_init(struct window *w, uint64_t span_ns, uint64_t now_ns, uint64_t value_ns);
 
-/* Adds a sample of the counter. Samples closer together than a step are dropped. */
+/* Adds a sample. Samples closer together than a step are dropped. */
 void window_add(struct window *w, uint64_t now_ns, uint64_t value_ns);
 
 /*
- * Returns the counter's growth in percent of the last span, or of the time since window_init() if
- * that is shorter (0 at first). Never negative. Exceeds 100 if the counter grows faster than time.
+ * Returns the growth in percent of the last span, or of the time since window_init() if shorter (0 at first). At least 0;
+ * above 100 if the counter grows faster than time.
  */
 double window_pct(const struct window *w, uint64_t now_ns, uint64_t value_ns);
