@@ -1,7 +1,6 @@
 /*
- * The daemon's settings (base/settings/settings.h), in two tables. Settings proper are for
- * operators (daemon/config_table.c). Tuning is for tests, benchmarks and developers
- * (config_tuning.c). Each is read from a file of its own.
+ * The daemon's settings (base/settings/settings.h), in two tables with a file each: settings for operators
+ * (daemon/config_table.c), and tuning for tests, benchmarks and developers (config_tuning.c).
  */
 #pragma once
 
@@ -16,44 +15,45 @@
 
 #define CONFIG_PATH_MAX SETTINGS_TEXT_MAX
 
-/* Where the kubelet's plugin reads how much of which card a container gets. */
+/* Where the kubelet's plugin reads how much of a card a container gets. */
 enum kube_vocabulary {
-	/* device ids chosen by the kubelet: daemon/kubelet/devices/allocate.h */
+	/* device ids that the kubelet chose: daemon/kubelet/devices/allocate.h */
 	KUBE_VOCABULARY_SLICES,
-	/* annotations of the pod, set by a scheduler: daemon/kubelet/plugin/allocate_annotated.h */
+	/* annotations of the pod by a scheduler: daemon/kubelet/plugin/allocate_annotated.h */
 	KUBE_VOCABULARY_HAMI,
 	/* the pod's limits of two resources: daemon/kubelet/plugin/allocate_vcuda.h */
 	KUBE_VOCABULARY_GPU_MANAGER,
 };
 
 struct config {
-	unsigned log_level; /* index in log_level_words */
+	unsigned log_level;
 	uint64_t linger_ns;
 	uint64_t census_ns;
 	uint64_t adopt_wait_ns;
 	uint64_t adopt_grace_ns;
 	uint64_t context_bytes;
-	/* GPU time that was used this long ago counts half: policy/memory/fade.h */
+	/* the weight of used GPU time halves after this time: policy/memory/fade.h */
 	uint64_t use_half_life_ns;
-	/* memory is reserved for a tenant that has waited this long: policy/memory/wait_order.h */
+	/* after this wait, memory is reserved for a tenant: policy/memory/wait_order.h */
 	uint64_t wait_patience_ns;
-	uint64_t swap_arena_bytes; /* host memory for the arenas of all tenants together; 0: half of the machine's memory */
-	/* a tenant's arena is charged to the tenant's memory cgroup instead of the daemon's */
+	/* host memory for the arenas of all tenants; 0: half of the machine's memory */
+	uint64_t swap_arena_bytes;
+	/* a tenant's arena is charged to the tenant's memory cgroup, not to the daemon's */
 	bool is_arena_tenants;
 	uint64_t checkpoint_timeout_ns; /* see daemon/memory/checkpoint/checkpoint.h */
-	uint64_t free_depth_ns;         /* limit of work in flight while a tenant runs alone */
-	/* limit of work in flight while no other tenant even has a process on the card */
+	uint64_t free_depth_ns;         /* limit of in-flight work while a tenant runs alone */
+	/* limit of in-flight work while no other tenant has a process on the card */
 	uint64_t free_depth_alone_ns;
-	/* guarantees with a sum above 100 % are refused instead of scaled */
+	/* refuse guarantees with a sum above 100 % instead of scaling them */
 	bool refuse_overcommit;
 	char nvml[CONFIG_PATH_MAX];
 	struct arbiter_config arbiter;
 	bool is_elastic; /* for tenants that do not set this themselves */
-	/* a tenant's turns on its cards begin together (daemon/arbitrate/gang_board.h) */
+	/* a tenant's turns on its cards begin at the same time: daemon/arbitrate/gang_board.h */
 	bool is_gang;
 	bool has_turns; /* a tenant's processes take turns within its leases (policy/lease/turns.h) */
 	struct elastic_config elastic;
-	/* GPU work without the library, and the freezer (daemon/tasks). */
+	/* GPU work without the library, and the freezer: daemon/tasks */
 	bool watch_tasks;
 	bool is_freezing;
 	uint64_t freeze_threshold_bytes;
@@ -62,45 +62,46 @@ struct config {
 	char task_nodes[CONFIG_PATH_MAX];
 	enum on_violation on_violation; /* for all tenants; a tenant's choice may be stricter */
 	enum sharing_way sharing;       /* for tenants that do not set this themselves */
-	unsigned mps_clients;           /* maximum number of processes of an MPS server */
-	/* Health of the cards (daemon/gpu/health). */
+	unsigned mps_clients;           /* most processes of one MPS server */
+	/* health of the cards: daemon/gpu/health */
 	bool watches_health;
-	uint64_t health_recover_ns; /* a reported fault is forgotten after this time; 0: only when a user uncordons the card */
-	char health_ignore_xids[CONFIG_PATH_MAX]; /* format: health_parse_ignored() */
+	/* a reported fault is forgotten after this; 0: only when a user uncordons the card */
+	uint64_t health_recover_ns;
+	char health_ignore_xids[CONFIG_PATH_MAX];
 	char cordon[CONFIG_PATH_MAX];
-	/* Metrics for Prometheus (daemon/export/metrics). */
+	/* Prometheus metrics: daemon/export/metrics */
 	char metrics_listen[CONFIG_PATH_MAX], metrics_token_file[CONFIG_PATH_MAX];
 	char metrics_tls_certificate[CONFIG_PATH_MAX], metrics_tls_key[CONFIG_PATH_MAX];
-	char metrics_names[CONFIG_PATH_MAX]; /* format: metrics_names_parse() */
-	bool metrics_open;                   /* no token is needed to read metrics */
-	/* The web page (daemon/export/page). */
+	char metrics_names[CONFIG_PATH_MAX];
+	bool metrics_open; /* metrics can be read without a token */
+	/* the web page: daemon/export/page */
 	char web_listen[CONFIG_PATH_MAX], web_token_file[CONFIG_PATH_MAX];
 	char web_change_token_file[CONFIG_PATH_MAX];
 	char web_tls_certificate[CONFIG_PATH_MAX], web_tls_key[CONFIG_PATH_MAX];
-	char container_engines[CONFIG_PATH_MAX]; /* format: engines_parse() */
-	/* The kubelet's device plugin (daemon/kubelet/plugin). */
+	char container_engines[CONFIG_PATH_MAX];
+	/* the kubelet's device plugin: daemon/kubelet/plugin */
 	bool is_kube_plugin, is_kube_slice_hard;
-	bool is_kube_share; /* the kubelet may allocate shares of cards; else only whole cards */
+	bool is_kube_share; /* the kubelet may allocate shares of cards, not only whole cards */
 	enum kube_vocabulary kube_vocabulary;
 	char kube_plugin_dir[CONFIG_PATH_MAX], kube_resource[CONFIG_PATH_MAX];
 	char kube_priority_resource[CONFIG_PATH_MAX];
 	char kube_core_resource[CONFIG_PATH_MAX], kube_memory_resource[CONFIG_PATH_MAX];
 	char kube_pod_resources[CONFIG_PATH_MAX]; /* a socket, or "none" */
-	unsigned kube_slices;                     /* devices shown per GPU */
-	/* The DRA driver (daemon/kubelet/dra). */
+	unsigned kube_slices;
+	/* the DRA driver: daemon/kubelet/dra */
 	bool is_kube_dra;
 	char kube_dra_dir[CONFIG_PATH_MAX], kube_cdi_dir[CONFIG_PATH_MAX];
-	/* Claims (daemon/containers/claims). */
-	char state_dir[CONFIG_PATH_MAX]; /* see daemon/containers/claims/state_dir.h */
+	/* claims: daemon/containers/claims */
+	char state_dir[CONFIG_PATH_MAX];
 	uint64_t claim_grace_ns, claim_look_ns;
 	/* "toolkit", or the directory of a driver mirror */
 	char container_driver[CONFIG_PATH_MAX];
 	char container_library[CONFIG_PATH_MAX]; /* "auto", or the path of liballot.so */
-	/* Libraries that may be put into containers (daemon/containers/trust): "none", or files. */
+	/* libraries that containers may get: "none", or files; daemon/containers/trust */
 	char library_manifest[CONFIG_PATH_MAX], library_keys[CONFIG_PATH_MAX];
 	bool allow_disable_control;
 	char audit_log[CONFIG_PATH_MAX]; /* "off", or a file */
-	/* HAMi's protocol on the Kubernetes API (daemon/kubelet/kube). */
+	/* HAMi's protocol on the Kubernetes API: daemon/kubelet/kube */
 	char kube_api[CONFIG_PATH_MAX], kube_node_name[CONFIG_PATH_MAX],
 		kube_labels[CONFIG_PATH_MAX];
 	unsigned kube_split_count;
@@ -110,14 +111,13 @@ struct config {
 	uint64_t kube_use_window_ns;
 };
 
-extern const struct settings_table config_settings; /* allotd.conf, and command-line options */
-extern const struct settings_table config_tuning;   /* allotd --tuning FILE */
+/* settings in allotd.conf and on the command line */
+extern const struct settings_table config_settings;
+extern const struct settings_table config_tuning; /* tuning by allotd --tuning FILE */
 
-/* Sets every setting and all tuning to its default. */
 void config_default(struct config *config);
 
-/* Returns the number of containers that may share a card, as reported to schedulers; 1 if only whole cards are allocated. */
+/* Returns how many containers may share a card, for schedulers; 1 if only whole cards are allocated. */
 unsigned config_split_count(const struct config *config);
 
-/* Returns the policy's name in the settings. */
 const char *config_policy_name(enum arbiter_policy policy);

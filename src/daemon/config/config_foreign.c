@@ -5,7 +5,7 @@
 
 #define TEXT_MAX SETTINGS_TEXT_MAX
 
-/* Converts a duration of gpu-manager's, where a number without a unit means seconds. */
+/* Converts a duration: in gpu-manager, a number without a unit means seconds. */
 static int seconds(const struct config *config, const char *value, char ret[TEXT_MAX],
 		   struct error *err)
 {
@@ -25,7 +25,7 @@ static int docker_socket(const struct config *config, const char *value, char re
 	return settings_put(ret, err, "docker:%s", socket_path(value));
 }
 
-/* Converts the path of an engine's socket to "KIND:PATH". The path shows which engine it is. */
+/* Converts an engine's socket path to "KIND:PATH". The path shows the kind of engine. */
 static int runtime_socket(const struct config *config, const char *value, char ret[TEXT_MAX],
 			  struct error *err)
 {
@@ -44,10 +44,7 @@ static int runtime_socket(const struct config *config, const char *value, char r
 			 value);
 }
 
-/*
- * Converts a port to our setting metrics_listen, "ADDRESS:PORT". Keeps the address that metrics_listen has; if it has none,
- * takes gpu-manager's default address.
- */
+/* Converts a port to "ADDRESS:PORT", with metrics_listen's address, or else gpu-manager's default. */
 static int port(const struct config *config, const char *value, char ret[TEXT_MAX],
 		struct error *err)
 {
@@ -103,7 +100,7 @@ static int one_driver(const struct config *config, const char *value, char ret[T
 }
 
 const struct settings_alias config_aliases[] = {
-	/* gpu-manager */
+	/* gpu-manager's names: */
 	{ "driver", NULL, one_driver, "there is no other driver", "must be nvidia" },
 	{ "extra_config", NULL, NULL,
 	  "device nodes are those that a container's GPUs need; others are the runtime's or a CDI "
@@ -129,7 +126,7 @@ const struct settings_alias config_aliases[] = {
 	  "what pods hold is compared all the time, and when something of it changes" },
 	{ "cgroup_driver", NULL, NULL,
 	  "containers are found with either driver, by what the kernel says" },
-	/* HAMi */
+	/* HAMi's names: */
 	{ "deviceSplitCount", "kube_split_count", NULL, NULL },
 	{ "deviceMemoryScaling", "kube_memory_scaling", NULL, NULL },
 	{ "deviceCoreScaling", "kube_core_scaling", NULL, NULL },

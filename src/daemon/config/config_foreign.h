@@ -1,7 +1,6 @@
 /*
- * Settings under the names that gpu-manager's flags and HAMi's device plugin use, so that allotd
- * accepts the existing configuration of a node. Each name is mapped to one of our settings, or
- * rejected with the reason.
+ * Settings by the names of gpu-manager's flags and of HAMi's device plugin, so that allotd accepts a node's existing
+ * configuration. Each name maps to one of our settings, or is rejected with the reason.
  *
  *     gpu-manager: github.com/tkestack/gpu-manager, cmd/manager/options
  *     HAMi:        its device plugin's configuration, such as deviceSplitCount

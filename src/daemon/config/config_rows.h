@@ -1,4 +1,3 @@
-/* Short macros for the rows of the settings tables. */
 #pragma once
 
 #include <stddef.h>
