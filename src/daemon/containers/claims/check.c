@@ -11,9 +11,8 @@
 #define MIB (UINT64_C(1) << 20)
 #define PCT_SLACK 1e-6 /* tolerance for sums of floating-point shares */
 
-/* Sums of the promises on a card. */
 struct sums {
-	/* movable_bytes: the largest quota of a swapping tenant */
+	/* movable_bytes: largest quota of a swapping tenant */
 	uint64_t given_bytes, movable_bytes;
 	double cores_pct;
 };
@@ -52,10 +51,7 @@ static size_t add_stages(struct stage_item *items, const struct tenant_terms *te
 	return count;
 }
 
-/*
- * Subtracts from the sums what is counted too much for containers of one pod that never run at the
- * same time: together they need only as much as the largest of them.
- */
+/* Containers of one pod that never run at the same time need together only what the largest needs. */
 static void take_stages_off(struct sums *sums, const struct tenant_terms *const *others,
 			    size_t count, const struct tenant_terms *one, const struct card *card)
 {
@@ -90,7 +86,7 @@ static int check_card(const struct tenant_terms *const *others, size_t count,
 		add_all(&sums, others[i], card);
 	add_all(&sums, one, card);
 	take_stages_off(&sums, others, count, one, card);
-	/* Values from a file may be huge, so compare without adding them: a sum could overflow. */
+	/* Compare without adding: values from a file may be huge, and a sum could overflow. */
 	uint64_t most = card->info.memory_bytes;
 	if ((p->memory_given && p->quota_bytes > most) || sums.movable_bytes > most ||
 	    sums.given_bytes > most - sums.movable_bytes)

@@ -1,8 +1,6 @@
 /*
- * Checks whether a set of claims is consistent. Pure; thread safe.
- *
- * When a claim is made, policy/memory/promise.h decides whether it fits beside all other claims. This file checks claims in
- * another way, after they were read from the store, and in tests.
+ * Checks whether a set of claims is consistent, after reading the store and in tests. (policy/memory/promise.h decides
+ * whether a new claim fits.) Pure; thread safe.
  */
 #pragma once
 
@@ -12,10 +10,10 @@
 #include "daemon/state/tenant.h"
 
 /*
- * Returns -EEXIST if two claims have the same key, tenant id or name, or a slot in common. Returns -ENOSPC if a card's quotas
- * exceed its memory, or its guarantees exceed all of its time; the latter is allowed with may_overcommit. The text names both
- * sides. Of the quotas of swapping tenants only the largest counts. Those of waiting tenants do not count, since they are not
- * promised. Each quota alone must fit its card. A parked claim's card that is missing (NULL) is not checked.
+ * Returns -EEXIST if two claims share a key, tenant id, name or slot; -ENOSPC if a card's quotas exceed its memory, or its
+ * guarantees 100 % without may_overcommit. err names both sides. Quotas of waiting tenants do not count, since they are not
+ * promised, and of swapping tenants only the largest does, but each quota must fit its card. The missing card (NULL) of a
+ * parked claim is not checked.
  */
 int claims_check(const struct tenant_terms *const *list, size_t count, bool may_overcommit,
 		 struct error *err);

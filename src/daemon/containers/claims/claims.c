@@ -119,9 +119,7 @@ static struct claim *new_claim(struct claims *claims, int64_t row, uint64_t made
 	return claim;
 }
 
-/*
- * Makes room for a claim's slots in `holders`, so that claims_hold() cannot fail after the commit.
- */
+/* Makes room in `holders`, so that claims_hold() cannot fail after the commit. */
 static int reserve(struct claims *claims, const struct store_claim *fresh)
 {
 	int r = 0;
@@ -375,7 +373,7 @@ static int decide(struct claims *claims, const struct claim_request *request,
 
 /* ---- store ---- */
 
-/* time from the last commit to the checkpoint, which would delay further commits */
+/* Time from the last commit to the checkpoint, which would delay further commits. */
 #define CHECKPOINT_NS (2 * NSEC_PER_SEC)
 
 int claims_commit(struct claims *claims, struct error *err)
@@ -388,7 +386,7 @@ int claims_commit(struct claims *claims, struct error *err)
 	return r;
 }
 
-/* Makes the checkpoint that follows a commit. If it fails, the data stays in the log until the next checkpoint. */
+/* Copies the log into the store's file. On failure the data stays in the log until the next checkpoint. */
 void claims_checkpoint_due(void *data, uint32_t events)
 {
 	struct claims *claims = data;
@@ -399,10 +397,10 @@ void claims_checkpoint_due(void *data, uint32_t events)
 
 /* ---- allocation ---- */
 
-/* How far an allocation has got. After a failure, this tells where it failed. */
+/* How far an allocation got before it failed. */
 enum stage { STAGE_REQUEST, STAGE_STORE, STAGE_TENANT };
 
-/* Makes the tenant, then commits the transaction that has the claim's row. */
+/* Makes the tenant, then commits the claim's row. */
 static int make_tenant(struct claims *claims, const struct store_claim *fresh, struct tenant **ret,
 		       enum stage *stage, struct error *err)
 {
@@ -424,9 +422,9 @@ static int make_tenant(struct claims *claims, const struct store_claim *fresh, s
 }
 
 /*
- * Writes the row, makes the tenant, then commits. If the daemon is killed before the commit, at
- * most a tenant without a claim is left, which the next daemon removes; never a claim that no
- * caller knows. The list entry is made first, so that nothing can fail after the commit.
+ * Writes the row, makes the tenant, then commits. A kill before the commit leaves at most a tenant without a claim, which
+ * the next daemon removes, and never a claim that no caller knows. The list entry comes first, so that nothing can fail
+ * after the commit.
  */
 static int write_down(struct claims *claims, const struct store_claim *fresh, struct claim **ret,
 		      enum stage *stage, struct error *err)
@@ -449,10 +447,7 @@ static int write_down(struct claims *claims, const struct store_claim *fresh, st
 	return 0;
 }
 
-/*
- * Counts a rejected allocation by its reason. -ENOSPC can mean a full disk or a full card; the
- * stage tells which.
- */
+/* Counts a rejected allocation. -ENOSPC means a full disk or a full card, depending on the stage. */
 static void count_refusal(struct claims_counts *counts, int r, enum stage stage)
 {
 	if (stage == STAGE_STORE)
@@ -477,10 +472,7 @@ static int allocate(struct claims *claims, const struct claim_request *request, 
 		stage = STAGE_REQUEST;
 		r = decide(claims, request, fresh, err);
 	}
-	/*
-	 * Check this before the claim is stored: a library that cannot be installed is the most
-	 * likely reason why injection_make() fails later.
-	 */
+	/* Before storing: a library that cannot be installed is the likeliest reason for injection_make() to fail later. */
 	if (r >= 0 && !fresh->terms.claim.is_uncontrolled) {
 		stage = STAGE_TENANT;
 		r = claims_prepare_library(claims, err);
@@ -502,10 +494,7 @@ static int allocate(struct claims *claims, const struct claim_request *request, 
 	return 0;
 }
 
-/*
- * Records an allocation in the audit log. If no actor is set, the request did not come over the control socket, so the kubelet
- * made it.
- */
+/* Records an allocation. If no actor is set, the kubelet made the request: the control socket sets one. */
 static void note_in_audit(struct claims *claims, const struct claim_request *request,
 			  const struct claim *claim)
 {
@@ -591,6 +580,6 @@ int claims_terms_changed(struct claims *claims, const struct tenant *tenant, str
 		r = claims_commit(claims, err);
 	if (r < 0)
 		store_rollback(claims->store);
-	/* The new store gets every claim's present terms, which include this change. */
+	/* The new store gets every claim's present terms, with this change. */
 	return r == -EBADMSG ? claims_renew_store(claims, err) : r;
 }

@@ -30,9 +30,9 @@ struct claims {
 	unsigned count, parked_count;
 	char dir[STATE_DIR_MAX];
 	char path[STATE_DIR_MAX + 16];
-	struct store *store; /* NULL: there is no store yet, or it cannot be used */
-	bool has_complained; /* logged that the store cannot be used */
-	/* Rows of claims that were taken back while the store could not be written. */
+	struct store *store; /* NULL: not made yet, or unusable */
+	bool has_complained; /* it was logged that the store cannot be used */
+	/* rows of claims that were taken back while the store could not be written */
 	int64_t *undone;
 	size_t undone_count;
 	struct loop_source *timer, *checkpoint_timer;
@@ -46,69 +46,44 @@ struct claims {
 	unsigned keep_count;
 };
 
-/*
- * Makes sure that the store is open and its claims are in force. If there is no store, makes one if
- * `make` is set, and otherwise does nothing.
- */
+/* Opens the store and puts its claims into force, unless that is done. Makes a missing store only if `make`. */
 int claims_use_store(struct claims *claims, bool make, struct error *err);
-/*
- * Handles a store found to be torn while in use: sets it aside and writes all claims to a new one.
- * On failure no store is open, and claims_use_store() tries again.
- */
+/* Sets a torn store aside and writes all claims to a new one. On failure none is open; claims_use_store() tries again. */
 int claims_renew_store(struct claims *claims, struct error *err);
 
 /*
- * Begins a transaction, which also deletes the rows of claims that were taken back. After any
- * error, call store_rollback().
+ * Begins a transaction, which also deletes the rows of claims that were taken back. After any error, call store_rollback().
  */
 int claims_begin(struct claims *claims, struct error *err);
-/* Returns true if the claim of this row was taken back. */
+/* Returns true if the row's claim was taken back. */
 bool claims_is_undone(const struct claims *claims, int64_t row);
 /* Tries to delete the rows of claims that were taken back while the store could not be written. */
 void claims_delete_undone(struct claims *claims);
-/*
- * Commits the transaction. The timer later copies the store's log into its file
- * (claims_checkpoint_due()), when no caller waits.
- */
+/* Commits. A timer later copies the log into the store's file (claims_checkpoint_due()), when no caller waits. */
 int claims_commit(struct claims *claims, struct error *err);
 void claims_checkpoint_due(void *data, uint32_t events);
 
-/* Adds a claim to claims->list. Always takes ownership of `parked`. Returns NULL if out of memory. */
+/* Adds a claim to the list. Always takes ownership of `parked`. Returns NULL if out of memory. */
 struct claim *claims_add(struct claims *claims, int64_t row, uint64_t made_s, struct tenant *tenant,
 			 struct parked *parked);
-/*
- * claims_hold() records in `holders` that the claim has its slots; claims_let_go() frees them. If claims_hold() returns
- * -ENOMEM, some of the slots may be recorded.
- */
+/* Records in `holders` that the claim has its slots; frees them. After -ENOMEM some of the slots may be recorded. */
 int claims_hold(struct claim *claim);
 void claims_let_go(struct claim *claim);
-/* Sets claim->asked to the original terms in the stored claim, if `written` has any. Returns 0 or -ENOMEM. */
+/* Sets claim->asked to the stored original terms, if any. Returns 0 or -ENOMEM. */
 int claims_take_asked(struct claim *claim, const struct store_claim *written, struct error *err);
-/*
- * Removes the claim from the list and frees it. Ends its tenant; for a parked claim, deletes the
- * files that its tenant left.
- */
+/* Frees the claim and ends its tenant. For a parked claim, deletes the tenant's files. */
 void claims_end(struct claim *claim, const char *why);
 
-/* Installs the copy of the library that containers get, unless a copy that the manifest accepts is installed already. */
+/* Installs the library for containers, unless an accepted copy is installed. */
 int claims_install_library(struct claims *claims, struct error *err);
-/*
- * Like claims_install_library(), but does nothing if containers get the library from the driver
- * mirror.
- */
+/* Like claims_install_library(), but does nothing if containers get the library from the driver mirror. */
 int claims_prepare_library(struct claims *claims, struct error *err);
-/*
- * Checks whether the library that containers would get is as signed:
- * daemon/containers/trust/trust.h.
- */
+/* Checks the library that containers would get: daemon/containers/trust/trust.h. */
 int claims_check_library(struct claims *claims, struct error *err);
 
-/*
- * Checks whether the text may be a claim's key. If not, returns -EINVAL with what would be
- * accepted.
- */
+/* Returns -EINVAL, with what would be accepted, if the text cannot be a claim's key. */
 int claims_check_key(const char *key, struct error *err);
-/* Makes a tenant's name from any text (see `tenant` of claim_request). `id` is the tenant's. */
+/* Makes a tenant's name from any text, like `tenant` of claim_request. `id` is the tenant's. */
 void claims_make_name(const struct claims *claims, const char *wish, const char *id,
 		      char name[REGION_NAME_MAX]);
 

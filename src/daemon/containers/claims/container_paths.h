@@ -2,7 +2,7 @@
 #pragma once
 
 #define INJECTION_SOCKET_DIR "/run/allot/tenant" /* the tenant's directory, with allot.sock */
-#define INJECTION_LIBRARY_DIR "/run/allot/lib"   /* <version>-<hash>/liballot.so */
-#define INJECTION_PIPE_DIR "/run/allot/mps"      /* pipe directory of the group's MPS */
+#define INJECTION_LIBRARY_DIR "/run/allot/lib"   /* has <version>-<hash>/liballot.so */
+#define INJECTION_PIPE_DIR "/run/allot/mps"      /* pipe directory of the group's MPS server */
 #define INJECTION_PRELOAD "/etc/ld.so.preload"
 #define INJECTION_MIRROR_DIR "/usr/local/nvidia"

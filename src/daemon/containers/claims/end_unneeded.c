@@ -26,10 +26,7 @@ void claims_remove_keep(struct claims *claims, claims_keep keep, void *data)
 	}
 }
 
-/*
- * Returns true if any process lives in the claim. A process of the daemon's previous run counts too, even if it has not
- * connected to this daemon yet.
- */
+/* Returns true if a process lives in the claim. Processes of the daemon's previous run count even before they connect. */
 static bool is_lived_in(const struct claim *claim)
 {
 	return claim->tenant && tenant_living_count(claim->tenant) > 0;

@@ -1,6 +1,6 @@
 /*
- * Which claim has each slot of each card. Lookup time does not depend on the number of claims.
- * Cards are identified by UUID, because a claim's card may be missing. Single-threaded.
+ * Which claim has each slot of each card, in constant time. Cards are identified by UUID, because a claim's card may be
+ * missing. Not thread safe.
  */
 #pragma once
 
@@ -20,22 +20,19 @@ struct holders {
 	struct holders_card *first;
 };
 
-/* Makes an entry for a card, so that holders_add() cannot fail. Returns 0 or -ENOMEM. */
+/* Makes the card's entry, so that holders_add() cannot fail. Returns 0 or -ENOMEM. */
 int holders_reserve(struct holders *holders, const char *uuid);
 /*
- * Gives the slots to the claim, except slots that another claim has. Returns -ENOMEM if the card
- * has no entry and none can be made; then adds nothing.
+ * Gives the claim those slots that no other claim has. Returns -ENOMEM, and adds nothing, if the card's entry is missing
+ * and cannot be made.
  */
 int holders_add(struct holders *holders, const char *uuid, const struct slots *slots,
 		struct claim *claim);
-/* Frees those of the slots that this claim has. Slots of other claims stay as they are. */
+/* Frees those of the slots that this claim has. */
 void holders_remove(struct holders *holders, const char *uuid, const struct slots *slots,
 		    const struct claim *claim);
 void holders_clear(struct holders *holders);
 
-/*
- * Finds the lowest of the slots that a claim has. Returns that claim, and the slot in *ret_slot; NULL if all of the slots are
- * free.
- */
+/* Returns the claim with the lowest of these slots that is taken, and that slot; NULL if all are free. */
 struct claim *holders_first(const struct holders *holders, const char *uuid,
 			    const struct slots *slots, unsigned *ret_slot);

@@ -24,7 +24,7 @@ static int no_memory(struct error *err)
 	return error_set_errno(err, ENOMEM, "injection");
 }
 
-/* Appends one zeroed element to a list. Returns NULL if out of memory. Lists are short. */
+/* Appends a zeroed element to a list. Returns NULL if out of memory. */
 static void *grow(void *list, size_t *count, size_t size)
 {
 	char *grown = realloc(list, (*count + 1) * size);
@@ -67,7 +67,7 @@ static int add_mount(struct injection *in, const char *container, const char *ho
 	return m->container_path && m->host_path ? 0 : no_memory(err);
 }
 
-/* Adds the device node DEV/LEAF. Does nothing if it is missing or is not a device. */
+/* Adds the device node DEV/LEAF. Does nothing if it is missing or is no device. */
 static int add_node(struct injection *in, const char *dev, const char *leaf, struct error *err)
 {
 	char host[PATHS_MAX], container[PATHS_MAX];
@@ -115,10 +115,7 @@ static int add_cap(struct injection *in, unsigned minor, const char *dev, struct
 	return add_node(in, dev, leaf, err);
 }
 
-/*
- * Adds the device nodes of a card. A MIG instance needs its card's node and two capability nodes
- * that give access to the instance.
- */
+/* A MIG instance needs its card's node and two capability nodes. */
 static int add_card(struct injection *in, const struct gpu_info *info, const char *dev,
 		    struct error *err)
 {
@@ -138,8 +135,7 @@ int injection_add_nodes(struct injection *in, const struct tenant_terms *terms, 
 			struct error *err)
 {
 	/*
-	 * The device nodes that every CUDA program needs, whatever its cards. Left out are modeset,
-	 * which is for graphics, and mig-config, which is for tools that configure MIG.
+	 * What every CUDA program needs. Not modeset, which is for graphics, nor mig-config, which is for configuring MIG.
 	 */
 	static const char *const common[] = { "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools" };
 	int r = 0;
@@ -151,9 +147,8 @@ int injection_add_nodes(struct injection *in, const struct tenant_terms *terms, 
 }
 
 /*
- * Sets HAMi-core's variables, for tools that display them; liballot.so reads none of them. In the
- * container they keep the values from its start, even if the terms change; `allot ps` shows the
- * terms in force.
+ * HAMi-core's variables, for tools that display them; liballot.so reads none. They keep their values in a running container
+ * even if the terms change.
  */
 static int add_hami(struct injection *in, const struct tenant_terms *terms, struct error *err)
 {
@@ -166,9 +161,7 @@ static int add_hami(struct injection *in, const struct tenant_terms *terms, stru
 		snprintf(name, sizeof(name), "CUDA_DEVICE_MEMORY_LIMIT_%u", i);
 		r = add_env(in, err, name, "%" PRIu64 "m", p->quota_bytes / MIB);
 	}
-	/*
-	 * HAMi has only one limit for all devices, in whole percent: give that of the first device.
-	 */
+	/* HAMi has one limit for all devices, in whole percent: give the first device's. */
 	if (r >= 0 && terms->device[0].promise.limit_pct < 100)
 		r = add_env(in, err, "CUDA_DEVICE_SM_LIMIT", "%.0f",
 			    terms->device[0].promise.limit_pct);
@@ -188,9 +181,7 @@ static int add_preload(struct injection *in, const struct library *library, stru
 	return r < 0 ? r : add_mount(in, INJECTION_PRELOAD, host, err);
 }
 
-/*
- * Sets the variable from which NVIDIA's container toolkit reads the UUIDs of the container's cards.
- */
+/* Sets the variable in which NVIDIA's container toolkit reads the cards' UUIDs. */
 static int add_visible(struct injection *in, const struct tenant_terms *terms, struct error *err)
 {
 	char list[REGION_MAX_DEVICES * GPU_UUID_TEXT_MAX] = "";
@@ -221,9 +212,8 @@ static int check_mirror(struct trust *trust, const char *dir, struct error *err)
 }
 
 /*
- * Mounts the mirrored driver directory. NVIDIA's images find the driver there because their
- * LD_LIBRARY_PATH contains /usr/local/nvidia/lib64; we do not set that variable, since that would
- * replace the image's value.
+ * Mounts the mirrored driver where the LD_LIBRARY_PATH of NVIDIA's images leads. Setting that variable would replace the
+ * image's value.
  */
 static int add_mirror(struct injection *in, struct trust *trust, const char *dir, struct error *err)
 {
@@ -234,8 +224,7 @@ static int add_mirror(struct injection *in, struct trust *trust, const char *dir
 }
 
 /*
- * Adds the simulated driver and its socket. All tenants' simulated cards are behind that one socket, so only liballot.so keeps
- * a container to its own cards.
+ * The simulated driver and its socket, behind which all simulated cards are: only liballot.so keeps a container to its own.
  */
 static int add_sim(struct injection *in, const struct node *node, const struct tenant_terms *terms,
 		   struct error *err)
@@ -299,9 +288,8 @@ int claims_install_library(struct claims *claims, struct error *err)
 	char copy[STATE_DIR_MAX + LIBRARY_NAME_MAX + 32];
 	copy_path(claims, copy);
 	/*
-	 * Check the installed copy on every call: it stays there for years, and the manifest may
-	 * have changed. If the present manifest rejects it, install again: the library of a newer
-	 * version may be accepted.
+	 * Check on every call: the copy stays for years, and the manifest may have changed. If rejected, install again,
+	 * since a newer version may be accepted.
 	 */
 	if (*claims->library.name && trust_is_good(claims->trust, copy))
 		return 0;
@@ -313,7 +301,7 @@ int claims_install_library(struct claims *claims, struct error *err)
 
 int claims_prepare_library(struct claims *claims, struct error *err)
 {
-	/* With a mirrored driver nothing is to be installed: the mirror contains the library. */
+	/* A mirrored driver contains the library, so nothing is to be installed. */
 	return is_mirrored(claims->node) ? 0 : claims_install_library(claims, err);
 }
 
@@ -339,8 +327,8 @@ static int add_variable(void *data, const char *name, const char *value)
 }
 
 /*
- * For a tenant that shares its card by space, mounts the MPS pipe directory of its group, and of no
- * other group. The mount is writable, because CUDA's MPS client writes there.
+ * For a tenant that shares its card by space, mounts its group's MPS pipe directory. Writable, because CUDA's MPS client
+ * writes there.
  */
 static int add_space(struct injection *in, const struct tenant *tenant, struct error *err)
 {

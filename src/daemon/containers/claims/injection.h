@@ -1,17 +1,14 @@
 /*
- * The environment, mounts and device nodes that a container needs so that its processes belong to a claim's tenant. The
- * kubelet's Allocate reply and a CDI spec are both made from an injection.
+ * The environment, mounts and device nodes that make a container's processes belong to a claim's tenant. The kubelet's
+ * Allocate reply and CDI specs are made from an injection. Making one creates no files for the container, so nothing has to
+ * be undone. The library's directory is never changed (library_copy.h), so containers keep their library across upgrades.
  *
- * Making an injection creates no files for the container, so nothing has to be undone. The library is in a directory named by
- * its version and contents (library_copy.h), which is never changed. So containers keep the library they were started with,
- * also after upgrades.
+ * The setting `container_driver` decides where the driver comes from. "toolkit": NVIDIA's container toolkit
+ * (NVIDIA_VISIBLE_DEVICES), and /etc/ld.so.preload loads liballot.so. A mirrored driver directory: its libraries include
+ * liballot.so, so there is no preload, and NVIDIA_VISIBLE_DEVICES is "void" in case there is a toolkit. Simulated cards:
+ * LD_LIBRARY_PATH leads to the simulated driver, whose socket is mounted.
  *
- * With setting `container_driver` = toolkit, NVIDIA's container toolkit provides the driver (NVIDIA_VISIBLE_DEVICES), and
- * /etc/ld.so.preload loads liballot.so. If the setting is the path of a mirrored driver directory, the driver comes from there.
- * Its libraries include liballot.so, so there is no preload, and NVIDIA_VISIBLE_DEVICES is "void" in case there is a toolkit.
- * For simulated cards, LD_LIBRARY_PATH leads to the simulated driver, and the simulation's socket is mounted.
- *
- * Main thread of the daemon only (it reads the claim). The caller owns the result.
+ * Main thread only. The caller owns the result.
  */
 #pragma once
 
@@ -51,25 +48,23 @@ struct injection {
 };
 
 /*
- * Makes the injection of a claim in force. Free *ret with injection_free(). Returns -ENODEV if the
- * claim is parked, -ENOENT if a part of this installation is missing or the library could not be
- * installed (the text says which), or -ENOMEM.
+ * Free *ret with injection_free(). Returns -ENODEV if the claim is parked, -ENOENT if a part of the installation is missing
+ * (err says which), or -ENOMEM.
  */
 int injection_make(struct claims *claims, const struct claim *claim, struct injection *ret,
 		   struct error *err);
 /*
- * Adds the device nodes of the tenant's cards and the common ones, if they exist. `dev` is "/dev",
- * except in tests. Returns 0 or -ENOMEM.
+ * Adds the existing device nodes of the tenant's cards, and the common ones. `dev` is "/dev" except in tests. Returns 0 or
+ * -ENOMEM.
  */
 int injection_add_nodes(struct injection *injection, const struct tenant_terms *terms,
 			const char *dev, struct error *err);
 /*
- * Converts the injection to JSON, as in the reply to the request "claim"
- * (docs/reference/protocol.md) and as base/cdi/cdi_spec.h reads it. Returns a new reference, or
+ * As in the reply to "claim" (docs/reference/protocol.md) and as base/cdi/cdi_spec.h reads it. Returns a new reference, or
  * NULL if out of memory.
  */
 json_t *injection_to_json(const struct injection *injection);
-/* Frees the members and leaves the injection empty. */
+/* Frees the members and leaves *injection empty. */
 void injection_free(struct injection *injection);
 
 #define cleanup_injection cleanup(injection_free)

@@ -20,8 +20,8 @@
 #define LIBRARY_MAX_BYTES (64 << 20)
 
 /*
- * 64-bit FNV-1a, to tell builds of the library apart. It need not resist deliberate collisions,
- * because only the daemon's user can write to the directory.
+ * 64-bit FNV-1a, to tell builds apart. Deliberate collisions do not matter: only the daemon's user can write to the
+ * directory.
  */
 #define HASH_BEGIN UINT64_C(14695981039346656037)
 static uint64_t hash(uint64_t h, const char *bytes, size_t size)
@@ -50,7 +50,7 @@ static int write_file(const char *dir, const char *leaf, const char *bytes, size
 		bytes += n;
 		size -= (size_t)n;
 	}
-	/* fchmod() ignores the umask: programs of other users must be able to load the file. */
+	/* fchmod() ignores the umask: other users' programs must be able to load the file. */
 	if (fchmod(fd, mode) < 0 || fsync(fd) < 0)
 		return error_set_errno(err, errno, "%s", path);
 	return 0;
@@ -87,10 +87,7 @@ static int make(const struct library *library, const char *parent, const char *b
 	return r;
 }
 
-/*
- * Returns 1 if the library is installed already with these bytes, 0 if it is not, or -EBADMSG if
- * the installed file differs.
- */
+/* Returns 1 if these bytes are installed, 0 if nothing is, -EBADMSG if the installed file differs. */
 static int look(const struct library *library, const char *bytes, size_t size, struct error *err)
 {
 	char path[STATE_DIR_MAX + LIBRARY_NAME_MAX + 32];
@@ -131,7 +128,7 @@ int library_install(const char *from, const char *state_dir, struct library *ret
 	if (r < 0)
 		return r;
 	snprintf(parent, sizeof(parent), "%s/lib", state_dir);
-	/* The hash includes the container path, because the preload file contains that path. */
+	/* The preload file contains the path in the container, so the hash includes it. */
 	uint64_t h = hash(hash(HASH_BEGIN, bytes, size), INJECTION_LIBRARY_DIR,
 			  strlen(INJECTION_LIBRARY_DIR));
 	snprintf(library.name, sizeof(library.name), "%.40s-%016" PRIx64, ALLOT_VERSION, h);

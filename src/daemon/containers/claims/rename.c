@@ -10,10 +10,7 @@
 #include "daemon/tasks/violation/violations.h"
 #include "daemon/tasks/watch/gpu_watch.h"
 
-/*
- * Changes key and name in memory. Two indexes point to these texts, so their entries are removed
- * before and added again after.
- */
+/* Two indexes point to the key and name in memory, so their entries are removed before the change and added after. */
 static void set_terms(struct claim *claim, const char *key, const char *name)
 {
 	struct tenant *tenant = claim->tenant;
@@ -52,10 +49,7 @@ int claims_rename(struct claim *claim, const char *key, const char *tenant, stru
 		set_terms(claim, old_key, old_name);
 		return error_add(err, r, "claim '%s'", old_key);
 	}
-	/*
-	 * If the tenant's state file cannot be written, it is only written again later: where file
-	 * and store differ, the store is right.
-	 */
+	/* The state file can be written later: where file and store differ, the store is right. */
 	if (tenant_state_save(claim->tenant, false, &why) < 0) {
 		log_warning("tenant '%s': its state can't be saved: %s; tried again", name,
 			    why.text);

@@ -1,4 +1,6 @@
-/* Puts the store's claims into force: when the daemon starts or, if the store could not be used then, later. */
+/*
+ * Puts the store's claims into force when the daemon starts or, if the store was unusable then, later.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +17,6 @@
 #include "daemon/state/card_promises.h"
 #include "daemon/state/tenant_state.h"
 
-/* The claims that were read. */
 struct reading {
 	struct store_claim *list;
 	size_t count;
@@ -30,9 +31,7 @@ static void reading_free(struct reading *reading)
 static int keep_read(void *data, const struct store_claim *claim, struct error *err)
 {
 	struct reading *reading = data;
-	/*
-	 * The list is full at 0, 16, 32, 64 ... claims: make room for 16, then for twice as many.
-	 */
+	/* The list is full at 0, 16, 32, 64 ... claims. */
 	size_t n = reading->count;
 	if (n == 0 || (n >= 16 && (n & (n - 1)) == 0)) {
 		struct store_claim *grown = realloc(reading->list,
@@ -59,7 +58,7 @@ static int find_cards(struct node *node, struct store_claim *claim, struct error
 	return r;
 }
 
-/* Decides whether the stored promises still fit beside the tenants that exist now, as for a new request. */
+/* Checks whether the stored promises still fit beside the present tenants, as for a new request. */
 static int promise_again(struct node *node, struct tenant_terms *terms, struct error *err)
 {
 	int r = 0;
@@ -95,10 +94,7 @@ static int make_again(struct node *node, struct store_claim *claim, struct tenan
 		r = tenant_new(node, &claim->terms, &tenant, err);
 	if (r < 0)
 		return r;
-	/*
-	 * The state file says which processes run in the tenant, and none does yet, so it may be
-	 * written later.
-	 */
+	/* The state file can be written later: it tells which processes run in the tenant, and none does yet. */
 	tenant_save_soon(tenant);
 	*ret = tenant;
 	return 0;
@@ -122,10 +118,7 @@ static int park(struct claims *claims, const struct store_claim *claim, const st
 	return claims_take_asked(added, claim, err);
 }
 
-/*
- * Gives an adopted tenant the terms that the store has: its state file, from which it was adopted,
- * may be older.
- */
+/* Gives an adopted tenant the store's terms, because its state file may be older. */
 static int follow_store(struct claim *claim, const struct store_claim *written, struct error *err)
 {
 	struct tenant *tenant = claim->tenant;
@@ -154,10 +147,7 @@ static int follow_store(struct claim *claim, const struct store_claim *written, 
 	return claims_take_asked(claim, written, err);
 }
 
-/*
- * Finds the stored claim in claims->list. It is there if it is the claim of an adopted tenant, or was put into force or parked
- * before. Returns NULL if it is not there.
- */
+/* Returns the listed claim (adopted, in force or parked), or NULL. */
 static struct claim *find_listed(struct claims *claims, const struct store_claim *written)
 {
 	struct claim *c;
@@ -168,10 +158,7 @@ static struct claim *find_listed(struct claims *claims, const struct store_claim
 	return NULL;
 }
 
-/*
- * Puts a stored claim that has no tenant into force: makes its tenant. If that cannot be done now,
- * parks the claim.
- */
+/* Makes the tenant of a stored claim, or parks the claim if that fails. */
 static int bring_back(struct claims *claims, const struct store_claim *written, struct error *err)
 {
 	struct tenant *tenant;
@@ -192,7 +179,7 @@ static int bring_back(struct claims *claims, const struct store_claim *written, 
 
 /* ---- all claims ---- */
 
-/* Lists a claim for each adopted tenant, with row -1: it has not been found in the store yet. */
+/* Lists a claim for each adopted tenant. Row -1: not found in the store yet. */
 static int list_adopted(struct claims *claims, struct error *err)
 {
 	struct tenant *t;
@@ -203,10 +190,7 @@ static int list_adopted(struct claims *claims, struct error *err)
 	return 0;
 }
 
-/*
- * Removes adopted tenants whose claims are not in the store. A daemon was killed after it had made
- * the tenant and before the claim was stored, or after it had deleted the claim's row.
- */
+/* Removes tenants whose claims are not stored: a killed daemon had not stored the claim yet, or had deleted its row. */
 static void remove_unwritten(struct claims *claims)
 {
 	struct claim *next;
@@ -217,10 +201,7 @@ static void remove_unwritten(struct claims *claims)
 	}
 }
 
-/*
- * Logs an error if the claims do not fit together: settings may have changed, or the store may have been edited by hand. The
- * claims stay in force.
- */
+/* Only logs claims that do not fit together: settings may have changed, or the store was edited by hand. */
 static void check_all(struct claims *claims)
 {
 	const struct tenant_terms **list = calloc(claims->count + 1, sizeof(*list));
@@ -244,10 +225,7 @@ static int merge(struct claims *claims, struct error *err)
 	}
 	if (r < 0)
 		return r;
-	/*
-	 * Remove these tenants first: claims that are brought back below may need the memory that
-	 * was promised to them.
-	 */
+	/* Remove these first: claims that are brought back below may need their memory. */
 	remove_unwritten(claims);
 	for (size_t i = 0; r >= 0 && i < reading.count; i++)
 		if (!find_listed(claims, &reading.list[i]) &&
@@ -261,7 +239,7 @@ static int merge(struct claims *claims, struct error *err)
 	return 0;
 }
 
-/* Writes all present claims to a new store, in one transaction. */
+/* Writes all present claims to a new store in one transaction. */
 static int write_all(struct claims *claims, struct error *err)
 {
 	cleanup_free struct store_claim *written = calloc(1, sizeof(*written));
@@ -319,15 +297,12 @@ int claims_renew_store(struct claims *claims, struct error *err)
 	return r;
 }
 
-/* Opens and reads the store. Returns -EBADMSG if the file is not a valid store. */
+/* Opens and reads the store. Returns -EBADMSG if the file is no valid store. */
 static int open_and_read(struct claims *claims, struct error *err)
 {
 	bool is_new = false;
 	int r = open_store(claims, &is_new, err);
-	/*
-	 * If the store is new, an old one was lost or never existed: fill it with the claims of
-	 * adopted tenants.
-	 */
+	/* A new store gets the claims of adopted tenants, in case an old one was lost. */
 	if (r >= 0)
 		r = is_new ? write_all(claims, err) : merge(claims, err);
 	if (r < 0)
@@ -365,8 +340,8 @@ static void reconcile_due(void *data, uint32_t events)
 }
 
 /*
- * Installs the library for containers when the daemon starts: later, an upgrade may have replaced the file of this daemon's
- * version. An error is only logged here: it is reported again when an injection is requested.
+ * At the start, because an upgrade may replace this version's file later. An error is reported again when an injection is
+ * requested.
  */
 static void install_early(struct claims *claims)
 {
@@ -401,15 +376,12 @@ int claims_open(struct node *node, struct claims **ret, struct error *err)
 		claims_close(claims);
 		return r;
 	}
-	/*
-	 * Ignore the result: errors have been logged, and without a store the claims of adopted
-	 * tenants stay in force.
-	 */
+	/* Ignore the result: errors were logged, and without a store adopted tenants' claims stay in force. */
 	claims_use_store(claims, false, NULL);
 	if (claims->store)
 		install_early(claims);
 	else if (claims->trust)
-		claims_check_library(claims, NULL); /* logs any error */
+		claims_check_library(claims, NULL); /* logs errors */
 	loop_arm(claims->timer, node->config.claim_look_ns, node->config.claim_look_ns);
 	*ret = claims;
 	return 0;

@@ -23,10 +23,7 @@ void state_dir_find(const struct node *node, char ret_dir[STATE_DIR_MAX])
 		snprintf(ret_dir, STATE_DIR_MAX, "%s", node->run_dir);
 }
 
-/*
- * Makes the directory and its parents, with mode 0755: directories below are mounted into
- * containers, whose users must be able to read them.
- */
+/* Makes the directory and its parents with mode 0755: containers mount directories below, whose users must read them. */
 static int make_each(char *path, struct error *err)
 {
 	for (char *slash = path; slash; slash = strchr(slash + 1, '/')) {
@@ -50,7 +47,7 @@ int state_dir_make(const struct node *node, const char *dir, struct error *err)
 	if (*dir != '/')
 		return error_set(err, EINVAL, "state_dir: '%s': must be a full path, or auto", dir);
 	if (!strcmp(dir, node->run_dir))
-		return 0; /* already made and checked */
+		return 0; /* made and checked already */
 	snprintf(path, sizeof(path), "%s/", dir);
 	int r = make_each(path, err);
 	if (r < 0)

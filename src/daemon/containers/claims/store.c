@@ -11,14 +11,11 @@
 #include "base/cleanup.h"
 #include "daemon/containers/claims/store_inside.h"
 
-#define APPLICATION_ID 1634495604 /* the bytes "allt"; by this number we recognize our file */
-/* pages in the log at which a commit makes a checkpoint: some hundred allocations in a row */
+#define APPLICATION_ID 1634495604 /* the bytes "allt", by which our files are recognized */
+/* A commit makes a checkpoint if the log has this many pages: some hundred allocations. */
 #define LOG_MOST_PAGES 2000
 
-/*
- * Exclusive mode: one daemon holds the file while it lives, and the log needs no shared memory
- * file.
- */
+/* Exclusive: one daemon holds the file, and the log needs no shared memory file. */
 static const char open_sql[] = "PRAGMA locking_mode = EXCLUSIVE;"
 			       "PRAGMA trusted_schema = OFF;"
 			       "PRAGMA foreign_keys = ON;"
@@ -26,11 +23,11 @@ static const char open_sql[] = "PRAGMA locking_mode = EXCLUSIVE;"
 			       "PRAGMA synchronous = FULL;"
 			       "PRAGMA journal_size_limit = 8388608;";
 
-/* The table of the original terms of claims whose terms were changed. */
+/* The original terms of claims whose terms were changed. */
 #define ASKED_SQL \
 	"CREATE TABLE IF NOT EXISTS asked (" \
 	" claim INTEGER NOT NULL REFERENCES claim ON DELETE CASCADE," \
-	" place INTEGER NOT NULL," /* as in table device */ \
+	" place INTEGER NOT NULL," \
 	" on_full TEXT NOT NULL," \
 	" memory_bytes INTEGER," \
 	" reserve_bytes INTEGER NOT NULL," \
@@ -73,18 +70,15 @@ static const char schema_sql[] = "BEGIN IMMEDIATE;"
 				 "PRAGMA application_id = 1634495604;"
 				 "COMMIT;";
 
-/*
- * Sets the schema number, in the transaction that writes the first contents of a new store. A store
- * without the number does not say which claims exist.
- */
+/* Set in the transaction that first fills a new store: a store without it does not tell which claims exist. */
 static const char filled_sql[] = "PRAGMA user_version = 4;";
-/* Adds the column for the group for sharing by space. Before schema 4 all tenants were time-sliced, so the group is empty. */
+/* Adds the group for sharing by space. Claims of older schemas have none. */
 #define GROUP_SQL \
 	"ALTER TABLE claim ADD COLUMN space_group TEXT NOT NULL DEFAULT '';" \
 	"PRAGMA user_version = 4;"
 /*
- * The upgrades to the present schema; the index is the file's schema. The new column for the original priority gets 0: when
- * schema 2 was used, only claims of the default priority could be changed.
+ * Upgrades; the index is the file's schema. Claims of schema 2 get the original priority 0: only those of default priority
+ * could be changed then.
  */
 static const char *const upgrade_sql[STORE_SCHEMA] = {
 	[1] = "BEGIN IMMEDIATE;" ASKED_SQL GROUP_SQL "COMMIT;",
@@ -177,7 +171,7 @@ static int execute(struct store *store, const char *sql, struct error *err)
 	return rc == SQLITE_OK ? 0 : store_fail(store, rc, err);
 }
 
-/* Runs `sql`. *ret is the first column of the first row as text, or "" if there is no row. */
+/* Runs `sql`. *ret is the first column of the first row as text, or "" without a row. */
 static int ask(struct store *store, const char *sql, char *ret, size_t size, struct error *err)
 {
 	sqlite3_stmt *statement;
@@ -202,10 +196,7 @@ static int ask_int(struct store *store, const char *sql, long *ret, struct error
 	return r;
 }
 
-/*
- * Identifies the file. Returns its schema (above 0) if it is ours, 0 if it is empty or was never
- * filled, -EBADMSG otherwise.
- */
+/* Returns the schema (above 0), 0 if the file is empty or was never filled, or -EBADMSG if it is not ours. */
 static int look(struct store *store, struct error *err)
 {
 	long application = 0, version = 0, tables = 0;
@@ -251,9 +242,7 @@ static int prepare(struct store *store, struct error *err)
 	for (unsigned i = 0; i < SQL_COUNT; i++) {
 		int rc = sqlite3_prepare_v3(store->db, statement_sql[i], -1,
 					    SQLITE_PREPARE_PERSISTENT, &store->statement[i], NULL);
-		/*
-		 * SQLITE_ERROR here means that the file has our schema number, but not our tables.
-		 */
+		/* SQLITE_ERROR here: the file has our schema number, but not our tables. */
 		if (rc == SQLITE_ERROR)
 			return error_set(err, EBADMSG,
 					 "%s: its tables are not those that allotd makes: %s",
@@ -264,10 +253,7 @@ static int prepare(struct store *store, struct error *err)
 	return 0;
 }
 
-/*
- * Checks that the path is a plain file or does not exist. Anything else (a link, a pipe, a
- * directory) is not ours, and opening it might block.
- */
+/* Anything but a plain file is not ours, and opening it might block. */
 static int check_file(const char *path, struct error *err)
 {
 	struct stat st;
@@ -347,7 +333,7 @@ int store_commit(struct store *store, struct error *err)
 
 void store_rollback(struct store *store)
 {
-	/* If no transaction is open, SQLite has rolled back by itself, for example on a full disk. */
+	/* Without an open transaction, SQLite has rolled back itself, for example on a full disk. */
 	if (!sqlite3_get_autocommit(store->db))
 		store_run(store, SQL_ROLLBACK, NULL);
 }
@@ -373,9 +359,7 @@ int store_set_aside(const char *path, char *ret_name, size_t size, struct error 
 		return error_set(err, ENAMETOOLONG, "%s: too long", path);
 	if (rename(path, ret_name) < 0)
 		return error_set_errno(err, errno, "rename %s to %s", path, ret_name);
-	/*
-	 * Rename the log too. It stays with the old file then, and a new store of the name `path` does not take it for its own.
-	 */
+	/* Rename the log too, so that a new store does not take it for its own. */
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		snprintf(from, sizeof(from), "%s%s", path, parts[i]);
 		snprintf(to, sizeof(to), "%s%s", ret_name, parts[i]);

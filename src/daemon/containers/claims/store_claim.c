@@ -1,4 +1,6 @@
-/* Converts claims to rows of the store and back: binds values for writing, and checks values after reading. */
+/*
+ * Converts claims to rows and back. Checks values after reading.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -8,10 +10,7 @@
 
 /* ---- writing ---- */
 
-/*
- * Binds the values of one statement, in order. The texts must stay valid until the statement has
- * run.
- */
+/* Binds the values of one statement in order. Texts must stay valid until it has run. */
 struct binding {
 	sqlite3_stmt *statement;
 	int next, rc;
@@ -210,7 +209,7 @@ static bool read_int(sqlite3_stmt *s, int column, int64_t min, int64_t max, int6
 	return *ret >= min && *ret <= max;
 }
 
-/* Reads a promise from four columns, of which `first` is the first. */
+/* Reads a promise from four columns; `first` is the first of them. */
 static int read_promise(struct store *store, sqlite3_stmt *s, int first, int64_t row,
 			struct promise *p, struct error *err)
 {
@@ -284,10 +283,7 @@ static int read_slot(struct store *store, sqlite3_stmt *s, struct store_claim *c
 	return bad(store, claim->row, "slot: GPU", err);
 }
 
-/*
- * Runs a statement that reads the claim's devices, slots or original terms, and calls read_one()
- * for each row.
- */
+/* Reads the claim's devices, slots or original terms: calls read_one() for each row. */
 static int read_parts(struct store *store, enum statement which, struct store_claim *claim,
 		      int (*read_one)(struct store *, sqlite3_stmt *, struct store_claim *,
 				      struct error *),
@@ -325,7 +321,7 @@ static int read_claim(struct store *store, sqlite3_stmt *s, struct store_claim *
 		return bad(store, claim->row, "a number", err);
 	if (!read_text(s, 9, on_full, sizeof(on_full)) || on_full_parse(on_full, &t->on_full) < 0)
 		return bad(store, claim->row, "on_full", err);
-	/* With a group, the tenant shares by space. Without one, it is time-sliced. */
+	/* With a group the tenant shares by space, else it is time-sliced. */
 	if (sqlite3_column_bytes(s, 12) > 0) {
 		if (!read_text(s, 12, t->sharing.group, sizeof(t->sharing.group)))
 			return bad(store, claim->row, "space_group", err);

@@ -1,12 +1,10 @@
 /*
- * Preallocates the store's log. A commit that lengthens the log waits for the file system's
- * journal, and so for writes of other programs: now and then 20 to 100 ms, on a disk where
- * overwriting takes 0.3 ms. A preallocated log is only overwritten, from its beginning after each
- * checkpoint.
+ * Preallocates the store's log, since a commit that lengthens the log waits for the file system's journal, and so for other
+ * programs' writes: sometimes 20 to 100 ms where overwriting takes 0.3 ms. Each checkpoint makes SQLite overwrite the log
+ * from its beginning.
  *
- * SQLite ignores data after the last valid frame (its file format, "the WAL file": a frame is valid
- * only if its salts and checksum continue from the header). So trailing zeros are harmless, and so
- * is a log of only zeros.
+ * Zeros are harmless: SQLite ignores data after the last valid frame (its file format, "the WAL file": salts and checksum
+ * must continue from the header).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,10 +18,7 @@
 #include "daemon/containers/claims/store.h"
 #include "daemon/containers/claims/store_inside.h"
 
-/*
- * Writes real zeros instead of using fallocate(): a commit that fills a hole or unwritten blocks
- * would wait for the journal too.
- */
+/* Not fallocate(): a commit that fills a hole or unwritten blocks also waits for the journal. */
 static int write_zeros(int fd, off_t from, off_t to)
 {
 	static const char zeros[64 << 10];

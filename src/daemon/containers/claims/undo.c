@@ -1,6 +1,6 @@
 /*
- * Takes claims back. They end at once, even if the store cannot be written. In that case, the next transaction that succeeds
- * deletes their rows.
+ * Takes claims back, at once even if the store cannot be written: the next transaction that succeeds then deletes their
+ * rows.
  */
 #include <stdlib.h>
 

@@ -9,14 +9,14 @@
 #include "daemon/containers/engine/engine_http.h"
 #include "net/grpc_client.h"
 
-#define REPLY_MOST_BYTES (1 << 20) /* the description of a container takes some ten KiB */
+#define REPLY_MOST_BYTES (1 << 20) /* a container's description takes some ten KiB */
 #define CRI_METHOD "/runtime.v1.RuntimeService/ContainerStatus"
 #define CONTAINERD_METHOD "/containerd.services.containers.v1.Containers/Get"
-#define NAMESPACE_MAX 77 /* containerd's names have at most 76 characters */
+#define NAMESPACE_MAX 77 /* containerd allows 76 characters */
 #define DEFAULT_PATHS 2
 
 struct question {
-	const char *path; /* path of the socket */
+	const char *path; /* path of the engine's socket */
 	const struct container *container;
 	int stop_fd;
 	uint64_t end_ns;
@@ -28,7 +28,7 @@ static int ask_docker(const struct question *q, struct engine_name *ret);
 static int ask_cri(const struct question *q, struct engine_name *ret);
 static int ask_containerd(const struct question *q, struct engine_name *ret);
 
-/* One row per engine. The paths are the defaults of the engines' packages. */
+/* An engine. The paths are the defaults of the engines' packages. */
 struct engine_kind {
 	const char *name;
 	asker ask;
@@ -131,10 +131,7 @@ static int ask_docker(const struct question *q, struct engine_name *ret)
 	return r < 0 ? r : engine_reply_docker(body, size, q->container->id, ret);
 }
 
-/*
- * Makes a gRPC call over the engine's socket. `namespace` is sent in containerd's header; NULL to
- * send none.
- */
+/* Makes a gRPC call. `namespace` goes into containerd's header; NULL: none. */
 static int call(const struct question *q, const char *method, const char *namespace,
 		unsigned char *message, size_t size, unsigned char **ret, size_t *ret_size)
 {
@@ -180,10 +177,7 @@ static int ask_in_namespace(const struct question *q, const char *namespace, str
 	return r < 0 ? r : engine_reply_containerd(reply, reply_size, q->container->id, ret);
 }
 
-/*
- * Finds containerd's namespace of a container that ctr or nerdctl started: its cgroup path is
- * "/<namespace>/<id>". Returns "" for other paths.
- */
+/* Finds containerd's namespace in the cgroup path of ctr and nerdctl, "/<namespace>/<id>". "" for other paths. */
 static void find_namespace(const struct container *c, char ret[NAMESPACE_MAX])
 {
 	const char *path = c->v2_path[0] ? c->v2_path : c->v1_path;
@@ -198,10 +192,7 @@ static void find_namespace(const struct container *c, char ret[NAMESPACE_MAX])
 	ret[n] = '\0';
 }
 
-/*
- * Asks for a container of Kubernetes first, through CRI. If there is none, asks in the namespace
- * that the cgroup path may contain, then in the usual ones.
- */
+/* Asks through CRI, then in the namespace of the cgroup path, then in the usual ones. */
 static int ask_containerd(const struct question *q, struct engine_name *ret)
 {
 	char own[NAMESPACE_MAX];

@@ -13,7 +13,7 @@
 #define HEAD_MAX 512
 #define CHUNK 4096
 
-/* Parses "HTTP/1.x NNN ..." and returns NNN, or -EPROTO if it is not HTTP. */
+/* Returns NNN of "HTTP/1.x NNN ...", or -EPROTO. */
 static int read_status(const char *text, size_t size)
 {
 	const char *at = text + strlen("HTTP/1.x ");
@@ -25,7 +25,6 @@ static int read_status(const char *text, size_t size)
 	return (at[0] - '0') * 100 + (at[1] - '0') * 10 + (at[2] - '0');
 }
 
-/* Returns true if a header line declares an encoding of the body. */
 static bool is_encoding(const char *line, size_t size)
 {
 	static const char *const names[] = { "transfer-encoding:", "content-encoding:" };
@@ -49,7 +48,7 @@ int engine_http_parse(const char *text, size_t size, size_t *ret_body)
 			*ret_body = (size_t)(next + 1 - text);
 			return 0;
 		}
-		/* An encoded body is refused: our request allowed no encoding. */
+		/* Refuse an encoded body: our request allowed no encoding. */
 		if (is_encoding(line, (size_t)(end - line)))
 			return -EPROTO;
 		line = next;

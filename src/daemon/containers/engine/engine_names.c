@@ -15,12 +15,11 @@
 struct question {
 	STAILQ_ENTRY(question) link;
 	struct container container;
-	bool is_known; /* `name` is valid */
+	bool is_known;
 	struct engine_name name;
 };
 STAILQ_HEAD(question_list, question);
 
-/* The thread's state for one engine's socket. */
 struct socket_state {
 	unsigned failures; /* failures in a row */
 	uint64_t not_before_ns;
@@ -32,8 +31,8 @@ struct engine_names {
 	engine_names_answer answer;
 	void *data;
 	struct worker worker;
-	struct socket_state state[ENGINES_MAX]; /* thread only */
-	/* Guarded by the worker's lock. */
+	struct socket_state state[ENGINES_MAX]; /* used by the thread only */
+	/* guarded by the worker's lock: */
 	struct question_list asked, answered;
 	unsigned asked_count;
 	int stop_fd, answered_fd;
@@ -62,10 +61,7 @@ static void note_failure(struct engine_names *n, unsigned i, int r)
 		    engine_kind_name(&n->engines.item[i]), n->engines.item[i].path, strerror(-r));
 }
 
-/*
- * Returns true if there is a socket. Most machines have only one of the four engines, so a missing socket is no failure: once
- * it appears, its engine is asked without delay.
- */
+/* Most machines have one engine of four, so a missing socket is no failure, and is asked as soon as it appears. */
 static bool has_socket(const char *path)
 {
 	return access(path, F_OK) == 0;

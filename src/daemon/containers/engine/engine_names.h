@@ -1,6 +1,6 @@
 /*
- * Finds the names of containers. A thread asks the engines, so the main thread never waits for one.
- * An engine that does not answer is asked less and less often.
+ * Finds containers' names. A thread asks the engines, so the main thread does not wait; engines that do not answer are
+ * asked less and less often.
  *
  *     main:   engine_names_ask()     one question per container
  *     thread: asks each engine that may have the container, one after the other
@@ -13,31 +13,25 @@
 #include "daemon/containers/engine/engine.h"
 #include "net/loop.h"
 
-#define ENGINE_ASK_NS UINT64_C(2000000000) /* longest wait for one answer of an engine */
-/*
- * An unknown name is asked again after this time, which doubles with each failure up to the
- * maximum.
- */
+#define ENGINE_ASK_NS UINT64_C(2000000000) /* longest wait for one answer */
+/* Wait before an unknown name is asked again; doubles with each failure up to the maximum. */
 #define ENGINE_AGAIN_NS UINT64_C(1000000000)
 #define ENGINE_AGAIN_MOST_NS UINT64_C(60000000000)
-#define ENGINE_QUESTIONS_MAX 256 /* questions in the queue */
+#define ENGINE_QUESTIONS_MAX 256 /* most questions in the queue */
 
 struct engine_names;
 
 /* Called in the main thread. `name` is NULL if no engine knows the container now. */
 typedef void (*engine_names_answer)(void *data, const char *id, const struct engine_name *name);
 
-/* Starts the thread. If there are no engines, *ret is NULL, and all functions below do nothing. */
+/* Starts the thread. Without engines, *ret is NULL and the functions below do nothing. */
 int engine_names_start(struct loop *loop, const struct engines *engines, engine_names_answer answer,
 		       void *data, struct engine_names **ret, struct error *err);
 /* Cancels the current question and stops the thread. NULL is allowed; returns NULL. */
 struct engine_names *engine_names_stop(struct engine_names *names);
 
-/*
- * Queues a question. Returns false, and never calls answer(), if the queue is full or there is no
- * engine. Main thread only.
- */
+/* Returns false, and never calls answer(), if the queue is full or there is no engine. Main thread only. */
 bool engine_names_ask(struct engine_names *names, const struct container *container);
 
-/* Returns how long to wait before asking again, after this many answers without a name in a row. Pure. */
+/* Returns how long to wait after this many failures in a row. Pure. */
 uint64_t engine_names_again_ns(unsigned failures);

@@ -10,10 +10,7 @@
 #include "daemon/util/json.h"
 #include "kube/util/outside_json.h"
 
-/*
- * Labels of the kubelet (kubernetes, pkg/kubelet/types/labels.go) and of nerdctl (nerdctl,
- * pkg/labels).
- */
+/* Labels of the kubelet (kubernetes, pkg/kubelet/types/labels.go) and of nerdctl (pkg/labels). */
 #define LABEL_POD "io.kubernetes.pod.name"
 #define LABEL_NAMESPACE "io.kubernetes.pod.namespace"
 #define LABEL_CONTAINER "io.kubernetes.container.name"
@@ -122,7 +119,7 @@ int engine_reply_containerd(const unsigned char *data, size_t size, const char *
 	const Containerd__Container *c = reply ? reply->container : NULL;
 	int r = !c ? -EPROTO : strcmp(c->id, id) != 0 ? -ENOENT : 0;
 	if (r >= 0) {
-		/* With ctr, a container's name is the id that its user chose. */
+		/* In ctr, the name is the id that its user chose. */
 		PUT(name.name, c->id);
 		PUT(name.image, c->image);
 		for (size_t i = 0; i < c->n_labels; i++)

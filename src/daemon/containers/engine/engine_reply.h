@@ -1,7 +1,7 @@
 /*
- * Makes requests to engines, and reads names from their replies. All text is bounded and made printable. A reply about another
- * container is rejected: docker accepts a container's name in place of its id, so an id that we send may match another
- * container's name. Pure, except for memory; thread safe.
+ * Makes requests to engines and reads names from replies. All text is bounded and printable. A reply about another
+ * container is rejected: docker accepts names in place of ids, so our id may be another container's name. Pure, except for
+ * memory; thread safe.
  */
 #pragma once
 
@@ -15,15 +15,12 @@
 /* "" means unknown. Longer texts are cut. */
 struct engine_name {
 	char name[ENGINE_NAME_MAX]; /* name of the container, within its pod if it has one */
-	char pod[ENGINE_POD_MAX],
-		namespace[ENGINE_NAMESPACE_MAX]; /* the pod and its namespace, in Kubernetes */
+	/* the pod and its namespace in Kubernetes */
+	char pod[ENGINE_POD_MAX], namespace[ENGINE_NAMESPACE_MAX];
 	char image[ENGINE_IMAGE_MAX];
 };
 
-/*
- * Read an engine's reply. Return 0 and write *ret, -ENOENT if the reply is about another container,
- * -EPROTO if it is malformed.
- */
+/* Return 0 and write *ret, -ENOENT if the reply is about another container, -EPROTO if it is malformed. */
 int engine_reply_docker(const char *text, size_t size, const char *id, struct engine_name *ret);
 int engine_reply_cri(const unsigned char *data, size_t size, const char *id,
 		     struct engine_name *ret);

@@ -1,4 +1,3 @@
-/* Reads a whole file into memory. Thread safe. */
 #pragma once
 
 #include <stddef.h>
@@ -7,10 +6,9 @@
 #include "base/error.h"
 
 /*
- * Reads the file. The caller frees the bytes, which are followed by a NUL that `size` does not count. *ret_stat (may be NULL)
- * is the file's status from before it was read. So a later comparison with the file's status shows whether the file was written
- * after reading began. Returns -EINVAL if it is not a plain file, empty or longer than `most`, or another -errno of the system;
- * the text has the path.
+ * Reads a plain file; the caller frees the bytes, after which a NUL stands. *ret_stat (may be NULL) is the status before
+ * reading, so a later comparison shows writes since. Returns -EINVAL if the file is not plain, empty or longer than `most`,
+ * or another -errno. Thread safe.
  */
 int file_bytes_read(const char *path, size_t most, char **ret, size_t *ret_size,
 		    struct stat *ret_stat, struct error *err);

@@ -25,7 +25,7 @@ static bool read_hash(const char *text, uint8_t ret[SHA256_BYTES])
 	return true;
 }
 
-/* Reads "<hash>  name" or "<hash> *name", which sha256sum writes in text and binary mode. */
+/* sha256sum writes "<hash>  name" in text mode, "<hash> *name" in binary mode. */
 static bool read_entry(const char *line, size_t length, struct manifest_entry *ret)
 {
 	if (length <= DIGITS + 2 || length - DIGITS - 2 >= sizeof(ret->name) ||

@@ -28,10 +28,7 @@ struct manifest {
 	} entry[MANIFEST_MAX_ENTRIES];
 };
 
-/*
- * Parses `size` bytes of text, which a NUL must follow. Returns -EINVAL if a line is wrong, with
- * its number and what would be accepted.
- */
+/* `text` has `size` bytes and a NUL. Returns -EINVAL with the wrong line's number and what would be accepted. */
 int manifest_parse(const char *text, size_t size, struct manifest *ret, struct error *err);
 bool manifest_has(const struct manifest *manifest, const char *name,
 		  const uint8_t sha256[SHA256_BYTES]);

@@ -31,7 +31,7 @@
 #define BEGIN "-----BEGIN PUBLIC KEY-----"
 #define END "-----END PUBLIC KEY-----"
 
-/* Every function of GnuTLS that is used. */
+/* The functions of GnuTLS that are used. */
 #define FUNCTIONS(X) \
 	X(hash_fast) \
 	X(pubkey_init) \
@@ -49,10 +49,7 @@ static struct tls_library {
 #define ROW(name) SYMBOL_ROW(struct tls_library, gnutls_, name)
 static const struct symbol_row rows[] = { FUNCTIONS(ROW) };
 
-/*
- * Loads GnuTLS, if it is not loaded yet. Called only when a signature is to be checked: most
- * daemons check none, and the library takes a few MiB.
- */
+/* Loads GnuTLS when a signature is to be checked: most daemons check none, and the library takes a few MiB. */
 static int load_gnutls(struct error *err)
 {
 	struct tls_library loaded;
@@ -70,7 +67,7 @@ static int hash_bytes(const void *bytes, size_t size, uint8_t ret[SHA256_BYTES],
 	return r < 0 ? error_set(err, EIO, "SHA-256: %s", tls.strerror(r)) : 0;
 }
 
-/* Checks against one key, "BEGIN ... END". Returns 0 if that key has signed the data. */
+/* Returns 0 if the key "BEGIN ... END" has signed the data. */
 static int verify_by(const gnutls_datum_t *pem, const gnutls_datum_t *data,
 		     const gnutls_datum_t *signature, struct error *err)
 {
@@ -92,9 +89,8 @@ static int verify_by(const gnutls_datum_t *pem, const gnutls_datum_t *data,
 }
 
 /*
- * Returns 0 if one of the public keys in `pem` (concatenated, followed by a NUL) has signed the
- * data. Returns -EKEYREJECTED if none has, -EINVAL if the text has no key or a key that is not
- * Ed25519.
+ * Returns 0 if one of the concatenated keys in `pem` has signed the data, -EKEYREJECTED if none has, -EINVAL if there is no
+ * key or one that is not Ed25519.
  */
 static int verify(const char *pem, const void *bytes, size_t size,
 		  const uint8_t signature[SIGNATURE_BYTES], struct error *err)
@@ -122,11 +118,11 @@ enum { FILE_KEYS, FILE_MANIFEST, FILE_SIGNATURE, FILE_LIBRARY, FILES };
 
 struct trust {
 	char path[FILES][PATHS_MAX];
-	/* The files of the last successful check. If all are unchanged, nothing is read again. */
-	bool is_good; /* false also if a file is so new that a change might go unnoticed */
+	/* Files of the last successful check; if unchanged, none is read again. */
+	bool is_good; /* false also if a file is too new to notice another change */
 	struct stat seen[FILES];
 	uint64_t refused;
-	/* what was logged last: the reason of a refusal, or the path of an accepted library */
+	/* what was logged last: a refusal, or an accepted library's path */
 	char said[PATHS_MAX > ERROR_TEXT_MAX ? PATHS_MAX : ERROR_TEXT_MAX];
 };
 
@@ -165,7 +161,7 @@ struct trust *trust_free(struct trust *trust)
 
 /* ---- detection of changes ---- */
 
-/* Returns true if the file has stayed the same. Any write changes its ctime, which no program can set. */
+/* Returns true if the file is unchanged. Any write changes the ctime, which no program can set. */
 static bool is_same(const struct stat *a, const struct stat *b)
 {
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
@@ -186,8 +182,8 @@ static bool is_unchanged(const struct trust *trust, const char *path)
 }
 
 /*
- * Returns true if all files were written long enough ago. Two writes within one tick of the kernel's clock give a file the same
- * times. So a file that was written just now must be read again the next time.
+ * Returns true if no file is new: two writes within one tick of the kernel's clock give the same times, so a new file must
+ * be read again.
  */
 static bool are_settled(const struct trust *trust)
 {
@@ -200,10 +196,7 @@ static bool are_settled(const struct trust *trust)
 
 /* ---- the check ---- */
 
-/*
- * Checks that only root or the daemon's user can write to the file of keys, because anyone who can write to it decides what is
- * trusted.
- */
+/* Whoever can write the file of keys decides what is trusted, so that must be root or the daemon's user. */
 static int check_owner(const char *path, const struct stat *st, struct error *err)
 {
 	if (st->st_uid != 0 && st->st_uid != geteuid())
@@ -235,7 +228,7 @@ static int read_signature(struct trust *trust, uint8_t ret[SIGNATURE_BYTES], str
 	return 0;
 }
 
-/* Reads the manifest, if one of the keys has signed it. */
+/* Reads the manifest. Fails unless one of the keys has signed it. */
 static int read_manifest(struct trust *trust, struct manifest *ret, struct error *err)
 {
 	const char *keys_path = trust->path[FILE_KEYS], *path = trust->path[FILE_MANIFEST];

@@ -1,10 +1,9 @@
 /*
- * Decides whether a library may be put into containers: its SHA-256 must be in a manifest (setting library_manifest) that is
- * signed by one of the operator's keys (setting library_keys). The signature is in <manifest>.sig. Changed files are read
- * again, so keys, manifest and library can be replaced without a restart of the daemon. A container that has a library already
- * keeps it.
+ * Decides whether a library may be put into containers: its SHA-256 must be in a manifest (setting library_manifest) that
+ * one of the operator's keys (setting library_keys) has signed in <manifest>.sig. Changed files are read again, so all can
+ * be replaced without a restart. Containers keep a library that they have.
  *
- * If the struct trust is NULL, every library is accepted. Main thread only.
+ * A NULL trust accepts every library. Main thread only.
  */
 #pragma once
 
@@ -13,7 +12,7 @@
 
 #include "base/error.h"
 
-#define TRUST_LIBRARY "liballot.so" /* name in the manifest, independent of the file's name */
+#define TRUST_LIBRARY "liballot.so" /* name in the manifest, whatever the file's name */
 
 struct config;
 struct trust;
@@ -21,30 +20,20 @@ struct trust;
 /* Returns -EINVAL if the settings contradict each other. Pure. */
 int trust_check_settings(const struct config *config, struct error *err);
 
-/*
- * Makes the struct trust; *ret is NULL if library_keys is "none". The needed settings are copied from `config`. Returns 0 or
- * -ENOMEM.
- */
+/* *ret is NULL if library_keys is "none". Copies what it needs of `config`. Returns 0 or -ENOMEM. */
 int trust_open(const struct config *config, struct trust **ret, struct error *err);
 struct trust *trust_free(struct trust *trust); /* returns NULL */
 
 /*
- * Checks that the file's hash is in the manifest, and that one of the keys has signed the manifest. Returns 0 if so. Returns
- * -EKEYREJECTED if no key has signed the manifest, or the manifest lacks the file. Returns another -errno if a file is
- * unreadable or invalid. Every refusal is counted, and logged if its reason differs from the last one.
+ * Returns 0 if the manifest has the file's hash and a key has signed the manifest, -EKEYREJECTED if not, another -errno if
+ * a file is unreadable or invalid. Refusals are counted, and logged if the reason is new.
  */
 int trust_check(struct trust *trust, const char *path, struct error *err);
 
-/*
- * Like trust_check(), but does not count or log a refusal; for a caller that has another file to
- * try. True if `trust` is NULL.
- */
+/* Like trust_check(), without counting or logging, for a caller with another file to try. */
 bool trust_is_good(struct trust *trust, const char *path);
-/*
- * Counts and logs a refusal that the caller itself has decided on; `err` has the reason. Returns
- * -err->code.
- */
+/* Counts and logs the caller's own refusal. Returns -err->code. */
 int trust_refuse(struct trust *trust, struct error *err);
 
-/* Returns the number of refusals so far; 0 if `trust` is NULL. */
+/* Returns the number of refusals; 0 if `trust` is NULL. */
 uint64_t trust_refused(const struct trust *trust);
