@@ -1,6 +1,5 @@
 /*
- * Writes the samples of metrics that have one value for each struct of one type in figures.h: for
- * the daemon, each card, tenant, tenant's device, container and container's device.
+ * Samples of metrics with one value for each struct of one type in figures.h.
  */
 #include "daemon/export/metrics/metric.h"
 
@@ -20,7 +19,7 @@ void emit_value(const struct metric *m, const void *thing, const char *labels, s
 	}
 }
 
-/* `thing` points to a struct of figures.h, which begins with its labels. */
+/* `thing` is a struct of figures.h, which begins with its labels. */
 static void emit_one(const struct metric *m, const void *thing, struct exposition *x)
 {
 	emit_value(m, thing, thing, x);

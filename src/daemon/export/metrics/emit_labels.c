@@ -1,4 +1,6 @@
-/* Writes the samples of metrics that carry information, a state or a reason in labels. */
+/*
+ * Samples with information, a state or a reason in their labels.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +10,7 @@
 
 #define MORE_LABELS_MAX (METRICS_LABELS_MAX + 256)
 
-/* The labels of a tenant, card or device, with room for more labels. */
+/* Labels of a thing, with room for more labels. */
 struct more_labels {
 	char text[MORE_LABELS_MAX];
 };
@@ -109,10 +111,7 @@ void emit_elastic_reasons(const struct metric *m, const struct metrics_figures *
 	}
 }
 
-/*
- * Writes the lengths of steps for each tenant on each device; nothing for a tenant that has had no
- * step there.
- */
+/* Writes the lengths of steps. No samples for a tenant without steps on that device. */
 void emit_steps(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
 {
 	char name[64];

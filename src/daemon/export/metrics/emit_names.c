@@ -1,4 +1,6 @@
-/* Writes the samples that have other projects' names and labels. */
+/*
+ * Samples with other projects' names and labels.
+ */
 #include <stdio.h>
 
 #include "daemon/export/metrics/metric.h"
@@ -32,7 +34,6 @@ void emit_hami_devices(const struct metric *m, const struct metrics_figures *f, 
 
 /* ---- gpu-manager's names ---- */
 
-/* Reads one figure of a tenant's device. */
 typedef double (*figure)(const struct metrics_tenant_device *d);
 
 static double use(const struct metrics_tenant_device *d)

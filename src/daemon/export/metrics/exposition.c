@@ -58,7 +58,7 @@ static void add_text(struct exposition *x, const char *text)
 	add(x, text, strlen(text));
 }
 
-/* Appends a help text. The format escapes backslashes and newlines in it, but not quotation marks. */
+/* Appends a help text, in which the format escapes backslashes and newlines, but not quotation marks. */
 static void add_help(struct exposition *x, const char *help)
 {
 	for (; *help; help++) {
@@ -120,8 +120,8 @@ static void add_sample(struct exposition *x, const char *name, const char *label
 /* ---- writing numbers ---- */
 
 /*
- * Writes the decimal digits so that they end at `end`, and returns their start. Does not use printf, which would take half of the
- * time for a page with thousands of numbers.
+ * Writes digits that end at `end`, and returns their start. printf would take half of the time of a page with thousands of
+ * numbers.
  */
 static char *write_digits(char *end, uint64_t value)
 {
@@ -169,7 +169,7 @@ void exposition_real(struct exposition *x, const char *name, const char *labels,
 
 /* ---- writing labels ---- */
 
-/* Returns the length in bytes of the UTF-8 character at `c`, or 0 if malformed. Overlong forms and surrogates are malformed. */
+/* Returns the length of the UTF-8 character at `c`, or 0 if malformed, overlong or a surrogate. */
 static size_t character_length(const unsigned char *c)
 {
 	size_t length = c[0] < 0x80 ? 1 : c[0] < 0xc2 ? 0 : c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
@@ -184,7 +184,7 @@ static size_t character_length(const unsigned char *c)
 	return length;
 }
 
-/* Writes the next character of *value to `to`, escaped if needed, and advances *value. Returns the number of bytes written. */
+/* Writes the next character of *value, escaped, and advances *value. Returns the number of bytes written. */
 static size_t escape(const char **value, char to[4])
 {
 	size_t length = character_length((const unsigned char *)*value);

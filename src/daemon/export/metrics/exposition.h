@@ -16,7 +16,7 @@
 
 #define EXPOSITION_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-/* enough for a pod's container on a device, with the longest names */
+/* enough for a pod's container on a device */
 #define EXPOSITION_LABELS_MAX 768
 struct exposition_labels {
 	char text[EXPOSITION_LABELS_MAX];
@@ -28,7 +28,7 @@ enum exposition_type { EXPOSITION_GAUGE, EXPOSITION_COUNTER, EXPOSITION_SUMMARY 
 struct exposition {
 	char *text;
 	size_t used, size;
-	/* where the # HELP and # TYPE lines of the latest name begin and end */
+	/* where the latest name's # HELP and # TYPE lines begin and end */
 	size_t name_begin, name_end;
 	bool failed;
 };
@@ -36,27 +36,23 @@ struct exposition {
 /* Returns "gauge", "counter" or "summary". */
 const char *exposition_type_name(enum exposition_type type);
 
-/*
- * Begins a metric: writes its # HELP line (`help` is escaped here) and # TYPE line. They are removed again if no sample
- * follows.
- */
+/* Begins a metric: writes # HELP (escapes `help`) and # TYPE, which are removed again if no sample follows. */
 void exposition_family(struct exposition *x, const char *name, enum exposition_type type,
 		       const char *help);
 
 /*
- * Each adds one sample. `labels` is the text between the braces, made by exposition_label(), or "". exposition_seconds() writes
- * nanoseconds as seconds without rounding. exposition_real() writes nine digits, or NaN, +Inf or -Inf.
+ * Add one sample. `labels` is made by exposition_label(), or "". exposition_seconds() writes ns as seconds, unrounded;
+ * exposition_real() nine digits, NaN, +Inf or -Inf.
  */
 void exposition_whole(struct exposition *x, const char *name, const char *labels, uint64_t value);
 void exposition_seconds(struct exposition *x, const char *name, const char *labels, uint64_t ns);
 void exposition_real(struct exposition *x, const char *name, const char *labels, double value);
 
 /*
- * Appends key="value" to the labels in `text` of `size` bytes, after a comma if needed. The value is escaped, and bytes that
- * are not UTF-8 become '?', since one such byte would invalidate the whole page. A value that does not fit is cut between
- * characters; the result is well-formed as long as `key` fits.
+ * Appends key="value" to the labels in `text`, after a comma if needed. Escapes the value, and replaces bytes that are not
+ * UTF-8 by '?', since one such byte invalidates the page. Cuts a value that does not fit between characters.
  */
 void exposition_label(char *text, size_t size, const char *key, const char *value);
 
-/* Returns the text and its length, or -ENOMEM. The caller frees the text. *x is empty afterwards. */
+/* Returns the text, for the caller to free, and its length, or -ENOMEM. Leaves *x empty. */
 int exposition_end(struct exposition *x, char **ret_text, size_t *ret_length);

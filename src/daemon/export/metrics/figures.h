@@ -1,9 +1,7 @@
 /*
- * All figures of the metrics as plain data, gathered anew for each page (gather_figures.h). Each struct whose fields become
- * samples begins with a text: the labels that all its samples have.
- *
- * Pointers to text point into the node or to constants, so the figures are valid only during the call for which they were
- * gathered. Times are in nanoseconds, shares in percent. A field whose validity bit is false has no sample.
+ * All figures of the metrics as plain data, gathered anew for each page (gather_figures.h). Each struct begins with the labels of
+ * its samples. Texts point into the node or to constants, so figures are valid only during that call. Times are in ns,
+ * shares in percent. A field whose validity bit is false has no sample.
  */
 #pragma once
 
@@ -22,7 +20,7 @@
 #include "daemon/space/space_groups.h"
 #include "daemon/tasks/violation/violations.h"
 
-#define METRICS_LABELS_MAX 384 /* enough for the longest labels: a container on a device */
+#define METRICS_LABELS_MAX 384 /* enough for the longest labels, a container's on a device */
 #define METRICS_LIBRARIES 4
 #define METRICS_HOST_MAX 65
 #define METRICS_INDEX_MAX 12
@@ -42,8 +40,8 @@ struct metrics_daemon {
 	char host[METRICS_HOST_MAX];
 	uint64_t allocation_failures[ALLOCATION_FAILURES];
 	/*
-	 * fragmented_: the part of all unpromised memory (or GPU time) that is on devices which have tenants. has_free_ is false
-	 * if nothing is unpromised, and that part then has no value.
+	 * Part of the unpromised memory (GPU time) that is on devices with tenants; no value (has_free_ is false) if
+	 * nothing is unpromised.
 	 */
 	bool has_free_memory, has_free_cores;
 	double fragmented_memory_pct, fragmented_cores_pct;
@@ -66,9 +64,9 @@ struct metrics_daemon {
 	struct space_figures space;
 	struct swap_moves moves;
 	uint64_t arena_budget_bytes, arena_reserved_bytes;
-	bool has_plugin; /* the plugin's figures are valid */
+	bool has_plugin;
 	struct plugin_figures plugin;
-	bool has_dra; /* the DRA driver's figures are valid */
+	bool has_dra;
 	struct dra_figures dra;
 	bool is_watching; /* GPU work is watched; if false, the fields below are unknown */
 	uint64_t tasks, tasks_begun;
@@ -86,7 +84,7 @@ struct metrics_card {
 	uint64_t foreign_bytes, draining_bytes, context_bytes;
 	double cores_promised_pct, busy_pct;
 	uint64_t charged_ns, quantum_ns, handover_ns;
-	bool has_sensor; /* the policy measures use by NVML, not by busy time */
+	bool has_sensor; /* the policy measures use by NVML instead of busy time */
 	uint64_t sensor_fallbacks;
 	uint64_t swapped_out_bytes;
 	bool is_healthy, is_cordoned;
@@ -96,13 +94,13 @@ struct metrics_card {
 struct metrics_tenant {
 	char labels[METRICS_LABELS_MAX];
 	const char *id, *on_full;
-	/* the container engine has named the pod; if false, `container` is the tenant's name */
+	/* the engine has named the pod; else `container` is the tenant's name */
 	bool has_pod;
 	const char *namespace, *pod, *container;
 	char claim_labels[EXPOSITION_LABELS_MAX]; /* labels of the ResourceClaim; "" if none */
-	/* the tenant's elements of the array tenant_device */
+	/* the tenant's elements of tenant_device */
 	size_t device_first, device_count;
-	/* number of processes by library version; the last element also counts all further versions */
+	/* processes by library version; the last element has all further versions */
 	struct metrics_library {
 		uint32_t version;
 		uint64_t processes;
@@ -118,7 +116,7 @@ struct metrics_tenant {
 	bool waits, is_queued; /* waits: on_full is "wait"; is_queued: waits now */
 	uint64_t wait_ns, wait_place, wait_passes, waited_ns;
 	bool swaps;             /* on_full is "swap" */
-	const char *swap_state; /* NULL: it has no memory that can be moved */
+	const char *swap_state; /* NULL: the tenant has no memory that can be moved */
 	bool has_swap_figures;
 	uint64_t arena_bytes, arena_ready_bytes, move_failures, move_ns;
 	struct swap_moves moves;

@@ -1,4 +1,6 @@
-/* Gathers the figures of GPU work without the library, which `allot tasks` shows too. */
+/*
+ * Figures of GPU work without the library, as in `allot tasks`.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +10,6 @@
 #include "daemon/tasks/freezer/freezer.h"
 #include "daemon/tasks/watch/gpu_watch.h"
 
-/* Converts the state that freezer_state_name() gives as text. */
 static enum metrics_container_state state_of(const struct gpu_container *c)
 {
 	static const struct {
@@ -31,10 +32,7 @@ static void label_container(char *labels, const struct gpu_container *c)
 	exposition_label(labels, METRICS_LABELS_MAX, "engine", c->what.engine);
 }
 
-/*
- * Whether the container gets samples of its own. A container that has no GPU work and is not frozen
- * is only counted.
- */
+/* Returns true if the container gets samples. Without GPU work it is only counted, unless it is frozen. */
 static bool is_told(const struct gpu_container *c)
 {
 	return c->live || c->is_frozen;

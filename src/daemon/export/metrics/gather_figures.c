@@ -88,7 +88,7 @@ static void note_library(struct metrics_tenant *m, uint32_t version)
 	m->library[i].processes++;
 }
 
-/* Gathers the names of the pod and container, or the tenant's own name if it has none. */
+/* Gathers the names of pod and container. Without a container's name, uses the tenant's. */
 static void gather_pod(const struct tenant *t, struct metrics_tenant *m)
 {
 	const struct engine_name *who = gpu_watch_tenant_name(t->node->watch, t);
@@ -138,10 +138,7 @@ static uint64_t context_bytes(const struct tenant *t, unsigned device)
 	return sum < most ? sum : most;
 }
 
-/*
- * Gathers the figures of moving the tenant's memory. `devices` are the tenant's own elements of
- * `tenant_device`, in order.
- */
+/* Gathers the moves of the tenant's memory. `devices` are the tenant's own, in order. */
 static void gather_swap(struct tenant *t, struct metrics_tenant *m,
 			struct metrics_tenant_device *devices)
 {
@@ -336,7 +333,7 @@ static void gather_daemon(struct node *node, uint64_t now_ns, struct metrics_dae
 	m->has_dra = dra_figures(node->dra, &m->dra);
 }
 
-/* Computes which part of the unpromised memory and GPU time is on cards that have tenants. */
+/* Computes which part of the unpromised memory and GPU time is on cards with tenants. */
 static void gather_fragments(const struct metrics_figures *f, struct metrics_daemon *m)
 {
 	double memory = 0, cores = 0, begun_memory = 0, begun_cores = 0;

@@ -1,9 +1,7 @@
 /*
- * A metric is a row of a table: its name, type, unit, labels and help, where its value is in the figures, and the function that
- * writes its samples. The page of samples, the list for `allotd --list-metrics` and the documentation are made from the tables
- * (rows*.c). The same figure under another name is another row.
- *
- * Pure; not thread safe.
+ * A metric is a row of a table (rows*.c): name, type, unit, labels, help, where its value is in the figures, and the
+ * function that writes its samples. The page of samples, `allotd --list-metrics` and the documentation are made from the
+ * tables. Pure; not thread safe.
  */
 #pragma once
 
@@ -18,7 +16,7 @@ enum metric_kind {
 	METRIC_PCT,   /* double in percent, written as a ratio */
 	METRIC_REAL,  /* double */
 	METRIC_FLAG,  /* bool, 0 or 1 */
-	METRIC_OWN,   /* no `value` offset: the row's `emit` finds the value itself */
+	METRIC_OWN,   /* the row's `emit` finds the value itself */
 };
 
 struct metric {
@@ -31,7 +29,7 @@ struct metric {
 	size_t value; /* offset of the value in the struct that `emit` walks */
 	const char *unit;
 	const char *help;
-	size_t if_known; /* offset of a validity bit; 0 if the value is always valid */
+	size_t if_known; /* offset of a validity bit; 0: always valid */
 };
 
 extern const struct metric metrics_rows[], metrics_rows_hami[], metrics_rows_gpu_manager[];
@@ -42,20 +40,17 @@ struct metric_set {
 	size_t count;
 };
 
-/* Writes the samples of all rows of all sets, in order, as one page. Returns 0 or -ENOMEM. The caller frees the text. */
+/* Writes all rows of all sets as one page, which the caller frees. Returns 0 or -ENOMEM. */
 int metrics_write_sets(const struct metric_set *sets, size_t set_count,
 		       const struct metrics_figures *f, char **ret_text, size_t *ret_length);
 
 /* Prints the rows of all sets as a Markdown table. */
 void metrics_print_list(FILE *out);
 
-/*
- * Writes one sample: the value of `m` in the struct at `thing`, with these labels. Writes nothing if the value's validity bit is
- * false (emit.c).
- */
+/* Writes one sample: m's value in the struct `thing`, unless its validity bit is false (emit.c). */
 void emit_value(const struct metric *m, const void *thing, const char *labels, struct exposition *x);
 
-/* `emit` functions for metrics with one sample per thing: the daemon, a card, a tenant, ... (emit.c). */
+/* `emit` functions for one sample per thing (emit.c). */
 void emit_daemon(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_cards(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_tenants(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
@@ -65,8 +60,8 @@ void emit_containers(const struct metric *m, const struct metrics_figures *f, st
 void emit_container_devices(const struct metric *m, const struct metrics_figures *f,
 			    struct exposition *x);
 /*
- * `emit` functions for metrics with one sample for each state, reason or direction, or with a sample 1 whose labels carry
- * information (emit_labels.c).
+ * `emit` functions for one sample per state, reason or direction, or a sample 1 whose labels carry information
+ * (emit_labels.c).
  */
 void emit_build_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_card_info(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
@@ -107,7 +102,7 @@ void emit_libraries(const struct metric *m, const struct metrics_figures *f, str
 void emit_tenant_claims(const struct metric *m, const struct metrics_figures *f,
 			struct exposition *x);
 void emit_bindings(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
-/* `emit` functions for metrics with other projects' names and labels (emit_names.c). */
+/* `emit` functions for other projects' names and labels (emit_names.c). */
 void emit_hami_cards(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_hami_devices(const struct metric *m, const struct metrics_figures *f,
 		       struct exposition *x);

@@ -17,7 +17,7 @@
 #include "http/http_server.h"
 #include "http/bearer_token.h"
 
-#define PAGE_NS (100 * NSEC_PER_MSEC) /* a page may be reused for this long */
+#define PAGE_NS (100 * NSEC_PER_MSEC) /* a page is reused for this long */
 #define DRIVER_NS \
 	(10 * NSEC_PER_SEC) /* /readyz fails if the driver does not answer within this time */
 
@@ -25,11 +25,11 @@ struct metrics {
 	struct node *node;
 	struct address address;
 	struct server *server;
-	struct server_text *page; /* the last page; NULL if none */
-	uint64_t page_ns;         /* when that page was made */
-	uint64_t started_ns;      /* since 1970 */
+	struct server_text *page; /* the last page; NULL: none */
+	uint64_t page_ns;
+	uint64_t started_ns; /* since 1970 */
 	uint64_t pages, pages_cost_ns;
-	bool token_failed; /* a failure to read the token has been logged */
+	bool token_failed; /* a failure to read the token was logged */
 };
 
 int metrics_check(const struct config *config, struct error *err)
@@ -115,10 +115,7 @@ static void answer_health(struct metrics *m, struct server_answer *ret)
 	*ret = (struct server_answer){ .status = 200, .line = "ok\n" };
 }
 
-/*
- * Answers /readyz. Ready means that the driver answers, so that requests for parts of a GPU can be met, and that all tenants of
- * the previous daemon have been adopted.
- */
+/* Answers /readyz: ready if the driver answers and all tenants of the previous daemon are adopted. */
 static void answer_ready(struct metrics *m, struct server_answer *ret)
 {
 	const struct tenant *t;
@@ -146,7 +143,7 @@ static const struct {
 
 /* ---- access to /metrics ---- */
 
-/* Whether the request has the right token. If false, *ret is the answer that refuses it. */
+/* Checks the token. If it is wrong, *ret is the answer. */
 static bool may_ask(struct metrics *m, const char *authorization, struct server_answer *ret)
 {
 	const char *path = m->node->config.metrics_token_file;

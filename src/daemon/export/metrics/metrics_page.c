@@ -1,4 +1,6 @@
-/* Writes the metrics of the tables: as a page of samples, and as a table for the documentation. */
+/*
+ * Writes the tables of metrics as a page of samples, and for the documentation.
+ */
 #include "daemon/export/metrics/metric.h"
 
 int metrics_write_sets(const struct metric_set *sets, size_t set_count,

@@ -1,4 +1,6 @@
-/* The metrics. docs/reference/metrics.md contains the same table, printed by `allotd --list-metrics`. */
+/*
+ * docs/reference/metrics.md has the same table, printed by `allotd --list-metrics`.
+ */
 #include "daemon/export/metrics/row.h"
 
 #define OF_DAEMON emit_daemon, ""

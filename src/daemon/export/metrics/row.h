@@ -3,7 +3,7 @@
 
 #include "daemon/export/metrics/metric.h"
 
-/* The offset of a field in struct `type`. Compiles only if the field has C type `ctype`. */
+/* A field's offset. Compiles only if the field has type `ctype`. */
 #define FIELD(type, field, ctype) \
 	(offsetof(struct type, field) + \
 	 0 * sizeof(char[__builtin_types_compatible_p(__typeof__(((struct type *)NULL)->field), ctype) \

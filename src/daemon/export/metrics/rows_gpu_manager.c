@@ -1,6 +1,6 @@
 /*
- * gpu-manager's names (github.com/tkestack/gpu-manager, pkg/services/display): one sample per card ("gpu0"), and one for all
- * cards of a container ("total"). Utilization is in percent, requests are in cards, memory in MiB.
+ * gpu-manager's names (github.com/tkestack/gpu-manager, pkg/services/display): one sample per card ("gpu0") and one for all
+ * of a container's ("total"). Utilization is in percent, requests in cards, memory in MiB.
  */
 #include "daemon/export/metrics/row.h"
 

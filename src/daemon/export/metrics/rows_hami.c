@@ -1,6 +1,5 @@
 /*
- * HAMi's names for the metrics of its node monitor (HAMi, docs/metrics.md), so that its dashboards keep working. Labels are
- * HAMi's, and its ratios are in percent.
+ * The names and labels of HAMi's node monitor (HAMi, docs/metrics.md), for its dashboards. Ratios are in percent.
  */
 #include "daemon/export/metrics/row.h"
 

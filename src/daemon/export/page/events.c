@@ -9,15 +9,15 @@
 #include "daemon/gpu/census.h"
 
 #define TICK_NS (NSEC_PER_SEC / EVENTS_HZ)
-#define FIRST_NS \
-	(10 * NSEC_PER_MSEC) /* delay of the first state, so that the stream has begun by then */
+/* delay of the first state, so that the stream has begun by then */
+#define FIRST_NS (10 * NSEC_PER_MSEC)
 #define KEEP_NS (HISTORY_SAMPLES * HISTORY_EVERY_NS)
 
 static const char before[] = "data: ", after[] = "\n\n";
 
 struct reader {
 	struct server_call *call;
-	/* the client has taken the previous state, so differences are enough for it */
+	/* the client took the previous state, so differences suffice */
 	bool has_last;
 };
 
@@ -29,10 +29,10 @@ struct events {
 	struct page_told told;
 	struct state_text last;  /* the previous state; empty if none */
 	struct history *history; /* NULL: no client in the last ten minutes */
-	uint64_t left_ns;        /* when the number of clients fell to 0 */
+	uint64_t left_ns;        /* when the last client left */
 };
 
-/* Makes a server-sent event of the JSON. Returns NULL if out of memory, now or while the JSON was written. */
+/* Makes a server-sent event of the JSON. Returns NULL if out of memory, now or earlier. */
 static struct server_part *make_event(const struct json_text *json)
 {
 	struct server_part *part =
@@ -116,9 +116,7 @@ int events_add(struct events *e, struct server_call *call)
 	}
 	if (!e->count) {
 		watch_spans(e, true);
-		/*
-		 * The first watcher should see current memory use, so request a census, as for a client of the control socket.
-		 */
+		/* The first watcher should see current memory use. */
 		census_request(e->node->census);
 		loop_arm(e->tick, FIRST_NS, TICK_NS);
 	}

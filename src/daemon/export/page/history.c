@@ -8,17 +8,17 @@ struct row {
 	struct row *next;
 	char id[TENANT_ID_MAX];
 	unsigned card;
-	uint64_t last; /* number of the last sampling in which this row has a sample */
-	/* of sampling n: at index n % HISTORY_SAMPLES */
+	uint64_t last; /* the last sampling with a sample of this row */
+	/* the sample of sampling n is at n % HISTORY_SAMPLES */
 	struct history_sample sample[HISTORY_SAMPLES];
 	bool is_there[HISTORY_SAMPLES];
 };
 
 struct history {
-	/* rows: in the order in which they were added; hint: the row that history_add() used last */
+	/* rows: in the order of addition; hint: the row last used by history_add() */
 	struct row *rows, *hint;
 	unsigned count;
-	uint64_t moment; /* number of the latest sampling, from 1; 0: none yet */
+	uint64_t moment; /* number of the latest sampling, from 1; 0: none */
 	uint64_t moment_ns[HISTORY_SAMPLES];
 };
 
@@ -65,10 +65,7 @@ static bool is_of(const struct row *row, const char *id, unsigned card)
 	return row && row->card == card && !strcmp(row->id, id);
 }
 
-/*
- * Finds the tenant's row of the card, or returns NULL. Tenants come in the same order in each
- * sampling, so the row after `hint` usually matches.
- */
+/* Tenants come in the same order each time, so the row after `hint` usually matches. */
 static struct row *find_row(struct history *h, const char *id, unsigned card)
 {
 	struct row *next = h->hint ? h->hint->next : h->rows;

@@ -1,9 +1,7 @@
 /*
- * The tenants' figures of the last ten minutes, so that a freshly loaded page can show them. All tenants are sampled at the same
- * time, once per HISTORY_EVERY_NS. There is one row for each tenant on each card. Pure but for memory; not thread safe.
- *
- * A row without samples in the last ten minutes is removed. Samples that need a new row are dropped while there are
- * HISTORY_ROWS_MAX rows.
+ * The tenants' figures of the last ten minutes, for a page that was just loaded. One row per tenant and card; all are
+ * sampled together, every HISTORY_EVERY_NS. Rows without samples in ten minutes are removed; beyond HISTORY_ROWS_MAX no
+ * rows are added. Pure but for memory; not thread safe.
  */
 #pragma once
 
@@ -20,24 +18,24 @@
 struct history;
 
 struct history_sample {
-	float got_pct, limit_pct;  /* GPU time charged in the last second, and the limit in force */
-	float used_mib, quota_mib; /* memory */
+	float got_pct, limit_pct; /* GPU time charged in the last second; limit in force */
+	float used_mib, quota_mib;
 };
 
-/* Returns NULL if out of memory. */
+/* NULL if out of memory. */
 struct history *history_new(void);
-/* NULL is allowed; returns NULL. */
+/* Frees the history. NULL is allowed; returns NULL. */
 struct history *history_free(struct history *history);
 
-/* Begins the next sampling: history_add() then adds to it. `now_ns` is on the clock of history_write(). */
+/* Begins a sampling, to which history_add() adds. `now_ns` is on the clock of history_write(). */
 void history_step(struct history *history, uint64_t now_ns);
-/* Adds a sample of the tenant with this id on a card. A second sample in the same sampling replaces the first. */
+/* Adds a sample. A second sample of a row in the same sampling replaces the first. */
 void history_add(struct history *history, const char *id, unsigned card,
 		 struct history_sample sample);
 
 /*
- * Writes the members "every_s", "ages_s" (the age of each sampling at now_ns, oldest first) and "tenants". "tenants" is a list of
- * {"id", "index", "got_1s_pct", "memory_used_mib": one value per sampling, or null; "cores_limit_now_pct", "memory_quota_mib":
- * changes, as [index of the sampling in "ages_s", value]}.
+ * Writes "every_s", "ages_s" (of each sampling, oldest first) and "tenants", a list of {"id", "index", "got_1s_pct",
+ * "memory_used_mib": a value or null per sampling; "cores_limit_now_pct", "memory_quota_mib": changes as [index in
+ * "ages_s", value]}.
  */
 void history_write(const struct history *history, uint64_t now_ns, struct json_text *t);

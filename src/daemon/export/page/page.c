@@ -14,14 +14,13 @@
 
 #define API "/api/"
 #define BODY_MAX 8192
-#define STATE_GOOD_NS \
-	(100 * NSEC_PER_MSEC) /* a state may be reused for this long, however many requests come */
+#define STATE_GOOD_NS (100 * NSEC_PER_MSEC) /* a state is reused for this long */
 
 struct page {
 	struct node *node;
 	struct site *site;
 	struct events *events;
-	struct server_text *state; /* the last answer to /api/state; NULL if none */
+	struct server_text *state; /* the last answer to /api/state; NULL: none */
 	uint64_t state_ns;
 };
 

@@ -1,6 +1,5 @@
 /*
- * The web page (setting web_listen) shows the current cards and tenants, and allows changes with a token for that. Main thread
- * only.
+ * The web page (setting web_listen) shows cards and tenants, and changes them with a token. Main thread only.
  *
  *     GET /  and its files           the page's files (files.h), for everyone
  *     GET /api/rights                what the request's token allows
@@ -18,10 +17,10 @@ struct node;
 struct config;
 struct page;
 
-/* Checks that the settings web_* fit each other. Pure. */
+/* Checks the settings web_*. Pure. */
 int page_check(const struct config *config, struct error *err);
 
-/* Starts to listen. Sets *ret to NULL if web_listen is off. */
+/* Starts to listen. *ret is NULL if web_listen is off. */
 int page_start(struct node *node, struct page **ret, struct error *err);
 /* Stops listening. NULL is allowed; returns NULL. */
 struct page *page_stop(struct page *page);

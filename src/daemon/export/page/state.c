@@ -19,7 +19,7 @@
 
 #define HOST_MAX 65
 #define MIB 1048576.0
-#define CONTAINERS_MAX 256 /* most containers in a state; stopped containers come first */
+#define CONTAINERS_MAX 256 /* most containers in a state; stopped ones come first */
 
 static const char *const lease_names[] = {
 	[LEASE_STOP] = "stop", [LEASE_CLOSING] = "closing", [LEASE_GO] = "go", [LEASE_FREE] = "free", [LEASE_PACED] = "paced"
@@ -131,7 +131,7 @@ static void write_wait(const struct tenant *t, uint64_t now_ns, struct json_text
 	json_text_close(out, '}');
 }
 
-/* Writes a member with the JSON of `value`, or null. Takes ownership of `value`. */
+/* Writes a member. Takes ownership of `value`. */
 static void write_json(struct json_text *t, const char *key, json_t *value)
 {
 	char *text = json_is_null(value) ? NULL : json_dumps(value, JSON_COMPACT);
@@ -143,7 +143,6 @@ static void write_json(struct json_text *t, const char *key, json_t *value)
 	free(text);
 }
 
-/* Writes how much of the tenant's memory is off its cards. */
 static void write_swap(struct tenant *t, struct json_text *out)
 {
 	if (swap_way_of(&t->terms) == SWAP_BY_CHECKPOINT) {
@@ -243,10 +242,7 @@ static void write_container(struct node *node, const struct gpu_container *c, un
 	json_text_close(t, '}');
 }
 
-/*
- * Writes the containers that are stopped or have GPU work: the stopped ones first, at most
- * CONTAINERS_MAX in all.
- */
+/* Writes containers that are stopped (first) or have GPU work, CONTAINERS_MAX in all. */
 static void write_containers(struct node *node, uint64_t now_ns, struct json_text *t)
 {
 	const struct gpu_tasks *tasks = node->watch ? gpu_watch_tasks(node->watch) : NULL;

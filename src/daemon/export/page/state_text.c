@@ -68,10 +68,7 @@ static bool is_alike(const struct state_text *a, const struct state_row *x,
 	       !memcmp(a->json.text + x->begin, b->json.text + y->begin, size);
 }
 
-/*
- * Returns the index of tenant `id` in `before`, searching from `first`; before->count if not found. Tenants keep their order,
- * so the tenant at `first` usually matches.
- */
+/* Searches from `first`, which usually matches, since tenants keep their order. Returns before->count if not found. */
 static size_t find(const struct state_text *before, size_t first, const char *id)
 {
 	while (first < before->count && strcmp(before->row[first].id, id) != 0)
@@ -117,7 +114,7 @@ void state_text_write_news(const struct state_text *before, const struct state_t
 	json_text_bytes(t, now->json.text, now->list_begin);
 	write_rows(before, now, t, &gone);
 	json_text_close(&gone, ']');
-	/* Appends everything after the list of tenants, except the object's closing brace. */
+	/* Append everything after the list of tenants, except the closing brace. */
 	json_text_bytes(t, now->json.text + now->list_end, now->json.used - now->list_end - 1);
 	char *ids = json_text_end(&gone);
 	if (ids)

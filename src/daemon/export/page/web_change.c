@@ -7,7 +7,7 @@
 #include "daemon/api/dispatch.h"
 #include "daemon/api/session.h"
 
-/* requests act as this uid, which owns no tenant: all rights come from group "allot" */
+/* The uid of requests. It owns no tenant, so all rights come from group "allot". */
 #define NOBODY ((uid_t)-1)
 
 static unsigned status_of(int code)
@@ -26,8 +26,8 @@ static unsigned status_of(int code)
 }
 
 /*
- * Makes the control protocol's request line from the body. Returns NULL if out of memory. A body that is not a JSON object
- * becomes the line as it is, and is refused later.
+ * Makes the protocol's request line. A body that is no JSON object is passed on, and refused later. Returns NULL if out of
+ * memory.
  */
 static char *make_line(const char *operation, const char *body, size_t size)
 {

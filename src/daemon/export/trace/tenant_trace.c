@@ -14,10 +14,10 @@
 #include "daemon/util/procfs.h"
 
 #define PIDS_STEP 64
-#define MIX 2654435761U /* makes the first trace numbers of two daemons differ */
+#define MIX 2654435761U /* Makes the first trace numbers of two daemons differ. */
 
 struct tenant_trace {
-	struct tenant *tenant; /* NULL if the tenant has ended */
+	struct tenant *tenant; /* NULL: the tenant has ended */
 	struct arbitration *watched[REGION_MAX_DEVICES];
 	unsigned watched_count;
 	char name[REGION_NAME_MAX];
@@ -27,7 +27,7 @@ struct tenant_trace {
 	uint64_t told[REGION_MAX_DEVICES];
 	struct trace_ring_given waiting[TENANT_TRACE_WAITING_MAX]; /* oldest first */
 	unsigned waiting_count, ring_count;
-	int *pids; /* pids that have asked for a ring */
+	int *pids; /* pids of processes that asked for a ring */
 	size_t pid_count, pid_size;
 };
 
@@ -51,10 +51,7 @@ uint64_t *tenant_trace_told(struct tenant_trace *trace, unsigned device)
 	return &trace->told[device];
 }
 
-/*
- * Starts watching the leases of the tenant's cards. Leases that are already over are skipped, not
- * reported.
- */
+/* Starts to watch the leases of the tenant's cards. Leases that are over are not reported. */
 static int watch(struct tenant_trace *trace, struct error *err)
 {
 	struct tenant *tenant = trace->tenant;
@@ -105,7 +102,6 @@ int tenant_trace_begin(struct tenant *tenant, int pid, uid_t uid, struct tenant_
 	return 0;
 }
 
-/* Stops watching the cards' leases. */
 static void leave(struct tenant_trace *trace)
 {
 	while (trace->watched_count)

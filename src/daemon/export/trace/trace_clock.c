@@ -15,7 +15,7 @@
 
 enum trace_clock trace_clock_choose(bool is_invariant, const char *kernels)
 {
-	/* The kernel uses one of these slow clocks if the counter failed its checks. */
+	/* The kernel uses a slow clock if the counter failed its checks. */
 	static const char *const refuges[] = { "hpet", "acpi_pm", "jiffies", "refined-jiffies" };
 
 	for (size_t i = 0; i < sizeof(refuges) / sizeof(refuges[0]); i++)
@@ -25,8 +25,8 @@ enum trace_clock trace_clock_choose(bool is_invariant, const char *kernels)
 }
 
 /*
- * Whether the counter runs at a constant rate. Intel's and AMD's manuals: CPUID leaf 0x80000007,
- * EDX bit 8. Arm's counter always does.
+ * Returns true if the counter has a constant rate: CPUID leaf 0x80000007, EDX bit 8 (Intel's and AMD's manuals); always on
+ * Arm.
  */
 static bool is_invariant(void)
 {

@@ -1,4 +1,6 @@
-/* The clock by which traced processes record (abi/shm/trace_clock.h), and the duration of its ticks. Thread safe. */
+/*
+ * The clock of traced processes (abi/shm/trace_clock.h). Thread safe.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -7,18 +9,16 @@
 #include "abi/shm/trace_clock.h"
 
 /*
- * Chooses the processor's counter (TRACE_COUNTER) if it runs at a constant rate on all processors (`is_invariant`) and the
- * kernel has not rejected it as its own clock source. `kernels` is the text of the kernel's current_clocksource file, or "" if
- * there is none. Pure.
+ * Chooses TRACE_COUNTER if the processors' counter is invariant and the kernel has not rejected it. `kernels`: the text of
+ * current_clocksource, or "". Pure.
  */
 enum trace_clock trace_clock_choose(bool is_invariant, const char *kernels);
 
-/* Chooses the clock for this machine. */
 enum trace_clock trace_clock_here(void);
 
-/* One moment, read on the trace's clock and on the daemon's. */
+/* One moment, read on two clocks. */
 struct trace_moment {
-	uint64_t ticks, now_ns; /* now_ns: the daemon's clock, as used for leases */
+	uint64_t ticks, now_ns; /* now_ns: on the daemon's clock, as leases are */
 };
 
 struct trace_moment trace_clock_now(enum trace_clock clock);
