@@ -1,4 +1,6 @@
-/* The census thread reads NVML and passes the reading to the main thread through an eventfd. */
+/*
+ * The thread reads NVML and tells the main thread through an eventfd.
+ */
 #include "daemon/gpu/census.h"
 
 #include <errno.h>
@@ -18,20 +20,18 @@
 struct census {
 	struct node *node;
 	struct worker worker;
-	bool wanted; /* a census was requested, and the thread has not begun it; guarded by the worker's lock, like with_use */
+	/* a census was requested and not begun; guarded by the worker's lock, like with_use */
+	bool wanted;
 	bool with_use; /* the next census also reads each process's use of the cards */
 	/* main thread: a census was requested, and its reading is not complete */
 	bool under_way;
-	uint64_t since_ns; /* when the census under way was requested */
-	int ready_fd;      /* eventfd; the thread increments it when a reading is complete */
-	uint64_t cost_ns;  /* processor time that the last reading took; owned like `card` */
+	uint64_t since_ns; /* time of the request of the census under way */
+	int ready_fd;      /* eventfd that the thread increments when a reading is complete */
+	uint64_t cost_ns;  /* processor time of the last reading; owned like `card` */
 	struct loop_source *source;
-	struct census_rest rest; /* the latest equal censuses; owned like `card` */
+	struct census_rest rest; /* the latest censuses that read the same; owned like `card` */
 	bool is_resting;         /* periodic censuses are paused until something changes */
-	/*
-	 * The thread owns this from the request until it writes to ready_fd; at all other times the
-	 * main thread does.
-	 */
+	/* belongs to the thread from a request until it writes to ready_fd, else to the main thread */
 	struct census_card card[NODE_MAX_CARDS];
 };
 
@@ -140,7 +140,7 @@ static uint64_t mark_reading(const struct census *census)
 	return mark;
 }
 
-/* Returns true if every card's memory use is still what the last census read. */
+/* Returns true if each card's memory use is what the last census read. */
 static bool are_cards_same(const struct census *census, uint64_t now_ns)
 {
 	const struct node *node = census->node;
@@ -169,7 +169,7 @@ void census_look(struct node *node)
 	if (!census || !census->is_resting || census->under_way || may_rest(census, now_ns))
 		return;
 	census->is_resting = false;
-	/* The pause must not make a census come earlier than the interval allows. */
+	/* The census must not come earlier than the interval allows. */
 	uint64_t due_ns = census->rest.last_ns + node->census_every_ns;
 	if (due_ns <= now_ns)
 		census_request(census);
@@ -183,9 +183,7 @@ void census_request_if_changed(struct node *node)
 		census_request(node->census);
 }
 
-/*
- * Sets the timer for the next periodic census: one interval from now, since a census was just made.
- */
+/* Sets the timer for the next periodic census, one interval from now. Call right after a census. */
 static void arm_next(struct census *census)
 {
 	struct node *node = census->node;
@@ -212,9 +210,8 @@ static void reading_ready(void *data, uint32_t events)
 }
 
 /*
- * Notes the ledgers before NVML is read, since a ledger may change meanwhile; the comparison then
- * uses the higher value. The census number is incremented first: from then on each library records
- * its ledger's peak for this census, so no rise is missed.
+ * Notes the ledgers before NVML is read, so that the comparison can use the higher value if they change meanwhile. The
+ * census number goes first: from then on each library records its ledger's peak, so no rise is missed.
  */
 static void note_ledgers(struct node *node)
 {
@@ -247,7 +244,7 @@ bool census_is_due(struct node *node)
 
 void census_tenants_changed(struct node *node)
 {
-	/* Memory is granted only after the first census, and a tenant waits for some already. */
+	/* A tenant waits for memory, which is granted only after the first census. */
 	if (node->populated && node->waiter_count && !node->foreign_known && node->census)
 		census_request(node->census);
 }

@@ -1,6 +1,6 @@
 /*
- * A census is one reading of what NVML reports about every card and GPU process. A thread reads,
- * because NVML can be slow. The main thread compares the reading with the ledgers.
+ * A census is one reading of what NVML reports about every card and GPU process. A thread reads, because NVML can be slow;
+ * the main thread compares with the ledgers (what the tenants' libraries count).
  *
  *     main:   census_request()  notes each ledger, wakes the thread
  *     thread: reads every card
@@ -20,39 +20,32 @@
 struct node;
 struct census;
 
-/* Starts the thread. The node's backend and cards must be open. */
+/* Starts the thread. The backend and cards must be open. */
 int census_start(struct node *node, struct census **ret, struct error *err);
 
-/* Stops the thread, after the NVML call in progress. NULL is allowed; returns NULL. */
+/* Stops the thread after the NVML call in progress. NULL is allowed; returns NULL. */
 struct census *census_stop(struct census *census);
 
-/* Requests a census, unless one is already in progress. Main thread only. */
+/* Requests a census, unless one is in progress. Main thread only. */
 void census_request(struct census *census);
 /*
- * Call once a second and when a card's memory use has changed. Ends the pause of the periodic
- * censuses if something has changed since the last one: requests a census, or starts the timer if
- * the next one is not due yet. Main thread only.
+ * Call once a second and when a card's memory use changed. If something changed since the last census, ends the pause of
+ * periodic ones. Main thread only.
  */
 void census_look(struct node *node);
 /* Requests a census only if something may have changed since the last one. Main thread only. */
 void census_request_if_changed(struct node *node);
 /*
- * Returns how long ago the census in progress was requested; 0 if none is in progress. A long time means that the driver does
- * not answer. Main thread only.
+ * Returns how long ago the census in progress was requested; 0: none. A long time: the driver does not answer. Main thread
+ * only.
  */
 uint64_t census_wait_ns(const struct census *census, uint64_t now_ns);
-/*
- * Sets whether later censuses also read each process's use of the card (struct gpu_use). At first
- * they do not.
- */
+/* Sets whether later censuses read each process's use (struct gpu_use). At first they do not. */
 void census_want_use(struct census *census, bool wanted);
 
-/*
- * Returns true if a census is due because a tenant's library has measured memory that no census has
- * confirmed yet. Main thread only.
- */
+/* Returns true if a library measured memory that no census has confirmed. Main thread only. */
 bool census_is_due(struct node *node);
 
-/* Events of subsystem.h. */
+/* Handlers of the events of subsystem.h. */
 void census_tenants_changed(struct node *node);
 void census_populated_changed(struct node *node);

@@ -10,7 +10,7 @@
 #include "daemon/util/worker.h"
 
 #define SENSOR_EVERY_NS (100 * NSEC_PER_MSEC)
-/* without a newer sample for this long, all samples are dropped */
+/* All samples are dropped after this time without a newer one. */
 #define SENSOR_OLD_US UINT64_C(1000000)
 #define SENSOR_MAX_PROCESSES 1024
 
@@ -20,18 +20,15 @@ struct sensor {
 	unsigned index;
 	struct arbitration *arbitration;
 	struct worker worker;
-	bool is_failing; /* NVML did not report use at the last poll */
-	/* how many times is_failing became true; logged the first time */
+	bool is_failing; /* at the last poll NVML did not report use */
+	/* how often is_failing became true */
 	_Atomic uint64_t failures;
 	uint64_t newest_us;   /* newest stamp of all samples, on the driver's clock */
 	uint64_t advanced_ns; /* when newest_us last changed, on our clock */
 	struct gpu_use use[SENSOR_MAX_PROCESSES];
 };
 
-/*
- * Drops all samples if there was no new one for a second: an old figure of a process that is idle
- * now would throttle that process for good. Returns how many samples remain.
- */
+/* An old figure of a process that is idle now would throttle it for good. Returns how many samples remain. */
 static size_t drop_old(struct sensor *s, size_t count)
 {
 	uint64_t newest_us = s->newest_us;
@@ -53,7 +50,7 @@ static void look(struct sensor *s)
 	if (s->backend->use)
 		r = s->backend->use(s->gpu, s->index, since_us, s->use, SENSOR_MAX_PROCESSES,
 				    &count, &err);
-	/* The arbitration got an empty list at the first failure. Further failures change nothing. */
+	/* The arbitration got an empty list at the first failure; further failures change nothing. */
 	if (r < 0 && s->is_failing)
 		return;
 	s->is_failing = r < 0;

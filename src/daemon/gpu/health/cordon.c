@@ -40,10 +40,7 @@ static int load_settings(struct node *node, struct error *err)
 	return 0;
 }
 
-/*
- * Cordons the card that the line names. A line for a card that no longer exists is ignored, and is
- * dropped when the file is next written.
- */
+/* Cordons the card that the line names. A missing card's line is ignored, and dropped when the file is next written. */
 static void load_line(void *data, char *line)
 {
 	struct card *card = node_find_card_text(data, line);

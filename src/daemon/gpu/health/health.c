@@ -21,31 +21,28 @@
 #define WAIT_MS 500U /* longest wait for a fault; the daemon's end may be delayed by as much */
 #define LOOK_NS HEALTH_LOOK_NS        /* interval at which each card is asked */
 #define OLD_NS (3 * LOOK_NS)          /* answers older than this are not used */
-#define SILENT_NS (10 * NSEC_PER_SEC) /* a driver call that lasts this long counts as no answer */
+#define SILENT_NS (10 * NSEC_PER_SEC) /* a call that lasts this long counts as no answer */
 #define FAULTS_MOST 64
 
 struct health_watch {
 	struct node *node;
 	struct worker worker;
 	struct health_ignored ignored;
-	int ready_fd; /* eventfd; the thread increments it when there is news */
+	int ready_fd; /* eventfd that the thread increments when there is news */
 	struct loop_source *source, *timer;
-	/* Guarded by the worker's lock: */
+	/* guarded by the worker's lock: */
 	struct gpu_fault fault[FAULTS_MOST];
 	unsigned fault_count, dropped;
 	bool has_answers;
 	enum health_answer answer[NODE_MAX_CARDS];
-	/* Written by the thread, read by the main thread: */
+	/* written by the thread, read by the main thread: */
 	_Atomic unsigned asked_card;
 	_Atomic uint64_t asked_ns; /* 0: no call is in progress */
 	/* when all cards had answered in the last round; 0: not all did */
 	_Atomic uint64_t answered_ns;
 	_Atomic uint64_t used_bytes[NODE_MAX_CARDS];
-	unsigned rung; /* thread only: how many rounds were reported since the last one with news, that one included */
-	/*
-	 * Written by the main thread, read by the thread. True while a card is unhealthy: each
-	 * round must then be reported.
-	 */
+	unsigned rung; /* thread only: rounds reported since the last news, that round included */
+	/* Written by the main thread. While a card is unhealthy, each round is reported. */
 	_Atomic bool is_any_bad;
 };
 
@@ -58,7 +55,7 @@ static void ring(struct health_watch *w)
 	(void)n; /* full: the reader is already notified */
 }
 
-/* Asks one card, without the lock. Sets *ret_changed if the card's memory use has changed. */
+/* Asks a card for its memory use, without the lock. *ret_changed: the use has changed. */
 static enum health_answer ask(struct health_watch *w, unsigned card, bool *ret_changed)
 {
 	struct gpu_memory memory;
@@ -75,9 +72,8 @@ static enum health_answer ask(struct health_watch *w, unsigned card, bool *ret_c
 }
 
 /*
- * Asks all cards for their memory use. Wakes the main thread only if there is news (a changed use,
- * a card without an answer or an unhealthy card), and in the rounds after it: HEALTH_ANSWERS rounds
- * in all.
+ * Asks for all cards' memory use. Wakes the main thread for HEALTH_ANSWERS rounds after news: a changed use, no answer, or
+ * an unhealthy card.
  */
 static void ask_all(struct health_watch *w)
 {
@@ -100,7 +96,7 @@ static void ask_all(struct health_watch *w)
 	ring(w);
 }
 
-/* Waits up to WAIT_MS for a fault. If the driver reports no faults, just sleeps for WAIT_MS. */
+/* Waits up to WAIT_MS for a fault. Just sleeps if the driver reports no faults. */
 static void wait_for_fault(struct health_watch *w, bool *can_wait)
 {
 	const struct gpu_backend *backend = w->node->backend;
@@ -116,10 +112,7 @@ static void wait_for_fault(struct health_watch *w, bool *can_wait)
 	else if (r > 0)
 		w->dropped++;
 	else if (r < 0 && !w->worker.stop) {
-		/*
-		 * wait_fault() may have failed at once (as for a lost card), so sleep here: the
-		 * loop must not spin.
-		 */
+		/* wait_fault() may have failed at once, as for a lost card, and the loop must not spin. */
 		struct timespec until = clock_to_timespec(clock_now_ns() + WAIT_MS * NSEC_PER_MSEC);
 		pthread_cond_timedwait(&w->worker.wake, &w->worker.lock, &until);
 	}
@@ -240,7 +233,7 @@ static void ready(void *data, uint32_t events)
 		tell_cards_answered(w->node);
 }
 
-/* Checks for a driver call that hangs. Such a call cannot report itself, so a timer calls this function. */
+/* A driver call that hangs cannot report itself, so a timer calls this. */
 static void look_for_silence(void *data, uint32_t events)
 {
 	struct health_watch *w = data;
@@ -346,10 +339,7 @@ int health_start(struct node *node, struct health_watch **ret, struct error *err
 	w->node = node;
 	w->ready_fd = -1;
 	int r = prepare(w, err);
-	/*
-	 * The first wait_fault() starts the driver's reporting. It is called here, so that no fault is missed before the thread
-	 * runs.
-	 */
+	/* The first wait_fault() starts the driver's reports: no fault is missed before the thread runs. */
 	if (r >= 0)
 		w->fault_count = node->backend->wait_fault &&
 				 node->backend->wait_fault(node->gpu, 0, w->fault, NULL) > 0;

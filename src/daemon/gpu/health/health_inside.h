@@ -4,9 +4,7 @@
 struct card;
 struct node;
 
-/* Tells the subscribers that the card's health or cordon has changed. */
+/* Tells the subscribers of a change. */
 void health_tell(struct node *node, struct card *card);
-/*
- * Declares the card healthy because a user asked for it: forgets a reported fault, and logs that.
- */
+/* Forgets a reported fault because a user asked for it, and logs that. */
 void health_cure_by_hand(struct card *card);

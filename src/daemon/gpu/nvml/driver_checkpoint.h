@@ -1,15 +1,14 @@
 /*
- * The driver's checkpoint calls (CUDA 12.8, driver 570), which take another process off its cards
- * and bring it back. They need libcuda, which starts threads and may hang. So the daemon never
- * calls them itself: a separate process does (daemon/memory/checkpoint/checkpoint_helper.h), and
- * killing that process ends a hanging call.
+ * The driver's checkpoint calls (CUDA 12.8, driver 570), which take another process off its cards and bring it back. They
+ * need libcuda, which starts threads and may hang, so a separate process calls them
+ * (daemon/memory/checkpoint/checkpoint_helper.h), and can be killed.
  *
  *     RUNNING  --lock-->  LOCKED  --checkpoint-->  CHECKPOINTED
  *              <-unlock--         <---restore----
  *
- * Locked: the process's CUDA calls block and its submitted work is done. Checkpointed: its device
- * memory is in its own host memory, and nothing of it is on a card, not even its contexts. The
- * driver (580) does not support managed memory and memory shared by IPC handles. Single-threaded.
+ * Locked: the process's CUDA calls block and its submitted work is done. Checkpointed: its device memory is in its own host
+ * memory, and nothing of it is on a card, not even its contexts. The driver (580) does not support managed memory and
+ * memory shared by IPC handles. Single-threaded.
  */
 #pragma once
 
@@ -24,7 +23,7 @@ enum checkpoint_state {
 };
 
 enum checkpoint_step {
-	CHECKPOINT_NOTHING, /* there is nothing left to do */
+	CHECKPOINT_NOTHING,
 	CHECKPOINT_LOCK,
 	CHECKPOINT_SAVE,
 	CHECKPOINT_RESTORE,
@@ -33,19 +32,14 @@ enum checkpoint_step {
 
 struct checkpoint_driver;
 
-/*
- * Loads the library and starts CUDA in this process, because a restore needs that. Makes no context. Returns -EOPNOTSUPP if the
- * driver is too old for these calls.
- */
+/* Loads libcuda and starts CUDA without a context, which a restore needs. Returns -EOPNOTSUPP if the driver is too old. */
 int checkpoint_driver_open(const char *library, struct checkpoint_driver **ret, struct error *err);
 
-/* Returns the driver's state of a process. */
 enum checkpoint_state checkpoint_driver_state(struct checkpoint_driver *driver, int pid);
 
 /*
- * Performs one step with one process. lock_ms is the longest time that a lock waits for the
- * process's work. Returns -ENOMEM if the card has no room, -ETIMEDOUT if the work does not end,
- * -EOPNOTSUPP if the process's memory cannot be moved, -EPERM or -EIO.
+ * Does one step. lock_ms limits how long a lock waits for the process's work. Returns -ENOMEM if the card has no room,
+ * -ETIMEDOUT if the work does not end, -EOPNOTSUPP if the memory cannot be moved, -EPERM or -EIO.
  */
 int checkpoint_driver_do(struct checkpoint_driver *driver, enum checkpoint_step step, int pid,
 			 unsigned lock_ms, struct error *err);

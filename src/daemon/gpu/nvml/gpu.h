@@ -1,12 +1,9 @@
 /*
- * The device interface: all that the daemon asks of the cards it shares. A backend is a vtable, and
- * the rest of the daemon does not use NVML directly. gpu.c lists the backends, one file each.
+ * All that the daemon asks of its cards. A backend is a vtable; gpu.c lists the backends. A card is anything with memory
+ * and compute time of its own: a GPU or a MIG instance. A GPU in MIG mode counts only as its instances.
  *
- * A card here is anything with memory and compute time of its own: a GPU or a MIG instance. A GPU
- * in MIG mode is represented by its instances only.
- *
- * Thread safety: any call from any thread, as NVML promises; open and close from one thread. Calls
- * may take milliseconds, or seconds if a card is faulty, so never make them from an event loop.
+ * Calls may come from any thread (open and close from one), and take milliseconds, or seconds if a card is faulty: never
+ * call from an event loop.
  */
 #pragma once
 
@@ -35,13 +32,10 @@
 
 struct mig_caps {
 	bool is_known;
-	unsigned gpu_instance, compute_instance; /* device minors */
+	unsigned gpu_instance, compute_instance; /* minors of device files */
 };
 
-/*
- * Reads the device minors of an instance's capabilities. is_known is false if a file is missing or has another format. Thread
- * safe.
- */
+/* Reads the minors. is_known is false if a file is missing or has another format. Thread safe. */
 struct mig_caps mig_caps_read(const char *dir, unsigned card_minor, unsigned gpu_instance,
 			      unsigned compute_instance);
 
@@ -49,47 +43,47 @@ struct gpu_info {
 	uint8_t uuid[16];
 	char uuid_text[GPU_UUID_TEXT_MAX]; /* "GPU-8-4-4-4-12 hex digits", or "MIG-..." */
 	char name[GPU_NAME_MAX];
-	uint64_t memory_bytes; /* usable memory: the total less the driver's reserve */
+	uint64_t memory_bytes; /* usable memory, without the driver's reserve */
 	bool minor_known;
-	/* minor of its device file; for a MIG instance, of its card's */
+	/* minor of the device file; for a MIG instance, of its card's */
 	unsigned minor;
-	bool is_instance; /* a MIG instance */
-	/* for an instance: capabilities that give access to it */
+	bool is_instance;
+	/* for a MIG instance */
 	struct mig_caps caps;
-	char card_uuid_text[GPU_UUID_TEXT_MAX]; /* for an instance: its card's UUID; "": unknown */
-	unsigned sms; /* number of SMs of the card or instance; 0: unknown */
+	/* for a MIG instance: its card's UUID; "": unknown */
+	char card_uuid_text[GPU_UUID_TEXT_MAX];
+	unsigned sms;                                /* 0: unknown */
 	unsigned capability_major, capability_minor; /* CUDA compute capability; 0.0: unknown */
 };
 
 struct gpu_memory {
 	uint64_t used_bytes; /* used by all processes, without the driver's reserve */
 	uint64_t total_bytes;
-	uint64_t reserved_bytes; /* 0 if the driver does not report the reserve separately */
+	uint64_t reserved_bytes; /* 0 if the driver does not report it */
 };
 
 struct gpu_process {
-	int pid; /* in the driver's pid namespace, which is the host's */
+	int pid; /* in the host's pid namespace */
 	bool used_known;
 	uint64_t used_bytes; /* includes contexts; valid if used_known */
 };
 
-/* A process's use of the card in one sampling period of the driver. */
 struct gpu_use {
 	int pid;           /* as in struct gpu_process */
 	double share;      /* share of the card's time, 0 to 1 */
-	uint64_t stamp_us; /* end of the period, on the driver's clock */
+	uint64_t stamp_us; /* end of the sampling period, on the driver's clock */
 };
 
 #define GPU_PCI_TEXT_MAX 32
 
-/* Where a card is in the machine, as far as the driver and the kernel report that. */
+/* Where a card is in the machine. */
 struct gpu_seat {
 	char pci[GPU_PCI_TEXT_MAX]; /* "0000:18:00.0", as in /sys/bus/pci/devices; "": unknown */
 	bool numa_known;
 	unsigned numa;
 };
 
-/* Where the PCIe paths of two cards meet, farthest first. Names as in nvidia-smi topo -m. */
+/* Where the PCIe paths of two cards meet, farthest first, as in nvidia-smi topo -m. */
 enum gpu_way {
 	GPU_WAY_UNKNOWN,
 	GPU_WAY_SYS,  /* across CPU sockets or NUMA nodes */
@@ -101,8 +95,8 @@ enum gpu_way {
 };
 
 struct gpu_link {
-	unsigned nvlinks; /* active NVLinks between two cards, directly or through NVSwitches */
-	enum gpu_way way; /* where the PCIe paths of the two cards meet */
+	unsigned nvlinks; /* active NVLinks, direct or through NVSwitches */
+	enum gpu_way way;
 };
 
 enum gpu_fault_kind {
@@ -111,19 +105,16 @@ enum gpu_fault_kind {
 	GPU_FAULT_KINDS
 };
 struct gpu_fault {
-	unsigned index; /* index of the card */
+	unsigned index;
 	enum gpu_fault_kind kind;
 	uint64_t number;
 };
 
-struct gpu; /* one opened backend with all its cards */
+struct gpu;
 
 struct gpu_backend {
 	const char *name;
-	/*
-	 * The meaning of `source` depends on the backend (NVML: path or name of the library).
-	 * Returns -ENODEV and one line of text if there is no driver or no card.
-	 */
+	/* `source`: for NVML, the library's path or name. Returns -ENODEV if there is no driver or no card. */
 	int (*open)(const char *source, struct gpu **ret, struct error *err);
 	struct gpu *(*close)(struct gpu *gpu); /* NULL is allowed; returns NULL */
 	unsigned (*count)(struct gpu *gpu);
@@ -131,42 +122,32 @@ struct gpu_backend {
 	unsigned (*cuda_version)(
 		/* newest CUDA version of the driver, 12080 for 12.8; 0: unknown */
 		struct gpu *gpu);
-	/*
-	 * Returns one line that says which devices of the machine are not shared, and why; "" if
-	 * all are. Valid as long as `gpu`.
-	 */
+	/* One line: which devices are not shared, and why; "" if none. Valid as long as `gpu`. */
 	const char *(*left_out)(struct gpu *gpu);
 	int (*info)(struct gpu *gpu, unsigned index, struct gpu_info *ret, struct error *err);
 	int (*memory)(struct gpu *gpu, unsigned index, struct gpu_memory *ret, struct error *err);
 	/*
-	 * Lists the processes that hold memory on the card, each once, at most `max`. *ret_count is
-	 * their total number, which may exceed `max`.
+	 * Processes with memory on the card, each once, at most `max`. *ret_count is their number, which may exceed `max`.
 	 */
 	int (*processes)(struct gpu *gpu, unsigned index, struct gpu_process *list, size_t max,
 			 size_t *ret_count, struct error *err);
 	/*
-	 * Lists the latest sample of each process that has a sample newer than since_us (an earlier
-	 * stamp_us, or 0), each process once, at most `max`. An idle process may be missing.
-	 * Returns -EOPNOTSUPP if the driver does not report use by process.
+	 * Each process's latest sample newer than since_us (a stamp_us, or 0), at most `max`. Idle ones may be missing.
+	 * -EOPNOTSUPP if not reported.
 	 */
 	int (*use)(struct gpu *gpu, unsigned index, uint64_t since_us, struct gpu_use *list,
 		   size_t max, size_t *ret_count, struct error *err);
-	/*
-	 * Returns the share of recent time in which the card worked, whichever process it worked
-	 * for: 0 to 1. Returns -EOPNOTSUPP if the driver does not report it.
-	 */
+	/* Share of recent time in which the card worked for any process, 0 to 1. -EOPNOTSUPP if not reported. */
 	int (*busy)(struct gpu *gpu, unsigned index, double *ret_share, struct error *err);
 	/*
-	 * seat: where a card is. links: how all cards are linked; entry a * count + b is for cards
-	 * a and b, and the matrix is symmetric. Anything that the driver cannot or does not report
-	 * is unknown, which is no error.
+	 * links: a symmetric matrix, cards a and b at a * count + b. What the driver does not report is unknown, not an
+	 * error.
 	 */
 	struct gpu_seat (*seat)(struct gpu *gpu, unsigned index);
 	int (*links)(struct gpu *gpu, struct gpu_link *ret, struct error *err);
 	/*
-	 * Waits up to timeout_ms for a fault of any card. Returns 1 and writes *ret, 0 if there was
-	 * none, -EOPNOTSUPP if the driver reports no faults, or another -errno. Only one thread at
-	 * a time. Faults before the first call are not reported.
+	 * Waits for a fault of any card after the first call. Returns 1 and *ret, 0 if none came, -EOPNOTSUPP if faults are
+	 * not reported, or another -errno. One thread at a time.
 	 */
 	int (*wait_fault)(struct gpu *gpu, unsigned timeout_ms, struct gpu_fault *ret,
 			  struct error *err);
@@ -174,11 +155,11 @@ struct gpu_backend {
 
 extern const struct gpu_backend gpu_nvml;
 
-/* Finds a backend by name. Returns NULL if there is none. */
+/* Returns NULL if there is no backend of that name. */
 const struct gpu_backend *gpu_backend_find(const char *name);
 
 /*
- * Reads "GPU-11223344-...", "MIG-..." or bare hex digits. Returns -EINVAL unless the text has 32
- * hex digits. (Old MIG names contain a card's UUID and numbers, and are not supported.)
+ * Reads "GPU-11223344-...", "MIG-..." or bare hex digits. Returns -EINVAL unless there are 32 digits. Old MIG names, of a
+ * card's UUID and numbers, are not supported.
  */
 int gpu_uuid_parse(const char *text, uint8_t ret_uuid[16]);

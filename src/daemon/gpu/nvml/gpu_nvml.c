@@ -1,6 +1,5 @@
 /*
- * NVML, loaded at run time. Entry points that older drivers lack are optional. Each is used in the
- * version whose structures nvml_abi.h describes.
+ * NVML, loaded at run time. Entry points that older drivers lack are optional. nvml_abi.h describes their versions.
  */
 #include "daemon/gpu/nvml/gpu_nvml.h"
 
@@ -152,7 +151,7 @@ static int nvml_memory(struct gpu *gpu, unsigned index, struct gpu_memory *ret, 
 	return 0;
 }
 
-/* Reads the compute capability of the device, or of its card if the device is an instance. */
+/* Reads the compute capability; for an instance, its card's. */
 static void read_capability(struct gpu *gpu, const struct gpu_nvml_device *device,
 			    struct gpu_info *info)
 {
@@ -166,8 +165,8 @@ static void read_capability(struct gpu *gpu, const struct gpu_nvml_device *devic
 }
 
 /*
- * Returns the number of SMs; 0 if unknown. NVML reports the SMs of an instance, but only the cores
- * of a card. So a card's SMs are its cores divided by the cores per SM of its architecture.
+ * NVML reports an instance's SMs, but only a card's cores, which are divided by the architecture's cores per SM. 0:
+ * unknown.
  */
 static unsigned count_sms(struct gpu *gpu, const struct gpu_nvml_device *device,
 			  const struct gpu_info *info)
@@ -181,10 +180,7 @@ static unsigned count_sms(struct gpu *gpu, const struct gpu_nvml_device *device,
 			       : 0;
 	if (!major || !gpu->cores || gpu->cores(device->handle, &cores) != NVML_SUCCESS)
 		return 0;
-	/*
-	 * FP32 cores per SM, from the table of arithmetic instructions in the CUDA C++ Programming
-	 * Guide.
-	 */
+	/* FP32 cores per SM: CUDA C++ Programming Guide, table of arithmetic instructions. */
 	return cores /
 	       (major == 7 || (major == 8 && minor == 0) || (major == 6 && minor == 0) ? 64 : 128);
 }
@@ -226,10 +222,7 @@ static int nvml_info(struct gpu *gpu, unsigned index, struct gpu_info *ret, stru
 	return 0;
 }
 
-/*
- * Adds a process to the list, unless it is there already: a process may be in both of NVML's lists
- * (compute and graphics), with the same figure. Returns the new count.
- */
+/* Adds a process once: it may be in both of NVML's lists (compute and graphics). Returns the new count. */
 static size_t add_process(struct gpu_process *list, size_t max, size_t count,
 			  const nvmlProcessInfo_t *p)
 {
@@ -271,10 +264,7 @@ static int nvml_processes(struct gpu *gpu, unsigned index, struct gpu_process *l
 	return 0;
 }
 
-/*
- * Adds a sample to the list, which keeps only the latest sample of each process. Returns the new
- * count.
- */
+/* Adds a sample, and keeps only the latest of each process. Returns the new count. */
 static size_t add_use(struct gpu_use *list, size_t max, size_t count,
 		      const nvmlProcessUtilizationSample_t *s)
 {
@@ -300,7 +290,7 @@ static int nvml_use(struct gpu *gpu, unsigned index, uint64_t since_us, struct g
 		return error_set_errno(err, ENOMEM, "samples of GPU use");
 	unsigned n = NVML_PROCESSES_MAX;
 	nvmlReturn_t r = gpu->process_use(gpu->device[index].handle, raw, &n, since_us);
-	/* NOT_FOUND means that no process has worked since since_us. */
+	/* NOT_FOUND means that no process worked since since_us. */
 	if (r == NVML_ERROR_NOT_FOUND)
 		n = 0;
 	else if (r != NVML_SUCCESS)

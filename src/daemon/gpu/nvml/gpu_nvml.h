@@ -4,7 +4,7 @@
 #include "abi/nvml_abi.h"
 #include "daemon/gpu/nvml/gpu.h"
 
-/* One row per entry point: field, symbol, whether it is required, parameters. */
+/* A row has field, symbol, whether the symbol is required, and parameters. */
 #define NVML_ENTRIES(X) \
 	X(init, "nvmlInit_v2", true, (void)) \
 	X(shutdown, "nvmlShutdown", true, (void)) \
@@ -55,14 +55,10 @@
 
 #define GPU_NVML_INSTANCES_MAX 64 /* per card */
 
-/*
- * A card, or a MIG instance of one. Memory, processes and names are read from the instance.
- * Location, links, device file and faults are read from its card, because NVML does not report them
- * for instances.
- */
+/* A card or a MIG instance. NVML reports location, links, device file and faults only for cards. */
 struct gpu_nvml_device {
 	nvmlDevice_t handle;
-	nvmlDevice_t card; /* equal to `handle`, except for an instance */
+	nvmlDevice_t card; /* for an instance, its card; else equal to `handle` */
 	bool is_instance;
 	unsigned gpu_instance, compute_instance;
 };
@@ -75,24 +71,21 @@ struct gpu {
 	char left_out[512];
 	char version[GPU_VERSION_MAX];
 	nvmlEventSet_t events; /* for wait_fault; NULL: not made yet */
-	nvmlEventData_t event; /* the last event that `events` gave */
-	/* index of the first device to which `event` may still have to be reported */
+	nvmlEventData_t event; /* the last event of `events` */
+	/* index of the next device to which `event` may have to be reported */
 	unsigned event_next;
 #define X(field, symbol, required, parameters) nvmlReturn_t(*field) parameters;
 	NVML_ENTRIES(X)
 #undef X
 };
 
-/* Sets the error for a failed NVML call and returns its -errno. */
+/* Returns the -errno of a failed NVML call, and sets the error. */
 int gpu_nvml_fail(struct error *err, const char *call, nvmlReturn_t r);
 
-/*
- * Finds the devices to share: fills device, device_count and left_out. Returns -ENODEV if there is
- * no device to share.
- */
+/* Fills device, device_count and left_out. Returns -ENODEV if nothing can be shared. */
 int gpu_nvml_find_devices(struct gpu *gpu, struct error *err);
 
-/* Methods of struct gpu_backend. */
+/* methods of struct gpu_backend: */
 int gpu_nvml_wait_fault(struct gpu *gpu, unsigned timeout_ms, struct gpu_fault *ret,
 			struct error *err);
 struct gpu_seat gpu_nvml_seat(struct gpu *gpu, unsigned index);

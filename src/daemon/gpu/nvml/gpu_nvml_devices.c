@@ -1,6 +1,5 @@
 /*
- * Finds NVML's devices: cards and, for a card in MIG mode, its instances instead. Never creates or
- * destroys instances.
+ * Finds NVML's devices: cards, or the instances of a card in MIG mode. Never creates or destroys instances.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -51,7 +50,7 @@ static bool is_in_mig_mode(struct gpu *gpu, nvmlDevice_t card)
 	       gpu->mig_mode(card, &current, &pending) == NVML_SUCCESS && current;
 }
 
-/* Reads the MIG instance at index `place` of the card. Returns 0 if there is none. */
+/* Reads the card's MIG instance at index `place`. Returns 0 if there is none. */
 static int read_instance(struct gpu *gpu, nvmlDevice_t card, unsigned place,
 			 struct gpu_nvml_device *ret, struct error *err)
 {
@@ -71,10 +70,7 @@ static int read_instance(struct gpu *gpu, nvmlDevice_t card, unsigned place,
 	return 1;
 }
 
-/*
- * Returns true if the device is the only compute instance of its GPU instance. Compute instances of one GPU
- * instance share its memory, so a memory quota for one of them cannot be enforced.
- */
+/* Compute instances of one GPU instance share its memory, so a quota for one of several cannot be enforced. */
 static bool is_alone(const struct gpu_nvml_device *list, unsigned count, unsigned self)
 {
 	for (unsigned i = 0; i < count; i++)

@@ -1,14 +1,13 @@
-/* Faults of cards, from NVML's events. Faults of a card are also reported to its MIG instances. */
+/*
+ * Faults from NVML's events. A card's faults also concern its MIG instances.
+ */
 #include <errno.h>
 
 #include "daemon/gpu/nvml/gpu_nvml.h"
 
 #define NO_INSTANCE ~0U
 
-/*
- * Creates the event set, and registers each card for the events that it supports: some cards report
- * only Xids, old ones nothing. Returns -EOPNOTSUPP if no card reports any.
- */
+/* Registers for events. Some cards report only Xids, old ones nothing. Returns -EOPNOTSUPP if none reports any. */
 static int make_events(struct gpu *gpu, struct error *err)
 {
 	nvmlEventSet_t set;
@@ -22,7 +21,7 @@ static int make_events(struct gpu *gpu, struct error *err)
 	for (unsigned i = 0; i < gpu->device_count; i++) {
 		unsigned long long types = 0;
 		nvmlDevice_t card = gpu->device[i].card;
-		/* Register a card only once. Its instances are adjacent, so the previous device has registered it. */
+		/* Register a card only once. Its instances are adjacent. */
 		if (i && gpu->device[i - 1].card == card)
 			continue;
 		r = gpu->event_types(card, &types);
@@ -40,10 +39,7 @@ static int make_events(struct gpu *gpu, struct error *err)
 	return 0;
 }
 
-/*
- * Returns true if a card's event concerns this device. An event concerns an instance unless it names
- * another instance.
- */
+/* Returns true if the event concerns the device. An Xid concerns an instance unless it names another one. */
 static bool concerns(const struct gpu_nvml_device *device, const nvmlEventData_t *data)
 {
 	if (device->card != data->device)
@@ -52,10 +48,7 @@ static bool concerns(const struct gpu_nvml_device *device, const nvmlEventData_t
 	       data->gpuInstanceId == NO_INSTANCE || data->gpuInstanceId == device->gpu_instance;
 }
 
-/*
- * Finds the next device to which the last event must be reported, and fills *ret for it. Returns 1,
- * or 0 if all devices have got the event.
- */
+/* Fills *ret for the next device that the last event concerns. Returns 0 if all have got it, else 1. */
 static int next_told(struct gpu *gpu, struct gpu_fault *ret)
 {
 	const nvmlEventData_t *data = &gpu->event;

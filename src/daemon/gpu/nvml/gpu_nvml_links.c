@@ -1,4 +1,6 @@
-/* Where cards are and how they are linked: from NVML and, for what NVML lacks, from sysfs. */
+/*
+ * Where cards are and how they are linked, from NVML or else sysfs.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,12 +11,9 @@
 #define NUMA_WORDS 16 /* words of 64 NUMA nodes each */
 #define AFFINITY_OF_NODE 0
 #define VENDOR_NVIDIA 0x10de
-#define LINKS_MOST 64 /* a card with fewer links returns an error for higher link numbers */
+#define LINKS_MOST 64 /* a card with fewer links returns an error for higher numbers */
 
-/*
- * Reads a sysfs file that contains one number, decimal or hex. Returns false if there is no such
- * file or number.
- */
+/* Reads a decimal or hexadecimal number from a sysfs file. */
 static bool read_number(const char *pci, const char *name, int *ret)
 {
 	char path[128];
@@ -24,10 +23,7 @@ static bool read_number(const char *pci, const char *name, int *ret)
 	return file && fscanf(file, "%i", ret) == 1;
 }
 
-/*
- * Finds the card's NUMA node. The driver names the nodes whose memory is nearest to the card;
- * returns false unless it names exactly one.
- */
+/* Finds the NUMA node by the driver, which names the nodes whose memory is nearest. Only a single one counts. */
 static bool numa_by_driver(struct gpu *gpu, unsigned index, unsigned *ret)
 {
 	unsigned long words[NUMA_WORDS] = { 0 };
@@ -44,10 +40,7 @@ static bool numa_by_driver(struct gpu *gpu, unsigned index, unsigned *ret)
 	return count == 1;
 }
 
-/*
- * Finds the card's NUMA node in sysfs. Returns false if it is unknown: the kernel gives -1 if the
- * firmware does not report it.
- */
+/* Finds the NUMA node in sysfs. The kernel gives -1 if the firmware does not report it. */
 static bool numa_by_sysfs(const char *pci, unsigned *ret)
 {
 	int vendor, node;
@@ -94,22 +87,19 @@ static enum gpu_way way(struct gpu *gpu, unsigned a, unsigned b)
 
 /* The other ends of a card's active NVLinks. */
 struct ends {
-	bool is_known; /* `self`, the card's own PCI address, is valid */
+	bool is_known; /* `self`, the card's PCI address, is valid */
 	nvmlPciInfo_t self;
-	unsigned switched; /* links that end at an NVSwitch */
+	unsigned switched; /* number of links that end at an NVSwitch */
 	unsigned count;    /* number of the other links */
 	nvmlPciInfo_t end[LINKS_MOST];
 };
 
-/*
- * Reads the other ends of the card's active NVLinks. Leaves out ends that the driver does not
- * describe.
- */
+/* Reads the ends of active NVLinks, without those that the driver does not describe. */
 static void read_ends(struct gpu *gpu, unsigned index, struct ends *ret)
 {
 	nvmlDevice_t device = gpu->device[index].card;
 
-	/* A MIG instance has no NVLink to a peer. */
+	/* A MIG instance has no NVLink. */
 	if (gpu->device[index].is_instance)
 		return;
 	ret->is_known = gpu->pci && gpu->pci(device, &ret->self) == NVML_SUCCESS;
@@ -129,10 +119,7 @@ static void read_ends(struct gpu *gpu, unsigned index, struct ends *ret)
 	}
 }
 
-/*
- * Returns the number of NVLinks between two cards: direct links, and links through NVSwitches. Of the latter, there are as many
- * as the card with fewer links to switches has.
- */
+/* Returns the direct links, plus those through NVSwitches: as many as the card with fewer of them has. */
 static unsigned nvlinks(const struct ends *a, const struct ends *b)
 {
 	unsigned links = a->switched < b->switched ? a->switched : b->switched;

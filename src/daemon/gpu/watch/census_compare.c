@@ -15,7 +15,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define CONTEXT_LEAST_PART \
-	8 /* a figure below this part (1/8) of the configured context size is never a whole context */
+	8 /* A figure below 1/8 of the configured context size is no whole context. */
 #define UNNAMED_STEP_BYTES (2 * MIB) /* smaller growth can wait for the next census */
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
@@ -34,12 +34,9 @@ static void publish_context(struct node *node, struct card *card, uint64_t cost)
 }
 
 /*
- * Learns the cost of a context from NVML's figure for a process, not from the ledger, to which a
- * tenant can write. Every process with a context holds at least the cost of one. So the least that
- * NVML shows for any such process is an upper bound, and a tight one if that process holds little
- * else. A context that is still being created shows less; so only a process counts that has
- * allocated or launched something and whose figure does not change. Clients of MPS have smaller
- * contexts and are excluded.
+ * Learns the cost of a context from NVML, not from the ledger, which tenants can write. A process with a context holds at
+ * least one, so the least such figure is an upper bound. A context still being created shows less, so the process must have
+ * allocated or launched and its figure be stable. Clients of MPS have smaller contexts and do not count.
  */
 static void learn_context(struct node *node, struct card *card, struct process *p, unsigned device,
 			  uint64_t nvml_bytes)
@@ -69,7 +66,7 @@ static void check_violation(struct card *card, struct process *p, unsigned devic
 				     card->index, nvml_bytes, nvml_bytes - ledger_bytes);
 }
 
-/* Returns the highest value of a process's ledger since the census was requested. */
+/* Returns the highest value of the process's ledger since the census was requested. */
 static uint64_t ledger_most(struct process *p, unsigned device)
 {
 	const struct region_slot_device *d = &p->tenant->region.report->slot[p->slot].device[device];
@@ -84,10 +81,8 @@ static uint64_t ledger_most(struct process *p, unsigned device)
 }
 
 /*
- * Writes the unnamed bytes (memory that no call allocated) into the slot, from which the library
- * counts them. They replace fresh_bytes, which the library measured itself before this census. If
- * fresh_bytes has changed since, this census may or may not include the change: nothing is written,
- * and the next census decides.
+ * Writes the unnamed bytes (allocated by no call), which the library counts. They replace fresh_bytes, measured by the
+ * library before this census; if those changed since, the next census decides.
  */
 static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed)
 {
@@ -96,10 +91,7 @@ static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed
 	if (load(d->fresh_bytes) != fresh)
 		return;
 	p->census[device].unnamed = unnamed;
-	/*
-	 * `measured` is the part of `unnamed` that the library had measured itself before a census found it. It grows by
-	 * `fresh`, as far as `unnamed` has room for that.
-	 */
+	/* The part of `unnamed` that the library had measured first. Grows by `fresh`, as far as `unnamed` has room. */
 	uint64_t *measured = &p->census[device].measured;
 	uint64_t left = unnamed > *measured ? unnamed - *measured : 0;
 	*measured += fresh < left ? fresh : left;
@@ -107,7 +99,7 @@ static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed
 	atomic_compare_exchange_strong(&d->fresh_bytes, &fresh, 0);
 }
 
-/* Returns how many slots the pid has: one for each copy of the library that the process loaded. NVML shows only their sum. */
+/* Returns how many slots the pid has: one for each copy of the library that it loaded. NVML shows only their sum. */
 static unsigned slots_of_pid(const struct tenant *t, int pid)
 {
 	unsigned count = 0;
@@ -116,7 +108,6 @@ static unsigned slots_of_pid(const struct tenant *t, int pid)
 	return count;
 }
 
-/* Returns the sum of figure() over the slots of the pid. */
 static uint64_t sum_of_pid(const struct tenant *t, int pid, unsigned device,
 			   uint64_t (*figure)(struct process *, unsigned))
 {
@@ -151,10 +142,7 @@ static void charge_unnamed(struct node *node, struct process *p, unsigned device
 			 node->census_every_ns);
 }
 
-/*
- * Returns NVML's figure for the memory of the process. If NVML lists the process twice, returns the larger figure; if it does
- * not list it, or the figure is unknown, returns 0.
- */
+/* Returns NVML's figure for the process: the larger one if it is listed twice, 0 if unknown. */
 static uint64_t nvml_bytes_of(const struct census_card *seen, int pid)
 {
 	uint64_t bytes = 0;
@@ -166,8 +154,8 @@ static uint64_t nvml_bytes_of(const struct census_card *seen, int pid)
 }
 
 /*
- * Returns nonzero if memory of the process was swapped in or out during the census. NVML's figure and the slot may then be from
- * different times, and their sum may count bytes twice.
+ * Nonzero if memory was swapped during the census: NVML's figure and the slot may be of different times, and count bytes
+ * twice.
  */
 static uint64_t has_moved(struct process *p, unsigned device)
 {
@@ -181,24 +169,18 @@ static void compare_process(struct node *node, struct card *card, struct process
 {
 	struct process_census *c = &p->census[device];
 	uint64_t nvml_bytes = nvml_bytes_of(seen, p->pid);
-	/*
-	 * While memory is swapped in or out, NVML's figure and the ledger cannot be compared: keep the results of the previous
-	 * census.
-	 */
+	/* While memory is swapped, NVML's figure and the ledger cannot be compared: keep the previous results. */
 	if (sum_of_pid(p->tenant, p->pid, device, has_moved)) {
 		c->nvml_before = nvml_bytes;
 		return;
 	}
-	/* The ledger includes swapped-out memory, so add that to NVML's figure before comparing. */
+	/* The ledger includes swapped-out memory. */
 	uint64_t held_bytes = nvml_bytes ? nvml_bytes + process_swapped_bytes(p, device) : 0;
 	if (nvml_bytes) {
 		uint64_t ledger = sum_of_pid(p->tenant, p->pid, device, process_used_bytes);
 		if (slots_of_pid(p->tenant, p->pid) == 1)
 			learn_context(node, card, p, device, nvml_bytes);
-		/*
-		 * The ledger may have changed while NVML was read. Use its larger value, from
-		 * before or after.
-		 */
+		/* The ledger may have changed while NVML was read: use the larger value. */
 		if (ledger < c->used_before)
 			ledger = c->used_before;
 		check_violation(card, p, device, held_bytes, ledger + c->measured);
@@ -207,7 +189,7 @@ static void compare_process(struct node *node, struct card *card, struct process
 	c->nvml_before = nvml_bytes;
 }
 
-/* Sums of NVML's figures for a tenant's processes on one card. */
+/* NVML's figures for a tenant's processes on one card. */
 struct quota_look {
 	uint64_t context_bytes;
 	uint64_t sum;
@@ -230,10 +212,8 @@ static void add_process(struct quota_look *look, const struct census_card *seen,
 }
 
 /*
- * Checks the tenant's quota by NVML's figures alone, whatever the tenant reports. Contexts count
- * towards the quota, but may cost more than was charged, and loaded code adds to that. So the
- * tenant may exceed its quota by one context for each process after the first, but never by more
- * than the quota itself.
+ * Checks the quota by NVML's figures alone. Contexts count, but may cost more than was charged, and loaded code adds to
+ * that. So a tenant may exceed its quota by one context for each process after the first, at most by the quota itself.
  */
 static void check_quota(struct card *card, struct tenant *t, unsigned device,
 			const struct census_card *seen)
@@ -298,10 +278,7 @@ static bool is_listed(const struct census_card *seen, int pid)
 	return false;
 }
 
-/*
- * Returns what the process held on the card when the census was requested, or what it holds now, if
- * that is more.
- */
+/* Returns what the process held at the census's request or holds now, whichever is more. */
 static uint64_t most_held(struct process *p, unsigned device)
 {
 	uint64_t before = p->census[device].used_before, now = process_used_bytes(p, device);
@@ -311,9 +288,8 @@ static uint64_t most_held(struct process *p, unsigned device)
 }
 
 /*
- * Sums what the tenants' processes hold on the card by their ledgers. *ret_are_listed is false if
- * NVML's list lacks a process that held memory both before and after the reading. Then the list
- * uses other pids or is incomplete, and cannot be relied on.
+ * Sums the ledgers. *ret_are_listed is false if NVML's list lacks a process that held memory before and after the reading:
+ * the list then has other pids or is incomplete.
  */
 static uint64_t sum_known(const struct node *node, const struct card *card,
 			  const struct census_card *seen, bool *ret_are_listed)
@@ -339,10 +315,7 @@ static uint64_t sum_known(const struct node *node, const struct card *card,
 	return sum;
 }
 
-/*
- * Sums the memory of processes outside all tenants, from NVML's list of processes. Returns false if
- * the list does not give every process's memory.
- */
+/* Sums the memory of listed processes outside all tenants. Returns false if a process's memory is unknown. */
 static bool sum_foreign(const struct node *node, const struct card *card,
 			const struct census_card *seen, uint64_t *ret_bytes)
 {
@@ -363,10 +336,7 @@ void census_count_foreign(struct node *node, struct card *card, const struct cen
 	bool are_listed;
 	uint64_t foreign = 0;
 	uint64_t known = sum_known(node, card, seen, &are_listed) + drain_bytes(card);
-	/*
-	 * Prefer NVML's list: unlike the difference below, it is right even if a tenant allocates
-	 * or frees memory during the reading.
-	 */
+	/* Prefer the list: the difference below is wrong if a tenant allocates or frees during the reading. */
 	if (!(seen->processes_known && are_listed && sum_foreign(node, card, seen, &foreign)) &&
 	    seen->memory_known)
 		foreign = seen->memory.used_bytes > known ? seen->memory.used_bytes - known : 0;

@@ -12,9 +12,8 @@ struct node;
 void census_compare(struct node *node, unsigned card_index, const struct census_card *seen);
 
 /*
- * Updates card->foreign_bytes from a census: memory on the card that is in no ledger. Admission
- * counts it as taken (memory_waiters.h). Sets node->foreign_known after the last card. If NVML's
- * list gives every process's memory and contains all tenants' processes, sums the other processes
- * of the list. Otherwise takes the card's memory use minus the ledgers and draining memory.
+ * Updates card->foreign_bytes, the memory in no ledger, which admission counts as taken (memory_waiters.h), and after the last
+ * card sets node->foreign_known. Uses NVML's list if that gives every process's memory and has all tenants' processes; else
+ * the card's use minus ledgers and draining memory.
  */
 void census_count_foreign(struct node *node, struct card *card, const struct census_card *seen);

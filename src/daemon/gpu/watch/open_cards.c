@@ -15,7 +15,7 @@
 #include "daemon/state/node/node.h"
 #include "daemon/util/lock.h"
 
-/* Wakes the main thread, which then calls fresh_seen(). Runs in an arbitration's thread. */
+/* Runs in an arbitration's thread: makes the main thread call fresh_seen(). */
 static void tell_fresh(void *data)
 {
 	const struct node *node = data;
@@ -44,10 +44,7 @@ static int make_fresh_event(struct node *node, struct error *err)
 	return r < 0 ? error_set_errno(err, -r, "can't make an event descriptor") : 0;
 }
 
-/*
- * Makes the name of the card's lock: its UUID. For a simulated card, a hash of its simulation's
- * socket path and the UUID.
- */
+/* The name of the card's lock: its UUID; if simulated, a hash of the simulation's socket path and the UUID. */
 static void card_key(const struct node *node, const struct card *card, char *key, size_t size)
 {
 	uint32_t hash = 2166136261U; /* FNV-1a */

@@ -1,6 +1,5 @@
 /*
- * Opens the node's cards, takes each card's lock, so that no other daemon arbitrates the card, and starts the cards'
- * arbitrations. Main thread only.
+ * Opens the node's cards, locks each against other daemons, and starts the arbitrations. Main thread only.
  */
 #pragma once
 
@@ -8,10 +7,7 @@
 
 struct node;
 
-/*
- * Opens the cards of node->backend and node->gpu_source. Returns -E2BIG if there are more than
- * NODE_MAX_CARDS.
- */
+/* Opens the cards of node->backend and node->gpu_source. Returns -E2BIG above NODE_MAX_CARDS. */
 int cards_start(struct node *node, struct error *err);
 /* Closes the cards. Call after all tenants are gone. Allowed after a failed cards_start(). */
 void cards_stop(struct node *node);
