@@ -20,7 +20,7 @@ bool allocate_has(const struct slices *slices, const struct claim *claim,
 	const struct tenant_terms *terms = claim_terms(claim);
 	if (!allocate_made(claim))
 		return false;
-	/* Compare slots before UUIDs: it is cheaper, and most claims have other slots. */
+	/* Compare slots before UUIDs: that is cheaper, and most claims have other slots. */
 	for (unsigned i = 0; i < terms->device_count; i++)
 		for (unsigned card = 0; card < slices->card_count; card++)
 			if (slots_first_common(&terms->device[i].slots, &set->card[card]) >= 0 &&
@@ -29,7 +29,7 @@ bool allocate_has(const struct slices *slices, const struct claim *claim,
 	return false;
 }
 
-/* After a restart of the daemon, processes that have not connected to the new daemon yet count too. */
+/* Returns true if a process lives in the claim. Processes of the daemon's previous run count even before they connect. */
 bool allocate_is_lived_in(const struct claim *claim)
 {
 	return claim->tenant && tenant_living_count(claim->tenant) > 0;
@@ -59,7 +59,7 @@ static int release_former(struct claims *claims, const struct slices *slices,
 		while ((c = claims_holder(claims, slices->uuid[card], &left, &slot))) {
 			char id[SLICE_ID_MAX];
 			slots_remove(&left, slot);
-			/* A claim that was not made by slices is not the kubelet's, so it is not released here. */
+			/* Only a claim made by slices is the kubelet's, so another is not released here. */
 			if (!allocate_made(c))
 				continue;
 			slice_format(slices, card, slot, id);
@@ -112,8 +112,8 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 		return 0;
 	}
 	/*
-	 * The container's claim has other terms: an earlier call made it, its answer was lost, and the scheduler has since
-	 * decided otherwise. Replace it.
+	 * An earlier call made the claim, its answer was lost, and the scheduler has since decided otherwise. Replace the
+	 * claim.
 	 */
 	if (claim && allocate_is_lived_in(claim))
 		return error_set(
@@ -131,10 +131,9 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 }
 
 /*
- * Finds a claim with the same terms in which no process lives. The kubelet gives the slices of a pod's init containers to its
- * other containers again. The other containers then share the claim, because the mounts that the init container got must stay.
- * The request may also come from another pod, so changes that a pod had asked for (claims_wish()) are undone. Returns NULL if
- * there is no such claim, or if its changes cannot be undone.
+ * Finds a claim with the same terms in which no process lives. The kubelet gives the slices of a pod's init containers to
+ * its other containers, which then share the claim, because the init container's mounts must stay. Another pod may ask too,
+ * so changes by claims_wish() are undone. Returns NULL if there is no such claim, or its changes cannot be undone.
  */
 static struct claim *find_same(struct claims *claims, const struct claim_request *request)
 {

@@ -1,6 +1,6 @@
 /*
- * Keys of claims (daemon/containers/claims) that were made for ResourceClaims: "dra/<uid>/<namespace>/<name>", or "dra/<uid>"
- * if that would be too long. Pure.
+ * Keys of claims (daemon/containers/claims) made for ResourceClaims: "dra/<uid>/<namespace>/<name>", or "dra/<uid>" if that
+ * is too long. Pure.
  */
 #pragma once
 
@@ -17,20 +17,20 @@ struct dra_name {
 
 struct dra_key {
 	char text[TENANT_CLAIM_MAX];
-	struct dra_name name; /* points into `text`, so do not copy this struct; namespace and name are "" in a short key */
+	/* points into `text`, so do not copy the struct; namespace and name are "" in a short key */
+	struct dra_name name;
 };
 
 void dra_key_make(const struct dra_name *name, char ret_key[TENANT_CLAIM_MAX]);
-/* Returns false if the key was not made for a ResourceClaim. */
+/* Returns false if the key is of another kind. */
 bool dra_key_parse(const char *key, struct dra_key *ret);
 
-/* Makes the ResourceClaim's path at the API server. Precondition: the names were checked when the kubelet's message was read. */
+/* Makes the ResourceClaim's path at the API server. The names must have been checked. */
 #define DRA_CLAIM_PATH_MAX 400
 void dra_claim_path(const struct dra_name *name, char ret_path[DRA_CLAIM_PATH_MAX]);
 
 /*
- * Return whether the tenant was made for a ResourceClaim, and whether it was not. The cluster's scheduler accounts only for
- * tenants that were.
+ * Return whether the tenant was, or was not, made for a ResourceClaim. The cluster's scheduler counts only those that were.
  */
 bool dra_key_is_of(const struct tenant *tenant);
 bool dra_key_is_not_of(const struct tenant *tenant);

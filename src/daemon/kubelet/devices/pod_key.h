@@ -18,15 +18,15 @@
 #include "kube/hami/pod.h"
 
 struct pod_key {
-	const char *uid, *container; /* point into `text`, so do not copy this struct */
-	const char *device;          /* NULL if the key names no device */
+	const char *uid, *container; /* point into `text`, so do not copy the struct */
+	const char *device;          /* NULL: the key names no device */
 	char text[TENANT_CLAIM_MAX];
 };
 
 /* Returns false if the key is of another kind. */
 bool pod_key_parse(const char *key, struct pod_key *ret);
-/* Makes the key of the container pod->container[container]. `device` may be NULL. Returns -EINVAL if the names are too long. */
+/* Makes the key of pod->container[container]. `device` may be NULL. Returns -EINVAL if the names are too long. */
 int pod_key_make(const struct kube_pod *pod, size_t container, const char *device,
 		 char ret_key[TENANT_CLAIM_MAX], struct error *err);
-/* Returns true if the key belongs to that container, with or without a device. */
+/* Returns true if the key is the container's, with or without a device. */
 bool pod_key_is_of(const char *key, const char *uid, const char *container);

@@ -22,14 +22,14 @@ struct pod_resources {
 	struct worker worker;
 	char *socket, *resource;
 	const struct slices *slices;
-	int stop_fd; /* becomes readable in pod_resources_stop() */
-	/* Protected by the worker's lock. */
+	int stop_fd; /* becomes readable when the thread must stop */
+	/* guarded by the worker's lock: */
 	bool is_wanted, is_known;
 	uint64_t read_ns, answers;
 	struct slice_set held;
-	Podresources__ListResponse *list; /* the kubelet's last answer; NULL if there was none */
-	/* Used only by the thread. */
-	bool has_failed; /* the last call failed, and that was logged */
+	Podresources__ListResponse *list; /* the kubelet's last answer; NULL: none */
+	/* used only by the thread: */
+	bool has_failed; /* the last call failed and was logged */
 };
 
 static void add_slices(const struct slices *slices, const char *resource,
@@ -177,8 +177,8 @@ uint64_t pod_resources_time_ns(struct pod_resources *p)
 }
 
 /*
- * Calls `each` for the container if it holds devices of the resource. The kubelet may list each device in an entry of its own.
- * Returns -ENOMEM if out of memory.
+ * Calls `each` if the container holds devices of the resource, which the kubelet may list in an entry each. Returns
+ * -ENOMEM.
  */
 static int tell_holder(const char *resource, const Podresources__PodResources *pod,
 		       const Podresources__ContainerResources *c, pod_resources_holder each,
@@ -266,7 +266,7 @@ struct pod_resources *pod_resources_stop(struct pod_resources *p)
 	if (!p)
 		return NULL;
 	ssize_t n = write(p->stop_fd, &one, sizeof(one));
-	(void)n; /* the write can't fail: the counter can't overflow */
+	(void)n; /* the counter cannot overflow */
 	worker_stop(&p->worker);
 	free_parts(p);
 	return NULL;

@@ -20,7 +20,7 @@ void slice_format(const struct slices *slices, unsigned card, unsigned number,
 	snprintf(ret_id, SLICE_ID_MAX, "%s-%u", slices->uuid[card], number);
 }
 
-/* Accepts only numbers as slice_format() writes them: no sign, no leading zero. */
+/* Accepts numbers only as slice_format() writes them: no sign, no leading zero. */
 static bool parse_slot(const char *text, unsigned below, unsigned *ret)
 {
 	unsigned n = 0;
@@ -83,7 +83,7 @@ int slice_set_parse(const struct slices *slices, char *const *ids, size_t count,
 struct slice_share slices_worth(unsigned per_card, unsigned count, uint64_t card_bytes, bool is_hard)
 {
 	struct slice_share share;
-	/* Multiply before dividing, to lose nothing; a card's bytes times 100 fit into 64 bits. */
+	/* Multiply before dividing, for precision; a card's bytes times 100 fit 64 bits. */
 	share.memory_bytes = card_bytes * count / per_card / MIB * MIB;
 	share.cores_pct = (double)(10000 * count / per_card) / 100;
 	share.limit_pct = is_hard ? share.cores_pct : 100;
@@ -110,9 +110,8 @@ static void take(const struct slices *slices, const struct slice_set *available,
 }
 
 /*
- * Chooses the next card to take slices from. Of the cards from which slices were taken already, chooses the one with the fewest
- * slices left. If there is none, chooses the card with the fewest slices left that still has all wanted slices; else the card
- * with the most slices left, so that few cards are needed.
+ * The next card to take slices from: of the cards already used the one with the fewest left; else the fullest card that has
+ * all wanted slices; else the one with the most left, so that few cards are needed.
  */
 static unsigned choose(const struct slices *slices, const struct slice_set *available,
 		       const struct slice_set *taken, unsigned wanted)
@@ -137,7 +136,7 @@ static unsigned choose(const struct slices *slices, const struct slice_set *avai
 	return best;
 }
 
-/* Checks that all slices of `must` are available. Returns -EINVAL if one is not; the error names the first. */
+/* Checks that all slices of `must` are available. Returns -EINVAL, naming the first that is not. */
 static int check_must(const struct slices *slices, const struct slice_set *available,
 		      const struct slice_set *must, struct error *err)
 {

@@ -21,7 +21,7 @@ unsigned units_count(const struct units *units)
 	return count;
 }
 
-/* Accepts only numbers as we write them: no sign, no leading zero. */
+/* Accepts numbers only as we write them: no sign, no leading zero. */
 static bool parse_number(const char *text, unsigned below, unsigned *ret)
 {
 	size_t length = strlen(text);
@@ -32,7 +32,7 @@ static bool parse_number(const char *text, unsigned below, unsigned *ret)
 	return *ret < below;
 }
 
-/* Reads a unit's name. *ret is the unit's index among the units of all cards. */
+/* Parses a unit's name. *ret is its index among the units of all cards. */
 static int parse_unit(const struct units *units, const char *id, unsigned *ret, struct error *err)
 {
 	const struct slices *slices = units->slices;

@@ -39,8 +39,8 @@ int dra_pcie_root(const char *sysfs, const char *address, char ret[64])
 }
 
 /*
- * Returns the name of the GPU's NVLink domain: the UUID of the first GPU of the node that belongs to it. All GPUs belong to one
- * domain that are linked, directly or through other GPUs. Returns NULL if this GPU has no NVLink.
+ * A GPU's NVLink domain has all GPUs linked to it, directly or through others, and the UUID of its first one as name.
+ * Returns NULL without NVLink.
  */
 static const char *nvlink_domain(const struct place_node *model, unsigned card)
 {
@@ -58,8 +58,7 @@ static const char *nvlink_domain(const struct place_node *model, unsigned card)
 }
 
 /*
- * Computes what is left for ResourceClaims. Only tenants that were not made for ResourceClaims are subtracted, since the cluster
- * itself accounts for those that were.
+ * What is left for ResourceClaims. Only other tenants are subtracted, since the cluster accounts for ResourceClaims itself.
  */
 static void read_left(struct node *node, const struct card *card, struct dra_device *d)
 {

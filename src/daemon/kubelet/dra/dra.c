@@ -21,8 +21,8 @@
 
 #define LOOK_NS NSEC_PER_SEC
 #define PUBLISH_NS \
-	(30 * NSEC_PER_SEC) /* changes that are not reported to us are published within this time */
-/* <driver>-reg.sock is the name that the kubelet's documentation asks for */
+	(30 * NSEC_PER_SEC) /* Changes that nobody reports to us are published within this time. */
+/* The kubelet's documentation asks for <driver>-reg.sock. */
 #define SOCKET DRA_DRIVER "-reg.sock"
 
 /* ---- settings ---- */
@@ -59,7 +59,7 @@ int dra_check(const struct config *config, struct error *err)
 
 /* ---- registration ---- */
 
-/* Logs `why`, unless it was logged last. NULL means that the trouble is over. */
+/* Logs `why`, unless it was logged last. NULL: the trouble is over. */
 static void say(struct dra *dra, const char *what, const char *why)
 {
 	if (why && (!dra->said || strcmp(dra->said, why) != 0))
@@ -77,10 +77,7 @@ static void get_info(void *data, struct grpc_call *call, const uint8_t *message,
 	grpc_message_unref(info);
 }
 
-/*
- * Called by the kubelet, which tells whether our registration succeeded. After a failure the kubelet itself tries again, so we
- * do not.
- */
+/* The kubelet tells whether our registration succeeded, and itself tries again after a failure. */
 static void notify_status(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
 {
 	struct dra *dra = data;
@@ -116,8 +113,8 @@ static const struct grpc_method methods[] = {
 /* ---- what is checked each second ---- */
 
 /*
- * Creates the socket if it is not there or was removed; the kubelet notices a new socket and calls it. The socket's directory may
- * not exist yet. Returns false if we have no socket, perhaps because another driver of our name has it.
+ * Creates a missing socket, which the kubelet then notices and calls. The directory may not exist yet. Returns false
+ * without a socket, perhaps because another driver of our name has it.
  */
 static bool keep_socket(struct dra *dra)
 {
@@ -211,7 +208,7 @@ static int start(struct dra *dra, struct error *err)
 	return 0;
 }
 
-/* Describes the driver in the reply to the request "hello" of the control socket. */
+/* Makes the driver's part of the reply to "hello" of the control socket. */
 static json_t *to_json(const struct dra *dra)
 {
 	struct dra_figures figures;

@@ -20,20 +20,20 @@ struct dra {
 	struct kube_client *client;
 	const char *node_name;
 	struct plugin_socket socket;
-	char *said; /* the last logged error of the socket or the kubelet; NULL if none */
-	struct loop_source *timer;     /* rings each second */
+	char *said;                    /* last logged error; NULL: none */
+	struct loop_source *timer;     /* runs every second */
 	struct preparations preparing; /* calls that wait for the API server */
 	struct publisher *publisher;
-	/* when the publisher last got the list of GPUs; 0: it gets one when `timer` rings next */
+	/* when the publisher last got the list of GPUs; 0: it gets one at the next `timer` */
 	uint64_t published_ns;
 	uint64_t swept_ns; /* when CDI specs without a claim were last removed */
 	struct dra_need *need;
-	bool is_registered; /* the kubelet has confirmed the registration */
+	bool is_registered;
 	uint64_t prepared, refused, unprepared, prepare_ns; /* as in struct dra_figures */
 };
 
-/* prepare.c: the methods of the service DRAPlugin. `data` is the struct dra. */
+/* prepare.c: methods of the service DRAPlugin; `data` is the struct dra */
 void dra_prepare(void *data, struct grpc_call *call, const uint8_t *message, size_t size);
 void dra_unprepare(void *data, struct grpc_call *call, const uint8_t *message, size_t size);
-/* Drops the prepare calls that still wait for the API server. */
+/* Drops prepare calls that wait for the API server. */
 void dra_prepare_end(struct dra *dra);

@@ -15,7 +15,7 @@
 
 struct grpc_message *dra_message_info(void)
 {
-	/* The endpoint stays empty: the kubelet then uses the socket that it called. */
+	/* Without an endpoint, the kubelet uses the socket that it called. */
 	char *versions[] = { text("v1.DRAPlugin"), text("v1beta1.DRAPlugin") };
 	Dra__PluginInfo info = DRA__PLUGIN_INFO__INIT;
 	info.type = text(PLUGIN_TYPE);
@@ -43,7 +43,7 @@ int dra_status_read(const uint8_t *data, size_t size, char **ret_error)
 
 /* ---- requests ---- */
 
-/* Returns true if `name` is a DNS name (small letters, digits, '-' and '.') of at most `most` characters. */
+/* Returns true for a DNS name of at most `most` characters: small letters, digits, '-' and '.'. */
 static bool is_name(const char *name, size_t most)
 {
 	size_t length = strlen(name);
@@ -81,7 +81,7 @@ void dra_request_free(struct dra_request *request)
 
 /* ---- answers ---- */
 
-/* The answer for one claim. Owns all its lists. */
+/* The answer for one claim. Owns its lists. */
 struct prepared {
 	Dra__PreparedClaim claim;
 	Dra__Device *device, **list;

@@ -35,7 +35,7 @@ static int add_device(struct node *node, const char *node_name, const struct dra
 		return error_set(err, ENODEV,
 				 "GPU %.63s is of the pool '%.160s', and this node is %s",
 				 result->device, result->pool, node_name);
-	/* The device's name contains the GPU's UUID. */
+	/* A device's name contains the GPU's UUID. */
 	struct card *card = node_find_card_text(node, result->device);
 	if (!card)
 		return error_set(err, ENODEV,
@@ -50,7 +50,7 @@ static int add_device(struct node *node, const char *node_name, const struct dra
 	return add_limit(result, &d->terms, err);
 }
 
-/* Checks that a claim with a MIG instance has no other device: CUDA would show a program only that one instance. */
+/* Refuses a MIG instance beside another device: CUDA shows a program only the one instance. */
 static int check_instances(const struct claim_request *request, struct error *err)
 {
 	for (unsigned i = 0; i < request->device_count; i++)
@@ -63,10 +63,7 @@ static int check_instances(const struct claim_request *request, struct error *er
 	return 0;
 }
 
-/*
- * Checks and completes the limits of GPU time, after the amounts of several requests for one GPU were added up. If no limit was
- * given, the default for containers applies.
- */
+/* Call after the amounts of several requests for a GPU were added. A missing limit becomes the default for containers. */
 static int set_limits(const struct node *node, struct claim_request *request, struct error *err)
 {
 	for (unsigned i = 0; i < request->device_count; i++) {

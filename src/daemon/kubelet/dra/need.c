@@ -9,14 +9,13 @@
 #include "daemon/containers/claims/claims.h"
 #include "daemon/kubelet/devices/dra_key.h"
 
-#define KNOWN_LOOKS \
-	4 /* answers that are older than this many calls of dra_need_of() are ignored and forgotten */
+#define KNOWN_LOOKS 4 /* Answers are forgotten after this many calls of dra_need_of(). */
 
 struct known {
 	TAILQ_ENTRY(known) link;
 	struct dra_need *need;
 	struct dra_key key;
-	struct kube_call *get; /* the call that reads the ResourceClaim; NULL once answered */
+	struct kube_call *get; /* the call that reads the ResourceClaim; NULL: answered */
 	uint64_t asked_ns;
 	enum claim_need answer;
 };
@@ -84,10 +83,7 @@ enum claim_need dra_need_of(void *data, const struct claim *claim)
 	struct dra_key key;
 	if (!dra_key_parse(text, &key))
 		return CLAIM_UNWANTED;
-	/*
-	 * The ResourceClaim's name was too long for the key, so we cannot ask for it: the claim
-	 * stays until the kubelet unprepares it.
-	 */
+	/* The key has no name, because it was too long, so we cannot ask: the kubelet must unprepare the claim. */
 	if (!*key.name.name)
 		return CLAIM_WANTED;
 	const struct known *k = find(need, key.name.uid, now_ns);

@@ -1,7 +1,6 @@
 /*
- * NodePrepareResources and NodeUnprepareResources. A prepare call succeeds or fails as a whole: if one of its claims fails, the
- * claims that this call made are undone, and the answer gives the reason for each claim. Claims that an earlier call prepared
- * stay as they are.
+ * NodePrepareResources and NodeUnprepareResources. A prepare call succeeds as a whole, or its new claims are undone and the
+ * answer gives each reason. Claims of earlier calls stay.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,14 +19,14 @@
 #include "daemon/state/node/node.h"
 #include "kube/dra/resource_claim.h"
 
-#define PATIENCE_NS \
-	(20 * NSEC_PER_SEC) /* timeout for the API server; the kubelet waits 45 s for us */
+/* timeout for the API server; the kubelet waits 45 s for us */
+#define PATIENCE_NS (20 * NSEC_PER_SEC)
 
-/* One claim of a call. */
 struct item {
 	struct preparation *preparation;
 	struct dra_name name;
-	struct kube_call *get; /* the call that reads the ResourceClaim; NULL once answered or given up */
+	/* the call that reads the ResourceClaim; NULL: answered or given up */
+	struct kube_call *get;
 	struct dra_claim claim;
 	bool is_new; /* the tenant was made for this call */
 	struct error err;
@@ -42,7 +41,7 @@ struct preparation {
 	struct grpc_call *call;
 	uint64_t begun_ns;
 	struct dra_request request; /* owns the names */
-	size_t count, waiting;      /* waiting: number of claims that wait for the API server */
+	size_t count, waiting;      /* waiting: claims that wait for the API server */
 	struct item item[];
 };
 
@@ -71,10 +70,7 @@ static void forget(struct preparation *p)
 
 /* ---- one claim ---- */
 
-/*
- * Lists the claim's devices for the answer. "gpu/small" is an alternative of the request "gpu", to which containers refer as
- * "gpu".
- */
+/* Lists the claim's devices. "gpu/small" is an alternative of the request "gpu", as containers call it. */
 static int list_devices(struct item *item, struct error *err)
 {
 	item->device = calloc(item->claim.count + 1, sizeof(*item->device));
@@ -96,7 +92,7 @@ static int give(struct item *item, struct error *err)
 	struct claim_request request;
 	struct claim *claim;
 	char name[REGION_NAME_MAX];
-	/* The name is for people: it is cut if too long, and gets an id if not unique. */
+	/* The name is for people: cut if too long, with an id if not unique. */
 	snprintf(name, sizeof(name), "%s.%s", item->name.in_namespace, item->name.name);
 	int r = dra_request_make(dra->node, dra->node_name, &item->claim, item->key, name,
 				 item->name.in_namespace, &request, err);
@@ -130,7 +126,7 @@ static const struct item *failed_item(const struct preparation *p)
 	return NULL;
 }
 
-/* Undoes all claims that this call made, since without the failed claim `why` the pod can't start. */
+/* The pod cannot start without the claim `why`, so undo all claims that this call made. */
 static void take_all_back(struct preparation *p, const struct item *why)
 {
 	log_warning("DRA: ResourceClaim %s/%s can't be prepared: %s", why->name.in_namespace,
@@ -177,10 +173,7 @@ static void count(const struct preparation *p, bool has_failed)
 	dra->prepare_ns += clock_now_ns() - p->begun_ns;
 }
 
-/*
- * Makes the tenants of all claims of the call, or none, and answers the kubelet. To be called once the API server has answered
- * for all claims.
- */
+/* Makes the tenants of all claims or none, and answers. Call when the API server has answered for all. */
 static void finish(struct preparation *p)
 {
 	const struct item *failed = failed_item(p);
@@ -221,7 +214,7 @@ static void claim_came(void *data, const struct kube_answer *reply)
 		finish(p);
 }
 
-/* Called when the kubelet has cancelled its call or has disconnected. */
+/* Called when the kubelet has cancelled its call or disconnected. */
 static void call_gone(void *data, struct grpc_call *call)
 {
 	forget(data);
@@ -307,7 +300,7 @@ void dra_prepare_end(struct dra *dra)
 
 /* ---- unprepare ---- */
 
-/* Makes prepare calls that still wait for this claim fail: after the unprepare call, the claim must not be made. */
+/* Makes waiting prepare calls fail: an unprepared claim must not be made. */
 static void give_up(struct dra *dra, const char *uid)
 {
 	struct preparation *p;
@@ -318,10 +311,7 @@ static void give_up(struct dra *dra, const char *uid)
 					  "the kubelet has unprepared the claim meanwhile");
 }
 
-/*
- * Releases the claim, then removes its CDI spec. If a step fails, the kubelet calls again; a claim that is gone already is
- * fine.
- */
+/* Releases the claim, then removes its CDI spec. On failure the kubelet calls again; a claim that is gone is no error. */
 static int release(struct dra *dra, const struct dra_name *name, struct error *err)
 {
 	char key[TENANT_CLAIM_MAX];

@@ -21,18 +21,19 @@
 #define PATH_MAX_BYTES 500
 #define NAME_MAX_BYTES 400
 
-/* Whether the server stores taints of devices. */
+/* Whether the API server stores taints of devices. */
 enum taints { TAINTS_UNKNOWN, TAINTS_KEPT, TAINTS_DROPPED };
 
-/* The slice of one GPU. The server may also have a slice of a GPU that this node no longer has. */
+/* The slice of one GPU of this node, or of a GPU that only the server still knows. */
 struct gpu_slice {
 	LIST_ENTRY(gpu_slice) link;
 	char name[NAME_MAX_BYTES];
-	char pool[DRA_POOL_MAX]; /* "" if the GPU is gone, so that the slice is to be deleted */
-	json_t *device;          /* a list of the one device, with its taints if it has any */
-	json_t *object;          /* the slice as the server has it; NULL if the server has none */
+	char pool[DRA_POOL_MAX]; /* "": the GPU is gone, so the slice is to be deleted */
+	json_t *device;          /* a list of the one device, with its taints */
+	json_t *object;          /* the slice as the server has it; NULL: it has none */
 	json_t *sent,
-		*taken; /* sent: the devices written last; taken: those devices as the server stored them */
+		/* sent: the devices written last; taken: those devices as the server stored them */
+		*taken;
 };
 
 struct publisher {
@@ -40,20 +41,20 @@ struct publisher {
 	const char *node;
 	const struct node_object *node_object;
 	struct kube_watch *watch;
-	/* is_known: the watch has listed all of our slices; fails: the watch fails */
+	/* is_known: the watch has listed all our slices; fails: the watch fails */
 	bool is_known, fails;
 	bool has_devices; /* publisher_want() has set the devices */
 	LIST_HEAD(, gpu_slice) slices;
 	enum taints taints;
-	struct kube_call *call;    /* the write under way; slices are written one at a time */
+	struct kube_call *call;    /* the write in progress; slices are written one at a time */
 	struct gpu_slice *writing; /* the slice that is being written */
-	json_t *sending;           /* the devices being written; NULL for a deletion */
-	bool is_probing; /* the write is a dry run to find out whether taints are stored */
+	json_t *sending;           /* the devices being written; NULL: a deletion */
+	bool is_probing; /* the write is a dry run, to learn whether the server stores taints */
 	struct backoff backoff;
 	uint64_t failures;
 	struct alarm again;
-	bool is_waiting; /* `again` is armed, and nothing is written before it rings */
-	/* is_refused: logged that a write failed; is_unshared: logged that sharing was dropped */
+	bool is_waiting; /* `again` is armed, and nothing is written before that */
+	/* is_refused: a failed write was logged; is_unshared: dropped sharing was logged */
 	bool is_refused, is_unshared;
 };
 
@@ -86,7 +87,7 @@ static struct gpu_slice *find_slice(const struct publisher *p, const char *name)
 	return NULL;
 }
 
-/* Finds the slice or makes a new one. Returns NULL if out of memory. */
+/* Finds or makes the slice. Returns NULL if out of memory. */
 static struct gpu_slice *take_slice(struct publisher *p, const char *name)
 {
 	struct gpu_slice *s = find_slice(p, name);
@@ -114,8 +115,8 @@ static void drop_slice(struct gpu_slice *s)
 }
 
 /*
- * Stores a slice that the server has, unless a newer version is known: the watch and the answers to writes use two connections,
- * so they arrive in any order.
+ * Stores the server's slice unless a newer one is known: the watch and the answers to writes use two connections, so come
+ * in any order.
  */
 static void take(struct publisher *p, json_t *object)
 {
@@ -132,8 +133,8 @@ static void take(struct publisher *p, json_t *object)
 /* ---- taints ---- */
 
 /*
- * Returns a new reference to the devices to write. If the server drops taints, a device with a taint is left out, because pods
- * would get it in spite of its state.
+ * The devices to write. If the server drops taints, a tainted device is left out, or pods would get it. Returns a new
+ * reference.
  */
 static json_t *wanted(const struct publisher *p, const struct gpu_slice *s)
 {
@@ -144,8 +145,8 @@ static json_t *wanted(const struct publisher *p, const struct gpu_slice *s)
 /* ---- writing ---- */
 
 /*
- * Warns if the server has silently dropped the field that lets claims share a GPU, because its feature gate is off. A slice
- * without devices does not show whether it was dropped.
+ * Warns if the server silently dropped the field that lets claims share a GPU (its feature gate is off). Only a slice with
+ * devices shows that.
  */
 static void look_at_answer(struct publisher *p, const json_t *object)
 {
@@ -181,7 +182,7 @@ static void written(void *data, const struct kube_answer *reply)
 	p->call = NULL;
 	p->writing = NULL;
 	p->sending = NULL;
-	/* 404 to a deletion means that the slice is gone; 404 to an update means that it must be created anew. */
+	/* Status 404: after a deletion the slice is gone; after an update it must be created. */
 	bool is_gone = reply->status == HTTP_NOT_FOUND ? !sent || s->object
 						       : !sent && !reply->err.code;
 	if (!is_gone && (reply->err.code || !reply->object)) {
@@ -257,8 +258,8 @@ static void delete_slice(struct publisher *p, struct gpu_slice *s)
 }
 
 /*
- * Returns true if this Node owns the server's slice, and the slice has the wanted devices, or has them as the server changed
- * them when it stored them.
+ * Returns true if the server's slice is this Node's and has the wanted devices, or what the server made of them when
+ * storing.
  */
 static bool is_right(const struct gpu_slice *s, const char *node_uid, const json_t *devices)
 {
@@ -297,7 +298,7 @@ static void update_slice(struct publisher *p, struct gpu_slice *s, const char *n
 		write_slice(p, s, node_uid, devices, false);
 }
 
-/* Writes one slice at a time; called again after each answer. */
+/* Writes one slice; called again after each answer. */
 static void update(void *data)
 {
 	struct publisher *p = data;
@@ -335,7 +336,7 @@ static void seen(void *data, json_t *object)
 	update(data);
 }
 
-/* Called when the server has deleted a slice. Compares the uid: a late event may be about an earlier slice of the same name. */
+/* Compares the uid: a late event may be about an earlier slice of the same name. */
 static void gone(void *data, json_t *object)
 {
 	const char *name = metadata(object, "name"), *uid = metadata(object, "uid");
@@ -350,7 +351,7 @@ static void synced(void *data)
 {
 	struct publisher *p = data;
 	p->is_known = true;
-	/* After a reconnect the server may be another one, with other feature gates: find out again which fields it stores. */
+	/* After a reconnect the server may have other feature gates: find out again what it stores. */
 	struct gpu_slice *s;
 	LIST_FOREACH(s, &p->slices, link)
 		if (p->is_unshared) {

@@ -33,10 +33,7 @@ static int make_path(const char *dir, const char *uid, char ret_path[PATHS_MAX],
 	return paths_join(dir, leaf, ret_path, PATHS_MAX, err);
 }
 
-/*
- * Returns true if the file has this spec already. Then it is not written again, so that a full disk does not fail a claim that
- * was prepared before.
- */
+/* An equal spec is not written again, so that a full disk does not fail a claim that was prepared before. */
 static bool is_written(const char *path, const json_t *spec)
 {
 	json_t *has = json_load_file(path, 0, NULL);
@@ -72,7 +69,7 @@ int spec_file_remove(const char *dir, const char *uid, struct error *err)
 	return 0;
 }
 
-/* Returns true if the file is the spec of an existing claim. */
+/* Returns true if the file is an existing claim's spec. */
 static bool is_of_claim(struct claims *claims, const char *leaf)
 {
 	for (struct claim *c = claims_first(claims); c; c = claims_next(c)) {

@@ -9,16 +9,11 @@
 #include "base/paths.h"
 #include "daemon/state/node/node.h"
 
-/*
- * When our socket is removed, we renew it after this delay. A kubelet that starts removes our socket and creates its own a moment
- * later; because of the delay we renew ours only once.
- */
+/* A starting kubelet removes our socket and then creates its own. This delay lets us renew ours only once. */
 #define RENEW_NS (200 * NSEC_PER_MSEC)
 #define AGAIN_NS NSEC_PER_SEC
 
-/*
- * Makes the socket's name from the resource's: nvidia.com/gpu becomes allot-gpu.sock. Several plugins may share the directory.
- */
+/* Makes the socket's name: nvidia.com/gpu becomes allot-gpu.sock. Several plugins may share the directory. */
 static void name_socket(const char *resource, char own[ENDPOINT_PATH_MAX])
 {
 	snprintf(own, ENDPOINT_PATH_MAX, "allot-%s.sock", strchr(resource, '/') + 1);
@@ -48,7 +43,6 @@ static int open_socket(struct endpoint *e, struct error *err)
 	return plugin_socket_open(&e->socket, e->node->loop, &service, err);
 }
 
-/* Opens a new socket, then registers it with the kubelet. */
 static void renew(struct endpoint *e)
 {
 	struct error err = { 0 };
@@ -62,7 +56,7 @@ static void renew(struct endpoint *e)
 		return;
 	}
 	e->is_said = false;
-	/* Closing the old socket ended the watchers' streams, which armed the timer (endpoint_is_unwatched()) for no reason. */
+	/* Closing the old socket ended the watchers' streams, which armed the timer (endpoint_is_unwatched()). */
 	loop_disarm(e->renew_timer);
 	registrar_want(e->registrar);
 }
@@ -78,7 +72,7 @@ static void renew_due(void *data, uint32_t events)
 		registrar_want(e->registrar);
 }
 
-/* Registers again a second later, in case the kubelet still runs: it would not connect again by itself. */
+/* Registers again a second later: a kubelet that still runs would not connect by itself. */
 void endpoint_is_unwatched(struct endpoint *e)
 {
 	if (e->has_kubelet)

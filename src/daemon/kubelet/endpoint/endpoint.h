@@ -1,6 +1,6 @@
 /*
- * One resource that we offer to the kubelet: our socket, the registration, and the streams on which the kubelet watches the list
- * of devices. Main thread only.
+ * A resource that we offer to the kubelet: our socket, its registration, and the streams on which the kubelet watches the
+ * devices. Main thread only.
  *
  *     kubelet.sock appears -> we create our socket anew -> the registrar registers the socket -> the kubelet calls us on it
  */
@@ -33,28 +33,27 @@ struct endpoint {
 	const struct grpc_method *methods;
 	size_t method_count;
 	size_t (*request_most_bytes)(const struct endpoint *e);
-	void (*kubelet_came)(
-		struct plugin *plugin); /* called when a kubelet starts, and for a kubelet that already runs */
+	/* called when a kubelet starts, and for one that already runs */
+	void (*kubelet_came)(struct plugin *plugin);
 	enum endpoint_role role;
 	const char *resource;        /* name of the resource, from the settings */
 	char own[ENDPOINT_PATH_MAX]; /* file name of our socket in the kubelet's directory */
 	struct plugin_socket socket;
 	struct registrar *registrar;
 	struct kubelet_dir *dir;
-	bool has_kubelet, is_said; /* is_said: logged that the socket can't be opened */
+	bool has_kubelet, is_said; /* is_said: logged that the socket cannot be opened */
 	struct loop_source *renew_timer;
-	struct grpc_message *list; /* the list of devices that the watchers got last */
+	struct grpc_message *list; /* list of devices that the watchers got last */
 	struct plugin_watchers watchers;
 	unsigned watcher_count;
 };
 
-/* Checks that the socket's path for that resource is short enough. If not, returns -EINVAL and says what would be right. Pure. */
+/* Checks the socket's path. Returns -EINVAL, with what would be right, if it is too long. Pure. */
 int endpoint_check(const char *dir, const char *resource, struct error *err);
 
-/* Starts to watch the kubelet's directory `dir`, which must stay valid. Call endpoint_stop() also after an error. */
+/* Watches the kubelet's directory `dir`, which must stay valid. Call endpoint_stop() also after an error. */
 int endpoint_start(struct endpoint *e, const char *dir, struct error *err);
-/* Removes the socket. */
 void endpoint_stop(struct endpoint *e);
 
-/* To be called when the last watcher has left. */
+/* Call when the last watcher has left. */
 void endpoint_is_unwatched(struct endpoint *e);

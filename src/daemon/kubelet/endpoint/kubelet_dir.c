@@ -22,8 +22,8 @@ struct kubelet_dir {
 	const char *dir, *own;
 	kubelet_dir_handler handler;
 	void *data;
-	int fd, watch; /* watch is negative while the directory does not exist */
-	bool has_said; /* logged that the directory does not exist or was removed */
+	int fd, watch; /* watch is negative while there is no directory */
+	bool has_said; /* it was logged that the directory is missing */
 	struct loop_source *source, *look_timer;
 };
 
@@ -36,8 +36,8 @@ static bool has_kubelet(const struct kubelet_dir *k)
 }
 
 /*
- * Returns true if the directory was removed outside of our container. Its path inside then still leads to it, through a mount,
- * even if there is a new directory at the same path outside.
+ * Returns true if the directory was removed outside of our container, where the mount still leads to it even if there is a
+ * new one outside.
  */
 static bool is_removed(const struct kubelet_dir *k)
 {
@@ -59,15 +59,14 @@ static void directory_came(struct kubelet_dir *k, int watch)
 {
 	k->watch = watch;
 	k->has_said = false;
-	/* From here on inotify reports when a kubelet starts. Report one that runs already. */
+	/* From here on inotify reports a kubelet that starts. Report one that already runs. */
 	if (has_kubelet(k))
 		k->handler(k->data, KUBELET_DIR_KUBELET_CAME);
 }
 
 /*
- * Looks up the path, each second. IN_DELETE_SELF for a removed directory comes only when nothing uses it any more, and our own
- * socket uses it. inotify gives the same directory the same watch number, so another number shows that the path leads to another
- * directory.
+ * Each second: IN_DELETE_SELF comes only when nothing uses a removed directory, and our socket does. inotify gives the same
+ * directory the same watch number, so another number means another directory.
  */
 static void look(void *data, uint32_t events)
 {
@@ -95,11 +94,11 @@ static void take(struct kubelet_dir *k, const struct inotify_event *e)
 {
 	bool comes = e->mask & (IN_CREATE | IN_MOVED_TO);
 	if (e->mask & IN_Q_OVERFLOW) {
-		/* Events were lost, so report whether the kubelet's socket exists now. */
+		/* Events were lost: report whether the kubelet's socket exists. */
 		k->handler(k->data,
 			   has_kubelet(k) ? KUBELET_DIR_KUBELET_CAME : KUBELET_DIR_KUBELET_LEFT);
 	} else if (e->wd != k->watch) {
-		return; /* event of an earlier directory */
+		return; /* an event of an earlier directory */
 	} else if (e->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED)) {
 		directory_left(k);
 		loop_arm(k->look_timer, 0, LOOK_NS);

@@ -47,14 +47,14 @@ struct grpc_message *message_empty(void)
 
 /* ---- lists of devices ---- */
 
-/* A card's NUMA node as a message, for the kubelet's topology manager. */
+/* A card's NUMA node, for the kubelet's topology manager. */
 struct seat {
 	V1beta1__NUMANode node;
 	V1beta1__NUMANode *nodes[1];
 	V1beta1__TopologyInfo info;
 };
 
-/* Makes the message with the NUMA node, in *seat. Returns NULL if the node is unknown. */
+/* Makes the message in *seat. Returns NULL if the NUMA node is unknown. */
 static V1beta1__TopologyInfo *topology_of(struct seat *seat, int numa)
 {
 	if (numa < 0)
@@ -68,7 +68,7 @@ static V1beta1__TopologyInfo *topology_of(struct seat *seat, int numa)
 	return &seat->info;
 }
 
-/* Lists all devices of every card; per_card[i] is the number of devices of card i. */
+/* Lists all devices of all cards; per_card[i] is the number for card i. */
 static struct grpc_message *list_devices(const struct slices *slices,
 					 const unsigned per_card[SLICES_MAX_CARDS],
 					 const bool is_healthy[SLICES_MAX_CARDS])
@@ -122,7 +122,7 @@ static size_t set_count(const struct slices *slices, const struct slice_set *set
 	return count;
 }
 
-/* Writes the names of the set's slices into `ids`, and makes list[*n] and the entries after it point to them. */
+/* Writes the names of the set's slices into `ids`, to which list[*n] and the entries after it point. */
 static void name_set(const struct slices *slices, const struct slice_set *set, char *ids,
 		     char **list, size_t *n)
 {
@@ -166,7 +166,7 @@ struct grpc_message *message_preferred(const struct slices *slices, const struct
 
 /* ---- what a container gets ---- */
 
-/* One container's answer. Owns all its lists. */
+/* The answer for one container. Owns its lists. */
 struct allocated {
 	V1beta1__ContainerAllocateResponse response;
 	V1beta1__ContainerAllocateResponse__EnvsEntry *env, **env_list;

@@ -1,4 +1,6 @@
-/* Converts the kubelet's messages between bytes and plain data. The caller owns the results. Pure, but allocates. */
+/*
+ * Converts the kubelet's messages to plain data and back. The caller owns the results. Pure, but allocates.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -14,11 +16,11 @@ struct plugin_options {
 	bool has_pre_start, has_preference;
 };
 
-/* Makes the request of a registration; to be freed with free(). Returns NULL if out of memory. */
+/* Makes a registration, which the caller frees. Returns NULL if out of memory. */
 uint8_t *message_register(const char *endpoint, const char *resource,
 			  const struct plugin_options *options, size_t *ret_size);
 
-/* These functions make answers for the kubelet. They return NULL if out of memory. */
+/* These make answers for the kubelet, and return NULL if out of memory. */
 struct grpc_message *message_options(const struct plugin_options *options);
 struct grpc_message *message_empty(void);
 /* Lists all slices of every card. A slice is as healthy as its card. */
@@ -27,16 +29,16 @@ struct grpc_message *message_devices(const struct slices *slices,
 /* Lists all units of memory of every card. A unit is as healthy as its card. */
 struct grpc_message *message_units(const struct units *units,
 				   const bool is_healthy[SLICES_MAX_CARDS]);
-/* Answers a preference call; `sets` has one set of slices for each container. */
+/* Answers a preference call, with a set of slices for each container. */
 struct grpc_message *message_preferred(const struct slices *slices, const struct slice_set *sets,
 				       size_t count);
 struct grpc_message *message_allocated(const struct injection *injections, size_t count);
 
-/* A request for several containers; the ids are the kubelet's texts. */
+/* A request for several containers. The ids are the kubelet's texts. */
 struct message_request {
 	void *unpacked;
 	void (*free)(void *unpacked);
-	size_t count; /* number of containers */
+	size_t count;
 	struct message_container {
 		char **ids; /* the wanted ids; in a preference call, the available ids */
 		size_t count;
@@ -45,10 +47,7 @@ struct message_request {
 		int32_t size;
 	} * container;
 };
-/*
- * Read a request from a message. Return -EPROTO if the message is malformed; -E2BIG if it has more names than `most_ids`. Call
- * message_request_free() afterwards in any case.
- */
+/* Read a request. Return -EPROTO if malformed, -E2BIG above `most_ids` names. Call message_request_free() in any case. */
 int message_read_preferred(const uint8_t *data, size_t size, size_t most_ids,
 			   struct message_request *ret);
 int message_read_allocate(const uint8_t *data, size_t size, size_t most_ids,

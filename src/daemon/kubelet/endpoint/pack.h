@@ -1,4 +1,6 @@
-/* Packs messages of protobuf-c into gRPC messages. */
+/*
+ * Packs protobuf-c messages into gRPC messages.
+ */
 #pragma once
 
 #include <protobuf-c/protobuf-c.h>
@@ -6,7 +8,7 @@
 
 #include "net/grpc_server.h"
 
-/* Casts const away for protobuf-c, which only reads the text when packing. */
+/* Casts const away: protobuf-c only reads the text when packing. */
 static inline char *text(const char *constant)
 {
 	return (char *)(uintptr_t)constant;

@@ -26,7 +26,7 @@ void plugin_socket_close(struct plugin_socket *s)
 	s->server = grpc_server_free(s->server);
 }
 
-/* Returns true if a program serves the socket. The file alone does not show that: a killed program leaves it behind. */
+/* Returns true if a program serves the socket. The file does not show that: a killed program leaves it behind. */
 static bool is_served(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -34,7 +34,7 @@ static bool is_served(const char *path)
 		return false;
 	strcpy(address.sun_path, path);
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	/* EAGAIN means that the server's backlog is full, so there is a server. */
+	/* EAGAIN means that a server's backlog is full, so there is a server. */
 	return fd >= 0 &&
 	       (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN);
 }

@@ -1,6 +1,6 @@
 /*
- * The socket on which the kubelet calls a plugin, and its gRPC server. The kubelet removes such sockets when it starts, and
- * others may remove them at any time: plugin_socket_is_there() detects that. Main thread only.
+ * The socket on which the kubelet calls a plugin. A starting kubelet removes such sockets, and others may at any time: see
+ * plugin_socket_is_there(). Main thread only.
  */
 #pragma once
 
@@ -9,22 +9,22 @@
 
 #include "net/grpc_server.h"
 
-#define PLUGIN_SOCKET_MAX 108 /* bytes of the path, including the NUL */
+#define PLUGIN_SOCKET_MAX 108 /* size of the path, with the NUL */
 
 struct plugin_socket {
-	char path[PLUGIN_SOCKET_MAX]; /* to be filled in by the caller */
+	char path[PLUGIN_SOCKET_MAX]; /* to be set by the caller */
 	struct grpc_server *server;   /* NULL if not open */
 	dev_t device;                 /* device and inode identify the socket's file */
 	ino_t inode;
 };
 
 /*
- * Replaces the file at the path, unless another program serves it (-EADDRINUSE): two plugins with one socket name would otherwise
- * replace each other's socket and register in turns, forever. `service` is as for grpc_server_new().
+ * Replaces the file unless a program serves it (-EADDRINUSE): two plugins of one name would replace each other's socket for
+ * ever. `service`: grpc_server_new().
  */
 int plugin_socket_open(struct plugin_socket *s, struct loop *loop,
 		       const struct grpc_service *service, struct error *err);
-/* Returns true if the socket is open and its file is still in place. */
+/* Returns true if the socket is open and its file in place. */
 bool plugin_socket_is_there(const struct plugin_socket *s);
-/* Removes the file if it is ours, and stops the server. Fine if the socket is not open. */
+/* Stops the server, and removes the file if it is ours. Allowed if not open. */
 void plugin_socket_close(struct plugin_socket *s);

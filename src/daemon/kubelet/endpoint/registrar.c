@@ -14,8 +14,8 @@
 #include "net/grpc_client.h"
 
 #define METHOD "/v1beta1.Registration/Register"
-#define PATIENCE_NS \
-	(15 * NSEC_PER_SEC) /* longer than the 10 s after which the kubelet gives up calling back */
+/* longer than the 10 s after which the kubelet gives up calling back */
+#define PATIENCE_NS (15 * NSEC_PER_SEC)
 #define FIRST_RETRY_NS (5 * NSEC_PER_MSEC)
 #define LAST_RETRY_NS (10 * NSEC_PER_SEC)
 #define REPLY_MOST_BYTES 4096 /* the reply is empty */
@@ -25,14 +25,15 @@ struct registrar {
 	char *socket, *resource;
 	uint8_t *request;
 	size_t request_size;
-	int stop_fd; /* becomes readable in registrar_stop() */
-	/* Protected by the worker's lock. */
-	uint64_t wants; /* counts registrar_want() and _forget(); an answer to an earlier count is ignored */
+	int stop_fd; /* becomes readable when the thread must stop */
+	/* guarded by the worker's lock: */
+	/* counts registrar_want() and _forget(); answers to earlier counts are ignored */
+	uint64_t wants;
 	bool is_wanted;
 	uint64_t since_ns;
 	struct registrar_figures figures;
-	/* Used only by the thread. */
-	char said[ERROR_TEXT_MAX]; /* the last failure that was logged; "" if none since the last success */
+	/* used only by the thread: */
+	char said[ERROR_TEXT_MAX]; /* the last logged failure; "": none since the last success */
 };
 
 static void close_link(struct net_link *link)
@@ -61,16 +62,13 @@ static int call(struct registrar *r, struct error *err)
 	return 0;
 }
 
-/* Logs the failure, unless it is the one that was logged last: the call is retried. */
+/* Logs the failure unless it was logged last, since the call is retried. */
 static void tell_failure(struct registrar *r, const struct error *err)
 {
 	if (!strcmp(r->said, err->text))
 		return;
 	memcpy(r->said, err->text, sizeof(r->said));
-	/*
-	 * These failures are normal: a kubelet begins to listen only some microseconds after it has
-	 * created its socket.
-	 */
+	/* These are normal: a kubelet listens only some microseconds after it has created its socket. */
 	if (err->code == ECONNREFUSED || err->code == ENOENT || err->code == ECANCELED)
 		log_debug("device plugin %s: not registered yet: %s", r->resource, err->text);
 	else
@@ -78,9 +76,7 @@ static void tell_failure(struct registrar *r, const struct error *err)
 			    err->text);
 }
 
-/*
- * Calls the kubelet once to register. Called with the lock held; releases the lock during the call. Returns true if registered.
- */
+/* Calls the kubelet once. Called with the lock held, which is released during the call. Returns true if registered. */
 static bool try_once(struct registrar *r)
 {
 	struct error err = { 0 };
@@ -166,7 +162,7 @@ struct registrar *registrar_stop(struct registrar *r)
 	if (!r)
 		return NULL;
 	ssize_t n = write(r->stop_fd, &one, sizeof(one));
-	(void)n; /* the write can't fail: the counter can't overflow */
+	(void)n; /* the counter cannot overflow */
 	worker_stop(&r->worker);
 	free_parts(r);
 	return NULL;

@@ -28,9 +28,10 @@ struct binding {
 	size_t container;          /* index of the container in its pod; unset if is_failure */
 	struct kube_shares shares; /* what the container got; the member `containers` is 0 */
 	enum step step;
-	bool may_be_written; /* a write to the pod may have succeeded although its answer was lost */
+	/* a write to the pod may have succeeded although its answer was lost */
+	bool may_be_written;
 	unsigned refusals;
-	json_t *object; /* the Pod or the Node object as last read */
+	json_t *object; /* the Pod or Node object as last read */
 	struct kube_call *call;
 	struct alarm again;
 	struct backoff backoff;
@@ -76,9 +77,7 @@ static int parse_shares(const json_t *pod, const char *text, struct kube_shares 
 	return shares_parse_of(text, init, init + others, ret, err);
 }
 
-/*
- * Removes the container's shares from the pod's to-allocate. Returns -ESTALE if to-allocate no longer has exactly these shares.
- */
+/* Removes the container's shares from to-allocate. Returns -ESTALE if those are not there exactly. */
 static int take_shares(const struct binding *b, struct kube_shares *left, struct error *err)
 {
 	const char *text = annotation(b->object, KUBE_POD_TO_ALLOCATE);
@@ -100,7 +99,7 @@ static int take_shares(const struct binding *b, struct kube_shares *left, struct
 	return 0;
 }
 
-/* Makes the patch for the pod. The server applies it only if the pod is still in the version that was read. */
+/* Makes the patch for the pod. The server applies it only to the version that was read. */
 static int make_pod_patch(const struct binding *b, char **ret, struct error *err)
 {
 	struct kube_shares left = { 0 };
@@ -126,10 +125,7 @@ static int make_pod_patch(const struct binding *b, char **ret, struct error *err
 
 static void pod_written(struct binding *b);
 
-/*
- * Returns true if an earlier write has succeeded although its answer was lost. Then the container has no shares left in
- * to-allocate.
- */
+/* Returns true if an earlier write succeeded without an answer: the container has no shares left in to-allocate. */
 static bool is_written(const struct binding *b)
 {
 	const char *text = annotation(b->object, KUBE_POD_TO_ALLOCATE);
@@ -159,7 +155,7 @@ static void pod_came(struct binding *b)
 	finish(b, &err);
 }
 
-/* Called once the pod is written. Releases the node's lock, unless other containers of the pod still wait for their shares. */
+/* Called once the pod is written. Releases the node's lock, unless other containers of the pod wait. */
 static void pod_written(struct binding *b)
 {
 	const char *phase = annotation(b->object, KUBE_POD_BIND_PHASE);
@@ -185,8 +181,7 @@ static void node_came(struct binding *b)
 /* ---- calls ---- */
 
 /*
- * Returns true if a retry may succeed. A server that has just started refuses all clients until it has loaded its access rules.
- * So a refusal counts as temporary at first; after a few retries it counts as final.
+ * A server that has just started refuses all clients until it has its access rules, so the first refusals may be retried.
  */
 static bool is_passing(struct binding *b, const struct error *err)
 {
@@ -207,10 +202,7 @@ static void try_again(struct binding *b, const struct kube_answer *answer)
 		finish(b, &err);
 		return;
 	}
-	/*
-	 * After a failed write, read the object again: it may have changed, or the write may have succeeded although its answer
-	 * was lost.
-	 */
+	/* Read the object again: it may have changed, or the write succeeded although its answer was lost. */
 	b->may_be_written |= b->step == STEP_WRITE_POD && !answer->status;
 	if (is_write)
 		b->step--;
@@ -221,7 +213,7 @@ static void answered(void *data, const struct kube_answer *answer)
 {
 	struct binding *b = data;
 	b->call = NULL;
-	/* The pod and its pending shares are gone; only the lock is left to release. */
+	/* The pod and its shares are gone; only the lock is left to release. */
 	if (answer->status == 404 && b->step <= STEP_WRITE_POD) {
 		go_on(b, STEP_READ_NODE);
 		return;
@@ -307,10 +299,7 @@ struct binding *binding_take(struct kube_client *client, const char *node,
 	b->shares.count = choice->share_count;
 	for (size_t i = 0; i < choice->share_count; i++)
 		b->shares.share[i] = choice->share[i];
-	/*
-	 * Begin with the write, which applies to the version that the watch showed: usually no other client has changed the pod
-	 * since.
-	 */
+	/* Begin with the write: usually no other client changed the pod since the watch showed it. */
 	b->object = json_incref(choice->pod->object);
 	b->step = STEP_WRITE_POD;
 	alarm_set(kube_client_reactor(client), &b->again, 0);

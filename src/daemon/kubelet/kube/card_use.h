@@ -1,6 +1,6 @@
 /*
- * How much of a card's time was used over the last minutes, so that a scheduler can place pods by it. The peak shows load in
- * spite of short lulls; the recent average shows the load now. Pure; not thread safe.
+ * How much of a card's time was used in the last minutes, for a scheduler's placement: the peak in spite of short lulls,
+ * and the recent average. Pure; not thread safe.
  *
  *     samples:  |.|.|.|.|.|.|.|.|.|.|    each is a sixtieth of the window, newest last
  *                             '-----'    now: average of the last fifth
@@ -21,14 +21,14 @@ struct card_use {
 };
 
 void card_use_add(struct card_use *use, double pct);
-/* Return the peak and the recent average of the samples so far; 0 if there are none. */
+/* Return the peak and the recent average; 0 without samples. */
 double card_use_peak(const struct card_use *use);
 double card_use_now(const struct card_use *use);
 
 /*
- * The input of card_use_is_news(), which decides whether the use has changed enough to be published again, since each write
- * costs the API server. Enough is a change by 5 percentage points of time, any change of the guarantees, or a change by more
- * than a twentieth of the card's memory. A change of card_use_now() counts only while the card has opportunistic tenants.
+ * Whether the use is to be published again, since each write costs the API server: time changed by 5 percentage points,
+ * guarantees at all, or memory by a twentieth of the card's. card_use_now() counts only while the card has opportunistic
+ * tenants.
  */
 struct card_use_news {
 	const struct kube_use *said, *is; /* last published and current use of one card */

@@ -27,14 +27,11 @@
 #include "kube/hami/find_allocating.h"
 #include "kube/hami/scores.h"
 
-#define LOOK_NS (30 * NSEC_PER_SEC) /* interval for recomputing what the Node object must have */
+#define LOOK_NS (30 * NSEC_PER_SEC) /* interval of recomputing what the Node object must have */
 
 #define MIB (UINT64_C(1) << 20)
 
-/*
- * Describes the card for the scheduler. The shares of ResourceClaims are subtracted, since HAMi's scheduler does not know about
- * them.
- */
+/* Describes the card without the shares of ResourceClaims, which HAMi's scheduler does not know. */
 static struct kube_card describe(struct node *node, const struct card *card,
 				 const struct place_card *placed)
 {
@@ -80,8 +77,8 @@ static int read_scores(const struct node *node, const struct place_node *placed,
 }
 
 /*
- * Describes all cards and the links between them. *ret_scores has no cards if no link is known. Returns -ENOMEM if out of
- * memory. Free the results with cards_free() and scores_free().
+ * All cards and their links; *ret_scores has no cards if no link is known. Returns -ENOMEM. Free by cards_free() and
+ * scores_free().
  */
 static int inventory_read(struct node *node, struct kube_cards *ret_cards,
 			  struct kube_scores *ret_scores)
@@ -114,10 +111,9 @@ struct node_kube {
 	/* this and the pointers below are NULL if only the DRA driver is on */
 	struct node_pods *pods;
 	struct stale_bindings *stale;
-	struct live_terms *live;    /* NULL if the setting kube_live_terms is off */
-	struct use_publisher *uses; /* NULL if the setting kube_use_window is 0 */
-	bool object_fails,
-		pods_fail; /* whether the watch of the Node object, and that of the pods, fails now */
+	struct live_terms *live;      /* NULL if the setting kube_live_terms is off */
+	struct use_publisher *uses;   /* NULL if the setting kube_use_window is 0 */
+	bool object_fails, pods_fail; /* the watch of the Node object, or of the pods, fails now */
 };
 
 static bool is_off(const struct config *config)
@@ -140,7 +136,7 @@ int node_kube_check(const struct config *config, struct error *err)
 	return r < 0 ? error_add(err, r, "kube_labels") : 0;
 }
 
-/* Checks that the name can be used unescaped in a path and in a selector. */
+/* Checks that the name needs no escapes in a path or a selector. */
 static int check_name(const char *name, struct error *err)
 {
 	size_t length = strlen(name);
@@ -152,7 +148,7 @@ static int check_name(const char *name, struct error *err)
 	return 0;
 }
 
-/* Finds the node's name: the setting, else $NODE_NAME, else the kubelet's default, which is the host name in small letters. */
+/* Takes the setting, else $NODE_NAME, else the kubelet's default: the host name in small letters. */
 static int find_name(struct node_kube *k, struct error *err)
 {
 	const struct config *config = &k->node->config;
@@ -171,7 +167,10 @@ static int find_name(struct node_kube *k, struct error *err)
 
 /* ---- events of the watches ---- */
 
-/* Logs when a watch begins to fail and when both work again. If both fail, because the server is away, that is logged once. */
+/*
+ * Logs when a watch begins to fail, and when both work again. If both fail, because the server is away, that is logged
+ * once.
+ */
 static void say_trouble(struct node_kube *k, bool *fails, const struct error *err)
 {
 	bool was_failing = k->object_fails || k->pods_fail;
@@ -273,10 +272,7 @@ static int start_client(struct node_kube *k, struct error *err)
 	return k->object ? 0 : error_set_errno(err, ENOMEM, "kube_api");
 }
 
-/*
- * Returns true if this node takes part in HAMi's protocol. With only the DRA driver it writes nothing to its Node object, and
- * does not track pods.
- */
+/* With only the DRA driver, this node writes nothing to its Node object and does not track pods. */
 static bool has_protocol(const struct config *config)
 {
 	return config->is_kube_plugin || !config->is_kube_dra;
@@ -349,8 +345,8 @@ bool node_kube_withdraw(struct node_kube *k)
 }
 
 /*
- * Returns true if a pod is being bound to this node, or shares of a bound pod are still to be given. The node's lock is held
- * from before a pod is bound until the kubelet was given all of the pod's shares.
+ * Returns true if a pod is being bound to this node or shares of a bound pod are still to be given. The node's lock is held
+ * from before the binding until the kubelet got all of the pod's shares.
  */
 static bool is_pod_on_way(const struct node_kube *k)
 {

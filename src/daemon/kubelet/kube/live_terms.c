@@ -22,13 +22,13 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* The change that the pod of one claim has asked for last. */
+/* What one claim's pod asked for last. */
 struct seen {
 	TAILQ_ENTRY(seen) link;
 	char id[TENANT_ID_MAX]; /* id of the claim's tenant */
-	/* the inputs of the last change: text_of(); NULL if nothing was read yet */
+	/* the inputs of the last change, as text_of() gives them; NULL: none were read yet */
 	char *text;
-	bool is_refused; /* the change was refused and logged */
+	bool is_refused; /* the change was refused, and that was logged */
 	bool is_there;
 };
 
@@ -125,8 +125,8 @@ static void say_refused(struct live_terms *live, const struct kube_pod *pod, con
 /* ---- one claim ---- */
 
 /*
- * Returns the priority in the container's limits if the claim was made by slices: its container was not known then. Returns
- * NULL for other claims, which were made with that priority (HAMi's vocabulary).
+ * Of a claim made by slices, whose container was not known when it was made, returns the priority in the container's
+ * limits. NULL for other claims, which have that priority.
  */
 static const char *asked_priority(const struct live_terms *live, const struct claim *claim,
 				  const struct kube_pod *pod, const char *container)
@@ -192,7 +192,7 @@ static char *text_of(const struct live_terms *live, const struct claim *claim,
 	return asprintf(&text, "%slimits: %s\n", said, priority) < 0 ? NULL : text;
 }
 
-/* Writes the change, or its refusal, to the audit log. `refusal` is NULL if the change was made. */
+/* `refusal` is NULL if the change was made. */
 static void note_in_audit(struct audit *audit, const struct claim *claim, const json_t *old,
 			  const struct error *refusal)
 {
@@ -214,7 +214,7 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 	struct seen *s = find_seen(live, claim_terms(claim)->id);
 	cleanup_free char *text = text_of(live, claim, pod, container);
 	if (!s || !text)
-		return; /* out of memory: will be retried */
+		return; /* out of memory: the change is retried later */
 	s->is_there = true;
 	struct audit *audit = live->node->audit;
 	const struct audit_actor actor = { .by = AUDIT_BY_KUBERNETES,
@@ -223,8 +223,8 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 					   .pod_uid = pod->uid };
 	bool is_new = !s->text || strcmp(s->text, text) != 0;
 	/*
-	 * True if the claim has lost the change, because the plugin gave it to a container again with its original terms
-	 * (find_same() in allocate.c). The change is then made again.
+	 * The plugin gave the claim to a container again with its original terms (find_same() in allocate.c): change it
+	 * again.
 	 */
 	bool is_lost = *text && !claim->asked && !s->is_refused;
 	if (!is_new && !is_lost && !(again && s->is_refused))
@@ -236,10 +236,7 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 		note_in_audit(audit, claim, old, r < 0 ? &err : NULL);
 	audit_set_actor(audit, NULL);
 	json_decref(old);
-	/*
-	 * Log only the first refusal of a change. Later reasons cannot be compared with it, since the numbers in them change
-	 * all the time.
-	 */
+	/* Log only the first refusal of a change: numbers in later reasons change all the time. */
 	if (r < 0 && is_new)
 		say_refused(live, pod, container, err.text);
 	if (has_changed)
@@ -251,10 +248,7 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 	}
 }
 
-/*
- * Finds the pod and the container that the claim's key names. *ret_container points into *key. Returns NULL if the key names
- * none, or if the pod is not on this node.
- */
+/* Finds the container that the claim's key names; *ret_container points into *key. NULL if there is none on this node. */
 static const struct kube_pod *pod_by_key(const struct live_terms *live, const struct claim *claim,
 					 struct pod_key *key, const char **ret_container)
 {
@@ -265,8 +259,8 @@ static const struct kube_pod *pod_by_key(const struct live_terms *live, const st
 }
 
 /*
- * Finds the pod and the container that hold a claim made by slices, by the kubelet's list. Returns NULL if they are unknown or
- * the pod is ending: a new pod may have the same name.
+ * By the kubelet's list, for a claim made by slices. Returns NULL if unknown, or if the pod is ending: a new one may have
+ * its name.
  */
 static const struct kube_pod *pod_by_slices(const struct live_terms *live,
 					    const struct claim *claim, const char **ret_container)

@@ -14,9 +14,7 @@
 #include "kube/hami/handshake.h"
 #include "kube/util/backoff.h"
 
-/*
- * If another writer changes what we wrote, we restore it at most once in this interval: two writers must not fight at full speed.
- */
+/* Shortest interval of restoring what another writer changed: two writers must not fight at full speed. */
 #define PUT_BACK_NS (2 * NSEC_PER_SEC)
 #define PATH_MAX_BYTES 320
 
@@ -26,19 +24,20 @@ struct node_object {
 	void (*trouble)(void *data, const struct error *err);
 	void *data;
 	struct kube_watch *watch;
-	json_t *metadata; /* name, uid, annotations and labels as last seen; NULL if there is no Node object */
+	/* name, uid, annotations and labels as last seen; NULL: there is no Node object */
+	json_t *metadata;
 	bool is_listing; /* the watch is receiving a list */
 	bool is_listed;  /* that list has named the Node object */
-	bool is_missed;  /* logged that the node does not exist */
+	bool is_missed;  /* it was logged that the node does not exist */
 	struct wanted wanted;
-	/* node_object_withdraw() was called; the wanted state is no longer written */
+	/* node_object_withdraw() was called: nothing is written any more */
 	bool is_withdrawn;
-	struct kube_call *patch; /* the patch under way */
+	struct kube_call *patch;
 	struct alarm again;
 	struct backoff backoff;
-	uint64_t patched_ns; /* time of the last successful patch; 0 if none */
-	bool is_refused;     /* logged that a patch failed, and none has succeeded since */
-	bool is_disputed;    /* logged that another writer changes the same fields */
+	uint64_t patched_ns; /* time of the last successful patch; 0: none */
+	bool is_refused;     /* a failed patch was logged, and none has succeeded since */
+	bool is_disputed;    /* it was logged that another writer changes the same fields */
 };
 
 static void update(void *data);
@@ -49,9 +48,9 @@ static const char *text_of(const struct node_object *o, const char *part, const 
 }
 
 /*
- * Stores the object's metadata as last seen. The watch and the answers to patches use two connections, so they arrive in any
- * order: a version that is older than the known one is ignored. With `is_certain` the object comes from a list, and is always
- * stored, since an API server may come back with an older state. Returns true if it was stored.
+ * Stores the metadata unless it is older than the known one: the watch and the answers to patches use two connections, so
+ * come in any order. A list (`is_certain`) is always stored, since an API server may come back with an older state. Returns
+ * true if stored.
  */
 static bool take(struct node_object *o, json_t *metadata, bool is_certain)
 {
@@ -126,9 +125,7 @@ static void send(struct node_object *o, const struct wanting *w, const char *han
 		alarm_set(kube_client_reactor(o->client), &o->again, NSEC_PER_SEC);
 }
 
-/*
- * Returns true if another writer has undone what we wrote a moment ago. Logs that then, and arms `again` to restore it later.
- */
+/* Returns true if another writer has just undone what we wrote. Logs that, and arms `again`. */
 static bool is_too_soon(struct node_object *o, const struct wanting *w)
 {
 	uint64_t since_ns = clock_now_ns() - o->patched_ns;
@@ -235,10 +232,7 @@ bool node_object_withdraw(struct node_object *o)
 	static const struct patch_pair none[] = { { KUBE_NODE_REGISTER, NULL },
 						  { KUBE_NODE_SCORE, NULL },
 						  { KUBE_NODE_USE, NULL } };
-	/*
-	 * Withdraw also if the object was not seen yet: it may have what a previous daemon published. But not if it does not
-	 * exist.
-	 */
+	/* Also if the object was not seen yet, since a previous daemon may have published; not if it does not exist. */
 	if (o->is_missed || o->is_withdrawn)
 		return false;
 	kube_call_drop(o->patch);
@@ -276,7 +270,7 @@ void node_object_want(struct node_object *o, struct wanted *wanted)
 	wanted_free(&o->wanted);
 	o->wanted = *wanted;
 	*wanted = (struct wanted){ 0 };
-	/* The object now differs because we want something else, not because another writer changed it: write at once. */
+	/* The object differs because we want something else, not because of another writer: write at once. */
 	o->patched_ns = 0;
 	update(o);
 }

@@ -10,16 +10,13 @@
 
 struct node_pods;
 
-/*
- * Starts to watch the node's pods. `changed` is called when a pod was added, changed or removed; it may be NULL. `trouble` is
- * as in watch.h. Returns NULL if out of memory.
- */
+/* `changed` (may be NULL) is called when a pod was added, changed or removed. `trouble`: watch.h. NULL if out of memory. */
 struct node_pods *pods_start(struct kube_client *client, const char *node,
 			     void (*changed)(void *data),
 			     void (*trouble)(void *data, const struct error *err), void *data);
-struct node_pods *pods_stop(struct node_pods *pods); /* NULL is fine; returns NULL */
+struct node_pods *pods_stop(struct node_pods *pods); /* NULL is allowed; returns NULL */
 
-/* Returns all pods in no particular order; valid until the next turn of the loop. */
+/* Returns all pods in no particular order; valid until the loop's next turn. */
 const struct kube_pod *const *pods_all(const struct node_pods *pods, size_t *ret_count);
 /* Finds a pod by its uid. Returns NULL if there is none. */
 const struct kube_pod *pods_find(const struct node_pods *pods, const char *uid);

@@ -12,16 +12,16 @@
 #include "kube/hami/find_allocating.h"
 
 /*
- * A lock is released only if it is older than this. For a younger lock, the write that ends the binding may still be under way,
- * or the watch may still show an earlier pod of the same name.
+ * Only an older lock is released: a younger one's last write may be in progress, or the watch may show an earlier pod of
+ * the name.
  */
 #define LOCK_LEFT_S 5
 /* After a failed write, the next try comes when the alarm has rung this often. The write itself has been tried for as long. */
 #define RETRY_RINGS (BINDING_TIMEOUT_S / LOCK_LEFT_S)
 
 /*
- * A pod whose binding we have given up. It stays in `cases` while the watch shows the binding as overdue, so that each binding
- * is given up once.
+ * A pod whose binding we gave up. Stays in `cases` while the watch shows the binding as overdue, so that it is given up
+ * once.
  */
 struct stale_binding {
 	char *uid;
@@ -192,7 +192,7 @@ void stale_bindings_check(struct stale_bindings *g)
 	for (c = LIST_FIRST(&g->cases); c; c = next) {
 		const struct kube_pod *of = pods_find(g->pods, c->uid);
 		next = LIST_NEXT(c, link);
-		/* Drop a case once its write has ended and the watch no longer shows the binding as overdue. */
+		/* Drop a case once its write has ended and the binding is no longer overdue. */
 		if (!c->binding && (!of || !is_over(of)))
 			drop(c);
 	}

@@ -17,6 +17,7 @@ struct stale_bindings;
 struct stale_bindings *stale_bindings_start(struct kube_client *client, const char *node,
 					    const struct node_object *object,
 					    const struct node_pods *pods);
-struct stale_bindings *stale_bindings_stop(struct stale_bindings *g); /* NULL is fine; returns NULL */
-/* Checks every pod. To be called when pods have changed, and periodically. */
+/* NULL is allowed; returns NULL */
+struct stale_bindings *stale_bindings_stop(struct stale_bindings *g);
+/* Checks every pod. Call when pods have changed, and periodically. */
 void stale_bindings_check(struct stale_bindings *g);

@@ -13,8 +13,8 @@
 #include "daemon/state/tenant.h"
 #include "kube/hami/priority.h"
 
-#define SAY_PARTS 20  /* minimum interval between writes: 1/20 of the window */
-#define ALIVE_PARTS 5 /* maximum interval between writes: 1/5 of the window */
+#define SAY_PARTS 20  /* shortest interval between writes: 1/20 of the window */
+#define ALIVE_PARTS 5 /* longest interval between writes: 1/5 of the window */
 #define MIB_BITS 20
 
 struct watched_card {
@@ -39,10 +39,7 @@ struct use_publisher {
 
 /* ---- measuring ---- */
 
-/*
- * Returns true if the tenant is opportunistic: without a guarantee, and with the lowest priority. Schedulers place such tenants
- * by the measured use.
- */
+/* Returns true for a tenant without a guarantee and of the lowest priority, which schedulers place by measured use. */
 static bool is_opportunistic(const struct tenant *t, unsigned device)
 {
 	return t->terms.priority <= KUBE_PRIORITY_OPPORTUNISTIC &&
@@ -62,8 +59,8 @@ static void count_device(struct use_publisher *p, struct tenant *t, unsigned dev
 		if (charged_ns > d->published_ns)
 			card->charged_ns += charged_ns - d->published_ns;
 		/*
-		 * A new tenant's use is not known yet, so its guarantee is not added to held_pct: a scheduler counts such a
-		 * guarantee as used in full.
+		 * A new tenant's use is unknown, so its guarantee is not in held_pct: schedulers then count it as used in
+		 * full.
 		 */
 		if (now_ns - d->published_since_ns >= p->window_ns)
 			card->held_pct += t->terms.device[device].promise.cores_pct;
@@ -134,7 +131,7 @@ static void publish_if_new(void *data, uint32_t events)
 	char *text = uses_format(&uses);
 	if (!text)
 		return;
-	/* The text contains the time in seconds, so it is equal only within one second. Do not publish an equal text. */
+	/* The text contains the time in seconds, so is equal only within one second. */
 	bool is_new = !p->text || strcmp(p->text, text) != 0;
 	free(p->text);
 	p->text = text;

@@ -1,7 +1,7 @@
 /*
- * Measures the use of each card (card_use.h), and decides when to publish it (kube/own/uses.h). A significant change is
- * published, but at most once in a twentieth of the window. Without such a change the use is published once in every fifth of the
- * window, which shows others that measuring goes on. Needs the setting kube_use_window. Main thread only.
+ * Measures the cards' use (card_use.h) and decides when to publish it (kube/own/uses.h): a significant change at most once
+ * in a twentieth of the window, and else once in a fifth, which shows that measuring goes on. Needs the setting
+ * kube_use_window. Main thread only.
  */
 #pragma once
 
@@ -10,13 +10,11 @@
 struct node;
 struct use_publisher;
 
-/* Starts measuring. `publish` is called whenever use_publisher_text() has changed. Returns 0 or -errno. */
+/* Starts measuring. `publish` is called when use_publisher_text() has changed. Returns 0 or -errno. */
 int use_publisher_start(struct node *node, void (*publish)(void *data), void *data,
 			struct use_publisher **ret, struct error *err);
-struct use_publisher *use_publisher_stop(struct use_publisher *p); /* NULL is fine; returns NULL */
+/* NULL is allowed; returns NULL */
+struct use_publisher *use_publisher_stop(struct use_publisher *p);
 
-/*
- * Returns the text of the annotation allot.dev/node-use; the caller frees it. NULL if there is nothing to publish yet, if `p`
- * is NULL, or if out of memory.
- */
+/* The annotation allot.dev/node-use, for the caller to free; NULL if there is none yet, `p` is NULL, or memory is out. */
 char *use_publisher_text(const struct use_publisher *p);

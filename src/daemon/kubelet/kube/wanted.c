@@ -12,9 +12,7 @@
 
 /* ---- labels ---- */
 
-/*
- * Returns true if the text is a valid part of a label: letters, digits, '-', '_' and '.', with a letter or digit at both ends.
- */
+/* Returns true for a valid part of a label: letters, digits, '-', '_' and '.', with a letter or digit at both ends. */
 static bool is_label_part(const char *text, size_t length)
 {
 	return length && length <= LABEL_PART_MAX && strspn(text, ALNUM "-_.") >= length &&

@@ -1,6 +1,5 @@
 /*
- * The annotations and labels that this node's Node object must have, and which of them it lacks. Pure, but allocates; thread
- * safe.
+ * The annotations and labels that the Node object must have, and which it lacks. Pure, but allocates; thread safe.
  */
 #pragma once
 
@@ -24,19 +23,16 @@ struct wanted {
 	size_t labels;
 };
 
-/*
- * Fills *ret. `labels` is like "gpu=on,team=a", or "none". `scores` may be NULL. If a label is wrong, returns -EINVAL and names
- * that label; -ENOMEM if out of memory.
- */
+/* `labels` is like "gpu=on,team=a", or "none"; `scores` may be NULL. Returns -EINVAL with the wrong label, or -ENOMEM. */
 int wanted_make(const struct kube_cards *cards, const struct kube_scores *scores,
 		const char *labels, struct wanted *ret, struct error *err);
 void wanted_free(struct wanted *wanted);
 bool wanted_equal(const struct wanted *a, const struct wanted *b);
 
-/* Checks the labels by Kubernetes' rules for names and values. */
+/* Checks labels by Kubernetes' rules for names and values. */
 int wanted_check_labels(const char *labels, struct error *err);
 
-/* The annotations and labels that a patch has to set, because the Node object lacks them or has other values. */
+/* What a patch has to set, because the Node object lacks it or has another value. */
 struct wanting {
 	struct patch_pair annotation[3], label[WANTED_LABELS_MAX]; /* these point into `wanted` */
 	size_t annotations, labels;

@@ -22,14 +22,13 @@
 #define LOOK_NS (50 * NSEC_PER_MSEC) /* poll interval while a call waits for its pod */
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 
-/* A container whose shares we have removed from its pod's to-allocate, while the watch still shows them there. */
+/* A container whose shares were removed from to-allocate, while the watch still shows them there. */
 struct assignment {
 	TAILQ_ENTRY(assignment) link;
 	size_t container;
 	char uid[];
 };
 
-/* An Allocate call that is under way. */
 struct annotated_call {
 	TAILQ_ENTRY(annotated_call) link;
 	struct annotated *annotated;
@@ -75,7 +74,7 @@ static void forget(struct annotated_call *c)
 	call_free(c);
 }
 
-/* Answers the kubelet with the error. The caller frees the struct, once no write is under way. */
+/* Answers with the error. The caller frees the struct once no write is in progress. */
 static void refuse(struct annotated_call *c, int r, const struct error *err)
 {
 	c->annotated->plugin->refused++;
@@ -92,8 +91,7 @@ bool annotated_made(const struct claim *claim)
 }
 
 /*
- * Returns CLAIM_WANTED if a container holds the claim's device by the kubelet's list, even if the claim's key names another
- * container.
+ * Returns CLAIM_WANTED if a container holds the device by the kubelet's list, even one that the claim's key does not name.
  */
 static enum claim_need need_by_books(struct plugin *plugin, const char *device)
 {
@@ -183,10 +181,7 @@ static bool is_open(const struct kube_pod *pod, size_t container)
 	return count > 0;
 }
 
-/*
- * Callback for find_allocating.h: returns true if the container has been given the shares that the watch still shows in its
- * pod's to-allocate.
- */
+/* For find_allocating.h: returns true if the container has got the shares that the watch still shows in to-allocate. */
 static bool is_given(void *data, const struct kube_pod *pod, size_t container)
 {
 	struct annotated *b = data;
@@ -272,7 +267,7 @@ static void written(void *data, const struct error *err)
 	forget(c);
 }
 
-/* Gives the shares to the container, or fails the binding for the scheduler. Returns false if there is no room yet. */
+/* Gives the container its shares, or fails the binding. Returns false if there is no room yet. */
 static bool give(struct annotated_call *c, const struct choice *choice)
 {
 	struct node_kube *kube = kube_of(c->annotated);
@@ -328,7 +323,7 @@ static int choose(struct annotated_call *c, struct choice *ret, struct error *er
 	return choice_make(&q, ret, err);
 }
 
-/* Tries to find the pod of the call, and then answers the call. Returns false if the call must wait longer. */
+/* Finds the call's pod and answers. Returns false if the call must wait. */
 static bool try_call(struct annotated_call *c)
 {
 	struct choice choice;
@@ -367,8 +362,8 @@ static void retry_calls(void *data, uint32_t events)
 /* ---- calls ---- */
 
 /*
- * Called when the kubelet has cancelled its call. A write to the pod that is under way goes on. The claim ends with the pod,
- * which has failed for the kubelet.
+ * The kubelet has cancelled its call. A write to the pod goes on; the claim ends with the pod, which has failed for the
+ * kubelet.
  */
 static void call_gone(void *data, struct grpc_call *call)
 {
@@ -402,7 +397,7 @@ int annotated_allocate(struct annotated *b, struct grpc_call *call,
 	c->call = call;
 	grpc_call_keep(call, call_gone, c);
 	TAILQ_INSERT_TAIL(&b->calls, c, link);
-	/* Handle the call from the loop, since it must not be answered within its handler. */
+	/* Handle the call from the loop: it must not be answered within its handler. */
 	loop_arm(b->timer, 0, 0);
 	return 0;
 }

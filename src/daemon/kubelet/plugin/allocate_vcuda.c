@@ -21,8 +21,8 @@
 #define LOOK_NS (50 * NSEC_PER_MSEC) /* poll interval while a call waits for its pod */
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 /*
- * How long a call for memory waits if it asks for another amount than the call that is awaited. By then the watch shows whether
- * the awaited pod has ended between its two calls.
+ * How long a call for memory waits if it asks for another amount than the awaited one. By then the watch shows whether the
+ * awaited pod ended between its two calls.
  */
 #define OTHER_HALF_NS (5 * NSEC_PER_SEC)
 
@@ -89,10 +89,7 @@ void vcuda_answer(struct vcuda_call *c)
 
 /* ---- cores ---- */
 
-/*
- * Called when a call for memory was answered before its call for cores. Stops expecting the call for cores if no pod waits for
- * such an amount of memory any more.
- */
+/* A call for memory came before its call for cores. Stops expecting that if no pod waits for such an amount any more. */
 static void close_open(struct vcuda *v, const struct vcuda_names *names)
 {
 	struct vcuda_question q = question_of(v, names, v->open_units);
@@ -103,7 +100,7 @@ static void close_open(struct vcuda *v, const struct vcuda_names *names)
 		v->has_open = false;
 }
 
-/* Tries to find the pod of the call, and then answers the call. Returns false if the call must wait longer. */
+/* Finds the call's pod and answers the call. Returns false if the call must wait. */
 static bool try_cores(struct vcuda_call *c)
 {
 	struct vcuda *v = c->v;
@@ -222,7 +219,7 @@ static bool try_memory(struct vcuda_call *c)
 
 /* ---- calls ---- */
 
-/* Handles the call according to its resource. Returns false if the call must wait longer. */
+/* Handles the call by its resource. Returns false if it must wait. */
 static bool try_call(struct vcuda_call *c)
 {
 	struct vcuda *v = c->v;
@@ -237,7 +234,7 @@ static bool try_call(struct vcuda_call *c)
 	return true;
 }
 
-/* Handles the queued calls, one after the other, because the meaning of a call depends on the calls before it. */
+/* Handles the queued calls one after the other, because a call's meaning depends on those before it. */
 static void retry_calls(void *data, uint32_t events)
 {
 	struct vcuda *v = data;
@@ -293,7 +290,7 @@ int vcuda_allocate(struct vcuda *v, struct grpc_call *call, enum endpoint_role r
 	}
 	grpc_call_keep(call, call_gone, c);
 	TAILQ_INSERT_TAIL(&v->calls, c, link);
-	/* Handle the call from the loop, since it must not be answered within its handler. */
+	/* Handle the call from the loop: it must not be answered within its handler. */
 	loop_arm(v->timer, 0, 0);
 	return 0;
 }

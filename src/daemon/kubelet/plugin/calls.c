@@ -1,4 +1,6 @@
-/* The five calls that the kubelet makes to a device plugin. */
+/*
+ * The kubelet's five calls to a device plugin.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,19 +16,13 @@
 #include "daemon/kubelet/plugin/plugin_inside.h"
 #include "daemon/kubelet/plugin/allocate_vcuda.h"
 
-/*
- * Returns how many names a request may have. A preference call names each slice at most twice: as available, and as one that the
- * answer must have.
- */
+/* Returns how many names a request may have: a preference call may name each slice twice, as available and as a must. */
 static size_t most_ids(const struct slices *slices)
 {
 	return (size_t)slices->card_count * slices->per_card * 2;
 }
 
-/*
- * Returns how many names a request to this endpoint may have. For units of memory we offer no preference call, so a request names
- * each unit at most once.
- */
+/* Like most_ids(), but units of memory have no preference call, so are named at most once. */
 static size_t most_ids_of(const struct endpoint *e)
 {
 	return e->role == ENDPOINT_MEMORY ? units_count(&e->plugin->units)
@@ -53,7 +49,7 @@ static enum grpc_status status_of(int error)
 	}
 }
 
-/* Answers the call with the message, and drops the reference to the message. NULL means out of memory. */
+/* Answers with the message, and drops the reference. NULL: out of memory. */
 static void answer(struct grpc_call *call, struct grpc_message *message)
 {
 	if (message)
@@ -69,7 +65,7 @@ void plugin_refuse(struct grpc_call *call, const char *method, int error, const 
 	grpc_call_end(call, status_of(error), err->text);
 }
 
-/* Turns the result of reading a request into an error with a text. Returns `r`. */
+/* Adds a text to the result of reading a request. Returns `r`. */
 static int check_read(int r, struct error *err)
 {
 	switch (r) {
@@ -188,7 +184,6 @@ static void get_preferred(void *data, struct grpc_call *call, const uint8_t *mes
 
 /* ---- Allocate ---- */
 
-/* The claims made for the containers of a call. */
 struct allocation {
 	size_t count;
 	struct claim **claim;
@@ -203,7 +198,7 @@ static void free_allocation(struct allocation *a)
 	free(a->injection);
 }
 
-/* Undoes all claims of the call, since the call has failed for one of its containers. */
+/* Undoes the call's claims, because the call failed for one of its containers. */
 static void undo(struct plugin *plugin, const struct allocation *a)
 {
 	for (size_t i = 0; i < a->count; i++) {
@@ -280,10 +275,7 @@ static void allocate(void *data, struct grpc_call *call, const uint8_t *message,
 
 /* ---- PreStartContainer ---- */
 
-/*
- * Answers the call, and does nothing else: before a start nothing needs to be done, and we do not ask for this call. The answer
- * is an error if the devices are not ours.
- */
+/* Before a start nothing is to be done, and we do not ask for this call. An error if the devices are not ours. */
 static void pre_start(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
 {
 	const struct endpoint *e = data;

@@ -15,7 +15,7 @@
 
 /* ---- settings ---- */
 
-/* Returns into how many slices a card is divided. In gpu-manager's vocabulary a slice is a hundredth of a card's time. */
+/* Returns how many slices a card has. In gpu-manager's vocabulary a slice is a hundredth of a card's time. */
 static unsigned slices_per_card(const struct config *config)
 {
 	switch (config->kube_vocabulary) {
@@ -25,7 +25,7 @@ static unsigned slices_per_card(const struct config *config)
 	}
 }
 
-/* A resource to register: its role, the setting for its name, and the name. */
+/* A resource to register; `setting` is the setting that gives its name. */
 struct resource {
 	enum endpoint_role role;
 	const char *setting, *name;
@@ -67,7 +67,7 @@ static int check_resources(const struct config *config, struct error *err)
 	return 0;
 }
 
-/* Checks that the Kubernetes API is on if the vocabulary needs it: except with slices, the pod says what a container gets. */
+/* Checks that the Kubernetes API is on if the pod tells what a container gets, that is, except with slices. */
 static int check_pods_words(const struct config *config, struct error *err)
 {
 	if (config->kube_vocabulary == KUBE_VOCABULARY_SLICES)
@@ -192,7 +192,7 @@ struct plugin *plugin_stop(struct plugin *p)
 	if (!p)
 		return NULL;
 	plugin_end_sync(p);
-	/* First close the sockets: this ends the calls that annotated and vcuda may still hold. */
+	/* First close the sockets, which ends the calls that annotated and vcuda may hold. */
 	for (unsigned i = 0; i < p->endpoint_count; i++)
 		endpoint_stop(&p->endpoint[i]);
 	p->vcuda = vcuda_stop(p->vcuda);

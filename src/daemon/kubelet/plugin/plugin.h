@@ -1,7 +1,7 @@
 /*
- * The kubelet's device plugin (v1beta1). It shows each card as equal slices, and with gpu-manager's vocabulary also as units of
- * memory. It reports the cards' health, and gives containers what they need to be a tenant with their share. Only the system
- * daemon has this plugin. Main thread only.
+ * The kubelet's device plugin (v1beta1): shows each card as equal slices, with gpu-manager's vocabulary also as units of
+ * memory, reports the cards' health, and makes containers tenants with their share. Only the system daemon has it. Main
+ * thread only.
  */
 #pragma once
 
@@ -13,17 +13,17 @@
 
 struct plugin;
 
-/* Checks the settings that depend on each other. Returns -EINVAL, with what would be right, if they do not fit together. Pure. */
+/* Checks the settings. Returns -EINVAL, with what would be right, if they contradict each other. Pure. */
 int plugin_check(const struct config *config, struct error *err);
 
-/* Sets *ret to NULL if the setting kube_plugin is off. Precondition: cards, census and claims are open. */
+/* Starts the plugin. *ret is NULL if the setting kube_plugin is off. Cards, census and claims must be open. */
 int plugin_start(struct node *node, struct plugin **ret, struct error *err);
-/* Removes the socket; claims stay. NULL is fine; returns NULL. */
+/* Removes the socket; claims stay. NULL is allowed; returns NULL. */
 struct plugin *plugin_stop(struct plugin *plugin);
 
 struct plugin_figures {
 	bool is_registered; /* all resources are registered */
-	/* Totals over all resources, see registrar.h; register_ns is that of the slowest resource. */
+	/* totals over all resources (registrar.h); register_ns is the slowest resource's */
 	uint64_t registrations, register_failures, register_ns;
 	uint64_t watchers, slices, healthy_slices;                  /* totals over all resources */
 	uint64_t disagreements, disagreements_ever, reattributions; /* see reconcile.h */

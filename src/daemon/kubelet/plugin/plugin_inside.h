@@ -22,32 +22,32 @@ struct plugin {
 	struct units units;   /* shown by the second endpoint */
 	struct endpoint endpoint[PLUGIN_MAX_ENDPOINTS];
 	unsigned endpoint_count;
-	struct pod_resources *pods; /* which slices pods hold; NULL if the kubelet is not asked */
-	uint64_t asked_ns;          /* when `pods` was last asked; 0 if never */
+	struct pod_resources *pods; /* which slices pods hold; NULL: the kubelet is not asked */
+	uint64_t asked_ns;          /* when `pods` was last asked; 0: never */
 	struct reconciler *reconciler;
 	struct claim_holders *holders;
 	struct loop_source *sync_timer;
-	/* NULL if the slices' names alone say how much a container gets */
+	/* NULL if the names of slices alone tell what a container gets */
 	struct annotated *annotated;
-	struct vcuda *vcuda; /* NULL unless the vocabulary is gpu-manager's; then annotated is set too */
+	struct vcuda *vcuda; /* set with `annotated` for gpu-manager's vocabulary; else NULL */
 	uint64_t allocations, refused, allocate_ns;
 };
 
 /* calls.c: answers the call with the error, and logs it. */
 void plugin_refuse(struct grpc_call *call, const char *method, int error, const struct error *err);
 
-/* sync_loop.c: starts the plugin's own activity. */
+/* sync_loop.c: starts the plugin's periodic work. */
 int plugin_begin_sync(struct plugin *plugin, struct error *err);
-/* To be called after a claim was made: asks the kubelet for the claims' holders within two seconds instead of ten. */
+/* Call after a claim was made: the kubelet is then asked for holders within two seconds instead of ten. */
 void plugin_ask_soon(struct plugin *plugin);
-/* Stops what plugin_begin_sync() started. Fine also if that failed or was not called. */
+/* Stops the periodic work. Allowed if plugin_begin_sync() failed or was not called. */
 void plugin_end_sync(struct plugin *plugin);
-/* Asks the kubelet for the claims' holders now, because a call waits for the answer; but at most once a second. */
+/* Asks the kubelet for holders now, because a call waits for them, but at most once a second. */
 void plugin_ask_pods(struct plugin *plugin);
 
-/* calls.c: the service's methods, and the largest allowed size of a request. */
+/* calls.c: the service's methods, and the largest size of a request */
 extern const struct grpc_method plugin_methods[];
 extern const size_t plugin_method_count;
 size_t plugin_request_most_bytes(const struct endpoint *endpoint);
-/* Rebuilds the lists of devices and sends them to every watcher. After -ENOMEM some watchers have the old list. */
+/* Rebuilds and sends the lists of devices. After -ENOMEM some watchers have the old list. */
 int plugin_publish(struct plugin *plugin);

@@ -22,7 +22,7 @@
 /* A difference between the sources. */
 struct difference {
 	TAILQ_ENTRY(difference) link;
-	uint64_t answer; /* number of the kubelet's answer that showed the difference last */
+	uint64_t answer; /* number of the kubelet's last answer that showed the difference */
 	bool is_said;
 	char text[ERROR_TEXT_MAX];
 };
@@ -127,7 +127,7 @@ int reconcile_shares(const struct kube_pod *pod, struct claims *claims,
 	struct claim *claim = NULL;
 	if (container < pod->containers && pod_key_make(pod, container, NULL, key, NULL) >= 0)
 		claim = claims_find(claims, key);
-	/* An earlier version of this program made claims whose key lacks the stage of an init container. */
+	/* Claims made by an earlier version have keys without an init container's stage. */
 	snprintf(key, sizeof(key), POD_KEY "%s/%s", pod->uid, holder->container);
 	if (!claim)
 		claim = claims_find(claims, key);
@@ -149,7 +149,7 @@ int reconcile_shares(const struct kube_pod *pod, struct claims *claims,
 
 /* ---- gpu-manager's vocabulary ---- */
 
-/* Finds a claim that has a device of the holder, preferring a claim made for the holder's pod. Returns NULL if there is none. */
+/* Finds a claim with a device of the holder, preferring one of the holder's pod. Returns NULL if there is none. */
 static struct claim *find_by_device(struct claims *claims, const char *uid,
 				    const struct pod_holder *holder)
 {
@@ -166,8 +166,8 @@ static struct claim *find_by_device(struct claims *claims, const char *uid,
 		if (!strcmp(key.uid, uid) && !strcmp(key.container, holder->container))
 			return c;
 		/*
-		 * Claim `c` may be that of an init container, whose devices the kubelet gives to the pod's other containers
-		 * again. So prefer a claim of the same pod.
+		 * The kubelet gives an init container's devices to the pod's other containers, so `c` may be an init
+		 * container's.
 		 */
 		if (!found || !strcmp(key.uid, uid))
 			found = c;
@@ -215,14 +215,15 @@ int reconcile_cores(const struct slices *slices, const struct vcuda_names *names
 struct pass {
 	struct reconciler *reconciler;
 	struct plugin *plugin;
-	struct claim **matched; /* claims that agree with a container in the kubelet's list; has space for all claims */
+	/* claims that agree with the kubelet's list; has space for all claims */
+	struct claim **matched;
 	size_t matched_count;
-	/* in gpu-manager's vocabulary: claims and the containers that hold them; has space for all claims */
+	/* in gpu-manager's vocabulary: claims and their holders; has space for all claims */
 	struct owner *owner;
 	size_t owner_count, room;
 };
 
-/* The container that holds a claim according to the kubelet. */
+/* The container that holds a claim by the kubelet's list. */
 struct owner {
 	struct claim *claim;
 	const struct kube_pod *pod;
@@ -260,10 +261,7 @@ static const struct node_pods *pods_of(const struct plugin *plugin)
 	return plugin->annotated ? node_kube_pods(plugin->node->kube) : NULL;
 }
 
-/*
- * Returns true if the claim was made for an init container of this pod. Then it is not moved to the container of the pod that
- * uses it now.
- */
+/* Returns true if the claim is an init container's of this pod. It then does not move to the container that uses it now. */
 static bool is_of_init(const struct claim *claim, const struct kube_pod *pod)
 {
 	for (size_t i = 0; i < pod->init_containers; i++)
@@ -286,7 +284,7 @@ static int check_cores(struct pass *pass, const struct kube_pod *pod,
 	return r;
 }
 
-/* Moves the claims to the containers that hold them. Must not be called inside pod_resources_each(): both take the same lock. */
+/* Moves claims to their holders. Must not be called inside pod_resources_each(): both take the same lock. */
 static void attribute(struct pass *pass)
 {
 	struct plugin *plugin = pass->plugin;
@@ -294,10 +292,7 @@ static void attribute(struct pass *pass)
 	for (size_t i = 0; i < pass->owner_count; i++) {
 		const struct owner *o = &pass->owner[i];
 		struct error err = { 0 };
-		/*
-		 * Skip a claim that is newer than the kubelet's answer: the answer shows the previous holders of the claim's
-		 * devices.
-		 */
+		/* The kubelet's answer is older than the claim, so shows the previous holders. */
 		if (read_ns < o->claim->known_ns)
 			continue;
 		int r = vcuda_attribute(plugin->vcuda, o->claim, o->pod, o->container, &err);
@@ -315,9 +310,7 @@ static void check_holder(void *data, const struct pod_holder *holder)
 	struct error err = { 0 };
 	int r;
 	if (plugin->annotated) {
-		/*
-		 * Skip a pod that has ended or is gone: the kubelet lists a pod for a while after the API server has removed it.
-		 */
+		/* The kubelet lists a pod for a while after the API server has removed it. */
 		const struct kube_pod *pod = pods_find_named(pods_of(plugin), holder->pod_namespace,
 							     holder->pod);
 		if (!pod || pod->is_ending || pod->phase == POD_ENDED)
@@ -340,8 +333,8 @@ static void check_holder(void *data, const struct pod_holder *holder)
 }
 
 /*
- * Returns true if the kubelet must list a holder of the claim, because the claim's pod runs. False for an init container: the
- * kubelet does not list those that have ended.
+ * Returns true if the claim's pod runs, so the kubelet must list a holder; but it does not list init containers that have
+ * ended.
  */
 static bool is_to_be_held(const struct plugin *plugin, const struct claim *claim)
 {

@@ -1,6 +1,6 @@
 /*
- * The plugin's own activity. Each second it asks the kubelet for the holders of slices, if that is due, compares the sources
- * (reconcile.h), and releases claims whose pods have ended. It publishes changes of the cards' health at once.
+ * The plugin's periodic work, each second: asks the kubelet for holders if due, compares (reconcile.h), releases claims of
+ * ended pods. Publishes the cards' health at once.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,15 +18,12 @@
 #define TICK_NS NSEC_PER_SEC
 #define PODS_NS (10 * NSEC_PER_SEC)
 #define SOON_NS (2 * NSEC_PER_SEC)
-#define NO_CLAIMS_NS \
-	(30 * \
-	 NSEC_PER_SEC) /* poll interval while there is no claim: a pod may still hold slices that we do not know of */
+/* Poll interval while there is no claim: a pod may still hold slices that we do not know of. */
+#define NO_CLAIMS_NS (30 * NSEC_PER_SEC)
 
 /* ---- which claims are needed ---- */
 
-/*
- * Callback for claims_add_keep(): returns whether the kubelet needs the claim. It needs no claim that the plugin did not make.
- */
+/* For claims_add_keep(): returns whether the kubelet needs the claim. Claims of others are not needed here. */
 static enum claim_need need_of(void *data, const struct claim *claim)
 {
 	const struct plugin *p = data;
@@ -49,7 +46,7 @@ static void ask_pods(struct plugin *p, uint64_t now_ns)
 	pod_resources_ask(p->pods);
 }
 
-/* Makes the next question to the kubelet due SOON_NS from now. The answer shows which container holds the new claim. */
+/* Makes the next question due in SOON_NS. The answer shows the new claim's container. */
 void plugin_ask_soon(struct plugin *p)
 {
 	uint64_t asked_ns = clock_now_ns() - (PODS_NS - SOON_NS);

@@ -1,4 +1,6 @@
-/* Gives a container its devices in gpu-manager's vocabulary. */
+/*
+ * Gives a container its devices, in gpu-manager's vocabulary.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,21 +23,22 @@
 #include "kube/gpu_manager/vcuda.h"
 
 /*
- * The annotations of a pod from which gpu-manager's scheduler computes the use of a node: the numbers of the cards that each
- * container got (tencent.com/predicate-gpu-idx-N), and whether all containers have got theirs (gpu-assigned). They are written
- * in the background, without retries: the daemon itself does not rely on them. Main thread only.
+ * Annotations from which gpu-manager's scheduler computes a node's use: each container's cards
+ * (tencent.com/predicate-gpu-idx-N), and whether all have theirs (gpu-assigned). Written in the background, without
+ * retries: the daemon does not need them. Main thread only.
  */
 
 #define VCUDA_TELL_MAX 64 /* most containers of a pod */
 
 struct vcuda_telling {
 	const struct kube_pod *pod;
-	struct claim *const *claim; /* for each container that is not an init container; NULL if it has none */
+	/* for each container that is no init container; NULL: it has no claim */
+	struct claim *const *claim;
 	size_t count;
-	bool is_assigned; /* every container has been given what it asks for */
+	bool is_assigned; /* every container has got what it asks for */
 };
 
-#define CARDS_MAX 96 /* bytes of a text with REGION_MAX_DEVICES numbers */
+#define CARDS_MAX 96 /* size of a text with REGION_MAX_DEVICES numbers */
 #define PATH_MAX_BYTES 640
 
 /* Writes the cards' numbers, like "0,1". Returns false if they do not fit. Pure. */
@@ -55,7 +58,7 @@ static bool vcuda_tell_cards(const struct claim *claim, char *ret, size_t size)
 
 static void told(void *data, const struct kube_answer *answer)
 {
-	/* 404 means that the pod is gone, which is fine. */
+	/* 404 means that the pod is gone, which is no error. */
 	if (answer->err.code && answer->status != 404)
 		log_warning("device plugin: a pod can't be annotated with the GPUs that it got: %s",
 			    answer->err.text);
@@ -130,10 +133,7 @@ static int make_claim(struct vcuda_call *c, const struct vcuda_choice *choice, s
 	return r;
 }
 
-/*
- * Makes c->reply, from a new claim of the container or from the claim of an init container whose devices the kubelet gave to
- * this container again.
- */
+/* Makes c->reply from a new claim, or from an init container's, whose devices the kubelet gave to this container. */
 static int make_reply(struct vcuda_call *c, const struct vcuda_choice *choice, struct error *err)
 {
 	struct vcuda *v = c->v;
@@ -183,7 +183,7 @@ void vcuda_tell_pod(struct vcuda *v, const struct kube_pod *pod)
 	vcuda_tell(node_kube_client(v->plugin->node->kube), &telling);
 }
 
-/* Answers the kubelet's call for cores. After that, the container's call for memory is expected, unless it came before. */
+/* Answers the call for cores; the call for memory is expected next, unless it came before. */
 static void end_well(struct vcuda_call *c)
 {
 	struct vcuda *v = c->v;
@@ -212,7 +212,7 @@ static void written(void *data, const struct error *err)
 	vcuda_go_on(c->v);
 }
 
-/* Starts to report to a waiting scheduler that the container has its shares. */
+/* Starts to tell a waiting scheduler that the container has its shares. */
 static int begin_binding(struct vcuda_call *c, const struct vcuda_choice *choice, struct error *err)
 {
 	struct node_kube *kube = c->v->plugin->node->kube;

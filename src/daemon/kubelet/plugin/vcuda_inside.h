@@ -1,5 +1,5 @@
 /*
- * Shared by the parts of gpu-manager's vocabulary: allocate_vcuda.c finds a call's container, vcuda_assign.c gives the devices.
+ * gpu-manager's vocabulary: allocate_vcuda.c finds a call's container, vcuda_assign.c gives the devices.
  */
 #pragma once
 
@@ -20,12 +20,13 @@ struct vcuda_call {
 	uint64_t begun_ns;
 	unsigned count;
 	struct slice_set set; /* for a call for cores: the slices that the kubelet picked */
-	/* key of the claim that this call hands out; is_new: the claim was made for this call */
+	/* key of the claim that the call hands out; is_new: made for this call */
 	char key[TENANT_CLAIM_MAX];
 	bool is_new;
 	unsigned cores, units;
-	struct grpc_message *reply; /* NULL if refused or not decided yet */
-	struct binding *binding; /* written to the pod before the call ends; NULL if there is nothing to write */
+	struct grpc_message *reply; /* NULL if refused, or not decided yet */
+	/* written to the pod before the call ends; NULL: nothing to write */
+	struct binding *binding;
 };
 
 struct vcuda {
@@ -33,32 +34,29 @@ struct vcuda {
 	struct loop_source *timer;
 	TAILQ_HEAD(, vcuda_call) calls;
 	struct vcuda_owners owners;
-	/* The call for memory that is expected after a call for cores was answered. */
+	/* The call for memory that is expected after a call for cores. */
 	struct {
 		bool is_due, is_new; /* is_new: the claim was made for the call for cores */
 		char key[TENANT_CLAIM_MAX];
 		unsigned cores, units;
 	} awaited;
-	/* True if a call for memory was answered, and the same container's call for cores is still to come. */
+	/* A call for memory was answered, and the same container's call for cores is still to come. */
 	bool has_open;
 	unsigned open_units;
 };
 
-/*
- * allocate_vcuda.c: answer the kubelet, with c->reply or with an error. Do not free `c`: the queue does, once no write to the
- * pod is under way.
- */
+/* allocate_vcuda.c: answer with c->reply or an error. The queue frees `c` once no write to the pod is in progress. */
 void vcuda_answer(struct vcuda_call *c);
 void vcuda_refuse(struct vcuda_call *c, int r, const struct error *err);
-/* To be called when a call's write to its pod has ended: the queue goes on to the next call. */
+/* Call when a write to a pod has ended: the queue goes on to the next call. */
 void vcuda_go_on(struct vcuda *v);
 
 /*
- * vcuda_assign.c: gives the container what it asks for. The call is answered or refused, at once or after the pod was written.
- * Returns false if there is no room yet; then try again later.
+ * vcuda_assign.c: gives what the container asks for, and answers or refuses, now or when the pod is written. Returns false
+ * if there is no room yet.
  */
 bool vcuda_assign(struct vcuda_call *c, const struct vcuda_choice *choice);
-/* Refuses the call, and informs a scheduler that waits for the pod's shares. */
+/* Refuses the call, and tells a scheduler that waits for the pod's shares. */
 void vcuda_fail(struct vcuda_call *c, const struct kube_pod *pod, int r, const struct error *err);
 /* Writes to the pod what its containers have, for gpu-manager's scheduler. */
 void vcuda_tell_pod(struct vcuda *v, const struct kube_pod *pod);

@@ -1,7 +1,6 @@
 /*
- * Which containers have been given what they ask for, in gpu-manager's vocabulary. Such a container has a claim of its own, or
- * it uses the claim of an init container of its pod, because the kubelet gave it the init container's devices again. Main
- * thread only.
+ * Which containers have what they ask for, in gpu-manager's vocabulary: a claim of their own, or that of an init container
+ * of the pod, whose devices the kubelet gave them. Main thread only.
  */
 #pragma once
 
@@ -27,21 +26,15 @@ struct vcuda_names owners_names(const struct vcuda_owners *o);
 struct claim *owners_claim(const struct vcuda_owners *o, const struct kube_pod *pod,
 			   size_t container);
 /*
- * Returns true if the container has been given what it asks for. Returns false if the kubelet's list is newer than our answer
- * to the container's call, but lacks the claim's device: the kubelet did not record the answer, and will ask again.
+ * Returns true if the container has what it asks for. If the kubelet's list is newer than our answer but lacks the device,
+ * the answer was lost: false, since the kubelet will ask again.
  */
 bool owners_has(const struct vcuda_owners *o, const struct kube_pod *pod, size_t container);
 
-/*
- * Finds the claim of an init container of the same pod that asked for the same amounts and whose device is in `set`. Returns
- * NULL if there is none.
- */
+/* Finds the claim of an init container of the pod with the same amounts and a device in `set`; NULL if there is none. */
 struct claim *owners_init(const struct vcuda_owners *o, const struct vcuda_choice *choice,
 			  const struct slice_set *set);
-/*
- * Records that the container uses the claim that owners_init() found. The record is kept until the pod has started, because no
- * more calls for the pod come then. Returns -ENOMEM if out of memory.
- */
+/* Records that the container uses that claim, until the pod has started and no more calls come. Returns -ENOMEM. */
 int owners_share(struct vcuda_owners *o, const struct vcuda_choice *choice);
-/* Forgets what owners_share() recorded for pods that have started or are gone. If `pods` is NULL, forgets all. */
+/* Forgets what owners_share() recorded for pods that have started or are gone; with NULL, for all. */
 void owners_forget(struct vcuda_owners *o, const struct node_pods *pods);

@@ -39,10 +39,7 @@ static int add_card(struct card *card, const struct vcuda_ask *ask, uint64_t mem
 
 /* ---- a scheduler's choice ---- */
 
-/*
- * Finds the chosen card by UUID or by the number of its device file; if that number is unknown, by its index. Returns a
- * negative number if there is none.
- */
+/* Finds the chosen card by UUID or device file number; by index if that is unknown. Negative if there is none. */
 static int find_chosen(const struct node *node, const struct vcuda_ask *ask, unsigned which)
 {
 	for (unsigned i = 0; i < node->card_count; i++) {
@@ -117,8 +114,8 @@ static bool is_same_pct(double a, double b)
 }
 
 /*
- * Returns true if the claim's quota is what the request asks for. A request without an amount of memory is for all of the card.
- * The driver may have reported a slightly different total when the claim was made. The cards of a parked claim may be unknown.
+ * Without an amount, all of the card is asked for, whose total the driver may have reported slightly differently when the
+ * claim was made. Cards of a parked claim may be unknown.
  */
 static bool is_memory_met(uint64_t asked_bytes, uint64_t quota_bytes, const struct card *card)
 {
