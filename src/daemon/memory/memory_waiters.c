@@ -16,15 +16,12 @@
 #include "daemon/tasks/watch/gpu_watch.h"
 
 #define MIB (UINT64_C(1) << 20)
-/*
- * After a restart, a process that waited asks again within this time once it has a slot
- * (library/memory/reserve_wait.c).
- */
+/* A restarted daemon hears within this time again of a process that waited (library/memory/reserve_wait.c). */
 #define RETURN_NS (200 * NSEC_PER_MSEC)
 #define RETURN_LOOK_NS (20 * NSEC_PER_MSEC)
 /*
- * A grant grows in such steps, so that one request serves many allocations. While a step is more
- * than half of the card's free memory, only the requested bytes are granted.
+ * A grant grows in such steps, so that one request serves many allocations; only by the requested bytes while a step is
+ * more than half of the card's free memory.
  */
 #define GROWTH_STEP_BYTES (256 * MIB)
 
@@ -38,10 +35,7 @@ static struct region_want *want_of(const struct tenant *t, unsigned slot, unsign
 	return &t->region.report->want[slot][device];
 }
 
-/*
- * Sums what the tenant's processes ask for on a device, at most the card's memory. Returns false if
- * no process asks.
- */
+/* Sums what the tenant's processes ask for, at most the card's memory. Returns false if none asks. */
 static bool read_asks(struct tenant *t, unsigned device, uint64_t *ret_bytes)
 {
 	uint64_t most = t->terms.device[device].card->info.memory_bytes, sum = 0;
@@ -71,7 +65,7 @@ static bool asks(struct tenant *t)
 	return false;
 }
 
-/* Marks all requests as answered and wakes the waiting processes, which then read their grants. */
+/* Marks all requests as answered, and wakes their processes to read the grants. */
 static void answer(struct tenant *t)
 {
 	for (unsigned d = 0; d < t->terms.device_count; d++) {
@@ -90,9 +84,7 @@ static void publish(struct tenant *t)
 		region_set_memory_grant(t->region.control, i, t->admission.granted_bytes[i]);
 }
 
-/*
- * Counts the end of the tenant's wait with this outcome. Does nothing if the tenant does not wait.
- */
+/* Counts the end of the tenant's wait. Does nothing if the tenant does not wait. */
 static void count_end(struct tenant *t, const struct tenant_admission *wait,
 		      enum wait_outcome outcome, uint64_t now_ns)
 {
@@ -112,10 +104,7 @@ void admission_begin(struct tenant *tenant)
 	publish(tenant);
 }
 
-/*
- * Stops admission for the tenant: it may use its whole quota, which was promised to it.
- * terms.on_full is still "wait" here.
- */
+/* Stops admission for the tenant, which may use its whole quota: that was promised. terms.on_full is still "wait" here. */
 static void stop(struct tenant *tenant)
 {
 	count_end(tenant, &tenant->admission, WAIT_GRANTED, clock_now_ns());
@@ -136,10 +125,7 @@ void admission_restore(struct tenant *tenant, const struct admission_past *past)
 		if (past->granted_bytes[i])
 			a->state = ADMISSION_HOLDING;
 	}
-	/*
-	 * Restore the place in the queue. A since_ns in the future is from an earlier boot of the
-	 * machine and means nothing.
-	 */
+	/* Restore the place in the queue. A since_ns in the future is from an earlier boot. */
 	if (a->state == ADMISSION_NONE && past->arrival && past->since_ns <= now_ns) {
 		a->past = *past;
 		a->past_until_ns = now_ns + tenant->node->config.adopt_wait_ns + RETURN_NS;
@@ -189,10 +175,7 @@ static void begin_to_wait(struct node *node, struct tenant *t, uint64_t now_ns)
 	tenant_save_soon(t);
 }
 
-/*
- * Whether the tenant waited under the previous daemon and has not asked again yet, so that its
- * place in the queue must be kept.
- */
+/* Returns true if the tenant waited under the previous daemon and has not asked again, so keeps its place in the queue. */
 static bool is_to_return(struct tenant *t, uint64_t now_ns)
 {
 	return t->admission.past.arrival && now_ns < t->admission.past_until_ns &&
@@ -216,8 +199,7 @@ static uint64_t held_bytes(struct tenant *t)
 }
 
 /*
- * Records the tenant's memory as granted. Call for a tenant that holds memory without a grant,
- * because the previous daemon ended between a grant and saving it, or because the state file was
+ * For a tenant that holds memory without a grant: the previous daemon ended before saving the grant, or the state file was
  * lost.
  */
 static void hold_what_it_has(struct tenant *t)
@@ -235,7 +217,7 @@ static void hold_what_it_has(struct tenant *t)
 	answer(t);
 }
 
-/* If the quota was lowered below the grant, lowers the grant to the quota. */
+/* Lowers a grant that exceeds the lowered quota. */
 static void follow_quota(struct tenant *t)
 {
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
@@ -336,9 +318,8 @@ static bool make_request(const struct node *node, struct tenant *t, uint64_t now
 	bool is_growth = t->admission.state == ADMISSION_HOLDING;
 	*r = (struct admit_request){ .key = key_of(t, now_ns), .is_growth = is_growth, .owner = t };
 	/*
-	 * No request if the tenant neither waits nor holds memory, or if it was removed, because it
-	 * gets no more. Also none if it is paused before its first grant, because it would not use
-	 * the memory. A paused holder may grow, because its processes may allocate.
+	 * Removed tenants get no more. A tenant that is paused before its first grant would not use the memory, but a
+	 * paused holder's processes may allocate.
 	 */
 	if (t->admission.state == ADMISSION_NONE || t->terms.is_retired ||
 	    (!is_growth && t->terms.paused))
@@ -366,9 +347,8 @@ static void grow(struct tenant *t, const struct admit_request *r)
 }
 
 /*
- * Whether more is granted and promised than a card has, because a tenant without a promise
- * allocated before a grant was taken into account. Lowers the quotas of tenants without a promise
- * first.
+ * Returns true if more is granted and promised than a card has, because a tenant without a promise allocated in between.
+ * First lowers the quotas of such tenants.
  */
 static bool is_overfull(struct node *node, const struct tenant *t)
 {
@@ -445,7 +425,7 @@ static void apply(struct node *node, struct admit_request *r, unsigned waiting, 
 	}
 }
 
-/* Sets the place of each tenant that still waits, and logs those that have just begun to wait. */
+/* Sets the place of each waiting tenant, and logs those that have just begun to wait. */
 static void renumber(struct admit_request *list, size_t count)
 {
 	unsigned place = 0;
@@ -520,10 +500,7 @@ void admission_due(void *data, uint32_t events)
 	struct node *node = data;
 	uint64_t now_ns = clock_now_ns();
 	struct tenant *t;
-	/*
-	 * Decide nothing until all processes have moved to this daemon, because it is unknown which
-	 * tenant holds what.
-	 */
+	/* Decide nothing until all processes have moved to this daemon: it is unknown which tenant holds what. */
 	if (is_any_adopting(node) || !node->foreign_known)
 		return;
 	TAILQ_FOREACH(t, &node->tenants, link)

@@ -1,18 +1,17 @@
 /*
- * Admission of tenants that wait for memory (on_full "wait"). It reads what their processes ask for
- * (region_want), lets policy/memory/grant.h decide for all cards at once, writes the grants and
- * wakes the processes. A tenant is in one of three states:
+ * Admission of tenants that wait for memory (on_full "wait"). Reads what their processes ask for (region_want), lets
+ * policy/memory/grant.h decide for all cards at once, writes grants and wakes processes. A tenant is in one of three
+ * states:
  *
  *   NONE     holds nothing and asks for nothing
  *   QUEUED   a process asks: waits until the tenant's whole reservation is free, on all its cards
  *   HOLDING  granted, until it holds nothing and has no live process. A request to grow beyond the
  *            grant is answered at once: see grant.h
  *
- * These count as taken on a card: grants, promises to tenants that do not wait, the largest quota of
- * a swappable tenant, memory that tenants without a promise hold, draining memory, memory of
- * processes that belong to no tenant, and what thawed containers may still allocate. A grant is
- * saved in the state file before the tenant learns of it, so a restarted daemon knows every holder.
- * Main thread only.
+ * These count as taken on a card: grants, promises to tenants that do not wait, the largest quota of a swappable tenant,
+ * memory that tenants without a promise hold, draining memory, memory of processes that belong to no tenant, and what
+ * thawed containers may still allocate. A grant is saved in the state file before the tenant learns of it, so a restarted
+ * daemon knows every holder. Main thread only.
  */
 #pragma once
 
@@ -23,39 +22,30 @@
 #include "daemon/state/tenant.h"
 #include "policy/memory/grant.h"
 
-/*
- * Publishes that the tenant waits for memory. Call for a new tenant, or when on_full becomes
- * "wait".
- */
+/* Publishes that the tenant waits for memory. Call for a new tenant, or when on_full becomes "wait". */
 void admission_begin(struct tenant *tenant);
-/* Restores the grant, or the place in the queue, that the tenant had under the previous daemon. */
+/* Restores the grant or the place in the queue from the previous daemon. */
 void admission_restore(struct tenant *tenant, const struct admission_past *past);
 
 /*
- * Changes on_full between "fail" and "wait". ON_FULL_SWAP must stay as it is. A tenant that stops
- * waiting may use its whole quota, which must have been promised to it. A tenant that starts
- * waiting gets a grant for the memory that it holds.
+ * Between "fail" and "wait"; ON_FULL_SWAP cannot change. A tenant that stops waiting may use its whole quota, which must
+ * have been promised; one that starts waiting gets a grant for what it holds.
  */
 void admission_set_on_full(struct tenant *tenant, enum on_full on_full);
 
 /*
- * Handler of node->admission_timer, which node_admit_soon() starts: makes one decision for all
- * waiting tenants. `data` is the node.
+ * Handler of node->admission_timer, which node_admit_soon() starts: one decision for all waiting tenants. `data` is the
+ * node.
  */
 void admission_due(void *data, uint32_t events);
 
 /* Ends the wait of a tenant that is being removed. */
 void admission_forget(struct tenant *tenant);
 
-/* Denies the tenant's pending requests for memory. Does nothing if there are none. */
+/* Denies the tenant's pending requests, if any. */
 void admission_give_up(struct tenant *tenant);
 
-/*
- * Returns how many bytes the tenant's unanswered requests on a device ask for; 0 if there are none.
- */
+/* Returns the bytes of the tenant's unanswered requests on a device. */
 uint64_t admission_wanted_bytes(struct tenant *tenant, unsigned device);
-/*
- * Returns a card as admission sees it. kept_bytes, the memory reserved for waiting tenants, is from
- * the last decision.
- */
+/* Returns a card as admission sees it. kept_bytes, reserved for waiting tenants, is from the last decision. */
 struct admit_card admission_card(struct node *node, const struct card *card);

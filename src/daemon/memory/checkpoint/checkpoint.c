@@ -19,10 +19,10 @@
 
 #define FILE_PREFIX "keeper-"
 #define KEY_MAX 72
-/* a move may take as long as at this speed: a tenth of a measured checkpoint's */
+/* A move may be as slow as this, a tenth of a measured checkpoint's speed. */
 #define BYTES_PER_S (UINT64_C(256) << 20)
-#define ROOM_NS (5 * NSEC_PER_SEC) /* how long other tenants have to make room */
-/* after so many lost helpers in a row, the place is STUCK */
+#define ROOM_NS (5 * NSEC_PER_SEC) /* time for other tenants to make room */
+/* After so many lost helpers in a row, the place is STUCK. */
 #define RETRIES_MOST 3
 
 struct checkpoint {
@@ -31,20 +31,17 @@ struct checkpoint {
 	checkpoint_changed changed;
 	void *data;
 	enum checkpoint_place place;
-	struct helper_order order; /* the last order */
+	struct helper_order order;
 	uint64_t begun_ns, moved_ns, failed;
 	unsigned lost; /* helpers lost since the last answer of a helper */
 	char said[HELPER_TEXT_MAX];
-	int fd, pidfd; /* of the helper; -1: none */
+	int fd, pidfd; /* of the helper's process; -1: none */
 	struct loop_source *source, *timer;
 };
 
 /* ---- the helper's process ---- */
 
-/*
- * Finds libcuda. If the settings give a path for NVML, uses the libcuda in that directory, if there
- * is one.
- */
+/* Finds libcuda, preferably beside the NVML that the settings name. */
 static void find_cuda(const struct node *node, char path[CONFIG_PATH_MAX + 16])
 {
 	const char *slash = strrchr(node->config.nvml, '/');
@@ -60,9 +57,8 @@ static void file_path(const struct node *node, const char *key, char path[NODE_P
 }
 
 /*
- * Starts the helper as a grandchild, so that this process need not wait for its end: the helper may
- * outlive its order and this process. Both children make only async-signal-safe calls, because this
- * process has threads.
+ * Starts the helper as a grandchild, which may outlive its order and this process, so this process need not wait for its
+ * end. Both children make only async-signal-safe calls, because this process has threads.
  */
 static _Noreturn void be_parent_of_helper(int fd, char *const *argv)
 {
@@ -82,10 +78,7 @@ static _Noreturn void be_parent_of_helper(int fd, char *const *argv)
 	_exit(127);
 }
 
-/*
- * Starts a helper. *ret_fd is its socket; *ret_pidfd is -1 if the kernel provides no pidfd. The
- * caller owns both.
- */
+/* Starts a helper. The caller owns both descriptors; *ret_pidfd is -1 if the kernel has no pidfd. */
 static int spawn(const struct node *node, const char *key, bool recovers, int *ret_fd,
 		 int *ret_pidfd, struct error *err)
 {
@@ -191,8 +184,8 @@ static void come_to(struct checkpoint *c, enum checkpoint_place place)
 }
 
 /*
- * Call when the helper has ended without an answer, or was killed. Starts another helper, which
- * undoes what was begun. If the processes were off the card, the new helper keeps them off instead.
+ * The helper ended without an answer or was killed. Starts another, which undoes what was begun, or keeps processes off the
+ * card that were off it.
  */
 static void helper_lost(struct checkpoint *c, const char *why)
 {

@@ -25,49 +25,35 @@ enum checkpoint_place { PLACE_IN, PLACE_LEAVING, PLACE_OUT, PLACE_RETURNING, PLA
 struct node;
 struct checkpoint;
 
-/*
- * Called when the processes' place has changed, but not from within checkpoint_order(). The
- * function may free the checkpoint.
- */
+/* Called when the processes' place has changed, but not within checkpoint_order(). May free the checkpoint. */
 typedef void (*checkpoint_changed)(void *data, struct checkpoint *checkpoint);
 
-/*
- * Makes the state of a helper; starts none. `key` names the helper's file: the id of a tenant or
- * container.
- */
+/* Makes the state of a helper, but starts none. `key` names the helper's file: a tenant's or container's id. */
 int checkpoint_new(struct node *node, const char *key, checkpoint_changed changed, void *data,
 		   struct checkpoint **ret, struct error *err);
-/*
- * Disconnects from the helper, which then brings its processes back to the card and ends. NULL is
- * allowed; returns NULL.
- */
+/* Disconnects from the helper, which brings its processes back and ends. NULL is allowed; returns NULL. */
 struct checkpoint *checkpoint_free(struct checkpoint *checkpoint);
 
 /*
- * Gives the helper an order; starts a helper if none runs. The caller fills in goal, processes and
- * bytes; this function fills in the times. Returns -EBUSY while another order is carried out, or
- * another -errno if no helper can be started.
+ * Starts a helper if none runs. The caller fills in goal, processes and bytes; the times are set here. Returns -EBUSY while
+ * another order runs, or another -errno if no helper can be started.
  */
 int checkpoint_order(struct checkpoint *checkpoint, struct helper_order *order, struct error *err);
 
 /* Returns the processes' place; PLACE_IN if `checkpoint` is NULL. */
 enum checkpoint_place checkpoint_place(const struct checkpoint *checkpoint);
-/* The names are "in", "leaving", "out", "returning" and "stuck". */
+/* Returns "in", "leaving", "out", "returning" or "stuck". */
 const char *checkpoint_place_name(enum checkpoint_place place);
-/* Returns why the last order failed; "" if it did not fail. */
+/* Returns why the last order failed, or "". */
 const char *checkpoint_error(const struct checkpoint *checkpoint);
-/*
- * Return, for the last order, how many bytes were to be moved on all cards, and how long the move
- * took.
- */
+/* Return for the last order the bytes to move on all cards, and how long the move took. */
 uint64_t checkpoint_bytes(const struct checkpoint *checkpoint);
 uint64_t checkpoint_moved_ns(const struct checkpoint *checkpoint);
 /* Returns the number of failed orders so far. */
 uint64_t checkpoint_failed(const struct checkpoint *checkpoint);
 
 /*
- * Call after the daemon's start. Brings back processes that helpers of the previous daemon left off
- * the card, except for keys for which `keeps` returns true: for those an order of this daemon will
- * follow.
+ * Call after the start. Brings back processes that helpers of the previous daemon left off the card, except for keys that
+ * `keeps` accepts: this daemon will give orders for those.
  */
 void checkpoint_recover(struct node *node, bool (*keeps)(struct node *node, const char *key));

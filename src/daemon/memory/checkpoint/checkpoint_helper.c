@@ -22,8 +22,7 @@
 #define MIB (UINT64_C(1) << 20)
 #define ROOM_LOOK_NS (50 * NSEC_PER_MSEC)
 #define ORPHAN_LOOK_NS \
-	(200 * \
-	 NSEC_PER_MSEC) /* Without a daemon, nothing makes room for the processes, so poll less often. */
+	(200 * NSEC_PER_MSEC) /* Poll interval without a daemon, when nothing makes room. */
 
 struct helper {
 	const char *cuda, *nvml, *path;
@@ -31,7 +30,7 @@ struct helper {
 	struct checkpoint_driver *driver;
 	const struct gpu_backend *backend;
 	struct gpu *gpu;
-	struct helper_order order; /* the last order */
+	struct helper_order order;
 	enum checkpoint_state state[HELPER_MAX_PROCESSES];
 };
 
@@ -61,10 +60,7 @@ static const struct helper_process *find_in(const struct helper *k, enum checkpo
 	return NULL;
 }
 
-/*
- * Does step after step until the goal is reached or a step fails. A step that fails because its
- * process has died is no failure.
- */
+/* Does step after step until the goal is reached or a step fails. The death of a process is no failure. */
 static int drive(struct helper *k, enum checkpoint_goal goal, struct error *err)
 {
 	size_t count = k->order.process_count;
@@ -105,8 +101,8 @@ static int open_nvml(struct helper *k, struct error *err)
 }
 
 /*
- * Checks that the cards have room for the processes. Call just before a restore: with a real
- * driver, a restore without room leaves the process stuck for good.
+ * Checks that the cards have room. Call just before a restore: without room, a real driver leaves the process stuck for
+ * good.
  */
 static int check_room(struct helper *k, struct error *err)
 {
@@ -133,10 +129,7 @@ static int check_room(struct helper *k, struct error *err)
 	return r;
 }
 
-/*
- * Sleeps for `ns`. Returns true at once if another helper asks this process to end (SIGTERM), to
- * take over from it.
- */
+/* Sleeps. Returns true at once if another helper asks this process to end (SIGTERM), to take over. */
 static bool rest(uint64_t ns)
 {
 	struct timespec ts = clock_to_timespec(ns);
@@ -170,10 +163,7 @@ static enum helper_result leave(struct helper *k, struct error *err)
 		return HELPER_DONE;
 	if (r >= 0)
 		error_set(err, ESRCH, "none of its processes uses CUDA");
-	/*
-	 * Undo the order. There is room on the card: the daemon counts the memory as held until the
-	 * processes have left.
-	 */
+	/* Undo the order. There is room: the daemon counts the memory as held until the processes have left. */
 	if (drive(k, CHECKPOINT_IN, &back) >= 0)
 		return HELPER_NOT;
 	error_add(&back, 0, "%.150s; moving back failed too", err->text);
@@ -199,7 +189,7 @@ static enum helper_result come_back(struct helper *k, struct error *err)
 	}
 	if (drive(k, CHECKPOINT_IN, err) >= 0)
 		return HELPER_DONE;
-	/* Undo the order if no process runs yet: take the restored processes off again. */
+	/* Undo the order if no process runs yet: take the restored ones off again. */
 	if (!find_in(k, CHECKPOINT_RUNNING) && drive(k, CHECKPOINT_OUT, &out) >= 0)
 		return HELPER_NOT;
 	return HELPER_STUCK;
@@ -217,9 +207,8 @@ static void obey(struct helper *k, int fd)
 }
 
 /*
- * Brings all processes back when there is room, because the daemon has ended or has left them to
- * this helper. Meanwhile processes may die, and another helper may take over. Gives up on processes
- * that the driver cannot restore.
+ * Without the daemon, brings all processes back when there is room. Processes may die meanwhile, and another helper may
+ * take over. Gives up on processes that the driver cannot restore.
  */
 static void bring_all_back(struct helper *k)
 {
@@ -250,8 +239,8 @@ static void bring_all_back(struct helper *k)
 /* ---- life cycle ---- */
 
 /*
- * Ignores the signals that end a daemon, and blocks SIGTERM, which is taken only at points where
- * the helper can end. Call before any library starts threads.
+ * Ignores signals that end a daemon. SIGTERM is blocked, and taken where the helper can end. Call before any library starts
+ * threads.
  */
 static void set_signals(void)
 {
@@ -296,10 +285,7 @@ int checkpoint_helper_main(int argc, char **argv)
 	log_init("allot-checkpoint");
 	set_signals();
 	prctl(PR_SET_NAME, "allot-checkpt", 0, 0, 0);
-	/*
-	 * The environment is that of the process that started the daemon. Its CUDA_VISIBLE_DEVICES
-	 * would hide cards from the driver.
-	 */
+	/* The environment is that of the daemon's starter: its CUDA_VISIBLE_DEVICES would hide cards from the driver. */
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	k = (struct helper){ .cuda = argv[2], .nvml = argv[3], .path = argv[4], .file = -1 };
 	if (argc > 5 && !strcmp(argv[5], HELPER_RECOVER))

@@ -1,8 +1,8 @@
 #include "daemon/memory/checkpoint/checkpoint_steps.h"
 
 static const struct {
-	enum checkpoint_state state; /* if any process is in this state */
-	enum checkpoint_step step;   /* this is the next step with that process */
+	enum checkpoint_state state; /* if any process is in this state ... */
+	enum checkpoint_step step;   /* ... this is the next step with that process */
 } rows[][2] = {
 	[CHECKPOINT_IN] = { { CHECKPOINT_SAVED, CHECKPOINT_RESTORE },
 			    { CHECKPOINT_LOCKED, CHECKPOINT_UNLOCK } },

@@ -1,13 +1,11 @@
 /*
- * Decides the next checkpoint step for the processes of one tenant. The decision depends only on
- * the processes' present states in the driver. So another helper can continue correctly after a
- * helper died at any step. Pure; thread safe.
+ * Decides the next checkpoint step for the processes of one tenant, only from their states in the driver, so that another
+ * helper can continue after one died at any step. Pure; thread safe.
  *
  *  to OUT: all processes are locked, then all are checkpointed
  *  to IN:  all processes are restored, then all are unlocked
  *
- * So no process runs while another's memory is off the card. Processes that are gone or have failed
- * for good get no steps.
+ * So no process runs while another's memory is off the card. Processes that are gone or have failed for good get no steps.
  */
 #pragma once
 
@@ -22,12 +20,8 @@ struct checkpoint_next {
 	size_t index;              /* the process for the step */
 };
 
-/* Returns the next step to the goal, by the states of all `count` processes. */
 struct checkpoint_next checkpoint_next(enum checkpoint_goal goal,
 				       const enum checkpoint_state *states, size_t count);
 
-/*
- * Returns the most steps that can be needed to a goal. If more seem to be needed, the driver's
- * answers contradict each other.
- */
+/* Returns the most steps to a goal. If more seem to be needed, the driver's answers contradict each other. */
 size_t checkpoint_most_steps(size_t count);

@@ -16,7 +16,7 @@
 
 #define LOOK_NS 20000000
 
-/* Reads the pid of the helper that holds the file's lock; 0 if it has not written its pid yet. */
+/* Reads the pid of the helper that holds the lock; 0 if it is not written yet. */
 static pid_t read_holder(int fd)
 {
 	char text[64];
@@ -27,8 +27,8 @@ static pid_t read_holder(int fd)
 }
 
 /*
- * Whether the open file is still the one at `path`. A helper removes its file when it ends, and a
- * lock on a removed file locks nobody out.
+ * Returns true if the open file is still the one at `path`: a helper removes its file at its end, and a lock on that locks
+ * nobody out.
  */
 static bool is_at(int fd, const char *path)
 {
@@ -45,10 +45,7 @@ static int take(const char *path, int *ret_fd, struct error *err)
 	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
 		if (errno != EWOULDBLOCK && errno != EINTR)
 			return error_set_errno(err, errno, "lock %s", path);
-		/*
-		 * A helper that holds the lock is alive, so the pid in the file is valid. Ask that
-		 * helper to end, once.
-		 */
+		/* The lock's holder is alive, so its pid is valid. Ask that helper to end, once. */
 		holder = read_holder(fd);
 		if (holder && holder != told)
 			kill(holder, SIGTERM);

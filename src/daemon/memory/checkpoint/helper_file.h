@@ -14,17 +14,13 @@
 #include "daemon/memory/checkpoint/helper_protocol.h"
 
 /*
- * Opens and locks the file; creates it if there is none. If another helper holds the lock, asks
- * that helper to end (SIGTERM) and waits for the lock. That helper ends between two steps, and a
- * step may take as long as the driver does. The caller owns *ret_fd. Returns 0 or -errno.
+ * Opens or makes the file and locks it. Asks another holder to end (SIGTERM) and waits: that helper ends between two steps,
+ * and a step takes as long as the driver. The caller owns *ret_fd. Returns 0 or -errno.
  */
 int helper_file_take(const char *path, int *ret_fd, struct error *err);
 
 /* Writes the order's cards and processes. Returns 0 or -errno. */
 int helper_file_write(int fd, const struct helper_order *order);
 
-/*
- * Reads the cards and processes into *ret and zeroes the rest. Skips lines that it does not
- * understand. Returns 0 or -errno.
- */
+/* Reads cards and processes, zeroes the rest, and skips unknown lines. Returns 0 or -errno. */
 int helper_file_read(int fd, struct helper_order *ret);

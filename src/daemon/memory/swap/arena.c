@@ -19,9 +19,9 @@
 #include "daemon/util/memory_cgroup.h"
 
 #define STEP_BYTES (UINT64_C(64) << 20)
-/* kept free in the tenant's cgroup for its own processes */
+/* Kept free in the tenant's cgroup for its processes. */
 #define SPARED_BYTES (UINT64_C(64) << 20)
-/* by default, all arenas together get at most this part (1/2) of the machine's memory */
+/* By default, all arenas together get half of the machine's memory. */
 #define BUDGET_PART 2
 
 struct arena {
@@ -31,13 +31,13 @@ struct arena {
 	bool is_tenants, has_thread;
 	pthread_t thread;
 	_Atomic bool stop, is_short, has_ended;
-	/* The following are used only if the arena is charged to the tenant. */
+	/* used only if the arena is charged to the tenant: */
 	struct memory_cgroup cgroup;
 	char tenant[REGION_NAME_MAX + 16]; /* the tenant's name, for the log; "": unknown */
 	_Atomic pid_t child;               /* the child that backs the file; 0: none */
 };
 
-/* Reads a value of /proc/meminfo, in bytes; 0 if it is missing. */
+/* Returns a value of /proc/meminfo in bytes; 0 if it is missing. */
 static uint64_t read_meminfo(const char *key)
 {
 	cleanup_file FILE *file = fopen("/proc/meminfo", "re");
@@ -67,9 +67,8 @@ int arena_check_memory(uint64_t bytes, uint64_t pending_bytes, struct error *err
 }
 
 /*
- * Backs the rest of the file. Returns 0 or an errno. Uses fallocate(), which fails without memory,
- * while touching pages would get the process killed. Also runs in a forked child, so it makes only
- * system calls.
+ * Backs the rest of the file. fallocate() fails without memory, while touching pages would get the process killed. Also
+ * runs in a forked child, so makes only system calls. Returns 0 or an errno.
  */
 static int back(struct arena *a, const struct memory_cgroup *cgroup)
 {
@@ -109,8 +108,8 @@ static void *back_here(void *data)
 }
 
 /*
- * Backs the file in a child process. The child sets its OOM score highest: if the cgroup runs out
- * of memory anyway, the kernel kills it and no process of the tenant.
+ * The child has the highest OOM score: if the cgroup runs out of memory, the kernel kills the child and no process of the
+ * tenant.
  */
 static _Noreturn void back_as_child(struct arena *a)
 {
@@ -124,8 +123,8 @@ static _Noreturn void back_as_child(struct arena *a)
 }
 
 /*
- * Backs a file that is charged to the tenant, and waits for the end. Needs a child process, because
- * the kernel charges memory to the cgroup of the process that allocates it.
+ * For a file that is charged to the tenant: the kernel charges memory to the cgroup of the process that allocates it, so a
+ * child process does that.
  */
 static void *back_there(void *data)
 {
@@ -142,10 +141,7 @@ static void *back_there(void *data)
 		return NULL;
 	}
 	atomic_store(&a->child, child);
-	/*
-	 * If arena_free() set `stop` before a->child was stored, it could not kill the child, so do
-	 * it here.
-	 */
+	/* If arena_free() set `stop` before a->child was stored, it could not kill the child. */
 	if (atomic_load(&a->stop))
 		kill(child, SIGKILL);
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
@@ -212,10 +208,7 @@ static void *close_it(void *data)
 	return NULL;
 }
 
-/*
- * Closes `fd` in a thread of its own: closing the last descriptor frees the pages, which takes
- * seconds for many GiB.
- */
+/* Closes `fd` in a thread: closing the last descriptor frees the pages, which takes seconds for many GiB. */
 static void close_apart(int fd)
 {
 	pthread_t thread;

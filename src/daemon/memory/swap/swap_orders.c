@@ -22,8 +22,8 @@ uint64_t swap_budget_bytes(const struct node *node)
 }
 
 /*
- * Sums the sizes of all arenas. *ret_pending: how much of that is still to be backed. The sum
- * includes arenas of adopted tenants, whose processes hold the files that the previous daemon made.
+ * Sums all arenas, and in *ret_pending what is to be backed. Counts adopted tenants, whose processes hold the previous
+ * daemon's files.
  */
 static uint64_t reserved_arenas(const struct node *node, uint64_t *ret_pending)
 {
@@ -143,7 +143,7 @@ static uint64_t bounded(uint64_t value, uint64_t most)
 	return value < most ? value : most;
 }
 
-/* Adds `value` to *sum. Bounds both the value and the sum by `most`. */
+/* Adds `value` to *sum. Both are bounded by `most`. */
 static void add(uint64_t *sum, uint64_t value, uint64_t most)
 {
 	*sum = bounded(*sum + bounded(value, most), most);

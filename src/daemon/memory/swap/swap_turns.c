@@ -13,10 +13,7 @@
 
 #define LOOK_NS (50 * NSEC_PER_MSEC)
 #define LOOK_MOVING_NS (10 * NSEC_PER_MSEC)
-/*
- * Whenever a card turns out to have less free memory than was calculated, this much more of it is
- * left free from then on.
- */
+/* A card that proves to have less free memory than calculated gets this much more margin from then on. */
 #define MARGIN_STEP_BYTES (UINT64_C(256) << 20)
 #define MARGIN_PART 4 /* limit of that margin: a quarter of the card's memory */
 #define SCALE_STEP 0.03
@@ -37,10 +34,7 @@ static bool is_swappable(const struct tenant *t)
 	return t->terms.on_full == ON_FULL_SWAP;
 }
 
-/*
- * Whether the tenant could use its card now: threads wait at the gate or for swapped-out memory, or
- * work is in flight.
- */
+/* Returns true if threads wait at the gate or for swapped-out memory, or work is in flight. */
 static bool has_work(const struct tenant *t)
 {
 	for (unsigned i = 0; i < t->slot_limit && !t->terms.paused; i++) {
@@ -60,10 +54,7 @@ static enum swap_schedule_place place_of(const struct tenant *t, const struct sw
 	return f->out || f->moving ? SWAP_SCHEDULE_RETURNING : SWAP_SCHEDULE_IN;
 }
 
-/*
- * Call when the cards had less room for the tenant than was calculated. Leaves more memory of these
- * cards free from now on.
- */
+/* Leaves more memory free on cards that had less room than calculated. */
 static void widen_margins(struct swap_turns *turns, const struct tenant *t,
 			  const struct swap_figures *f)
 {
@@ -75,10 +66,7 @@ static void widen_margins(struct swap_turns *turns, const struct tenant *t,
 	}
 }
 
-/*
- * Returns the tenant's weight in the schedule: its guarantee. Tenants without a guarantee share
- * what the others' guarantees leave, but each has at least weight 1 (arbiter.h).
- */
+/* The weight is the guarantee. Tenants without one share what the others leave, at least 1 each (arbiter.h). */
 static double weight_of(const struct node *node, const struct tenant *t)
 {
 	double weight = 100;
@@ -100,10 +88,7 @@ static double weight_of(const struct node *node, const struct tenant *t)
 	return weight;
 }
 
-/*
- * Scales the tenant's share (turn_share.h), but only if the scale has changed enough, because a
- * change restarts lending (lend.h).
- */
+/* Scales the share only if the scale (turn_share.h) changed enough, because a change restarts lending (lend.h). */
 static void scale_share(struct tenant *t, bool has_work, uint64_t now_ns)
 {
 	turn_share_see(&t->turn_share, !t->is_away, has_work, now_ns);
@@ -112,7 +97,7 @@ static void scale_share(struct tenant *t, bool has_work, uint64_t now_ns)
 		tenant_scale_share(t, scale);
 }
 
-/* Counts moves that have completed since the last poll. */
+/* Counts moves that have ended since the last poll. */
 static void count_moves(struct swap_turns *turns, struct tenant *t, enum swap_schedule_place before,
 			enum swap_schedule_place now, const struct swap_figures *f)
 {
@@ -167,8 +152,7 @@ static void see(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 }
 
 /*
- * Returns the memory of the card that swappable tenants can use: without what others are promised
- * or hold, and without what the driver has not freed yet.
+ * Returns what swappable tenants can use of the card: without promises, others' memory and what the driver has not freed.
  */
 static uint64_t capacity_of(struct node *node, struct card *card)
 {
@@ -185,10 +169,7 @@ static void publish_hope(struct tenant *t)
 	atomic_store(&t->region.control->swap_hope, swap_schedule_has_hope(r, t->swap_schedule));
 }
 
-/*
- * Tells each swappable tenant whether it may have to leave its cards. If the quotas of all
- * swappable tenants fit together, no tenant has to leave, except by request.
- */
+/* Tells each tenant whether it may have to leave. If all quotas fit together, nobody has to, except by request. */
 static void publish_likely(struct node *node, const uint64_t *capacity_bytes)
 {
 	uint64_t wanted_bytes[NODE_MAX_CARDS] = { 0 };
@@ -208,11 +189,7 @@ static void publish_likely(struct node *node, const uint64_t *capacity_bytes)
 	}
 }
 
-/*
- * Publishes how much the tenant may hold, by the figures on which the decision was based. Call
- * before any order is given, so that no tenant takes the memory that is reserved for a returning
- * tenant.
- */
+/* Publishes how much the tenant may hold. Call before any order, so that nobody takes the memory of a returning tenant. */
 static void publish_bounds(struct tenant *t)
 {
 	const struct swap_schedule *r = &t->node->swap_turns->swap_schedule;
@@ -225,7 +202,7 @@ static void publish_bounds(struct tenant *t)
 	}
 }
 
-/* Gives the tenant the order that the schedule decided. Returns true while the tenant moves. */
+/* Gives the tenant the decided order. Returns true while it moves. */
 static bool obey(struct tenant *t)
 {
 	const struct swap_schedule_tenant *r =
@@ -233,10 +210,7 @@ static bool obey(struct tenant *t)
 	bool is_in = r->is_to_be_in && r->seen.place == SWAP_SCHEDULE_IN;
 	bool was_away = t->is_away;
 	swap_set_order(t, r->is_to_be_in ? SWAP_ORDER_IN : SWAP_ORDER_OUT);
-	/*
-	 * A tenant for whose return there is no room (is_short) is not paused: its calls run and
-	 * report the lack of memory.
-	 */
+	/* Without room for its return (is_short) the tenant is not paused: its calls run, and report the lack. */
 	t->is_away = !is_in && !r->seen.is_short;
 	for (unsigned k = 0; t->is_away != was_away && k < t->terms.device_count; k++)
 		lessee_set_paused(t->device[k].lessee, t->terms.paused || t->is_away);
@@ -244,10 +218,7 @@ static bool obey(struct tenant *t)
 	       r->is_to_be_in != (r->seen.place == SWAP_SCHEDULE_IN);
 }
 
-/*
- * Adds the tenant to the schedule: on its card or off it, as its processes report, because an
- * adopted tenant's memory may be off the card.
- */
+/* Adds the tenant to the schedule, on its card or off it as its processes report: an adopted tenant may be off. */
 static void admit(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 {
 	struct swap_figures f = swap_figures(t);

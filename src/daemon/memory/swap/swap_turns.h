@@ -1,20 +1,15 @@
 /*
- * Lets tenants whose memory can be moved take turns on the cards' memory.
- * policy/memory/swap_schedule.h decides which tenants are on their cards, by what their slots
- * report. A tenant that is not on its card yet gets no lease. A timer runs while there are tenants
- * with movable memory. Main thread only.
+ * Tenants with movable memory take turns on the cards' memory. policy/memory/swap_schedule.h decides from their slots which
+ * are on their cards; the others get no lease. A timer runs while there are such tenants. Main thread only.
  */
 #pragma once
 
 #include "daemon/state/tenant.h"
 
-/*
- * Call when a tenant was added or changed. Decides at once which tenants are to be on their cards,
- * and starts the timer.
- */
+/* Call when a tenant was added or changed: decides at once, and starts the timer. */
 void swap_turns_look(struct node *node);
 
-/* Handler of node->swap_timer: reads the slots and decides again. `data` is the node. */
+/* Handler of node->swap_timer: decides again. `data` is the node. */
 void swap_turns_due(void *data, uint32_t events);
 
 /* Call when the tenant is being removed. */

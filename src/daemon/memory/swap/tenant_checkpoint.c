@@ -17,19 +17,16 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define PARK_LOOK_NS (2 * NSEC_PER_MSEC)
-/*
- * Longest wait for a library to park. A library may never answer, if its process is stopped or its
- * build is old.
- */
+/* Longest wait for a library to park: a stopped process or an old build never answers. */
 #define PARK_NS (200 * NSEC_PER_MSEC)
 
 struct tenant_checkpoint {
-	struct loop_source *timer; /* runs while the tenant's libraries are asked to park */
+	struct loop_source *timer; /* runs while libraries are asked to park */
 	bool is_parking;
 	uint64_t park_until_ns;
 	/* the tenant was paused before the request to leave; restored if leaving fails */
 	bool was_paused;
-	int failed; /* errno of the last request; 0: it did not fail */
+	int failed; /* errno of the last request; 0: none */
 };
 
 static void changed(void *data, struct checkpoint *checkpoint);
@@ -81,10 +78,7 @@ void tenant_checkpoint_forget(struct tenant *t)
 
 /* ---- orders ---- */
 
-/*
- * Fills in the order's processes: all of the tenant's, also those that have not found this daemon
- * after a restart.
- */
+/* Fills in all of the tenant's processes, even those that have not found this daemon after a restart. */
 static void fill(struct tenant *t, struct helper_order *order)
 {
 	for (unsigned i = 0; i < t->slot_limit; i++)
@@ -111,10 +105,7 @@ static int give(struct tenant *t, enum checkpoint_goal goal, struct error *err)
 	return checkpoint_order(t->checkpoint, order, err);
 }
 
-/*
- * Call when the tenant's place has changed: publishes the quota that results, and tells the other
- * parts, because others may be promised more or less.
- */
+/* Publishes the quota, and tells the other parts, since others may be promised more or less. */
 static void publish_place(struct tenant *t)
 {
 	for (unsigned i = 0; i < t->terms.device_count; i++)
@@ -130,10 +121,7 @@ static void save(struct tenant *t)
 		log_error("%s", err.text);
 }
 
-/*
- * Sets and saves the tenant's terms. `is_away`: some of its memory is off the card, so it gets no
- * lease even if it is not paused.
- */
+/* Sets and saves the terms. `is_away`: some memory is off the card, so there is no lease even if not paused. */
 static void set_terms(struct tenant *t, bool is_away, bool paused, bool swapped_out)
 {
 	t->is_away = is_away;
@@ -141,7 +129,7 @@ static void set_terms(struct tenant *t, bool is_away, bool paused, bool swapped_
 	save(t);
 }
 
-/* Call when all of the tenant is on its card again: lets its libraries and its work continue. */
+/* Call when all memory is on the card again. */
 static void go_on(struct tenant *t, bool paused)
 {
 	swap_set_order(t, SWAP_ORDER_IN);
@@ -275,10 +263,7 @@ void tenant_checkpoint_adopted(struct tenant *t)
 
 /* ---- returning ---- */
 
-/*
- * Returns what the tenant needs on a card for its return: its promise or, without one, what it
- * holds.
- */
+/* Returns what a return needs on a card: the promise or, without one, what the tenant holds. */
 static uint64_t wanted_bytes(struct tenant *t, unsigned device)
 {
 	const struct promise *p = &t->terms.device[device].promise;
@@ -321,10 +306,7 @@ int tenant_checkpoint_return(struct tenant *t, bool paused, struct error *err)
 	if (r < 0)
 		return r;
 	t->checkpoint_request->failed = 0;
-	/*
-	 * From here on, the tenant's promise counts on its card again, so its memory is promised to
-	 * no other.
-	 */
+	/* From here on the promise counts on the card again, so the memory is promised to no other tenant. */
 	publish_place(t);
 	set_terms(t, true, paused, false);
 	return 0;

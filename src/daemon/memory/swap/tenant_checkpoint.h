@@ -1,15 +1,13 @@
 /*
- * Takes a tenant's memory off its cards by the driver's checkpoint call (checkpoint.h), for tenants
- * whose library cannot move it (swap_way_of()). It does so only on request: allot pause --swap-out,
- * allot resume.
+ * Takes a tenant's memory off its cards by the driver's checkpoint call (checkpoint.h), for tenants whose library cannot
+ * move it (swap_way_of()). It does so only on request: allot pause --swap-out, allot resume.
  *
- * Before the driver is locked, each process's library must confirm that it makes no driver calls of
- * its own (SWAP_ORDER_PARKED). A library thread that blocks in a locked driver could neither end
- * nor find the next daemon.
+ * Before the driver is locked, each process's library parks: confirms that it makes no driver calls of its own
+ * (SWAP_ORDER_PARKED). A library thread that blocks in a locked driver could neither end nor find the next daemon.
  *
- * While the tenant is out, it counts for nothing on its card and keeps its quota, but may not
- * allocate, because no memory is reserved for it. It can return only when as much is free as it was
- * promised or holds; that much is reserved before the restore begins. Main thread only.
+ * While the tenant is out, it counts for nothing on its card and keeps its quota, but may not allocate, because no memory
+ * is reserved for it. It can return only when as much is free as it was promised or holds; that much is reserved before the
+ * restore begins. Main thread only.
  */
 #pragma once
 
@@ -19,44 +17,26 @@
 #include "daemon/util/json.h"
 
 /*
- * Pauses the tenant and begins to take it off its card. Returns 0 also if it is already off the
- * card, -EBUSY if it is moving, -ESRCH if it has no processes, or another -errno.
+ * Pauses the tenant and begins to take it off its card. Returns 0 also if it is off, -EBUSY if it is moving, -ESRCH without
+ * processes, or another -errno.
  */
 int tenant_checkpoint_leave(struct tenant *tenant, struct error *err);
-/*
- * Begins to bring the tenant back. After the return it stays paused (`paused`) or runs. Returns
- * -ENOSPC if there is no room; the tenant then stays off the card. Returns -EBUSY if it is moving.
- */
+/* Begins to bring the tenant back, to be paused (`paused`) or run. Returns -ENOSPC without room, -EBUSY if it is moving. */
 int tenant_checkpoint_return(struct tenant *tenant, bool paused, struct error *err);
-/*
- * Returns the state of the last accepted request: 1 while it is carried out, 0 when it has
- * succeeded, -errno when it has failed.
- */
+/* Returns the state of the last accepted request: 1 in progress, 0 succeeded, -errno failed. */
 int tenant_checkpoint_outcome(struct tenant *tenant, struct error *err);
 
-/*
- * Returns the progress of leaving. A checkpoint reports nothing in between, so the progress is zero
- * until all memory has left.
- */
+/* Returns the progress of leaving: zero until all memory has left, since a checkpoint reports nothing in between. */
 struct swap_progress tenant_checkpoint_progress(struct tenant *tenant);
 
-/* Call for an adopted tenant whose state file says that it was off the card: takes it off again. */
+/* Call for an adopted tenant that was off the card: takes it off again. */
 void tenant_checkpoint_adopted(struct tenant *tenant);
 void tenant_checkpoint_forget(struct tenant *tenant);
 
-/*
- * Returns where the tenant's memory is. While its processes' libraries still park, it counts as
- * leaving.
- */
+/* Returns where the tenant's memory is. While libraries park, it counts as leaving. */
 enum checkpoint_place tenant_checkpoint_place(const struct tenant *tenant);
-/*
- * Whether the tenant is off its card or moving. Then NVML's figures for its processes are
- * meaningless.
- */
+/* Returns true if the tenant is off its card or moving: NVML's figures for its processes then mean nothing. */
 bool tenant_is_checkpointing(const struct tenant *tenant);
 
-/*
- * Makes member "swap" of the tenant in the reply to `list`. null if it is on its card and no
- * request has failed.
- */
+/* Makes "swap" of the tenant in the reply to `list`; null if it is on its card and no request failed. */
 json_t *tenant_checkpoint_to_json(struct tenant *tenant);
