@@ -21,10 +21,7 @@ struct mps_ask {
 	char text[MPS_ANSWER_MAX];
 };
 
-/*
- * Returns the tool's exit status. The tool has closed its output, or is killed here, so this does
- * not wait for long.
- */
+/* Returns the tool's exit status. Does not wait for long: the tool has closed its output, or is killed here. */
 static int reap(struct mps_ask *ask, bool is_killed)
 {
 	int status = 0;
@@ -61,7 +58,7 @@ static void heard(void *data, uint32_t events)
 	struct mps_ask *ask = data;
 	char rest[256];
 	bool is_full = ask->length == sizeof(ask->text) - 1;
-	/* Read and drop output that does not fit, so that the tool is not blocked and can end. */
+	/* Read and drop output that does not fit, so that the tool is not blocked. */
 	ssize_t n = read(ask->fd, is_full ? rest : ask->text + ask->length,
 			 is_full ? sizeof(rest) : sizeof(ask->text) - 1 - ask->length);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))

@@ -1,6 +1,6 @@
 /*
- * Sends one command to an MPS control daemon, by running NVIDIA's tool for that. Does not block:
- * the event loop delivers the answer. Main thread only.
+ * Sends a command to an MPS control daemon by NVIDIA's tool, without blocking: the event loop delivers the answer. Main
+ * thread only.
  */
 #pragma once
 
@@ -12,15 +12,12 @@
 struct mps_ask;
 
 /*
- * Receives the tool's output. `status` is the tool's exit status or -ETIMEDOUT. The ask is freed
- * after this call, so do not call mps_ask_free(). The callback may start another ask.
+ * `status`: the tool's exit status or -ETIMEDOUT. The ask is freed afterwards, without mps_ask_free(). May start another
+ * ask.
  */
 typedef void (*mps_answered)(void *data, int status, const char *text);
 
-/*
- * Starts the tool with `command`. `spawn` says which control daemon it talks to and as which user
- * it runs; its descriptors are filled in here. The tool is killed after timeout_ns.
- */
+/* `spawn` selects the control daemon and the user; its descriptors are set here. The tool is killed after timeout_ns. */
 int mps_ask(struct loop *loop, const struct mps_spawn *spawn, const char *command,
 	    uint64_t timeout_ns, mps_answered answered, void *data, struct mps_ask **ret,
 	    struct error *err);

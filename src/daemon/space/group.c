@@ -19,7 +19,7 @@
 #define LOOK_NS (100 * NSEC_PER_MSEC)
 #define QUIT_NS (3 * NSEC_PER_SEC) /* how long a control daemon may take to end by itself */
 #define OVER_NS (5 * NSEC_PER_SEC) /* longest wait for the end of killed servers */
-/* for so long after the old processes' end, a failed start is retried */
+/* A start that fails this soon after the old processes' end is retried. */
 #define SETTLE_NS (10 * NSEC_PER_SEC)
 #define RESTARTS_MOST 5 /* most restarts within RESTARTS_NS without a new member */
 #define RESTARTS_NS (60 * NSEC_PER_SEC)
@@ -76,9 +76,8 @@ void mps_kill(struct mps_group *g)
 	if (g->pidfd < 0)
 		return;
 	/*
-	 * The pids are those of the control daemon's children: its pidfd is open, so it has not
-	 * been reaped, and its children were listed just now. Their pids can belong to other
-	 * processes only if both end within this moment.
+	 * The control daemon's pidfd is open, so it is not reaped, and its children were listed just now: their pids can
+	 * only be others' if both end at this moment.
 	 */
 	mps_scan(g->record.pid, &now);
 	for (unsigned i = 0; i < now.server_count; i++) {
@@ -125,9 +124,7 @@ void mps_fail(struct mps_group *g, const char *why)
 
 /* ---- starting a control daemon ---- */
 
-/*
- * Reports that the control daemon ended before it could be watched. Only its output explains that.
- */
+/* Reports that the control daemon ended before it could be watched. Only its output explains that. */
 static int ended_at_once(const struct mps_group *g, struct error *err)
 {
 	char text[MPS_WHY_MAX];
@@ -177,7 +174,8 @@ static int spawn(struct mps_group *g, struct error *err)
 	g->log_at = 0;
 	g->line_length = 0;
 	struct mps_spawn s = mps_group_spawn(g, pipe_dir);
-	s.argument = "-f"; /* foreground mode, so that control daemon and servers write to out_fd */
+	/* in the foreground, so that control daemon and servers write to out_fd */
+	s.argument = "-f";
 	s.log_dir = log_dir;
 	s.device = g->record.card->info.uuid_text;
 	s.in_fd = null_fd;
@@ -213,14 +211,14 @@ static int start(struct mps_group *g, struct error *err)
 	return 0;
 }
 
-/* Takes over the previous daemon's control daemon, which counts as ready once it has answered. */
+/* Takes over the previous daemon's control daemon, which counts as ready once it answers. */
 static int take_over(struct mps_group *g, struct error *err)
 {
 	int r = mps_find_program(g->node->simulated, g->program, err);
 	if (r >= 0)
 		r = g->log_fd = mps_open_log(g->node, g->record.id, false, err);
 	if (r >= 0) {
-		/* skip what the previous daemon has read already */
+		/* skip what the previous daemon has read */
 		g->log_at = lseek(g->log_fd, 0, SEEK_END);
 		r = watch(g, err);
 	}
@@ -281,8 +279,7 @@ int mps_group_want(struct mps_group *g, struct error *err)
 /* ---- after the end of a control daemon ---- */
 
 /*
- * Kills the servers of earlier control daemons. They end by themselves, but one that is stopped,
- * for example, does not. Returns true if all have ended.
+ * Servers of earlier control daemons end by themselves, except a stopped one, for example. Returns true if all have ended.
  */
 static bool end_old(struct mps_group *g)
 {
@@ -327,7 +324,7 @@ bool mps_is_settling(const struct mps_group *g)
 	return g->again_ns && clock_now_ns() - g->again_ns < SETTLE_NS;
 }
 
-/* Counts a restart. Returns false if there were too many restarts recently. */
+/* Counts a restart. Returns false after too many recent ones. */
 static bool count_restart(struct mps_group *g, uint64_t now_ns)
 {
 	if (!g->restarts || now_ns - g->restarts_since_ns > RESTARTS_NS) {
@@ -390,7 +387,7 @@ void mps_group_end(struct mps_group *g)
 	if (is_hung ||
 	    mps_ask(g->node->loop, &s, "quit -t 1", QUIT_NS, quit_answered, g, &g->ask, NULL) < 0)
 		mps_kill(g);
-	/* if the control daemon has not ended by then, group_watch.c kills it */
+	/* after that, group_watch.c kills a control daemon that has not ended */
 	loop_arm(g->timer, QUIT_NS, NSEC_PER_SEC);
 }
 

@@ -16,31 +16,19 @@
 
 #include "daemon/space/group_state.h"
 
-/*
- * Makes a group in state "off". record.pid may name the previous daemon's control daemon, which is
- * taken over if it still runs.
- */
+/* Makes a group in state "off". If record.pid, the previous daemon's control daemon, still runs, it is taken over. */
 int mps_group_new(struct node *node, const struct mps_record *record, bool is_open,
 		  mps_faulted faulted, mps_ended ended, struct mps_group **ret, struct error *err);
 /*
- * Call when a member joins. Makes sure that the group is ready or starting, or will start once its
- * present processes have ended. Kills a hung control daemon, because its clients hang too.
+ * Call when a member joins: the group is or will be started, once present processes have ended. A hung control daemon is
+ * killed, because its clients hang too.
  */
 int mps_group_want(struct mps_group *group, struct error *err);
-/*
- * Whether a new client has to wait for MPS. Looks at the processes first, so that the answer is up
- * to date. Calls no callback that frees the group.
- */
+/* Returns true if a new client has to wait for MPS. Scans the processes first. Calls no callback that frees the group. */
 bool mps_group_is_starting(struct mps_group *group);
-/*
- * Call when the group has no member left. Ends the control daemon and then calls ended(), perhaps
- * before this function returns.
- */
+/* Call when the last member has left. Ends the control daemon, then calls ended(), perhaps before returning. */
 void mps_group_end(struct mps_group *group);
-/*
- * Call when this daemon ends. If the group has members, its control daemon keeps running for the
- * next daemon. NULL is allowed; returns NULL.
- */
+/* Call when this daemon ends. A control daemon with members runs on for the next daemon. NULL is allowed; returns NULL. */
 struct mps_group *mps_group_free(struct mps_group *group);
 
 const char *mps_state_name(enum mps_state state);

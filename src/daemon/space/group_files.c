@@ -29,9 +29,7 @@ static int make_dir(const char *path, mode_t mode, uid_t uid, struct error *err)
 {
 	if (mkdir(path, mode) < 0 && errno != EEXIST)
 		return error_set_errno(err, errno, "make %s", path);
-	/*
-	 * Until now the path belonged to this daemon, so no other user can have put a link there.
-	 */
+	/* The path was this daemon's until now, so no other user can have put a link there. */
 	if (uid != geteuid() && lchown(path, uid, (gid_t)-1) < 0)
 		return error_set_errno(err, errno, "give %s to uid %u", path, (unsigned)uid);
 	return chmod(path, mode) < 0 ? error_set_errno(err, errno, "chmod %s", path) : 0;
@@ -106,10 +104,7 @@ int mps_open_log(const struct node *node, const char *id, bool is_new, struct er
 {
 	char path[NODE_PATH_MAX];
 	mps_path(node, id, "/log", path);
-	/*
-	 * Open the file through its directory, which no other user can have replaced. The file
-	 * itself may be a link, hence O_NOFOLLOW.
-	 */
+	/* Nobody else can have replaced the directory, but the file may be a link, hence O_NOFOLLOW. */
 	cleanup_fd int dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	/*
 	 * Never empty a file that is there: the group's user can have made it a second name of a file that is not theirs.

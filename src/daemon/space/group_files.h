@@ -31,19 +31,19 @@ struct mps_record {
 	uint64_t start_time;
 };
 
-/* Writes the path of a group's file to `path`. leaf: "", ".json", "/pipe" etc. */
+/* Writes the path of a group's file. leaf: "", ".json", "/pipe" etc. */
 void mps_path(const struct node *node, const char *id, const char *leaf, char path[NODE_PATH_MAX]);
 
-/* Makes "<run dir>/mps". Clients of other users can pass through it but not list it. */
+/* Makes "<run dir>/mps", which other users' clients can pass but not list. */
 int mps_make_top(const struct node *node, struct error *err);
 
 /*
- * Makes the group's directories. is_open: clients may have any user id; only containers with the
- * pipe directory mounted can reach it.
+ * Makes the group's directories. is_open: clients of any user id, but only containers that mount the pipe directory reach
+ * it.
  */
 int mps_make_dirs(const struct node *node, const struct mps_record *record, bool is_open,
 		  struct error *err);
-/* Deletes all files of a group. Logs the files that cannot be deleted. */
+/* Deletes a group's files, and logs those that cannot be deleted. */
 void mps_delete(const struct node *node, const char *id);
 
 /*
@@ -52,11 +52,8 @@ void mps_delete(const struct node *node, const char *id);
  */
 int mps_open_log(const struct node *node, const char *id, bool is_new, struct error *err);
 
-/* Writes the group's .json file. Returns 0 or -errno. */
+/* Writes the .json file. Returns 0 or -errno. */
 int mps_save(const struct node *node, const struct mps_record *record, struct error *err);
-/*
- * Calls found(data) for each group of the previous daemon whose card is present. Deletes the files
- * of other groups.
- */
+/* Calls found(data) for each group of the previous daemon whose card is present, and deletes the files of others. */
 void mps_load_all(struct node *node, void (*found)(void *data, const struct mps_record *record),
 		  void *data);

@@ -1,6 +1,5 @@
 /*
- * The state of one group's MPS control daemon. group.h starts and ends it, group_watch.c watches
- * it. Main thread only.
+ * The state of one group's MPS control daemon, for group.h and group_watch.c. Main thread only.
  */
 #pragma once
 
@@ -15,31 +14,29 @@ enum mps_state {
 	MPS_STARTING,
 	MPS_READY,
 	MPS_HUNG,   /* the control daemon or a server is stopped or does not answer */
-	MPS_FAILED, /* could not be started; the next member that joins makes it try again */
+	MPS_FAILED, /* could not be started; tried again when a member joins */
 	MPS_ENDING, /* processes are ending, for good or before a restart */
 };
 
 enum mps_fault {
-	MPS_FAULT_START,   /* the control daemon could not be started */
-	MPS_FAULT_CONTROL, /* the control daemon ended */
-	MPS_FAULT_SERVER,  /* a server ended */
-	MPS_FAULT_HUNG,    /* the control daemon or a server is stopped or does not answer */
-	MPS_FAULT_CLIENT,  /* a client's work was discarded because of the client's own fault */
+	MPS_FAULT_START,
+	MPS_FAULT_CONTROL,
+	MPS_FAULT_SERVER,
+	MPS_FAULT_HUNG,   /* the control daemon or a server is stopped or does not answer */
+	MPS_FAULT_CLIENT, /* a client's work was discarded because of its own fault */
 	MPS_FAULTS
 };
 
 struct mps_group;
 
-/* Reports a fault to the group's members, in one line. `pid` is the process concerned. */
+/* Reports a fault to the members, in one line. `pid`: the process concerned. */
 typedef void (*mps_faulted)(struct mps_group *group, enum mps_fault fault, int pid,
 			    const char *what);
-/*
- * Called when the group has ended for good, because it has no member. The callee frees the group.
- */
+/* Called when the group has ended for good. The callee frees it. */
 typedef void (*mps_ended)(struct mps_group *group);
 
 struct mps_group {
-	struct mps_group *next; /* next in space_groups.c's list of all groups */
+	struct mps_group *next; /* next in space_groups.c's list of groups */
 	struct node *node;
 	struct mps_record record;
 	bool is_open;     /* see group_files.h */
@@ -48,28 +45,22 @@ struct mps_group {
 	mps_ended ended;
 
 	enum mps_state state;
-	char why[MPS_WHY_MAX]; /* why it is MPS_HUNG or MPS_FAILED */
+	char why[MPS_WHY_MAX]; /* why the group is MPS_HUNG or MPS_FAILED */
 	char program[PATHS_MAX];
-	int pidfd; /* of the control daemon */
+	int pidfd; /* of the control daemon's process */
 	struct loop_source *source, *timer;
 	struct mps_ask *ask;
 	bool has_listed, has_asked_start; /* steps done since MPS_STARTING */
 	uint64_t begun_ns, asked_ns;
 	uint64_t again_ns;          /* when restarting began; 0: not restarting */
-	struct mps_processes sight; /* the processes that the last scan found */
-	/* servers of earlier control daemons that have not ended yet */
+	struct mps_processes sight; /* processes that the last scan found */
+	/* servers of earlier control daemons that have not ended */
 	struct mps_server old[MPS_SERVERS_MAX];
 	unsigned old_count;
 	unsigned stopped_looks; /* scans in a row that found a stopped process */
-	/*
-	 * quitting: pid of the server that was last asked to quit; gone: pid of the server whose
-	 * end was noticed last
-	 */
+	/* quitting: pid of the server last asked to quit; gone: pid of the server whose end was noticed last */
 	int quitting, gone;
-	/*
-	 * faulty: pid of the server that last reported a fatal fault, 0: none; faulty_ns: when it
-	 * did
-	 */
+	/* faulty: pid of the server that last reported a fatal fault, 0: none; faulty_ns: when */
 	int faulty;
 	uint64_t faulty_ns;
 	unsigned restarts; /* number of restarts since restarts_since_ns */

@@ -12,20 +12,17 @@
 #include "daemon/space/group.h"
 #include "daemon/space/group_inside.h"
 
-/* longest start until a server is active; a faulty card takes long */
+/* Longest start until a server is active; a faulty card takes long. */
 #define START_NS (60 * NSEC_PER_SEC)
 #define ANSWER_NS (NSEC_PER_SEC) /* timeout of a command that only asks */
-/* how often the control daemon is asked whether it still answers */
+/* How often the control daemon is asked whether it answers. */
 #define ASK_NS (10 * NSEC_PER_SEC)
 #define END_NS (10 * NSEC_PER_SEC) /* longest time that killed processes may take to end */
 #define FAULT_NS \
-	(3 * NSEC_PER_SEC) /* how long after a server's fault message its status is polled */
-/*
- * a process that this many scans in a row find stopped is reported; a debugger may continue it
- * earlier
- */
+	(3 * NSEC_PER_SEC) /* A server's status is polled for so long after its fault message. */
+/* A process is reported after so many scans that found it stopped; a debugger may continue it before. */
 #define STOPPED_LOOKS 3
-#define LOG_MOST (1 << 20) /* bytes; the log is emptied when it is longer */
+#define LOG_MOST (1 << 20) /* bytes; a longer log is emptied */
 
 /* ---- the log of control daemon and servers ---- */
 
@@ -43,10 +40,7 @@ static void server_gone(struct mps_group *g, int pid)
 	mps_renew(g);
 }
 
-/*
- * Whether a log line may explain a failed start. The words "rror" and "annot" lack their first
- * letter, so that they match both cases of it.
- */
+/* Returns true if the line may explain a failed start. "rror" and "annot" match both cases of their first letter. */
 static bool tells_failure(const char *text)
 {
 	static const char *const words[] = { "fail",           "Fail",          "rror", "annot",
@@ -89,7 +83,6 @@ static void take_text(struct mps_group *g, const char *text, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
 		if (text[i] != '\n') {
-			/* The rest of a line that is too long is dropped. */
 			if (g->line_length < sizeof(g->line) - 1)
 				g->line[g->line_length++] = text[i];
 			continue;
@@ -112,10 +105,7 @@ static void read_log(struct mps_group *g)
 		g->log_at += n;
 		take_text(g, text, (size_t)n);
 	}
-	/*
-	 * Empty a log that is too long. Control daemon and servers append to it, so they go on at
-	 * its new end.
-	 */
+	/* Control daemon and servers append, so they go on at the new end. */
 	if (g->log_fd >= 0 && g->log_at > LOG_MOST && ftruncate(g->log_fd, 0) == 0)
 		g->log_at = 0;
 }
@@ -139,8 +129,8 @@ static void status_answered(void *data, int status, const char *text)
 	if (g->state != MPS_STARTING)
 		return;
 	/*
-	 * INITIALIZING and FAULT mean that the server is not ready. A driver without
-	 * get_server_status answers something else; the listed server then counts as ready.
+	 * INITIALIZING and FAULT: not ready. Drivers without get_server_status answer something else; the listed server
+	 * then counts as ready.
 	 */
 	if (status == 0 && !strstr(text, "INITIALIZING") && !strstr(text, "FAULT"))
 		say_ready(g);
@@ -236,9 +226,8 @@ static void still_answered(void *data, int status, const char *text)
 }
 
 /*
- * Receives the state of a server that reported a fault. A server in state FAULT takes no new client
- * until its last client has ended, which may never happen. Those clients' work is lost already, so
- * end the control daemon and start a new one.
+ * A server in state FAULT takes no new client until its last client has ended, perhaps never. Those clients' work is lost,
+ * so start a new control daemon.
  */
 static void fault_answered(void *data, int status, const char *text)
 {
@@ -266,7 +255,7 @@ static void look_for_stopped(struct mps_group *g)
 		pid = g->sight.server[i].is_stopped ? g->sight.server[i].pid : 0;
 	if (!pid) {
 		if (g->stopped_looks)
-			/* a stopped process may have been continued: ask at once */
+			/* a stopped process may run again: ask at once */
 			g->asked_ns = 0;
 		g->stopped_looks = 0;
 		return;
@@ -276,8 +265,7 @@ static void look_for_stopped(struct mps_group *g)
 }
 
 /*
- * Whether the control daemon has ended. Then mps_control_gone() reports that, and the end of its
- * servers, which end with it, must not be reported.
+ * Returns true if the control daemon has ended. mps_control_gone() reports that, and its servers' end must not be reported.
  */
 static bool is_control_over(const struct mps_group *g)
 {
@@ -285,10 +273,7 @@ static bool is_control_over(const struct mps_group *g)
 	return poll(&p, 1, 0) > 0;
 }
 
-/*
- * Looks for servers that have ended since the last scan, and reports them. Returns false if the
- * group is ending now.
- */
+/* Reports servers that ended since the last scan. Returns false if the group is ending. */
 static bool look_for_gone(struct mps_group *g)
 {
 	struct mps_processes before = g->sight;
@@ -296,10 +281,7 @@ static bool look_for_gone(struct mps_group *g)
 	for (unsigned i = 0; i < before.server_count; i++) {
 		if (is_in(&g->sight, before.server[i].pid))
 			continue;
-		/*
-		 * Check the control daemon only now, after the servers: if it has ended too, its
-		 * servers ended with it and are not reported.
-		 */
+		/* Check after the servers: if the control daemon has ended too, they ended with it. */
 		if (is_control_over(g)) {
 			g->sight = before;
 			return false;
@@ -331,10 +313,7 @@ static void watch_due(struct mps_group *g)
 	ask(g, "get_server_list", ANSWER_NS, still_answered);
 }
 
-/*
- * Call when the control daemon has had its time to end by itself. Kills it, or reports a failure if
- * it has not ended within END_NS.
- */
+/* Call when the control daemon had its time to end by itself: kills it, or reports that it has not ended. */
 static void end_due(struct mps_group *g)
 {
 	if (g->members && clock_now_ns() - g->begun_ns > END_NS)

@@ -55,10 +55,7 @@ struct identity {
 	int group_count;
 };
 
-/*
- * Looks up the ids to run with. A user without a passwd entry gets the group of the same number and
- * no other.
- */
+/* Looks up the ids to run with. A user without a passwd entry gets only the group of the same number. */
 static void identify(uid_t uid, struct identity *ret)
 {
 	*ret = (struct identity){ .changes = uid != geteuid(), .uid = uid, .gid = (gid_t)uid };
@@ -71,10 +68,7 @@ static void identify(uid_t uid, struct identity *ret)
 		ret->group_count = 0;
 }
 
-/*
- * Takes on the user's ids in the forked child. Makes system calls directly, because libc's
- * functions synchronize with other threads, which a forked child does not have.
- */
+/* In the forked child. Direct system calls: libc's functions synchronize with other threads, which the child lacks. */
 static bool become(const struct identity *who)
 {
 	if (!who->changes)
@@ -101,10 +95,7 @@ static void add(struct environment *e, const char *name, const char *value)
 	e->list[++e->count] = NULL;
 }
 
-/*
- * Fills in the program's environment. Of this daemon's own variables, it gets only the paths of
- * programs and libraries.
- */
+/* Fills in the environment: of this daemon's variables, only the paths of programs and libraries. */
 static void fill_environment(const struct mps_spawn *s, struct environment *e)
 {
 	e->count = 0;
@@ -124,7 +115,7 @@ static _Noreturn void run(const struct mps_spawn *s, char *const *argv, char *co
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	/* its files may be readable for all, because other users cannot enter their directory */
+	/* its files may be readable for all, because others cannot enter their directory */
 	umask(022);
 	if (s->is_detached)
 		setsid();
@@ -135,10 +126,7 @@ static _Noreturn void run(const struct mps_spawn *s, char *const *argv, char *co
 	_exit(127);
 }
 
-/*
- * Runs in the child: starts the program as a grandchild of the daemon, so that the daemon need not
- * wait for its end (as in checkpoint.c), and sends the grandchild's pid to the daemon.
- */
+/* A grandchild, so that the daemon need not wait for its end (as in checkpoint.c). Sends its pid to the daemon. */
 static _Noreturn void be_parent(int fd, const struct mps_spawn *s, char *const *argv,
 				char *const *envp, const struct identity *who)
 {

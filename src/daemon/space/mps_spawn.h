@@ -1,6 +1,6 @@
 /*
- * Runs nvidia-cuda-mps-control as another user, without a shell: as a group's control daemon, or as
- * the tool that sends commands to one. Main thread of the daemon only.
+ * Runs nvidia-cuda-mps-control as another user, without a shell: as control daemon, or to send commands to one. Main thread
+ * only.
  */
 #pragma once
 
@@ -14,8 +14,8 @@
 #define MPS_PROGRAM "nvidia-cuda-mps-control"
 
 /*
- * Finds the program's absolute path. For a simulated card: this installation's simulated program.
- * Otherwise the first on PATH or in /usr/bin. Returns -ENOENT with text on what to do.
+ * For a simulated card, this installation's program; else the first on PATH or in /usr/bin. Returns -ENOENT with what to
+ * do.
  */
 int mps_find_program(bool is_simulated, char ret_path[PATHS_MAX], struct error *err);
 
@@ -25,19 +25,15 @@ struct mps_spawn {
 	const char *pipe_dir, *log_dir;
 	const char *device;     /* UUID of the only visible card; NULL: not set */
 	const char *sim_socket; /* "": not simulated */
-	uid_t uid;              /* user to run as: this daemon's own or, if it is root, any */
-	/* in_fd: its stdin; out_fd: its stdout and stderr; the caller keeps both descriptors */
+	uid_t uid;              /* user to run as: this daemon's own, or any if that is root */
+	/* in_fd: its stdin; out_fd: its stdout and stderr; the caller keeps both */
 	int in_fd, out_fd;
 	/*
-	 * If true, it runs in its own session and is not this daemon's child, so that it outlives
-	 * the daemon and leaves no zombie. If false, it is a child, and the caller waits for its
-	 * end.
+	 * Own session, and not this daemon's child, so outlives it without a zombie. Otherwise the caller waits for the
+	 * child's end.
 	 */
 	bool is_detached;
 };
 
-/*
- * Starts the program. Returns the pid or -errno. If the program cannot be executed, its process
- * ends with status 127.
- */
+/* Starts the program. Returns its pid or -errno. Its exit status is 127 if it cannot be executed. */
 pid_t mps_spawn(const struct mps_spawn *spawn, struct error *err);

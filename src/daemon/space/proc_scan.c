@@ -17,8 +17,8 @@ static void add_server(struct mps_processes *s, int pid)
 }
 
 /*
- * Adds the children of one thread as servers (/proc/PID/task/TID/children, proc(5)), because any
- * thread of the control daemon may start a server.
+ * Children of one thread are servers (/proc/PID/task/TID/children, proc(5)): any thread of the control daemon may start
+ * one.
  */
 static void add_children(struct mps_processes *s, int pid, const char *task)
 {
@@ -50,9 +50,7 @@ bool mps_is_over(const struct mps_server *server)
 		return start_time != server->start_time;
 	if (procfs_read(server->pid, "status", text, sizeof(text)) <= 0)
 		return true;
-	/*
-	 * A zombie's thread count includes the zombie itself and threads that have not ended yet.
-	 */
+	/* A zombie's count includes the zombie itself, and threads that have not ended. */
 	const char *line = strstr(text, "\nThreads:");
 	return !line || sscanf(line, " Threads: %d", &threads) != 1 || threads <= 1;
 }
@@ -85,7 +83,7 @@ enum mps_line mps_read_line(const char *line, int *ret_pid)
 		*ret_pid = pid;
 		return MPS_LINE_CLIENT_FAILED;
 	}
-	/* MPS's manual uses this phrase for faults that the whole server does not survive. */
+	/* MPS's manual uses this phrase for faults that the server does not survive. */
 	if (strstr(text, "fatal exception")) {
 		if (sscanf(line, "[%*s %*s Server %d]", &pid) == 1)
 			*ret_pid = pid;

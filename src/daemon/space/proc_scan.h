@@ -1,6 +1,6 @@
 /*
- * Reads the state of a control daemon and its servers from /proc and from their log, because the
- * driver offers no other source. Any thread.
+ * Reads the state of a control daemon and its servers from /proc and their log: the driver offers nothing else. Thread
+ * safe.
  */
 #pragma once
 
@@ -8,12 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define MPS_SERVERS_MAX \
-	4 /* most servers per control daemon; it has one per user, and further ones are ignored */
+#define MPS_SERVERS_MAX 4 /* a control daemon has one server per user; more are ignored */
 
 struct mps_server {
 	int pid;
-	uint64_t start_time; /* identifies the process together with the pid */
+	uint64_t start_time; /* with the pid, identifies the process */
 	bool is_stopped;
 };
 
@@ -23,24 +22,17 @@ struct mps_processes {
 	struct mps_server server[MPS_SERVERS_MAX];
 };
 
-/*
- * Scans a control daemon and its servers, which are its children. If the control daemon is gone,
- * *ret is empty.
- */
+/* Scans a control daemon and its servers, which are its children. *ret is empty if it is gone. */
 void mps_scan(int control_pid, struct mps_processes *ret);
 
 /*
- * Whether nothing is left of the server but perhaps a zombie without other threads. A killed server
- * stops serving when its main thread becomes a zombie, and mps_scan() no longer lists it. But its
- * last thread frees its memory on the card a while later, and only then does the control daemon
- * notice the end.
+ * Returns true if nothing is left but a zombie without other threads. A killed server stops serving when its main thread is
+ * a zombie, which mps_scan() does not list. Its last thread frees memory on the card later, and only then does the control
+ * daemon notice.
  */
 bool mps_is_over(const struct mps_server *server);
 
-/*
- * Kinds of lines in the log of a control daemon (run in the foreground) and its servers. "With
- * pid": the line names a process.
- */
+/* Kinds of log lines; "with pid": the line names a process. */
 enum mps_line {
 	MPS_LINE_OTHER,
 	MPS_LINE_SERVER_READY,  /* with pid */
@@ -54,5 +46,5 @@ enum mps_line {
 /* Returns the kind of a log line, and the process that it names. Pure. */
 enum mps_line mps_read_line(const char *line, int *ret_pid);
 
-/* Returns the log line without its "[...]" prefix, for messages. */
+/* Returns the log line without its "[...]" prefix. */
 const char *mps_line_text(const char *line);

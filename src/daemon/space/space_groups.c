@@ -14,7 +14,7 @@
 
 _Static_assert(SPACE_FAULT_KINDS == MPS_FAULTS, "space_groups.h has one count for each");
 
-#define KNOWN_MAX 1024 /* groups per node */
+#define KNOWN_MAX 1024 /* most groups of a node */
 #define MIB (UINT64_C(1) << 20)
 
 struct space_groups {
@@ -35,10 +35,7 @@ static bool is_namespaces(const char *group)
 
 /* ---- faults that a group reports ---- */
 
-/*
- * Whether a fault of the group is reported to this tenant. A fault of a client concerns only the
- * tenant of that client.
- */
+/* Returns true if a fault concerns the tenant. A client's fault concerns only that client's tenant. */
 static bool concerns(const struct tenant *t, const struct mps_group *group, enum mps_fault fault,
 		     int pid)
 {
@@ -49,7 +46,7 @@ static bool concerns(const struct tenant *t, const struct mps_group *group, enum
 	for (unsigned i = 0; i < t->slot_limit; i++)
 		if (t->process[i] && t->process[i]->pid == pid)
 			return true;
-	/* The process may have ended already: most programs end at once when their work fails. */
+	/* The process may have ended: most programs end at once when their work fails. */
 	for (unsigned i = 0; i < SPACE_GONE_PIDS; i++)
 		if (t->gone_pid[i] == pid)
 			return true;
@@ -147,10 +144,7 @@ void space_close(struct node *node)
 	node->space = NULL;
 }
 
-/*
- * Lists the present groups for space_find(). A group that is ending is listed too, because it keeps
- * its number and name until it has ended.
- */
+/* Lists the groups for space_find(), with those that are ending, which keep number and name until then. */
 static size_t list_known(const struct node *node, struct space_known list[KNOWN_MAX])
 {
 	size_t count = 0;
@@ -170,15 +164,11 @@ static struct mps_group *nth(const struct node *node, int place)
 	return g;
 }
 
-/*
- * Finds the group of these terms. If there is none, *ret is NULL and *ret_number is the number for
- * a new group.
- */
+/* Finds the group of these terms. If there is none, *ret is NULL and *ret_number is a new group's number. */
 static int find_group(const struct node *node, const struct tenant_terms *terms,
 		      struct mps_group **ret, unsigned *ret_number, struct error *err)
 {
-	/* static because it is large; main thread only */
-	static struct space_known list[KNOWN_MAX];
+	static struct space_known list[KNOWN_MAX]; /* static because it is large; main thread only */
 	size_t count = list_known(node, list);
 	struct space_key key = { .card = terms->device[0].card->index,
 				 .uid = terms->uid,
@@ -307,10 +297,7 @@ static int join(struct tenant *tenant, bool is_new, struct error *err)
 	return r;
 }
 
-/*
- * If an adopted tenant cannot join its group, it continues, because it may have running processes;
- * the failure is reported to it.
- */
+/* An adopted tenant that cannot join goes on, since it may have running processes, and gets the failure reported. */
 int space_tenant_added(struct tenant *tenant, bool is_new, struct error *err)
 {
 	struct error why = { 0 };
@@ -366,9 +353,8 @@ bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX])
 }
 
 /*
- * Passes on the limits that MPS applies to a client from its first context on: the limit rounded to
- * the nearest pair of SMs, and the promised memory quota. If either is raised later, a process gets
- * more only when it is started again.
+ * MPS's limits of a client from its first context on: the limit as the nearest pair of SMs, and the promised quota. After a
+ * raise a process gets more only when started again.
  */
 int space_each_variable(const struct tenant *t, const char *pipe_dir, space_add add, void *data)
 {
@@ -380,10 +366,7 @@ int space_each_variable(const struct tenant *t, const char *pipe_dir, space_add 
 	snprintf(text, sizeof(text), "%g", threads_of(t).pct);
 	if (r >= 0)
 		r = add(data, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", text);
-	/*
-	 * MPS has two priority levels: 0 (higher) and 1. A tenant with a priority above 0 gets
-	 * level 0.
-	 */
+	/* MPS has two priorities, 0 (higher) and 1. */
 	if (r >= 0)
 		r = add(data, "CUDA_MPS_CLIENT_PRIORITY", t->terms.priority > 0 ? "0" : "1");
 	/* Device 0 is the only card that the client sees. */

@@ -6,17 +6,14 @@
 
 struct mps_threads mps_threads_for(double limit_pct, unsigned sms)
 {
-	/*
-	 * Round to the nearest pair of SMs, so that two limits with a sum of 100 share no SM. Of
-	 * two equally near pairs, take the smaller.
-	 */
+	/* The nearest pair of SMs, so that limits with a sum of 100 share no SM; of two equally near, the smaller. */
 	double wanted = fmax(ceil(limit_pct * sms / 100 / PAIR - 0.5 - 1e-6), 1) * PAIR;
 
 	if (!sms)
 		return (struct mps_threads){ limit_pct, limit_pct };
 	if (wanted >= sms)
 		return (struct mps_threads){ 100, 100 };
-	/* Give MPS a whole percentage, if one exists that MPS rounds down to this number of SMs. */
+	/* Give MPS a whole percentage, if it rounds one down to this number of SMs. */
 	return (struct mps_threads){ .pct = sms <= PAIR * 100 ? ceil(100 * wanted / sms)
 							      : ceil(10000 * wanted / sms) / 100,
 				     .part_pct = 100 * wanted / sms };
