@@ -7,10 +7,7 @@
 #include "daemon/state/pod_stage.h"
 #include "daemon/state/tenant.h"
 
-/*
- * Whether the tenant is an init container (not a sidecar). It does not run at the same time as the
- * later containers of its pod.
- */
+/* Returns true for an init container (no sidecar), which does not run beside later containers of its pod. */
 static bool is_init(const struct tenant *t)
 {
 	return strchr(t->terms.claim.key, '@') && pod_stage_of(t->terms.claim.key).is_init;
@@ -30,8 +27,8 @@ static struct stage_amount stage_amount_of(struct tenant *t, unsigned device)
 }
 
 /*
- * Subtracts from `p` what is not needed because some containers of a pod never run at the same
- * time. If out of memory, subtracts nothing.
+ * Subtracts from `p` what is not needed because containers of a pod never run at the same time. Without memory, subtracts
+ * nothing.
  */
 static void take_stages_off(struct node *node, const struct card *card, const struct tenant *except,
 			    const struct pod_stage *beside, struct promise_card *p)
@@ -124,10 +121,7 @@ void node_update_rest(struct node *node, const struct card *card)
 				tenant_set_quota(t, i, promise_rest_bytes(&p));
 }
 
-/*
- * Each node_update_rest() walks over all tenants, and most cards don't need it. So one walk finds
- * the cards that do.
- */
+/* One walk finds the cards that need node_update_rest(), which walks over all tenants. */
 void node_update_unpromised(struct node *node)
 {
 	bool has_unpromised[NODE_MAX_CARDS] = { false };

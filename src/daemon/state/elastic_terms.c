@@ -40,7 +40,7 @@ static void log_device(struct tenant *t, unsigned i)
 	double own = t->terms.device[i].promise.limit_pct;
 	struct lessee_figures f = lessee_figures(device->lessee);
 	double before = device->limit_logged_pct > 0 ? device->limit_logged_pct : own;
-	/* The return to the tenant's own limit is logged even if the change is small. */
+	/* A return to the tenant's own limit is logged even if the change is small. */
 	bool is_end = f.limit_now_pct - own < SAME_PCT && before - own >= SAME_PCT;
 
 	if (fabs(f.limit_now_pct - before) < LOG_STEP_PCT && !is_end)

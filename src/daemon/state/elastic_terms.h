@@ -1,7 +1,6 @@
 /*
- * Elastic limits in the daemon: which tenants may borrow GPU time beyond their limit, and what is
- * logged. policy/lease/rules/lend.h decides how much is lent, in each card's arbitration. Main
- * thread only.
+ * Which tenants may borrow GPU time beyond their limit, and what is logged. policy/lease/rules/lend.h decides in each
+ * card's arbitration how much is lent. Main thread only.
  */
 #pragma once
 
@@ -9,28 +8,18 @@
 #include "daemon/util/json.h"
 
 /*
- * Turns borrowing on or off for each of the tenant's devices, by elastic_is_on(). Only a limit that
- * was derived from the guarantee is ever raised: a limit that the user asked for is already the
- * tenant's maximum.
+ * Turns borrowing on or off per device, by elastic_is_on(). Only a limit derived from the guarantee is raised: a limit that
+ * the user asked for is the maximum.
  */
 void elastic_apply(struct tenant *tenant);
 
-/* Whether the tenant may borrow: its own choice, or else the daemon's setting. */
+/* Returns whether the tenant may borrow: its own choice, or else the daemon's setting. */
 bool elastic_is_on(const struct tenant *tenant);
 
-/*
- * Logs the tenant's limit on each device if it has changed much since it was last logged. Call
- * about once a second.
- */
+/* Logs limits that have changed much since they were logged. Call about once a second. */
 void elastic_log(struct tenant *tenant);
 
-/*
- * Converts the choice to the JSON of requests and state files: true, false, or null for the
- * daemon's setting.
- */
+/* Converts the choice for requests and state files: true, false, or null for the daemon's setting. */
 json_t *elastic_choice_to_json(enum elastic_choice choice);
-/*
- * Reads member "elastic". Returns 1 if *ret was written, 0 if the member is absent or null, -EINVAL
- * if it has another type.
- */
+/* Reads "elastic". Returns 1 if *ret was written, 0 if it is absent or null, -EINVAL for another type. */
 int elastic_choice_from_json(const json_t *object, enum elastic_choice *ret, struct error *err);

@@ -8,8 +8,7 @@
 
 #include "base/cleanup.h"
 
-#define NVIDIA_MAJOR \
-	195 /* Linux, Documentation/admin-guide/devices.txt: "Nvidia graphics devices" */
+#define NVIDIA_MAJOR 195 /* Linux, Documentation/admin-guide/devices.txt */
 
 struct given {
 	uint64_t key, bytes;
@@ -43,8 +42,8 @@ static struct given *find(struct sharing *s, uint64_t key)
 }
 
 /*
- * Whether closing the descriptor cannot block. A tenant can own a file system, such as FUSE, that
- * blocks close() and stat() for as long as it likes. So statx() is told not to ask the file system.
+ * Closing must not block. A tenant's own file system (FUSE) can block close() and stat(), so statx() does not ask the file
+ * system.
  */
 static bool is_harmless(int fd)
 {

@@ -28,10 +28,7 @@ static bool is_same_pod(const struct pod_stage *a, const struct pod_stage *b)
 	       !memcmp(a->uid, b->uid, a->uid_length);
 }
 
-/*
- * Whether the container `stage` runs while the init container `init` runs or, if `init` is NULL,
- * while the pod's ordinary containers run.
- */
+/* Does container `stage` run beside the init container `init`, or if NULL, beside the ordinary containers? */
 static bool runs_beside(const struct pod_stage *stage, const struct pod_stage *init)
 {
 	if (stage->is_sidecar)
@@ -66,10 +63,7 @@ static void raise_to(struct stage_amount *most, const struct stage_amount *a)
 		most->cores_pct = a->cores_pct;
 }
 
-/*
- * Returns what the pod needs: the maximum over its stages. If `beside` is not NULL, only the stages
- * in which that container runs count.
- */
+/* Returns the maximum over the pod's stages, or over those in which `beside` runs. */
 static struct stage_amount needed(const struct stage_item *items, size_t count,
 				  const struct pod_stage *pod, const struct pod_stage *beside)
 {
@@ -98,7 +92,7 @@ static void add_unneeded(struct stage_amount *unneeded, const struct stage_item 
 	unneeded->cores_pct += all.cores_pct - need.cores_pct;
 }
 
-/* Whether items[at] is the first init container of its pod among the items. */
+/* Returns true if items[at] is the first init container of its pod. */
 static bool is_first_init(const struct stage_item *items, size_t at)
 {
 	for (size_t i = 0; i < at; i++)

@@ -1,9 +1,7 @@
 /*
- * Tells when a container of a pod runs, by the key of its claim. Kubernetes runs init containers
- * one after the other and ends each before the next starts. A sidecar is an init container that is
- * always restarted; it keeps running beside all later containers. A stage is one init container
- * with the sidecars before it, or all sidecars with the ordinary containers. So a pod needs of a
- * card only the maximum over its stages. Pure; thread safe.
+ * Tells when a pod's container runs, by its claim's key. Kubernetes runs init containers one after the other. A sidecar is
+ * an init container that runs on beside all later containers. A stage is one init container with the sidecars before it, or
+ * all sidecars with the ordinary containers. So a pod needs of a card only the maximum over its stages. Pure; thread safe.
  *
  *   pod/<UID>/<container>       an ordinary container
  *   pod/<UID>/<container>@2     the init container at place 2 in its pod
@@ -15,16 +13,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define POD_KEY "pod/" /* prefix of the key of every claim that names a pod's container */
+#define POD_KEY "pod/" /* prefix of the key of a claim for a pod's container */
 
 struct pod_stage {
-	const char *uid; /* points into the key, not ended by NUL; NULL: not a pod's claim */
+	const char *uid; /* points into the key, not ended by NUL; NULL: no pod's claim */
 	size_t uid_length;
 	bool is_init, is_sidecar; /* both false: an ordinary container */
 	unsigned place;
 };
 
-/* The promise to a container, or to a pod, on one card. */
+/* The promise to a container or a pod on one card. */
 struct stage_amount {
 	uint64_t promised_bytes, granted_bytes;
 	double cores_pct;
@@ -35,13 +33,12 @@ struct stage_item {
 	struct stage_amount amount;
 };
 
-/* Parses the key of a claim. The result points into `key`, which must stay valid. */
+/* Parses a claim's key. The result points into `key`, which must stay valid. */
 struct pod_stage pod_stage_of(const char *key);
 
 /*
- * Returns by how much the sum of all items exceeds what their pods need, because not all of the
- * items run at once. `beside` is a container that is to be added and is not among the items, or
- * NULL. Of the pod of `beside`, only the stages in which `beside` runs count.
+ * Returns by how much the sum exceeds the pods' needs, since not all items run at once. `beside`: a container to add, or
+ * NULL; of its pod, only stages in which it runs count.
  */
 struct stage_amount pod_stage_unneeded(const struct stage_item *items, size_t count,
 				       const struct pod_stage *beside);

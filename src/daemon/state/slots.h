@@ -1,13 +1,12 @@
 /*
- * Slots of a card. A scheduler sees a card as several devices "<UUID>-<n>"; a slot is one such
- * number n. Two claims never share a slot. Pure; thread safe.
+ * A scheduler sees a card as devices "<UUID>-<n>"; a slot is one such n. Two claims never share a slot. Pure; thread safe.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SLOTS_MAX 256 /* per card, numbered from 0 */
+#define SLOTS_MAX 256 /* slots of a card, numbered from 0 */
 
 struct slots {
 	uint64_t bits[SLOTS_MAX / 64];
@@ -37,7 +36,7 @@ static inline unsigned slots_count(const struct slots *slots)
 	return count;
 }
 
-/* Returns the lowest slot in both sets; negative if they have none in common. */
+/* Returns the lowest slot in both sets; negative if there is none. */
 static inline int slots_first_common(const struct slots *a, const struct slots *b)
 {
 	for (unsigned i = 0; i < SLOTS_MAX / 64; i++)

@@ -61,10 +61,8 @@ void tenant_path(const struct tenant *tenant, const char *leaf, char path[NODE_P
 }
 
 /*
- * Makes the tenant's directory. It belongs to the daemon's user, because its files decide the
- * tenant's terms after a restart. Other users may enter it (0755) unless the daemon is private. A
- * claim's directory is always open, because it is mounted into a container whose processes may run
- * as any user.
+ * The directory is the daemon's, because its files decide the terms after a restart. Others may enter it (0755) unless the
+ * daemon is private; a claim's is always open, since it is mounted into a container, whose processes run as any user.
  */
 static int make_directory(struct tenant *tenant, struct error *err)
 {
@@ -134,10 +132,7 @@ static int make_leases(struct tenant *tenant, struct error *err)
 			return error_add(err, r, "GPU %u", card->index);
 		lessee_set_paused(tenant->device[i].lessee, tenant->terms.paused);
 	}
-	/*
-	 * gangs_add() returns a negative number if the table is full. The tenant then is no gang:
-	 * its turns on its cards are not aligned in time.
-	 */
+	/* A negative number: the board is full, and the tenant's turns on its cards are not aligned. */
 	tenant->gang = tenant->node->gangs && tenant->terms.device_count > 1
 			       ? gangs_add(tenant->node->gangs)
 			       : -1;
@@ -192,20 +187,14 @@ static int open_tenant(struct node *node, const struct tenant_terms *terms, bool
 	return 0;
 }
 
-/*
- * An adopted tenant gets no new arena: its processes keep the arena that the previous daemon made,
- * and the memory in it. New processes of the tenant are not swappable.
- */
+/* No new arena: the processes keep the previous daemon's and its contents. New processes are not swappable. */
 int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
 		 struct error *err)
 {
 	return open_tenant(node, terms, false, ret, err);
 }
 
-/*
- * Refuses a MIG instance beside another device, because CUDA shows a process only one instance and
- * no GPU beside it.
- */
+/* Refuses a MIG instance beside another device, since CUDA shows a process no other device then. */
 static int check_instances(const struct tenant_terms *terms, struct error *err)
 {
 	for (unsigned i = 0; terms->device_count > 1 && i < terms->device_count; i++) {
@@ -237,10 +226,7 @@ struct tenant *tenant_free(struct tenant *tenant)
 	if (!tenant)
 		return NULL;
 	tell_tenant_removed(tenant->node, tenant);
-	/*
-	 * If the tenant could not be made completely, lessees may be missing (NULL), which
-	 * lessee_remove() allows.
-	 */
+	/* A tenant that was not made completely may lack lessees (NULL), which lessee_remove() allows. */
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		lessee_remove(tenant->device[i].lessee);
 	if (tenant->gang >= 0 && tenant->node->gangs)
@@ -401,9 +387,8 @@ void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out)
 }
 
 /*
- * Whether `other` may want the card at any moment. Then t, even while it runs alone, may have only
- * little work in flight. False if both are in one group that runs concurrently and t's limit equals
- * its guarantee, because each then has its own SMs.
+ * May `other` want the card at any moment? Then even alone, t may have little in-flight work. No, if both run concurrently
+ * in one group and t's limit is its guarantee: each then has SMs of its own.
  */
 static bool may_want(const struct tenant *t, const struct tenant *other, const struct card *card)
 {

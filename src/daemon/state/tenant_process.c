@@ -1,6 +1,5 @@
 /*
- * A tenant's processes: gives them slots, notices their end, and reads and bounds the slots'
- * values.
+ * Gives a tenant's processes slots, notices their end, and bounds what slots say.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,10 +12,10 @@
 #include "daemon/state/fd_exchange_store.h"
 #include "daemon/state/tenant.h"
 
-/* about a hundred days: a larger value is false, because no thread waits that long */
+/* A hundred days: no thread waits that long, so a larger value is false. */
 #define WAITED_MAX_NS (UINT64_C(1) << 53)
-#define USAGE_WALKS_MAX \
-	100 /* limit for slots that never stop changing; a walk takes some microseconds */
+/* limit for slots that never stop changing; a walk takes some microseconds */
+#define USAGE_WALKS_MAX 100
 #define MIX_PRIME UINT64_C(0x100000001b3) /* FNV-1 prime */
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
@@ -84,17 +83,13 @@ uint64_t process_held_bytes(struct process *process, unsigned device)
 	return process_used_bytes(process, device) + process_unnamed_bytes(process, device);
 }
 
-/* Adds the slot's refused allocations and waited time to `usage`. */
 static void add_totals(struct tenant_usage *usage, const struct region_slot_device *d)
 {
 	usage->denied = add_bounded(usage->denied, load(d->denied), INT64_MAX);
 	usage->waited_ns = add_bounded(usage->waited_ns, load(d->waited_ns), WAITED_MAX_NS);
 }
 
-/*
- * Sums the slots in one walk. *ret_mix is a hash of all the figures: it shows a change even if the
- * sum stays the same.
- */
+/* Sums the slots. *ret_mix is a hash of all figures, which shows a change even if the sum stays the same. */
 static struct tenant_usage walk_slots(struct tenant *tenant, unsigned device, uint64_t *ret_mix)
 {
 	struct tenant_usage usage = { .denied = tenant->device[device].denied,
@@ -114,8 +109,7 @@ static struct tenant_usage walk_slots(struct tenant *tenant, unsigned device, ui
 }
 
 /*
- * Processes keep allocating during a walk: one may free memory after its slot was read, and another
- * may take that memory before its own slot is read. That memory would count twice, and the sum
+ * Memory that one process frees after its slot was read and another takes before its slot is read would count twice, and
  * exceed the quota. So walk until two walks agree.
  */
 struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device)
@@ -137,10 +131,7 @@ uint64_t tenant_taken_bytes(struct tenant *tenant, unsigned device)
 	return used > granted ? used : granted;
 }
 
-/*
- * Called when the process has ended. Frees its slot, and ends the tenant if that was the last
- * process.
- */
+/* Called when the process has ended. Ends the tenant if that was the last process. */
 static void process_died(void *data, uint32_t events)
 {
 	struct process *process = data;
@@ -219,10 +210,7 @@ uint64_t tenant_host_bytes(const struct tenant *tenant)
 		uint64_t used = atomic_load_explicit(
 			&tenant->region.report->slot[i].device[REGION_HOST].used_bytes,
 			memory_order_relaxed);
-		/*
-		 * The tenant can write any value into its slots. The bound keeps the sum small
-		 * enough for a JSON integer.
-		 */
+		/* The tenant can write any value. Bounded, the sum fits a JSON integer. */
 		sum += used < INT64_MAX / REGION_MAX_SLOTS ? used : INT64_MAX / REGION_MAX_SLOTS;
 	}
 	return sum;

@@ -41,10 +41,7 @@ static json_t *process_to_json(int pid, uint64_t start_time, const uint64_t *use
 			 "memory_used_bytes", list);
 }
 
-/*
- * Lists the live processes with their slots' usage, and the previous daemon's processes that have
- * not moved yet, with the usage that the last state file had of them.
- */
+/* Live processes with their usage, and the previous daemon's that have not moved, with that of the last state file. */
 static json_t *processes_to_json(struct tenant *tenant, uint64_t *ret_used)
 {
 	json_t *list = json_array();
@@ -103,15 +100,12 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 		json_object_set_new(json, "group", json_string(t->sharing.group));
 	if (t->is_retired)
 		json_object_set_new(json, "retired", json_true());
-	/*
-	 * The command is saved only if no other client holds the tenant, which then ends with that
-	 * command.
-	 */
+	/* Saved only if nobody else holds the tenant, which then ends with the command. */
 	if (tenant->command_pid && tenant->holders <= 1)
 		json_object_set_new(json, "command",
 				    json_pack("{s:i, s:I}", "pid", tenant->command_pid,
 					      "start_time", (json_int_t)tenant->command_start));
-	/* If the store of claims is lost, the claim is made again from this member. */
+	/* If the store of claims is lost, the claim is made again from this. */
 	if (*t->claim.key)
 		json_object_set_new(json, "claim",
 				    json_pack("{s:s, s:b, s:b}", "key", t->claim.key,

@@ -1,7 +1,6 @@
 /*
- * A tenant's state file, tenants/<id>/tenant.json, from which a restarted daemon adopts the tenant.
- * It is written as a new file and renamed over the old one, so a full disk or a crash leaves the
- * old file intact.
+ * A tenant's state file, tenants/<id>/tenant.json, from which a restarted daemon adopts it. A new file is renamed over the
+ * old one, which survives a crash or a full disk.
  */
 #pragma once
 
@@ -14,19 +13,16 @@
 #define TENANT_STATE_VERSION 1
 #define TENANT_STATE_MAX_BYTES (4 << 20)
 
-/*
- * Writes the file now. With `sync`, also waits for the disk, because a caller was promised that the
- * state is saved. On -errno (ENOSPC, ...) the old file stays in force.
- */
+/* Writes the file now; with `sync` also waits for the disk. On -errno the old file stays in force. */
 int tenant_state_save(struct tenant *tenant, bool sync, struct error *err);
 /* Handler of node->save_timer, which tenant_save_soon() starts. `data` is the node. */
 void tenant_state_save_due(void *data, uint32_t events);
-/* Saves the file soon if the tenant's processes hold another amount than the file says. */
+/* Saves the file soon if the processes hold another amount than it says. */
 void tenant_state_check_usage(struct tenant *tenant);
 
 struct tenant_state {
 	struct tenant_terms terms;
-	uint64_t epoch;             /* of the daemon that wrote the file */
+	uint64_t epoch;             /* epoch of the daemon that wrote the file */
 	struct admission_past past; /* see memory_waiters.h */
 	double use_ns;              /* decayed GPU time when the file was written */
 	struct old_process *old;    /* the processes in the file; owned */
@@ -36,13 +32,11 @@ struct tenant_state {
 };
 
 /*
- * Reads a state file and checks every value. The tenant in it must have the id `id`. Returns
- * -EINVAL for a torn or invalid file, -ENODEV if a card of the tenant is gone.
+ * Reads a state file, whose tenant must have `id`. Returns -EINVAL for a torn or invalid file, -ENODEV if a card is gone.
  */
 int tenant_state_load(struct node *node, const char *path, const char *id, struct tenant_state *ret,
 		      struct error *err);
-/* Frees the members of `state`, not `state` itself. */
+/* Frees the members, not *state itself. */
 void tenant_state_free(struct tenant_state *state);
 
-/* Returns the numbers of the slots as a JSON list. */
 json_t *slots_to_json(const struct slots *slots);

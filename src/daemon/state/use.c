@@ -24,7 +24,7 @@ static struct past_use *find(struct node *node, uid_t uid, const char *name)
 	return NULL;
 }
 
-/* Finds a table entry to overwrite: a free entry, or else the entry with the least use. */
+/* Finds a free entry, or else the one with the least use. */
 static struct past_use *find_place(struct node *node, uint64_t now_ns)
 {
 	struct past_use *least = &node->past_use[0];

@@ -79,10 +79,7 @@ static void old_process_died(void *data, uint32_t events)
 {
 	struct old_process *old = data;
 	struct tenant *tenant = old->tenant;
-	/*
-	 * A registered process had a slot: its memory starts draining when that slot is freed. For
-	 * any other process, start the draining here.
-	 */
+	/* The memory of a registered process drains when its slot is freed; that of another process, from here on. */
 	for (unsigned i = 0; !old->registered && i < tenant->terms.device_count; i++)
 		drain_add(tenant->node, tenant->terms.device[i].card, old->pid, old->used_bytes[i],
 			  false);
@@ -92,10 +89,7 @@ static void old_process_died(void *data, uint32_t events)
 	tenant_end_if_unused(tenant);
 }
 
-/*
- * Opens a pidfd of the process that had this pid and start time. Returns -ESRCH if that process has
- * ended.
- */
+/* Opens a pidfd. Returns -ESRCH if the process with this pid and start time has ended. */
 static int open_process(int pid, uint64_t start_time, int *ret_pidfd)
 {
 	struct pollfd ended = { .events = POLLIN };
@@ -103,10 +97,7 @@ static int open_process(int pid, uint64_t start_time, int *ret_pidfd)
 	cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (pidfd < 0)
 		return -errno;
-	/*
-	 * The start time is read after the pidfd was opened. So if it matches, the pidfd refers to
-	 * this very process.
-	 */
+	/* Read after the pidfd was opened: if the start time matches, the pidfd is this process's. */
 	int r = procfs_start_time(pid, &start_now);
 	ended.fd = pidfd;
 	if (r < 0 || start_now != start_time || poll(&ended, 1, 0) > 0)
@@ -116,7 +107,7 @@ static int open_process(int pid, uint64_t start_time, int *ret_pidfd)
 	return 0;
 }
 
-/* Watches a process of the state file, if that process still exists. */
+/* Watches a process of the state file, if it still exists. */
 static int watch(struct tenant *tenant, struct old_process *old)
 {
 	int r = open_process(old->pid, old->start_time, &old->pidfd);
@@ -125,10 +116,7 @@ static int watch(struct tenant *tenant, struct old_process *old)
 				&old->source);
 }
 
-/*
- * Watches the tenant's command. Returns whether it may come back to hold the tenant; true also if
- * it lives but cannot be watched.
- */
+/* Returns whether the tenant's command may come back to hold the tenant, also true if it lives but cannot be watched. */
 static bool watch_command(struct tenant *tenant, const struct tenant_state *state)
 {
 	int r = state->command_pid ? open_process(state->command_pid, state->command_start,
@@ -144,7 +132,7 @@ static bool watch_command(struct tenant *tenant, const struct tenant_state *stat
 	return true;
 }
 
-/* Moves the live processes in state->old to the tenant and frees the other entries. */
+/* Moves live processes to the tenant and frees the other entries. */
 static void take_processes(struct tenant *tenant, struct tenant_state *state)
 {
 	while (state->old) {
@@ -190,16 +178,11 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 	uint64_t now_ns = clock_now_ns();
 	take_processes(tenant, &state);
 	publish_unslotted(tenant);
-	/*
-	 * Only now is it known what the tenant holds, and a retired tenant's quota is that amount.
-	 */
+	/* What the tenant holds is known only now; a retired tenant's quota is that amount. */
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		tenant_publish_quota(tenant, i);
 	admission_restore(tenant, &state.past);
-	/*
-	 * The file of all tenants' use (use_state.h) is newer than this tenant's state file. So
-	 * state.use_ns counts only if that file had no entry for the tenant.
-	 */
+	/* The file of all use (use_state.h) is newer, so state.use_ns counts only if that file has no entry. */
 	if (!tenant->use.at_ns)
 		use_restore(tenant, state.use_ns);
 	tenant->started = tenant->old != NULL;
@@ -230,7 +213,7 @@ static unsigned adopt_place(struct node *node, enum tenant_place place)
 			continue;
 		int r = adopt(node, place, entry->d_name, &err);
 		if (r == -ENOENT)
-			/* there is no state file: the tenant's creation was never finished */
+			/* there is no state file: the tenant's creation was not finished */
 			tenant_delete_files(node, place, entry->d_name);
 		else if (r < 0)
 			log_error("tenant %s can't be restored: %s; end its processes, then remove "
@@ -295,10 +278,7 @@ void adopt_slot_gone(struct tenant *tenant, int pid, unsigned slot)
 			o->registered = false;
 }
 
-/*
- * Forgets old processes that have copied their usage, and ends the adoption when it is due. Returns
- * true while the tenant still needs polling.
- */
+/* Forgets processes that have copied their usage, and ends the adoption when due. Returns true while polling is needed. */
 static bool look_at(struct tenant *tenant, uint64_t now_ns)
 {
 	bool copying = false;
@@ -306,10 +286,7 @@ static bool look_at(struct tenant *tenant, uint64_t now_ns)
 		next = o->next;
 		if (!o->registered)
 			continue;
-		/*
-		 * The process has copied its usage, so only its slot counts from here on. Until
-		 * here the usage counted twice, which errs on the safe side.
-		 */
+		/* From here on only the slot counts. Until here the usage counted twice, which errs on the safe side. */
 		if (atomic_load(&tenant->region.report->slot[o->slot].migrated))
 			forget(o);
 		else

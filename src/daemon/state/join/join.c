@@ -8,10 +8,9 @@
 #include "daemon/util/procfs.h"
 
 /*
- * Returns the present slot of a process that registers again, because its reply was lost or it
- * believed this daemon dead. It gets no second slot: a process may send any epoch and write
- * anything into its slot. Returns NULL for a new process, and for one that the state file of an
- * earlier daemon names, which needs a slot here.
+ * Returns the slot of a process that registers again, because its reply was lost or it believed this daemon dead. It gets
+ * no second slot, whatever epoch it sends. NULL for a new process, and for one of an earlier daemon's state file, which
+ * needs a slot here.
  */
 static struct process *find_again(struct tenant *tenant, int pid, uint64_t previous_epoch)
 {
@@ -39,7 +38,7 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 		*ret_is_new = false;
 		return 0;
 	}
-	/* A process that returns after a restart may join even a retired tenant. Others may not. */
+	/* A process that returns after a restart may join even a retired tenant. */
 	int r = adopt_is_expected(tenant, pid) && previous_epoch != 0
 			? 0
 			: tenant_check_not_retired(tenant, err);
@@ -48,8 +47,8 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 	if (r < 0)
 		return r;
 	/*
-	 * exec keeps the pid. previous_epoch 0 means a program that registers for the first time,
-	 * so slots of this pid belong to the program before exec.
+	 * previous_epoch 0: a program registers for the first time, so slots of this pid belong to the program before an
+	 * exec.
 	 */
 	if (previous_epoch == 0)
 		tenant_remove_pid(tenant, pid);

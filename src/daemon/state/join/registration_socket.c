@@ -37,10 +37,7 @@
 
 #define ABOUT_QUESTION_MAX 64
 
-/*
- * Whether the message is the question {"version":1,"op":"tenant"}. No other message on this socket
- * begins with '{'. Pure.
- */
+/* Returns true for the question {"version":1,"op":"tenant"}. No other message here begins with '{'. Pure. */
 static bool about_is_question(const char *message, size_t size)
 {
 	const char *op = NULL;
@@ -61,10 +58,7 @@ static json_t *device_to_json(struct tenant *tenant, unsigned device)
 			 "cores_pct", d->promise.cores_pct, "cores_limit_pct", d->promise.limit_pct);
 }
 
-/*
- * Makes the answer (docs/reference/protocol.md), which the caller frees. Returns NULL if out of
- * memory.
- */
+/* Makes the answer (docs/reference/protocol.md), which the caller frees. Returns NULL if out of memory. */
 static char *about_tenant(struct tenant *tenant)
 {
 	const struct tenant_terms *t = &tenant->terms;
@@ -79,7 +73,7 @@ static char *about_tenant(struct tenant *tenant)
 	return about ? json_dumps(about, JSON_COMPACT) : NULL;
 }
 
-/* A connection whose request was not yet read. */
+/* A connection whose request is not read yet. */
 struct exchange {
 	struct exchange *next;
 	struct registration *registration;
@@ -93,7 +87,7 @@ struct registration {
 	struct tenant *tenant;
 	int fd;
 	struct loop_source *source;
-	/* for the exchanges' deadlines, and to accept again after file descriptors ran out */
+	/* for deadlines, and to accept again after descriptors ran out */
 	struct loop_source *timer;
 	struct exchange *pending;
 	unsigned pending_count;
@@ -113,8 +107,8 @@ static void exchange_close(struct exchange *x)
 }
 
 /*
- * Sends a reply with `count` descriptors, without blocking. Returns false if the socket's buffer
- * has no room for it; the client then gets no answer.
+ * Sends `count` descriptors too, without blocking. Returns false if the socket's buffer is full; the client then gets no
+ * answer.
  */
 static bool send_reply(int fd, const void *reply, size_t size, const int *fds, unsigned count)
 {
@@ -199,10 +193,7 @@ static void answer(struct exchange *x, const struct registration_request *reques
 		tenant_remove_process(process);
 }
 
-/*
- * Keeps the descriptor that was sent with the request. If it is not kept, closer_close() closes it
- * in a thread of its own, because that may block.
- */
+/* Keeps the descriptor that came with the request; or else closer_close() closes it in a thread, because that may block. */
 static int give(struct exchange *x, const struct sharing_request *request, bool has_fds,
 		struct error *err)
 {
@@ -214,10 +205,7 @@ static int give(struct exchange *x, const struct sharing_request *request, bool 
 	return r;
 }
 
-/*
- * Handles a request about descriptors that processes give each other. *ret_fd is a descriptor to
- * send with the reply.
- */
+/* Handles descriptors that processes give each other. *ret_fd is sent with the reply. */
 static int share(struct exchange *x, const struct sharing_request *request, bool has_fds,
 		 struct sharing_reply *reply, int *ret_fd, struct error *err)
 {
@@ -315,10 +303,7 @@ static void exchange_ready(void *data, uint32_t events)
 	} request = { 0 };
 	struct ancillary ancillary;
 
-	/*
-	 * The process can be answered only when MPS runs, which is still starting. So stop watching
-	 * this socket; timer_due() continues when MPS is ready.
-	 */
+	/* MPS is still starting: stop watching this socket until timer_due() finds MPS ready. */
 	if (space_is_starting(x->registration->tenant) && !(events & (EPOLLHUP | EPOLLERR))) {
 		loop_watch(x->source, 0);
 		return;
@@ -345,7 +330,7 @@ static void arm_timer(struct registration *registration)
 	loop_arm(registration->timer, RETRY_ACCEPT_NS, RETRY_ACCEPT_NS);
 }
 
-/* Takes ownership of `fd` on success; on failure the caller keeps it. */
+/* Takes ownership of `fd` only on success. */
 static int exchange_begin(struct registration *registration, int fd, uid_t uid, struct error *err)
 {
 	if (closer_is_stuck(uid))
@@ -388,10 +373,7 @@ static void listener_ready(void *data, uint32_t events)
 	struct error err = { 0 };
 	int fd = accept4(registration->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
-		/*
-		 * Out of file descriptors or memory: the connection stays queued in the kernel.
-		 * Stop watching the socket; the timer tries again later.
-		 */
+		/* Out of descriptors or memory: the connection stays queued in the kernel, and the timer tries again. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			loop_watch(registration->source, 0);
 			arm_timer(registration);
@@ -434,7 +416,7 @@ static int listen_at(struct tenant *tenant, struct error *err)
 	cleanup_fd int fd = listen_bind(path, SOCK_SEQPACKET, err);
 	if (fd < 0)
 		return fd;
-	/* Any user may open a claim's socket; its directory restricts access: see tenant_path(). */
+	/* Any user may open a claim's socket, whose directory restricts access: tenant_path(). */
 	if (chmod(path, *tenant->terms.claim.key ? 0666 : 0600) < 0 ||
 	    (tenant->terms.uid != geteuid() && lchown(path, tenant->terms.uid, (gid_t)-1) < 0))
 		return error_set_errno(err, errno, "give %s to uid %u", path,

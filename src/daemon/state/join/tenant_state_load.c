@@ -1,5 +1,5 @@
 /*
- * Reads a state file and checks every value. If any value is invalid, nothing of the file is used.
+ * Reads a state file. If any value is invalid, nothing of the file is used.
  */
 #include "daemon/state/tenant_state.h"
 
@@ -20,7 +20,7 @@ static int missing(struct error *err, const char *key)
 	return error_set(err, EINVAL, "%s: missing", key);
 }
 
-/* Reads member "slots". If it is absent, the device has no slots. */
+/* Reads "slots". If it is absent, the device has no slots. */
 static int slots_from_json(const json_t *json, struct slots *ret, struct error *err)
 {
 	json_t *list = NULL, *item;
@@ -38,7 +38,7 @@ static int slots_from_json(const json_t *json, struct slots *ret, struct error *
 	return 0;
 }
 
-/* Reads member "claim". If it is absent, the tenant belongs to no claim. */
+/* Reads "claim". If it is absent, the tenant belongs to no claim. */
 static int claim_from_json(const json_t *root, struct tenant_claim *ret, struct error *err)
 {
 	const json_t *json = json_object_get(root, "claim");
@@ -169,10 +169,7 @@ static int processes_from_json(const json_t *root, struct tenant_state *state, s
 	return 0;
 }
 
-/*
- * Reads member "command". It is absent if the command is unknown, or if other clients hold the
- * tenant too.
- */
+/* Reads "command", which is absent if unknown, or if other clients hold the tenant too. */
 static int command_from_json(const json_t *root, struct tenant_state *state, struct error *err)
 {
 	const json_t *command = json_object_get(root, "command");
@@ -187,7 +184,7 @@ static int command_from_json(const json_t *root, struct tenant_state *state, str
 	return 0;
 }
 
-/* Reads member "group". If it is absent, the tenant is time-sliced. */
+/* Reads "group". If it is absent, the tenant is time-sliced. */
 static int group_from_json(const json_t *root, struct sharing_choice *ret, struct error *err)
 {
 	const char *group = NULL;

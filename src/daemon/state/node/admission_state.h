@@ -1,6 +1,5 @@
 /*
- * State of a tenant's waits for memory, kept in the tenant and in the node. memory_waiters.h makes
- * the decisions.
+ * A tenant's waits for memory, in the tenant and the node. memory_waiters.h decides.
  */
 #pragma once
 
@@ -11,10 +10,7 @@
 
 enum wait_outcome { WAIT_GRANTED, WAIT_GIVEN_UP, WAIT_LEFT, WAIT_OUTCOMES };
 
-/*
- * Counts of waits for memory, of one tenant or of all. WAIT_LEFT: the tenant stopped asking, or
- * ended.
- */
+/* Counts of waits, of one tenant or of all. WAIT_LEFT: the tenant stopped asking, or ended. */
 struct admission_counts {
 	uint64_t begun, ended[WAIT_OUTCOMES];
 	uint64_t waited_ns; /* sum over the waits that ended */
@@ -22,26 +18,23 @@ struct admission_counts {
 
 enum admission_state { ADMISSION_NONE, ADMISSION_QUEUED, ADMISSION_HOLDING };
 
-/*
- * A tenant's grant, or its place in the queue, as saved in the state file. All zero if the tenant
- * neither had a grant nor waited.
- */
+/* A tenant's grant or place in the queue, as saved in the state file. All zero: it has neither. */
 struct admission_past {
 	uint64_t granted_bytes[REGION_MAX_DEVICES];
-	/* the wait's number (node->arrivals); when the wait began, on the monotonic clock */
+	/* number of the wait (node->arrivals), and when it began (monotonic) */
 	uint64_t arrival, since_ns;
 };
 
 /* The waits of a tenant with on_full "wait". */
 struct tenant_admission {
 	enum admission_state state;
-	/* while QUEUED: the wait's number (node->arrivals); when it began */
+	/* while QUEUED: number of the wait (node->arrivals), and when it began */
 	uint64_t arrival, since_ns;
 	uint32_t passes;
 	unsigned place; /* place in the queue, from 1 */
-	bool is_logged; /* the wait has been logged */
-	/* After a restart, the tenant keeps its earlier place in the queue until past_until_ns. */
+	bool is_logged; /* the wait was logged */
+	/* After a restart, the tenant keeps its earlier place until past_until_ns. */
 	struct admission_past past;
 	uint64_t past_until_ns;
-	uint64_t granted_bytes[REGION_MAX_DEVICES]; /* while HOLDING; else 0 */
+	uint64_t granted_bytes[REGION_MAX_DEVICES]; /* while HOLDING, else 0 */
 };

@@ -14,14 +14,14 @@ struct drain {
 	bool figure_known;
 	uint64_t figure_bytes; /* the card's used memory, as last read before the death */
 	bool unlisted_known;
-	/* the part of figure_bytes that no process on NVML's list accounted for */
+	/* the part of figure_bytes that no process on NVML's list held */
 	uint64_t unlisted_bytes;
 };
 
 void drain_add(struct node *node, struct card *card, int pid, uint64_t bytes, bool was_listed)
 {
 	struct drain *d = bytes ? calloc(1, sizeof(*d)) : NULL;
-	/* If out of memory, there is no entry, so the bytes count as free slightly too early. */
+	/* Without an entry (out of memory) the bytes count as free slightly too early. */
 	if (!d)
 		return;
 	*d = (struct drain){ .next = card->drains,
@@ -60,10 +60,7 @@ bool drain_has(const struct card *card, int pid)
 	return false;
 }
 
-/*
- * Sets *ret_bytes to the part of the card's used memory that no listed process holds. Returns false
- * if that part is unknown.
- */
+/* Finds the part of the card's used memory that no listed process holds. Returns false if it is unknown. */
 static bool unlisted(const struct census_card *seen, uint64_t *ret_bytes)
 {
 	uint64_t listed = 0;
@@ -79,9 +76,8 @@ static bool unlisted(const struct census_card *seen, uint64_t *ret_bytes)
 }
 
 /*
- * Whether the census shows that the driver has freed the memory of `d`. If another process
- * allocated meanwhile, the card's used memory does not fall by d->bytes. Then either the unlisted
- * memory shows it, or DRAIN_MAX_NS ends the draining.
+ * Returns true if the driver has freed the memory of `d`. If another process allocated meanwhile, used memory does not fall
+ * by d->bytes: then unlisted memory shows it, or DRAIN_MAX_NS ends the draining.
  */
 static bool is_confirmed(const struct drain *d, const struct census_card *seen)
 {
@@ -131,10 +127,7 @@ void drain_update(struct node *node, struct card *card, const struct census_card
 		free(d);
 		node_admit_soon(node);
 	}
-	/*
-	 * Unlisted memory is measured only while nothing drains, because it would include dead
-	 * processes' memory.
-	 */
+	/* While memory drains, unlisted memory would include dead processes' memory. */
 	if (seen && !card->drains)
 		card->unlisted_known = unlisted(seen, &card->unlisted_bytes);
 	if (card->drains)

@@ -1,10 +1,9 @@
 /*
- * Memory of dead processes. A dead process no longer uses its tenant's quota, but the driver may
- * free the memory later. Until then the memory counts as draining: it is still taken on the card.
+ * Memory of dead processes no longer counts in the tenant's quota, but the driver may free it later. Until then it is
+ * draining: taken on the card.
  *
- * Draining ends after DRAIN_MAX_NS, or earlier when a census by NVML confirms it. That needs two
- * things: the process is off NVML's list; and the card's used memory fell, or its unlisted part
- * (held by no process on that list) is no larger than before the death. Main thread only.
+ * Draining ends after DRAIN_MAX_NS, or when a census confirms it: the process is off NVML's list, and the card's used
+ * memory fell, or its unlisted part (of no listed process) is no larger than before the death. Main thread only.
  */
 #pragma once
 
@@ -19,16 +18,13 @@ struct card;
 struct census_card;
 
 /*
- * Call when process `pid` has ended: its `bytes` on the card drain. was_listed: the last census had
- * the process on NVML's list. Does nothing if `bytes` is 0.
+ * Call when process `pid` has ended with `bytes` on the card; 0 is ignored. was_listed: the last census had it on NVML's
+ * list.
  */
 void drain_add(struct node *node, struct card *card, int pid, uint64_t bytes, bool was_listed);
 uint64_t drain_bytes(const struct card *card);
-/* Whether memory of process `pid` is draining on the card. */
+/* Returns true if memory of process `pid` is draining on the card. */
 bool drain_has(const struct card *card, int pid);
-/*
- * Ends the draining of memory that the driver has freed, by census `seen`, and of memory that has
- * drained for DRAIN_MAX_NS. `seen` is NULL if there was no new census.
- */
+/* Ends the draining of memory that was freed by census `seen` (NULL: no new census), or has drained for DRAIN_MAX_NS. */
 void drain_update(struct node *node, struct card *card, const struct census_card *seen);
 void drain_free_all(struct card *card);

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 
-/* delay of a write, because writing the use of 50 containers takes 1 to 2 ms */
+/* Writing is delayed: it takes 1 to 2 ms for the use of 50 containers. */
 #define SAVE_USE_DELAY_NS (3 * NSEC_PER_SEC)
 
 struct tenant *node_find_tenant(struct node *node, const char *name_or_id)
@@ -33,10 +33,7 @@ void node_admit_soon(struct node *node)
 		loop_arm(node->admission_timer, 0, 0);
 		return;
 	}
-	/*
-	 * Without waiting tenants, admission makes no decisions, so nothing else would release the
-	 * memory that is kept for waiting tenants.
-	 */
+	/* Without waiting tenants, admission decides nothing, so would not release the memory kept for them. */
 	for (unsigned i = 0; i < node->card_count; i++)
 		node->card[i].kept_bytes = 0;
 }

@@ -1,7 +1,6 @@
 /*
- * The daemon's state: its cards, its tenants and its one event loop. Everything here belongs to the
- * main thread. The arbitration threads (one per card) and the census thread share only what their
- * own headers name.
+ * The daemon's state: cards, tenants, and the event loop. All of it is the main thread's; arbitration and census threads
+ * share only what their headers name.
  */
 #pragma once
 
@@ -25,7 +24,6 @@
 
 #define NODE_MAX_CARDS 64
 
-/* Why a request for a new tenant failed. */
 enum allocation_failure {
 	ALLOCATION_NO_ROOM,
 	ALLOCATION_NO_DEVICE,
@@ -36,7 +34,7 @@ enum allocation_failure {
 	ALLOCATION_OTHER,
 	ALLOCATION_FAILURES
 };
-/* limit that lets the path of a tenant's socket, below the run directory, fit struct sockaddr_un */
+/* A longer one would not let the path of a tenant's socket fit struct sockaddr_un. */
 #define NODE_RUN_DIR_MAX 80
 #define NODE_PATH_MAX 160 /* any path below the run directory */
 
@@ -66,26 +64,21 @@ struct card {
 	struct gpu_info info;
 	struct arbitration *arbitration;
 	struct sensor *sensor; /* NULL unless the policy measures use by NVML */
-	/* locks that make this daemon the only arbiter of the card: see lock.h; -1: not held */
+	/* locks that make this daemon the card's only arbiter: lock.h; -1: not held */
 	int lock_fd[LOCK_DIRS];
-	/*
-	 * memory charged for one CUDA context: from the settings, or since then learned from NVML
-	 */
+	/* memory charged per CUDA context: from the settings, then learned from NVML */
 	uint64_t context_bytes;
-	/*
-	 * the least memory that NVML showed for a process with a context; context_bytes is learned
-	 * from it
-	 */
+	/* least memory of a process with a context by NVML, from which context_bytes is learned */
 	struct census_least context_least;
-	/* memory_used_bytes is valid: the card's used memory, by NVML at the last census */
+	/* memory_used_bytes, by NVML at the last census, is valid */
 	bool memory_known;
 	uint64_t memory_used_bytes;
-	/* memory of dead processes that the driver still holds: see drain.h */
+	/* memory of dead processes that the driver still holds: drain.h */
 	struct drain *drains;
-	/* unlisted_bytes is valid: used memory that no process on NVML's list holds */
+	/* unlisted_bytes, used memory that no process on NVML's list holds, is valid */
 	bool unlisted_known;
 	uint64_t unlisted_bytes;
-	/* memory of processes that belong to no tenant, by the last census: census_compare.h */
+	/* memory of processes of no tenant, by the last census: census_compare.h */
 	uint64_t foreign_bytes;
 	uint64_t kept_bytes; /* free memory reserved for tenants that have waited long enough */
 	uint64_t swapped_out_bytes; /* sum of all bytes of tenants ever moved off this card */
@@ -104,7 +97,7 @@ struct health_listener {
 TAILQ_HEAD(tenant_list, tenant);
 
 #define NODE_PAST_USES 256
-/* The GPU time that a tenant had used when it ended, decaying since: see use.h. */
+/* The GPU time that a tenant had used when it ended, decaying since: use.h. */
 struct past_use {
 	char name[REGION_NAME_MAX]; /* "": this entry is empty */
 	uid_t uid;
@@ -114,111 +107,100 @@ struct past_use {
 struct node {
 	const struct subsystem *subsystems; /* the array ends with a row without a name */
 	struct config config;
-	const char *config_file; /* real path of the settings file; NULL: no file was read */
+	const char *config_file; /* real path; NULL: no settings file was read */
 	char run_dir[NODE_RUN_DIR_MAX];
-	bool is_private; /* one user's daemon: other users have no access to its files */
-	bool lingers;    /* the daemon ends after it had no tenants for config.linger_ns */
-	bool populated;  /* there are tenants */
-	/* at the last tick, all cards' arbitration threads slept for lack of work */
+	bool is_private; /* one user's daemon: others have no access to its files */
+	bool lingers;    /* the daemon ends after config.linger_ns without tenants */
+	bool populated;
+	/* at the last tick, all arbitrations slept */
 	bool slept_at_tick;
 	bool simulated;
-	/* real path of the simulator's socket; "" if GPUs are not simulated */
+	/* real path of the simulator's socket; "": not simulated */
 	char sim_socket[NODE_PATH_MAX];
-	/* identifies this run of the daemon; fits a JSON integer, never 0 */
+	/* identifies this run of the daemon; fits a JSON integer; never 0 */
 	uint64_t epoch;
 	gid_t admin_gid; /* group "allot"; (gid_t)-1: no such group */
 
 	struct loop *loop;
 	const struct gpu_backend *backend;
-	const char *gpu_source; /* argument of the backend's open function; owned by the caller */
+	const char *gpu_source; /* argument of the backend's open(); owned by the caller */
 	struct gpu *gpu;
 	unsigned card_count;
 	struct card card[NODE_MAX_CARDS];
 	struct topology *topology;
-	/* NULL: a tenant's turns on its several cards are not aligned in time */
+	/* NULL: a tenant's turns on several cards are not aligned */
 	struct gangs *gangs;
 
 	struct tenant_list tenants;
 	struct text_index tenant_names, tenant_ids;
 	unsigned tenant_count;
 	unsigned waiter_count; /* tenants with on_full "wait" */
-	/* how many waits for memory have ever begun; numbers the waiting tenants */
+	/* number of waits for memory that ever began */
 	uint64_t arrivals;
 	struct admission_counts waits;
 	/* requests on the control socket, and how many of them were refused */
 	uint64_t requests, refused;
-	/* the last reply to `list`; also answers requests that came before list_ns; NULL: none */
+	/* last reply to `list`, also for requests that came before list_ns; NULL: none */
 	char *list_text;
-	uint64_t list_ns; /* when the daemon began to make list_text */
+	uint64_t list_ns; /* when making list_text began */
 	/* failed requests for a tenant, by reason */
 	uint64_t allocation_failures[ALLOCATION_FAILURES];
-	/* changes of containers' terms that their pods' annotations asked for: made; refused */
+	/* changes of containers' terms by their pods' annotations: made, refused */
 	uint64_t live_changes, live_changes_refused;
 	struct namespace_uses *namespaces;
-	bool foreign_known; /* a census has measured what processes of no tenant hold */
+	bool foreign_known; /* a census has measured the memory of processes of no tenant */
 	struct past_use past_use[NODE_PAST_USES];
-	/*
-	 * records of GPU work that the previous daemon saved, until the GPU watch takes them over;
-	 * NULL: none
-	 */
+	/* the previous daemon's records of GPU work, until the GPU watch takes them; NULL: none */
 	struct gpu_records *records;
 	bool use_loaded, use_unsaved, use_save_failed; /* see use_state.h */
-	struct audit *audit;                           /* NULL: auditing is off */
+	struct audit *audit;                           /* NULL: off */
 	struct census *census;
-	struct gpu_watch *watch; /* NULL: GPU work that bypasses the library is not watched */
-	struct claims *claims;   /* daemon/containers/claims/claims.h; NULL before it is opened */
+	struct gpu_watch *watch; /* NULL: GPU work without the library is not watched */
+	struct claims *claims; /* see daemon/containers/claims/claims.h; NULL before it is opened */
 	struct violations *violations;
-	/* groups that run on a card at the same time: daemon/space/space_groups.h */
+	/* see daemon/space/space_groups.h */
 	struct space_groups *space;
-	struct health_watch *health; /* NULL: the cards' health is not watched */
+	struct health_watch *health; /* NULL: health is not watched */
 	uint64_t health_generation;  /* counts changes of any card's health or cordon */
 	unsigned health_listener_count;
 	struct health_listener health_listener[NODE_HEALTH_LISTENERS];
 	struct control *control;
-	struct plugin *plugin; /* NULL: no device plugin for the kubelet */
-	struct dra *dra;       /* NULL: no DRA driver */
-	/* makes the DRA driver's part of the reply to "hello"; NULL: no DRA driver */
+	struct plugin *plugin;
+	struct dra *dra;
+	/* makes the DRA driver's part of the reply to "hello" */
 	json_t *(*dra_json)(const struct dra *dra);
-	/* which containers hold claims, as the device plugin knows; NULL: not known */
+	/* which containers hold claims, by the device plugin; NULL: unknown */
 	struct claim_holders *claim_holders;
-	struct metrics *metrics;  /* NULL: no metrics are served */
-	struct page *page;        /* NULL: no web page is served */
-	struct node_kube *kube;   /* NULL: nothing is published to Kubernetes */
-	struct loop_source *tick; /* every second while there are tenants */
-	/* wakes the main thread after an arbitration thread has signalled fresh_fd */
+	struct metrics *metrics;
+	struct page *page;
+	struct node_kube *kube;
+	struct loop_source *tick; /* runs each second while there are tenants */
+	/* for fresh_fd, which arbitration threads write to */
 	struct loop_source *fresh_source;
 	int fresh_fd;
 	struct loop_source *census_timer; /* periodic census while there are tenants */
-	/* interval of census_timer: the setting or longer, see census_every_ns() */
+	/* interval of census_timer: the setting or longer, by census_every_ns() */
 	uint64_t census_every_ns;
 	struct loop_source *save_timer; /* writes state files that have changed */
 	struct loop_source *use_timer;  /* writes the file of use (use_state.h) */
 	struct loop_source *adopt_timer;
 	struct loop_source *linger_timer;
 	struct loop_source *drain_timer;
-	struct loop_source *admission_timer; /* runs a due admission decision: see memory_waiters.h */
+	struct loop_source *admission_timer; /* runs when a decision is due: memory_waiters.h */
 	struct swap_turns *swap_turns;       /* NULL: no tenant has had movable memory yet */
 	struct loop_source *swap_timer;      /* runs while tenants have movable memory */
 };
 
-/* Finds a tenant by name or, if no tenant has that name, by id. Returns NULL if there is none. */
+/* Finds a tenant by name, or else by id. Returns NULL if there is none. */
 struct tenant *node_find_tenant(struct node *node, const char *name_or_id);
 
-/* Finds a card by the 16 bytes of its UUID. Returns NULL if there is none. */
+/* Returns NULL if there is none. */
 struct card *node_find_card(struct node *node, const uint8_t uuid[16]);
-/*
- * Finds a card by the text of its UUID (gpu_uuid_parse()). Returns NULL if the text is not a UUID
- * or no card has it.
- */
+/* Finds a card by its UUID (gpu_uuid_parse()). Returns NULL if the text is no UUID or no card has it. */
 struct card *node_find_card_text(struct node *node, const char *uuid);
 
-/*
- * Call when something changed that may give memory to a waiting tenant; memory_waiters.h decides
- * soon. Cheap when no tenant waits.
- */
+/* Call when something changed that may give memory to a waiting tenant. Cheap if none waits. */
 void node_admit_soon(struct node *node);
 
-/*
- * Writes the file of use (use_state.h) within three seconds, together with all changes until then.
- */
+/* Writes the file of use (use_state.h) within three seconds, with all changes until then. */
 void node_save_use_soon(struct node *node);

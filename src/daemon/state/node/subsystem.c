@@ -2,7 +2,7 @@
 
 #include "daemon/state/node/node.h"
 
-/* Calls the function in member `what` of each row that has one, in table order. */
+/* Calls member `what` of each row that has one, in table order. */
 #define TELL(node, what, ...) \
 	for (const struct subsystem *s = (node)->subsystems; s && s->name; s++) \
 		if (s->what) \
