@@ -1,6 +1,5 @@
 /*
- * The output of `allot tasks --json`, and the containers in `allot ps --json`
- * (docs/reference/protocol.md).
+ * `allot tasks --json`, and the containers of `allot ps --json` (docs/reference/protocol.md).
  */
 #include <string.h>
 
@@ -20,7 +19,7 @@ static json_t *text_or_null(const char *text)
 	return text[0] ? json_string(text) : json_null();
 }
 
-/* Lists the cards that the task or container has ever used. */
+/* Lists the cards that were ever used. */
 static json_t *cards_to_json(const struct gpu_task_card *card, unsigned count)
 {
 	json_t *list = json_array();
@@ -44,7 +43,7 @@ static json_t *task_to_json(const struct gpu_task *t, const struct violations *v
 			 "violation", t->ended_ns ? json_null() : violations_of_process(v, t->pid));
 }
 
-/* Adds the names that the container engine reports to `json`. */
+/* Adds the names that the container engine reports. */
 static json_t *add_name(json_t *json, const struct gpu_container *c)
 {
 	json_object_set_new(json, "name", text_or_null(c->name.name));

@@ -10,9 +10,7 @@
 #include "daemon/tasks/watch/gpu_watch.h"
 
 #define GIB 1073741824.0
-/*
- * If the last count is longer ago than this, there were no tenants meanwhile, so nothing was held.
- */
+/* If the last count is longer ago, there were no tenants meanwhile. */
 #define GAP_MOST_NS (10 * NSEC_PER_SEC)
 
 static struct namespace_use *find(struct namespace_uses *u, const char *name)
@@ -20,9 +18,7 @@ static struct namespace_use *find(struct namespace_uses *u, const char *name)
 	for (unsigned i = 0; i < u->count; i++)
 		if (!strcmp(u->list[i].name, name))
 			return &u->list[i];
-	/*
-	 * Entry 0 must be namespace "", because it also stands for all namespaces that do not fit.
-	 */
+	/* Entry 0 must be "", which also stands for all namespaces that do not fit. */
 	if (*name && u->count == 0)
 		find(u, "");
 	if (u->count == NAMESPACE_USES_MOST)
@@ -51,8 +47,7 @@ static void count(struct tenant *t, bool has_worked, uint64_t now_ns, uint64_t p
 		if (has_worked)
 			count_charge(u, &t->device[i], now_ns);
 		/*
-		 * passed_ns is 0 when a tenant ends. Its creation may have failed, and then
-		 * tenant_usage() must not be called.
+		 * passed_ns is 0 when a tenant ends: its creation may have failed, and tenant_usage() must not be called.
 		 */
 		if (passed_ns)
 			u->gib_seconds += (double)tenant_usage(t, i).used_bytes / GIB *

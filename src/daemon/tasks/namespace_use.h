@@ -1,7 +1,6 @@
 /*
- * Sums GPU time, and memory multiplied by time, for each Kubernetes namespace, for billing. The
- * sums grow once a second and include what ended tenants used. A tenant outside Kubernetes, or with
- * a namespace that its engine does not report, counts for namespace "". Main thread only.
+ * Sums GPU time, and memory times time, per Kubernetes namespace, for billing: each second, with ended tenants. Namespace
+ * "" has tenants outside Kubernetes or with an unknown namespace. Main thread only.
  */
 #pragma once
 
@@ -30,12 +29,7 @@ struct namespace_uses {
 
 int namespace_use_start(struct node *node, struct error *err);
 void namespace_use_stop(struct node *node);
-/*
- * Counts what the tenants used since the last call. Without `has_worked`, no tenant can have used
- * the GPU, so only memory is counted.
- */
+/* Counts since the last call. Without `has_worked` no tenant can have used the GPU, so counts only memory. */
 void namespace_use_count(struct node *node, bool has_worked, uint64_t now_ns);
-/*
- * Call when a tenant ends: counts the GPU time that it used since the last namespace_use_count().
- */
+/* Call when a tenant ends: counts its GPU time since namespace_use_count(). */
 void namespace_use_end(struct tenant *tenant);

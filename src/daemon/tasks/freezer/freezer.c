@@ -12,11 +12,11 @@
 #include "daemon/tasks/freezer/watchdog.h"
 
 #define MIB (UINT64_C(1) << 20)
-/* figures of the cards older than this are not used to decide about a container's start */
+/* Older figures of the cards are not used to decide about a container's start. */
 #define FRESH_NS (100 * NSEC_PER_MSEC)
-/* interval of look_at_v1(), while containers are frozen by cgroup version 1 */
+/* Interval of look_at_v1(), while cgroup version 1 freezes containers. */
 #define LOOK_NS (20 * NSEC_PER_MSEC)
-#define MPS_NAME "nvidia-cuda-mps" /* prefix of the names of control daemon and server */
+#define MPS_NAME "nvidia-cuda-mps" /* prefix of the names of MPS's control daemon and server */
 
 struct freezer {
 	struct loop *loop;
@@ -30,7 +30,7 @@ struct freezer {
 	struct freeze_card card[FREEZE_MAX_CARDS];
 	uint64_t read_ns; /* when the last census began; 0: none yet */
 	uint64_t arrivals;
-	bool said; /* a log line has said that containers cannot be frozen */
+	bool said; /* it was logged that containers cannot be frozen */
 	uint64_t freezes, thaws, failures, frozen_ns;
 };
 
@@ -149,9 +149,8 @@ static void watchdog_died(void *data, uint32_t events)
 }
 
 /*
- * Checks the containers that are frozen by cgroup version 1. Version 1 keeps even killed processes
- * frozen, so a container with a killed process is thawed. It may also miss processes, so every
- * other container is frozen again. Version 2 has neither fault.
+ * Version 1 of cgroups keeps killed processes frozen, so a container with one is thawed; and can miss processes, so the
+ * others are frozen again. Version 2 does neither.
  */
 static void look_at_v1(void *data, uint32_t events)
 {
@@ -183,10 +182,7 @@ static struct freeze_config policy(const struct freezer *f)
 				       .bounds = { ORDER_PATIENCE_NS, ORDER_PASSES_MOST } };
 }
 
-/*
- * Lists the containers about which the policy has to decide. The caller frees the list, which is
- * NULL if out of memory.
- */
+/* Lists the containers about which the policy decides. The caller frees the list; NULL if out of memory. */
 static struct freeze_item **gather(const struct freezer *f, size_t *ret_count)
 {
 	struct freeze_item **items = calloc(f->tasks->container_count + 1, sizeof(*items));
@@ -205,7 +201,7 @@ static struct gpu_container *container_of(struct freeze_item *item)
 	return (struct gpu_container *)(void *)at;
 }
 
-/* Freezes or thaws the container, as its policy state and a user's request demand. */
+/* Freezes or thaws the container as its policy state and a user's request demand. */
 static int apply(struct freezer *f, struct gpu_container *c, struct error *err)
 {
 	if (c->item.by_hand || freeze_is_held(&c->item))
@@ -275,8 +271,7 @@ void freezer_task_begun(struct freezer *f, struct gpu_task *task, uint64_t cards
 	size_t count;
 	if (!is_governed(f, c)) {
 		/*
-		 * The container may have got the library since it was frozen. Then it waits in its
-		 * allocations instead, so the policy lets it go.
+		 * The container may have got the library since; then it waits in its allocations, so the policy lets it go.
 		 */
 		if (c && freeze_is_held(&c->item))
 			freeze_let_go(&c->item, now_ns);
@@ -321,10 +316,7 @@ void freezer_task_ended(struct freezer *f, struct gpu_task *task)
 		thaw(f, c);
 }
 
-/*
- * Decides about containers in the order of their arrival, but only about those that started before
- * the last census began, because its figures include them.
- */
+/* In the order of arrival, but only those that started before the last census began, whose figures include them. */
 static void answer_asking(struct freezer *f, const struct freeze_config *config,
 			  struct freeze_item **items, size_t count, uint64_t now_ns)
 {

@@ -1,11 +1,10 @@
 /*
- * The freezer freezes and thaws containers, by the decisions of freeze_policy.h and by users'
- * requests. A cgroup is in the watchdog's list and in the state file before it is frozen, so that
- * it is thawed even if this process is killed. Main thread only.
+ * Freezes and thaws containers by freeze_policy.h and by users' requests. A cgroup is in the watchdog's list and in the
+ * state file before it is frozen, so is thawed even if this process is killed. Main thread only.
  *
- * The freezer never freezes: a container with the library (it waits in its allocations instead);
- * the container of this daemon; processes outside containers; and, while MPS serves processes of
- * several containers, any container, because a stopped client would block the other clients.
+ * Never frozen are: a container with the library (it waits in its allocations instead), this daemon's container, processes
+ * outside containers, and, while MPS serves several containers, any container, because a stopped client would block the
+ * others.
  */
 #pragma once
 
@@ -14,36 +13,26 @@
 
 struct freezer;
 
-/*
- * Makes a freezer, and thaws what an earlier freezer left frozen. `run_dir` and `config` must
- * outlive it.
- */
+/* Thaws what an earlier freezer left frozen. `run_dir` and `config` must outlive the freezer. */
 int freezer_new(struct loop *loop, const struct config *config, const char *run_dir,
 		struct gpu_tasks *tasks, struct freezer **ret, struct error *err);
 /* Thaws everything and frees the freezer. NULL is allowed; returns NULL. */
 struct freezer *freezer_free(struct freezer *freezer);
 
 /*
- * Call when a task has begun in a container. The container may be frozen when this returns.
- * `cards`: bit mask of the cards that the task may use. `runs`: the task is older than this daemon,
- * so its container is not frozen.
+ * Call when a task has begun in a container, which may be frozen on return. `cards`: bit mask that the task may use.
+ * `runs`: the task is older than this daemon, so its container is not frozen.
  */
 void freezer_task_begun(struct freezer *freezer, struct gpu_task *task, uint64_t cards, bool runs);
-/* Call when a task has ended, perhaps the last one of its container. */
+/* Call when a task has ended. */
 void freezer_task_ended(struct freezer *freezer, struct gpu_task *task);
-/*
- * Call when a census that began at begun_ns has read all cards, and the containers' held_bytes are
- * updated. Thaws the containers that may run.
- */
+/* Call when a census from begun_ns has read all cards and the containers' held_bytes. Thaws containers that may run. */
 void freezer_read(struct freezer *freezer, const struct freeze_card *cards, uint64_t begun_ns);
 /* Returns how much memory of a card thawed containers may still allocate. */
 uint64_t freezer_starting_bytes(const struct freezer *freezer, unsigned card);
-/* Whether a container's start waits for a census, so that the next census should come soon. */
+/* Returns true if a container's start waits for a census, so that one should come soon. */
 bool freezer_wants_reading(const struct freezer *freezer);
-/*
- * Whether a container is frozen until its first census decides about it, so that a census should
- * come at once.
- */
+/* Returns true if a container is frozen until its first census, so that one should come at once. */
 bool freezer_is_asked(const struct freezer *freezer);
 
 /* Why a container stays frozen, whatever the order of waiting containers is. Both may hold. */
@@ -63,17 +52,13 @@ void freezer_let_go(struct freezer *freezer, struct gpu_container *container, en
 int freezer_resume(struct freezer *freezer, struct gpu_container *container, struct error *err);
 
 struct freezer_figures {
-	/*
-	 * how often containers were frozen and thawed so far; failures: how often freezing failed
-	 */
+	/* how often containers were frozen and thawed, and how often freezing failed */
 	uint64_t freezes, thaws, failures;
-	uint64_t frozen_ns; /* total time for which containers were frozen so far */
+	uint64_t frozen_ns; /* total time for which containers were frozen */
 };
 struct freezer_figures freezer_figures(const struct freezer *freezer, uint64_t now_ns);
 
-/*
- * Returns "running", "starting", "waiting" (frozen at its start), "paused" (by request) or "ended".
- */
+/* Returns "running", "starting", "waiting" (frozen at its start), "paused" (by request) or "ended". */
 const char *freezer_state_name(const struct gpu_container *container);
-/* Returns the total time for which the container has been frozen. */
+/* Returns the total time for which the container was frozen. */
 uint64_t freezer_frozen_ns(const struct gpu_container *container, uint64_t now_ns);

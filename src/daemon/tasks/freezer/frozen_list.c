@@ -24,10 +24,7 @@ int frozen_list_write(const char *run_dir, const struct cgroup *const *list, siz
 	if (fclose(f) != 0)
 		return -ENOMEM;
 	snprintf(path, sizeof(path), "%s/frozen", run_dir);
-	/*
-	 * Not synced to disk: after a crash of the machine, nothing is frozen, so the file does not
-	 * matter.
-	 */
+	/* Not synced to disk: after a crash of the machine, nothing is frozen. */
 	return whole_file_write_lines(path, lines, false);
 }
 

@@ -12,7 +12,7 @@
 
 #define MOST_CONTAINERS (GPU_TASKS_CONTAINERS + GPU_TASKS_LIVE_MAX)
 #define MOST_TASKS (GPU_TASKS_HISTORY + GPU_TASKS_LIVE_MAX)
-#define MOST_S 1e12 /* limit for times since 1970 and for durations */
+#define MOST_S 1e12 /* limit of times since 1970 and of durations */
 
 /* ---- writing records ---- */
 
@@ -38,7 +38,7 @@ static json_t *task_to_json(const struct gpu_task *t, uint64_t now_ns)
 			 t->ended_ns != 0, "devices", cards_to_json(t->card, t->tasks->card_count));
 }
 
-/* Saves the engine's name of a container, because the engine forgets a container that is gone. */
+/* Saves the container's name, because the engine forgets a container that is gone. */
 static json_t *name_to_json(const struct gpu_container *c)
 {
 	return c->has_name
@@ -77,10 +77,7 @@ void gpu_records_to_json(const struct gpu_tasks *tasks, uint64_t half_life_ns, u
 
 /* ---- reading records ---- */
 
-/*
- * Reads a text member into `field`. Refuses a text that is too long or has unprintable characters.
- * Leaves the field empty if the member is absent.
- */
+/* Reads a text into `field`. Refuses long or unprintable text. Without the member, the field stays empty. */
 static int read_text(const json_t *json, const char *key, char *field, size_t size,
 		     struct error *err)
 {
@@ -181,10 +178,7 @@ static int read_task(struct gpu_task *t, const json_t *json, const struct gpu_re
 	t->pid = (int)pid;
 	t->start_time = (uint64_t)start_time;
 	t->pidfd = -1;
-	/*
-	 * Only the difference of ended_ns and begun_ns matters. So begun_ns may wrap to before the
-	 * clock's start.
-	 */
+	/* Only the difference matters, so begun_ns may wrap to before the clock's start. */
 	t->ended_ns = when->now_ns;
 	t->begun_ns = when->now_ns - (uint64_t)lasted_ns;
 	return cards_from_json(json, cards, t->card, err);
@@ -220,10 +214,7 @@ static int read_tasks(struct gpu_records *records, const json_t *list,
 		if (!t)
 			return error_set_errno(err, ENOMEM, "tasks");
 		int r = read_task(t, json_array_get(list, i), cards, when, &ended, err);
-		/*
-		 * A task that still ran continues only if the machine has not been rebooted:
-		 * otherwise its pid belongs to another process.
-		 */
+		/* After a reboot the pid belongs to another process, so the task does not continue. */
 		if (r >= 0 && !ended && when->is_same_boot)
 			TAILQ_INSERT_TAIL(&records->running, t, link);
 		else
@@ -314,9 +305,7 @@ void gpu_records_take_task(struct gpu_records *records, struct gpu_task *record,
 	for (unsigned i = 0; i < tasks->card_count; i++) {
 		live->card[i].used_ns = record->card[i].used_ns;
 		live->card[i].most_bytes = record->card[i].most_bytes;
-		/*
-		 * The time while there was no daemon is not counted, so counting starts anew here.
-		 */
+		/* The time without a daemon does not count, so counting begins anew here. */
 		live->card[i].seen_ns = live->begun_ns;
 	}
 	live->begun_ns = record->begun_ns - records->passed_ns;

@@ -1,8 +1,7 @@
 /*
- * Hands GPU tasks and containers (gpu_tasks.h) from one daemon to the next, as JSON. Ended tasks
- * stay recorded. A task that ran when the file was written continues if its process still lives;
- * otherwise it has ended. Containers keep their names and their use, which has decayed since the
- * file was written. Memory is not recorded, because the driver reports it. Main thread only.
+ * Hands GPU tasks and containers (gpu_tasks.h) to the next daemon, as JSON. A task that ran continues if its process lives,
+ * else has ended. Containers keep names and use, which decays meanwhile. The driver reports memory, so that is not
+ * recorded. Main thread only.
  */
 #pragma once
 
@@ -11,7 +10,7 @@
 
 #define GPU_RECORDS_CARDS 64
 
-/* For each card in the file, its present index; -1 if the card is gone. */
+/* For each card of the file, its present index; -1 if the card is gone. */
 struct gpu_records_cards {
 	unsigned old_count;
 	int now[GPU_RECORDS_CARDS];
@@ -21,7 +20,7 @@ struct gpu_records_cards {
 /* When the file was written, and what that means for its times and pids. */
 struct gpu_records_when {
 	uint64_t passed_ns;
-	bool is_same_boot; /* the file's pids are still meaningful */
+	bool is_same_boot; /* the file's pids are still valid */
 	uint64_t now_ns;   /* the present time (base/clock.h) */
 	uint64_t half_life_ns;
 };
@@ -30,14 +29,14 @@ struct gpu_records_when {
 struct gpu_records {
 	uint64_t passed_ns; /* since the file was written */
 	struct gpu_container_list containers;
-	/* `running`: the tasks that ran when the file was written */
+	/* `running`: tasks that ran when the file was written */
 	struct gpu_task_list ended, running;
 };
 
-/* Adds the members "containers" and "tasks" to `json`. */
+/* Adds the members "containers" and "tasks". */
 void gpu_records_to_json(const struct gpu_tasks *tasks, uint64_t half_life_ns, uint64_t now_ns,
 			 json_t *json);
-/* Reads all records or, on -EINVAL or -ENOMEM, none. An absent list is empty. */
+/* Reads all records or, on -EINVAL or -ENOMEM, none. A missing list is empty. */
 int gpu_records_from_json(const json_t *json, const struct gpu_records_cards *cards,
 			  const struct gpu_records_when *when, struct gpu_records **ret,
 			  struct error *err);
@@ -45,14 +44,13 @@ int gpu_records_from_json(const json_t *json, const struct gpu_records_cards *ca
 struct gpu_records *gpu_records_free(struct gpu_records *records);
 
 /*
- * Moves the containers and the ended tasks of the records to an empty registry. The caller passes
- * each task of records->running to gpu_records_take_task().
+ * Moves containers and ended tasks to an empty registry. The caller passes each of records->running to
+ * gpu_records_take_task().
  */
 void gpu_records_take(struct gpu_records *records, struct gpu_tasks *tasks);
 /*
- * Takes over one record of records->running; the record is freed or moved. `live` is the task of
- * the same process: it continues from the record. If `live` is NULL, the process is gone, and the
- * record becomes an ended task.
+ * Takes one of records->running, which is freed or moved. `live`, the task of the same process, continues from it; NULL:
+ * the process is gone, and the record becomes an ended task.
  */
 void gpu_records_take_task(struct gpu_records *records, struct gpu_task *record,
 			   struct gpu_tasks *tasks, struct gpu_task *live);

@@ -36,10 +36,7 @@ static void forget_container(struct gpu_tasks *tasks, struct gpu_container *c)
 	free(c);
 }
 
-/*
- * Forgets the least recently used container without tasks: the first such container, because the
- * list is ordered by last use.
- */
+/* Forgets the least recently used container without tasks, which is the first such one in the list. */
 static void forget_one(struct gpu_tasks *tasks)
 {
 	struct gpu_container *c;
@@ -54,10 +51,7 @@ static struct gpu_container *get_container(struct gpu_tasks *tasks, const struct
 {
 	struct gpu_container *c = gpu_tasks_find_id(tasks, what->id);
 	if (c) {
-		/*
-		 * The container had no tasks meanwhile. It may have been restarted, so its cgroup
-		 * may be another now.
-		 */
+		/* Without tasks meanwhile, the container may have been restarted, in another cgroup. */
 		if (!c->live && !c->is_frozen)
 			c->what = *what;
 		TAILQ_REMOVE(&tasks->containers, c, link);

@@ -1,13 +1,11 @@
 /*
- * GPU tasks: the processes that use a GPU, each with its begin, end and use, and their containers.
- * This is the record of Algorithm 1 of Gil et al. (docs/reference/seeds.md). gpu_watch.c reports
- * tasks and their use.
+ * GPU tasks: the processes that use a GPU, each with its begin, end and use, and their containers. This is the record of
+ * Algorithm 1 of Gil et al. (docs/reference/seeds.md). gpu_watch.c reports tasks and their use.
  *
  *     container --- task, task, ...     live ones in one list, ended ones in another: the last
  *     (none)    --- task, ...           GPU_TASKS_HISTORY
  *
- * A container is kept after its last task, to remember its use (fade.h), unless there are too many.
- * Main thread only.
+ * A container is kept after its last task for its use (fade.h), unless there are too many. Main thread only.
  */
 #pragma once
 
@@ -26,7 +24,7 @@
 #define GPU_TASKS_HISTORY 256   /* ended tasks that are kept */
 #define GPU_TASKS_LIVE_MAX 4096 /* limited because each task uses a file descriptor */
 #define GPU_TASKS_CONTAINERS \
-	1024 /* most containers that are kept; exceeded only while all of them have live tasks */
+	1024 /* most containers that are kept; exceeded only while all have live tasks */
 #define GPU_TASK_NAME_MAX 16
 #define GPU_TASK_TENANT_MAX 64
 
@@ -40,36 +38,27 @@ struct gpu_task_card {
 	/* tasks only: when the last counted sample ended, on the driver's clock */
 	uint64_t sample_us;
 	double sample_share; /* tasks only: the task's share of the card in that sample */
-	uint64_t sampled_ns; /* when that sample was read; 0: there was none yet */
-	uint64_t seen_ns;    /* tasks only: time of the last census that was counted */
-	/*
-	 * tasks only: how long its container had been frozen in total when the last sample was
-	 * counted
-	 */
+	uint64_t sampled_ns; /* when that sample was read; 0: none yet */
+	uint64_t seen_ns;    /* tasks only: time of the last counted census */
+	/* tasks only: how long the container had been frozen when the last sample was counted */
 	uint64_t frozen_ns;
 };
 
 struct gpu_container {
 	TAILQ_ENTRY(gpu_container) link;
 	struct container what;
-	unsigned live;     /* number of live tasks */
+	unsigned live;
 	bool has_library;  /* a tenant's process is in it */
-	struct fade fade;  /* the container's decaying use of all cards together */
-	uint64_t faded_ns; /* use already added to `fade` */
-	/*
-	 * in total, how long the container was frozen before the present freeze; when the present
-	 * freeze began, 0: not frozen
-	 */
+	struct fade fade;  /* decaying use of all cards together */
+	uint64_t faded_ns; /* use that was already added to `fade` */
+	/* sum before the present freeze; when that began, 0: not frozen */
 	uint64_t frozen_ns, frozen_since_ns;
 	/* the following four are used by freezer.c */
 	struct freeze_item item;
 	unsigned holds;       /* of enum freezer_hold; item.by_hand says whether there are any */
 	struct cgroup cgroup; /* dir "": not looked up, or unavailable */
 	bool is_frozen;
-	/*
-	 * the container's name, if the engine reports it (gpu_watch_names.c); is_asked: the engine
-	 * was asked, and its answer is awaited
-	 */
+	/* the container's name by the engine (gpu_watch_names.c); is_asked: the engine's answer is awaited */
 	struct engine_name name;
 	bool has_name, is_asked;
 	/* the name was reported since the first task began; an older name may have changed */
@@ -84,12 +73,12 @@ struct gpu_task {
 	TAILQ_ENTRY(gpu_task) link;
 	struct gpu_tasks *tasks;
 	int pid;
-	uint64_t start_time; /* identifies the process together with the pid */
+	uint64_t start_time; /* with the pid, identifies the process */
 	char name[GPU_TASK_NAME_MAX];
-	char tenant[GPU_TASK_TENANT_MAX]; /* "": none */
-	struct gpu_container *container;  /* NULL: in none */
+	char tenant[GPU_TASK_TENANT_MAX]; /* none if "" or NULL */
+	struct gpu_container *container;  /* none if "" or NULL */
 	char container_id[CONTAINER_ID_MAX];
-	uint64_t begun_ns, ended_ns; /* ended_ns 0: still alive */
+	uint64_t begun_ns, ended_ns; /* ended_ns is 0 while the task lives */
 	double begun_s;              /* seconds since 1970 */
 	int pidfd;
 	struct loop_source *source;
@@ -100,8 +89,8 @@ TAILQ_HEAD(gpu_task_list, gpu_task);
 TAILQ_HEAD(gpu_container_list, gpu_container);
 
 struct gpu_tasks_events {
-	void (*ended)(void *data,
-		      struct gpu_task *task); /* called before the task leaves its container */
+	/* called before the task leaves its container */
+	void (*ended)(void *data, struct gpu_task *task);
 	void *data;
 };
 
@@ -112,7 +101,7 @@ struct gpu_tasks {
 	struct gpu_task_list live, ended;
 	struct gpu_container_list containers;
 	unsigned live_count, ended_count, container_count;
-	uint64_t begun; /* number of tasks so far */
+	uint64_t begun;
 };
 
 int gpu_tasks_new(struct loop *loop, unsigned card_count, struct gpu_tasks_events events,
@@ -121,8 +110,7 @@ int gpu_tasks_new(struct loop *loop, unsigned card_count, struct gpu_tasks_event
 struct gpu_tasks *gpu_tasks_free(struct gpu_tasks *tasks);
 
 /*
- * Finds or makes the task of a process; *ret_is_new: it was made. Returns -ESRCH if the process is
- * gone, -ENOSPC if there are GPU_TASKS_LIVE_MAX tasks.
+ * Finds or makes (*ret_is_new) a process's task. Returns -ESRCH if the process is gone, -ENOSPC above GPU_TASKS_LIVE_MAX.
  */
 int gpu_tasks_add(struct gpu_tasks *tasks, int pid, struct gpu_task **ret, bool *ret_is_new);
 /* Returns the live task of that pid, or NULL. */
@@ -131,20 +119,18 @@ struct gpu_task *gpu_tasks_find(struct gpu_tasks *tasks, int pid);
 /* Returns the container of exactly that id, or NULL. */
 struct gpu_container *gpu_tasks_find_id(struct gpu_tasks *tasks, const char *id);
 /*
- * Finds containers that have GPU work or are frozen, by `text`: the whole id, a prefix of the id
- * (at least four characters), the name, "pod/name" or "namespace/pod/name". Returns their number
- * and writes at most `max` of them to ret. A whole id matches only that container.
+ * Containers with GPU work or frozen, by `text`: an id, a prefix of at least four characters, a name, "pod/name" or
+ * "namespace/pod/name". Returns their number; writes at most `max`. A whole id matches only that container.
  */
 size_t gpu_tasks_find_containers(struct gpu_tasks *tasks, const char *text,
 				 struct gpu_container **ret, size_t max);
 
 /*
- * Each adds a record of the previous daemon (gpu_records.h) to the registry, which then owns it.
- * gpu_tasks_put_container(): a container without tasks, whose id is not in the registry yet.
- * gpu_tasks_put_ended(): a task that ended later than all tasks in `ended`.
+ * Add a record of the previous daemon (gpu_records.h), which the registry then owns: a container without tasks and with a
+ * new id; a task that ended after all in `ended`.
  */
 void gpu_tasks_put_container(struct gpu_tasks *tasks, struct gpu_container *container);
 void gpu_tasks_put_ended(struct gpu_tasks *tasks, struct gpu_task *task);
 
-/* Adds GPU time on a card to a task and its container. */
+/* Adds GPU time to a task and its container. */
 void gpu_task_use(struct gpu_task *task, unsigned card, uint64_t used_ns);

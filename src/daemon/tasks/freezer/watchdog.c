@@ -23,14 +23,11 @@ struct watchdog {
 	pid_t pid;
 };
 
-/*
- * A message from the daemon to the child: add or remove a cgroup. The child answers an addition
- * with one byte.
- */
+/* A message to the child: add or remove a cgroup. The child answers an addition with one byte. */
 struct note {
 	bool add;
-	char text[8];        /* the text that thaws the cgroup */
-	char file[FILE_MAX]; /* the file of the cgroup to which `text` is written */
+	char text[8];        /* text that thaws the cgroup */
+	char file[FILE_MAX]; /* file to which `text` is written */
 };
 
 /* ---- the child: only async-signal-safe calls, because the daemon may have threads ---- */
@@ -84,7 +81,7 @@ static _Noreturn void live(int fd)
 	for (unsigned i = 0; i < known_count; i++) {
 		int file = open(known[i].file, O_WRONLY | O_CLOEXEC);
 		ssize_t n = file < 0 ? 0 : write(file, known[i].text, strlen(known[i].text));
-		(void)n; /* a failure means that the cgroup is gone, which needs no thawing */
+		(void)n; /* a failure means that the cgroup is gone */
 		if (file >= 0)
 			close(file);
 	}

@@ -1,4 +1,6 @@
-/* Acts on offenders, in the steps of violation_policy.h, and undoes the actions. */
+/*
+ * Acts on offenders, in the steps of violation_policy.h, and undoes that.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -79,7 +81,7 @@ static void freeze(struct suspect *s)
 	struct error err = { 0 };
 	int r = gpu_watch_hold(s->violations->node->watch, s->pid, s->container, &err);
 	if (r < 0) {
-		/* The container cannot be frozen. The next decision stops the process itself. */
+		/* The container cannot be frozen, so the next decision stops the process itself. */
 		s->no_container = true;
 		log_debug("violation: process %d: %s", s->pid, err.text);
 		return;
@@ -96,8 +98,8 @@ static void stop(struct suspect *s)
 {
 	bool again = s->is_stopped;
 	/*
-	 * Write the file before stopping. If this daemon is killed in between, the next one only
-	 * continues a process that was not stopped, which is harmless.
+	 * Before stopping: if this daemon is killed in between, the next one continues a process that was not stopped,
+	 * which is harmless.
 	 */
 	s->is_stopped = true;
 	if (!again)
@@ -188,10 +190,7 @@ static struct violation_case case_of(struct suspect *s)
 static void act(struct suspect *s)
 {
 	struct violation_case c;
-	/*
-	 * Somebody's request, or the end of the watchdog, has thawed the container. So let the
-	 * process run from now on.
-	 */
+	/* A request, or the watchdog's end, has thawed the container: let the process run from now on. */
 	if (s->container[0] && !gpu_watch_is_held(s->violations->node->watch, s->container)) {
 		s->container[0] = '\0';
 		s->is_pardoned = true;

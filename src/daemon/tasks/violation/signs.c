@@ -23,10 +23,7 @@
 
 /* ---- first sign: an ancestor that belongs to a tenant ---- */
 
-/*
- * Returns the tenant of which this process is a registered process or the command; NULL if there is
- * none.
- */
+/* Returns the tenant of which this is a registered process or the command; NULL if there is none. */
 static const struct tenant *tenant_of_ancestor(struct node *node, int pid)
 {
 	struct tenant *t;
@@ -45,10 +42,7 @@ static const struct tenant *by_descent(struct node *node, int pid)
 {
 	for (unsigned i = 0; i < ANCESTORS_MOST; i++) {
 		pid = procfs_parent(pid);
-		/*
-		 * Stop at this daemon. If a tenant's process started the daemon, then the daemon's
-		 * children are still no part of that tenant.
-		 */
+		/* Stop at this daemon: if a tenant's process started it, its children are still not the tenant's. */
 		if (pid <= 1 || pid == getpid())
 			return NULL;
 		const struct tenant *t = tenant_of_ancestor(node, pid);
@@ -71,8 +65,8 @@ bool signs_is_untouchable(int pid)
 /* ---- second sign: a tenant's directory is mounted ---- */
 
 /*
- * Whether a line of mountinfo (proc(5)) looks like a mount of this tenant's directory, and where it
- * is mounted. Any process can make a directory with such a path, so is_mounted() decides.
+ * Does a line of mountinfo (proc(5)) look like this tenant's directory, and where? Any process can make such a path, so
+ * is_mounted() decides.
  */
 static bool names_tenants_dir(const char *line, const char *id, char ret_point[MOUNT_POINT_MAX])
 {
@@ -83,10 +77,7 @@ static bool names_tenants_dir(const char *line, const char *id, char ret_point[M
 	return last && !strcmp(last + 1, id);
 }
 
-/*
- * Opens a path below a process's root directory. Follows no links, because a link may lead anywhere
- * on the host.
- */
+/* Opens a path below a process's root directory. Follows no links, which may lead anywhere on the host. */
 static int open_below_root(int pid, char *path)
 {
 	char root[32];
@@ -102,7 +93,7 @@ static int open_below_root(int pid, char *path)
 	return steal_fd(&fd);
 }
 
-/* Whether the directory at path `point` in the process's root is the tenant's directory itself. */
+/* Returns true if `point` in the process's root is the tenant's directory itself. */
 static bool is_mounted(const struct tenant *t, int pid, char *point)
 {
 	char path[NODE_PATH_MAX];
@@ -114,9 +105,8 @@ static bool is_mounted(const struct tenant *t, int pid, char *point)
 }
 
 /*
- * Finds the user who may mount in the process's mount namespace: the maker of the user namespace
- * that owns it (ioctl_ns(2)). Needed because any user can mount any directory in a user namespace
- * of its own.
+ * Finds who may mount in the process's mount namespace: the maker of its user namespace (ioctl_ns(2)). Any user can mount
+ * anything in a user namespace of its own.
  */
 static bool find_mounter(int pid, uid_t *ret)
 {
@@ -132,15 +122,12 @@ static bool is_in_own_namespace(int pid)
 	char path[64];
 	struct stat own, its;
 	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
-	/* If this cannot be determined, assume our own namespace: then a mount is no sign. */
+	/* If this is unknown, assume our own namespace: a mount is then no sign. */
 	return stat("/proc/self/ns/mnt", &own) < 0 || stat(path, &its) < 0 ||
 	       (own.st_ino == its.st_ino && own.st_dev == its.st_dev);
 }
 
-/*
- * Finds the tenant whose directory is mounted in the process's own mount namespace. If two tenants'
- * directories are mounted there, returns NULL, because the mounts identify neither.
- */
+/* Finds the tenant whose directory is mounted. Returns NULL if two are mounted, which identifies neither. */
 static const struct tenant *by_mount(struct node *node, int pid)
 {
 	cleanup_free char *text = malloc(MOUNTINFO_MOST);
@@ -169,10 +156,7 @@ static const struct tenant *by_mount(struct node *node, int pid)
 
 /* ---- third sign: a container in which a tenant's process has registered ---- */
 
-/*
- * Sets p->cgroup to the cgroup of the process's container, and in which hierarchy it is; "" if the
- * process is in no container.
- */
+/* Sets p->cgroup and its hierarchy; "" if the process is in no container. */
 static void note_container(struct process *p)
 {
 	char text[CGROUP_TEXT_MOST];
@@ -191,7 +175,7 @@ static bool is_below(const char *path, const char *above)
 	return n > 1 && !strncmp(path, above, n) && (path[n] == '/' || path[n] == '\0');
 }
 
-/* The cgroup path of a process in each of the two hierarchies; "" if unknown. */
+/* Cgroup paths of a process in both hierarchies; "": unknown. */
 struct place {
 	char v2[CONTAINER_PATH_MAX], v1[CONTAINER_PATH_MAX];
 };
@@ -215,10 +199,7 @@ static bool lives_at(struct process *p, const struct place *place)
 	       is_below(p->is_cgroup_v2 ? place->v2 : place->v1, p->cgroup);
 }
 
-/*
- * Returns the tenant whose registered processes are in the container at `place`. *ret_several:
- * several tenants have processes there, and NULL is returned.
- */
+/* The tenant whose registered processes are in the container at `place`; NULL and *ret_several if several tenants' are. */
 static const struct tenant *tenant_at(struct node *node, const struct place *place,
 				      bool *ret_several)
 {
@@ -235,7 +216,7 @@ static const struct tenant *tenant_at(struct node *node, const struct place *pla
 	return *ret_several ? NULL : found;
 }
 
-/* Whether this daemon itself is in the container, which then belongs to no tenant. */
+/* Returns true if this daemon is in the container, which then belongs to no tenant. */
 static bool is_where_we_are(const struct place *place)
 {
 	struct place own;
@@ -302,7 +283,7 @@ static const struct tenant *by_environment(struct node *node, int pid)
 
 struct violation_signs signs_of(struct node *node, int pid)
 {
-	/* Reads further signs only while none has been found. */
+	/* Read further signs only while none has been found. */
 	struct violation_signs s = { .by_descent = by_descent(node, pid) };
 	if (!s.by_descent)
 		s.by_mount = by_mount(node, pid);

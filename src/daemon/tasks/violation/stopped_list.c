@@ -28,10 +28,7 @@ int stopped_list_write(const char *run_dir, const struct stopped_process *list, 
 	if (fclose(f) != 0)
 		return -ENOMEM;
 	snprintf(path, sizeof(path), "%s/stopped", run_dir);
-	/*
-	 * Not synced to disk: after a crash of the machine, no process is stopped, so the file does
-	 * not matter.
-	 */
+	/* Not synced to disk: after a crash of the machine, no process is stopped. */
 	return whole_file_write_lines(path, lines, false);
 }
 
@@ -39,10 +36,7 @@ static bool continue_process(const struct stopped_process *p)
 {
 	uint64_t start_time;
 	cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
-	/*
-	 * The start time is read after the pidfd was opened. So if it matches, the pidfd refers to
-	 * this very process.
-	 */
+	/* Read after the pidfd was opened: if the start time matches, the pidfd is this process's. */
 	return pidfd >= 0 && procfs_start_time(p->pid, &start_time) >= 0 &&
 	       start_time == p->start_time &&
 	       syscall(SYS_pidfd_send_signal, pidfd, SIGCONT, NULL, 0) == 0;

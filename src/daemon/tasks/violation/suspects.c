@@ -24,9 +24,7 @@ struct suspect *suspects_get(struct violations *v, int pid)
 {
 	uint64_t start_time;
 	struct suspect *s = suspects_find(v, pid);
-	/*
-	 * A process with an open pidfd is still the same process: its pid cannot have been reused.
-	 */
+	/* With an open pidfd this is still the same process: its pid cannot have been reused. */
 	if (s && s->source)
 		return s;
 	if (procfs_start_time(pid, &start_time) < 0)

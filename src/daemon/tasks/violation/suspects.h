@@ -1,7 +1,6 @@
 /*
- * Suspects: processes that may bypass the library, and those known to do it (offenders), as a list
- * by pid. violations.c decides which suspect is an offender; offenders.c acts on offenders. Main
- * thread only.
+ * Suspects: processes that may bypass the library, or are known to (offenders), by pid. violations.c decides; offenders.c
+ * acts. Main thread only.
  */
 #pragma once
 
@@ -20,11 +19,11 @@ struct suspect {
 	TAILQ_ENTRY(suspect) link;
 	struct violations *violations;
 	int pid;
-	uint64_t start_time; /* identifies the process together with the pid */
+	uint64_t start_time; /* with the pid, identifies the process */
 	char name[SUSPECT_NAME_MAX];
 	bool is_seen;        /* the driver lists it in the present census */
 	uint64_t held_bytes; /* memory on all cards together, by that census */
-	bool is_ours;        /* a process that is never an offender, such as this daemon's own */
+	bool is_ours;        /* a process that is never an offender, such as this daemon */
 	struct violation_track track;
 	const char *how; /* the sign by which the tenant was found; NULL: none */
 	char owner[REGION_NAME_MAX];
@@ -38,9 +37,9 @@ struct suspect {
 	int pidfd;
 	struct loop_source *source;
 	bool is_pardoned, is_stopped, is_told_to_end, is_killed;
-	/* freezing the suspect's container failed, so the process itself is stopped */
+	/* freezing the container failed, so the process itself is stopped */
 	bool no_container;
-	/* the container that was frozen because of the suspect; "": none */
+	/* container that was frozen because of the suspect; "": none */
 	char container[CONTAINER_ID_MAX];
 	uint64_t told_ns;
 };
@@ -51,9 +50,7 @@ struct violations {
 	struct node *node;
 	struct suspect_list list;
 	unsigned count;
-	/*
-	 * this process is in the machine's own pid namespace, so the driver's pids are valid here
-	 */
+	/* this process is in the machine's pid namespace, so the driver's pids are valid here */
 	bool is_host;
 	bool said_failure;
 	struct loop_source *timer; /* for offenders that were told to end and still run */
@@ -62,21 +59,16 @@ struct violations {
 
 /* Returns the suspect of that pid, or NULL. */
 struct suspect *suspects_find(const struct violations *v, int pid);
-/*
- * Finds or makes the suspect of that pid. Returns NULL if the process is gone or there are
- * SUSPECTS_MOST.
- */
+/* Finds or makes the suspect. Returns NULL if the process is gone or there are SUSPECTS_MOST. */
 struct suspect *suspects_get(struct violations *v, int pid);
-/*
- * Watches for the process's end, which removes the suspect. Returns -ESRCH if the process is gone.
- */
+/* Watches for the process's end, which removes the suspect. Returns -ESRCH if the process is gone. */
 int suspects_watch(struct suspect *s);
-/* Removes the suspect from the list. Undoes no action on the process. */
+/* Removes the suspect from the list. Undoes no action. */
 void suspects_remove(struct suspect *s);
 
-/* Takes, for each offender, the action that is due by now. */
+/* Takes for each offender the action that is due. */
 void offenders_act(struct violations *v);
-/* Lets the process continue, if it was frozen or stopped. */
+/* Lets the process continue if it was frozen or stopped. */
 void offenders_let_go(struct suspect *s);
 /* Saves which processes are stopped, for the next daemon. */
 void offenders_write_list(struct violations *v);

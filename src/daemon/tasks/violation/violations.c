@@ -23,19 +23,16 @@
 #include "daemon/util/procfs.h"
 
 #define MIB (UINT64_C(1) << 20)
-/* if a process's signs showed no tenant, they are not read again for so many censuses */
+/* If a process's signs showed no tenant, they are read again only after so many censuses. */
 #define SIGNS_LOOKS 10
 #define HOST_PID_NAMESPACE \
-	0xEFFFFFFCU /* inode of the first pid namespace: Linux, include/linux/proc_ns.h */
+	0xEFFFFFFCU /* inode of the first pid namespace (Linux, include/linux/proc_ns.h) */
 
 enum on_violation violations_wanted(const struct tenant *t)
 {
 	enum on_violation wanted = on_violation_stricter(t->terms.on_violation,
 							 t->node->config.on_violation);
-	/*
-	 * Only report the offenders of an MPS client, because a stopped client would block all
-	 * clients of its server.
-	 */
+	/* Only report offenders of an MPS client: a stopped client would block all clients of its server. */
 	return wanted == ON_VIOLATION_FREEZE && space_is_client(t) ? ON_VIOLATION_REPORT : wanted;
 }
 
@@ -116,10 +113,8 @@ static bool is_registered(struct node *node, int pid)
 }
 
 /*
- * Whether the pids in the driver's list are those of this daemon's pid namespace. Old drivers may
- * report pids of another namespace to a daemon that is in a pid namespace of its own. Then the list
- * is trusted only if it contains a tenant's process that holds memory, or if no tenant has such a
- * process.
+ * Old drivers may report another namespace's pids. In a pid namespace of our own, the list is trusted only if it has a
+ * tenant's process that holds memory, or no tenant has one.
  */
 static bool are_pids_ours(const struct violations *v, unsigned card, const struct census_card *seen)
 {
@@ -161,10 +156,7 @@ static void note_seen(struct violations *v, const struct gpu_process *seen)
 	s->is_seen = true;
 }
 
-/*
- * Finds the process's tenant. If the signs showed none, they are read again only after SIGNS_LOOKS
- * censuses.
- */
+/* Finds the process's tenant. After signs that showed none, reads them again only after SIGNS_LOOKS censuses. */
 static struct tenant *find_owner(struct suspect *s)
 {
 	struct node *node = s->violations->node;
@@ -174,7 +166,7 @@ static struct tenant *find_owner(struct suspect *s)
 	}
 	struct violation_signs signs = signs_of(node, s->pid);
 	const struct tenant *owner = violation_owner(&signs, &s->how);
-	/* If the process now seems to belong to another tenant, the observation starts again. */
+	/* If the process now seems to be another tenant's, observe anew. */
 	if (!owner || strcmp(s->owner, owner->terms.name) != 0)
 		s->track = (struct violation_track){ 0 };
 	snprintf(s->owner, sizeof(s->owner), "%s", owner ? owner->terms.name : "");
@@ -200,7 +192,7 @@ static void look_at(struct suspect *s, bool is_sound, uint64_t now_ns)
 		note_unregistered(s, owner);
 }
 
-/* An unregistered process that has registered since is no offender any more. */
+/* A process that has registered since is no offender any more. */
 static void forgive_registered(struct suspect *s)
 {
 	if (!s->is_offender || s->reason != VIOLATION_UNREGISTERED ||

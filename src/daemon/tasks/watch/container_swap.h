@@ -1,7 +1,6 @@
 /*
- * Takes containers without the library off their GPUs by request, with the driver's checkpoint call
- * (daemon/memory/checkpoint/checkpoint.h). They are not frozen: their CUDA calls block in the
- * driver, but their work on the processor continues. Main thread only.
+ * Takes containers without the library off their GPUs by request, by the driver's checkpoint calls
+ * (daemon/memory/checkpoint/checkpoint.h). CUDA calls then block, but work on the processor goes on. Main thread only.
  */
 #pragma once
 
@@ -12,32 +11,22 @@
 struct gpu_watch;
 
 /*
- * Takes the container off its GPUs (`out`) or brings it back. With `poll`, reports the result of an
- * earlier request. *ret_moving: the move is in progress. Returns -ENOSPC if there is no room to
- * return to, -EBUSY if it is moving or frozen, -EOPNOTSUPP if it belongs to a tenant.
+ * Off the GPUs (`out`) or back; with `poll`, the result of an earlier request. *ret_moving: in progress. Returns -ENOSPC
+ * without room to return, -EBUSY if moving or frozen, -EOPNOTSUPP if a tenant's.
  */
 int container_swap(struct gpu_watch *watch, struct gpu_container *container, bool out, bool poll,
 		   bool *ret_moving, struct error *err);
 
-/* Whether any part of the container is off its GPUs or moving. */
+/* Returns true if any part of the container is off its GPUs or moving. */
 bool container_swap_is_away(const struct gpu_container *container);
-/*
- * Returns "leaving", "swapped", "returning", or "stuck" if only a part of the container is off its
- * GPUs. NULL if it is on its GPUs.
- */
+/* Returns "leaving", "swapped", "returning", or "stuck" if only a part is off the GPUs; NULL if it is on its GPUs. */
 const char *container_swap_state(const struct gpu_container *container);
-/* Makes member "swap" of the container's JSON; null if no swap was ever requested. */
+/* Makes "swap" of the container's JSON; null if never requested. */
 json_t *container_swap_to_json(const struct gpu_container *container);
 
-/*
- * Call after a census that began at begun_ns. Releases the memory reserved for containers that had
- * returned by then, because the census includes what they hold.
- */
+/* Call after a census from begun_ns, which includes containers that had returned: releases their reserved memory. */
 void container_swap_read(struct gpu_watch *watch, uint64_t begun_ns);
 
-/*
- * Free the state. Call container_swap_forget() when the container's last task has ended, and
- * container_swap_forget_all() when the daemon ends: containers that are off their GPUs then return.
- */
+/* Free the state when the container's last task has ended, or when the daemon ends: containers then return. */
 void container_swap_forget(struct gpu_watch *watch, struct gpu_container *container);
 void container_swap_forget_all(struct gpu_watch *watch);

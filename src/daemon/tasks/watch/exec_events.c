@@ -19,10 +19,7 @@ struct answer {
 	char rest[1024];
 };
 
-/*
- * Attaches a filter that lets only exec events through. BPF_LD reads a word as big-endian, so the
- * constants are converted with htonl().
- */
+/* Attaches a filter that lets only exec events through. BPF_LD reads big-endian words, hence htonl(). */
 static int set_filter(int fd)
 {
 	struct sock_filter code[] = {
@@ -53,10 +50,7 @@ static int subscribe(int fd)
 	return send(fd, &message, length, 0) < 0 ? -errno : 0;
 }
 
-/*
- * Waits for the kernel's answer to the subscription. Without support in the kernel, no answer
- * comes, and the wait times out.
- */
+/* Waits for the kernel's answer. Without support in the kernel none comes, and the wait times out. */
 static int read_answer(int fd)
 {
 	struct timeval limit = { .tv_usec = 200000 };
@@ -111,10 +105,7 @@ int exec_events_read(int fd)
 			continue;
 		if (n < 0)
 			return errno == EAGAIN ? 0 : -errno;
-		/*
-		 * Any process may send to a netlink socket. Only messages of port 0 come from the
-		 * kernel.
-		 */
+		/* Any process may send to a netlink socket. Only messages of port 0 come from the kernel. */
 		if (from.nl_pid != 0 || n <= (ssize_t)EVENT_AT)
 			continue;
 		size_t size = (size_t)n - EVENT_AT;

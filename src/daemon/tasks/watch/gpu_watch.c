@@ -18,11 +18,11 @@
 #include "daemon/tasks/watch/openings.h"
 #include "daemon/util/procfs.h"
 
-#define NVIDIA_NODE "/dev/nvidia-uvm" /* CUDA opens it in cuInit; NVML never does */
-#define SIM_NODE_SUFFIX ".uvm"        /* beside the simulated card's socket: src/sim/wire.h */
+#define NVIDIA_NODE "/dev/nvidia-uvm" /* CUDA opens this in cuInit; NVML never does */
+#define SIM_NODE_SUFFIX ".uvm" /* the node beside the simulated card's socket: src/sim/wire.h */
 #define NAMESAKES_TOLD 16
 #define SOON_NS (50 * NSEC_PER_MSEC) /* census interval while a container starts or waits */
-/* census interval while openings report new tasks and all tasks belong to tenants */
+/* Census interval while openings report new tasks and all tasks belong to tenants. */
 #define SELDOM_NS (10 * NSEC_PER_SEC)
 
 /* ---- intervals of the census ---- */
@@ -63,10 +63,7 @@ static struct process *find_process(struct node *node, int pid)
 	return NULL;
 }
 
-/*
- * Notes in the task which tenant its process belongs to, if any. Only the first tenant is noted,
- * and it stays noted after the tenant has ended.
- */
+/* Notes the task's tenant. The first one stays noted, even after its end. */
 static void note_tenant(struct gpu_watch *w, struct gpu_task *t)
 {
 	const struct process *p = find_process(w->node, t->pid);
@@ -78,10 +75,7 @@ static void note_tenant(struct gpu_watch *w, struct gpu_task *t)
 		t->container->has_library = true;
 }
 
-/*
- * Notes the tenant of a known task that has joined one since. The freezer then lets its container
- * run.
- */
+/* Notes the tenant of a known task that has joined one. The freezer then lets its container run. */
 static void look_again(struct gpu_watch *w, struct gpu_task *t)
 {
 	if (t->tenant[0])
@@ -91,10 +85,7 @@ static void look_again(struct gpu_watch *w, struct gpu_task *t)
 		freezer_task_begun(w->freezer, t, 0, true);
 }
 
-/*
- * Adds the process to the registry as a task, or finds its task. Returns false if the process is
- * gone or is this daemon.
- */
+/* Adds the process as a task, or finds its task. Returns false if it is gone or is this daemon. */
 static bool note_task(struct gpu_watch *w, int pid)
 {
 	struct gpu_task *t;
@@ -127,15 +118,12 @@ static bool note_task(struct gpu_watch *w, int pid)
 static void node_opened(void *data, int pid)
 {
 	struct gpu_watch *w = data;
-	/*
-	 * Ignore the daemon's own helper (checkpoint.h): it opens the node for a driver call and
-	 * has no GPU work.
-	 */
+	/* Ignore the daemon's own helper (checkpoint.h), which opens the node for driver calls and has no GPU work. */
 	if (procfs_is_same_program(pid) || !note_task(w, pid))
 		return;
 	if (freezer_wants_reading(w->freezer))
 		census_request(w->node->census);
-	w->foreign = true; /* until the next census shows whether the task belongs to a tenant */
+	w->foreign = true; /* until a census shows whether the task belongs to a tenant */
 	plan_reading(w);
 }
 
@@ -147,7 +135,7 @@ static void task_ended(void *data, struct gpu_task *t)
 	if (t->container && !t->container->live)
 		container_swap_forget(w, t->container);
 	node_save_use_soon(w->node);
-	/* Memory has become free, so a census should soon check the containers that wait for it. */
+	/* Memory has become free, so a census should check the containers that wait for it. */
 	if (freezer_wants_reading(w->freezer)) {
 		census_request(w->node->census);
 		plan_reading(w);
@@ -159,13 +147,13 @@ static void task_ended(void *data, struct gpu_task *t)
 bool gpu_watch_is_governed(const struct gpu_watch *w, const struct census_card *seen)
 {
 	uint64_t start_time;
-	/* A list of CENSUS_MAX_PROCESSES may have been cut. */
+	/* A full list may have been cut. */
 	if (!seen->processes_known || seen->process_count >= CENSUS_MAX_PROCESSES)
 		return false;
 	for (size_t i = 0; i < seen->process_count; i++) {
 		int pid = seen->process[i].pid;
 		const struct gpu_task *t = gpu_tasks_find(w->tasks, pid);
-		/* A listed process that has ended will not hold memory for long. */
+		/* A process that has ended will not hold memory for long. */
 		if (t ? !(t->container && t->container->item.cards)
 		      : pid != getpid() && procfs_start_time(pid, &start_time) >= 0)
 			return false;
@@ -173,10 +161,7 @@ bool gpu_watch_is_governed(const struct gpu_watch *w, const struct census_card *
 	return true;
 }
 
-/*
- * Returns the memory that is not free for containers: what is granted to tenants that waited,
- * beyond what they hold, and what is kept for waiting tenants.
- */
+/* Not free for containers: grants of tenants that waited, beyond what they hold, and what is kept for waiting ones. */
 static uint64_t promised_bytes(struct node *node, const struct card *card)
 {
 	uint64_t bytes = card->kept_bytes;
@@ -204,10 +189,7 @@ static void tell_freezer(struct gpu_watch *w, const struct census_card *cards)
 	uint64_t begun_ns = UINT64_MAX;
 	for (unsigned i = 0; i < w->tasks->card_count; i++) {
 		uint64_t size = w->node->card[i].info.memory_bytes;
-		/*
-		 * If a card cannot be read, count all of it as free, so that no container waits for
-		 * it.
-		 */
+		/* A card that cannot be read counts as free: no container waits for it. */
 		uint64_t used = cards[i].memory_known ? cards[i].memory.used_bytes : 0;
 		used += promised_bytes(w->node, &w->node->card[i]);
 		free_cards[i].free_bytes = size > used ? size - used : 0;
@@ -226,10 +208,7 @@ void gpu_watch_census(struct gpu_watch *w, const struct census_card *cards)
 		return;
 	for (unsigned i = 0; i < w->tasks->card_count; i++)
 		for (size_t k = 0; cards[i].processes_known && k < cards[i].process_count; k++) {
-			/*
-			 * For a known task, do not read /proc: its pidfd reports its end, so it is
-			 * still the same process.
-			 */
+			/* A known task's pidfd reports its end, so the pid is the same process: no need to read /proc. */
 			t = gpu_tasks_find(w->tasks, cards[i].process[k].pid);
 			if (t)
 				look_again(w, t);
@@ -245,7 +224,7 @@ void gpu_watch_census(struct gpu_watch *w, const struct census_card *cards)
 	census_want_use(w->node->census, w->foreign);
 	gpu_watch_ask_names(w);
 	plan_reading(w);
-	/* A container's start came after this census began, so it needs another census at once. */
+	/* A container started after this census began, so another one is needed at once. */
 	if (freezer_is_asked(w->freezer))
 		census_request(w->node->census);
 }
@@ -317,9 +296,7 @@ static void start_openings(struct gpu_watch *w)
 			 "looked for once a second");
 }
 
-/*
- * Continues the records of tasks that the previous daemon knew, so that they do not count as new.
- */
+/* Continues the records of the previous daemon's tasks, so that they do not count as new. */
 static void take_records(struct gpu_watch *w)
 {
 	struct gpu_records *records = w->node->records;

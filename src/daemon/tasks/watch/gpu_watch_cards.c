@@ -1,4 +1,6 @@
-/* Finds out which cards a process may come to use. */
+/*
+ * Which cards may a process come to use?
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,10 +20,7 @@ static bool has_node(int pid, const char *leaf, unsigned minor)
 	return access(path, F_OK) == 0;
 }
 
-/*
- * Whether the process has the device's file. A MIG instance shares its GPU's file, so the file of
- * its capability decides.
- */
+/* Does the process have the device's file? MIG instances share their GPU's, so their capability's file decides. */
 static bool is_visible(const struct gpu_info *info, int pid)
 {
 	if (info->caps.is_known)
@@ -29,10 +28,7 @@ static bool is_visible(const struct gpu_info *info, int pid)
 	return has_node(pid, "nvidia", info->minor);
 }
 
-/*
- * Returns the cards (bit mask) that the process can open, by its device files. Returns all cards if
- * they are simulated or if a card's device number is unknown.
- */
+/* Finds the cards whose device files the process has. All cards if simulated, or if a device number is unknown. */
 static uint64_t visible_cards(const struct gpu_watch *w, int pid)
 {
 	uint64_t all = w->tasks->card_count < 64 ? (UINT64_C(1) << w->tasks->card_count) - 1
@@ -48,9 +44,8 @@ static uint64_t visible_cards(const struct gpu_watch *w, int pid)
 }
 
 /*
- * Whether the numbers in CUDA_VISIBLE_DEVICES can be matched to cards. Cards are numbered by PCI
- * address here, but CUDA sorts cards of different models by speed, unless CUDA_DEVICE_ORDER says
- * otherwise.
+ * Can numbers in CUDA_VISIBLE_DEVICES be matched? Cards are in PCI order here, but CUDA sorts different models by speed,
+ * unless CUDA_DEVICE_ORDER says otherwise.
  */
 static bool has_order(const struct gpu_watch *w, uint64_t visible, const char *order)
 {

@@ -1,6 +1,5 @@
 /*
- * Gets the names of containers with GPU work from the container engines. Each name is asked for
- * when the container's first task begins, and again only if that failed.
+ * Container engines are asked for a name when a container's first task begins, and again only after a failure.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /*
- * Counts what each task and container uses from one census to the next: memory, GPU time, and
- * decayed GPU time.
+ * What tasks and containers use between censuses: memory, GPU time, decayed GPU time.
  */
 #include "base/clock.h"
 #include "daemon/gpu/census.h"
@@ -25,19 +24,13 @@ static const struct gpu_use *find_use(const struct census_card *seen, int pid)
 	return NULL;
 }
 
-/*
- * Whether the driver's last sample of the task still counts. A sampling period may be longer than
- * the time between two censuses, so a sample stays valid for a while.
- */
+/* Returns true if the last sample still counts: sampling periods may exceed the interval of censuses. */
 static bool has_recent_sample(const struct gpu_task_card *c, uint64_t now_ns)
 {
 	return c->sampled_ns && now_ns - c->sampled_ns < 3 * GPU_ACCOUNT_SAMPLE_NS;
 }
 
-/*
- * Whether the task, which belongs to no tenant, holds memory on the card and may have work there,
- * but is in none of the driver's samples.
- */
+/* Returns true if a task of no tenant may be at work on the card but is in none of the driver's samples. */
 static bool is_unlisted(const struct gpu_task *t, unsigned card, const struct census_card *seen,
 			uint64_t now_ns)
 {
@@ -46,10 +39,7 @@ static bool is_unlisted(const struct gpu_task *t, unsigned card, const struct ce
 	       !has_recent_sample(&t->card[card], now_ns);
 }
 
-/*
- * Estimates the share of the card that each unlisted task uses: the card's busy time that neither
- * samples nor leases explain, in equal parts.
- */
+/* Divides the card's busy time that neither samples nor leases explain equally among unlisted tasks. */
 static double unlisted_share(struct gpu_watch *w, unsigned card, const struct census_card *seen,
 			     uint64_t now_ns)
 {

@@ -1,6 +1,5 @@
 /*
- * Which cards a program will use, by its CUDA_VISIBLE_DEVICES. A container may see several cards
- * while a program named only one; free memory on the other cards does not help that program. Pure.
+ * Which cards a program uses by its CUDA_VISIBLE_DEVICES: free memory on other visible cards does not help it. Pure.
  */
 #pragma once
 
@@ -8,17 +7,13 @@
 #include <stdint.h>
 
 /*
- * Returns the cards (bit mask) of `visible` that `list` names, by CUDA's rules: numbers count the
- * visible cards from 0, a UUID may be abbreviated if the prefix is unique, and the first entry that
- * names no card ends the list. Returns all of `visible` if the list names no card. Also returns all
- * if the list uses numbers and has_order is false: the visible cards are then of several models,
- * which CUDA sorts by speed. `uuid`: the UUIDs of all `count` cards, "GPU-..." or "MIG-...".
+ * Returns the cards (bit mask) of `visible` that `list` names, by CUDA's rules: numbers count visible cards from 0, UUIDs
+ * may be unique prefixes, the first wrong entry ends the list. All of `visible` if none is named, or if there are numbers
+ * without has_order (cards of several models, which CUDA sorts by speed). `uuid`: of all `count` cards, "GPU-..." or
+ * "MIG-...".
  */
 uint64_t named_cards(const char *list, const char *const *uuid, unsigned count, uint64_t visible,
 		     bool has_order);
 
-/*
- * Returns the value of `name`, which includes the "=" ("CUDA_VISIBLE_DEVICES="), in an environment
- * of `length` bytes; NULL if it is not set.
- */
+/* Returns the value of `name`, which includes the "=", in an environment of `length` bytes; NULL if not set. */
 const char *named_in_environment(const char *environment, int length, const char *name);

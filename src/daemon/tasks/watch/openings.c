@@ -19,16 +19,16 @@
 #include "base/log.h"
 #include "daemon/tasks/watch/exec_events.h"
 
-#ifndef FAN_REPORT_FID /* missing in glibc before 2.31 */
+#ifndef FAN_REPORT_FID /* glibc before 2.31 lacks this */
 #define FAN_REPORT_FID 0x00000200
 #endif
 
-/* size of the hash table of mount namespaces that were looked at */
+/* Size of the hash table of mount namespaces that were looked at. */
 #define SEEN_MAX 256
-/* after this time a namespace is looked at again: its number may be reused, or nodes made later */
+/* After this time look at a namespace again: its number may be reused, or nodes made later. */
 #define SEEN_NS (1 * NSEC_PER_SEC)
 #define SCAN_NS (1 * NSEC_PER_SEC)
-#define READS_MOST 64 /* most events that are read in one turn of the event loop */
+#define READS_MOST 64 /* most events that are read in one turn of the loop */
 
 struct openings {
 	openings_handler handler;
@@ -46,10 +46,7 @@ struct openings {
 
 /* ---- fanotify marks on device nodes ---- */
 
-/*
- * Marks the nodes in this process's own mount namespace, so that fanotify reports their opening.
- * Returns 0, or the -errno of a node that exists.
- */
+/* fanotify then reports the opening of the nodes in our mount namespace. Returns 0, or the -errno of an existing node. */
 static int mark_own(struct openings *o)
 {
 	int r = 0;
@@ -72,9 +69,8 @@ static int open_beneath(int root_fd, const char *path)
 }
 
 /*
- * Marks the nodes in the process's root directory, whose files may be hostile. So links are
- * resolved below its root (Linux 5.6), and only a character device is marked. Otherwise the process
- * could make the daemon mark any file of the host.
+ * The process's files may be hostile: links resolve below its root (Linux 5.6), and only character devices are marked, or
+ * it could make us mark any file of the host.
  */
 static void mark_of(struct openings *o, int pid)
 {
@@ -94,8 +90,8 @@ static void mark_of(struct openings *o, int pid)
 }
 
 /*
- * Marks the nodes of the process's mount namespace, unless that was done within SEEN_NS. Called for
- * each exec, and for each scanned process.
+ * Marks the nodes of the process's mount namespace, unless done within SEEN_NS. Called for each exec and each scanned
+ * process.
  */
 static void look_at(struct openings *o, int pid)
 {
@@ -137,9 +133,7 @@ static void exec_ready(void *data, uint32_t events)
 	struct openings *o = data;
 	uint64_t now_ns = clock_now_ns();
 	/*
-	 * Mark this daemon's own nodes again now and then, because the driver may make a node at
-	 * its first use. look_at() is not enough, because the process that called exec may have
-	 * ended by now.
+	 * The driver may make a node at its first use. look_at() does not suffice: the process of the exec may have ended.
 	 */
 	if (now_ns - o->own_marked_ns >= SEEN_NS) {
 		o->own_marked_ns = now_ns;
@@ -166,10 +160,7 @@ static void handle_events(struct openings *o, const char *buffer, size_t length)
 		if (m.event_len < sizeof(m) || m.event_len > length ||
 		    m.vers != FANOTIFY_METADATA_VERSION)
 			return;
-		/*
-		 * Skip an overflow, because the census will find the tasks of lost events. Skip a
-		 * repeated pid, because a process opens a node several times.
-		 */
+		/* The census finds tasks of lost events. A process opens a node several times. */
 		if (m.mask & FAN_Q_OVERFLOW || m.pid <= 0 || m.pid == last || m.pid == getpid())
 			continue;
 		last = m.pid;
@@ -252,7 +243,7 @@ int openings_start(struct loop *loop, const char *paths, openings_handler handle
 		openings_stop(o);
 		return r;
 	}
-	/* Mark the nodes of the mount namespaces that already exist. */
+	/* Mark the nodes of mount namespaces that already exist. */
 	scan(o);
 	*ret = o;
 	return 0;

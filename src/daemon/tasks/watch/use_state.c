@@ -43,7 +43,7 @@ static int save(struct node *node, struct error *err)
 	char path[NODE_PATH_MAX];
 	cleanup_json json_t *json = to_json(node);
 	find_path(node, path);
-	/* Not synced to disk, because after a crash of the machine no task is left to continue. */
+	/* Not synced to disk: after a crash of the machine no task continues. */
 	return state_file_write(path, json, JSON_COMPACT, MOST_BYTES, false, err);
 }
 
@@ -66,7 +66,7 @@ void use_state_save_due(void *data, uint32_t events)
 void use_state_save(struct node *node)
 {
 	struct error err = { 0 };
-	/* If the start failed before the file's records were taken over, keep the file as it is. */
+	/* If the start failed before the records were taken over, keep the file as it is. */
 	if (node->use_loaded && !node->records && save(node, &err) < 0)
 		log_warning("%s", err.text);
 }

@@ -1,9 +1,7 @@
 /*
- * The state file "<run dir>/use.json": the GPU time that tenants and containers have used, and the
- * GPU tasks. With it, the next daemon continues these counts, even if this one is killed. The file
- * is written a few seconds after a change, so a kill loses at most these seconds. Use keeps
- * decaying while there is no daemon (stamp.h). A torn or foreign file is set aside with one line in
- * the log, and counting starts from zero. Main thread only.
+ * The file "<run dir>/use.json": GPU time of tenants and containers, and GPU tasks, which the next daemon continues.
+ * Written a few seconds after a change, which is what a kill loses. Use decays without a daemon too (stamp.h). A torn or
+ * foreign file is set aside with a log line. Main thread only.
  */
 #pragma once
 
@@ -12,8 +10,7 @@
 struct node;
 
 /*
- * Loads tenants' use for use.h, and tasks and containers into node->records. Call after the cards
- * were opened, and before there are tenants and the GPU watch starts.
+ * Loads use for use.h, and tasks and containers into node->records. Call after the cards, before tenants and the GPU watch.
  */
 void use_state_load(struct node *node);
 /* Handler of node->use_timer, which node_save_use_soon() starts. `data` is the node. */
