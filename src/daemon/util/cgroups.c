@@ -15,10 +15,7 @@
 
 /* ---- mounts ---- */
 
-/*
- * Decodes a path in mountinfo, where space, tab, newline and backslash are written as a backslash
- * and three octal digits (proc(5)).
- */
+/* Decodes a path of mountinfo: "\ooo" is an octal escape for space, tab, newline or backslash (proc(5)). */
 static void unescape(char *text)
 {
 	char *to = text;
@@ -44,10 +41,7 @@ static void set_hierarchy(struct cgroups_hierarchy *h, const char *mount, const 
 	unescape(h->root);
 }
 
-/*
- * Reads a line of mountinfo: "id parent major:minor root mount options [tags] - type source
- * super-options".
- */
+/* A line of mountinfo (proc(5)): "id parent major:minor root mount options [tags] - type source super-options". */
 static void parse_mount(char *line, struct cgroups *c)
 {
 	char *type, *root, *mount, *super, *save = NULL;
@@ -154,10 +148,7 @@ static int place(const struct cgroups_hierarchy *h, bool is_v2, const char *path
 	if (r < 0)
 		return r;
 	snprintf(file, sizeof(file), "%s/%s", ret->dir, control_file(is_v2));
-	/*
-	 * ENOENT: there is no such freezer. Kernels before 5.2 have version 2 without
-	 * cgroup.freeze.
-	 */
+	/* ENOENT: kernels before 5.2 have cgroup version 2 without cgroup.freeze. */
 	if (access(file, W_OK) < 0)
 		return errno == ENOENT ? -EOPNOTSUPP : -errno;
 	return 0;
@@ -171,8 +162,8 @@ int cgroup_choose(const struct cgroups *cgroups, const struct container *contain
 	if (r < 0) {
 		int r1 = place(&cgroups->v1, false, container->v1_path, &cgroup);
 		/*
-		 * If neither version can be used, report version 2's error. If that only says that version 2 is not available,
-		 * report version 1's.
+		 * If neither version can be used, report the error of version 2, unless that only says that version 2 is
+		 * not mounted.
 		 */
 		r = r1 == 0 || r == -EOPNOTSUPP ? r1 : r;
 	}
@@ -202,9 +193,8 @@ static int write_text(const char *file, const char *text)
 }
 
 /*
- * Writes FROZEN to a freezer of version 1, several times if needed: if processes fork meanwhile, it
- * may stay FREEZING for ever, and each write makes it check again (observed on Linux 6.18; also in
- * runc's libcontainer, cgroups/fs/freezer.go).
+ * Writes FROZEN to a freezer of version 1. If processes fork meanwhile, the freezer may stay FREEZING for ever; each
+ * further write makes the kernel check again (observed on Linux 6.18; also in runc's libcontainer, cgroups/fs/freezer.go).
  */
 static int press(const char *file)
 {
@@ -232,7 +222,7 @@ int cgroup_freeze(const struct cgroup *cgroup)
 int cgroup_freeze_again(const struct cgroup *cgroup)
 {
 	int r = cgroup_is_frozen(cgroup);
-	/* Version 2 needs no second request. */
+	/* Version 2 freezes processes that fork meanwhile, so needs no second request. */
 	if (r != 0 || cgroup->is_v2)
 		return r;
 	r = cgroup_thaw(cgroup);

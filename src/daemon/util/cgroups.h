@@ -1,8 +1,7 @@
 /*
- * Finds where cgroups are mounted, and freezes cgroups by either freezer. In the kernel's
- * Documentation: version 2 (cgroup.freeze, cgroup.events; Linux 5.2): admin-guide/cgroup-v2.rst;
- * version 1 (freezer.state): admin-guide/cgroup-v1/freezer-subsystem.rst. Thread safe; a few system
- * calls per function.
+ * Finds where cgroups are mounted, and freezes cgroups. Sources, in the kernel's Documentation: admin-guide/cgroup-v2.rst
+ * (cgroup.freeze and cgroup.events, Linux 5.2) and admin-guide/cgroup-v1/freezer-subsystem.rst (freezer.state). Thread
+ * safe. Each function makes a few system calls.
  */
 #pragma once
 
@@ -18,8 +17,9 @@
 /* A cgroup hierarchy. `mount` is "" if it is not mounted. */
 struct cgroups_hierarchy {
 	char mount[CGROUPS_MOUNT_MAX];
-	char root[CONTAINER_PATH_MAX]; /* the cgroup that is mounted at `mount`; "" for the root */
-	char own[CONTAINER_PATH_MAX];  /* the cgroup of this process */
+	/* path, within the hierarchy, of the cgroup that is mounted at `mount`; "" for the root */
+	char root[CONTAINER_PATH_MAX];
+	char own[CONTAINER_PATH_MAX]; /* the cgroup of this process */
 };
 
 struct cgroups {
@@ -27,7 +27,6 @@ struct cgroups {
 	struct cgroups_hierarchy v1_memory;
 };
 
-/* A cgroup that can be frozen. */
 struct cgroup {
 	bool is_v2;
 	char dir[CGROUP_DIR_MAX];
@@ -47,42 +46,30 @@ int cgroups_dir(const struct cgroups_hierarchy *hierarchy, const char *path,
 		char ret_dir[CGROUP_DIR_MAX]);
 
 /*
- * Chooses where to freeze a container: version 2 if the container has a cgroup there, where killed
- * processes die even while frozen; else version 1. Returns -EPERM if this process is in the
- * container, -EROFS or -EACCES if the freezer cannot be written, -EOPNOTSUPP if there is no
- * freezer, -ENOENT if the cgroup is gone.
+ * Chooses the freezer for a container: version 2 if possible, because a killed process can die there even while frozen;
+ * else version 1. Returns -EPERM if this process is in the container, -EROFS or -EACCES if the freezer cannot be written,
+ * -EOPNOTSUPP if there is none, -ENOENT if the cgroup is gone.
  */
 int cgroup_choose(const struct cgroups *cgroups, const struct container *container,
 		  struct cgroup *ret, struct error *err);
 
-/*
- * Begin to freeze or thaw the cgroup, without waiting for the result. Return -ENOENT if the cgroup
- * is gone, or -ENODEV if it is removed during the call.
- */
+/* Request a freeze or a thaw, and do not wait for it. Return -ENOENT or -ENODEV if the cgroup is gone. */
 int cgroup_freeze(const struct cgroup *cgroup);
 int cgroup_thaw(const struct cgroup *cgroup);
 /*
- * Checks a freeze some time after cgroup_freeze(). Returns 1 if the cgroup is frozen, 0 if not yet,
- * or -errno. In version 1 also requests the freeze again if needed, because version 1 can miss
- * processes that fork.
+ * Checks a freeze that cgroup_freeze() requested. Returns 1 if all processes are frozen, 0 if not yet, or -errno. Repeats
+ * the request to a freezer of version 1, which can miss processes that fork.
  */
 int cgroup_freeze_again(const struct cgroup *cgroup);
-/*
- * Returns 1 if every process in the cgroup is frozen, 0 if not (yet), or -ENOENT or -ENODEV if the
- * cgroup is gone.
- */
+/* Returns 1 if all processes are frozen, 0 if not, -ENOENT or -ENODEV if the cgroup is gone. */
 int cgroup_is_frozen(const struct cgroup *cgroup);
 
-/*
- * Returns the file that thaws the cgroup and the text to write there, for a caller that can only
- * write to files.
- */
+/* Gives the file and the text whose writing thaws the cgroup, for a caller that can only write files. */
 void cgroup_thaw_file(const struct cgroup *cgroup, char ret_file[CGROUP_DIR_MAX + 16],
 		      const char **ret_text);
 
 /*
- * Returns true if some process in the cgroup was killed but cannot die, because version 1 has frozen it.
- * (Version 2 lets it die, so the result is false.) Looks for a pending SIGKILL in /proc/PID/status,
+ * Returns true if a killed process cannot die because a freezer of version 1 holds it. Reads SigPnd of /proc/PID/status,
  * because a pidfd does not report such a process as ended.
  */
 bool cgroup_has_killed(const struct cgroup *cgroup);

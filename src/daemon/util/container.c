@@ -4,8 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#define HEX_LEAST 12 /* least digits of an id after an engine's prefix */
-/* length of a whole id, in all four engines; required where there is no prefix */
+#define HEX_LEAST 12 /* least number of digits of an id after an engine's prefix */
+/* digits of a whole id, in all four engines */
 #define HEX_WHOLE 64
 
 enum id_kind {
@@ -14,11 +14,11 @@ enum id_kind {
 	ID_NAME,  /* any name, because containerd's ids may be words */
 };
 
-/* One row per form of a container's cgroup name. */
+/* One form of a container's cgroup name. A path's part is its text between two slashes. */
 struct pattern {
 	const char *engine;
-	const char *parent; /* the part of the path before this one begins with it; NULL: any part */
-	bool is_inside;     /* `before` need not be at the start of the part */
+	const char *parent; /* how the part before this one must begin; NULL: any */
+	bool is_inside;     /* `before` may stand anywhere in the part */
 	const char *before, *after;
 	enum id_kind id;
 };
@@ -56,7 +56,7 @@ static const struct pattern patterns[] = {
 	{ "container", NULL, false, "", "", ID_WHOLE },
 };
 
-/* Returns true if all characters are allowed in containerd's names (its package identifiers). */
+/* Returns true if all characters are allowed in containerd's identifiers. */
 static bool is_word(const char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
@@ -77,7 +77,6 @@ static bool is_id(const char *text, size_t length, enum id_kind kind)
 	return kind == ID_WHOLE ? length == HEX_WHOLE : length >= HEX_LEAST;
 }
 
-/* Returns the end of the last occurrence of `word` in the part, or NULL if there is none. */
 static const char *find_last(const char *part, size_t length, const char *word)
 {
 	size_t n = strlen(word);
@@ -94,10 +93,7 @@ static bool fits(const struct pattern *p, const char *parent, size_t parent_leng
 	size_t before = strlen(p->before), after = strlen(p->after);
 	if (p->parent) {
 		size_t n = strlen(p->parent);
-		/*
-		 * For ID_NAME `p->parent` is a namespace of containerd: it must be the whole parent
-		 * part, not only its beginning.
-		 */
+		/* `p->parent` of ID_NAME is a namespace of containerd, so must equal the whole parent part. */
 		bool is_all = p->id == ID_NAME;
 		if (parent_length < n || memcmp(parent, p->parent, n) != 0 ||
 		    (is_all && parent_length != n))
@@ -160,10 +156,7 @@ const char *container_engine(const char *name)
 	return NULL;
 }
 
-/*
- * Parses the next line of /proc/PID/cgroup. Returns false at the end. *path is NULL if the line is
- * malformed.
- */
+/* Parses the next line of /proc/PID/cgroup. Returns false at the end; *path is NULL if the line is malformed. */
 static bool next_line(const char **text, const char **controllers, size_t *controllers_length,
 		      const char **path, size_t *path_length)
 {
@@ -186,10 +179,7 @@ static bool next_line(const char **text, const char **controllers, size_t *contr
 	return true;
 }
 
-/*
- * Returns true if the list "a,b,c" contains `name`. An empty name matches an empty list, which is version
- * 2.
- */
+/* Returns true if the list "a,b,c" contains `name`. The list of cgroup version 2 is empty, and matches "". */
 static bool has_controller(const char *list, size_t length, const char *name)
 {
 	size_t n = strlen(name);
@@ -238,7 +228,7 @@ bool container_from_cgroups(const char *text, struct container *ret)
 		own[path_length] = '\0';
 		if (!container_match(own, &length, &engine, id))
 			continue;
-		/* If the hierarchies name different containers, the container of the first line counts. */
+		/* If lines name different containers, the first one counts. */
 		if (found && strcmp(c.id, id) != 0)
 			continue;
 		if (!found || !strcmp(c.engine, "container"))

@@ -19,9 +19,10 @@ struct container {
 	/* "docker", "containerd", "cri-o" or "podman"; "container" if unknown */
 	const char *engine;
 	char id[CONTAINER_ID_MAX];
-	/* Path of its cgroup in cgroup version 2, below the root, without a final slash; "" if it has none there. */
+	/* path of the container's cgroup in version 2, below the root, without a final slash; "" if none */
 	char v2_path[CONTAINER_PATH_MAX];
-	char v1_path[CONTAINER_PATH_MAX]; /* path of its cgroup in the freezer's hierarchy of version 1 */
+	/* the same path in the freezer's hierarchy of version 1 */
+	char v1_path[CONTAINER_PATH_MAX];
 };
 
 /*

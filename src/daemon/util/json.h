@@ -14,8 +14,8 @@ static inline void cleanup_json_decref(json_t **json)
 #define cleanup_json cleanup(cleanup_json_decref)
 
 /*
- * Reads a member of an object. Returns 1 if *ret was written, 0 if the member is absent or null,
- * -EINVAL and "<key>: must be ..." if it has another type or is out of range.
+ * Read a member of an object. Return 1 if *ret was written, 0 if the member is absent or null, -EINVAL and "<key>: must be
+ * ..." for a wrong type or range.
  */
 int json_read_string(const json_t *object, const char *key, const char **ret, struct error *err);
 int json_read_int(const json_t *object, const char *key, int64_t min, int64_t max, int64_t *ret,
@@ -24,8 +24,5 @@ int json_read_number(const json_t *object, const char *key, double *ret, struct 
 int json_read_bool(const json_t *object, const char *key, bool *ret, struct error *err);
 int json_read_array(const json_t *object, const char *key, json_t **ret, struct error *err);
 
-/*
- * Makes a string from any bytes, with '?' for bytes that are not valid text. Returns NULL if out of
- * memory.
- */
+/* Makes a string from any bytes, with '?' for invalid UTF-8. Returns NULL if out of memory. */
 json_t *json_clean_string(const char *text);

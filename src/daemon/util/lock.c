@@ -19,12 +19,9 @@
 #include "daemon/util/procfs.h"
 
 #define WAIT_NS (2 * NSEC_PER_SEC)
-/*
- * how long to wait for a card's lock: a daemon that ends may itself wait 0.5 s for a fault report (gpu/health) before it
- * releases the lock
- */
+/* A daemon that ends may wait 0.5 s for a fault report (gpu/health) before it releases a card's lock. */
 #define CARD_WAIT_NS (1 * NSEC_PER_SEC)
-/* how long root's daemon waits for the shared locks, without which it can start */
+/* Root's daemon can start without the locks in shared directories, so waits less for them. */
 #define CONTESTED_WAIT_NS (100 * NSEC_PER_MSEC)
 #define RETRY_NS (20 * NSEC_PER_MSEC)
 #define HOLDER_MAX 160
@@ -38,7 +35,6 @@ void lock_set_dirs(const char *const dirs[LOCK_DIRS])
 	lock_dirs = dirs;
 }
 
-/* Reads one line that the holder wrote: its pid, and perhaps its run directory. */
 static void read_holder(int fd, char *text, size_t size)
 {
 	ssize_t n = pread(fd, text, size - 1, 0);
@@ -53,14 +49,14 @@ static void write_holder(int fd, const char *run_dir)
 	char text[HOLDER_MAX];
 	int n = run_dir ? snprintf(text, sizeof(text), "%d (%.100s)\n", (int)getpid(), run_dir)
 			: snprintf(text, sizeof(text), "%d\n", (int)getpid());
-	/* The text is only for messages, so a failed write does not matter. */
+	/* Ignore a failed write: the text is only for error messages. */
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) < 0)
 		return;
 }
 
 /*
- * Returns true if the process at the other end of the connection still runs. The kernel accepts connections while the
- * listener's descriptor is open, even after its process was killed.
+ * Returns true if the process that listens still runs. The kernel accepts connections while the listener's descriptor is
+ * open, even after that process was killed.
  */
 static bool is_answered(int fd)
 {
@@ -101,7 +97,7 @@ int lock_run_dir(const char *run_dir, struct error *err)
 		return error_set_errno(err, errno, "%s", path);
 	uint64_t end_ns = clock_now_ns() + WAIT_NS;
 	int r;
-	/* Wait while the lock is held but no daemon answers: the holder is starting or ending. */
+	/* A holder that does not answer is starting or ending, so wait. */
 	while ((r = try_lock(fd)) == -EWOULDBLOCK && !socket_answers(run_dir) &&
 	       clock_now_ns() < end_ns)
 		wait_a_little();
@@ -119,9 +115,8 @@ int lock_run_dir(const char *run_dir, struct error *err)
 }
 
 /*
- * Opens a directory in which all users may create lock files but not delete those of others; makes
- * it if it is missing. Root takes the ownership of a directory that another user made. Returns -1
- * if it cannot be used.
+ * Opens or makes a directory in which all users may create lock files, but not delete those of others (mode 1777). Root
+ * takes over a directory that another user made. Returns -1 if the directory cannot be used.
  */
 static int open_shared_dir(const char *path)
 {
@@ -132,7 +127,7 @@ static int open_shared_dir(const char *path)
 		return -1;
 	if (geteuid() == 0 && st.st_uid != 0 && fchown(fd, 0, 0) < 0)
 		return -1;
-	/* Set the mode again, since the umask has reduced that of mkdir(). */
+	/* The umask has reduced the mode that mkdir() set. */
 	if ((made || geteuid() == 0) && fchmod(fd, 01777) < 0)
 		return -1;
 	if (fstat(fd, &st) < 0 || (st.st_mode & 01777) != 01777)
@@ -140,15 +135,12 @@ static int open_shared_dir(const char *path)
 	return steal_fd(&fd);
 }
 
-/* Opens a lock file that any user's daemon may have made. Read access is enough for flock. */
+/* Read access is enough for flock, so a file that another user's daemon made is opened read-only. */
 static int open_shared_file(int dir, const char *name)
 {
 	const int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 	struct stat st;
-	/*
-	 * First try without O_CREAT: with it, fs.protected_regular forbids to open another user's
-	 * file in a directory like this.
-	 */
+	/* Without O_CREAT first: fs.protected_regular forbids O_CREAT for another user's file in a sticky directory. */
 	cleanup_fd int fd = openat(dir, name, O_RDWR | flags);
 	if (fd < 0 && errno == ENOENT) {
 		fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | flags, 0644);
@@ -163,8 +155,8 @@ static int open_shared_file(int dir, const char *name)
 }
 
 /*
- * Waits for a lock. The daemon that held it may have been killed: the kernel closes its descriptors
- * one after the other, so it may have released its run directory but not its cards yet.
+ * Waits, because the kernel closes a killed daemon's descriptors one after the other: its run directory may be unlocked
+ * while its cards are still locked.
  */
 static int try_lock_until(int fd, uint64_t end_ns)
 {
@@ -175,8 +167,8 @@ static int try_lock_until(int fd, uint64_t end_ns)
 }
 
 /*
- * Takes the card's lock in root's directory, where only root can open files. Returns 0 with *ret_fd
- * -1 if the directory cannot be made, for example in a user namespace.
+ * Takes the card's lock in the directory that only root can use. Returns 0 with *ret_fd -1 if that directory cannot be
+ * made, for example in a user namespace.
  */
 static int lock_of_root(const char *name, const char *run_dir, int *ret_fd, struct error *err)
 {
@@ -207,10 +199,7 @@ static int lock_of_root(const char *name, const char *run_dir, int *ret_fd, stru
 	return 0;
 }
 
-/*
- * Takes the card's lock in a directory that all users share. Returns 0 if it was taken, or if the
- * directory cannot be used (*ret_fd is -1).
- */
+/* Takes the card's lock in a directory that all users share. Returns 0 with *ret_fd -1 if that directory cannot be used. */
 static int lock_shared(const char *dir_path, const char *name, uint64_t wait_ns, int *ret_fd,
 		       struct error *err)
 {

@@ -42,10 +42,7 @@ int memory_cgroup_of(int pid, struct memory_cgroup *ret)
 	return r < 0 ? r : memory_cgroup_find(&cgroups, text, ret);
 }
 
-/*
- * Reads the file `name` of a cgroup, whose directory is the first `length` characters of `dir`. The
- * text is "" if there is no such file.
- */
+/* Reads the file `name` of the cgroup whose directory is dir[0..length). The text is "" if there is no such file. */
 static void read_file(const char *dir, size_t length, const char *name, char text[TEXT_MAX])
 {
 	char path[FILE_MAX];
@@ -63,10 +60,7 @@ static void read_file(const char *dir, size_t length, const char *name, char tex
 	text[got > 0 ? got : 0] = '\0';
 }
 
-/*
- * Returns the number at the start of a text; UINT64_MAX if there is none ("max") or it is too
- * large.
- */
+/* Returns the number at the start of a text; UINT64_MAX if there is none ("max") or if the number is too large. */
 static uint64_t number(const char *text)
 {
 	uint64_t value = 0;
@@ -79,10 +73,7 @@ static uint64_t number(const char *text)
 	return value;
 }
 
-/*
- * Returns the value of a line "key number" in the text of memory.stat; 0 if there is none. `key`
- * ends with the space.
- */
+/* Returns the value of the line "key value" of memory.stat, or 0. `key` ends with a space. */
 static uint64_t stat_of(const char *text, const char *key)
 {
 	const char *at = strncmp(text, key, strlen(key)) == 0 ? text : NULL;

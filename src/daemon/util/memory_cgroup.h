@@ -1,7 +1,7 @@
 /*
- * The cgroup to which a process's memory is charged, and how much more can be charged there. It is a cgroup of version 1 if the
- * memory controller is mounted there, else one of version 2 (the kernel's Documentation/admin-guide/cgroup-v1/memory.rst and
- * cgroup-v2.rst). Thread safe.
+ * Finds the cgroup to which a process's memory is charged, and how much more may be charged there. Uses version 1 if the
+ * memory controller is mounted there, else version 2 (the kernel's admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst).
+ * Thread safe.
  */
 #pragma once
 
@@ -14,27 +14,23 @@
 struct memory_cgroup {
 	bool is_v2;
 	char dir[CGROUP_DIR_MAX];
-	/* length of the mount's path, with which `dir` begins; the cgroup at that path is the topmost one */
+	/* length of the mount's path, with which `dir` begins; that path is the topmost cgroup */
 	size_t mount_length;
 };
 
 /*
- * Finds the cgroup from the text of /proc/PID/cgroup. Returns -EOPNOTSUPP if no version's memory cgroups are mounted, or
- * another -errno.
+ * Finds the cgroup from the text of /proc/PID/cgroup. Returns -EOPNOTSUPP if no memory controller is mounted, or another
+ * -errno.
  */
 int memory_cgroup_find(const struct cgroups *cgroups, const char *text, struct memory_cgroup *ret);
-/* Finds the memory cgroup of the process `pid`. Returns as memory_cgroup_find(). */
+/* Like memory_cgroup_find(), for the process `pid`. */
 int memory_cgroup_of(int pid, struct memory_cgroup *ret);
 
 /*
- * Returns how many bytes can be charged before the cgroup or one of its parents reaches its limit;
- * UINT64_MAX if there is no limit. Cached file pages that were not used recently count as free. May
- * be called in a forked child of a process with threads.
+ * Returns how many bytes can be charged before the cgroup or a parent reaches its limit; UINT64_MAX if there is no limit.
+ * Cached file pages that were not used recently count as free. Safe after fork() in a process with threads.
  */
 uint64_t memory_cgroup_room(const struct memory_cgroup *cgroup);
 
-/*
- * Moves the calling process into the cgroup. Returns 0 or -errno. May be called in a forked child
- * of a process with threads.
- */
+/* Moves the calling process into the cgroup. Returns 0 or -errno. Safe after fork() in a process with threads. */
 int memory_cgroup_join(const struct memory_cgroup *cgroup);

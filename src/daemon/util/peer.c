@@ -99,9 +99,8 @@ int peer_confirm(struct peer *peer, const struct ucred *sender, struct error *er
 	if (peer->confirmed)
 		return 0;
 	/*
-	 * The pidfd was opened before the message was read. If its process is alive, and the pid
-	 * that connected has also sent the message, all three are the same process, unless the pid
-	 * was reused between connecting and opening the pidfd.
+	 * The pid that connected also sent this message and is alive, so the pidfd is that process, unless the pid was
+	 * reused between connect() and pidfd_open().
 	 */
 	if (sender->pid != peer->pid || !pidfd_is_alive(peer->pidfd))
 		return error_set(

@@ -1,6 +1,6 @@
 /*
- * The process at the other end of a unix socket, identified by a pidfd. The kernel gives the pidfd (SO_PEERPIDFD, Linux 6.5).
- * On older kernels we open a pidfd for the pid of SO_PEERCRED, and confirm it when the first message shows the same pid.
+ * The process at the other end of a unix socket, identified by a pidfd: SO_PEERPIDFD (Linux 6.5), or else a pidfd for the
+ * pid of SO_PEERCRED, confirmed when the first message shows the same pid.
  */
 #pragma once
 
@@ -15,27 +15,27 @@ struct peer {
 	uid_t uid;
 	gid_t gid;
 	int pidfd;
-	bool confirmed; /* the pidfd surely is the peer's */
+	bool confirmed; /* the pidfd is known to be the peer's */
 };
 
 /*
- * Identifies the peer of a connected socket. If peer_confirm() is needed, enables SO_PASSCRED, so that received messages carry
- * their sender's credentials. Returns -ESRCH if the peer is gone, -EPERM if it has no pid in this process's pid namespace.
+ * Identifies the peer of a connected socket. If peer_confirm() will be needed, enables SO_PASSCRED. Returns -ESRCH if the
+ * peer is gone, -EPERM if it has no pid in this process's pid namespace.
  */
 int peer_open(int fd, struct peer *ret, struct error *err);
 void peer_close(struct peer *peer);
 
 /*
- * Confirms that the pidfd is the peer's, from the sender of the first message. Does nothing if it
- * is confirmed already. Returns -ESRCH if the sender is another process or has ended.
+ * Confirms the pidfd by the sender of the first message. Does nothing if it is confirmed. Returns -ESRCH if the sender is
+ * another process or has ended.
  */
 int peer_confirm(struct peer *peer, const struct ucred *sender, struct error *err);
 bool peer_is_alive(const struct peer *peer);
 
-/* Reads the peer's pid, uid and gid, for connections that need no pidfd. */
+/* Reads the peer's pid, uid and gid without opening a pidfd. */
 int peer_credentials(int fd, struct ucred *ret);
-/* Returns true if `gid` is the primary group or a supplementary group of the peer. */
+/* Returns true if `gid` is the peer's primary group or a supplementary one. */
 bool peer_is_in_group(int fd, const struct ucred *peer, gid_t gid);
 
-/* For tests: do not use SO_PEERPIDFD, as on a kernel without it. */
+/* For tests: do not use SO_PEERPIDFD. */
 void peer_pretend_old_kernel(bool old);

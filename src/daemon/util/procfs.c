@@ -13,14 +13,14 @@
 
 #define CGROUP_ROOT "/sys/fs/cgroup"
 
-/* Reads a small file. Returns the number of bytes read, or -errno. */
+/* Returns the number of bytes read, or -errno. */
 static int read_small(const char *path, char *text, size_t size)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	size_t used = 0;
-	/* /proc returns long files in parts. */
+	/* One read() may return only part of a file of /proc. */
 	for (ssize_t n = 1; n > 0 && used < size - 1; used += (size_t)n) {
 		n = read(fd, text + used, size - 1 - used);
 		if (n < 0)
@@ -47,8 +47,8 @@ bool procfs_is_same_program(int pid)
 }
 
 /*
- * Reads state and start time from /proc/pid/stat, "pid (comm) state ppid ..." (proc(5)). comm may
- * contain any character, so parsing begins after the last ')'.
+ * Reads fields 3 and 22 of /proc/PID/stat, "pid (comm) state ppid ..." (proc(5)). comm may contain any character, so
+ * parsing begins after the last ')'.
  */
 static int read_stat(int pid, char *ret_state, uint64_t *ret_start)
 {
@@ -57,7 +57,6 @@ static int read_stat(int pid, char *ret_state, uint64_t *ret_start)
 	if (read_small(path, text, sizeof(text)) < 0)
 		return -ESRCH;
 	char *rest = strrchr(text, ')');
-	/* State is field 3, start time is field 22. */
 	if (!rest || sscanf(rest + 1,
 			    " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
 			    " %*s %" SCNu64,
@@ -95,7 +94,6 @@ int procfs_start_time(int pid, uint64_t *ret_ticks)
 	int r = read_stat(pid, &state, &start);
 	if (r < 0)
 		return r;
-	/* A zombie counts as gone. */
 	if (state == 'Z' || state == 'X')
 		return -ESRCH;
 	*ret_ticks = start;
@@ -103,8 +101,8 @@ int procfs_start_time(int pid, uint64_t *ret_ticks)
 }
 
 /*
- * Returns true if a line of /proc/pid/cgroup, "id:controllers:path", names a cgroup that is frozen, by
- * version 2 or by the freezer of version 1.
+ * Takes a line of /proc/PID/cgroup, "id:controllers:path". Returns true if its cgroup is frozen, in version 2 or by the
+ * freezer of version 1.
  */
 static bool cgroup_line_is_frozen(char *line)
 {
@@ -118,7 +116,7 @@ static bool cgroup_line_is_frozen(char *line)
 	if (!*controllers) {
 		snprintf(file, sizeof(file), CGROUP_ROOT "%s/cgroup.events", path);
 		if (read_small(file, text, sizeof(text)) <= 0) {
-			/* If version 1 is mounted too, version 2 is mounted at "unified". */
+			/* Where version 1 is mounted too, version 2 is at "unified". */
 			snprintf(file, sizeof(file), CGROUP_ROOT "/unified%s/cgroup.events", path);
 			if (read_small(file, text, sizeof(text)) <= 0)
 				return false;

@@ -1,16 +1,18 @@
-/* Reads data of a process from /proc. Thread safe. A few system calls per function, so not for hot loops. */
+/*
+ * Reads /proc. Thread safe. Each function makes a few system calls, so not for hot loops.
+ */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reads the file /proc/PID/NAME as text. Returns its length or -errno. A longer text is cut. */
+/* Reads /proc/PID/NAME. Returns the text's length or -errno. Cuts a text longer than `size` - 1. */
 int procfs_read(int pid, const char *name, char *text, size_t size);
 
 /*
- * Reads the start time of a process in clock ticks since boot. Together with the pid it identifies the process. Returns -ESRCH
- * if the process is gone.
+ * Reads the start time in clock ticks since boot, which with the pid identifies a process. Returns -ESRCH if the process is
+ * gone or a zombie.
  */
 int procfs_start_time(int pid, uint64_t *ret_ticks);
 
@@ -20,10 +22,7 @@ int procfs_parent(int pid);
 /* Returns true if the process runs the same program file as this process. */
 bool procfs_is_same_program(int pid);
 
-/*
- * Returns true if the process has begun to exit or is gone. While it exits, its descriptors may still be
- * open.
- */
+/* Returns true if the process is exiting or gone. Its descriptors may still be open. */
 bool procfs_is_ending(int pid);
 
 /* Returns true if the process cannot run: stopped by a signal or a debugger, or in a frozen cgroup. */

@@ -17,7 +17,7 @@
 #define NS_PER_US 1000
 
 struct service {
-	int fd; /* socket, connected to the service manager */
+	int fd; /* connected to the service manager */
 	uint64_t watchdog_ns;
 	struct loop_source *watchdog;
 };
@@ -34,7 +34,7 @@ uint64_t service_watchdog_ns(const char *usec, const char *watched_pid, int pid)
 	return (uint64_t)us * NS_PER_US;
 }
 
-/* Connects to the manager's socket. `name` is a path or, with a leading '@', an abstract name. */
+/* `name` is a path, or an abstract name with '@' in place of its first NUL. */
 static int connect_to(const char *name)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -51,7 +51,7 @@ static int connect_to(const char *name)
 	return steal_fd(&fd);
 }
 
-/* Sends a message. Does not wait for a slow manager: it then misses the message. */
+/* Does not block: a slow manager misses the message. */
 static void tell(const struct service *s, const char *text)
 {
 	if (send(s->fd, text, strlen(text), MSG_NOSIGNAL) < 0)
@@ -76,7 +76,6 @@ struct service *service_open(void)
 		s->watchdog_ns = service_watchdog_ns(getenv("WATCHDOG_USEC"),
 						     getenv("WATCHDOG_PID"), getpid());
 	}
-	/* These variables must not reach child processes. */
 	unsetenv("NOTIFY_SOCKET");
 	unsetenv("WATCHDOG_USEC");
 	unsetenv("WATCHDOG_PID");

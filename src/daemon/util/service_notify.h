@@ -1,7 +1,6 @@
 /*
- * Notifies a service manager that the daemon is ready, that it is ending, and that its event loop
- * runs. Uses sd_notify(3)'s protocol without a library: one datagram per message to the socket in
- * $NOTIFY_SOCKET. Does nothing if that variable is not set. Main thread only.
+ * Tells a service manager that the daemon is ready, that its event loop runs, and that it is ending. The protocol is
+ * sd_notify(3): one datagram per message to the socket in $NOTIFY_SOCKET. Main thread only.
  */
 #pragma once
 
@@ -11,23 +10,21 @@ struct service;
 struct loop;
 
 /*
- * Reads the service manager's variables from the environment, and removes them, because they are
- * not for child processes. Returns NULL if there is no service manager. If it cannot be reached,
- * also returns NULL, and logs that: the daemon continues without it.
+ * Reads the manager's variables, and removes them from the environment, because they are not for child processes. Returns
+ * NULL if there is no manager, or if it cannot be reached (which is logged).
  */
 struct service *service_open(void);
 
 /*
- * Sends READY=1 with a line that `systemctl status` shows. If the manager requires watchdog
- * messages, the loop sends two per period from now on. `service` may be NULL.
+ * Sends READY=1 with a line for `systemctl status`. If the manager wants watchdog messages, the loop then sends two per
+ * period. `service` may be NULL.
  */
 void service_ready(struct service *service, struct loop *loop, const char *status);
 
-/* Sends STOPPING=1 and frees the service. NULL is allowed; returns NULL. */
+/* Sends STOPPING=1 and frees `service`, which may be NULL. Returns NULL. */
 struct service *service_close(struct service *service);
 
 /*
- * Returns the watchdog period in ns, from the values of $WATCHDOG_USEC and $WATCHDOG_PID; 0 if `pid` needs no watchdog
- * messages. Pure.
+ * Returns the watchdog period in ns from the values of $WATCHDOG_USEC and $WATCHDOG_PID; 0 if `pid` is not watched. Pure.
  */
 uint64_t service_watchdog_ns(const char *usec, const char *watched_pid, int pid);

@@ -1,7 +1,6 @@
 /*
- * A point in time that can be stored, and compared by a later run of the daemon. Within one boot,
- * CLOCK_BOOTTIME is compared, which runs during sleep and is never set. Across a reboot the wall
- * clock is compared. It may have been set meanwhile, so a time in the future counts as now.
+ * A point in time that can be stored and compared by a later run of the daemon. Within one boot CLOCK_BOOTTIME is compared.
+ * Across a reboot CLOCK_REALTIME is compared; that clock may have been set, so a time in the future counts as now.
  */
 #pragma once
 
@@ -13,15 +12,15 @@
 #define STAMP_BOOT_MAX 40
 
 struct stamp {
-	char boot[STAMP_BOOT_MAX]; /* the kernel's boot_id; "": it cannot be read */
+	char boot[STAMP_BOOT_MAX]; /* the kernel's boot_id; "" if unreadable */
 	uint64_t boot_ns;          /* CLOCK_BOOTTIME */
 	uint64_t wall_ns;          /* CLOCK_REALTIME */
 };
 
 struct stamp stamp_now(void);
-/* Returns true if both stamps were taken during the same boot. Pure. */
+/* Returns true if both are from the same boot. Pure. */
 bool stamp_is_same_boot(const struct stamp *a, const struct stamp *b);
-/* Returns the time from `then` to `now`. Pure. */
+/* Returns now - then in ns, at least 0. Pure. */
 uint64_t stamp_passed_ns(const struct stamp *then, const struct stamp *now);
 
 json_t *stamp_to_json(const struct stamp *stamp);

@@ -49,10 +49,7 @@ int whole_file_write_lines(const char *path, const char *lines, bool sync)
 	return unlink(path) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/*
- * Reads up to the end of the file; `text` has size + 1 bytes. Returns -EFBIG if the file has more
- * than `size` bytes.
- */
+/* `text` has size + 1 bytes. Returns -EFBIG if the file has more than `size` bytes. */
 static int read_all(int fd, char *text, size_t size, size_t *ret_size)
 {
 	size_t at = 0;
@@ -76,7 +73,7 @@ static int read_all(int fd, char *text, size_t size, size_t *ret_size)
 int whole_file_read(const char *path, size_t most_bytes, char **ret, size_t *ret_size)
 {
 	struct stat st;
-	/* O_NONBLOCK, because opening a FIFO would otherwise block. */
+	/* O_NONBLOCK: opening a FIFO would block. */
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
@@ -84,10 +81,7 @@ int whole_file_read(const char *path, size_t most_bytes, char **ret, size_t *ret
 		return -EINVAL;
 	if (st.st_size < 0 || (size_t)st.st_size > most_bytes)
 		return -EFBIG;
-	/*
-	 * The size stays right while we read: writers never change this file, but rename a new one
-	 * over it.
-	 */
+	/* The size cannot change now: writers rename a new file over this one. */
 	cleanup_free char *text = malloc((size_t)st.st_size + 1);
 	int r = text ? read_all(fd, text, (size_t)st.st_size, ret_size) : -ENOMEM;
 	if (r >= 0)
