@@ -1,6 +1,5 @@
 /*
- * The table of allotd's settings, with the names of values, the checks of single settings, and
- * checks that concern several settings.
+ * The table of allotd's settings, and the checks of their values.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -250,10 +249,7 @@ static const struct settings_row rows[] = {
 	  "schedulers may promise this many times a GPU's time", .check = check_above_zero },
 };
 
-/*
- * Refuses an unknown name. If it is the name of a tuning value, the error says where that can be
- * set.
- */
+/* If an unknown setting is a tuning value, the error says where that can be set. */
 static int refuse_name(const char *key, struct error *err)
 {
 	const struct settings_row *tuning = settings_find(&config_tuning, key);

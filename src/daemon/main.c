@@ -1,6 +1,5 @@
 /*
- * allotd: start and end of the daemon. In between, the event loop calls the parts that subsystems.c
- * has started.
+ * Starts and ends the daemon. Between the two, the event loop calls the parts that subsystems.c has started.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,9 +31,8 @@ static struct node node; /* static because it is large */
 /* ---- background ---- */
 
 /*
- * Forks, and returns only in the child, which gets a session of its own. The parent waits until the
- * child is ready or has failed, and exits with that result. *ret_fd is where the child reports that
- * it is ready.
+ * Forks, and returns only in the child, in a session of its own. The parent waits until the child writes to *ret_fd that it
+ * is ready, and exits with that result.
  */
 static int go_to_background(int *ret_fd, struct error *err)
 {
@@ -55,7 +53,6 @@ static int go_to_background(int *ret_fd, struct error *err)
 	return 0;
 }
 
-/* Detaches from the terminal: standard input and output go to /dev/null, the log to a file. */
 static void leave_terminal(const char *run_dir)
 {
 	char path[NODE_PATH_MAX];
@@ -80,7 +77,7 @@ static void say_ready(int *fd)
 
 /* ---- directories ---- */
 
-/* Makes and checks the run directory, and stores its absolute path in `node`. */
+/* Stores the directory's absolute path in `node`. */
 static int prepare_run_dir(const struct options *options, struct error *err)
 {
 	char dir[PATHS_MAX];
@@ -126,7 +123,7 @@ static int prepare_sim(const char *socket_path, struct error *err)
 				 real);
 	strcpy(node.sim_socket, real);
 	node.simulated = true;
-	/* The simulated NVML finds its cards through this variable. */
+	/* The simulated NVML reads this variable. */
 	return setenv("ALLOT_SIM_SOCKET", real, 1) < 0 ? error_set_errno(err, errno, "environment")
 						       : 0;
 }
@@ -151,11 +148,10 @@ static gid_t find_admin_group(void)
 static int signal_fd = -1;
 
 /*
- * In a cluster, the daemon ends only when no pod can need it any more. First the API server must know that this node offers
- * nothing, so that no more pods are bound to it. Then the kubelet must have asked the daemon for the shares of all pods that
- * were bound before: the kubelet fails a pod for which it finds no daemon, and does not retry. A scheduler that has not seen
- * the withdrawal yet may still bind a pod, so the daemon waits until no binding has been open for QUIET_NS. A second signal
- * ends the daemon at once.
+ * In a cluster, the daemon ends only when no pod can need it: first the API server must learn that this node offers
+ * nothing, then the kubelet must have asked for the shares of all pods bound before, because it fails a pod for which it
+ * finds no daemon. A scheduler may not know of the withdrawal yet, so the daemon waits until no binding has been open for
+ * QUIET_NS. A second signal ends the daemon at once.
  */
 #define WITHDRAW_NS (2 * NSEC_PER_SEC)
 #define QUIET_NS NSEC_PER_SEC
@@ -202,10 +198,7 @@ static void signal_came(void *data, uint32_t events)
 		loop_quit(node.loop);
 }
 
-/*
- * Blocks the daemon's signals, and makes signal_fd, which reports them. Call before threads start, because threads inherit the
- * mask.
- */
+/* Call before threads start, because threads inherit the mask of blocked signals. */
 static int block_signals(struct error *err)
 {
 	sigset_t set;
@@ -258,7 +251,7 @@ int main(int argc, char **argv)
 	umask(077);
 	raise_descriptor_limit();
 	node.config = options.config;
-	/* Never freed, since it is needed until the process ends. NULL if the file is gone. */
+	/* never freed; NULL if the file is gone */
 	node.config_file = options.config_file ? realpath(options.config_file, NULL) : NULL;
 	node.is_private = options.is_private || geteuid() != 0;
 	node.lingers = options.is_private;

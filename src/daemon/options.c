@@ -26,7 +26,7 @@ enum {
 	OPTION_LIST_TUNING,
 	OPTION_VERSION,
 	OPTION_HELP,
-	OPTIONS, /* number of options */
+	OPTIONS,
 };
 
 static const struct command_option rows[OPTIONS] = {

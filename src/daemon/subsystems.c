@@ -43,16 +43,14 @@
 #include "daemon/tasks/watch/use_state.h"
 
 #define TICK_NS NSEC_PER_SEC
-#define FIRST_LINGER_NS \
-	(1 * \
-	 NSEC_PER_SEC) /* added to linger_ns before the first tenant: the program that started the daemon is about to connect */
+/* Extra time before the first tenant: the program that started the daemon is about to connect. */
+#define FIRST_LINGER_NS (1 * NSEC_PER_SEC)
 
 /* ---- timers ---- */
 
 /*
- * Returns true if no GPU time can have been charged or lent since the last tick. Then the tenants' use need not be read. An
- * arbitration goes to sleep only a second after its last charge. So if all arbitrations slept at the last tick and sleep now,
- * none of them has charged anything in between.
+ * Returns true if no GPU time was charged or lent since the last tick, so that tenants' use need not be read: an
+ * arbitration sleeps only a second after its last charge, so one that slept at both ticks charged nothing in between.
  */
 static bool is_at_rest(struct node *node)
 {
@@ -63,9 +61,7 @@ static bool is_at_rest(struct node *node)
 	return was_resting && node->slept_at_tick;
 }
 
-/*
- * Once a second: saves changed usage, logs changed limits, ends unused tenants, and runs admission.
- */
+/* Runs once a second. */
 static void tick_due(void *data, uint32_t events)
 {
 	struct node *node = data;
@@ -103,10 +99,7 @@ static void drain_due(void *data, uint32_t events)
 static void linger_due(void *data, uint32_t events)
 {
 	struct node *node = data;
-	/*
-	 * Do not end while there is a tenant, or a connected client, which may be about to make
-	 * one.
-	 */
+	/* A connected client may be about to make a tenant. */
 	if (node->tenant_count)
 		return;
 	if (control_connections(node->control)) {
@@ -191,8 +184,8 @@ static int make_tenants_dirs(struct node *node, struct error *err)
 }
 
 /*
- * Returns true if the tenant must stay off its card when the daemon starts: it was swapped out by request, and some of its
- * processes may still live.
+ * Returns true if the tenant was swapped out by request and some of its processes may still live: the starting daemon must
+ * not bring it back.
  */
 static bool is_to_stay_out(struct node *node, const char *key)
 {
@@ -217,9 +210,8 @@ static void stop_tenants(struct node *node)
 }
 
 /*
- * Runs when tenants and claims are known. Ends unused groups, and brings back to their cards the
- * processes that a checkpoint helper of an earlier daemon left off them, unless their tenant must
- * stay out.
+ * Runs when tenants and claims are known. Ends unused groups. Brings back the processes that a checkpoint helper of an
+ * earlier daemon left off their cards, unless is_to_stay_out().
  */
 static int sort_out(struct node *node, struct error *err)
 {
@@ -326,10 +318,7 @@ static void check_violations(struct node *node, const struct census_card *seen)
 	violations_census(node->violations, seen);
 }
 
-/*
- * The parts start in this order and stop in reverse. So each part comes after the parts that it needs: those still run while it
- * stops.
- */
+/* Started in this order and stopped in reverse, so each part comes after those that it needs. */
 static const struct subsystem subsystems[] = {
 	{ .name = "audit log", start_audit, stop_audit, .tenant_ended = audit_tenant_ended },
 	{ .name = "timers", start_timers, stop_timers, .populated_changed = populate_timers },
@@ -389,7 +378,7 @@ static const struct subsystem subsystems[] = {
 	  stop_violations,
 	  .census_read = check_violations,
 	  .needs_census = violations_has_open },
-	/* Stands here because .stop saves the file: the tenants and containers must still exist then. */
+	/* Here because .stop saves the file: tenants and containers must still exist then. */
 	{ .name = "file of use", .stop = use_state_save },
 	{ .name = "metrics", start_metrics, stop_metrics },
 	{ .name = "page", start_page, stop_page },
@@ -406,7 +395,7 @@ static int make_epoch(uint64_t *ret, struct error *err)
 	do {
 		if (getrandom(&epoch, sizeof(epoch), 0) != sizeof(epoch))
 			return error_set_errno(err, errno, "random numbers");
-		/* 53 bits: exact even in JSON readers that store numbers as doubles */
+		/* 53 bits: exact in JSON readers that store numbers as doubles. */
 		epoch &= (UINT64_C(1) << 53) - 1;
 	} while (!epoch);
 	*ret = epoch;
