@@ -12,9 +12,9 @@ struct part {
 
 struct gang {
 	enum phase phase;
-	uint64_t devices; /* devices that have reported it; the sets below are subsets */
+	uint64_t devices; /* devices that reported the gang; the sets below are subsets */
 	uint64_t present, wanting, owned;
-	bool is_due; /* waiting, and its turn has come on all devices that it wants */
+	bool is_due; /* waiting, and due on all devices that it wants */
 	bool is_stuck;
 	double behind;
 	uint64_t at_ns, slip_until_ns;
@@ -24,7 +24,7 @@ struct gang {
 
 struct gang_board {
 	struct gang *gang[GANG_MAX];
-	int count; /* highest number in use + 1 */
+	int count; /* highest number in use, plus 1 */
 };
 
 #define BIT(device) (UINT64_C(1) << (device))
@@ -107,7 +107,6 @@ static bool is_several(uint64_t set)
 	return (set & (set - 1)) != 0;
 }
 
-/* Derives the gang's state from the reports alone. */
 static void read_reports(struct gang *g)
 {
 	bool is_due = true, waits = false, is_stuck = false;
@@ -125,13 +124,13 @@ static void read_reports(struct gang *g)
 		is_stuck |= r->is_stuck;
 		if (!r->wants) {
 			/*
-			 * A rank that is only just idle keeps the gang from its turn, because the other ranks would wait for it
-			 * under their leases.
+			 * A rank that is only just idle delays the gang's turn: the other ranks would wait for it under
+			 * their leases.
 			 */
 			is_due &= r->idle_ns >= GANG_COME_NS;
 			continue;
 		}
-		/* Take the device on which the gang is furthest behind. A NaN is ignored. */
+		/* the device where the gang is furthest behind; a NaN is ignored */
 		if (!g->wanting || r->behind > g->behind)
 			g->behind = r->behind;
 		g->wanting |= BIT(d);
@@ -141,7 +140,7 @@ static void read_reports(struct gang *g)
 	g->is_stuck = is_stuck && waits;
 }
 
-/* Returns the devices that other gangs have. */
+/* Devices of other gangs. */
 static uint64_t owned_by_others(const struct gang_board *board, const struct gang *except)
 {
 	uint64_t owned = 0;
@@ -159,7 +158,7 @@ static bool is_behind(const struct gang *g, int index, const struct gang *other,
 	return !(g->behind < other->behind) && index < other_index;
 }
 
-/* Whether another waiting gang that wants one of this gang's devices comes before it. */
+/* Does another waiting gang that wants one of this gang's devices come first? */
 static bool must_stand_back(const struct gang_board *board, int index)
 {
 	const struct gang *g = board->gang[index];
@@ -207,7 +206,6 @@ static bool is_gone(const struct gang_report *r)
 	return !r->holds && !r->drains;
 }
 
-/* Returns the devices whose latest report satisfies `says`. */
 static uint64_t devices_where(const struct gang *g, bool (*says)(const struct gang_report *))
 {
 	uint64_t set = 0;
@@ -218,7 +216,7 @@ static uint64_t devices_where(const struct gang *g, bool (*says)(const struct ga
 	return set;
 }
 
-/* Returns when the last in-flight work of the gang will have ended, as predicted now. */
+/* Returns the predicted end of the gang's last in-flight work. */
 static uint64_t ends_at(const struct gang *g, uint64_t now_ns)
 {
 	uint64_t longest_ns = 0;
@@ -241,8 +239,8 @@ static void end_turn(struct gang *g, uint64_t now_ns)
 }
 
 /*
- * Moves the turn's end forward if less work is in flight than was predicted. Otherwise an idle rank would begin its next step
- * before the end.
+ * Moves the turn's end forward if less is in flight than predicted: else an idle rank would begin its next step before the
+ * end.
  */
 static void hurry(struct gang *g, uint64_t now_ns)
 {
@@ -252,7 +250,7 @@ static void hurry(struct gang *g, uint64_t now_ns)
 		g->at_ns = at_ns;
 }
 
-/* Whether work on a device outside `except` should have ended, and slips may still help. */
+/* Should work outside `except` have ended, and may slips still help? */
 static bool is_late(const struct gang *g, uint64_t except, uint64_t now_ns)
 {
 	if (now_ns >= g->at_ns + GANG_SLIP_MAX_NS)
@@ -270,7 +268,7 @@ static void decide_waiting(struct gang_board *board, int index, uint64_t now_ns)
 	uint64_t drained = devices_where(g, drains);
 	uint64_t longest_ns = 0;
 
-	/* The tenant had a lease when it became a gang, or got one because it was in need. So its turn begins with that. */
+	/* A tenant with a lease when it becomes a gang, or in need, begins its turn with that. */
 	if (held && !(held & taken)) {
 		run(g, held);
 		return;
@@ -305,14 +303,14 @@ static void decide_gathering(struct gang *g)
 	{
 		const struct gang_report *r = &g->part[d].told;
 
-		/* If the device became vacant before it was kept for the gang, another tenant may have it by now. */
+		/* The device was vacant before it was kept for the gang: another tenant may have it by now. */
 		if (r->order != GANG_GATHER || !r->is_vacant)
 			return;
 	}
 	run(g, g->owned);
 }
 
-/* Whether the gang has had its time on a device that another due gang wants. */
+/* Has the gang had its time on a device that another due gang wants? */
 static bool is_relieved(const struct gang_board *board, const struct gang *g)
 {
 	uint64_t held = 0;
@@ -348,8 +346,8 @@ static void decide_running(struct gang_board *board, struct gang *g, uint64_t no
 			is_left &= r->order == GANG_GO && is_gone(r);
 	}
 	/*
-	 * All ranks are idle, so end all leases together. If leases ended one by one, some ranks would be without a device when
-	 * all go on, and the others would spin for them.
+	 * All ranks are idle: end all leases together. One by one, some ranks would lack a device when all go on, and the
+	 * others would spin for them.
 	 */
 	is_over |= rests && !(g->owned & g->wanting);
 	if (is_left)
@@ -362,7 +360,8 @@ static void decide_ending(const struct gang_board *board, struct gang *g, uint64
 {
 	hurry(g, now_ns);
 	/*
-	 * The tenant's leases may have ended one by one, before it was a gang. So ranks on other devices may be needed as well.
+	 * Leases that the tenant got before it was a gang may have ended one by one, so ranks on other devices may be
+	 * needed.
 	 */
 	if (is_late(g, 0, now_ns))
 		g->owned |= g->wanting & ~owned_by_others(board, g);
@@ -378,10 +377,7 @@ static void decide_ending(const struct gang_board *board, struct gang *g, uint64
 	wait_for_turn(g);
 }
 
-/*
- * Whether this rank may slip: another rank's work does not end, and this rank is held, or was until now, so that work may wait
- * for it.
- */
+/* May this rank slip: does another rank's work, which may wait for this held rank, not end? */
 static bool may_slip(const struct gang *g, uint64_t device, uint64_t now_ns)
 {
 	const struct gang_report *r = &g->part[device].told;
@@ -415,7 +411,7 @@ static struct gang_word choose_word(const struct gang *g, uint64_t device, uint6
 	if (!is_several(g->present) || !(g->present & BIT(device)))
 		return (struct gang_word){ .order = GANG_NONE };
 	if (g->phase == PHASE_WAITING) {
-		/* A waiting gang that still has a lease has a device of another gang, which comes first. */
+		/* A waiting gang with a lease has a device of another gang, which comes first. */
 		if (g->part[device].told.holds)
 			word.order = GANG_CLOSE;
 		return word;
@@ -462,7 +458,7 @@ uint64_t gang_decide(struct gang_board *board, uint64_t now_ns)
 	for (int i = 0; i < board->count; i++)
 		if (board->gang[i])
 			read_reports(board->gang[i]);
-	/* Gangs that have devices are decided first, because a waiting gang can get at once what they give back. */
+	/* First the gangs with devices: a waiting gang can at once get what they give back. */
 	for (int waiting = 0; waiting <= 1; waiting++)
 		for (int i = 0; i < board->count; i++)
 			if (board->gang[i] &&

@@ -40,79 +40,77 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GANG_MAX 256        /* tenants that may become gangs; further tenants never do */
-#define GANG_MAX_DEVICES 64 /* a device's number is below this */
-/* Work that ends later than predicted by more than this may be waiting for another rank. */
+#define GANG_MAX 256        /* tenants that may become gangs */
+#define GANG_MAX_DEVICES 64 /* A device's number is below this. */
+/* Work that ends later than predicted by more than this may wait for another rank. */
 #define GANG_SLIP_NS UINT64_C(300000)
-/* Slips are given until this long after the turn's predicted end. After that, the drains' deadlines decide. */
+/* Slips end this long after the turn's predicted end. Then the drains' deadlines decide. */
 #define GANG_SLIP_MAX_NS UINT64_C(20000000)
-/* For this long, ranks slip one by one. After that all slip together, for GANG_SLIP_TOGETHER_NS each time. */
+/* For this long ranks slip one by one, then together, for GANG_SLIP_TOGETHER_NS each time. */
 #define GANG_SLIP_ALONE_NS UINT64_C(3000000)
 #define GANG_SLIP_TOGETHER_NS UINT64_C(1000000)
-/* A rank that has been without work for less than this is waited for: it is on its way to its next launch. */
+/* A rank that was idle for less is awaited: its next launch is near. */
 #define GANG_COME_NS UINT64_C(5000000)
-/* A turn's end is moved forward only by this much or more, because each time all devices are woken. */
+/* A turn's end is moved forward by at least this, since each time all devices wake. */
 #define GANG_SOONER_NS UINT64_C(100000)
 #define GANG_GATHER_MAX_NS \
-	UINT64_C(10000000) /* the longest predicted drain that a turn's begin or end waits for */
+	UINT64_C(10000000) /* longest predicted drain for which a turn's begin or end waits */
 
 enum gang_order {
-	GANG_NONE,   /* not a gang: like any other tenant */
+	GANG_NONE,
 	GANG_WAIT,   /* gets no lease on its own */
-	GANG_GATHER, /* comes next: the device should be free at at_ns, and be kept free then */
-	GANG_GO,     /* has the lease, or gets it */
-	GANG_CLOSE, /* its work should have ended at at_ns; then the device is kept free until the order changes */
+	GANG_GATHER, /* comes next: the device should be free at at_ns and kept free */
+	GANG_GO,     /* has the lease, or gets it next */
+	GANG_CLOSE,  /* its work should end at at_ns; then the device is kept free */
 };
 
 struct gang_word {
 	enum gang_order order;
 	uint64_t at_ns;
-	bool is_stuck; /* its work on another device has outlived a drain */
+	bool is_stuck; /* its work elsewhere has outlived a drain */
 	bool is_slip;  /* with GANG_GO: no more in flight than necessary */
-	/* How long its ranks with a lease on another device have been idle; UINT64_MAX if there are no such ranks. */
+	/* How long its ranks with a lease elsewhere have been idle; UINT64_MAX without such ranks. */
 	uint64_t idle_elsewhere_ns;
 };
 
-/* What one device reports of a tenant. */
+/* A device's report on a tenant. */
 struct gang_report {
-	bool is_present;  /* has had work or demand recently, under leases */
-	bool wants;       /* has demand now */
-	uint64_t idle_ns; /* time since its latest demand */
+	bool is_present; /* had work or demand recently, while leases were in force */
+	bool wants;
+	uint64_t idle_ns; /* since its latest demand */
 	bool waits;       /* a thread is held at the gate */
-	bool is_due;      /* would get the lease now if it were not a gang */
+	bool is_due;      /* would get the lease if it were no gang */
 	bool holds;       /* has the lease */
-	bool drains;      /* lost the lease, and its in-flight work is awaited */
-	bool is_late;     /* drains for longer than predicted, by more than GANG_SLIP_NS */
+	bool drains;      /* lost the lease; in-flight work is awaited */
+	bool is_late;     /* drains longer than predicted, by more than GANG_SLIP_NS */
 	bool is_stuck;    /* its work has outlived a drain */
-	bool may_yield;   /* has had the lease for a quantum, and may yield to another gang */
-	bool is_over;     /* has the lease, and its turn is over */
-	bool is_idle; /* has the lease, and has been idle so long that its turn is over if all its ranks are idle */
-	bool is_vacant;      /* no tenant has the device */
-	double behind;       /* how far its turn is behind, in virtual time: grows while it waits */
+	bool may_yield;   /* had the lease for a quantum, so may yield to another gang */
+	bool is_over;
+	bool is_idle;   /* has the lease, idle for so long that the turn is over if all ranks are */
+	bool is_vacant; /* no tenant has the device */
+	/* how far the gang's turn is behind, in virtual time; grows while it waits */
+	double behind;
 	uint64_t free_in_ns; /* predicted time until the device can be free for it */
-	uint64_t drain_ns;   /* predicted time until its own in-flight work is done */
-	enum gang_order order; /* order in force when this was reported */
+	uint64_t drain_ns;   /* predicted time until its in-flight work is done */
+	enum gang_order order;
 };
 
 struct gang_board;
 
 struct gang_board *gang_board_new(void); /* NULL if out of memory */
-/* NULL is allowed; always returns NULL. */
+/* NULL is allowed; returns NULL. */
 struct gang_board *gang_board_free(struct gang_board *board);
 
 /* Adds a tenant that may become a gang. Returns its number, -ENOSPC or -ENOMEM. */
 int gang_add(struct gang_board *board);
-/* This and all functions below ignore numbers out of range or not in use. */
+/* This and the functions below ignore unused numbers. */
 void gang_remove(struct gang_board *board, int gang);
 
-/*
- * Records a device's report, which holds until the next one. If the tenant no longer has a place on the device, the report is
- * all zero.
- */
+/* The report holds until the device's next one. It is all zero if the tenant has no place on the device. */
 void gang_tell(struct gang_board *board, int gang, unsigned device,
 	       const struct gang_report *report);
-/* Decides all turns. Returns the devices whose orders changed, one bit each. Their arbiters should be stepped soon. */
+/* Decides all turns. Returns the devices whose orders changed, a bit each: step their arbiters soon. */
 uint64_t gang_decide(struct gang_board *board, uint64_t now_ns);
 struct gang_word gang_word(const struct gang_board *board, int gang, unsigned device);
-/* Returns the number of turns that the gang has begun on two or more devices. */
+/* Returns the number of turns that the gang began on two or more devices. */
 uint64_t gang_turns(const struct gang_board *board, int gang);
