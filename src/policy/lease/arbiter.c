@@ -8,7 +8,7 @@
 
 #define US 1000ULL
 #define MS 1000000ULL
-#define LIMIT_STEP_PCT 0.001 /* a smaller change of a cap counts as no change */
+#define LIMIT_STEP_PCT 0.001 /* A smaller change of a cap is ignored. */
 
 struct arbiter_config arbiter_default_config(void)
 {
@@ -74,8 +74,6 @@ struct arbiter *arbiter_free(struct arbiter *a)
 	return NULL;
 }
 
-/* Tenants. */
-
 static struct tenant *find(struct arbiter *a, int tenant)
 {
 	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
@@ -85,12 +83,12 @@ static struct tenant *find(struct arbiter *a, int tenant)
 
 static bool share_is_valid(struct arbiter_share share)
 {
-	/* Written so that a NaN fails. */
+	/* a NaN fails these comparisons */
 	return share.cores_pct >= 0 && share.limit_pct > 0 && share.limit_pct <= 100.0 &&
 	       share.cores_pct <= share.limit_pct;
 }
 
-/* Keeps the time by which each tenant is ahead or behind while the weights of all guarantees change by `factor`. */
+/* Keeps how far tenants are ahead or behind while the weights of guarantees change by `factor`. */
 static void rescale(struct arbiter *a, double factor)
 {
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
@@ -101,7 +99,7 @@ static void rescale(struct arbiter *a, double factor)
 	}
 }
 
-/* Sets the sums and counts of shares in `a`. Call when a tenant was added or removed, or changed its share. */
+/* Call when a tenant was added or removed, or changed its share. */
 static void count_shares(struct arbiter *a)
 {
 	double scale = order_scale(a);
@@ -124,7 +122,7 @@ static void count_shares(struct arbiter *a)
 
 static void activate(struct arbiter *a, struct tenant *t)
 {
-	/* The tenant was idle up to now, so fill by the rule for idle tenants. */
+	/* The tenant was idle until now: fill its bucket by the rule for idle tenants. */
 	charge_fill_tokens(a, t);
 	priority_fill(a, t);
 	t->active = true;
@@ -150,7 +148,7 @@ void arbiter_deactivate(struct arbiter *a, struct tenant *t)
 	t->reported_ns = 0;
 }
 
-/* Limits a new tenant's tokens to a lease's worth, so that each registration does not bring a full bucket. */
+/* A new tenant gets a lease's worth at most: a registration must not bring a full bucket. */
 static void limit_tokens(struct arbiter *a, struct tenant *t)
 {
 	double most = charge_tokens_kept(a, t);
@@ -248,7 +246,7 @@ int arbiter_set_limit(struct arbiter *a, int tenant, double limit_pct)
 	share.limit_pct = limit_pct;
 	if (!share_is_valid(share))
 		return -EINVAL;
-	/* The caller sets the limit again each period, so a call without a change must cost nothing. */
+	/* The caller sets the limit each period, so a call without a change must cost nothing. */
 	if (fabs(limit_pct - t->share.limit_pct) < LIMIT_STEP_PCT)
 		return 0;
 	charge_fill_tokens(a, t);
@@ -298,8 +296,6 @@ void arbiter_observe(struct arbiter *a, int tenant, const struct arbiter_observa
 		activate(a, t);
 }
 
-/* Modes. */
-
 static bool is_absent(const struct arbiter *a, const struct tenant *t)
 {
 	if (t->demand || t->running || t->draining)
@@ -332,14 +328,14 @@ static enum arbiter_mode choose_mode(const struct arbiter *a)
 	const struct tenant *only = &a->tenant[a->active[0]];
 	if (a->active_count > 1 || (is_capped(only) && !only->paused))
 		return ARBITER_LEASES;
-	/* A tenant that outranks this one should not have to wait for all that free run has in flight. */
+	/* A tenant that outranks this one should not wait for all that free run has in flight. */
 	return priority_is_outranked(a, only) && !only->paused ? ARBITER_LEASES : ARBITER_FREE;
 }
 
-/* Sets a tenant's state in free run and in slices: whether it may launch. */
+/* Sets whether the tenant may launch in free run and in slices. */
 static void set_free_state(struct arbiter *a, struct tenant *t)
 {
-	/* In slices, work of a lower priority runs beside work of a higher one, so little of it may be in flight. */
+	/* In slices, low priorities run beside higher ones, so get little in flight. */
 	bool is_bounded = a->mode == ARBITER_SLICED && sliced_is_bounded(a, t);
 	enum lease_state state = is_bounded ? LEASE_GO : LEASE_FREE;
 
@@ -359,7 +355,7 @@ static void set_free_state(struct arbiter *a, struct tenant *t)
 	} else {
 		t->state = state;
 		t->draining = false;
-		/* a stopped tenant can't clear its flags, so it stays marked */
+		/* a stopped tenant cannot clear its flags, so stays marked */
 		t->overrunning = t->overrunning && t->seen.stopped;
 	}
 }
@@ -402,7 +398,7 @@ static void decide_slices(struct arbiter *a)
 	}
 }
 
-/* Returns the only tenant at work, or NONE. Such a tenant needs no drain: it becomes the holder while it runs. */
+/* Returns the only tenant at work, or NONE. Such a tenant becomes the holder while it runs, without a drain. */
 static int find_only_present(const struct arbiter *a)
 {
 	int only = NONE;
@@ -450,8 +446,6 @@ static void set_mode(struct arbiter *a, enum arbiter_mode mode)
 	}
 	a->mode = mode;
 }
-
-/* The step. */
 
 static uint64_t advance(struct arbiter *a, uint64_t now_ns)
 {
@@ -532,7 +526,7 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 		a->tenant[a->active[i]].launched = false;
 
 	if (lease_any_drain(a)) {
-		/* While a tenant drains without the lease, another may hold the lease. In slices, others run. */
+		/* While a tenant drains without the lease, another may hold it. In slices, others run. */
 		bool is_held = a->mode == ARBITER_SLICED ||
 			       (a->holder != NONE && a->tenant[a->holder].state == LEASE_GO);
 		uint64_t drain_ns = lease_drain_look_ns(a);

@@ -97,39 +97,33 @@
 #include "policy/gang/device_gang.h"
 #include "policy/lease/arbiter_types.h"
 
-/* Defaults: 5 to 50 ms quantum (measured: docs/decisions/turn-lengths.md), 1 ms idle, 10 to 100 ms drain. */
+/* Defaults: quantum 5 to 50 ms (docs/decisions/turn-lengths.md), idle time 1 ms, drain 10 to 100 ms. */
 struct arbiter_config arbiter_default_config(void);
 
 struct arbiter;
 
-/* Returns NULL if out of memory. Copies `config`; times of zero are legal, if unwise. */
+/* Copies `config`, where times of zero are legal. NULL if out of memory. */
 struct arbiter *arbiter_new(const struct arbiter_config *config);
-struct arbiter *arbiter_free(struct arbiter *arbiter); /* NULL is allowed; always returns NULL */
+struct arbiter *arbiter_free(struct arbiter *arbiter); /* NULL is allowed; returns NULL */
 
-/*
- * Adds a tenant at time now_ns. Returns its index (0 <= index < ARBITER_MAX_TENANTS), which is valid until the tenant is
- * removed. Returns -ENOSPC if there is no free index, -EINVAL for a share out of range.
- */
+/* Returns the tenant's index until its removal, -ENOSPC if none is free, -EINVAL for a share out of range. */
 int arbiter_add(struct arbiter *arbiter, uint64_t now_ns, struct arbiter_share share);
-/*
- * Removes a tenant. This and all functions below ignore an index that is not in use; those with an int result return -EINVAL.
- */
+/* This and the functions below ignore an unused index; those with an int result return -EINVAL. */
 void arbiter_remove(struct arbiter *arbiter, int tenant);
-/* Changes a share from now on; the account is kept. Returns -EINVAL for a share out of range. */
+/* Changes a share, and keeps the account. Returns -EINVAL for a share out of range. */
 int arbiter_set_share(struct arbiter *arbiter, int tenant, struct arbiter_share share);
 /*
- * Changes only the cap, from now on. Tokens are filled up to now at the old cap; weight and virtual time do not change. Returns
- * -EINVAL for a limit out of range or below the tenant's guarantee.
+ * Changes only the cap. Tokens up to now are filled at the old cap; weight and virtual time stay. Returns -EINVAL for a
+ * limit out of range or below the guarantee.
  */
 int arbiter_set_limit(struct arbiter *arbiter, int tenant, double limit_pct);
 /* A paused tenant gets no lease, however long it waits. */
 void arbiter_set_paused(struct arbiter *arbiter, int tenant, bool paused);
 
 /*
- * Puts the tenant into a space group: it then shares space with all tenants of the same group. `group` is any number that the
- * caller chooses; 0 puts the tenant into no group, as at first. part_pct is the part of the GPU's SMs that its processes can
- * use, which is at least its cap, because SMs are whole. The tenant loses its lease if it has one, and keeps its account.
- * Returns -EINVAL under another policy than leases, -ENOSPC if there is no room for another group.
+ * The tenant shares space with all of the same `group`, a number of the caller's; 0, as at first: no group. part_pct is the
+ * part of the SMs that its processes can use, at least its cap. The tenant loses its lease and keeps its account. Returns
+ * -EINVAL under another policy than leases, -ENOSPC without room for a group.
  */
 int arbiter_set_space_group(struct arbiter *arbiter, int tenant, uint32_t group, double part_pct);
 
@@ -137,8 +131,8 @@ int arbiter_set_space_group(struct arbiter *arbiter, int tenant, uint32_t group,
 void arbiter_observe(struct arbiter *arbiter, int tenant, const struct arbiter_observation *seen);
 
 /*
- * Decides for time now_ns, which must not be before the last step's. Returns when to step again at the latest; an earlier step
- * is always allowed. Afterwards arbiter_state() says what each tenant may do.
+ * Decides for now_ns, not before the last step's. Returns when to step again at the latest; earlier is always allowed.
+ * arbiter_state() then tells what each tenant may do.
  */
 uint64_t arbiter_step(struct arbiter *arbiter, uint64_t now_ns);
 
@@ -146,45 +140,36 @@ enum lease_state arbiter_state(const struct arbiter *arbiter, int tenant);
 struct arbiter_account arbiter_account(const struct arbiter *arbiter, int tenant);
 struct arbiter_pace arbiter_pace(const struct arbiter *arbiter, int tenant);
 enum arbiter_mode arbiter_mode(const struct arbiter *arbiter);
-/*
- * Returns the tokens granted under LEASE_PACED so far. The number goes down if a member of a space group was granted too much.
- */
+/* Returns the tokens granted under LEASE_PACED so far. Falls if a member of a space group was granted too much. */
 uint64_t arbiter_granted(const struct arbiter *arbiter, int tenant);
-/* Return the quantum in force, and the measured cost of a hand-over, both in nanoseconds. */
+/* Return the quantum in force, and the measured cost of a hand-over. */
 uint64_t arbiter_quantum_ns(const struct arbiter *arbiter);
 uint64_t arbiter_handover_ns(const struct arbiter *arbiter);
-/* Returns the state of a gang's tenant on this device (device_gang.h), to be reported to the other devices after a step. */
+/* Returns what to report to the other devices after a step (device_gang.h). */
 struct gang_report arbiter_gang_report(const struct arbiter *arbiter, int tenant);
-/*
- * Sets the tenant's order, which gang_decide() decided for all devices. Returns true if the order or its time changed: the next
- * arbiter_step() should then come at once.
- */
+/* Sets an order of gang_decide(). Returns true if it changed: the next arbiter_step() should come at once. */
 bool arbiter_set_gang(struct arbiter *arbiter, int tenant, struct gang_word word);
 /*
- * Returns the tenant that has the lease, in GO or in CLOSING until drained; -1 if there is none, as always in free run. If a
- * space group has the lease, the result is an index that no tenant has.
+ * The tenant with the lease, in GO or CLOSING; -1 if there is none, as in free run. Of a space group: an index that no
+ * tenant has.
  */
 int arbiter_holder(const struct arbiter *arbiter);
-/* Whether the tenant, or its space group, has the lease. */
+/* Returns true if the tenant or its space group has the lease. */
 bool arbiter_has_lease(const struct arbiter *arbiter, int tenant);
 /*
- * Returns how much work, in nanoseconds, the tenant may have in flight under a lease. This is depth_ns, the larger depth used
- * beside a gang, or the length of two steps if the program profits from that. A capped tenant that is alone and has long
- * slices (cap_slice_most_ns) may have a slice in flight, but at most free_depth_ns.
+ * How much work may be in flight under a lease: depth_ns, the larger depth beside a gang, or two steps' length if the
+ * program profits. A capped tenant that is alone with long slices (cap_slice_most_ns): a slice, at most free_depth_ns.
  */
 uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant, uint64_t free_depth_ns);
-/* Returns the length of a step of the tenant's program (steps.h), as charged, in nanoseconds; 0 if unknown. */
+/* Returns the charged length of a step of the tenant's program (steps.h); 0 if unknown. */
 uint64_t arbiter_step_ns(const struct arbiter *arbiter, int tenant);
-/*
- * Returns what the tenant should report of its steps (steps.h). Under leases: that the next sync point ends its lease. In
- * slices: when each step begins and ends.
- */
+/* What to report of steps (steps.h). Leases: that the next sync point ends the lease. Slices: each step's begin and end. */
 enum region_sync_point arbiter_wants_sync_point(const struct arbiter *arbiter, int tenant);
-/* Returns why the lease ended that was closed last, or is being closed. */
+/* Returns how the lease ended that was closed last, or is being closed. */
 struct arbiter_lease_end arbiter_last_end(const struct arbiter *arbiter);
-/* Returns how long, in nanoseconds, the tenant's lease may be idle at present. */
+/* Returns how long the tenant's lease may be idle now. */
 uint64_t arbiter_patience_ns(const struct arbiter *arbiter, int tenant);
-/* Return single fields of arbiter_account(), for a caller that asks at each step. */
+/* Return single fields of arbiter_account(), for callers at each step. */
 uint64_t arbiter_leases(const struct arbiter *arbiter, int tenant);
 uint64_t arbiter_charged_ns(const struct arbiter *arbiter, int tenant);
 bool arbiter_is_active(const struct arbiter *arbiter, int tenant);

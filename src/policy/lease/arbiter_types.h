@@ -1,13 +1,12 @@
 /*
- * The arbiter's settings, and its input and output for a tenant. All are plain data, shared by the interface (arbiter.h) and
- * its implementation (arbiter_inside.h). arbiter.h explains the terms.
+ * The arbiter's settings, and its input and output per tenant, as plain data. arbiter.h explains the terms.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "abi/shm/region.h" /* enum lease_state */
+#include "abi/shm/region.h"
 #include "policy/lease/rules/feedback.h"
 #include "policy/lease/rules/turn_terms.h"
 
@@ -19,55 +18,65 @@ enum arbiter_policy {
 	ARBITER_POLICY_TOKEN,
 };
 
-/* ARBITER_POLICY_FEEDBACK: where a tenant's utilization is taken from. */
+/* For ARBITER_POLICY_FEEDBACK: the source of a tenant's utilization. */
 enum arbiter_sensor {
-	ARBITER_SENSOR_BUSY, /* from the charge: samples of the busy flags, settled by busy_ns */
-	ARBITER_SENSOR_NVML, /* from arbiter_observation.utilization if known, else from the charge */
+	ARBITER_SENSOR_BUSY, /* from the charge: samples of busy flags, settled by busy_ns */
+	/* from arbiter_observation.utilization if known, else from the charge */
+	ARBITER_SENSOR_NVML,
 };
 
 struct arbiter_config {
 	enum arbiter_policy policy;
-	uint64_t quantum_ns;     /* greatest length of a lease under contention */
-	uint64_t quantum_min_ns; /* least length of a lease under contention; see Quantum */
-	/* while any tenant is a gang, quantum_ns, quantum_min_ns and depth_ns are at least these */
+	uint64_t quantum_ns;     /* longest lease while several tenants compete */
+	uint64_t quantum_min_ns; /* shortest lease while several tenants compete */
+	/* beside a gang, quantum_ns, quantum_min_ns and depth_ns are at least these */
 	struct turn_terms gang_turn;
-	/* for the launch gates: a second work item beyond depth_ns starts only while less than this is in flight */
+	/* for the gates: beyond depth_ns, a second work item starts only while less than this is in flight */
 	uint64_t long_work_ns;
-	double switch_loss;    /* the part of device time that hand-overs may cost */
-	uint64_t min_lease_ns; /* a lease is not cut short for a returning tenant before this */
-	uint64_t step_most_ns; /* turns end with steps (steps.h) up to this length; 0 if never */
-	uint64_t slice_step_ns; /* the hardware slices programs with steps up to this length; 0 if never */
-	uint64_t depth_ns; /* the most by which CLOSING precedes the end of the quantum */
-	uint64_t cap_slice_ns; /* tokens that a capped tenant, alone, gathers before it gets a lease again */
-	uint64_t cap_slice_most_ns; /* the most tokens that it gathers if its program never waits for its work */
-	uint64_t window_ns; /* time over which a waiting tenant may save up its cap: bucket size / limit */
-	uint64_t idle_window_ns; /* like window_ns, for an idle tenant that does not count as absent yet */
-	uint64_t idle_min_ns; /* lower bound of the idle time after which a holder loses the lease */
-	uint64_t idle_ns;     /* upper bound of that idle time; see Idleness */
-	uint64_t free_after_ns; /* once all others are idle for this long, the one active tenant runs free */
-	uint64_t start_grace_ns; /* the most time from GO to first work that is not charged */
-	uint64_t start_limit_ns; /* a holder that waits, but launches nothing, counts as idle after this */
-	uint64_t drain_min_ns; /* drain deadline: at least this after CLOSING */
-	uint64_t drain_max_ns; /* drain deadline: at most this after CLOSING; in between 4 x the predicted in-flight work */
-	uint64_t switch_ns; /* the GPU's part of a hand-over, which is not charged to the next holder */
-	/* how long a tenant's busy flag may stay set after its work has ended; bounds the correction of the charge */
+	double switch_loss;    /* part of the device's time that hand-overs may cost */
+	uint64_t min_lease_ns; /* before this, no lease is cut short for a returning tenant */
+	uint64_t step_most_ns; /* turns end with steps (steps.h) up to this length; 0: never */
+	/* the hardware slices programs with steps up to this length; 0: never */
+	uint64_t slice_step_ns;
+	uint64_t depth_ns; /* the most by which CLOSING precedes a quantum's end */
+	/* a capped tenant that is alone gathers so many tokens before it gets a lease again */
+	uint64_t cap_slice_ns;
+	/* most tokens that it gathers, if its program never waits for its work */
+	uint64_t cap_slice_most_ns;
+	uint64_t window_ns; /* how long a waiting tenant may save up its cap: bucket size / limit */
+	/* like window_ns, for an idle tenant that does not count as absent */
+	uint64_t idle_window_ns;
+	uint64_t idle_min_ns; /* shortest idle time after which a holder loses the lease */
+	uint64_t idle_ns;     /* longest such idle time */
+	/* the one active tenant runs free after others were idle for this long */
+	uint64_t free_after_ns;
+	uint64_t start_grace_ns; /* longest time from GO to the first work that is not charged */
+	/* a holder that waits but launches nothing counts as idle after this */
+	uint64_t start_limit_ns;
+	uint64_t drain_min_ns; /* a drain's deadline is at least this after CLOSING ... */
+	/* ... and at most this; in between, 4 x the predicted in-flight work */
+	uint64_t drain_max_ns;
+	uint64_t switch_ns; /* the GPU's part of a hand-over, which no tenant is charged for */
+	/* how long a busy flag may outlast its work; bounds the charge's correction */
 	uint64_t report_lag_ns;
-	uint64_t need_ns; /* a stuck tenant that waits gets min_lease_ns at least this often */
-	uint64_t urgent_window_ns; /* time over which a budget may be saved up: bucket size / rate */
-	/* the most by which budget and tokens may be overdrawn, and the least needed to push ahead again */
+	uint64_t need_ns;          /* a stuck tenant that waits gets min_lease_ns this often */
+	uint64_t urgent_window_ns; /* how long a budget may be saved up: bucket size / rate */
+	/* most that budget and tokens may be overdrawn; also the least budget for pushing ahead again */
 	uint64_t urgent_slice_ns;
-	double urgent_margin; /* a budget's rate as a multiple of the guarantee, if the other guarantees leave that much */
-	double urgent_default_pct; /* the highest rate, in percent, of a budget for a tenant without a guarantee */
+	/* rate of a budget as a multiple of the guarantee, if other guarantees leave that much */
+	double urgent_margin;
+	/* highest rate of a budget, in percent, for a tenant without a guarantee */
+	double urgent_default_pct;
 	uint64_t debt_max_ns; /* debt beyond this is forgiven */
-	uint64_t max_step_ns; /* the most time that one step counts */
+	uint64_t max_step_ns; /* most time that one step counts */
 	/*
-	 * Time until the caller should step again: while draining, under leases, in free run, all idle. With much work in flight
-	 * it is longer: up to poll_lease_ns while draining, up to poll_free_ns under leases.
+	 * Time to the next step: draining, leases, free run, idle. Longer with much work in flight: up to poll_lease_ns
+	 * while draining, up to poll_free_ns under leases.
 	 */
 	uint64_t poll_drain_ns, poll_lease_ns, poll_free_ns, poll_idle_ns;
 	/*
-	 * The same if every tenant rings its doorbell (arbiter_observation.rings): poll_rung_ns while draining and under leases,
-	 * poll_idle_ns in free run, max_step_ns while all are idle. These polls find a tenant that works without ringing.
+	 * The same if all doorbells ring (arbiter_observation.rings), for draining and leases; poll_idle_ns in free run,
+	 * max_step_ns while idle. Such polls find work without a ring.
 	 */
 	uint64_t poll_rung_ns;
 	/* ARBITER_POLICY_TOKEN */
@@ -79,79 +88,80 @@ struct arbiter_config {
 };
 
 struct arbiter_share {
-	/* guaranteed share, above 0 and at most 100; 0 if nothing is promised and the tenant takes what is left */
+	/* guarantee, above 0 and at most 100; 0: none, the tenant takes what is left */
 	double cores_pct;
-	double limit_pct; /* cap, at least cores_pct and at most 100; 100 if there is no cap */
-	int priority; /* a higher priority pushes ahead of a lower one, within its budget; 0 is the default */
+	double limit_pct; /* cap, cores_pct to 100; 100: none */
+	int priority;     /* a higher one pushes ahead, within its budget; default 0 */
 };
 
 /*
- * What the caller has seen of one tenant since the last step, over all its processes on this device. Read a slot's `launching`
- * before its `busy`: a thread sets busy before it clears launching. Nothing here is trusted; counters that go backwards count
- * as no progress.
+ * What was seen of a tenant since the last step, over all processes on this device. Read `launching` before `busy`, which a
+ * thread sets before it clears the other. Nothing is trusted: a counter that falls counts as no progress.
  */
 struct arbiter_observation {
-	bool waiting;     /* a thread is held at the gate */
-	bool launching;   /* a thread is between the gate and the driver */
-	bool busy;        /* work is in flight */
-	unsigned working; /* number of processes for which busy or launching is true */
-	bool stopped;     /* every process is stopped or frozen, so the tenant can't use a lease */
+	bool waiting;   /* a thread is held at the gate */
+	bool launching; /* a thread is between the gate and the driver */
+	bool busy;
+	unsigned working; /* number of processes with `busy` or `launching` */
+	bool stopped;     /* every process is stopped or frozen, so cannot use a lease */
 	/*
-	 * The caller steps at once when the tenant's work or demand begins, when its work ends after CLOSING, and when its
-	 * lease has been idle for arbiter_patience_ns(). So no poll is needed because of this tenant.
+	 * The caller steps at once when the tenant's work or demand begins, its work ends after CLOSING, or its lease was
+	 * idle for arbiter_patience_ns(): no polls are needed.
 	 */
 	bool rings;
-	/* how long the tenant says it has been without work, if its doorbell reported that */
+	/* time without work, if the doorbell reported that */
 	uint64_t idle_ns;
 	uint64_t inflight_ns; /* predicted length of the work in flight */
-	uint64_t busy_ns;  /* time with work in flight, counted by the tenant itself (monotonic) */
-	uint64_t launches; /* number of work items so far (monotonic) */
-	/* The part of busy_ns from the start of each lease until 1 ms of work, or half of the depth, was in flight. */
+	uint64_t busy_ns;     /* time with work in flight, as the tenant counts (monotonic) */
+	uint64_t launches;    /* number of work items so far (monotonic) */
+	/* Part of busy_ns from each lease's start until 1 ms of work, or half of the depth, was in flight. */
 	uint64_t ramp_ns;
-	uint64_t spent; /* tokens paid so far under LEASE_PACED (monotonic); for a space group in ns of SM time */
-	uint64_t work_ns; /* space group: predicted length of the work paid for (monotonic) */
-	uint64_t untried_ns; /* space group: the part of work_ns that was hardly timed while no other tenant ran (monotonic) */
-	uint32_t sync_points; /* how often the tenant has waited for all of its work; wraps around */
+	/* tokens paid under LEASE_PACED (monotonic); in a space group ns of SM time */
+	uint64_t spent;
+	uint64_t work_ns; /* space group: predicted work that was paid for (monotonic) */
+	/* space group: part of work_ns hardly timed without others (monotonic) */
+	uint64_t untried_ns;
+	uint32_t sync_points; /* how often the tenant waited for all of its work; wraps around */
 	uint64_t thread_ns;   /* CPU time of its thread between sync points (monotonic) */
 	bool has_utilization;
-	double utilization; /* from another sensor: 0 to 1 of the device */
+	double utilization; /* use by another sensor, 0 to 1 of the device */
 };
 
 enum arbiter_mode { ARBITER_IDLE, ARBITER_FREE, ARBITER_LEASES, ARBITER_PACED, ARBITER_SLICED };
 
-/* One tenant's account. Durations are nanoseconds since the tenant was added. */
+/* Durations in ns since the tenant was added. */
 struct arbiter_account {
-	uint64_t charged_ns; /* GPU time charged; never goes down */
-	uint64_t overrun_ns; /* the part of charged_ns that ran past a lease, and so overlapped with another tenant's lease */
+	uint64_t charged_ns; /* GPU time charged; never falls */
+	uint64_t overrun_ns; /* part of charged_ns that overlapped with another tenant's lease */
 	uint64_t waited_ns;  /* time with demand but without the lease */
-	uint64_t leases;     /* number of leases granted */
-	uint64_t step_turns; /* number of leases that ended with a step of the program (steps.h) */
-	uint64_t expired;    /* number of drains that passed their deadline */
-	int64_t tokens_ns;   /* tokens of the cap; negative if in debt */
+	uint64_t leases;
+	uint64_t step_turns; /* leases that ended with a step of the program (steps.h) */
+	uint64_t expired;    /* drains that passed their deadline */
+	int64_t tokens_ns;   /* tokens of the cap; negative: debt */
 	double weight; /* weight in force: the guarantee, scaled down while too much is promised */
-	int64_t budget_ns; /* budget for pushing ahead of lower priorities; negative if overdrawn */
+	int64_t budget_ns; /* budget for pushing ahead of lower priorities; negative: overdrawn */
 	enum lease_state state;
 	bool active;
-	bool draining; /* CLOSING was sent and work is still in flight, whether or not the lease has gone to another tenant */
+	bool draining; /* CLOSING was sent, work is in flight; another may have the lease */
 };
 
-/* What is measured of a member of a space group (space.h). For a tenant in no group, is_member is false and speed is 1. */
+/* Of a member of a space group (space.h); otherwise is_member is false and speed 1. */
 struct arbiter_pace {
 	bool is_member;
-	bool is_known;    /* `speed` is valid */
+	bool is_known;
 	bool is_held;     /* held to its pace now */
 	double speed;     /* reported work per nanosecond while it runs alone */
-	double share;     /* part of the GPU that it had while it had work; 0 if not measured */
-	double pace;      /* part of the GPU that it is held to; 0 if not held */
-	uint64_t told_ns; /* total reported work that it began while counted */
-	uint64_t held_ns; /* total time held at the gate */
+	double share;     /* part of the GPU that it had while it had work; 0: not measured */
+	double pace;      /* part of the GPU that it is held to; 0: none */
+	uint64_t told_ns; /* reported work that it began while counted */
+	uint64_t held_ns; /* time for which it was held at the gate */
 };
 
-/* Why a lease ended. For display only. */
+/* Why a lease ended; only displayed. */
 enum arbiter_end {
 	ARBITER_END_UNKNOWN,
 	ARBITER_END_IDLE,     /* the holder was idle for too long, or exited */
-	ARBITER_END_TURN,     /* another tenant's turn came */
+	ARBITER_END_TURN,     /* another's turn came */
 	ARBITER_END_PRIORITY, /* a higher priority pushed ahead */
 	ARBITER_END_CAP,      /* the holder's tokens were used up */
 	ARBITER_END_PAUSED,
@@ -163,6 +173,6 @@ enum arbiter_end {
 
 struct arbiter_lease_end {
 	enum arbiter_end why;
-	bool with_step; /* the lease ended with a step of the program, which had been waited for (steps.h) */
-	bool expired; /* the drain passed its deadline */
+	bool with_step; /* ended with a step of the program that was awaited (steps.h) */
+	bool expired;   /* the drain passed its deadline */
 };

@@ -8,10 +8,9 @@ void lease_grant(struct arbiter *a, int tenant)
 	a->out_of_turn = order_in_need(a, t);
 	charge_begin(t);
 	/*
-	 * After a step, a program pauses. Alone it loses that time; under leases the pause falls into other tenants' time. This
-	 * gain is as large as the GPU's part of a switch (switch_ns), which is charged to no tenant. So a tenant whose last
-	 * lease ended with a step pays for switch_ns. (With both gains, three trainings on an H200 got 0.8 percentage points
-	 * too much.)
+	 * A program pauses after a step; under leases, the pause falls into others' time. That gain equals switch_ns, which
+	 * nobody is charged for, so a tenant whose last lease ended with a step pays switch_ns. (With both gains, three
+	 * trainings on an H200 got 0.8 percentage points too much.)
 	 */
 	t->switched = a->last_holder != NONE && a->last_holder != tenant && !t->ended_step;
 	t->ended_step = false;
@@ -32,7 +31,7 @@ void lease_grant(struct arbiter *a, int tenant)
 	}
 	if (tenant == a->interrupted || !a->urgent_lease)
 		a->interrupted = NONE;
-	/* Work from before the grant (an overrun, or free run) may go on: then the lease is charged from its start. */
+	/* Work from before the grant may go on: the lease is then charged from its start. */
 	a->started = a->worked = t->running;
 	t->state = LEASE_GO;
 	t->draining = false;
@@ -46,7 +45,7 @@ static uint64_t drain_limit_ns(const struct arbiter *a, const struct tenant *t)
 	uint64_t inflight = min_u64(t->seen.inflight_ns, a->config.drain_max_ns);
 	uint64_t limit = min_u64(4 * inflight, a->config.drain_max_ns);
 
-	/* Its work has already outlived a whole drain, so the next drain is short. */
+	/* Its work has outlived a whole drain, so the next is short. */
 	if (t->overrunning || limit < a->config.drain_min_ns)
 		return a->config.drain_min_ns;
 	return limit;
@@ -95,8 +94,8 @@ bool lease_any_drain(const struct arbiter *a)
 }
 
 /*
- * Handles work without a lease. Shortly after the state changed, this is a launch that was under way, and it gets a drain.
- * Later, the tenant ignores its state.
+ * Work without a lease: shortly after a change of state a launch that was under way, which gets a drain; later the tenant
+ * ignores its state.
  */
 static void meet_stray(struct arbiter *a, struct tenant *t)
 {
@@ -118,7 +117,7 @@ void lease_end_drains(struct arbiter *a, uint64_t dt_ns)
 		if (!t->running && t->overrunning && !t->seen.stopped)
 			t->overrunning = false;
 		if (t->draining && t->seen_since_close && !t->running) {
-			/* If a doorbell reported the end of the work, that end is known more exactly than by polls. */
+			/* A doorbell tells the end of work more exactly than polls. */
 			if (index == a->holder)
 				charge_settle(a, t,
 					      t->seen.rings ? min_u64(dt_ns, a->config.poll_lease_ns)
@@ -135,23 +134,23 @@ void lease_end_drains(struct arbiter *a, uint64_t dt_ns)
 	}
 }
 
-/* Closes the holder's lease for a tenant of a higher priority. The holder gets the lease back afterwards. */
+/* Closes the lease for a tenant of higher priority. The holder gets the lease back afterwards. */
 static void interrupt_holder(struct arbiter *a, struct tenant *t)
 {
 	uint64_t most_ran_ns = a->quantum_ns - min_u64(a->config.min_lease_ns, a->quantum_ns);
 
 	a->close_reason = CLOSE_FOR_URGENT;
 	lease_close_for(a, t, ARBITER_END_PRIORITY);
-	/* In a chain of interruptions, the first interrupted tenant gets the lease back. */
+	/* In a chain, the first interrupted tenant gets it back. */
 	if (a->urgent_lease && a->interrupted != NONE)
 		return;
 	a->interrupted = a->holder;
-	/* The holder gets back the rest of its turn, and at least min_lease_ns, so that the switch is worth its cost. */
+	/* The holder gets back the rest of its turn, at least min_lease_ns, so that the switch pays. */
 	a->interrupted_ran_ns = min_u64(a->ran_ns, most_ran_ns);
 	a->interrupted_vtime_at_start = a->vtime_at_start;
 }
 
-/* Gives the lease back to a holder in CLOSING if the tenant for which it was closed no longer wants it. */
+/* If the tenant for which a lease is CLOSING no longer wants it, the holder gets it back. */
 static void reopen_if_for_nothing(struct arbiter *a, struct tenant *t, int other, int urgent)
 {
 	bool for_nothing = a->close_reason == CLOSE_FOR_URGENT
@@ -204,7 +203,7 @@ static void decide_on_holder(struct arbiter *a)
 	} else if (urgent != NONE) {
 		interrupt_holder(a, t);
 	} else if (other != NONE && turn_should_yield(a, t, other)) {
-		/* A gang that is idle on one device may be at work on the others. */
+		/* A gang that is idle here may be at work elsewhere. */
 		if (is_idle ? member_idle(a, t) : member_end_turn(t))
 			return;
 		a->close_reason = CLOSE_FOR_OTHERS;
@@ -219,8 +218,8 @@ static int choose_next(const struct arbiter *a)
 	if (next == NONE || order_in_need(a, &a->tenant[next]))
 		return next;
 	/*
-	 * If the lease was closed for another tenant, the last holder is not next: the drain was already paid for. This holds
-	 * even if the settled charge puts the last holder a little before the other.
+	 * The drain for another tenant was paid for, so the last holder is not next, even if the settled charge puts it a
+	 * little ahead.
 	 */
 	if (a->close_reason == CLOSE_FOR_OTHERS && order_best(a, a->last_holder) != NONE)
 		next = order_best(a, a->last_holder);

@@ -1,11 +1,11 @@
 #include "policy/lease/arbiter_inside.h"
 
-/* The most tokens needed for a lease beside other tenants. An absent tenant keeps as many, so that it need not wait. */
+/* Most tokens needed for a lease beside others. An absent tenant keeps as many, so need not wait. */
 #define SLICE_MAX_NS 10000000
 
 /*
- * A thread that was held has no lead over the GPU, and the GPU runs dry now and then until the thread has one again (ramp_ns).
- * The slice of a program that streams() is so long that this time is at most RAMP_PART of it.
+ * A thread that was held has lost its lead over the GPU, which runs dry until there is a lead again (ramp_ns). A program
+ * that streams() gets slices so long that this is at most RAMP_PART.
  */
 #define RAMP_PART 0.02
 
@@ -19,16 +19,15 @@ static double max_double(double a, double b)
 	return a > b ? a : b;
 }
 
-/* Returns the size of the tenant's token bucket: limit x window. */
+/* Returns the size of the token bucket: limit x window. */
 static double bucket_ns(const struct arbiter *a, const struct tenant *t)
 {
 	return t->share.limit_pct / 100.0 * (double)a->config.window_ns;
 }
 
 /*
- * Whether the tenant's program launches without ever waiting for its work, like a training that never asks for its loss.
- * Nothing waits for such a program, so a few long pauses are as good as many short ones. Many pauses would cost it the lead
- * that its thread has over the GPU each time.
+ * A program that launches without waiting for its work, like a training that never asks for its loss. A few long pauses are
+ * as good for it as many short ones, which would each cost its thread the lead over the GPU.
  */
 static bool streams(const struct arbiter *a, const struct tenant *t)
 {
@@ -63,10 +62,7 @@ double charge_tokens_kept(const struct arbiter *a, const struct tenant *t)
 	return min_double(SLICE_MAX_NS, bucket_ns(a, t));
 }
 
-/*
- * Returns the most tokens that an idle tenant may gather: those of a pause between two steps of a training, or a lease's worth
- * if more.
- */
+/* Most tokens that an idle tenant gathers: those of a pause between two training steps, or a lease's worth if more. */
 static double tokens_of_pause(const struct arbiter *a, const struct tenant *t)
 {
 	double pause_ns = t->share.limit_pct / 100.0 * (double)a->config.idle_window_ns;
@@ -81,13 +77,13 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 	double most = bucket_ns(a, t);
 
 	/*
-	 * A waiting tenant saves up time. An idle tenant saves no more than a pause between two steps brings, and after a
-	 * longer pause a lease's worth. Otherwise a full bucket after each pause would show as work above the cap.
+	 * A waiting tenant saves up. An idle one saves a pause between steps at most, and after a longer pause a lease's
+	 * worth: a full bucket after each pause would show as work above the cap.
 	 */
 	if ((!t->demand && !t->running) || t->came) {
 		double keeps = charge_tokens_kept(a, t);
 
-		/* A tenant that became active only after filled_at was absent until then, and keeps no more than that. */
+		/* The tenant was absent until it became active, after filled_at. */
 		if (t->active && t->filled_at > t->active_since)
 			keeps = max_double(tokens_of_pause(a, t), t->tokens_ns);
 		most = min_double(most, keeps);
@@ -96,7 +92,7 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 	t->filled_at = a->clock;
 }
 
-/* Charges an amount, which is negative if a settlement gives time back. */
+/* A settlement may give time back (negative). */
 static void book(struct arbiter *a, struct tenant *t, double amount_ns)
 {
 	double weight = order_weight(a, t);
@@ -144,7 +140,7 @@ void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns)
 
 void charge_unused_lease(struct arbiter *a, struct tenant *t)
 {
-	/* The holder pays for the lease's time, for what may run on after it, and for the delay of other tenants. */
+	/* the lease's time, what may run on after it, and the delay of other tenants */
 	double least = (double)(a->clock - a->granted_at + 2 * a->terms.depth_ns);
 
 	if (!a->worked && t->sampled_ns < least) {
@@ -154,8 +150,8 @@ void charge_unused_lease(struct arbiter *a, struct tenant *t)
 }
 
 /*
- * Returns for how long a tenant that runs at the end of a step of dt_ns ran in that step: all of it. If its doorbell reported
- * that its work just began, that is poll_lease_ns at most.
+ * How long a tenant that runs at a step's end ran in it: all of dt_ns, or poll_lease_ns at most if its doorbell rang at the
+ * begin of its work.
  */
 static double ran_of(const struct arbiter *a, const struct tenant *t, uint64_t dt_ns)
 {

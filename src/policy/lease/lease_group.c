@@ -1,6 +1,6 @@
 /*
- * Space groups. To the rest of the arbiter a group is one more tenant, without processes. What the group shows is gathered here
- * from its members, and the group's states are passed on to the members. space.c decides how much each member may begin.
+ * A space group is one more tenant, without processes, to the rest of the arbiter. Here its members' observations become
+ * its own, and its states theirs. space.c decides how much each member may begin.
  */
 #include "policy/lease/arbiter.h"
 #include "policy/lease/arbiter_inside.h"
@@ -9,16 +9,15 @@
 #include <math.h>
 
 /*
- * The most work that a member may have in flight while the group has the GPU alone. DEPTH_NS is enough never to run dry,
- * although the lengths of work are guesses. A member with a pace gets little: its work delays the member that the pace
- * protects.
+ * Most in-flight work of a member while the group has the GPU alone. DEPTH_NS never runs dry though lengths are guesses. A
+ * paced member gets little, since its work delays the member that the pace protects.
  */
 #define DEPTH_NS UINT64_C(20000000)
 #define PACED_DEPTH_NS UINT64_C(5000000)
-/* Least pace, in percent of the GPU, of a member without a guarantee. */
+/* Least pace of a member without a guarantee, in percent of the GPU. */
 #define LEAST_PCT 1.0
 
-/* Returns the next member of a group at or after `from`; NONE if there is none. */
+/* Returns the next member at or after index `from`, or NONE. */
 static int next_member(const struct arbiter *a, int group, int from)
 {
 	for (int i = from; i < ARBITER_MAX_TENANTS; i++)
@@ -142,7 +141,7 @@ static void read_demand(struct arbiter *a, struct tenant *t)
 	if (!seen->stopped)
 		p->stopped_at = a->clock;
 	t->running = seen->busy || seen->launching;
-	/* A stopped tenant can't clear its flags: after the longest drain they say nothing. */
+	/* A stopped tenant cannot clear its flags: after the longest drain they say nothing. */
 	if (a->clock - p->stopped_at > a->config.drain_max_ns)
 		t->running = false;
 	t->demand = !t->paused && !seen->stopped && (seen->waiting || seen->busy || seen->launching);
@@ -164,21 +163,21 @@ uint64_t group_depth_ns(const struct arbiter *a, const struct tenant *t)
 	return mps_client_told_ns(&t->part.member, work_ns);
 }
 
-/* Whether the member's processes can use only a part of the SMs. */
+/* Returns true if the member's processes can use only a part of the SMs. */
 static bool has_part(const struct tenant *t)
 {
 	return t->part.member.part > 0 && t->part.member.part < 1;
 }
 
-/* Whether the member has work, or had work since the last arbiter_step(). */
+/* Returns true if the member has work, or had some since the last arbiter_step(). */
 static bool has_worked(const struct tenant *t)
 {
 	return t->running || t->part.was_running || t->launched || t->reported_ns > 0;
 }
 
 /*
- * Returns what the member pays for busy_ns, its time with work in flight. With a part of the SMs it pays that part of busy_ns.
- * With all SMs, and beside other members at work, it pays the work that it did if its speed is known, else busy_ns / working.
+ * The charge for busy_ns with work in flight. With a part of the SMs: that part. With all SMs beside others: its work if
+ * the speed is known, else busy_ns / working.
  */
 static double charge_of(const struct tenant *t, double busy_ns, int working)
 {
@@ -211,7 +210,7 @@ static uint64_t see_member(struct arbiter *a, struct tenant *t, int working, boo
 		.inflight_ns = t->seen.inflight_ns,
 	};
 
-	/* Reported busy time counts only up to the wall time that has passed. */
+	/* Reported busy time counts only up to the wall time that passed. */
 	p->wall_ns += (double)dt_ns;
 	double busy_ns = fmin(t->reported_ns, p->wall_ns);
 	p->wall_ns -= busy_ns;
@@ -270,8 +269,7 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 		sum.stopped = sum.stopped && t->seen.stopped;
 		sum.idle_ns = min_u64(sum.idle_ns, t->seen.idle_ns);
 		/*
-		 * All members run at once. So the group takes at least as long as its longest member, and as long as the GPU
-		 * needs for the work of all.
+		 * All members run at once: the group takes as long as the longest member, or as the GPU needs for all work.
 		 */
 		longest_ns = fmax(longest_ns, own_ns);
 		inflight_ns += own_ns * (has_part(t) ? t->part.member.part : 1);
@@ -291,9 +289,8 @@ void group_observe(struct arbiter *a, uint64_t dt_ns)
 /* ---- decisions ---- */
 
 /*
- * Sets the members' parts of the GPU while the group has it. The whole is all of the GPU, or the sum of the group's guarantees
- * if the group takes turns with others. Members without a guarantee share what all guarantees leave, as the arbiter weighs
- * tenants.
+ * Of all of the GPU, or of the group's guarantees if it takes turns with others. Members without a guarantee share what all
+ * guarantees leave, by the arbiter's weights.
  */
 static void set_parts(struct arbiter *a, int group)
 {
@@ -357,8 +354,8 @@ static struct others others_of(const struct arbiter *a, int group, int member)
 }
 
 /*
- * Returns the member's state. It is the group's state while the caps leave room for all, or no member has a guarantee. Else the
- * member's work is measured: PACED beside others, and GO if it is alone, so that its work is timed alone.
+ * The group's state while caps leave room for all, or no member has a guarantee. Else the member's work is measured: PACED
+ * beside others, GO if alone, to be timed alone.
  */
 static enum lease_state state_of(const struct arbiter *a, int group, int member)
 {

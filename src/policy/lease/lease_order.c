@@ -29,7 +29,7 @@ void order_read_demand(struct arbiter *a)
 		bool was_running = t->running, was_there = t->running || t->demand;
 
 		t->running = seen->busy || seen->launching;
-		/* A stopped tenant can't clear its flags: after the drain deadline they say nothing. */
+		/* A stopped tenant cannot clear its flags: after the drain's deadline they say nothing. */
 		if (seen->stopped && t->overrunning)
 			t->running = false;
 		t->began = t->running && !was_running;
@@ -60,7 +60,7 @@ bool order_in_need(const struct arbiter *a, const struct tenant *t)
 /* Returns the tokens at which a capped tenant may get a lease. */
 static double tokens_needed(const struct arbiter *a, const struct tenant *t)
 {
-	/* A tenant that a higher priority interrupted goes on: it need not gather tokens for a whole lease again. */
+	/* A tenant that a higher priority interrupted need not gather tokens for a whole lease. */
 	if (a->interrupted == t - a->tenant)
 		return fmin((double)a->terms.depth_ns, charge_tokens_needed(a, t));
 	return charge_tokens_needed(a, t);
@@ -100,10 +100,7 @@ void order_mark_candidates(struct arbiter *a)
 		a->vclock = least;
 }
 
-/*
- * Returns the tenant in need, other than `except`, that has been held longest; NONE if there is none. Tenants in need come
- * before all others.
- */
+/* The tenant in need (arbiter.h) that was held longest, except `except`; NONE. These come before all others. */
 static int find_in_need(const struct arbiter *a, int except)
 {
 	int best = NONE;

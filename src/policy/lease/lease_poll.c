@@ -8,9 +8,8 @@ static uint64_t between(uint64_t low, uint64_t value, uint64_t high)
 }
 
 /*
- * Returns the time until the next poll of a draining tenant: half of its predicted work, so polls get more frequent as the end
- * comes near. A tenant that was busy after it could read CLOSING, and rings its doorbell when its work ends, is polled only at
- * the deadline and every poll_rung_ns.
+ * Until the next poll of a draining tenant: half of its predicted work, so ever shorter. A tenant that was busy after it
+ * could read CLOSING, and rings at its work's end, is polled at the deadline and every poll_rung_ns.
  */
 static uint64_t drain_look_ns(const struct arbiter *a, const struct tenant *t)
 {
@@ -36,7 +35,7 @@ uint64_t lease_drain_look_ns(const struct arbiter *a)
 	return least;
 }
 
-/* Without a holder: returns the time until the first tenant that only lacks tokens has enough of them. */
+/* Without a holder: time until the first tenant that lacks only tokens has enough. */
 static uint64_t tokens_look_ns(const struct arbiter *a)
 {
 	double least = (double)a->config.poll_rung_ns;
@@ -55,7 +54,7 @@ static uint64_t tokens_look_ns(const struct arbiter *a)
 	return (uint64_t)least;
 }
 
-/* Returns the time that is left of length_ns since `since`; 0 if none is. */
+/* Returns what is left of length_ns since `since`. */
 static uint64_t left_of(const struct arbiter *a, uint64_t since, uint64_t length_ns)
 {
 	uint64_t passed = a->clock - since;
@@ -63,7 +62,7 @@ static uint64_t left_of(const struct arbiter *a, uint64_t since, uint64_t length
 	return passed < length_ns ? length_ns - passed : 0;
 }
 
-/* Returns how long the holder may run until a returned tenant would be chosen instead; see has_returned(). */
+/* How long the holder may run until a returned tenant would be chosen: has_returned(). */
 static uint64_t ahead_ns(const struct arbiter *a, const struct tenant *holder,
 			 const struct tenant *other)
 {
@@ -71,15 +70,14 @@ static uint64_t ahead_ns(const struct arbiter *a, const struct tenant *holder,
 		       order_turn_end(a, holder, holder->vtime);
 
 	ahead *= order_weight(a, holder);
-	/* The caller needs no value above a quantum. */
+	/* the caller needs no value above a quantum */
 	return ahead < (double)a->quantum_ns ? (uint64_t)(ahead > 0 ? ahead : 0) : a->quantum_ns;
 }
 
 /*
- * Returns the time until the holder's work must be polled, whatever is left of its turn. In-flight work can't run dry before it
- * has ended. A holder alone is charged by these polls. If other tenants wait and all ring their doorbells, a poll is needed:
- * when start_grace_ns ends, because the charge begins then; at the end of the shortest lease if it is `other`'s turn, else when
- * `other`'s turn comes; and when the holder counts as idle.
+ * Until the holder's work must be polled, whatever is left of its turn. In-flight work cannot run dry before its end. A
+ * lone holder is charged by these polls. If others wait and all ring, polls are needed when start_grace_ns ends (the charge
+ * begins), at the shortest lease's end or when `other`'s turn comes, and when the holder counts as idle.
  */
 static uint64_t work_look_ns(const struct arbiter *a, const struct tenant *t, int other)
 {
@@ -101,7 +99,7 @@ static uint64_t work_look_ns(const struct arbiter *a, const struct tenant *t, in
 	return look;
 }
 
-/* Returns the time until the poll of a holder whose turn, or whose tokens, last for left_ns more. */
+/* Returns the time until the poll of a holder whose turn or tokens last for left_ns. */
 static double end_look_ns(const struct arbiter *a, const struct tenant *t, double left_ns)
 {
 	double half_ns = turn_step_ns(a, t) / 2;
@@ -135,7 +133,7 @@ uint64_t lease_next_look_ns(const struct arbiter *a)
 		if (until < left)
 			left = until;
 	}
-	/* Even if a poll is due now, it comes after poll_drain_ns: no busy loop. */
+	/* At least poll_drain_ns, to avoid a busy loop. */
 	if (left < (double)a->config.poll_drain_ns)
 		return a->config.poll_drain_ns;
 	return (uint64_t)left;

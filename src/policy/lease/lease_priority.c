@@ -3,10 +3,9 @@
 #include "policy/lease/arbiter_inside.h"
 
 /*
- * Returns the part of the GPU's time in which a tenant may push ahead: its guarantee, plus a margin that shrinks where
- * guarantees leave no room for it. Without the margin, a tenant that asks for just what it needs would fall behind each time a
- * burst takes longer than its work. A tenant without a guarantee gets a small share of what is left. The budgets of all tenants
- * with guarantees sum to no more than the GPU.
+ * Part of the GPU's time in which a tenant may push ahead: its guarantee and a margin, less where guarantees leave no room.
+ * Without the margin, a tenant that asks for just what it needs falls behind whenever a burst takes longer than its work.
+ * Without a guarantee: a small share of what is left. Budgets of tenants with guarantees sum to the GPU at most.
  */
 static double rate(const struct arbiter *a, const struct tenant *t)
 {
@@ -37,10 +36,7 @@ void priority_fill(struct arbiter *a, struct tenant *t)
 {
 	double most, slice_ns = (double)a->config.urgent_slice_ns;
 
-	/*
-	 * While all priorities are the same, budgets are not used. The first call after they differ fills a budget, to a bucket
-	 * at most.
-	 */
+	/* Budgets are used while priorities differ. The first call then fills a budget, at most to the bucket. */
 	if (!a->priorities_differ)
 		return;
 	most = bucket_ns(a, t);
@@ -48,8 +44,8 @@ void priority_fill(struct arbiter *a, struct tenant *t)
 	if (t->budget_ns > most)
 		t->budget_ns = most;
 	/*
-	 * Only a whole slice lets the tenant push ahead again. With less, a tenant that never stops would change places with
-	 * the others all the time.
+	 * A whole slice is needed to push ahead again, or a tenant that never stops would change places with others all the
+	 * time.
 	 */
 	if (t->budget_ns >= fmin(slice_ns, most / 2) &&
 	    (!is_capped(t) || t->tokens_ns >= fmin(slice_ns, charge_tokens_needed(a, t))))
@@ -57,10 +53,7 @@ void priority_fill(struct arbiter *a, struct tenant *t)
 	t->budget_at = a->clock;
 }
 
-/*
- * Charges the budget, but not for time that no other tenant wanted. The debt is bounded, so a long use of lent time is paid
- * back within a window.
- */
+/* Not for time that nobody else wanted. The debt is bounded, so lent time is paid back within a window. */
 void priority_charge(struct arbiter *a, struct tenant *t, double amount_ns)
 {
 	double slice_ns = (double)a->config.urgent_slice_ns, least;

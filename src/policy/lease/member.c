@@ -1,18 +1,20 @@
-/* One device's part in gangs: what the device reports of them, and how their orders affect its lease. */
+/*
+ * A device's part in gangs (policy/gang/device_gang.h): its reports, and how orders affect its lease.
+ */
 #include "policy/lease/arbiter.h"
 #include "policy/lease/arbiter_inside.h"
 
 #define SHORT_LEASE_NS \
-	UINT64_C(2000000) /* a shorter lease is not worth a switch while a gang gathers */
+	UINT64_C(2000000) /* While a gang gathers, a shorter lease is not worth a switch. */
 #define LAG_QUANTA \
-	4.0 /* quanta by which a gang may be behind on a device that it does not wait for */
+	4.0 /* A gang may be so many quanta behind on a device that it does not wait for. */
 
 bool member_is_held(const struct arbiter *a, const struct tenant *t)
 {
 	return t->gang.order != GANG_NONE && t->gang.order != GANG_GO && !order_in_need(a, t);
 }
 
-/* Returns the tenant for which the device is kept free, or that has not left all of its devices; NONE if there is none. */
+/* Returns the tenant for which the device is kept free or that has not left all its devices, or NONE. */
 static int find_reserving(const struct arbiter *a)
 {
 	for (int i = 0; i < a->active_count; i++) {
@@ -24,7 +26,7 @@ static int find_reserving(const struct arbiter *a)
 	return NONE;
 }
 
-/* Returns the gang that should have the lease and does not have it; NONE if there is none. */
+/* Returns the gang that should have the lease and does not have it, or NONE. */
 static int find_entitled(const struct arbiter *a)
 {
 	for (int i = 0; i < a->active_count; i++) {
@@ -33,14 +35,14 @@ static int find_entitled(const struct arbiter *a)
 
 		if (t->gang.order != GANG_GO || index == a->holder || t->draining)
 			continue;
-		/* A launch that lets the gang's turn end on other devices (is_slip) must not wait for tokens. */
+		/* A launch that lets the turn end elsewhere (is_slip) must not wait for tokens. */
 		if (t->candidate || (t->gang.is_slip && t->demand))
 			return index;
 	}
 	return NONE;
 }
 
-/* Whether the holder must be closed now, so that its in-flight work ends by at_ns. */
+/* Returns true if the holder must be closed now, so that its work ends by at_ns. */
 static bool is_time_to_close(const struct arbiter *a, const struct tenant *holder, uint64_t at_ns)
 {
 	uint64_t ahead_ns = min_u64(holder->seen.inflight_ns, GANG_GATHER_MAX_NS);
@@ -76,7 +78,7 @@ bool member_decide_on_holder(struct arbiter *a, struct tenant *holder)
 	return true;
 }
 
-/* Whether a device that is kept free can be used until the gang's other devices come free. */
+/* Returns true if a device that is kept free can be used until the gang's other devices are free. */
 static bool has_time_for_others(const struct arbiter *a, const struct gang_word *word)
 {
 	return word->order == GANG_GATHER && word->at_ns > a->last_now_ns + SHORT_LEASE_NS;
@@ -92,7 +94,7 @@ int member_choose(const struct arbiter *a, int next)
 		return has_time_for_others(a, &a->tenant[reserving].gang) ? next : NONE;
 	if (entitled == NONE)
 		return next;
-	/* A tenant that outranks the gang comes first on this device as well. */
+	/* A tenant that outranks the gang comes first. */
 	if (next != NONE && a->tenant[next].urgent &&
 	    a->tenant[next].share.priority > a->tenant[entitled].share.priority)
 		return next;
@@ -105,10 +107,9 @@ static bool all_idle(const struct tenant *t)
 }
 
 /*
- * Another tenant would keep the device for the shortest lease and its drain, and the gang's ranks on other devices would wait
- * for this one. So an idle rank of the gang keeps the device for that long. This also holds while all ranks have only just
- * become idle: at the end of a step each rank is idle a little earlier or later. It also holds while the gang gets launches one
- * by one to end its step (is_slip).
+ * Another tenant would keep the device for the shortest lease and its drain, while the gang's other ranks wait. So an idle
+ * rank keeps it for that long; also while all ranks are only just idle, as at a step's end, or launches are let through one
+ * by one (is_slip).
  */
 uint64_t member_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
 {
@@ -118,8 +119,8 @@ uint64_t member_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * A gang's pause is worth more patience than another tenant's: to end its turn, all its devices change hands twice, and another
- * tenant has each of them for the shortest lease at least.
+ * A gang's pause deserves more patience: all its devices would change hands twice, with at least a shortest lease in
+ * between.
  */
 void member_widen_patience(const struct arbiter *a, const struct tenant *t,
 			   struct patience_bounds *bounds)
@@ -191,7 +192,7 @@ uint64_t member_next_look_ns(const struct arbiter *a, uint64_t next_ns)
 
 /* ---- reports on a tenant ---- */
 
-/* Whether a candidate that is not held for a gang comes before the tenant `index`. */
+/* Returns true if a candidate that is not held for a gang comes before tenant `index`. */
 static bool comes_later(const struct arbiter *a, int index)
 {
 	const struct tenant *t = &a->tenant[index];
@@ -208,10 +209,7 @@ static bool comes_later(const struct arbiter *a, int index)
 	return false;
 }
 
-/*
- * Whether the tenant would take the lease from the holder, by the rules of lease.c. The holder's min_lease_ns is not checked,
- * because free_in_ns() counts what is left of it.
- */
+/* By the rules of lease.c, would the tenant take the lease? Without min_lease_ns, of which free_in_ns() counts the rest. */
 static bool takes_from(const struct arbiter *a, const struct tenant *holder, const struct tenant *t)
 {
 	double end = order_turn_end(a, t, t->vtime);
@@ -245,7 +243,7 @@ static bool is_due(const struct arbiter *a, int index)
 	return a->holder == NONE || takes_from(a, &a->tenant[a->holder], t);
 }
 
-/* Returns the virtual time of all candidates if they had been served at the same time: the mean by weight. */
+/* Returns the mean virtual time of all candidates, by weight. */
 static double mean_vtime(const struct arbiter *a)
 {
 	double sum = 0, weights = 0;

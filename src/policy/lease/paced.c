@@ -1,8 +1,8 @@
 /*
- * ARBITER_POLICY_FEEDBACK: Lu et al., Algorithm 2 (docs/reference/seeds.md). Its monitor, the producer, is here. For each
- * tenant, at the end of each period, the monitor compares the share of the device that the tenant had with its target share.
- * The control law (feedback.h) then says how much the tenant may begin in the next period. The consumer is the gate in the
- * tenant's processes: a launch pays tokens by its grid and block.
+ * ARBITER_POLICY_FEEDBACK: Lu et al., Algorithm 2 (docs/reference/seeds.md). The monitor, which produces tokens, is here:
+ * at the end of each period it compares a tenant's share of the device with its target, and the control law (feedback.h)
+ * tells how much the tenant may begin in the next. The gate in the tenant's processes consumes them: a launch pays by its
+ * grid and block.
  *
  * Tenants are PACED and run at the same time; the device's own slicing divides the device among tenants with work. Only a
  * tenant that is alone and has no cap is FREE, because nothing needs to be limited.
@@ -18,20 +18,17 @@
  */
 #include "policy/lease/arbiter_inside.h"
 
-#define WORTH_FADE_NS 300e6 /* the price fades with this time constant, in nanoseconds of charge */
+#define WORTH_FADE_NS 300e6 /* time constant with which the price fades, in ns of charge */
 #define WORTH_KNOWN_NS 2e6  /* the price counts as known from this charge on */
-#define GRANT_MAX 1e18      /* tokens; far above any real grant, far below overflow */
+#define GRANT_MAX 1e18      /* far above a real grant, far below overflow */
 
 void paced_add(struct arbiter *a, struct tenant *t)
 {
-	/* The first launch waits for no other tenant, because it shows which tenants are at work. */
+	/* The first launch waits for nobody: it shows who is at work. */
 	t->paced = (struct paced_account){ .granted = 1, .grant = 1, .began_at = a->clock };
 }
 
-/*
- * Returns the tokens left; if positive, the tenant may still launch. The tenant writes `spent`, so the difference may be
- * anything.
- */
+/* Returns the tokens left; the tenant may launch if positive. The tenant writes `spent`, so any value is possible. */
 static int64_t balance(const struct tenant *t)
 {
 	return (int64_t)(t->paced.granted - t->seen.spent);
@@ -39,7 +36,7 @@ static int64_t balance(const struct tenant *t)
 
 /* ---- targets ---- */
 
-/* Returns the target share of `of`, 0 to 1: by weight among the active tenants, none above its limit. */
+/* Returns the target share, 0 to 1: by weight among active tenants, none above its limit. */
 static double target(const struct arbiter *a, const struct tenant *of)
 {
 	bool is_fixed[ARBITER_MAX_TENANTS] = { false };
@@ -88,7 +85,7 @@ static bool worth_is_known(const struct paced_account *p)
 	return p->paid_for_ns >= WORTH_KNOWN_NS && p->paid_tokens > 0;
 }
 
-/* Adds a grant. The tokens then are at most one grant, and a debt is at most debt_max_ns. */
+/* Adds a grant. The tokens then are at most one grant, and a debt at most debt_max_ns. */
 static void grant(const struct arbiter *a, struct tenant *t, double tokens)
 {
 	struct paced_account *p = &t->paced;
@@ -125,7 +122,7 @@ static void end_period(struct arbiter *a, struct tenant *t)
 	double paid = t->seen.spent > p->spent_before ? (double)(t->seen.spent - p->spent_before)
 						      : 0;
 
-	/* A settlement may take back what an earlier period was charged. */
+	/* A settlement may take back an earlier period's charge. */
 	if (charged_ns < 0)
 		charged_ns = 0;
 	learn_worth(p, paid, charged_ns);
@@ -139,7 +136,7 @@ static void end_period(struct arbiter *a, struct tenant *t)
 	begin_period(a, t);
 }
 
-/* Begins again after a pause, or after time in FREE, with the last grant and the learned price. */
+/* Begins again after a pause or FREE, with the last grant and the learned price. */
 static void begin_again(struct arbiter *a, struct tenant *t)
 {
 	t->paced.loop.has_measured = false;
@@ -159,7 +156,7 @@ static uint64_t look_at(struct arbiter *a, struct tenant *t)
 
 	if (t->state != LEASE_PACED)
 		return UINT64_MAX;
-	/* A stopped tenant can't clear its flags, so what they say is no longer charged. */
+	/* A stopped tenant cannot clear its flags, so they are not charged any more. */
 	if (t->seen.stopped)
 		t->overrunning = true;
 	if (period < a->config.feedback.period_min_ns)
@@ -188,16 +185,16 @@ static void set_state(struct arbiter *a, struct tenant *t, bool is_alone)
 			lease_hold(a, t);
 		return;
 	}
-	/* What the tenant did unpaced says nothing about the price of a token. */
+	/* Unpaced work says nothing about a token's price. */
 	if (t->state != LEASE_PACED && !is_alone)
 		begin_again(a, t);
 	t->state = is_alone ? LEASE_FREE : LEASE_PACED;
 	t->draining = false;
-	/* a stopped tenant can't clear its flags, so it stays marked */
+	/* a stopped tenant cannot clear its flags, so stays marked */
 	t->overrunning = t->overrunning && t->seen.stopped;
 }
 
-/* Returns the active tenant that is alone and has no cap; NONE if there is none. */
+/* Returns the active tenant if it is alone and has no cap, else NONE. */
 static int find_free(const struct arbiter *a)
 {
 	if (a->active_count != 1)

@@ -1,19 +1,17 @@
 #include "policy/lease/arbiter_inside.h"
 
-#define HANDOVER_START_NS \
-	300e3 /* cost of a hand-over on an H200, with the wake-up of the next holder */
-#define HANDOVER_MAX_NS \
-	5e6 /* more than this is not a hand-over, but a holder that does something else */
-#define HANDOVER_FADE 16 /* in leases */
+/* cost of a hand-over on an H200, with the wake-up of the next holder */
+#define HANDOVER_START_NS 300e3
+#define HANDOVER_MAX_NS 5e6 /* a longer time is no hand-over: the holder does something else */
+#define HANDOVER_FADE 16    /* number of leases over which the cost is averaged */
 /*
- * A held thread has lost its lead over the GPU, and runs behind the GPU until it has a lead again. This takes 1 to 2 ms for a
- * PyTorch training, and the whole turn for a launch-bound one. RAMP_LOSS is the part of that time that is lost (a ResNet18
- * loses 0.27 ms a turn on an H200). A ramp of RAMP_SEEN_NS is measured even if there is none.
+ * A held thread has lost its lead over the GPU, and regains it in 1 to 2 ms (PyTorch training), or never in a turn
+ * (launch-bound). RAMP_LOSS is the lost part of that time (a ResNet18 loses 0.27 ms a turn on an H200). A ramp of
+ * RAMP_SEEN_NS is measured even without one.
  */
 #define RAMP_LOSS 0.2
 #define RAMP_SEEN_NS 300000
-#define SLACK_PART \
-	(1.0 / 3) /* the part of the time that caps leave unused that may go into hand-overs */
+#define SLACK_PART (1.0 / 3) /* part of what caps leave unused that may go into hand-overs */
 
 static struct turn_terms choose_terms(const struct arbiter *a)
 {
@@ -40,10 +38,10 @@ void quantum_watch_start(struct arbiter *a, const struct tenant *holder)
 }
 
 /*
- * Learns the cost of a hand-over: the time from grant to grant that no tenant is charged for. If the holder's first work came
- * later than start_grace_ns, as on a host short of CPUs, the excess is added. Also updates that holder's ramp_ns. Only leases
- * that another tenant would have had next count: otherwise the device may have been idle for want of work. A holder that
- * understates its use makes hand-overs look dearer, so turns get longer, up to quantum_ns.
+ * Learns the cost of a hand-over: from grant to grant without a charge, plus what the holder's first work exceeds
+ * start_grace_ns by, as on a host short of CPUs. Also learns that holder's ramp_ns. Only leases count that another tenant
+ * wanted next, or the device may have been idle for want of work. Understated use makes hand-overs look dear, so lengthens
+ * turns, up to quantum_ns.
  */
 void quantum_learn(struct arbiter *a)
 {
@@ -70,7 +68,7 @@ void quantum_learn(struct arbiter *a)
 	a->handover_ns += (lost - a->handover_ns) / HANDOVER_FADE;
 }
 
-/* Returns the part of the device that the active tenants may not use, by their caps. */
+/* Returns the part of the device that the active tenants' caps leave unused. */
 static double slack(const struct arbiter *a)
 {
 	double left = 1;

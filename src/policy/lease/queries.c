@@ -1,4 +1,6 @@
-/* Queries about the arbiter and its tenants. These functions change nothing. */
+/*
+ * Queries about the arbiter and its tenants; nothing is changed.
+ */
 #include <math.h>
 
 #include "policy/lease/arbiter.h"
@@ -11,7 +13,7 @@ enum lease_state arbiter_state(const struct arbiter *a, int tenant)
 	return a->tenant[tenant].state;
 }
 
-/* Converts to nanoseconds, at most UINT64_MAX. Processes may report any values, and a sum of them may not fit in 64 bits. */
+/* At most UINT64_MAX: processes may report anything, and sums may not fit 64 bits. */
 static uint64_t to_ns(double ns)
 {
 	return ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)ns : 0;
@@ -122,23 +124,23 @@ uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant, uint64_t free_dep
 		return group_depth_ns(a, t);
 	uint64_t step_ns = (uint64_t)steps_length_ns(&t->steps, most_ns);
 
-	/* With a greater depth, a tenant that outranks this one would have to wait for longer. */
+	/* A tenant that outranks this one should not wait for a greater depth. */
 	if (priority_is_outranked(a, t))
 		return a->config.depth_ns;
-	/* A long slice lets the program keep its lead over the GPU. So as much work may be in flight as without a cap. */
+	/* A long slice lets the program keep its lead over the GPU, so as much may be in flight as without a cap. */
 	uint64_t slice_ns = charge_alone_slice_ns(a, t);
 	if (is_capped(t) && a->active_count == 1 && !a->gang_count &&
 	    slice_ns > a->config.cap_slice_ns)
 		return min_u64(slice_ns, max_u64(free_depth_ns, a->terms.depth_ns));
 	/*
-	 * Beside a gang, no tenant gets a greater depth: the gang's other devices would have to wait for its work, and the
-	 * trial of depths (steps.h) would not be valid.
+	 * Beside a gang nobody gets a greater depth: the gang's other devices would wait for it, and the trial of depths
+	 * (steps.h) would not be valid.
 	 */
 	if (a->gang_count || !steps_may_be_ahead(&t->steps, most_ns))
 		return a->terms.depth_ns;
 	/*
-	 * Short kernels are predicted too long. With twice a step's length, the sync point at the step's end bounds the work in
-	 * flight before this depth does.
+	 * Short kernels are predicted too long. With twice a step's length, the sync point at a step's end bounds in-flight
+	 * work first.
 	 */
 	return 2 * step_ns > a->terms.depth_ns ? 2 * step_ns : a->terms.depth_ns;
 }

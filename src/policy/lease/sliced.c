@@ -3,26 +3,26 @@
 #include <limits.h>
 #include <math.h>
 
-#define STEP_KEEPS \
-	1.5 /* under slices, steps of up to slice_step_ns times this still count as short */
+#define STEP_KEEPS 1.5 /* Steps up to slice_step_ns times this still count as short under slices. */
 /*
- * The least thread_ns of a step for slices. A loop that only launches and waits leaves no GPU time to others, and would lose
- * work in slices.
+ * Least thread_ns of a step for slices: a loop that only launches and waits leaves no GPU time to others, and would lose
+ * work.
  */
 #define THREAD_LEAST_NS 1e5
-#define STEPS_MEANT \
-	16 /* the number of steps over which more_ns is averaged, and over which a lead is paid back */
+#define STEPS_MEANT 16 /* number of steps over which more_ns is averaged and a lead is paid back */
 #define HOLD_LEAST_NS 1e5 /* a shorter hold is not worth a wait */
-#define DEBT_NS 2e7       /* a larger debt is paid back at once, however long that holds a tenant */
-/* A tenant without short steps is held once it is ahead by more than AHEAD_NS ... */
+#define DEBT_NS 2e7       /* a larger debt is paid back at once, however long the hold */
+/* A tenant without short steps is held from this lead ... */
 #define AHEAD_NS 1e6
-#define AHEAD_LEFT_NS 5e5   /* ... until it is ahead by less than this */
+#define AHEAD_LEFT_NS 5e5   /* ... until its lead is less than this */
 #define CREDIT_MOST_NS 50e6 /* bound of credit_ns, positive or negative */
-#define SAVED_MOST_NS 5e6   /* the most credit that a tenant gathers while it wants nothing */
-/* The hardware's time slice: a process that begins while another runs waits this long (docs/decisions/hardware-slices.md). */
+#define SAVED_MOST_NS 5e6   /* most credit that a tenant gathers while it wants nothing */
+/*
+ * The hardware's time slice: a process that begins while another runs waits this long (docs/decisions/hardware-slices.md).
+ */
 #define TIME_SLICE_NS 2100000
 
-/* Returns the length of the tenant's steps; 0 if it is unknown, or more than `keeps` x slice_step_ns. */
+/* Returns the length of the tenant's steps; 0 if unknown, or more than `keeps` x slice_step_ns. */
 static double short_step_ns(const struct arbiter *a, const struct tenant *t, double keeps)
 {
 	return steps_length_ns(&t->steps, keeps * (double)a->config.slice_step_ns);
@@ -36,8 +36,8 @@ static bool has_short_step(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * If any tenant has a cap, slices are due only if all tenants have short steps, or if one with short steps outranks all those
- * without. Turns keep the caps of trainings better, and lose less work.
+ * With caps, all tenants must have short steps, or one with short steps outrank all without: turns keep trainings' caps
+ * better and lose less work.
  */
 bool sliced_is_due(const struct arbiter *a)
 {
@@ -56,7 +56,7 @@ bool sliced_is_due(const struct arbiter *a)
 	return best_short > (any_capped ? best_long : INT_MIN);
 }
 
-/* Whether the tenant runs. The flags of a stopped tenant say nothing. */
+/* A stopped tenant's flags say nothing. */
 static bool runs(const struct tenant *t)
 {
 	return t->ran && !t->seen.stopped;
@@ -67,22 +67,19 @@ static bool wants(const struct tenant *t)
 	return t->demand || runs(t);
 }
 
-/* Whether the tenant has wanted nothing for longer than a pause between two steps. */
+/* Returns true if the tenant has wanted nothing for longer than a pause between steps. */
 static bool is_resting(const struct arbiter *a, const struct tenant *t)
 {
 	return !wants(t) && a->clock - t->worked_at > TIME_SLICE_NS;
 }
 
-/*
- * Whether the tenant counts when the GPU's time is divided. A tenant that had more than its share counts in its pauses too, and
- * so pays that back.
- */
+/* Who counts when GPU time is divided: a tenant that had more than its share also in its pauses, to pay back. */
 static bool takes_part(const struct tenant *t)
 {
 	return wants(t) || t->credit_ns < 0;
 }
 
-/* Returns the part of the GPU's time that the tenant is due by weight, or would be due if it wanted the GPU now. */
+/* Returns the part of GPU time that the tenant is due by weight, if it wanted the GPU now. */
 static double due_part(const struct arbiter *a, const struct tenant *t)
 {
 	double weights = 0;
@@ -101,7 +98,7 @@ static unsigned running_processes(const struct tenant *t)
 	return !runs(t) ? 0 : t->seen.working > 1 ? t->seen.working : 1;
 }
 
-/* Returns the running tenant that the hardware will serve first; NULL if it serves a tenant already, or none runs. */
+/* Returns the running tenant that the hardware serves next; NULL if it serves one already, or none runs. */
 static struct tenant *first_waiting(struct arbiter *a)
 {
 	struct tenant *first = NULL;
@@ -131,8 +128,8 @@ static bool others_run(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Sets how long the tenant is held after each step: for as long as a usual step takes more than the tenant's part of the GPU,
- * and for a portion of lead_ns, the time that the tenant had beyond its part so far. So all its steps take about as long.
+ * Hold after each step: what a usual step takes beyond the tenant's part of the GPU, plus a portion of lead_ns, its time
+ * beyond that part. So all steps take about as long.
  */
 static void pace_step(struct step_pace *pace, double more_ns, double lead_ns)
 {
@@ -147,7 +144,7 @@ static void note_step(const struct arbiter *a, struct tenant *t)
 {
 	double charged_ns = t->charged_ns - t->step.charged_before_ns;
 
-	/* A step for which other tenants were held is not a usual one. */
+	/* A step for which others were held is not usual. */
 	if (!t->comes_first)
 		pace_step(&t->step.share, charged_ns / due_part(a, t) - t->step.ran_ns,
 			  -t->credit_ns);
@@ -206,10 +203,7 @@ void sliced_begin(struct arbiter *a)
 	}
 }
 
-/*
- * Whether the tenant has to wait: its hold after a step is not over, or it owes more than DEBT_NS. left_ns: its credit or
- * tokens.
- */
+/* Returns true if the hold after a step is not over, or the debt is above DEBT_NS. left_ns: credit or tokens. */
 static bool is_paced(const struct arbiter *a, const struct tenant *t, const struct step_pace *pace,
 		     double left_ns)
 {
@@ -233,8 +227,8 @@ static bool is_over_cap(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Whether another tenant wants the GPU that is neither ahead nor above its cap. A tenant is marked as ahead only if there is
- * such another, so at least one that wants the GPU is not ahead.
+ * Does another tenant want the GPU that is neither ahead nor above its cap? Only then is one marked as ahead, so someone
+ * who wants the GPU is not.
  */
 static bool others_want(const struct arbiter *a, const struct tenant *t)
 {
@@ -247,15 +241,12 @@ static bool others_want(const struct arbiter *a, const struct tenant *t)
 	return false;
 }
 
-/*
- * Counts dt_ns even if no tenant ran. So a held tenant gets on after some time even if the tenants that it waits for never
- * come.
- */
+/* Counts dt_ns even if nobody ran: a held tenant goes on even if those that it waits for never come. */
 void sliced_count(struct arbiter *a, struct tenant *t, uint64_t dt_ns, double had_ns)
 {
-	/* A capped tenant is not owed the time that its cap keeps from it. */
+	/* A capped tenant is not owed what its cap keeps from it. */
 	double most_ns = is_capped(t) ? 0 : wants(t) ? CREDIT_MOST_NS : fmax(t->credit_ns, 0);
-	/* While other tenants are held for this one, all of the GPU's time counts as its own. */
+	/* While others are held for this tenant, all GPU time counts as its own. */
 	double used_ns = t->comes_first && others_want(a, t) ? (double)dt_ns : had_ns;
 	double credit_ns = t->credit_ns + due_part(a, t) * (double)dt_ns - used_ns;
 
@@ -278,7 +269,7 @@ void sliced_mark(struct arbiter *a)
 		struct tenant *t = &a->tenant[a->active[i]];
 
 		t->is_ahead = others_want(a, t) && is_ahead(a, t);
-		/* A tenant begins to come first once it has saved half of SAVED_MOST_NS, and goes on until that is spent. */
+		/* A tenant comes first from half of SAVED_MOST_NS in credit until that is spent. */
 		t->comes_first = wants(t) && !t->is_ahead && !t->is_over_cap &&
 				 t->credit_ns >= (t->comes_first ? 0 : SAVED_MOST_NS / 2);
 	}
@@ -291,9 +282,7 @@ bool sliced_wants_sync_point(const struct arbiter *a, const struct tenant *t)
 
 bool sliced_is_held(const struct arbiter *a, const struct tenant *t)
 {
-	/*
-	 * In-flight work that outlived its drain may wait for the launch that is held. So the tenant goes on, and pays later.
-	 */
+	/* In-flight work that outlived its drain may wait for the held launch: go on, and pay later. */
 	if (t->overrunning && t->seen.waiting)
 		return false;
 	if (t->is_ahead || t->is_over_cap)
@@ -319,10 +308,7 @@ bool sliced_is_bounded(const struct arbiter *a, const struct tenant *t)
 	return false;
 }
 
-/*
- * Returns the time until the tenant has waited long enough. left_ns is its credit or tokens, a debt that is paid back at `part`
- * of the time that passes.
- */
+/* Until the tenant has waited long enough. left_ns: credit or tokens, whose debt is paid back at `part` of the time. */
 static double pace_left_ns(const struct arbiter *a, const struct tenant *t,
 			   const struct step_pace *pace, double left_ns, double part)
 {

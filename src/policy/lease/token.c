@@ -1,11 +1,10 @@
 /*
- * ARBITER_POLICY_TOKEN: tokens as in KubeShare, to compare leases with (Gemini, the time sharing of KubeShare: HPDC'20). One
- * tenant at a time has the token, for a quota that does not depend on what the tenant runs. The holder is closed when the
- * quota is over, not before. The next tenant gets a token when the holder's work has ended. Work that ran past the quota is
- * overuse, and counts. A holder without work loses its token.
+ * ARBITER_POLICY_TOKEN: tokens as in KubeShare, for comparison (Gemini, KubeShare's time sharing: HPDC'20). One tenant at a
+ * time has the token, for a fixed quota, and is closed when that is over, not before. The next tenant gets a token when the
+ * holder's work has ended. Work that ran past the quota is overuse, and counts. A holder without work loses its token.
  *
- * Only tenants whose use in the sliding window is below their limit can be next. Tenants below their guarantee come first, the
- * one that misses most of it before the others. Then comes the tenant that used least.
+ * Only tenants whose use in the sliding window is below their limit can be next. Tenants below their guarantee come first,
+ * the one that misses most of it before the others. Then comes the tenant that used least.
  *
  * Charge and drain are the same as for leases (lease_charge.c, lease.c). So is the rule for a tenant whose in-flight work waits
  * for a launch that is held at the gate (order_in_need()).
@@ -24,7 +23,7 @@ static uint64_t part_length_ns(const struct arbiter *a)
 	return length ? length : 1;
 }
 
-/* Brings the window up to the present: old parts leave it, and new charge is added to the latest part. */
+/* Moves the window up to now: old parts leave, and new charge goes to the latest part. */
 static void count_use(struct arbiter *a, struct tenant *t)
 {
 	struct token_account *w = &t->token;
@@ -45,10 +44,7 @@ static void count_use(struct arbiter *a, struct tenant *t)
 	w->counted_ns = t->charged_ns;
 }
 
-/*
- * Returns the length of the window, which begins when the tenant was added. It is at least one quota, so a new tenant can get
- * its first token.
- */
+/* Returns the window's length, from the tenant's addition on; at least a quota, so that a new tenant gets a token. */
 static double window_ns(const struct arbiter *a, const struct tenant *t)
 {
 	uint64_t age = a->clock - t->token.since;
@@ -71,7 +67,6 @@ static double missing_ns(const struct arbiter *a, const struct tenant *t)
 	return t->share.cores_pct / 100.0 * window_ns(a, t) - t->token.used_ns;
 }
 
-/* Whether t comes before the best tenant so far. */
 static bool comes_before(const struct arbiter *a, const struct tenant *t, const struct tenant *best)
 {
 	double mine = missing_ns(a, t), others = missing_ns(a, best);
@@ -123,7 +118,7 @@ static void decide_on_holder(struct arbiter *a)
 	}
 }
 
-/* Returns the time until the token's end, at most poll_lease_ns, at least poll_drain_ns. */
+/* Returns the time until the token's end, poll_drain_ns to poll_lease_ns. */
 static uint64_t next_look_ns(const struct arbiter *a)
 {
 	uint64_t left = a->config.poll_lease_ns;

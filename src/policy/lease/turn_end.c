@@ -2,20 +2,19 @@
 
 double turn_predicted_ns(const struct arbiter *a, const struct tenant *t, bool contended)
 {
-	/* Under contention, a tenant that overstates its work must not turn leases into nothing but switches. */
+	/* Bounded under contention: overstated work must not turn leases into nothing but switches. */
 	if (contended)
 		return (double)min_u64(t->seen.inflight_ns, a->terms.depth_ns);
 	return (double)t->seen.inflight_ns;
 }
 
-/* Whether the tokens will be gone once the in-flight work is done. */
 bool turn_tokens_are_used_up(const struct arbiter *a, const struct tenant *t, bool contended)
 {
 	double drained = turn_predicted_ns(a, t, contended) * (1.0 - t->share.limit_pct / 100.0);
 
 	/*
-	 * A tenant that pushed ahead may overdraw its tokens by urgent_slice_ns, as it may its budget, to finish its burst. It
-	 * then waits until that is paid back.
+	 * A tenant that pushed ahead may overdraw tokens, like its budget, by urgent_slice_ns to finish its burst. It then
+	 * waits until that is paid back.
 	 */
 	if (a->urgent_lease)
 		drained -= (double)a->config.urgent_slice_ns;
@@ -28,8 +27,8 @@ double turn_step_ns(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Whether a turn with left_ns left (negative if it is over) ends now, because of the holder's steps. If not, wants_sync_point
- * says whether the next sync point will end it.
+ * Does a turn with left_ns (negative: over) end now because of steps? If not, wants_sync_point tells whether the next sync
+ * point ends it.
  */
 static bool ends_with_step(struct arbiter *a, const struct tenant *t, double left_ns)
 {
@@ -44,7 +43,6 @@ static bool ends_with_step(struct arbiter *a, const struct tenant *t, double lef
 	return left_ns <= 0 && steps_left_ns(&t->steps, t->charged_ns, most_ns) <= 0;
 }
 
-/* Whether a lease ends now for want of tokens, at the end of a step if the program works in steps. */
 bool turn_ends_with_tokens(struct arbiter *a, const struct tenant *t, bool contended)
 {
 	double part = 1.0 - t->share.limit_pct / 100.0;
@@ -54,14 +52,13 @@ bool turn_ends_with_tokens(struct arbiter *a, const struct tenant *t, bool conte
 	return ends_with_step(a, t, t->tokens_ns / part - turn_predicted_ns(a, t, contended));
 }
 
-/* Returns how long a holder may be without work until it counts as idle. */
 uint64_t turn_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
 {
 	uint64_t least_ns = a->gang_count ? member_idle_limit_ns(a, t) : 0, limit_ns;
 
 	if (t->seen.waiting)
 		return a->config.start_limit_ns;
-	/* Until work was seen, idle_ns applies: a thread may lose its CPU on its way from the gate to the driver. */
+	/* Until work was seen, idle_ns applies: a thread may lose its CPU between the gate and the driver. */
 	limit_ns = a->worked ? t->patience.ns : a->config.idle_ns;
 	return limit_ns > least_ns ? limit_ns : least_ns;
 }
@@ -72,9 +69,8 @@ bool lease_is_idle(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Whether `other` returned during this lease after a long absence, and would finish a turn before the holder could finish
- * another one from now on. For a tenant that was not absent, comes_first() takes the holder's virtual time at the turn's start
- * instead: a switch each time that a tenant falls behind a little would cost too much.
+ * Did `other` return in this lease after long absence, and would finish a turn before another one of the holder? For others
+ * comes_first() counts from the turn's start: a switch at each small lag would cost too much.
  */
 static bool has_returned(const struct arbiter *a, const struct tenant *holder,
 			 const struct tenant *other)
@@ -83,14 +79,13 @@ static bool has_returned(const struct arbiter *a, const struct tenant *holder,
 	       order_turn_end(a, other, other->vtime) < order_turn_end(a, holder, holder->vtime);
 }
 
-/* Whether `other` comes before the holder now, so that the holder's quantum is cut short. */
+/* Returns true if the holder's quantum is cut short for `other`. */
 static bool comes_first(const struct arbiter *a, const struct tenant *t, const struct tenant *other)
 {
 	return order_turn_end(a, other, other->vtime) < order_turn_end(a, t, a->vtime_at_start) ||
 	       has_returned(a, t, other) || order_in_need(a, other);
 }
 
-/* Whether `other` takes the lease from the holder in the middle of a step. */
 bool turn_may_be_cut(const struct arbiter *a, const struct tenant *t, const struct tenant *other)
 {
 	if (turn_step_ns(a, t) > 0)
@@ -98,7 +93,6 @@ bool turn_may_be_cut(const struct arbiter *a, const struct tenant *t, const stru
 	return comes_first(a, t, other);
 }
 
-/* Returns what will be left of the holder's turn, with `other` waiting, once the in-flight work is done. */
 double turn_left_ns(const struct arbiter *a, const struct tenant *t, int other)
 {
 	if (turn_step_ns(a, t) > 0 && comes_first(a, t, &a->tenant[other]))
@@ -106,7 +100,7 @@ double turn_left_ns(const struct arbiter *a, const struct tenant *t, int other)
 	return (double)a->quantum_ns - (double)a->ran_ns - turn_predicted_ns(a, t, true);
 }
 
-/* Whether the holder, which could go on, should yield to `other`. If not, and its turn's time is over, renews the turn. */
+/* Returns true if the holder should yield to `other`. If not, renews a turn whose time is over. */
 static bool turn_is_over(struct arbiter *a, struct tenant *t, int other)
 {
 	double ahead_ns = turn_predicted_ns(a, t, true);
@@ -127,10 +121,7 @@ static bool turn_is_over(struct arbiter *a, struct tenant *t, int other)
 	return false;
 }
 
-/*
- * Like turn_is_over(), for a lease that pushed ahead of a lower priority. A tenant of lower priority ends it only if it is in
- * need, or once the holder's budget is spent.
- */
+/* Like turn_is_over(), for a lease that pushed ahead: a lower priority ends it only in need, or after the budget. */
 static bool urgent_turn_is_over(struct arbiter *a, struct tenant *t, int other)
 {
 	if (t->budget_spent) {

@@ -2,12 +2,12 @@
 
 #define FIRST_OFF_NS UINT64_C(100000000)
 #define LAST_OFF_NS UINT64_C(60000000000)
-/* If turns went well for FORGIVEN_AFTER times as long as they were given up, the next time counts as a first one. */
+/* After turns went well for FORGIVEN_AFTER times as long as they were given up, the next time counts as a first. */
 #define FORGIVEN_AFTER 8
-#define LOST_PART 0.1 /* the part of the time that hardware slicing would lose */
+#define LOST_PART 0.1 /* part of the time that hardware slicing would lose */
 #define LOST_LEAST_NS UINT64_C(10000000)
-#define LOST_WINDOW_NS UINT64_C(100000000) /* window of held_ns, the time under turns */
-#define PASS_NS UINT64_C(100000) /* time from the end of a turn until the next process works */
+#define LOST_WINDOW_NS UINT64_C(100000000) /* window of held_ns */
+#define PASS_NS UINT64_C(100000)           /* time from a turn's end until the next process works */
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
@@ -19,7 +19,7 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Returns the time from `then` to `now`; 0 if the clock went back. */
+/* Returns 0 if the clock went back. */
 static uint64_t since(uint64_t now, uint64_t then)
 {
 	return now > then ? now - then : 0;
@@ -76,10 +76,10 @@ static void learn_pauses(struct turns_process *process, size_t count,
 /* ---- choice ---- */
 
 struct view {
-	/* The process with the turn; NULL if every process has it, or the process is gone. */
+	/* process with the turn; NULL if every process has it, or it is gone */
 	struct turns_process *own;
-	struct turns_process *first; /* the present process that was served least */
-	/* The waiting process that was served least, other than `own`. */
+	struct turns_process *first; /* present process that was served least */
+	/* waiting process that was served least, other than `own` */
 	struct turns_process *waiter;
 	unsigned present;
 };
@@ -151,7 +151,7 @@ static uint64_t late_at(const struct turns_process *p, const struct arbiter_conf
 	       max_u64(config->drain_min_ns, min_u64(4 * inflight, config->drain_max_ns));
 }
 
-/* Returns true, and gives turns up, if the process with the turn may be waiting for what another process waits to launch. */
+/* If the process with the turn may wait for another's held launch, gives turns up and returns true. */
 static bool needs_others(struct turns *t, const struct view *v, const struct turns_lease *lease)
 {
 	const struct turns_process *own = v->own;
@@ -192,7 +192,7 @@ static bool has_lost(struct turns *t, uint64_t idle_ns, uint64_t now_ns)
 
 static uint64_t start_limit_ns(const struct turns_lease *lease)
 {
-	/* This is sooner than the arbiter's own start_limit_ns, after which the lease counts as unused. */
+	/* sooner than the arbiter's start_limit_ns, after which the lease counts as unused */
 	return lease->config->start_limit_ns / 2;
 }
 
@@ -216,10 +216,7 @@ static void pass_on(struct turns *t, const struct view *v, const struct turns_le
 	} else if (own->seen.waits) {
 		if (idle_ns < start_limit_ns(lease) || !next || has_lost(t, idle_ns, now_ns))
 			return;
-		/*
-		 * The process was woken and does not run: it is stopped, or there is no CPU for any process. So every process
-		 * gets the turn.
-		 */
+		/* Woken, but does not run: stopped, or no CPU is free. So every process gets the turn. */
 		t->is_open = true;
 		t->turn = 0;
 	} else if (idle_ns >= own->patience.ns) {
@@ -282,7 +279,7 @@ uint64_t turns_step(struct turns *t, struct turns_process *process, size_t count
 	if (t->was_in_use && v.own)
 		charge(t, v.own, dt_ns);
 	t->stepped_at = lease->now_ns;
-	/* The drain counts as well, because under a cap a lease may consist of little else. */
+	/* The drain counts too: under a cap, a lease may consist of little else. */
 	t->was_in_use = lease->state == TURNS_HELD ||
 			(lease->state == TURNS_AWAY && v.own && v.own->seen.works);
 	if (lease->state == TURNS_OPEN || lease->now_ns < t->off_until) {

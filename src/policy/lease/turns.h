@@ -38,29 +38,29 @@
 
 /* What is seen of a process on the device. None of it is trusted. */
 struct turns_seen {
-	bool waits;       /* a thread is held at the gate */
-	bool works;       /* a thread is between the gate and the driver, or work is in flight */
-	uint64_t idle_ns; /* how long the process says it has been without work, if it reported that */
+	bool waits;           /* a thread is held at the gate */
+	bool works;           /* a thread is between gate and driver, or work is in flight */
+	uint64_t idle_ns;     /* how long the process was without work, if it reported that */
 	uint64_t inflight_ns; /* predicted length of the work in flight */
 	uint64_t launches;    /* number of launches so far */
-	uint32_t stuck; /* how often a launch passed the gate because the process made no progress */
+	uint32_t stuck;       /* launches that passed the gate for want of progress */
 };
 
-/* One process of the tenant. The caller keeps all processes in an array, in any order. At first all but `slot` is zero. */
+/* A process of the tenant. The caller keeps an array in any order; zero at first, except `slot`. */
 struct turns_process {
 	unsigned slot;
 	struct turns_seen seen;
-	bool is_present;    /* waits or works */
-	uint64_t came_at;   /* time since when is_present holds */
-	uint64_t served_ns; /* how long it had the turn; see choice */
-	uint64_t worked_at; /* time of its latest work, or of its turn's begin if later */
-	uint64_t launched_at; /* time of its latest launch, or the latest time at which it had no work */
-	uint64_t launched_inflight_ns; /* predicted in-flight work at launched_at */
-	bool has_patience;             /* `patience` is initialized */
+	bool is_present;      /* waits or works */
+	uint64_t came_at;     /* time since when is_present holds */
+	uint64_t served_ns;   /* time that it had the turn */
+	uint64_t worked_at;   /* time of its latest work, or of its turn's begin if later */
+	uint64_t launched_at; /* time of its latest launch, or the latest time without work */
+	uint64_t launched_inflight_ns; /* predicted work in flight at launched_at */
+	bool has_patience;
 	struct patience patience;
 };
 
-/* Why turns were given up the last time: what the process with the turn did while others waited. */
+/* Why turns were given up last: what the process with the turn did while others waited. */
 enum turns_reason {
 	TURNS_LATE,   /* its work did not end */
 	TURNS_STUCK,  /* its gate gave up waiting for the end of any work */
@@ -68,40 +68,38 @@ enum turns_reason {
 };
 
 struct turns {
-	uint32_t turn;     /* slot + 1 of the process with the turn; 0 if every process has it */
-	bool was_in_use;   /* at the last step, the turn was under the lease or in its drain */
+	uint32_t turn;     /* slot + 1 of the process with the turn; 0: every process */
+	bool was_in_use;   /* the last step was in the lease or its drain */
 	uint64_t given;    /* number of turns so far */
 	uint64_t given_up; /* how often turns were given up */
 	enum turns_reason reason;
 
-	/* Internal. */
-	uint64_t lease; /* `number` of the latest turns_lease */
-	bool is_open;   /* every process has the turn until the end of the lease */
+	uint64_t lease;
+	bool is_open; /* every process has the turn until the lease's end */
 	uint64_t stepped_at, began_at;
 	uint64_t had_ns;   /* time of leases used in the present turn */
 	uint64_t floor_ns; /* a process that returns counts as served for at least this */
 	uint32_t stuck_before;
-	/* Time under turns, and the part of it lost to idleness; both fade. */
+	/* time under turns, and the part of it lost to idleness; both fade */
 	uint64_t held_ns, lost_ns;
-	/* off_ns: for how long turns were given up the last time. off_until: when that ends or ended. */
+	/* off_ns: how long turns were given up the last time; off_until: when that ends or ended */
 	uint64_t off_ns, off_until;
 };
 
 enum turns_lease_state {
-	TURNS_OPEN, /* no lease is needed, or this lease allows no turns among processes */
+	TURNS_OPEN, /* no lease is needed, or this lease has no turns among processes */
 	TURNS_AWAY, /* the lease is ending, or another tenant has it */
 	TURNS_HELD,
 };
 
-/* The tenant's lease now. */
 struct turns_lease {
 	enum turns_lease_state state;
 	uint64_t number; /* differs from one lease to the next */
 	bool is_again;   /* no other tenant had a lease since this tenant's previous one */
 	uint64_t now_ns;
-	uint64_t quantum_ns; /* the quantum in force */
-	double handover_ns;  /* the measured cost of a hand-over */
-	/* turns_step() uses its settings for idleness, start limit and drain. */
+	uint64_t quantum_ns;
+	double handover_ns;
+	/* its settings for idleness, start limit and drain are used */
 	const struct arbiter_config *config;
 };
 
@@ -109,11 +107,10 @@ struct turns_lease {
 void turns_see(const struct turns *t, struct turns_process *p, const struct turns_seen *seen,
 	       uint64_t now_ns);
 /*
- * Decides which process has the turn from now on, and writes the result to t->turn. Initialize `t` to all zeros. Returns when
- * to step again at the latest; UINT64_MAX if only a new observation needs a step. Calls may be skipped while the tenant has
- * neither lease nor work, except the first one after it had a lease (was_in_use).
+ * Decides, and writes t->turn (all zeros at first). Returns when to step again at the latest; UINT64_MAX: at the next
+ * observation. May be skipped without lease and work, except just after a lease (was_in_use).
  */
 uint64_t turns_step(struct turns *t, struct turns_process *process, size_t count,
 		    const struct turns_lease *lease);
-/* Returns how long the process with the turn may be idle; UINT64_MAX if every process has the turn. */
+/* Returns how long the process with the turn may be idle; UINT64_MAX if every process has it. */
 uint64_t turns_patience_ns(const struct turns *t, const struct turns_process *process, size_t count);

@@ -17,7 +17,7 @@ struct feedback_config feedback_default_config(void)
 	};
 }
 
-/* With P alone, the remaining error is 1 / (1 + p) of the target. */
+/* P alone leaves an error of 1 / (1 + p) of the target. */
 static const struct {
 	double p, i_smooth, d_s; /* i_smooth is i x smooth */
 } own_gains[] = {
@@ -40,7 +40,7 @@ struct feedback_gains feedback_gains(const struct feedback_config *c)
 	return g;
 }
 
-/* Written so that a NaN becomes `low`. */
+/* A NaN becomes `low`. */
 static double clamp(double value, double low, double high)
 {
 	if (!(value > low))
@@ -70,13 +70,13 @@ double feedback_look(const struct feedback_config *c, struct feedback_loop *loop
 	struct feedback_gains gains = feedback_gains(c);
 	double dt_s = (double)dt_ns / NSEC_PER_S;
 	double smooth_s = (double)c->smooth_ns / NSEC_PER_S;
-	/* The filter's step, without exp(): the same to first order, and never past the new value. */
+	/* The filter's step without exp(): equal to first order, and never past the new value. */
 	double part = dt_s + smooth_s > 0 ? dt_s / (dt_s + smooth_s) : 1;
 
 	target = clamp(target, 0, 1);
 	measured = clamp(measured, 0, 1);
 	double before = loop->measured;
-	/* The filter begins at zero, because the tenant ran nothing before the first call. */
+	/* The filter begins at zero: the tenant ran nothing before the first call. */
 	loop->measured += part * (measured - loop->measured);
 	double error = target - loop->measured;
 

@@ -36,10 +36,11 @@ struct feedback_config {
 	enum feedback_control control;
 	struct feedback_gains gains; /* each is FEEDBACK_OWN_GAIN or an explicit gain */
 	uint64_t period_min_ns,
-		period_max_ns;           /* bounds of the adaptive period; min is where it starts */
-	uint64_t smooth_ns;              /* time constant of the filter of the measured share */
-	double rate_max;                 /* no rate above this; 1 is the whole device's time */
-	double large_error, small_error; /* shares: the period is halved above, grows below */
+		period_max_ns; /* bounds of the adaptive period, which begins at period_min_ns */
+	uint64_t smooth_ns;    /* time constant of the measured share's filter */
+	double rate_max;       /* highest rate; 1 is all of the device's time */
+	/* the period is halved above large_error, and grows below small_error */
+	double large_error, small_error;
 };
 
 struct feedback_config feedback_default_config(void);
@@ -48,16 +49,15 @@ struct feedback_gains feedback_gains(const struct feedback_config *config);
 
 /* Initialize to all zeros. */
 struct feedback_loop {
-	bool has_measured;  /* `measured` is valid */
+	bool has_measured;
 	double measured;    /* filtered share */
-	double integral;    /* part of the rate */
-	uint64_t period_ns; /* time until the next call of feedback_look(); 0 before the first */
+	double integral;    /* the integral's part of the rate */
+	uint64_t period_ns; /* until the next feedback_look(); 0 before the first */
 };
 
 /*
- * Call at the end of each period; dt_ns is its length. `target` and `measured` are shares, clamped to 0..1 (NaN counts as 0).
- * `is_limited` says that the tenant used up its allowance. Returns the rate of the next period, 0 to rate_max, and sets
- * loop->period_ns to the length of that period.
+ * Call at each period's end; dt_ns is its length. `target` and `measured`: shares, clamped to 0..1 (a NaN to 0).
+ * `is_limited`: the allowance was used up. Returns the next rate, 0 to rate_max, and sets loop->period_ns.
  */
 double feedback_look(const struct feedback_config *config, struct feedback_loop *loop,
 		     double target, double measured, uint64_t dt_ns, bool is_limited);

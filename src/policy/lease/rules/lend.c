@@ -3,9 +3,9 @@
 #include <math.h>
 
 #define MS UINT64_C(1000000)
-#define END_PCT 1e-6 /* tolerance for sums of shares in floating point */
-#define ROUNDS_MOST \
-	256 /* rounds of find_level(); each but the last satisfies at least one tenant */
+#define END_PCT 1e-6 /* tolerance for sums of floating-point shares */
+/* Rounds of find_level(); each but the last satisfies at least one tenant. */
+#define ROUNDS_MOST 256
 
 struct elastic_config elastic_default_config(void)
 {
@@ -38,7 +38,7 @@ static double part_pct(uint64_t now_ns, uint64_t before_ns, uint64_t dt_ns)
 	return now_ns > before_ns ? 100.0 * (double)(now_ns - before_ns) / (double)dt_ns : 0;
 }
 
-/* Returns the new value: rises at once, fades slowly. */
+/* Returns the new value, which rises at once and fades slowly. */
 static double fade(const struct elastic_config *config, double before, double now, uint64_t dt_ns)
 {
 	if (now >= before)
@@ -116,7 +116,7 @@ static double wish_of(const struct elastic_config *config, const struct elastic_
 	return wish > t->limit_pct ? wish - t->limit_pct : 0;
 }
 
-/* Returns the percent that the tenant is lent if each tenant may borrow `level` percent for each percent of its guarantee. */
+/* Returns what the tenant is lent if each may borrow `level` percent per percent of its guarantee. */
 static double lent_at(const struct elastic_config *config, const struct elastic_tenant *t,
 		      double level)
 {
@@ -127,8 +127,8 @@ static double lent_at(const struct elastic_config *config, const struct elastic_
 }
 
 /*
- * Returns the level at which all of `spare` is lent, or no tenant wants more. Each round raises the level for the tenants that
- * want more, until it satisfies one of them or nothing is left.
+ * The level at which `spare` is lent or nobody wants more. Each round raises it for those that want more, until one is
+ * satisfied.
  */
 static double find_level(const struct elastic_config *config, struct elastic_tenant *const *tenants,
 			 size_t count, double spare)
@@ -170,7 +170,7 @@ static void move_limit(const struct elastic_config *config, struct elastic_tenan
 		elastic_reset(t);
 		return;
 	}
-	/* Small moves are left out, except those that end at the own cap or at most_pct (by default 100, which is no cap). */
+	/* No small moves, except to the own cap or most_pct (by default 100: no cap). */
 	if (fabs(by) < ELASTIC_BAND_PCT && target > t->limit_pct &&
 	    target < config->most_pct - END_PCT)
 		return;
@@ -202,7 +202,7 @@ void elastic_decide(const struct elastic_config *config, struct elastic_tenant *
 		struct elastic_tenant *t = tenants[i];
 		double lent = lent_at(config, t, level);
 
-		/* A tenant that is lent less than it wishes for is limited by the level, so the owners want their time back. */
+		/* Lent less than wished: the owners want their time back. */
 		move_limit(config, t, t->limit_pct + lent, lent < wish_of(config, t));
 	}
 }

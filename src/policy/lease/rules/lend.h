@@ -25,60 +25,54 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ELASTIC_BAND_PCT \
-	2.0 /* smaller changes of a limit are left out, except those that reach the own cap or most_pct */
+/* Smaller changes of a limit are left out, except those that reach the own cap or most_pct. */
+#define ELASTIC_BAND_PCT 2.0
 #define ELASTIC_HEADROOM 1.1     /* a borrower is lent its demand times this ... */
-#define ELASTIC_HEADROOM_PCT 5.0 /* ... plus this, so that growth of its demand shows */
+#define ELASTIC_HEADROOM_PCT 5.0 /* ... plus this, so that growth shows */
 
 struct elastic_config {
-	uint64_t period_ns; /* time between decisions */
-	uint64_t fade_ns;   /* time constant with which demand fades */
-	double most_pct;    /* the highest effective limit */
-	double step_pct;    /* the most that a limit moves in a period, in percent of the GPU */
-	double reserve_pct; /* the part of an owner's unused time that is not lent */
+	uint64_t period_ns;
+	uint64_t fade_ns;   /* time constant of fading demand */
+	double most_pct;    /* highest effective limit */
+	double step_pct;    /* most that a limit moves in a period, percent of the GPU */
+	double reserve_pct; /* part of an owner's unused time that is not lent */
 };
 
-/* Returns period 100 ms, fade 300 ms, limit 100 %, step 30 %, reserve 10 %. */
+/* Period 100 ms, fade 300 ms, limit 100 %, step 30 %, reserve 10 %. */
 struct elastic_config elastic_default_config(void);
 
-/* Why a limit is what it is. */
 enum elastic_reason {
-	ELASTIC_OFF,       /* borrows nothing: it chose so, or has no hard cap */
-	ELASTIC_UNNEEDED,  /* its own cap is enough, or it no longer uses what was lent */
-	ELASTIC_LENT,      /* others leave time unused */
-	ELASTIC_RECLAIMED, /* the owners want the time back */
+	ELASTIC_OFF,      /* borrows nothing: by choice, or without a hard cap */
+	ELASTIC_UNNEEDED, /* the own cap is enough, or what was lent is not used */
+	ELASTIC_LENT,
+	ELASTIC_RECLAIMED, /* the owners want their time back */
 };
 
-/* One tenant of a GPU. All fields begin at zero, except those that the caller sets, and are kept from decision to decision. */
+/* One tenant of a GPU. All fields begin at zero, except those that the caller sets, and are kept between decisions. */
 struct elastic_tenant {
-	/* Set by the caller before each decision. */
-	double cores_pct;               /* guarantee; 0 if none */
-	double limit_pct;               /* its own cap */
-	bool may_borrow;                /* only for a tenant with a hard cap */
-	bool absent;                    /* paused or stopped: its waiting time does not count */
-	uint64_t charged_ns, waited_ns; /* totals, which never decrease */
+	/* set by the caller before each decision: */
+	double cores_pct; /* guarantee; 0: none */
+	double limit_pct;
+	bool may_borrow;                /* only with a hard cap */
+	bool absent;                    /* paused or stopped: waiting does not count */
+	uint64_t charged_ns, waited_ns; /* totals that never fall */
 
-	/* The result of the decision. */
-	double limit_now_pct; /* at least limit_pct; at most the larger of most_pct and limit_pct */
+	double limit_now_pct; /* at least limit_pct; at most most_pct, or limit_pct if larger */
 	double spare_pct;     /* the part of its guarantee that is lent to others */
 	enum elastic_reason reason;
 
-	/* State for the next decision. */
 	bool known; /* the fields below are set */
 	uint64_t charged_before_ns, waited_before_ns;
-	double demand_pct;     /* percent of the period: rises at once, then fades */
-	double own_demand_pct; /* like demand_pct, but counts demand up to the guarantee only */
+	double demand_pct;     /* in percent of the period; rises at once, then fades */
+	double own_demand_pct; /* like demand_pct, but counts only up to the guarantee */
 };
 
-/*
- * Decides for `count` tenants of one GPU. dt_ns is the time since the last decision; nothing happens if it is 0. A new tenant
- * begins at its own cap.
- */
+/* For `count` tenants of one GPU, dt_ns after the last decision (0: does nothing). New tenants begin at their own cap. */
 void elastic_decide(const struct elastic_config *config, struct elastic_tenant *const *tenants,
 		    size_t count, uint64_t dt_ns);
 
-/* Sets the limit back to the tenant's own cap, after a change of share. The tenant's demand is kept. */
+/* Sets the limit back to the own cap, after a change of share. Keeps the demand. */
 void elastic_reset(struct elastic_tenant *tenant);
 
-/* Returns "off", "unneeded", "lent" or "reclaimed". These names are stable, for people and programs. */
+/* "off", "unneeded", "lent" or "reclaimed". Stable, for programs. */
 const char *elastic_reason_name(enum elastic_reason reason);

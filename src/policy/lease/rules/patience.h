@@ -13,17 +13,16 @@
 #include <stdint.h>
 
 struct patience {
-	uint64_t ns;  /* the holder's turn ends after it has been idle for this long */
-	bool gave_up; /* the holder lost its turn for idleness and has not wanted to work since */
+	uint64_t ns;  /* the holder's turn ends after it was idle for this long */
+	bool gave_up; /* the holder lost its turn for idleness, and has not wanted to work since */
 	uint64_t idle_since; /* start of that idle time; set while gave_up */
 };
 
 struct patience_bounds {
 	uint64_t least_ns, most_ns;
-	double worth_ns; /* cost of two hand-overs; waiting through a shorter pause would have been cheaper */
+	double worth_ns; /* cost of two hand-overs: waiting through a shorter pause is cheaper */
 };
 
-/* Initializes `p`. */
 void patience_begin(struct patience *p, uint64_t least_ns);
 /* Call when the holder loses its turn because it was idle since `idle_since_ns`. */
 void patience_lost(struct patience *p, uint64_t idle_since_ns);

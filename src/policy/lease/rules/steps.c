@@ -5,16 +5,12 @@
 #define KNOWN 4 /* length_ns counts as known after more sync points than this */
 #define FADE 4
 /*
- * A single step counts as at most MOST usual ones: it may be a long prompt among short steps, or its thread may have lost its
- * CPU.
+ * A single step counts as at most MOST usual ones: it may be a long prompt among short steps, or its thread lost its CPU.
  */
 #define MOST 2
-/* After this much charge without a sync point, what was known of the program's steps is forgotten. */
+/* After this charge without a sync point, what is known of steps is forgotten. */
 #define OVER_NS 500e6
-/*
- * A trial of depths: the number of steps with each depth, the part by which the greater depth must shorten them to be worth it,
- * and the number of steps until the next trial.
- */
+/* A trial of depths: steps with each depth; by which part the greater one must shorten them; steps until the next trial. */
 #define TRIED 12
 #define WORTH 0.02
 #define TRIED_AGAIN 1000
@@ -35,7 +31,7 @@ static void try_depth(struct steps *s, double length_ns)
 			go_on(s, STEPS_TRY_USUAL);
 		return;
 	}
-	/* The first step is left out: a part of it ran with the previous depth. */
+	/* The first step does not count: part of it ran with the previous depth. */
 	*sum_ns = s->tried == 1 ? 0 : *sum_ns + length_ns;
 	if (s->tried <= TRIED)
 		return;
@@ -44,7 +40,7 @@ static void try_depth(struct steps *s, double length_ns)
 	go_on(s, s->trial == STEPS_TRY_AHEAD ? STEPS_DECIDED : STEPS_TRY_AHEAD);
 }
 
-/* Adds a sample to the fading mean *usual_ns. The second sample replaces the first, which is of a step that began unseen. */
+/* Adds a sample to the fading mean. The second sample replaces the first, whose step began unseen. */
 static void blend(const struct steps *s, double *usual_ns, double sample_ns)
 {
 	double most_ns = s->seen > KNOWN && *usual_ns > 0 ? MOST * *usual_ns : INFINITY;

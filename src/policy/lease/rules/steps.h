@@ -23,40 +23,38 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A step is no longer waited for when it takes STEPS_LATE x its usual length plus STEPS_LATE_NS. */
+/* A step is awaited until STEPS_LATE x its usual length plus STEPS_LATE_NS. */
 #define STEPS_LATE 1.15
 #define STEPS_LATE_NS 1e6
 
-/* The trial of depths: steps with the usual depth, then steps with a whole step's depth, then the result holds for a while. */
+/* Trial of depths: some steps with the usual depth, some with a whole step's, then the result holds for a while. */
 enum steps_trial { STEPS_TRY_USUAL, STEPS_TRY_AHEAD, STEPS_DECIDED };
 
 struct steps {
 	uint32_t sync_points; /* number of sync points, as last reported */
-	unsigned seen; /* number of sync points used for length_ns; not counted further once the length is known */
-	double since_ns;           /* charge at the latest sync point */
-	double length_ns;          /* fading mean of the charge of a step */
+	unsigned seen;        /* number of sync points used for length_ns, until that is known */
+	double since_ns;      /* charge at the latest sync point */
+	double length_ns;     /* fading mean of the charge of a step */
 	uint64_t thread_before_ns; /* thread_ns as reported at the latest sync point */
 	double thread_ns;          /* fading mean of a thread's CPU time in a step */
-	/* The trial of depths; see steps_may_be_ahead(). */
+	/* the trial of depths: steps_may_be_ahead() */
 	enum steps_trial trial;
 	unsigned tried; /* steps so far in this part of the trial */
-	double tried_ns[2]; /* total length of the steps with the usual depth, and with a step's depth */
+	/* total length of the steps with the usual depth, and with a step's depth */
+	double tried_ns[2];
 	bool is_ahead_worth;
 };
 
 /*
- * Call at each step of the arbiter. sync_points and thread_ns are the tenant's reports: the number of its sync points, which
- * may begin anywhere and wrap around, and the CPU time of its thread between them. charged_ns is the tenant's total charge.
- * may_try says that depths may be tried: the tenant is under leases, and its depth follows steps_may_be_ahead().
+ * Call at each step of the arbiter. The tenant reports sync_points (any start, wraps around) and thread_ns (its thread's
+ * CPU time between them); charged_ns is its total charge. may_try: depths may be tried, since the tenant has leases and
+ * follows steps_may_be_ahead().
  */
 void steps_see(struct steps *s, uint32_t sync_points, uint64_t thread_ns, double charged_ns,
 	       bool may_try);
-/* Returns the length of a step; 0 if it is unknown or longer than most_ns. */
+/* Returns the length of a step; 0 if unknown, or longer than most_ns. */
 double steps_length_ns(const struct steps *s, double most_ns);
-/* Whether the tenant may have a whole step's work in flight. */
+/* Returns true if a whole step's work may be in flight. */
 bool steps_may_be_ahead(const struct steps *s, double most_ns);
-/*
- * Returns the charge that is left, after charged_ns so far, until the present step has taken longer than it may; 0 if it has,
- * or if no length is known.
- */
+/* Returns the charge that is left until the present step has taken too long; 0 if it has, or no length is known. */
 double steps_left_ns(const struct steps *s, double charged_ns, double most_ns);

@@ -14,11 +14,12 @@
 #include <stdint.h>
 
 struct turn_terms {
-	uint64_t quantum_ns;     /* longest turn */
-	uint64_t quantum_min_ns; /* shortest turn */
-	uint64_t depth_ns; /* most work in flight; also the longest time by which CLOSING precedes a turn's end */
+	uint64_t quantum_ns;
+	uint64_t quantum_min_ns;
+	/* most work in flight; also the longest time by which CLOSING precedes a turn's end */
+	uint64_t depth_ns;
 };
 
-/* Returns `usual` if `has_gang` is false; else, for each field, the larger of `usual` and `gang`. */
+/* Returns `usual`, or with has_gang for each field the larger of `usual` and `gang`. */
 struct turn_terms turn_terms_choose(const struct turn_terms *usual, const struct turn_terms *gang,
 				    bool has_gang);
