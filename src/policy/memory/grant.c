@@ -12,7 +12,7 @@ uint64_t admit_free_bytes(const struct admit_card *card)
 	return card->size_bytes > card->taken_bytes ? card->size_bytes - card->taken_bytes : 0;
 }
 
-/* Compares for qsort_r(): growth comes first, by arrival; then the waiting requests by order_compare(). */
+/* For qsort_r(): growth first, by arrival, then waiting requests by order_compare(). */
 static int compare(const void *a, const void *b, void *data)
 {
 	const struct admit_request *x = a, *y = b;
@@ -25,7 +25,7 @@ static int compare(const void *a, const void *b, void *data)
 	return order_compare(&x->key, &y->key, m->now_ns, m->bounds);
 }
 
-/* Whether the request could be granted if there were no other tenant. */
+/* Returns true if the request could be granted without other tenants. */
 static bool is_possible(const struct admit_card *cards, size_t card_count,
 			const struct admit_request *r)
 {
@@ -36,9 +36,7 @@ static bool is_possible(const struct admit_card *cards, size_t card_count,
 	return true;
 }
 
-/*
- * Whether the request fits into the bytes that are neither taken nor kept. kept_bytes never exceeds the free bytes; see keep().
- */
+/* Returns true if the request fits into bytes neither taken nor kept. kept_bytes is never above the free bytes: keep(). */
 static bool fits(const struct admit_card *cards, const struct admit_request *r)
 {
 	for (unsigned i = 0; i < r->need_count; i++) {
@@ -76,7 +74,7 @@ static bool share_a_card(const struct admit_request *a, const struct admit_reque
 	return false;
 }
 
-/* Counts an overtaking for each request that comes before `granted` in the order, waits, and needs one of the same cards. */
+/* Counts an overtaking for each waiting request before `granted` in the order that needs one of its cards. */
 static void count_passes(struct admit_request *first, const struct admit_request *granted)
 {
 	for (struct admit_request *r = first; r < granted; r++)
@@ -85,7 +83,7 @@ static void count_passes(struct admit_request *first, const struct admit_request
 			r->key.passes++;
 }
 
-/* Sets verdict and place of the waiting requests. Returns how many of them, from the first, are overdue. */
+/* Sets verdicts and places of waiting requests. Returns how many, from the first, are overdue. */
 static size_t place_all(const struct admit_card *cards, size_t card_count,
 			struct admit_request *waiting, size_t count, const struct moment *m)
 {

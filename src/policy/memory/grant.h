@@ -29,7 +29,7 @@
 
 #include "policy/memory/wait_order.h"
 
-#define ADMIT_MAX_NEEDS 16 /* cards of one tenant */
+#define ADMIT_MAX_NEEDS 16 /* most cards of one tenant */
 
 struct admit_card {
 	uint64_t size_bytes;  /* how much can be held on the card */
@@ -44,27 +44,28 @@ struct admit_need {
 
 enum admit_verdict {
 	ADMIT_WAITS,
-	ADMIT_GRANTED, /* its bytes are now in taken_bytes */
-	ADMIT_REFUSED, /* more than a card can ever have, or growth that does not fit now */
+	ADMIT_GRANTED, /* its bytes are in taken_bytes now */
+	ADMIT_REFUSED, /* more than a card can have, or growth that does not fit now */
 };
 
 struct admit_request {
 	struct order_key key; /* `passes` is increased here */
-	bool is_growth;       /* the tenant holds memory already, and asks for `need` in addition */
+	bool is_growth;       /* the tenant holds memory, and asks for `need` in addition */
 	unsigned need_count;
 	struct admit_need need[ADMIT_MAX_NEEDS];
 	void *owner; /* for the caller's use */
-	/* Output. */
+	/* output: */
 	enum admit_verdict verdict;
-	unsigned place; /* place in the order before this decision, from 1; 0 for growth and for a refused request */
+	/* place in the order before this decision, from 1; 0 for growth and refused requests */
+	unsigned place;
 };
 
 /*
- * Decides all requests at now_ns. Sorts `requests` (growth first, then the order of waiting), writes verdicts and places, and
- * takes what is granted from the cards. A need on a card that does not exist is refused.
+ * Sorts `requests` (growth, then the waiting order), writes verdicts and places, takes grants from the cards. A need on a
+ * missing card is refused.
  */
 void admit_decide(struct admit_card *cards, size_t card_count, struct admit_request *requests,
 		  size_t count, uint64_t now_ns, const struct order_bounds *bounds);
 
-/* Returns the bytes of the card that are not taken. */
+/* Returns the bytes that are not taken. */
 uint64_t admit_free_bytes(const struct admit_card *card);

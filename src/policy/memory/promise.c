@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #define MIB (UINT64_C(1) << 20)
-#define PCT_SLACK 1e-6 /* tolerance for sums of shares in floating point */
+#define PCT_SLACK 1e-6 /* tolerance for sums of floating-point shares */
 
 struct amount {
 	char text[32];
@@ -183,7 +183,7 @@ int promise_decide(const struct promise_card *card, const struct promise *now, u
 	}
 	if (r < 0)
 		return r;
-	/* The quota may have been lowered below what is granted at once. */
+	/* The quota may have been lowered below the reservation. */
 	if (p.reserve_bytes > p.quota_bytes)
 		p.reserve_bytes = p.quota_bytes;
 	*ret = p;

@@ -20,22 +20,21 @@
 
 #include "base/error.h"
 
-/* A tenant's terms on one card. */
 struct promise {
-	bool memory_given;    /* if false, the tenant has the rest */
-	uint64_t quota_bytes; /* in force now */
-	/* Tenant that waits: what it is granted at once, at most its quota; 0 if that is its quota. */
+	bool memory_given;    /* false: the tenant has the rest (see above) */
+	uint64_t quota_bytes; /* quota in force */
+	/* for a tenant that waits: bytes granted at once, at most the quota; 0: the quota */
 	uint64_t reserve_bytes;
-	double cores_pct; /* 0 if no guarantee */
-	bool limit_given; /* if false, the limit follows cores_pct */
-	double limit_pct; /* 100 if no cap */
+	double cores_pct; /* 0: no guarantee */
+	bool limit_given; /* false: the limit follows cores_pct */
+	double limit_pct; /* 100: no cap */
 };
 
 /* One card, and what was promised of it to other tenants. */
 struct promise_card {
 	unsigned index;
 	uint64_t memory_bytes;
-	uint64_t promised_bytes;  /* sum of the quotas that were asked for */
+	uint64_t promised_bytes;  /* sum of quotas that were asked for */
 	uint64_t rest_held_bytes; /* held by tenants that have the rest */
 	uint64_t granted_bytes;   /* granted to tenants that wait */
 	uint64_t kept_bytes;      /* kept free for overdue tenants */
@@ -46,14 +45,14 @@ struct promise_card {
 	unsigned tenant_count;
 };
 
-/* What a request names. If a has_ field is false, the value is kept (set) or chosen (create). */
+/* What a request names. A value without its has_ flag is kept (request "set") or chosen ("create"). */
 struct promise_request {
-	/* has_memory: the request names a quota. memory_is_unpromised: it names the rest (null). */
+	/* has_memory: the request names a quota; memory_is_unpromised: the request names the rest (null) */
 	bool has_memory, memory_is_unpromised;
 	uint64_t memory_bytes;
 	bool has_reserve;
 	uint64_t reserve_bytes;
-	bool waits; /* from the tenant's on_full, not from the request */
+	bool waits; /* follows from the tenant's on_full */
 	bool has_cores;
 	double cores_pct;
 	bool has_limit;
@@ -61,14 +60,14 @@ struct promise_request {
 };
 
 /*
- * Works out the terms of a request on a card. `now` has the tenant's present terms, or is NULL for a new tenant; *card does not
- * include them. held_bytes is what the tenant holds. Returns -EINVAL for values out of range, -ENOSPC for what can't be
- * promised, -EBUSY for a quota below held_bytes. The error text names the value, the card and what is possible.
+ * Terms of a request on a card. `now`: present terms, not in *card; NULL: a new tenant. held_bytes: what the tenant holds.
+ * Returns -EINVAL out of range, -ENOSPC for no room, -EBUSY below held_bytes; err has the value, the card and what is
+ * possible.
  */
 int promise_decide(const struct promise_card *card, const struct promise *now, uint64_t held_bytes,
 		   const struct promise_request *request, struct promise *ret, struct error *err);
 
-/* Returns what a guarantee is worth if guarantees, itself included, sum to promised_cores_pct. */
+/* Returns what a guarantee is worth if all guarantees sum to promised_cores_pct. */
 double promise_effective_pct(double promised_cores_pct, double cores_pct);
 
 /* Returns the quota of a tenant that has the rest. */

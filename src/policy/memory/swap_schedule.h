@@ -38,10 +38,11 @@ struct swap_schedule_config {
 	uint64_t turn_min_ns;
 	uint64_t idle_ns;
 	uint64_t retry_ns;
-	/* an order to leave is given up after this time, or four times the move if longer, without progress */
+	/* An order to leave is given up after this, or four times the move, without progress. */
 	uint64_t answer_ns;
 	double move_part; /* 0 to 1 */
-	double weight_most; /* a turn is at most this many times the shortest, whatever the weights are */
+	/* the longest turn is at most this many times the shortest, whatever the weights */
+	double weight_most;
 	double bytes_per_s; /* speed of a move until one was measured */
 };
 
@@ -52,12 +53,12 @@ enum swap_schedule_place {
 	SWAP_SCHEDULE_RETURNING, /* ordered to return, and not wholly on its cards yet */
 };
 
-/* One tenant's memory on one of its cards. */
+/* One tenant's memory on a card. */
 struct swap_schedule_part {
 	unsigned card;          /* below SWAP_SCHEDULE_CARDS; no two parts have the same card */
 	uint64_t fixed_bytes;   /* always stay on the GPU */
 	uint64_t movable_bytes; /* on the GPU unless the tenant is out */
-	uint64_t wanted_bytes;  /* needed by an allocation that waits; 0 if none */
+	uint64_t wanted_bytes;  /* needed by an allocation that waits; 0: none */
 };
 
 struct swap_schedule_seen {
@@ -69,7 +70,7 @@ struct swap_schedule_seen {
 	bool is_put_out;   /* a user ordered it out, so it needs no room */
 	bool has_refused;  /* the last order to leave failed */
 	bool is_short;     /* found no room to return to */
-	uint64_t moved_ns; /* length of its last move; 0 if none was measured */
+	uint64_t moved_ns; /* length of its last move; 0: none was measured */
 	uint64_t progress; /* a counter that changes while its memory moves */
 };
 
@@ -77,16 +78,18 @@ struct swap_schedule_tenant {
 	bool is_used;
 	struct swap_schedule_seen seen;
 	bool is_to_be_in; /* the decision */
-	bool is_recalled; /* a user's order to be out has ended, and it has not been let in since */
+	bool is_recalled; /* a user's order to be out has ended, and it was not let in since */
 	uint64_t in_since_ns;
 	uint64_t work_ns;         /* when it was last seen with work */
 	uint64_t leaves_since_ns; /* when it was ordered to leave, or last made progress */
 	bool is_granted; /* the last step granted wanted_bytes, and they are not taken yet */
-	uint64_t needs_since_ns;  /* time since which it is in the queue; 0 if it needs no room */
+	uint64_t needs_since_ns;  /* time since which it is in the queue; 0: it needs no room */
 	uint64_t spared_until_ns; /* it is not ordered to leave again before this time */
 	uint64_t queued_ns;       /* needs_since_ns when it was let in */
-	uint64_t lacks_since_ns; /* time since which others have the room that it is to return to; 0 if there is room */
-	uint64_t never_since_ns; /* time since which no room for it seems possible; 0 if room is possible */
+	/* time since which others have the room for its return; 0: there is room */
+	uint64_t lacks_since_ns;
+	/* time since which no room for it seems possible; 0: room is possible */
+	uint64_t never_since_ns;
 	bool is_stubborn; /* did not leave when ordered: no other tenant may count on its memory */
 };
 
@@ -96,19 +99,16 @@ struct swap_schedule {
 	uint64_t capacity_bytes[SWAP_SCHEDULE_CARDS];
 	double bytes_per_s;
 	struct swap_schedule_tenant tenant[SWAP_SCHEDULE_MOST];
-	unsigned end;    /* all tenants in use have lower numbers */
+	unsigned end;    /* all numbers in use are below this */
 	uint64_t orders; /* total orders to leave */
-	/*
-	 * For each card: time since which there is room for all tenants that are out, and no tenant is queued; 0 if this is not
-	 * so.
-	 */
+	/* For each card: time since which all tenants that are out have room, and nobody is queued; 0 if this is not so. */
 	uint64_t room_since_ns[SWAP_SCHEDULE_CARDS];
 };
 
 struct swap_schedule_config swap_schedule_default_config(void);
 void swap_schedule_init(struct swap_schedule *r, const struct swap_schedule_config *config);
 
-/* Adds a tenant, which should stay where it is. Returns its number; negative if there are SWAP_SCHEDULE_MOST already. */
+/* Adds a tenant, which should stay where it is. Returns its number; negative above SWAP_SCHEDULE_MOST. */
 int swap_schedule_add(struct swap_schedule *r, bool is_in, uint64_t now_ns);
 void swap_schedule_remove(struct swap_schedule *r, int tenant);
 
@@ -116,23 +116,20 @@ void swap_schedule_see(struct swap_schedule *r, int tenant, const struct swap_sc
 		       uint64_t now_ns);
 
 /*
- * Decides, and writes is_to_be_in of each tenant. capacity_bytes has, for each of card_count cards, what these tenants may hold
- * together. The card of every part must be one of these cards.
+ * Writes each is_to_be_in. capacity_bytes: per card, what these tenants may hold together. Every part must be on one of
+ * these cards.
  */
 void swap_schedule_step(struct swap_schedule *r, const uint64_t *capacity_bytes,
 			unsigned card_count, uint64_t now_ns);
 
-/* Returns how long a tenant may stay while another needs need_bytes on all its cards together. */
+/* Returns how long a tenant may stay while another needs need_bytes on all its cards. */
 uint64_t swap_schedule_turn_ns(const struct swap_schedule *r, int tenant, uint64_t need_bytes);
 
 /*
- * Returns how much a tenant may take in addition on the card of its `part`. UINT64_MAX if no bytes are reserved there for
- * another tenant's return, else what the last step granted.
+ * More that a tenant may take on the card of `part`: UINT64_MAX if nothing is reserved there for another's return, else
+ * what the last step granted.
  */
 uint64_t swap_schedule_may_take(const struct swap_schedule *r, int tenant, unsigned part);
 
-/*
- * Whether waiting will bring the room that the tenant lacks: there is not enough room now, and there would be if all tenants
- * left that obeyed their last order to leave. False if there is enough room already, because then there is nothing to wait for.
- */
+/* Will waiting bring the missing room: not there now, but if all left that obey? False if there is room. */
 bool swap_schedule_has_hope(const struct swap_schedule *r, int tenant);

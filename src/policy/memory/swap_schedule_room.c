@@ -1,7 +1,7 @@
 #include "policy/memory/swap_schedule_room.h"
 
 #define NS_PER_S 1e9
-#define IDLE_STAYS 2 /* an idle tenant stays this many times the length of its move */
+#define IDLE_STAYS 2 /* an idle tenant stays for this many times the length of its move */
 
 bool swap_schedule_is_on_card(const struct swap_schedule_tenant *t)
 {
@@ -52,10 +52,7 @@ uint64_t swap_schedule_stay_ns(const struct swap_schedule *r, uint64_t moved_byt
 	return ns > r->config.turn_min_ns ? ns : r->config.turn_min_ns;
 }
 
-/*
- * Returns the bytes that the tenant has on its card, or that are reserved there for its return. Nothing is reserved for a
- * tenant that found no room.
- */
+/* Returns the bytes on the card or reserved for the return. Nothing is reserved for a tenant that found no room. */
 static uint64_t taken_by(const struct swap_schedule_tenant *t, unsigned part)
 {
 	const struct swap_schedule_part *p = &t->seen.part[part];
@@ -107,10 +104,7 @@ bool room_fits(const struct room *room, const struct swap_schedule_tenant *t)
 	return true;
 }
 
-/*
- * Writes the room that there would be if all other tenants left. A stubborn tenant counts as leaving only if is_by_stubborn is
- * set.
- */
+/* Returns the room if all others left; stubborn tenants count as leaving only with is_by_stubborn. */
 static void room_without_others(const struct swap_schedule *r, const struct swap_schedule_tenant *t,
 				bool is_by_stubborn, struct room *ret)
 {
@@ -169,7 +163,7 @@ static bool may_leave(const struct swap_schedule *r, unsigned i, uint64_t need, 
 	return stayed_ns >= swap_schedule_turn_ns(r, (int)i, need);
 }
 
-/* Whether `t` holds memory on a card where `whom` lacks memory. */
+/* Returns true if `t` holds memory on a card where `whom` lacks memory. */
 static bool would_help(const struct swap_schedule_tenant *t, const struct room *room,
 		       const struct swap_schedule_tenant *whom)
 {
@@ -181,7 +175,7 @@ static bool would_help(const struct swap_schedule_tenant *t, const struct room *
 	return false;
 }
 
-/* Whether `a` leaves before `b`: idle tenants first, the longest idle first; then the tenant that came in first. */
+/* Returns true if `a` leaves before `b`: idle tenants first, the longest idle first, then the first that came in. */
 static bool goes_before(const struct swap_schedule *r, const struct swap_schedule_tenant *a,
 			const struct swap_schedule_tenant *b, uint64_t now_ns)
 {
@@ -203,7 +197,7 @@ static int next_victim(const struct swap_schedule *r, int for_whom, const bool *
 	return best;
 }
 
-/* Whether a tenant is already leaving a card where t lacks bytes. Its leaving is awaited first. */
+/* Returns true if a tenant is leaving a card where `t` lacks bytes, which is awaited first. */
 static bool is_anyone_leaving_for(const struct swap_schedule *r, const struct room *room,
 				  const struct swap_schedule_tenant *t)
 {

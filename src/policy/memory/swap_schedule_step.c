@@ -6,8 +6,8 @@
 #define NS_PER_S 1e9
 #define ANSWER_MOVES 4
 #define RATE_WEIGHT 0.5 /* weight of the last move in the estimated cost of moves */
-#define RATE_LEAST \
-	1e6 /* bytes per second: a slower move counts as this fast, so turns end whatever is reported */
+/* bytes per second; a slower move counts as this fast, so that turns end whatever is reported */
+#define RATE_LEAST 1e6
 #define RATE_BYTES_LEAST (UINT64_C(1) << 20) /* a smaller move says nothing about the speed */
 
 struct swap_schedule_config swap_schedule_default_config(void)
@@ -80,7 +80,7 @@ static bool share_a_card(const struct swap_schedule_tenant *a, const struct swap
 	return false;
 }
 
-/* Returns the tenant's weight relative to the least weight of the tenants that work or wait on its cards. */
+/* Returns the weight relative to the least weight of tenants that work or wait on its cards. */
 static double weight_factor(const struct swap_schedule *r, const struct swap_schedule_tenant *t)
 {
 	double least = weight_of(t);
@@ -108,13 +108,13 @@ static void learn_rate(struct swap_schedule *r, const struct swap_schedule_tenan
 	double rate = (double)bytes / ((double)t->seen.moved_ns / NS_PER_S);
 	if (bytes < RATE_BYTES_LEAST)
 		return;
-	/* Averages the cost of a byte, not the rate, so that one slow move weighs as much as it took. */
+	/* Average the cost of a byte, not the rate, so that a slow move weighs as much as it took. */
 	if (!(rate > RATE_LEAST))
 		rate = RATE_LEAST;
 	r->bytes_per_s = 1 / ((1 - RATE_WEIGHT) / r->bytes_per_s + RATE_WEIGHT / rate);
 }
 
-/* Whether the tenant was ordered to leave for another, and does not: it is stopped, or exits, or its work does not end. */
+/* Returns true if the tenant was ordered to leave for another and does not: stopped, exiting, or its work does not end. */
 static bool is_deaf(const struct swap_schedule *r, const struct swap_schedule_tenant *t,
 		    uint64_t now_ns)
 {
@@ -156,10 +156,7 @@ void swap_schedule_see(struct swap_schedule *r, int tenant, const struct swap_sc
 		t->needs_since_ns = now_ns;
 }
 
-/*
- * Returns the tenant in need for longest, behind `after` in the queue (-1 for the first); of two equal ones the lower number.
- * Returns -1 if there is none.
- */
+/* Returns the tenant in need for longest behind `after` (-1 for the first), of two equal ones the lower number, or -1. */
 static int next_in_queue(const struct swap_schedule *r, int after)
 {
 	int next = -1;
@@ -200,11 +197,10 @@ static void serve(struct swap_schedule_tenant *t, uint64_t now_ns)
 	for (unsigned k = 0; k < t->seen.part_count; k++)
 		t->is_granted |= t->seen.part[k].wanted_bytes > 0;
 	if (t->is_granted)
-		t->in_since_ns =
-			now_ns; /* others left for these bytes, so the tenant's turn begins now */
+		t->in_since_ns = now_ns; /* others left for these bytes, so the turn begins now */
 }
 
-/* Serves the queue from its head. A tenant that has to wait keeps its cards from those behind it. */
+/* A tenant that has to wait keeps its cards from those behind. */
 static void serve_queue(struct swap_schedule *r, uint64_t now_ns)
 {
 	bool is_blocked[SWAP_SCHEDULE_CARDS] = { false };
@@ -221,8 +217,8 @@ static void serve_queue(struct swap_schedule *r, uint64_t now_ns)
 			continue;
 		}
 		/*
-		 * The tenant would wait for ever, so it is let in, and gets an error because there is no room. Figures may
-		 * change for a moment, so it keeps its place until this has been so for turn_min_ns.
+		 * The tenant would wait for ever, so it is let in to get an error; after turn_min_ns, since figures may
+		 * change.
 		 */
 		if (!room_can_ever(r, i, false)) {
 			if (!t->never_since_ns)
@@ -244,10 +240,10 @@ static bool is_out_without_need(const struct swap_schedule_tenant *t)
 	return t->is_used && !t->is_to_be_in && !t->seen.is_put_out && !t->needs_since_ns;
 }
 
-/* For each card: facts about the tenants that are out and need nothing, and whether a queued tenant needs the card. */
+/* For each card: facts about tenants that are out and need nothing, and whether the queue needs the card. */
 struct rest {
-	struct room out; /* bytes to move back to each card if all tenants that need nothing return */
-	bool is_of_any[SWAP_SCHEDULE_CARDS]; /* one of the tenants that need nothing has memory of this card */
+	struct room out; /* bytes to move back to each card if they all return */
+	bool is_of_any[SWAP_SCHEDULE_CARDS]; /* one of them has memory of this card */
 	bool is_needed[SWAP_SCHEDULE_CARDS]; /* a queued tenant has memory of this card */
 };
 
@@ -267,7 +263,6 @@ static void look_at_rest(const struct swap_schedule *r, struct rest *ret)
 	}
 }
 
-/* Updates room_since_ns. */
 static void time_room(struct swap_schedule *r, const struct rest *rest, uint64_t now_ns)
 {
 	struct room room;
@@ -280,7 +275,7 @@ static void time_room(struct swap_schedule *r, const struct rest *rest, uint64_t
 			r->room_since_ns[card] = now_ns;
 }
 
-/* Lets tenants that need nothing return, if there has been room for all tenants that are out for long enough. */
+/* Lets tenants that need nothing return, if all that are out had room for long enough. */
 static void return_without_need(struct swap_schedule *r, const struct rest *rest, uint64_t now_ns)
 {
 	time_room(r, rest, now_ns);
@@ -299,8 +294,8 @@ static void return_without_need(struct swap_schedule *r, const struct rest *rest
 }
 
 /*
- * Whether other tenants, or another program, took the room that was reserved for the tenant's return. True only after
- * turn_min_ns, because figures may change for a moment. Never true for a tenant that was let in to get an error.
+ * Did others take the room reserved for its return? Only after turn_min_ns, since figures may change, and never for a
+ * tenant let in to get an error.
  */
 static bool has_lost_its_room(const struct swap_schedule *r, struct swap_schedule_tenant *t,
 			      uint64_t now_ns)
@@ -318,7 +313,7 @@ static bool has_lost_its_room(const struct swap_schedule *r, struct swap_schedul
 	return is_over && now_ns - t->lacks_since_ns >= r->config.turn_min_ns;
 }
 
-/* Calls off the tenant's return, and gives it back its place in the queue. */
+/* Calls off the return, and gives the tenant back its place in the queue. */
 static void call_off(struct swap_schedule_tenant *t, uint64_t now_ns)
 {
 	t->is_to_be_in = false;
@@ -338,7 +333,7 @@ void swap_schedule_step(struct swap_schedule *r, const uint64_t *capacity_bytes,
 		r->tenant[i].is_granted = false;
 	for (unsigned i = 0; i < r->end; i++) {
 		struct swap_schedule_tenant *t = &r->tenant[i];
-		/* If the tenant found no room, but others can make room, it queues again. */
+		/* The tenant found no room, but others can make room: it queues again. */
 		bool is_again = t->is_used && t->seen.is_short && t->is_to_be_in &&
 				room_can_ever(r, (int)i, true);
 		if (t->is_used && t->is_to_be_in && (t->seen.is_put_out || is_again)) {

@@ -24,21 +24,20 @@
 
 struct order_bounds {
 	uint64_t patience_ns; /* if 0, every tenant is overdue at once: first come, first served */
-	uint32_t passes_most; /* if 0, likewise */
+	uint32_t passes_most; /* if 0, every tenant is overdue at once: first come, first served */
 };
 
-/* A waiting tenant. */
 struct order_key {
 	double use_ns;     /* faded use as of now */
-	uint64_t arrival;  /* increases with each tenant that begins to wait */
-	uint64_t since_ns; /* when it began to wait */
-	uint32_t passes;   /* how often it was overtaken since */
+	uint64_t arrival;  /* grows with each tenant that begins to wait */
+	uint64_t since_ns; /* when the tenant began to wait */
+	uint32_t passes;   /* how often the tenant was overtaken */
 	uint32_t id;       /* decides ties */
 };
 
-/* Whether the tenant is overdue. A now_ns before since_ns counts as since_ns. */
+/* A now_ns before since_ns counts as since_ns. */
 bool order_is_overdue(const struct order_key *k, uint64_t now_ns, const struct order_bounds *bounds);
 
-/* Returns a value below, at or above zero if `a` comes before, with or after `b`. For any one now_ns this is a total order. */
+/* Returns a value below, at or above zero if `a` comes before, with or after `b`. A total order for any one now_ns. */
 int order_compare(const struct order_key *a, const struct order_key *b, uint64_t now_ns,
 		  const struct order_bounds *bounds);
