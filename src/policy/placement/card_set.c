@@ -16,7 +16,7 @@ uint64_t place_sets_count(unsigned from_count, unsigned count, uint64_t most)
 
 	if (count > from_count - count)
 		count = from_count - count;
-	/* After each step `sets` is itself a number of sets, so the division is exact. */
+	/* `sets` is a number of sets after each step, so the division is exact. */
 	for (unsigned i = 1; i <= count; i++) {
 		sets = sets * (from_count - count + i) / i;
 		if (sets > most)
@@ -25,7 +25,7 @@ uint64_t place_sets_count(unsigned from_count, unsigned count, uint64_t most)
 	return sets;
 }
 
-/* Compares a whole set with the best so far. Among sets with the same cost, the first in the order of indexes wins. */
+/* Among sets of equal cost, the first in the order of indexes wins. */
 static void consider(struct search *search, const unsigned *card, const struct place_cost *cost)
 {
 	size_t bytes = search->count * sizeof(card[0]);
@@ -41,7 +41,7 @@ static void consider(struct search *search, const unsigned *card, const struct p
 	memcpy(search->best.card, card, bytes);
 }
 
-/* Examines all sets that contain the `depth` cards in `card` and otherwise only cards from from[next] on. */
+/* Examines all sets of the `depth` cards in `card` and further cards from from[next] on. */
 static void walk(struct search *search, unsigned *card, unsigned depth, unsigned next,
 		 const struct place_cost *cost)
 {
@@ -84,7 +84,7 @@ static bool has(const unsigned *card, unsigned count, unsigned which)
 	return false;
 }
 
-/* Completes the set in `card`: adds the card that costs least, again and again. */
+/* Completes the set: adds the card that costs least, again and again. */
 static void grow(struct search *search, unsigned *card, unsigned count)
 {
 	struct place_cost now = cost_of(search, card, count);
@@ -108,7 +108,7 @@ static void grow(struct search *search, unsigned *card, unsigned count)
 	}
 }
 
-/* Makes the best exchange of one card for another. Returns false if no exchange improves the set. */
+/* Makes the best exchange of one card for another. Returns false if none improves the set. */
 static bool exchange(struct search *search, unsigned *card)
 {
 	struct place_cost best = cost_of(search, card, search->count);
@@ -140,7 +140,7 @@ static bool exchange(struct search *search, unsigned *card)
 	return found;
 }
 
-/* Grows a set from each card, and improves it by exchanges. Stops once sets_most sets were examined. */
+/* Grows a set from each card and improves it by exchanges, until sets_most sets were examined. */
 static void grow_and_exchange(struct search *search, uint64_t sets_most)
 {
 	const struct place_pool *pool = search->pool;

@@ -7,13 +7,13 @@
 struct choosing {
 	const struct place_costs *costs;
 	unsigned count;
-	uint64_t must; /* bit i is set if card i must be in every set */
+	uint64_t must; /* bit i: card i must be in every set */
 	bool found;
 	struct place_set best;
 	uint64_t sets_seen;
 };
 
-/* Examines the sets of the cards in `able`, in which bit i is set if card i may be chosen. */
+/* Bit i of `able`: card i may be chosen. */
 static void look_among(struct choosing *c, uint64_t able)
 {
 	struct place_pool pool = { 0 };
@@ -39,7 +39,7 @@ static void look_among(struct choosing *c, uint64_t able)
 	c->best = set;
 }
 
-/* Examines each NUMA node by itself. A card whose NUMA node is unknown does not serve a request bound to one node. */
+/* A card of unknown NUMA node does not serve a request for one node. */
 static void look_in_each_numa(struct choosing *c, const struct place_node *node, uint64_t able)
 {
 	for (unsigned i = 0; i < node->card_count; i++) {
@@ -48,13 +48,13 @@ static void look_in_each_numa(struct choosing *c, const struct place_node *node,
 			if ((able >> j & 1) && node->card[j].numa_known &&
 			    node->card[j].numa == node->card[i].numa)
 				same |= UINT64_C(1) << j;
-		/* once for each NUMA node, at its first card */
+		/* once per NUMA node, at its first card */
 		if (same && (unsigned)__builtin_ctzll(same) == i)
 			look_among(c, same);
 	}
 }
 
-/* Finds the cards that the request demands. Returns false if one of them is not there. */
+/* Finds the cards that the request demands. Returns false if one is missing. */
 static bool find_must(const struct place_node *node, struct place_words must, uint64_t *ret)
 {
 	*ret = 0;

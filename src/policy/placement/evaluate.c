@@ -9,16 +9,15 @@
 #define MIB (UINT64_C(1) << 20)
 #define SCORE_DIGITS 1e6 /* HAMi's scores are fractions; six digits are compared */
 #define LOSS_DIGITS \
-	1e12 /* twelve digits of a loss of room are compared; all room together is worth 1 at most */
+	1e12 /* twelve digits of a loss of room are compared; all room is worth 1 at most */
 
 /*
- * Evaluator "share": which card a part of a card fits best.
+ * Evaluator "share": the card that a part of a card fits best.
  *
- * The remainder of a card is of use to requests that fit into it, in compute and in memory. A card with compute left and no
- * memory, or the reverse, serves no request; nor does a remainder smaller than any request. So the cost of a placement is,
- * first, how much of the remainder becomes useless, measured with usual parts of a card: an eighth, a quarter, a half, all.
- * The second cost is how much stays free on the card, so the fuller card is taken. (The first is the measure of "Beware of
- * Fragmentation", USENIX ATC 2023, with these usual parts instead of a histogram of workloads, which is not known here.)
+ * A remainder is of use to requests that fit in compute and memory. So the first cost of a placement is how much of the
+ * remainder becomes useless to usual parts of a card (an eighth, a quarter, a half, all); the second is what stays free, to
+ * fill the fuller card. (The first is the measure of "Beware of Fragmentation", USENIX ATC 2023, with usual parts instead
+ * of a histogram of workloads, unknown here.)
  */
 
 /* What is left of a card, as parts of the whole card. */
@@ -27,7 +26,7 @@ struct place_rest {
 	int64_t cores, memory; /* both 0 to PLACE_REST_WHOLE */
 };
 
-/* The usual parts of a card. */
+/* usual parts of a card */
 static const int64_t ladder[] = { PLACE_REST_WHOLE / 8, PLACE_REST_WHOLE / 4, PLACE_REST_WHOLE / 2,
 				  PLACE_REST_WHOLE };
 #define STEPS ((int64_t)(sizeof(ladder) / sizeof(ladder[0])))
@@ -49,7 +48,7 @@ static struct place_rest place_rest_now(const struct place_card *card)
 	return rest(card, place_cores_left(card), place_memory_left(card));
 }
 
-/* Returns what is left with the request on the card; the request must fit. */
+/* Returns what is left of the card with the request on it. The request must fit. */
 static struct place_rest place_rest_after(const struct place_card *card,
 					  const struct place_request *request)
 {
@@ -61,7 +60,7 @@ static struct place_rest place_rest_after(const struct place_card *card,
 		    need.memory_bytes < memory ? memory - need.memory_bytes : 0);
 }
 
-/* Returns how much compute and memory a request for each usual part can't use, summed over these parts. */
+/* Returns how much compute and memory requests for usual parts cannot use, summed over these parts. */
 static int64_t stranded(struct place_rest left)
 {
 	int64_t scarcer = left.cores < left.memory ? left.cores : left.memory, sum = 0;
@@ -72,13 +71,13 @@ static int64_t stranded(struct place_rest left)
 	return sum;
 }
 
-/* Returns the cost for the evaluator "share"; less is better. The request must fit. */
+/* Returns the cost for evaluator "share"; less is better. The request must fit. */
 static int64_t place_share_cost(const struct place_card *card, const struct place_request *request)
 {
 	struct place_rest now = place_rest_now(card), after = place_rest_after(card, request);
 	int64_t lost = stranded(after) - stranded(now);
 
-	/* The second part is below 2 * PLACE_REST_WHOLE + 1, so it never outweighs the first. */
+	/* The second part is below the factor of the first, so never outweighs it. */
 	return lost * (2 * PLACE_REST_WHOLE + 1) + after.cores + after.memory;
 }
 
@@ -93,8 +92,8 @@ static void link_fill(const struct place_costs *costs, const struct place_node *
 }
 
 /*
- * A free card that is taken takes away its links to all other free cards. Links between two cards of the set are counted at
- * both ends, but do not leave a free card behind, so pair_factor subtracts them.
+ * A taken card takes its links to free cards away. Links within the set leave no free card behind, and count at both ends,
+ * so pair_factor subtracts them.
  */
 static void fragment_fill(const struct place_costs *costs, const struct place_node *node,
 			  const struct place_request *request, struct place_scale *ret)
@@ -156,7 +155,7 @@ static void binpack_fill(const struct place_costs *costs, const struct place_nod
 		ret->card[i] = -ret->card[i];
 }
 
-/* Without a workload histogram, no room is worth anything, and the next evaluator decides. */
+/* Without a histogram no room has a price, and the next evaluator decides. */
 static void room_fill(const struct place_costs *costs, const struct place_node *node,
 		      const struct place_request *request, struct place_scale *ret)
 {
@@ -178,10 +177,7 @@ static const struct evaluator {
 };
 #define EVALUATOR_COUNT (sizeof(evaluators) / sizeof(evaluators[0]))
 
-/*
- * The chain of each policy. "auto" has the chain of "topology", because each evaluator in it affects only its own kind of
- * request.
- */
+/* The chain of each policy. "auto" equals "topology": each of its evaluators affects only its own kind of request. */
 static const char *const chains[][PLACE_MAX_EVALUATORS] = {
 	[PLACE_POLICY_AUTO] = { "link", "share", "fragment" },
 	[PLACE_POLICY_BINPACK] = { "binpack", "fragment" },

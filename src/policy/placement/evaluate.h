@@ -21,7 +21,7 @@
 /* One evaluator's costs on one node. */
 struct place_scale {
 	int64_t card[PLACE_MAX_CARDS];
-	/* A pair of cards costs pair_factor times its link score, if both are in pair_cards. */
+	/* A pair in pair_cards costs pair_factor times its link score. */
 	int64_t pair_factor;
 	uint64_t pair_cards;
 };
@@ -37,16 +37,16 @@ struct place_cost {
 	int64_t by[PLACE_MAX_EVALUATORS];
 };
 
-/* Returns a value below 0 if a is better, 0 if both are the same, above 0 if b is better. */
+/* Returns a value below 0 if `a` is better, 0 if both are equal, above 0 if `b` is better. */
 int place_cost_compare(const struct place_costs *costs, const struct place_cost *a,
 		       const struct place_cost *b);
 
-/* Adds the cost of adding `card` to the cards in `chosen`. */
+/* Adds to *cost what adding `card` to the cards in `chosen` costs. */
 void place_cost_add(const struct place_costs *costs, const unsigned *chosen, unsigned chosen_count,
 		    unsigned card, struct place_cost *cost);
 
 bool place_evaluator_exists(const char *name);
 
-/* Fills in the costs by the request's own chain of evaluators, or by its policy's. Every name must exist. */
+/* Fills in the costs by the request's own evaluators, or its policy's. Every name must exist. */
 void place_costs_fill(struct place_costs *costs, const struct place_node *node,
 		      const struct place_request *request);

@@ -13,10 +13,7 @@
 #define PLACE_MAX_CARDS 64
 #define PLACE_CORES_WHOLE_MPCT 100000u
 
-/*
- * The path between two cards without NVLink, farthest first, so a greater value is nearer. Names and order are those of
- * `nvidia-smi topo -m`.
- */
+/* The path between two cards without NVLink; a greater value is nearer. Names and order are `nvidia-smi topo -m`'s. */
 enum place_level {
 	PLACE_LEVEL_UNKNOWN,
 	PLACE_LEVEL_SYS,  /* across CPU sockets */
@@ -35,36 +32,38 @@ struct place_link {
 
 struct place_card {
 	const char *uuid; /* owned by the caller; valid as long as the node */
-	const char *type; /* the model, such as "NVIDIA H200" */
+	const char *type; /* model, such as "NVIDIA H200" */
 	uint64_t memory_total_bytes;
-	uint64_t memory_reserved_bytes; /* reserved by configuration: never given out */
+	uint64_t memory_reserved_bytes; /* by configuration: never given out */
 	uint64_t memory_used_bytes;
-	uint32_t cores_total_mpct; /* PLACE_CORES_WHOLE_MPCT, or more if time may be promised more than once */
+	/* PLACE_CORES_WHOLE_MPCT, or more if time is promised more than once */
+	uint32_t cores_total_mpct;
 	uint32_t cores_reserved_mpct;
 	uint32_t cores_used_mpct;
-	uint32_t slots_total; /* how many containers may share the card; UINT32_MAX if there is no limit */
+	uint32_t slots_total; /* containers that may share the card; UINT32_MAX: no limit */
 	uint32_t slots_used;
 	bool numa_known;
 	unsigned numa;
-	bool is_instance; /* a MIG instance: serves only requests for one card, because CUDA shows no other card beside it */
+	/* a MIG instance, only for requests of one card: CUDA shows no other card beside it */
+	bool is_instance;
 	bool is_sick;
 	bool is_cordoned;
 };
 
-struct place_histogram; /* room.h */
+struct place_histogram;
 
 struct place_node {
-	/* Other requests expected on this node or nodes like it; NULL if unknown. */
+	/* other requests expected on this node or nodes like it; NULL: unknown */
 	const struct place_histogram *histogram;
-	unsigned card_count; /* at most PLACE_MAX_CARDS */
+	unsigned card_count;
 	struct place_card card[PLACE_MAX_CARDS];
 	struct place_link link[PLACE_MAX_CARDS][PLACE_MAX_CARDS]; /* symmetric */
 };
 
-/* Sets the link between two cards, in both directions. */
+/* Sets the link in both directions. */
 void place_node_link(struct place_node *node, unsigned a, unsigned b, struct place_link link);
 
-/* Return the memory and compute that are left of a card; 0 if more is used than there is. */
+/* Return what is left of the card; 0 if more is used than there is. */
 static inline uint64_t place_memory_left(const struct place_card *card)
 {
 	uint64_t taken = card->memory_reserved_bytes + card->memory_used_bytes;
@@ -77,14 +76,11 @@ static inline uint32_t place_cores_left(const struct place_card *card)
 	return taken < card->cores_total_mpct ? card->cores_total_mpct - (uint32_t)taken : 0;
 }
 
-/* Whether no part of the card is in use, and the card may be used. */
+/* Returns true if no part of the card is in use, and the card may be used. */
 bool place_is_free(const struct place_card *card);
 
 /* Returns a name such as "SYS"; "?" for an unknown level. */
 const char *place_level_name(enum place_level level);
 
-/*
- * Returns HAMi's score of a pair, higher for nearer: 10 across CPU sockets, then 20, 30, 40, 50 and 60 for each nearer level,
- * plus 100 for each NVLink. 0 means that nothing is known.
- */
+/* HAMi's score, higher for nearer: 10 (across sockets) to 60 by level, plus 100 per NVLink; 0: unknown. */
 unsigned place_link_score(struct place_link link);

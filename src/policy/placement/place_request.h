@@ -1,7 +1,6 @@
 /*
- * What a container asks of a node's cards, and why a card can't serve the request. The reasons, and the order in which they are
- * checked, are HAMi's, so that its users can read events and metrics. One reason of HAMi's is missing, because it concerns no
- * card: a node without any device.
+ * What a container asks of a node's cards, and why a card cannot serve. Reasons and their order are HAMi's, for users who
+ * read events and metrics; its reason for a node without any device is missing.
  */
 #pragma once
 
@@ -9,21 +8,20 @@
 
 #include "policy/placement/place_node.h"
 
-/* How much of a card's memory is asked for. */
 enum place_memory {
 	PLACE_MEMORY_BYTES,
-	PLACE_MEMORY_PCT, /* percent of the card's total memory, as HAMi counts gpumem-percentage */
-	PLACE_MEMORY_ALL, /* all memory of the card that may be given out */
+	PLACE_MEMORY_PCT, /* percent of the total memory, as HAMi counts gpumem-percentage */
+	PLACE_MEMORY_ALL, /* all memory that may be given out */
 };
 
 enum place_policy {
-	PLACE_POLICY_AUTO, /* depends on the request: see evaluate.h */
+	PLACE_POLICY_AUTO, /* depends on the request: evaluate.h */
 	PLACE_POLICY_BINPACK,
 	PLACE_POLICY_SPREAD,
 	PLACE_POLICY_TOPOLOGY,
 };
 
-/* Names of cards, or parts of names, owned by the caller. A count of 0 means that none were given. */
+/* Names of cards, or parts of names, owned by the caller. A count of 0: none. */
 struct place_words {
 	const char *const *word;
 	size_t count;
@@ -31,30 +29,31 @@ struct place_words {
 
 #define PLACE_MAX_EVALUATORS 5
 
-/* How much each part of a card's score (score.h) counts. */
+/* Weights of the parts of a card's score (score.h). */
 struct place_weights {
 	unsigned slots, cores, memory;
 };
 
 struct place_request {
-	unsigned count; /* number of cards, 1 or more */
+	unsigned count; /* number of cards, at least 1 */
 	enum place_memory memory;
-	uint64_t memory_bytes; /* of each card: the amount for PLACE_MEMORY_BYTES, the least for PLACE_MEMORY_PCT */
+	/* of each card: the amount for PLACE_MEMORY_BYTES, the least for PLACE_MEMORY_PCT */
+	uint64_t memory_bytes;
 	unsigned memory_pct; /* for PLACE_MEMORY_PCT, 0 to 100 */
-	uint32_t cores_mpct; /* of each card's time; at 100 % or more the card is not shared */
+	uint32_t cores_mpct; /* of each card's time; from 100 % on, the card is not shared */
 	enum place_policy policy;
 	struct place_words use_uuid, nouse_uuid; /* whole UUIDs */
-	struct place_words must_uuid; /* cards that must be among the chosen ones; whole UUIDs */
+	struct place_words must_uuid; /* whole UUIDs of cards that must be among the chosen ones */
 	struct place_words use_type, nouse_type; /* parts of a model's name; case does not matter */
 	bool numa_bind;                          /* all cards must be of one NUMA node */
-	/* Names of evaluators (evaluate.h), in order. If evaluator_count is 0, the policy's evaluators are used. */
+	/* names of evaluators (evaluate.h), in order; evaluator_count 0: the policy's */
 	const char *evaluator[PLACE_MAX_EVALUATORS];
 	unsigned evaluator_count;
-	bool has_weights; /* if false, all parts of a card's score count the same */
+	bool has_weights; /* false: all parts of the score count the same */
 	struct place_weights weights;
 };
 
-/* Whether the request asks for unshared cards. */
+/* Returns true if the request asks for unshared cards. */
 bool place_asks_whole(const struct place_request *request);
 
 /* What a request needs of one card. */
@@ -64,11 +63,12 @@ struct place_need {
 };
 struct place_need place_need(const struct place_card *card, const struct place_request *request);
 
-/* Why a card does not serve a request, in the order of the checks. */
+/* Why a card does not serve, in the order of the checks. */
 enum place_reason {
 	PLACE_FITS,
-	PLACE_CARD_NOT_SERVED, /* set by the scheduler: the kubelet of the card's node has no device plugin for the resource */
-	/* set by the scheduler: a pod of the card's node has an annotation of shares that can't be read */
+	/* set by the scheduler: the node's kubelet has no device plugin for the resource */
+	PLACE_CARD_NOT_SERVED,
+	/* set by the scheduler: a pod on the node has an unreadable annotation of shares */
 	PLACE_CARD_USE_UNKNOWN,
 	PLACE_CARD_NOT_HEALTH,
 	PLACE_CARD_CORDONED,
@@ -76,7 +76,7 @@ enum place_reason {
 	PLACE_NUMA_NOT_FIT, /* the card would serve, but its NUMA node has too few such cards */
 	PLACE_CARD_UUID_MISMATCH,
 	PLACE_CARD_TIME_SLICING_EXHAUSTED,
-	PLACE_QUOTA_NOT_FIT, /* set by callers that know the quota of the pod's namespace */
+	PLACE_QUOTA_NOT_FIT, /* set by callers that know the namespace's quota */
 	PLACE_CARD_INSUFFICIENT_MEMORY,
 	PLACE_CARD_INSUFFICIENT_CORE,
 	PLACE_EXCLUSIVE_CONFLICT,      /* an unshared card is asked for, and this card is in use */
@@ -88,21 +88,16 @@ enum place_reason {
 /* Returns HAMi's name for the reason, such as "CardInsufficientMemory"; "" for PLACE_FITS. */
 const char *place_reason_name(enum place_reason reason);
 
-/*
- * Whether a card of that type may serve: its name contains one of the `use` names, or `use` is empty, and none of the `nouse`
- * names.
- */
+/* Returns true if `type` contains a name of `use` (or `use` is empty) and none of `nouse`. */
 bool place_is_type(struct place_words use, struct place_words nouse, const char *type);
 
-/*
- * Checks one card by itself, without NUMA nodes and the number of cards. Returns PLACE_FITS, or the first reason that applies.
- */
+/* Checks one card by itself, without NUMA nodes and count. Returns PLACE_FITS or the first reason that applies. */
 enum place_reason place_check_card(const struct place_card *card,
 				   const struct place_request *request);
 
 /*
- * Writes a text such as "3/8 CardInsufficientMemory, 5/8 CardNotHealth", in the order of the checks, cut at `size`. A node with
- * fewer cards than asked for gives "NodeInsufficientDevice". Returns what snprintf would.
+ * Such as "3/8 CardInsufficientMemory, 5/8 CardNotHealth", in the order of checks, cut at `size`; "NodeInsufficientDevice"
+ * for too few cards. Returns as snprintf.
  */
 int place_reasons_text(const enum place_reason *reason, unsigned card_count,
 		       const struct place_request *request, char *text, size_t size);

@@ -17,7 +17,7 @@
 #define PLACE_KINDS_MAX 48
 
 struct place_kind {
-	struct place_request request; /* UUIDs, NUMA binding and evaluators in it are ignored */
+	struct place_request request; /* UUIDs, NUMA binding and evaluators are ignored */
 	double price;                 /* price of the room for one request */
 };
 
@@ -26,28 +26,28 @@ struct place_histogram {
 	struct place_kind kind[PLACE_KINDS_MAX];
 };
 
-/* How many requests of each kind a card would serve if it served that kind only. */
+/* How many requests of each kind a card would serve if it served only that kind. */
 struct place_fits {
 	uint16_t of[PLACE_KINDS_MAX];
 };
 
-/* For each kind of request: how many several cards would serve in sum, and how many of the cards would serve at least one. */
+/* For each kind: how many requests several cards would serve, and how many of them would serve at least one. */
 struct place_tally {
 	uint32_t shares[PLACE_KINDS_MAX];
 	uint16_t cards[PLACE_KINDS_MAX];
 };
 
-/* place_kind_fits() counts one kind, place_card_fits() all kinds of the histogram. */
+/* The first counts one kind, the second all kinds of the histogram. */
 uint16_t place_kind_fits(const struct place_card *card, const struct place_request *kind);
 void place_card_fits(const struct place_histogram *histogram, const struct place_card *card,
 		     struct place_fits *ret);
 void place_tally_add(const struct place_histogram *histogram, const struct place_fits *card,
 		     struct place_tally *tally);
-/* Replaces one card of the tally: it was `before` and is `now`. */
+/* Replaces one card of the tally, which was `before` and is `now`. */
 void place_tally_change(const struct place_histogram *histogram, const struct place_fits *before,
 			const struct place_fits *now, struct place_tally *tally);
 
-/* Returns how many requests of a kind the cards of a tally would serve. A request for several cards needs different cards. */
+/* Returns how many requests of a kind a tally's cards would serve. A request for several cards needs different cards. */
 static inline uint32_t place_room(const struct place_histogram *histogram,
 				  const struct place_tally *tally, unsigned kind)
 {
@@ -57,10 +57,7 @@ static inline uint32_t place_room(const struct place_histogram *histogram,
 	return tally->cards[kind] < count ? 0 : tally->shares[kind] / count;
 }
 
-/*
- * Returns what is lost, by the kinds' prices, if one card of `all` changes from `before` to `now`. Negative if something is
- * gained.
- */
+/* Returns what is lost, by the kinds' prices, if a card of `all` changes. Negative: a gain. */
 double place_card_loss(const struct place_histogram *histogram, const struct place_tally *all,
 		       const struct place_fits *before, const struct place_fits *now);
 
@@ -68,6 +65,6 @@ double place_card_loss(const struct place_histogram *histogram, const struct pla
 struct place_card place_with_share(const struct place_card *card,
 				   const struct place_request *request);
 
-/* Writes, for each card of the node, what a share of the request would take of the node's room. */
+/* Writes for each card what a share of the request would take of the node's room. */
 void place_room_losses(const struct place_histogram *histogram, const struct place_node *node,
 		       const struct place_request *request, double ret[PLACE_MAX_CARDS]);
