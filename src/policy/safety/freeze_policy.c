@@ -56,12 +56,12 @@ uint64_t freeze_starting_bytes(const struct freeze_config *config, unsigned card
 	return bytes;
 }
 
-/* Whether the card has what the item lacks, beyond what the items STARTING there may still take. */
+/* Returns true if the card has what the item lacks, beyond what STARTING items may take. */
 static bool has_room(const struct freeze_config *config, const struct freeze_card *cards,
 		     unsigned card, struct freeze_item *const *items, size_t count,
 		     const struct freeze_item *item)
 {
-	/* The item itself is not STARTING, so only other items are counted. */
+	/* the item itself is not STARTING, so only others count */
 	uint64_t wanted = lacks(config, item) + freeze_starting_bytes(config, card, items, count);
 	bool others = false;
 	for (size_t i = 0; i < count; i++) {
@@ -104,7 +104,7 @@ void freeze_start(const struct freeze_config *config, const struct freeze_card *
 		item->phase = FREEZE_ASKING;
 		return;
 	}
-	/* The item was noticed too late: it has the memory that it needs, and would hold it for nothing while frozen. */
+	/* The item was noticed late: it has what it needs, and would hold that for nothing while frozen. */
 	if (lacks(config, item) == 0) {
 		freeze_let_go(item, now_ns);
 		return;
@@ -116,7 +116,7 @@ void freeze_start(const struct freeze_config *config, const struct freeze_card *
 		item->phase = FREEZE_WAITING;
 }
 
-/* Returns the first waiting item behind `last` in the order; NULL if there is none. A NULL `last` means from the beginning. */
+/* Returns the next waiting item behind `last` in the order (NULL: the first), or NULL. */
 static struct freeze_item *next_in_order(const struct freeze_config *config,
 					 struct freeze_item *const *items, size_t count,
 					 const struct freeze_item *last, uint64_t now_ns)
@@ -134,7 +134,7 @@ static struct freeze_item *next_in_order(const struct freeze_config *config,
 	return best;
 }
 
-/* Counts an overtaking for each waiting item that arrived before `winner` and waits for one of its cards. */
+/* Counts an overtaking for waiting items that arrived before `winner` and wait for one of its cards. */
 static void count_passes(const struct freeze_config *config, struct freeze_item *const *items,
 			 size_t count, const struct freeze_item *winner, uint64_t now_ns)
 {
@@ -153,7 +153,7 @@ struct freeze_item *freeze_next(const struct freeze_config *config, const struct
 	uint64_t taken = cards_of(items, count, FREEZE_STARTING);
 	struct freeze_item *x = NULL;
 	while ((x = next_in_order(config, items, count, x, now_ns))) {
-		/* One at a time on each card, because it is not known which of its cards a starting item takes. */
+		/* One at a time per card: which of its cards a starting item takes is unknown. */
 		bool may = !(x->cards & taken) &&
 			   roomy(config, cards, card_count, items, count, x, x->cards);
 		if (may) {

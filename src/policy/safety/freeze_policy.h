@@ -34,10 +34,9 @@
 
 #define FREEZE_MAX_CARDS 64
 /*
- * An item that was let go and holds no memory yet counts as settled after FREEZE_EMPTY_SETTLES x settle_ns. An item that holds
- * less than half of the threshold, perhaps a context, counts as settled after FREEZE_SHORT_SETTLES x settle_ns. (On a busy
- * machine with an H200, a program that paused for longer than settle_ns in between failed, because the next one had been let
- * go.)
+ * An item that was let go settles without memory after FREEZE_EMPTY_SETTLES x settle_ns, with less than half of the
+ * threshold (perhaps a context) after FREEZE_SHORT_SETTLES x settle_ns: on a busy machine, a program that paused for longer
+ * than settle_ns failed, because the next was let go.
  */
 #define FREEZE_EMPTY_SETTLES 10
 #define FREEZE_SHORT_SETTLES 4
@@ -58,42 +57,38 @@ struct freeze_card {
 /* A container with GPU work. */
 struct freeze_item {
 	enum freeze_phase phase; /* changed only by the functions below */
-	bool by_hand; /* frozen by a user: not thawed by this policy, and not in the way of other items */
-	uint64_t cards;       /* bit i is set if the item may use card i */
+	/* frozen by a user: not thawed by this policy, and not in the way of other items */
+	bool by_hand;
+	uint64_t cards;       /* bit i: the item may use card i */
 	struct order_key key; /* its place in the order while it waits */
-	uint64_t held_bytes;  /* memory held on all cards; see freeze_note_memory() */
+	uint64_t held_bytes;  /* memory held on all cards: freeze_note_memory() */
 	uint64_t changed_ns;  /* when held_bytes changed, or begun_ns if later */
 	uint64_t begun_ns;    /* when the item was let go */
 };
 
-/* Whether this policy wants the item to be frozen. */
+/* Returns true if this policy wants the item frozen. */
 bool freeze_is_held(const struct freeze_item *item);
 
-/* Records the memory that the item holds now. */
 void freeze_note_memory(struct freeze_item *item, uint64_t held_bytes, uint64_t now_ns);
 
 /*
- * Call when `item` begins GPU work, or when its cards have been read since it asked. `item` is one of the `count` items at
- * `items`, with `cards` and `key` set. `fresh` says that the cards' figures were read just now. Sets the item's phase; see
- * freeze_is_held(). Does nothing if the phase is past ASKING.
+ * Call when `item`, one of `items` with `cards` and `key` set, begins GPU work, or its cards were read since it asked
+ * (`fresh`). Sets its phase, unless past ASKING: freeze_is_held().
  */
 void freeze_start(const struct freeze_config *config, const struct freeze_card *cards,
 		  unsigned card_count, struct freeze_item *const *items, size_t count,
 		  struct freeze_item *item, bool fresh, uint64_t now_ns);
 
-/*
- * Call with fresh figures. Notes which items have settled, lets the next item go and returns it; NULL if none may go. Call
- * again until the result is NULL.
- */
+/* Call with fresh figures, again until NULL: notes settled items, lets the next item go and returns it. */
 struct freeze_item *freeze_next(const struct freeze_config *config, const struct freeze_card *cards,
 				unsigned card_count, struct freeze_item *const *items, size_t count,
 				uint64_t now_ns);
 
-/* Returns what the items STARTING on the card still lack of their thresholds, and so will take. */
+/* Returns what items STARTING on the card still lack of their thresholds, and so will take. */
 uint64_t freeze_starting_bytes(const struct freeze_config *config, unsigned card,
 			       struct freeze_item *const *items, size_t count);
 
-/* Lets the item go, whatever the order is: because a user asked for it, or because the item can't be frozen. */
+/* Lets the item go whatever the order is: a user asked for it, or it cannot be frozen. */
 void freeze_let_go(struct freeze_item *item, uint64_t now_ns);
 
 /* Call when all GPU work of the item has ended. */

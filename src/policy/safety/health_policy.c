@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * Source: NVIDIA, "XID Errors" (docs.nvidia.com/deploy/xid-errors), which says whether the program or the card is at fault. An
- * Xid that a program causes by itself ends the program and does not affect the card.
+ * Source: NVIDIA, "XID Errors" (docs.nvidia.com/deploy/xid-errors). An Xid that a program causes ends the program, and
+ * leaves the card as it is.
  */
 static const struct health_xid xids[] = {
 	{ 13, HEALTH_OF_PROGRAM, "graphics engine exception" },
@@ -89,7 +89,7 @@ static bool update(struct health *h, const struct health_time *when)
 
 static bool note_fault(struct health *h, const char *text, const struct health_time *when)
 {
-	/* The first fault's text is kept, because it tells what began the trouble. */
+	/* The first fault tells what began the trouble. */
 	if (!h->has_fault)
 		snprintf(h->fault, sizeof(h->fault), "%s", text);
 	h->has_fault = true;

@@ -16,19 +16,19 @@
 #include "base/error.h"
 
 #define HEALTH_LOOK_NS UINT64_C(1000000000) /* time between two polls of a card */
-#define HEALTH_FAILURES 3 /* after so many failed calls in a row the card does not answer */
+#define HEALTH_FAILURES 3 /* after so many failed calls in a row, the card does not answer */
 #define HEALTH_ANSWERS 3
 #define HEALTH_REASON_MAX 160
 #define HEALTH_IGNORED_MAX 32
 
 enum health_effect {
 	HEALTH_OF_PROGRAM, /* the program's own fault: the card is healthy */
-	HEALTH_NOTED,      /* only logged: the card works on */
+	HEALTH_NOTED,      /* only logged */
 	HEALTH_BAD,        /* nothing new should be placed on this card */
-	HEALTH_LOST,       /* as HEALTH_BAD, until the card answers again */
+	HEALTH_LOST,       /* like HEALTH_BAD, until the card answers again */
 };
 
-/* The meaning of an Xid, one row each. An Xid without a row counts as HEALTH_BAD. */
+/* An Xid without a row is HEALTH_BAD. */
 struct health_xid {
 	unsigned number;
 	enum health_effect effect;
@@ -37,8 +37,7 @@ struct health_xid {
 const struct health_xid *health_find_xid(uint64_t number);
 
 /*
- * The Xids that the setting excludes. health_parse_ignored() reads "none", or a list such as "43,45". It returns -EINVAL, with
- * an error text that says what is valid.
+ * Xids to ignore. health_parse_ignored() reads "none" or a list such as "43,45"; else returns -EINVAL with what is valid.
  */
 struct health_ignored {
 	unsigned count;
@@ -53,15 +52,14 @@ enum health_answer {
 	HEALTH_SILENT,    /* the call has not returned for long */
 };
 
-/* All zero means healthy. */
+/* All zero: healthy. */
 struct health {
 	bool is_bad; /* any of the four flags below */
 	bool has_fault, is_lost, is_failing, is_silent;
-	uint64_t since_ns; /* when is_bad changed last; 0 if never */
-	double since_s;    /* the same, in seconds since 1970 */
-	uint64_t fault_ns; /* time of the latest fault */
-	unsigned failures,
-		answers; /* number of calls in a row that failed, and that the card answered */
+	uint64_t since_ns;             /* time of the last change of is_bad; 0: never */
+	double since_s;                /* the same, in seconds since 1970 */
+	uint64_t fault_ns;             /* time of the latest fault */
+	unsigned failures, answers;    /* calls in a row that failed; that the card answered */
 	char fault[HEALTH_REASON_MAX]; /* text of the first fault */
 };
 
@@ -71,18 +69,15 @@ struct health_time {
 	double now_s; /* since 1970 */
 };
 
-/* Each function records an event and returns whether is_bad has changed. */
+/* Each records an event, and returns whether is_bad has changed. */
 bool health_note_xid(struct health *health, uint64_t number, const struct health_ignored *ignored,
 		     const struct health_time *when);
 bool health_note_ecc(struct health *health, const struct health_time *when);
 bool health_note_answer(struct health *health, enum health_answer answer,
 			const struct health_time *when);
-/*
- * health_cure() ends the reported fault. health_pass_time() does so once recover_ns has passed without another fault; a
- * recover_ns of 0 means never.
- */
+/* The first ends a reported fault; the second does so after recover_ns without another fault (0: never). */
 bool health_cure(struct health *health, const struct health_time *when);
 bool health_pass_time(struct health *health, uint64_t recover_ns, const struct health_time *when);
 
-/* Writes why the card is bad, in one line; "" if the card is healthy. */
+/* Writes in one line why the card is bad; "" if it is healthy. */
 void health_reason(const struct health *health, char ret_text[HEALTH_REASON_MAX]);
