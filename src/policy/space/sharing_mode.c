@@ -12,7 +12,7 @@ const char *sharing_way_name(enum sharing_way way)
 	return way == SHARING_SPACE ? "space" : "time";
 }
 
-/* Checks that the cap leaves at least one SM, because a context without an SM can run nothing. */
+/* A context without an SM can run nothing. */
 static int check_sms(const struct sharing_facts *f, struct error *err)
 {
 	double least_pct = ceil(10000.0 / f->sms) / 100;
@@ -25,7 +25,7 @@ static int check_sms(const struct sharing_facts *f, struct error *err)
 		f->limit_pct, f->sms, least_pct);
 }
 
-/* Returns 0 if the tenant can share its GPU by space, else an error. */
+/* Returns 0 if the tenant can share by space, else an error. */
 static int check_space(const struct sharing_facts *f, struct error *err)
 {
 	if (!f->has_leases)
@@ -55,7 +55,7 @@ static int check_space(const struct sharing_facts *f, struct error *err)
 	return 0;
 }
 
-/* No name that a user gives contains a '/', so the names built here are distinct. */
+/* Users' names have no '/', so the names made here are distinct. */
 static void name_group(const char *given, const struct sharing_facts *f, char group[SPACE_GROUP_MAX])
 {
 	if (*f->namespace_name)
@@ -115,7 +115,7 @@ int space_find(const struct space_known *list, size_t count, const struct space_
 	for (size_t i = 0; i < count; i++)
 		if (list[i].key.card == key->card && list[i].number == number) {
 			number++;
-			/* Start again from the first group, because the list is in no order. */
+			/* from the first again: the list is in no order */
 			i = (size_t)-1;
 		}
 	*ret_place = -1;

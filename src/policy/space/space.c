@@ -4,17 +4,16 @@
 
 #define WINDOW_NS 250e6   /* time over which a share is measured */
 #define TOLERANCE 0.03    /* part of a guarantee; a smaller difference is not measurable */
-#define UNTRIED_MOST 0.1  /* part of the work; with more untried work the lengths are not known */
-#define ALONE_FADE_NS 1e9 /* a speed is measured over this much recent time alone */
-#define ALONE_KNOWN_NS 200e6 /* a speed is known after this much time alone */
-#define ALONE_ENOUGH_NS \
-	2e9 /* after this much time alone, the member need not be timed alone any more */
-#define MEASURED_NS (WINDOW_NS / 3) /* a share is known once it was measured for this long */
+#define UNTRIED_MOST 0.1  /* part of the work; with more untried work, the lengths are not known */
+#define ALONE_FADE_NS 1e9 /* recent time alone over which a speed is measured */
+#define ALONE_KNOWN_NS 200e6 /* time alone after which a speed is known */
+#define ALONE_ENOUGH_NS 2e9 /* after this time alone, the member need not be timed alone any more */
+#define MEASURED_NS (WINDOW_NS / 3) /* a share is known after being measured for this long */
 #define ABOVE 0.1                   /* a member less than this above its guarantee is not slowed */
-#define FASTER_MOST 0.1             /* the most by which a pace grows in a window */
+#define FASTER_MOST 0.1             /* most by which a pace grows in a window */
 #define BURST_NS 5e6 /* as much work as a pace allows in this time may begin at once */
 #define STEP_MAX_NS UINT64_C(1000000000) /* no counter advances further in one poll */
-#define STUCK_NS 1e9                     /* if no work ends for this long, the share is unknown */
+#define STUCK_NS 1e9 /* without an end of work for this long, the share is unknown */
 
 /* ---- observation ---- */
 
@@ -28,15 +27,14 @@ static uint64_t progress(uint64_t *last, uint64_t now, uint64_t most)
 }
 
 /*
- * Returns the reported work that has ended since the last poll: the work that was begun less the work in flight, both predicted.
- * While a launch is being counted, it is in only one of the two, so the difference goes up and down. Only a new maximum counts
- * as progress.
+ * Reported work that ended since the last poll: begun less in flight, both predicted. A launch being counted is in one of
+ * the two only, so only a new maximum is progress.
  */
 static uint64_t done_since(struct mps_client *m, const struct space_seen *seen)
 {
 	uint64_t done_ns = seen->told_ns > seen->inflight_ns ? seen->told_ns - seen->inflight_ns : 0;
 
-	/* told_ns began anew at a lower value. */
+	/* told_ns became smaller: its counter began again at 0. */
 	if (seen->told_ns < m->done_ns)
 		m->done_ns = done_ns;
 	return done_ns > m->done_ns ? progress(&m->done_ns, done_ns, STEP_MAX_NS) : 0;
@@ -67,10 +65,7 @@ static void add_faded(struct space_rate *rate, double done_ns, double for_ns, do
 	rate->for_ns = rate->for_ns * keep + for_ns;
 }
 
-/*
- * Adds to the measured speed of a member that is alone. Measures from one end of work to another, because work that began
- * before the member was alone does not count.
- */
+/* Measures from one end of work to another, since work from before the member was alone does not count. */
 static void see_alone(struct mps_client *m, const struct space_seen *seen, double done_ns)
 {
 	if (!seen->is_alone || !seen->is_counted) {
@@ -88,7 +83,7 @@ static void see_alone(struct mps_client *m, const struct space_seen *seen, doubl
 	m->alone_pending_ns = 0;
 }
 
-/* Adds to the measured share of a member. Long work shows only when it ends; until then the share keeps its value. */
+/* Long work shows when it ends; until then the share stays. */
 static void see_window(struct mps_client *m, const struct space_seen *seen, double done_ns)
 {
 	if (!m->is_present || !seen->is_counted) {
@@ -177,8 +172,8 @@ static bool is_measured(const struct mps_client *m)
 }
 
 /*
- * Returns the member's guarantee if its speed is known. Otherwise all its lengths may have been timed beside other members, and
- * be too long by a factor up to the number of members at work.
+ * The guarantee if the speed is known; if not, lengths may have been timed beside others, and be too long by up to the
+ * number of members at work.
  */
 static double least_pace(const struct mps_client *m, int present)
 {
@@ -192,8 +187,7 @@ static bool is_above(const struct mps_client *m, int present)
 }
 
 /*
- * Slows the members that are above their guarantee, lowest priority first. Members of a higher priority are slowed once those
- * of lower priorities have little more than their guarantees.
+ * Members above their guarantee, lowest priority first; higher ones once lower ones have little more than their guarantees.
  */
 static void slow_down(struct mps_client *const *m, size_t count, int present, double by)
 {
@@ -211,7 +205,7 @@ static void slow_down(struct mps_client *const *m, size_t count, int present, do
 	}
 }
 
-/* Raises a pace, and drops it once it is twice what the member does, because it then limits nothing. */
+/* Raises a pace, and drops it at twice what the member does, where it limits nothing. */
 static void speed_up(struct mps_client *m, double by)
 {
 	if (!m->is_held)
@@ -238,7 +232,7 @@ static void hold(struct mps_client *m, bool is_held, uint64_t dt_ns)
 	m->is_held = is_held;
 }
 
-/* Changes the paces: within a window, by as much as the worst served member is off its guarantee. */
+/* Within a window, paces change by as much as the worst served member lacks. */
 void space_set_paces(struct mps_client *const *m, size_t count, uint64_t dt_ns)
 {
 	double off = FASTER_MOST;

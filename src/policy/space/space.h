@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A member without work for this long is absent. The library rings its doorbell when work begins after 20 ms without. */
+/* A member without work for this long is absent. The library's doorbell rings when work begins after 20 ms without. */
 #define SPACE_AWAY_NS UINT64_C(25000000)
 /* Time until the next poll: while members are measured, and while a member is held. */
 #define SPACE_LOOK_NS UINT64_C(10000000)
@@ -33,12 +33,12 @@
 
 /* What was seen of a member in one poll. */
 struct space_seen {
-	bool is_counted; /* since the last poll, its library has counted what the member began */
-	bool is_alone;   /* no other member has had work since the last poll */
+	bool is_counted; /* the library has counted what began since the last poll */
+	bool is_alone;   /* no other member had work since the last poll */
 	bool works;      /* has work in flight, or a thread between the gate and the driver */
 	bool waits;      /* a thread is held at the gate */
-	bool is_barred;  /* may not run, whatever is decided here: paused or stopped */
-	/* Monotonic; values that go backwards count as no progress. */
+	bool is_barred;  /* paused or stopped, so may not run whatever is decided here */
+	/* monotonic; values that fall count as no progress */
 	uint64_t told_ns;     /* predicted length of the work that it began */
 	uint64_t untried_ns;  /* the part of told_ns that was never timed alone */
 	uint64_t inflight_ns; /* predicted length of the work in flight; not monotonic */
@@ -51,12 +51,12 @@ struct space_rate {
 	double done_ns, for_ns;
 };
 
-/* One member's account. Initialize to all zeros. */
+/* Initialize to all zeros. */
 struct mps_client {
-	/* Set by the caller: parts of the card while the group has it. */
-	double guarantee; /* 0 if none */
-	double least;     /* lower bound of its pace; above 0 */
-	double part;      /* part of the SMs that its processes can use; 0 if all */
+	/* set by the caller, as parts of the card while the group has it: */
+	double guarantee; /* 0: none */
+	double least;     /* lower bound of its pace, above 0 */
+	double part;      /* part of the SMs that its processes can use; 0: all */
 	int priority;
 
 	bool is_counted; /* told_ns, untried_ns and done_ns are valid as a base for differences */
@@ -65,24 +65,25 @@ struct mps_client {
 	bool is_present;
 	double begun_ns, begun_untried_ns; /* recent work; both fade */
 	bool is_learned;                   /* the lengths of almost all of its work are known */
-	/* work that ended while it was alone; fades, but not while other members are there */
+	/* work that ended while it was alone; fades, but not while others are there */
 	struct space_rate alone;
 	double alone_ns;          /* total time measured alone */
 	bool has_ended_alone;     /* some of its work ended after it became alone */
 	struct space_rate window; /* work that ended while it had work or was held; fades */
 	double alone_pending_ns,
-		window_pending_ns; /* busy_ns, and wanted_ns, summed since its work ended last */
-	double work_ns; /* work that ended since the last poll, as the time that it takes alone with the whole card */
+		window_pending_ns; /* busy_ns, and wanted_ns, summed since its work last ended */
+	/* work that ended since the last poll, as the time that it takes alone on the whole card */
+	double work_ns;
 
-	/* Results of space_set_paces(). */
+	/* results of space_set_paces(): */
 	bool is_below;
-	bool needs_pace;  /* it was below, and other members are slowed for it */
-	double pace;      /* part of the card; 0 if unlimited */
+	bool needs_pace;  /* was below its guarantee, and others are slowed for it */
+	double pace;      /* part of the card; 0: unlimited */
 	bool is_held;     /* the pace is in force now */
-	double credit_ns; /* reported work that it may begin; negative if it began more than that */
+	double credit_ns; /* reported work that it may begin; negative if it began too much */
 };
 
-/* Records one poll of `member` at now_ns. dt_ns is the time since the last poll in which its group could run. */
+/* Records one poll at now_ns. dt_ns: time since the last poll in which the group could run. */
 void mps_client_see(struct mps_client *member, const struct space_seen *seen, uint64_t now_ns,
 		    uint64_t dt_ns);
 bool mps_client_is_known(const struct mps_client *member);
@@ -90,9 +91,9 @@ bool mps_client_is_known(const struct mps_client *member);
 double mps_client_speed(const struct mps_client *member);
 /* Returns the part of the card that it has, by its speed. */
 double mps_client_share(const struct mps_client *member);
-/* Whether something can still be learned of the member while it is alone. */
+/* Returns true if something can still be learned while the member is alone. */
 bool mps_client_learns(const struct mps_client *member);
-/* Convert work to reported work and back. The result of mps_client_work_ns() is never more than told_ns. */
+/* Convert work to reported work and back. The second result is never more than told_ns. */
 uint64_t mps_client_told_ns(const struct mps_client *member, uint64_t work_ns);
 uint64_t mps_client_work_ns(const struct mps_client *member, uint64_t told_ns);
 /* Returns the reported work that the member may begin now. */
