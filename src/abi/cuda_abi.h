@@ -3,7 +3,7 @@
  * CUDA toolkit. Names, values and layouts are NVIDIA's. CI compiles driver_table.h against the official headers of several CUDA
  * versions and fails on any difference.
  *
- * Opaque handles stay opaque. A structure is declared in full only if allot reads one of its fields.
+ * A structure is declared in full only if allot reads one of its fields.
  */
 #pragma once
 
@@ -66,7 +66,7 @@ typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUlib_st *CUlibrary;
-typedef int CUjit_option; /* enumerations; allot needs only the values defined below */
+typedef int CUjit_option; /* allot needs only the values defined below */
 typedef int CUlibraryOption;
 typedef int CUlimit;
 #define CU_LIMIT_STACK_SIZE 0 /* bytes per thread */
@@ -89,7 +89,8 @@ typedef struct CUuuid_st {
 } CUuuid;
 
 /*
- * Special stream handles. NULL means the second in entry points whose name ends in _ptsz or _ptds, and the first in all others.
+ * Special stream handles. The handle NULL means CU_STREAM_PER_THREAD in calls whose name ends in _ptsz or _ptds, and
+ * CU_STREAM_LEGACY in all others.
  */
 #define CU_STREAM_LEGACY ((CUstream)0x1)
 #define CU_STREAM_PER_THREAD ((CUstream)0x2)
@@ -119,12 +120,12 @@ typedef enum CUdriverProcAddressQueryResult_enum {
 	CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT = 2,
 } CUdriverProcAddressQueryResult;
 
-/* States of a process during the calls that take it off the card (driver_table.h, DRIVER_CHECKPOINT_CALLS). */
+/* States of a process during the driver's checkpoint calls (driver_table.h, DRIVER_CHECKPOINT_CALLS). */
 typedef enum CUprocessState_enum {
 	CU_PROCESS_STATE_RUNNING = 0,
 	CU_PROCESS_STATE_LOCKED = 1, /* the process's driver calls wait, and its work is complete */
-	CU_PROCESS_STATE_CHECKPOINTED = 2, /* locked, and the process has nothing on a card */
-	CU_PROCESS_STATE_FAILED = 3,       /* permanent failure */
+	CU_PROCESS_STATE_CHECKPOINTED = 2, /* locked, and the process holds no GPU memory */
+	CU_PROCESS_STATE_FAILED = 3,
 } CUprocessState;
 
 typedef struct CUcheckpointLockArgs_st {
@@ -340,7 +341,6 @@ typedef struct CUDA_MEM_ALLOC_NODE_PARAMS_st {
 	CUdeviceptr dptr;
 } CUDA_MEM_ALLOC_NODE_PARAMS;
 
-/* Identifies an allocation of a pool for another process. */
 typedef struct CUmemPoolPtrExportData_st {
 	unsigned char reserved[64];
 } CUmemPoolPtrExportData;
@@ -363,20 +363,19 @@ typedef struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
 	int result_out;
 } CUDA_GRAPH_INSTANTIATE_PARAMS;
 
-/* Types whose contents are passed on without being read. */
+/* allot never reads the contents of these types. */
 typedef int CUmemRangeHandleType;
 typedef struct CUDA_MEMSET_NODE_PARAMS_st CUDA_MEMSET_NODE_PARAMS;
 typedef union CUstreamBatchMemOpParams_union CUstreamBatchMemOpParams;
 typedef struct CUmulticastObjectProp_st CUmulticastObjectProp;
 
-/* Identifies memory or an event of another process. */
 #define CU_IPC_HANDLE_SIZE 64
 
 typedef struct CUipcMemHandle_st {
 	char reserved[CU_IPC_HANDLE_SIZE];
 } CUipcMemHandle;
 
-/* Launch attributes are passed on without being read; a launch has a pointer to them and their count. */
+/* allot never reads launch attributes. */
 typedef struct CUlaunchAttribute_st CUlaunchAttribute;
 
 typedef struct CUlaunchConfig_st {
@@ -478,13 +477,13 @@ typedef struct CUDA_LAUNCH_PARAMS_st {
 	void **kernelParams;
 } CUDA_LAUNCH_PARAMS;
 
-/* Batches of operations, which are passed on without being read. */
+/* allot never reads these operations. */
 typedef struct CUmemcpyAttributes_st CUmemcpyAttributes;
 typedef struct CUDA_MEMCPY3D_BATCH_OP_st CUDA_MEMCPY3D_BATCH_OP;
 typedef struct CUDA_FABRIC_COPY_BATCH_OP_st CUDA_FABRIC_COPY_BATCH_OP;
 typedef struct CUmemDecompressParams_st CUmemDecompressParams;
 
-/* Arguments of calls that are refused or passed on without being read. */
+/* allot never reads these arguments. */
 typedef struct CUgreenCtx_st *CUgreenCtx;
 typedef struct CUdevResourceDesc_st *CUdevResourceDesc;
 typedef struct CUstreamCigCaptureParams_st CUstreamCigCaptureParams;

@@ -118,7 +118,7 @@ typedef struct nvmlProcessesUtilizationInfo_v1_st {
 	nvmlProcessUtilizationInfo_v1_t *procUtilArray;
 } nvmlProcessesUtilizationInfo_t;
 
-/* For nvmlDeviceGetSamples: values and samples, the kinds of samples, and the types of values. */
+/* For nvmlDeviceGetSamples. */
 typedef union nvmlValue_st {
 	double dVal;
 	int siVal;
@@ -166,7 +166,7 @@ typedef struct nvmlPciInfo_st {
 	char busId[32];
 } nvmlPciInfo_t;
 
-/* For nvmlDeviceGetTopologyCommonAncestor: where the paths of two cards to the CPU meet. */
+/* For nvmlDeviceGetTopologyCommonAncestor: where the paths of two GPUs to the CPU meet. */
 enum nvml_topology_level {
 	NVML_TOPOLOGY_INTERNAL = 0, /* on one board */
 	NVML_TOPOLOGY_SINGLE = 10,  /* one PCIe switch */
@@ -186,7 +186,7 @@ enum nvml_nvlink_device {
 #define nvmlProcessesUtilizationInfo_v1 NVML_STRUCT_VERSION(nvmlProcessesUtilizationInfo_t, 1)
 #define nvmlUUID_v1 NVML_STRUCT_VERSION(nvmlUUID_t, 1)
 
-/* For nvmlEventSetWait_v2: an event of a card. For an Xid, eventData is the Xid's number. */
+/* For nvmlEventSetWait_v2: an event of a GPU. For an Xid, eventData is the Xid's number. */
 typedef struct nvmlEventSet_st *nvmlEventSet_t;
 typedef struct nvmlEventData_st {
 	nvmlDevice_t device;
@@ -199,7 +199,7 @@ typedef struct nvmlEventData_st {
 #define nvmlEventTypeDoubleBitEccError 0x2ull
 #define nvmlEventTypeXidCriticalError 0x8ull
 
-/* Types that allot never reads: it answers that the program's GPU has none of these things. */
+/* allot never reads these types: it answers that the program's GPU has no such parts. */
 typedef struct nvmlUnit_st *nvmlUnit_t;
 typedef struct nvmlGpmSample_st *nvmlGpmSample_t;
 typedef struct nvmlGpmSupport_st nvmlGpmSupport_t;

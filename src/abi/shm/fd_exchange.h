@@ -16,10 +16,10 @@
 #define SHARING_VERSION 1U
 
 enum sharing_op {
-	/* give the descriptor; if the process gave this key before, the new descriptor replaces the old one */
+	/* give a descriptor; replaces the one that the process gave for the same key before */
 	SHARING_GIVE = 1,
-	SHARING_TAKE = 2, /* get the descriptor; ENOENT if no process gives this key */
-	SHARING_DROP = 3, /* stop giving */
+	SHARING_TAKE = 2, /* get a descriptor; ENOENT if no process gives this key */
+	SHARING_DROP = 3, /* stop giving the descriptor of this key */
 };
 
 struct sharing_request {
@@ -27,8 +27,8 @@ struct sharing_request {
 	uint32_t version;
 	uint32_t op; /* enum sharing_op */
 	uint32_t reserved;
-	uint64_t key;   /* chosen by the giving process; never 0 */
-	uint64_t bytes; /* size of the given memory */
+	uint64_t key; /* chosen by the giving process; never 0 */
+	uint64_t bytes;
 };
 
 struct sharing_reply {
@@ -36,5 +36,5 @@ struct sharing_reply {
 	uint32_t version;
 	int32_t status; /* 0, or a positive errno */
 	uint32_t reserved;
-	uint64_t bytes; /* the size that the giving process stated */
+	uint64_t bytes; /* size that the giving process stated */
 };

@@ -21,15 +21,15 @@ struct registration_request {
 	uint32_t version;
 	int32_t pid; /* in the process's own pid namespace; untrusted, only for messages */
 	uint32_t library_version; /* major << 16 | minor << 8 | patch; 0 from a library that does not send its version */
-	/* the `epoch` of this process's previous registration; 0 if there was none */
+	/* the `epoch` of the process's previous registration; 0 if none */
 	uint64_t previous_epoch;
 };
 
 struct registration_reply {
 	uint32_t magic;
 	uint32_t version;
-	int32_t status;    /* 0, or a positive errno */
-	uint32_t slot;     /* index into region_report.slot */
-	uint64_t epoch;    /* the daemon's region_control.epoch */
+	int32_t status; /* 0, or a positive errno */
+	uint32_t slot;
+	uint64_t epoch;    /* region_control.epoch */
 	char message[128]; /* the reason if status is not 0: one line, NUL-terminated */
 };

@@ -16,14 +16,14 @@
 #define STEP_UNIT_NS UINT64_C(4096)
 #define STEP_BUCKETS 176U
 
-/* Written by all processes of the tenant; relaxed. The fields only grow. */
+/* Written by all processes of the tenant; relaxed. All fields only grow. */
 struct step_counts {
 	_Alignas(64) _Atomic uint64_t count;
 	_Atomic uint64_t sum_ns;
 	_Atomic uint64_t bucket[STEP_BUCKETS];
 };
 
-/* Returns the bucket of a duration. Pure and thread safe, as is step_bucket_from_ns(). */
+/* Pure and thread safe, as is step_bucket_from_ns(). */
 static inline unsigned step_bucket_of(uint64_t ns)
 {
 	uint64_t units = ns / STEP_UNIT_NS;
@@ -36,7 +36,7 @@ static inline unsigned step_bucket_of(uint64_t ns)
 	return bucket < STEP_BUCKETS ? bucket : STEP_BUCKETS - 1;
 }
 
-/* The lower bound of a bucket. For STEP_BUCKETS: the upper bound of the last bucket. */
+/* Returns the shortest duration in a bucket. For STEP_BUCKETS: the end of the last bucket. */
 static inline uint64_t step_bucket_from_ns(unsigned bucket)
 {
 	return bucket < 8 ? bucket * STEP_UNIT_NS

@@ -1,7 +1,7 @@
 /*
- * The clock of a trace: ticks that the daemon and a traced process read alike, in any time namespace. The daemon chooses one of
- * the two clocks (daemon/export/trace/trace_clock.h). Only the daemon knows the duration of a tick, which it measures by its
- * own clock. Thread safe; may run before libc is ready.
+ * The clock of a trace: its ticks are the same for the daemon and a traced process, in any time namespace. The daemon chooses
+ * the clock (daemon/export/trace/trace_clock.h), and only the daemon knows how long a tick is. Thread safe; may run before libc
+ * is ready.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 enum trace_clock {
 	TRACE_NO_CLOCK = 0,
-	TRACE_COUNTER = 1, /* the processor's counter: takes 8 ns to read, clock_gettime() takes 23 ns */
+	TRACE_COUNTER = 1, /* the processor's counter: read in 8 ns, clock_gettime() in 23 ns */
 	TRACE_REALTIME = 2, /* nanoseconds since 1970: the only clock that no time namespace shifts */
 };
 

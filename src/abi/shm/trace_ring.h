@@ -1,11 +1,11 @@
 /*
- * The records of a traced process (library/trace/trace.h): a ring of events and a list of names. They are in a memory file that
- * the daemon creates for the process, sealed against shrinking and growing. The process writes the file; `allot trace` gets it
- * from the daemon, and treats its contents as untrusted.
+ * The records of a traced process (library/trace/trace.h): a ring of events and a list of names. The daemon creates the memory
+ * file for them, sealed against shrinking and growing. The process writes the file; `allot trace` gets it from the daemon and
+ * does not trust its contents.
  *
- * To record an event, a thread takes the next number and writes into that number's place, over the old event. A reader that is
- * too slow loses the oldest events, and sees from the numbers how many. A place's `number` is 0 while the place is being
- * written, and is set last. So an event is complete if `number` did not change while it was read.
+ * To record an event, a thread takes the next number and overwrites the oldest event, in place number % TRACE_EVENTS. A reader
+ * that is too slow loses the oldest events, and the numbers show how many. The field `number` of a place is 0 while the place
+ * is written, and is set last. So a reader has a complete event if `number` was the same before and after.
  *
  * A process asks for its ring on the tenant's socket, as in registration.h, once the control page says that the tenant is
  * traced:
@@ -25,13 +25,14 @@
 #define TRACE_MAGIC 0x746c6c61U /* "allt" */
 #define TRACE_VERSION 1U
 #define TRACE_EVENTS 65536U /* a power of two; holds 0.16 s at 400,000 launches a second */
-#define TRACE_STEP \
-	64U /* `next` is updated only once per so many events, which saves a store for nearly all events */
+/* `next` is updated once per so many events, which saves a store for most events */
+#define TRACE_STEP 64U
 #define TRACE_NAMES 4096U
 #define TRACE_NAME_MAX 232 /* bytes of a name, including the NUL */
 
 /*
- * region_control.trace: the clock in the low 8 bits (TRACE_NO_CLOCK if the tenant is not traced), and a change counter above.
+ * region_control.trace has the clock in its low 8 bits (TRACE_NO_CLOCK if the tenant is not traced), and a counter of changes
+ * above them.
  */
 #define TRACE_CLOCK_MASK 0xffU
 #define TRACE_ORDER_STEP 0x100U
@@ -51,38 +52,38 @@ enum trace_kind {
 	TRACE_GRAPH,
 	TRACE_COPY, /* copies and memsets that return at once */
 	TRACE_SYNC, /* copies and memsets that are complete when the call returns */
-	/* A thread was held at the gate. amount: TRACE_WAIT_ flags of everything it waited for. */
+	/* The gate held a thread (library/launch/gate.h). amount: TRACE_WAIT_ flags of all that it waited for. */
 	TRACE_GATE_WAIT,
-	/* Memory. subject: address or handle; amount: bytes, 0 if unknown. For TRACE_DENIED, amount is what was requested. */
+	/* Memory. subject: address or handle; amount: bytes, 0 if unknown; for TRACE_DENIED the bytes that were requested. */
 	TRACE_ALLOC,
 	TRACE_FREE,
 	TRACE_DENIED,
-	/* amount: the process's memory on the device by its ledger, from this event on */
+	/* amount: all memory that the process uses on the device */
 	TRACE_USED,
-	TRACE_MEMORY_WAIT, /* an allocation waited for a grant or for room. amount: bytes; code: 0 if it got the memory */
-	TRACE_AWAY_WAIT, /* a call waited for memory that was not on the card */
-	TRACE_SWAP_OUT,  /* a move to the arena. amount: bytes; code: 0 if it succeeded */
+	TRACE_MEMORY_WAIT, /* an allocation waited for memory. amount: bytes; code: 0 if it got the memory */
+	TRACE_AWAY_WAIT, /* a call waited because the process's memory was swapped out */
+	TRACE_SWAP_OUT, /* memory moved from the GPU to host memory. amount: bytes; code: 0 if the move succeeded */
 	TRACE_SWAP_IN,
 	TRACE_KINDS
 };
 
 enum trace_wait {
-	TRACE_WAIT_LEASE = 1, /* another tenant had the card */
-	TRACE_WAIT_TURN = 2,  /* another process of the tenant had the turn */
+	TRACE_WAIT_LEASE = 1, /* another tenant had the GPU */
+	TRACE_WAIT_TURN = 2,  /* another process of the tenant had its turn */
 	TRACE_WAIT_DEPTH = 4, /* the process had enough work in flight */
-	TRACE_WAIT_GRANT = 8, /* all tokens that were granted were spent (LEASE_PACED) */
-	TRACE_WAIT_CAP = 16,  /* the daemon was gone, and the process had reached its cap */
+	TRACE_WAIT_GRANT = 8, /* the tenant had no tokens left (LEASE_PACED) */
+	TRACE_WAIT_CAP = 16,  /* the daemon was gone, and the process had reached its time limit */
 };
 
 #define TRACE_LEASED 1U     /* flag of work: started under a lease */
 #define TRACE_PER_THREAD 2U /* flag of work: started on the thread's own default stream */
 
 struct trace_event {
-	uint64_t begin,
-		end; /* in ticks, like begin; equal to begin for an instant event, or for a kernel whose launch was not timed */
+	/* ticks; `end` equals `begin` for an instant event, or a launch that was not timed */
+	uint64_t begin, end;
 	uint32_t thread; /* gettid() */
-	uint8_t kind;    /* enum trace_kind */
-	/* index in the tenant's list of devices; REGION_HOST for page-locked memory */
+	uint8_t kind;
+	/* index in the tenant's list of devices, or REGION_HOST */
 	uint8_t device;
 	uint16_t code;
 	uint64_t subject, object, amount;
@@ -92,18 +93,18 @@ struct trace_event {
 #define TRACE_EVENT_WORDS (sizeof(struct trace_event) / sizeof(uint64_t))
 
 struct trace_place {
-	_Alignas(64) _Atomic uint64_t
-		number; /* starts at 1; 0 if the place is being written, or was never used */
+	/* starts at 1; 0 while the place is written, or if never used */
+	_Alignas(64) _Atomic uint64_t number;
 	_Atomic uint64_t word[TRACE_EVENT_WORDS];
 };
 
-/* The name of a function, an entry point or a thread, valid from the time `since` on. */
+/* The name of a function, a driver call or a thread, valid from the time `since` on. */
 enum trace_name_kind { TRACE_NAMES_FUNCTION = 1, TRACE_NAMES_ENTRY, TRACE_NAMES_THREAD };
 
 struct trace_name {
 	_Atomic uint32_t is_written;
-	uint32_t kind;  /* enum trace_name_kind */
-	uint64_t key;   /* the `subject` of its events; for a thread, its gettid() */
+	uint32_t kind;
+	uint64_t key;   /* the `subject` of the events; for a thread, its gettid() */
 	uint64_t since; /* ticks */
 	char text[TRACE_NAME_MAX];
 };
@@ -111,11 +112,11 @@ struct trace_name {
 struct trace_ring {
 	uint32_t magic;
 	uint32_t version;
-	uint32_t size_bytes;                /* sizeof(struct trace_ring) */
-	uint32_t clock;                     /* enum trace_clock */
+	uint32_t size_bytes;
+	uint32_t clock;
 	_Alignas(64) _Atomic uint64_t next; /* number of events so far, or up to TRACE_STEP fewer */
-	_Alignas(64) _Atomic uint32_t
-		name_count; /* number of names so far; names beyond TRACE_NAMES are not stored */
+	/* names so far; those beyond TRACE_NAMES are not stored */
+	_Alignas(64) _Atomic uint32_t name_count;
 	struct trace_place place[TRACE_EVENTS];
 	struct trace_name name[TRACE_NAMES];
 };
@@ -123,7 +124,7 @@ struct trace_ring {
 struct trace_request {
 	uint32_t magic;
 	uint32_t version;
-	uint32_t order; /* region_control.trace to which this request responds */
+	uint32_t order; /* the value of region_control.trace that caused this request */
 	uint32_t reserved;
 };
 
@@ -145,13 +146,12 @@ static inline bool trace_ring_is_valid(const struct trace_ring *ring)
 	       ring->size_bytes == sizeof(*ring);
 }
 
-/* Prefetches a cache line that is about to be overwritten. */
 static inline void trace_prefetch(const void *line)
 {
 #if defined(__x86_64__)
 	/*
-	 * The compiler's builtin prefetches for a read, unless newer processors are targeted. Older processors ignore this
-	 * instruction.
+	 * The compiler's builtin would prefetch for a read, unless newer processors are targeted. Older processors ignore
+	 * prefetchw.
 	 */
 	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
 #else
@@ -160,8 +160,8 @@ static inline void trace_prefetch(const void *line)
 }
 
 /*
- * Writes an event into the place of `number`, which the calling thread has taken. Each word is built from the fields, which are
- * in registers when inlined: an event built in memory by bytes and then read by words would stall on the stores.
+ * Writes an event into the place of `number`, which the calling thread has taken. Words are built from registers: an event
+ * written to memory by bytes and read back by words would stall the processor.
  */
 static inline __attribute__((always_inline)) void trace_ring_write(struct trace_ring *ring,
 								   uint64_t number,
@@ -180,7 +180,7 @@ static inline __attribute__((always_inline)) void trace_ring_write(struct trace_
 		e->extra | (uint64_t)e->flags << 32,
 	};
 
-	/* A reader on another processor may have the next place's cache line, so prefetch that line while the driver works. */
+	/* Another processor may hold the next place's cache line, so fetch that line while the driver works. */
 	trace_prefetch(&ring->place[(number + 1) % TRACE_EVENTS]);
 	atomic_store_explicit(&p->number, 0, memory_order_relaxed);
 	atomic_thread_fence(memory_order_release);
@@ -191,8 +191,8 @@ static inline __attribute__((always_inline)) void trace_ring_write(struct trace_
 }
 
 /*
- * Copies the event `number` from its place. Returns false if that place holds another event or an incomplete one; *ret_there is
- * the number found in the place.
+ * Copies the event `number`. Returns false if its place holds another event or an incomplete one; *ret_there is the number
+ * found there.
  */
 static inline bool trace_ring_get(const struct trace_ring *ring, uint64_t number,
 				  struct trace_event *ret, uint64_t *ret_there)
