@@ -49,13 +49,13 @@ extern "C" {
 
 #define ALLOT_ERROR_TEXT_MAX 512
 
-/* An error. The caller owns the struct, usually on its stack. `text` ends with a NUL, and has no newline. */
+/* The caller owns the struct. `text` ends with a NUL, and has no newline. */
 struct allot_error {
 	int code; /* positive errno */
 	char text[ALLOT_ERROR_TEXT_MAX];
 };
 
-typedef struct allot_client allot_client; /* a connection to a daemon */
+typedef struct allot_client allot_client; /* connection to a daemon */
 typedef struct allot_list allot_list;     /* a snapshot of devices and tenants */
 typedef struct allot_device allot_device; /* a GPU or a MIG instance; belongs to a list */
 typedef struct allot_tenant allot_tenant; /* belongs to a list */
@@ -78,7 +78,7 @@ const char *allot_client_version(void);
 int allot_client_open(const char *run_dir, const char *simulated, allot_client **ret_client,
 		      struct allot_error *err);
 
-/* NULL is allowed. */
+/* `client` may be NULL. */
 void allot_client_close(allot_client *client);
 
 /* Returns the daemon's name and version, "allotd 0.1.0". The text belongs to the client. */
@@ -95,7 +95,7 @@ int allot_client_fd(const allot_client *client);
 /* Gets a snapshot of all devices and tenants. Free it with allot_list_free(). */
 int allot_client_list(allot_client *client, allot_list **ret_list, struct allot_error *err);
 
-/* NULL is allowed. */
+/* `list` may be NULL. */
 void allot_list_free(allot_list *list);
 
 /*
@@ -104,7 +104,7 @@ void allot_list_free(allot_list *list);
  */
 const char *allot_list_json(const allot_list *list);
 
-/* Count and return the devices and the tenants of a list. NULL if i is not less than the count. */
+/* A list's devices and tenants, by an index i from 0. Returns NULL if i is not less than the count. */
 size_t allot_list_device_count(const allot_list *list);
 const allot_device *allot_list_device(const allot_list *list, size_t i);
 size_t allot_list_tenant_count(const allot_list *list);
@@ -161,8 +161,8 @@ uint32_t allot_tenant_uid(const allot_tenant *tenant);
 int allot_tenant_priority(const allot_tenant *tenant);
 
 /*
- * Count and return the tenant's shares. A tenant has one share for each device that it may use, in its own order: the first is
- * the tenant's GPU 0. NULL if i is not less than the count.
+ * A tenant has one share for each device that it may use, in the order in which its programs number their GPUs. Returns NULL if
+ * i is not less than the count.
  */
 size_t allot_tenant_share_count(const allot_tenant *tenant);
 const allot_share *allot_tenant_share(const allot_tenant *tenant, size_t i);
@@ -171,7 +171,7 @@ const allot_share *allot_tenant_share(const allot_tenant *tenant, size_t i);
 int allot_share_device_index(const allot_share *share);
 uint64_t allot_share_memory_quota_bytes(const allot_share *share);
 
-/* Returns 1 if the quota was requested; 0 if it is the memory not promised to others, which changes with their promises. */
+/* Returns 1 if the quota was requested; 0 if the quota is all memory that is not promised to other tenants. */
 int allot_share_memory_is_given(const allot_share *share);
 uint64_t allot_share_memory_used_bytes(const allot_share *share);
 
@@ -180,7 +180,7 @@ double allot_share_cores_pct(const allot_share *share);
 
 /*
  * Return the highest share that the tenant may reach when others leave time unused: ..._limit_pct() as requested,
- * ..._limit_now_pct() as in force now, with the time that others lend.
+ * ..._limit_now_pct() as in force now, with the time that other tenants lend.
  */
 double allot_share_cores_limit_pct(const allot_share *share);
 double allot_share_cores_limit_now_pct(const allot_share *share);
@@ -189,22 +189,22 @@ double allot_share_cores_limit_now_pct(const allot_share *share);
 double allot_share_got_1s_pct(const allot_share *share);
 double allot_share_got_60s_pct(const allot_share *share);
 
-/* Return the total time that threads were held at gates, and the number of refused allocations, since the tenant was made. */
+/* Since the tenant was made: how long threads waited for their turn on the GPU, and how many allocations were refused. */
 double allot_share_waited_s(const allot_share *share);
 uint64_t allot_share_denied(const allot_share *share);
 
 /* ---- changes ---- */
 
-/* Use this instead of a device's index for a tenant that has only one device. */
+/* The device index to use for a tenant that has only one device. */
 #define ALLOT_ONLY_DEVICE (-1)
 
 /*
- * Makes an empty change for allot_client_set(), which applies all of a change or nothing; values that are not set stay. A
- * change may be used for several tenants. Returns NULL if out of memory. Free it with allot_change_free().
+ * Makes an empty change for allot_client_set(). Values that are not set stay as they are. A change may be used for several
+ * tenants. Returns NULL if out of memory. Free it with allot_change_free().
  */
 allot_change *allot_change_new(void);
 
-/* NULL is allowed. */
+/* `change` may be NULL. */
 void allot_change_free(allot_change *change);
 
 /*
@@ -222,7 +222,7 @@ int allot_change_priority(allot_change *change, int priority);
 /* Sets whether the tenant may use time that others leave unused, on all of its devices: 1 or 0. */
 int allot_change_elastic(allot_change *change, int is_elastic);
 
-/* Applies the change. tenant is a name or an id. After success, allot_client_warnings() has the daemon's warnings. */
+/* Applies the whole change or nothing. `tenant` is a name or an id. allot_client_warnings() then has the daemon's warnings. */
 int allot_client_set(allot_client *client, const char *tenant, const allot_change *change,
 		     struct allot_error *err);
 
@@ -251,13 +251,13 @@ int allot_client_resume(allot_client *client, const char *tenant, struct allot_e
 /* ---- any other request ---- */
 
 /*
- * Sends any request of docs/reference/protocol.md: `op` with `members`, which is a JSON object, "{}" or NULL. *ret_reply gets
- * the whole reply as JSON; free it with allot_free(). ret_reply may be NULL. -EINVAL if members is not an object.
+ * Sends a request of docs/reference/protocol.md: `op` with `members`, which is a JSON object, "{}" or NULL. *ret_reply gets the
+ * whole reply as JSON; free it with allot_free(). ret_reply may be NULL. -EINVAL if members is not an object.
  */
 int allot_client_request(allot_client *client, const char *op, const char *members,
 			 char **ret_reply, struct allot_error *err);
 
-/* NULL is allowed. */
+/* `reply` may be NULL. */
 void allot_free(char *reply);
 
 #ifdef __cplusplus

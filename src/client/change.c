@@ -1,4 +1,4 @@
-/* The type allot_change of liballot-client: collects the JSON members of a request named "set". */
+/* The type allot_change of liballot-client: the JSON members of a request "set". */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ ALLOT_PUBLIC void allot_change_free(allot_change *change)
 	free(change);
 }
 
-/* Whether an entry of "devices" is for device `index`. An entry without an index is for the tenant's only device. */
+/* True if an entry of "devices" is for device `index`. An entry without an index is for the tenant's only device. */
 static bool is_device(const json_t *device, int index)
 {
 	const json_t *own = json_object_get(device, "index");
@@ -33,7 +33,7 @@ static bool is_device(const json_t *device, int index)
 	return index == ALLOT_ONLY_DEVICE ? !own : own && json_integer_value(own) == index;
 }
 
-/* Returns the entry of that device, adding one if needed. The change owns it. Returns NULL if out of memory. */
+/* Returns the entry of that device, adding one if needed; the change owns the entry. NULL if out of memory. */
 static json_t *get_device(allot_change *change, int index)
 {
 	json_t *devices = json_object_get(change->members, "devices");
@@ -58,7 +58,7 @@ static json_t *get_device(allot_change *change, int index)
 	return json_array_append_new(devices, device) ? NULL : device;
 }
 
-/* Sets a member of the device's entry. Takes ownership of `value`. */
+/* Takes ownership of `value`. */
 static int put(allot_change *change, int index, const char *key, json_t *value)
 {
 	json_t *device = get_device(change, index);
@@ -123,8 +123,8 @@ json_t *change_to_request(const struct allot_change *change, const char *tenant)
 	json_t *request = json_deep_copy(change->members);
 
 	/*
-	 * json_string() fails for a name that is not UTF-8, which no tenant can have. Send an empty name instead, which the
-	 * daemon refuses.
+	 * json_string() fails for a name that is not UTF-8, which no tenant can have. The daemon refuses the empty name that is
+	 * sent instead.
 	 */
 	if (request && json_object_set_new(request, "name", json_string(tenant)) &&
 	    json_object_set_new(request, "name", json_string(""))) {

@@ -77,7 +77,7 @@ static int connect_socket(const char *run_dir, int *ret_fd, struct error *err)
 	return 0;
 }
 
-/* Checks that the peer is root or this user, because anyone can create a socket in /tmp. */
+/* Accepts only root or this user as the peer, because anyone can create a socket in /tmp. */
 static int check_peer(int fd, const char *run_dir, struct error *err)
 {
 	struct ucred peer;
@@ -174,7 +174,7 @@ static int send_request(struct client *client, const char *op, json_t *body, uin
 	if (!text)
 		return error_set(err, ENOMEM, "out of memory");
 	length = strlen(text);
-	text[length] = '\n'; /* replaces the NUL; from here on the text is used with its length */
+	text[length] = '\n'; /* replaces the NUL */
 	return send_all(client, text, length + 1, deadline_ns, err);
 }
 
@@ -212,7 +212,7 @@ static void keep_fds(struct client *client, struct msghdr *message)
 	}
 }
 
-/* Like recv(), without blocking. Stores the descriptors that come along in client->fds. */
+/* Like recv(), without blocking. Stores received descriptors in client->fds. */
 static ssize_t receive(struct client *client)
 {
 	union {
@@ -241,7 +241,7 @@ size_t client_take_fds(struct client *client, int *ret_fds, size_t most)
 	return count;
 }
 
-/* Reads until the buffer contains a whole line. Returns the line's length without its newline in *ret_length. */
+/* Reads until the buffer contains a whole line. *ret_length is that line's length without its newline. */
 static int receive_line(struct client *client, uint64_t deadline_ns, size_t *ret_length,
 			struct error *err)
 {

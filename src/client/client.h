@@ -19,12 +19,12 @@ struct client;
  */
 int client_connect(const char *run_dir, struct client **ret_client, struct error *err);
 
-/* Closes the connection. The daemon then releases the tenants that were held through it. NULL is allowed; returns NULL. */
+/* Closes the connection; the daemon releases the tenants that were held through it. NULL is allowed; returns NULL. */
 struct client *client_free(struct client *client);
 
 /*
- * Returns a descriptor for poll(): it becomes readable or hung up when the daemon is gone, because the daemon sends only
- * replies. It belongs to the client.
+ * Returns a descriptor for poll(): it becomes readable or hung up when the daemon is gone, because the daemon only sends
+ * replies. The descriptor belongs to the client.
  */
 int client_fd(const struct client *client);
 
@@ -39,8 +39,8 @@ int client_request(struct client *client, const char *op, json_t *body, json_t *
 		   struct error *err);
 
 /*
- * Do what client_request() does, in two steps. client_request_text() gets the reply as text, which the caller frees.
- * client_read_reply() makes the JSON object or the error of the text.
+ * Do the two steps of client_request(). client_request_text() gets the reply as text, which the caller frees.
+ * client_read_reply() makes the JSON object or the error from that text.
  */
 int client_request_text(struct client *client, const char *op, json_t *body, char **ret_text,
 			struct error *err);
@@ -48,13 +48,12 @@ int client_read_reply(struct client *client, const char *text, json_t **ret_repl
 		      struct error *err);
 
 /*
- * Writes up to `most` descriptors that came with the last reply to ret_fds, in order, and returns how many it wrote. The caller
- * owns these. The next request closes those that were not taken.
+ * Takes up to `most` descriptors that came with the last reply, in order, and returns how many it wrote to ret_fds. The caller
+ * owns them. The next request closes those that were not taken.
  */
 #define CLIENT_FDS_MAX 16
 size_t client_take_fds(struct client *client, int *ret_fds, size_t most);
 
-/* Prints the warnings of a reply to stderr: "allot: COMMAND: warning: TEXT". */
 void client_print_warnings(const char *command, const json_t *reply);
 
 static inline void cleanup_client_pointer(struct client **client)

@@ -11,7 +11,7 @@
 #include "base/paths.h"
 #include "client/client.h"
 
-/* Finds the daemon as described above, and connects to it. Returns -ENOENT if no daemon runs. The caller owns the client. */
+/* Finds and connects. Returns -ENOENT if no daemon runs. The caller owns the client. */
 int client_find(const char *hardware, const char *run_dir, struct client **ret_client,
 		struct error *err);
 

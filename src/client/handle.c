@@ -1,4 +1,4 @@
-/* The type allot_client of liballot-client: connections to the daemon, and requests. */
+/* Connections and requests of liballot-client. */
 #include "client/handle.h"
 
 #include <errno.h>
@@ -106,7 +106,6 @@ ALLOT_PUBLIC int allot_client_list(allot_client *client, allot_list **ret_list,
 	return 0;
 }
 
-/* Joins the warnings, one per line. Returns NULL if out of memory. */
 static char *join_warnings(const json_t *warnings)
 {
 	size_t length = 0;

@@ -1,4 +1,4 @@
-/* Shared by the files of liballot-client: its objects, and how errors are passed to the caller. */
+/* The objects of liballot-client, and how its errors reach the caller. */
 #pragma once
 
 #include <jansson.h>
@@ -7,16 +7,16 @@
 #include "client/allot-client.h"
 #include "client/client.h"
 
-/* Marks exported functions; all others are hidden. Each must also be listed in liballot-client.map. */
+/* Exports a function; all others are hidden. Each exported function must also be listed in liballot-client.map. */
 #define ALLOT_PUBLIC __attribute__((visibility("default")))
 
 struct allot_client {
 	struct client *connection;
 	char *daemon;
-	char *warnings; /* NULL if none */
+	char *warnings;
 };
 
-/* The JSON members that the change adds to the request "set". */
+/* `members` are the JSON members that the change adds to the request "set". */
 struct allot_change {
 	json_t *members;
 };

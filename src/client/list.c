@@ -1,6 +1,6 @@
 /*
- * The type allot_list of liballot-client: the reply to a request "list", read in place. The list's devices, tenants and shares
- * are JSON objects inside the reply.
+ * The type allot_list of liballot-client: the reply to a request "list". Devices, tenants and shares of the list are JSON
+ * objects inside that reply.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -44,13 +44,13 @@ ALLOT_PUBLIC const char *allot_list_json(const allot_list *list)
 	return list->text;
 }
 
-/* Returns a member of a device, tenant or share: each is a JSON object of the reply, cast to another type. */
+/* `object` is a device, tenant or share: a JSON object of the reply, cast to another type. */
 static const json_t *member(const void *object, const char *key)
 {
 	return json_object_get((const json_t *)object, key);
 }
 
-/* Read a member of one type. A value that an older daemon does not send is read as "" or 0. */
+/* A value that an older daemon does not send is read as "" or 0. */
 static const char *text_of(const void *object, const char *key)
 {
 	const char *text = json_string_value(member(object, key));

@@ -6,7 +6,7 @@
 #define POLL_NS 50000000
 
 /*
- * Asks the daemon whether the request "pause" or "resume" is done. Names the tenant by its id if the reply `first` has one,
+ * Asks the daemon whether the request "pause" or "resume" is done. Names the tenant by the id in the reply `first`, if any,
  * because another tenant may get its name meanwhile.
  */
 static int ask(struct client *client, const char *op, const char *name, const json_t *first,
@@ -24,7 +24,6 @@ static int ask(struct client *client, const char *op, const char *name, const js
 	return r;
 }
 
-/* Polls the daemon until its move of the tenant's memory has an outcome. */
 static int await(struct client *client, const char *op, const char *name,
 		 const struct client_pause_options *options, const json_t *first, struct error *err)
 {

@@ -7,16 +7,16 @@
 
 struct client_pause_options {
 	bool swap_out;
-	bool no_wait; /* return once the daemon has accepted the request, without waiting for the outcome */
-	/* May be NULL. Called with each reply, including the first and the last. Returns false to stop waiting. */
+	bool no_wait; /* return once the daemon has accepted the request */
+	/* May be NULL. Called with each reply, from the first to the last. Returns false to stop waiting. */
 	bool (*watch)(void *data, const json_t *reply);
 	void *data;
 };
 
 /*
- * Makes the request `op`, "pause" or "resume" (docs/reference/protocol.md). If memory is moved out, or back by checkpoint,
- * waits until the move is over; its duration grows with the number of bytes. The daemon continues the move even if the caller
- * ends. Returns 0, or the daemon's error; -ESRCH if the target ended meanwhile; -EINTR if `watch` returned false.
+ * Makes the request `op`, "pause" or "resume" (docs/reference/protocol.md), and waits until memory that has to be moved has
+ * been moved. The daemon continues the move even if the caller ends. Returns 0, or the daemon's error; -ESRCH if the target
+ * ended meanwhile; -EINTR if `watch` returned false.
  */
 int client_pause(struct client *client, const char *op, const char *name,
 		 const struct client_pause_options *options, struct error *err);
