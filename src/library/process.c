@@ -34,35 +34,30 @@
 #define JOIN_PATIENCE_NS (30 * NS_PER_S)
 #endif
 #define JOIN_ANSWER_NS (5 * NS_PER_S)
-/*
- * How long the helper waits for a new daemon's answer when the process joins it. The wait is short, because the helper cannot
- * see work end meanwhile.
- */
+/* How long the helper thread waits for a new daemon's answer: short, because that thread cannot see work end meanwhile. */
 #define REJOIN_ANSWER_NS (500 * NS_PER_MS)
 #define JOIN_RETRY_NS (50 * NS_PER_MS)
 
 /*
- * If the heartbeat does not change for this long, the daemon has ended or is stopped. HEARTBEAT_PATIENCE_NS applies while there
- * is work or demand, when the daemon increments the heartbeat 20 times a second. RESTING_PATIENCE_NS applies otherwise, if
- * `owner` will show the daemon's end: the heartbeat may then come only once a second.
+ * If the heartbeat does not change for this long, the daemon has ended or is stopped. HEARTBEAT_PATIENCE_NS: while there is
+ * work, with 20 beats a second. RESTING_PATIENCE_NS: otherwise, with one beat a second, if `owner` will show the daemon's end.
  */
 #define HEARTBEAT_PATIENCE_NS (250 * NS_PER_MS)
 #define RESTING_PATIENCE_NS (2500 * NS_PER_MS)
-/* The daemon slows its heartbeat only after this long without work or demand. */
+/* The daemon slows its heartbeat only after this long without work. */
 #define RESTED_NS (500 * NS_PER_MS)
 #define REJOIN_EVERY_NS (50 * NS_PER_MS)
 
 static struct process_own *_Atomic own_page;
 
-/* Mappings of the previous daemon's files. They stay readable until a further daemon comes; see process_state.h. */
+/* Mappings of the previous daemon's files, which stay readable until a further daemon comes. */
 static struct left {
 	const struct region_control *control;
 	struct region_report *report;
 } previous;
 /*
- * Mappings of the files of daemons before the previous one. A thread may still use them, in a call that began when its daemon
- * lived. The thread's accesses have no effect, but must not fault. So pages of zeros, which take up no memory, replace these
- * files.
+ * Mappings of still earlier daemons' files. A call that began under such a daemon may still access them, so pages of zeros,
+ * which take no memory, replace the files.
  */
 #define LEFT_MOST 64
 static struct left left[LEFT_MOST];
@@ -70,20 +65,20 @@ static uint32_t left_count;
 
 static uint64_t heartbeat_seen_ns;
 static uint32_t heartbeat_seen;
-static uint64_t had_work_ns; /* when there last was work or demand */
-/* When the helper first saw that the daemon has ended; 0 if it has not. */
+static uint64_t had_work_ns; /* when there last was work, or a thread waited to launch some */
+/* When the helper thread first saw that the daemon has ended; 0 if it has not. */
 static uint64_t ended_seen_ns;
 static uint64_t rejoined_ns;
-/* The new daemon must still be given this process's descriptors (ipc_broker.h). */
+/* The new daemon still needs this process's descriptors (ipc_broker.h). */
 static bool is_to_give_again;
-static uint32_t parked_word;     /* the swap word, if it orders parking now; else 0 */
-static uint64_t parked_launches; /* number of launches when that order was first seen */
+static uint32_t parked_word;     /* the swap word, if it is SWAP_ORDER_PARKED; else 0 */
+static uint64_t parked_launches; /* launches when that order was first seen */
 
-/* The library's parts that have state in the process. Each column's functions are called in this order. */
+/* The library's parts that have state in the process, called in this order. */
 static const struct part {
-	/* In a forked child: drops the parent's state. The locks are free already: locks.h. */
+	/* In a forked child: drops the parent's state. The locks are free already (locks.h). */
 	void (*forget_parent)(void);
-	void (*look)(uint64_t now_ns); /* helper thread, at each poll */
+	void (*look)(uint64_t now_ns); /* by the helper thread, at each poll */
 } parts[] = {
 	{ hook_context_reset },
 	{ hook_pool_reset, hook_pool_refresh },
@@ -102,9 +97,7 @@ static const struct part {
 	{ trace_reset },
 };
 
-/*
- * Says which resource is missing when this process cannot join, and what to do. Returns NULL if the cause is unknown.
- */
+/* Returns what a process that cannot join lacks, and what to do. NULL if unknown. */
 static const char *why_failed(int error)
 {
 	switch (-error) {
@@ -134,10 +127,7 @@ static const char *why_failed(int error)
 	}
 }
 
-/*
- * Returns this process's own page, and makes it if there is none. Returns NULL if it cannot be made; then *ret_why
- * gives the reason.
- */
+/* Returns this process's own page, making it if needed. NULL if that fails, with the reason in *ret_why. */
 static struct process_own *get_own_page(const char **ret_why)
 {
 	struct process_own *page = atomic_load(&own_page), *none = NULL;
@@ -163,8 +153,8 @@ static struct process_own *get_own_page(const char **ret_why)
 }
 
 /*
- * Call in a forked child: drops the state of the parent, whose slot, threads and driver state do not belong to the child. The
- * mappings stay, since a thread may be reading them, but nothing is written to them any more. The caller holds locks.join.
+ * Call in a forked child, which does not own the parent's slot, threads and driver state. The mappings stay, because a thread
+ * may be reading them. The caller holds locks.join.
  */
 static void forget_parent(void)
 {
@@ -176,10 +166,7 @@ static void forget_parent(void)
 	atomic_store(&process_state.mode, PROCESS_UNKNOWN);
 }
 
-/*
- * Returns the new slot, with own_pid set. Call before anything is counted in the slot, because the tenant's NVML
- * lists processes by own_pid.
- */
+/* Sets own_pid before anything is counted in the slot, because the tenant's NVML lists processes by own_pid. */
 static struct region_slot *signed_slot(const struct registration *r)
 {
 	struct region_slot *slot = &r->report->slot[r->slot];
@@ -276,10 +263,7 @@ static enum process_mode ask_until_answered(const char *path)
 	return PROCESS_ACTIVE;
 }
 
-/*
- * True if the daemon sent the files and the slot that this process already has. Then the daemon was only stopped, not
- * restarted.
- */
+/* True if the daemon sent the files and the slot that this process already has: the daemon was only stopped. */
 static bool is_same_daemon(const struct registration *r)
 {
 	return r->control->epoch == atomic_load(&process_state.control)->epoch &&
@@ -314,23 +298,23 @@ static uint64_t heartbeat_patience_ns(const struct region_control *control, bool
 							 : RESTING_PATIENCE_NS;
 }
 
-/* Helper thread: detects that the daemon is lost, and joins again. has_work is true also if there is only demand. */
+/*
+ * For the helper thread: notices that the daemon is lost, and joins again. has_work is true also if a thread waits to launch
+ * work.
+ */
 static void watch_heartbeat(bool has_work, uint64_t now_ns)
 {
 	const struct region_control *control = atomic_load(&process_state.control);
 	uint32_t beat = atomic_load_explicit(&control->heartbeat, memory_order_relaxed);
 	bool has_ended = region_has_lost_owner(control);
 
-	/* After the daemon's end, wait as long as after its last heartbeat, since the next daemon may be about to start. */
+	/* After the daemon's end, wait as long as after its last heartbeat, because the next daemon may be about to start. */
 	if (has_ended && !ended_seen_ns)
 		ended_seen_ns = heartbeat_seen_ns = now_ns;
 	if (!has_ended)
 		ended_seen_ns = 0;
 
-	/*
-	 * Until now the heartbeat was allowed to come only once a second. From here on it must come often, so the
-	 * wait begins again.
-	 */
+	/* Until now the heartbeat could come once a second. From here on it must come often, so the wait begins again. */
 	if (has_work && heartbeat_seen_ns && now_ns - had_work_ns > RESTED_NS)
 		heartbeat_seen_ns = now_ns;
 	if (has_work)
@@ -359,9 +343,9 @@ static void watch_heartbeat(bool has_work, uint64_t now_ns)
 }
 
 /*
- * True if the daemon has locked the driver under this process, or is about to (region.h, SWAP_ORDER_PARKED). Then the
- * helper must make no driver call: the call would not return until the driver is unlocked, and no thread would watch
- * the daemon meanwhile. If the daemon is lost, a launch since the order shows that the driver is unlocked again.
+ * True if the daemon has locked the driver for this process, or is about to (SWAP_ORDER_PARKED). Then the helper thread must
+ * not call the driver, because it would not return. If the daemon is lost, a launch since the order shows that the driver is
+ * unlocked.
  */
 static bool is_parked(uint32_t count)
 {
@@ -408,7 +392,7 @@ static void started(void)
 		trace_look();
 }
 
-/* Called at exit. The helper must not be inside the driver while the driver is torn down. */
+/* At exit. The helper thread must not be in the driver while the driver is torn down. */
 static void leave(void)
 {
 	if (!process_is_active())
@@ -440,10 +424,7 @@ enum process_mode process_join(void)
 		atomic_store(&process_state.mode, mode);
 		return mode;
 	}
-	/*
-	 * A process has one slot. A second copy of the library, in another namespace of the linker, would take the slot from
-	 * the first.
-	 */
+	/* A process has one slot. A second copy of the library, in another namespace, would take the slot from the first. */
 	if (!elf_is_in_first_namespace()) {
 		explain_refusal(path, -ENOTSUP,
 				"the driver was loaded by dlmopen into a namespace of its own, "

@@ -1,7 +1,7 @@
 /*
- * Arrays and mipmapped arrays are charged by the driver's own figure. The driver tells the size of an array made
- * with deferred mapping, which has no memory. So the library makes such a copy of the array, asks for the copy's
- * size, and destroys the copy.
+ * Arrays and mipmapped arrays are charged by the size that the driver states. The driver states the size only of an array made
+ * with deferred mapping, which has no memory. So the library makes such a copy, asks for the copy's size, and destroys the
+ * copy.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
@@ -9,7 +9,7 @@
 #include "library/memory/swap_hold.h"
 #include "library/memory/swap_room.h"
 
-/* Flags of arrays whose memory the program maps itself. That memory is charged when it is made (cuMemCreate). */
+/* Flags of arrays whose memory the program maps itself; that memory is charged by cuMemCreate. */
 #define HOLDS_NO_MEMORY (CUDA_ARRAY3D_DEFERRED_MAPPING | CUDA_ARRAY3D_SPARSE)
 #define FALLBACK_ALIGNMENT (64 * KIB)
 
@@ -26,8 +26,8 @@ static unsigned format_bytes(CUarray_format format)
 }
 
 /*
- * Computes the size of an array from its texels, rounded up, for a driver that cannot tell it. The further levels of a mipmap
- * add a third at most.
+ * Computes an array's size from its texels, for a driver that cannot state it. The further levels of a mipmap add a third at
+ * most.
  */
 static uint64_t computed_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels)
 {
@@ -70,20 +70,20 @@ static bool mipmap_twin_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned leve
 	return is_known;
 }
 
-/* An array above 1 MiB has whole pages; smaller ones share pages. Measured on an H200 with driver 580. */
+/* An array above 1 MiB has pages of its own (measured on an H200 with driver 580). */
 static uint64_t rounded(uint64_t bytes)
 {
 	return charge_rounded(bytes > MIB && bytes < 2 * MIB ? 2 * MIB : bytes);
 }
 
-/* Changes the thread's capture mode, so that asking for the size does not break a capture of the program. */
+/* Relaxed mode keeps the calls that ask for the size from breaking a capture of the program. */
 static void exchange_capture_mode(CUstreamCaptureMode *mode)
 {
 	if (real.cuThreadExchangeStreamCaptureMode)
 		real.cuThreadExchangeStreamCaptureMode(mode);
 }
 
-/* Returns the bytes that this array will take. `levels` is 0 for an array without mipmap levels. */
+/* `levels` is 0 for an array without mipmap levels. */
 static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels)
 {
 	CUDA_ARRAY3D_DESCRIPTOR deferred = *desc;
@@ -112,10 +112,7 @@ static void undo_mipmap(uint64_t mipmap)
 	real.cuMipmappedArrayDestroy((CUmipmappedArray)(uintptr_t)mipmap);
 }
 
-/*
- * Returns the holding of a new array. If `desc` or ret_array is NULL, its device is -1: then nothing is charged, and the driver
- * refuses the call.
- */
+/* Device -1 means that nothing is charged, because the driver will refuse the call. */
 static struct holding charge_of(const void *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 				unsigned levels)
 {
@@ -133,7 +130,7 @@ static CUresult try_array(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIP
 {
 	WITH_MEMORY_HELD();
 	if (!array || !desc || charge_index() < 0)
-		return create(array, desc); /* the driver refuses this call itself */
+		return create(array, desc); /* the driver refuses this call */
 	CUDA_ARRAY3D_DESCRIPTOR same = {
 		.Width = desc->Width,
 		.Height = desc->Height,

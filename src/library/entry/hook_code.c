@@ -1,6 +1,6 @@
 /*
- * Code, its variables, and stacks: calls that do not tell the size of the memory that they take (measured.h).
- * Memory that lazy loading takes later, at a first launch, is found by the daemon.
+ * Code, its variables, and stacks: calls that do not state how much memory they take (measured.h). The daemon finds memory that
+ * the driver takes later, when a kernel is first launched.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
@@ -11,15 +11,11 @@
 #include "library/trace/trace_record.h"
 
 #define UNWRAP(...) __VA_ARGS__
-/*
- * The room that is requested on a full GPU for code of unknown size: the step in which a context's code memory
- * grows.
- */
+/* The room to wait for on a full GPU before code of unknown size is loaded: the step in which a context's code memory grows. */
 #define CODE_BYTES (32 * MIB)
 
 /*
- * A call that loads code, and is undone if the code does not fit. `made` is the parameter that receives the
- * handle.
+ * A call that loads code, and is undone if the code does not fit the quota. `made` is the parameter that receives the handle.
  */
 #define LOADS(name, params, args, made, unload) \
 	static CUresult try_##name(CUresult(*real_function) params, UNWRAP params) \
@@ -44,7 +40,6 @@
 		return WITH_ROOM(try_##name(real_function, UNWRAP args)); \
 	}
 
-/* A call that loads code whose loading was deferred, and that cannot be undone. */
 #define LOADS_FOR_GOOD(name, params, args) \
 	static CUresult try_##name(CUresult(*real_function) params, UNWRAP params) \
 	{ \
@@ -119,8 +114,8 @@ static uint64_t attribute(CUdevice_attribute which)
 }
 
 /*
- * Returns the bytes that a larger stack takes at once: the difference in size, for each thread that the GPU can run at a time
- * (measured on an H200, driver 580: 264 MiB per KiB). The other limits take nothing until a kernel needs it.
+ * Returns the bytes that a larger stack takes at once: the difference, for each thread that the GPU can run at a time (measured
+ * on an H200, driver 580: 264 MiB per KiB). Other limits take nothing until a kernel needs it.
  */
 static uint64_t expected(CUlimit limit, size_t old, size_t value)
 {

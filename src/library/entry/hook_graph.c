@@ -1,8 +1,8 @@
 /*
- * Graphs that allocate memory. The driver maps the memory when such a graph is launched, keeps the memory between
- * launches, and shares it among graphs that do not run at the same time. So such memory is charged like a pool: by
- * what the device reports as reserved for graphs. A launch first reserves the memory that it may map. Only one graph with
- * memory is launched at a time (locks.graph), since a launch compares the reserved bytes before and after.
+ * Graphs that allocate memory. The driver maps the memory when the graph is launched, keeps the memory between launches, and
+ * shares it among graphs that do not run at the same time. So the library charges what the driver reports as reserved for
+ * graphs, and before a launch reserves quota for what the launch may map. Only one such graph is launched at a time
+ * (locks.graph), because a launch compares the reserved bytes before and after.
  */
 #include "library/entry/hook_graph.h"
 
@@ -27,7 +27,7 @@
 static _Atomic uint32_t graph_devices;
 static struct {
 	CUdevice device;
-	uint64_t bytes; /* bytes charged */
+	uint64_t bytes;
 } reserved[REGION_MAX_DEVICES];
 
 /* What a launch of a graph may map, by device index. */
@@ -150,8 +150,8 @@ static bool remember(CUgraphExec exec, const struct need *need)
 }
 
 /*
- * Records the memory that the new executable graph needs, or destroys that graph if the memory does not fit the quota. Call
- * after the driver has accepted the graph: before that, `graph` may be an invalid handle.
+ * Records the memory that a new executable graph needs, or destroys that graph if the memory exceeds the quota. Call after the
+ * driver has accepted the graph: before that, `graph` may be an invalid handle.
  */
 static CUresult note(CUresult result, CUgraph graph, CUgraphExec *exec)
 {
@@ -196,8 +196,8 @@ CUresult hook_graph_instantiate_flags(CUresult (*make)(CUgraphExec *, CUgraph, u
 }
 
 /*
- * True if `stream` is valid. The driver checks the stream of an upload before the graph. So check the stream before reading the
- * graph, whose handle may be invalid.
+ * The driver checks the stream of an upload before the graph. So check the stream before reading the graph, whose handle may be
+ * invalid.
  */
 static bool is_stream(CUstream stream)
 {
@@ -213,7 +213,7 @@ CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
 				       CUDA_GRAPH_INSTANTIATE_PARAMS *params)
 {
 	WITH_MEMORY_HELD();
-	/* An upload maps the memory at once, so the instantiation could not be refused afterwards. */
+	/* With this flag the instantiation itself maps the memory. */
 	if (exec && graph && params && charge_index() >= 0 &&
 	    params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD && is_stream(params->hUploadStream)) {
 		struct need need;
@@ -224,7 +224,7 @@ CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
 	return note(make(exec, graph, params), graph, exec);
 }
 
-/* Keeps the graph's estimate. A new graph at the same address corrects it within a few launches. */
+/* The estimate of the graph's duration stays; a new graph at the same address corrects it within a few launches. */
 CUresult hook_graph_exec_destroy(CUresult (*destroy)(CUgraphExec), CUgraphExec exec)
 {
 	/*

@@ -1,10 +1,10 @@
-/* Memory of graphs, as the rest of the library uses it. The hooks are declared in hooks.h. */
+/* Memory of graphs, beside the hooks, which hooks.h declares. */
 #pragma once
 
 #include <stdint.h>
 
-/* Helper thread: brings the charge of every device's graph memory up to date, at most 50 times a second. */
+/* Updates the charge of every device's graph memory, at most 50 times a second. For the helper thread. */
 void hook_graph_refresh(uint64_t now_ns);
 
-/* Call in a forked child: forgets the state of the parent. */
+/* Call in a forked child. */
 void hook_graph_reset(void);

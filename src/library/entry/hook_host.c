@@ -1,6 +1,6 @@
 /*
- * Page-locked host memory. It takes no GPU memory. It has its own counter, and a tenant may have a quota for it. Managed memory
- * is not included, since it is charged to the GPU in full.
+ * Page-locked host memory takes no GPU memory. It has its own counter, and a tenant may have a quota for it. Managed memory is
+ * charged to the GPU in full instead.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
@@ -8,10 +8,7 @@
 
 #define HOST_PAGE 4096ULL
 
-/*
- * Returns the holding of page-locked memory. It is recorded like device memory: addresses are unique, and the memory ends with
- * its context.
- */
+/* Page-locked memory is recorded like device memory: addresses are unique, and the memory ends with its context. */
 static struct holding charge_of(uint64_t bytes)
 {
 	return (struct holding){

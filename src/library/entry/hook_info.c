@@ -1,4 +1,4 @@
-/* What the program is told about GPU memory: the quota appears as the size of the GPU. */
+/* What a program learns about GPU memory: the quota appears as the size of the GPU. */
 #include "library/entry/hooks.h"
 #include "library/memory/ledger.h"
 #include "library/memory/swap_hold.h"
@@ -13,7 +13,7 @@ CUresult hook_mem_get_info(CUresult (*get)(size_t *, size_t *), size_t *free_byt
 
 	if (index < 0 || (!free_bytes && !total_bytes))
 		return result;
-	/* The driver accepts NULL for a value that is not wanted. But each value is computed from both. */
+	/* The driver accepts NULL for a value that is not wanted, but each value below is computed from both. */
 	if (!free_bytes || !total_bytes) {
 		free_bytes = free_bytes ? free_bytes : &unread_free;
 		total_bytes = total_bytes ? total_bytes : &unread_total;
@@ -28,8 +28,8 @@ CUresult hook_mem_get_info(CUresult (*get)(size_t *, size_t *), size_t *free_byt
 	if (*total_bytes > quota)
 		*total_bytes = quota;
 	/*
-	 * In a swappable process, all of the tenant's unused quota counts as free: other tenants' memory leaves the GPU when
-	 * this tenant wants room.
+	 * In a swappable process, all of the tenant's unused quota counts as free: other tenants' memory leaves the GPU to make
+	 * room.
 	 */
 	if (*free_bytes > left || swap_is_on())
 		*free_bytes = left;

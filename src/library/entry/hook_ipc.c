@@ -22,7 +22,6 @@ void hook_ipc_reset(void)
 	ipc_broker_reset();
 }
 
-/* Finds the allocation that contains ptr. Returns false if the driver cannot tell. */
 static bool range_of(CUdeviceptr ptr, uint64_t *ret_base, uint64_t *ret_bytes)
 {
 	CUdeviceptr base;
@@ -52,7 +51,7 @@ static void note_export(const CUipcMemHandle *handle, CUdeviceptr ptr)
 	shared_give(&s);
 }
 
-/* Makes a handle of ours for memory that can be moved off the GPU, since the driver has none for it. */
+/* Makes a handle of allot's own for memory that can be moved off the GPU, because the driver has none for it. */
 static CUresult get_movable(CUipcMemHandle *handle, CUdeviceptr ptr)
 {
 	struct backing b;
@@ -81,7 +80,10 @@ CUresult hook_ipc_get(CUresult (*get)(CUipcMemHandle *, CUdeviceptr), CUipcMemHa
 	return result;
 }
 
-/* Records opened memory. Returns false if no process of this tenant is charged for it, and it does not fit the quota. */
+/*
+ * Records memory that this process opened. Returns false if the memory is charged to no process of the tenant, and exceeds the
+ * quota.
+ */
 static bool note_import(const CUipcMemHandle *handle, CUdeviceptr ptr, int index)
 {
 	struct shared s = {
@@ -97,7 +99,7 @@ static bool note_import(const CUipcMemHandle *handle, CUdeviceptr ptr, int index
 	return shared_take(&s);
 }
 
-/* Opens one of our handles. The process that made the memory gave its descriptor to the daemon, from which it comes now. */
+/* Opens a handle of allot's own. The daemon has the memory's descriptor from the process that allocated the memory. */
 static CUresult open_ours(CUdeviceptr *ptr, const CUipcMemHandle *handle, int index)
 {
 	bool is_again;
@@ -111,7 +113,7 @@ static CUresult open_ours(CUdeviceptr *ptr, const CUipcMemHandle *handle, int in
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Charges the memory after opening it, since the driver tells the size only then. Opening makes no new memory on the GPU. */
+/* Charges after opening, because only then the driver states the size. Opening allocates nothing on the GPU. */
 CUresult hook_ipc_open(CUresult (*open)(CUdeviceptr *, CUipcMemHandle, unsigned int),
 		       CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags)
 {
@@ -124,7 +126,7 @@ CUresult hook_ipc_open(CUresult (*open)(CUdeviceptr *, CUipcMemHandle, unsigned 
 		return open(ptr, handle, flags);
 	WITH_LOCK(&locks.ipc);
 	CUresult result = open(ptr, handle, flags);
-	/* If the memory is open already, only count this open. The driver counts opens too. */
+	/* Memory that is open already is only counted once more, as the driver does. */
 	if (result != CUDA_SUCCESS || shared_again(SHARED_IN_MEMORY, *ptr) ||
 	    note_import(&handle, *ptr, index))
 		return result;

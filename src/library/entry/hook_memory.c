@@ -1,4 +1,3 @@
-/* Linear device memory: plain, pitched, managed. */
 #include "library/entry/hook_ipc.h"
 #include "library/entry/hook_pool.h"
 #include "library/entry/hooks.h"
@@ -12,7 +11,7 @@
 #define PITCH 512ULL
 #define MANAGED_PAGE (2 * MIB)
 
-/* Frees by the driver's call, except memory of swap_backing.h, which the driver does not know as an allocation. */
+/* The driver does not know memory of swap_backing.h as an allocation. */
 static CUresult call_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 {
 	CUresult result;
@@ -34,10 +33,9 @@ static struct holding charge_of(uint64_t bytes)
 	};
 }
 
-/* Allocates memory that can be moved off the GPU, if possible; otherwise by the driver's call. */
 static CUresult call_alloc(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *ptr, size_t bytes)
 {
-	/* The old function returns 32-bit addresses, so it is excluded. */
+	/* The old function is excluded because it returns 32-bit addresses. */
 	CUresult result = swap_is_on() && alloc == real.cuMemAlloc_v2
 				  ? swap_backing_alloc(ptr, bytes)
 				  : CUDA_ERROR_NOT_SUPPORTED;
@@ -62,7 +60,7 @@ static __attribute__((noinline)) CUresult allocate(CUresult (*alloc)(CUdeviceptr
 	return WITH_ROOM(try_allocate(alloc, ptr, bytes));
 }
 
-/* The slow end of a suballocation: the driver failed, or this is the first suballocation of its chunk. */
+/* The rare end of a suballocation: the driver failed, or the suballocation is the first in its chunk (suballoc.h). */
 static __attribute__((noinline)) CUresult end_suballoc(CUresult result, const CUdeviceptr *ptr,
 						       size_t bytes)
 {
@@ -89,10 +87,7 @@ CUresult hook_mem_alloc(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *p
 	return end_suballoc(result, ptr, bytes);
 }
 
-/*
- * Managed memory is charged in full at once, in whole pages of its own: the driver may move all its pages to the
- * GPU.
- */
+/* Managed memory is charged in full at once, in whole pages, because the driver may move all its pages to the GPU. */
 CUresult hook_mem_alloc_managed(CUresult (*alloc)(CUdeviceptr *, size_t, unsigned int),
 				CUdeviceptr *ptr, size_t bytes, unsigned int flags)
 {
@@ -107,8 +102,8 @@ CUresult hook_mem_alloc_managed(CUresult (*alloc)(CUdeviceptr *, size_t, unsigne
 }
 
 /*
- * Allocates memory that can be moved off the GPU, with the pitch of every GPU known to us. If a parameter is invalid, leaves
- * the error to the driver.
+ * Allocates memory that can be moved off the GPU. PITCH is the pitch of every known GPU. If a parameter is invalid, the
+ * driver's call returns the error.
  */
 static CUresult alloc_pitch_movable(CUdeviceptr *ptr, size_t *pitch, size_t width_bytes,
 				    size_t height, unsigned int element_bytes)
@@ -125,8 +120,8 @@ static CUresult alloc_pitch_movable(CUdeviceptr *ptr, size_t *pitch, size_t widt
 }
 
 /*
- * The driver chooses the pitch. So reserve for the pitch of every GPU known to us, and correct the charge once the real pitch
- * is known. A reservation by the width alone would be too small for narrow rows, by a factor of hundreds.
+ * The driver chooses the pitch, so this reserves for the pitch of every known GPU, and corrects the charge afterwards.
+ * Reserving for the width alone would be too little for narrow rows, by a factor of hundreds.
  */
 static CUresult try_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t, size_t, unsigned int),
 			  CUdeviceptr *ptr, size_t *pitch, size_t width_bytes, size_t height,
@@ -173,7 +168,7 @@ static inline CUresult give_back_suballoc(struct suballoc_chunk *chunk, CUdevice
 {
 	if (likely(result == CUDA_SUCCESS)) {
 		hook_ipc_freed(ptr);
-		/* The size of a suballocation is not recorded anywhere, so the trace shows 0. */
+		/* The trace shows 0 because the size of a suballocation is not recorded. */
 		if (trace_is_on())
 			trace_memory_now(TRACE_FREE, suballoc_device(chunk), ptr, 0);
 		suballoc_remove(&process_own()->cache, chunk);
@@ -181,7 +176,7 @@ static inline CUresult give_back_suballoc(struct suballoc_chunk *chunk, CUdevice
 	return result;
 }
 
-/* Drops the import of `ptr`, if that is memory of another process's pool. Returns `ptr`. */
+/* Forgets the memory at `ptr` if it was imported from another process's pool. Returns `ptr`. */
 static CUdeviceptr forget_import(CUdeviceptr ptr)
 {
 	if (shared_any() && process_is_active())
@@ -189,7 +184,7 @@ static CUdeviceptr forget_import(CUdeviceptr ptr)
 	return ptr;
 }
 
-/* Returns the chunk of `ptr` in the common case: a suballocation close to the last one used. Otherwise returns NULL. */
+/* Returns the chunk of `ptr` if that is close to the last suballocation used, otherwise NULL. */
 static inline struct suballoc_chunk *suballoc_nearby(CUdeviceptr ptr)
 {
 	struct suballoc_chunk *chunk = suballoc_chunk_nearby(&process_own()->cache, ptr);
@@ -217,7 +212,7 @@ CUresult hook_mem_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 	return likely(chunk) ? give_back_suballoc(chunk, ptr, release(ptr)) : free_any(release, ptr);
 }
 
-/* Pool memory is charged by what its pool reserves, so freeing it gives nothing back. */
+/* Freeing memory of a pool gives no charge back: what the pool reserves is charged. */
 CUresult hook_mem_free_async(CUresult (*release)(CUdeviceptr, CUstream), CUdeviceptr ptr,
 			     CUstream stream)
 {

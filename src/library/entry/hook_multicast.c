@@ -1,6 +1,6 @@
 /*
- * Multicast objects: addresses that map to memory of several devices. The object itself is not memory. But memory
- * bound to it lives until it is unbound, even if its handle was released.
+ * Multicast objects: addresses that map to memory of several devices. The object itself takes no memory. Memory that is bound
+ * to an object lives until it is unbound, even if its handle was released.
  */
 #include "library/entry/hook_vmm.h"
 #include "library/entry/hooks.h"
@@ -8,13 +8,13 @@
 #include "library/memory/holding.h"
 #include "library/sys/locks.h"
 
-/* Returns the key of a binding, made of object, device and offset. The offset is a multiple of 2 MiB or more. */
+/* Returns the key of a binding. The offset is a multiple of 2 MiB or more. */
 static uint64_t place_in(uint64_t object, int device, size_t offset)
 {
 	return object << 32 | (uint64_t)device << 27 | (offset >> 21 & ((1U << 27) - 1));
 }
 
-/* An object is recorded as memory of 0 bytes, so that a process that imports it knows it too. */
+/* The object is recorded as memory of 0 bytes, so that a process that imports it knows it too. */
 CUresult hook_multicast_create(CUresult (*create)(CUmemGenericAllocationHandle *,
 						  const CUmulticastObjectProp *),
 			       CUmemGenericAllocationHandle *object,
@@ -32,8 +32,8 @@ CUresult hook_multicast_create(CUresult (*create)(CUmemGenericAllocationHandle *
 }
 
 /*
- * Records that memory `number` is bound to the object, and adds a reference to it. An object that another process made has no
- * number in this process; its handle is used instead.
+ * Records that memory `number` (hook_vmm.h) is bound to the object, and adds a reference to it. An object of another process
+ * has no number in this process, so its handle is used instead.
  */
 static void bound(CUmemGenericAllocationHandle object, size_t offset, uint64_t number)
 {
@@ -67,7 +67,7 @@ CUresult hook_multicast_bind_mem(CUresult (*bind)(CUmemGenericAllocationHandle, 
 	return result;
 }
 
-/* This newer form takes the device as an argument too; the memory's record has it already. */
+/* `device` is not used, because the memory's record has its device. */
 CUresult hook_multicast_bind_mem_v2(CUresult (*bind)(CUmemGenericAllocationHandle, CUdevice, size_t,
 						     CUmemGenericAllocationHandle, size_t, size_t,
 						     unsigned long long),
@@ -84,7 +84,7 @@ CUresult hook_multicast_bind_mem_v2(CUresult (*bind)(CUmemGenericAllocationHandl
 	return result;
 }
 
-/* Returns the number of the memory at an address, which may be inside a mapping. */
+/* Returns the number (hook_vmm.h) of the memory at an address, which may be inside a mapping. */
 static uint64_t number_at(CUdeviceptr ptr)
 {
 	uint64_t number = vmm_number_of(HOLDING_MAPPING, ptr);

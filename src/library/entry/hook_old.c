@@ -1,6 +1,6 @@
 /*
- * Old ABIs of hooked functions, and rarely used alternatives. The newer hook does the work: an old call's 32-bit
- * sizes and addresses are widened for the newer hook, and the results are narrowed again.
+ * Hooks of old and rarely used functions. The newer hook does the work: an old call's 32-bit sizes and addresses are widened
+ * for it, and the results are narrowed again.
  */
 #include "library/entry/hooks.h"
 #include "library/launch/captures.h"
@@ -9,7 +9,7 @@
 #include "library/loader/real.h"
 #include "library/memory/holding.h"
 
-/* ---- memory: the driver's old functions, in the form that the newer hooks call ---- */
+/* ---- memory: the driver's old functions in the form that the newer hooks call ---- */
 
 static CUresult alloc_wide(CUdeviceptr *ptr, size_t bytes)
 {
@@ -20,10 +20,7 @@ static CUresult alloc_wide(CUdeviceptr *ptr, size_t bytes)
 	return result;
 }
 
-/*
- * The driver (580) writes zeros if a call fails. So this hook writes zeros also if it refuses without calling the
- * driver.
- */
+/* Writes zeros also if the call is refused here, because the driver (580) writes zeros if a call fails. */
 CUresult hook_mem_alloc_v1(CUresult (*alloc)(CUdeviceptr_v1 *, unsigned int), CUdeviceptr_v1 *ptr,
 			   unsigned int bytes)
 {
@@ -82,9 +79,8 @@ static unsigned int narrowed(size_t bytes)
 }
 
 /*
- * Returns the newer call's values, as far as 32 bits can hold them, so that the program sees its quota. Driver 580
- * usually refuses the old call, and sometimes answers it where the newer call is refused. The result code is
- * always that of the old call.
+ * Returns the values of the newer call, as far as 32 bits can hold them, so that the program sees its quota. The result is that
+ * of the old call, because driver 580 answers the two calls differently.
  */
 CUresult hook_mem_get_info_v1(CUresult (*get)(unsigned int *, unsigned int *),
 			      unsigned int *free_bytes, unsigned int *total_bytes)
@@ -205,8 +201,8 @@ static struct work work_of(const CUDA_LAUNCH_PARAMS *l)
 }
 
 /*
- * Passes each device's gate in turn, and then launches. Passing one gate and then waiting at the next is no
- * deadlock, since the daemon moves a lease past its deadline in any case.
+ * Passes the gate of each device, then launches. A thread that holds one device's lease and waits for another's causes no
+ * deadlock, because the daemon ends each lease at its deadline.
  */
 CUresult hook_launch_multi_device(CUresult (*launch)(CUDA_LAUNCH_PARAMS *, unsigned int,
 						     unsigned int),
@@ -217,7 +213,7 @@ CUresult hook_launch_multi_device(CUresult (*launch)(CUDA_LAUNCH_PARAMS *, unsig
 	struct gate_pass pass[REGION_MAX_DEVICES];
 	bool is_refused = false;
 
-	/* Before cuInit the driver refuses the call and reads nothing. So nothing may be read here either. */
+	/* Before cuInit the driver refuses the call and reads nothing, so nothing may be read here either. */
 	if (!process_is_active() || !launches || count > REGION_MAX_DEVICES ||
 	    !process_device_is_there(0))
 		return launch(launches, count, flags);

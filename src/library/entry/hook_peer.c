@@ -1,7 +1,6 @@
 /*
- * Peer access: the driver keeps peer access as a property of two contexts, and applies it to memory of cuMemAlloc.
- * For memory that can be moved off the GPU (swap_backing.h), access is set range by range, now and whenever the
- * memory is made again.
+ * Peer access: the driver keeps it as a property of two contexts, for memory of cuMemAlloc. Memory that can be moved off the
+ * GPU (swap_backing.h) gets access range by range, now and whenever it is mapped again.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"

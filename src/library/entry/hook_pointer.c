@@ -1,7 +1,6 @@
 /*
- * Queries and settings for device addresses. To the program, memory that can be moved off the GPU (swap_backing.h)
- * is linear memory of a context. To the driver, such memory belongs to no context, and does not exist while it is
- * off the GPU.
+ * Queries and settings for device addresses. A program sees memory that can be moved off the GPU (swap_backing.h) as linear
+ * memory of a context. To the driver, such memory belongs to no context, and does not exist while it is off the GPU.
  */
 #include <string.h>
 
@@ -29,17 +28,14 @@ CUresult hook_get_address_range(CUresult (*get)(CUdeviceptr *, size_t *, CUdevic
 	return CUDA_SUCCESS;
 }
 
-/* Movable memory has no 32-bit addresses, so the driver knows every address that a program can ask about here. */
+/* Movable memory has no 32-bit addresses, so the driver knows the address. */
 CUresult hook_get_address_range_v1(CUresult (*get)(CUdeviceptr_v1 *, unsigned int *, CUdeviceptr_v1),
 				   CUdeviceptr_v1 *base, unsigned int *bytes, CUdeviceptr_v1 ptr)
 {
 	return get(base, bytes, ptr);
 }
 
-/*
- * Answers the attributes for which the driver's answer differs from that for linear memory. Returns false for
- * others.
- */
+/* Answers the attributes that the driver would answer otherwise for linear memory. Returns false for others. */
 static bool attribute_of(const struct backing *b, CUpointer_attribute attr, void *value)
 {
 	switch ((int)attr) {
@@ -89,9 +85,7 @@ CUresult hook_pointer_get_attributes(CUresult (*get)(unsigned int, CUpointer_att
 	return result;
 }
 
-/*
- * SYNC_MEMOPS is set by a program whose network adapter accesses the memory without the driver. Then the memory must not move.
- */
+/* A program sets SYNC_MEMOPS if its network adapter accesses the memory without the driver. Such memory must not move. */
 CUresult hook_pointer_set_attribute(CUresult (*set)(const void *, CUpointer_attribute, CUdeviceptr),
 				    const void *value, CUpointer_attribute attr, CUdeviceptr ptr)
 {
@@ -124,7 +118,8 @@ CUresult hook_get_handle_for_range(CUresult (*get)(void *, CUdeviceptr, size_t,
 }
 
 /*
- * Only operations on movable memory wait until it is on the GPU. Another thread's progress may depend on any other operation.
+ * Only operations on movable memory wait until the memory is on the GPU, because another thread's progress may depend on the
+ * other operations.
  */
 #define STREAM_VALUE(bits) \
 	CUresult hook_stream_value##bits( \
@@ -140,7 +135,7 @@ CUresult hook_get_handle_for_range(CUresult (*get)(void *, CUdeviceptr, size_t,
 STREAM_VALUE(32)
 STREAM_VALUE(64)
 
-/* Waits until movable memory is on the GPU, without checking whether the batch has addresses in it. */
+/* Waits until movable memory is on the GPU, even if the batch has no address in it. */
 CUresult hook_stream_batch_values(CUresult (*order)(CUstream, unsigned int,
 						    CUstreamBatchMemOpParams *, unsigned int),
 				  CUstream stream, unsigned int n, CUstreamBatchMemOpParams *ops,

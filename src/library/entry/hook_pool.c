@@ -18,20 +18,20 @@
 #define MAX_POOLS 1024
 
 /*
- * The pools from which memory was allocated. They have their own list, apart from the holdings, since the list is
- * read 50 times a second; reading 100,000 holdings took a tenth of a core.
+ * The pools from which memory was allocated. Pools are not in ptrmap.h, because this list is read 50 times a second; reading
+ * 100,000 entries there took a tenth of a core.
  */
 struct known_pool {
 	CUmemoryPool handle;
 	int index;
 	CUdevice device;
-	uint64_t bytes;   /* charged: the bytes that the pool had reserved when last read */
+	uint64_t bytes;   /* charged: the reserved bytes when last read */
 	uint64_t key;     /* identifies the pool in other processes; 0 if not shared */
-	uint64_t imports; /* bytes now imported from the pool */
-	bool is_made;     /* the program made it, and may destroy it */
-	/* Another process's pool, for which that process is charged; the driver gives no figures for it. */
+	uint64_t imports; /* bytes that this process has imported from the pool */
+	bool is_made;     /* the program created the pool, and may destroy it */
+	/* a pool of another process, for which that process is charged; the driver states no sizes for it */
 	bool is_imported;
-	/* Destroyed by the program, but kept until everything allocated from it is freed. */
+	/* destroyed by the program, but kept until everything allocated from the pool is freed */
 	bool is_doomed;
 };
 static struct known_pool pools[MAX_POOLS];
@@ -48,9 +48,8 @@ static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
 }
 
 /*
- * Updates the pool's charge (reserved_settle()). The caller holds locks.pool, here and in all functions below that change
- * `pools`. A call's effect on a pool is measured by comparing the reserved bytes before and after, so such calls must not
- * overlap.
+ * The caller holds locks.pool, as for all functions below that change `pools`. A call's effect on a pool is measured by
+ * comparing the reserved bytes before and after, so such calls must not overlap.
  */
 static void settle(struct known_pool *p, uint64_t reserved_for_it)
 {
@@ -58,7 +57,6 @@ static void settle(struct known_pool *p, uint64_t reserved_for_it)
 			attribute(p->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), reserved_for_it);
 }
 
-/* Returns the pool's entry in `pools`, or NULL if it has none. */
 static struct known_pool *find(CUmemoryPool handle)
 {
 	for (unsigned i = 0; i < pool_count; i++)
@@ -94,7 +92,7 @@ static void shrink(struct known_pool *p)
 	settle(p, 0);
 }
 
-/* Call when the pool and all memory that it exported have ended: removes its entry, and gives its charge back. */
+/* Call when the pool and all memory that was exported from it have ended. */
 static void forget(struct known_pool *p)
 {
 	shared_drop(SHARED_OUT_POOL, (uint64_t)(uintptr_t)p->handle);
@@ -104,9 +102,8 @@ static void forget(struct known_pool *p)
 }
 
 /*
- * Called when the program destroys a pool from which something is still allocated. If the driver destroyed the pool now, it
- * would keep the pool's memory until everything allocated from it is freed, but give no figures for that memory. So the library
- * destroys the pool only after everything is freed.
+ * The program destroys a pool from which something is still allocated. The driver would keep the pool's memory until everything
+ * is freed, but not state its size any more. So the library destroys the pool only then.
  */
 static void doom(struct known_pool *p)
 {
@@ -123,7 +120,7 @@ static void doom(struct known_pool *p)
 	shrink(p);
 }
 
-/* Destroys a doomed pool if everything allocated from it was freed. If so, the last entry of `pools` takes its place. */
+/* The last entry of `pools` takes the place of a destroyed pool. */
 static void end_doomed(struct known_pool *p)
 {
 	if (!attribute(p->handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) &&
@@ -168,7 +165,6 @@ void hook_pool_reset(void)
 	pool_count = 0;
 }
 
-/* Returns the most bytes by which a pool may grow for a request of `bytes`. */
 static uint64_t most_growth(size_t bytes)
 {
 	return bytes > UINT64_MAX - RESERVED_STEP
@@ -177,9 +173,9 @@ static uint64_t most_growth(size_t bytes)
 }
 
 /*
- * Reserves for the largest growth that the call may cause, even if the pool seems to have room. That room may be
- * in pieces, and another thread's synchronization may give it back to the GPU before the driver uses it. With less
- * reserved, a pool near the quota exceeded it for a moment (by 65 MiB of 4 GiB, with 8 processes).
+ * Reserves quota for the largest growth that the call may cause, even if the pool seems to have room, which may be fragmented,
+ * or returned to the GPU meanwhile. With less reserved, a pool near its quota exceeded it for a moment (by 65 MiB of 4 GiB,
+ * with 8 processes).
  */
 static bool reserve_growth(const struct known_pool *p, uint64_t growth, bool count_denial)
 {
@@ -188,7 +184,7 @@ static bool reserve_growth(const struct known_pool *p, uint64_t growth, bool cou
 	if (ledger_reserve(p->index, growth, false) == 0)
 		return true;
 	trim_locked(p->index);
-	/* A process with a pool has a context, so the daemon answers at once. */
+	/* The daemon answers at once, because this process has a context; only a process without one may have to wait long. */
 	while (admission_wait(p->index, growth, &wait))
 		if (ledger_reserve(p->index, growth, false) == 0)
 			return true;
@@ -217,10 +213,7 @@ static bool has_spare(const struct known_pool *p, size_t bytes)
 	return used <= reserved && bytes <= reserved - used;
 }
 
-/*
- * Allocates from the pool, with the driver's result in *ret_result. Returns false if the quota has no room for the pool's
- * growth.
- */
+/* Sets *ret_result to the driver's result. Returns false if the pool's growth exceeds the quota. */
 static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_t bytes,
 			  CUresult *ret_result)
 {
@@ -229,20 +222,14 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 	WITH_LOCK(&locks.pool);
 	struct known_pool *p = know(r->pool, r->index);
 	if (p && (p->is_imported || p->is_doomed)) {
-		/*
-		 * The driver itself refuses to allocate from an imported pool. But the driver does not know that a pool is
-		 * doomed.
-		 */
+		/* The driver itself refuses an imported pool, but does not know that a pool is doomed. */
 		*ret_result = p->is_doomed ? CUDA_ERROR_INVALID_VALUE : call(r, ptr, bytes);
 		return true;
 	}
-	/* A refusal by a default pool is not final, and so is not counted here: see alloc_async(). */
+	/* alloc_async() may still allocate after a default pool has failed, so that failure is not counted as a denial. */
 	if (!p || !reserve_growth(p, growth, r->alloc_from != NULL))
 		return false;
-	/*
-	 * The GPU may have room that is kept for another tenant's return. But memory that the pool already has may
-	 * be used.
-	 */
+	/* The GPU's free memory may be kept for another tenant. Memory that the pool already has may be used. */
 	bool is_refused = swap_room_is_kept(r->index, growth) && !has_spare(p, bytes);
 	*ret_result = is_refused ? CUDA_ERROR_OUT_OF_MEMORY : call(r, ptr, bytes);
 	swap_room_note(*ret_result, r->index, growth);
@@ -253,10 +240,9 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 }
 
 /*
- * A pool grows in coarse steps. If a pool cannot grow, the requested bytes alone may still fit. Then cuMemAlloc
- * allocates them; cuMemFreeAsync and cuMemFree accept such memory too (CUDA Programming Guide, stream ordered
- * memory allocator). This is not done during a capture, which cuMemAlloc would break. Nor is it done for a pool
- * that the program named, since the program may want to export the pointer.
+ * If a pool cannot grow by a whole step, the requested bytes alone may fit, so cuMemAlloc allocates them. cuMemFreeAsync and
+ * cuMemFree accept such memory (CUDA Programming Guide, stream ordered memory allocator). Not during a capture, which
+ * cuMemAlloc would break; nor for a pool that the program named, whose pointers may be exported.
  */
 static CUresult alloc_async(const struct async_request *r, CUdeviceptr *ptr, size_t bytes)
 {
@@ -270,8 +256,8 @@ static CUresult alloc_async(const struct async_request *r, CUdeviceptr *ptr, siz
 }
 
 /*
- * True if `stream` is captured: an allocation in it then makes a graph node and no memory. Asks about the stream itself, since
- * a capture in another stream does not affect it. NULL may mean either default stream here.
+ * True if `stream` is captured: an allocation then makes a graph node and no memory. Asks about this stream, because a capture
+ * in another stream does not matter. NULL may mean either default stream here.
  */
 static bool is_captured(CUstream stream)
 {
@@ -308,10 +294,7 @@ CUresult hook_mem_alloc_async(CUresult (*alloc)(CUdeviceptr *, size_t, CUstream)
 	return WITH_ROOM(try_async(alloc, ptr, bytes, stream));
 }
 
-/*
- * Returns the device index of a pool. For a pool that the program did not make, finds the device whose default
- * pool it is.
- */
+/* Returns the device index of a pool. A pool that is not in `pools` may be a device's default pool. */
 static int index_of(CUmemoryPool pool)
 {
 	CUmemoryPool standard;
@@ -371,7 +354,7 @@ CUresult hook_mem_pool_create(CUresult (*create)(CUmemoryPool *, const CUmemPool
 	WITH_LOCK(&locks.pool);
 	CUresult result = create(pool, props);
 	int index = result == CUDA_SUCCESS ? charge_place(&props->location) : -1;
-	/* If `pools` has no room for the pool, allocations from it fail: alloc_in_pool(). */
+	/* If `pools` is full, allocations from this pool will fail in alloc_in_pool(). */
 	if (index >= 0)
 		add(&(struct known_pool){ .handle = *pool,
 					  .index = index,
@@ -434,10 +417,10 @@ bool hook_pool_import(CUmemoryPool pool, int index, int64_t bytes)
 		s.key = p->key;
 		s.bytes = p->imports += (uint64_t)bytes;
 	}
-	/* Freed memory stays in the pool: the driver keeps it until the pool is destroyed. */
+	/* The driver keeps freed memory in the pool until the pool is destroyed. */
 	if (bytes < 0)
 		return true;
-	/* Call this without locks.pool, since making room takes that lock too. */
+	/* locks.pool must not be held here, because making room takes that lock too. */
 	if (shared_key(s.kind, s.id) ? shared_grow(s.kind, s.id, s.bytes) : shared_take(&s))
 		return true;
 	WITH_LOCK(&locks.pool);

@@ -1,8 +1,8 @@
 /*
- * Pools of one process that others use. The pool travels as a descriptor or a fabric handle, and each allocation
- * as 64 bytes. What a pool reserves is charged to its maker, until the maker ends or destroys the pool. After
- * that, each process that has imported memory from the pool is charged for the imported memory, until that process
- * destroys the pool too. (Measured: the GPU keeps the memory that long, and NVML counts it for no process.)
+ * Pools that several processes use. A pool travels as a descriptor or a fabric handle, and an allocation as 64 bytes. The
+ * process that created the pool is charged, until it ends or destroys the pool. After that, each process that imported memory
+ * is charged for what it imported, until it destroys the pool too. (Measured: the GPU keeps the memory that long, and NVML
+ * counts it for no process.)
  */
 #include "library/entry/hook_pool.h"
 
@@ -66,9 +66,7 @@ static int index_of(CUdeviceptr ptr)
 	return process_device_index(device);
 }
 
-/*
- * Records an imported allocation. Returns false if no process of this tenant is charged for it, and it does not fit the quota.
- */
+/* Records an imported allocation. Returns false if the memory is charged to no process of the tenant, and exceeds the quota. */
 static bool note_import(CUdeviceptr ptr, CUmemoryPool pool)
 {
 	struct holding h = {

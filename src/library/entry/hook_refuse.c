@@ -1,6 +1,6 @@
 /*
- * Functions that a tenant may not call, since they give memory or work that cannot be counted against the tenant's
- * quotas (driver_decisions.h has the reason for each). Without a tenant these hooks call the driver.
+ * Functions that a tenant may not call, because they give memory or work that cannot be counted against its quotas
+ * (driver_decisions.h has the reason for each). Without a tenant these hooks call the driver.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
@@ -9,7 +9,7 @@
 
 #define UNWRAP(...) __VA_ARGS__
 
-/* True if cuInit was called. Before that the driver itself refuses these calls, so let it return its own error. */
+/* Before cuInit the driver itself refuses these calls, and returns its own error. */
 static bool is_initialized(void)
 {
 	CUcontext context;

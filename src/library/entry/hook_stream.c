@@ -1,4 +1,3 @@
-/* Streams, captures and waits for events: tells the gate and the step counter about them. */
 #include "library/entry/hooks.h"
 #include "library/launch/captures.h"
 #include "library/launch/inflight/inflight.h"

@@ -1,6 +1,6 @@
 /*
- * Memory of the virtual memory API. Physical memory is charged from its creation until its handle was released as
- * often as it was obtained *and* its last mapping is gone. The driver keeps the memory that long.
+ * Memory of the virtual memory API. The library charges physical memory until its handle was released as often as it was
+ * obtained, and its last mapping is gone. The driver keeps the memory that long.
  */
 #include "library/entry/hook_vmm.h"
 
@@ -44,7 +44,7 @@ uint64_t vmm_number_of(enum holding_kind kind, uint64_t key)
 	return ptrmap_find(kind, key, &h) ? h.related : 0;
 }
 
-/* If the handle's record cannot be stored for lack of memory, the VMM memory stays charged. */
+/* If the record of the handle cannot be stored, the memory stays charged. */
 void vmm_obtain(uint64_t handle, uint64_t number)
 {
 	struct holding h = { .kind = HOLDING_HANDLE, .key = handle, .related = number };
@@ -101,7 +101,7 @@ static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, si
 	WITH_MEMORY_HELD();
 	struct holding h = { .device = -1, .bytes = bytes };
 
-	/* Before cuInit the driver refuses the call and reads nothing. So `prop` may not be read here either. */
+	/* Before cuInit the driver refuses the call and reads nothing, so `prop` must not be read here either. */
 	if (process_is_active() && handle && prop && process_device_is_there(0))
 		h.device = charge_place(&prop->location);
 	if (h.device < 0)
@@ -111,8 +111,8 @@ static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, si
 	CUresult result = create(handle, bytes, prop, flags);
 	swap_room_note(result, h.device, bytes);
 	/*
-	 * Another thread may be releasing a handle with the same value. That thread removes its record first, with locks.vmm
-	 * held: see hook_mem_release().
+	 * Another thread may be releasing a handle with the same value. hook_mem_release() removes the record of that handle
+	 * before it gives up locks.vmm.
 	 */
 	WITH_LOCK(&locks.vmm);
 	if (result == CUDA_SUCCESS && vmm_note(*handle, vmm_new_number(), h.device, bytes))
@@ -138,7 +138,7 @@ CUresult hook_mem_release(CUresult (*release)(CUmemGenericAllocationHandle),
 {
 	if (!process_is_active())
 		return release(handle);
-	/* locks.vmm is held during the call, since the driver may give the same handle value to another thread at once. */
+	/* locks.vmm is held during the call, because the driver may give the same handle value to another thread at once. */
 	WITH_LOCK(&locks.vmm);
 	CUresult result = release(handle);
 	if (result == CUDA_SUCCESS)
@@ -153,15 +153,12 @@ CUresult hook_mem_retain_handle(CUresult (*retain)(CUmemGenericAllocationHandle 
 
 	if (!process_is_active())
 		return retain(handle, addr);
-	/* To the program this is memory of cuMemAlloc, which has no handle. */
+	/* The program got this memory by cuMemAlloc, and such memory has no handle. */
 	if (swap_is_on() && swap_backing_find((CUdeviceptr)(uintptr_t)addr, &backing))
 		return CUDA_ERROR_INVALID_VALUE;
 	WITH_LOCK(&locks.vmm);
 	CUresult result = retain(handle, addr);
-	/*
-	 * Find the number by the mapping, since the handle may be new; for an address inside a mapping, by the
-	 * handle.
-	 */
+	/* The handle may be new, so find the number by the mapping; for an address inside a mapping, by the handle. */
 	if (result == CUDA_SUCCESS) {
 		uint64_t number = vmm_number_of(HOLDING_MAPPING, (uint64_t)(uintptr_t)addr);
 		vmm_obtain(*handle, number ? number : vmm_number_of(HOLDING_HANDLE, *handle));
@@ -186,7 +183,7 @@ CUresult hook_mem_map(CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericA
 	};
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* For imported memory, a mapping is the first to show its size. */
+	/* A mapping is the first to show the size of imported memory. */
 	if (!shared_grow(SHARED_IN_PHYSICAL, h.related, offset + bytes)) {
 		real.cuMemUnmap(ptr, bytes);
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -1,4 +1,3 @@
-/* Memory of the virtual memory API: declarations that the hook_vmm*.c files share. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,33 +7,27 @@
 #include "library/sys/sys.h"
 
 /*
- * Counts of VMM memory, its handles and its mappings, guarded by locks.vmm. The lock is held during the driver calls that
- * change the counts, and by the callers of the functions below.
+ * References to memory of the virtual memory API, shared by the hook_vmm*.c files and guarded by locks.vmm. The caller of a
+ * function below holds that lock, and a driver call that changes the references is made under it.
  *
- * Once a handle is released, the driver may reuse its value although the memory is still mapped. So the library gives
- * each memory a number of its own:
+ * The driver may reuse the value of a released handle although the memory is still mapped. So the library gives each memory a
+ * number of its own:
  *     HANDLE    handle value -> number, and how often the handle was obtained
  *     MAPPING   address -> number
  *     PHYSICAL  number -> bytes charged, and references: one for the handle, one for each mapping
  *     BINDING   place in a multicast object -> number
  */
 
-/* Returns the memory's number for this key, or 0 if this process does not know the memory. */
+/* Returns the memory's number, or 0 if this process does not know the memory. */
 uint64_t vmm_number_of(enum holding_kind kind, uint64_t key);
 
 uint64_t vmm_new_number(void);
 
-/*
- * Records memory `number` on a device, and the handle that was just obtained for it. Returns false if memory ran
- * out.
- */
+/* Records memory `number` on a device, and the handle that was just obtained for it. Returns false if out of memory. */
 bool vmm_note(uint64_t handle, uint64_t number, int device, uint64_t bytes);
 
 /* Counts that the handle was obtained once more. The first time also adds a reference to memory `number`. */
 void vmm_obtain(uint64_t handle, uint64_t number);
 
-/*
- * Adds a reference to memory `number` if `by` is 1, or removes one if it is -1. When no reference is left, gives the charge
- * back.
- */
+/* Adds a reference to memory `number` if `by` is 1, or removes one if -1. The last reference gives the charge back. */
 void vmm_add_reference(uint64_t number, int by);

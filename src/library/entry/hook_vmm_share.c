@@ -1,7 +1,6 @@
 /*
- * VMM memory that one process gives to another, as a descriptor or as a fabric handle. All processes must
- * recognize the same memory: by the tag of a descriptor (fd_tag.h), which is set when the descriptor is made, or
- * by the bytes of a fabric handle.
+ * Memory of the virtual memory API that one process gives to another, as a descriptor or a fabric handle. All processes must
+ * recognize the same memory: by a descriptor's tag (fd_tag.h), or by the bytes of a fabric handle.
  */
 #include <string.h>
 
@@ -16,9 +15,8 @@
 #include "library/sys/locks.h"
 
 /*
- * Tags exported memory so that importers recognize it, and records that it is exported. Does nothing for memory of another
- * tenant, or memory that this process imported itself. Each process that imports such memory decides by itself whether it is
- * charged.
+ * Tags exported memory so that importers recognize it. Does nothing for memory of another tenant, or memory that this process
+ * imported. Each importing process finds out itself whether it is charged.
  */
 static void note_export(const void *out, CUmemAllocationHandleType type, uint64_t number)
 {
@@ -66,8 +64,8 @@ CUresult hook_mem_export(CUresult (*export)(void *, CUmemGenericAllocationHandle
 }
 
 /*
- * Returns the key by which processes recognize the memory. Only the tag of a descriptor also has the size. Memory without a tag
- * is charged when it is mapped.
+ * Returns the key by which processes recognize the memory. Only a descriptor's tag also has the size. Memory without a tag is
+ * charged when it is mapped.
  */
 static struct fd_tag identify(void *os_handle, CUmemAllocationHandleType type, bool *ret_is_sized)
 {
@@ -84,7 +82,7 @@ static struct fd_tag identify(void *os_handle, CUmemAllocationHandleType type, b
 	return tag;
 }
 
-/* Returns the index of the device to charge for the memory; -1 if nothing is charged. */
+/* -1 if nothing is charged. */
 static int place_of(CUmemGenericAllocationHandle handle)
 {
 	CUmemAllocationProp prop;
@@ -95,7 +93,7 @@ static int place_of(CUmemGenericAllocationHandle handle)
 	return charge_place(&prop.location);
 }
 
-/* Records imported memory. Returns false if it does not fit the quota. */
+/* Returns false if the imported memory exceeds the quota. */
 static bool note_import(uint64_t handle, const struct fd_tag *tag, int index)
 {
 	uint64_t number = vmm_number_of(HOLDING_HANDLE, handle);
@@ -135,7 +133,7 @@ CUresult hook_mem_import(CUresult (*import)(CUmemGenericAllocationHandle *, void
 		return result;
 	struct fd_tag tag = identify(os_handle, type, &is_sized);
 	int index = place_of(*handle);
-	/* A multicast object, whose tag says 0 pages, is not memory and is not charged. */
+	/* A tag of 0 pages is that of a multicast object, which takes no memory. */
 	if (index < 0 || (is_sized && !tag.pages) || note_import(*handle, &tag, index))
 		return result;
 	real.cuMemRelease(*handle);

@@ -1,17 +1,17 @@
 /*
- * The hand-written hooks: one for the `hook` of each HOOK row of driver_table.h, by kind in hook_<kind>.c. Each gets the
- * real function and the call's arguments. Symbols that share a hook share a prototype.
+ * The hand-written hooks: one for the `hook` of each HOOK row of driver_table.h, in hook_<kind>.c. Each gets the real function
+ * and the call's arguments. Rows with the same hook have the same prototype.
  */
 #pragma once
 
 #include "abi/driver_table.h"
 
 #define HOOK_REST(...) __VA_ARGS__
-/* hook_<hook>(real, params...): declared once for each row; equal declarations may repeat. */
+/* hook_<hook>(real, params...); equal declarations may repeat. */
 #define DECLARE_HOOK_FUNCTION(symbol, hook, params, args) \
 	CUresult hook_##hook(CUresult(*real_function) params, HOOK_REST params);
 
 DRIVER_TABLE_HOOKS(DECLARE_HOOK_FUNCTION)
 
-/* Call in a forked child: forgets the state of the parent. */
+/* Call in a forked child. */
 void hook_context_reset(void);

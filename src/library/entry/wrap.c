@@ -1,6 +1,6 @@
 /*
- * The exported driver functions, one for each row of driver_table.h, and nothing beyond the rows. A function that
- * is called before the driver is loaded, or that this driver lacks, returns an error that says so.
+ * The exported driver functions, one for each row of driver_table.h. A function that is called before the driver is loaded, or
+ * that this driver lacks, returns an error that says so.
  */
 #include "library/entry/hooks.h"
 #include "library/launch/fast_path_pass.h"
@@ -10,7 +10,7 @@
 
 #define UNWRAP(...) __VA_ARGS__
 
-/* Tells WORK_READS() whether the driver will read the call's pointers. Without a context the driver refuses all work. */
+/* Tells WORK_READS() whether the driver will read the call's pointers: without a context the driver refuses all work. */
 static bool has_context(void)
 {
 	return process_current_index() >= 0;
@@ -21,7 +21,7 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 	return real_find_driver() ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_NO_DEVICE;
 }
 
-/* The first call is in a separate function, so that all other calls need no stack frame. */
+/* The first call is a separate function, so that all later calls need no stack frame. */
 #define WRAP_HOOK(symbol, hook, params, args) \
 	static __attribute__((noinline, cold)) CUresult first_##symbol params \
 	{ \
@@ -56,9 +56,8 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 	ALLOT_EXPORT CUresult symbol params GATED_BODY(symbol, meaning, args, __VA_ARGS__)
 
 /*
- * A launch takes the fast path if it is open. The gate is in a separate function, so that the fast path's code is
- * short, straight and in adjacent cache lines. The call of the gate is not a tail call, for which the compiler
- * would move all arguments first.
+ * A launch takes the fast path if that is open. The gate is called from a separate function, so that the fast path is short,
+ * straight code. That call is no tail call, for which the compiler would move all arguments first.
  */
 #define WRAP_LAUNCH(symbol, meaning, params, args, ...) \
 	static __attribute__((noinline)) CUresult gated_##symbol params GATED_BODY( \

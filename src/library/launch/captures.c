@@ -5,8 +5,8 @@
 #include "library/sys/locks.h"
 
 /*
- * At most this many captures are remembered with their stream. The end of any further capture is missed only if its stream ends
- * before cuStreamEndCapture is called.
+ * Most captures that are remembered with their stream. A capture beyond these ends unnoticed if its stream is destroyed during
+ * the capture.
  */
 #define ORIGINS 64
 
@@ -20,7 +20,7 @@ static struct {
 	uint32_t count;
 } begun;
 
-/* The legacy stream cannot be captured, so a NULL stream means the thread's own stream. */
+/* The legacy stream cannot be captured, so NULL means the thread's own stream. */
 static CUstream stream_of(CUstream stream)
 {
 	return stream ? stream : CU_STREAM_PER_THREAD;
@@ -47,7 +47,7 @@ CUresult captures_began(CUstream stream, CUresult result)
 	return result;
 }
 
-/* Removes one capture of the stream, or of the context if `stream` is NULL. Returns false if there is none. */
+/* Removes one capture of the stream, or of the context if `stream` is NULL. False if there is none. */
 static bool forget(CUstream stream, CUcontext context)
 {
 	WITH_LOCK(&locks.captures);
@@ -60,8 +60,8 @@ static bool forget(CUstream stream, CUcontext context)
 }
 
 /*
- * Returns true if the call of cuStreamEndCapture that returned `result` ended the capture. An invalidated capture ends too,
- * with one of the capture errors. After any other error the capture, if there is one, continues.
+ * True if cuStreamEndCapture, which returned `result`, ended the capture. An invalidated capture ends too, with one of the
+ * capture errors. After other errors the capture continues.
  */
 static bool has_ended(CUstream stream, CUresult result)
 {

@@ -6,7 +6,8 @@
 #include "library/trace/trace_record.h"
 
 /*
- * True if launches must take the gate because of a detour. Tracing needs that only if its clock is not the processor's counter.
+ * True if launches must take the gate because of process_state.detours. Tracing is a reason only if its clock is not the
+ * processor's counter.
  */
 static bool has_detours(void)
 {
@@ -16,7 +17,7 @@ static bool has_detours(void)
 	       (detours && atomic_load(&trace_sink.clock) != TRACE_COUNTER);
 }
 
-/* True if all conditions of fast_path.h hold, except that of the lease, which the launching thread reads. */
+/* True if all conditions of fast_path.h hold, but that of the lease, which each launch checks. */
 static bool is_well(int device)
 {
 	const struct inflight_device *f = &inflight_devices[device];

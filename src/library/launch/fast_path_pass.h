@@ -9,12 +9,12 @@
 void fast_path_offer(int device);
 
 /*
- * Returns the stream's record if a launch may pass now without gate_enter(); then call fast_path_leave(). Returns
- * NULL if the launch must take the gate.
+ * Returns the stream's record if a launch may pass without gate_enter(); then call fast_path_leave(). NULL if the launch must
+ * take the gate.
  */
 static inline struct inflight_stream *fast_path_pass(CUstream stream)
 {
-	/* Clears the low bit: CU_STREAM_LEGACY is 1 and means the same as NULL; no other handle is odd. */
+	/* CU_STREAM_LEGACY is 1 and means the same as NULL; no other handle is odd. */
 	uintptr_t key = (uintptr_t)stream & ~(uintptr_t)CU_STREAM_LEGACY;
 	struct inflight_stream *s = inflight_place(inflight_hash((CUstream)key, 0));
 
@@ -22,7 +22,7 @@ static inline struct inflight_stream *fast_path_pass(CUstream stream)
 	__asm__("" : "+r"(s));
 	if (unlikely(atomic_load_explicit(&s->fast_path_key, memory_order_relaxed) != key))
 		return NULL;
-	/* The key of an unused record is 0, as for NULL. But its device bits are 0, so no launch passes by it. */
+	/* An unused record has key 0, as NULL has. Its device bits are 0, so no launch passes. */
 	if (unlikely(!(atomic_load_explicit(&fast_path.open, memory_order_acquire) &
 		       atomic_load_explicit(&s->fast_path_device, memory_order_relaxed))))
 		return NULL;
@@ -32,15 +32,15 @@ static inline struct inflight_stream *fast_path_pass(CUstream stream)
 	return likely(lease_state_of(atomic_load(lease)) == LEASE_FREE) ? s : NULL;
 }
 
-/* Marks work and reports that the device is busy, if needed. Returns CUDA_SUCCESS. */
+/* Records an event behind the work and reports that the device is busy, if needed. Returns CUDA_SUCCESS. */
 CUresult fast_path_leave_slowly(struct inflight_stream *s);
 
-/* Call after the driver's call. Returns that call's result, which is also the wrapper's. */
+/* Call after the driver's call, whose result it returns. */
 static inline CUresult fast_path_leave(struct inflight_stream *s, CUresult result)
 {
 	if (unlikely(result != CUDA_SUCCESS))
 		return result; /* nothing is left in flight */
-	/* Check again: the helper may meanwhile have found that nothing is in flight, and shut the fast path. */
+	/* The helper thread may have found meanwhile that nothing is in flight, and shut the fast path. */
 	if (unlikely(inflight_count(s) ||
 		     !(atomic_load_explicit(&fast_path.open, memory_order_relaxed) &
 		       atomic_load_explicit(&s->fast_path_device, memory_order_relaxed))))

@@ -11,24 +11,24 @@
 #include "library/state/helper.h"
 #include "library/trace/trace_record.h"
 
-/* Each sleep is short, so that the thread soon stops waiting on a dead daemon's page. */
+/* Each sleep is short, so that a thread soon notices that the daemon is gone. */
 #define LEASE_NAP_NS (50 * NS_PER_MS)
 #define DEPTH_NAP_NS (500 * NS_PER_US)
 /*
- * How long the gate waits for the process's own work to end. There is an upper bound because predictions may be far too long: a
- * kernel that waits for one held at the gate runs as long as the gate holds that one.
+ * How long the gate waits for the process's own work to end. Bounded, because a prediction may be far too long: a kernel that
+ * waits for another one, which the gate holds, runs until the gate gives up.
  */
 #define DEPTH_PATIENCE_MIN_NS (10 * NS_PER_MS)
 #define DEPTH_PATIENCE_MAX_NS (100 * NS_PER_MS)
 /*
- * After a stall (is_stalled()), calls pass without waiting while less work than this is in flight. With more in flight, each
- * call waits until its patience ends.
+ * After a stall (is_stalled()), calls pass at once while less work than this is in flight. With more in flight, each call waits
+ * until its patience ends.
  */
 #define STALL_DEPTH_NS (1 * NS_PER_S)
 
 /*
- * At least two units of work may be in flight, or the GPU would idle between long kernels. But while work of long_work_ns is in
- * flight, no second unit starts: it would run in other tenants' time, past the deadline of any drain.
+ * Two units of work may be in flight, or the GPU would idle between long kernels. But no second unit starts while work of
+ * long_work_ns is in flight, because that second unit would run past the end of the lease.
  */
 #define ITEMS_MIN 2
 
@@ -42,7 +42,7 @@ static bool has_room(const struct inflight_device *f, uint64_t depth_ns, uint64_
 		atomic_load_explicit(&f->inflight, memory_order_relaxed) < ITEMS_MIN);
 }
 
-/* True if a wait for the process's own work has given up, and nothing has ended since. Then waiting is of no use. */
+/* True if a wait for the process's own work was given up, and nothing has ended since, so that another wait is of no use. */
 static bool is_stalled(const struct inflight_device *f)
 {
 	uint64_t at = atomic_load_explicit(&f->stalled_at, memory_order_relaxed);
@@ -55,8 +55,8 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 		     const struct inflight_device *f)
 {
 	/*
-	 * Under LEASE_PACED tokens limit the work, so its only other bound is free_depth_ns. But a tenant that shares space
-	 * must drain at the end of the group's lease, so depth_ns bounds its work.
+	 * Under LEASE_PACED tokens limit the work. But a tenant that runs at the same time as others must finish its work at
+	 * the end of the group's lease, so depth_ns bounds its work.
 	 */
 	if (likely(state == LEASE_FREE ||
 		   (state == LEASE_PACED && !pace_most_x100((int)(f - inflight_devices)))))
@@ -71,20 +71,23 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 }
 
 /*
- * Records the state of the lease under which the work passed. Under LEASE_GO, and where the tenant shares space, the work's
- * length is predicted. A tenant that shares space pays that length.
+ * Records how the work passed. The work's length is predicted under LEASE_GO, and for a tenant that runs at the same time as
+ * others; that tenant pays the length in tokens.
  */
 static void set_passed(struct gate_pass *pass, struct region_slot_device *d, enum lease_state state)
 {
 	pass->device = d;
 	pass->is_raised = true;
 	pass->is_paced = state == LEASE_PACED;
-	/* A tenant that shares space pays under LEASE_GO too, so that its speed without other tenants' work becomes known. */
+	/*
+	 * A tenant that runs at the same time as others pays under LEASE_GO too, so that its speed alone on the GPU becomes
+	 * known.
+	 */
 	pass->pays = (pass->is_paced || state == LEASE_GO) && pace_most_x100(pass->index);
 	pass->is_leased = state == LEASE_GO || pass->pays;
 }
 
-/* Returns the state of the lease for this process: STOP if the lease is GO but another process has the turn. */
+/* Returns the lease's state for this process: LEASE_STOP while another process of the tenant has the turn. */
 static enum lease_state own_state(uint32_t word, const struct region_control_device *c)
 {
 	enum lease_state state = lease_state_of(word);
@@ -93,8 +96,8 @@ static enum lease_state own_state(uint32_t word, const struct region_control_dev
 }
 
 /*
- * A thread's wait for the process's own work. The wait starts anew when any work ends. It does not start anew when
- * the lease is lost meanwhile: a lease may be shorter than the patience, and then the wait would never end.
+ * A thread's wait for the process's own work. The time starts again when any work ends, but not when the lease is lost: leases
+ * may be shorter than the patience, and then the wait would never end.
  */
 struct depth_wait {
 	bool has_begun;
@@ -102,10 +105,7 @@ struct depth_wait {
 	uint64_t completed;
 };
 
-/*
- * Makes the helper see the end of all of the stream's work within microseconds. In free run, marks and polls are rare, so that
- * work may have ended long ago.
- */
+/* Makes the helper thread look at the stream's work now, which it does rarely under LEASE_FREE. */
 static void ask_for_look(struct inflight_stream *own)
 {
 	if (atomic_load_explicit(&own->unmarked, memory_order_relaxed))
@@ -114,8 +114,8 @@ static void ask_for_look(struct inflight_stream *own)
 }
 
 /*
- * Sleeps until the process's own work may have made room. Returns true if the wait gives up, because nothing at all has ended.
- * `own` is the work's stream in free run, otherwise NULL.
+ * Sleeps until the process's own work may have ended. Returns true if the wait is given up, because nothing has ended. `own` is
+ * the work's stream under LEASE_FREE, otherwise NULL.
  */
 static bool wait_for_depth(struct inflight_device *f, struct region_slot_device *d,
 			   struct depth_wait *wait, struct inflight_stream *own)
@@ -138,7 +138,7 @@ static bool wait_for_depth(struct inflight_device *f, struct region_slot_device 
 	wait->waited_ns += sys_futex_nap(&f->progress, progress, DEPTH_NAP_NS, false);
 	atomic_fetch_sub(&f->waiters, 1);
 	/*
-	 * Decide only after a nap, in which the helper could poll, since the thread may have waited for the lease
+	 * Decide only after a sleep during which the helper thread could look, because the thread may have waited for the lease
 	 * before.
 	 */
 	if (wait->waited_ns <= patience || atomic_load(&f->completed) != completed)
@@ -149,7 +149,6 @@ static bool wait_for_depth(struct inflight_device *f, struct region_slot_device 
 	return true;
 }
 
-/* Returns why the launch cannot go on now, for the trace: enum trace_wait. */
 static uint32_t reason_of(bool is_lost, bool is_held, bool has_depth, uint32_t word)
 {
 	if (is_held)
@@ -160,8 +159,7 @@ static uint32_t reason_of(bool is_lost, bool is_held, bool has_depth, uint32_t w
 }
 
 /*
- * If the device is idle, records since when its next launch is held up. If that launch ends a pause, a step begins with it
- * (step.h).
+ * If the device is idle, records since when its next launch waits. If that launch ends a pause, a step begins with it (step.h).
  */
 static void note_held(const struct gate_pass *pass, const struct work *work, uint64_t since_ns)
 {
@@ -173,7 +171,7 @@ static void note_held(const struct gate_pass *pass, const struct work *work, uin
 		atomic_compare_exchange_strong(&f->held_since_ns, &none, since_ns);
 }
 
-/* Holds the thread until the lease and the depth let it go on. Returns with `launching` raised. */
+/* Holds the thread until the lease and in-flight work let it pass. Returns with `launching` incremented. */
 static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const struct work *work)
 {
 	struct inflight_device *f = &inflight_devices[pass->index];
@@ -184,7 +182,7 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 
 	note_held(pass, work, start);
 	for (;;) {
-		/* Look up both pages each time, since a new daemon brings new ones. */
+		/* Read both pages each time, because a new daemon brings new ones. */
 		struct region_slot_device *d = process_slot_device(pass->index);
 		const struct region_control_device *c = process_control_device(pass->index);
 
@@ -219,8 +217,8 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 			bool is_first = atomic_fetch_add(&d->waiting, 1) == 0;
 
 			/*
-			 * Under STOP, demand begins here, and the daemon must learn of it at once. Under CLOSING it polls this
-			 * tenant anyway.
+			 * Under LEASE_STOP the daemon must learn at once that a thread waits. Under LEASE_CLOSING the daemon
+			 * polls this tenant anyway.
 			 */
 			if (is_first && !is_known && state == LEASE_STOP)
 				bell_ring(pass->index);
@@ -248,7 +246,7 @@ static void pass_under_lease(struct gate_pass *pass, const struct region_control
 	}
 }
 
-/* The common case of may_pass(), which reads few cache lines. */
+/* The common case of may_pass(); reads few cache lines. */
 static inline bool is_free(const struct region_control_device *c, const struct inflight_device *f)
 {
 	return lease_state_of(atomic_load(&c->lease)) == LEASE_FREE &&
@@ -256,10 +254,7 @@ static inline bool is_free(const struct region_control_device *c, const struct i
 		       (int64_t)atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed);
 }
 
-/*
- * Returns false if the memory that the work may access is not on the GPU now; then the work must pass the gate
- * again.
- */
+/* Returns false if the memory that the work may access is not on the GPU; then the work must pass the gate again. */
 static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass, const struct work *work)
 {
 	enum swap_pass held = swap_try_enter();
@@ -277,8 +272,8 @@ static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass, const s
 }
 
 /*
- * After the gate: enters the hold in a swappable process, and notes the time in a traced one. Returns false as enter_hold()
- * does.
+ * Keeps the memory of a swappable process on the GPU during the call, and notes the time in a traced process. Returns false as
+ * enter_hold() does.
  */
 static __attribute__((noinline)) bool enter_detours(struct gate_pass *pass, const struct work *work)
 {
@@ -316,11 +311,11 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 {
 	if (unlikely(atomic_load_explicit(&process_state.captures, memory_order_relaxed)) &&
 	    inflight_is_capturing(work))
-		return; /* the call is only captured; the graph is gated when it is launched */
+		return; /* a captured call runs nothing; its graph passes the gate when it is launched */
 	pass->stream = inflight_stream_of(work);
 	pass->index = pass->stream ? pass->stream->device : process_current_index();
 	if (unlikely(pass->index < 0))
-		return; /* no context: the driver will return the error */
+		return; /* no context: the driver will return an error */
 
 	pass->detours = 0;
 	if (pass->stream && unlikely(inflight_is_overflow(pass->stream)))
@@ -334,10 +329,7 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 	if (unlikely(pass->is_leased) && pass->stream) {
 		pass->inflight.is_beside_others = pass->is_paced;
 		pass->inflight.pays = pass->pays;
-		/*
-		 * Allow several samples at the same time, so that it is soon known how long the work takes while nothing else
-		 * runs.
-		 */
+		/* Several samples at the same time show sooner how long the work takes while nothing else runs. */
 		pass->inflight.samples_most = pass->pays && !pass->is_paced ? INFLIGHT_SAMPLES : 1;
 		inflight_begin(pass->stream, work, &pass->inflight);
 	}
@@ -356,7 +348,7 @@ static void show_busy(struct region_slot_device *slot, int index)
 	if (wanted_ns > atomic_load(&f->idle_since_ns) + STEP_PAUSE_NS)
 		atomic_store_explicit(&f->pause_end_ns, wanted_ns, memory_order_relaxed);
 	inflight_show_busy(slot, f, true);
-	/* Work begins after the device was idle, so a step may begin here. */
+	/* Work begins on an idle device, so a step may begin here. */
 	if (atomic_load_explicit(&process_control_device(index)->sync_point_wanted,
 				 memory_order_relaxed) == SYNC_POINT_ENDS_USE)
 		bell_ring(index);
@@ -392,8 +384,7 @@ void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult
 }
 
 /*
- * Detects a context that was made without our hooks. From the next launch on, launches into its default stream are counted in a
- * record of their own.
+ * Finds a context that was made without the library's hooks. Its default stream is counted separately from the next launch on.
  */
 static void look_for_other_context(const struct inflight_stream *only)
 {

@@ -1,24 +1,27 @@
 /*
- * The gate: every unit of GPU work passes through it on the way to the driver, and may have to wait there.
+ * The gate: every unit of GPU work passes here on its way to the driver, and may have to wait. The lease states (STOP, GO, ...)
+ * are enum lease_state in abi/shm/region.h; "free run" is LEASE_FREE.
  *
  *     gate_enter(&pass, &work);  result = real call;  gate_leave(&pass, &work, result);
  *
- * Memory order: under leases a thread first raises `launching` in its slot and then reads the lease word; the daemon first
- * writes CLOSING and then reads `launching`. So the daemon misses no launch. Free run skips this, since it would be half of
- * the gate's cost. A launch that passes just after the end of free run shows as `busy`, and the arbiter lets it drain.
+ * Memory order: under a lease, a thread first increments `launching` in its slot and then reads the lease word; the daemon
+ * first writes LEASE_CLOSING and then reads `launching`. So the daemon misses no launch. Free run skips this, which would be
+ * half of the gate's cost. A launch that passes just after the end of free run shows as `busy`, and the daemon waits for its
+ * end.
  *
  * What a launch may wait for, and what ends the wait:
- *   the lease (STOP, CLOSING)       The daemon hands the lease on, which needs no progress of any tenant. If the daemon is
- *                                   gone, the wait ends at once, and only the tenant's own cap applies.
- *   the process's turn (GO, policy/lease/turns.h)   As for the lease. A turn ends when the process that has it is idle, or
- *                                   after some time.
- *   a grant (PACED, pace.h)         The daemon grants in each period, however much the tenant owes. Without a daemon, as for
- *                                   the lease.
- *   in-flight work (depth)          The wait lasts at most 4 times the predicted length of the work, but 10 to 100 ms. Then
- *                                   this call and later ones pass until some work is seen to end. Time in which the process
- *                                   was stopped does not count.
- * So a stream that waits for its own thread, a host function that needs a lock held here, and ranks that spin for each other
- * can be slowed, but never hang.
+ *
+ *   the lease (STOP, CLOSING)   The daemon gives each lease to the next tenant, whether or not tenants make progress. If the
+ *                               daemon is gone, the wait ends at once, and only the tenant's own time limit applies.
+ *   the process's turn (GO)     A turn ends when its process is idle, or after some time (policy/lease/turns.h). Without a
+ *                               daemon, as for the lease.
+ *   tokens (PACED, pace.h)      The daemon grants tokens in each period, even to a tenant that owes some. Without a daemon,
+ *                               as for the lease.
+ *   in-flight work              The wait lasts at most 4 times the predicted length of the work, but 10 to 100 ms, without
+ *                               the time for which the process was stopped. Then all calls pass until some work ends.
+ *
+ * So a stream that waits for its own thread, a host function that needs a lock held here, or ranks that spin for each other are
+ * slowed, but never hang.
  *
  * Thread safe. A process without a tenant pays for one load.
  */
@@ -34,16 +37,16 @@ struct gate_pass {
 	/* NULL if nothing stays in flight, or the stream has no record */
 	struct inflight_stream *stream;
 	int index;
-	bool is_leased; /* the work is predicted and sampled */
-	bool pays;      /* pays tokens once its length is known: pace.h */
+	bool is_leased; /* the work's length is predicted, and sometimes measured */
+	bool pays;      /* pays tokens by its length (pace.h) */
 	bool is_paced;  /* runs at the same time as other tenants' work */
-	/* The driver call must not be made: return CUDA_ERROR_OUT_OF_MEMORY, but call gate_leave() as always. */
+	/* The driver must not be called: return CUDA_ERROR_OUT_OF_MEMORY, and call gate_leave() as always. */
 	bool is_refused;
-	/* `launching` was raised: under a lease, and for a call that returns only when its work is done */
+	/* `launching` was incremented */
 	bool is_raised;
-	/* DETOUR_HOLD if inside the hold (swap_hold.h), DETOUR_TRACE if the work is recorded */
+	/* DETOUR_HOLD: the memory is kept on the GPU (swap_hold.h). DETOUR_TRACE: the work is recorded. */
 	uint32_t detours;
-	uint64_t trace_begin; /* when a recorded call began, in ticks */
+	uint64_t trace_begin; /* ticks */
 	struct inflight_pass inflight;
 };
 

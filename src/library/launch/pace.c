@@ -5,12 +5,11 @@ void pace_book(int index, uint64_t ns, bool is_untried)
 	struct region_report *report = atomic_load_explicit(&process_state.report,
 							    memory_order_acquire);
 
-	/* The tenant shares space no longer, so what it pays does not count. */
+	/* The tenant is not paced by time any more, so what it pays does not count. */
 	if (!pace_most_x100(index))
 		return;
 	if (ns > PACE_MOST)
 		ns = PACE_MOST;
-	/* Everything costs at least one token. */
 	atomic_fetch_add(&report->spent[index].tokens, ns ? ns : 1);
 	atomic_fetch_add_explicit(&report->spent[index].work_ns, ns, memory_order_relaxed);
 	if (unlikely(is_untried))

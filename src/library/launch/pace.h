@@ -1,16 +1,16 @@
 /*
- * Pace: under LEASE_PACED each unit of work pays tokens before it passes the gate. All processes of the tenant add to one
- * sum of spent tokens in the report; the daemon grants tokens in the control page.
+ * Under LEASE_PACED each unit of work pays tokens before it passes the gate. The tenant's processes add to one sum of spent
+ * tokens in the report; the daemon grants tokens in the control page (abi/shm/region.h).
  *
- * Grid and block alone determine the cost (Lu et al., Algorithm 2: docs/reference/seeds.md). The daemon finds out how much
- * device time a token represents.
+ * Grid and block alone determine the cost (Lu et al., Algorithm 2: docs/reference/seeds.md). The daemon measures how much
+ * device time a token stands for.
  *
  *   kernel        its threads (blocks x threads per block)
- *   copy, memset  one per 16 bytes, as for a kernel in which each thread moves as much
- *   graph         as for 2^20 threads, since its content is not examined
+ *   copy, memset  one per 16 bytes, as a kernel in which each thread moves 16 bytes
+ *   graph         as 2^20 threads, because its content is not examined
  *
- * For a tenant that shares space (space_pct_x100), tokens are nanoseconds: the predicted length of the work. The length is
- * known, and paid, only after the work was handed to the driver; until then depth_ns limits how much passes.
+ * If the tenant runs at the same time as others (space_pct_x100), tokens are nanoseconds of predicted length. Work then pays
+ * after it was handed to the driver; until then depth_ns limits how much passes.
  *
  * Thread safe.
  */
@@ -21,7 +21,7 @@
 
 #define PACE_BYTES_OF_TOKEN 16
 #define PACE_GRAPH (UINT64_C(1) << 20)
-/* No work costs more than this, whatever the call asks for. So the sums stay far from overflow. */
+/* Most that a unit of work costs, so that the sums stay far from overflow. */
 #define PACE_MOST (UINT64_C(1) << 50)
 
 static inline uint64_t pace_cost(const struct work *work)
@@ -42,7 +42,7 @@ static inline uint64_t pace_cost(const struct work *work)
 	return cost < PACE_MOST ? cost : PACE_MOST;
 }
 
-/* True if granted tokens are left. Compares by the difference, so that both counters may wrap. */
+/* Compares by the difference, so that both counters may wrap. */
 static inline bool pace_has_tokens(int index, const _Atomic uint64_t *spent)
 {
 	uint64_t granted = atomic_load(&process_control_device(index)->granted);
@@ -51,8 +51,8 @@ static inline bool pace_has_tokens(int index, const _Atomic uint64_t *spent)
 }
 
 /*
- * Returns the largest part of the GPU that the tenant may use, in hundredths of a percent; 0 if it does not share
- * space.
+ * Returns the largest part of the GPU that the tenant may use, in hundredths of a percent; 0 if the tenant does not run at the
+ * same time as others.
  */
 static inline uint32_t pace_most_x100(int index)
 {
@@ -62,15 +62,12 @@ static inline uint32_t pace_most_x100(int index)
 	return atomic_load_explicit(&c->space_pct_x100[index], memory_order_relaxed);
 }
 
-/*
- * Adds work that was handed to the driver to the sums in region_spent, by its predicted length. is_untried means that it was
- * never timed alone.
- */
+/* Adds the predicted length of work to struct region_spent. is_untried: the work was never timed alone. */
 void pace_book(int index, uint64_t ns, bool is_untried);
 
 /*
- * Pays for the work if any granted tokens are left; returns false if the work must wait. Threads that pay at the
- * same moment may all pass on the same last tokens; the tenant then owes the difference.
+ * Pays if granted tokens are left; returns false if the work must wait. Threads that pay at the same moment may all pass with
+ * the same last tokens, and the tenant then owes the difference.
  */
 static inline bool pace_pay(int index, const struct work *work)
 {

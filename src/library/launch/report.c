@@ -8,43 +8,42 @@
 #include "library/state/bell.h"
 #include "library/state/process_state.h"
 
-/* How often the helper polls while work is in flight. Measured in docs/decisions/in-flight-bounds.md. */
+/* How often the helper thread polls while work is in flight. Measured in docs/decisions/in-flight-bounds.md. */
 #define POLL_CLOSING_NS (40 * NS_PER_US)
 #define POLL_LEASE_NS (150 * NS_PER_US)
 #define POLL_FREE_NS (1 * NS_PER_MS)
 /*
- * The time between polls under a lease, if at least four times as much work is in flight. No poll is needed before half of that
- * work has ended, and each query takes the driver's lock for a moment.
+ * The time between polls under a lease if at least four times as much work is in flight: no poll is needed before half of that
+ * work has ended, and each poll takes the driver's lock.
  */
 #define POLL_AHEAD_NS (500 * NS_PER_US)
 /*
- * In free run with a thread that waits for depth, the helper polls at once, and then after each hundredth of the
- * depth. The work in flight is only an estimate, so the GPU may run dry. While the wait lasts, polls become rarer,
- * by a factor of up to RARER_MOST.
+ * If a thread waits for in-flight work in free run, the helper thread polls at once, and then after each hundredth of
+ * free_depth_ns, because predictions may be too long. During a long wait polls become rarer, by a factor of up to RARER_MOST.
  */
 #define POLLS_OF_DEPTH 100
 #define POLL_DEPTH_NS (100 * NS_PER_US)
 #define RARER_MOST 4
-/* A thread is ahead of the GPU when this much work is in flight, or half of depth_ns if that is less. */
+/* A thread is ahead of the GPU while this much work is in flight, or half of depth_ns if that is less. */
 #define LEAD_NS ((int64_t)NS_PER_MS)
-/* How much unused time a cap may save up while no daemon arbitrates. */
+/* How much unused time the tenant's own time limit may save up while no daemon is there. */
 #define LOCAL_WINDOW_NS (100 * NS_PER_MS)
 
 static uint64_t rarer = 1; /* factor by which polls for a waiting thread are now rarer */
 
-/* The helper's own state for a device. */
+/* Used by the helper thread. */
 static struct {
-	uint64_t busy_ns; /* total time with work in flight, up to seen_ns */
+	uint64_t busy_ns; /* total time with work in flight until seen_ns */
 	bool is_busy;
 	uint64_t seen_ns;
-	uint64_t worked_at_ns; /* when work was last seen */
-	bool has_told_idle;    /* idleness was reported since worked_at_ns */
-	uint32_t lease;        /* the lease word for which has_lead holds */
-	bool has_lead;         /* enough work was in flight under that lease (LEAD_NS) */
+	uint64_t worked_at_ns;
+	bool has_told_idle; /* idleness was reported since worked_at_ns */
+	uint32_t lease;     /* the lease word to which has_lead belongs */
+	bool has_lead;      /* the thread was ahead of the GPU (LEAD_NS) under that lease */
 	_Atomic int64_t local_tokens_ns;
 } account[REGION_MAX_DEVICES];
 
-/* For report_local_cap_allows(): adds the tokens that the tenant's own cap gives for elapsed_ns, and subtracts used_ns. */
+/* Adds the tokens that the tenant's time limit gives for elapsed_ns, and subtracts used_ns. */
 static void fill_local_tokens(int index, uint64_t elapsed_ns, uint64_t used_ns)
 {
 	const struct region_control_device *c = process_control_device(index);
@@ -69,7 +68,7 @@ static enum lease_state lease_of(int index)
 	return lease_state_of(atomic_load(&process_control_device(index)->lease));
 }
 
-/* True if the device's lease is idle and that must still be reported. Each idle period is reported once. */
+/* True if the device is idle under a lease, which is reported once per idle period. */
 static bool has_idle_to_tell(int index)
 {
 	return !account[index].is_busy && !account[index].has_told_idle &&
@@ -93,7 +92,7 @@ static void tell_idle(int index, uint64_t idle_ns)
 }
 
 /*
- * Rings the doorbell if the daemon should know something before its next poll. has_worked: there was work since the last call.
+ * Rings the doorbell if the daemon should read the slot before its next poll. has_worked: there was work since the last call.
  */
 static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
 {
@@ -109,8 +108,8 @@ static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
 	account[index].worked_at_ns = now_ns;
 	account[index].has_told_idle = false;
 	/*
-	 * Read the lease after `busy` is cleared: the daemon reads `busy` again after it has closed the lease. So at least one
-	 * of the two sees what the other wrote.
+	 * Read the lease after `busy` is cleared: the daemon reads `busy` again after it has closed the lease, so at least one
+	 * of the two sees the other's change.
 	 */
 	if (idle_ns >= BELL_REST_NS ||
 	    (has_ended && (lease_of(index) == LEASE_CLOSING || lease_of(index) == LEASE_STOP)))
@@ -118,8 +117,8 @@ static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
 }
 
 /*
- * Counts, in ramp_ns, the busy time from the start of a lease until the thread is ahead of the GPU (LEAD_NS). Threads that were
- * held at the gate have lost their lead over the GPU, so this time is what a turn costs the tenant (policy/lease/quantum.c).
+ * ramp_ns counts the busy time from the start of a lease until the thread is ahead of the GPU (LEAD_NS) again. This time is
+ * what a turn costs the tenant (policy/lease/quantum.c).
  */
 static void watch_ramp(int index, uint64_t used_ns, int64_t inflight_ns)
 {
@@ -142,12 +141,12 @@ static void watch_ramp(int index, uint64_t used_ns, int64_t inflight_ns)
 		atomic_fetch_add_explicit(&own->ramp_ns, used_ns, memory_order_relaxed);
 }
 
-/* Reports the activity of device `index` to the daemon. is_busy is what the marks showed at now_ns. */
+/* Reports device `index` to the daemon. is_busy is what the poll showed at now_ns. */
 static void report_device(int index, bool is_busy, uint64_t now_ns)
 {
 	struct region_slot_device *d = process_slot_device(index);
 	struct inflight_device *f = &inflight_devices[index];
-	/* A thread may have waited for all the work since the marks were queried. */
+	/* A thread may have waited for all the work since that poll. */
 	is_busy = is_busy && !inflight_has_ended(index);
 	bool has_worked = is_busy || account[index].is_busy;
 	uint64_t used_ns = 0,
@@ -172,7 +171,7 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 	atomic_store_explicit(&d->launches, launches, memory_order_relaxed);
 	if (!is_busy && (atomic_load(&d->busy) || atomic_load(&f->shows_busy))) {
 		has_worked = true;
-		/* Clear `busy` first and poll again after, so that a launch in between is not lost. */
+		/* Clear `busy` first and poll again, so that a launch in between is not lost. */
 		inflight_show_busy(d, f, false);
 		if (inflight_poll(now_ns, 0, 0) & (1U << index)) {
 			inflight_show_busy(d, f, true);
@@ -223,7 +222,7 @@ static uint64_t poll_free_ns(uint32_t count)
 	return least_ns;
 }
 
-/* True if every device with work is far ahead, and no thread waits for depth. */
+/* True if every device with work has much in flight, and no thread waits for work to end. */
 static bool is_far_ahead(uint32_t count, uint32_t busy)
 {
 	for (uint32_t i = 0; i < count; i++) {

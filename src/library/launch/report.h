@@ -1,6 +1,6 @@
 /*
- * The helper thread's report on in-flight work. The helper sees work end. It tells the daemon, through this
- * process's slot, whether a device is busy, how long it was busy, and how much is in flight.
+ * The helper thread's report to the daemon, through this process's slot: whether each device is busy, how long it was busy, and
+ * how much work is in flight.
  */
 #pragma once
 
@@ -11,35 +11,31 @@
 
 #define REPORT_IDLE_NS (50 * NS_PER_MS) /* time to the next poll while nothing is in flight */
 
-/* Sets of devices (bits), by the states of their leases. */
+/* Devices (bits) by the state of their lease. */
 struct report_leases {
-	/*
-	 * Devices on which no new work starts. Another tenant may wait for the end of the work in flight, or that end is
-	 * measured. So poll often.
-	 */
+	/* No new work starts here. Another tenant may wait until the work in flight has ended, so poll often. */
 	uint32_t closing;
-	/* Devices in free run where no thread waits for depth. */
+	/* LEASE_FREE, and no thread waits for in-flight work. */
 	uint32_t in_free_run;
-	bool is_any; /* any device is not in free run */
+	bool is_any; /* some device has another lease than LEASE_FREE */
 };
 
-/* The result of one poll of all devices. */
 struct report {
 	struct report_leases leases;
-	uint32_t count;   /* number of devices */
+	uint32_t count;
 	uint32_t busy;    /* devices (bits) with work in flight */
-	bool any_busy;    /* a device is busy, or a thread waits for the process's own work */
-	bool any_waits;   /* a thread is held at the gate */
-	uint64_t idle_ns; /* time until an idle lease must be reported */
+	bool any_busy;    /* a device is busy, or a thread waits for in-flight work */
+	bool any_waits;   /* a thread waits at the gate */
+	uint64_t idle_ns; /* time until a lease without work must be reported */
 };
 
-/* Helper thread. Polls the work in flight and updates the slot. */
+/* Polls the work in flight and updates the slot. For the helper thread. */
 struct report report_devices(uint64_t now_ns);
-/* Helper thread, at the end of a poll: returns the time until the next one. */
+/* Returns the time until the next poll. For the helper thread. */
 uint64_t report_again_ns(const struct report *report, bool was_woken);
 
-/* While the daemon is lost: returns true if the tenant's own cap lets device `index` work. Thread safe. */
+/* For use without a daemon: true if the tenant's own time limit lets device `index` work. Thread safe. */
 bool report_local_cap_allows(int index);
 
-/* Call in a forked child: forgets the state of the parent. */
+/* Call in a forked child. */
 void report_reset(void);

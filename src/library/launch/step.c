@@ -4,7 +4,7 @@
 #include "library/launch/inflight/inflight_settle.h"
 #include "library/state/process_state.h"
 
-/* The end of the last step, for each device. */
+/* Each device's last step. */
 static struct {
 	_Atomic uint64_t at_ns; /* 0 if there was none */
 	_Atomic uint64_t launches;

@@ -1,16 +1,16 @@
 /*
- * A step is what a program does on a device between two waits for its work. Training loops and inference servers end each
- * step or token with such a wait. The lengths of steps are counted in the report (abi/shm/step_counts.h), for people to see.
+ * A step is what a program does on a device between two waits for its work. Training loops and inference servers end each step
+ * or token with such a wait. The report counts the lengths of steps (abi/shm/step_counts.h), for people to see.
  *
  * A step ends when something was launched since the end of the last step, and one of these calls succeeds:
  *
  *   cuCtxSynchronize
- *   cuStreamSynchronize   if no work is in flight on another stream of the device: a sync point (sync_point.h)
+ *   cuStreamSynchronize   if no other stream of the device has work in flight: a sync point (sync_point.h)
  *   cuEventSynchronize    for servers that launch the next step before they read this one's result
  *
- * A step begins where the last one ended. A pause is STEP_PAUSE_NS or more with nothing in flight. After a pause a step
- * begins at the first launch, even if the gate held that launch. So a server's wait for a request is not part of a step,
- * and its wait for the GPU is.
+ * A step begins where the last one ended. But after STEP_PAUSE_NS or more without work in flight, a step begins at the first
+ * launch, even if that launch waits at the gate. So a server's wait for a request is not part of a step, but its wait for the
+ * GPU is.
  *
  * Not on the launch path. Thread safe. Threads that wait on one device for different work end each other's steps.
  */
@@ -24,5 +24,5 @@
 
 /* Call when a wait for all work of the device has ended, at now_ns. */
 void step_end(int index, uint64_t now_ns);
-/* Call when the thread has waited for an event, in its current context. */
+/* Call after the thread has waited for an event of its current context. */
 void step_after_event(void);

@@ -6,15 +6,15 @@
 #include "library/state/bell.h"
 #include "library/state/process_state.h"
 
-/* For each device. If several threads wait, the last one's values are kept. */
+/* For each device. Of several waiting threads, the last one's values stay. */
 static struct {
 	_Atomic uint64_t at_ns;     /* time of the last sync point; 0 if none */
-	_Atomic uint64_t waited_ns; /* the slot's waited_ns at that sync point */
-	/* From that sync point until the last wait began, minus the time spent at the gate. */
+	_Atomic uint64_t waited_ns; /* region_slot_device.waited_ns at that time */
+	/* From that sync point until the wait for the next, without the time at the gate. */
 	_Atomic uint64_t thread_ns;
 } last[REGION_MAX_DEVICES];
 
-/* When this thread's wait began: the current context's device, and the number of launches there. */
+/* The device and its launches, as of the beginning of this thread's wait. */
 static __thread struct {
 	int index;
 	uint64_t launches;
@@ -60,10 +60,7 @@ static void sync_point(int index, struct inflight_stream *only)
 	uint32_t wanted = atomic_load_explicit(&process_control_device(index)->sync_point_wanted,
 					       memory_order_relaxed);
 	if (wanted == SYNC_POINT_ENDS_USE) {
-		/*
-		 * Clear `busy` here if nothing is in flight. The helper would do it up to a millisecond later, and the tenant
-		 * would pay for that time.
-		 */
+		/* The helper thread would clear `busy` up to a millisecond later, and the tenant would pay for that time. */
 		if (index == before.index)
 			inflight_note_end(index, only, before.launches);
 		if (inflight_has_ended(index))

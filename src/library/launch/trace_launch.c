@@ -5,12 +5,12 @@
 #include "library/loader/fast_path.h"
 
 /*
- * Reading the counter takes 14 ns, and longer behind the driver's last store to the GPU. So only one launch in
- * eight is timed, chosen at random: by bits of the tick at which it began.
+ * Reading the counter takes 14 ns, and longer behind the driver's last store to the GPU. So about one launch in eight is timed,
+ * chosen by bits of the tick at which it began.
  */
 #define IS_TIMED(begin) (!((begin)&0x70))
 
-/* The device is that of the record by which the launch took the fast path: the first place for its stream's hash. */
+/* The device is that of the stream's record, which the fast path found at the first place for the stream's hash. */
 #define DEFINE(symbol, meaning, params, args, ...) \
 	static __attribute__((hot, aligned(64))) CUresult record_##symbol params \
 	{ \

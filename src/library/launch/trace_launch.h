@@ -1,8 +1,7 @@
 /*
- * In a traced process the fast path (fast_path.h) leads to these functions instead of the driver's. Each function
- * calls the real one and records the launch. So tracing costs an untraced launch nothing. These functions serve
- * launches in free run, into streams that have a handle, with the processor's counter as clock. Other launches
- * take the gate (trace_work.h).
+ * In a traced process the fast path (fast_path.h) calls these functions, which call the driver and record the launch. So
+ * tracing costs an untraced process nothing. They serve launches under LEASE_FREE into streams that have a handle, if the
+ * trace's clock is the processor's counter. Other launches take the gate (trace_work.h).
  */
 #pragma once
 
@@ -12,5 +11,5 @@ struct trace_launch {
 	DRIVER_TABLE_LAUNCH(SLOT_WORK)
 };
 
-/* A function may be called only if the driver has the real one. Thread safe. */
+/* Call a function only if the driver has the real one. Thread safe. */
 SYS_DATA const struct trace_launch trace_launch;

@@ -4,7 +4,7 @@
 #include "library/sys/locks.h"
 #include "library/trace/trace_record.h"
 
-static _Atomic bool is_full; /* if set, functions that are not in the table are not looked up */
+static _Atomic bool is_full; /* no more names fit in the table */
 
 static _Atomic uint64_t *seen_place(uint64_t key, uint64_t i)
 {
@@ -19,7 +19,7 @@ static bool is_seen(uint64_t key)
 	return false;
 }
 
-/* Adds the key. Returns false if there is no free place. The caller holds locks.trace_seen. */
+/* Adds the key. False if no place is free. The caller holds locks.trace_seen. */
 static bool see(uint64_t key)
 {
 	for (uint64_t i = 0; i < TRACE_SEEN_PLACES; i++)
@@ -30,7 +30,7 @@ static bool see(uint64_t key)
 	return false;
 }
 
-/* `function` may also be the handle of a library's kernel. Returns NULL if this driver does not tell the name. */
+/* `function` may also be the handle of a library's kernel. NULL if this driver does not tell the name. */
 static const char *name_of_function(const void *function)
 {
 	const char *name = NULL;
@@ -45,14 +45,14 @@ static const char *name_of_function(const void *function)
 }
 
 /*
- * Records the name of the work's subject, if it has one. Call before the event is recorded, so that the trace's reader already
- * has the name.
+ * Records the name of the work's subject, if it has one. Call before the event is recorded, so that a reader of the trace finds
+ * the name.
  */
 static __attribute__((noinline, cold)) void introduce(const struct work *work, uint64_t since)
 {
 	uint64_t key = (uint64_t)(uintptr_t)work->subject, when = trace_seen_now();
 	bool is_kernel = work->kind == WORK_IS_KERNEL;
-	/* For other work the subject is the entry point's name, a string constant. */
+	/* Other work has a string constant as subject: the driver call's name. */
 	const char *name = is_kernel ? name_of_function(work->subject) : work->subject;
 
 	WITH_LOCK(&locks.trace_seen);
@@ -71,7 +71,7 @@ static __attribute__((noinline, cold)) void introduce(const struct work *work, u
 			       name);
 }
 
-/* True if the work's subject has a name in this trace already, or will never have one. */
+/* True if this trace has the name of the work's subject, or will never have it. */
 static bool is_named(const struct work *work)
 {
 	return atomic_load_explicit(&trace_sink.seen_when, memory_order_acquire) ==

@@ -1,6 +1,6 @@
 /*
- * Trace records of work that passed the gate, and the names of functions. The launching thread asks the driver for
- * a function's name when the function is first seen, because later the function may be gone.
+ * Trace records of GPU work, and the names of functions. The launching thread asks the driver for a function's name when the
+ * function is first seen, because later the function may be gone.
  */
 #pragma once
 
@@ -9,18 +9,15 @@
 #include "library/launch/inflight/work.h"
 #include "library/trace/trace_record.h"
 
-/* In a traced process: records work that began at `begin` (ticks) and was just handed over, or refused. */
+/* For a traced process: records work that began at `begin` (ticks), and was handed to the driver or refused. */
 void trace_work(const struct work *work, int device, uint64_t begin, bool is_leased,
 		CUresult result);
 
-/*
- * As trace_work(), for a kernel that took the fast path and whose launch ended at `end`. Works for any kernel;
- * used where trace_kernel_quickly() returns false.
- */
+/* As trace_work(), for a kernel that took the fast path and whose launch ended at `end`. */
 void trace_kernel(const struct work *work, int device, uint64_t begin, uint64_t end,
 		  CUresult result);
 
-#define TRACE_SEEN_PLACES 8 /* places per key; a function that finds none free gets no name */
+#define TRACE_SEEN_PLACES 8 /* places for a key; a function that finds none free gets no name */
 
 /* Returns the index of the key's first place in trace_sink.seen. */
 static inline uint64_t trace_seen_at(uint64_t key)
@@ -29,9 +26,9 @@ static inline uint64_t trace_seen_at(uint64_t key)
 }
 
 /*
- * Records a kernel in the fast case, which applies to nearly all: the kernel's name is recorded, its key is in the key's first
- * place, and the calling thread owns trace_sink.numbering. Returns false if nothing was done. Every cache line of code counts
- * here, as does every one of data (fast_path.h).
+ * Records a kernel in nearly all cases: its name is recorded, its key is in the first place, and the calling thread owns
+ * trace_sink.numbering. Otherwise returns false, having done nothing. Each cache line of code and data matters here
+ * (fast_path.h).
  */
 static inline __attribute__((always_inline)) bool trace_kernel_quickly(const struct work *work,
 								       int device, uint64_t begin,
@@ -48,7 +45,7 @@ static inline __attribute__((always_inline)) bool trace_kernel_quickly(const str
 		return false;
 	struct trace_ring *ring = atomic_load_explicit(&sink->ring, memory_order_relaxed);
 	uint32_t id = atomic_load_explicit(&sink->owner_id, memory_order_relaxed);
-	/* A new thread may have the same thread pointer as the ended owner, but it has no id yet. */
+	/* A new thread may have the thread pointer of the owner that ended, but no id yet. */
 	if (unlikely(!id || trace_thread.id != id)) {
 		biased_leave(&sink->numbering, BIASED_OWN);
 		return false;

@@ -1,10 +1,9 @@
 /*
- * Hooks dlopen and dlmopen, because two ways of loading would bypass a preloaded library.
+ * Hooks dlopen and dlmopen, because two ways of loading would bypass a preloaded library:
  *
- * With RTLD_DEEPBIND a library finds the driver before it finds us; in a tenant's process the flag is removed. A
- * namespace made by dlmopen contains none of the preloaded libraries. So this library is loaded into the namespace
- * first, ahead of everything that is loaded there (glibc searches a namespace's first object first). That copy
- * refuses cuInit (process.c), since a process has one slot and one ledger.
+ * With RTLD_DEEPBIND a library finds the driver before this library, so in a tenant's process that flag is removed. A namespace
+ * made by dlmopen has no preloaded libraries, so this library is loaded into it first; glibc searches a namespace's first
+ * object first. That copy refuses cuInit (process.c), because a process has one slot and one ledger.
  */
 #include <dlfcn.h>
 #include <stddef.h>
@@ -28,13 +27,12 @@ static uintptr_t without_deepbind(uintptr_t flags)
 }
 
 /*
- * The namespaces into which this library was loaded. glibc has only 16 namespaces. So when the program has closed what it
- * loaded into one of them, the namespace is reused: it then contains nothing but this library. Only the thread that used the
- * namespace reuses it, because only then has the earlier load certainly ended.
+ * Namespaces into which this library was loaded. glibc has only 16, so a namespace is reused once the program has closed what
+ * it loaded there; only by the thread that used the namespace, because only then has the earlier load certainly ended.
  */
 static struct furnished {
 	const void *own; /* this library's handle there; NULL if the entry is unused */
-	size_t objects;  /* number of objects right after this library was loaded */
+	size_t objects;  /* objects there right after this library was loaded */
 	Lmid_t id;
 	long thread;
 } furnished[16];
@@ -49,7 +47,7 @@ static struct furnished *find_empty(long thread)
 	return NULL;
 }
 
-/* Makes a new namespace and loads this library into it. Returns false if that fails; dlerror() gives the reason. */
+/* Makes a namespace with this library in it. Returns false if that fails; dlerror() gives the reason. */
 static bool furnish(dlmopen_function *real_dlmopen, struct furnished *ret)
 {
 	const char *path = elf_own_path();

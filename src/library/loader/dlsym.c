@@ -1,5 +1,5 @@
 /*
- * Hooks dlsym and dlvsym: a lookup of a hooked function returns our hook of it.
+ * Hooks dlsym and dlvsym: a lookup of a hooked function returns the hook.
  *
  * May run before libc is ready: the first dlsym of a process is often made by an allocator.
  */
@@ -18,9 +18,9 @@ typedef void *dlvsym_function(void *handle, const char *name, const char *versio
 struct query {
 	void *handle;
 	const char *name;
-	const char *version; /* NULL for any version */
-	const void *caller;  /* return address of the call */
-	void *real;          /* the dlsym or dlvsym that our function hides */
+	const char *version; /* may be NULL */
+	const void *caller;  /* return address */
+	void *real;          /* the dlsym or dlvsym behind this library's */
 };
 
 static const char *library_of(const char *name)
@@ -38,8 +38,8 @@ static void *ask(const struct query *q)
 }
 
 /*
- * Returns `hook` if the driver is loaded and has the function, else NULL. A search of the global scope finds our exported
- * function even if the driver lacks it.
+ * Returns `hook` if the driver is loaded and has the function, else NULL. A search of all objects would find this library's
+ * export even if the driver lacks the function.
  */
 static void *hook_if_driver_has(const char *library, const char *name, void *hook)
 {
@@ -49,8 +49,8 @@ static void *hook_if_driver_has(const char *library, const char *name, void *hoo
 }
 
 /*
- * Turns the result of a search into what the program should get. If the search found our export of a passed
- * function (forward.c), returns the driver's own function, or NULL if the driver has none.
+ * If a search found this library's export of a function that is not hooked (forward.c), returns the driver's own function, or
+ * NULL if the driver has none.
  */
 static void *not_ours(const struct query *q, const char *library, void *address)
 {
@@ -62,8 +62,8 @@ static void *not_ours(const struct query *q, const char *library, void *address)
 }
 
 /*
- * A process may contain two files of one driver (by two paths, or a copy that the program brought). Lookups in the
- * second one are answered from the first, which is the hooked one. `address` is the second driver's own answer.
+ * A process may have two files of one driver (by two paths, or a copy that the program brought). Lookups in the second are
+ * answered from the first, which is hooked. `address` is what the second has.
  */
 static void *in_first_copy(const struct query *q, const char *library, void *address)
 {
@@ -77,8 +77,8 @@ static void *in_first_copy(const struct query *q, const char *library, void *add
 }
 
 /*
- * For a handle of another namespace (dlmopen): asks the copy of this library that is first in that namespace. Returns false if
- * the handle is of our own namespace.
+ * For a handle of another namespace (dlmopen), asks the copy of this library there. Returns false if the handle is of this
+ * library's namespace.
  */
 static bool ask_namespace(const struct query *q, void *hook, void **ret_address)
 {
@@ -89,17 +89,14 @@ static bool ask_namespace(const struct query *q, void *hook, void **ret_address)
 	dlsym_function *theirs = (dlsym_function *)elf_symbol(&first, "dlsym");
 	if (theirs == dlsym)
 		return false;
-	/*
-	 * A namespace into which we did not load this library has nothing that could enforce a quota. So no hooked function is
-	 * found there.
-	 */
+	/* In a namespace without a copy of this library nothing could enforce a quota, so no hooked function is found there. */
 	*ret_address = theirs ? theirs(q->handle, q->name) : hook ? NULL : ask(q);
 	return true;
 }
 
 /*
- * True if the caller is an interposer of that same function and is behind us in the search order. It wants the
- * function behind itself; if it got ours, the two would call each other for ever.
+ * True if the caller is an interposer of that same function, behind this library in the search order. Such a caller needs the
+ * function behind itself; otherwise the two would call each other for ever.
  */
 static bool is_from_behind(const struct query *q)
 {
@@ -111,10 +108,9 @@ static bool is_from_behind(const struct query *q)
 }
 
 /*
- * Answers a lookup of dlsym itself or another loader function that we hook. The program gets our function, for example if it
- * searches libc. But an interposer behind us that asks for the next function (RTLD_NEXT) must get the real one. If the lookup
- * names no version, the loader decides that. With a version (dlvsym) the loader cannot, since our function has none; then our
- * position in the search order decides.
+ * Answers a lookup of dlsym or another hooked function of the loader. The program gets this library's function; an interposer
+ * behind this library that uses RTLD_NEXT gets the real one. The loader decides that, unless a version is named, which this
+ * library's functions do not have; then the search order decides.
  */
 static struct trampoline_way look_up_loader(const struct query *q, void *ours)
 {
@@ -174,7 +170,7 @@ static void *loader_hook(const char *name)
 
 static struct trampoline_way look_up(const struct query *q)
 {
-	if (!q->real) /* no libdl in this process: nothing can be looked up */
+	if (!q->real) /* no libdl in this process */
 		return trampoline_return(NULL);
 	if (!q->name)
 		return trampoline_jump(q->real);

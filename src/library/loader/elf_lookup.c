@@ -9,7 +9,7 @@
 
 #define VERSYM_HIDDEN 0x8000
 
-/* Returns the address for a pointer in a dynamic section. glibc has relocated these pointers; musl and the vDSO have not. */
+/* glibc has relocated the pointers of a dynamic section; musl and the vDSO have not. */
 static const void *dynamic_pointer(uintptr_t base, ElfW(Addr) value)
 {
 	return (const void *)(value < base ? base + value : value);
@@ -69,17 +69,14 @@ static void *defined_address(const struct elf_object *o, uint32_t index, const c
 	const ElfW(Sym) *sym = (const ElfW(Sym) *)o->symbols + index;
 	unsigned type = sym->st_info & 0xf;
 
-	/* Skip indirect functions, since resolving one would require calling it. No driver has one. */
+	/* Indirect functions are skipped, because resolving one means calling it. No driver has one. */
 	if (sym->st_shndx == SHN_UNDEF || sym->st_value == 0 || type == STT_GNU_IFUNC ||
 	    type == STT_TLS || !text_equal(o->strings + sym->st_name, name))
 		return NULL;
 	return (void *)(o->base + sym->st_value);
 }
 
-/*
- * True for the default version of a symbol, such as dlsym@@GLIBC_2.34. Callers prefer it to a hidden version, such as
- * dlsym@GLIBC_2.2.5.
- */
+/* True for a default version, such as dlsym@@GLIBC_2.34, which is preferred to a hidden one, such as dlsym@GLIBC_2.2.5. */
 static bool is_default_version(const struct elf_object *o, uint32_t index)
 {
 	return !o->versions || !(o->versions[index] & VERSYM_HIDDEN);
@@ -146,11 +143,11 @@ void *elf_symbol(const struct elf_object *object, const char *name)
 }
 
 struct search {
-	const char *soname; /* search for this SONAME, or ... */
-	/* ... for this symbol, skipping the object that contains `self` */
+	const char *soname; /* this SONAME, or ... */
+	/* ... this symbol, not in the object that contains `self` */
 	const char *symbol;
 	const void *self;
-	bool past_self; /* only objects behind that of `self` count */
+	bool past_self; /* only in objects behind that of `self` */
 	bool found;
 	struct elf_object object;
 	void *address;
@@ -333,7 +330,7 @@ bool elf_is_in_first_namespace(void)
 	const struct link_map *m = first_link_map();
 
 	if (!m)
-		return true; /* no list of objects, as in a program without a dynamic linker */
+		return true; /* a program without a dynamic linker */
 	while (m && m->l_addr != (uintptr_t)&__ehdr_start)
 		m = m->l_next;
 	return m != NULL;

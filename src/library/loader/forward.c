@@ -1,23 +1,22 @@
 /*
- * The exported driver functions that pass unchanged (driver_decisions.h). Each jumps to the driver's own function
- * and leaves all registers and the stack unchanged, since the library does not know its parameters.
+ * Exports of the driver functions that are not hooked (driver_decisions.h). Each jumps to the driver's function and leaves all
+ * registers and the stack unchanged, because the library does not know the parameters.
  *
- * dlsym and cuGetProcAddress return the driver's own functions. These exports serve a program that is linked with
- * libcuda. They also serve a program under a profiler that answers dlopen("libcuda.so.1") with the object that
- * defines cuInit, which is this library.
+ * dlsym and cuGetProcAddress return the driver's own functions. These exports serve a program that is linked with libcuda, and
+ * a program whose profiler answers dlopen("libcuda.so.1") with the object that defines cuInit.
  */
 #include "abi/cuda_abi.h"
 #include "library/loader/known.h"
 #include "library/loader/names.h"
 #include "library/loader/real.h"
 
-/* Where the call continues; if jump_to is NULL, the call returns `error`. */
+/* Where the call continues; it returns `error` if jump_to is NULL. */
 struct forward_way {
 	void *jump_to;
 	uintptr_t error;
 };
 
-/* Finds the driver's function: the slow path, taken while the driver is not found yet, or if it lacks the function. */
+/* Called while the driver is not found yet, or if the driver lacks the function. */
 __attribute__((visibility("hidden"), used)) struct forward_way allot_forward_find(uint32_t number);
 struct forward_way allot_forward_find(uint32_t number)
 {

@@ -6,27 +6,27 @@
 #include "library/loader/names.h"
 #include "library/sys/sys.h"
 
-#define PER_THREAD_STREAM 2 /* one of the flags of cuGetProcAddress */
+#define PER_THREAD_STREAM 2 /* a flag of cuGetProcAddress */
 #define FORMS (sizeof(names_forms) / sizeof(names_forms[0]))
 
 struct known_form {
 	uint16_t since; /* version / 10 */
-	bool is_ours;   /* our hook, not the driver's function */
-	/* The function's address, relative to base[is_ours] of struct table; 0 if the driver lacks the function. */
+	bool is_ours;   /* this library's hook, not the driver's function */
+	/* Address relative to table.base[is_ours]; 0 if the driver lacks the function. */
 	int32_t offset;
 };
 
-/* The tables made at build time, with the addresses of one driver. A lookup reads nothing else. */
+/* The tables made at build time, with the addresses of one driver. */
 struct table {
 	uintptr_t base[2]; /* indexed by is_ours */
-	/* The newest version of any function that the driver has; the driver is at least this new. */
+	/* The newest version of any function that the driver has. */
 	int version;
 	struct known_form form[FORMS];
 	struct names_first first[NAMES_COUNT + 1];
 	uint64_t place[NAMES_PLACES];
 };
 
-/* If a program loads the driver anew, the previous table stays, since a thread may still be reading it. */
+/* The previous table stays when a program loads the driver anew, because a thread may still be reading it. */
 static struct table of_drivers[2];
 static const struct table *_Atomic newest;
 
@@ -64,7 +64,6 @@ void known_fill(const struct elf_object *driver, void *(*hook_of_row)(size_t row
 	atomic_store_explicit(&newest, t, memory_order_release);
 }
 
-/* Returns the name's number, counted from 0, or -1 if it is in no table. */
 static int number_of(const uint64_t *place, uint64_t hash)
 {
 	uint64_t there;
@@ -84,10 +83,7 @@ enum known_answer known_ask(uint64_t hash, int version, cuuint64_t flags, void *
 {
 	const struct table *t = atomic_load_explicit(&newest, memory_order_acquire);
 
-	/*
-	 * Let the driver answer if a flag or a version is not in the table. Only the driver knows what a negative version
-	 * means.
-	 */
+	/* Only the driver can answer for flags or versions that the table lacks, and for negative versions. */
 	if (unlikely(!t || flags > PER_THREAD_STREAM || version < 0 || version > t->version))
 		return KNOWN_NOT;
 	int number = number_of(t->place, hash);

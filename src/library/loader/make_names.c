@@ -1,8 +1,7 @@
 /*
- * Generates names.h at build time. For each name for which a program can ask cuGetProcAddress, by the name's hash,
- * the table tells whether the function passes or is hooked, and which forms it has since which version. So a
- * process that looks up functions need not compare, fill in or relocate anything. The passed functions are also
- * numbered, for forward.c.
+ * Generates names.h at build time: for each name for which a program can ask cuGetProcAddress, by the name's hash, whether the
+ * function is hooked, and its forms with the version since which each exists. So a process need not compare, fill in or
+ * relocate names. The functions that are not hooked are numbered for forward.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,16 +21,13 @@ static struct name {
 } names[NAMES_MAX];
 static size_t names_count;
 
-/*
- * main() sorts the forms by base name. Of each name, the legacy forms come first, then the per-thread-stream forms. Each of the
- * two groups begins with its newest form.
- */
+/* Sorted by base name. A name's legacy forms come first, then its per-thread-stream forms, each group with the newest first. */
 static struct form {
 	const char *symbol;
 	int since;
 	size_t name;
 	bool is_twin; /* _ptsz or _ptds */
-	/* The number of a passed function. */
+	/* number of a function that is not hooked */
 	int forward;
 } forms[FORMS_MAX];
 static size_t forms_count;
@@ -116,7 +112,6 @@ static int compare_forms(const void *a, const void *b)
 	return y->since - x->since;
 }
 
-/* Numbers the forms of the passed names, in the order of `forms`. Returns how many there are. */
 static int number_forwards(size_t passed)
 {
 	int count = 0;
@@ -188,10 +183,7 @@ static void print_forms(size_t passed)
 	printf("};\n\n");
 }
 
-/*
- * Prints where each name's legacy forms and its per-thread-stream forms begin. The beginning of the next name ends
- * both.
- */
+/* Prints where each name's legacy forms and its per-thread-stream forms begin; the next name's beginning ends both. */
 static void print_first(void)
 {
 	size_t f = 0;

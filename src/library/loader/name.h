@@ -1,6 +1,6 @@
 /*
- * Names of driver functions as the name tables store them, by base name and by hash. Used by the library and by
- * make_names.c, which generates one of its tables at build time.
+ * Names of driver functions as the tables store them, by base name and by hash. Used by the library and, at build time, by
+ * make_names.c.
  */
 #pragma once
 
@@ -20,8 +20,8 @@ static inline bool name_is_form_mark(const char *text)
 }
 
 /*
- * Returns the length of the part of a name that all its forms share: "cuMemcpy_v2_ptds" is a form of "cuMemcpy".
- * The suffixes _vN, _ptsz and _ptds mark a form.
+ * Returns the length of the part that all forms of a name share, without the suffixes _vN, _ptsz and _ptds: "cuMemcpy_v2_ptds"
+ * is a form of "cuMemcpy".
  */
 static inline size_t name_base_length(const char *name)
 {
@@ -55,18 +55,14 @@ static inline uint64_t name_load64(const char *at)
 }
 
 /*
- * Returns a string's length. Reads aligned 8-byte words, which never cross into a page that does not contain part
- * of the string. (libc's strlen is not used: on its first call the loader would bind it, which costs as much as
- * 100 lookups.)
+ * Reads aligned 8-byte words, which never cross into a page without part of the string. (libc's strlen is not used: on its
+ * first call the loader would bind it, which costs as much as 100 lookups.)
  */
 static inline size_t name_length(const char *text)
 {
 	const uint64_t ones = 0x0101010101010101ULL, highs = 0x8080808080808080ULL;
 	const char *word = text - (uintptr_t)text % 8;
-	/*
-	 * Sets the bytes before the text to nonzero, so that none counts as the end. (The lowest byte is the
-	 * first.)
-	 */
+	/* Sets the bytes before the text to nonzero, so that none counts as the end. (The lowest byte comes first.) */
 	uint64_t w = name_load64(word) | ~(~0ULL << (uintptr_t)text % 8 * 8);
 
 	while (!((w - ones) & ~w & highs))
@@ -75,9 +71,8 @@ static inline size_t name_length(const char *text)
 }
 
 /*
- * Hashes eight characters at a time; the last eight may overlap earlier ones. The hash stands for the name, so two
- * different names must have different hashes. make_names.c checks that for the known names. Any other pair has the
- * same hash in one case of 2^52, since a table stores no more bits.
+ * Hashes eight characters at a time; the last eight may overlap earlier ones. Different names must have different hashes, which
+ * make_names.c checks for the known names. For other names, one pair in 2^52 has the same hash.
  */
 static inline uint64_t name_hash(const char *name, size_t length)
 {

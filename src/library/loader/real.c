@@ -13,7 +13,7 @@
 struct real_driver real;
 struct real_nvml real_nvml;
 
-/* The wrappers, as exported by wrap.c and nvml_wrap.c. */
+/* The exported wrappers (wrap.c, nvml_wrap.c). */
 #define DECLARE_HOOK(symbol, hook, params, args) CUresult symbol params;
 #define DECLARE_WORK(symbol, streams, params, args, ...) CUresult symbol params;
 DRIVER_TABLE(DECLARE_HOOK, DECLARE_WORK)
@@ -49,9 +49,8 @@ static const struct symbol_row nvml_rows[] = { NVML_TABLE(ROW_NVML_HOOK, ROW_NVM
 static _Atomic bool driver_found, nvml_found;
 
 /*
- * The hooked rows by the addresses of their functions. Entries are never removed. An entry of an unloaded library is recognized
- * by its row's slot, which has another address by now. If the table fills up (a program may load the driver again and again),
- * the table is no longer used.
+ * The hooked rows by the addresses of their functions. Entries are never removed; an entry of an unloaded driver no longer
+ * matches its row's slot. If a program loads so many drivers that the table fills up, the table is not used any more.
  */
 #define PLACES 2048 /* a power of two */
 static const struct symbol_row *_Atomic by_address[PLACES];
@@ -59,7 +58,7 @@ static const void *_Atomic address_of[PLACES];
 static unsigned places_used;
 static _Atomic bool is_full;
 
-/* Returns the place of an address, or the empty place where the address would be added. */
+/* Returns the place of an address, or the empty place for it. */
 static size_t place_of(const void *address)
 {
 	size_t i = (uintptr_t)address * 0x9e3779b97f4a7c15ULL >> 32;
@@ -73,7 +72,7 @@ static size_t place_of(const void *address)
 }
 
 /*
- * Adds a row under its function's address. If two names have the same function, the first row's hook is used. The caller holds
+ * Adds a row under its function's address. If two names have one function, the first row's hook is used. The caller holds
  * locks.real_find.
  */
 static void enter(const void *address, const struct symbol_row *row)
@@ -97,7 +96,7 @@ static void *hook_of_row(size_t row)
 									: NULL;
 }
 
-/* Fills the slots of `rows` from a loaded library. The caller holds locks.real_find. */
+/* Fills the slots of `rows`. The caller holds locks.real_find. */
 static void fill_from(const struct elf_object *object, const struct symbol_row *rows, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -129,10 +128,7 @@ static bool fill(const char *soname, const struct symbol_row *rows, size_t count
 	return true;
 }
 
-/*
- * A program may unload the library and load it again at another address (a test for a GPU does that). Returns true if the
- * program has done so; then the slots were filled anew.
- */
+/* A program may unload the driver and load it again at another address. If so, fills the slots again and returns true. */
 static bool refill(const char *soname, const struct symbol_row *rows, size_t count)
 {
 	struct elf_object object;
@@ -202,7 +198,7 @@ void *real_hook_of_address(const void *address)
 
 /* ---- hooks by name ---- */
 
-/* The driver's hooked rows by base name; filled at the first lookup. */
+/* Hooked rows of the driver by base name; filled at the first lookup. */
 #define NAME_PLACES 2048 /* a power of two */
 static const struct symbol_row *by_name[NAME_PLACES];
 static _Atomic bool names_ready;
@@ -225,7 +221,6 @@ static void fill_names(void)
 	atomic_store_explicit(&names_ready, true, memory_order_release);
 }
 
-/* Returns the row with exactly that name, or NULL. */
 static const struct symbol_row *row_named(const char *name)
 {
 	fill_names();
@@ -248,10 +243,7 @@ static void *hook_of_nvml(const char *name)
 	return NULL;
 }
 
-/*
- * Handles a form that is in no row, of a name that is hooked in other forms. Records the function if this driver
- * has it.
- */
+/* Handles a form that is in no row, of a name that is hooked in other forms. */
 static void *hook_of_unknown(const char *name)
 {
 	struct elf_object driver;

@@ -1,9 +1,9 @@
 /*
- * The real driver: one typed slot per function, found in the libcuda and libnvidia-ml that the program itself
- * loaded. Also the way back: from a driver function's address to our hook for that symbol.
+ * The real driver: one typed slot per function, found in the libcuda and libnvidia-ml that the program loaded. Also finds the
+ * hook for a driver function's address.
  *
- * The driver's own answer decides which version and per-thread-stream variant a lookup means; known.h has the same
- * answers in a table. Thread safe. Slots change only when the program loads the driver again.
+ * The driver itself decides which version and per-thread-stream form a lookup means; known.h has the same answers in a table.
+ * Thread safe. Slots change only when the program loads the driver again.
  */
 #pragma once
 
@@ -35,7 +35,6 @@ struct real_nvml {
 SYS_DATA struct real_driver real;
 SYS_DATA struct real_nvml real_nvml;
 
-/* Returns the calling thread's context, or NULL. Memory is recorded under this context, with which it ends. */
 static inline CUcontext real_current_context(void)
 {
 	CUcontext context = NULL;
@@ -45,33 +44,30 @@ static inline CUcontext real_current_context(void)
 	return context;
 }
 
-/*
- * Fills the slots if the library is loaded and they are still empty. Returns false if the library is not loaded.
- * May run before libc is ready.
- */
+/* Fills the slots once the library is loaded. Returns false if it is not loaded. May run before libc is ready. */
 bool real_find_driver(void);
 bool real_find_nvml(void);
 
 /*
- * For dlsym. Returns our hook for the driver function at `address`. Returns a stand-in if an unknown function was
- * looked up by name and is refused (unknown.h). Returns NULL if the function is not hooked.
+ * For dlsym: returns the hook for the driver function at `address`, a stand-in if that function must be hidden (unknown.h), or
+ * NULL if it is not hooked.
  */
 void *real_hook_of_address(const void *address);
 
-/* Like real_hook_of_address(), but never returns a stand-in. */
+/* As real_hook_of_address(), but never returns a stand-in. */
 void *real_hook_of_known(const void *address);
 
 /*
- * As real_hook_of_address(), for an address that the driver itself has just returned. Such an address cannot
- * belong to a newly loaded driver, so an address that is in no row needs no search.
+ * As real_hook_of_address(), for an address that the driver has just returned. Such an address cannot be of a newly loaded
+ * driver, so an unknown address needs no search.
  */
 void *real_hook_of_answer(const void *address);
 
 /*
- * A quick test for dlsym. Returns our hook with exactly that name, or a stand-in for a form of a hooked name
- * that only the driver knows, or NULL.
+ * A quick test for dlsym. Returns the hook with exactly that name, a stand-in for a form of a hooked name that only the driver
+ * knows, or NULL.
  */
 void *real_hook_of_name(const char *name);
 
-/* True if `name`, in any version and variant, is a form of a hooked driver function. */
+/* True if `name` is any form of a hooked driver function. */
 bool real_governs_form_of(const char *name);

@@ -1,15 +1,13 @@
 /*
- * An exported loader function (dlsym, dlopen ...) that checks its arguments first. A trampoline is a few instructions of
- * assembly. If the filter lets a call through, the trampoline jumps to the real function with the caller's own return
- * address. The loader needs that address, because RTLD_NEXT, the namespace and the RUNPATH depend on the caller. (A
- * wrapper in C would send a second interposer into endless recursion, and would not find libraries by the caller's
- * RUNPATH.)
+ * An exported loader function (dlsym, dlopen ...) with a filter, which checks its arguments first. If the filter lets a call
+ * through, the trampoline, a few instructions of assembly, jumps to the real function with the caller's own return address. The
+ * loader needs that address, because RTLD_NEXT, the namespace and the RUNPATH depend on the caller. A wrapper in C would send a
+ * second interposer into endless recursion.
  *
  *     struct trampoline_way allot_filter_dlsym(uintptr_t argument[4]);
  *     TRAMPOLINE(dlsym)
  *
- * argument[3] is the caller's return address. A filter may change the first three elements. A filter may run before
- * libc is ready.
+ * argument[3] is the caller's return address. A filter may change the others. A filter may run before libc is ready.
  */
 #pragma once
 

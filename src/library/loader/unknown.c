@@ -5,13 +5,11 @@
 #include "library/sys/log.h"
 #include "library/sys/sys.h"
 
-#define NOTES 256 /* number of unknown functions that one process may look up */
+#define NOTES 256 /* unknown functions that one process may look up */
 
 static const void *_Atomic noted[NOTES];
 
-/*
- * The stand-in for every hidden function. It can be called with any arguments: on x86-64 and aarch64 the caller removes them.
- */
+/* Stands in for every hidden function. Can be called with any arguments: on x86-64 and aarch64 the caller removes them. */
 static CUresult absent_entry(void)
 {
 	return CUDA_ERROR_NOT_FOUND;

@@ -32,7 +32,7 @@ bool exports_is_alive(const struct region_report *report, uint64_t owner)
 	       atomic_load(&report->slot[index].generation) == owner >> 32;
 }
 
-/* Returns the entry of a key, or NULL. Entries are never emptied, so a search ends at the first unused one. */
+/* Returns the entry of a key, or NULL. Entries are never emptied, so an unused entry ends the search. */
 static struct region_export *find(struct region_report *report, uint64_t key)
 {
 	for (uint32_t i = 0; i < REGION_MAX_EXPORTS; i++) {
@@ -47,8 +47,8 @@ static struct region_export *find(struct region_report *report, uint64_t key)
 }
 
 /*
- * Makes `owner` the owner of an entry whose owner is gone. No other process changes the key of an entry that has a live owner,
- * so the caller must check the key afterwards.
+ * Makes `owner` the owner of an entry whose owner is gone. The caller checks the key afterwards, because other processes may
+ * change the key of an entry without a live owner.
  */
 static bool seize(struct region_report *report, struct region_export *e, uint64_t owner)
 {
@@ -58,10 +58,7 @@ static bool seize(struct region_report *report, struct region_export *e, uint64_
 	       atomic_compare_exchange_strong(&e->owner, &old, owner);
 }
 
-/*
- * Takes an entry whose owner is gone for a key that has no entry. If there is no such entry, other processes do
- * not learn of the memory.
- */
+/* Takes an entry whose owner is gone for a new key. If there is none, other processes do not learn of the memory. */
 static void enter(struct region_report *report, uint64_t key, uint64_t owner)
 {
 	for (uint32_t i = 0; i < REGION_MAX_EXPORTS; i++) {
@@ -82,7 +79,7 @@ static bool take(struct region_report *report, uint64_t owner, uint64_t key)
 	if (e && atomic_load(&e->key) == key)
 		return true;
 	if (e)
-		atomic_store(&e->owner, 0); /* meanwhile the entry got another key */
+		atomic_store(&e->owner, 0); /* meanwhile another process gave the entry another key */
 	enter(report, key, owner);
 	return true;
 }

@@ -17,7 +17,7 @@ uint64_t fd_tag_new_key(void)
 	uint64_t key = 0;
 	int saved = errno;
 
-	/* getrandom fails only if the kernel is older than 3.17 or a seccomp filter forbids it. */
+	/* getrandom fails only if the kernel is older than 3.17, or if a seccomp filter forbids it. */
 	if (syscall(SYS_getrandom, &key, sizeof(key), 1) != (long)sizeof(key))
 		key = (sys_now_ns() << 20) ^ (uint64_t)syscall(SYS_gettid) << 40 ^
 		      atomic_fetch_add(&drawn, 1);
@@ -58,7 +58,6 @@ static char *append_number(char *at, unsigned number)
 	return at;
 }
 
-/* Reads the descriptor's fdinfo from /proc as a string. Returns false if that fails. */
 static bool read_info(int fd, char *text, size_t size)
 {
 	char path[48] = "/proc/self/fdinfo/";
@@ -86,10 +85,7 @@ static const char *read_number(const char *at, uint64_t *ret)
 	return at;
 }
 
-/*
- * Parses "lock: 1: OFDLCK ADVISORY READ -1 00:06:142 START END"; `line` begins at OFDLCK, so START is the sixth
- * word.
- */
+/* `line` begins at OFDLCK in "lock: 1: OFDLCK ADVISORY READ -1 00:06:142 START END", so START is its sixth word. */
 static bool parse(const char *line, struct fd_tag *ret_tag)
 {
 	uint64_t start, end;

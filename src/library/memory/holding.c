@@ -31,7 +31,7 @@ static bool is_suballoc(const struct holding *h)
 	return h->kind == HOLDING_MEMORY && h->bytes <= SUBALLOC_MAX && h->device != REGION_HOST;
 }
 
-/* Returns the bytes to charge for the holding. For a suballocation that is a whole chunk, since it may need a new one. */
+/* Returns the bytes to charge. A suballocation may need a new chunk, so it counts as a whole one. */
 static uint64_t cost(const struct holding *h)
 {
 	return is_suballoc(h) ? SUBALLOC_CHUNK : h->bytes;
@@ -93,7 +93,6 @@ bool charge_begin(struct holding *h)
 	return reserve(h->device, cost(h));
 }
 
-/* Gives back the reservation of a failed call. */
 static void give_back_reserved(const struct holding *h)
 {
 	if (is_suballoc(h))

@@ -1,5 +1,6 @@
 /*
- * The steps that all allocation hooks share. One struct holding accompanies an allocation through its life:
+ * The steps that all allocation hooks share. To charge memory is to count it against the tenant's quota. A holding (ptrmap.h)
+ * is what this process has of one allocation:
  *
  *     struct holding h = { .kind, .device, .bytes };      struct holding h;
  *     charge_begin(&h)      reserves                      charge_forget(kind, key, &h)
@@ -18,21 +19,21 @@
 #define MIB (1024 * KIB)
 
 /*
- * Returns the size that the GPU uses for a request of linear memory. Below 2 MiB a request is part of a chunk
- * (suballoc.h); larger ones take whole pages of 2 MiB.
+ * Returns the size that the GPU uses for linear memory of this size: below 2 MiB a part of a chunk (suballoc.h), above whole
+ * pages of 2 MiB.
  */
 uint64_t charge_rounded(uint64_t bytes);
 
-/* Returns the index of the calling thread's current device, to charge it; -1 if it is not the tenant's. */
+/* Returns the index of the calling thread's device; -1 if the tenant does not have that device. */
 int charge_index(void);
 
 /*
- * As charge_index(), for a call that fails if no context is current. If the tenant has one device, the driver is
- * not asked, because a context of another device cannot exist (hook_context.c).
+ * As charge_index(), for a call that fails if no context is current. If the tenant has one device, does not ask the driver,
+ * because there can be no context of another (hook_context.c).
  */
 int charge_index_of_call(void);
 
-/* Returns the index to charge for memory at a location: the device's index, REGION_HOST, or -1 if nothing is charged. */
+/* Returns the device's index for memory at that location, or REGION_HOST; -1 if nothing is charged. */
 int charge_place(const CUmemLocation *location);
 
 /*
@@ -44,31 +45,28 @@ int charge_place(const CUmemLocation *location);
 bool charge_begin(struct holding *h);
 
 /*
- * As charge_begin(), for memory that the driver takes on the GPU. In a swappable process, also refuses while the
- * GPU has room only for another tenant that returns. In that case, and if the driver itself finds no room, the
- * failure is reported to swap_room.h.
+ * As charge_begin(), for memory on the GPU. In a swappable process, also refuses while the GPU's free memory is kept for
+ * another tenant. swap_room.h learns of that failure, and of the driver's.
  */
 bool charge_begin_on_card(struct holding *h);
 
 /*
- * Call between charge_begin() and charge_end() if the driver tells the real size. Returns false if refused; then h
- * is unchanged.
+ * Call between charge_begin() and charge_end() if the driver states the real size. Returns false if refused; then h is
+ * unchanged.
  */
 bool charge_resize(struct holding *h, uint64_t bytes);
 
 /*
- * Ends the hook with the driver's `result`. On failure, gives the reservation back. On success, records the
- * holding under the address or handle (8 bytes) at `made`. If recording fails for lack of memory, undo(key) frees
- * the allocation, and the call fails with CUDA_ERROR_OUT_OF_MEMORY. Returns what the hook must return.
+ * Ends the hook with the driver's `result`. On success, records the holding under the address or handle (8 bytes) at `made`. On
+ * failure, gives the reservation back. If out of memory, undo(key) frees the allocation. Returns what the hook must return.
  */
 CUresult charge_end(struct holding *h, CUresult result, const void *made,
 		    void (*undo)(uint64_t key));
 
 /*
- * A free takes two steps. charge_forget() runs before the driver frees the memory, since afterwards another thread
- * may already have the address. charge_give_back() runs after, because the memory is held until then; if the
- * driver failed, it records the holding again. charge_forget() returns false if the memory is not charged here.
- * charge_forget() is inline, since the library's part of a free takes only 40 ns.
+ * charge_forget() runs before the driver frees, because afterwards another thread may already have the address; it returns
+ * false if the memory is not charged here. charge_give_back() runs after, because the memory is held until then, and records
+ * the holding again if the driver failed. charge_forget() is inline, because the library's part of a free takes only 40 ns.
  */
 static inline bool charge_forget(enum holding_kind kind, uint64_t key, struct holding *ret_holding)
 {
@@ -78,8 +76,8 @@ static inline bool charge_forget(enum holding_kind kind, uint64_t key, struct ho
 CUresult charge_give_back(const struct holding *h, CUresult result);
 
 /*
- * Returns the chunk in which a small allocation at `ptr` is charged. Returns NULL if there is none; then
- * charge_forget() finds the memory, or it is not charged here.
+ * Returns the chunk in which a small allocation at `ptr` is charged. NULL if there is none; then charge_forget() may find the
+ * memory.
  */
 static inline struct suballoc_chunk *charge_suballoc_at(CUdeviceptr ptr)
 {
@@ -87,16 +85,13 @@ static inline struct suballoc_chunk *charge_suballoc_at(CUdeviceptr ptr)
 }
 
 /*
- * Finds the holding whose allocation begins at `ptr`. `bytes` is its size, which is not recorded for a suballocation. Returns
- * false if it is not charged here.
+ * Finds the holding that begins at `ptr`. `bytes` is its size, which is not recorded for a suballocation. Returns false if it
+ * is not charged here.
  */
 bool charge_find(CUdeviceptr ptr, uint64_t bytes, struct holding *ret_holding);
 
-/*
- * Sets the function that makes the pools of device `index` give back what they can. It is called when memory is short. Call
- * before the first charge.
- */
+/* Sets the function that trims the pools of device `index`, for when memory is short. Call before the first charge. */
 void charge_set_trim(void (*trim)(int index));
 
-/* Call after a context has ended: gives back the charge of everything that it owned. */
+/* Call after a context has ended: gives back what it owned. */
 void charge_context_gone(CUcontext context);

@@ -5,21 +5,18 @@
 #include "library/sys/locks.h"
 #include "library/trace/trace_record.h"
 
-/*
- * How long a reservation waits until another process's reservation is decided: longer than a few driver calls
- * take.
- */
+/* How long a reservation waits for another process's reservation: longer than a few driver calls take. */
 #define DECISION_PATIENCE_NS (100 * NS_PER_MS)
-/* How long a reservation waits until a restarted daemon has adopted the tenant's processes. */
+/* How long a reservation waits until a restarted daemon knows the tenant's processes. */
 #define ADOPTION_PATIENCE_NS (1200 * NS_PER_MS)
-/* How long a refusal waits for the daemon's NVML query. The query normally comes within 0.1 s, but NVML may be slow. */
+/* How long a refusal waits for the daemon's NVML query, which normally comes within 0.1 s. */
 #define LOOK_PATIENCE_NS (5 * NS_PER_S)
 
 struct tally {
-	/* bytes used in all slots, including memory that no call names, plus unslotted_bytes */
+	/* of all slots, with memory that no call names, plus unslotted_bytes */
 	uint64_t used;
-	uint64_t tentative; /* sum of tentative_bytes in the other slots */
-	bool lower_asks;    /* a slot before ours has tentative bytes */
+	uint64_t tentative; /* tentative_bytes of the other slots */
+	bool lower_asks;    /* a slot before this process's has tentative bytes */
 };
 
 static uint32_t slot_count(const struct region_control *control)
@@ -34,10 +31,7 @@ static struct tally tally(int index)
 	struct region_report *report = atomic_load(&process_state.report);
 	const struct region_slot *own = atomic_load(&process_state.slot);
 	uint32_t count = slot_count(control);
-	/*
-	 * True if the daemon keeps unnamed_bytes and fresh_bytes current. A lost daemon's values may be of memory that was
-	 * given back.
-	 */
+	/* A lost daemon's unnamed_bytes and fresh_bytes may be of memory that was freed since. */
 	bool is_measured = !atomic_load_explicit(&process_state.daemon_lost, memory_order_relaxed);
 	struct tally t = { .used = atomic_load(&control->device[index].unslotted_bytes) };
 	bool past_own = false;
@@ -45,8 +39,8 @@ static struct tally tally(int index)
 	for (uint32_t i = 0; i < count; i++) {
 		struct region_slot_device *d = &report->slot[i].device[index];
 		/*
-		 * Read tentative_bytes first, so that a reservation granted between the two loads is seen in at least one. In
-		 * the other order it might be seen in neither, and two reservations would fit where only one does.
+		 * Read tentative_bytes first, so that a reservation that is granted meanwhile is seen in at least one of the
+		 * two values. Otherwise two reservations could fit where only one does.
 		 */
 		uint64_t tentative = atomic_load(&d->tentative_bytes);
 		t.used += atomic_load(&d->used_bytes);
@@ -66,9 +60,8 @@ static struct tally tally(int index)
 }
 
 /*
- * Brings peak_bytes and census_peak_bytes up to date. Call after a rise of used_bytes and before the driver call for which it
- * is made. So when NVML shows the memory, the daemon finds it in used_bytes or in the peak since its query. The caller holds
- * locks.ledger.
+ * Updates peak_bytes and census_peak_bytes. Call after used_bytes rose and before the driver call, so that the daemon finds all
+ * memory that NVML shows in used_bytes or in the peak since its query. The caller holds locks.ledger.
  */
 static void raise_peaks(struct region_slot_device *d)
 {
@@ -83,7 +76,6 @@ static void raise_peaks(struct region_slot_device *d)
 	atomic_store_explicit(&d->census, census, memory_order_release);
 }
 
-/* Records what this process holds now, for the trace. */
 static void trace_used(int index)
 {
 	trace_memory(TRACE_USED, index, 0,
@@ -106,7 +98,6 @@ static void wait_for_adoption(void)
 	}
 }
 
-/* Returns the quota or, if the tenant waits for memory, the granted part of the quota. */
 static uint64_t ledger_limit(int index)
 {
 	uint64_t quota = ledger_quota(index), granted;
@@ -119,7 +110,7 @@ static uint64_t ledger_limit(int index)
 	return granted < quota ? granted : quota;
 }
 
-/* Decides one reservation. The caller holds locks.ledger. */
+/* The caller holds locks.ledger. */
 static int decide(int index, uint64_t bytes)
 {
 	struct region_slot_device *d = process_slot_device(index);
@@ -166,7 +157,7 @@ int ledger_reserve(int index, uint64_t bytes, bool count_denial)
 	return error;
 }
 
-/* Subtracts `bytes` from *word, but not below 0. The caller holds locks.ledger. */
+/* Subtracts `bytes`, but not below 0. The caller holds locks.ledger. */
 static void take_back(_Atomic uint64_t *word, uint64_t bytes)
 {
 	uint64_t held = atomic_load(word);
@@ -203,10 +194,7 @@ void ledger_release_context(int index, uint64_t bytes)
 	take_back(&d->context_used_bytes, bytes);
 	take_back(&d->used_bytes, bytes);
 	trace_used(index);
-	/*
-	 * The last context is gone, and with it the process's code on the GPU. So the unnamed memory is 0; the daemon's next
-	 * query need not show that first.
-	 */
+	/* With the last context the process's code left the GPU, so no unnamed memory is left. */
 	if (!atomic_load(&d->context_used_bytes)) {
 		atomic_store_explicit(&d->unnamed_bytes, 0, memory_order_relaxed);
 		atomic_store_explicit(&d->fresh_bytes, 0, memory_order_relaxed);
@@ -218,8 +206,7 @@ void ledger_make_fresh(int index, uint64_t bytes)
 	WITH_LOCK(&locks.ledger);
 	struct region_slot_device *d = process_slot_device(index);
 	/*
-	 * The bytes count twice for a moment, rather than not at all. A reservation that is refused meanwhile is
-	 * tried again.
+	 * The bytes count twice for a moment, rather than not at all. A reservation that is refused meanwhile is tried again.
 	 */
 	atomic_fetch_add(&d->fresh_bytes, bytes);
 	take_back(&d->used_bytes, bytes);

@@ -7,17 +7,17 @@
  *   1. tentative += n                       (seq_cst: of two processes that do this at the same time, one sees the other)
  *   2. sum used and tentative of all slots
  *   3. If the sum fits: used += n, tentative -= n.
- *      If it does not fit even without the others' tentative bytes: tentative -= n, refused.
- *      If it does not fit only because of the others' tentative bytes: the process with the lower slot keeps its tentative
- *      bytes and checks again when the others are decided; the one with the higher slot withdraws its own and starts again.
- *      So no reservation is refused because of memory that another process asked for and did not get.
- * Reserved bytes count from then on. If the driver call fails, they are given back.
+ *      If it does not fit even without the others' tentative bytes: tentative -= n, and the reservation is refused.
+ *      If only the others' tentative bytes are too many: the process with the lower slot keeps its own, and checks again
+ *      when the others are decided. The one with the higher slot withdraws its own and starts again. So no reservation is
+ *      refused because of memory that another process asked for and did not get.
+ * Reserved bytes count from then on. They are given back if the driver call fails.
  *
- * Memory that no call names counts too: the daemon measures it and writes it into the slots (see region.h). These values
- * are at most two NVML queries old.
+ * Memory that no call names (code, local memory) counts too: the daemon measures it and writes it into the slots (region.h).
+ * These values are at most two NVML queries old.
  *
- * A process may be killed between any two of these steps; then the daemon zeroes its whole slot.
- * Thread safe; a process decides one reservation at a time.
+ * If a process is killed between any two steps, the daemon zeroes its whole slot. Thread safe; a process decides one
+ * reservation at a time.
  */
 #pragma once
 
@@ -27,57 +27,55 @@
 #include "abi/shm/region.h"
 
 /*
- * Reserves `bytes` of the tenant's quota on device `index` (process_device_index(), or REGION_HOST). Returns 0, or
- * -ENOMEM if the bytes do not fit. count_denial says whether a refusal is counted; if something can be trimmed,
- * first call without it.
+ * Reserves `bytes` on device `index` (of the tenant's list, or REGION_HOST). Returns 0, or -ENOMEM if the bytes do not fit.
+ * count_denial says whether to count a refusal: a caller that can trim something first calls without it.
  */
 int ledger_reserve(int index, uint64_t bytes, bool count_denial);
 
-/* Gives `bytes` back. The count never goes below zero. */
+/* The count never goes below zero. */
 void ledger_release(int index, uint64_t bytes);
 
-/* Counts a refusal that ledger_reserve() did not count because count_denial was false. */
+/* Counts a refusal for which count_denial was false. */
 void ledger_count_denial(int index);
 
 /*
- * As ledger_reserve() and ledger_release(), but also records the bytes as contexts', for `ps` and for the daemon's
- * measurement. A refusal is not counted.
+ * As ledger_reserve() and ledger_release(), but also records that the bytes belong to contexts, for `allot ps` and for the
+ * daemon's measurement. A refusal is not counted.
  */
 int ledger_reserve_context(int index, uint64_t bytes);
 void ledger_release_context(int index, uint64_t bytes);
 
 /*
- * Memory that no call names, as this process measured it around a call (measured.h). The memory counts at once; the daemon soon
- * queries NVML and corrects the value. ledger_make_fresh() turns bytes that are already reserved into such memory.
- * ledger_add_fresh() adds memory without asking the quota, since the call cannot be undone. ledger_release_unnamed() gives back
- * memory that is free on the GPU again.
+ * Memory that no call names, as this process measured it (measured.h) until the daemon corrects the value. ledger_make_fresh()
+ * turns reserved bytes into such memory. ledger_add_fresh() adds memory even beyond the quota. ledger_release_unnamed()
+ * subtracts memory that is free again.
  */
 void ledger_make_fresh(int index, uint64_t bytes);
 void ledger_add_fresh(int index, uint64_t bytes);
 void ledger_release_unnamed(int index, uint64_t bytes);
 
 /*
- * Call before a final refusal. If memory was measured that the daemon has not seen yet, waits for the daemon's next NVML query,
- * for at most 5 s, and returns true; then the caller tries again. Otherwise returns false.
+ * Call before a final refusal. If memory was measured that the daemon has not seen, waits up to 5 s for its next NVML query and
+ * returns true; then the caller tries again. Otherwise returns false.
  */
 bool ledger_wait_for_look(int index);
 
 /*
- * From now on NVML may show less memory for this process than the process is charged (managed and shared memory,
- * pools, graphs, arrays). So the daemon does not use the difference any more.
+ * Call when NVML may show less memory for this process than it is charged (managed and shared memory, pools, graphs, arrays).
+ * The daemon then does not use the difference any more.
  */
 void ledger_mark_unsure(int index);
 
-/* Adds or subtracts bytes without asking the quota, for something that the driver has already done. */
+/* Adds or subtracts bytes whatever the quota, for something that the driver has already done. */
 void ledger_adjust(int index, int64_t bytes);
 
-/* The memory that the whole tenant holds on device `index`, and its quota (UINT64_MAX if none). */
+/* The memory that the whole tenant uses on device `index`, and its quota (UINT64_MAX if none). */
 uint64_t ledger_used(int index);
 uint64_t ledger_quota(int index);
 
 /*
- * Makes new_slot the slot that counts: while no reservation is being decided, copies what this process holds from old_slot and
- * then calls publish(). Used when a restarted daemon hands out a new report.
+ * Replaces this process's slot when a restarted daemon brings a new report: while no reservation is being decided, copies the
+ * process's memory from old_slot and then calls publish().
  */
 void ledger_move(struct region_slot *old_slot, struct region_slot *new_slot,
 		 void (*publish)(void *), void *context);

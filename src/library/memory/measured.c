@@ -14,7 +14,7 @@ static bool ask(size_t *ret_free)
 void measured_begin(struct measured *m, int index)
 {
 	m->grown = m->charged = 0;
-	/* Measure nothing during a capture, since it depends on the driver which calls a capture tolerates. */
+	/* Which calls a capture tolerates depends on the driver. */
 	if (atomic_load(&process_state.captures))
 		index = -1;
 	m->index = index >= 0 && ask(&m->free_before) ? index : -1;
@@ -22,10 +22,7 @@ void measured_begin(struct measured *m, int index)
 		m->used_before = ledger_used(index);
 }
 
-/*
- * Returns how much free memory the GPU has lost, minus what this tenant's other threads were charged for
- * meanwhile.
- */
+/* Returns by how much the GPU's free memory shrank, without what this tenant's other threads were charged meanwhile. */
 static uint64_t growth(const struct measured *m)
 {
 	uint64_t used = ledger_used(m->index), named = used - m->used_before;
@@ -64,7 +61,7 @@ bool measured_undone(struct measured *m)
 {
 	struct measured back = *m;
 
-	/* Free memory that is still missing, although the call was undone, was taken by other tenants. */
+	/* Memory that is still missing after the call was undone belongs to other tenants. */
 	uint64_t left = growth(&back);
 	uint64_t made = m->grown > left ? m->grown - left : 0;
 	return made < m->grown && charge(m, made);

@@ -1,7 +1,7 @@
 /*
- * Calls that take memory on the GPU and do not tell how much: modules, stacks, further contexts. The library compares the
- * driver's figure for free memory before and after the call, and charges the difference at once as memory that no call
- * names. The daemon queries NVML within 0.1 s, and corrects the value if other tenants' calls distorted it.
+ * Calls that take GPU memory and do not tell how much: modules, stacks, further contexts. The library compares the driver's
+ * free memory before and after the call, and charges the difference. The daemon queries NVML within 0.1 s, and corrects the
+ * value if other tenants' calls distorted it.
  *
  *     struct measured m;
  *     measured_begin(&m, index);
@@ -11,8 +11,8 @@
  *     if (the second call failed)
  *             measured_give_back(&m)
  *
- * Nothing is measured if the index is below 0, if no context is current, or while the process captures a stream. Then the
- * daemon's next queries find the memory. Thread safe.
+ * Nothing is measured if the index is negative, no context is current, or the process captures a stream. The daemon's next
+ * queries find that memory. Thread safe.
  */
 #pragma once
 
@@ -23,28 +23,27 @@
 struct measured {
 	int index; /* -1 if nothing is measured */
 	size_t free_before;
-	uint64_t used_before; /* the tenant's memory by the ledger */
+	uint64_t used_before; /* the tenant's memory in the ledger */
 	uint64_t grown;
-	uint64_t charged; /* bytes charged by measured_fits() or measured_undone() */
+	uint64_t charged; /* by measured_fits() or measured_undone() */
 };
 
 void measured_begin(struct measured *m, int index);
 
-/* Charges what the call took. Returns false if that exceeds the quota; then nothing is charged. */
+/* Charges what the call took. Returns false, without charging, if that exceeds the quota. */
 bool measured_fits(struct measured *m);
 
 /*
- * Call after undoing the call. The memory that came back is a second measurement, since other tenants may have
- * distorted the first. Returns true if this amount fits: the memory is charged, and the caller makes the call
- * again.
+ * Call after undoing the call. The memory that became free is a second measurement, because other tenants may have distorted
+ * the first. Returns true if it fits: the memory is charged, and the caller makes the call again.
  */
 bool measured_undone(struct measured *m);
 
-/* Gives back what was charged, if the call or what follows it has failed after all. */
+/* Call if a call failed after its memory was charged. */
 void measured_give_back(const struct measured *m);
 
-/* As measured_fits(), for a call that cannot be undone: charges the memory even if it does not fit. */
+/* As measured_fits(), for a call that cannot be undone: charges even beyond the quota. */
 void measured_keep(struct measured *m);
 
-/* Gives back the charge for memory that the call freed on the GPU. */
+/* Gives back the charge for memory that the call freed. */
 void measured_freed(struct measured *m);

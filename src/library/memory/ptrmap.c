@@ -6,33 +6,31 @@
 #include "library/sys/sys.h"
 
 #define SHARDS 64
-#define FIRST_CAPACITY 64 /* a power of two, as are all capacities */
+#define FIRST_CAPACITY 64 /* a power of two, as all capacities */
 
 /*
- * A removal costs as much as the memory that it brings into the caches. A program may have 100,000 holdings of whole 2 MiB
- * pages, close together. So these have no table entry of their own. The first one in a chunk (512 pages of addresses) makes an
- * entry for the chunk, with 16 bits per page: the number of pages of the holding that starts there. So 100,000 holdings in a
- * row take 200 KiB instead of 4 MiB. Every other holding is a single, with its own entry. (Smaller memory is counted in
- * suballoc.h.)
+ * A removal costs as much as the memory that it brings into the caches, and a program may have 100,000 holdings of whole 2 MiB
+ * pages, close together. So a chunk (512 pages of addresses) has one entry, with 16 bits per page: the number of pages of the
+ * holding that begins there. Every other holding is a single, with its own entry. (suballoc.h counts smaller memory.)
  */
 #define STEP (2 * 1024 * 1024ULL)
 #define CHUNK_STEPS 512ULL
 #define CHUNK (CHUNK_STEPS * STEP)
-/* Largest holding in a chunk, in pages; chunks would waste memory on a few large holdings. */
+/* Most pages of a holding in a chunk: chunks would waste memory on a few large holdings. */
 #define MAX_STEPS 8
 #define SLAB_CHUNKS 16
 
-/* A table entry. It takes half a cache line, so that a lookup that probes one or two entries touches one line. */
+/* A table entry of half a cache line, so that a lookup touches one line. */
 struct place {
 	_Alignas(32) uint64_t key;
 	union {
 		uint64_t bytes;
 		uint16_t *steps; /* only in the entry of a chunk */
 	};
-	uint64_t extra; /* the holding's owner or related; no kind has both */
+	uint64_t extra; /* the holding's `owner` or `related`; no kind has both */
 	int32_t device;
 	uint16_t kind; /* enum holding_kind */
-	uint16_t live; /* of a chunk's entry: number of its holdings, never 0 */
+	uint16_t live; /* of a chunk: its holdings, never 0 */
 };
 
 struct table {
@@ -40,7 +38,7 @@ struct table {
 	size_t capacity, count;
 };
 
-/* The page counts of one chunk. A slab is one allocation of SLAB_CHUNKS of these; the first is the slab's header. */
+/* The page counts of one chunk. One allocation (slab) has SLAB_CHUNKS of these; the first is the slab's header. */
 union steps {
 	uint16_t step[CHUNK_STEPS];
 	union steps *next; /* the next unused one; in a header, the next slab */
@@ -48,7 +46,7 @@ union steps {
 
 struct shard {
 	_Alignas(64) struct sys_lock lock;
-	struct table chunks; /* by chunk_of(); a chunk's holdings have one device and owner */
+	struct table chunks; /* by chunk_of(); all holdings of a chunk have the same device and owner */
 	struct table singles;
 	union steps *spare, *slabs;
 };
@@ -94,30 +92,25 @@ static bool is_in_chunk(enum holding_kind kind, uint64_t key)
 	return kind == HOLDING_MEMORY && key % STEP == 0;
 }
 
-/* The first address of the chunk that contains this key. */
 static uint64_t chunk_of(uint64_t key)
 {
 	return key & -CHUNK;
 }
 
-/* The key's page within its chunk. */
 static size_t index_of(uint64_t key)
 {
 	return key / STEP % CHUNK_STEPS;
 }
 
-/* A key and its chunk are always in the same shard, whether or not the chunk exists. */
+/* A key and its chunk are in the same shard, whether or not the chunk exists. */
 static struct shard *shard_of(enum holding_kind kind, uint64_t key)
 {
 	return &shards[mix(is_in_chunk(kind, key) ? chunk_of(key) : key, kind) >> 58];
 }
 
-/* ---- hash tables, of singles or of chunks; the caller holds the shard's lock ---- */
+/* ---- hash tables of singles or of chunks; the caller holds the shard's lock ---- */
 
-/*
- * Returns the place that has the key, or the empty place where the key would be added. The table must not be
- * empty.
- */
+/* Returns the place of the key, or the empty place for it. The table must not be empty. */
 static size_t find(const struct table *t, uint32_t kind, uint64_t key)
 {
 	size_t i = mix(key, kind) & (t->capacity - 1);
@@ -135,7 +128,7 @@ static struct place *look_up(const struct table *t, uint32_t kind, uint64_t key)
 	return p && p->kind != HOLDING_NONE ? p : NULL;
 }
 
-/* Makes room for one more entry. Tables are filled to 13/16, so that they take up few cache lines. */
+/* Makes room for one more entry. A table is filled to 13/16, so that it takes few cache lines. */
 static bool make_room(struct table *t)
 {
 	struct table old = *t, grown = {
@@ -152,7 +145,7 @@ static bool make_room(struct table *t)
 	for (const struct place *p = old.place; p < old.place + old.capacity; p++)
 		if (p->kind != HOLDING_NONE)
 			grown.place[find(&grown, p->kind, p->key)] = *p;
-	/* Keep this order: if the process forks in between, the child must not unmap more than is mapped. */
+	/* Keep this order: a child that is forked in between must not unmap more than is mapped. */
 	t->place = grown.place;
 	atomic_signal_fence(memory_order_seq_cst);
 	t->capacity = grown.capacity;
@@ -161,7 +154,7 @@ static bool make_room(struct table *t)
 	return true;
 }
 
-/* Adds the entry, or replaces an existing one. Returns NULL if memory ran out; a replacement needs none. */
+/* Adds or replaces the entry. NULL if out of memory; replacing needs none. */
 static struct place *put(struct table *t, const struct place *place)
 {
 	struct place *p = look_up(t, place->kind, place->key);
@@ -176,7 +169,7 @@ static struct place *put(struct table *t, const struct place *place)
 	return p;
 }
 
-/* Removes the entry. Closes the gap by moving back entries that were probed past it. Without tombstones, probes stay short. */
+/* Moves back entries behind the gap, instead of leaving a mark in it, so that searches stay short. */
 static void erase(struct table *t, struct place *place)
 {
 	size_t mask = t->capacity - 1, i = (size_t)(place - t->place);
@@ -242,10 +235,7 @@ static struct place *new_chunk(struct shard *s, const struct holding *h)
 	return p;
 }
 
-/*
- * Stores the holding in its chunk. Returns false if it must be a single, because memory ran out or the chunk belongs to another
- * context.
- */
+/* Returns false if the holding must be a single, because memory ran out or the chunk belongs to another context. */
 static bool put_regular(struct shard *s, const struct holding *h)
 {
 	struct place *p = look_up(&s->chunks, h->kind, chunk_of(h->key));
@@ -269,7 +259,6 @@ static struct holding unpack_regular(const struct place *p, size_t i)
 	return h;
 }
 
-/* Returns the chunk's entry if the chunk has the holding; otherwise NULL. */
 static struct place *look_up_regular(const struct shard *s, enum holding_kind kind, uint64_t key)
 {
 	struct place *p = is_in_chunk(kind, key) ? look_up(&s->chunks, kind, chunk_of(key)) : NULL;
@@ -294,7 +283,7 @@ static bool take_regular(struct shard *s, enum holding_kind kind, uint64_t key,
 	return true;
 }
 
-/* ---- all holdings: those in chunks and singles ---- */
+/* ---- all holdings ---- */
 
 static bool take_single(struct shard *s, enum holding_kind kind, uint64_t key,
 			struct holding *ret_holding)
@@ -323,7 +312,7 @@ static bool find_any(const struct shard *s, enum holding_kind kind, uint64_t key
 	return p;
 }
 
-/* Stores the holding as regular or single. Removes an older one that was stored the other way under the same key. */
+/* Stores the holding in a chunk or as a single, and removes an older one that was stored the other way. */
 static bool put_any(struct shard *s, const struct holding *h)
 {
 	struct place single = pack(h);
@@ -387,7 +376,7 @@ static void remove_owned_chunks(struct shard *s, uint64_t owner,
 			continue;
 		}
 		struct place chunk = *p;
-		erase(&s->chunks, p); /* may move another entry to i: check i again */
+		erase(&s->chunks, p); /* may move another entry to i, so check i again */
 		for (size_t step = 0; step < CHUNK_STEPS; step++)
 			if (chunk.steps[step]) {
 				struct holding gone = unpack_regular(&chunk, step);

@@ -1,7 +1,6 @@
 /*
- * What this process holds, by address or handle; a free finds it in O(1). The map is sharded by key. Each shard
- * has two hash tables with open addressing that grow in memory of their own (by mmap, since the program may have
- * replaced the allocator). Thread safe.
+ * What this process holds, by address or handle, found in constant time. Each shard of the map has two hash tables with open
+ * addressing, in memory of their own (mmap, because the program may have replaced the allocator). Thread safe.
  */
 #pragma once
 
@@ -9,19 +8,19 @@
 #include <stdint.h>
 
 enum holding_kind {
-	HOLDING_NONE = 0, /* an empty entry */
-	/* Linear memory, by device pointer; small suballocations are in suballoc.c. */
+	HOLDING_NONE = 0,
+	/* linear memory, by device pointer; not small suballocations (suballoc.h) */
 	HOLDING_MEMORY,
-	HOLDING_ARRAY,   /* an array or mipmapped array, by handle */
-	HOLDING_CONTEXT, /* a context, by handle */
-	/* VMM memory, by the library's number for it: see hook_vmm.c */
+	HOLDING_ARRAY,
+	HOLDING_CONTEXT,
+	/* memory of the virtual memory API, by the library's number for it (hook_vmm.h) */
 	HOLDING_PHYSICAL,
-	HOLDING_HANDLE,  /* a handle of VMM memory, by its value */
-	HOLDING_MAPPING, /* a mapping of VMM memory, by address */
-	/* VMM memory bound to a multicast object: see hook_multicast.c */
+	HOLDING_HANDLE,  /* a handle of such memory */
+	HOLDING_MAPPING, /* a mapping of such memory, by address */
+	/* such memory bound to a multicast object (hook_multicast.c) */
 	HOLDING_BINDING,
-	HOLDING_IMPORT, /* an allocation of an imported pool, by address */
-	HOLDING_GRAPH,  /* an executable graph with memory: see hook_graph.c */
+	HOLDING_IMPORT, /* an allocation in an imported pool, by address */
+	HOLDING_GRAPH,  /* an executable graph with memory (hook_graph.c) */
 };
 
 struct holding {
@@ -33,7 +32,7 @@ struct holding {
 	 * obtained. For IMPORT, the size of the allocation.
 	 */
 	uint64_t bytes;
-	/* For MEMORY and ARRAY, the context with which the memory ends, or 0; other kinds have no owner. */
+	/* MEMORY and ARRAY: the context with which the memory ends, or 0. */
 	uint64_t owner;
 	/*
 	 * For MEMORY, until it is recorded, where the charge of a suballocation came from (suballoc.h). For
@@ -43,20 +42,20 @@ struct holding {
 	uint64_t related;
 };
 
-/* Adds a holding. Returns false if memory ran out; then the caller gives its reservation back and fails the call. */
+/* Returns false if out of memory; then the caller gives its reservation back and fails the call. */
 bool ptrmap_insert(const struct holding *holding);
 
-/* Removes a holding and returns it in *ret_holding. Returns false if there is none. */
+/* Returns false if there is no such holding, as do the two functions below. */
 bool ptrmap_remove(enum holding_kind kind, uint64_t key, struct holding *ret_holding);
 
 bool ptrmap_find(enum holding_kind kind, uint64_t key, struct holding *ret_holding);
 
-/* Replaces `bytes` and `related` of an existing holding. Returns false if there is none. */
+/* Replaces `bytes` and `related`. */
 bool ptrmap_update(const struct holding *holding);
 
-/* Removes every holding that ends with the context `owner`, and calls `drop` for each. */
+/* Removes every holding of the context `owner`, and calls `drop` for each. */
 void ptrmap_remove_owned(uint64_t owner, void (*drop)(const struct holding *, void *),
 			 void *context);
 
-/* Call in a forked child: forgets all holdings. */
+/* Call in a forked child. */
 void ptrmap_reset(void);

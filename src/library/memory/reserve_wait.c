@@ -8,14 +8,13 @@
 #include "library/sys/log.h"
 #include "library/trace/trace_record.h"
 
-/* Each sleep is short, so that the thread soon stops waiting on a dead daemon's page. */
+/* Each sleep is short, so that a thread soon notices that the daemon is gone. */
 #define NAP_NS (100 * NS_PER_MS)
-/* How long a tenant that holds memory waits for an answer, which normally comes within milliseconds. */
+/* How long a tenant that holds memory waits for an answer, which normally takes milliseconds. */
 #define ANSWER_PATIENCE_NS (1 * NS_PER_S)
 
 /*
- * A request for memory. `want` is where it was written in the report. A new daemon brings a new report, in which the request is
- * made again.
+ * `want` is where the request was written in the report. A new daemon brings a new report, in which the request is made again.
  */
 struct ask {
 	struct region_want *want;
@@ -51,10 +50,7 @@ static void ask(struct ask *a, int index, uint64_t bytes, uint64_t now_ns)
 	bell_ring(index);
 }
 
-/*
- * Cancels the request, since the thread no longer waits. If the daemon has not answered yet, the doorbell tells it
- * of the cancellation.
- */
+/* Cancels the request. If the daemon has not answered yet, the doorbell tells the daemon. */
 static void take_back(const struct ask *a, int index)
 {
 	if (!a->want || a->want != want_of(index))
@@ -76,7 +72,7 @@ static bool is_too_late(const struct ask *a, uint64_t now_ns, uint64_t since_ns,
 	return most_ns && now_ns - since_ns >= most_ns;
 }
 
-/* Returns true if the reservation is worth another try, or false if it must be refused. The caller holds locks.ask. */
+/* Returns true if the reservation is worth another try. The caller holds locks.ask. */
 static bool wait_for_answer(int index, uint64_t bytes, uint64_t since_ns, struct ask *a)
 {
 	for (;;) {
@@ -92,8 +88,8 @@ static bool wait_for_answer(int index, uint64_t bytes, uint64_t since_ns, struct
 		if (!fits_in(ledger_quota(index), used, bytes))
 			return false;
 		/*
-		 * The answer has come, and the grant did not rise. (If it rose, another of the tenant's processes may have used
-		 * it up; then ask again.)
+		 * The daemon has refused. (If the grant rose, another process of the tenant may have used it up; then ask
+		 * again.)
 		 */
 		if (is_answered && limit <= a->granted_before)
 			return false;
@@ -121,7 +117,7 @@ bool admission_wait(int index, uint64_t bytes, struct admission *wait)
 		return false;
 	if (!wait->since_ns)
 		wait->since_ns = sys_now_ns();
-	/* Only the helper finds a restarted daemon, and no context may have started the helper yet. */
+	/* Only the helper thread finds a restarted daemon, and no context may have started that thread yet. */
 	helper_start();
 	uint64_t begin = trace_begin();
 	WITH_LOCK(&locks.ask[index]);

@@ -13,14 +13,14 @@
 
 struct entry {
 	struct shared s;
-	uint32_t again;  /* number of imports after the first */
-	bool is_charged; /* this process is the owner */
+	uint32_t again;  /* imports after the first */
+	bool is_charged; /* this process is charged */
 };
 
 /* Guarded by locks.shared, which is never held during a driver call. */
 static struct entry *list;
 static size_t capacity;
-static _Atomic uint32_t uncharged; /* number of imports charged to another process */
+static _Atomic uint32_t uncharged; /* imports for which another process is charged */
 
 static bool is_in(const struct entry *e)
 {
@@ -67,8 +67,8 @@ static void add(const struct shared *s, bool is_charged)
 }
 
 /*
- * If the imported memory has no live owner, this process becomes the owner and is charged. The quota is not asked, since this
- * process already holds the memory.
+ * Charges this process for imported memory that has no live owner. The quota does not matter, because the process already holds
+ * the memory.
  */
 static void take_over(struct entry *e)
 {
@@ -80,8 +80,8 @@ static void take_over(struct entry *e)
 }
 
 /*
- * Removes the entry. If this process holds the same memory in another entry, that entry takes over the charge at once, before
- * the old charge is given back. The caller holds locks.shared.
+ * Removes the entry. If this process holds the same memory in another entry, that one is charged before the old charge is given
+ * back. The caller holds locks.shared.
  */
 static void drop(struct entry *e)
 {
@@ -125,7 +125,7 @@ bool shared_take(const struct shared *taken)
 	}
 	if (!is_first)
 		return true;
-	/* Charge without locks.shared, since making room calls the driver. */
+	/* locks.shared must not be held here, because making room calls the driver. */
 	if (!charge_begin(&h)) {
 		exports_leave(taken->key);
 		return false;
@@ -159,7 +159,7 @@ void shared_close(enum shared_kind kind, uint64_t id)
 		drop(e);
 }
 
-/* Returns how much more must be charged for an import that has grown; its device is -1 if nothing. */
+/* Returns how much more to charge for an import that has grown; its device is -1 if nothing. */
 static struct holding growth(enum shared_kind kind, uint64_t id, uint64_t bytes)
 {
 	struct holding more = { .device = -1 };

@@ -1,11 +1,9 @@
 /*
- * Memory that this process shares with others: exported by this process, or imported from another. Within a
- * tenant, shared memory is charged once. The process that made it is charged; when that process frees it or dies,
- * another one that still holds it is charged. For memory of another tenant, the first process that imports it is
- * charged. The processes of a tenant agree on this through the table in exports.h.
+ * Memory that this process shares with others: exported or imported. Within a tenant, shared memory is charged once: to the
+ * process that allocated it or, once that process freed it or died, to another that holds it. Memory of another tenant is
+ * charged to the first process that imports it. exports.h has the table of owners.
  *
- * The process that made the memory charges exported memory (ledger.h); imported memory is charged here. Thread
- * safe.
+ * Exported memory is charged by the hook that allocated it, imported memory by these functions. Thread safe.
  */
 #pragma once
 
@@ -19,7 +17,7 @@
 enum shared_kind {
 	SHARED_OUT_MEMORY = 1, /* exported as an IPC handle; by address */
 	SHARED_IN_MEMORY,      /* imported by an IPC handle; by address */
-	SHARED_OUT_PHYSICAL,   /* VMM memory, by its number (hook_vmm.c) */
+	SHARED_OUT_PHYSICAL,   /* memory of the virtual memory API, by its number (hook_vmm.h) */
 	SHARED_IN_PHYSICAL,
 	SHARED_OUT_POOL, /* a pool, by its handle */
 	SHARED_IN_POOL,
@@ -29,8 +27,8 @@ struct shared {
 	enum shared_kind kind;
 	int index; /* device index */
 	uint64_t id;
-	uint64_t key;      /* identifies the memory in every process that holds it: exports.h */
-	uint64_t bytes;    /* of an import: the bytes to charge if this process is the owner */
+	uint64_t key;      /* identifies the memory in every process (exports.h) */
+	uint64_t bytes;    /* of an import: what to charge if this process is the owner */
 	CUcontext context; /* the context with which the memory ends, or NULL */
 };
 
@@ -39,48 +37,39 @@ static inline bool shared_any(void)
 	return unlikely(atomic_load_explicit(&process_state.shared, memory_order_relaxed));
 }
 
-/*
- * Records exported memory, for which this process is charged. If the record cannot be stored for lack of memory,
- * other processes are charged too.
- */
+/* Records exported memory, for which this process is charged. If out of memory, other processes will be charged too. */
 void shared_give(const struct shared *given);
 
-/*
- * Records imported memory. Returns false if no process of the tenant is charged for it and it does not fit the
- * quota.
- */
+/* Records imported memory. Returns false if the memory is charged to no process of the tenant, and exceeds the quota. */
 bool shared_take(const struct shared *taken);
 
-/*
- * If the memory was imported already, counts this import too and returns true. shared_close() must be called once per import.
- */
+/* If the memory was imported already, counts this import too and returns true. Call shared_close() once per import. */
 bool shared_again(enum shared_kind kind, uint64_t id);
 void shared_close(enum shared_kind kind, uint64_t id);
 
 /*
- * Call when the memory turns out to be larger. Returns false if the larger size does not fit the quota; returns
- * true also if the memory is not known here. The caller holds a lock, so that one thread at a time grows or drops
- * the same memory.
+ * Call when the memory turns out to be larger. Returns false if the larger size exceeds the quota, true also if the memory is
+ * unknown here. The caller holds a lock, so that one thread at a time grows or drops the memory.
  */
 bool shared_grow(enum shared_kind kind, uint64_t id, uint64_t bytes);
 
 /*
- * Call when this process no longer holds the memory. Returns false if it was not known. For exported memory, call
- * this before giving its charge back.
+ * Call when this process no longer holds the memory; for exported memory, before its charge is given back. Returns false if the
+ * memory was unknown.
  */
 bool shared_drop(enum shared_kind kind, uint64_t id);
 
-/* Returns the memory's key, or 0 if it is not known. */
+/* Returns the memory's key, or 0 if unknown. */
 uint64_t shared_key(enum shared_kind kind, uint64_t id);
 
-/* Call after a context has ended: drops the memory that was shared in it. */
+/* Call after a context has ended: forgets the memory that was shared in it. */
 void shared_context_gone(CUcontext context);
 
-/* Helper thread: becomes the owner of imported memory that has no live owner any more; at most 50 times a second. */
+/* For the helper thread: becomes the owner of imported memory whose owner is gone. At most 50 times a second. */
 void shared_refresh(uint64_t now_ns);
 
-/* Enters this process's ownerships in the report of a restarted daemon, before the process moves to it. */
+/* Writes this process's ownerships into the report of a restarted daemon, before the process uses that report. */
 void shared_move(struct region_report *report, const struct region_slot *slot);
 
-/* Call in a forked child: forgets the state of the parent. */
+/* Call in a forked child. */
 void shared_reset(void);

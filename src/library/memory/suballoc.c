@@ -12,7 +12,7 @@
 #define LEAVES (1 << (SUBALLOC_ADDRESS_BITS - SUBALLOC_LEAF_SHIFT))
 
 static struct suballoc_leaf *_Atomic leaf_at[LEAVES];
-static struct suballoc_leaf *_Atomic leaves; /* list of all leaves */
+static struct suballoc_leaf *_Atomic leaves;
 
 #define REST_EVERY_NS (100 * NS_PER_MS)
 
@@ -46,7 +46,7 @@ static inline struct biased_lock *cache_lock(void)
 	return &process_own()->cache.lock;
 }
 
-/* Returns the leaf of an address, which becomes the last leaf read, or NULL if there is none. */
+/* Returns the leaf of an address, or NULL, and remembers it as the last leaf read. */
 static struct suballoc_leaf *leaf_of(CUdeviceptr ptr)
 {
 	size_t index = ptr >> SUBALLOC_LEAF_SHIFT;
@@ -72,7 +72,7 @@ enum suballoc_charge suballoc_take_spare(int device)
 	return SUBALLOC_SPARE;
 }
 
-/* Only the thread that has taken the spare calls this. */
+/* Call only in the thread that has taken the spare. */
 void suballoc_use_spare(int device)
 {
 	atomic_store(&spare_of(device)->spare, SUBALLOC_NO_SPARE);
@@ -91,7 +91,7 @@ void suballoc_drain(int device)
 }
 
 /*
- * Keeps an unneeded charge as the spare. Returns false if there is a spare already; then the charge must be given
+ * Keeps, as the spare, a charge that was not needed. Returns false if there is a spare already; then the charge must be given
  * back.
  */
 static bool keep_spare(enum biased_hold hold, int device, enum suballoc_charge charge)
@@ -108,7 +108,7 @@ void suballoc_failed(int device, enum suballoc_charge charge)
 {
 	enum biased_hold hold = biased_enter(cache_lock());
 	bool is_kept = keep_spare(hold, device, charge);
-	/* Either this thread sees the end of the last chunk, or the thread that ends the chunk sees the spare. */
+	/* Either this thread sees the end of the last chunk, or the thread that ends that chunk sees the spare. */
 	if (hold == BIASED_SHARED)
 		atomic_thread_fence(memory_order_seq_cst);
 	bool is_needed = atomic_load(&spare_of(device)->chunks);
@@ -132,7 +132,7 @@ void suballoc_trim(uint64_t now_ns)
 			suballoc_drain(i);
 }
 
-/* Begins a chunk with its first suballocation: the bytes reserved in advance become the chunk's charge. */
+/* The first suballocation of a chunk: the reserved bytes become the chunk's charge. */
 static void begin_chunk(enum biased_hold hold, struct suballoc_chunk *c, uint32_t old_state,
 			int device, enum suballoc_charge charge)
 {
@@ -175,7 +175,7 @@ struct suballoc_chunk *suballoc_chunk_of(CUdeviceptr ptr)
 	return c && suballoc_count(c) ? c : NULL;
 }
 
-/* Takes suballocations out of a chunk. Returns true, and the chunk's device, if they were the last. */
+/* Subtracts suballocations from a chunk. Returns true, and the chunk's device, if they were the last. */
 static bool take_suballocs(enum biased_hold hold, struct suballoc_chunk *c, uint32_t suballocs,
 			   int *ret_device)
 {

@@ -1,16 +1,15 @@
 /*
- * Small linear memory. The GPU hands out no less than 2 MiB, so the driver cuts smaller allocations from chunks of that
- * size. A chunk is charged from its first suballocation until its last one is freed. (An allocation of 2 MiB or more has
- * its pages to itself; the driver cuts no suballocation from the rest of its last page.) The library counts the
- * suballocations of each chunk, and finds the count by address with two loads.
+ * Small linear memory. The driver cuts allocations below 2 MiB (suballocations) from chunks of 2 MiB. A chunk is charged from
+ * its first suballocation until its last one is freed. (An allocation of 2 MiB or more has its pages to itself.) The library
+ * counts the suballocations of each chunk, and finds the count by address with two loads.
  *
- * Only the driver's answer shows whether an existing chunk had room. So a whole chunk is reserved in advance. If it was not
- * needed, it stays reserved as a spare for the next suballocation. There is one spare per device. It is given back when it
- * is not used, when memory is short, and with the last chunk.
+ * Whether an existing chunk had room is known only after the driver's call, so a whole chunk is reserved before it. If no new
+ * chunk was needed, the reservation stays as a spare for the next suballocation, one per device. The spare is given back when
+ * it is not used, when memory is short, and with the last chunk.
  *
- * Most calls come from one thread, and find a spare and a chunk that already has suballocations. The cost of such a call
- * depends on how much memory it touches, since between two calls the driver evicts everything from the first-level cache.
- * So these functions are inline, and all they need is in one cache line (struct thread_cache).
+ * Most calls come from one thread, and find a spare and a chunk in use. Such a call costs as much as the memory that it
+ * touches, because the driver evicts the first-level cache between two calls. So these functions are inline, and read one cache
+ * line (struct thread_cache).
  *
  * Thread safe.
  */
@@ -25,13 +24,13 @@
 
 #define SUBALLOC_CHUNK (2ULL << 20)
 #define SUBALLOC_STEP 512ULL
-/* bytes; the largest suballocation, as measured on an H200 with driver 580 */
+/* bytes; as measured on an H200 with driver 580 */
 #define SUBALLOC_MAX (SUBALLOC_CHUNK - SUBALLOC_STEP)
 
 struct suballoc_chunk {
 	/*
-	 * The number of suballocations in the low bits. If it is not 0, the device is in the bits above. Both are
-	 * in one word, so that the thread that takes the last suballocation also reads the device.
+	 * The number of suballocations in the low bits and, if that is not 0, the device above. One word, so that the thread
+	 * that removes the last suballocation also reads the device.
 	 */
 	_Atomic uint32_t state;
 	uint32_t number;        /* address / 2 MiB; never changes */
@@ -42,8 +41,8 @@ struct suballoc_chunk {
 #define SUBALLOC_COUNT_MASK ((1U << SUBALLOC_DEVICE_SHIFT) - 1)
 
 /*
- * Chunks by number (address / 2 MiB), in leaves of 2 GiB each. A leaf is made when it is needed, and stays. Since
- * the driver reuses addresses, there are only as many leaves as the most memory ever held at once needs.
+ * Chunks by number (address / 2 MiB), in leaves of 2 GiB. A leaf is made when needed, and stays. The driver reuses addresses,
+ * so there are only as many leaves as the most memory ever held needs.
  */
 #define SUBALLOC_CHUNK_SHIFT 21
 #define SUBALLOC_LEAF_SHIFT 31
@@ -57,46 +56,43 @@ struct suballoc_leaf {
 	size_t index;
 };
 
-/* Where the charge for a chunk came from, before the driver is asked for a suballocation. */
+/* Where the charge for a suballocation's chunk came from. */
 enum suballoc_charge { SUBALLOC_RESERVED = 0, SUBALLOC_SPARE };
 
 /*
- * Takes a device's spare, which is already charged, and returns SUBALLOC_SPARE. If there is none, returns
- * SUBALLOC_RESERVED; then the caller reserves SUBALLOC_CHUNK.
+ * Takes a device's spare, which is already charged. If there is none, returns SUBALLOC_RESERVED; then the caller reserves
+ * SUBALLOC_CHUNK.
  */
 enum suballoc_charge suballoc_take_spare(int device);
 
-/* Removes the spare, since its charge now belongs to something else. */
+/* Removes the spare, because its charge now belongs to something else. */
 void suballoc_use_spare(int device);
 
-/* Call if the driver failed to make the suballocation: its charge stays as the spare, or is given back. */
+/* Call if the driver's call failed: the charge stays as the spare, or is given back. */
 void suballoc_failed(int device, enum suballoc_charge charge);
 
 /* Gives the spare's charge back, if there is a spare. */
 void suballoc_drain(int device);
 
-/* Helper thread, periodically: gives back the spares that were not used since the last time. */
+/* For the helper thread: gives back the spares that were not used since the last call. */
 void suballoc_trim(uint64_t now_ns);
 
 /*
- * Counts a suballocation at `ptr` and settles its charge: the charge becomes the chunk's, stays as a spare, or is given back.
- * Returns false if the address is beyond the table or memory ran out; then nothing is counted or settled.
+ * Counts a suballocation at `ptr`. Its charge becomes the chunk's, stays as the spare, or is given back. Returns false, having
+ * done nothing, if the address is beyond the table or memory ran out.
  */
 bool suballoc_add(CUdeviceptr ptr, int device, enum suballoc_charge charge);
 
-/* Returns the chunk that contains `ptr`, if it has suballocations; otherwise NULL. */
+/* Returns the chunk that contains `ptr`, or NULL if it has no suballocations. */
 struct suballoc_chunk *suballoc_chunk_of(CUdeviceptr ptr);
 
-/*
- * Counts one suballocation less, after the driver has freed it. With the last one, the chunk's charge is given
- * back.
- */
+/* Call after the driver has freed a suballocation. With the last one, the chunk's charge is given back. */
 void suballoc_remove_any(struct suballoc_chunk *chunk);
 
 /* Call after a context has ended: its chunks end with it. */
 void suballoc_context_gone(uint64_t owner);
 
-/* Call in a forked child: forgets all suballocations. */
+/* Call in a forked child. */
 void suballoc_reset(void);
 
 /* ---- the common case, in a process whose tenant has one device ---- */
@@ -111,15 +107,15 @@ static inline uint32_t suballoc_count(const struct suballoc_chunk *c)
 	return atomic_load_explicit(&c->state, memory_order_acquire) & SUBALLOC_COUNT_MASK;
 }
 
-/* Returns the chunk's device. Valid only for a chunk that has suballocations. */
+/* Valid only for a chunk that has suballocations. */
 static inline int suballoc_device(const struct suballoc_chunk *c)
 {
 	return (int)(atomic_load_explicit(&c->state, memory_order_relaxed) >> SUBALLOC_DEVICE_SHIFT);
 }
 
 /*
- * Returns the chunk of an address, whether or not it has suballocations, if it is in the leaf that was read last.
- * Returns NULL if it is not.
+ * Returns the chunk of an address if it is in the leaf that was read last, whether or not it has suballocations; otherwise
+ * NULL.
  */
 static inline struct suballoc_chunk *suballoc_chunk_nearby(struct thread_cache *cache,
 							   CUdeviceptr ptr)
@@ -133,8 +129,8 @@ static inline struct suballoc_chunk *suballoc_chunk_nearby(struct thread_cache *
 }
 
 /*
- * Like suballoc_take_spare(0), but only if the calling thread owns cache->lock and there is a spare. Otherwise does nothing and
- * returns false.
+ * Like suballoc_take_spare(0), if the calling thread owns cache->lock and there is a spare. Otherwise does nothing and returns
+ * false.
  */
 static inline bool suballoc_begin_here(struct thread_cache *cache)
 {
@@ -150,10 +146,7 @@ static inline bool suballoc_begin_here(struct thread_cache *cache)
 	return is_taken;
 }
 
-/*
- * As suballoc_add(ptr, 0, SUBALLOC_SPARE), for a chunk that already has suballocations. Returns false if nothing
- * was done.
- */
+/* As suballoc_add(ptr, 0, SUBALLOC_SPARE), for a chunk that already has suballocations. Returns false if nothing was done. */
 static inline bool suballoc_end_here(struct thread_cache *cache, CUdeviceptr ptr)
 {
 	struct suballoc_chunk *c = suballoc_chunk_nearby(cache, ptr);

@@ -7,7 +7,7 @@
 enum hold_state { HOLD_OPEN, HOLD_SHUT, HOLD_NO_ROOM };
 
 static _Atomic uint32_t hold;   /* futex word, seq_cst; enum hold_state */
-static _Atomic uint32_t inside; /* seq_cst; number of threads inside; a futex word while shut */
+static _Atomic uint32_t inside; /* seq_cst; threads inside; a futex word while shut */
 static __thread uint32_t depth; /* nested calls of this thread inside; 0 if outside */
 
 static void count_out(void)
@@ -24,7 +24,7 @@ static enum swap_pass try_enter(bool is_to_free)
 	}
 	atomic_fetch_add(&inside, 1);
 	uint32_t state = atomic_load(&hold);
-	/* A process that exits may always enter; it may then free memory that is off the GPU. */
+	/* A process that exits may always enter, for example to free memory that is off the GPU. */
 	if (likely(state == HOLD_OPEN) || (is_to_free && state == HOLD_NO_ROOM) ||
 	    !process_is_active()) {
 		depth = 1;
@@ -46,7 +46,7 @@ bool swap_is_inside(void)
 
 void swap_leave_held(void)
 {
-	/* If depth is 0, the process became swappable after this thread entered, so the thread was not counted. */
+	/* If depth is 0, the process became swappable after this thread entered. */
 	if (depth && --depth == 0)
 		count_out();
 }
@@ -56,7 +56,7 @@ void swap_wait(void)
 	struct region_slot_device *d = process_slot_device(0);
 	uint64_t begin = trace_begin();
 
-	/* Shows the daemon that a thread wants the memory back. */
+	/* Shows the daemon that a thread needs the memory. */
 	atomic_fetch_add(&d->waiting, 1);
 	sys_futex_wait(&hold, HOLD_SHUT, NAP_NS, false);
 	atomic_fetch_sub(&d->waiting, 1);

@@ -1,15 +1,13 @@
 /*
- * The hold keeps every thread of a swappable process out of the driver while the process's memory is not at its
- * addresses (swap.h).
+ * The hold keeps the threads of a swappable process out of the driver while the process's memory is off the GPU (swap.h).
  *
- * A call that may access or allocate device memory runs between swap_enter() and swap_leave(). The thread that
- * moves memory first shuts the hold, and then waits until no thread is inside. A calling thread first counts
- * itself inside, and then checks whether the hold is shut. So one of the two sees the other. If a thread inside
- * does not come out, the hold opens again within seconds. So two threads never wait for each other here.
+ * A call that may access or allocate device memory runs inside the hold, between swap_enter() and swap_leave(). The thread that
+ * moves memory first shuts the hold, and then waits until no thread is inside. Another thread first counts itself inside, and
+ * then checks whether the hold is shut. So one of the two sees the other. If a thread inside does not leave, the hold opens
+ * again within seconds, so there is no deadlock.
  *
- * A thread may enter several times, nested. A thread that waited for a lease inside the hold would keep memory
- * from moving; so work enters the hold last, in the gate. In a process that is not swappable, all this costs one
- * load. Thread safe.
+ * A thread may enter several times, nested. Work enters the hold last, in the gate: a thread that waited for a lease inside
+ * would keep memory from moving. In a process that is not swappable, all this costs one load. Thread safe.
  */
 #pragma once
 
@@ -17,14 +15,13 @@
 #include "library/state/process_state.h"
 
 enum swap_pass {
-	SWAP_PASSED, /* the thread is inside the hold; call swap_leave() afterwards */
-	/* Returned by swap_try_enter() only: call swap_wait(), then try again. */
+	SWAP_PASSED, /* inside the hold; call swap_leave() afterwards */
+	/* only from swap_try_enter(): call swap_wait(), then try again */
 	SWAP_IS_SHUT,
-	/* The memory was moved off the GPU, and the GPU has no room for it: fail with CUDA_ERROR_OUT_OF_MEMORY. */
+	/* the GPU has no room for the memory that was moved off it: fail with CUDA_ERROR_OUT_OF_MEMORY */
 	SWAP_NO_ROOM,
 };
 
-/* The parts of swap_try_enter() and swap_leave() for a swappable process. */
 enum swap_pass swap_try_enter_held(void);
 void swap_leave_held(void);
 
@@ -34,23 +31,21 @@ static inline bool swap_is_on(void)
 			DETOUR_HOLD);
 }
 
-/* Enters the hold if it is not shut; does not wait. Returns SWAP_PASSED also if the process is not swappable. */
+/* Does not wait. Returns SWAP_PASSED also if the process is not swappable. */
 static inline enum swap_pass swap_try_enter(void)
 {
 	return swap_is_on() ? swap_try_enter_held() : SWAP_PASSED;
 }
 
-/* True if the calling thread is inside. */
 bool swap_is_inside(void);
 
-/* Waits until the hold is no longer shut, but only for a short time. */
+/* Waits a short time for the hold to open. */
 void swap_wait(void);
 
-/* Tries and waits until the thread is inside. Returns false for SWAP_NO_ROOM; then the thread is not inside. */
+/* Waits until the thread is inside. Returns false for SWAP_NO_ROOM; then the thread is outside. */
 bool swap_enter(void);
 /*
- * As swap_enter(), for calls that need no memory and work also while memory is off the GPU. The thread is always
- * inside afterwards.
+ * As swap_enter(), for calls that need no memory and work while memory is off the GPU. The thread is always inside afterwards.
  */
 void swap_enter_to_free(void);
 
@@ -61,7 +56,7 @@ static inline void swap_leave(void)
 }
 
 /*
- * Keeps memory in place until the end of the function. If the memory cannot be on the GPU, the function returns
+ * Keeps memory on the GPU until the end of the calling function. If the memory cannot be on the GPU, that function returns
  * CUDA_ERROR_OUT_OF_MEMORY. Use it first in a hook, before any lock.
  */
 static inline void swap_leave_cleanup(bool *is_inside)
@@ -86,12 +81,12 @@ static inline void swap_leave_always(const bool *unused)
 /* ---- for swap.c alone ---- */
 
 /*
- * Shuts the hold and waits until no thread is inside, for at most patience_ns. On timeout, restores the earlier
- * state and returns false.
+ * Shuts the hold and waits up to patience_ns until no thread is inside. On timeout, restores the earlier state and returns
+ * false.
  */
 bool swap_hold_shut(uint64_t patience_ns);
-/* Opens the hold. If has_room is false, calls that need memory fail instead of entering. */
+/* If has_room is false, calls that need memory fail instead of entering. */
 void swap_hold_open(bool has_room);
 
-/* Call in a forked child: forgets the state of the parent. */
+/* Call in a forked child. */
 void swap_hold_reset(void);

@@ -16,9 +16,9 @@ static __thread struct {
 	int device;
 	uint64_t bytes;
 	bool is_drivers;
-} lack; /* what the thread's last try found no room for; `bytes` is 0 if it found room */
+} lack; /* what the thread's last try found no room for; `bytes` is 0 if there was room */
 
-/* True if the memory in use exceeds what the daemon leaves to this tenant (swap_bound_bytes). */
+/* True if the tenant uses more memory than the daemon leaves to it. */
 static bool is_beyond_bound(int device)
 {
 	uint64_t bound = atomic_load(&process_control_device(device)->swap_bound_bytes);
@@ -43,15 +43,15 @@ uint64_t swap_wanted(int device)
 bool swap_wait_for_room(uint64_t *since_ns)
 {
 	/*
-	 * While the daemon says that room will be made, the patience begins anew: other tenants may have turns of any length
-	 * first. A lost daemon's last value of swap_hope means nothing.
+	 * While the daemon says that room will be made, the time starts again, because other tenants' turns may take any time.
+	 * The last value from a lost daemon does not count.
 	 */
 	if (!atomic_load(&process_state.daemon_lost) &&
 	    atomic_load(&atomic_load(&process_state.control)->swap_hope))
 		*since_ns = sys_now_ns();
 	if (!process_is_active() || sys_now_ns() - *since_ns > PATIENCE_NS)
 		return false;
-	/* Not reported as waiting for GPU time: the arbiter would give this process time that it cannot use. */
+	/* Not reported as waiting for GPU time: the daemon would give this process time that it cannot use. */
 	sys_sleep_ns(NAP_NS);
 	return true;
 }
@@ -72,8 +72,8 @@ bool swap_room_is_kept(int device, uint64_t bytes)
 }
 
 /*
- * True if the GPU has more than enough room for what was lacking, whatever the driver rounds it to. False also if
- * no context can tell.
+ * True if the GPU has more than enough room for what was lacking, however the driver rounds that. False also if no context can
+ * tell.
  */
 static bool gpu_has_room(void)
 {
@@ -89,7 +89,7 @@ void swap_room_begin(struct swap_room *room)
 {
 	room->bytes = 0;
 	room->had_room = false;
-	/* In the hold of an outer call, `lack` belongs to that call, so leave it unchanged. */
+	/* Inside an outer call, `lack` belongs to that call. */
 	if (swap_is_on() && !swap_is_inside())
 		lack.bytes = 0;
 }
@@ -111,7 +111,10 @@ bool swap_room_again(struct swap_room *room, CUresult result)
 		return end(room, result);
 	if (swap_is_inside() || !lack.bytes)
 		return end(room, result);
-	/* Fail only if there was room twice in a row: between a refusal and the query another tenant may have left the GPU. */
+	/*
+	 * Fail only if there was room twice in a row, because another tenant may have left the GPU between the refusal and this
+	 * query.
+	 */
 	bool has_room = lack.is_drivers && gpu_has_room();
 	if (has_room && room->had_room)
 		return end(room, result);

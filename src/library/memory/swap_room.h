@@ -1,12 +1,12 @@
 /*
- * In a swappable process, an allocation or a context may fit the quota while the GPU has no room for it. Such a call
- * waits, and the daemon moves other tenants' memory off the GPU for it (swap.h). Thread safe.
+ * In a swappable process, an allocation or a context may fit the quota while the GPU has no room. Such a call waits, and the
+ * daemon moves other tenants' memory off the GPU (swap.h). Thread safe.
  *
  *     return WITH_ROOM(try_to_allocate(...));
  *
- * repeats the call until it succeeds, fails for another reason, or room is no longer expected. Out of memory counts as
- * another reason if the GPU has more than enough room before and after a try: drivers return it also for what they cannot
- * do, such as a context by the cuCtxCreate from before CUDA 3.2.
+ * repeats the call until it succeeds, fails for another reason, or room is no longer expected. If the GPU has more than enough
+ * room before and after a try, out of memory is another reason: drivers return it also for what they cannot do, such as the
+ * cuCtxCreate from before CUDA 3.2.
  *
  * The call reports by swap_room_lacks() that it failed for lack of room; holding.h does so for charged memory. Between two
  * tries the thread is outside the hold (swap_hold.h), so that the process's own memory may be moved off the GPU meanwhile.
@@ -20,25 +20,21 @@
 #include "abi/cuda_abi.h"
 #include "library/state/process_state.h"
 
-/* The state of one call's wait for room. */
 struct swap_room {
 	int device;
-	uint64_t bytes; /* bytes that the call waits for; 0 if none yet */
+	uint64_t bytes; /* that the call waits for; 0 if none yet */
 	uint64_t since_ns;
-	uint64_t trace_begin; /* when the wait began, in the trace's ticks; 0 if not traced */
+	uint64_t trace_begin; /* ticks; 0 if not traced */
 	bool had_room;        /* at the driver's last refusal, the GPU had enough room */
 };
 
 /*
- * Records that the thread's last try found no room for `bytes` on the device, although the quota allows them.
- * is_drivers is true if the driver said so.
+ * Records that the thread's last try found no room for `bytes` on the device, although the quota allows them. is_drivers: the
+ * driver said so.
  */
 void swap_room_lacks(int device, uint64_t bytes, bool is_drivers);
 
-/*
- * As swap_room_lacks(), if the driver's call returned out of memory. Ignores memory that is on none of the
- * tenant's devices.
- */
+/* As swap_room_lacks(), if the driver's call returned out of memory. */
 static inline void swap_room_note(CUresult result, int device, uint64_t bytes)
 {
 	if (unlikely(result == CUDA_ERROR_OUT_OF_MEMORY) && device >= 0 && device != REGION_HOST)
@@ -46,12 +42,12 @@ static inline void swap_room_note(CUresult result, int device, uint64_t bytes)
 }
 
 /*
- * Call before the driver's call, with `bytes` already reserved. Returns true if the bytes would take room that is kept for
- * another tenant's return. Then the driver must not be called; the lack is recorded as by swap_room_lacks().
+ * Call before the driver's call, with `bytes` already reserved. Returns true if the GPU's free memory is kept for another
+ * tenant; then do not call the driver. The lack of room is recorded.
  */
 bool swap_room_is_kept(int device, uint64_t bytes);
 
-/* Call before the first try of an allocation. */
+/* Call before the first try. */
 void swap_room_begin(struct swap_room *room);
 /* Call after each try. Returns true if the caller should try again. */
 bool swap_room_again(struct swap_room *room, CUresult result);
@@ -67,20 +63,17 @@ bool swap_room_again(struct swap_room *room, CUresult result);
 		with_result; \
 	})
 
-/*
- * Adds `bytes` to the memory that this process waits for on `device` (index in the tenant's list); negative bytes
- * end such a wait.
- */
+/* Adds to the bytes for which this process waits on `device` (index in the tenant's list); negative bytes end a wait. */
 void swap_want(int device, int64_t bytes);
 
-/* Returns the bytes for which all threads together wait on `device`. */
+/* Returns the bytes for which all threads of the process wait on `device`. */
 uint64_t swap_wanted(int device);
 
 /*
- * Sleeps for a moment and returns true if the caller should try again. While the daemon says that room will be made
- * (swap_hope), sets *since_ns to now. Returns false once it has not said so for a minute.
+ * Sleeps for a moment and returns true if the caller should try again. Sets *since_ns to now while the daemon says that room
+ * will be made (swap_hope). Returns false a minute after *since_ns.
  */
 bool swap_wait_for_room(uint64_t *since_ns);
 
-/* Call in a forked child: forgets the state of the parent. */
+/* Call in a forked child. */
 void swap_room_reset(void);

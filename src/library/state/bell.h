@@ -1,16 +1,16 @@
 /*
- * The tenant's doorbell. A ring wakes the daemon where its next poll would come late. The library rings
+ * The tenant's doorbell: a ring wakes the daemon where its next poll would come late. The library rings
  *
  *   when the process joins                     so that the daemon learns of the doorbell
- *   when work or demand begins                 if there was none for BELL_REST_NS; until then the daemon still polls often
+ *   when work begins, or waits to be launched  if there was none for BELL_REST_NS; until then the daemon polls often
  *   when work ends under CLOSING or STOP       the daemon can give the lease to another tenant
  *   when a lease was idle for idle_ns          the daemon can give the lease to another tenant
  *   when memory was measured                   the daemon should query NVML (measured.h)
  *   when a thread asks for memory              the daemon should answer (reserve_wait.h)
  *   at a sync point, if the daemon wants that  the daemon can end the turn there (sync_point.h)
  *
- * A launch in free run never rings, and rings are never more frequent than work begins and ends. If the daemon is
- * gone or does not listen, a ring does no harm: the daemon also polls.
+ * A launch under LEASE_FREE never rings, and rings are not more frequent than work begins and ends. If the daemon is gone or
+ * ignores a ring, no harm is done, because the daemon also polls.
  *
  * Thread safe; takes 1 us or less.
  */

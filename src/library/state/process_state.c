@@ -6,7 +6,7 @@
 
 #define MAX_CUDA_DEVICES 64
 
-/* The all-zero page to which `own` points until the process joins. */
+/* All zeros; `own` points here until the process joins. */
 static struct process_own nobody;
 struct process_state process_state = { .own = &nobody };
 
@@ -37,10 +37,7 @@ CUresult process_find_device(CUdevice device, int *ret_index)
 	CUuuid uuid;
 
 	if (!known) {
-		/*
-		 * On a MIG instance _v2 returns the UUID of the instance, which is what the tenant's list
-		 * contains.
-		 */
+		/* On a MIG instance, _v2 returns the UUID of the instance, which the tenant's list has. */
 		CUresult result = real.cuDeviceGetUuid_v2 ? real.cuDeviceGetUuid_v2(&uuid, device)
 							  : real.cuDeviceGetUuid(&uuid, device);
 		if (result != CUDA_SUCCESS)

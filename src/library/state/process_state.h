@@ -1,11 +1,10 @@
 /*
- * The library's view of its process: the process's tenant, its slot in the report, and the map from CUDA devices to
- * the tenant's devices. process.h changes this state.
+ * The process's tenant, its slot in the report, and the map from CUDA devices to the tenant's devices. process.h changes this
+ * state.
  *
- * Life: UNKNOWN -> (first cuInit or NVML query) -> PLAIN, ACTIVE or REFUSED. A restarted daemon hands out new files:
- * then the pointers change. The old mappings stay readable until the daemon restarts once more, so a thread that has
- * loaded an old slot pointer can finish with it. After that, pages of zeros replace the old mappings, for a thread that
- * is even slower.
+ * The mode is PROCESS_UNKNOWN until the first cuInit or NVML query. A restarted daemon brings new files, and then the pointers
+ * change. The old mappings stay readable until the next restart, for a thread that has loaded an old pointer; after that, pages
+ * of zeros replace them.
  */
 #pragma once
 
@@ -19,17 +18,14 @@
 enum process_mode {
 	PROCESS_UNKNOWN = 0, /* the daemon was not asked yet */
 	PROCESS_PLAIN,       /* no tenant is configured: calls pass unchanged */
-	PROCESS_ACTIVE,      /* registered */
-	/* A tenant is configured, but the process could not join: cuInit fails (fail closed). */
+	PROCESS_ACTIVE,      /* joined the tenant */
+	/* a tenant is configured, but the process could not join: cuInit fails */
 	PROCESS_REFUSED,
-	/* The process exits: calls pass unchanged; the driver may be gone. */
+	/* the process exits: calls pass unchanged, because the driver may be gone */
 	PROCESS_LEAVING,
 };
 
-/*
- * State of this process only. The kernel zeroes this page in a forked child (MADV_WIPEONFORK), since the child
- * does not own the parent's slot.
- */
+/* The kernel zeroes this page in a forked child (MADV_WIPEONFORK), because the child does not own the parent's slot. */
 struct process_own {
 	_Alignas(64) _Atomic uint32_t is_joined;
 	_Atomic uint32_t has_one_device; /* the tenant has one device, and `detours` is 0 */
@@ -39,30 +35,27 @@ struct process_own {
 _Static_assert(offsetof(struct process_own, cache.spares[1]) <= 64,
 	       "what a small allocation needs is one line of the cache");
 
-/*
- * Bits of process_state.detours. The gate compares the whole word with 0. fast_path.h says where the fast path leads
- * while a bit is set.
- */
+/* Bits of process_state.detours: why a call takes a longer path. The gate compares the whole word with 0. */
 enum process_detour {
-	DETOUR_HOLD = 1,  /* swappable: calls enter the hold, swap_hold.h */
-	DETOUR_TRACE = 2, /* traced: calls are recorded, trace.h */
+	DETOUR_HOLD = 1,  /* swappable: calls enter the hold (swap_hold.h) */
+	DETOUR_TRACE = 2, /* traced: calls are recorded (trace.h) */
 };
 
-/* Nearly every call reads this, so it fits one cache line. */
+/* Nearly every call reads this, so it fits in one cache line. */
 struct process_state {
 	_Alignas(64) _Atomic uint32_t mode;
-	_Atomic uint32_t shared; /* number of objects shared with other processes: shared.h */
-	struct process_own *_Atomic own; /* never NULL: an all-zero page before the process joins */
+	_Atomic uint32_t shared;         /* memory shared with other processes (shared.h) */
+	struct process_own *_Atomic own; /* never NULL */
 	const struct region_control *_Atomic control;
 	struct region_report *_Atomic report;
-	struct region_slot *_Atomic slot; /* this process's slot in `report` */
-	_Atomic bool daemon_lost;         /* no heartbeat: the last quotas apply, leases do not */
-	_Atomic uint32_t captures;     /* number of stream captures in progress in this process */
-	_Atomic uint32_t streams_gone; /* number of streams dropped so far: inflight.h */
-	_Atomic uint32_t detours;      /* why calls take a longer path: enum process_detour */
-	/* this process's slot + 1, which is the value of a device's `turn` when this process has the turn */
+	struct region_slot *_Atomic slot;
+	_Atomic bool daemon_lost;      /* no heartbeat: the last quotas apply, leases do not */
+	_Atomic uint32_t captures;     /* stream captures in progress */
+	_Atomic uint32_t streams_gone; /* streams destroyed so far (inflight.h) */
+	_Atomic uint32_t detours;      /* enum process_detour */
+	/* this process's slot + 1, to compare with region_control_device.turn */
 	_Atomic uint32_t turn;
-	_Atomic uint32_t code_gone; /* number of unloads of functions and ends of contexts so far */
+	_Atomic uint32_t code_gone; /* unloads of functions and ends of contexts so far */
 };
 
 SYS_DATA struct process_state process_state;
@@ -72,10 +65,7 @@ static inline struct process_own *process_own(void)
 	return atomic_load_explicit(&process_state.own, memory_order_relaxed);
 }
 
-/*
- * True while this process may use its slot: this process has registered, and is not a forked child of a registered
- * one.
- */
+/* True while this process may use its slot: it has joined, and is not a forked child of one that has. */
 static inline bool process_is_active(void)
 {
 	return atomic_load_explicit(&process_state.mode, memory_order_acquire) == PROCESS_ACTIVE &&
@@ -83,25 +73,21 @@ static inline bool process_is_active(void)
 }
 
 /*
- * Finds the index of a CUDA device in the tenant's list; sets -1 if the device is not in the list. If the driver
- * cannot identify the device (for example before cuInit), returns the driver's error.
+ * Finds the index of a CUDA device in the tenant's list; sets -1 if the list does not have it. Returns the driver's error if
+ * the driver cannot identify the device, for example before cuInit.
  */
 CUresult process_find_device(CUdevice device, int *ret_index);
-/* As process_find_device(), but returns the index, or -1 if the device was not found. */
+/* As process_find_device(); -1 also if the driver cannot identify the device. */
 int process_device_index(CUdevice device);
 /*
- * True if the driver has this device. If not, leave the call to the driver: it refuses every call that names the
- * device, with the error for the first argument that it finds wrong.
+ * True if the driver has this device. If not, leave the call to the driver, whose error depends on the first invalid argument.
  */
 bool process_device_is_there(CUdevice device);
 
-/* Returns the device index for a UUID (16 bytes); -1 if the UUID is not one of the tenant's. */
+/* Returns the index of the device with this UUID (16 bytes); -1 if the tenant does not have it. */
 int process_uuid_index(const void *uuid);
 
-/*
- * Returns the index of the calling thread's current device; -1 if none is current or the device is not the
- * tenant's.
- */
+/* Returns the index of the calling thread's current device; -1 if there is none, or if the tenant does not have it. */
 int process_current_index(void);
 
 static inline const struct region_control_device *process_control_device(int index)
@@ -109,7 +95,7 @@ static inline const struct region_control_device *process_control_device(int ind
 	return &atomic_load_explicit(&process_state.control, memory_order_acquire)->device[index];
 }
 
-/* True if it is this process's turn under the tenant's lease. Read this after the lease word. */
+/* True if this process may run under the tenant's lease. Read this after the lease word. */
 static inline bool process_has_turn(const struct region_control_device *c)
 {
 	uint32_t turn = atomic_load(&c->turn);
@@ -124,10 +110,10 @@ static inline struct region_slot_device *process_slot_device(int index)
 }
 
 /*
- * Sets has_one_device, which lets small allocations take their fast path, from the tenant's devices and `detours`.
- * Call after a change of either.
+ * Sets has_one_device, by which small allocations take a fast path. Call after a change of the tenant's devices or of
+ * `detours`.
  */
 void process_settle_quick_way(void);
 
-/* Call in a forked child: forgets the state of the parent. */
+/* Call in a forked child. */
 void process_reset(void);

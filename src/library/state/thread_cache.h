@@ -1,4 +1,4 @@
-/* What a small allocation reads (suballoc.h), in one cache line. Part of the process's own page (process_state.h). */
+/* What a small allocation reads (suballoc.h), in one cache line of the process's own page (process_state.h). */
 #pragma once
 
 #include "abi/shm/region.h"
@@ -11,12 +11,12 @@ enum suballoc_spare { SUBALLOC_NO_SPARE, SUBALLOC_SPARE_THERE, SUBALLOC_SPARE_TA
 struct suballoc_spare_state {
 	_Atomic uint32_t spare;
 	_Atomic uint32_t chunks;
-	_Atomic uint32_t is_used; /* the spare was taken since the helper's last poll */
+	_Atomic uint32_t is_used; /* the spare was taken since the helper thread's last poll */
 };
 
-/* All zeros is the valid initial state. */
+/* All zeros is valid. */
 struct thread_cache {
-	struct biased_lock lock;                 /* guards the spares and the states of chunks */
-	struct suballoc_leaf *_Atomic last_leaf; /* the leaf that was read last */
+	struct biased_lock lock; /* guards the spares and the states of chunks */
+	struct suballoc_leaf *_Atomic last_leaf;
 	struct suballoc_spare_state spares[REGION_MAX_DEVICES];
 };

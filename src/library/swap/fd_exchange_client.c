@@ -17,7 +17,7 @@ static _Atomic uint64_t undropped[UNDROPPED_MOST];
 static _Atomic uint32_t undropped_count;
 static uint64_t tried_ns; /* helper thread */
 
-/* Sends one request and gets the answer. The answer has at most one descriptor, which is closed if ret_fd is NULL. */
+/* The reply has at most one descriptor, which is closed if ret_fd is NULL. */
 static int ask(enum sharing_op op, uint64_t key, uint64_t bytes, int give_fd,
 	       struct sharing_reply *ret, int *ret_fd)
 {

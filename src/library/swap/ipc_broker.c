@@ -13,14 +13,14 @@
 #define READ_WRITE 3 /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 #define OPEN_MAX 4096
 /*
- * How often to ask for a descriptor that the daemon does not have. Within this time, the library of the process that owns the
- * memory gives a restarted daemon the descriptor again.
+ * How often to ask for a descriptor that the daemon lacks. Within this time, the process that owns the memory gives the
+ * descriptor to a restarted daemon.
  */
 #define TAKE_TRIES 20
 #define TAKE_EVERY_NS (50 * NS_PER_MS)
 #define GIVE_EVERY_NS NS_PER_S
 
-/* The content of one of our handles; its other bytes are zero. No handle of the driver begins with `magic`. */
+/* A handle of allot's own; its other bytes are zero. No handle of the driver begins with `magic`. */
 struct broker_handle {
 	char magic[16];
 	uint64_t key;
@@ -36,7 +36,7 @@ struct opened {
 	uint32_t count;
 };
 
-static struct opened *opened; /* OPEN_MAX entries, allocated at first use */
+static struct opened *opened; /* OPEN_MAX entries */
 static uint32_t opened_count;
 
 static uint64_t given_ns; /* helper thread: when the descriptors were last given again */
@@ -62,10 +62,7 @@ CUresult ipc_broker_get(const struct backing *b, CUipcMemHandle *ret)
 
 	if (!b->is_exportable || !real.cuMemExportToShareableHandle)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	/*
-	 * First make sure that the memory stays on the GPU: another process that opens the handle gets the memory that is
-	 * behind the address now.
-	 */
+	/* First keep the memory on the GPU: a process that opens the handle gets the memory that is behind the address now. */
 	swap_backing_keep(b->base);
 	if (!b->key)
 		result = export_to_daemon(b, handle.key, &error);
@@ -188,7 +185,7 @@ CUresult ipc_broker_open(const CUipcMemHandle *handle, CUdeviceptr *ret_ptr, boo
 	*ret_again = false;
 	if (!ret_ptr)
 		return CUDA_ERROR_INVALID_VALUE;
-	/* As in the driver: the process that made the memory cannot open its handle. */
+	/* As in the driver, a process cannot open a handle of its own memory. */
 	if (!one.context || swap_backing_has_key(one.key))
 		return CUDA_ERROR_INVALID_CONTEXT;
 	struct opened *o = find(one.key, one.context);
@@ -215,7 +212,7 @@ bool ipc_broker_close(CUdeviceptr ptr, CUresult *ret_result)
 		o->count--;
 		return true;
 	}
-	/* Wait for the work, as the driver's own close does. */
+	/* The driver's own close waits for the work too. */
 	if (real_current_context() == o->context)
 		real.cuCtxSynchronize();
 	*ret_result = unmap(o);

@@ -5,8 +5,8 @@
  * the memory. From then on the memory stays on the GPU. Other tenants, and processes without the library, cannot
  * use the handle.
  *
- * The caller holds locks.ipc, except for ipc_broker_is_ours() and ipc_broker_give_again(). Memory opened here is unmapped
- * when its context ends.
+ * The caller holds locks.ipc, except for ipc_broker_is_ours() and ipc_broker_give_again(). Memory opened here is unmapped when
+ * its context ends.
  */
 #pragma once
 
@@ -16,21 +16,18 @@
 #include "library/swap/swap_backing.h"
 
 /*
- * Makes a handle for the allocation that begins at b->base; the same memory always gets the same handle. Call inside the hold
- * (swap_enter()). Returns CUDA_ERROR_NOT_SUPPORTED if the driver can't export the memory as a file descriptor, or if the daemon
- * does not accept the descriptor.
+ * Returns the handle for the allocation that begins at b->base, always the same. Call inside the hold (swap_enter()). Returns
+ * CUDA_ERROR_NOT_SUPPORTED if the driver cannot export the memory as a descriptor, or if the daemon does not accept the
+ * descriptor.
  */
 CUresult ipc_broker_get(const struct backing *b, CUipcMemHandle *ret);
 
 bool ipc_broker_is_ours(const CUipcMemHandle *handle);
 
-/*
- * Opens one of our handles in the current context. Sets *ret_again if the handle was open already; each open is
- * counted.
- */
+/* Opens a handle of allot's own in the current context. *ret_again: the handle was open already. Each open is counted. */
 CUresult ipc_broker_open(const CUipcMemHandle *handle, CUdeviceptr *ret_ptr, bool *ret_again);
 
-/* Closes the memory once; the last close unmaps it. Returns false if the memory was not opened here. */
+/* The last close unmaps the memory. Returns false if the memory was not opened here. */
 bool ipc_broker_close(CUdeviceptr ptr, CUresult *ret_result);
 
 void ipc_broker_context_gone(CUcontext context);
@@ -41,5 +38,5 @@ void ipc_broker_context_gone(CUcontext context);
  */
 bool ipc_broker_give_again(uint64_t now_ns);
 
-/* Call in a forked child: forgets the state of the parent. */
+/* Call in a forked child. */
 void ipc_broker_reset(void);

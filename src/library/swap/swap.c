@@ -16,13 +16,13 @@
 #include "library/sys/log.h"
 #include "library/trace/trace_record.h"
 
-#define PATIENCE_NS (2 * NS_PER_S)         /* time until a move that cannot begin is abandoned */
+#define PATIENCE_NS (2 * NS_PER_S)         /* time until a move that cannot begin is given up */
 #define RETURN_PATIENCE_NS (10 * NS_PER_S) /* time until waiting calls fail for lack of room */
 #define NAP_NS (50 * NS_PER_MS)
 #define RETRY_NS (20 * NS_PER_MS)
 /*
- * How long the thread pauses after it has page-locked a chunk while the program works, as a multiple of the time that the
- * locking took: AHEAD_PAUSES before any move is ordered, LEAVING_PAUSES when the memory is to leave the GPU.
+ * How long the swap thread pauses after it has page-locked a chunk while the program works, as a multiple of the time that the
+ * locking took: AHEAD_PAUSES before a move is ordered, LEAVING_PAUSES during one.
  */
 #define AHEAD_PAUSES 19
 #define LEAVING_PAUSES 1
@@ -32,22 +32,22 @@
 static bool is_started;
 static _Atomic bool is_leaving, is_in_driver;
 
-static CUcontext contexts[CONTEXTS_MAX]; /* contexts whose work may use the memory */
+static CUcontext contexts[CONTEXTS_MAX]; /* whose work may use the memory */
 static uint32_t contexts_count;
 static bool has_too_many;
 
-/* The values of the slot's swap fields; written by the swap thread. */
+/* What the slot's swap fields say; written by the swap thread. */
 static struct {
 	_Atomic uint32_t state, word, failed;
 	_Atomic uint64_t moved_ns;
 } own = { .state = SWAP_IN };
 
-/* The state of a wait for work. Work may never end; then the helper abandons the wait. */
+/* Work may never end; then the helper thread gives up the wait. */
 enum wait { WAIT_NONE, WAIT_WORK, WAIT_GIVEN_UP };
 static _Atomic uint32_t wait;
 static _Atomic uint64_t wait_since_ns;
 
-static uint64_t copied_ns;       /* duration of the copies of the last move */
+static uint64_t copied_ns;       /* duration of the last move's copies */
 static uint64_t return_since_ns; /* when the return in progress began; 0 if there is none */
 
 void swap_begin(void *arena, uint64_t arena_bytes)
@@ -106,7 +106,7 @@ void swap_move(struct region_slot *slot)
 	atomic_store(&slot->swap_state, is_started ? atomic_load(&own.state) : SWAP_NONE);
 }
 
-/* Returns the swap word. Reads the pointer each time: a new daemon brings new pages, and a move may outlast several daemons. */
+/* Reads the pointer each time: a new daemon brings new pages, and a move may outlast several daemons. */
 static const _Atomic uint32_t *order_word(void)
 {
 	return &atomic_load(&process_state.control)->swap;
@@ -129,17 +129,17 @@ void swap_watch(uint64_t now_ns)
 {
 	uint32_t expected = WAIT_WORK;
 
-	/* Add instead of subtracting, since the wait may have begun after now_ns. */
+	/* Adds instead of subtracting, because the wait may have begun after now_ns. */
 	if (atomic_load(&wait) != WAIT_WORK || now_ns < atomic_load(&wait_since_ns) + PATIENCE_NS)
 		return;
-	/* Open the hold, since the work may be waiting for a thread that the hold keeps out. */
+	/* Open the hold, because the work may wait for a thread that the hold keeps out. */
 	if (atomic_compare_exchange_strong(&wait, &expected, WAIT_GIVEN_UP))
 		swap_hold_open(true);
 }
 
 /*
- * Waits until all work of all contexts has ended; the hold keeps new work from beginning. Returns false if the wait was
- * abandoned; then the hold is open.
+ * Waits until all work of all contexts has ended; the hold keeps new work from beginning. Returns false, with the hold open, if
+ * the wait was given up.
  */
 static bool wait_for_work(void)
 {
@@ -161,10 +161,7 @@ static bool wait_for_work(void)
 	return !is_given_up && result == CUDA_SUCCESS;
 }
 
-/*
- * Waits until no capture is in progress. Waiting for work would break a capture, and the memory that the captured graph will
- * use is not known yet. So the capture must end first.
- */
+/* Waiting for work would break a capture, and the memory that the captured graph will use is not known yet. */
 static bool wait_for_captures(uint64_t until_ns)
 {
 	while (atomic_load(&process_state.captures)) {
@@ -196,7 +193,7 @@ static bool come_to_rest(void)
 
 /* ---- moving out and back ---- */
 
-/* Gives each backing a position in the arena. Returns the sum of the sizes. */
+/* Gives each backing (swap_backing.h) a position in the arena. Returns the sum of the sizes. */
 static uint64_t lay_out(void)
 {
 	uint64_t sum = 0;
@@ -210,7 +207,6 @@ static uint64_t lay_out(void)
 	return sum;
 }
 
-/* Reports in the slot that all movable memory is out, or none. */
 static void tell_out_bytes(bool is_all)
 {
 	struct region_slot *slot = atomic_load(&process_state.slot);
@@ -221,27 +217,26 @@ static void tell_out_bytes(bool is_all)
 }
 
 /*
- * Returns the swap word to obey. While the daemon is lost, returns 0 ("in"), since no one else would bring the memory back.
- * Once a daemon is there, its order is read anew, even if the value is the same.
+ * Returns the swap word to obey: while the daemon is lost 0 (SWAP_ORDER_IN), because nothing else would bring the memory back.
+ * A new daemon's order is obeyed even if the value is the same.
  */
 static uint32_t heard(uint32_t word)
 {
 	return atomic_load(&process_state.daemon_lost) ? 0 : word;
 }
 
-/* False if the process exits, which must not wait for a move to end. */
+/* False if the process exits, which must not wait for a move. */
 static bool goes_on(void)
 {
 	return !atomic_load(&is_leaving);
 }
 
-/* Like goes_on(). False also if the order to move out was withdrawn. */
+/* False if the process exits, or the order to move out was withdrawn. */
 static bool leaves_on(void)
 {
 	return goes_on() && swap_order_of(heard(atomic_load(order_word()))) == SWAP_ORDER_OUT;
 }
 
-/* Counts and logs a failed move out, unless the move was cancelled meanwhile. */
 static void give_up(const char *why)
 {
 	if (!leaves_on()) {
@@ -252,7 +247,6 @@ static void give_up(const char *why)
 	log_write("swap: %s: memory stays on the GPU", why);
 }
 
-/* Page-locks the next chunk of the arena. Returns its bytes, or 0. */
 static uint64_t lock_next(void)
 {
 	uint64_t bytes = 0;
@@ -278,9 +272,8 @@ static bool is_at_work(void)
 }
 
 /*
- * Maps the next part of the arena or, if all is mapped, page-locks the next part. While the driver locks, no other call of the
- * process enters the driver. So if the program works, pauses `pauses` times as long as the locking took. Mapping disturbs no
- * other thread. Returns the bytes, or 0 if everything is locked that can be.
+ * Maps the next chunk of the arena or, if all are mapped, page-locks the next. The driver is blocked while it locks, so this
+ * pauses `pauses` times as long if the program works. Returns the bytes, or 0 if nothing is left to do.
  */
 static uint64_t prepare_next(uint64_t pauses)
 {
@@ -295,7 +288,7 @@ static uint64_t prepare_next(uint64_t pauses)
 	return bytes;
 }
 
-/* Locks the rest of the arena while the program goes on, since copies to unlocked memory take far longer than locking it. */
+/* Locks the rest of the arena while the program goes on, because copies to unlocked memory take far longer than locking. */
 static void prepare_to_leave(void)
 {
 	uint64_t bytes = 1;
@@ -328,7 +321,7 @@ static bool leave_card(void)
 	 * counted.
 	 */
 	tell_out_bytes(true);
-	/* If a backing cannot be removed, its memory stays on the GPU, unchanged. */
+	/* Memory that cannot be removed stays on the GPU, unchanged. */
 	for (struct backing *b; (b = swap_backing_next(&at));)
 		if (swap_copy_is_to_move(b) && swap_backing_take(b) != CUDA_SUCCESS)
 			log_debug("swap: %llu bytes could not be unmapped",
@@ -336,7 +329,7 @@ static bool leave_card(void)
 	return true;
 }
 
-/* Waits until the arena is backed with memory, as long as that makes progress. The program runs meanwhile. */
+/* Waits until the arena has enough memory, as long as its memory grows. The program runs meanwhile. */
 static void wait_for_arena(void)
 {
 	uint64_t seen = arena_ready(), since_ns = sys_now_ns();
@@ -369,7 +362,7 @@ static void try_leave(uint32_t word)
 		swap_hold_open(true);
 	if (is_out)
 		atomic_store(&own.moved_ns, sys_now_ns() - begin_ns);
-	/* A cancelled order counts as not tried. */
+	/* An order that was withdrawn counts as not tried. */
 	atomic_store(&own.word, is_out || leaves_on() ? word : 0);
 	tell(is_out ? SWAP_OUT : SWAP_IN);
 	trace_wait(TRACE_SWAP_OUT, 0, trace_from, swap_backing_figures(-1).movable_bytes,
@@ -391,8 +384,8 @@ static void take_all(uint32_t end)
 }
 
 /*
- * True if each GPU has room for its memory in the arena. A return without room would take all memory left on the GPU again and
- * again, and the driver's own allocations for others would fail meanwhile.
+ * True if each GPU has room for its memory in the arena. A return without room would take the GPU's free memory again and
+ * again, and other tenants' allocations would fail meanwhile.
  */
 static bool has_room(void)
 {
@@ -424,7 +417,7 @@ static bool return_to_card(void)
 
 	if (!has_room())
 		return false;
-	/* Report out_bytes first: memory that is on the GPU but reported as out would be counted twice. */
+	/* Report out_bytes first: memory on the GPU that is reported as out would be counted twice. */
 	tell_out_bytes(false);
 	for (struct backing *b; (b = swap_backing_next(&at));) {
 		if (!swap_copy_is_to_move(b) || b->is_on_card)
@@ -435,7 +428,7 @@ static bool return_to_card(void)
 			return false;
 		}
 	}
-	/* Also copies backings that could not be removed; their content does not change. */
+	/* Also copies memory that could not be removed, whose content does not change. */
 	uint64_t begin_ns = sys_now_ns();
 	CUresult result = swap_copy_all(SWAP_COPY_IN, goes_on);
 	copied_ns = sys_now_ns() - begin_ns;
@@ -452,7 +445,7 @@ static void try_return(uint32_t word)
 
 	if (!return_since_ns)
 		return_since_ns = begin_ns;
-	/* In state SWAP_SHORT, calls that free may be inside the hold. Wait until they have left. */
+	/* In state SWAP_SHORT, calls that free may be inside the hold. */
 	if (was_short && !swap_hold_shut(PATIENCE_NS))
 		return;
 	tell(was_short ? SWAP_SHORT : SWAP_RETURNING);
@@ -487,7 +480,7 @@ static bool is_on_card(void)
 	return atomic_load(&own.state) == SWAP_IN;
 }
 
-/* Does what the swap word orders. Returns the longest time to sleep. */
+/* Returns the longest time to sleep. */
 static uint64_t look(uint32_t word)
 {
 	word = heard(word);
@@ -499,10 +492,7 @@ static uint64_t look(uint32_t word)
 		try_return(word);
 	else
 		atomic_store(&own.word, word);
-	/*
-	 * SWAP_ORDER_OUT cancels a return that is in progress. During a return the hold is shut, except in state SWAP_SHORT,
-	 * where it must be shut again.
-	 */
+	/* SWAP_ORDER_OUT cancels a return. The hold is shut during a return, except in state SWAP_SHORT. */
 	if (order == SWAP_ORDER_OUT && !is_on_card() &&
 	    (atomic_load(&own.state) != SWAP_SHORT || swap_hold_shut(PATIENCE_NS))) {
 		return_since_ns = 0;
@@ -518,8 +508,8 @@ static bool is_likely_to_leave(void)
 }
 
 /*
- * Maps and locks chunks before any move is ordered, if one is likely. Stops at once when the order changes. Its pauses keep it
- * from slowing a working program; without them, a training step may take seconds longer.
+ * Maps and locks chunks before a move is ordered, if one is likely. Stops at once when the order changes. Without the pauses a
+ * training step may take seconds longer.
  */
 static void prepare_ahead(uint32_t word)
 {
@@ -574,7 +564,7 @@ void swap_leave_driver(void)
 	atomic_store(&is_leaving, true);
 	while (atomic_load(&is_in_driver) && sys_now_ns() - begin_ns < EXIT_PATIENCE_NS)
 		sys_sleep_ns(100 * NS_PER_US);
-	/* No thread follows orders any more, so the daemon must not wait for this process to move. */
+	/* No thread follows orders any more, so the daemon must not wait for this process. */
 	if (is_started)
 		atomic_store(&atomic_load(&process_state.slot)->swap_state, SWAP_NONE);
 }

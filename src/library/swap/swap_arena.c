@@ -14,11 +14,11 @@
 static struct {
 	uint8_t *mapping;
 	uint64_t bytes, chunk_bytes;
-	uint64_t ready_bytes; /* bytes backed by memory, as last seen; swap thread only */
+	uint64_t ready_bytes; /* as last seen; for the swap thread */
 	/* numbers of the chunks that this process owns, in the order in which they are filled */
 	uint16_t own[REGION_ARENA_CHUNKS];
 	_Atomic uint32_t owned;
-	/* Swap thread only: how many of own[] are mapped and locked; locked <= mapped. */
+	/* For the swap thread: how many of own[] are mapped and page-locked; locked <= mapped. */
 	uint32_t mapped, locked;
 } arena;
 
@@ -32,7 +32,7 @@ void swap_arena_begin(void *mapping, uint64_t bytes)
 	arena.chunk_bytes = chunk < CHUNK_MIN ? CHUNK_MIN : chunk;
 }
 
-/* Returns the size of the chunk; the arena's last one may be shorter. */
+/* The arena's last chunk may be shorter. */
 static uint64_t size_of(uint32_t chunk)
 {
 	uint64_t left = arena.bytes - chunk * arena.chunk_bytes;
@@ -71,10 +71,7 @@ bool swap_arena_provide(uint64_t bytes)
 	for (uint32_t i = 0; i < atomic_load(&arena.owned); i++)
 		have += size_of(arena.own[i]);
 	while (have < bytes) {
-		/*
-		 * Only the daemon that made the arena has a table of its chunks' owners. Under a later daemon no more chunks
-		 * can be taken.
-		 */
+		/* Only the daemon that created the arena has a table of its chunks' owners. */
 		uint64_t more = atomic_load(&process_state.control)->arena_bytes ? take_chunk() : 0;
 		if (!more)
 			return false;
@@ -88,10 +85,7 @@ static bool has_memory(uint32_t chunk)
 	const struct region_control *control = atomic_load(&process_state.control);
 	uint64_t ready = atomic_load(&control->arena_ready_bytes);
 
-	/*
-	 * A later daemon than the one that made the arena may report less. But chunks that were backed by memory
-	 * stay so.
-	 */
+	/* A later daemon may report less, but chunks that had memory keep it. */
 	if (ready > arena.ready_bytes)
 		arena.ready_bytes = ready;
 	return chunk * arena.chunk_bytes + size_of(chunk) <= arena.ready_bytes;
@@ -123,7 +117,7 @@ uint64_t swap_arena_map_next(void)
 	    !real.cuMemHostRegister_v2)
 		return 0;
 	uint64_t bytes = size_of(arena.own[i]);
-	/* Map in parts, since other threads of this process that map or unmap memory wait for each part. */
+	/* In small parts, because other threads that map or unmap memory wait for each part. */
 	for (uint64_t at = 0; at < bytes; at += MAP_BYTES)
 		syscall(SYS_madvise, (uint8_t *)address_of(arena.own[i]) + at,
 			bytes - at < MAP_BYTES ? bytes - at : MAP_BYTES, POPULATE_WRITE);

@@ -15,14 +15,13 @@
 #define READ_WRITE 3        /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 #define HAS_DESCRIPTORS 103 /* CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
 
-/* All backings, sorted by address for binary search. */
+/* Sorted by address, for binary search. */
 static struct backing *list;
 static uint32_t count, places;
-/* Sums over the backings of each device. */
 static struct {
 	_Atomic uint64_t movable_bytes, kept_bytes, out_bytes;
 } sums[REGION_MAX_DEVICES];
-/* For each device, whether the driver has descriptors for its memory: 0 not asked yet, 1 no, 2 yes. */
+/* Whether the driver has descriptors for a device's memory: 0 not asked yet, 1 no, 2 yes. */
 static _Atomic uint8_t descriptors[REGION_MAX_DEVICES];
 
 /* Returns how many backings begin at or before ptr. The caller holds locks.swap_backing. */
@@ -76,7 +75,6 @@ static bool insert(const struct backing *b)
 	return true;
 }
 
-/* Removes the backing that begins at ptr from `list`. Returns false if there is none. */
 static bool take_out(CUdeviceptr ptr, struct backing *ret)
 {
 	WITH_LOCK(&locks.swap_backing);
@@ -94,7 +92,7 @@ static bool take_out(CUdeviceptr ptr, struct backing *ret)
 	return true;
 }
 
-/* Writes which devices' kernels may access the backing: its own device and the peers of its context. */
+/* Writes which devices may access the backing: its own, and the peers of its context. */
 static size_t reach_of(const struct backing *b, CUmemAccessDesc access[REACH_MAX])
 {
 	CUdevice peer[SWAP_PEERS_MAX];
@@ -122,7 +120,6 @@ CUresult swap_backing_map(CUdeviceptr base, uint64_t bytes, CUmemGenericAllocati
 	return result;
 }
 
-/* Makes memory behind b's address, mapped and accessible. */
 static CUresult put(struct backing *b)
 {
 	CUmemLocation place = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = b->device };
@@ -193,7 +190,7 @@ static CUresult alloc(struct backing *b)
 					       b->base) != CUDA_SUCCESS)
 			b->buffer_id = b->base;
 		if (insert(b)) {
-			/* A peer that was added since `peers` was read has not been given access yet. */
+			/* A peer that was added since `peers` was read has no access yet. */
 			CUmemAccessDesc access[REACH_MAX];
 			if (swap_peers_changes() != peers)
 				real.cuMemSetAccess(b->base, b->bytes, access, reach_of(b, access));
@@ -254,7 +251,7 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 	return result;
 }
 
-/* Waits for the work of the context. cuMemFree does so, but unmapping does not. */
+/* cuMemFree waits for the context's work, but unmapping does not. */
 static CUresult wait_for_work(CUcontext owner)
 {
 	CUcontext current = real_current_context();
@@ -271,7 +268,7 @@ static CUresult give_back(struct backing *b)
 {
 	CUresult result = b->is_on_card ? take(b) : CUDA_SUCCESS;
 
-	/* The daemon's descriptor keeps the memory alive too, so the daemon must drop it. */
+	/* The daemon's descriptor would keep the memory alive. */
 	if (b->key)
 		sharing_drop(b->key);
 	if (result == CUDA_SUCCESS)
@@ -286,9 +283,9 @@ bool swap_backing_free(CUdeviceptr ptr, CUresult *ret_result)
 
 	if (!swap_backing_find(ptr, &b) || b.base != ptr)
 		return false;
-	/* Work can use only memory on the GPU, so other memory needs no wait. */
+	/* Work can use only memory on the GPU. */
 	*ret_result = b.is_on_card ? wait_for_work(b.owner) : CUDA_SUCCESS;
-	/* Remove the backing from `list` first, since its address may be reused at once. */
+	/* Remove from `list` first, because the address may be reused at once. */
 	if (*ret_result == CUDA_SUCCESS && take_out(ptr, &b))
 		*ret_result = give_back(&b);
 	return true;
@@ -342,7 +339,6 @@ bool swap_backing_next_with_key(CUdeviceptr ptr, struct backing *ret)
 	return false;
 }
 
-/* Returns the address of the first backing that the context owns, or 0. */
 static CUdeviceptr first_owned(CUcontext context)
 {
 	WITH_LOCK(&locks.swap_backing);
@@ -381,7 +377,7 @@ struct backing *swap_backing_next(uint32_t *at)
 	return *at < count ? &list[(*at)++] : NULL;
 }
 
-/* Finds the context's next backing from ptr on. The backing may be freed before the caller uses it. */
+/* Finds the context's next backing from ptr on, which may be freed before the caller uses it. */
 static bool next_owned(CUcontext owner, CUdeviceptr ptr, struct backing *ret)
 {
 	WITH_LOCK(&locks.swap_backing);

@@ -1,10 +1,10 @@
 /*
- * Linear memory that can be moved off the GPU and keeps its address. In a swappable process, each cuMemAlloc of 2
- * MiB or more gets its own address range, backed by memory of the virtual memory API. To the program, this is like
- * memory of cuMemAlloc. The virtual memory API lacks legacy IPC; see ipc_broker.h.
+ * Linear memory that can be moved off the GPU and keeps its address. In a swappable process, each cuMemAlloc of 2 MiB or more
+ * becomes a backing: an address range with memory of the virtual memory API. A program sees it as memory of cuMemAlloc;
+ * ipc_broker.h adds legacy IPC.
  *
- * Backings are made and freed inside the hold (swap_hold.h). The swap thread works on them while the hold is shut.
- * All other functions are thread safe.
+ * Backings are allocated and freed inside the hold (swap_hold.h). The swap thread uses them while the hold is shut. All other
+ * functions are thread safe.
  */
 #pragma once
 
@@ -18,49 +18,45 @@
 struct backing {
 	CUdeviceptr base;
 	uint64_t bytes; /* whole pages */
-	uint64_t asked; /* the size that the program asked for */
+	uint64_t asked; /* what the program asked for */
 	CUcontext owner;
 	CUdevice device;
-	int index;                           /* index of the device in the tenant's list */
+	int index;                           /* in the tenant's list */
 	CUmemGenericAllocationHandle handle; /* valid while the memory is on the GPU */
 	bool is_on_card;
-	/* Stays on the GPU, since other processes may use the memory. */
+	/* stays on the GPU, because other processes may use the memory */
 	bool is_kept;
-	uint64_t arena_at; /* position in the arena, while off the GPU */
-	/* the driver's id of the first memory behind `base`; never reused */
+	uint64_t arena_at; /* position in the arena (swap_arena.h) while off the GPU */
+	/* the driver's id of the first memory at `base`; never reused */
 	unsigned long long buffer_id;
 	bool is_exportable; /* the driver can export the memory as a descriptor */
-	uint64_t key; /* the key by which other processes open the memory (ipc_broker.h), or 0 */
+	uint64_t key;       /* by which other processes open the memory (ipc_broker.h), or 0 */
 };
 
 /*
- * Allocates movable memory. Returns CUDA_ERROR_NOT_SUPPORTED if this is not possible (the arena is full, no context, a driver
- * without the API); then the caller allocates in the normal way.
+ * Returns CUDA_ERROR_NOT_SUPPORTED if memory cannot be movable (the arena is full, no context, a driver without the API); then
+ * the caller allocates in the normal way.
  */
 CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes);
 
-/*
- * Frees the allocation that begins at ptr, when all work that may use the memory has ended. Returns false if ptr
- * is not a backing.
- */
+/* Waits for all work that may use the allocation at ptr, and frees it. Returns false if ptr is not a backing. */
 bool swap_backing_free(CUdeviceptr ptr, CUresult *ret_result);
 
-/* Finds the allocation that contains ptr. Returns false if ptr is not in a backing. */
+/* Finds the allocation that contains ptr. False if there is none. */
 bool swap_backing_find(CUdeviceptr ptr, struct backing *ret_backing);
 
 /* Keeps the allocation that contains ptr on the GPU from now on. */
 void swap_backing_keep(CUdeviceptr ptr);
 
-/* Sets the key of the allocation that begins at ptr. */
 void swap_backing_set_key(CUdeviceptr ptr, uint64_t key);
 bool swap_backing_has_key(uint64_t key);
-/* Finds the first allocation from ptr on that has a key. Returns false if there is none. */
+/* Finds the first allocation from ptr on that has a key. False if there is none. */
 bool swap_backing_next_with_key(CUdeviceptr ptr, struct backing *ret);
 
 /* Call after a context has ended: drops everything that it owned. */
 void swap_backing_context_gone(CUcontext context);
 
-/* Sums for the device with this index in the tenant's list, or for all devices if the index is negative. */
+/* Sums for the device with this index, or for all devices if negative. */
 struct backing_figures {
 	uint64_t movable_bytes; /* on the GPU or moved off */
 	uint64_t out_bytes;     /* the part of movable_bytes that is moved off */
@@ -74,19 +70,19 @@ CUresult swap_backing_map(CUdeviceptr base, uint64_t bytes, CUmemGenericAllocati
 
 /* ---- for the swap thread, while the hold is shut ---- */
 
-/* Returns the next allocation, starting from index *at, and advances *at past it. Returns NULL at the end. */
+/* Returns the next allocation from index *at on, and advances *at. NULL at the end. */
 struct backing *swap_backing_next(uint32_t *at);
 
-/* Puts GPU memory behind the allocation's address; its content is undefined. On failure nothing changes. */
+/* Allocates GPU memory at the allocation's address; its content is undefined. On failure nothing changes. */
 CUresult swap_backing_put(struct backing *b);
-/* Removes the GPU memory behind the allocation's address; the address stays reserved. */
+/* Frees the GPU memory at the allocation's address, which stays reserved. */
 CUresult swap_backing_take(struct backing *b);
 
 /*
- * For other threads, inside the hold: allows or forbids the device `peer` to access the memory of context `owner`, after a
- * change in swap_peers.h.
+ * For other threads, inside the hold: lets the device `peer` access the memory of context `owner`, or not, after a change in
+ * swap_peers.h.
  */
 void swap_backing_share(CUcontext owner, CUdevice peer, bool is_allowed);
 
-/* Call in a forked child: forgets the state of the parent. */
+/* Call in a forked child. */
 void swap_backing_reset(void);

@@ -8,12 +8,11 @@
 #define PART_BYTES (UINT64_C(256) << 20)
 #define NON_BLOCKING 1 /* CU_STREAM_NON_BLOCKING */
 
-/* The copies of one GPU. */
 struct lane {
 	int index;
 	CUcontext context;
 	CUstream stream;
-	uint32_t at;         /* index of the next backing */
+	uint32_t at;
 	struct backing *now; /* the backing being copied; NULL if none */
 	uint64_t done;       /* bytes of `now` already copied */
 	bool has_ended;
@@ -33,8 +32,8 @@ static struct lane *lane_of(struct lane *lanes, uint32_t count, int index)
 }
 
 /*
- * Makes a lane for each GPU that has something to move. *ret_count is valid also on failure, so that the caller
- * can destroy the streams.
+ * Makes a lane for each GPU that has something to move. *ret_count is valid also on failure, so that the caller can destroy the
+ * streams.
  */
 static CUresult make_lanes(struct lane *lanes, uint32_t *ret_count)
 {
@@ -65,7 +64,7 @@ static bool find_next(struct lane *lane)
 	return lane->now;
 }
 
-/* Copies the next run of bytes, which ends at the latest where the arena's chunk ends. */
+/* Copies the next contiguous bytes, up to the end of the arena's chunk. */
 static CUresult copy_suballoc(struct lane *lane, enum swap_copy way, uint64_t *bytes)
 {
 	const struct backing *b = lane->now;
@@ -83,7 +82,6 @@ static CUresult copy_suballoc(struct lane *lane, enum swap_copy way, uint64_t *b
 				    : real.cuMemcpyHtoDAsync_v2(card, host, run, lane->stream);
 }
 
-/* Starts copying the lane's next part. */
 static CUresult copy_part(struct lane *lane, enum swap_copy way, uint64_t *bytes)
 {
 	CUresult result = lane->has_ended ? CUDA_SUCCESS : real.cuCtxSetCurrent(lane->context);
@@ -95,10 +93,7 @@ static CUresult copy_part(struct lane *lane, enum swap_copy way, uint64_t *bytes
 	return result;
 }
 
-/*
- * Copies one part per lane, so that the daemon sees progress. Sets *ret_goes_on to false when nothing was left to
- * copy.
- */
+/* Copies one part per GPU, so that the daemon sees progress. Sets *ret_goes_on to false if nothing was left to copy. */
 static CUresult copy_parts(struct lane *lanes, uint32_t count, enum swap_copy way,
 			   uint64_t *copied_bytes, bool *ret_goes_on)
 {

@@ -1,6 +1,6 @@
 /*
- * The copies of a move (swap.h): copies everything that is to move between the GPUs and the arena. Each GPU has
- * its own stream, so that all copy at the same time. Swap thread only, while the hold is shut.
+ * Copies everything that a move (swap.h) moves between the GPUs and the arena, with a stream per GPU, so that all copy at the
+ * same time. For the swap thread, while the hold is shut.
  */
 #pragma once
 
@@ -12,11 +12,7 @@
 
 enum swap_copy { SWAP_COPY_OUT, SWAP_COPY_IN };
 
-/* True if a move includes the backing. */
 bool swap_copy_is_to_move(const struct backing *b);
 
-/*
- * Copies, and returns when all is done. Reports progress in the slot. Returns CUDA_ERROR_NOT_READY if goes_on()
- * returned false meanwhile.
- */
+/* Returns when all is copied; CUDA_ERROR_NOT_READY if goes_on() returned false meanwhile. Reports progress in the slot. */
 CUresult swap_copy_all(enum swap_copy way, bool (*goes_on)(void));

@@ -2,7 +2,7 @@
 
 #include "library/sys/locks.h"
 
-#define PAIRS_MAX 1024 /* pairs of contexts */
+#define PAIRS_MAX 1024 /* of contexts */
 
 struct pair {
 	CUcontext from, owner;

@@ -2,7 +2,7 @@
 
 #include <linux/membarrier.h>
 
-/* Whether this process is registered for membarrier: 0 not tried, 1 yes, 2 not possible here. */
+/* For membarrier: 0 not tried, 1 yes, 2 not possible here. */
 static _Atomic int registered;
 
 static bool can_be_taken_back(void)
@@ -19,8 +19,8 @@ static bool can_be_taken_back(void)
 }
 
 /*
- * Makes all threads see the calling thread's earlier stores. If membarrier fails (a seccomp filter may forbid it by now),
- * sleeps instead, which gives the stores time to be seen.
+ * Shows all threads the calling thread's earlier stores. If membarrier fails (a seccomp filter may forbid it by now), sleeps
+ * instead, which gives the stores time.
  */
 static void let_all_see(void)
 {

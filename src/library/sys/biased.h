@@ -1,26 +1,25 @@
 /*
- * A lock for data that one thread, the owner, uses nearly always, and other threads now and then. The owner pays for plain
- * loads and stores only; a locked instruction takes 7 ns. Another thread pays for a system call (membarrier) of some
- * microseconds. If threads take the lock from each other again and again, ownership ends for good, and all threads use
- * atomic instructions (BIASED_SHARED). So the guarded data are atomic words, which biased_add(), biased_add_wide() and
- * biased_move() change by plain or atomic instructions, according to enum biased_hold.
+ * A lock for data that one thread, the owner, uses nearly always, and other threads rarely. The owner needs only plain loads
+ * and stores (a locked instruction takes 7 ns). Another thread needs a system call (membarrier) of some microseconds. If
+ * threads take the lock from each other again and again, ownership ends for good, and all use atomic instructions
+ * (BIASED_SHARED). The guarded data are atomic words, which biased_add(), biased_add_wide() and biased_move() change by plain
+ * or atomic instructions, according to enum biased_hold.
  *
- * Why the owner needs no locked instruction: the owner sets its busy flag and then checks that it is still the owner. A
- * thread that takes the lock first clears `owner`, then makes all threads see that (membarrier is a full barrier in each
- * running thread), and then checks the busy flag. So at least one of the two sees the other. A thread that has lost
- * ownership without noticing may still set and clear its busy flag while the new owner is inside. So each ownership has
- * its own busy flag, whose number is part of `owner`.
+ * Why the owner needs no locked instruction: it sets its busy flag, and then checks that it is still the owner. Another thread
+ * first clears `owner`, shows that to all threads by membarrier (a full barrier in each running thread), and then checks the
+ * busy flag. So one of the two sees the other. A thread that has lost ownership without noticing may still set its busy flag
+ * while the new owner is inside; so each ownership has its own flag, whose number is part of `owner`.
  *
- * Hold the lock for a few instructions only, and make no driver call meanwhile. Not recursive. A zeroed lock is free and
- * has no owner.
+ * Hold the lock for a few instructions only, and make no driver call meanwhile. Not recursive. A zeroed lock is free and has no
+ * owner.
  */
 #pragma once
 
 #include "library/sys/sys.h"
 
 /*
- * How often the lock may be taken from its owner; after that all threads share it. A thread pointer is aligned, so
- * its low bits can hold a number below this one.
+ * How often the lock may be taken from its owner, before all threads share it. A thread pointer is aligned, so its low bits can
+ * hold a number below this one.
  */
 #define BIASED_LOSSES_MAX 8
 
@@ -30,21 +29,19 @@ struct biased_lock {
 	/* busy[losses] is 1 while the owner holds the lock */
 	_Atomic uint8_t busy[BIASED_LOSSES_MAX];
 	struct sys_lock lock;   /* held by threads that are not the owner */
-	_Atomic bool is_shared; /* all threads share the lock; never reset */
-	/* How often the lock was taken from its owner. Guarded by `lock`; does not change while the owner holds the lock. */
+	_Atomic bool is_shared; /* never reset */
+	/* How often the lock was taken from its owner. Guarded by `lock`. */
 	_Atomic uint8_t losses;
 };
 
-/* Tests define this to stop a thread between reading `owner` and setting its busy flag. */
+/* Tests define this to stop a thread between reading `owner` and setting its flag. */
 #ifndef BIASED_PAUSE
 #define BIASED_PAUSE() ((void)0)
 #endif
 
 enum biased_hold { BIASED_OWN, BIASED_LOCKED, BIASED_SHARED };
 
-/*
- * Identifies the calling thread. No two live threads have the same value, but a new thread may have the value of an ended one.
- */
+/* No two live threads have the same value, but a new thread may have that of an ended one. */
 static inline uintptr_t biased_thread(void)
 {
 	return (uintptr_t)__builtin_thread_pointer();
@@ -53,10 +50,10 @@ static inline uintptr_t biased_thread(void)
 enum biased_hold biased_enter_slowly(struct biased_lock *b, bool is_visit);
 void biased_leave_locked(struct biased_lock *b);
 
-/* Call in a forked child: frees the lock, whose owner may be a thread that does not exist there. */
+/* Call in a forked child: frees the lock, whose owner may not exist there. */
 void biased_reset(struct biased_lock *b);
 
-/* Enters if the calling thread is the owner; otherwise returns false at once. */
+/* Enters if the calling thread is the owner; otherwise returns false. */
 static inline bool biased_enter_own(struct biased_lock *b)
 {
 	uintptr_t owner = atomic_load_explicit(&b->owner, memory_order_relaxed);
@@ -77,7 +74,7 @@ static inline enum biased_hold biased_enter(struct biased_lock *b)
 	return likely(biased_enter_own(b)) ? BIASED_OWN : biased_enter_slowly(b, false);
 }
 
-/* Enters as a rare visitor: the owner stays the owner. */
+/* Enters without becoming the owner, for a thread that does so rarely. */
 static inline enum biased_hold biased_visit(struct biased_lock *b)
 {
 	return biased_enter_slowly(b, true);
@@ -93,7 +90,6 @@ static inline void biased_leave(struct biased_lock *b, enum biased_hold hold)
 		biased_leave_locked(b);
 }
 
-/* Adds `n` and returns the old value. */
 static inline uint32_t biased_add(enum biased_hold hold, _Atomic uint32_t *word, uint32_t n)
 {
 	if (unlikely(hold == BIASED_SHARED))
@@ -113,7 +109,7 @@ static inline uint64_t biased_add_wide(enum biased_hold hold, _Atomic uint64_t *
 	return old;
 }
 
-/* Changes the word from `from` to `to`. Returns false if the word's value is not `from`. */
+/* Returns false if the word is not `from`. */
 static inline bool biased_move(enum biased_hold hold, _Atomic uint32_t *word, uint32_t from,
 			       uint32_t to)
 {

@@ -9,9 +9,9 @@
 #include "library/sys/sys.h"
 
 /*
- * The tenant's directory in a container (daemon/containers/claims/injection.h). A process that sees this directory
- * belongs to that tenant, whatever its environment says: `exec` of a container engine does not pass the
- * environment on, and the user can set any value there.
+ * The tenant's directory in a container (daemon/containers/claims/injection.h). A process that sees this directory belongs to
+ * that tenant, whatever its environment says: `exec` of a container engine does not pass the environment on, and the user can
+ * set any value there.
  */
 #define CONTAINER_DIR "/run/allot/tenant"
 
@@ -25,7 +25,7 @@ void config_load(void)
 		return;
 	const char *path = getenv("ALLOT_SOCKET"), *unknown = getenv("ALLOT_UNKNOWN");
 
-	/* Look for the directory, not the socket, which may be missing for a moment while a daemon starts. */
+	/* Look for the directory, because the socket may be missing for a moment while a daemon starts. */
 	if (access(CONTAINER_DIR, F_OK) == 0)
 		path = CONTAINER_DIR "/allot.sock";
 	log_open(getenv("ALLOT_LOG"));
@@ -57,7 +57,7 @@ bool config_passes_unknown(void)
 	return passes_unknown;
 }
 
-/* Runs at load. It needs only libc, which starts before every preloaded library. */
+/* Runs at load. Needs only libc, which starts before every preloaded library. */
 __attribute__((constructor)) static void load_at_start(void)
 {
 	config_load();

@@ -1,22 +1,21 @@
 /*
- * The library's settings, read from the environment once, at load. So nothing changes if a program clears its
- * environment later.
+ * The library's settings, read once from the environment, at load. A program that clears its environment later changes nothing.
  */
 #pragma once
 
 #include <stdbool.h>
 
 /*
- * Returns the path of the tenant's socket: in a tenant's container always the socket in the container, elsewhere the value of
- * ALLOT_SOCKET. The path is empty if the process belongs to no tenant.
+ * Returns the path of the tenant's socket: that of the container, or else ALLOT_SOCKET. Empty if the process belongs to no
+ * tenant.
  */
 const char *config_socket(void);
 
-/* True if a tenant is configured, but in an unusable way. Then refuse the GPU (fail closed). */
+/* True if a tenant is configured wrongly; then refuse the GPU. */
 bool config_is_unusable(void);
 
-/* True if ALLOT_UNKNOWN=pass, so that driver functions unknown to this version are not hidden (unknown.h). */
+/* True if ALLOT_UNKNOWN=pass (unknown.h). */
 bool config_passes_unknown(void);
 
-/* Reads the settings. Idempotent. Called at load, or on first use if a program's constructor runs earlier. */
+/* Called at load, or on first use if a program's constructor runs earlier. May be called again. */
 void config_load(void);

@@ -29,7 +29,7 @@ static int connect_to(const char *path, uint64_t patience_ns)
 	return fd;
 }
 
-/* Sends the request, and our credentials for a daemon whose kernel lacks SO_PEERPIDFD. */
+/* Credentials are for a daemon whose kernel lacks SO_PEERPIDFD. */
 static int send_request(int fd, const void *request, size_t size, int give_fd)
 {
 	struct ucred who = {

@@ -1,11 +1,11 @@
 /*
- * The library's locks. At a fork another thread may hold any of them, and that thread does not exist in the child. So
- * they share pages that the kernel zeroes in a forked child (MADV_WIPEONFORK): there every lock is free. This holds
- * before the child calls the driver, too.
+ * The library's locks. At a fork another thread may hold any of them, and that thread does not exist in the child. So the
+ * kernel zeroes these pages in a forked child (MADV_WIPEONFORK), where every lock is free even before the child calls the
+ * driver.
  *
- * The data behind a lock is not zeroed; forget_parent() in process.c drops it. Only three kinds of lock lie elsewhere,
- * each beside the data that it guards, and are cleared there together with it: a shard's in ptrmap.c, a stream's in
- * inflight_record.h, and struct biased_lock. test_locks.c fails if there is another.
+ * The guarded data are not zeroed; forget_parent() in process.c drops them. Three kinds of locks are elsewhere, beside their
+ * data, and are cleared with it: a shard's in ptrmap.c, a stream's in inflight_record.h, and struct biased_lock. test_locks.c
+ * fails if there is another.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct locks {
 	/* one request for memory per device: reserve_wait.h */
 	_Alignas(SYS_PAGE) struct sys_lock ask[REGION_MAX_DEVICES];
 	struct sys_lock captures;
-	struct sys_lock fast_path; /* guards all changes; take no other lock while holding it */
+	struct sys_lock fast_path; /* take no other lock while holding this one */
 	struct sys_lock furnished;
 	struct sys_lock graph;
 	struct sys_lock helper_start;
@@ -37,13 +37,13 @@ struct locks {
 	struct sys_lock trace_look;
 	struct sys_lock trace_seen;
 	struct sys_lock visible;
-	struct sys_lock vmm; /* held during the driver calls that change counts: hook_vmm.h */
+	struct sys_lock vmm; /* held during the driver calls that change references (hook_vmm.h) */
 };
 
 SYS_DATA struct locks locks;
 
 /*
- * Makes the kernel zero the locks in each forked child. Idempotent; called at load. Returns false if the kernel refuses: then a
- * forked child may find a lock held.
+ * Makes the kernel zero the locks in each forked child. Called at load; may be called again. Returns false if the kernel
+ * refuses: then a forked child may find a lock held.
  */
 bool locks_prepare(void);

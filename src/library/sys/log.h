@@ -1,6 +1,6 @@
 /*
- * The library's log, which is off unless ALLOT_LOG names "stderr" or a file. Each message is one line, written by
- * one write(2). No file descriptor stays open, so the program cannot close or reuse one of ours.
+ * The library's log, off unless ALLOT_LOG names "stderr" or a file. Each message is one line, written by one write(2). No file
+ * descriptor stays open, so the program cannot close or reuse one.
  */
 #pragma once
 
@@ -8,20 +8,14 @@
 
 #include "library/sys/sys.h"
 
-/*
- * Sets where messages go; called once, by the configuration. If `target` is NULL or "", nothing is logged. Copies
- * `target`.
- */
+/* Sets where messages go; nowhere if `target` is NULL or "". Copies `target`. Call once. */
 void log_open(const char *target);
 
 SYS_DATA bool log_is_on;
 
 void log_write(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/*
- * Reports that the process is refused the GPU. The user must see this, so the message is written even if logging
- * is off.
- */
+/* Reports that the process may not use the GPU. Written even if logging is off, because the user must see this. */
 void log_refusal(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #define log_debug(...) \

@@ -1,7 +1,7 @@
 /*
- * What the library needs from the kernel and the compiler. System calls are used directly where libc's wrapper
- * would need a symbol newer than glibc 2.17. Everything here may run before libc is ready, is thread safe,
- * allocates nothing, and leaves the program's errno as it was.
+ * What the library needs from the kernel and the compiler. System calls are made directly where libc's wrapper would need a
+ * symbol newer than glibc 2.17. Everything here may run before libc is ready, is thread safe, allocates nothing, and keeps the
+ * program's errno.
  */
 #pragma once
 
@@ -36,7 +36,7 @@
 #define NS_PER_MS 1000000ULL
 #define NS_PER_S 1000000000ULL
 
-/* Monotonic time, for durations only. A call takes 23 ns, too long for the hot path. */
+/* For durations. A call takes 23 ns, too long for each launch. */
 static inline uint64_t sys_now_ns(void)
 {
 	struct timespec t;
@@ -44,7 +44,7 @@ static inline uint64_t sys_now_ns(void)
 	return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* Waits while *word == value, for at most timeout_ns. Set `shared` for a word in a file mapping. */
+/* Waits while *word == value, for at most timeout_ns. `shared` is for a word in a file mapping. */
 static inline void sys_futex_wait(const _Atomic uint32_t *word, uint32_t value, uint64_t timeout_ns,
 				  bool shared)
 {
@@ -58,9 +58,8 @@ static inline void sys_futex_wait(const _Atomic uint32_t *word, uint32_t value, 
 }
 
 /*
- * As sys_futex_wait(), but returns how long this thread has waited, never more than timeout_ns. Measure patience
- * as a sum of these results, not as a difference of two times. While the whole process is stopped (SIGSTOP, a
- * frozen cgroup, a paused virtual machine) the clock goes on, but no thread could see what it waits for.
+ * As sys_futex_wait(), but returns how long the thread waited, at most timeout_ns. Limit a wait by the sum of these results:
+ * while the whole process is stopped (SIGSTOP, a frozen cgroup, a paused virtual machine) the clock goes on.
  */
 static inline uint64_t sys_futex_nap(const _Atomic uint32_t *word, uint32_t value,
 				     uint64_t timeout_ns, bool shared)
@@ -79,7 +78,7 @@ static inline void sys_futex_wake(const _Atomic uint32_t *word, int count)
 	errno = saved;
 }
 
-/* Wakes waiters on a word in a file mapping, in all processes that map the file. */
+/* For a word in a file mapping: wakes waiters in all processes that map the file. */
 static inline void sys_futex_wake_shared(const _Atomic uint32_t *word, int count)
 {
 	int saved = errno;
@@ -87,10 +86,7 @@ static inline void sys_futex_wake_shared(const _Atomic uint32_t *word, int count
 	errno = saved;
 }
 
-/*
- * True if the eight bytes at `address` can be read. The system call always fails, but the kernel reads the bytes
- * first.
- */
+/* True if the eight bytes at `address` can be read. The system call always fails, but the kernel reads the bytes first. */
 static inline bool sys_is_readable(const void *address)
 {
 	int saved = errno;
@@ -112,8 +108,8 @@ static inline void sys_sleep_ns(uint64_t ns)
 }
 
 /*
- * Our own mutex. pthread's may be missing (a program without libpthread on an old glibc), and an interposed one
- * must not be called. Zero means unlocked. Not recursive. locks.h says where locks are.
+ * A mutex. pthread's may be missing (a program without libpthread on an old glibc) or interposed. Zero means unlocked. Not
+ * recursive. locks.h says where locks are.
  */
 struct sys_lock {
 	_Atomic uint32_t state; /* 0 free, 1 held, 2 held with waiters */

@@ -1,7 +1,6 @@
 /*
- * String comparison for code that may run before libc is ready, or before another library's interceptors of strcmp
- * and similar functions are ready: an address sanitizer calls dlsym before it has set up its interceptors. The
- * empty assembly keeps the compiler from turning the loops into calls of those functions.
+ * String functions for code that may run before libc, or a sanitizer's replacements of its functions, are ready: an address
+ * sanitizer calls dlsym before that. The empty assembly keeps the compiler from turning the loops into calls of libc.
  */
 #pragma once
 
@@ -22,7 +21,7 @@ static inline bool text_begins(const char *text, const char *prefix)
 	return !*prefix;
 }
 
-/* Returns the part behind the last '/', or the whole path if there is no '/'. */
+/* Returns the part behind the last '/', or the whole path. */
 static inline const char *text_base_name(const char *path)
 {
 	const char *base = path;

@@ -15,15 +15,14 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
-/* the last value of region_control.trace that was carried out or abandoned */
+/* the last value of region_control.trace that was carried out or given up */
 static _Atomic uint32_t order;
-/* When the daemon was last asked for a ring without success; 0 if the last request succeeded. */
+/* When the daemon was last asked for a ring in vain; 0 if the last request succeeded. */
 static uint64_t tried_ns;
 
 /*
- * All rings are mapped at this address, with pages of zeros there in between. A thread that is still recording
- * when a trace ends writes into the zero pages, which no one reads, or into the next ring, whose reader ignores
- * the entry.
+ * All rings are mapped here, with pages of zeros in between. A thread that is still recording when a trace ends writes into
+ * those zeros, or into the next ring, whose reader ignores the entry.
  */
 static struct trace_ring *place;
 
@@ -37,8 +36,8 @@ static bool map(int fd)
 	place = at;
 	madvise(place, sizeof(*place), MADV_DONTDUMP);
 	/*
-	 * Fault all pages in now. Otherwise one launch in 64 would wait for a page fault until every page was written once. An
-	 * older kernel ignores this.
+	 * Otherwise one launch in 64 would wait for a page fault until every page was written once. An older kernel ignores
+	 * this.
 	 */
 	madvise(place, offsetof(struct trace_ring, name), MADV_POPULATE_WRITE);
 	return true;
@@ -52,8 +51,8 @@ static void put_zeros(void)
 }
 
 /*
- * Asks the daemon for a ring and maps it. Returns 0; or a positive errno if asking again is of no use; or a negative errno if
- * the daemon did not answer or was too busy.
+ * Asks the daemon for a ring and maps it. Returns 0; a positive errno if asking again is of no use; a negative errno if the
+ * daemon did not answer or was too busy.
  */
 static int ask(uint32_t word)
 {
@@ -70,7 +69,7 @@ static int ask(uint32_t word)
 	if (!error && (reply.magic != TRACE_MAGIC || reply.version != TRACE_VERSION))
 		error = EPROTO;
 	else if (!error && reply.status)
-		/* EAGAIN means that the daemon had too many requests at once, so ask again later. */
+		/* EAGAIN: the daemon had too many requests at once. */
 		error = reply.status == EAGAIN ? -EAGAIN : reply.status > 0 ? reply.status : EPROTO;
 	else if (!error && (fds[0] < 0 || !map(fds[0]) || !trace_ring_is_valid(place)))
 		error = ENOMEM;
@@ -82,7 +81,6 @@ static int ask(uint32_t word)
 	return error;
 }
 
-/* Records the memory that the process uses on device `index` when the trace begins. */
 static void record_use(int index)
 {
 	uint64_t now = trace_now();
@@ -117,7 +115,7 @@ static void end(void)
 	log_debug("traced no longer");
 }
 
-/* Starts or ends tracing, as `word` from the control page says. The caller holds locks.trace_look. */
+/* Starts or ends tracing as `word`, from the control page, says. The caller holds locks.trace_look. */
 static void change_to(uint32_t word)
 {
 	int error = 0;
@@ -157,7 +155,7 @@ void trace_reset(void)
 	atomic_store(&order, 0);
 	tried_ns = 0;
 	biased_reset(&trace_sink.numbering);
-	/* The parent still records into its ring, but this process must not. */
+	/* The parent still records into its ring. */
 	put_zeros();
 	atomic_store(&trace_sink.owner_id, 0);
 	atomic_fetch_add(&trace_sink.generation, 1);

@@ -26,7 +26,7 @@ void trace_put_name(enum trace_name_kind kind, uint64_t key, uint64_t since, con
 	struct trace_ring *ring = atomic_load_explicit(&trace_sink.ring, memory_order_acquire);
 	size_t length = strnlen(text, TRACE_NAME_MAX - 1);
 
-	/* Check first, so that name_count does not count up until it overflows. */
+	/* Check first, so that name_count does not overflow. */
 	if (!ring || atomic_load_explicit(&ring->name_count, memory_order_relaxed) >= TRACE_NAMES)
 		return;
 	uint32_t at = atomic_fetch_add_explicit(&ring->name_count, 1, memory_order_relaxed);
@@ -42,8 +42,7 @@ void trace_put_name(enum trace_name_kind kind, uint64_t key, uint64_t since, con
 }
 
 /*
- * gettid() is a system call, so it is made once per thread and trace. A forked child calls it again, since its id
- * differs.
+ * gettid() is a system call, so it is called once per thread and trace. A forked child calls it again, because its id differs.
  */
 __attribute__((noinline, cold)) void trace_introduce_thread(uint32_t generation)
 {

@@ -16,29 +16,23 @@ static inline bool trace_is_on(void)
 
 #define TRACE_SEEN_BITS 12
 
-/* Where events go. `ring` is NULL before the first trace, and points to pages of zeros after each trace. */
+/* `ring` is NULL before the first trace, and points to pages of zeros after each. */
 struct trace_sink {
-	/*
-	 * The fields before `seen` are in one cache line, since between two launches the driver evicts the first-level cache.
-	 */
+	/* The fields before `seen` share a cache line, because the driver evicts the first-level cache between two launches. */
 	_Alignas(64) struct trace_ring *_Atomic ring;
-	/* number of events so far; the ring's `next` is updated once per TRACE_STEP events */
+	/* events so far; the ring's own `next` is updated once per TRACE_STEP events */
 	_Atomic uint64_t next;
 	_Atomic uint32_t clock;
 	_Atomic uint32_t generation; /* counts traces; each trace records all names anew */
-	/*
-	 * The id of the thread that owns `numbering`, or 0. It is set once that thread's name is recorded and
-	 * `seen` is valid for this trace and code.
-	 */
+	/* The id of the thread that owns `numbering`, or 0. Set once that thread's name is recorded and `seen` is valid. */
 	_Atomic uint32_t owner_id;
 	/*
-	 * Guards `next`. A lock is cheaper than an atomic instruction here, which would wait for the driver's last
-	 * store, to the GPU.
+	 * Guards `next`. An atomic instruction would wait for the driver's last store to the GPU, which a biased lock does not.
 	 */
 	struct biased_lock numbering;
-	/* Keys whose names this trace already has: a hash table (trace_work.h). */
+	/* A hash table of the keys whose names this trace has (trace_work.h). */
 	_Alignas(64) _Atomic uint64_t seen[1 << TRACE_SEEN_BITS];
-	_Atomic uint64_t seen_when; /* the trace_seen_now() for which `seen` is valid */
+	_Atomic uint64_t seen_when; /* value of trace_seen_now() for which `seen` is valid */
 };
 
 _Static_assert(offsetof(struct trace_sink, seen) == 64, "a line");
@@ -46,8 +40,8 @@ _Static_assert(offsetof(struct trace_sink, seen) == 64, "a line");
 SYS_DATA struct trace_sink trace_sink;
 
 /*
- * Returns a number for the trace and the loaded code for which names must be recorded. After an unload, a handle may belong to
- * another function.
+ * Returns a number that changes with each trace and each unload of code: names must then be recorded anew, because a handle may
+ * belong to another function.
  */
 static inline uint64_t trace_seen_now(void)
 {
@@ -55,14 +49,14 @@ static inline uint64_t trace_seen_now(void)
 	       atomic_load(&process_state.code_gone);
 }
 
-/* Call before functions are unloaded, or may be: names recorded so far are no longer valid. */
+/* Call before functions are, or may be, unloaded: recorded names are no longer valid. */
 static inline void trace_code_goes(void)
 {
 	atomic_fetch_add(&process_state.code_gone, 1);
 	atomic_store(&trace_sink.owner_id, 0);
 }
 
-/* Returns the time in ticks. Valid only in a traced process. */
+/* Returns ticks. Valid only in a traced process. */
 static inline uint64_t trace_now(void)
 {
 	return trace_ticks(
@@ -71,21 +65,19 @@ static inline uint64_t trace_now(void)
 
 struct trace_thread {
 	uint32_t id;
-	/* The sink's generation when the thread's name was recorded; 0 if never. */
+	/* trace_sink.generation when the thread's name was recorded; 0 if never. */
 	uint32_t generation;
 };
 
 SYS_DATA __thread struct trace_thread trace_thread;
 
-/* Starts recording events into `ring`, with times from `clock`. */
 void trace_sink_begin(struct trace_ring *ring, enum trace_clock clock);
 
-/* Records the calling thread's name, and sets its id. */
 void trace_introduce_thread(uint32_t generation);
 
 /*
- * Call inside `numbering`, after entering it. Clears owner_id if the lock's owner changes. Sets it to the calling thread's id
- * if the thread is the owner and `seen` is valid; then the thread may use trace_kernel_quickly().
+ * Call inside `numbering`. Clears owner_id if the lock's owner changes. Sets it to the calling thread's id if that thread is
+ * the owner and `seen` is valid; then the thread may use trace_kernel_quickly().
  */
 static inline void trace_note_owner(enum biased_hold hold, uint32_t generation)
 {
@@ -98,15 +90,12 @@ static inline void trace_note_owner(enum biased_hold hold, uint32_t generation)
 	    atomic_load(&trace_sink.owner_id) == trace_thread.id)
 		return;
 	atomic_store(&trace_sink.owner_id, trace_thread.id);
-	/*
-	 * trace_code_goes() first increments the counter and then clears the id. So check again after setting the
-	 * id.
-	 */
+	/* trace_code_goes() first increments the counter and then clears the id, so check again. */
 	if (when != trace_seen_now())
 		atomic_store(&trace_sink.owner_id, 0);
 }
 
-/* The inline form of trace_put(), for callers that record many events: the event is not first built in memory. */
+/* The inline form of trace_put(), which does not first build the event in memory. */
 static inline __attribute__((always_inline)) void trace_put_here(struct trace_event event,
 								 bool is_visit)
 {
@@ -129,23 +118,20 @@ static inline __attribute__((always_inline)) void trace_put_here(struct trace_ev
 	trace_ring_write(ring, number, &event);
 }
 
-/* Records the event as the calling thread's. Records the thread's name at its first event. */
+/* Records an event of the calling thread, and at its first event the thread's name. */
 void trace_put(const struct trace_event *event);
 /*
- * As trace_put(), for a thread that records once per trace. It does not take ownership of `numbering`, so the other threads
- * stay fast.
+ * As trace_put(), for a thread that records once per trace: does not take ownership of `numbering`, so that other threads stay
+ * fast.
  */
 void trace_put_as_visitor(const struct trace_event *event);
 
-/*
- * Records the name of `key`, valid from `since` (ticks) on. Long names are cut. If there is no room, records
- * nothing.
- */
+/* Records the name of `key`, valid from `since` (ticks) on. Long names are cut. If there is no room, nothing is recorded. */
 void trace_put_name(enum trace_name_kind kind, uint64_t key, uint64_t since, const char *text);
 
 /*
- * Records a memory event at this moment. `kind` is TRACE_ALLOC, TRACE_FREE, TRACE_DENIED or TRACE_USED. Records
- * nothing if `device` is negative.
+ * Records a memory event of this moment. `kind` is TRACE_ALLOC, TRACE_FREE, TRACE_DENIED or TRACE_USED. Does nothing if
+ * `device` is negative.
  */
 void trace_memory_now(enum trace_kind kind, int device, uint64_t subject, uint64_t bytes);
 static inline void trace_memory(enum trace_kind kind, int device, uint64_t subject, uint64_t bytes)
@@ -154,7 +140,7 @@ static inline void trace_memory(enum trace_kind kind, int device, uint64_t subje
 		trace_memory_now(kind, device, subject, bytes);
 }
 
-/* Records an event that lasted from `begin` until now. If `begin` is 0, tracing began later, and nothing is recorded. */
+/* Records an event from `begin` until now. 0 means that tracing began later; then nothing is recorded. */
 void trace_wait(enum trace_kind kind, int device, uint64_t begin, uint64_t amount, uint16_t code);
 
 static inline uint64_t trace_begin(void)

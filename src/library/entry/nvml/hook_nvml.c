@@ -1,4 +1,3 @@
-/* NVML: index, memory and utilization of the tenant's virtual GPUs. */
 #include "library/entry/nvml/nvml_card.h"
 #include "library/entry/nvml/nvml_hooks.h"
 #include "library/entry/nvml/nvml_time.h"
@@ -9,7 +8,7 @@ nvmlReturn_t nvml_index(int card, nvmlReturn_t (*get)(nvmlDevice_t, unsigned int
 {
 	if (!index)
 		return NVML_ERROR_INVALID_ARGUMENT;
-	/* The index of an instance is its index on its GPU, where the tenant has only this one. */
+	/* In a container, a MIG instance has index 0 on its GPU, because the tenant has no other instance there. */
 	*index = nvml_is_instance(card) ? 0 : (unsigned int)card;
 	return NVML_SUCCESS;
 }
@@ -27,10 +26,7 @@ static void virtual_memory(int card, unsigned long long *total, unsigned long lo
 	*total = quota;
 }
 
-/*
- * Returns the device whose memory NVML can tell. Without privileges, that is not a GPU in MIG mode, but the tenant's instance
- * on it.
- */
+/* NVML states no memory of a GPU in MIG mode without privileges, so this returns the tenant's instance. */
 static nvmlDevice_t whose_memory(int card, nvmlDevice_t device)
 {
 	nvmlDevice_t instance;
@@ -66,7 +62,7 @@ static unsigned int memory_pct(int card)
 	return nvml_card_memory_pct(card, ledger_used(card));
 }
 
-/* Does not ask the driver, since the values come from the region. */
+/* The values come from the region, not from the driver. */
 nvmlReturn_t nvml_utilization(int card, nvmlReturn_t (*get)(nvmlDevice_t, nvmlUtilization_t *),
 			      nvmlDevice_t device, nvmlUtilization_t *rates)
 {
@@ -76,7 +72,6 @@ nvmlReturn_t nvml_utilization(int card, nvmlReturn_t (*get)(nvmlDevice_t, nvmlUt
 	return NVML_SUCCESS;
 }
 
-/* Writes one sample, for the last second up to now. */
 static nvmlReturn_t put_sample(unsigned int pct, unsigned long long since_us,
 			       nvmlValueType_t *value_type, unsigned int *count,
 			       nvmlSample_t *samples)

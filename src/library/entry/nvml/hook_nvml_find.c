@@ -1,4 +1,4 @@
-/* NVML: finds devices by any of their names, and tells the names of processes. */
+/* NVML hooks that find devices by any of their names, and name processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,9 +9,9 @@
 #include "library/entry/nvml/nvml_hooks.h"
 #include "library/loader/real.h"
 
-#define MAX_DEVICES 64 /* in a machine; NVML supports no more */
+#define MAX_DEVICES 64 /* NVML supports no more per machine */
 
-/* If NVML was started with NVML_INIT_FLAG_NO_ATTACH, NVML reports no devices, and so does this hook. */
+/* The real count is 0 if NVML was started with NVML_INIT_FLAG_NO_ATTACH. */
 nvmlReturn_t nvml_count(nvmlReturn_t (*get)(unsigned int *), unsigned int *count)
 {
 	nvmlReturn_t result = get(count);
@@ -37,10 +37,7 @@ nvmlReturn_t nvml_by_index(nvmlReturn_t (*get)(unsigned int, nvmlDevice_t *), un
 		       : NVML_ERROR_INVALID_ARGUMENT;
 }
 
-/*
- * For an index without a device, NVML's old function sets *device to the last device (NVML 580, seen on an H200). So does this
- * hook.
- */
+/* For an index without a device, NVML's old function sets *device to the last device (NVML 580, seen on an H200). */
 nvmlReturn_t nvml_by_index_v1(nvmlReturn_t (*get)(unsigned int, nvmlDevice_t *), unsigned int index,
 			      nvmlDevice_t *device)
 {
@@ -51,7 +48,6 @@ nvmlReturn_t nvml_by_index_v1(nvmlReturn_t (*get)(unsigned int, nvmlDevice_t *),
 	return nvml_by_index(get, index, device);
 }
 
-/* Hides a device that belongs to another tenant. */
 static nvmlReturn_t only_own(nvmlReturn_t result, nvmlDevice_t *device)
 {
 	nvmlDevice_t found = result == NVML_SUCCESS ? *device : NULL;
@@ -75,7 +71,7 @@ nvmlReturn_t nvml_by_uuid(nvmlReturn_t (*get)(const nvmlUUID_t *, nvmlDevice_t *
 	return only_own(get(uuid, device), device);
 }
 
-/* On a GPU in MIG mode, the tenant's one instance has index 0, and there is no other. */
+/* On a GPU in MIG mode the tenant's only instance has index 0. */
 nvmlReturn_t nvml_mig_device(nvmlReturn_t (*get)(nvmlDevice_t, unsigned int, nvmlDevice_t *),
 			     nvmlDevice_t device, unsigned int index, nvmlDevice_t *instance)
 {
@@ -86,13 +82,12 @@ nvmlReturn_t nvml_mig_device(nvmlReturn_t (*get)(nvmlDevice_t, unsigned int, nvm
 		return NVML_REFUSED(result, get(device, index, instance));
 	if (!nvml_is_instance(card))
 		return get(device, index, instance);
-	result = get(device, index, instance); /* finds out whether the arguments are valid */
+	result = get(device, index, instance); /* only to check the arguments */
 	if (result != NVML_SUCCESS && result != NVML_ERROR_NOT_FOUND)
 		return result;
 	return index ? NVML_ERROR_NOT_FOUND : nvml_device_of(card, instance);
 }
 
-/* Removes the devices of other tenants from `found`. Returns how many devices are left. */
 static unsigned int keep_own(nvmlDevice_t *found, unsigned int count)
 {
 	unsigned int kept = 0;
@@ -105,9 +100,8 @@ static unsigned int keep_own(nvmlDevice_t *found, unsigned int count)
 }
 
 /*
- * Answers a topology query as NVML 580 does (seen on an H200). With *count 0 and no array, sets *count to the number of
- * devices. If only one of the two is missing, the call is invalid. With both, fills the array, and leaves further entries
- * unchanged. If keeps_count, *count is then left unchanged too.
+ * Answers a topology query as NVML 580 does (seen on an H200): with *count 0 and no array, sets *count to the number of
+ * devices; with both, fills the array, and leaves *count as it is if keeps_count; otherwise the call is invalid.
  */
 static nvmlReturn_t give(nvmlReturn_t result, nvmlDevice_t *found, unsigned int found_count,
 			 bool keeps_count, unsigned int *count, nvmlDevice_t *devices)
@@ -171,7 +165,7 @@ nvmlReturn_t nvml_nearest_gpus(int card,
 	return give(result, found, found_count, false, count, devices);
 }
 
-/* Reads our own /proc: the pid is of this pid namespace, which the driver need not know. */
+/* The pid is one of this pid namespace, which the driver need not know, so read /proc. */
 nvmlReturn_t nvml_process_name(nvmlReturn_t (*get)(unsigned int, char *, unsigned int),
 			       unsigned int pid, char *name, unsigned int length)
 {
@@ -192,9 +186,9 @@ nvmlReturn_t nvml_process_name(nvmlReturn_t (*get)(unsigned int, char *, unsigne
 	if (n < 0)
 		return NVML_ERROR_NOT_FOUND;
 	if (!n)
-		/* A kernel thread has no command line, nor has a process that has ended. */
+		/* A kernel thread, or a process that has ended, has no command line. */
 		return NVML_ERROR_NO_DATA;
-	line[n] = '\0'; /* only the program, since its arguments follow a NUL */
+	line[n] = '\0'; /* the program; its arguments follow behind a NUL */
 	snprintf(name, length, "%s", line);
 	return NVML_SUCCESS;
 }

@@ -1,6 +1,6 @@
 /*
- * NVML: the tenant's own processes on a GPU, for every call that lists them. If the caller's array is too small,
- * the answer is as in NVML: the count that is needed, and INSUFFICIENT_SIZE.
+ * NVML hooks that list the tenant's own processes. If the caller's array is too small, they answer as NVML does: with the count
+ * that is needed and INSUFFICIENT_SIZE.
  */
 #include <string.h>
 
@@ -42,7 +42,7 @@ nvmlReturn_t nvml_compute_processes_v1(
 	return list(card, count, infos, sizeof(*infos));
 }
 
-/* Answers that there are no graphics processes and no MPS clients. A tenant's processes all count as compute processes. */
+/* For graphics processes and MPS clients: all processes of a tenant are compute processes. */
 static nvmlReturn_t list_none(unsigned int *count)
 {
 	if (!count)
@@ -95,7 +95,6 @@ nvmlReturn_t nvml_process_details(int card,
 	return n > room ? NVML_ERROR_INSUFFICIENT_SIZE : NVML_SUCCESS;
 }
 
-/* Finds the next process that used GPU time. */
 static bool next_busy(struct nvml_process_iterator *it, struct nvml_process *ret)
 {
 	while (nvml_next_process(it, ret))
@@ -116,8 +115,8 @@ static unsigned int busy_count(int card)
 }
 
 /*
- * Checks whether the array has room for the processes that were busy after since_us. If there is no array or the
- * array is too small, sets *count as NVML does: to the number of all processes.
+ * Checks that the array has room for the processes that were busy after since_us. If not, sets *count as NVML does: to the
+ * number of all processes.
  */
 static nvmlReturn_t measure(int card, bool is_array, unsigned int *count,
 			    unsigned long long since_us, unsigned long long now_us)

@@ -10,7 +10,7 @@
 
 #define WHOLE_PCT_X100 10000U
 
-/* The device handle by which each of the tenant's GPUs was last named in a call. */
+/* The handle by which each of the tenant's GPUs was last named in a call. */
 static _Atomic(nvmlDevice_t) last_seen[REGION_MAX_DEVICES];
 
 bool nvml_is_governed(void)
@@ -44,7 +44,7 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Parses 32 hexadecimal digits, in groups, behind "GPU-" or "MIG-". */
+/* Parses "GPU-" or "MIG-" and 32 hexadecimal digits in groups. */
 static bool parse_uuid(const char *text, uint8_t uuid[16])
 {
 	unsigned digits = 0;
@@ -74,7 +74,6 @@ static nvmlReturn_t read_uuid(nvmlDevice_t device, uint8_t uuid[16])
 	return parse_uuid(text, uuid) ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
 }
 
-/* Returns the tenant's instance on this GPU, or -1. */
 static int instance_on(const uint8_t uuid[16])
 {
 	for (int i = 0; i < nvml_card_count(); i++) {
@@ -88,8 +87,8 @@ static int instance_on(const uint8_t uuid[16])
 }
 
 /*
- * Finds the GPU that a device handle from before a restart of NVML named. After nvmlShutdown() and a new start, an old handle
- * no longer tells its UUID, while some functions still accept it (NVML 580, seen on an H200).
+ * Finds the GPU of a handle that is older than the last start of NVML. NVML (580, seen on an H200) does not tell such a
+ * handle's UUID any more, but some functions still accept the handle.
  */
 static nvmlReturn_t remembered(nvmlDevice_t device, nvmlReturn_t why, int *ret_card)
 {
@@ -202,10 +201,7 @@ unsigned int nvml_card_memory_pct(int card, uint64_t bytes)
 	return bytes < quota ? (unsigned int)((double)bytes * 100 / (double)quota) : 100;
 }
 
-/*
- * Returns the process's weight when busy time is divided among processes: its recent use, which the daemon keeps in recent_us,
- * plus 1 for work that is still in flight.
- */
+/* Returns the weight by which a process gets part of the busy time: its recent use, plus 1 while work is in flight. */
 static uint64_t weight_of(const struct region_slot_device *d)
 {
 	return (uint64_t)atomic_load_explicit(&d->recent_us, memory_order_relaxed) +
@@ -218,10 +214,7 @@ static uint64_t held_bytes(const struct region_slot_device *d)
 	       atomic_load_explicit(&d->unnamed_bytes, memory_order_relaxed);
 }
 
-/*
- * Finds the next slot whose process has a context on the GPU. NVML shows no other processes, even if memory of one
- * is left.
- */
+/* Finds the next process that has a context on the GPU. NVML shows no other processes. */
 static const struct region_slot *next_slot(int card, uint32_t *at)
 {
 	const struct region_control *control = atomic_load(&process_state.control);
@@ -255,7 +248,7 @@ bool nvml_next_process(struct nvml_process_iterator *it, struct nvml_process *re
 		return false;
 	const struct region_slot_device *d = &slot->device[it->card];
 	uint64_t weight = weight_of(d);
-	/* The weight may have grown since the sum was made. The process's part must stay at most 100 %. */
+	/* The weight may have grown since the sum was made, but the part must stay at most 100 %. */
 	uint64_t weights = it->weights > weight ? it->weights : weight;
 	int32_t own_pid = atomic_load_explicit(&slot->own_pid, memory_order_relaxed);
 	int32_t pid = atomic_load_explicit(&slot->pid, memory_order_relaxed);

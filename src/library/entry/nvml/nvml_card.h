@@ -1,13 +1,12 @@
 /*
- * The tenant's virtual GPUs as NVML shows them: which there are, how much of each is in use, and by which of the tenant's
- * processes. A virtual GPU ("card" in the code) is named by its index in the tenant's list, which is in CUDA's order.
+ * The tenant's virtual GPUs as NVML shows them. A virtual GPU ("card" in the code) is named by its index in the tenant's list,
+ * which has CUDA's order.
  *
- * A tenant's MIG instance looks as it does in a container that has one: NVML's device is the GPU, in MIG mode, with only
- * that instance. Queries about the GPU are answered for the instance, which is all that the tenant has of the GPU.
+ * A tenant's MIG instance looks as in a container that has one: NVML's device is a GPU in MIG mode with only that instance.
+ * Queries about the GPU are answered for the instance.
  *
- * All values come from the region. Memory comes from the slots, as the quota counts it. Time comes from what the arbiter
- * charged, as a percentage of what the tenant may use. So a tenant that is limited to 30 % and uses that shows 100 %, and
- * the values of its processes add up to the GPU's value.
+ * All values come from the region (abi/shm/region.h). Busy time is a percentage of what the tenant may use: a tenant that is
+ * limited to 30 % and uses that shows 100 %. The values of the processes add up to the value of the GPU.
  *
  * Thread safe. All functions but the first two need an active process.
  */
@@ -18,21 +17,22 @@
 
 #include "abi/nvml_abi.h"
 
-/* True if this process belongs to a tenant, or should but was refused; then it has no GPUs. May block. */
+/*
+ * True if the process belongs to a tenant. True also if the daemon refused the process; such a process has no GPUs. May block.
+ */
 bool nvml_is_governed(void);
 
-/* True if NVML is initialized, as NVML itself reports. */
 bool nvml_is_started(void);
 
 int nvml_card_count(void);
 /*
- * Finds the index of a MIG instance, or of a GPU, or of the GPU that contains a MIG instance of the tenant.
- * Returns NVML_ERROR_NOT_FOUND if the device is not the tenant's, or another error if NVML does not know it.
+ * Finds the index of a GPU, or of the tenant's MIG instance on it. Returns NVML_ERROR_NOT_FOUND if the device is not the
+ * tenant's, or another error if NVML does not know it.
  */
 nvmlReturn_t nvml_card_of(nvmlDevice_t device, int *ret_card);
 /*
- * The answer to a call whose device nvml_card_of() refused with the error `why`: invalid argument if the device is not the
- * tenant's. Otherwise NVML's own answer to `call`, since each function may find something else wrong with an unknown handle.
+ * The answer to a call for a device that nvml_card_of() refused with `why`: invalid argument if the device is not the tenant's.
+ * Otherwise NVML's own answer to `call`, because each function may report another error for an unknown handle.
  */
 #define NVML_REFUSED(why, call) \
 	((why) == NVML_ERROR_NOT_FOUND ? NVML_ERROR_INVALID_ARGUMENT : nvml_error_of((call), (why)))
@@ -41,37 +41,34 @@ static inline nvmlReturn_t nvml_error_of(nvmlReturn_t answer, nvmlReturn_t other
 	return answer != NVML_SUCCESS ? answer : otherwise;
 }
 nvmlReturn_t nvml_device_of(int card, nvmlDevice_t *ret_device);
-/* Returns the GPU with this index or, for an instance, the GPU that contains it. */
+/* For a MIG instance, returns the GPU that contains it. */
 nvmlReturn_t nvml_gpu_of(int card, nvmlDevice_t *ret_device);
 
-/*
- * nvml_is_instance() is true for a MIG instance. The other functions return the prefix of the UUID, and the
- * instance's ids on its GPU.
- */
+/* The prefix is that of the UUID. The ids are those of a MIG instance on its GPU, or NVML_NO_INSTANCE. */
 #define NVML_NO_INSTANCE ~0U
 bool nvml_is_instance(int card);
 const char *nvml_uuid_prefix(int card);
 void nvml_instance_ids(int card, unsigned int *ret_gpu_instance, unsigned int *ret_compute_instance);
-/* Writes `prefix` (such as "GPU-") and the UUID, in the format of NVML and CUDA. */
+/* Writes `prefix` (such as "GPU-") and the UUID in the format of NVML and CUDA. */
 void nvml_format_uuid(char text[NVML_DEVICE_UUID_BUFFER_SIZE], const char *prefix,
 		      const uint8_t uuid[16]);
 
-/* Returns the GPU time used in the last second, in percent of what the tenant may use. */
+/* Returns the GPU time of the last second, in percent of what the tenant may use. */
 unsigned int nvml_card_busy_pct(int card);
-/* Returns `bytes` as a percentage of the quota. */
+/* Returns `bytes` in percent of the quota. */
 unsigned int nvml_card_memory_pct(int card, uint64_t bytes);
 
 /* A process that has a context on the GPU. */
 struct nvml_process {
-	unsigned int pid; /* what getpid() returns in the process */
+	unsigned int pid; /* as getpid() returns in the process */
 	uint64_t used_bytes;
-	unsigned int busy_pct; /* its part of nvml_card_busy_pct() */
+	unsigned int busy_pct; /* part of nvml_card_busy_pct() */
 };
 
 struct nvml_process_iterator {
 	int card;
 	uint32_t next_slot;
-	uint64_t weights; /* sum of the weights by which busy_pct is divided among the processes */
+	uint64_t weights; /* sum over the processes, of the weights by which busy_pct is divided among them */
 	unsigned int busy_pct;
 };
 

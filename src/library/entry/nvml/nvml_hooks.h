@@ -1,13 +1,13 @@
 /*
- * The hooks of NVML: one for the `hook` of each LOOK and CARD row (abi/nvml_table.h), in hook_nvml*.c. They are
- * called only in a tenant. Symbols that share a hook share a prototype.
+ * The hooks of NVML: one for the `hook` of each LOOK and CARD row (abi/nvml_table.h), in hook_nvml*.c. Called only in a tenant.
+ * Rows with the same hook have the same prototype.
  */
 #pragma once
 
 #include "abi/nvml_table.h"
 
 #define NVML_HOOK_REST(...) __VA_ARGS__
-/* Declared once for each row; equal declarations may repeat. */
+/* Equal declarations may repeat. */
 #define DECLARE_LOOK_HOOK(symbol, hook, params, args) \
 	nvmlReturn_t nvml_##hook(nvmlReturn_t(*real_function) params, NVML_HOOK_REST params);
 #define DECLARE_CARD_HOOK(symbol, hook, params, args) \

@@ -1,4 +1,4 @@
-/* NVML's own clock: the time of day in microseconds. */
+/* The time of day in microseconds, as NVML counts it. */
 #pragma once
 
 #include <time.h>

@@ -1,6 +1,6 @@
 /*
- * The exported NVML functions, one for each row of abi/nvml_table.h, and nothing beyond the rows. A function that
- * is called before NVML is loaded, or that this driver lacks, returns an error that says so.
+ * The exported NVML functions, one for each row of abi/nvml_table.h. A function that is called before NVML is loaded, or that
+ * this driver lacks, returns an error that says so.
  */
 #include "library/entry/nvml/nvml_card.h"
 #include "library/entry/nvml/nvml_hooks.h"
@@ -14,7 +14,7 @@ static nvmlReturn_t absent(void)
 	return real_find_nvml() ? NVML_ERROR_FUNCTION_NOT_FOUND : NVML_ERROR_UNINITIALIZED;
 }
 
-/* Outside a tenant calls the real function; in a tenant `...` answers. Returns an error if there is no real function. */
+/* Outside a tenant, calls the real function; in a tenant, runs the statements `...`. */
 #define WRAP(symbol, params, args, ...) \
 	ALLOT_EXPORT nvmlReturn_t symbol params; \
 	ALLOT_EXPORT nvmlReturn_t symbol params \
@@ -26,10 +26,7 @@ static nvmlReturn_t absent(void)
 		__VA_ARGS__ \
 	}
 
-/*
- * For a function without a device. "Not initialized" takes precedence over invalid arguments. (For a device, NVML itself checks
- * that.)
- */
+/* A function without a device checks first that NVML is initialized. For a function with a device, NVML does that. */
 #define WRAP_LOOK(symbol, hook, params, args) \
 	WRAP(symbol, params, args, \
 	     return nvml_is_started() ? nvml_##hook(real_nvml.symbol, UNWRAP args) \

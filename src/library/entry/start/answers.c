@@ -4,10 +4,10 @@
 
 /*
  * A stored word, from its lowest bit:
- *   function location (32, signed, relative to what `where` selects), `where` (2), found or not (1), status (3),
+ *   function location (32, signed, relative to base_of()), `where` (2), found or not (1), status (3),
  * then the question:
- *   number of the function that was asked (1), flags (2), version (22), and a mark, since an empty word is 0 (1).
- * An answer that does not fit is not stored. There is one word per name, and no text.
+ *   index in asked_functions (1), flags (2), version (22), and a bit that is 1, since an empty word is 0.
+ * The numbers are bits. An answer that does not fit is not stored. There is one word per name.
  */
 enum { WHERE_NOWHERE, WHERE_DRIVER, WHERE_HOOK };
 #define WHERE_SHIFT 32
@@ -21,14 +21,14 @@ enum { WHERE_NOWHERE, WHERE_DRIVER, WHERE_HOOK };
 #define VERSION_MAX 0x3fffff
 #define MARK (1ULL << 25)
 
-/* The stored words by the hashes of names: a hash table whose entries are never removed. */
+/* A hash table from a name's hash to its word. Entries are never removed. */
 #define PLACES 512 /* a power of two */
 #define PROBES 16
 static struct {
 	_Atomic uint64_t hash, kept;
 } places[PLACES];
 
-/* The functions that were asked first, usually cuGetProcAddress and its _v2. Stored words refer to them by index. */
+/* The driver functions that were asked, usually cuGetProcAddress and its _v2. */
 static const void *_Atomic asked_functions[2];
 
 static int number_of_function(const void *asked)
@@ -43,7 +43,7 @@ static int number_of_function(const void *asked)
 	return -1;
 }
 
-/* Returns the word for a name, and creates it if there is none. Returns NULL if there is no more room. */
+/* Returns the word for a name, adding one if needed. NULL if there is no room. */
 static _Atomic uint64_t *word_of(uint64_t hash)
 {
 	hash |= !hash;
@@ -57,7 +57,6 @@ static _Atomic uint64_t *word_of(uint64_t hash)
 	return NULL;
 }
 
-/* Packs the question into q->packed. Returns false if a value does not fit. */
 static bool pack_question(struct question *q)
 {
 	int function = number_of_function(q->asked);
@@ -70,8 +69,8 @@ static bool pack_question(struct question *q)
 }
 
 /*
- * Returns the address to which a stored location is relative: a function of this library for one of our hooks, or else the
- * driver's function that was asked.
+ * Returns the address to which a location is relative: a function of this library for one of its hooks, otherwise the driver
+ * function that was asked.
  */
 static uint64_t base_of(uint64_t where, const struct question *q)
 {

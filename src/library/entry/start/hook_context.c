@@ -1,6 +1,6 @@
 /*
- * Contexts: the memory that no allocation call names (518 MiB for each on an H200), and the end of everything
- * allocated in one.
+ * Contexts: their memory, which no allocation call names (518 MiB for each on an H200), and the end of everything that was
+ * allocated in them.
  */
 #include "library/entry/start/hook_context.h"
 
@@ -27,8 +27,8 @@
 #define DEVICES 64
 
 /*
- * The devices' primary contexts. Guarded by locks.primary, which is held while a primary context is made, for 0.1 to 0.2 s. So
- * two threads do not charge one context twice.
+ * The devices' primary contexts. Guarded by locks.primary, which is also held while a primary context is made (0.1 to 0.2 s),
+ * so that two threads do not charge one context twice.
  */
 static struct {
 	CUcontext context;
@@ -41,7 +41,7 @@ static uint64_t context_cost(int index)
 				    memory_order_relaxed);
 }
 
-/* Call after the context has ended: drops everything that it owned. */
+/* Call after the context has ended: forgets everything that it owned. */
 static void context_gone(CUcontext context)
 {
 	struct holding h;
@@ -55,10 +55,8 @@ static void context_gone(CUcontext context)
 }
 
 /*
- * Checks whether this process may use `device`, and sets its index. Returns CUDA_SUCCESS with index -1 if the
- * process is not in a tenant, or the device does not exist; then the driver answers, since it may find another
- * argument invalid first. Refuses a device outside the tenant's list, which a tenant can name after clearing
- * CUDA_VISIBLE_DEVICES.
+ * Sets the index of `device`; -1 if the process is in no tenant or the device does not exist, and then the driver answers.
+ * Refuses a device outside the tenant's list, which a program can name after clearing CUDA_VISIBLE_DEVICES.
  */
 static CUresult admit(CUdevice device, int *ret_index)
 {
@@ -75,8 +73,8 @@ static CUresult admit(CUdevice device, int *ret_index)
 }
 
 /*
- * Records a new context, and starts the library's threads if they do not run yet. Returns false if the record cannot be stored
- * for lack of memory; then the context must be destroyed, since it could not be charged.
+ * Records a new context, and starts the library's threads. Returns false if out of memory; then the context must be destroyed,
+ * because it could not be charged.
  */
 static bool remember_context(CUcontext context, int index, uint64_t cost)
 {
@@ -94,7 +92,7 @@ static bool remember_context(CUcontext context, int index, uint64_t cost)
 	return ptrmap_insert(&h);
 }
 
-/* Call if the context could not be made or recorded: gives its reservation back. `result` is the driver's. */
+/* Call if the context could not be made or recorded: gives the reserved quota back. `result` is the driver's. */
 static void not_made(int index, uint64_t cost, CUresult result)
 {
 	ledger_release_context(index, cost);
@@ -110,7 +108,6 @@ struct reference {
 	unsigned int flags;
 };
 
-/* Takes a reference by the driver's call, and sets *context to the primary context. */
 static CUresult take_reference(const struct reference *r, CUcontext *context, CUdevice device)
 {
 	if (r->retain)
@@ -118,10 +115,7 @@ static CUresult take_reference(const struct reference *r, CUcontext *context, CU
 	CUresult result = r->create_green(r->green, r->desc, device, r->flags);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/*
-	 * The green context has made the primary context. So this extra reference makes no context; it only serves to get the
-	 * handle.
-	 */
+	/* The green context has made the primary context. Retaining it here only gets its handle. */
 	result = real.cuDevicePrimaryCtxRetain(context, device);
 	if (result == CUDA_SUCCESS)
 		real.cuDevicePrimaryCtxRelease_v2(device);
@@ -139,8 +133,8 @@ static void give_back_reference(const struct reference *r, CUdevice device)
 }
 
 /*
- * Takes a reference to the primary context, and charges the context if it is new. Sets *ret_lacks to the bytes that the context
- * needs if the ledger refused them, otherwise to 0.
+ * Takes a reference to the primary context, and charges the context if it is new. If the quota has no room, sets *ret_lacks to
+ * the bytes that are needed, otherwise to 0.
  */
 static CUresult retain_primary(const struct reference *r, CUcontext *context, CUdevice device,
 			       int index, uint64_t *ret_lacks)
@@ -186,7 +180,7 @@ static CUresult try_primary(const struct reference *r, CUcontext *context, CUdev
 
 	if (result != CUDA_SUCCESS || index < 0 || device >= DEVICES)
 		return result != CUDA_SUCCESS ? result : take_reference(r, context, device);
-	/* Wait without locks.primary, so that other devices' contexts can be made and ended meanwhile. */
+	/* Wait without locks.primary, so that contexts of other devices can be made and ended meanwhile. */
 	do
 		result = retain_primary(r, context, device, index, &lacks);
 	while (lacks && admission_wait(index, lacks, &wait));
@@ -226,8 +220,8 @@ static bool is_active(CUdevice device)
 }
 
 /*
- * Call with locks.primary held, before the driver's release or reset. If the primary context may end in it (is_last), drops the
- * context's marks, which must not be queried once the context has ended.
+ * Call with locks.primary held, before the driver's release or reset. If the context may end (is_last), drops the events
+ * recorded in it, which must not be queried after its end.
  */
 static void begin_end(CUdevice device, bool is_last)
 {
@@ -297,14 +291,14 @@ CUresult context_end_green(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green, CU
 }
 
 /*
- * What every cuCtxCreate does before and after the driver's call. A further context may cost more than the first, whose cost is
- * known (534 MiB against 518 on an H200). So the further context's cost is measured.
+ * State of one cuCtxCreate. A further context may cost more than the first (534 MiB against 518 on an H200), so the memory is
+ * measured.
  */
 struct creation {
 	int index;
 	uint64_t cost;
 	struct measured measured;
-	/* this is the second attempt, since other tenants' calls distorted the first measurement */
+	/* this is the second attempt, because calls of other tenants distorted the first measurement */
 	bool is_second;
 };
 
@@ -317,10 +311,7 @@ static CUresult begin_create(CUdevice device, struct creation *c)
 	if (result != CUDA_SUCCESS || c->index < 0)
 		return result;
 	c->cost = context_cost(c->index);
-	/*
-	 * The driver tells the free memory only of the current context's device. If the new context is on another device,
-	 * nothing is measured.
-	 */
+	/* The driver states the free memory only of the current context's device. For another device nothing is measured. */
 	measured_begin(&c->measured, process_current_index() == c->index ? c->index : -1);
 	while (ledger_reserve_context(c->index, c->cost))
 		if (!admission_wait(c->index, c->cost, &wait)) {
@@ -333,7 +324,7 @@ static CUresult begin_create(CUdevice device, struct creation *c)
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* Ends one attempt to create a context. Returns true if the context must be created once more. */
+/* Returns true if the context must be created once more. */
 static bool end_create(struct creation *c, CUresult *result, CUcontext *context)
 {
 	CUresult drivers = *result;

@@ -1,9 +1,9 @@
-/* References to a primary context that a green context takes and gives back without passing our hooks. */
+/* Green contexts, which hold a reference to the device's primary context without calling the hook for that. */
 #pragma once
 
 #include "abi/cuda_abi.h"
 
-/* Calls `create`, and charges the device's primary context if there is none yet. */
+/* Calls `create`, and charges the device's primary context if there was none. */
 CUresult context_create_green(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, CUdevice,
 						 unsigned int),
 			      CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device,

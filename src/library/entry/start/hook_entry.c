@@ -1,4 +1,4 @@
-/* Starts the driver, and hooks the lookups that return its functions. */
+/* Starts the driver, and hooks the calls that look up its functions. */
 #include "library/entry/hooks.h"
 #include "library/entry/start/answers.h"
 #include "library/entry/start/visible.h"
@@ -30,8 +30,8 @@ static bool is_away(CUresult result)
 }
 
 /*
- * Starts the driver. If the group's MPS server has ended since this process joined, joins again and retries: the daemon answers
- * once there is another server. Without that, the process might start without any MPS server, outside the group.
+ * Starts the driver. If the tenant's MPS server has ended since this process joined, joins again and retries; the daemon
+ * answers once there is another server. Otherwise the process might start without MPS, outside the group.
  */
 static CUresult init_with_mps(CUresult (*init)(unsigned int), unsigned int flags)
 {
@@ -56,8 +56,8 @@ CUresult hook_init(CUresult (*init)(unsigned int), unsigned int flags)
 }
 
 /*
- * The driver has chosen version and variant. Replaces its answer by our hook of that symbol. Returns true if the
- * function is a form of a hooked name that is in no row and must be hidden.
+ * Replaces the driver's answer by the hook of the same symbol and version. Returns true if the function is a form of a hooked
+ * name that is in no row of driver_table.h, and must be hidden.
  */
 static bool substitute(struct answer *a, const char *name)
 {
@@ -71,10 +71,7 @@ static bool substitute(struct answer *a, const char *name)
 	return real_governs_form_of(name) && unknown_is_refused(name);
 }
 
-/*
- * Stores only an answer that will not change: the driver has the function, or lacks it. Other errors may mean that
- * the driver was asked too early.
- */
+/* Stores only an answer that will not change. Other errors may mean that the driver was asked too early. */
 static void keep(const struct question *q, const struct answer *a)
 {
 	if (a->result == CUDA_SUCCESS || (a->result == CUDA_ERROR_NOT_FOUND && !a->pfn))
@@ -106,7 +103,7 @@ CUresult hook_get_proc_address(CUresult (*get)(const char *, void **, int, cuuin
 	return a.result;
 }
 
-/* As in the driver, "not found" is a status and not an error. */
+/* "Not found" is a status and not an error, as in the driver. */
 CUresult hook_get_proc_address_v2(CUresult (*get)(const char *, void **, int, cuuint64_t,
 						  CUdriverProcAddressQueryResult *),
 				  const char *symbol, void **pfn, int version, cuuint64_t flags,

@@ -1,7 +1,6 @@
 /*
- * Green contexts: parts of a device's processors. Each holds a reference to the primary context. If there is no
- * primary context, creating a green context makes one, which is charged like a primary context that the program
- * makes itself.
+ * Green contexts: parts of a device's processors. Each holds a reference to the primary context. If a green context makes that
+ * primary context, the memory of the primary context is charged.
  */
 #include "library/entry/hooks.h"
 #include "library/entry/start/hook_context.h"
@@ -15,7 +14,7 @@ static uint64_t key_of(CUgreenCtx green)
 	return (uint64_t)(uintptr_t)green;
 }
 
-/* Records the device of a green context, which the handle does not tell. The green context itself costs nothing. */
+/* Records the device of a green context, which its handle does not tell. The green context itself takes no memory. */
 static bool note(CUgreenCtx green, CUdevice device)
 {
 	const struct holding h = {
@@ -38,10 +37,7 @@ CUresult hook_green_create(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, C
 	CUresult result = context_create_green(create, green, desc, device, flags);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/*
-	 * A green context has a default stream of its own, whichever thread makes the context current. So it counts as a
-	 * further context.
-	 */
+	/* A green context has its own default stream in whichever thread it is current, so it counts as a further context. */
 	inflight_context_seen((CUcontext)*green);
 	if (note(*green, device))
 		return CUDA_SUCCESS;
@@ -56,7 +52,7 @@ CUresult hook_green_destroy(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green)
 
 	if (!process_is_active() || !ptrmap_remove(HOLDING_CONTEXT, key_of(green), &h))
 		return destroy(green);
-	/* Marks end with the context's streams, and must not be queried afterwards. */
+	/* The library's events end with the context's streams, and must not be queried afterwards. */
 	if (real.cuCtxFromGreenCtx && real.cuCtxFromGreenCtx(&context, green) == CUDA_SUCCESS)
 		inflight_drop_context(context);
 	CUresult result = context_end_green(destroy, green, (CUdevice)h.related);

@@ -11,16 +11,17 @@
 #include "library/sys/locks.h"
 
 #define VARIABLE "CUDA_VISIBLE_DEVICES="
-/* one more than a tenant has devices, so that a full list names one twice */
+/* one more than a tenant has devices, so that a full list can name one twice */
 #define MAX_ENTRIES (REGION_MAX_DEVICES + 1)
 
-/* `entry` never moves, since a thread may hold what getenv() returned. */
+/* `entry` never moves, because a thread may hold what getenv() returned. */
 static char entry[sizeof(VARIABLE) + MAX_ENTRIES * NVML_DEVICE_UUID_BUFFER_SIZE];
-/* What visible_end() puts back: the program's entry, or `entry` if there was none. NULL while nothing is changed. */
+/* What visible_end() restores: the program's entry, or `entry` if there was none. NULL while nothing is changed. */
 static char *replaced;
 
 /*
- * `list` is the environment plus `entry`, for a program that has no such variable. It stays mapped, for a thread that reads it.
+ * `list` is the environment plus `entry`, for a program without the variable. The list stays mapped, because another thread may
+ * read it.
  */
 static char **list, **list_before;
 static size_t list_room;
@@ -34,8 +35,8 @@ static char **find(const char *prefix, size_t length)
 }
 
 /*
- * Reads a number as strtol does, which the driver uses for an entry. strtol itself is a different symbol in each
- * glibc. Returns false if there is no number. If no device can have the number, *ret is negative or too large.
+ * Reads a number as strtol() does, which the driver uses; strtol itself is a different symbol in each glibc. Returns false if
+ * there is none.
  */
 static bool read_number(const char **at, int *ret)
 {
@@ -64,8 +65,8 @@ static size_t put_card(size_t at, int card)
 }
 
 /*
- * Writes into `entry` the UUIDs of the devices with these numbers, up to the first number that names no device. (If there is
- * none, or a device is named twice, the driver reports that itself.)
+ * Writes the UUIDs of the devices with these numbers into `entry`, up to the first number without a device. (The driver itself
+ * reports an empty list, or a device that is named twice.)
  */
 static void write_numbers(const char *numbers)
 {
@@ -83,9 +84,7 @@ static void write_numbers(const char *numbers)
 	}
 }
 
-/*
- * True if `word` is the UUID of one of the tenant's devices, or a prefix of it. If several devices match, the driver decides.
- */
+/* True if `word` is the UUID, or its beginning, of a device of the tenant. If several match, the driver decides. */
 static bool is_own_uuid(const char *word, size_t length)
 {
 	char text[NVML_DEVICE_UUID_BUFFER_SIZE];
@@ -98,7 +97,7 @@ static bool is_own_uuid(const char *word, size_t length)
 	return false;
 }
 
-/* Copies the UUIDs into `entry` as the program wrote them, up to the first that is not the tenant's. */
+/* Copies the program's UUIDs into `entry`, up to the first that is not the tenant's. */
 static void write_uuids(const char *uuids)
 {
 	const char *c = uuids;
@@ -128,7 +127,7 @@ static void write_all(void)
 		at = put_card(at, i);
 }
 
-/* Replaces the environment by a copy that also has `entry`. Returns false if there was no memory for the copy. */
+/* Replaces the environment by a copy that also has `entry`. Returns false if out of memory. */
 static bool add_entry(void)
 {
 	size_t count = 0;
@@ -153,7 +152,7 @@ static bool add_entry(void)
 	return true;
 }
 
-/* Removes `entry` from `environ`, which is not `list` any more if another thread has set a variable meanwhile. */
+/* `environ` is not `list` any more if another thread has set a variable meanwhile. */
 static void remove_entry(void)
 {
 	if (environ == list) {
@@ -175,10 +174,7 @@ static bool is_started(void)
 	return real.cuCtxGetCurrent && real.cuCtxGetCurrent(&context) != CUDA_ERROR_NOT_INITIALIZED;
 }
 
-/*
- * Puts `replaced` back in the place of `entry`. Searches for `entry`, since another thread may have moved the list by setting a
- * variable.
- */
+/* Puts `replaced` in the place of `entry`, which another thread may have moved by setting a variable. */
 static void put_back(void)
 {
 	if (replaced == entry)
@@ -193,10 +189,7 @@ bool visible_begin(void)
 {
 	if (is_started() || !nvml_card_count() || !sys_trylock(&locks.visible))
 		return false;
-	/*
-	 * If `replaced` is set, this is a forked child, and a thread of the parent was between visible_begin() and
-	 * visible_end().
-	 */
+	/* In a forked child: a thread of the parent was between visible_begin() and visible_end(). */
 	if (replaced)
 		put_back();
 	char **place = find(VARIABLE, sizeof(VARIABLE) - 1);

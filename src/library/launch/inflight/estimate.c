@@ -1,31 +1,29 @@
 #include "library/launch/inflight/estimate.h"
 
-#define ENTRIES 4096 /* a power of two; 128 KiB, touched as used */
+#define ENTRIES 4096 /* a power of two; 128 KiB */
 #define PLACES 4
 #define FIRST_SAMPLES 4
 #define SAMPLES_AFTER_SURPRISE 2
 #define SAMPLE_EVERY 64
 /*
- * Timing a kernel takes two events, which cost the launching thread and the GPU microseconds. So of short kernels whose length
- * is known, only one launch in SHORT_EVERY is timed while samples are wanted. That may be always: where several streams share
- * the GPU, every second sample is far from the estimate and asks for further samples.
+ * Timing a kernel takes two events, which cost the thread and the GPU microseconds. So while samples are wanted, only one in
+ * SHORT_EVERY launches of a short kernel is timed. Where several streams share the GPU, samples are always wanted.
  */
 #define SHORT_NS 200000
 #define SHORT_EVERY 8
 /*
- * One key may stand for kernels of several lengths, as the layers of a network have. Each of its samples may then be a surprise.
- * So after each further surprise of a key half as many of its uses are timed, down to one in SAMPLE_EVERY. Without that a
- * ResNet18 under a lease lost 2 % of its speed.
+ * One key may stand for kernels of several lengths, whose samples are often far from the estimate. Each such surprise halves
+ * how often the key is timed, down to one launch in SAMPLE_EVERY. Otherwise a ResNet18 under a lease lost 2 % of its speed.
  */
 #define SURPRISES_MOST 7
 /*
- * Work may take up to this many times as long while this many streams of its program run. So the estimate may differ from the
- * stable value by this factor.
+ * Work may take this many times as long while the program's other streams run, so the estimate may differ from the stable value
+ * by this factor.
  */
 #define TOLD_FACTOR 16
 
 static struct estimate table[ENTRIES];
-/* average length of a launch, over entries with a stable value; 0 if none */
+/* mean of the stable values, weighted by launches; 0 if there are none */
 static _Atomic uint32_t typical_ns;
 
 static uint64_t mix(uint64_t h, uint64_t value)
@@ -78,8 +76,8 @@ bool estimate_wants_sample(struct estimate *estimate)
 	uint32_t uses = atomic_fetch_add_explicit(&estimate->uses, 1, memory_order_relaxed);
 
 	/*
-	 * samples_wanted counts samples that came back, not launches. A stream has few samples in progress at a time, so in a
-	 * sequence of many different kernels most get no sample in their first launches.
+	 * samples_wanted counts samples that were completed, not launches. A stream has few samples in progress, so in a
+	 * sequence of many different kernels most get no sample at first.
 	 */
 	if (!atomic_load_explicit(&estimate->samples_wanted, memory_order_relaxed))
 		return uses % SAMPLE_EVERY == 0;
@@ -114,7 +112,7 @@ static bool is_near(uint64_t a, uint64_t b)
 	return is_within(a, b, 2);
 }
 
-/* Sets typical_ns. Called by the helper, a few hundred times in a program's life. */
+/* Called by the helper thread, a few hundred times in a program's life. */
 static void learn_typical(void)
 {
 	double sum_ns = 0, uses = 0;
@@ -139,10 +137,7 @@ uint64_t estimate_paid_ns(const struct estimate *e)
 	return told_ns ? told_ns : atomic_load_explicit(&typical_ns, memory_order_relaxed);
 }
 
-/*
- * Sets the stable value, once there are three samples or more. `median` is the median of the last three samples; `known` is the
- * estimate.
- */
+/* Sets the stable value. `median` is that of the last three samples; `known` is the estimate. */
 static void tell(struct estimate *e, uint64_t median, uint64_t known)
 {
 	uint64_t told = atomic_load_explicit(&e->told_ns, memory_order_relaxed);
@@ -171,7 +166,7 @@ void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 
 	atomic_store_explicit(&e->before, last, memory_order_relaxed);
 	atomic_store_explicit(&e->last, (uint32_t)ns, memory_order_relaxed);
-	/* After a surprise, time the next uses instead of waiting for the 64th. */
+	/* After a surprise, time the next launches instead of only the 64th. */
 	if (known && !is_near(known, ns)) {
 		wanted = SAMPLES_AFTER_SURPRISE;
 		if (last && surprises < SURPRISES_MOST)
@@ -180,9 +175,7 @@ void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 		wanted--;
 	atomic_store_explicit(&e->samples_wanted, wanted, memory_order_relaxed);
 	atomic_store_explicit(&e->surprises, surprises, memory_order_relaxed);
-	/*
-	 * Until now the estimate was only an upper bound. So take the smaller of the estimate and the sample, not an average.
-	 */
+	/* Until now the estimate was only an upper bound, so take the smaller value instead of an average. */
 	if (known && !last)
 		typical = ns < known ? ns : known;
 	else if (known && is_near(known, typical))

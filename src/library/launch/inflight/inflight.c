@@ -10,15 +10,15 @@
 #include "library/sys/locks.h"
 #include "library/trace/trace_record.h"
 
-#define PLACES 16 /* number of places, from the hash on, where a stream may be */
+#define PLACES 16 /* places, from the hash on, where a stream's record may be */
 /*
- * The length assumed for work about which nothing is known, where tenants share space. It is long, so that few such launches
- * are in flight and each is timed by itself.
+ * The length assumed for unknown work where tenants run at the same time. It is long, so that few such launches are in flight
+ * and each is timed.
  */
 #define UNKNOWN_NS (1 * NS_PER_MS)
 #define LEASE_MARK_NS (200 * NS_PER_US)
 #define LEASE_MARK_LAUNCHES 16
-/* Where depth_ns is larger than in a normal lease, marks are rarer in proportion: this many per depth_ns. */
+/* Where depth_ns is larger than usual, events behind work are rarer in proportion: so many per depth_ns. */
 #define MARKS_IN_DEPTH 10
 #define MARKS_RARER_MOST 10
 
@@ -29,7 +29,7 @@ static struct {
 	_Atomic uintptr_t handle; /* 0 if the place is free */
 	_Atomic uint64_t owner;
 } keys[INFLIGHT_STREAMS];
-/* The first context that was seen, and whether another one was seen since. Guarded by locks.inflight_table. */
+/* The first context that was seen, and whether another was seen since. Guarded by locks.inflight_table. */
 static CUcontext only_context;
 static bool has_several_contexts;
 uint16_t inflight_used[INFLIGHT_RECORDS];
@@ -83,7 +83,7 @@ static void init_stream(struct inflight_stream *s, CUstream handle, uint64_t own
 	s->lease_at = (uint32_t)(offsetof(struct region_control, device) +
 				 (size_t)device * sizeof(struct region_control_device) +
 				 offsetof(struct region_control_device, lease));
-	/* The handle of a default stream identifies nothing without the owner, so the fast path cannot find this record. */
+	/* A default stream's handle needs its owner to identify it, so the fast path cannot find this record. */
 	atomic_store(&s->fast_path_device,
 		     owner && s != &inflight_streams[INFLIGHT_ONLY_PLACE] ? 0 : 1U << device);
 	atomic_store(&s->fast_path_key, owner ? 0 : (uintptr_t)handle);
@@ -92,8 +92,8 @@ static void init_stream(struct inflight_stream *s, CUstream handle, uint64_t own
 }
 
 /*
- * Adds the record to inflight_used. Call before the record is used, so that a forked child forgets it too. The caller holds
- * locks.inflight_table.
+ * Adds the record to inflight_used, which a forked child uses to reset records. Call before the record is used. The caller
+ * holds locks.inflight_table.
  */
 static void enlist(uint32_t at)
 {
@@ -106,7 +106,7 @@ static void enlist(uint32_t at)
 	inflight_streams[at].is_listed = true;
 }
 
-/* Notes `context` as the only one, or that there are several contexts. The caller holds locks.inflight_table. */
+/* The caller holds locks.inflight_table. */
 static void see_context(CUcontext context)
 {
 	if (!only_context)
@@ -114,7 +114,7 @@ static void see_context(CUcontext context)
 	if (context == only_context)
 		return;
 	has_several_contexts = true;
-	/* From now on the only context's record is treated like that of any other default stream. */
+	/* From now on the first context's default stream is treated like any other. */
 	atomic_store(&inflight_streams[INFLIGHT_ONLY_PLACE].fast_path_device, 0);
 }
 
@@ -124,7 +124,7 @@ void inflight_context_seen(CUcontext context)
 	see_context(context);
 }
 
-/* Returns a free place for the stream's record, or INFLIGHT_STREAMS if there is none. The caller holds locks.inflight_table. */
+/* Returns a free place for the record, or INFLIGHT_STREAMS if there is none. The caller holds locks.inflight_table. */
 static uint32_t free_place(CUstream handle, uint64_t owner, CUcontext context)
 {
 	uint32_t start = inflight_hash(handle, owner);
@@ -139,14 +139,14 @@ static uint32_t free_place(CUstream handle, uint64_t owner, CUcontext context)
 	return INFLIGHT_STREAMS;
 }
 
-/* Returns the device's overflow record. The caller holds locks.inflight_table. */
+/* Returns the record for the device's streams that found no place. The caller holds locks.inflight_table. */
 static struct inflight_stream *overflow_of(int device)
 {
 	uint32_t at = INFLIGHT_STREAMS + (uint32_t)device;
 
 	if (!atomic_load(&inflight_streams[at].in_use)) {
 		enlist(at);
-		/* The overflow record has no stream of its own. The nonzero owner keeps it off the fast path. */
+		/* An overflow record has no stream of its own. The nonzero owner keeps launches from taking the fast path. */
 		init_stream(&inflight_streams[at], NULL, 1, NULL, device);
 	}
 	return &inflight_streams[at];
@@ -174,8 +174,8 @@ static struct inflight_stream *add(CUstream handle, uint64_t owner, CUcontext co
 }
 
 /*
- * The driver reads what a handle points to without checking it. So if nothing can be read there, we must not ask the driver
- * about the handle. The program's own call may do no harm, since the driver may refuse it because of another argument first.
+ * The driver follows a handle without checking it. So the driver must not be asked about a handle that cannot be read. The
+ * program's own call may still be harmless, because the driver may refuse another argument first.
  */
 bool inflight_is_handle(CUstream handle)
 {
@@ -209,16 +209,13 @@ bool inflight_is_capturing(const struct work *work)
 		return false;
 	if (!stream && work->streams == PER_THREAD)
 		stream = CU_STREAM_PER_THREAD;
-	/*
-	 * The driver returns an error for the legacy stream while another stream is captured. Nothing may be recorded into it
-	 * then.
-	 */
+	/* An error means the legacy stream while another stream is captured. Nothing may be recorded then. */
 	return !inflight_is_handle(stream) ||
 	       real.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
 	       status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* ---- counting and marking work ---- */
+/* ---- counting launches, and recording events behind them ---- */
 
 void inflight_count_into_device(struct inflight_stream *s, int32_t launches, int64_t ns)
 {
@@ -226,10 +223,10 @@ void inflight_count_into_device(struct inflight_stream *s, int32_t launches, int
 
 	atomic_fetch_add_explicit(&d->inflight, launches, memory_order_relaxed);
 	ns += atomic_fetch_add_explicit(&d->inflight_ns, ns, memory_order_relaxed);
-	/* Part of the work that inflight_forgive() ignores has ended. */
+	/* Part of the work that inflight_forgive() excluded has ended. */
 	if (unlikely(ns < atomic_load_explicit(&d->stalled_ns, memory_order_relaxed)))
 		atomic_store_explicit(&d->stalled_ns, ns > 0 ? ns : 0, memory_order_relaxed);
-	/* This also runs when the sum has become smaller; then the fast path was shut earlier already. */
+	/* Also runs when the sum has become smaller; then the fast path is shut already. */
 	if (ns >= (int64_t)atomic_load_explicit(&process_control_device(s->device)->free_depth_ns,
 						memory_order_relaxed))
 		fast_path_shut(1U << s->device);
@@ -249,7 +246,7 @@ void inflight_show_busy(struct region_slot_device *slot, struct inflight_device 
 		atomic_store(&slot->busy, true);
 		return;
 	}
-	/* Clear `busy` before shows_busy. So a thread that sees shows_busy cleared writes the slot's `busy` after this. */
+	/* Clear `busy` before shows_busy, so that a thread that sees shows_busy cleared sets `busy` after this. */
 	atomic_store(&slot->busy, false);
 	atomic_store_explicit(&d->idle_since_ns, sys_now_ns(), memory_order_relaxed);
 	atomic_store(&d->shows_busy, false);
@@ -262,7 +259,7 @@ void inflight_push_mark(struct inflight_stream *s, int sample)
 
 	if (s->head - s->tail == INFLIGHT_RING) {
 		inflight_sample_give(s, sample);
-		return; /* the ring is full; the next mark covers these launches too */
+		return; /* the ring is full; the next event covers these launches too */
 	}
 	bool is_sample = sample != INFLIGHT_NO_SAMPLE;
 	if (!is_sample && !m->event && real.cuEventCreate(&m->event, CU_EVENT_DISABLE_TIMING))
@@ -278,7 +275,7 @@ void inflight_push_mark(struct inflight_stream *s, int sample)
 	inflight_count_into_device(s, (int32_t)(launches - counted), (int64_t)late_ns);
 	CUevent event = is_sample ? inflight_sample_end(s, sample) : m->event;
 	if (!event || real.cuEventRecord(event, s->handle) != CUDA_SUCCESS) {
-		/* The context is broken, or a capture has included the stream. Stop counting this work. */
+		/* The context is broken, or a capture has included the stream, so stop counting this work. */
 		inflight_count_into_device(s, -(int32_t)launches, -(int64_t)(ns + late_ns));
 		inflight_sample_give(s, sample);
 		return;
@@ -298,7 +295,6 @@ void inflight_mark_now(struct inflight_stream *s)
 		inflight_push_mark(s, INFLIGHT_NO_SAMPLE);
 }
 
-/* Counts one launch into a stream without a record, and marks it. */
 static void mark_overflow(struct inflight_stream *s, const struct work *work, uint64_t ns)
 {
 	inflight_count_into_device(s, 1, (int64_t)ns);
@@ -316,7 +312,7 @@ void inflight_mark_work(struct inflight_stream *s, const struct work *work)
 	mark_overflow(s, work, atomic_load_explicit(&s->average_ns, memory_order_relaxed));
 }
 
-/* Returns how many times rarer marks are than in a lease of the usual depth. */
+/* Returns how many times rarer events are than in a lease of the usual depth. */
 static uint64_t mark_scale(const struct inflight_stream *s, const struct inflight_pass *pass)
 {
 	uint64_t depth_ns = pass->pays ? atomic_load_explicit(
@@ -377,7 +373,7 @@ void inflight_end(struct inflight_stream *s, const struct work *work, struct inf
 /* ---- the end of streams and contexts ---- */
 
 /*
- * Ends the record of a stream that ends. context_lives is false if the events have ended with their context. The caller holds
+ * Ends the record of a stream. context_lives is false if the events have ended with their context. The caller holds
  * locks.inflight_table.
  */
 static void drop(uint32_t at, bool context_lives)
@@ -412,11 +408,11 @@ void inflight_drop_stream(CUstream stream)
 	struct inflight_stream *s = stream ? find(stream, 0) : NULL;
 	if (s)
 		drop((uint32_t)(s - inflight_streams), true);
-	else /* The stream may have no record, so cached handles must be looked up again. */
+	else /* the stream may have no record, so threads must look up their cached handles again */
 		atomic_fetch_add_explicit(&process_state.streams_gone, 1, memory_order_release);
 }
 
-/* Removes the marks of a context that ends from an overflow record. The caller holds locks.inflight_table. */
+/* Removes a context's marks from an overflow record. The caller holds locks.inflight_table. */
 static void drop_from_overflow(struct inflight_stream *s, CUcontext context)
 {
 	uint32_t launches;

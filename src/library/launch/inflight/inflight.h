@@ -1,17 +1,18 @@
 /*
- * In-flight work: for each stream, how much was handed to the driver and not yet seen to end.
+ * In-flight work: how much of each stream's work was handed to the driver and has not been seen to end.
  *
- * Nouns:
+ * Words:
  *   record     one stream's counts (inflight_record.h)
- *   mark       an untimed event behind launched work; when it is reached, that work has ended
+ *   mark       an untimed event behind launched work: when the GPU reaches it, that work has ended
  *   sample     a pair of timed events around one unit of work (inflight_sample.h)
- *   overflow   the record of all streams that found no place in the table (inflight_overflow.h)
+ *   overflow   a device's record for all streams that found no place in the table (inflight_overflow.h)
+ *   free run   LEASE_FREE, under which launches are counted but not predicted
  *
- * The launching thread counts, and sometimes records a mark. Only the helper thread queries marks, since a query from
- * another thread breaks a capture in global mode. If a stream goes quiet with unmarked work, the helper records the mark
- * itself; in free run it waits until the whole device is quiet.
+ * The launching thread counts launches, and sometimes records a mark. Only the helper thread queries marks, because a query
+ * from another thread breaks a capture in global mode. The helper thread also records a mark behind the last work of a quiet
+ * stream; in free run, only once the whole device is quiet.
  *
- * Cost of a launch: in free run, two relaxed counters, and one event per `mark_every` launches. Under a lease, a lookup of
+ * A launch costs two relaxed counters in free run, and one event per `mark_every` launches. Under a lease it costs a lookup of
  * the estimate, and one event per about 200 us of work.
  *
  * Thread safe. Records are never unmapped, so a stale pointer is harmless.
@@ -23,32 +24,27 @@
 #include "library/loader/real.h"
 #include "library/state/process_state.h"
 
-/* Sets `busy` in the slot, where the daemon reads it. */
 void inflight_show_busy(struct region_slot_device *slot, struct inflight_device *d, bool is_busy);
 
 /*
- * The place in the table of records to which the hash of a NULL stream leads. It is kept for the legacy default stream of the
- * only context. While no other context was seen, a launch into NULL goes to that stream, and the driver need not be asked.
+ * The place in the table for the legacy default stream of the only context. While no second context was seen, NULL means that
+ * stream, and the driver need not be asked.
  */
 #define INFLIGHT_ONLY_PLACE 0
 
-/* The stream that this thread used last. */
 struct inflight_cache {
 	CUstream handle;
 	uint64_t owner;
 	struct inflight_stream *stream;
-	/* the value of process_state.streams_gone for which this entry is valid */
+	/* value of process_state.streams_gone for which this cache is valid */
 	uint32_t streams_gone;
 };
 SYS_DATA __thread struct inflight_cache inflight_cache;
 
-/*
- * As inflight_stream_of(), for a stream that is not in the cache. If `context` is NULL, the function asks the
- * driver for it.
- */
+/* As inflight_stream_of(), for a stream that is not in the cache. Asks the driver for the context if `context` is NULL. */
 struct inflight_stream *inflight_look_up(CUstream handle, uint64_t owner, CUcontext context);
 
-/* True if the driver may be asked about the handle: a default stream, or an address that can be read. */
+/* True for a default stream, or an address that can be read: only then may the driver be asked about the handle. */
 bool inflight_is_handle(CUstream handle);
 
 /* Returns the stream of `work` as a handle that means the same in every call. */
@@ -60,8 +56,7 @@ static inline CUstream inflight_handle_of(const struct work *work)
 }
 
 /*
- * Returns the record of the stream of `work`, or its device's overflow record. Returns NULL if there is no context
- * or no such stream.
+ * Returns the record of the stream of `work`, or the device's overflow record. NULL if there is no context or no such stream.
  */
 static inline struct inflight_stream *inflight_stream_of(const struct work *work)
 {
@@ -83,12 +78,12 @@ static inline struct inflight_stream *inflight_stream_of(const struct work *work
 	return inflight_look_up(handle, owner, context);
 }
 
-/* True if the stream of `work` is being captured. Asks the driver; call only if process_state.captures is not zero. */
+/* True if the stream of `work` is being captured. Asks the driver, so call only if process_state.captures is not 0. */
 bool inflight_is_capturing(const struct work *work);
 
 /*
- * Free run: counts a launch on the stream. Returns true when it is time for a mark. Threads that launch into one
- * stream at the same time may lose a count, but the mark is behind all their launches anyway.
+ * Free run: counts a launch. Returns true when a mark is due. Threads that launch into one stream at the same time may lose a
+ * count, but the mark is behind all their launches anyway.
  */
 static inline bool inflight_count(struct inflight_stream *s)
 {
@@ -103,21 +98,22 @@ static inline bool inflight_count(struct inflight_stream *s)
 /* Records a mark behind all unmarked work. Does nothing for an overflow record. */
 void inflight_mark_now(struct inflight_stream *stream);
 /*
- * Like inflight_mark_now(). Call after inflight_count() for the launch of `work`. In an overflow record, that launch gets a
- * mark of its own.
+ * Like inflight_mark_now(), after inflight_count() for the launch of `work`. In an overflow record that launch gets its own
+ * mark.
  */
 void inflight_mark_work(struct inflight_stream *stream, const struct work *work);
 
 /*
- * Used around a launch under a lease. inflight_begin() predicts, and starts a timed sample if one is needed;
- * inflight_end() counts and marks.
+ * State of a launch under a lease. inflight_begin() predicts, and starts a timed sample if one is needed; inflight_end() counts
+ * and marks.
  */
 struct inflight_pass {
-	/* Set these before inflight_begin(). */
-	bool pays; /* the tenant shares space: `ns` is the estimate's stable value */
-	/* other tenants' work runs too: a sample may be longer than the work takes alone */
+	/* Set these before inflight_begin(): */
+	/* `ns` is the estimate's stable value, because the tenant runs at the same time as others */
+	bool pays;
+	/* other tenants' work runs too, so a sample may be too long */
 	bool is_beside_others;
-	/* How many samples of the stream may be in progress, including this one; at most INFLIGHT_SAMPLES. */
+	/* Most samples of the stream in progress, including this one; at most INFLIGHT_SAMPLES. */
 	uint32_t samples_most;
 
 	struct estimate *estimate;
@@ -130,34 +126,31 @@ void inflight_end(struct inflight_stream *stream, const struct work *work,
 		  struct inflight_pass *pass, bool is_launched);
 
 /*
- * Helper thread: queries all marks. Returns the devices (bits) with work in flight. `flush`: devices whose streams get their
- * marks at once. `in_free_run`: devices in free run where no thread waits for depth. On such a device, streams that have gone
- * quiet get their marks only when nothing is launched on the device any more; until then it is busy anyway. A mark takes four
- * driver calls, and each takes the driver's lock from launching threads.
+ * For the helper thread: queries all marks. Returns the devices (bits) with work in flight. Streams of the devices `flush` get
+ * their marks at once. On devices `in_free_run`, quiet streams get marks only when nothing is launched on the device any more,
+ * because a mark takes four driver calls, each with a lock that launching threads need.
  */
 uint32_t inflight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run);
 
 /*
- * Call when no in-flight work ended while a thread waited for it. Until some work ends, only later work counts towards the
- * depth. A kernel that waits for the program (persistent, a collective) lasts as long as the program's launches are held back.
- * If its length counted, each other launch would wait that long, and the kernel would last as long the next time.
+ * Call when a thread waited for in-flight work and none ended. Until some ends, only later work counts. A kernel that waits for
+ * its program (persistent, a collective) lasts as long as the program's launches are held back.
  */
 void inflight_forgive(struct inflight_device *device);
 
-/* Call before the driver call that ends the stream or context: drops its marks. */
+/* Call before the driver call that ends the stream or context. */
 void inflight_drop_stream(CUstream stream);
 void inflight_drop_context(CUcontext context);
 
 /*
- * Call for a new context before anything is launched into it. From the second context on, the driver must be asked
- * for the context of a NULL stream, for ever. A context that was not reported here is detected when something is
- * launched in it through the gate, or marked.
+ * Call for a new context before anything is launched into it. From the second context on, the driver is asked for the context
+ * of a NULL stream. A context that was not reported is found when it passes the gate.
  */
 void inflight_context_seen(CUcontext context);
 
-/* Call when a capture begins, and when it has ended. While any capture is in progress, the helper records nothing. */
+/* Call when a capture begins, and when it has ended. During a capture the helper thread records nothing. */
 void inflight_capture_begins(void);
 void inflight_capture_ended(void);
 
-/* Call in a forked child: forgets the state of the parent. */
+/* Call in a forked child. */
 void inflight_reset(void);

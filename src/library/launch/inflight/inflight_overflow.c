@@ -11,7 +11,7 @@
 
 static struct overflow_set {
 	struct {
-		CUevent event; /* belongs to this place; untimed; made on first use */
+		CUevent event; /* untimed; made on first use */
 		CUcontext context;
 		uint32_t launches; /* 0 if the place is free */
 		uint64_t ns;
@@ -29,7 +29,7 @@ static uint32_t in_flight(const struct inflight_stream *record)
 	return atomic_load_explicit(&record->overflow_marks, memory_order_relaxed);
 }
 
-/* Returns a free place for a mark, or any place if all are taken. The caller holds the record's lock. */
+/* Returns a free place, or any place if all are taken. The caller holds the record's lock. */
 static uint32_t place(struct overflow_set *set)
 {
 	uint32_t at = set->next;
@@ -40,7 +40,7 @@ static uint32_t place(struct overflow_set *set)
 	return at;
 }
 
-/* Makes sure that the place has an event of `context`: an event can be recorded only into a stream of its own context. */
+/* Gives the place an event of `context`, because a stream accepts only events of its own context. */
 static bool prepare_event(struct overflow_set *set, uint32_t at, CUcontext context)
 {
 	if (set->mark[at].event && set->mark[at].context == context)
@@ -97,7 +97,7 @@ void inflight_overflow_wait(struct inflight_stream *record)
 	}
 }
 
-/* Frees the place, and adds its counts to *launches and *ns. The caller holds the record's lock. */
+/* Adds the place's counts to *launches and *ns. The caller holds the record's lock. */
 static void take_off(struct inflight_stream *record, uint32_t at, uint32_t *launches, uint64_t *ns)
 {
 	struct overflow_set *set = set_of(record);

@@ -1,7 +1,4 @@
-/*
- * The helper thread's side of in-flight work: finds which marks were reached, and how long launches take on
- * average.
- */
+/* The helper thread's part of inflight.h: finds which marks were reached, and how long launches take on average. */
 #include <string.h>
 
 #include "library/launch/inflight/inflight.h"
@@ -12,25 +9,24 @@
 #include "library/loader/fast_path.h"
 #include "library/sys/locks.h"
 
-#define MARK_TARGET_NS (4 * NS_PER_MS) /* free run: work between two marks */
+#define MARK_TARGET_NS (4 * NS_PER_MS) /* work between two marks in free run */
 /*
- * Free run: the most launches that one mark covers. It is high, since a launch that records a mark takes 0.1 us more in the
- * driver and runs our cold code. If the length of launches is known, MARK_TARGET_NS decides. This bound limits the uncounted
- * work in flight if the GPU has kept up until now.
+ * Most launches that one mark covers in free run, whatever their length. High, because recording a mark takes 0.1 us in the
+ * driver and runs code that is not in the cache. The number bounds the uncounted work in flight.
  */
 #define MARK_MAX_LAUNCHES 256
 /*
- * The longest length assumed for a launch of unknown length. The average also contains time in which a host
- * function or a wait held the stream up.
+ * The longest length assumed for a launch. The average also contains time in which a host function or a wait delayed the
+ * stream.
  */
 #define AVERAGE_MAX_NS (5 * NS_PER_MS)
 
-/* Number of launches of each device in free run, at the last poll. */
+/* Launches of each device in free run, at the last poll. */
 static uint64_t seen_launches[REGION_MAX_DEVICES];
 
 /*
- * Free run: sets how many launches one mark covers. Uses the average length if completions show it. If all work is
- * done at each poll, the GPU keeps up, and marks may be rarer.
+ * Free run: sets how many launches one mark covers, by their average length if known. If all work is done at each poll
+ * (keeps_up), marks may be rarer.
  */
 static void set_mark_every(struct inflight_stream *s, uint64_t average_ns, bool keeps_up)
 {
@@ -65,10 +61,7 @@ static void learn_average(struct inflight_stream *s, uint64_t now_ns, uint32_t l
 	s->progress_ns = now_ns;
 }
 
-/*
- * Call after a poll that saw `launches` end. is_busy: other launches are still in flight. The caller holds
- * s->lock.
- */
+/* Call after a poll that saw `launches` end. is_busy: other launches are in flight. The caller holds s->lock. */
 static void note_progress(struct inflight_stream *s, uint64_t now_ns, uint32_t launches,
 			  bool is_busy)
 {
@@ -91,9 +84,9 @@ static CUresult query(const struct inflight_stream *s, uint32_t at)
 }
 
 /*
- * Removes the marks that were reached. Returns true while something is in flight. A query costs 0.3 us and the
- * driver's lock. So the last mark is queried first, since it covers all. Any answer but "not ready" ends a mark:
- * it was reached, or the context is broken and none of its work will run. The caller holds s->lock.
+ * Removes the marks that were reached. Returns true while something is in flight. A query costs 0.3 us and the driver's lock,
+ * so the last mark, which covers all, is queried first. After an error none of the work will run, so the mark ends too. The
+ * caller holds s->lock.
  */
 static bool reap(struct inflight_stream *s, uint64_t now_ns)
 {
@@ -129,9 +122,8 @@ static bool reap_overflow(struct inflight_stream *s, uint64_t now_ns)
 }
 
 /*
- * Marks the stream's unmarked work. The helper has no context of its own, so it takes the stream's. Without that the driver
- * makes no event, and records none into a default stream; the work would count as done while it runs. The caller holds s->lock,
- * so the context lives.
+ * Records a mark with the stream's context current, because the helper thread has none of its own. Without a context the driver
+ * records no event, and the work would seem to have ended. The caller holds s->lock, so the context lives.
  */
 static void mark_in_context(struct inflight_stream *s)
 {
@@ -144,7 +136,7 @@ static void mark_in_context(struct inflight_stream *s)
 		real.cuCtxSetCurrent(before);
 }
 
-/* Marks the work that a quiet stream has left unmarked, unless a capture might include the event. */
+/* Records a mark behind a quiet stream's last work, unless a capture might include the event. */
 static void mark_tail(struct inflight_stream *s)
 {
 	WITH_LOCK(&locks.inflight_capture);
@@ -152,7 +144,6 @@ static void mark_tail(struct inflight_stream *s)
 		mark_in_context(s);
 }
 
-/* Returns those of `devices` (bits) on which something was launched since the last call. */
 static uint32_t launching_of(uint32_t devices)
 {
 	uint32_t launching = 0;
@@ -169,8 +160,8 @@ static uint32_t launching_of(uint32_t devices)
 }
 
 /*
- * Stops counting the unmarked work, since a thread has waited for all of it, and marks would take another tenant's work off the
- * GPU for a moment. If something is launched while the counts are removed, they are put back. The caller holds s->lock.
+ * Stops counting the unmarked work, because a thread has waited for all of it. A mark would take another tenant's work off the
+ * GPU for a moment. If something is launched meanwhile, the counts are put back. The caller holds s->lock.
  */
 static void settle_tail(struct inflight_stream *s, uint32_t launched)
 {
@@ -188,8 +179,8 @@ static void settle_tail(struct inflight_stream *s, uint32_t launched)
 }
 
 /*
- * Returns true while the stream has work in flight. Marks its unmarked work: with `flush` at once; with has_tail only if
- * nothing was launched since the last poll.
+ * Returns true while the stream has work in flight. Records a mark behind unmarked work: at once with `flush`, or with has_tail
+ * if nothing was launched since the last poll.
  */
 static bool poll_stream(struct inflight_stream *s, uint64_t now_ns, bool has_tail, bool flush)
 {

@@ -2,7 +2,7 @@
 
 #include "library/loader/real.h"
 
-/* True if no work of the stream is in flight, as far as the marks show. */
+/* True if no mark and no count shows work of the stream in flight. */
 static bool has_ended(struct inflight_stream *s)
 {
 	WITH_LOCK(&s->lock);
@@ -15,10 +15,7 @@ bool inflight_is_sync_point(int device, struct inflight_stream *only)
 	uint32_t end = atomic_load(&inflight_used_count);
 	bool has_worked = false;
 
-	/*
-	 * The overflow record stands for many streams, and nothing shows whether the other ones are idle. So a wait for one of
-	 * them is no sync point.
-	 */
+	/* The overflow record stands for many streams, and nothing shows that the other ones are idle. */
 	if (only && inflight_is_overflow(only))
 		return false;
 	for (uint32_t i = 0; i < end; i++) {

@@ -1,6 +1,6 @@
 /*
- * A unit of GPU work as the gate sees it. The WORK_ macros build one from a driver call's parameters in
- * driver_table.h. What is expensive to compute (hashes, predictions) is computed only when needed.
+ * A unit of GPU work as the gate sees it. The WORK_ macros describe a driver call's parameters in driver_table.h. Expensive
+ * values (hashes, predictions) are computed only when needed.
  */
 #pragma once
 
@@ -9,20 +9,19 @@
 #include "abi/cuda_abi.h"
 
 /*
- * True if the work's description may read what the pointer points to. If the driver refuses a call before reading
- * a pointer, the description must not read it either, since the pointer may be invalid. work_reads(), defined in
- * the scope of the description, decides that for all pointers.
+ * True if the description of the work may read through the pointer. If the driver would refuse a call before reading a pointer,
+ * that pointer may be invalid. work_reads() decides for all pointers, and is defined where the description is used.
  */
 #define WORK_READS(pointer) ((pointer) && work_reads())
 
-/* What a NULL stream means to an entry point. */
+/* What a NULL stream means in a driver call. */
 enum stream_meaning { LEGACY, PER_THREAD };
 
 enum work_kind {
 	WORK_IS_KERNEL, /* asynchronous; predicted by function and shape */
 	WORK_IS_GRAPH,  /* asynchronous; predicted by executable graph */
-	WORK_IS_COPY,   /* asynchronous; predicted by entry point and size */
-	/* Done when the call returns; nothing stays in flight. */
+	WORK_IS_COPY,   /* asynchronous; predicted by function and size */
+	/* done when the call returns */
 	WORK_IS_SYNC,
 };
 
@@ -30,8 +29,8 @@ struct work {
 	enum work_kind kind;
 	enum stream_meaning streams;
 	CUstream stream;
-	const void *subject; /* function, executable graph, or the entry point's name */
-	/* of a kernel; for a copy, `blocks` is the number of bytes */
+	const void *subject; /* function, executable graph, or the driver call's name */
+	/* of a kernel; a copy has its bytes in `blocks` */
 	uint64_t blocks, threads;
 };
 
@@ -53,7 +52,7 @@ struct work {
 		.kind = WORK_IS_SYNC, .stream = NULL, .subject = __func__, .blocks = (bytes_) \
 	}
 
-/* Returns the work of cuLaunchKernelEx. `c` is NULL if its configuration must not be read. */
+/* `c` is NULL if the configuration must not be read. */
 static inline struct work work_configured(const CUlaunchConfig *c, CUfunction f)
 {
 	if (!c)
@@ -63,7 +62,6 @@ static inline struct work work_configured(const CUlaunchConfig *c, CUfunction f)
 					(uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ);
 }
 
-/* Returns the total bytes of a batch of copies. */
 static inline uint64_t work_batch_bytes(const size_t *sizes, size_t count)
 {
 	uint64_t bytes = 0;
