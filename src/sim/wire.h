@@ -1,12 +1,10 @@
 /*
- * The protocol between the simulated cards' server and its client libraries, over a unix stream
- * socket. Every request is 64 bytes, so the server splits a read of many requests without parsing.
- * A reply is 64 bytes; `payload_bytes` more may follow. Both ends are built together, so the only
- * version is SIM_WIRE_MAGIC, which changes with the layout.
+ * The protocol between the server of the simulated GPUs ("cards") and its client libraries, over a unix stream socket. Every
+ * request is 64 bytes, so the server splits a read of many requests without parsing. A reply is 64 bytes; `payload_bytes` more
+ * may follow. Both ends are built together, so the only version is SIM_WIRE_MAGIC, which changes with the layout.
  *
- * One-way requests (`req` is 0) get no reply. Every other request gets exactly one, at once or when
- * the event that the request waits for has happened. The server also sends notes: replies whose
- * `req` is 0.
+ * One-way requests (`req` is 0) get no reply. Every other request gets exactly one, which may come later. The server also sends
+ * notes: replies whose `req` is 0.
  */
 #pragma once
 
@@ -16,10 +14,10 @@
 #include <time.h>
 
 #define SIM_WIRE_MAGIC 0x616c6c6f74730008ULL
-#define SIM_MAX_CARDS 16 /* MIG instances count too; the server numbers them after the cards */
+#define SIM_MAX_CARDS 16 /* with MIG instances, which the server numbers after the GPUs */
 /*
- * Beside the socket "<path>" the server makes a file "<path>.uvm". A program opens that file in
- * cuInit, as a program of the real driver opens /dev/nvidia-uvm, so a watcher detects both alike.
+ * Beside the socket "<path>" the server makes a file "<path>.uvm". A program opens that file in cuInit, as a program of the
+ * real driver opens /dev/nvidia-uvm, so that a watcher detects both alike.
  */
 #define SIM_NODE_SUFFIX ".uvm"
 #define SIM_NODE_MAX 128
@@ -28,39 +26,35 @@
 enum sim_client_kind { SIM_KIND_CUDA = 1, SIM_KIND_NVML = 2, SIM_KIND_CTL = 3 };
 
 /*
- * Requests. Each comment says what `card`, `id` and `arg` hold and, after "->", what the reply
- * holds. Requests marked [one-way] get no reply.
+ * Requests. A comment says what `card`, `id` and `arg` hold and, after "->", what the reply holds. [one-way] requests get no
+ * reply.
  */
 enum sim_request {
 	/*
-	 * arg: magic, kind, the client's present time, the number of the client's MPS server or 0;
-	 * a CUDA client's request carries the descriptor of its struct sim_gate -> val: number of
-	 * cards, driver version, 1 if the clocks of client and server differ
+	 * arg: magic, kind, the client's time, number of its MPS server or 0; a CUDA client's request carries the descriptor of
+	 * its struct sim_gate -> val: number of cards, driver version, 1 if the clocks of client and server differ
 	 */
 	SIM_HELLO = 1,
 	SIM_CARD_INFO, /* card -> payload struct sim_card_info */
 	SIM_MEM_NEW,   /* card, arg: bytes, enum sim_block_kind -> val: block */
 	SIM_MEM_FREE,  /* id: block; ends this client's hold on the block */
 	SIM_MEM_INFO,  /* card -> val: total, used */
-	/* id: block; carries the read end of a pipe; the pipe's write end stands for the block */
+	/* id: block; carries the read end of a pipe, whose write end stands for the block */
 	SIM_MEM_EXPORT,
 	SIM_MEM_IMPORT, /* carries a descriptor that stands for a block -> val: block, bytes, card */
 	/* id: block, arg: address -> val: the block's name for another process (legacy IPC) */
 	SIM_MEM_NAME,
-	/*
-	 * arg: name, 1 if NVML shall never count the block for the client -> val: block, bytes,
-	 * card
-	 */
+	/* arg: name, 1 if NVML shall never count the block for the client -> val: block, bytes, card */
 	SIM_MEM_OPEN,
 	/*
-	 * [one-way] card, id: stream, arg: context, enum sim_stream_flags, the part of the SMs that
-	 * the process may use in millionths (0: unchanged)
+	 * [one-way] card, id: stream, arg: context, enum sim_stream_flags, the part of the SMs that the process may use in
+	 * millionths (0: unchanged)
 	 */
 	SIM_STREAM_NEW,
 	SIM_STREAM_FREE, /* [one-way] id: stream */
 	/*
-	 * [one-way] id: stream, arg: ns on an idle card, number of launches, the part of the SMs
-	 * that the work takes in millionths, enum sim_way
+	 * [one-way] id: stream, arg: ns on an idle card, number of launches, the part of the SMs that the work takes in
+	 * millionths, enum sim_way
 	 */
 	SIM_WORK,
 	/* [one-way] id: stream, arg: cookie; SIM_NOTE_HOST follows when the stream reaches this */
@@ -85,10 +79,7 @@ enum sim_request {
 	SIM_CARD_STATE, /* card -> payload struct sim_card_state, then its processes */
 	SIM_SAMPLES,    /* card, arg: since ns -> payload: struct sim_sample, oldest first */
 	SIM_LISTEN,     /* card, arg: on; if on is 1, the client gets SIM_NOTE_XID from now on */
-	/*
-	 * These act on another process. arg: its pid. The reply comes when the request is carried
-	 * out.
-	 */
+	/* These act on another process. arg: its pid. The reply comes when the request is carried out. */
 	SIM_PROCESS_STATE, /* -> val: enum sim_process */
 	SIM_PROCESS_LOCK,  /* arg: pid, limit in ms (0: none) */
 	SIM_PROCESS_CHECKPOINT,
@@ -109,15 +100,14 @@ enum sim_block_kind { SIM_BLOCK_DATA, SIM_BLOCK_CONTEXT, SIM_BLOCK_MANAGED };
 enum sim_process { SIM_PROCESS_RUNNING, SIM_PROCESS_LOCKED, SIM_PROCESS_CHECKPOINTED };
 
 /*
- * Memory that one CUDA client shares with the server. While is_shut is set, the client sends none
- * of its program's requests, so the program's calls wait. is_shut is a futex word that only the
- * server writes.
+ * Memory that one CUDA client shares with the server. While is_shut is set, the program's calls wait, because the client sends
+ * none of their requests. is_shut is a futex word that only the server writes.
  */
 struct sim_gate {
 	_Atomic uint32_t is_shut;
 };
 
-/* The direction of a copy. One copy of a process runs at a time in each direction. */
+/* One copy of a process runs at a time in each direction. */
 enum sim_way {
 	SIM_WAY_NONE, /* not a copy */
 	SIM_WAY_IN,   /* from the host */
@@ -128,7 +118,7 @@ enum sim_way {
 
 enum sim_stream_flags { SIM_STREAM_LEGACY = 1, SIM_STREAM_NONBLOCKING = 2 };
 
-/* Codes of replies. The values are those of CUresult, so the client passes them on. */
+/* The values are those of CUresult, so the client passes them on. */
 enum sim_status {
 	SIM_OK = 0,
 	SIM_INVALID = 1,
@@ -144,7 +134,7 @@ enum sim_status {
 	SIM_CARD_LOST = 999,
 };
 
-/* Whether a client may send this request while its own gate is shut. */
+/* True if a client may send this request while its own gate is shut. */
 static inline bool sim_passes_gate(uint32_t type)
 {
 	return type == SIM_RELEASE || (type >= SIM_PROCESS_STATE && type <= SIM_PROCESS_UNLOCK);
@@ -153,7 +143,7 @@ static inline bool sim_passes_gate(uint32_t type)
 struct sim_request_msg {
 	uint32_t type;
 	uint32_t req;      /* 0: one-way */
-	uint64_t stamp_ns; /* CLOCK_MONOTONIC at sending: the submitted work counts from here */
+	uint64_t stamp_ns; /* CLOCK_MONOTONIC at sending: submitted work counts from here */
 	uint32_t card;
 	uint32_t id;
 	uint64_t arg[5];
@@ -165,7 +155,7 @@ struct sim_reply_msg {
 	uint32_t req; /* 0: a note */
 	int32_t status;
 	uint32_t payload_bytes;
-	uint64_t completed; /* number of this client's launches that are done */
+	uint64_t completed; /* this client's launches that are done */
 	uint64_t val[5];
 };
 static_assert(sizeof(struct sim_reply_msg) == 64, "replies are cut by size");
@@ -174,7 +164,7 @@ static_assert(sizeof(struct sim_reply_msg) == 64, "replies are cut by size");
 #define SIM_LINKS 18
 #define SIM_PCIE_DEPTH 4
 
-/* The constant properties of a card. */
+/* Properties of a card that do not change. */
 struct sim_card_info {
 	char name[SIM_NAME_BYTES];
 	char uuid[48]; /* in NVML's form: "GPU-" or "MIG-" and 36 characters */
@@ -186,27 +176,27 @@ struct sim_card_info {
 	uint64_t block_bytes; /* granularity of device memory */
 	/* copies to or from the host; copies and memsets within the card */
 	uint64_t copy_bytes_per_s, set_bytes_per_s;
-	uint64_t nvlink_bytes_per_s; /* copies to a peer, for each link */
+	uint64_t nvlink_bytes_per_s; /* to a peer, for each link */
 	/*
-	 * Copies over PCIe to a card of another NUMA node; 0 means half of copy_bytes_per_s. Copies to
-	 * other cards over PCIe run at copy_bytes_per_s.
+	 * Copies over PCIe to a card of another NUMA node; 0 means half of copy_bytes_per_s. Copies to other cards over PCIe
+	 * run at copy_bytes_per_s.
 	 */
 	uint64_t far_bytes_per_s;
 	int32_t sms;
-	uint32_t busy_threads; /* threads that keep one SM busy; the SM has room for more */
+	uint32_t busy_threads; /* threads that keep one SM busy; an SM has room for more */
 	int32_t cc_major, cc_minor;
 	int32_t numa;      /* -1: unknown */
 	uint32_t peers;    /* bit i: NVLink to card i */
 	uint32_t switched; /* 1 if the links go to a switch */
-	/* number of NVLinks to card i; with a switch the same for each peer */
+	/* to card i; with a switch the same for each peer */
 	uint8_t links[SIM_MAX_CARDS];
-	uint8_t pcie_depth;           /* 0: place on the PCIe bus unknown */
-	uint8_t pcie[SIM_PCIE_DEPTH]; /* host bridge, then each switch below */
-	uint32_t defects;             /* enum sim_defect */
-	uint32_t mig;                 /* enum sim_mig */
-	uint32_t parent;              /* SIM_MIG_INSTANCE: the card that contains this instance */
-	uint32_t gpu_instance, compute_instance; /* SIM_MIG_INSTANCE: the ids on that card */
-	uint32_t slices; /* SIM_MIG_INSTANCE: number of compute slices; the card has seven */
+	uint8_t pcie_depth;                      /* 0: place on the PCIe bus unknown */
+	uint8_t pcie[SIM_PCIE_DEPTH];            /* host bridge, then each switch below */
+	uint32_t defects;                        /* enum sim_defect */
+	uint32_t mig;                            /* enum sim_mig */
+	uint32_t parent;                         /* of an instance: the card that contains it */
+	uint32_t gpu_instance, compute_instance; /* of an instance: its ids on that card */
+	uint32_t slices; /* of an instance: compute slices, of a card's seven */
 };
 
 enum sim_mig {
@@ -214,9 +204,9 @@ enum sim_mig {
 	SIM_MIG_ON,       /* programs can use only the card's instances */
 	SIM_MIG_INSTANCE, /* an instance on a card in MIG mode */
 };
-#define SIM_MIG_INSTANCES 7 /* the most that a card can have */
+#define SIM_MIG_INSTANCES 7 /* most that a card can have */
 
-/* Faults of NVML on some machines, which a description file can ask for. */
+/* Faults of NVML on some machines, for which a description file can ask. */
 enum sim_defect {
 	SIM_DEFECT_NO_PROCESS_UTILIZATION = 1, /* process utilization is not supported */
 	SIM_DEFECT_LOSES_BUSY_PROCESS = 2,     /* NVML does not list the busiest process */
@@ -229,17 +219,17 @@ enum sim_defect {
 struct sim_card_state {
 	uint64_t used_bytes;
 	uint64_t now_ns;
-	uint32_t busy_pct; /* percent of the last whole 200 ms in which the card was busy */
+	uint32_t busy_pct; /* of the last whole 200 ms */
 	uint32_t memory_pct;
 	uint32_t lost;
-	uint32_t processes; /* number of struct sim_process_state that follow this struct */
+	uint32_t processes; /* how many struct sim_process_state follow this struct */
 };
 
 struct sim_process_state {
 	uint32_t pid;
 	uint32_t busy_pct;
 	uint64_t used_bytes;
-	uint64_t stamp_us; /* end of the 200 ms that busy_pct covers */
+	uint64_t stamp_us; /* end of the 200 ms of busy_pct */
 };
 
 struct sim_sample {
@@ -248,7 +238,7 @@ struct sim_sample {
 	uint32_t pad;
 };
 
-/* Compares PCI addresses. NVML uses this order; CUDA does if its environment asks for it. */
+/* NVML's order; CUDA's too if its environment asks for it. */
 static inline int sim_pci_compare(const struct sim_card_info *a, const struct sim_card_info *b)
 {
 	uint64_t x = (uint64_t)a->pci_domain << 32 | a->pci_bus << 8 | a->pci_device;

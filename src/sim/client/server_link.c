@@ -22,7 +22,7 @@ struct link_pending {
 	void *payload;
 };
 
-/* the link that in_fork_child() must cut */
+/* the link of this process, which in_fork_child() cuts */
 static struct link *the_link;
 
 static void in_fork_child(void)
@@ -30,7 +30,7 @@ static void in_fork_child(void)
 	if (!the_link)
 		return;
 	atomic_store(&the_link->dead, true);
-	/* Close the descriptor, so that the server sees the parent's end even while this child lives. */
+	/* The server must see the parent's end even while this child lives. */
 	if (the_link->fd >= 0)
 		close(the_link->fd);
 	the_link->fd = -1;
@@ -51,7 +51,7 @@ uint64_t link_mps_server(void)
 	return ((uint64_t)st.st_dev << 32 ^ (uint64_t)st.st_ino) | UINT64_C(1) << 63;
 }
 
-/* Sends SIM_HELLO. A program's link gets a gate, in memory that the server maps too. */
+/* Sends SIM_HELLO. A program's link gets a gate (struct sim_gate), in memory that the server maps too. */
 static int say_hello(struct link *l, enum sim_client_kind kind, uint64_t val[5])
 {
 	struct sim_request_msg m = { .type = SIM_HELLO,
@@ -141,8 +141,8 @@ void link_cut(struct link *l)
 }
 
 /*
- * Sends the whole request, and fd if it is not negative; if that fails, marks the link dead.
- * Returns 0 or LINK_DEAD. Call with send_lock held.
+ * Sends the whole request, with fd unless negative. On failure marks the link dead. Returns 0 or LINK_DEAD. Call with send_lock
+ * held.
  */
 static int send_all(struct link *l, const struct sim_request_msg *m, int fd)
 {
@@ -184,7 +184,7 @@ static int send_all(struct link *l, const struct sim_request_msg *m, int fd)
 	return 0;
 }
 
-/* Whether the server went away. Asks the socket, because no thread may be reading it. */
+/* True if the server went away. Asks the socket, because no thread may be reading it. */
 static bool is_ended(struct link *l)
 {
 	struct pollfd p = { .fd = l->fd };
@@ -194,7 +194,7 @@ static bool is_ended(struct link *l)
 	return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR | POLLNVAL);
 }
 
-/* Waits while this process is locked (struct sim_gate) and the server runs. */
+/* Waits while the server has locked this process (struct sim_gate). */
 static void pass_gate(struct link *l, uint32_t type)
 {
 	if (!l->gate || sim_passes_gate(type))
@@ -209,7 +209,7 @@ static int post(struct link *l, struct sim_request_msg *m, int fd, uint32_t laun
 {
 	pass_gate(l, m->type);
 	pthread_mutex_lock(&l->send_lock);
-	/* Set the stamp under the lock, so that the stamps of a client never go back. */
+	/* Set under the lock, so that a client's stamps never go back. */
 	m->stamp_ns = sim_clock_ns();
 	int r = send_all(l, m, fd);
 	if (launches)
@@ -228,7 +228,7 @@ int link_post(struct link *l, struct sim_request_msg m)
 
 int link_post_work(struct link *l, struct sim_request_msg m, uint32_t launches)
 {
-	/* Threads that read `launched` at the same time may exceed the limit by a few; that is harmless. */
+	/* Threads that read `launched` at the same time may exceed the limit by a few, which is harmless. */
 	while (atomic_load_explicit(&l->launched, memory_order_relaxed) -
 		       atomic_load_explicit(&l->completed, memory_order_relaxed) >=
 	       SIM_LAUNCH_QUEUE) {
@@ -246,7 +246,7 @@ int link_post_work(struct link *l, struct sim_request_msg m, uint32_t launches)
 	return post(l, &m, -1, launches);
 }
 
-/* Passes one reply to the thread that waits for it, or queues a note. Call with l->lock held. */
+/* Gives a reply to the thread that waits for it, or queues a note. Call with l->lock held. */
 static void dispatch(struct link *l, const struct sim_reply_msg *reply, const void *payload)
 {
 	if (reply->completed > atomic_load_explicit(&l->completed, memory_order_relaxed))
@@ -274,10 +274,7 @@ static void dispatch(struct link *l, const struct sim_reply_msg *reply, const vo
 		}
 }
 
-/*
- * Waits up to timeout_ns for data, reads it and dispatches all complete replies. Call with l->lock
- * held; the lock is released while reading.
- */
+/* Waits up to timeout_ns, and dispatches all complete replies. Call with l->lock held; the lock is released while reading. */
 static void read_some(struct link *l, uint64_t timeout_ns)
 {
 	ssize_t n = -1;
@@ -307,10 +304,7 @@ static void read_some(struct link *l, uint64_t timeout_ns)
 
 		memcpy(&reply, l->in + at, sizeof(reply));
 		if (reply.payload_bytes > sizeof(l->in) - sizeof(reply)) {
-			/*
-			 * Receive the rest of a large payload here; this thread is still the only
-			 * reader.
-			 */
+			/* Reads the rest of a large payload here, because this thread is still the only reader. */
 			size_t have = l->in_end - at - sizeof(reply);
 			unsigned char *whole = malloc(reply.payload_bytes);
 

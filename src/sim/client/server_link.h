@@ -1,12 +1,10 @@
 /*
- * A client's connection to the simulated cards' server. All functions are safe to call from several
- * threads, except where noted.
+ * A client's connection to the server that simulates the GPUs ("cards"). Thread safe, except where noted.
  *
- * There is no reader thread. One of the threads that wait for a reply reads for all of them; when
- * its own reply has come, another thread takes over. So a round trip costs two wake-ups.
+ * There is no reader thread: one of the threads that wait for a reply reads for all, until its own reply has come.
  *
- * After a fork the child's link is dead: the child closes its descriptor. If the server goes away,
- * every call returns LINK_DEAD, waiting calls too.
+ * After a fork, the child's link is dead and its descriptor closed. If the server goes away, every call returns LINK_DEAD,
+ * waiting calls too.
  */
 #pragma once
 
@@ -22,7 +20,7 @@
 
 struct link_pending;
 
-/* A note from the server, in a list by order of arrival. */
+/* A note from the server; a list in order of arrival. */
 struct link_note {
 	struct link_note *next;
 	struct sim_reply_msg msg;
@@ -30,15 +28,15 @@ struct link_note {
 
 struct link {
 	int fd;
-	struct sim_gate *gate; /* NULL if this link has no gate */
+	struct sim_gate *gate; /* may be NULL */
 	atomic_bool dead;
 	pthread_mutex_t send_lock;
 	pthread_mutex_t room_lock;
 	_Atomic uint64_t launched;
-	_Atomic uint64_t completed; /* how many of `launched` are done, as of the latest reply */
+	_Atomic uint64_t completed; /* of `launched`, as of the latest reply */
 	pthread_mutex_t lock;       /* guards the fields below */
 	pthread_cond_t changed;
-	bool reading; /* a thread reads from the socket now, without holding `lock` */
+	bool reading; /* a thread reads from the socket, without holding `lock` */
 	uint32_t next_req;
 	struct link_pending *pending;
 	struct link_note *notes, *notes_tail;
@@ -48,39 +46,26 @@ struct link {
 	bool clock_off; /* the server's clock differs, so its times mean nothing to this process */
 };
 
-/*
- * Returns a number for the MPS server that CUDA_MPS_PIPE_DIRECTORY names; the same directory gives
- * the same number. Returns 0 if the variable is not set or the directory does not exist.
- */
+/* Returns a number for the MPS server of CUDA_MPS_PIPE_DIRECTORY, the same for the same directory; 0 if there is none. */
 uint64_t link_mps_server(void);
-/* Connects and sends SIM_HELLO. Returns 0 or -errno. Only one thread may call this at a time. */
+/* Connects and sends SIM_HELLO. Returns 0 or -errno. Not thread safe. */
 int link_open(struct link *l, const char *path, enum sim_client_kind kind);
 void link_close(struct link *l);
-/*
- * Ends the link as if the server had gone away: every call returns LINK_DEAD, waiting calls too.
- * Any thread may call this.
- */
+/* Ends the link as if the server had gone away. Any thread may call this. */
 void link_cut(struct link *l);
 
-/* Sends a one-way request and sets its time stamp. Returns 0 or LINK_DEAD. */
+/* Sends a one-way request with its time stamp. Returns 0 or LINK_DEAD. */
 int link_post(struct link *l, struct sim_request_msg m);
-/*
- * As link_post, for work that counts as `launches` in the launch queue. Waits while the queue is
- * full.
- */
+/* As link_post(), for work that counts as `launches`. Waits while the launch queue is full. */
 int link_post_work(struct link *l, struct sim_request_msg m, uint32_t launches);
 /*
- * Sends a request and waits for its reply. Returns the reply's status or LINK_DEAD. ret_val (5
- * values) may be NULL; a reply of any status sets it. If ret_payload is not NULL, *ret_payload
- * becomes the malloced payload, which the caller frees, or NULL if there is none.
+ * Sends a request and waits for its reply. Returns the reply's status or LINK_DEAD. ret_val (5 values, may be NULL) is set by a
+ * reply of any status. *ret_payload is the malloced payload, which the caller frees, or NULL; ret_payload may be NULL.
  */
 int link_call(struct link *l, struct sim_request_msg m, uint64_t *ret_val, void **ret_payload,
 	      size_t *ret_payload_bytes);
-/* As link_call, and passes a copy of fd to the server. */
+/* As link_call(), and passes a copy of fd to the server. */
 int link_call_fd(struct link *l, struct sim_request_msg m, int fd, uint64_t *ret_val);
 
-/*
- * Takes the oldest note. Waits up to timeout_ns for one (UINT64_MAX: without limit). Returns 1, 0
- * at the timeout, or -LINK_DEAD.
- */
+/* Takes the oldest note, waiting up to timeout_ns (UINT64_MAX: without limit). Returns 1, 0 at the timeout, or -LINK_DEAD. */
 int link_wait_note(struct link *l, struct sim_reply_msg *ret_note, uint64_t timeout_ns);

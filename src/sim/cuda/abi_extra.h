@@ -16,7 +16,7 @@
 #define CU_STREAM_NON_BLOCKING 0x1
 #define CU_MEM_ATTACH_GLOBAL 0x1
 
-/* Enumerations that the simulation only passes on or compares by number. */
+/* The simulation only passes these on, or compares them by number. */
 typedef int CUdevice_P2PAttribute;
 typedef int CUfunc_cache;
 typedef int CUsharedconfig;

@@ -1,4 +1,7 @@
-/* The calls that checkpoint processes off their cards. The server does the work (server/checkpoint.c). */
+/*
+ * The calls that checkpoint a process: free everything that it has on its GPUs, and bring it back. The server does the work
+ * (server/checkpoint.c).
+ */
 #include <errno.h>
 #include <signal.h>
 
@@ -22,7 +25,7 @@ CUresult cuCheckpointProcessGetState(int pid, CUprocessState *state)
 	return CUDA_SUCCESS;
 }
 
-/* The simulated driver needs no thread of the process, so it names the first one. */
+/* The simulated driver needs no thread of the process, so any will do. */
 CUresult cuCheckpointProcessGetRestoreThreadId(int pid, int *tid)
 {
 	uint64_t val[5];

@@ -1,7 +1,4 @@
-/*
- * Contexts: primary and other contexts, the context stack of each thread, and the cleanup when a
- * context ends.
- */
+/* Contexts, the context stack of each thread, and what ends with a context. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +6,7 @@
 
 #define STACK_MAX 64
 
-/* Local memory in bytes per thread: a context's initial amount and the maximum. */
+/* Local memory per thread: initial and most bytes of a context. */
 #define LIMIT_STACK 0
 #define STACK_BYTES 1024
 #define STACK_MAX_BYTES (512 << 10)
@@ -57,16 +54,13 @@ CUresult sim_need_context(CUcontext *ret_ctx)
 	CUcontext ctx = sim_current();
 
 	SIM_FAIL_IF(!ctx, CUDA_ERROR_INVALID_CONTEXT);
-	/* Contexts are never freed, only emptied, so an old pointer is safe to read. */
+	/* A context's struct is never freed, so an old pointer is safe to read. */
 	SIM_FAIL_IF(ctx->magic != MAGIC_CONTEXT, CUDA_ERROR_CONTEXT_IS_DESTROYED);
 	*ret_ctx = ctx;
 	return CUDA_SUCCESS;
 }
 
-/*
- * Waits for ALLOT_SIM_CONTEXT_MS. Making a context takes 90 to 190 ms on a real card; here it takes
- * no time unless a test asks for some.
- */
+/* Making a context takes 90 to 190 ms on a real GPU; here only as long as a test asks for. */
 static void take_time(void)
 {
 	const char *text = getenv("ALLOT_SIM_CONTEXT_MS");
@@ -77,7 +71,7 @@ static void take_time(void)
 		nanosleep(&ts, NULL);
 }
 
-/* Makes a context. Call with sim.lock held. */
+/* Call with sim.lock held. */
 static CUresult context_new(CUdevice dev, unsigned int flags, bool primary, CUcontext *ret_ctx)
 {
 	static const size_t limits[16] = { STACK_BYTES, 1 << 20, 8 << 20, 2, 2048, 128 };
@@ -113,8 +107,8 @@ static CUresult context_new(CUdevice dev, unsigned int flags, bool primary, CUco
 }
 
 /*
- * Frees everything that the context owns. The struct stays, marked as ended, because context stacks
- * may still point to it. Call with sim.lock held.
+ * Frees what the context owns. The struct stays, marked as ended, because context stacks may still point to it. Call with
+ * sim.lock held.
  */
 static void context_end(CUcontext ctx)
 {
@@ -185,7 +179,7 @@ static CUresult primary_release(CUdevice dev)
 SIM_FUNCTION(cuDevicePrimaryCtxRelease, (CUdevice dev), primary_release(dev))
 SIM_FUNCTION(cuDevicePrimaryCtxRelease_v2, (CUdevice dev), primary_release(dev))
 
-/* Ends the primary context, whatever its references. The next retain makes a new one. */
+/* Ends the primary context, whatever its references. */
 static CUresult primary_reset(CUdevice dev)
 {
 	struct sim_device *device = sim_device_of(dev);
@@ -254,7 +248,7 @@ CUresult cuCtxCreate_v3(CUcontext *ctx, CUexecAffinityParam *affinity, int affin
 			unsigned int flags, CUdevice dev)
 {
 	SIM_ENTER(cuCtxCreate_v3);
-	/* On a real card SM affinity needs MPS; this simulation has no SM affinity. */
+	/* SM affinity is not simulated; on a real GPU it needs MPS. */
 	SIM_FAIL_IF(affinities, CUDA_ERROR_NOT_SUPPORTED);
 	return create(ctx, flags, dev);
 }
@@ -407,10 +401,7 @@ CUresult cuCtxGetId(CUcontext ctx, unsigned long long *id)
 	return r;
 }
 
-/*
- * Takes local memory for every thread that can run at a time, at once. (The real driver waits for the
- * next launch.)
- */
+/* Takes local memory for every thread that can run at a time. (The real driver waits for the next launch.) */
 static CUresult set_stack(CUcontext ctx, size_t bytes)
 {
 	uint64_t threads = (uint64_t)sim_context_device(ctx)->info.sms * THREADS_PER_SM;

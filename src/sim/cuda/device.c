@@ -29,10 +29,7 @@ CUresult cuDeviceGetCount(int *count)
 	return CUDA_SUCCESS;
 }
 
-/*
- * Writes a device's UUID. For a MIG instance, the older call cuDeviceGetUuid (is_old) writes the
- * card's.
- */
+/* For a MIG instance, the older call cuDeviceGetUuid (is_old) writes the UUID of its GPU. */
 static CUresult get_uuid(CUuuid *uuid, CUdevice dev, bool is_old)
 {
 	struct sim_device *device = sim_device_of(dev);
@@ -113,10 +110,7 @@ CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice dev)
 	return CUDA_SUCCESS;
 }
 
-/*
- * CUdevice_attribute numbers with an H200's values, for attributes that are the same on all
- * simulated cards.
- */
+/* Values of an H200 by CUdevice_attribute, for attributes that are the same on all simulated GPUs. */
 static const struct {
 	short attr;
 	int value;
@@ -275,9 +269,8 @@ SIM_FUNCTION(cuCtxEnablePeerAccess, (CUcontext peer, unsigned int flags),
 SIM_FUNCTION(cuCtxDisablePeerAccess, (CUcontext peer), peer_access(peer, false))
 
 /*
- * The runtime's private tables are not simulated. Through one of them libcudart 12 and 13 make the
- * driver prove by a keyed digest that it is NVIDIA's, which this driver cannot. Programs linked
- * with libcudart need a real card.
+ * The runtime's private tables are not simulated. By one of them libcudart 12 and 13 make the driver prove by a keyed digest
+ * that it is NVIDIA's. So programs linked with libcudart need a real GPU.
  */
 CUresult cuGetExportTable(const void **table, const CUuuid *id)
 {

@@ -1,4 +1,3 @@
-/* Names and texts of errors. */
 #include "sim/cuda/sim.h"
 
 static const struct {

@@ -1,7 +1,4 @@
-/*
- * Memsets. They are asynchronous and run at the speed of the card's memory. Where the simulation
- * keeps real bytes, they are written.
- */
+/* Memsets: asynchronous, at the speed of the GPU's memory. Where the simulation keeps real bytes, they are written. */
 #include <string.h>
 
 #include "sim/cuda/sim.h"
@@ -15,7 +12,7 @@ static void fill(uint64_t dst, uint32_t value, uint64_t n, unsigned int size)
 		return;
 	}
 	for (; n; n--, at += size)
-		memcpy(at, &value, size); /* little endian, like the card */
+		memcpy(at, &value, size); /* little endian, like the GPU */
 }
 
 static CUresult set(uint64_t dst, uint64_t pitch, uint32_t value, uint64_t width, uint64_t height,

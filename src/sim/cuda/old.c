@@ -1,6 +1,6 @@
 /*
- * Old ABIs and rare calls, each implemented by the newer call. All simulated device addresses are
- * above 4 GiB, so a call that returns a 32-bit address fails with out of memory.
+ * Old and rare calls, each by the newer call. All simulated device addresses are above 4 GiB, so a call that returns a 32-bit
+ * address fails with out of memory.
  */
 #include "sim/cuda/sim.h"
 
@@ -15,8 +15,8 @@
 	OLD(symbol##suffix, params, __VA_ARGS__)
 
 /*
- * Stores the address of a new allocation if it fits 32 bits, else frees the allocation. On failure
- * stores 0, as the real driver does.
+ * Stores the address of a new allocation if it fits in 32 bits, else frees the allocation. On failure stores 0, as the real
+ * driver does.
  */
 static CUresult narrow(CUresult r, CUdeviceptr wide, CUdeviceptr_v1 *ret_ptr)
 {
@@ -71,7 +71,7 @@ CUresult cuMemAllocPitch(CUdeviceptr_v1 *ptr, unsigned int *pitch, unsigned int 
 	return r;
 }
 
-/* If the address of a variable does not fit, there is nothing to free: a variable is not an allocation. */
+/* The address of a variable may not fit either; there is nothing to free. */
 CUresult cuModuleGetGlobal(CUdeviceptr_v1 *ptr, unsigned int *bytes, CUmodule module,
 			   const char *name)
 {
@@ -104,7 +104,7 @@ CUresult cuMemGetInfo(unsigned int *free_bytes, unsigned int *total_bytes)
 
 	SIM_ENTER(cuMemGetInfo);
 	if (!free_bytes && !total_bytes)
-		return CUDA_SUCCESS; /* success even without a context (CUDA 13.0 on an H200) */
+		return CUDA_SUCCESS; /* even without a context (CUDA 13.0 on an H200) */
 	CUresult r = cuMemGetInfo_v2(&wide_free, &wide_total);
 	if (r == CUDA_SUCCESS && free_bytes)
 		*free_bytes = saturated(wide_free);
@@ -164,7 +164,7 @@ OLD_TWINS(cuStreamBeginRecaptureToGraph, _ptsz,
 SIM_FUNCTION(cuCtxAttach, (CUcontext * ctx, unsigned int flags),
 	     ctx && !flags ? cuCtxGetCurrent(ctx) : CUDA_ERROR_INVALID_VALUE)
 
-/* The simulated card has no display, no video engine, no sparse arrays and no fabric. */
+/* No display, video engine, sparse arrays or fabric are simulated. */
 OLD(cuVDPAUCtxCreate,
     (CUcontext * ctx, unsigned int flags, CUdevice dev, VdpDevice vdp, VdpGetProcAddress *get),
     CUDA_ERROR_NOT_SUPPORTED)
@@ -173,7 +173,7 @@ OLD(cuVDPAUCtxCreate_v2,
     CUDA_ERROR_NOT_SUPPORTED)
 OLD_TWINS(cuStreamBeginCaptureToCig, _ptsz, (CUstream stream, CUstreamCigCaptureParams *params),
 	  CUDA_ERROR_INVALID_CONTEXT)
-/* The call checks `maps` before anything else (CUDA 13.0 on an H200). */
+/* Checks `maps` before anything else (CUDA 13.0 on an H200). */
 #define MAP_ARRAY(symbol) \
 	CUresult symbol(CUarrayMapInfo *maps, unsigned int count, CUstream stream) \
 	{ \

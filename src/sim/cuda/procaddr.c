@@ -1,11 +1,9 @@
 /*
- * Finds functions by base name and version, as driver 580 does. abi/driver_versions.h has the rule,
- * and the version that added each form. Forms that this driver lacks are left out. A symbol of a
- * newer CUDA has no row there, so only dlsym finds it.
+ * Finds functions by base name and version, as driver 580 does. abi/driver_versions.h has the rule, and the version that added
+ * each form of a name. A function of a newer CUDA has no row there, so only dlsym finds it.
  *
- * The table of symbols names every function of this library, so a function that is declared but not
- * defined fails to link. The symbols are bound within the library, so the addresses are its own
- * whatever else is loaded before.
+ * The table names every function of this library, so a function that is declared but not defined fails to link. The symbols are
+ * bound within the library, whatever else is loaded before it.
  */
 #include <assert.h>
 #include <pthread.h>
@@ -28,12 +26,12 @@ struct symbol {
 static const struct symbol symbols[] = { DRIVER_TABLE(ROW_HOOK, ROW_WORK) DRIVER_CALLS(ROW)
 						 SIM_TABLE(ROW) };
 
-/* A row of the table of versions. */
+/* A row of DRIVER_VERSIONS. */
 struct form {
 	const char *name;
 	int since;
 	void *address;
-	struct form *older; /* next older form of the same base and kind */
+	struct form *older; /* next older form of the same base name and kind */
 };
 
 #define ROW_VERSION(version, symbol) { .name = #symbol, .since = version },
@@ -111,7 +109,7 @@ static void bases_make(void)
 		enter(&forms[i]);
 }
 
-/* Makes the table when the library is loaded, not at the first lookup, whose time tests measure. */
+/* At load, not at the first lookup, whose time tests measure. */
 __attribute__((constructor)) static void at_load(void)
 {
 	pthread_once(&bases_once, bases_make);
@@ -134,10 +132,7 @@ static CUdriverProcAddressQueryResult look_up(const char *name, int version, boo
 	return CU_GET_PROC_ADDRESS_SUCCESS;
 }
 
-/*
- * Finds a function by name and version. If the arguments are invalid, *pfn and *ret_status stay
- * unchanged.
- */
+/* If the arguments are invalid, *pfn and *ret_status stay unchanged. */
 static CUresult get(const char *symbol, void **pfn, int version, cuuint64_t flags,
 		    CUdriverProcAddressQueryResult *ret_status)
 {

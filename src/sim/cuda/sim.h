@@ -1,9 +1,9 @@
 /*
- * Declarations that the files of the simulated libcuda.so.1 share.
+ * Shared by the files of the simulated libcuda.so.1.
  *
- * The server keeps the cards, their memory and their time; this library keeps handles, addresses
- * and captures. Lock order: sim.lock (tables, contexts, addresses), the capture lock, the event
- * lock, the locks of the link. No lock is held while a thread waits for the card's work.
+ * The server keeps the simulated GPUs ("cards"), their memory and their time; this library keeps handles, addresses and
+ * captures. A block is memory at the server. Lock order: sim.lock (tables, contexts, addresses), sim_capture_lock,
+ * sim_event_lock, the locks of the link. No lock is held while a thread waits for the GPU's work.
  */
 #pragma once
 
@@ -43,42 +43,42 @@ enum sim_magic {
 
 struct sim_device {
 	struct sim_card_info info;
-	uint32_t card; /* the server's card number; CUDA_VISIBLE_DEVICES renumbers devices */
-	/* of the card itself, or of the card that contains this MIG instance */
+	uint32_t card; /* the server's number; CUDA_VISIBLE_DEVICES renumbers devices */
+	/* of the GPU, or of the GPU that contains this MIG instance */
 	unsigned char card_uuid[16];
 	CUcontext primary;
 	unsigned int primary_refs, primary_flags;
 	CUmemoryPool default_pool, pool;
-	/* Ids of the blocks that hold the memory of graphs: one block for each growth. */
+	/* The memory of graphs: one block for each growth. */
 	uint32_t graph_block[SIM_GRAPH_BLOCKS], graph_blocks;
 	uint64_t graph_reserved, graph_reserved_high;
 	uint32_t contexts;
 };
 
 /*
- * Frees the object of a handle and makes the handle invalid. The store is volatile because the
- * compiler would drop a store that nothing reads before free().
+ * Frees a handle's object and makes the handle invalid. volatile, because the compiler would drop a store that nothing reads
+ * before free().
  */
 static inline void sim_free_handle(void *handle)
 {
-	*(volatile uint32_t *)handle = 0; /* clears the object's magic, its first field */
+	*(volatile uint32_t *)handle = 0; /* the object's magic is its first field */
 	free(handle);
 }
 
 struct CUctx_st {
 	uint32_t magic;
-	uint32_t id; /* the context's number at the server */
+	uint32_t id; /* at the server */
 	CUdevice dev;
 	unsigned int flags;
 	bool primary;
-	uint32_t block; /* id of the block that is the context's own memory on the card */
+	uint32_t block; /* the context's own memory */
 	CUcontext next;
 	CUstream legacy;
 	CUstream streams;
 	uint32_t peers; /* bit i: may access device i */
 	size_t limits[16];
-	uint32_t sms; /* SMs that the context may use */
-	/* id of the block of local memory beyond a context's initial amount; 0: none */
+	uint32_t sms; /* that the context may use */
+	/* local memory beyond a context's initial amount; 0: none */
 	uint32_t stack_block;
 };
 
@@ -93,10 +93,10 @@ struct CUstream_st {
 	bool legacy;
 	bool per_thread;
 	pthread_t thread;            /* for a per-thread default stream */
-	CUstream next;               /* next stream of the context */
-	struct sim_capture *capture; /* guarded by the capture lock */
-	uint64_t joining;            /* number of its latest joining of a capture; never reused */
-	bool joined;                 /* all captured work has joined another stream */
+	CUstream next;               /* of the context */
+	struct sim_capture *capture; /* guarded by sim_capture_lock */
+	uint64_t joining; /* number of the stream's latest joining of a capture; never reused */
+	bool joined;      /* all captured work has joined another stream */
 };
 
 struct CUevent_st {
@@ -105,21 +105,21 @@ struct CUevent_st {
 	CUcontext ctx;
 	unsigned int flags;
 	bool imported;
-	/* These are guarded by the event lock: */
-	uint64_t records; /* number of records so far; an answer about an older record is dropped */
+	/* Guarded by sim_event_lock: */
+	uint64_t records; /* records so far; an answer about an older record is dropped */
 	bool done;
 	uint64_t at_ns;
-	uint64_t not_before_ns; /* the server's earliest possible time of completion */
-	uint64_t capture_id;    /* capture that recorded the event last; 0: none */
-	uint64_t captured_in;   /* the `joining` of the stream that it was captured in */
+	uint64_t not_before_ns; /* the earliest possible time of completion, by the server */
+	uint64_t capture_id;    /* the capture that recorded the event last; 0: none */
+	uint64_t captured_in;   /* `joining` of the stream in which the event was captured */
 };
 
 struct CUfunc_st {
 	uint32_t magic;
 	CUfunction next;
 	CUmodule module;
-	uint64_t ns;     /* time of the whole grid on an idle card */
-	uint64_t blocks; /* the grid size that ns is for; 0: ns holds for any grid */
+	uint64_t ns;     /* of the whole grid on an idle GPU */
+	uint64_t blocks; /* the grid size for which ns holds; 0: any */
 	bool spins;
 	int max_dynamic_shared;
 	char name[];
@@ -130,11 +130,11 @@ struct CUmod_st {
 	CUcontext ctx;
 	CUfunction functions;
 	CUmodule next;
-	/* id of the block that holds the module's code; 0: the code fits in the context's memory */
+	/* the module's code; 0: the code fits in the context's memory */
 	uint32_t block;
 };
 
-/* One step of a stream or node of a graph. */
+/* A step of a stream, or node of a graph. */
 enum sim_step_kind {
 	STEP_KERNEL,
 	STEP_COPY,
@@ -147,15 +147,15 @@ enum sim_step_kind {
 	STEP_WRITE32,
 	STEP_WRITE64,
 	STEP_SPIN,
-	STEP_ALLOC, /* only in graphs, like STEP_FREE; addr, value: bytes */
+	STEP_ALLOC, /* ALLOC and FREE: only in graphs. addr; value: bytes */
 	STEP_FREE,
 };
 
 struct sim_step {
 	enum sim_step_kind kind;
-	uint64_t ns;              /* set for KERNEL, COPY, SET */
-	uint64_t blocks, threads; /* KERNEL: blocks of the grid, threads of a block */
-	enum sim_way way;         /* set for COPY, SET */
+	uint64_t ns;              /* of KERNEL, COPY, SET */
+	uint64_t blocks, threads; /* of KERNEL: blocks of the grid, threads of a block */
+	enum sim_way way;         /* of COPY, SET */
 	void *fn;                 /* HOST_FUNC: a CUhostFn; CALLBACK: a CUstreamCallback */
 	void *data;
 	uint64_t addr, value;
@@ -171,7 +171,7 @@ struct sim {
 	struct sim_device devices[SIM_MAX_CARDS];
 	CUcontext contexts;
 	uint32_t next_context;
-	atomic_uint captures; /* number of captures under way; at 0 every check is cheap */
+	atomic_uint captures; /* captures in progress; at 0 every check is cheap */
 };
 
 enum sim_mode { SIM_UNINIT, SIM_READY, SIM_FAULTY, SIM_FORKED };
@@ -179,21 +179,20 @@ enum sim_mode { SIM_UNINIT, SIM_READY, SIM_FAULTY, SIM_FORKED };
 extern struct sim sim;
 extern pthread_mutex_t sim_capture_lock, sim_event_lock;
 
-/* Returns the call's result from this function if the call fails. */
+/* Returns from the calling function if the call fails. */
 #define SIM_TRY(call) \
 	do { \
 		CUresult try_result_ = (call); \
 		if (try_result_ != CUDA_SUCCESS) \
 			return try_result_; \
 	} while (0)
-/* Returns the error if the condition holds. */
 #define SIM_FAIL_IF(condition, error) \
 	do { \
 		if (condition) \
 			return error; \
 	} while (0)
 
-/* Holds sim.lock until the end of the block. */
+/* SIM_WITH_LOCK() holds sim.lock until the end of the block. */
 static inline pthread_mutex_t *sim_lock(void)
 {
 	pthread_mutex_lock(&sim.lock);
@@ -207,8 +206,8 @@ static inline void sim_unlock(pthread_mutex_t **lock)
 	__attribute__((cleanup(sim_unlock), unused)) pthread_mutex_t *sim_lock_ = sim_lock()
 
 /*
- * lib.c. Every entry point begins with SIM_ENTER. SIM_ENTER fails if the library is not
- * initialized, or if the environment asks for a fault in this function.
+ * lib.c. Every entry point begins with SIM_ENTER, which fails if the library is not initialized, or if the environment asks for
+ * a fault in this function.
  */
 CUresult sim_enter_slow(const char *name, bool needs_init);
 static inline CUresult sim_enter(const char *name)
@@ -225,10 +224,7 @@ static inline CUresult sim_enter(const char *name)
 		SIM_ENTER(symbol); \
 		return result; \
 	}
-/*
- * An entry point and its per-thread default stream variant, with one body. `ptds` is true in the
- * variant.
- */
+/* An entry point and its form for the per-thread default stream (ptds), with one body. */
 #define SIM_TWINS(symbol, suffix, params, ...) \
 	CUresult symbol params \
 	{ \
@@ -242,19 +238,16 @@ static inline CUresult sim_enter(const char *name)
 		SIM_ENTER(symbol##suffix); \
 		__VA_ARGS__ \
 	}
-/* visible.c. cuInit calls this to fill sim.devices. */
+/* visible.c. Fills sim.devices. */
 CUresult sim_find_devices(void);
-/*
- * future.c. Returns the driver's version in CUDA_VERSION's form: SIM_FUTURE_VERSION if ALLOT_SIM_FUTURE
- * is set, else SIM_DRIVER_VERSION.
- */
+/* future.c. Returns SIM_FUTURE_VERSION if ALLOT_SIM_FUTURE is set, else SIM_DRIVER_VERSION. */
 int sim_driver_version(void);
-/* Whether this allocation must fail because of ALLOT_SIM_FAULT=oom-after=N. */
+/* True if this allocation must fail because of ALLOT_SIM_FAULT=oom-after=N. */
 bool sim_fault_oom(void);
-/* sim_call sends a request and waits for its reply; sim_post sends a one-way request. */
+/* sim_call() waits for the reply; sim_post() sends a one-way request. */
 CUresult sim_call(struct sim_request_msg m, uint64_t *ret_val);
 CUresult sim_post(struct sim_request_msg m);
-/* Allocates small numbers for the server, one sequence for streams and one for events. */
+/* Small numbers for objects at the server, one sequence for streams and one for events. */
 uint32_t sim_id_get(int which);
 void sim_id_put(int which, uint32_t id);
 enum { SIM_ID_STREAM, SIM_ID_EVENT };
@@ -263,7 +256,7 @@ enum { SIM_ID_STREAM, SIM_ID_EVENT };
 CUcontext sim_current(void); /* NULL if none */
 CUresult sim_need_context(CUcontext *ret_ctx);
 bool sim_context_is_valid(CUcontext ctx);
-struct sim_device *sim_device_of(CUdevice dev); /* NULL if no such device */
+struct sim_device *sim_device_of(CUdevice dev); /* may be NULL */
 CUdevice sim_device_with_card(uint64_t card);   /* -1 if the process does not see the card */
 static inline struct sim_device *sim_context_device(CUcontext ctx)
 {
@@ -273,41 +266,29 @@ static inline struct sim_device *sim_context_device(CUcontext ctx)
 /* sm_share.c: the part of a card's SMs that a process and its kernels get. */
 /* Returns the number of SMs that a new context may use, from CUDA_MPS_ACTIVE_THREAD_PERCENTAGE. */
 uint32_t sim_space_sms(const struct sim_device *device);
-/* Returns the context's SMs in millionths of the card's. */
+/* Returns the context's SMs in millionths of the GPU's. */
 uint64_t sim_space_limit(CUcontext ctx);
 /*
- * Writes to *ret_ns how long a step takes when nothing else runs in its context. Writes to *ret_part
- * the part of the card's SMs that the step then takes, in millionths.
+ * *ret_ns is how long a step takes when nothing else runs in its context; *ret_part is the part of the GPU's SMs that it then
+ * takes, in millionths.
  */
 void sim_space_fit(CUstream stream, const struct sim_step *step, uint64_t *ret_ns,
 		   uint64_t *ret_part);
 
 /* stream.c */
-/*
- * Resolves a stream handle. NULL and the two special handles become the default streams of the
- * current context.
- */
+/* NULL and the two special handles become the default streams of the current context. */
 CUresult sim_stream(CUstream handle, bool ptds, CUstream *ret_stream);
 CUstream sim_stream_new(CUcontext ctx, unsigned int flags, int priority, uint32_t wire_flags);
 void sim_stream_free(CUstream stream);
-/*
- * Submits one step: adds the step to the stream's capture if there is one, else sends it to the
- * card.
- */
+/* Adds the step to the stream's capture if there is one, else sends it to the server. */
 CUresult sim_submit(CUstream stream, const struct sim_step *step);
-/*
- * As sim_submit, without the check for a capture. launches: the number of launches that the step
- * counts as.
- */
+/* As sim_submit(), without the check for a capture. launches: how many launches the step counts as. */
 CUresult sim_run_step(CUstream stream, const struct sim_step *step, uint32_t launches);
 CUresult sim_stream_wait(CUstream stream);
 CUresult sim_context_wait(CUcontext ctx);
 
 /* capture.c */
-/*
- * Returns CUDA_SUCCESS unless a capture under way forbids this call; the call then breaks that
- * capture.
- */
+/* Fails if a capture in progress forbids the call, which then breaks that capture. */
 CUresult sim_unsafe_slow(void);
 static inline CUresult sim_unsafe(void)
 {
@@ -315,18 +296,12 @@ static inline CUresult sim_unsafe(void)
 									 : CUDA_SUCCESS;
 }
 #define SIM_UNSAFE() SIM_TRY(sim_unsafe())
-/*
- * Returns true if the stream is capturing: *ret_result then says whether the capture's graph took
- * the step.
- */
+/* Return true if the stream is capturing; *ret_result is then the result of adding to the capture's graph. */
 bool sim_capture_step(CUstream stream, const struct sim_step *step, CUresult *ret_result);
 bool sim_capture_record(CUstream stream, CUevent event, CUresult *ret_result);
 bool sim_capture_await(CUstream stream, CUevent event, CUresult *ret_result);
 bool sim_is_capturing(CUstream stream);
-/*
- * Call before a wait for the stream. If the stream is capturing, breaks the capture and returns an
- * error.
- */
+/* Call before a wait for the stream. Breaks its capture, if any, and returns an error. */
 CUresult sim_capture_forbids_wait(CUstream stream);
 void sim_capture_stream_gone(CUstream stream);
 
@@ -335,68 +310,62 @@ CUgraph sim_graph_new(void);
 bool sim_is_graph(CUgraph graph);
 bool sim_graph_add(CUgraph graph, const struct sim_step *step, CUgraphNode *ret_node);
 
-/*
- * graph_memory.c: memory that graphs allocate. Returns the address of a new range; 0 if none is
- * left.
- */
+/* graph_memory.c: memory that graphs allocate. Returns the address of a new range; 0 if none is left. */
 uint64_t sim_graph_addresses(CUcontext ctx, uint64_t bytes);
-/*
- * Ensures that the device's graph memory has this many bytes. A launch needs them; they stay
- * reserved afterwards.
- */
+/* Makes sure that the device has this much graph memory, which stays reserved after a launch. */
 CUresult sim_graph_map(CUdevice dev, uint64_t bytes);
-/* Frees the graph memory when the device's last context is gone. Call with sim.lock held. */
+/* Frees the graph memory with the device's last context. Call with sim.lock held. */
 void sim_graph_memory_gone(struct sim_device *device);
 
 /* host_work.c: work of a stream that the host does, such as callbacks. */
 CUresult sim_host_post(CUstream stream, const struct sim_step *step);
 
-/* va.c: device addresses. A region is found by any address inside it in constant time. */
+/* va.c: device addresses. A region is found by any address inside in constant time. */
 enum sim_region_kind {
 	REGION_LINEAR,
 	REGION_HEAP,     /* 2 MiB in slots of 512 bytes */
-	REGION_POOL,     /* one chunk of a memory pool */
+	REGION_POOL,     /* a chunk of a memory pool */
 	REGION_RESERVED, /* made by cuMemAddressReserve */
 	REGION_IPC,
 	REGION_POOL_IPC, /* an allocation in another process's pool */
 	REGION_MODULE,
-	REGION_GRAPH, /* the address range of a graph's allocation */
+	REGION_GRAPH, /* of an allocation in a graph */
 };
 
 struct sim_region {
 	enum sim_region_kind kind;
 	uint64_t base, span; /* span: in whole units */
-	uint64_t bytes;      /* the size that the program asked for */
-	uint32_t block;      /* the server's block of memory; 0: none */
-	CUcontext ctx;       /* NULL if no context owns the region */
+	uint64_t bytes;      /* what the program asked for */
+	uint32_t block;      /* the memory at the server; 0: none */
+	CUcontext ctx;       /* may be NULL */
 	CUdevice dev;
 	bool managed;
-	bool backed; /* host memory keeps the region's contents */
+	bool backed; /* host memory has the contents */
 	uint64_t serial;
-	void *detail; /* data of the region's kind; freed with the region */
+	void *detail; /* freed with the region */
 	struct sim_region *next, *prev;
 };
 
 bool sim_va_init(void);
-/* Rounds span up to whole units. Returns NULL if no addresses are left. Call with sim.lock held. */
+/* Rounds span up to whole units. NULL if no addresses are left. Call with sim.lock held. */
 struct sim_region *sim_va_new(enum sim_region_kind kind, uint64_t span, uint64_t alignment);
 void sim_va_free(struct sim_region *region);
 struct sim_region *sim_va_find(uint64_t addr);
 struct sim_region *sim_va_list(void);
 bool sim_va_is_device(uint64_t addr);
-/* Allocates host memory that keeps the region's contents, if the budget allows; with `must` always. */
+/* Gives the region host memory for its contents, if the budget allows that or `must` is set. */
 void sim_va_back(struct sim_region *region, bool must);
-/* Whether n bytes at addr may be read and written by this process. */
+/* True if n bytes at addr may be read and written by this process. */
 bool sim_va_has_bytes(uint64_t addr, uint64_t n);
 
 /* memory.c, heap.c, pool.c */
 CUresult sim_block_new(CUdevice dev, uint64_t bytes, enum sim_block_kind kind, uint32_t *ret_block);
 void sim_block_free(uint32_t block);
-uint64_t sim_round(CUdevice dev, uint64_t bytes); /* rounded up to the card's granularity */
+uint64_t sim_round(CUdevice dev, uint64_t bytes); /* up to the GPU's granularity */
 CUresult sim_free(uint64_t addr);                 /* call with sim.lock held */
 /* frees the region and its memory; call with sim.lock held */
 void sim_region_drop(struct sim_region *region);
-/* Finds the allocation that contains addr. Returns false if none does. Call with sim.lock held. */
+/* Finds the allocation that contains addr. Call with sim.lock held. */
 bool sim_allocation_at(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes,
 		       struct sim_region **ret_region);
 CUresult sim_heap_alloc(CUcontext ctx, uint64_t bytes, CUdeviceptr *ret_ptr);
@@ -409,16 +378,15 @@ bool sim_pool_find(struct sim_region *region, uint64_t addr, uint64_t *ret_base,
 CUresult sim_pool_free(struct sim_region *region, uint64_t addr);
 CUmemoryPool sim_pool_of(struct sim_region *region);
 void sim_pool_region_gone(struct sim_region *region);
-/* Called after a sync point: the device's pools release memory above their release threshold. */
+/* Call after a sync point: the device's pools release memory above their release threshold. */
 void sim_pools_waited(CUdevice dev);
-/* Returns the device's default pool, created at the first use. Call with sim.lock held. */
+/* Returns the device's default pool, made at the first use. Call with sim.lock held. */
 CUresult sim_pool_default(CUdevice dev, CUmemoryPool *ret_pool);
-/* Finds the page-locked host memory that contains addr. */
 bool sim_host_find(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes);
 void sim_vmm_region_gone(struct sim_region *region);
 /*
- * sim_vmm_find finds the mapping that contains addr. sim_vmm_has_bytes says whether host memory
- * keeps the contents of the n bytes from addr on. Call both with sim.lock held.
+ * sim_vmm_find() finds the mapping that contains addr. sim_vmm_has_bytes(): host memory has the contents of n bytes from addr
+ * on. Call with sim.lock held.
  */
 bool sim_vmm_find(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes);
 bool sim_vmm_has_bytes(uint64_t addr, uint64_t n);

@@ -229,7 +229,7 @@
 	    const CUgraphEdgeData *edges, size_t count, CUgraphNodeParams *params)) \
 	FN(cuGraphDebugDotPrint, (CUgraph graph, const char *path, unsigned int flags))
 
-/* A function of a future driver, which tests calls that the library does not know. See future.c. */
+/* A function of a future driver, which the library does not know (future.c). */
 #define SIM_TABLE_FUTURE(FN) FN(cuMemAlloc_v9, (CUdeviceptr * ptr, size_t bytes))
 
 #define SIM_TABLE(FN) \
@@ -242,7 +242,7 @@
 	SIM_TABLE_MEMORY(FN) \
 	SIM_TABLE_GRAPH(FN)
 
-/* Prototypes of all the functions above. The library exports the functions declared here and no others. */
+/* Prototypes. The library exports these functions and no others. */
 #pragma GCC visibility push(default)
 #define DECLARE_HOOK(symbol, hook, params, args) CUresult symbol params;
 #define DECLARE_WORK(symbol, streams, params, args, work) CUresult symbol params;

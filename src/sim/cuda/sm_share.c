@@ -1,7 +1,6 @@
 /*
- * The SMs that a process may use, and how many SMs and how much time its kernels take. The blocks
- * of a kernel are spread evenly over the SMs of the process. Each block takes a share of its SM by
- * its number of threads.
+ * How many SMs and how much time kernels take. A kernel's blocks are spread evenly over the SMs that its process may use. Each
+ * block takes a share of its SM by its threads.
  */
 #include <stdlib.h>
 
@@ -9,8 +8,8 @@
 
 #define SM_THREADS 2048
 #define SM_BLOCKS 32
-#define ALL 1000000  /* all SMs of a card, in the units of SIM_WORK */
-#define COPIES 10000 /* a copy's part, of ALL: copies take hardly any SMs */
+#define ALL 1000000  /* SMs of a GPU, in the units of SIM_WORK */
+#define COPIES 10000 /* of ALL: copies take hardly any SMs */
 #define TAIL_WAVES 0.2
 
 uint32_t sim_space_sms(const struct sim_device *device)
@@ -20,7 +19,7 @@ uint32_t sim_space_sms(const struct sim_device *device)
 
 	if (!(percentage > 0) || percentage >= 100 || !link_mps_server())
 		return (uint32_t)device->info.sms;
-	/* The real card rounds down to pairs of SMs. */
+	/* A real GPU rounds down to pairs of SMs. */
 	return percentage * all >= 200 ? 2 * (uint32_t)(percentage * all / 200) : 1;
 }
 
@@ -35,7 +34,7 @@ static uint64_t busy_threads(const struct sim_card_info *info, uint64_t threads)
 	return SIM_MIN(threads, info->busy_threads);
 }
 
-/* Returns the part of the whole card that a kernel takes, in millionths. */
+/* Returns the part of the GPU that a kernel takes, in millionths. */
 static uint64_t part_of(const struct sim_card_info *info, const struct sim_step *step)
 {
 	uint64_t full = (uint64_t)info->sms * info->busy_threads;
@@ -55,9 +54,8 @@ static double sm_length(const struct sim_card_info *info, const struct sim_step 
 }
 
 /*
- * Returns how much longer a kernel takes on `sms` SMs than on all, as measured on an H200
- * (2026-11-23). A kernel that fits the card at once takes time by the SM with the most blocks. A
- * larger kernel takes time by its number of blocks, plus a fifth of a wave.
+ * Returns how much longer a kernel takes on `sms` SMs than on all, as measured on an H200 (2026-11-23). A kernel that fits at
+ * once takes the time of the SM with the most blocks. A larger one takes time by its blocks, plus a fifth of a wave.
  */
 static double times_longer(const struct sim_card_info *info, const struct sim_step *step,
 			   uint64_t sms)
@@ -85,10 +83,7 @@ void sim_space_fit(CUstream stream, const struct sim_step *step, uint64_t *ret_n
 	*ret_part = part_of(info, step);
 	if (sms >= (uint64_t)info->sms)
 		return;
-	/*
-	 * On fewer SMs the kernel takes longer and occupies less of the card meanwhile. The time of
-	 * an endless kernel stays as it is.
-	 */
+	/* On fewer SMs the kernel takes longer, and less of the GPU meanwhile. An endless kernel stays endless. */
 	longer = times_longer(info, step, sms);
 	*ret_part = SIM_MIN((uint64_t)((double)*ret_part / longer), sim_space_limit(stream->ctx));
 	if (step->ns < UINT64_MAX / 4)

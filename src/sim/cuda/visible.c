@@ -1,4 +1,4 @@
-/* The devices of a program and their order: CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER and MIG. */
+/* A program's devices and their order: CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER and MIG. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -10,10 +10,7 @@ struct ordered_card {
 	struct sim_card_info info;
 };
 
-/*
- * All devices of the server: first `cards_n` cards in CUDA's order, then the MIG instances in the
- * server's order.
- */
+/* All devices of the server: cards_n GPUs in CUDA's order, then MIG instances in the server's order. */
 struct listed {
 	int cards_n, all_n;
 	struct ordered_card item[SIM_MAX_CARDS];
@@ -39,7 +36,7 @@ static int by_pci_address(const void *a, const void *b)
 	return last ? last : sim_pci_compare(&x->info, &y->info);
 }
 
-/* The real driver guesses which card is fastest; here it is the card with the most SMs. */
+/* The real driver guesses which GPU is fastest; here it has the most SMs. */
 static int fastest_first(const void *a, const void *b)
 {
 	const struct ordered_card *x = a, *y = b;
@@ -50,7 +47,7 @@ static int fastest_first(const void *a, const void *b)
 	return x->info.sms != y->info.sms ? y->info.sms - x->info.sms : by_pci_address(a, b);
 }
 
-/* Returns the only device whose UUID begins with the word, or -1 if there is none or several. */
+/* Returns the only device whose UUID begins with the word; -1 if there is none or several. */
 static int by_uuid(const char *word, size_t length, const struct listed *l)
 {
 	int found = -1;
@@ -66,9 +63,9 @@ static int by_uuid(const char *word, size_t length, const struct listed *l)
 }
 
 /*
- * Returns the device that the next entry of CUDA_VISIBLE_DEVICES names, and moves *at past the
- * entry. As in driver 580, strtol reads a number, a UUID may be shortened, and all entries must be
- * of the first entry's kind. Returns -1 at an invalid entry, which ends the list.
+ * Returns the device of the next entry of CUDA_VISIBLE_DEVICES, and moves *at past the entry. As in driver 580, strtol reads a
+ * number, a UUID may be shortened, and all entries must be of the first one's kind. Returns -1 at an invalid entry, which ends
+ * the list.
  */
 static int next_visible(const char **at, bool *is_uuid, bool is_first, const struct listed *l)
 {
@@ -90,10 +87,7 @@ static int next_visible(const char **at, bool *is_uuid, bool is_first, const str
 	return end != word && index >= 0 && index < l->cards_n ? (int)index : -1;
 }
 
-/*
- * Returns the device that stands for a card: the card itself, or in MIG mode its first instance.
- * Returns NULL if a card in MIG mode has none.
- */
+/* Returns the GPU or, in MIG mode, its first instance; NULL if it has none. */
 static const struct ordered_card *what_runs(const struct listed *l, int at)
 {
 	const struct ordered_card *card = &l->item[at];
@@ -134,10 +128,7 @@ static void keep_one_instance(void)
 	}
 }
 
-/*
- * Fills sim.devices. As the driver does, returns CUDA_ERROR_INVALID_DEVICE if the list names a card
- * twice.
- */
+/* Fills sim.devices. Returns CUDA_ERROR_INVALID_DEVICE if the list names a GPU twice, as the driver does. */
 static CUresult choose(const char *visible, const struct listed *l)
 {
 	bool is_uuid = false, taken[SIM_MAX_CARDS] = { false };

@@ -18,7 +18,7 @@ static struct {
 	void *data;
 } attached = { .fd = -1 };
 
-/* Waits for the end of the server, which never sends anything more. */
+/* The server sends nothing more, so recv() returns when the server ends. */
 static void *watch(void *unused)
 {
 	char byte;
@@ -30,8 +30,8 @@ static void *watch(void *unused)
 }
 
 /*
- * Returns 1 if a server took this process, 0 if no daemon answers, -EUSERS if the server is full,
- * or -ECONNREFUSED if the daemon has no server for this process.
+ * Returns 1 if a server accepted this process, 0 if no daemon answers, -EUSERS if the server is full, -ECONNREFUSED if the
+ * daemon has no server for this process.
  */
 static int connect_to(const char *dir, int *ret_fd)
 {

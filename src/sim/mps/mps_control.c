@@ -1,8 +1,7 @@
 /*
- * A simulated nvidia-cuda-mps-control: the control daemon (-d, -f), the tool that sends commands to
- * the daemon, and the server, a child process for each user. The command line, the files in the
- * pipe directory, the lines of the log and the ways to end are those of the real program, as far as
- * allot relies on them. docs/guide/time-or-space.md lists what is missing.
+ * A simulated nvidia-cuda-mps-control: the control daemon (-d, -f), the tool that sends commands to it, and the server, a child
+ * process for each user. Command line, files, log lines and ways to end are those of the real program, as far as allot relies
+ * on them. docs/guide/time-or-space.md lists what is missing.
  */
 #include <errno.h>
 #include <poll.h>
@@ -29,9 +28,7 @@
 struct server {
 	pid_t pid;
 	uid_t uid;
-	/*
-	 * socket that passes clients to the server; shutting it down for writing asks the server to end
-	 */
+	/* passes clients to the server; shut down for writing to ask the server to end */
 	int fd;
 	bool is_faulty; /* takes no clients */
 };
@@ -39,9 +36,9 @@ struct server {
 static struct server servers[MPS_SERVERS_MAX];
 static unsigned server_count;
 static bool is_quitting;
-static int64_t away_until_ms; /* after a server's end, clients are refused until then */
-static int connection = -1;   /* descriptor of the connection that is served now; -1 if none is */
-/* number of clients that are still to be refused, as "sim_refuse" asked */
+static int64_t away_until_ms; /* clients are refused until then, after a server's end */
+static int connection = -1;   /* the connection that is served now, or -1 */
+/* clients that are still to be refused, as "sim_refuse" asked */
 static long refusals;
 
 static const char *pipe_dir(void)
@@ -93,7 +90,7 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Whether to refuse a client: clients that come right after a server's end are refused. */
+/* True if the client must be refused, because a server has just ended. */
 static bool is_away(void)
 {
 	if (refusals > 0) {
@@ -125,7 +122,7 @@ static void reap_servers(void)
 			}
 }
 
-/* Returns a user's server, and starts one if there is none. Returns NULL if none can be started. */
+/* Starts a server if the user has none. NULL if that fails. */
 static struct server *server_of(uid_t uid, int listen_fd)
 {
 	int fds[2];
@@ -190,9 +187,8 @@ static bool has_client(const struct server *s, int pid)
 }
 
 /*
- * Causes a fault that the simulation's kernels cannot. "sim_fault PID" drops one client. "sim_fault
- * PID all" ends its server. With "sim_fault PID stays" the server stays, drops all its clients and
- * takes no new ones.
+ * Causes a fault that the simulation's kernels cannot. "sim_fault PID" drops one client. "sim_fault PID all" ends its server.
+ * "sim_fault PID stays" drops all clients of the server, which accepts no new ones.
  */
 static void cause_fault(const char *line)
 {
@@ -219,10 +215,7 @@ static void quit(void)
 	}
 }
 
-/*
- * Runs one command and writes the answer to text. As in the real program, an unknown command gives
- * a line and no failure.
- */
+/* As in the real program, an unknown command gives a line and no failure. */
 static void run_command(char *line, uid_t uid, int listen_fd, char *text, size_t size)
 {
 	unsigned long number;
@@ -270,10 +263,7 @@ static void hand_on(int fd, const struct ucred *who, int listen_fd)
 	(void)n;
 }
 
-/*
- * Serves one connection. Connections are served one at a time, because a peer closes soon; a peer
- * that does not is dropped after a second.
- */
+/* Connections are served one at a time. A peer that does not close soon is dropped after a second. */
 static void take_connection(int fd, int listen_fd)
 {
 	struct timeval patience = { .tv_sec = 1 };

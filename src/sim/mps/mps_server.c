@@ -20,7 +20,7 @@ struct client {
 
 static struct client clients[MPS_CLIENTS_MAX];
 static unsigned client_count;
-static bool is_server; /* true in the server process; the log lines say so */
+static bool is_server; /* this process is a server, not the control daemon */
 
 void mps_log(const char *format, ...)
 {
@@ -36,10 +36,7 @@ void mps_log(const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	/*
-	 * The daemon's and the server's names both begin with nvidia-cuda-mps, and a process name
-	 * has 15 bytes. The pid tells the lines apart.
-	 */
+	/* The daemon's and the server's process names do not differ in their first 15 bytes; the pid tells the lines apart. */
 	printf("[%s.%03ld %s %5d] %s\n", stamp, now.tv_nsec / 1000000,
 	       is_server ? "Server" : "Control", getpid(), text);
 	fflush(stdout);
@@ -87,9 +84,8 @@ static void tell_clients(int control_fd)
 }
 
 /*
- * Handles a fatal fault. `pid` is the client that caused it, whose work is dropped;
- * MPS_FAULT_OF_ALL drops the work of all clients. If pid is negative, the server must end, and the
- * result is false.
+ * Handles a fatal fault: drops the client `pid`, or all clients for MPS_FAULT_OF_ALL. Returns false if pid is negative: then
+ * the server must end.
  */
 static bool fault(int pid)
 {
@@ -114,8 +110,8 @@ static bool fault(int pid)
 }
 
 /*
- * Handles a message of the control daemon. Returns false if the daemon is gone or wants this server
- * to end. Sets *ret_again if the list of clients has changed since the poll.
+ * Handles a message of the control daemon. Returns false if that is gone, or wants this server to end. *ret_again: the list of
+ * clients has changed since the poll.
  */
 static bool hear_control(int control_fd, bool *ret_again)
 {
@@ -181,7 +177,7 @@ int mps_serve(int control_fd)
 		if (polled[count].revents && !hear_control(control_fd, &again)) {
 			is_quitting = true;
 			if (polled[count].revents & POLLHUP)
-				break; /* the control daemon is gone, so end at once */
+				break; /* the control daemon is gone */
 		}
 		if (!again)
 			drop_gone(polled, count);

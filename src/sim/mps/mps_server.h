@@ -1,19 +1,16 @@
-/*
- * A simulated MPS server. It holds its clients' connections, so a client loses its server when the
- * server ends.
- */
+/* A simulated MPS server. It holds its clients' connections, which close when the server ends. */
 #pragma once
 
 /*
- * Serves until the control daemon is gone. If the daemon closes its end for writing, serves until no
- * client is left or nothing has happened for a second. Returns the exit status.
+ * Serves until the control daemon is gone. If the daemon shuts down its end for writing, serves until no client is left or
+ * nothing has happened for a second. Returns the exit status.
  */
 int mps_serve(int control_fd);
 
-#define MPS_FAULT_OF_ALL 0 /* sent instead of a client's pid: see fault() */
+#define MPS_FAULT_OF_ALL 0 /* sent instead of a client's pid */
 
-/* Called by the control daemon: passes a client's connection to the server. Returns 0 or -errno. */
+/* For the control daemon: passes a client's connection to the server. Returns 0 or -errno. */
 int mps_hand_on(int server_fd, int client_fd, int client_pid);
 
-/* Writes a line of the log to stdout, in the format of the real programs. */
+/* Writes a line to stdout, in the format of the real programs. */
 void mps_log(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,8 +1,7 @@
 /*
- * The protocol between the simulated nvidia-cuda-mps-control, its servers and its clients. A client
- * connects to "control" in the pipe directory and says that it is a client. The control daemon
- * passes the connection to the server of the client's user. The connection then belongs to the
- * server and closes with it, even if the server is killed.
+ * The protocol between the simulated nvidia-cuda-mps-control, its servers and its clients. A client connects to "control" in
+ * the pipe directory and says that it is a client. The control daemon passes the connection to the server of the client's user,
+ * where it stays until the server ends.
  */
 #pragma once
 

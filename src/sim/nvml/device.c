@@ -1,10 +1,10 @@
-/* The constant properties of a device. */
+/* Properties of a device that do not change. */
 #include <stdio.h>
 #include <string.h>
 
 #include "sim/nvml/nvml.h"
 
-/* A getter whose answer is one value. */
+/* A function whose answer is one value. */
 #define SIMPLE_BY(getter, symbol, type, value) \
 	nvmlReturn_t symbol(nvmlDevice_t device, type *out) \
 	{ \
@@ -17,7 +17,7 @@
 #define CORES_OF_SM(info) \
 	((info).cc_major == 7 || ((info).cc_major == 8 && (info).cc_minor == 0) ? 64 : 128)
 
-/* Returns the card's architecture as a value of nvmlDeviceArchitecture_t. */
+/* As a value of nvmlDeviceArchitecture_t. */
 static unsigned int architecture_of(const struct sim_card_info *info)
 {
 	switch (info->cc_major) {
@@ -48,7 +48,7 @@ SIMPLE(nvmlDeviceGetDisplayActive, int, 0)
 SIMPLE(nvmlDeviceGetDisplayMode, int, 0)
 SIMPLE(nvmlDeviceGetAccountingBufferSize, unsigned int, 4000)
 
-/* Features that the measured machine does not have: accounting, fans, sessions, counters. */
+/* What the simulated machine does not have, as the measured one: accounting, fans, sessions, counters. */
 #define NOT_SUPPORTED(symbol, ...) \
 	nvmlReturn_t symbol(nvmlDevice_t device, __VA_ARGS__) \
 	{ \
@@ -81,7 +81,6 @@ nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, int type, int coun
 	return NVML_SUCCESS;
 }
 
-/* Every field is unsupported. */
 nvmlReturn_t nvmlDeviceGetFieldValues(nvmlDevice_t device, int count, nvmlFieldValue_t *values)
 {
 	GETTER(count > 0 && values);
@@ -105,10 +104,7 @@ nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t device, char *name, unsigned int len
 	return nvml_put_text(name, length, d->info.name);
 }
 
-/*
- * For an invalid handle, driver 580 returns INSUFFICIENT_SIZE from this function, and
- * INVALID_ARGUMENT from others.
- */
+/* For an invalid handle, driver 580 returns INSUFFICIENT_SIZE from this function, and INVALID_ARGUMENT from others. */
 nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t device, char *uuid, unsigned int length)
 {
 	nvmlReturn_t result;
@@ -184,8 +180,8 @@ nvmlReturn_t nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned int size, un
 }
 
 /*
- * Returns what two cards have in common, as an nvmlGpuTopologyLevel_t: 10 same switch, 20 several
- * switches, 30 same host bridge, 40 same NUMA node, 50 different nodes.
+ * Returns an nvmlGpuTopologyLevel_t, for what two GPUs have in common: 10 the switch, 20 several switches, 30 the host bridge,
+ * 40 the NUMA node, 50 nothing of these.
  */
 static int pcie_ancestor(const struct sim_card_info *a, const struct sim_card_info *b)
 {
@@ -221,7 +217,7 @@ nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t device, nvmlDevice_t other, int
 	return NVML_SUCCESS;
 }
 
-/* Returns the number of links in use. With a switch, each peer's number is the card's total. */
+/* Returns the number of links in use. With a switch, each peer's number is the GPU's total. */
 static unsigned int links_of(const struct nvmlDevice_st *d)
 {
 	unsigned int links = 0;
@@ -234,7 +230,7 @@ static unsigned int links_of(const struct nvmlDevice_st *d)
 	return links;
 }
 
-/* Returns the card at the other end of a link that goes to no switch, or NULL. */
+/* Returns the GPU at the other end of a link; NULL for a link to a switch. */
 static const struct nvmlDevice_st *link_peer(const struct nvmlDevice_st *d, unsigned int link)
 {
 	for (uint32_t i = 0; i < SIM_MAX_CARDS; i++) {
@@ -245,10 +241,7 @@ static const struct nvmlDevice_st *link_peer(const struct nvmlDevice_st *d, unsi
 	return NULL;
 }
 
-/*
- * Checks a link's number. A card without NVLink supports none of the link functions. A link that
- * goes nowhere only has a state: off.
- */
+/* A GPU without NVLink supports none of the link functions. A link that goes nowhere has only a state: off. */
 static nvmlReturn_t link_known(const struct nvmlDevice_st *d, unsigned int link)
 {
 	NVML_FAIL_IF(!links_of(d), NVML_ERROR_NOT_SUPPORTED);

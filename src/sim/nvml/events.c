@@ -1,4 +1,4 @@
-/* Event sets: Xid and memory errors of registered cards. */
+/* Event sets: Xid and memory errors of registered GPUs. */
 #include <stdlib.h>
 
 #include "sim/nvml/nvml.h"
@@ -52,7 +52,7 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t handle, unsigned long long ty
 		       : NVML_SUCCESS;
 }
 
-/* Fills in an event. An event of a MIG instance belongs to the card and names the instance. */
+/* An event of a MIG instance belongs to its GPU and names the instance. */
 static void fill(nvmlEventData_t *data, const struct nvmlDevice_st *device,
 		 const struct sim_reply_msg *note)
 {
@@ -68,10 +68,7 @@ static void fill(nvmlEventData_t *data, const struct nvmlDevice_st *device,
 	};
 }
 
-/*
- * Waits for an event of the set. Each event goes to one waiter only. If a waiter receives an event
- * that is not in its set, the event is lost for other sets.
- */
+/* Each event reaches one waiter. If the waiter's set does not have the event, other sets do not get it either. */
 static nvmlReturn_t set_wait(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout_ms)
 {
 	uint64_t until = sim_clock_ns() + timeout_ms * 1000000ull;

@@ -1,4 +1,4 @@
-/* MIG: the instances of a card. All exist from the start; none is created or destroyed later. */
+/* The MIG instances of a GPU. All exist from the start, for good. */
 #include "sim/nvml/nvml.h"
 
 #define ARCHITECTURE_WITH_MIG 8 /* compute capability of Ampere */
@@ -40,10 +40,7 @@ nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned i
 	return NVML_ERROR_NOT_FOUND;
 }
 
-/*
- * Begins a getter of an instance: `d` becomes the instance; `out` is the caller's pointer for the
- * answer.
- */
+/* Begins a function about an instance: `d` is the instance; `out` is where the answer goes. */
 #define OF_INSTANCE(out) \
 	nvmlReturn_t result_; \
 	const struct nvmlDevice_st *d = nvml_device(device, &result_); \

@@ -1,4 +1,4 @@
-/* Declarations that the files of the simulated libnvidia-ml.so.1 share. */
+/* Shared by the files of the simulated libnvidia-ml.so.1. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,15 +8,14 @@
 #include "sim/nvml/nvml_table.h"
 
 struct nvmlDevice_st {
-	uint32_t card; /* the server's number of the card */
-	/* NVML's index, in the order of PCI addresses; for a MIG instance, its index on its card */
+	uint32_t card; /* the server's number */
+	/* in the order of PCI addresses; of a MIG instance, its index on its GPU */
 	uint32_t index;
 	struct sim_card_info info;
 };
 
 extern struct link nvml_link;
 
-/* Returns the error if the condition holds. */
 #define NVML_FAIL_IF(condition, error) \
 	do { \
 		if (condition) \
@@ -30,30 +29,27 @@ extern struct link nvml_link;
 	}
 
 /*
- * Returns the card or MIG instance of a handle. If there is none, returns NULL with UNINITIALIZED
- * or INVALID_ARGUMENT in *ret_result.
+ * Returns the GPU or MIG instance of a handle. If there is none, returns NULL with UNINITIALIZED or INVALID_ARGUMENT in
+ * *ret_result.
  */
 const struct nvmlDevice_st *nvml_device(nvmlDevice_t device, nvmlReturn_t *ret_result);
-/*
- * As nvml_device, for questions that only a card can answer: for an instance returns NULL with
- * NOT_SUPPORTED.
- */
+/* As nvml_device(), for questions that only a GPU can answer: for an instance returns NULL with NOT_SUPPORTED. */
 const struct nvmlDevice_st *nvml_whole_card(nvmlDevice_t device, nvmlReturn_t *ret_result);
-/* Finds a card or instance by the server's number. Returns NULL if there is none. */
+/* Finds a GPU or instance by the server's number. NULL if there is none. */
 struct nvmlDevice_st *nvml_device_at(uint32_t card);
 bool nvml_is_up(void);
-/* Returns the number of cards and MIG instances together. */
+/* Returns the number of GPUs and MIG instances together. */
 uint32_t nvml_devices(void);
 nvmlReturn_t nvml_put_text(char *to, unsigned int length, const char *text);
 /*
- * Returns the present state of the card, followed by its processes; the caller frees it. On failure
- * returns NULL and sets *ret_result, to GPU_IS_LOST if the card fell off the bus.
+ * Returns the GPU's present state, followed by its processes; the caller frees it. On failure returns NULL and sets
+ * *ret_result, to GPU_IS_LOST if the GPU fell off the bus.
  */
 struct sim_card_state *nvml_state(nvmlDevice_t device, nvmlReturn_t *ret_result);
 
 /*
- * Begins a getter. `d` becomes the device that `find` returns; `out` is the caller's pointer for
- * the answer. The getter returns an error if there is no device or `out` is NULL.
+ * Begins an entry point that answers a question. `d` is the device that `find` returns; `out` is where the answer goes. The
+ * function returns an error if there is no device or `out` is NULL.
  */
 #define NVML_BEGIN(find, out) \
 	const struct nvmlDevice_st *d; \
@@ -64,6 +60,6 @@ struct sim_card_state *nvml_state(nvmlDevice_t device, nvmlReturn_t *ret_result)
 	if (!(out)) \
 	return NVML_ERROR_INVALID_ARGUMENT
 
-/* GETTER is for cards only; GETTER_OF_ANY also for MIG instances. */
+/* GETTER is for GPUs only; GETTER_OF_ANY also for MIG instances. */
 #define GETTER(out) NVML_BEGIN(nvml_whole_card, out)
 #define GETTER_OF_ANY(out) NVML_BEGIN(nvml_device, out)

@@ -1,4 +1,4 @@
-/* The processes on a device, with the defects that the description asks for. */
+/* The processes on a device, with the defects of NVML that the description asks for. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,10 +6,7 @@
 
 #define NO_INSTANCE ~0u
 
-/*
- * Lists the processes in an array of any version. `entry` is the size of one entry; all versions
- * begin alike.
- */
+/* `entry` is the size of one entry; all versions begin alike. */
 static nvmlReturn_t list(nvmlDevice_t device, unsigned int *count, void *infos, size_t entry)
 {
 	nvmlReturn_t r;
@@ -62,7 +59,7 @@ static nvmlReturn_t none(nvmlDevice_t device, unsigned int *count)
 	return NVML_SUCCESS;
 }
 
-/* There are no graphics or MPS processes. */
+/* No graphics and MPS processes are simulated. */
 #define NO_PROCESSES(symbol, type) \
 	nvmlReturn_t symbol(nvmlDevice_t device, unsigned int *count, type *infos) \
 	{ \
@@ -107,10 +104,7 @@ nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
 	return NVML_SUCCESS;
 }
 
-/*
- * Returns the index of the busiest process, which SIM_DEFECT_LOSES_BUSY_PROCESS hides, or
- * state->processes to hide none.
- */
+/* Returns the index of the busiest process, which SIM_DEFECT_LOSES_BUSY_PROCESS hides; state->processes if none is hidden. */
 static uint32_t left_out(const struct nvmlDevice_st *device, const struct sim_card_state *state)
 {
 	const struct sim_process_state *p = (const struct sim_process_state *)(state + 1);
@@ -154,10 +148,7 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 			};
 		n++;
 	}
-	/*
-	 * If there is not enough room, return the number that is always enough, as the driver does:
-	 * all processes.
-	 */
+	/* Without enough room the driver returns the number that is always enough: all processes. */
 	*count = samples && n <= room ? n : state->processes;
 	r = samples && n <= room ? n ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND
 				 : NVML_ERROR_INSUFFICIENT_SIZE;
@@ -165,7 +156,7 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 	return r;
 }
 
-/* As nvmlDeviceGetProcessUtilization, in the newer layout. */
+/* As nvmlDeviceGetProcessUtilization(), in the newer layout. */
 nvmlReturn_t nvmlDeviceGetProcessesUtilizationInfo(nvmlDevice_t device,
 						   nvmlProcessesUtilizationInfo_t *info)
 {

@@ -1,4 +1,4 @@
-/* The state of a device, memory and utilization, with the defects that the description asks for. */
+/* A device's memory and utilization, with the defects of NVML that the description asks for. */
 #include <stdlib.h>
 
 #include "sim/nvml/nvml.h"
@@ -104,7 +104,7 @@ nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device, nvmlSamplingType_t type,
 	return r;
 }
 
-/* Returns a value between `idle` and `busy`, in proportion to the card's load. */
+/* Returns a value between `idle` and `busy`, in proportion to the GPU's load. */
 static nvmlReturn_t by_load(nvmlDevice_t device, unsigned int *out, unsigned int idle,
 			    unsigned int busy)
 {

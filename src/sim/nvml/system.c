@@ -1,4 +1,4 @@
-/* Starting the simulated NVML and finding devices. */
+/* Starts the simulated NVML, and finds devices. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ struct link nvml_link;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned int users;
 static pid_t owner; /* the process that opened the link */
-/* The cards in the order of PCI addresses, then their MIG instances. */
+/* The GPUs in the order of PCI addresses, then their MIG instances. */
 static uint32_t cards_n, devices_n;
 static struct nvmlDevice_st devices[SIM_MAX_CARDS];
 
@@ -32,7 +32,7 @@ static int in_order(const void *a, const void *b)
 	return address ? address : (x->card > y->card) - (x->card < y->card);
 }
 
-/* Sets the indexes: cards are numbered from 0, and so are the instances of each card. */
+/* GPUs are numbered from 0, and so are the instances of each GPU. */
 static void number(void)
 {
 	cards_n = 0;
@@ -74,7 +74,7 @@ static nvmlReturn_t start(unsigned int flags)
 	devices_n = nvml_link.cards;
 	qsort(devices, devices_n, sizeof(*devices), in_order);
 	number();
-	/* With this flag there are no devices, as NVML 580 does on an H200. */
+	/* With this flag there are no devices, as for NVML 580 on an H200. */
 	if (flags & NO_ATTACH)
 		cards_n = devices_n = 0;
 	return NVML_SUCCESS;
@@ -252,17 +252,14 @@ NVML_FUNCTION(nvmlDeviceGetCount_v2, (unsigned int *count), get_count(count))
 static nvmlReturn_t by_index(unsigned int index, nvmlDevice_t *device)
 {
 	NVML_FAIL_IF(!nvml_is_up(), NVML_ERROR_UNINITIALIZED);
-	/* this call numbers cards only; an instance is found through its card */
+	/* an instance is found through its GPU */
 	if (!device || index >= cards_n)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	*device = &devices[index];
 	return NVML_SUCCESS;
 }
 
-/*
- * The first version of this call sets *device to the last device if the index is too large (NVML
- * 580 on an H200).
- */
+/* The first version of this call sets *device to the last device if the index is too large (NVML 580 on an H200). */
 nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device)
 {
 	if (nvml_is_up() && device && cards_n && index >= cards_n)
@@ -317,8 +314,8 @@ nvmlReturn_t nvmlDeviceGetHandleBySerial(const char *serial, nvmlDevice_t *devic
 }
 
 /*
- * Lists all devices, or those within `level` of `other`. As NVML 580 does on an H200, it leaves
- * unused entries of `out` alone, and for the list of all devices also *count.
+ * Lists all devices, or those within `level` of `other`. As NVML 580 on an H200, leaves unused entries of `out` alone, and for
+ * the list of all devices also *count.
  */
 static nvmlReturn_t give_devices(nvmlDevice_t other, int level, unsigned int *count,
 				 nvmlDevice_t *out)
@@ -357,7 +354,7 @@ nvmlReturn_t nvmlDeviceGetTopologyNearestGpus(nvmlDevice_t device, nvmlGpuTopolo
 	return nvml_device(device, &r) ? give_devices(device, level, count, out) : r;
 }
 
-/* Units are S-class chassis; there are none. */
+/* Units are S-class chassis; none is simulated. */
 NVML_FUNCTION(nvmlUnitGetDevices, (nvmlUnit_t unit, unsigned int *count, nvmlDevice_t *out),
 	      nvml_is_up() ? NVML_ERROR_INVALID_ARGUMENT : NVML_ERROR_UNINITIALIZED)
 

@@ -23,7 +23,6 @@ static void block_unref(struct server *s, struct block *block)
 	free(block);
 }
 
-/* Makes room for one more hold. Returns false if out of memory. */
 static bool holds_grow(struct server *s)
 {
 	uint32_t size = s->holds_n ? s->holds_n * 2 : 256;
@@ -42,7 +41,7 @@ static bool holds_grow(struct server *s)
 		return false;
 	for (uint32_t i = size; i-- > s->holds_n;) {
 		holds[i] = NULL;
-		if (i) /* 0 is not a valid number of a hold */
+		if (i) /* 0 is no valid number of a hold */
 			spare[s->holds_free_n++] = i;
 	}
 	s->holds_n = size;
@@ -50,8 +49,8 @@ static bool holds_grow(struct server *s)
 }
 
 /*
- * Chooses the client for which NVML counts the block. As on a real H200 (driver 580), that is the
- * oldest holder; if the oldest is an exported descriptor, NVML counts the block for no process.
+ * Chooses the client for which NVML counts the block. As on a real H200 (driver 580), that is the oldest holder; if the oldest
+ * is an exported descriptor, NVML counts the block for no process.
  */
 static void recount(struct server *s, const struct block *block)
 {
@@ -74,7 +73,7 @@ static void recount(struct server *s, const struct block *block)
 	oldest->client->held_bytes[block->card] += block->bytes;
 }
 
-/* Makes a new hold, which takes a reference to the block. Returns NULL if out of memory. */
+/* The hold takes a reference to the block. NULL if out of memory. */
 static struct hold *hold_new(struct server *s, struct client *c, struct block *block, bool counted)
 {
 	struct hold *hold = calloc(1, sizeof(*hold));

@@ -1,13 +1,12 @@
 /*
- * Takes processes off their cards and brings them back, at the request of another process.
+ * Takes processes off their GPUs and brings them back, at the request of another process.
  *
  *     RUNNING  lock  LOCKED  checkpoint  CHECKPOINTED
  *             unlock         restore
  *
- * A lock shuts the process's gate, so that its program's calls wait, and is complete when the
- * process's work is done. A checkpoint releases what the process holds on all cards, contexts too,
- * and removes the process from NVML's list. The memory's contents stay in the process, where the
- * simulation keeps them anyway. A restore needs room for everything; without it nothing changes.
+ * A lock shuts the process's gate, so that its program's calls wait, and is complete when its work is done. A checkpoint
+ * releases what the process holds on all GPUs, contexts too, and removes the process from NVML's list. The memory's contents
+ * stay in the process. A restore needs room for everything; without it nothing changes.
  */
 #include <limits.h>
 #include <linux/futex.h>
@@ -28,7 +27,6 @@ static void set_gate(struct client *c, bool shut)
 		syscall(SYS_futex, &c->gate->is_shut, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Returns the CUDA connection of a process, or NULL if the process has none. */
 static struct client *find(const struct server *s, uint64_t pid)
 {
 	for (struct client *c = s->clients; c; c = c->next)
@@ -50,7 +48,6 @@ bool checkpoint_holds(const struct client *c, uint32_t type)
 	return c->process == SIM_PROCESS_CHECKPOINTED && !sim_passes_gate(type);
 }
 
-/* Carries out the lock or checkpoint that the target was asked for, now that its work is done. */
 static void carry_out(struct server *s, struct client *target)
 {
 	if (target->asked_to_lock) {
@@ -107,7 +104,7 @@ void checkpoint_client_gone(struct server *s, struct client *c)
 		munmap(c->gate, sizeof(*c->gate));
 }
 
-/* Checks that the request is allowed in the target's state. Returns the driver's result for it. */
+/* Returns the driver's result for a request in the target's state. */
 static int check(const struct client *c, const struct client *target, uint32_t type)
 {
 	static const enum sim_process before[] = {

@@ -11,9 +11,9 @@ struct engine_stream;
 
 /* Runs everything of proc that takes no time, until the head of each stream takes time or waits. */
 void engine_settle_proc(struct engine *e, struct engine_proc *proc);
-/* Does the same for all processes, again and again while events happen. */
+/* Does the same for all processes, until no more events happen. */
 void engine_settle(struct engine *e);
-/* Removes the head of s from the queue, and gives its notice and completes its event. */
+/* Removes the head of s, gives its notice, and completes its event. */
 void engine_pop(struct engine *e, struct engine_stream *s, bool failed);
-/* Chooses the process that runs now. Call when a process has gained or lost work. */
+/* Chooses the process that runs. Call when a process has gained or lost work. */
 void engine_reschedule(struct engine_card *card);

@@ -57,7 +57,7 @@ void engine_pop(struct engine *e, struct engine_stream *s, bool failed)
 	s->proc->completed += op->launches;
 	if (op->kind == ENGINE_RECORD)
 		event_happens(e, op->event, op->event_no);
-	/* Drop the reference last, because it may keep the event alive. */
+	/* Last, because the reference may keep the event alive. */
 	if (op->event)
 		event_unref(e, op->event);
 	if (op->notify && tell_end)
@@ -66,10 +66,7 @@ void engine_pop(struct engine *e, struct engine_stream *s, bool failed)
 	e->spare = op;
 }
 
-/*
- * Whether the stream must wait: the legacy stream and the blocking streams of a context wait for
- * each other's older work.
- */
+/* True if the stream must wait: the legacy stream and the blocking streams of a context wait for each other's older work. */
 static bool held_back(const struct engine_stream *s)
 {
 	const struct engine_stream *o;
@@ -84,7 +81,7 @@ static bool held_back(const struct engine_stream *s)
 	return false;
 }
 
-/* Processes the ops at the head of s that take no time, as far as they can run. Returns whether any did. */
+/* Processes the ops at the head of s that take no time, as far as they can run. Returns whether there were any. */
 static bool settle_stream(struct engine *e, struct engine_stream *s)
 {
 	bool moved = false;
@@ -127,7 +124,6 @@ static void stream_free(struct engine_stream *s)
 	free(s);
 }
 
-/* Makes the head of s a running piece. */
 static void start(struct engine_proc *proc, struct engine_stream *s)
 {
 	s->runs = s->head->started = true;
@@ -137,7 +133,7 @@ static void start(struct engine_proc *proc, struct engine_stream *s)
 		proc->ways |= 1u << s->head->way;
 }
 
-/* Returns the stream with the oldest head that may run and does not run yet, or NULL. */
+/* Returns the stream with the oldest head that may run and does not yet, or NULL. */
 static struct engine_stream *next_to_start(const struct engine_proc *proc)
 {
 	struct engine_stream *oldest = NULL;
@@ -150,7 +146,7 @@ static struct engine_stream *next_to_start(const struct engine_proc *proc)
 	return oldest;
 }
 
-/* Chooses the pieces that run. A piece that has begun always goes on. */
+/* Chooses the work that runs. Work that has begun goes on. */
 static void choose(struct engine_proc *proc)
 {
 	struct engine_stream *s;

@@ -56,18 +56,17 @@ struct engine_proc *engine_proc_new(struct engine *e, struct engine_card *card, 
 	return proc;
 }
 
-/* Whether both processes run at the same time. */
+/* True if both processes run at the same time. */
 static bool are_one(const struct engine_proc *a, const struct engine_proc *b)
 {
 	return a == b || (a && b && a->group && a->group == b->group);
 }
 
-/* The speed of work: `done` nanoseconds of work are done in `in` nanoseconds. */
+/* `done` nanoseconds of work take `in` nanoseconds. */
 struct rate {
 	uint64_t done, in;
 };
 
-/* Returns the sum of the SM parts that the processes running now want. */
 static uint64_t wanted_of(const struct engine_card *card)
 {
 	uint64_t wanted = 0;
@@ -78,7 +77,6 @@ static uint64_t wanted_of(const struct engine_card *card)
 	return wanted;
 }
 
-/* Returns the speed of a process. All its pieces run at the same speed. */
 static struct rate rate_of(const struct engine_proc *p, uint64_t wanted)
 {
 	struct rate rate = { 1, 1 };
@@ -97,7 +95,7 @@ static bool is_slowed(struct rate rate)
 	return rate.done < rate.in;
 }
 
-/* Converts a piece's progress below 1 ns to units of 1/in ns. Rounds down, so that no piece ends early. */
+/* Converts the part of a nanosecond that was done to units of 1/in ns. Rounds down, so that no work ends early. */
 static uint64_t rest_in(const struct engine_op *op, uint64_t in)
 {
 	if (!op->rest || op->rest_of == in)
@@ -105,7 +103,7 @@ static uint64_t rest_in(const struct engine_op *op, uint64_t in)
 	return (uint64_t)((unsigned __int128)op->rest * in / op->rest_of);
 }
 
-/* Returns the time until the piece is done at that rate. */
+/* Returns the time until the work is done at that rate. */
 static uint64_t piece_next(const struct engine_op *op, struct rate rate)
 {
 	unsigned __int128 ns;
@@ -117,7 +115,7 @@ static uint64_t piece_next(const struct engine_op *op, struct rate rate)
 	return ns < INT64_MAX ? (uint64_t)ns : INT64_MAX;
 }
 
-/* Runs a piece for ns at that rate. Returns how much of the piece was done. */
+/* Runs the work for ns at that rate. Returns how much was done. */
 static uint64_t piece_run(struct engine_op *op, uint64_t ns, struct rate rate)
 {
 	uint64_t done = ns;
@@ -135,7 +133,7 @@ static uint64_t piece_run(struct engine_op *op, uint64_t ns, struct rate rate)
 	return done;
 }
 
-/* Whether another process waits for the end of the slice. */
+/* True if another process waits for the end of the slice. */
 static bool is_shared(const struct engine_card *card)
 {
 	if (!card->current->group)
@@ -146,10 +144,7 @@ static bool is_shared(const struct engine_card *card)
 	return false;
 }
 
-/*
- * Returns the next process after `after` in the ring that has work (possibly `after` itself), or
- * NULL if none has.
- */
+/* Returns the next process after `after` in the ring that has work, possibly `after` itself. NULL if none has. */
 static struct engine_proc *next_runnable(struct engine_card *card, struct engine_proc *after)
 {
 	struct engine_proc *p = after;
@@ -223,7 +218,7 @@ void engine_card_fail(struct engine *e, struct engine_card *card)
 	engine_settle(e);
 }
 
-/* Returns the time until the first of the running pieces is done. */
+/* Returns the time until the first running work is done. */
 static uint64_t first_end(const struct engine_card *card)
 {
 	uint64_t wanted = wanted_of(card), least = ENGINE_NEVER;
@@ -243,7 +238,7 @@ static uint64_t first_end(const struct engine_card *card)
 	return least;
 }
 
-/* Returns when this card's state next changes if nothing is submitted. */
+/* Returns when the card's state next changes if nothing is submitted. */
 static uint64_t card_next(const struct engine *e, const struct engine_card *card)
 {
 	const struct engine_proc *cur = card->current;
@@ -271,7 +266,6 @@ static uint64_t engine_next_change(const struct engine *e)
 	return next;
 }
 
-/* Runs all running pieces of a process for ns. */
 static void proc_run(struct engine *e, struct engine_proc *p, uint64_t ns, struct rate rate)
 {
 	for (struct engine_stream *s = p->streams; s; s = s->next)
@@ -304,7 +298,7 @@ static void card_run(struct engine *e, struct engine_card *card, uint64_t ns)
 	meter_add(&card->meter, e->now_ns, e->now_ns + ns);
 }
 
-/* Removes the finished pieces of a process in the order of submission. Returns whether there were any. */
+/* Removes a process's finished work in the order of submission. Returns whether there was any. */
 static bool end_pieces(struct engine *e, struct engine_proc *p)
 {
 	bool any = false;
@@ -422,10 +416,7 @@ uint64_t engine_next_completion(const struct engine *e, const struct engine_proc
 	for (const struct engine_stream *s = proc->streams; s; s = s->next) {
 		if (s->runs && s->head->left_ns < least)
 			least = s->head->left_ns;
-		/*
-		 * The awaited event may be another process's and happen at `change`, and the work
-		 * behind it may be short.
-		 */
+		/* The awaited event may be another process's and happen at `change`, and the work behind it may be short. */
 		if (s->head && s->head->kind == ENGINE_AWAIT)
 			return change;
 	}

@@ -1,8 +1,7 @@
 /*
- * The time model of the simulated cards. It is pure policy on virtual time, without a clock and
- * without I/O. The caller says when work was submitted and up to which time to advance. All
- * completion times follow by arithmetic, so a late call changes only when the caller learns of a
- * completion.
+ * The time model of the simulated GPUs ("cards"): pure policy on virtual time, without a clock and without I/O. The caller says
+ * when work was submitted and up to which time to advance. All completion times follow by arithmetic, so a late call changes
+ * only when the caller learns of a completion.
  *
  * The model, per card:
  *
@@ -33,8 +32,8 @@
 #include "sim/wire.h"
 
 #define ENGINE_NEVER UINT64_MAX
-#define ENGINE_ALL 1000000U /* all SMs of a card; parts are in these units */
-#define ENGINE_AT_ONCE 128 /* pieces of one process that run at once: the kernel limit of an H200 */
+#define ENGINE_ALL 1000000U /* SMs of a card; parts are in these units */
+#define ENGINE_AT_ONCE 128  /* work of one process that runs at once: the kernel limit of an H200 */
 
 struct engine;
 struct engine_stream;
@@ -48,31 +47,31 @@ enum engine_op_kind {
 	ENGINE_SPIN,   /* occupies the card until the host releases it */
 };
 
-/* An event outlives its streams. `completed` is less than `recorded` while a record is under way. */
+/* An event outlives its streams. `completed` is less than `recorded` until the latest record is done. */
 struct engine_event {
 	uint64_t recorded;
 	uint64_t completed;
 	uint64_t completed_at_ns;
-	/* The position of the latest record, for engine_event_bound. NULL when the record is done. */
+	/* Where the latest record is; NULL when it is done. */
 	struct engine_stream *stream;
 	uint64_t cum_ns;
 	uint32_t awaits; /* queued records and awaits; the event is freed only at 0 */
-	bool orphan;     /* engine_event_drop was called */
-	bool watched;    /* the caller wants event_done for this event */
+	bool orphan;     /* engine_event_drop() was called */
+	bool watched;    /* the caller wants event_done() */
 };
 
 struct engine_op {
 	struct engine_op *next;
 	struct engine_op *next_notice;
 	enum engine_op_kind kind;
-	bool notify; /* call op_notice when done (HOST and SPIN: when started) */
+	bool notify; /* call op_notice() when done (HOST and SPIN: when reached) */
 	bool started, released;
-	uint32_t launches; /* number of launches in flight that this op counts as */
+	uint32_t launches; /* launches in flight that this op counts as */
 	uint64_t seq;
 	uint64_t left_ns;
 	uint64_t rest, rest_of; /* progress below 1 ns: rest / rest_of of a nanosecond */
-	uint32_t part;          /* part of the card's SMs that the op takes, of ENGINE_ALL */
-	uint32_t way;           /* direction of a copy: enum sim_way */
+	uint32_t part;          /* of the card's SMs, out of ENGINE_ALL */
+	uint32_t way;           /* enum sim_way */
 	uint64_t cum_ns;        /* ns of all work of the stream up to and including this op */
 	struct engine_event *event;
 	uint64_t event_no;
@@ -80,32 +79,31 @@ struct engine_op {
 };
 
 struct engine_stream {
-	struct engine_stream *next; /* next stream of the process */
+	struct engine_stream *next; /* of the process */
 	struct engine_proc *proc;
 	struct engine_op *head, *tail;
 	struct engine_op *notices, *notices_tail;
 	uint64_t context; /* streams of one context share this number */
 	uint32_t flags;   /* enum sim_stream_flags */
-	bool closed;      /* the stream is freed once it is empty */
+	bool closed;      /* freed once it is empty */
 	bool runs;        /* the head runs while the process has the card */
 	uint64_t cum_ns;  /* ns of all work ever submitted */
 	uint64_t done_ns;
 };
 
-/* One process on one card. */
 struct engine_proc {
-	struct engine_proc *next; /* next process of the card, in order of arrival */
+	struct engine_proc *next; /* of the card, in order of arrival */
 	struct engine_card *card;
 	struct engine_stream *streams;
 	uint64_t group;   /* 0: none */
-	uint32_t limit;   /* part of the SMs that the process may use, of ENGINE_ALL */
-	uint32_t running; /* number of streams whose heads run while this process has the card */
-	uint64_t wanted;  /* sum of the running ops' parts */
+	uint32_t limit;   /* part of the SMs that the process may use, out of ENGINE_ALL */
+	uint32_t running; /* streams whose heads run while this process has the card */
+	uint64_t wanted;  /* sum of the parts of running ops */
 	uint32_t ways;    /* bit per enum sim_way: a copy runs in that direction */
 	uint32_t spinning;
 	bool runnable;
 	uint64_t busy_ns;
-	uint64_t completed; /* number of launches completed so far */
+	uint64_t completed; /* launches completed so far */
 	uint64_t submitted;
 	struct meter meter;
 	void *owner;
@@ -115,7 +113,7 @@ struct engine_card {
 	uint64_t slice_ns, gap_ns, switch_ns;
 	struct engine_proc *procs;
 	struct engine_proc *current;
-	struct engine_proc *loaded; /* the process whose work ran last; NULL if that process is gone */
+	struct engine_proc *loaded; /* the process whose work ran last, if it still exists */
 	uint32_t runnable_n;
 	uint64_t slice_left_ns;
 	uint64_t gap_left_ns; /* time until the work of `current` goes on */
@@ -123,7 +121,7 @@ struct engine_card {
 	struct meter meter;
 };
 
-/* Callbacks from engine_advance and the submitting functions. They must not call the engine. */
+/* Called from engine_advance() and the submitting functions. They must not call the engine. */
 struct engine_hooks {
 	/* An op with `notify` is done; HOST and SPIN: reached. failed: the op was dropped. */
 	void (*op_notice)(void *arg, struct engine_stream *stream, struct engine_op *op,
@@ -137,89 +135,69 @@ struct engine {
 	uint64_t now_ns;
 	uint64_t seq;
 	uint32_t cards_n;
-	bool dirty; /* an event happened, so waiting streams need another check */
+	bool dirty; /* an event happened, so waiting streams must be checked again */
 	struct engine_card cards[SIM_MAX_CARDS];
 	struct engine_hooks hooks;
-	struct engine_op *spare; /* freed ops for reuse */
+	struct engine_op *spare;
 };
 
 void engine_init(struct engine *e, uint64_t now_ns, struct engine_hooks hooks);
-/* Frees all processes and streams. The caller frees the events. */
+/* The caller frees the events. */
 void engine_fini(struct engine *e);
 struct engine_card *engine_add_card(struct engine *e, uint64_t slice_ns, uint64_t gap_ns,
 				    uint64_t switch_ns);
 
 /* Returns NULL if out of memory. */
 struct engine_proc *engine_proc_new(struct engine *e, struct engine_card *card, void *owner);
-/* Makes the process run at the same time as others of the group. Call before the process has work. */
+/* Lets the process run at the same time as others of the group. Call before the process has work. */
 static inline void engine_proc_set_group(struct engine_proc *proc, uint64_t group)
 {
 	proc->group = group;
 }
-/*
- * Limits the pieces of the process together to `part` of the card's SMs, of ENGINE_ALL; part must
- * not be 0. May be called at any time.
- */
+/* Limits the process's work to `part` of the card's SMs, out of ENGINE_ALL, not 0. */
 static inline void engine_proc_set_limit(struct engine_proc *proc, uint32_t part)
 {
 	proc->limit = part < ENGINE_ALL ? part : ENGINE_ALL;
 }
-/*
- * Drops all work of the process without notices. Other processes can use the card at once: nothing
- * is lost for the change.
- */
+/* Drops all work of the process without notices. The change to another process takes no time. */
 void engine_proc_free(struct engine *e, struct engine_proc *proc);
 struct engine_stream *engine_stream_new(struct engine_proc *proc, uint64_t context, uint32_t flags);
 /* Frees the stream when its work is done. The caller must not use the pointer any more. */
 void engine_stream_close(struct engine *e, struct engine_stream *stream);
-/* Drops all work of the stream and frees the stream. Its notices come as failed. */
+/* Drops all work of the stream. Its notices come as failed. */
 void engine_stream_kill(struct engine *e, struct engine_stream *stream);
-/* Drops all work of all streams because the card is lost. The notices come as failed. */
+/* Drops all work of all streams, because the card is lost. The notices come as failed. */
 void engine_card_fail(struct engine *e, struct engine_card *card);
 
-/*
- * Advances virtual time to t_ns; everything up to then happens in order. An earlier time than now
- * does nothing.
- */
+/* Everything up to t_ns happens in order. A time before now does nothing. */
 void engine_advance(struct engine *e, uint64_t t_ns);
 /*
- * Returns the earliest possible time of the next notice, or ENGINE_NEVER. The bound may move, so
- * call again at that time. If the host must first release a stream's head, that stream counts as
- * never.
+ * Returns the earliest possible time of the next notice, or ENGINE_NEVER. The bound may move, so call again at that time. A
+ * stream whose head the host must release counts as never.
  */
 uint64_t engine_next_notice(const struct engine *e);
-/* As engine_next_notice, for an event's latest record and for the next completion of proc's work. */
+/* As engine_next_notice(), for an event's latest record, and for the next completion of proc's work. */
 uint64_t engine_next_event(const struct engine *e, const struct engine_event *ev);
 uint64_t engine_next_completion(const struct engine *e, const struct engine_proc *proc);
 
-/*
- * The functions below submit at engine time now_ns, so call engine_advance first. They return false
- * if out of memory.
- */
+/* The functions below submit at now_ns, so call engine_advance() first. They return false if out of memory. */
 bool engine_work(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
 		 bool notify, uint64_t cookie);
-/*
- * Submits work that takes `part` of the card's SMs, of ENGINE_ALL; 0 counts as 1. way: the
- * direction of a copy; SIM_WAY_NONE for a kernel.
- */
+/* `part` is of the card's SMs, out of ENGINE_ALL; 0 counts as 1. `way` is SIM_WAY_NONE for a kernel. */
 bool engine_copy(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
 		 uint32_t part, enum sim_way way);
 bool engine_mark(struct engine *e, struct engine_stream *s, uint64_t cookie);
 bool engine_record(struct engine *e, struct engine_stream *s, struct engine_event *event);
 bool engine_await(struct engine *e, struct engine_stream *s, struct engine_event *event);
-/*
- * Submits a HOST or SPIN. op_notice comes when the stream reaches the op; engine_release ends the
- * op.
- */
+/* Submits a HOST or SPIN. op_notice() comes when the stream reaches the op; engine_release() ends it. */
 bool engine_host(struct engine *e, struct engine_stream *s, enum engine_op_kind kind,
 		 uint64_t cookie);
-/* Returns false if no stream of proc waits at that cookie. */
+/* False if no stream of proc waits at that cookie. */
 bool engine_release(struct engine *e, struct engine_proc *proc, uint64_t cookie);
 
 /*
- * Says that the caller will not use the event again. Returns true if the caller may free the event
- * now. Otherwise the engine later calls event_done with `orphan` set, and the caller frees the
- * event then.
+ * Call when the event will not be used again. Returns true if the caller may free it now. Otherwise the engine later calls
+ * event_done() with `orphan` set, and the caller frees it then.
  */
 bool engine_event_drop(struct engine *e, struct engine_event *event);
 static inline bool engine_event_is_done(const struct engine_event *ev)
@@ -232,6 +210,6 @@ static inline bool engine_stream_is_idle(const struct engine_stream *s)
 	return !s->head;
 }
 
-/* Lower bounds on when everything queued now is done. They are exact if nothing else runs. */
+/* Lower bounds on when everything queued now is done; exact if nothing else runs. */
 uint64_t engine_stream_bound(const struct engine *e, const struct engine_stream *s);
 uint64_t engine_event_bound(const struct engine *e, const struct engine_event *ev);

@@ -12,10 +12,7 @@
 #include "sim/client/server_link.h"
 #include "sim/server/server.h"
 
-/*
- * Prints the usage of `allot-sim --ctl`, which asks a running server for statistics or for a fault.
- * Returns the exit status.
- */
+/* For `allot-sim --ctl`, which asks a running server for statistics or for a fault. Returns the exit status. */
 
 static int usage(void)
 {
@@ -35,10 +32,6 @@ static int card_word(const char *word, uint32_t *ret_value)
 	return 0;
 }
 
-/*
- * Runs `allot-sim --ctl` with the words after the options. Prints to stdout, and errors to stderr.
- * Returns the exit status.
- */
 static int ctl_main(const char *socket_path, int words_n, char **words)
 {
 	static struct link link;
@@ -109,7 +102,7 @@ struct options {
 	int ready_fd;
 };
 
-/* Parses the options. Returns -1 to go on, else the exit status. */
+/* Returns -1 to go on, else the exit status. */
 static int parse(struct options *o, int argc, char **argv)
 {
 	enum { SPEC = 256, SOCKET, LINGER, FOREGROUND, READY_FD, CTL, CHECK, HELP };
@@ -162,8 +155,7 @@ static int parse(struct options *o, int argc, char **argv)
 }
 
 /*
- * Forks. Returns in the background process a pipe end (or -errno); a line written to it tells the
- * waiting parent that the server has started.
+ * Forks. Returns in the background process a pipe end (or -errno), to which a line must be written when the server has started.
  */
 static int to_background(void)
 {
@@ -239,7 +231,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "allot-sim: %s\n", error);
 		return 1;
 	}
-	/* Make the path absolute, because the background process changes its directory. */
+	/* The background process changes its directory. */
 	if (o.socket[0] == '/' || o.foreground)
 		path = strdup(o.socket);
 	else if (getcwd(error, sizeof(error)) == NULL ||

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Makes `bucket` the newest bucket and empties all buckets in between. */
+/* Makes `bucket` the newest, and empties those in between. */
 static void roll(struct meter *m, uint64_t bucket)
 {
 	if (bucket <= m->last)

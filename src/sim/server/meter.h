@@ -1,6 +1,6 @@
 /*
- * Busy time in buckets of 200 ms, the period of NVML's samples. The meter keeps the last
- * METER_BUCKETS. Buckets are aligned to virtual time 0. Time must not go back.
+ * Busy time in buckets of 200 ms, the period of NVML's samples, aligned to virtual time 0. The last METER_BUCKETS are kept.
+ * Time must not go back.
  */
 #pragma once
 
@@ -10,14 +10,11 @@
 #define METER_BUCKETS 128
 
 struct meter {
-	uint64_t last; /* number of the newest bucket written */
+	uint64_t last; /* the newest bucket */
 	uint32_t busy_ns[METER_BUCKETS];
 };
 
 /* Adds [from_ns, to_ns) as busy. */
 void meter_add(struct meter *m, uint64_t from_ns, uint64_t to_ns);
-/*
- * Returns how busy a bucket was, in percent, or 0 if the meter no longer has it. A bucket's number
- * is its start / METER_BUCKET_NS.
- */
+/* Returns how busy a bucket was, in percent; 0 if it is not kept any more. A bucket's number is its start / METER_BUCKET_NS. */
 uint32_t meter_pct(const struct meter *m, uint64_t bucket);

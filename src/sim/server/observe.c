@@ -6,7 +6,7 @@
 
 #include "sim/server/server.h"
 
-/* Returns the last bucket of 200 ms that is complete. */
+/* Returns the last complete bucket (meter.h). */
 static uint64_t last_bucket(const struct server *s)
 {
 	uint64_t now = s->engine.now_ns / METER_BUCKET_NS;
@@ -22,7 +22,6 @@ static bool has_context(const struct client *c, uint32_t card)
 	return false;
 }
 
-/* Whether `of` is the card itself or a MIG instance on it. */
 static bool is_on(const struct server *s, uint32_t of, uint32_t card)
 {
 	const struct sim_card_info *info = &s->spec.cards[of].info;
@@ -38,10 +37,7 @@ static bool has_context_on(const struct server *s, const struct client *c, uint3
 	return false;
 }
 
-/*
- * Answers SIM_CARD_STATE. For a card in MIG mode, memory and processes are those of all its
- * instances; how busy the instances are is not included.
- */
+/* Answers SIM_CARD_STATE. In MIG mode, memory and processes are those of all instances, but not how busy they are. */
 static void card_state(struct server *s, struct client *c, const struct sim_request_msg *m)
 {
 	struct sim_card_state *state;
@@ -124,7 +120,7 @@ static void lose_one(struct server *s, uint32_t card)
 	engine_card_fail(&s->engine, &s->engine.cards[card]);
 }
 
-/* Returns the card that an instance is on; for a card, the card itself. */
+/* Returns the GPU of an instance; for a GPU, itself. */
 static uint32_t card_under(const struct server *s, uint32_t card)
 {
 	const struct sim_card_info *info = &s->spec.cards[card].info;
@@ -132,7 +128,6 @@ static uint32_t card_under(const struct server *s, uint32_t card)
 	return info->mig == SIM_MIG_INSTANCE ? info->parent : card;
 }
 
-/* Loses a whole card with all its instances. */
 static void lose(struct server *s, uint32_t card)
 {
 	uint32_t whole = card_under(s, card);
@@ -218,7 +213,7 @@ bool observe_handle(struct server *s, struct client *c, const struct sim_request
 		return true;
 	case SIM_CTL_ECC:
 		tell(s, SIM_NOTE_ECC, m->card, 0);
-		xid(s, m->card, 48); /* this Xid, "Double Bit ECC Error", comes with the event */
+		xid(s, m->card, 48); /* "Double Bit ECC Error", which comes with the event */
 		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
 		return true;
 	case SIM_CTL_LOSE:

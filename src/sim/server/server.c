@@ -1,4 +1,4 @@
-/* Sockets and the event loop. See server.h. */
+/* Sockets and the event loop (server.h). */
 #include "sim/server/server.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static int watch(struct server *s, int fd, uint32_t events, void *what)
 	return epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-/* Removes the socket file of a dead server. If a server answers there, returns -EADDRINUSE. */
+/* Removes the socket file of a dead server. Returns -EADDRINUSE if a server answers there. */
 static int clear_path(const struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -40,7 +40,7 @@ static int clear_path(const struct sockaddr_un *address)
 	return r;
 }
 
-/* Makes the file that a program opens in cuInit, like the driver's device node: see wire.h. */
+/* Makes the file that a program opens in cuInit, as the driver's device node (wire.h). */
 static int make_node(const char *socket_path)
 {
 	char path[SIM_NODE_MAX];
@@ -304,10 +304,7 @@ static void handle(struct server *s, struct client *c, const struct sim_request_
 		server_reply(s, c, m->req, SIM_INVALID, NULL, NULL, 0);
 }
 
-/*
- * Handles all received requests, of all clients, in the order in which they were sent. So work that
- * a client submitted before the server woke up counts from its submission.
- */
+/* Handles all clients' requests in the order in which they were sent, so that work counts from its submission. */
 static void handle_all(struct server *s, uint64_t now_ns)
 {
 	for (;;) {

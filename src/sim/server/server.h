@@ -1,11 +1,10 @@
 /*
- * The server process of the simulated cards: one thread, one epoll loop, and one connection for
- * each client process. When a client's socket closes, for whatever reason, the server frees
- * everything that the client held at once.
+ * The server of the simulated GPUs ("cards"): one thread, one epoll loop, and one connection for each client process. When a
+ * client's socket closes, the server frees everything that the client held.
  *
  *   server.c   sockets, the loop, timers             blocks.c   device memory
  *   work.c     streams, work, events                 observe.c  NVML, statistics, faults
- *   checkpoint.c  processes checkpointed off their cards
+ *   checkpoint.c  processes taken off their GPUs
  */
 #pragma once
 
@@ -20,22 +19,19 @@
 
 struct client;
 
-/*
- * A block of device memory. The block lives while a client holds it or an exported descriptor of it
- * is open.
- */
+/* Device memory. It lives while a client holds it or an exported descriptor of it is open. */
 struct block {
 	struct block *next_named;
-	uint64_t name; /* 0 if the block has no name */
+	uint64_t name; /* 0 if it has none */
 	uint64_t bytes;
 	uint32_t card;
-	uint32_t holds; /* number of clients' holds and of exports */
-	bool parked;    /* off the card: the block's only holder is checkpointed */
+	uint32_t holds; /* of clients and exports */
+	bool parked;    /* off the GPU: its only holder is checkpointed */
 };
 
-/* A client's hold on a block. The client names the block by the hold's number. */
+/* A client's hold on a block, by whose number the client names the block. */
 struct hold {
-	struct hold *next, *prev; /* holds of the same client */
+	struct hold *next, *prev; /* of the same client */
 	struct client *client;
 	struct block *block;
 	uint32_t id;
@@ -47,8 +43,8 @@ struct hold {
 };
 
 /*
- * The read end of a pipe whose write end is the exported descriptor. The pipe hangs up when all
- * copies of the write end are closed.
+ * An exported descriptor is the write end of a pipe; this is the read end. The pipe hangs up when all copies of the write end
+ * are closed.
  */
 struct export
 {
@@ -60,10 +56,10 @@ struct export
 };
 
 struct waiter {
-	struct waiter *next, *prev; /* list of the client; event waiters do not use prev */
+	struct waiter *next, *prev; /* of the client; event waiters do not use prev */
 	struct client *client;
 	uint32_t req;
-	uint32_t left; /* number of marks still to come */
+	uint32_t left; /* marks still to come */
 	bool failed;
 };
 
@@ -72,10 +68,10 @@ struct event {
 	struct waiter *waiters;     /* waiting SIM_EVENT_SYNC requests */
 	struct event *next_named, *next_watched;
 	uint64_t name;
-	uint32_t holds; /* number of clients that may name the event */
+	uint32_t holds; /* clients that may name the event */
 };
 
-/* Maps small numbers, which the client chooses, to pointers. */
+/* From small numbers, which the client chooses, to pointers. */
 struct id_map {
 	void **items;
 	uint32_t size;
@@ -85,21 +81,18 @@ struct client {
 	struct client *next;
 	int fd;
 	enum sim_client_kind kind; /* 0 before SIM_HELLO */
-	uint64_t group;            /* the client's MPS server; 0: none */
+	uint64_t group;            /* number of the client's MPS server; 0: none */
 	pid_t pid;
 	uid_t uid;
 	enum sim_process process;
 	struct sim_gate *gate; /* NULL unless this is a program's CUDA client */
-	/*
-	 * The client that asked to lock or checkpoint this client, and waits until this client's
-	 * work is done. NULL if none.
-	 */
+	/* The client that asked to lock or checkpoint this client, and waits until this client's work is done, or NULL. */
 	struct client *asker;
 	uint32_t asker_req;
 	bool asked_to_lock;
 	uint64_t lock_until_ns;
 	bool gone; /* freed at the end of this round of the loop */
-	/* the clock differs (another time namespace), so time stamps mean nothing */
+	/* the client's clock differs (another time namespace), so its time stamps mean nothing */
 	bool clock_off;
 	bool listens;    /* wants Xid notes */
 	uint32_t broken; /* bit i: card i was lost while this client used it */
@@ -109,12 +102,12 @@ struct client {
 	struct id_map streams, events;
 	struct waiter *waiters;
 	uint32_t room_req;
-	uint64_t completed_before; /* number of launches that were dropped with a lost card */
+	uint64_t completed_before; /* launches that were dropped with a lost card */
 	unsigned char in[16384];
 	size_t in_at, in_end;
 	unsigned char *out;
 	size_t out_at, out_end, out_size;
-	int fds[16]; /* descriptors received and not taken yet */
+	int fds[16]; /* received and not taken yet */
 	unsigned int fds_n;
 };
 
@@ -122,7 +115,7 @@ struct server {
 	struct spec spec;
 	struct engine engine;
 	int epoll_fd, listen_fd, timer_fd;
-	uint64_t linger_ns; /* how long the server lives on without clients; 0: for ever */
+	uint64_t linger_ns; /* how long the server lives without clients; 0: for ever */
 	uint64_t empty_since_ns;
 	bool had_client;
 	uint32_t lost; /* bit i: card i is lost */
@@ -136,7 +129,7 @@ struct server {
 	struct event *named_events, *watched_events;
 	struct export *exports;
 	uint64_t names;
-	uint64_t turns; /* number of holds and exports made so far; gives their order */
+	uint64_t turns; /* holds and exports made so far; gives their order */
 };
 
 /* Listens on path. Returns 0, or -errno with one line in error. */
@@ -145,56 +138,48 @@ int server_open(struct server *server, const char *path, char *error, size_t err
 int server_run(struct server *server);
 void server_close(struct server *server);
 
-/* Sends a reply. payload may be NULL. */
+/* payload may be NULL. */
 void server_reply(struct server *server, struct client *client, uint32_t req, int status,
 		  const uint64_t val[5], const void *payload, size_t payload_bytes);
 void server_note(struct server *server, struct client *client, uint32_t type, uint64_t a,
 		 uint64_t b);
-/*
- * Takes the oldest descriptor that came with the client's requests; the caller closes it. Returns
- * -1 if there is none.
- */
+/* Takes the oldest descriptor that came with the client's requests; the caller closes it. -1 if there is none. */
 int server_take_fd(struct client *client);
 
 /*
- * Request handlers. Each returns false if the type is not one of its own; else it handles the
- * request and replies, except to one-way requests.
+ * Request handlers. Each returns false if the type is not one of its own; else handles the request and replies, except to
+ * one-way requests.
  */
 bool blocks_handle(struct server *s, struct client *c, const struct sim_request_msg *m);
 bool work_handle(struct server *s, struct client *c, const struct sim_request_msg *m);
 bool observe_handle(struct server *s, struct client *c, const struct sim_request_msg *m);
 bool checkpoint_handle(struct server *s, struct client *c, const struct sim_request_msg *m);
 
-/* checkpoint.c. Whether a request must wait because its client is checkpointed. */
+/* checkpoint.c. True if a request must wait because its client is checkpointed. */
 bool checkpoint_holds(const struct client *c, uint32_t type);
-/*
- * checkpoint_look serves the clients that wait for a lock or checkpoint, as of now_ns.
- * checkpoint_next_due says when to call it again. checkpoint_client_gone cleans up after a client.
- */
+/* checkpoint_look() serves the clients that wait for a lock or checkpoint. checkpoint_next_due() says when to call it again. */
 void checkpoint_look(struct server *s, uint64_t now_ns);
 uint64_t checkpoint_next_due(const struct server *s);
 void checkpoint_client_gone(struct server *s, struct client *c);
 
 /*
- * blocks_park takes everything that the client holds off its cards. If a block is managed or
- * shared, it returns false and changes nothing. blocks_unpark brings everything back; it returns
- * false if there is no room.
+ * blocks_park() takes all of the client's memory off the GPUs; if a block is managed or shared, it returns false and changes
+ * nothing. blocks_unpark() brings everything back; it returns false if there is no room.
  */
 bool blocks_park(struct server *s, struct client *c);
 bool blocks_unpark(struct server *s, struct client *c);
 
-/* Whether the client has no work on any card. */
+/* True if the client has no work on any card. */
 bool work_is_done(const struct client *c);
-/* Returns the earliest time at which work_is_done may change. */
+/* Returns the earliest time at which work_is_done() may change. */
 uint64_t work_next_end(const struct server *s, const struct client *c);
 
-/* Frees what a client held. Call when the client is gone. */
+/* Free what a client held. Call when the client is gone. */
 void blocks_client_gone(struct server *s, struct client *c);
 void work_client_gone(struct server *s, struct client *c);
 
-/* Called when all write ends of an export are closed. */
+/* Call when all write ends of an export are closed. */
 void blocks_export_closed(struct server *s, struct export *export);
-/* Returns how many of the client's launches are done. */
 uint64_t work_completed(const struct client *c);
 /* Answers SIM_ROOM requests whose launch queue has room again. */
 void work_check_room(struct server *s);

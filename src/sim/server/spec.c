@@ -12,7 +12,7 @@
 
 #define MIB (1024ull * 1024)
 #define SPEC_MAX_BYTES (256 * 1024)
-#define OLD_SECTION "[card]" /* the name of [gpu] in version 0.1.0; still accepted */
+#define OLD_SECTION "[card]" /* name of [gpu] in version 0.1.0; still accepted */
 
 int spec_fail(const struct spec_at *at, const char *format, ...)
 {
@@ -30,7 +30,7 @@ int spec_fail(const struct spec_at *at, const char *format, ...)
 	return -EINVAL;
 }
 
-/* FNV-1a. Two different start values give enough bits for distinct, repeatable UUIDs. */
+/* FNV-1a. Two start values give enough bits for distinct, repeatable UUIDs. */
 static uint64_t hash(const char *text, uint64_t start)
 {
 	for (; *text; text++)
@@ -85,8 +85,8 @@ static void card_default(struct spec_card *card, const char *seed, uint32_t inde
 	card->info.nvlink_bytes_per_s = 25000000000ull; /* NVIDIA's figure for versions 2 to 4 */
 	card->info.sms = 132;
 	/*
-	 * Kernels with one block of 256 threads per SM were measured to take 0.57 of the card: two
-	 * streams of them did 1.75 times the work of one, and more streams did no more.
+	 * Kernels with one block of 256 threads per SM were measured to take 0.57 of the GPU: two streams of them did 1.75
+	 * times the work of one, and more streams did no more.
 	 */
 	card->info.busy_threads = 449;
 	card->info.cc_major = 9;
@@ -97,8 +97,8 @@ static void card_default(struct spec_card *card, const char *seed, uint32_t inde
 	spec_make_uuid(&card->info, "GPU-", seed, index);
 	card->slice_ns = 2090000;
 	/*
-	 * Five tenants were measured to get 18.3 % each (91.6 % in total): 2.09 / (2.09 + 0.19).
-	 * Two tenants lost 0.31 ms in a round, which has two switches.
+	 * Five tenants were measured to get 18.3 % each (91.6 % in total): 2.09 / (2.09 + 0.19). Two tenants lost 0.31 ms in a
+	 * round, which has two switches.
 	 */
 	card->gap_ns = 190000;
 	/*
@@ -109,7 +109,7 @@ static void card_default(struct spec_card *card, const char *seed, uint32_t inde
 	card->switch_ns = 155000;
 }
 
-/* Parses a number and multiplies it by scale. If is_bytes, a unit may follow and replaces scale. */
+/* A unit after the number replaces scale, if is_bytes. */
 static int number(const struct spec_at *at, const char *key, const char *text, bool is_bytes,
 		  uint64_t scale, uint64_t max, uint64_t *ret_value)
 {
@@ -220,10 +220,7 @@ static int set_defects(const struct spec_at *at, struct spec_card *card, const c
 static int set_number(const struct spec_at *at, struct spec_card *card, const char *key,
 		      const char *value)
 {
-	/*
-	 * One row per key: whether the value is in bytes, the factor for a number that is written
-	 * without a unit, and the bounds.
-	 */
+	/* One row per key. `scale` is for a number that is written without a unit. */
 	static const struct {
 		const char *key;
 		bool is_bytes;
@@ -346,10 +343,7 @@ static int check(const struct spec_at *at, const struct spec *spec)
 	return 0;
 }
 
-/*
- * Parses a description. Makes the UUIDs of cards that name none from `seed`: the same in every file and
- * on every machine.
- */
+/* Parses a description. UUIDs that it lacks are made from `seed`: the same in every file and on every machine. */
 static int parse(struct spec *ret_spec, const char *text, const char *seed, const char *origin,
 		 char *error, size_t error_size)
 {

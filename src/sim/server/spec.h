@@ -1,6 +1,5 @@
 /*
- * The cards that a server simulates. A built-in description gives them (`h200`, `h200x4`, or the
- * layout of a machine: layouts.h), or a file:
+ * The GPUs that a server simulates. A built-in description gives them (`h200`, `h200x4`, or a name of layouts.h), or a file:
  *
  *     # comment
  *     [gpu]
@@ -8,25 +7,21 @@
  *     memory = 143771 MiB
  *     nvlink = 1, 2
  *
- * Each card has one [gpu] section. Keys that a section leaves out have an H200's values. spec.c
- * lists the keys, one row each. The times `slice_us`, `gap_us` and `switch_us` are in microseconds.
- * `busy_threads` is the number of threads that keep an SM busy; the part of the card that a kernel
- * takes follows from this number.
+ * Each GPU has one [gpu] section. Keys that a section leaves out have an H200's values. spec.c lists the keys. The times
+ * `slice_us`, `gap_us` and `switch_us` are in microseconds. `busy_threads` is the number of threads that keep an SM busy, from
+ * which follows what part of the GPU a kernel takes.
  *
- * Topology: `numa = N`. `pcie = B/S/...` gives the number of the host bridge and of each PCIe
- * switch below it, down to the card; two cards with 0/1 share a switch, 0/1 and 0/2 share only a
- * host bridge. `nvlink = 1:2, 3` gives two links to card 1 and the remaining links to card 3; both
- * ends must name each other. `nvlink = switch:12` gives twelve links to NVSwitches, which connect
- * all cards that say so.
+ * Topology: `numa = N`. `pcie = B/S/...` gives the number of the host bridge and of each PCIe switch below it: two GPUs with
+ * 0/1 share a switch, 0/1 and 0/2 share only a host bridge. `nvlink = 1:2, 3` gives two links to GPU 1 and the remaining links
+ * to GPU 3; both ends must name each other. `nvlink = switch:12` gives twelve links to NVSwitches, which connect all GPUs that
+ * say so.
  *
- * Copies between cards, in bytes per second: `nvlink_bytes_s` for each link between the two cards.
- * Without links the rate is `copy_bytes_s`, as to the host, or `far_bytes_s` if the cards are on
- * different NUMA nodes (default: half of `copy_bytes_s`, a guess; the layouts use figures of NVIDIA
- * and the PCI-SIG). A copy keeps busy the card of its stream, and not the other card.
+ * Copies between GPUs, in bytes per second: `nvlink_bytes_s` for each link between the two. Without links the rate is
+ * `copy_bytes_s`, as to the host, or `far_bytes_s` between NUMA nodes (default: half of `copy_bytes_s`, a guess; the layouts
+ * use figures of NVIDIA and the PCI-SIG). A copy keeps busy the GPU of its stream, and not the other one.
  *
- * `mig = 3g.71gb, 1g.18gb` puts a card into MIG mode with these instances, named by NVIDIA's
- * profiles; `mig = on` makes none. Each instance is one more entry of `cards`, after all cards that
- * have a [gpu] section.
+ * `mig = 3g.71gb, 1g.18gb` puts a GPU into MIG mode with these instances, named by NVIDIA's profiles; `mig = on` makes none.
+ * Each instance is one more entry of `cards`, after all GPUs.
  */
 #pragma once
 
@@ -37,13 +32,13 @@
 
 struct spec_profile {
 	char name[20];       /* such as "3g.71gb" */
-	unsigned int slices; /* compute slices, of a card's seven */
+	unsigned int slices; /* compute slices, of a GPU's seven */
 	unsigned int memory_gb;
 };
 
 struct spec_card {
 	struct sim_card_info info;
-	struct spec_profile profile[SIM_MIG_INSTANCES]; /* profiles of the instances to create */
+	struct spec_profile profile[SIM_MIG_INSTANCES]; /* of the instances to create */
 	unsigned int profiles_n;
 	uint64_t slice_ns;
 	uint64_t gap_ns;    /* lost each time a slice ends while another process has work */
@@ -56,10 +51,10 @@ struct spec {
 };
 
 /*
- * Loads a built-in description by its name, or a file by its path. Returns 0, or -EINVAL or -errno
- * with one line in error (256 bytes are enough).
+ * Loads a built-in description by its name, or a file by its path. Returns 0, or -EINVAL or -errno with one line in error (256
+ * bytes are enough).
  */
 int spec_load(struct spec *ret_spec, const char *what, char *error, size_t error_size);
-/* Parses the text of a file. Errors name the file as `origin`. */
+/* Errors name the file as `origin`. */
 int spec_parse(struct spec *ret_spec, const char *text, const char *origin, char *error,
 	       size_t error_size);

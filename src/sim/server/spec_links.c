@@ -1,4 +1,4 @@
-/* The topology of the cards in a description: NVLinks and PCIe. */
+/* The NVLinks and PCIe positions of the GPUs in a description. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,12 +6,9 @@
 #include "sim/server/spec.h"
 #include "sim/server/spec_inside.h"
 
-#define LINKS_BY_DEFAULT 0xff /* number of links not given; deal() sets it */
+#define LINKS_BY_DEFAULT 0xff /* until deal() sets the number */
 
-/*
- * Parses "switch:12": all links go to NVSwitches, which connect the card to every other card that
- * says so.
- */
+/* Parses "switch:12": all links go to NVSwitches, which connect the GPU to all others that say so. */
 static int set_switch(const struct spec_at *at, struct spec_card *card, const char *value)
 {
 	char *end;
@@ -84,7 +81,7 @@ int spec_set_pcie(const struct spec_at *at, struct spec_card *card, const char *
 	}
 }
 
-/* Divides a card's remaining links among the peers for which no number was given. */
+/* Divides a GPU's remaining links among the peers for which no number was given. */
 static void deal(struct sim_card_info *card)
 {
 	int named = 0, open = 0;
@@ -141,7 +138,7 @@ int spec_finish_links(const struct spec_at *at, struct spec *spec)
 		for (uint32_t j = 0; j < spec->cards_n; j++) {
 			struct sim_card_info *other = &spec->cards[j].info;
 
-			/* Two cards share as many links as both of them have. */
+			/* Two GPUs share as many links as both of them have. */
 			if (card->links[j] < other->links[i])
 				other->links[i] = card->links[j];
 			links += card->links[j];

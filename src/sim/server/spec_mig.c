@@ -1,4 +1,4 @@
-/* The MIG instances of a description. Each is a card of its own to programs. */
+/* The MIG instances of a description. A program sees each as a GPU of its own. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,9 +8,9 @@
 #define COMPUTE_SLICES 7
 #define MEMORY_SLICES 8
 #define GIB (1ull << 30)
-#define FIRST_GPU_INSTANCE 7 /* real cards number the smallest instances from 7 */
+#define FIRST_GPU_INSTANCE 7 /* real GPUs number the smallest instances from 7 */
 
-/* Parses "1g.18gb" or "1g.18gb+me": the compute slices and the amount of memory. */
+/* Parses "1g.18gb" or "1g.18gb+me": compute slices and memory. */
 static int read_profile(const struct spec_at *at, const char *word, size_t length,
 			struct spec_profile *ret)
 {
@@ -54,10 +54,7 @@ int spec_set_mig(const struct spec_at *at, struct spec_card *card, const char *v
 	return 0;
 }
 
-/*
- * Returns the number of eighths of the card's memory that comes nearest to the size in the
- * profile's name.
- */
+/* Returns how many eighths of the GPU's memory come nearest to the size in the profile's name. */
 static unsigned int memory_slices(const struct sim_card_info *card, const struct spec_profile *p)
 {
 	uint64_t eighth = card->memory_bytes / MEMORY_SLICES;
@@ -66,7 +63,7 @@ static unsigned int memory_slices(const struct sim_card_info *card, const struct
 	return slices ? (unsigned int)slices : 1;
 }
 
-/* Makes the entry of an instance. It has no links, and its PCI address is its card's. */
+/* An instance has no links, and the PCI address of its GPU. */
 static void make_instance(struct spec_card *instance, const struct spec_card *card, uint32_t parent,
 			  uint32_t number)
 {

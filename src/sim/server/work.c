@@ -158,7 +158,6 @@ static void event_unwatch(struct server *s, struct event *ev)
 	ev->engine.watched = false;
 }
 
-/* Answers every request that waits for ev. */
 static void event_answer(struct server *s, struct event *ev)
 {
 	struct waiter *w = ev->waiters, *next;
@@ -303,7 +302,7 @@ static void ctx_sync(struct server *s, struct client *c, const struct sim_reques
 		server_reply(s, c, m->req, SIM_CARD_LOST, NULL, NULL, 0);
 		return;
 	}
-	w->left = 1; /* this function's own count, so that no mark can complete the wait early */
+	w->left = 1; /* counts this function, so that no mark can complete the wait early */
 	for (stream = proc ? proc->streams : NULL; stream; stream = next) {
 		next = stream->next;
 		if (stream->head && stream->context == m->arg[0]) {
@@ -455,10 +454,7 @@ void work_client_gone(struct server *s, struct client *c)
 		if (c->procs[i])
 			engine_proc_free(&s->engine, c->procs[i]);
 	memset(c->procs, 0, sizeof(c->procs));
-	/*
-	 * Remove the client's waits for events: an event may belong to another client and outlive this
-	 * one.
-	 */
+	/* An event may belong to another client and outlive this one. */
 	for (struct event *ev = s->watched_events; ev; ev = ev->next_watched)
 		for (struct waiter *w = ev->waiters; w; w = w->next)
 			if (w->client == c)

@@ -1,9 +1,9 @@
-/* Arrays and mipmapped arrays: sizes as on a real card, without contents. */
+/* Arrays and mipmapped arrays, with sizes as on a real GPU but without contents. */
 #include <stdlib.h>
 
 #include "sim/cuda/sim.h"
 
-#define ARRAY_ALIGN 65536 /* sizes of arrays are multiples of this */
+#define ARRAY_ALIGN 65536 /* sizes are multiples of this */
 
 struct CUarray_st {
 	uint32_t magic;
@@ -11,7 +11,7 @@ struct CUarray_st {
 	CUcontext ctx;
 	CUDA_ARRAY3D_DESCRIPTOR desc;
 	uint64_t bytes;
-	/* id of the array's block of memory; 0 without one: deferred mapping, or a level of a mipmap */
+	/* the array's memory at the server; 0 for deferred mapping, or a level of a mipmap */
 	uint32_t block;
 };
 
@@ -21,7 +21,7 @@ struct CUmipmappedArray_st {
 	struct CUarray_st levels[16];
 };
 
-/* All arrays and mipmaps, to free those of a context that ends. Guarded by sim.lock. */
+/* All arrays and mipmaps. Guarded by sim.lock. */
 static CUarray arrays;
 
 static unsigned int format_bytes(CUarray_format format)
@@ -55,13 +55,10 @@ static bool is_valid(const CUDA_ARRAY3D_DESCRIPTOR *d)
 	return d->Width && d->Width <= 1 << 17 && d->Height <= 1 << 17 && d->Depth <= 1 << 14 &&
 	       (d->NumChannels == 1 || d->NumChannels == 2 || d->NumChannels == 4) &&
 	       format_bytes(d->Format) &&
-	       !(d->Flags & CUDA_ARRAY3D_SPARSE); /* the simulated card has no sparse arrays */
+	       !(d->Flags & CUDA_ARRAY3D_SPARSE); /* sparse arrays are not simulated */
 }
 
-/*
- * Takes memory for an array, unless it is to be mapped later. Above 1 MiB rounds up to pages of 2
- * MiB, as on an H200.
- */
+/* Above 1 MiB rounds up to pages of 2 MiB, as on an H200. */
 static CUresult take(CUcontext ctx, uint64_t bytes, unsigned int flags, uint32_t *ret_block)
 {
 	*ret_block = 0;
@@ -73,7 +70,7 @@ static CUresult take(CUcontext ctx, uint64_t bytes, unsigned int flags, uint32_t
 	return sim_block_new(ctx->dev, bytes, SIM_BLOCK_DATA, ret_block);
 }
 
-/* Takes the memory of an array or mipmap and lists it. Frees the struct if there is no memory. */
+/* Takes the memory and adds the array or mipmap to the list. Frees the struct if there is no memory. */
 static CUresult array_begin(CUarray array)
 {
 	CUresult r = take(array->ctx, array->bytes, array->desc.Flags, &array->block);
@@ -100,7 +97,7 @@ static CUresult array_create(CUarray *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *
 	SIM_FAIL_IF(!array, CUDA_ERROR_OUT_OF_MEMORY);
 	array->magic = MAGIC_ARRAY;
 	array->ctx = ctx;
-	/* Copy field by field, so that a later query returns nothing from the caller's padding. */
+	/* Field by field, so that a later query returns nothing from the caller's padding. */
 	array->desc.Width = desc->Width;
 	array->desc.Height = desc->Height;
 	array->desc.Depth = desc->Depth;
@@ -130,7 +127,7 @@ static bool is_array(CUarray array)
 	return array && array->magic == MAGIC_ARRAY;
 }
 
-/* Frees the array or mipmap *at, its memory too, and takes it off the list. Call with sim.lock held. */
+/* Frees the array or mipmap *at, and takes it off the list. Call with sim.lock held. */
 static void array_end(CUarray *at)
 {
 	CUarray array = *at;
@@ -172,10 +169,7 @@ CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *desc, CUarray array)
 	return CUDA_SUCCESS;
 }
 
-/*
- * Writes how much memory an array needs; as in the driver, only for deferred mapping. `array` is NULL
- * if the handle is invalid.
- */
+/* As in the driver, only for deferred mapping. `array` is NULL if the handle is invalid. */
 static CUresult requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *req, const struct CUarray_st *array,
 			     CUdevice dev)
 {

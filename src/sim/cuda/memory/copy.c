@@ -1,14 +1,13 @@
 /*
- * Copies. A copy takes its bytes at the rate of the link: within a card that of its memory, between
- * cards that of their connection (see spec.h). If both ends have real bytes, they are copied: at
- * once by an asynchronous copy, at its end by a synchronous one. A captured copy moves nothing.
+ * Copies, which take time at the rate of the link (spec.h). If both ends have real bytes, an asynchronous copy moves them at
+ * once, a synchronous one at its end. A captured copy moves nothing.
  */
 #include <string.h>
 
 #include "sim/cuda/memory/vmm.h"
 #include "sim/cuda/sim.h"
 
-/* The most bytes that a copy of an array or a pitched copy may have: more than a card has. */
+/* Most bytes of a copy of an array, or of a pitched copy: more than a GPU has. */
 #define COPY_MAX (1ull << 38)
 
 static bool on_card(uint64_t addr)
@@ -26,7 +25,7 @@ static struct sim_step copy_step(CUstream stream, uint64_t bytes, enum sim_way w
 				  .ns = (uint64_t)((double)bytes * 1e9 / (double)per_s) };
 }
 
-/* Returns the device whose memory is at addr, or NULL for host memory and managed memory. */
+/* Returns the device whose memory is at addr; NULL for host memory and managed memory. */
 static const struct sim_device *home_of(uint64_t addr)
 {
 	const struct sim_device *home = NULL;
@@ -42,7 +41,6 @@ static const struct sim_device *home_of(uint64_t addr)
 	return home;
 }
 
-/* Makes the step of a copy between two cards. */
 static struct sim_step peer_step(const struct sim_card_info *from, const struct sim_card_info *to,
 				 uint32_t to_card, uint64_t bytes)
 {
@@ -61,7 +59,7 @@ static enum sim_way way_of(bool to_card, bool from_card)
 	return !to_card ? SIM_WAY_OUT : from_card ? SIM_WAY_WITHIN : SIM_WAY_IN;
 }
 
-/* Makes the step of a linear copy. Its cost depends on where both ends are, not on the stream. */
+/* The cost depends on where both ends are, not on the stream. */
 static struct sim_step linear_step(CUstream stream, uint64_t dst, uint64_t src, uint64_t bytes)
 {
 	const struct sim_device *from = home_of(src), *to = home_of(dst);
@@ -80,7 +78,7 @@ static void move(uint64_t dst, uint64_t src, uint64_t bytes)
 		memmove((void *)(uintptr_t)dst, (const void *)(uintptr_t)src, bytes);
 }
 
-/* Whether [addr, addr + bytes) is allocated, if it is device memory. Copies out of bounds are refused. */
+/* False if addr is device memory and [addr, addr + bytes) is not all allocated. */
 static bool is_inside(uint64_t addr, uint64_t bytes)
 {
 	struct sim_region *region;
@@ -116,7 +114,7 @@ static CUresult linear(uint64_t dst, uint64_t src, uint64_t bytes, CUstream hand
 	return CUDA_SUCCESS;
 }
 
-/* Submits a copy to or from an array. It only takes time, because simulated arrays hold no bytes. */
+/* A copy to or from an array only takes time, because simulated arrays hold no bytes. */
 static CUresult cost_only(uint64_t bytes, enum sim_way way, CUstream handle, bool ptds, bool wait)
 {
 	CUstream stream;
@@ -175,7 +173,7 @@ SIM_TWINS(cuMemcpyAtoHAsync_v2, _ptsz,
 	  (void *dst, CUarray src, size_t src_offset, size_t bytes, CUstream stream),
 	  return cost_only(bytes, SIM_WAY_OUT, stream, ptds, false);)
 
-/* One end of a pitched copy. addr is 0 for an array, which has no bytes. */
+/* One end of a pitched copy. addr is 0 for an array. */
 struct end {
 	uint64_t addr, pitch, plane;
 	bool device;
@@ -200,7 +198,7 @@ static void move_rows(struct end dst, struct end src, uint64_t width, uint64_t h
 		      uint64_t depth)
 {
 	if (!dst.addr || !src.addr || !width || !height)
-		return; /* a layer without bytes: nothing to move */
+		return; /* a layer without bytes */
 	for (uint64_t z = 0; z < depth; z++)
 		for (uint64_t y = 0; y < height; y++)
 			move(dst.addr + z * dst.plane + y * dst.pitch,

@@ -1,6 +1,4 @@
-/*
- * Memory imported from another interface. In the simulation a descriptor of VMM memory stands for it.
- */
+/* Memory imported from another interface, for which a descriptor of cuMemExportToShareableHandle stands here. */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 /*
- * Small allocations: 2 MiB blocks of a context, cut into slots of 512 bytes, as the driver does. A
- * block returns to the card when all its slots are free.
+ * Small allocations: 2 MiB blocks of a context, cut into slots of 512 bytes as the driver does. A block is freed when all its
+ * slots are.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +15,12 @@ struct heap {
 	struct sim_region *region;
 	uint32_t free;
 	uint64_t used[SLOTS / 64]; /* one bit per slot */
-	/*
-	 * For the first slot of an allocation: its number of slots (else 0), and the unused bytes
-	 * of the last slot.
-	 */
+	/* For the first slot of an allocation: how many slots it has (else 0), and the unused bytes of the last one. */
 	uint16_t slots[SLOTS];
 	uint16_t rest[SLOTS];
 };
 
-/* All blocks. A list apart from sim_va_list(), which holds the large allocations too. */
+/* All blocks; sim_va_list() has the large allocations too. */
 static struct heap *heaps;
 
 static bool is_used(const struct heap *heap, uint32_t slot)

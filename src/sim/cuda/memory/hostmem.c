@@ -1,4 +1,4 @@
-/* Page-locked host memory, memory of other processes, and the attributes of a pointer. */
+/* Page-locked host memory, legacy IPC, and the attributes of a pointer. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@ struct host {
 	struct host *next;
 	uint64_t base, bytes;
 	unsigned int flags;
-	bool registered; /* the program's own memory, which it registered */
+	bool registered; /* the program allocated the memory and registered it */
 };
 
 static struct host *hosts; /* guarded by sim.lock */
@@ -63,7 +63,6 @@ SIM_FUNCTION(cuMemAllocHost_v2, (void **ptr, size_t bytes), host_alloc(ptr, byte
 SIM_FUNCTION(cuMemHostAlloc, (void **ptr, size_t bytes, unsigned int flags),
 	     flags > 7 ? CUDA_ERROR_INVALID_VALUE : host_alloc(ptr, bytes, flags))
 
-/* Takes the entry whose base is ptr off `hosts` and returns it; NULL if there is none. */
 static struct host *host_take(void *ptr, bool registered)
 {
 	struct host **at = &hosts, *h;
@@ -90,7 +89,7 @@ CUresult cuMemFreeHost(void *ptr)
 	return CUDA_SUCCESS;
 }
 
-#define ADDRESSES_END (1ull << 47) /* end of a process's address space */
+#define ADDRESSES_END (1ull << 47) /* of a process */
 
 CUresult cuMemHostRegister_v2(void *ptr, size_t bytes, unsigned int flags)
 {
@@ -126,7 +125,7 @@ CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *dptr, void *ptr, unsigned int
 	bool known = host_at((uintptr_t)ptr);
 	pthread_mutex_unlock(&sim.lock);
 	SIM_FAIL_IF(!dptr || !known || flags, CUDA_ERROR_INVALID_VALUE);
-	*dptr = (uintptr_t)ptr; /* host and card share one address space, as on the real card */
+	*dptr = (uintptr_t)ptr; /* host and GPU share one address space, as with a real GPU */
 	return CUDA_SUCCESS;
 }
 
@@ -145,16 +144,13 @@ struct ipc {
 	uint64_t name, offset, bytes;
 };
 
-/* The detail of a REGION_IPC. */
+/* region->detail of a REGION_IPC. */
 struct opened {
 	uint64_t name;
 	uint32_t times;
 };
 
-/*
- * Returns the region of memory that is already open in this context, which keeps its one address,
- * or NULL. Call with sim.lock held.
- */
+/* Returns the region of memory that is already open in this context, or NULL. Call with sim.lock held. */
 static struct sim_region *opened_before(uint64_t name, CUcontext ctx)
 {
 	struct sim_region *region = sim_va_list();
@@ -174,7 +170,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
 
 	SIM_ENTER(cuIpcGetMemHandle);
 	pthread_mutex_lock(&sim.lock);
-	/* VMM memory, pools and managed memory have no handle of this kind. */
+	/* Memory of the virtual memory API, pools and managed memory have no handle of this kind. */
 	if (handle && sim_allocation_at(ptr, &base, &bytes, &region) && !region->managed &&
 	    (region->kind == REGION_LINEAR || region->kind == REGION_HEAP)) {
 		r = sim_call((struct sim_request_msg){ .type = SIM_MEM_NAME, .id = region->block },
@@ -189,7 +185,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr ptr)
 	return r;
 }
 
-/* Opens the block that `ipc` names, at a new address. Call with sim.lock held. */
+/* Opens the memory that `ipc` names, at a new address. Call with sim.lock held. */
 static CUresult open_block(const struct ipc *ipc, CUcontext ctx, struct sim_region **ret_region)
 {
 	struct opened *opened;
@@ -254,10 +250,7 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
 	return region ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/*
- * Writes one attribute of ptr. For unknown memory writes 0 and returns INVALID_VALUE. Call with
- * sim.lock held.
- */
+/* For unknown memory writes 0 and returns INVALID_VALUE. Call with sim.lock held. */
 static CUresult attribute(void *value, CUpointer_attribute attr, CUdeviceptr ptr)
 {
 	struct sim_region *region = NULL;

@@ -1,4 +1,4 @@
-/* Linear device memory, managed memory, and how much of the card is free. */
+/* Linear device memory, managed memory, and how much of the GPU's memory is free. */
 
 #include "sim/cuda/memory/pool.h"
 
@@ -51,7 +51,7 @@ static CUresult alloc_large(CUcontext ctx, uint64_t bytes, bool managed, CUdevic
 
 	CUresult r = sim_block_new(ctx->dev, sim_round(ctx->dev, bytes),
 				   managed ? SIM_BLOCK_MANAGED : SIM_BLOCK_DATA, &block);
-	/* Managed memory that does not fit the card stays in host memory. */
+	/* Managed memory that does not fit the GPU stays in host memory. */
 	if (r != CUDA_SUCCESS && !(managed && r == CUDA_ERROR_OUT_OF_MEMORY))
 		return r;
 	struct sim_region *region = sim_va_new(REGION_LINEAR, bytes, 0);

@@ -1,6 +1,6 @@
 /*
- * Multicast objects: addresses that map memory of several devices. The simulation keeps the
- * bindings but sends nothing. Bound memory lives until it is unbound or the object is gone.
+ * Multicast objects: addresses that map memory of several devices. The simulation keeps the bindings but sends nothing. Bound
+ * memory lives until it is unbound or the object is gone.
  */
 #include <stdlib.h>
 
@@ -55,7 +55,7 @@ CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle object, CUdevice dev)
 	return r;
 }
 
-/* Binds a range of `memory` to the multicast object. Call with sim.lock held. */
+/* Call with sim.lock held. */
 static CUresult bind_memory(CUmemGenericAllocationHandle object, size_t offset, struct vmm *memory,
 			    size_t memory_offset, size_t bytes)
 {

@@ -1,8 +1,7 @@
 /*
- * Memory pools and stream-ordered allocation. A pool takes memory from the card in chunks of at
- * least 32 MiB and returns whole chunks: at a sync point those above its release threshold, or when
- * it is trimmed. A free takes effect at the call, because no running work could still read the
- * bytes.
+ * Memory pools and stream-ordered allocation. A pool takes memory in chunks of at least 32 MiB and returns whole chunks: when
+ * it is trimmed, or at a sync point if more than its release threshold is reserved. A free takes effect at the call, because no
+ * running work could still read the bytes.
  */
 #include "sim/cuda/memory/pool.h"
 
@@ -13,7 +12,7 @@
 #define ALIGN_BYTES 512
 
 static CUmemoryPool pools;
-/* number of empty chunks of all pools; at 0 a sync point has nothing to release */
+/* empty chunks of all pools; at 0 a sync point has nothing to release */
 static atomic_uint empty_chunks;
 
 bool sim_pool_is(CUmemoryPool pool)
@@ -66,7 +65,6 @@ void sim_pools_waited(CUdevice dev)
 			sim_pool_trim(pool, SIM_MAX(pool->threshold, pool->used));
 }
 
-/* Returns the index of the first piece after offset. */
 static uint32_t behind(const struct chunk *chunk, uint64_t offset)
 {
 	uint32_t low = 0, high = chunk->pieces_n;
@@ -82,10 +80,7 @@ static uint32_t behind(const struct chunk *chunk, uint64_t offset)
 	return low;
 }
 
-/*
- * Places an allocation of span bytes (rounded up) in the chunk. Returns false if no gap is large
- * enough or out of memory.
- */
+/* Places an allocation of span bytes (rounded up) in the chunk. False if no gap is large enough, or out of memory. */
 static bool place(struct chunk *chunk, uint64_t span, uint64_t bytes, uint64_t *ret_addr)
 {
 	uint64_t at = 0;

@@ -1,17 +1,14 @@
-/*
- * Shared by pool.c (where a pool's memory is) and pool_handles.c (the calls about a pool). Call
- * every function here with sim.lock held.
- */
+/* Shared by pool.c (a pool's memory) and pool_handles.c (calls about a pool). Call every function with sim.lock held. */
 #pragma once
 
 #include "sim/cuda/sim.h"
 
 struct piece {
-	uint64_t offset, span; /* span: rounded up */
-	uint64_t bytes;        /* the size that the program asked for */
+	uint64_t offset, span; /* rounded up */
+	uint64_t bytes;        /* what the program asked for */
 };
 
-/* The detail of a REGION_POOL: the chunk's allocations in order of address. */
+/* region->detail of a REGION_POOL: a chunk's allocations in order of address. */
 struct chunk {
 	CUmemoryPool pool;
 	struct sim_region *region;
@@ -20,10 +17,7 @@ struct chunk {
 	uint32_t pieces_n, pieces_size;
 };
 
-/*
- * A block of the card's memory that an imported pool holds since the first pointer into the block was
- * imported.
- */
+/* Memory that an imported pool holds since the first pointer into it was imported. */
 struct kept {
 	struct kept *next;
 	uint64_t name;
@@ -36,10 +30,10 @@ struct CUmemPoolHandle_st {
 	CUdevice dev;
 	bool is_default;
 	bool on_host;
-	bool is_imported; /* a pool of another process; it has no readable attributes */
+	bool is_imported; /* a pool of another process, whose attributes cannot be read */
 	bool is_ended; /* destroyed; the struct stays until the pool's last allocation is freed */
 	CUmemAllocationHandleType handle_types;
-	struct kept *kept;   /* only for an imported pool */
+	struct kept *kept;   /* of an imported pool */
 	uint32_t pointers_n; /* imported pointers that are not freed yet */
 	CUmemoryPool next;
 	struct chunk *chunks;
@@ -52,7 +46,7 @@ struct CUmemPoolHandle_st {
 /* Called when an allocation of an imported pool is freed. */
 void sim_pool_import_gone(struct sim_region *region);
 CUmemoryPool sim_pool_new(CUdevice dev, bool is_default);
-/* Ends a pool and releases its memory. The struct is freed with the pool's last allocation. */
+/* Releases the pool's memory. The struct is freed with the pool's last allocation. */
 void sim_pool_end(CUmemoryPool pool);
 bool sim_pool_is(CUmemoryPool pool);
 /* Releases empty chunks while more than `keep` bytes are reserved. */

@@ -1,4 +1,4 @@
-/* The calls about pools: default, current and own pools, attributes, access. */
+/* Calls about pools: default, current and own pools, attributes, access. */
 #include "sim/cuda/memory/pool.h"
 
 CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice dev)

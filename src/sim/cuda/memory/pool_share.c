@@ -1,7 +1,6 @@
 /*
- * Pools that one process shares with others. A pool's descriptor only gives the right to import the
- * pool's allocations. Each exported pointer names the block of the card's memory that contains the
- * allocation.
+ * Pools that processes share. A pool's descriptor only gives the right to import the pool's allocations. Each exported pointer
+ * names the memory that contains the allocation.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -68,9 +67,8 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr ptr)
 }
 
 /*
- * Returns the pool's hold on a block, opened at the first use. As on a real H200 (driver 580), NVML
- * counts the block for no process, and the pool keeps the block until the pool is destroyed. Call
- * with sim.lock held; the function below too.
+ * Returns the pool's hold on that memory, opening it if needed. As on a real H200 (driver 580), NVML counts the memory for no
+ * process, and the pool keeps it until the pool is destroyed. Call with sim.lock held, as the function below.
  */
 static CUresult keep(CUmemoryPool pool, uint64_t name, struct kept **ret_kept)
 {

@@ -1,8 +1,6 @@
 /*
- * Device addresses: a reserved range of this process's address space without contents, so that no
- * host address is ever a device address. An array with an entry for each 2 MiB gives the region of
- * an address; its pages appear when first used. Small regions and all managed memory are made
- * accessible, so that copies move real bytes.
+ * Device addresses: a reserved range of this process's address space, so that no host address is ever a device address. An
+ * array has the region of each 2 MiB. Small regions and all managed memory are accessible, so that copies move real bytes.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -50,7 +48,7 @@ struct sim_region *sim_va_list(void)
 	return list;
 }
 
-/* Returns the first of n free units at or after `from`, aligned, or units_n if there are none. */
+/* Returns the first of n free units in a row, aligned, from `from` on. units_n if there are none. */
 static uint64_t find_free(uint64_t from, uint64_t n, uint64_t align)
 {
 	uint64_t at = from;

@@ -1,8 +1,7 @@
 /*
- * Virtual memory management: reserved addresses, handles of memory, and mappings of handles to
- * addresses. A handle's memory lives until the handle is released as often as it was created,
- * retained or imported, and is unmapped everywhere. Exported memory also lives until all its
- * descriptors are closed, which the server watches.
+ * Virtual memory management: reserved addresses, handles of memory, and mappings. Memory lives until its handle was released as
+ * often as it was created, retained or imported, it is unmapped everywhere, and all exported descriptors are closed, which the
+ * server watches.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,7 @@
 
 #include "sim/cuda/memory/vmm.h"
 
-/* A mapping in a reserved region. The list has no order. */
+/* One mapping in a reserved range, in a list without order. */
 struct mapping {
 	struct mapping *next;
 	uint64_t base, bytes;
@@ -25,8 +24,8 @@ struct reserved {
 static struct vmm *handles; /* guarded by sim.lock */
 
 /*
- * Host memory with a handle's contents, up to this many bytes for all handles. Each mapped address
- * is a second mapping of the same memory. The contents are lost with the handle.
+ * Most host memory for the contents of all handles. Each mapped address is a second mapping of that memory. The contents end
+ * with the handle.
  */
 #define KEPT_MAX (256ull << 20)
 static uint64_t kept_bytes;

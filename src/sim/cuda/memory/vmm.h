@@ -1,12 +1,11 @@
 /*
- * Shared by vmm.c (handles of memory), vmm_share.c (memory of other processes) and multicast.c.
- * Call every function here with sim.lock held.
+ * Shared by vmm.c (handles of memory), vmm_share.c (memory of other processes) and multicast.c. Call every function with
+ * sim.lock held.
  */
 #pragma once
 
 #include "sim/cuda/sim.h"
 
-/* Memory bound to a multicast object. */
 struct binding {
 	struct binding *next;
 	struct vmm *memory;
@@ -19,11 +18,11 @@ struct vmm {
 	struct vmm *next;
 	CUmemAllocationProp prop;
 	uint64_t bytes;
-	uint32_t block; /* id of the block of memory; 0 for host memory and multicast objects */
-	void *bytes_at; /* host memory with the contents; NULL if they are not kept */
+	uint32_t block;      /* the memory at the server; 0 for host memory and multicast objects */
+	void *bytes_at;      /* host memory with the contents; NULL if they are not kept */
 	uint32_t refs, maps; /* a binding counts as a mapping */
 	bool is_multicast;
-	uint32_t devices; /* only for a multicast object; bit i: device i */
+	uint32_t devices; /* of a multicast object; bit i: device i */
 	struct binding *bindings;
 };
 
@@ -31,5 +30,4 @@ struct vmm *sim_vmm_of(CUmemGenericAllocationHandle handle);
 struct vmm *sim_vmm_new(const CUmemAllocationProp *prop, uint64_t bytes, uint32_t block);
 /* Frees the struct if it has neither references nor mappings. */
 void sim_vmm_check(struct vmm *vmm);
-/* Returns the memory mapped at the address, or NULL. */
 struct vmm *sim_vmm_at(CUdeviceptr ptr);

@@ -1,4 +1,4 @@
-/* VMM memory that processes share. */
+/* Memory of the virtual memory API that processes share. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,10 +11,7 @@ struct fabric {
 	unsigned char rest[56];
 };
 
-/*
- * Exports memory as the write end of a pipe. The server holds the read end, which hangs up when
- * every copy of the write end is closed, in whatever process.
- */
+/* Exports memory as the write end of a pipe. The server's read end hangs up when all processes have closed the write end. */
 static CUresult export_fd(void *out, const struct vmm *vmm)
 {
 	int fds[2];

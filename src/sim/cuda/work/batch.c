@@ -1,4 +1,4 @@
-/* Batches of copies, and hints about managed memory. Each operation calls the function for a single one. */
+/* Batches of copies, and hints about managed memory. */
 #include "sim/cuda/sim.h"
 
 static CUresult copies(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
@@ -27,10 +27,7 @@ SIM_TWINS(cuMemcpyWithAttributesAsync, _ptsz,
 	   CUstream stream),
 	  return copies(&dst, &src, &bytes, 1, stream, ptds);)
 
-/*
- * Copies between addresses. Host and card share one address space, so the kind of memory need not
- * be given.
- */
+/* Host and GPU share one address space, so the kind of memory need not be given. */
 static CUresult copies_3d(size_t count, CUDA_MEMCPY3D_BATCH_OP *ops, CUstream stream, bool ptds)
 {
 	CUresult r = ops && count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
@@ -70,7 +67,7 @@ SIM_TWINS(cuMemcpy3DWithAttributesAsync, _ptsz,
 	  (CUDA_MEMCPY3D_BATCH_OP * op, unsigned long long flags, CUstream stream),
 	  return copies_3d(1, op, stream, ptds);)
 
-/* The simulated card has neither a fabric nor a decompression engine. */
+/* No fabric and no decompression engine are simulated. */
 SIM_TWINS(cuFabricCpyBatchAsync, _ptsz,
 	  (size_t count, CUDA_FABRIC_COPY_BATCH_OP *ops, unsigned long long flags, CUstream stream),
 	  (void)ptds;
@@ -81,7 +78,7 @@ SIM_TWINS(cuMemBatchDecompressAsync, _ptsz,
 	  (void)ptds;
 	  return CUDA_ERROR_NOT_SUPPORTED;)
 
-/* Managed memory does not move, as in cuMemPrefetchAsync. */
+/* Managed memory does not move here. */
 static CUresult hints(const CUdeviceptr *ptrs, const size_t *sizes, size_t count, CUstream stream,
 		      bool ptds)
 {

@@ -1,6 +1,6 @@
 /*
- * Stream capture, and the rules that break it: which calls are unsafe while a thread captures in
- * some mode, and how streams join a capture and must join back.
+ * Stream capture, and what breaks it: which calls are unsafe while a thread captures, and how streams join a capture and must
+ * join back.
  */
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ struct sim_capture {
 	CUgraph graph;
 	bool foreign; /* the caller made the graph */
 	bool invalid;
-	CUstream members[32]; /* streams that joined, without the origin */
+	CUstream members[32]; /* streams that joined, without `origin` */
 	int members_n;
 };
 
@@ -58,8 +58,8 @@ CUresult sim_unsafe_slow(void)
 }
 
 /*
- * Breaks the captures of blocking streams in the legacy stream's context, because work on the
- * legacy stream would depend on theirs. Call with the lock held.
+ * Breaks the captures of blocking streams in the legacy stream's context, because its work would depend on theirs. Call with
+ * the lock held.
  */
 static CUresult legacy_breaks(CUstream stream)
 {
@@ -117,7 +117,7 @@ bool sim_capture_record(CUstream stream, CUevent event, CUresult *ret_result)
 	return mine;
 }
 
-/* Marks the stream in which the event was captured as joined, unless it has been destroyed since. */
+/* Marks the stream in which the event was captured as joined, unless it is gone. */
 static void mark_joined(const struct sim_capture *c, CUevent event)
 {
 	for (int i = 0; i < c->members_n; i++)
@@ -197,7 +197,7 @@ CUresult sim_capture_forbids_wait(CUstream stream)
 	return r;
 }
 
-/* Ends a capture but leaves its graph. Call with the lock held. */
+/* Leaves the graph. Call with the lock held. */
 static void capture_end(struct sim_capture *c)
 {
 	struct sim_capture **at;
@@ -335,10 +335,7 @@ static CUresult info(CUstream handle, bool ptds, CUstreamCaptureStatus *status, 
 		*id = c ? c->id : 0;
 	if (graph)
 		*graph = c ? c->graph : NULL;
-	/*
-	 * A query of the legacy stream while a blocking stream captures fails, but does not break
-	 * the capture.
-	 */
+	/* Querying the legacy stream while a blocking stream captures fails, but does not break the capture. */
 	for (const struct sim_capture *o = captures; stream->legacy && o; o = o->next)
 		if (o->origin->ctx == stream->ctx && !(o->origin->flags & CU_STREAM_NON_BLOCKING))
 			r = CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;

@@ -1,4 +1,4 @@
-/* Events. A final answer is kept, so that polling costs no round trip. */
+/* Events. Final answers are kept, so that polling needs no request. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ CUresult cuEventCreate(CUevent *event, unsigned int flags)
 
 	SIM_ENTER(cuEventCreate);
 	SIM_TRY(sim_need_context(&ctx));
-	/* An event for other processes can't be timed. */
+	/* An event for other processes cannot be timed. */
 	SIM_FAIL_IF(!event || flags > 7 || (flags & 6) == CU_EVENT_INTERPROCESS,
 		    CUDA_ERROR_INVALID_VALUE);
 	*event = event_new(ctx, flags);
@@ -77,7 +77,7 @@ SIM_FUNCTION(cuEventRecord_ptsz, (CUevent event, CUstream stream), record(event,
 SIM_TWINS(cuEventRecordWithFlags, _ptsz, (CUevent event, CUstream stream, unsigned int flags),
 	  return record(event, stream, ptds);)
 
-/* Returns CUDA_SUCCESS if the event is done. If wait, waits until it is. */
+/* Returns CUDA_SUCCESS if the event is done; waits for that if `wait` is set. */
 static CUresult ask(CUevent event, bool wait)
 {
 	struct sim_request_msg m = { .type = wait ? SIM_EVENT_SYNC : SIM_EVENT_QUERY,
@@ -99,7 +99,7 @@ static CUresult ask(CUevent event, bool wait)
 		return r;
 	SIM_TRY(sim_call(m, val));
 	pthread_mutex_lock(&sim_event_lock);
-	/* Keep no answer for an event that other processes may record. */
+	/* No answer is kept for an event that other processes may record. */
 	if (records == event->records) {
 		bool lasts = !(event->flags & CU_EVENT_INTERPROCESS);
 

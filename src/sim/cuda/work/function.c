@@ -86,10 +86,7 @@ CUresult cuFuncIsLoaded(int *state, CUfunction f)
 	return CUDA_SUCCESS;
 }
 
-/*
- * Writes where a kernel's parameter is. A kernel that spins has one, an address; other kernels have
- * none.
- */
+/* A kernel that spins has one parameter, an address; other kernels have none. */
 static CUresult param_info(CUfunction f, size_t index, size_t *offset, size_t *bytes)
 {
 	SIM_FAIL_IF(!is_function(f), CUDA_ERROR_INVALID_HANDLE);
@@ -105,7 +102,7 @@ SIM_FUNCTION(cuFuncGetParamInfo, (CUfunction f, size_t index, size_t *offset, si
 SIM_FUNCTION(cuKernelGetParamInfo, (CUkernel kernel, size_t index, size_t *offset, size_t *bytes),
 	     param_info((CUfunction)kernel, index, offset, bytes))
 
-/* Only threads count: an SM holds 2048 threads and at most 32 blocks. */
+/* Only threads count: an SM has room for 2048 threads and 32 blocks. */
 static CUresult active_blocks(int *blocks, CUfunction f, int block_size)
 {
 	SIM_FAIL_IF(!blocks || block_size < 1 || block_size > 1024, CUDA_ERROR_INVALID_VALUE);

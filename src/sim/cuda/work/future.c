@@ -1,7 +1,6 @@
 /*
- * A driver newer than this source. If ALLOT_SIM_FUTURE is set, the simulated driver reports a newer
- * version, and cuGetProcAddress returns a function that no table of the library lists (procaddr.c).
- * dlsym always finds that function.
+ * A driver newer than this source. If ALLOT_SIM_FUTURE is set, the simulated driver has a newer version, and cuGetProcAddress
+ * returns a function that no table of allot lists (procaddr.c). dlsym always finds that function.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,6 @@
 /*
- * Graphs: a list of steps that run in the order in which they were added. Edges are accepted and
- * ignored: the list's order satisfies them. A graph costs what its kernels cost. Its launch counts
- * as one in the launch queue.
+ * Graphs: lists of steps that run in the order in which they were added, which satisfies all edges. A graph costs what its
+ * kernels cost, and counts as one launch.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +25,7 @@ struct CUgraphExec_st {
 	uint32_t magic;
 	cuuint64_t flags;
 	size_t count;
-	struct sim_step *steps; /* adjacent alike kernels or copies are one step */
+	struct sim_step *steps; /* adjacent kernels or copies that are alike are one step */
 	uint64_t memory_bytes;  /* memory that a launch needs */
 };
 
@@ -108,14 +107,14 @@ static bool takes_time(const struct sim_step *step)
 	return step->kind == STEP_KERNEL || step->kind == STEP_COPY || step->kind == STEP_SET;
 }
 
-/* Whether both steps take the same part of the card, so that they can run as one. */
+/* True if both steps take the same part of the GPU, so that they can run as one. */
 static bool is_alike(const struct sim_step *a, const struct sim_step *b)
 {
 	return takes_time(a) && a->kind == b->kind && a->way == b->way && a->blocks == b->blocks &&
 	       a->threads == b->threads;
 }
 
-/* Returns the steps of a graph, with each run of alike steps as one. Returns NULL if out of memory. */
+/* Returns the steps of a graph, with steps that are alike joined. NULL if out of memory. */
 static struct sim_step *flatten(CUgraph graph, size_t *ret_count)
 {
 	struct sim_step *steps = calloc(graph->count + 1, sizeof(*steps));
@@ -240,7 +239,6 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExecUpdate
 	return CUDA_SUCCESS;
 }
 
-/* The graph counts as one launch, that of its first kernel. */
 static CUresult graph_launch(CUgraphExec exec, CUstream handle, bool ptds)
 {
 	bool counted = false;

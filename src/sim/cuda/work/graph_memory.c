@@ -1,7 +1,6 @@
 /*
- * Memory of graphs. A node gets its addresses when it is made; the memory on the card is taken at
- * the first launch. All graphs of a device share the memory, because they run one after the other
- * here. It is kept until it is trimmed.
+ * Memory of graphs. A node gets its addresses when it is made, and memory at the first launch. All graphs of a device share the
+ * memory, because they run one after the other here. The memory is kept until it is trimmed.
  */
 #include "sim/cuda/sim.h"
 

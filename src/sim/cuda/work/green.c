@@ -1,6 +1,6 @@
 /*
- * Green contexts. Each holds a reference to the primary context, and work in a green context runs
- * in the primary one. The number of SMs of a green context has no effect here.
+ * Green contexts. Each holds a reference to the primary context, in which its work runs. Their number of SMs has no effect
+ * here.
  */
 #include <stdlib.h>
 

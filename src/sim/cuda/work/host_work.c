@@ -1,8 +1,7 @@
 /*
- * Work of a stream that the host does: host functions, waits for a value in memory, writes of a
- * value, and kernels that spin on a value. The server says when a stream reaches such work. Two
- * threads of this library then do the work; they start at the first need. One watches memory and
- * writes values. The other runs the program's functions, which may block.
+ * Work of a stream that the host does: host functions, waits for a value in memory, writes of a value, and kernels that spin on
+ * a value. The server says when a stream reaches such work. One thread of this library watches memory and writes values;
+ * another runs the program's functions, which may block.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -29,7 +28,7 @@ static void release(struct host_op *op)
 	free(op);
 }
 
-/* Runs the program's functions in the order in which streams reached them. */
+/* In the order in which streams reached the functions. */
 static void *run_thread(void *arg)
 {
 	for (;;) {
@@ -51,7 +50,6 @@ static void *run_thread(void *arg)
 	return NULL;
 }
 
-/* Whether the condition on a watched value holds. */
 static bool is_over(const struct sim_step *step)
 {
 	bool is64 = step->kind == STEP_WAIT64;
@@ -64,7 +62,7 @@ static bool is_over(const struct sim_step *step)
 	if (step->kind == STEP_SPIN)
 		return v != 0;
 	switch (step->flags & 3) {
-	case 0: /* GEQ, cyclic */
+	case 0: /* cyclic: >= */
 		return is64 ? (int64_t)(v - w) >= 0 : (int32_t)((uint32_t)v - (uint32_t)w) >= 0;
 	case 1: return v == w;
 	case 2: return (v & w) != 0;

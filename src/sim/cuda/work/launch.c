@@ -1,4 +1,3 @@
-/* Launching kernels and host functions. */
 #include "sim/cuda/sim.h"
 
 static CUresult launch(CUfunction f, uint64_t blocks, uint64_t threads, CUstream handle, bool ptds,

@@ -1,4 +1,4 @@
-/* Starting the simulated driver, faults on demand, and requests to the server. */
+/* Starts the simulated driver, makes faults on demand, and sends requests to the server. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,15 +14,12 @@ struct sim sim = { .lock = PTHREAD_MUTEX_INITIALIZER };
 pthread_mutex_t sim_capture_lock = PTHREAD_MUTEX_INITIALIZER;
 pthread_mutex_t sim_event_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/*
- * ALLOT_SIM_FAULT, read once: `hang=SYMBOL`, `crash=SYMBOL`, `fail=SYMBOL:CODE[:AFTER]` and
- * `oom-after=N`, separated by commas.
- */
+/* From ALLOT_SIM_FAULT: `hang=SYMBOL`, `crash=SYMBOL`, `fail=SYMBOL:CODE[:AFTER]` and `oom-after=N`, separated by commas. */
 struct fault {
 	char symbol[64];
 	bool hang, crash;
 	int code;
-	atomic_llong after; /* number of calls that still succeed */
+	atomic_llong after; /* calls that still succeed */
 };
 
 static struct fault faults[16];
@@ -88,7 +85,6 @@ bool sim_fault_oom(void)
 {
 	if (atomic_load_explicit(&oom_after, memory_order_relaxed) < 0)
 		return false;
-	/* Counts down to 0 and stays there. */
 	for (;;) {
 		long long n = atomic_load(&oom_after);
 
@@ -118,8 +114,8 @@ static void in_fork_child(void)
 }
 
 /*
- * Opens the server's file SIM_NODE_SUFFIX (wire.h), as the real driver opens its device node. So a
- * watcher knows this process from now on.
+ * Opens the server's file SIM_NODE_SUFFIX (wire.h), as the real driver opens its device node, by which a watcher detects the
+ * process.
  */
 static void open_node(const char *socket_path)
 {
@@ -131,7 +127,7 @@ static void open_node(const char *socket_path)
 		close(fd);
 }
 
-/* Called when the process's MPS server is gone, and with it everything that the process had on the card. */
+/* Everything that the process had on the GPU is gone with its MPS server. */
 static void server_gone(void *unused)
 {
 	link_cut(&sim.link);

@@ -1,4 +1,4 @@
-/* The just-in-time linker. It accepts any input and makes an image that loads, as all images do here. */
+/* The just-in-time linker: accepts any input, and makes an image that loads. */
 #include <stdlib.h>
 
 #include "sim/cuda/sim.h"

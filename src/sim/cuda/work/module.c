@@ -1,9 +1,8 @@
 /*
- * Modules and functions. Code is not read, but takes card memory by the length of its image. A
- * function is made when the program asks for it. The function's name gives its cost:
+ * Modules and functions. Code is not read, but takes GPU memory by the length of its image. A function's name gives its cost:
  *
- *     allot_sim_<us>us_<blocks>b   <us> for the whole grid at <blocks> blocks, on an idle card
- *     allot_sim_spin_<blocks>b     until the 32 bits that its first parameter points to are not 0
+ *     allot_sim_<us>us_<blocks>b   <us> for the whole grid of <blocks> blocks, on an idle GPU
+ *     allot_sim_spin_<blocks>b     until the 32 bits at its first parameter are not 0
  *     anything else                10 us
  */
 #include <stdio.h>
@@ -14,11 +13,11 @@
 #include "sim/cuda/sim.h"
 
 #define DEFAULT_NS 10000
-/* Size of a __device__ variable. The code has the real size, which is not read. */
+/* of a __device__ variable; the real size is in the code, which is not read */
 #define GLOBAL_BYTES 4096
 #define CODE_FREE_BYTES (64 << 10) /* a context's own room for code */
 
-/* The forms of code: PTX, an ELF file (cubin), a fat binary, or nvcc's wrapper of a fat binary. */
+/* Code may be PTX, an ELF file (cubin), a fat binary, or nvcc's wrapper of a fat binary. */
 #define ELF_MAGIC 0x464c457fu
 #define FAT_MAGIC 0xba55ed50u
 #define WRAPPER_MAGIC 0x466243b1u
@@ -98,10 +97,7 @@ static CUresult load_image(CUmodule *module, const void *image)
 	return module && image ? load(module, image_bytes(image)) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/*
- * Unloads a module. The structs stay, because a faulty program may still launch its functions; they
- * are few. Call with sim.lock held.
- */
+/* The structs stay, because a faulty program may still launch their functions. Call with sim.lock held. */
 static void unload(CUmodule module)
 {
 	CUmodule *at;
@@ -191,10 +187,7 @@ static CUresult get_function(CUfunction *ret_f, CUmodule module, const char *nam
 	return f ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/*
- * A grid that fills the card takes longer with more blocks. The time of a smaller grid does not
- * depend on its blocks.
- */
+/* A grid that fills the GPU takes longer with more blocks; a smaller one does not. */
 uint64_t sim_kernel_ns(CUfunction f, CUdevice dev, uint64_t blocks)
 {
 	uint64_t sms = (uint64_t)sim.devices[dev].info.sms;
@@ -214,7 +207,7 @@ static CUresult get_global(CUdeviceptr *ptr, size_t *bytes, CUmodule module, con
 
 	SIM_FAIL_IF(!module || module->magic != MAGIC_MODULE, CUDA_ERROR_INVALID_HANDLE);
 	SIM_FAIL_IF(!name || !*name, CUDA_ERROR_INVALID_VALUE);
-	/* Each call returns a new address; no program depends on the variable's contents. */
+	/* Each call returns a new address, because no program depends on the variable's contents. */
 	pthread_mutex_lock(&sim.lock);
 	CUresult r = sim_heap_alloc(module->ctx, GLOBAL_BYTES, &at);
 	pthread_mutex_unlock(&sim.lock);
@@ -271,7 +264,7 @@ CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
 	return CUDA_SUCCESS;
 }
 
-/* A managed variable: the host can access it too, so its bytes are kept. */
+/* The host can access a managed variable too, so its bytes are kept. */
 CUresult cuLibraryGetManaged(CUdeviceptr *ptr, size_t *bytes, CUlibrary library, const char *name)
 {
 	CUmodule module = (CUmodule)library;

@@ -1,4 +1,4 @@
-/* Streams: the meaning of stream handles, and how work gets to the card. */
+/* Streams: the meaning of stream handles, and how work gets to the server. */
 #include <stdlib.h>
 
 #include "sim/cuda/sim.h"
@@ -41,7 +41,7 @@ void sim_stream_free(CUstream stream)
 	sim_free_handle(stream);
 }
 
-/* Returns the default stream of this thread in its current context. */
+/* The default stream of this thread in its current context. */
 static CUresult per_thread(CUcontext ctx, CUstream *ret_stream)
 {
 	static _Thread_local struct {
