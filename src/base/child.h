@@ -2,7 +2,7 @@
 #pragma once
 
 /*
- * Closes every descriptor but `keep`. Otherwise the child would keep the parent's connections open and its locks held. May be
- * called right after fork().
+ * Closes every descriptor but `keep`, so that the child holds none of the parent's connections and locks. May be called right
+ * after fork().
  */
 void child_close_others(int keep);

@@ -22,5 +22,4 @@ enum install_part {
 /* Finds the absolute path of a part. -ENOENT if this installation lacks it. */
 int install_find(enum install_part part, char ret_path[PATHS_MAX], struct error *err);
 
-/* Finds the absolute path of this program's directory. */
 int install_own_directory(char ret_dir[PATHS_MAX], struct error *err);

@@ -74,7 +74,7 @@ __attribute__((format(printf, 3, 0))) static void write_line(enum log_level leve
 	errno = saved;
 }
 
-/* Takes one line from the key's bucket. If the bucket is empty, counts the line as dropped and returns false. */
+/* Takes one token (a line) from the key's bucket. If the bucket is empty, counts the line as dropped and returns false. */
 static bool take_line(struct log_limit *limit, uint32_t key, uint64_t *ret_left_out)
 {
 	uint64_t line_ns = key == LOG_NO_KEY ? LIMIT_LINE_NS / LOG_LIMIT_KEYS : LIMIT_LINE_NS;

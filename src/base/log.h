@@ -32,7 +32,7 @@ void log_set_level(enum log_level level);
 #define LOG_NO_KEY UINT32_MAX
 struct log_limit {
 	struct {
-		/* time at which the bucket's ten lines will all be available again */
+		/* when the bucket will be full again (ten lines) */
 		_Atomic uint64_t empty_ns;
 		_Atomic uint64_t left_out;
 	} bucket[LOG_LIMIT_KEYS];

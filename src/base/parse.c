@@ -148,7 +148,7 @@ static int parse_scaled(const char *text, const struct unit *units, const char *
 	if (!rest)
 		return refuse(err, EINVAL, text, "not a number with a unit", hint);
 	unit = find_unit(units, rest);
-	/* For a plain 0, report that it is 0 rather than that the unit is missing. */
+	/* Report 0 as "must be more than 0", also if its unit is missing. */
 	if (number.whole == 0 && number.fraction == 0 && (unit || !*rest))
 		return refuse(err, EINVAL, text, "must be more than 0", hint);
 	if (!unit)
@@ -203,7 +203,7 @@ int parse_cores(const char *text, double *ret_pct, struct error *err)
 
 	if (r < 0)
 		return r;
-	/* Other systems count in GPUs, where 0.3 means 30 % of one. allot would read 0.3 as 0.3 %. */
+	/* Refuse 0.3 without "%". In other systems 0.3 means 30 % of a GPU, here 0.3 %. */
 	if (pct < 1 && !strchr(text, '%')) {
 		snprintf(hint, sizeof(hint),
 			 "write %g for that part of a GPU, or %g%% for less than one percent",

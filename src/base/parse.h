@@ -26,13 +26,12 @@ int parse_size(const char *text, uint64_t *ret_bytes, struct error *err);
 
 /* Parses a share in percent: above 0, at most 100, at most two decimals; "%" may follow. */
 int parse_percent(const char *text, double *ret_pct, struct error *err);
-/* Like parse_percent(), for a GPU's compute. A value below 1 needs "%", since it could be meant as a fraction of a GPU. */
+/* Like parse_percent(), for a GPU's compute. A value below 1 needs "%": "0.3" could mean 30 % of a GPU. */
 int parse_cores(const char *text, double *ret_pct, struct error *err);
 
 /* Parses a time: a number above 0 and ns, us, ms, s, m or h. Without a unit the number means seconds. */
 int parse_duration(const char *text, uint64_t *ret_ns, struct error *err);
 
-/* Parses a whole number from min to max. */
 int parse_int(const char *text, int64_t min, int64_t max, int64_t *ret_value, struct error *err);
 
 /* Parses a decimal number from min to max (0 <= min), with at most nine decimals. */
@@ -44,7 +43,7 @@ int parse_name(const char *text, struct error *err);
 /* Parses how a tenant shares its GPU: "time" or "space". */
 int parse_sharing(const char *text, bool *ret_is_space, struct error *err);
 
-/* One chosen device: an index or a UUID ("GPU-..." or "MIG-..."). */
+/* One device in a list of devices: an index or a UUID ("GPU-..." or "MIG-..."). */
 struct parse_device {
 	bool by_uuid;
 	uint32_t index;            /* valid if not by_uuid */

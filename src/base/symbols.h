@@ -14,14 +14,14 @@
 
 struct symbol_row {
 	const char *symbol;
-	size_t offset; /* offset of the member in the table */
+	size_t offset;
 };
 
 #define SYMBOL_ROW(type, prefix, name) { #prefix #name, offsetof(type, name) },
 
 /*
- * Loads `library` (or `other` if `library` is missing and `other` is not NULL), and fills `table`. The library stays loaded. On
- * -ENOENT the error names what is missing, after the text `needs`, and the table is unusable.
+ * Loads `library` (if missing: `other`, unless NULL) and fills `table`. The library stays loaded. On -ENOENT the error says
+ * what is missing, after the text `needs`, and the table is unusable.
  */
 int symbols_load(const char *library, const char *other, const struct symbol_row *rows,
 		 size_t count, void *table, const char *needs, struct error *err);

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* FNV-1a (draft-eastlake-fnv). Texts are short, and a user gains nothing by provoking collisions. */
+/* FNV-1a (draft-eastlake-fnv). Not hardened: a user gains nothing by provoking collisions. */
 static uint32_t hash_of(const char *text)
 {
 	uint32_t hash = 2166136261U;

@@ -1,8 +1,8 @@
 /*
- * A hash table that finds things by their text. The number of buckets is fixed, and is enough for a few thousand entries; with
- * more, lookups become proportionally slower. The entry is embedded in the thing, so nothing is allocated and nothing can fail.
+ * A hash table from texts to things. The number of buckets is fixed and fits a few thousand entries; with more, lookups become
+ * slower. Each thing contains its entry, so nothing is allocated and nothing can fail.
  *
- *     struct text_index { bucket[hash % N] } -> entry -> entry      entry.text points into the thing
+ *     struct text_index { bucket[hash % N] } -> entry -> entry (entry.text points into the thing)
  *
  * A zeroed index is empty. Use from one thread at a time.
  */

@@ -21,7 +21,7 @@ static void complain(struct audit_file *file, int code, const char *what)
 static int open_it(struct audit_file *file)
 {
 	struct stat st;
-	/* Open without blocking: the path may be a pipe without a reader, which is refused below. */
+	/* Do not block: the path may be a pipe without a reader. */
 	cleanup_fd int fd = open(
 		file->path,
 		O_RDWR | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
@@ -36,8 +36,8 @@ static int open_it(struct audit_file *file)
 		return -EINVAL;
 	}
 	/*
-	 * The previous daemon may have been killed, or have run out of disk space, while it wrote a line. Then our first line
-	 * begins with a newline.
+	 * If the last line lacks its newline (the previous daemon was killed, or the disk was full), the next line begins with
+	 * one.
 	 */
 	if (st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) != 1)
 		last = '\n';
@@ -87,10 +87,7 @@ static int append(struct audit_file *file, const char *line)
 		file->is_torn = false;
 		return 0;
 	}
-	/*
-	 * The disk became full before the whole line was written. If a part of it was written, the next line begins with a
-	 * newline.
-	 */
+	/* The disk became full. If a part of the line was written, the next line begins with a newline. */
 	file->is_torn = (size_t)n > begin || (begin && n == 0);
 	return -ENOSPC;
 }

@@ -39,7 +39,7 @@ static int append(struct audit_file *file, const char *event, json_t *by, json_t
 	return r;
 }
 
-/* Writes a line that tells how many lines were lost, at the place where they are missing. */
+/* Writes a line that tells how many lines were lost. That line stands where they are missing. */
 static void tell_of_lost(struct audit_file *file, const char *own)
 {
 	uint64_t untold = file->untold, lost = file->lost;
@@ -48,7 +48,7 @@ static void tell_of_lost(struct audit_file *file, const char *own)
 		file->untold = 0;
 		return;
 	}
-	/* The report itself failed. It does not count as a lost line. */
+	/* Writing the report failed. Only the reported lines count as lost. */
 	file->untold = untold;
 	file->lost = lost;
 }

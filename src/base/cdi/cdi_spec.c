@@ -23,7 +23,6 @@ int cdi_check_name(const char *name, struct error *err)
 	return 0;
 }
 
-/* Reads two text members of an object. Returns false if one is missing. */
 static bool two_texts(const json_t *object, const char *first, const char *second,
 		      const char *ret[2])
 {
@@ -107,7 +106,7 @@ int cdi_spec_make(const char *kind, const char *name, const json_t *injection, j
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		is_whole = is_whole && parts[i];
-		/* Some readers refuse an empty list, so it is left out. */
+		/* Leave out an empty list, because some readers refuse it. */
 		if (json_array_size(parts[i]))
 			json_object_set(edits, names[i], parts[i]);
 		json_decref(parts[i]);

@@ -50,5 +50,4 @@ int command_line_check_file(const struct command_line *line, const char *file,
 
 /* A settings_complain callback: prints the text after the name of the program. */
 void command_line_complain(void *program, const char *text);
-/* Prints the part of --help about options and settings. */
 void command_line_print_help(const struct command_line *line, const struct config *defaults);

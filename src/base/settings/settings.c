@@ -37,7 +37,6 @@ static int set_text(const struct settings_row *row, char *field, const char *val
 	return 0;
 }
 
-/* Returns the value's index in `words`, or -EINVAL. */
 static int find_word(const char *const *words, const char *value, struct error *err)
 {
 	char names[128] = "";
@@ -87,7 +86,7 @@ static int refuse_range(const struct settings_row *row, const char *value, struc
 	return error_set(err, ERANGE, "'%.40s': must be from %s to %s", value, low, high);
 }
 
-/* True if the value is zero and the row allows zero. The parsers of sizes, durations and percents refuse zero. */
+/* Whether the value is zero and the row allows zero. The parsers of sizes, durations and percents refuse zero. */
 static bool is_nothing(const struct settings_row *row, const char *value)
 {
 	static const char *const units[] = { "us", "ms", "s", "m", "h", NULL };
@@ -255,10 +254,7 @@ int settings_set(const struct settings_table *table, struct config *config, cons
 
 void settings_default(const struct settings_table *table, struct config *config)
 {
-	/*
-	 * set_row()'s result is not checked: a default that its own row refuses is a bug in the table, and the unit tests look
-	 * for it.
-	 */
+	/* Ignore errors: a default that its row refuses is a bug in the table, which the unit tests find. */
 	for (size_t i = 0; i < table->count; i++)
 		if (table->row[i].default_text)
 			set_row(&table->row[i], config, table->row[i].default_text, NULL);
@@ -354,7 +350,6 @@ int settings_parse_bool(const char *value, struct error *err)
 
 /* ---- reading a file, line by line ---- */
 
-/* Removes white space from both ends, in place. */
 static char *trim(char *text)
 {
 	while (isspace((unsigned char)*text))

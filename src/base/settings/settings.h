@@ -34,11 +34,8 @@ enum settings_kind {
 struct settings_row {
 	const char *name;
 	enum settings_kind kind;
-	size_t offset; /* of the field in struct config */
-	/*
-	 * If NULL, settings_default() leaves the field unchanged. "auto" (for a size or a number) means that "auto" is an
-	 * allowed value.
-	 */
+	size_t offset;
+	/* NULL: settings_default() does not set the field. "auto" for a size or number: the value "auto" is allowed. */
 	const char *default_text;
 	uint64_t min, max;
 	const char *help;
@@ -48,22 +45,19 @@ struct settings_row {
 	 * right.
 	 */
 	int (*check)(const char *value, struct error *err);
-	int automatic; /* the value that stands for "auto" in the field of a size or a number */
+	int automatic; /* what the field of a size or number holds for "auto" */
 };
 
 /* Another program's name for a setting. '-' and '_' are equivalent in the name. */
 struct settings_alias {
 	const char *name;
-	const char *setting; /* NULL if the alias is refused, or if only the value `must` is accepted, which needs no setting */
-	/*
-	 * Converts the value to the setting's value in `ret`; "" means that nothing needs to be set. NULL if the value needs no
-	 * conversion.
-	 */
+	const char *setting; /* NULL if the alias is refused, or accepts only the value `must` */
+	/* Writes the setting's value to `ret`; "" sets nothing. NULL if the alias takes the setting's own values. */
 	int (*translate)(const struct config *config, const char *value,
 			 char ret[SETTINGS_TEXT_MAX], struct error *err);
 	const char *why;  /* what is accepted, or why the alias is refused; or NULL */
 	const char *must; /* the only accepted value, as text */
-	bool is_switch;   /* a switch: without a value on the command line it means "true" */
+	bool is_switch;   /* a switch: on the command line, no value means "true" */
 };
 
 typedef int (*settings_check)(const struct config *config, struct error *err);
@@ -80,11 +74,10 @@ struct settings_table {
 /* Called for each bad line, with "file:line: key: value: what would be right". */
 typedef void (*settings_complain)(void *data, const char *text);
 
-/* Finds a setting by its name. Returns NULL if there is none. */
+/* Returns NULL if there is no setting of that name. */
 const struct settings_row *settings_find(const struct settings_table *table, const char *name);
-/* Returns the index-th name that a line may begin with (first settings, then aliases), or NULL after the last. */
+/* Returns the index-th name that a line may begin with (settings, then aliases), or NULL after the last. */
 const char *settings_name(const struct settings_table *table, size_t index, bool *ret_is_switch);
-/* Sets every field to its default. */
 void settings_default(const struct settings_table *table, struct config *config);
 /*
  * Sets `key`, a setting or an alias. Returns -ENOENT if there is no such setting; -EINVAL or -ERANGE, with what would be right.
@@ -108,12 +101,10 @@ int settings_put(char ret[SETTINGS_TEXT_MAX], struct error *err, const char *for
 /* Parses a boolean in the spellings of other programs ("True", "f", "0", "on" ...). Returns 0 or 1, or -EINVAL. */
 int settings_parse_bool(const char *value, struct error *err);
 
-/* Formats a value of the row's kind as text. */
 void settings_format(const struct settings_row *row, uint64_t value, char *text, size_t size);
 /* Formats the default of a setting. `defaults` must be a config with all defaults. */
 void settings_format_default(const struct settings_row *row, const struct config *defaults,
 			     char *text, size_t size);
-/* Prints one line per setting: name, default and meaning. */
 void settings_print_help(const struct settings_table *table, const struct config *defaults,
 			 FILE *out);
 /* Prints one line per alias: the corresponding setting, or why there is none. */
