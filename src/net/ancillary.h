@@ -1,7 +1,7 @@
 /*
- * Receives messages on a unix socket whose peer may send descriptors. If such a message were received without room for
- * descriptors, the kernel would close them in this process, and that can block forever (net/closer.h). So a message is
- * inspected before it is received.
+ * Receives messages whose sender may attach descriptors (unix sockets). If a message with descriptors is received without room
+ * for them, the kernel closes them in this process, which can block forever (net/closer.h). So each message is inspected before
+ * it is received.
  */
 #pragma once
 
@@ -10,22 +10,22 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-/* The ancillary data of one message. */
 struct ancillary {
 	struct ucred sender; /* zeroed without SO_PASSCRED */
 	bool has_fds;
 };
 
 /*
- * Copies the next message without removing it from the socket. Returns its size (for a packet the whole size, even if larger
- * than `size`), 0 at the end of the stream, or -errno; -EAGAIN if there is no message. If has_fds is set, receive the message
- * only by ancillary_take(), or give up the socket with closer_close(). Set with_sender only for a socket with SO_PASSCRED:
- * otherwise descriptors would fill the room for the sender. `uid` is the peer's.
+ * Copies the next message without removing it from the socket. Returns its size (for a packet the whole size, even above
+ * `size`), 0 at the end of the stream, or -errno; -EAGAIN if there is no message.
+ *
+ * If has_fds is set, receive the message only by ancillary_take(), or give up the socket with closer_close(). Set with_sender
+ * only for a socket with SO_PASSCRED: otherwise descriptors would fill the room for the sender. `uid` is the peer's.
  */
 ssize_t ancillary_peek(int fd, uid_t uid, void *data, size_t size, bool with_sender,
 		       struct ancillary *ret);
 /*
- * Receives the inspected packet and returns its first descriptor, which is close-on-exec, or -1 if it has none. The caller owns
- * the descriptor, and must close it with closer_close(). Further descriptors of the packet are closed in that way here.
+ * Receives the packet that was inspected. Returns its first descriptor (close-on-exec), or -1 if it has none. The caller owns
+ * it and must close it with closer_close(). The packet's other descriptors are closed.
  */
 int ancillary_take(int fd, uid_t uid);

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 
-#define QUEUES 64 /* number of queues; the first is for root alone */
+#define QUEUES 64 /* number of queues, each with a thread; the first is for root alone */
 #define STACK_BYTES ((size_t)65536)
 /* while one close() takes longer than this, the queue counts as stuck */
 #define STUCK_NS NSEC_PER_SEC
@@ -26,7 +26,7 @@ struct queue {
 	pthread_cond_t filled;
 	bool has_thread;
 	struct waiting *first, **last;
-	unsigned count;    /* number of descriptors, with the one that is being closed */
+	unsigned count;
 	uint64_t since_ns; /* when the current close() began; 0 if none */
 };
 
@@ -79,10 +79,7 @@ static void *run(void *data)
 	return NULL;
 }
 
-/*
- * Starts the queue's thread with all signals blocked, so that the program's signals go to its own
- * threads.
- */
+/* Starts the queue's thread. Signals are blocked in that thread, so that they go to the program's own threads. */
 static bool start_thread(struct queue *q)
 {
 	pthread_attr_t attributes;

@@ -1,8 +1,7 @@
 /*
- * Closes descriptors that a peer may have influenced. close() of such a descriptor can block for as long as the peer likes: a
- * socket with SO_LINGER, a file of FUSE or of a hung network file system, or a unix socket whose queue contains such
- * descriptors. So threads close them. The uid determines the thread, so that a thread that hangs affects only some users.
- * Thread safe.
+ * Closes descriptors in threads, because a peer can make close() block for long: by SO_LINGER, by a file of FUSE or of a hung
+ * network file system, or by such descriptors in a unix socket's queue. The uid chooses the thread, so a hanging thread affects
+ * only some users. Thread safe.
  */
 #pragma once
 
@@ -10,9 +9,9 @@
 #include <sys/types.h>
 
 /*
- * Closes fd without blocking the caller, who must not use it any more. A socket is read empty first, so that the peer can still
+ * Closes fd without blocking the caller, who must not use fd any more. A socket is read empty first, so that the peer can still
  * read our reply.
  */
 void closer_close(uid_t uid, int fd);
-/* Whether descriptors of that user currently can't be closed. If so, accept no more from that user. */
+/* Whether a close() for that user currently hangs. If so, accept no more from that user. */
 bool closer_is_stuck(uid_t uid);

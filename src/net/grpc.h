@@ -55,10 +55,9 @@ bool grpc_is_content_type(const char *value, size_t size);
 
 void grpc_head_write(uint8_t head[GRPC_HEAD_BYTES], uint32_t size);
 
-/* A message being received in pieces of any size. */
 struct grpc_inbox {
 	uint8_t head[GRPC_HEAD_BYTES];
-	size_t head_size;  /* bytes received of `head` */
+	size_t head_size;
 	size_t size, have; /* size of the message, and bytes received of it */
 	uint8_t *data;     /* allocated for at most twice the bytes received */
 	size_t room;

@@ -9,7 +9,6 @@
 
 #define CHUNK 16384
 
-/* The state of the call. */
 struct exchange {
 	uint8_t *out; /* the request with its frame header */
 	size_t out_size, out_sent;
@@ -162,7 +161,7 @@ static int exchange(const struct net_link *link, nghttp2_session *session, struc
 		n = nghttp2_session_mem_recv(session, chunk, (size_t)n);
 		if (x->error < 0 || n < 0)
 			return x->error < 0 ? x->error : -EPROTO;
-		/* nghttp2 wants no more input although the call is not over: the server has violated HTTP/2. */
+		/* nghttp2 wants no more input before the call is over: the server violated HTTP/2. */
 		if (!x->is_closed && !nghttp2_session_want_read(session))
 			return -EPROTO;
 	}
@@ -185,7 +184,7 @@ int grpc_call_unary(const struct net_link *link, const struct grpc_request *requ
 		*ret = (struct grpc_reply){ .status = x.status };
 		memcpy(ret->text, x.text, sizeof(ret->text));
 		if (x.status == GRPC_OK) {
-			/* NULL for an empty message too; the status tells it from a missing message. */
+			/* data is NULL for an empty message too. */
 			ret->message = steal_pointer(&x.in.data);
 			ret->size = x.in.size;
 		}

@@ -10,12 +10,12 @@
 #include "net/link.h"
 
 struct grpc_request {
-	const char *method; /* "/package.Service/Method" */
+	const char *method;
 	/* one additional header; NULL: none */
 	const char *header, *header_value;
 	const void *message;
 	size_t size;
-	size_t most_bytes; /* limit for the reply */
+	size_t most_bytes; /* longest reply, in bytes */
 };
 
 struct grpc_reply {
@@ -26,9 +26,8 @@ struct grpc_reply {
 };
 
 /*
- * Makes the call. Returns 0 if the server sent a status, whatever it is; then *ret is written. -EPROTO if the answer is not
- * gRPC, or a message is incomplete; -EMSGSIZE if the reply exceeds request->most_bytes; or the errors of net_link_read() and
- * net_link_write().
+ * Makes the call. Returns 0 and writes *ret if the server sent a status, whatever it is. -EPROTO: the answer is not gRPC or is
+ * incomplete; -EMSGSIZE: the reply exceeds most_bytes; or an error of net_link_read() or net_link_write().
  */
 int grpc_call_unary(const struct net_link *link, const struct grpc_request *request,
 		    struct grpc_reply *ret);

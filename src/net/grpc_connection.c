@@ -69,7 +69,7 @@ static int frame_came(nghttp2_session *session, const nghttp2_frame *frame, void
 }
 
 /*
- * Resets the stream if the answer is complete before the request, because the rest of the request is not needed (RFC 9113,
+ * The answer is complete before the request is: resets the stream, because the rest of the request is not needed (RFC 9113,
  * 8.1).
  */
 static int frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
@@ -112,8 +112,7 @@ static int make_session(struct grpc_connection *c)
 		nghttp2_session_callbacks_set_on_frame_send_callback(callbacks, frame_sent);
 		nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, stream_closed);
 		/*
-		 * Turn nghttp2's own checks off, because they are too strict (grpc_server.h). grpc_call_header() makes those
-		 * that matter.
+		 * Turn off nghttp2's own checks, which are too strict (grpc_server.h). grpc_call_header() checks what matters.
 		 */
 		nghttp2_option_set_no_http_messaging(option, 1);
 		nghttp2_option_set_max_outbound_ack(option, ACKS_MOST);
@@ -129,7 +128,6 @@ static int make_session(struct grpc_connection *c)
 
 /* ---- sending and receiving ---- */
 
-/* Sends the session's output until the socket takes no more. Returns 0, or a negative number if the connection is over. */
 static int send_waiting(struct grpc_connection *c)
 {
 	for (;;) {
@@ -181,7 +179,7 @@ static void watch(struct grpc_connection *c, uint32_t events)
 	c->watched = events;
 }
 
-/* Reads from and writes to the socket. Backpressure: does not read from a peer while our output to it is blocked. */
+/* Reads and writes the socket. Backpressure: stops reading from a peer while our output to that peer is blocked. */
 static void ready(void *data, uint32_t events)
 {
 	struct grpc_connection *c = data;
@@ -190,7 +188,7 @@ static void ready(void *data, uint32_t events)
 		r = take_waiting(c);
 	if (r >= 0)
 		r = send_waiting(c);
-	/* The session is over if both sides have sent GOAWAY, or the input was not HTTP/2. */
+	/* The session is over: both sides have sent GOAWAY, or the input was not HTTP/2. */
 	bool is_over = !nghttp2_session_want_read(c->session) &&
 		       !nghttp2_session_want_write(c->session) && !c->out_size;
 	if (r < 0 || is_over || (c->out_size && (events & EPOLLHUP)))
@@ -237,7 +235,7 @@ void grpc_connection_free(struct grpc_connection *c)
 	struct grpc_call *call;
 	loop_remove(c->source);
 	if (c->session && c->has_begun) {
-		/* Send GOAWAY, and perhaps data of calls, as far as the socket takes it now. */
+		/* Send GOAWAY, and data of calls, as far as the socket takes them now. */
 		nghttp2_session_terminate_session(c->session, NGHTTP2_NO_ERROR);
 		send_waiting(c);
 	}

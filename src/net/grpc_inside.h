@@ -26,7 +26,7 @@ struct grpc_server {
 	struct loop_source *listen_source, *due_timer;
 	bool is_armed; /* due_timer is armed, for due_ns */
 	uint64_t due_ns;
-	bool is_deaf; /* accepting is paused for a moment, because descriptors ran out */
+	bool is_deaf; /* accepting is paused, because the process ran out of descriptors */
 	struct grpc_connections connections;
 	unsigned connection_count;
 	size_t held_bytes;
@@ -42,7 +42,7 @@ struct grpc_connection {
 	const uint8_t *out; /* output of the session that the socket has not taken yet */
 	size_t out_size;
 	uint64_t out_since_ns; /* when the socket last took some of `out` */
-	bool has_begun;        /* the peer's SETTINGS have arrived */
+	bool has_begun;        /* the peer's SETTINGS have arrived: it speaks HTTP/2 */
 	uint64_t begin_by_ns;
 	uint64_t idle_since_ns; /* since when the connection has no call */
 	struct grpc_calls calls;
@@ -54,11 +54,11 @@ struct grpc_message {
 	uint8_t data[]; /* the head, then the message */
 };
 
-/* What is wrong with a request's headers; the most severe fault is last. */
+/* Faults in a request's headers, the most severe last. */
 enum grpc_fault {
 	GRPC_FAULT_NONE,
-	GRPC_FAULT_TIMEOUT,   /* grpc-timeout is malformed */
-	GRPC_FAULT_METHOD,    /* no such method */
+	GRPC_FAULT_TIMEOUT,
+	GRPC_FAULT_METHOD,
 	GRPC_FAULT_MEDIA,     /* not gRPC: answered with HTTP status 415 */
 	GRPC_FAULT_MALFORMED, /* the request breaks the rules of HTTP/2: its stream is reset */
 };
@@ -73,7 +73,7 @@ struct grpc_call {
 	enum grpc_fault fault;
 	const struct grpc_method *method;
 	struct grpc_inbox in;
-	/* bytes of this request that count towards the server's limit held_bytes */
+	/* bytes of the request, as counted in the server's held_bytes */
 	size_t held_bytes;
 	bool has_arrived;
 	uint64_t arrive_by_ns;
@@ -94,7 +94,7 @@ struct grpc_call {
 
 /* ---- grpc_server.c ---- */
 
-/* Makes the server check all deadlines at at_ns, or earlier if an earlier time is set already. */
+/* Makes the server check all deadlines at at_ns or earlier. */
 void grpc_server_due(struct grpc_server *server, uint64_t at_ns);
 
 /* ---- grpc_connection.c ---- */
@@ -102,9 +102,8 @@ void grpc_server_due(struct grpc_server *server, uint64_t at_ns);
 /* Makes the connection of an accepted socket. Takes ownership of fd, also on failure. Returns 0 or -errno. */
 int grpc_connection_new(struct grpc_server *server, int fd);
 void grpc_connection_free(struct grpc_connection *c);
-/* Sends the session's pending output in the loop's next turn. */
 void grpc_connection_wake(struct grpc_connection *c);
-/* Checks the connection's deadlines; may free it. */
+/* Checks the connection's deadlines; may free the connection. */
 void grpc_connection_look(struct grpc_connection *c, uint64_t now_ns);
 
 /* ---- grpc_stream.c ---- */
@@ -118,5 +117,4 @@ bool grpc_call_header(struct grpc_call *call, const uint8_t *name, size_t name_s
 void grpc_call_headers_end(struct grpc_call *call);
 void grpc_call_data(struct grpc_call *call, const uint8_t *data, size_t size);
 void grpc_call_arrived(struct grpc_call *call);
-/* Checks the call's deadlines. */
 void grpc_call_look(struct grpc_call *call, uint64_t now_ns);

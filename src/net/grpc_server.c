@@ -42,7 +42,7 @@ static void set_deaf(struct grpc_server *server, bool is_deaf)
 	loop_watch(server->listen_source, is_deaf ? 0 : EPOLLIN);
 }
 
-/* Checks all deadlines when due_timer rings. Each connection and call then sets its next deadline. */
+/* Timer: checks all deadlines. Each connection and call then sets its next one. */
 static void look(void *data, uint32_t events)
 {
 	struct grpc_server *server = data;
@@ -66,10 +66,7 @@ static bool may_come(int fd)
 	       (peer.uid == 0 || peer.uid == geteuid());
 }
 
-/*
- * If there are too many connections, closes the one that was longest without a call. Returns false
- * if all of them have calls.
- */
+/* At the limit of connections, closes the one that was without a call for the longest. Returns false if all have calls. */
 static bool make_room(struct grpc_server *server)
 {
 	struct grpc_connection *c, *longest = NULL;
@@ -88,7 +85,7 @@ static void somebody_comes(void *data, uint32_t events)
 	struct grpc_server *server = data;
 	cleanup_fd int fd = accept4(server->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
-		/* Pause accepting: otherwise this function would be called again at once. */
+		/* Pause accepting: otherwise epoll would call this function again at once. */
 		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 			set_deaf(server, true);
 			grpc_server_due(server, clock_now_ns() + DEAF_NS);

@@ -26,15 +26,15 @@ struct grpc_message;
 struct grpc_limits grpc_limits_default(void);
 
 /*
- * Starts a server. listen_fd is a non-blocking listening socket; the server owns it after success. *service is copied, but the
- * array of its methods is not.
+ * Starts a server. listen_fd is a non-blocking listening socket, which the server owns after success. *service is copied, but
+ * not its array of methods.
  */
 int grpc_server_new(struct loop *loop, int listen_fd, const struct grpc_service *service,
 		    struct grpc_server **ret, struct error *err);
 
 /*
- * Closes all connections without waiting for their peers. The `gone` callbacks of kept calls are called. NULL is allowed;
- * returns NULL. Not to be called from a handler.
+ * Closes all connections without waiting for their peers, and calls `gone` for each kept call. Not to be called from a handler.
+ * NULL is allowed; returns NULL.
  */
 struct grpc_server *grpc_server_free(struct grpc_server *server);
 
@@ -52,18 +52,17 @@ struct grpc_message *grpc_message_unref(struct grpc_message *message);
 /* ---- calls ---- */
 
 /*
- * For a handler: keeps the call open after the handler returns, to be answered later. `gone` is called if the call ends
- * otherwise than by grpc_call_end(): the peer left, cancelled or stalled, the deadline passed, or the server ends. The call
- * must not be used from then on.
+ * For a handler: keeps the call open after the handler returns. `gone` is called if the call ends without grpc_call_end(): the
+ * peer left, cancelled or stalled, the deadline passed, or the server ends. Then the call must not be used any more.
  */
 void grpc_call_keep(struct grpc_call *call, void (*gone)(void *data, struct grpc_call *call),
 		    void *data);
 
 /*
- * Sends a message. A message that waits behind another, and of which nothing was sent yet, is replaced. This suits streams
- * whose newest message says everything: a slow peer costs at most two messages. The caller keeps its reference to the message.
+ * Sends a message. If an earlier message still waits with none of its bytes sent, the new one replaces it, so a slow peer costs
+ * at most two messages. Meant for streams whose newest message says everything. The caller keeps its reference.
  */
 void grpc_call_send(struct grpc_call *call, struct grpc_message *message);
 
-/* Ends the call once the sent messages are out. `text` explains the status to people; NULL if none. */
+/* Ends the call after its messages were sent. `text` explains the status to people; NULL if none. */
 void grpc_call_end(struct grpc_call *call, enum grpc_status status, const char *text);

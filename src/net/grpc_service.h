@@ -14,16 +14,16 @@ typedef void (*grpc_handler)(void *data, struct grpc_call *call, const uint8_t *
 			     size_t size);
 
 struct grpc_method {
-	const char *path; /* "/package.Service/Method" */
+	const char *path;
 	grpc_handler handler;
 };
 
 struct grpc_limits {
 	/* most connections; a further one replaces the one that has been without a call for the longest */
 	unsigned connections;
-	unsigned calls;       /* most calls at a time per connection */
-	size_t message_bytes; /* largest request */
-	size_t held_bytes;    /* most bytes of incomplete requests, of all connections together */
+	unsigned calls; /* most calls at a time per connection */
+	size_t message_bytes;
+	size_t held_bytes; /* most bytes of incomplete requests, of all connections together */
 	/* longest time for a request, or a new connection's preface, to arrive */
 	uint64_t arrive_ns;
 	uint64_t stall_ns; /* longest time in which a peer takes none of the sent bytes */
@@ -32,6 +32,6 @@ struct grpc_limits {
 struct grpc_service {
 	const struct grpc_method *methods; /* constant */
 	size_t method_count;
-	void *data; /* passed to the handlers */
+	void *data;
 	struct grpc_limits limits;
 };

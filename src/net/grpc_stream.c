@@ -160,7 +160,7 @@ static void answer_headers(struct grpc_call *call, const char *http_status)
 		reset(call, NGHTTP2_INTERNAL_ERROR);
 }
 
-/* Lets nghttp2 fetch the call's data. The first time, it submits the headers; later it resumes the stream. */
+/* Makes nghttp2 fetch the call's data: submits the headers the first time, and later resumes the stream. */
 static void answer_data(struct grpc_call *call)
 {
 	nghttp2_session *session = call->connection->session;
@@ -201,10 +201,7 @@ static void end(struct grpc_call *call, enum grpc_status status, const char *tex
 	call->gone = NULL;
 	call->status = status;
 	grpc_text_encode(text ? text : "", call->text);
-	/*
-	 * Free the request only if it has not arrived completely. Otherwise its handler may still be reading it:
-	 * grpc_call_arrived() frees it.
-	 */
+	/* A complete request may still be in use by its handler: grpc_call_arrived() frees such a request. */
 	if (!call->has_arrived)
 		free_request(call);
 	if (has_more(call) || call->has_headers)
@@ -370,7 +367,7 @@ void grpc_call_arrived(struct grpc_call *call)
 
 /* ---- deadlines ---- */
 
-/* Ends a call and, if it was kept, calls its `gone` callback. (grpc_call_end() ends a call without the callback.) */
+/* Ends a call, and calls its `gone` callback if it was kept. grpc_call_end() does not call `gone`. */
 static void end_kept(struct grpc_call *call, enum grpc_status status, const char *text)
 {
 	void (*gone)(void *data, struct grpc_call *call) = call->gone;
@@ -383,7 +380,7 @@ void grpc_call_look(struct grpc_call *call, uint64_t now_ns)
 {
 	uint64_t stalled_ns = call->sent_ns + server_of(call)->service.limits.stall_ns;
 	if (has_more(call) && now_ns >= stalled_ns) {
-		/* The peer has stalled. The stream is closed in the loop's next turn, which then calls `gone`. */
+		/* The peer has stalled. The loop's next turn closes the stream and calls `gone`. */
 		call->sent_ns = now_ns;
 		reset(call, NGHTTP2_CANCEL);
 	}

@@ -14,8 +14,7 @@
 struct loop {
 	int epoll_fd;
 	bool quit;
-	struct loop_source *
-		removed; /* list of removed sources; freed after the events that may still refer to them */
+	struct loop_source *removed; /* removed sources, freed after the events that may refer to them */
 };
 
 struct loop_source {
@@ -108,7 +107,7 @@ static void set_timer(struct loop_source *timer, struct timespec first, struct t
 
 void loop_arm(struct loop_source *timer, uint64_t in_ns, uint64_t interval_ns)
 {
-	/* An in_ns of 0 would disarm the timer, so use 1. */
+	/* 0 would disarm the timer. */
 	set_timer(timer, clock_to_timespec(in_ns ? in_ns : 1), clock_to_timespec(interval_ns));
 }
 
@@ -141,7 +140,7 @@ int loop_step(struct loop *loop, int timeout_ms)
 		uint64_t expirations;
 		if (source->dead)
 			continue;
-		/* Skip a timer that was disarmed or re-armed after it became readable, because it is not due. */
+		/* The timer was disarmed or armed again after it became readable, so it is not due. */
 		if (source->is_timer && read(source->fd, &expirations, sizeof(expirations)) < 0)
 			continue;
 		source->handler(source->data, event[i].events);

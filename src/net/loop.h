@@ -16,10 +16,9 @@ struct loop_source;
 typedef void (*loop_handler)(void *data, uint32_t events);
 
 int loop_new(struct loop **ret, struct error *err);
-struct loop *loop_free(
-	struct loop *loop); /* all sources must be removed before; NULL is allowed; returns NULL */
+struct loop *loop_free(struct loop *loop); /* remove all sources first; NULL is allowed; returns NULL */
 
-/* Watches fd, which the caller still owns. -errno if the kernel refuses. */
+/* Watches fd, which the caller still owns. Returns 0 or -errno. */
 int loop_add(struct loop *loop, int fd, uint32_t events, loop_handler handler, void *data,
 	     struct loop_source **ret);
 /* Sets which events to watch from now on; with 0, only EPOLLERR and EPOLLHUP. */
@@ -34,11 +33,10 @@ int loop_add_timer(struct loop *loop, loop_handler handler, void *data, struct l
 void loop_arm(struct loop_source *timer, uint64_t in_ns, uint64_t interval_ns);
 void loop_disarm(struct loop_source *timer);
 
-/* Stops watching and frees the source; closes the descriptor of a timer, but not of others. NULL is allowed; returns NULL. */
+/* Stops watching and frees the source. Closes a timer's descriptor, but no other. NULL is allowed; returns NULL. */
 struct loop_source *loop_remove(struct loop_source *source);
 
 /* Handles the sources that are ready, after waiting at most timeout_ms for one (-1: forever). Returns 0 or -errno. */
 int loop_step(struct loop *loop, int timeout_ms);
-/* Calls loop_step() until loop_quit(). */
 int loop_run(struct loop *loop);
 void loop_quit(struct loop *loop);
