@@ -4,10 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-/*
- * Offsets of the ELF fields that are read. `word` is the size of an address, and of each half of an entry of the dynamic
- * section.
- */
+/* Offsets of the ELF fields that are read, for 32 or 64 bits. `word` is the size of an address. */
 struct layout {
 	unsigned word;
 	unsigned header_size, header_offset, header_entry, header_count; /* of the file header */
@@ -63,8 +60,8 @@ static const char *string_at(const struct image *image, uint64_t table, uint64_t
 }
 
 /*
- * Reads the SONAME and the needed libraries from the dynamic section at `start`. Goes over the section twice, because the
- * string table's entry may come after the entries that need it.
+ * Reads the SONAME and the needed libraries from the dynamic section at `start`. Two passes: the string table's entry may come
+ * last.
  */
 static int read_dynamic(const struct image *image, uint64_t start, struct elf_file *ret)
 {

@@ -6,7 +6,7 @@
 
 #define ELF_FILE_NEEDED_MAX 32
 
-/* What was read. The strings point into the file's bytes. */
+/* The strings point into the file's bytes. */
 struct elf_file {
 	unsigned bits; /* 32 or 64 */
 	uint16_t machine;

@@ -64,7 +64,7 @@ static int copy_file(const char *from, const char *to, struct error *err)
 	if (out < 0)
 		return error_set_errno(err, errno, "%s", to);
 	int r = copy_bytes(in, out);
-	/* Drop set-user-id bits, because containers run the copy from their search path. */
+	/* Drop set-user-id bits: containers have the copy in their search path. */
 	if (r == 0 && (fchmod(out, st.st_mode & 0755) < 0 || fsync(out) < 0))
 		r = -errno;
 	return r < 0 ? error_set_errno(err, -r, "copy %s to %s", from, to) : 0;
@@ -75,16 +75,13 @@ static int place_file(const char *from, const char *to, struct error *err)
 	struct stat st;
 	bool is_plain = stat(from, &st) == 0 && !(st.st_mode & (S_ISUID | S_ISGID));
 
-	/*
-	 * A hard link fails across file systems, if the kernel forbids it for this file, or if the link count is full. Then
-	 * copy the file.
-	 */
+	/* A hard link fails across file systems, if the kernel forbids it, or if the file has too many. */
 	if (is_plain && link(from, to) == 0)
 		return 0;
 	return copy_file(from, to, err);
 }
 
-/* Writes a shim. Its SONAME, such as "liballot-shim-libcuda.so.1", differs from the driver's: see shim.h. */
+/* Writes a shim. Its SONAME differs from the driver's, for the reason in shim.h. */
 static int place_shim(const struct mirror_action *action, const char *to, struct error *err)
 {
 	const char *needed[2] = { "liballot.so", action->from };
@@ -118,7 +115,7 @@ static int perform(const struct mirror_action *action, const char *dir, struct e
 	return 0;
 }
 
-/* Describes an action's file for make_record(), in enough detail to detect a change of the file. */
+/* Describes a file of the mirror for make_record(), in enough detail to notice a change. */
 static json_t *describe(const struct mirror_action *action)
 {
 	struct stat st = { 0 };
@@ -133,7 +130,7 @@ static json_t *describe(const struct mirror_action *action)
 			 (double)st.st_mtim.tv_sec + (double)st.st_mtim.tv_nsec / 1e9);
 }
 
-/* Returns the text of the file that records what the mirror was made from, or NULL if out of memory. The caller frees it. */
+/* Returns the text of RECORD, the file that says what the mirror was made from. NULL if out of memory. The caller frees it. */
 static char *make_record(const struct mirror_plan *plan)
 {
 	json_t *files = json_object();
@@ -180,7 +177,7 @@ static int fill(const struct mirror_plan *plan, const char *dir, const char *rec
 
 enum occupant { NOTHING, OTHER_MIRROR, SAME_MIRROR };
 
-/* Finds what exists at `place`. `record` is the text of the planned mirror's RECORD. -EEXIST if it must not be replaced. */
+/* Finds what exists at `place`, and whether its RECORD equals `record`. -EEXIST if it must not be replaced. */
 static int look_at(const char *place, const char *record, enum occupant *ret, struct error *err)
 {
 	char path[PATHS_MAX];
@@ -191,7 +188,7 @@ static int look_at(const char *place, const char *record, enum occupant *ret, st
 	if (r < 0)
 		return r;
 	*ret = NOTHING;
-	/* Remove an empty directory; rmdir() fails on anything else. */
+	/* rmdir() removes an empty directory and fails on anything else. */
 	if (rmdir(place) == 0 || errno == ENOENT)
 		return 0;
 	cleanup_file FILE *file = fopen(path, "re");
@@ -206,7 +203,7 @@ static int look_at(const char *place, const char *record, enum occupant *ret, st
 	return 0;
 }
 
-/* Moves the directory `made` to `place`. If an old mirror is there, it is moved to `made` at the same moment. */
+/* Moves the directory `made` to `place`. An old mirror there is exchanged with it at once, and is at `made` afterwards. */
 static int move_in(const char *made, const char *place, enum occupant occupant, struct error *err)
 {
 	unsigned int flags = occupant == NOTHING ? RENAME_NOREPLACE : RENAME_EXCHANGE;

@@ -1,16 +1,15 @@
 /*
- * Makes a planned mirror. The mirror is made in a directory beside its place and then renamed, so that nobody ever sees an
- * incomplete mirror. If there is an older mirror, the two are exchanged, and the older one is removed. To undo everything,
- * remove the mirror's directory: nothing outside of it is changed.
+ * Makes a planned mirror in a directory beside its place, and then renames it, so that nobody sees an incomplete mirror. An
+ * older mirror is exchanged with it and removed. To undo everything, remove the mirror's directory; nothing else is changed.
  */
 #pragma once
 
 #include "mirror/plan.h"
 
 /*
- * Makes the mirror at `place`, whose parent must exist. Hard-links files if possible, and copies them otherwise. If `place`
- * exists and is neither empty nor a mirror, returns -EEXIST. If it already has the same mirror, leaves it unchanged, because
- * containers may have it mounted, and sets *ret_is_new to false.
+ * Makes the mirror at `place`, whose parent must exist. Files are hard-linked if possible, else copied. Returns -EEXIST if
+ * `place` is neither empty nor a mirror. An equal mirror is left as it is, because containers may have it mounted; *ret_is_new
+ * is false then.
  */
 int mirror_execute(const struct mirror_plan *plan, const char *place, bool *ret_is_new,
 		   struct error *err);

@@ -23,7 +23,6 @@ static void unmap(struct mapping *m)
 		munmap(m->bytes, m->size);
 }
 
-/* Maps a file for reading. Returns 0 or -errno; -ENODATA if the file is empty or not a regular file. */
 static int map_file(const char *path, struct mapping *ret)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -40,7 +39,7 @@ static int map_file(const char *path, struct mapping *ret)
 	return 0;
 }
 
-/* Resolves `path` below root. Returns NULL if nothing is there or it is outside of root. The caller frees the result. */
+/* Resolves `path` below root. NULL if nothing is there or the result is outside of root. The caller frees the result. */
 static char *resolve(const char *root, const char *path)
 {
 	char whole[PATHS_MAX];
@@ -101,9 +100,7 @@ struct search {
 	struct mirror_files *files;
 };
 
-/*
- * Whether one of the names matches: "libcuda.so" matches libcuda.so and libcuda.so.1; "libcuda.so.1" matches only libcuda.so.1.
- */
+/* "libcuda.so" matches libcuda.so and libcuda.so.1; "libcuda.so.1" matches only itself. */
 static bool is_wanted(char *const *names, const char *name)
 {
 	for (; *names; names++) {
@@ -151,7 +148,6 @@ int mirror_find_libraries(const char *root, char *const *names, struct mirror_fi
 	return r < 0 ? error_add(err, r, "%s", cache) : 0;
 }
 
-/* Finds the program in one directory of the search path. Returns NULL if it is not there. */
 static char *find_in(const char *root, const char *dir, size_t length, const char *name)
 {
 	char path[PATHS_MAX];

@@ -5,9 +5,9 @@
 #include "mirror/plan.h"
 
 /*
- * Appends the libraries found below `root` ("" for the machine's own root) to *files. The caller frees *files, also after a
- * failure. Skips names that are not found, because drivers differ in their files, and files that resolve outside of `root`.
- * Returns 0, or -ENOENT or -EINVAL if the cache can't be read.
+ * Appends the libraries found below `root` ("": the machine's own root) to *files, which the caller frees, also after a
+ * failure. Skips names that are not found, because drivers differ, and files that resolve outside of `root`. Returns -ENOENT or
+ * -EINVAL if the loader's cache can't be read.
  */
 int mirror_find_libraries(const char *root, char *const *names, struct mirror_files *files,
 			  struct error *err);

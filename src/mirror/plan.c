@@ -7,10 +7,7 @@
 
 #include "base/cleanup.h"
 
-/*
- * The libraries whose functions liballot.so hooks, and the names under which the mirror has shims for them, because programs
- * open them by these names.
- */
+/* The libraries that liballot.so hooks, and the names of their shims: those under which programs open them. */
 static const struct governed {
 	const char *soname;
 	const char *shims[3];
@@ -20,13 +17,12 @@ static const struct governed {
 };
 
 /*
- * Libraries that a configuration may list but that are not the driver's. In a container's search path they
- * would hide the container's own copies. Every vendor has libraries with the GL names; NVIDIA's are recognized
- * because they need an NVIDIA library or libGLdispatch.so.
+ * Libraries that a configuration may list but that do not belong to the driver. The mirror would hide the container's own
+ * copies. Every vendor has libraries with the GL names; NVIDIA's need an NVIDIA library or libGLdispatch.so.
  */
 static const struct blocked {
-	const char *name; /* the library's name up to ".so" */
-	const char *unless; /* allowed if it needs a library with this prefix; if NULL, always blocked */
+	const char *name;   /* the library's name up to ".so" */
+	const char *unless; /* allowed if it needs a library with this prefix; NULL: never allowed */
 } blocked[] = {
 	{ "ld-linux", NULL },
 	{ "ld-linux-x86-64", NULL },
@@ -73,7 +69,6 @@ static bool is_named(const char *file_name, const char *name)
 	return strncmp(file_name, name, length) == 0 && strncmp(file_name + length, ".so", 3) == 0;
 }
 
-/* Whether one of the needed libraries has this prefix. */
 static bool needs(const char *needed, const char *prefix)
 {
 	for (const char *c = needed; c && *c; c += strcspn(c, " ")) {
@@ -123,10 +118,7 @@ static bool is_planned(const struct mirror_plan *plan, const char *to)
 	return false;
 }
 
-/*
- * Adds an action, unless there is one for the same path already: the first wins, because the cache lists the preferred file
- * first.
- */
+/* Adds an action unless the path has one: the cache lists the preferred file first. */
 static int add(struct mirror_plan *plan, enum mirror_kind kind, const char *dir, const char *name,
 	       const char *from, uint16_t machine, struct error *err)
 {
@@ -150,10 +142,7 @@ static int add(struct mirror_plan *plan, enum mirror_kind kind, const char *dir,
 	return 0;
 }
 
-/*
- * Plans a hooked library: the driver's file under a name that no shim has, and then the shims. A name like
- * "libcuda.so.580.159.04" is kept. A file that has one of the shims' names gets another name.
- */
+/* Plans a hooked library: its shims, and the driver's file. If that file has a shim's name, it gets another name. */
 static int plan_governed(struct mirror_plan *plan, const struct mirror_file *file,
 			 const struct governed *g, struct error *err)
 {

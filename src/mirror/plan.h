@@ -17,7 +17,6 @@
 
 #include "base/error.h"
 
-/* A file that was found. */
 struct mirror_file {
 	char *path;    /* path that can be opened, symbolic links resolved; owned */
 	char *soname;  /* SONAME of a library; NULL if there is none; owned */
@@ -34,7 +33,7 @@ struct mirror_files {
 enum mirror_kind {
 	MIRROR_FILE, /* `from` is a path */
 	MIRROR_LINK, /* `from` is the link's target */
-	MIRROR_SHIM, /* `from` is the file that is loaded after liballot.so */
+	MIRROR_SHIM, /* a shim (shim.h) that loads liballot.so and then `from` */
 };
 
 struct mirror_action {

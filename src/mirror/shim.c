@@ -9,8 +9,7 @@
 #define ALIGNMENT 0x10000
 
 /*
- * The file, which is loaded as it is: one segment. The segment is writable, because older loaders relocate the dynamic section
- * in place.
+ * The whole file, loaded as one segment. The segment is writable, because older loaders relocate the dynamic section in place.
  */
 struct image {
 	Elf64_Ehdr header;
@@ -88,7 +87,7 @@ static void write_headers(struct image *image, uint16_t machine, size_t size)
 					  .p_filesz = sizeof(image->dynamic),
 					  .p_memsz = sizeof(image->dynamic),
 					  .p_align = 8 };
-	/* Without PT_GNU_STACK, a loader makes the stack executable. */
+	/* Without PT_GNU_STACK a loader makes the stack executable. */
 	image->segment[2] = (Elf64_Phdr){ .p_type = PT_GNU_STACK, .p_flags = PF_R | PF_W };
 }
 

@@ -93,10 +93,7 @@ int mirror_config_default(struct mirror_config *ret_config, struct error *err)
 	return r;
 }
 
-/*
- * Reads a list of names. A name must be a file name and no path, so that only the searched
- * directories can be read.
- */
+/* Reads a list of names. A name with '/' is refused, so that only the searched directories can be read. */
 static int read_names(const json_t *list, const char *what, char ***names, struct error *err)
 {
 	size_t i;
