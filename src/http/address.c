@@ -110,10 +110,7 @@ static const char *path_of(const struct address *address)
 	return address->length && address->storage.ss_family == AF_UNIX ? un->sun_path : NULL;
 }
 
-/*
- * Removes the socket file that a killed daemon left behind. Fails if a program answers at the socket, because it uses the file,
- * or if the file is not a socket.
- */
+/* Removes the socket file of a program that was killed. Fails if a program still answers there, or if the file is no socket. */
 static int clear_path(const struct address *address, const char *path, struct error *err)
 {
 	struct stat st;
@@ -161,7 +158,7 @@ int address_listen(const struct address *address, bool is_open, int *ret_fd, str
 				   SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return error_set_errno(err, errno, "%s", text);
-	/* Makes the port available again as soon as the program that had it has ended. Two programs still can't share it. */
+	/* Without this, the port stays taken for a while after its program has ended. Two programs still can't share it. */
 	if (!path)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(fd, (const struct sockaddr *)&address->storage, address->length) < 0)

@@ -18,7 +18,7 @@
 int token_read(const char *path, char ret_token[TOKEN_MAX + 1], struct error *err);
 
 /*
- * Whether the Authorization header presents the token; `authorization` is NULL if there is none. The comparison takes the same
- * time wherever the texts differ. Pure.
+ * Whether the Authorization header has the token; NULL: no header. The comparison's time does not depend on where the texts
+ * differ. Pure.
  */
 bool token_is_named(const char *token, const char *authorization);

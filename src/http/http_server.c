@@ -10,12 +10,12 @@
 #include "base/symbols.h"
 #include "http/server_inside.h"
 
-/* At the limit of connections, a new one replaces an old one only if the old one was in its stage for at least this time: */
-/* in STAGE_IDLE: a client that was idle for less would connect again at once */
+/* At the limit of connections, a new one replaces an old one that was in its stage for at least: */
+/* STAGE_IDLE: a client closed sooner would connect again at once */
 #define IDLE_LEAST_NS (1 * NSEC_PER_SEC)
-/* in STAGE_NEW: time for a handshake and a request's first line to arrive */
+/* STAGE_NEW: time for a TLS handshake and a request's first line */
 #define SILENT_LEAST_NS (100 * NSEC_PER_MSEC)
-/* in STAGE_REQUEST: time for the rest of a request to arrive */
+/* STAGE_REQUEST: time for the rest of a request */
 #define REQUEST_LEAST_NS (2 * NSEC_PER_SEC)
 /* for each connection: request line, headers and read buffer */
 #define MEMORY_BYTES ((size_t)16384)
@@ -44,7 +44,7 @@ static void drop_if_done(struct generation *g)
 	generation_end(g);
 }
 
-/* Runs libmicrohttpd, and sets a timer if some of its work will be due without a further event. */
+/* Runs libmicrohttpd, and sets a timer for work that will be due without an event. */
 static void turn(struct generation *g)
 {
 	const struct mhd *mhd = g->server->mhd;
@@ -67,7 +67,7 @@ static void mhd_ready(void *data, uint32_t events)
 
 static int generation_begin(struct server *s, struct error *err);
 
-/* Reads the certificate files again if they were replaced; new connections then get the new certificate. */
+/* Reads the certificate files again if they were replaced. New connections then get the new certificate. */
 static void renew(struct server *s)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -92,12 +92,11 @@ static void renew(struct server *s)
 	}
 	log_error("TLS: %s: the certificate and key that were read before stay in use", err.text);
 	tls_free(&s->tls);
-	/* keep the new file states, so that an error in these files is logged only once */
+	/* Keep the new files' state, so that an error in them is logged only once. */
 	memcpy(before.seen, s->tls.seen, sizeof(before.seen));
 	s->tls = before;
 }
 
-/* Whether the connection may be closed to make room for another. */
 static bool can_give_way(const struct server_call *c, uint64_t now_ns)
 {
 	uint64_t since_ns = now_ns - c->since_ns;
@@ -118,8 +117,8 @@ static unsigned count_of(const struct server *s, const struct server_peer *peer)
 }
 
 /*
- * Chooses the connection to close among those for which can_give_way() is true: one of the peer with the most connections, and
- * among these the one that was in its stage for the longest. Returns NULL if there is none.
+ * Chooses the connection to close: of the peer with the most connections that may be closed, the one that was in its stage for
+ * the longest. NULL if there is none.
  */
 static struct server_call *first_to_give_way(const struct server *s, uint64_t now_ns)
 {
@@ -138,8 +137,8 @@ static struct server_call *first_to_give_way(const struct server *s, uint64_t no
 }
 
 /*
- * Call at the limit of connections: closes one, if any may be closed. To libmicrohttpd it looks as if the client had closed it.
- * Returns whether there is room for a new connection now.
+ * Closes one connection, if one may be closed. Returns whether there is room for a new connection. Closing the socket makes
+ * libmicrohttpd see a client that left.
  */
 static bool make_room(struct server *s)
 {
@@ -152,14 +151,14 @@ static bool make_room(struct server *s)
 	return s->count < s->terms.connections_max;
 }
 
-/* Accepts a connection. The server does this itself, not libmicrohttpd, to apply its limits first. */
+/* Accepts a connection. libmicrohttpd could accept too, but without our limits. */
 static void somebody_comes(void *data, uint32_t events)
 {
 	struct server *s = data;
 	struct sockaddr_storage from = { 0 };
 	socklen_t length = sizeof(from);
 	renew(s);
-	/* No room: leave the connection in the kernel's queue until another ends or times out, which look() notices. */
+	/* No room: the new connection stays in the kernel's queue until look() finds room. */
 	if (s->count >= s->terms.connections_max && !make_room(s)) {
 		server_set_deaf(s, true);
 		return;
@@ -174,7 +173,7 @@ static void somebody_comes(void *data, uint32_t events)
 		s->mhd->add_connection(s->generations->daemon, fd, (struct sockaddr *)&from, length);
 		turn(s->generations);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-		/* Pause accepting: otherwise this function would be called again at once. */
+		/* Pause accepting: otherwise epoll would call this function again at once. */
 		server_set_deaf(s, true);
 		loop_arm(s->look_timer, SERVER_LOOK_NS, SERVER_LOOK_NS);
 	}
@@ -187,10 +186,7 @@ static bool is_overdue(const struct server *s, const struct server_call *c, uint
 	       now_ns - c->since_ns >= limit_ns;
 }
 
-/*
- * Timer: closes the connections that are overdue. To libmicrohttpd it looks as if the clients had closed them. Resumes accepting
- * connections if there is room.
- */
+/* Timer: closes overdue connections (libmicrohttpd sees clients that left), and resumes accepting if there is room. */
 static void look(void *data, uint32_t events)
 {
 	struct server *s = data;
@@ -312,8 +308,8 @@ static int generation_begin(struct server *s, struct error *err)
 }
 
 /*
- * Ends the generation: libmicrohttpd ends each connection and calls its callback. Suspended connections are resumed first, as
- * libmicrohttpd requires.
+ * Ends the generation: libmicrohttpd ends each connection and calls its callback. libmicrohttpd requires that suspended
+ * connections are resumed first.
  */
 static struct generation *generation_end(struct generation *g)
 {

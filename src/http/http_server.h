@@ -1,9 +1,8 @@
 /*
- * A small HTTP server on an event loop, by libmicrohttpd. No client can block the loop. Sockets are non-blocking. A request's
- * line and headers must fit into 16 KiB together. The size of bodies and the number of connections are limited
- * (server_terms.h). A request must arrive within SERVER_DEADLINE_NS, and its answer must be taken within the same time;
- * otherwise the connection is closed. When the limit of connections is reached, a new connection replaces one that is idle or
- * slow, of the peer that has the most connections. Main thread only.
+ * A small HTTP server on an event loop, by libmicrohttpd. Main thread only. No client can block the loop: sockets are
+ * non-blocking, a request's line and headers must fit into 16 KiB, and bodies and connections are limited (server_terms.h). A
+ * connection is closed if a request does not arrive, or its answer is not taken, within SERVER_DEADLINE_NS. At the limit of
+ * connections, a new one replaces an idle or slow one, of the peer that has the most.
  */
 #pragma once
 
@@ -20,22 +19,22 @@ struct server_call; /* a request that can be answered later */
 struct server_part; /* part of a stream; can be sent to several streams */
 
 /*
- * The header that replaces Authorization behind a proxy that authorizes its clients and does not pass their Authorization
- * header on, like the Kubernetes API server.
+ * A proxy such as the Kubernetes API server does not pass the Authorization header on. Clients behind it send their token in
+ * this header.
  */
 #define SERVER_PROXIED_AUTHORIZATION "X-Allot-Authorization"
 
 struct server_request {
 	const char *method, *path;
-	/* Headers; NULL if missing. `authorization` may be that of SERVER_PROXIED_AUTHORIZATION instead. */
+	/* Headers; NULL if missing. `authorization` may come from SERVER_PROXIED_AUTHORIZATION. */
 	const char *authorization, *host, *origin;
 	const char *body; /* valid until the handler returns; followed by a NUL; NULL if there is none */
 	size_t body_size;
 	struct server_call *call; /* to be passed to server_call_answer() */
 	void *tls; /* the connection's gnutls_session_t, valid until the handler returns; NULL without TLS */
 	/*
-	 * A value of the connection for the handler's use, initially 0: the time at which the handler identified the client.
-	 * NULL without TLS.
+	 * A value that the handler may keep for the connection, initially 0: when the handler identified the client. NULL
+	 * without TLS.
 	 */
 	uint64_t *known_ns;
 };
@@ -49,10 +48,10 @@ struct server_answer {
 	const char *type;                  /* content type of own and line; NULL: plain text */
 	const char *header, *header_value; /* one additional header; NULL: none */
 	bool is_last;                      /* the server takes ownership of `text` */
-	bool is_later; /* no answer yet: server_call_answer() will give it. Only from a handler. */
+	bool is_later; /* no answer yet; server_call_answer() gives it later. Only from a handler. */
 	/*
-	 * Begin a stream of content type `type`; server_stream_send() sends its parts. The stream lasts until its reader closes
-	 * it, or does not take a part within SERVER_DEADLINE_NS; then terms.stream_ended is called. Only from a handler.
+	 * Begin a stream of content type `type`; server_stream_send() sends its parts. The stream ends when its reader closes
+	 * it or does not take a part within SERVER_DEADLINE_NS; then terms.stream_ended is called. Only from a handler.
 	 */
 	bool is_stream;
 };
@@ -64,9 +63,7 @@ struct server_answer {
 const char *server_request_argument(const struct server_request *request, const char *name);
 
 int server_start(const struct server_terms *terms, struct server **ret, struct error *err);
-/*
- * Closes every connection. Calls whose answer was to come later must not be answered any more. NULL is allowed; returns NULL.
- */
+/* Closes every connection. After this, server_call_answer() must not be called. NULL is allowed; returns NULL. */
 struct server *server_stop(struct server *server);
 
 unsigned server_connections(const struct server *server);
@@ -83,7 +80,7 @@ char *server_part_bytes(struct server_part *part);
 struct server_part *server_part_free(struct server_part *part); /* NULL is allowed; returns NULL */
 /* Sends the next part to a stream. Parts are not queued: returns -EAGAIN while the previous part is not sent completely. */
 int server_stream_send(struct server_call *call, struct server_part *part);
-/* Whether server_stream_send() would accept a part now. If no stream is ready, the caller need not make the part. */
+/* Whether server_stream_send() would accept a part now. */
 bool server_stream_is_ready(const struct server_call *call);
 
 /* Makes a body from constant bytes. Returns NULL if out of memory. */

@@ -141,7 +141,7 @@ void server_wake(struct server_call *c)
 {
 	c->is_suspended = false;
 	c->generation->server->mhd->resume_connection(c->at);
-	/* Run libmicrohttpd soon: without this, no event would make it continue with the resumed call. */
+	/* Run libmicrohttpd soon: no event would make it continue the resumed call. */
 	c->generation->has_resumed = true;
 	loop_arm(c->generation->soon_timer, 0, 0);
 }
@@ -150,7 +150,7 @@ static struct MHD_Response *make_response(const struct server *s, const struct g
 					  const struct server_answer *answer)
 {
 	const char *line = answer->own ? answer->own : answer->line;
-	/* A `line` is copied, because it may be valid only until the handler is called again. */
+	/* Copy a `line`: it may be valid only until the handler is called again. */
 	struct MHD_Response *response = s->mhd->create_response_from_buffer(
 		strlen(line), (void *)(uintptr_t)line,
 		answer->own ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_MUST_COPY);
@@ -163,10 +163,7 @@ static struct MHD_Response *make_response(const struct server *s, const struct g
 	if (answer->header)
 		s->mhd->add_response_header(response, answer->header, answer->header_value);
 	server_add_headers(s, response);
-	/*
-	 * The connection is of an older generation, with the old certificate. Close it, so that the client reconnects and gets
-	 * the new one.
-	 */
+	/* The connection has the old certificate. Close it, so that the client reconnects and gets the new one. */
 	if (g != s->generations)
 		s->mhd->add_response_header(response, "Connection", "close");
 	return response;
@@ -273,8 +270,8 @@ static enum MHD_Result ask_handler(struct server *s, struct server_call *c, cons
 }
 
 /*
- * Stores a part of the body. If the body is refused (too large, out of memory), goes on reading it without storing it, because
- * the client reads the answer only after it has sent everything.
+ * Stores a part of the body. A refused body (too large, out of memory) is still read, because the client reads the answer only
+ * after sending everything.
  */
 static void take_body(struct server *s, struct server_call *c, const char *part, size_t size)
 {
@@ -308,9 +305,9 @@ static void take_body(struct server *s, struct server_call *c, const char *part,
 }
 
 /*
- * Callback: the headers have arrived, or a part of the body, or the body's end (*body_length is 0); or server_call_answer() was
- * called. If bodies are not accepted, a request that must not have a body (GET, HEAD) is answered when its headers have arrived.
- * Any other request is refused at once; its body stays unread, so its connection ends.
+ * Callback: the headers have arrived, a part of the body, or its end (*body_length is 0); or server_call_answer() was called.
+ * If bodies are not accepted (body_max 0), GET and HEAD are answered after their headers; any other request is refused, and its
+ * connection ends because its body stays unread.
  */
 enum MHD_Result server_request_came(void *data, struct MHD_Connection *at, const char *url,
 				    const char *method, const char *version, const char *body,

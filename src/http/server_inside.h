@@ -13,11 +13,11 @@
 #include "http/server_terms.h"
 #include "http/tls.h"
 
-#define SERVER_LOOK_NS (250 * NSEC_PER_MSEC) /* interval for checking deadlines */
+#define SERVER_LOOK_NS (250 * NSEC_PER_MSEC)
 
 /*
- * What a connection is doing. Each stage has a deadline, except STAGE_HANDLER (the answer is awaited), and STAGE_STREAM (a
- * stream waits for its next part).
+ * What a connection is doing. Each stage has a deadline, except STAGE_HANDLER (waits for the answer) and STAGE_STREAM (waits
+ * for the stream's next part).
  */
 enum stage { STAGE_NEW, STAGE_REQUEST, STAGE_HANDLER, STAGE_ANSWER, STAGE_STREAM, STAGE_IDLE };
 
@@ -27,11 +27,11 @@ struct server_peer {
 	uint8_t is_v6;
 };
 
-/* A connection. It has one request at a time, so it is also the call. */
+/* A connection has one request at a time, so this is also the call. */
 struct server_call {
 	struct server_call *next;
 	struct generation *generation;
-	struct MHD_Connection *at; /* libmicrohttpd's connection */
+	struct MHD_Connection *at; /* the connection in libmicrohttpd */
 	int fd;                    /* owned by libmicrohttpd */
 	struct server_peer peer;
 	enum stage stage;
@@ -41,13 +41,13 @@ struct server_call {
 	/* HTTP status that will refuse the request; 0 while it is valid */
 	unsigned refused;
 	bool is_begun,
-		is_suspended; /* its headers were handled; libmicrohttpd waits for server_wake() */
+		is_suspended; /* the request's headers were handled; libmicrohttpd waits for server_wake() */
 	struct MHD_Response *answer; /* the answer, if server_call_answer() gave it later */
 	unsigned status;
 	bool is_stream;
 	struct server_part *part; /* the part being sent; NULL if none */
 	size_t part_taken;
-	uint64_t known_ns; /* server_request.known_ns: for the handler's use */
+	uint64_t known_ns; /* see server_request.known_ns */
 };
 
 /*
@@ -80,14 +80,12 @@ struct server {
 void server_set_deaf(struct server *server, bool is_deaf);
 
 void server_set_stage(struct server_call *call, enum stage stage);
-/* Adds the headers that every answer has. */
 void server_add_headers(const struct server *server, struct MHD_Response *response);
 /* Lets libmicrohttpd continue a suspended call. */
 void server_wake(struct server_call *call);
 
 /* Makes libmicrohttpd's response for a stream of content type `type`. Returns NULL if out of memory. */
 struct MHD_Response *server_stream_begin(struct server_call *call, const char *type);
-/* Call when the call's stream has ended. */
 void server_stream_end(struct server_call *call);
 
 /* Callbacks for libmicrohttpd; `data` is the generation. */

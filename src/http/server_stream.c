@@ -47,10 +47,7 @@ static ssize_t give(void *data, uint64_t position, char *to, size_t room)
 {
 	struct server_call *c = data;
 	if (!c->part) {
-		/*
-		 * The whole part is in the kernel's buffer: suspend the connection until the next
-		 * part comes.
-		 */
+		/* The kernel's buffer has the whole part: suspend the connection until the next part comes. */
 		server_set_stage(c, STAGE_STREAM);
 		c->is_suspended = true;
 		c->generation->server->mhd->suspend_connection(c->at);
@@ -69,14 +66,9 @@ struct MHD_Response *server_stream_begin(struct server_call *c, const char *type
 {
 	const struct server *s = c->generation->server;
 	int kept = KERNEL_BYTES;
-	/*
-	 * Make the kernel's send buffer small. With the default of megabytes, a slow reader would
-	 * get parts that are a minute old.
-	 */
+	/* With the default of megabytes, a slow reader would get parts that are a minute old. */
 	setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &kept, sizeof(kept));
-	/*
-	 * Set this even if no response can be made, so that stream_ended is called for the handler.
-	 */
+	/* Set this even if no response can be made: the handler expects stream_ended. */
 	c->is_stream = true;
 	struct MHD_Response *response = s->mhd->create_response_from_callback(
 		MHD_SIZE_UNKNOWN, BLOCK_BYTES, give, c, NULL);

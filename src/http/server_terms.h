@@ -26,15 +26,15 @@ struct server_terms {
 	/* A listening socket; the server takes ownership on success. */
 	int listen_fd;
 	/*
-	 * PEM files; NULL: no TLS. After a change of either, the server reads both again at the next connection, but at most
-	 * once in SERVER_RENEW_NS. If the new files are unusable, the server logs that and keeps the old certificate. An open
-	 * connection keeps its certificate until its next answer. The names must stay valid.
+	 * PEM files; NULL: no TLS. Both are read again after a change, at the next connection, at most once in SERVER_RENEW_NS.
+	 * If the new files are unusable, the server logs that and keeps the old ones. An open connection keeps its certificate
+	 * until its next answer. The names must stay valid.
 	 */
 	const char *certificate_file, *key_file;
 	/*
-	 * PEM file of the CA certificates for clients; NULL: clients are not asked for a certificate. Otherwise the server asks
-	 * each client for one, but also accepts clients without one: the handler gets the session and verifies it. Read again
-	 * after changes, like the files above.
+	 * PEM file of the CAs for clients' certificates; NULL: none is asked for. Otherwise the server asks each client for one
+	 * but accepts clients without: the handler gets the session and verifies it. Read again after changes, like the files
+	 * above.
 	 */
 	const char *client_ca_file;
 	unsigned connections_max; /* 0 means SERVER_MAX_CONNECTIONS */
@@ -43,9 +43,9 @@ struct server_terms {
 	 */
 	uint64_t idle_ns;
 	/*
-	 * Largest size of a request's body. A longer body is read, dropped and answered with 413. 0: no bodies, so a request
-	 * with a body is answered before the body is read. All requests together may hold SERVER_BODIES times this size; a
-	 * request beyond that gets 503.
+	 * Largest body of a request. A longer one is read, dropped and answered with 413. 0: no bodies; a request with a body
+	 * is answered before its body is read. All requests together may hold SERVER_BODIES times this size; beyond that a
+	 * request gets 503.
 	 */
 	size_t body_max;
 	server_handler handler;

@@ -86,10 +86,7 @@ bool access_is_own_origin(const char *origin, const char *host)
 	return !origin || (after && host && !strcasecmp(after + strlen("://"), host));
 }
 
-/*
- * Whether the request presents the token in `file`: returns ACCESS_GRANTED, ACCESS_NEEDS_TOKEN or
- * ACCESS_UNREADABLE.
- */
+/* Whether the request has the token in `file`: ACCESS_GRANTED, ACCESS_NEEDS_TOKEN or ACCESS_UNREADABLE. */
 static enum access_verdict names_token(const char *key, const char *file, const char *authorization,
 				       struct error *err)
 {
@@ -120,10 +117,7 @@ enum access_verdict access_may_read(const struct access_terms *terms,
 									     : ACCESS_WRONG_HOST;
 	enum access_verdict verdict = names_token("web_token_file", terms->token_file,
 						  request->authorization, err);
-	/*
-	 * Without the token for reading, the token for changes is enough: a client that may change
-	 * may also read.
-	 */
+	/* A client that may change may also read. */
 	if (verdict != ACCESS_GRANTED) {
 		struct error other = { 0 };
 		if (names_change_token(terms, request, &other) == ACCESS_GRANTED)

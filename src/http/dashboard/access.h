@@ -1,18 +1,18 @@
 /*
- * Decides who may see the page's state, and who may change something: as far as HTTP can tell, the same people as on the
- * command line. Pure, except for reading the token's file; main thread only.
+ * Decides who may read the page and who may change something: as far as HTTP can tell, the same people as on the command line.
+ * Pure, except for reading the token's file; main thread only.
  *
- * In allotd, `allot ps` shows all tenants to everyone who may open the control socket. For the system daemon this is everyone
- * on the machine, for a private daemon its user. But a TCP connection does not show the user. So reading the page needs the
- * token of web_token_file, with two exceptions. On a unix socket, the socket's mode decides. And without web_token_file, the
- * system daemon's page is open to all, if only this machine can reach it. Changing always needs the token of
+ * In allotd, `allot ps` shows all tenants to everyone who may open the control socket: for the system daemon everyone on the
+ * machine, for a private daemon its user. A TCP connection does not show the user, so reading needs the token of
+ * web_token_file, with two exceptions. On a unix socket, the socket's mode decides. The system daemon's page without
+ * web_token_file is open to all, if only this machine can reach the address. Changing always needs the token of
  * web_change_token_file, which gives the rights of a member of group "allot".
  *
- * A request that another site makes a browser send has no token: the token is in a header that only the page's own script sets,
- * never in a cookie. If reading needs no token, another site could point its own host name at this machine and so read the
- * page. To prevent this, the Host header must then be an IP address or "localhost".
+ * A request that another site makes a browser send has no token: only the page's own script sends the token, in a header and
+ * never in a cookie. Without a token for reading, another site could point its own host name at this machine and read the page.
+ * So the Host header must then be an IP address or "localhost".
  *
- * In allot-scheduler, whose page changes nothing: reading is allowed from its own machine or pod; others need the token.
+ * In allot-scheduler, whose page changes nothing, reading is allowed from its own machine or pod; others need the token.
  */
 #pragma once
 
@@ -48,9 +48,9 @@ enum access_verdict {
 };
 
 /*
- * Check the settings. access_check() needs the settings alone; returns -EINVAL if one is malformed or lacks another that it
- * needs. access_check_private() checks a page that listens at `address`; `is_private` is true if the daemon belongs to one user.
- * Both return 0, or -EACCES if too many people could read the page because there is no web_token_file. Pure.
+ * Check the settings. access_check() returns -EINVAL if one is malformed or lacks another that it needs. access_check_private()
+ * is for a page that listens at `address`; `is_private`: the daemon belongs to one user. Both return -EACCES if too many people
+ * could read the page without web_token_file. Pure.
  */
 int access_check(const struct access_settings *settings, struct error *err);
 int access_check_private(const struct access_settings *settings, const struct address *address,
@@ -67,7 +67,7 @@ enum access_verdict access_may_change(const struct access_terms *terms,
  */
 bool access_is_plain_host(const char *host);
 /*
- * Whether the Origin header names the same host and port as the Host header. True if `origin` is NULL. The schemes may differ,
- * because a proxy may end TLS before us. A page of the other scheme gains nothing: it has no token.
+ * Whether the Origin header (NULL: true) names the same host and port as the Host header. Schemes may differ, because a proxy
+ * may end TLS; the other scheme's page has no token anyway.
  */
 bool access_is_own_origin(const char *origin, const char *host);

@@ -8,7 +8,7 @@
 
 struct page_file {
 	const char *path; /* the path in a request: "/", "/page.css" */
-	const char *type; /* its Content-Type */
+	const char *type;
 	const unsigned char *bytes;
 	size_t size;
 };

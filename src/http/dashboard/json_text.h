@@ -1,9 +1,8 @@
 /*
- * Writes JSON directly as text. Builds no tree, because a state of 200 tenants is written four times a second. Commas are added
- * automatically. Running out of memory is remembered: all functions may still be called, and json_text_end() reports it. Pure;
- * not thread safe.
+ * Writes JSON directly as text, without a tree, because a state of 200 tenants is written four times a second. Adds commas. Out
+ * of memory: further calls do nothing, and json_text_end() reports it. Pure; not thread safe.
  *
- * json_text_open(&t, NULL, '{'); json_text_whole(&t, "index", 0); json_text_close(&t, '}');
+ *     json_text_open(&t, NULL, '{'); json_text_whole(&t, "index", 0); json_text_close(&t, '}');
  */
 #pragma once
 
@@ -19,8 +18,8 @@ struct json_text {
 };
 
 /*
- * Open and close an object ('{' and '}') or list ('[' and ']'). In all functions, `key` is the member's name; NULL for an
- * element of a list, or for the outermost value. It is written as it is, so it must need no escapes.
+ * Open and close an object ('{' and '}') or list ('[' and ']'). In all functions, `key` is the member's name, without
+ * characters that need an escape; NULL for an element of a list or the outermost value.
  */
 void json_text_open(struct json_text *t, const char *key, char bracket);
 void json_text_close(struct json_text *t, char bracket);

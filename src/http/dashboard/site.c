@@ -8,10 +8,7 @@
 #include "base/log.h"
 #include "http/bearer_token.h"
 
-/*
- * Headers of every answer. They tell the browser that the page loads nothing from other sites and runs only its own files,
- * without inline script or style, and that no other page may frame it.
- */
+/* Headers of every answer: the page loads and runs only its own files, no inline script or style, and no page may frame it. */
 static const struct server_header headers[] = {
 	{ "Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'none'; "
 				     "frame-ancestors 'none'; object-src 'none'" },
@@ -135,7 +132,7 @@ void site_answer_stream(int added, struct server_answer *ret)
 					       .type = SITE_EVENTS_TYPE };
 }
 
-/* Answers what the request's token allows. */
+/* Answers /api/rights: what the request's token allows. */
 static void answer_rights(struct site *site, const struct server_request *request,
 			  struct server_answer *ret)
 {
@@ -158,7 +155,6 @@ static void answer_method(const char *allow, struct server_answer *ret)
 				       .header_value = allow };
 }
 
-/* Answers with a file of the page, or 404. */
 static void answer_file(struct site *site, const struct server_request *request,
 			struct server_answer *ret)
 {
@@ -166,7 +162,7 @@ static void answer_file(struct site *site, const struct server_request *request,
 		const struct page_file *f = &site->terms.files[i];
 		if (strcmp(f->path, request->path) != 0)
 			continue;
-		/* is_last: the server frees the text after sending. The bytes themselves are part of the program. */
+		/* is_last: the server frees `text` after sending, but not the constant bytes. */
 		struct server_text *text = server_text_of(site->server, f->bytes, f->size, f->type);
 		if (text)
 			*ret = (struct server_answer){ .status = 200, .text = text, .is_last = true };

@@ -59,7 +59,7 @@ void site_answer_text(struct json_text *text, struct server_answer *ret);
 void site_answer_no_memory(struct server_answer *ret);
 /* Answers with JSON text from malloc(), which the server then owns. `text` is NULL if out of memory. */
 void site_answer_own(char *text, struct server_answer *ret);
-/* For a route of server-sent events: whether this request may begin a stream. If false, *ret is the answer instead. */
+/* For a route of server-sent events: whether the request may begin a stream. If not, *ret is the answer. */
 bool site_begins_stream(const struct server_request *request, struct server_answer *ret);
-/* Answers with a stream of server-sent events. `added` is negative if there are too many streams; the answer then says so. */
+/* Answers with a stream of server-sent events, or with an error if `added` is negative (too many streams). */
 void site_answer_stream(int added, struct server_answer *ret);
