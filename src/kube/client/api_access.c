@@ -67,7 +67,6 @@ struct reader {
 	struct error *err;
 };
 
-/* Finds the entry of that name in a list such as `clusters`, and returns the entry's member `part`. */
 static int find_named(const struct reader *r, const json_t *root, const char *list,
 		      const char *part, const char *name, const json_t **ret)
 {
@@ -87,7 +86,6 @@ static int find_named(const struct reader *r, const json_t *root, const char *li
 	return error_set(r->err, EINVAL, "%s: no entry is named '%.60s'", list, name);
 }
 
-/* Reads a string. Sets *ret to NULL if there is none. */
 static int read_text(const struct reader *r, const json_t *object, const char *key, const char **ret)
 {
 	const json_t *value = json_object_get(object, key);
@@ -106,7 +104,6 @@ static int keep(const struct reader *r, const char *text, char **ret)
 	return text && !*ret ? error_set_errno(r->err, ENOMEM, "kubeconfig") : 0;
 }
 
-/* Makes a path from a file name that is relative to the kubeconfig. */
 static int resolve(const struct reader *r, const char *name, char **ret)
 {
 	const char *slash = strrchr(r->path, '/');
@@ -118,10 +115,7 @@ static int resolve(const struct reader *r, const char *name, char **ret)
 	return 0;
 }
 
-/*
- * Reads `<key>-data`, which is base64, or the file that `<key>` names. *ret stays NULL if there is
- * neither.
- */
+/* Reads `<key>-data` (base64), or the file that `<key>` names. Neither: *ret stays NULL. */
 static int read_data(const struct reader *r, const json_t *object, const char *key, char **ret)
 {
 	char data_key[64];

@@ -21,25 +21,23 @@ struct kube_access {
 };
 
 /*
- * Reads the current context of a kubeconfig: a token or a client certificate, in the file itself or
- * in files that it names. Returns -errno; the error names the field that is missing, invalid or not
- * supported.
+ * Reads the current context of a kubeconfig: a token or a client certificate, in the file or in files that it names. -errno: a
+ * field is missing, invalid or not supported; the error names the field.
  */
 int access_read_config(const char *path, struct kube_access *ret, struct error *err);
 
 /*
- * Reads the service account in `dir`. host and port are the values of KUBERNETES_SERVICE_HOST and
- * _PORT, which Kubernetes sets in a pod. Returns -ENOENT if one of them is NULL or empty: this is
- * not a pod.
+ * Reads the service account in `dir`. `host` and `port` are the values of KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT,
+ * which Kubernetes sets in a pod. -ENOENT if one is NULL or empty, because this is no pod.
  */
 int access_of_pod(const char *host, const char *port, const char *dir, struct kube_access *ret,
 		  struct error *err);
-/* Reads the service account of this process's pod, like access_of_pod(). */
+/* Like access_of_pod(), for the pod of this process. */
 int access_of_this_pod(struct kube_access *ret, struct error *err);
 
 /*
- * Reads the access that the setting kube_api names: this pod's account for "in-cluster", else the
- * kubeconfig at that path. Errors name the setting.
+ * Reads the access that the setting kube_api names: this pod's account ("in-cluster") or a kubeconfig's path. Errors name the
+ * setting.
  */
 int access_by_setting(const char *kube_api, struct kube_access *ret, struct error *err);
 

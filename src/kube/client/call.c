@@ -1,4 +1,3 @@
-/* One call: its request and its answer. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -15,7 +14,7 @@
 #include "kube/util/outside_json.h"
 
 #define CONNECT_TIMEOUT_MS 10000L
-/* By this time a vanished server is noticed, also on a watch without events. */
+/* A server that vanished is noticed within this time, also by a watch without events. */
 #define KEEPALIVE_S 20L
 #define UNACKED_MS 30000
 
@@ -180,7 +179,7 @@ static int add_token(struct kube_call *call)
 	return r < 0 || !token ? r : add_bearer(call, "Authorization", token);
 }
 
-/* Closes the connection if sent bytes stay unacknowledged, long before the kernel would. */
+/* Lets the kernel close the connection early if sent bytes stay unacknowledged. */
 static int on_new_socket(void *data, curl_socket_t fd, curlsocktype purpose)
 {
 	int unacked_ms = UNACKED_MS;
@@ -196,10 +195,7 @@ static CURLcode set_blob(struct kube_call *call, CURLoption option, char *pem)
 	return pem ? call->client->curl->easy_setopt(call->easy, option, &blob) : CURLE_OK;
 }
 
-/*
- * Fails if libcurl cannot use our certificates. Otherwise libcurl would connect without them: as
- * another user, or to another server.
- */
+/* Fails if libcurl cannot use our certificates. Otherwise libcurl would connect without them. */
 static int set_access(struct kube_call *call)
 {
 	const struct kube_access *a = call->client->access;
@@ -223,7 +219,7 @@ static int set_access(struct kube_call *call)
 				   curl->easy_strerror(code));
 }
 
-/* Uses HTTP/1.1, so that each watch has its own connection and a stuck watch blocks no other call. */
+/* HTTP/1.1 gives each watch its own connection, so a stuck watch blocks no other call. */
 static void set_transport(struct kube_call *call, uint64_t timeout_ns)
 {
 	const struct curl *curl = call->client->curl;

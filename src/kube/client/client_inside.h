@@ -35,12 +35,12 @@ struct kube_call {
 	char why[CURL_ERROR_SIZE];
 	char *text; /* received bytes that are not delivered yet */
 	size_t size, room;
-	struct error failed;                      /* an error found by this client; ends the call */
+	struct error failed; /* found by this client, not libcurl; ends the call */
 	void (*line)(void *data, json_t *object); /* a kube_line */
 	bool is_good;                             /* `line` was told that the status is 2xx */
 	void (*done)(void *data, const struct kube_answer *answer); /* a kube_done */
 	void *data;
-	struct alarm refused; /* the call could not start; process() reports it through `done` */
+	struct alarm refused; /* rings if the call could not start; `done` then gets the error */
 	TAILQ_ENTRY(kube_call) link;
 };
 

@@ -1,11 +1,10 @@
 /*
- * libcurl, loaded when the first client starts. Most daemons do not use Kubernetes, and libcurl
- * with its dependencies costs each daemon more than 8 MiB. A machine without libcurl still runs
- * allotd. After loading, the table is thread safe.
+ * libcurl, loaded when the first client starts: most daemons need no Kubernetes, and libcurl with its dependencies costs a
+ * process more than 8 MiB. allotd also runs without libcurl. Thread safe after loading.
  */
 #pragma once
 
-#define CURL_DISABLE_TYPECHECK /* its macros would bypass our table */
+#define CURL_DISABLE_TYPECHECK /* libcurl's type checks are macros that would bypass our table */
 #include <curl/curl.h>
 
 /* Every function of libcurl that we use. */

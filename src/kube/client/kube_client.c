@@ -62,10 +62,7 @@ static struct kube_call *find_call(struct kube_client *c, const CURL *easy)
 	return NULL;
 }
 
-/*
- * Finds a call with a complete line for its owner, or with a 2xx status that its owner does not know
- * yet.
- */
+/* Finds a call that has something to deliver: a complete line, or a status 2xx that the owner does not know. */
 static struct kube_call *find_lines(struct kube_client *c)
 {
 	struct kube_call *call;
@@ -76,7 +73,7 @@ static struct kube_call *find_lines(struct kube_client *c)
 	return NULL;
 }
 
-/* Delivers lines and ends of calls. Handlers may drop any call, so search again after each. */
+/* Delivers lines and ends of calls. A handler may drop any call, so search again after each. */
 static void deliver(struct kube_client *c)
 {
 	struct kube_call *call;
@@ -147,7 +144,7 @@ static int load_curl(const struct curl **ret, struct error *err)
 {
 	static struct curl curl;
 	static bool is_ready;
-	/* The library with OpenSSL, else the one with GnuTLS: a machine may have either. */
+	/* libcurl with OpenSSL, else with GnuTLS: a machine may have either. */
 	int r = is_ready ? 0
 			 : symbols_load("libcurl.so.4", "libcurl-gnutls.so.4", rows,
 					sizeof(rows) / sizeof(rows[0]), &curl,

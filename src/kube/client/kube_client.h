@@ -26,30 +26,28 @@ struct kube_request {
 	const char *body;
 	uint64_t timeout_ns; /* 0 means KUBE_CALL_TIMEOUT_NS */
 	/*
-	 * A bearer token for a service behind the API server's proxy, which does not pass on
-	 * Authorization. NULL if none.
+	 * A bearer token for a service behind the API server's proxy, which does not pass the Authorization header on. NULL if
+	 * none.
 	 */
 	const char *proxied_token;
 };
-#define KUBE_PROXIED_AUTHORIZATION "X-Allot-Authorization" /* docs/reference/protocol.md */
+/* the header of proxied_token: docs/reference/protocol.md */
+#define KUBE_PROXIED_AUTHORIZATION "X-Allot-Authorization"
 
 struct kube_answer {
 	int status; /* HTTP status; 0 if there was no answer */
-	/*
-	 * The answer's object; NULL if the call failed or has no object. Only valid during the call of
-	 * `done`: take a reference to keep it.
-	 */
+	/* The answer's object, or NULL. Valid only during `done`; take a reference to keep it. */
 	json_t *object;
 	size_t bytes;            /* bytes of the answer that were read */
 	uint64_t retry_after_ns; /* 0 if the server gave no time */
-	/* code 0 if the status is 2xx; EFBIG if the answer exceeds KUBE_BODY_MAX */
+	/* code: 0 for a status 2xx; EFBIG if the answer exceeds KUBE_BODY_MAX */
 	struct error err;
 };
 
 typedef void (*kube_done)(void *data, const struct kube_answer *answer);
 /*
- * Called for each line of the answer, which holds one JSON object, as a watch's events do. The
- * first call has NULL and says that the status is 2xx.
+ * Called for each line of the answer, which holds one JSON object, such as an event of a watch. The first call has NULL: the
+ * status is 2xx.
  */
 typedef void (*kube_line)(void *data, json_t *object);
 
@@ -64,13 +62,11 @@ struct kube_client *kube_client_free(struct kube_client *client);
 int kube_client_fd(const struct kube_client *client);
 /* Does the pending work. Handlers are only called from this function. */
 void kube_client_process(struct kube_client *client);
-/* Returns the client's reactor, for alarms in the same thread. */
 struct reactor *kube_client_reactor(struct kube_client *client);
 
 /*
- * Starts a call. Calls `done` once, also for errors, unless the call is dropped before. If `line`
- * is set, it receives a 2xx answer line by line, and the `object` of `done` is NULL. Returns NULL
- * if out of memory.
+ * Starts a call. `done` is called once, also for errors, unless the call is dropped. If `line` is set, it gets a 2xx answer
+ * line by line, and `done` gets no object. Returns NULL if out of memory.
  */
 struct kube_call *kube_call_start(struct kube_client *client, const struct kube_request *request,
 				  kube_line line, kube_done done, void *data);

@@ -66,7 +66,7 @@ void event_tell(struct kube_client *client, const struct event_about *about, boo
 	event_tell_as("allotd", client, about, is_warning, reason, message, host);
 }
 
-/* The name has client-go's form: the object's name and the time. */
+/* The same form as client-go's: the object's name and the time. */
 void event_make_name(const struct event_about *about, char ret[EVENT_NAME_MAX])
 {
 	struct timespec now;

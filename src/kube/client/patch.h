@@ -1,7 +1,6 @@
 /*
- * A merge patch (RFC 7386) of an object's metadata. The patch sets or removes annotations and
- * labels. If it names a version and the object has another, the server refuses the patch with 409.
- * Thread safe.
+ * Makes a merge patch (RFC 7386) that sets or removes annotations and labels. If the patch names a version and the object has
+ * another, the server answers 409. Thread safe.
  */
 #pragma once
 

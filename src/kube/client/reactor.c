@@ -15,7 +15,7 @@ struct reactor {
 	int epoll_fd, timer_fd;
 	reactor_handler handler;
 	void *data;
-	TAILQ_HEAD(, alarm) alarms; /* the alarms that are set */
+	TAILQ_HEAD(, alarm) alarms;
 };
 
 int reactor_new(struct reactor **ret)
@@ -110,7 +110,7 @@ static void ring_due(struct reactor *r)
 	struct alarm *alarm;
 	if (read(r->timer_fd, &expirations, sizeof(expirations)) < 0 && errno != EAGAIN)
 		return;
-	/* An alarm that is set again in its handler is due later than now, so the loop ends. */
+	/* An alarm that its handler sets again is due later than now, so the loop ends. */
 	while ((alarm = first_due(r)) && alarm->due_ns <= now_ns) {
 		alarm_clear(r, alarm);
 		alarm->ring(alarm->data);

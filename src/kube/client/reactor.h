@@ -1,7 +1,6 @@
 /*
- * Several descriptors and alarms behind one descriptor. The owner's event loop watches that one for
- * EPOLLIN and then calls reactor_process(), which never waits. Use a reactor from one thread only.
- * A handler may remove any descriptor and alarm, also its own.
+ * Watches several descriptors and alarms behind one descriptor. The owner's event loop watches that one for EPOLLIN and then
+ * calls reactor_process(), which never waits. Use from one thread. A handler may remove any descriptor and alarm, also its own.
  */
 #pragma once
 
@@ -19,8 +18,8 @@ int reactor_fd(const struct reactor *reactor);
 void reactor_process(struct reactor *reactor);
 
 /*
- * reactor_on_ready sets the one handler, which gets the events of all descriptors. reactor_watch sets
- * the events of fd to watch; 0 stops watching. It returns 0 or -errno.
+ * reactor_on_ready() sets the handler for the events of all descriptors. reactor_watch() sets which events of fd are watched; 0
+ * stops watching. Returns 0 or -errno.
  */
 void reactor_on_ready(struct reactor *reactor, reactor_handler handler, void *data);
 int reactor_watch(struct reactor *reactor, int fd, uint32_t events);

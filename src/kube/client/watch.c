@@ -16,12 +16,9 @@
 /* The server ends a watch after a random time in this range, so that clients do not reconnect together. */
 #define WATCH_MIN_S 300
 #define WATCH_MAX_S 600
-/* we end a watch that lasts for this much longer than we asked the server for */
+/* a watch that lasts this much longer than requested is ended here */
 #define WATCH_GRACE_S 30
-/*
- * A watch that ends sooner, without an event, counts as a failure: the server, or a proxy before
- * it, rejects us.
- */
+/* A watch that ends sooner without an event counts as a failure: the server, or a proxy, rejects us. */
 #define WATCH_SHORT_NS NSEC_PER_SEC
 
 struct kube_watch {
@@ -35,12 +32,12 @@ struct kube_watch {
 	char *version; /* the resourceVersion at which the watch resumes; NULL: list first */
 	char *page;    /* the server's name of the list's next page; NULL: the first page */
 	unsigned page_objects;
-	uint64_t started_ns; /* start of the present watch */
-	bool is_fruitful;    /* the watch delivered an event */
-	bool is_troubled;    /* the owner was told of trouble */
-	unsigned expired;    /* how often the server answered 410 */
-	bool is_telling;     /* listed() calls handlers and uses the watch afterwards */
-	bool is_stopped;     /* a handler that listed() called has stopped the watch */
+	uint64_t started_ns;
+	bool is_fruitful; /* the watch delivered an event */
+	bool is_troubled;
+	unsigned expired; /* how often the server answered 410 */
+	bool is_telling;  /* listed() is calling handlers and will use the watch afterwards */
+	bool is_stopped;  /* a handler called by listed() has stopped the watch */
 };
 
 static void begin(void *data);
@@ -76,8 +73,8 @@ static void fail(struct kube_watch *w, const struct error *err, uint64_t at_leas
 }
 
 /*
- * Reports that the trouble is over. With is_worth, resets the backoff too. A watch that only started is
- * not worth that, because it may end at once.
+ * Reports that the trouble is over; with is_worth, also resets the backoff. A watch that only started does not reset it,
+ * because it may end at once.
  */
 static void succeed(struct kube_watch *w, bool is_worth)
 {
@@ -89,10 +86,7 @@ static void succeed(struct kube_watch *w, bool is_worth)
 	w->on.trouble(w->data, NULL);
 }
 
-/*
- * Lists again, because the server no longer knows w->version: at once, but every fourth time after a
- * backoff.
- */
+/* The server no longer knows w->version: lists again at once, but every fourth time after a backoff. */
 static void expire(struct kube_watch *w)
 {
 	w->expired++;
@@ -127,14 +121,14 @@ static void listed(void *data, const struct kube_answer *answer)
 		expire(w);
 		return;
 	}
-	/* The page is too large: halve the number of objects until it fits. A single object always fits. */
+	/* Halve the page until it fits. A page of one object always fits. */
 	if (err.code == EFBIG && w->page_objects > 1) {
 		w->page_objects /= 2;
 		alarm_set(kube_client_reactor(w->client), &w->again, 0);
 		return;
 	}
 	if (err.code) {
-		/* Pages of a list belong together, so the next try starts at the first page. */
+		/* A list's pages belong together: the next try starts at the first page. */
 		set_text(&w->page, NULL);
 		fail(w, &err, answer->retry_after_ns);
 		return;

@@ -1,8 +1,7 @@
 /*
- * Keeps track of all objects of one kind that match a selector. First lists them in pages, then
- * watches for changes. A watch that ends is resumed where it ended; if the server no longer knows
- * that version (410), the objects are listed again. It never gives up: after failures it waits
- * longer and longer. Use from the client's thread only.
+ * Follows all objects of one kind that match a selector: lists them in pages, then watches for changes. A watch that ends is
+ * resumed where it ended; after 410 (the server no longer knows that version) the objects are listed again. Never gives up;
+ * waits longer after each failure. Use from the client's thread only.
  */
 #pragma once
 
@@ -13,16 +12,16 @@
 #include "kube/client/kube_client.h"
 
 /*
- * Callbacks to the owner. Each may stop the watch; none is called afterwards. The watch owns the
- * objects: take a reference to keep one.
+ * Callbacks to the owner. Each may stop the watch; then none is called any more. The watch owns the objects: take a reference
+ * to keep one.
  */
 struct watch_handlers {
-	void (*begin)(void *data); /* a list follows; objects that it does not contain are gone */
+	void (*begin)(void *data); /* a list begins; objects that do not follow are gone */
 	void (*object)(void *data, json_t *object); /* the object exists or has changed */
 	/* the object was deleted; this is its last state */
 	void (*gone)(void *data, json_t *object);
 	void (*synced)(void *data); /* the list is complete */
-	/* A try failed and the next follows by itself. err is NULL when the trouble is over. */
+	/* A try failed, and another follows by itself. `err` is NULL when the watch works again. */
 	void (*trouble)(void *data, const struct error *err);
 };
 

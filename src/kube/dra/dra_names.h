@@ -6,10 +6,7 @@
 #define DRA_DEVICE_MAX 64 /* size of a device's name, a DNS label, with its NUL */
 #define DRA_POOL_MAX 254  /* size of the name of a pool or slice, with its NUL */
 
-/*
- * Taints of a device (feature gate DRADeviceTaints). Pods that run on the device continue; no new
- * ones come.
- */
+/* Taints of a device (feature gate DRADeviceTaints): its pods continue, no new ones come. */
 #define DRA_TAINT_CORDONED DRA_DRIVER "/cordoned"
 #define DRA_TAINT_UNHEALTHY DRA_DRIVER "/unhealthy"
 

@@ -8,7 +8,6 @@
 
 /* ---- values ---- */
 
-/* Returns the value's text; NULL if it is not a string, or contains NUL. */
 static const char *text_of(const json_t *value)
 {
 	const char *text = json_string_value(value);

@@ -26,7 +26,7 @@ static bool is_ours(const json_t *object)
 
 /* ---- capacity ---- */
 
-/* Returns a capacity, or NULL if not given. Its name may include the driver's domain or omit it. */
+/* Returns a capacity, or NULL. Its name may have the driver's domain or not. */
 static const json_t *capacity(const json_t *result, const char *name)
 {
 	const json_t *consumed = json_object_get(result, "consumedCapacity");
@@ -58,7 +58,7 @@ static int read_capacity(const json_t *result, struct dra_result *ret, struct er
 
 /* ---- parameters ---- */
 
-/* Whether a list of requests names this request or, for an alternative, its parent request. */
+/* Whether `requests` has this request. An alternative is also meant by its parent: "gpu" names "gpu/small". */
 static bool names_request(const json_t *requests, const char *request)
 {
 	size_t length = strcspn(request, "/");
@@ -76,7 +76,7 @@ static bool names_request(const json_t *requests, const char *request)
 	return false;
 }
 
-/* Reads the terms. Those of the class come first in `config`, so the claim's terms replace them. */
+/* Reads the terms. Those of the class come first in `config`; the claim's replace them. */
 static int read_terms(const json_t *config, struct dra_result *ret, struct error *err)
 {
 	json_t *one;

@@ -1,6 +1,6 @@
 /*
- * A ResourceClaim (resource.k8s.io/v1) that the scheduler has allocated: the devices of this
- * driver, the share of each, and the terms. Only allocates memory, no other effects. Thread safe.
+ * A ResourceClaim (resource.k8s.io/v1) that the scheduler has allocated: the devices of this driver, each with its share and
+ * terms. Thread safe.
  */
 #pragma once
 
@@ -14,9 +14,9 @@
 
 /* One allocated device for one request of the claim. The strings belong to the claim's object. */
 struct dra_result {
-	const char *request; /* "gpu", or "gpu/small" if the request has alternatives */
+	const char *request; /* "gpu", or "gpu/small" if the claim lists alternatives */
 	const char *pool, *device;
-	bool is_whole; /* the claim has the whole device, because the scheduler counts no shares */
+	bool is_whole; /* the scheduler counts no shares, so the claim has the whole device */
 	uint64_t memory_bytes;
 	double cores_pct; /* 0 means no guarantee */
 	struct dra_terms terms;

@@ -51,7 +51,6 @@ static void add_driver(json_t *attributes, const char *text)
 	json_object_set_new(attributes, "driverVersion", json_pack("{s:s}", "version", version));
 }
 
-/* Returns NVIDIA's name of the GPU's generation, by its compute capability. */
 static const char *architecture(const struct dra_device *d)
 {
 	switch (d->capability_major) {
@@ -66,10 +65,7 @@ static const char *architecture(const struct dra_device *d)
 	}
 }
 
-/*
- * Returns the MIG profile, which is at the end of the product's name: "NVIDIA H100 80GB HBM3 MIG
- * 1g.10gb".
- */
+/* Returns the MIG profile, the end of the product's name: "NVIDIA H100 80GB HBM3 MIG 1g.10gb". */
 static const char *profile(const struct dra_device *d)
 {
 	const char *at = d->is_instance && d->product ? strstr(d->product, " MIG ") : NULL;
@@ -125,10 +121,7 @@ static json_t *memory_capacity(const struct dra_device *d)
 			 "1Mi");
 }
 
-/*
- * A claim without a cores request gets no guarantee. The step of a request policy must not exceed what
- * is left of the cores, so there is no policy if nothing is left.
- */
+/* A claim without a cores request gets no guarantee. Without cores left there is no policy: its step must not exceed them. */
 static json_t *cores_capacity(const struct dra_device *d)
 {
 	char text[16];
@@ -155,7 +148,6 @@ static void add_taint(json_t *taints, const char *key)
 	json_array_append_new(taints, json_pack("{s:s, s:s}", "key", key, "effect", "NoSchedule"));
 }
 
-/* Returns the device's taints; NULL if it has none. */
 static json_t *taints_of(const struct dra_device *d)
 {
 	if (!d->is_cordoned && !d->is_unhealthy)
@@ -206,10 +198,7 @@ json_t *dra_devices(const struct dra_device *device, size_t count)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; list && i < count; i++) {
-		/*
-		 * The policy's first step is from 1 MiB to 2 MiB, so less than 2 MiB cannot be
-		 * published.
-		 */
+		/* The policy's steps begin at 1 and 2 MiB, so less than 2 MiB cannot be published. */
 		if (device[i].memory_left_bytes < 2 * MIB)
 			continue;
 		if (json_array_append_new(list, device_of(&device[i])) < 0) {
@@ -222,10 +211,7 @@ json_t *dra_devices(const struct dra_device *device, size_t count)
 
 /* ---- the slice ---- */
 
-/*
- * Returns how many bytes of the node's name fit into a name beside else_bytes others. A part of a DNS
- * name ends with a letter or digit.
- */
+/* Returns how many bytes of the node's name fit beside else_bytes others. The cut must end with a letter or digit. */
 static int node_length(const char *node, size_t else_bytes)
 {
 	size_t length = strnlen(node, else_bytes < DRA_POOL_MAX ? DRA_POOL_MAX - 1 - else_bytes : 0);
@@ -269,7 +255,7 @@ bool dra_slice_is_shared(const json_t *slice)
 	return json_is_true(json_object_get(json_array_get(devices, 0), "allowMultipleAllocations"));
 }
 
-/* Inserts a size in order, unless it is in the list. */
+/* Inserts a size in order, without duplicates. */
 static int add_size(json_t *sizes, json_int_t mib)
 {
 	size_t i = 0;

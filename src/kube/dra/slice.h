@@ -1,9 +1,9 @@
 /*
- * The ResourceSlices (resource.k8s.io/v1) that describe a node's GPUs to schedulers. A GPU or MIG
- * instance is one device, which several claims may share. Each device has its own pool and its own
- * slice, for two reasons. kube-scheduler 1.34 compares a request only with the first device of a
- * slice (kubernetes/kubernetes#133705). And a change of one GPU then leaves the other pools
- * unchanged. Only allocates memory, no other effects. Thread safe.
+ * The ResourceSlices (resource.k8s.io/v1) that describe a node's GPUs to schedulers. Thread safe.
+ *
+ * A GPU or MIG instance is one device, which several claims may share. Each device has its own pool and slice, because
+ * kube-scheduler 1.34 compares a request only with a slice's first device (kubernetes/kubernetes#133705), and so that a change
+ * of one GPU leaves other pools unchanged.
  */
 #pragma once
 
@@ -17,11 +17,11 @@
 /* A device as published. Strings that are "" or NULL and unknown numbers are left out. */
 struct dra_device {
 	const char *uuid, *product;
-	bool is_instance;           /* a MIG instance */
+	bool is_instance;
 	const char *parent_uuid;    /* the instance's GPU; NULL for a GPU */
 	uint64_t memory_bytes;      /* total memory */
 	uint64_t memory_left_bytes; /* total minus the memory of tenants without a ResourceClaim */
-	unsigned cores_left_pct;    /* likewise: 100 minus the cores of those tenants */
+	unsigned cores_left_pct;    /* 100 minus the cores of those tenants */
 	unsigned capability_major, capability_minor; /* CUDA compute capability; 0.0 if unknown */
 	/* newest CUDA version that the driver supports; 0.0 if unknown */
 	unsigned cuda_major, cuda_minor;
@@ -29,7 +29,7 @@ struct dra_device {
 	bool numa_known;
 	unsigned numa;
 	const char *pci_address, *pcie_root;
-	/* GPUs with the same value are connected by NVLink, directly or through each other */
+	/* GPUs with the same value are connected by NVLink */
 	const char *nvlink_domain;
 	unsigned multiprocessors;
 	bool is_cordoned, is_unhealthy; /* each gives a taint */
@@ -44,7 +44,6 @@ void dra_device_name(const char *uuid, char ret[DRA_DEVICE_MAX]);
  */
 json_t *dra_devices(const struct dra_device *device, size_t count);
 
-/* Whether one of the devices has a taint. */
 bool dra_devices_are_tainted(const json_t *devices);
 /* Returns a new list of the devices without taints, or NULL if out of memory. */
 json_t *dra_devices_without_taints(const json_t *devices);
@@ -71,13 +70,10 @@ json_t *dra_slice(const struct dra_slice_names *names, const char *version, int6
 		  json_t *devices);
 
 /*
- * Adds the memory sizes in MiB of whole GPUs to a sorted list without duplicates. `slices` is the
- * API server's list of slices. Returns 0 or -ENOMEM.
+ * Adds the memory sizes (MiB) of the whole GPUs in the API server's list of slices to a sorted list without duplicates. Returns
+ * 0 or -ENOMEM.
  */
 int dra_add_memory_sizes(const json_t *slices, json_t *sizes_mib);
 
-/*
- * Whether the first device of the API server's answer says that several claims may share it. If
- * false, the cluster's feature gate is off.
- */
+/* Whether the slice's first device may be shared by several claims. If not, the cluster's feature gate for that is off. */
 bool dra_slice_is_shared(const json_t *slice);

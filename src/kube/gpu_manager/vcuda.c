@@ -46,7 +46,7 @@ static int read_number(const struct kube_pod *pod, const char *name, unsigned mo
 	return 0;
 }
 
-/* As in gpu-manager, more than a whole GPU means a whole GPU. */
+/* More than a whole GPU means a whole GPU, as in gpu-manager. */
 static int read_limit(const struct kube_pod *pod, struct vcuda_ask *ask, struct error *err)
 {
 	int r = read_number(pod, VCUDA_LIMIT, INT32_MAX, &ask->limit_pct, err);
@@ -55,7 +55,7 @@ static int read_limit(const struct kube_pod *pod, struct vcuda_ask *ask, struct 
 	return r;
 }
 
-/* The container's own annotation takes precedence over the pod's. */
+/* The container's own annotation precedes the pod's. */
 static int read_cards(const struct kube_pod *pod, const char *container, struct vcuda_ask *ask,
 		      struct error *err)
 {
@@ -90,8 +90,7 @@ static int take_minors(const char *text, struct vcuda_ask *ask, struct error *er
 }
 
 /*
- * Reads the scheduler's choice. It holds until the pod is marked as assigned; afterwards only the
- * number of GPUs counts.
+ * Reads the scheduler's choice, which is valid until the pod is marked as assigned; afterwards only the number of GPUs counts.
  */
 static int read_choice(const struct kube_pod *pod, size_t container, struct vcuda_ask *ask,
 		       struct error *err)
@@ -142,7 +141,7 @@ static int take_shares(const struct kube_share *share, size_t count, struct vcud
 	return 0;
 }
 
-/* Checks that each share is exactly what the container requests of one GPU. */
+/* Checks that each share equals what the container requests of one GPU. */
 static int compare_shares(const struct kube_share *share, size_t count, const struct vcuda_ask *ask,
 			  const struct vcuda_names *names, struct error *err)
 {
@@ -160,10 +159,7 @@ static int compare_shares(const struct kube_share *share, size_t count, const st
 	return 0;
 }
 
-/*
- * Reads the container's shares that are still to be allocated. They must match what the container
- * requests.
- */
+/* Reads the container's shares that are not allocated yet, and compares them with its request. */
 static int read_open_shares(const struct kube_pod *pod, size_t container,
 			    const struct vcuda_names *names, struct vcuda_ask *ask,
 			    struct error *err)
@@ -187,7 +183,6 @@ static int read_open_shares(const struct kube_pod *pod, size_t container,
 	return r < 0 ? error_add(err, r, KUBE_POD_TO_ALLOCATE) : 0;
 }
 
-/* Sets the number of GPUs from the shares that were allocated. */
 static void count_shares(const struct kube_pod *pod, size_t container, struct vcuda_ask *ask)
 {
 	struct kube_shares shares;
@@ -203,7 +198,6 @@ static void count_shares(const struct kube_pod *pod, size_t container, struct vc
 
 /* ---- the whole request ---- */
 
-/* Returns the default number of GPUs. */
 static unsigned cards_of(const struct vcuda_ask *ask)
 {
 	return ask->cores > VCUDA_CORES_WHOLE && ask->cores % VCUDA_CORES_WHOLE == 0
@@ -237,7 +231,7 @@ static int check(struct vcuda_ask *ask, const struct vcuda_names *names, struct 
 	return 0;
 }
 
-/* Reads what the pod contained before a scheduler chose GPUs. Does not check it. */
+/* Reads what the pod requested before a scheduler chose GPUs. Checks nothing. */
 static int read_wish(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
 		     struct vcuda_ask *ask, struct error *err)
 {
@@ -299,7 +293,7 @@ double vcuda_cores_pct(const struct vcuda_ask *ask)
 	return (double)ask->cores / ask->cards;
 }
 
-/* Returns the limit, which is never less than the guarantee. */
+/* The limit is at least the guarantee. */
 double vcuda_limit_pct(const struct vcuda_ask *ask)
 {
 	double cores_pct = vcuda_cores_pct(ask);

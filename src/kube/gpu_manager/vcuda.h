@@ -37,7 +37,6 @@
 #define VCUDA_ASSIGNED "tencent.com/gpu-assigned" /* "false", then "true" */
 #define VCUDA_CARDS "cards"                       /* in the domain KUBE_LIVE_DOMAIN */
 
-/* Names of the two resources. */
 struct vcuda_names {
 	const char *cores, *memory;
 };
@@ -48,26 +47,24 @@ struct vcuda_ask {
 	unsigned cards; /* number of GPUs, 1 or more */
 	/* percent of each GPU's time; 0 if not given: the guaranteed share is the limit */
 	unsigned limit_pct;
-	/* number of GPUs that a scheduler chose; equal to `cards`, or 0 if none did */
+	/* number of GPUs that a scheduler chose: equal to `cards`, or 0 */
 	unsigned chosen;
-	bool is_by_shares; /* chosen in HAMi's protocol, so `uuid` is set; else `minor` */
+	bool is_by_shares; /* chosen by HAMi's protocol, so `uuid` is set; otherwise `minor` is */
 	unsigned minor[VCUDA_MAX_CARDS]; /* device file number of each chosen GPU */
 	char uuid[VCUDA_MAX_CARDS][KUBE_ID_MAX];
 };
 
 /*
- * Reads what a container requests, with the GPUs that a scheduler chose. Returns -ENODATA if the
- * container requests neither resource. Returns -EINVAL or -ERANGE if a value is invalid; the error
- * says what is valid. Cores and units are then set if they could be read, else 0.
+ * Reads what a container requests, and the GPUs that a scheduler chose. -ENODATA: neither resource is requested. -EINVAL or
+ * -ERANGE: a value is invalid, and the error says what is valid; cores and units are set if they could be read, else 0.
  */
 int vcuda_ask_read(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
 		   struct vcuda_ask *ret, struct error *err);
 
-/* As vcuda_ask_read, but reads only what the pod contained before a scheduler chose GPUs. */
+/* Like vcuda_ask_read(), without the scheduler's choice. */
 int vcuda_wish_read(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
 		    struct vcuda_ask *ret, struct error *err);
 
-/* Whether both request the same, whatever GPUs were chosen. */
 bool vcuda_ask_is_same(const struct vcuda_ask *a, const struct vcuda_ask *b);
 
 /* Return the guaranteed share and the limit, in percent of each GPU's time. */

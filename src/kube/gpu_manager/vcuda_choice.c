@@ -5,7 +5,6 @@
 
 #include "base/parse.h"
 
-/* A container that the call may be for. */
 struct candidate {
 	struct vcuda_choice choice;
 	int error; /* result of reading its request; 0 if valid */
@@ -18,10 +17,7 @@ static bool is_waiting(const struct vcuda_question *q, const struct kube_pod *po
 	       (pod->phase == POD_PENDING || pod->phase == POD_UNKNOWN);
 }
 
-/*
- * Finds the first container from index `from` on that requests any vGPU resource. Returns false if
- * none does.
- */
+/* Finds the first container from index `from` that requests a vGPU resource. */
 static bool find_asking(const struct vcuda_question *q, const struct kube_pod *pod, size_t from,
 			struct candidate *ret)
 {
@@ -36,10 +32,7 @@ static bool find_asking(const struct vcuda_question *q, const struct kube_pod *p
 	return false;
 }
 
-/*
- * Finds the container that the kubelet handles next: the first without a claim, because the kubelet
- * goes in order.
- */
+/* Finds the pod's first container without a claim: the kubelet handles containers in order. */
 static bool find_next(const struct vcuda_question *q, const struct kube_pod *pod,
 		      struct candidate *ret)
 {
@@ -57,10 +50,7 @@ static const char *container_of(const struct vcuda_choice *c)
 	return c->pod->container[c->container];
 }
 
-/*
- * Compares by the time of binding, else of creation. `created` has a fixed length, so strcmp gives
- * the order of time.
- */
+/* Compares the times of binding, else of creation, which strcmp can order because their length is fixed. */
 static int compare_age(const struct kube_pod *a, const struct kube_pod *b)
 {
 	int64_t a_ns, b_ns;
@@ -74,7 +64,7 @@ static int compare_age(const struct kube_pod *a, const struct kube_pod *b)
 	return order ? order : strcmp(a->name, b->name);
 }
 
-/* Whether the call for memory, which is still to come, will tell the two candidates apart. */
+/* Whether the coming call for memory will tell the two candidates apart. */
 static bool will_be_told(const struct vcuda_question *q, const struct candidate *a,
 			 const struct candidate *b)
 {

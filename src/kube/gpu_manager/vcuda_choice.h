@@ -1,33 +1,29 @@
 /*
- * Finds the pod and container for which the kubelet calls Allocate, in gpu-manager's terms. The
- * call says only how many devices of one resource are wanted.
+ * Finds the pod and container for which the kubelet calls Allocate, for pods that request gpu-manager's resources. The call
+ * says only how many devices of one resource are wanted.
  *
- * The kubelet calls once for each resource of a container, in any order, and handles the containers
- * of a pod in order. It sets the pod's start time once the pod is admitted. So the call is for the
- * first container without a claim, in a pod that is not admitted yet, that requests exactly this
- * number.
+ * The kubelet calls once for each resource of a container, in any order, and handles a pod's containers in order. It sets the
+ * pod's start time after admission. So the call is for a pod without start time, and for its first container without a claim,
+ * which requests exactly this number.
  *
- * If several pods match, the oldest is chosen, but only if a wrong choice does no harm. Either both
- * request the same, and the kubelet's list of devices corrects the choice later; or the call for
- * memory, which comes before anything runs, will tell them apart. Pure; thread safe.
+ * Of several such pods the oldest is chosen, if a wrong choice does no harm: either both request the same, and the kubelet's
+ * list of devices corrects the choice later; or the call for memory, which comes before anything runs, will tell them apart.
+ * Pure; thread safe.
  */
 #pragma once
 
 #include "kube/gpu_manager/vcuda.h"
 
 struct vcuda_question {
-	const char *node; /* this node's name */
+	const char *node;
 	const struct vcuda_names *names;
 	const struct kube_pod *const *pod; /* in any order */
 	size_t pod_count;
-	/* Whether the container has received what it requests. */
+	/* Whether the container already has a claim on GPUs. */
 	bool (*has_claim)(void *data, const struct kube_pod *pod, size_t container);
 	void *data;
 	unsigned count; /* number of devices in the call */
-	/*
-	 * A call for memory was answered before, and the call for the same container's cores has
-	 * not come yet.
-	 */
+	/* A call for memory was answered, and the same container's call for cores has not come. */
 	bool has_open;
 	unsigned open_units;
 };
@@ -50,9 +46,8 @@ struct vcuda_choice {
 int vcuda_choose(const struct vcuda_question *question, struct vcuda_choice *ret, struct error *err);
 
 /*
- * Checks a call for memory: whether any container that is not admitted yet requests this amount.
- * *ret_has_unclaimed says whether one of them has no claim, so its call for cores is still to come.
- * Errors as in vcuda_choose.
+ * Checks a call for memory: some container that is not admitted yet must request this amount. *ret_has_unclaimed: one of them
+ * has no claim, so its call for cores is still to come. Errors as in vcuda_choose().
  */
 int vcuda_check_memory(const struct vcuda_question *question, bool *ret_has_unclaimed,
 		       struct error *err);

@@ -1,16 +1,15 @@
 /*
- * The names in HAMi's protocol on nodes and pods, as its versions 2.8 and 2.10 write them. A file
- * in this folder reads and writes each value.
+ * The names of annotations in HAMi's protocol, as HAMi 2.8 and 2.10 write them. Each value is read and written by the file
+ * named beside it.
  */
 #pragma once
 
-/* On a node. */
 #define KUBE_NODE_REGISTER "hami.io/node-nvidia-register" /* cards.h */
 #define KUBE_NODE_SCORE "hami.io/node-nvidia-score"       /* scores.h */
 #define KUBE_NODE_HANDSHAKE "hami.io/node-handshake"      /* handshake.h */
 #define KUBE_NODE_LOCK "hami.io/mutex.lock"               /* node_lock.h */
 #define KUBE_NODE_CORDON "hami.io/device-cordon"          /* cordon.h */
-/* On a node, allot's own. */
+/* On a node, not HAMi's but allot's. */
 #define KUBE_NODE_USE "allot.dev/node-use"        /* uses.h */
 #define KUBE_NODE_COOLDOWNS "allot.dev/node-shut" /* cooldowns.h */
 
@@ -23,26 +22,22 @@
 #define KUBE_POD_ALLOCATED "hami.io/vgpu-devices-allocated"
 
 #define KUBE_LIVE_DOMAIN "allot.dev"
-/* On a pod, written by the user, allot's own. The full name is KUBE_LIVE_DOMAIN, '/' and this. */
+/* On a pod, written by the user, allot's own. The full name is "allot.dev/" and this. */
 #define KUBE_WORKLOAD "workload" /* training or inference: scheduler/webhook/webhook_workload.c */
 #define KUBE_DURATION "duration" /* estimated duration, such as 2h */
 #define KUBE_CONCURRENCY "concurrency" /* number of requests served at a time */
-/* use or guarantee: the scheduler places the pod by measured use or by guaranteed cores: opportunistic.h */
+/* "use" or "guarantee": the scheduler places the pod by measured use or by guaranteed cores (opportunistic.h) */
 #define KUBE_PLACEMENT "placement"
 /*
- * On a pod that was placed by use, written by the scheduler: the shares as in KUBE_POD_ALLOCATED,
- * with the cores that the pod requested. KUBE_POD_ALLOCATED has 0 cores, because the pod has no
- * guaranteed time.
+ * On a pod placed by measured use, written by the scheduler: shares as in KUBE_POD_ALLOCATED, but with the cores that the pod
+ * requested. KUBE_POD_ALLOCATED has 0 cores, because the pod has no guarantee.
  */
 #define KUBE_BORROWED "borrowed"
 /* name of the gang, whose pods are placed together: scheduler/gang/gang_read.h */
 #define KUBE_GANG "gang"
-#define KUBE_GANG_SIZE "gang-size" /* number of pods in the gang */
-/*
- * On a waiting pod, written by allot-scheduler: the time since which there may be room. The change
- * makes schedulers try the pod again.
- */
+#define KUBE_GANG_SIZE "gang-size"
+/* On a waiting pod, written by allot-scheduler: since when there may be room. The change makes schedulers try the pod again. */
 #define KUBE_ROOM_SINCE "room-since"
 
-/* Size of a GPU's id with its NUL. A MIG instance has the longest UUID; it fits. */
+/* Size of a GPU's id with its NUL; fits a MIG instance's UUID, the longest. */
 #define KUBE_ID_MAX 96

@@ -9,7 +9,7 @@
 #include "kube/util/sanitize.h"
 #include "kube/util/object.h"
 
-/* No node has more GPUs. The limit bounds the memory that another program's annotation can make us use. */
+/* Bounds the memory that another program's annotation can make us use. */
 #define CARDS_MAX 1024
 #define NUMBER_MAX INT32_MAX
 

@@ -22,8 +22,8 @@ struct kube_card {
 	char id[KUBE_ID_MAX];
 	unsigned index;
 	unsigned count;      /* how many containers may share the GPU */
-	uint64_t memory_mib; /* with memory scaling more than the GPU has */
-	unsigned cores_pct;  /* with cores scaling above 100 */
+	uint64_t memory_mib; /* above the GPU's memory if the node scales memory */
+	unsigned cores_pct;  /* above 100 if the node scales cores */
 	char type[CARD_TYPE_MAX];
 	unsigned numa;
 	char mode[CARD_MODE_MAX];
@@ -46,8 +46,5 @@ char *cards_format(const struct kube_cards *cards);
 /* Frees the contents and leaves an empty list. */
 void cards_free(struct kube_cards *cards);
 
-/*
- * Makes the name that schedulers expect from NVML's name: adds "NVIDIA-" unless the name begins
- * with NVIDIA.
- */
+/* Makes the type that schedulers expect: NVML's name, after "NVIDIA-" unless it begins with NVIDIA. */
 void cards_type(const char *name, char type[CARD_TYPE_MAX]);

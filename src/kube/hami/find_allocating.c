@@ -30,7 +30,7 @@ static bool is_here(const struct choice_question *q, const struct kube_pod *pod)
 	return is_at(pod, q->node);
 }
 
-/* Whether a share seems to be left to allocate; the text is not parsed. */
+/* Whether some container may have shares left; the text is not parsed. */
 static bool has_open_share(const struct kube_pod *pod)
 {
 	return pod->to_allocate && pod->to_allocate[strspn(pod->to_allocate, ";")];
@@ -49,7 +49,7 @@ static int check_time(const struct choice_question *q, const struct kube_pod *po
 	int64_t limit_s = q->bind_limit_s ? q->bind_limit_s : CHOICE_BIND_LIMIT_S, since_s;
 	int r = pod_bind_time(pod, &since_s, err);
 	if (r == -ENODATA)
-		/* some schedulers write no bind time; such a binding has no time limit */
+		/* some schedulers write no bind time; then there is no time limit */
 		return 0;
 	if (r >= 0 && q->now_s - since_s > limit_s)
 		r = error_set(err, ETIMEDOUT,
@@ -58,7 +58,6 @@ static int check_time(const struct choice_question *q, const struct kube_pod *po
 	return r < 0 ? error_add(err, r, "pod %s/%s", pod->pod_namespace, pod->name) : 0;
 }
 
-/* Finds the pod that the node's lock names. */
 static int find_owner(const struct choice_question *q, const struct kube_pod **ret,
 		      struct error *err)
 {
@@ -90,7 +89,6 @@ static int find_owner(const struct choice_question *q, const struct kube_pod **r
 		q->node, lock->pod_namespace, lock->pod, ids_text(q, ids));
 }
 
-/* Finds the only pod that is being bound. */
 static int find_allocating(const struct choice_question *q, const struct kube_pod **ret,
 			   struct error *err)
 {
@@ -150,7 +148,7 @@ static bool is_id_of(const char *id, const char *card)
 	       strspn(id + length + 1, "0123456789") == strlen(id + length + 1);
 }
 
-/* Whether each GPU has as many ids as the scheduler chose shares of it. */
+/* Whether the kubelet's ids name each GPU as often as the shares do. */
 static bool do_cards_agree(const struct choice_question *q, const struct choice *c)
 {
 	for (size_t i = 0; i < c->share_count; i++) {
@@ -180,7 +178,7 @@ static int find_container(const struct choice_question *q, struct choice *c, str
 			KUBE_POD_TO_ALLOCATE
 			" has shares for container number %zu, but the pod has only %zu containers",
 			c->container + 1, c->pod->containers);
-	/* The call is for a later container, so do not compare its ids with this container's shares. */
+	/* The call is for a later container: its ids don't belong to this one's shares. */
 	if (q->is_given && q->is_given(q->data, c->pod, c->container))
 		return error_set(
 			err, EAGAIN,

@@ -1,7 +1,7 @@
 /*
- * Finds the pod and container for which the kubelet calls Allocate. The call names only device ids,
- * which the kubelet picks freely. The annotations of the pod that the scheduler is binding to this
- * node say what the container gets. Pure; thread safe.
+ * Finds the pod and container for which the kubelet calls Allocate. The call has only device ids, which the kubelet picks
+ * freely. What the container gets is in the annotations of the pod that the scheduler is binding to this node. Pure; thread
+ * safe.
  */
 #pragma once
 
@@ -14,22 +14,19 @@
 #include "kube/hami/pod.h"
 #include "kube/hami/shares.h"
 
-/* The scheduler has given up a binding that began longer ago than this. */
+/* The scheduler has given up a binding that is older. */
 #define CHOICE_BIND_LIMIT_S 300
 
 struct choice_question {
-	const char *node;                  /* this node's name */
+	const char *node;
 	const struct kube_pod *const *pod; /* the node's pods, in any order */
 	size_t pod_count;
 	const struct node_lock *lock; /* NULL if the node is not locked */
 	int64_t now_s;
-	int64_t lock_expiry_s, bind_limit_s; /* 0 means the protocol's value */
+	int64_t lock_expiry_s, bind_limit_s; /* 0: CHOICE_BIND_LIMIT_S or NODE_LOCK_EXPIRY_S */
 	const char *const *id;               /* ids that the kubelet picked: "<UUID>-<n>" */
 	size_t id_count;
-	/*
-	 * Whether the container has received its shares, although `pod` still shows them as open.
-	 * NULL means that none has.
-	 */
+	/* Whether the container already has its shares, although `pod` still shows them as open. NULL: none has. */
 	bool (*is_given)(void *data, const struct kube_pod *pod, size_t container);
 	void *data; /* passed to is_given */
 };
@@ -39,16 +36,13 @@ struct choice {
 	size_t container;               /* index in pod->container, and in the shares */
 	const struct kube_share *share; /* the container's shares: points into `shares` */
 	size_t share_count;
-	/* Whether the ids are on exactly the GPUs that the scheduler chose. The kubelet may pick others. */
+	/* Whether the kubelet's ids are on exactly the GPUs that the scheduler chose. */
 	bool cards_agree;
 	/* all shares still to be allocated to the pod; free with shares_free() */
 	struct kube_shares shares;
 };
 
-/*
- * Whether the pod is bound or being bound to the node, and the kubelet has yet to ask for some of
- * its shares.
- */
+/* Whether the pod is bound or being bound to the node and has shares that the kubelet has not asked for yet. */
 bool choice_is_open(const struct kube_pod *pod, const char *node, int64_t now_s);
 
 /*

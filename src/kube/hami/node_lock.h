@@ -1,7 +1,6 @@
 /*
- * A node's lock (annotation hami.io/mutex.lock). The value "<RFC 3339 time>,<namespace>,<pod>"
- * names the pod that is being bound to the node; older schedulers write only the time. Pure; thread
- * safe.
+ * A node's lock (annotation hami.io/mutex.lock). Its value "<RFC 3339 time>,<namespace>,<pod>" names the pod that is being
+ * bound; older schedulers write only the time. Pure; thread safe.
  */
 #pragma once
 
@@ -21,13 +20,10 @@ struct node_lock {
 	char pod[KUBE_NAME_MAX];
 };
 
-/* Parses the annotation's value. Returns -EINVAL; the error names the invalid part. */
+/* Parses the annotation's value. -EINVAL: the error names the invalid part. */
 int node_lock_parse(const char *text, struct node_lock *ret, struct error *err);
 void node_lock_format(const struct node_lock *lock, char text[NODE_LOCK_MAX]);
 
-/*
- * Whether the lock is older than expiry_s. A lock with a time in the future is not: clocks of machines
- * differ.
- */
+/* Whether the lock is older than expiry_s. A time in the future is not expired, because machines' clocks differ. */
 bool node_lock_is_expired(const struct node_lock *lock, int64_t now_s, int64_t expiry_s);
 bool node_lock_is_of(const struct node_lock *lock, const char *pod_namespace, const char *pod);

@@ -1,7 +1,6 @@
 /*
- * The parts of a Pod object that allot uses: names, containers in the order of their shares, and
- * the annotations of HAMi's protocol. The annotations stay text until they are needed, so an
- * invalid one affects only its own pod. A pod does not change after reading. Thread safe.
+ * What allot uses of a Pod object: names, containers in the order of their shares, and the annotations of HAMi's protocol.
+ * Annotations are parsed later, so an invalid one affects only its own pod. A pod does not change after reading. Thread safe.
  */
 #pragma once
 
@@ -40,31 +39,21 @@ struct kube_pod {
 int pod_read(json_t *object, struct kube_pod **ret, struct error *err);
 struct kube_pod *pod_free(struct kube_pod *pod); /* NULL is allowed; returns NULL */
 
-/*
- * Returns a smaller copy of a Pod object, for keeping many: names, annotations except kubectl's
- * copy of the whole, containers with their resources, phase and times. Returns NULL if out of
- * memory.
- */
+/* Returns a smaller copy of a Pod object, for keeping many: without what allot does not use. NULL if out of memory. */
 json_t *pod_essence(const json_t *object);
 
 /* Returns the value of an annotation, or NULL if the pod has none of that name. */
 const char *pod_annotation(const struct kube_pod *pod, const char *name);
 /* Returns the index in `container` of the container of that name, or `containers` if there is none. */
 size_t pod_find_container(const struct kube_pod *pod, const char *name);
-/* Returns the container at an index of `container`, or NULL if the index is too large. */
+/* Returns the container at an index of `container`, or NULL. */
 const json_t *pod_container(const struct kube_pod *pod, size_t container);
 /* Whether the container is an init container that runs beside all later containers. */
 bool pod_is_sidecar(const struct kube_pod *pod, size_t container);
-/*
- * Returns a container's limit of a resource, or NULL if there is none. `container` is an index of
- * the array.
- */
+/* Returns a container's limit of a resource, or NULL. `container` is an index. */
 const char *pod_limit(const struct kube_pod *pod, size_t container, const char *resource);
 
-/*
- * Reads the annotation of the bind time, in seconds since 1970. Returns -ENODATA if there is none,
- * or -EINVAL (the error says why).
- */
+/* Reads the bind time, in seconds since 1970. -ENODATA: none; -EINVAL: the error says why. */
 int pod_bind_time(const struct kube_pod *pod, int64_t *ret_s, struct error *err);
 
 /* Returns the node that the pod is bound to, else the one that the scheduler chose; "" if neither. */

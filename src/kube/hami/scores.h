@@ -13,10 +13,10 @@
 struct kube_scores {
 	size_t count;
 	char (*id)[KUBE_ID_MAX]; /* the GPUs' ids; owned */
-	int *score;              /* the score of GPUs i and j is score[i * count + j]; owned */
+	int *score;              /* of GPUs i and j: score[i * count + j]; owned */
 };
 
-/* Makes scores of 0 for `count` GPUs without names. Returns 0 or -ENOMEM. */
+/* Makes a table of zeros for `count` GPUs without names. Returns 0 or -ENOMEM. */
 int scores_new(size_t count, struct kube_scores *ret);
 /*
  * Parses the annotation's value. A missing pair scores 0. Returns -EINVAL if a scored GPU has no
@@ -24,6 +24,6 @@ int scores_new(size_t count, struct kube_scores *ret);
  * with scores_free().
  */
 int scores_parse(const char *text, struct kube_scores *ret, struct error *err);
-/* Returns the value as text, which the caller frees, or NULL if out of memory. */
+/* The caller frees the text; NULL if out of memory. */
 char *scores_format(const struct kube_scores *scores);
 void scores_free(struct kube_scores *scores);

@@ -10,7 +10,7 @@
 #include "base/parse.h"
 #include "kube/util/sanitize.h"
 
-#define SHARES_MAX 4096 /* per pod; also the limit of its containers */
+#define SHARES_MAX 4096 /* per pod; the limit for containers too */
 #define BORROWED_MOST_PCT 100
 #define SHARE_TEXT_MAX (KUBE_ID_MAX + SHARE_KIND_MAX + 48)
 
@@ -40,8 +40,8 @@ static int take_number(const char *what, const char *from, uint64_t *ret, struct
 }
 
 /*
- * Parses "UUID,NVIDIA,<MiB>,<cores>" and changes `text`. More fields are ignored, as HAMi does: a
- * later version may write them. Returns -ENODATA for a share of no GPU, ",,0,0".
+ * Parses "UUID,NVIDIA,<MiB>,<cores>" in place. Further fields are ignored, as HAMi does. -ENODATA for ",,0,0", a share of no
+ * GPU.
  */
 static int parse_share(char *text, struct kube_share *share, struct error *err)
 {
@@ -68,10 +68,7 @@ static int parse_share(char *text, struct kube_share *share, struct error *err)
 	return 0;
 }
 
-/*
- * Parses one container's shares, without the ';'. The last ':' may be missing. Shares of no GPU are
- * skipped.
- */
+/* Parses one container's shares, without the ';'. The last ':' may be missing. A share of no GPU is skipped. */
 static int parse_container(char *text, struct kube_shares *shares, struct error *err)
 {
 	size_t n = 0;

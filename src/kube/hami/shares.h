@@ -25,8 +25,8 @@ struct kube_share {
 	uint64_t memory_mib;
 	unsigned cores_pct;
 	/*
-	 * Share of the GPU's time that may be used while others leave it idle (KUBE_BORROWED);
-	 * cores_pct is then 0. The text does not have this field.
+	 * Percent of the GPU's time that the container may use while others leave it idle; cores_pct is then 0. Comes from
+	 * KUBE_BORROWED, not from the share's text.
 	 */
 	unsigned borrowed_pct;
 };
@@ -43,33 +43,27 @@ struct kube_shares {
  */
 int shares_parse(const char *text, struct kube_shares *ret, struct error *err);
 /*
- * As shares_parse, for a pod with `containers` containers, of which `init` are init containers.
- * HAMi's scheduler up to v2.8 leaves out init containers. So if the text has as many containers as
- * the pod has without them, the shares are moved to the containers that they are for.
+ * Like shares_parse(), for a pod with this many containers, of which `init` are init containers. HAMi up to 2.8 leaves init
+ * containers out of the text. If so, the shares are moved to the containers that they are for.
  */
 int shares_parse_of(const char *text, size_t init, size_t containers, struct kube_shares *ret,
 		    struct error *err);
-/* Returns the value as text, which the caller frees, or NULL if out of memory. */
+/* The caller frees the text; NULL if out of memory. */
 char *shares_format(const struct kube_shares *shares);
 void shares_free(struct kube_shares *shares);
 
 /*
- * shares_format_borrowed makes the value of KUBE_BORROWED: borrowed_pct in place of the cores.
- * shares_borrow says whether any share borrows.
+ * shares_format_borrowed() makes the value of KUBE_BORROWED: borrowed_pct in place of the cores. shares_borrow(): whether any
+ * share has a borrowed_pct.
  */
 char *shares_format_borrowed(const struct kube_shares *shares);
 bool shares_borrow(const struct kube_shares *shares);
-/*
- * Returns how much the share borrows according to the list `borrowed`; 0 if nothing, or if the list
- * has another share in its place.
- */
+/* Returns the share's borrowed_pct, according to the list `borrowed`; 0 if the list has another share in that place. */
 unsigned shares_borrowed(const struct kube_shares *borrowed, const struct kube_share *share);
 
 /* Returns the first share of a container, and their number in *ret_count. */
 const struct kube_share *shares_of(const struct kube_shares *shares, size_t container,
 				   size_t *ret_count);
-/* Removes the shares of a container. */
 void shares_erase(struct kube_shares *shares, size_t container);
-/* Whether both lists are equal. */
 bool shares_equal(const struct kube_share *a, size_t a_count, const struct kube_share *b,
 		  size_t b_count);

@@ -1,8 +1,7 @@
 /*
- * Cooldowns of a node's GPUs: the time until which a GPU takes no opportunistic pods (pods that are
- * placed by use). The scheduler writes the cooldowns to the node (annotation allot.dev/node-shut)
- * after it has evicted such pods (scheduler/opportunistic/opportunistic.h). So another scheduler
- * that takes over knows them.
+ * Cooldowns of a node's GPUs: until when a GPU takes no opportunistic pods (pods that are placed by measured use). After
+ * evicting such pods, the scheduler writes the GPU's cooldown to the node (annotation allot.dev/node-shut), so that its
+ * successor knows it.
  *
  *     {"cards":[{"id":"GPU-..","until":1790000600,"rounds":2}]}
  *
@@ -21,7 +20,7 @@
 struct kube_cooldown {
 	char id[KUBE_ID_MAX];
 	int64_t until_s; /* since 1970; after this time the rounds still count for a while */
-	unsigned rounds; /* number of evictions in a row */
+	unsigned rounds;
 };
 
 struct kube_cooldowns {
@@ -34,6 +33,6 @@ struct kube_cooldowns {
  * -ENOMEM. Free with cooldowns_free().
  */
 int cooldowns_parse(const char *text, struct kube_cooldowns *ret, struct error *err);
-/* Returns the value as text, which the caller frees, or NULL if out of memory. */
+/* The caller frees the text; NULL if out of memory. */
 char *cooldowns_format(const struct kube_cooldowns *cooldowns);
 void cooldowns_free(struct kube_cooldowns *cooldowns); /* leaves an empty list */

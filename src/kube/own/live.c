@@ -12,8 +12,8 @@
 
 #define NAME_MAX_BYTES 320 /* size of an annotation's name: 253 bytes, '/', 63, and a NUL */
 #define MIB (UINT64_C(1) << 20)
-#define VALUE_MAX_BYTES 48 /* size of one value in a list */
-#define LIST_MAX_BYTES 256 /* size of the list of all names */
+#define VALUE_MAX_BYTES 48
+#define LIST_MAX_BYTES 256
 
 /* ---- values ---- */
 
@@ -36,7 +36,6 @@ static int take_limit(const char *text, size_t i, struct kube_live *live, struct
 	return parse_cores(text, &live->limit_pct[i], err);
 }
 
-/* Parses values separated by commas. */
 static int take_list(const char *text, struct kube_live *live, size_t *ret_count,
 		     int (*take)(const char *, size_t, struct kube_live *, struct error *),
 		     struct error *err)
@@ -121,10 +120,7 @@ static int read_priority(const char *text, struct kube_live *live, struct error 
 
 static const struct {
 	const char *name;
-	/*
-	 * Parses the value. NULL: the annotation only matters when the container starts (vcuda.h,
-	 * annotations.h).
-	 */
+	/* Parses the value. NULL: matters only when the container starts (vcuda.h, annotations.h). */
 	int (*read)(const char *text, struct kube_live *live, struct error *err);
 	bool is_ours_alone; /* only allot writes it */
 } fields[] = {
@@ -137,10 +133,7 @@ static const struct {
 };
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
 
-/*
- * Whether the annotation's name is in our domain. Its first *ret_owner bytes are a container's name; if
- * 0, the annotation is for all containers.
- */
+/* Whether the annotation is in our domain. Its first *ret_owner bytes name a container; 0: all containers. */
 static bool is_ours(const char *name, size_t *ret_owner)
 {
 	const char *slash = strchr(name, '/');
@@ -215,7 +208,7 @@ int live_read(const struct kube_pod *pod, const char *container, struct kube_liv
 	int r = 0;
 	json_object_foreach(annotations_of(pod), name, value)
 	{
-		/* Only strings count, as in live_text(). The API server accepts no other values. */
+		/* Only strings count, as in live_text(). The API server accepts nothing else. */
 		if (is_ours(name, &owner) && json_is_string(value))
 			r = check_name(pod, name, owner, err);
 		if (r < 0)

@@ -28,41 +28,40 @@ struct kube_live {
 	double cores_pct[LIVE_VALUES_MAX]; /* 0 means no guarantee */
 	double limit_pct[LIVE_VALUES_MAX];
 	const char *on_full; /* string of the pod; NULL if not given */
-	/* apply to processes that start later; strings of the pod, or NULL */
+	/* for processes that start later; strings of the pod, or NULL */
 	const char *sharing, *group;
 	bool has_priority;
 	int priority; /* -100 to 100 */
 };
 
 /*
- * Reads what the pod's annotations say about the container. Returns -EINVAL or -ERANGE; the error
- * names the annotation and what is valid. An unknown name in our domain, or one for a container
- * that the pod does not have, is an error too, because the user meant to change something.
+ * Reads what the pod's annotations say about the container. -EINVAL or -ERANGE: the error names the annotation and what is
+ * valid. An unknown name in our domain is an error too, as is one for a container that does not exist: the user wanted to
+ * change something.
  */
 int live_read(const struct kube_pod *pod, const char *container, struct kube_live *ret,
 	      struct error *err);
 
 /*
- * As live_read, but reads only `sharing` and `group`, which are needed when the container starts.
- * Errors in other annotations do not matter.
+ * Like live_read(), but only `sharing` and `group`, which matter when the container starts. Errors in other annotations are
+ * ignored.
  */
 int live_read_sharing(const struct kube_pod *pod, const char *container, struct kube_live *ret,
 		      struct error *err);
 
-/* The minimum that a container gets of each of its GPUs. */
 struct kube_live_floor {
 	uint64_t memory_mib; /* rounded up; 0 if not given */
 	unsigned cores_pct;  /* rounded up; 0 if not given or no guarantee */
 };
 
 /*
- * Returns the largest values that the pod requests for any of the container's `count` GPUs. Returns
- * zeros if a node would reject the annotations and leave the container unchanged.
+ * Returns the least memory and cores that the container must get of each of its `count` GPUs: the largest values in the
+ * annotations. Zeros if a node would reject the annotations.
  */
 struct kube_live_floor live_floor(const struct kube_pod *pod, const char *container, size_t count);
 
 /*
- * Returns all annotations that live_read() uses, as one text, which the caller frees. If two such texts
- * are equal, nothing has changed. Returns NULL if out of memory.
+ * Returns all annotations that live_read() uses as one text, to compare with an earlier one. The caller frees the text. NULL if
+ * out of memory.
  */
 char *live_text(const struct kube_pod *pod);

@@ -1,11 +1,11 @@
 /*
- * How much a node's GPUs are used (annotation allot.dev/node-use), as allotd measures it. A
- * scheduler can place pods by this:
+ * How much a node's GPUs are used (annotation allot.dev/node-use), as allotd measures it, so that a scheduler can place pods by
+ * measured use.
  *
  *     {"t":1790000000,"cards":[{"id":"GPU-..","peak":41,"now":37,"held":80,"mem":12000}]}
  *
- * The percentages count only tenants that were not placed by use themselves. `t` is the node's own
- * time in seconds; to others it only shows that the node still measures. Thread safe.
+ * The percentages leave out tenants that were placed by measured use. `t` is the node's clock; its change shows that the node
+ * still measures. Thread safe.
  */
 #pragma once
 
@@ -19,10 +19,7 @@ struct kube_use {
 	char id[KUBE_ID_MAX];
 	unsigned peak_pct; /* 90th percentile of the GPU's busy time over the last minutes */
 	unsigned now_pct;  /* average of the GPU's busy time over the last minute */
-	/*
-	 * sum of the guarantees of the tenants that were on the GPU during all the minutes that
-	 * peak_pct covers
-	 */
+	/* sum of the guarantees of the tenants that were on the GPU for all of peak_pct's minutes */
 	unsigned held_pct;
 	uint64_t memory_mib; /* memory that all tenants hold */
 };
@@ -38,6 +35,6 @@ struct kube_uses {
  * -ENOMEM. Free with uses_free().
  */
 int uses_parse(const char *text, struct kube_uses *ret, struct error *err);
-/* Returns the value as text, which the caller frees, or NULL if out of memory. */
+/* The caller frees the text; NULL if out of memory. */
 char *uses_format(const struct kube_uses *uses);
 void uses_free(struct kube_uses *uses); /* leaves an empty list */

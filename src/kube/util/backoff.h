@@ -1,7 +1,4 @@
-/*
- * The wait before the next try after failures. It doubles each time and is random, so that clients
- * do not retry in step. Pure.
- */
+/* The wait before the next try, doubled after each failure. The wait is random, so that clients do not retry in step. Pure. */
 #pragma once
 
 #include <stdint.h>
@@ -13,8 +10,7 @@ struct backoff {
 };
 
 /*
- * Counts a failure and returns the wait: a random time between half of the present backoff and all
- * of it, but at least at_least_ns (what the server asked for; 0 if nothing). `random` is any 32
- * random bits.
+ * Counts a failure. Returns a random time between half of the backoff and all of it, but at least at_least_ns (the server's
+ * wish; 0 if none). `random` is any 32 random bits.
  */
 uint64_t backoff_next_ns(struct backoff *backoff, uint32_t random, uint64_t at_least_ns);

@@ -32,14 +32,14 @@ json_t *outside_json_read(const char *text, size_t size, size_t flags, json_erro
 		if (!copy) {
 			if (ret_why) {
 				*ret_why = (json_error_t){ .text = "out of memory" };
-				/* jansson keeps its error code here: json_error_code(). */
+				/* jansson keeps the error's code here: json_error_code(). */
 				ret_why->text[JSON_ERROR_TEXT_LENGTH - 1] =
 					(char)json_error_out_of_memory;
 			}
 			return NULL;
 		}
 		memcpy(copy, text, size);
-		/* The replacement may make two keys of a pod equal. That must not make its review fail. */
+		/* Replacing U+0000 may make two keys equal. That must be no error. */
 		flags &= ~(size_t)JSON_REJECT_DUPLICATES;
 	}
 	for (; nul; nul = find_nul(nul + ESCAPE_SIZE, end))

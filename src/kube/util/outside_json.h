@@ -1,11 +1,8 @@
 /*
- * Reads JSON that others wrote: objects of the API server, replies of a container engine. Thread
- * safe.
+ * Reads JSON that others wrote: objects of the API server, replies of a container engine. Thread safe.
  *
- * Any user can put U+0000 into a pod, in an argument, an annotation or a termination message. By
- * default jansson rejects a whole list for that. If told to allow it, jansson returns strings that
- * C code reads only up to the NUL. This function reads U+0000 as U+FFFD: only that character is
- * lost, and no string is cut short.
+ * Any user can put U+0000 into a pod, for example in an annotation. By default jansson rejects the whole text for that; if told
+ * to allow it, C code reads such a string only up to the NUL. So U+0000 is read as U+FFFD, and no string is cut short.
  */
 #pragma once
 
@@ -13,7 +10,7 @@
 #include <stddef.h>
 
 /*
- * Parses `size` bytes of text, with flags as for json_loadb(). Returns NULL if the text is not JSON
- * or out of memory; ret_why, which may be NULL, says which, as after json_loadb().
+ * Parses `size` bytes, with the flags of json_loadb(). Returns NULL if the text is not JSON or out of memory; *ret_why (may be
+ * NULL) says which, as after json_loadb().
  */
 json_t *outside_json_read(const char *text, size_t size, size_t flags, json_error_t *ret_why);

@@ -12,7 +12,7 @@
 #define DIGITS_MAX 18 /* digits that always fit 64 bits */
 #define EXPONENT_MAX 40
 
-/* The number before the suffix: its digits without the point, and how many of them followed the point. */
+/* A decimal number: its digits without the point, and how many were behind the point. */
 struct number {
 	bool is_negative;
 	uint64_t digits;
@@ -52,13 +52,12 @@ static int parse_suffix(const char *text, struct factor *ret)
 	return ten > EXPONENT_MAX ? -ERANGE : 0;
 }
 
-/* Parses the number and moves *text past it. */
 static int parse_digits(const char **text, struct number *ret)
 {
 	const char *at = *text;
 	struct number number = { .is_negative = *at == '-' };
 	bool has_point = false;
-	/* zeros at the end so far; more digits must follow for them to count */
+	/* zeros at the end so far; they count only if more digits follow */
 	int count = 0, zeros = 0;
 	unsigned seen = 0;
 	at += *at == '-' || *at == '+';
@@ -84,7 +83,7 @@ static int parse_digits(const char **text, struct number *ret)
 	}
 	if (!seen)
 		return -EINVAL;
-	/* Trailing zeros before the point become a power of ten: "1000" has three. */
+	/* Trailing zeros before the point become a power of ten (1000: three). */
 	number.behind -= number.digits ? zeros : number.behind;
 	*text = at;
 	*ret = number;

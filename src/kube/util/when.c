@@ -8,7 +8,6 @@
 
 #include "kube/util/sanitize.h"
 
-/* Reads `count` digits. Returns -1 if there are other characters. */
 static int take_digits(const char **text, unsigned count)
 {
 	int value = 0;

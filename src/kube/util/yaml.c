@@ -10,7 +10,7 @@
 #define YAML_DEPTH_MAX 32
 
 struct line {
-	unsigned number; /* the line's number in the file, from 1 */
+	unsigned number; /* in the file, from 1 */
 	size_t indent;
 	char *text; /* without indentation, comment and white space at its end; never "" */
 };
@@ -31,17 +31,14 @@ static int complain(const struct reader *r, const char *what)
 
 /* ---- lines ---- */
 
-/* Whether the character at `c`, within quotes, escapes the next one. */
+/* Whether `c`, within quotes, escapes the next character. */
 static bool is_escape(char quote, const char *c)
 {
 	return (quote == '"' && *c == '\\' && c[1]) ||
 	       (quote == '\'' && *c == quote && c[1] == quote);
 }
 
-/*
- * Returns the start of a comment: a '#' at the beginning or after white space, outside quotes.
- * Returns NULL if there is none.
- */
+/* Returns the '#' that begins a comment: at the start or after white space, outside quotes. NULL if none. */
 static char *find_comment(char *text)
 {
 	char quote = 0;
@@ -58,7 +55,6 @@ static char *find_comment(char *text)
 	return NULL;
 }
 
-/* Splits `text` into lines and drops empty ones. */
 static int split(struct reader *r, char *text)
 {
 	unsigned number = 0;

@@ -1,7 +1,6 @@
 /*
- * A parser for the part of YAML that configuration files such as kubeconfig use: mappings and
- * sequences by indentation, plain and quoted strings, {} and [], comments; also JSON. Anchors,
- * tags, nonempty flow collections and strings of several lines are rejected. Pure; thread safe.
+ * Parses the YAML that files such as kubeconfig use: mappings and sequences by indentation, plain and quoted strings, {} and
+ * [], comments; also JSON. Rejects anchors, tags, nonempty flow collections and strings of several lines. Pure; thread safe.
  */
 #pragma once
 
