@@ -1,6 +1,6 @@
 /*
- * The subcommands of `allot`, one file each; main.c has the list. For a subcommand with `act`, main.c reads the options and
- * the operand, and prints errors. A subcommand with `run` does that itself.
+ * The subcommands of `allot`, one file each; main.c lists them. For a subcommand with `act`, main.c reads options and operand
+ * and prints errors. A subcommand with `run` does that itself.
  */
 #pragma once
 
@@ -13,7 +13,6 @@
 #define EXIT_REFUSED 1 /* the request could not be done */
 #define EXIT_USAGE 2
 
-/* The kind of a subcommand's operand, for completion. */
 enum operand {
 	OPERAND_NONE,
 	OPERAND_TENANT,
@@ -26,16 +25,16 @@ enum operand {
 
 struct command {
 	const char *name;
-	const char *usage;   /* after "allot NAME " */
-	const char *summary; /* one line */
+	const char *usage; /* after "allot NAME " */
+	const char *summary;
 	const char *about; /* paragraph(s) for --help, after the usage; if NULL, the summary is printed */
 	const struct option_row *rows;
 	enum operand operand;
 	/* The command's own subcommands, such as "cdi create"; the last entry has no name; NULL if there are none. */
 	const struct command *actions;
 
-	/* ---- fields for a subcommand with `act` ---- */
-	size_t options_size;  /* size of the struct that the option rows fill in */
+	/* ---- used only with `act` ---- */
+	size_t options_size;  /* size of the options struct that `rows` fill in */
 	const void *defaults; /* the options' initial values; if NULL, all are zero */
 	const char *wanted; /* the error if there is not exactly one operand; NULL if the command takes no operand */
 	/* Checks options and operand; a failure exits with EXIT_USAGE. If NULL, nothing is checked. */
@@ -43,13 +42,12 @@ struct command {
 	/* Returns the exit status, or a negative value with `err` set, which exits with EXIT_REFUSED. */
 	int (*act)(const struct command *self, void *options, char *operand, struct error *err);
 
-	/* ---- fields for a subcommand without `act`, which gets the arguments after its name and returns the exit status ---- */
+	/* ---- used only without `act`: gets the arguments after the name, returns the exit status ---- */
 	int (*run)(const struct command *self, int argc, char **argv);
 };
 
 #define WANTED_TENANT "write one tenant's name; allot ps lists them"
 
-/* Runs a subcommand with the arguments after its name; returns the exit status. */
 int command_start(const struct command *self, int argc, char **argv);
 
 /* Checks only that the operand is a valid tenant name; for the field `check`. */
@@ -73,9 +71,9 @@ extern const struct command command_explain;
 extern const struct command command_trace;
 
 /*
- * Runs `allot complete`, which is not in the list of commands because users do not type it. argv[0..argc) are the words
- * for completion_find(). Prints a line "WORD\tHELP" for each matching word, or ":file", ":directory" or ":command I" if
- * the shell itself must complete. Returns 0.
+ * Runs `allot complete`, which is in no list of commands because only shells call it. argv[0..argc) are the words for
+ * completion_find(). Prints "WORD\tHELP" for each matching word, or ":file", ":directory" or ":command I" if the shell must
+ * complete. Returns 0.
  */
 int complete_run(const struct command *const *commands, int argc, char **argv);
 

@@ -5,7 +5,7 @@
 
 #define WORD_MAX 128
 
-/* The word to complete, and the callback for the words that fit. */
+/* The words typed so far, and the callback for words that fit. */
 struct look {
 	int count;
 	char *const *words;
@@ -20,7 +20,7 @@ static void offer(const struct look *look, const char *word, const char *help)
 
 	if (strncmp(word, look->current, strlen(look->current)) != 0)
 		return;
-	/* An option's help may have several lines; only the first is offered. */
+	/* Offer only the first line of an option's help. */
 	if (help) {
 		size_t length = strcspn(help, "\n");
 
@@ -31,7 +31,6 @@ static void offer(const struct look *look, const char *word, const char *help)
 	look->offer(look->data, word, help ? line : NULL);
 }
 
-/* Returns the last word of a command's name: "create" for "cdi create". */
 static const char *last_word(const char *name)
 {
 	const char *blank = strrchr(name, ' ');
@@ -72,7 +71,6 @@ static void offer_options(const struct look *look, const struct option_row *rows
 	offer(look, "--help", "show the help");
 }
 
-/* Offers the row's values after `prefix`, which is "" or "--name=". */
 static enum completion_want offer_values(const struct look *look, const struct option_row *row,
 					 const char *prefix)
 {
@@ -104,8 +102,8 @@ static bool is_number(const char *word)
 }
 
 /*
- * Returns the index of the word after the option words[i] and its value. If the last word is the value of the option,
- * *ret_row gets the option; otherwise NULL.
+ * Returns the index of the word after the option words[i] and its value. *ret_row is the option if its value is the word to
+ * complete, else NULL.
  */
 static int pass_option(const struct look *look, const struct option_row *rows, int i,
 		       const struct option_row **ret_row)
@@ -150,7 +148,6 @@ static struct completion complete_word(const struct look *look, const struct com
 	return found;
 }
 
-/* Completes the arguments, which start at words[first]. */
 static struct completion complete_arguments(const struct look *look, const struct command *command,
 					    int first)
 {

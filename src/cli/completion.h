@@ -6,7 +6,6 @@
 
 #include "cli/command.h"
 
-/* The kind of names that the shell may complete, besides the offered words. */
 enum completion_want {
 	COMPLETION_NOTHING,
 	COMPLETION_TENANT,
@@ -26,9 +25,8 @@ struct completion {
 typedef void completion_offer(void *data, const char *word, const char *help);
 
 /*
- * Offers completions. words[0..count) are the words after "allot", at least one. The last word is to be completed, and
- * is "" if nothing is typed yet. bash splits "--elastic=on" into three words, which are joined again. `commands` ends
- * with NULL.
+ * Offers completions. words[0..count) are the words after "allot", at least one; the last is to be completed ("" if nothing is
+ * typed). bash splits "--elastic=on" into three words, which are joined again. `commands` ends with NULL.
  */
 struct completion completion_find(const struct command *const *commands, int count,
 				  char *const *words, completion_offer *offer, void *data);

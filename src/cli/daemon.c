@@ -18,7 +18,7 @@
 
 #define START_TIMEOUT_MS 20000
 
-/* Writes the name of the hardware, by which a run directory is found. If the user gave a run directory, writes "". */
+/* Writes the hardware's name, which determines the run directory; "" if the user named a run directory. */
 static int name_hardware(const struct daemon_target *target, char ret_name[PATHS_HARDWARE_MAX],
 			 struct error *err)
 {
@@ -48,7 +48,7 @@ int daemon_find(const struct daemon_target *target, struct client **ret_client, 
 
 	if (r >= 0)
 		r = client_find(hardware, target->run_dir, ret_client, err);
-	/* If the GPU does not exist, the error is a mistake in --sim, not a missing daemon. */
+	/* A wrong --sim has no daemon either; report the wrong --sim. */
 	if (r == -ENOENT && target->sim_spec && probe_sim(target->sim_spec, &invalid) == -EINVAL) {
 		if (err)
 			*err = invalid;
@@ -57,7 +57,7 @@ int daemon_find(const struct daemon_target *target, struct client **ret_client, 
 	return r;
 }
 
-/* Takes the lock for starting daemons of run_dir. Closing the descriptor releases the lock. */
+/* Takes the lock for starting a daemon in run_dir. Closing the descriptor releases it. */
 static int lock_start(const char *run_dir, int *ret_fd, struct error *err)
 {
 	char path[PATHS_MAX];
@@ -95,7 +95,7 @@ static bool answers(const char *socket_path)
 	return false;
 }
 
-/* Starts the simulated GPU's server, unless it runs already: then *ret_pid is 0. */
+/* Starts the simulated GPU's server; if one runs already, *ret_pid is 0. */
 static int start_sim(const char *run_dir, const char *spec, const char *sim_socket, pid_t *ret_pid,
 		     struct error *err)
 {
@@ -113,7 +113,7 @@ static int start_sim(const char *run_dir, const char *spec, const char *sim_sock
 	r = paths_join(run_dir, "sim.log", log, sizeof(log), err);
 	if (r < 0)
 		return r;
-	/* The server runs in another directory, so it needs the full path of a description file. */
+	/* The server's working directory differs, so pass a file's full path. */
 	if (strpbrk(spec, "/.") && realpath(spec, file))
 		spec = file;
 	char *const argv[] = { server,
@@ -131,10 +131,7 @@ static int start_sim(const char *run_dir, const char *spec, const char *sim_sock
 	return 0;
 }
 
-/*
- * Writes the full path of the file that the variable names, because the daemon runs in another directory. Writes "" if the
- * variable is unset.
- */
+/* Writes the full path of the file that the variable names, because the daemon's working directory differs; "" if unset. */
 static int find_file(const char *variable, char path[PATH_MAX], struct error *err)
 {
 	const char *named = getenv(variable);
@@ -198,7 +195,7 @@ static int start_daemon(const struct daemon_target *target, const char *run_dir,
 	return r < 0 ? error_add(err, r, "the daemon did not start") : 0;
 }
 
-/* Starts the daemon, and before it the simulated GPU if one is requested. Call under the start lock while no daemon runs. */
+/* Starts the daemon, after the simulated GPU's server if --sim asks for one. Call under the lock while no daemon runs. */
 static int start_all(const struct daemon_target *target, const char *run_dir, struct error *err)
 {
 	char sim_socket[PATHS_MAX];
@@ -227,7 +224,7 @@ static int get_private(const struct daemon_target *target, const char *run_dir,
 
 	if (r != -ENOENT)
 		return r;
-	/* Check for predictable failures before anything is created. */
+	/* Find predictable failures before creating anything. */
 	if (!target->sim_spec) {
 		r = probe_gpu(err);
 		if (r < 0)

@@ -1,8 +1,8 @@
 /*
- * Finds the daemon for some hardware, and starts a private daemon if none runs.
+ * Finds the daemon for some hardware, and starts a private one if none runs.
  *
- * The system daemon is tried first (unless ALLOT_RUN_DIR names another base), then the user's private daemon.
- * A lock in the run directory ensures that two simultaneous `allot run` start only one daemon.
+ * First the system daemon is tried (unless ALLOT_RUN_DIR names another base), then the user's private daemon. A lock in the run
+ * directory keeps two `allot run` from starting two daemons.
  */
 #pragma once
 
@@ -24,10 +24,7 @@ int daemon_find(const struct daemon_target *target, struct client **ret_client, 
 /* Like daemon_find(), but starts a private daemon (and the simulated GPU, if requested) if none runs. */
 int daemon_get(const struct daemon_target *target, struct client **ret_client, struct error *err);
 
-/*
- * Reconnects to the daemon of a run directory; restarts a private daemon. Returns -EAGAIN if the system daemon is not back
- * yet.
- */
+/* Reconnects to the daemon of a run directory, and restarts a private one. -EAGAIN if the system daemon is not back yet. */
 int daemon_return(const struct daemon_target *target, const char *run_dir,
 		  struct client **ret_client, struct error *err);
 

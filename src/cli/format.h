@@ -21,5 +21,4 @@ void format_seconds(double seconds, char text[FORMAT_MAX]);
 /* Writes a duration with up to three digits: "85us", "0.85ms", "8.54ms", "854ms", "8.54s". */
 void format_ms(double ms, char text[FORMAT_MAX]);
 
-/* Writes a rate per second: "0.05", "8.54", "85.4", "8541". */
 void format_rate(double per_second, char text[FORMAT_MAX]);

@@ -73,7 +73,6 @@ int option_devices(const struct option_row *row, const char *text, void *field, 
 	return r;
 }
 
-/* Returns true if `word` is one of the words in `list`, which are separated by spaces. */
 static bool has_word(const char *list, const char *word)
 {
 	size_t length = strlen(word);
@@ -115,7 +114,7 @@ int option_choice(const struct option_row *row, const char *text, void *field, s
 
 #define NEAREST_LENGTH_MAX 31
 
-/* Returns the Levenshtein distance of two words of at most NEAREST_LENGTH_MAX bytes. */
+/* Levenshtein distance; each word has at most NEAREST_LENGTH_MAX bytes. */
 static size_t distance(const char *a, const char *b)
 {
 	size_t row[NEAREST_LENGTH_MAX + 2];
@@ -156,10 +155,7 @@ const char *options_nearest(const char *text, const char *(*next)(const void *li
 
 		if (strlen(candidate) > NEAREST_LENGTH_MAX)
 			continue;
-		/*
-		 * If the user typed a prefix of more than three characters, such as "--mem", the option is close however many
-		 * letters are missing.
-		 */
+		/* After a typed prefix of more than three characters, such as "--mem", missing letters don't count. */
 		d = prefix > 3 && strncmp(candidate, text, prefix) == 0 ? 1
 									: distance(text, candidate);
 		if (d < least && d < strlen(candidate)) {
@@ -202,7 +198,7 @@ static int refuse_unknown(const struct option_row *rows, const char *argument, s
 	return error_set(err, EINVAL, "%s: unknown option; --help lists them", name);
 }
 
-/* Reads the option argv[0]; `argc` arguments are left. Returns how many arguments it used, or a negative error. */
+/* Reads the option argv[0] of `argc` arguments. Returns how many arguments the option takes, or a negative error. */
 static int read_one(const struct option_row *rows, int argc, char **argv, void *values,
 		    struct error *err)
 {

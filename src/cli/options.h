@@ -44,7 +44,7 @@ struct option_devices {
 
 struct option_row;
 
-/* Parses `text` into `field`, the row's field in the subcommand's options. `text` is NULL for a flag or an omitted value. */
+/* Parses `text` (NULL for a flag or an omitted value) into `field`, the option's field. */
 typedef int option_parser(const struct option_row *row, const char *text, void *field,
 			  struct error *err);
 
@@ -59,10 +59,11 @@ struct option_row {
 	enum option_value value;
 	const char *argument; /* the value's name in the help: "SIZE" */
 	option_parser *parse;
-	size_t offset;    /* offset of the field in the subcommand's options */
-	const char *help; /* lines separated by \n, 52 columns each */
+	size_t offset;
+	const char *help; /* lines separated by \n, at most 52 columns each */
 	int64_t min, max; /* limits for option_int */
-	const char *offered; /* values for completion, such as "fail wait"; option_choice accepts only these */
+	/* values for completion, such as "fail wait"; option_choice accepts no others */
+	const char *offered;
 };
 
 option_parser option_flag;     /* field: bool */
@@ -90,24 +91,23 @@ option_parser option_choice;   /* field: const char *, into argv */
 
 /* Whether options may follow operands. */
 enum option_order {
-	OPTIONS_THEN_OPERANDS, /* the first operand ends the options; later options belong to the operand */
+	OPTIONS_THEN_OPERANDS, /* the first operand ends the options; later words belong to the operand */
 	OPTIONS_ANYWHERE,
 };
 
 /*
- * Reads options from argv[0..argc) into `values` and moves the operands to the front of argv, in order; "--" ends the
- * options. Returns the number of operands, or -EINVAL or -ERANGE; the error names the option and what is wrong. "--help" sets
- * *ret_help and ends the reading.
+ * Reads options from argv[0..argc) into `values`, and moves the operands to the front of argv in their order; "--" ends the
+ * options. Returns the number of operands, or -EINVAL or -ERANGE; the error names the option. "--help" sets *ret_help and ends
+ * the reading.
  */
 int options_read(const struct option_row *rows, enum option_order order, int argc, char **argv,
 		 void *values, bool *ret_help, struct error *err);
 
-/* Prints the "Options:" part of a help text. */
 void options_print_help(const struct option_row *rows, FILE *out);
 
 /*
- * Returns the candidate that the user probably meant by `text`: at most two edits away, and fewer edits than the text's
- * length. Returns NULL if there is none. `next` returns the i-th candidate, and NULL after the last.
+ * Returns the candidate that `text` was probably meant to be, or NULL: at most two edits away, and fewer than the text's
+ * length. `next` returns the i-th candidate, and NULL after the last.
  */
 const char *options_nearest(const char *text, const char *(*next)(const void *list, size_t i),
 			    const void *list);

@@ -56,8 +56,8 @@ static int load_and_count(struct error *err)
 }
 
 /*
- * Counts the GPUs in a child process. The real NVML leaves a thread behind, which would receive the signals that this program
- * expects on its signalfd, and lose them. (Observed: SIGCHLD was lost, and `allot run` never ended.)
+ * Counts the GPUs in a child process. NVML leaves a thread behind, which would take signals that this program expects on its
+ * signalfd. (Observed: SIGCHLD was lost and `allot run` never ended.)
  */
 int probe_gpu(struct error *err)
 {

@@ -43,10 +43,7 @@ void selection_all(const json_t *devices, struct selection *ret)
 		ret->device[ret->count++] = device;
 }
 
-/*
- * Finds the GPU whose UUID begins with `length` bytes of `text`, ignoring case: --gpu and CUDA_VISIBLE_DEVICES accept the
- * same forms. Returns NULL if no UUID begins so, or if several do; *ret_many is set in the latter case.
- */
+/* Finds the GPU whose UUID begins with `text`, ignoring case. NULL if none does, or several do; the latter sets *ret_many. */
 static const json_t *find_by_uuid(const struct selection *among, const char *text, size_t length,
 				  bool *ret_many)
 {
@@ -65,7 +62,7 @@ static const json_t *find_by_uuid(const struct selection *among, const char *tex
 	return found;
 }
 
-/* Finds the device of one entry of CUDA_VISIBLE_DEVICES: an index, or a unique prefix of a UUID. */
+/* Finds the device of one entry of CUDA_VISIBLE_DEVICES. */
 static const json_t *find_visible(const struct selection *all, const char *entry, size_t length)
 {
 	bool is_many;

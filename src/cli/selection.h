@@ -1,7 +1,4 @@
-/*
- * Selects devices of the daemon: --gpu selects among the devices that CUDA_VISIBLE_DEVICES selects among all.
- * Pure.
- */
+/* Selects devices of the daemon: CUDA_VISIBLE_DEVICES limits the devices, and --gpu chooses among these. Pure. */
 #pragma once
 
 #include <jansson.h>
@@ -16,21 +13,16 @@ struct selection {
 };
 
 /*
- * Selects devices by --gpu and CUDA_VISIBLE_DEVICES. `devices` is the list "devices" in a reply to `hello` or `list`.
- * `visible` is the value of CUDA_VISIBLE_DEVICES, or NULL if unset. As in CUDA, reading stops at the first entry that matches
- * no device; numbers are indexes in the daemon's order. `wanted` is --gpu, whose indexes count within `visible`; if NULL, the
- * first visible device is selected. Both accept a UUID in upper or lower case, whole or a unique prefix. Returns 0 or
- * -ENODEV; err then lists the available devices.
+ * Selects devices. `devices` is the list "devices" in a reply to `hello` or `list`; `visible` is CUDA_VISIBLE_DEVICES, NULL if
+ * unset. As in CUDA, reading `visible` stops at the first entry without a device; its numbers are indexes in the daemon's
+ * order. `wanted` is --gpu, whose indexes count within `visible`; NULL: the first visible device. A UUID may be a unique
+ * prefix, in any case. Returns 0, or -ENODEV with the available devices.
  */
 int selection_make(const json_t *devices, const char *visible, const struct parse_devices *wanted,
 		   struct selection *ret_selection, struct error *err);
 
-/* Selects all devices, in the daemon's order. */
 void selection_all(const json_t *devices, struct selection *ret);
-/*
- * Selects the wanted devices in `among`. `visible` is the value of CUDA_VISIBLE_DEVICES that limited `among`, for the error
- * message; NULL if there was no limit.
- */
+/* Selects the wanted devices in `among`. `visible` is the CUDA_VISIBLE_DEVICES that limited `among`, for errors; or NULL. */
 int selection_choose(const struct selection *among, const struct parse_devices *wanted,
 		     const char *visible, struct selection *ret_chosen, struct error *err);
 

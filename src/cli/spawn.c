@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 
-/* The report of the new process, sent before it becomes the server. */
+/* What the new process reports before it becomes the server. */
 struct birth {
 	pid_t pid;
 	int exec_error; /* 0, or the error code if exec failed */
@@ -32,11 +32,11 @@ static void close_others(int first)
 		close((int)fd);
 }
 
-/* Call in the new process. Uses async-signal-safe functions only. Does not return. */
+/* Runs in the new process, async-signal-safe. Does not return. */
 static void become_server(char *const argv[], int log_fd, int ready_fd, int birth_fd)
 {
 	struct birth birth = { .pid = getpid() };
-	/* Copy both descriptors to numbers from 10 on, because lower numbers are assigned below. */
+	/* Move both descriptors out of the way: low numbers are assigned below. */
 	int ready = fcntl(ready_fd, F_DUPFD, 10);
 	int report = fcntl(birth_fd, F_DUPFD_CLOEXEC, 10);
 	int null_fd = open("/dev/null", O_RDONLY);
@@ -44,10 +44,7 @@ static void become_server(char *const argv[], int log_fd, int ready_fd, int birt
 
 	if (write(birth_fd, &birth, sizeof(birth)) != sizeof(birth))
 		_exit(127);
-	/*
-	 * The ready descriptor is copied to SPAWN_READY_FD last, when this number is free. The report pipe goes to
-	 * SPAWN_READY_FD + 1 and is closed by exec.
-	 */
+	/* SPAWN_READY_FD is free only now. The report's pipe goes beside it, and exec closes that. */
 	if (ready < 0 || report < 0 || dup2(null_fd, 0) < 0 || dup2(log_fd, 1) < 0 ||
 	    dup2(log_fd, 2) < 0 || dup2(ready, SPAWN_READY_FD) < 0 ||
 	    dup3(report, SPAWN_READY_FD + 1, O_CLOEXEC) < 0)
@@ -67,7 +64,6 @@ static void become_server(char *const argv[], int log_fd, int ready_fd, int birt
 	_exit(127);
 }
 
-/* Reads one struct birth. Returns false at the end of the pipe. */
 static bool read_birth(int fd, struct birth *ret)
 {
 	ssize_t n;
@@ -92,7 +88,7 @@ static const char *skip_prefix(const char *line, const char *program)
 	return line;
 }
 
-/* Call when the server has ended. Reports why, by the last line of its log after `offset`. */
+/* The server has ended: reports why, by the last line of its log after `offset`. */
 static int tell_end(const char *path, const char *log_path, off_t offset, struct error *err)
 {
 	const char *slash = strrchr(path, '/');
@@ -127,7 +123,7 @@ static int wait_until_ready(int ready_fd, int timeout_ms, struct error *err)
 	return read(ready_fd, &byte, 1) == 1 ? 0 : -EIO;
 }
 
-/* Forks twice, so that the server is not our child and cannot become our zombie. */
+/* Forks twice, so that the server never becomes our zombie. */
 static int fork_server(char *const argv[], int log_fd, int ready_fd, int birth_fd, struct error *err)
 {
 	pid_t pid = fork();

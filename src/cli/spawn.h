@@ -13,9 +13,8 @@
 #define SPAWN_READY_FD_STRING "3"
 
 /*
- * Runs argv[0] (a path) and waits until the server reports readiness. Returns 0, or -errno if the server
- * could not be run, ended early (err then has the last line of its log), or took longer than timeout_ms
- * (the server is then killed). ret_pid may be NULL.
+ * Runs argv[0], a path, and waits until the server is ready. -errno: it could not be run, ended early (err has the last line of
+ * its log), or took longer than timeout_ms and was killed. ret_pid may be NULL.
  */
 int spawn_server(char *const argv[], const char *log_path, int timeout_ms, pid_t *ret_pid,
 		 struct error *err);

@@ -17,7 +17,7 @@ int option_sharing(const struct option_row *row, const char *text, void *field, 
 	return r;
 }
 
-/* The members of a request, and the field of struct terms that each is made from. */
+/* Which field of struct terms makes which member of a request. */
 static const struct member {
 	const char *key;
 	option_parser *parse; /* type of the field */
@@ -38,7 +38,6 @@ static const struct member {
 	{ "group", option_choice, offsetof(struct terms, group) },
 };
 
-/* Makes the member's value for a request. Returns NULL if the option was not given. */
 static json_t *make_value(const struct member *m, const struct terms *terms)
 {
 	const void *field = (const char *)terms + m->offset;

@@ -1,6 +1,6 @@
 /*
- * A tenant's terms, as options of the commands that make or change a tenant: the option rows, checks of combinations, and
- * the members of the daemon's requests (docs/reference/protocol.md). A command's options struct has a member `terms`.
+ * A tenant's terms as options of the commands that make or change a tenant: option rows, checks of combinations, members of the
+ * daemon's requests (docs/reference/protocol.md). The options struct of such a command has a member `terms`.
  */
 #pragma once
 
@@ -25,14 +25,10 @@ option_parser option_sharing; /* const char *, into argv */
 #define TERM(type, name, argument, parse, field, ...) \
 	OPTION(name, OPTION_VALUE_REQUIRED, argument, parse, type, terms.field, __VA_ARGS__)
 
-/*
- * `or_else` is one of these two macros. A command that makes a tenant shows an option's default in its help; one that changes
- * a tenant does not.
- */
+/* Values of `or_else`: help shows defaults where a tenant is made, but not where one is changed. */
 #define TERMS_MADE(text) "\n(default: " text ")"
 #define TERMS_CHANGED(text) ""
 
-/* Terms that can be changed later. */
 #define TERMS_SHARE_ROWS(type, or_else) \
 	TERM(type, "--memory", "SIZE", option_size, memory, \
 	     .help = "quota of GPU memory, on each of its GPUs, such as\n4GiB" or_else( \
@@ -57,7 +53,6 @@ option_parser option_sharing; /* const char *, into argv */
 	     .help = "what to do with a process of the tenant that bypasses\n" \
 		     "the allot library: report, freeze or end it. The\n" \
 		     "daemon's setting may be stricter" or_else("report"))
-/* Terms that are fixed for the tenant's life. */
 #define TERMS_PLACE_ROWS(type) \
 	TERM(type, "--sharing", "time|space", option_sharing, sharing, .offered = "time space", \
 	     .help = "With time, it takes turns on the GPU with all others.\n" \
@@ -79,7 +74,6 @@ option_parser option_sharing; /* const char *, into argv */
 
 /* Returns 0, or -EINVAL if two terms conflict. */
 int terms_check(const struct terms *terms, struct error *err);
-/* Returns true if any term that applies per GPU was given. */
 bool terms_have_devices(const struct terms *terms);
 /* Selects the GPUs of --gpu. Without --gpu the daemon chooses one, whose device is NULL. *ret_hello owns the devices. */
 int terms_select(const struct terms *terms, struct client *client, json_t **ret_hello,

@@ -74,7 +74,7 @@ static const struct option_row rows[] = {
 	OPTION_END,
 };
 
-/* A growing list of a program's arguments. The strings are static, from argv, or kept by the caller. */
+/* A list of a program's arguments. The strings are static, from argv, or the caller's. */
 struct arguments {
 	char **words;
 	size_t count;
@@ -119,7 +119,7 @@ static bool is_all(int names, char **name)
 	return names == 1 && strcmp(name[0], "all") == 0;
 }
 
-/* Executes the benchmarks in place of this program; returns only on failure. */
+/* Executes the benchmarks' program in place of this one; returns only on failure. */
 static int run_benches(const struct bench_options *options, int names, char **name,
 		       struct error *err)
 {

@@ -105,8 +105,8 @@ static int write_spec(const struct cdi_options *options, const char *name, const
 }
 
 /*
- * Connects to the daemon of --run-dir; without --run-dir, starts a private daemon if none runs. That daemon stays as long as
- * it has a tenant, such as the one of the claim that is made next.
+ * Connects to the daemon of --run-dir; without --run-dir, starts a private daemon if none runs. That daemon stays as long as it
+ * has a tenant.
  */
 static int connect_daemon(const struct cdi_options *options, struct client **ret, struct error *err)
 {
@@ -114,7 +114,7 @@ static int connect_daemon(const struct cdi_options *options, struct client **ret
 				       : daemon_get(&options->target, ret, err);
 }
 
-/* Removes a claim again whose file could not be written (see `err`), since nobody can use the claim. */
+/* Removes a claim whose file could not be written: it would be useless. `err` keeps the file's error. */
 static void take_back(struct client *client, const char *name, struct error *err)
 {
 	struct error file = *err, why = { 0 };
@@ -202,7 +202,7 @@ static int create_cards(const struct command *self, void *data, char *operand, s
 
 /* ---- remove ---- */
 
-/* Removes a device: the claim first, because a file without a claim would start containers without a tenant. */
+/* Removes the claim before the file, because a file without a claim would start containers without a tenant. */
 static int remove_device(const struct command *self, void *data, char *name, struct error *err)
 {
 	const struct cdi_options *options = data;
@@ -224,7 +224,7 @@ static int remove_device(const struct command *self, void *data, char *name, str
 		fprintf(stderr,
 			"allot: cdi remove: processes still use '%s': its GPU memory is free when they have ended\n",
 			name);
-	/* Remove the file even if the claim no longer exists. */
+	/* The claim may be gone already; remove the file all the same. */
 	int unlink_error = unlink(path) < 0 ? errno : 0;
 	if (unlink_error && unlink_error != ENOENT)
 		return error_set_errno(err, unlink_error, "%s", path);
@@ -241,7 +241,6 @@ static int remove_device(const struct command *self, void *data, char *name, str
 
 /* ---- list ---- */
 
-/* Returns the name of a claim of `allot cdi`, without the prefix. NULL if a scheduler made the claim. */
 static const char *name_of(const json_t *claim)
 {
 	const char *key = json_string_value(json_object_get(claim, "key"));
@@ -356,7 +355,7 @@ static int cdi_run(const struct command *self, int argc, char **argv)
 		return command_help(self);
 	const char *name = argc > 0 ? argv[0] : "";
 	if (strcmp(name, "cards") == 0)
-		name = "gpus"; /* "cards" is its name in version 0.1.0. */
+		name = "gpus"; /* the name of "gpus" in version 0.1.0 */
 	for (size_t i = 0; argc > 0 && actions[i].name; i++)
 		if (strcmp(name, actions[i].name + strlen("cdi ")) == 0)
 			return command_start(&actions[i], argc - 1, argv + 1);

@@ -24,7 +24,6 @@ static void print_if_begun(const char *current, const char *word, const char *he
 
 /* ---- tenants and GPUs, as the daemon knows them ---- */
 
-/* Returns the daemon that the options before the word to complete select. */
 static struct daemon_target find_target(int argc, char **argv)
 {
 	struct daemon_target target = { 0 };
@@ -42,7 +41,7 @@ static struct daemon_target find_target(int argc, char **argv)
 	return target;
 }
 
-/* Returns the reply, or NULL if no daemon answers; then there is nothing to complete. */
+/* Returns the reply, or NULL without a daemon; then there is nothing to complete. */
 static json_t *ask_daemon(int argc, char **argv, const char *op)
 {
 	struct daemon_target target = find_target(argc, argv);
@@ -67,7 +66,7 @@ static void print_tenants(int argc, char **argv)
 	}
 }
 
-/* Prints each GPU's index, and also its UUID if the user has typed the beginning of a UUID. */
+/* Prints each GPU's index; after a UUID's beginning, also UUIDs. */
 static void print_gpus(int argc, char **argv)
 {
 	cleanup_json json_t *hello = ask_daemon(argc, argv, "hello");
@@ -111,7 +110,7 @@ static FILE *list_benches(pid_t *ret_pid)
 	return fdopen(ends[0], "r");
 }
 
-/* Prints the benchmarks' names. A line of the list is "shares      about   40 s   what it measures". */
+/* Prints the benchmarks' names: the first word of each line, such as "shares      about   40 s   what is measured". */
 static void print_benches(const char *current)
 {
 	pid_t pid;

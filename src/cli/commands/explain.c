@@ -53,7 +53,7 @@ static const struct option_row rows[] = {
 
 /* ---- names ---- */
 
-/* Checks for a valid Kubernetes name, since the name becomes part of a URL path. */
+/* The name becomes part of a URL's path, so it must be a valid Kubernetes name. */
 static int check_name(const char *what, const char *name, struct error *err)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-.";
@@ -100,7 +100,6 @@ static int check_options(const void *options, const char *pod, struct error *err
 
 /* ---- allot-scheduler ---- */
 
-/* Writes the path and query of the request, relative to the server's address. */
 static void explain_path(const struct explain_options *o, const char *in, const char *pod,
 			 char path[PATH_SIZE])
 {
@@ -109,14 +108,14 @@ static void explain_path(const struct explain_options *o, const char *in, const 
 }
 
 #define ASKS_MAX \
-	16 /* a Service sends each call to any replica, so this many calls very likely reach the leader */
+	16 /* a Service sends each call to any replica; so many calls very likely reach the leader */
 
 static bool is_of_leader(const json_t *answer)
 {
 	return !json_is_false(json_object_get(answer, "leads"));
 }
 
-/* Asks until the leader answers, because only the leader knows all reservations. Another replica's answer is better than none. */
+/* Asks until the leader answers, because only the leader knows all reservations. Else another replica's answer is used. */
 static void ask_for_leader(const struct kube_access *access, const char *path, const char *token,
 			   json_t **answer)
 {
@@ -134,14 +133,16 @@ static void ask_for_leader(const struct kube_access *access, const char *path, c
 			"allot: explain: the answer is from a replica of allot-scheduler that is not the leader: GPUs that the leader has reserved may be shown as free\n");
 }
 
-/* Reads the token of --token-file. *ret, for free(), is left unchanged if none is given. */
+/* Reads the token of --token-file. *ret stays unchanged without that option. The caller frees *ret. */
 static int read_token(const struct explain_options *o, char **ret, struct error *err)
 {
 	int r = o->token_file ? access_read_file(o->token_file, ret, err) : 0;
 	return r < 0 ? error_add(err, r, "--token-file") : 0;
 }
 
-/* Asks allot-scheduler. On failure, *ret_own is true if allot-scheduler itself refused, not a server in between. */
+/*
+ * Asks allot-scheduler. *ret_own tells after a failure whether allot-scheduler itself refused, rather than a server in between.
+ */
 static int ask_scheduler(const struct kube_access *access, const char *token, const char *path,
 			 json_t **ret, bool *ret_own, struct error *err)
 {
@@ -227,7 +228,7 @@ static int fall_back(const struct kube_access *access, const char *in, const cha
 		 "/api/v1/namespaces/%s/events?fieldSelector=involvedObject.kind%%3DPod,"
 		 "involvedObject.name%%3D%s",
 		 in, pod);
-	/* If the user may not read the events, explain without them. */
+	/* The user may not read events: explain without them. */
 	if (api_get(access, path, NULL, &status, &events, NULL) < 0) {
 		json_decref(events);
 		events = NULL;
@@ -274,7 +275,7 @@ static int ask_as(const struct explain_options *o, const struct kube_access *acc
 		explain_add_pod(*ret, object);
 		return 0;
 	}
-	/* If allot-scheduler does not know the node, the Pod object has no answer either. */
+	/* The user named a node that allot-scheduler does not know: the Pod object can't help. */
 	if (is_own && o->node && strstr(why.text, "node "))
 		return error_set(err, why.code, "%s", why.text);
 	return fall_back(access, in, pod, object, &why, ret, err);
@@ -290,8 +291,6 @@ static int ask_cluster(const struct explain_options *o, const char *pod, json_t 
 	access_free(&access);
 	return r;
 }
-
-/* ---- the command ---- */
 
 static int explain(const struct command *self, void *options, char *pod, struct error *err)
 {

@@ -38,7 +38,7 @@ static const struct option_row resume_rows[] = {
 
 static volatile sig_atomic_t interrupted;
 
-/* Handles the first signal. A second one has its default action and ends the program (SA_RESETHAND). */
+/* Handles the first signal; a second one ends the program (SA_RESETHAND). */
 static void note_signal(int number)
 {
 	interrupted = number;
@@ -55,7 +55,7 @@ static void catch_signals(void)
 
 struct progress {
 	const char *name;
-	bool is_terminal; /* if true, one line is redrawn; else one line is printed at the start and one at the end */
+	bool is_terminal; /* redraw one line; if false, print one line at the start and one at the end */
 	bool is_begun;
 	uint64_t moved_bytes, total_bytes, stays_bytes;
 };
@@ -65,7 +65,7 @@ static uint64_t bytes_in(const json_t *reply, const char *field)
 	return (uint64_t)json_integer_value(json_object_get(reply, field));
 }
 
-/* Prints how much memory was moved of how much. For a container, the amount to be moved is unknown: then prints no amounts. */
+/* Prints how much memory was moved, and of how much. For a container the total is unknown, so it prints no amounts. */
 static void print_moving(const struct progress *p)
 {
 	char moved[FORMAT_MAX], total[FORMAT_MAX];
@@ -136,7 +136,7 @@ static int swap_out(struct client *client, const char *name, struct error *err)
 				   name, name);
 }
 
-/* Does both subcommands: the subcommand's name is also the name of the request. */
+/* Does both subcommands. The request's operation has the subcommand's name. */
 static int pause_or_resume(const struct command *self, void *data, char *name, struct error *err)
 {
 	const struct pause_options *options = data;

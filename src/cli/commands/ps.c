@@ -32,11 +32,10 @@ static const struct option_row rows[] = {
 	OPTION_END,
 };
 
-/* The output. On a terminal, each frame is drawn over the previous frame. */
 struct screen {
 	bool is_terminal;
 	int columns, lines;
-	int drawn; /* lines of the last frame */
+	int drawn;
 };
 
 static void measure(struct screen *screen)
@@ -52,7 +51,7 @@ static void measure(struct screen *screen)
 	}
 }
 
-/* Draws a frame in one write: over the previous frame on a terminal, else after it. */
+/* Draws a frame in one write: on a terminal over the previous frame, else after it. */
 static void draw(struct screen *screen, const char *frame)
 {
 	int lines = 0;
@@ -89,7 +88,7 @@ static json_t *make_list(const json_t *reply)
 	return list;
 }
 
-/* Asks the daemon, and connects first if *client is NULL. Without a daemon, the list is empty and *client is NULL. */
+/* Asks the daemon; connects first if *client is NULL. Without a daemon, the list is empty and *client stays NULL. */
 static int fetch(const struct ps_options *options, struct client **client, json_t **ret_list,
 		 struct error *err)
 {
@@ -103,7 +102,7 @@ static int fetch(const struct ps_options *options, struct client **client, json_
 		r = client_request(*client, "list", NULL, &reply, err);
 	if (r < 0)
 		*client = client_free(*client);
-	/* The daemon that we were connected to has ended. Look for another daemon; there may be none. */
+	/* That daemon has ended. Look for another one. */
 	if (r == -ECONNRESET && was_connected)
 		return fetch(options, client, ret_list, err);
 	if (r < 0 && r != -ENOENT)
@@ -124,7 +123,7 @@ static void write_frame(const struct ps_options *options, const json_t *list, in
 	table_write(list, width, out);
 }
 
-/* If a simulated GPU's daemon runs, tells the user how to list the tenants of that daemon. */
+/* Tells the user how to list the tenants of a simulated GPU, if its daemon runs. */
 static void hint_at_simulated(const struct ps_options *options)
 {
 	char run_dir[PATHS_MAX];

@@ -25,14 +25,15 @@
 #include "cli/selection.h"
 #include "cli/terms.h"
 
-#define CREATE_TRIES 5  /* a private daemon may end just when we connect */
-#define POLICY_TRIES 30 /* while a daemon with another policy and without tenants is about to end */
+#define CREATE_TRIES 5 /* a private daemon may end just when we connect */
+#define POLICY_TRIES \
+	30 /* attempts while a daemon of another policy, without tenants, is about to end */
 #define POLICY_PAUSE_NS (100 * NSEC_PER_MSEC)
 #define RETRY_FIRST_MS 50  /* first pause between attempts to reconnect after the daemon died */
 #define RETRY_MOST_MS 2000 /* the pause doubles up to this value */
 #define RETURN_NS \
 	(30 * \
-	 NSEC_PER_SEC) /* how long to wait for the daemon's return before the command has started */
+	 NSEC_PER_SEC) /* how long to wait for a new daemon if the command has not started yet */
 #define POLICY_MAX 32  /* bytes of a policy's name */
 #define TENANT_VARIABLE "ALLOT_SOCKET"
 #define VISIBLE_VARIABLE "CUDA_VISIBLE_DEVICES"
@@ -82,7 +83,6 @@ static const struct option_row rows[] = {
 	OPTION_END,
 };
 
-/* The state of one `allot run`, after the options were checked. */
 struct run {
 	const struct command *self;
 	struct run_options options;
@@ -91,9 +91,9 @@ struct run {
 	char **command;
 	char library[PATHS_MAX];
 	char sim_dir[PATHS_MAX];
-	char policy[POLICY_MAX]; /* the daemon's policy; a daemon that we start again gets the same policy */
-	struct client *client; /* holds the tenant */
-	json_t *tenant;        /* the daemon's reply to create */
+	char policy[POLICY_MAX]; /* the daemon's policy; a restarted daemon gets it too */
+	struct client *client;   /* the connection that holds the tenant */
+	json_t *tenant;          /* the daemon's reply to `create` */
 	struct environment environment;
 };
 
@@ -103,7 +103,7 @@ static bool waits(const struct run *run)
 	return on_full && strcmp(on_full, "wait") == 0;
 }
 
-/* Writes the path of liballot.so to run->library. Fails if the path has ' ' or ':', at which LD_PRELOAD separates paths. */
+/* Finds liballot.so. Fails if its path has ' ' or ':', because LD_PRELOAD splits paths there. */
 static int find_library(struct run *run, struct error *err)
 {
 	int r = install_find(INSTALL_LIBRARY, run->library, err);
@@ -136,7 +136,7 @@ static json_t *make_request(const struct run *run, const struct selection *selec
 	json_object_set_new(body, "pid", json_integer(getpid()));
 	json_object_set_new(body, "devices", terms_make_devices(&run->options.terms, selection));
 	json_object_set_new(body, "hold", json_true());
-	/* All processes that the command starts belong to the tenant. */
+	/* The tenant includes every process that the command starts. */
 	json_object_set_new(body, "command", json_true());
 	json_object_set_new(body, "on_full", json_string("fail"));
 	if (run->options.name)
@@ -154,8 +154,8 @@ static bool has_tenants(struct client *client)
 }
 
 /*
- * Checks the daemon's policy, which is the same for all its tenants. If it differs from the requested one, returns an
- * error: -EAGAIN if the daemon has no tenants, because a private daemon will then end soon.
+ * Compares the daemon's policy, which all its tenants share, with the requested one. -EAGAIN if they differ and the daemon has
+ * no tenants: such a private daemon ends soon.
  */
 static int check_policy(struct run *run, struct client *client, const json_t *hello,
 			struct error *err)
@@ -175,7 +175,7 @@ static int check_policy(struct run *run, struct client *client, const json_t *he
 	return 0;
 }
 
-/* Warns that ALLOT_CONFIG applies only to a daemon that we start, not to a daemon that runs already. */
+/* Warns that ALLOT_CONFIG does not apply to a daemon that already runs. */
 static void warn_of_ignored_config(const json_t *hello)
 {
 	const char *named = getenv("ALLOT_CONFIG");
@@ -282,7 +282,7 @@ static int make_environment(struct run *run, struct error *err)
 	return environment_set(&run->environment, "ALLOT_SIM_SOCKET", sim_socket, err);
 }
 
-/* Tries once to attach to the tenant again after the daemon died. */
+/* Tries once to attach to the tenant in the new daemon, after the old one died. */
 static int try_return(struct run *run, struct error *err)
 {
 	cleanup_client struct client *client = NULL;
@@ -306,8 +306,8 @@ static int try_return(struct run *run, struct error *err)
 }
 
 /*
- * Waits until the tenant's group is ready. If the daemon ends meanwhile, starts it again or waits for its return. The new
- * daemon knows the tenant.
+ * Waits until the tenant's group is ready. If the daemon dies, starts a new one or waits until it is started; the new daemon
+ * knows the tenant.
  */
 static int await_space(struct run *run, struct error *err)
 {
@@ -323,7 +323,7 @@ static int await_space(struct run *run, struct error *err)
 	return r;
 }
 
-/* When to retry after the daemon died. If is_lost is false, the daemon is connected. */
+/* When to look for a new daemon. While a daemon is connected, is_lost is false. */
 struct comeback {
 	bool is_lost;
 	bool has_warned;
@@ -340,7 +340,7 @@ static void come_back(struct run *run, struct comeback *back)
 		*back = (struct comeback){ 0 };
 		return;
 	}
-	/* The command continues under its last quotas. Warn once that no daemon arbitrates. */
+	/* The command goes on under its last quotas. Warn once that no daemon arbitrates. */
 	if (!back->has_warned && back->wait_ms >= RETRY_MOST_MS) {
 		fprintf(stderr, "allot: run: the daemon ended and could not be started again: %s\n",
 			err.text);
@@ -351,8 +351,8 @@ static void come_back(struct run *run, struct comeback *back)
 }
 
 /*
- * Makes the command's waits for memory fail. Else a program that handles Ctrl-C itself, such as Python, would
- * handle the signal only after the call that waits for memory has returned.
+ * Makes the command's waits for memory fail. A program that handles Ctrl-C itself, such as Python, would handle the signal only
+ * after such a wait.
  */
 static void end_waiting(struct run *run)
 {
@@ -361,7 +361,6 @@ static void end_waiting(struct run *run)
 	client_request(run->client, "unqueue", json_pack("{s:s}", "name", id ? id : ""), NULL, NULL);
 }
 
-/* Waits until the command ends. Returns the command's exit status. */
 static int wait_for_command(struct run *run, struct child *child)
 {
 	struct comeback back = { 0 };
@@ -389,7 +388,7 @@ static int wait_for_command(struct run *run, struct child *child)
 			}
 			timeout_ms = (int)((back.next_ns - now_ns) / NSEC_PER_MSEC) + 1;
 		}
-		/* The daemon never sends first, so a readable connection means that the daemon is gone. */
+		/* The daemon never sends unasked: a readable connection means that the daemon is gone. */
 		if (poll(fds, 2, timeout_ms) > 0 && fds[1].revents)
 			back = (struct comeback){ .is_lost = true, .wait_ms = RETRY_FIRST_MS };
 		if (!back.is_lost)
@@ -406,7 +405,7 @@ static void run_clean(struct run *run)
 	environment_free(&run->environment);
 }
 
-/* Checks everything that needs no daemon. On failure, writes the exit status to *ret_status. */
+/* Checks what needs no daemon. A failure sets *ret_status, the exit status. */
 static int prepare(struct run *run, int *ret_status, struct error *err)
 {
 	int r = terms_check(&run->options.terms, err);

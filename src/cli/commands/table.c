@@ -24,7 +24,7 @@ enum column {
 	COLUMN_CORES_LIMIT,
 	COLUMN_GOT_1S,
 	COLUMN_GOT_60S,
-	COLUMN_STEP_P50, /* this and the next two: shown when a tenant had steps recently and there is room */
+	COLUMN_STEP_P50, /* shown, with the next two, if a tenant had steps recently and there is room */
 	COLUMN_STEP_P99,
 	COLUMN_STEP_RATE,
 	COLUMN_PRIORITY, /* shown when a tenant's priority is not 0 */
@@ -38,7 +38,7 @@ enum column {
 };
 
 struct column_head {
-	const char *group; /* title above this column and above the following columns without their own group */
+	const char *group; /* title above this column and the next ones without a group */
 	const char *title;
 	bool is_text; /* aligned left */
 };
@@ -68,7 +68,7 @@ static const struct column_head heads[COLUMN_COUNT] = {
 
 #define CELL_MAX \
 	(CONTAINER_LABEL_MAX + \
-	 24) /* the longest container label, and the count of further containers */
+	 24) /* the longest label of a container, and the count of further ones */
 
 struct row {
 	char cell[COLUMN_COUNT][CELL_MAX];
@@ -78,7 +78,7 @@ struct table {
 	struct row *rows;
 	size_t count;
 	int width[COLUMN_COUNT]; /* 0: not shown */
-	bool has_waiters;        /* some tenant waits for memory */
+	bool has_waiters;
 };
 
 static void put_bytes(const json_t *object, const char *key, char *cell)
@@ -122,7 +122,7 @@ static void put_text(const json_t *object, const char *key, char *cell)
 	snprintf(cell, CELL_MAX, "%s", text ? text : "-");
 }
 
-/* Writes "60 (50)": the requested guarantee, and the guarantee in force while guarantees sum to over 100 %. */
+/* Writes "60 (50)": 60 % were requested, but only 50 % hold now, because guarantees sum to over 100 %. */
 static void put_effective(const json_t *device, char cell[CELL_MAX])
 {
 	double asked = json_number_value(json_object_get(device, "cores_pct"));
@@ -133,7 +133,7 @@ static void put_effective(const json_t *device, char cell[CELL_MAX])
 		snprintf(cell + used, CELL_MAX - used, " (%.4g)", json_number_value(effective));
 }
 
-/* Writes "queued #2 1m05s": the tenant's place in the queue for memory, and its waiting time. */
+/* Writes "queued #2 1m05s": the place in the queue for memory, and the time waited. */
 static void put_state(const json_t *tenant, char cell[CELL_MAX])
 {
 	const json_t *wait = json_object_get(tenant, "memory_wait");
@@ -170,7 +170,7 @@ static void put_priority(const json_t *tenant, char *cell)
 		strcpy(cell, "-");
 }
 
-/* Writes the first container of the tenant's processes, and the count of further containers. */
+/* Writes the first of the tenant's containers, and the count of further ones. */
 static void put_containers(const json_t *tenant, char cell[CELL_MAX])
 {
 	const json_t *list = json_object_get(tenant, "containers");
@@ -188,7 +188,7 @@ static void put_containers(const json_t *tenant, char cell[CELL_MAX])
 		snprintf(cell, CELL_MAX, "%s", label);
 }
 
-/* Writes "2 frozen": the number of violations, and what was done with the last offender that still lives. */
+/* Writes "2 frozen": the number of violations, and the action against the last offender that still lives. */
 static void put_violations(const json_t *tenant, char cell[CELL_MAX])
 {
 	json_int_t count = json_integer_value(json_object_get(tenant, "violations"));
@@ -203,7 +203,7 @@ static void put_violations(const json_t *tenant, char cell[CELL_MAX])
 		strcpy(cell, "-");
 }
 
-/* Writes "space user/1000 hung": the group that uses the GPU at the same time, and the group's state. */
+/* Writes "space user/1000 hung": the group of tenants that use the GPU at once, and its state. */
 static void put_sharing(const json_t *tenant, char cell[CELL_MAX])
 {
 	const json_t *space = json_object_get(tenant, "space");
@@ -255,7 +255,7 @@ static void fill_row(struct row *row, const json_t *tenant, const json_t *device
 	put_steps(device, row);
 	put_number(device, "waited_s", format_seconds, row->cell[COLUMN_WAITED]);
 	snprintf(row->cell[COLUMN_REFUSED], CELL_MAX, "%lld", (long long)denied);
-	/* Zero means that the tenant has no guarantee, which is shown as missing. */
+	/* Without a guarantee, show "-". */
 	if (strcmp(row->cell[COLUMN_CORES_ASKED], "0") == 0)
 		strcpy(row->cell[COLUMN_CORES_ASKED], "-");
 }
@@ -290,7 +290,6 @@ static int total_width(const struct table *table)
 	return total;
 }
 
-/* Returns true if some row has a value in the column. */
 static bool is_told(const struct table *table, enum column column)
 {
 	for (size_t i = 0; i < table->count; i++)
@@ -347,7 +346,6 @@ static void set_widths(struct table *table, int width)
 	}
 }
 
-/* Writes a cell, cut to the column's width. A cut text ends with '~'. */
 static void write_cell(const char *text, int width, bool to_the_left, FILE *out)
 {
 	if ((int)strlen(text) > width)
@@ -379,7 +377,7 @@ static void write_line(const struct table *table, const struct row *row, FILE *o
 	fprintf(out, "%.*s\n", (int)length, line);
 }
 
-/* Writes the line above the titles: each group's name starts where the text of its first column starts. */
+/* Writes the groups' titles. Each starts where its first column's text starts. */
 static void write_groups(const struct table *table, FILE *out)
 {
 	int position = 0, written = 0;
@@ -433,7 +431,7 @@ static void write_devices(const json_t *devices, FILE *out)
 		fputc('\n', out);
 }
 
-/* Writes the MPS faults of tenants that share by space. Their programs only get an error code. */
+/* Writes the MPS faults of tenants that share by space, because their programs get only an error code. */
 static void write_space_faults(const json_t *tenants, FILE *out)
 {
 	size_t i;

@@ -17,8 +17,7 @@
 #define TABLE_UNLIMITED INT_MAX
 
 /*
- * Writes the table to out, at most `width` columns wide if possible. To fit, drops WAITED first, then
- * CONTAINER, then the step columns, and then cuts names to no less than 8 columns. With TABLE_UNLIMITED,
- * for a pipe or a file, drops and cuts nothing.
+ * Writes the table, at most `width` columns wide if possible. To fit, drops WAITED, then CONTAINER, then the step columns, and
+ * then cuts names (to 8 columns at least). With TABLE_UNLIMITED, for a pipe or a file, nothing is dropped or cut.
  */
 void table_write(const json_t *list, int width, FILE *out);

@@ -12,5 +12,5 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* Writes both tables. MEMORY sums all GPUs. For a task that has ended, MEMORY is the most that it held. */
+/* Writes both tables. MEMORY is the sum over all GPUs; for an ended task, the most that it held. */
 void tasks_table_write(const json_t *reply, FILE *out);

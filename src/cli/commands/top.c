@@ -58,13 +58,12 @@ static const struct option_row rows[] = {
 	OPTION_END,
 };
 
-/* The state of one run of `allot top`. */
 struct top {
 	const struct top_options *options;
 	struct history *history;
-	struct sample sample; /* the last sample that the daemon answered, or an empty sample */
+	struct sample sample; /* the last sample with an answer; empty if none */
 	bool has_trouble;
-	struct error trouble; /* the error of the last sample */
+	struct error trouble;
 	struct rows rows;
 	struct view view;
 	char source[128];
@@ -84,7 +83,7 @@ static void note_signal(int number)
 	ended_by = number;
 }
 
-/* Lets signals interrupt poll(), so that the program restores the terminal before it ends. (SA_RESTART is not set.) */
+/* Lets signals interrupt poll() (no SA_RESTART), so that the program restores the terminal before it ends. */
 static void catch_signals(void)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
@@ -108,7 +107,7 @@ static void describe_source(const struct daemon_target *target, char *text, size
 		snprintf(text, size, "this machine");
 }
 
-/* Takes over a sample. If the sample has only an error, the previous sample stays visible. */
+/* Takes over a sample. After a failed sample, the previous one stays visible. */
 static int take_look(struct top *top, struct sample *sample, struct error *err)
 {
 	bool is_answered = sample->is_answered;
@@ -205,7 +204,7 @@ static int print_page(struct top *top, struct error *err)
 	return fflush(stdout) == 0 ? 0 : error_set_errno(err, errno, "standard output");
 }
 
-/* Rates need two samples, so if only one page is wanted, the first sample is not printed. */
+/* Rates need two samples, so the first one is only printed if more follow. */
 static int print(struct top *top, struct client **client, struct error *err)
 {
 	struct timespec pause = clock_to_timespec(top->options->interval.ns);
@@ -297,14 +296,13 @@ static bool read_keys(struct top *top, struct source *source, struct error *err)
 			return true;
 		if (outcome == KEYS_CHANGE)
 			begin_change(&top->view, source);
-		/* This key may have changed the rows, and the meaning of the next key depends on them. */
+		/* This key may have moved rows, which the next key acts on. */
 		if (sort_rows(top, err) < 0)
 			return false;
 	}
 	return false;
 }
 
-/* Runs the live view until q is pressed, a signal arrives or the terminal is gone. */
 static int show(struct top *top, struct source *source, struct error *err)
 {
 	struct pollfd p[] = { { .fd = STDIN_FILENO, .events = POLLIN },
@@ -326,7 +324,7 @@ static int show(struct top *top, struct source *source, struct error *err)
 		if (r < 0)
 			return r;
 		p[0].revents = p[1].revents = 0;
-		/* The timeout bounds the delay of a signal, such as a resize, that arrived just before poll(). */
+		/* A signal, such as a resize, that came just before poll() is handled after this timeout at the latest. */
 		if (poll(p, 2, SIZE_LOOK_MS) < 0 && errno != EINTR)
 			return error_set_errno(err, errno, "poll");
 		if (read_keys(top, source, err) || (p[0].revents & (POLLHUP | POLLERR | POLLNVAL)))
@@ -389,7 +387,7 @@ static int watch_tenants(const struct command *self, void *data, char *operand, 
 	cleanup(top_end) struct top top = { .options = options };
 	cleanup_client struct client *client = NULL;
 
-	/* Set only LC_CTYPE, so that numbers keep JSON's format. */
+	/* Only LC_CTYPE: numbers must keep JSON's format. */
 	setlocale(LC_CTYPE, "");
 	options->is_ascii = options->is_ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 	top.view.sort = options->sort ? order_find(options->sort) : ORDER_COMPUTE;

@@ -5,7 +5,6 @@
 
 #define CELL_MAX 16
 
-/* The protocol's names of PCIe paths, nearest first, and their meanings. */
 static const struct {
 	const char *word, *meaning;
 } ways[] = {
@@ -58,8 +57,8 @@ static bool is_in_a_part(const json_t *group, json_int_t index)
 }
 
 /*
- * Writes a group: how its GPUs are connected, the GPUs that are in none of its subgroups, then the subgroups.
- * `around` is the NUMA node of the enclosing group: if the group's own is equal, it is not repeated.
+ * Writes a group: how its GPUs are connected, the GPUs that are in no subgroup, then the subgroups. `around` is the enclosing
+ * group's NUMA node, which is not repeated.
  */
 static void write_group(const json_t *group, const json_t *devices, const json_t *around,
 			int indent, FILE *out)
@@ -87,7 +86,7 @@ static void write_group(const json_t *group, const json_t *devices, const json_t
 		write_group(json_array_get(parts, i), devices, numa, indent, out);
 }
 
-/* Writes "X", "NV4", "PIX" and so on. NVLinks take precedence over PCIe; "?" means unknown. */
+/* Writes "X", "NV4", "PIX" and so on; NVLinks precede PCIe. "?" means unknown. */
 static void link_cell(const json_t *links, json_int_t a, json_int_t b, char ret[CELL_MAX])
 {
 	snprintf(ret, CELL_MAX, "%s", a == b ? "X" : "?");

@@ -1,4 +1,3 @@
-/* allot trace: records what a tenant does on its GPUs into a file for Perfetto or chrome://tracing. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -42,7 +41,7 @@ enum trace_end { GOES_ON, WAS_INTERRUPTED, TIME_IS_OVER, TENANT_ENDED, FILE_IS_L
 
 static volatile sig_atomic_t interrupted;
 
-/* Handles the first signal. A second one has its default action and ends the program (SA_RESETHAND). */
+/* Handles the first signal; a second one ends the program (SA_RESETHAND). */
 static void note_signal(int number)
 {
 	interrupted = number;
@@ -119,7 +118,6 @@ static uint64_t next_round_ns(const struct record *r, const struct trace_options
 	return ROUND_NS;
 }
 
-/* Records until an end condition. On failure, sets `err`; the file still has what was recorded before. */
 static enum trace_end record_until_end(struct record *r, const struct trace_options *options,
 				       struct error *err)
 {
@@ -140,7 +138,7 @@ static enum trace_end record_until_end(struct record *r, const struct trace_opti
 			shown_ns = clock_now_ns();
 		}
 	}
-	/* Record the last events from the rings and leases. */
+	/* Record the last events and leases. */
 	if (end != CANT_GO_ON && record_round(r, true, err) < 0)
 		end = CANT_GO_ON;
 	if (is_shown)
@@ -192,9 +190,9 @@ static int record_to(struct client *client, const struct trace_options *options,
 	struct record *record = NULL;
 	cleanup_fd int fd = -1;
 
-	/* Catch signals before there is a file that must be finished. */
+	/* From here on there is a file that must be finished. */
 	catch_signals();
-	/* Ask the daemon first, so that a wrong name does not destroy an existing file. */
+	/* Ask the daemon before creating the file: a wrong name must not destroy an existing file. */
 	int r = record_begin(client, tenant, -1, &record, err);
 
 	if (r < 0)

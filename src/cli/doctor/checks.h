@@ -28,7 +28,7 @@ void doctor_check_daemon(struct doctor *doctor);
 /* Checks what else shares or hands out these GPUs (MPS, another device plugin), and the kubelet. */
 void doctor_check_others(struct doctor *doctor);
 /*
- * Runs the checks that gather facts and judge them separately (rows.c): the tenant, node, engines, certificates, clock,
- * cluster.
+ * Runs the checks in rows.c: tenant, node, engines, certificates, clock, cluster. Each gathers facts and judges them
+ * separately.
  */
 void doctor_check_rows(struct doctor *doctor);

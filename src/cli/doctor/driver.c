@@ -37,7 +37,7 @@ static bool count_card(void *data, const char *name)
 
 /* ---- kernel modules and device nodes ---- */
 
-/* Checks NVIDIA's kernel module. Returns false if it is not loaded: no later check would find out more. */
+/* Returns false if the module is not loaded: then later checks are pointless. */
 static bool check_module(struct doctor *d, char version[VERSION_MAX])
 {
 	char text[512];
@@ -72,7 +72,7 @@ static void check_uvm(struct doctor *d)
 	size_t size;
 	cleanup_free char *modules = host_read_all(&d->host, "/proc/modules", &size);
 
-	/* A module that is built into the kernel is not in /proc/modules, but has a directory in /sys/module. */
+	/* A module built into the kernel is not in /proc/modules, but in /sys/module. */
 	if (!modules || strstr(modules, "nvidia_uvm ") ||
 	    host_has(&d->host, "/sys/module/nvidia_uvm"))
 		return;
@@ -149,14 +149,14 @@ static int visit(void *context, const char *name, const char *path, struct error
 {
 	struct library *library = context;
 
-	/* The loader takes the first match. 32-bit libraries come later in the cache, because their flags are smaller. */
+	/* The loader takes the first match. 32-bit libraries come later in its cache. */
 	if (!library->path[0] && !strcmp(name, library->name) && !strstr(path, "i386") &&
 	    !strstr(path, "lib32"))
 		snprintf(library->path, sizeof(library->path), "%s", path);
 	return 0;
 }
 
-/* Writes the library's path; "" if the loader does not know the library. */
+/* Finds the library's path as the loader does; "" if the loader does not know it. */
 static void find_library(struct doctor *d, struct library *library)
 {
 	struct error err;

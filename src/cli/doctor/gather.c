@@ -72,7 +72,6 @@ static void read_output(int fd, pid_t pid, char text[PROGRAM_TEXT_MAX])
 		;
 }
 
-/* Runs in the child process; does not return. */
 static void become(const char *path, int out)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -26,10 +26,7 @@ void gather_tenant(struct doctor *doctor, struct facts *facts);
 #define ALLOTD_CONF "/etc/allot/allotd.conf"
 #define SCHEDULER_CONF "/etc/allot/allot-scheduler.conf"
 
-/*
- * Reads the setting `key` from a file; if several lines set it, the last one counts. Returns whether the file has it. If not,
- * writes `otherwise` to ret.
- */
+/* Reads the setting `key` from a file; the last line that sets it counts. Without one, returns false and writes `otherwise`. */
 bool gather_setting(const struct host *host, const char *file, const char *key,
 		    const char *otherwise, char ret[FACT_TEXT_MAX]);
 /*
@@ -37,14 +34,9 @@ bool gather_setting(const struct host *host, const char *file, const char *key,
  * whole output.
  */
 void gather_program_version(const char *program, char ret[FACT_NAME_MAX]);
-/*
- * Finds address and credentials of the API server. Returns 1, 0 if there are none, or -errno with the reason if they are not
- * valid.
- */
+/* Finds the API server and credentials. Returns 1; 0 if there are none; -errno if they are not valid. */
 int gather_access(struct doctor *doctor, struct kube_access *ret, struct error *err);
-/*
- * Whether a process listens at that unix socket. FACT_UNKNOWN if this user may not connect, or the socket is another machine's.
- */
+/* Whether a process listens at that unix socket. FACT_UNKNOWN if this user may not connect, or `host` is another machine. */
 enum fact gather_listens(const struct host *host, const char *path, int type);
 /* Writes the version of NVIDIA's kernel module; "" if it is not loaded. */
 void gather_module_version(const struct host *host, char ret[FACT_NAME_MAX]);

@@ -13,7 +13,7 @@
 
 #define KUBELET_CONFIG "/etc/kubernetes/kubelet.conf"
 
-/* Finds the node's name as allotd does, unless it was given: the setting, else $NODE_NAME, else this machine's name. */
+/* Finds the node's name as allotd does: the setting, else $NODE_NAME, else the machine's name. */
 static void find_node(struct doctor *d, char ret[FACT_TEXT_MAX])
 {
 	const char *variable = getenv("NODE_NAME");
@@ -66,7 +66,7 @@ static void read_node(const json_t *node, struct facts_cluster *c)
 	for (size_t i = 0; i < json_array_size(taints) && c->taints < FACTS_MAX; i++) {
 		const json_t *one = json_array_get(taints, i);
 		const char *key = json_string_value(json_object_get(one, "key"));
-		/* Skips the taint of a cordon, because the cordon itself is reported. */
+		/* A cordon is reported elsewhere; skip its taint. */
 		if (!key || !strcmp(key, "node.kubernetes.io/unschedulable"))
 			continue;
 		struct facts_taint *t = &c->taint[c->taints++];

@@ -16,7 +16,7 @@ struct specs {
 	struct facts *facts;
 };
 
-/* Returns the first host path in a list of edits that does not exist; NULL if all exist. */
+/* Returns the first host path in the edits that does not exist, or NULL. */
 static const char *missing_of(const struct host *host, const json_t *edits)
 {
 	const char *const lists[][2] = { { "mounts", "hostPath" }, { "deviceNodes", "path" } };
@@ -53,7 +53,7 @@ static void look_into(const struct host *host, const json_t *json, struct facts_
 	snprintf(spec->missing, sizeof(spec->missing), "%s", missing ? missing : "");
 }
 
-/* Counts the devices of a CDI spec in YAML, without a YAML parser: by the lines with "name:" after "devices:". */
+/* Counts the devices of a CDI spec in YAML without a parser: lines with "name:" after "devices:". */
 static unsigned count_devices(const char *text)
 {
 	const char *list = strstr(text, "\ndevices:");
@@ -124,7 +124,7 @@ static enum fact is_same_file(const struct host *host, const char *path)
 	return size == own_size && !memcmp(bytes, own_bytes, size) ? FACT_YES : FACT_NO;
 }
 
-/* Reads the file in the mirror to which allot mirror wrote the versions. */
+/* Reads the mirror's record, in which `allot mirror` wrote the versions. */
 static void read_record(const struct host *host, struct facts_injection *in)
 {
 	char path[PATH_MAX];

@@ -19,7 +19,7 @@ struct freezers {
 	struct facts_cgroup *cgroup;
 };
 
-/* Checks the freezer's file of the first cgroup that has one. That is enough, because all such files have the same owner. */
+/* Checks the freezer's file of the first cgroup that has one; all have the same owner. */
 static bool find_freezer(void *data, const char *name)
 {
 	struct freezers *all = data;
@@ -76,10 +76,7 @@ static bool find_own_socket(void *data, const char *name)
 	return s->kubelet->we_answer != FACT_YES;
 }
 
-/*
- * Whether the kubelet's checkpoint lists the resource as registered. After a restart, the checkpoint still has the previous
- * registrations.
- */
+/* Whether the kubelet's checkpoint lists the resource. After a kubelet's restart, earlier registrations are still in it. */
 static enum fact registered(const struct host *host, const char *directory, const char *resource)
 {
 	char path[PATH_MAX];

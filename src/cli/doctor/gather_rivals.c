@@ -84,7 +84,7 @@ static json_t *ask(int fd)
 	    poll(&one, 1, ANSWER_MS) <= 0)
 		return NULL;
 	ssize_t n = recv(fd, text, ANSWER_MAX, 0);
-	/* A daemon that does not know this request answers that the registration is invalid, which is JSON too. */
+	/* A daemon that does not know the request answers "registration invalid", in JSON too. */
 	return n > 0 ? json_loadb(text, (size_t)n, 0, NULL) : NULL;
 }
 
@@ -112,7 +112,7 @@ static int find_cuda(void *data, const char *name, const char *path, struct erro
 	return 0;
 }
 
-/* Returns true if the loader's libcuda.so.1 is the shim of a mirror (src/mirror/shim.h), which contains its own SONAME. */
+/* Whether the loader's libcuda.so.1 is a mirror's shim (mirror/shim.h). Its file contains the shim's SONAME. */
 static bool has_shim(const struct host *host)
 {
 	char path[PATH_MAX] = "";

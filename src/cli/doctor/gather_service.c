@@ -23,13 +23,12 @@
 #include "client/client.h"
 
 /*
- * Certificates are read with GnuTLS. The library is loaded only here, because `allot` is started often and seldom needs to read
- * a certificate. Not thread safe.
+ * Certificates are read with GnuTLS, which is loaded only when needed: `allot` is started often and seldom needs it. Not thread
+ * safe.
  */
 
 #define LIBRARY "libgnutls.so.30"
 
-/* All GnuTLS functions that are used. */
 #define FUNCTIONS(X) \
 	X(x509_crt_init) \
 	X(x509_crt_deinit) \
@@ -74,8 +73,8 @@ static void read_names(const struct tls_library *tls, gnutls_x509_crt_t certific
 }
 
 /*
- * Reads the first certificate of a PEM text: when it becomes valid and expires, in seconds since 1970, and its names (DNS names
- * and addresses), separated by spaces. Returns -EINVAL if there is none, -ENOENT if GnuTLS is not installed.
+ * Reads the first certificate in a PEM text: its validity (seconds since 1970) and its DNS names and addresses, separated by
+ * spaces. -EINVAL: no certificate; -ENOENT: no GnuTLS.
  */
 static int certificate_read(const char *pem, size_t size, int64_t *ret_from_s, int64_t *ret_until_s,
 			    char *ret_names, size_t names_size, struct error *err)
@@ -141,7 +140,7 @@ void gather_certificates(struct doctor *d, struct facts *facts)
 
 /* ---- the clock ---- */
 
-/* Returns when a process was started, by the present clock; -1 if the process is gone. */
+/* Returns a process's start by the present clock, -1 if it is gone. */
 static double started_s(int pid)
 {
 	char path[64], text[1024];
@@ -165,8 +164,8 @@ static double started_s(int pid)
 }
 
 /*
- * Sets clock->step_s. The daemon creates its socket when it starts, and the file system keeps the time that the clock showed
- * then. If the start time of the daemon's process, by the present clock, differs from that, the clock was set since then.
+ * Sets clock->step_s: how far the clock was set since the daemon started. The daemon made its socket at its start, so the
+ * socket's time is that start by the old clock. The start time of the daemon's process is by the present clock.
  */
 static void look_for_a_step(struct doctor *d, struct facts_clock *clock)
 {

@@ -25,7 +25,7 @@ void host_path(const struct host *host, const char *path, char *ret, size_t size
 	snprintf(ret, size, "%s%s", host->root, path);
 }
 
-/* Resolves links below the machine's root, not below this program's root. */
+/* Resolves links below the machine's root, which may not be ours. */
 static void resolve_directory_and_leaf(const struct host *host, const char *path, char *ret,
 				       size_t size)
 {
@@ -99,7 +99,7 @@ char *host_read_all(const struct host *host, const char *path, size_t *ret_size)
 	return text;
 }
 
-/* Removes ".", ".." and doubled slashes from a path. */
+/* Removes ".", ".." and double slashes. */
 static void normalize(char *path)
 {
 	char out[PATH_MAX];
@@ -123,7 +123,7 @@ static void normalize(char *path)
 		memcpy(path, out, n + 1);
 }
 
-/* Follows the first link in the path, one step. Returns false if there is none. */
+/* Follows one link, the path's first. Returns false if there is none. */
 static bool follow_one(const struct host *host, char path[PATH_MAX])
 {
 	for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {

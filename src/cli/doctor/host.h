@@ -1,6 +1,6 @@
 /*
- * The machine that is examined: its files are below a directory that is "/", unless the machine's root is mounted elsewhere (in
- * a container, or in a test). All paths are absolute paths of that machine. Thread safe.
+ * The machine that doctor examines. Its files are below `root`: "/" for this machine, or a directory where another root is
+ * mounted (in a container, in a test). Paths are absolute paths of that machine. Thread safe.
  */
 #pragma once
 
@@ -11,10 +11,10 @@ struct host {
 	const char *root; /* "" or a directory, without a slash at its end */
 };
 
-/* Whether `host` is the machine that this program runs on. If so, its processes, limits and programs can be examined too. */
+/* Whether `host` is the machine that this program runs on; only then its processes, limits and programs can be examined. */
 bool host_is_here(const struct host *host);
 
-/* Writes the path under which this program can open `path` of the machine. Does not resolve links. */
+/* Writes where this program can open the machine's `path`. Does not resolve links. */
 void host_path(const struct host *host, const char *path, char *ret, size_t size);
 bool host_has(const struct host *host, const char *path);
 /* Reads the first size-1 bytes of the file and adds a NUL. Returns the number of bytes, or -errno. */

@@ -11,7 +11,7 @@
 
 #define PRELOAD "/etc/ld.so.preload"
 
-/* Libraries of other projects, which intercept CUDA like liballot.so, by the beginning of their names. */
+/* Other projects' libraries that intercept CUDA, by the beginnings of their names. */
 static const struct {
 	const char *beginning, *whose;
 } rivals[] = {

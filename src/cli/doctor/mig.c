@@ -1,6 +1,6 @@
 /*
- * The device files that users other than root need to use MIG instances. The kernel module says which should exist
- * (daemon/gpu/nvml/gpu.h); only nvidia-modprobe or udev create them.
+ * The device files that users other than root need for MIG instances. The kernel module says which should exist
+ * (daemon/gpu/nvml/gpu.h), but nvidia-modprobe or udev must create them.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -12,12 +12,11 @@
 
 struct instances {
 	struct doctor *d;
-	char dir[PATH_MAX]; /* directory whose entries are examined */
-	unsigned found;     /* compute instances whose device file exists */
+	char dir[PATH_MAX];
+	unsigned found;   /* compute instances whose device file exists */
 	unsigned missing; /* device files of GPU instances and compute instances that do not exist */
 };
 
-/* Returns whether the instance's device file exists. */
 static bool check_cap(struct instances *all, const char *dir)
 {
 	char path[PATH_MAX], text[256], node[64];
@@ -41,8 +40,8 @@ static bool check_cap(struct instances *all, const char *dir)
 }
 
 /*
- * If an entry of all->dir has a name that begins with `prefix`, checks its `access` file and calls `then` for its entries.
- * `then` is NULL for a compute instance.
+ * For an entry of all->dir that begins with `prefix`: checks its `access` file, and calls `then` for the entries of its
+ * directory `below`. `then` is NULL for a compute instance.
  */
 static bool visit(struct instances *all, const char *name, const char *prefix, const char *below,
 		  bool (*then)(void *data, const char *name))

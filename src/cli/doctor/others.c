@@ -45,7 +45,7 @@ static bool find_mps(void *data, const char *name)
 	if (!isdigit((unsigned char)name[0]))
 		return true;
 	snprintf(path, sizeof(path), "/proc/%s/comm", name);
-	/* /proc keeps 15 bytes of a name, here of "nvidia-cuda-mps-control" and "nvidia-cuda-mps-server". */
+	/* /proc keeps only 15 bytes of a name. */
 	if (host_read(&d->host, path, command, sizeof(command)) <= 0 ||
 	    strncmp(command, "nvidia-cuda-mps", strlen("nvidia-cuda-mps")) != 0)
 		return true;

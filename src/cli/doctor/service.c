@@ -36,7 +36,7 @@ void doctor_check_daemon(struct doctor *d)
 	if (!host_is_here(&d->host))
 		return;
 	r = daemon_find(&d->target, &client, &err);
-	/* In a tenant's container no daemon is visible. The tenant's own check asks the daemon. */
+	/* A tenant's container sees no daemon; the tenant's own check asks it. */
 	if (r == -ENOENT && getenv("ALLOT_SOCKET"))
 		return;
 	if (r == -ENOENT) {
@@ -45,7 +45,7 @@ void doctor_check_daemon(struct doctor *d)
 			"none runs; allot run starts one for its user, systemctl start allotd one for all users");
 		return;
 	}
-	/* The check of the driver has already reported what is wrong with --sim. */
+	/* A wrong --sim was already reported by the check of the driver. */
 	if (r == -EINVAL && d->target.sim_spec)
 		return;
 	if (r >= 0)

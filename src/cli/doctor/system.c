@@ -7,7 +7,8 @@
 
 #include "cli/doctor/checks.h"
 
-#define KERNEL_LEAST_MAJOR 5 /* pidfds that can be polled need Linux 5.3, sealed memory files 5.1 */
+#define KERNEL_LEAST_MAJOR \
+	5 /* pidfds that poll() accepts need Linux 5.3, sealed memory files 5.1 */
 #define KERNEL_LEAST_MINOR 4
 #define INITIAL_PID_NAMESPACE "pid:[4026531836]" /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define DESCRIPTORS_WANTED 65536
@@ -72,7 +73,7 @@ static void check_descriptors(struct doctor *d)
 		"LimitNOFILE=1048576 for the daemon's service, where there are more");
 }
 
-/* Checks whether cgroup `name` has a freezer's file: with cgroup version 2, every cgroup except the root has one. */
+/* Whether cgroup `name` has a freezer's file; with cgroup version 2 all but the root have one. */
 static bool find_freeze_file(void *data, const char *name)
 {
 	struct doctor *d = data;

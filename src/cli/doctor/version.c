@@ -10,7 +10,7 @@ bool version_find(const char *text, char ret[VERSION_TEXT_MAX])
 	ret[0] = '\0';
 	for (const char *at = text; (at = strpbrk(at, DIGITS));) {
 		size_t n = strspn(at, DIGITS ".");
-		/* The number must not be part of a word, like the 9 of k9s. A 'v' before the number is allowed. */
+		/* The number must not be part of a word, as in "k9s". A 'v' may precede it. */
 		bool begins = at == text || !isalnum((unsigned char)at[-1]) ||
 			      (at[-1] == 'v' && (at - 1 == text || !isalnum((unsigned char)at[-2])));
 		if (begins && memchr(at, '.', n) && at[n - 1] != '.' && n < VERSION_TEXT_MAX) {

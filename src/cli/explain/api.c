@@ -13,7 +13,6 @@
 
 /* ---- server and credentials ---- */
 
-/* Returns the first file of a colon-separated list that exists; NULL if none does. */
 static char *first_of(const char *list)
 {
 	for (const char *from = list; *from;) {
@@ -87,7 +86,7 @@ int api_get(const struct kube_access *access, const char *path, const char *toke
 		kube_client_free(client);
 		return error_set_errno(err, ENOMEM, "%s", access->server);
 	}
-	/* This loop ends, because the call has a time limit of its own. */
+	/* The call has a time limit, so this loop ends. */
 	while (!q.is_done) {
 		struct pollfd one = { .fd = kube_client_fd(client), .events = POLLIN };
 		if (poll(&one, 1, -1) > 0)

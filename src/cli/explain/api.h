@@ -10,16 +10,15 @@
 #include "kube/client/api_access.h"
 
 /*
- * Finds the server and credentials. `config` is the path of a kubeconfig. If it is NULL, the first existing file of KUBECONFIG
- * is used, else ~/.kube/config, else the service account of the pod that this program runs in. Returns -ENOENT if there is none
- * of these, or another -errno with the reason. Free *ret with access_free().
+ * Finds the API server and credentials. `config` is a kubeconfig's path; NULL: the first existing file of KUBECONFIG, else
+ * ~/.kube/config, else this pod's service account. -ENOENT: none of these; another -errno: not valid. Free *ret with
+ * access_free().
  */
 int api_find(const char *config, struct kube_access *ret, struct error *err);
 
 /*
- * Sends a GET. `token` is for the service behind the server's proxy; NULL if there is none. Writes the HTTP status to
- * *ret_status, 0 if there was no answer. Writes the answer to *ret if it was JSON, else NULL. Also writes both if the server
- * refuses; the result is then -errno, with the server's reason in `err`.
+ * Sends a GET. `token` is for a service behind the server's proxy, or NULL. Writes the HTTP status (0: no answer) and the
+ * answer (NULL unless JSON). If the server refuses, both are written too, and the result is -errno with the server's reason.
  */
 int api_get(const struct kube_access *access, const char *path, const char *token, int *ret_status,
 	    json_t **ret, struct error *err);

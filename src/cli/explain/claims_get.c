@@ -11,7 +11,6 @@
 #define PATH_SIZE 1024
 #define SLICES DRA_API "/resourceslices?fieldSelector=spec.driver%3D" DRA_DRIVER
 
-/* Returns the object; NULL if the user may not read it, or if there is none (*ret_is_missing). */
 static json_t *get(const struct kube_access *access, const char *path, bool *ret_is_missing)
 {
 	json_t *object = NULL;
@@ -25,7 +24,7 @@ static json_t *get(const struct kube_access *access, const char *path, bool *ret
 	return object;
 }
 
-/* Adds the object under a name: null if there is none, and nothing if the user may not read it. */
+/* Adds the object under a name: null if missing, nothing if unreadable. */
 static void add(const struct kube_access *access, const char *path, json_t *to, const char *name)
 {
 	bool is_missing;

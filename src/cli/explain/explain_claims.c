@@ -36,8 +36,6 @@ const char *explain_claim_name(const json_t *pod, const json_t *entry)
 	return own;
 }
 
-/* ---- amounts ---- */
-
 struct amount {
 	uint64_t memory_bytes;
 	uint64_t cores_pct;
@@ -57,7 +55,6 @@ static struct amount amount_of(const json_t *object, struct amount otherwise)
 	};
 }
 
-/* Writes text such as "26.0 GiB and 30 %". */
 static const char *amount_text(struct amount a, char text[EXPLAIN_AMOUNT_MAX])
 {
 	char memory[EXPLAIN_AMOUNT_MAX];
@@ -105,7 +102,7 @@ static struct amount capacity_of(const struct device *d)
 	};
 }
 
-/* Returns what claims leave of the device. A device without sharing is either whole, or nothing is left. */
+/* Returns what claims leave of the device. A device that can't be shared is whole or used up. */
 static struct amount left_of(const struct device *d, const json_t *all)
 {
 	const json_t *items = json_object_get(all, "items");
@@ -125,10 +122,7 @@ static struct amount left_of(const struct device *d, const json_t *all)
 	return left;
 }
 
-/*
- * Returns what the request needs of the device. A request without an amount of memory is for the device's default or all of its
- * memory.
- */
+/* Returns what the request needs of the device. Without an amount, memory is the device's default, or all. */
 static struct amount need_of(const struct device *d, const json_t *exactly)
 {
 	const json_t *c = json_object_get(json_object_get(d->object, "capacity"), DRA_MEMORY);
@@ -144,7 +138,7 @@ static bool fits(struct amount need, struct amount left)
 	return need.memory_bytes <= left.memory_bytes && need.cores_pct <= left.cores_pct;
 }
 
-/* Returns how much is missing, as a sum of parts: of the requested memory, and of 100 % of the time. */
+/* Returns how much is missing: the missing parts of the memory and of the whole time, added. */
 static double missing(struct amount need, struct amount left)
 {
 	double memory = need.memory_bytes ? (double)less(need.memory_bytes, left.memory_bytes) /
@@ -156,7 +150,7 @@ static double missing(struct amount need, struct amount left)
 struct search {
 	size_t devices, nodes, tainted, fitting;
 	struct device nearest;
-	struct amount need, left; /* of `nearest` */
+	struct amount need, left; /* of `nearest`: the device that lacks least */
 	double missing;
 	const char *taint; /* the last taint seen */
 };
@@ -188,7 +182,7 @@ static bool has_devices_of(const json_t *slice, const char *node)
 	       !strcmp(explain_word(spec, "nodeName"), node);
 }
 
-/* Returns true if slice i is the first of its node that has devices, so that each node is counted once. */
+/* Whether slice i is its node's first with devices, so that each node counts once. */
 static bool is_nodes_first(const json_t *slices, size_t i)
 {
 	const json_t *slice = json_array_get(slices, i);
@@ -220,7 +214,10 @@ static void look_at_slices(struct search *s, const json_t *exactly,
 
 /* ---- reasons ---- */
 
-/* Each function below with a parameter `why` looks for one reason why the pod waits. If it holds, writes it and returns true. */
+/*
+ * Each function below that has a parameter `why` tests one reason for which the pod may wait. If the reason holds, it writes
+ * the reason and returns true.
+ */
 
 static bool is_of_driver(const char *class, const struct explain_claims *known)
 {
@@ -309,7 +306,7 @@ static bool claim_is_not_there(const json_t *entry, const char *name,
 	return true;
 }
 
-/* Returns the node that an allocated claim is bound to; "" if it is not allocated, or not bound to one node. */
+/* Returns the node of an allocated claim; "" if there is none. */
 static const char *node_of(const json_t *claim)
 {
 	const json_t *allocation = json_object_get(json_object_get(claim, "status"), "allocation");
@@ -331,7 +328,7 @@ static bool claim_holds_it_up(const json_t *pod, const json_t *entry,
 	if (claim_is_not_there(entry, name, known, why))
 		return true;
 	if (results_of(claim)) {
-		/* Returns false, so that a reason found elsewhere replaces this one. */
+		/* Return false: a more exact reason may be found elsewhere. */
 		snprintf(why, WHY_MAX,
 			 "claim %s is allocated on node %s, where something else than GPUs keeps it "
 			 "from running",
@@ -349,7 +346,7 @@ static bool claim_holds_it_up(const json_t *pod, const json_t *entry,
 	return false;
 }
 
-/* Writes to `why` that the node failed to prepare the claims, as the kubelet's last event about that says. */
+/* Whether the node failed to prepare the claims, by the kubelet's last event; writes that event's text. */
 static bool is_not_prepared(const struct explain_claims *known, char why[WHY_MAX])
 {
 	const json_t *items = json_object_get(known->events, "items"), *last = NULL;

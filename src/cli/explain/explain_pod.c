@@ -59,7 +59,7 @@ void explain_add_pod(json_t *e, const json_t *pod)
 
 /* ---- explanation without the scheduler ---- */
 
-/* Reads borrowed shares of a pod that is placed by use. An annotation that can't be read is ignored. */
+/* Reads the borrowed shares (KUBE_BORROWED) of a pod placed by measured use; ignores an invalid annotation. */
 static void read_borrowed(const json_t *pod, struct kube_shares *shares)
 {
 	struct kube_shares borrowed = { 0 };
@@ -133,7 +133,6 @@ static int compare_times(const void *a, const void *b)
 	return explain_compare_events(*one, *other);
 }
 
-/* Returns the latest events, in order. */
 static json_t *list_events(const json_t *events)
 {
 	const json_t *items = json_object_get(events, "items");

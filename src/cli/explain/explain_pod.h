@@ -1,6 +1,6 @@
 /*
- * Explains the GPUs of a pod by the Pod object itself: in addition to what allot-scheduler explains, or instead of it if the
- * scheduler can't be asked. Pure, except that it allocates memory.
+ * Explains a pod's GPUs by the Pod object, either added to allot-scheduler's explanation or in place of it. Pure, but allocates
+ * memory.
  */
 #pragma once
 
@@ -10,9 +10,8 @@
 void explain_add_pod(json_t *explanation, const json_t *pod);
 
 /*
- * Makes an explanation from the pod's annotations and events alone. `events` is an EventList; NULL if unknown. The explanation
- * has neither the pod's requests nor nodes. `why` says why the scheduler was not asked, and becomes "not_asked". Returns a new
- * object; NULL if out of memory.
+ * Makes an explanation from the pod's annotations and events (an EventList; NULL if unknown), without requests and nodes. `why`
+ * says why the scheduler was not asked; the member "not_asked" gets it. Returns a new object; NULL if out of memory.
  */
 json_t *explain_of_pod(const json_t *pod, const json_t *events, const char *why);
 

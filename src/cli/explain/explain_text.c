@@ -182,8 +182,6 @@ static void write_verdict(const json_t *e, FILE *out)
 	fputc('\n', out);
 }
 
-/* ---- requests and shares ---- */
-
 static void write_words(const json_t *ask, const char *name, const char *before, FILE *out)
 {
 	const json_t *list = json_object_get(ask, name);
@@ -216,7 +214,7 @@ static void write_ask(const json_t *e, const json_t *ask, FILE *out)
 		*explain_word(e, "placed_by") && cores ? ", placed by use" : "");
 }
 
-/* Writes the share of a GPU's time: guaranteed or lent. Writes nothing if there is none. */
+/* Writes the guaranteed or lent share of a GPU's time, if any. */
 static void write_time(const json_t *share, FILE *out)
 {
 	if (explain_number(share, "cores_pct"))
@@ -267,7 +265,7 @@ static void write_amounts(const json_t *e, FILE *out)
 
 /* ---- one node ---- */
 
-/* Writes how a card's time was judged for a pod that is placed by use. */
+/* Writes how the scheduler judged the GPU's time, for a pod placed by measured use. */
 static void write_use(const json_t *card, FILE *out)
 {
 	const json_t *use = json_object_get(card, "use");
@@ -320,7 +318,7 @@ static void write_card(const json_t *e, const json_t *card, FILE *out)
 	}
 }
 
-/* Writes the nodes that the user named, card by card. */
+/* Writes the nodes that the user named, GPU by GPU. */
 static void write_cards(const json_t *e, FILE *out)
 {
 	const json_t *nodes = json_object_get(e, "nodes");

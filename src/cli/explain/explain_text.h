@@ -1,7 +1,6 @@
 /*
- * Writes what allot-scheduler explains (docs/reference/protocol.md, "explain") for people: the verdict in a sentence, the
- * reasons, one line for nodes that are alike, the nearest nodes, and possible fixes. Pure: JSON in, text out. Missing values
- * are left out.
+ * Writes allot-scheduler's explanation (docs/reference/protocol.md, "explain") for people: the verdict, the reasons, one line
+ * for similar nodes, the nearest nodes, possible fixes. Pure. Missing values are left out.
  */
 #pragma once
 
@@ -26,7 +25,6 @@ json_int_t explain_number(const json_t *object, const char *name); /* 0 if missi
 const char *explain_word(const json_t *object, const char *name);  /* "" if missing */
 /* Whether some node could serve the pod now. */
 bool explain_has_room(const json_t *explanation);
-/* Returns the element of the list "asks" for the pod's container with that index; NULL if the container requests nothing. */
 const json_t *explain_ask(const json_t *explanation, json_int_t container);
 /* Returns the container's name if it is known, else its number. */
 const char *explain_container(const json_t *explanation, json_int_t container,

@@ -1,4 +1,4 @@
-/* Nodes that do not serve the pod: nodes that are alike in one line, and the nodes that lack least. */
+/* Writes the nodes that can't take the pod: similar nodes in one line, and the nodes that lack least. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +12,8 @@
 /* ---- reasons in plain words ---- */
 
 struct wanted {
-	const json_t *ask;             /* NULL if unknown */
-	json_int_t free_mib, free_pct; /* the most that is free on any card of the group */
+	const json_t *ask;
+	json_int_t free_mib, free_pct; /* the most that is free on any GPU of the group */
 };
 
 static void say_memory(const struct wanted *w, FILE *out)
@@ -42,7 +42,7 @@ static void say_others(const struct wanted *w, FILE *out)
 		(long long)explain_number(w->ask, "cards"));
 }
 
-/* HAMi's names of the reasons, and what they mean. `say` writes a text with figures. */
+/* HAMi's names of the reasons, and what they mean. `say`, if set, adds figures. */
 static const struct {
 	const char *reason, *plain;
 	void (*say)(const struct wanted *wanted, FILE *out);
@@ -90,12 +90,12 @@ static void say_reason(const char *reason, const struct wanted *wanted, FILE *ou
 /* ---- groups ---- */
 
 struct group {
-	const json_t *first; /* the first of the group's nodes */
+	const json_t *first;
 	size_t nodes;
 	struct wanted wanted;
-	json_int_t unknown, shut; /* counts of cards, for a pod that is placed by use */
-	json_int_t open_in_s;     /* seconds until the first of the closed cards opens */
-	const char *use_unknown;  /* why the use of cards is unknown, on one of the nodes */
+	json_int_t unknown, shut; /* counts of GPUs, for a pod placed by measured use */
+	json_int_t open_in_s;     /* seconds until the first closed GPU takes such pods again */
+	const char *use_unknown;  /* why the use of GPUs is unknown, on one of the nodes */
 };
 
 struct groups {
@@ -134,7 +134,6 @@ static int compare_groups(const void *a, const void *b)
 	return strcmp(explain_word(one->first, "why"), explain_word(other->first, "why"));
 }
 
-/* Groups the nodes. There are no groups if memory runs out. */
 static struct groups make_groups(const json_t *e)
 {
 	const json_t *nodes = json_object_get(e, "nodes");
@@ -158,10 +157,7 @@ static struct groups make_groups(const json_t *e)
 	return g;
 }
 
-/*
- * For a pod that is placed by use: writes how many cards are closed to it, and how many are judged without their measured
- * use.
- */
+/* For a pod placed by measured use: writes how many GPUs are closed to such pods, and how many have no measured use. */
 static void say_use(const struct group *g, FILE *out)
 {
 	if (g->shut)

@@ -56,7 +56,7 @@ static void ask_for_less(struct help *h)
 	}
 }
 
-/* Returns how many cards of all nodes have this reason. */
+/* Returns how many GPUs, on all nodes, have this reason. */
 static json_int_t cards_with(const struct help *h, const char *reason)
 {
 	json_int_t cards = 0;
@@ -171,7 +171,7 @@ static void wait_for_others(struct help *h)
 	}
 }
 
-/* If some node has room, the pod waits for something else than allot: writes where to look. */
+/* Some node has room, so the pod waits for something outside of allot: writes where to look. */
 static void look_elsewhere(struct help *h)
 {
 	if (!explain_has_room(h->e))

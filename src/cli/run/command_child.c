@@ -13,8 +13,8 @@
 #include "base/cleanup.h"
 
 /*
- * Signals that another process may send us but mean for the command. Job control signals such as SIGCONT and SIGTSTP go to
- * the whole process group.
+ * Signals that are sent to us but meant for the command. Job control signals (SIGTSTP, SIGCONT) go to the whole process group
+ * anyway.
  */
 static const int forwarded[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 };
 
@@ -57,7 +57,7 @@ int child_find(const char *name, char ret_path[PATHS_MAX], struct error *err)
 		size_t length = strcspn(c, ":");
 		int r;
 
-		/* An empty element means the working directory. */
+		/* In PATH, an empty element is the working directory. */
 		if (length + strlen(name) + 3 <= PATHS_MAX) {
 			memcpy(ret_path, length ? c : ".", length ? length : 1);
 			ret_path[length ? length : 1] = '/';
@@ -78,7 +78,7 @@ int child_exit_status(int result)
 	return result == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
-/* Call in the new process. Does not return. */
+/* Runs in the new process. Does not return. */
 static void become_command(const char *path, char **argv, char **environment, const sigset_t *mask,
 			   bool ignore_children, int failure_fd)
 {
@@ -87,7 +87,8 @@ static void become_command(const char *path, char **argv, char **environment, co
 	if (ignore_children)
 		signal(SIGCHLD, SIG_IGN);
 	sigprocmask(SIG_SETMASK, mask, NULL);
-	execvpe(path, argv, environment); /* path has a '/': no search; a script without #! runs */
+	execvpe(path, argv,
+		environment); /* path has a '/', so no search; a script without #! runs too */
 	error = errno;
 	if (write(failure_fd, &error, sizeof(error)) < 0)
 		_exit(EXIT_CANNOT_RUN);
@@ -104,7 +105,7 @@ int child_start(const char *path, char **argv, char **environment, struct child 
 	ssize_t n;
 	pid_t pid;
 
-	/* If SIGCHLD was ignored when we were started, the kernel would reap the command before we can. */
+	/* If we inherited an ignored SIGCHLD, the kernel would reap the command before us. */
 	ignored = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
 	sigemptyset(&ours);
 	sigaddset(&ours, SIGCHLD);
@@ -147,7 +148,7 @@ bool child_handle(struct child *child, int *ret_status)
 	int status;
 
 	while (read(child->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		/* A signal from the terminal goes to the whole process group, so the command has it already. */
+		/* A signal of the terminal has reached the whole process group, so also the command. */
 		if (info.ssi_signo != SIGCHLD && info.ssi_code != SI_KERNEL)
 			kill(child->pid, (int)info.ssi_signo);
 		child->is_asked_to_end |= info.ssi_signo == SIGHUP || info.ssi_signo == SIGINT ||

@@ -1,6 +1,6 @@
 /*
- * The command of `allot run`: looked up as in a shell, started in the same process group and waited for.
- * Signals are passed on, so that the two processes look like one process to our parent.
+ * The command of `allot run`: found as in a shell, started in our process group and waited for. Signals are passed on, so to
+ * our parent the two processes look like one.
  */
 #pragma once
 

@@ -41,7 +41,6 @@ void environment_free(struct environment *environment)
 	*environment = (struct environment){ 0 };
 }
 
-/* Returns the index of "name=..." in the list, or `count` if missing. */
 static size_t find(const struct environment *environment, const char *name)
 {
 	size_t length = strlen(name);

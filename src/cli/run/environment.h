@@ -1,7 +1,4 @@
-/*
- * The environment of a tenant's command: a copy of ours, with some variables set and some paths prepended.
- * The caller owns the copy. Our own environment is not changed.
- */
+/* The environment of a tenant's command: a changed copy of ours. The caller owns the copy. */
 #pragma once
 
 #include <stddef.h>
@@ -17,7 +14,6 @@ struct environment {
 int environment_copy(char *const *from, struct environment *ret_environment, struct error *err);
 void environment_free(struct environment *environment);
 
-/* Sets name=value, and replaces an old value. */
 int environment_set(struct environment *environment, const char *name, const char *value,
 		    struct error *err);
 
@@ -25,5 +21,5 @@ int environment_set(struct environment *environment, const char *name, const cha
 int environment_prepend(struct environment *environment, const char *name, const char *value,
 			struct error *err);
 
-/* Returns the value, or NULL if unset. The environment owns the value; a change of the environment invalidates it. */
+/* Returns the value, owned by the environment and valid until it changes; NULL if unset. */
 const char *environment_get(const struct environment *environment, const char *name);

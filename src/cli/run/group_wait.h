@@ -8,8 +8,8 @@
 #include "cli/run/environment.h"
 
 /*
- * Waits until the group's MPS server is ready. `tenant` is the reply to `create`. Does nothing if the tenant shares by time.
- * If the MPS server could not be started, returns -EIO; err has the reason.
+ * Waits until the group's MPS server is ready. Does nothing if the tenant shares by time. `tenant` is the reply to `create`.
+ * -EIO with the reason if the server could not start.
  */
 int space_await(struct client *client, const json_t *tenant, struct error *err);
 

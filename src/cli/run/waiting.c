@@ -43,7 +43,6 @@ bool waiting_describe(const json_t *tenant, char *text, size_t size)
 	return true;
 }
 
-/* Returns NULL if the tenant is not in the list. */
 static const json_t *find_tenant(const json_t *list, const char *id)
 {
 	const json_t *tenants = json_object_get(list, "tenants");

@@ -2,15 +2,13 @@
 
 #define EIGHTHS 8
 
-/* Block characters that fill a cell from the left, one per eighth; the last one is a full cell. */
 static const uint32_t from_left[EIGHTHS + 1] = { ' ',    0x258f, 0x258e, 0x258d, 0x258c,
 						 0x258b, 0x258a, 0x2589, 0x2588 };
-/* Block characters that fill a cell from below, one per eighth. */
 static const uint32_t from_below[EIGHTHS + 1] = { ' ',    0x2581, 0x2582, 0x2583, 0x2584,
 						  0x2585, 0x2586, 0x2587, 0x2588 };
 static const uint32_t from_below_ascii[EIGHTHS + 1] = { ' ', '_', '.', ':', '-', '=', '+', '*', '#' };
 
-/* Characters of a bar's cells: the first for UTF-8, the second for ASCII. */
+/* Characters for UTF-8 and for ASCII. */
 static const uint32_t full[2] = { 0x2588, '#' };
 static const uint32_t beyond[2] = { 0x2592, '+' };
 static const uint32_t away[2] = { 0x259a, '~' };
@@ -22,7 +20,6 @@ static double clamp(double value)
 	return value > 0 ? value < 1 ? value : 1 : 0;
 }
 
-/* Returns how many eighths of cell i are filled when the fraction `part` of `width` cells is filled. */
 static int filled(double part, int width, int i)
 {
 	int eighths = (int)(part * width * EIGHTHS + 0.5) - i * EIGHTHS;
@@ -68,7 +65,7 @@ void spark_draw(struct cells *cells, int line, int column, int width, int lines,
 		for (int k = 0; k < lines; k++) {
 			int eighths = filled(value, lines, k);
 
-			/* A value near 0 still gets a line at the bottom: this shows that a sample was taken. */
+			/* A value near 0 still draws a line, so that the sample is visible. */
 			if (k == 0 && eighths == 0)
 				cells_put_char(cells, line + lines - 1, at, STYLE_ASKED, blocks[1]);
 			else if (eighths)

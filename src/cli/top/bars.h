@@ -6,12 +6,11 @@
 #include "cli/top/cells.h"
 
 /*
- * Requested versus received share, as fractions of the bar's width (1 is the full width).
- * The first example has 0.3 requested, 0.5 received and a limit of 0.8:
+ * A bar: the requested and the received share, as parts of its width.
  *
- *     ######++++      |        '#' received up to the request, '+' received beyond the request, '|' limit
+ *     ######++++      |        '#' received, as requested; '+' received beyond; '|' limit
  *     ###...          |        '.' requested but not received
- *     ####~~                   '#' used memory on the GPU, '~' used memory that was moved off the GPU
+ *     ####~~                   '#' used memory on the GPU, '~' used memory moved off the GPU
  */
 struct bar {
 	double got;
@@ -24,9 +23,6 @@ struct bar {
 
 void bar_draw(struct cells *cells, int line, int column, int width, const struct bar *bar);
 
-/*
- * Draws a history of values from 0 to 1, the newest at the right. The last `width` of `count` values are
- * shown. The drawing is `lines` lines high, and `line` is its top line.
- */
+/* Draws the last `width` of `count` values, from 0 to 1, the newest at the right. `line` is the top one of `lines`. */
 void spark_draw(struct cells *cells, int line, int column, int width, int lines,
 		const float *values, size_t count);

@@ -1,7 +1,7 @@
 /*
- * A terminal's contents as data: a grid of characters, each with a style. The layout fills the grid, and the screen
- * puts the grid on a terminal; --once and the tests write the grid as text. Lines and columns count from 0. Text
- * outside of the grid is dropped, so any size is valid. Thread safety: one caller at a time.
+ * A terminal's contents as data: a grid of characters with styles. The layout fills the grid, and the screen shows it; --once
+ * and the tests write it as text. Lines and columns count from 0. Text outside of the grid is dropped. Use from one thread at a
+ * time.
  */
 #pragma once
 
@@ -9,13 +9,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* The meaning of a cell. The screen chooses colour and weight. No meaning is shown by colour alone. */
+/* What a cell means. The screen chooses colour and weight; colour alone never carries a meaning. */
 enum style {
 	STYLE_PLAIN,
 	STYLE_DIM,
 	STYLE_STRONG,
-	STYLE_TITLE,   /* column titles, and the lines at top and bottom */
-	STYLE_GOT,     /* part of a bar: used, within the request */
+	STYLE_TITLE,
+	STYLE_GOT,     /* part of a bar: used, as requested */
 	STYLE_BEYOND,  /* part of a bar: used beyond the request, or not on the GPU */
 	STYLE_ASKED,   /* part of a bar: requested but not used */
 	STYLE_WARNING, /* something that needs the user's attention */
@@ -34,7 +34,7 @@ struct cells {
 	struct cell *cell;
 };
 
-/* Makes a grid of blanks, or returns -ENOMEM. Sizes below 1 count as 1. The caller frees the grid. */
+/* Makes a grid of blanks, which the caller frees. -ENOMEM. Sizes below 1 count as 1. */
 int cells_make(int columns, int lines, bool is_ascii, struct cells *ret_cells);
 void cells_free(struct cells *cells);
 
@@ -48,17 +48,16 @@ int cells_put(struct cells *cells, int line, int column, int width, enum style s
 	      const char *text);
 
 /*
- * Puts text on one or more lines, starting at `line`, breaks between words where possible, and clears the rest of
- * each line. The text is cut after `most` lines. Returns the number of lines. If cells is NULL, only counts lines.
+ * Puts text on lines from `line` on, broken between words, and clears the rest of each line. Cut after `most` lines. Returns
+ * the number of lines. With cells NULL, only counts.
  */
 int cells_put_wrapped(struct cells *cells, int line, int columns, int most, enum style style,
 		      const char *text);
 
-/* Puts text into `width` columns, aligned right; a longer text is cut. */
 void cells_put_right(struct cells *cells, int line, int column, int width, enum style style,
 		     const char *text);
 
-/* Marks a line as selected, after the line was drawn. Bars keep their style: reversed, they would look like holes. */
+/* Marks a drawn line as selected, except bars: reversed, they would look like holes. */
 void cells_select(struct cells *cells, int line);
 
 /* Writes a line as UTF-8 text, without trailing blanks and without a newline. */

@@ -8,7 +8,8 @@
 
 #define GAP 1
 #define NAME_LEAST 8
-#define NAME_FAIR 16 /* names keep this width before columns below RANK_FAIR get room */
+#define NAME_FAIR \
+	16 /* names keep this width until all columns of rank RANK_FAIR and above have room */
 #define NAME_MOST 32
 #define RANK_FAIR 20
 #define LENT_LEAST 0.5 /* percent; a smaller value would be shown as 0 */
@@ -41,7 +42,6 @@ enum column {
 
 _Static_assert(COLUMN_COUNT <= COLUMNS_MAX, "columns.h has room for them");
 
-/* The share that is drawn, with its tenant and rates. */
 struct subject {
 	const struct top_share *share;
 	const struct top_tenant *tenant;
@@ -49,7 +49,6 @@ struct subject {
 	const struct history_series *series;
 };
 
-/* Where the share is drawn. */
 struct place {
 	struct cells *cells;
 	int line, column, width;
@@ -71,7 +70,7 @@ void columns_short_bytes(uint64_t bytes, char ret[COLUMNS_SHORT_MAX])
 	double value = (double)bytes;
 	size_t i = 0;
 
-	/* 999.5 would be shown as 1000 */
+	/* 999.5 would print as 1000 */
 	while (value >= 999.5 && units[i + 1]) {
 		value /= 1024;
 		i++;
@@ -258,7 +257,7 @@ static void draw_step_rate(const struct subject *of, const struct place *at)
 	draw_if_step(of, at, of->share->steps_per_s, format_rate);
 }
 
-/* For a queued tenant, shows how long it has waited; else the mean number of threads held at gates. */
+/* A queued tenant's time in the queue; else the mean number of threads that wait for GPU time. */
 static void draw_wait(const struct subject *of, const struct place *at)
 {
 	char text[FORMAT_MAX] = "-";
@@ -337,12 +336,12 @@ static bool has_container(const struct top_tenant *tenant, const struct top_shar
 
 struct column_row {
 	const char *title;
-	int least, most; /* width */
+	int least, most; /* in characters */
 	int rank;        /* if there is no room, the column with the lowest rank is dropped first */
 	bool is_text;    /* the title is aligned left */
 	enum order_key key; /* the sort order for this column; ORDER_COUNT if there is none */
 	void (*draw)(const struct subject *of, const struct place *at);
-	/* Returns true if the share has a value here. If NULL, the column is always shown. */
+	/* Whether the share has a value here; NULL: always shown. */
 	bool (*is_told)(const struct top_tenant *tenant, const struct top_share *share);
 };
 
@@ -425,7 +424,7 @@ static int longest_name(const struct snapshot *snapshot, const struct rows *rows
 	return most < NAME_MOST ? most : NAME_MOST;
 }
 
-/* Distributes the spare width one column at a time among all that may grow, so that they stay equal. */
+/* Gives the spare width to all columns that may grow, one character at a time, so that they stay equal. */
 static void grow(struct columns *columns, int over)
 {
 	bool is_given = true;

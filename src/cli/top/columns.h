@@ -13,18 +13,13 @@ struct columns {
 	int width[COLUMNS_MAX];
 };
 
-/*
- * Chooses the columns that fit into `width`, among the columns in which some row has a value. Spare width goes to
- * names, bars and histories.
- */
+/* Chooses columns that fit into `width` and have a value in some row. Spare width goes to names, bars and histories. */
 void columns_fit(const struct snapshot *snapshot, const struct rows *rows, int width,
 		 struct columns *ret_columns);
 
-/* Draws the column titles; the title of the sort column is highlighted. */
 void columns_draw_titles(struct cells *cells, int line, const struct columns *columns,
 			 enum order_key sort);
 
-/* Draws the i-th share of the snapshot. */
 void columns_draw_share(struct cells *cells, int line, const struct columns *columns,
 			const struct snapshot *snapshot, const struct history *history,
 			size_t share);

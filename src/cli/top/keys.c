@@ -7,8 +7,6 @@
 
 #define CONTROL_U 21
 
-/* ---- the selected row ---- */
-
 static size_t selected(const struct view *view, const struct snapshot *snapshot,
 		       const struct rows *rows)
 {
@@ -73,7 +71,7 @@ static enum keys_outcome begin_change(struct view *view, const struct snapshot *
 	if (!rows->count)
 		return say(view, true, "no tenant is selected");
 	share = rows->share[selected(view, snapshot, rows)];
-	/* From now on the selection follows this share, also when its row moves. */
+	/* The selection now follows this share when its row moves. */
 	select_row(view, snapshot, rows, selected(view, snapshot, rows));
 	change_begin(kind, snapshot, share, &view->change);
 	*view->input = '\0';
@@ -91,8 +89,8 @@ static enum keys_outcome pause_or_resume(struct view *view, const struct snapsho
 		tenant = &snapshot->tenants[snapshot->shares[rows->share[selected(view, snapshot, rows)]]
 						    .tenant];
 	/*
-	 * If the tenant's on_full is `swap`, the daemon swaps tenants in turns, so the state `swapped` does not mean that a
-	 * user has paused it. For other tenants it does.
+	 * With on_full `swap` the daemon swaps tenants in turns, so `swapped` does not mean "paused by a user"; otherwise it
+	 * does.
 	 */
 	is_out = tenant &&
 		 (strcmp(tenant->state, "swapped") == 0 || strcmp(tenant->state, "leaving") == 0) &&
@@ -182,7 +180,6 @@ bool keys_help(size_t i, const char **ret_key, const char **ret_what)
 
 /* ---- text that the user types ---- */
 
-/* Appends a character to the text, or deletes the last character. */
 static void type(char text[VIEW_INPUT_MAX], uint32_t key)
 {
 	size_t used = strlen(text), n;
@@ -228,7 +225,7 @@ static enum keys_outcome press_in_value(struct view *view, uint32_t key)
 		type(view->input, key);
 		return KEYS_GO_ON;
 	}
-	/* On an error the typed text stays, so that the user can correct it. */
+	/* Keep the typed text, so that the user can correct it. */
 	if (change_read(&view->change, view->input, &err) < 0)
 		return say(view, true, err.text);
 	view->mode = VIEW_CONFIRM;

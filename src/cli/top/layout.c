@@ -12,14 +12,13 @@
 #define LEAST_LINES 4
 #define LINES_FOR_CARDS 10 /* a smaller screen shows only tenants */
 #define LINES_FOR_DETAILS \
-	30           /* a screen of this height shows the selected tenant's details by default */
+	30           /* from this height on, the selected tenant's details are shown by default */
 #define ROWS_LEAST 5 /* rows that stay visible above the details */
 #define ROWS_BESIDE_GRAPHS 10
-#define GRAPH_LINES 2 /* height of a GPU's history, if there is room for all */
+#define GRAPH_LINES 2 /* height of a GPU's history, if all fit */
 
 /* ---- the top line ---- */
 
-/* Appends ": 2 running, 1 queued". Tenants in unknown states are not counted. */
 static void count_states(const struct snapshot *snapshot, char *text, size_t size)
 {
 	static const char *const states[] = { "running", "waiting", "idle",    "starting",
@@ -81,7 +80,6 @@ static int draw_notices(const struct layout *layout, struct cells *cells, int li
 
 /* ---- cards ---- */
 
-/* Writes used and total memory: "2.5G/140G", or "?/140G" if the used memory is unknown. */
 static void describe_memory(const struct top_card *card, char *text, size_t size)
 {
 	char used[COLUMNS_SHORT_MAX] = "?", all[COLUMNS_SHORT_MAX];
@@ -96,7 +94,7 @@ struct card_widths {
 	int name, bar, memory, history; /* widths; memory is the width of its text */
 };
 
-/* Returns the widths for all GPUs' lines: names get up to a quarter of the columns, and two bars and a history share the rest. */
+/* Returns the widths in all GPUs' lines: names get up to a quarter, two bars and a history the rest. */
 static struct card_widths fit_cards(const struct snapshot *snapshot, int columns)
 {
 	struct card_widths widths = { 0 };
@@ -168,7 +166,7 @@ static int lines_of_cards(const struct snapshot *snapshot, int graph)
 	return lines;
 }
 
-/* Draws the GPUs in up to `most` lines, and counts the GPUs without room. Returns the number of lines used. */
+/* Draws the GPUs in up to `most` lines, the last of which counts those without room. Returns the number of lines. */
 static int draw_cards(const struct layout *layout, struct cells *cells, int line, int most,
 		      int graph)
 {
@@ -204,7 +202,7 @@ static int draw_cards(const struct layout *layout, struct cells *cells, int line
 
 /* ---- the rows of the table ---- */
 
-/* Returns the first visible row: `before`, unless the selected row would not be visible. */
+/* Returns the first visible row: `before`, unless that hides the selected row. */
 static size_t first_row(size_t before, size_t selected, size_t count, size_t room)
 {
 	if (count <= room || !room)
@@ -275,7 +273,7 @@ static void draw_help(struct cells *cells)
 		 &(struct bar){ .got = 0.8, .has_asked = true, .asked = 1, .away = 0.4 });
 }
 
-/* Returns true if the details shall be drawn: only if they leave room for some rows. */
+/* Draw the details only if some rows still fit. */
 static bool wants_details(const struct layout *layout, int lines, int left)
 {
 	enum view_details details = layout->view->details;
@@ -287,7 +285,7 @@ static bool wants_details(const struct layout *layout, int lines, int left)
 	return left >= LAYOUT_DETAIL_LINES + ROWS_LEAST;
 }
 
-/* Returns the height of the GPUs' histories: GRAPH_LINES, or 0 if everything else would not fit then. */
+/* Returns the height of the GPUs' histories: GRAPH_LINES, or 0 if the rest would not fit. */
 static int graph_lines(const struct layout *layout, int lines)
 {
 	const struct snapshot *snapshot = layout->snapshot;

@@ -1,13 +1,10 @@
 /*
- * Lays out the screen: takes a snapshot, its history, a view and a size, and fills cells. Pure: reads neither the
- * clock nor the terminal.
+ * Lays out the screen: a snapshot, its history, a view and a size become cells. Pure.
  *
  *     allot top - this machine    2 tenants: 1 running, 1 queued             17:43:21
  *     GPU 0 NVIDIA H200  busy ######....     30%  mem ##......  2.5G/140G  ____..::
- *
  *     TENANT    GPU STATE    COMPUTE  GOT% ASKED MEMORY    USED QUOTA HISTORY  LEASE WAIT
  *     a           0 running  ###...   29.9    30 #......   2.5G   40G __.::--=    68.2 0.85
- *
  *     q quit  ? help  s sort  / filter  p pause  m memory  c cores  Enter details
  */
 #pragma once
@@ -17,27 +14,26 @@
 
 struct layout {
 	const struct snapshot *snapshot;
-	const struct history *history; /* the last snapshot that was fed to it is `snapshot` */
+	const struct history *history; /* fed with `snapshot` last */
 	const struct rows *rows;
 	const struct view *view;
-	const char *source;  /* where the GPUs are: "this machine", "simulated h200" */
-	const char *clock;   /* the time of day, as text */
+	const char *source; /* where the GPUs are: "this machine", "simulated h200" */
+	const char *clock;
 	const char *trouble; /* why the snapshot is out of date; NULL if it is current */
-	bool is_page;        /* draw everything as a page of text, without selection and keys */
+	bool is_page;        /* draw all as a page, without selection and keys */
 };
 
-/* Values that the view must remember; see struct view. */
+/* What the view must remember (struct view). */
 struct layout_result {
 	size_t first, page;
 	bool has_details;
 };
 
-/* Returns the number of lines of a page. */
 int layout_page_lines(const struct layout *layout);
 
 void layout_draw(const struct layout *layout, struct cells *cells, struct layout_result *ret);
 
-/* The lower parts of layout_draw(), in separate files: the selected share's details, and the bottom lines. */
+/* Parts of layout_draw() in their own files: the selected share's details, and the bottom lines. */
 #define LAYOUT_DETAIL_LINES 9
 void layout_draw_details(const struct layout *layout, struct cells *cells, int line, size_t share);
 void layout_draw_foot(const struct layout *layout, struct cells *cells);

@@ -1,4 +1,3 @@
-/* Draws the details of the selected share, below the rows. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -23,7 +23,6 @@ static void put(struct cells *cells, int line, enum style style, const char *tex
 
 #define MESSAGE_LINES 4 /* the longest error on a screen of 80 columns */
 
-/* Draws a message of one or more lines that ends at `line`. */
 static void put_message(const struct view *view, struct cells *cells, int line)
 {
 	enum style style = view->is_error ? STYLE_WARNING : STYLE_STRONG;
@@ -35,7 +34,6 @@ static void put_message(const struct view *view, struct cells *cells, int line)
 			  view->message);
 }
 
-/* Draws the typed text so that its end is visible. */
 static void put_input(struct cells *cells, int line, const char *label, const char *text)
 {
 	int column, room;

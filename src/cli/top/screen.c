@@ -8,10 +8,10 @@
 #include "cli/top/keys.h"
 
 #define ESCAPE 27
-#define ESCAPE_WAIT_MS 25 /* all characters of one key's escape sequence arrive within this time */
+#define ESCAPE_WAIT_MS 25 /* a key's escape sequence arrives within this time */
 #define MOST_IN_CELL 2
 
-/* Nearly everybody can tell blue from orange. With 8 colours, the nearest colours are used. */
+/* Nearly everybody can tell blue from orange. With 8 colours, the nearest are used. */
 #define BLUE_256 39
 #define ORANGE_256 208
 #define GREY_256 244
@@ -20,7 +20,7 @@ enum pair { PAIR_NONE, PAIR_BLUE, PAIR_ORANGE, PAIR_GREY };
 
 struct look_of {
 	enum pair pair;
-	attr_t with_color, without; /* attributes */
+	attr_t with_color, without;
 };
 
 static const struct look_of looks[STYLE_COUNT] = {
@@ -35,7 +35,7 @@ static const struct look_of looks[STYLE_COUNT] = {
 };
 
 static SCREEN *screen;
-static struct cells shown; /* the terminal's contents; without cells if unknown */
+static struct cells shown; /* what the terminal shows; without cells if unknown */
 static bool has_colors_here;
 
 static void set_colors(void)
@@ -55,7 +55,7 @@ int screen_open(bool has_color, struct error *err)
 {
 	const char *term = getenv("TERM");
 
-	/* initscr() would end the process if the terminal is unknown. */
+	/* initscr() would exit if the terminal is unknown. */
 	screen = newterm(NULL, stdout, stdin);
 	if (!screen)
 		return error_set(
@@ -108,7 +108,7 @@ static void put(const struct cells *cells, int line, int column)
 	mvadd_wch(line, column, &c);
 }
 
-/* Returns true if the terminal shows cell i already. curses could find that out itself, but takes longer per cell. */
+/* Whether the terminal shows cell i already. Faster than letting curses find out. */
 static bool is_shown(const struct cells *cells, size_t i)
 {
 	const struct cell *a = &cells->cell[i], *b = shown.cell ? &shown.cell[i] : NULL;
@@ -152,7 +152,7 @@ bool screen_key(uint32_t *ret_key)
 
 	if (r == ERR)
 		return false;
-	/* After a resize the old contents are lost, even if the terminal has its earlier size again. */
+	/* A resize clears the terminal, even if its size is the same afterwards. */
 	if (r == KEY_CODE_YES && key == KEY_RESIZE)
 		cells_free(&shown);
 	if (r == KEY_CODE_YES)

@@ -1,7 +1,4 @@
-/*
- * Puts cells on the terminal and reads keys, through ncurses. No other file uses the terminal or ncurses. Thread
- * safety: one caller at a time, and one screen per process.
- */
+/* Shows cells on the terminal and reads keys, by ncurses; no other file uses either. One thread, one screen per process. */
 #pragma once
 
 #include "base/error.h"
@@ -10,7 +7,6 @@
 /* Takes the terminal over. -EINVAL if TERM names an unknown terminal. */
 int screen_open(bool has_color, struct error *err);
 
-/* Restores the terminal. Does nothing if the screen is not open. */
 void screen_close(void);
 
 void screen_size(int *ret_columns, int *ret_lines);

@@ -27,16 +27,15 @@ extern const struct order_row order_rows[ORDER_COUNT];
 /* Returns the order with this name, or ORDER_COUNT if there is none or name is NULL. */
 enum order_key order_find(const char *name);
 
-/* Indexes into the snapshot's shares. */
 struct rows {
 	size_t count;
 	size_t *share;
 };
 
 /*
- * Sorts names and states from A, GPUs from 0, and all other values from the largest; `is_reversed` reverses the order.
- * Equal shares are sorted by name and GPU. A filter keeps a share if its name, state or container contains the filter in
- * any case, or if the filter is its GPU, such as "gpu1"; "" keeps all. Returns -ENOMEM. The caller frees the rows.
+ * Sorts names and states from A, GPUs from 0, other values from the largest; then by name and GPU. The filter keeps shares
+ * whose name, state or container contains it in any case, or whose GPU it is ("gpu1"); "" keeps all. -ENOMEM. The caller frees
+ * the rows.
  */
 int order_make(const struct snapshot *snapshot, const struct history *history, enum order_key key,
 	       bool is_reversed, const char *filter, struct rows *ret_rows);

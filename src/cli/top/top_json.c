@@ -10,7 +10,7 @@ static json_t *make_rates(const struct history_rates *rates)
 			 "expired", (json_int_t)rates->expired);
 }
 
-/* Adds "rates" to each device of each tenant. Counts the devices in the order in which snapshot_make() numbers the shares. */
+/* Adds "rates" to each device of each tenant, counted in the order of snapshot_make()'s shares. */
 static void add_rates(json_t *tenants, const struct history *history)
 {
 	size_t i, j, share = 0;

@@ -6,8 +6,7 @@
 #include "cli/top/data/history.h"
 
 /*
- * Makes the daemon's list with "rates" in each tenant's devices and the containers of its tasks. Both replies may be
- * NULL. The snapshot of `list` must have been fed to the history. Returns NULL if out of memory. The caller owns the
- * report. The list is modified.
+ * Makes the daemon's list with "rates" in each tenant's devices, and the containers of `tasks`. Changes `list`, whose snapshot
+ * must have been fed to the history. Either reply may be NULL. NULL if out of memory. The caller owns the result.
  */
 json_t *report_make(json_t *list, json_t *tasks, const struct history *history);

@@ -45,7 +45,6 @@ struct range {
 	uint32_t first, last;
 };
 
-/* Unicode ranges of combining and invisible characters. */
 static const struct range without_width[] = {
 	{ 0x0300, 0x036f }, { 0x0483, 0x0489 }, { 0x0591, 0x05bd },   { 0x0610, 0x061a },
 	{ 0x064b, 0x065f }, { 0x1ab0, 0x1aff }, { 0x1dc0, 0x1dff },   { 0x200b, 0x200f },

@@ -1,4 +1,4 @@
-/* The user's choice of rows, columns and dialogs. Keys change the view, and the layout draws it. */
+/* What the user chose to see. Keys change the view, and the layout draws it. */
 #pragma once
 
 #include <stdbool.h>
@@ -33,13 +33,12 @@ struct view {
 	char filter_before[VIEW_INPUT_MAX]; /* restored if the user cancels the typing */
 	char input[VIEW_INPUT_MAX];
 	struct change change;
-	/* The selected share; if the id is "", the first row is selected. */
 	char selected_id[SNAPSHOT_ID_MAX];
 	int selected_card;
 	/* A message shown at the bottom until the next key. */
 	bool is_error;
 	char message[ERROR_TEXT_MAX];
-	/* The last drawn layout: its first row, its number of rows, and whether it had details. */
+	/* Of the last drawn layout: first row, number of rows, and whether it had details. */
 	size_t first, page;
 	bool has_details;
 };

@@ -38,7 +38,7 @@ static void put_text(struct out *out, const char *text)
 	put(out, text, strlen(text));
 }
 
-/* Writes a number, without printf() for speed: a trace has hundreds of thousands of numbers a second. */
+/* Faster than printf(): a trace has hundreds of thousands of numbers a second. */
 static void put_number(struct out *out, uint64_t value)
 {
 	char text[NUMBER_MAX];

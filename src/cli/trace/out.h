@@ -1,11 +1,10 @@
 /*
- * Writes the file of a trace: JSON in Chrome's Trace Event Format (the object form), which Perfetto reads too. Each event is one
- * line:
+ * Writes a trace as JSON in Chrome's Trace Event Format (the object form), which Perfetto reads too, one event per line:
  *
  *     out_event(out, 'X', "launch", pid, tid, ts_ns, name);  out_duration(out, ns);
  *     out_args(out);  out_text(out, "key", "value");  out_event_end(out);
  *
- * If a write fails, out->error has its errno, and nothing more is written. Not thread safe.
+ * A failed write sets out->error and ends all writing. Not thread safe.
  */
 #pragma once
 
@@ -28,8 +27,8 @@ struct out {
 void out_begin(struct out *out);
 
 /*
- * Begins an event. `phase` is the format's letter; ts_ns is the time in nanoseconds since the trace began. `category` may be
- * NULL. `name` may contain any bytes; a byte that is not valid UTF-8 is written as '?'.
+ * Begins an event. `phase` is the format's letter; `category` may be NULL; ts_ns counts from the trace's begin. `name` may have
+ * any bytes; invalid UTF-8 becomes '?'.
  */
 void out_event(struct out *out, char phase, const char *category, int64_t pid, int64_t tid,
 	       uint64_t ts_ns, const char *name);
@@ -56,5 +55,4 @@ void out_sort_index(struct out *out, const char *what, int64_t pid, int64_t tid,
 void out_other(struct out *out);
 /* Ends the file and writes everything that is left. Returns 0, or the -errno of the first write that failed. */
 int out_end(struct out *out);
-/* Writes all that is buffered. */
 void out_flush(struct out *out);

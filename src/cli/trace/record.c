@@ -79,7 +79,7 @@ static int add_process(struct record *r, const json_t *ring, int fd, struct erro
 	return 0;
 }
 
-/* Adds a process for each element of the reply's list "rings". The rings' descriptors came with the reply, in that order. */
+/* Adds a process for each element of "rings"; the reply brought their descriptors in that order. */
 static int add_processes(struct record *r, const json_t *reply, struct error *err)
 {
 	const json_t *rings = json_object_get(reply, "rings");

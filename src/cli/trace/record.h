@@ -1,6 +1,6 @@
 /*
- * Records a tenant. The daemon is asked to begin, and then polled for its events, and the processes' rings are read, until the
- * caller stops. The file can be finished whatever happened before. Not thread safe.
+ * Records a tenant: makes the daemon begin, then polls it and reads the processes' rings until the caller stops. The file can
+ * always be finished. Not thread safe.
  */
 #pragma once
 
@@ -22,35 +22,34 @@ struct record {
 	size_t process_count;
 	bool has_more; /* the latest reply had as many rings as fit: more may wait */
 	struct trace_sums sums;
-	/* Times of the daemon's clock: the begin of the trace, and the latest reply. */
+	/* On the daemon's clock: begin of the trace, and latest reply. */
 	uint64_t begin_ns, now_ns;
 	char clock[16];
-	bool has_ended; /* the tenant has ended */
+	bool has_ended;
 	struct {
 		int pid;
-		/* From when until when the daemon listed the process as not recording. */
+		/* when the daemon listed the process as not recording */
 		uint64_t since_ns, last_ns;
 	} untraced[RECORD_UNTRACED_MAX];
 	size_t untraced_count;
 };
 
-/* Asks the daemon to begin tracing the tenant. The caller owns `fd`, the file's descriptor. Free *ret with record_free(). */
+/* Makes the daemon trace the tenant. The caller owns `fd`, the file's descriptor. Free *ret with record_free(). */
 int record_begin(struct client *client, const char *tenant, int fd, struct record **ret,
 		 struct error *err);
 
 /*
- * Makes one round: writes what is new. Returns an error such as -ECONNRESET if the daemon is gone; the file can still be
- * finished. Errors of the file are in out.error.
+ * Writes what is new. Returns, for example, -ECONNRESET if the daemon is gone; the file can still be finished. Errors of the
+ * file are in out.error.
  */
 int record_round(struct record *record, bool is_last, struct error *err);
 
-/* Returns the nanoseconds recorded so far. */
 uint64_t record_lasted_ns(const struct record *record);
 
-/* Returns the pid of the i-th process that does not record, although it was asked to; 0 if there is none. */
+/* Returns the pid of the i-th process that does not record as asked; 0 after the last. */
 int record_untraced(const struct record *record, size_t i);
 
-/* Finishes the file. Returns 0, or the -errno of a write that failed. */
+/* Finishes the file. Returns 0, or the -errno of a failed write. */
 int record_finish(struct record *record);
 
 /* NULL is allowed; always returns NULL. */

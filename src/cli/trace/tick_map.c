@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #define FIRST_CAPACITY 64
-#define FURTHEST_NS 4e18 /* a time beyond this is not real: a process wrote wrong ticks */
+#define FURTHEST_NS 4e18 /* a time beyond this comes from wrong ticks */
 
 static int append(struct tick_map *map, uint64_t ticks, uint64_t ns)
 {
@@ -38,7 +38,6 @@ static double ns_per_tick(const struct tick_moment *from, const struct tick_mome
 	return (double)(to->ns - from->ns) / (double)(to->ticks - from->ticks);
 }
 
-/* Returns the last moment that is not after `ticks`; the first one if all are after it. */
 static size_t moment_before(const struct tick_map *map, uint64_t ticks)
 {
 	size_t low = 0, high = map->count;
@@ -61,9 +60,9 @@ int64_t tick_map_ns(const struct tick_map *map, uint64_t ticks)
 
 	if (!last)
 		return 0;
-	/* After the last moment, use the mean rate of the whole trace: it is the most exact. */
+	/* After the last moment, the mean rate of the whole trace is the most exact. */
 	double rate = i == last ? ns_per_tick(first, from) : ns_per_tick(from, from + 1);
-	/* Count from the nearest moment, because a double represents that difference exactly. */
+	/* Count from the nearest moment: a double holds small differences exactly. */
 	double ns = (double)(int64_t)(ticks - from->ticks) * rate;
 
 	if (ns > FURTHEST_NS || ns < -FURTHEST_NS)

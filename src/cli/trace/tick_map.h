@@ -1,8 +1,7 @@
 /*
- * Converts ticks of a trace's clock to nanoseconds since the trace began. The map consists of moments: at each, the daemon read
- * both clocks at once. Between two moments, time is linear. Adding a moment never changes the times of ticks before the last
- * one, and time never goes backwards. So slices that were written in different rounds nest as they did in the process. Not
- * thread safe.
+ * Converts ticks of a trace's clock to nanoseconds since the trace began. A moment is a pair of both clocks, which the daemon
+ * read together; between moments time is linear. Adding a moment changes no earlier time, and time never goes backwards, so
+ * slices nest as in the process. Not thread safe.
  */
 #pragma once
 
@@ -22,17 +21,13 @@ struct tick_map {
 /* Adds the first moment, when the trace began, to an empty map. Returns -ENOMEM if out of memory. */
 int tick_map_begin(struct tick_map *map, uint64_t ticks, uint64_t ns);
 
-/* Adds a later moment. A moment that is not later on both clocks changes nothing. Returns -ENOMEM if out of memory. */
+/* Adds a later moment; ignored unless later on both clocks. Returns 0 or -ENOMEM. */
 int tick_map_add(struct tick_map *map, uint64_t ticks, uint64_t ns);
 
-/*
- * Returns nanoseconds since the first moment, negative before it. Before the first moment and after the last one the result is
- * an estimate.
- */
+/* Returns nanoseconds since the first moment. Before it (negative) and after the last one, an estimate. */
 int64_t tick_map_ns(const struct tick_map *map, uint64_t ticks);
 
 /* Returns the ticks of the last moment. Times up to there are final. */
 uint64_t tick_map_last_ticks(const struct tick_map *map);
 
-/* Empties the map and frees its memory. */
 void tick_map_clear(struct tick_map *map);

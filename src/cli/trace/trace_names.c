@@ -7,10 +7,7 @@
 #define HASH 0x9e3779b97f4a7c15ULL
 #define PLACES (2 * TRACE_NAMES)
 
-/*
- * Returns the place of the key's name in by_key or, if the key has no name, the empty place where it belongs. An empty place
- * always exists, because there are twice as many places as names.
- */
+/* Returns where the key is or belongs in by_key. There is always an empty place, because places are twice the names. */
 static size_t place_of(const struct names *names, uint32_t kind, uint64_t key)
 {
 	size_t at = ((key ^ (uint64_t)kind << 56) * HASH >> 40) % PLACES;
@@ -46,7 +43,7 @@ const char *names_find(const struct names *names, enum trace_name_kind kind, uin
 {
 	int32_t i = names->by_key[place_of(names, (uint32_t)kind, key)] - 1;
 
-	/* A handle may have been reused after `ticks`: go back to the name that it had then. */
+	/* A later object may have the same handle: go back to the name at `ticks`. */
 	while (i >= 0 && names->named[i].since > ticks && names->named[i].before >= 0)
 		i = names->named[i].before;
 	return i >= 0 ? names->named[i].text : NULL;

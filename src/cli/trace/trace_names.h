@@ -1,6 +1,4 @@
-/*
- * Names of a process's functions, entry points and threads, and numbers of its streams. Pure, except that it allocates memory.
- */
+/* Names of a process's functions, entry points and threads, and numbers of its streams. Pure, but allocates memory. */
 #pragma once
 
 #include <stddef.h>
@@ -12,14 +10,14 @@
 struct named {
 	uint64_t key, since;
 	uint32_t kind;
-	int32_t before; /* index of the previous name of the same key; negative if there is none */
+	int32_t before; /* index of the key's previous name; negative if none */
 	char *text;
 };
 
 struct names {
 	struct named named[TRACE_NAMES];
 	size_t count;
-	int32_t by_key[2 * TRACE_NAMES]; /* index + 1 of the latest name; 0 if the place is empty */
+	int32_t by_key[2 * TRACE_NAMES]; /* hash table: index + 1 of a key's latest name; 0 if empty */
 	struct {
 		uint64_t handle;
 		uint32_t number; /* 0 if the place is empty */
@@ -27,7 +25,7 @@ struct names {
 	uint32_t stream_count;
 };
 
-/* Adds a name. Returns -ENOMEM if out of memory. A name of an unknown kind, or one that there is no room for, is left out. */
+/* Adds a name; -ENOMEM. Leaves out names of an unknown kind or beyond TRACE_NAMES. */
 int names_add(struct names *names, const struct trace_name *name);
 
 /* Returns the name that the key had at the time `ticks`; NULL if none was recorded. */
@@ -37,5 +35,4 @@ const char *names_find(const struct names *names, enum trace_name_kind kind, uin
 /* Returns the stream's number, counted from 1 in the order of first use; 0 if there are too many streams. */
 uint32_t names_stream(struct names *names, uint64_t handle);
 
-/* Frees all names, and forgets the streams. */
 void names_clear(struct names *names);

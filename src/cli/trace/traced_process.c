@@ -3,12 +3,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define SORT_OF_PROCESSES 100 /* after the tenant and its GPUs */
+#define SORT_OF_PROCESSES 100 /* a process's track comes after the tenant's and the GPUs' */
 #define LEGACY_STREAM 1       /* CU_STREAM_LEGACY, CU_STREAM_PER_THREAD */
 #define PER_THREAD_STREAM 2
 #define LEARNS_SLOWLY 64
 
-/* The data that writing one event needs. */
 struct writing {
 	struct traced_process *process;
 	const struct trace_scene *scene;
@@ -21,7 +20,7 @@ void traced_process_begin(struct traced_process *p, struct out *out)
 	out_sort_index(out, "process_sort_index", p->pid, 0, SORT_OF_PROCESSES);
 }
 
-/* Returns when the event began. An event from before the trace begins with the trace. */
+/* Returns when the event began, or when the trace began if that is later. */
 static uint64_t begin_ns(const struct trace_scene *s, const struct trace_event *e)
 {
 	int64_t ns = tick_map_ns(s->map, e->begin);
@@ -29,13 +28,13 @@ static uint64_t begin_ns(const struct trace_scene *s, const struct trace_event *
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
-/* Whether the event is a kernel whose length is unknown. Such a kernel is drawn with the length w->untimed_ns. */
+/* A kernel of unknown length; it is drawn w->untimed_ns long. */
 static bool is_untimed(const struct trace_event *e)
 {
 	return e->kind == TRACE_KERNEL && e->end == e->begin;
 }
 
-/* Learns how long the shortest recent launches take. A longer launch raises the value only a little. */
+/* Keeps the shortest recent launch. A longer one raises the value only a little. */
 static void learn_launch(struct traced_process *p, uint64_t ns)
 {
 	if (!p->launch_ns || ns < p->launch_ns)
@@ -67,7 +66,6 @@ static void begin(const struct writing *w, const struct trace_event *e, char pha
 	out_args(w->scene->out);
 }
 
-/* Writes the GPU's index, if the event belongs to a GPU. */
 static void put_device(const struct writing *w, const struct trace_event *e)
 {
 	if (e->device < w->scene->device_count)
@@ -135,7 +133,7 @@ static void write_work(const struct writing *w, const struct trace_event *e)
 	w->scene->sums->launches += e->kind == TRACE_KERNEL || e->kind == TRACE_GRAPH;
 }
 
-/* Returns the name of the most significant reason for which the thread waited. */
+/* Returns the most important reason. */
 static const char *name_of_wait(uint64_t reasons)
 {
 	if (reasons & TRACE_WAIT_LEASE)
@@ -210,7 +208,7 @@ static void write_move(const struct writing *w, const struct trace_event *e)
 	w->scene->sums->moves += !e->code;
 }
 
-/* Writes the kernel that is held in a slot, drawn at most most_ns long, and empties the slot. */
+/* Writes the held kernel, at most most_ns long, and empties its slot. */
 static void let_go(const struct writing *w, struct trace_event *held, uint64_t most_ns)
 {
 	struct writing own = *w;
@@ -224,7 +222,7 @@ static void let_go(const struct writing *w, struct trace_event *held, uint64_t m
 
 /*
  * Returns how long the held kernel can have lasted: until the thread's next event begins, or ends if that event encloses the
- * kernel. Returns UINT64_MAX if the next event is another thread's.
+ * kernel. UINT64_MAX if `next` is another thread's.
  */
 static uint64_t bound_ns(const struct writing *w, const struct trace_event *held,
 			 const struct trace_event *next)
@@ -242,7 +240,7 @@ static void write_event(void *data, const struct trace_event *e)
 	const struct writing *w = data;
 	struct trace_event *held = &w->process->held[e->thread % PROCESS_HELD];
 
-	/* A slot serves several threads. The held kernel of another thread is written only to make room for a new one. */
+	/* Threads share slots: another thread's kernel is written only to make room. */
 	if (held->kind && (held->thread == e->thread || is_untimed(e)))
 		let_go(w, held, bound_ns(w, held, e));
 	if (begin_ns(w->scene, e) > w->scene->end_ns || tick_map_ns(w->scene->map, e->end) < 0)
@@ -293,7 +291,7 @@ int traced_process_write(struct traced_process *p, const struct trace_scene *sce
 
 	if (r < 0)
 		return r;
-	/* Events after the last moment wait, because the next moment decides their times. */
+	/* Events after the map's last moment wait, because the next moment decides their times. */
 	ring_reader_drain(&p->reader, tick_map_last_ticks(scene->map), now_ns, is_last, write_event,
 			  &w);
 	for (size_t i = 0; is_last && i < PROCESS_HELD; i++)

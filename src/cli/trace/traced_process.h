@@ -1,4 +1,4 @@
-/* One traced process: writes the events in its ring as events of its threads. Not thread safe. */
+/* Writes a traced process's events, from its ring, as events of its threads. Not thread safe. */
 #pragma once
 
 #include "cli/trace/trace_names.h"
@@ -20,26 +20,24 @@ struct traced_process {
 	char command[16];
 	uint64_t launch_ns; /* shortest time that a recent launch took; 0 if unknown */
 	/*
-	 * The last kernel of unknown length of thread t, at index t % PROCESS_HELD. It is written when the thread's next
-	 * event gives an upper bound of the length. An entry whose kind is 0 is empty.
+	 * Kernels of unknown length, by thread modulo PROCESS_HELD: each is written when its thread's next event bounds its
+	 * length. Kind 0: empty.
 	 */
 	struct trace_event held[PROCESS_HELD];
 };
 
-/* The objects that writing events needs. The caller owns all of them. */
 struct trace_scene {
 	struct out *out;
 	const struct tick_map *map;
 	const unsigned *device; /* the GPU's index of each device of the tenant */
 	size_t device_count;
-	uint64_t end_ns; /* end of the trace; events that begin later are left out */
+	uint64_t end_ns; /* events that begin after this are left out */
 	struct trace_sums *sums;
 };
 
-/* Writes the process's name and its position among the tracks. */
 void traced_process_begin(struct traced_process *process, struct out *out);
 
-/* Writes the new events that ended before the last moment of scene->map; see ring_reader_drain(). -ENOMEM if out of memory. */
+/* Writes the new events up to the last moment of scene->map; see ring_reader_drain(). -ENOMEM. */
 int traced_process_write(struct traced_process *process, const struct trace_scene *scene,
 			 uint64_t now_ns, bool is_last);
 

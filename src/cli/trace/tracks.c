@@ -50,7 +50,7 @@ static void note_state(struct tracks *t, const char *state, uint64_t now_ns)
 	if (!state || !strcmp(state, t->state))
 		return;
 	write_state(t, now_ns);
-	/* Every state but the first begins now. The first began before the first reply: it is drawn from the trace's begin on. */
+	/* The first state began before the first reply: draw it from the trace's begin. */
 	if (*t->state)
 		t->state_since_ns = now_ns;
 	snprintf(t->state, sizeof(t->state), "%s", state);
@@ -89,7 +89,7 @@ static void note_figures(struct tracks *t, unsigned i, const json_t *device, uin
 
 /* ---- leases of a GPU ---- */
 
-/* Returns the tenant's line on a GPU, and names a new line. Negative if there is no room or no memory. */
+/* Returns the tenant's line on a GPU, and names a new one. Negative without room or memory. */
 static int line_of(struct tracks *t, unsigned i, const char *tenant)
 {
 	struct tracks_card *card = &t->card[i];
@@ -149,7 +149,7 @@ static void write_lease(struct tracks *t, unsigned i, const json_t *span, uint64
 	out_event_end(t->out);
 }
 
-/* Counts a lease once. A lease that has not ended is reported again. */
+/* Counts a lease once, although replies repeat it until it ends. */
 static void count(struct tracks *t, unsigned i, const json_t *span)
 {
 	const char *tenant = json_string_value(json_object_get(span, "tenant"));

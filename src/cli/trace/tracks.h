@@ -1,6 +1,6 @@
 /*
- * Tracks of a traced tenant, made from the replies to trace_poll (docs/reference/protocol.md): which tenant had each GPU at
- * which time, the state of the traced tenant, and its memory and compute. Not thread safe.
+ * A traced tenant's tracks, from the replies to trace_poll (docs/reference/protocol.md): which tenant had each GPU when, and
+ * the traced tenant's state, memory and compute. Not thread safe.
  */
 #pragma once
 
@@ -26,9 +26,9 @@ struct tracks {
 	unsigned device[TRACKS_DEVICES]; /* indexes of the GPUs */
 	size_t device_count;
 	struct tracks_card {
-		char *tenant[TRACKS_TENANTS]; /* names; the tenant at index i has line i + 1 of the GPU's track */
+		char *tenant[TRACKS_TENANTS]; /* names; tenant i has line i + 1 of the GPU's track */
 		unsigned tenant_count;
-		/* A lease that had not ended at the last reply; NULL if there is none. */
+		/* The lease without an end at the last reply, or NULL. */
 		json_t *going_on;
 		uint64_t lease_number; /* number of the last lease that was counted */
 		uint64_t used_bytes;
@@ -38,11 +38,10 @@ struct tracks {
 	} card[TRACKS_DEVICES];
 };
 
-/* Names the tracks. `first_ns` comes from the reply to `trace`. */
 void tracks_begin(struct tracks *tracks, struct out *out, const char *tenant, uint64_t first_ns);
 
-/* Adds one reply, which is of the time `now_ns`. Tracks without a value in it stay as they are. */
+/* Adds a reply of the time `now_ns`. A track without a value in the reply stays as it is. */
 void tracks_add(struct tracks *tracks, const json_t *reply, uint64_t now_ns);
 
-/* Writes the lease and the state that have not ended, and frees the memory. */
+/* Ends the present lease and state in the file, and frees the memory. */
 void tracks_end(struct tracks *tracks, uint64_t now_ns);

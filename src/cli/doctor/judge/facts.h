@@ -1,6 +1,6 @@
 /*
- * What `allot doctor` has seen of a machine, without judgement: gather_*.c collect facts, judge_*.c judge them. A judge gets
- * facts and adds findings. It examines nothing itself, so that a test can present every fault to it.
+ * What `allot doctor` sees of a machine. gather_*.c collect facts; judge_*.c turn them into findings and examine nothing
+ * themselves, so a test can present any fault.
  */
 #pragma once
 
@@ -11,9 +11,9 @@
 #define FACT_TEXT_MAX 256
 #define FACT_NAME_MAX 64
 #define FACT_NAMES_MAX 4096 /* all names of a certificate */
-#define FACTS_MAX 16        /* of each kind; more are left out */
+#define FACTS_MAX 16        /* most items in each list of facts; further ones are left out */
 
-/* Yes, no, or unknown because it can't be found out from here. */
+/* Unknown: it can't be found out from here. */
 enum fact { FACT_UNKNOWN, FACT_NO, FACT_YES };
 
 struct facts_cgroup {
@@ -37,22 +37,22 @@ enum runtime { RUNTIME_CONTAINERD, RUNTIME_CRIO, RUNTIME_DOCKER, RUNTIME_PODMAN,
 struct facts_runtime {
 	bool is_there;
 	char version[FACT_NAME_MAX]; /* "" if unknown */
-	enum fact says_cdi; /* whether its settings turn CDI on; FACT_UNKNOWN if they do not mention CDI */
+	enum fact says_cdi; /* whether its settings turn CDI on; FACT_UNKNOWN if they say nothing */
 };
 
 struct facts_spec {
 	char path[FACT_TEXT_MAX];
 	bool is_ours;
 	char fault[FACT_TEXT_MAX]; /* why the file is not a valid spec; "" if it is */
-	char missing[FACT_TEXT_MAX]; /* a path that the spec mounts and that does not exist on the machine; "" if there is none */
+	char missing[FACT_TEXT_MAX]; /* a path that the spec mounts and the machine lacks; "" if none */
 	unsigned devices;
 };
 
 /* How the driver and the library get into containers. */
 struct facts_injection {
-	bool is_simulated; /* no driver is needed */
-	bool has_toolkit;  /* NVIDIA's container toolkit */
-	bool is_mirror;    /* container_driver names a directory */
+	bool is_simulated; /* the GPUs are simulated, so no driver is needed */
+	bool has_toolkit;
+	bool is_mirror; /* container_driver names a directory */
 	char mirror[FACT_TEXT_MAX];
 	bool has_mirror_library;
 	enum fact is_same_library; /* the mirror's library is the one beside this program */
@@ -72,7 +72,7 @@ struct facts_clock {
 	int64_t now_s;
 	enum fact is_synced;
 	bool has_step;
-	double step_s; /* by how much the clock was set since the daemon started */
+	double step_s; /* how far the clock was set since the daemon started */
 };
 
 struct facts_versions {
@@ -105,7 +105,7 @@ struct facts_tenant {
 		double cores_pct, limit_pct;
 	} device[FACTS_MAX];
 	bool is_preloaded;  /* liballot.so is mapped into this process */
-	bool has_shim;      /* the loader's libcuda.so.1 is a shim, as in a mirror */
+	bool has_shim;      /* the loader's libcuda.so.1 is a mirror's shim */
 	bool is_command;    /* LD_PRELOAD names liballot.so, as under allot run */
 	bool wants_control; /* CUDA_DISABLE_CONTROL is not set */
 };
@@ -115,7 +115,7 @@ struct facts_taint {
 };
 
 struct facts_cluster {
-	bool is_asked; /* there is a way to ask the API server */
+	bool is_asked; /* a kubeconfig or service account was found, so the API server was asked */
 	char node[FACT_TEXT_MAX];
 	char fault[FACT_TEXT_MAX]; /* why the API server did not answer; "" if it did */
 	bool is_cordoned;
@@ -130,7 +130,7 @@ struct facts_dra {
 	enum fact we_answer;  /* a process listens at that socket */
 	bool is_told;         /* the daemon reports the driver; is_registered is valid */
 	bool is_registered;   /* the kubelet has registered the driver */
-	bool is_asked; /* the API server was asked; each fault below is "" if the objects may be read */
+	bool is_asked; /* the API server was asked; each *_fault is "" if the objects may be read */
 	char slices_fault[FACT_TEXT_MAX], claims_fault[FACT_TEXT_MAX];
 	bool has_api;        /* the API server has resource.k8s.io/v1 */
 	enum fact has_class; /* DeviceClass gpu.allot.dev exists */

@@ -44,7 +44,7 @@ struct finding *findings_add(struct findings *findings, enum finding_level level
 	va_list arguments;
 
 	if (!f) {
-		/* The report is not complete, so it must not say that all is well. */
+		/* A finding was lost, so the report must not say that all is well. */
 		if (findings->count)
 			findings->list[findings->count - 1].level = FINDING_PROBLEM;
 		return NULL;
@@ -89,7 +89,6 @@ size_t findings_count(const struct findings *findings, enum finding_level level)
 	return count;
 }
 
-/* Returns how many bytes of the text fit on a line of that many columns, up to a space if possible. */
 static size_t line_length(const char *text, size_t columns)
 {
 	size_t length = strlen(text), at;

@@ -31,20 +31,19 @@ struct findings {
 void findings_free(struct findings *findings);
 
 /*
- * Adds a finding without a remedy. Its text is made as printf does; control characters become '?'. If memory runs out, the
- * finding is left out, the previous one becomes a FINDING_PROBLEM, and the result is NULL.
+ * Adds a finding without a remedy. `format` is printf's; control characters become '?'. Out of memory: the finding is lost, the
+ * previous one becomes a FINDING_PROBLEM, and the result is NULL.
  */
 struct finding *findings_add(struct findings *findings, enum finding_level level, const char *name,
 			     const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* Sets what to do about the finding. `finding` may be NULL. */
+/* `finding` may be NULL. */
 void finding_set_remedy(struct finding *finding, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 enum finding_level findings_worst(const struct findings *findings);
-/* Returns the number of findings of a level. */
 size_t findings_count(const struct findings *findings, enum finding_level level);
 
-/* Writes one line for each finding, with the remedy below, wrapped at `width`. */
+/* Writes a line for each finding, and its remedy below, wrapped at `width`. */
 void findings_write(const struct findings *findings, int width, FILE *out);
 /*
  * Returns {"version":1,"worst","findings":[{"check","level","what","remedy"}]}, as in allot-doctor(1); NULL if out of memory.

@@ -1,6 +1,6 @@
 /*
- * Judges the facts: there is one function for each check. It adds a finding, good or bad, for each thing that is known, and
- * none for a thing that does not exist. A finding says what to do. Pure: facts in, findings out. Thread safe.
+ * Judges facts. Each function adds a finding, good or bad, for each thing that exists and is known, with what to do. Pure;
+ * thread safe.
  */
 #pragma once
 

@@ -11,7 +11,7 @@ void judge_cgroup_rights(const struct facts *facts, struct findings *f)
 	const struct facts_cgroup *c = &facts->cgroup;
 
 	if (!c->has_any)
-		return; /* the check of cgroups reports that */
+		return; /* reported by the check of cgroups */
 	if (c->is_read_only)
 		finding_set_remedy(
 			findings_add(
@@ -87,7 +87,7 @@ void judge_kubelet(const struct facts *facts, struct findings *f)
 
 /* ---- engines ---- */
 
-/* The version from which an engine supports CDI devices, and the version from which it does so without a setting. */
+/* The versions from which an engine supports CDI with a setting (`able`) and without one (`by_itself`). */
 static const struct {
 	const char *name;
 	unsigned able, by_itself; /* by_itself is 0 if the engine always needs the setting */

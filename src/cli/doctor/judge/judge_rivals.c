@@ -1,4 +1,4 @@
-/* Other programs that use or hand out these GPUs. Also, inside a tenant's container, what the tenant has. */
+/* Other programs that use or hand out these GPUs, and the tenant whose process this is. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* One row for each program, with the 15 bytes of its name that the kernel keeps. */
+/* One row per program, by the 15 bytes of its name that the kernel keeps. */
 static const struct {
 	const char *name, *check;
 	enum finding_level level;

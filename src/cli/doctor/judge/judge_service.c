@@ -20,7 +20,7 @@ static void format_day(int64_t s, char text[16])
 		strftime(text, 16, "%Y-%m-%d", &tm);
 }
 
-/* Returns true if one of the names is that of a Service: kube-apiserver calls the webhook by the name of its Service. */
+/* Whether a name is a Service's: kube-apiserver calls the webhook by such a name. */
 static bool has_service_name(const char *names)
 {
 	for (const char *at = names; (at = strstr(at, ".svc")); at += 4)
@@ -149,7 +149,7 @@ static bool stops_pods(const struct facts_taint *t)
 	return strcmp(t->effect, "PreferNoSchedule") != 0;
 }
 
-/* Whether Kubernetes itself has set the taint, because the node has a fault. */
+/* Kubernetes itself sets such taints on a faulty node. */
 static bool is_of_a_fault(const struct facts_taint *t)
 {
 	return !strncmp(t->key, "node.kubernetes.io/", strlen("node.kubernetes.io/"));

@@ -58,8 +58,7 @@ static bool is_of(const struct track *track, const char *id, int card)
 }
 
 /*
- * Takes the track out of the old tracks, or makes a new track. Lists usually keep their order, so the search starts
- * behind the track that was found last.
+ * Takes the track out of the old tracks, or makes one. Lists mostly keep their order, so the search starts behind the last hit.
  */
 static struct track *take(struct tracks *old, size_t *from, const char *id, int card)
 {
@@ -94,7 +93,7 @@ static void push(struct history_series *series, double got, double memory)
 	series->count++;
 }
 
-/* Sets the share's rates since the last snapshot. Sets none if counters went back, because then the daemon was restarted. */
+/* Sets the share's rates since the last snapshot; none if a counter went back, because then the daemon was restarted. */
 static void rate(struct track *track, const struct top_share *now, uint64_t at_ns)
 {
 	const struct top_share *last = &track->last;

@@ -10,15 +10,15 @@
 
 /* Rates between the last two snapshots that had the share. */
 struct history_rates {
-	bool is_set; /* there were two snapshots, and the daemon was not restarted between them */
+	bool is_set;
 	double interval_s;
 	double leases_per_s;
-	double waiting; /* mean number of threads held at gates */
+	double waiting; /* mean number of threads that waited for GPU time */
 	double got_pct;
 	uint64_t denied, expired;
 };
 
-/* The histories of a share or GPU: one value from 0 to 1 per snapshot, `count` values, the newest last. */
+/* The values of a share or GPU from 0 to 1, one per snapshot, the newest last. */
 struct history_series {
 	size_t count;
 	float got[HISTORY_LENGTH];
@@ -34,9 +34,7 @@ struct history *history_free(struct history *history);
 /* Adds a snapshot. On -ENOMEM, earlier values of shares or GPUs may be lost. */
 int history_feed(struct history *history, const struct snapshot *snapshot);
 
-/*
- * Return values of the i-th share or GPU of the snapshot that was fed last. Valid until the next snapshot is fed.
- */
+/* For the i-th share or GPU of the last snapshot. Valid until history_feed(). */
 const struct history_rates *history_share_rates(const struct history *history, size_t share);
 const struct history_series *history_share(const struct history *history, size_t share);
 const struct history_series *history_card(const struct history *history, size_t card);

@@ -10,10 +10,10 @@
 
 struct change_row {
 	const char *op;
-	const char *verb;  /* for a change without a value: "pause" */
+	const char *verb;
 	const char *what;  /* for a change with a value: "memory" */
 	const char *field; /* the value's key in the request */
-	const char *unit;  /* printed after the value */
+	const char *unit;
 	const char *example;
 	bool is_of_card;
 };

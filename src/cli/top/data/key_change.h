@@ -31,11 +31,10 @@ struct change {
 	} to;
 };
 
-/* Begins a change of a share; stores the share's present value. */
+/* Begins a change of a share, and stores the present value. */
 void change_begin(enum change_kind kind, const struct snapshot *snapshot, size_t share,
 		  struct change *ret_change);
 
-/* Returns true if the user must type a value. */
 bool change_wants_value(const struct change *change);
 
 /* Writes the prompt for the value: "memory of a on GPU 0 (now 4.0 GiB), such as 6GiB". */

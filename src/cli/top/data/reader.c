@@ -13,13 +13,12 @@ static const char *skip_blanks(const char *c, const char *end)
 	return c;
 }
 
-/* Returns the position after the string that begins at c, or NULL if the string has no end. */
 static const char *skip_string(const char *c, const char *end)
 {
 	for (c++; c < end && (c = memchr(c, '"', (size_t)(end - c))); c++) {
 		size_t slashes = 0;
 
-		/* The opening quote stops this loop. */
+		/* This loop ends at the opening quote at the latest. */
 		while (c[-1 - (ptrdiff_t)slashes] == '\\')
 			slashes++;
 		if (slashes % 2 == 0)
@@ -28,7 +27,7 @@ static const char *skip_string(const char *c, const char *end)
 	return NULL;
 }
 
-/* Returns the position after the object or array that begins at c. Only brackets and strings are checked. */
+/* Returns the position after the object or array that begins at c. Checks only brackets and strings. */
 static const char *skip_brackets(const char *c, const char *end)
 {
 	size_t depth = 0;
@@ -79,7 +78,7 @@ static bool stop(struct span *rest)
 	return false;
 }
 
-/* Moves *rest behind the opening bracket, or behind the comma. Returns false if no further value follows. */
+/* Moves *rest behind the opening bracket or the comma. False if no value follows. */
 static bool step(struct span *rest, char open, char close)
 {
 	rest->at = skip_blanks(rest->at, rest->end);
@@ -154,7 +153,7 @@ bool reader_number(struct span value, double *ret)
 
 	if (!is_number(value))
 		return false;
-	/* strtod() stops in time: the text ends with a NUL, and a number ends before the next character. */
+	/* strtod() stays inside the text, which ends with a NUL. */
 	number = strtod(value.at, &end);
 	if (end != value.end || !isfinite(number))
 		return false;

@@ -1,7 +1,6 @@
 /*
- * Reads a large JSON text in place. A list of 200 tenants has 256 KiB, and a live view needs a third of the list
- * several times a second. Parsing all of the text into a tree takes ten times as long. For other than plain values,
- * make a tree of the part with reader_tree(). Pure. Reading ends at the first invalid JSON.
+ * Reads a large JSON text in place: a list of 200 tenants has 256 KiB, and parsing all of it takes ten times as long. A part
+ * that is no plain value becomes a tree by reader_tree(). Reading ends at the first invalid JSON. Pure.
  */
 #pragma once
 
@@ -10,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The part of a text that is one value, or a member's key with its quotes. Empty (at == end) if there is none. */
+/* The part of a text that is one value, or a member's key with its quotes. Empty (at == end): none. */
 struct span {
 	const char *at, *end;
 };
@@ -19,8 +18,8 @@ struct span {
 struct span reader_whole(const char *text);
 
 /*
- * Iterates over the members of an object or the elements of an array. *rest must be the whole value at first. Returns
- * false after the last member, and if the value is no object or array.
+ * Iterates over an object's members or an array's elements. *rest is the whole value at first. Returns false after the last
+ * one, or if the value is neither.
  *
  *     for (struct span rest = object; reader_member(&rest, &key, &value);)
  */

@@ -7,15 +7,14 @@
 struct sample {
 	bool is_answered; /* a daemon runs and replied */
 	json_t *list;     /* the reply to `list`; NULL if not wanted or not answered */
-	json_t *tasks;    /* the reply to `tasks`; NULL also if the daemon has no such operation */
+	json_t *tasks;    /* the reply to `tasks`; NULL too if the daemon is too old */
 	struct snapshot *snapshot;
-	struct error trouble; /* why the sample is not answered */
+	struct error trouble;
 };
 
 /*
- * Asks the daemon over *client. If *client is NULL, connects first; after a failure, *client is NULL. If no daemon runs
- * or the daemon ended meanwhile, the result is a sample with is_answered false; other failures are errors. If
- * `wants_list` is set, the sample also has the list as a tree. The caller frees the sample.
+ * Asks the daemon over *client; connects first if NULL. A failure sets *client to NULL. Without a daemon the sample has
+ * is_answered false; other failures are errors. `wants_list`: also keep the list as a tree. The caller frees the sample.
  */
 int sample_take(const struct daemon_target *target, struct client **client, bool wants_list,
 		struct sample *ret_sample, struct error *err);

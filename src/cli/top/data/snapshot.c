@@ -21,7 +21,6 @@ enum field_kind {
 	FIELD_TEXT,   /* char[size] */
 };
 
-/* A member of a JSON object in the daemon's reply, and where to store the value. */
 struct field {
 	const char *key;
 	enum field_kind kind;
@@ -120,7 +119,7 @@ static bool store(const struct field *field, struct span value, char *to)
 	return false;
 }
 
-/* Stores a member that is one of the fields. Tries *next first, since members usually come in the fields' order. */
+/* Stores a member if it is one of the fields. Tries *next first: members mostly come in the fields' order. */
 static bool take(const struct field *fields, size_t *next, struct span key, struct span value,
 		 void *object)
 {
@@ -140,8 +139,6 @@ static bool take(const struct field *fields, size_t *next, struct span key, stru
 	}
 	return false;
 }
-
-/* ---- members with other values ---- */
 
 static void copy_text(const json_t *object, const char *key, char *ret, size_t size)
 {
@@ -236,7 +233,7 @@ static void read_wait(const json_t *wait, struct top_tenant *tenant)
 	tenant->queued_s = number(wait, "waited_s");
 }
 
-/* Reads how much memory was moved off the GPUs: per GPU if the daemon reports that, else for the tenant's only GPU. */
+/* Reads how much memory was moved off each GPU. An old daemon reports only a sum, used if the tenant has one GPU. */
 static void read_swap(const json_t *swap, struct top_tenant *tenant, struct top_share *shares,
 		      size_t count)
 {
@@ -286,7 +283,7 @@ static size_t count_elements(struct span array)
 	return count;
 }
 
-/* Makes a tree of the value. Returns NULL for null or an empty list, which most tenants have, so that this is fast. */
+/* Makes a tree, but returns NULL for null and empty lists, the most frequent values, without parsing. */
 static json_t *tree_of(struct span value)
 {
 	return value.end - value.at > 4 ? reader_tree(value) : NULL;
@@ -363,7 +360,7 @@ static bool read_list(struct span list, struct snapshot *snapshot)
 	struct span value;
 	size_t size = 0;
 
-	/* Allocate one more of each, since calloc() of 0 elements may return NULL. */
+	/* calloc() of 0 elements may return NULL, so allocate one more. */
 	snapshot->cards = calloc(count_elements(devices) + 1, sizeof(*snapshot->cards));
 	snapshot->tenants = calloc(count_elements(tenants) + 1, sizeof(*snapshot->tenants));
 	if (!snapshot->cards || !snapshot->tenants || !reserve_shares(snapshot, &size, 0))

@@ -1,7 +1,6 @@
 /*
- * The daemon's state at one moment, as plain data: GPUs, tenants, and each tenant's share of each of its GPUs.
- * Made from the replies to `list` and `tasks` (docs/reference/protocol.md). Pure; a snapshot is never changed. A value
- * that a reply lacks, or that has another type, is absent.
+ * The daemon's state at one moment: GPUs, tenants, and each tenant's share of each of its GPUs, from the replies to `list` and
+ * `tasks` (docs/reference/protocol.md). Pure; a snapshot never changes. A missing or mistyped value is absent.
  */
 #pragma once
 
@@ -44,7 +43,8 @@ struct top_tenant {
 	char state[SNAPSHOT_WORD_MAX];
 	char on_full[SNAPSHOT_WORD_MAX];
 	char container[SNAPSHOT_TEXT_MAX]; /* the first container of the tenant; "" if unknown */
-	char offence[SNAPSHOT_WORD_MAX]; /* what was done with the last process that bypassed the library; "" if none did */
+	/* what was done with the last process that bypassed the library; "" if none */
+	char offence[SNAPSHOT_WORD_MAX];
 	uint64_t violations;
 	int64_t priority;
 	size_t processes;
@@ -62,11 +62,11 @@ struct top_share {
 	uint64_t used_bytes;
 	uint64_t swapped_bytes; /* part of used_bytes that was moved off this GPU */
 	bool has_asked;
-	double cores_pct; /* the requested guarantee */
-	double asked_pct; /* the guarantee in force: less if guarantees sum over 100 % */
+	double cores_pct; /* requested guarantee */
+	double asked_pct; /* guarantee in force: less than requested if guarantees sum to over 100 % */
 	double limit_pct;
 	bool has_limit_now;
-	double limit_now_pct; /* limit in force, including lent time; equals limit_pct if has_limit_now is false */
+	double limit_now_pct; /* limit in force, with lent time; limit_pct if not has_limit_now */
 	double lent_pct;
 	bool has_got;
 	double got_1s_pct, got_60s_pct;
@@ -99,7 +99,7 @@ struct snapshot {
  */
 struct snapshot *snapshot_make(const char *list, const json_t *tasks, uint64_t at_ns);
 
-/* Accepts NULL. Returns NULL. */
+/* NULL is allowed; returns NULL. */
 struct snapshot *snapshot_free(struct snapshot *snapshot);
 
 static inline void cleanup_snapshot_pointer(struct snapshot **snapshot)

@@ -25,10 +25,10 @@ struct source {
 	bool has_look;
 	struct sample sample;
 	struct source_outcome outcome;
-	/* The change that is requested or in progress; op is NULL if there is none. */
+	/* The requested change, or the one in progress; op is NULL if none. */
 	const char *op;
 	json_t *body;
-	/* The body that asks for the state of a move in progress, until the move is over. */
+	/* The request for the state of the present move; NULL if there is none. */
 	json_t *move;
 	struct client *client;
 };
@@ -78,7 +78,7 @@ static void finish(struct source *source, const struct error *err, const json_t 
 	pthread_mutex_unlock(&source->lock);
 }
 
-/* Requests the change, or asks for its result. Takes ownership of the body. */
+/* Requests the change, or its result. Takes ownership of the body. */
 static void change_once(struct source *source, const char *op, json_t *body, json_t *move)
 {
 	struct error err = { 0 };
@@ -101,13 +101,13 @@ static void change_once(struct source *source, const char *op, json_t *body, jso
 	pthread_mutex_unlock(&source->lock);
 }
 
-/* Makes the body that asks for the state of the move that `body` begins. */
+/* Makes the request that asks how far the move that `body` began has come. */
 static json_t *make_move(const json_t *body)
 {
 	return json_pack("{s:O, s:b}", "name", json_object_get(body, "name"), "poll", 1);
 }
 
-/* Does a pending change. Returns true if there was one. The lock is held on entry and on return. */
+/* Makes a pending change. Returns whether there was one. The caller holds the lock. */
 static bool serve(struct source *source)
 {
 	json_t *body = source->body, *move = source->move, *request;
@@ -165,7 +165,7 @@ static void *run(void *data)
 	return NULL;
 }
 
-/* Starts the thread with all signals blocked: only the keyboard's thread may receive them, such as SIGWINCH. */
+/* Starts the thread with all signals blocked: signals such as SIGWINCH belong to the keyboard's thread. */
 static int start(struct source *source)
 {
 	sigset_t all, before;

@@ -1,6 +1,6 @@
 /*
- * Samples the daemon periodically, and does changes, in a separate thread. So the keyboard stays responsive while the
- * daemon does not answer. Thread safety: call all functions from the thread that opened the source.
+ * Samples the daemon and makes changes in a thread of its own, so that keys work while the daemon does not answer. Call all
+ * functions from one thread.
  */
 #pragma once
 
@@ -8,29 +8,24 @@
 
 struct source;
 
-/* The result of a change. */
 struct source_outcome {
 	bool is_set;
 	struct error error; /* code 0 if the change was done */
 	char warning[ERROR_TEXT_MAX];
 };
 
-/*
- * Starts the thread. `client` may be NULL; the source takes ownership of it, also on failure. The target must outlive
- * the source.
- */
+/* Starts the thread. Takes ownership of `client` (may be NULL), also on failure. The target must outlive the source. */
 int source_open(const struct daemon_target *target, struct client *client, uint64_t interval_ns,
 		struct source **ret_source, struct error *err);
 
 /* Ends the thread. A thread that still waits for the daemon's answer runs on until the process ends. */
 struct source *source_close(struct source *source);
 
-/* Returns a file descriptor that is readable when source_take() has something new. */
 int source_fd(const struct source *source);
 
 /*
- * Takes the newest sample and the result of a change. Returns true if there is a new sample; the caller frees it. A
- * sample that failed has no snapshot, and has the error in `trouble`.
+ * Takes the newest sample and the result of a change. True if there is a new sample, which the caller frees. A failed sample
+ * has no snapshot but `trouble`.
  */
 bool source_take(struct source *source, struct sample *ret_sample,
 		 struct source_outcome *ret_outcome);
