@@ -27,7 +27,7 @@ static int check_address(const char *value, struct error *err)
 	return address_parse(value, &address, err);
 }
 
-/* Checks the policy by reading a pod that has it as its annotation. */
+/* Checks a policy by reading a pod that has the policy as its annotation. */
 static int check_policy(const char *value, struct error *err)
 {
 	struct kube_pod *pod;
@@ -225,7 +225,7 @@ static int check_tls(const struct config *c, struct error *err)
 	return 0;
 }
 
-/* Rejects requirements that no client could meet, and settings that would let in more clients than intended. */
+/* Rejects requirements that no client could meet, and settings that admit more clients than intended. */
 static int check_clients(const struct config *c, struct error *err)
 {
 	bool has_ca = strcmp(c->client_ca, "none") != 0;
@@ -244,7 +244,7 @@ static int check_clients(const struct config *c, struct error *err)
 	return 0;
 }
 
-/* Rejects two kinds of resources with the same name, because they could not be told apart. */
+/* Two kinds of resources must not have the same name. */
 static int check_resources(const struct config *c, struct error *err)
 {
 	for (size_t i = 0; i < ROW_COUNT; i++)
@@ -267,7 +267,7 @@ static int check_claims(const struct config *c, struct error *err)
 			 "make_claims: on: needs kube_api: the claims' templates are made there");
 }
 
-/* Checks that reservations last at least as long as bindings wait for each other. */
+/* Reservations must last at least as long as bindings wait for each other. */
 static int check_gangs(const struct config *c, struct error *err)
 {
 	if (c->gang_hold_ns >= c->gang_wait_ns)

@@ -1,4 +1,4 @@
-/* Starts and stops the parts of allot-scheduler in order. Between start and stop, the event loop runs them. */
+/* Starts and stops the parts of allot-scheduler in order; between, the event loop runs them. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -36,7 +36,7 @@ static void cluster_ended(void *data)
 	loop_quit(s->loop);
 }
 
-/* Stops in order: bindings under way end and the lease is released first. A second signal stops at once. */
+/* Stops in order: bindings under way end, and the lease is released. A second signal stops at once. */
 static void signal_came(void *data, uint32_t events)
 {
 	struct signals *signals = data;
@@ -79,13 +79,13 @@ struct listener {
 	struct server *server; /* NULL if off */
 };
 
-/* Warns about a certificate that expires soon, because clients will reject it. */
+/* Warns of a certificate that clients will soon reject. */
 static void look_at_expiry(const char *file)
 {
 	struct error err = { 0 };
 	int64_t expiry_s;
 	if (issuer_expiry(file, &expiry_s, &err) < 0)
-		return; /* not an error here: libmicrohttpd has accepted the file */
+		return; /* no error here: libmicrohttpd has accepted the file */
 	int64_t days = (expiry_s - (int64_t)time(NULL)) / DAY_S;
 	if (expiry_s <= (int64_t)time(NULL))
 		log_warning(
@@ -108,7 +108,7 @@ static int listen_at(struct listener *l, struct scheduler *s, const char *settin
 		return r;
 	r = address_listen(&l->address, false, &fd, err);
 	if (r < 0) {
-		/* The address is used by another process: do not remove it. */
+		/* Another process uses the address: do not remove it. */
 		l->address.length = 0;
 		return error_add(err, r, "%s", setting);
 	}
@@ -250,11 +250,11 @@ int main(int argc, char **argv)
 	}
 	if (r < 0)
 		log_error("%s", err.text);
-	/* The page, reviews and sweep use the cluster, so they stop before it. */
+	/* The page, reviews and sweep use the cluster, so they stop first. */
 	cluster_page_stop(page);
 	claim_reviews_free(scheduler.claim_reviews);
 	template_sweep_stop(scheduler.template_sweep);
-	/* Stops before the servers, because bindings under way refer to the servers' calls. */
+	/* The cluster stops before the servers, because bindings refer to the servers' calls. */
 	cluster_stop(scheduler.cluster);
 	close_listener(&http);
 	close_listener(&https);

@@ -21,7 +21,7 @@ enum {
 	OPTION_CA_BUNDLE,
 	OPTION_VERSION,
 	OPTION_HELP,
-	OPTIONS, /* the number of options */
+	OPTIONS,
 };
 
 static const struct command_option rows[OPTIONS] = {

@@ -21,7 +21,7 @@ static void answer_line(struct server_answer *ret, unsigned status, const char *
 	*ret = (struct server_answer){ .status = status, .line = line };
 }
 
-/* Takes ownership of a JSON text; if it is NULL, answers that memory ran out. */
+/* Takes ownership of `text`; NULL: answers that memory ran out. */
 static void answer_text(struct server_answer *ret, unsigned status, char *text)
 {
 	if (text)
@@ -75,7 +75,7 @@ bool routes_quota(void *data, const char *name, struct webhook_quota *ret)
 	return true;
 }
 
-/* Takes ownership of `answer`. If it is NULL, err says why there is none. */
+/* Takes ownership of `answer`; NULL: err says why. */
 static void answer_review(struct scheduler *s, const json_t *review, json_t *answer,
 			  const struct error *err, struct server_answer *ret)
 {
@@ -136,7 +136,6 @@ static void do_webhook(struct scheduler *s, struct call_args *args, struct serve
 
 /* ---- the extender ---- */
 
-/* Returns 0 if calls about nodes can be answered now. */
 static int check_cluster(const struct scheduler *s, struct error *err)
 {
 	if (s->cluster)
@@ -173,7 +172,7 @@ static void do_preempt(struct scheduler *s, struct call_args *args, struct serve
 	answer_json(ret, 200, answer);
 }
 
-/* Answers the extender's verb prioritize. Its answer has no place for an error, so the HTTP status reports an error. */
+/* Answers prioritize. The format of the answer has no place for an error, so the HTTP status reports errors. */
 static void do_prioritize(struct scheduler *s, struct call_args *args, struct server_call *call,
 			  struct server_answer *ret)
 {
@@ -211,7 +210,7 @@ static void do_bind(struct scheduler *s, struct call_args *args, struct server_c
 
 /* ---- explanations ---- */
 
-/* Adds what the pod's binding waits for, which the model does not know. */
+/* Adds what the pod's binding waits for; the model does not know. */
 static void add_binding(const struct scheduler *s, json_t *to)
 {
 	const char *uid = json_string_value(json_object_get(to, "uid"));
@@ -235,8 +234,8 @@ static unsigned status_of(int r)
 #define EXPLAIN_LEAST 100 /* least cost of an explanation, as a number of nodes */
 
 /*
- * Limits the rate of explanations, because anyone may request them and the same thread places pods. If the limit is reached,
- * returns false, and *ret says when to try again.
+ * Anyone may request explanations, and this thread also places pods, so their rate is limited. False: *ret says when to try
+ * again.
  */
 static bool may_explain(struct scheduler *s, const struct explain_ask *what,
 			struct server_answer *ret)
@@ -254,7 +253,7 @@ static bool may_explain(struct scheduler *s, const struct explain_ask *what,
 	return false;
 }
 
-/* Explains a pod. args->object has the parts of the path: the namespace, the pod and optionally one node. */
+/* args->object has the path's parts: namespace, pod and perhaps a node. */
 static void do_explain(struct scheduler *s, struct call_args *args, struct server_call *call,
 		       struct server_answer *ret)
 {
@@ -289,7 +288,7 @@ static void do_health(struct scheduler *s, struct call_args *args, struct server
 	answer_line(ret, 200, "ok\n");
 }
 
-/* Answers whether this replica is ready. One that does not lead is ready too, because it answers all calls except bind. */
+/* A replica that does not lead is ready too: it answers all calls but bind. */
 static void do_ready(struct scheduler *s, struct call_args *args, struct server_call *call,
 		     struct server_answer *ret)
 {
@@ -300,7 +299,7 @@ static void do_ready(struct scheduler *s, struct call_args *args, struct server_
 		answer_line(ret, 200, "ready\n");
 }
 
-/* Answers whether this replica binds, for a Service that selects that replica. */
+/* Answers whether this replica binds, for a Service that selects the replica that does. */
 static void do_leads(struct scheduler *s, struct call_args *args, struct server_call *call,
 		     struct server_answer *ret)
 {
@@ -326,8 +325,8 @@ static void do_metrics(struct scheduler *s, struct call_args *args, struct serve
 #define NO_VERB (-1)
 
 /*
- * A handler's `args`: for a POST, the posted arguments. For a path that is longer than the row's path, args->object is the list
- * of the path's further parts. Otherwise NULL. A handler may keep `args` by taking a reference.
+ * A handler's `args`: for a POST, what was posted. For a path longer than the row's, args->object lists its further parts. Else
+ * NULL. A handler may keep `args` with a reference.
  */
 static const struct route {
 	const char *path; /* if it ends with '/', longer paths match too */
@@ -363,7 +362,7 @@ static void count(struct scheduler *s, const struct route *route, unsigned statu
 		f->good++;
 }
 
-/* Parses the posted arguments. If this fails, returns NULL and writes the answer to *ret. */
+/* Parses the posted arguments. If that fails, returns NULL and writes the answer to *ret. */
 static struct call_args *read_body(const struct server_request *request, struct server_answer *ret)
 {
 	struct call_args *args = NULL;

@@ -1,12 +1,12 @@
 /*
- * The HTTP routes of allot-scheduler: the webhook, kube-scheduler's extender, health checks and monitoring. routes.c has one
- * table row per route. Main thread only.
+ * The HTTP routes of allot-scheduler: the webhook, kube-scheduler's extender, health checks, monitoring; routes.c has a row for
+ * each. Main thread only.
  */
 #pragma once
 
 #include "scheduler/service/scheduler.h"
 
-/* Handles all requests to the servers; `data` is a struct scheduler. */
+/* Handles every request; `data` is a struct scheduler. */
 void routes_handle(void *data, const struct server_request *request, struct server_answer *ret);
-/* Implements `quota` of the webhook's terms; `data` is a struct scheduler. */
+/* For webhook_terms.quota; `data` is a struct scheduler. */
 bool routes_quota(void *data, const char *name, struct webhook_quota *ret);

@@ -15,14 +15,14 @@ enum turn {
 	TURN_HAS,     /* may have a call under way */
 };
 
-/* The queue of pods to be bound to one node; the first is being bound. Exists while the queue has pods or the node is locked. */
+/* The pods to be bound to one node; the first is being bound. Exists while there are pods or the node is locked. */
 struct bind_node {
 	struct binder *binder;
 	char *name;
 	TAILQ_HEAD(, bind_job) jobs;
 	struct lock_sight sight;
 	struct alarm go;  /* resumes the first job */
-	struct alarm due; /* rings when the time limit of the first job that waits is over */
+	struct alarm due; /* rings when the first waiting job's time limit is over */
 	enum turn turn;   /* changed only by take_turn() and end_turn() */
 	struct text_index_entry by_name;
 	TAILQ_ENTRY(bind_node) link, line;
@@ -33,13 +33,15 @@ struct binder {
 	struct bind_counts counts;
 	unsigned active;
 	TAILQ_HEAD(, bind_node) nodes;
-	TAILQ_HEAD(, bind_node) line; /* TURN_IN_LINE */
+	TAILQ_HEAD(, bind_node) line; /* nodes with TURN_IN_LINE */
 	struct text_index by_name, by_uid;
 };
 
 /* ---- turns: which nodes may have a call under way ---- */
 
-/* Returns true if the node has a turn now. Otherwise the node is in the line, and go() is called when its turn comes. */
+/*
+ * Returns true if the node may have calls under way now. Otherwise the node waits in the line, and go() is called at its turn.
+ */
 static bool take_turn(struct bind_node *node)
 {
 	struct binder *b = node->binder;
@@ -54,8 +56,8 @@ static bool take_turn(struct bind_node *node)
 }
 
 /*
- * Removes the node from the line, or passes its turn to the first node in the line. That node starts from an alarm, not from
- * here, because the caller is in the middle of its own work.
+ * Removes the node from the line, or passes its turn to the next node. That node starts from an alarm, because the caller is in
+ * the middle of its own work.
  */
 static void end_turn(struct bind_node *node)
 {
@@ -90,7 +92,7 @@ static struct bind_node *drop_node(struct bind_node *node)
 	return NULL;
 }
 
-/* Sets the alarm for the time when the first job behind the active one must give up. */
+/* Sets the alarm for the time limit of the first job that waits. */
 static void set_due(struct bind_node *node)
 {
 	struct reactor *reactor = kube_client_reactor(node->binder->terms.client);
@@ -123,7 +125,7 @@ static void tell(struct binder *b, struct bind_job *job, const struct error *err
 	done(data, &why);
 }
 
-/* Starts the next job, because the first has ended. The callback of the ended job may start another binding. */
+/* The first job has ended: starts the next. The ended job's callback may start another binding. */
 static void job_ended(struct bind_job *job, const struct error *err)
 {
 	struct bind_node *node = job->owner;
@@ -140,8 +142,8 @@ static void job_ended(struct bind_job *job, const struct error *err)
 }
 
 /*
- * If a pod further back in the queue holds the lock for which the first job waits, moves that pod to the front and returns
- * true. A pod may hold it because a scheduler died while it bound that pod.
+ * If a pod further back has the lock that the first job waits for, moves that pod to the front and returns true. Such a pod was
+ * being bound when a scheduler died.
  */
 static bool let_holder_first(struct bind_node *node)
 {
@@ -180,7 +182,7 @@ static void go(void *data)
 		job_go_on(first);
 }
 
-/* Fails the first job that waits if its time is up. The jobs behind it have later time limits, and are not checked. */
+/* Fails the first waiting job if its time is up. The jobs behind it have later limits. */
 static void give_up_waiting(void *data)
 {
 	struct bind_node *node = data;

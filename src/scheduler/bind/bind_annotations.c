@@ -10,10 +10,7 @@
 #include "kube/util/sanitize.h"
 #include "kube/util/object.h"
 
-/*
- * A label's value has at most this many bytes. If the node's name is longer, the label is left out; the annotation has the
- * name.
- */
+/* The most bytes of a label's value. A longer node name gets no label; the annotation has it in any case. */
 #define LABEL_MAX 63
 
 char *bind_pod_patch(const struct decision *d, const char *shares, int64_t now_s,
@@ -46,7 +43,7 @@ char *bind_failed_patch(const char *version)
 	return patch_metadata(&phase, 1, NULL, 0, version);
 }
 
-/* Names the pod's name, uid and version in the body, so that the server binds exactly the pod that was read, or fails. */
+/* Names the pod's uid and version, so that the server binds the very pod that was read, or fails. */
 char *bind_body(const struct decision *d, const char *version)
 {
 	cleanup_object json_t *body = json_pack("{s:s,s:s,s:{s:s,s:s,s:s,s:s},s:{s:s,s:s,s:s}}",

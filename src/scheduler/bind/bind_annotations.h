@@ -1,6 +1,6 @@
 /*
- * The content that a binding writes, in HAMi's format: annotations and label of the pod, the Binding, and the texts of events.
- * Pure; thread-safe.
+ * What a binding writes, in HAMi's format: the pod's annotations and label, the Binding, and the events' texts. Pure;
+ * thread-safe.
  */
 #pragma once
 
@@ -12,18 +12,18 @@
 #include "scheduler/bind/decision.h"
 
 /*
- * Make the bodies of requests: a pod's annotations when it is bound, those when its binding has failed, and the Binding. The
- * caller frees the result; NULL if memory runs out. `version` is the pod's version that was read; if the pod has changed since,
- * the server rejects the request with 409. `shares` is the decision's shares as text.
+ * Make the bodies of requests: annotations of a pod that is bound, those after a failed binding, and the Binding. The caller
+ * frees the result; NULL if memory runs out. If the pod no longer has `version`, the server answers 409. `shares` is the
+ * decision's shares as text.
  */
 char *bind_pod_patch(const struct decision *decision, const char *shares, int64_t now_s,
 		     const char *version);
 char *bind_failed_patch(const char *version);
 char *bind_body(const struct decision *decision, const char *version);
 
-/* Returns 0 if `pod` is the pod of the decision and may still be bound. Otherwise -ESTALE; err says what differs. */
+/* Returns 0 if `pod` is the decision's pod and may still be bound, else -ESTALE; err says why. */
 int bind_check_pod(const struct decision *decision, const struct kube_pod *pod, struct error *err);
-/* Returns true if the pod's annotations already name exactly these shares of the decision's node. */
+/* Whether the pod's annotations already name these shares and this node. */
 bool bind_is_said(const struct decision *decision, const char *shares, const struct kube_pod *pod);
 
 /* Reasons of events, as in HAMi. */

@@ -15,10 +15,10 @@
 #include "scheduler/bind/bind_annotations.h"
 
 #define PATH_MAX_BYTES 640
-/* Time limit for undoing a binding. It is short because other pods wait for the node. */
+/* Short, because other pods wait for the node. */
 #define UNDO_LIMIT_NS (10 * NSEC_PER_SEC)
 #define REFUSALS_MAX 2
-/* Time limit for one call, because a server that restarts may never answer. */
+/* Limit of one call: a server that restarts may never answer. */
 #define CALL_LIMIT_NS (10 * NSEC_PER_SEC)
 
 static const char *meta_text(const json_t *object, const char *key)
@@ -56,7 +56,7 @@ void job_finish(struct bind_job *job, const struct error *err)
 	job->ended(job, err ? err : &none);
 }
 
-/* Reports the failure only after what was written is undone, so that the callback `ended` finds nothing half done. */
+/* Calls `ended` only after undoing what was written, so that the callback finds nothing half done. */
 void job_fail(struct bind_job *job, const struct error *why)
 {
 	struct error err = *why;
@@ -82,7 +82,7 @@ void job_fail(struct bind_job *job, const struct error *why)
 	job_go(job, BIND_UNDO_READ_POD);
 }
 
-/* Pauses at most until the job's time limit, when the step is tried for the last time. */
+/* The pause ends at the job's time limit at the latest, for a last try. */
 void job_rest(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -95,7 +95,7 @@ void job_rest(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns)
 
 /* ---- answers of the API server ---- */
 
-/* Returns the read step from which a write must be repeated. */
+/* Returns the step that reads the object again before a write is repeated. */
 static enum bind_step step_back(enum bind_step step)
 {
 	switch (step) {
@@ -110,8 +110,8 @@ static enum bind_step step_back(enum bind_step step)
 }
 
 /*
- * Returns true if the same step may succeed later. A server that has just started may forbid everything until it has loaded
- * its access rules. But a policy may also forbid a write for good, so a forbidden write is repeated only REFUSALS_MAX times.
+ * Whether the same step may succeed later. A server that has just started forbids everything until it has read its access
+ * rules. A policy may forbid a write for good, so a forbidden write is repeated only REFUSALS_MAX times.
  */
 static bool is_passing(struct bind_job *job, const struct error *err)
 {
@@ -122,7 +122,7 @@ static bool is_passing(struct bind_job *job, const struct error *err)
 	       err->code == ECONNREFUSED;
 }
 
-/* Handles an object that does not exist. Returns true if the job has gone on or has ended. */
+/* The object does not exist. Returns true if the job has gone on or ended. */
 static bool take_missing(struct bind_job *job)
 {
 	const struct decision *d = &job->decision;
@@ -162,7 +162,7 @@ static void take_error(struct bind_job *job, const struct kube_answer *answer)
 	job->counts->conflicts += is_conflict;
 	if (is_passing(job, &err) && clock_now_ns() < job->until_ns) {
 		job->step = step_back(job->step);
-		/* After a conflict a short pause is enough, because the other writer is done already. */
+		/* After a conflict the other writer is done, so a short pause suffices. */
 		job_rest(job, answer->retry_after_ns, is_conflict ? 20 * NSEC_PER_MSEC : UINT64_MAX);
 		return;
 	}
@@ -233,7 +233,7 @@ static char *lock_patch(const struct bind_job *job, bool is_taken)
 	return patch_metadata(&pair, 1, NULL, 0, job->node_version);
 }
 
-/* Makes the request body of this step. Returns true if the step has no body or *ret was written; false if memory ran out. */
+/* Makes the step's request body; NULL if it has none. Returns false if memory runs out. */
 static bool make_body(struct bind_job *job, char **ret)
 {
 	switch (job->step) {

@@ -1,10 +1,8 @@
 /*
- * One binding, as a sequence of API calls.
+ * One binding, as a sequence of API calls. After a write conflict, the object is read again. Call from the client's thread.
  *
  *     read the pod -> read the node [-> read the lock's pod] -> lock -> annotate -> bind
  *     (failed)     -> read the pod -> bind-phase=failed -> read the node -> unlock
- *
- * After a write conflict, the job reads the object again. Call from the client's thread.
  */
 #pragma once
 
@@ -26,7 +24,7 @@ enum bind_step {
 	BIND_LOCK,
 	BIND_ANNOTATE,
 	BIND_BIND,
-	/* Steps after a failure: */
+	/* steps that undo a failed binding */
 	BIND_UNDO_READ_POD,
 	BIND_UNDO_ANNOTATE,
 	BIND_UNDO_READ_NODE,
@@ -36,15 +34,15 @@ enum bind_step {
 struct bind_job {
 	const struct bind_terms *terms; /* with defaults filled in */
 	struct bind_counts *counts;
-	struct lock_sight *sight; /* state of the node's lock */
+	struct lock_sight *sight; /* what was seen of the node's lock */
 	struct decision decision; /* owned */
 	char *shares;             /* the decision's shares, as text */
-	/* Both callbacks may free the job, so the job calls them last. */
+	/* The job calls both last, because they may free it. */
 	void (*ended)(struct bind_job *job, const struct error *err);
 	void (*waits)(struct bind_job *job,
-		      uint64_t in_ns); /* the job pauses: call job_go_on() after that time */
+		      uint64_t in_ns); /* the owner must call job_go_on() after this time */
 	void *owner;
-	bind_done done; /* used by the owner only, like the next fields */
+	bind_done done; /* for the owner only, as are the next fields */
 	void *data;
 	struct text_index_entry by_uid;
 	TAILQ_ENTRY(bind_job) link;
@@ -55,11 +53,11 @@ struct bind_job {
 	uint64_t until_ns;
 	char *pod_version, *node_version; /* versions as last read or written */
 	char *holder; /* API path of the pod that holds the lock; NULL if the lock names no pod */
-	unsigned refusals; /* number of writes that the server refused as forbidden */
+	unsigned refusals; /* number of writes that the server answered with "forbidden" */
 	bool is_waiting_for_lock;
 	bool may_be_annotated, may_be_locked,
-		may_be_bound; /* the write was sent and may have taken effect */
-	struct error why;     /* the failure, during the undo steps */
+		may_be_bound; /* the write was sent, so it may have taken effect */
+	struct error why;     /* during the undo steps: why the binding failed */
 };
 
 /* Creates a job that fails at `until_ns` of the monotonic clock. Returns NULL if memory runs out. */
@@ -68,26 +66,25 @@ struct bind_job *job_new(const struct bind_terms *terms, const struct decision *
 /* Drops a call under way. `job` may be NULL; returns NULL. */
 struct bind_job *job_free(struct bind_job *job);
 
-/* Begins the job's next call. */
 void job_go_on(struct bind_job *job);
 
-/* Writes the pod's event about the result. If err has code 0, the pod is bound. */
+/* Writes the pod's event about the result. If err->code is 0, the pod is bound. */
 void job_tell_event(struct bind_job *job, const struct error *err);
 
 /* ---- between bind_job.c, which makes the calls, and bind_steps.c, which decides on their results ---- */
 
-/* Begins this step. Like the functions below, it may end and free the job, so do not use the job afterwards. */
+/* Begins a step. This and the next functions may free the job, so do not use it afterwards. */
 void job_go(struct bind_job *job, enum bind_step step);
-/* Ends the job. If `err` is NULL, the pod is bound. */
+/* Ends the job. `err` is NULL if the pod is bound. */
 void job_finish(struct bind_job *job, const struct error *err);
 /* Undoes what was written, then ends the job as job_finish() does. */
 void job_fail(struct bind_job *job, const struct error *why);
-/* Pauses before the step is repeated. The pause grows with each repetition, from at_least_ns up to most_ns. */
+/* Repeats the step after a pause, which grows from at_least_ns to most_ns with each repetition. */
 void job_rest(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns);
 
 /*
- * Handle the object that a read step got from the server: the pod, the node, the pod that holds the lock (NULL if it is gone),
- * and the pod and the node again in the undo steps.
+ * Handle an object that a read step got: the pod, the node, the pod that has the lock (NULL if gone), and in the undo steps the
+ * pod and the node again.
  */
 void bind_pod_came(struct bind_job *job, json_t *object);
 void bind_node_came(struct bind_job *job, const json_t *object);

@@ -7,7 +7,7 @@
 
 static void look(struct lock_sight *sight, const char *text, uint64_t now_ns)
 {
-	/* A text that is too long is no valid lock. Its stored beginning is enough to notice a change. */
+	/* A text longer than `sight->text` is no valid lock; its beginning is enough to notice a change. */
 	if (strncmp(sight->text, text, sizeof(sight->text) - 1) != 0) {
 		snprintf(sight->text, sizeof(sight->text), "%s", text);
 		sight->since_ns = now_ns;

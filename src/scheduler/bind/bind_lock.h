@@ -1,7 +1,4 @@
-/*
- * Decides whether a pod may take a node's lock (annotation hami.io/mutex.lock, kube/hami/node_lock.h). The lock is free, held by
- * this pod already, held by another pod that is being bound, or abandoned. Pure; thread-safe.
- */
+/* Decides whether a pod may take a node's lock (annotation hami.io/mutex.lock, kube/hami/node_lock.h). Pure; thread-safe. */
 #pragma once
 
 #include <stdbool.h>
@@ -11,12 +8,12 @@
 #include "kube/hami/pod.h"
 
 /*
- * Tracks a lock over several reads. A lock that stays unchanged for too long by our own clock expires, whatever time the lock
- * text names. So a lock with a wrong time or a malformed text expires as well.
+ * What was seen of a lock. A lock that stays unchanged for too long by our own clock expires, whatever its text says. So a
+ * wrong time or malformed text expires too.
  */
 struct lock_sight {
-	char text[NODE_LOCK_MAX]; /* "" if there was no lock */
-	uint64_t since_ns;        /* when this text was first seen */
+	char text[NODE_LOCK_MAX];
+	uint64_t since_ns; /* when `text` was first seen */
 };
 
 struct lock_question {
@@ -30,17 +27,16 @@ enum lock_verdict {
 	LOCK_FREE,
 	LOCK_OWN,     /* the pod holds the lock from an earlier attempt */
 	LOCK_EXPIRED, /* may be taken */
-	LOCK_HELD,    /* held by another pod; may be taken only if lock_is_left() */
+	LOCK_HELD,    /* another pod has the lock; may be taken only if lock_is_left() */
 };
 
-/* Judges a lock and writes it to *ret. *ret names no pod if the lock is free or malformed, or holds only a time. */
+/* Judges a lock and writes it to *ret, without a pod if the lock is free, malformed or only a time. */
 enum lock_verdict lock_judge(struct lock_sight *sight, const struct lock_question *question,
 			     struct node_lock *ret);
 
 /*
- * Returns true if the pod named by the lock no longer needs the lock. `holder` is that pod's current state; NULL if the pod does
- * not exist. A process that has just ended a binding may still release the lock itself. So after a binding that ended
- * the answer stays false until the lock has been unchanged for LOCK_GRACE_NS. Does not block.
+ * Whether the lock's pod needs it no more. `holder` is that pod's current state; NULL: the pod is gone. After a binding, the
+ * process that made it may be about to release the lock: the answer is false until the lock is unchanged for LOCK_GRACE_NS.
  */
 #define LOCK_GRACE_NS UINT64_C(2000000000)
 bool lock_is_left(const struct kube_pod *holder, const char *node, uint64_t unchanged_ns);

@@ -12,7 +12,7 @@
 #include "kube/util/sanitize.h"
 #include "scheduler/bind/bind_annotations.h"
 
-/* A lock that is held is read again at least this often, because the watch may be behind. */
+/* The watch may be late, so a lock is also read this often. */
 #define LOCK_LOOK_NS (2 * NSEC_PER_SEC)
 
 static const char *annotation(const json_t *object, const char *name)
@@ -48,7 +48,7 @@ void bind_pod_came(struct bind_job *job, json_t *object)
 		job_go(job, job->may_be_locked ? BIND_ANNOTATE : BIND_READ_NODE);
 }
 
-/* Marks the pod's binding as failed if its annotations still say that it goes on. */
+/* Writes that the binding failed, if the pod's annotations still say that it goes on. */
 void bind_failed_pod_came(struct bind_job *job, json_t *object)
 {
 	struct kube_pod *pod = NULL;
@@ -106,15 +106,15 @@ static int name_holder(struct bind_job *job, const struct node_lock *lock)
 	return job->holder ? 0 : -ENOMEM;
 }
 
-/* Returns true if the name can be part of a path without escapes. */
+/* Whether the name needs no escapes in a path. */
 static bool is_plain(const char *name)
 {
 	return *name && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") == strlen(name);
 }
 
 /*
- * Fails if the node no longer offers the cards. An allotd that stops withdraws its cards first, and then waits only for pods
- * that held the node's lock before; it would not serve this pod.
+ * Fails if the node no longer offers the cards. An allotd that stops withdraws its cards first; after that it serves only pods
+ * that had the lock before.
  */
 static int check_cards(const struct decision *d, const json_t *node, struct error *err)
 {
@@ -155,7 +155,7 @@ void bind_node_came(struct bind_job *job, const json_t *object)
 		wait_for_lock(job, &lock);
 }
 
-/* Takes over the lock if its holder no longer needs it; otherwise waits. `object` is the holder, NULL if that pod is gone. */
+/* Takes the lock over if its pod (`object`, NULL if gone) no longer needs it; otherwise waits. */
 void bind_holder_came(struct bind_job *job, json_t *object)
 {
 	struct kube_pod *pod = NULL;

@@ -1,7 +1,4 @@
-/*
- * A decision: the node and the cards that a pod gets. bind.h carries decisions out. A decision owns all its data and has no
- * pointers into the model.
- */
+/* A decision: the node and the cards that a pod gets. bind.h carries it out. Owns its data; no pointers into the model. */
 #pragma once
 
 #include <errno.h>
@@ -11,17 +8,16 @@
 #include "base/cleanup.h"
 #include "kube/hami/shares.h"
 
-/* Owns its strings. A zeroed structure is an empty decision. */
+/* Zeroed: an empty decision. */
 struct decision {
 	char *pod_namespace, *pod, *uid, *node;
 	/*
-	 * Written to the to-allocate and allocated annotations. If count is 0, the pod needs no card and is only bound, without
-	 * lock and annotations.
+	 * For the to-allocate and allocated annotations. count 0: the pod needs no card and is bound without lock and
+	 * annotations.
 	 */
 	struct kube_shares shares;
 };
 
-/* Frees the strings and leaves an empty decision. */
 static inline void decision_free(struct decision *decision)
 {
 	free(decision->pod_namespace);
@@ -33,7 +29,7 @@ static inline void decision_free(struct decision *decision)
 }
 #define cleanup_decision cleanup(decision_free)
 
-/* Copies a decision. Returns 0 or -ENOMEM; on -ENOMEM *ret is not written. */
+/* Returns 0, or -ENOMEM without writing *ret. */
 static inline int decision_copy(const struct decision *from, struct decision *ret)
 {
 	size_t count = from->shares.count;

@@ -21,8 +21,6 @@ struct gather {
 	size_t count;
 };
 
-/* ---- waiting bindings ---- */
-
 static struct waiting *drop(struct gather *g, struct waiting *w)
 {
 	TAILQ_REMOVE(&g->waiting, w, link);
@@ -32,7 +30,7 @@ static struct waiting *drop(struct gather *g, struct waiting *w)
 	return NULL;
 }
 
-/* Removes the waiting binding and reports its end. The callback may request another binding. */
+/* Removes a waiting binding and calls its `done`, which may request another. */
 static void tell(struct gather *g, struct waiting *w, const struct error *err)
 {
 	const struct error why = *err;
@@ -80,8 +78,8 @@ static int start(struct gather *g, const struct decision *decision, bind_done do
 }
 
 /*
- * Starts the waiting binding w if its gang may begin. Returns true if w is no longer in g->waiting. A callback may have removed
- * other entries too, so the caller must then walk the list from the start again.
+ * Starts w if its gang may begin. Returns true if w is no longer waiting. A callback may have removed others too: walk the list
+ * from its start again.
  */
 static bool start_if_turn(struct gather *g, struct waiting *w)
 {
@@ -130,7 +128,7 @@ int gather_bind(struct gather *g, const struct decision *decision, uint64_t now_
 
 /* ---- ending bindings that have waited too long ---- */
 
-/* Returns the first binding that has waited too long or has lost its reservation, or NULL. */
+/* Returns a binding that waited too long or lost its reservation, or NULL. */
 static struct waiting *find_late(const struct gather *g, uint64_t now_ns)
 {
 	struct waiting *w;
@@ -146,7 +144,7 @@ void gather_advance(struct gather *g, uint64_t now_ns)
 	struct waiting *w;
 	struct error err;
 	char text[TEXT_MAX];
-	/* The watch may have named further pods of a gang, so that its waiting bindings may start now. */
+	/* The watch may have reported more pods of a gang, so that it is complete now. */
 	start_all(g);
 	while ((w = find_late(g, now_ns))) {
 		model_turn_text(g->terms.model, w->decision.uid, text, sizeof(text));

@@ -39,7 +39,7 @@ struct cluster {
 	struct binder *binder;
 	struct evictor *evictor; /* NULL if pods are never evicted */
 	struct gather *gather;
-	struct recorder *recorder;     /* NULL if filter results are not reported as events */
+	struct recorder *recorder;     /* NULL if filter calls cause no events */
 	struct leader *leader;         /* NULL if there is no other replica */
 	struct kube_lease *kube_lease; /* NULL unless each replica has its own kube-scheduler */
 	char identity[LEADER_IDENTITY_MAX];
@@ -48,7 +48,7 @@ struct cluster {
 	LIST_HEAD(, asked) asked;
 };
 
-/* The callback and the reservation of a binding under way. */
+/* What is needed at the end of a binding: `done`, and the pod whose reservation may be released. */
 struct asked {
 	struct cluster *cluster;
 	bind_done done;
@@ -107,12 +107,12 @@ static void released(void *data)
 
 static void called_back(void *data, const struct kube_answer *answer)
 {
-	/* The pod is gone, or the write was refused. Then the pod waits for kube-scheduler's next try. */
+	/* The pod is gone, or the write was refused; then kube-scheduler tries it again on its own. */
 	if (answer->err.code)
 		log_debug("a pod that waits for GPUs could not be annotated: %s", answer->err.text);
 }
 
-/* Annotates the pod. Any change of the pod makes kube-scheduler try it again. */
+/* Annotates the pod, because any change of a pod makes kube-scheduler try it again. */
 static void call_back(struct cluster *c, const struct model_passed_over *pod)
 {
 	char path[CALL_BACK_PATH_MAX], now[WHEN_MAX];
@@ -204,7 +204,7 @@ int cluster_check_leads(const struct cluster *c, struct error *err)
 	return error_sanitize(err, -EAGAIN);
 }
 
-/* Releases the reservation only if the pod certainly was not bound. Otherwise the watch or the expiry settles the case. */
+/* Releases the reservation only if the pod surely was not bound. Otherwise the watch or the expiry decides. */
 static void bound(void *data, const struct error *err)
 {
 	struct asked *asked = data;
@@ -232,7 +232,7 @@ static int start_bind(void *of, const struct decision *decision, bind_done done,
 	return r;
 }
 
-/* Returns HAMi's score of the requested node. Call it before the pod is charged there, because the charge changes the score. */
+/* Returns HAMi's score of the requested node. Call before the pod is charged there, which changes the score. */
 static double score_of(const struct cluster *c, const json_t *args)
 {
 	const char *name = json_string_value(json_object_get(args, "Node"));
@@ -248,7 +248,7 @@ int cluster_bind(struct cluster *c, const json_t *args, bind_done done, void *da
 	int r = cluster_check_leads(c, err);
 	if (r < 0)
 		return r;
-	/* A second decision would replace the reservation that the binding under way uses. */
+	/* The binding under way uses the reservation, which a second decision would replace. */
 	if (uid && bind_is_under_way(c->binder, uid))
 		return error_set(err, EALREADY, "the pod is already being bound");
 	uint64_t now_ns = clock_now_ns();
@@ -262,7 +262,10 @@ int cluster_bind(struct cluster *c, const json_t *args, bind_done done, void *da
 	return r < 0 ? error_set_errno(err, -r, "binding") : 0;
 }
 
-/* Does not report a call with whole nodes, which is a simulation, nor a pod unknown to the model, which requests no cards. */
+/*
+ * No events for a call with whole nodes, which is a simulation, nor for a pod without GPU requests, which the model does not
+ * know.
+ */
 void cluster_filtered(struct cluster *c, struct filter_answer *answer)
 {
 	const struct call_args *args = answer->args;

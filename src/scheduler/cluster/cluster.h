@@ -1,7 +1,6 @@
 /*
  * allot-scheduler's view of the cluster and its actions there: the API client, the model with its feed, the binder, and the
- * leader election. Everything runs on the main thread's loop. A replica that does not lead keeps its model up to date too,
- * but binds nothing.
+ * leader election. All on the main thread's loop. A replica that does not lead keeps its model current, but binds nothing.
  */
 #pragma once
 
@@ -21,7 +20,7 @@ struct sched_audit;
 
 struct cluster_terms {
 	struct loop *loop;
-	/* "in-cluster", or the path of a kubeconfig; all strings are kept, not copied */
+	/* "in-cluster", or a kubeconfig's path. No string here is copied. */
 	const char *kube_api;
 	const char *component; /* source of the events; if NULL, allot-scheduler */
 	struct model_terms model;
@@ -30,54 +29,44 @@ struct cluster_terms {
 	int64_t lock_expiry_s;  /* if 0, NODE_LOCK_EXPIRY_S */
 	/* evictor.h; if 0, no pod is evicted for lack of compute */
 	uint64_t opportunistic_patience_ns;
-	bool has_filter_events;    /* recorder.h */
+	bool has_filter_events;    /* report filter calls by events (recorder.h) */
 	struct sched_audit *audit; /* NULL if off; must outlive the cluster */
-	/* names of the Lease for leader election; NULL if there is no other replica, and this one always leads */
+	/* the Lease for leader election; NULL: there is no other replica, and this one always leads */
 	const char *lease_namespace, *lease_name;
 	/* kube_lease.h; NULL if there is none */
 	const char *kube_lease_namespace, *kube_lease_name;
-	/* This is called at the end of cluster_end(). It may be NULL. */
+	/* called at the end of cluster_end(); may be NULL */
 	void (*ended)(void *data);
 	void *data;
 };
 
-/*
- * Starts without waiting for the API server. Returns a negative error if requests cannot be made at all, because of the
- * kubeconfig or libcurl.
- */
+/* Starts without waiting for the API server. Fails if no request can be made at all: a bad kubeconfig, or no libcurl. */
 int cluster_start(const struct cluster_terms *terms, struct cluster **ret, struct error *err);
-/* Abandons everything under way without calling anyone back. `cluster` may be NULL; returns NULL. */
+/* Abandons everything and calls nobody back. NULL is allowed; returns NULL. */
 struct cluster *cluster_stop(struct cluster *cluster);
-/* Ends in order: cancels bindings, releases the lease so that another replica leads at once, then calls `ended`. */
+/* Ends in order: cancels bindings, releases the lease so that another replica leads at once, calls `ended`. */
 void cluster_end(struct cluster *cluster);
 
 struct kube_client *cluster_client(struct cluster *cluster);
-/* Returns the model, for the extender's verbs filter, prioritize and preempt. */
 struct model *cluster_model(struct cluster *cluster);
-/* Returns 0 if the model can answer, or -EAGAIN until all lists have been complete once. */
+/* Returns 0, or -EAGAIN until each list of objects was complete once. */
 int cluster_check_ready(const struct cluster *cluster, struct error *err);
-/*
- * Returns 0 if this replica may bind. Returns -EAGAIN if the lists are incomplete or another replica leads; err names that
- * replica.
- */
+/* Returns 0 if this replica may bind. -EAGAIN: lists are incomplete, or another replica leads, which err names. */
 int cluster_check_leads(const struct cluster *cluster, struct error *err);
 
 /* Reports the result of a filter call to the pod by events (recorder.h). */
 void cluster_filtered(struct cluster *cluster, struct filter_answer *answer);
 
 /*
- * Binds the pod, for the extender's verb bind. If the binding has begun, returns 0, and calls `done` once, later (bind.h).
- * Otherwise returns an error of cluster_check_leads() or extender_decide(), or -EALREADY.
+ * For the extender's verb bind. Returns 0 if the binding has begun; `done` is then called once, later (bind.h). Otherwise an
+ * error of cluster_check_leads() or extender_decide(), or -EALREADY.
  */
 int cluster_bind(struct cluster *cluster, const json_t *args, bind_done done, void *data,
 		 struct error *err);
 
-/* Returns the result of bind_look() for the cluster's binder. */
 bool cluster_bind_look(const struct cluster *cluster, const char *uid, struct bind_view *ret);
 struct recorder_counts cluster_recorder_counts(const struct cluster *cluster);
 struct evictor_counts cluster_evictor_counts(const struct cluster *cluster);
 bool cluster_leads(const struct cluster *cluster);
-/*
- * Returns true if this replica leads and the leading kube-scheduler calls it. Then this replica knows all reservations.
- */
+/* Whether this replica leads and the leading kube-scheduler calls it. Only then does it know all reservations. */
 bool cluster_is_asked(const struct cluster *cluster);

@@ -53,7 +53,6 @@ static void answered(void *data, const struct kube_answer *answer)
 	forget(note);
 }
 
-/* Begins to write the annotation of one node. Returns false if memory runs out. */
 static bool begin(struct cooldown_notes *n, const struct model_cooldown *cooldown)
 {
 	char path[PATH_MAX_BYTES];
@@ -90,7 +89,7 @@ void cooldown_notes_write(struct cooldown_notes *n)
 {
 	struct model_cooldown cooldown;
 	for (int i = 0; i < AT_ONCE && model_take_cooldown(n->model, &cooldown) > 0; i++) {
-		/* Two writes to the same node could arrive in the wrong order, so the second waits. */
+		/* Two writes to a node could arrive in the wrong order, so the second waits. */
 		bool is_later = is_under_way(n, cooldown.node) || !begin(n, &cooldown);
 		free(cooldown.text);
 		if (!is_later)

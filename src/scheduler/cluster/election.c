@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 
-/* With this duration another replica leads, and has written so, within 15 s after the leader was killed at any moment. */
+/* Chosen so that another replica leads within 15 s after the leader was killed. */
 #define DURATION_S 14
 #define DEADLINE_NS (10 * NSEC_PER_SEC)
 #define RETRY_NS (2 * NSEC_PER_SEC)
@@ -43,17 +43,14 @@ void election_saw(struct election *e, const struct lease *lease, uint64_t now_ns
 	bool was_there = e->is_there;
 	if (was_there != (lease != NULL) || (lease && !is_same(&e->seen, lease)))
 		e->changed_ns = now_ns;
-	/*
-	 * If someone has deleted the lease of another replica, that replica may still lead. Act as if it had renewed its
-	 * lease just now.
-	 */
+	/* The lease was deleted, but the replica that had it may still lead: count as if it had just renewed the lease. */
 	e->is_missed = !lease && (e->is_missed || (was_there && !is_ours(e)));
 	e->is_known = true;
 	e->is_there = lease != NULL;
 	e->seen = lease ? *lease : (struct lease){ 0 };
 	/*
-	 * We do not lead any more if another replica holds the lease, or if the lease is gone: any replica that starts may then
-	 * create it. (A lease without a holder is our own release, which changes nothing.)
+	 * Another replica has the lease, or the lease is gone, so that anyone may create it: we do not lead any more. (A lease
+	 * without a holder is our own release.)
 	 */
 	if (!lease || (lease->holder[0] && !is_ours(e)))
 		e->is_leader = false;
@@ -77,8 +74,8 @@ static enum election_step next_of_other(const struct election *e, uint64_t *when
 	if (!e->is_there)
 		return ELECTION_CREATE;
 	/*
-	 * A lease of another replica must expire first. Our own is taken at once: a write has succeeded, but its answer was
-	 * lost.
+	 * Another replica's lease must expire first. If the lease is ours, a write succeeded but its answer was lost: take the
+	 * lease at once.
 	 */
 	if (e->seen.holder[0] && !is_ours(e))
 		*when_ns = e->changed_ns + duration_s * NSEC_PER_SEC;
@@ -101,7 +98,7 @@ enum election_step election_next(struct election *e, uint64_t now_ns, uint64_t *
 		when_ns = e->next_ns;
 	if (now_ns >= when_ns || step == ELECTION_OVER)
 		return step;
-	/* A leader must not wait past its deadline, when it ceases to lead. */
+	/* A leader must look again at its deadline, when it stops leading. */
 	uint64_t end_ns = e->renewed_ns + e->terms.deadline_ns;
 	*ret_when_ns = e->is_leader && end_ns < when_ns ? end_ns : when_ns;
 	return ELECTION_WAIT;
@@ -133,7 +130,7 @@ void election_wrote(struct election *e, enum election_step step, const struct le
 
 void election_failed(struct election *e, bool is_conflict, uint64_t now_ns)
 {
-	/* Another replica was faster. One read will show which one. */
+	/* Another replica was faster: the next read shows which. */
 	if (is_conflict)
 		election_doubt(e);
 	e->next_ns = is_conflict ? 0 : now_ns + e->terms.retry_ns;

@@ -35,7 +35,7 @@ struct evictor {
 	struct alarm look;
 	unsigned tokens;
 	struct cooldown_notes *notes;
-	bool is_forbidden; /* the API server forbids evictions, which was logged */
+	bool is_forbidden; /* the API server forbids evictions, and that was logged */
 	struct evictor_counts counts;
 	LIST_HEAD(, eviction) under_way;
 };
@@ -141,7 +141,7 @@ static struct eviction *new_eviction(struct evictor *v, const struct model_evict
 	return e;
 }
 
-/* Begins an eviction. If memory runs out, the pod stays and is considered again later. */
+/* Begins an eviction. Without memory the pod stays, and is considered again later. */
 static void begin(struct evictor *v, const struct model_eviction *of)
 {
 	char path[PATH_MAX_BYTES];

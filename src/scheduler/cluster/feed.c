@@ -23,7 +23,7 @@ static void node_gone(struct model *model, const json_t *object)
 
 static const struct source_row {
 	const char *word, *collection, *selector;
-	/* If the server forbids the list, act as if there were no such objects. */
+	/* a forbidden list counts as empty */
 	bool may_be_forbidden;
 	int (*came)(struct model *model, const json_t *object, struct error *err);
 	void (*gone)(struct model *model, const json_t *object);
@@ -45,7 +45,7 @@ struct source {
 struct feed {
 	struct feed_terms terms;
 	struct source source[SOURCES];
-	json_t *told; /* {"pod default/a": why it cannot be read}, as last logged */
+	json_t *told; /* {"pod default/a": why it cannot be read}, as logged last */
 };
 
 /* ---- malformed objects: logged once, until the reason changes ---- */
@@ -62,10 +62,7 @@ static char *name_object(const struct source *s, const json_t *object)
 	return text;
 }
 
-/*
- * Logs why an object cannot be read, unless this reason was logged before. `why` is NULL if the object can be read or is
- * gone.
- */
+/* Logs why an object cannot be read, once per reason. `why` is NULL if the object can be read or is gone. */
 static void note(struct source *s, const json_t *object, const struct error *why)
 {
 	struct feed *feed = s->feed;
@@ -128,8 +125,8 @@ static void synced(void *data)
 }
 
 /*
- * Returns true if the server really forbids the list. A server that has just started forbids everything for a moment, so the
- * other watches must have succeeded.
+ * Whether the server really forbids the list. A server that has just started forbids everything, so the other watches must
+ * work.
  */
 static bool is_meant(const struct feed *feed)
 {
@@ -153,10 +150,7 @@ static void be_forbidden(struct source *s, const struct error *err)
 	set_synced(s);
 }
 
-/*
- * Called when a watch fails, and with NULL when it works again. If the server is unreachable, all watches fail; this is
- * logged once.
- */
+/* A watch fails, or works again (NULL). An unreachable server fails all watches; that is logged once. */
 static void trouble(void *data, const struct error *err)
 {
 	struct source *s = data;

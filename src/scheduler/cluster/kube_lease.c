@@ -25,7 +25,7 @@ static void begins(void *data)
 	l->is_ours = false;
 }
 
-/* Takes the lease from the watch. It is ours if its holder is our hostname, '_' and a UUID, as client-go makes it. */
+/* The Lease is ours if its holder is our hostname, '_' and a UUID, client-go's format. */
 static void shows(void *data, json_t *object)
 {
 	struct kube_lease *l = data;

@@ -1,7 +1,6 @@
 /*
- * Finds out whether the kube-scheduler beside us leads. If each replica is a pod with a kube-scheduler and an
- * allot-scheduler, the kube-schedulers elect a leader by a Lease of their own, whose holder begins with the pod's hostname.
- * This module only reads that Lease. Call from the client's thread.
+ * Finds out whether the kube-scheduler beside us leads. In a pod with both schedulers, kube-scheduler has a Lease of its own,
+ * whose holder begins with the pod's hostname. This module only reads that Lease. Call from the client's thread.
  */
 #pragma once
 
@@ -17,5 +16,5 @@ int kube_lease_start(struct kube_client *client, const char *in_namespace, const
 /* `lease` may be NULL; returns NULL */
 struct kube_lease *kube_lease_stop(struct kube_lease *lease);
 
-/* Returns true if the kube-scheduler beside us is the last known holder, however old the Lease is. */
+/* Whether the kube-scheduler beside us was the last holder, however old the Lease is. */
 bool kube_lease_is_ours(const struct kube_lease *lease);

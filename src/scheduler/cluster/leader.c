@@ -23,7 +23,7 @@ struct leader {
 	enum election_step step; /* the step of `call` */
 	uint64_t began_ns;
 	struct alarm look, give_up;
-	/* Version of the lease that the watch reported while `call` was under way, to compare with its result; "" if none. */
+	/* The lease's version that the watch reported during `call`; "" if none. Compared with the call's result. */
 	char passed_over[LEASE_VERSION_MAX];
 	bool was_leader; /* what the last call of `changed` reported */
 	bool is_named;   /* the watch's first list contains the lease */
@@ -34,7 +34,7 @@ struct leader {
 
 static void go_on(struct leader *l);
 
-/* Returns the time of a clock that also counts while the machine sleeps, because a lease may expire in that time. */
+/* This clock counts while the machine sleeps, because a lease may expire meanwhile. */
 static uint64_t now_ns(void)
 {
 	struct timespec ts;
@@ -62,7 +62,6 @@ void leader_make_identity(char text[LEADER_IDENTITY_MAX])
 }
 
 /* ---- taking in the lease that was read ---- */
-
 static void saw(struct leader *l, const json_t *object)
 {
 	struct lease lease;
@@ -72,7 +71,7 @@ static void saw(struct leader *l, const json_t *object)
 	} else if (lease_read(object, &lease, &err) >= 0) {
 		election_saw(&l->election, &lease, now_ns());
 	} else {
-		/* The lease is malformed, so it is not from us. Its author must repair or delete it. */
+		/* A malformed lease is not ours: its author must repair or delete it. */
 		if (!l->is_unread)
 			log_warning("lease %s/%s: %s; delete this lease, so that a leader can be "
 				    "elected",
@@ -83,7 +82,7 @@ static void saw(struct leader *l, const json_t *object)
 	}
 }
 
-/* Compares versions of one object, which are increasing numbers. Any other text counts as newer if it differs. */
+/* Versions of an object are increasing numbers. Any other text counts as newer if it differs. */
 static bool is_newer(const char *version, const char *than)
 {
 	size_t length = strlen(version), other = strlen(than);
@@ -94,7 +93,7 @@ static bool is_newer(const char *version, const char *than)
 	return length != other ? length > other : strcmp(version, than) > 0;
 }
 
-/* Takes a lease from the watch. The watch may be behind what was read or written, so only newer versions count. */
+/* Takes a lease from the watch. The watch may be late, so older versions than the known one do not count. */
 static void take_event(struct leader *l, const json_t *object, bool is_there)
 {
 	const json_t *meta = json_object_get(object, "metadata");
@@ -127,7 +126,7 @@ static void watch_lost(void *data, json_t *object)
 	take_event(data, object, false);
 }
 
-/* If the watch's list lacks the lease, the list may be from before the lease was created: read the lease again. */
+/* If the watch's list lacks the lease, the list may be older than the lease: read the lease. */
 static void watch_synced(void *data)
 {
 	struct leader *l = data;
@@ -159,7 +158,7 @@ static void take_answer(struct leader *l, const struct kube_answer *answer)
 		election_wrote(&l->election, l->step, &lease, l->began_ns, now_ns());
 		return;
 	}
-	/* Status 404 means that the lease was deleted; the next read will show that. */
+	/* 404: the lease was deleted, which the next read shows. */
 	if (answer->err.code && !is_conflict && answer->status != 404)
 		log_debug("lease %s/%s: %s", l->terms.in_namespace, l->terms.name, answer->err.text);
 	election_failed(&l->election, is_conflict || answer->status == 404, now_ns());
@@ -198,7 +197,7 @@ static void begin(struct leader *l, enum election_step step)
 			: is_create ? KUBE_JSON
 				    : KUBE_MERGE_PATCH,
 		.body = body,
-		/* The limit leaves time to retry a renewal before the deadline. */
+		/* leaves time to repeat a renewal before the deadline */
 		.timeout_ns = l->election.terms.deadline_ns / 3,
 	};
 	l->step = step;
@@ -249,14 +248,14 @@ static void go_on(struct leader *l)
 		step = election_next(e, now_ns(), &when_ns);
 	tell(l);
 	if (step == ELECTION_OVER) {
-		/* Calls end_release() by an alarm, because this may be a callback of the watch or call that it frees. */
+		/* By an alarm: this may be a callback of the watch or call that end_release() frees. */
 		if (l->is_releasing)
 			alarm_set(kube_client_reactor(l->terms.client), &l->give_up, 0);
 		return;
 	}
 	if (step != ELECTION_WAIT)
 		begin(l, step);
-	/* Even while a call is under way or memory is missing, look again at the leader's deadline, when it ceases to lead. */
+	/* While a call is under way, or without memory, look again at the deadline, when a leader must stop. */
 	if (step != ELECTION_WAIT || l->call) {
 		uint64_t end_ns = e->renewed_ns + e->terms.deadline_ns;
 		when_ns = now_ns() + e->terms.retry_ns;
@@ -325,7 +324,7 @@ void leader_release(struct leader *l)
 	election_stop(&l->election);
 	tell(l);
 	alarm_set(kube_client_reactor(l->terms.client), &l->give_up, LEADER_RELEASE_LIMIT_NS);
-	/* If a renewal is under way, wait for it, because the release must name its version. */
+	/* A renewal under way must end first, because the release names the version that it makes. */
 	set_look(l, 0);
 }
 

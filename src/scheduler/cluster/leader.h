@@ -1,6 +1,6 @@
 /*
- * Elects one leader among the replicas by a Lease, using election.h and the API. The other replicas watch the lease, so that
- * a released lease is taken at once. Call from the client's thread.
+ * Elects one leader among the replicas by a Lease (election.h). The others watch it, so a released lease is taken at once. Call
+ * from the client's thread.
  */
 #pragma once
 
@@ -13,38 +13,35 @@
 struct leader;
 
 struct leader_terms {
-	struct kube_client *client; /* must outlive the leader */
+	struct kube_client *client;
 	const char *in_namespace,
-		*name; /* names of the Lease; these and the identity are kept, not copied */
+		*name; /* name of the Lease; this, the namespace and the identity are kept, not copied */
 	struct election_terms election;
 	/*
-	 * Called when this replica begins or ceases to lead. When it ceases, the callback must end everything that would be in
-	 * the way of the next leader before it returns. Between calls, leader_may_act() has the current state.
+	 * Called when this replica begins or ceases to lead. When it ceases, the callback must end whatever would disturb the
+	 * next leader. leader_may_act() is current at any time.
 	 */
 	void (*changed)(void *data, bool is_leader);
-	/* Called at the end of leader_release(), whether or not it succeeded; may be NULL. */
+	/* called at the end of leader_release(), even if it failed; may be NULL */
 	void (*released)(void *data);
 	void *data;
 };
 
-/* Makes an identity that no other process has or had: the host's name and random digits. */
+/* Makes an identity that no other process has or had: the hostname and random digits. */
 #define LEADER_IDENTITY_MAX 128
 void leader_make_identity(char text[LEADER_IDENTITY_MAX]);
 
-/* Starts the election. `changed` is not called before this function has returned. Returns 0 or -ENOMEM. */
+/* Starts the election; calls nothing back before returning. Returns 0 or -ENOMEM. */
 int leader_start(const struct leader_terms *terms, struct leader **ret);
-/* Stops without releasing the lease, which then expires. Calls nobody back. `leader` may be NULL; returns NULL. */
+/* Stops without releasing the lease, which then expires. Calls nobody back. NULL is allowed; returns NULL. */
 struct leader *leader_free(struct leader *leader);
 
-/*
- * Returns true while this replica leads. The result turns false before any other replica can lead, even if we have not heard
- * of that yet.
- */
+/* Whether this replica leads. Turns false before another replica can lead, whatever news we miss. */
 bool leader_may_act(const struct leader *leader);
 
-/* Ends in order, within LEADER_RELEASE_LIMIT_NS: calls `changed` if we lead, releases the lease, then calls `released`. */
+/* Ends in order, within LEADER_RELEASE_LIMIT_NS: if we lead, calls `changed` and releases the lease; then calls `released`. */
 #define LEADER_RELEASE_LIMIT_NS (UINT64_C(3) * 1000000000)
 void leader_release(struct leader *leader);
 
-/* Returns the known holder of the lease, "" if none. Valid until control returns to the loop. */
+/* Returns the lease's holder as last seen, or "". Valid until control returns to the loop. */
 const char *leader_holder(const struct leader *leader);

@@ -1,6 +1,6 @@
 /*
- * A Lease (coordination.k8s.io/v1), by which replicas elect a leader: who holds it, and when the holder last renewed it. The
- * times are by the holder's clock, so compare them only with each other. Thread-safe.
+ * A Lease (coordination.k8s.io/v1), by which replicas elect a leader. Its times are by the holder's clock, so compare them only
+ * with each other. Thread-safe.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #define LEASE_VERSION_MAX 64
 
 struct lease {
-	char holder[LEASE_HOLDER_MAX];                          /* "" if nobody holds it */
+	char holder[LEASE_HOLDER_MAX];                          /* "" if nobody has it */
 	unsigned duration_s;                                    /* 0 if missing */
 	char acquired[LEASE_TIME_MAX], renewed[LEASE_TIME_MAX]; /* as in the object; "" if missing */
 	unsigned transitions;
@@ -25,11 +25,11 @@ struct lease {
 int lease_read(const json_t *object, struct lease *ret, struct error *err);
 
 /*
- * Make the text of a whole new Lease, or of a patch for the version that was read. Free it with free(); NULL if memory runs
- * out. An empty `holder` releases the lease, so that any replica may take it at once.
+ * Make the text of a new Lease, or of a patch for the version that was read. The caller frees it; NULL if memory runs out. An
+ * empty `holder` releases the lease.
  */
 char *lease_body(const char *in_namespace, const char *name, const struct lease *lease);
 char *lease_patch(const struct lease *lease);
 
-/* Writes a time, in ns since 1970, in RFC 3339 format with microseconds, as MicroTime requires. */
+/* Writes a time (ns since 1970) as RFC 3339 with microseconds, which MicroTime requires. */
 void lease_format_time(uint64_t ns, char text[LEASE_TIME_MAX]);

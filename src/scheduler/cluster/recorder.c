@@ -18,9 +18,9 @@
 #include "scheduler/util/string_map.h"
 
 #define JOBS_MOST 8
-#define WORDS_MOST 8 /* events per pod for different reasons; the first reasons have precedence */
+#define WORDS_MOST 8 /* events per pod, one per reason; further reasons get none */
 
-/* An event of the pod for one reason. The server has it, as far as we know, unless its name is "". */
+/* A pod's event for one reason. The server has it, as far as we know, unless the name is "". */
 struct told {
 	char word[FILTER_WORD_MAX];
 	char name[EVENT_NAME_MAX]; /* "" if the event must be created */
@@ -34,13 +34,13 @@ struct pod {
 	char *uid, *name, *in_namespace;
 	struct told failed[WORDS_MOST], placed;
 	uint64_t due_ns,
-		step_ns; /* due_ns: earliest time of the next event; step_ns: interval before it */
-	uint64_t untold; /* filter calls since the last event */
+		step_ns; /* due_ns: earliest time of the next event; step_ns: the interval before it */
+	uint64_t untold;           /* filter calls since the last event */
 	size_t fit, unfit;         /* numbers of nodes in the last filter call */
-	char node[EVENT_NAME_MAX]; /* the node named in the last success event; "" if none */
+	char node[EVENT_NAME_MAX]; /* the node in the last success event; "" if none */
 };
 
-/* Work that is postponed until the answer to kube-scheduler has been sent. */
+/* Work that waits until kube-scheduler has its answer. */
 struct job {
 	TAILQ_ENTRY(job) link;
 	struct filter_answer *answer; /* a reference */
@@ -113,7 +113,7 @@ static struct pod *make_pod(struct recorder *r, const char *uid, const char *in,
 	return p;
 }
 
-/* Finds or adds the pod, and moves it to the end of the order in which pods are forgotten. Returns NULL if memory runs out. */
+/* Finds or adds the pod, as the last to be forgotten. NULL if memory runs out. */
 static struct pod *pod_of(struct recorder *r, const char *uid, const char *in, const char *name)
 {
 	struct pod *p = string_map_find(&r->pods, uid);
@@ -129,7 +129,7 @@ static struct pod *pod_of(struct recorder *r, const char *uid, const char *in, c
 
 /* ---- writing events ---- */
 
-/* Receives the answer to a write. If it failed, forgets the name of the event, so that the next write creates a new one. */
+/* A write was answered. After a failure the event's name is forgotten, so that the next write creates a new event. */
 static void answered(void *data, const struct kube_answer *answer)
 {
 	struct telling *t = data;
@@ -165,7 +165,7 @@ static void tell(struct recorder *r, struct pod *p, struct told *told, uint64_t 
 	forget_telling(t);
 }
 
-/* Finds or adds the pod's event for this reason. Returns NULL if the pod has more reasons than are kept. */
+/* Finds or adds the pod's event for a reason. NULL if the pod has too many reasons. */
 static struct told *told_of(struct pod *p, const char *word)
 {
 	struct told *free_one = NULL;
@@ -183,7 +183,6 @@ static struct told *told_of(struct pod *p, const char *word)
 	return free_one;
 }
 
-/* Returns a text from the metadata of the pod in the call, or NULL if missing. */
 static const char *text_of(const struct filter_answer *answer, const char *member)
 {
 	const json_t *pod = json_object_get(answer->args->object, "Pod");
@@ -213,7 +212,7 @@ static void drop_job(struct recorder *r, struct job *job)
 	free(job);
 }
 
-/* Does one job at a time, so that the loop can answer calls in between. */
+/* Does one job, so that the loop can answer calls before the next. */
 static void work(void *data)
 {
 	struct recorder *r = data;
@@ -240,7 +239,7 @@ static bool add_job(struct recorder *r, struct filter_answer *answer)
 
 /* ---- calls ---- */
 
-/* Returns true if the allowances of events and of nodes both grant this event. If only the first does, its one event is lost. */
+/* Whether both limits (events, nodes) grant this event. If only the first does, it has still lost an event. */
 static bool may_tell(struct recorder *r, size_t nodes, uint64_t now_ns)
 {
 	return !allowance_take(&r->events, 1, now_ns) && !allowance_take(&r->nodes, nodes, now_ns);
@@ -279,7 +278,7 @@ void recorder_placed(struct recorder *r, const struct decision *d, double score)
 {
 	char text[FILTER_TEXT_MAX];
 	struct pod *p = string_map_find(&r->pods, d->uid);
-	/* Another attempt that chose the same node is not reported again. */
+	/* The same node is reported only once, however often it is chosen. */
 	if (!p || !strcmp(p->node, d->node))
 		return;
 	if (allowance_take(&r->events, 1, clock_now_ns())) {

@@ -13,20 +13,18 @@
 #define SECOND_NS UINT64_C(1000000000)
 #define TYPES_MAX 32 /* most types that are listed; a cluster has a handful */
 
-/* Casts away const: string_map_each() does not change the map if the callback does not. */
+/* Casts away const; string_map_each() changes nothing if the callback does not. */
 static struct string_map *string_map_of(const struct string_map *table)
 {
 	return (struct string_map *)(uintptr_t)table;
 }
-
-/* ---- the pod and what it has ---- */
 
 struct looking {
 	const struct explain_ask *ask;
 	struct model_pod *found;
 };
 
-/* Finds the pod with this name. If several pods had the name one after the other, finds the one that is not ending. */
+/* Several pods may have had this name one after the other; the one that is not ending is meant. */
 static void look_at_pod(void *data, void *thing)
 {
 	struct looking *l = data;
@@ -135,7 +133,7 @@ static json_t *show_pod(const struct model *m, const struct model_pod *pod)
 	return object;
 }
 
-/* Adds the quota of the pod's namespace. The usage is that of the other pods in the namespace. */
+/* Adds the quota of the pod's namespace, and how much of the quota other pods use. */
 static void add_quotas(json_t *to, const struct model *m, const struct model_pod *pod)
 {
 	const struct model_space *space = model_find_limited(m, pod->pod_namespace);
@@ -243,7 +241,7 @@ static void add_nodes(json_t *to, struct model *m, struct model_pod *pod,
 		      const struct survey *survey, const struct model_node *only)
 {
 	json_t *list = json_array();
-	/* The pod's present charge does not count, because a new assignment would replace it. */
+	/* The pod's present shares do not count, because new ones would replace them. */
 	model_lift(pod);
 	fit_begin(&m->fit, pod->request);
 	model_hold_to_quota(m, pod->pod_namespace);

@@ -15,7 +15,7 @@
 #define REASON_MAX 320
 #define MIB_BITS 20
 #define MPCT 1000
-/* HAMi's text for a node with fewer cards than a container wants, as in place_reasons_text(). */
+/* HAMi's words when a node has fewer cards than a container wants (place_reasons_text()). */
 #define TOO_FEW_CARDS "NodeInsufficientDevice"
 
 /* ---- a card as an opportunistic pod sees it ---- */
@@ -27,7 +27,7 @@ static bool is_opportunistic(const struct model *m)
 	return m->fit.request->is_opportunistic;
 }
 
-/* Returns why the card's use is unknown, so that guaranteed compute counts instead. Returns NULL if the use is known. */
+/* Returns why the card's use is unknown, so that guaranteed compute counts instead; NULL if it is known. */
 static const char *why_unknown(const struct model *m, const struct model_node *node, unsigned i)
 {
 	const struct use *u = &node->use;
@@ -52,13 +52,12 @@ static json_int_t seconds_of(uint64_t ns)
 	return (json_int_t)((ns + SECOND_NS - 1) / SECOND_NS);
 }
 
-/* Returns true if card i is closed to the pod. */
 static bool explain_is_cooling(const struct model *m, const struct model_node *node, unsigned i)
 {
 	return is_opportunistic(m) && cooldown_for_ns(m, node, i);
 }
 
-/* Returns, as JSON, the figures of card i from which opportunistic_taken_pct() computes the taken compute. */
+/* Returns, as JSON, the figures of card i from which opportunistic_taken_pct() computes. */
 static json_t *show_use(const struct model *m, const struct model_node *node, unsigned i)
 {
 	const struct opportunistic_card card = fit_opportunistic_card(&m->fit, &node->inventory, i);
@@ -87,8 +86,8 @@ static void explain_add_card_use(json_t *to, const struct model *m, const struct
 }
 
 /*
- * Adds how many cards are of unknown use or closed. Adds nothing for a pod that is not opportunistic. Call after fit_begin()
- * on model->fit for the pod's request.
+ * For an opportunistic pod: adds how many cards have unknown use, and how many are closed. Call after fit_begin() for its
+ * request.
  */
 static void explain_add_use(json_t *to, const struct model *m, const struct model_node *node)
 {
@@ -134,7 +133,7 @@ json_t *explain_text(const char *text)
 
 /* ---- what a card lacks ---- */
 
-/* How much of a card would have to be freed. `parts` is the same as a fraction of the card, summed, to compare cards. */
+/* How much of a card would have to become free. `parts` adds up the same as fractions of the card, to compare cards. */
 struct lack {
 	uint64_t memory_bytes;
 	uint32_t cores_mpct;
@@ -146,7 +145,7 @@ static uint64_t above(uint64_t wanted, uint64_t left)
 	return wanted > left ? wanted - left : 0;
 }
 
-/* Returns false if the card would not serve the request even if other pods ended. */
+/* Returns false if the card would not serve the request even without other pods. */
 static bool lack_of(const struct place_card *card, const struct place_request *request,
 		    enum place_reason reason, struct lack *ret)
 {
@@ -162,7 +161,7 @@ static bool lack_of(const struct place_card *card, const struct place_request *r
 	case PLACE_CARD_CORDONED:
 	case PLACE_CARD_TYPE_MISMATCH:
 	case PLACE_CARD_UUID_MISMATCH:
-	case PLACE_QUOTA_NOT_FIT: return false; /* independent of the pods on the card */
+	case PLACE_QUOTA_NOT_FIT: return false; /* freeing the card would not help */
 	case PLACE_CARD_TIME_SLICING_EXHAUSTED: lack.parts = 1.0 / card->slots_total; break;
 	case PLACE_EXCLUSIVE_CONFLICT:
 		lack.memory_bytes = card->memory_used_bytes;
@@ -190,8 +189,8 @@ static int compare_lacks(const void *a, const void *b)
 }
 
 /*
- * Returns what the node lacks: of the cards that lack least, as many as the request wants. Returns NULL if the node would not
- * serve the request even if other pods ended.
+ * Returns what the node lacks: of the cards that lack least, as many as the request wants. NULL if the node would not serve the
+ * request even without other pods.
  */
 static json_t *node_lacks(const struct model *m, const struct model_node *node,
 			  const struct place_card *card, const struct fit_reasons *reasons)
@@ -213,7 +212,7 @@ static json_t *node_lacks(const struct model *m, const struct model_node *node,
 		if (lack[i].cores_mpct > most.cores_mpct)
 			most.cores_mpct = lack[i].cores_mpct;
 	}
-	/* Rounded up to whole units, so that the named amount suffices. */
+	/* Rounded up, so that freeing the named amount suffices. */
 	return json_pack("{s:i,s:I,s:i,s:i}", "cards", (int)short_of, "memory_mib",
 			 (json_int_t)((most.memory_bytes + (1u << MIB_BITS) - 1) >> MIB_BITS),
 			 "cores_pct", (int)((most.cores_mpct + MPCT - 1) / MPCT), "permille",
@@ -238,7 +237,7 @@ static json_t *count_reasons(const struct inventory *inventory, const struct fit
 	return object;
 }
 
-/* Adds the most free memory among the cards that lack memory, and the most free compute among those that lack compute. */
+/* Adds the most free memory among cards that lack memory, and the most free compute among those that lack compute. */
 static void add_most(json_t *to, const struct place_card *card, unsigned count,
 		     const enum place_reason *reason)
 {
@@ -263,7 +262,7 @@ static void add_most(json_t *to, const struct place_card *card, unsigned count,
 		json_object_set_new(to, "most_free_cores_pct", json_integer(cores / MPCT));
 }
 
-/* Adds why the pod does not fit. `card` has the cards as judged, possibly with shares of the pod's other containers. */
+/* Adds why the pod does not fit. `card`: the cards as judged, perhaps with the pod's other containers on them. */
 static void add_why_not(json_t *to, const struct model *m, const struct model_node *node,
 			const struct place_card *card, const struct fit_reasons *reasons)
 {
@@ -346,7 +345,7 @@ json_t *explain_node(struct model *m, const struct model_node *node, const struc
 		return verdict(node, "without cards");
 	inventory = fit_see(&m->fit, &node->inventory, &view);
 	card = inventory->card;
-	/* Stays 0 unless fit_check() places the pod's other containers on the cards first; add_why_not() reads it. */
+	/* fit_check() sets it if it first places the pod's other containers; add_why_not() reads it. */
 	m->fit.picks = 0;
 	if (fit_check(&m->fit, &node->inventory, &reasons)) {
 		bool is_left = model_backfill_bars(m, node, pod);

@@ -20,7 +20,7 @@ static const char *skip_spaces(const char *at, const char *end)
 	return at;
 }
 
-/* `at` is after the opening quote of a string. Returns the closing quote, or NULL if there is none. */
+/* `at` is inside a string. Returns the closing quote, or NULL. */
 static const char *end_of_string(const char *at, const char *end)
 {
 	for (; at < end; at++)
@@ -31,7 +31,7 @@ static const char *end_of_string(const char *at, const char *end)
 	return NULL;
 }
 
-/* `at` is after a member's name. If the member is a list, returns the text after its opening bracket; otherwise returns NULL. */
+/* `at` is after a member's name. Returns the text inside its list, or NULL if it is no list. */
 static const char *list_behind(const char *at, const char *end)
 {
 	at = skip_spaces(at, end);
@@ -42,8 +42,8 @@ static const char *list_behind(const char *at, const char *end)
 }
 
 /*
- * Returns the text after the opening bracket of the list NodeNames, or NULL if there is none. For invalid JSON any result
- * will do, because the JSON library always parses the text before the list, and rejects it.
+ * Returns the text inside the list NodeNames, or NULL. For invalid JSON any result will do: the JSON library always parses, and
+ * rejects, the text before the list.
  */
 static const char *find_names(const char *at, const char *end)
 {
@@ -66,7 +66,7 @@ static const char *find_names(const char *at, const char *end)
 	return NULL;
 }
 
-/* Returns the closing quote of a name, or NULL if the name has characters that need decoding. Names in Kubernetes have none. */
+/* Returns the closing quote of a name; NULL if the name needs decoding, which Kubernetes names never do. */
 static const char *end_of_name(const char *at, const char *end)
 {
 	while (at < end && *at >= ' ' && *at <= '~' && *at != '"' && *at != '\\')
@@ -74,10 +74,7 @@ static const char *end_of_name(const char *at, const char *end)
 	return at < end && *at == '"' ? at : NULL;
 }
 
-/*
- * `at` is after the opening bracket of a list. Returns the closing bracket and the number of names, or NULL if the list has
- * other items than plain names.
- */
+/* `at` is inside a list. Returns the closing bracket and the number of names; NULL if there is anything but plain names. */
 static const char *end_of_names(const char *at, const char *end, size_t *ret_count)
 {
 	size_t count = 0;
@@ -100,7 +97,7 @@ static const char *end_of_names(const char *at, const char *end, size_t *ret_cou
 
 /* ---- construction ---- */
 
-/* Makes arguments with `count` names, and with `bytes` behind them for the names' text. Takes ownership of `object`. */
+/* Makes arguments with `count` names, and `bytes` of memory for their text behind them. Takes ownership of `object`. */
 static struct call_args *make(json_t *object, size_t count, size_t bytes)
 {
 	struct call_args *args = malloc(sizeof(*args) + count * sizeof(args->name[0]) + bytes);
@@ -112,7 +109,7 @@ static struct call_args *make(json_t *object, size_t count, size_t bytes)
 	return args;
 }
 
-/* Makes arguments with the names of a list, `from` to `to`, that end_of_names() accepted. */
+/* Makes arguments with the names in a list's text, which end_of_names() accepted. */
 static struct call_args *make_of_list(json_t *object, const char *from, const char *to, size_t count)
 {
 	size_t size = (size_t)(to - from);
@@ -159,7 +156,7 @@ struct call_args *call_args_of(json_t *object)
 
 /* ---- parsing ---- */
 
-/* Parses the text without the part between the brackets. Returns NULL if memory runs out or the text is rejected. */
+/* Parses the text without the list's inside. NULL if memory runs out or the text is rejected. */
 static json_t *read_rest(const char *text, const char *from, const char *to, const char *end)
 {
 	size_t before = (size_t)(from - text), behind = (size_t)(end - to);
@@ -187,7 +184,7 @@ int call_args_read(const char *text, size_t size, struct call_args **ret, struct
 	if (!object)
 		object = outside_json_read(text, size, JSON_REJECT_DUPLICATES, &why);
 	if (!object && json_error_code(&why) != json_error_out_of_memory) {
-		text_clean(why.text); /* it quotes a piece of the input */
+		text_clean(why.text); /* quotes a piece of the input */
 		return error_set(err, EINVAL, "line %d: %s", why.line, why.text);
 	}
 	if (is_taken)

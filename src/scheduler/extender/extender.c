@@ -1,4 +1,4 @@
-/* Helpers of all verbs of the extender, and the verb prioritize. */
+/* What all verbs of the extender share, and the verb prioritize. */
 #include "scheduler/extender/extender.h"
 
 #include <errno.h>
@@ -71,12 +71,12 @@ int asked_inventory(struct model *m, const json_t *node, struct inventory *ret, 
 
 /* ---- prioritize ---- */
 
-/* Weight of a node's fullness, which decides between nodes that lose the same room. It is less than the value of any request. */
+/* Among nodes that lose the same room, fuller ones go first. Less than the value of any request. */
 #define TIE 1e-12
 
 /*
- * Returns the score of a node with these cards. Higher is better, except for REQUEST_NODES_SPREAD. Without a histogram, it is
- * HAMi's score.
+ * Returns the score of a node with these cards; higher is better, except for REQUEST_NODES_SPREAD. Without a histogram, HAMi's
+ * score.
  */
 static double score_cards(struct model *m, const struct place_histogram *histogram,
 			  const struct inventory *inventory, const struct place_tally *room)
@@ -103,7 +103,7 @@ static double score_of(struct model *m, const struct place_histogram *histogram,
 	return score;
 }
 
-/* Returns 10 for the best score only. Other scores get 0 to 9 in proportion. */
+/* Returns 10 for the best score alone; other scores get 0 to 9 in proportion. */
 static int rank(double score, double best, double worst)
 {
 	if (score == best)
@@ -113,7 +113,8 @@ static int rank(double score, double best, double worst)
 
 #define RANK_OF "{\"Host\":"
 #define RANK_IS ",\"Score\":"
-#define RANK_SIZE (sizeof(RANK_OF RANK_IS "10},") - 1) /* upper bound, without the name */
+#define RANK_SIZE \
+	(sizeof(RANK_OF RANK_IS "10},") - 1) /* upper bound for one entry, without the name */
 
 static char *write_ranks(const struct call_args *args, const double *score, bool is_spread)
 {
@@ -147,7 +148,7 @@ char *extender_prioritize(struct model *m, const struct call_args *args)
 	struct ask ask;
 	if (!score)
 		return NULL;
-	/* The answer cannot report an error, so all nodes get the same score. */
+	/* The answer has no place for an error, so all nodes get the same score. */
 	if (ask_begin(m, args->object, &ask, NULL) < 0)
 		return write_ranks(args, score, false);
 	const struct place_histogram *histogram = NULL;

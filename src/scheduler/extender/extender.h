@@ -1,7 +1,7 @@
 /*
  * The verbs of a scheduler extender (k8s.io/kube-scheduler/extender/v1), as functions of the model and the JSON arguments,
- * without I/O or clock. Each answer is a new object, or NULL if memory runs out. If the arguments are malformed, the answer says
- * so in "Error". Call from the model's thread only.
+ * without I/O or clock. Each answer is a new object, NULL if memory runs out. Malformed arguments give an answer with "Error".
+ * Call from the model's thread.
  */
 #pragma once
 
@@ -14,24 +14,24 @@
 #include "scheduler/model/model.h"
 
 /*
- * Returns the nodes that the pod fits: as names (nodeCacheCapable), or as whole nodes if the call sent whole nodes. Whole nodes
- * are judged by their own content, because the nodes of an autoscaler do not exist yet. For each other node, the answer gives the
- * reason in HAMi's words: "3/8 CardInsufficientMemory, 5/8 CardNotHealth". If evicting pods would not help, the node goes to
- * FailedAndUnresolvableNodes. The call reserves nothing, with one exception: if nodes came as names and the pod's gang has
- * room, the call reserves room for the whole gang (extender_gang.h). Release the answer with filter_answer_give().
+ * Returns the nodes that the pod fits: names (nodeCacheCapable), or whole nodes if the call sent such; these are judged by
+ * their own content, because an autoscaler's nodes do not exist yet. Other nodes get the reason in HAMi's words, "3/8
+ * CardInsufficientMemory, 5/8 CardNotHealth"; those where evictions would not help go to FailedAndUnresolvableNodes.
+ *
+ * Reserves nothing, except with names: if the pod's gang has room, reserves it for the whole gang (extender_gang.h). Release
+ * the answer with filter_answer_give().
  */
 struct filter_answer *extender_filter(struct model *model, struct call_args *args);
 
 /*
- * Returns [{"Host","Score"}] as JSON text; the caller frees the text. Scores are 0 to 10, by HAMi's node score or, with the
- * policy "fragmentation", by the room that is lost. Only the best candidate gets 10, so that it wins even by a small
- * difference; the others get 0 to 9 in proportion.
+ * Returns [{"Host","Score"}] as text, which the caller frees. Scores are 0 to 10, by HAMi's node score or, with the policy
+ * "fragmentation", by the room that would be lost. Only the best node gets 10, so that it wins by however little.
  */
 char *extender_prioritize(struct model *model, const struct call_args *args);
 
 /*
- * Returns the nodes on which evictions would make room for the pod, each with its victims. The victims are those that
- * kube-scheduler has chosen for its own reasons, and the fewest further pods of lower priority that are needed.
+ * Returns the nodes where evictions would make room for the pod, with victims: those that kube-scheduler chose for its own
+ * reasons, and as few more of lower priority as needed.
  */
 json_t *extender_preempt(struct model *model, const json_t *args);
 

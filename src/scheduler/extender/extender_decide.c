@@ -26,7 +26,6 @@ static int read_args(const json_t *args, struct bind_args *ret, struct error *er
 	return 0;
 }
 
-/* Returns 0 if the known pod is the pod of the call and waits to be bound. Otherwise sets err. */
 static int check_pod(const struct bind_args *a, const struct model_pod *pod, struct error *err)
 {
 	if (!pod)
@@ -55,7 +54,7 @@ static int check_node(const struct bind_args *a, const struct model_node *node, 
 	return 0;
 }
 
-/* Returns true if the request's policy chooses cards by the room that is left for other requests. */
+/* Whether the policy chooses cards by the room that is left for other requests. */
 static bool is_by_room(const struct request *request)
 {
 	const struct place_request *place = &request->part[0].place;
@@ -70,7 +69,7 @@ static int choose(struct model *m, struct model_node *node, struct model_pod *po
 {
 	struct fit_reasons reasons;
 	char text[REASON_MAX];
-	/* The pod's present charge does not count, because the new one replaces it. */
+	/* The pod's present shares do not count, because new ones replace them. */
 	model_lift(pod);
 	fit_begin(&m->fit, pod->request);
 	model_hold_to_quota(m, pod->pod_namespace);
@@ -152,7 +151,7 @@ int extender_decide(struct model *m, const json_t *args, uint64_t now_ns, struct
 	r = decide(m, &a, ret, err);
 	if (r < 0) {
 		error_add(err, r, "pod %.63s/%.128s", a.pod_namespace, a.pod);
-		text_clean(err->text); /* it contains names from the caller */
+		text_clean(err->text); /* the text contains names from the caller */
 	}
 	return r;
 }

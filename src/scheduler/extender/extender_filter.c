@@ -8,10 +8,10 @@
 #include "scheduler/model/model_gang.h"
 
 #define REASON_MAX 320
-/* Many nodes have the same reasons, so this many texts of reasons are cached while one answer is made. */
+/* Many nodes have the same reasons: so many texts are kept while an answer is made. */
 #define TEXTS_KEPT 64
 
-/* HAMi's text for a node whose cards are unknown. */
+/* HAMi's words for a node whose cards are unknown. */
 #define UNREGISTERED "node unregistered"
 
 /* ---- reasons ---- */
@@ -19,14 +19,14 @@
 struct kept_text {
 	unsigned char cards, lacks, of[PLACE_REASON_COUNT]; /* number of cards with each reason */
 	bool is_kept;
-	uint32_t word; /* index of the reason in the answer */
+	uint32_t word;
 };
 
 struct filtering {
 	struct model *model;
 	const struct ask *ask;
 	struct filter_answer *answer;
-	struct gang_answer gang; /* the gang's answer for this pod */
+	struct gang_answer gang; /* the gang's answer, if the pod is in one */
 	json_t *others;          /* names in the call that the model does not know */
 	bool failed;             /* memory ran out for the answer */
 	struct kept_text kept[TEXTS_KEPT];
@@ -45,7 +45,7 @@ static struct kept_text count_reasons(const struct inventory *inventory,
 				      const struct fit_reasons *reasons)
 {
 	struct kept_text key;
-	/* Clears the padding too, because the structure is compared with memcmp(). */
+	/* The key is compared with memcmp(), so clear the padding too. */
 	memset(&key, 0, sizeof(key));
 	key.cards = (unsigned char)inventory->count;
 	key.lacks = reasons->part->place.count > inventory->count;
@@ -75,7 +75,6 @@ static struct filter_verdict say_reasons(struct filtering *f, const struct inven
 
 /* ---- nodes ---- */
 
-/* Returns the verdict for a node with these cards, with the reasons if the pod does not fit. */
 static struct filter_verdict judge(struct filtering *f, const struct inventory *inventory)
 {
 	struct fit_reasons reasons;
@@ -85,7 +84,6 @@ static struct filter_verdict judge(struct filtering *f, const struct inventory *
 							      : say_reasons(f, inventory, &reasons);
 }
 
-/* Judges a node that the call names. `node` is NULL if the model does not know it. */
 static struct filter_verdict judge_known(struct filtering *f, const struct model_node *node)
 {
 	static const struct inventory none;
@@ -108,7 +106,6 @@ static struct filter_verdict judge_known(struct filtering *f, const struct model
 	return say(f, FILTER_FAILED, text);
 }
 
-/* Judges a node that the call sent as a whole object. */
 static struct filter_verdict judge_whole(struct filtering *f, const json_t *node)
 {
 	struct inventory inventory = { 0 };
@@ -122,14 +119,14 @@ static struct filter_verdict judge_whole(struct filtering *f, const json_t *node
 	return verdict;
 }
 
-/* Judges a node for a pod whose gang accepts one node only, or no node. */
+/* Judges a node for a pod whose gang accepts one node or none. */
 static struct filter_verdict judge_for_gang(struct filtering *f, const struct model_node *node,
 					    const char *name)
 {
 	const struct gang_answer *gang = &f->gang;
 	if (gang->word == GANG_AT_NODE && !strcmp(name, gang->node))
 		return fits;
-	/* A reason of the node itself has precedence, because evictions may help there. */
+	/* A reason of the node itself takes precedence, because evictions may help there. */
 	if (gang->word == GANG_NOT_NOW) {
 		struct filter_verdict verdict = judge_known(f, node);
 		if (verdict.list != FILTER_FITS)
@@ -138,7 +135,7 @@ static struct filter_verdict judge_for_gang(struct filtering *f, const struct mo
 	return say(f, FILTER_HOPELESS, gang->text);
 }
 
-/* Returns true if the node has no verdict yet, so that a name that comes twice appears only once in the answer. */
+/* Whether the node has no verdict yet: a name that comes twice must be answered once. */
 static bool is_new(struct filtering *f, struct model_node *node, const char *name)
 {
 	if (node) {
@@ -152,7 +149,7 @@ static bool is_new(struct filtering *f, struct model_node *node, const char *nam
 	return true;
 }
 
-/* Judges candidate i. `node` is NULL if the call sent whole nodes or the model does not know the name. */
+/* Judges candidate i. `node`: NULL if the call sent whole nodes, or the name is unknown. */
 static struct filter_verdict judge_any(struct filtering *f, size_t i, struct model_node *node)
 {
 	const struct call_args *args = f->answer->args;
@@ -168,7 +165,7 @@ static struct filter_verdict judge_any(struct filtering *f, size_t i, struct mod
 	return args->whole ? judge_whole(f, json_array_get(args->whole, i)) : judge_known(f, node);
 }
 
-/* Finds the model's nodes for the names from index `from` on. */
+/* Finds the model's nodes for the next names, from index `from` on. */
 static void find_nodes(const struct filtering *f, size_t from,
 		       struct model_node *ret[STRING_MAP_SOME])
 {
@@ -206,11 +203,11 @@ static void judge_all(struct filtering *f)
 
 /* ---- evictions that would make room ---- */
 
-#define DISPLACE_NODES_MOST 64 /* upper limit of nodes to examine */
+#define DISPLACE_NODES_MOST 64 /* nodes to examine, at most */
 
 /*
- * Returns true if pods of lower priority may be evicted for this pod. For a pod of a gang this is false: the whole gang needs
- * room, so the verb preempt decides.
+ * Whether pods of lower priority may be evicted for this pod. Not for a gang's pod: the whole gang needs room, so the verb
+ * preempt decides.
  */
 static bool may_preempt(const struct filtering *f)
 {
@@ -220,10 +217,7 @@ static bool may_preempt(const struct filtering *f)
 	return known && !known->member && !(policy && !strcmp(policy, "Never"));
 }
 
-/*
- * Call if no node fits. Chooses the node where evictions would make room for the pod and whose victims have the lowest
- * priority; among equals, the first.
- */
+/* No node fits: chooses the first node where evictions would make room and whose victims have the lowest priority. */
 static void look_for_victims(struct filtering *f)
 {
 	const struct filter_answer *answer = f->answer;
@@ -251,7 +245,7 @@ static void look_for_victims(struct filtering *f)
 
 /* ---- the answer ---- */
 
-/* Asks the pod's gang about the nodes of the call, and stores its answer in f->gang. Returns 0 or -ENOMEM. */
+/* Stores the gang's answer about the call's nodes in f->gang. Returns 0 or -ENOMEM. */
 static int ask_gang(struct filtering *f)
 {
 	const struct call_args *args = f->answer->args;
@@ -290,8 +284,8 @@ struct filter_answer *extender_filter(struct model *m, struct call_args *args)
 	};
 	f.failed = !f.answer || !f.others;
 	/*
-	 * A call with names is no simulation, so the model learns of the pod, even before the watch does. ask_begin() reports
-	 * any error.
+	 * A call with names is no simulation: the model learns of the pod, which the watch may not have reported yet.
+	 * ask_begin() reports errors.
 	 */
 	if (!f.failed && args->is_by_names && model_is_ready(m))
 		model_pod_ahead(m, json_object_get(args->object, "Pod"), NULL);

@@ -24,7 +24,7 @@ static void say(struct gang_answer *ret, enum gang_word word, const struct gang 
 	va_end(args);
 }
 
-/* Writes why no pod of the gang is placed, however much room there is. Returns false if there is no such reason. */
+/* Writes why the gang cannot be placed, however much room there is. False if nothing is wrong. */
 static bool say_wrong(const struct gang_rank *member, const struct gang_roll *roll,
 		      struct gang_answer *ret)
 {
@@ -62,7 +62,7 @@ static void say_node(const struct gang_rank *member, struct gang_answer *ret)
 
 /* ---- filter ---- */
 
-/* Returns true if the call names the node of the pod's reservation and the pod still fits there. */
+/* Whether the call names the node of the pod's reservation, and the pod still fits there. */
 static bool stays(struct model *m, const struct gang_rank *member, const json_t *names)
 {
 	const struct model_node *node = member->pod->reserved.node;
@@ -76,7 +76,7 @@ static bool stays(struct model *m, const struct gang_rank *member, const json_t 
 	return false;
 }
 
-/* Searches room for all pods that have none and all pods whose reservation may be taken back, together. */
+/* Searches room, together, for all pods that have none or whose reservation may be taken back. */
 static void place_jointly(struct model *m, struct gang_rank *member, const struct gang_roll *roll,
 			  struct gang_answer *ret)
 {
@@ -100,7 +100,7 @@ static void place_jointly(struct model *m, struct gang_rank *member, const struc
 	model_gang_held(m, gang, member);
 	if (gang_state_of(member) == GANG_HELD)
 		say_node(member, ret);
-	/* Otherwise other pods of the gang got the reservations; this pod exceeds the gang's size and is placed alone. */
+	/* The reservations went to other pods of the gang: this pod is beyond its size and is placed alone. */
 	else
 		ret->word = GANG_AS_ANY;
 }
@@ -121,10 +121,7 @@ static void answer(struct model *m, struct gang_rank *member, json_t *names, str
 			say_node(member, ret);
 			return;
 		}
-		/*
-		 * The pod no longer fits the node of its reservation, or the call does not name that node, and the pod fits no
-		 * other node of the call. Drop the reservation.
-		 */
+		/* The pod no longer fits the reserved node, or the call does not name it, and no other node fits. */
 		model_drop_reserved(m, member->pod);
 		roll = gang_roll_of(member->gang);
 		verdict = gang_judge(&roll);
@@ -150,7 +147,7 @@ void extender_gang_filter(struct model *m, const struct ask *ask, json_t *names,
 	if (gang_judge(&roll) == GANG_LONE || gang_state_of(member) == GANG_EASY ||
 	    !member->pod->request)
 		return;
-	/* answer() lifts the pod and puts it back itself, so undo the lift of ask_begin() meanwhile. */
+	/* answer() itself lifts the pod and puts it back, so undo ask_begin()'s lift meanwhile. */
 	model_put_back(member->pod);
 	answer(m, member, names, ret);
 	model_lift(member->pod);

@@ -1,24 +1,25 @@
 /*
- * How the verbs treat a pod of a gang. The pod is placed only when there is room for as many pods as the gang's size; the room is
- * then reserved for all of them at once. Internal to extender*.c.
+ * How the verbs treat a gang's pod: the pod is placed only when as many pods as the gang's size have room, which is then
+ * reserved for all at once. Internal to extender*.c.
  *
- * Two gangs cannot deadlock by each holding part of what the other needs: one thread reserves room for a whole gang or for none
- * of it. kube-scheduler may hold resources, such as host memory, for a gang whose other pods it cannot place. It frees them
- * when the gang's reservations expire. The gang gets new reservations only after a pause (gang_pause_ns()).
+ * Two gangs cannot block each other with half of what each needs: one thread reserves for a whole gang or not at all.
+ * kube-scheduler may keep other resources, such as host memory, for a gang whose other pods it cannot place; it frees them when
+ * the gang's reservations expire. The gang gets new reservations only after a pause (gang_pause_ns()).
  */
 #pragma once
 
 #include "scheduler/extender/extender_inside.h"
 
-/* Why a pod may not use a node on which it fits. The argument is the name of the gang with the backfill reservation. */
+/* Why a pod may not use a node that it fits; followed by the gang with the backfill reservation. */
 #define EXTENDER_RESERVED "is left to gang %.63s, which waits for room"
 
 #define GANG_TEXT_MAX 512
 
 enum gang_word {
-	GANG_AS_ANY,  /* treat the pod as one outside a gang */
+	GANG_AS_ANY,  /* treat the pod like one outside a gang */
 	GANG_AT_NODE, /* accept `node` only; `text` is the reason for all other nodes */
-	GANG_NOT_NOW, /* accept no node: `text` is the reason for nodes that the pod fits; others give their own reason */
+	/* accept no node; `text` is the reason for nodes that the pod fits, others have their own */
+	GANG_NOT_NOW,
 	GANG_NOT_SO, /* accept no node; `text` is the reason for all */
 };
 
@@ -28,18 +29,18 @@ struct gang_answer {
 	char text[GANG_TEXT_MAX];
 };
 
-/* Answers a filter call with node names. May reserve room for the whole gang. */
+/* Answers a filter call with names. May reserve room for the whole gang. */
 void extender_gang_filter(struct model *model, const struct ask *ask, json_t *names,
 			  struct gang_answer *ret);
 
 /*
- * Checks for the verb bind whether the pod may be bound to the node. Returns 0, -EAGAIN if no room is reserved for the gang, or
- * -ESTALE if the pod's reservation is on another node.
+ * For bind: whether the pod may be bound to the node. 0; -EAGAIN: no room is reserved for the gang; -ESTALE: the pod's
+ * reservation is on another node.
  */
 int extender_gang_check(struct model *model, const struct model_pod *pod, const char *node,
 			struct error *err);
 
-/* Writes why an unbound pod waits for its gang, without a new search for room. Returns false if the pod does not wait. */
+/* Writes why an unbound pod waits for its gang, without searching room again. False if it does not wait. */
 bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret);
 
 /*

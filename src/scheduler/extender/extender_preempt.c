@@ -1,9 +1,8 @@
 /*
- * The verb preempt. kube-scheduler has searched nodes where the end of some pods would make room for another pod, and asks
- * whether this holds. kube-scheduler names victims for its own reasons, such as host memory, and has spared all it could, so
- * all of them stay in the answer. If their end does not free enough of the cards, further pods of lower priority are added:
- * as few as needed, lowest priority first, and among equals those that came to the node last. If the namespace's quota is
- * used up, only pods of this namespace help.
+ * The verb preempt: kube-scheduler names nodes where the end of some pods would make room, and asks whether that is so. It has
+ * chosen those pods for its own reasons, such as host memory, and spared all it could, so they stay in the answer. If they free
+ * too little of the cards, further pods of lower priority are added, as few as needed: lowest priority first, then the latest.
+ * If the namespace's quota is used up, only its own pods help.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@
 
 /* ---- arguments ---- */
 
-/* Returns the uid of a victim, which is either a uid alone or a whole Pod object. */
+/* A victim is a uid, or a whole Pod object. */
 static const char *uid_of(const json_t *victim)
 {
 	const char *uid = json_string_value(json_object_get(victim, "UID"));
@@ -25,11 +24,11 @@ static const char *uid_of(const json_t *victim)
 
 struct victims {
 	const struct model_node *node;
-	struct inventory inventory;      /* of the node, without the pods that end */
+	struct inventory inventory;      /* of the node, without the ending pods */
 	const struct model_space *space; /* namespace of the waiting pod; NULL if it has no quota */
-	struct quota_amounts used;       /* usage of `space` without the pods that end */
-	struct model_pod **more;         /* other pods with cards on the node that may end; owned */
-	bool *is_spared;                 /* per entry of `more`: the pod need not end; owned */
+	struct quota_amounts used;       /* what `space` uses without the ending pods */
+	struct model_pod **more;         /* further pods on the node that may end; owned */
+	bool *is_spared;                 /* for each of `more`: need not end; owned */
 	size_t more_count;
 	json_t *list; /* victims in the answer */
 };
@@ -76,14 +75,14 @@ static void spare(struct victims *v, const struct model_pod *pod)
 
 /* ---- further victims ---- */
 
-/* Returns true if a ends before b: opportunistic pods end first, whatever their priority, then pods of lower priority. */
+/* Whether a ends before b: opportunistic pods first, whatever their priority; then lower priorities. */
 static bool is_before(const struct model_pod *a, const struct model_pod *b)
 {
 	bool a_fills = model_is_opportunistic(a), b_fills = model_is_opportunistic(b);
 	return a_fills != b_fills ? a_fills : a->priority < b->priority;
 }
 
-/* Sorts by priority, lowest first. Equal pods keep the order of the node's list, where the latest comes first. */
+/* Sorts by priority, the lowest first. Pods of equal priority keep their order in the node's list: the latest first. */
 static void sort_by_priority(struct model_pod **pod, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
@@ -95,8 +94,8 @@ static void sort_by_priority(struct model_pod **pod, size_t count)
 }
 
 /*
- * Ends the named pods. Collects in v->more the pods that may end too: pods of lower priority and, unless the waiting pod is
- * opportunistic itself, opportunistic pods.
+ * Ends the named pods. Collects in v->more the other pods that may end: those of lower priority, and opportunistic pods unless
+ * the waiting pod is opportunistic too.
  */
 static int sort_out(const json_t *named, int32_t priority, bool is_opportunistic, struct victims *v)
 {
@@ -126,8 +125,8 @@ static bool fits(struct model *m, const struct ask *ask, const struct victims *v
 }
 
 /*
- * Ends further pods one after the other until there is room. Then spares, from the last victim to the first, each pod whose
- * end is not needed. Returns false if there is no room even without all of them.
+ * Ends further pods until there is room. Then spares, from the last to the first, each that is not needed. False if there is no
+ * room even without all of them.
  */
 static bool add_victims(struct model *m, const struct ask *ask, struct victims *v)
 {
@@ -160,13 +159,13 @@ static bool answer_named(json_t *list, const json_t *named)
 	return is_whole;
 }
 
-/* Returns true if the pod would have room on the node. v->list then has the victims. */
+/* Whether the pod would have room on the node; the victims are then in v->list. */
 static bool try_node(struct model *m, const struct ask *ask, const json_t *named, struct victims *v)
 {
-	/* A pod that requests no cards fits any node that kube-scheduler has found. */
+	/* The pod requests no GPU, so any node that kube-scheduler found will do. */
 	if (!ask->broken.code && !ask->request.count)
 		return answer_named(v->list, named);
-	/* Nothing is evicted from a node where filter would not let the pod in. */
+	/* Evict nothing from a node where filter would not let the pod in. */
 	if (!v->node || v->node->aside ||
 	    model_kept_for(m, v->node, ask->pod->uid, ask_priority(ask)) ||
 	    model_backfill_bars(m, v->node, ask->lifted) ||
@@ -182,7 +181,6 @@ static bool try_node(struct model *m, const struct ask *ask, const json_t *named
 
 /* ---- the answer ---- */
 
-/* Adds the node to the answer if the pod would have room there. */
 static void answer_for(struct model *m, const struct ask *ask, const char *name,
 		       const json_t *victims, json_t *answer)
 {
@@ -219,7 +217,7 @@ json_t *extender_preempt(struct model *m, const json_t *args)
 	const char *name;
 	struct ask ask;
 	if (all && ask_begin(m, args, &ask, NULL) >= 0) {
-		/* No pod ends for a pod of a gang whose other pods would still have no room. */
+		/* Spare all pods if the gang's other pods would still have no room. */
 		if (!extender_gang_may_preempt(m, &ask, ask_priority(&ask)))
 			victims = NULL;
 		fit_begin(&m->fit, &ask.request);

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "scheduler/util/json_quote.h"
 
-/* A new reason is compared with this many of the newest ones, because a few reasons without counts often alternate. */
+/* A few reasons without counts often alternate, so compare with this many of the newest. */
 #define LOOKED_BACK 4
 #define ROOM_FIRST 16
 
@@ -90,7 +90,7 @@ int filter_answer_add(struct filter_answer *a, const char *text, uint32_t *ret_w
 
 /* ---- JSON output ---- */
 
-/* The reasons as JSON strings. Each is quoted once and then copied. */
+/* The reasons as JSON strings, quoted once. */
 struct quoted {
 	char *text;
 	size_t *at; /* offset of each reason, and the end of the last */
@@ -141,7 +141,7 @@ static char *dump_whole(const struct filter_answer *a)
 	return text;
 }
 
-/* Returns the size of the answer's text, or a little more. Each name is counted once, as it appears in one list at most. */
+/* Returns the size of the answer's text, or a little more: each name is in one list at most. */
 static size_t size_of(const struct filter_answer *a, const struct quoted *words, const char *whole)
 {
 	size_t size = sizeof("{\"Nodes\":null,\"NodeNames\":null,\"FailedNodes\":{},"

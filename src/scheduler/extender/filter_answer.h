@@ -1,6 +1,5 @@
 /*
- * The answer of filter: one verdict per node, in the order of the call. Many nodes share a reason, so each reason text is
- * stored once.
+ * The answer of filter: a verdict per node, in the call's order. Nodes share reasons, so each text is stored once.
  *
  *     verdict[i] -> list, word[k] -> "8/8 CardInsufficientMemory"
  *
@@ -11,24 +10,24 @@
 #include "scheduler/extender/call_args.h"
 
 enum filter_list {
-	FILTER_NOWHERE, /* in no list: not a valid name, or a duplicate of an earlier name */
+	FILTER_NOWHERE, /* in no list: no valid name, or a repeated one */
 	FILTER_FITS,
 	FILTER_FAILED,
-	FILTER_HOPELESS, /* evictions would not help: FailedAndUnresolvableNodes */
+	FILTER_HOPELESS, /* FailedAndUnresolvableNodes: evictions would not help */
 	FILTER_LISTS,
 };
 
 struct filter_verdict {
 	enum filter_list list;
-	uint32_t word; /* if the node does not fit: index of the reason in filter_answer.word */
+	uint32_t word; /* if it does not fit: the reason, an index in filter_answer.word */
 };
 
 struct filter_answer {
 	unsigned references;
 	struct call_args *args;     /* a reference */
 	char error[ERROR_TEXT_MAX]; /* why there are no verdicts; "" if there are */
-	size_t fits;                /* number of nodes that fit */
-	/* The concatenated reasons, and the offset of each. Owned */
+	size_t fits;
+	/* All reasons one after the other, and where each begins. Owned */
 	char *text;
 	size_t text_used, text_size;
 	size_t *word;
@@ -36,12 +35,12 @@ struct filter_answer {
 	struct filter_verdict verdict[]; /* args->count entries */
 };
 
-/* Creates an answer with all verdicts FILTER_NOWHERE. Takes a reference to `args`. Returns NULL if memory runs out. */
+/* Makes an answer with all verdicts FILTER_NOWHERE, and takes a reference to `args`. NULL if memory runs out. */
 struct filter_answer *filter_answer_new(struct call_args *args);
 struct filter_answer *filter_answer_take(struct filter_answer *answer);
 void filter_answer_give(struct filter_answer *answer); /* `answer` may be NULL */
 
-/* Adds a reason and returns its index in *ret_word. An equal reason among the newest ones is used again. Returns 0 or -ENOMEM. */
+/* Adds a reason, or finds an equal one among the newest; returns its index in *ret_word. Returns 0 or -ENOMEM. */
 int filter_answer_add(struct filter_answer *answer, const char *text, uint32_t *ret_word);
 /* Returns a reason's text, valid until the next filter_answer_add(). */
 const char *filter_answer_word(const struct filter_answer *answer, uint32_t word);

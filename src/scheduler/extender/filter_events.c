@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define KINDS_KEPT \
-	24 /* most different reasons that are counted: enough for HAMi's and some of allot's */
+	24 /* different reasons that are counted: enough for HAMi's and some of allot's */
 #define COUNT_DIGITS "0123456789"
 
 /* ---- reasons and their nodes ---- */
@@ -14,7 +14,7 @@
 struct kind {
 	char word[FILTER_WORD_MAX];
 	size_t nodes;
-	/* Names of the first nodes with this reason, in alphabetical order, so that the text stays the same. */
+	/* first nodes with this reason, in alphabetical order, so that the text stays the same */
 	const char *first[FILTER_NAMES_MOST];
 	unsigned names;
 };
@@ -52,7 +52,7 @@ static void add_node(struct kind *kind, const char *name)
 	kind->first[at] = name;
 }
 
-/* Returns the reason that follows a count, as in "3/8 CardInsufficientMemory", or NULL if there is no count. */
+/* Returns the reason after a count, as in "3/8 CardInsufficientMemory"; NULL without a count. */
 static const char *behind_count(const char *part)
 {
 	size_t cards = strspn(part, COUNT_DIGITS);
@@ -61,7 +61,7 @@ static const char *behind_count(const char *part)
 	return cards && all && *word == ' ' ? word + 1 : NULL;
 }
 
-/* Counts the reasons of one node. A text with counts may list several reasons; any other text is one reason. */
+/* Counts a node's reasons. A text with counts may have several; any other text is one. */
 static void add_text(struct kinds *kinds, const char *node, const char *text)
 {
 	kinds->nodes++;

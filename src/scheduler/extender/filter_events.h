@@ -1,11 +1,11 @@
 /*
- * Texts of the pod's events about a filter call, in HAMi's words (its pkg/scheduler/score.go and scheduler.go):
+ * Texts of a pod's events about a filter call, in HAMi's words (its pkg/scheduler/score.go and scheduler.go):
  *
  *     FilteringFailed   3 nodes CardInsufficientMemory(a,b,c)
  *     FilteringFailed   no available node, 3 nodes do not meet
  *     FilteringSucceed  find fit node(a), 2 nodes not fit, 1 nodes fit(a:12.50)
  *
- * HAMi names all nodes. Here only a few are named, so that the length of an event does not grow with the cluster. Pure.
+ * HAMi names all nodes; here only a few, so that an event does not grow with the cluster. Pure.
  */
 #pragma once
 
@@ -22,11 +22,11 @@
 #define FILTER_SAYS_MOST (FILTER_KINDS_MOST + 1)
 
 struct filter_say {
-	char word[FILTER_WORD_MAX]; /* the reason; "" for the summary of all nodes */
+	char word[FILTER_WORD_MAX]; /* the reason; "" for the summary */
 	char text[FILTER_TEXT_MAX];
 };
 
-/* Writes the texts for an answer in which no node fits. Returns the number of texts. */
+/* The texts if no node fits. Returns their number. */
 unsigned filter_says(const struct filter_answer *answer, struct filter_say ret[FILTER_SAYS_MOST]);
 
 /* Writes the text for a success. `fit` nodes fit and `unfit` do not; `node` was chosen and has this `score`. */

@@ -7,11 +7,11 @@
 #define MIB_BITS 20
 #define MPCT 1000
 #define ALL_CARDS (~UINT64_C(0))
-#define CORES_MOST_PCT 100000u /* upper bound for the used compute of a GPU */
+#define CORES_MOST_PCT 100000u /* more is never used of a GPU's compute */
 #define SHARE_KIND "NVIDIA"
-/* Mode of a GPU on which HAMi's device plugin makes MIG instances on demand. Allot assigns no such GPU. */
+/* In this mode HAMi's device plugin makes MIG instances on demand. Allot assigns no such GPU. */
 #define MODE_DYNAMIC "mig"
-/* Factors in the score of a link (place_link_score): 100 for each NVLink, plus 10 for each level. */
+/* A link's score (place_link_score): 100 for each NVLink, plus 10 for each level. */
 #define SCORE_OF_NVLINK 100
 #define SCORE_OF_LEVEL 10
 
@@ -45,9 +45,7 @@ const struct inventory *fit_see(struct fit *fit, const struct inventory *invento
 	return ret;
 }
 
-/* ---- a single GPU ---- */
-
-/* Returns is_wanted(request, word), from `memo` if it has the answer. Equal words are one interned string. */
+/* Returns is_wanted(request, word), from `memo` if possible. Equal words are one interned string. */
 static bool recall(struct fit_memo *memo, const struct request *request, const char *word,
 		   bool (*is_wanted)(const struct request *request, const char *word))
 {
@@ -86,8 +84,8 @@ static bool is_kind(struct fit *fit, const struct inventory *inventory, unsigned
 }
 
 /*
- * Returns true if the node serves all resources that the request names. Otherwise the kubelet would start the container
- * without a card, or fail the pod.
+ * Whether the node's kubelet serves all named resources. Otherwise it would start the container without a card, or fail the
+ * pod.
  */
 static bool is_served(const struct fit *fit, const struct inventory *inventory)
 {
@@ -95,8 +93,8 @@ static bool is_served(const struct fit *fit, const struct inventory *inventory)
 }
 
 /*
- * Adds to place_check_card() the checks that src/policy/placement knows nothing of. Of several reasons, the first in this
- * order counts: not served, use unknown, unhealthy, cordoned, type, UUID, slots, mutex, quota, memory, compute.
+ * Adds to place_check_card() what src/policy/placement does not know. The first reason counts, in this order: not served, use
+ * unknown, unhealthy, cordoned, type, UUID, slots, mutex, quota, memory, compute.
  */
 enum place_reason fit_check_card(struct fit *fit, const struct inventory *inventory,
 				 const struct place_card *card, unsigned i,
@@ -122,7 +120,7 @@ enum place_reason fit_check_card(struct fit *fit, const struct inventory *invent
 
 /* ---- one part alone ---- */
 
-/* Returns true if the request may exceed the quota with some cards and not with others. */
+/* Whether some cards would exceed the quota and others would not. */
 static bool is_by_card(const struct fit *fit)
 {
 	return fit->quota.state == FIT_QUOTA_BY_CARD;
@@ -141,10 +139,7 @@ static unsigned most_of_one_numa(const struct place_card *card, unsigned count,
 	return most;
 }
 
-/*
- * Returns true if enough cards serve the part. If not, `reason` gets a reason for every card, also for the cards that would
- * serve it.
- */
+/* Whether enough cards serve the part. If not, `reason` has one for every card, even for cards that would serve it. */
 static bool look(struct fit *fit, const struct inventory *inventory, const struct place_card *card,
 		 const struct request_part *part, enum place_reason *reason)
 {
@@ -181,7 +176,7 @@ static struct place_link link_of(const struct inventory *inventory, unsigned i, 
 	};
 }
 
-/* Fills fit->node with the cards of `among` that the part may have. `at` gets the index of each in the inventory. */
+/* Fills fit->node with the cards of `among` that the part may have; `at` has their indexes. */
 static void lay_out(struct fit *fit, const struct inventory *inventory,
 		    const struct request_part *part, const struct place_card *card, uint64_t among,
 		    unsigned at[PLACE_MAX_CARDS])
@@ -209,7 +204,7 @@ static void take(struct place_card *card, const struct place_need *need)
 	card->cores_used_mpct += need->cores_mpct;
 }
 
-/* Appends picks for a part from the cards in `among`, and charges them to `card`. Returns false if the part does not fit. */
+/* Picks cards of `among` for a part, and charges them to `card`. False if the part does not fit. */
 typedef bool pick_fn(struct fit *fit, const struct inventory *inventory, unsigned part,
 		     struct place_card *card, uint64_t among);
 
@@ -236,7 +231,7 @@ static bool place_part(struct fit *fit, const struct inventory *inventory, unsig
 	return true;
 }
 
-/* Returns where card i belongs among the `n` cards in `found`, which are sorted by the memory that the request would take. */
+/* Returns the place of card i among the `n` in `found`, sorted by the memory that the request would take. */
 static unsigned rank_by_need(const struct place_card *card, const unsigned *found, unsigned n,
 			     unsigned i, const struct place_request *r)
 {
@@ -247,8 +242,8 @@ static unsigned rank_by_need(const struct place_card *card, const unsigned *foun
 }
 
 /*
- * Picks the first cards that serve the part. This is fast, and it may succeed where the best cards for one part would leave
- * none for the next part. If the quota use depends on the cards, picks the cards that use the least of the quota.
+ * Picks the first cards that serve the part, or those that use least of the quota. Fast, and may succeed where the best cards
+ * would leave none for the next part.
  */
 static bool pick_part(struct fit *fit, const struct inventory *inventory, unsigned part,
 		      struct place_card *card, uint64_t among)
@@ -285,7 +280,7 @@ enum inventory_stage fit_stage(const struct request_part *part)
 				  : INVENTORY_APP;
 }
 
-/* Returns true if the shares that the picks would be charged are within the quota. */
+/* Whether the shares of the picked cards are within the quota. */
 static bool is_in_quota(struct fit *fit, const struct inventory *inventory)
 {
 	const struct request *request = fit->request;
@@ -320,7 +315,9 @@ static void drop_picks(struct fit *fit, unsigned from)
 	}
 }
 
-/* Picks cards by `pick` or, if these exceed the quota, by pick_part(): the cards that use the least of the quota. */
+/*
+ * Picks cards by `pick`. If they exceed the quota, picks by pick_part(), which takes the cards that use the least of the quota.
+ */
 static bool pick_in_quota(struct fit *fit, const struct inventory *inventory, unsigned part,
 			  pick_fn *pick, uint64_t among)
 {
@@ -339,7 +336,7 @@ static bool pick_in_quota(struct fit *fit, const struct inventory *inventory, un
 
 /* ---- all parts ---- */
 
-/* Sets fit->card to what an init container sees: the node's cards with the sidecars that started before it. */
+/* Sets fit->card to the cards as `init` finds them: with the sidecars that started before it. */
 static void lay_out_init(struct fit *fit, const struct inventory *inventory,
 			 const struct request_part *init)
 {
@@ -394,7 +391,7 @@ static unsigned count_bits(uint64_t bits)
 	return (unsigned)__builtin_popcountll(bits);
 }
 
-/* Returns true if the request is of two containers that run together. For these, cards are computed directly instead of tried. */
+/* Whether two containers run together; their cards are computed instead of tried. */
 static bool is_pair(const struct fit *fit)
 {
 	const struct request *request = fit->request;
@@ -402,7 +399,7 @@ static bool is_pair(const struct fit *fit)
 	       !request->part[0].place.numa_bind && !is_by_card(fit);
 }
 
-/* Returns true if card i serves the second part while the first part is on it. */
+/* Whether card i still serves the second part when the first part is on it too. */
 static bool serves_both(struct fit *fit, const struct inventory *inventory, unsigned i)
 {
 	const struct request_part *part = fit->request->part;
@@ -413,9 +410,9 @@ static bool serves_both(struct fit *fit, const struct inventory *inventory, unsi
 }
 
 /*
- * Returns true if two containers that run together fit. fit->serves must be set. A card serves only one of the two parts, or
- * either of them but not both, or both at once (fit->both). A part first takes cards that serve only it, and cards in fit->both.
- * What it lacks then must come from the cards that serve either part. If these suffice, pick_scarce() finds all cards.
+ * Whether two containers that run together fit; needs fit->serves. A card serves only one of them, or either but not both, or
+ * both at once (fit->both). Each first takes cards of its own and those in fit->both. The rest must come from the cards that
+ * serve either; if they suffice, pick_scarce() finds all.
  */
 static bool look_at_pair(struct fit *fit, const struct inventory *inventory)
 {
@@ -435,8 +432,8 @@ static bool look_at_pair(struct fit *fit, const struct inventory *inventory)
 }
 
 /*
- * Picks cards in this order: cards that do not serve the other part, cards that serve both at once, cards that the other part
- * could have instead.
+ * Picks first cards that the other part cannot use, then cards that serve both at once, then cards that the other part could
+ * have.
  */
 static bool pick_scarce(struct fit *fit, const struct inventory *inventory, unsigned part,
 			struct place_card *card, uint64_t among)
@@ -484,15 +481,14 @@ void fit_hold_to(struct fit *fit, const struct quota_limits *limits,
 }
 
 /*
- * Writes to fit->serves which cards serve each part. Returns true if the number of cards that serve every part is at least
- * what all parts want together. Then each part finds enough unused cards, whichever cards the others get, and the search ends
- * early.
+ * Notes in fit->serves which cards serve each part. True if the cards that serve every part are as many as all parts want: then
+ * any choice works, and the search can end.
  */
 static bool count_able(struct fit *fit, const struct inventory *inventory)
 {
 	const struct request *request = fit->request;
 	unsigned wanted = 0, able_to_all = 0;
-	/* numa_bind comes from an annotation of the pod, so it is the same for all parts. */
+	/* numa_bind comes from the pod's annotation, so it is the same for all parts. */
 	bool is_numa = request->part[0].place.numa_bind;
 	for (size_t p = 0; p < request->count; p++) {
 		wanted += request->part[p].place.count;
@@ -513,7 +509,7 @@ static bool count_able(struct fit *fit, const struct inventory *inventory)
 	return false;
 }
 
-/* Returns true if all parts fit together. If even the cards that use the least of the quota exceed it, no other cards fit. */
+/* Whether all parts fit together. If even the cards that use least of the quota exceed it, none fit. */
 static bool fit_together(struct fit *fit, const struct inventory *inventory, struct fit_reasons *ret)
 {
 	if (place_all(fit, inventory, pick_part, ret) == 0)
@@ -522,7 +518,7 @@ static bool fit_together(struct fit *fit, const struct inventory *inventory, str
 	       place_all(fit, inventory, place_part, ret) == 0;
 }
 
-/* Checks several parts: each part alone, then all together. */
+/* Checks each part alone, then all together. */
 static bool check_parts(struct fit *fit, const struct inventory *inventory, struct fit_reasons *ret)
 {
 	const struct request *request = fit->request;
@@ -590,8 +586,8 @@ static int make_shares(const struct fit *fit, const struct inventory *inventory,
 			s->memory_mib = pick->need.memory_bytes >> MIB_BITS;
 			s->cores_pct = pick->need.cores_mpct / MPCT;
 			/*
-			 * The pod was judged by the card's measured use, so its compute is borrowed. If the use is unknown,
-			 * the pod was judged by guaranteed compute, so its share is guaranteed too.
+			 * Judged by measured use, the compute is borrowed; with unknown use it was judged by guarantees, and is
+			 * guaranteed.
 			 */
 			if (request->is_opportunistic &&
 			    use_of(inventory->seen, pick->card, fit->now_ns)) {

@@ -10,13 +10,13 @@ struct quota_amounts fit_quota_of(const struct place_need *need)
 					 [QUOTA_GPUS] = 1 } };
 }
 
-/* Returns true if a share of this part uses the same amount of the quota on every card. */
+/* Whether the part uses the same of the quota on every card. */
 static bool is_fixed(const struct request_part *part)
 {
 	return part->place.memory == PLACE_MEMORY_BYTES && !place_asks_whole(&part->place);
 }
 
-/* Returns the least that one share of the part can use; this is the exact amount if is_fixed(). */
+/* Returns the least that one share of the part uses; the exact amount if is_fixed(). */
 static struct quota_amounts least_of(const struct request_part *part)
 {
 	const struct place_request *r = &part->place;
@@ -69,8 +69,8 @@ void fit_quota_set(struct fit_quota *quota, const struct request *request,
 	if (!quota_allows(&quota->left, &least))
 		quota->state = FIT_QUOTA_PASSED;
 	/*
-	 * The cards decide, unless even `all` is within the quota: that upper bound assumes that init containers share no
-	 * card with others.
+	 * The cards decide, unless even the upper bound `all` is within the quota. It assumes that init containers share no
+	 * card.
 	 */
 	else if (!is_all_fixed || !quota_allows(&quota->left, &all))
 		quota->state = FIT_QUOTA_BY_CARD;

@@ -9,10 +9,10 @@
 #define OWN_NAME KUBE_LIVE_DOMAIN "/" KUBE_GANG
 #define OWN_SIZE KUBE_LIVE_DOMAIN "/" KUBE_GANG_SIZE
 
-/* The first row that matches names the gang. */
+/* The first row whose name the pod has names the gang. */
 static const struct row {
 	const char *name, *size; /* NULL if there is no name for the size */
-	bool needs_own_size;     /* counts as a gang only with allot.dev/gang-size */
+	bool needs_own_size;     /* a gang only with allot.dev/gang-size */
 } rows[] = {
 	{ .name = OWN_NAME },
 	{ .name = "scheduling.x-k8s.io/pod-group" },
@@ -34,7 +34,7 @@ static const char *find(const struct said *s, const char *name)
 	return text ? text : json_string_value(json_object_get(s->labels, name));
 }
 
-/* Accepts what a label's value may contain, so that the name can be printed in a line. */
+/* Whether the text could be a label's value, and so can be printed. */
 static bool is_name(const char *text)
 {
 	size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

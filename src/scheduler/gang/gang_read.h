@@ -1,6 +1,6 @@
 /*
- * Reads from a pod's annotations or labels which gang it belongs to and how many pods the gang has. All names except the
- * first belong to other schedulers:
+ * Reads from annotations or labels which gang a pod belongs to, and how many pods it has. All names but the first are other
+ * schedulers':
  *
  *     allot.dev/gang, or batch.kubernetes.io/job-name                allot.dev/gang-size
  *     scheduling.x-k8s.io/pod-group                                  allot.dev/gang-size
@@ -9,8 +9,8 @@
  *     gang.scheduling.koordinator.sh/name                            gang.scheduling.koordinator.sh/min-available
  *     kueue.x-k8s.io/pod-group-name                                  kueue.x-k8s.io/pod-group-total-count
  *
- * allot.dev/gang-size can be combined with every name and has precedence over the other sizes. The pods of a Job form a gang
- * only with this annotation or label. Other objects, such as a PodGroup, are not read. Pure; thread-safe.
+ * allot.dev/gang-size goes with every name and precedes other sizes. A Job's pods are a gang only with allot.dev/gang-size.
+ * Other objects, such as a PodGroup, are not read. Pure; thread-safe.
  */
 #pragma once
 
@@ -30,8 +30,8 @@ struct gang_said {
 };
 
 /*
- * Returns -EINVAL if the name or the size is malformed, or there is a size without a name; err says what would be right. *ret
- * is written even then, with the name, or with "" if the name is malformed.
+ * Returns -EINVAL if name or size is malformed, or there is a size without a name; err says what would be right. *ret is
+ * written even then, with the name, or "" if that is malformed.
  */
 int gang_read(const json_t *pod, struct gang_said *ret, struct error *err);
 

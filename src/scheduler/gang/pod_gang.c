@@ -48,10 +48,7 @@ enum gang_verdict gang_judge(const struct gang_roll *roll)
 
 /* ---- room for several pods ---- */
 
-/*
- * Returns true if a member seated earlier may be in the way of member k. A member that is like k cannot be, because they
- * could only swap seats.
- */
+/* Whether a member seated earlier may be in the way of member k. One that is like k cannot: they would only swap. */
 static bool may_go_first(const struct gang_trial *trial, const struct gang_seat *order, size_t k)
 {
 	for (size_t j = 0; j < k; j++)
@@ -62,8 +59,7 @@ static bool may_go_first(const struct gang_trial *trial, const struct gang_seat 
 }
 
 /*
- * Seats the members in this order and returns how many have a seat. *ret_first gets the position of the first member without
- * a seat that may find one in another order; `count` if there is none.
+ * Seats members in this order; returns how many. *ret_first: the first without a seat that another order may help, or `count`.
  */
 static size_t seat_all(const struct gang_trial *trial, struct gang_seat *order, size_t count,
 		       size_t *ret_first)
@@ -116,10 +112,7 @@ uint64_t gang_pause_ns(unsigned failures, uint64_t hold_ns, uint32_t salt)
 {
 	unsigned doublings = failures > DOUBLINGS_MAX ? DOUBLINGS_MAX : failures - 1;
 	uint64_t pause_ns = hold_ns << doublings;
-	/*
-	 * Takes the upper bits, a number from 0 to 1023, by Knuth's multiplicative hashing (The Art of Computer Programming,
-	 * 6.4).
-	 */
+	/* Knuth's multiplicative hashing (The Art of Computer Programming, 6.4); the upper bits give 0 to 1023. */
 	uint32_t drawn = ((salt ^ failures) * UINT32_C(2654435761)) >> 22;
 	return pause_ns + pause_ns / 1024 * drawn;
 }

@@ -16,10 +16,7 @@ static uint64_t at_most(uint64_t value, uint64_t most)
 	return value < most ? value : most;
 }
 
-/*
- * Copies the sums of card i to the form of src/policy/placement. Values that do not fit are capped; they exceed every card
- * anyway.
- */
+/* Copies card i's sums to src/policy/placement's form, capped if they do not fit: that is more than any card has. */
 static void tell(struct inventory *inventory, unsigned i)
 {
 	const struct inventory_use *use = &inventory->use[i];
@@ -58,7 +55,7 @@ static void raise_to(struct demand *to, const struct demand *least)
 								  : least->borrowed_pct;
 }
 
-/* Returns what the hold is charged on the card of share `from`, which must be the first share of that card. */
+/* Returns what the hold is charged on one card. `from` is the first share of that card. */
 static struct demand demand_of(const struct inventory_hold *hold, unsigned from)
 {
 	struct demand lasting = { 0 }, peak = { 0 }, init = { 0 };
@@ -72,7 +69,7 @@ static struct demand demand_of(const struct inventory_hold *hold, unsigned from)
 			add(&lasting, &one);
 			continue;
 		}
-		/* Sums the shares of one init container, on top of the sidecars that started before it. */
+		/* A new init container: its shares add to the sidecars started before it. */
 		if (!before || before->container != s->container)
 			init = lasting;
 		before = s;
@@ -142,7 +139,6 @@ uint64_t inventory_hold_borrowed_pct(const struct inventory_hold *hold, const ch
 }
 
 /* ---- holds ---- */
-
 int inventory_hold_make(const struct kube_shares *shares, const uint8_t *stage, size_t containers,
 			struct string_map *words, struct inventory_hold *ret, struct error *err)
 {
@@ -198,7 +194,6 @@ void inventory_free(struct inventory *inventory)
 	*inventory = (struct inventory){ 0 };
 }
 
-/* Returns NULL if there is nothing to copy or memory runs out. */
 static void *copy_of(const void *from, size_t size)
 {
 	void *to = from && size ? malloc(size) : NULL;
@@ -220,7 +215,7 @@ int inventory_copy(const struct inventory *from, struct inventory *ret)
 		inventory_free(&to);
 		return -ENOMEM;
 	}
-	/* The strings are interned already, so taking another reference cannot fail. */
+	/* Interned already, so another reference cannot fail. */
 	for (; to.count < n; to.count++) {
 		intern(to.words, to.card[to.count].uuid);
 		intern(to.words, to.card[to.count].type);

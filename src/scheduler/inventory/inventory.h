@@ -1,10 +1,8 @@
 /*
- * The cards of a node and what is charged to each, in compact form, because a cluster may have 40,000 cards.
+ * A node's cards and what is charged to each, compact because a cluster may have 40,000 cards. Not thread-safe.
  *
- *     card[i]   in the form of src/policy/placement: capacity and use, to be judged without further look-ups
- *     use[i]    the sums behind the use, exact whatever the annotations of other programs add up to
- *
- * Not thread-safe.
+ *     card[i]   capacity and use, as src/policy/placement judges them
+ *     use[i]    the exact sums behind the use, however large
  */
 #pragma once
 
@@ -17,7 +15,7 @@
 #include "scheduler/request/quota.h"
 #include "scheduler/util/string_map.h"
 
-#define INVENTORY_CACHE_LINE 64 /* bytes; a different size costs only speed */
+#define INVENTORY_CACHE_LINE 64 /* bytes; another size costs only speed */
 
 struct use;
 
@@ -31,36 +29,35 @@ struct inventory {
 	unsigned count;          /* at most PLACE_MAX_CARDS */
 	struct place_card *card; /* uuid and type are interned; owned, like the next pointers */
 	struct inventory_use *use;
-	const char *mode; /* the mode of all cards; NULL if the modes differ or were not compared */
+	const char *mode; /* the mode of all cards; NULL if they differ or were not compared */
 	/* Score of the link of cards i and j: score[i * count + j]; NULL if unknown. */
 	uint16_t *score;
-	/* Number of charged holds with is_unknown set; while there are any, no card of the node is assigned. */
+	/* Number of charged holds that are is_unknown; unless 0, none of the node's cards is assigned. */
 	unsigned unknown;
 	/* Vocabularies that the kubelet serves: bit mask of enum request_words (pod_request.h). */
 	unsigned served;
-	/* Measured use of the cards; belongs to the node. NULL if pods are not placed by use. */
+	/* Measured use of the cards; belongs to the node. NULL if no pods are placed by use. */
 	const struct use *seen;
 	struct string_map *words;
 };
 
-/* A node's annotations about its cards, each NULL if missing, and the resource vocabularies that its kubelet serves. */
+/* A node's annotations about its cards (NULL if missing), and the resource names that its kubelet serves. */
 struct inventory_said {
 	const char *cards, *scores, *cordon;
 	unsigned served;
 };
 
 /*
- * Reads the cards, with nothing charged. Returns -ENODATA if the node does not describe any cards. Returns -EINVAL if the
- * description is impossible: a malformed list, too many cards, a duplicate, or figures that no card has. Returns -ENOMEM if
- * memory runs out.
+ * Reads the cards, with nothing charged. -ENODATA: no description of cards. -EINVAL: an impossible one (malformed, too many,
+ * duplicates, figures that no card has). -ENOMEM.
  */
 int inventory_read(const struct inventory_said *said, struct string_map *words,
 		   struct inventory *ret, struct error *err);
 void inventory_free(struct inventory *inventory); /* leaves an inventory without cards */
-/* Makes a copy, for trials. Returns 0 or -ENOMEM. */
+/* Makes a copy for trials. Returns 0 or -ENOMEM. */
 int inventory_copy(const struct inventory *from, struct inventory *ret);
 
-/* Prefetches the cards, which will be read soon. */
+/* Prefetches the cards, which are read soon. */
 static inline void inventory_prefetch(const struct inventory *inventory)
 {
 	const char *card = (const char *)inventory->card;
@@ -88,33 +85,28 @@ struct inventory_share {
 #define INVENTORY_SHARES_MAX 512 /* per pod */
 
 struct inventory_hold {
-	/* The pod's shares cannot be read; while this hold is charged, no card of the node is assigned. */
+	/* The pod's shares cannot be read: while this hold is charged, no card of the node is assigned. */
 	bool is_unknown;
 	unsigned count;
 	struct inventory_share *share; /* in the order of the containers; owned */
 };
 
 /*
- * Makes a hold from shares. `stage` has the stage of each of the pod's containers; later containers are INVENTORY_APP.
- * Returns 0, -EINVAL if there are too many shares, or -ENOMEM.
+ * Makes a hold (the shares that a pod is charged). `stage`: each container's; later containers are INVENTORY_APP. Returns 0,
+ * -EINVAL if there are too many shares, or -ENOMEM.
  */
 int inventory_hold_make(const struct kube_shares *shares, const uint8_t *stage, size_t containers,
 			struct string_map *words, struct inventory_hold *ret, struct error *err);
 void inventory_hold_free(struct inventory_hold *hold,
 			 struct string_map *words); /* leaves an empty hold */
-/*
- * Returns the compute of a card that the hold borrows, as it is charged. `card` is an interned string. If NULL, returns the sum
- * over all cards.
- */
+/* Returns the compute that the hold borrows of a card (interned), as charged; NULL: of all. */
 uint64_t inventory_hold_borrowed_pct(const struct inventory_hold *hold, const char *card);
 
-/* Returns the sum of what the hold is charged on all its cards, on whatever nodes they are. */
 struct quota_amounts inventory_hold_sum(const struct inventory_hold *hold);
 
 /*
- * Adds or removes the charge of a hold. A card is charged for the containers that use it at the same time: the largest init
- * container together with the sidecars before it, or all other containers together. Cards that are not on this node are
- * ignored.
+ * Charges or discharges a hold. A card is charged what runs at once: the largest init container with the sidecars before it, or
+ * all other containers together. Cards that the node lacks are ignored.
  */
 void inventory_charge(struct inventory *inventory, const struct inventory_hold *hold);
 void inventory_discharge(struct inventory *inventory, const struct inventory_hold *hold);

@@ -15,8 +15,8 @@
 #define MPCT 1000
 
 /*
- * Limits that no card exceeds, however its node scales it: 16 TiB, the compute of a hundred cards, 10,000 containers. One
- * percent of the least memory must not round to 0, because that would mean no limit.
+ * No card has more, however its node scales it: 16 TiB, the compute of a hundred cards, 10,000 containers. One percent of the
+ * least memory must not round to 0, which would mean no limit.
  */
 #define MEMORY_LEAST_MIB 100
 #define MEMORY_MOST_MIB (UINT64_C(16) << 20)
@@ -41,7 +41,7 @@ static int check_figure(const char *what, uint64_t value, uint64_t least, uint64
 			 value, least, most);
 }
 
-/* Checks a card's figures. Of an unhealthy card, checks only the id, because nothing of the card is assigned. */
+/* Checks a card's figures; of an unhealthy card only the id, because no such card is assigned. */
 static int check_card(const struct kube_card *card, struct error *err)
 {
 	if (card->id[strcspn(card->id, ",:; \t\r\n")])
@@ -97,7 +97,7 @@ static bool take_card(const struct kube_card *from, const char *cordon, struct i
 	return inventory->use[i].mode && inventory->card[i].uuid && inventory->card[i].type;
 }
 
-/* Returns the common mode, so that most checks need not compare the mode of each card. Returns NULL if the modes differ. */
+/* Returns the mode that all cards have, so that checks need not compare each card's. NULL if modes differ. */
 static const char *mode_of_all(const struct inventory *inventory)
 {
 	for (unsigned i = 1; i < inventory->count; i++)
@@ -114,7 +114,7 @@ static size_t find_scores(const struct kube_scores *scores, const char *uuid)
 	return i;
 }
 
-/* Reads the scores of the links. Ignores scores that are malformed or lack a card: cards can be assigned without scores. */
+/* Reads the links' scores. Malformed or incomplete ones are ignored: cards can be assigned without. */
 static void take_scores(const char *text, struct inventory *inventory)
 {
 	struct kube_scores scores;

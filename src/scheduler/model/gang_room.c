@@ -15,12 +15,12 @@ static void begin_fit(struct model *m, const struct model_pod *pod)
 }
 
 /*
- * The result of checking each node, kept for the next pod. The pods of a gang are mostly alike, and a placement changes one
- * node only. So after the first pod, each pod usually checks one node again instead of all.
+ * What checking each node gave, for the next pod. A gang's pods are mostly alike and each placement changes one node, so the
+ * next pod usually checks one node again.
  */
 struct scan {
 	bool is_known;
-	uint64_t source;     /* request_source() of the pod that was checked */
+	uint64_t source;     /* request_source() of the checked pod */
 	const json_t *names; /* the nodes that were checked, by name */
 	struct scanned {
 		struct model_node *node; /* NULL if no node has this name */
@@ -60,7 +60,7 @@ static int look_at_all(struct model *m, struct scan *scan, const json_t *names)
 	return 0;
 }
 
-/* Returns the node that the pod's policy ranks first, or NULL if the pod fits none of these nodes. */
+/* Returns the node that the pod's policy ranks first, or NULL if none fits. */
 static struct scanned *best_of(struct model *m, struct scan *scan, const struct gang_rank *member,
 			       const json_t *names)
 {
@@ -82,7 +82,7 @@ static struct scanned *best_of(struct model *m, struct scan *scan, const struct 
 	return best;
 }
 
-/* Chooses the pod's shares of the node's cards. Returns false if the pod does not fit or memory runs out. */
+/* Chooses the pod's cards on the node. False if they do not suffice or memory runs out. */
 static bool hold_of(struct model *m, const struct model_pod *pod, struct model_node *node,
 		    struct model_hold *ret)
 {
@@ -100,7 +100,7 @@ static bool hold_of(struct model *m, const struct model_pod *pod, struct model_n
 
 struct seat {
 	struct gang_rank *member;
-	struct model_hold hold; /* owned; charged while the pod has this seat */
+	struct model_hold hold; /* owned; charged while the pod has the seat */
 };
 
 struct seating {
@@ -111,10 +111,7 @@ struct seating {
 	struct scan scan;
 };
 
-/*
- * Charges the hold to the node and to the namespace, because the namespace's quota must have room for all pods of the gang
- * together.
- */
+/* Charges the namespace too: its quota must have room for all of the gang's pods together. */
 static void charge(struct model_pod *pod, const struct model_hold *hold)
 {
 	const struct quota_amounts has = inventory_hold_sum(&hold->hold);
@@ -141,7 +138,7 @@ static bool seat_one(void *data, size_t i)
 	struct seat *seat = &s->seat[i];
 	struct model_pod *pod = seat->member->pod;
 	if (pod->charged)
-		s->scan.is_known = false; /* the charge of a node changes */
+		s->scan.is_known = false; /* lifting the pod changes its node's charge */
 	model_lift(pod);
 	struct scanned *best = best_of(s->model, &s->scan, seat->member, names_of(s, i));
 	if (!best || !hold_of(s->model, pod, best->node, &seat->hold)) {
@@ -172,10 +169,7 @@ static bool is_like(void *data, size_t i, size_t k)
 {
 	const struct seating *s = data;
 	const struct gang_rank *a = s->seat[i].member, *b = s->seat[k].member;
-	/*
-	 * A pod that is charged by its own earlier attempt may use that room, which no other pod may. So it is like no other
-	 * pod.
-	 */
+	/* Only this pod may use the room that its earlier attempt charges, so the pod is like no other. */
 	return !a->pod->charged && !b->pod->charged && names_of(s, i) == names_of(s, k) &&
 	       a->source == b->source;
 }
@@ -188,8 +182,8 @@ static bool takes_part(const struct gang_rank *member)
 }
 
 /*
- * Removes the reservations of all pods of the gang, so that any of them may use this room. Room that a pod's annotations
- * name, from an earlier attempt, becomes free only while that pod itself is placed.
+ * Removes the reservations of all the gang's pods, so that any of them may use the room. Shares in a pod's annotations, from an
+ * earlier attempt, are free only for that pod.
  */
 static int begin(struct seating *s, const struct gang *gang)
 {
@@ -216,8 +210,8 @@ static size_t seat_gang(struct seating *s, size_t needed)
 }
 
 /*
- * Ends the search. If `is_kept`, pods with a seat get it as their reservation, and the other pods lose theirs. Otherwise every
- * pod gets back what it had before.
+ * Ends the search. `is_kept`: each pod's seat becomes its reservation, and pods without one lose theirs. Otherwise all get back
+ * what they had.
  */
 static void end(struct seating *s, bool is_kept)
 {
@@ -282,14 +276,14 @@ static void lift_lower(struct lower *l, struct model_node *node)
 	}
 }
 
-/* Lifts only pods on the gang's candidate nodes. Pods on other nodes cannot make room for the gang. */
+/* Lifts only pods on the gang's candidate nodes; pods on other nodes are not in the way. */
 static void lift_all_lower(struct seating *s, struct lower *l)
 {
 	const json_t *last = NULL, *name;
 	size_t k;
 	for (size_t i = 0; i < s->count; i++) {
 		const json_t *names = names_of(s, i);
-		/* Mostly, all pods of a gang have the same nodes. Then their pods were lifted for the previous pod already. */
+		/* The pods of a gang mostly have the same nodes; the pods on these nodes were lifted already. */
 		if (names == last)
 			continue;
 		json_array_foreach(names, k, name)

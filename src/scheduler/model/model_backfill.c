@@ -1,7 +1,4 @@
-/*
- * The model's backfill reservation (backfill_reservation.h): nodes that are closed to lone pods because a gang has waited
- * long.
- */
+/* The model's backfill reservation (backfill_reservation.h): nodes closed to lone pods for a gang that has waited long. */
 #include "scheduler/gang/backfill_reservation.h"
 #include "scheduler/model/gang_room.h"
 #include "scheduler/model/model_gang.h"
@@ -18,7 +15,7 @@ void model_backfill_end(struct model *m, const struct gang *gang)
 		return;
 	string_map_each(&m->nodes, leave_node, NULL);
 	m->reservation = NULL;
-	/* Pods that were rejected on these nodes may fit now. */
+	/* Pods rejected on these nodes may fit now. */
 	model_note_room(m);
 }
 
@@ -31,7 +28,7 @@ void model_backfill_consider(struct model *m, struct gang_rank *asker)
 	if (m->reservation ||
 	    !reservation_is_due(gang->lacks_since_ns, m->now_ns, m->terms.gang_patience_ns))
 		return;
-	/* With or without a reservation, the gang is considered again only after another gang_patience_ns. */
+	/* Whether or not nodes are found, the gang is considered again only after gang_patience_ns. */
 	gang->lacks_since_ns = m->now_ns;
 	if (!gang_room_reservation(m, gang, asker, gang_missing(&roll)))
 		return;

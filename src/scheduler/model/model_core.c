@@ -1,4 +1,4 @@
-/* The model's life cycle, its lists of objects, its clock, and the views of its contents. */
+/* The model's life cycle, clock, full lists, and views for reports. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -115,7 +115,7 @@ static void count_gang(void *data, void *thing)
 	c->gangs_waiting += gang->size && !is_placed && !gang_has_begun(&roll);
 }
 
-/* Casts away const: string_map_each() does not change the map if the callback does not. */
+/* Casts away const; string_map_each() changes nothing if the callback does not. */
 static struct string_map *string_map_of(const struct string_map *table)
 {
 	return (struct string_map *)(uintptr_t)table;

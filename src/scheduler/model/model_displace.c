@@ -1,9 +1,8 @@
 /*
- * Makes room for pods that fit no node now, but would fit if other pods ended: opportunistic pods (opportunistic.h) whatever
- * their priority, and pods of lower priority. kube-scheduler's own preemption does not know the memory and compute of a card.
- * The filter call chooses the node, because only the call knows where the pod may go. The victims are chosen some seconds
- * later, if the pod still waits. The room is then kept from all pods that do not outrank the pod, until the pod is placed or
- * WANT_MOST_NS have passed.
+ * Makes room for pods that fit no node but would without others: opportunistic pods (opportunistic.h), or pods of lower
+ * priority. (kube-scheduler's preemption does not know a card's memory and compute.) The filter call chooses the node, because
+ * only it knows where the pod may go; victims are chosen some seconds later, if the pod still waits. The room is kept from pods
+ * that do not outrank this one, until it is placed or WANT_MOST_NS have passed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +12,11 @@
 #include "scheduler/model/model_inside.h"
 #include "scheduler/opportunistic/opportunistic.h"
 
-/* Victims are chosen only after this time, because pods that are ending anyway may make the room. */
+/* Wait this long before choosing victims: pods that end anyway may make the room. */
 #define SETTLE_NS (UINT64_C(5) * 1000000000)
 
 #define WANT_MOST_NS (UINT64_C(120) * 1000000000)
 
-/* The pod for which others may be evicted. */
 struct wanting {
 	const struct model_pod *pod;
 	bool may_preempt; /* may evict pods of lower priority, not only opportunistic pods */
@@ -56,8 +54,8 @@ static bool fits(struct model *m, const struct inventory *inventory)
 }
 
 /*
- * Lists the pods that may be evicted, in the order of eviction, opportunistic pods first. Discharges pods that are leaving
- * already from `inventory`. Returns NULL if memory runs out.
+ * Lists the pods that may be evicted, in that order, opportunistic ones first. Discharges those that are leaving already. NULL
+ * if memory runs out.
  */
 static struct opportunistic *list_victims(const struct model *m, const struct model_node *node,
 					  const struct wanting *for_whom,
@@ -89,8 +87,8 @@ static const struct inventory_hold *hold_of(const struct opportunistic *one)
 }
 
 /*
- * Evicts pods in the order of the list until there is room. Then spares, from the last victim to the first, each pod whose
- * room is not needed. Returns false if there is no room even without all of them.
+ * Evicts in the list's order until there is room. Then spares, from the last to the first, each that is not needed. False if
+ * there is no room even without all.
  */
 static bool choose(struct model *m, struct inventory *inventory, struct opportunistic *list,
 		   size_t count)
@@ -112,8 +110,8 @@ static bool choose(struct model *m, struct inventory *inventory, struct opportun
 }
 
 /*
- * Returns true if evictions would make room on the node for the request of m->fit, and filter would then let the pod in. Free
- * *ret_list in any case.
+ * Whether evictions would make room on the node for m->fit's request, and filter would let the pod in. Free *ret_list in any
+ * case.
  */
 static bool try_node(struct model *m, const struct model_node *node, const struct wanting *for_whom,
 		     struct opportunistic **ret_list, size_t *ret_count)
@@ -167,7 +165,7 @@ void model_want(struct model *m, const char *uid, bool may_preempt, const char *
 {
 	struct model_pod *pod = model_find_pod(m, uid);
 	struct model_node *node = model_find_node(m, name);
-	/* Nothing to do if the pod wants this node already, or if its victims were named and their room is kept for it. */
+	/* The pod wants this node already, or room on another node is being made for it. */
 	if (!pod || !node || pod->wants == node || (pod->wants && pod->wants->kept_for == pod))
 		return;
 	model_forget_want(m, pod);
@@ -182,7 +180,7 @@ const struct model_pod *model_kept_for(const struct model *m, const struct model
 	const struct model_pod *pod = node->kept_for, *asker = pod ? model_find_pod(m, uid) : NULL;
 	if (!pod || pod == asker || priority > pod->priority)
 		return NULL;
-	/* Room kept for a pod is open to the other pods of its gang, because they are placed together or not at all. */
+	/* Room kept for a pod is open to its gang, which is placed together or not at all. */
 	if (asker && asker->member && pod->member && asker->member->gang == pod->member->gang)
 		return NULL;
 	return pod;
@@ -190,7 +188,7 @@ const struct model_pod *model_kept_for(const struct model *m, const struct model
 
 /* ---- evictions ---- */
 
-/* Closes the cards to opportunistic pods, so that none of them takes the room just made. */
+/* Closes the cards to opportunistic pods, which would take the room just made. */
 static void cooldown_cards(struct model *m, struct model_node *node,
 			   const struct inventory_hold *hold)
 {
@@ -200,7 +198,7 @@ static void cooldown_cards(struct model *m, struct model_node *node,
 			model_cooldown_card(m, node, i);
 }
 
-/* Names the victims that the pod still lacks, as many as `most`; the next call names the others. */
+/* Names up to `most` victims that the pod still needs; the next call names others. */
 static size_t displace(struct model *m, struct model_pod *pod, struct model_eviction *ret,
 		       size_t most)
 {
@@ -217,8 +215,8 @@ static size_t displace(struct model *m, struct model_pod *pod, struct model_evic
 		if (!list[i].goes)
 			continue;
 		/*
-		 * Keep the room on the node for the pod. This is not needed if all victims are opportunistic and are named
-		 * now: only opportunistic pods could take their room, and the cards are closed to those.
+		 * Keep the room for the pod, unless all victims are opportunistic and named now: only such pods could take it,
+		 * and the cards are closed to them.
 		 */
 		if (!model_is_opportunistic(victim) || named == most || node->kept_for)
 			node->kept_for = pod;
@@ -234,7 +232,6 @@ static size_t displace(struct model *m, struct model_pod *pod, struct model_evic
 	return named;
 }
 
-/* Returns true if victims were named for the pod and their room is kept for the pod. */
 static bool has_victims(const struct model_pod *pod)
 {
 	return pod->wants->kept_for == pod;

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "scheduler/gang/gang_read.h"
 
-/* Pods that have reserved room but no bind call are retried again and again at this interval, because a retry may be lost. */
+/* A retry may be lost, so pods with reserved room and no bind call are retried at this interval. */
 #define CALL_AGAIN_NS UINT64_C(5000000000)
 
 /* ---- states of pods and gangs ---- */
@@ -55,8 +55,8 @@ static bool was_turned_away(const struct gang_rank *member)
 }
 
 /*
- * Triggers a retry of the pods in `state`. Unless `is_any`, skips pods that no filter call has rejected: they may be tried
- * soon anyway.
+ * Makes kube-scheduler try the pods in `state` again. Without `is_any`, only those that a filter call rejected: others may be
+ * tried soon anyway.
  */
 static void call_each(struct model *m, const struct gang *gang, enum gang_state state, bool is_any)
 {
@@ -121,7 +121,7 @@ void model_gang_reserved(struct model *m, struct gang_rank *member)
 
 /* ---- joining and leaving a gang ---- */
 
-/* Updates the gang's size from the sizes that its members name, and checks whether enough members are there. */
+/* Updates the gang's size from what members name, and whether enough are there. */
 static void look(struct model *m, struct gang *gang)
 {
 	gang->size = gang->other_size = 0;
@@ -182,10 +182,7 @@ static int join(struct model *m, struct model_pod *pod, struct gang *gang)
 		at = &(*at)->next;
 	*at = member;
 	pod->member = member;
-	/*
-	 * The gang's members changed, and the new pod may replace one that never came. So earlier failures do not count any
-	 * more.
-	 */
+	/* The gang's members changed, and a new pod may replace one that never came: earlier failures do not count. */
 	gang->failed_at = gang->paused_until_ns = 0;
 	gang->failures = 0;
 	return 0;
@@ -243,7 +240,7 @@ void gang_note_asked(struct gang_rank *member, json_t *names)
 {
 	if (json_equal(member->asked, names))
 		return;
-	/* Pods of a gang mostly have the same node names: they share one copy. */
+	/* Pods of a gang mostly have the same nodes: share one list. */
 	json_t *same = names;
 	for (const struct gang_rank *one = member->gang->first; one; one = one->next)
 		if (one->asked && json_equal(one->asked, names)) {
@@ -251,8 +248,8 @@ void gang_note_asked(struct gang_rank *member, json_t *names)
 			break;
 		}
 	/*
-	 * New names permit a new attempt. But a pod without a filter call took part in the failed attempt with the names of
-	 * the asking pod. If the pod's first call names the same nodes, the failure still holds.
+	 * Other nodes permit a new search. A pod without a filter call was searched with the asking pod's nodes; if its own
+	 * first call has the same, the failure stands.
 	 */
 	if (member->asked || same != member->gang->failed_for)
 		member->gang->failed_at = 0;
@@ -280,7 +277,7 @@ static void advance_one(void *data, void *thing)
 	const struct gang_roll roll = gang_roll_of(gang);
 	if (gang_has_begun(&roll)) {
 		gang->failures = 0;
-		gang->held_until_ns = 0; /* reservations that remain expire by themselves */
+		gang->held_until_ns = 0; /* remaining reservations expire by themselves */
 		return;
 	}
 	model_gang_release(m, gang);

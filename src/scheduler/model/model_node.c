@@ -1,4 +1,4 @@
-/* The model's nodes: each node's cards, and which part of them the pods use. */
+/* The model's nodes: each node's cards, and what pods use of them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static const char *annotation(const json_t *node, const char *name)
 	return json_string_value(json_object_get(json_object_get(meta, "annotations"), name));
 }
 
-/* Reads the measured use of the cards. If it cannot be read, cards are judged by reservations alone. */
+/* Reads the cards' measured use. If it cannot be read, guarantees count instead. */
 static int hear_use(struct model *m, struct model_node *node, const json_t *object,
 		    struct error *err)
 {
@@ -80,8 +80,8 @@ static int hear_use(struct model *m, struct model_node *node, const json_t *obje
 }
 
 /*
- * Returns true if the kubelet offers this resource. The kubelet keeps listing the resource of a device plugin that is gone,
- * with an amount of 0. A node without any capacity counts as serving, because its kubelet has not reported yet.
+ * Whether the kubelet offers the resource. After a device plugin is gone, the kubelet still lists the resource, with 0. A node
+ * without any capacity counts as serving: its kubelet has not reported yet.
  */
 static bool is_served(const json_t *node, const char *resource)
 {
@@ -104,7 +104,7 @@ struct inventory_said model_node_said(const struct model *m, const json_t *node)
 					.cordon = annotation(node, KUBE_NODE_CORDON) };
 }
 
-/* Replaces the node's inventory and charges its pods again. */
+/* Replaces the node's inventory, and charges its pods again. */
 static int take_cards(struct model *m, struct model_node *node, const struct inventory_said *said,
 		      struct error *err)
 {
@@ -149,7 +149,7 @@ int model_node(struct model *m, const json_t *object, struct error *err)
 	if (r >= 0)
 		r = hear_use(m, node, object, err);
 	model_node_give(m, node);
-	/* The text quotes names from the object and may be cut in the middle of a character. */
+	/* The error quotes names from the object, perhaps cut inside a character. */
 	return r < 0 ? error_sanitize(err, r) : 0;
 }
 

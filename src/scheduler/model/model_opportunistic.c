@@ -1,6 +1,6 @@
 /*
- * The model's opportunistic pods (opportunistic.h): finds cards on which they have had too little compute for too long, and
- * chooses the pods to evict.
+ * The model's opportunistic pods (opportunistic.h): finds cards where they lacked compute for too long, and chooses pods to
+ * evict.
  */
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 #include "scheduler/model/model_inside.h"
 #include "scheduler/opportunistic/opportunistic.h"
 
-/* A pod named for eviction counts as leaving for this long. If it still exists then, it counts as staying again. */
+/* A pod named for eviction counts as leaving for this long; if it is still there then, it stays. */
 #define GOING_NS (UINT64_C(120) * 1000000000)
 /* After an eviction that failed, for this long: the server may have done it, and a failing server is not asked every second. */
 #define FAILED_NS (UINT64_C(5) * 1000000000)
@@ -24,8 +24,8 @@ struct look {
 };
 
 /*
- * Lists the pods on the card that may be evicted. *ret_borrowed_pct gets the compute that all opportunistic pods on the card
- * have borrowed, except those leaving already. Returns NULL if memory runs out.
+ * Lists the pods on the card that may be evicted. *ret_borrowed_pct: what all opportunistic pods there have borrowed, without
+ * those that are leaving. NULL if memory runs out.
  */
 static struct opportunistic *list_opportunistic(const struct model *m,
 						const struct model_node *node, const char *card,
@@ -83,7 +83,7 @@ static void look_at(struct look *l, struct model_node *node, unsigned i)
 	cleanup_free struct opportunistic *list = list_opportunistic(l->model, node, card->uuid,
 								     &count, &seen.borrowed_pct);
 	if (!list)
-		return; /* out of memory: the next call tries again */
+		return; /* no memory: the next call tries again */
 	uint64_t lack_pct = opportunistic_lack_pct(&seen);
 	if (!opportunistic_is_due(&node->use.card[i], lack_pct, now_ns, l->patience_ns) ||
 	    l->count == l->most)
@@ -104,7 +104,7 @@ static void look_at_node(void *data, void *thing)
 			look_at(data, node, i);
 }
 
-/* ---- cooldowns, which the node's annotation keeps across restarts ---- */
+/* ---- cooldowns, kept in the node's annotation ---- */
 
 void model_cooldown_card(struct model *m, struct model_node *node, unsigned card)
 {

@@ -1,12 +1,11 @@
 /*
- * Finds pods that were rejected a moment too early, so that the cluster makes kube-scheduler retry them. kube-scheduler
- * retries a pod after changes in the cluster, such as the end of another pod. If kube-scheduler learns of the change before
- * the model does, the pod is rejected again, and kube-scheduler's next retry comes only minutes later, unless something else
- * happens.
+ * Finds pods that were rejected a moment too early, so that kube-scheduler tries them again. It does so by itself after
+ * changes, such as another pod's end. But if it learns of the change before the model does, the pod is rejected once more, and
+ * the next try comes only minutes later.
  */
 #include "scheduler/model/model_gang.h"
 
-/* Wait this long after a change: if the model learned of the change first, kube-scheduler retries the pod by itself meanwhile. */
+/* After a change, first leave kube-scheduler this long to try by itself. */
 #define ITSELF_NS UINT64_C(2000000000)
 
 void model_note_room(struct model *m)
@@ -35,13 +34,12 @@ void model_note_turned_away(struct model *m, const char *uid, bool is_turned_awa
 		pod->turned_away_at = is_turned_away ? m->rooms + 1 : 0;
 }
 
-/* Returns true if no room was freed since the pod was rejected. */
+/* Whether no room was freed since the pod was rejected. */
 static bool is_up_to_date(const struct model *m, const struct model_pod *pod)
 {
 	return !pod->turned_away_at || pod->turned_away_at > m->rooms;
 }
 
-/* Returns true if model_take_passed_over() should return the pod. */
 static bool is_passed_over(const struct model *m, const struct model_pod *pod, bool is_late)
 {
 	if (pod->is_ending)

@@ -1,4 +1,4 @@
-/* The model's pods: the shares of cards that each pod has, and the requests of pods that wait. */
+/* The model's pods: the shares that each has, and the requests of those that wait. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ void model_lift(struct model_pod *pod)
 	pod->charged = NULL;
 }
 
-/* Charges the reservation or, without one, the shares in the annotations, which may be of an earlier attempt. */
+/* Charges the reservation, or else the shares in the annotations, perhaps of an earlier attempt. */
 void model_put_back(struct model_pod *pod)
 {
 	struct model_hold *hold = pod->reserved.node ? &pod->reserved : &pod->noted;
@@ -58,7 +58,7 @@ void model_drop_hold(struct model *m, struct model_hold *hold)
 	*hold = (struct model_hold){ 0 };
 }
 
-/* Drops a hold that is no longer charged, and notes that room was freed. */
+/* Drops a hold that is not charged any more, and notes that room was freed. */
 static void drop_hold(struct model *m, struct model_hold *hold)
 {
 	if (hold->node)
@@ -67,7 +67,6 @@ static void drop_hold(struct model *m, struct model_hold *hold)
 }
 
 /* ---- entries ---- */
-
 struct model_pod *model_find_pod(const struct model *m, const char *uid)
 {
 	return string_map_find(&m->pods, uid);
@@ -144,7 +143,7 @@ static struct model_pod *new_pod(struct model *m, const struct kube_pod *from)
 
 /* ---- shares in annotations ---- */
 
-/* Returns the annotation with the pod's shares, or NULL if it has none that count. */
+/* Returns the annotation with the pod's shares; NULL if none counts. */
 static const char *noted_text(const struct kube_pod *from)
 {
 	const char *text = from->allocated ? from->allocated : from->to_allocate;
@@ -153,8 +152,8 @@ static const char *noted_text(const struct kube_pod *from)
 }
 
 /*
- * Returns false if the annotations of shares must be wrong: anyone can write them, and a pod that requests no GPU was assigned
- * none. If the request cannot be read, the annotations are believed.
+ * False if the annotations of shares must be wrong: anyone can write them, and a pod that requests no GPU was given none. With
+ * an unreadable request they are believed.
  */
 static bool is_noted_by_right(const struct model *m, const struct kube_pod *from)
 {
@@ -192,8 +191,8 @@ static int make_hold(struct model *m, const struct kube_shares *shares, const ui
 }
 
 /*
- * Reads which compute of the shares is borrowed. An annotation that cannot be read or does not match the shares is ignored:
- * the compute then counts as guaranteed.
+ * Reads which part of the shares is borrowed. If that annotation is malformed or does not match, all compute counts as
+ * guaranteed.
  */
 static int overlay_borrowed(const struct kube_pod *from, struct kube_shares *shares,
 			    struct error *err)
@@ -227,7 +226,7 @@ static int read_noted(struct model *m, const struct kube_pod *from, const char *
 	return r;
 }
 
-/* Makes a hold for a pod that has cards of the node, but nobody knows which. No other pod gets cards of this node meanwhile. */
+/* Makes a hold for a pod that has unknown cards of the node. Meanwhile no other pod gets cards of that node. */
 static int make_unknown(struct model *m, const char *node, struct model_hold *ret, struct error *err)
 {
 	struct model_hold hold = { .node = model_node_take(m, node), .hold.is_unknown = true };
@@ -237,7 +236,7 @@ static int make_unknown(struct model *m, const char *node, struct model_hold *re
 	return 0;
 }
 
-/* Charges the shares in the annotations. Unchanged annotations are not read again, and their expiry is not extended. */
+/* Charges the shares in the annotations. Unchanged annotations are not read again, and do not expire later. */
 static int take_noted(struct model *m, const struct kube_pod *from, struct model_pod *pod,
 		      bool is_by_right, struct error *err)
 {
@@ -253,8 +252,8 @@ static int take_noted(struct model *m, const struct kube_pod *from, struct model
 	int r = text ? read_noted(m, from, text, &noted, err) : 0;
 	int unread = r;
 	/*
-	 * A bound pod has cards, even if we cannot read which: assign no card of its node. (For an unbound pod, the next attempt
-	 * to bind it will write its cards.)
+	 * A bound pod has cards, even if we cannot read which: assign no card of its node. (An unbound pod gets its annotations
+	 * at the next attempt.)
 	 */
 	if (r < 0 && r != -ENOMEM && !pod->charged && *from->node)
 		r = make_unknown(m, pod_node(from), &noted, err);
@@ -286,10 +285,7 @@ static int take_request(struct model_pod *pod, struct request *request, const st
 	return 0;
 }
 
-/*
- * Counts the request of each pod once. Bound pods are counted too, so that a scheduler that has just started knows the usual
- * requests.
- */
+/* Counts each pod's request once. Bound pods count too, so that a scheduler that just started knows the usual requests. */
 static void count_request(struct model *m, const struct kube_pod *from,
 			  const struct request *request)
 {
@@ -319,7 +315,7 @@ static int take(struct model *m, const struct kube_pod *from, struct model_pod *
 	else if (take_request(pod, request, broken) < 0)
 		return error_set_errno(err, ENOMEM, "pod");
 	int r = take_noted(m, from, pod, is_noted, err);
-	/* The annotations were read and take the place of the reservation. If they cannot be read, the reservation stays. */
+	/* The annotations replace the reservation; if they cannot be read, the reservation stays. */
 	if (r >= 0 && is_bound)
 		model_drop_reserved(m, pod);
 	return r;
@@ -338,7 +334,7 @@ static int see(struct model *m, const struct kube_pod *from, bool is_watched, st
 	int r = *from->node ? 0 : request_read(from, &m->terms.request, &request, &broken);
 	if (r == -ENOMEM)
 		return error_set_errno(err, ENOMEM, "pod");
-	/* A pod of a filter call is stored even if it requests nothing, because a bind call will follow. */
+	/* Store a filter call's pod even without GPU requests, because a bind call will follow. */
 	bool is_asked_about = !*from->node && (pod || !is_watched);
 	struct gang_said gang = { 0 };
 	struct error gang_broken = { 0 };
@@ -385,7 +381,7 @@ static int read_and_see(struct model *m, json_t *object, bool is_watched, struct
 
 int model_pod(struct model *m, const json_t *object, struct error *err)
 {
-	/* The cast is safe: read_and_see() only takes a reference and drops it again. */
+	/* Safe: read_and_see() only takes a reference and drops it. */
 	return read_and_see(m, (json_t *)(uintptr_t)object, true, err);
 }
 
@@ -432,7 +428,7 @@ void model_reserve_hold(struct model *m, struct model_pod *pod, struct model_hol
 	m->changes++;
 	model_lift(pod);
 	drop_hold(m, &pod->reserved);
-	/* Drop the shares of an earlier attempt, which the annotations name: other pods may get their room from now on. */
+	/* The annotations' shares are of an earlier attempt: others may have that room now. */
 	drop_hold(m, &pod->noted);
 	pod->reserved = *hold;
 	*hold = (struct model_hold){ 0 };
@@ -487,7 +483,7 @@ static void unlist(void *data, void *thing)
 	pod->is_listed = false;
 }
 
-/* Forgets a pod that the list lacks. But a pod that no watch event has named yet may be newer than the list, and stays. */
+/* Forgets a pod that the list lacks; not a pod from a filter call, which may be newer than the list. */
 static void forget_unlisted(void *data, void *thing)
 {
 	struct model_pod *pod = thing;

@@ -1,6 +1,6 @@
 /*
- * The model's namespaces: how much of the cards the pods of a namespace have together, and how much its ResourceQuota objects
- * allow. If a namespace has several quotas, the tightest limit of each kind counts.
+ * The model's namespaces: what their pods have of the cards together, and what ResourceQuota objects allow. Of several quotas,
+ * the tightest limit of each kind counts.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "kube/util/sanitize.h"
 #include "scheduler/model/model_inside.h"
 
-#define KEY_MAX 512 /* namespace and name have at most 253 bytes each */
+#define KEY_MAX 512 /* a namespace and a name have at most 253 bytes each */
 
 struct model_quota {
 	struct string_map_entry entry; /* key: "namespace/name" */
@@ -60,7 +60,7 @@ void model_hold_to_quota(struct model *m, const char *pod_namespace)
 
 /* ---- quotas ---- */
 
-/* Computes the namespace's limits from all its quotas. If a limit grew, notes that waiting pods may fit now. */
+/* Computes the namespace's limits. If one grew, waiting pods may fit now. */
 static void sum_up(struct model *m, struct model_space *space)
 {
 	const struct quota_limits before = space->limits;
@@ -101,7 +101,7 @@ static struct model_quota *new_quota(struct model *m, const char *in, const char
 	return quota;
 }
 
-/* Reads the quota's key, "namespace/name". *ret_in gets the namespace; it belongs to `object`. */
+/* Reads the quota's key, "namespace/name". *ret_in is the namespace, a string of `object`. */
 static int read_key(const json_t *object, char key[KEY_MAX], const char **ret_in)
 {
 	const json_t *meta = json_object_get(object, "metadata");
@@ -217,7 +217,7 @@ static void show(void *data, void *thing)
 void model_each_quota(const struct model *m,
 		      void (*each)(void *data, const struct model_quota_view *view), void *data)
 {
-	/* The cast is safe: show() does not change the map. */
+	/* Safe: show() does not change the map. */
 	string_map_each((struct string_map *)(uintptr_t)&m->spaces, show,
 			&(struct walk){ each, data });
 }

@@ -1,12 +1,11 @@
 /*
- * Counts the requests of pods and the room that the cluster's cards have for such requests, for the policy "fragmentation"
- * (policy/placement/room.h).
+ * Counts requests, and the cluster's room for them, for the policy "fragmentation" (policy/placement/room.h).
  *
  *     room      per node: how many requests of each kind its cards would serve; counted again when the use of the cards
  *               changes, and for each new kind
  *     total[k]  the room for requests of kind k on all nodes; the price of the kind is derived from it
  *
- * Counting requests is cheap. The rooms are counted only when a pod is placed by this policy.
+ * Counting requests is cheap; rooms are counted only when a pod is placed by this policy.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +13,11 @@
 #include "scheduler/model/model_inside.h"
 #include "scheduler/request/workload_histogram.h"
 
-/* Many cards are in the same state. The counts of up to this many states are cached. */
+/* Many cards are in the same state: keep the counts of this many states. */
 #define MEMO_CARDS 4096
 
 struct memo_card {
-	/* model_room.generation when this entry was cached; if they differ, the entry is unused. */
+	/* model_room.generation when this entry was made; if that differs, the entry is unused */
 	uint64_t generation;
 	struct place_card card; /* the fields that count; all others are zero */
 	struct place_fits fits;
@@ -28,9 +27,9 @@ struct model_room {
 	struct histogram histogram;
 	uint64_t new_kinds; /* bit k is set if kind k has not been counted on any node yet */
 	uint64_t total[PLACE_KINDS_MAX];
-	/* Starts at 1; changes when the address of a type's interned string may have been reused. */
+	/* Changes when a type's interned string may have been replaced by another at its address; starts at 1. */
 	uint64_t generation;
-	struct memo_card *memo; /* MEMO_CARDS entries; owned; NULL until the policy is first used */
+	struct memo_card *memo; /* MEMO_CARDS entries; owned; NULL before the first use */
 };
 _Static_assert(PLACE_KINDS_MAX <= 64, "a bit for each kind");
 
@@ -38,7 +37,7 @@ _Static_assert(PLACE_KINDS_MAX <= 64, "a bit for each kind");
 
 void model_count_request(struct model *m, const struct request *request)
 {
-	/* An opportunistic request is guaranteed no compute, so it takes no room from guaranteed requests. */
+	/* An opportunistic request is guaranteed no compute, so it takes none from guaranteed requests. */
 	if (request->is_opportunistic)
 		return;
 	if (!m->room && request->count) {
@@ -69,11 +68,11 @@ void model_room_free(struct model *m)
 
 /* ---- room of a card ---- */
 
-/* Returns the fields of the card on which its room depends; all others are zero. */
+/* Returns what the card's room depends on; other fields are zero. */
 static struct place_card state_of(const struct place_card *card)
 {
 	struct place_card state;
-	/* Clears the padding too, because the structure is compared with memcmp(). */
+	/* Compared with memcmp(), so clear the padding too. */
 	memset(&state, 0, sizeof(state));
 	state.type = card->type;
 	state.memory_total_bytes = card->memory_total_bytes;
@@ -90,7 +89,7 @@ static struct place_card state_of(const struct place_card *card)
 	return state;
 }
 
-/* Returns how many requests of each kind the card would serve. The result is valid until the next call. */
+/* Returns how many requests of each kind the card would serve; valid until the next call. */
 static const struct place_fits *fits_of(struct model_room *room, const struct place_card *card)
 {
 	const struct place_card state = state_of(card);
@@ -142,7 +141,7 @@ static void count_kind(const struct place_histogram *kinds, unsigned k,
 	}
 }
 
-/* Counts all kinds if the use of the node's cards has changed, otherwise only the new kinds. Returns false if memory runs out. */
+/* Counts all kinds if the cards' use has changed, else the new ones. False if memory runs out. */
 static bool count_room(struct model_room *room, struct model_node *node)
 {
 	const struct place_histogram *kinds = &room->histogram.kinds;
@@ -212,9 +211,9 @@ void model_room_words_gone(struct model *m)
 		m->room->generation++;
 }
 
-/* ---- cost of a request ---- */
+/* ---- what a request costs ---- */
 
-/* The cards of one node while shares are placed on them one after the other. */
+/* The cards of a node while shares are placed one after the other. */
 struct laying {
 	struct model *model;
 	const struct inventory *inventory;
@@ -231,10 +230,7 @@ static bool is_same_state(const struct place_card *a, const struct place_card *b
 	       a->cores_total_mpct == b->cores_total_mpct && a->slots_total == b->slots_total;
 }
 
-/*
- * Among the cards whose bit is set in `among`, finds the card on which the share costs the least room. Returns false if no
- * card fits.
- */
+/* Finds the card in `among` (a bit for each) where the share costs least room. False if none fits. */
 static bool find_least(struct laying *l, const struct place_request *share, uint64_t among,
 		       unsigned *ret, double *ret_loss)
 {
@@ -258,7 +254,7 @@ static bool find_least(struct laying *l, const struct place_request *share, uint
 	return found;
 }
 
-/* Places the part's shares, each on another card. `card` and `tally` are writable pointers to l->card and l->tally. */
+/* Places the part's shares on different cards. `card` and `tally` are l->card and l->tally, writable. */
 static bool lay(struct laying *l, const struct place_request *share, struct place_card *card,
 		struct place_tally *tally)
 {
@@ -303,7 +299,7 @@ double model_room_loss(struct model *m, const struct inventory *inventory,
 			    .card = inventory->card,
 			    .tally = counted ? counted : &anew };
 	unsigned i = 0;
-	/* Most requests have one share, which needs no copy of the cards. */
+	/* A request for one share needs no copy of the cards. */
 	bool is_lone = request->count == 1 && request->part[0].place.count == 1;
 	bool fits = is_lone ? find_least(&l, &request->part[0].place, ~UINT64_C(0), &i, &l.loss)
 			    : lay_all(&l, request);

@@ -1,4 +1,4 @@
-/* Decides when the bindings of a gang's pods begin: once bind calls for as many pods as the gang's size are waiting. */
+/* Decides when a gang's bindings begin: once bind calls for as many pods as its size wait. */
 #include <stdio.h>
 
 #include "scheduler/model/model_gang.h"
@@ -24,7 +24,7 @@ enum model_turn model_turn(const struct model *m, const char *uid)
 	if (!pod)
 		return MODEL_TURN_LOST;
 	const enum gang_state state = member ? gang_state_of(member) : GANG_EASY;
-	/* GANG_GOES: an earlier binding began, and its outcome is unknown. */
+	/* GANG_GOES: an earlier binding began, with unknown result. */
 	if (state == GANG_EASY || state == GANG_GOES)
 		return MODEL_TURN_GO;
 	const struct gang_roll roll = gang_roll_of(member->gang);

@@ -1,14 +1,14 @@
-/* Computes a digest of everything in a pod that request_read() reads, and possibly of more. */
+/* Computes a digest of all that request_read() reads in a pod, and perhaps of more. */
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "kube/hami/annotations.h"
 #include "scheduler/model/model_inside.h"
 
-/* Prefixes of the annotations that state a pod's wishes. */
+/* Prefixes of annotations that users write. */
 static const char *const domains[] = { "nvidia.com/", "hami.io/", "tencent.com/",
 				       KUBE_LIVE_DOMAIN "/" };
-/* Annotations that schedulers write, and which state no wishes. */
+/* Annotations that schedulers write. */
 static const char *const written[] = { KUBE_POD_NODE,
 				       KUBE_POD_TIME,
 				       KUBE_POD_BIND_TIME,
@@ -19,7 +19,7 @@ static const char *const written[] = { KUBE_POD_NODE,
 
 static bool is_wish(const char *name)
 {
-	/* A wish for one container, such as CONTAINER.allot.dev/memory, begins with the container's name. */
+	/* An annotation for one container, such as CONTAINER.allot.dev/memory, begins with its name. */
 	bool is = strstr(name, "." KUBE_LIVE_DOMAIN "/") != NULL;
 	for (size_t i = 0; i < sizeof(domains) / sizeof(domains[0]); i++)
 		is |= !strncmp(name, domains[i], strlen(domains[i]));
@@ -28,7 +28,7 @@ static bool is_wish(const char *name)
 	return is;
 }
 
-/* Returns the sum of the digests of the annotations that state wishes. A sum, because the order of annotations means nothing. */
+/* Adds up the digests of users' annotations, because their order means nothing. */
 static uint64_t wishes(const struct kube_pod *pod)
 {
 	const json_t *meta = json_object_get(pod->object, "metadata");
@@ -54,10 +54,7 @@ uint64_t request_source(const struct kube_pod *pod)
 		digest = digest_add(digest,
 				    json_string_value(json_object_get(container, "restartPolicy")));
 		digest = digest_add(digest, resources);
-		/*
-		 * Annotations for a single container contain its name, so the same annotations mean something else if the
-		 * name differs.
-		 */
+		/* Some annotations contain the container's name, so they mean something else with another name. */
 		digest = digest_add(digest, pod->container[i]);
 	}
 	return digest + wishes(pod);

@@ -13,7 +13,7 @@
 #define COOLDOWN_MOST_S ((int64_t)(OPPORTUNISTIC_COOLDOWN_MOST_NS / NSEC_PER_SEC))
 #define FORGIVE_S ((int64_t)(OPPORTUNISTIC_FORGIVE_NS / NSEC_PER_SEC))
 
-/* Converts a wall-clock time to monotonic time. A time before the start of the monotonic clock becomes 1. */
+/* Converts wall-clock time to monotonic time. Times before the start of the monotonic clock become 1. */
 static uint64_t by_our_clock(int64_t until_s, struct cooldown_now now)
 {
 	if (until_s >= now.wall_s) {
@@ -28,7 +28,7 @@ static uint64_t by_our_clock(int64_t until_s, struct cooldown_now now)
 static void cooldown(struct use_card *card, const struct kube_cooldown *said,
 		     struct cooldown_now now)
 {
-	/* A cooldown that ended at least FORGIVE_S ago no longer counts. */
+	/* A cooldown that ended FORGIVE_S ago no longer counts. */
 	if (said->until_s < now.wall_s && now.wall_s - said->until_s >= FORGIVE_S)
 		return;
 	uint64_t until_ns = by_our_clock(said->until_s, now);
@@ -51,7 +51,7 @@ int cooldown_hear(struct use *u, const char *text, const struct inventory *inven
 {
 	struct kube_cooldowns cooldowns = { 0 };
 	uint64_t said = text ? digest_add(DIGEST_FIRST, text) : 0;
-	/* If the cards' use was never measured, no pod is placed by use, so there are no cooldowns to read. */
+	/* Without measured use no pod is placed by use, so there are no cooldowns. */
 	if (said == u->cooldown_said || !u->count)
 		return 0;
 	if (!text)
@@ -68,7 +68,7 @@ int cooldown_hear(struct use *u, const char *text, const struct inventory *inven
 	return r;
 }
 
-/* Converts to wall-clock time in whole seconds, rounded up. Returns 0 if the cooldown no longer counts. */
+/* Converts to wall-clock seconds, rounded up; 0 if the cooldown no longer counts. */
 static int64_t on_the_wall(uint64_t cooldown_ns, struct cooldown_now now)
 {
 	if (!cooldown_ns || now.ns >= cooldown_ns + OPPORTUNISTIC_FORGIVE_NS)

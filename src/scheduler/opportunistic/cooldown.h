@@ -1,8 +1,7 @@
 /*
- * Cooldowns (opportunistic.h) outlive the scheduler that began them, because they are stored in an annotation of the node
- * (kube/own/cooldowns.h) in wall-clock time. Clocks can be wrong, so reading the annotation can only extend a cooldown, and
- * only up to OPPORTUNISTIC_COOLDOWN_MOST_NS from now. Removing the annotation ends all cooldowns. Pure, except for memory;
- * not thread-safe.
+ * Cooldowns (opportunistic.h) outlive the scheduler in a node's annotation (kube/own/cooldowns.h), in wall-clock time. Clocks
+ * can be wrong, so reading can only extend a cooldown, to at most OPPORTUNISTIC_COOLDOWN_MOST_NS from now. Removing the
+ * annotation ends all. Pure, except for memory; not thread-safe.
  */
 #pragma once
 
@@ -13,18 +12,15 @@
 
 struct inventory;
 
-/* The time of both clocks at one moment: monotonic in ns, and wall clock in seconds since 1970. */
+/* Both clocks at one moment: monotonic in ns, wall clock in seconds since 1970. */
 struct cooldown_now {
 	uint64_t ns;
 	int64_t wall_s;
 };
 
-/*
- * Reads the annotation into `use` of the inventory's cards. `text` is NULL if the annotation is missing. Returns -EINVAL if
- * it is malformed and changes nothing then, or -ENOMEM.
- */
+/* Reads the annotation (NULL: missing) into `use` of the inventory's cards. -EINVAL: malformed, nothing changed; -ENOMEM. */
 int cooldown_hear(struct use *use, const char *text, const struct inventory *inventory,
 		  struct cooldown_now now, struct error *err);
-/* Makes the text of the annotation; free *ret with free(). *ret is NULL if no card has a cooldown. Returns 0 or -ENOMEM. */
+/* Makes the annotation's text, which the caller frees; NULL if no card has a cooldown. Returns 0 or -ENOMEM. */
 int cooldown_tell(const struct use *use, const struct inventory *inventory, struct cooldown_now now,
 		  char **ret);

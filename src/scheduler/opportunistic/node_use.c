@@ -30,7 +30,7 @@ static const struct kube_use *find_said(const struct kube_uses *uses, const char
 	return NULL;
 }
 
-/* Makes entries in the order of the inventory. Each has the old state of its card and the new measurement. */
+/* Makes the entries in the inventory's order: a card's old state, and the new measurement. */
 static struct use_card *lay_out(const struct use *u, const struct kube_uses *uses,
 				const struct inventory *inventory)
 {
@@ -53,7 +53,7 @@ static struct use_card *lay_out(const struct use *u, const struct kube_uses *use
 	return card;
 }
 
-/* Returns true if `u` has exactly the inventory's cards, in the same order. */
+/* Whether `u` has the inventory's cards, in order. */
 static bool is_of(const struct use *u, const struct inventory *inventory)
 {
 	bool is_same = u->count == inventory->count;

@@ -1,7 +1,7 @@
 /*
- * The measured use of a node's cards, as the node's allotd publishes it in an annotation (kube/own/uses.h). Only our own clock
- * matters: a measurement is valid for USE_FRESH_NS after we saw the annotation change. So data left behind by a daemon that is
- * gone is never used, not even after a restart of the scheduler. Pure, except for memory; not thread-safe.
+ * The measured use of a node's cards, from allotd's annotation (kube/own/uses.h). A measurement is valid for USE_FRESH_NS after
+ * we saw the annotation change, by our own clock. So what a dead daemon left is never used, even after a restart of the
+ * scheduler. Pure, except for memory; not thread-safe.
  */
 #pragma once
 
@@ -10,20 +10,20 @@
 
 #include "base/error.h"
 
-/* Three times the longest default interval between two reports of a node. */
+/* Three times the longest default interval between reports. */
 #define USE_FRESH_NS (UINT64_C(180) * 1000000000)
 
 struct inventory;
 
-/* State of one card, including the state of its opportunistic pods (opportunistic.h). */
+/* A card's use, and the state of its opportunistic pods (opportunistic.h). */
 struct use_card {
 	uint64_t id;    /* digest of the card's UUID */
-	bool is_said;   /* false: the node does not report this card */
+	bool is_said;   /* the node reports this card */
 	uint8_t rounds; /* number of evictions in a row */
 	uint16_t peak_pct, now_pct, held_pct;
 	uint32_t memory_mib;
-	uint64_t pressed_ns; /* since when opportunistic pods lack compute; 0 if they do not */
-	/* End of the last cooldown; until then the card takes no opportunistic pods. */
+	uint64_t pressed_ns; /* since when opportunistic pods lack compute; 0: they do not */
+	/* until when the card takes no opportunistic pods */
 	uint64_t cooldown_ns;
 };
 
@@ -32,18 +32,17 @@ struct use {
 	struct use_card *card;  /* in the order of the node's inventory; owned */
 	uint64_t said;          /* digest of the annotation; 0 if there is none */
 	uint64_t heard_ns;      /* when the annotation last changed */
-	bool is_moving;         /* the annotation was seen to change, so its daemon is alive */
-	uint64_t cooldown_said; /* digest of the annotation that cooldown.h has read; 0 if none */
+	bool is_moving;         /* the annotation was seen to change, so its daemon lives */
+	uint64_t cooldown_said; /* digest of the annotation that cooldown.h read; 0 if none */
 };
 
 /*
- * Reads the present annotation; `text` is NULL if it is missing. `inventory` has the node's cards, which may have changed.
- * Keeps the state of cards that are still there. Returns -EINVAL if the annotation is malformed, which counts as missing; or
- * -ENOMEM.
+ * Reads the annotation (NULL: missing). `inventory` has the node's cards, perhaps changed; known cards keep their state.
+ * -EINVAL: malformed, counts as missing; -ENOMEM.
  */
 int use_hear(struct use *use, const char *text, const struct inventory *inventory, uint64_t now_ns,
 	     struct error *err);
 void use_free(struct use *use); /* leaves an empty structure */
 
-/* Returns the use of the inventory's card i, or NULL if it is unknown or too old. `use` may be NULL. */
+/* Returns the use of card i; NULL if unknown or too old. `use` may be NULL. */
 const struct use_card *use_of(const struct use *use, unsigned i, uint64_t now_ns);

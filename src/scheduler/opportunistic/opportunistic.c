@@ -20,7 +20,7 @@ uint64_t opportunistic_taken_pct(const struct opportunistic_card *c, uint64_t no
 		return c->guaranteed_pct + c->borrowed_pct;
 	if (now_ns < c->use->cooldown_ns)
 		return c->total_pct;
-	/* Guaranteed shares may have ended since the node measured. They count as held until the node reports otherwise. */
+	/* Guarantees may have ended since the measurement; they count until the node reports again. */
 	uint64_t held = c->use->held_pct, peak = c->use->peak_pct;
 	uint64_t used = peak < held ? least(held, peak + OPPORTUNISTIC_MARGIN_PCT) : peak;
 	return used + less(c->guaranteed_pct, held) + c->borrowed_pct;
@@ -86,7 +86,7 @@ size_t opportunistic_choose(struct opportunistic *list, size_t count, uint64_t l
 		list[i].goes = got < lack_pct;
 		got += list[i].goes ? list[i].borrowed_pct : 0;
 	}
-	/* Spares pods that turn out not to be needed, the highest priority first. */
+	/* Spares pods that are not needed, the highest priority first. */
 	for (size_t i = count; i-- > 0;) {
 		if (list[i].goes && got >= lack_pct + list[i].borrowed_pct) {
 			list[i].goes = false;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Casts away const: string_map_each() does not change the map if the callback does not. */
 static struct string_map *string_map_of(const struct string_map *table)
 {
 	return (struct string_map *)(uintptr_t)table;
@@ -98,7 +97,7 @@ void aggregate_free(struct aggregate *l)
 
 /* ---- the nodes that a view shows ---- */
 
-/* Remembers whether the last namespace asked about contains `part`, because pods of one namespace often follow each other. */
+/* Whether the last namespace contains `part`: pods of one namespace often follow each other. */
 struct spaces {
 	const char *part, *last;
 	bool is_last_of;
@@ -214,7 +213,7 @@ struct picking {
 	struct spaces spaces;
 };
 
-/* Adds the pod if the view shows it. A pod without a node is shown whatever nodes the view selects. */
+/* Adds the pod if the view shows it. Pods without a node are shown for any selection of nodes. */
 static void pick(void *data, void *thing)
 {
 	struct picking *p = data;

@@ -1,5 +1,5 @@
 /*
- * A summary of the cluster for all readers of the page: per node, how much of the cards is assigned. Valid until the model
+ * A summary of the cluster for all readers of the page: how much of each node's cards is assigned. Valid until the model
  * changes. Call from the model's thread.
  */
 #pragma once
@@ -26,7 +26,7 @@ struct aggregate {
 	size_t count;
 	struct aggregate_sum sum;
 	size_t nodes_without, nodes_aside;
-	/* All known pods, and how many of them wait or have a reservation. */
+	/* numbers of pods: all known, waiting, with a reservation */
 	size_t pods, waiting, reserved;
 };
 
@@ -39,11 +39,11 @@ enum view_pod_state aggregate_pod_state(const struct model_pod *pod);
 bool aggregate_is_of_cards(const struct model_pod *pod);
 
 /*
- * Find the nodes, and the pods, that a view shows, in the view's order. The items of *ret are struct aggregate_node, and struct
- * model_pod. Return 0 or -ENOMEM. Free *ret with view_best_free().
+ * Find the nodes or pods that a view shows, in its order. *ret has struct aggregate_node or struct model_pod. Return 0 or
+ * -ENOMEM. Free *ret with view_best_free().
  */
 int aggregate_nodes(const struct aggregate *aggregate, const struct view *view,
 		    struct view_best *ret);
 int aggregate_pods(const struct model *model, const struct view *view, struct view_best *ret);
-/* Finds up to `most` pods of a node, sorted by name. Result as for aggregate_pods(). */
+/* Finds up to `most` pods of a node, by name. Result as by aggregate_pods(). */
 int aggregate_pods_of(const struct model_node *node, size_t most, struct view_best *ret);

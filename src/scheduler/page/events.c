@@ -8,12 +8,11 @@
 #include "scheduler/page/state.h"
 
 #define TICK_NS (NSEC_PER_SEC / EVENTS_HZ)
-#define FIRST_NS \
-	(10 * NSEC_PER_MSEC) /* delay of a stream's first event: the stream has begun by then */
-/* While the model does not change, time alone may change what is shown; this is how often to check for that. */
+#define FIRST_NS (10 * NSEC_PER_MSEC) /* delay of the first event: by then the stream has begun */
+/* how often to look while the model does not change, because time alone may change what is shown */
 #define STILL_NS (5 * NSEC_PER_SEC)
 
-#define EXPLAIN_PART 4 /* the page may use one part in this many of explain_limit */
+#define EXPLAIN_PART 4 /* the page's part of explain_limit: one in this many */
 
 static const char before[] = "data: ", after[] = "\n\n";
 
@@ -29,10 +28,10 @@ struct events {
 	unsigned count;
 	struct loop_source *tick;
 	struct reasons *reasons;
-	/* The page's own allowance, so that the page takes nothing from allot explain. */
+	/* The page's own rate limit, so that it takes nothing from `allot explain`. */
 	struct allowance explaining;
 	struct past past;
-	/* The model's change counter when events were last made, and the time of that. */
+	/* the model's `changes` when events were last made, and when that was */
 	uint64_t changes, looked_ns;
 	bool is_due; /* a reader needs an event even if nothing changes */
 	bool led;
@@ -52,7 +51,7 @@ static struct page_cluster cluster_of(struct events *e, const struct aggregate *
 				      .now_ns = clock_now_ns() };
 }
 
-/* Makes the reader's next event. If nothing has changed for this reader, *ret is NULL. Returns 0 or -ENOMEM. */
+/* Makes the reader's next event; *ret is NULL if nothing changed. Returns 0 or -ENOMEM. */
 static int make_event(const struct page_cluster *c, struct reader *r, struct server_part **ret)
 {
 	struct json_text t = { 0 };
@@ -74,14 +73,13 @@ static int make_event(const struct page_cluster *c, struct reader *r, struct ser
 }
 
 /*
- * Returns false if the reader got no event, because the previous one is still being sent or memory ran out. The reader's next
- * event then includes what this one would have said.
+ * Returns false if the reader got no event: the last one is still being sent, or memory ran out. The next event then has all.
  */
 static bool tell_one(const struct page_cluster *c, struct reader *r)
 {
 	struct told told = r->told;
 	struct server_part *part;
-	/* A slow reader misses this event; the others do not wait for it. */
+	/* A slow reader misses this event; other readers do not wait. */
 	if (!server_stream_is_ready(r->call))
 		return false;
 	int e = make_event(c, r, &part);
@@ -112,7 +110,7 @@ static void tell_all(struct events *e, uint64_t now_ns)
 	aggregate_free(&aggregate);
 }
 
-/* Returns this thread's CPU time. Wall-clock time would also count the work of other threads, which the page does not cause. */
+/* Returns this thread's CPU time; wall-clock time would include other threads' work. */
 static uint64_t computed_ns(void)
 {
 	struct timespec ts;
@@ -130,10 +128,7 @@ static void tick(void *data, uint32_t loop_events)
 	    e->led != cluster_leads(s->cluster))
 		tell_all(e, now_ns);
 	uint64_t spent_ns = computed_ns() - begun_ns;
-	/*
-	 * The time of explanations is not part of spent_ns, because they have an allowance of their own. So they do not lengthen
-	 * the pause before the next events.
-	 */
+	/* Explanations have a limit of their own, so they do not lengthen the pause. */
 	if (reasons_look(e->reasons, m, &e->explaining, m->nodes.count, clock_now_ns()))
 		e->is_due = true;
 	uint64_t pause_ns = (uint64_t)((double)spent_ns / EVENTS_SHARE);
@@ -187,10 +182,7 @@ char *events_state(struct events *e, const struct view *view)
 		return NULL;
 	const struct page_cluster c = cluster_of(e, &aggregate);
 	char *text = write_state(&c, view);
-	/*
-	 * The timer computes reasons only while there are readers, so without readers compute them here and write the state
-	 * again.
-	 */
+	/* The timer computes reasons only for readers. Without readers, compute them here and write again. */
 	if (text && !e->count &&
 	    reasons_look(e->reasons, m, &e->explaining, m->nodes.count, c.now_ns)) {
 		free(text);

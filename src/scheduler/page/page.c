@@ -60,7 +60,7 @@ static const char *argument(const void *request, const char *name)
 	return server_request_argument(request, name);
 }
 
-/* Reads the view from the request. If the request is malformed, returns false and writes the answer to *ret. */
+/* Reads the request's view. If malformed, returns false, and *ret is the answer. */
 static bool read_view(struct cluster_page *p, const struct server_request *request,
 		      struct view *view, struct server_answer *ret)
 {

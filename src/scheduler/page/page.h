@@ -1,6 +1,6 @@
 /*
- * The cluster's web page (setting web_listen). It shows the cards of all nodes with what is assigned of them, the pods with
- * their nodes, and why pods wait. The page changes nothing. Call from the main thread only.
+ * The cluster's web page (setting web_listen): all nodes' cards and what is assigned of them, the pods, and why pods wait.
+ * Changes nothing. Main thread only.
  *
  *     GET / and its files          the page's files, for everyone
  *     GET /api/rights              what the request's token allows
@@ -14,10 +14,10 @@
 
 struct cluster_page;
 
-/* Returns 0, or a negative error if these settings contradict each other. Pure. */
+/* Whether the page's settings fit together; returns 0 or a negative error. Pure. */
 int cluster_page_check(const struct config *config, struct error *err);
 
-/* Starts to listen. The cluster must exist. If web_listen is "off", *ret is NULL. */
+/* Starts to listen; the cluster must exist. *ret is NULL if web_listen is "off". */
 int cluster_page_start(struct scheduler *scheduler, struct cluster_page **ret, struct error *err);
 /* `page` may be NULL; returns NULL. */
 struct cluster_page *cluster_page_stop(struct cluster_page *page);

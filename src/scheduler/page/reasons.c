@@ -8,15 +8,15 @@
 #include "scheduler/explain/explain.h"
 #include "scheduler/page/why.h"
 
-/* A page that shows a pod asks for its reason more often than this. So a pod not asked for in this time is on no page. */
+/* A page that shows a pod asks for its reason again within this time. */
 #define ASKED_NS (8 * NSEC_PER_SEC)
-#define NODES_LEAST 100 /* least cost of an explanation, as a number of nodes */
+#define NODES_LEAST 100 /* least cost of an explanation, in nodes */
 
 struct reason {
 	char *uid;  /* owned; NULL if the entry is free */
 	char *text; /* owned; NULL if not computed yet */
 	uint64_t asked_ns, looked_ns;
-	uint64_t changes; /* the model's change counter at looked_ns */
+	uint64_t changes; /* the model's `changes` at looked_ns */
 };
 
 struct reasons {
@@ -52,7 +52,7 @@ const char *reasons_of(struct reasons *r, const struct model_pod *pod, uint64_t 
 			one->asked_ns = now_ns;
 			return one->text;
 		}
-		/* A free entry is taken first, because its asked_ns is 0. */
+		/* A free entry has asked_ns 0, so it goes first. */
 		if (one->asked_ns < oldest->asked_ns)
 			oldest = one;
 	}
@@ -62,7 +62,7 @@ const char *reasons_of(struct reasons *r, const struct model_pod *pod, uint64_t 
 	return NULL;
 }
 
-/* Returns the entry whose reason is the oldest among those to compute, or NULL if there is none. */
+/* Returns the entry to compute whose reason is the oldest, or NULL. */
 static struct reason *next(struct reasons *r, const struct model *m, uint64_t now_ns)
 {
 	struct reason *found = NULL;
@@ -77,7 +77,6 @@ static struct reason *next(struct reasons *r, const struct model *m, uint64_t no
 	return found;
 }
 
-/* Computes the reason again. Returns false if it is unchanged. */
 static bool aggregate(struct reason *r, struct model *m, uint64_t now_ns)
 {
 	struct model_pod *pod = model_find_pod(m, r->uid);

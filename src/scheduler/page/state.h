@@ -1,6 +1,6 @@
 /*
- * Writes what the page shows of a cluster as JSON (docs/reference/protocol.md, "The cluster's page"): everything that a view
- * shows, or only what has changed since the last event. Call from the model's thread.
+ * Writes what the page shows as JSON (docs/reference/protocol.md, "The cluster's page"), all or what has changed since the last
+ * event. Call from the model's thread.
  */
 #pragma once
 
@@ -20,15 +20,12 @@ struct page_cluster {
 };
 
 /*
- * Writes what the view shows as members of the object that is open in `t`, but only what differs from *told, and updates *told.
- * Returns true if something was written. If memory runs out, this is recorded in `t`.
+ * Writes what the view shows into the open object of `t`, except what *told has already; updates *told. Returns whether
+ * anything was written. `t` remembers running out of memory.
  */
 bool page_cluster_write(const struct page_cluster *c, const struct view *view, struct told *told,
 			struct json_text *t);
 
 #define PAGE_URL_NODE "{node}"
-/*
- * Writes the address of a node's own page: `pattern` with the node's name in place of each "{node}". The text is cut at
- * `size` bytes. Pure.
- */
+/* Writes the address of a node's own page: `pattern` with the name for each "{node}", cut at `size` bytes. Pure. */
 void page_node_url(const char *pattern, const char *node, char *text, size_t size);

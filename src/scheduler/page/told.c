@@ -10,7 +10,7 @@ static uint64_t digest_of(const struct json_text *t)
 	return digest_add(DIGEST_FIRST, t->text);
 }
 
-/* Adds the text of `from` to `to` as member `key`. If memory ran out for `from`, `to` is marked as failed too. */
+/* Adds `from`'s text to `to` as member `key`. If `from` ran out of memory, so has `to`. */
 static void move(struct json_text *from, const char *key, struct json_text *to)
 {
 	if (from->failed || !from->text)

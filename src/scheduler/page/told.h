@@ -1,6 +1,6 @@
 /*
- * Remembers what was sent to a reader of the page, so that only changes are sent. A row is identified by its key and compared
- * by a digest of its JSON. Pure, except for memory.
+ * What was sent to a reader of the page, so that only changes are sent. A row is known by its key and compared by a digest of
+ * its JSON. Pure, except for memory.
  */
 #pragma once
 
@@ -11,38 +11,38 @@
 #include "scheduler/page/view.h"
 
 struct told_rows {
-	uint64_t head; /* digest of everything except the rows' objects */
+	uint64_t head; /* digest of all but the rows' objects */
 	unsigned count;
 	struct {
-		uint64_t key, said; /* digests of the row's key, and of its object */
+		uint64_t key, said; /* digests of the row's key and object */
 	} row[VIEW_ROWS];
 };
 
-/* What was sent to one reader. A zeroed structure means that nothing was. */
+/* Zeroed: nothing was sent. */
 struct told {
 	bool has_begun;
-	uint64_t cluster, open; /* digests of the objects that told_part() wrote */
+	uint64_t cluster, open; /* digests of what told_part() wrote */
 	struct told_rows nodes, pods;
 };
 
 /*
- * Writes the object in `part` as member `key` of `to`, unless its digest is *told: then the same object was sent last. Sets *told
- * and empties `part`. Returns true if the member was written.
+ * Writes the object in `part` as member `key` of `to`, unless its digest is *told, that is, it was sent last. Sets *told and
+ * empties `part`. Returns whether it was written.
  */
 bool told_part(uint64_t *told, const char *key, struct json_text *part, struct json_text *to);
 
-/* The state while one page of rows is written. Rows that were sent before are left out, but not their keys. */
+/* While a page of rows is written. Rows sent before are left out, but not their keys. */
 struct told_writing {
 	struct told_rows *told, next;
 	struct json_text keys, rows, row;
 	bool is_other;
 };
 void told_rows_begin(struct told_writing *w, struct told_rows *told);
-/* Write the row's object to w->row before this call. */
+/* Adds the row whose object is in w->row. */
 void told_row(struct told_writing *w, const char *key);
 /*
- * Writes member `name` of `to`: {"seen": number of matching items, "from": index of the first row, "keys": keys of the rows
- * in order, "rows": rows that are new or have changed}. Writes nothing if nothing has changed.
+ * Writes member `name` of `to`: {"seen": matching items, "from": index of the first row, "keys": all rows' keys in order,
+ * "rows": new or changed rows}. Nothing if nothing has changed.
  */
 void told_rows_end(struct told_writing *w, const char *name, size_t seen, unsigned from,
 		   struct json_text *to);

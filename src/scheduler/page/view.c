@@ -68,7 +68,7 @@ static int find_word(const char *name, const char *value, const char *const *wor
 	return refuse(name, value, right, err);
 }
 
-/* Reads which states to show: "all", or one of the words. Bit i of *ret is set if word i is meant. */
+/* Reads the states to show: "all", or one word. Bit i of *ret: state i. */
 static int read_states(const char *name, const char *value, const char *const *words, size_t count,
 		       unsigned *ret, struct error *err)
 {

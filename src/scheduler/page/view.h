@@ -1,4 +1,4 @@
-/* What part of the cluster a reader looks at: one page of nodes, one page of pods, and one open node. Pure, except for memory. */
+/* What a reader looks at: a page of nodes, a page of pods, and one open node. Pure, except for memory. */
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 
 enum view_order { VIEW_BY_NAME, VIEW_BY_MEMORY, VIEW_BY_CORES, VIEW_BY_SHARES, VIEW_ORDERS };
 
-/* The state of a node. If several apply, the first one counts. */
+/* A node's state: the first that applies. */
 enum view_node_state {
 	VIEW_ASIDE,     /* the description of its cards was rejected */
 	VIEW_UNHEALTHY, /* some card is unhealthy */
@@ -29,7 +29,7 @@ extern const char *const view_node_states[VIEW_NODE_STATES], *const view_pod_sta
 
 struct view {
 	char node[VIEW_TEXT_MAX]; /* part of the node's name; "" for all nodes */
-	/* Part of the namespace's name: selects its pods, and the nodes on which they are. */
+	/* Part of a namespace's name: selects its pods, and the nodes that they are on. */
 	char pod_namespace[VIEW_TEXT_MAX];
 	char open[VIEW_TEXT_MAX];         /* name of the open node; "" for none */
 	unsigned node_states, pod_states; /* bit i is set if state i is shown */
@@ -38,26 +38,23 @@ struct view {
 };
 
 /*
- * Returns the value of an argument, or NULL if it is missing. Names: "node", "namespace", "open", "node_state", "pod_state",
- * "order", "nodes_from", "pods_from".
+ * Returns an argument's value, or NULL. Names: "node", "namespace", "open", "node_state", "pod_state", "order", "nodes_from",
+ * "pods_from".
  */
 typedef const char *(*view_argument)(const void *data, const char *name);
 
-/*
- * Reads a view. Missing arguments mean all nodes by name, and pods that wait. Returns -EINVAL if a value is malformed; err
- * has the value and what would be right.
- */
+/* Reads a view. By default: all nodes by name, and waiting pods. -EINVAL: err has the value and what would be right. */
 int view_read(view_argument argument, const void *data, struct view *ret, struct error *err);
 
-/* ---- the first rows in some order, from any number of items in any order ---- */
+/* ---- the first rows in some order ---- */
 
 struct view_best {
-	const void **thing;       /* the kept items, sorted by compare(); owned */
+	const void **thing;       /* the kept items, in compare()'s order; owned */
 	size_t count, most, seen; /* numbers of items: kept, kept at most, added so far */
 	int (*compare)(const void *one, const void *other);
 };
 
-/* Makes a collection that keeps the `most` items that come first by compare(). 0 or -ENOMEM. Free it with view_best_free(). */
+/* Keeps the `most` items that come first by compare(). Returns 0 or -ENOMEM. Free with view_best_free(). */
 int view_best_new(struct view_best *ret, size_t most, int (*compare)(const void *, const void *));
 void view_best_add(struct view_best *best, const void *thing);
 void view_best_free(struct view_best *best);

@@ -1,6 +1,6 @@
 /*
- * Summarizes an explanation of why a pod waits (scheduler/explain/explain.h). An explanation may have thousands of nodes; the
- * summary is one line, groups of nodes with the same reason, and the nodes that lack least. Pure, except for memory.
+ * Summarizes why a pod waits (scheduler/explain/explain.h): an explanation may have thousands of nodes; the summary is a line,
+ * groups of nodes with the same reason, and the nodes that lack least. Pure, except for memory.
  */
 #pragma once
 
@@ -12,7 +12,7 @@
 #define WHY_NEAREST 3
 
 /*
- * Writes an object: {"says", "groups": [{"nodes", "node": the first, "why", "reasons"}], "more_nodes": nodes in other groups,
- * "nearest": [{"node", "cards", "memory_mib", "cores_pct"}], "quotas"}. docs/reference/protocol.md describes the members.
+ * Writes {"says", "groups": [{"nodes", "node": the first, "why", "reasons"}], "more_nodes": nodes in other groups, "nearest":
+ * [{"node", "cards", "memory_mib", "cores_pct"}], "quotas"}; see docs/reference/protocol.md.
  */
 void why_write(const json_t *explanation, struct json_text *t);

@@ -35,66 +35,67 @@ struct request_terms {
 	unsigned default_count;
 	uint64_t default_memory_mib;          /* 0 for all memory of the card */
 	unsigned default_cores_pct;           /* 0 for no guarantee */
-	const char *node_policy, *gpu_policy; /* same format as the annotations */
+	const char *node_policy, *gpu_policy; /* in the annotations' format */
 	bool places_by_use;                   /* false: allot.dev/placement is ignored */
 };
 
 /* HAMi's names and defaults: one card with all its memory; binpack for nodes, spread for cards. */
 extern const struct request_terms request_terms_default;
 
-/* Most shares of cards that all containers of a pod request together. */
+/* shares that a pod's containers may request together */
 #define REQUEST_SHARES_MAX 512
 
-/* The vocabulary of a request. A node's kubelet serves some of the vocabularies, or none. */
+/* Whose resource names a request uses. A kubelet serves some of them, or none. */
 enum request_words {
 	REQUEST_WORDS_HAMI = 1,
 	REQUEST_WORDS_VCUDA = 2,
 	REQUEST_WORDS_ALL = REQUEST_WORDS_HAMI | REQUEST_WORDS_VCUDA,
 };
 
-/* The request of one container that requests cards. */
+/* What one container requests of cards. */
 struct request_part {
 	size_t container; /* index in the pod, init containers first, as in kube/hami/shares.h */
 	bool is_init;     /* ends before the main containers begin */
-	bool is_sidecar;  /* an init container that keeps running beside all later containers */
-	struct place_request place; /* its strings belong to the request; without the type lists */
+	bool is_sidecar;  /* an init container that runs beside all later ones */
+	struct place_request
+		place; /* the strings belong to struct request, which also has the lists of types */
 };
 
-/* Which nodes have precedence. */
+/* Which nodes go first. */
 enum request_nodes {
 	REQUEST_NODES_BINPACK,
 	REQUEST_NODES_SPREAD,
-	/* Nodes where the least room for other usual requests is lost (policy/placement/room.h). */
+	/* nodes where other usual requests lose the least room (policy/placement/room.h) */
 	REQUEST_NODES_FRAGMENTATION,
 	REQUEST_NODES_COUNT,
 };
-/* The annotation's words for the values of enum request_nodes, in that order; NULL-terminated. */
+/* The annotation's words, in the order of enum request_nodes; NULL-terminated. */
 extern const char *const request_nodes_words[];
 
 struct request {
 	size_t containers;         /* number of init and main containers together */
 	size_t count;              /* number of parts; 0 if the pod requests no card */
 	struct request_part *part; /* in the order of the containers; owned */
-	/* Wanted and unwanted types, the same for all parts: fit.h checks each type only once. */
+	/* Types wanted and unwanted, equal for all parts, so that fit.h checks each type once. */
 	struct place_words use_type, nouse_type;
 	enum request_nodes nodes;
 	unsigned words; /* bit mask of enum request_words over all parts */
-	/* Its compute is not guaranteed, but borrowed while others do not use it. */
+	/* the pod's compute is not guaranteed, but borrowed while others do not use it */
 	bool is_opportunistic;
-	/* Takes only cards without any share, also without shares of its own other containers. */
+	/* takes only cards without any share, even of its own other containers */
 	bool is_mutex;
-	/* String that must contain the mode of the card; NULL if any mode will do; points into `text`. */
+	/* a card's mode must contain this; NULL: any mode; points into `text` */
 	const char *mode;
-	char *text;        /* memory of `mode` and of the words in all lists; owned */
-	const char **word; /* memory of the lists' arrays; owned */
+	char *text;        /* holds `mode` and the words of all lists; owned */
+	const char **word; /* the lists' arrays; owned */
 };
 
 /*
- * Reads a pod's request. Returns -EINVAL or -ERANGE if it is malformed; err names the container, the limit or annotation, and
- * what would be right. Returns -ENOMEM if memory runs out.
+ * Reads a pod's request. -EINVAL or -ERANGE: err names the container, the limit or annotation, and what would be right.
+ * -ENOMEM.
  */
 int request_read(const struct kube_pod *pod, const struct request_terms *terms, struct request *ret,
 		 struct error *err);
-void request_free(struct request *request); /* leaves a zeroed structure */
-/* Returns a digest of everything that request_read() reads. Pods with equal digests fit the same nodes equally well. */
+void request_free(struct request *request);
+/* Returns a digest of all that request_read() reads. Pods with equal digests fit the same nodes equally well. */
 uint64_t request_source(const struct kube_pod *pod);

@@ -1,13 +1,12 @@
 /*
- * Limits for the sum of all shares of cards in a namespace. They come from the namespace's ResourceQuota objects, with HAMi's
- * keys:
+ * Limits for the sum of a namespace's shares of cards, from its ResourceQuota objects, with HAMi's keys:
  *
  *     limits.nvidia.com/gpumem: 20000      MiB; a percentage or a whole card counts as the memory that was assigned
  *     limits.nvidia.com/gpucores: 300      percent of a card's compute
  *     limits.nvidia.com/gpu: 4             shares of cards; neither Kubernetes nor HAMi enforces this key
- *     requests.nvidia.com/gpumem, gpucores     the same limits; Kubernetes' own check counts only values that containers name
+ *     requests.nvidia.com/gpumem, gpucores     the same limits; Kubernetes counts only values that containers name
  *
- * requests.nvidia.com/gpu is left to Kubernetes, which counts exactly that. Pure; thread-safe.
+ * requests.nvidia.com/gpu is left to Kubernetes, which counts it exactly. Pure; thread-safe.
  */
 #pragma once
 
@@ -29,24 +28,19 @@ struct quota_limits {
 	uint64_t most[QUOTA_KINDS];
 };
 
-/* Returns the resource's name, a string of the terms. */
 const char *quota_resource(const struct request_terms *terms, enum quota_kind kind);
 
-/*
- * Reads a ResourceQuota; *ret has no limits if the object names no cards. Returns -EINVAL if a limit is not a whole number of
- * at least 0.
- */
+/* Reads a ResourceQuota; *ret has no limits if it names no cards. -EINVAL: a limit is no whole number of at least 0. */
 int quota_read(const json_t *object, const struct request_terms *terms, struct quota_limits *ret,
 	       struct error *err);
 
-/* Lowers each limit to the limit of `by` if that is lower. */
+/* Lowers limits to those of `by`. */
 void quota_tighten(struct quota_limits *limits, const struct quota_limits *by);
 /* Returns the limits minus the usage. */
 struct quota_limits quota_left(const struct quota_limits *limits, const struct quota_amounts *used);
 bool quota_is_any(const struct quota_limits *limits);
-/* Returns true if the amounts are within the limits. */
 bool quota_allows(const struct quota_limits *limits, const struct quota_amounts *amounts);
-/* Returns true if some amount is within `limits` but not within `before`. */
+/* Whether some amount is within `limits` but not `before`. */
 bool quota_is_wider(const struct quota_limits *limits, const struct quota_limits *before);
 
 void quota_add(struct quota_amounts *to, const struct quota_amounts *by);

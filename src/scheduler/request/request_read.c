@@ -67,7 +67,7 @@ static void set_memory(const struct limits *l, const struct request_terms *terms
 	}
 }
 
-/* Sets the compute. A number of cards without other values means whole cards, unless there are defaults. */
+/* Sets the compute. A number of cards alone means whole cards, unless there are defaults. */
 static void set_cores(const struct limits *l, const struct request_terms *terms,
 		      struct place_request *place)
 {
@@ -79,7 +79,7 @@ static void set_cores(const struct limits *l, const struct request_terms *terms,
 	place->cores_mpct = (uint32_t)(pct * MPCT);
 }
 
-/* Returns -ENODATA if the container requests nothing in this vocabulary. */
+/* Reads HAMi's resources. Returns -ENODATA if the container names none of them. */
 static int read_hami(const json_t *limits, const struct request_terms *terms,
 		     struct place_request *place, struct error *err)
 {
@@ -125,7 +125,7 @@ static int read_vcuda(const struct kube_pod *pod, size_t container, const struct
 
 /* ---- one container ---- */
 
-/* Raises the request to what the container's annotations ask for, because the node will raise the container's limits to that. */
+/* Raises the request to the container's annotations, as the node will raise its limits. */
 static void raise_to_live(const struct kube_pod *pod, size_t container, struct place_request *place)
 {
 	const struct kube_live_floor floor = live_floor(pod, pod->container[container],
@@ -154,8 +154,8 @@ static int add_part(const struct kube_pod *pod, size_t container, const struct r
 	if (!r_hami || !r_vcuda)
 		raise_to_live(pod, container, r_hami ? &vcuda : &hami);
 	/*
-	 * Two kinds of request are never opportunistic: whole cards, because nothing is shared, and gpu-manager's units,
-	 * because the kubelet has only as many as can be guaranteed.
+	 * Two kinds of requests are never opportunistic: whole cards, which are not shared, and gpu-manager's units, of which
+	 * the kubelet has only as many as can be guaranteed.
 	 */
 	if (!r_vcuda || (!r_hami && hami.cores_mpct >= CORES_WHOLE_PCT * MPCT))
 		request->is_opportunistic = false;
@@ -180,7 +180,7 @@ static int read_request(const struct kube_pod *pod, const struct request_terms *
 	request->part = calloc(pod->containers + 1, sizeof(*request->part));
 	if (!request->part)
 		return error_set_errno(err, ENOMEM, "request");
-	/* Errors in the annotations about cards count only if the pod requests cards. */
+	/* Errors in annotations count only if the pod requests cards. */
 	struct error wishes_err = { 0 };
 	int r_wishes = request_read_wishes(pod, terms, request, &common, &wishes_err);
 	if (r_wishes < 0)

@@ -13,10 +13,7 @@
 
 /* ---- lists of words ---- */
 
-/*
- * Splits the first item off a list separated by commas, and strips blanks. Returns "" for an empty item, and NULL if there
- * are no more items.
- */
+/* Takes the first item off a list separated by commas, without blanks. "" if it is empty, NULL after the last. */
 static char *next_word(char **rest)
 {
 	char *word = strsep(rest, ",");
@@ -28,7 +25,7 @@ static char *next_word(char **rest)
 	return word;
 }
 
-/* Annotations that are lists, in the order of `to` in read_lists(). */
+/* Annotations that are lists, in the order of read_lists()'s `to`. */
 static const char *const lists[] = { REQUEST_USE_TYPE, REQUEST_NOUSE_TYPE, REQUEST_USE_UUID,
 				     REQUEST_NOUSE_UUID };
 #define LISTS (sizeof(lists) / sizeof(lists[0]))
@@ -41,7 +38,6 @@ static size_t words_in(const char *text)
 	return words;
 }
 
-/* Reads all lists and the mode into one text. Empty words are ignored. */
 static int read_lists(const struct kube_pod *pod, struct request *request,
 		      struct place_request *place, struct error *err)
 {
@@ -78,13 +74,13 @@ static int read_lists(const struct kube_pod *pod, struct request *request,
 
 /* ---- policies ---- */
 
-/* One row per word of the policy for cards, with its evaluator (policy/placement/evaluate.h); NULL if the word has none. */
+/* Words of the policy for cards, with their evaluators (policy/placement/evaluate.h), or NULL. */
 static const struct policy {
 	const char *word, *evaluator;
 } policies[] = {
 	{ "binpack", "binpack" },
 	{ "spread", "spread" },
-	/* "link" chooses all cards together, so that they are near each other */
+	/* "link" chooses all cards together, near each other */
 	{ "topology-aware", "link" },
 	{ "numa", "link" },
 	{ "fragmentation", "room" },
@@ -114,8 +110,8 @@ static int add_policy(const char *word, struct request *request, struct place_re
 }
 
 /*
- * Sets the evaluators of the policy's words, in their order; "spread" if there are none, as for mutex alone. If all rank
- * cards equally, the card that is fragmented least has precedence.
+ * Sets the evaluators of the policy's words in their order; without any (mutex alone), "spread". If all rank cards equally, the
+ * least fragmented goes first.
  */
 static int read_gpu_policy(const char *text, struct request *request, struct place_request *place,
 			   struct error *err)
@@ -206,7 +202,7 @@ static bool is_true(const char *text)
 	return false;
 }
 
-/* Reads allot.dev/placement or, if it is missing, derives the placement from the kind of workload. */
+/* Reads allot.dev/placement, or derives it from the kind of workload. */
 static int read_placement(const struct kube_pod *pod, struct request *request, struct error *err)
 {
 	const char *placement = pod_annotation(pod, OWN(KUBE_PLACEMENT));

@@ -1,7 +1,4 @@
-/*
- * The part of a pod's request that is in its annotations: which cards the pod may have, and which it prefers. Internal to
- * request_read.c.
- */
+/* What a pod's annotations request: which cards it may have, and which it prefers. Internal to request_read.c. */
 #pragma once
 
 #include "scheduler/request/pod_request.h"
@@ -17,9 +14,8 @@
 #define REQUEST_WEIGHTS "hami.io/device-scoring-weights"
 
 /*
- * Sets the fields of the request that are common to all parts, and in *ret_place the initial values of each part. The request
- * owns the strings. Returns -EINVAL if an annotation is malformed; err names it and what would be right. Returns -ENOMEM if
- * memory runs out.
+ * Sets the request's fields that all parts share, and each part's initial values in *ret_place. The request owns the strings.
+ * -EINVAL: err names the annotation and what would be right. -ENOMEM.
  */
 int request_read_wishes(const struct kube_pod *pod, const struct request_terms *terms,
 			struct request *request, struct place_request *ret_place, struct error *err);

@@ -4,16 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 2 to the power of 1 / HISTOGRAM_HALF_LIFE: the factor by which each request counts more than the one before. */
+/* 2 to the power of 1 / HISTOGRAM_HALF_LIFE: how much more each request counts than the last. */
 #define GROWTH 1.000693387462580632
-/* When the unit reaches this value, all counts are divided by it, so that sums stay exact enough. */
+/* When the unit reaches this value, all counts are divided by the unit, so that sums stay exact. */
 #define UNIT_MOST 1e9
-/* A request whose words need more bytes than this is not counted: its lists are unusual. */
+/* Requests with longer lists are unusual, and not counted. */
 #define WORDS_BYTES_MOST 4096
 
 /* ---- kinds ---- */
 
-/* Returns the fields of the request that define its kind. */
 static struct place_request kind_of(const struct place_request *request)
 {
 	return (struct place_request){
@@ -44,7 +43,7 @@ static bool is_kind(const struct place_request *a, const struct place_request *b
 	       are_words_equal(&a->nouse_type, &b->nouse_type);
 }
 
-/* Adds bytes to a digest: FNV-1a (draft-eastlake-fnv). */
+/* FNV-1a (draft-eastlake-fnv). */
 static uint64_t add_digest(uint64_t digest, const void *data, size_t size)
 {
 	const unsigned char *byte = data;
@@ -76,7 +75,7 @@ static size_t words_bytes(const struct place_words *words)
 	return bytes;
 }
 
-/* Replaces the words in the kind's lists by copies. Returns the allocation that has all copies; NULL if memory runs out. */
+/* Replaces the words in the kind's lists by copies, all in the returned allocation; NULL if memory runs out. */
 static const char **copy_words(struct place_request *kind)
 {
 	struct place_words *const lists[] = { &kind->use_type, &kind->nouse_type };
@@ -106,7 +105,7 @@ static unsigned least_counted(const struct histogram *histogram)
 	return least;
 }
 
-/* Returns true if this kind came a short while ago, and then forgets that. Otherwise remembers the kind. */
+/* Whether this kind came a short while ago; then forgets it. Otherwise remembers it. */
 static bool has_come_before(struct histogram *histogram, const struct place_request *kind)
 {
 	uint64_t digest = digest_of(kind);
@@ -129,7 +128,7 @@ static void next_unit(struct histogram *histogram)
 	histogram->unit = 1;
 }
 
-/* Finds a place for a new kind. Returns 0 and the place, -EAGAIN if the kind gets none now, or -ENOMEM. */
+/* Finds a place for a new kind. Returns -EAGAIN if the kind gets none now, or -ENOMEM. */
 static int make_place(struct histogram *histogram, struct place_request *kind, unsigned *ret)
 {
 	bool is_full = histogram->kinds.count == PLACE_KINDS_MAX;

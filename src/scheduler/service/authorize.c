@@ -17,8 +17,8 @@
 #define KNOWN_NS (60 * NSEC_PER_SEC)
 
 /*
- * Checks the client of a TLS connection by its certificate. libmicrohttpd requests the certificate but accepts any. It is
- * verified here, when the client uses a restricted verb. Thread-safe for different sessions.
+ * Checks a TLS client's certificate. libmicrohttpd asks for one but accepts any, so it is verified when the client uses a
+ * restricted verb. Thread-safe for different sessions.
  */
 
 #define NAME_BYTES 256
@@ -47,7 +47,7 @@ static int check_trust(gnutls_session_t session, struct error *err)
 	return -EKEYREJECTED;
 }
 
-/* Returns true if one of the patterns `names` matches the name. A name that contains a NUL never matches. */
+/* Whether a pattern in `names` matches. A name with a NUL never does. */
 static bool fits(const char *names, const char *name, size_t size)
 {
 	return strlen(name) == size && webhook_is_listed(names, name);
@@ -97,11 +97,9 @@ static int check_name(gnutls_session_t session, const char *names, struct error 
 }
 
 /*
- * Checks the client of a TLS session. `session` is a gnutls_session_t, or NULL if the connection has no TLS. `names` is a
- * list of fnmatch(3) patterns, separated by commas. The certificate's common name, or one of its DNS names, URIs or mail
- * addresses, must match one of them. Returns -ENOTCONN without TLS, -ENODATA without a certificate, -EKEYREJECTED if the
- * issuers do not vouch for the certificate, it has expired or is not for clients, or -EACCES if no name matches. err says
- * what would be right.
+ * Checks a session's client (a gnutls_session_t; NULL without TLS). A pattern in `names` (fnmatch(3), separated by commas) must
+ * match the certificate's common name, a DNS name, URI or mail address. -ENOTCONN: no TLS; -ENODATA: no certificate;
+ * -EKEYREJECTED: not from the issuers, expired, or not for clients; -EACCES: no name matches. err says what would be right.
  */
 static int peer_check(void *session, const char *names, struct error *err)
 {
@@ -115,7 +113,7 @@ static int peer_check(void *session, const char *names, struct error *err)
 
 static const struct {
 	const char *name;
-	bool takes_token; /* used by people and Prometheus too, so the token of token_file suffices */
+	bool takes_token; /* the token of token_file suffices, because people and Prometheus use this verb */
 } verbs[AUTHORIZE_VERBS] = {
 	[AUTHORIZE_WEBHOOK] = { "webhook", false },
 	[AUTHORIZE_FILTER] = { "filter", false },
@@ -161,8 +159,8 @@ int authorize_parse(const char *list, unsigned *ret_verbs, struct error *err)
 }
 
 /*
- * Checks the certificate, which takes 0.3 ms. kube-scheduler keeps its connections open, so the check is repeated on a
- * connection only after KNOWN_NS, by when the certificate may have expired.
+ * Checks the certificate, which takes 0.3 ms. kube-scheduler keeps connections open, so a connection is checked again only
+ * after KNOWN_NS: by then the certificate may have expired.
  */
 static int check_certificate(const struct authorizer *authorizer,
 			     const struct server_request *request, struct error *err)
@@ -177,7 +175,7 @@ static int check_certificate(const struct authorizer *authorizer,
 	return r;
 }
 
-/* Checks the token of a request. Returns 0, 401 if it is missing or wrong, or 503 if token_file cannot be read. */
+/* Returns 0; 401: the token is missing or wrong; 503: token_file cannot be read. */
 static unsigned check_token(const struct authorizer *authorizer, const char *authorization,
 			    struct error *err)
 {
@@ -208,7 +206,7 @@ static unsigned check(const struct authorizer *authorizer, enum authorize_verb v
 		return 0;
 	if (takes_certificate && check_certificate(authorizer, request, err) >= 0)
 		return 0;
-	/* For verbs that accept a token, report what is wrong with the token. */
+	/* For a verb that accepts tokens, report what is wrong with the token. */
 	if (takes_token)
 		*err = by_token;
 	return status;
@@ -223,10 +221,7 @@ unsigned authorize(struct authorizer *authorizer, enum authorize_verb verb,
 	unsigned status = check(authorizer, verb, request, &why);
 	if (!status)
 		return 0;
-	/*
-	 * kube-scheduler does not show anyone this answer, so it is logged. The rate is limited, because a client may repeat
-	 * the call without end.
-	 */
+	/* Log it, because kube-scheduler shows this answer to nobody; not too often, because a client may call without end. */
 	uint64_t now_ns = clock_now_ns();
 	if (!authorizer->said_ns || now_ns - authorizer->said_ns >= SAY_AGAIN_NS) {
 		log_warning("%s is refused: %s", verbs[verb].name, why.text);

@@ -1,4 +1,4 @@
-/* The settings of allot-scheduler; config_table.c has one table row for each. */
+/* The settings of allot-scheduler; config_table.c has a row for each. */
 #pragma once
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@ struct config {
 	char client_verbs[SETTINGS_TEXT_MAX], token_file[SETTINGS_TEXT_MAX];
 	bool is_local_trusted;
 	unsigned explain_nodes; /* nodes per second; 0 for no limit */
-	/* The cluster's page, with the same names as allotd's page. */
+	/* the cluster's page, with the names of allotd's */
 	char web_listen[SETTINGS_TEXT_MAX], web_token_file[SETTINGS_TEXT_MAX];
 	char web_tls_certificate[SETTINGS_TEXT_MAX], web_tls_key[SETTINGS_TEXT_MAX];
 	char web_node_url[SETTINGS_TEXT_MAX];
@@ -52,13 +52,13 @@ struct config {
 
 extern const struct settings_table config_table;
 
-/* Returns the terms of the webhook that the settings describe. The strings in the result belong to the config. */
+/* Makes the webhook's terms; their strings belong to the config. */
 struct webhook_terms config_webhook_terms(const struct config *config);
-/* Return the terms of the access control, and of requests. The strings in the results belong to the config. */
+/* Make the terms of access control and of requests; their strings belong to the config. */
 struct authorizer config_authorizer(const struct config *config);
 struct request_terms config_request_terms(const struct config *config);
 
-/* Splits a lease's "namespace/name". Returns false if the text says that no lease is wanted. */
+/* Splits a lease's "namespace/name". False if no lease is wanted. */
 #define CONFIG_NAME_MAX 254
 bool config_lease(const char *lease, char ret_namespace[CONFIG_NAME_MAX],
 		  char ret_name[CONFIG_NAME_MAX]);

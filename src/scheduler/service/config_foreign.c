@@ -7,11 +7,11 @@
 #include "scheduler/service/config.h"
 
 #define TEXT_MAX SETTINGS_TEXT_MAX
-#define DEBUG_LEAST 4 /* the lowest klog verbosity (--v) that logs each step */
+#define DEBUG_LEAST 4 /* from this klog verbosity (--v) on, each step is logged */
 
 /* ---- flags that are true or false ---- */
 
-/* Accepts a switch only with the value that corresponds to what allot-scheduler always does. */
+/* Accepts a switch only with the value that names what allot-scheduler always does. */
 static int only(bool wanted, const char *value, char ret[TEXT_MAX], struct error *err)
 {
 	int r = settings_parse_bool(value, err);
@@ -76,7 +76,7 @@ static int mebibytes(const struct config *config, const char *value, char ret[TE
 	return settings_put(ret, err, "%u%s", mib, mib ? "MiB" : "");
 }
 
-/* Converts a duration from Go's format: "5m0s", "1h30m", "1.5s". */
+/* Reads Go's format: "5m0s", "1h30m", "1.5s". */
 static int duration(const struct config *config, const char *value, char ret[TEXT_MAX],
 		    struct error *err)
 {
@@ -103,7 +103,7 @@ static int duration(const struct config *config, const char *value, char ret[TEX
 	return settings_put(ret, err, "%.0fms", sum_ms);
 }
 
-/* Converts an address. HAMi's default, ":9443", means every address. */
+/* HAMi's default ":9443" means every address. */
 static int address(const struct config *config, const char *value, char ret[TEXT_MAX],
 		   struct error *err)
 {
@@ -117,7 +117,7 @@ static int lease_switch(const struct config *config, const char *value, char ret
 	return r < 0 ? r : settings_put(ret, err, "%s", r ? "" : "none");
 }
 
-/* Sets the namespace or the name in our setting `lease`. Sets nothing if no lease is configured. */
+/* Sets the namespace or name in our setting `lease`; nothing if no lease is configured. */
 static int lease_part(const struct config *config, bool is_namespace, const char *value,
 		      char ret[TEXT_MAX], struct error *err)
 {
@@ -141,7 +141,7 @@ static int lease_namespace(const struct config *config, const char *value, char 
 	return lease_part(config, true, value, ret, err);
 }
 
-/* Passes the value on. An empty value sets nothing, because these settings have no value that means "not set". */
+/* An empty value sets nothing: these settings have no value for "not set". */
 static int unless_empty(const struct config *config, const char *value, char ret[TEXT_MAX],
 			struct error *err)
 {
@@ -206,7 +206,7 @@ const struct settings_alias config_aliases[] = {
 	{ "device-config-file", NULL, NULL,
 	  "what it says of nvidia are settings here, under its names too, and the nodes' are allotd's" },
 	{ "debug", "log_level", debug, "debug, if true", NULL, true },
-	/* Keys for NVIDIA devices in HAMi's device configuration; older versions of HAMi have them as flags. */
+	/* Keys of HAMi's device configuration; in older versions of HAMi, flags. */
 	{ "resourceCountName", "gpu_resource", NULL, NULL },
 	{ "resourceMemoryName", "memory_resource", NULL, NULL },
 	{ "resourceMemoryPercentageName", "memory_percent_resource", NULL, NULL },

@@ -19,7 +19,7 @@
 
 #define NAME_MAX_BYTES 254
 #define SERIAL_BYTES 16
-#define SKEW_S 3600 /* the clocks of a cluster may differ by this much */
+#define SKEW_S 3600 /* clocks in a cluster may differ by this much */
 #define DAY_S 86400
 #define BUNDLE_MAX 65536
 
@@ -81,10 +81,7 @@ static int add_names(gnutls_x509_crt_t certificate, const char *names, struct er
 		int r = check_name(name, err);
 		if (r >= 0)
 			r = add_name(certificate, name, err);
-		/*
-		 * The first name is the subject, too, cut to the 64 bytes that fit there. Clients check the names added
-		 * above.
-		 */
+		/* The first name is the subject too, cut to 64 bytes. Clients check the names above. */
 		if (r >= 0 && at == names)
 			gnutls_x509_crt_set_dn_by_oid(certificate, GNUTLS_OID_X520_COMMON_NAME, 0,
 						      name, (unsigned)(length < 64 ? length : 64));
@@ -103,7 +100,7 @@ static int set_serial(gnutls_x509_crt_t certificate)
 	unsigned char serial[SERIAL_BYTES];
 	if (getrandom(serial, sizeof(serial), 0) != (ssize_t)sizeof(serial))
 		return GNUTLS_E_RANDOM_FAILED;
-	serial[0] = (unsigned char)((serial[0] & 0x7f) | 0x40); /* the number must be positive */
+	serial[0] = (unsigned char)((serial[0] & 0x7f) | 0x40); /* a serial number is positive */
 	return gnutls_x509_crt_set_serial(certificate, serial, sizeof(serial));
 }
 
@@ -191,7 +188,7 @@ static int write_both(const struct making *m, const char *dir, struct error *err
 		r = write_file(path, 0644, &certificate, err);
 		if (r >= 0) {
 			r = write_file(key_path, 0600, &key, err);
-			/* Remove the certificate, which we have just written: it is useless without its key. */
+			/* Our certificate is useless without its key. */
 			if (r < 0)
 				unlink(path);
 		}
@@ -253,7 +250,7 @@ int issuer_bundle(const char *file, char **ret, struct error *err)
 	int r = read_file(file, text, err);
 	if (r < 0)
 		return r;
-	/* A private key in the file would be shown to everyone who can read the webhook's configuration. */
+	/* The result becomes part of the webhook's configuration, where many could read a private key. */
 	if (strstr(text, "PRIVATE KEY"))
 		return error_set(
 			err, EINVAL,

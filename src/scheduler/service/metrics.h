@@ -1,4 +1,4 @@
-/* Counters of requests, and the page with all metrics in Prometheus' text format. Call from the main thread only. */
+/* Counters of requests, and the page of metrics in Prometheus' text format. Main thread only. */
 #pragma once
 
 #include <stdint.h>
@@ -27,8 +27,8 @@ struct config;
 struct sched_audit;
 
 /*
- * Returns the page with all metrics, which the caller frees; NULL if memory runs out. `audit` is NULL if there is no audit
- * log, `cluster` is NULL if kube_api is off.
+ * Returns the page, which the caller frees; NULL if memory runs out. `audit` is NULL without audit log, `cluster` if kube_api
+ * is off.
  */
 char *metrics_page(const struct metrics *metrics, const struct config *config,
 		   const struct sched_audit *audit, struct cluster *cluster);

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 
-#define ZONE "zone=\"vGPU\"" /* label of all HAMi metrics */
+#define ZONE "zone=\"vGPU\"" /* a label of all HAMi metrics */
 #define MIB_BITS 20
 #define MPCT 1000.0 /* thousandths of a percent in a percent */
 
@@ -66,7 +66,7 @@ static double shared(const struct place_card *c)
 
 static const struct card_row {
 	const char *name;
-	/* Which labels there are besides node, UUID and index. */
+	/* which labels there are besides node, UUID and index */
 	bool has_type, has_cores, has_limit;
 	double (*value)(const struct place_card *card);
 	const char *help;
@@ -108,7 +108,7 @@ static double cooldown_for(const struct model_card_view *v)
 	return (double)v->cooldown_for_ns / (double)NSEC_PER_SEC;
 }
 
-/* Metrics of cards whose measured use is known, which needs place_by_use. */
+/* Metrics of cards with measured use, which needs place_by_use. */
 static const struct use_row {
 	const char *name;
 	double (*value)(const struct model_card_view *view);
@@ -154,7 +154,7 @@ static void write_use(void *data, const struct model_card_view *view)
 	const struct writing *w = data;
 	if (!view->use)
 		return;
-	/* The first label has no comma before it, unlike those of write_label(). */
+	/* write_label() begins with a comma, which the first label must not have. */
 	fprintf(w->out, "%s{device_index=\"%u\"", w->use->name, view->index);
 	write_label(w->out, "node", view->node);
 	write_label(w->out, "device_uuid", view->card->uuid);

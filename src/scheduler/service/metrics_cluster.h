@@ -1,6 +1,6 @@
 /*
- * Metrics of the cluster's cards and the shares of pods, with HAMi's names, labels and units (HAMi, cmd/scheduler, v2.10), so
- * that its dashboards keep working; and metrics of the model with our own names.
+ * Metrics of cards and pods' shares, with HAMi's names, labels and units (HAMi, cmd/scheduler, v2.10), so that its dashboards
+ * work; and of the model, with our own. Main thread only.
  */
 #pragma once
 
@@ -8,5 +8,4 @@
 
 #include "scheduler/model/model.h"
 
-/* Call from the main thread only. */
 void metrics_write_model(FILE *out, const struct model *model);

@@ -1,4 +1,4 @@
-/* The parts of allot-scheduler, which main.c starts and stops, as they see each other. Main thread only. */
+/* The parts of allot-scheduler, which main.c starts and stops. Main thread only. */
 #pragma once
 
 #include "http/http_server.h"
@@ -24,5 +24,5 @@ struct scheduler {
 	struct metrics metrics;
 	struct authorizer authorizer;
 	struct allowance explaining; /* rate limit of explanations, in nodes examined */
-	char retry_after[24];        /* value of the header Retry-After in the answer being made */
+	char retry_after[24];        /* Retry-After of the answer being made */
 };

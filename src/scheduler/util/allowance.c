@@ -6,7 +6,7 @@ uint64_t allowance_take(struct allowance *a, uint64_t work, uint64_t now_ns)
 {
 	if (!a->per_second)
 		return 0;
-	/* The work taken so far is paid off in a second or later, so the bucket is empty. */
+	/* The bucket will be full only in a second or later, so it is empty now. */
 	if (a->paid_ns >= now_ns + NSEC_PER_SEC)
 		return a->paid_ns - (now_ns + NSEC_PER_SEC) + 1;
 	if (a->paid_ns < now_ns)

@@ -1,11 +1,11 @@
-/* Digests of texts, to recognize a text without storing it: 64-bit FNV-1a (draft-eastlake-fnv). Pure; thread-safe. */
+/* 64-bit digests of texts, to recognize a text without storing it: FNV-1a (draft-eastlake-fnv). Pure; thread-safe. */
 #pragma once
 
 #include <stdint.h>
 
 #define DIGEST_FIRST UINT64_C(14695981039346656037)
 
-/* Adds one text to the digest. NULL and "" have different digests. */
+/* NULL and "" differ. */
 static inline uint64_t digest_add(uint64_t digest, const char *text)
 {
 	for (const char *c = text ? text : "\xff"; *c; c++)

@@ -1,9 +1,9 @@
-/* Writes a text as a JSON string to memory of the required size. Pure. */
+/* Writes a text as a JSON string into the caller's memory. Pure. */
 #pragma once
 
 #include <stddef.h>
 
-/* Returns the size of the text as a JSON string with its quotes. */
+/* Returns the size that json_quote() needs, with quotes. */
 size_t json_quote_size(const char *text, size_t length);
-/* Writes the text, which is UTF-8, as a JSON string without a NUL. Returns the end of the output. */
+/* Writes the text (UTF-8) as a JSON string without a NUL. Returns its end. */
 char *json_quote(char *to, const char *text, size_t length);

@@ -5,7 +5,7 @@
 
 #define BUCKETS_FIRST 64
 
-/* Returns the hash of a text: FNV-1a (draft-eastlake-fnv), then mixes the low bits, which select the bucket. */
+/* FNV-1a (draft-eastlake-fnv); then mixes the low bits, which select the bucket. */
 static uint32_t hash_of(const char *text, size_t length)
 {
 	uint32_t hash = 2166136261U;
@@ -62,7 +62,6 @@ void string_map_remove(struct string_map *t, struct string_map_entry *entry)
 	}
 }
 
-/* Returns the entry with this text among `e` and the entries behind it in its bucket, or NULL. */
 static struct string_map_entry *find_from(struct string_map_entry *e, uint32_t hash,
 					  const char *text, size_t length)
 {
@@ -78,7 +77,7 @@ void *string_map_find(const struct string_map *t, const char *text)
 	return find_from(*bucket_of(t, hash), hash, text, length);
 }
 
-/* Works in steps, each of which prefetches the memory that the next step reads. */
+/* Each step prefetches what the next one reads. */
 void string_map_find_some(const struct string_map *t, const struct string_map_text *text,
 			  unsigned count, void *ret[STRING_MAP_SOME])
 {

@@ -15,10 +15,8 @@
 
 #define PATH_MAX_BYTES 200
 #define SLICES DRA_API "/resourceslices?fieldSelector=spec.driver%3D" DRA_DRIVER "&limit=500"
-#define SIZES_NS (10 * NSEC_PER_SEC) /* the GPUs' sizes are cached for this long */
-#define CALL_NS \
-	(4 * \
-	 NSEC_PER_SEC) /* limit of one call, so that two fit in the webhook's own limit of 10 s */
+#define SIZES_NS (10 * NSEC_PER_SEC) /* how long GPU sizes are cached */
+#define CALL_NS (4 * NSEC_PER_SEC)   /* limit of one call: two fit in the webhook's limit of 10 s */
 #define HTTP_NOT_FOUND 404
 #define HTTP_CONFLICT 409
 
@@ -26,10 +24,10 @@ struct claim_review {
 	struct claim_reviews *all;
 	json_t *review;
 	struct webhook_claims claims;
-	/* the GPUs' sizes, for claims.sizes_mib; while they are being read, those on the pages so far */
+	/* GPU sizes for claims.sizes_mib; while pages are being read, those of the pages so far */
 	json_t *sizes_mib;
-	json_t *answer; /* answer to the review; NULL while it waits for the sizes */
-	size_t made;    /* number of templates created so far */
+	json_t *answer; /* the review's answer; NULL while it waits for the sizes */
+	size_t made;
 	struct kube_call *call;
 	claim_reviewed done;
 	void *data;
@@ -86,7 +84,7 @@ static void deny_for_template(struct claim_review *r, const struct kube_answer *
 	deny(r, &why);
 }
 
-/* Sends `request`, without path and timeout, for the next template. `name` is "" to create the template. */
+/* Sends `request`, with path and timeout added, for the next template. `name` is "" to create it. */
 static void ask(struct claim_review *r, struct kube_request request, const char *name,
 		kube_done done)
 {
@@ -106,10 +104,7 @@ static void template_made(void *data, const struct kube_answer *answer)
 {
 	struct claim_review *r = data;
 	r->call = NULL;
-	/*
-	 * HTTP_CONFLICT is no failure: another pod's review created the template first. The content is equal, because the
-	 * name is a digest of the content.
-	 */
+	/* HTTP_CONFLICT is no failure: another pod's review created the template. Equal names have equal content. */
 	if (answer->err.code && answer->status != HTTP_CONFLICT)
 		deny_for_template(r, answer);
 	else
@@ -136,7 +131,7 @@ static void template_touched(void *data, const struct kube_answer *answer)
 		template_is_there(r);
 }
 
-/* Writes the present time on the next template (template_sweep.h), or creates the template if it is missing. */
+/* Writes the time of this request on the next template (template_sweep.h), or creates it. */
 static void make_next(struct claim_review *r)
 {
 	json_t *template = json_array_get(r->claims.templates, r->made);
@@ -162,7 +157,7 @@ static bool is_dry_run(const json_t *review)
 	return json_is_true(json_object_get(json_object_get(review, "request"), "dryRun"));
 }
 
-/* Returns true if the review needs nothing from the API server. */
+/* Whether nothing is needed from the API server. */
 static bool is_complete(const struct claim_review *r)
 {
 	return !r->claims.needs_sizes &&
@@ -223,7 +218,7 @@ static void slices_came(void *data, const struct kube_answer *answer)
 		sizes_known(r);
 }
 
-/* Requests a page of the GPUs' sizes. `page` is the server's token for it, or "" for the first page. */
+/* Requests a page of GPU sizes. `page`: the server's token; "" for the first. */
 static int ask_sizes(struct claim_review *r, const char *page)
 {
 	cleanup_free char *path = NULL;
@@ -235,7 +230,7 @@ static int ask_sizes(struct claim_review *r, const char *page)
 	return r->call ? 0 : -ENOMEM;
 }
 
-/* Like claim_reviews_start(), for a review that is not complete. */
+/* Starts a review that needs the API server; like claim_reviews_start(). */
 static int start(struct claim_review *r)
 {
 	if (!r->claims.needs_sizes) {
@@ -246,7 +241,7 @@ static int start(struct claim_review *r)
 	return r->sizes_mib && ask_sizes(r, "") >= 0 ? 1 : -ENOMEM;
 }
 
-/* Reviews the pod. If sizes are needed, uses the cached ones if they are recent. */
+/* Reviews the pod, with the cached sizes if they are recent. */
 static int review_first(struct claim_review *r, struct error *err)
 {
 	const struct claim_reviews *all = r->all;

@@ -1,8 +1,7 @@
 /*
- * Admission reviews of pods that get ResourceClaims. Such a pod names ResourceClaimTemplates. The webhook creates the templates
- * before it answers, so that no pod names a missing template. A template's name is derived from its content, so pods of a
- * namespace with equal requests share a template. A dry run creates nothing. If a pod is rejected later, its template stays for
- * the next pod. Not thread-safe.
+ * Admission reviews of pods that get ResourceClaims. Such a pod names ResourceClaimTemplates, which the webhook creates before
+ * it answers. A template's name is a digest of its content, so equal requests in a namespace share one. A dry run creates none.
+ * If the pod is rejected later, the template stays for the next. Not thread-safe.
  */
 #pragma once
 
@@ -13,18 +12,18 @@
 
 struct claim_reviews;
 
-/* Prepares for reviews. The client and the terms belong to the caller, and must outlive the result. NULL if memory runs out. */
+/* The client and the terms must outlive the result. NULL if memory runs out. */
 struct claim_reviews *claim_reviews_new(struct kube_client *client,
 					const struct webhook_terms *terms);
-/* Drops all pending reviews without calling `done`. Call before the client is freed. `reviews` may be NULL; returns NULL. */
+/* Drops pending reviews without calling `done`. Call before the client is freed. NULL is allowed; returns NULL. */
 struct claim_reviews *claim_reviews_free(struct claim_reviews *reviews);
 
-/* Receives the answer to a review, which is like a result of webhook_review(); frees it. NULL: memory ran out. */
+/* Gets the answer, like webhook_review()'s result, and frees it. NULL: out of memory. */
 typedef void (*claim_reviewed)(void *data, json_t *answer);
 
 /*
- * Starts a review. Returns 0 if *ret_answer is the answer already. Returns 1 if the API server must be asked first: `done` is
- * then called once, later. Returns -EINVAL or -ENOMEM as webhook_review() does. Takes a reference to `review`.
+ * Starts a review. 0: *ret_answer is the answer. 1: the API server is asked first, and `done` is called once, later. -EINVAL or
+ * -ENOMEM as by webhook_review(). Takes a reference to `review`.
  */
 int claim_reviews_start(struct claim_reviews *reviews, json_t *review, claim_reviewed done,
 			void *data, json_t **ret_answer, struct error *err);

@@ -31,7 +31,6 @@ char *json_patch_path(const char *path, const char *name)
 	return text;
 }
 
-/* Records an operation. `value` is NULL for an operation without a value. */
 static void note(struct json_patch *patch, const char *operation, const char *path,
 		 const char *name, json_t *value)
 {
@@ -45,7 +44,7 @@ static void note(struct json_patch *patch, const char *operation, const char *pa
 		patch->has_failed = true;
 }
 
-/* Records a copy of the value, because later changes inside the value are recorded as operations of their own. */
+/* Records a copy: later changes inside the value are operations of their own. */
 static void note_copy(struct json_patch *patch, const char *path, const char *name, json_t *value)
 {
 	json_t *copy = json_deep_copy(value);

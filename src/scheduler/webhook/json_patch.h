@@ -1,6 +1,6 @@
 /*
- * Changes a JSON object and records the changes as a JSON Patch (RFC 6902). Errors are sticky: the caller may check
- * `has_failed` and `is_misshapen` once, after all changes. Not thread-safe.
+ * Changes a JSON object and records the changes as a JSON Patch (RFC 6902). Errors are remembered: check `has_failed` and
+ * `is_misshapen` once, after all changes. Not thread-safe.
  */
 #pragma once
 
@@ -10,33 +10,26 @@
 
 struct json_patch {
 	json_t *operations; /* NULL before the first change */
-	bool has_failed;    /* memory ran out: do not use the object or the patch */
-	bool is_misshapen;  /* a member has the wrong type: do not use the object or the patch */
+	bool has_failed;    /* out of memory: do not use object and patch */
+	bool is_misshapen;  /* a member has the wrong type: do not use object and patch */
 };
 
 void json_patch_free(struct json_patch *patch);
 
-/*
- * Adds or replaces the member `name` of `object`. `path` is the object's JSON Pointer in the document. Takes ownership of
- * `value`.
- */
+/* Adds or replaces a member of `object`, whose JSON Pointer is `path`. Takes ownership of `value`. */
 void json_patch_put(struct json_patch *patch, json_t *object, const char *path, const char *name,
 		    json_t *value);
-/* Removes the member `name`. */
 void json_patch_remove(struct json_patch *patch, json_t *object, const char *path, const char *name);
-/* Appends `value` to the list. Takes ownership of `value`. */
+/* Takes ownership of `value`. */
 void json_patch_append(struct json_patch *patch, json_t *list, const char *path, json_t *value);
 void json_patch_remove_at(struct json_patch *patch, json_t *list, const char *path, size_t index);
 
 /*
- * Returns the member `name`; if missing, adds `fresh` and returns that. Takes ownership of `fresh`. Returns NULL, with the error
- * recorded in the patch, if memory runs out or the member's type differs from the type of `fresh`.
+ * Returns the member `name`; if missing, adds `fresh` (takes ownership). NULL, recorded in the patch: out of memory, or the
+ * member's type differs from that of `fresh`.
  */
 json_t *json_patch_member(struct json_patch *patch, json_t *object, const char *path,
 			  const char *name, json_t *fresh);
 
-/*
- * Returns "path/name", with '/' and '~' in the name escaped (RFC 6901). The caller frees the result. Returns NULL if memory
- * runs out.
- */
+/* Returns "path/name" with '/' and '~' in the name escaped (RFC 6901). The caller frees it; NULL if memory runs out. */
 char *json_patch_path(const char *path, const char *name);

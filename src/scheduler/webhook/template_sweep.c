@@ -20,7 +20,7 @@
 #define TEMPLATES \
 	DRA_API "/resourceclaimtemplates?" PAGE \
 		"&labelSelector=app.kubernetes.io%2Fmanaged-by%3D" WEBHOOK_MANAGER
-#define NAME_MAX_BYTES 320 /* a namespace and the name of an object in it */
+#define NAME_MAX_BYTES 320 /* fits a namespace and an object's name */
 #define HTTP_NOT_FOUND 404
 #define HTTP_CONFLICT 409
 
@@ -30,12 +30,12 @@ struct template_sweep {
 	void *data;
 	struct alarm again;
 	struct kube_call *call; /* NULL while the alarm is set */
-	json_t *old;            /* metadata of templates that were not requested lately */
-	/* The namespace whose pods are being read and whose templates are then deleted. */
+	json_t *old;            /* metadata of templates not requested lately */
+	/* the namespace whose pods are read and whose templates are then deleted */
 	char *in_namespace;
 	unsigned removed;
 	struct error err; /* the first error of this sweep */
-	bool is_said;     /* the failure of the last sweep was logged as a warning */
+	bool is_said;     /* the last sweep's failure was logged as a warning */
 };
 
 static const char *text(const json_t *object, const char *name)
@@ -83,7 +83,7 @@ static void ask(struct template_sweep *s, const char *method, const char *path, 
 	end(s);
 }
 
-/* Requests the next page of a list. Returns false if this was the last page. */
+/* Requests the list's next page. False after the last. */
 static bool ask_on(struct template_sweep *s, const char *path, const json_t *list, kube_done done)
 {
 	const char *next = text(json_object_get(list, "metadata"), "continue");
@@ -110,7 +110,7 @@ static void deleted(void *data, const struct kube_answer *answer)
 {
 	struct template_sweep *s = data;
 	s->call = NULL;
-	/* These statuses are no errors: another replica deleted the template, or a pod has just requested it. */
+	/* No errors: another replica deleted the template, or a pod has just requested it. */
 	if (!answer->err.code)
 		s->removed++;
 	else if (answer->status != HTTP_NOT_FOUND && answer->status != HTTP_CONFLICT)
@@ -155,7 +155,7 @@ static void delete_next(struct template_sweep *s)
 
 /* ---- keeping the templates that pods name ---- */
 
-/* Removes from s->old the template of this name in the current namespace, or all of the namespace if `name` is NULL. */
+/* Removes a template of the current namespace from s->old; NULL: all of them. */
 static void keep(struct template_sweep *s, const char *name)
 {
 	for (size_t i = json_array_size(s->old); i-- > 0;) {

@@ -15,7 +15,7 @@
 #define API_VERSION "admission.k8s.io/v1"
 #define DEFAULT_SCHEDULER "default-scheduler"
 #define PATTERN_MAX 256
-#define WARNINGS_MAX 16 /* the API server cuts warnings beyond 4 KiB in total */
+#define WARNINGS_MAX 16 /* the API server cuts warnings at 4 KiB in all */
 
 /* ---- helpers of all parts ---- */
 
@@ -69,7 +69,7 @@ static bool is_let_alone(const struct webhook_work *w)
 	return false;
 }
 
-/* Returns true for an init container that keeps running beside the main containers. */
+/* A sidecar is an init container that runs beside the main containers. */
 static bool is_sidecar(const json_t *container)
 {
 	const char *policy = json_string_value(json_object_get(container, "restartPolicy"));
@@ -121,7 +121,7 @@ static bool is_asking(const struct webhook_work *w)
 	return false;
 }
 
-/* Sets *ret_is_ours to true if the pod has, or will get, our scheduler. Warns if it named another one. */
+/* *ret_is_ours: the pod has, or will get, our scheduler. Warns if it named another. */
 static void look_at_scheduler(struct webhook_work *w, const json_t *spec, bool *ret_is_ours)
 {
 	const char *named = json_string_value(json_object_get(spec, "schedulerName"));
@@ -141,7 +141,6 @@ static void put_spec(struct webhook_work *w, json_t *spec, const char *name, con
 		json_patch_put(&w->patch, spec, "/spec", name, json_string(value));
 }
 
-/* Prepares a pod with GPU requests for our scheduler. */
 static int make_ours(struct webhook_work *w, json_t *spec)
 {
 	const char *node = json_string_value(json_object_get(spec, "nodeName"));
@@ -169,7 +168,7 @@ static int look_at_pod(struct webhook_work *w)
 {
 	json_t *spec = json_object_get(w->pod, "spec");
 	bool is_ours;
-	/* Ignored pods are stripped too: they have no right to GPUs that no scheduler assigned. */
+	/* Ignored pods too have no right to GPUs that no scheduler assigned. */
 	webhook_strip(w);
 	if (is_let_alone(w))
 		return 0;
@@ -178,7 +177,7 @@ static int look_at_pod(struct webhook_work *w)
 		return r;
 	look_at_scheduler(w, spec, &is_ours);
 	r = webhook_read_asks(w);
-	/* A pod of another scheduler is not denied for malformed requests: that scheduler must judge them. */
+	/* If the pod is for another scheduler, that scheduler must judge malformed requests. */
 	r = is_ours ? r : 0;
 	is_ours = is_ours && is_asking(w);
 	if (r >= 0)
@@ -188,7 +187,7 @@ static int look_at_pod(struct webhook_work *w)
 
 /* ---- the review ---- */
 
-/* Builds a denial. The status says whether the pod is forbidden, malformed, or may be accepted if tried again. */
+/* The status says whether the pod is forbidden, malformed, or acceptable later. */
 static json_t *denial(const struct error *why)
 {
 	const char *reason = "Invalid";
@@ -232,7 +231,6 @@ static json_t *make_response(const struct webhook_work *w, const char *uid, int 
 	return json_incref(response);
 }
 
-/* Returns true if the request is the creation of a pod. */
 static bool is_for_us(const json_t *request)
 {
 	const char *operation = json_string_value(json_object_get(request, "operation"));
@@ -249,7 +247,6 @@ static const char *namespace_of(const json_t *request)
 	return name ? name : "";
 }
 
-/* Returns the response, or NULL if memory runs out. */
 static json_t *respond(const struct webhook_terms *terms, const json_t *request, const char *uid,
 		       struct webhook_claims *claims)
 {

@@ -1,9 +1,8 @@
 /*
- * The mutating webhook, which changes pods that request GPUs before they are stored (kubernetes.io, "AdmissionReview v1"). The
- * webhook completes and checks requests in the vocabularies of HAMi and gpu-manager, and sets the scheduler's name. The operator
- * configures the treatment of settings that would bypass the library. A denial says what would be right.
- * If a DeviceClass is set, the webhook turns requests into ResourceClaims (webhook_claims.c), and the cluster's default
- * scheduler places the pod. Pure; thread-safe.
+ * The mutating webhook changes pods that request GPUs before they are stored (kubernetes.io, "AdmissionReview v1"). It
+ * completes and checks requests (HAMi's and gpu-manager's names) and sets the scheduler. The operator decides about settings
+ * that would bypass the library. A denial says what would be right. With a DeviceClass, requests become ResourceClaims
+ * (webhook_claims.c), and the cluster's default scheduler places the pod. Pure; thread-safe.
  */
 #pragma once
 
@@ -15,68 +14,65 @@
 #include "scheduler/request/quota.h"
 
 /*
- * Label by which a pod opts out of the webhook, if the operator permits that. The same label on a namespace works only through
- * the selector of the webhook's configuration.
+ * A pod's label to opt out, if the operator permits that. On a namespace, the label works only by the selector in the webhook's
+ * configuration.
  */
 #define WEBHOOK_LABEL "allot.dev/webhook"
 #define WEBHOOK_LABEL_HAMI "hami.io/webhook"
 #define WEBHOOK_IGNORE "ignore"
 
-/* Label of the ResourceClaimTemplates that the webhook creates. */
+/* Label of the webhook's ResourceClaimTemplates. */
 #define WEBHOOK_LABEL_MANAGED "app.kubernetes.io/managed-by"
 #define WEBHOOK_MANAGER "allot-scheduler"
 
 /* What to do with a setting that bypasses the library. */
 enum webhook_guard { GUARD_ALLOW, GUARD_WARN, GUARD_REWRITE, GUARD_DENY };
 
-/* The limits and the usage of a namespace. */
 struct webhook_quota {
 	struct quota_limits limits;
 	struct quota_amounts used;
 };
 
-/* The caller owns the strings. Lists are separated by commas, and their items are fnmatch(3) patterns. */
+/* The caller owns the strings. Lists are fnmatch(3) patterns separated by commas. */
 struct webhook_terms {
 	const char *scheduler; /* the schedulerName that pods get */
-	bool is_forced;        /* pods that name another scheduler get it too */
+	bool is_forced;        /* pods that name another scheduler get this one too */
 	/* Names of the extended resources. */
 	const char *gpu, *memory, *memory_pct, *cores, *priority;
 	const char *vcuda_cores, *vcuda_memory;
-	/* Defaults for containers that name no value. If 0, there is no default, except that the number of GPUs is then 1. */
+	/* Defaults for containers that name no value. 0: no default, except that one GPU is meant. */
 	unsigned default_gpus, default_cores;
 	uint64_t default_memory_bytes;
 	const char *runtime_class; /* runtime class for GPU pods without one; or "none" */
 	bool needs_both;           /* containers must request both memory and compute */
 	bool needs_estimate;       /* pods must estimate their duration or concurrency */
 	enum webhook_guard environment, mounts, privileged;
-	bool guards_others;     /* the guards apply also to pods without GPU requests */
+	bool guards_others;     /* the guards also apply to pods without GPU requests */
 	const char *images;     /* list of images that containers with GPUs may use */
 	const char *namespaces; /* list of namespaces to ignore, or "none" */
 	bool has_opt_out;       /* pods may opt out by label */
-	/* Turn GPU limits of pods into ResourceClaims of this DeviceClass. If NULL, do not create claims. */
+	/* turn GPU limits into ResourceClaims of this class; NULL: do not */
 	const char *device_class;
-	/* Writes a namespace's quota to *ret; returns false if unknown. The pointer is NULL if quotas are not checked. */
+	/* Writes a namespace's quota; false if unknown. NULL: quotas are not checked. */
 	bool (*quota)(void *data, const char *name, struct webhook_quota *ret);
 	void *data;
 };
 
-/* Data of a review for claims; used only if the terms have a device_class. */
+/* For reviews with a device_class. */
 struct webhook_claims {
-	const json_t *sizes_mib; /* in: the cluster's card sizes, from dra_add_memory_sizes(); NULL if unknown */
-	bool needs_sizes; /* out: the review needs sizes_mib. There is no response; review again with sizes_mib. */
-	/* in: an empty list. out: ResourceClaimTemplates that the caller must create before it sends the response. */
+	/* in: sizes of the cluster's cards, by dra_add_memory_sizes(); NULL if unknown */
+	const json_t *sizes_mib;
+	bool needs_sizes; /* out: there is no response, because sizes_mib is needed: review again */
+	/* in: empty. out: ResourceClaimTemplates to create before the response is sent */
 	json_t *templates;
 };
 
 /*
- * Returns a new object: the review with its response. Returns NULL and sets err if the review cannot be answered (-EINVAL) or
- * memory runs out (-ENOMEM). `claims` must not be NULL if the terms have a device_class.
+ * Returns the review with its response, a new object. NULL: err says why (-EINVAL, -ENOMEM). `claims` must not be NULL with a
+ * device_class.
  */
 json_t *webhook_review(const struct webhook_terms *terms, const json_t *review,
 		       struct webhook_claims *claims, struct error *err);
 
-/*
- * Builds the answer that denies a review, for this reason. webhook_review() must have accepted the review. Returns NULL if
- * memory runs out.
- */
+/* Answers a review, which webhook_review() accepted, with a denial. NULL if memory runs out. */
 json_t *webhook_deny(const json_t *review, const struct error *why);

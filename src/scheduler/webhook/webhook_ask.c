@@ -13,13 +13,13 @@
 
 #define MIB (INT64_C(1) << 20)
 #define GPUS_MAX 1024
-#define MEMORY_MAX_MIB (MIB - 1) /* no GPU has 1 TiB, so larger values can only be bytes */
+#define MEMORY_MAX_MIB (MIB - 1) /* no GPU has 1 TiB, so larger values are bytes */
 #define PCT_MAX 100
 #define CORES_MAX (VCUDA_MAX_CARDS * VCUDA_CORES_WHOLE)
 
 /*
- * The values of each resource. `name` is the offset of the resource's name in struct webhook_terms. A value above `max`
- * and of at least 1 MiB counts as bytes, and is converted to units of `byte_unit` bytes, unless `byte_unit` is 0.
+ * A resource's values. `name`: offset in struct webhook_terms. A value above `max`, of at least 1 MiB, is taken as bytes and
+ * converted to units of `byte_unit` bytes (0: never).
  */
 static const struct row {
 	size_t name;
@@ -53,15 +53,14 @@ static const char *name_of(const struct webhook_work *w, enum webhook_resource r
 
 /* ---- reading requests ---- */
 
-/* Adds the container's name to the error. */
 static int blame_container(struct webhook_work *w, const struct webhook_container *c, int result)
 {
 	return error_add(w->err, result, "container %.63s", c->name);
 }
 
 /*
- * Reads the limit or, if it is missing, the request. (Kubernetes itself later rejects a request without a limit, and sets a
- * missing request to the limit.)
+ * Reads the limit or, if missing, the request. (Kubernetes later rejects a request without a limit, and sets missing requests
+ * to the limit.)
  */
 static int read_ask(struct webhook_work *w, struct webhook_container *c,
 		    enum webhook_resource resource)
@@ -112,7 +111,7 @@ int webhook_read_asks(struct webhook_work *w)
 
 /* ---- completing requests ---- */
 
-/* Writes the value to both limits and requests, which must be equal. */
+/* Writes the value to limits and requests, which must be equal. */
 static void put(struct webhook_work *w, struct webhook_container *c, enum webhook_resource resource,
 		int64_t value)
 {
@@ -136,7 +135,7 @@ static void put(struct webhook_work *w, struct webhook_container *c, enum webhoo
 	c->value[resource] = value;
 }
 
-/* Converts a value that is too large for its unit, because it is obviously in bytes. Adds a warning. */
+/* Converts a value that is too large for its unit, and so must be in bytes. Adds a warning. */
 static void convert_bytes(struct webhook_work *w, struct webhook_container *c,
 			  enum webhook_resource resource)
 {
@@ -168,14 +167,14 @@ static void add_vcuda_defaults(struct webhook_work *w, struct webhook_container 
 	const struct webhook_terms *t = w->terms;
 	if (!c->value[ASK_VCUDA_CORES] && t->default_cores)
 		put(w, c, ASK_VCUDA_CORES, t->default_cores);
-	/* Parts of a card get the default memory. Whole cards need no value, which means all of their memory. */
+	/* Parts of a card get the default memory; whole cards have all of theirs. */
 	if (!c->value[ASK_VCUDA_MEMORY] && c->value[ASK_VCUDA_CORES] % VCUDA_CORES_WHOLE &&
 	    t->default_memory_bytes)
 		put(w, c, ASK_VCUDA_MEMORY,
 		    (int64_t)((t->default_memory_bytes - 1) / VCUDA_UNIT_BYTES + 1));
 }
 
-/* Sets the environment variable that tells HAMi-core the priority. */
+/* HAMi-core reads the priority from this variable. */
 static void put_priority(struct webhook_work *w, struct webhook_container *c)
 {
 	char text[24];
@@ -196,8 +195,6 @@ static void put_priority(struct webhook_work *w, struct webhook_container *c)
 	json_patch_append(&w->patch, list, path,
 			  json_pack("{s:s,s:s}", "name", KUBE_PRIORITY_ENV, "value", text));
 }
-
-/* ---- checking requests ---- */
 
 static bool is_hami(const struct webhook_container *c)
 {
@@ -283,7 +280,7 @@ static int complete(struct webhook_work *w, struct webhook_container *c)
 
 /* ---- the namespace's quota ---- */
 
-/* Returns the memory of all the container's GPUs in MiB, or 0 if it is not requested in MiB. */
+/* Memory of all the container's GPUs in MiB; 0 if not requested in MiB. */
 static int64_t memory_of(const struct webhook_container *c)
 {
 	if (is_vcuda(c))
@@ -291,7 +288,7 @@ static int64_t memory_of(const struct webhook_container *c)
 	return c->value[ASK_GPU] * c->value[ASK_MEMORY];
 }
 
-/* Returns the compute of all the container's GPUs, in percent. A number of GPUs without other amounts means whole GPUs. */
+/* Compute of all the container's GPUs in percent. A number of GPUs alone means whole GPUs. */
 static int64_t cores_of(const struct webhook_container *c)
 {
 	bool is_whole = !c->has[ASK_MEMORY] && !c->has[ASK_MEMORY_PCT] && !c->has[ASK_CORES];
@@ -300,7 +297,7 @@ static int64_t cores_of(const struct webhook_container *c)
 	return c->value[ASK_GPU] * (is_whole ? PCT_MAX : c->value[ASK_CORES]);
 }
 
-/* Returns the least number of shares of cards that the container needs. */
+/* The least number of shares that the container needs. */
 static int64_t gpus_of(const struct webhook_container *c)
 {
 	if (is_vcuda(c))

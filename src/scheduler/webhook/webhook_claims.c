@@ -21,27 +21,26 @@
 
 #define OWN(name) KUBE_LIVE_DOMAIN "/" name
 #define MIB (UINT64_C(1) << 20)
-#define GPUS_MAX 16        /* the most that a tenant can have */
-#define ALTERNATIVES_MAX 8 /* per request: the API server's limit */
+#define GPUS_MAX 16        /* most GPUs of a tenant */
+#define ALTERNATIVES_MAX 8 /* per request; the API server's limit */
 #define ATTRIBUTES "device.attributes[\"" DRA_DRIVER "\"]"
 #define EXPRESSION_MAX 2048
-#define TEMPLATE_BYTES 16 /* bytes of the digest that the name contains */
+#define TEMPLATE_BYTES 16 /* bytes of the digest in a template's name */
 #define TEMPLATE_MAX 48
 
-/* The result of converting a part of the request. */
+/* The claim and the template that a part of the request became. */
 struct made {
-	char template[TEMPLATE_MAX]; /* "" if the part has not been converted yet */
-	const char *claim;           /* the name of the claim within the pod */
+	char template[TEMPLATE_MAX]; /* "" if not converted yet */
+	const char *claim;           /* the claim's name within the pod */
 };
 
-/* The conversion of one container. */
 struct conversion {
 	struct webhook_work *w;
 	const struct request *request;
 	const struct request_part *part;
 	struct kube_live live;
-	double limit_pct[LIVE_VALUES_MAX]; /* limits of the compute on the GPUs */
-	/* Number of limits: 0 for none, 1 for all GPUs alike, otherwise one for each GPU. */
+	double limit_pct[LIVE_VALUES_MAX]; /* limits of compute per GPU */
+	/* number of limits: 0; 1 for all GPUs alike; or one for each GPU */
 	size_t limits;
 	int priority;
 	bool has_priority;
@@ -79,7 +78,7 @@ static int check_sayable(struct webhook_work *w, const struct request *request)
 
 /* ---- selection of GPUs ---- */
 
-/* Writes the words as a list of CEL strings. Rejects characters that could end a string. */
+/* Writes a list of CEL strings. Rejects characters that could end a string. */
 static int put_words(struct webhook_work *w, const struct place_words *words, bool is_small,
 		     FILE *out)
 {
@@ -155,7 +154,7 @@ static int add_selectors(const struct conversion *c, json_t *selectors)
 			 "])");
 	if (r < 0)
 		return error_add(w->err, r, REQUEST_NOUSE_UUID);
-	/* For several GPUs, asks for whole ones, because CUDA does not show a program a MIG instance beside another GPU. */
+	/* CUDA shows a program no MIG instance beside another GPU, so several must be whole GPUs. */
 	if (place->count > 1)
 		r = add_selector(w, selectors, ATTRIBUTES ".type == \"gpu\"", NULL, false, "");
 	return r < 0 ? r : add_mode(c, selectors);
@@ -163,7 +162,7 @@ static int add_selectors(const struct conversion *c, json_t *selectors)
 
 /* ---- amounts per GPU ---- */
 
-/* Makes a request for one GPU with these amounts. If `memory_mib` is 0, the request names no memory, which means all of it. */
+/* Makes a request for one GPU. memory_mib 0: names no memory, which means all. */
 static json_t *make_exactly(const struct conversion *c, uint64_t memory_mib, double cores_pct,
 			    const json_t *selectors)
 {
@@ -185,7 +184,7 @@ static json_t *make_exactly(const struct conversion *c, uint64_t memory_mib, dou
 	return json_incref(exactly);
 }
 
-/* Adds one alternative for each size of GPU to the request, because a percentage is a different amount on each size. */
+/* A percentage is a different amount on each size of GPU: adds an alternative for each size. */
 static int add_alternatives(const struct conversion *c, double cores_pct, const json_t *selectors,
 			    json_t *request)
 {
@@ -225,7 +224,7 @@ static int add_alternatives(const struct conversion *c, double cores_pct, const 
 	return 0;
 }
 
-/* The i-th GPU's value: the annotation has one value for all GPUs, or one for each. */
+/* The value for GPU i; a single value is for all GPUs. */
 #define VALUE(values, count, i) ((values)[(count) > 1 ? (i) : 0])
 
 static int make_request(const struct conversion *c, unsigned gpu, const json_t *selectors,
@@ -272,10 +271,7 @@ static json_t *number(double value)
 	return value == floor(value) ? json_integer((json_int_t)value) : json_real(value);
 }
 
-/*
- * Adds parameters for one request, or for all requests if `request` is NULL. Adds nothing if `fields` is empty. Takes
- * ownership of `fields`.
- */
+/* Adds parameters for a request (NULL: all), unless `fields` is empty. Takes ownership of `fields`. */
 static void add_config(json_t *config, const char *request, json_t *fields)
 {
 	if (json_object_size(fields)) {
@@ -319,7 +315,7 @@ static json_t *make_constraints(const struct conversion *c, const json_t *reques
 		json_array_append(names, json_object_get(json_array_get(requests, i), "name"));
 	if (c->part->place.count < 2)
 		return constraints;
-	/* Without this constraint, a shareable device could be allocated twice to the same claim. */
+	/* Without this constraint, a shareable device could be allocated to the claim twice. */
 	json_array_append_new(constraints, json_pack("{s:O, s:s}", "requests", names,
 						     "distinctAttribute", DRA_DRIVER "/uuid"));
 	if (c->part->place.numa_bind)
@@ -347,7 +343,7 @@ static int check_values(const struct conversion *c)
 	return 0;
 }
 
-/* Reads gpu-manager's limit, HAMi's priority, and allot's own annotations, which override both. */
+/* Reads gpu-manager's limit, HAMi's priority, and allot's annotations, which override both. */
 static int read_terms(struct conversion *c, const struct kube_pod *pod)
 {
 	const struct webhook_work *w = c->w;
@@ -375,7 +371,6 @@ static int read_terms(struct conversion *c, const struct kube_pod *pod)
 	return r < 0 ? r : check_values(c);
 }
 
-/* Makes the spec of a ResourceClaim. */
 static int make_spec(const struct conversion *c, json_t **ret)
 {
 	cleanup_object json_t *selectors = json_array(), *requests = json_array();
@@ -402,8 +397,8 @@ static int make_spec(const struct conversion *c, json_t **ret)
 /* ---- templates ---- */
 
 /*
- * Writes the template's name, which contains a digest of the spec. So equal specs share a template, and a namespace has few.
- * No pod owns a template; template_sweep.h deletes it.
+ * Writes the template's name, with a digest of the spec, so that equal specs share a template. No pod owns a template;
+ * template_sweep.h deletes it.
  */
 static int name_template(struct webhook_work *w, const json_t *spec, char ret[TEMPLATE_MAX])
 {
@@ -438,7 +433,7 @@ static int add_template(struct webhook_work *w, const char *name, json_t *spec)
 
 /* ---- changing the pod ---- */
 
-/* Rejects requests without limits: the claim is made from the limits, so such a request would be lost. */
+/* A claim is made from limits, so a request without one would be lost. */
 static int check_limits(struct webhook_work *w, const struct webhook_container *c)
 {
 	const json_t *resources = json_object_get(c->object, "resources");
@@ -469,7 +464,6 @@ static void remove_asks(struct webhook_work *w, struct webhook_container *c)
 	}
 }
 
-/* Makes the container use the pod's claim of that name. */
 static void name_claim(struct webhook_work *w, struct webhook_container *c, const char *claim)
 {
 	json_t *resources = json_object_get(c->object, "resources");
@@ -505,8 +499,8 @@ static int add_claim(struct webhook_work *w, const struct webhook_container *c, 
 }
 
 /*
- * Returns a claim that an init container can share with another container of equal request, because the init container ends
- * first. A claim of its own would keep its share for the pod's whole life. Returns NULL if there is no such claim.
+ * Returns the claim of a container with equal request that an init container can share, because it ends first; NULL if none. A
+ * claim of its own would keep its share as long as the pod lives.
  */
 static const char *find_claim(const struct request *request, const struct made *made, size_t part)
 {
@@ -557,7 +551,7 @@ static int convert(struct webhook_work *w, const struct kube_pod *pod,
 	return 0;
 }
 
-/* Converts init containers last, because they may share the claims of the other containers. */
+/* Init containers come last, because they may share others' claims. */
 static int convert_all(struct webhook_work *w, const struct kube_pod *pod,
 		       const struct request *request)
 {
@@ -571,10 +565,7 @@ static int convert_all(struct webhook_work *w, const struct kube_pod *pod,
 	return r;
 }
 
-/*
- * Reads the pod through a copy with placeholders: a pod that is not stored yet has no uid and no version, and perhaps no
- * name.
- */
+/* Reads a copy with placeholders: a pod that is not stored yet has no uid, no version, and perhaps no name. */
 static int read_pod(struct webhook_work *w, struct kube_pod **ret)
 {
 	cleanup_object json_t *copy = json_deep_copy(w->pod);

@@ -6,12 +6,15 @@
 #include "scheduler/webhook/webhook.h"
 #include "scheduler/webhook/webhook_inside.h"
 
-#define PATH_BYTES 256 /* longest path that is compared; the paths below are all shorter */
-#define NO_GPU "none"  /* value of NVIDIA_VISIBLE_DEVICES that overrides the image's value */
+#define PATH_BYTES 256 /* longest path that is compared; those below are shorter */
+#define NO_GPU "none"  /* as NVIDIA_VISIBLE_DEVICES, overrides the image's value */
 
 /* ---- the operator's decision ---- */
 
-/* Returns true if the setting must be rewritten. If the setting is denied, sets *ret_r to a negative error. */
+/*
+ * Applies the operator's decision. Returns true if the setting must be rewritten; sets *ret_r to an error if the setting is
+ * denied.
+ */
 static bool decide(struct webhook_work *w, enum webhook_guard guard, const char *what,
 		   const char *right, int *ret_r)
 {
@@ -31,7 +34,7 @@ static bool always(const char *value)
 	return true;
 }
 
-/* Returns true unless a switch is off. `value` is NULL if it comes from another object; it may then be anything. */
+/* Whether the switch may be on. `value` is NULL if it comes from another object. */
 static bool unless_off(const char *value)
 {
 	return !value || (strcmp(value, "") && strcmp(value, "false") && strcmp(value, "0"));
@@ -69,7 +72,7 @@ static const struct variable *find_variable(const json_t *entry, bool is_asking)
 	return NULL;
 }
 
-/* Sets NVIDIA_VISIBLE_DEVICES to NO_GPU in a container without a GPU, because CUDA images set it to all GPUs. */
+/* CUDA images set NVIDIA_VISIBLE_DEVICES to all GPUs: sets it to NO_GPU in a container without a GPU request. */
 static void put_no_gpu(struct webhook_work *w, struct webhook_container *c)
 {
 	cleanup_free char *path = json_patch_path(c->path, "env");
@@ -113,7 +116,6 @@ static int guard_environment(struct webhook_work *w, struct webhook_container *c
 
 /* ---- mounts ---- */
 
-/* Removes redundant parts of the path: "//", "/./" and a trailing '/'. */
 static void normalize(const char *path, char ret[PATH_BYTES])
 {
 	size_t used = 0;
@@ -137,7 +139,7 @@ static void normalize(const char *path, char ret[PATH_BYTES])
 	ret[used] = '\0';
 }
 
-/* Host paths that expose device files or the driver's controls. If `is_prefix`, all paths that begin with `path` count. */
+/* Host paths that expose device files or the driver's controls; with `is_prefix` also longer paths. */
 static const struct {
 	const char *path;
 	bool is_prefix;
@@ -165,7 +167,7 @@ static bool shows_devices(const char *path)
 	return false;
 }
 
-/* Returns true if a mount at this container path would hide the file that loads the library. */
+/* Whether a mount here would hide the file that loads the library. */
 static bool hides_library(const char *path)
 {
 	char plain[PATH_BYTES];
@@ -179,7 +181,6 @@ static bool is_named(const json_t *object, const char *name)
 	return own && name && !strcmp(own, name);
 }
 
-/* Removes the container's mounts for which `is_wrong` returns true. */
 static void remove_mounts(struct webhook_work *w, struct webhook_container *c,
 			  bool (*is_wrong)(const json_t *mount, const char *volume),
 			  const char *volume)

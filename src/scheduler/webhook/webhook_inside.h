@@ -1,7 +1,7 @@
 /*
- * Shared by the parts of the webhook. webhook.c handles the review. webhook_ask.c reads the containers' requests. webhook_guard.c
- * handles settings that bypass the library. webhook_strip.c removes annotations reserved for schedulers. webhook_workload.c
- * applies presets and estimates. webhook_claims.c creates ResourceClaims.
+ * Shared by the webhook's parts: webhook.c (the review), webhook_ask.c (requests), webhook_guard.c (settings that bypass the
+ * library), webhook_strip.c (annotations reserved for schedulers), webhook_workload.c (presets, estimates), webhook_claims.c
+ * (ResourceClaims).
  */
 #pragma once
 
@@ -31,19 +31,19 @@ enum webhook_resource {
 const char *webhook_resource_name(const struct webhook_terms *terms, enum webhook_resource resource);
 
 struct webhook_container {
-	json_t *object;   /* the container's object, a borrowed part of the pod */
+	json_t *object;   /* a part of the pod; borrowed */
 	const char *name; /* string of the pod; "" if the container has no name */
 	char path[40];    /* JSON Pointer within the pod */
 	bool is_init;
-	bool has[ASK_COUNT]; /* the container's limits or requests name the resource */
+	bool has[ASK_COUNT]; /* the limits or requests name the resource */
 	int64_t value[ASK_COUNT];
 	bool is_asking; /* requests a GPU or a share of one */
 };
 
-/* The state of a review. `err` gets the reason of a denial, as one line. */
+/* A review. `err` gets the reason of a denial. */
 struct webhook_work {
 	const struct webhook_terms *terms;
-	struct webhook_claims *claims; /* used only if the terms have a device_class */
+	struct webhook_claims *claims; /* used only with a device_class */
 	json_t *pod;                   /* a copy, which the webhook changes */
 	const char *pod_namespace;
 	struct json_patch patch;
@@ -53,33 +53,31 @@ struct webhook_work {
 	struct error *err;
 };
 
-/* Removes annotations that only schedulers and daemons may write (docs/reference/protocol.md), with a warning for each. */
+/*
+ * Removes annotations that only schedulers and daemons may write (docs/reference/protocol.md), with a warning for each.
+ * webhook_strip.c.
+ */
 void webhook_strip(struct webhook_work *w);
 
-/*
- * The next functions return 0, -EACCES if not allowed, or -EINVAL if the pod is malformed; err says what is wrong and what to
- * do.
- */
+/* The next functions return 0; -EACCES: not allowed; -EINVAL: malformed. err says what is wrong and what to do. */
 
-/* Reads each container's request without changes. Reads all containers even if one is malformed. */
+/* Reads each container's request, also after a malformed one. Changes nothing. */
 int webhook_read_asks(struct webhook_work *w);
-/* Completes counts, defaults, memory units and priority; then checks consistency and the namespace's quota. */
+/* Completes counts, defaults, units and priority; then checks all, with the namespace's quota. */
 int webhook_complete_asks(struct webhook_work *w);
-/* Checks environment, mounts, privileges and images. `is_ours` is true if the pod requests GPUs and uses our scheduler. */
+/* Checks environment, mounts, privileges and images. `is_ours`: the pod requests GPUs from our scheduler. */
 int webhook_guard(struct webhook_work *w, bool is_ours);
 /* Applies the annotations allot.dev/workload, allot.dev/duration and allot.dev/concurrency. */
 int webhook_apply_workload(struct webhook_work *w);
 
 /*
- * Turns limits into claims; call after webhook_complete_asks(). Returns -ENODATA, with no text in err, if claims->needs_sizes was
- * set. A container's name is also the name of its claim in the pod.
+ * Turns limits into claims, after webhook_complete_asks(). -ENODATA, without text, if claims->needs_sizes was set. A claim has
+ * its container's name.
  */
 int webhook_make_claims(struct webhook_work *w);
 
-/* Adds a warning for the user who created the pod. */
 void webhook_warn(struct webhook_work *w, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Returns a value from the pod's metadata, where `kind` is "labels" or "annotations". Returns NULL if missing. */
+/* Returns a value in the pod's metadata ("labels" or "annotations"), or NULL. */
 const char *webhook_meta(const struct webhook_work *w, const char *kind, const char *name);
-/* Returns true if a pattern of the list matches the text. */
 bool webhook_is_listed(const char *list, const char *text);

@@ -1,4 +1,3 @@
-/* Removes from new pods the annotations that only schedulers and daemons may write. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -12,8 +12,8 @@
 #define CONCURRENCY_MAX 1000000
 
 /*
- * Default placement policies per kind of workload. Training gets cards near each other, on one NUMA node if possible.
- * Inference gets few nodes (density), and on each node the least used card (isolation).
+ * Default placement by kind of workload. Training gets cards near each other, on one NUMA node if possible. Inference gets few
+ * nodes, and on each the least used card.
  */
 static const struct preset {
 	const char *workload, *annotation, *value;
@@ -51,10 +51,7 @@ static int apply_presets(struct webhook_work *w)
 				    workload);
 }
 
-/*
- * Checks the pod's estimate of its duration or concurrency. A Job's time limit counts as one. Returns -ENODATA if there is
- * none.
- */
+/* Checks the pod's estimate of its duration or concurrency; a Job's time limit counts. -ENODATA if there is none. */
 static int read_estimate(struct webhook_work *w)
 {
 	const char *duration = webhook_meta(w, "annotations", OWN(KUBE_DURATION));
