@@ -19,6 +19,8 @@ NEED_MIB = 44 << 10  # three fit, not four
 # From cuInit to the context: 90 to 190 ms on an H200; the simulated one takes none. More here, because on a loaded machine the
 # daemon has been too late for 300.
 CONTEXT_MS = 1000
+# Between two allocations: the daemon may stand still for a second before it freezes.
+PAUSE_MS = 500
 
 VERSIONS = [pytest.param(v, marks=pytest.mark.skipif(why_not(v) is not None,
                                                      reason=f"{v}: {why_not(v)}"))
@@ -82,7 +84,7 @@ def hold_the_card(boxes, hoard):
     holder = first.start(hoard, (CARD_GIB - 10) << 10, 32 << 10, 0, 60000)
     wait_until(lambda: holder.stdout.readline().startswith("full"), what="the holder")
     wait_until(lambda: boxes.state(first) in ("starting", "running"), what="the holder's task")
-    waiter = second.start(hoard, 20 << 10, 4 << 10, 1, 300, CONTEXT_MS)
+    waiter = second.start(hoard, 20 << 10, 4 << 10, PAUSE_MS, 300, CONTEXT_MS)
     wait_until(second.is_frozen, what="the waiter to be frozen")
     wait_until(lambda: boxes.state(second) == "waiting", what="the waiter to wait")
     return first, holder, second, waiter
@@ -260,7 +262,7 @@ def test_killed_while_it_waits(version, make_boxes, hoard):
     second.remove()
     # A cgroup that is gone is in nobody's way.
     third = boxes.make()
-    waiter = third.start(hoard, 20 << 10, 4 << 10, 1, 100, CONTEXT_MS)
+    waiter = third.start(hoard, 20 << 10, 4 << 10, PAUSE_MS, 100, CONTEXT_MS)
     wait_until(third.is_frozen, what="the next one to be frozen")
     holder.kill()
     assert waiter.wait(timeout=20) == 0

@@ -10,7 +10,7 @@ import pytest
 from boxes import Boxes, hierarchies, why_not
 from machines import BUILD, wait_until
 from sim_peers import start_sim  # noqa: F401
-from test_freezer import CARD_GIB, CONTEXT_MS, hoard  # noqa: F401
+from test_freezer import CARD_GIB, CONTEXT_MS, PAUSE_MS, hoard  # noqa: F401
 
 
 def why_not_runc(directory):
@@ -108,7 +108,7 @@ def runc(start_sim, tmp_path, hoard):  # noqa: F811
 def test_containers_wait_for_each_other(runc, tmp_path):
     hoard = tmp_path / "hoard"  # noqa: F811
     first = runc.make_runc(hoard, (CARD_GIB - 10) << 10, 32 << 10, 0, 60000)
-    second = runc.make_runc(hoard, 20 << 10, 4 << 10, 1, 300, CONTEXT_MS)
+    second = runc.make_runc(hoard, 20 << 10, 4 << 10, PAUSE_MS, 300, CONTEXT_MS)
     holder = first.start()
     wait_until(lambda: runc.state(first) in ("starting", "running"), what="the holder's task")
     line = holder.stdout.readline()

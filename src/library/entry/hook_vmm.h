@@ -26,7 +26,7 @@ uint64_t vmm_new_number(void);
 /* Records memory `number` on a device, and the handle that was just obtained for it. Returns false if out of memory. */
 bool vmm_note(uint64_t handle, uint64_t number, int device, uint64_t bytes);
 
-/* Counts that the handle was obtained once more. The first time also adds a reference to memory `number`. */
+/* Counts that the handle was obtained again. If the handle is not recorded yet, records it, with a reference to memory `number`. */
 void vmm_obtain(uint64_t handle, uint64_t number);
 
 /* Adds a reference to memory `number` if `by` is 1, or removes one if -1. The last reference gives the charge back. */

@@ -194,7 +194,7 @@ void ledger_release_context(int index, uint64_t bytes)
 	take_back(&d->context_used_bytes, bytes);
 	take_back(&d->used_bytes, bytes);
 	trace_used(index);
-	/* With the last context the process's code left the GPU, so no unnamed memory is left. */
+	/* Without a context, none of the process's code is on the GPU, so it has no memory that only NVML shows. */
 	if (!atomic_load(&d->context_used_bytes)) {
 		atomic_store_explicit(&d->unnamed_bytes, 0, memory_order_relaxed);
 		atomic_store_explicit(&d->fresh_bytes, 0, memory_order_relaxed);

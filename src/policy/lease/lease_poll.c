@@ -75,9 +75,10 @@ static uint64_t ahead_ns(const struct arbiter *a, const struct tenant *holder,
 }
 
 /*
- * Until the holder's work must be polled, whatever is left of its turn. In-flight work cannot run dry before its end. A
- * lone holder is charged by these polls. If others wait and all ring, polls are needed when start_grace_ns ends (the charge
- * begins), at the shortest lease's end or when `other`'s turn comes, and when the holder counts as idle.
+ * Returns the time until the holder's work must be polled; the end of its turn is not considered here. The GPU is not idle
+ * before the in-flight work ends, so half of that work may pass until the next poll. These polls charge a lone holder. If
+ * others wait and all tenants ring their doorbells, polls are needed only when start_grace_ns ends (the charge begins), at the
+ * shortest lease's end or when `other`'s turn comes, and when the holder counts as idle.
  */
 static uint64_t work_look_ns(const struct arbiter *a, const struct tenant *t, int other)
 {

@@ -241,7 +241,10 @@ static bool others_want(const struct arbiter *a, const struct tenant *t)
 	return false;
 }
 
-/* Counts dt_ns even if nobody ran: a held tenant goes on even if those that it waits for never come. */
+/*
+ * Updates the tenant's credit for dt_ns, even if nobody ran. So a held tenant may launch again even if the tenants for which it
+ * is held never launch.
+ */
 void sliced_count(struct arbiter *a, struct tenant *t, uint64_t dt_ns, double had_ns)
 {
 	/* A capped tenant is not owed what its cap keeps from it. */

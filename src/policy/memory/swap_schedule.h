@@ -66,7 +66,7 @@ struct swap_schedule_seen {
 	unsigned part_count;
 	struct swap_schedule_part part[SWAP_SCHEDULE_PARTS];
 	double weight;     /* turns are proportional to this; 0 or less counts as 1 */
-	bool has_work;     /* has work, or waits for work */
+	bool has_work;     /* work is in flight, or a thread waits to launch or for GPU memory */
 	bool is_put_out;   /* a user ordered it out, so it needs no room */
 	bool has_refused;  /* the last order to leave failed */
 	bool is_short;     /* found no room to return to */

@@ -107,7 +107,7 @@ static void released(void *data)
 
 static void called_back(void *data, const struct kube_answer *answer)
 {
-	/* The pod is gone, or the write was refused; then kube-scheduler tries it again on its own. */
+	/* Harmless: the pod is gone, or kube-scheduler tries the pod again later, without the annotation. */
 	if (answer->err.code)
 		log_debug("a pod that waits for GPUs could not be annotated: %s", answer->err.text);
 }

@@ -160,7 +160,7 @@ static bool look(struct fit *fit, const struct inventory *inventory, const struc
 	return false;
 }
 
-/* ---- cards for a part ---- */
+/* ---- cards for a part of the request ---- */
 
 static struct place_link link_of(const struct inventory *inventory, unsigned i, unsigned k)
 {

@@ -53,7 +53,7 @@ struct store *store_close(struct store *store);
 typedef int (*store_each)(void *data, const struct store_claim *claim, struct error *err);
 int store_read(struct store *store, store_each each, void *data, struct error *err);
 
-/* All writes between the first two take effect, or none. After an error of these or of a write, call store_rollback(). */
+/* All writes between store_begin() and store_commit() take effect, or none. After any error call store_rollback(). */
 int store_begin(struct store *store, struct error *err);
 int store_commit(struct store *store, struct error *err);
 void store_rollback(struct store *store);

@@ -16,7 +16,7 @@
 #define METHOD "/v1.PodResourcesLister/List"
 #define PATIENCE_NS (10 * NSEC_PER_SEC)
 #define STALE_NS (60 * NSEC_PER_SEC)
-#define REPLY_MOST_BYTES (16 << 20) /* enough for all devices of some hundred pods */
+#define REPLY_MOST_BYTES (16 << 20) /* enough for all devices of several hundred pods */
 
 struct pod_resources {
 	struct worker worker;

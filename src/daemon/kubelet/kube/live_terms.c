@@ -125,8 +125,8 @@ static void say_refused(struct live_terms *live, const struct kube_pod *pod, con
 /* ---- one claim ---- */
 
 /*
- * Of a claim made by slices, whose container was not known when it was made, returns the priority in the container's
- * limits. NULL for other claims, which have that priority.
+ * If the claim was made before its container was known (allocate_made()), returns the priority in the container's limits,
+ * which may be NULL. Returns NULL for other claims: they got that priority when they were made.
  */
 static const char *asked_priority(const struct live_terms *live, const struct claim *claim,
 				  const struct kube_pod *pod, const char *container)

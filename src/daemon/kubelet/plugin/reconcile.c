@@ -223,7 +223,7 @@ struct pass {
 	size_t owner_count, room;
 };
 
-/* The container that holds a claim by the kubelet's list. */
+/* The container that holds a claim, according to the kubelet's list. */
 struct owner {
 	struct claim *claim;
 	const struct kube_pod *pod;

@@ -15,7 +15,7 @@
 
 /*
  * Opens or makes the file and locks it. Asks another holder to end (SIGTERM) and waits: that helper ends between two steps,
- * and a step takes as long as the driver. The caller owns *ret_fd. Returns 0 or -errno.
+ * and a step takes as long as the driver needs for it. The caller owns *ret_fd. Returns 0 or -errno.
  */
 int helper_file_take(const char *path, int *ret_fd, struct error *err);
 

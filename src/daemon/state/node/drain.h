@@ -3,7 +3,7 @@
  * draining: taken on the card.
  *
  * Draining ends after DRAIN_MAX_NS, or when a census confirms it: the process is off NVML's list, and the card's used
- * memory fell, or its unlisted part (of no listed process) is no larger than before the death. Main thread only.
+ * memory fell, or the part of it that belongs to no process on that list is no larger than before the death. Main thread only.
  */
 #pragma once
 

@@ -90,7 +90,7 @@ static void mark_of(struct openings *o, int pid)
 }
 
 /*
- * Marks the nodes of the process's mount namespace, unless done within SEEN_NS. Called for each exec and each scanned
+ * Marks the nodes of the process's mount namespace, unless that was done in the last SEEN_NS. Called for each exec and each scanned
  * process.
  */
 static void look_at(struct openings *o, int pid)

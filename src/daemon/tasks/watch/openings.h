@@ -5,7 +5,7 @@
  *
  * A container may have a node of its own (runc makes one; the NVIDIA runtime mounts the host's). So at each exec, which the
  * process connector reports (CAP_NET_ADMIN, the host's network namespace), the nodes of that process's mount namespace are
- * watched, unless done within a second. Without the connector, all processes are scanned each second. Main thread only.
+ * marked for watching, unless that was done in the last second. Without the connector, all processes are scanned each second. Main thread only.
  */
 #pragma once
 
