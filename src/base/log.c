@@ -75,7 +75,7 @@ __attribute__((format(printf, 3, 0))) static void write_line(enum log_level leve
 }
 
 /* Takes one token (a line) from the key's bucket. If the bucket is empty, counts the line as dropped and returns false. */
-static bool take_line(struct log_limit *limit, uint32_t key, uint64_t *ret_left_out)
+static bool take_token(struct log_limit *limit, uint32_t key, uint64_t *ret_left_out)
 {
 	uint64_t line_ns = key == LOG_NO_KEY ? LIMIT_LINE_NS / LOG_LIMIT_KEYS : LIMIT_LINE_NS;
 	unsigned i = key == LOG_NO_KEY ? 0 : key % LOG_LIMIT_KEYS;
@@ -98,7 +98,8 @@ void log_write_limited(struct log_limit *limit, uint32_t key, enum log_level lev
 {
 	uint64_t left_out = 0;
 	va_list ap;
-	if (level > log_level_max || (level != LOG_LEVEL_DEBUG && !take_line(limit, key, &left_out)))
+	if (level > log_level_max ||
+	    (level != LOG_LEVEL_DEBUG && !take_token(limit, key, &left_out)))
 		return;
 	va_start(ap, format);
 	write_line(level, left_out, format, ap);

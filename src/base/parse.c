@@ -65,8 +65,7 @@ static bool is_alnum(char c)
 }
 
 /* Writes "'<text>': <reason>; <hint>". Bytes that would disturb a terminal become '?', and a long text is cut. */
-static int refuse(struct error *err, int code, const char *text, const char *reason,
-		  const char *hint)
+static int fail(struct error *err, int code, const char *text, const char *reason, const char *hint)
 {
 	char shown[64];
 	size_t n = 0;
@@ -141,22 +140,22 @@ static int parse_scaled(const char *text, const struct unit *units, const char *
 	uint64_t value;
 
 	if (!*text)
-		return refuse(err, EINVAL, text, "is empty", hint);
+		return fail(err, EINVAL, text, "is empty", hint);
 	if (*text == '-' && is_digit(text[1]))
-		return refuse(err, EINVAL, text, "must be more than 0", hint);
+		return fail(err, EINVAL, text, "must be more than 0", hint);
 	const char *rest = read_decimal(text, &number);
 	if (!rest)
-		return refuse(err, EINVAL, text, "not a number with a unit", hint);
+		return fail(err, EINVAL, text, "not a number with a unit", hint);
 	unit = find_unit(units, rest);
 	/* Report 0 as "must be more than 0", also if its unit is missing. */
 	if (number.whole == 0 && number.fraction == 0 && (unit || !*rest))
-		return refuse(err, EINVAL, text, "must be more than 0", hint);
+		return fail(err, EINVAL, text, "must be more than 0", hint);
 	if (!unit)
-		return refuse(err, EINVAL, text, *rest ? "unit unknown" : "unit missing", hint);
+		return fail(err, EINVAL, text, *rest ? "unit unknown" : "unit missing", hint);
 	if (!scale_decimal(&number, unit->scale, &value))
-		return refuse(err, ERANGE, text, "too large", hint);
+		return fail(err, ERANGE, text, "too large", hint);
 	if (value == 0)
-		return refuse(err, EINVAL, text, "less than the smallest unit", hint);
+		return fail(err, EINVAL, text, "less than the smallest unit", hint);
 	*ret_value = value;
 	return 0;
 }
@@ -179,18 +178,18 @@ int parse_percent(const char *text, double *ret_pct, struct error *err)
 	uint64_t hundredths;
 
 	if (*text == '-' && is_digit(text[1]))
-		return refuse(err, EINVAL, text, range, hint);
+		return fail(err, EINVAL, text, range, hint);
 	const char *rest = read_decimal(text, &number);
 	if (rest && *rest == '%')
 		rest++;
 	if (!rest || *rest)
-		return refuse(err, EINVAL, text, "not a number", hint);
+		return fail(err, EINVAL, text, "not a number", hint);
 	if (!scale_decimal(&number, 100, &hundredths) || hundredths > 10000 ||
 	    (number.whole == 0 && number.fraction == 0) ||
 	    (number.whole == 100 && number.fraction != 0))
-		return refuse(err, EINVAL, text, range, hint);
+		return fail(err, EINVAL, text, range, hint);
 	if (number.digits > 2)
-		return refuse(err, EINVAL, text, "more than two decimals", hint);
+		return fail(err, EINVAL, text, "more than two decimals", hint);
 	*ret_pct = (double)hundredths / 100.0;
 	return 0;
 }
@@ -208,7 +207,7 @@ int parse_cores(const char *text, double *ret_pct, struct error *err)
 		snprintf(hint, sizeof(hint),
 			 "write %g for that part of a GPU, or %g%% for less than one percent",
 			 pct * 100, pct);
-		return refuse(err, EINVAL, text, "is in percent, not in GPUs", hint);
+		return fail(err, EINVAL, text, "is in percent, not in GPUs", hint);
 	}
 	*ret_pct = pct;
 	return 0;
@@ -225,12 +224,12 @@ int parse_int(const char *text, int64_t min, int64_t max, int64_t *ret_value, st
 	snprintf(hint, sizeof(hint), "write a whole number from %lld to %lld", (long long)min,
 		 (long long)max);
 	if (!rest || *rest || number.digits)
-		return refuse(err, EINVAL, text, "not a whole number", hint);
+		return fail(err, EINVAL, text, "not a whole number", hint);
 	if (number.whole > INT64_MAX)
-		return refuse(err, ERANGE, text, "out of range", hint);
+		return fail(err, ERANGE, text, "out of range", hint);
 	int64_t value = negative ? -(int64_t)number.whole : (int64_t)number.whole;
 	if (value < min || value > max)
-		return refuse(err, ERANGE, text, "out of range", hint);
+		return fail(err, ERANGE, text, "out of range", hint);
 	*ret_value = value;
 	return 0;
 }
@@ -244,13 +243,13 @@ int parse_number(const char *text, double min, double max, double *ret_value, st
 
 	snprintf(hint, sizeof(hint), "write a number from %g to %g", min, max);
 	if (!rest || *rest)
-		return refuse(err, EINVAL, text, "not a number", hint);
+		return fail(err, EINVAL, text, "not a number", hint);
 	fraction = (double)number.fraction;
 	for (unsigned int i = 0; i < number.digits; i++)
 		fraction /= 10;
 	double value = (double)number.whole + fraction;
 	if (value < min || value > max)
-		return refuse(err, ERANGE, text, "out of range", hint);
+		return fail(err, ERANGE, text, "out of range", hint);
 	*ret_value = value;
 	return 0;
 }
@@ -261,14 +260,14 @@ int parse_name(const char *text, struct error *err)
 		"use 1 to 63 letters, digits, '.', '_' or '-', the first a letter or digit";
 
 	if (!*text)
-		return refuse(err, EINVAL, text, "is empty", hint);
+		return fail(err, EINVAL, text, "is empty", hint);
 	if (!is_alnum(*text))
-		return refuse(err, EINVAL, text, "not a name", hint);
+		return fail(err, EINVAL, text, "not a name", hint);
 	for (const char *c = text; *c; c++)
 		if (!is_alnum(*c) && !strchr("._-", *c))
-			return refuse(err, EINVAL, text, "not a name", hint);
+			return fail(err, EINVAL, text, "not a name", hint);
 	if (strlen(text) >= PARSE_NAME_MAX)
-		return refuse(err, EINVAL, text, "too long", hint);
+		return fail(err, EINVAL, text, "too long", hint);
 	return 0;
 }
 
@@ -308,7 +307,7 @@ static int parse_device(const char *item, struct parse_device *ret, struct error
 	}
 	const char *rest = read_decimal(item, &number);
 	if (!rest || *rest || number.digits || number.whole > 1023)
-		return refuse(err, EINVAL, item, "not a GPU", hint);
+		return fail(err, EINVAL, item, "not a GPU", hint);
 	device.index = (uint32_t)number.whole;
 	*ret = device;
 	return 0;
@@ -337,11 +336,11 @@ int parse_devices(const char *text, struct parse_devices *ret_devices, struct er
 		int r;
 
 		if (length == 0)
-			return refuse(err, EINVAL, text, "a GPU is missing", hint);
+			return fail(err, EINVAL, text, "a GPU is missing", hint);
 		if (length >= sizeof(item))
-			return refuse(err, EINVAL, c, "not a GPU", hint);
+			return fail(err, EINVAL, c, "not a GPU", hint);
 		if (devices.count == PARSE_DEVICES_MAX)
-			return refuse(err, EINVAL, text, "more than 16 GPUs", hint);
+			return fail(err, EINVAL, text, "more than 16 GPUs", hint);
 		memcpy(item, c, length);
 		item[length] = '\0';
 		r = parse_device(item, &devices.item[devices.count], err);
@@ -349,7 +348,7 @@ int parse_devices(const char *text, struct parse_devices *ret_devices, struct er
 			return r;
 		for (size_t i = 0; i < devices.count; i++)
 			if (same_device(&devices.item[i], &devices.item[devices.count]))
-				return refuse(err, EINVAL, text, "names a GPU twice", hint);
+				return fail(err, EINVAL, text, "names a GPU twice", hint);
 		devices.count++;
 		if (!c[length])
 			break;

@@ -18,7 +18,7 @@ static void complain(struct audit_file *file, int code, const char *what)
 	file->is_failing = true;
 }
 
-static int open_it(struct audit_file *file)
+static int open_file(struct audit_file *file)
 {
 	struct stat st;
 	/* Do not block: the path may be a pipe without a reader. */
@@ -49,7 +49,7 @@ static int open_it(struct audit_file *file)
 void audit_file_open(struct audit_file *file, const char *path, const char *counter)
 {
 	*file = (struct audit_file){ .path = path, .counter = counter, .fd = -1 };
-	open_it(file);
+	open_file(file);
 }
 
 void audit_file_close(struct audit_file *file)
@@ -60,7 +60,7 @@ void audit_file_close(struct audit_file *file)
 void audit_file_reopen(struct audit_file *file)
 {
 	close_fd(&file->fd);
-	open_it(file);
+	open_file(file);
 }
 
 static int append(struct audit_file *file, const char *line)
@@ -73,7 +73,7 @@ static int append(struct audit_file *file, const char *line)
 	};
 	ssize_t n;
 	if (file->fd < 0) {
-		int r = open_it(file);
+		int r = open_file(file);
 		if (r < 0)
 			return r;
 		parts[0].iov_len = begin = file->is_torn ? 1 : 0;
@@ -98,7 +98,7 @@ int audit_file_append(struct audit_file *file, const char *line)
 	if (r < 0) {
 		complain(file, -r, NULL);
 		file->lost++;
-		file->untold++;
+		file->unreported++;
 		return r;
 	}
 	if (file->is_failing)

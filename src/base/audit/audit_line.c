@@ -40,23 +40,23 @@ static int append(struct audit_file *file, const char *event, json_t *by, json_t
 }
 
 /* Writes a line that tells how many lines were lost. That line stands where they are missing. */
-static void tell_of_lost(struct audit_file *file, const char *own)
+static void report_lost(struct audit_file *file, const char *own)
 {
-	uint64_t untold = file->untold, lost = file->lost;
+	uint64_t unreported = file->unreported, lost = file->lost;
 	if (append(file, "lost", json_pack("{s:s}", "kind", own),
-		   json_pack("{s:I}", "lines", (json_int_t)untold)) >= 0) {
-		file->untold = 0;
+		   json_pack("{s:I}", "lines", (json_int_t)unreported)) >= 0) {
+		file->unreported = 0;
 		return;
 	}
 	/* Writing the report failed. Only the reported lines count as lost. */
-	file->untold = untold;
+	file->unreported = unreported;
 	file->lost = lost;
 }
 
 void audit_line_write(struct audit_file *file, const char *own, const char *event, json_t *by,
 		      json_t *what)
 {
-	if (file->untold)
-		tell_of_lost(file, own);
+	if (file->unreported)
+		report_lost(file, own);
 	append(file, event, by, what);
 }

@@ -23,8 +23,8 @@ int cdi_check_name(const char *name, struct error *err)
 	return 0;
 }
 
-static bool two_texts(const json_t *object, const char *first, const char *second,
-		      const char *ret[2])
+static bool get_two_strings(const json_t *object, const char *first, const char *second,
+			    const char *ret[2])
 {
 	ret[0] = json_string_value(json_object_get(object, first));
 	ret[1] = json_string_value(json_object_get(object, second));
@@ -42,7 +42,7 @@ static json_t *make_env(const json_t *from)
 	{
 		cleanup_free char *line = NULL;
 
-		if (!two_texts(item, "name", "value", text) ||
+		if (!get_two_strings(item, "name", "value", text) ||
 		    asprintf(&line, "%s=%s", text[0], text[1]) < 0) {
 			line = NULL;
 			return NULL;
@@ -63,7 +63,7 @@ static json_t *make_mounts(const json_t *from)
 	{
 		const char *mode = json_is_true(json_object_get(item, "read_only")) ? "ro" : "rw";
 
-		if (!two_texts(item, "container_path", "host_path", text))
+		if (!get_two_strings(item, "container_path", "host_path", text))
 			return NULL;
 		json_array_append_new(list, json_pack("{s:s, s:s, s:[s, s, s, s]}", "hostPath",
 						      text[1], "containerPath", text[0], "options",
@@ -85,7 +85,7 @@ static json_t *make_nodes(const json_t *from)
 
 	json_array_foreach((json_t *)from, i, item)
 	{
-		if (!two_texts(item, "container_path", "host_path", text) ||
+		if (!get_two_strings(item, "container_path", "host_path", text) ||
 		    strcmp(text[0], text[1]) != 0)
 			return NULL;
 		json_array_append_new(list,

@@ -58,7 +58,7 @@ static struct option *make_options(const struct command_line *line,
 	return options;
 }
 
-static int refuse(const struct command_line *line, const char *text, const char *why)
+static int usage_error(const struct command_line *line, const char *text, const char *why)
 {
 	fprintf(stderr, "%s: %s: %s; see %s --help\n", line->program, text, why, line->program);
 	return 1;
@@ -81,10 +81,10 @@ int command_line_read(const struct command_line *line, int argc, char **argv, vo
 		unsigned option = (unsigned)(code - CODE_OPTION);
 		bool is_switch;
 		if (code == ':')
-			return refuse(line, argv[optind - 1], "a value is missing");
+			return usage_error(line, argv[optind - 1], "a value is missing");
 		if (code == '?')
-			return refuse(line, argv[optind - 1],
-				      "unknown option, or an option that takes no value");
+			return usage_error(line, argv[optind - 1],
+					   "unknown option, or an option that takes no value");
 		if (option < line->option_count) {
 			int r = line->take(data, option, optarg);
 			if (r >= 0)

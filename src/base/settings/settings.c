@@ -78,7 +78,7 @@ void settings_format(const struct settings_row *row, uint64_t value, char *text,
 		snprintf(text, size, "%" PRIu64 "us", value / NSEC_PER_USEC);
 }
 
-static int refuse_range(const struct settings_row *row, const char *value, struct error *err)
+static int range_error(const struct settings_row *row, const char *value, struct error *err)
 {
 	char low[32], high[32];
 	settings_format(row, row->min, low, sizeof(low));
@@ -87,7 +87,7 @@ static int refuse_range(const struct settings_row *row, const char *value, struc
 }
 
 /* Whether the value is zero and the row allows zero. The parsers of sizes, durations and percents refuse zero. */
-static bool is_nothing(const struct settings_row *row, const char *value)
+static bool is_allowed_zero(const struct settings_row *row, const char *value)
 {
 	static const char *const units[] = { "us", "ms", "s", "m", "h", NULL };
 	size_t digits = row->min ? 0 : strspn(value, "0.");
@@ -109,13 +109,13 @@ static int set_amount(const struct settings_row *row, uint64_t *field, const cha
 		*field = (uint64_t)row->automatic;
 		return 0;
 	}
-	if (!is_nothing(row, value))
+	if (!is_allowed_zero(row, value))
 		r = row->kind == SETTINGS_SIZE ? parse_size(value, &number, err)
 					       : parse_duration(value, &number, err);
 	if (r < 0)
 		return r;
 	if (number < row->min || number > row->max)
-		return refuse_range(row, value, err);
+		return range_error(row, value, err);
 	*field = number;
 	return 0;
 }
@@ -124,12 +124,12 @@ static int set_percent(const struct settings_row *row, double *field, const char
 		       struct error *err)
 {
 	double pct = 0;
-	int r = is_nothing(row, value) ? 0 : parse_percent(value, &pct, err);
+	int r = is_allowed_zero(row, value) ? 0 : parse_percent(value, &pct, err);
 	if (r < 0)
 		return r;
 	double bound = pct * SETTINGS_PERCENT_BOUND(1);
 	if (bound < (double)row->min || bound > (double)row->max)
-		return refuse_range(row, value, err);
+		return range_error(row, value, err);
 	*field = pct;
 	return 0;
 }
@@ -216,7 +216,7 @@ static bool is_alias(const char *name, const char *key)
 	return !*name && !*key;
 }
 
-static const char *demand(const struct settings_alias *alias)
+static const char *alias_requirement(const struct settings_alias *alias)
 {
 	return alias->must ? alias->must : "there is no such setting here";
 }
@@ -229,8 +229,8 @@ static int set_alias(const struct settings_table *table, const struct settings_a
 		: alias->setting ? settings_put(text, err, "%s", value)
 				 : -EINVAL;
 	if (r < 0 && !alias->setting)
-		return error_set(err, EINVAL, "%s: '%.60s': %s: %s", key, value, demand(alias),
-				 alias->why);
+		return error_set(err, EINVAL, "%s: '%.60s': %s: %s", key, value,
+				 alias_requirement(alias), alias->why);
 	if (r >= 0 && alias->setting && (*text || !alias->translate))
 		r = settings_set(table, config, alias->setting, text, err);
 	return r < 0 ? error_add(err, r, "%s", key) : 0;

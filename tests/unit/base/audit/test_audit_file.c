@@ -100,7 +100,7 @@ static void test_full_within_a_line(void **state)
 	assert_int_equal(audit_file_append(&file, "x"), -EFBIG);
 	assert_true(file.is_torn);
 	assert_int_equal(file.lost, 2);
-	assert_int_equal(file.untold, 2);
+	assert_int_equal(file.unreported, 2);
 	limit_to(RLIM_INFINITY);
 	/* What is half there is no part of another line; a daemon that starts then sees it too. */
 	audit_file_close(&file);

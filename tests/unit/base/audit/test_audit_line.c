@@ -39,7 +39,7 @@ static void test_lines_without_memory_are_lost(void **state)
 		assert_true(most < 1000);
 		left = UINT32_MAX;
 		json_t *actor = by(), *what = json_pack("{s:s}", "tenant", "one");
-		file.untold = 0;
+		file.unreported = 0;
 		left = most;
 		audit_line_write(&file, "daemon", "pause", actor, what);
 		lost += !file.lines;
@@ -53,12 +53,12 @@ static void test_lines_without_memory_are_lost(void **state)
 	json_decref(line);
 	/* The caller had no memory either. */
 	audit_line_write(&file, "daemon", "pause", NULL, json_object());
-	assert_int_equal(file.untold, 1);
-	file.untold = 0;
+	assert_int_equal(file.unreported, 1);
+	file.unreported = 0;
 	audit_line_write(&file, "daemon", "pause", by(), NULL);
-	assert_int_equal(file.untold, 1);
+	assert_int_equal(file.unreported, 1);
 	audit_line_write(&file, "daemon", "resume", by(), json_object());
-	assert_int_equal(file.untold, 0);
+	assert_int_equal(file.unreported, 0);
 	assert_int_equal(file.lines, 3);
 	audit_file_close(&file);
 	close(fd);
