@@ -178,7 +178,8 @@ static int fill(const struct mirror_plan *plan, const char *dir, const char *rec
 enum occupant { NOTHING, OTHER_MIRROR, SAME_MIRROR };
 
 /* Finds what exists at `place`, and whether its RECORD equals `record`. -EEXIST if it must not be replaced. */
-static int look_at(const char *place, const char *record, enum occupant *ret, struct error *err)
+static int find_occupant(const char *place, const char *record, enum occupant *ret,
+			 struct error *err)
 {
 	char path[PATHS_MAX];
 	cleanup_free char *old = NULL;
@@ -204,7 +205,8 @@ static int look_at(const char *place, const char *record, enum occupant *ret, st
 }
 
 /* Moves the directory `made` to `place`. An old mirror there is exchanged with it at once, and is at `made` afterwards. */
-static int move_in(const char *made, const char *place, enum occupant occupant, struct error *err)
+static int replace_directory(const char *made, const char *place, enum occupant occupant,
+			     struct error *err)
 {
 	unsigned int flags = occupant == NOTHING ? RENAME_NOREPLACE : RENAME_EXCHANGE;
 
@@ -222,7 +224,7 @@ int mirror_execute(const struct mirror_plan *plan, const char *place, bool *ret_
 
 	if (!record)
 		return error_set(err, ENOMEM, "out of memory");
-	int r = look_at(place, record, &occupant, err);
+	int r = find_occupant(place, record, &occupant, err);
 	if (r < 0)
 		return r;
 	*ret_is_new = occupant != SAME_MIRROR;
@@ -234,7 +236,7 @@ int mirror_execute(const struct mirror_plan *plan, const char *place, bool *ret_
 		return error_set_errno(err, errno, "%s", made);
 	r = fill(plan, made, record, err);
 	if (r == 0)
-		r = move_in(made, place, occupant, err);
+		r = replace_directory(made, place, occupant, err);
 	if (r < 0 || occupant != NOTHING)
 		remove_tree(made);
 	return r;
