@@ -22,18 +22,18 @@
 
 /* ---- accepting and the event loop ---- */
 
-void server_set_deaf(struct server *s, bool is_deaf)
+void server_pause_accept(struct server *s, bool is_accept_paused)
 {
-	if (s->is_deaf == is_deaf)
+	if (s->is_accept_paused == is_accept_paused)
 		return;
-	s->is_deaf = is_deaf;
+	s->is_accept_paused = is_accept_paused;
 	if (s->listen_source)
-		loop_watch(s->listen_source, is_deaf ? 0 : EPOLLIN);
+		loop_watch(s->listen_source, is_accept_paused ? 0 : EPOLLIN);
 }
 
 static struct generation *generation_end(struct generation *g);
 
-static void drop_if_done(struct generation *g)
+static void free_if_unused(struct generation *g)
 {
 	struct generation **link = &g->server->generations;
 	if (g == *link || g->count)
@@ -45,7 +45,7 @@ static void drop_if_done(struct generation *g)
 }
 
 /* Runs libmicrohttpd, and sets a timer for work that will be due without an event. */
-static void turn(struct generation *g)
+static void run_mhd(struct generation *g)
 {
 	const struct mhd *mhd = g->server->mhd;
 	MHD_UNSIGNED_LONG_LONG ms;
@@ -57,24 +57,24 @@ static void turn(struct generation *g)
 		loop_arm(g->soon_timer, ms * NSEC_PER_MSEC, 0);
 	else
 		loop_disarm(g->soon_timer);
-	drop_if_done(g);
+	free_if_unused(g);
 }
 
 static void mhd_ready(void *data, uint32_t events)
 {
-	turn(data);
+	run_mhd(data);
 }
 
 static int generation_begin(struct server *s, struct error *err);
 
 /* Reads the certificate files again if they were replaced. New connections then get the new certificate. */
-static void renew(struct server *s)
+static void reload_certificate(struct server *s)
 {
 	uint64_t now_ns = clock_now_ns();
 	struct error err = { 0 };
-	if (!s->tls.certificate || now_ns - s->renewed_ns < SERVER_RENEW_NS)
+	if (!s->tls.certificate || now_ns - s->certificate_checked_ns < SERVER_CERTIFICATE_CHECK_NS)
 		return;
-	s->renewed_ns = now_ns;
+	s->certificate_checked_ns = now_ns;
 	if (!tls_is_changed(&s->tls))
 		return;
 	struct tls before = s->tls;
@@ -87,7 +87,7 @@ static void renew(struct server *s)
 			 s->tls.key_file, s->tls.client_ca_file ? ", for clients " : "",
 			 s->tls.client_ca_file ? s->tls.client_ca_file : "");
 		tls_free(&before);
-		drop_if_done(s->generations->next);
+		free_if_unused(s->generations->next);
 		return;
 	}
 	log_error("TLS: %s: the certificate and key that were read before stay in use", err.text);
@@ -97,7 +97,7 @@ static void renew(struct server *s)
 	s->tls = before;
 }
 
-static bool can_give_way(const struct server_call *c, uint64_t now_ns)
+static bool may_be_closed(const struct server_call *c, uint64_t now_ns)
 {
 	uint64_t since_ns = now_ns - c->since_ns;
 	switch (c->stage) {
@@ -108,7 +108,7 @@ static bool can_give_way(const struct server_call *c, uint64_t now_ns)
 	}
 }
 
-static unsigned count_of(const struct server *s, const struct server_peer *peer)
+static unsigned connections_of(const struct server *s, const struct server_peer *peer)
 {
 	unsigned count = 0;
 	for (const struct server_call *c = s->calls; c; c = c->next)
@@ -120,14 +120,14 @@ static unsigned count_of(const struct server *s, const struct server_peer *peer)
  * Chooses the connection to close: of the peer with the most connections that may be closed, the one that was in its stage for
  * the longest. NULL if there is none.
  */
-static struct server_call *first_to_give_way(const struct server *s, uint64_t now_ns)
+static struct server_call *choose_victim(const struct server *s, uint64_t now_ns)
 {
 	struct server_call *first = NULL;
 	unsigned most = 0;
 	for (struct server_call *c = s->calls; c; c = c->next) {
-		if (!can_give_way(c, now_ns))
+		if (!may_be_closed(c, now_ns))
 			continue;
-		unsigned count = count_of(s, &c->peer);
+		unsigned count = connections_of(s, &c->peer);
 		if (count > most || (count == most && c->since_ns < first->since_ns)) {
 			most = count;
 			first = c;
@@ -142,28 +142,28 @@ static struct server_call *first_to_give_way(const struct server *s, uint64_t no
  */
 static bool make_room(struct server *s)
 {
-	struct server_call *first = first_to_give_way(s, clock_now_ns());
+	struct server_call *first = choose_victim(s, clock_now_ns());
 	if (first) {
 		struct generation *g = first->generation;
 		shutdown(first->fd, SHUT_RDWR);
-		turn(g);
+		run_mhd(g);
 	}
-	return s->count < s->terms.connections_max;
+	return s->count < s->config.connections_max;
 }
 
 /* Accepts a connection. libmicrohttpd could accept too, but without our limits. */
-static void somebody_comes(void *data, uint32_t events)
+static void accept_connection(void *data, uint32_t events)
 {
 	struct server *s = data;
 	struct sockaddr_storage from = { 0 };
 	socklen_t length = sizeof(from);
-	renew(s);
-	/* No room: the new connection stays in the kernel's queue until look() finds room. */
-	if (s->count >= s->terms.connections_max && !make_room(s)) {
-		server_set_deaf(s, true);
+	reload_certificate(s);
+	/* No room: the new connection stays in the kernel's queue until check_connections() finds room. */
+	if (s->count >= s->config.connections_max && !make_room(s)) {
+		server_pause_accept(s, true);
 		return;
 	}
-	int fd = accept4(s->terms.listen_fd, (struct sockaddr *)&from, &length,
+	int fd = accept4(s->config.listen_fd, (struct sockaddr *)&from, &length,
 			 SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd >= 0) {
 		/*
@@ -171,35 +171,35 @@ static void somebody_comes(void *data, uint32_t events)
 		 */
 		length = length < sizeof(from) ? length : sizeof(from);
 		s->mhd->add_connection(s->generations->daemon, fd, (struct sockaddr *)&from, length);
-		turn(s->generations);
+		run_mhd(s->generations);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 		/* Pause accepting: otherwise epoll would call this function again at once. */
-		server_set_deaf(s, true);
-		loop_arm(s->look_timer, SERVER_LOOK_NS, SERVER_LOOK_NS);
+		server_pause_accept(s, true);
+		loop_arm(s->check_timer, SERVER_CHECK_NS, SERVER_CHECK_NS);
 	}
 }
 
 static bool is_overdue(const struct server *s, const struct server_call *c, uint64_t now_ns)
 {
-	uint64_t limit_ns = c->stage == STAGE_IDLE ? s->terms.idle_ns : SERVER_DEADLINE_NS;
+	uint64_t limit_ns = c->stage == STAGE_IDLE ? s->config.idle_ns : SERVER_DEADLINE_NS;
 	return c->stage != STAGE_HANDLER && c->stage != STAGE_STREAM &&
 	       now_ns - c->since_ns >= limit_ns;
 }
 
 /* Timer: closes overdue connections (libmicrohttpd sees clients that left), and resumes accepting if there is room. */
-static void look(void *data, uint32_t events)
+static void check_connections(void *data, uint32_t events)
 {
 	struct server *s = data;
 	uint64_t now_ns = clock_now_ns();
 	for (const struct server_call *c = s->calls; c; c = c->next)
 		if (is_overdue(s, c, now_ns))
 			shutdown(c->fd, SHUT_RDWR);
-	server_set_deaf(s, s->count >= s->terms.connections_max && !first_to_give_way(s, now_ns));
+	server_pause_accept(s, s->count >= s->config.connections_max && !choose_victim(s, now_ns));
 	if (!s->count)
-		loop_disarm(s->look_timer);
+		loop_disarm(s->check_timer);
 	for (struct generation *g = s->generations, *next; g; g = next) {
 		next = g->next;
-		turn(g);
+		run_mhd(g);
 	}
 }
 
@@ -261,10 +261,10 @@ static int start_daemon(struct generation *g, struct error *err)
 	g->daemon = s->mhd->start_daemon(
 		MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
 			(has_tls ? MHD_USE_TLS : 0U),
-		0, NULL, NULL, server_request_came, g, MHD_OPTION_CONNECTION_LIMIT,
-		s->terms.connections_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_BYTES,
-		MHD_OPTION_URI_LOG_CALLBACK, server_request_began, g, MHD_OPTION_NOTIFY_CONNECTION,
-		server_connection_told, g, MHD_OPTION_NOTIFY_COMPLETED, server_request_ended, g,
+		0, NULL, NULL, server_on_request, g, MHD_OPTION_CONNECTION_LIMIT,
+		s->config.connections_max, MHD_OPTION_CONNECTION_MEMORY_LIMIT, MEMORY_BYTES,
+		MHD_OPTION_URI_LOG_CALLBACK, server_on_uri, g, MHD_OPTION_NOTIFY_CONNECTION,
+		server_on_connection, g, MHD_OPTION_NOTIFY_COMPLETED, server_on_request_end, g,
 		MHD_OPTION_ARRAY, has_tls ? tls : &tls[3], MHD_OPTION_END);
 	if (g->daemon)
 		return 0;
@@ -291,9 +291,9 @@ static int generation_begin(struct server *s, struct error *err)
 	if (r >= 0) {
 		const union MHD_DaemonInfo *info = s->mhd->get_daemon_info(g->daemon,
 									   MHD_DAEMON_INFO_EPOLL_FD);
-		r = loop_add_timer(s->terms.loop, mhd_ready, g, &g->soon_timer);
+		r = loop_add_timer(s->config.loop, mhd_ready, g, &g->soon_timer);
 		if (r >= 0)
-			r = loop_add(s->terms.loop, info->epoll_fd, EPOLLIN, mhd_ready, g,
+			r = loop_add(s->config.loop, info->epoll_fd, EPOLLIN, mhd_ready, g,
 				     &g->source);
 		if (r < 0)
 			error_set_errno(err, -r, "HTTP server");
@@ -325,11 +325,11 @@ static struct generation *generation_end(struct generation *g)
 	return NULL;
 }
 
-static int watch(struct server *s, struct error *err)
+static int listen_for_connections(struct server *s, struct error *err)
 {
-	int r = loop_add_timer(s->terms.loop, look, s, &s->look_timer);
+	int r = loop_add_timer(s->config.loop, check_connections, s, &s->check_timer);
 	if (r >= 0)
-		r = loop_add(s->terms.loop, s->terms.listen_fd, EPOLLIN, somebody_comes, s,
+		r = loop_add(s->config.loop, s->config.listen_fd, EPOLLIN, accept_connection, s,
 			     &s->listen_source);
 	return r < 0 ? error_set_errno(err, -r, "HTTP server") : 0;
 }
@@ -345,28 +345,28 @@ static int load_mhd(const struct mhd **ret, struct error *err)
 			    "serving HTTP needs libmicrohttpd", err);
 }
 
-int server_start(const struct server_terms *terms, struct server **ret, struct error *err)
+int server_start(const struct server_config *config, struct server **ret, struct error *err)
 {
 	struct server *s = calloc(1, sizeof(*s));
 	if (!s)
 		return error_set_errno(err, ENOMEM, "HTTP server");
-	*s = (struct server){ .terms = *terms,
-			      .tls = { .certificate_file = terms->certificate_file,
-				       .key_file = terms->key_file,
-				       .client_ca_file = terms->client_ca_file } };
-	if (!s->terms.connections_max)
-		s->terms.connections_max = SERVER_MAX_CONNECTIONS;
-	if (!s->terms.idle_ns)
-		s->terms.idle_ns = SERVER_DEADLINE_NS;
-	int r = terms->certificate_file ? tls_read(&s->tls, err) : 0;
+	*s = (struct server){ .config = *config,
+			      .tls = { .certificate_file = config->certificate_file,
+				       .key_file = config->key_file,
+				       .client_ca_file = config->client_ca_file } };
+	if (!s->config.connections_max)
+		s->config.connections_max = SERVER_MAX_CONNECTIONS;
+	if (!s->config.idle_ns)
+		s->config.idle_ns = SERVER_DEADLINE_NS;
+	int r = config->certificate_file ? tls_read(&s->tls, err) : 0;
 	if (r >= 0)
 		r = load_mhd(&s->mhd, err);
 	if (r >= 0)
-		r = watch(s, err);
+		r = listen_for_connections(s, err);
 	if (r >= 0)
 		r = generation_begin(s, err);
 	if (r < 0) {
-		s->terms.listen_fd = -1; /* on failure the caller keeps its socket */
+		s->config.listen_fd = -1; /* on failure the caller keeps its socket */
 		server_stop(s);
 		return r;
 	}
@@ -384,9 +384,9 @@ struct server *server_stop(struct server *s)
 		s->generations = g->next;
 		generation_end(g);
 	}
-	loop_remove(s->look_timer);
-	if (s->terms.listen_fd >= 0)
-		close(s->terms.listen_fd);
+	loop_remove(s->check_timer);
+	if (s->config.listen_fd >= 0)
+		close(s->config.listen_fd);
 	tls_free(&s->tls);
 	free(s);
 	return NULL;

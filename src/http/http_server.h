@@ -1,6 +1,6 @@
 /*
  * A small HTTP server on an event loop, by libmicrohttpd. Main thread only. No client can block the loop: sockets are
- * non-blocking, a request's line and headers must fit into 16 KiB, and bodies and connections are limited (server_terms.h). A
+ * non-blocking, a request's line and headers must fit into 16 KiB, and bodies and connections are limited (server_config.h). A
  * connection is closed if a request does not arrive, or its answer is not taken, within SERVER_DEADLINE_NS. At the limit of
  * connections, a new one replaces an idle or slow one, of the peer that has the most.
  */
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "http/server_terms.h"
+#include "http/server_config.h"
 
 struct server;
 struct server_text; /* a body shared by several answers */
@@ -36,7 +36,7 @@ struct server_request {
 	 * A value that the handler may keep for the connection, initially 0: when the handler identified the client. NULL
 	 * without TLS.
 	 */
-	uint64_t *known_ns;
+	uint64_t *authorized_ns;
 };
 
 /* An answer. Its body is the first of text, own and line that is not NULL. */
@@ -51,7 +51,7 @@ struct server_answer {
 	bool is_later; /* no answer yet; server_call_answer() gives it later. Only from a handler. */
 	/*
 	 * Begin a stream of content type `type`; server_stream_send() sends its parts. The stream ends when its reader closes
-	 * it or does not take a part within SERVER_DEADLINE_NS; then terms.stream_ended is called. Only from a handler.
+	 * it or does not take a part within SERVER_DEADLINE_NS; then config.stream_ended is called. Only from a handler.
 	 */
 	bool is_stream;
 };
@@ -62,7 +62,7 @@ struct server_answer {
  */
 const char *server_request_argument(const struct server_request *request, const char *name);
 
-int server_start(const struct server_terms *terms, struct server **ret, struct error *err);
+int server_start(const struct server_config *config, struct server **ret, struct error *err);
 /* Closes every connection. After this, server_call_answer() must not be called. NULL is allowed; returns NULL. */
 struct server *server_stop(struct server *server);
 

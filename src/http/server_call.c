@@ -62,7 +62,7 @@ static void connection_began(struct generation *g, struct MHD_Connection *at, vo
 	s->calls = c;
 	g->count++;
 	if (s->count++ == 0)
-		loop_arm(s->look_timer, SERVER_LOOK_NS, SERVER_LOOK_NS);
+		loop_arm(s->check_timer, SERVER_CHECK_NS, SERVER_CHECK_NS);
 	*ret_context = c;
 }
 
@@ -75,7 +75,7 @@ static void forget_request(struct server *s, struct server_call *c)
 	c->body = NULL;
 	c->size = c->room = 0;
 	c->refused = 0;
-	c->is_begun = c->is_suspended = false;
+	c->has_headers = c->is_suspended = false;
 	if (c->answer)
 		s->mhd->destroy_response(c->answer);
 	c->answer = NULL;
@@ -91,14 +91,14 @@ static void connection_ended(struct server_call *c)
 	*link = c->next;
 	forget_request(s, c);
 	free(c);
-	server_set_deaf(s, false);
+	server_pause_accept(s, false);
 	g->count--;
 	if (--s->count == 0)
-		loop_disarm(s->look_timer);
+		loop_disarm(s->check_timer);
 }
 
-void server_connection_told(void *data, struct MHD_Connection *at, void **context,
-			    enum MHD_ConnectionNotificationCode what)
+void server_on_connection(void *data, struct MHD_Connection *at, void **context,
+			  enum MHD_ConnectionNotificationCode what)
 {
 	if (what == MHD_CONNECTION_NOTIFY_STARTED)
 		connection_began(data, at, context);
@@ -107,7 +107,7 @@ void server_connection_told(void *data, struct MHD_Connection *at, void **contex
 }
 
 /* Callback: the first line of a request has arrived. The deadline for the rest starts now. */
-void *server_request_began(void *data, const char *uri, struct MHD_Connection *at)
+void *server_on_uri(void *data, const char *uri, struct MHD_Connection *at)
 {
 	const struct generation *g = data;
 	struct server_call *c = call_of(g->server, at);
@@ -117,8 +117,8 @@ void *server_request_began(void *data, const char *uri, struct MHD_Connection *a
 }
 
 /* Callback: an answer was sent, or its connection has ended. The deadline for the next request starts now. */
-void server_request_ended(void *data, struct MHD_Connection *at, void **context,
-			  enum MHD_RequestTerminationCode why)
+void server_on_request_end(void *data, struct MHD_Connection *at, void **context,
+			   enum MHD_RequestTerminationCode why)
 {
 	const struct generation *g = data;
 	struct server_call *c = call_of(g->server, at);
@@ -132,9 +132,9 @@ void server_request_ended(void *data, struct MHD_Connection *at, void **context,
 
 void server_add_headers(const struct server *s, struct MHD_Response *response)
 {
-	for (size_t i = 0; i < s->terms.header_count; i++)
-		s->mhd->add_response_header(response, s->terms.headers[i].name,
-					    s->terms.headers[i].value);
+	for (size_t i = 0; i < s->config.header_count; i++)
+		s->mhd->add_response_header(response, s->config.headers[i].name,
+					    s->config.headers[i].value);
 }
 
 void server_wake(struct server_call *c)
@@ -256,10 +256,10 @@ static enum MHD_Result ask_handler(struct server *s, struct server_call *c, cons
 		.body_size = c->size,
 		.call = c,
 		.tls = tls_of(s, c),
-		.known_ns = s->tls.certificate ? &c->known_ns : NULL,
+		.authorized_ns = s->tls.certificate ? &c->authorized_ns : NULL,
 	};
 	server_set_stage(c, STAGE_HANDLER);
-	s->terms.handler(s->terms.data, &request, &answer);
+	s->config.handler(s->config.data, &request, &answer);
 	if (!answer.is_later)
 		return send_answer(s, c, c->at, &answer);
 	if (c->answer)
@@ -275,13 +275,13 @@ static enum MHD_Result ask_handler(struct server *s, struct server_call *c, cons
  */
 static void take_body(struct server *s, struct server_call *c, const char *part, size_t size)
 {
-	if (!c->refused && size > s->terms.body_max - c->size)
+	if (!c->refused && size > s->config.body_max - c->size)
 		c->refused = 413;
 	if (!c->refused && c->size + size + 1 > c->room) {
 		size_t room = c->room ? c->room : BODY_FIRST;
 		while (room < c->size + size + 1)
 			room *= 2;
-		char *body = s->bodies - c->room + room > SERVER_BODIES * s->terms.body_max
+		char *body = s->bodies - c->room + room > SERVER_BODIES * s->config.body_max
 				     ? NULL
 				     : realloc(c->body, room);
 		if (body) {
@@ -309,9 +309,9 @@ static void take_body(struct server *s, struct server_call *c, const char *part,
  * If bodies are not accepted (body_max 0), GET and HEAD are answered after their headers; any other request is refused, and its
  * connection ends because its body stays unread.
  */
-enum MHD_Result server_request_came(void *data, struct MHD_Connection *at, const char *url,
-				    const char *method, const char *version, const char *body,
-				    size_t *body_length, void **context)
+enum MHD_Result server_on_request(void *data, struct MHD_Connection *at, const char *url,
+				  const char *method, const char *version, const char *body,
+				  size_t *body_length, void **context)
 {
 	const struct generation *g = data;
 	struct server *s = g->server;
@@ -322,11 +322,11 @@ enum MHD_Result server_request_came(void *data, struct MHD_Connection *at, const
 	c->at = at;
 	if (c->answer)
 		return send_kept(s, c);
-	if (!c->is_begun && (is_plain || s->terms.body_max)) {
-		c->is_begun = true;
+	if (!c->has_headers && (is_plain || s->config.body_max)) {
+		c->has_headers = true;
 		return MHD_YES;
 	}
-	if (*body_length && (is_plain || !s->terms.body_max))
+	if (*body_length && (is_plain || !s->config.body_max))
 		return MHD_NO;
 	if (*body_length) {
 		take_body(s, c, body, *body_length);

@@ -8,7 +8,7 @@
 
 #define SERVER_MAX_CONNECTIONS 32
 #define SERVER_DEADLINE_NS UINT64_C(5000000000)
-#define SERVER_RENEW_NS UINT64_C(1000000000)
+#define SERVER_CERTIFICATE_CHECK_NS UINT64_C(1000000000)
 
 struct server_answer;
 struct server_call;
@@ -21,14 +21,14 @@ struct server_header {
 typedef void (*server_handler)(void *data, const struct server_request *request,
 			       struct server_answer *ret);
 
-struct server_terms {
+struct server_config {
 	struct loop *loop;
 	/* A listening socket; the server takes ownership on success. */
 	int listen_fd;
 	/*
-	 * PEM files; NULL: no TLS. Both are read again after a change, at the next connection, at most once in SERVER_RENEW_NS.
-	 * If the new files are unusable, the server logs that and keeps the old ones. An open connection keeps its certificate
-	 * until its next answer. The names must stay valid.
+	 * PEM files; NULL: no TLS. Both are read again after a change, at the next connection, at most once in
+	 * SERVER_CERTIFICATE_CHECK_NS. If the new files are unusable, the server logs that and keeps the old ones. An open
+	 * connection keeps its certificate until its next answer. The names must stay valid.
 	 */
 	const char *certificate_file, *key_file;
 	/*

@@ -10,10 +10,10 @@
 
 #include "base/clock.h"
 #include "http/mhd.h"
-#include "http/server_terms.h"
+#include "http/server_config.h"
 #include "http/tls.h"
 
-#define SERVER_LOOK_NS (250 * NSEC_PER_MSEC)
+#define SERVER_CHECK_NS (250 * NSEC_PER_MSEC)
 
 /*
  * What a connection is doing. Each stage has a deadline, except STAGE_HANDLER (waits for the answer) and STAGE_STREAM (waits
@@ -40,14 +40,14 @@ struct server_call {
 	size_t size, room;
 	/* HTTP status that will refuse the request; 0 while it is valid */
 	unsigned refused;
-	bool is_begun,
-		is_suspended; /* the request's headers were handled; libmicrohttpd waits for server_wake() */
+	bool has_headers;            /* the request's headers were handled */
+	bool is_suspended;           /* libmicrohttpd waits for server_wake() */
 	struct MHD_Response *answer; /* the answer, if server_call_answer() gave it later */
 	unsigned status;
 	bool is_stream;
 	struct server_part *part; /* the part being sent; NULL if none */
-	size_t part_taken;
-	uint64_t known_ns; /* see server_request.known_ns */
+	size_t part_sent;
+	uint64_t authorized_ns;
 };
 
 /*
@@ -65,19 +65,18 @@ struct generation {
 
 struct server {
 	const struct mhd *mhd;
-	struct server_terms terms;
+	struct server_config config;
 	struct generation *generations;
-	struct loop_source *listen_source, *look_timer;
+	struct loop_source *listen_source, *check_timer;
 	struct server_call *calls;
 	unsigned count;
 	size_t bodies; /* total bytes of all requests' bodies */
-	bool is_deaf;  /* accepting is paused */
+	bool is_accept_paused;
 	struct tls tls;
-	uint64_t renewed_ns; /* when the certificate files were last checked for changes */
+	uint64_t certificate_checked_ns; /* when the certificate files were last checked for changes */
 };
 
-/* Pauses the accepting of connections (`is_deaf`), or resumes it. */
-void server_set_deaf(struct server *server, bool is_deaf);
+void server_pause_accept(struct server *server, bool is_accept_paused);
 
 void server_set_stage(struct server_call *call, enum stage stage);
 void server_add_headers(const struct server *server, struct MHD_Response *response);
@@ -89,11 +88,11 @@ struct MHD_Response *server_stream_begin(struct server_call *call, const char *t
 void server_stream_end(struct server_call *call);
 
 /* Callbacks for libmicrohttpd; `data` is the generation. */
-void server_connection_told(void *data, struct MHD_Connection *at, void **context,
-			    enum MHD_ConnectionNotificationCode what);
-void *server_request_began(void *data, const char *uri, struct MHD_Connection *at);
-void server_request_ended(void *data, struct MHD_Connection *at, void **context,
-			  enum MHD_RequestTerminationCode why);
-enum MHD_Result server_request_came(void *data, struct MHD_Connection *at, const char *url,
-				    const char *method, const char *version, const char *body,
-				    size_t *body_length, void **context);
+void server_on_connection(void *data, struct MHD_Connection *at, void **context,
+			  enum MHD_ConnectionNotificationCode what);
+void *server_on_uri(void *data, const char *uri, struct MHD_Connection *at);
+void server_on_request_end(void *data, struct MHD_Connection *at, void **context,
+			   enum MHD_RequestTerminationCode why);
+enum MHD_Result server_on_request(void *data, struct MHD_Connection *at, const char *url,
+				  const char *method, const char *version, const char *body,
+				  size_t *body_length, void **context);

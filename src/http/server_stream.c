@@ -43,7 +43,7 @@ struct server_part *server_part_free(struct server_part *part)
  * Callback of libmicrohttpd that gives it the next bytes of the stream. Called while there is room
  * for them.
  */
-static ssize_t give(void *data, uint64_t position, char *to, size_t room)
+static ssize_t read_stream(void *data, uint64_t position, char *to, size_t room)
 {
 	struct server_call *c = data;
 	if (!c->part) {
@@ -53,11 +53,11 @@ static ssize_t give(void *data, uint64_t position, char *to, size_t room)
 		c->generation->server->mhd->suspend_connection(c->at);
 		return 0;
 	}
-	size_t size = c->part->size - c->part_taken;
+	size_t size = c->part->size - c->part_sent;
 	size = size < room ? size : room;
-	memcpy(to, c->part->bytes + c->part_taken, size);
-	c->part_taken += size;
-	if (c->part_taken == c->part->size)
+	memcpy(to, c->part->bytes + c->part_sent, size);
+	c->part_sent += size;
+	if (c->part_sent == c->part->size)
 		c->part = server_part_free(c->part);
 	return (ssize_t)size;
 }
@@ -71,7 +71,7 @@ struct MHD_Response *server_stream_begin(struct server_call *c, const char *type
 	/* Set this even if no response can be made: the handler expects stream_ended. */
 	c->is_stream = true;
 	struct MHD_Response *response = s->mhd->create_response_from_callback(
-		MHD_SIZE_UNKNOWN, BLOCK_BYTES, give, c, NULL);
+		MHD_SIZE_UNKNOWN, BLOCK_BYTES, read_stream, c, NULL);
 	if (!response)
 		return NULL;
 	s->mhd->add_response_header(response, "Content-Type", type);
@@ -84,8 +84,8 @@ void server_stream_end(struct server_call *c)
 	const struct server *s = c->generation->server;
 	c->is_stream = false;
 	c->part = server_part_free(c->part);
-	if (s->terms.stream_ended)
-		s->terms.stream_ended(s->terms.data, c);
+	if (s->config.stream_ended)
+		s->config.stream_ended(s->config.data, c);
 }
 
 bool server_stream_is_ready(const struct server_call *c)
@@ -99,7 +99,7 @@ int server_stream_send(struct server_call *c, struct server_part *part)
 		return -EAGAIN;
 	part->references++;
 	c->part = part;
-	c->part_taken = 0;
+	c->part_sent = 0;
 	server_set_stage(c, STAGE_ANSWER);
 	server_wake(c);
 	return 0;

@@ -113,7 +113,7 @@ static int listen_at(struct listener *l, struct scheduler *s, const char *settin
 		return error_add(err, r, "%s", setting);
 	}
 	address_print(fd, text);
-	const struct server_terms terms = {
+	const struct server_config terms = {
 		.loop = s->loop,
 		.listen_fd = fd,
 		.certificate_file = has_tls ? config->tls_certificate : NULL,

@@ -21,7 +21,7 @@ static const struct server_header headers[] = {
 };
 
 struct site {
-	struct site_terms terms;
+	struct site_config config;
 	struct address address;
 	struct server *server;
 	bool token_failed; /* a failure to read a token has been logged */
@@ -46,7 +46,7 @@ struct server *site_server(const struct site *site)
 
 static struct access_terms terms_of(const struct site *site)
 {
-	const struct access_settings *settings = &site->terms.settings;
+	const struct access_settings *settings = &site->config.settings;
 	return (struct access_terms){ .token_file = settings->web_token_file,
 				      .change_token_file = settings->web_change_token_file,
 				      .is_unix = is_unix(site) };
@@ -158,8 +158,8 @@ static void answer_method(const char *allow, struct server_answer *ret)
 static void answer_file(struct site *site, const struct server_request *request,
 			struct server_answer *ret)
 {
-	for (size_t i = 0; i < site->terms.file_count; i++) {
-		const struct page_file *f = &site->terms.files[i];
+	for (size_t i = 0; i < site->config.file_count; i++) {
+		const struct page_file *f = &site->config.files[i];
 		if (strcmp(f->path, request->path) != 0)
 			continue;
 		/* is_last: the server frees `text` after sending, but not the constant bytes. */
@@ -176,7 +176,7 @@ static void answer_file(struct site *site, const struct server_request *request,
 static void handle(void *data, const struct server_request *request, struct server_answer *ret)
 {
 	struct site *site = data;
-	const struct site_route *route = site->terms.routes;
+	const struct site_route *route = site->config.routes;
 	bool is_get = !strcmp(request->method, "GET") || !strcmp(request->method, "HEAD");
 	while (route->path && strcmp(route->path, request->path) != 0)
 		route++;
@@ -185,7 +185,7 @@ static void handle(void *data, const struct server_request *request, struct serv
 	else if (!is_get && *request->path && (!route->path || route->right == SITE_READS))
 		answer_method("GET, HEAD", ret);
 	else if (route->path && may(site, route->right, request, ret))
-		route->answer(site->terms.data, request, ret);
+		route->answer(site->config.data, request, ret);
 	else if (!strcmp(request->path, "/api/rights"))
 		answer_rights(site, request, ret);
 	else if (!route->path)
@@ -195,7 +195,7 @@ static void handle(void *data, const struct server_request *request, struct serv
 static void stream_ended(void *data, struct server_call *call)
 {
 	struct site *site = data;
-	site->terms.stream_ended(site->terms.data, call);
+	site->config.stream_ended(site->config.data, call);
 }
 
 /* ---- start and end ---- */
@@ -212,14 +212,14 @@ static int check_token(const char *key, const char *file, struct error *err)
 /* Logs the page's address, who may see it, and what it can change. */
 static void log_start(const struct site *site, const char *text, bool has_tls)
 {
-	const struct access_settings *settings = &site->terms.settings;
+	const struct access_settings *settings = &site->config.settings;
 	bool is_local = address_is_local(&site->address);
-	const char *changes = site->terms.changes;
+	const char *changes = site->config.changes;
 	if (!changes)
 		changes = is_none(settings->web_change_token_file)
 				  ? "it changes nothing"
 				  : "with the other token it changes quotas";
-	log_info("%s is served at %s%s%s, to %s; %s", site->terms.what,
+	log_info("%s is served at %s%s%s, to %s; %s", site->config.what,
 		 is_unix(site) ? ""
 		 : has_tls     ? "https://"
 			       : "http://",
@@ -236,26 +236,26 @@ static void log_start(const struct site *site, const char *text, bool has_tls)
 static int serve(struct site *site, struct error *err)
 {
 	char text[ADDRESS_TEXT_MAX];
-	const struct access_settings *settings = &site->terms.settings;
+	const struct access_settings *settings = &site->config.settings;
 	bool has_tls = !is_none(settings->web_tls_certificate);
 	int fd;
-	int r = address_listen(&site->address, site->terms.is_open, &fd, err);
+	int r = address_listen(&site->address, site->config.is_open, &fd, err);
 	if (r < 0)
 		return error_add(err, r, "web_listen");
 	address_print(fd, text);
-	const struct server_terms terms = {
-		.loop = site->terms.loop,
+	const struct server_config config = {
+		.loop = site->config.loop,
 		.listen_fd = fd,
 		.certificate_file = has_tls ? settings->web_tls_certificate : NULL,
 		.key_file = settings->web_tls_key,
-		.body_max = site->terms.body_max,
+		.body_max = site->config.body_max,
 		.handler = handle,
 		.stream_ended = stream_ended,
 		.data = site,
 		.headers = headers,
 		.header_count = sizeof(headers) / sizeof(headers[0]),
 	};
-	r = server_start(&terms, &site->server, err);
+	r = server_start(&config, &site->server, err);
 	if (r < 0) {
 		close(fd);
 		address_forget(&site->address);
@@ -265,17 +265,17 @@ static int serve(struct site *site, struct error *err)
 	return 0;
 }
 
-int site_open(const struct site_terms *terms, struct site **ret, struct error *err)
+int site_open(const struct site_config *config, struct site **ret, struct error *err)
 {
 	struct address address;
-	const struct access_settings *settings = &terms->settings;
+	const struct access_settings *settings = &config->settings;
 	*ret = NULL;
 	int r = access_check(settings, err);
 	if (r >= 0)
 		r = address_parse(settings->web_listen, &address, err);
 	if (r < 0 || !address.length)
 		return r;
-	r = access_check_private(settings, &address, terms->is_private, err);
+	r = access_check_private(settings, &address, config->is_private, err);
 	if (r >= 0)
 		r = check_token("web_token_file", settings->web_token_file, err);
 	if (r >= 0)
@@ -285,7 +285,7 @@ int site_open(const struct site_terms *terms, struct site **ret, struct error *e
 	struct site *site = calloc(1, sizeof(*site));
 	if (!site)
 		return error_set_errno(err, ENOMEM, "page");
-	*site = (struct site){ .terms = *terms, .address = address };
+	*site = (struct site){ .config = *config, .address = address };
 	r = serve(site, err);
 	if (r < 0) {
 		free(site);

@@ -25,7 +25,7 @@ struct site_route {
 	void (*answer)(void *data, const struct server_request *request, struct server_answer *ret);
 };
 
-struct site_terms {
+struct site_config {
 	struct loop *loop;
 	struct access_settings settings; /* the caller owns the texts and keeps them valid */
 	const struct page_file *files;
@@ -49,7 +49,7 @@ struct site;
  * Reads the tokens once, so that errors in them are found now, and starts to listen. Sets *ret to NULL if web_listen is off. On
  * -errno, the error names the setting.
  */
-int site_open(const struct site_terms *terms, struct site **ret, struct error *err);
+int site_open(const struct site_config *config, struct site **ret, struct error *err);
 /* Stops listening and frees the site. NULL is allowed; returns NULL. */
 struct site *site_close(struct site *site);
 struct server *site_server(const struct site *site);

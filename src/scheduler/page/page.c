@@ -122,7 +122,7 @@ int cluster_page_start(struct scheduler *s, struct cluster_page **ret, struct er
 	if (!p)
 		return error_set_errno(err, ENOMEM, "page");
 	p->scheduler = s;
-	const struct site_terms terms = {
+	const struct site_config terms = {
 		.loop = s->loop,
 		.settings = settings_of(&s->config),
 		.files = page_files,

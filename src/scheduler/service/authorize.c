@@ -166,7 +166,7 @@ static int check_certificate(const struct authorizer *authorizer,
 			     const struct server_request *request, struct error *err)
 {
 	uint64_t now_ns = clock_now_ns();
-	uint64_t *known_ns = request->known_ns;
+	uint64_t *known_ns = request->authorized_ns;
 	if (known_ns && *known_ns && now_ns - *known_ns < KNOWN_NS)
 		return 0;
 	int r = peer_check(request->tls, authorizer->names, err);

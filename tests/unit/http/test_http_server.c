@@ -77,7 +77,7 @@ static void stream_ended(void *data, struct server_call *call)
 
 static const struct server_header headers[] = { { "X-One", "1" }, { "X-Two", "2" } };
 
-static int setup_with(void **state, struct server_terms terms)
+static int setup_with(void **state, struct server_config terms)
 {
 	struct scene *s = calloc(1, sizeof(*s));
 	struct address address;
@@ -106,14 +106,14 @@ static int setup_with(void **state, struct server_terms terms)
 
 static int setup(void **state)
 {
-	return setup_with(state, (struct server_terms){ 0 });
+	return setup_with(state, (struct server_config){ 0 });
 }
 
 #define BODY_MAX 100000
 
 static int setup_bodies(void **state)
 {
-	return setup_with(state, (struct server_terms){
+	return setup_with(state, (struct server_config){
 					 .body_max = BODY_MAX,
 					 .connections_max = 4,
 					 .idle_ns = 3600 * NSEC_PER_SEC,
@@ -122,7 +122,7 @@ static int setup_bodies(void **state)
 
 static int setup_headers(void **state)
 {
-	return setup_with(state, (struct server_terms){ .headers = headers, .header_count = 2 });
+	return setup_with(state, (struct server_config){ .headers = headers, .header_count = 2 });
 }
 
 static int teardown(void **state)

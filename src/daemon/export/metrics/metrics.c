@@ -215,7 +215,7 @@ static int serve(struct metrics *m, struct error *err)
 	address_print(fd, text);
 	const struct config *config = &m->node->config;
 	bool has_tls = strcmp(config->metrics_tls_certificate, "none") != 0;
-	const struct server_terms terms = {
+	const struct server_config terms = {
 		.loop = m->node->loop,
 		.listen_fd = fd,
 		.certificate_file = has_tls ? config->metrics_tls_certificate : NULL,

@@ -142,7 +142,7 @@ int page_start(struct node *node, struct page **ret, struct error *err)
 	if (!p)
 		return error_set_errno(err, ENOMEM, "page");
 	*p = (struct page){ .node = node };
-	const struct site_terms terms = {
+	const struct site_config terms = {
 		.loop = node->loop,
 		.settings = settings_of(&node->config),
 		.files = page_files,
