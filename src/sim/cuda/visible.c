@@ -88,7 +88,7 @@ static int next_visible(const char **at, bool *is_uuid, bool is_first, const str
 }
 
 /* Returns the GPU or, in MIG mode, its first instance; NULL if it has none. */
-static const struct ordered_card *what_runs(const struct listed *l, int at)
+static const struct ordered_card *usable_device(const struct listed *l, int at)
 {
 	const struct ordered_card *card = &l->item[at];
 
@@ -141,8 +141,8 @@ static CUresult choose(const char *visible, const struct listed *l)
 			break;
 		SIM_FAIL_IF(taken[at], CUDA_ERROR_INVALID_DEVICE);
 		taken[at] = true;
-		if (what_runs(l, at))
-			add(l, what_runs(l, at));
+		if (usable_device(l, at))
+			add(l, usable_device(l, at));
 	}
 	keep_one_instance();
 	return sim.devices_n ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE;

@@ -91,7 +91,7 @@ static int64_t now_ms(void)
 }
 
 /* True if the client must be refused, because a server has just ended. */
-static bool is_away(void)
+static bool must_refuse(void)
 {
 	if (refusals > 0) {
 		refusals--;
@@ -250,13 +250,13 @@ static void run_command(char *line, uid_t uid, int listen_fd, char *text, size_t
 
 /* ---- connections ---- */
 
-static void hand_on(int fd, const struct ucred *who, int listen_fd)
+static void pass_to_server(int fd, const struct ucred *who, int listen_fd)
 {
 	static const char away = MPS_AWAY;
 
 	mps_log("NEW CLIENT %d from user %u", who->pid, (unsigned)who->uid);
-	struct server *s = is_away() ? NULL : server_of(who->uid, listen_fd);
-	if (s && !s->is_faulty && mps_hand_on(s->fd, fd, who->pid) >= 0)
+	struct server *s = must_refuse() ? NULL : server_of(who->uid, listen_fd);
+	if (s && !s->is_faulty && mps_pass_client(s->fd, fd, who->pid) >= 0)
 		return;
 	mps_log("User %u can't be served", (unsigned)who->uid);
 	ssize_t n = send(fd, &away, 1, MSG_NOSIGNAL);
@@ -284,7 +284,7 @@ static void take_connection(int fd, int listen_fd)
 		used += (size_t)n;
 		text[used] = '\0';
 		if (!strcmp(text, MPS_CLIENT_HELLO)) {
-			hand_on(fd, &who, listen_fd);
+			pass_to_server(fd, &who, listen_fd);
 			return;
 		}
 	}

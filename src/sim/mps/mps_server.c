@@ -42,7 +42,7 @@ void mps_log(const char *format, ...)
 	fflush(stdout);
 }
 
-int mps_hand_on(int server_fd, int client_fd, int client_pid)
+int mps_pass_client(int server_fd, int client_fd, int client_pid)
 {
 	union {
 		struct cmsghdr header;
@@ -74,7 +74,7 @@ static void take(int fd, int pid)
 	clients[client_count++] = (struct client){ fd, pid };
 }
 
-static void tell_clients(int control_fd)
+static void send_client_list(int control_fd)
 {
 	char text[MPS_CLIENTS_MAX * 12] = "";
 
@@ -113,7 +113,7 @@ static bool fault(int pid)
  * Handles a message of the control daemon. Returns false if that is gone, or wants this server to end. *ret_again: the list of
  * clients has changed since the poll.
  */
-static bool hear_control(int control_fd, bool *ret_again)
+static bool handle_control(int control_fd, bool *ret_again)
 {
 	union {
 		struct cmsghdr header;
@@ -139,7 +139,7 @@ static bool hear_control(int control_fd, bool *ret_again)
 		return true;
 	}
 	if (!c) {
-		tell_clients(control_fd);
+		send_client_list(control_fd);
 		return true;
 	}
 	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
@@ -147,7 +147,7 @@ static bool hear_control(int control_fd, bool *ret_again)
 	return true;
 }
 
-static void drop_gone(const struct pollfd *polled, unsigned count)
+static void remove_disconnected(const struct pollfd *polled, unsigned count)
 {
 	for (unsigned i = count; i-- > 0;)
 		if (polled[i].revents) {
@@ -174,13 +174,13 @@ int mps_serve(int control_fd)
 						 .events = POLLIN };
 		if (poll(polled, count + 1, is_quitting ? 1000 : -1) == 0)
 			break; /* as "quit -t 1": the remaining clients end with the server */
-		if (polled[count].revents && !hear_control(control_fd, &again)) {
+		if (polled[count].revents && !handle_control(control_fd, &again)) {
 			is_quitting = true;
 			if (polled[count].revents & POLLHUP)
 				break; /* the control daemon is gone */
 		}
 		if (!again)
-			drop_gone(polled, count);
+			remove_disconnected(polled, count);
 	}
 	return 0;
 }

@@ -10,7 +10,7 @@ int mps_serve(int control_fd);
 #define MPS_FAULT_OF_ALL 0 /* sent instead of a client's pid */
 
 /* For the control daemon: passes a client's connection to the server. Returns 0 or -errno. */
-int mps_hand_on(int server_fd, int client_fd, int client_pid);
+int mps_pass_client(int server_fd, int client_fd, int client_pid);
 
 /* Writes a line to stdout, in the format of the real programs. */
 void mps_log(const char *format, ...) __attribute__((format(printf, 1, 2)));

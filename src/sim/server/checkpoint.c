@@ -37,18 +37,18 @@ static struct client *find(const struct server *s, uint64_t pid)
 
 static void answer(struct server *s, struct client *target, int status)
 {
-	struct client *asker = target->asker;
+	struct client *requester = target->requester;
 
-	target->asker = NULL;
-	server_reply(s, asker, target->asker_req, status, NULL, NULL, 0);
+	target->requester = NULL;
+	server_reply(s, requester, target->requester_req, status, NULL, NULL, 0);
 }
 
-bool checkpoint_holds(const struct client *c, uint32_t type)
+bool checkpoint_blocks(const struct client *c, uint32_t type)
 {
 	return c->process == SIM_PROCESS_CHECKPOINTED && !sim_passes_gate(type);
 }
 
-static void carry_out(struct server *s, struct client *target)
+static void finish_request(struct server *s, struct client *target)
 {
 	if (target->asked_to_lock) {
 		target->process = SIM_PROCESS_LOCKED;
@@ -61,13 +61,13 @@ static void carry_out(struct server *s, struct client *target)
 	}
 }
 
-void checkpoint_look(struct server *s, uint64_t now_ns)
+void checkpoint_poll(struct server *s, uint64_t now_ns)
 {
 	for (struct client *c = s->clients; c; c = c->next) {
-		if (!c->asker || c->gone)
+		if (!c->requester || c->gone)
 			continue;
 		if (work_is_done(c)) {
-			carry_out(s, c);
+			finish_request(s, c);
 		} else if (c->asked_to_lock && now_ns >= c->lock_until_ns) {
 			set_gate(c, false);
 			answer(s, c, SIM_NOT_READY);
@@ -80,7 +80,7 @@ uint64_t checkpoint_next_due(const struct server *s)
 	uint64_t due = ENGINE_NEVER, t;
 
 	for (const struct client *c = s->clients; c; c = c->next) {
-		if (!c->asker)
+		if (!c->requester)
 			continue;
 		t = work_next_end(s, c);
 		due = t < due ? t : due;
@@ -93,12 +93,12 @@ uint64_t checkpoint_next_due(const struct server *s)
 void checkpoint_client_gone(struct server *s, struct client *c)
 {
 	for (struct client *o = s->clients; o; o = o->next)
-		if (o->asker == c) {
-			o->asker = NULL;
+		if (o->requester == c) {
+			o->requester = NULL;
 			if (o->asked_to_lock)
 				set_gate(o, false);
 		}
-	if (c->asker)
+	if (c->requester)
 		answer(s, c, SIM_INVALID);
 	if (c->gate)
 		munmap(c->gate, sizeof(*c->gate));
@@ -119,7 +119,7 @@ static int check(const struct client *c, const struct client *target, uint32_t t
 	if (c->uid != 0 && c->uid != target->uid)
 		return SIM_NOT_PERMITTED;
 	if (type != SIM_PROCESS_STATE &&
-	    (target->asker || target->process != before[type - SIM_PROCESS_STATE]))
+	    (target->requester || target->process != before[type - SIM_PROCESS_STATE]))
 		return SIM_ILLEGAL_STATE;
 	return SIM_OK;
 }
@@ -151,9 +151,9 @@ bool checkpoint_handle(struct server *s, struct client *c, const struct sim_requ
 		return true;
 	default: break;
 	}
-	/* Lock and checkpoint wait for the target's work; checkpoint_look() completes them. */
-	target->asker = c;
-	target->asker_req = m->req;
+	/* Lock and checkpoint wait for the target's work; checkpoint_poll() completes them. */
+	target->requester = c;
+	target->requester_req = m->req;
 	target->asked_to_lock = m->type == SIM_PROCESS_LOCK;
 	target->lock_until_ns = m->arg[1] ? s->engine.now_ns + m->arg[1] * NS_PER_MS : ENGINE_NEVER;
 	set_gate(target, true);

@@ -24,7 +24,7 @@ static void event_unref(struct engine *e, struct engine_event *ev)
 		e->hooks.event_done(e->hooks.arg, ev);
 }
 
-static void event_happens(struct engine *e, struct engine_event *ev, uint64_t no)
+static void complete_event(struct engine *e, struct engine_event *ev, uint64_t no)
 {
 	if (no <= ev->completed)
 		return;
@@ -56,7 +56,7 @@ void engine_pop(struct engine *e, struct engine_stream *s, bool failed)
 		s->proc->spinning--;
 	s->proc->completed += op->launches;
 	if (op->kind == ENGINE_RECORD)
-		event_happens(e, op->event, op->event_no);
+		complete_event(e, op->event, op->event_no);
 	/* Last, because the reference may keep the event alive. */
 	if (op->event)
 		event_unref(e, op->event);
@@ -67,7 +67,7 @@ void engine_pop(struct engine *e, struct engine_stream *s, bool failed)
 }
 
 /* True if the stream must wait: the legacy stream and the blocking streams of a context wait for each other's older work. */
-static bool held_back(const struct engine_stream *s)
+static bool is_blocked(const struct engine_stream *s)
 {
 	const struct engine_stream *o;
 
@@ -86,7 +86,7 @@ static bool settle_stream(struct engine *e, struct engine_stream *s)
 {
 	bool moved = false;
 
-	for (; s->head && !held_back(s); moved = true) {
+	for (; s->head && !is_blocked(s); moved = true) {
 		struct engine_op *op = s->head;
 
 		switch (op->kind) {
@@ -141,7 +141,7 @@ static struct engine_stream *next_to_start(const struct engine_proc *proc)
 	for (struct engine_stream *s = proc->streams; s; s = s->next)
 		if (s->head && s->head->kind == ENGINE_WORK && !s->runs &&
 		    !(proc->ways >> s->head->way & 1) &&
-		    (!oldest || s->head->seq < oldest->head->seq) && !held_back(s))
+		    (!oldest || s->head->seq < oldest->head->seq) && !is_blocked(s))
 			oldest = s;
 	return oldest;
 }

@@ -56,8 +56,7 @@ struct engine_proc *engine_proc_new(struct engine *e, struct engine_card *card, 
 	return proc;
 }
 
-/* True if both processes run at the same time. */
-static bool are_one(const struct engine_proc *a, const struct engine_proc *b)
+static bool run_together(const struct engine_proc *a, const struct engine_proc *b)
 {
 	return a == b || (a && b && a->group && a->group == b->group);
 }
@@ -72,7 +71,7 @@ static uint64_t wanted_of(const struct engine_card *card)
 	uint64_t wanted = 0;
 
 	for (const struct engine_proc *p = card->procs; p; p = p->next)
-		if (p->runnable && are_one(p, card->current))
+		if (p->runnable && run_together(p, card->current))
 			wanted += p->wanted < p->limit ? p->wanted : p->limit;
 	return wanted;
 }
@@ -96,36 +95,37 @@ static bool is_slowed(struct rate rate)
 }
 
 /* Converts the part of a nanosecond that was done to units of 1/in ns. Rounds down, so that no work ends early. */
-static uint64_t rest_in(const struct engine_op *op, uint64_t in)
+static uint64_t scale_remainder(const struct engine_op *op, uint64_t in)
 {
-	if (!op->rest || op->rest_of == in)
-		return op->rest;
-	return (uint64_t)((unsigned __int128)op->rest * in / op->rest_of);
+	if (!op->remainder || op->remainder_base == in)
+		return op->remainder;
+	return (uint64_t)((unsigned __int128)op->remainder * in / op->remainder_base);
 }
 
 /* Returns the time until the work is done at that rate. */
-static uint64_t piece_next(const struct engine_op *op, struct rate rate)
+static uint64_t time_to_finish(const struct engine_op *op, struct rate rate)
 {
 	unsigned __int128 ns;
 
 	if (!is_slowed(rate) || !op->left_ns)
 		return op->left_ns;
-	ns = (unsigned __int128)op->left_ns * rate.in - rest_in(op, rate.in);
+	ns = (unsigned __int128)op->left_ns * rate.in - scale_remainder(op, rate.in);
 	ns = (ns + rate.done - 1) / rate.done;
 	return ns < INT64_MAX ? (uint64_t)ns : INT64_MAX;
 }
 
 /* Runs the work for ns at that rate. Returns how much was done. */
-static uint64_t piece_run(struct engine_op *op, uint64_t ns, struct rate rate)
+static uint64_t run_work(struct engine_op *op, uint64_t ns, struct rate rate)
 {
 	uint64_t done = ns;
 
 	if (is_slowed(rate)) {
-		unsigned __int128 whole = (unsigned __int128)ns * rate.done + rest_in(op, rate.in);
+		unsigned __int128 whole = (unsigned __int128)ns * rate.done +
+					  scale_remainder(op, rate.in);
 
 		done = (uint64_t)(whole / rate.in);
-		op->rest = (uint64_t)(whole % rate.in);
-		op->rest_of = rate.in;
+		op->remainder = (uint64_t)(whole % rate.in);
+		op->remainder_base = rate.in;
 	}
 	if (done > op->left_ns)
 		done = op->left_ns;
@@ -134,12 +134,12 @@ static uint64_t piece_run(struct engine_op *op, uint64_t ns, struct rate rate)
 }
 
 /* True if another process waits for the end of the slice. */
-static bool is_shared(const struct engine_card *card)
+static bool is_contended(const struct engine_card *card)
 {
 	if (!card->current->group)
 		return card->runnable_n > 1;
 	for (const struct engine_proc *p = card->procs; p; p = p->next)
-		if (p->runnable && !are_one(p, card->current))
+		if (p->runnable && !run_together(p, card->current))
 			return true;
 	return false;
 }
@@ -168,14 +168,14 @@ void engine_reschedule(struct engine_card *card)
 		return;
 	/* Another process of the group continues the slice. */
 	for (struct engine_proc *p = card->procs; cur && p; p = p->next)
-		if (p->runnable && are_one(p, cur)) {
+		if (p->runnable && run_together(p, cur)) {
 			card->current = p;
 			return;
 		}
 	cur = next_runnable(card, cur);
 	if (!cur)
 		return;
-	if (card->loaded && !are_one(card->loaded, cur))
+	if (card->loaded && !run_together(card->loaded, cur))
 		card->gap_left_ns = card->switch_ns;
 	card->loaded = cur;
 	card->current = cur;
@@ -226,10 +226,10 @@ static uint64_t first_end(const struct engine_card *card)
 	for (const struct engine_proc *p = card->procs; p; p = p->next) {
 		struct rate rate = rate_of(p, wanted);
 
-		if (!p->running || !are_one(p, card->current))
+		if (!p->running || !run_together(p, card->current))
 			continue;
 		for (const struct engine_stream *s = p->streams; s; s = s->next) {
-			uint64_t ns = s->runs ? piece_next(s->head, rate) : ENGINE_NEVER;
+			uint64_t ns = s->runs ? time_to_finish(s->head, rate) : ENGINE_NEVER;
 
 			if (ns < least)
 				least = ns;
@@ -248,7 +248,7 @@ static uint64_t card_next(const struct engine *e, const struct engine_card *card
 	if (card->gap_left_ns)
 		return e->now_ns + card->gap_left_ns;
 	uint64_t ns = first_end(card);
-	if (is_shared(card) && card->slice_left_ns < ns)
+	if (is_contended(card) && card->slice_left_ns < ns)
 		ns = card->slice_left_ns;
 	return ns == ENGINE_NEVER ? ENGINE_NEVER : e->now_ns + ns;
 }
@@ -270,7 +270,7 @@ static void proc_run(struct engine *e, struct engine_proc *p, uint64_t ns, struc
 {
 	for (struct engine_stream *s = p->streams; s; s = s->next)
 		if (s->runs)
-			s->done_ns += piece_run(s->head, ns, rate);
+			s->done_ns += run_work(s->head, ns, rate);
 	p->busy_ns += ns;
 	meter_add(&p->meter, e->now_ns, e->now_ns + ns);
 }
@@ -288,9 +288,9 @@ static void card_run(struct engine *e, struct engine_card *card, uint64_t ns)
 	}
 	uint64_t wanted = wanted_of(card);
 	for (struct engine_proc *p = card->procs; p; p = p->next)
-		if (p->runnable && are_one(p, cur))
+		if (p->runnable && run_together(p, cur))
 			proc_run(e, p, ns, rate_of(p, wanted));
-	if (is_shared(card))
+	if (is_contended(card))
 		card->slice_left_ns -= ns;
 	else
 		card->slice_left_ns = card->slice_ns;
@@ -299,7 +299,7 @@ static void card_run(struct engine *e, struct engine_card *card, uint64_t ns)
 }
 
 /* Removes a process's finished work in the order of submission. Returns whether there was any. */
-static bool end_pieces(struct engine *e, struct engine_proc *p)
+static bool pop_finished(struct engine *e, struct engine_proc *p)
 {
 	bool any = false;
 
@@ -318,22 +318,22 @@ static bool end_pieces(struct engine *e, struct engine_proc *p)
 }
 
 /* Removes finished work, and gives the card to the next process if the slice is over. */
-static void card_turn(struct engine *e, struct engine_card *card)
+static void card_switch(struct engine *e, struct engine_card *card)
 {
 	struct engine_proc *cur = card->current, *next;
 
 	if (!cur || card->gap_left_ns)
 		return;
 	for (struct engine_proc *p = card->procs; p; p = p->next)
-		if (are_one(p, cur) && p->runnable && end_pieces(e, p))
+		if (run_together(p, cur) && p->runnable && pop_finished(e, p))
 			engine_settle_proc(e, p);
 	cur = card->current;
-	if (!cur || !cur->runnable || !is_shared(card) || card->slice_left_ns)
+	if (!cur || !cur->runnable || !is_contended(card) || card->slice_left_ns)
 		return;
 	next = cur;
 	do
 		next = next_runnable(card, next);
-	while (next != cur && are_one(next, cur));
+	while (next != cur && run_together(next, cur));
 	card->slice_left_ns = card->slice_ns;
 	if (next && next != cur) {
 		card->current = card->loaded = next;
@@ -353,22 +353,23 @@ void engine_advance(struct engine *e, uint64_t t_ns)
 		if (next > t_ns)
 			return;
 		for (uint32_t i = 0; i < e->cards_n; i++)
-			card_turn(e, &e->cards[i]);
+			card_switch(e, &e->cards[i]);
 		engine_settle(e);
 	}
 }
 
 /* Returns a lower bound on when the work of s up to cum_ns is done. */
-static uint64_t bound(const struct engine *e, const struct engine_stream *s, uint64_t cum_ns)
+static uint64_t completion_bound(const struct engine *e, const struct engine_stream *s,
+				 uint64_t cum_ns)
 {
 	return e->now_ns + (cum_ns > s->done_ns ? cum_ns - s->done_ns : 0);
 }
 
-/* As bound(), but ENGINE_NEVER while the host must act first, and never earlier than `change`. */
-static uint64_t next_of(const struct engine *e, const struct engine_stream *s, uint64_t cum_ns,
-			uint64_t change)
+/* As completion_bound(), but ENGINE_NEVER while the host must act first, and never earlier than `change`. */
+static uint64_t next_completion(const struct engine *e, const struct engine_stream *s,
+				uint64_t cum_ns, uint64_t change)
 {
-	uint64_t t = bound(e, s, cum_ns);
+	uint64_t t = completion_bound(e, s, cum_ns);
 
 	if (s->head && (s->head->kind == ENGINE_HOST || s->head->kind == ENGINE_SPIN) &&
 	    s->head->started)
@@ -390,7 +391,7 @@ uint64_t engine_next_notice(const struct engine *e)
 
 				if (!s->notices)
 					continue;
-				t = next_of(e, s, s->notices->cum_ns, change);
+				t = next_completion(e, s, s->notices->cum_ns, change);
 				if (t < next)
 					next = t;
 			}
@@ -403,7 +404,7 @@ uint64_t engine_next_event(const struct engine *e, const struct engine_event *ev
 
 	if (!ev->stream || change == ENGINE_NEVER)
 		return ENGINE_NEVER;
-	return next_of(e, ev->stream, ev->cum_ns, change);
+	return next_completion(e, ev->stream, ev->cum_ns, change);
 }
 
 uint64_t engine_next_completion(const struct engine *e, const struct engine_proc *proc)
@@ -427,10 +428,10 @@ uint64_t engine_next_completion(const struct engine *e, const struct engine_proc
 
 uint64_t engine_stream_bound(const struct engine *e, const struct engine_stream *s)
 {
-	return bound(e, s, s->cum_ns);
+	return completion_bound(e, s, s->cum_ns);
 }
 
 uint64_t engine_event_bound(const struct engine *e, const struct engine_event *ev)
 {
-	return ev->stream ? bound(e, ev->stream, ev->cum_ns) : e->now_ns;
+	return ev->stream ? completion_bound(e, ev->stream, ev->cum_ns) : e->now_ns;
 }

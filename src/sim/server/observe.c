@@ -99,7 +99,7 @@ static void samples(struct server *s, struct client *c, const struct sim_request
 	server_reply(s, c, m->req, SIM_OK, NULL, out, n * sizeof(*out));
 }
 
-static void tell(struct server *s, uint32_t note, uint32_t card, uint64_t number)
+static void notify_listeners(struct server *s, uint32_t note, uint32_t card, uint64_t number)
 {
 	for (struct client *c = s->clients; c; c = c->next)
 		if (c->listens)
@@ -108,10 +108,10 @@ static void tell(struct server *s, uint32_t note, uint32_t card, uint64_t number
 
 static void xid(struct server *s, uint32_t card, uint64_t number)
 {
-	tell(s, SIM_NOTE_XID, card, number);
+	notify_listeners(s, SIM_NOTE_XID, card, number);
 }
 
-static void lose_one(struct server *s, uint32_t card)
+static void fail_card(struct server *s, uint32_t card)
 {
 	s->lost |= 1u << card;
 	for (struct client *c = s->clients; c; c = c->next)
@@ -121,27 +121,27 @@ static void lose_one(struct server *s, uint32_t card)
 }
 
 /* Returns the GPU of an instance; for a GPU, itself. */
-static uint32_t card_under(const struct server *s, uint32_t card)
+static uint32_t parent_card(const struct server *s, uint32_t card)
 {
 	const struct sim_card_info *info = &s->spec.cards[card].info;
 
 	return info->mig == SIM_MIG_INSTANCE ? info->parent : card;
 }
 
-static void lose(struct server *s, uint32_t card)
+static void fail_gpu(struct server *s, uint32_t card)
 {
-	uint32_t whole = card_under(s, card);
+	uint32_t whole = parent_card(s, card);
 
 	for (uint32_t i = 0; i < s->spec.cards_n; i++)
 		if (is_on(s, i, whole))
-			lose_one(s, i);
+			fail_card(s, i);
 	xid(s, whole, 79); /* "GPU has fallen off the bus" */
 }
 
-static void heal(struct server *s, uint32_t card)
+static void restore_gpu(struct server *s, uint32_t card)
 {
 	for (uint32_t i = 0; i < s->spec.cards_n; i++)
-		if (is_on(s, i, card_under(s, card)))
+		if (is_on(s, i, parent_card(s, card)))
 			s->lost &= ~(1u << i);
 }
 
@@ -212,16 +212,16 @@ bool observe_handle(struct server *s, struct client *c, const struct sim_request
 		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
 		return true;
 	case SIM_CTL_ECC:
-		tell(s, SIM_NOTE_ECC, m->card, 0);
+		notify_listeners(s, SIM_NOTE_ECC, m->card, 0);
 		xid(s, m->card, 48); /* "Double Bit ECC Error", which comes with the event */
 		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
 		return true;
 	case SIM_CTL_LOSE:
-		lose(s, m->card);
+		fail_gpu(s, m->card);
 		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
 		return true;
 	case SIM_CTL_HEAL:
-		heal(s, m->card);
+		restore_gpu(s, m->card);
 		server_reply(s, c, m->req, SIM_OK, NULL, NULL, 0);
 		return true;
 	case SIM_CTL_STATS: stats(s, c, m); return true;

@@ -259,7 +259,7 @@ static void client_read(struct client *c)
 	}
 }
 
-static struct sim_gate *take_gate(struct client *c)
+static struct sim_gate *receive_gate(struct client *c)
 {
 	struct sim_gate *gate = MAP_FAILED;
 	int fd = server_take_fd(c);
@@ -271,7 +271,7 @@ static struct sim_gate *take_gate(struct client *c)
 	return gate == MAP_FAILED ? NULL : gate;
 }
 
-static void hello(struct server *s, struct client *c, const struct sim_request_msg *m)
+static void handle_hello(struct server *s, struct client *c, const struct sim_request_msg *m)
 {
 	uint64_t now = sim_clock_ns();
 	uint64_t apart = m->arg[2] > now ? m->arg[2] - now : now - m->arg[2];
@@ -283,7 +283,7 @@ static void hello(struct server *s, struct client *c, const struct sim_request_m
 	c->kind = (enum sim_client_kind)m->arg[1];
 	c->group = m->arg[3];
 	if (!c->gate)
-		c->gate = take_gate(c);
+		c->gate = receive_gate(c);
 	c->clock_off = apart > CLOCK_OFF_NS;
 	if (c->kind != SIM_KIND_CTL)
 		s->had_client = true;
@@ -294,7 +294,7 @@ static void hello(struct server *s, struct client *c, const struct sim_request_m
 static void handle(struct server *s, struct client *c, const struct sim_request_msg *m)
 {
 	if (m->type == SIM_HELLO)
-		hello(s, c, m);
+		handle_hello(s, c, m);
 	else if (!c->kind)
 		c->gone = true;
 	else if (m->card >= s->spec.cards_n)
@@ -315,7 +315,7 @@ static void handle_all(struct server *s, uint64_t now_ns)
 			if (c->gone || c->in_end - c->in_at < sizeof(m))
 				continue;
 			memcpy(&m, c->in + c->in_at, sizeof(m));
-			if (checkpoint_holds(c, m.type))
+			if (checkpoint_blocks(c, m.type))
 				continue;
 			if (c->clock_off || m.stamp_ns > now_ns)
 				m.stamp_ns = now_ns;
@@ -342,7 +342,7 @@ static void client_free(struct server *s, struct client *c)
 	free(c);
 }
 
-static void bury(struct server *s)
+static void free_gone_clients(struct server *s)
 {
 	struct client **at = &s->clients;
 
@@ -441,11 +441,11 @@ int server_run(struct server *s)
 		handle_all(s, now);
 		engine_advance(&s->engine, now);
 		work_check_room(s);
-		checkpoint_look(s, now);
+		checkpoint_poll(s, now);
 		for (struct client *c = s->clients; c; c = c->next)
 			if (c->out_at < c->out_end)
 				client_flush(s, c);
-		bury(s);
+		free_gone_clients(s);
 	}
 }
 
@@ -453,7 +453,7 @@ void server_close(struct server *s)
 {
 	for (struct client *c = s->clients; c; c = c->next)
 		c->gone = true;
-	bury(s);
+	free_gone_clients(s);
 	while (s->exports)
 		blocks_export_closed(s, s->exports);
 	engine_fini(&s->engine);

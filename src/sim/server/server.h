@@ -87,8 +87,8 @@ struct client {
 	enum sim_process process;
 	struct sim_gate *gate; /* NULL unless this is a program's CUDA client */
 	/* The client that asked to lock or checkpoint this client, and waits until this client's work is done, or NULL. */
-	struct client *asker;
-	uint32_t asker_req;
+	struct client *requester;
+	uint32_t requester_req;
 	bool asked_to_lock;
 	uint64_t lock_until_ns;
 	bool gone; /* freed at the end of this round of the loop */
@@ -156,9 +156,9 @@ bool observe_handle(struct server *s, struct client *c, const struct sim_request
 bool checkpoint_handle(struct server *s, struct client *c, const struct sim_request_msg *m);
 
 /* checkpoint.c. True if a request must wait because its client is checkpointed. */
-bool checkpoint_holds(const struct client *c, uint32_t type);
-/* checkpoint_look() serves the clients that wait for a lock or checkpoint. checkpoint_next_due() says when to call it again. */
-void checkpoint_look(struct server *s, uint64_t now_ns);
+bool checkpoint_blocks(const struct client *c, uint32_t type);
+/* checkpoint_poll() serves the clients that wait for a lock or checkpoint. checkpoint_next_due() says when to call it again. */
+void checkpoint_poll(struct server *s, uint64_t now_ns);
 uint64_t checkpoint_next_due(const struct server *s);
 void checkpoint_client_gone(struct server *s, struct client *c);
 

@@ -65,7 +65,7 @@ void sim_pools_waited(CUdevice dev)
 			sim_pool_trim(pool, SIM_MAX(pool->threshold, pool->used));
 }
 
-static uint32_t behind(const struct chunk *chunk, uint64_t offset)
+static uint32_t next_index(const struct chunk *chunk, uint64_t offset)
 {
 	uint32_t low = 0, high = chunk->pieces_n;
 
@@ -175,10 +175,10 @@ static CUresult pool_alloc(CUmemoryPool pool, uint64_t bytes, CUdeviceptr *ret_p
 	return CUDA_SUCCESS;
 }
 
-static const struct piece *piece_at(const struct sim_region *region, uint64_t addr)
+static const struct piece *find_piece(const struct sim_region *region, uint64_t addr)
 {
 	const struct chunk *chunk = region->detail;
-	uint32_t i = behind(chunk, addr - region->base);
+	uint32_t i = next_index(chunk, addr - region->base);
 
 	if (!i || addr - region->base >= chunk->pieces[i - 1].offset + chunk->pieces[i - 1].span)
 		return NULL;
@@ -187,7 +187,7 @@ static const struct piece *piece_at(const struct sim_region *region, uint64_t ad
 
 bool sim_pool_find(struct sim_region *region, uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes)
 {
-	const struct piece *piece = piece_at(region, addr);
+	const struct piece *piece = find_piece(region, addr);
 
 	if (!piece)
 		return false;
@@ -199,7 +199,7 @@ bool sim_pool_find(struct sim_region *region, uint64_t addr, uint64_t *ret_base,
 CUresult sim_pool_free(struct sim_region *region, uint64_t addr)
 {
 	struct chunk *chunk = region->detail;
-	const struct piece *piece = piece_at(region, addr);
+	const struct piece *piece = find_piece(region, addr);
 
 	SIM_FAIL_IF(!piece || region->base + piece->offset != addr, CUDA_ERROR_INVALID_VALUE);
 	uint32_t i = (uint32_t)(piece - chunk->pieces);

@@ -30,7 +30,7 @@ static struct vmm *handles; /* guarded by sim.lock */
 #define KEPT_MAX (256ull << 20)
 static uint64_t kept_bytes;
 
-static void keep_bytes(struct vmm *vmm)
+static void add_backing(struct vmm *vmm)
 {
 	if (!vmm->block || vmm->bytes_at || kept_bytes + vmm->bytes > KEPT_MAX)
 		return;
@@ -41,7 +41,7 @@ static void keep_bytes(struct vmm *vmm)
 	kept_bytes += vmm->bytes;
 }
 
-static void forget_bytes(struct vmm *vmm)
+static void remove_backing(struct vmm *vmm)
 {
 	if (!vmm->bytes_at)
 		return;
@@ -49,14 +49,14 @@ static void forget_bytes(struct vmm *vmm)
 	kept_bytes -= vmm->bytes;
 }
 
-static void show_bytes(const struct vmm *vmm, uint64_t offset, uint64_t ptr, uint64_t bytes)
+static void map_backing(const struct vmm *vmm, uint64_t offset, uint64_t ptr, uint64_t bytes)
 {
 	if (vmm->bytes_at)
 		mremap((char *)vmm->bytes_at + offset, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
 		       (void *)(uintptr_t)ptr);
 }
 
-static void hide_bytes(const struct mapping *m)
+static void unmap_backing(const struct mapping *m)
 {
 	if (m->vmm->bytes_at)
 		mmap((void *)(uintptr_t)m->base, m->bytes, PROT_NONE,
@@ -90,7 +90,7 @@ void sim_vmm_check(struct vmm *vmm)
 		free(binding);
 	}
 	sim_block_free(vmm->block);
-	forget_bytes(vmm);
+	remove_backing(vmm);
 	free(vmm);
 }
 
@@ -222,7 +222,8 @@ CUresult cuMemAddressReserve(CUdeviceptr *ptr, size_t bytes, size_t alignment, C
 }
 
 /* Returns the reserved range that contains [ptr, ptr + bytes), or NULL. Call with sim.lock held. */
-static struct reserved *reserved_at(CUdeviceptr ptr, uint64_t bytes, struct sim_region **ret_region)
+static struct reserved *find_reserved(CUdeviceptr ptr, uint64_t bytes,
+				      struct sim_region **ret_region)
 {
 	struct sim_region *region = sim_va_find(ptr);
 
@@ -239,7 +240,7 @@ CUresult cuMemAddressFree(CUdeviceptr ptr, size_t bytes)
 
 	SIM_ENTER(cuMemAddressFree);
 	SIM_WITH_LOCK();
-	struct reserved *reserved = reserved_at(ptr, bytes, &region);
+	struct reserved *reserved = find_reserved(ptr, bytes, &region);
 	if (reserved && !reserved->mappings && region->base == ptr && region->bytes == bytes) {
 		sim_region_drop(region);
 		r = CUDA_SUCCESS;
@@ -255,7 +256,7 @@ void sim_vmm_region_gone(struct sim_region *region)
 		struct mapping *m = reserved->mappings;
 
 		reserved->mappings = m->next;
-		hide_bytes(m);
+		unmap_backing(m);
 		m->vmm->maps--;
 		sim_vmm_check(m->vmm);
 		free(m);
@@ -274,7 +275,7 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllo
 	SIM_FAIL_IF(!mapping, CUDA_ERROR_OUT_OF_MEMORY);
 	pthread_mutex_lock(&sim.lock);
 	struct vmm *vmm = sim_vmm_of(handle);
-	struct reserved *reserved = reserved_at(ptr, bytes, &region);
+	struct reserved *reserved = find_reserved(ptr, bytes, &region);
 	if (vmm && vmm->refs && reserved && bytes && !flags && !(ptr % SIM_UNIT) &&
 	    !(bytes % SIM_UNIT) && !(offset % SIM_UNIT) && offset + bytes <= vmm->bytes) {
 		r = CUDA_SUCCESS;
@@ -286,8 +287,8 @@ CUresult cuMemMap(CUdeviceptr ptr, size_t bytes, size_t offset, CUmemGenericAllo
 		*mapping = (struct mapping){ reserved->mappings, ptr, bytes, vmm, 0 };
 		reserved->mappings = mapping;
 		vmm->maps++;
-		keep_bytes(vmm);
-		show_bytes(vmm, offset, ptr, bytes);
+		add_backing(vmm);
+		map_backing(vmm, offset, ptr, bytes);
 	}
 	pthread_mutex_unlock(&sim.lock);
 	if (r != CUDA_SUCCESS)
@@ -304,7 +305,7 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t bytes)
 
 	SIM_ENTER(cuMemUnmap);
 	SIM_WITH_LOCK();
-	struct reserved *reserved = reserved_at(ptr, bytes, &region);
+	struct reserved *reserved = find_reserved(ptr, bytes, &region);
 	for (struct mapping *m = reserved ? reserved->mappings : NULL; m; m = m->next)
 		if (m->base >= ptr && m->base + m->bytes <= ptr + bytes)
 			covered += m->bytes;
@@ -317,7 +318,7 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t bytes)
 			continue;
 		}
 		*at = m->next;
-		hide_bytes(m);
+		unmap_backing(m);
 		m->vmm->maps--;
 		sim_vmm_check(m->vmm);
 		free(m);
@@ -325,10 +326,10 @@ CUresult cuMemUnmap(CUdeviceptr ptr, size_t bytes)
 	return CUDA_SUCCESS;
 }
 
-static struct mapping *mapping_at(CUdeviceptr ptr)
+static struct mapping *find_mapping(CUdeviceptr ptr)
 {
 	struct sim_region *region;
-	struct reserved *reserved = reserved_at(ptr, 0, &region);
+	struct reserved *reserved = find_reserved(ptr, 0, &region);
 	struct mapping *m = reserved ? reserved->mappings : NULL;
 
 	while (m && (ptr < m->base || ptr >= m->base + m->bytes))
@@ -338,7 +339,7 @@ static struct mapping *mapping_at(CUdeviceptr ptr)
 
 bool sim_vmm_find(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes)
 {
-	struct mapping *m = mapping_at(addr);
+	struct mapping *m = find_mapping(addr);
 
 	if (!m)
 		return false;
@@ -349,14 +350,14 @@ bool sim_vmm_find(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes)
 
 bool sim_vmm_has_bytes(uint64_t addr, uint64_t n)
 {
-	struct mapping *m = mapping_at(addr);
+	struct mapping *m = find_mapping(addr);
 
 	return m && m->vmm->bytes_at && addr + n <= m->base + m->bytes;
 }
 
 struct vmm *sim_vmm_at(CUdeviceptr ptr)
 {
-	struct mapping *m = mapping_at(ptr);
+	struct mapping *m = find_mapping(ptr);
 
 	return m ? m->vmm : NULL;
 }
@@ -366,7 +367,7 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void 
 	SIM_ENTER(cuMemRetainAllocationHandle);
 	SIM_FAIL_IF(!handle, CUDA_ERROR_INVALID_VALUE);
 	SIM_WITH_LOCK();
-	struct mapping *m = mapping_at((uintptr_t)addr);
+	struct mapping *m = find_mapping((uintptr_t)addr);
 	if (m) {
 		m->vmm->refs++;
 		*handle = (uintptr_t)m->vmm;
@@ -384,7 +385,7 @@ CUresult cuMemSetAccess(CUdeviceptr ptr, size_t bytes, const CUmemAccessDesc *de
 	if (!desc || !count || !bytes)
 		return r;
 	SIM_WITH_LOCK();
-	struct reserved *reserved = reserved_at(ptr, bytes, &region);
+	struct reserved *reserved = find_reserved(ptr, bytes, &region);
 	for (struct mapping *m = reserved ? reserved->mappings : NULL; m; m = m->next) {
 		if (m->base < ptr || m->base + m->bytes > ptr + bytes)
 			continue;
@@ -408,7 +409,7 @@ CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location
 	SIM_ENTER(cuMemGetAccess);
 	SIM_FAIL_IF(!flags || !location || !sim_device_of(location->id), CUDA_ERROR_INVALID_VALUE);
 	SIM_WITH_LOCK();
-	struct mapping *m = mapping_at(ptr);
+	struct mapping *m = find_mapping(ptr);
 	if (m)
 		*flags = m->access >> location->id & 1 ? 3 : 0;
 	return m ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
