@@ -89,7 +89,7 @@ static const char *skip_prefix(const char *line, const char *program)
 }
 
 /* The server has ended: reports why, by the last line of its log after `offset`. */
-static int tell_end(const char *path, const char *log_path, off_t offset, struct error *err)
+static int report_exit(const char *path, const char *log_path, off_t offset, struct error *err)
 {
 	const char *slash = strrchr(path, '/');
 	const char *program = slash ? slash + 1 : path;
@@ -185,7 +185,7 @@ int spawn_server(char *const argv[], const char *log_path, int timeout_ms, pid_t
 	if (r == -ETIMEDOUT)
 		kill(birth.pid, SIGKILL);
 	if (r == -EIO)
-		return tell_end(argv[0], log_path, log_start < 0 ? 0 : log_start, err);
+		return report_exit(argv[0], log_path, log_start < 0 ? 0 : log_start, err);
 	if (r == 0 && ret_pid)
 		*ret_pid = birth.pid;
 	return r;

@@ -115,7 +115,7 @@ static int connect_daemon(const struct cdi_options *options, struct client **ret
 }
 
 /* Removes a claim whose file could not be written: it would be useless. `err` keeps the file's error. */
-static void take_back(struct client *client, const char *name, struct error *err)
+static void release_claim(struct client *client, const char *name, struct error *err)
 {
 	struct error file = *err, why = { 0 };
 
@@ -140,7 +140,7 @@ static int create(struct client *client, const struct cdi_options *options, cons
 	client_print_warnings("cdi create", reply);
 	r = write_spec(options, name, reply, path, err);
 	if (r < 0) {
-		take_back(client, name, err);
+		release_claim(client, name, err);
 		return r;
 	}
 	printf("%s=%s: %s\n", CDI_KIND, name, path);

@@ -97,7 +97,7 @@ struct run {
 	struct environment environment;
 };
 
-static bool waits(const struct run *run)
+static bool has_on_full_wait(const struct run *run)
 {
 	const char *on_full = run->options.terms.on_full;
 	return on_full && strcmp(on_full, "wait") == 0;
@@ -283,7 +283,7 @@ static int make_environment(struct run *run, struct error *err)
 }
 
 /* Tries once to attach to the tenant in the new daemon, after the old one died. */
-static int try_return(struct run *run, struct error *err)
+static int try_rejoin(struct run *run, struct error *err)
 {
 	cleanup_client struct client *client = NULL;
 	const char *id = json_string_value(json_object_get(run->tenant, "id"));
@@ -309,14 +309,14 @@ static int try_return(struct run *run, struct error *err)
  * Waits until the tenant's group is ready. If the daemon dies, starts a new one or waits until it is started; the new daemon
  * knows the tenant.
  */
-static int await_space(struct run *run, struct error *err)
+static int wait_for_group(struct run *run, struct error *err)
 {
 	struct timespec pause = clock_to_timespec(RETRY_FIRST_MS * NSEC_PER_MSEC);
 	uint64_t until_ns = clock_now_ns() + RETURN_NS;
 	int r = space_await(run->client, run->tenant, err);
 
 	while (r == -ECONNRESET && clock_now_ns() < until_ns)
-		if (try_return(run, err) < 0)
+		if (try_rejoin(run, err) < 0)
 			clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 		else
 			r = space_await(run->client, run->tenant, err);
@@ -324,20 +324,20 @@ static int await_space(struct run *run, struct error *err)
 }
 
 /* When to look for a new daemon. While a daemon is connected, is_lost is false. */
-struct comeback {
+struct rejoin_state {
 	bool is_lost;
 	bool has_warned;
 	int wait_ms;
 	uint64_t next_ns;
 };
 
-static void come_back(struct run *run, struct comeback *back)
+static void rejoin_daemon(struct run *run, struct rejoin_state *back)
 {
 	struct error err = { 0 };
-	int r = try_return(run, &err);
+	int r = try_rejoin(run, &err);
 
 	if (r == 0) {
-		*back = (struct comeback){ 0 };
+		*back = (struct rejoin_state){ 0 };
 		return;
 	}
 	/* The command goes on under its last quotas. Warn once that no daemon arbitrates. */
@@ -354,7 +354,7 @@ static void come_back(struct run *run, struct comeback *back)
  * Makes the command's waits for memory fail. A program that handles Ctrl-C itself, such as Python, would handle the signal only
  * after such a wait.
  */
-static void end_waiting(struct run *run)
+static void cancel_wait(struct run *run)
 {
 	const char *id = json_string_value(json_object_get(run->tenant, "id"));
 
@@ -363,11 +363,11 @@ static void end_waiting(struct run *run)
 
 static int wait_for_command(struct run *run, struct child *child)
 {
-	struct comeback back = { 0 };
+	struct rejoin_state back = { 0 };
 	struct waiting waiting;
 	int status = 0;
 
-	waiting_begin(&waiting, waits(run) && isatty(STDERR_FILENO));
+	waiting_begin(&waiting, has_on_full_wait(run) && isatty(STDERR_FILENO));
 
 	while (!child_handle(child, &status)) {
 		struct pollfd fds[] = {
@@ -376,23 +376,23 @@ static int wait_for_command(struct run *run, struct child *child)
 		};
 		int timeout_ms = waiting_timeout_ms(&waiting);
 
-		if (!back.is_lost && child->is_asked_to_end && waits(run))
-			end_waiting(run);
+		if (!back.is_lost && child->is_asked_to_end && has_on_full_wait(run))
+			cancel_wait(run);
 		child->is_asked_to_end = false;
 		if (back.is_lost) {
 			uint64_t now_ns = clock_now_ns();
 
 			if (now_ns >= back.next_ns) {
-				come_back(run, &back);
+				rejoin_daemon(run, &back);
 				continue;
 			}
 			timeout_ms = (int)((back.next_ns - now_ns) / NSEC_PER_MSEC) + 1;
 		}
 		/* The daemon never sends unasked: a readable connection means that the daemon is gone. */
 		if (poll(fds, 2, timeout_ms) > 0 && fds[1].revents)
-			back = (struct comeback){ .is_lost = true, .wait_ms = RETRY_FIRST_MS };
+			back = (struct rejoin_state){ .is_lost = true, .wait_ms = RETRY_FIRST_MS };
 		if (!back.is_lost)
-			waiting_look(&waiting, run->client,
+			waiting_poll(&waiting, run->client,
 				     json_string_value(json_object_get(run->tenant, "id")));
 	}
 	return status;
@@ -433,7 +433,7 @@ static int run_tenant(struct run *run, int *ret_status, struct error *err)
 
 	if (r < 0)
 		return r;
-	r = await_space(run, err);
+	r = wait_for_group(run, err);
 	if (r >= 0)
 		r = make_environment(run, err);
 	if (r < 0)

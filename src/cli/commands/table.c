@@ -290,7 +290,7 @@ static int total_width(const struct table *table)
 	return total;
 }
 
-static bool is_told(const struct table *table, enum column column)
+static bool has_values(const struct table *table, enum column column)
 {
 	for (size_t i = 0; i < table->count; i++)
 		if (*table->rows[i].cell[column] && strcmp(table->rows[i].cell[column], "-") != 0)
@@ -319,17 +319,17 @@ static void set_widths(struct table *table, int width)
 	}
 	if (!table->has_waiters)
 		table->width[COLUMN_USE] = 0;
-	if (!is_told(table, COLUMN_SWAPPED))
+	if (!has_values(table, COLUMN_SWAPPED))
 		table->width[COLUMN_SWAPPED] = 0;
-	if (!is_told(table, COLUMN_STEP_RATE))
+	if (!has_values(table, COLUMN_STEP_RATE))
 		hide_steps(table);
-	if (!is_told(table, COLUMN_PRIORITY))
+	if (!has_values(table, COLUMN_PRIORITY))
 		table->width[COLUMN_PRIORITY] = 0;
-	if (!is_told(table, COLUMN_VIOLATIONS))
+	if (!has_values(table, COLUMN_VIOLATIONS))
 		table->width[COLUMN_VIOLATIONS] = 0;
-	if (!is_told(table, COLUMN_SHARING))
+	if (!has_values(table, COLUMN_SHARING))
 		table->width[COLUMN_SHARING] = 0;
-	if (!is_told(table, COLUMN_CONTAINER))
+	if (!has_values(table, COLUMN_CONTAINER))
 		table->width[COLUMN_CONTAINER] = 0;
 	if (total_width(table) > width)
 		table->width[COLUMN_WAITED] = 0;

@@ -108,7 +108,7 @@ static void describe_source(const struct daemon_target *target, char *text, size
 }
 
 /* Takes over a sample. After a failed sample, the previous one stays visible. */
-static int take_look(struct top *top, struct sample *sample, struct error *err)
+static int adopt_sample(struct top *top, struct sample *sample, struct error *err)
 {
 	bool is_answered = sample->is_answered;
 
@@ -215,7 +215,7 @@ static int print(struct top *top, struct client **client, struct error *err)
 
 		if (r < 0)
 			return r;
-		r = take_look(top, &sample, err);
+		r = adopt_sample(top, &sample, err);
 		if (r < 0)
 			return r;
 		if (top->options->once && (!is_first || top->has_trouble))
@@ -314,7 +314,7 @@ static int show(struct top *top, struct source *source, struct error *err)
 		int r = 0;
 
 		if (source_take(source, &sample, &outcome))
-			r = take_look(top, &sample, err);
+			r = adopt_sample(top, &sample, err);
 		if (outcome.is_set)
 			show_outcome(&top->view, &outcome);
 		if (r == 0)
@@ -350,7 +350,7 @@ static int run_screen(struct top *top, struct client **client, struct error *err
 	/* Take the first sample before drawing, so that an error is printed as a plain line. */
 	r = sample_take(&top->options->target, client, false, &sample, err);
 	if (r == 0)
-		r = take_look(top, &sample, err);
+		r = adopt_sample(top, &sample, err);
 	if (r < 0)
 		return r;
 	catch_signals();

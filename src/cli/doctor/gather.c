@@ -72,7 +72,7 @@ static void read_output(int fd, pid_t pid, char text[PROGRAM_TEXT_MAX])
 		;
 }
 
-static void become(const char *path, int out)
+static void exec_version(const char *path, int out)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -94,7 +94,7 @@ void gather_program_version(const char *program, char ret[FACT_NAME_MAX])
 		return;
 	pid_t pid = fork();
 	if (pid == 0)
-		become(path, fds[1]);
+		exec_version(path, fds[1]);
 	close(fds[1]);
 	if (pid > 0)
 		read_output(fds[0], pid, text);

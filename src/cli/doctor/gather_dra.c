@@ -25,7 +25,7 @@ static void find_socket(struct doctor *d, char ret[PATH_MAX])
 	snprintf(ret, PATH_MAX, "%s/" DRA_DRIVER "-reg.sock", directory);
 }
 
-static void look_at_socket(struct doctor *d, const char *path, struct facts_dra *dra)
+static void check_socket(struct doctor *d, const char *path, struct facts_dra *dra)
 {
 	dra->has_socket = host_has(&d->host, path) ? FACT_YES : FACT_NO;
 	if (dra->has_socket == FACT_YES)
@@ -41,7 +41,7 @@ static void ask_daemon(struct doctor *d, struct facts_dra *dra, char ret_socket[
 	    client_request(client, "hello", NULL, &hello, NULL) < 0)
 		return;
 	const json_t *said = json_object_get(hello, "dra");
-	dra->is_told = said != NULL;
+	dra->is_known = said != NULL;
 	dra->is_registered = json_is_true(json_object_get(said, "registered"));
 	const char *socket = json_string_value(json_object_get(said, "socket"));
 	if (socket)
@@ -107,10 +107,10 @@ void gather_dra(struct doctor *d, struct facts *facts)
 	dra->is_wanted = !strcmp(setting, "on");
 	if (host_is_here(&d->host))
 		ask_daemon(d, dra, socket);
-	dra->is_wanted |= dra->is_told;
+	dra->is_wanted |= dra->is_known;
 	if (!dra->is_wanted)
 		return;
-	look_at_socket(d, socket, dra);
+	check_socket(d, socket, dra);
 	if (facts->cluster.is_asked && gather_access(d, &access, NULL) > 0) {
 		ask_api(&access, facts->cluster.node, dra);
 		access_free(&access);

@@ -35,7 +35,7 @@ static const char *missing_of(const struct host *host, const json_t *edits)
 	return NULL;
 }
 
-static void look_into(const struct host *host, const json_t *json, struct facts_spec *spec)
+static void check_spec(const struct host *host, const json_t *json, struct facts_spec *spec)
 {
 	const json_t *devices = json_object_get(json, "devices");
 	const char *missing = missing_of(host, json_object_get(json, "containerEdits"));
@@ -91,7 +91,7 @@ static bool find_spec(void *data, const char *name)
 		snprintf(spec->fault, sizeof(spec->fault), "line %d: %.200s", where.line,
 			 where.text);
 	else if (is_json)
-		look_into(&all->d->host, json, spec);
+		check_spec(&all->d->host, json, spec);
 	else
 		spec->devices = count_devices(text);
 	return true;

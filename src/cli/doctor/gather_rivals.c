@@ -150,7 +150,7 @@ void gather_tenant(struct doctor *d, struct facts *facts)
 		return;
 	cleanup_json json_t *said = ask(fd);
 	const char *name = json_string_value(json_object_get(said, "name"));
-	t->is_told = name;
+	t->is_known = name;
 	if (!name)
 		return;
 	snprintf(t->name, sizeof(t->name), "%.*s", FACT_NAME_MAX - 1, name);

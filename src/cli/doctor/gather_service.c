@@ -167,7 +167,7 @@ static double started_s(int pid)
  * Sets clock->step_s: how far the clock was set since the daemon started. The daemon made its socket at its start, so the
  * socket's time is that start by the old clock. The start time of the daemon's process is by the present clock.
  */
-static void look_for_a_step(struct doctor *d, struct facts_clock *clock)
+static void find_clock_step(struct doctor *d, struct facts_clock *clock)
 {
 	cleanup_client struct client *client = NULL;
 	cleanup_json json_t *hello = NULL;
@@ -196,7 +196,7 @@ void gather_clock(struct doctor *d, struct facts *facts)
 	int r = adjtimex(&timex);
 	if (r >= 0)
 		c->is_synced = r == TIME_ERROR || (timex.status & STA_UNSYNC) ? FACT_NO : FACT_YES;
-	look_for_a_step(d, c);
+	find_clock_step(d, c);
 }
 
 /* ---- versions ---- */

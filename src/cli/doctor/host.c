@@ -124,7 +124,7 @@ static void normalize(char *path)
 }
 
 /* Follows one link, the path's first. Returns false if there is none. */
-static bool follow_one(const struct host *host, char path[PATH_MAX])
+static bool follow_link(const struct host *host, char path[PATH_MAX])
 {
 	for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
 		char at[PATH_MAX], target[PATH_MAX], next[PATH_MAX];
@@ -160,7 +160,7 @@ void host_resolve(const struct host *host, const char *path, char *ret, size_t s
 	char at[PATH_MAX];
 
 	snprintf(at, sizeof(at), "%s", path);
-	for (int i = 0; i < LINKS_MAX && at[0] == '/' && follow_one(host, at); i++)
+	for (int i = 0; i < LINKS_MAX && at[0] == '/' && follow_link(host, at); i++)
 		;
 	snprintf(ret, size, "%s", at);
 }

@@ -88,7 +88,7 @@ static bool is_of(const json_t *result, const struct device *d)
 	       !strcmp(explain_word(result, "device"), d->name);
 }
 
-static uint64_t less(uint64_t from, uint64_t by)
+static uint64_t subtract_or_zero(uint64_t from, uint64_t by)
 {
 	return from > by ? from - by : 0;
 }
@@ -115,8 +115,8 @@ static struct amount left_of(const struct device *d, const json_t *all)
 				continue;
 			struct amount used = amount_of(json_object_get(one, "consumedCapacity"),
 						       whole);
-			left.memory_bytes = less(left.memory_bytes, used.memory_bytes);
-			left.cores_pct = less(left.cores_pct, used.cores_pct);
+			left.memory_bytes = subtract_or_zero(left.memory_bytes, used.memory_bytes);
+			left.cores_pct = subtract_or_zero(left.cores_pct, used.cores_pct);
 		}
 	}
 	return left;
@@ -141,10 +141,11 @@ static bool fits(struct amount need, struct amount left)
 /* Returns how much is missing: the missing parts of the memory and of the whole time, added. */
 static double missing(struct amount need, struct amount left)
 {
-	double memory = need.memory_bytes ? (double)less(need.memory_bytes, left.memory_bytes) /
-						    (double)need.memory_bytes
-					  : 0;
-	return memory + (double)less(need.cores_pct, left.cores_pct) / 100;
+	double memory = need.memory_bytes
+				? (double)subtract_or_zero(need.memory_bytes, left.memory_bytes) /
+					  (double)need.memory_bytes
+				: 0;
+	return memory + (double)subtract_or_zero(need.cores_pct, left.cores_pct) / 100;
 }
 
 struct search {
@@ -155,8 +156,8 @@ struct search {
 	const char *taint; /* the last taint seen */
 };
 
-static void look_at_device(struct search *s, const struct device *d, const json_t *exactly,
-			   const json_t *all)
+static void check_device(struct search *s, const struct device *d, const json_t *exactly,
+			 const json_t *all)
 {
 	const json_t *taint = json_array_get(json_object_get(d->object, "taints"), 0);
 	struct amount need = need_of(d, exactly), left = left_of(d, all);
@@ -193,8 +194,7 @@ static bool is_nodes_first(const json_t *slices, size_t i)
 	return before == i && has_devices_of(slice, node);
 }
 
-static void look_at_slices(struct search *s, const json_t *exactly,
-			   const struct explain_claims *known)
+static void check_slices(struct search *s, const json_t *exactly, const struct explain_claims *known)
 {
 	const json_t *items = json_object_get(known->slices, "items");
 	for (size_t i = 0; i < json_array_size(items); i++) {
@@ -207,7 +207,7 @@ static void look_at_slices(struct search *s, const json_t *exactly,
 				one, explain_word(json_object_get(spec, "pool"), "name"),
 				explain_word(one, "name"), explain_word(spec, "nodeName")
 			};
-			look_at_device(s, &d, exactly, known->all);
+			check_device(s, &d, exactly, known->all);
 		}
 	}
 }
@@ -231,8 +231,8 @@ static bool is_of_driver(const char *class, const struct explain_claims *known)
 	return !object && strstr(class, DRA_DRIVER);
 }
 
-static bool say_no_room(const struct search *s, const char *claim, const char *request,
-			const struct explain_claims *known, char why[WHY_MAX])
+static bool write_shortage(const struct search *s, const char *claim, const char *request,
+			   const struct explain_claims *known, char why[WHY_MAX])
 {
 	char need[EXPLAIN_AMOUNT_MAX], left[EXPLAIN_AMOUNT_MAX], taints[128] = "";
 	const char *plural = s->devices == 1 ? "" : "s";
@@ -274,7 +274,7 @@ static bool request_has_no_room(const char *claim, const json_t *request,
 		if (!is_of_driver(class, known) || !known->slices)
 			return false;
 		s.devices = s.nodes = s.tainted = 0;
-		look_at_slices(&s, one, known);
+		check_slices(&s, one, known);
 	}
 	if (!s.devices) {
 		snprintf(why, WHY_MAX,
@@ -283,7 +283,7 @@ static bool request_has_no_room(const char *claim, const json_t *request,
 			 claim, name);
 		return count > 0;
 	}
-	return !s.fitting && say_no_room(&s, claim, name, known, why);
+	return !s.fitting && write_shortage(&s, claim, name, known, why);
 }
 
 static bool claim_is_not_there(const json_t *entry, const char *name,
@@ -318,7 +318,7 @@ static const char *node_of(const json_t *claim)
 	return node ? node : "";
 }
 
-static bool claim_holds_it_up(const json_t *pod, const json_t *entry,
+static bool is_claim_blocking(const json_t *pod, const json_t *entry,
 			      const struct explain_claims *known, char why[WHY_MAX])
 {
 	const char *name = explain_claim_name(pod, entry);
@@ -380,7 +380,7 @@ static void find_why(const json_t *pod, const struct explain_claims *known, char
 		return;
 	}
 	for (size_t i = 0; i < json_array_size(entries); i++)
-		if (claim_holds_it_up(pod, json_array_get(entries, i), known, why))
+		if (is_claim_blocking(pod, json_array_get(entries, i), known, why))
 			return;
 }
 

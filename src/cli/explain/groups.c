@@ -93,9 +93,9 @@ struct group {
 	const json_t *first;
 	size_t nodes;
 	struct wanted wanted;
-	json_int_t unknown, shut; /* counts of GPUs, for a pod placed by measured use */
-	json_int_t open_in_s;     /* seconds until the first closed GPU takes such pods again */
-	const char *use_unknown;  /* why the use of GPUs is unknown, on one of the nodes */
+	json_int_t unknown, cooling_down; /* counts of GPUs, for a pod placed by measured use */
+	json_int_t open_in_s;    /* seconds until the first closed GPU takes such pods again */
+	const char *use_unknown; /* why the use of GPUs is unknown, on one of the nodes */
 };
 
 struct groups {
@@ -116,11 +116,11 @@ static void add_to(struct group *group, const json_t *node)
 	group->nodes++;
 	group->wanted.free_mib = mib > group->wanted.free_mib ? mib : group->wanted.free_mib;
 	group->wanted.free_pct = pct > group->wanted.free_pct ? pct : group->wanted.free_pct;
-	json_int_t shut = explain_number(node, "cards_shut");
+	json_int_t cooling_down = explain_number(node, "cards_shut");
 	json_int_t open_in_s = explain_number(node, "open_in_s");
-	if (shut && (!group->shut || open_in_s < group->open_in_s))
+	if (cooling_down && (!group->cooling_down || open_in_s < group->open_in_s))
 		group->open_in_s = open_in_s;
-	group->shut += shut;
+	group->cooling_down += cooling_down;
 	group->unknown += explain_number(node, "cards_of_unknown_use");
 	if (json_object_get(node, "use_unknown"))
 		group->use_unknown = explain_word(node, "use_unknown");
@@ -160,11 +160,11 @@ static struct groups make_groups(const json_t *e)
 /* For a pod placed by measured use: writes how many GPUs are closed to such pods, and how many have no measured use. */
 static void say_use(const struct group *g, FILE *out)
 {
-	if (g->shut)
+	if (g->cooling_down)
 		fprintf(out,
 			"      %lld GPU%s closed to pods placed by use, after evictions from %s: the first opens in %lld s\n",
-			(long long)g->shut, g->shut == 1 ? " is" : "s are",
-			g->shut == 1 ? "it" : "them", (long long)g->open_in_s);
+			(long long)g->cooling_down, g->cooling_down == 1 ? " is" : "s are",
+			g->cooling_down == 1 ? "it" : "them", (long long)g->open_in_s);
 	if (g->unknown)
 		fprintf(out,
 			"      %lld GPU%s judged by what is promised, since the measured use is not known: %s\n",

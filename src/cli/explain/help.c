@@ -29,7 +29,7 @@ static json_int_t largest_mib(const json_t *cluster)
 	return most;
 }
 
-static void ask_for_less(struct help *h)
+static void suggest_smaller_request(struct help *h)
 {
 	const json_t *asks = json_object_get(h->e, "asks");
 	json_int_t most_mib = largest_mib(h->cluster);
@@ -67,7 +67,7 @@ static json_int_t cards_with(const struct help *h, const char *reason)
 	return cards;
 }
 
-static void ask_for_another_type(struct help *h)
+static void suggest_other_type(struct help *h)
 {
 	const json_t *types = json_object_get(h->cluster, "types");
 	json_int_t cards = explain_number(h->cluster, "cards");
@@ -84,7 +84,7 @@ static void ask_for_another_type(struct help *h)
 	fputc('\n', h->out);
 }
 
-static void ask_for_other_cards(struct help *h)
+static void suggest_other_gpus(struct help *h)
 {
 	json_int_t cards = explain_number(h->cluster, "cards");
 	if (!cards ||
@@ -97,7 +97,7 @@ static void ask_for_other_cards(struct help *h)
 	      h->out);
 }
 
-static void raise_the_quota(struct help *h)
+static void suggest_quota(struct help *h)
 {
 	if (!cards_with(h, "ResourceQuotaNotFit"))
 		return;
@@ -114,7 +114,7 @@ static void raise_the_quota(struct help *h)
 	fputc('\n', h->out);
 }
 
-static void mend_cards(struct help *h)
+static void suggest_gpu_repair(struct help *h)
 {
 	json_int_t cordoned = cards_with(h, "CardCordoned"), sick = cards_with(h, "CardNotHealth");
 	char count[EXPLAIN_AMOUNT_MAX];
@@ -132,7 +132,7 @@ static void mend_cards(struct help *h)
 	}
 }
 
-static void mend_nodes(struct help *h)
+static void suggest_node_repair(struct help *h)
 {
 	json_int_t aside = explain_number(h->cluster, "nodes_aside");
 	char count[EXPLAIN_AMOUNT_MAX];
@@ -145,7 +145,7 @@ static void mend_nodes(struct help *h)
 		count, aside == 1 ? " is" : "s are");
 }
 
-static void start_a_daemon(struct help *h)
+static void suggest_daemon_start(struct help *h)
 {
 	if (!h->cluster || explain_number(h->cluster, "nodes") ||
 	    explain_number(h->cluster, "nodes_aside"))
@@ -157,7 +157,7 @@ static void start_a_daemon(struct help *h)
 	      h->out);
 }
 
-static void wait_for_others(struct help *h)
+static void suggest_waiting(struct help *h)
 {
 	for (size_t i = 0; i < json_array_size(h->nodes) && !explain_has_room(h->e); i++) {
 		const json_t *node = json_array_get(h->nodes, i);
@@ -172,7 +172,7 @@ static void wait_for_others(struct help *h)
 }
 
 /* Some node has room, so the pod waits for something outside of allot: writes where to look. */
-static void look_elsewhere(struct help *h)
+static void suggest_kube_scheduler(struct help *h)
 {
 	if (!explain_has_room(h->e))
 		return;
@@ -184,9 +184,9 @@ static void look_elsewhere(struct help *h)
 void explain_help_write(const json_t *e, FILE *out)
 {
 	static void (*const each[])(struct help * help) = {
-		ask_for_less,    ask_for_another_type, ask_for_other_cards,
-		raise_the_quota, mend_cards,           mend_nodes,
-		start_a_daemon,  wait_for_others,      look_elsewhere,
+		suggest_smaller_request, suggest_other_type, suggest_other_gpus,
+		suggest_quota,           suggest_gpu_repair, suggest_node_repair,
+		suggest_daemon_start,    suggest_waiting,    suggest_kube_scheduler,
 	};
 	struct help h = { .e = e,
 			  .cluster = json_object_get(e, "cluster"),

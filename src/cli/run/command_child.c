@@ -29,7 +29,7 @@ static int check_executable(const char *path)
 	return access(path, X_OK) < 0 ? -errno : 0;
 }
 
-static int refuse(const char *name, int result, struct error *err)
+static int exec_error(const char *name, int result, struct error *err)
 {
 	if (result == -ENOENT || result == -ENOTDIR)
 		return error_set(err, ENOENT, "'%s': command not found", name);
@@ -44,7 +44,7 @@ int child_find(const char *name, char ret_path[PATHS_MAX], struct error *err)
 	if (strchr(name, '/')) {
 		result = check_executable(name);
 		if (result < 0)
-			return refuse(name, result, err);
+			return exec_error(name, result, err);
 		if (strlen(name) >= PATHS_MAX)
 			return error_set(err, ENAMETOOLONG,
 					 "'%.60s...': this command's name is too long", name);
@@ -70,7 +70,7 @@ int child_find(const char *name, char ret_path[PATHS_MAX], struct error *err)
 		}
 		c = c[length] ? c + length + 1 : NULL;
 	}
-	return refuse(name, result, err);
+	return exec_error(name, result, err);
 }
 
 int child_exit_status(int result)

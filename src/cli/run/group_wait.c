@@ -9,7 +9,7 @@
 #define PAUSE_NS (20 * NSEC_PER_MSEC)
 #define WAIT_NS (90 * NSEC_PER_SEC) /* longer than the daemon's own limit */
 
-static int refuse(const json_t *space, struct error *err)
+static int mps_error(const json_t *space, struct error *err)
 {
 	const char *group = json_string_value(json_object_get(space, "group"));
 	const char *why = json_string_value(json_object_get(space, "why"));
@@ -37,7 +37,7 @@ int space_await(struct client *client, const json_t *tenant, struct error *err)
 		bool is_starting = json_is_true(json_object_get(reply, "starting"));
 		bool is_ready = state && strcmp(state, "ready") == 0;
 		if (!is_starting && !is_ready)
-			r = refuse(space, err);
+			r = mps_error(space, err);
 		json_decref(reply);
 		if (!is_starting)
 			return r;

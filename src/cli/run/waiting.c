@@ -6,12 +6,12 @@
 #include "base/clock.h"
 #include "cli/format.h"
 
-#define FIRST_LOOK_NS (1 * NSEC_PER_SEC) /* a shorter wait need not be reported */
-#define LOOK_NS (2 * NSEC_PER_SEC)
+#define FIRST_POLL_NS (1 * NSEC_PER_SEC) /* a shorter wait need not be reported */
+#define POLL_INTERVAL_NS (2 * NSEC_PER_SEC)
 
 void waiting_begin(struct waiting *w, bool is_watched)
 {
-	*w = (struct waiting){ .is_watched = is_watched, .next_ns = clock_now_ns() + FIRST_LOOK_NS };
+	*w = (struct waiting){ .is_watched = is_watched, .next_ns = clock_now_ns() + FIRST_POLL_NS };
 }
 
 int waiting_timeout_ms(const struct waiting *w)
@@ -57,14 +57,14 @@ static const json_t *find_tenant(const json_t *list, const char *id)
 	return NULL;
 }
 
-void waiting_look(struct waiting *w, struct client *client, const char *id)
+void waiting_poll(struct waiting *w, struct client *client, const char *id)
 {
 	cleanup_json json_t *list = NULL;
 	char text[128];
 
 	if (!w->is_watched || clock_now_ns() < w->next_ns)
 		return;
-	w->next_ns = clock_now_ns() + LOOK_NS;
+	w->next_ns = clock_now_ns() + POLL_INTERVAL_NS;
 	if (!id || client_request(client, "list", NULL, &list, NULL) < 0 ||
 	    !waiting_describe(find_tenant(list, id), text, sizeof(text)))
 		return;

@@ -20,7 +20,7 @@ void waiting_begin(struct waiting *w, bool is_watched);
 /* Returns the time until the next poll of the daemon, for poll(); -1 if the daemon is not polled. */
 int waiting_timeout_ms(const struct waiting *w);
 
-void waiting_look(struct waiting *w, struct client *client, const char *id);
+void waiting_poll(struct waiting *w, struct client *client, const char *id);
 
 /*
  * Writes the message for a tenant in the reply to `list`: "waiting for 4.0 GiB of GPU memory (place 2 ...)". False if the

@@ -342,7 +342,7 @@ struct column_row {
 	enum order_key key; /* the sort order for this column; ORDER_COUNT if there is none */
 	void (*draw)(const struct subject *of, const struct place *at);
 	/* Whether the share has a value here; NULL: always shown. */
-	bool (*is_told)(const struct top_tenant *tenant, const struct top_share *share);
+	bool (*is_needed)(const struct top_tenant *tenant, const struct top_share *share);
 };
 
 static const struct column_row rows_of[COLUMN_COUNT] = {
@@ -374,15 +374,15 @@ static const struct column_row rows_of[COLUMN_COUNT] = {
 
 /* ---- choosing the width of each column ---- */
 
-static bool is_told(const struct snapshot *snapshot, const struct rows *rows,
-		    const struct column_row *row)
+static bool is_needed(const struct snapshot *snapshot, const struct rows *rows,
+		      const struct column_row *row)
 {
-	if (!row->is_told)
+	if (!row->is_needed)
 		return true;
 	for (size_t i = 0; i < rows->count; i++) {
 		const struct top_share *share = &snapshot->shares[rows->share[i]];
 
-		if (row->is_told(&snapshot->tenants[share->tenant], share))
+		if (row->is_needed(&snapshot->tenants[share->tenant], share))
 			return true;
 	}
 	return false;
@@ -447,7 +447,7 @@ void columns_fit(const struct snapshot *snapshot, const struct rows *rows, int w
 	int name = longest_name(snapshot, rows), over;
 
 	for (int c = 0; c < COLUMN_COUNT; c++)
-		columns.width[c] = is_told(snapshot, rows, &rows_of[c]) ? rows_of[c].least : 0;
+		columns.width[c] = is_needed(snapshot, rows, &rows_of[c]) ? rows_of[c].least : 0;
 	columns.width[COLUMN_TENANT] = name < NAME_FAIR ? name : NAME_FAIR;
 	while (total(&columns) > width && total(&columns) > NAME_LEAST)
 		narrow(&columns);

@@ -209,7 +209,7 @@ static void write_move(const struct writing *w, const struct trace_event *e)
 }
 
 /* Writes the held kernel, at most most_ns long, and empties its slot. */
-static void let_go(const struct writing *w, struct trace_event *held, uint64_t most_ns)
+static void flush_held_kernel(const struct writing *w, struct trace_event *held, uint64_t most_ns)
 {
 	struct writing own = *w;
 
@@ -224,8 +224,8 @@ static void let_go(const struct writing *w, struct trace_event *held, uint64_t m
  * Returns how long the held kernel can have lasted: until the thread's next event begins, or ends if that event encloses the
  * kernel. UINT64_MAX if `next` is another thread's.
  */
-static uint64_t bound_ns(const struct writing *w, const struct trace_event *held,
-			 const struct trace_event *next)
+static uint64_t max_duration_ns(const struct writing *w, const struct trace_event *held,
+				const struct trace_event *next)
 {
 	uint64_t ticks = next->begin > held->begin ? next->begin : next->end;
 	int64_t ns = tick_map_ns(w->scene->map, ticks) - tick_map_ns(w->scene->map, held->begin);
@@ -242,7 +242,7 @@ static void write_event(void *data, const struct trace_event *e)
 
 	/* Threads share slots: another thread's kernel is written only to make room. */
 	if (held->kind && (held->thread == e->thread || is_untimed(e)))
-		let_go(w, held, bound_ns(w, held, e));
+		flush_held_kernel(w, held, max_duration_ns(w, held, e));
 	if (begin_ns(w->scene, e) > w->scene->end_ns || tick_map_ns(w->scene->map, e->end) < 0)
 		return;
 	if (is_untimed(e)) {
@@ -295,7 +295,7 @@ int traced_process_write(struct traced_process *p, const struct trace_scene *sce
 	ring_reader_drain(&p->reader, tick_map_last_ticks(scene->map), now_ns, is_last, write_event,
 			  &w);
 	for (size_t i = 0; is_last && i < PROCESS_HELD; i++)
-		let_go(&w, &p->held[i], UINT64_MAX);
+		flush_held_kernel(&w, &p->held[i], UINT64_MAX);
 	scene->sums->lost += p->reader.lost - lost;
 	return 0;
 }

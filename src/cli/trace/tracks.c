@@ -90,7 +90,7 @@ static void note_figures(struct tracks *t, unsigned i, const json_t *device, uin
 /* ---- leases of a GPU ---- */
 
 /* Returns the tenant's line on a GPU, and names a new one. Negative without room or memory. */
-static int line_of(struct tracks *t, unsigned i, const char *tenant)
+static int tenant_line(struct tracks *t, unsigned i, const char *tenant)
 {
 	struct tracks_card *card = &t->card[i];
 	unsigned n = 0;
@@ -124,7 +124,7 @@ static void write_lease(struct tracks *t, unsigned i, const json_t *span, uint64
 	uint64_t begin_ns = (uint64_t)json_integer_value(json_object_get(span, "begin_ns"));
 	uint64_t closing_ns = (uint64_t)json_integer_value(json_object_get(span, "closing_ns"));
 	int64_t pid = TRACKS_CARD_PID + t->device[i];
-	int line = tenant ? line_of(t, i, tenant) : -1;
+	int line = tenant ? tenant_line(t, i, tenant) : -1;
 
 	if (line < 0 || !kind)
 		return;
@@ -150,7 +150,7 @@ static void write_lease(struct tracks *t, unsigned i, const json_t *span, uint64
 }
 
 /* Counts a lease once, although replies repeat it until it ends. */
-static void count(struct tracks *t, unsigned i, const json_t *span)
+static void count_lease(struct tracks *t, unsigned i, const json_t *span)
 {
 	const char *tenant = json_string_value(json_object_get(span, "tenant"));
 	const char *kind = json_string_value(json_object_get(span, "kind"));
@@ -178,7 +178,7 @@ static void note_leases(struct tracks *t, unsigned i, const json_t *device)
 		json_t *span = json_array_get(leases, k);
 		const json_t *end = json_object_get(span, "end_ns");
 
-		count(t, i, span);
+		count_lease(t, i, span);
 		if (json_is_integer(end)) {
 			write_lease(t, i, span, (uint64_t)json_integer_value(end), false);
 		} else {
@@ -190,7 +190,7 @@ static void note_leases(struct tracks *t, unsigned i, const json_t *device)
 
 /* ---- reading a reply ---- */
 
-static void meet_card(struct tracks *t, unsigned index)
+static void add_device(struct tracks *t, unsigned index)
 {
 	char name[32];
 
@@ -198,7 +198,7 @@ static void meet_card(struct tracks *t, unsigned index)
 	snprintf(name, sizeof(name), "GPU %u: who has it", index);
 	out_name(t->out, "process_name", TRACKS_CARD_PID + index, 0, name);
 	out_sort_index(t->out, "process_sort_index", TRACKS_CARD_PID + index, 0, SORT_OF_CARDS);
-	line_of(t, (unsigned)t->device_count - 1, t->tenant);
+	tenant_line(t, (unsigned)t->device_count - 1, t->tenant);
 }
 
 void tracks_add(struct tracks *t, const json_t *reply, uint64_t now_ns)
@@ -211,7 +211,8 @@ void tracks_add(struct tracks *t, const json_t *reply, uint64_t now_ns)
 		const json_t *device = json_array_get(devices, i);
 
 		if (i >= t->device_count)
-			meet_card(t, (unsigned)json_integer_value(json_object_get(device, "index")));
+			add_device(t,
+				   (unsigned)json_integer_value(json_object_get(device, "index")));
 		note_figures(t, i, device, now_ns);
 		note_leases(t, i, device);
 	}

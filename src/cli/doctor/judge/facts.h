@@ -96,7 +96,7 @@ struct facts_tenant {
 	bool is_tenant; /* ALLOT_SOCKET is set */
 	char socket[FACT_TEXT_MAX];
 	char fault[FACT_TEXT_MAX]; /* why the daemon does not answer; "" if it does */
-	bool is_told;              /* the daemon answered; the fields below are valid */
+	bool is_known;             /* the daemon answered; the fields below are valid */
 	char name[FACT_NAME_MAX];
 	bool is_paused;
 	unsigned devices;
@@ -128,7 +128,7 @@ struct facts_dra {
 	bool is_wanted; /* the settings have kube_dra = on, or the daemon reports the driver */
 	enum fact has_socket; /* the driver's socket exists in the kubelet's plugins_registry */
 	enum fact we_answer;  /* a process listens at that socket */
-	bool is_told;         /* the daemon reports the driver; is_registered is valid */
+	bool is_known;        /* the daemon reports the driver; is_registered is valid */
 	bool is_registered;   /* the kubelet has registered the driver */
 	bool is_asked; /* the API server was asked; each *_fault is "" if the objects may be read */
 	char slices_fault[FACT_TEXT_MAX], claims_fault[FACT_TEXT_MAX];

@@ -16,7 +16,7 @@ static void judge_registration(const struct facts_dra *d, struct findings *f)
 					     : "nobody listens at the socket of " DRIVER),
 			"start allotd, as root, with kube_dra_dir = the kubelet's "
 			"plugins_registry; in a pod, mount that directory (not the socket)");
-	else if (d->is_told && !d->is_registered)
+	else if (d->is_known && !d->is_registered)
 		finding_set_remedy(
 			findings_add(f, FINDING_PROBLEM, "dra",
 				     "the kubelet has not registered " DRIVER
@@ -26,8 +26,8 @@ static void judge_registration(const struct facts_dra *d, struct findings *f)
 			"or newer");
 	else
 		findings_add(f, FINDING_OK, "dra", DRIVER "%s",
-			     d->is_told ? " is registered with the kubelet"
-					: ": allotd listens for the kubelet");
+			     d->is_known ? " is registered with the kubelet"
+					 : ": allotd listens for the kubelet");
 }
 
 static void judge_slice(const struct facts_dra *d, struct findings *f)

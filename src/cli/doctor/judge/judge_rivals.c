@@ -139,12 +139,12 @@ void judge_tenant(const struct facts *facts, struct findings *f)
 		judge_library(t, f);
 		return;
 	}
-	if (t->is_told && t->is_paused)
+	if (t->is_known && t->is_paused)
 		finding_set_remedy(findings_add(f, FINDING_WARNING, "tenant",
 						"%s is paused: its GPU work waits (%s answers)",
 						t->name, t->socket),
 				   "run allot resume %s on the machine", t->name);
-	else if (t->is_told)
+	else if (t->is_known)
 		findings_add(f, FINDING_OK, "tenant", "%s; %s answers", t->name, t->socket);
 	else
 		findings_add(f, FINDING_OK, "tenant", "%s answers", t->socket);

@@ -144,13 +144,13 @@ void judge_versions(const struct facts *facts, struct findings *f)
 
 /* ---- the cluster ---- */
 
-static bool stops_pods(const struct facts_taint *t)
+static bool keeps_pods_off(const struct facts_taint *t)
 {
 	return strcmp(t->effect, "PreferNoSchedule") != 0;
 }
 
 /* Kubernetes itself sets such taints on a faulty node. */
-static bool is_of_a_fault(const struct facts_taint *t)
+static bool is_node_fault(const struct facts_taint *t)
 {
 	return !strncmp(t->key, "node.kubernetes.io/", strlen("node.kubernetes.io/"));
 }
@@ -159,13 +159,13 @@ static void judge_taint(const struct facts_taint *t, struct findings *f)
 {
 	const char *equals = t->value[0] ? "=" : "";
 
-	if (is_of_a_fault(t))
+	if (is_node_fault(t))
 		finding_set_remedy(
 			findings_add(f, FINDING_WARNING, "taint",
 				     "%s:%s: Kubernetes itself keeps pods away from this node",
 				     t->key, t->effect),
 			"kubectl describe node shows the condition; the taint goes away with it");
-	else if (stops_pods(t))
+	else if (keeps_pods_off(t))
 		finding_set_remedy(
 			findings_add(
 				f, FINDING_NOTE, "taint",

@@ -373,7 +373,7 @@ static bool read_list(struct span list, struct snapshot *snapshot)
 	return true;
 }
 
-static bool stands_still(const char *state)
+static bool is_stopped(const char *state)
 {
 	return strcmp(state, "waiting") == 0 || strcmp(state, "paused") == 0 ||
 	       strcmp(state, "leaving") == 0 || strcmp(state, "swapped") == 0 ||
@@ -393,7 +393,7 @@ static bool read_frozen(const json_t *containers, struct snapshot *snapshot)
 		struct top_frozen *frozen = &snapshot->frozen[snapshot->frozen_count];
 
 		COPY_TEXT(container, "state", frozen->state);
-		if (!stands_still(frozen->state))
+		if (!is_stopped(frozen->state))
 			continue;
 		copy_label(container, frozen->name, sizeof(frozen->name));
 		frozen->frozen_s = number(container, "frozen_s");

@@ -22,7 +22,7 @@ struct source {
 	pthread_mutex_t lock; /* protects all fields below, except client, which only the thread uses */
 	pthread_cond_t wake;
 	bool is_ending;
-	bool has_look;
+	bool has_sample;
 	struct sample sample;
 	struct source_outcome outcome;
 	/* The requested change, or the one in progress; op is NULL if none. */
@@ -33,7 +33,7 @@ struct source {
 	struct client *client;
 };
 
-static void tell(struct source *source)
+static void notify(struct source *source)
 {
 	uint64_t one = 1;
 	ssize_t n = write(source->fd, &one, sizeof(one));
@@ -44,15 +44,15 @@ static void tell(struct source *source)
 static void publish(struct source *source, const struct sample *sample)
 {
 	pthread_mutex_lock(&source->lock);
-	if (source->has_look)
+	if (source->has_sample)
 		sample_free(&source->sample);
 	source->sample = *sample;
-	source->has_look = true;
-	tell(source);
+	source->has_sample = true;
+	notify(source);
 	pthread_mutex_unlock(&source->lock);
 }
 
-static void look_once(struct source *source)
+static void sample_once(struct source *source)
 {
 	struct sample sample = { 0 };
 	struct error err = { 0 };
@@ -74,7 +74,7 @@ static void finish(struct source *source, const struct error *err, const json_t 
 	source->op = NULL;
 	json_decref(source->move);
 	source->move = NULL;
-	tell(source);
+	notify(source);
 	pthread_mutex_unlock(&source->lock);
 }
 
@@ -151,7 +151,7 @@ static void *run(void *data)
 		if (clock_now_ns() >= due_ns) {
 			pthread_mutex_unlock(&source->lock);
 			due_ns = clock_now_ns() + source->interval_ns;
-			look_once(source);
+			sample_once(source);
 			pthread_mutex_lock(&source->lock);
 			continue;
 		}
@@ -184,7 +184,7 @@ static void destroy(struct source *source)
 	client_free(source->client);
 	json_decref(source->body);
 	json_decref(source->move);
-	if (source->has_look)
+	if (source->has_sample)
 		sample_free(&source->sample);
 	pthread_cond_destroy(&source->wake);
 	pthread_mutex_destroy(&source->lock);
@@ -247,18 +247,18 @@ bool source_take(struct source *source, struct sample *ret_sample,
 {
 	uint64_t count;
 	ssize_t n = read(source->fd, &count, sizeof(count));
-	bool has_look;
+	bool has_sample;
 
 	(void)n;
 	pthread_mutex_lock(&source->lock);
-	has_look = source->has_look;
-	if (has_look)
+	has_sample = source->has_sample;
+	if (has_sample)
 		*ret_sample = source->sample;
-	source->has_look = false;
+	source->has_sample = false;
 	*ret_outcome = source->outcome;
 	source->outcome.is_set = false;
 	pthread_mutex_unlock(&source->lock);
-	return has_look;
+	return has_sample;
 }
 
 int source_change(struct source *source, const char *op, json_t *body, struct error *err)

@@ -36,7 +36,7 @@ static void test_wakes_nobody_unless_watched(void **state)
 	waiting_begin(&w, true);
 	assert_true(waiting_timeout_ms(&w) > 500 && waiting_timeout_ms(&w) <= 1001);
 	/* Not due: nobody is asked. */
-	waiting_look(&w, NULL, "x");
+	waiting_poll(&w, NULL, "x");
 	assert_true(w.is_watched);
 }
 

@@ -214,7 +214,7 @@ static void tenant(struct facts *f)
 {
 	f->tenant = (struct facts_tenant){ .is_tenant = true,
 					   .socket = "/run/allot/tenant/allot.sock",
-					   .is_told = true,
+					   .is_known = true,
 					   .name = "web",
 					   .devices = 1,
 					   .device = { { 4096 * MIB, 100 * MIB, 30, 60 } },
@@ -222,7 +222,7 @@ static void tenant(struct facts *f)
 					   .wants_control = true };
 }
 PUT(tenant_paused, tenant(f); f->tenant.is_paused = true)
-PUT(tenant_of_old_daemon, tenant(f); f->tenant.is_told = false; f->tenant.devices = 0)
+PUT(tenant_of_old_daemon, tenant(f); f->tenant.is_known = false; f->tenant.devices = 0)
 PUT(tenant_alone, tenant(f); SET_TEXT(f->tenant.fault, "Connection refused"))
 PUT(tenant_around, tenant(f); f->tenant.is_preloaded = false)
 PUT(tenant_by_mirror, tenant_around(f); f->tenant.has_shim = true)
@@ -231,14 +231,15 @@ PUT(tenant_uncontrolled, tenant_around(f); f->tenant.wants_control = false)
 PUT(dra, f->dra = ((struct facts_dra){ .is_wanted = true,
 				       .has_socket = FACT_YES,
 				       .we_answer = FACT_YES,
-				       .is_told = true,
+				       .is_known = true,
 				       .is_registered = true,
 				       .is_asked = true,
 				       .has_api = true,
 				       .has_class = FACT_YES,
 				       .devices = 2,
 				       .is_shared = true }))
-PUT(dra_from_afar, dra(f); f->dra.is_told = f->dra.is_asked = false; f->dra.we_answer = FACT_UNKNOWN)
+PUT(dra_from_afar, dra(f); f->dra.is_known = f->dra.is_asked = false;
+    f->dra.we_answer = FACT_UNKNOWN)
 PUT(dra_without_socket, dra(f); f->dra.has_socket = FACT_NO; f->dra.we_answer = FACT_UNKNOWN)
 PUT(dra_dead, dra(f); f->dra.we_answer = FACT_NO)
 PUT(dra_unregistered, dra(f); f->dra.is_registered = false)
