@@ -22,13 +22,13 @@
 
 /* ---- accepting and the event loop ---- */
 
-void server_pause_accept(struct server *s, bool is_accept_paused)
+void server_set_accept_paused(struct server *s, bool is_paused)
 {
-	if (s->is_accept_paused == is_accept_paused)
+	if (s->is_accept_paused == is_paused)
 		return;
-	s->is_accept_paused = is_accept_paused;
+	s->is_accept_paused = is_paused;
 	if (s->listen_source)
-		loop_watch(s->listen_source, is_accept_paused ? 0 : EPOLLIN);
+		loop_watch(s->listen_source, is_paused ? 0 : EPOLLIN);
 }
 
 static struct generation *generation_end(struct generation *g);
@@ -160,7 +160,7 @@ static void accept_connection(void *data, uint32_t events)
 	reload_certificate(s);
 	/* No room: the new connection stays in the kernel's queue until check_connections() finds room. */
 	if (s->count >= s->config.connections_max && !make_room(s)) {
-		server_pause_accept(s, true);
+		server_set_accept_paused(s, true);
 		return;
 	}
 	int fd = accept4(s->config.listen_fd, (struct sockaddr *)&from, &length,
@@ -174,7 +174,7 @@ static void accept_connection(void *data, uint32_t events)
 		run_mhd(s->generations);
 	} else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
 		/* Pause accepting: otherwise epoll would call this function again at once. */
-		server_pause_accept(s, true);
+		server_set_accept_paused(s, true);
 		loop_arm(s->check_timer, SERVER_CHECK_NS, SERVER_CHECK_NS);
 	}
 }
@@ -194,7 +194,8 @@ static void check_connections(void *data, uint32_t events)
 	for (const struct server_call *c = s->calls; c; c = c->next)
 		if (is_overdue(s, c, now_ns))
 			shutdown(c->fd, SHUT_RDWR);
-	server_pause_accept(s, s->count >= s->config.connections_max && !choose_victim(s, now_ns));
+	server_set_accept_paused(s, s->count >= s->config.connections_max &&
+					    !choose_victim(s, now_ns));
 	if (!s->count)
 		loop_disarm(s->check_timer);
 	for (struct generation *g = s->generations, *next; g; g = next) {

@@ -91,7 +91,7 @@ static void connection_ended(struct server_call *c)
 	*link = c->next;
 	forget_request(s, c);
 	free(c);
-	server_pause_accept(s, false);
+	server_set_accept_paused(s, false);
 	g->count--;
 	if (--s->count == 0)
 		loop_disarm(s->check_timer);

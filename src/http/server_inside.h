@@ -76,7 +76,7 @@ struct server {
 	uint64_t certificate_checked_ns; /* when the certificate files were last checked for changes */
 };
 
-void server_pause_accept(struct server *server, bool is_accept_paused);
+void server_set_accept_paused(struct server *server, bool is_paused);
 
 void server_set_stage(struct server_call *call, enum stage stage);
 void server_add_headers(const struct server *server, struct MHD_Response *response);
