@@ -15,5 +15,5 @@ __attribute__((visibility("default"))) void allot_bypass(bool is_on)
 		return;
 	atomic_compare_exchange_strong(&process_state.mode, &from, to);
 	/* Launches on the fast path would still be counted. */
-	fast_path_shut(FAST_PATH_ALL);
+	fast_path_close(FAST_PATH_ALL);
 }

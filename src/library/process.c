@@ -184,7 +184,7 @@ static void publish(void *context)
 	atomic_store(&process_state.report, r->report);
 	atomic_store(&process_state.slot, &r->report->slot[r->slot]);
 	atomic_store(&process_state.turn, r->slot + 1);
-	fast_path_shut(FAST_PATH_ALL);
+	fast_path_close(FAST_PATH_ALL);
 	for (uint32_t i = 0; i < r->control->device_count; i++)
 		bell_ring((int)i);
 }
@@ -383,7 +383,7 @@ static uint64_t look(bool was_woken)
 	trace_look();
 	if (unlikely(is_to_give_again))
 		is_to_give_again = !ipc_broker_give_again(now_ns);
-	return report_again_ns(&report, was_woken);
+	return report_next_poll_ns(&report, was_woken);
 }
 
 static void started(void)
@@ -399,7 +399,7 @@ static void leave(void)
 		return; /* a forked child inherits the exit handler, but not the helper thread */
 	helper_stop();
 	atomic_store(&process_state.mode, PROCESS_LEAVING);
-	fast_path_shut(FAST_PATH_ALL);
+	fast_path_close(FAST_PATH_ALL);
 	swap_leave_driver();
 	helper_wait_until_out();
 }

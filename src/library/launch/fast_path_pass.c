@@ -33,7 +33,7 @@ static bool is_well(int device)
 			 !is_traced || !real.symbol ? real.symbol : trace_launch.symbol, \
 			 __ATOMIC_RELAXED);
 
-void fast_path_offer(int device)
+void fast_path_try_open(int device)
 {
 	uint32_t bit = 1U << device;
 

@@ -6,7 +6,7 @@
 #include "library/state/process_state.h"
 
 /* Call after the gate let a launch pass: opens the device's fast path if all conditions of fast_path.h are true. */
-void fast_path_offer(int device);
+void fast_path_try_open(int device);
 
 /*
  * Returns the stream's record if a launch may pass without gate_enter(); then call fast_path_leave(). NULL if the launch must

@@ -74,10 +74,10 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
  * Records how the work passed. The work's length is predicted under LEASE_GO, and for a tenant that runs at the same time as
  * others; that tenant pays the length in tokens.
  */
-static void set_passed(struct gate_pass *pass, struct region_slot_device *d, enum lease_state state)
+static void record_pass(struct gate_pass *pass, struct region_slot_device *d, enum lease_state state)
 {
 	pass->device = d;
-	pass->is_raised = true;
+	pass->is_counted_launching = true;
 	pass->is_paced = state == LEASE_PACED;
 	/*
 	 * A tenant that runs at the same time as others pays under LEASE_GO too, so that its speed alone on the GPU becomes
@@ -88,7 +88,7 @@ static void set_passed(struct gate_pass *pass, struct region_slot_device *d, enu
 }
 
 /* Returns the lease's state for this process: LEASE_STOP while another process of the tenant has the turn. */
-static enum lease_state own_state(uint32_t word, const struct region_control_device *c)
+static enum lease_state process_lease_state(uint32_t word, const struct region_control_device *c)
 {
 	enum lease_state state = lease_state_of(word);
 
@@ -106,7 +106,7 @@ struct depth_wait {
 };
 
 /* Makes the helper thread look at the stream's work now, which it does rarely under LEASE_FREE. */
-static void ask_for_look(struct inflight_stream *own)
+static void request_poll(struct inflight_stream *own)
 {
 	if (atomic_load_explicit(&own->unmarked, memory_order_relaxed))
 		inflight_mark_now(own);
@@ -134,7 +134,7 @@ static bool wait_for_depth(struct inflight_device *f, struct region_slot_device 
 		*wait = (struct depth_wait){ .has_begun = true, .completed = completed };
 	atomic_fetch_add(&f->waiters, 1);
 	if (own && is_first)
-		ask_for_look(own);
+		request_poll(own);
 	wait->waited_ns += sys_futex_nap(&f->progress, progress, DEPTH_NAP_NS, false);
 	atomic_fetch_sub(&f->waiters, 1);
 	/*
@@ -144,7 +144,7 @@ static bool wait_for_depth(struct inflight_device *f, struct region_slot_device 
 	if (wait->waited_ns <= patience || atomic_load(&f->completed) != completed)
 		return false;
 	atomic_store(&f->stalled_at, completed + 1);
-	inflight_forgive(f);
+	inflight_ignore_stalled(f);
 	atomic_fetch_add_explicit(&d->stuck, 1, memory_order_relaxed);
 	return true;
 }
@@ -161,14 +161,15 @@ static uint32_t reason_of(bool is_lost, bool is_held, bool has_depth, uint32_t w
 /*
  * If the device is idle, records since when its next launch waits. If that launch ends a pause, a step begins with it (step.h).
  */
-static void note_held(const struct gate_pass *pass, const struct work *work, uint64_t since_ns)
+static void note_launch_waiting(const struct gate_pass *pass, const struct work *work,
+				uint64_t since_ns)
 {
 	struct inflight_device *f = &inflight_devices[pass->index];
 	uint64_t none = 0;
 
 	if (pass->stream && work->kind != WORK_IS_SYNC &&
 	    !atomic_load_explicit(&f->shows_busy, memory_order_relaxed))
-		atomic_compare_exchange_strong(&f->held_since_ns, &none, since_ns);
+		atomic_compare_exchange_strong(&f->launch_waiting_since_ns, &none, since_ns);
 }
 
 /* Holds the thread until the lease and in-flight work let it pass. Returns with `launching` incremented. */
@@ -180,7 +181,7 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 	bool gave_up = false, is_known = false;
 	uint32_t reasons = 0;
 
-	note_held(pass, work, start);
+	note_launch_waiting(pass, work, start);
 	for (;;) {
 		/* Read both pages each time, because a new daemon brings new ones. */
 		struct region_slot_device *d = process_slot_device(pass->index);
@@ -189,7 +190,7 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 		atomic_fetch_add(&d->launching, 1);
 		uint32_t word = atomic_load(&c->lease);
 		uint32_t grant = atomic_load(&c->grant_change);
-		enum lease_state state = own_state(word, c);
+		enum lease_state state = process_lease_state(word, c);
 		bool is_lost = atomic_load(&process_state.daemon_lost);
 
 		if (is_lost)
@@ -198,7 +199,7 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 		bool has_depth = may_pass(state, c, f) || (gave_up && !is_held);
 		if (has_depth && (!is_lost || report_local_cap_allows(pass->index)) &&
 		    (state != LEASE_PACED || pace_pay(pass->index, work))) {
-			set_passed(pass, d, state);
+			record_pass(pass, d, state);
 			atomic_fetch_add_explicit(&d->waited_ns, sys_now_ns() - start,
 						  memory_order_relaxed);
 			if (unlikely(begin))
@@ -236,10 +237,10 @@ static void pass_under_lease(struct gate_pass *pass, const struct region_control
 	struct region_slot_device *d = process_slot_device(pass->index);
 
 	atomic_fetch_add(&d->launching, 1);
-	enum lease_state state = own_state(atomic_load(&c->lease), c);
+	enum lease_state state = process_lease_state(atomic_load(&c->lease), c);
 	if (likely(may_pass(state, c, &inflight_devices[pass->index]) &&
 		   (state != LEASE_PACED || pace_pay(pass->index, work)))) {
-		set_passed(pass, d, state);
+		record_pass(pass, d, state);
 	} else {
 		atomic_fetch_sub(&d->launching, 1);
 		wait_at_gate(pass, work);
@@ -264,9 +265,9 @@ static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass, const s
 		pass->is_refused = held == SWAP_NO_ROOM;
 		return true;
 	}
-	if (pass->is_raised)
+	if (pass->is_counted_launching)
 		atomic_fetch_sub(&pass->device->launching, 1);
-	note_held(pass, work, sys_now_ns());
+	note_launch_waiting(pass, work, sys_now_ns());
 	swap_wait();
 	return false;
 }
@@ -301,7 +302,7 @@ static inline void pass_gate(struct gate_pass *pass, const struct work *work)
 
 	if (likely(is_free(c, &inflight_devices[pass->index]) && work->kind != WORK_IS_SYNC)) {
 		pass->device = process_slot_device(pass->index);
-		pass->is_leased = pass->is_raised = pass->pays = false;
+		pass->is_leased = pass->is_counted_launching = pass->pays = false;
 	} else {
 		pass_under_lease(pass, c, work);
 	}
@@ -327,7 +328,7 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 	if (work->kind == WORK_IS_SYNC)
 		pass->stream = NULL;
 	if (unlikely(pass->is_leased) && pass->stream) {
-		pass->inflight.is_beside_others = pass->is_paced;
+		pass->inflight.is_concurrent = pass->is_paced;
 		pass->inflight.pays = pass->pays;
 		/* Several samples at the same time show sooner how long the work takes while nothing else runs. */
 		pass->inflight.samples_most = pass->pays && !pass->is_paced ? INFLIGHT_SAMPLES : 1;
@@ -341,7 +342,7 @@ static void show_busy(struct region_slot_device *slot, int index)
 
 	if (likely(atomic_load_explicit(&f->shows_busy, memory_order_relaxed)))
 		return;
-	uint64_t now_ns = sys_now_ns(), held_ns = atomic_exchange(&f->held_since_ns, 0);
+	uint64_t now_ns = sys_now_ns(), held_ns = atomic_exchange(&f->launch_waiting_since_ns, 0);
 	uint64_t wanted_ns = held_ns ? held_ns : now_ns;
 
 	atomic_store_explicit(&f->busy_since_ns, now_ns, memory_order_relaxed);
@@ -362,8 +363,8 @@ static void end_leased(struct gate_pass *pass, const struct work *work, bool is_
 		return;
 	if (pass->pays) {
 		uint64_t paid_ns = estimate_paid_ns(pass->inflight.estimate);
-		pace_book(pass->index, paid_ns ? paid_ns : pass->inflight.ns,
-			  estimate_is_untried(pass->inflight.estimate));
+		pace_spend(pass->index, paid_ns ? paid_ns : pass->inflight.ns,
+			   estimate_is_untried(pass->inflight.estimate));
 	}
 }
 
@@ -377,31 +378,31 @@ void gate_leave_active(struct gate_pass *pass, const struct work *work, CUresult
 		inflight_mark_work(pass->stream, work);
 	if (pass->stream)
 		show_busy(pass->device, pass->index);
-	if (pass->is_raised)
+	if (pass->is_counted_launching)
 		atomic_fetch_sub(&pass->device->launching, 1);
 	else if (pass->stream)
-		fast_path_offer(pass->index);
+		fast_path_try_open(pass->index);
 }
 
 /*
  * Finds a context that was made without the library's hooks. Its default stream is counted separately from the next launch on.
  */
-static void look_for_other_context(const struct inflight_stream *only)
+static void find_unhooked_context(const struct inflight_stream *only)
 {
 	CUcontext context = NULL;
 
 	if (real.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context && context != only->context)
-		inflight_context_seen(context);
+		inflight_note_context(context);
 }
 
 CUresult fast_path_leave_slowly(struct inflight_stream *s)
 {
 	if (s == &inflight_streams[INFLIGHT_ONLY_PLACE])
-		look_for_other_context(s);
+		find_unhooked_context(s);
 	if (atomic_load_explicit(&s->unmarked, memory_order_relaxed) >=
 	    atomic_load_explicit(&s->mark_every, memory_order_relaxed))
 		inflight_mark_now(s);
 	show_busy(process_slot_device(s->device), s->device);
-	fast_path_offer(s->device);
+	fast_path_try_open(s->device);
 	return CUDA_SUCCESS;
 }

@@ -1,6 +1,6 @@
 #include "library/launch/pace.h"
 
-void pace_book(int index, uint64_t ns, bool is_untried)
+void pace_spend(int index, uint64_t ns, bool is_untried)
 {
 	struct region_report *report = atomic_load_explicit(&process_state.report,
 							    memory_order_acquire);

@@ -63,7 +63,7 @@ static inline uint32_t pace_most_x100(int index)
 }
 
 /* Adds the predicted length of work to struct region_spent. is_untried: the work was never timed alone. */
-void pace_book(int index, uint64_t ns, bool is_untried);
+void pace_spend(int index, uint64_t ns, bool is_untried);
 
 /*
  * Pays if granted tokens are left; returns false if the work must wait. Threads that pay at the same moment may all pass with

@@ -255,7 +255,7 @@ struct report report_devices(uint64_t now_ns)
 	return r;
 }
 
-uint64_t report_again_ns(const struct report *r, bool was_woken)
+uint64_t report_next_poll_ns(const struct report *r, bool was_woken)
 {
 	if (was_woken)
 		rarer = 1;

@@ -10,7 +10,7 @@ void fast_path_prepare(void)
 		atomic_store(&fast_path.is_prepared, true);
 }
 
-void fast_path_shut(uint32_t devices)
+void fast_path_close(uint32_t devices)
 {
 	WITH_LOCK(&locks.fast_path);
 	atomic_fetch_and(&fast_path.open, ~devices);

@@ -53,7 +53,7 @@ SYS_DATA struct fast_path fast_path;
 void fast_path_prepare(void);
 
 /* Shuts the fast path of `devices` (bits). Call after the change that requires this. */
-void fast_path_shut(uint32_t devices);
+void fast_path_close(uint32_t devices);
 
 static inline bool fast_path_is_open(void)
 {

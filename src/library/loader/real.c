@@ -107,7 +107,7 @@ static void fill_from(const struct elf_object *object, const struct symbol_row *
 	}
 	if (rows == driver_rows) {
 		known_fill(object, hook_of_row);
-		fast_path_shut(FAST_PATH_ALL);
+		fast_path_close(FAST_PATH_ALL);
 	}
 }
 

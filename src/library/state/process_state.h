@@ -49,10 +49,10 @@ struct process_state {
 	const struct region_control *_Atomic control;
 	struct region_report *_Atomic report;
 	struct region_slot *_Atomic slot;
-	_Atomic bool daemon_lost;      /* no heartbeat: the last quotas apply, leases do not */
-	_Atomic uint32_t captures;     /* stream captures in progress */
-	_Atomic uint32_t streams_gone; /* streams destroyed so far (inflight.h) */
-	_Atomic uint32_t detours;      /* enum process_detour */
+	_Atomic bool daemon_lost;           /* no heartbeat: the last quotas apply, leases do not */
+	_Atomic uint32_t captures;          /* stream captures in progress */
+	_Atomic uint32_t streams_destroyed; /* streams destroyed so far (inflight.h) */
+	_Atomic uint32_t detours;           /* enum process_detour */
 	/* this process's slot + 1, to compare with region_control_device.turn */
 	_Atomic uint32_t turn;
 	_Atomic uint32_t code_gone; /* unloads of functions and ends of contexts so far */

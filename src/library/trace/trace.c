@@ -98,7 +98,7 @@ static void begin(uint32_t word)
 	trace_sink_begin(place, trace_clock_of(word));
 	atomic_fetch_or(&process_state.detours, DETOUR_TRACE);
 	process_settle_quick_way();
-	fast_path_shut(FAST_PATH_ALL);
+	fast_path_close(FAST_PATH_ALL);
 	for (uint32_t i = 0; i < atomic_load(&process_state.control)->device_count; i++)
 		record_use((int)i);
 	log_debug("traced from here on");
@@ -110,7 +110,7 @@ static void end(void)
 		return;
 	atomic_fetch_and(&process_state.detours, ~(uint32_t)DETOUR_TRACE);
 	process_settle_quick_way();
-	fast_path_shut(FAST_PATH_ALL);
+	fast_path_close(FAST_PATH_ALL);
 	put_zeros();
 	log_debug("traced no longer");
 }

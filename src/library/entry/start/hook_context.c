@@ -86,7 +86,7 @@ static bool remember_context(CUcontext context, int index, uint64_t cost)
 	};
 
 	helper_start();
-	inflight_context_seen(context);
+	inflight_note_context(context);
 	swap_context_made(context);
 	swap_start();
 	return ptrmap_insert(&h);

@@ -38,7 +38,7 @@ CUresult hook_green_create(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, C
 	if (result != CUDA_SUCCESS)
 		return result;
 	/* A green context has its own default stream in whichever thread it is current, so it counts as a further context. */
-	inflight_context_seen((CUcontext)*green);
+	inflight_note_context((CUcontext)*green);
 	if (note(*green, device))
 		return CUDA_SUCCESS;
 	context_end_green(real.cuGreenCtxDestroy, *green, device);

@@ -20,7 +20,7 @@
  * Work may take this many times as long while the program's other streams run, so the estimate may differ from the stable value
  * by this factor.
  */
-#define TOLD_FACTOR 16
+#define STABLE_FACTOR 16
 
 static struct estimate table[ENTRIES];
 /* mean of the stable values, weighted by launches; 0 if there are none */
@@ -65,7 +65,7 @@ struct estimate *estimate_of(const struct work *work)
 	atomic_store_explicit(&victim->samples_wanted, FIRST_SAMPLES, memory_order_relaxed);
 	atomic_store_explicit(&victim->last, 0, memory_order_relaxed);
 	atomic_store_explicit(&victim->before, 0, memory_order_relaxed);
-	atomic_store_explicit(&victim->told_ns, 0, memory_order_relaxed);
+	atomic_store_explicit(&victim->stable_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&victim->surprises, 0, memory_order_relaxed);
 	atomic_store_explicit(&victim->key, key, memory_order_relaxed);
 	return victim;
@@ -87,7 +87,7 @@ bool estimate_wants_sample(struct estimate *estimate)
 	return !ns || uses % (every < SAMPLE_EVERY ? every : SAMPLE_EVERY) == 0;
 }
 
-bool estimate_wants_to_tell(struct estimate *estimate)
+bool estimate_wants_stable_sample(struct estimate *estimate)
 {
 	if (estimate_is_untried(estimate))
 		return estimate_wants_sample(estimate);
@@ -118,12 +118,12 @@ static void learn_typical(void)
 	double sum_ns = 0, uses = 0;
 
 	for (const struct estimate *e = table; e < table + ENTRIES; e++) {
-		uint32_t told_ns = atomic_load_explicit(&e->told_ns, memory_order_relaxed);
+		uint32_t stable_ns = atomic_load_explicit(&e->stable_ns, memory_order_relaxed);
 		uint32_t own = atomic_load_explicit(&e->uses, memory_order_relaxed);
 
-		if (!told_ns)
+		if (!stable_ns)
 			continue;
-		sum_ns += (double)told_ns * own;
+		sum_ns += (double)stable_ns * own;
 		uses += own;
 	}
 	if (uses > 0)
@@ -132,19 +132,20 @@ static void learn_typical(void)
 
 uint64_t estimate_paid_ns(const struct estimate *e)
 {
-	uint32_t told_ns = atomic_load_explicit(&e->told_ns, memory_order_relaxed);
+	uint32_t stable_ns = atomic_load_explicit(&e->stable_ns, memory_order_relaxed);
 
-	return told_ns ? told_ns : atomic_load_explicit(&typical_ns, memory_order_relaxed);
+	return stable_ns ? stable_ns : atomic_load_explicit(&typical_ns, memory_order_relaxed);
 }
 
 /* Sets the stable value. `median` is that of the last three samples; `known` is the estimate. */
 static void tell(struct estimate *e, uint64_t median, uint64_t known)
 {
-	uint64_t told = atomic_load_explicit(&e->told_ns, memory_order_relaxed);
+	uint64_t told = atomic_load_explicit(&e->stable_ns, memory_order_relaxed);
 
-	if (told && is_within(told, known, TOLD_FACTOR))
+	if (told && is_within(told, known, STABLE_FACTOR))
 		return;
-	atomic_store_explicit(&e->told_ns, (uint32_t)(told ? known : median), memory_order_relaxed);
+	atomic_store_explicit(&e->stable_ns, (uint32_t)(told ? known : median),
+			      memory_order_relaxed);
 	learn_typical();
 }
 
@@ -185,7 +186,7 @@ void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 		tell(e, median, typical);
 }
 
-void estimate_learn_beside(struct estimate *e, uint64_t key, uint64_t ns)
+void estimate_learn_concurrent(struct estimate *e, uint64_t key, uint64_t ns)
 {
 	uint64_t known = atomic_load_explicit(&e->ns, memory_order_relaxed);
 

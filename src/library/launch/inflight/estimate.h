@@ -6,7 +6,7 @@
  * estimate is the smoothed median of the last three samples, not an average of all.
  *
  * A tenant that runs at the same time as others pays for work by its length (pace.h), which must not depend on what else ran
- * during a sample. So each estimate also has a stable value, `told_ns`: it is set after three samples, and stays until `ns`
+ * during a sample. So each estimate also has a stable value, `stable_ns`: it is set after three samples, and stays until `ns`
  * differs from it by more than a factor of 16.
  *
  * The table has a fixed size: a new entry may replace an old one. Lock-free; a race loses a sample at worst.
@@ -25,7 +25,7 @@ struct estimate {
 	_Atomic uint32_t uses;
 	_Atomic uint32_t samples_wanted; /* how many more samples to take soon */
 	_Atomic uint32_t last, before;   /* the last two samples, in ns; 0 if none yet */
-	_Atomic uint32_t told_ns;        /* the stable value; 0 before three samples */
+	_Atomic uint32_t stable_ns;      /* the stable value; 0 before three samples */
 	_Atomic uint32_t surprises;      /* samples that were far from the estimate */
 };
 
@@ -41,7 +41,7 @@ bool estimate_wants_sample(struct estimate *estimate);
  * Like estimate_wants_sample(), for a tenant that runs at the same time as others. Once the stable value is known, times one
  * launch in 64, because events delay other streams that share a hardware queue, as under MPS.
  */
-bool estimate_wants_to_tell(struct estimate *estimate);
+bool estimate_wants_stable_sample(struct estimate *estimate);
 
 /* Learns from a sample. Does nothing if the entry no longer has the key that it had when the sample began. */
 void estimate_learn(struct estimate *estimate, uint64_t key, uint64_t ns);
@@ -49,23 +49,23 @@ void estimate_learn(struct estimate *estimate, uint64_t key, uint64_t ns);
  * Like estimate_learn(), for work that ran at the same time as other tenants' work, so that the sample is an upper bound. If
  * the sample exceeds the known value, the work will be timed again while nothing else runs.
  */
-void estimate_learn_beside(struct estimate *estimate, uint64_t key, uint64_t ns);
+void estimate_learn_concurrent(struct estimate *estimate, uint64_t key, uint64_t ns);
 
 /* True if fewer than three samples were taken while no other tenant's work ran. */
 static inline bool estimate_is_untried(const struct estimate *estimate)
 {
-	return !atomic_load_explicit(&estimate->told_ns, memory_order_relaxed);
+	return !atomic_load_explicit(&estimate->stable_ns, memory_order_relaxed);
 }
 
 /*
  * Returns the length of in-flight work of a tenant that runs at the same time as others; 0 if unknown. An upper bound if the
  * work was timed only while other tenants' work ran.
  */
-static inline uint64_t estimate_told_ns(const struct estimate *estimate)
+static inline uint64_t estimate_stable_ns(const struct estimate *estimate)
 {
-	uint32_t told_ns = atomic_load_explicit(&estimate->told_ns, memory_order_relaxed);
+	uint32_t stable_ns = atomic_load_explicit(&estimate->stable_ns, memory_order_relaxed);
 
-	return told_ns ? told_ns : atomic_load_explicit(&estimate->ns, memory_order_relaxed);
+	return stable_ns ? stable_ns : atomic_load_explicit(&estimate->ns, memory_order_relaxed);
 }
 
 /*

@@ -67,7 +67,7 @@ static void init_stream(struct inflight_stream *s, CUstream handle, uint64_t own
 	s->owner = owner;
 	s->context = context;
 	s->device = device;
-	s->is_marked_by_launch = handle == CU_STREAM_PER_THREAD || inflight_is_overflow(s);
+	s->marks_each_launch = handle == CU_STREAM_PER_THREAD || inflight_is_overflow(s);
 	s->head = s->tail = 0;
 	s->seen_launched = atomic_load(&s->launched);
 	atomic_store(&s->synced, s->seen_launched);
@@ -99,11 +99,11 @@ static void enlist(uint32_t at)
 {
 	uint32_t n = atomic_load(&inflight_used_count);
 
-	if (inflight_streams[at].is_listed)
+	if (inflight_streams[at].is_in_used)
 		return;
 	inflight_used[n] = (uint16_t)at;
 	atomic_store(&inflight_used_count, n + 1);
-	inflight_streams[at].is_listed = true;
+	inflight_streams[at].is_in_used = true;
 }
 
 /* The caller holds locks.inflight_table. */
@@ -118,7 +118,7 @@ static void see_context(CUcontext context)
 	atomic_store(&inflight_streams[INFLIGHT_ONLY_PLACE].fast_path_device, 0);
 }
 
-void inflight_context_seen(CUcontext context)
+void inflight_note_context(CUcontext context)
 {
 	WITH_LOCK(&locks.inflight_table);
 	see_context(context);
@@ -185,7 +185,7 @@ bool inflight_is_handle(CUstream handle)
 
 struct inflight_stream *inflight_look_up(CUstream handle, uint64_t owner, CUcontext context)
 {
-	uint32_t gone = atomic_load_explicit(&process_state.streams_gone, memory_order_acquire);
+	uint32_t gone = atomic_load_explicit(&process_state.streams_destroyed, memory_order_acquire);
 	struct inflight_stream *s = find(handle, owner);
 
 	if (!s) {
@@ -223,16 +223,16 @@ void inflight_count_into_device(struct inflight_stream *s, int32_t launches, int
 
 	atomic_fetch_add_explicit(&d->inflight, launches, memory_order_relaxed);
 	ns += atomic_fetch_add_explicit(&d->inflight_ns, ns, memory_order_relaxed);
-	/* Part of the work that inflight_forgive() excluded has ended. */
+	/* Part of the work that inflight_ignore_stalled() excluded has ended. */
 	if (unlikely(ns < atomic_load_explicit(&d->stalled_ns, memory_order_relaxed)))
 		atomic_store_explicit(&d->stalled_ns, ns > 0 ? ns : 0, memory_order_relaxed);
 	/* Also runs when the sum has become smaller; then the fast path is shut already. */
 	if (ns >= (int64_t)atomic_load_explicit(&process_control_device(s->device)->free_depth_ns,
 						memory_order_relaxed))
-		fast_path_shut(1U << s->device);
+		fast_path_close(1U << s->device);
 }
 
-void inflight_forgive(struct inflight_device *d)
+void inflight_ignore_stalled(struct inflight_device *d)
 {
 	atomic_store_explicit(&d->stalled_ns,
 			      atomic_load_explicit(&d->inflight_ns, memory_order_relaxed),
@@ -250,7 +250,7 @@ void inflight_show_busy(struct region_slot_device *slot, struct inflight_device 
 	atomic_store(&slot->busy, false);
 	atomic_store_explicit(&d->idle_since_ns, sys_now_ns(), memory_order_relaxed);
 	atomic_store(&d->shows_busy, false);
-	fast_path_shut(1U << (d - inflight_devices));
+	fast_path_close(1U << (d - inflight_devices));
 }
 
 void inflight_push_mark(struct inflight_stream *s, int sample)
@@ -258,7 +258,7 @@ void inflight_push_mark(struct inflight_stream *s, int sample)
 	struct inflight_mark *m = &s->ring[s->head % INFLIGHT_RING];
 
 	if (s->head - s->tail == INFLIGHT_RING) {
-		inflight_sample_give(s, sample);
+		inflight_sample_release(s, sample);
 		return; /* the ring is full; the next event covers these launches too */
 	}
 	bool is_sample = sample != INFLIGHT_NO_SAMPLE;
@@ -277,7 +277,7 @@ void inflight_push_mark(struct inflight_stream *s, int sample)
 	if (!event || real.cuEventRecord(event, s->handle) != CUDA_SUCCESS) {
 		/* The context is broken, or a capture has included the stream, so stop counting this work. */
 		inflight_count_into_device(s, -(int32_t)launches, -(int64_t)(ns + late_ns));
-		inflight_sample_give(s, sample);
+		inflight_sample_release(s, sample);
 		return;
 	}
 	m->sample = sample;
@@ -328,11 +328,11 @@ void inflight_begin(struct inflight_stream *s, const struct work *work, struct i
 {
 	pass->sample = INFLIGHT_NO_SAMPLE;
 	pass->estimate = estimate_of(work);
-	bool wants = pass->is_beside_others ? estimate_wants_bound(pass->estimate)
-		     : pass->pays           ? estimate_wants_to_tell(pass->estimate)
-					    : estimate_wants_sample(pass->estimate);
+	bool wants = pass->is_concurrent ? estimate_wants_bound(pass->estimate)
+		     : pass->pays        ? estimate_wants_stable_sample(pass->estimate)
+					 : estimate_wants_sample(pass->estimate);
 	if (wants && !inflight_is_overflow(s))
-		pass->sample = inflight_sample_begin(s, pass->estimate, pass->is_beside_others,
+		pass->sample = inflight_sample_begin(s, pass->estimate, pass->is_concurrent,
 						     pass->samples_most);
 }
 
@@ -340,10 +340,10 @@ void inflight_end(struct inflight_stream *s, const struct work *work, struct inf
 		  bool is_launched)
 {
 	if (!is_launched) {
-		inflight_sample_give(s, pass->sample);
+		inflight_sample_release(s, pass->sample);
 		return;
 	}
-	uint64_t ns = pass->pays ? estimate_told_ns(pass->estimate)
+	uint64_t ns = pass->pays ? estimate_stable_ns(pass->estimate)
 				 : atomic_load_explicit(&pass->estimate->ns, memory_order_relaxed);
 	bool is_known = ns != 0;
 
@@ -362,7 +362,7 @@ void inflight_end(struct inflight_stream *s, const struct work *work, struct inf
 	uint64_t sum = atomic_fetch_add_explicit(&s->unmarked_ns, ns, memory_order_relaxed) + ns;
 	inflight_count_into_device(s, 1, (int64_t)ns);
 	uint64_t scale = mark_scale(s, pass);
-	if (pass->sample != INFLIGHT_NO_SAMPLE || !is_known || s->is_marked_by_launch ||
+	if (pass->sample != INFLIGHT_NO_SAMPLE || !is_known || s->marks_each_launch ||
 	    sum >= scale * LEASE_MARK_NS || n >= scale * LEASE_MARK_LAUNCHES) {
 		WITH_LOCK(&s->lock);
 		if (atomic_load(&s->in_use))
@@ -399,7 +399,7 @@ static void drop(uint32_t at, bool context_lives)
 		s->ring[i].event = NULL;
 	}
 	inflight_sample_drop(s, context_lives);
-	atomic_fetch_add_explicit(&process_state.streams_gone, 1, memory_order_release);
+	atomic_fetch_add_explicit(&process_state.streams_destroyed, 1, memory_order_release);
 }
 
 void inflight_drop_stream(CUstream stream)
@@ -409,7 +409,7 @@ void inflight_drop_stream(CUstream stream)
 	if (s)
 		drop((uint32_t)(s - inflight_streams), true);
 	else /* the stream may have no record, so threads must look up their cached handles again */
-		atomic_fetch_add_explicit(&process_state.streams_gone, 1, memory_order_release);
+		atomic_fetch_add_explicit(&process_state.streams_destroyed, 1, memory_order_release);
 }
 
 /* Removes a context's marks from an overflow record. The caller holds locks.inflight_table. */

@@ -36,8 +36,8 @@ struct inflight_cache {
 	CUstream handle;
 	uint64_t owner;
 	struct inflight_stream *stream;
-	/* value of process_state.streams_gone for which this cache is valid */
-	uint32_t streams_gone;
+	/* value of process_state.streams_destroyed for which this cache is valid */
+	uint32_t streams_destroyed;
 };
 SYS_DATA __thread struct inflight_cache inflight_cache;
 
@@ -72,8 +72,9 @@ static inline struct inflight_stream *inflight_stream_of(const struct work *work
 			owner ^= (uint64_t)(uintptr_t)&inflight_cache; /* differs between threads */
 	}
 	if (likely(inflight_cache.handle == handle && inflight_cache.owner == owner &&
-		   inflight_cache.streams_gone ==
-			   atomic_load_explicit(&process_state.streams_gone, memory_order_acquire)))
+		   inflight_cache.streams_destroyed ==
+			   atomic_load_explicit(&process_state.streams_destroyed,
+						memory_order_acquire)))
 		return inflight_cache.stream;
 	return inflight_look_up(handle, owner, context);
 }
@@ -112,7 +113,7 @@ struct inflight_pass {
 	/* `ns` is the estimate's stable value, because the tenant runs at the same time as others */
 	bool pays;
 	/* other tenants' work runs too, so a sample may be too long */
-	bool is_beside_others;
+	bool is_concurrent;
 	/* Most samples of the stream in progress, including this one; at most INFLIGHT_SAMPLES. */
 	uint32_t samples_most;
 
@@ -136,7 +137,7 @@ uint32_t inflight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run);
  * Call when a thread waited for in-flight work and none ended. Until some ends, only later work counts. A kernel that waits for
  * its program (persistent, a collective) lasts as long as the program's launches are held back.
  */
-void inflight_forgive(struct inflight_device *device);
+void inflight_ignore_stalled(struct inflight_device *device);
 
 /* Call before the driver call that ends the stream or context. */
 void inflight_drop_stream(CUstream stream);
@@ -146,7 +147,7 @@ void inflight_drop_context(CUcontext context);
  * Call for a new context before anything is launched into it. From the second context on, the driver is asked for the context
  * of a NULL stream. A context that was not reported is found when it passes the gate.
  */
-void inflight_context_seen(CUcontext context);
+void inflight_note_context(CUcontext context);
 
 /* Call when a capture begins, and when it has ended. During a capture the helper thread records nothing. */
 void inflight_capture_begins(void);

@@ -36,7 +36,7 @@ static void set_mark_every(struct inflight_stream *s, uint64_t average_ns, bool 
 		every *= 2;
 	else if (average_ns)
 		every = MARK_TARGET_NS / average_ns;
-	if (every < 1 || s->is_marked_by_launch)
+	if (every < 1 || s->marks_each_launch)
 		every = 1;
 	if (every > MARK_MAX_LAUNCHES)
 		every = MARK_MAX_LAUNCHES;
@@ -140,7 +140,7 @@ static void mark_in_context(struct inflight_stream *s)
 static void mark_tail(struct inflight_stream *s)
 {
 	WITH_LOCK(&locks.inflight_capture);
-	if (atomic_load(&process_state.captures) == 0 && !s->is_marked_by_launch)
+	if (atomic_load(&process_state.captures) == 0 && !s->marks_each_launch)
 		mark_in_context(s);
 }
 
@@ -228,7 +228,7 @@ void inflight_capture_begins(void)
 {
 	WITH_LOCK(&locks.inflight_capture);
 	atomic_fetch_add(&process_state.captures, 1);
-	fast_path_shut(FAST_PATH_ALL);
+	fast_path_close(FAST_PATH_ALL);
 }
 
 void inflight_capture_ended(void)

@@ -40,9 +40,9 @@ struct inflight_stream {
 	_Atomic uint32_t mark_every; /* launches per mark in free run */
 	int device;
 	/* for a thread's own default stream and an overflow record: the launching thread marks each launch */
-	bool is_marked_by_launch;
+	bool marks_each_launch;
 	_Atomic bool in_use;
-	bool is_listed;
+	bool is_in_used;
 	_Atomic uint32_t synced; /* value of `launched` at the last sync point */
 	/* value of `launched` when all launches up to then had certainly ended (inflight_settle.h) */
 	_Atomic uint32_t ended;
@@ -73,13 +73,14 @@ struct inflight_device {
 	_Atomic uint64_t launched_before; /* launches into streams that are gone */
 	_Atomic uint64_t busy_since_ns;
 	_Atomic uint64_t stalled_at; /* 1 + `completed` when a wait was given up; 0 if none */
-	_Atomic int64_t stalled_ns; /* part of inflight_ns that the gate ignores (inflight_forgive()) */
+	_Atomic int64_t
+		stalled_ns; /* part of inflight_ns that the gate ignores (inflight_ignore_stalled()) */
 	_Atomic uint32_t progress; /* futex word: incremented at each poll while threads wait */
 	_Atomic uint32_t waiters;
 	_Atomic bool shows_busy; /* copy of the slot's `busy` in a nearer cache line */
 	_Atomic uint64_t idle_since_ns;
 	/* while the device is idle: since when a launch waits at the gate; 0 if none */
-	_Atomic uint64_t held_since_ns;
+	_Atomic uint64_t launch_waiting_since_ns;
 	/* when the launch that ended the last pause came to the gate (step.h) */
 	_Atomic uint64_t pause_end_ns;
 };

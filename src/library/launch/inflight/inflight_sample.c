@@ -10,7 +10,7 @@ static struct inflight_sample {
 	CUevent start, end; /* timed; made on first use */
 	struct estimate *estimate;
 	uint64_t key;
-	bool is_beside_others;
+	bool is_concurrent;
 } samples[INFLIGHT_RECORDS][INFLIGHT_SAMPLES];
 
 static struct inflight_sample *samples_of(const struct inflight_stream *s)
@@ -41,8 +41,8 @@ static bool start(struct inflight_stream *s, struct inflight_sample *sample)
 	       !real.cuEventRecord(sample->start, s->handle);
 }
 
-int inflight_sample_begin(struct inflight_stream *s, struct estimate *estimate,
-			  bool is_beside_others, uint32_t most)
+int inflight_sample_begin(struct inflight_stream *s, struct estimate *estimate, bool is_concurrent,
+			  uint32_t most)
 {
 	int taken = take(s, most);
 
@@ -51,16 +51,16 @@ int inflight_sample_begin(struct inflight_stream *s, struct estimate *estimate,
 	WITH_LOCK(&s->lock);
 	struct inflight_sample *sample = &samples_of(s)[taken];
 	if (!start(s, sample)) {
-		inflight_sample_give(s, taken);
+		inflight_sample_release(s, taken);
 		return INFLIGHT_NO_SAMPLE;
 	}
-	sample->is_beside_others = is_beside_others;
+	sample->is_concurrent = is_concurrent;
 	sample->estimate = estimate;
 	sample->key = atomic_load_explicit(&estimate->key, memory_order_relaxed);
 	return taken;
 }
 
-void inflight_sample_give(struct inflight_stream *s, int sample)
+void inflight_sample_release(struct inflight_stream *s, int sample)
 {
 	if (sample != INFLIGHT_NO_SAMPLE)
 		atomic_fetch_and_explicit(&s->samples_taken, ~(1U << sample), memory_order_release);
@@ -74,14 +74,15 @@ CUevent inflight_sample_end(const struct inflight_stream *s, int sample)
 void inflight_sample_learn(struct inflight_stream *s, int at)
 {
 	const struct inflight_sample *sample = &samples_of(s)[at];
-	void (*learn)(struct estimate *, uint64_t,
-		      uint64_t) = sample->is_beside_others ? estimate_learn_beside : estimate_learn;
+	void (*learn)(struct estimate *, uint64_t, uint64_t) = sample->is_concurrent
+								       ? estimate_learn_concurrent
+								       : estimate_learn;
 	float ms = 0;
 
 	if (real.cuEventElapsedTime &&
 	    real.cuEventElapsedTime(&ms, sample->start, sample->end) == CUDA_SUCCESS && ms >= 0)
 		learn(sample->estimate, sample->key, (uint64_t)(ms * 1e6F));
-	inflight_sample_give(s, at);
+	inflight_sample_release(s, at);
 }
 
 void inflight_sample_drop(struct inflight_stream *s, bool context_lives)

@@ -13,9 +13,9 @@
  * none is free. The caller records the sample's end behind the work, or gives the sample back.
  */
 int inflight_sample_begin(struct inflight_stream *stream, struct estimate *estimate,
-			  bool is_beside_others, uint32_t most);
+			  bool is_concurrent, uint32_t most);
 /* Does not learn from the sample. Does nothing for INFLIGHT_NO_SAMPLE. */
-void inflight_sample_give(struct inflight_stream *stream, int sample);
+void inflight_sample_release(struct inflight_stream *stream, int sample);
 /* Returns the end event, which the caller records behind the work. */
 CUevent inflight_sample_end(const struct inflight_stream *stream, int sample);
 /* Call when the sample's end was reached, or never will be. Learns the time if it was reached, and gives the sample back. */

@@ -64,7 +64,7 @@ int launching_start(void **state)
 	real.cuLaunchKernel = launch_kernel;
 	fake_process_start(1);
 	fast_path_prepare();
-	fast_path_shut(FAST_PATH_ALL);
+	fast_path_close(FAST_PATH_ALL);
 	fake_elapsed_us = KERNEL_NS / NS_PER_US;
 	return 0;
 }

@@ -182,7 +182,7 @@ static void pretend_in_flight(int64_t ns, int32_t launches)
 {
 	atomic_fetch_add(&device()->inflight_ns, ns);
 	atomic_fetch_add(&device()->inflight, launches);
-	fast_path_shut(FAST_PATH_ALL);
+	fast_path_close(FAST_PATH_ALL);
 }
 
 /*

@@ -48,14 +48,14 @@ static void test_space_pays_by_time(void **state)
 	uint64_t depth_ns = d->depth_ns;
 
 	fake_control->space_pct_x100[0] = 5000;
-	pace_book(0, 1000000, true);
+	pace_spend(0, 1000000, true);
 	assert_int_equal(*spent(), 1000000);
 	assert_int_equal(fake_report->spent[0].work_ns, 1000000);
 	assert_int_equal(fake_report->spent[0].untried_ns, 1000000);
 	/* Nothing is for nothing, and no length makes a sum overflow. */
-	pace_book(0, 0, false);
+	pace_spend(0, 0, false);
 	assert_int_equal(*spent(), 1000001);
-	pace_book(0, UINT64_MAX, false);
+	pace_spend(0, UINT64_MAX, false);
 	assert_int_equal(*spent(), PACE_MOST + 1000001);
 
 	fake_process_set_lease(LEASE_PACED);

@@ -20,7 +20,7 @@ static void begin_trace_by(enum trace_clock clock)
 	assert_ptr_not_equal(ring, MAP_FAILED);
 	trace_sink_begin(ring, clock);
 	atomic_fetch_or(&process_state.detours, DETOUR_TRACE);
-	fast_path_shut(FAST_PATH_ALL);
+	fast_path_close(FAST_PATH_ALL);
 }
 
 static void begin_trace(void)
@@ -31,7 +31,7 @@ static void begin_trace(void)
 static void end_trace(void)
 {
 	atomic_fetch_and(&process_state.detours, ~(uint32_t)DETOUR_TRACE);
-	fast_path_shut(FAST_PATH_ALL);
+	fast_path_close(FAST_PATH_ALL);
 	atomic_store(&trace_sink.ring, NULL);
 	munmap(ring, sizeof(*ring));
 }
@@ -106,7 +106,7 @@ static void test_nobody_traces(void **state)
 	assert_ptr_equal(fast_path.real.cuLaunchKernel, trace_launch.cuLaunchKernel);
 	assert_null(fast_path.real.cuLaunchKernelEx); /* this driver has none */
 	atomic_fetch_and(&process_state.detours, ~(uint32_t)DETOUR_TRACE);
-	fast_path_shut(FAST_PATH_ALL);
+	fast_path_close(FAST_PATH_ALL);
 	for (int i = 0; i < 10; i++)
 		launch(fake_stream(2));
 	assert_int_equal(trace_sink.next, 1);

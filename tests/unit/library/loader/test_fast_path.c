@@ -82,9 +82,9 @@ static void test_no_threads_own_default_stream_passes(void **state)
 static void test_of_several_contexts_no_default_stream_passes(void **state)
 {
 	open_fast_path(NULL);
-	inflight_context_seen(FAKE_CONTEXT);
+	inflight_note_context(FAKE_CONTEXT);
 	assert_true(passes(NULL));
-	inflight_context_seen(OTHER_CONTEXT);
+	inflight_note_context(OTHER_CONTEXT);
 	assert_false(passes(NULL));
 	assert_false(passes(CU_STREAM_LEGACY));
 	launch(NULL);
@@ -225,8 +225,8 @@ static void test_a_process_that_leaves_shuts_it_for_good(void **state)
 {
 	open_fast_path(fake_stream(2));
 	atomic_store(&process_state.mode, PROCESS_LEAVING);
-	fast_path_shut(FAST_PATH_ALL);
-	fast_path_offer(0);
+	fast_path_close(FAST_PATH_ALL);
+	fast_path_try_open(0);
 	assert_false(passes(fake_stream(2)));
 }
 

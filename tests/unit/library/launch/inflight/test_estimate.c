@@ -173,14 +173,14 @@ static void test_beside_others_it_is_a_bound(void **state)
 	struct estimate *e = estimate_of(&w);
 
 	assert_true(estimate_wants_bound(e));
-	estimate_learn_beside(e, e->key, 300000);
+	estimate_learn_concurrent(e, e->key, 300000);
 	assert_int_equal(e->ns, 300000);
-	estimate_learn_beside(e, e->key, 120000);
+	estimate_learn_concurrent(e, e->key, 120000);
 	assert_int_equal(e->ns, 120000);
 	for (int i = 0; i < 100; i++)
-		estimate_learn_beside(e, e->key, 300000);
+		estimate_learn_concurrent(e, e->key, 300000);
 	assert_int_equal(e->ns, 120000);
-	estimate_learn_beside(e, e->key + 1, 1);
+	estimate_learn_concurrent(e, e->key + 1, 1);
 	assert_int_equal(e->ns, 120000);
 	/* It asks for samples, which are taken alone, and believed whichever way they go. */
 	for (int i = 0; i < 63; i++)
@@ -200,27 +200,27 @@ static void test_what_is_told_stays(void **state)
 	struct estimate *e = estimate_of(&w);
 	uint64_t told;
 
-	assert_int_equal(estimate_told_ns(e), 0);
-	estimate_learn_beside(e, e->key, 1700000);
+	assert_int_equal(estimate_stable_ns(e), 0);
+	estimate_learn_concurrent(e, e->key, 1700000);
 	assert_true(estimate_is_untried(e));
-	assert_int_equal(estimate_told_ns(e), 1700000);
+	assert_int_equal(estimate_stable_ns(e), 1700000);
 	estimate_learn(e, e->key, 1000000);
 	estimate_learn(e, e->key, 1030000);
 	assert_true(estimate_is_untried(e));
 	/* Of three the median, whatever was known before. */
 	estimate_learn(e, e->key, 1010000);
 	assert_false(estimate_is_untried(e));
-	told = estimate_told_ns(e);
+	told = estimate_stable_ns(e);
 	assert_int_equal(told, 1010000);
 	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
 		estimate_learn(e, e->key, later[i]);
-		estimate_learn_beside(e, e->key, later[i] - 100000);
-		assert_int_equal(estimate_told_ns(e), told);
+		estimate_learn_concurrent(e, e->key, later[i] - 100000);
+		assert_int_equal(estimate_stable_ns(e), told);
 	}
 	/* It does something else now. */
 	for (int i = 0; i < 20; i++)
 		estimate_learn(e, e->key, 25000000);
-	assert_in_range(estimate_told_ns(e), 16000000, 25000000);
+	assert_in_range(estimate_stable_ns(e), 16000000, 25000000);
 }
 
 /* Events at each launch would slow down what they are to time; a length that changes with what runs beside it is no reason. */
@@ -231,16 +231,16 @@ static void test_what_is_told_is_seldom_timed_again(void **state)
 	unsigned wanted = 0;
 
 	for (int i = 0; i < 3; i++) {
-		assert_true(estimate_wants_to_tell(e));
+		assert_true(estimate_wants_stable_sample(e));
 		estimate_learn(e, e->key, 1000000);
 	}
 	for (int i = 0; i < 6400; i++) {
-		if (!estimate_wants_to_tell(e))
+		if (!estimate_wants_stable_sample(e))
 			continue;
 		estimate_learn(e, e->key, wanted++ % 2 ? 1000000 : 4000000);
 	}
 	assert_in_range(wanted, 99, 101);
-	assert_int_equal(estimate_told_ns(e), 1000000);
+	assert_int_equal(estimate_stable_ns(e), 1000000);
 }
 
 static void test_a_full_table_recycles(void **state)
@@ -266,7 +266,7 @@ static void test_what_is_not_told_is_paid_for_as_others(void **state)
 	struct work unknown = kernel(0x9300, 1, 1), often = kernel(0x9100, 1, 1);
 	struct estimate *e = estimate_of(&unknown);
 
-	estimate_learn_beside(e, e->key, 50000000);
+	estimate_learn_concurrent(e, e->key, 50000000);
 	assert_int_equal(estimate_paid_ns(e), 0);
 	for (int i = 0; i < 3; i++)
 		estimate_wants_bound(estimate_of(&often));
@@ -278,7 +278,7 @@ static void test_what_is_not_told_is_paid_for_as_others(void **state)
 	assert_int_equal(estimate_paid_ns(e), 20000);
 	assert_int_equal(estimate_paid_ns(estimate_of(&often)), 10000);
 	/* What is in flight is another matter. */
-	assert_int_equal(estimate_told_ns(e), 50000000);
+	assert_int_equal(estimate_stable_ns(e), 50000000);
 	for (int i = 0; i < 3; i++)
 		estimate_learn(e, e->key, 1000);
 	assert_int_equal(estimate_paid_ns(e), 1000);
