@@ -70,7 +70,7 @@ static uint64_t had_work_ns; /* when there last was work, or a thread waited to 
 static uint64_t ended_seen_ns;
 static uint64_t rejoined_ns;
 /* The new daemon still needs this process's descriptors (ipc_broker.h). */
-static bool is_to_give_again;
+static bool must_republish;
 static uint32_t parked_word;     /* the swap word, if it is SWAP_ORDER_PARKED; else 0 */
 static uint64_t parked_launches; /* launches when that order was first seen */
 
@@ -88,7 +88,7 @@ static const struct part {
 	{ hook_graph_reset, hook_graph_refresh },
 	{ process_reset },
 	{ ptrmap_reset },
-	{ swap_reset, swap_watch },
+	{ swap_reset, swap_check_timeout },
 	{ suballoc_reset, suballoc_trim },
 	{ captures_reset },
 	{ inflight_reset },
@@ -213,7 +213,7 @@ static void adopt(const struct registration *r)
 	struct region_report *old_report = atomic_load(&process_state.report);
 
 	shared_move(r->report, &r->report->slot[r->slot]);
-	swap_move(&r->report->slot[r->slot]);
+	swap_publish(&r->report->slot[r->slot]);
 	ledger_move(old, signed_slot(r), publish, (void *)(uintptr_t)r);
 	leave_pages(previous);
 	previous.control = old_control;
@@ -339,7 +339,7 @@ static void watch_heartbeat(bool has_work, uint64_t now_ns)
 	if (!process_rejoin())
 		return;
 	heartbeat_seen_ns = 0;
-	is_to_give_again = true;
+	must_republish = true;
 }
 
 /*
@@ -381,8 +381,8 @@ static uint64_t look(bool was_woken)
 			parts[i].look(now_ns);
 	watch_heartbeat(report.any_busy || report.any_waits, now_ns);
 	trace_look();
-	if (unlikely(is_to_give_again))
-		is_to_give_again = !ipc_broker_give_again(now_ns);
+	if (unlikely(must_republish))
+		must_republish = !ipc_broker_republish(now_ns);
 	return report_next_poll_ns(&report, was_woken);
 }
 
@@ -400,7 +400,7 @@ static void leave(void)
 	helper_stop();
 	atomic_store(&process_state.mode, PROCESS_LEAVING);
 	fast_path_close(FAST_PATH_ALL);
-	swap_leave_driver();
+	swap_wait_for_driver();
 	helper_wait_until_out();
 }
 

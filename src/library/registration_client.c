@@ -97,8 +97,8 @@ int registration_ask(const char *path, uint64_t previous_epoch, uint64_t patienc
 		     struct registration *ret)
 {
 	memset(ret, 0, sizeof(*ret));
-	uint64_t held = exchange_signals_hold();
+	uint64_t held = exchange_block_signals();
 	int error = ask(path, previous_epoch, patience_ns, ret);
-	exchange_signals_back(held);
+	exchange_restore_signals(held);
 	return error;
 }

@@ -24,7 +24,7 @@
 		struct measured m; \
 		measured_begin(&m, charge_index()); \
 		CUresult result = real_function args; \
-		swap_room_note(result, m.index, CODE_BYTES); \
+		swap_room_check_result(result, m.index, CODE_BYTES); \
 		if (result != CUDA_SUCCESS || measured_fits(&m)) \
 			return result; \
 		unload(*(made)); \
@@ -48,7 +48,7 @@
 		measured_begin(&m, charge_index()); \
 		CUresult result = real_function args; \
 		measured_keep(&m); \
-		swap_room_note(result, m.index, CODE_BYTES); \
+		swap_room_check_result(result, m.index, CODE_BYTES); \
 		return result; \
 	} \
 	CUresult hook_##name(CUresult(*real_function) params, UNWRAP params) \
@@ -142,7 +142,7 @@ static CUresult try_set_limit(CUresult (*set)(CUlimit, size_t), CUlimit limit, s
 	if (h.bytes && !charge_begin_on_card(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	CUresult result = set(limit, value);
-	swap_room_note(result, h.device, h.bytes);
+	swap_room_check_result(result, h.device, h.bytes);
 	ledger_release(h.device, h.bytes);
 	if (value < old) {
 		measured_freed(&m);

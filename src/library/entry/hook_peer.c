@@ -21,7 +21,7 @@ CUresult hook_ctx_enable_peer(CUresult (*enable)(CUcontext, unsigned int), CUcon
 	if (result != CUDA_SUCCESS || real.cuCtxGetDevice(&device) != CUDA_SUCCESS)
 		return result;
 	if (swap_peers_enable(real_current_context(), device, peer))
-		swap_backing_share(peer, device, true);
+		swap_backing_set_peer_access(peer, device, true);
 	else
 		log_write("swap: too many pairs of peers: memory made from now on can't be reached "
 			  "by this one");
@@ -38,6 +38,6 @@ CUresult hook_ctx_disable_peer(CUresult (*disable)(CUcontext), CUcontext peer)
 	CUresult result = disable(peer);
 	if (result == CUDA_SUCCESS && real.cuCtxGetDevice(&device) == CUDA_SUCCESS &&
 	    swap_peers_disable(real_current_context(), device, peer))
-		swap_backing_share(peer, device, false);
+		swap_backing_set_peer_access(peer, device, false);
 	return result;
 }

@@ -230,9 +230,9 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 	if (!p || !reserve_growth(p, growth, r->alloc_from != NULL))
 		return false;
 	/* The GPU's free memory may be kept for another tenant. Memory that the pool already has may be used. */
-	bool is_refused = swap_room_is_kept(r->index, growth) && !has_spare(p, bytes);
+	bool is_refused = swap_room_is_reserved(r->index, growth) && !has_spare(p, bytes);
 	*ret_result = is_refused ? CUDA_ERROR_OUT_OF_MEMORY : call(r, ptr, bytes);
-	swap_room_note(*ret_result, r->index, growth);
+	swap_room_check_result(*ret_result, r->index, growth);
 	settle(p, growth);
 	if (*ret_result == CUDA_SUCCESS)
 		trace_memory(TRACE_ALLOC, r->index, *ptr, bytes);

@@ -109,7 +109,7 @@ static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, si
 	if (!charge_begin_on_card(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	CUresult result = create(handle, bytes, prop, flags);
-	swap_room_note(result, h.device, bytes);
+	swap_room_check_result(result, h.device, bytes);
 	/*
 	 * Another thread may be releasing a handle with the same value. hook_mem_release() removes the record of that handle
 	 * before it gives up locks.vmm.

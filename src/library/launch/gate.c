@@ -260,7 +260,7 @@ static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass, const s
 {
 	enum swap_pass held = swap_try_enter();
 
-	if (likely(held != SWAP_IS_SHUT)) {
+	if (likely(held != SWAP_HOLD_CLOSED)) {
 		pass->detours |= held == SWAP_PASSED ? DETOUR_HOLD : 0;
 		pass->is_refused = held == SWAP_NO_ROOM;
 		return true;

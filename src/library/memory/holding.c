@@ -105,7 +105,7 @@ bool charge_begin_on_card(struct holding *h)
 {
 	if (!charge_begin(h))
 		return false;
-	if (likely(!swap_room_is_kept(h->device, cost(h))))
+	if (likely(!swap_room_is_reserved(h->device, cost(h))))
 		return true;
 	give_back_reserved(h);
 	return false;
@@ -157,7 +157,7 @@ CUresult charge_end(struct holding *h, CUresult result, const void *made, void (
 		undo(h->key);
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	} else {
-		swap_room_note(result, h->device, cost(h));
+		swap_room_check_result(result, h->device, cost(h));
 	}
 	give_back_reserved(h);
 	return result;

@@ -4,7 +4,7 @@
 
 #define NAP_NS (50 * NS_PER_MS)
 
-enum hold_state { HOLD_OPEN, HOLD_SHUT, HOLD_NO_ROOM };
+enum hold_state { HOLD_OPEN, HOLD_CLOSED, HOLD_NO_ROOM };
 
 static _Atomic uint32_t hold;   /* futex word, seq_cst; enum hold_state */
 static _Atomic uint32_t inside; /* seq_cst; threads inside; a futex word while shut */
@@ -31,7 +31,7 @@ static enum swap_pass try_enter(bool is_to_free)
 		return SWAP_PASSED;
 	}
 	count_out();
-	return state == HOLD_SHUT ? SWAP_IS_SHUT : SWAP_NO_ROOM;
+	return state == HOLD_CLOSED ? SWAP_HOLD_CLOSED : SWAP_NO_ROOM;
 }
 
 enum swap_pass swap_try_enter_held(void)
@@ -58,7 +58,7 @@ void swap_wait(void)
 
 	/* Shows the daemon that a thread needs the memory. */
 	atomic_fetch_add(&d->waiting, 1);
-	sys_futex_wait(&hold, HOLD_SHUT, NAP_NS, false);
+	sys_futex_wait(&hold, HOLD_CLOSED, NAP_NS, false);
 	atomic_fetch_sub(&d->waiting, 1);
 	trace_wait(TRACE_AWAY_WAIT, 0, begin, 0, 0);
 }
@@ -81,10 +81,10 @@ void swap_enter_to_free(void)
 		swap_wait();
 }
 
-bool swap_hold_shut(uint64_t patience_ns)
+bool swap_hold_close(uint64_t patience_ns)
 {
 	uint64_t waited_ns = 0;
-	uint32_t before = atomic_exchange(&hold, HOLD_SHUT);
+	uint32_t before = atomic_exchange(&hold, HOLD_CLOSED);
 	for (uint32_t n; (n = atomic_load(&inside));) {
 		if (waited_ns > patience_ns) {
 			swap_hold_open(before != HOLD_NO_ROOM);

@@ -17,7 +17,7 @@
 enum swap_pass {
 	SWAP_PASSED, /* inside the hold; call swap_leave() afterwards */
 	/* only from swap_try_enter(): call swap_wait(), then try again */
-	SWAP_IS_SHUT,
+	SWAP_HOLD_CLOSED,
 	/* the GPU has no room for the memory that was moved off it: fail with CUDA_ERROR_OUT_OF_MEMORY */
 	SWAP_NO_ROOM,
 };
@@ -84,7 +84,7 @@ static inline void swap_leave_always(const bool *unused)
  * Shuts the hold and waits up to patience_ns until no thread is inside. On timeout, restores the earlier state and returns
  * false.
  */
-bool swap_hold_shut(uint64_t patience_ns);
+bool swap_hold_close(uint64_t patience_ns);
 /* If has_room is false, calls that need memory fail instead of entering. */
 void swap_hold_open(bool has_room);
 

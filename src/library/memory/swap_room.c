@@ -27,7 +27,7 @@ static bool is_beyond_bound(int device)
 	       ledger_used(device) > bound;
 }
 
-void swap_want(int device, int64_t bytes)
+void swap_add_wanted(int device, int64_t bytes)
 {
 	_Atomic uint64_t *told = &atomic_load(&process_state.slot)->swap[device].wanted_bytes;
 
@@ -35,7 +35,7 @@ void swap_want(int device, int64_t bytes)
 	atomic_store(told, atomic_load(&wanted_bytes[device]));
 }
 
-uint64_t swap_wanted(int device)
+uint64_t swap_wanted_bytes(int device)
 {
 	return atomic_load(&wanted_bytes[device]);
 }
@@ -56,18 +56,18 @@ bool swap_wait_for_room(uint64_t *since_ns)
 	return true;
 }
 
-void swap_room_lacks(int device, uint64_t bytes, bool is_drivers)
+void swap_room_record_shortage(int device, uint64_t bytes, bool is_drivers)
 {
 	lack.device = device;
 	lack.bytes = bytes;
 	lack.is_drivers = is_drivers;
 }
 
-bool swap_room_is_kept(int device, uint64_t bytes)
+bool swap_room_is_reserved(int device, uint64_t bytes)
 {
 	if (likely(!swap_is_on()) || device < 0 || device == REGION_HOST || !is_beyond_bound(device))
 		return false;
-	swap_room_lacks(device, bytes, false);
+	swap_room_record_shortage(device, bytes, false);
 	return true;
 }
 
@@ -97,7 +97,7 @@ void swap_room_begin(struct swap_room *room)
 static bool end(struct swap_room *room, CUresult result)
 {
 	if (room->bytes) {
-		swap_want(room->device, -(int64_t)room->bytes);
+		swap_add_wanted(room->device, -(int64_t)room->bytes);
 		trace_wait(TRACE_MEMORY_WAIT, room->device, room->trace_begin, room->bytes,
 			   (uint16_t)result);
 	}
@@ -105,7 +105,7 @@ static bool end(struct swap_room *room, CUresult result)
 	return false;
 }
 
-bool swap_room_again(struct swap_room *room, CUresult result)
+bool swap_room_should_retry(struct swap_room *room, CUresult result)
 {
 	if (likely(result != CUDA_ERROR_OUT_OF_MEMORY || !swap_is_on()))
 		return end(room, result);
@@ -124,7 +124,7 @@ bool swap_room_again(struct swap_room *room, CUresult result)
 		room->bytes = lack.bytes;
 		room->since_ns = sys_now_ns();
 		room->trace_begin = trace_begin();
-		swap_want(room->device, (int64_t)room->bytes);
+		swap_add_wanted(room->device, (int64_t)room->bytes);
 	}
 	lack.bytes = 0;
 	return swap_wait_for_room(&room->since_ns) || end(room, result);

@@ -8,7 +8,7 @@
  * room before and after a try, out of memory is another reason: drivers return it also for what they cannot do, such as the
  * cuCtxCreate from before CUDA 3.2.
  *
- * The call reports by swap_room_lacks() that it failed for lack of room; holding.h does so for charged memory. Between two
+ * The call reports by swap_room_record_shortage() that it failed for lack of room; holding.h does so for charged memory. Between two
  * tries the thread is outside the hold (swap_hold.h), so that the process's own memory may be moved off the GPU meanwhile.
  * A call made inside another call's hold does not wait itself; the outer call does.
  */
@@ -32,25 +32,25 @@ struct swap_room {
  * Records that the thread's last try found no room for `bytes` on the device, although the quota allows them. is_drivers: the
  * driver said so.
  */
-void swap_room_lacks(int device, uint64_t bytes, bool is_drivers);
+void swap_room_record_shortage(int device, uint64_t bytes, bool is_drivers);
 
-/* As swap_room_lacks(), if the driver's call returned out of memory. */
-static inline void swap_room_note(CUresult result, int device, uint64_t bytes)
+/* As swap_room_record_shortage(), if the driver's call returned out of memory. */
+static inline void swap_room_check_result(CUresult result, int device, uint64_t bytes)
 {
 	if (unlikely(result == CUDA_ERROR_OUT_OF_MEMORY) && device >= 0 && device != REGION_HOST)
-		swap_room_lacks(device, bytes, true);
+		swap_room_record_shortage(device, bytes, true);
 }
 
 /*
  * Call before the driver's call, with `bytes` already reserved. Returns true if the GPU's free memory is kept for another
  * tenant; then do not call the driver. The lack of room is recorded.
  */
-bool swap_room_is_kept(int device, uint64_t bytes);
+bool swap_room_is_reserved(int device, uint64_t bytes);
 
 /* Call before the first try. */
 void swap_room_begin(struct swap_room *room);
 /* Call after each try. Returns true if the caller should try again. */
-bool swap_room_again(struct swap_room *room, CUresult result);
+bool swap_room_should_retry(struct swap_room *room, CUresult result);
 
 #define WITH_ROOM(call) \
 	({ \
@@ -59,15 +59,15 @@ bool swap_room_again(struct swap_room *room, CUresult result);
 		swap_room_begin(&with_room); \
 		do \
 			with_result = (call); \
-		while (swap_room_again(&with_room, with_result)); \
+		while (swap_room_should_retry(&with_room, with_result)); \
 		with_result; \
 	})
 
 /* Adds to the bytes for which this process waits on `device` (index in the tenant's list); negative bytes end a wait. */
-void swap_want(int device, int64_t bytes);
+void swap_add_wanted(int device, int64_t bytes);
 
 /* Returns the bytes for which all threads of the process wait on `device`. */
-uint64_t swap_wanted(int device);
+uint64_t swap_wanted_bytes(int device);
 
 /*
  * Sleeps for a moment and returns true if the caller should try again. Sets *since_ns to now while the daemon says that room

@@ -29,7 +29,7 @@ static int ask(enum sharing_op op, uint64_t key, uint64_t bytes, int give_fd,
 		.bytes = bytes,
 	};
 	int fds[EXCHANGE_FDS_MAX];
-	uint64_t held = exchange_signals_hold();
+	uint64_t held = exchange_block_signals();
 	int error = exchange(config_socket(), PATIENCE_NS, &request, sizeof(request), give_fd, ret,
 			     sizeof(*ret), fds);
 
@@ -45,7 +45,7 @@ static int ask(enum sharing_op op, uint64_t key, uint64_t bytes, int give_fd,
 		else if (fds[i] >= 0)
 			close(fds[i]);
 	}
-	exchange_signals_back(held);
+	exchange_restore_signals(held);
 	return error;
 }
 

@@ -230,7 +230,7 @@ void ipc_broker_context_gone(CUcontext context)
 		}
 }
 
-bool ipc_broker_give_again(uint64_t now_ns)
+bool ipc_broker_republish(uint64_t now_ns)
 {
 	struct backing b;
 	bool is_whole = true;

@@ -5,7 +5,7 @@
  * the memory. From then on the memory stays on the GPU. Other tenants, and processes without the library, cannot
  * use the handle.
  *
- * The caller holds locks.ipc, except for ipc_broker_is_ours() and ipc_broker_give_again(). Memory opened here is unmapped when
+ * The caller holds locks.ipc, except for ipc_broker_is_ours() and ipc_broker_republish(). Memory opened here is unmapped when
  * its context ends.
  */
 #pragma once
@@ -36,7 +36,7 @@ void ipc_broker_context_gone(CUcontext context);
  * Helper thread: gives the descriptors of this process's memory again, to a new daemon, which does not have them. Returns true
  * once it has them all; until then call again, at each poll. Tries once a second.
  */
-bool ipc_broker_give_again(uint64_t now_ns);
+bool ipc_broker_republish(uint64_t now_ns);
 
 /* Call in a forked child. */
 void ipc_broker_reset(void);

@@ -58,11 +58,11 @@ void swap_begin(void *arena, uint64_t arena_bytes)
 	atomic_fetch_or(&process_state.detours, DETOUR_HOLD);
 }
 
-void swap_context_made(CUcontext context)
+void swap_add_context(CUcontext context)
 {
 	if (!swap_is_on())
 		return;
-	swap_context_ends(context);
+	swap_remove_context(context);
 	WITH_LOCK(&locks.swap_contexts);
 	if (contexts_count < CONTEXTS_MAX)
 		contexts[contexts_count++] = context;
@@ -70,7 +70,7 @@ void swap_context_made(CUcontext context)
 		has_too_many = true;
 }
 
-void swap_context_ends(CUcontext context)
+void swap_remove_context(CUcontext context)
 {
 	if (!swap_is_on())
 		return;
@@ -88,17 +88,17 @@ void swap_context_gone(CUcontext context)
 	swap_peers_context_gone(context);
 	/* Memory that was locked in this context may be unlocked now. */
 	WITH_LOCK(&locks.swap_contexts);
-	swap_arena_unlocked();
+	swap_arena_relock();
 }
 
-void swap_move(struct region_slot *slot)
+void swap_publish(struct region_slot *slot)
 {
 	for (int i = 0; i < REGION_MAX_DEVICES; i++) {
 		struct backing_figures f = swap_backing_figures(i);
 		atomic_store(&slot->swap[i].movable_bytes, f.movable_bytes);
 		atomic_store(&slot->swap[i].kept_bytes, f.kept_bytes);
 		atomic_store(&slot->swap[i].out_bytes, f.out_bytes);
-		atomic_store(&slot->swap[i].wanted_bytes, swap_wanted(i));
+		atomic_store(&slot->swap[i].wanted_bytes, swap_wanted_bytes(i));
 	}
 	atomic_store(&slot->swap_moved_ns, atomic_load(&own.moved_ns));
 	atomic_store(&slot->swap_failed, atomic_load(&own.failed));
@@ -120,12 +120,12 @@ static uint64_t arena_ready(void)
 static void tell(enum swap_state state)
 {
 	atomic_store(&own.state, (uint32_t)state);
-	swap_move(atomic_load(&process_state.slot));
+	swap_publish(atomic_load(&process_state.slot));
 }
 
 /* ---- waiting until no work runs ---- */
 
-void swap_watch(uint64_t now_ns)
+void swap_check_timeout(uint64_t now_ns)
 {
 	uint32_t expected = WAIT_WORK;
 
@@ -178,7 +178,7 @@ static bool come_to_rest(void)
 	uint64_t until_ns = sys_now_ns() + PATIENCE_NS;
 
 	do {
-		if (!wait_for_captures(until_ns) || !swap_hold_shut(PATIENCE_NS)) {
+		if (!wait_for_captures(until_ns) || !swap_hold_close(PATIENCE_NS)) {
 			log_debug("swap: %s", atomic_load(&process_state.captures)
 						      ? "a capture does not end"
 						      : "a call does not return");
@@ -200,8 +200,8 @@ static uint64_t lay_out(void)
 	uint32_t at = 0;
 
 	for (struct backing *b; (b = swap_backing_next(&at));)
-		if (swap_copy_is_to_move(b)) {
-			b->arena_at = sum;
+		if (swap_copy_is_movable(b)) {
+			b->arena_offset = sum;
 			sum += b->bytes;
 		}
 	return sum;
@@ -323,7 +323,7 @@ static bool leave_card(void)
 	tell_out_bytes(true);
 	/* Memory that cannot be removed stays on the GPU, unchanged. */
 	for (struct backing *b; (b = swap_backing_next(&at));)
-		if (swap_copy_is_to_move(b) && swap_backing_take(b) != CUDA_SUCCESS)
+		if (swap_copy_is_movable(b) && swap_backing_evict(b) != CUDA_SUCCESS)
 			log_debug("swap: %llu bytes could not be unmapped",
 				  (unsigned long long)b->bytes);
 	return true;
@@ -379,8 +379,8 @@ static void take_all(uint32_t end)
 	uint32_t at = 0;
 
 	for (struct backing *b; at < end && (b = swap_backing_next(&at));)
-		if (swap_copy_is_to_move(b) && b->is_on_card)
-			swap_backing_take(b);
+		if (swap_copy_is_movable(b) && b->is_resident)
+			swap_backing_evict(b);
 }
 
 /*
@@ -395,7 +395,7 @@ static bool has_room(void)
 	size_t free_bytes, total;
 
 	for (struct backing *b; (b = swap_backing_next(&at));)
-		if (swap_copy_is_to_move(b) && !b->is_on_card) {
+		if (swap_copy_is_movable(b) && !b->is_resident) {
 			need[b->index] += b->bytes;
 			context[b->index] = b->owner;
 		}
@@ -420,10 +420,10 @@ static bool return_to_card(void)
 	/* Report out_bytes first: memory on the GPU that is reported as out would be counted twice. */
 	tell_out_bytes(false);
 	for (struct backing *b; (b = swap_backing_next(&at));) {
-		if (!swap_copy_is_to_move(b) || b->is_on_card)
+		if (!swap_copy_is_movable(b) || b->is_resident)
 			continue;
 		if (real.cuCtxSetCurrent(b->owner) != CUDA_SUCCESS ||
-		    swap_backing_put(b) != CUDA_SUCCESS) {
+		    swap_backing_populate(b) != CUDA_SUCCESS) {
 			take_all(at);
 			return false;
 		}
@@ -446,7 +446,7 @@ static void try_return(uint32_t word)
 	if (!return_since_ns)
 		return_since_ns = begin_ns;
 	/* In state SWAP_SHORT, calls that free may be inside the hold. */
-	if (was_short && !swap_hold_shut(PATIENCE_NS))
+	if (was_short && !swap_hold_close(PATIENCE_NS))
 		return;
 	tell(was_short ? SWAP_SHORT : SWAP_RETURNING);
 	bool is_back = return_to_card();
@@ -475,7 +475,7 @@ static void try_return(uint32_t word)
 	}
 }
 
-static bool is_on_card(void)
+static bool is_on_gpu(void)
 {
 	return atomic_load(&own.state) == SWAP_IN;
 }
@@ -486,20 +486,20 @@ static uint64_t look(uint32_t word)
 	word = heard(word);
 	enum swap_order order = swap_order_of(word);
 
-	if (order == SWAP_ORDER_OUT && is_on_card() && atomic_load(&own.word) != word)
+	if (order == SWAP_ORDER_OUT && is_on_gpu() && atomic_load(&own.word) != word)
 		try_leave(word);
-	else if (order == SWAP_ORDER_IN && !is_on_card())
+	else if (order == SWAP_ORDER_IN && !is_on_gpu())
 		try_return(word);
 	else
 		atomic_store(&own.word, word);
 	/* SWAP_ORDER_OUT cancels a return. The hold is shut during a return, except in state SWAP_SHORT. */
-	if (order == SWAP_ORDER_OUT && !is_on_card() &&
-	    (atomic_load(&own.state) != SWAP_SHORT || swap_hold_shut(PATIENCE_NS))) {
+	if (order == SWAP_ORDER_OUT && !is_on_gpu() &&
+	    (atomic_load(&own.state) != SWAP_SHORT || swap_hold_close(PATIENCE_NS))) {
 		return_since_ns = 0;
 		atomic_store(&own.state, SWAP_OUT);
 	}
 	tell((enum swap_state)atomic_load(&own.state));
-	return order == SWAP_ORDER_IN && !is_on_card() ? RETRY_NS : NAP_NS;
+	return order == SWAP_ORDER_IN && !is_on_gpu() ? RETRY_NS : NAP_NS;
 }
 
 static bool is_likely_to_leave(void)
@@ -557,7 +557,7 @@ void swap_start(void)
 		log_write("no thread to move memory: it stays on the GPU");
 }
 
-void swap_leave_driver(void)
+void swap_wait_for_driver(void)
 {
 	uint64_t begin_ns = sys_now_ns();
 

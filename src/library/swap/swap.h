@@ -32,22 +32,22 @@ void swap_begin(void *arena, uint64_t arena_bytes);
 void swap_start(void);
 
 /*
- * These functions keep the list of contexts whose work a move waits for. Call swap_context_made() after a context is made,
- * swap_context_ends() before a call that may end it, and swap_context_gone() after it has ended. If it did not end, call
- * swap_context_made() again.
+ * These functions keep the list of contexts whose work a move waits for. Call swap_add_context() after a context is made,
+ * swap_remove_context() before a call that may end it, and swap_context_gone() after it has ended. If it did not end, call
+ * swap_add_context() again.
  */
-void swap_context_made(CUcontext context);
-void swap_context_ends(CUcontext context);
+void swap_add_context(CUcontext context);
+void swap_remove_context(CUcontext context);
 void swap_context_gone(CUcontext context);
 
 /* For the helper thread: gives up a wait for work that takes too long. */
-void swap_watch(uint64_t now_ns);
+void swap_check_timeout(uint64_t now_ns);
 
 /* Writes the swap state into a new slot. */
-void swap_move(struct region_slot *slot);
+void swap_publish(struct region_slot *slot);
 
 /* Call at exit, when the process has left its tenant. Returns when the swap thread is no longer in the driver. */
-void swap_leave_driver(void);
+void swap_wait_for_driver(void);
 
 /* Call in a forked child. */
 void swap_reset(void);

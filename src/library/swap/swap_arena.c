@@ -148,7 +148,7 @@ bool swap_arena_is_locked(uint64_t bytes)
 	return have >= bytes;
 }
 
-void swap_arena_unlocked(void)
+void swap_arena_relock(void)
 {
 	arena.locked = 0;
 }

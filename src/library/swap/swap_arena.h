@@ -34,7 +34,7 @@ uint64_t swap_arena_lock_next(void);
 /* True if the chunks for the first `bytes` are page-locked. */
 bool swap_arena_is_locked(uint64_t bytes);
 /* Call after a context has ended: memory that was locked in it may be unlocked, so all chunks will be locked again. */
-void swap_arena_unlocked(void);
+void swap_arena_relock(void);
 
 /* Returns the address of a position. *ret_run is the number of contiguous bytes there. */
 void *swap_arena_at(uint64_t at, uint64_t *ret_run);

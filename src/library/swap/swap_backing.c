@@ -87,7 +87,7 @@ static bool take_out(CUdeviceptr ptr, struct backing *ret)
 	atomic_fetch_sub(ret->is_kept ? &sums[ret->index].kept_bytes
 				      : &sums[ret->index].movable_bytes,
 			 ret->bytes);
-	if (!ret->is_on_card)
+	if (!ret->is_resident)
 		atomic_fetch_sub(&sums[ret->index].out_bytes, ret->bytes);
 	return true;
 }
@@ -149,23 +149,23 @@ static CUresult take(struct backing *b)
 	return result;
 }
 
-CUresult swap_backing_put(struct backing *b)
+CUresult swap_backing_populate(struct backing *b)
 {
 	CUresult result = put(b);
 
 	if (result == CUDA_SUCCESS) {
-		b->is_on_card = true;
+		b->is_resident = true;
 		atomic_fetch_sub(&sums[b->index].out_bytes, b->bytes);
 	}
 	return result;
 }
 
-CUresult swap_backing_take(struct backing *b)
+CUresult swap_backing_evict(struct backing *b)
 {
 	CUresult result = take(b);
 
 	if (result == CUDA_SUCCESS) {
-		b->is_on_card = false;
+		b->is_resident = false;
 		atomic_fetch_add(&sums[b->index].out_bytes, b->bytes);
 	}
 	return result;
@@ -225,7 +225,7 @@ static void tell_movable(int index, uint64_t bytes)
 
 CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 {
-	struct backing b = { .asked = bytes, .is_on_card = true, .owner = real_current_context() };
+	struct backing b = { .asked = bytes, .is_resident = true, .owner = real_current_context() };
 
 	if (!ptr || bytes < SWAP_PAGE || bytes > UINT64_MAX - SWAP_PAGE || !b.owner ||
 	    !has_driver() || real.cuCtxGetDevice(&b.device) != CUDA_SUCCESS ||
@@ -266,7 +266,7 @@ static CUresult wait_for_work(CUcontext owner)
 
 static CUresult give_back(struct backing *b)
 {
-	CUresult result = b->is_on_card ? take(b) : CUDA_SUCCESS;
+	CUresult result = b->is_resident ? take(b) : CUDA_SUCCESS;
 
 	/* The daemon's descriptor would keep the memory alive. */
 	if (b->key)
@@ -284,7 +284,7 @@ bool swap_backing_free(CUdeviceptr ptr, CUresult *ret_result)
 	if (!swap_backing_find(ptr, &b) || b.base != ptr)
 		return false;
 	/* Work can use only memory on the GPU. */
-	*ret_result = b.is_on_card ? wait_for_work(b.owner) : CUDA_SUCCESS;
+	*ret_result = b.is_resident ? wait_for_work(b.owner) : CUDA_SUCCESS;
 	/* Remove from `list` first, because the address may be reused at once. */
 	if (*ret_result == CUDA_SUCCESS && take_out(ptr, &b))
 		*ret_result = give_back(&b);
@@ -389,7 +389,7 @@ static bool next_owned(CUcontext owner, CUdeviceptr ptr, struct backing *ret)
 	return false;
 }
 
-void swap_backing_share(CUcontext owner, CUdevice peer, bool is_allowed)
+void swap_backing_set_peer_access(CUcontext owner, CUdevice peer, bool is_allowed)
 {
 	CUmemAccessDesc access = {
 		.location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = peer },
@@ -398,7 +398,7 @@ void swap_backing_share(CUcontext owner, CUdevice peer, bool is_allowed)
 	struct backing b;
 
 	for (CUdeviceptr ptr = 0; next_owned(owner, ptr, &b); ptr = b.base + b.bytes)
-		if (b.is_on_card && b.device != peer)
+		if (b.is_resident && b.device != peer)
 			real.cuMemSetAccess(b.base, b.bytes, &access, 1);
 }
 

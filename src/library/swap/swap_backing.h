@@ -23,10 +23,10 @@ struct backing {
 	CUdevice device;
 	int index;                           /* in the tenant's list */
 	CUmemGenericAllocationHandle handle; /* valid while the memory is on the GPU */
-	bool is_on_card;
+	bool is_resident;
 	/* stays on the GPU, because other processes may use the memory */
 	bool is_kept;
-	uint64_t arena_at; /* position in the arena (swap_arena.h) while off the GPU */
+	uint64_t arena_offset; /* position in the arena (swap_arena.h) while off the GPU */
 	/* the driver's id of the first memory at `base`; never reused */
 	unsigned long long buffer_id;
 	bool is_exportable; /* the driver can export the memory as a descriptor */
@@ -74,15 +74,15 @@ CUresult swap_backing_map(CUdeviceptr base, uint64_t bytes, CUmemGenericAllocati
 struct backing *swap_backing_next(uint32_t *at);
 
 /* Allocates GPU memory at the allocation's address; its content is undefined. On failure nothing changes. */
-CUresult swap_backing_put(struct backing *b);
+CUresult swap_backing_populate(struct backing *b);
 /* Frees the GPU memory at the allocation's address, which stays reserved. */
-CUresult swap_backing_take(struct backing *b);
+CUresult swap_backing_evict(struct backing *b);
 
 /*
  * For other threads, inside the hold: lets the device `peer` access the memory of context `owner`, or not, after a change in
  * swap_peers.h.
  */
-void swap_backing_share(CUcontext owner, CUdevice peer, bool is_allowed);
+void swap_backing_set_peer_access(CUcontext owner, CUdevice peer, bool is_allowed);
 
 /* Call in a forked child. */
 void swap_backing_reset(void);

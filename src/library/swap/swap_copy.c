@@ -18,7 +18,7 @@ struct lane {
 	bool has_ended;
 };
 
-bool swap_copy_is_to_move(const struct backing *b)
+bool swap_copy_is_movable(const struct backing *b)
 {
 	return !b->is_kept;
 }
@@ -41,7 +41,7 @@ static CUresult make_lanes(struct lane *lanes, uint32_t *ret_count)
 	CUresult result = CUDA_SUCCESS;
 
 	for (struct backing *b; result == CUDA_SUCCESS && (b = swap_backing_next(&at));) {
-		if (!swap_copy_is_to_move(b) || lane_of(lanes, count, b->index))
+		if (!swap_copy_is_movable(b) || lane_of(lanes, count, b->index))
 			continue;
 		lanes[count] = (struct lane){ .index = b->index, .context = b->owner };
 		result = real.cuCtxSetCurrent(b->owner);
@@ -56,7 +56,7 @@ static CUresult make_lanes(struct lane *lanes, uint32_t *ret_count)
 static bool find_next(struct lane *lane)
 {
 	for (struct backing *b; !lane->now && (b = swap_backing_next(&lane->at));)
-		if (b->index == lane->index && swap_copy_is_to_move(b)) {
+		if (b->index == lane->index && swap_copy_is_movable(b)) {
 			lane->now = b;
 			lane->done = 0;
 		}
@@ -70,7 +70,7 @@ static CUresult copy_suballoc(struct lane *lane, enum swap_copy way, uint64_t *b
 	const struct backing *b = lane->now;
 	CUdeviceptr card = b->base + lane->done;
 	uint64_t run;
-	void *host = swap_arena_at(b->arena_at + lane->done, &run);
+	void *host = swap_arena_at(b->arena_offset + lane->done, &run);
 
 	if (run > b->bytes - lane->done)
 		run = b->bytes - lane->done;

@@ -12,7 +12,7 @@
 
 enum swap_copy { SWAP_COPY_OUT, SWAP_COPY_IN };
 
-bool swap_copy_is_to_move(const struct backing *b);
+bool swap_copy_is_movable(const struct backing *b);
 
 /* Returns when all is copied; CUDA_ERROR_NOT_READY if goes_on() returned false meanwhile. Reports progress in the slot. */
 CUresult swap_copy_all(enum swap_copy way, bool (*goes_on)(void));

@@ -129,7 +129,7 @@ int exchange(const char *path, uint64_t patience_ns, const void *request, size_t
 	return error;
 }
 
-uint64_t exchange_signals_hold(void)
+uint64_t exchange_block_signals(void)
 {
 	uint64_t all = ~0ULL, old = 0;
 
@@ -137,7 +137,7 @@ uint64_t exchange_signals_hold(void)
 	return old;
 }
 
-void exchange_signals_back(uint64_t held)
+void exchange_restore_signals(uint64_t held)
 {
 	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &held, NULL, sizeof(held));
 }

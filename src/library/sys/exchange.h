@@ -17,6 +17,6 @@
 int exchange(const char *path, uint64_t patience_ns, const void *request, size_t request_size,
 	     int give_fd, void *ret_reply, size_t reply_size, int ret_fds[EXCHANGE_FDS_MAX]);
 
-/* Blocks all signals and returns the old mask, for exchange_signals_back(). */
-uint64_t exchange_signals_hold(void);
-void exchange_signals_back(uint64_t held);
+/* Blocks all signals and returns the old mask, for exchange_restore_signals(). */
+uint64_t exchange_block_signals(void);
+void exchange_restore_signals(uint64_t held);

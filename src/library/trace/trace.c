@@ -61,7 +61,7 @@ static int ask(uint32_t word)
 					 .order = word };
 	struct trace_reply reply = { 0 };
 	int fds[EXCHANGE_FDS_MAX];
-	uint64_t held = exchange_signals_hold();
+	uint64_t held = exchange_block_signals();
 	int saved = errno;
 	int error = exchange(config_socket(), ANSWER_NS, &request, sizeof(request), -1, &reply,
 			     sizeof(reply), fds);
@@ -77,7 +77,7 @@ static int ask(uint32_t word)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	errno = saved;
-	exchange_signals_back(held);
+	exchange_restore_signals(held);
 	return error;
 }
 

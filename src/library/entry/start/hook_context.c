@@ -87,7 +87,7 @@ static bool remember_context(CUcontext context, int index, uint64_t cost)
 
 	helper_start();
 	inflight_note_context(context);
-	swap_context_made(context);
+	swap_add_context(context);
 	swap_start();
 	return ptrmap_insert(&h);
 }
@@ -96,7 +96,7 @@ static bool remember_context(CUcontext context, int index, uint64_t cost)
 static void not_made(int index, uint64_t cost, CUresult result)
 {
 	ledger_release_context(index, cost);
-	swap_room_note(result, index, cost);
+	swap_room_check_result(result, index, cost);
 }
 
 /* How a primary context gets a further reference: by cuDevicePrimaryCtxRetain, or by a green context in it. */
@@ -155,8 +155,8 @@ static CUresult retain_primary(const struct reference *r, CUcontext *context, CU
 		*ret_lacks = cost;
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	result = swap_room_is_kept(index, cost) ? CUDA_ERROR_OUT_OF_MEMORY
-						: take_reference(r, context, device);
+	result = swap_room_is_reserved(index, cost) ? CUDA_ERROR_OUT_OF_MEMORY
+						    : take_reference(r, context, device);
 	if (result != CUDA_SUCCESS) {
 		not_made(index, cost, result);
 		return result;
@@ -228,7 +228,7 @@ static void begin_end(CUdevice device, bool is_last)
 	if (!is_last)
 		return;
 	inflight_drop_context(primary[device].context);
-	swap_context_ends(primary[device].context);
+	swap_remove_context(primary[device].context);
 }
 
 static CUresult end_ended(CUdevice device, bool is_last, CUresult result)
@@ -237,7 +237,7 @@ static CUresult end_ended(CUdevice device, bool is_last, CUresult result)
 	bool is_left = result != CUDA_SUCCESS || is_active(device);
 
 	if (is_last && is_left)
-		swap_context_made(context);
+		swap_add_context(context);
 	if (result == CUDA_SUCCESS && primary[device].retained)
 		primary[device].retained--;
 	if (!is_left) {
@@ -318,7 +318,7 @@ static CUresult begin_create(CUdevice device, struct creation *c)
 			ledger_count_denial(c->index);
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		}
-	if (!swap_room_is_kept(c->index, c->cost))
+	if (!swap_room_is_reserved(c->index, c->cost))
 		return CUDA_SUCCESS;
 	ledger_release_context(c->index, c->cost);
 	return CUDA_ERROR_OUT_OF_MEMORY;
@@ -426,12 +426,12 @@ CUresult hook_ctx_destroy(CUresult (*destroy)(CUcontext), CUcontext context)
 	if (!process_is_active())
 		return destroy(context);
 	inflight_drop_context(context);
-	swap_context_ends(context);
+	swap_remove_context(context);
 	CUresult result = destroy(context);
 	if (result == CUDA_SUCCESS)
 		context_gone(context);
 	else
-		swap_context_made(context);
+		swap_add_context(context);
 	return result;
 }
 

@@ -38,7 +38,7 @@ static void test_nobody_is_inside_while_it_is_shut(void **state)
 	for (int i = 0; i < 1000; i++) {
 		uint64_t before = calls;
 
-		assert_true(swap_hold_shut(60 * NS_PER_S));
+		assert_true(swap_hold_close(60 * NS_PER_S));
 		moving = 1;
 		for (volatile int n = 0; n < 1000; n++)
 			;
@@ -59,7 +59,7 @@ static void test_a_call_that_does_not_return(void **state)
 	uint64_t before = calls;
 
 	assert_true(swap_enter());
-	assert_false(swap_hold_shut(10 * NS_PER_MS));
+	assert_false(swap_hold_close(10 * NS_PER_MS));
 	stop = false;
 	assert_int_equal(pthread_create(&thread, NULL, caller, NULL), 0);
 	while (calls == before)
@@ -67,7 +67,7 @@ static void test_a_call_that_does_not_return(void **state)
 	stop = true;
 	pthread_join(thread, NULL);
 	swap_leave();
-	assert_true(swap_hold_shut(NS_PER_S));
+	assert_true(swap_hold_close(NS_PER_S));
 	swap_hold_open(true);
 }
 
@@ -78,7 +78,7 @@ static void test_time_in_which_the_process_stood_still_is_no_wait(void **state)
 
 	assert_true(swap_enter());
 	fake_clock_jump_after(4, NS_PER_S);
-	assert_false(swap_hold_shut(50 * NS_PER_MS));
+	assert_false(swap_hold_close(50 * NS_PER_MS));
 	swap_leave();
 	assert_true(fake_clock_reads() - reads > 2 * 50);
 }
@@ -97,17 +97,17 @@ static void test_no_room(void **state)
 {
 	pthread_t thread;
 
-	assert_true(swap_hold_shut(NS_PER_S));
-	assert_int_equal(swap_try_enter(), SWAP_IS_SHUT);
+	assert_true(swap_hold_close(NS_PER_S));
+	assert_int_equal(swap_try_enter(), SWAP_HOLD_CLOSED);
 	swap_hold_open(false);
 	assert_int_equal(pthread_create(&thread, NULL, try_all, NULL), 0);
 	pthread_join(thread, NULL);
 	/* One that can't be shut is left as it was. */
 	swap_enter_to_free();
-	assert_false(swap_hold_shut(NS_PER_MS));
+	assert_false(swap_hold_close(NS_PER_MS));
 	swap_leave();
 	assert_int_equal(swap_try_enter(), SWAP_NO_ROOM);
-	assert_true(swap_hold_shut(NS_PER_S));
+	assert_true(swap_hold_close(NS_PER_S));
 	swap_hold_open(true);
 	assert_true(swap_enter());
 	swap_leave();
@@ -116,12 +116,12 @@ static void test_no_room(void **state)
 /* Of a process that ends, and of one that isn't swappable, nobody is held. */
 static void test_who_is_not_held(void **state)
 {
-	assert_true(swap_hold_shut(NS_PER_S));
+	assert_true(swap_hold_close(NS_PER_S));
 	atomic_store(&process_state.detours, 0);
 	assert_int_equal(swap_try_enter(), SWAP_PASSED);
 	swap_leave();
 	atomic_store(&process_state.detours, DETOUR_HOLD);
-	assert_int_equal(swap_try_enter(), SWAP_IS_SHUT);
+	assert_int_equal(swap_try_enter(), SWAP_HOLD_CLOSED);
 	uint32_t mode = atomic_exchange(&process_state.mode, PROCESS_LEAVING);
 	assert_true(swap_enter());
 	swap_leave();

@@ -61,11 +61,11 @@ static void test_a_process_that_ends_does_not_wait(void **state)
 /* Fails for want of room until the third try. */
 static CUresult try_three_times(void)
 {
-	if (swap_wanted(1) > most_wanted)
-		most_wanted = swap_wanted(1);
+	if (swap_wanted_bytes(1) > most_wanted)
+		most_wanted = swap_wanted_bytes(1);
 	if (++tries == 3)
 		return CUDA_SUCCESS;
-	swap_room_lacks(1, 4096, false);
+	swap_room_record_shortage(1, 4096, false);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -76,7 +76,7 @@ static void test_a_call_is_made_until_there_is_room(void **state)
 	assert_int_equal(WITH_ROOM(try_three_times()), CUDA_SUCCESS);
 	assert_int_equal(tries, 3);
 	assert_int_equal(most_wanted, 4096);
-	assert_int_equal(swap_wanted(1), 0);
+	assert_int_equal(swap_wanted_bytes(1), 0);
 	process_state.detours = 0;
 }
 
@@ -90,11 +90,11 @@ static void test_what_fails_for_another_reason_is_not_made_again(void **state)
 {
 	process_state.detours = DETOUR_HOLD;
 	fake_control->swap_hope = 1;
-	swap_room_lacks(0, 1, true); /* of a call before */
+	swap_room_record_shortage(0, 1, true); /* of a call before */
 	assert_int_equal(WITH_ROOM(answer(CUDA_ERROR_OUT_OF_MEMORY)), CUDA_ERROR_OUT_OF_MEMORY);
 	assert_int_equal(WITH_ROOM(answer(CUDA_ERROR_INVALID_VALUE)), CUDA_ERROR_INVALID_VALUE);
 	assert_int_equal(tries, 2);
-	assert_int_equal(swap_wanted(0), 0);
+	assert_int_equal(swap_wanted_bytes(0), 0);
 	process_state.detours = 0;
 }
 
@@ -112,7 +112,7 @@ static CUresult refuse(void)
 {
 	if (++tries == 10)
 		return CUDA_SUCCESS;
-	swap_room_lacks(0, 1ULL << 30, true);
+	swap_room_record_shortage(0, 1ULL << 30, true);
 	return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -124,7 +124,7 @@ static void test_a_refusal_beside_free_memory_is_final(void **state)
 	free_bytes = 40ULL << 30;
 	assert_int_equal(WITH_ROOM(refuse()), CUDA_ERROR_OUT_OF_MEMORY);
 	assert_int_equal(tries, 2); /* one more, for a GPU that was full until just now */
-	assert_int_equal(swap_wanted(0), 0);
+	assert_int_equal(swap_wanted_bytes(0), 0);
 	tries = 0;
 	free_bytes = 1ULL << 30;
 	assert_int_equal(WITH_ROOM(refuse()), CUDA_SUCCESS);

@@ -19,12 +19,12 @@ const char *config_socket(void)
 	return "/nowhere";
 }
 
-uint64_t exchange_signals_hold(void)
+uint64_t exchange_block_signals(void)
 {
 	return 0;
 }
 
-void exchange_signals_back(uint64_t held)
+void exchange_restore_signals(uint64_t held)
 {
 }
 

@@ -192,20 +192,20 @@ static void test_what_a_new_daemon_did_not_get(void **state)
 
 	shared = (struct backing){ .base = PTR, .bytes = BYTES, .key = 5 };
 	give_error = -ECONNREFUSED;
-	assert_false(ipc_broker_give_again(now_ns));
+	assert_false(ipc_broker_republish(now_ns));
 	assert_int_equal(gives, 1);
 	/* Not at each poll. */
 	give_error = 0;
-	assert_false(ipc_broker_give_again(now_ns + NS_PER_MS));
+	assert_false(ipc_broker_republish(now_ns + NS_PER_MS));
 	assert_int_equal(gives, 1);
-	assert_true(ipc_broker_give_again(now_ns + 2 * NS_PER_S));
+	assert_true(ipc_broker_republish(now_ns + 2 * NS_PER_S));
 	assert_int_equal(gives, 2);
 	assert_int_equal(fake_dropped_key, 0);
 	/* Memory that is freed meanwhile: the daemon must not keep it. */
 	real.cuMemExportToShareableHandle = export_what_is_freed;
-	assert_true(ipc_broker_give_again(now_ns + 4 * NS_PER_S));
+	assert_true(ipc_broker_republish(now_ns + 4 * NS_PER_S));
 	assert_int_equal(fake_dropped_key, 5);
-	assert_true(ipc_broker_give_again(now_ns + 6 * NS_PER_S));
+	assert_true(ipc_broker_republish(now_ns + 6 * NS_PER_S));
 	assert_int_equal(gives, 3);
 }
 
