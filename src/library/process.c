@@ -51,7 +51,7 @@
 static struct process_own *_Atomic own_page;
 
 /* Mappings of the previous daemon's files, which stay readable until a further daemon comes. */
-static struct left {
+static struct retired {
 	const struct region_control *control;
 	struct region_report *report;
 } previous;
@@ -59,9 +59,9 @@ static struct left {
  * Mappings of still earlier daemons' files. A call that began under such a daemon may still access them, so pages of zeros,
  * which take no memory, replace the files.
  */
-#define LEFT_MOST 64
-static struct left left[LEFT_MOST];
-static uint32_t left_count;
+#define RETIRED_MAX 64
+static struct retired retired[RETIRED_MAX];
+static uint32_t retired_count;
 
 static uint64_t heartbeat_seen_ns;
 static uint32_t heartbeat_seen;
@@ -78,7 +78,7 @@ static uint64_t parked_launches; /* launches when that order was first seen */
 static const struct part {
 	/* In a forked child: drops the parent's state. The locks are free already (locks.h). */
 	void (*forget_parent)(void);
-	void (*look)(uint64_t now_ns); /* by the helper thread, at each poll */
+	void (*poll)(uint64_t now_ns); /* by the helper thread, at each poll */
 } parts[] = {
 	{ hook_context_reset },
 	{ hook_pool_reset, hook_pool_refresh },
@@ -167,7 +167,7 @@ static void forget_parent(void)
 }
 
 /* Sets own_pid before anything is counted in the slot, because the tenant's NVML lists processes by own_pid. */
-static struct region_slot *signed_slot(const struct registration *r)
+static struct region_slot *sign_slot(const struct registration *r)
 {
 	struct region_slot *slot = &r->report->slot[r->slot];
 
@@ -189,21 +189,21 @@ static void publish(void *context)
 		bell_ring((int)i);
 }
 
-static void put_zeros(const void *at, size_t bytes, int protection)
+static void map_zeros(const void *at, size_t bytes, int protection)
 {
 	if (at)
 		mmap((void *)(uintptr_t)at, bytes, protection,
 		     MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 }
 
-static void leave_pages(struct left l)
+static void retire_pages(struct retired l)
 {
-	struct left *oldest = &left[left_count++ % LEFT_MOST];
+	struct retired *oldest = &retired[retired_count++ % RETIRED_MAX];
 
 	registration_unmap(oldest->control, oldest->report);
 	*oldest = l;
-	put_zeros(l.control, sizeof(*l.control), PROT_READ);
-	put_zeros(l.report, sizeof(*l.report), PROT_READ | PROT_WRITE);
+	map_zeros(l.control, sizeof(*l.control), PROT_READ);
+	map_zeros(l.report, sizeof(*l.report), PROT_READ | PROT_WRITE);
 }
 
 static void adopt(const struct registration *r)
@@ -212,10 +212,10 @@ static void adopt(const struct registration *r)
 	const struct region_control *old_control = atomic_load(&process_state.control);
 	struct region_report *old_report = atomic_load(&process_state.report);
 
-	shared_move(r->report, &r->report->slot[r->slot]);
+	shared_republish(r->report, &r->report->slot[r->slot]);
 	swap_publish(&r->report->slot[r->slot]);
-	ledger_move(old, signed_slot(r), publish, (void *)(uintptr_t)r);
-	leave_pages(previous);
+	ledger_move(old, sign_slot(r), publish, (void *)(uintptr_t)r);
+	retire_pages(previous);
 	previous.control = old_control;
 	previous.report = old_report;
 }
@@ -257,7 +257,7 @@ static enum process_mode ask_until_answered(const char *path)
 		return PROCESS_REFUSED;
 	}
 	atomic_store(&process_state.slot, NULL);
-	ledger_move(NULL, signed_slot(&r), publish, &r);
+	ledger_move(NULL, sign_slot(&r), publish, &r);
 	swap_begin(r.arena, r.control->arena_bytes);
 	log_debug("joined tenant '%s', slot %u", r.control->tenant_name, r.slot);
 	return PROCESS_ACTIVE;
@@ -367,7 +367,7 @@ static bool is_parked(uint32_t count)
 	return !atomic_load(&process_state.daemon_lost) || launches == parked_launches;
 }
 
-static uint64_t look(bool was_woken)
+static uint64_t poll_once(bool was_woken)
 {
 	uint64_t now_ns = sys_now_ns();
 
@@ -377,23 +377,23 @@ static uint64_t look(bool was_woken)
 	}
 	struct report report = report_devices(now_ns);
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (parts[i].look)
-			parts[i].look(now_ns);
+		if (parts[i].poll)
+			parts[i].poll(now_ns);
 	watch_heartbeat(report.any_busy || report.any_waits, now_ns);
-	trace_look();
+	trace_poll();
 	if (unlikely(must_republish))
 		must_republish = !ipc_broker_republish(now_ns);
 	return report_next_poll_ns(&report, was_woken);
 }
 
-static void started(void)
+static void at_start(void)
 {
 	if (process_is_active())
-		trace_look();
+		trace_poll();
 }
 
 /* At exit. The helper thread must not be in the driver while the driver is torn down. */
-static void leave(void)
+static void at_exit(void)
 {
 	if (!process_is_active())
 		return; /* a forked child inherits the exit handler, but not the helper thread */
@@ -401,10 +401,10 @@ static void leave(void)
 	atomic_store(&process_state.mode, PROCESS_LEAVING);
 	fast_path_close(FAST_PATH_ALL);
 	swap_wait_for_driver();
-	helper_wait_until_out();
+	helper_wait_for_poll();
 }
 
-static const struct helper_duties duties = { look, started, leave };
+static const struct helper_duties duties = { poll_once, at_start, at_exit };
 
 static bool is_settled(enum process_mode mode)
 {
@@ -451,8 +451,8 @@ enum process_mode process_join(void)
 	atomic_store(&page->is_joined, mode == PROCESS_ACTIVE);
 	atomic_store(&process_state.own, page);
 	if (mode == PROCESS_ACTIVE) {
-		process_settle_quick_way();
-		trace_look();
+		process_update_has_one_device();
+		trace_poll();
 	}
 	atomic_store(&process_state.mode, mode);
 	return mode;

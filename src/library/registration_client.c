@@ -59,8 +59,8 @@ static int map_files(const int fds[FD_COUNT], bool is_again, struct registration
 	return error;
 }
 
-static int ask(const char *path, uint64_t previous_epoch, uint64_t patience_ns,
-	       struct registration *ret)
+static int send_request(const char *path, uint64_t previous_epoch, uint64_t patience_ns,
+			struct registration *ret)
 {
 	struct registration_request request = {
 		.magic = REGISTRATION_MAGIC,
@@ -98,7 +98,7 @@ int registration_ask(const char *path, uint64_t previous_epoch, uint64_t patienc
 {
 	memset(ret, 0, sizeof(*ret));
 	uint64_t held = exchange_block_signals();
-	int error = ask(path, previous_epoch, patience_ns, ret);
+	int error = send_request(path, previous_epoch, patience_ns, ret);
 	exchange_restore_signals(held);
 	return error;
 }

@@ -138,7 +138,7 @@ static CUresult try_array(CUresult (*create)(CUarray *, const CUDA_ARRAY_DESCRIP
 		.NumChannels = desc->NumChannels,
 	};
 	struct holding h = charge_of(array, &same, 0);
-	if (!charge_begin_on_card(&h))
+	if (!charge_begin_on_gpu(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return charge_end(&h, create(array, desc), array, undo_array);
 }
@@ -155,7 +155,7 @@ static CUresult try_array3d(CUresult (*create)(CUarray *, const CUDA_ARRAY3D_DES
 	WITH_MEMORY_HELD();
 	struct holding h = charge_of(array, desc, 0);
 
-	if (!charge_begin_on_card(&h))
+	if (!charge_begin_on_gpu(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return charge_end(&h, create(array, desc), array, undo_array);
 }
@@ -174,7 +174,7 @@ static CUresult try_mipmap(CUresult (*create)(CUmipmappedArray *, const CUDA_ARR
 	WITH_MEMORY_HELD();
 	struct holding h = charge_of(mipmap, levels ? desc : NULL, levels);
 
-	if (!charge_begin_on_card(&h))
+	if (!charge_begin_on_gpu(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return charge_end(&h, create(mipmap, desc, levels), mipmap, undo_mipmap);
 }

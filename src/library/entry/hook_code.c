@@ -25,14 +25,14 @@
 		measured_begin(&m, charge_index()); \
 		CUresult result = real_function args; \
 		swap_room_check_result(result, m.index, CODE_BYTES); \
-		if (result != CUDA_SUCCESS || measured_fits(&m)) \
+		if (result != CUDA_SUCCESS || measured_charge(&m)) \
 			return result; \
 		unload(*(made)); \
-		if (!measured_undone(&m)) \
+		if (!measured_charge_retry(&m)) \
 			return CUDA_ERROR_OUT_OF_MEMORY; \
 		result = real_function args; \
 		if (result != CUDA_SUCCESS) \
-			measured_give_back(&m); \
+			measured_refund(&m); \
 		return result; \
 	} \
 	CUresult hook_##name(CUresult(*real_function) params, UNWRAP params) \
@@ -47,7 +47,7 @@
 		struct measured m; \
 		measured_begin(&m, charge_index()); \
 		CUresult result = real_function args; \
-		measured_keep(&m); \
+		measured_charge_always(&m); \
 		swap_room_check_result(result, m.index, CODE_BYTES); \
 		return result; \
 	} \
@@ -62,9 +62,9 @@
 		struct measured m; \
 		measured_begin(&m, charge_index()); \
 		/* Before the driver unloads the code, since other code may get its handle at once. */ \
-		trace_code_goes(); \
+		trace_code_unloads(); \
 		CUresult result = real_function args; \
-		measured_freed(&m); \
+		measured_release(&m); \
 		return result; \
 	}
 
@@ -117,7 +117,7 @@ static uint64_t attribute(CUdevice_attribute which)
  * Returns the bytes that a larger stack takes at once: the difference, for each thread that the GPU can run at a time (measured
  * on an H200, driver 580: 264 MiB per KiB). Other limits take nothing until a kernel needs it.
  */
-static uint64_t expected(CUlimit limit, size_t old, size_t value)
+static uint64_t stack_growth_bytes(CUlimit limit, size_t old, size_t value)
 {
 	uint64_t bytes;
 
@@ -138,15 +138,15 @@ static CUresult try_set_limit(CUresult (*set)(CUlimit, size_t), CUlimit limit, s
 	if (h.device < 0 || !real.cuCtxGetLimit || real.cuCtxGetLimit(&old, limit) != CUDA_SUCCESS)
 		return set(limit, value);
 	measured_begin(&m, h.device);
-	h.bytes = expected(limit, old, value);
-	if (h.bytes && !charge_begin_on_card(&h))
+	h.bytes = stack_growth_bytes(limit, old, value);
+	if (h.bytes && !charge_begin_on_gpu(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	CUresult result = set(limit, value);
 	swap_room_check_result(result, h.device, h.bytes);
 	ledger_release(h.device, h.bytes);
 	if (value < old) {
-		measured_freed(&m);
-	} else if (result == CUDA_SUCCESS && !measured_fits(&m)) {
+		measured_release(&m);
+	} else if (result == CUDA_SUCCESS && !measured_charge(&m)) {
 		set(limit, old);
 		result = CUDA_ERROR_OUT_OF_MEMORY;
 	}

@@ -41,8 +41,8 @@ struct need {
 	for (uint32_t i##_left = (devices), i = 0; \
 	     i##_left && (i = (uint32_t)__builtin_ctz(i##_left), true); i##_left &= i##_left - 1)
 
-/* Updates the charge of the device's graph memory (reserved_settle()). The caller holds locks.graph. */
-static void settle(int index, uint64_t reserved_for_it)
+/* Updates the charge of the device's graph memory (reserved_update_charge()). The caller holds locks.graph. */
+static void update_charge(int index, uint64_t reserved_for_it)
 {
 	cuuint64_t bytes = 0;
 
@@ -51,7 +51,7 @@ static void settle(int index, uint64_t reserved_for_it)
 					      CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
 					      &bytes) != CUDA_SUCCESS)
 		bytes = 0;
-	reserved_settle(index, &reserved[index].bytes, bytes, reserved_for_it);
+	reserved_update_charge(index, &reserved[index].bytes, bytes, reserved_for_it);
 }
 
 void hook_graph_refresh(uint64_t now_ns)
@@ -63,7 +63,7 @@ void hook_graph_refresh(uint64_t now_ns)
 		return;
 	last_ns = now_ns;
 	FOR_EACH_DEVICE(i, atomic_load(&graph_devices))
-	settle((int)i, 0);
+	update_charge((int)i, 0);
 	sys_unlock(&locks.graph);
 }
 
@@ -92,7 +92,7 @@ static void add_node(CUgraphNode node, struct need *need)
 	need->device[index] = (CUdevice)params.poolProps.location.id;
 }
 
-static void need_of(CUgraph graph, struct need *ret)
+static void read_need(CUgraph graph, struct need *ret)
 {
 	size_t count = 0;
 
@@ -159,7 +159,7 @@ static CUresult note(CUresult result, CUgraph graph, CUgraphExec *exec)
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	need_of(graph, &need);
+	read_need(graph, &need);
 	if (!need.devices)
 		return result;
 	{
@@ -217,7 +217,7 @@ CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
 	if (exec && graph && params && charge_index() >= 0 &&
 	    params->flags & CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD && is_stream(params->hUploadStream)) {
 		struct need need;
-		need_of(graph, &need);
+		read_need(graph, &need);
 		if (!fits(&need))
 			return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -249,7 +249,7 @@ static bool reserve(int index, uint64_t bytes)
 	hook_pool_trim(index);
 	if (real.cuDeviceGraphMemTrim)
 		real.cuDeviceGraphMemTrim(reserved[index].device);
-	settle(index, 0);
+	update_charge(index, 0);
 	/* A process that launches has a context, so the daemon answers at once. */
 	while (admission_wait(index, bytes, &wait))
 		if (ledger_reserve(index, bytes, false) == 0)
@@ -276,7 +276,7 @@ static void end_launch(const struct need *need)
 	if (!need->devices)
 		return;
 	FOR_EACH_DEVICE(i, need->devices)
-	settle((int)i, need->bytes[i]);
+	update_charge((int)i, need->bytes[i]);
 	sys_unlock(&locks.graph);
 }
 
@@ -349,6 +349,6 @@ CUresult hook_graph_mem_trim(CUresult (*trim)(CUdevice), CUdevice device)
 		return trim(device);
 	WITH_LOCK(&locks.graph);
 	CUresult result = trim(device);
-	settle(index, 0);
+	update_charge(index, 0);
 	return result;
 }

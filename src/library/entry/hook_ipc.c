@@ -38,7 +38,7 @@ static bool range_of(CUdeviceptr ptr, uint64_t *ret_base, uint64_t *ret_bytes)
 static void note_export(const CUipcMemHandle *handle, CUdeviceptr ptr)
 {
 	struct shared s = {
-		.kind = SHARED_OUT_MEMORY,
+		.kind = SHARED_EXPORTED_MEMORY,
 		.key = exports_key(handle, sizeof(*handle)),
 	};
 	struct holding h;
@@ -48,7 +48,7 @@ static void note_export(const CUipcMemHandle *handle, CUdeviceptr ptr)
 		return;
 	s.index = h.device;
 	s.context = (CUcontext)(uintptr_t)h.owner;
-	shared_give(&s);
+	shared_record_export(&s);
 }
 
 /* Makes a handle of allot's own for memory that can be moved off the GPU, because the driver has none for it. */
@@ -87,7 +87,7 @@ CUresult hook_ipc_get(CUresult (*get)(CUipcMemHandle *, CUdeviceptr), CUipcMemHa
 static bool note_import(const CUipcMemHandle *handle, CUdeviceptr ptr, int index)
 {
 	struct shared s = {
-		.kind = SHARED_IN_MEMORY,
+		.kind = SHARED_IMPORTED_MEMORY,
 		.index = index,
 		.id = ptr,
 		.key = exports_key(handle, sizeof(*handle)),
@@ -96,7 +96,7 @@ static bool note_import(const CUipcMemHandle *handle, CUdeviceptr ptr, int index
 	uint64_t base;
 
 	range_of(ptr, &base, &s.bytes);
-	return shared_take(&s);
+	return shared_record_import(&s);
 }
 
 /* Opens a handle of allot's own. The daemon has the memory's descriptor from the process that allocated the memory. */
@@ -107,7 +107,8 @@ static CUresult open_ours(CUdeviceptr *ptr, const CUipcMemHandle *handle, int in
 	WITH_LOCK(&locks.ipc);
 	CUresult result = ipc_broker_open(handle, ptr, &is_again);
 	if (result != CUDA_SUCCESS || index < 0 ||
-	    (is_again && shared_again(SHARED_IN_MEMORY, *ptr)) || note_import(handle, *ptr, index))
+	    (is_again && shared_add_import(SHARED_IMPORTED_MEMORY, *ptr)) ||
+	    note_import(handle, *ptr, index))
 		return result;
 	ipc_broker_close(*ptr, &result);
 	return CUDA_ERROR_OUT_OF_MEMORY;
@@ -127,7 +128,7 @@ CUresult hook_ipc_open(CUresult (*open)(CUdeviceptr *, CUipcMemHandle, unsigned 
 	WITH_LOCK(&locks.ipc);
 	CUresult result = open(ptr, handle, flags);
 	/* Memory that is open already is only counted once more, as the driver does. */
-	if (result != CUDA_SUCCESS || shared_again(SHARED_IN_MEMORY, *ptr) ||
+	if (result != CUDA_SUCCESS || shared_add_import(SHARED_IMPORTED_MEMORY, *ptr) ||
 	    note_import(&handle, *ptr, index))
 		return result;
 	if (real.cuIpcCloseMemHandle)
@@ -144,6 +145,6 @@ CUresult hook_ipc_close(CUresult (*close)(CUdeviceptr), CUdeviceptr ptr)
 	if (!ipc_broker_close(ptr, &result))
 		result = close(ptr);
 	if (result == CUDA_SUCCESS)
-		shared_close(SHARED_IN_MEMORY, ptr);
+		shared_remove_import(SHARED_IMPORTED_MEMORY, ptr);
 	return result;
 }

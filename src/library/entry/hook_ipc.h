@@ -7,7 +7,7 @@
 static inline void hook_ipc_freed(uint64_t ptr)
 {
 	if (shared_any())
-		shared_drop(SHARED_OUT_MEMORY, ptr);
+		shared_drop(SHARED_EXPORTED_MEMORY, ptr);
 }
 
 /* Call after a context has ended: forgets the memory that was open in it. */

@@ -49,7 +49,7 @@ static CUresult try_allocate(CUresult (*alloc)(CUdeviceptr *, size_t), CUdevicep
 	WITH_MEMORY_HELD();
 	struct holding h = charge_of(bytes);
 
-	if (!charge_begin_on_card(&h))
+	if (!charge_begin_on_gpu(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	return charge_end(&h, call_alloc(alloc, ptr, bytes), ptr, undo);
 }
@@ -133,7 +133,7 @@ static CUresult try_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t, siz
 			 __builtin_mul_overflow(row / PITCH * PITCH, (uint64_t)height, &area);
 	struct holding h = charge_of(is_absurd ? UINT64_MAX : area);
 
-	if (!charge_begin_on_card(&h))
+	if (!charge_begin_on_gpu(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	CUresult result = swap_is_on() && alloc == real.cuMemAllocPitch_v2
 				  ? alloc_pitch_movable(ptr, pitch, width_bytes, height,

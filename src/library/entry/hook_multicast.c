@@ -9,7 +9,7 @@
 #include "library/sys/locks.h"
 
 /* Returns the key of a binding. The offset is a multiple of 2 MiB or more. */
-static uint64_t place_in(uint64_t object, int device, size_t offset)
+static uint64_t binding_key(uint64_t object, int device, size_t offset)
 {
 	return object << 32 | (uint64_t)device << 27 | (offset >> 21 & ((1U << 27) - 1));
 }
@@ -35,7 +35,7 @@ CUresult hook_multicast_create(CUresult (*create)(CUmemGenericAllocationHandle *
  * Records that memory `number` (hook_vmm.h) is bound to the object, and adds a reference to it. An object of another process
  * has no number in this process, so its handle is used instead.
  */
-static void bound(CUmemGenericAllocationHandle object, size_t offset, uint64_t number)
+static void record_binding(CUmemGenericAllocationHandle object, size_t offset, uint64_t number)
 {
 	struct holding memory;
 
@@ -44,7 +44,7 @@ static void bound(CUmemGenericAllocationHandle object, size_t offset, uint64_t n
 	uint64_t known = vmm_number_of(HOLDING_HANDLE, object);
 	struct holding h = {
 		.kind = HOLDING_BINDING,
-		.key = place_in(known ? known : object, memory.device, offset),
+		.key = binding_key(known ? known : object, memory.device, offset),
 		.related = number,
 	};
 	if (ptrmap_insert(&h))
@@ -63,7 +63,7 @@ CUresult hook_multicast_bind_mem(CUresult (*bind)(CUmemGenericAllocationHandle, 
 	WITH_LOCK(&locks.vmm);
 	CUresult result = bind(object, offset, memory, memory_offset, bytes, flags);
 	if (result == CUDA_SUCCESS)
-		bound(object, offset, vmm_number_of(HOLDING_HANDLE, memory));
+		record_binding(object, offset, vmm_number_of(HOLDING_HANDLE, memory));
 	return result;
 }
 
@@ -80,7 +80,7 @@ CUresult hook_multicast_bind_mem_v2(CUresult (*bind)(CUmemGenericAllocationHandl
 	WITH_LOCK(&locks.vmm);
 	CUresult result = bind(object, device, offset, memory, memory_offset, bytes, flags);
 	if (result == CUDA_SUCCESS)
-		bound(object, offset, vmm_number_of(HOLDING_HANDLE, memory));
+		record_binding(object, offset, vmm_number_of(HOLDING_HANDLE, memory));
 	return result;
 }
 
@@ -108,7 +108,7 @@ CUresult hook_multicast_bind_addr(CUresult (*bind)(CUmemGenericAllocationHandle,
 	WITH_LOCK(&locks.vmm);
 	CUresult result = bind(object, offset, ptr, bytes, flags);
 	if (result == CUDA_SUCCESS)
-		bound(object, offset, number_at(ptr));
+		record_binding(object, offset, number_at(ptr));
 	return result;
 }
 
@@ -123,7 +123,7 @@ CUresult hook_multicast_bind_addr_v2(CUresult (*bind)(CUmemGenericAllocationHand
 	WITH_LOCK(&locks.vmm);
 	CUresult result = bind(object, device, offset, ptr, bytes, flags);
 	if (result == CUDA_SUCCESS)
-		bound(object, offset, number_at(ptr));
+		record_binding(object, offset, number_at(ptr));
 	return result;
 }
 
@@ -141,7 +141,7 @@ CUresult hook_multicast_unbind(CUresult (*unbind)(CUmemGenericAllocationHandle, 
 	CUresult result = unbind(object, device, offset, bytes);
 	uint64_t known = vmm_number_of(HOLDING_HANDLE, object);
 	if (result == CUDA_SUCCESS &&
-	    ptrmap_remove(HOLDING_BINDING, place_in(known ? known : object, index, offset), &h))
+	    ptrmap_remove(HOLDING_BINDING, binding_key(known ? known : object, index, offset), &h))
 		vmm_add_reference(h.related, -1);
 	return result;
 }

@@ -215,7 +215,7 @@ CUresult hook_launch_multi_device(CUresult (*launch)(CUDA_LAUNCH_PARAMS *, unsig
 
 	/* Before cuInit the driver refuses the call and reads nothing, so nothing may be read here either. */
 	if (!process_is_active() || !launches || count > REGION_MAX_DEVICES ||
-	    !process_device_is_there(0))
+	    !process_device_exists(0))
 		return launch(launches, count, flags);
 	for (unsigned int i = 0; i < count; i++) {
 		work[i] = work_of(&launches[i]);

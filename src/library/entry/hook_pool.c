@@ -32,7 +32,7 @@ struct known_pool {
 	/* a pool of another process, for which that process is charged; the driver states no sizes for it */
 	bool is_imported;
 	/* destroyed by the program, but kept until everything allocated from the pool is freed */
-	bool is_doomed;
+	bool is_destroy_deferred;
 };
 static struct known_pool pools[MAX_POOLS];
 static unsigned pool_count;
@@ -51,10 +51,11 @@ static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
  * The caller holds locks.pool, as for all functions below that change `pools`. A call's effect on a pool is measured by
  * comparing the reserved bytes before and after, so such calls must not overlap.
  */
-static void settle(struct known_pool *p, uint64_t reserved_for_it)
+static void update_charge(struct known_pool *p, uint64_t reserved_for_it)
 {
-	reserved_settle(p->index, &p->bytes,
-			attribute(p->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT), reserved_for_it);
+	reserved_update_charge(p->index, &p->bytes,
+			       attribute(p->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT),
+			       reserved_for_it);
 }
 
 static struct known_pool *find(CUmemoryPool handle)
@@ -74,12 +75,12 @@ static struct known_pool *add(const struct known_pool *pool)
 	return &pools[pool_count++];
 }
 
-static struct known_pool *know(CUmemoryPool handle, int index)
+static struct known_pool *find_or_add(CUmemoryPool handle, int index)
 {
 	struct known_pool *p = find(handle);
 
 	if (!p && (p = add(&(struct known_pool){ .handle = handle, .index = index })))
-		settle(p, 0);
+		update_charge(p, 0);
 	return p;
 }
 
@@ -89,14 +90,14 @@ static void shrink(struct known_pool *p)
 		return;
 	if (real.cuMemPoolTrimTo)
 		real.cuMemPoolTrimTo(p->handle, 0);
-	settle(p, 0);
+	update_charge(p, 0);
 }
 
 /* Call when the pool and all memory that was exported from it have ended. */
 static void forget(struct known_pool *p)
 {
-	shared_drop(SHARED_OUT_POOL, (uint64_t)(uintptr_t)p->handle);
-	shared_drop(SHARED_IN_POOL, (uint64_t)(uintptr_t)p->handle);
+	shared_drop(SHARED_EXPORTED_POOL, (uint64_t)(uintptr_t)p->handle);
+	shared_drop(SHARED_IMPORTED_POOL, (uint64_t)(uintptr_t)p->handle);
 	ledger_release(p->index, p->bytes);
 	*p = pools[--pool_count];
 }
@@ -105,12 +106,12 @@ static void forget(struct known_pool *p)
  * The program destroys a pool from which something is still allocated. The driver would keep the pool's memory until everything
  * is freed, but not state its size any more. So the library destroys the pool only then.
  */
-static void doom(struct known_pool *p)
+static void defer_destroy(struct known_pool *p)
 {
 	CUmemoryPool current, standard;
 	cuuint64_t nothing = 0;
 
-	p->is_doomed = true;
+	p->is_destroy_deferred = true;
 	if (real.cuMemPoolSetAttribute)
 		real.cuMemPoolSetAttribute(p->handle, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &nothing);
 	if (p->index != REGION_HOST && real.cuDeviceSetMemPool && real.cuDeviceGetDefaultMemPool &&
@@ -121,7 +122,7 @@ static void doom(struct known_pool *p)
 }
 
 /* The last entry of `pools` takes the place of a destroyed pool. */
-static void end_doomed(struct known_pool *p)
+static void try_deferred_destroy(struct known_pool *p)
 {
 	if (!attribute(p->handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) &&
 	    real.cuMemPoolDestroy(p->handle) == CUDA_SUCCESS)
@@ -150,11 +151,11 @@ void hook_pool_refresh(uint64_t now_ns)
 		return;
 	last_ns = now_ns;
 	for (unsigned i = pool_count; i-- > 0;) {
-		if (pools[i].is_doomed) {
+		if (pools[i].is_destroy_deferred) {
 			shrink(&pools[i]);
-			end_doomed(&pools[i]);
+			try_deferred_destroy(&pools[i]);
 		} else if (!pools[i].is_imported) {
-			settle(&pools[i], 0);
+			update_charge(&pools[i], 0);
 		}
 	}
 	sys_unlock(&locks.pool);
@@ -165,7 +166,7 @@ void hook_pool_reset(void)
 	pool_count = 0;
 }
 
-static uint64_t most_growth(size_t bytes)
+static uint64_t max_growth(size_t bytes)
 {
 	return bytes > UINT64_MAX - RESERVED_STEP
 		       ? UINT64_MAX
@@ -217,13 +218,14 @@ static bool has_spare(const struct known_pool *p, size_t bytes)
 static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_t bytes,
 			  CUresult *ret_result)
 {
-	uint64_t growth = most_growth(bytes);
+	uint64_t growth = max_growth(bytes);
 
 	WITH_LOCK(&locks.pool);
-	struct known_pool *p = know(r->pool, r->index);
-	if (p && (p->is_imported || p->is_doomed)) {
-		/* The driver itself refuses an imported pool, but does not know that a pool is doomed. */
-		*ret_result = p->is_doomed ? CUDA_ERROR_INVALID_VALUE : call(r, ptr, bytes);
+	struct known_pool *p = find_or_add(r->pool, r->index);
+	if (p && (p->is_imported || p->is_destroy_deferred)) {
+		/* The driver itself refuses an imported pool, but does not know that a pool is to be destroyed. */
+		*ret_result = p->is_destroy_deferred ? CUDA_ERROR_INVALID_VALUE
+						     : call(r, ptr, bytes);
 		return true;
 	}
 	/* alloc_async() may still allocate after a default pool has failed, so that failure is not counted as a denial. */
@@ -233,7 +235,7 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 	bool is_refused = swap_room_is_reserved(r->index, growth) && !has_spare(p, bytes);
 	*ret_result = is_refused ? CUDA_ERROR_OUT_OF_MEMORY : call(r, ptr, bytes);
 	swap_room_check_result(*ret_result, r->index, growth);
-	settle(p, growth);
+	update_charge(p, growth);
 	if (*ret_result == CUDA_SUCCESS)
 		trace_memory(TRACE_ALLOC, r->index, *ptr, bytes);
 	return true;
@@ -341,7 +343,7 @@ CUresult hook_mem_pool_trim_to(CUresult (*trim)(CUmemoryPool, size_t), CUmemoryP
 		WITH_LOCK(&locks.pool);
 		struct known_pool *p = find(pool);
 		if (p && !p->is_imported)
-			settle(p, 0);
+			update_charge(p, 0);
 	}
 	return result;
 }
@@ -353,7 +355,7 @@ CUresult hook_mem_pool_create(CUresult (*create)(CUmemoryPool *, const CUmemPool
 		return create(pool, props);
 	WITH_LOCK(&locks.pool);
 	CUresult result = create(pool, props);
-	int index = result == CUDA_SUCCESS ? charge_place(&props->location) : -1;
+	int index = result == CUDA_SUCCESS ? charge_location_index(&props->location) : -1;
 	/* If `pools` is full, allocations from this pool will fail in alloc_in_pool(). */
 	if (index >= 0)
 		add(&(struct known_pool){ .handle = *pool,
@@ -369,10 +371,10 @@ CUresult hook_mem_pool_destroy(CUresult (*destroy)(CUmemoryPool), CUmemoryPool p
 		return destroy(pool);
 	WITH_LOCK(&locks.pool);
 	struct known_pool *p = find(pool);
-	if (p && p->is_doomed)
+	if (p && p->is_destroy_deferred)
 		return CUDA_ERROR_INVALID_VALUE;
 	if (p && p->is_made && attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT)) {
-		doom(p);
+		defer_destroy(p);
 		return CUDA_SUCCESS;
 	}
 	CUresult result = destroy(pool);
@@ -390,10 +392,10 @@ void hook_pool_exported(CUmemoryPool pool, uint64_t wanted, uint64_t *ret_key)
 		return;
 	if (!p->key) {
 		p->key = wanted ? wanted : fd_tag_new_key();
-		shared_give(&(struct shared){ .kind = SHARED_OUT_POOL,
-					      .index = p->index,
-					      .id = (uint64_t)(uintptr_t)pool,
-					      .key = p->key });
+		shared_record_export(&(struct shared){ .kind = SHARED_EXPORTED_POOL,
+						       .index = p->index,
+						       .id = (uint64_t)(uintptr_t)pool,
+						       .key = p->key });
 	}
 	*ret_key = p->key;
 }
@@ -407,7 +409,9 @@ void hook_pool_imported(CUmemoryPool pool, uint64_t key)
 
 bool hook_pool_import(CUmemoryPool pool, int index, int64_t bytes)
 {
-	struct shared s = { .kind = SHARED_IN_POOL, .index = index, .id = (uint64_t)(uintptr_t)pool };
+	struct shared s = { .kind = SHARED_IMPORTED_POOL,
+			    .index = index,
+			    .id = (uint64_t)(uintptr_t)pool };
 
 	{
 		WITH_LOCK(&locks.pool);
@@ -421,7 +425,7 @@ bool hook_pool_import(CUmemoryPool pool, int index, int64_t bytes)
 	if (bytes < 0)
 		return true;
 	/* locks.pool must not be held here, because making room takes that lock too. */
-	if (shared_key(s.kind, s.id) ? shared_grow(s.kind, s.id, s.bytes) : shared_take(&s))
+	if (shared_key(s.kind, s.id) ? shared_grow(s.kind, s.id, s.bytes) : shared_record_import(&s))
 		return true;
 	WITH_LOCK(&locks.pool);
 	struct known_pool *p = find(pool);

@@ -29,8 +29,8 @@ void vmm_add_reference(uint64_t number, int by)
 	h.related += (uint64_t)(int64_t)by;
 	if (h.related == 0) {
 		ptrmap_remove(HOLDING_PHYSICAL, number, &h);
-		shared_drop(SHARED_OUT_PHYSICAL, number);
-		shared_drop(SHARED_IN_PHYSICAL, number);
+		shared_drop(SHARED_EXPORTED_PHYSICAL, number);
+		shared_drop(SHARED_IMPORTED_PHYSICAL, number);
 		ledger_release(h.device, h.bytes);
 	} else {
 		ptrmap_update(&h);
@@ -81,7 +81,7 @@ bool vmm_note(uint64_t handle, uint64_t number, int device, uint64_t bytes)
 	return false;
 }
 
-static void let_go(uint64_t handle)
+static void drop_handle(uint64_t handle)
 {
 	struct holding h;
 
@@ -102,11 +102,11 @@ static CUresult try_create(CUresult (*create)(CUmemGenericAllocationHandle *, si
 	struct holding h = { .device = -1, .bytes = bytes };
 
 	/* Before cuInit the driver refuses the call and reads nothing, so `prop` must not be read here either. */
-	if (process_is_active() && handle && prop && process_device_is_there(0))
-		h.device = charge_place(&prop->location);
+	if (process_is_active() && handle && prop && process_device_exists(0))
+		h.device = charge_location_index(&prop->location);
 	if (h.device < 0)
 		return create(handle, bytes, prop, flags);
-	if (!charge_begin_on_card(&h))
+	if (!charge_begin_on_gpu(&h))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	CUresult result = create(handle, bytes, prop, flags);
 	swap_room_check_result(result, h.device, bytes);
@@ -142,7 +142,7 @@ CUresult hook_mem_release(CUresult (*release)(CUmemGenericAllocationHandle),
 	WITH_LOCK(&locks.vmm);
 	CUresult result = release(handle);
 	if (result == CUDA_SUCCESS)
-		let_go(handle);
+		drop_handle(handle);
 	return result;
 }
 
@@ -184,7 +184,7 @@ CUresult hook_mem_map(CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericA
 	if (result != CUDA_SUCCESS)
 		return result;
 	/* A mapping is the first to show the size of imported memory. */
-	if (!shared_grow(SHARED_IN_PHYSICAL, h.related, offset + bytes)) {
+	if (!shared_grow(SHARED_IMPORTED_PHYSICAL, h.related, offset + bytes)) {
 		real.cuMemUnmap(ptr, bytes);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}

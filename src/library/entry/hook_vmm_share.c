@@ -23,13 +23,13 @@ static void note_export(const void *out, CUmemAllocationHandleType type, uint64_
 	struct holding h;
 
 	if (!number || !ptrmap_find(HOLDING_PHYSICAL, number, &h) ||
-	    shared_key(SHARED_IN_PHYSICAL, number))
+	    shared_key(SHARED_IMPORTED_PHYSICAL, number))
 		return;
 	struct shared s = {
-		.kind = SHARED_OUT_PHYSICAL,
+		.kind = SHARED_EXPORTED_PHYSICAL,
 		.index = h.device,
 		.id = number,
-		.key = shared_key(SHARED_OUT_PHYSICAL, number),
+		.key = shared_key(SHARED_EXPORTED_PHYSICAL, number),
 		.bytes = h.bytes,
 	};
 	uint64_t known = s.key;
@@ -46,7 +46,7 @@ static void note_export(const void *out, CUmemAllocationHandleType type, uint64_
 		s.key = exports_fabric_key(out);
 	}
 	if (h.bytes && s.key && s.key != known)
-		shared_give(&s);
+		shared_record_export(&s);
 }
 
 CUresult hook_mem_export(CUresult (*export)(void *, CUmemGenericAllocationHandle,
@@ -90,7 +90,7 @@ static int place_of(CUmemGenericAllocationHandle handle)
 	if (!real.cuMemGetAllocationPropertiesFromHandle ||
 	    real.cuMemGetAllocationPropertiesFromHandle(&prop, handle) != CUDA_SUCCESS)
 		return -1;
-	return charge_place(&prop.location);
+	return charge_location_index(&prop.location);
 }
 
 /* Returns false if the imported memory exceeds the quota. */
@@ -98,7 +98,7 @@ static bool note_import(uint64_t handle, const struct fd_tag *tag, int index)
 {
 	uint64_t number = vmm_number_of(HOLDING_HANDLE, handle);
 	struct shared s = {
-		.kind = SHARED_IN_PHYSICAL,
+		.kind = SHARED_IMPORTED_PHYSICAL,
 		.index = index,
 		.key = tag->key,
 		.bytes = tag->pages * FD_TAG_PAGE,
@@ -109,11 +109,11 @@ static bool note_import(uint64_t handle, const struct fd_tag *tag, int index)
 		return true;
 	}
 	s.id = vmm_new_number();
-	if (!shared_take(&s))
+	if (!shared_record_import(&s))
 		return false;
 	if (vmm_note(handle, s.id, index, 0))
 		return true;
-	shared_drop(SHARED_IN_PHYSICAL, s.id);
+	shared_drop(SHARED_IMPORTED_PHYSICAL, s.id);
 	return false;
 }
 

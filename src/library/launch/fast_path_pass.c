@@ -9,7 +9,7 @@
  * True if launches must take the gate because of process_state.detours. Tracing is a reason only if its clock is not the
  * processor's counter.
  */
-static bool has_detours(void)
+static bool must_take_gate(void)
 {
 	uint32_t detours = atomic_load(&process_state.detours);
 
@@ -18,11 +18,11 @@ static bool has_detours(void)
 }
 
 /* True if all conditions of fast_path.h hold, but that of the lease, which each launch checks. */
-static bool is_well(int device)
+static bool conditions_hold(int device)
 {
 	const struct inflight_device *f = &inflight_devices[device];
 
-	return process_is_active() && !has_detours() && !atomic_load(&process_state.captures) &&
+	return process_is_active() && !must_take_gate() && !atomic_load(&process_state.captures) &&
 	       atomic_load(&f->shows_busy) &&
 	       atomic_load(&f->inflight_ns) <
 		       (int64_t)atomic_load(&process_control_device(device)->free_depth_ns);
@@ -38,10 +38,11 @@ void fast_path_try_open(int device)
 	uint32_t bit = 1U << device;
 
 	if ((atomic_load_explicit(&fast_path.open, memory_order_relaxed) & bit) ||
-	    !atomic_load_explicit(&fast_path.is_prepared, memory_order_relaxed) || !is_well(device))
+	    !atomic_load_explicit(&fast_path.is_prepared, memory_order_relaxed) ||
+	    !conditions_hold(device))
 		return;
 	WITH_LOCK(&locks.fast_path);
-	if (!is_well(device))
+	if (!conditions_hold(device))
 		return;
 	bool is_traced = trace_is_on();
 	atomic_store_explicit(&fast_path.control,

@@ -40,7 +40,7 @@ static inline CUresult fast_path_leave(struct inflight_stream *s, CUresult resul
 {
 	if (unlikely(result != CUDA_SUCCESS))
 		return result; /* nothing is left in flight */
-	/* The helper thread may have found meanwhile that nothing is in flight, and shut the fast path. */
+	/* The helper thread may have found meanwhile that nothing is in flight, and closed the fast path. */
 	if (unlikely(inflight_count(s) ||
 		     !(atomic_load_explicit(&fast_path.open, memory_order_relaxed) &
 		       atomic_load_explicit(&s->fast_path_device, memory_order_relaxed))))

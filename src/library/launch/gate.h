@@ -42,7 +42,6 @@ struct gate_pass {
 	bool is_paced;  /* runs at the same time as other tenants' work */
 	/* The driver must not be called: return CUDA_ERROR_OUT_OF_MEMORY, and call gate_leave() as always. */
 	bool is_refused;
-	/* `launching` was incremented */
 	bool is_counted_launching;
 	/* DETOUR_HOLD: the memory is kept on the GPU (swap_hold.h). DETOUR_TRACE: the work is recorded. */
 	uint32_t detours;

@@ -37,9 +37,9 @@ static struct {
 	bool is_busy;
 	uint64_t seen_ns;
 	uint64_t worked_at_ns;
-	bool has_told_idle; /* idleness was reported since worked_at_ns */
-	uint32_t lease;     /* the lease word to which has_lead belongs */
-	bool has_lead;      /* the thread was ahead of the GPU (LEAD_NS) under that lease */
+	bool has_reported_idle; /* idleness was reported since worked_at_ns */
+	uint32_t lease;         /* the lease word to which has_lead belongs */
+	bool has_lead;          /* the thread was ahead of the GPU (LEAD_NS) under that lease */
 	_Atomic int64_t local_tokens_ns;
 } account[REGION_MAX_DEVICES];
 
@@ -69,25 +69,25 @@ static enum lease_state lease_of(int index)
 }
 
 /* True if the device is idle under a lease, which is reported once per idle period. */
-static bool has_idle_to_tell(int index)
+static bool must_report_idle(int index)
 {
-	return !account[index].is_busy && !account[index].has_told_idle &&
+	return !account[index].is_busy && !account[index].has_reported_idle &&
 	       lease_of(index) == LEASE_GO;
 }
 
-static uint64_t idle_to_tell_ns(int index)
+static uint64_t idle_report_delay_ns(int index)
 {
 	return atomic_load_explicit(&process_control_device(index)->idle_ns, memory_order_relaxed);
 }
 
-static void tell_idle(int index, uint64_t idle_ns)
+static void report_idle(int index, uint64_t idle_ns)
 {
 	uint64_t idle_us = idle_ns / NS_PER_US;
 
 	atomic_store_explicit(&process_slot_device(index)->idle_us,
 			      idle_us < UINT32_MAX ? (uint32_t)idle_us : UINT32_MAX,
 			      memory_order_relaxed);
-	account[index].has_told_idle = true;
+	account[index].has_reported_idle = true;
 	bell_ring(index);
 }
 
@@ -100,13 +100,13 @@ static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
 	bool has_ended = has_worked && !account[index].is_busy;
 
 	if (!has_worked) {
-		if (has_idle_to_tell(index) && idle_ns >= idle_to_tell_ns(index))
-			tell_idle(index, idle_ns);
+		if (must_report_idle(index) && idle_ns >= idle_report_delay_ns(index))
+			report_idle(index, idle_ns);
 		return;
 	}
 	atomic_store_explicit(&process_slot_device(index)->idle_us, 0, memory_order_relaxed);
 	account[index].worked_at_ns = now_ns;
-	account[index].has_told_idle = false;
+	account[index].has_reported_idle = false;
 	/*
 	 * Read the lease after `busy` is cleared: the daemon reads `busy` again after it has closed the lease, so at least one
 	 * of the two sees the other's change.
@@ -120,7 +120,7 @@ static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
  * ramp_ns counts the busy time from the start of a lease until the thread is ahead of the GPU (LEAD_NS) again. This time is
  * what a turn costs the tenant (policy/lease/quantum.c).
  */
-static void watch_ramp(int index, uint64_t used_ns, int64_t inflight_ns)
+static void measure_ramp(int index, uint64_t used_ns, int64_t inflight_ns)
 {
 	const struct region_control_device *c = process_control_device(index);
 	struct region_bell *own = &atomic_load(&process_state.report)->bell[index];
@@ -163,7 +163,7 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 	}
 	if (account[index].seen_ns)
 		fill_local_tokens(index, now_ns - account[index].seen_ns, used_ns);
-	watch_ramp(index, used_ns, inflight_ns);
+	measure_ramp(index, used_ns, inflight_ns);
 	account[index].seen_ns = now_ns;
 	atomic_store_explicit(&d->inflight_ns,
 			      is_busy && inflight_ns > 0 ? (uint64_t)inflight_ns : 0,
@@ -246,8 +246,8 @@ struct report report_devices(uint64_t now_ns)
 	r.busy = inflight_poll(now_ns, r.leases.closing, r.leases.in_free_run);
 	for (uint32_t i = 0; i < r.count; i++) {
 		report_device((int)i, r.busy & (1U << i), now_ns);
-		if (has_idle_to_tell((int)i) && idle_to_tell_ns((int)i) < r.idle_ns)
-			r.idle_ns = idle_to_tell_ns((int)i);
+		if (must_report_idle((int)i) && idle_report_delay_ns((int)i) < r.idle_ns)
+			r.idle_ns = idle_report_delay_ns((int)i);
 		r.any_busy = r.any_busy || account[i].is_busy ||
 			     atomic_load(&inflight_devices[i].waiters);
 		r.any_waits = r.any_waits || atomic_load(&process_slot_device((int)i)->waiting);

@@ -25,7 +25,7 @@ static uint64_t waited_ns(int index)
 	return atomic_load_explicit(&process_slot_device(index)->waited_ns, memory_order_relaxed);
 }
 
-static uint64_t passed(uint64_t from, uint64_t to)
+static uint64_t elapsed(uint64_t from, uint64_t to)
 {
 	return to > from ? to - from : 0;
 }
@@ -41,8 +41,8 @@ void sync_point_before(void)
 	before.launches = inflight_launches(index);
 	if (!at_ns)
 		return;
-	uint64_t gate_ns = passed(atomic_load(&last[index].waited_ns), waited_ns(index));
-	atomic_store(&last[index].thread_ns, passed(gate_ns, passed(at_ns, sys_now_ns())));
+	uint64_t gate_ns = elapsed(atomic_load(&last[index].waited_ns), waited_ns(index));
+	atomic_store(&last[index].thread_ns, elapsed(gate_ns, elapsed(at_ns, sys_now_ns())));
 }
 
 static void sync_point(int index, struct inflight_stream *only)

@@ -30,17 +30,17 @@ static uintptr_t without_deepbind(uintptr_t flags)
  * Namespaces into which this library was loaded. glibc has only 16, so a namespace is reused once the program has closed what
  * it loaded there; only by the thread that used the namespace, because only then has the earlier load certainly ended.
  */
-static struct furnished {
+static struct hooked_namespace {
 	const void *own; /* this library's handle there; NULL if the entry is unused */
 	size_t objects;  /* objects there right after this library was loaded */
 	Lmid_t id;
 	long thread;
-} furnished[16];
+} namespaces[16];
 
-static struct furnished *find_empty(long thread)
+static struct hooked_namespace *find_reusable(long thread)
 {
-	for (size_t i = 0; i < sizeof(furnished) / sizeof(furnished[0]); i++) {
-		struct furnished *f = &furnished[i];
+	for (size_t i = 0; i < sizeof(namespaces) / sizeof(namespaces[0]); i++) {
+		struct hooked_namespace *f = &namespaces[i];
 		if (!f->own || (f->thread == thread && elf_objects_from(f->own) == f->objects))
 			return f;
 	}
@@ -48,7 +48,7 @@ static struct furnished *find_empty(long thread)
 }
 
 /* Makes a namespace with this library in it. Returns false if that fails; dlerror() gives the reason. */
-static bool furnish(dlmopen_function *real_dlmopen, struct furnished *ret)
+static bool make_namespace(dlmopen_function *real_dlmopen, struct hooked_namespace *ret)
 {
 	const char *path = elf_own_path();
 	dlinfo_function *info = (dlinfo_function *)elf_any_symbol(&elf_own_path, "dlinfo");
@@ -62,15 +62,15 @@ static bool furnish(dlmopen_function *real_dlmopen, struct furnished *ret)
 
 static bool find_namespace(dlmopen_function *real_dlmopen, Lmid_t *ret_id)
 {
-	struct furnished fresh = { .thread = syscall(SYS_gettid) };
+	struct hooked_namespace fresh = { .thread = syscall(SYS_gettid) };
 
-	WITH_LOCK(&locks.furnished);
-	struct furnished *place = find_empty(fresh.thread);
+	WITH_LOCK(&locks.namespaces);
+	struct hooked_namespace *place = find_reusable(fresh.thread);
 	if (place && place->own) {
 		*ret_id = place->id;
 		return true;
 	}
-	if (!furnish(real_dlmopen, &fresh))
+	if (!make_namespace(real_dlmopen, &fresh))
 		return false;
 	*ret_id = fresh.id;
 	if (place)
@@ -84,14 +84,14 @@ TRAMPOLINE_FILTER allot_filter_dlopen(uintptr_t argument[4])
 	static void *real_dlopen;
 
 	argument[1] = without_deepbind(argument[1]);
-	return trampoline_jump(elf_behind(&real_dlopen, "dlopen"));
+	return trampoline_jump(elf_real_function(&real_dlopen, "dlopen"));
 }
 
 TRAMPOLINE_FILTER allot_filter_dlmopen(uintptr_t argument[4]);
 TRAMPOLINE_FILTER allot_filter_dlmopen(uintptr_t argument[4])
 {
 	static void *real_dlmopen;
-	void *real = elf_behind(&real_dlmopen, "dlmopen");
+	void *real = elf_real_function(&real_dlmopen, "dlmopen");
 	Lmid_t id = (Lmid_t)argument[0];
 
 	if (real && id == LM_ID_NEWLM && is_tenant() &&

@@ -30,7 +30,7 @@ static const char *library_of(const char *name)
 	return text_begins(name, "nvml") ? "libnvidia-ml.so.1" : NULL;
 }
 
-static void *ask(const struct query *q)
+static void *call_real(const struct query *q)
 {
 	if (q->version)
 		return ((dlvsym_function *)q->real)(q->handle, q->name, q->version);
@@ -52,7 +52,7 @@ static void *hook_if_driver_has(const char *library, const char *name, void *hoo
  * If a search found this library's export of a function that is not hooked (forward.c), returns the driver's own function, or
  * NULL if the driver has none.
  */
-static void *not_ours(const struct query *q, const char *library, void *address)
+static void *skip_own_export(const struct query *q, const char *library, void *address)
 {
 	struct elf_object driver;
 
@@ -65,7 +65,7 @@ static void *not_ours(const struct query *q, const char *library, void *address)
  * A process may have two files of one driver (by two paths, or a copy that the program brought). Lookups in the second are
  * answered from the first, which is hooked. `address` is what the second has.
  */
-static void *in_first_copy(const struct query *q, const char *library, void *address)
+static void *symbol_in_first_copy(const struct query *q, const char *library, void *address)
 {
 	struct elf_object asked, first;
 
@@ -80,7 +80,7 @@ static void *in_first_copy(const struct query *q, const char *library, void *add
  * For a handle of another namespace (dlmopen), asks the copy of this library there. Returns false if the handle is of this
  * library's namespace.
  */
-static bool ask_namespace(const struct query *q, void *hook, void **ret_address)
+static bool look_up_in_namespace(const struct query *q, void *hook, void **ret_address)
 {
 	struct elf_object first;
 
@@ -90,7 +90,7 @@ static bool ask_namespace(const struct query *q, void *hook, void **ret_address)
 	if (theirs == dlsym)
 		return false;
 	/* In a namespace without a copy of this library nothing could enforce a quota, so no hooked function is found there. */
-	*ret_address = theirs ? theirs(q->handle, q->name) : hook ? NULL : ask(q);
+	*ret_address = theirs ? theirs(q->handle, q->name) : hook ? NULL : call_real(q);
 	return true;
 }
 
@@ -98,7 +98,7 @@ static bool ask_namespace(const struct query *q, void *hook, void **ret_address)
  * True if the caller is an interposer of that same function, behind this library in the search order. Such a caller needs the
  * function behind itself; otherwise the two would call each other for ever.
  */
-static bool is_from_behind(const struct query *q)
+static bool is_later_interposer(const struct query *q)
 {
 	struct elf_object caller;
 	bool is_before_us;
@@ -120,9 +120,9 @@ static struct trampoline_way look_up_loader(const struct query *q, void *ours)
 	if (q->handle == RTLD_NEXT &&
 	    (!q->version || !elf_object_holding(q->caller, &caller, &is_before_us) || !is_before_us))
 		return trampoline_jump(q->real);
-	if (q->handle != RTLD_NEXT && is_from_behind(q))
+	if (q->handle != RTLD_NEXT && is_later_interposer(q))
 		return trampoline_jump(q->real);
-	return trampoline_return(ask(q) ? ours : NULL);
+	return trampoline_return(call_real(q) ? ours : NULL);
 }
 
 static struct trampoline_way look_up_driver(const struct query *q, const char *library)
@@ -132,21 +132,21 @@ static struct trampoline_way look_up_driver(const struct query *q, const char *l
 	if (!hook && q->handle == RTLD_NEXT)
 		return trampoline_jump(q->real);
 	if (q->handle == RTLD_NEXT) {
-		if (is_from_behind(q))
+		if (is_later_interposer(q))
 			return trampoline_jump(q->real);
 		return trampoline_return(hook_if_driver_has(library, q->name, hook));
 	}
-	void *address = ask(q);
+	void *address = call_real(q);
 	if (!address)
 		return trampoline_return(NULL);
 	if (address == hook)
 		return trampoline_return(hook_if_driver_has(library, q->name, hook));
 	if (q->handle != RTLD_DEFAULT) {
-		if (ask_namespace(q, hook, &theirs))
+		if (look_up_in_namespace(q, hook, &theirs))
 			return trampoline_return(theirs);
-		address = in_first_copy(q, library, address);
+		address = symbol_in_first_copy(q, library, address);
 	}
-	void *ours = hook ? real_hook_of_address(address) : not_ours(q, library, address);
+	void *ours = hook ? real_hook_of_address(address) : skip_own_export(q, library, address);
 	return trampoline_return(ours || !hook ? ours : address);
 }
 
@@ -189,7 +189,7 @@ TRAMPOLINE_FILTER allot_filter_dlsym(uintptr_t argument[4])
 		.handle = (void *)argument[0],
 		.name = (const char *)argument[1],
 		.caller = (const void *)argument[3],
-		.real = elf_behind(&real_dlsym, "dlsym"),
+		.real = elf_real_function(&real_dlsym, "dlsym"),
 	};
 
 	return look_up(&q);
@@ -204,7 +204,7 @@ TRAMPOLINE_FILTER allot_filter_dlvsym(uintptr_t argument[4])
 		.name = (const char *)argument[1],
 		.caller = (const void *)argument[3],
 		.version = (const char *)argument[2],
-		.real = elf_behind(&real_dlvsym, "dlvsym"),
+		.real = elf_real_function(&real_dlvsym, "dlvsym"),
 	};
 
 	return look_up(&q);

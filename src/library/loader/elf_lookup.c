@@ -251,7 +251,7 @@ void *elf_next_symbol_early(const char *name)
 	return NULL;
 }
 
-void *elf_behind(void **slot, const char *name)
+void *elf_real_function(void **slot, const char *name)
 {
 	void *function = __atomic_load_n(slot, __ATOMIC_RELAXED);
 

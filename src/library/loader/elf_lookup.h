@@ -48,7 +48,7 @@ void *elf_any_symbol(const void *self, const char *name);
  * Returns the loader function behind this library's function of the same name: the next one in search order or, if libdl was
  * loaded before this library, any other. Caches the result in *slot. NULL if there is none.
  */
-void *elf_behind(void **slot, const char *name);
+void *elf_real_function(void **slot, const char *name);
 
 /*
  * Finds the object of a dlopen handle, other than RTLD_DEFAULT and RTLD_NEXT. (glibc's handle is a struct link_map; musl's

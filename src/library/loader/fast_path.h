@@ -7,18 +7,18 @@
  *
  * A device's fast path is open while every other check of the gate is known to let launches pass: the process belongs to a
  * tenant and is not swappable, no capture is in progress, the in-flight work is below its bound, and the device is shown as
- * busy. A launch reads only the lease word. Code that makes a condition false does so first, and then shuts the fast path.
+ * busy. A launch reads only the lease word. Code that makes a condition false does so first, and then closes the fast path.
  * Launches then take the gate, which opens the fast path again when all conditions are true (fast_path_pass.h). Opening and
- * shutting hold locks.fast_path, so that a thread cannot open a path by conditions that it checked before the path was shut.
+ * closing hold locks.fast_path, so that a thread cannot open a path by conditions that it checked before the path was closed.
  *
  * In a traced process the fast path leads to functions that record the launch (trace_launch.h). Tracing begins and ends with
- * the fast path shut.
+ * the fast path closed.
  *
  * The fast path serves explicit streams, and the legacy default stream while there is one context (INFLIGHT_ONLY_PLACE). With
  * more contexts, the driver must be asked to which one the default stream belongs. Launches into a thread's own default stream
  * always take the gate.
  *
- * In a forked child the kernel has zeroed the struct (MADV_WIPEONFORK), so the fast path is shut there. Thread safe.
+ * In a forked child the kernel has zeroed the struct (MADV_WIPEONFORK), so the fast path is closed there. Thread safe.
  */
 #pragma once
 
@@ -47,12 +47,12 @@ _Static_assert(offsetof(struct fast_path, real) + sizeof(((struct fast_path *)0)
 SYS_DATA struct fast_path fast_path;
 
 /*
- * Call before the fast path is first opened. Arranges that a forked child finds the fast path shut; if that fails, the fast
- * path stays shut.
+ * Call before the fast path is first opened. Arranges that a forked child finds the fast path closed; if that fails, the fast
+ * path stays closed.
  */
 void fast_path_prepare(void);
 
-/* Shuts the fast path of `devices` (bits). Call after the change that requires this. */
+/* Closes the fast path of `devices` (bits). Call after the change that requires this. */
 void fast_path_close(uint32_t devices);
 
 static inline bool fast_path_is_open(void)

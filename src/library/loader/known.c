@@ -23,7 +23,7 @@ struct table {
 	int version;
 	struct known_form form[FORMS];
 	struct names_first first[NAMES_COUNT + 1];
-	uint64_t place[NAMES_PLACES];
+	uint64_t place[NAMES_TABLE_SIZE];
 };
 
 /* The previous table stays when a program loads the driver anew, because a thread may still be reading it. */
@@ -60,7 +60,7 @@ void known_fill(const struct elf_object *driver, void *(*hook_of_row)(size_t row
 			t->version = t->form[i].since * 10;
 	}
 	memcpy(t->first, names_first, sizeof(t->first));
-	memcpy(t->place, names_places, sizeof(t->place));
+	memcpy(t->place, names_table, sizeof(t->place));
 	atomic_store_explicit(&newest, t, memory_order_release);
 }
 
@@ -68,18 +68,18 @@ static int number_of(const uint64_t *place, uint64_t hash)
 {
 	uint64_t there;
 
-	for (uint64_t i = hash; (there = place[i % NAMES_PLACES]); i++)
+	for (uint64_t i = hash; (there = place[i % NAMES_TABLE_SIZE]); i++)
 		if (!((there ^ hash) & ~NAMES_NUMBER_MASK))
 			return (int)(there & NAMES_NUMBER_MASK) - 1;
 	return -1;
 }
 
-bool known_is_governed(uint64_t hash)
+bool known_is_hooked(uint64_t hash)
 {
-	return number_of(names_places, hash) >= NAMES_PASSED;
+	return number_of(names_table, hash) >= NAMES_PASSED;
 }
 
-enum known_answer known_ask(uint64_t hash, int version, cuuint64_t flags, void **ret_function)
+enum known_answer known_look_up(uint64_t hash, int version, cuuint64_t flags, void **ret_function)
 {
 	const struct table *t = atomic_load_explicit(&newest, memory_order_acquire);
 

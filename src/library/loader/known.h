@@ -22,7 +22,7 @@
 void known_fill(const struct elf_object *driver, void *(*hook_of_row)(size_t row));
 
 /* True if the name with this hash (name.h) is hooked in any form. */
-bool known_is_governed(uint64_t hash);
+bool known_is_hooked(uint64_t hash);
 
 /* The driver's functions that are not hooked, indexed by the numbers in names.h; NULL if the driver lacks one. */
 SYS_DATA void *known_passed[];
@@ -34,4 +34,4 @@ enum known_answer {
 	KNOWN_TOO_NEW /* the driver has the name only in newer versions */
 };
 
-enum known_answer known_ask(uint64_t hash, int version, cuuint64_t flags, void **ret_function);
+enum known_answer known_look_up(uint64_t hash, int version, cuuint64_t flags, void **ret_function);

@@ -37,7 +37,7 @@ static size_t forms_count;
 static const char *const rows[] = { DRIVER_TABLE(ROW_HOOK, ROW_WORK) };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-static void give_up(const char *why, const char *which)
+static void fail(const char *why, const char *which)
 {
 	fprintf(stderr, "make_names: %s: %s\n", which, why);
 	exit(1);
@@ -51,10 +51,10 @@ static size_t add(const char *symbol, size_t length)
 		if (names[i].length == length && memcmp(names[i].text, symbol, length) == 0)
 			return i;
 		if (names[i].hash >> 12 == hash >> 12)
-			give_up("has the hash of another name: change name_hash()", symbol);
+			fail("its hash equals that of another name: change name_hash()", symbol);
 	}
 	if (names_count == NAMES_MAX)
-		give_up("too many names", symbol);
+		fail("too many names", symbol);
 	names[names_count] = (struct name){ hash, symbol, length };
 	return names_count++;
 }
@@ -69,7 +69,7 @@ static void add_passed(void)
 		add(passed_bases[i], strlen(passed_bases[i]));
 }
 
-static void add_governed(void)
+static void add_hooked(void)
 {
 	for (size_t i = 0; i < ROWS; i++)
 		add(rows[i], name_base_length(rows[i]));
@@ -80,12 +80,12 @@ static void add_form(int since, const char *symbol)
 	size_t length = strlen(symbol), count = names_count;
 
 	if (forms_count == FORMS_MAX)
-		give_up("too many forms", symbol);
+		fail("too many forms", symbol);
 	if (since % 10)
-		give_up("since a version that is no multiple of 10", symbol);
+		fail("its version is not a multiple of 10", symbol);
 	size_t name = add(symbol, name_base_length(symbol));
 	if (names_count > count)
-		give_up("in driver_versions.h, and no decision on it", symbol);
+		fail("is in driver_versions.h, but not in driver_decisions.h", symbol);
 	forms[forms_count++] = (struct form){
 		.symbol = symbol,
 		.since = since,
@@ -129,32 +129,32 @@ static int row_of(const struct form *f, size_t passed)
 	for (size_t i = 0; i < ROWS; i++)
 		if (strcmp(rows[i], f->symbol) == 0)
 			return (int)i;
-	give_up("its base is governed, and it has no row in driver_table.h", f->symbol);
+	fail("its base name is hooked, but driver_table.h has no row for it", f->symbol);
 	return -1;
 }
 
-static void print_places(void)
+static void print_table(void)
 {
-	size_t places = 1;
+	size_t size = 1;
 
-	while (places * 3 < names_count * 4)
-		places *= 2;
-	uint64_t *place = calloc(places, sizeof(*place));
-	if (!place)
-		give_up("no memory", "places");
+	while (size * 3 < names_count * 4)
+		size *= 2;
+	uint64_t *table = calloc(size, sizeof(*table));
+	if (!table)
+		fail("out of memory", "names_table");
 	for (size_t n = 0; n < names_count; n++) {
-		size_t i = names[n].hash & (places - 1);
-		while (place[i])
-			i = (i + 1) & (places - 1);
-		place[i] = (names[n].hash & ~(uint64_t)NAMES_MAX) | (n + 1);
+		size_t i = names[n].hash & (size - 1);
+		while (table[i])
+			i = (i + 1) & (size - 1);
+		table[i] = (names[n].hash & ~(uint64_t)NAMES_MAX) | (n + 1);
 	}
-	printf("#define NAMES_PLACES %zu\n#define NAMES_NUMBER_MASK %dULL\n\n", places, NAMES_MAX);
+	printf("#define NAMES_TABLE_SIZE %zu\n#define NAMES_NUMBER_MASK %dULL\n\n", size, NAMES_MAX);
 	printf("/* The upper bits of a name's hash above its number, counted from 1; 0: empty. */\n"
-	       "static const uint64_t names_places[NAMES_PLACES] = {\n");
-	for (size_t i = 0; i < places; i++)
-		printf("\t0x%016llxULL,\n", (unsigned long long)place[i]);
+	       "static const uint64_t names_table[NAMES_TABLE_SIZE] = {\n");
+	for (size_t i = 0; i < size; i++)
+		printf("\t0x%016llxULL,\n", (unsigned long long)table[i]);
 	printf("};\n\n");
-	free(place);
+	free(table);
 }
 
 static void print_forms(size_t passed)
@@ -165,11 +165,11 @@ static void print_forms(size_t passed)
 	for (size_t i = 0; i < forms_count; i++)
 		printf("\t\"%s\\0\"\n", forms[i].symbol);
 	printf("\t\"\";\n\n");
-	printf("/* Of a name's legacy forms, then of its twins, the newest first. */\n"
+	printf("/* Each name's legacy forms, then its per-thread-stream forms, each group with the newest first. */\n"
 	       "static const struct names_form {\n"
 	       "\tuint16_t since; /* version / 10 */\n"
 	       "\tuint16_t text;  /* in names_text */\n"
-	       "\tint16_t row;    /* in driver_table.h; below 0: -1 - the number of a forward */\n"
+	       "\tint16_t row;    /* in driver_table.h; if negative, -1 - the number of a forward */\n"
 	       "\tuint32_t gnu_hash;\n"
 	       "} names_forms[] = {\n");
 	for (size_t i = 0; i < forms_count; i++) {
@@ -179,7 +179,7 @@ static void print_forms(size_t passed)
 		text += strlen(f->symbol) + 1;
 	}
 	if (text > UINT16_MAX)
-		give_up("the text is too long", "names_text");
+		fail("the text is too long", "names_text");
 	printf("};\n\n");
 }
 
@@ -204,7 +204,7 @@ static void print_first(void)
 
 static void print_forwards(size_t passed)
 {
-	printf("\n/* The passed functions, numbered as known_passed[] is. */\n#define "
+	printf("\n/* The functions that are not hooked, by their index in known_passed[]. */\n#define "
 	       "DRIVER_FORWARDS(FORWARD)");
 	for (size_t i = 0; i < forms_count; i++)
 		if (forms[i].name < passed)
@@ -216,16 +216,16 @@ int main(void)
 {
 	add_passed();
 	size_t passed = names_count;
-	add_governed();
+	add_hooked();
 	add_forms();
 	int forwards = number_forwards(passed);
 	qsort(forms, forms_count, sizeof(forms[0]), compare_forms);
 
-	printf("/* Made by make_names.c. Names up to NAMES_PASSED are passed, the others governed. "
+	printf("/* Made by make_names.c. The first NAMES_PASSED names are not hooked, the others are. "
 	       "*/\n"
 	       "#define NAMES_PASSED %zu\n#define NAMES_COUNT %zu\n#define NAMES_FORWARDS %d\n",
 	       passed, names_count, forwards);
-	print_places();
+	print_table();
 	print_forms(passed);
 	print_first();
 	print_forwards(passed);

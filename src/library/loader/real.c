@@ -75,7 +75,7 @@ static size_t place_of(const void *address)
  * Adds a row under its function's address. If two names have one function, the first row's hook is used. The caller holds
  * locks.real_find.
  */
-static void enter(const void *address, const struct symbol_row *row)
+static void add_row(const void *address, const struct symbol_row *row)
 {
 	size_t i = place_of(address);
 	const struct symbol_row *there = atomic_load(&by_address[i]);
@@ -103,7 +103,7 @@ static void fill_from(const struct elf_object *object, const struct symbol_row *
 		void *address = elf_symbol(object, rows[i].name);
 		__atomic_store_n(rows[i].slot, address, __ATOMIC_RELAXED);
 		if (address && rows[i].hook)
-			enter(address, &rows[i]);
+			add_row(address, &rows[i]);
 	}
 	if (rows == driver_rows) {
 		known_fill(object, hook_of_row);
@@ -230,9 +230,9 @@ static const struct symbol_row *row_named(const char *name)
 	return NULL;
 }
 
-bool real_governs_form_of(const char *name)
+bool real_hooks_form_of(const char *name)
 {
-	return known_is_governed(name_hash(name, name_base_length(name)));
+	return known_is_hooked(name_hash(name, name_base_length(name)));
 }
 
 static void *hook_of_nvml(const char *name)
@@ -248,7 +248,7 @@ static void *hook_of_unknown(const char *name)
 {
 	struct elf_object driver;
 
-	if (!real_governs_form_of(name) || !elf_find_object("libcuda.so.1", &driver))
+	if (!real_hooks_form_of(name) || !elf_find_object("libcuda.so.1", &driver))
 		return NULL;
 	void *address = elf_symbol(&driver, name);
 	return address && !real_hook_of_known(address) ? unknown_note(name, address) : NULL;

@@ -70,4 +70,4 @@ void *real_hook_of_answer(const void *address);
 void *real_hook_of_name(const char *name);
 
 /* True if `name` is any form of a hooked driver function. */
-bool real_governs_form_of(const char *name);
+bool real_hooks_form_of(const char *name);

@@ -50,7 +50,7 @@ static struct region_export *find(struct region_report *report, uint64_t key)
  * Makes `owner` the owner of an entry whose owner is gone. The caller checks the key afterwards, because other processes may
  * change the key of an entry without a live owner.
  */
-static bool seize(struct region_report *report, struct region_export *e, uint64_t owner)
+static bool claim_entry(struct region_report *report, struct region_export *e, uint64_t owner)
 {
 	uint64_t old = atomic_load(&e->owner);
 
@@ -59,39 +59,39 @@ static bool seize(struct region_report *report, struct region_export *e, uint64_
 }
 
 /* Takes an entry whose owner is gone for a new key. If there is none, other processes do not learn of the memory. */
-static void enter(struct region_report *report, uint64_t key, uint64_t owner)
+static void insert(struct region_report *report, uint64_t key, uint64_t owner)
 {
 	for (uint32_t i = 0; i < REGION_MAX_EXPORTS; i++) {
 		struct region_export *e = &report->export[(key + i) % REGION_MAX_EXPORTS];
-		if (seize(report, e, owner)) {
+		if (claim_entry(report, e, owner)) {
 			atomic_store(&e->key, key);
 			return;
 		}
 	}
 }
 
-static bool take(struct region_report *report, uint64_t owner, uint64_t key)
+static bool claim(struct region_report *report, uint64_t owner, uint64_t key)
 {
 	struct region_export *e = find(report, key);
 
-	if (e && !seize(report, e, owner))
+	if (e && !claim_entry(report, e, owner))
 		return false;
 	if (e && atomic_load(&e->key) == key)
 		return true;
 	if (e)
 		atomic_store(&e->owner, 0); /* meanwhile another process gave the entry another key */
-	enter(report, key, owner);
+	insert(report, key, owner);
 	return true;
 }
 
-bool exports_take(uint64_t key)
+bool exports_claim(uint64_t key)
 {
 	struct region_report *report = atomic_load(&process_state.report);
 
-	return take(report, exports_owner(report, atomic_load(&process_state.slot)), key);
+	return claim(report, exports_owner(report, atomic_load(&process_state.slot)), key);
 }
 
-void exports_leave(uint64_t key)
+void exports_release(uint64_t key)
 {
 	struct region_report *report = atomic_load(&process_state.report);
 	struct region_export *e = find(report, key);
@@ -101,7 +101,7 @@ void exports_leave(uint64_t key)
 		atomic_compare_exchange_strong(&e->owner, &own, 0);
 }
 
-void exports_move(struct region_report *report, const struct region_slot *slot, uint64_t key)
+void exports_republish(struct region_report *report, const struct region_slot *slot, uint64_t key)
 {
-	take(report, exports_owner(report, slot), key);
+	claim(report, exports_owner(report, slot), key);
 }

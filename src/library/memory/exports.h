@@ -1,7 +1,7 @@
 /*
  * Which process of the tenant is charged for memory that several of them hold. The report has a table of keys that all of them
  * know, such as a hash of a legacy IPC handle. The owner of an entry is the slot that is charged. When the owner frees the
- * memory or dies, another process that holds it becomes the owner. So each process that holds the memory calls exports_take()
+ * memory or dies, another process that holds it becomes the owner. So each process that holds the memory calls exports_claim()
  * periodically.
  *
  * All processes of the tenant write the table; the daemon does not read it. If the table is full or corrupt, memory is charged
@@ -33,10 +33,10 @@ bool exports_is_alive(const struct region_report *report, uint64_t owner);
  * Returns true if this process has become the owner, because there was no live one, and must charge the memory. False if any
  * process already is the owner.
  */
-bool exports_take(uint64_t key);
+bool exports_claim(uint64_t key);
 
 /* Ends this process's ownership, if it is the owner. Call before the charge is given back. */
-void exports_leave(uint64_t key);
+void exports_release(uint64_t key);
 
 /* Makes `slot` of a new report the owner of memory for which this process is charged. */
-void exports_move(struct region_report *report, const struct region_slot *slot, uint64_t key);
+void exports_republish(struct region_report *report, const struct region_slot *slot, uint64_t key);

@@ -51,7 +51,7 @@ int charge_index_of_call(void)
 		       : process_current_index();
 }
 
-int charge_place(const CUmemLocation *location)
+int charge_location_index(const CUmemLocation *location)
 {
 	if (location->type == CU_MEM_LOCATION_TYPE_DEVICE)
 		return process_device_index(location->id);
@@ -101,7 +101,7 @@ static void give_back_reserved(const struct holding *h)
 		ledger_release(h->device, h->bytes);
 }
 
-bool charge_begin_on_card(struct holding *h)
+bool charge_begin_on_gpu(struct holding *h)
 {
 	if (!charge_begin(h))
 		return false;

@@ -34,7 +34,7 @@ int charge_index(void);
 int charge_index_of_call(void);
 
 /* Returns the device's index for memory at that location, or REGION_HOST; -1 if nothing is charged. */
-int charge_place(const CUmemLocation *location);
+int charge_location_index(const CUmemLocation *location);
 
 /*
  * Reserves h->bytes on h->device. If that fails, trims this process's memory pools and tries again. If that fails
@@ -48,7 +48,7 @@ bool charge_begin(struct holding *h);
  * As charge_begin(), for memory on the GPU. In a swappable process, also refuses while the GPU's free memory is kept for
  * another tenant. swap_room.h learns of that failure, and of the driver's.
  */
-bool charge_begin_on_card(struct holding *h);
+bool charge_begin_on_gpu(struct holding *h);
 
 /*
  * Call between charge_begin() and charge_end() if the driver states the real size. Returns false if refused; then h is

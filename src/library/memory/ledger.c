@@ -111,7 +111,7 @@ static uint64_t ledger_limit(int index)
 }
 
 /* The caller holds locks.ledger. */
-static int decide(int index, uint64_t bytes)
+static int try_reserve(int index, uint64_t bytes)
 {
 	struct region_slot_device *d = process_slot_device(index);
 	uint64_t start = 0;
@@ -145,7 +145,7 @@ int ledger_reserve(int index, uint64_t bytes, bool count_denial)
 	wait_for_adoption();
 	WITH_LOCK(&locks.ledger);
 	struct region_slot_device *d = process_slot_device(index);
-	int error = decide(index, bytes);
+	int error = try_reserve(index, bytes);
 
 	if (!error) {
 		raise_peaks(d);
@@ -158,7 +158,7 @@ int ledger_reserve(int index, uint64_t bytes, bool count_denial)
 }
 
 /* Subtracts `bytes`, but not below 0. The caller holds locks.ledger. */
-static void take_back(_Atomic uint64_t *word, uint64_t bytes)
+static void subtract_clamped(_Atomic uint64_t *word, uint64_t bytes)
 {
 	uint64_t held = atomic_load(word);
 	atomic_fetch_sub(word, bytes < held ? bytes : held);
@@ -167,7 +167,7 @@ static void take_back(_Atomic uint64_t *word, uint64_t bytes)
 void ledger_release(int index, uint64_t bytes)
 {
 	WITH_LOCK(&locks.ledger);
-	take_back(&process_slot_device(index)->used_bytes, bytes);
+	subtract_clamped(&process_slot_device(index)->used_bytes, bytes);
 	trace_used(index);
 }
 
@@ -191,8 +191,8 @@ void ledger_release_context(int index, uint64_t bytes)
 {
 	WITH_LOCK(&locks.ledger);
 	struct region_slot_device *d = process_slot_device(index);
-	take_back(&d->context_used_bytes, bytes);
-	take_back(&d->used_bytes, bytes);
+	subtract_clamped(&d->context_used_bytes, bytes);
+	subtract_clamped(&d->used_bytes, bytes);
 	trace_used(index);
 	/* Without a context, none of the process's code is on the GPU, so it has no memory that only NVML shows. */
 	if (!atomic_load(&d->context_used_bytes)) {
@@ -209,7 +209,7 @@ void ledger_make_fresh(int index, uint64_t bytes)
 	 * The bytes count twice for a moment, rather than not at all. A reservation that is refused meanwhile is tried again.
 	 */
 	atomic_fetch_add(&d->fresh_bytes, bytes);
-	take_back(&d->used_bytes, bytes);
+	subtract_clamped(&d->used_bytes, bytes);
 	bell_ring(index);
 }
 
@@ -225,9 +225,9 @@ void ledger_release_unnamed(int index, uint64_t bytes)
 	WITH_LOCK(&locks.ledger);
 	struct region_slot_device *d = process_slot_device(index);
 	uint64_t fresh = atomic_load(&d->fresh_bytes);
-	take_back(&d->fresh_bytes, bytes);
+	subtract_clamped(&d->fresh_bytes, bytes);
 	if (bytes > fresh)
-		take_back(&d->unnamed_bytes, bytes - fresh);
+		subtract_clamped(&d->unnamed_bytes, bytes - fresh);
 }
 
 void ledger_mark_unsure(int index)
@@ -250,7 +250,7 @@ static bool is_any_fresh(int index)
 	return false;
 }
 
-bool ledger_wait_for_look(int index)
+bool ledger_wait_for_nvml(int index)
 {
 	uint64_t begin = sys_now_ns();
 
@@ -267,7 +267,7 @@ void ledger_adjust(int index, int64_t bytes)
 	WITH_LOCK(&locks.ledger);
 	struct region_slot_device *d = process_slot_device(index);
 	if (bytes < 0) {
-		take_back(&d->used_bytes, (uint64_t)-bytes);
+		subtract_clamped(&d->used_bytes, (uint64_t)-bytes);
 	} else {
 		atomic_fetch_add(&d->used_bytes, (uint64_t)bytes);
 		raise_peaks(d);

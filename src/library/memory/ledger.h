@@ -58,7 +58,7 @@ void ledger_release_unnamed(int index, uint64_t bytes);
  * Call before a final refusal. If memory was measured that the daemon has not seen, waits up to 5 s for its next NVML query and
  * returns true; then the caller tries again. Otherwise returns false.
  */
-bool ledger_wait_for_look(int index);
+bool ledger_wait_for_nvml(int index);
 
 /*
  * Call when NVML may show less memory for this process than it is charged (managed and shared memory, pools, graphs, arrays).

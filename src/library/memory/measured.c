@@ -4,7 +4,7 @@
 #include "library/memory/holding.h"
 #include "library/memory/ledger.h"
 
-static bool ask(size_t *ret_free)
+static bool read_free_bytes(size_t *ret_free)
 {
 	size_t total;
 
@@ -17,7 +17,7 @@ void measured_begin(struct measured *m, int index)
 	/* Which calls a capture tolerates depends on the driver. */
 	if (atomic_load(&process_state.captures))
 		index = -1;
-	m->index = index >= 0 && ask(&m->free_before) ? index : -1;
+	m->index = index >= 0 && read_free_bytes(&m->free_before) ? index : -1;
 	if (m->index >= 0)
 		m->used_before = ledger_used(index);
 }
@@ -28,7 +28,7 @@ static uint64_t growth(const struct measured *m)
 	uint64_t used = ledger_used(m->index), named = used - m->used_before;
 	size_t now_free;
 
-	if (!ask(&now_free) || now_free >= m->free_before)
+	if (!read_free_bytes(&now_free) || now_free >= m->free_before)
 		return 0;
 	uint64_t grown = m->free_before - now_free;
 	if (used <= m->used_before)
@@ -49,7 +49,7 @@ static bool charge(struct measured *m, uint64_t bytes)
 	return true;
 }
 
-bool measured_fits(struct measured *m)
+bool measured_charge(struct measured *m)
 {
 	if (m->index < 0)
 		return true;
@@ -57,7 +57,7 @@ bool measured_fits(struct measured *m)
 	return charge(m, m->grown);
 }
 
-bool measured_undone(struct measured *m)
+bool measured_charge_retry(struct measured *m)
 {
 	struct measured back = *m;
 
@@ -67,22 +67,22 @@ bool measured_undone(struct measured *m)
 	return made < m->grown && charge(m, made);
 }
 
-void measured_give_back(const struct measured *m)
+void measured_refund(const struct measured *m)
 {
 	if (m->charged)
 		ledger_release_unnamed(m->index, m->charged);
 }
 
-void measured_keep(struct measured *m)
+void measured_charge_always(struct measured *m)
 {
 	if (m->index >= 0)
 		ledger_add_fresh(m->index, growth(m));
 }
 
-void measured_freed(struct measured *m)
+void measured_release(struct measured *m)
 {
 	size_t now_free;
 
-	if (m->index >= 0 && ask(&now_free) && now_free > m->free_before)
+	if (m->index >= 0 && read_free_bytes(&now_free) && now_free > m->free_before)
 		ledger_release_unnamed(m->index, now_free - m->free_before);
 }

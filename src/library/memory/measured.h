@@ -6,10 +6,10 @@
  *     struct measured m;
  *     measured_begin(&m, index);
  *     result = the driver's call
- *     if (result == CUDA_SUCCESS && !measured_fits(&m))
- *             undo, measured_undone(&m) ? call again : CUDA_ERROR_OUT_OF_MEMORY
+ *     if (result == CUDA_SUCCESS && !measured_charge(&m))
+ *             undo, measured_charge_retry(&m) ? call again : CUDA_ERROR_OUT_OF_MEMORY
  *     if (the second call failed)
- *             measured_give_back(&m)
+ *             measured_refund(&m)
  *
  * Nothing is measured if the index is negative, no context is current, or the process captures a stream. The daemon's next
  * queries find that memory. Thread safe.
@@ -25,25 +25,25 @@ struct measured {
 	size_t free_before;
 	uint64_t used_before; /* the tenant's memory in the ledger */
 	uint64_t grown;
-	uint64_t charged; /* by measured_fits() or measured_undone() */
+	uint64_t charged; /* by measured_charge() or measured_charge_retry() */
 };
 
 void measured_begin(struct measured *m, int index);
 
 /* Charges what the call took. Returns false, without charging, if that exceeds the quota. */
-bool measured_fits(struct measured *m);
+bool measured_charge(struct measured *m);
 
 /*
  * Call after undoing the call. The memory that became free is a second measurement, because other tenants may have distorted
  * the first. Returns true if it fits: the memory is charged, and the caller makes the call again.
  */
-bool measured_undone(struct measured *m);
+bool measured_charge_retry(struct measured *m);
 
 /* Call if a call failed after its memory was charged. */
-void measured_give_back(const struct measured *m);
+void measured_refund(const struct measured *m);
 
-/* As measured_fits(), for a call that cannot be undone: charges even beyond the quota. */
-void measured_keep(struct measured *m);
+/* As measured_charge(), for a call that cannot be undone: charges even beyond the quota. */
+void measured_charge_always(struct measured *m);
 
 /* Gives back the charge for memory that the call freed. */
-void measured_freed(struct measured *m);
+void measured_release(struct measured *m);

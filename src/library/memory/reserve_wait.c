@@ -16,7 +16,7 @@
 /*
  * `want` is where the request was written in the report. A new daemon brings a new report, in which the request is made again.
  */
-struct ask {
+struct request {
 	struct region_want *want;
 	uint32_t number;
 	uint64_t granted_before;
@@ -40,7 +40,7 @@ static bool fits_in(uint64_t limit, uint64_t used, uint64_t bytes)
 	return bytes <= limit && used <= limit - bytes;
 }
 
-static void ask(struct ask *a, int index, uint64_t bytes, uint64_t now_ns)
+static void send_request(struct request *a, int index, uint64_t bytes, uint64_t now_ns)
 {
 	a->asked_ns = now_ns;
 	a->want = want_of(index);
@@ -51,7 +51,7 @@ static void ask(struct ask *a, int index, uint64_t bytes, uint64_t now_ns)
 }
 
 /* Cancels the request. If the daemon has not answered yet, the doorbell tells the daemon. */
-static void take_back(const struct ask *a, int index)
+static void cancel_request(const struct request *a, int index)
 {
 	if (!a->want || a->want != want_of(index))
 		return;
@@ -62,7 +62,7 @@ static void take_back(const struct ask *a, int index)
 	bell_ring(index);
 }
 
-static bool is_too_late(const struct ask *a, uint64_t now_ns, uint64_t since_ns, bool is_holder)
+static bool is_too_late(const struct request *a, uint64_t now_ns, uint64_t since_ns, bool is_holder)
 {
 	uint64_t most_ns = atomic_load_explicit(&atomic_load(&process_state.control)->memory_wait_ns,
 						memory_order_relaxed);
@@ -72,8 +72,8 @@ static bool is_too_late(const struct ask *a, uint64_t now_ns, uint64_t since_ns,
 	return most_ns && now_ns - since_ns >= most_ns;
 }
 
-/* Returns true if the reservation is worth another try. The caller holds locks.ask. */
-static bool wait_for_answer(int index, uint64_t bytes, uint64_t since_ns, struct ask *a)
+/* Returns true if the reservation is worth another try. The caller holds locks.memory_request. */
+static bool wait_for_answer(int index, uint64_t bytes, uint64_t since_ns, struct request *a)
 {
 	for (;;) {
 		const struct region_control_device *c = process_control_device(index);
@@ -96,20 +96,20 @@ static bool wait_for_answer(int index, uint64_t bytes, uint64_t since_ns, struct
 		if (is_too_late(a, now_ns, since_ns, limit > 0))
 			return false;
 		if (is_answered || a->want != want_of(index))
-			ask(a, index, bytes, now_ns);
+			send_request(a, index, bytes, now_ns);
 		sys_futex_wait(&c->memory_grant_change, change, NAP_NS, true);
 	}
 }
 
 bool admission_wait(int index, uint64_t bytes, struct admission *wait)
 {
-	struct ask a = { 0 };
+	struct request a = { 0 };
 
 	if (index == REGION_HOST || bytes > ledger_quota(index))
 		return false;
-	if (!wait->has_looked) {
-		wait->has_looked = true;
-		if (ledger_wait_for_look(index))
+	if (!wait->has_waited_for_nvml) {
+		wait->has_waited_for_nvml = true;
+		if (ledger_wait_for_nvml(index))
 			return true;
 	}
 	if (likely(!atomic_load_explicit(&atomic_load(&process_state.control)->memory_waits,
@@ -120,11 +120,11 @@ bool admission_wait(int index, uint64_t bytes, struct admission *wait)
 	/* Only the helper thread finds a restarted daemon, and no context may have started that thread yet. */
 	helper_start();
 	uint64_t begin = trace_begin();
-	WITH_LOCK(&locks.ask[index]);
+	WITH_LOCK(&locks.memory_request[index]);
 	log_debug("device %d: waiting for a grant of %llu bytes more", index,
 		  (unsigned long long)bytes);
 	bool is_worth_trying = wait_for_answer(index, bytes, wait->since_ns, &a);
-	take_back(&a, index);
+	cancel_request(&a, index);
 	trace_wait(TRACE_MEMORY_WAIT, index, begin, bytes, is_worth_trying ? 0 : ENOMEM);
 	return is_worth_trying;
 }

@@ -24,7 +24,7 @@
 /* One allocation's wait. Zero it before the first admission_wait(). */
 struct admission {
 	uint64_t since_ns;
-	bool has_looked;
+	bool has_waited_for_nvml;
 };
 
 /*

@@ -14,8 +14,8 @@
  * reserved for the call. Both at once: otherwise the same bytes would count twice for a moment. The caller holds the lock that
  * guards *charged.
  */
-static inline void reserved_settle(int index, uint64_t *charged, uint64_t bytes,
-				   uint64_t reserved_for_it)
+static inline void reserved_update_charge(int index, uint64_t *charged, uint64_t bytes,
+					  uint64_t reserved_for_it)
 {
 	if (bytes != *charged + reserved_for_it)
 		ledger_adjust(index, (int64_t)(bytes - *charged - reserved_for_it));

@@ -24,8 +24,8 @@ static _Atomic uint32_t uncharged; /* imports for which another process is charg
 
 static bool is_in(const struct entry *e)
 {
-	return e->s.kind == SHARED_IN_MEMORY || e->s.kind == SHARED_IN_PHYSICAL ||
-	       e->s.kind == SHARED_IN_POOL;
+	return e->s.kind == SHARED_IMPORTED_MEMORY || e->s.kind == SHARED_IMPORTED_PHYSICAL ||
+	       e->s.kind == SHARED_IMPORTED_POOL;
 }
 
 static bool make_room(void)
@@ -70,9 +70,9 @@ static void add(const struct shared *s, bool is_charged)
  * Charges this process for imported memory that has no live owner. The quota does not matter, because the process already holds
  * the memory.
  */
-static void take_over(struct entry *e)
+static void claim_and_charge(struct entry *e)
 {
-	if (e->is_charged || !is_in(e) || !exports_take(e->s.key))
+	if (e->is_charged || !is_in(e) || !exports_claim(e->s.key))
 		return;
 	ledger_adjust(e->s.index, (int64_t)e->s.bytes);
 	e->is_charged = true;
@@ -93,24 +93,24 @@ static void drop(struct entry *e)
 		atomic_fetch_sub(&uncharged, is_in(&gone));
 		return;
 	}
-	exports_leave(gone.s.key);
+	exports_release(gone.s.key);
 	for (size_t i = 0; i < process_state.shared; i++)
 		if (list[i].s.key == gone.s.key)
-			take_over(&list[i]);
+			claim_and_charge(&list[i]);
 	if (is_in(&gone))
 		ledger_release(gone.s.index, gone.s.bytes);
 }
 
-void shared_give(const struct shared *given)
+void shared_record_export(const struct shared *given)
 {
 	WITH_LOCK(&locks.shared);
 	if (!make_room())
 		return;
-	exports_take(given->key);
+	exports_claim(given->key);
 	add(given, true);
 }
 
-bool shared_take(const struct shared *taken)
+bool shared_record_import(const struct shared *taken)
 {
 	struct holding h = { .device = taken->index, .bytes = taken->bytes };
 	bool is_first;
@@ -119,7 +119,7 @@ bool shared_take(const struct shared *taken)
 		WITH_LOCK(&locks.shared);
 		if (!make_room())
 			return false;
-		is_first = exports_take(taken->key);
+		is_first = exports_claim(taken->key);
 		if (!is_first)
 			add(taken, false);
 	}
@@ -127,12 +127,12 @@ bool shared_take(const struct shared *taken)
 		return true;
 	/* locks.shared must not be held here, because making room calls the driver. */
 	if (!charge_begin(&h)) {
-		exports_leave(taken->key);
+		exports_release(taken->key);
 		return false;
 	}
 	WITH_LOCK(&locks.shared);
 	if (!make_room()) {
-		exports_leave(taken->key);
+		exports_release(taken->key);
 		ledger_release(h.device, h.bytes);
 		return false;
 	}
@@ -140,7 +140,7 @@ bool shared_take(const struct shared *taken)
 	return true;
 }
 
-bool shared_again(enum shared_kind kind, uint64_t id)
+bool shared_add_import(enum shared_kind kind, uint64_t id)
 {
 	WITH_LOCK(&locks.shared);
 	struct entry *e = find(kind, id);
@@ -149,7 +149,7 @@ bool shared_again(enum shared_kind kind, uint64_t id)
 	return e;
 }
 
-void shared_close(enum shared_kind kind, uint64_t id)
+void shared_remove_import(enum shared_kind kind, uint64_t id)
 {
 	WITH_LOCK(&locks.shared);
 	struct entry *e = find(kind, id);
@@ -235,16 +235,16 @@ void shared_refresh(uint64_t now_ns)
 		return;
 	last_ns = now_ns;
 	for (size_t i = 0; i < process_state.shared; i++)
-		take_over(&list[i]);
+		claim_and_charge(&list[i]);
 	sys_unlock(&locks.shared);
 }
 
-void shared_move(struct region_report *report, const struct region_slot *slot)
+void shared_republish(struct region_report *report, const struct region_slot *slot)
 {
 	WITH_LOCK(&locks.shared);
 	for (size_t i = 0; i < process_state.shared; i++)
 		if (list[i].is_charged)
-			exports_move(report, slot, list[i].s.key);
+			exports_republish(report, slot, list[i].s.key);
 }
 
 void shared_reset(void)

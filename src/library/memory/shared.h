@@ -15,12 +15,12 @@
 #include "library/state/process_state.h"
 
 enum shared_kind {
-	SHARED_OUT_MEMORY = 1, /* exported as an IPC handle; by address */
-	SHARED_IN_MEMORY,      /* imported by an IPC handle; by address */
-	SHARED_OUT_PHYSICAL,   /* memory of the virtual memory API, by its number (hook_vmm.h) */
-	SHARED_IN_PHYSICAL,
-	SHARED_OUT_POOL, /* a pool, by its handle */
-	SHARED_IN_POOL,
+	SHARED_EXPORTED_MEMORY = 1, /* exported as an IPC handle; by address */
+	SHARED_IMPORTED_MEMORY,     /* imported by an IPC handle; by address */
+	SHARED_EXPORTED_PHYSICAL, /* memory of the virtual memory API, by its number (hook_vmm.h) */
+	SHARED_IMPORTED_PHYSICAL,
+	SHARED_EXPORTED_POOL, /* a pool, by its handle */
+	SHARED_IMPORTED_POOL,
 };
 
 struct shared {
@@ -38,14 +38,14 @@ static inline bool shared_any(void)
 }
 
 /* Records exported memory, for which this process is charged. If out of memory, other processes will be charged too. */
-void shared_give(const struct shared *given);
+void shared_record_export(const struct shared *given);
 
 /* Records imported memory. Returns false if the memory is charged to no process of the tenant, and exceeds the quota. */
-bool shared_take(const struct shared *taken);
+bool shared_record_import(const struct shared *taken);
 
-/* If the memory was imported already, counts this import too and returns true. Call shared_close() once per import. */
-bool shared_again(enum shared_kind kind, uint64_t id);
-void shared_close(enum shared_kind kind, uint64_t id);
+/* If the memory was imported already, counts this import too and returns true. Call shared_remove_import() once per import. */
+bool shared_add_import(enum shared_kind kind, uint64_t id);
+void shared_remove_import(enum shared_kind kind, uint64_t id);
 
 /*
  * Call when the memory turns out to be larger. Returns false if the larger size exceeds the quota, true also if the memory is
@@ -69,7 +69,7 @@ void shared_context_gone(CUcontext context);
 void shared_refresh(uint64_t now_ns);
 
 /* Writes this process's ownerships into the report of a restarted daemon, before the process uses that report. */
-void shared_move(struct region_report *report, const struct region_slot *slot);
+void shared_republish(struct region_report *report, const struct region_slot *slot);
 
 /* Call in a forked child. */
 void shared_reset(void);

@@ -2,8 +2,8 @@
  * The hold keeps the threads of a swappable process out of the driver while the process's memory is off the GPU (swap.h).
  *
  * A call that may access or allocate device memory runs inside the hold, between swap_enter() and swap_leave(). The thread that
- * moves memory first shuts the hold, and then waits until no thread is inside. Another thread first counts itself inside, and
- * then checks whether the hold is shut. So one of the two sees the other. If a thread inside does not leave, the hold opens
+ * moves memory first closes the hold, and then waits until no thread is inside. Another thread first counts itself inside, and
+ * then checks whether the hold is closed. So one of the two sees the other. If a thread inside does not leave, the hold opens
  * again within seconds, so there is no deadlock.
  *
  * A thread may enter several times, nested. Work enters the hold last, in the gate: a thread that waited for a lease inside
@@ -81,7 +81,7 @@ static inline void swap_leave_always(const bool *unused)
 /* ---- for swap.c alone ---- */
 
 /*
- * Shuts the hold and waits up to patience_ns until no thread is inside. On timeout, restores the earlier state and returns
+ * Closes the hold and waits up to patience_ns until no thread is inside. On timeout, restores the earlier state and returns
  * false.
  */
 bool swap_hold_close(uint64_t patience_ns);

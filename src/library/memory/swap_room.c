@@ -16,7 +16,7 @@ static __thread struct {
 	int device;
 	uint64_t bytes;
 	bool is_drivers;
-} lack; /* what the thread's last try found no room for; `bytes` is 0 if there was room */
+} shortage; /* what the thread's last try found no room for; `bytes` is 0 if there was room */
 
 /* True if the tenant uses more memory than the daemon leaves to it. */
 static bool is_beyond_bound(int device)
@@ -58,9 +58,9 @@ bool swap_wait_for_room(uint64_t *since_ns)
 
 void swap_room_record_shortage(int device, uint64_t bytes, bool is_drivers)
 {
-	lack.device = device;
-	lack.bytes = bytes;
-	lack.is_drivers = is_drivers;
+	shortage.device = device;
+	shortage.bytes = bytes;
+	shortage.is_drivers = is_drivers;
 }
 
 bool swap_room_is_reserved(int device, uint64_t bytes)
@@ -80,9 +80,9 @@ static bool gpu_has_room(void)
 	size_t free_bytes, total_bytes;
 
 	return real.cuMemGetInfo_v2 && !atomic_load(&process_state.captures) &&
-	       process_current_index() == lack.device &&
+	       process_current_index() == shortage.device &&
 	       real.cuMemGetInfo_v2(&free_bytes, &total_bytes) == CUDA_SUCCESS &&
-	       free_bytes / 2 > lack.bytes + ROUNDING_BYTES;
+	       free_bytes / 2 > shortage.bytes + ROUNDING_BYTES;
 }
 
 void swap_room_begin(struct swap_room *room)
@@ -91,7 +91,7 @@ void swap_room_begin(struct swap_room *room)
 	room->had_room = false;
 	/* Inside an outer call, `lack` belongs to that call. */
 	if (swap_is_on() && !swap_is_inside())
-		lack.bytes = 0;
+		shortage.bytes = 0;
 }
 
 static bool end(struct swap_room *room, CUresult result)
@@ -109,24 +109,24 @@ bool swap_room_should_retry(struct swap_room *room, CUresult result)
 {
 	if (likely(result != CUDA_ERROR_OUT_OF_MEMORY || !swap_is_on()))
 		return end(room, result);
-	if (swap_is_inside() || !lack.bytes)
+	if (swap_is_inside() || !shortage.bytes)
 		return end(room, result);
 	/*
 	 * Fail only if there was room twice in a row, because another tenant may have left the GPU between the refusal and this
 	 * query.
 	 */
-	bool has_room = lack.is_drivers && gpu_has_room();
+	bool has_room = shortage.is_drivers && gpu_has_room();
 	if (has_room && room->had_room)
 		return end(room, result);
 	room->had_room = has_room;
 	if (!room->bytes) {
-		room->device = lack.device;
-		room->bytes = lack.bytes;
+		room->device = shortage.device;
+		room->bytes = shortage.bytes;
 		room->since_ns = sys_now_ns();
 		room->trace_begin = trace_begin();
 		swap_add_wanted(room->device, (int64_t)room->bytes);
 	}
-	lack.bytes = 0;
+	shortage.bytes = 0;
 	return swap_wait_for_room(&room->since_ns) || end(room, result);
 }
 

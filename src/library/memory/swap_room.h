@@ -8,8 +8,8 @@
  * room before and after a try, out of memory is another reason: drivers return it also for what they cannot do, such as the
  * cuCtxCreate from before CUDA 3.2.
  *
- * The call reports by swap_room_record_shortage() that it failed for lack of room; holding.h does so for charged memory. Between two
- * tries the thread is outside the hold (swap_hold.h), so that the process's own memory may be moved off the GPU meanwhile.
+ * The call reports by swap_room_record_shortage() that it failed for lack of room; holding.h does so for charged memory.
+ * Between two tries the thread is outside the hold (swap_hold.h), so that the process's own memory may be moved off the GPU meanwhile.
  * A call made inside another call's hold does not wait itself; the outer call does.
  */
 #pragma once

@@ -41,7 +41,7 @@ static void *helper_main(void *unused)
 			atomic_store(&is_in_driver, false);
 			return NULL;
 		}
-		uint64_t sleep_ns = duties->look(was_woken);
+		uint64_t sleep_ns = duties->poll(was_woken);
 		atomic_store(&is_in_driver, false);
 		atomic_store(&is_asleep, true);
 		if (atomic_load(&bell) == rung)
@@ -63,10 +63,10 @@ void helper_start(void)
 	if (is_started)
 		return;
 	is_started = true;
-	atexit(duties->leave);
+	atexit(duties->on_exit);
 	if (!thread_create(helper_main))
 		log_write("no helper thread: work of this process is gated, but not measured");
-	duties->started();
+	duties->on_start();
 }
 
 void helper_stop(void)
@@ -74,7 +74,7 @@ void helper_stop(void)
 	atomic_store(&is_leaving, true);
 }
 
-void helper_wait_until_out(void)
+void helper_wait_for_poll(void)
 {
 	for (int i = 0; i < 200 && atomic_load(&is_in_driver); i++)
 		sys_sleep_ns(100 * NS_PER_US);

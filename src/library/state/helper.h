@@ -8,11 +8,11 @@
 #include <stdint.h>
 
 struct helper_duties {
-	uint64_t (*look)(bool was_woken); /* one poll; returns how long to sleep, in ns */
+	uint64_t (*poll)(bool was_woken); /* one poll; returns how long to sleep, in ns */
 	/* Called once, by the thread that starts the helper thread, because that thread's first poll may come late. */
-	void (*started)(void);
+	void (*on_start)(void);
 	/* Called at exit. The handler is registered after cuInit, so it runs before the driver's own exit handlers. */
-	void (*leave)(void);
+	void (*on_exit)(void);
 };
 
 /* Call before the first helper_start(). */
@@ -30,7 +30,7 @@ void helper_wake(void);
 /* At exit: no poll begins after this call. */
 void helper_stop(void);
 /* Call after helper_stop(). Waits up to 20 ms for a poll in progress to end. */
-void helper_wait_until_out(void);
+void helper_wait_for_poll(void);
 
 /* Call in a forked child, which has no helper thread. */
 void helper_reset(void);

@@ -13,7 +13,7 @@ struct process_state process_state = { .own = &nobody };
 /* CUDA ordinal -> index + 1; 0 if not looked up yet, -1 if not the tenant's. */
 static _Atomic int8_t device_index[MAX_CUDA_DEVICES];
 
-void process_settle_quick_way(void)
+void process_update_has_one_device(void)
 {
 	atomic_store(&process_own()->has_one_device,
 		     atomic_load(&process_state.control)->device_count == 1 &&
@@ -52,7 +52,7 @@ CUresult process_find_device(CUdevice device, int *ret_index)
 	return CUDA_SUCCESS;
 }
 
-bool process_device_is_there(CUdevice device)
+bool process_device_exists(CUdevice device)
 {
 	int index;
 	CUresult result = process_find_device(device, &index);

@@ -55,7 +55,7 @@ struct process_state {
 	_Atomic uint32_t detours;           /* enum process_detour */
 	/* this process's slot + 1, to compare with region_control_device.turn */
 	_Atomic uint32_t turn;
-	_Atomic uint32_t code_gone; /* unloads of functions and ends of contexts so far */
+	_Atomic uint32_t code_unloads; /* unloads of functions and ends of contexts so far */
 };
 
 SYS_DATA struct process_state process_state;
@@ -82,7 +82,7 @@ int process_device_index(CUdevice device);
 /*
  * True if the driver has this device. If not, leave the call to the driver, whose error depends on the first invalid argument.
  */
-bool process_device_is_there(CUdevice device);
+bool process_device_exists(CUdevice device);
 
 /* Returns the index of the device with this UUID (16 bytes); -1 if the tenant does not have it. */
 int process_uuid_index(const void *uuid);
@@ -113,7 +113,7 @@ static inline struct region_slot_device *process_slot_device(int index)
  * Sets has_one_device, by which small allocations take a fast path. Call after a change of the tenant's devices or of
  * `detours`.
  */
-void process_settle_quick_way(void);
+void process_update_has_one_device(void);
 
 /* Call in a forked child. */
 void process_reset(void);

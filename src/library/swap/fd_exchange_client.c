@@ -18,8 +18,8 @@ static _Atomic uint32_t undropped_count;
 static uint64_t tried_ns; /* helper thread */
 
 /* The reply has at most one descriptor, which is closed if ret_fd is NULL. */
-static int ask(enum sharing_op op, uint64_t key, uint64_t bytes, int give_fd,
-	       struct sharing_reply *ret, int *ret_fd)
+static int send_request(enum sharing_op op, uint64_t key, uint64_t bytes, int give_fd,
+			struct sharing_reply *ret, int *ret_fd)
 {
 	struct sharing_request request = {
 		.magic = SHARING_MAGIC,
@@ -53,13 +53,13 @@ int sharing_give(uint64_t key, uint64_t bytes, int fd)
 {
 	struct sharing_reply reply;
 
-	return ask(SHARING_GIVE, key, bytes, fd, &reply, NULL);
+	return send_request(SHARING_GIVE, key, bytes, fd, &reply, NULL);
 }
 
 int sharing_take(uint64_t key, uint64_t *ret_bytes, int *ret_fd)
 {
 	struct sharing_reply reply;
-	int error = ask(SHARING_TAKE, key, 0, -1, &reply, ret_fd);
+	int error = send_request(SHARING_TAKE, key, 0, -1, &reply, ret_fd);
 
 	if (!error)
 		*ret_bytes = reply.bytes;
@@ -70,7 +70,7 @@ static int drop(uint64_t key)
 {
 	struct sharing_reply reply;
 
-	return ask(SHARING_DROP, key, 0, -1, &reply, NULL);
+	return send_request(SHARING_DROP, key, 0, -1, &reply, NULL);
 }
 
 void sharing_drop(uint64_t key)

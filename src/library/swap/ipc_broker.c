@@ -141,7 +141,7 @@ static CUresult unmap(const struct opened *o)
 	return CUDA_SUCCESS;
 }
 
-static int take(uint64_t key, uint64_t *ret_bytes, int *ret_fd)
+static int fetch_descriptor(uint64_t key, uint64_t *ret_bytes, int *ret_fd)
 {
 	int error = -ENOENT;
 
@@ -159,7 +159,7 @@ static CUresult import(struct opened *o)
 
 	if (!make_room() || !real.cuMemImportFromShareableHandle)
 		return CUDA_ERROR_OUT_OF_MEMORY;
-	if (take(o->key, &o->bytes, &fd))
+	if (fetch_descriptor(o->key, &o->bytes, &fd))
 		return CUDA_ERROR_INVALID_HANDLE;
 	CUresult result = real.cuMemImportFromShareableHandle(
 		&o->handle, (void *)(intptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);

@@ -30,7 +30,7 @@
 #define CONTEXTS_MAX 64
 
 static bool is_started;
-static _Atomic bool is_leaving, is_in_driver;
+static _Atomic bool is_exiting, is_in_driver;
 
 static CUcontext contexts[CONTEXTS_MAX]; /* whose work may use the memory */
 static uint32_t contexts_count;
@@ -117,7 +117,7 @@ static uint64_t arena_ready(void)
 	return atomic_load(&atomic_load(&process_state.control)->arena_ready_bytes);
 }
 
-static void tell(enum swap_state state)
+static void set_state(enum swap_state state)
 {
 	atomic_store(&own.state, (uint32_t)state);
 	swap_publish(atomic_load(&process_state.slot));
@@ -172,8 +172,8 @@ static bool wait_for_captures(uint64_t until_ns)
 	return true;
 }
 
-/* Waits until no work of this process runs or can begin. Returns true with the hold shut, or false with the hold open. */
-static bool come_to_rest(void)
+/* Waits until no work of this process runs or can begin. Returns true with the hold closed, or false with the hold open. */
+static bool quiesce(void)
 {
 	uint64_t until_ns = sys_now_ns() + PATIENCE_NS;
 
@@ -194,7 +194,7 @@ static bool come_to_rest(void)
 /* ---- moving out and back ---- */
 
 /* Gives each backing (swap_backing.h) a position in the arena. Returns the sum of the sizes. */
-static uint64_t lay_out(void)
+static uint64_t assign_arena_offsets(void)
 {
 	uint64_t sum = 0;
 	uint32_t at = 0;
@@ -207,7 +207,7 @@ static uint64_t lay_out(void)
 	return sum;
 }
 
-static void tell_out_bytes(bool is_all)
+static void report_out_bytes(bool is_all)
 {
 	struct region_slot *slot = atomic_load(&process_state.slot);
 
@@ -220,26 +220,27 @@ static void tell_out_bytes(bool is_all)
  * Returns the swap word to obey: while the daemon is lost 0 (SWAP_ORDER_IN), because nothing else would bring the memory back.
  * A new daemon's order is obeyed even if the value is the same.
  */
-static uint32_t heard(uint32_t word)
+static uint32_t effective_order(uint32_t word)
 {
 	return atomic_load(&process_state.daemon_lost) ? 0 : word;
 }
 
 /* False if the process exits, which must not wait for a move. */
-static bool goes_on(void)
+static bool is_running(void)
 {
-	return !atomic_load(&is_leaving);
+	return !atomic_load(&is_exiting);
 }
 
 /* False if the process exits, or the order to move out was withdrawn. */
-static bool leaves_on(void)
+static bool should_move_out(void)
 {
-	return goes_on() && swap_order_of(heard(atomic_load(order_word()))) == SWAP_ORDER_OUT;
+	return is_running() &&
+	       swap_order_of(effective_order(atomic_load(order_word()))) == SWAP_ORDER_OUT;
 }
 
 static void give_up(const char *why)
 {
-	if (!leaves_on()) {
+	if (!should_move_out()) {
 		log_debug("swap: called off");
 		return;
 	}
@@ -259,7 +260,7 @@ static uint64_t lock_next(void)
 	return bytes;
 }
 
-static bool is_at_work(void)
+static bool is_gpu_busy(void)
 {
 	uint32_t count = atomic_load(&process_state.control)->device_count;
 
@@ -283,35 +284,35 @@ static uint64_t prepare_next(uint64_t pauses)
 		return bytes;
 	uint64_t begin_ns = sys_now_ns();
 	bytes = lock_next();
-	if (bytes && is_at_work())
+	if (bytes && is_gpu_busy())
 		sys_sleep_ns(pauses * (sys_now_ns() - begin_ns));
 	return bytes;
 }
 
 /* Locks the rest of the arena while the program goes on, because copies to unlocked memory take far longer than locking. */
-static void prepare_to_leave(void)
+static void lock_arena(void)
 {
 	uint64_t bytes = 1;
 
-	while (!swap_arena_is_locked(swap_backing_figures(-1).movable_bytes) && leaves_on() &&
+	while (!swap_arena_is_locked(swap_backing_figures(-1).movable_bytes) && should_move_out() &&
 	       bytes) {
 		bytes = prepare_next(LEAVING_PAUSES);
 		atomic_fetch_add(&atomic_load(&process_state.slot)->swap_progress_bytes, bytes);
 	}
 }
 
-/* Moves all movable memory to the arena. Call with the hold shut. Returns false if everything is on the GPU as before. */
-static bool leave_card(void)
+/* Moves all movable memory to the arena. Call with the hold closed. Returns false if everything is on the GPU as before. */
+static bool move_out(void)
 {
 	uint32_t at = 0;
-	uint64_t leaves = lay_out();
+	uint64_t leaves = assign_arena_offsets();
 
 	if (!swap_arena_is_ready(leaves)) {
 		give_up("the host has too little memory");
 		return false;
 	}
 	uint64_t begin_ns = sys_now_ns();
-	if (swap_copy_all(SWAP_COPY_OUT, leaves_on) != CUDA_SUCCESS) {
+	if (swap_copy_all(SWAP_COPY_OUT, should_move_out) != CUDA_SUCCESS) {
 		give_up("copying failed");
 		return false;
 	}
@@ -320,7 +321,7 @@ static bool leave_card(void)
 	 * Report out_bytes first: other tenants take the memory as soon as it is free, and both tenants' bytes would be
 	 * counted.
 	 */
-	tell_out_bytes(true);
+	report_out_bytes(true);
 	/* Memory that cannot be removed stays on the GPU, unchanged. */
 	for (struct backing *b; (b = swap_backing_next(&at));)
 		if (swap_copy_is_movable(b) && swap_backing_evict(b) != CUDA_SUCCESS)
@@ -334,7 +335,7 @@ static void wait_for_arena(void)
 {
 	uint64_t seen = arena_ready(), since_ns = sys_now_ns();
 
-	while (!swap_arena_is_ready(swap_backing_figures(-1).movable_bytes) && leaves_on() &&
+	while (!swap_arena_is_ready(swap_backing_figures(-1).movable_bytes) && should_move_out() &&
 	       sys_now_ns() - since_ns < PATIENCE_NS) {
 		sys_sleep_ns(RETRY_NS);
 		uint64_t now = arena_ready();
@@ -346,25 +347,25 @@ static void wait_for_arena(void)
 	}
 }
 
-static void try_leave(uint32_t word)
+static void try_move_out(uint32_t word)
 {
 	atomic_store(&atomic_load(&process_state.slot)->swap_copied_mib, 0);
-	tell(SWAP_LEAVING);
+	set_state(SWAP_LEAVING);
 	wait_for_arena();
-	prepare_to_leave();
+	lock_arena();
 	uint64_t begin_ns = sys_now_ns(), trace_from = trace_begin();
-	bool is_at_rest = leaves_on() && come_to_rest();
-	bool is_out = is_at_rest && leave_card();
+	bool is_quiet = should_move_out() && quiesce();
+	bool is_out = is_quiet && move_out();
 	real.cuCtxSetCurrent(NULL); /* the context may end before the next move */
-	if (!is_at_rest)
+	if (!is_quiet)
 		give_up("work or a capture does not end");
 	else if (!is_out)
 		swap_hold_open(true);
 	if (is_out)
 		atomic_store(&own.moved_ns, sys_now_ns() - begin_ns);
 	/* An order that was withdrawn counts as not tried. */
-	atomic_store(&own.word, is_out || leaves_on() ? word : 0);
-	tell(is_out ? SWAP_OUT : SWAP_IN);
+	atomic_store(&own.word, is_out || should_move_out() ? word : 0);
+	set_state(is_out ? SWAP_OUT : SWAP_IN);
 	trace_wait(TRACE_SWAP_OUT, 0, trace_from, swap_backing_figures(-1).movable_bytes,
 		   is_out ? 0 : ECANCELED);
 	if (is_out)
@@ -374,7 +375,7 @@ static void try_leave(uint32_t word)
 			  (unsigned long long)(copied_ns / NS_PER_US));
 }
 
-static void take_all(uint32_t end)
+static void evict_all(uint32_t end)
 {
 	uint32_t at = 0;
 
@@ -410,35 +411,35 @@ static bool has_room(void)
 	return true;
 }
 
-/* Moves all memory in the arena back to the GPUs. Call with the hold shut. Returns false if all is in the arena as before. */
-static bool return_to_card(void)
+/* Moves all memory in the arena back to the GPUs. Call with the hold closed. Returns false if all is in the arena as before. */
+static bool move_in(void)
 {
 	uint32_t at = 0;
 
 	if (!has_room())
 		return false;
 	/* Report out_bytes first: memory on the GPU that is reported as out would be counted twice. */
-	tell_out_bytes(false);
+	report_out_bytes(false);
 	for (struct backing *b; (b = swap_backing_next(&at));) {
 		if (!swap_copy_is_movable(b) || b->is_resident)
 			continue;
 		if (real.cuCtxSetCurrent(b->owner) != CUDA_SUCCESS ||
 		    swap_backing_populate(b) != CUDA_SUCCESS) {
-			take_all(at);
+			evict_all(at);
 			return false;
 		}
 	}
 	/* Also copies memory that could not be removed, whose content does not change. */
 	uint64_t begin_ns = sys_now_ns();
-	CUresult result = swap_copy_all(SWAP_COPY_IN, goes_on);
+	CUresult result = swap_copy_all(SWAP_COPY_IN, is_running);
 	copied_ns = sys_now_ns() - begin_ns;
 	if (result == CUDA_SUCCESS)
 		return true;
-	take_all(UINT32_MAX);
+	evict_all(UINT32_MAX);
 	return false;
 }
 
-static void try_return(uint32_t word)
+static void try_move_in(uint32_t word)
 {
 	uint64_t begin_ns = sys_now_ns(), trace_from = trace_begin();
 	bool was_short = atomic_load(&own.state) == SWAP_SHORT;
@@ -448,14 +449,14 @@ static void try_return(uint32_t word)
 	/* In state SWAP_SHORT, calls that free may be inside the hold. */
 	if (was_short && !swap_hold_close(PATIENCE_NS))
 		return;
-	tell(was_short ? SWAP_SHORT : SWAP_RETURNING);
-	bool is_back = return_to_card();
+	set_state(was_short ? SWAP_SHORT : SWAP_RETURNING);
+	bool is_back = move_in();
 	real.cuCtxSetCurrent(NULL);
 	if (is_back) {
 		atomic_store(&own.moved_ns, sys_now_ns() - begin_ns);
 		atomic_store(&own.word, word);
 		return_since_ns = 0;
-		tell(SWAP_IN);
+		set_state(SWAP_IN);
 		swap_hold_open(true);
 		trace_wait(TRACE_SWAP_IN, 0, trace_from, swap_backing_figures(-1).movable_bytes, 0);
 		log_debug("swap: back in %llu us, of which copies %llu",
@@ -470,7 +471,7 @@ static void try_return(uint32_t word)
 			log_write("swap: the GPU has no room for memory that was moved off: calls that need it "
 				  "fail");
 		}
-		tell(SWAP_SHORT);
+		set_state(SWAP_SHORT);
 		swap_hold_open(false);
 	}
 }
@@ -481,28 +482,28 @@ static bool is_on_gpu(void)
 }
 
 /* Returns the longest time to sleep. */
-static uint64_t look(uint32_t word)
+static uint64_t follow_order(uint32_t word)
 {
-	word = heard(word);
+	word = effective_order(word);
 	enum swap_order order = swap_order_of(word);
 
 	if (order == SWAP_ORDER_OUT && is_on_gpu() && atomic_load(&own.word) != word)
-		try_leave(word);
+		try_move_out(word);
 	else if (order == SWAP_ORDER_IN && !is_on_gpu())
-		try_return(word);
+		try_move_in(word);
 	else
 		atomic_store(&own.word, word);
-	/* SWAP_ORDER_OUT cancels a return. The hold is shut during a return, except in state SWAP_SHORT. */
+	/* SWAP_ORDER_OUT cancels a return. The hold is closed during a return, except in state SWAP_SHORT. */
 	if (order == SWAP_ORDER_OUT && !is_on_gpu() &&
 	    (atomic_load(&own.state) != SWAP_SHORT || swap_hold_close(PATIENCE_NS))) {
 		return_since_ns = 0;
 		atomic_store(&own.state, SWAP_OUT);
 	}
-	tell((enum swap_state)atomic_load(&own.state));
+	set_state((enum swap_state)atomic_load(&own.state));
 	return order == SWAP_ORDER_IN && !is_on_gpu() ? RETRY_NS : NAP_NS;
 }
 
-static bool is_likely_to_leave(void)
+static bool is_move_out_likely(void)
 {
 	return atomic_load(&atomic_load(&process_state.control)->swap_is_likely);
 }
@@ -511,11 +512,11 @@ static bool is_likely_to_leave(void)
  * Maps and locks chunks before a move is ordered, if one is likely. Stops at once when the order changes. Without the pauses a
  * training step may take seconds longer.
  */
-static void prepare_ahead(uint32_t word)
+static void lock_arena_ahead(uint32_t word)
 {
 	bool has_locked = false;
 
-	while (is_likely_to_leave() && atomic_load(order_word()) == word && goes_on() &&
+	while (is_move_out_likely() && atomic_load(order_word()) == word && is_running() &&
 	       prepare_next(AHEAD_PAUSES))
 		has_locked = true;
 	if (has_locked)
@@ -534,12 +535,12 @@ static void *swap_main(void *unused)
 		uint32_t word = atomic_load(order_word());
 
 		atomic_store(&is_in_driver, true);
-		if (atomic_load(&is_leaving)) {
+		if (atomic_load(&is_exiting)) {
 			atomic_store(&is_in_driver, false);
 			return NULL;
 		}
-		uint64_t sleep_ns = look(word);
-		prepare_ahead(word);
+		uint64_t sleep_ns = follow_order(word);
+		lock_arena_ahead(word);
 		atomic_store(&is_in_driver, false);
 		sys_futex_wait(order_word(), word, sleep_ns, true);
 	}
@@ -561,7 +562,7 @@ void swap_wait_for_driver(void)
 {
 	uint64_t begin_ns = sys_now_ns();
 
-	atomic_store(&is_leaving, true);
+	atomic_store(&is_exiting, true);
 	while (atomic_load(&is_in_driver) && sys_now_ns() - begin_ns < EXIT_PATIENCE_NS)
 		sys_sleep_ns(100 * NS_PER_US);
 	/* No thread follows orders any more, so the daemon must not wait for this process. */
@@ -572,7 +573,7 @@ void swap_wait_for_driver(void)
 void swap_reset(void)
 {
 	is_started = false;
-	atomic_store(&is_leaving, false);
+	atomic_store(&is_exiting, false);
 	atomic_store(&is_in_driver, false);
 	contexts_count = 0;
 	has_too_many = false;

@@ -2,7 +2,7 @@
  * Moves a process's memory off the GPU and back (on_full swap). A swappable process has a thread for this, which follows the
  * swap word in the control page:
  *
- *   leave    shut the hold (swap_hold.h), so that no thread is in a driver call or enters one;
+ *   leave    close the hold (swap_hold.h), so that no thread is in a driver call or enters one;
  *            wait for the work of all contexts; copy each backing (swap_backing.h) to the arena; then free
  *            it on the GPU. Its address stays reserved.
  *   return   allocate GPU memory for all backings, or for none if they do not all fit; copy back; open the hold.

@@ -10,14 +10,14 @@
 #include "library/swap/swap_peers.h"
 #include "library/sys/locks.h"
 
-#define FIRST_PLACES 1024
-#define REACH_MAX (1 + SWAP_PEERS_MAX)
+#define FIRST_CAPACITY 1024
+#define ACCESS_MAX (1 + SWAP_PEERS_MAX)
 #define READ_WRITE 3        /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 #define HAS_DESCRIPTORS 103 /* CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED */
 
 /* Sorted by address, for binary search. */
 static struct backing *list;
-static uint32_t count, places;
+static uint32_t count, capacity;
 static struct {
 	_Atomic uint64_t movable_bytes, kept_bytes, out_bytes;
 } sums[REGION_MAX_DEVICES];
@@ -49,17 +49,18 @@ static struct backing *find(CUdeviceptr ptr)
 
 static bool make_room(void)
 {
-	uint32_t more = places ? places * 2 : FIRST_PLACES;
+	uint32_t more = capacity ? capacity * 2 : FIRST_CAPACITY;
 
-	if (count < places)
+	if (count < capacity)
 		return true;
-	void *at = list ? mremap(list, places * sizeof(*list), more * sizeof(*list), MREMAP_MAYMOVE)
+	void *at = list ? mremap(list, capacity * sizeof(*list), more * sizeof(*list),
+				 MREMAP_MAYMOVE)
 			: mmap(NULL, more * sizeof(*list), PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (at == MAP_FAILED)
 		return false;
 	list = at;
-	places = more;
+	capacity = more;
 	return true;
 }
 
@@ -75,7 +76,7 @@ static bool insert(const struct backing *b)
 	return true;
 }
 
-static bool take_out(CUdeviceptr ptr, struct backing *ret)
+static bool remove_backing(CUdeviceptr ptr, struct backing *ret)
 {
 	WITH_LOCK(&locks.swap_backing);
 	struct backing *b = find(ptr);
@@ -93,7 +94,7 @@ static bool take_out(CUdeviceptr ptr, struct backing *ret)
 }
 
 /* Writes which devices may access the backing: its own, and the peers of its context. */
-static size_t reach_of(const struct backing *b, CUmemAccessDesc access[REACH_MAX])
+static size_t list_access(const struct backing *b, CUmemAccessDesc access[ACCESS_MAX])
 {
 	CUdevice peer[SWAP_PEERS_MAX];
 	size_t n = 1 + swap_peers_of(b->owner, peer);
@@ -120,7 +121,7 @@ CUresult swap_backing_map(CUdeviceptr base, uint64_t bytes, CUmemGenericAllocati
 	return result;
 }
 
-static CUresult put(struct backing *b)
+static CUresult create_and_map(struct backing *b)
 {
 	CUmemLocation place = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = b->device };
 	CUmemAllocationProp prop = {
@@ -129,18 +130,18 @@ static CUresult put(struct backing *b)
 							 : 0,
 		.location = place,
 	};
-	CUmemAccessDesc access[REACH_MAX];
+	CUmemAccessDesc access[ACCESS_MAX];
 	CUresult result = real.cuMemCreate(&b->handle, b->bytes, &prop, 0);
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	result = swap_backing_map(b->base, b->bytes, b->handle, access, reach_of(b, access));
+	result = swap_backing_map(b->base, b->bytes, b->handle, access, list_access(b, access));
 	if (result != CUDA_SUCCESS)
 		real.cuMemRelease(b->handle);
 	return result;
 }
 
-static CUresult take(struct backing *b)
+static CUresult unmap_and_release(struct backing *b)
 {
 	CUresult result = real.cuMemUnmap(b->base, b->bytes);
 
@@ -151,7 +152,7 @@ static CUresult take(struct backing *b)
 
 CUresult swap_backing_populate(struct backing *b)
 {
-	CUresult result = put(b);
+	CUresult result = create_and_map(b);
 
 	if (result == CUDA_SUCCESS) {
 		b->is_resident = true;
@@ -162,7 +163,7 @@ CUresult swap_backing_populate(struct backing *b)
 
 CUresult swap_backing_evict(struct backing *b)
 {
-	CUresult result = take(b);
+	CUresult result = unmap_and_release(b);
 
 	if (result == CUDA_SUCCESS) {
 		b->is_resident = false;
@@ -183,7 +184,7 @@ static CUresult alloc(struct backing *b)
 	if (real.cuMemAddressReserve(&b->base, b->bytes, 0, 0, 0) != CUDA_SUCCESS)
 		return CUDA_ERROR_NOT_SUPPORTED;
 	uint32_t peers = swap_peers_changes();
-	CUresult result = put(b);
+	CUresult result = create_and_map(b);
 	if (result == CUDA_SUCCESS) {
 		if (!real.cuPointerGetAttribute ||
 		    real.cuPointerGetAttribute(&b->buffer_id, CU_POINTER_ATTRIBUTE_BUFFER_ID,
@@ -191,12 +192,13 @@ static CUresult alloc(struct backing *b)
 			b->buffer_id = b->base;
 		if (insert(b)) {
 			/* A peer that was added since `peers` was read has no access yet. */
-			CUmemAccessDesc access[REACH_MAX];
+			CUmemAccessDesc access[ACCESS_MAX];
 			if (swap_peers_changes() != peers)
-				real.cuMemSetAccess(b->base, b->bytes, access, reach_of(b, access));
+				real.cuMemSetAccess(b->base, b->bytes, access,
+						    list_access(b, access));
 			return CUDA_SUCCESS;
 		}
-		take(b);
+		unmap_and_release(b);
 	}
 	real.cuMemAddressFree(b->base, b->bytes);
 	return result == CUDA_ERROR_OUT_OF_MEMORY ? result : CUDA_ERROR_NOT_SUPPORTED;
@@ -218,7 +220,7 @@ static bool has_descriptors(CUdevice device, int index)
 	return known == 2;
 }
 
-static void tell_movable(int index, uint64_t bytes)
+static void report_movable_bytes(int index, uint64_t bytes)
 {
 	atomic_store(&atomic_load(&process_state.slot)->swap[index].movable_bytes, bytes);
 }
@@ -239,15 +241,15 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 	 * The daemon must see the movable bytes together with the charge. If it saw memory that cannot move, it would tell
 	 * waiting tenants that no room will be made.
 	 */
-	tell_movable(b.index, here);
+	report_movable_bytes(b.index, here);
 	CUresult result = swap_arena_provide(swap_backing_figures(-1).movable_bytes)
 				  ? alloc(&b)
 				  : CUDA_ERROR_NOT_SUPPORTED;
 	if (result == CUDA_SUCCESS)
 		*ptr = b.base;
 	else
-		tell_movable(b.index,
-			     atomic_fetch_sub(&sums[b.index].movable_bytes, b.bytes) - b.bytes);
+		report_movable_bytes(
+			b.index, atomic_fetch_sub(&sums[b.index].movable_bytes, b.bytes) - b.bytes);
 	return result;
 }
 
@@ -266,7 +268,7 @@ static CUresult wait_for_work(CUcontext owner)
 
 static CUresult give_back(struct backing *b)
 {
-	CUresult result = b->is_resident ? take(b) : CUDA_SUCCESS;
+	CUresult result = b->is_resident ? unmap_and_release(b) : CUDA_SUCCESS;
 
 	/* The daemon's descriptor would keep the memory alive. */
 	if (b->key)
@@ -286,7 +288,7 @@ bool swap_backing_free(CUdeviceptr ptr, CUresult *ret_result)
 	/* Work can use only memory on the GPU. */
 	*ret_result = b.is_resident ? wait_for_work(b.owner) : CUDA_SUCCESS;
 	/* Remove from `list` first, because the address may be reused at once. */
-	if (*ret_result == CUDA_SUCCESS && take_out(ptr, &b))
+	if (*ret_result == CUDA_SUCCESS && remove_backing(ptr, &b))
 		*ret_result = give_back(&b);
 	return true;
 }
@@ -354,7 +356,7 @@ void swap_backing_context_gone(CUcontext context)
 
 	/* No wait is needed: the context's work has ended with it. */
 	for (CUdeviceptr ptr; (ptr = first_owned(context));)
-		if (take_out(ptr, &b))
+		if (remove_backing(ptr, &b))
 			give_back(&b);
 }
 
@@ -405,9 +407,9 @@ void swap_backing_set_peer_access(CUcontext owner, CUdevice peer, bool is_allowe
 void swap_backing_reset(void)
 {
 	if (list)
-		munmap(list, places * sizeof(*list));
+		munmap(list, capacity * sizeof(*list));
 	list = NULL;
-	count = places = 0;
+	count = capacity = 0;
 	for (int i = 0; i < REGION_MAX_DEVICES; i++) {
 		atomic_store(&sums[i].movable_bytes, 0);
 		atomic_store(&sums[i].kept_bytes, 0);

@@ -3,7 +3,7 @@
  * becomes a backing: an address range with memory of the virtual memory API. A program sees it as memory of cuMemAlloc;
  * ipc_broker.h adds legacy IPC.
  *
- * Backings are allocated and freed inside the hold (swap_hold.h). The swap thread uses them while the hold is shut. All other
+ * Backings are allocated and freed inside the hold (swap_hold.h). The swap thread uses them while the hold is closed. All other
  * functions are thread safe.
  */
 #pragma once
@@ -68,7 +68,7 @@ struct backing_figures swap_backing_figures(int index);
 CUresult swap_backing_map(CUdeviceptr base, uint64_t bytes, CUmemGenericAllocationHandle handle,
 			  const CUmemAccessDesc *access, size_t n);
 
-/* ---- for the swap thread, while the hold is shut ---- */
+/* ---- for the swap thread, while the hold is closed ---- */
 
 /* Returns the next allocation from index *at on, and advances *at. NULL at the end. */
 struct backing *swap_backing_next(uint32_t *at);

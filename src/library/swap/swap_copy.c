@@ -4,7 +4,7 @@
 #include "library/state/process_state.h"
 #include "library/swap/swap_arena.h"
 
-/* most that is copied per GPU between two calls of goes_on() */
+/* most that is copied per GPU between two calls of may_continue() */
 #define PART_BYTES (UINT64_C(256) << 20)
 #define NON_BLOCKING 1 /* CU_STREAM_NON_BLOCKING */
 
@@ -65,7 +65,7 @@ static bool find_next(struct lane *lane)
 }
 
 /* Copies the next contiguous bytes, up to the end of the arena's chunk. */
-static CUresult copy_suballoc(struct lane *lane, enum swap_copy way, uint64_t *bytes)
+static CUresult copy_contiguous(struct lane *lane, enum swap_copy way, uint64_t *bytes)
 {
 	const struct backing *b = lane->now;
 	CUdeviceptr card = b->base + lane->done;
@@ -88,7 +88,7 @@ static CUresult copy_part(struct lane *lane, enum swap_copy way, uint64_t *bytes
 	uint64_t begun = 0;
 
 	while (result == CUDA_SUCCESS && begun < PART_BYTES && !lane->has_ended && find_next(lane))
-		result = copy_suballoc(lane, way, &begun);
+		result = copy_contiguous(lane, way, &begun);
 	*bytes += begun;
 	return result;
 }
@@ -115,7 +115,7 @@ static CUresult copy_parts(struct lane *lanes, uint32_t count, enum swap_copy wa
 	return result;
 }
 
-CUresult swap_copy_all(enum swap_copy way, bool (*goes_on)(void))
+CUresult swap_copy_all(enum swap_copy way, bool (*may_continue)(void))
 {
 	struct lane lanes[REGION_MAX_DEVICES];
 	uint32_t count;
@@ -125,7 +125,7 @@ CUresult swap_copy_all(enum swap_copy way, bool (*goes_on)(void))
 
 	while (is_more && result == CUDA_SUCCESS) {
 		result = copy_parts(lanes, count, way, &copied_bytes, &is_more);
-		if (is_more && result == CUDA_SUCCESS && !goes_on())
+		if (is_more && result == CUDA_SUCCESS && !may_continue())
 			result = CUDA_ERROR_NOT_READY;
 	}
 	for (uint32_t i = 0; i < count; i++)

@@ -1,6 +1,6 @@
 /*
  * Copies everything that a move (swap.h) moves between the GPUs and the arena, with a stream per GPU, so that all copy at the
- * same time. For the swap thread, while the hold is shut.
+ * same time. For the swap thread, while the hold is closed.
  */
 #pragma once
 
@@ -14,5 +14,5 @@ enum swap_copy { SWAP_COPY_OUT, SWAP_COPY_IN };
 
 bool swap_copy_is_movable(const struct backing *b);
 
-/* Returns when all is copied; CUDA_ERROR_NOT_READY if goes_on() returned false meanwhile. Reports progress in the slot. */
-CUresult swap_copy_all(enum swap_copy way, bool (*goes_on)(void));
+/* Returns when all is copied; CUDA_ERROR_NOT_READY if may_continue() returned false meanwhile. Reports progress in the slot. */
+CUresult swap_copy_all(enum swap_copy way, bool (*may_continue)(void));

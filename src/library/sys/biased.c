@@ -5,7 +5,7 @@
 /* For membarrier: 0 not tried, 1 yes, 2 not possible here. */
 static _Atomic int registered;
 
-static bool can_be_taken_back(void)
+static bool can_revoke(void)
 {
 	int state = atomic_load(&registered);
 
@@ -22,7 +22,7 @@ static bool can_be_taken_back(void)
  * Shows all threads the calling thread's earlier stores. If membarrier fails (a seccomp filter may forbid it by now), sleeps
  * instead, which gives the stores time.
  */
-static void let_all_see(void)
+static void barrier_all_threads(void)
 {
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
 		sys_sleep_ns(10 * NS_PER_MS);
@@ -39,13 +39,13 @@ enum biased_hold biased_enter_slowly(struct biased_lock *b, bool is_visit)
 
 	if (is_taken) {
 		atomic_store(&b->owner, 0);
-		let_all_see();
+		barrier_all_threads();
 		/* Sleeping lets the owner run, whatever its priority. */
 		while (atomic_load_explicit(&b->busy[losses], memory_order_acquire))
 			sys_sleep_ns(20 * NS_PER_US);
 	}
 	losses += is_taken && !is_visit;
-	if (losses >= BIASED_LOSSES_MAX || !can_be_taken_back())
+	if (losses >= BIASED_LOSSES_MAX || !can_revoke())
 		atomic_store(&b->is_shared, true);
 	else if (is_taken && !is_visit)
 		atomic_store(&b->losses, losses);

@@ -14,10 +14,9 @@
 
 struct locks {
 	/* one request for memory per device: reserve_wait.h */
-	_Alignas(SYS_PAGE) struct sys_lock ask[REGION_MAX_DEVICES];
+	_Alignas(SYS_PAGE) struct sys_lock memory_request[REGION_MAX_DEVICES];
 	struct sys_lock captures;
 	struct sys_lock fast_path; /* take no other lock while holding this one */
-	struct sys_lock furnished;
 	struct sys_lock graph;
 	struct sys_lock helper_start;
 	struct sys_lock inflight_capture;
@@ -25,6 +24,7 @@ struct locks {
 	struct sys_lock ipc; /* held during driver calls, so that no address is reused meanwhile */
 	struct sys_lock join;
 	struct sys_lock ledger;
+	struct sys_lock namespaces;
 	struct sys_lock pool;
 	struct sys_lock primary;
 	struct sys_lock real_find;
@@ -34,7 +34,7 @@ struct locks {
 	struct sys_lock swap_contexts;
 	struct sys_lock swap_peers;
 	struct sys_lock swap_start;
-	struct sys_lock trace_look;
+	struct sys_lock trace_poll;
 	struct sys_lock trace_seen;
 	struct sys_lock visible;
 	struct sys_lock vmm; /* held during the driver calls that change references (hook_vmm.h) */

@@ -43,7 +43,7 @@ static bool map(int fd)
 	return true;
 }
 
-static void put_zeros(void)
+static void map_zeros(void)
 {
 	if (place)
 		mmap(place, sizeof(*place), PROT_READ | PROT_WRITE,
@@ -54,7 +54,7 @@ static void put_zeros(void)
  * Asks the daemon for a ring and maps it. Returns 0; a positive errno if asking again is of no use; a negative errno if the
  * daemon did not answer or was too busy.
  */
-static int ask(uint32_t word)
+static int request_ring(uint32_t word)
 {
 	struct trace_request request = { .magic = TRACE_MAGIC,
 					 .version = TRACE_VERSION,
@@ -97,7 +97,7 @@ static void begin(uint32_t word)
 {
 	trace_sink_begin(place, trace_clock_of(word));
 	atomic_fetch_or(&process_state.detours, DETOUR_TRACE);
-	process_settle_quick_way();
+	process_update_has_one_device();
 	fast_path_close(FAST_PATH_ALL);
 	for (uint32_t i = 0; i < atomic_load(&process_state.control)->device_count; i++)
 		record_use((int)i);
@@ -109,14 +109,14 @@ static void end(void)
 	if (!trace_is_on())
 		return;
 	atomic_fetch_and(&process_state.detours, ~(uint32_t)DETOUR_TRACE);
-	process_settle_quick_way();
+	process_update_has_one_device();
 	fast_path_close(FAST_PATH_ALL);
-	put_zeros();
+	map_zeros();
 	log_debug("traced no longer");
 }
 
-/* Starts or ends tracing as `word`, from the control page, says. The caller holds locks.trace_look. */
-static void change_to(uint32_t word)
+/* Starts or ends tracing as `word`, from the control page, says. The caller holds locks.trace_poll. */
+static void apply_order(uint32_t word)
 {
 	int error = 0;
 
@@ -124,7 +124,7 @@ static void change_to(uint32_t word)
 	if (trace_clock_of(word) != TRACE_NO_CLOCK) {
 		if (tried_ns && sys_now_ns() - tried_ns < RETRY_NS)
 			return;
-		error = ask(word);
+		error = request_ring(word);
 		tried_ns = error < 0 ? sys_now_ns() : 0;
 		if (error)
 			log_debug("not traced: errno %d", error < 0 ? -error : error);
@@ -135,18 +135,18 @@ static void change_to(uint32_t word)
 		atomic_store(&order, word);
 }
 
-void trace_look(void)
+void trace_poll(void)
 {
 	const _Atomic uint32_t *wanted = &atomic_load(&process_state.control)->trace;
 
 	if (likely(atomic_load_explicit(wanted, memory_order_relaxed) ==
 		   atomic_load_explicit(&order, memory_order_relaxed)) ||
-	    !sys_trylock(&locks.trace_look))
+	    !sys_trylock(&locks.trace_poll))
 		return;
 	uint32_t word = atomic_load(wanted);
 	if (word != atomic_load(&order))
-		change_to(word);
-	sys_unlock(&locks.trace_look);
+		apply_order(word);
+	sys_unlock(&locks.trace_poll);
 }
 
 void trace_reset(void)
@@ -156,7 +156,7 @@ void trace_reset(void)
 	tried_ns = 0;
 	biased_reset(&trace_sink.numbering);
 	/* The parent still records into its ring. */
-	put_zeros();
+	map_zeros();
 	atomic_store(&trace_sink.owner_id, 0);
 	atomic_fetch_add(&trace_sink.generation, 1);
 }

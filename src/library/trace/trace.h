@@ -8,7 +8,7 @@
  * Starts or ends tracing, as the control page says; two loads if nothing has changed. Called by the helper thread, and when the
  * process joins, so that it is traced from its first launch on. Thread safe; makes no driver call.
  */
-void trace_look(void);
+void trace_poll(void);
 
 /* Call in a forked child: stops recording, because the ring is the parent's. */
 void trace_reset(void);

@@ -44,7 +44,7 @@ void trace_put_name(enum trace_name_kind kind, uint64_t key, uint64_t since, con
 /*
  * gettid() is a system call, so it is called once per thread and trace. A forked child calls it again, because its id differs.
  */
-__attribute__((noinline, cold)) void trace_introduce_thread(uint32_t generation)
+__attribute__((noinline, cold)) void trace_record_thread_name(uint32_t generation)
 {
 	char name[THREAD_NAME_MAX + 1] = "";
 

@@ -46,13 +46,13 @@ SYS_DATA struct trace_sink trace_sink;
 static inline uint64_t trace_seen_now(void)
 {
 	return (uint64_t)atomic_load(&trace_sink.generation) << 32 |
-	       atomic_load(&process_state.code_gone);
+	       atomic_load(&process_state.code_unloads);
 }
 
 /* Call before functions are, or may be, unloaded: recorded names are no longer valid. */
-static inline void trace_code_goes(void)
+static inline void trace_code_unloads(void)
 {
-	atomic_fetch_add(&process_state.code_gone, 1);
+	atomic_fetch_add(&process_state.code_unloads, 1);
 	atomic_store(&trace_sink.owner_id, 0);
 }
 
@@ -73,7 +73,7 @@ SYS_DATA __thread struct trace_thread trace_thread;
 
 void trace_sink_begin(struct trace_ring *ring, enum trace_clock clock);
 
-void trace_introduce_thread(uint32_t generation);
+void trace_record_thread_name(uint32_t generation);
 
 /*
  * Call inside `numbering`. Clears owner_id if the lock's owner changes. Sets it to the calling thread's id if that thread is
@@ -81,7 +81,7 @@ void trace_introduce_thread(uint32_t generation);
  */
 static inline void trace_note_owner(enum biased_hold hold, uint32_t generation)
 {
-	uint64_t when = (uint64_t)generation << 32 | atomic_load(&process_state.code_gone);
+	uint64_t when = (uint64_t)generation << 32 | atomic_load(&process_state.code_unloads);
 
 	if (hold == BIASED_LOCKED)
 		atomic_store(&trace_sink.owner_id, 0);
@@ -90,7 +90,7 @@ static inline void trace_note_owner(enum biased_hold hold, uint32_t generation)
 	    atomic_load(&trace_sink.owner_id) == trace_thread.id)
 		return;
 	atomic_store(&trace_sink.owner_id, trace_thread.id);
-	/* trace_code_goes() first increments the counter and then clears the id, so check again. */
+	/* trace_code_unloads() first increments the counter and then clears the id, so check again. */
 	if (when != trace_seen_now())
 		atomic_store(&trace_sink.owner_id, 0);
 }
@@ -105,7 +105,7 @@ static inline __attribute__((always_inline)) void trace_put_here(struct trace_ev
 	if (unlikely(!ring))
 		return;
 	if (unlikely(trace_thread.generation != generation))
-		trace_introduce_thread(generation);
+		trace_record_thread_name(generation);
 	event.thread = trace_thread.id;
 	enum biased_hold hold = is_visit ? biased_visit(&trace_sink.numbering)
 					 : biased_enter(&trace_sink.numbering);

@@ -105,7 +105,7 @@ enum process_mode process_join(void)
 	return PROCESS_ACTIVE;
 }
 
-bool process_device_is_there(CUdevice device)
+bool process_device_exists(CUdevice device)
 {
 	return true;
 }

@@ -103,8 +103,8 @@ static unsigned int keep_own(nvmlDevice_t *found, unsigned int count)
  * Answers a topology query as NVML 580 does (seen on an H200): with *count 0 and no array, sets *count to the number of
  * devices; with both, fills the array, and leaves *count as it is if keeps_count; otherwise the call is invalid.
  */
-static nvmlReturn_t give(nvmlReturn_t result, nvmlDevice_t *found, unsigned int found_count,
-			 bool keeps_count, unsigned int *count, nvmlDevice_t *devices)
+static nvmlReturn_t fill_devices(nvmlReturn_t result, nvmlDevice_t *found, unsigned int found_count,
+				 bool keeps_count, unsigned int *count, nvmlDevice_t *devices)
 {
 	if (result != NVML_SUCCESS)
 		return result;
@@ -143,7 +143,7 @@ nvmlReturn_t nvml_gpus_of_cpu(nvmlReturn_t (*get)(unsigned int, unsigned int *, 
 		found_count = MAX_DEVICES;
 	if (result == NVML_SUCCESS && found_count)
 		result = get(cpu, &found_count, found);
-	return give(result, found, found_count, true, count, devices);
+	return fill_devices(result, found, found_count, true, count, devices);
 }
 
 nvmlReturn_t nvml_nearest_gpus(int card,
@@ -162,7 +162,7 @@ nvmlReturn_t nvml_nearest_gpus(int card,
 		found_count = MAX_DEVICES;
 	if (result == NVML_SUCCESS && found_count)
 		result = get(device, level, &found_count, found);
-	return give(result, found, found_count, false, count, devices);
+	return fill_devices(result, found, found_count, false, count, devices);
 }
 
 /* The pid is one of this pid namespace, which the driver need not know, so read /proc. */

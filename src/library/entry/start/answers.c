@@ -22,16 +22,16 @@ enum { WHERE_NOWHERE, WHERE_DRIVER, WHERE_HOOK };
 #define MARK (1ULL << 25)
 
 /* A hash table from a name's hash to its word. Entries are never removed. */
-#define PLACES 512 /* a power of two */
+#define ENTRIES 512 /* a power of two */
 #define PROBES 16
 static struct {
-	_Atomic uint64_t hash, kept;
-} places[PLACES];
+	_Atomic uint64_t hash, entry;
+} table[ENTRIES];
 
 /* The driver functions that were asked, usually cuGetProcAddress and its _v2. */
 static const void *_Atomic asked_functions[2];
 
-static int number_of_function(const void *asked)
+static int function_index(const void *asked)
 {
 	for (int i = 0; i < 2; i++) {
 		const void *there = atomic_load_explicit(&asked_functions[i], memory_order_relaxed);
@@ -48,18 +48,18 @@ static _Atomic uint64_t *word_of(uint64_t hash)
 {
 	hash |= !hash;
 	for (uint64_t i = hash; i < hash + PROBES; i++) {
-		_Atomic uint64_t *at = &places[i % PLACES].hash;
+		_Atomic uint64_t *at = &table[i % ENTRIES].hash;
 		uint64_t there = atomic_load_explicit(at, memory_order_relaxed);
 		if (there == hash ||
 		    (!there && (atomic_compare_exchange_strong(at, &there, hash) || there == hash)))
-			return &places[i % PLACES].kept;
+			return &table[i % ENTRIES].entry;
 	}
 	return NULL;
 }
 
 static bool pack_question(struct question *q)
 {
-	int function = number_of_function(q->asked);
+	int function = function_index(q->asked);
 
 	if (function < 0 || q->flags > FLAGS_MAX || (unsigned)q->version > VERSION_MAX)
 		return false;
@@ -79,10 +79,10 @@ static uint64_t base_of(uint64_t where, const struct question *q)
 
 bool answers_find(struct question *q, struct answer *ret_answer)
 {
-	q->kept = pack_question(q) ? word_of(q->hash) : NULL;
-	if (!q->kept)
+	q->entry = pack_question(q) ? word_of(q->hash) : NULL;
+	if (!q->entry)
 		return false;
-	uint64_t word = atomic_load_explicit(q->kept, memory_order_relaxed);
+	uint64_t word = atomic_load_explicit(q->entry, memory_order_relaxed);
 	if (word >> QUESTION_SHIFT != q->packed)
 		return false;
 	uint64_t where = word >> WHERE_SHIFT & 3;
@@ -95,15 +95,15 @@ bool answers_find(struct question *q, struct answer *ret_answer)
 	return true;
 }
 
-void answers_keep(const struct question *q, const struct answer *a)
+void answers_store(const struct question *q, const struct answer *a)
 {
-	if (!q->kept || (unsigned)a->status > STATUS_MAX)
+	if (!q->entry || (unsigned)a->status > STATUS_MAX)
 		return;
 	for (uint64_t where = a->pfn ? WHERE_DRIVER : WHERE_NOWHERE; where <= WHERE_HOOK; where++) {
 		uint64_t off = a->pfn ? (uintptr_t)a->pfn - base_of(where, q) : 0;
 		if (off != (uint64_t)(int64_t)(int32_t)off)
 			continue;
-		atomic_store_explicit(q->kept,
+		atomic_store_explicit(q->entry,
 				      q->packed << QUESTION_SHIFT |
 					      (uint64_t)a->status << STATUS_SHIFT |
 					      (a->result == CUDA_SUCCESS ? FOUND_BIT : 0) |

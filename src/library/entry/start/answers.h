@@ -18,8 +18,8 @@ struct question {
 	cuuint64_t flags;
 
 	/* Set by answers_find(): */
-	_Atomic uint64_t *kept; /* where the answer is stored; NULL if there is no room */
-	uint64_t packed;        /* the question in the stored word's format */
+	_Atomic uint64_t *entry; /* where the answer is stored; NULL if there is no room */
+	uint64_t packed;         /* the question in the stored word's format */
 };
 
 struct answer {
@@ -32,4 +32,4 @@ struct answer {
 bool answers_find(struct question *question, struct answer *ret_answer);
 
 /* Call after answers_find() with the same question. */
-void answers_keep(const struct question *question, const struct answer *answer);
+void answers_store(const struct question *question, const struct answer *answer);

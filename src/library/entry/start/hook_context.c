@@ -58,7 +58,7 @@ static void context_gone(CUcontext context)
  * Sets the index of `device`; -1 if the process is in no tenant or the device does not exist, and then the driver answers.
  * Refuses a device outside the tenant's list, which a program can name after clearing CUDA_VISIBLE_DEVICES.
  */
-static CUresult admit(CUdevice device, int *ret_index)
+static CUresult find_tenant_device(CUdevice device, int *ret_index)
 {
 	*ret_index = -1;
 	switch (process_join()) {
@@ -66,7 +66,7 @@ static CUresult admit(CUdevice device, int *ret_index)
 	case PROCESS_ACTIVE: break;
 	default: return CUDA_SUCCESS;
 	}
-	if (!process_device_is_there(device))
+	if (!process_device_exists(device))
 		return CUDA_SUCCESS;
 	CUresult result = process_find_device(device, ret_index);
 	return result == CUDA_SUCCESS && *ret_index < 0 ? CUDA_ERROR_INVALID_DEVICE : result;
@@ -76,7 +76,7 @@ static CUresult admit(CUdevice device, int *ret_index)
  * Records a new context, and starts the library's threads. Returns false if out of memory; then the context must be destroyed,
  * because it could not be charged.
  */
-static bool remember_context(CUcontext context, int index, uint64_t cost)
+static bool record_context(CUcontext context, int index, uint64_t cost)
 {
 	struct holding h = {
 		.kind = HOLDING_CONTEXT,
@@ -93,7 +93,7 @@ static bool remember_context(CUcontext context, int index, uint64_t cost)
 }
 
 /* Call if the context could not be made or recorded: gives the reserved quota back. `result` is the driver's. */
-static void not_made(int index, uint64_t cost, CUresult result)
+static void unreserve_context(int index, uint64_t cost, CUresult result)
 {
 	ledger_release_context(index, cost);
 	swap_room_check_result(result, index, cost);
@@ -108,7 +108,7 @@ struct reference {
 	unsigned int flags;
 };
 
-static CUresult take_reference(const struct reference *r, CUcontext *context, CUdevice device)
+static CUresult add_reference(const struct reference *r, CUcontext *context, CUdevice device)
 {
 	if (r->retain)
 		return r->retain(context, device);
@@ -124,7 +124,7 @@ static CUresult take_reference(const struct reference *r, CUcontext *context, CU
 	return result;
 }
 
-static void give_back_reference(const struct reference *r, CUdevice device)
+static void drop_reference(const struct reference *r, CUdevice device)
 {
 	if (r->retain)
 		real.cuDevicePrimaryCtxRelease_v2(device);
@@ -145,7 +145,7 @@ static CUresult retain_primary(const struct reference *r, CUcontext *context, CU
 	*ret_lacks = 0;
 	WITH_LOCK(&locks.primary);
 	if (primary[device].context) {
-		result = take_reference(r, context, device);
+		result = add_reference(r, context, device);
 		if (result == CUDA_SUCCESS)
 			primary[device].retained++;
 		return result;
@@ -156,13 +156,13 @@ static CUresult retain_primary(const struct reference *r, CUcontext *context, CU
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	result = swap_room_is_reserved(index, cost) ? CUDA_ERROR_OUT_OF_MEMORY
-						    : take_reference(r, context, device);
+						    : add_reference(r, context, device);
 	if (result != CUDA_SUCCESS) {
-		not_made(index, cost, result);
+		unreserve_context(index, cost, result);
 		return result;
 	}
-	if (!remember_context(*context, index, cost)) {
-		give_back_reference(r, device);
+	if (!record_context(*context, index, cost)) {
+		drop_reference(r, device);
 		ledger_release_context(index, cost);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
@@ -176,10 +176,10 @@ static CUresult try_primary(const struct reference *r, CUcontext *context, CUdev
 	struct admission wait = { 0 };
 	uint64_t lacks = 0;
 	int index;
-	CUresult result = admit(device, &index);
+	CUresult result = find_tenant_device(device, &index);
 
 	if (result != CUDA_SUCCESS || index < 0 || device >= DEVICES)
-		return result != CUDA_SUCCESS ? result : take_reference(r, context, device);
+		return result != CUDA_SUCCESS ? result : add_reference(r, context, device);
 	/* Wait without locks.primary, so that contexts of other devices can be made and ended meanwhile. */
 	do
 		result = retain_primary(r, context, device, index, &lacks);
@@ -223,7 +223,7 @@ static bool is_active(CUdevice device)
  * Call with locks.primary held, before the driver's release or reset. If the context may end (is_last), drops the events
  * recorded in it, which must not be queried after its end.
  */
-static void begin_end(CUdevice device, bool is_last)
+static void prepare_primary_end(CUdevice device, bool is_last)
 {
 	if (!is_last)
 		return;
@@ -231,7 +231,7 @@ static void begin_end(CUdevice device, bool is_last)
 	swap_remove_context(primary[device].context);
 }
 
-static CUresult end_ended(CUdevice device, bool is_last, CUresult result)
+static CUresult finish_primary_end(CUdevice device, bool is_last, CUresult result)
 {
 	CUcontext context = primary[device].context;
 	bool is_left = result != CUDA_SUCCESS || is_active(device);
@@ -249,7 +249,7 @@ static CUresult end_ended(CUdevice device, bool is_last, CUresult result)
 	return result;
 }
 
-static bool is_kept(CUdevice device)
+static bool is_tracked(CUdevice device)
 {
 	return process_is_active() && device >= 0 && device < DEVICES;
 }
@@ -257,14 +257,14 @@ static bool is_kept(CUdevice device)
 static CUresult end_primary(CUresult (*end)(CUdevice), CUdevice device, bool is_reset)
 {
 	WITH_MEMORY_STILL();
-	if (!is_kept(device))
+	if (!is_tracked(device))
 		return end(device);
 	WITH_LOCK(&locks.primary);
 	if (!primary[device].context)
 		return end(device);
 	bool is_last = is_reset || primary[device].retained <= 1;
-	begin_end(device, is_last);
-	return end_ended(device, is_last, end(device));
+	prepare_primary_end(device, is_last);
+	return finish_primary_end(device, is_last, end(device));
 }
 
 CUresult hook_primary_release(CUresult (*release)(CUdevice), CUdevice device)
@@ -280,14 +280,14 @@ CUresult hook_primary_reset(CUresult (*reset)(CUdevice), CUdevice device)
 CUresult context_end_green(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green, CUdevice device)
 {
 	WITH_MEMORY_STILL();
-	if (!is_kept(device))
+	if (!is_tracked(device))
 		return destroy(green);
 	WITH_LOCK(&locks.primary);
 	if (!primary[device].context)
 		return destroy(green);
 	bool is_last = primary[device].retained <= 1;
-	begin_end(device, is_last);
-	return end_ended(device, is_last, destroy(green));
+	prepare_primary_end(device, is_last);
+	return finish_primary_end(device, is_last, destroy(green));
 }
 
 /*
@@ -304,7 +304,7 @@ struct creation {
 
 static CUresult begin_create(CUdevice device, struct creation *c)
 {
-	CUresult result = admit(device, &c->index);
+	CUresult result = find_tenant_device(device, &c->index);
 	struct admission wait = { 0 };
 
 	c->is_second = false;
@@ -331,20 +331,20 @@ static bool end_create(struct creation *c, CUresult *result, CUcontext *context)
 
 	if (c->index < 0)
 		return false;
-	if (*result == CUDA_SUCCESS && !c->is_second && !measured_fits(&c->measured)) {
+	if (*result == CUDA_SUCCESS && !c->is_second && !measured_charge(&c->measured)) {
 		real.cuCtxDestroy_v2(*context);
-		c->is_second = measured_undone(&c->measured);
+		c->is_second = measured_charge_retry(&c->measured);
 		if (c->is_second)
 			return true;
 		*result = CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	if (*result == CUDA_SUCCESS && !remember_context(*context, c->index, c->cost)) {
+	if (*result == CUDA_SUCCESS && !record_context(*context, c->index, c->cost)) {
 		real.cuCtxDestroy_v2(*context);
 		*result = CUDA_ERROR_OUT_OF_MEMORY;
 	}
 	if (*result != CUDA_SUCCESS) {
-		measured_give_back(&c->measured);
-		not_made(c->index, c->cost, drivers);
+		measured_refund(&c->measured);
+		unreserve_context(c->index, c->cost, drivers);
 	}
 	return false;
 }

@@ -23,7 +23,7 @@ static CUresult init_once(CUresult (*init)(unsigned int), unsigned int flags)
 	return result;
 }
 
-static bool is_away(CUresult result)
+static bool is_mps_unavailable(CUresult result)
 {
 	return result == CUDA_ERROR_MPS_CONNECTION_FAILED || result == CUDA_ERROR_MPS_RPC_FAILURE ||
 	       result == CUDA_ERROR_MPS_SERVER_NOT_READY;
@@ -38,7 +38,8 @@ static CUresult init_with_mps(CUresult (*init)(unsigned int), unsigned int flags
 	uint64_t since_ns = sys_now_ns();
 	CUresult result = init_once(init, flags);
 
-	while (is_away(result) && pace_most_x100(0) && sys_now_ns() - since_ns < MPS_PATIENCE_NS) {
+	while (is_mps_unavailable(result) && pace_most_x100(0) &&
+	       sys_now_ns() - since_ns < MPS_PATIENCE_NS) {
 		sys_sleep_ns(MPS_PAUSE_NS);
 		if (process_rejoin())
 			result = init_once(init, flags);
@@ -68,14 +69,14 @@ static bool substitute(struct answer *a, const char *name)
 		a->pfn = hook;
 		return false;
 	}
-	return real_governs_form_of(name) && unknown_is_refused(name);
+	return real_hooks_form_of(name) && unknown_is_refused(name);
 }
 
 /* Stores only an answer that will not change. Other errors may mean that the driver was asked too early. */
-static void keep(const struct question *q, const struct answer *a)
+static void store_if_final(const struct question *q, const struct answer *a)
 {
 	if (a->result == CUDA_SUCCESS || (a->result == CUDA_ERROR_NOT_FOUND && !a->pfn))
-		answers_keep(q, a);
+		answers_store(q, a);
 }
 
 static uint64_t hash_of(const char *name)
@@ -89,14 +90,14 @@ CUresult hook_get_proc_address(CUresult (*get)(const char *, void **, int, cuuin
 	if (!symbol || !pfn || !*config_socket())
 		return get(symbol, pfn, version, flags);
 	struct question q = { (const void *)get, hash_of(symbol), version, flags };
-	if (likely(known_ask(q.hash, version, flags, pfn) == KNOWN_FOUND))
+	if (likely(known_look_up(q.hash, version, flags, pfn) == KNOWN_FOUND))
 		return CUDA_SUCCESS;
 	struct answer a = { .pfn = NULL };
 	if (!answers_find(&q, &a)) {
 		a.result = get(symbol, &a.pfn, version, flags);
 		if (substitute(&a, symbol))
 			a = (struct answer){ NULL, CUDA_ERROR_NOT_FOUND };
-		keep(&q, &a);
+		store_if_final(&q, &a);
 	}
 	if (a.result == CUDA_SUCCESS)
 		*pfn = a.pfn;
@@ -116,7 +117,7 @@ CUresult hook_get_proc_address_v2(CUresult (*get)(const char *, void **, int, cu
 	if (!status)
 		status = &unread;
 	struct question q = { (const void *)get, hash_of(symbol), version, flags };
-	switch (known_ask(q.hash, version, flags, pfn)) {
+	switch (known_look_up(q.hash, version, flags, pfn)) {
 	case KNOWN_FOUND: *status = CU_GET_PROC_ADDRESS_SUCCESS; return CUDA_SUCCESS;
 	case KNOWN_TOO_NEW:
 		*pfn = NULL;
@@ -130,7 +131,7 @@ CUresult hook_get_proc_address_v2(CUresult (*get)(const char *, void **, int, cu
 		if (substitute(&a, symbol))
 			a = (struct answer){ NULL, CUDA_SUCCESS,
 					     CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND };
-		keep(&q, &a);
+		store_if_final(&q, &a);
 	}
 	if (a.result == CUDA_SUCCESS) {
 		*pfn = a.pfn;

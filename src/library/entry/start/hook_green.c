@@ -32,7 +32,7 @@ CUresult hook_green_create(CUresult (*create)(CUgreenCtx *, CUdevResourceDesc, C
 			   CUgreenCtx *green, CUdevResourceDesc desc, CUdevice device,
 			   unsigned int flags)
 {
-	if (!process_is_active() || !green || !process_device_is_there(device))
+	if (!process_is_active() || !green || !process_device_exists(device))
 		return create(green, desc, device, flags);
 	CUresult result = context_create_green(create, green, desc, device, flags);
 	if (result != CUDA_SUCCESS)

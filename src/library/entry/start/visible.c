@@ -56,7 +56,7 @@ static bool read_number(const char **at, int *ret)
 	return true;
 }
 
-static size_t put_card(size_t at, int card)
+static size_t append_uuid(size_t at, int card)
 {
 	if (at >= sizeof(VARIABLE))
 		entry[at++] = ',';
@@ -77,7 +77,7 @@ static void write_numbers(const char *numbers)
 	for (int n = 0; n < MAX_ENTRIES; n++) {
 		if (!read_number(&c, &card) || card < 0 || card >= nvml_card_count())
 			break;
-		at = put_card(at, card);
+		at = append_uuid(at, card);
 		c += strcspn(c, ",");
 		if (*c++ == '\0')
 			break;
@@ -124,7 +124,7 @@ static void write_all(void)
 	size_t at = sizeof(VARIABLE) - 1;
 
 	for (int i = 0; i < nvml_card_count(); i++)
-		at = put_card(at, i);
+		at = append_uuid(at, i);
 }
 
 /* Replaces the environment by a copy that also has `entry`. Returns false if out of memory. */

@@ -138,13 +138,13 @@ uint64_t estimate_paid_ns(const struct estimate *e)
 }
 
 /* Sets the stable value. `median` is that of the last three samples; `known` is the estimate. */
-static void tell(struct estimate *e, uint64_t median, uint64_t known)
+static void update_stable(struct estimate *e, uint64_t median, uint64_t known)
 {
-	uint64_t told = atomic_load_explicit(&e->stable_ns, memory_order_relaxed);
+	uint64_t stable = atomic_load_explicit(&e->stable_ns, memory_order_relaxed);
 
-	if (told && is_within(told, known, STABLE_FACTOR))
+	if (stable && is_within(stable, known, STABLE_FACTOR))
 		return;
-	atomic_store_explicit(&e->stable_ns, (uint32_t)(told ? known : median),
+	atomic_store_explicit(&e->stable_ns, (uint32_t)(stable ? known : median),
 			      memory_order_relaxed);
 	learn_typical();
 }
@@ -183,7 +183,7 @@ void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 		typical = (known * 3 + typical) / 4;
 	atomic_store_explicit(&e->ns, typical, memory_order_relaxed);
 	if (before)
-		tell(e, median, typical);
+		update_stable(e, median, typical);
 }
 
 void estimate_learn_concurrent(struct estimate *e, uint64_t key, uint64_t ns)

@@ -10,7 +10,7 @@
 #include "library/sys/locks.h"
 #include "library/trace/trace_record.h"
 
-#define PLACES 16 /* places, from the hash on, where a stream's record may be */
+#define PROBES 16 /* places, from the hash on, where a stream's record may be */
 /*
  * The length assumed for unknown work where tenants run at the same time. It is long, so that few such launches are in flight
  * and each is timed.
@@ -39,7 +39,7 @@ __thread struct inflight_cache inflight_cache;
 
 /* ---- finding and making the record of a stream ---- */
 
-static bool is_at(uint32_t place, CUstream handle, uint64_t owner)
+static bool is_stored_at(uint32_t place, CUstream handle, uint64_t owner)
 {
 	return atomic_load_explicit(&keys[place].handle, memory_order_acquire) == (uintptr_t)handle &&
 	       atomic_load_explicit(&keys[place].owner, memory_order_relaxed) == owner;
@@ -49,11 +49,11 @@ static struct inflight_stream *find(CUstream handle, uint64_t owner)
 {
 	uint32_t start = inflight_hash(handle, owner);
 
-	if (is_at(INFLIGHT_ONLY_PLACE, handle, owner))
+	if (is_stored_at(INFLIGHT_ONLY_PLACE, handle, owner))
 		return &inflight_streams[INFLIGHT_ONLY_PLACE];
-	for (uint32_t i = 0; i < PLACES; i++) {
+	for (uint32_t i = 0; i < PROBES; i++) {
 		uint32_t at = (start + i) % INFLIGHT_STREAMS;
-		if (is_at(at, handle, owner))
+		if (is_stored_at(at, handle, owner))
 			return &inflight_streams[at];
 	}
 	return NULL;
@@ -95,7 +95,7 @@ static void init_stream(struct inflight_stream *s, CUstream handle, uint64_t own
  * Adds the record to inflight_used, which a forked child uses to reset records. Call before the record is used. The caller
  * holds locks.inflight_table.
  */
-static void enlist(uint32_t at)
+static void add_to_used(uint32_t at)
 {
 	uint32_t n = atomic_load(&inflight_used_count);
 
@@ -107,7 +107,7 @@ static void enlist(uint32_t at)
 }
 
 /* The caller holds locks.inflight_table. */
-static void see_context(CUcontext context)
+static void note_context(CUcontext context)
 {
 	if (!only_context)
 		only_context = context;
@@ -121,7 +121,7 @@ static void see_context(CUcontext context)
 void inflight_note_context(CUcontext context)
 {
 	WITH_LOCK(&locks.inflight_table);
-	see_context(context);
+	note_context(context);
 }
 
 /* Returns a free place for the record, or INFLIGHT_STREAMS if there is none. The caller holds locks.inflight_table. */
@@ -131,7 +131,7 @@ static uint32_t free_place(CUstream handle, uint64_t owner, CUcontext context)
 
 	if (handle == CU_STREAM_LEGACY && context == only_context && !has_several_contexts)
 		return INFLIGHT_ONLY_PLACE;
-	for (uint32_t i = 0; i < PLACES; i++) {
+	for (uint32_t i = 0; i < PROBES; i++) {
 		uint32_t at = (start + i) % INFLIGHT_STREAMS;
 		if (at != INFLIGHT_ONLY_PLACE && !atomic_load(&keys[at].handle))
 			return at;
@@ -145,7 +145,7 @@ static struct inflight_stream *overflow_of(int device)
 	uint32_t at = INFLIGHT_STREAMS + (uint32_t)device;
 
 	if (!atomic_load(&inflight_streams[at].in_use)) {
-		enlist(at);
+		add_to_used(at);
 		/* An overflow record has no stream of its own. The nonzero owner keeps launches from taking the fast path. */
 		init_stream(&inflight_streams[at], NULL, 1, NULL, device);
 	}
@@ -162,11 +162,11 @@ static struct inflight_stream *add(CUstream handle, uint64_t owner, CUcontext co
 	struct inflight_stream *s = find(handle, owner);
 	if (s)
 		return s;
-	see_context(context);
+	note_context(context);
 	uint32_t at = free_place(handle, owner, context);
 	if (at == INFLIGHT_STREAMS)
 		return overflow_of(device);
-	enlist(at);
+	add_to_used(at);
 	init_stream(&inflight_streams[at], handle, owner, context, device);
 	atomic_store(&keys[at].owner, owner);
 	atomic_store_explicit(&keys[at].handle, (uintptr_t)handle, memory_order_release);
@@ -226,7 +226,7 @@ void inflight_count_into_device(struct inflight_stream *s, int32_t launches, int
 	/* Part of the work that inflight_ignore_stalled() excluded has ended. */
 	if (unlikely(ns < atomic_load_explicit(&d->stalled_ns, memory_order_relaxed)))
 		atomic_store_explicit(&d->stalled_ns, ns > 0 ? ns : 0, memory_order_relaxed);
-	/* Also runs when the sum has become smaller; then the fast path is shut already. */
+	/* Also runs when the sum has become smaller; then the fast path is closed already. */
 	if (ns >= (int64_t)atomic_load_explicit(&process_control_device(s->device)->free_depth_ns,
 						memory_order_relaxed))
 		fast_path_close(1U << s->device);
@@ -313,15 +313,16 @@ void inflight_mark_work(struct inflight_stream *s, const struct work *work)
 }
 
 /* Returns how many times rarer events are than in a lease of the usual depth. */
-static uint64_t mark_scale(const struct inflight_stream *s, const struct inflight_pass *pass)
+static uint64_t mark_interval_factor(const struct inflight_stream *s,
+				     const struct inflight_pass *pass)
 {
 	uint64_t depth_ns = pass->pays ? atomic_load_explicit(
 						 &process_control_device(s->device)->depth_ns,
 						 memory_order_relaxed)
 				       : 0;
-	uint64_t scale = depth_ns / (MARKS_IN_DEPTH * LEASE_MARK_NS);
+	uint64_t factor = depth_ns / (MARKS_IN_DEPTH * LEASE_MARK_NS);
 
-	return scale < 1 ? 1 : scale > MARKS_RARER_MOST ? MARKS_RARER_MOST : scale;
+	return factor < 1 ? 1 : factor > MARKS_RARER_MOST ? MARKS_RARER_MOST : factor;
 }
 
 void inflight_begin(struct inflight_stream *s, const struct work *work, struct inflight_pass *pass)
@@ -361,9 +362,9 @@ void inflight_end(struct inflight_stream *s, const struct work *work, struct inf
 	atomic_fetch_add_explicit(&s->unmarked_counted, 1, memory_order_relaxed);
 	uint64_t sum = atomic_fetch_add_explicit(&s->unmarked_ns, ns, memory_order_relaxed) + ns;
 	inflight_count_into_device(s, 1, (int64_t)ns);
-	uint64_t scale = mark_scale(s, pass);
+	uint64_t factor = mark_interval_factor(s, pass);
 	if (pass->sample != INFLIGHT_NO_SAMPLE || !is_known || s->marks_each_launch ||
-	    sum >= scale * LEASE_MARK_NS || n >= scale * LEASE_MARK_LAUNCHES) {
+	    sum >= factor * LEASE_MARK_NS || n >= factor * LEASE_MARK_LAUNCHES) {
 		WITH_LOCK(&s->lock);
 		if (atomic_load(&s->in_use))
 			inflight_push_mark(s, pass->sample);
@@ -425,7 +426,7 @@ static void drop_from_overflow(struct inflight_stream *s, CUcontext context)
 void inflight_drop_context(CUcontext context)
 {
 	WITH_LOCK(&locks.inflight_table);
-	trace_code_goes();
+	trace_code_unloads();
 	for (uint32_t i = 0; i < atomic_load(&inflight_used_count); i++) {
 		struct inflight_stream *s = inflight_used_stream(i);
 		if (!atomic_load(&s->in_use))

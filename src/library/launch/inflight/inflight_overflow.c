@@ -98,7 +98,8 @@ void inflight_overflow_wait(struct inflight_stream *record)
 }
 
 /* Adds the place's counts to *launches and *ns. The caller holds the record's lock. */
-static void take_off(struct inflight_stream *record, uint32_t at, uint32_t *launches, uint64_t *ns)
+static void collect_mark(struct inflight_stream *record, uint32_t at, uint32_t *launches,
+			 uint64_t *ns)
 {
 	struct overflow_set *set = set_of(record);
 
@@ -118,7 +119,7 @@ void inflight_overflow_reap(struct inflight_stream *record, uint32_t *ret_launch
 	for (uint32_t i = 0; i < INFLIGHT_OVERFLOW_MARKS && in_flight(record); i++)
 		if (set->mark[i].launches &&
 		    real.cuEventQuery(set->mark[i].event) != CUDA_ERROR_NOT_READY)
-			take_off(record, i, ret_launches, ret_ns);
+			collect_mark(record, i, ret_launches, ret_ns);
 }
 
 void inflight_overflow_drop(struct inflight_stream *record, CUcontext context,
@@ -133,7 +134,7 @@ void inflight_overflow_drop(struct inflight_stream *record, CUcontext context,
 		if (set->mark[i].context != context)
 			continue;
 		if (set->mark[i].launches)
-			take_off(record, i, ret_launches, ret_ns);
+			collect_mark(record, i, ret_launches, ret_ns);
 		set->mark[i].event = NULL;
 		set->mark[i].context = NULL;
 	}

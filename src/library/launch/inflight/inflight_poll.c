@@ -144,7 +144,7 @@ static void mark_tail(struct inflight_stream *s)
 		mark_in_context(s);
 }
 
-static uint32_t launching_of(uint32_t devices)
+static uint32_t devices_launching(uint32_t devices)
 {
 	uint32_t launching = 0;
 
@@ -163,7 +163,7 @@ static uint32_t launching_of(uint32_t devices)
  * Stops counting the unmarked work, because a thread has waited for all of it. A mark would take another tenant's work off the
  * GPU for a moment. If something is launched meanwhile, the counts are put back. The caller holds s->lock.
  */
-static void settle_tail(struct inflight_stream *s, uint32_t launched)
+static void drop_unmarked(struct inflight_stream *s, uint32_t launched)
 {
 	uint32_t unmarked = atomic_exchange(&s->unmarked, 0);
 	uint32_t counted = atomic_exchange(&s->unmarked_counted, 0);
@@ -193,7 +193,7 @@ static bool poll_stream(struct inflight_stream *s, uint64_t now_ns, bool has_tai
 	s->seen_launched = launched;
 	if (launched == atomic_load(&s->ended) &&
 	    atomic_load_explicit(&s->unmarked, memory_order_relaxed))
-		settle_tail(s, launched);
+		drop_unmarked(s, launched);
 	if (atomic_load_explicit(&s->unmarked, memory_order_relaxed) &&
 	    ((is_quiet && has_tail) || flush))
 		mark_tail(s);
@@ -204,7 +204,7 @@ static bool poll_stream(struct inflight_stream *s, uint64_t now_ns, bool has_tai
 uint32_t inflight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run)
 {
 	uint32_t end = atomic_load(&inflight_used_count), busy = 0;
-	uint32_t launching = launching_of(in_free_run);
+	uint32_t launching = devices_launching(in_free_run);
 
 	for (uint32_t i = 0; i < end; i++) {
 		struct inflight_stream *s = inflight_used_stream(i);

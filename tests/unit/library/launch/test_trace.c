@@ -82,7 +82,7 @@ static void test_a_launch(void **state)
 	assert_int_equal(trace_sink.next, 101);
 	assert_int_equal(ring->name_count, 2);
 	/* After an unload the handle may be another function's. */
-	trace_code_goes();
+	trace_code_unloads();
 	launch(fake_stream(2));
 	assert_int_equal(ring->name_count, 3);
 	assert_true(ring->name[2].since > ring->name[0].since);

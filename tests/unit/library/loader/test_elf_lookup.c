@@ -163,9 +163,9 @@ static void test_the_function_behind_is_kept(void **state)
 {
 	void *slot = NULL, *none = NULL;
 
-	assert_ptr_equal(elf_behind(&slot, "getenv"), dlsym(RTLD_NEXT, "getenv"));
+	assert_ptr_equal(elf_real_function(&slot, "getenv"), dlsym(RTLD_NEXT, "getenv"));
 	assert_ptr_equal(slot, dlsym(RTLD_NEXT, "getenv"));
-	assert_null(elf_behind(&none, "no_such_symbol"));
+	assert_null(elf_real_function(&none, "no_such_symbol"));
 }
 
 static void *search(void *unused)

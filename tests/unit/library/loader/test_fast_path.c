@@ -1,4 +1,4 @@
-/* The fast path: who passes it, and that whatever speaks against a launch shuts it. */
+/* The fast path: which launches take it, and that each reason against it closes it. */
 #include "../launch/launching.h"
 
 #include <sys/wait.h>

@@ -57,7 +57,7 @@ static const char *function(const char *name, int version, cuuint64_t flags)
 {
 	void *found = NULL;
 
-	switch (known_ask(hash(name), version, flags, &found)) {
+	switch (known_look_up(hash(name), version, flags, &found)) {
 	case KNOWN_FOUND: return found;
 	case KNOWN_TOO_NEW: return "too new";
 	default: return "";
@@ -156,13 +156,13 @@ static void test_each_symbol_of_the_table(void **state)
 
 static void test_governed_names(void **state)
 {
-#define PASSED(reason, base) assert_false(known_is_governed(hash(#base)));
-#define HOOK(symbol, hook, params, args) assert_true(known_is_governed(base_hash(#symbol)));
+#define PASSED(reason, base) assert_false(known_is_hooked(hash(#base)));
+#define HOOK(symbol, hook, params, args) assert_true(known_is_hooked(base_hash(#symbol)));
 #define WORK(symbol, streams, params, args, ...) HOOK(symbol, , , )
 	DRIVER_PASSED(PASSED)
 	DRIVER_TABLE(HOOK, WORK)
-	assert_false(known_is_governed(hash("cuNoSuchFunction")));
-	assert_false(known_is_governed(hash("cuStreamQuery_v9")));
+	assert_false(known_is_hooked(hash("cuNoSuchFunction")));
+	assert_false(known_is_hooked(hash("cuStreamQuery_v9")));
 }
 
 /* forward.c jumps there. */

@@ -1,4 +1,4 @@
-/* The hold: who is let in, who waits, and what whoever shuts it may rely on. */
+/* The hold: which threads may enter, which wait, and what the thread that closes it can rely on. */
 #include "../test.h"
 
 #include <pthread.h>
@@ -27,7 +27,7 @@ static void *caller(void *unused)
 	return NULL;
 }
 
-/* A thousand times: whoever has shut it finds nobody inside, and all go on afterwards. */
+/* A thousand times: the thread that has closed the hold finds no thread inside, and all go on afterwards. */
 static void test_nobody_is_inside_while_it_is_shut(void **state)
 {
 	pthread_t threads[THREADS];
@@ -102,7 +102,7 @@ static void test_no_room(void **state)
 	swap_hold_open(false);
 	assert_int_equal(pthread_create(&thread, NULL, try_all, NULL), 0);
 	pthread_join(thread, NULL);
-	/* One that can't be shut is left as it was. */
+	/* A hold that cannot be closed keeps its state. */
 	swap_enter_to_free();
 	assert_false(swap_hold_close(NS_PER_MS));
 	swap_leave();

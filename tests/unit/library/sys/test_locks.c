@@ -34,7 +34,7 @@ static void test_a_forked_child_finds_all_free(void **state)
 		_exit(!all_are_free());
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	assert_false(sys_trylock(&locks.furnished));
+	assert_false(sys_trylock(&locks.namespaces));
 }
 
 /* Each of these is cleared together with what it guards: locks.h. */

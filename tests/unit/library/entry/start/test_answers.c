@@ -31,7 +31,7 @@ static void keep(struct question q, const struct answer *a)
 	struct answer found;
 
 	assert_false(answers_find(&q, &found));
-	answers_keep(&q, a);
+	answers_store(&q, a);
 	assert_true(answers_find(&q, &found));
 	assert_ptr_equal(found.pfn, a->pfn);
 	assert_int_equal(found.result, a->result);
@@ -92,7 +92,7 @@ static void test_what_is_not_there_is_an_answer_too(void **state)
 /* Our own functions are far from the driver's, and are kept as well. */
 static void test_hooks_are_kept(void **state)
 {
-	const struct answer hook = { (void *)answers_keep, CUDA_SUCCESS,
+	const struct answer hook = { (void *)answers_store, CUDA_SUCCESS,
 				     CU_GET_PROC_ADDRESS_SUCCESS };
 	struct question q = of_far_driver("cuLaunchKernel");
 
@@ -120,7 +120,7 @@ static void test_what_has_no_room_is_not_kept(void **state)
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		assert_false(answers_find(&all[i].question, &found));
-		answers_keep(&all[i].question, all[i].answer);
+		answers_store(&all[i].question, all[i].answer);
 		assert_false(answers_find(&all[i].question, &found));
 	}
 }
@@ -135,7 +135,7 @@ static void test_a_third_driver_is_not_mixed_up(void **state)
 		struct question q = { drivers[i], 99, 12000, 0 };
 		const struct answer own = { &drivers[i][8], CUDA_SUCCESS, 0 };
 		assert_false(answers_find(&q, &found));
-		answers_keep(&q, &own);
+		answers_store(&q, &own);
 		assert_true(!answers_find(&q, &found) || found.pfn == own.pfn);
 	}
 }
@@ -155,7 +155,7 @@ static void test_unknown_names_fill_up(void **state)
 				assert_ptr_equal(found.pfn, a.pfn);
 				found_count++;
 			} else {
-				answers_keep(&q, &a);
+				answers_store(&q, &a);
 			}
 		}
 	assert_in_range(found_count, 200, 600);

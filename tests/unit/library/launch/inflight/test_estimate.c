@@ -198,7 +198,7 @@ static void test_what_is_told_stays(void **state)
 					  9000000, 200000, 300000,  200000 };
 	struct work w = kernel(0x7100, 11, 11);
 	struct estimate *e = estimate_of(&w);
-	uint64_t told;
+	uint64_t stable;
 
 	assert_int_equal(estimate_stable_ns(e), 0);
 	estimate_learn_concurrent(e, e->key, 1700000);
@@ -210,12 +210,12 @@ static void test_what_is_told_stays(void **state)
 	/* Of three the median, whatever was known before. */
 	estimate_learn(e, e->key, 1010000);
 	assert_false(estimate_is_untried(e));
-	told = estimate_stable_ns(e);
-	assert_int_equal(told, 1010000);
+	stable = estimate_stable_ns(e);
+	assert_int_equal(stable, 1010000);
 	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
 		estimate_learn(e, e->key, later[i]);
 		estimate_learn_concurrent(e, e->key, later[i] - 100000);
-		assert_int_equal(estimate_stable_ns(e), told);
+		assert_int_equal(estimate_stable_ns(e), stable);
 	}
 	/* It does something else now. */
 	for (int i = 0; i < 20; i++)
@@ -260,7 +260,7 @@ static void test_a_full_table_recycles(void **state)
 	assert_int_equal(e->ns, 12345);
 }
 
-/* First of all: in a table where nothing is told. Who is not told yet is paid for as a use of the others, however long it is. */
+/* Runs first, with an empty table. Unknown work is paid for like the mean of other entries, however long it is. */
 static void test_what_is_not_told_is_paid_for_as_others(void **state)
 {
 	struct work unknown = kernel(0x9300, 1, 1), often = kernel(0x9100, 1, 1);
