@@ -157,7 +157,7 @@ int paths_check_text(const char *dir, struct error *err)
 {
 	char shown[PATHS_MAX];
 
-	if (!*text_end_of_clean(dir, SIZE_MAX))
+	if (!*text_clean_prefix_end(dir, SIZE_MAX))
 		return 0;
 	snprintf(shown, sizeof(shown), "%s", dir);
 	text_clean(shown);

@@ -24,7 +24,7 @@ static size_t clean_length(const unsigned char *c, size_t size)
 	return is_bad ? 0 : n;
 }
 
-const char *text_end_of_clean(const char *text, size_t size)
+const char *text_clean_prefix_end(const char *text, size_t size)
 {
 	size_t left = strnlen(text, size), n;
 	while (left && (n = clean_length((const unsigned char *)text, left))) {
@@ -37,7 +37,7 @@ const char *text_end_of_clean(const char *text, size_t size)
 void text_clean(char *text)
 {
 	for (;;) {
-		text = text + (text_end_of_clean(text, SIZE_MAX) - text);
+		text = text + (text_clean_prefix_end(text, SIZE_MAX) - text);
 		if (!*text)
 			return;
 		*text++ = '?';
@@ -48,7 +48,7 @@ int text_check(const char *text, struct error *err)
 {
 	char shown[ERROR_TEXT_MAX / 2];
 
-	if (!*text_end_of_clean(text, SIZE_MAX))
+	if (!*text_clean_prefix_end(text, SIZE_MAX))
 		return 0;
 	snprintf(shown, sizeof(shown), "%s", text);
 	text_clean(shown);

@@ -6,7 +6,7 @@
 #include "base/error.h"
 
 /* Returns the end of the longest prefix of `text` (at most `size` bytes) that is UTF-8 without control characters. */
-const char *text_end_of_clean(const char *text, size_t size);
+const char *text_clean_prefix_end(const char *text, size_t size);
 /* Replaces each control character, and each byte that is not part of valid UTF-8, by '?'. */
 void text_clean(char *text);
 /* Returns 0 if the text is UTF-8 without control characters, else -EILSEQ. */

@@ -243,7 +243,8 @@ static int get_private(const struct daemon_target *target, const char *run_dir,
 	return r < 0 ? r : client_connect(run_dir, ret_client, err);
 }
 
-int daemon_get(const struct daemon_target *target, struct client **ret_client, struct error *err)
+int daemon_find_or_start(const struct daemon_target *target, struct client **ret_client,
+			 struct error *err)
 {
 	char hardware[PATHS_HARDWARE_MAX], dir[PATHS_MAX];
 	int r = name_hardware(target, hardware, err);
@@ -257,8 +258,8 @@ int daemon_get(const struct daemon_target *target, struct client **ret_client, s
 	return r < 0 ? r : get_private(target, dir, ret_client, err);
 }
 
-int daemon_return(const struct daemon_target *target, const char *run_dir,
-		  struct client **ret_client, struct error *err)
+int daemon_reconnect(const struct daemon_target *target, const char *run_dir,
+		     struct client **ret_client, struct error *err)
 {
 	char own[PATHS_MAX];
 	int r = private_run_dir(target, own, err);

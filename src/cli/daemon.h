@@ -22,11 +22,12 @@ struct daemon_target {
 int daemon_find(const struct daemon_target *target, struct client **ret_client, struct error *err);
 
 /* Like daemon_find(), but starts a private daemon (and the simulated GPU, if requested) if none runs. */
-int daemon_get(const struct daemon_target *target, struct client **ret_client, struct error *err);
+int daemon_find_or_start(const struct daemon_target *target, struct client **ret_client,
+			 struct error *err);
 
 /* Reconnects to the daemon of a run directory, and restarts a private one. -EAGAIN if the system daemon is not back yet. */
-int daemon_return(const struct daemon_target *target, const char *run_dir,
-		  struct client **ret_client, struct error *err);
+int daemon_reconnect(const struct daemon_target *target, const char *run_dir,
+		     struct client **ret_client, struct error *err);
 
 /* Returns true if a private daemon of a simulated GPU runs; writes its run directory. */
 bool daemon_find_simulated(char ret_run_dir[PATHS_MAX]);

@@ -179,7 +179,7 @@ void address_print(int fd, char text[ADDRESS_TEXT_MAX])
 	print(&storage, text);
 }
 
-void address_forget(const struct address *address)
+void address_unlink(const struct address *address)
 {
 	const char *path = path_of(address);
 	if (path)

@@ -35,4 +35,4 @@ int address_listen(const struct address *address, bool is_open, int *ret_fd, str
 /* Writes the address of a listening socket as a setting would have it, with the actual port if the kernel chose it. */
 void address_print(int fd, char text[ADDRESS_TEXT_MAX]);
 /* Removes the file of a unix socket on which this process listens. Does nothing for other addresses. */
-void address_forget(const struct address *address);
+void address_unlink(const struct address *address);

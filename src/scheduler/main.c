@@ -141,7 +141,7 @@ static void close_listener(struct listener *l)
 {
 	l->server = server_stop(l->server);
 	if (l->address.length)
-		address_forget(&l->address);
+		address_unlink(&l->address);
 }
 
 /* ---- following the cluster ---- */

@@ -112,7 +112,7 @@ static void take(const uint8_t *data, size_t size)
 	FUZZ_CHECK((r == 0) == (all != NULL));
 	if (r < 0) {
 		FUZZ_CHECK(err.code > 0 && err.text[0]);
-		FUZZ_CHECK(*text_end_of_clean(err.text, sizeof(err.text)) == '\0');
+		FUZZ_CHECK(*text_clean_prefix_end(err.text, sizeof(err.text)) == '\0');
 		return;
 	}
 	check_names(args, all);

@@ -27,7 +27,7 @@
 static void check_error(const struct error *err)
 {
 	FUZZ_CHECK(err->code > 0 && err->text[0]);
-	FUZZ_CHECK(*text_end_of_clean(err->text, sizeof(err->text)) == '\0');
+	FUZZ_CHECK(*text_clean_prefix_end(err->text, sizeof(err->text)) == '\0');
 }
 
 static void take_cards(const char *text)

@@ -30,7 +30,7 @@ struct fuzzing {
 static void check_error(const struct error *err)
 {
 	FUZZ_CHECK(err->code > 0 && err->text[0]);
-	FUZZ_CHECK(*text_end_of_clean(err->text, sizeof(err->text)) == '\0');
+	FUZZ_CHECK(*text_clean_prefix_end(err->text, sizeof(err->text)) == '\0');
 }
 
 /* ---- objects ---- */

@@ -136,7 +136,7 @@ static json_t *answer_to(const struct webhook_terms *terms, const json_t *review
 	FUZZ_CHECK(!json_object_get(response, "patch") == !json_object_get(response, "patchType"));
 	if (why) {
 		const char *text = json_string_value(json_object_get(why, "message"));
-		FUZZ_CHECK(text && *text && !*text_end_of_clean(text, strlen(text) + 1));
+		FUZZ_CHECK(text && *text && !*text_clean_prefix_end(text, strlen(text) + 1));
 		FUZZ_CHECK(!json_object_get(response, "patch"));
 	}
 	return answer;

@@ -111,7 +111,7 @@ static int write_spec(const struct cdi_options *options, const char *name, const
 static int connect_daemon(const struct cdi_options *options, struct client **ret, struct error *err)
 {
 	return options->target.run_dir ? daemon_find(&options->target, ret, err)
-				       : daemon_get(&options->target, ret, err);
+				       : daemon_find_or_start(&options->target, ret, err);
 }
 
 /* Removes a claim whose file could not be written: it would be useless. `err` keeps the file's error. */

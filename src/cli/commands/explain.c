@@ -260,9 +260,9 @@ static int ask_as(const struct explain_options *o, const struct kube_access *acc
 		return r;
 	if (explain_has_claims(object)) {
 		struct explain_claims known;
-		explain_claims_get(access, in, object, &known);
+		explain_claims_fetch(access, in, object, &known);
 		*ret = explain_of_claims(object, &known);
-		explain_claims_forget(&known);
+		explain_claims_free(&known);
 		return *ret ? 0 : error_set_errno(err, ENOMEM, "pod %s/%s", in, pod);
 	}
 	r = proxy_path(o, in, pod, path, err);

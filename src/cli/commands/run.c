@@ -196,7 +196,7 @@ static int try_create(struct run *run, struct error *err)
 	const char *visible = getenv(VISIBLE_VARIABLE);
 	bool is_named = run->options.terms.gpu.is_set || visible;
 	struct selection selection;
-	int r = daemon_get(&run->target, &client, err);
+	int r = daemon_find_or_start(&run->target, &client, err);
 
 	if (r < 0)
 		return r;
@@ -292,7 +292,7 @@ static int try_rejoin(struct run *run, struct error *err)
 	int r;
 
 	strcpy(run_dir, client_run_dir(run->client));
-	r = daemon_return(&run->target, run_dir, &client, err);
+	r = daemon_reconnect(&run->target, run_dir, &client, err);
 	if (r < 0) {
 		json_decref(body);
 		return r;

@@ -29,7 +29,7 @@ static int show_topology(const struct command *self, void *data, char *operand, 
 	cleanup_json json_t *reply = NULL;
 	/* A daemon must run in a run directory that the user named; otherwise start a private one. */
 	int r = options->target.run_dir ? daemon_find(&options->target, &client, err)
-					: daemon_get(&options->target, &client, err);
+					: daemon_find_or_start(&options->target, &client, err);
 	if (r >= 0)
 		r = client_request(client, "topology", NULL, &reply, err);
 	if (r < 0)

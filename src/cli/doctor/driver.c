@@ -126,7 +126,7 @@ static void check_nodes(struct doctor *d)
 			continue;
 		}
 		host_path(&d->host, common[i], at, sizeof(at));
-		if (host_is_here(&d->host) && access(at, R_OK | W_OK) < 0)
+		if (host_is_local(&d->host) && access(at, R_OK | W_OK) < 0)
 			finding_set_remedy(findings_add(&d->findings, FINDING_PROBLEM, "device-nodes",
 							"%s: %s", common[i], strerror(errno)),
 					   "give this user the right to it (chmod, a group, or "
@@ -235,6 +235,6 @@ void doctor_check_driver(struct doctor *d)
 	doctor_check_mig(d);
 	check_library_of(d, "libcuda.so.1", "libcuda", version);
 	check_library_of(d, "libnvidia-ml.so.1", "nvml", version);
-	if (host_is_here(&d->host) && probe_gpu(&err) < 0)
+	if (host_is_local(&d->host) && probe_gpu(&err) < 0)
 		findings_add(&d->findings, FINDING_PROBLEM, "gpus", "%s", err.text);
 }

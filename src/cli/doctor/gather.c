@@ -106,7 +106,7 @@ enum fact gather_listens(const struct host *host, const char *path, int type)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
-	if (!host_is_here(host) || strlen(path) >= sizeof(address.sun_path))
+	if (!host_is_local(host) || strlen(path) >= sizeof(address.sun_path))
 		return FACT_UNKNOWN;
 	strcpy(address.sun_path, path);
 	cleanup_fd int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

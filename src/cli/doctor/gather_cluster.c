@@ -85,7 +85,7 @@ void gather_cluster(struct doctor *d, struct facts *facts)
 	struct error err = { 0 };
 	int status = 0;
 
-	if (!host_is_here(&d->host))
+	if (!host_is_local(&d->host))
 		return;
 	int r = gather_access(d, &access, &err);
 	if (r == 0)

@@ -105,7 +105,7 @@ void gather_dra(struct doctor *d, struct facts *facts)
 	find_socket(d, socket);
 	gather_setting(&d->host, ALLOTD_CONF, "kube_dra", "off", setting);
 	dra->is_wanted = !strcmp(setting, "on");
-	if (host_is_here(&d->host))
+	if (host_is_local(&d->host))
 		ask_daemon(d, dra, socket);
 	dra->is_wanted |= dra->is_known;
 	if (!dra->is_wanted)

@@ -44,7 +44,7 @@ void gather_cgroup(struct doctor *d, struct facts *facts)
 
 	c->has_any = host_has(&d->host, CGROUPS "/cgroup.controllers") ||
 		     host_has(&d->host, CGROUPS "/freezer");
-	if (!c->has_any || !host_is_here(&d->host))
+	if (!c->has_any || !host_is_local(&d->host))
 		return;
 	host_path(&d->host, CGROUPS, at, sizeof(at));
 	c->is_read_only = statvfs(at, &fs) == 0 && (fs.f_flag & ST_RDONLY);
@@ -117,7 +117,7 @@ void gather_kubelet(struct doctor *d, struct facts *facts)
 		snprintf(k->resource, sizeof(k->resource), "%.*s", FACT_NAME_MAX - 1, text);
 	}
 	k->registered = registered(&d->host, directory, k->resource);
-	if (host_is_here(&d->host))
+	if (host_is_local(&d->host))
 		gather_program_version("kubelet", k->version);
 }
 
@@ -168,7 +168,7 @@ void gather_runtimes(struct doctor *d, struct facts *facts)
 	for (unsigned i = 0; i < RUNTIMES; i++) {
 		struct facts_runtime *r = &facts->runtime[i];
 		r->is_there = has_one_of(&d->host, rows[i].there);
-		if (r->is_there && host_is_here(&d->host))
+		if (r->is_there && host_is_local(&d->host))
 			gather_program_version(rows[i].program, r->version);
 	}
 	facts->runtime[RUNTIME_CONTAINERD].says_cdi = toml_switch(

@@ -38,7 +38,7 @@ static bool find_process(void *data, const char *name)
 	if (host_read(&all->d->host, path, command, sizeof(command)) <= 0)
 		return true;
 	command[strcspn(command, "\n")] = '\0';
-	if (!judge_knows_process(command))
+	if (!judge_is_rival_process(command))
 		return true;
 	snprintf(p->name, sizeof(p->name), "%s", command);
 	p->pid = atoi(name);
@@ -134,7 +134,7 @@ void gather_tenant(struct doctor *d, struct facts *facts)
 	struct host here = { .root = "" };
 	char *maps;
 
-	if (!path || !host_is_here(&d->host))
+	if (!path || !host_is_local(&d->host))
 		return;
 	t->is_tenant = true;
 	snprintf(t->socket, sizeof(t->socket), "%s", path);

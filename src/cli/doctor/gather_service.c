@@ -191,7 +191,7 @@ void gather_clock(struct doctor *d, struct facts *facts)
 	struct facts_clock *c = &facts->clock;
 
 	c->now_s = time(NULL);
-	if (!host_is_here(&d->host))
+	if (!host_is_local(&d->host))
 		return;
 	int r = adjtimex(&timex);
 	if (r >= 0)
@@ -208,7 +208,7 @@ void gather_versions(struct doctor *d, struct facts *facts)
 	struct facts_versions *v = &facts->versions;
 
 	gather_module_version(&d->host, v->module);
-	if (!host_is_here(&d->host) || daemon_find(&d->target, &client, NULL) < 0 ||
+	if (!host_is_local(&d->host) || daemon_find(&d->target, &client, NULL) < 0 ||
 	    client_request(client, "hello", NULL, &hello, NULL) < 0)
 		return;
 	const char *driver = json_string_value(json_object_get(hello, "driver"));

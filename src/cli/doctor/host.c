@@ -15,7 +15,7 @@
 #define FILE_MOST_BYTES (64 << 20)
 #define LINKS_MAX 40
 
-bool host_is_here(const struct host *host)
+bool host_is_local(const struct host *host)
 {
 	return !host->root[0];
 }

@@ -12,7 +12,7 @@ struct host {
 };
 
 /* Whether `host` is the machine that this program runs on; only then its processes, limits and programs can be examined. */
-bool host_is_here(const struct host *host);
+bool host_is_local(const struct host *host);
 
 /* Writes where this program can open the machine's `path`. Does not resolve links. */
 void host_path(const struct host *host, const char *path, char *ret, size_t size);

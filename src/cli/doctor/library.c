@@ -83,7 +83,7 @@ static void check_preload(struct doctor *d)
 {
 	size_t size, before = d->findings.count;
 	cleanup_free char *text = host_read_all(&d->host, PRELOAD, &size);
-	const char *variable = host_is_here(&d->host) ? getenv("LD_PRELOAD") : NULL;
+	const char *variable = host_is_local(&d->host) ? getenv("LD_PRELOAD") : NULL;
 	cleanup_free char *own = variable ? strdup(variable) : NULL;
 
 	for (char *rest = text, *path; rest && (path = strtok_r(rest, " \t\n:", &rest));)

@@ -33,7 +33,7 @@ void doctor_check_daemon(struct doctor *d)
 	struct error err;
 	int r;
 
-	if (!host_is_here(&d->host))
+	if (!host_is_local(&d->host))
 		return;
 	r = daemon_find(&d->target, &client, &err);
 	/* A tenant's container sees no daemon; the tenant's own check asks it. */

@@ -119,7 +119,7 @@ static void check_cgroups(struct doctor *d)
 void doctor_check_system(struct doctor *d)
 {
 	check_kernel(d);
-	if (host_is_here(&d->host)) {
+	if (host_is_local(&d->host)) {
 		check_pid_namespace(d);
 		check_descriptors(d);
 	}

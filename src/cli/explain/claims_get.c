@@ -76,8 +76,8 @@ static void get_claim(const struct kube_access *access, const char *in, const js
 		json_object_set_new(known->templates, template, json_boolean(!is_missing));
 }
 
-void explain_claims_get(const struct kube_access *access, const char *in, const json_t *pod,
-			struct explain_claims *ret)
+void explain_claims_fetch(const struct kube_access *access, const char *in, const json_t *pod,
+			  struct explain_claims *ret)
 {
 	const json_t *spec = json_object_get(pod, "spec");
 	const json_t *entries = json_object_get(spec, "resourceClaims");
@@ -98,7 +98,7 @@ void explain_claims_get(const struct kube_access *access, const char *in, const 
 	ret->all = get(access, DRA_API "/resourceclaims", NULL);
 }
 
-void explain_claims_forget(struct explain_claims *known)
+void explain_claims_free(struct explain_claims *known)
 {
 	json_decref(known->claims);
 	json_decref(known->templates);

@@ -7,7 +7,7 @@
 #include "cli/explain/explain_claims.h"
 #include "kube/client/api_access.h"
 
-/* Reads everything in *ret for this pod. `in` is the pod's namespace. Free *ret with explain_claims_forget(). */
-void explain_claims_get(const struct kube_access *access, const char *in, const json_t *pod,
-			struct explain_claims *ret);
-void explain_claims_forget(struct explain_claims *known);
+/* Reads everything in *ret for this pod. `in` is the pod's namespace. Free *ret with explain_claims_free(). */
+void explain_claims_fetch(const struct kube_access *access, const char *in, const json_t *pod,
+			  struct explain_claims *ret);
+void explain_claims_free(struct explain_claims *known);

@@ -12,7 +12,7 @@ uint32_t utf8_next(const char **text)
 
 	if (!c[0])
 		return 0;
-	if (text_end_of_clean(*text, n) != *text + n) {
+	if (text_clean_prefix_end(*text, n) != *text + n) {
 		(*text)++;
 		return '?';
 	}

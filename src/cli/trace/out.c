@@ -221,7 +221,7 @@ void out_sort_index(struct out *out, const char *what, int64_t pid, int64_t tid,
 	out_event_end(out);
 }
 
-void out_other(struct out *out)
+void out_begin_other(struct out *out)
 {
 	put_text(out, "\n],\"otherData\":{");
 	out->is_first_arg = true;

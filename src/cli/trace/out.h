@@ -52,7 +52,7 @@ void out_name(struct out *out, const char *what, int64_t pid, int64_t tid, const
 void out_sort_index(struct out *out, const char *what, int64_t pid, int64_t tid, int index);
 
 /* Ends the list of events and begins otherData. Add its members, then call out_end(). */
-void out_other(struct out *out);
+void out_begin_other(struct out *out);
 /* Ends the file and writes everything that is left. Returns 0, or the -errno of the first write that failed. */
 int out_end(struct out *out);
 void out_flush(struct out *out);

@@ -199,7 +199,7 @@ static void put_other(struct record *r)
 
 	if (gmtime_r(&began, &utc))
 		strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &utc);
-	out_other(out);
+	out_begin_other(out);
 	out_text(out, "tool", "allot " ALLOT_VERSION);
 	out_text(out, "tenant", r->tracks.tenant);
 	out_text(out, "began", text);

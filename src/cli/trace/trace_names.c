@@ -49,7 +49,7 @@ const char *names_find(const struct names *names, enum trace_name_kind kind, uin
 	return i >= 0 ? names->named[i].text : NULL;
 }
 
-uint32_t names_stream(struct names *names, uint64_t handle)
+uint32_t names_stream_number(struct names *names, uint64_t handle)
 {
 	for (size_t i = 0, at = handle * HASH >> 54; i < NAMES_STREAMS; i++, at++) {
 		uint32_t *number = &names->stream[at % NAMES_STREAMS].number;

@@ -33,6 +33,6 @@ const char *names_find(const struct names *names, enum trace_name_kind kind, uin
 		       uint64_t ticks);
 
 /* Returns the stream's number, counted from 1 in the order of first use; 0 if there are too many streams. */
-uint32_t names_stream(struct names *names, uint64_t handle);
+uint32_t names_stream_number(struct names *names, uint64_t handle);
 
 void names_clear(struct names *names);

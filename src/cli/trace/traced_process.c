@@ -82,7 +82,7 @@ static void put_stream(const struct writing *w, const struct trace_event *e)
 	} else if (!e->object || e->object == LEGACY_STREAM) {
 		out_text(out, "stream", "default");
 	} else {
-		number = names_stream(&w->process->names, e->object);
+		number = names_stream_number(&w->process->names, e->object);
 		if (number)
 			out_whole(out, "stream", number);
 		else

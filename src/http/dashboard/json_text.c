@@ -85,7 +85,7 @@ void json_text_string(struct json_text *t, const char *key, const char *value)
 	add_key(t, key);
 	json_text_bytes(t, "\"", 1);
 	while (*value) {
-		const char *end = text_end_of_clean(value, strlen(value));
+		const char *end = text_clean_prefix_end(value, strlen(value));
 		size_t plain = strcspn(value, "\"\\");
 		size_t size = (size_t)(end - value) < plain ? (size_t)(end - value) : plain;
 		json_text_bytes(t, value, size);

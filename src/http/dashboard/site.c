@@ -258,7 +258,7 @@ static int serve(struct site *site, struct error *err)
 	r = server_start(&config, &site->server, err);
 	if (r < 0) {
 		close(fd);
-		address_forget(&site->address);
+		address_unlink(&site->address);
 		return error_add(err, r, "web_listen");
 	}
 	log_start(site, text, has_tls);
@@ -300,7 +300,7 @@ struct site *site_close(struct site *site)
 	if (!site)
 		return NULL;
 	server_stop(site->server);
-	address_forget(&site->address);
+	address_unlink(&site->address);
 	free(site);
 	return NULL;
 }

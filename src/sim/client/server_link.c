@@ -133,7 +133,7 @@ void link_close(struct link *l)
 	l->notes_tail = NULL;
 }
 
-void link_cut(struct link *l)
+void link_abort(struct link *l)
 {
 	atomic_store(&l->dead, true);
 	if (l->fd >= 0)

@@ -52,7 +52,7 @@ uint64_t link_mps_server(void);
 int link_open(struct link *l, const char *path, enum sim_client_kind kind);
 void link_close(struct link *l);
 /* Ends the link as if the server had gone away. Any thread may call this. */
-void link_cut(struct link *l);
+void link_abort(struct link *l);
 
 /* Sends a one-way request with its time stamp. Returns 0 or LINK_DEAD. */
 int link_post(struct link *l, struct sim_request_msg m);

@@ -299,7 +299,7 @@ static inline CUresult sim_unsafe(void)
 /* Return true if the stream is capturing; *ret_result is then the result of adding to the capture's graph. */
 bool sim_capture_step(CUstream stream, const struct sim_step *step, CUresult *ret_result);
 bool sim_capture_record(CUstream stream, CUevent event, CUresult *ret_result);
-bool sim_capture_await(CUstream stream, CUevent event, CUresult *ret_result);
+bool sim_capture_wait_event(CUstream stream, CUevent event, CUresult *ret_result);
 bool sim_is_capturing(CUstream stream);
 /* Call before a wait for the stream. Breaks its capture, if any, and returns an error. */
 CUresult sim_capture_forbids_wait(CUstream stream);
@@ -354,7 +354,7 @@ struct sim_region *sim_va_find(uint64_t addr);
 struct sim_region *sim_va_list(void);
 bool sim_va_is_device(uint64_t addr);
 /* Gives the region host memory for its contents, if the budget allows that or `must` is set. */
-void sim_va_back(struct sim_region *region, bool must);
+void sim_va_add_backing(struct sim_region *region, bool must);
 /* True if n bytes at addr may be read and written by this process. */
 bool sim_va_has_bytes(uint64_t addr, uint64_t n);
 
@@ -379,7 +379,7 @@ CUresult sim_pool_free(struct sim_region *region, uint64_t addr);
 CUmemoryPool sim_pool_of(struct sim_region *region);
 void sim_pool_region_gone(struct sim_region *region);
 /* Call after a sync point: the device's pools release memory above their release threshold. */
-void sim_pools_waited(CUdevice dev);
+void sim_pools_trim_after_sync(CUdevice dev);
 /* Returns the device's default pool, made at the first use. Call with sim.lock held. */
 CUresult sim_pool_default(CUdevice dev, CUmemoryPool *ret_pool);
 bool sim_host_find(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes);

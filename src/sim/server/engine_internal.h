@@ -10,9 +10,9 @@ struct engine_proc;
 struct engine_stream;
 
 /* Runs everything of proc that takes no time, until the head of each stream takes time or waits. */
-void engine_settle_proc(struct engine *e, struct engine_proc *proc);
+void engine_run_untimed_proc(struct engine *e, struct engine_proc *proc);
 /* Does the same for all processes, until no more events happen. */
-void engine_settle(struct engine *e);
+void engine_run_untimed(struct engine *e);
 /* Removes the head of s, gives its notice, and completes its event. */
 void engine_pop(struct engine *e, struct engine_stream *s, bool failed);
 /* Chooses the process that runs. Call when a process has gained or lost work. */

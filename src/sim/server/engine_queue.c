@@ -162,7 +162,7 @@ static void choose(struct engine_proc *proc)
 		start(proc, s);
 }
 
-void engine_settle_proc(struct engine *e, struct engine_proc *proc)
+void engine_run_untimed_proc(struct engine *e, struct engine_proc *proc)
 {
 	struct engine_stream *s, *next;
 	bool again;
@@ -187,13 +187,13 @@ void engine_settle_proc(struct engine *e, struct engine_proc *proc)
 	engine_reschedule(proc->card);
 }
 
-void engine_settle(struct engine *e)
+void engine_run_untimed(struct engine *e)
 {
 	while (e->dirty) {
 		e->dirty = false;
 		for (uint32_t i = 0; i < e->cards_n; i++)
 			for (struct engine_proc *p = e->cards[i].procs; p; p = p->next)
-				engine_settle_proc(e, p);
+				engine_run_untimed_proc(e, p);
 	}
 }
 
@@ -225,8 +225,8 @@ void engine_stream_kill(struct engine *e, struct engine_stream *s)
 	while (s->head)
 		engine_pop(e, s, true);
 	stream_free(s);
-	engine_settle_proc(e, proc);
-	engine_settle(e);
+	engine_run_untimed_proc(e, proc);
+	engine_run_untimed(e);
 }
 
 static void append(struct engine *e, struct engine_stream *s, struct engine_op *op)
@@ -251,8 +251,8 @@ static void append(struct engine *e, struct engine_stream *s, struct engine_op *
 		s->notices_tail = op;
 	}
 	if (was_empty) {
-		engine_settle_proc(e, s->proc);
-		engine_settle(e);
+		engine_run_untimed_proc(e, s->proc);
+		engine_run_untimed(e);
 	}
 }
 
@@ -360,8 +360,8 @@ bool engine_release(struct engine *e, struct engine_proc *proc, uint64_t cookie)
 		if (op && (op->kind == ENGINE_HOST || op->kind == ENGINE_SPIN) &&
 		    op->cookie == cookie) {
 			op->released = true;
-			engine_settle_proc(e, proc);
-			engine_settle(e);
+			engine_run_untimed_proc(e, proc);
+			engine_run_untimed(e);
 			return true;
 		}
 	}

@@ -204,7 +204,7 @@ void engine_proc_free(struct engine *e, struct engine_proc *proc)
 		engine_reschedule(card);
 	}
 	free(proc);
-	engine_settle(e);
+	engine_run_untimed(e);
 }
 
 void engine_card_fail(struct engine *e, struct engine_card *card)
@@ -213,9 +213,9 @@ void engine_card_fail(struct engine *e, struct engine_card *card)
 		for (struct engine_stream *s = p->streams; s; s = s->next)
 			while (s->head)
 				engine_pop(e, s, true);
-		engine_settle_proc(e, p);
+		engine_run_untimed_proc(e, p);
 	}
-	engine_settle(e);
+	engine_run_untimed(e);
 }
 
 /* Returns the time until the first running work is done. */
@@ -326,7 +326,7 @@ static void card_switch(struct engine *e, struct engine_card *card)
 		return;
 	for (struct engine_proc *p = card->procs; p; p = p->next)
 		if (run_together(p, cur) && p->runnable && pop_finished(e, p))
-			engine_settle_proc(e, p);
+			engine_run_untimed_proc(e, p);
 	cur = card->current;
 	if (!cur || !cur->runnable || !is_contended(card) || card->slice_left_ns)
 		return;
@@ -354,7 +354,7 @@ void engine_advance(struct engine *e, uint64_t t_ns)
 			return;
 		for (uint32_t i = 0; i < e->cards_n; i++)
 			card_switch(e, &e->cards[i]);
-		engine_settle(e);
+		engine_run_untimed(e);
 	}
 }
 

@@ -16,8 +16,8 @@ static void check(const char *before, const char *after)
 	strcpy(text, before);
 	text_clean(text);
 	assert_string_equal(text, after);
-	assert_true(*text_end_of_clean(text, SIZE_MAX) == '\0');
-	assert_int_equal(*text_end_of_clean(before, SIZE_MAX) == '\0', !strcmp(before, after));
+	assert_true(*text_clean_prefix_end(text, SIZE_MAX) == '\0');
+	assert_int_equal(*text_clean_prefix_end(before, SIZE_MAX) == '\0', !strcmp(before, after));
 }
 
 static void test_what_is_text_stays(void **state)
@@ -49,9 +49,9 @@ static void test_what_is_none_does_not(void **state)
 static void test_size(void **state)
 {
 	static const char text[] = { 'a', 'b', (char)0xc3, (char)0xb6 };
-	assert_ptr_equal(text_end_of_clean(text, 2), text + 2);
-	assert_ptr_equal(text_end_of_clean(text, 3), text + 2);
-	assert_ptr_equal(text_end_of_clean(text, 4), text + 4);
+	assert_ptr_equal(text_clean_prefix_end(text, 2), text + 2);
+	assert_ptr_equal(text_clean_prefix_end(text, 3), text + 2);
+	assert_ptr_equal(text_clean_prefix_end(text, 4), text + 4);
 }
 
 static void test_it_is_told_what_is_none(void **state)

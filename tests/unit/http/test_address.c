@@ -134,7 +134,7 @@ static void test_the_file_of_a_socket(void **state)
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0666);
 	close(fd);
-	address_forget(&address);
+	address_unlink(&address);
 	assert_int_equal(stat(path, &st), -1);
 	/* A file that is no socket stays. */
 	FILE *file = fopen(path, "w");

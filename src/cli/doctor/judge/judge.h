@@ -26,4 +26,4 @@ void judge_rivals(const struct facts *facts, struct findings *findings);
 void judge_tenant(const struct facts *facts, struct findings *findings);
 
 /* Whether judge_rivals() knows the process's name (from /proc/<pid>/comm). */
-bool judge_knows_process(const char *name);
+bool judge_is_rival_process(const char *name);

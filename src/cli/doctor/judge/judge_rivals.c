@@ -46,7 +46,7 @@ static const struct {
 };
 #define PROGRAMS (sizeof(programs) / sizeof(*programs))
 
-bool judge_knows_process(const char *name)
+bool judge_is_rival_process(const char *name)
 {
 	for (size_t i = 0; i < PROGRAMS; i++)
 		if (!strcmp(name, programs[i].name))

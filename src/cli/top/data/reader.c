@@ -192,7 +192,7 @@ void reader_text(struct span value, char *ret, size_t size)
 		length = text ? strlen(text) : 0;
 	}
 	if (length) {
-		end = text_end_of_clean(text, length < size - 1 ? length : size - 1);
+		end = text_clean_prefix_end(text, length < size - 1 ? length : size - 1);
 		memcpy(ret, text, (size_t)(end - text));
 		ret[end - text] = '\0';
 	}

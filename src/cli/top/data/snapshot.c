@@ -143,7 +143,7 @@ static bool take(const struct field *fields, size_t *next, struct span key, stru
 static void copy_text(const json_t *object, const char *key, char *ret, size_t size)
 {
 	const char *text = json_string_value(json_object_get(object, key));
-	const char *end = text ? text_end_of_clean(text, size - 1) : NULL;
+	const char *end = text ? text_clean_prefix_end(text, size - 1) : NULL;
 	size_t length = text ? (size_t)(end - text) : 0;
 
 	if (length)
@@ -172,7 +172,7 @@ static void copy_label(const json_t *container, char *ret, size_t size)
 	const char *end;
 
 	container_label(container, label, sizeof(label));
-	end = text_end_of_clean(label, size - 1);
+	end = text_clean_prefix_end(label, size - 1);
 	memcpy(ret, label, (size_t)(end - label));
 	ret[end - label] = '\0';
 }

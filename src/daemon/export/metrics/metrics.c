@@ -226,7 +226,7 @@ static int serve(struct metrics *m, struct error *err)
 	r = server_start(&terms, &m->server, err);
 	if (r < 0) {
 		close(fd);
-		address_forget(&m->address);
+		address_unlink(&m->address);
 		return error_add(err, r, "metrics_listen");
 	}
 	log_info("metrics are served at %s%s", text, has_tls ? " by TLS" : "");
@@ -263,7 +263,7 @@ struct metrics *metrics_stop(struct metrics *m)
 		return NULL;
 	server_text_free(m->server, m->page);
 	server_stop(m->server);
-	address_forget(&m->address);
+	address_unlink(&m->address);
 	free(m);
 	return NULL;
 }

@@ -85,7 +85,7 @@ static int read_text(const json_t *json, const char *key, char *field, size_t si
 	int r = json_read_string(json, key, &text, err);
 	if (r <= 0)
 		return r;
-	if (strlen(text) >= size || *text_end_of_clean(text, size))
+	if (strlen(text) >= size || *text_clean_prefix_end(text, size))
 		return error_set(err, EINVAL, "%s: is too long, or has control characters", key);
 	strcpy(field, text);
 	return 1;

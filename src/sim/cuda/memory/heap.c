@@ -86,7 +86,7 @@ static struct sim_region *grow(CUcontext ctx, CUresult *ret_result)
 	region->ctx = ctx;
 	region->dev = ctx->dev;
 	region->bytes = SIM_UNIT;
-	sim_va_back(region, false);
+	sim_va_add_backing(region, false);
 	return region;
 }
 

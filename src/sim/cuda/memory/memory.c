@@ -64,7 +64,7 @@ static CUresult alloc_large(CUcontext ctx, uint64_t bytes, bool managed, CUdevic
 	region->ctx = ctx;
 	region->dev = ctx->dev;
 	region->managed = managed;
-	sim_va_back(region, managed);
+	sim_va_add_backing(region, managed);
 	*ret_ptr = region->base;
 	return CUDA_SUCCESS;
 }

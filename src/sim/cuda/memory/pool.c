@@ -55,7 +55,7 @@ void sim_pool_trim(CUmemoryPool pool, uint64_t keep)
 	}
 }
 
-void sim_pools_waited(CUdevice dev)
+void sim_pools_trim_after_sync(CUdevice dev)
 {
 	if (!atomic_load_explicit(&empty_chunks, memory_order_relaxed))
 		return;
@@ -134,7 +134,7 @@ static CUresult grow(CUmemoryPool pool, uint64_t span, struct chunk **ret_chunk)
 	region->dev = pool->dev;
 	region->bytes = bytes;
 	region->detail = chunk;
-	sim_va_back(region, false);
+	sim_va_add_backing(region, false);
 	chunk->pool = pool;
 	chunk->region = region;
 	chunk->next = pool->chunks;

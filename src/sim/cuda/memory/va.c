@@ -132,7 +132,7 @@ struct sim_region *sim_va_find(uint64_t addr)
 	return sim_va_is_device(addr) ? units[(addr - range) / SIM_UNIT] : NULL;
 }
 
-void sim_va_back(struct sim_region *region, bool must)
+void sim_va_add_backing(struct sim_region *region, bool must)
 {
 	if (!must && backed_bytes + region->span > BACKED_MAX)
 		return;

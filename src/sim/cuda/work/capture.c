@@ -155,7 +155,7 @@ static CUresult await(struct sim_capture *of_stream, struct sim_capture *of_even
 	return CUDA_SUCCESS;
 }
 
-bool sim_capture_await(CUstream stream, CUevent event, CUresult *ret_result)
+bool sim_capture_wait_event(CUstream stream, CUevent event, CUresult *ret_result)
 {
 	struct sim_capture *of_event = NULL;
 

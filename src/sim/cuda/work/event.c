@@ -125,7 +125,7 @@ CUresult cuEventSynchronize(CUevent event)
 	SIM_FAIL_IF(!is_event(event), CUDA_ERROR_INVALID_HANDLE);
 	SIM_UNSAFE();
 	SIM_TRY(ask(event, true));
-	sim_pools_waited(event->ctx->dev);
+	sim_pools_trim_after_sync(event->ctx->dev);
 	return CUDA_SUCCESS;
 }
 
@@ -156,7 +156,7 @@ static CUresult wait_event(CUstream handle, bool ptds, CUevent event)
 		return r;
 	SIM_FAIL_IF(!is_event(event), CUDA_ERROR_INVALID_HANDLE);
 	if (atomic_load_explicit(&sim.captures, memory_order_relaxed) &&
-	    sim_capture_await(stream, event, &r))
+	    sim_capture_wait_event(stream, event, &r))
 		return r;
 	if (!event->records && !event->imported)
 		return CUDA_SUCCESS;

@@ -130,7 +130,7 @@ static void open_node(const char *socket_path)
 /* Everything that the process had on the GPU is gone with its MPS server. */
 static void server_gone(void *unused)
 {
-	link_cut(&sim.link);
+	link_abort(&sim.link);
 }
 
 static CUresult attach_to_mps(void)

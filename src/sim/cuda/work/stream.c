@@ -123,7 +123,7 @@ CUresult sim_stream_wait(CUstream stream)
 						   .card = sim_context_device(stream->ctx)->card,
 						   .id = stream->id },
 			 NULL));
-	sim_pools_waited(dev);
+	sim_pools_trim_after_sync(dev);
 	return CUDA_SUCCESS;
 }
 
@@ -134,7 +134,7 @@ CUresult sim_context_wait(CUcontext ctx)
 							.arg = { ctx->id } },
 			      NULL);
 	if (r == CUDA_SUCCESS)
-		sim_pools_waited(ctx->dev);
+		sim_pools_trim_after_sync(ctx->dev);
 	return r;
 }
 

@@ -172,7 +172,7 @@ static void test_reads(void **state)
 	char text[4];
 	size_t size;
 
-	assert_false(host_is_here(&host));
+	assert_false(host_is_local(&host));
 	assert_true(host_has(&host, "/lib/libcuda.so.1"));
 	assert_false(host_has(&host, "/usr/lib/other"));
 	assert_false(host_has(&host, "/etc/loop"));

@@ -104,7 +104,7 @@ static void test_a_full_disk(void **state)
 		out_event_end(&out);
 	}
 	assert_int_equal(out.error, ENOSPC);
-	out_other(&out);
+	out_begin_other(&out);
 	assert_int_equal(out_end(&out), -ENOSPC);
 	assert_int_equal(out.bytes, 0);
 	close(out.fd);

@@ -60,13 +60,13 @@ static void test_streams(void **state)
 {
 	struct names *n = calloc(1, sizeof(*n));
 	assert_non_null(n);
-	assert_int_equal(names_stream(n, 0x5000), 1);
-	assert_int_equal(names_stream(n, 0x6000), 2);
-	assert_int_equal(names_stream(n, 0x5000), 1);
+	assert_int_equal(names_stream_number(n, 0x5000), 1);
+	assert_int_equal(names_stream_number(n, 0x6000), 2);
+	assert_int_equal(names_stream_number(n, 0x5000), 1);
 	for (uint64_t i = 0; i < NAMES_STREAMS - 2; i++)
-		assert_int_equal(names_stream(n, 0x10000 + i * 64), i + 3);
-	assert_int_equal(names_stream(n, 1), 0);
-	assert_int_equal(names_stream(n, 0x6000), 2);
+		assert_int_equal(names_stream_number(n, 0x10000 + i * 64), i + 3);
+	assert_int_equal(names_stream_number(n, 1), 0);
+	assert_int_equal(names_stream_number(n, 0x6000), 2);
 	free(n);
 }
 

@@ -26,7 +26,7 @@ static inline json_t *written_end(struct out *out)
 {
 	json_error_t where;
 
-	out_other(out);
+	out_begin_other(out);
 	assert_int_equal(out_end(out), 0);
 	assert_int_equal(lseek(out->fd, 0, SEEK_SET), 0);
 	json_t *all = json_loadfd(out->fd, JSON_REJECT_DUPLICATES, &where);
