@@ -45,7 +45,7 @@ uint64_t vmm_number_of(enum holding_kind kind, uint64_t key)
 }
 
 /* If the record of the handle cannot be stored, the memory stays charged. */
-void vmm_obtain(uint64_t handle, uint64_t number)
+void vmm_add_handle(uint64_t handle, uint64_t number)
 {
 	struct holding h = { .kind = HOLDING_HANDLE, .key = handle, .related = number };
 
@@ -161,7 +161,7 @@ CUresult hook_mem_retain_handle(CUresult (*retain)(CUmemGenericAllocationHandle 
 	/* The handle may be new, so find the number by the mapping; for an address inside a mapping, by the handle. */
 	if (result == CUDA_SUCCESS) {
 		uint64_t number = vmm_number_of(HOLDING_MAPPING, (uint64_t)(uintptr_t)addr);
-		vmm_obtain(*handle, number ? number : vmm_number_of(HOLDING_HANDLE, *handle));
+		vmm_add_handle(*handle, number ? number : vmm_number_of(HOLDING_HANDLE, *handle));
 	}
 	return result;
 }

@@ -27,7 +27,7 @@ uint64_t vmm_new_number(void);
 bool vmm_note(uint64_t handle, uint64_t number, int device, uint64_t bytes);
 
 /* Counts that the handle was obtained again. If the handle is not recorded yet, records it, with a reference to memory `number`. */
-void vmm_obtain(uint64_t handle, uint64_t number);
+void vmm_add_handle(uint64_t handle, uint64_t number);
 
 /* Adds a reference to memory `number` if `by` is 1, or removes one if -1. The last reference gives the charge back. */
 void vmm_add_reference(uint64_t number, int by);

@@ -105,7 +105,7 @@ static bool note_import(uint64_t handle, const struct fd_tag *tag, int index)
 	};
 
 	if (number) {
-		vmm_obtain(handle, number);
+		vmm_add_handle(handle, number);
 		return true;
 	}
 	s.id = vmm_new_number();

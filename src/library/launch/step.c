@@ -10,7 +10,7 @@ static struct {
 	_Atomic uint64_t launches;
 } last[REGION_MAX_DEVICES];
 
-static void count(struct step_counts *c, uint64_t ns)
+static void count_step(struct step_counts *c, uint64_t ns)
 {
 	atomic_fetch_add_explicit(&c->bucket[step_bucket_of(ns)], 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&c->sum_ns, ns, memory_order_relaxed);
@@ -33,7 +33,7 @@ void step_end(int index, uint64_t now_ns)
 	if (pause_end_ns > since_ns)
 		since_ns = pause_end_ns;
 	if (now_ns > since_ns)
-		count(&report->steps[index], now_ns - since_ns);
+		count_step(&report->steps[index], now_ns - since_ns);
 }
 
 void step_after_event(void)

@@ -20,7 +20,7 @@ static bool is_seen(uint64_t key)
 }
 
 /* Adds the key. False if no place is free. The caller holds locks.trace_seen. */
-static bool see(uint64_t key)
+static bool mark_seen(uint64_t key)
 {
 	for (uint64_t i = 0; i < TRACE_SEEN_PLACES; i++)
 		if (!atomic_load_explicit(seen_place(key, i), memory_order_relaxed)) {
@@ -48,7 +48,7 @@ static const char *name_of_function(const void *function)
  * Records the name of the work's subject, if it has one. Call before the event is recorded, so that a reader of the trace finds
  * the name.
  */
-static __attribute__((noinline, cold)) void introduce(const struct work *work, uint64_t since)
+static __attribute__((noinline, cold)) void record_name(const struct work *work, uint64_t since)
 {
 	uint64_t key = (uint64_t)(uintptr_t)work->subject, when = trace_seen_now();
 	bool is_kernel = work->kind == WORK_IS_KERNEL;
@@ -64,7 +64,7 @@ static __attribute__((noinline, cold)) void introduce(const struct work *work, u
 	}
 	if (is_seen(key))
 		return;
-	if (!see(key))
+	if (!mark_seen(key))
 		atomic_store(&is_full, true);
 	else if (name)
 		trace_put_name(is_kernel ? TRACE_NAMES_FUNCTION : TRACE_NAMES_ENTRY, key, since,
@@ -109,7 +109,7 @@ void trace_work(const struct work *work, int device, uint64_t begin, bool is_lea
 	event.flags = (is_leased ? TRACE_LEASED : 0) |
 		      (work->streams == PER_THREAD && !work->stream ? TRACE_PER_THREAD : 0);
 	if (work->kind != WORK_IS_GRAPH && result == CUDA_SUCCESS && !is_named(work))
-		introduce(work, begin);
+		record_name(work, begin);
 	trace_put_here(event, false);
 }
 
@@ -117,6 +117,6 @@ __attribute__((noinline, cold)) void trace_kernel(const struct work *work, int d
 						  uint64_t begin, uint64_t end, CUresult result)
 {
 	if (result == CUDA_SUCCESS && !is_named(work))
-		introduce(work, begin);
+		record_name(work, begin);
 	trace_put_here(event_of(work, TRACE_KERNEL, device, begin, end, result), false);
 }

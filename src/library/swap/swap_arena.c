@@ -61,7 +61,7 @@ static uint64_t take_chunk(void)
 	return 0;
 }
 
-bool swap_arena_provide(uint64_t bytes)
+bool swap_arena_reserve(uint64_t bytes)
 {
 	uint64_t have = 0;
 

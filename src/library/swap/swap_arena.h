@@ -5,7 +5,7 @@
  *
  * Moved memory lies in the process's chunks without gaps: a position counts bytes from the beginning of its first chunk.
  *
- * swap_arena_provide() is thread safe. The other functions are for the swap thread.
+ * swap_arena_reserve() is thread safe. The other functions are for the swap thread.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 void swap_arena_begin(void *mapping, uint64_t bytes);
 
 /* Takes chunks until this process owns `bytes` in all. Returns false if there are not enough. */
-bool swap_arena_provide(uint64_t bytes);
+bool swap_arena_reserve(uint64_t bytes);
 
 /* True if the chunks for the first `bytes` have memory. */
 bool swap_arena_is_ready(uint64_t bytes);

@@ -183,7 +183,7 @@ static CUresult alloc(struct backing *b)
 {
 	if (real.cuMemAddressReserve(&b->base, b->bytes, 0, 0, 0) != CUDA_SUCCESS)
 		return CUDA_ERROR_NOT_SUPPORTED;
-	uint32_t peers = swap_peers_changes();
+	uint32_t peers = swap_peers_generation();
 	CUresult result = create_and_map(b);
 	if (result == CUDA_SUCCESS) {
 		if (!real.cuPointerGetAttribute ||
@@ -193,7 +193,7 @@ static CUresult alloc(struct backing *b)
 		if (insert(b)) {
 			/* A peer that was added since `peers` was read has no access yet. */
 			CUmemAccessDesc access[ACCESS_MAX];
-			if (swap_peers_changes() != peers)
+			if (swap_peers_generation() != peers)
 				real.cuMemSetAccess(b->base, b->bytes, access,
 						    list_access(b, access));
 			return CUDA_SUCCESS;
@@ -242,7 +242,7 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 	 * waiting tenants that no room will be made.
 	 */
 	report_movable_bytes(b.index, here);
-	CUresult result = swap_arena_provide(swap_backing_figures(-1).movable_bytes)
+	CUresult result = swap_arena_reserve(swap_backing_figures(-1).movable_bytes)
 				  ? alloc(&b)
 				  : CUDA_ERROR_NOT_SUPPORTED;
 	if (result == CUDA_SUCCESS)

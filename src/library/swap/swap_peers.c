@@ -57,7 +57,7 @@ size_t swap_peers_of(CUcontext owner, CUdevice ret[SWAP_PEERS_MAX])
 	return n;
 }
 
-uint32_t swap_peers_changes(void)
+uint32_t swap_peers_generation(void)
 {
 	return atomic_load(&changes);
 }

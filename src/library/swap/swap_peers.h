@@ -26,7 +26,7 @@ bool swap_peers_disable(CUcontext from, CUdevice device, CUcontext owner);
 size_t swap_peers_of(CUcontext owner, CUdevice ret[SWAP_PEERS_MAX]);
 
 /* Returns a number that increases when a device gains or loses access. */
-uint32_t swap_peers_changes(void);
+uint32_t swap_peers_generation(void);
 
 /* Call after a context has ended: drops its records. */
 void swap_peers_context_gone(CUcontext context);

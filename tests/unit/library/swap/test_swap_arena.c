@@ -42,7 +42,7 @@ static bool provide_in_slot(uint32_t slot, uint64_t bytes)
 		fake_process_take_slot(slot);
 		swap_arena_reset();
 		swap_arena_begin(memory, ARENA);
-		_exit(swap_arena_provide(bytes) ? 0 : 1);
+		_exit(swap_arena_reserve(bytes) ? 0 : 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
@@ -50,14 +50,14 @@ static bool provide_in_slot(uint32_t slot, uint64_t bytes)
 
 static void test_processes_share_it(void **state)
 {
-	assert_true(swap_arena_provide(1));
-	assert_true(swap_arena_provide(CHUNK)); /* has it already */
+	assert_true(swap_arena_reserve(1));
+	assert_true(swap_arena_reserve(CHUNK)); /* has it already */
 	assert_false(provide_in_slot(1, 2 * CHUNK + 6 * MIB + 1));
 	/* What a process took that is gone is there for others, when the daemon has cleared its slot. */
-	assert_false(swap_arena_provide(ARENA));
+	assert_false(swap_arena_reserve(ARENA));
 	end_slot(1);
-	assert_true(swap_arena_provide(ARENA));
-	assert_false(swap_arena_provide(ARENA + 1));
+	assert_true(swap_arena_reserve(ARENA));
+	assert_false(swap_arena_reserve(ARENA + 1));
 	assert_false(provide_in_slot(2, 1));
 }
 
@@ -65,7 +65,7 @@ static void test_positions(void **state)
 {
 	uint64_t run;
 
-	assert_true(swap_arena_provide(ARENA));
+	assert_true(swap_arena_reserve(ARENA));
 	assert_ptr_equal(swap_arena_at(0, &run), memory);
 	assert_int_equal(run, CHUNK);
 	assert_ptr_equal(swap_arena_at(CHUNK - 1, &run), memory + CHUNK - 1);
@@ -81,9 +81,9 @@ static void test_positions_round_a_short_chunk(void **state)
 	uint64_t run;
 
 	assert_true(provide_in_slot(1, CHUNK));
-	assert_true(swap_arena_provide(2 * CHUNK + 6 * MIB)); /* chunks 1, 2, 3 */
+	assert_true(swap_arena_reserve(2 * CHUNK + 6 * MIB)); /* chunks 1, 2, 3 */
 	end_slot(1);
-	assert_true(swap_arena_provide(ARENA)); /* and 0 */
+	assert_true(swap_arena_reserve(ARENA)); /* and 0 */
 	assert_ptr_equal(swap_arena_at(2 * CHUNK + 5 * MIB, &run), memory + 3 * CHUNK + 5 * MIB);
 	assert_int_equal(run, MIB);
 	assert_ptr_equal(swap_arena_at(2 * CHUNK + 6 * MIB, &run), memory);
@@ -93,7 +93,7 @@ static void test_positions_round_a_short_chunk(void **state)
 /* Without memory behind it nothing may be copied there. */
 static void test_memory_behind_it(void **state)
 {
-	assert_true(swap_arena_provide(2 * CHUNK));
+	assert_true(swap_arena_reserve(2 * CHUNK));
 	fake_control->arena_ready_bytes = 2 * CHUNK - 1;
 	assert_true(swap_arena_is_ready(CHUNK));
 	assert_false(swap_arena_is_ready(2 * CHUNK));
@@ -104,7 +104,7 @@ static void test_memory_behind_it(void **state)
 	fake_control->arena_bytes = 0;
 	fake_control->arena_ready_bytes = 0;
 	assert_true(swap_arena_is_ready(2 * CHUNK));
-	assert_false(swap_arena_provide(2 * CHUNK + 1));
+	assert_false(swap_arena_reserve(2 * CHUNK + 1));
 }
 
 int main(void)

@@ -13,12 +13,12 @@ static void test_devices_of_a_context(void **state)
 	CUdevice peer[SWAP_PEERS_MAX];
 
 	swap_peers_reset();
-	uint32_t changes = swap_peers_changes();
+	uint32_t changes = swap_peers_generation();
 	assert_int_equal(swap_peers_of(context(1), peer), 0);
 	assert_true(swap_peers_enable(context(2), 7, context(1)));
 	assert_true(swap_peers_enable(context(3), 8, context(1)));
 	assert_true(swap_peers_enable(context(1), 6, context(2)));
-	assert_int_not_equal(swap_peers_changes(), changes);
+	assert_int_not_equal(swap_peers_generation(), changes);
 	assert_int_equal(swap_peers_of(context(1), peer), 2);
 	assert_int_equal(peer[0], 7);
 	assert_int_equal(peer[1], 8);
