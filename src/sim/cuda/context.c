@@ -61,7 +61,7 @@ CUresult sim_need_context(CUcontext *ret_ctx)
 }
 
 /* Making a context takes 90 to 190 ms on a real GPU; here only as long as a test asks for. */
-static void take_time(void)
+static void delay_creation(void)
 {
 	const char *text = getenv("ALLOT_SIM_CONTEXT_MS");
 	unsigned long ms = text ? strtoul(text, NULL, 10) : 0;
@@ -79,7 +79,7 @@ static CUresult context_new(CUdevice dev, unsigned int flags, bool primary, CUco
 	CUcontext ctx = calloc(1, sizeof(*ctx));
 
 	SIM_FAIL_IF(!ctx, CUDA_ERROR_OUT_OF_MEMORY);
-	take_time();
+	delay_creation();
 	CUresult r = sim_block_new(dev, device->info.context_bytes, SIM_BLOCK_CONTEXT, &ctx->block);
 	if (r != CUDA_SUCCESS) {
 		free(ctx);

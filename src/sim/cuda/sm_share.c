@@ -57,8 +57,7 @@ static double sm_length(const struct sim_card_info *info, const struct sim_step 
  * Returns how much longer a kernel takes on `sms` SMs than on all, as measured on an H200 (2026-11-23). A kernel that fits at
  * once takes the time of the SM with the most blocks. A larger one takes time by its blocks, plus a fifth of a wave.
  */
-static double times_longer(const struct sim_card_info *info, const struct sim_step *step,
-			   uint64_t sms)
+static double slowdown(const struct sim_card_info *info, const struct sim_step *step, uint64_t sms)
 {
 	uint64_t fit = SIM_MIN(SM_THREADS / SIM_MIN(step->threads, SM_THREADS), SM_BLOCKS);
 	uint64_t all = (uint64_t)info->sms, needed = (step->blocks - 1) / fit + 1;
@@ -84,7 +83,7 @@ void sim_space_fit(CUstream stream, const struct sim_step *step, uint64_t *ret_n
 	if (sms >= (uint64_t)info->sms)
 		return;
 	/* On fewer SMs the kernel takes longer, and less of the GPU meanwhile. An endless kernel stays endless. */
-	longer = times_longer(info, step, sms);
+	longer = slowdown(info, step, sms);
 	*ret_part = SIM_MIN((uint64_t)((double)*ret_part / longer), sim_space_limit(stream->ctx));
 	if (step->ns < UINT64_MAX / 4)
 		*ret_ns = (uint64_t)((double)step->ns * longer);

@@ -105,7 +105,8 @@ nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(nvmlDevice_t device,
 }
 
 /* Returns the index of the busiest process, which SIM_DEFECT_LOSES_BUSY_PROCESS hides; state->processes if none is hidden. */
-static uint32_t left_out(const struct nvmlDevice_st *device, const struct sim_card_state *state)
+static uint32_t hidden_process(const struct nvmlDevice_st *device,
+			       const struct sim_card_state *state)
 {
 	const struct sim_process_state *p = (const struct sim_process_state *)(state + 1);
 	uint32_t best = state->processes;
@@ -134,7 +135,7 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 		return count ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_INVALID_ARGUMENT;
 	}
 	room = samples ? *count : 0;
-	uint32_t missing = left_out(device, state);
+	uint32_t missing = hidden_process(device, state);
 	const struct sim_process_state *p = (const struct sim_process_state *)(state + 1);
 	for (uint32_t i = 0; i < state->processes; i++) {
 		if (i == missing || !p[i].busy_pct || p[i].stamp_us <= since_us)

@@ -270,7 +270,7 @@ nvmlReturn_t nvmlDeviceGetHandleByIndex(unsigned int index, nvmlDevice_t *device
 NVML_FUNCTION(nvmlDeviceGetHandleByIndex_v2, (unsigned int index, nvmlDevice_t *device),
 	      by_index(index, device))
 
-static nvmlReturn_t give(uint32_t place, nvmlDevice_t *device)
+static nvmlReturn_t return_device(uint32_t place, nvmlDevice_t *device)
 {
 	*device = &devices[place];
 	return NVML_SUCCESS;
@@ -282,7 +282,7 @@ nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *uuid, nvmlDevice_t *device)
 	NVML_FAIL_IF(!uuid || !device, NVML_ERROR_INVALID_ARGUMENT);
 	for (uint32_t i = 0; i < devices_n; i++)
 		if (!strcmp(devices[i].info.uuid, uuid))
-			return give(i, device);
+			return return_device(i, device);
 	return NVML_ERROR_NOT_FOUND;
 }
 
@@ -296,7 +296,7 @@ nvmlReturn_t nvmlDeviceGetHandleByUUIDV(const nvmlUUID_t *uuid, nvmlDevice_t *de
 		if (uuid->type == 1 ? !strncmp(devices[i].info.uuid, uuid->value.str,
 					       sizeof(uuid->value.str))
 				    : !memcmp(devices[i].info.uuid_bytes, uuid->value.bytes, 16))
-			return give(i, device);
+			return return_device(i, device);
 	return NVML_ERROR_NOT_FOUND;
 }
 

@@ -52,7 +52,7 @@ static bool holds_grow(struct server *s)
  * Chooses the client for which NVML counts the block. As on a real H200 (driver 580), that is the oldest holder; if the oldest
  * is an exported descriptor, NVML counts the block for no process.
  */
-static void recount(struct server *s, const struct block *block)
+static void choose_counted_hold(struct server *s, const struct block *block)
 {
 	uint64_t since = UINT64_MAX;
 	struct hold *oldest = NULL;
@@ -111,7 +111,7 @@ static void hold_free(struct server *s, struct hold *hold)
 	s->holds[hold->id] = NULL;
 	s->holds_free[s->holds_free_n++] = hold->id;
 	if (hold->counted && hold->block->holds > 1)
-		recount(s, hold->block);
+		choose_counted_hold(s, hold->block);
 	block_unref(s, hold->block);
 	free(hold);
 }
@@ -191,7 +191,7 @@ void blocks_export_closed(struct server *s, struct export *export)
 	*at = export->next;
 	close(export->fd);
 	if (export->block->holds > 1)
-		recount(s, export->block);
+		choose_counted_hold(s, export->block);
 	block_unref(s, export->block);
 	free(export);
 }

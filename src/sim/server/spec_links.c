@@ -6,7 +6,7 @@
 #include "sim/server/spec.h"
 #include "sim/server/spec_inside.h"
 
-#define LINKS_BY_DEFAULT 0xff /* until deal() sets the number */
+#define LINKS_BY_DEFAULT 0xff /* until divide_links() sets the number */
 
 /* Parses "switch:12": all links go to NVSwitches, which connect the GPU to all others that say so. */
 static int set_switch(const struct spec_at *at, struct spec_card *card, const char *value)
@@ -82,7 +82,7 @@ int spec_set_pcie(const struct spec_at *at, struct spec_card *card, const char *
 }
 
 /* Divides a GPU's remaining links among the peers for which no number was given. */
-static void deal(struct sim_card_info *card)
+static void divide_links(struct sim_card_info *card)
 {
 	int named = 0, open = 0;
 
@@ -130,7 +130,7 @@ int spec_finish_links(const struct spec_at *at, struct spec *spec)
 						 i, j);
 	}
 	for (uint32_t i = 0; i < spec->cards_n; i++)
-		deal(&spec->cards[i].info);
+		divide_links(&spec->cards[i].info);
 	for (uint32_t i = 0; i < spec->cards_n; i++) {
 		struct sim_card_info *card = &spec->cards[i].info;
 		unsigned int links = 0;

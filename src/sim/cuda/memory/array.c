@@ -59,7 +59,7 @@ static bool is_valid(const CUDA_ARRAY3D_DESCRIPTOR *d)
 }
 
 /* Above 1 MiB rounds up to pages of 2 MiB, as on an H200. */
-static CUresult take(CUcontext ctx, uint64_t bytes, unsigned int flags, uint32_t *ret_block)
+static CUresult alloc_block(CUcontext ctx, uint64_t bytes, unsigned int flags, uint32_t *ret_block)
 {
 	*ret_block = 0;
 	if (flags & CUDA_ARRAY3D_DEFERRED_MAPPING)
@@ -73,7 +73,7 @@ static CUresult take(CUcontext ctx, uint64_t bytes, unsigned int flags, uint32_t
 /* Takes the memory and adds the array or mipmap to the list. Frees the struct if there is no memory. */
 static CUresult array_begin(CUarray array)
 {
-	CUresult r = take(array->ctx, array->bytes, array->desc.Flags, &array->block);
+	CUresult r = alloc_block(array->ctx, array->bytes, array->desc.Flags, &array->block);
 
 	if (r != CUDA_SUCCESS) {
 		free(array);

@@ -26,7 +26,7 @@ static struct sim_step copy_step(CUstream stream, uint64_t bytes, enum sim_way w
 }
 
 /* Returns the device whose memory is at addr; NULL for host memory and managed memory. */
-static const struct sim_device *home_of(uint64_t addr)
+static const struct sim_device *device_of(uint64_t addr)
 {
 	const struct sim_device *home = NULL;
 
@@ -62,7 +62,7 @@ static enum sim_way way_of(bool to_card, bool from_card)
 /* The cost depends on where both ends are, not on the stream. */
 static struct sim_step linear_step(CUstream stream, uint64_t dst, uint64_t src, uint64_t bytes)
 {
-	const struct sim_device *from = home_of(src), *to = home_of(dst);
+	const struct sim_device *from = device_of(src), *to = device_of(dst);
 
 	if (from && to && from != to)
 		return peer_step(&from->info, &to->info, to->card, bytes);

@@ -63,7 +63,7 @@ SIM_FUNCTION(cuMemAllocHost_v2, (void **ptr, size_t bytes), host_alloc(ptr, byte
 SIM_FUNCTION(cuMemHostAlloc, (void **ptr, size_t bytes, unsigned int flags),
 	     flags > 7 ? CUDA_ERROR_INVALID_VALUE : host_alloc(ptr, bytes, flags))
 
-static struct host *host_take(void *ptr, bool registered)
+static struct host *host_remove(void *ptr, bool registered)
 {
 	struct host **at = &hosts, *h;
 
@@ -82,7 +82,7 @@ CUresult cuMemFreeHost(void *ptr)
 	if (!ptr)
 		return CUDA_SUCCESS;
 	SIM_UNSAFE();
-	struct host *h = host_take(ptr, false);
+	struct host *h = host_remove(ptr, false);
 	SIM_FAIL_IF(!h, CUDA_ERROR_INVALID_VALUE);
 	munmap(ptr, h->bytes);
 	free(h);
@@ -112,7 +112,7 @@ CUresult cuMemHostUnregister(void *ptr)
 {
 	SIM_ENTER(cuMemHostUnregister);
 	SIM_UNSAFE();
-	struct host *h = host_take(ptr, true);
+	struct host *h = host_remove(ptr, true);
 	SIM_FAIL_IF(!h, CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
 	free(h);
 	return CUDA_SUCCESS;

@@ -50,7 +50,7 @@ static void *run_thread(void *arg)
 	return NULL;
 }
 
-static bool is_over(const struct sim_step *step)
+static bool is_condition_met(const struct sim_step *step)
 {
 	bool is64 = step->kind == STEP_WAIT64;
 	uint64_t v, w = step->value;
@@ -120,7 +120,7 @@ static void *watch_thread(void *arg)
 		for (at = &watched; *at;) {
 			struct host_op *op = *at;
 
-			if (is_over(&op->step)) {
+			if (is_condition_met(&op->step)) {
 				*at = op->next;
 				release(op);
 			} else {

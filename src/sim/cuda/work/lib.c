@@ -128,14 +128,14 @@ static void open_node(const char *socket_path)
 }
 
 /* Everything that the process had on the GPU is gone with its MPS server. */
-static void server_gone(void *unused)
+static void on_mps_server_gone(void *unused)
 {
 	link_abort(&sim.link);
 }
 
 static CUresult attach_to_mps(void)
 {
-	switch (mps_attach(server_gone, NULL)) {
+	switch (mps_attach(on_mps_server_gone, NULL)) {
 	case -EUSERS: return CUDA_ERROR_MPS_MAX_CLIENTS_REACHED;
 	case -ECONNREFUSED: return CUDA_ERROR_MPS_CONNECTION_FAILED;
 	default: return CUDA_SUCCESS;
