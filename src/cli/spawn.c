@@ -33,7 +33,7 @@ static void close_others(int first)
 }
 
 /* Runs in the new process, async-signal-safe. Does not return. */
-static void become_server(char *const argv[], int log_fd, int ready_fd, int birth_fd)
+static void exec_server(char *const argv[], int log_fd, int ready_fd, int birth_fd)
 {
 	struct birth birth = { .pid = getpid() };
 	/* Move both descriptors out of the way: low numbers are assigned below. */
@@ -137,7 +137,7 @@ static int fork_server(char *const argv[], int log_fd, int ready_fd, int birth_f
 		setsid();
 		server = fork();
 		if (server == 0)
-			become_server(argv, log_fd, ready_fd, birth_fd);
+			exec_server(argv, log_fd, ready_fd, birth_fd);
 		_exit(server < 0);
 	}
 	while (waitpid(pid, &status, 0) < 0)

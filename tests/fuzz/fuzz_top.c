@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		cleanup_snapshot struct snapshot *snapshot = snapshot_make(text, NULL,
 									   sample * 1000000000);
 
-		if (!snapshot || history_feed(history, snapshot) < 0)
+		if (!snapshot || history_update(history, snapshot) < 0)
 			abort();
 		for (size_t i = 0; i < snapshot->share_count; i++)
 			FUZZ_CHECK(snapshot->shares[i].tenant < snapshot->tenant_count);

@@ -260,7 +260,7 @@ static void fill_row(struct row *row, const json_t *tenant, const json_t *device
 		strcpy(row->cell[COLUMN_CORES_ASKED], "-");
 }
 
-static bool fill(struct table *table, const json_t *tenants)
+static bool fill_rows(struct table *table, const json_t *tenants)
 {
 	size_t most = 0, i, j;
 	json_t *tenant, *device;
@@ -459,7 +459,7 @@ void table_write(const json_t *list, int width, FILE *out)
 		fprintf(out, "no tenants\n");
 		return;
 	}
-	if (!fill(&table, tenants))
+	if (!fill_rows(&table, tenants))
 		return;
 	set_widths(&table, width);
 	for (int c = 0; c < COLUMN_COUNT; c++)

@@ -120,7 +120,7 @@ static int adopt_sample(struct top *top, struct sample *sample, struct error *er
 	} else {
 		sample_free(sample);
 	}
-	if (is_answered && history_feed(top->history, top->sample.snapshot) < 0)
+	if (is_answered && history_update(top->history, top->sample.snapshot) < 0)
 		return error_set(err, ENOMEM, "out of memory");
 	return 0;
 }
@@ -291,7 +291,7 @@ static bool read_keys(struct top *top, struct source *source, struct error *err)
 
 		if (key == KEYS_OTHER)
 			continue;
-		outcome = keys_press(&top->view, top->sample.snapshot, &top->rows, key);
+		outcome = keys_handle(&top->view, top->sample.snapshot, &top->rows, key);
 		if (outcome == KEYS_QUIT)
 			return true;
 		if (outcome == KEYS_CHANGE)

@@ -74,7 +74,7 @@ static int connect_to(const char *path, struct facts_tenant *t)
 	return -1;
 }
 
-static json_t *ask(int fd)
+static json_t *request_tenant(int fd)
 {
 	static const char question[] = "{\"version\":1,\"op\":\"tenant\"}";
 	struct pollfd one = { .fd = fd, .events = POLLIN };
@@ -148,7 +148,7 @@ void gather_tenant(struct doctor *d, struct facts *facts)
 	cleanup_fd int fd = connect_to(path, t);
 	if (fd < 0)
 		return;
-	cleanup_json json_t *said = ask(fd);
+	cleanup_json json_t *said = request_tenant(fd);
 	const char *name = json_string_value(json_object_get(said, "name"));
 	t->is_known = name;
 	if (!name)

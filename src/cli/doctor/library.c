@@ -48,7 +48,7 @@ static void check_own(struct doctor *d)
 		findings_add(&d->findings, FINDING_OK, "library", "%s", path);
 }
 
-static const char *rival(const char *path)
+static const char *rival_of(const char *path)
 {
 	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
 
@@ -60,7 +60,7 @@ static const char *rival(const char *path)
 
 static void check_preloaded(struct doctor *d, const char *path, const char *where)
 {
-	const char *whose = rival(path);
+	const char *whose = rival_of(path);
 
 	if (whose)
 		finding_set_remedy(

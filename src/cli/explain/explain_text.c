@@ -49,7 +49,7 @@ void explain_count(json_int_t count, char text[EXPLAIN_AMOUNT_MAX])
 	text[at] = '\0';
 }
 
-const json_t *explain_ask(const json_t *explanation, json_int_t container)
+const json_t *explain_request(const json_t *explanation, json_int_t container)
 {
 	const json_t *list = json_object_get(explanation, "asks");
 	for (size_t i = 0; i < json_array_size(list); i++)

@@ -25,7 +25,7 @@ json_int_t explain_number(const json_t *object, const char *name); /* 0 if missi
 const char *explain_word(const json_t *object, const char *name);  /* "" if missing */
 /* Whether some node could serve the pod now. */
 bool explain_has_room(const json_t *explanation);
-const json_t *explain_ask(const json_t *explanation, json_int_t container);
+const json_t *explain_request(const json_t *explanation, json_int_t container);
 /* Returns the container's name if it is known, else its number. */
 const char *explain_container(const json_t *explanation, json_int_t container,
 			      char text[EXPLAIN_AMOUNT_MAX]);

@@ -16,7 +16,7 @@ struct wanted {
 	json_int_t free_mib, free_pct; /* the most that is free on any GPU of the group */
 };
 
-static void say_memory(const struct wanted *w, FILE *out)
+static void write_memory(const struct wanted *w, FILE *out)
 {
 	char left[EXPLAIN_AMOUNT_MAX], memory[EXPLAIN_AMOUNT_MAX];
 	explain_mib(w->free_mib, left);
@@ -24,19 +24,19 @@ static void say_memory(const struct wanted *w, FILE *out)
 	fprintf(out, "at most %s free on any of these GPUs, %s requested", left, memory);
 }
 
-static void say_cores(const struct wanted *w, FILE *out)
+static void write_cores(const struct wanted *w, FILE *out)
 {
 	fprintf(out, "at most %lld %% of the time free on any of these GPUs, %lld %% requested",
 		(long long)w->free_pct, (long long)explain_number(w->ask, "cores_pct"));
 }
 
-static void say_count(const struct wanted *w, FILE *out)
+static void write_count(const struct wanted *w, FILE *out)
 {
 	fprintf(out, "fewer GPUs than the %lld that are requested together",
 		(long long)explain_number(w->ask, "cards"));
 }
 
-static void say_others(const struct wanted *w, FILE *out)
+static void write_others(const struct wanted *w, FILE *out)
 {
 	fprintf(out, "this GPU fits, but fewer fit than the %lld that are requested together",
 		(long long)explain_number(w->ask, "cards"));
@@ -47,7 +47,7 @@ static const struct {
 	const char *reason, *plain;
 	void (*say)(const struct wanted *wanted, FILE *out);
 } words[] = {
-	{ "NodeInsufficientDevice", NULL, say_count },
+	{ "NodeInsufficientDevice", NULL, write_count },
 	{ "CardNotServed",
 	  "the node's kubelet serves no such resource now: allotd does not run there, or has "
 	  "another "
@@ -65,15 +65,15 @@ static const struct {
 	{ "CardTimeSlicingExhausted", "the GPU already has as many containers as may share it",
 	  NULL },
 	{ "ResourceQuotaNotFit", "the namespace's quota of GPUs is used up", NULL },
-	{ "CardInsufficientMemory", NULL, say_memory },
-	{ "CardInsufficientCore", NULL, say_cores },
+	{ "CardInsufficientMemory", NULL, write_memory },
+	{ "CardInsufficientCore", NULL, write_cores },
 	{ "ExclusiveDeviceAllocateConflict", "the pod requests the GPU alone, but it is in use",
 	  NULL },
 	{ "CardComputeUnitsExhausted", "all of the GPU's time is promised", NULL },
-	{ "AllocatedCardsInsufficientRequest", NULL, say_others },
+	{ "AllocatedCardsInsufficientRequest", NULL, write_others },
 };
 
-static void say_reason(const char *reason, const struct wanted *wanted, FILE *out)
+static void write_reason(const char *reason, const struct wanted *wanted, FILE *out)
 {
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (strcmp(words[i].reason, reason) != 0)
@@ -148,7 +148,7 @@ static struct groups make_groups(const json_t *e)
 		if (k == g.count)
 			g.list[g.count++] = (struct group){
 				.first = node,
-				.wanted.ask = explain_ask(e, explain_number(node, "container")),
+				.wanted.ask = explain_request(e, explain_number(node, "container")),
 			};
 		add_to(&g.list[k], node);
 	}
@@ -158,7 +158,7 @@ static struct groups make_groups(const json_t *e)
 }
 
 /* For a pod placed by measured use: writes how many GPUs are closed to such pods, and how many have no measured use. */
-static void say_use(const struct group *g, FILE *out)
+static void write_use(const struct group *g, FILE *out)
 {
 	if (g->cooling_down)
 		fprintf(out,
@@ -186,8 +186,8 @@ static void write_group(const json_t *e, const struct group *g, FILE *out)
 		fprintf(out, " (%s)",
 			explain_container(e, explain_number(g->first, "container"), name));
 	fputc('\n', out);
-	json_object_foreach(reasons, reason, cards) say_reason(reason, &g->wanted, out);
-	say_use(g, out);
+	json_object_foreach(reasons, reason, cards) write_reason(reason, &g->wanted, out);
+	write_use(g, out);
 }
 
 void explain_groups_write(const json_t *e, FILE *out)

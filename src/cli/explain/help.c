@@ -10,7 +10,7 @@ struct help {
 	bool has_begun;
 };
 
-static void begin(struct help *h)
+static void begin_item(struct help *h)
 {
 	if (!h->has_begun)
 		fputs("\nPossible fixes\n", h->out);
@@ -41,14 +41,14 @@ static void suggest_smaller_request(struct help *h)
 		explain_memory(ask, wanted);
 		explain_mib(most_mib, most);
 		if (explain_number(ask, "memory_mib") > most_mib) {
-			begin(h);
+			begin_item(h);
 			fprintf(h->out,
 				"%s requests %s (%lld MiB) of a GPU: the largest here has %s (%lld MiB)\n",
 				name, wanted, (long long)explain_number(ask, "memory_mib"), most,
 				(long long)most_mib);
 		}
 		if (explain_number(ask, "cards") > most_cards) {
-			begin(h);
+			begin_item(h);
 			fprintf(h->out,
 				"%s requests %lld GPUs together: no node has more than %lld\n", name,
 				(long long)explain_number(ask, "cards"), (long long)most_cards);
@@ -74,7 +74,7 @@ static void suggest_other_type(struct help *h)
 	char count[EXPLAIN_AMOUNT_MAX];
 	if (!cards || cards_with(h, "CardTypeMismatch") != cards)
 		return;
-	begin(h);
+	begin_item(h);
 	fputs("no GPU is of a type, or mode, that the pod asks for; there are", h->out);
 	for (size_t i = 0; i < json_array_size(types); i++) {
 		const json_t *type = json_array_get(types, i);
@@ -91,7 +91,7 @@ static void suggest_other_gpus(struct help *h)
 	    cards_with(h, "CardUuidMismatch") + cards_with(h, "CardTypeMismatch") != cards ||
 	    !cards_with(h, "CardUuidMismatch"))
 		return;
-	begin(h);
+	begin_item(h);
 	fputs("the pod's annotations nvidia.com/use-gpuuuid and nouse-gpuuuid allow no GPU of the "
 	      "cluster\n",
 	      h->out);
@@ -102,7 +102,7 @@ static void suggest_quota(struct help *h)
 	if (!cards_with(h, "ResourceQuotaNotFit"))
 		return;
 	const json_t *quotas = json_object_get(h->e, "quotas");
-	begin(h);
+	begin_item(h);
 	fprintf(h->out, "other pods of namespace %s must end, or its ResourceQuota be raised:",
 		explain_word(h->e, "namespace"));
 	for (size_t i = 0; i < json_array_size(quotas); i++) {
@@ -120,13 +120,13 @@ static void suggest_gpu_repair(struct help *h)
 	char count[EXPLAIN_AMOUNT_MAX];
 	explain_count(cordoned, count);
 	if (cordoned) {
-		begin(h);
+		begin_item(h);
 		fprintf(h->out, "%s GPU%s cordoned: run allot uncordon GPU on the node\n", count,
 			cordoned == 1 ? " is" : "s are");
 	}
 	explain_count(sick, count);
 	if (sick) {
-		begin(h);
+		begin_item(h);
 		fprintf(h->out, "%s GPU%s not healthy: allot ps on the node says why\n", count,
 			sick == 1 ? " is" : "s are");
 	}
@@ -139,7 +139,7 @@ static void suggest_node_repair(struct help *h)
 	explain_count(aside, count);
 	if (!aside)
 		return;
-	begin(h);
+	begin_item(h);
 	fprintf(h->out,
 		"%s node%s set aside, since the list of GPUs on the Node object is not valid\n",
 		count, aside == 1 ? " is" : "s are");
@@ -150,7 +150,7 @@ static void suggest_daemon_start(struct help *h)
 	if (!h->cluster || explain_number(h->cluster, "nodes") ||
 	    explain_number(h->cluster, "nodes_aside"))
 		return;
-	begin(h);
+	begin_item(h);
 	fputs("no node has the annotation hami.io/node-nvidia-register: is allotd, or another "
 	      "device plugin "
 	      "of that protocol, at work on the nodes with GPUs?\n",
@@ -163,7 +163,7 @@ static void suggest_waiting(struct help *h)
 		const json_t *node = json_array_get(h->nodes, i);
 		if (!json_object_get(node, "lacks") || json_object_get(node, "card"))
 			continue;
-		begin(h);
+		begin_item(h);
 		fprintf(h->out,
 			"pods that run now must end: allot explain -n %s %s --node NODE lists them\n",
 			explain_word(h->e, "namespace"), explain_word(h->e, "pod"));
@@ -176,7 +176,7 @@ static void suggest_kube_scheduler(struct help *h)
 {
 	if (!explain_has_room(h->e))
 		return;
-	begin(h);
+	begin_item(h);
 	fprintf(h->out, "kube-scheduler may have other reasons: kubectl -n %s describe pod %s\n",
 		explain_word(h->e, "namespace"), explain_word(h->e, "pod"));
 }

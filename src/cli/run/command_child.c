@@ -79,8 +79,8 @@ int child_exit_status(int result)
 }
 
 /* Runs in the new process. Does not return. */
-static void become_command(const char *path, char **argv, char **environment, const sigset_t *mask,
-			   bool ignore_children, int failure_fd)
+static void exec_command(const char *path, char **argv, char **environment, const sigset_t *mask,
+			 bool ignore_children, int failure_fd)
 {
 	int error;
 
@@ -122,7 +122,7 @@ int child_start(const char *path, char **argv, char **environment, struct child 
 	sigprocmask(SIG_BLOCK, &ours, &theirs);
 	pid = fork();
 	if (pid == 0)
-		become_command(path, argv, environment, &theirs, ignored, failure_write);
+		exec_command(path, argv, environment, &theirs, ignored, failure_write);
 	if (pid < 0) {
 		error = errno;
 		sigprocmask(SIG_SETMASK, &theirs, NULL);

@@ -47,20 +47,20 @@ static void move(struct view *view, const struct snapshot *snapshot, const struc
 
 /* ---- what the keys of the list do ---- */
 
-static enum keys_outcome say(struct view *view, bool is_error, const char *text)
+static enum keys_outcome show_message(struct view *view, bool is_error, const char *text)
 {
 	view->is_error = is_error;
 	snprintf(view->message, sizeof(view->message), "%s", text);
 	return KEYS_GO_ON;
 }
 
-static enum keys_outcome say_order(struct view *view)
+static enum keys_outcome show_order(struct view *view)
 {
 	char text[96];
 
 	snprintf(text, sizeof(text), "sorted %s%s", order_rows[view->sort].what,
 		 view->is_reversed ? ", reversed" : "");
-	return say(view, false, text);
+	return show_message(view, false, text);
 }
 
 static enum keys_outcome begin_change(struct view *view, const struct snapshot *snapshot,
@@ -69,7 +69,7 @@ static enum keys_outcome begin_change(struct view *view, const struct snapshot *
 	size_t share;
 
 	if (!rows->count)
-		return say(view, true, "no tenant is selected");
+		return show_message(view, true, "no tenant is selected");
 	share = rows->share[selected(view, snapshot, rows)];
 	/* The selection now follows this share when its row moves. */
 	select_row(view, snapshot, rows, selected(view, snapshot, rows));
@@ -108,22 +108,22 @@ static enum keys_outcome begin_filter(struct view *view)
 	return KEYS_GO_ON;
 }
 
-static enum keys_outcome press_in_list(struct view *view, const struct snapshot *snapshot,
-				       const struct rows *rows, uint32_t key)
+static enum keys_outcome handle_list_key(struct view *view, const struct snapshot *snapshot,
+					 const struct rows *rows, uint32_t key)
 {
 	for (enum order_key i = 0; i < ORDER_COUNT; i++)
 		if (key == (uint32_t)order_rows[i].key) {
 			view->sort = i;
 			view->is_reversed = false;
-			return say_order(view);
+			return show_order(view);
 		}
 	switch (key) {
 	case 'q': return KEYS_QUIT;
 	case 's':
 		view->sort = (view->sort + 1) % ORDER_COUNT;
 		view->is_reversed = false;
-		return say_order(view);
-	case 'r': view->is_reversed = !view->is_reversed; return say_order(view);
+		return show_order(view);
+	case 'r': view->is_reversed = !view->is_reversed; return show_order(view);
 	case '/': return begin_filter(view);
 	case KEYS_ESCAPE: *view->filter = '\0'; break;
 	case 'p': return pause_or_resume(view, snapshot, rows);
@@ -200,7 +200,7 @@ static void type(char text[VIEW_INPUT_MAX], uint32_t key)
 	}
 }
 
-static enum keys_outcome press_in_filter(struct view *view, uint32_t key)
+static enum keys_outcome handle_filter_key(struct view *view, uint32_t key)
 {
 	if (key == KEYS_ENTER) {
 		view->mode = VIEW_LIST;
@@ -213,13 +213,13 @@ static enum keys_outcome press_in_filter(struct view *view, uint32_t key)
 	return KEYS_GO_ON;
 }
 
-static enum keys_outcome press_in_value(struct view *view, uint32_t key)
+static enum keys_outcome handle_value_key(struct view *view, uint32_t key)
 {
 	struct error err = { 0 };
 
 	if (key == KEYS_ESCAPE || (key == KEYS_ENTER && !*view->input)) {
 		view->mode = VIEW_LIST;
-		return say(view, false, "nothing was changed");
+		return show_message(view, false, "nothing was changed");
 	}
 	if (key != KEYS_ENTER) {
 		type(view->input, key);
@@ -227,29 +227,29 @@ static enum keys_outcome press_in_value(struct view *view, uint32_t key)
 	}
 	/* Keep the typed text, so that the user can correct it. */
 	if (change_read(&view->change, view->input, &err) < 0)
-		return say(view, true, err.text);
+		return show_message(view, true, err.text);
 	view->mode = VIEW_CONFIRM;
 	return KEYS_GO_ON;
 }
 
-static enum keys_outcome press_in_confirm(struct view *view, uint32_t key)
+static enum keys_outcome handle_confirm_key(struct view *view, uint32_t key)
 {
 	view->mode = VIEW_LIST;
 	if (key == 'y' || key == 'Y')
 		return KEYS_CHANGE;
-	return say(view, false, "nothing was changed");
+	return show_message(view, false, "nothing was changed");
 }
 
-enum keys_outcome keys_press(struct view *view, const struct snapshot *snapshot,
-			     const struct rows *rows, uint32_t key)
+enum keys_outcome keys_handle(struct view *view, const struct snapshot *snapshot,
+			      const struct rows *rows, uint32_t key)
 {
 	*view->message = '\0';
 	switch (view->mode) {
-	case VIEW_FILTER: return press_in_filter(view, key);
-	case VIEW_VALUE: return press_in_value(view, key);
-	case VIEW_CONFIRM: return press_in_confirm(view, key);
+	case VIEW_FILTER: return handle_filter_key(view, key);
+	case VIEW_VALUE: return handle_value_key(view, key);
+	case VIEW_CONFIRM: return handle_confirm_key(view, key);
 	case VIEW_HELP: view->mode = VIEW_LIST; return key == 'q' ? KEYS_QUIT : KEYS_GO_ON;
 	case VIEW_LIST: break;
 	}
-	return press_in_list(view, snapshot, rows, key);
+	return handle_list_key(view, snapshot, rows, key);
 }

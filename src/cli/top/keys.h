@@ -26,8 +26,8 @@ enum keys_outcome {
 };
 
 /* Handles one key. `rows` are the rows of the snapshot that the view shows. */
-enum keys_outcome keys_press(struct view *view, const struct snapshot *snapshot,
-			     const struct rows *rows, uint32_t key);
+enum keys_outcome keys_handle(struct view *view, const struct snapshot *snapshot,
+			      const struct rows *rows, uint32_t key);
 
 /* Returns the i-th line of the help: a key and its effect. Returns false after the last line. */
 bool keys_help(size_t i, const char **ret_key, const char **ret_what);

@@ -116,7 +116,7 @@ static void rate(struct track *track, const struct top_share *now, uint64_t at_n
 	};
 }
 
-static void feed_share(struct track *track, const struct top_share *share, uint64_t at_ns)
+static void update_share(struct track *track, const struct top_share *share, uint64_t at_ns)
 {
 	double got_pct = share->got_1s_pct;
 
@@ -129,7 +129,7 @@ static void feed_share(struct track *track, const struct top_share *share, uint6
 	track->at_ns = at_ns;
 }
 
-static void feed_card(struct track *track, const struct top_card *card)
+static void update_card(struct track *track, const struct top_card *card)
 {
 	push(&track->series, card->busy_pct / 100,
 	     card->memory_bytes ? (double)card->used_bytes / (double)card->memory_bytes : 0);
@@ -142,7 +142,7 @@ static int replace(struct tracks *old, struct tracks *next)
 	return 0;
 }
 
-static int feed_shares(struct tracks *old, const struct snapshot *snapshot)
+static int update_shares(struct tracks *old, const struct snapshot *snapshot)
 {
 	struct tracks next = { .track = calloc(snapshot->share_count + 1, sizeof(*next.track)) };
 	size_t from = 0;
@@ -159,12 +159,12 @@ static int feed_shares(struct tracks *old, const struct snapshot *snapshot)
 			return -ENOMEM;
 		}
 		next.track[next.count++] = track;
-		feed_share(track, share, snapshot->at_ns);
+		update_share(track, share, snapshot->at_ns);
 	}
 	return replace(old, &next);
 }
 
-static int feed_cards(struct tracks *old, const struct snapshot *snapshot)
+static int update_cards(struct tracks *old, const struct snapshot *snapshot)
 {
 	struct tracks next = { .track = calloc(snapshot->card_count + 1, sizeof(*next.track)) };
 	size_t from = 0;
@@ -179,16 +179,16 @@ static int feed_cards(struct tracks *old, const struct snapshot *snapshot)
 			return -ENOMEM;
 		}
 		next.track[next.count++] = track;
-		feed_card(track, &snapshot->cards[i]);
+		update_card(track, &snapshot->cards[i]);
 	}
 	return replace(old, &next);
 }
 
-int history_feed(struct history *history, const struct snapshot *snapshot)
+int history_update(struct history *history, const struct snapshot *snapshot)
 {
-	int r = feed_shares(&history->shares, snapshot);
+	int r = update_shares(&history->shares, snapshot);
 
-	return r < 0 ? r : feed_cards(&history->cards, snapshot);
+	return r < 0 ? r : update_cards(&history->cards, snapshot);
 }
 
 const struct history_rates *history_share_rates(const struct history *history, size_t share)

@@ -32,9 +32,9 @@ int history_make(struct history **ret_history);
 struct history *history_free(struct history *history);
 
 /* Adds a snapshot. On -ENOMEM, earlier values of shares or GPUs may be lost. */
-int history_feed(struct history *history, const struct snapshot *snapshot);
+int history_update(struct history *history, const struct snapshot *snapshot);
 
-/* For the i-th share or GPU of the last snapshot. Valid until history_feed(). */
+/* For the i-th share or GPU of the last snapshot. Valid until history_update(). */
 const struct history_rates *history_share_rates(const struct history *history, size_t share);
 const struct history_series *history_share(const struct history *history, size_t share);
 const struct history_series *history_card(const struct history *history, size_t card);

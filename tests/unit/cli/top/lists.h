@@ -71,7 +71,7 @@ static inline struct snapshot *list_look_with(const json_t *list, const json_t *
 
 	assert_non_null(snapshot);
 	if (history)
-		assert_int_equal(history_feed(history, snapshot), 0);
+		assert_int_equal(history_update(history, snapshot), 0);
 	return snapshot;
 }
 

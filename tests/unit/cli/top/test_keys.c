@@ -49,7 +49,7 @@ static int tear_down(void **state)
 
 static enum keys_outcome press(struct scene *scene, uint32_t key)
 {
-	enum keys_outcome outcome = keys_press(&scene->view, scene->snapshot, &scene->rows, key);
+	enum keys_outcome outcome = keys_handle(&scene->view, scene->snapshot, &scene->rows, key);
 
 	sample(scene);
 	return outcome;

@@ -204,7 +204,7 @@ static void test_scroll(void **state)
 	draw(scene, 80, 24);
 	assert_int_equal(scene->result.first, 0);
 	for (int i = 0; i < 63; i++) {
-		keys_press(&scene->view, scene->snapshot, &scene->rows, KEYS_DOWN);
+		keys_handle(&scene->view, scene->snapshot, &scene->rows, KEYS_DOWN);
 		first = scene->result.first;
 		draw(scene, 80, 24);
 		assert_int_equal(selected_lines(scene), 1);
@@ -213,10 +213,10 @@ static void test_scroll(void **state)
 	assert_non_null(strstr(scene->text, "ten-63"));
 	assert_null(strstr(scene->text, "ten-00"));
 	first = scene->result.first;
-	keys_press(&scene->view, scene->snapshot, &scene->rows, KEYS_UP);
+	keys_handle(&scene->view, scene->snapshot, &scene->rows, KEYS_UP);
 	draw(scene, 80, 24);
 	assert_int_equal(scene->result.first, first);
-	keys_press(&scene->view, scene->snapshot, &scene->rows, KEYS_HOME);
+	keys_handle(&scene->view, scene->snapshot, &scene->rows, KEYS_HOME);
 	draw(scene, 80, 24);
 	assert_int_equal(scene->result.first, 0);
 }
@@ -314,22 +314,22 @@ static void test_questions(void **state)
 	list_add(scene->list, "a-name-that-is-as-long-as-a-tenant-may-have-one-sixty-three-byte",
 		 "running", 0, 15);
 	draw(scene, 80, 24);
-	keys_press(&scene->view, scene->snapshot, &scene->rows, 'm');
+	keys_handle(&scene->view, scene->snapshot, &scene->rows, 'm');
 	draw(scene, 80, 24);
 	line_of(scene, 22, line, sizeof(line));
 	assert_memory_equal(line, "memory of a-name", 16);
 	line_of(scene, 23, line, sizeof(line));
 	assert_string_equal(line, "new value: _");
 	for (const char *c = "5XB"; *c; c++)
-		keys_press(&scene->view, scene->snapshot, &scene->rows, (uint32_t)*c);
-	keys_press(&scene->view, scene->snapshot, &scene->rows, KEYS_ENTER);
+		keys_handle(&scene->view, scene->snapshot, &scene->rows, (uint32_t)*c);
+	keys_handle(&scene->view, scene->snapshot, &scene->rows, KEYS_ENTER);
 	draw(scene, 80, 24);
 	line_of(scene, 22, line, sizeof(line));
 	assert_memory_equal(line, "'5XB': unit unknown", 19);
 	line_of(scene, 23, line, sizeof(line));
 	assert_string_equal(line, "new value: 5XB_");
-	keys_press(&scene->view, scene->snapshot, &scene->rows, KEYS_ESCAPE);
-	keys_press(&scene->view, scene->snapshot, &scene->rows, 'p');
+	keys_handle(&scene->view, scene->snapshot, &scene->rows, KEYS_ESCAPE);
+	keys_handle(&scene->view, scene->snapshot, &scene->rows, 'p');
 	draw(scene, 80, 24);
 	/* However long the name: what y does is to be read. */
 	line_of(scene, 23, line, sizeof(line));
