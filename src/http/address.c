@@ -17,7 +17,7 @@
 
 /* ---- parsing the setting ---- */
 
-static int complain(const char *text, struct error *err)
+static int syntax_error(const char *text, struct error *err)
 {
 	return error_set(err, EINVAL,
 			 "'%.100s': must be off, an address in numbers with a port (127.0.0.1:9400, "
@@ -30,7 +30,7 @@ static int parse_unix(const char *text, struct address *ret, struct error *err)
 	const char *path = text + strlen(UNIX_PREFIX);
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 	if (*path != '/')
-		return complain(text, err);
+		return syntax_error(text, err);
 	if (strlen(path) >= sizeof(un.sun_path))
 		return error_set(
 			err, EINVAL,
@@ -58,9 +58,9 @@ int address_parse(const char *text, struct address *ret, struct error *err)
 	const char *colon = strrchr(text, ':');
 	size_t length = colon ? (size_t)(colon - text) : 0;
 	if (!length || length >= sizeof(host))
-		return complain(text, err);
+		return syntax_error(text, err);
 	if (parse_int(colon + 1, 0, 65535, &port, err) < 0)
-		return complain(text, err);
+		return syntax_error(text, err);
 	memcpy(host, text, length);
 	host[length] = '\0';
 	if (inet_pton(AF_INET, host, &in.sin_addr) == 1) {
@@ -70,10 +70,10 @@ int address_parse(const char *text, struct address *ret, struct error *err)
 		return 0;
 	}
 	if (host[0] != '[' || host[length - 1] != ']')
-		return complain(text, err);
+		return syntax_error(text, err);
 	host[length - 1] = '\0';
 	if (inet_pton(AF_INET6, host + 1, &in6.sin6_addr) != 1)
-		return complain(text, err);
+		return syntax_error(text, err);
 	in6.sin6_port = htons((uint16_t)port);
 	*ret = (struct address){ .length = sizeof(in6) };
 	memcpy(&ret->storage, &in6, sizeof(in6));

@@ -158,8 +158,8 @@ static int write_record(const char *dir, const char *record, struct error *err)
 	return r < 0 ? error_set_errno(err, -r, "%s", path) : 0;
 }
 
-static int fill(const struct mirror_plan *plan, const char *dir, const char *record,
-		struct error *err)
+static int write_mirror(const struct mirror_plan *plan, const char *dir, const char *record,
+			struct error *err)
 {
 	static const char *const folders[] = { "bin", "lib", "lib64" };
 	char path[PATHS_MAX];
@@ -234,7 +234,7 @@ int mirror_execute(const struct mirror_plan *plan, const char *place, bool *ret_
 		return error_set(err, ENAMETOOLONG, "%.60s...: too long", place);
 	if (mkdir(made, 0755) < 0)
 		return error_set_errno(err, errno, "%s", made);
-	r = fill(plan, made, record, err);
+	r = write_mirror(plan, made, record, err);
 	if (r == 0)
 		r = replace_directory(made, place, occupant, err);
 	if (r < 0 || occupant != NOTHING)

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 
-static void complain(struct audit_file *file, int code, const char *what)
+static void log_failure(struct audit_file *file, int code, const char *what)
 {
 	if (!file->is_failing)
 		log_error("audit_log: %s: %s: events are lost until the file can be written (%s "
@@ -28,11 +28,11 @@ static int open_file(struct audit_file *file)
 	char last = '\n';
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		int code = errno;
-		complain(file, code, code == ELOOP ? "is a link: name the file itself" : NULL);
+		log_failure(file, code, code == ELOOP ? "is a link: name the file itself" : NULL);
 		return -code;
 	}
 	if (!S_ISREG(st.st_mode)) {
-		complain(file, EINVAL, "must be a file");
+		log_failure(file, EINVAL, "must be a file");
 		return -EINVAL;
 	}
 	/*
@@ -96,7 +96,7 @@ int audit_file_append(struct audit_file *file, const char *line)
 {
 	int r = line ? append(file, line) : -ENOMEM;
 	if (r < 0) {
-		complain(file, -r, NULL);
+		log_failure(file, -r, NULL);
 		file->lost++;
 		file->unreported++;
 		return r;
