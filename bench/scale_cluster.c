@@ -117,16 +117,16 @@ struct model *scale_know(const struct model_terms *terms, unsigned nodes, double
 	uint64_t spent_ns = 0;
 	if (model_new(terms, &m) < 0)
 		exit(1);
-	model_begin(m, MODEL_NODES);
-	model_begin(m, MODEL_PODS);
+	model_list_begin(m, MODEL_NODES);
+	model_list_begin(m, MODEL_PODS);
 	for (unsigned i = 0; i < nodes * (1 + SCALE_PODS_PER_NODE); i++) {
 		char *text = i < nodes ? node_text(i) : scale_pod_text(i - nodes);
 		uint64_t begun_ns = clock_now_ns();
-		take(m, text, i < nodes ? model_node : model_pod);
+		take(m, text, i < nodes ? model_update_node : model_update_pod);
 		spent_ns += clock_now_ns() - begun_ns;
 	}
-	model_synced(m, MODEL_NODES);
-	model_synced(m, MODEL_PODS);
+	model_list_end(m, MODEL_NODES);
+	model_list_end(m, MODEL_PODS);
 	*ret_s = (double)spent_ns / 1e9;
 	return m;
 }

@@ -125,8 +125,8 @@ static void time_filter(struct model *m, unsigned kind, unsigned nodes)
 		own_ns[i] = clock_now_ns() - read_ns;
 		char *said = filter_answer_text(answer);
 		fit = answer->fits;
-		filter_answer_give(answer);
-		call_args_give(args);
+		filter_answer_put(answer);
+		call_args_put(args);
 		all_ns[i] = clock_now_ns() - begun_ns;
 		free(said);
 		free(text);
@@ -157,8 +157,8 @@ static void time_prioritize(struct model *m, unsigned kind, unsigned nodes, cons
 		struct call_args *args = read_args(text, strlen(text));
 		char *changed = scale_pod_text(i * 97 % (nodes * SCALE_PODS_PER_NODE));
 		json_t *pod = json_loads(changed, 0, NULL);
-		model_pod_gone(m, pod);
-		if (model_pod(m, pod, &err) < 0)
+		model_remove_pod(m, pod);
+		if (model_update_pod(m, pod, &err) < 0)
 			scale_die("pod", &err);
 		uint64_t begun_ns = clock_now_ns(), begun_cpu_ns = scale_computed_ns();
 		char *ranks = extender_prioritize(m, args);
@@ -166,7 +166,7 @@ static void time_prioritize(struct model *m, unsigned kind, unsigned nodes, cons
 		own_ns[i] = clock_now_ns() - begun_ns;
 		free(ranks);
 		json_decref(pod);
-		call_args_give(args);
+		call_args_put(args);
 		free(changed);
 		free(text);
 	}
@@ -223,7 +223,7 @@ static void bind(struct model *m, const json_t *pod, const struct decision *d)
 	json_object_set_new(annotations, KUBE_POD_NODE, json_string(d->node));
 	json_object_set_new(annotations, KUBE_POD_ALLOCATED, json_string(shares));
 	json_object_set_new(json_object_get(bound, "spec"), "nodeName", json_string(d->node));
-	if (model_pod(m, bound, &err) < 0)
+	if (model_update_pod(m, bound, &err) < 0)
 		scale_die("pod", &err);
 	free(shares);
 	json_decref(bound);
@@ -252,9 +252,9 @@ static bool place(struct model *m, unsigned number, unsigned nodes)
 		decision_free(&d);
 	}
 	json_decref(call);
-	call_args_give(fit);
-	filter_answer_give(answer);
-	call_args_give(args);
+	call_args_put(fit);
+	filter_answer_put(answer);
+	call_args_put(args);
 	free(said);
 	free(text);
 	return is_placed;
@@ -294,7 +294,7 @@ static void time_page(struct model *m, unsigned nodes, const char *what, const s
 		struct json_text t = { 0 };
 		char *changed = scale_pod_text(i * 97 % (nodes * SCALE_PODS_PER_NODE));
 		json_t *pod = json_loads(changed, 0, NULL);
-		model_pod_gone(m, pod);
+		model_remove_pod(m, pod);
 		uint64_t begun_ns = scale_computed_ns();
 		if (aggregate_make(m, &aggregate) < 0)
 			exit(1);
@@ -311,7 +311,7 @@ static void time_page(struct model *m, unsigned nodes, const char *what, const s
 		news_bytes = i ? news_bytes + t.used : 0;
 		free(json_text_end(&t));
 		aggregate_free(&aggregate);
-		if (model_pod(m, pod, &err) < 0)
+		if (model_update_pod(m, pod, &err) < 0)
 			scale_die("pod", &err);
 		json_decref(pod);
 		free(changed);

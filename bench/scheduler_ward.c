@@ -67,8 +67,8 @@ static uint64_t ask(struct model *m, json_t *pod, json_t *names)
 	uint64_t begun_ns = scale_computed_ns();
 	struct filter_answer *answer = args ? extender_filter(m, args) : NULL;
 	uint64_t ns = scale_computed_ns() - begun_ns;
-	filter_answer_give(answer);
-	call_args_give(args);
+	filter_answer_put(answer);
+	call_args_put(args);
 	return ns;
 }
 
@@ -95,8 +95,8 @@ static void give_gang(struct model *m, unsigned gang, int priority, bool is_ther
 	for (unsigned i = 0; i < GANG; i++) {
 		json_t *pod = member(gang, i, priority);
 		if (!is_there)
-			model_pod_gone(m, pod);
-		else if (model_pod(m, pod, &err) < 0)
+			model_remove_pod(m, pod);
+		else if (model_update_pod(m, pod, &err) < 0)
 			scale_die("pod", &err);
 		json_decref(pod);
 	}

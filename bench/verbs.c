@@ -38,8 +38,8 @@ json_t *verbs_filter(struct model *model, const json_t *args)
 	struct call_args *call = args_of(args);
 	struct filter_answer *answer = extender_filter(model, call);
 	char *text = answer ? filter_answer_text(answer) : NULL;
-	filter_answer_give(answer);
-	call_args_give(call);
+	filter_answer_put(answer);
+	call_args_put(call);
 	return answer_of(text);
 }
 
@@ -47,6 +47,6 @@ json_t *verbs_prioritize(struct model *model, const json_t *args)
 {
 	struct call_args *call = args_of(args);
 	char *text = extender_prioritize(model, call);
-	call_args_give(call);
+	call_args_put(call);
 	return answer_of(text);
 }

@@ -115,7 +115,7 @@ static void bind(struct allot *a, json_t *pod, const struct decision *d)
 	json_object_set_new(annotations, KUBE_POD_ALLOCATED, json_string(shares));
 	json_object_set_new(json_object_get(pod, "spec"), "nodeName", json_string(d->node));
 	free(shares);
-	if (model_pod(a->model, pod, &err) < 0)
+	if (model_update_pod(a->model, pod, &err) < 0)
 		die("pod", &err);
 }
 
@@ -174,7 +174,7 @@ void allot_ended(void *data, unsigned id)
 	char name[TEXT_MAX];
 	snprintf(name, sizeof(name), "task-%u", id);
 	json_t *pod = json_pack("{s:{s:s}}", "metadata", "uid", name);
-	model_pod_gone(a->model, pod);
+	model_remove_pod(a->model, pod);
 	json_decref(pod);
 }
 
@@ -195,12 +195,12 @@ void *allot_begin(const struct packing_policy *policy, const struct packing_clus
 	for (unsigned n = 0; n < cluster->nodes; n++) {
 		json_t *node = node_of(&cluster->node[n], n);
 		a->name[n] = json_incref(json_object_get(json_object_get(node, "metadata"), "name"));
-		if (model_node(a->model, node, &err) < 0)
+		if (model_update_node(a->model, node, &err) < 0)
 			die("node", &err);
 		json_decref(node);
 	}
-	model_synced(a->model, MODEL_NODES);
-	model_synced(a->model, MODEL_PODS);
+	model_list_end(a->model, MODEL_NODES);
+	model_list_end(a->model, MODEL_PODS);
 	return a;
 }
 

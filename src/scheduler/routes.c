@@ -101,7 +101,7 @@ static void reviewed(void *data, json_t *json)
 	struct server_answer answer;
 	answer_review(p->scheduler, p->args->object, json, &none, &answer);
 	server_call_answer(p->call, &answer);
-	call_args_give(p->args);
+	call_args_put(p->args);
 	free(p);
 }
 
@@ -111,11 +111,11 @@ static int review_with_claims(struct scheduler *s, struct call_args *args, struc
 	struct pending_review *p = malloc(sizeof(*p));
 	if (!p)
 		return error_set_errno(err, ENOMEM, "AdmissionReview");
-	*p = (struct pending_review){ s, call_args_take(args), call };
+	*p = (struct pending_review){ s, call_args_get(args), call };
 	int r = claim_reviews_start(s->claim_reviews, args->object, reviewed, p, ret, err);
 	if (r > 0)
 		return r;
-	call_args_give(p->args);
+	call_args_put(p->args);
 	free(p);
 	return r;
 }
@@ -156,7 +156,7 @@ static void do_filter(struct scheduler *s, struct call_args *args, struct server
 	if (answer)
 		cluster_filtered(s->cluster, answer);
 	answer_text(ret, 200, answer ? filter_answer_text(answer) : NULL);
-	filter_answer_give(answer);
+	filter_answer_put(answer);
 }
 
 static void do_preempt(struct scheduler *s, struct call_args *args, struct server_call *call,
@@ -424,7 +424,7 @@ static void ask(struct scheduler *s, const struct route *route,
 		route->handle(s, args, request->call, ret);
 	else if (!route->is_post)
 		answer_line(ret, 500, "out of memory\n");
-	call_args_give(args);
+	call_args_put(args);
 	count(s, route, ret->is_later ? 200 : ret->status, clock_now_ns() - before_ns);
 }
 

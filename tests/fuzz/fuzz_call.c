@@ -120,8 +120,8 @@ static void take(const uint8_t *data, size_t size)
 	FUZZ_CHECK(answer);
 	judge(answer, data, size);
 	check_answer(answer);
-	filter_answer_give(answer);
-	call_args_give(args);
+	filter_answer_put(answer);
+	call_args_put(args);
 	json_decref(all);
 }
 

@@ -38,27 +38,27 @@ static void check_error(const struct error *err)
 static void see_node(struct fuzzing *f, const json_t *node)
 {
 	struct error err = { 0 };
-	if (model_node(f->model, node, &err) < 0)
+	if (model_update_node(f->model, node, &err) < 0)
 		check_error(&err);
 }
 
 static void see_pod(struct fuzzing *f, const json_t *pod)
 {
 	struct error err = { 0 };
-	if (model_pod(f->model, pod, &err) < 0)
+	if (model_update_pod(f->model, pod, &err) < 0)
 		check_error(&err);
 }
 
 static void see_quota(struct fuzzing *f, const json_t *quota)
 {
 	struct error err = { 0 };
-	if (model_quota(f->model, quota, &err) < 0)
+	if (model_update_quota(f->model, quota, &err) < 0)
 		check_error(&err);
 }
 
 static void end_quota(struct fuzzing *f, const json_t *quota)
 {
-	model_quota_gone(f->model, quota);
+	model_remove_quota(f->model, quota);
 }
 
 static void end_node(struct fuzzing *f, const json_t *node)
@@ -66,12 +66,12 @@ static void end_node(struct fuzzing *f, const json_t *node)
 	const char *name = json_string_value(
 		json_object_get(json_object_get(node, "metadata"), "name"));
 	if (name)
-		model_node_gone(f->model, name);
+		model_remove_node(f->model, name);
 }
 
 static void end_pod(struct fuzzing *f, const json_t *pod)
 {
-	model_pod_gone(f->model, pod);
+	model_remove_pod(f->model, pod);
 }
 
 /* ---- verbs ---- */
@@ -242,16 +242,16 @@ static void see_pod_with(struct fuzzing *f, const char *limit, const char *text,
 static void begin_binding(struct fuzzing *f, const char *uid)
 {
 	char text[256];
-	FUZZ_CHECK(model_turn_text(f->model, uid, text, sizeof(text)) > 0);
-	if (model_turn(f->model, uid) == MODEL_TURN_GO)
-		model_go(f->model, uid);
+	FUZZ_CHECK(model_bind_permit_text(f->model, uid, text, sizeof(text)) > 0);
+	if (model_bind_permit(f->model, uid) == MODEL_PERMIT_ALLOW)
+		model_binding_started(f->model, uid);
 }
 
 static void take_told(struct fuzzing *f)
 {
-	struct model_passed_over pods[4];
+	struct model_requeue_pod pods[4];
 	struct model_unsized groups[4];
-	FUZZ_CHECK(model_take_passed_over(f->model, pods, 4) <= 4);
+	FUZZ_CHECK(model_take_requeue(f->model, pods, 4) <= 4);
 	FUZZ_CHECK(model_take_unsized(f->model, groups, 4) <= 4);
 }
 
@@ -273,7 +273,7 @@ static void take_text(struct fuzzing *f, char what, const char *text)
 	case 'Q': see_quota_with(f, text); break;
 	case 'G': see_pod_with(f, limits[0], "1", KUBE_LIVE_DOMAIN "/" KUBE_GANG, text); break;
 	case 'Z': see_pod_with(f, limits[0], "1", KUBE_LIVE_DOMAIN "/" KUBE_GANG_SIZE, text); break;
-	case 'K': model_come(f->model, text, true); break;
+	case 'K': model_set_bind_waiting(f->model, text, true); break;
 	case 'J': begin_binding(f, text); break;
 	case 'U': take_told(f); break;
 	case 'R': model_release(f->model, text); break;
@@ -281,8 +281,8 @@ static void take_text(struct fuzzing *f, char what, const char *text)
 		f->now_ns += length * 100 * SECOND;
 		model_advance(f->model, f->now_ns);
 		break;
-	case 'B': model_begin(f->model, length % 3); break;
-	case 'E': model_synced(f->model, length % 3); break;
+	case 'B': model_list_begin(f->model, length % 3); break;
+	case 'E': model_list_end(f->model, length % 3); break;
 	default: break;
 	}
 }
@@ -316,7 +316,7 @@ static void check_reading(const char *text)
 		const char *name = json_string_value(json_array_get(names, i));
 		FUZZ_CHECK(!args->name[i].text || (name && !strcmp(args->name[i].text, name)));
 	}
-	call_args_give(args);
+	call_args_put(args);
 	json_decref(all);
 }
 
@@ -347,16 +347,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzzing f = { .now_ns = SECOND };
 	FUZZ_CHECK(model_new(&terms, &f.model) == 0);
 	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_QUOTAS; kind++) {
-		model_begin(f.model, kind);
-		model_synced(f.model, kind);
+		model_list_begin(f.model, kind);
+		model_list_end(f.model, kind);
 	}
 	for (char *line; (line = strsep(&rest, "\n"));)
 		take_line(&f, line);
 	FUZZ_CHECK(model_take_evictions(f.model, 0, evictions, 4) <= 4);
 	/* A list that names nothing ends everything. */
 	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_QUOTAS; kind++) {
-		model_begin(f.model, kind);
-		model_synced(f.model, kind);
+		model_list_begin(f.model, kind);
+		model_list_end(f.model, kind);
 	}
 	model_advance(f.model, f.now_ns + 1000 * SECOND);
 	struct model_counts counts = model_counts(f.model);

@@ -58,17 +58,17 @@ static const char *kind_name(enum model_kind kind)
 	return names[kind];
 }
 
-void model_begin(struct model *model, enum model_kind kind)
+void model_list_begin(struct model *model, enum model_kind kind)
 {
 	say("begin %s", kind_name(kind));
 }
 
-void model_synced(struct model *model, enum model_kind kind)
+void model_list_end(struct model *model, enum model_kind kind)
 {
 	say("synced %s", kind_name(kind));
 }
 
-int model_node(struct model *model, const json_t *node, struct error *err)
+int model_update_node(struct model *model, const json_t *node, struct error *err)
 {
 	const json_t *labels = json_object_get(json_object_get(node, "metadata"), "labels");
 	say("node %s", meta(node, "name"));
@@ -77,29 +77,29 @@ int model_node(struct model *model, const json_t *node, struct error *err)
 		       : 0;
 }
 
-void model_node_gone(struct model *model, const char *name)
+void model_remove_node(struct model *model, const char *name)
 {
 	say("node-gone %s", name);
 }
 
-int model_pod(struct model *model, const json_t *pod, struct error *err)
+int model_update_pod(struct model *model, const json_t *pod, struct error *err)
 {
 	say("pod %s", meta(pod, "name"));
 	return 0;
 }
 
-void model_pod_gone(struct model *model, const json_t *pod)
+void model_remove_pod(struct model *model, const json_t *pod)
 {
 	say("pod-gone %s", meta(pod, "name"));
 }
 
-int model_quota(struct model *model, const json_t *quota, struct error *err)
+int model_update_quota(struct model *model, const json_t *quota, struct error *err)
 {
 	say("quota %s", meta(quota, "name"));
 	return 0;
 }
 
-void model_quota_gone(struct model *model, const json_t *quota)
+void model_remove_quota(struct model *model, const json_t *quota)
 {
 	say("quota-gone %s", meta(quota, "name"));
 }

@@ -36,7 +36,7 @@ static void tell(struct gather *g, struct waiting *w, const struct error *err)
 	const struct error why = *err;
 	bind_done done = w->done;
 	void *data = w->data;
-	model_come(g->terms.model, w->decision.uid, false);
+	model_set_bind_waiting(g->terms.model, w->decision.uid, false);
 	drop(g, w);
 	done(data, &why);
 }
@@ -70,7 +70,7 @@ static int add(struct gather *g, const struct decision *decision, uint64_t now_n
 
 static int start(struct gather *g, const struct decision *decision, bind_done done, void *data)
 {
-	model_go(g->terms.model, decision->uid);
+	model_binding_started(g->terms.model, decision->uid);
 	int r = g->terms.start(g->terms.data, decision, done, data);
 	if (r < 0)
 		model_release(g->terms.model, decision->uid);
@@ -84,7 +84,7 @@ static int start(struct gather *g, const struct decision *decision, bind_done do
 static bool start_if_turn(struct gather *g, struct waiting *w)
 {
 	struct error err;
-	if (model_turn(g->terms.model, w->decision.uid) != MODEL_TURN_GO)
+	if (model_bind_permit(g->terms.model, w->decision.uid) != MODEL_PERMIT_ALLOW)
 		return false;
 	int r = start(g, &w->decision, w->done, w->data);
 	if (r >= 0) {
@@ -112,11 +112,11 @@ int gather_bind(struct gather *g, const struct decision *decision, uint64_t now_
 		error_set(&err, ECANCELED, "a newer request to bind this pod came");
 		tell(g, before, &err);
 	}
-	model_come(g->terms.model, decision->uid, true);
-	const enum model_turn turn = model_turn(g->terms.model, decision->uid);
-	if (turn == MODEL_TURN_WAIT)
+	model_set_bind_waiting(g->terms.model, decision->uid, true);
+	const enum model_bind_permit turn = model_bind_permit(g->terms.model, decision->uid);
+	if (turn == MODEL_PERMIT_WAIT)
 		return add(g, decision, now_ns, done, data);
-	if (turn == MODEL_TURN_LOST) {
+	if (turn == MODEL_PERMIT_UNRESERVED) {
 		model_release(g->terms.model, decision->uid);
 		return -EAGAIN;
 	}
@@ -134,7 +134,7 @@ static struct waiting *find_late(const struct gather *g, uint64_t now_ns)
 	struct waiting *w;
 	TAILQ_FOREACH(w, &g->waiting, link)
 		if (now_ns - w->asked_ns >= g->terms.wait_ns ||
-		    model_turn(g->terms.model, w->decision.uid) == MODEL_TURN_LOST)
+		    model_bind_permit(g->terms.model, w->decision.uid) == MODEL_PERMIT_UNRESERVED)
 			return w;
 	return NULL;
 }
@@ -147,7 +147,7 @@ void gather_advance(struct gather *g, uint64_t now_ns)
 	/* The watch may have reported more pods of a gang, so that it is complete now. */
 	start_all(g);
 	while ((w = find_late(g, now_ns))) {
-		model_turn_text(g->terms.model, w->decision.uid, text, sizeof(text));
+		model_bind_permit_text(g->terms.model, w->decision.uid, text, sizeof(text));
 		error_set(&err, EAGAIN, "pod %.63s/%.128s: %s", w->decision.pod_namespace,
 			  w->decision.pod, text);
 		tell(g, w, &err);

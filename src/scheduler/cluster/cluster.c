@@ -113,7 +113,7 @@ static void called_back(void *data, const struct kube_answer *answer)
 }
 
 /* Annotates the pod, because any change of a pod makes kube-scheduler try it again. */
-static void call_back(struct cluster *c, const struct model_passed_over *pod)
+static void call_back(struct cluster *c, const struct model_requeue_pod *pod)
 {
 	char path[CALL_BACK_PATH_MAX], now[WHEN_MAX];
 	const struct patch_pair since = { KUBE_LIVE_DOMAIN "/" KUBE_ROOM_SINCE, now };
@@ -142,13 +142,13 @@ static void tell_unsized(struct cluster *c)
 static void advance(void *data)
 {
 	struct cluster *c = data;
-	struct model_passed_over pods[CALL_BACK_MOST];
+	struct model_requeue_pod pods[CALL_BACK_MOST];
 	model_advance(c->model, clock_now_ns());
 	model_set_wall(c->model, (int64_t)time(NULL));
 	gather_advance(c->gather, clock_now_ns());
 	tell_unsized(c);
 	if (cluster_check_leads(c, NULL) >= 0)
-		for (size_t n = model_take_passed_over(c->model, pods, CALL_BACK_MOST); n-- > 0;)
+		for (size_t n = model_take_requeue(c->model, pods, CALL_BACK_MOST); n-- > 0;)
 			call_back(c, &pods[n]);
 	alarm_set(kube_client_reactor(c->client), &c->advance, ADVANCE_NS);
 }

@@ -47,7 +47,7 @@ static void answered(void *data, const struct kube_answer *answer)
 			  "node %s: can't annotate which GPUs are closed to pods placed by use: "
 			  "%s; tried again",
 			  note->node, answer->err.text);
-		model_cooldown_again(n->model, note->node);
+		model_cooldown_retry(n->model, note->node);
 	}
 	n->is_failing = has_failed;
 	forget(note);
@@ -94,7 +94,7 @@ void cooldown_notes_write(struct cooldown_notes *n)
 		free(cooldown.text);
 		if (!is_later)
 			continue;
-		model_cooldown_again(n->model, cooldown.node);
+		model_cooldown_retry(n->model, cooldown.node);
 		return;
 	}
 }

@@ -64,7 +64,7 @@ static void refused(struct evictor *v, const struct eviction *e)
 {
 	char text[WHY_MAX + 100];
 	v->counts.refused++;
-	model_keep_opportunistic(v->terms.model, e->uid);
+	model_eviction_refused(v->terms.model, e->uid);
 	snprintf(text, sizeof(text),
 		 "%s; it is not evicted, since a PodDisruptionBudget forbids it", e->why);
 	log_info("pod %s/%s: %s", e->pod_namespace, e->name, text);
@@ -77,7 +77,7 @@ static void failed(struct evictor *v, const struct eviction *e, const struct err
 	v->counts.failed++;
 	v->is_forbidden |= err->code == EACCES;
 	if (err->code == EACCES)
-		model_keep_opportunistic(v->terms.model, e->uid);
+		model_eviction_refused(v->terms.model, e->uid);
 	else
 		model_eviction_failed(v->terms.model, e->uid);
 	log_write(is_said ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, "pod %s/%s can't be evicted: %s%s",

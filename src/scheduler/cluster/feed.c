@@ -18,7 +18,7 @@ static void node_gone(struct model *model, const json_t *object)
 	const json_t *meta = json_object_get(object, "metadata");
 	const char *name = json_string_value(json_object_get(meta, "name"));
 	if (name)
-		model_node_gone(model, name);
+		model_remove_node(model, name);
 }
 
 static const struct source_row {
@@ -28,10 +28,11 @@ static const struct source_row {
 	int (*came)(struct model *model, const json_t *object, struct error *err);
 	void (*gone)(struct model *model, const json_t *object);
 } rows[SOURCES] = {
-	[MODEL_NODES] = { "node", "/api/v1/nodes", "", false, model_node, node_gone },
-	[MODEL_PODS] = { "pod", "/api/v1/pods", NOT_ENDED, false, model_pod, model_pod_gone },
-	[MODEL_QUOTAS] = { "ResourceQuota", "/api/v1/resourcequotas", "", true, model_quota,
-			   model_quota_gone },
+	[MODEL_NODES] = { "node", "/api/v1/nodes", "", false, model_update_node, node_gone },
+	[MODEL_PODS] = { "pod", "/api/v1/pods", NOT_ENDED, false, model_update_pod,
+			 model_remove_pod },
+	[MODEL_QUOTAS] = { "ResourceQuota", "/api/v1/resourcequotas", "", true, model_update_quota,
+			   model_remove_quota },
 };
 
 struct source {
@@ -87,7 +88,7 @@ static void begin(void *data)
 {
 	struct source *s = data;
 	s->has_begun = true;
-	model_begin(s->feed->terms.model, s->kind);
+	model_list_begin(s->feed->terms.model, s->kind);
 }
 
 static void object_came(void *data, json_t *object)
@@ -120,7 +121,7 @@ static void set_synced(struct source *s)
 static void synced(void *data)
 {
 	struct source *s = data;
-	model_synced(s->feed->terms.model, s->kind);
+	model_list_end(s->feed->terms.model, s->kind);
 	set_synced(s);
 }
 

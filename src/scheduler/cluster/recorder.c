@@ -208,7 +208,7 @@ static void drop_job(struct recorder *r, struct job *job)
 {
 	TAILQ_REMOVE(&r->jobs, job, link);
 	r->job_count--;
-	filter_answer_give(job->answer);
+	filter_answer_put(job->answer);
 	free(job);
 }
 
@@ -230,7 +230,7 @@ static bool add_job(struct recorder *r, struct filter_answer *answer)
 	struct job *job = r->job_count < JOBS_MOST ? calloc(1, sizeof(*job)) : NULL;
 	if (!job)
 		return false;
-	job->answer = filter_answer_take(answer);
+	job->answer = filter_answer_get(answer);
 	TAILQ_INSERT_TAIL(&r->jobs, job, link);
 	if (r->job_count++ == 0)
 		alarm_set(kube_client_reactor(r->client), &r->work, 0);

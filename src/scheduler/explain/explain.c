@@ -123,8 +123,8 @@ static json_t *show_pod(const struct model *m, const struct model_pod *pod)
 		json_object_set_new(
 			object, "held_for_s",
 			json_integer((json_int_t)((hold->expires_ns - m->now_ns) / SECOND_NS)));
-	if (pod->broken)
-		json_object_set_new(object, "broken", explain_text(pod->broken));
+	if (pod->request_error)
+		json_object_set_new(object, "broken", explain_text(pod->request_error));
 	struct gang_answer gang;
 	if (extender_gang_why(pod, &gang))
 		json_object_set_new(object, "gang", explain_text(gang.text));
@@ -136,7 +136,7 @@ static json_t *show_pod(const struct model *m, const struct model_pod *pod)
 /* Adds the quota of the pod's namespace, and how much of the quota other pods use. */
 static void add_quotas(json_t *to, const struct model *m, const struct model_pod *pod)
 {
-	const struct model_space *space = model_find_limited(m, pod->pod_namespace);
+	const struct model_namespace *space = model_find_limited(m, pod->pod_namespace);
 	json_t *list = space ? json_array() : NULL;
 	for (enum quota_kind k = 0; space && k < QUOTA_KINDS; k++)
 		if (space->limits.has[k])
@@ -185,12 +185,12 @@ static void look_at_node(void *data, void *thing)
 {
 	struct survey *s = data;
 	const struct model_node *node = thing;
-	if (!node->is_there)
+	if (!node->exists)
 		return;
-	s->nodes_aside += node->aside != NULL;
-	s->nodes_without += !node->aside && !node->inventory.count;
-	s->nodes += !node->aside && node->inventory.count;
-	if (!node->aside && !node->inventory.count)
+	s->nodes_aside += node->cards_error != NULL;
+	s->nodes_without += !node->cards_error && !node->inventory.count;
+	s->nodes += !node->cards_error && node->inventory.count;
+	if (!node->cards_error && !node->inventory.count)
 		return;
 	for (unsigned i = 0; i < node->inventory.count; i++) {
 		s->cordoned += node->inventory.card[i].is_cordoned;
@@ -242,15 +242,15 @@ static void add_nodes(json_t *to, struct model *m, struct model_pod *pod,
 {
 	json_t *list = json_array();
 	/* The pod's present shares do not count, because new ones would replace them. */
-	model_lift(pod);
+	model_suspend_charge(pod);
 	fit_begin(&m->fit, pod->request);
-	model_hold_to_quota(m, pod->pod_namespace);
+	model_apply_quota(m, pod->pod_namespace);
 	add_quotas(to, m, pod);
 	if (only)
 		json_array_append_new(list, explain_node(m, only, pod, true));
 	for (size_t i = 0; !only && i < survey->count; i++)
 		json_array_append_new(list, explain_node(m, survey->node[i], pod, false));
-	model_put_back(pod);
+	model_restore_charge(pod);
 	json_object_set_new(to, "nodes", list);
 }
 

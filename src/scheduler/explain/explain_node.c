@@ -336,9 +336,9 @@ json_t *explain_node(struct model *m, const struct model_node *node, const struc
 	const struct place_card *card;
 	struct fit_reasons reasons = { 0 };
 	json_t *object;
-	if (node->aside) {
+	if (node->cards_error) {
 		object = verdict(node, "aside");
-		json_object_set_new(object, "why", explain_text(node->aside));
+		json_object_set_new(object, "why", explain_text(node->cards_error));
 		return object;
 	}
 	if (!node->inventory.count)

@@ -200,13 +200,13 @@ int call_args_read(const char *text, size_t size, struct call_args **ret, struct
 
 /* ---- life cycle ---- */
 
-struct call_args *call_args_take(struct call_args *args)
+struct call_args *call_args_get(struct call_args *args)
 {
 	args->references++;
 	return args;
 }
 
-void call_args_give(struct call_args *args)
+void call_args_put(struct call_args *args)
 {
 	if (!args || --args->references)
 		return;

@@ -31,8 +31,8 @@ int call_args_read(const char *text, size_t size, struct call_args **ret, struct
 /* Takes ownership of `object`, also on failure. Returns NULL if memory runs out. */
 struct call_args *call_args_of(json_t *object);
 
-struct call_args *call_args_take(struct call_args *args);
-void call_args_give(struct call_args *args); /* `args` may be NULL */
+struct call_args *call_args_get(struct call_args *args);
+void call_args_put(struct call_args *args); /* `args` may be NULL */
 
 /* Returns the names as a new list; NULL if memory runs out. */
 json_t *call_args_names(const struct call_args *args);

@@ -26,14 +26,14 @@ int ask_begin(struct model *m, const json_t *args, struct ask *ret, struct error
 	int r = pod_read(object, &ask.pod, err);
 	if (r < 0)
 		return error_add(err, r, "Pod");
-	r = request_read(ask.pod, &m->terms.request, &ask.request, &ask.broken);
+	r = request_read(ask.pod, &m->terms.request, &ask.request, &ask.request_error);
 	if (r == -ENOMEM) {
 		pod_free(ask.pod);
 		return error_set_errno(err, ENOMEM, "Pod");
 	}
 	ask.lifted = model_find_pod(m, ask.pod->uid);
 	if (ask.lifted)
-		model_lift(ask.lifted);
+		model_suspend_charge(ask.lifted);
 	*ret = ask;
 	return 0;
 }
@@ -41,7 +41,7 @@ int ask_begin(struct model *m, const json_t *args, struct ask *ret, struct error
 void ask_end(struct ask *ask)
 {
 	if (ask->lifted)
-		model_put_back(ask->lifted);
+		model_restore_charge(ask->lifted);
 	request_free(&ask->request);
 	pod_free(ask->pod);
 	*ask = (struct ask){ 0 };
@@ -56,7 +56,7 @@ int32_t ask_priority(const struct ask *ask)
 int asked_inventory(struct model *m, const json_t *node, struct inventory *ret, struct error *err)
 {
 	struct inventory inventory;
-	const struct inventory_said said = model_node_said(m, node);
+	const struct inventory_source said = model_node_source(m, node);
 	const json_t *meta = json_object_get(node, "metadata");
 	const char *name = json_string_value(json_object_get(meta, "name"));
 	const struct model_node *known = name ? string_map_find(&m->nodes, name) : NULL;

@@ -19,7 +19,7 @@
  * CardInsufficientMemory, 5/8 CardNotHealth"; those where evictions would not help go to FailedAndUnresolvableNodes.
  *
  * Reserves nothing, except with names: if the pod's gang has room, reserves it for the whole gang (extender_gang.h). Release
- * the answer with filter_answer_give().
+ * the answer with filter_answer_put().
  */
 struct filter_answer *extender_filter(struct model *model, struct call_args *args);
 

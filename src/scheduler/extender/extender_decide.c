@@ -39,7 +39,8 @@ static int check_pod(const struct bind_args *a, const struct model_pod *pod, str
 	if (pod->is_ending)
 		return error_set(err, ESTALE, "is being deleted");
 	if (!pod->request)
-		return error_set(err, EINVAL, "%s", pod->broken ? pod->broken : "requests no GPU");
+		return error_set(err, EINVAL, "%s",
+				 pod->request_error ? pod->request_error : "requests no GPU");
 	return 0;
 }
 
@@ -47,8 +48,9 @@ static int check_node(const struct bind_args *a, const struct model_node *node, 
 {
 	if (!node)
 		return error_set(err, ENOENT, "node %.128s: not found", a->node);
-	if (node->aside)
-		return error_set(err, ENOSPC, "node %.128s: is set aside: %s", a->node, node->aside);
+	if (node->cards_error)
+		return error_set(err, ENOSPC, "node %.128s: is set aside: %s", a->node,
+				 node->cards_error);
 	if (!node->inventory.count)
 		return error_set(err, ENOSPC, "node %.128s: reports no GPUs", a->node);
 	return 0;
@@ -70,13 +72,13 @@ static int choose(struct model *m, struct model_node *node, struct model_pod *po
 	struct fit_reasons reasons;
 	char text[REASON_MAX];
 	/* The pod's present shares do not count, because new ones replace them. */
-	model_lift(pod);
+	model_suspend_charge(pod);
 	fit_begin(&m->fit, pod->request);
-	model_hold_to_quota(m, pod->pod_namespace);
+	model_apply_quota(m, pod->pod_namespace);
 	if (is_by_room(pod->request))
 		fit_set_histogram(&m->fit, model_histogram(m));
 	int r = fit_choose(&m->fit, &node->inventory, ret, &reasons);
-	model_put_back(pod);
+	model_restore_charge(pod);
 	if (r == -ENOSPC) {
 		fit_reasons_text(&node->inventory, &reasons, text, sizeof(text));
 		return error_set(err, ENOSPC, "node %.128s: %s", node->name, text);

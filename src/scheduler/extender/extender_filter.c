@@ -87,14 +87,14 @@ static struct filter_verdict judge(struct filtering *f, const struct inventory *
 static struct filter_verdict judge_known(struct filtering *f, const struct model_node *node)
 {
 	static const struct inventory none;
-	if (node && node->aside)
-		return say(f, FILTER_HOPELESS, node->aside);
+	if (node && node->cards_error)
+		return say(f, FILTER_HOPELESS, node->cards_error);
 	struct filter_verdict verdict = judge(f, node ? &node->inventory : &none);
 	if (verdict.list != FILTER_FITS || !node)
 		return verdict;
 	char text[REASON_MAX];
-	const struct model_pod *first = model_kept_for(f->model, node, f->ask->pod->uid,
-						       ask_priority(f->ask));
+	const struct model_pod *first = model_nominated_pod(f->model, node, f->ask->pod->uid,
+							    ask_priority(f->ask));
 	if (first)
 		snprintf(text, sizeof(text),
 			 "is reserved for pod %.63s/%.128s, for which other pods are evicted",
@@ -156,8 +156,8 @@ static struct filter_verdict judge_any(struct filtering *f, size_t i, struct mod
 	const char *name = args->name[i].text;
 	if (!name || !is_new(f, node, name))
 		return nowhere;
-	if (f->ask->broken.code)
-		return say(f, FILTER_HOPELESS, f->ask->broken.text);
+	if (f->ask->request_error.code)
+		return say(f, FILTER_HOPELESS, f->ask->request_error.text);
 	if (!f->ask->request.count)
 		return fits;
 	if (f->gang.word != GANG_AS_ANY)
@@ -180,7 +180,7 @@ static void find_nodes(const struct filtering *f, size_t from,
 	string_map_find_some(&f->model->nodes, text, count, found);
 	for (unsigned i = 0; i < STRING_MAP_SOME; i++) {
 		struct model_node *node = found[i];
-		ret[i] = node && node->is_there ? node : NULL;
+		ret[i] = node && node->exists ? node : NULL;
 		if (node)
 			inventory_prefetch(&node->inventory);
 	}
@@ -192,7 +192,7 @@ static void judge_all(struct filtering *f)
 	struct model_node *node[STRING_MAP_SOME];
 	f->model->filters++;
 	fit_begin(&f->model->fit, &f->ask->request);
-	model_hold_to_quota(f->model, f->ask->pod->pod_namespace);
+	model_apply_quota(f->model, f->ask->pod->pod_namespace);
 	for (size_t i = 0; i < answer->args->count; i++) {
 		if (i % STRING_MAP_SOME == 0)
 			find_nodes(f, i, node);
@@ -232,7 +232,7 @@ static void look_for_victims(struct filtering *f)
 		if (answer->verdict[i].list != FILTER_FAILED)
 			continue;
 		looked_at++;
-		if (!model_want_costs(f->model, &f->ask->request, uid, may, name, &priority) ||
+		if (!model_nomination_cost(f->model, &f->ask->request, uid, may, name, &priority) ||
 		    (best && priority >= lowest))
 			continue;
 		best = name;
@@ -240,7 +240,7 @@ static void look_for_victims(struct filtering *f)
 	}
 	/* No pod ends for a pod of a gang whose other pods would still have no room. */
 	if (best && extender_gang_may_preempt(f->model, f->ask, INT32_MIN))
-		model_want(f->model, uid, may, best);
+		model_nominate(f->model, uid, may, best);
 }
 
 /* ---- the answer ---- */
@@ -269,8 +269,8 @@ static void decide(struct filtering *f)
 	judge_all(f);
 	if (!answer->args->is_by_names)
 		return;
-	if (!f->ask->broken.code)
-		model_note_turned_away(f->model, f->ask->pod->uid, !answer->fits);
+	if (!f->ask->request_error.code)
+		model_set_unschedulable(f->model, f->ask->pod->uid, !answer->fits);
 	if (!answer->fits)
 		look_for_victims(f);
 }
@@ -288,14 +288,14 @@ struct filter_answer *extender_filter(struct model *m, struct call_args *args)
 	 * ask_begin() reports errors.
 	 */
 	if (!f.failed && args->is_by_names && model_is_ready(m))
-		model_pod_ahead(m, json_object_get(args->object, "Pod"), NULL);
+		model_update_pod_from_filter(m, json_object_get(args->object, "Pod"), NULL);
 	if (!f.failed && ask_begin(m, args->object, &ask, &err) >= 0) {
 		decide(&f);
 		ask_end(&ask);
 	}
 	json_decref(f.others);
 	if (f.failed) {
-		filter_answer_give(f.answer);
+		filter_answer_put(f.answer);
 		return NULL;
 	}
 	snprintf(f.answer->error, sizeof(f.answer->error), "%s", err.code ? err.text : "");

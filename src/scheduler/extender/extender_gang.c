@@ -25,27 +25,29 @@ static void say(struct gang_answer *ret, enum gang_word word, const struct gang 
 }
 
 /* Writes why the gang cannot be placed, however much room there is. False if nothing is wrong. */
-static bool say_wrong(const struct gang_rank *member, const struct gang_roll *roll,
+static bool say_wrong(const struct gang_rank *member, const struct gang_counts *counts,
 		      struct gang_answer *ret)
 {
 	const struct gang *gang = member->gang;
-	if (member->broken)
-		say(ret, GANG_NOT_SO, gang, "%s", member->broken);
-	else if (gang->other_size)
+	if (member->gang_error)
+		say(ret, GANG_NOT_SO, gang, "%s", member->gang_error);
+	else if (gang->conflicting_size)
 		say(ret, GANG_NOT_SO, gang,
 		    "its pods state different sizes, %u and %u: must be the same", gang->size,
-		    gang->other_size);
-	else if (gang_judge(roll) == GANG_INCOMPLETE)
-		say(ret, GANG_NOT_SO, gang, "%u of %u pods are there", gang_there(roll), roll->size);
+		    gang->conflicting_size);
+	else if (gang_judge(counts) == GANG_INCOMPLETE)
+		say(ret, GANG_NOT_SO, gang, "%u of %u pods are there", gang_count_present(counts),
+		    counts->size);
 	else
 		return false;
 	return true;
 }
 
-static void say_room(const struct gang *gang, const struct gang_roll *roll, size_t fits,
+static void say_room(const struct gang *gang, const struct gang_counts *counts, size_t fits,
 		     struct gang_answer *ret)
 {
-	say(ret, GANG_NOT_NOW, gang, "room for %zu of %u", gang_settled(roll) + fits, roll->size);
+	say(ret, GANG_NOT_NOW, gang, "room for %zu of %u", gang_count_committed(counts) + fits,
+	    counts->size);
 }
 
 static void say_paused(const struct gang *gang, struct gang_answer *ret)
@@ -71,34 +73,34 @@ static bool stays(struct model *m, const struct gang_rank *member, const json_t 
 	json_array_foreach(names, i, name)
 	{
 		if (!strcmp(json_string_value(name) ? json_string_value(name) : "", node->name))
-			return gang_room_suits(m, member, node);
+			return gang_room_still_fits(m, member, node);
 	}
 	return false;
 }
 
 /* Searches room, together, for all pods that have none or whose reservation may be taken back. */
-static void place_jointly(struct model *m, struct gang_rank *member, const struct gang_roll *roll,
-			  struct gang_answer *ret)
+static void place_jointly(struct model *m, struct gang_rank *member,
+			  const struct gang_counts *counts, struct gang_answer *ret)
 {
 	struct gang *gang = member->gang;
-	if (gang->paused_until_ns) {
+	if (gang->backoff_until_ns) {
 		say_paused(gang, ret);
 		return;
 	}
-	if (model_gang_still_fails(m, member)) {
+	if (model_gang_would_fail(m, member)) {
 		model_backfill_consider(m, member);
-		say_room(gang, roll, gang->failed_fits, ret);
+		say_room(gang, counts, gang->failed_fits, ret);
 		return;
 	}
-	size_t fits = gang_room_take(m, gang, member, gang_missing(roll));
-	if (fits < gang_missing(roll)) {
+	size_t fits = gang_room_reserve(m, gang, member, gang_count_to_place(counts));
+	if (fits < gang_count_to_place(counts)) {
 		model_gang_failed(m, member, (unsigned)fits);
 		model_backfill_consider(m, member);
-		say_room(gang, roll, fits, ret);
+		say_room(gang, counts, fits, ret);
 		return;
 	}
-	model_gang_held(m, gang, member);
-	if (gang_state_of(member) == GANG_HELD)
+	model_gang_all_reserved(m, gang, member);
+	if (gang_state_of(member) == GANG_RESERVED)
 		say_node(member, ret);
 	/* The reservations went to other pods of the gang: this pod is beyond its size and is placed alone. */
 	else
@@ -107,27 +109,27 @@ static void place_jointly(struct model *m, struct gang_rank *member, const struc
 
 static void answer(struct model *m, struct gang_rank *member, json_t *names, struct gang_answer *ret)
 {
-	struct gang_roll roll = gang_roll_of(member->gang);
-	enum gang_verdict verdict = gang_judge(&roll);
+	struct gang_counts counts = gang_counts_of(member->gang);
+	enum gang_verdict verdict = gang_judge(&counts);
 	enum gang_state state = gang_state_of(member);
-	bool has_room = state == GANG_HELD || state == GANG_COME;
-	gang_note_asked(member, names);
-	if (state == GANG_GOES) {
+	bool has_room = state == GANG_RESERVED || state == GANG_WAITS_TO_BIND;
+	gang_set_candidates(member, names);
+	if (state == GANG_BINDING) {
 		say_node(member, ret);
 		return;
 	}
-	if (has_room && verdict != GANG_JOINTLY) {
+	if (has_room && verdict != GANG_PLACE_TOGETHER) {
 		if (stays(m, member, names) || gang_room_move(m, member)) {
 			say_node(member, ret);
 			return;
 		}
 		/* The pod no longer fits the reserved node, or the call does not name it, and no other node fits. */
 		model_drop_reserved(m, member->pod);
-		roll = gang_roll_of(member->gang);
-		verdict = gang_judge(&roll);
+		counts = gang_counts_of(member->gang);
+		verdict = gang_judge(&counts);
 	}
-	if (verdict == GANG_JOINTLY)
-		place_jointly(m, member, &roll, ret);
+	if (verdict == GANG_PLACE_TOGETHER)
+		place_jointly(m, member, &counts, ret);
 	else
 		ret->word = GANG_AS_ANY;
 }
@@ -139,18 +141,18 @@ void extender_gang_filter(struct model *m, const struct ask *ask, json_t *names,
 	*ret = (struct gang_answer){ .word = GANG_AS_ANY };
 	if (!member)
 		return;
-	const struct gang_roll roll = gang_roll_of(member->gang);
-	if (say_wrong(member, &roll, ret)) {
-		gang_note_asked(member, names);
+	const struct gang_counts counts = gang_counts_of(member->gang);
+	if (say_wrong(member, &counts, ret)) {
+		gang_set_candidates(member, names);
 		return;
 	}
-	if (gang_judge(&roll) == GANG_LONE || gang_state_of(member) == GANG_EASY ||
+	if (gang_judge(&counts) == GANG_NONE || gang_state_of(member) == GANG_NEEDS_NO_CARDS ||
 	    !member->pod->request)
 		return;
 	/* answer() itself lifts the pod and puts it back, so undo ask_begin()'s lift meanwhile. */
-	model_put_back(member->pod);
+	model_restore_charge(member->pod);
 	answer(m, member, names, ret);
-	model_lift(member->pod);
+	model_suspend_charge(member->pod);
 }
 
 /* ---- bind ---- */
@@ -162,10 +164,10 @@ int extender_gang_check(struct model *m, const struct model_pod *pod, const char
 	struct gang_answer why;
 	if (!member)
 		return 0;
-	const struct gang_roll roll = gang_roll_of(member->gang);
-	if (say_wrong(member, &roll, &why))
+	const struct gang_counts counts = gang_counts_of(member->gang);
+	if (say_wrong(member, &counts, &why))
 		return error_set(err, EAGAIN, "%s", why.text);
-	if (gang_judge(&roll) == GANG_JOINTLY)
+	if (gang_judge(&counts) == GANG_PLACE_TOGETHER)
 		return error_set(err, EAGAIN, "gang %.63s: no GPUs are reserved for it yet",
 				 gang_name(member->gang));
 	if (pod->reserved.node && strcmp(pod->reserved.node->name, node) != 0)
@@ -182,21 +184,21 @@ bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret)
 	if (!member || pod->is_bound || pod->is_ending)
 		return false;
 	const struct gang *gang = member->gang;
-	const struct gang_roll roll = gang_roll_of(gang);
+	const struct gang_counts counts = gang_counts_of(gang);
 	enum gang_state state = gang_state_of(member);
-	if (say_wrong(member, &roll, ret))
+	if (say_wrong(member, &counts, ret))
 		return true;
-	if (state == GANG_HELD || state == GANG_COME)
+	if (state == GANG_RESERVED || state == GANG_WAITS_TO_BIND)
 		say(ret, GANG_NOT_NOW, gang, "%u of %u pods are ready to be bound",
-		    gang_settled(&roll) + roll.count[GANG_COME], roll.size);
-	else if (state != GANG_WAITS || gang_judge(&roll) != GANG_JOINTLY)
+		    gang_count_committed(&counts) + counts.count[GANG_WAITS_TO_BIND], counts.size);
+	else if (state != GANG_PENDING || gang_judge(&counts) != GANG_PLACE_TOGETHER)
 		return false;
-	else if (gang->paused_until_ns)
+	else if (gang->backoff_until_ns)
 		say_paused(gang, ret);
 	else if (gang->failed_at)
-		say_room(gang, &roll, gang->failed_fits, ret);
+		say_room(gang, &counts, gang->failed_fits, ret);
 	else
-		say(ret, GANG_NOT_NOW, gang, "room for all %u is to be looked for", roll.size);
+		say(ret, GANG_NOT_NOW, gang, "room for all %u is to be looked for", counts.size);
 	return true;
 }
 
@@ -208,15 +210,17 @@ bool extender_gang_may_preempt(struct model *m, const struct ask *ask, int32_t p
 	struct gang_answer why;
 	if (!member)
 		return true;
-	const struct gang_roll roll = gang_roll_of(member->gang);
-	if (say_wrong(member, &roll, &why))
+	const struct gang_counts counts = gang_counts_of(member->gang);
+	if (say_wrong(member, &counts, &why))
 		return false;
-	if (gang_judge(&roll) != GANG_JOINTLY || gang_state_of(member) == GANG_EASY)
+	if (gang_judge(&counts) != GANG_PLACE_TOGETHER ||
+	    gang_state_of(member) == GANG_NEEDS_NO_CARDS)
 		return true;
-	if (member->gang->paused_until_ns)
+	if (member->gang->backoff_until_ns)
 		return false;
-	model_put_back(member->pod);
-	bool is_room = gang_room_without(m, member->gang, member, gang_missing(&roll), priority);
-	model_lift(member->pod);
+	model_restore_charge(member->pod);
+	bool is_room = gang_room_without(m, member->gang, member, gang_count_to_place(&counts),
+					 priority);
+	model_suspend_charge(member->pod);
 	return is_room;
 }

@@ -4,7 +4,7 @@
  *
  * Two gangs cannot block each other with half of what each needs: one thread reserves for a whole gang or not at all.
  * kube-scheduler may keep other resources, such as host memory, for a gang whose other pods it cannot place; it frees them when
- * the gang's reservations expire. The gang gets new reservations only after a pause (gang_pause_ns()).
+ * the gang's reservations expire. The gang gets new reservations only after a pause (gang_backoff_ns()).
  */
 #pragma once
 

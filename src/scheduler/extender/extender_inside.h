@@ -9,8 +9,8 @@
 struct ask {
 	struct kube_pod *pod;
 	struct request request;
-	struct error broken;      /* code 0 if the request is valid */
-	struct model_pod *lifted; /* the pod whose charge was removed; NULL if none */
+	struct error request_error; /* code 0 if the request is valid */
+	struct model_pod *lifted;   /* the pod whose charge was removed; NULL if none */
 };
 
 /*

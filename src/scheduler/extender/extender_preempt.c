@@ -24,11 +24,11 @@ static const char *uid_of(const json_t *victim)
 
 struct victims {
 	const struct model_node *node;
-	struct inventory inventory;      /* of the node, without the ending pods */
-	const struct model_space *space; /* namespace of the waiting pod; NULL if it has no quota */
-	struct quota_amounts used;       /* what `space` uses without the ending pods */
-	struct model_pod **more;         /* further pods on the node that may end; owned */
-	bool *is_spared;                 /* for each of `more`: need not end; owned */
+	struct inventory inventory;               /* of the node, without the ending pods */
+	const struct model_namespace *name_space; /* namespace of the waiting pod; NULL if it has no quota */
+	struct quota_amounts used; /* what the namespace uses without the ending pods */
+	struct model_pod **more;   /* further pods on the node that may end; owned */
+	bool *is_spared;           /* for each of `more`: need not end; owned */
 	size_t more_count;
 	json_t *list; /* victims in the answer */
 };
@@ -58,7 +58,7 @@ static bool is_named(const json_t *victims, const char *uid)
 static void end(struct victims *v, const struct model_pod *pod)
 {
 	inventory_discharge(&v->inventory, &pod->charged->hold);
-	if (pod->space != v->space)
+	if (pod->name_space != v->name_space)
 		return;
 	const struct quota_amounts had = inventory_hold_sum(&pod->charged->hold);
 	quota_subtract(&v->used, &had);
@@ -67,7 +67,7 @@ static void end(struct victims *v, const struct model_pod *pod)
 static void spare(struct victims *v, const struct model_pod *pod)
 {
 	inventory_charge(&v->inventory, &pod->charged->hold);
-	if (pod->space != v->space)
+	if (pod->name_space != v->name_space)
 		return;
 	const struct quota_amounts has = inventory_hold_sum(&pod->charged->hold);
 	quota_add(&v->used, &has);
@@ -119,9 +119,9 @@ static int sort_out(const json_t *named, int32_t priority, bool is_opportunistic
 static bool fits(struct model *m, const struct ask *ask, const struct victims *v)
 {
 	struct fit_reasons reasons;
-	if (v->space)
-		fit_hold_to(&m->fit, &v->space->limits, &v->used);
-	return !ask->broken.code && fit_check(&m->fit, &v->inventory, &reasons);
+	if (v->name_space)
+		fit_hold_to(&m->fit, &v->name_space->limits, &v->used);
+	return !ask->request_error.code && fit_check(&m->fit, &v->inventory, &reasons);
 }
 
 /*
@@ -163,11 +163,11 @@ static bool answer_named(json_t *list, const json_t *named)
 static bool try_node(struct model *m, const struct ask *ask, const json_t *named, struct victims *v)
 {
 	/* The pod requests no GPU, so any node that kube-scheduler found will do. */
-	if (!ask->broken.code && !ask->request.count)
+	if (!ask->request_error.code && !ask->request.count)
 		return answer_named(v->list, named);
 	/* Evict nothing from a node where filter would not let the pod in. */
-	if (!v->node || v->node->aside ||
-	    model_kept_for(m, v->node, ask->pod->uid, ask_priority(ask)) ||
+	if (!v->node || v->node->cards_error ||
+	    model_nominated_pod(m, v->node, ask->pod->uid, ask_priority(ask)) ||
 	    model_backfill_bars(m, v->node, ask->lifted) ||
 	    inventory_copy(&v->node->inventory, &v->inventory) < 0 ||
 	    sort_out(named, ask_priority(ask), ask->request.is_opportunistic, v) < 0 ||
@@ -185,10 +185,10 @@ static void answer_for(struct model *m, const struct ask *ask, const char *name,
 		       const json_t *victims, json_t *answer)
 {
 	struct victims v = { .node = model_find_node(m, name),
-			     .space = model_find_limited(m, ask->pod->pod_namespace),
+			     .name_space = model_find_limited(m, ask->pod->pod_namespace),
 			     .list = json_array() };
-	if (v.space)
-		v.used = v.space->used;
+	if (v.name_space)
+		v.used = v.name_space->used;
 	const json_t *named = json_object_get(victims, "Pods");
 	json_t *violations = json_object_get(victims, "NumPDBViolations");
 	if (try_node(m, ask, named, &v)) {

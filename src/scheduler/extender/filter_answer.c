@@ -21,21 +21,21 @@ struct filter_answer *filter_answer_new(struct call_args *args)
 	if (!answer)
 		return NULL;
 	answer->references = 1;
-	answer->args = call_args_take(args);
+	answer->args = call_args_get(args);
 	return answer;
 }
 
-struct filter_answer *filter_answer_take(struct filter_answer *answer)
+struct filter_answer *filter_answer_get(struct filter_answer *answer)
 {
 	answer->references++;
 	return answer;
 }
 
-void filter_answer_give(struct filter_answer *answer)
+void filter_answer_put(struct filter_answer *answer)
 {
 	if (!answer || --answer->references)
 		return;
-	call_args_give(answer->args);
+	call_args_put(answer->args);
 	free(answer->text);
 	free(answer->word);
 	free(answer);

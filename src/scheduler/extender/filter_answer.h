@@ -37,8 +37,8 @@ struct filter_answer {
 
 /* Makes an answer with all verdicts FILTER_NOWHERE, and takes a reference to `args`. NULL if memory runs out. */
 struct filter_answer *filter_answer_new(struct call_args *args);
-struct filter_answer *filter_answer_take(struct filter_answer *answer);
-void filter_answer_give(struct filter_answer *answer); /* `answer` may be NULL */
+struct filter_answer *filter_answer_get(struct filter_answer *answer);
+void filter_answer_put(struct filter_answer *answer); /* `answer` may be NULL */
 
 /* Adds a reason, or finds an equal one among the newest; returns its index in *ret_word. Returns 0 or -ENOMEM. */
 int filter_answer_add(struct filter_answer *answer, const char *text, uint32_t *ret_word);

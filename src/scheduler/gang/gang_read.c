@@ -57,12 +57,12 @@ static int read_size(const struct said *s, const char *name, unsigned *ret, stru
 	return 0;
 }
 
-int gang_read(const json_t *pod, struct gang_said *ret, struct error *err)
+int gang_read(const json_t *pod, struct gang_annotations *ret, struct error *err)
 {
 	const json_t *meta = json_object_get(pod, "metadata");
 	const struct said s = { json_object_get(meta, "annotations"),
 				json_object_get(meta, "labels") };
-	*ret = (struct gang_said){ 0 };
+	*ret = (struct gang_annotations){ 0 };
 	if (!s.annotations && !s.labels)
 		return 0;
 	bool has_own = find(&s, OWN_SIZE);
@@ -71,7 +71,8 @@ int gang_read(const json_t *pod, struct gang_said *ret, struct error *err)
 		const char *name = row->needs_own_size && !has_own ? NULL : find(&s, row->name);
 		if (!name)
 			continue;
-		*ret = (struct gang_said){ .name = is_name(name) ? name : "", .by = row->name };
+		*ret = (struct gang_annotations){ .name = is_name(name) ? name : "",
+						  .by = row->name };
 		if (!*ret->name)
 			return error_set(err, EINVAL,
 					 "%s: must be letters, digits, '-', '.' or '_', at most %d",
@@ -80,7 +81,7 @@ int gang_read(const json_t *pod, struct gang_said *ret, struct error *err)
 	}
 	if (!has_own)
 		return 0;
-	*ret = (struct gang_said){ .name = "", .by = OWN_SIZE };
+	*ret = (struct gang_annotations){ .name = "", .by = OWN_SIZE };
 	return error_set(err, EINVAL, OWN_SIZE ": needs " OWN_NAME " too, the gang's name");
 }
 

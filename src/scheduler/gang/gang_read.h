@@ -23,7 +23,7 @@
 #define GANG_NAME_MAX 253
 
 /* The strings belong to the pod or are constant. */
-struct gang_said {
+struct gang_annotations {
 	const char *name; /* NULL if the pod is in no gang */
 	const char *by;   /* the annotation or label that names the gang */
 	unsigned size;    /* 0 if no size is named */
@@ -33,7 +33,7 @@ struct gang_said {
  * Returns -EINVAL if name or size is malformed, or there is a size without a name; err says what would be right. *ret is
  * written even then, with the name, or "" if that is malformed.
  */
-int gang_read(const json_t *pod, struct gang_said *ret, struct error *err);
+int gang_read(const json_t *pod, struct gang_annotations *ret, struct error *err);
 
 /* Returns true if the pod may not be scheduled yet (spec.schedulingGates). */
 bool gang_is_gated(const json_t *pod);

@@ -7,108 +7,110 @@
 
 /* ---- counts of pods by state ---- */
 
-unsigned gang_there(const struct gang_roll *roll)
+unsigned gang_count_present(const struct gang_counts *counts)
 {
 	unsigned there = 0;
 	for (unsigned i = 0; i < GANG_STATES; i++)
-		there += i == GANG_ABSENT ? 0 : roll->count[i];
+		there += i == GANG_ABSENT ? 0 : counts->count[i];
 	return there;
 }
 
-unsigned gang_settled(const struct gang_roll *roll)
+unsigned gang_count_committed(const struct gang_counts *counts)
 {
-	return roll->count[GANG_GOES] + roll->count[GANG_BOUND] + roll->count[GANG_EASY];
+	return counts->count[GANG_BINDING] + counts->count[GANG_BOUND] +
+	       counts->count[GANG_NEEDS_NO_CARDS];
 }
 
-unsigned gang_missing(const struct gang_roll *roll)
+unsigned gang_count_to_place(const struct gang_counts *counts)
 {
-	unsigned settled = gang_settled(roll);
-	return roll->size > settled ? roll->size - settled : 0;
+	unsigned settled = gang_count_committed(counts);
+	return counts->size > settled ? counts->size - settled : 0;
 }
 
-bool gang_has_begun(const struct gang_roll *roll)
+bool gang_has_begun(const struct gang_counts *counts)
 {
-	return roll->count[GANG_GOES] + roll->count[GANG_BOUND] > 0;
+	return counts->count[GANG_BINDING] + counts->count[GANG_BOUND] > 0;
 }
 
-bool gang_may_begin(const struct gang_roll *roll)
+bool gang_may_bind(const struct gang_counts *counts)
 {
-	return gang_has_begun(roll) || gang_missing(roll) <= roll->count[GANG_COME];
+	return gang_has_begun(counts) ||
+	       gang_count_to_place(counts) <= counts->count[GANG_WAITS_TO_BIND];
 }
 
-enum gang_verdict gang_judge(const struct gang_roll *roll)
+enum gang_verdict gang_judge(const struct gang_counts *counts)
 {
-	unsigned kept = roll->count[GANG_HELD] + roll->count[GANG_COME];
-	if (!roll->size)
-		return GANG_LONE;
-	if (gang_there(roll) < roll->size)
-		return gang_has_begun(roll) ? GANG_SINGLY : GANG_INCOMPLETE;
-	return kept >= gang_missing(roll) ? GANG_WHOLE : GANG_JOINTLY;
+	unsigned kept = counts->count[GANG_RESERVED] + counts->count[GANG_WAITS_TO_BIND];
+	if (!counts->size)
+		return GANG_NONE;
+	if (gang_count_present(counts) < counts->size)
+		return gang_has_begun(counts) ? GANG_REPLACE_PODS : GANG_INCOMPLETE;
+	return kept >= gang_count_to_place(counts) ? GANG_COMPLETE : GANG_PLACE_TOGETHER;
 }
 
 /* ---- room for several pods ---- */
 
-/* Whether a member seated earlier may be in the way of member k. One that is like k cannot: they would only swap. */
-static bool may_go_first(const struct gang_trial *trial, const struct gang_seat *order, size_t k)
+/* Whether a member placed earlier may be in the way of member k. One that is like k cannot: they would only swap. */
+static bool may_move_first(const struct gang_trial *trial, const struct gang_slot *order, size_t k)
 {
 	for (size_t j = 0; j < k; j++)
-		if (order[j].is_taken &&
+		if (order[j].is_placed &&
 		    !trial->is_like(trial->data, order[j].member, order[k].member))
 			return true;
 	return false;
 }
 
 /*
- * Seats members in this order; returns how many. *ret_first: the first without a seat that another order may help, or `count`.
+ * Places members in this order; returns how many. *ret_first: the first without room that another order may help, or `count`.
  */
-static size_t seat_all(const struct gang_trial *trial, struct gang_seat *order, size_t count,
-		       size_t *ret_first)
+static size_t place_all(const struct gang_trial *trial, struct gang_slot *order, size_t count,
+			size_t *ret_first)
 {
-	size_t seated = 0;
+	size_t placed = 0;
 	*ret_first = count;
 	for (size_t k = 0; k < count; k++) {
-		order[k].is_taken = trial->seat(trial->data, order[k].member);
-		seated += order[k].is_taken;
-		if (!order[k].is_taken && *ret_first == count && may_go_first(trial, order, k))
+		order[k].is_placed = trial->place(trial->data, order[k].member);
+		placed += order[k].is_placed;
+		if (!order[k].is_placed && *ret_first == count && may_move_first(trial, order, k))
 			*ret_first = k;
 	}
-	return seated;
+	return placed;
 }
 
-static void unseat_all(const struct gang_trial *trial, const struct gang_seat *order, size_t count)
+static void unplace_all(const struct gang_trial *trial, const struct gang_slot *order, size_t count)
 {
 	for (size_t k = count; k-- > 0;)
-		if (order[k].is_taken)
-			trial->unseat(trial->data, order[k].member);
+		if (order[k].is_placed)
+			trial->unplace(trial->data, order[k].member);
 }
 
-static void go_first(struct gang_seat *order, size_t k)
+static void move_first(struct gang_slot *order, size_t k)
 {
-	struct gang_seat one = order[k];
+	struct gang_slot one = order[k];
 	memmove(order + 1, order, k * sizeof(*order));
 	order[0] = one;
 }
 
-size_t gang_seat(const struct gang_trial *trial, size_t count, size_t needed,
-		 struct gang_seat *order)
+size_t gang_place(const struct gang_trial *trial, size_t count, size_t needed,
+		  struct gang_slot *order)
 {
 	size_t most = 0, first;
 	for (size_t i = 0; i < count; i++)
-		order[i] = (struct gang_seat){ .member = i };
+		order[i] = (struct gang_slot){ .member = i };
 	for (unsigned try = 0; try < TRIES_MAX; try++) {
-		size_t seated = seat_all(trial, order, count, &first);
-		if (seated >= needed)
-			return seated;
-		unseat_all(trial, order, count);
-		most = seated > most ? seated : most;
+		size_t placed = place_all(trial, order, count, &first);
+		if (placed >= needed)
+			return placed;
+		unplace_all(trial, order, count);
+		most = placed > most ? placed : most;
 		if (first == count)
 			break;
-		go_first(order, first);
+		move_first(order, first);
 	}
 	return most;
 }
 
-uint64_t gang_pause_ns(unsigned failures, uint64_t hold_ns, uint32_t salt)
+uint64_t gang_backoff_ns(unsigned failures, uint64_t hold_ns, uint32_t salt)
 {
 	unsigned doublings = failures > DOUBLINGS_MAX ? DOUBLINGS_MAX : failures - 1;
 	uint64_t pause_ns = hold_ns << doublings;

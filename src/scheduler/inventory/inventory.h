@@ -42,7 +42,7 @@ struct inventory {
 };
 
 /* A node's annotations about its cards (NULL if missing), and the resource names that its kubelet serves. */
-struct inventory_said {
+struct inventory_source {
 	const char *cards, *scores, *cordon;
 	unsigned served;
 };
@@ -51,7 +51,7 @@ struct inventory_said {
  * Reads the cards, with nothing charged. -ENODATA: no description of cards. -EINVAL: an impossible one (malformed, too many,
  * duplicates, figures that no card has). -ENOMEM.
  */
-int inventory_read(const struct inventory_said *said, struct string_map *words,
+int inventory_read(const struct inventory_source *said, struct string_map *words,
 		   struct inventory *ret, struct error *err);
 void inventory_free(struct inventory *inventory); /* leaves an inventory without cards */
 /* Makes a copy for trials. Returns 0 or -ENOMEM. */

@@ -136,7 +136,7 @@ static void take_scores(const char *text, struct inventory *inventory)
 	scores_free(&scores);
 }
 
-int inventory_read(const struct inventory_said *said, struct string_map *words,
+int inventory_read(const struct inventory_source *said, struct string_map *words,
 		   struct inventory *ret, struct error *err)
 {
 	struct inventory inventory = { .words = words, .served = said->served };

@@ -11,8 +11,8 @@
  * Searches room for at least `needed` pods. On success each pod with room gets a reservation, the others none. Returns how many
  * found room; if too few, nothing changes. Without memory, acts as if there were no room.
  */
-size_t gang_room_take(struct model *model, struct gang *gang, const struct gang_rank *asker,
-		      size_t needed);
+size_t gang_room_reserve(struct model *model, struct gang *gang, const struct gang_rank *asker,
+			 size_t needed);
 
 /*
  * Returns true if the gang would have room once all bound pods below `priority` on its candidate nodes ended and, unless the
@@ -29,8 +29,8 @@ bool gang_room_reservation(struct model *model, struct gang *gang, const struct 
 			   size_t needed);
 
 /* Whether the member still fits its reserved node. */
-bool gang_room_suits(struct model *model, const struct gang_rank *member,
-		     const struct model_node *node);
+bool gang_room_still_fits(struct model *model, const struct gang_rank *member,
+			  const struct model_node *node);
 /*
  * Moves the member's reservation to the best node of its current filter call. If none fits, returns false and changes nothing.
  */

@@ -24,7 +24,7 @@ struct model_terms {
 	/* how long a reservation lasts, or an assignment whose pod was never bound; 0: 300 s, as in HAMi */
 	uint64_t hold_ns;
 	uint64_t gang_patience_ns; /* backfill_reservation.h; 0: no gang gets one */
-	/* how long a gang's reservations last until all its pods have come; 0: gangs are off */
+	/* how long a gang's reservations last until bind calls for all its pods wait; 0: gangs are off */
 	uint64_t gang_hold_ns;
 };
 
@@ -35,9 +35,9 @@ int model_new(const struct model_terms *terms, struct model **ret);
 struct model *model_free(struct model *model);
 const struct request_terms *model_request_terms(const struct model *model);
 
-/* model_begin() starts a full list of this kind; model_synced() ends it and removes every object that was not in it. */
-void model_begin(struct model *model, enum model_kind kind);
-void model_synced(struct model *model, enum model_kind kind);
+/* model_list_begin() starts a full list of this kind; model_list_end() ends it and removes every object that was not in it. */
+void model_list_begin(struct model *model, enum model_kind kind);
+void model_list_end(struct model *model, enum model_kind kind);
 /*
  * Whether full lists of nodes and pods were read; decide nothing before. Lists of quotas may never come, so a caller waits for
  * them itself.
@@ -45,19 +45,19 @@ void model_synced(struct model *model, enum model_kind kind);
 bool model_is_ready(const struct model *model);
 
 /* Adds or updates a node. -EINVAL: its description of cards is impossible, and it gets no pods until that changes. -ENOMEM. */
-int model_node(struct model *model, const json_t *node, struct error *err);
-void model_node_gone(struct model *model, const char *name);
+int model_update_node(struct model *model, const json_t *node, struct error *err);
+void model_remove_node(struct model *model, const char *name);
 
 /*
  * Adds or updates a pod. -EINVAL: its annotations or requests are malformed, and its earlier state stays. -ENOMEM. Pods without
  * cards and GPU requests are not stored.
  */
-int model_pod(struct model *model, const json_t *pod, struct error *err);
-void model_pod_gone(struct model *model, const json_t *pod);
+int model_update_pod(struct model *model, const json_t *pod, struct error *err);
+void model_remove_pod(struct model *model, const json_t *pod);
 
 /* Adds or updates a ResourceQuota. -EINVAL: its limits for cards are malformed, and the earlier ones stay. -ENOMEM. */
-int model_quota(struct model *model, const json_t *quota, struct error *err);
-void model_quota_gone(struct model *model, const json_t *quota);
+int model_update_quota(struct model *model, const json_t *quota, struct error *err);
+void model_remove_quota(struct model *model, const json_t *quota);
 
 /* Sets the monotonic time and frees expired reservations. Call about once a second. */
 void model_advance(struct model *model, uint64_t now_ns);
@@ -73,17 +73,17 @@ void model_release(struct model *model, const char *uid);
 
 /*
  * Pods of a gang (pod_gang.h) are bound only once bind calls for as many pods as the gang's size are waiting.
- * model_come(): extender_decide() has decided for this pod, so the pod now waits (`has_come`) or no longer waits.
- * model_turn(): returns MODEL_TURN_GO if the binding may begin, as it always may for a pod outside a gang. MODEL_TURN_LOST means
- * that the model does not know the pod, or that the pod's gang state is not GANG_COME, for example because the reservation
- * expired: call extender_decide() for the pod again.
- * model_go(): records that the binding begins. model_turn_text(): writes why the pod waits; returns as snprintf().
+ * model_set_bind_waiting(): after extender_decide() for this pod, or when its bind call has ended.
+ * model_bind_permit(): MODEL_PERMIT_ALLOW: the binding may begin, as it always may for a pod outside a gang.
+ * MODEL_PERMIT_UNRESERVED: the pod is unknown, or not in state GANG_WAITS_TO_BIND, for example because the reservation expired:
+ * call extender_decide() again.
+ * model_bind_permit_text(): writes why the pod waits; returns as snprintf().
  */
-enum model_turn { MODEL_TURN_GO, MODEL_TURN_WAIT, MODEL_TURN_LOST };
-void model_come(struct model *model, const char *uid, bool has_come);
-enum model_turn model_turn(const struct model *model, const char *uid);
-void model_go(struct model *model, const char *uid);
-int model_turn_text(const struct model *model, const char *uid, char *text, size_t size);
+enum model_bind_permit { MODEL_PERMIT_ALLOW, MODEL_PERMIT_WAIT, MODEL_PERMIT_UNRESERVED };
+void model_set_bind_waiting(struct model *model, const char *uid, bool waits_to_bind);
+enum model_bind_permit model_bind_permit(const struct model *model, const char *uid);
+void model_binding_started(struct model *model, const char *uid);
+int model_bind_permit_text(const struct model *model, const char *uid, char *text, size_t size);
 
 /*
  * Returns up to `most` pod groups without a size, each once; their pods are placed one by one. The strings are valid until the
@@ -100,10 +100,10 @@ size_t model_take_unsized(struct model *model, struct model_unsized *ret, size_t
  * pods of gangs. Each is returned once, some seconds after the change, if it still waits. The strings are valid until the model
  * changes.
  */
-struct model_passed_over {
+struct model_requeue_pod {
 	const char *pod_namespace, *name;
 };
-size_t model_take_passed_over(struct model *model, struct model_passed_over *ret, size_t most);
+size_t model_take_requeue(struct model *model, struct model_requeue_pod *ret, size_t most);
 
 /* The string is valid until the model changes. */
 struct model_quota_view {
@@ -134,25 +134,25 @@ struct model_eviction {
 size_t model_take_evictions(struct model *model, uint64_t patience_ns, struct model_eviction *ret,
 			    size_t most);
 /* Call when an eviction was refused: the pod is spared for some minutes, and others may be chosen. Ignores unknown uids. */
-void model_keep_opportunistic(struct model *model, const char *uid);
+void model_eviction_refused(struct model *model, const char *uid);
 /* Call when the eviction of a pod failed for another reason. Some seconds later the pod may be named again. Ignores unknown uids. */
 void model_eviction_failed(struct model *model, const char *uid);
 
 /*
  * Returns the next node whose cards closed to opportunistic pods have changed. The caller sets the annotation
  * allot.dev/node-shut to `text` (NULL: removes it) and frees `text`. Returns 1, 0 after the last, or -ENOMEM. If the annotation
- * could not be written, call model_cooldown_again().
+ * could not be written, call model_cooldown_retry().
  */
 struct model_cooldown {
 	const char *node; /* valid until the model changes */
 	char *text;
 };
 int model_take_cooldown(struct model *model, struct model_cooldown *ret);
-void model_cooldown_again(struct model *model, const char *node);
+void model_cooldown_retry(struct model *model, const char *node);
 
 struct model_counts {
-	size_t nodes;       /* nodes that have cards */
-	size_t nodes_aside; /* nodes whose description of their cards was rejected */
+	size_t nodes;          /* nodes that have cards */
+	size_t nodes_rejected; /* nodes whose description of their cards was rejected */
 	size_t cards, pods /* that have cards */, pods_waiting, reservations;
 	size_t gangs_waiting; /* gangs with no pod bound or being bound */
 	size_t gangs_placed; /* gangs with as many pods as their size bound, or without need of a card */

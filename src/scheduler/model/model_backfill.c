@@ -16,21 +16,21 @@ void model_backfill_end(struct model *m, const struct gang *gang)
 	string_map_each(&m->nodes, leave_node, NULL);
 	m->reservation = NULL;
 	/* Pods rejected on these nodes may fit now. */
-	model_note_room(m);
+	model_capacity_freed(m);
 }
 
 void model_backfill_consider(struct model *m, struct gang_rank *asker)
 {
 	struct gang *gang = asker->gang;
-	const struct gang_roll roll = gang_roll_of(gang);
-	if (!gang->lacks_since_ns)
-		gang->lacks_since_ns = m->now_ns ? m->now_ns : 1;
+	const struct gang_counts counts = gang_counts_of(gang);
+	if (!gang->no_room_since_ns)
+		gang->no_room_since_ns = m->now_ns ? m->now_ns : 1;
 	if (m->reservation ||
-	    !reservation_is_due(gang->lacks_since_ns, m->now_ns, m->terms.gang_patience_ns))
+	    !reservation_is_due(gang->no_room_since_ns, m->now_ns, m->terms.gang_patience_ns))
 		return;
 	/* Whether or not nodes are found, the gang is considered again only after gang_patience_ns. */
-	gang->lacks_since_ns = m->now_ns;
-	if (!gang_room_reservation(m, gang, asker, gang_missing(&roll)))
+	gang->no_room_since_ns = m->now_ns;
+	if (!gang_room_reservation(m, gang, asker, gang_count_to_place(&counts)))
 		return;
 	m->reservation = gang;
 	m->reserved_since_ns = m->now_ns;
@@ -40,12 +40,12 @@ void model_backfill_advance(struct model *m)
 {
 	if (!m->reservation)
 		return;
-	const struct gang_roll roll = gang_roll_of(m->reservation);
-	if (gang_judge(&roll) == GANG_JOINTLY &&
+	const struct gang_counts counts = gang_counts_of(m->reservation);
+	if (gang_judge(&counts) == GANG_PLACE_TOGETHER &&
 	    !reservation_is_over(m->reserved_since_ns, m->now_ns))
 		return;
-	if (m->reservation->lacks_since_ns)
-		m->reservation->lacks_since_ns = m->now_ns;
+	if (m->reservation->no_room_since_ns)
+		m->reservation->no_room_since_ns = m->now_ns;
 	model_backfill_end(m, m->reservation);
 }
 

@@ -14,7 +14,7 @@ int model_new(const struct model_terms *terms, struct model **ret)
 	if (!m)
 		return -ENOMEM;
 	m->terms = *terms;
-	m->rooms = 1;
+	m->capacity_epoch = 1;
 	if (!m->terms.hold_ns)
 		m->terms.hold_ns = HOLD_NS;
 	*ret = m;
@@ -40,21 +40,21 @@ const struct request_terms *model_request_terms(const struct model *m)
 	return &m->terms.request;
 }
 
-void model_begin(struct model *m, enum model_kind kind)
+void model_list_begin(struct model *m, enum model_kind kind)
 {
 	switch (kind) {
-	case MODEL_NODES: model_nodes_begin(m); break;
-	case MODEL_PODS: model_pods_begin(m); break;
-	case MODEL_QUOTAS: model_quotas_begin(m); break;
+	case MODEL_NODES: model_nodes_list_begin(m); break;
+	case MODEL_PODS: model_pods_list_begin(m); break;
+	case MODEL_QUOTAS: model_quotas_list_begin(m); break;
 	}
 }
 
-void model_synced(struct model *m, enum model_kind kind)
+void model_list_end(struct model *m, enum model_kind kind)
 {
 	switch (kind) {
-	case MODEL_NODES: model_nodes_synced(m); break;
-	case MODEL_PODS: model_pods_synced(m); break;
-	case MODEL_QUOTAS: model_quotas_synced(m); break;
+	case MODEL_NODES: model_nodes_list_end(m); break;
+	case MODEL_PODS: model_pods_list_end(m); break;
+	case MODEL_QUOTAS: model_quotas_list_end(m); break;
 	}
 	m->is_synced[kind] = true;
 }
@@ -81,7 +81,7 @@ void model_set_wall(struct model *m, int64_t wall_s)
 void model_release(struct model *m, const char *uid)
 {
 	struct model_pod *pod = model_find_pod(m, uid);
-	if (pod && !(pod->member && model_gang_keeps(m, pod->member)))
+	if (pod && !(pod->member && model_gang_keeps_reservation(m, pod->member)))
 		model_drop_reserved(m, pod);
 }
 
@@ -92,7 +92,7 @@ static void count_node(void *data, void *thing)
 	struct model_counts *c = data;
 	const struct model_node *node = thing;
 	c->nodes += node->inventory.count > 0;
-	c->nodes_aside += node->aside != NULL;
+	c->nodes_rejected += node->cards_error != NULL;
 	c->cards += node->inventory.count;
 }
 
@@ -109,10 +109,11 @@ static void count_gang(void *data, void *thing)
 {
 	struct model_counts *c = data;
 	const struct gang *gang = thing;
-	const struct gang_roll roll = gang_roll_of(gang);
-	bool is_placed = gang->size && roll.count[GANG_BOUND] + roll.count[GANG_EASY] >= gang->size;
+	const struct gang_counts counts = gang_counts_of(gang);
+	bool is_placed = gang->size &&
+			 counts.count[GANG_BOUND] + counts.count[GANG_NEEDS_NO_CARDS] >= gang->size;
 	c->gangs_placed += is_placed;
-	c->gangs_waiting += gang->size && !is_placed && !gang_has_begun(&roll);
+	c->gangs_waiting += gang->size && !is_placed && !gang_has_begun(&counts);
 }
 
 /* Casts away const; string_map_each() changes nothing if the callback does not. */

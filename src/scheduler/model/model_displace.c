@@ -2,7 +2,7 @@
  * Makes room for pods that fit no node but would without others: opportunistic pods (opportunistic.h), or pods of lower
  * priority. (kube-scheduler's preemption does not know a card's memory and compute.) The filter call chooses the node, because
  * only it knows where the pod may go; victims are chosen some seconds later, if the pod still waits. The room is kept from pods
- * that do not outrank this one, until it is placed or WANT_MOST_NS have passed.
+ * that do not outrank this one, until it is placed or NOMINATION_MAX_NS have passed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,28 +15,28 @@
 /* Wait this long before choosing victims: pods that end anyway may make the room. */
 #define SETTLE_NS (UINT64_C(5) * 1000000000)
 
-#define WANT_MOST_NS (UINT64_C(120) * 1000000000)
+#define NOMINATION_MAX_NS (UINT64_C(120) * 1000000000)
 
-struct wanting {
+struct nomination {
 	const struct model_pod *pod;
 	bool may_preempt; /* may evict pods of lower priority, not only opportunistic pods */
 };
 
-static bool may_end(const struct model *m, const struct model_pod *pod,
-		    const struct wanting *for_whom)
+static bool may_evict(const struct model *m, const struct model_pod *pod,
+		      const struct nomination *nomination)
 {
-	if (!pod->is_bound || pod->kept_ns > m->now_ns)
+	if (!pod->is_bound || pod->spared_until_ns > m->now_ns)
 		return false;
 	if (model_is_opportunistic(pod) && !m->keeps_opportunistic)
 		return true;
-	return for_whom->may_preempt && pod->priority < for_whom->pod->priority;
+	return nomination->may_preempt && pod->priority < nomination->pod->priority;
 }
 
 static bool has_any(const struct model *m, const struct model_node *node,
-		    const struct wanting *for_whom)
+		    const struct nomination *nomination)
 {
 	const struct model_pod *p = node->pods;
-	while (p && !may_end(m, p, for_whom))
+	while (p && !may_evict(m, p, nomination))
 		p = p->next;
 	return p;
 }
@@ -58,7 +58,7 @@ static bool fits(struct model *m, const struct inventory *inventory)
  * if memory runs out.
  */
 static struct opportunistic *list_victims(const struct model *m, const struct model_node *node,
-					  const struct wanting *for_whom,
+					  const struct nomination *nomination,
 					  struct inventory *inventory, size_t *ret_count)
 {
 	size_t pods = 0, count = 0;
@@ -66,9 +66,9 @@ static struct opportunistic *list_victims(const struct model *m, const struct mo
 		pods++;
 	struct opportunistic *list = calloc(pods + 1, sizeof(*list));
 	for (struct model_pod *p = node->pods; list && p; p = p->next)
-		if (model_is_going(m, p))
+		if (model_is_leaving(m, p))
 			inventory_discharge(inventory, &p->charged->hold);
-		else if (may_end(m, p, for_whom))
+		else if (may_evict(m, p, nomination))
 			list[count++] = (struct opportunistic){
 				.priority = model_is_opportunistic(p) ? INT32_MIN : p->priority,
 				.since_s = p->since_s,
@@ -113,46 +113,47 @@ static bool choose(struct model *m, struct inventory *inventory, struct opportun
  * Whether evictions would make room on the node for m->fit's request, and filter would let the pod in. Free *ret_list in any
  * case.
  */
-static bool try_node(struct model *m, const struct model_node *node, const struct wanting *for_whom,
-		     struct opportunistic **ret_list, size_t *ret_count)
+static bool try_node(struct model *m, const struct model_node *node,
+		     const struct nomination *nomination, struct opportunistic **ret_list,
+		     size_t *ret_count)
 {
 	cleanup_inventory struct inventory inventory = { 0 };
 	*ret_list = NULL;
-	if (model_kept_for(m, node, for_whom->pod->text, for_whom->pod->priority) ||
-	    model_backfill_bars(m, node, for_whom->pod) || !has_any(m, node, for_whom) ||
+	if (model_nominated_pod(m, node, nomination->pod->text, nomination->pod->priority) ||
+	    model_backfill_bars(m, node, nomination->pod) || !has_any(m, node, nomination) ||
 	    inventory_copy(&node->inventory, &inventory) < 0)
 		return false;
-	*ret_list = list_victims(m, node, for_whom, &inventory, ret_count);
+	*ret_list = list_victims(m, node, nomination, &inventory, ret_count);
 	return *ret_list && choose(m, &inventory, *ret_list, *ret_count);
 }
 
 /* ---- what pods want, as filter calls found ---- */
 
-void model_forget_want(struct model *m, struct model_pod *pod)
+void model_clear_nomination(struct model *m, struct model_pod *pod)
 {
-	if (!pod->wants)
+	if (!pod->nominated_node)
 		return;
-	if (pod->wants->kept_for == pod) {
-		pod->wants->kept_for = NULL;
-		model_note_room(m);
+	if (pod->nominated_node->nominated_pod == pod) {
+		pod->nominated_node->nominated_pod = NULL;
+		model_capacity_freed(m);
 	}
-	model_node_give(m, pod->wants);
-	pod->wants = NULL;
+	model_node_put(m, pod->nominated_node);
+	pod->nominated_node = NULL;
 }
 
-bool model_want_costs(struct model *m, const struct request *request, const char *uid,
-		      bool may_preempt, const char *name, int32_t *ret_priority)
+bool model_nomination_cost(struct model *m, const struct request *request, const char *uid,
+			   bool may_preempt, const char *name, int32_t *ret_priority)
 {
 	const struct model_pod *pod = model_find_pod(m, uid);
 	const struct model_node *node = model_find_node(m, name);
 	cleanup_free struct opportunistic *list = NULL;
 	size_t count;
-	if (!pod || !pod->at_open || !node || node->aside)
+	if (!pod || !pod->at_open || !node || node->cards_error)
 		return false;
-	const struct wanting for_whom = { pod, may_preempt };
+	const struct nomination nomination = { pod, may_preempt };
 	fit_begin(&m->fit, request);
-	model_hold_to_quota(m, pod->pod_namespace);
-	if (!try_node(m, node, &for_whom, &list, &count))
+	model_apply_quota(m, pod->pod_namespace);
+	if (!try_node(m, node, &nomination, &list, &count))
 		return false;
 	*ret_priority = INT32_MIN;
 	for (size_t i = 0; i < count; i++)
@@ -161,23 +162,25 @@ bool model_want_costs(struct model *m, const struct request *request, const char
 	return true;
 }
 
-void model_want(struct model *m, const char *uid, bool may_preempt, const char *name)
+void model_nominate(struct model *m, const char *uid, bool may_preempt, const char *name)
 {
 	struct model_pod *pod = model_find_pod(m, uid);
 	struct model_node *node = model_find_node(m, name);
 	/* The pod wants this node already, or room on another node is being made for it. */
-	if (!pod || !node || pod->wants == node || (pod->wants && pod->wants->kept_for == pod))
+	if (!pod || !node || pod->nominated_node == node ||
+	    (pod->nominated_node && pod->nominated_node->nominated_pod == pod))
 		return;
-	model_forget_want(m, pod);
-	pod->wants = model_node_take(m, node->name);
-	pod->wants_ns = m->now_ns;
+	model_clear_nomination(m, pod);
+	pod->nominated_node = model_node_get(m, node->name);
+	pod->nominated_ns = m->now_ns;
 	pod->may_preempt = may_preempt;
 }
 
-const struct model_pod *model_kept_for(const struct model *m, const struct model_node *node,
-				       const char *uid, int32_t priority)
+const struct model_pod *model_nominated_pod(const struct model *m, const struct model_node *node,
+					    const char *uid, int32_t priority)
 {
-	const struct model_pod *pod = node->kept_for, *asker = pod ? model_find_pod(m, uid) : NULL;
+	const struct model_pod *pod = node->nominated_pod,
+			       *asker = pod ? model_find_pod(m, uid) : NULL;
 	if (!pod || pod == asker || priority > pod->priority)
 		return NULL;
 	/* Room kept for a pod is open to its gang, which is placed together or not at all. */
@@ -202,13 +205,13 @@ static void cooldown_cards(struct model *m, struct model_node *node,
 static size_t displace(struct model *m, struct model_pod *pod, struct model_eviction *ret,
 		       size_t most)
 {
-	struct model_node *node = pod->wants;
-	const struct wanting for_whom = { pod, pod->may_preempt };
+	struct model_node *node = pod->nominated_node;
+	const struct nomination nomination = { pod, pod->may_preempt };
 	cleanup_free struct opportunistic *list = NULL;
 	size_t count, named = 0;
 	fit_begin(&m->fit, pod->request);
-	model_hold_to_quota(m, pod->pod_namespace);
-	if (!node->is_there || node->aside || !try_node(m, node, &for_whom, &list, &count))
+	model_apply_quota(m, pod->pod_namespace);
+	if (!node->exists || node->cards_error || !try_node(m, node, &nomination, &list, &count))
 		return 0;
 	for (size_t i = 0; i < count; i++) {
 		struct model_pod *victim = list[i].pod;
@@ -218,11 +221,11 @@ static size_t displace(struct model *m, struct model_pod *pod, struct model_evic
 		 * Keep the room for the pod, unless all victims are opportunistic and named now: only such pods could take it,
 		 * and the cards are closed to them.
 		 */
-		if (!model_is_opportunistic(victim) || named == most || node->kept_for)
-			node->kept_for = pod;
+		if (!model_is_opportunistic(victim) || named == most || node->nominated_pod)
+			node->nominated_pod = pod;
 		if (named == most)
 			break;
-		model_name_victim(m, victim, &ret[named]);
+		model_start_eviction(m, victim, &ret[named]);
 		ret[named].for_namespace = pod->pod_namespace;
 		ret[named].for_pod = model_pod_name(pod);
 		ret[named].is_preempted = !model_is_opportunistic(victim);
@@ -234,62 +237,63 @@ static size_t displace(struct model *m, struct model_pod *pod, struct model_evic
 
 static bool has_victims(const struct model_pod *pod)
 {
-	return pod->wants->kept_for == pod;
+	return pod->nominated_node->nominated_pod == pod;
 }
 
-static bool still_wants(const struct model_pod *pod)
+static bool needs_nomination(const struct model_pod *pod)
 {
 	return pod->request && !pod->charged && !pod->is_ending;
 }
 
 /* A pod that wants room, and its place in the model's list, where the latest pod comes first. */
-struct wish {
+struct nominee {
 	struct model_pod *pod;
 	size_t place;
 };
 
 /* Orders as kube-scheduler's queue does: by priority, and among equals the pod that has waited longest comes first. */
-static int compare_wishes(const void *one, const void *other)
+static int compare_nominees(const void *one, const void *other)
 {
-	const struct wish *a = one, *b = other;
+	const struct nominee *a = one, *b = other;
 	if (a->pod->priority != b->pod->priority)
 		return a->pod->priority > b->pod->priority ? -1 : 1;
-	if (a->pod->wants_ns != b->pod->wants_ns)
-		return a->pod->wants_ns < b->pod->wants_ns ? -1 : 1;
+	if (a->pod->nominated_ns != b->pod->nominated_ns)
+		return a->pod->nominated_ns < b->pod->nominated_ns ? -1 : 1;
 	return (a->place < b->place) - (a->place > b->place);
 }
 
 /* Lists the pods whose victims may be named now, in the order in which they get room. Returns NULL if memory runs out. */
-static struct wish *list_wishes(const struct model *m, size_t *ret_count)
+static struct nominee *list_nominees(const struct model *m, size_t *ret_count)
 {
 	size_t count = 0;
 	for (const struct model_pod *p = m->open; p; p = p->next_open)
-		count += p->wants != NULL;
-	struct wish *list = calloc(count + 1, sizeof(*list));
+		count += p->nominated_node != NULL;
+	struct nominee *list = calloc(count + 1, sizeof(*list));
 	count = 0;
 	for (struct model_pod *p = m->open; list && p; p = p->next_open)
-		if (p->wants && m->now_ns - p->wants_ns >= SETTLE_NS) {
-			list[count] = (struct wish){ p, count };
+		if (p->nominated_node && m->now_ns - p->nominated_ns >= SETTLE_NS) {
+			list[count] = (struct nominee){ p, count };
 			count++;
 		}
 	if (list)
-		qsort(list, count, sizeof(*list), compare_wishes);
+		qsort(list, count, sizeof(*list), compare_nominees);
 	*ret_count = count;
 	return list;
 }
 
 size_t model_take_displaced(struct model *m, struct model_eviction *ret, size_t most)
 {
-	size_t count = 0, wishes;
-	cleanup_free struct wish *list = list_wishes(m, &wishes);
-	for (size_t i = 0; list && i < wishes && count < most; i++) {
+	size_t count = 0, nominees;
+	cleanup_free struct nominee *list = list_nominees(m, &nominees);
+	for (size_t i = 0; list && i < nominees && count < most; i++) {
 		struct model_pod *p = list[i].pod;
-		const bool is_over = has_victims(p) && m->now_ns - p->wants_ns >= WANT_MOST_NS;
+		const bool is_over = has_victims(p) &&
+				     m->now_ns - p->nominated_ns >= NOMINATION_MAX_NS;
 		/* Name victims also for a pod that has some: more may be needed, or an eviction was refused. */
-		if (still_wants(p) && !is_over)
+		if (needs_nomination(p) && !is_over)
 			count += displace(m, p, ret + count, most - count);
-		if (!still_wants(p) || is_over || !has_victims(p))
-			model_forget_want(m, p);
+		if (!needs_nomination(p) || is_over || !has_victims(p))
+			model_clear_nomination(m, p);
 	}
 	return count;
 }

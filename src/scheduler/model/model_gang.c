@@ -8,7 +8,7 @@
 #include "scheduler/gang/gang_read.h"
 
 /* A retry may be lost, so pods with reserved room and no bind call are retried at this interval. */
-#define CALL_AGAIN_NS UINT64_C(5000000000)
+#define RETRY_INTERVAL_NS UINT64_C(5000000000)
 
 /* ---- states of pods and gangs ---- */
 
@@ -16,53 +16,53 @@ enum gang_state gang_state_of(const struct gang_rank *member)
 {
 	const struct model_pod *pod = member->pod;
 	if (pod->is_bound)
-		return pod->noted.node || pod->reserved.node ? GANG_BOUND : GANG_EASY;
-	if (member->is_going)
-		return GANG_GOES;
+		return pod->annotated.node || pod->reserved.node ? GANG_BOUND : GANG_NEEDS_NO_CARDS;
+	if (member->is_binding)
+		return GANG_BINDING;
 	if (pod->is_ending || member->is_gated)
 		return GANG_ABSENT;
 	if (pod->request && !pod->request->count)
-		return GANG_EASY;
+		return GANG_NEEDS_NO_CARDS;
 	if (pod->reserved.node)
-		return member->has_come ? GANG_COME : GANG_HELD;
-	return GANG_WAITS;
+		return member->waits_to_bind ? GANG_WAITS_TO_BIND : GANG_RESERVED;
+	return GANG_PENDING;
 }
 
-struct gang_roll gang_roll_of(const struct gang *gang)
+struct gang_counts gang_counts_of(const struct gang *gang)
 {
-	struct gang_roll roll = { .size = gang->size };
+	struct gang_counts counts = { .size = gang->size };
 	for (const struct gang_rank *m = gang->first; m; m = m->next)
-		roll.count[gang_state_of(m)]++;
-	return roll;
+		counts.count[gang_state_of(m)]++;
+	return counts;
 }
 
-static bool holds(enum gang_state state)
+static bool is_reserved(enum gang_state state)
 {
-	return state == GANG_HELD || state == GANG_COME;
+	return state == GANG_RESERVED || state == GANG_WAITS_TO_BIND;
 }
 
 /* ---- retries: pods that kube-scheduler should try again ---- */
 
-static void call(struct model *m, struct gang_rank *member)
+static void retry(struct model *m, struct gang_rank *member)
 {
-	member->pod->is_called = true;
-	m->has_called = true;
+	member->pod->is_requeue_requested = true;
+	m->has_requeue_requests = true;
 }
 
-static bool was_turned_away(const struct gang_rank *member)
+static bool was_unschedulable(const struct gang_rank *member)
 {
-	return member->pod->turned_away_at > 0;
+	return member->pod->unschedulable_at > 0;
 }
 
 /*
  * Makes kube-scheduler try the pods in `state` again. Without `is_any`, only those that a filter call rejected: others may be
  * tried soon anyway.
  */
-static void call_each(struct model *m, const struct gang *gang, enum gang_state state, bool is_any)
+static void retry_each(struct model *m, const struct gang *gang, enum gang_state state, bool is_any)
 {
 	for (struct gang_rank *one = gang->first; one; one = one->next)
-		if (gang_state_of(one) == state && (is_any || was_turned_away(one)))
-			call(m, one);
+		if (gang_state_of(one) == state && (is_any || was_unschedulable(one)))
+			retry(m, one);
 }
 
 /* ---- reservations ---- */
@@ -70,82 +70,83 @@ static void call_each(struct model *m, const struct gang *gang, enum gang_state 
 static void model_gang_release(struct model *m, struct gang *gang)
 {
 	for (struct gang_rank *one = gang->first; one; one = one->next)
-		if (holds(gang_state_of(one)))
+		if (is_reserved(gang_state_of(one)))
 			model_drop_reserved(m, one->pod);
-	gang->held_until_ns = 0;
+	gang->reserved_until_ns = 0;
 }
 
-void model_gang_held(struct model *m, struct gang *gang, const struct gang_rank *but)
+void model_gang_all_reserved(struct model *m, struct gang *gang, const struct gang_rank *but)
 {
-	gang->held_until_ns = m->now_ns + m->terms.gang_hold_ns;
-	gang->call_at_ns = m->now_ns + CALL_AGAIN_NS;
-	gang->failed_at = gang->lacks_since_ns = 0;
+	gang->reserved_until_ns = m->now_ns + m->terms.gang_hold_ns;
+	gang->retry_at_ns = m->now_ns + RETRY_INTERVAL_NS;
+	gang->failed_at = gang->no_room_since_ns = 0;
 	model_backfill_end(m, gang);
 	for (struct gang_rank *one = gang->first; one; one = one->next) {
-		if (!holds(gang_state_of(one)))
+		if (!is_reserved(gang_state_of(one)))
 			continue;
-		one->has_come = false;
-		one->pod->reserved.expires_ns = gang->held_until_ns;
-		if (one != but && was_turned_away(one))
-			call(m, one);
+		one->waits_to_bind = false;
+		one->pod->reserved.expires_ns = gang->reserved_until_ns;
+		if (one != but && was_unschedulable(one))
+			retry(m, one);
 	}
 }
 
 void model_gang_failed(struct model *m, struct gang_rank *asker, unsigned fits)
 {
 	struct gang *gang = asker->gang;
-	const struct gang_roll roll = gang_roll_of(gang);
-	if (!gang_has_begun(&roll))
+	const struct gang_counts counts = gang_counts_of(gang);
+	if (!gang_has_begun(&counts))
 		model_gang_release(m, gang);
-	gang->failed_at = m->rooms + 1;
-	gang->failed_for = asker->asked;
+	gang->failed_at = m->capacity_epoch + 1;
+	gang->failed_candidates = asker->candidates;
 	gang->failed_fits = fits;
 }
 
-bool model_gang_still_fails(const struct model *m, const struct gang_rank *asker)
+bool model_gang_would_fail(const struct model *m, const struct gang_rank *asker)
 {
 	const struct gang *gang = asker->gang;
-	return gang->failed_at == m->rooms + 1 && gang->failed_for == asker->asked;
+	return gang->failed_at == m->capacity_epoch + 1 &&
+	       gang->failed_candidates == asker->candidates;
 }
 
 void model_gang_reserved(struct model *m, struct gang_rank *member)
 {
 	struct gang *gang = member->gang;
-	const struct gang_roll roll = gang_roll_of(gang);
-	if (!gang->size || gang_has_begun(&roll))
+	const struct gang_counts counts = gang_counts_of(gang);
+	if (!gang->size || gang_has_begun(&counts))
 		return;
-	if (!gang->held_until_ns)
-		gang->held_until_ns = m->now_ns + m->terms.gang_hold_ns;
-	member->pod->reserved.expires_ns = gang->held_until_ns;
+	if (!gang->reserved_until_ns)
+		gang->reserved_until_ns = m->now_ns + m->terms.gang_hold_ns;
+	member->pod->reserved.expires_ns = gang->reserved_until_ns;
 }
 
 /* ---- joining and leaving a gang ---- */
 
 /* Updates the gang's size from what members name, and whether enough are there. */
-static void look(struct model *m, struct gang *gang)
+static void update_size(struct model *m, struct gang *gang)
 {
-	gang->size = gang->other_size = 0;
+	gang->size = gang->conflicting_size = 0;
 	for (const struct gang_rank *one = gang->first; one; one = one->next)
 		if (!gang->size)
 			gang->size = one->size;
 		else if (one->size && one->size != gang->size)
-			gang->other_size = one->size;
+			gang->conflicting_size = one->size;
 	for (const struct gang_rank *one = gang->first; one; one = one->next)
 		if (gang_state_of(one) == GANG_ABSENT)
 			model_drop_reserved(m, one->pod);
-	const struct gang_roll roll = gang_roll_of(gang);
-	bool is_there = gang->size && gang_there(&roll) >= gang->size;
-	if ((!is_there || gang->other_size) && !gang_has_begun(&roll))
+	const struct gang_counts counts = gang_counts_of(gang);
+	bool is_there = gang->size && gang_count_present(&counts) >= gang->size;
+	if ((!is_there || gang->conflicting_size) && !gang_has_begun(&counts))
 		model_gang_release(m, gang);
-	if (is_there != gang->was_there)
+	if (is_there != gang->was_complete)
 		gang->failed_at = 0;
-	if (is_there && !gang->was_there)
-		call_each(m, gang, GANG_WAITS, false);
-	gang->was_there = is_there;
+	if (is_there && !gang->was_complete)
+		retry_each(m, gang, GANG_PENDING, false);
+	gang->was_complete = is_there;
 }
 
 static struct gang *find_or_make(struct model *m, const char *pod_namespace,
-				 const struct gang_said *said)
+				 const struct gang_annotations *said)
 {
 	char key[GANG_NAME_MAX * 2 + 2];
 	size_t at = strlen(pod_namespace) + 1, size = at + strlen(said->name) + 1;
@@ -183,7 +184,7 @@ static int join(struct model *m, struct model_pod *pod, struct gang *gang)
 	*at = member;
 	pod->member = member;
 	/* The gang's members changed, and a new pod may replace one that never came: earlier failures do not count. */
-	gang->failed_at = gang->paused_until_ns = 0;
+	gang->failed_at = gang->backoff_until_ns = 0;
 	gang->failures = 0;
 	return 0;
 }
@@ -200,11 +201,11 @@ void model_gang_leave(struct model *m, struct model_pod *pod)
 	*at = member->next;
 	pod->member = NULL;
 	gang->failed_at = 0;
-	free(member->broken);
-	json_decref(member->asked);
+	free(member->gang_error);
+	json_decref(member->candidates);
 	free(member);
 	if (gang->first) {
-		look(m, gang);
+		update_size(m, gang);
 		return;
 	}
 	model_backfill_end(m, gang);
@@ -212,8 +213,9 @@ void model_gang_leave(struct model *m, struct model_pod *pod)
 	free(gang);
 }
 
-int model_gang_take(struct model *m, struct model_pod *pod, const struct kube_pod *from,
-		    const struct gang_said *said, const struct error *broken, struct error *err)
+int model_gang_join(struct model *m, struct model_pod *pod, const struct kube_pod *from,
+		    const struct gang_annotations *said, const struct error *gang_error,
+		    struct error *err)
 {
 	if (!said->name) {
 		model_gang_leave(m, pod);
@@ -225,37 +227,37 @@ int model_gang_take(struct model *m, struct model_pod *pod, const struct kube_po
 	if (!gang || (!pod->member && join(m, pod, gang) < 0))
 		return error_set_errno(err, ENOMEM, "gang");
 	struct gang_rank *member = pod->member;
-	free(member->broken);
-	member->broken = broken->code ? strdup(broken->text) : NULL;
+	free(member->gang_error);
+	member->gang_error = gang_error->code ? strdup(gang_error->text) : NULL;
 	member->size = said->size;
 	member->is_gated = gang_is_gated(from->object);
 	member->source = request_source(from);
 	if (pod->is_bound)
-		member->has_come = member->is_going = false;
-	look(m, gang);
+		member->waits_to_bind = member->is_binding = false;
+	update_size(m, gang);
 	return 0;
 }
 
-void gang_note_asked(struct gang_rank *member, json_t *names)
+void gang_set_candidates(struct gang_rank *member, json_t *names)
 {
-	if (json_equal(member->asked, names))
+	if (json_equal(member->candidates, names))
 		return;
 	/* Pods of a gang mostly have the same nodes: share one list. */
 	json_t *same = names;
 	for (const struct gang_rank *one = member->gang->first; one; one = one->next)
-		if (one->asked && json_equal(one->asked, names)) {
-			same = one->asked;
+		if (one->candidates && json_equal(one->candidates, names)) {
+			same = one->candidates;
 			break;
 		}
 	/*
 	 * Other nodes permit a new search. A pod without a filter call was searched with the asking pod's nodes; if its own
 	 * first call has the same, the failure stands.
 	 */
-	if (member->asked || same != member->gang->failed_for)
+	if (member->candidates || same != member->gang->failed_candidates)
 		member->gang->failed_at = 0;
 	json_incref(same);
-	json_decref(member->asked);
-	member->asked = same;
+	json_decref(member->candidates);
+	member->candidates = same;
 }
 
 /* ---- expiry of pauses and reservations ---- */
@@ -264,26 +266,26 @@ static void advance_one(void *data, void *thing)
 {
 	struct model *m = data;
 	struct gang *gang = thing;
-	if (gang->paused_until_ns && gang->paused_until_ns <= m->now_ns) {
-		gang->paused_until_ns = 0;
-		call_each(m, gang, GANG_WAITS, true);
+	if (gang->backoff_until_ns && gang->backoff_until_ns <= m->now_ns) {
+		gang->backoff_until_ns = 0;
+		retry_each(m, gang, GANG_PENDING, true);
 	}
-	if (gang->held_until_ns && gang->call_at_ns <= m->now_ns) {
-		gang->call_at_ns = m->now_ns + CALL_AGAIN_NS;
-		call_each(m, gang, GANG_HELD, true);
+	if (gang->reserved_until_ns && gang->retry_at_ns <= m->now_ns) {
+		gang->retry_at_ns = m->now_ns + RETRY_INTERVAL_NS;
+		retry_each(m, gang, GANG_RESERVED, true);
 	}
-	if (!gang->held_until_ns || gang->held_until_ns > m->now_ns)
+	if (!gang->reserved_until_ns || gang->reserved_until_ns > m->now_ns)
 		return;
-	const struct gang_roll roll = gang_roll_of(gang);
-	if (gang_has_begun(&roll)) {
+	const struct gang_counts counts = gang_counts_of(gang);
+	if (gang_has_begun(&counts)) {
 		gang->failures = 0;
-		gang->held_until_ns = 0; /* remaining reservations expire by themselves */
+		gang->reserved_until_ns = 0; /* remaining reservations expire by themselves */
 		return;
 	}
 	model_gang_release(m, gang);
 	gang->failures++;
-	gang->paused_until_ns = m->now_ns + gang_pause_ns(gang->failures, m->terms.gang_hold_ns,
-							  gang->entry.hash);
+	gang->backoff_until_ns = m->now_ns + gang_backoff_ns(gang->failures, m->terms.gang_hold_ns,
+							     gang->entry.hash);
 }
 
 void model_gangs_advance(struct model *m)
@@ -303,10 +305,10 @@ static void take_unsized(void *data, void *thing)
 {
 	struct unsized *u = data;
 	struct gang *gang = thing;
-	bool is_broken = !*gang_name(gang) || (gang->first && gang->first->broken);
-	if (gang->size || gang->is_told || is_broken || u->count == u->most)
+	bool is_broken = !*gang_name(gang) || (gang->first && gang->first->gang_error);
+	if (gang->size || gang->is_size_reported || is_broken || u->count == u->most)
 		return;
-	gang->is_told = true;
+	gang->is_size_reported = true;
 	u->ret[u->count++] = (struct model_unsized){ gang->text, gang->by };
 }
 

@@ -2,7 +2,7 @@
  * The model's gangs: which pods form a gang, the state of each pod (pod_gang.h), and how long reservations are kept for the
  * gang. Internal to the model and the extender. Pods outside gangs have no such state.
  *
- *     gangs: "namespace/name" -> gang -> its members, in the order in which they came: model_pod->member
+ *     gangs: "namespace/name" -> gang -> its members, the oldest first: model_pod->member
  */
 #pragma once
 
@@ -14,33 +14,33 @@ struct gang_rank {
 	struct gang *gang;
 	struct model_pod *pod;
 	struct gang_rank *next;
-	unsigned size;   /* gang size that this pod names; 0 if none */
-	uint64_t source; /* request_source() of the pod */
-	char *broken;    /* why the pod's gang annotations are malformed; owned; NULL if valid */
-	json_t *asked;   /* nodes in the pod's last filter call; NULL if there was none */
-	bool is_gated;   /* the pod has scheduling gates */
-	bool has_come,
-		is_going; /* the pod is reserved and in state GANG_COME (has_come) or GANG_GOES (is_going) */
+	unsigned size;      /* gang size that this pod names; 0 if none */
+	uint64_t source;    /* request_source() of the pod */
+	char *gang_error;   /* why the pod's gang annotations are malformed; owned; NULL if valid */
+	json_t *candidates; /* nodes in the pod's last filter call; NULL if there was none */
+	bool is_gated;      /* the pod has scheduling gates */
+	/* the pod is reserved and in state GANG_WAITS_TO_BIND, or GANG_BINDING */
+	bool waits_to_bind, is_binding;
 };
 
 struct gang {
 	struct string_map_entry entry;
 	struct gang_rank *first;
-	const char *by;         /* name of the annotation or label that names the gang; constant */
-	unsigned size;          /* number of pods; 0 if unknown */
-	unsigned other_size;    /* another size that a pod names; 0 if all agree */
-	bool is_told;           /* the missing size was reported */
-	bool was_there;         /* at least `size` pods were there when last checked */
-	unsigned failures;      /* how many times in a row not all pods came */
-	uint64_t held_until_ns; /* when the gang's reservations expire; 0 if there are none */
-	uint64_t call_at_ns;    /* when to make kube-scheduler try the missing pods again */
-	uint64_t paused_until_ns; /* end of the pause after a failure (gang_pause_ns()); 0 if not paused */
-	uint64_t lacks_since_ns; /* since when there is no room for all; 0: there is, or was not tried */
+	const char *by; /* name of the annotation or label that names the gang; constant */
+	unsigned size;  /* number of pods; 0 if unknown */
+	unsigned conflicting_size;  /* another size that a pod names; 0 if all agree */
+	bool is_size_reported;      /* the missing size was reported */
+	bool was_complete;          /* at least `size` pods existed when last checked */
+	unsigned failures;          /* how many times in a row not all pods reached bind */
+	uint64_t reserved_until_ns; /* when the gang's reservations expire; 0 if there are none */
+	uint64_t retry_at_ns;       /* when to make kube-scheduler try the missing pods again */
+	uint64_t backoff_until_ns;  /* after a failure (gang_backoff_ns()); 0 if none */
+	uint64_t no_room_since_ns; /* since when there is no room for all; 0: there is, or was not tried */
 	/* The last failed search for room, which would fail again until something changes: */
-	uint64_t failed_at;       /* the model's `rooms` + 1 then; 0: none failed */
-	const json_t *failed_for; /* the nodes then; a member's; valid while failed_at is set */
-	unsigned failed_fits;     /* number of pods that found room */
-	uint16_t name_at;         /* offset in `text` */
+	uint64_t failed_at;              /* the model's `rooms` + 1 then; 0: none failed */
+	const json_t *failed_candidates; /* the nodes then; a member's; valid while failed_at is set */
+	unsigned failed_fits;            /* number of pods that found room */
+	uint16_t name_at;                /* offset in `text` */
 	char text[];
 };
 
@@ -50,33 +50,34 @@ static inline const char *gang_name(const struct gang *gang)
 }
 
 /* Records the gang that the pod names, or in `broken` what is malformed. Returns 0 or -ENOMEM. */
-int model_gang_take(struct model *model, struct model_pod *pod, const struct kube_pod *from,
-		    const struct gang_said *said, const struct error *broken, struct error *err);
+int model_gang_join(struct model *model, struct model_pod *pod, const struct kube_pod *from,
+		    const struct gang_annotations *said, const struct error *gang_error,
+		    struct error *err);
 /* Call when the pod ends or was deleted. */
 void model_gang_leave(struct model *model, struct model_pod *pod);
 
 enum gang_state gang_state_of(const struct gang_rank *member);
-struct gang_roll gang_roll_of(const struct gang *gang);
+struct gang_counts gang_counts_of(const struct gang *gang);
 
 /* Stores the nodes of the member's last filter call, with a reference. Other nodes than before permit a new search. */
-void gang_note_asked(struct gang_rank *member, json_t *names);
+void gang_set_candidates(struct gang_rank *member, json_t *names);
 
 /*
  * Call when all pods got reservations: sets how long these last, and makes kube-scheduler try the rejected pods again, except
  * `but`.
  */
-void model_gang_held(struct model *model, struct gang *gang, const struct gang_rank *but);
+void model_gang_all_reserved(struct model *model, struct gang *gang, const struct gang_rank *but);
 /* Records a failed search, in which `fits` pods found room. Frees the gang's reservations unless a binding has begun. */
 void model_gang_failed(struct model *model, struct gang_rank *asker, unsigned fits);
 /* Whether the last search failed and nothing has changed since. */
-bool model_gang_still_fails(const struct model *model, const struct gang_rank *asker);
+bool model_gang_would_fail(const struct model *model, const struct gang_rank *asker);
 
 /* Call when bind has reserved cards for this member: that reservation lasts as long as the gang's others. */
 void model_gang_reserved(struct model *model, struct gang_rank *member);
-/* ---- model_turn.c ---- */
+/* ---- model_bind_permit.c ---- */
 
 /* After a failed binding: whether the pod keeps its reservation because others of its gang are bound. */
-bool model_gang_keeps(struct model *model, struct gang_rank *member);
+bool model_gang_keeps_reservation(struct model *model, struct gang_rank *member);
 
 /* ---- model_backfill.c ---- */
 

@@ -2,8 +2,8 @@
  * The model's structures, for the model and the extender only.
  *
  *     nodes: name -> model_node   inventory, and a list of the pods that are charged to it
- *     pods:  uid  -> model_pod    the shares in its annotations (noted) and its reservation; at most one is charged
- *     quotas: "namespace/name" -> model_quota, spaces: namespace -> model_space    model_quota.c
+ *     pods:  uid  -> model_pod    the shares in its annotations and its reservation; at most one is charged
+ *     quotas: "namespace/name" -> model_quota, namespaces: namespace -> model_namespace    model_quota.c
  *     open:  pods that are not bound yet; only their shares can expire
  *     gangs: "namespace/name" -> gang   model_gang.h
  *
@@ -29,12 +29,12 @@ struct model_node {
 	struct string_map_entry entry; /* key: node name */
 	struct inventory inventory;    /* empty while the node does not exist */
 	uint64_t filtered_in; /* the model's `filters` at the last filter call with this node */
-	char *aside; /* why the description of the node's cards was rejected; NULL if it was accepted */
-	const struct model_pod *kept_for; /* the pod for which room is made here by evictions; NULL if none */
-	bool is_there, is_listed;
-	bool is_reserved; /* part of the backfill reservation: closed to lone pods */
-	bool is_cooldown_news; /* the annotation about cards closed to opportunistic pods must be written */
-	bool is_room_old; /* the cards' use has changed since `room` was counted */
+	char *cards_error; /* why the description of the node's cards was rejected; NULL if it was accepted */
+	const struct model_pod *nominated_pod; /* evictions make room here for it; NULL if none */
+	bool exists, is_listed;
+	bool is_reserved;       /* part of the backfill reservation: closed to lone pods */
+	bool is_cooldown_dirty; /* its annotation must be written */
+	bool is_room_stale;     /* the cards' use has changed since `room` was counted */
 	struct place_tally *
 		/* how many of the usual requests it could serve (model_room.c); owned; NULL if not counted */
 		room;
@@ -54,7 +54,7 @@ struct model_hold {
 struct model_quota;
 
 /* A namespace with pods or quotas. */
-struct model_space {
+struct model_namespace {
 	struct string_map_entry entry; /* key: namespace */
 	struct model_quota *quotas;    /* list of the quotas that limit cards */
 	struct quota_limits limits;    /* the tightest of all quotas */
@@ -65,45 +65,45 @@ struct model_space {
 
 struct model_pod {
 	struct string_map_entry entry; /* key: pod uid */
-	struct model_hold noted, reserved;
+	struct model_hold annotated, reserved;
 	struct model_hold *charged; /* &noted, &reserved or NULL */
 	struct model_pod *next,
 		**at; /* links in the list `pods` of the node to which the pod is charged */
 	struct model_pod *next_open, **at_open; /* links in the model's `open` list; NULL if bound */
 	struct request *request; /* the pod's request, while open; NULL if malformed */
-	char *broken;            /* why the request is malformed; NULL if valid */
+	char *request_error;     /* why the request is malformed; NULL if valid */
 	uint64_t said;           /* digest of the annotations behind `noted` */
 	/* the model's `rooms` + 1 when a filter call found no node; 0: none did, or it was reported */
-	uint64_t turned_away_at;
+	uint64_t unschedulable_at;
 	/* if only a filter call has named the pod: when the pod is forgotten; 0: the watch has named it */
 	uint64_t unseen_until_ns;
-	const char *pod_namespace; /* the name of `space` */
-	struct model_space *space; /* a reference */
-	struct gang_rank *member;  /* NULL if in no gang */
+	const char *pod_namespace;          /* the name of `space` */
+	struct model_namespace *name_space; /* a reference */
+	struct gang_rank *member;           /* NULL if in no gang */
 	int32_t priority;
-	int64_t since_s; /* when the pod was placed, by its annotation; 0: unknown */
-	uint64_t going_ns; /* after the pod's eviction was requested: until when the pod counts as leaving */
-	uint64_t kept_ns; /* after the pod's eviction was refused: until when the pod is spared */
-	struct model_node *wants; /* node where the pod would fit without others; a reference; NULL if there is none */
-	uint64_t wants_ns;
+	int64_t since_s;           /* when the pod was placed, by its annotation; 0: unknown */
+	uint64_t leaving_until_ns; /* after the pod's eviction was requested */
+	uint64_t spared_until_ns;  /* after the pod's eviction was refused */
+	struct model_node *nominated_node; /* node where the pod would fit without others; a reference; NULL if there is none */
+	uint64_t nominated_ns;
 	/* pods of lower priority may be evicted from `wants`, not just opportunistic ones */
 	bool may_preempt;
 	bool is_bound, is_ending, is_listed;
-	bool is_called;   /* to be returned by model_take_passed_over() */
-	uint16_t name_at; /* offset in `text`, after the uid */
+	bool is_requeue_requested; /* to be returned by model_take_requeue() */
+	uint16_t name_at;          /* offset in `text`, after the uid */
 	char text[];
 };
 
 struct model {
 	struct model_terms terms;
-	struct string_map nodes, pods, words, quotas, spaces, gangs;
+	struct string_map nodes, pods, words, quotas, namespaces, gangs;
 	struct model_pod *open;
 	bool is_synced[3]; /* per enum model_kind: a full list has been read */
 	uint64_t changes;  /* incremented when a node, a pod or its shares change */
 	uint64_t filters;
-	uint64_t rooms;   /* incremented when rejected pods may fit; starts at 1 */
-	uint64_t room_ns; /* since when rejected pods may fit and must be looked for; 0: none */
-	bool has_called;
+	uint64_t capacity_epoch; /* incremented when rejected pods may fit; starts at 1 */
+	uint64_t capacity_freed_ns; /* since when rejected pods may fit and must be looked for; 0: none */
+	bool has_requeue_requests;
 	uint64_t now_ns;
 	int64_t wall_s;           /* seconds since 1970, at now_ns; 0 if unknown */
 	bool keeps_opportunistic; /* never evict opportunistic pods to make room */
@@ -120,9 +120,9 @@ static inline const char *model_pod_name(const struct model_pod *pod)
 	return pod->text + pod->name_at;
 }
 
-static inline bool model_is_going(const struct model *model, const struct model_pod *pod)
+static inline bool model_is_leaving(const struct model *model, const struct model_pod *pod)
 {
-	return pod->is_ending || pod->going_ns > model->now_ns;
+	return pod->is_ending || pod->leaving_until_ns > model->now_ns;
 }
 
 static inline struct cooldown_now model_both_clocks(const struct model *model)
@@ -141,24 +141,24 @@ static inline bool model_is_opportunistic(const struct model_pod *pod)
 /* Returns NULL if no such node exists. */
 struct model_node *model_find_node(const struct model *model, const char *name);
 /* Returns the node's entry, made if needed, with a reference. NULL if memory runs out. */
-struct model_node *model_node_take(struct model *model, const char *name);
-void model_node_give(struct model *model, struct model_node *node);
-struct inventory_said model_node_said(const struct model *model, const json_t *node);
-void model_nodes_begin(struct model *model);
-void model_nodes_synced(struct model *model);
+struct model_node *model_node_get(struct model *model, const char *name);
+void model_node_put(struct model *model, struct model_node *node);
+struct inventory_source model_node_source(const struct model *model, const json_t *node);
+void model_nodes_list_begin(struct model *model);
+void model_nodes_list_end(struct model *model);
 void model_nodes_free(struct model *model);
 
 /* ---- model_pod.c ---- */
 
 struct model_pod *model_find_pod(const struct model *model, const char *uid);
-/* Removes the pod's charge until model_put_back(): the caller sees the node without this pod. */
-void model_lift(struct model_pod *pod);
-void model_put_back(struct model_pod *pod);
+/* Between these, the caller sees the node without this pod. */
+void model_suspend_charge(struct model_pod *pod);
+void model_restore_charge(struct model_pod *pod);
 /*
- * Like model_pod(), for a filter call's pod, which may be newer than the watch. If the watch never names the pod, it is
+ * Like model_update_pod(), for a filter call's pod, which may be newer than the watch. If the watch never names the pod, it is
  * forgotten after a while.
  */
-int model_pod_ahead(struct model *model, json_t *pod, struct error *err);
+int model_update_pod_from_filter(struct model *model, json_t *pod, struct error *err);
 /*
  * Makes a hold, for inventory_charge(), from shares of the node's cards. Returns 0, -EINVAL or -ENOMEM. Pass the hold to
  * model_drop_hold() while uncharged, or to model_reserve_hold().
@@ -173,31 +173,32 @@ void model_reserve_hold(struct model *model, struct model_pod *pod, struct model
 int model_reserve(struct model *model, struct model_pod *pod, struct model_node *node,
 		  const struct kube_shares *shares, struct error *err);
 void model_drop_reserved(struct model *model, struct model_pod *pod);
-void model_pods_begin(struct model *model);
-void model_pods_synced(struct model *model);
+void model_pods_list_begin(struct model *model);
+void model_pods_list_end(struct model *model);
 void model_pods_advance(struct model *model);
 void model_pods_free(struct model *model);
 
 /* ---- model_quota.c ---- */
 
 /* Returns the namespace's entry, made if needed, with a reference. NULL if memory runs out. */
-struct model_space *model_space_take(struct model *model, const char *name);
-void model_space_give(struct model *model, struct model_space *space); /* `space` may be NULL */
+struct model_namespace *model_namespace_get(struct model *model, const char *name);
+void model_namespace_put(struct model *model,
+			 struct model_namespace *name_space); /* NULL is allowed */
 /* NULL if it has no quota for cards. */
-const struct model_space *model_find_limited(const struct model *model, const char *name);
+const struct model_namespace *model_find_limited(const struct model *model, const char *name);
 /* Limits m->fit to what is left of the namespace's quota, if any. */
-void model_hold_to_quota(struct model *model, const char *pod_namespace);
-void model_quotas_begin(struct model *model);
-void model_quotas_synced(struct model *model);
+void model_apply_quota(struct model *model, const char *pod_namespace);
+void model_quotas_list_begin(struct model *model);
+void model_quotas_list_end(struct model *model);
 void model_quotas_free(struct model *model);
 
-/* ---- model_passed_over.c ---- */
+/* ---- model_requeue.c ---- */
 
-/* Call when shares were freed for good, or a node's cards changed: waiting pods may fit now. */
-void model_note_room(struct model *model);
-/* Like model_note_room(), for a namespace whose limits or usage changed. */
-void model_note_room_in(struct model *model, const struct model_space *space);
-void model_note_turned_away(struct model *model, const char *uid, bool is_turned_away);
+/* Also when a node's cards changed: waiting pods may fit now. */
+void model_capacity_freed(struct model *model);
+/* Like model_capacity_freed(), for a namespace whose limits or usage changed. */
+void model_quota_freed(struct model *model, const struct model_namespace *name_space);
+void model_set_unschedulable(struct model *model, const char *uid, bool is_unschedulable);
 
 /* ---- model_room.c ---- */
 
@@ -227,18 +228,18 @@ void model_room_free(struct model *model);
 /* Closes a card to opportunistic pods; model_take_cooldown() reports that. */
 void model_cooldown_card(struct model *model, struct model_node *node, unsigned card);
 /* Writes the pod to *ret; from now on the pod counts as leaving. */
-void model_name_victim(struct model *model, struct model_pod *opportunistic,
-		       struct model_eviction *ret);
+void model_start_eviction(struct model *model, struct model_pod *opportunistic,
+			  struct model_eviction *ret);
 /*
  * For a pod without a node: whether evictions would make room on this one. Victims are opportunistic pods and, with
  * `may_preempt`, pods of lower priority. *ret_priority: the highest priority of the latter; INT32_MIN if none.
  */
-bool model_want_costs(struct model *model, const struct request *request, const char *uid,
-		      bool may_preempt, const char *node, int32_t *ret_priority);
+bool model_nomination_cost(struct model *model, const struct request *request, const char *uid,
+			   bool may_preempt, const char *node, int32_t *ret_priority);
 /* Sets pod->wants. Some seconds later model_take_evictions() returns the pods in its way. */
-void model_want(struct model *model, const char *uid, bool may_preempt, const char *node);
+void model_nominate(struct model *model, const char *uid, bool may_preempt, const char *node);
 /* Returns the pod for which the node's room is kept from pod `uid` of that priority; NULL if none. */
-const struct model_pod *model_kept_for(const struct model *model, const struct model_node *node,
-				       const char *uid, int32_t priority);
-void model_forget_want(struct model *model, struct model_pod *pod);
+const struct model_pod *model_nominated_pod(const struct model *model, const struct model_node *node,
+					    const char *uid, int32_t priority);
+void model_clear_nomination(struct model *model, struct model_pod *pod);
 size_t model_take_displaced(struct model *model, struct model_eviction *ret, size_t most);

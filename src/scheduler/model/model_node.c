@@ -14,14 +14,14 @@ static void forget_cards(struct model *m, struct model_node *node)
 {
 	model_room_forget(m, node);
 	inventory_free(&node->inventory);
-	free(node->aside);
-	node->aside = NULL;
+	free(node->cards_error);
+	node->cards_error = NULL;
 	node->said = 0;
 }
 
 static void drop_if_unused(struct model *m, struct model_node *node)
 {
-	if (node->is_there || node->references)
+	if (node->exists || node->references)
 		return;
 	string_map_remove(&m->nodes, &node->entry);
 	forget_cards(m, node);
@@ -29,7 +29,7 @@ static void drop_if_unused(struct model *m, struct model_node *node)
 	free(node);
 }
 
-struct model_node *model_node_take(struct model *m, const char *name)
+struct model_node *model_node_get(struct model *m, const char *name)
 {
 	struct model_node *node = string_map_find(&m->nodes, name);
 	if (!node) {
@@ -43,7 +43,7 @@ struct model_node *model_node_take(struct model *m, const char *name)
 	return node;
 }
 
-void model_node_give(struct model *m, struct model_node *node)
+void model_node_put(struct model *m, struct model_node *node)
 {
 	node->references--;
 	drop_if_unused(m, node);
@@ -52,7 +52,7 @@ void model_node_give(struct model *m, struct model_node *node)
 struct model_node *model_find_node(const struct model *m, const char *name)
 {
 	struct model_node *node = string_map_find(&m->nodes, name);
-	return node && node->is_there ? node : NULL;
+	return node && node->exists ? node : NULL;
 }
 
 /* ---- reading of Node objects ---- */
@@ -64,7 +64,7 @@ static const char *annotation(const json_t *node, const char *name)
 }
 
 /* Reads the cards' measured use. If it cannot be read, guarantees count instead. */
-static int hear_use(struct model *m, struct model_node *node, const json_t *object,
+static int read_use(struct model *m, struct model_node *node, const json_t *object,
 		    struct error *err)
 {
 	if (!m->terms.request.places_by_use)
@@ -83,7 +83,7 @@ static int hear_use(struct model *m, struct model_node *node, const json_t *obje
  * Whether the kubelet offers the resource. After a device plugin is gone, the kubelet still lists the resource, with 0. A node
  * without any capacity counts as serving: its kubelet has not reported yet.
  */
-static bool is_served(const json_t *node, const char *resource)
+static bool has_resource(const json_t *node, const char *resource)
 {
 	const json_t *status = json_object_get(node, "status");
 	const json_t *amount = json_object_get(json_object_get(status, "allocatable"), resource);
@@ -93,20 +93,20 @@ static bool is_served(const json_t *node, const char *resource)
 	return amount && quantity_read_any(amount, &devices, NULL) >= 0 && devices > 0;
 }
 
-struct inventory_said model_node_said(const struct model *m, const json_t *node)
+struct inventory_source model_node_source(const struct model *m, const json_t *node)
 {
 	const struct request_terms *terms = &m->terms.request;
-	const unsigned served = (is_served(node, terms->count) ? REQUEST_WORDS_HAMI : 0u) |
-				(is_served(node, terms->vcuda.cores) ? REQUEST_WORDS_VCUDA : 0u);
-	return (struct inventory_said){ .served = served,
-					.cards = annotation(node, KUBE_NODE_REGISTER),
-					.scores = annotation(node, KUBE_NODE_SCORE),
-					.cordon = annotation(node, KUBE_NODE_CORDON) };
+	const unsigned served = (has_resource(node, terms->count) ? REQUEST_WORDS_HAMI : 0u) |
+				(has_resource(node, terms->vcuda.cores) ? REQUEST_WORDS_VCUDA : 0u);
+	return (struct inventory_source){ .served = served,
+					  .cards = annotation(node, KUBE_NODE_REGISTER),
+					  .scores = annotation(node, KUBE_NODE_SCORE),
+					  .cordon = annotation(node, KUBE_NODE_CORDON) };
 }
 
 /* Replaces the node's inventory, and charges its pods again. */
-static int take_cards(struct model *m, struct model_node *node, const struct inventory_said *said,
-		      struct error *err)
+static int update_cards(struct model *m, struct model_node *node,
+			const struct inventory_source *said, struct error *err)
 {
 	struct inventory inventory = { 0 };
 	struct error why = { 0 };
@@ -119,79 +119,79 @@ static int take_cards(struct model *m, struct model_node *node, const struct inv
 		inventory_charge(&node->inventory, &p->charged->hold);
 	if (r == 0 || r == -ENODATA)
 		return 0;
-	node->aside = strdup(why.text);
+	node->cards_error = strdup(why.text);
 	return error_set(err, EINVAL, "node %s is set aside: %s", node->name, why.text);
 }
 
-int model_node(struct model *m, const json_t *object, struct error *err)
+int model_update_node(struct model *m, const json_t *object, struct error *err)
 {
 	const char *name = json_string_value(
 		json_object_get(json_object_get(object, "metadata"), "name"));
 	if (!name)
 		return error_set(err, EINVAL, "node without a name");
-	const struct inventory_said said = model_node_said(m, object);
+	const struct inventory_source said = model_node_source(m, object);
 	uint64_t digest = digest_add(DIGEST_FIRST, said.cards);
 	digest = digest_add(digest_add(digest, said.scores), said.cordon);
 	digest = digest * 4 + said.served;
-	struct model_node *node = model_node_take(m, name);
+	struct model_node *node = model_node_get(m, name);
 	if (!node)
 		return error_set_errno(err, ENOMEM, "node %s", name);
 	int r = 0;
-	if (!node->is_there || node->said != digest) {
+	if (!node->exists || node->said != digest) {
 		m->changes++;
-		r = take_cards(m, node, &said, err);
-		model_note_room(m);
+		r = update_cards(m, node, &said, err);
+		model_capacity_freed(m);
 	}
 	if (r != -ENOMEM) {
 		node->said = digest;
-		node->is_there = node->is_listed = true;
+		node->exists = node->is_listed = true;
 	}
 	if (r >= 0)
-		r = hear_use(m, node, object, err);
-	model_node_give(m, node);
+		r = read_use(m, node, object, err);
+	model_node_put(m, node);
 	/* The error quotes names from the object, perhaps cut inside a character. */
 	return r < 0 ? error_sanitize(err, r) : 0;
 }
 
-static void go(struct model *m, struct model_node *node)
+static void remove_node(struct model *m, struct model_node *node)
 {
 	m->changes++;
-	node->is_there = false;
+	node->exists = false;
 	forget_cards(m, node);
 	use_free(&node->use);
 	drop_if_unused(m, node);
 }
 
-void model_node_gone(struct model *m, const char *name)
+void model_remove_node(struct model *m, const char *name)
 {
 	struct model_node *node = model_find_node(m, name);
 	if (node)
-		go(m, node);
+		remove_node(m, node);
 }
 
 /* ---- full lists of nodes ---- */
 
-static void unlist(void *data, void *thing)
+static void clear_listed(void *data, void *thing)
 {
 	struct model_node *node = thing;
 	node->is_listed = false;
 }
 
-static void go_unlisted(void *data, void *thing)
+static void remove_unlisted(void *data, void *thing)
 {
 	struct model_node *node = thing;
-	if (node->is_there && !node->is_listed)
-		go(data, node);
+	if (node->exists && !node->is_listed)
+		remove_node(data, node);
 }
 
-void model_nodes_begin(struct model *m)
+void model_nodes_list_begin(struct model *m)
 {
-	string_map_each(&m->nodes, unlist, NULL);
+	string_map_each(&m->nodes, clear_listed, NULL);
 }
 
-void model_nodes_synced(struct model *m)
+void model_nodes_list_end(struct model *m)
 {
-	string_map_each(&m->nodes, go_unlisted, m);
+	string_map_each(&m->nodes, remove_unlisted, m);
 }
 
 static void free_node(void *data, void *thing)

@@ -9,14 +9,14 @@
 #include "scheduler/opportunistic/opportunistic.h"
 
 /* A pod named for eviction counts as leaving for this long; if it is still there then, it stays. */
-#define GOING_NS (UINT64_C(120) * 1000000000)
+#define LEAVING_NS (UINT64_C(120) * 1000000000)
 /* After an eviction that failed, for this long: the server may have done it, and a failing server is not asked every second. */
 #define FAILED_NS (UINT64_C(5) * 1000000000)
 /* A pod whose eviction was refused is not evicted again for this long. */
-#define KEPT_NS (UINT64_C(600) * 1000000000)
+#define SPARED_NS (UINT64_C(600) * 1000000000)
 #define MPCT 1000
 
-struct look {
+struct eviction_scan {
 	struct model *model;
 	uint64_t patience_ns;
 	struct model_eviction *ret;
@@ -37,10 +37,10 @@ static struct opportunistic *list_opportunistic(const struct model *m,
 	struct opportunistic *list = calloc(pods + 1, sizeof(*list));
 	for (struct model_pod *p = node->pods; list && p; p = p->next) {
 		uint64_t borrowed_pct = inventory_hold_borrowed_pct(&p->charged->hold, card);
-		if (!borrowed_pct || model_is_going(m, p))
+		if (!borrowed_pct || model_is_leaving(m, p))
 			continue;
 		*ret_borrowed_pct += borrowed_pct;
-		if (p->is_bound && p->kept_ns <= m->now_ns)
+		if (p->is_bound && p->spared_until_ns <= m->now_ns)
 			list[count++] =
 				(struct opportunistic){ .priority = p->priority,
 							.since_s = p->since_s,
@@ -51,26 +51,26 @@ static struct opportunistic *list_opportunistic(const struct model *m,
 	return list;
 }
 
-void model_name_victim(struct model *m, struct model_pod *pod, struct model_eviction *ret)
+void model_start_eviction(struct model *m, struct model_pod *pod, struct model_eviction *ret)
 {
-	pod->going_ns = m->now_ns + GOING_NS;
+	pod->leaving_until_ns = m->now_ns + LEAVING_NS;
 	*ret = (struct model_eviction){ .pod_namespace = pod->pod_namespace,
 					.name = model_pod_name(pod),
 					.uid = pod->text,
 					.node = pod->charged->node->name };
 }
 
-static void name_victim(struct look *l, const char *card, const struct opportunistic_card *seen,
-			struct model_pod *pod)
+static void add_eviction(struct eviction_scan *l, const char *card,
+			 const struct opportunistic_card *seen, struct model_pod *pod)
 {
 	struct model_eviction *e = &l->ret[l->count++];
-	model_name_victim(l->model, pod, e);
+	model_start_eviction(l->model, pod, e);
 	e->card = card;
 	e->used_pct = seen->use->now_pct;
 	e->asked_pct = (unsigned)seen->borrowed_pct;
 }
 
-static void look_at(struct look *l, struct model_node *node, unsigned i)
+static void check_card(struct eviction_scan *l, struct model_node *node, unsigned i)
 {
 	const struct place_card *card = &node->inventory.card[i];
 	uint64_t now_ns = l->model->now_ns;
@@ -92,16 +92,16 @@ static void look_at(struct look *l, struct model_node *node, unsigned i)
 		return;
 	for (size_t k = 0; k < count && l->count < l->most; k++)
 		if (list[k].goes)
-			name_victim(l, card->uuid, &seen, list[k].pod);
+			add_eviction(l, card->uuid, &seen, list[k].pod);
 	model_cooldown_card(l->model, node, i);
 }
 
-static void look_at_node(void *data, void *thing)
+static void check_node(void *data, void *thing)
 {
 	struct model_node *node = thing;
 	for (unsigned i = 0; i < node->inventory.count; i++)
 		if (node->inventory.use[i].borrowed_pct)
-			look_at(data, node, i);
+			check_card(data, node, i);
 }
 
 /* ---- cooldowns, kept in the node's annotation ---- */
@@ -109,13 +109,13 @@ static void look_at_node(void *data, void *thing)
 void model_cooldown_card(struct model *m, struct model_node *node, unsigned card)
 {
 	opportunistic_cooldown(&node->use.card[card], m->now_ns);
-	node->is_cooldown_news = m->has_cooldown = true;
+	node->is_cooldown_dirty = m->has_cooldown = true;
 }
 
 static void find_cooldown(void *data, void *thing)
 {
 	struct model_node *node = thing, **found = data;
-	if (!*found && node->is_cooldown_news)
+	if (!*found && node->is_cooldown_dirty)
 		*found = node;
 }
 
@@ -131,43 +131,43 @@ int model_take_cooldown(struct model *m, struct model_cooldown *ret)
 	int r = cooldown_tell(&node->use, &node->inventory, model_both_clocks(m), &text);
 	if (r < 0)
 		return r;
-	node->is_cooldown_news = false;
+	node->is_cooldown_dirty = false;
 	*ret = (struct model_cooldown){ node->name, text };
 	return 1;
 }
 
-void model_cooldown_again(struct model *m, const char *name)
+void model_cooldown_retry(struct model *m, const char *name)
 {
 	struct model_node *node = model_find_node(m, name);
 	if (node)
-		node->is_cooldown_news = m->has_cooldown = true;
+		node->is_cooldown_dirty = m->has_cooldown = true;
 }
 
 /* ---- evictions ---- */
 
-void model_keep_opportunistic(struct model *m, const char *uid)
+void model_eviction_refused(struct model *m, const char *uid)
 {
 	struct model_pod *pod = model_find_pod(m, uid);
 	if (!pod)
 		return;
-	pod->going_ns = 0;
-	pod->kept_ns = m->now_ns + KEPT_NS;
+	pod->leaving_until_ns = 0;
+	pod->spared_until_ns = m->now_ns + SPARED_NS;
 }
 
 void model_eviction_failed(struct model *m, const char *uid)
 {
 	struct model_pod *pod = model_find_pod(m, uid);
-	if (pod && pod->going_ns > m->now_ns + FAILED_NS)
-		pod->going_ns = m->now_ns + FAILED_NS;
+	if (pod && pod->leaving_until_ns > m->now_ns + FAILED_NS)
+		pod->leaving_until_ns = m->now_ns + FAILED_NS;
 }
 
 size_t model_take_evictions(struct model *m, uint64_t patience_ns, struct model_eviction *ret,
 			    size_t most)
 {
-	struct look l = { .model = m, .patience_ns = patience_ns, .ret = ret, .most = most };
+	struct eviction_scan l = { .model = m, .patience_ns = patience_ns, .ret = ret, .most = most };
 	m->keeps_opportunistic = !patience_ns;
 	l.count = model_take_displaced(m, ret, most);
 	if (patience_ns)
-		string_map_each(&m->nodes, look_at_node, &l);
+		string_map_each(&m->nodes, check_node, &l);
 	return l.count;
 }

@@ -17,14 +17,14 @@ static void free_pod_read(struct kube_pod **pod)
 
 /* ---- charges ---- */
 
-void model_lift(struct model_pod *pod)
+void model_suspend_charge(struct model_pod *pod)
 {
 	if (!pod->charged)
 		return;
 	inventory_discharge(&pod->charged->node->inventory, &pod->charged->hold);
 	const struct quota_amounts had = inventory_hold_sum(&pod->charged->hold);
-	quota_subtract(&pod->space->used, &had);
-	pod->charged->node->is_room_old = true;
+	quota_subtract(&pod->name_space->used, &had);
+	pod->charged->node->is_room_stale = true;
 	*pod->at = pod->next;
 	if (pod->next)
 		pod->next->at = pod->at;
@@ -32,9 +32,9 @@ void model_lift(struct model_pod *pod)
 }
 
 /* Charges the reservation, or else the shares in the annotations, perhaps of an earlier attempt. */
-void model_put_back(struct model_pod *pod)
+void model_restore_charge(struct model_pod *pod)
 {
-	struct model_hold *hold = pod->reserved.node ? &pod->reserved : &pod->noted;
+	struct model_hold *hold = pod->reserved.node ? &pod->reserved : &pod->annotated;
 	if (pod->charged || !hold->node)
 		return;
 	struct model_node *node = hold->node;
@@ -44,17 +44,17 @@ void model_put_back(struct model_pod *pod)
 	if (pod->next)
 		pod->next->at = &pod->next;
 	node->pods = pod;
-	node->is_room_old = true;
+	node->is_room_stale = true;
 	inventory_charge(&node->inventory, &hold->hold);
 	const struct quota_amounts has = inventory_hold_sum(&hold->hold);
-	quota_add(&pod->space->used, &has);
+	quota_add(&pod->name_space->used, &has);
 }
 
 void model_drop_hold(struct model *m, struct model_hold *hold)
 {
 	inventory_hold_free(&hold->hold, &m->words);
 	if (hold->node)
-		model_node_give(m, hold->node);
+		model_node_put(m, hold->node);
 	*hold = (struct model_hold){ 0 };
 }
 
@@ -62,7 +62,7 @@ void model_drop_hold(struct model *m, struct model_hold *hold)
 static void drop_hold(struct model *m, struct model_hold *hold)
 {
 	if (hold->node)
-		model_note_room(m);
+		model_capacity_freed(m);
 	model_drop_hold(m, hold);
 }
 
@@ -88,7 +88,7 @@ static void set_open(struct model *m, struct model_pod *pod, bool is_open)
 	if (pod->next_open)
 		pod->next_open->at_open = pod->at_open;
 	pod->at_open = NULL;
-	model_forget_want(m, pod);
+	model_clear_nomination(m, pod);
 }
 
 static void drop_request(struct model_pod *pod)
@@ -96,25 +96,25 @@ static void drop_request(struct model_pod *pod)
 	if (pod->request)
 		request_free(pod->request);
 	free(pod->request);
-	free(pod->broken);
+	free(pod->request_error);
 	pod->request = NULL;
-	pod->broken = NULL;
+	pod->request_error = NULL;
 }
 
 static void free_pod(struct model *m, struct model_pod *pod)
 {
 	m->changes++;
-	model_lift(pod);
-	drop_hold(m, &pod->noted);
+	model_suspend_charge(pod);
+	drop_hold(m, &pod->annotated);
 	drop_hold(m, &pod->reserved);
 	model_gang_leave(m, pod);
 	drop_request(pod);
 	set_open(m, pod, false);
-	model_space_give(m, pod->space);
+	model_namespace_put(m, pod->name_space);
 	free(pod);
 }
 
-static void forget(struct model *m, struct model_pod *pod)
+static void remove_pod(struct model *m, struct model_pod *pod)
 {
 	string_map_remove(&m->pods, &pod->entry);
 	free_pod(m, pod);
@@ -126,14 +126,14 @@ static struct model_pod *new_pod(struct model *m, const struct kube_pod *from)
 	if (uid_size > UINT16_MAX)
 		return NULL;
 	struct model_pod *pod = calloc(1, sizeof(*pod) + uid_size + name_size);
-	struct model_space *space = model_space_take(m, from->pod_namespace);
-	if (!pod || !space) {
-		model_space_give(m, space);
+	struct model_namespace *name_space = model_namespace_get(m, from->pod_namespace);
+	if (!pod || !name_space) {
+		model_namespace_put(m, name_space);
 		free(pod);
 		return NULL;
 	}
-	pod->space = space;
-	pod->pod_namespace = space->name;
+	pod->name_space = name_space;
+	pod->pod_namespace = name_space->name;
 	memcpy(pod->text, from->uid, uid_size);
 	memcpy(pod->text + uid_size, from->name, name_size);
 	pod->name_at = (uint16_t)uid_size;
@@ -144,7 +144,7 @@ static struct model_pod *new_pod(struct model *m, const struct kube_pod *from)
 /* ---- shares in annotations ---- */
 
 /* Returns the annotation with the pod's shares; NULL if none counts. */
-static const char *noted_text(const struct kube_pod *from)
+static const char *shares_annotation(const struct kube_pod *from)
 {
 	const char *text = from->allocated ? from->allocated : from->to_allocate;
 	bool is_failed = !*from->node && from->bind_phase == BIND_FAILED;
@@ -155,7 +155,7 @@ static const char *noted_text(const struct kube_pod *from)
  * False if the annotations of shares must be wrong: anyone can write them, and a pod that requests no GPU was given none. With
  * an unreadable request they are believed.
  */
-static bool is_noted_by_right(const struct model *m, const struct kube_pod *from)
+static bool may_have_shares(const struct model *m, const struct kube_pod *from)
 {
 	struct request request = { 0 };
 	int r = request_read(from, &m->terms.request, &request, NULL);
@@ -181,7 +181,7 @@ static int make_hold(struct model *m, const struct kube_shares *shares, const ui
 	int r = inventory_hold_make(shares, stage, stages, &m->words, &hold.hold, err);
 	if (r < 0)
 		return r;
-	hold.node = model_node_take(m, node);
+	hold.node = model_node_get(m, node);
 	if (!hold.node) {
 		drop_hold(m, &hold);
 		return error_set_errno(err, ENOMEM, "node %s", node);
@@ -208,8 +208,8 @@ static int overlay_borrowed(const struct kube_pod *from, struct kube_shares *sha
 	return 0;
 }
 
-static int read_noted(struct model *m, const struct kube_pod *from, const char *text,
-		      struct model_hold *ret, struct error *err)
+static int read_annotated(struct model *m, const struct kube_pod *from, const char *text,
+			  struct model_hold *ret, struct error *err)
 {
 	struct kube_shares shares;
 	cleanup_free uint8_t *stage = calloc(from->init_containers + 1, 1);
@@ -229,7 +229,7 @@ static int read_noted(struct model *m, const struct kube_pod *from, const char *
 /* Makes a hold for a pod that has unknown cards of the node. Meanwhile no other pod gets cards of that node. */
 static int make_unknown(struct model *m, const char *node, struct model_hold *ret, struct error *err)
 {
-	struct model_hold hold = { .node = model_node_take(m, node), .hold.is_unknown = true };
+	struct model_hold hold = { .node = model_node_get(m, node), .hold.is_unknown = true };
 	if (!hold.node)
 		return error_set_errno(err, ENOMEM, "node %s", node);
 	*ret = hold;
@@ -237,45 +237,46 @@ static int make_unknown(struct model *m, const char *node, struct model_hold *re
 }
 
 /* Charges the shares in the annotations. Unchanged annotations are not read again, and do not expire later. */
-static int take_noted(struct model *m, const struct kube_pod *from, struct model_pod *pod,
-		      bool is_by_right, struct error *err)
+static int update_annotated(struct model *m, const struct kube_pod *from, struct model_pod *pod,
+			    bool may_have_shares, struct error *err)
 {
-	const char *text = is_by_right ? noted_text(from) : NULL;
+	const char *text = may_have_shares ? shares_annotation(from) : NULL;
 	uint64_t digest = digest_add(DIGEST_FIRST, text);
 	digest = digest_add(digest_add(digest, pod_node(from)), *from->node ? "bound" : "");
 	if (text)
 		digest = digest_add(digest,
 				    pod_annotation(from, KUBE_LIVE_DOMAIN "/" KUBE_BORROWED));
-	struct model_hold noted = { 0 };
+	struct model_hold annotated = { 0 };
 	if (pod->said == digest)
 		return 0;
-	int r = text ? read_noted(m, from, text, &noted, err) : 0;
+	int r = text ? read_annotated(m, from, text, &annotated, err) : 0;
 	int unread = r;
 	/*
 	 * A bound pod has cards, even if we cannot read which: assign no card of its node. (An unbound pod gets its annotations
 	 * at the next attempt.)
 	 */
 	if (r < 0 && r != -ENOMEM && !pod->charged && *from->node)
-		r = make_unknown(m, pod_node(from), &noted, err);
+		r = make_unknown(m, pod_node(from), &annotated, err);
 	if (r < 0)
 		return r;
-	noted.expires_ns = *from->node ? 0 : m->now_ns + m->terms.hold_ns;
-	model_lift(pod);
-	drop_hold(m, &pod->noted);
-	pod->noted = noted;
+	annotated.expires_ns = *from->node ? 0 : m->now_ns + m->terms.hold_ns;
+	model_suspend_charge(pod);
+	drop_hold(m, &pod->annotated);
+	pod->annotated = annotated;
 	pod->said = digest;
-	model_put_back(pod);
+	model_restore_charge(pod);
 	return unread;
 }
 
 /* ---- requests ---- */
 
-static int take_request(struct model_pod *pod, struct request *request, const struct error *broken)
+static int set_request(struct model_pod *pod, struct request *request,
+		       const struct error *request_error)
 {
 	drop_request(pod);
-	if (broken->code) {
-		pod->broken = strdup(broken->text);
-		return pod->broken ? 0 : -ENOMEM;
+	if (request_error->code) {
+		pod->request_error = strdup(request_error->text);
+		return pod->request_error ? 0 : -ENOMEM;
 	}
 	pod->request = malloc(sizeof(*pod->request));
 	if (!pod->request)
@@ -298,9 +299,9 @@ static void count_request(struct model *m, const struct kube_pod *from,
 
 /* ---- pods ---- */
 
-static int take(struct model *m, const struct kube_pod *from, struct model_pod *pod,
-		struct request *request, const struct error *broken, bool is_noted,
-		struct error *err)
+static int set_pod_state(struct model *m, const struct kube_pod *from, struct model_pod *pod,
+			 struct request *request, const struct error *request_error,
+			 bool is_annotated, struct error *err)
 {
 	bool is_bound = *from->node;
 	const json_t *spec = json_object_get(from->object, "spec");
@@ -312,42 +313,44 @@ static int take(struct model *m, const struct kube_pod *from, struct model_pod *
 	set_open(m, pod, !is_bound);
 	if (is_bound)
 		drop_request(pod);
-	else if (take_request(pod, request, broken) < 0)
+	else if (set_request(pod, request, request_error) < 0)
 		return error_set_errno(err, ENOMEM, "pod");
-	int r = take_noted(m, from, pod, is_noted, err);
+	int r = update_annotated(m, from, pod, is_annotated, err);
 	/* The annotations replace the reservation; if they cannot be read, the reservation stays. */
 	if (r >= 0 && is_bound)
 		model_drop_reserved(m, pod);
 	return r;
 }
 
-static int see(struct model *m, const struct kube_pod *from, bool is_watched, struct error *err)
+static int update_pod(struct model *m, const struct kube_pod *from, bool is_watched,
+		      struct error *err)
 {
 	struct model_pod *pod = model_find_pod(m, from->uid);
 	struct request request = { 0 };
-	struct error broken = { 0 };
+	struct error request_error = { 0 };
 	if (from->phase == POD_ENDED) {
 		if (pod)
-			forget(m, pod);
+			remove_pod(m, pod);
 		return 0;
 	}
-	int r = *from->node ? 0 : request_read(from, &m->terms.request, &request, &broken);
+	int r = *from->node ? 0 : request_read(from, &m->terms.request, &request, &request_error);
 	if (r == -ENOMEM)
 		return error_set_errno(err, ENOMEM, "pod");
 	/* Store a filter call's pod even without GPU requests, because a bind call will follow. */
 	bool is_asked_about = !*from->node && (pod || !is_watched);
-	struct gang_said gang = { 0 };
-	struct error gang_broken = { 0 };
+	struct gang_annotations gang = { 0 };
+	struct error gang_error = { 0 };
 	if (m->terms.gang_hold_ns)
-		gang_read(from->object, &gang, &gang_broken);
-	bool is_noted = noted_text(from) && is_noted_by_right(m, from);
-	bool is_ours = request.count || broken.code || is_noted || is_asked_about || gang.name;
+		gang_read(from->object, &gang, &gang_error);
+	bool is_annotated = shares_annotation(from) && may_have_shares(m, from);
+	bool is_ours = request.count || request_error.code || is_annotated || is_asked_about ||
+		       gang.name;
 	if (is_ours && !pod) {
 		pod = new_pod(m, from);
 		count_request(m, from, &request);
 	}
 	if (pod && !is_ours) {
-		forget(m, pod);
+		remove_pod(m, pod);
 		pod = NULL;
 	}
 	r = is_ours && !pod ? error_set_errno(err, ENOMEM, "pod") : 0;
@@ -356,55 +359,55 @@ static int see(struct model *m, const struct kube_pod *from, bool is_watched, st
 		if (is_watched)
 			pod->unseen_until_ns = 0;
 		pod->is_listed = true;
-		r = take(m, from, pod, &request, &broken, is_noted, err);
+		r = set_pod_state(m, from, pod, &request, &request_error, is_annotated, err);
 		if (r >= 0 && (gang.name || pod->member))
-			r = model_gang_take(m, pod, from, &gang, &gang_broken, err);
+			r = model_gang_join(m, pod, from, &gang, &gang_error, err);
 	}
 	request_free(&request);
-	if (r >= 0 && noted_text(from) && !is_noted)
+	if (r >= 0 && shares_annotation(from) && !is_annotated)
 		r = error_set(err, EINVAL,
 			      "is annotated with GPU shares but requests none: not counted");
 	return r;
 }
 
-static int read_and_see(struct model *m, json_t *object, bool is_watched, struct error *err)
+static int read_and_update(struct model *m, json_t *object, bool is_watched, struct error *err)
 {
 	cleanup_pod struct kube_pod *from = NULL;
 	int r = pod_read(object, &from, err);
 	if (r < 0)
 		return r;
-	r = see(m, from, is_watched, err);
+	r = update_pod(m, from, is_watched, err);
 	return r < 0 ? error_sanitize(err, error_add(err, r, "pod %s/%s", from->pod_namespace,
 						     from->name))
 		     : 0;
 }
 
-int model_pod(struct model *m, const json_t *object, struct error *err)
+int model_update_pod(struct model *m, const json_t *object, struct error *err)
 {
-	/* Safe: read_and_see() only takes a reference and drops it. */
-	return read_and_see(m, (json_t *)(uintptr_t)object, true, err);
+	/* Safe: read_and_update() only takes a reference and drops it. */
+	return read_and_update(m, (json_t *)(uintptr_t)object, true, err);
 }
 
-int model_pod_ahead(struct model *m, json_t *object, struct error *err)
+int model_update_pod_from_filter(struct model *m, json_t *object, struct error *err)
 {
 	const json_t *meta = json_object_get(object, "metadata");
 	const char *uid = json_string_value(json_object_get(meta, "uid"));
 	if (!uid || model_find_pod(m, uid))
 		return 0;
-	int r = read_and_see(m, object, false, err);
+	int r = read_and_update(m, object, false, err);
 	struct model_pod *pod = model_find_pod(m, uid);
 	if (pod)
 		pod->unseen_until_ns = m->now_ns + m->terms.hold_ns;
 	return r;
 }
 
-void model_pod_gone(struct model *m, const json_t *object)
+void model_remove_pod(struct model *m, const json_t *object)
 {
 	const json_t *meta = json_object_get(object, "metadata");
 	const char *uid = json_string_value(json_object_get(meta, "uid"));
 	struct model_pod *pod = uid ? model_find_pod(m, uid) : NULL;
 	if (pod)
-		forget(m, pod);
+		remove_pod(m, pod);
 }
 
 /* ---- reservations ---- */
@@ -426,13 +429,13 @@ void model_reserve_hold(struct model *m, struct model_pod *pod, struct model_hol
 {
 	hold->expires_ns = m->now_ns + m->terms.hold_ns;
 	m->changes++;
-	model_lift(pod);
+	model_suspend_charge(pod);
 	drop_hold(m, &pod->reserved);
 	/* The annotations' shares are of an earlier attempt: others may have that room now. */
-	drop_hold(m, &pod->noted);
+	drop_hold(m, &pod->annotated);
 	pod->reserved = *hold;
 	*hold = (struct model_hold){ 0 };
-	model_put_back(pod);
+	model_restore_charge(pod);
 }
 
 int model_reserve(struct model *m, struct model_pod *pod, struct model_node *node,
@@ -450,11 +453,11 @@ void model_drop_reserved(struct model *m, struct model_pod *pod)
 	if (!pod->reserved.node)
 		return;
 	if (pod->member)
-		pod->member->has_come = pod->member->is_going = false;
+		pod->member->waits_to_bind = pod->member->is_binding = false;
 	m->changes++;
-	model_lift(pod);
+	model_suspend_charge(pod);
 	drop_hold(m, &pod->reserved);
-	model_put_back(pod);
+	model_restore_charge(pod);
 }
 
 void model_pods_advance(struct model *m)
@@ -464,41 +467,41 @@ void model_pods_advance(struct model *m)
 		next = pod->next_open;
 		if (pod->reserved.expires_ns && pod->reserved.expires_ns <= m->now_ns)
 			model_drop_reserved(m, pod);
-		if (pod->noted.expires_ns && pod->noted.expires_ns <= m->now_ns) {
+		if (pod->annotated.expires_ns && pod->annotated.expires_ns <= m->now_ns) {
 			m->changes++;
-			model_lift(pod);
-			drop_hold(m, &pod->noted);
-			model_put_back(pod);
+			model_suspend_charge(pod);
+			drop_hold(m, &pod->annotated);
+			model_restore_charge(pod);
 		}
 		if (pod->unseen_until_ns && pod->unseen_until_ns <= m->now_ns)
-			forget(m, pod);
+			remove_pod(m, pod);
 	}
 }
 
 /* ---- full lists ---- */
 
-static void unlist(void *data, void *thing)
+static void clear_listed(void *data, void *thing)
 {
 	struct model_pod *pod = thing;
 	pod->is_listed = false;
 }
 
 /* Forgets a pod that the list lacks; not a pod from a filter call, which may be newer than the list. */
-static void forget_unlisted(void *data, void *thing)
+static void remove_unlisted(void *data, void *thing)
 {
 	struct model_pod *pod = thing;
 	if (!pod->is_listed && !pod->unseen_until_ns)
-		forget(data, pod);
+		remove_pod(data, pod);
 }
 
-void model_pods_begin(struct model *m)
+void model_pods_list_begin(struct model *m)
 {
-	string_map_each(&m->pods, unlist, NULL);
+	string_map_each(&m->pods, clear_listed, NULL);
 }
 
-void model_pods_synced(struct model *m)
+void model_pods_list_end(struct model *m)
 {
-	string_map_each(&m->pods, forget_unlisted, m);
+	string_map_each(&m->pods, remove_unlisted, m);
 }
 
 static void free_each(void *data, void *thing)

@@ -13,9 +13,9 @@
 #define KEY_MAX 512 /* a namespace and a name have at most 253 bytes each */
 
 struct model_quota {
-	struct string_map_entry entry; /* key: "namespace/name" */
-	struct model_space *space;     /* a reference */
-	struct model_quota *next;      /* in the list of the namespace */
+	struct string_map_entry entry;      /* key: "namespace/name" */
+	struct model_namespace *name_space; /* a reference */
+	struct model_quota *next;           /* in the list of the namespace */
 	struct quota_limits limits;
 	bool is_listed;
 	char key[];
@@ -23,79 +23,81 @@ struct model_quota {
 
 /* ---- namespaces ---- */
 
-struct model_space *model_space_take(struct model *m, const char *name)
+struct model_namespace *model_namespace_get(struct model *m, const char *name)
 {
-	struct model_space *space = string_map_find(&m->spaces, name);
-	if (!space) {
-		space = calloc(1, sizeof(*space) + strlen(name) + 1);
-		if (!space)
+	struct model_namespace *name_space = string_map_find(&m->namespaces, name);
+	if (!name_space) {
+		name_space = calloc(1, sizeof(*name_space) + strlen(name) + 1);
+		if (!name_space)
 			return NULL;
-		strcpy(space->name, name);
-		string_map_add(&m->spaces, &space->entry, space->name);
+		strcpy(name_space->name, name);
+		string_map_add(&m->namespaces, &name_space->entry, name_space->name);
 	}
-	space->references++;
-	return space;
+	name_space->references++;
+	return name_space;
 }
 
-void model_space_give(struct model *m, struct model_space *space)
+void model_namespace_put(struct model *m, struct model_namespace *name_space)
 {
-	if (!space || --space->references)
+	if (!name_space || --name_space->references)
 		return;
-	string_map_remove(&m->spaces, &space->entry);
-	free(space);
+	string_map_remove(&m->namespaces, &name_space->entry);
+	free(name_space);
 }
 
-const struct model_space *model_find_limited(const struct model *m, const char *name)
+const struct model_namespace *model_find_limited(const struct model *m, const char *name)
 {
-	const struct model_space *space = m->quotas.count ? string_map_find(&m->spaces, name) : NULL;
-	return space && quota_is_any(&space->limits) ? space : NULL;
+	const struct model_namespace *name_space = m->quotas.count
+							   ? string_map_find(&m->namespaces, name)
+							   : NULL;
+	return name_space && quota_is_any(&name_space->limits) ? name_space : NULL;
 }
 
-void model_hold_to_quota(struct model *m, const char *pod_namespace)
+void model_apply_quota(struct model *m, const char *pod_namespace)
 {
-	const struct model_space *space = model_find_limited(m, pod_namespace);
-	if (space)
-		fit_hold_to(&m->fit, &space->limits, &space->used);
+	const struct model_namespace *name_space = model_find_limited(m, pod_namespace);
+	if (name_space)
+		fit_hold_to(&m->fit, &name_space->limits, &name_space->used);
 }
 
 /* ---- quotas ---- */
 
 /* Computes the namespace's limits. If one grew, waiting pods may fit now. */
-static void sum_up(struct model *m, struct model_space *space)
+static void sum_up(struct model *m, struct model_namespace *name_space)
 {
-	const struct quota_limits before = space->limits;
-	space->limits = (struct quota_limits){ 0 };
-	for (const struct model_quota *q = space->quotas; q; q = q->next)
-		quota_tighten(&space->limits, &q->limits);
-	if (quota_is_wider(&space->limits, &before))
-		model_note_room_in(m, space);
+	const struct quota_limits before = name_space->limits;
+	name_space->limits = (struct quota_limits){ 0 };
+	for (const struct model_quota *q = name_space->quotas; q; q = q->next)
+		quota_tighten(&name_space->limits, &q->limits);
+	if (quota_is_wider(&name_space->limits, &before))
+		model_quota_freed(m, name_space);
 }
 
 static void forget(struct model *m, struct model_quota *quota)
 {
-	struct model_space *space = quota->space;
-	struct model_quota **at = &space->quotas;
+	struct model_namespace *name_space = quota->name_space;
+	struct model_quota **at = &name_space->quotas;
 	while (*at != quota)
 		at = &(*at)->next;
 	*at = quota->next;
 	string_map_remove(&m->quotas, &quota->entry);
-	sum_up(m, space);
-	model_space_give(m, space);
+	sum_up(m, name_space);
+	model_namespace_put(m, name_space);
 	free(quota);
 }
 
 static struct model_quota *new_quota(struct model *m, const char *in, const char *key)
 {
-	struct model_space *space = model_space_take(m, in);
+	struct model_namespace *name_space = model_namespace_get(m, in);
 	struct model_quota *quota = calloc(1, sizeof(*quota) + strlen(key) + 1);
-	if (!space || !quota) {
-		model_space_give(m, space);
+	if (!name_space || !quota) {
+		model_namespace_put(m, name_space);
 		free(quota);
 		return NULL;
 	}
-	quota->space = space;
-	quota->next = space->quotas;
-	space->quotas = quota;
+	quota->name_space = name_space;
+	quota->next = name_space->quotas;
+	name_space->quotas = quota;
 	strcpy(quota->key, key);
 	string_map_add(&m->quotas, &quota->entry, quota->key);
 	return quota;
@@ -113,7 +115,7 @@ static int read_key(const json_t *object, char key[KEY_MAX], const char **ret_in
 	return snprintf(key, KEY_MAX, "%s/%s", in, name) < KEY_MAX ? 0 : -EINVAL;
 }
 
-int model_quota(struct model *m, const json_t *object, struct error *err)
+int model_update_quota(struct model *m, const json_t *object, struct error *err)
 {
 	char key[KEY_MAX];
 	const char *in;
@@ -139,11 +141,11 @@ int model_quota(struct model *m, const json_t *object, struct error *err)
 		return error_set_errno(err, ENOMEM, "ResourceQuota %s", key);
 	quota->is_listed = true;
 	quota->limits = limits;
-	sum_up(m, quota->space);
+	sum_up(m, quota->name_space);
 	return 0;
 }
 
-void model_quota_gone(struct model *m, const json_t *object)
+void model_remove_quota(struct model *m, const json_t *object)
 {
 	char key[KEY_MAX];
 	const char *in;
@@ -156,27 +158,27 @@ void model_quota_gone(struct model *m, const json_t *object)
 
 /* ---- full lists ---- */
 
-static void unlist(void *data, void *thing)
+static void clear_listed(void *data, void *thing)
 {
 	struct model_quota *quota = thing;
 	quota->is_listed = false;
 }
 
-static void forget_unlisted(void *data, void *thing)
+static void remove_unlisted(void *data, void *thing)
 {
 	struct model_quota *quota = thing;
 	if (!quota->is_listed)
 		forget(data, quota);
 }
 
-void model_quotas_begin(struct model *m)
+void model_quotas_list_begin(struct model *m)
 {
-	string_map_each(&m->quotas, unlist, NULL);
+	string_map_each(&m->quotas, clear_listed, NULL);
 }
 
-void model_quotas_synced(struct model *m)
+void model_quotas_list_end(struct model *m)
 {
-	string_map_each(&m->quotas, forget_unlisted, m);
+	string_map_each(&m->quotas, remove_unlisted, m);
 }
 
 static void free_each(void *data, void *thing)
@@ -188,17 +190,18 @@ void model_quotas_free(struct model *m)
 {
 	string_map_each(&m->quotas, free_each, m);
 	string_map_free(&m->quotas);
-	string_map_free(&m->spaces);
+	string_map_free(&m->namespaces);
 }
 
 /* ---- views of the quotas, for reports ---- */
 
 bool model_find_quota(const struct model *m, const char *pod_namespace, struct model_quota_view *ret)
 {
-	const struct model_space *space = model_find_limited(m, pod_namespace);
-	if (space)
-		*ret = (struct model_quota_view){ space->name, space->limits, space->used };
-	return space != NULL;
+	const struct model_namespace *name_space = model_find_limited(m, pod_namespace);
+	if (name_space)
+		*ret = (struct model_quota_view){ name_space->name, name_space->limits,
+						  name_space->used };
+	return name_space != NULL;
 }
 
 struct walk {
@@ -209,15 +212,15 @@ struct walk {
 static void show(void *data, void *thing)
 {
 	const struct walk *walk = data;
-	const struct model_space *space = thing;
-	walk->each(walk->data,
-		   &(struct model_quota_view){ space->name, space->limits, space->used });
+	const struct model_namespace *name_space = thing;
+	walk->each(walk->data, &(struct model_quota_view){ name_space->name, name_space->limits,
+							   name_space->used });
 }
 
 void model_each_quota(const struct model *m,
 		      void (*each)(void *data, const struct model_quota_view *view), void *data)
 {
 	/* Safe: show() does not change the map. */
-	string_map_each((struct string_map *)(uintptr_t)&m->spaces, show,
+	string_map_each((struct string_map *)(uintptr_t)&m->namespaces, show,
 			&(struct walk){ each, data });
 }

@@ -149,7 +149,7 @@ static bool count_room(struct model_room *room, struct model_node *node)
 	if (is_first && !(node->room = calloc(1, sizeof(*node->room))))
 		return false;
 	const struct place_tally before = *node->room;
-	if (is_first || node->is_room_old)
+	if (is_first || node->is_room_stale)
 		*node->room = tally_of(room, &node->inventory);
 	else
 		for (uint64_t left = room->new_kinds; left; left &= left - 1)
@@ -158,7 +158,7 @@ static bool count_room(struct model_room *room, struct model_node *node)
 	for (unsigned k = 0; k < kinds->count; k++)
 		room->total[k] += (uint64_t)place_room(kinds, node->room, k) -
 				  (room->new_kinds >> k & 1 ? 0 : place_room(kinds, &before, k));
-	node->is_room_old = false;
+	node->is_room_stale = false;
 	return true;
 }
 
@@ -166,7 +166,7 @@ static void count_node(void *data, void *thing)
 {
 	struct counting *c = data;
 	struct model_node *node = thing;
-	bool is_old = node->is_room_old || !node->room || c->room->new_kinds;
+	bool is_old = node->is_room_stale || !node->room || c->room->new_kinds;
 	if (node->inventory.count && is_old && !count_room(c->room, node))
 		c->is_out_of_memory = true;
 }

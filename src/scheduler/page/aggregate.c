@@ -49,7 +49,7 @@ static struct aggregate_node look_at(const struct model_node *node)
 		add_card(&l.sum, &node->inventory.card[i]);
 		full += is_full(&node->inventory.card[i]);
 	}
-	l.state = node->aside                            ? VIEW_ASIDE
+	l.state = node->cards_error                      ? VIEW_ASIDE
 		  : l.sum.unhealthy                      ? VIEW_UNHEALTHY
 		  : l.sum.cordoned                       ? VIEW_CORDONED
 		  : full == l.sum.cards                  ? VIEW_FULL
@@ -62,10 +62,10 @@ static void see_node(void *data, void *thing)
 {
 	struct aggregate *l = data;
 	const struct model_node *node = thing;
-	if (!node->is_there)
+	if (!node->exists)
 		return;
-	l->nodes_aside += node->aside != NULL;
-	if (!node->aside && !node->inventory.count) {
+	l->nodes_rejected += node->cards_error != NULL;
+	if (!node->cards_error && !node->inventory.count) {
 		l->nodes_without++;
 		return;
 	}
@@ -189,7 +189,7 @@ enum view_pod_state aggregate_pod_state(const struct model_pod *pod)
 
 bool aggregate_is_of_cards(const struct model_pod *pod)
 {
-	return pod->charged || pod->broken || (pod->request && pod->request->count);
+	return pod->charged || pod->request_error || (pod->request && pod->request->count);
 }
 
 static int by_pod_name(const void *one, const void *other)

@@ -25,7 +25,7 @@ struct aggregate {
 	struct aggregate_node *node;
 	size_t count;
 	struct aggregate_sum sum;
-	size_t nodes_without, nodes_aside;
+	size_t nodes_without, nodes_rejected;
 	/* numbers of pods: all known, waiting, with a reservation */
 	size_t pods, waiting, reserved;
 };

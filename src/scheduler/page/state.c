@@ -30,9 +30,9 @@ static void write_cluster(const struct page_cluster *c, struct json_text *t)
 	json_text_open(t, NULL, '{');
 	json_text_bool(t, "ready", c->is_ready);
 	json_text_bool(t, "leads", c->leads);
-	json_text_whole(t, "nodes", (int64_t)(l->count - l->nodes_aside));
+	json_text_whole(t, "nodes", (int64_t)(l->count - l->nodes_rejected));
 	json_text_whole(t, "nodes_without_cards", (int64_t)l->nodes_without);
-	json_text_whole(t, "nodes_aside", (int64_t)l->nodes_aside);
+	json_text_whole(t, "nodes_aside", (int64_t)l->nodes_rejected);
 	json_text_whole(t, "pods", (int64_t)l->pods);
 	json_text_whole(t, "pods_waiting", (int64_t)l->waiting);
 	json_text_whole(t, "pods_reserved", (int64_t)l->reserved);
@@ -49,7 +49,7 @@ static void write_node(const struct aggregate_node *n, struct json_text *t)
 	json_text_string(t, "state", view_node_states[n->state]);
 	json_text_string(t, "type",
 			 n->node->inventory.count ? n->node->inventory.card[0].type : NULL);
-	json_text_string(t, "why", n->node->aside);
+	json_text_string(t, "why", n->node->cards_error);
 	write_sum(&n->sum, t);
 	json_text_close(t, '}');
 }
@@ -109,9 +109,9 @@ static void write_why(const struct page_cluster *c, const struct model_pod *pod,
 	struct gang_answer gang;
 	const char *why = NULL;
 	bool has_gang = !pod->is_bound && extender_gang_why(pod, &gang);
-	json_text_string(t, "broken", pod->broken);
+	json_text_string(t, "broken", pod->request_error);
 	json_text_string(t, "gang", has_gang ? gang.text : NULL);
-	if (state == VIEW_WAITING && !pod->broken)
+	if (state == VIEW_WAITING && !pod->request_error)
 		why = reasons_of(c->reasons, pod, c->now_ns);
 	if (why)
 		json_text_raw(t, "why", why);
@@ -289,7 +289,7 @@ static void write_open(const struct page_cluster *c, const char *name, struct js
 	}
 	json_text_open(t, NULL, '{');
 	json_text_string(t, "node", node->name);
-	json_text_string(t, "why", node->aside);
+	json_text_string(t, "why", node->cards_error);
 	page_node_url(c->node_url, node->name, url, sizeof(url));
 	json_text_string(t, "url", strcmp(c->node_url, "none") ? url : NULL);
 	json_text_open(t, "devices", '[');

@@ -243,7 +243,7 @@ static void write_counts(FILE *out, const struct model_counts *c)
 	} rows[] = {
 		{ "allot_scheduler_nodes", "Nodes that report GPUs.", c->nodes },
 		{ "allot_scheduler_nodes_aside", "Nodes whose report of GPUs can't be right.",
-		  c->nodes_aside },
+		  c->nodes_rejected },
 		{ "allot_scheduler_cards", "GPUs of all nodes.", c->cards },
 		{ "allot_scheduler_pods", "Pods that have GPUs.", c->pods },
 		{ "allot_scheduler_pods_waiting", "Pods that ask for GPUs and have none.",

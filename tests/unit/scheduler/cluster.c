@@ -77,8 +77,8 @@ struct model *model_of_nothing(void)
 					   .gang_hold_ns = GANG_HOLD_NS };
 	assert_int_equal(model_new(&terms, &m), 0);
 	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_QUOTAS; kind++) {
-		model_begin(m, kind);
-		model_synced(m, kind);
+		model_list_begin(m, kind);
+		model_list_end(m, kind);
 	}
 	return m;
 }
@@ -86,7 +86,7 @@ struct model *model_of_nothing(void)
 void give_node(struct model *m, json_t *node)
 {
 	struct error err;
-	if (model_node(m, node, &err) < 0)
+	if (model_update_node(m, node, &err) < 0)
 		fail_msg("%s", err.text);
 	json_decref(node);
 }
@@ -94,7 +94,7 @@ void give_node(struct model *m, json_t *node)
 void give_pod(struct model *m, json_t *pod)
 {
 	struct error err;
-	if (model_pod(m, pod, &err) < 0)
+	if (model_update_pod(m, pod, &err) < 0)
 		fail_msg("%s", err.text);
 	json_decref(pod);
 }
@@ -105,7 +105,7 @@ void give_quota(struct model *m, const char *name, const char *hard)
 	json_t *quota = object_of("{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\"},"
 				  "\"spec\":{\"hard\":{%s}}}",
 				  name, hard);
-	if (model_quota(m, quota, &err) < 0)
+	if (model_update_quota(m, quota, &err) < 0)
 		fail_msg("%s", err.text);
 	json_decref(quota);
 }

@@ -145,7 +145,7 @@ static void test_its_room_is_gone(void **state)
 	bind(&s, "p0", 1 * SECOND, &told[0]);
 	bind(&s, "p1", 1 * SECOND, &told[1]);
 	json_t *last = pod_object("p2", GPU);
-	model_pod_gone(s.m, last);
+	model_remove_pod(s.m, last);
 	gather_advance(s.g, 2 * SECOND);
 	assert_int_equal(told[0].code, EAGAIN);
 	assert_int_equal(told[1].code, EAGAIN);
@@ -256,7 +256,7 @@ static void test_one_that_is_lost(void **state)
 	gather(&s);
 	struct decision d = decide(&s, "p0", 1 * SECOND);
 	json_t *gone = pod_object("p0", GPU);
-	model_pod_gone(s.m, gone);
+	model_remove_pod(s.m, gone);
 	json_decref(gone);
 	assert_int_equal(gather_bind(s.g, &d, 1 * SECOND, done, &told), -EAGAIN);
 	assert_string_equal(s.begun, "");
@@ -285,9 +285,9 @@ static void test_why_a_pod_waits(void **state)
 {
 	struct scene s = begin(NULL);
 	char text[128];
-	model_turn_text(s.m, "uid-p0", text, sizeof(text));
+	model_bind_permit_text(s.m, "uid-p0", text, sizeof(text));
 	assert_string_equal(text, "the pod is in no gang and waits for no other pod");
-	model_turn_text(s.m, "uid-nobody", text, sizeof(text));
+	model_bind_permit_text(s.m, "uid-nobody", text, sizeof(text));
 	assert_string_equal(text, "the pod no longer exists");
 	model_free(s.m);
 }

@@ -52,8 +52,8 @@ static void filter(struct fixture *f, const char *uid, bool fits)
 			filter_answer_add(answer, "8/8 CardNotHealth", &answer->verdict[i].word), 0);
 	}
 	recorder_filtered(f->recorder, answer);
-	filter_answer_give(answer);
-	call_args_give(args);
+	filter_answer_put(answer);
+	call_args_put(args);
 }
 
 static void test_each_pod_once_in_a_while(void **state)
@@ -92,8 +92,8 @@ static void test_what_is_not_a_call_of_filter(void **state)
 	struct call_args *empty = call_args_of(json_object());
 	struct filter_answer *answer = filter_answer_new(empty);
 	recorder_filtered(f->recorder, answer);
-	filter_answer_give(answer);
-	call_args_give(empty);
+	filter_answer_put(answer);
+	call_args_put(empty);
 	/* Nothing is known of it: it was placed before we were there. */
 	recorder_placed(f->recorder, &decision, 1);
 	assert_int_equal(recorder_counts(f->recorder).pods, 0);

@@ -102,7 +102,7 @@ static void test_verdicts(void **state)
 	give_node(m, node_object("b-full", 2, 8192, 100));
 	give_node(m, node_object("d-small", 2, 4096, 100));
 	json_t *liar = node_saying("a-liar", "[", NULL);
-	assert_int_equal(model_node(m, liar, NULL), -EINVAL);
+	assert_int_equal(model_update_node(m, liar, NULL), -EINVAL);
 	json_decref(liar);
 	give_node(m, node_saying("c-bare", NULL, NULL));
 	fill(m, "x", "b-full", "b-full-0,NVIDIA,5000,40:;");

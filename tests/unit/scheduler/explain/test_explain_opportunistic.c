@@ -13,8 +13,8 @@ static struct model *model_by_use(void)
 	terms.request.places_by_use = true;
 	assert_int_equal(model_new(&terms, &m), 0);
 	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_PODS; kind++) {
-		model_begin(m, kind);
-		model_synced(m, kind);
+		model_list_begin(m, kind);
+		model_list_end(m, kind);
 	}
 	model_advance(m, 1000 * S);
 	return m;

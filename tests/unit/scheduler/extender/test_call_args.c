@@ -72,7 +72,7 @@ static bool is_read_as_jansson_does(const char *text, size_t size)
 	}
 	assert_int_equal(r, 0);
 	check_same(args, all);
-	call_args_give(args);
+	call_args_put(args);
 	json_decref(all);
 	return true;
 }
@@ -214,13 +214,13 @@ static void test_many_names(void **state)
 	check_same(args, all);
 	/* It was taken as it stands. */
 	assert_null(json_object_get(args->object, "NodeNames"));
-	same = call_args_take(args);
-	call_args_give(args);
+	same = call_args_get(args);
+	call_args_put(args);
 	json_t *names = call_args_names(same);
 	assert_true(json_equal(names, list));
 	json_decref(names);
-	call_args_give(same);
-	call_args_give(NULL);
+	call_args_put(same);
+	call_args_put(NULL);
 	json_decref(all);
 	json_decref(list);
 }

@@ -480,7 +480,7 @@ static void test_unknown_shares(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		json_t *pod = pod_object("a", GPU);
 		allocate(pod, "n", rows[i].shares, "success", true);
-		assert_int_equal(model_pod(m, pod, &err), rows[i].result);
+		assert_int_equal(model_update_pod(m, pod, &err), rows[i].result);
 		json_decref(pod);
 		/* A node that is told of anew is as closed as before. */
 		give_node(m, node_object("n", 1, 8192, 100));
@@ -495,7 +495,7 @@ static void test_unknown_shares(void **state)
 	/* One that is not bound closes nothing: anybody can note it, and the binding will say. */
 	json_t *pod = pod_object("c", GPU);
 	allocate(pod, "n", "?;", "allocating", false);
-	assert_int_equal(model_pod(m, pod, &err), -EINVAL);
+	assert_int_equal(model_update_pod(m, pod, &err), -EINVAL);
 	json_decref(pod);
 	json_t *unbound_args = filter_args(pod_object("p", MEMORY("4000")), "n");
 	json_t *unbound_answer = verbs_filter(m, unbound_args);
@@ -504,8 +504,8 @@ static void test_unknown_shares(void **state)
 	json_decref(unbound_args);
 	pod = pod_object("b", GPU);
 	allocate(pod, "n", "?;", "success", true);
-	assert_int_equal(model_pod(m, pod, &err), -EINVAL);
-	model_pod_gone(m, pod);
+	assert_int_equal(model_update_pod(m, pod, &err), -EINVAL);
+	model_remove_pod(m, pod);
 	json_decref(pod);
 	json_t *args = filter_args(pod_object("p", MEMORY("4000")), "n");
 	json_t *answer = verbs_filter(m, args);
@@ -621,9 +621,9 @@ static void test_not_ready(void **state)
 	struct model *m;
 	const struct model_terms terms = { .request = request_terms_default };
 	assert_int_equal(model_new(&terms, &m), 0);
-	model_begin(m, MODEL_NODES);
+	model_list_begin(m, MODEL_NODES);
 	give_node(m, node_object("a", 1, 8192, 100));
-	model_synced(m, MODEL_NODES);
+	model_list_end(m, MODEL_NODES);
 	json_t *args = filter_args(pod_object("p", GPU), "a"), *answer = verbs_filter(m, args);
 	assert_string_equal(
 		json_string_value(json_object_get(answer, "Error")),
@@ -656,8 +656,8 @@ static void test_ahead_of_the_watch(void **state)
 	decision_free(&d);
 	assert_int_equal(card_of(m, "a-0").slots_used, 1);
 	/* A list that began before the pod was made does not name it. */
-	model_begin(m, MODEL_PODS);
-	model_synced(m, MODEL_PODS);
+	model_list_begin(m, MODEL_PODS);
+	model_list_end(m, MODEL_PODS);
 	assert_int_equal(card_of(m, "a-0").slots_used, 1);
 	model_advance(m, UINT64_C(302) * 1000000000);
 	assert_int_equal(card_of(m, "a-0").slots_used, 0);
@@ -682,9 +682,9 @@ static void test_own_choice_is_no_obstacle(void **state)
 
 static void tells(struct model *m, const char *names)
 {
-	struct model_passed_over told[2];
+	struct model_requeue_pod told[2];
 	char text[64] = "";
-	size_t count = model_take_passed_over(m, told, 2);
+	size_t count = model_take_requeue(m, told, 2);
 	for (size_t i = 0; i < count; i++) {
 		assert_string_equal(told[i].pod_namespace, "ns");
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", i ? "," : "",
@@ -711,7 +711,7 @@ static void test_told_no_too_early(void **state)
 	model_advance(m, 9 * S);
 	tells(m, "");
 	json_t *gone = pod_object("r", GPU);
-	model_pod_gone(m, gone);
+	model_remove_pod(m, gone);
 	json_decref(gone);
 	/* One is tried again by itself, and fits. */
 	filters(m, pod_object("q", MEMORY("100")), "a", "a");

@@ -18,7 +18,7 @@ static struct filter_answer *answer_to(json_t *args)
 	assert_non_null(call);
 	struct filter_answer *answer = filter_answer_new(call);
 	assert_non_null(answer);
-	call_args_give(call);
+	call_args_put(call);
 	return answer;
 }
 
@@ -44,7 +44,7 @@ static void check(struct filter_answer *answer, json_t *expected)
 	json_decref(got);
 	json_decref(expected);
 	free(text);
-	filter_answer_give(answer);
+	filter_answer_put(answer);
 }
 
 static json_t *result(const char *nodes, const char *names, const char *failed,
@@ -141,10 +141,10 @@ static void test_many_reasons(void **state)
 				    answer->args->name[i].text, json_string(why));
 	}
 	assert_int_equal(answer->words, count);
-	check(filter_answer_take(answer), expected);
+	check(filter_answer_get(answer), expected);
 	assert_string_equal(filter_answer_word(answer, 1), "1/3000 1");
-	filter_answer_give(answer);
-	filter_answer_give(NULL);
+	filter_answer_put(answer);
+	filter_answer_put(NULL);
 }
 
 static void test_quote_size(void **state)

@@ -49,8 +49,8 @@ static unsigned say_of(json_t *failed, json_t *hopeless)
 	add(answer, &at, FILTER_HOPELESS, hopeless);
 	memset(says, 'x', sizeof(says));
 	unsigned count = filter_says(answer, says);
-	filter_answer_give(answer);
-	call_args_give(args);
+	filter_answer_put(answer);
+	call_args_put(args);
 	json_decref(failed);
 	json_decref(hopeless);
 	return count;

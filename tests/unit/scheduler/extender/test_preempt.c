@@ -146,7 +146,7 @@ static void test_pods_that_find_no_room(void **state)
 	assert_true(list[0].is_displaced);
 	assert_int_equal(evictions(m, 1020, list), 0);
 	/* Its place is the pod's: others that do not outrank it wait, until it sits, or has had two minutes. */
-	model_pod_gone(m, gone);
+	model_remove_pod(m, gone);
 	json_decref(gone);
 	assert_string_equal(turned_away(m, waiting("late", 1000, NULL)),
 			    "is reserved for pod ns/urgent, for which other pods are evicted");
@@ -180,7 +180,7 @@ static json_t *waiting_for(const char *name, const char *limits, int priority)
 static void end_pod(struct model *m, const char *name)
 {
 	json_t *gone = pod_object(name, GPU);
-	model_pod_gone(m, gone);
+	model_remove_pod(m, gone);
 	json_decref(gone);
 }
 
@@ -209,7 +209,7 @@ static void test_a_victim_that_is_refused(void **state)
 	model_advance(m, 1000 * S);
 	turned_away(m, waiting_for("urgent", MIB("4000"), 10));
 	assert_evicted(m, 1006, 8, "low");
-	model_keep_opportunistic(m, "uid-low");
+	model_eviction_refused(m, "uid-low");
 	assert_evicted(m, 1007, 8, "middle");
 	assert_evicted(m, 1008, 8, "");
 	model_free(m);

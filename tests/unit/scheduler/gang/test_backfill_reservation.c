@@ -45,8 +45,8 @@ static struct scene begin(uint64_t patience_ns)
 	seed = 11;
 	assert_int_equal(model_new(&terms, &s.m), 0);
 	for (unsigned kind = MODEL_NODES; kind <= MODEL_QUOTAS; kind++) {
-		model_begin(s.m, kind);
-		model_synced(s.m, kind);
+		model_list_begin(s.m, kind);
+		model_list_end(s.m, kind);
 	}
 	model_advance(s.m, s.now_ns);
 	for (unsigned i = 0; i < NODE_COUNT; i++) {
@@ -100,7 +100,7 @@ static void try_lone(struct scene *s, struct lone *lone)
 	ask(s, pod, node, NULL);
 	json_t *args = bind_args(name, node);
 	if (!*node || extender_decide(s->m, args, s->now_ns, &d, &err) < 0) {
-		model_pod_gone(s->m, pod);
+		model_remove_pod(s->m, pod);
 		json_decref(pod);
 		json_decref(args);
 		return;
@@ -122,7 +122,7 @@ static void step(struct scene *s)
 	for (unsigned i = 0; i < LONES; i++) {
 		struct lone *lone = &s->lone[i];
 		if (lone->pod && lone->ends_ns <= s->now_ns) {
-			model_pod_gone(s->m, lone->pod);
+			model_remove_pod(s->m, lone->pod);
 			json_decref(lone->pod);
 			lone->pod = NULL;
 		}
@@ -194,7 +194,7 @@ static void test_who_outranks_it_waits_for_nobody(void **state)
 	assert_string_equal(node, "a");
 	/* Its end is the backfill reservation's. */
 	for (unsigned i = 0; i < NODE_COUNT; i++)
-		model_pod_gone(s.m, s.gang[i]);
+		model_remove_pod(s.m, s.gang[i]);
 	ask(&s, lone, node, NULL);
 	assert_string_equal(node, "a");
 	json_decref(lone);

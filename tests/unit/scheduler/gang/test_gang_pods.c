@@ -51,8 +51,8 @@ static void bound(struct model *m, json_t *pod, const char *node, const char *ca
 
 static size_t called(struct model *m)
 {
-	struct model_passed_over pods[16];
-	return model_take_passed_over(m, pods, 16);
+	struct model_requeue_pod pods[16];
+	return model_take_requeue(m, pods, 16);
 }
 
 /* "a" has `a` cards, "b" has `b`; pods p0.. of gang "train" that say they are four. */
@@ -168,24 +168,25 @@ static void test_bound_when_all_have_come(void **state)
 		snprintf(name, sizeof(name), "p%u", i);
 		snprintf(uid, sizeof(uid), "uid-p%u", i);
 		assert_int_equal(decide(s.m, name, "a", 0, &err), 0);
-		model_come(s.m, uid, true);
-		assert_int_equal(model_turn(s.m, "uid-p0"), i < 3 ? MODEL_TURN_WAIT : MODEL_TURN_GO);
+		model_set_bind_waiting(s.m, uid, true);
+		assert_int_equal(model_bind_permit(s.m, "uid-p0"),
+				 i < 3 ? MODEL_PERMIT_WAIT : MODEL_PERMIT_ALLOW);
 	}
-	model_go(s.m, "uid-p2");
-	assert_int_equal(model_turn(s.m, "uid-p0"), MODEL_TURN_GO);
+	model_binding_started(s.m, "uid-p2");
+	assert_int_equal(model_bind_permit(s.m, "uid-p0"), MODEL_PERMIT_ALLOW);
 	/* One whose binding fails keeps its room once another is on its way. */
-	model_go(s.m, "uid-p0");
+	model_binding_started(s.m, "uid-p0");
 	model_release(s.m, "uid-p0");
 	assert_int_equal(model_counts(s.m).reservations, 4);
 	ask(s.m, s.pod[0], "a", "a", NULL, NULL);
 	assert_int_equal(decide(s.m, "p0", "a", 0, &err), 0);
-	model_come(s.m, "uid-p0", true);
-	assert_int_equal(model_turn(s.m, "uid-p0"), MODEL_TURN_GO);
+	model_set_bind_waiting(s.m, "uid-p0", true);
+	assert_int_equal(model_bind_permit(s.m, "uid-p0"), MODEL_PERMIT_ALLOW);
 	/* None of which anybody hears anything more: their room is given back, and looked for anew. */
 	model_advance(s.m, 1000 * SECOND);
 	assert_int_equal(model_counts(s.m).reservations, 0);
 	ask(s.m, s.pod[2], "a", "a", NULL, NULL);
-	assert_int_equal(model_turn(s.m, "uid-p2"), MODEL_TURN_LOST);
+	assert_int_equal(model_bind_permit(s.m, "uid-p2"), MODEL_PERMIT_UNRESERVED);
 	end(&s);
 }
 
@@ -195,14 +196,14 @@ static void test_those_that_do_not_come(void **state)
 	struct error err;
 	ask(s.m, s.pod[0], "a", "a", NULL, NULL);
 	assert_int_equal(decide(s.m, "p0", "a", 1 * SECOND, &err), 0);
-	model_come(s.m, "uid-p0", true);
+	model_set_bind_waiting(s.m, "uid-p0", true);
 	/* The others are called, as kube-scheduler may not think of them. */
 	model_advance(s.m, 6 * SECOND);
 	assert_int_equal(called(s.m), 3);
-	assert_int_equal(model_turn(s.m, "uid-p0"), MODEL_TURN_WAIT);
+	assert_int_equal(model_bind_permit(s.m, "uid-p0"), MODEL_PERMIT_WAIT);
 	/* Then it is another's turn for as long. */
 	model_advance(s.m, GANG_HOLD_NS + SECOND);
-	assert_int_equal(model_turn(s.m, "uid-p0"), MODEL_TURN_LOST);
+	assert_int_equal(model_bind_permit(s.m, "uid-p0"), MODEL_PERMIT_UNRESERVED);
 	assert_int_equal(model_counts(s.m).reservations, 0);
 	ask(s.m, s.pod[0], "a", "", "a",
 	    "gang train: its pods were not all ready to be bound in time");
@@ -252,7 +253,7 @@ static void test_each_by_what_it_was_asked_about(void **state)
 	ask(s.m, s.pod[1], "a", "", "a", "gang train: room for 2 of 4");
 	ask(s.m, s.pod[2], "b", "", "b", "gang train: room for");
 	ask(s.m, s.pod[3], "b", "", "b", "gang train: room for 3 of 4");
-	model_pod_gone(s.m, lone);
+	model_remove_pod(s.m, lone);
 	ask(s.m, s.pod[3], "b", "b", NULL, NULL);
 	ask(s.m, s.pod[0], "a", "a", NULL, NULL);
 	json_decref(lone);
@@ -268,7 +269,7 @@ static void test_a_node_that_is_gone(void **state)
 	json_decref(answer);
 	json_decref(args);
 	const char *other = *first == 'a' ? "b" : "a";
-	model_node_gone(s.m, first);
+	model_remove_node(s.m, first);
 	for (unsigned i = 0; i < 4; i++)
 		ask(s.m, s.pod[i], other, other, NULL, NULL);
 	end(&s);
@@ -310,7 +311,7 @@ static void test_no_size(void **state)
 	json_t *pod = member("p0", "train", NULL);
 	give_pod(m, json_incref(pod));
 	ask(m, pod, "a", "a", NULL, NULL);
-	assert_int_equal(model_turn(m, "uid-p0"), MODEL_TURN_GO);
+	assert_int_equal(model_bind_permit(m, "uid-p0"), MODEL_PERMIT_ALLOW);
 	/* It is said once. */
 	assert_int_equal(model_take_unsized(m, groups, 4), 1);
 	assert_string_equal(groups[0].group, "ns/train");
@@ -370,9 +371,9 @@ static void test_more_than_its_size(void **state)
 		snprintf(name, sizeof(name), "p%u", i);
 		snprintf(uid, sizeof(uid), "uid-p%u", i);
 		assert_int_equal(decide(s.m, name, "a", 0, &err), 0);
-		model_come(s.m, uid, true);
+		model_set_bind_waiting(s.m, uid, true);
 	}
-	assert_int_equal(model_turn(s.m, "uid-p0"), MODEL_TURN_GO);
+	assert_int_equal(model_bind_permit(s.m, "uid-p0"), MODEL_PERMIT_ALLOW);
 	end(&s);
 }
 
@@ -380,7 +381,7 @@ static void test_one_that_ends_before_they_are_bound(void **state)
 {
 	struct scene s = begin(4, 0, 4);
 	ask(s.m, s.pod[0], "a", "a", NULL, NULL);
-	model_pod_gone(s.m, s.pod[3]);
+	model_remove_pod(s.m, s.pod[3]);
 	assert_int_equal(model_counts(s.m).reservations, 0);
 	ask(s.m, s.pod[0], "a", "", "a", "gang train: 3 of 4 pods are there");
 	end(&s);
@@ -416,8 +417,8 @@ static void test_one_that_ends_afterwards(void **state)
 		bound(s.m, s.pod[i], "a", card);
 	}
 	assert_int_equal(model_counts(s.m).gangs_placed, 1);
-	model_pod_gone(s.m, s.pod[0]);
-	model_pod_gone(s.m, s.pod[1]);
+	model_remove_pod(s.m, s.pod[0]);
+	model_remove_pod(s.m, s.pod[1]);
 	/* Who comes in the place of one does not wait for the other's. */
 	s.pod[4] = member("p4", "train", "4");
 	give_pod(s.m, json_incref(s.pod[4]));
@@ -436,8 +437,8 @@ static void test_the_rest_of_one_after_a_restart(void **state)
 	ask(s.m, s.pod[1], "a,b", "a", NULL, NULL);
 	/* It has begun: nobody waits for the others then. */
 	assert_int_equal(decide(s.m, "p1", "a", 0, &err), 0);
-	model_come(s.m, "uid-p1", true);
-	assert_int_equal(model_turn(s.m, "uid-p1"), MODEL_TURN_GO);
+	model_set_bind_waiting(s.m, "uid-p1", true);
+	assert_int_equal(model_bind_permit(s.m, "uid-p1"), MODEL_PERMIT_ALLOW);
 	end(&s);
 }
 
@@ -515,7 +516,7 @@ static void test_nobody_ends_for_half_a_gang(void **state)
 	assert_int_equal(after.reservations, before.reservations);
 	assert_int_equal(after.pods, before.pods);
 	/* Nor for one that is not all there. */
-	model_pod_gone(s.m, s.pod[3]);
+	model_remove_pod(s.m, s.pod[3]);
 	assert_int_equal(victims(s.m, s.pod[0], "uid-low0"), 0);
 	end(&s);
 }
@@ -527,8 +528,8 @@ static void test_switched_off(void **state)
 	struct model *m;
 	assert_int_equal(model_new(&terms, &m), 0);
 	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_PODS; kind++) {
-		model_begin(m, kind);
-		model_synced(m, kind);
+		model_list_begin(m, kind);
+		model_list_end(m, kind);
 	}
 	give_node(m, node_object("a", 1, 1000, 100));
 	json_t *pod = member("p0", "train", "4");
@@ -554,10 +555,10 @@ static void test_room_that_others_were_evicted_for(void **state)
 	ask(s.m, urgent, "a", "", "a", "CardInsufficientMemory");
 	model_advance(s.m, 10 * SECOND);
 	assert_int_equal(model_take_evictions(s.m, 0, list, 8), 1);
-	model_pod_gone(s.m, low);
+	model_remove_pod(s.m, low);
 	ask(s.m, s.pod[0], "a", "", "a", "is reserved for pod ns/urgent");
 	assert_int_equal(model_counts(s.m).reservations, 0);
-	model_pod_gone(s.m, urgent);
+	model_remove_pod(s.m, urgent);
 	ask(s.m, s.pod[0], "a", "a", NULL, NULL);
 	json_decref(low);
 	json_decref(urgent);

@@ -63,7 +63,7 @@ static struct gang *gang_of(struct cluster *c, unsigned i)
 static void tell_pod(struct cluster *c, unsigned i)
 {
 	struct error err;
-	if (model_pod(c->m, c->pod[i].object, &err) < 0)
+	if (model_update_pod(c->m, c->pod[i].object, &err) < 0)
 		fail_msg("%s", err.text);
 }
 
@@ -206,7 +206,7 @@ static void end_pod(struct cluster *c, unsigned i)
 	struct pod *pod = &c->pod[i];
 	if (!pod->object || pod->is_going)
 		return;
-	model_pod_gone(c->m, pod->object);
+	model_remove_pod(c->m, pod->object);
 	gather_advance(c->g, c->now_ns); /* one that waits is told, while it is there */
 	c->told += pod->told;
 	json_decref(pod->object);
@@ -293,19 +293,19 @@ static void change_node(struct cluster *c, unsigned i)
 		return;
 	}
 	c->is_node[i] = false;
-	model_node_gone(c->m, name);
+	model_remove_node(c->m, name);
 }
 
 static void pass(struct cluster *c, uint64_t ns)
 {
-	struct model_passed_over pods[8];
+	struct model_requeue_pod pods[8];
 	c->now_ns += ns;
 	for (unsigned i = 0; i < PODS; i++)
 		if (c->pod[i].is_going && c->now_ns - c->pod[i].since_ns > BIND_LIMIT_NS)
 			end_binding(c, i);
 	model_advance(c->m, c->now_ns);
 	gather_advance(c->g, c->now_ns);
-	model_take_passed_over(c->m, pods, 8);
+	model_take_requeue(c->m, pods, 8);
 }
 
 static void step(struct cluster *c, bool may_change)

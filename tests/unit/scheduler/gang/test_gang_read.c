@@ -11,7 +11,7 @@
 #include "kube/util/object.h"
 #include "scheduler/gang/gang_read.h"
 
-static int read_gang(const char *meta, struct gang_said *ret, struct error *err)
+static int read_gang(const char *meta, struct gang_annotations *ret, struct error *err)
 {
 	static json_t *object; /* its texts are looked at until the next one is read */
 	json_decref(object);
@@ -62,7 +62,7 @@ static void test_names(void **state)
 		  "pod-group.scheduling.sigs.k8s.io/name", 9 },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct gang_said said;
+		struct gang_annotations said;
 		struct error err;
 		if (read_gang(rows[i].meta, &said, &err) < 0)
 			fail_msg("%s: %s", rows[i].meta, err.text);
@@ -79,7 +79,7 @@ static void test_pods_of_no_gang(void **state)
 		"\"annotations\":{\"allot.dev/gang\":5}"
 	};
 	for (size_t i = 0; i < sizeof(metas) / sizeof(metas[0]); i++) {
-		struct gang_said said;
+		struct gang_annotations said;
 		struct error err;
 		assert_int_equal(read_gang(metas[i], &said, &err), 0);
 		assert_null(said.name);
@@ -105,7 +105,7 @@ static void test_what_can_not_be(void **state)
 		  "allot.dev/gang-size: needs allot.dev/gang too" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct gang_said said;
+		struct gang_annotations said;
 		struct error err;
 		assert_int_equal(read_gang(rows[i].meta, &said, &err), -EINVAL);
 		assert_int_equal(err.code, EINVAL);

@@ -9,43 +9,54 @@
 
 #include "scheduler/gang/pod_gang.h"
 
-#define ROLL(n, ...) (&(const struct gang_roll){ .size = (n), .count = { __VA_ARGS__ } })
+#define ROLL(n, ...) (&(const struct gang_counts){ .size = (n), .count = { __VA_ARGS__ } })
 
 static void test_verdicts(void **state)
 {
-	assert_int_equal(gang_judge(ROLL(0, [GANG_WAITS] = 3)), GANG_LONE);
-	assert_int_equal(gang_judge(ROLL(4, [GANG_WAITS] = 3)), GANG_INCOMPLETE);
-	assert_int_equal(gang_judge(ROLL(4, [GANG_WAITS] = 3, [GANG_ABSENT] = 1)), GANG_INCOMPLETE);
-	assert_int_equal(gang_judge(ROLL(4, [GANG_WAITS] = 3, [GANG_EASY] = 1)), GANG_JOINTLY);
-	assert_int_equal(gang_judge(ROLL(4, [GANG_WAITS] = 1, [GANG_HELD] = 3)), GANG_JOINTLY);
-	assert_int_equal(gang_judge(ROLL(4, [GANG_WAITS] = 2, [GANG_HELD] = 4)), GANG_WHOLE);
-	assert_int_equal(gang_judge(ROLL(4, [GANG_COME] = 3, [GANG_EASY] = 1)), GANG_WHOLE);
+	assert_int_equal(gang_judge(ROLL(0, [GANG_PENDING] = 3)), GANG_NONE);
+	assert_int_equal(gang_judge(ROLL(4, [GANG_PENDING] = 3)), GANG_INCOMPLETE);
+	assert_int_equal(gang_judge(ROLL(4, [GANG_PENDING] = 3, [GANG_ABSENT] = 1)),
+			 GANG_INCOMPLETE);
+	assert_int_equal(gang_judge(ROLL(4, [GANG_PENDING] = 3, [GANG_NEEDS_NO_CARDS] = 1)),
+			 GANG_PLACE_TOGETHER);
+	assert_int_equal(gang_judge(ROLL(4, [GANG_PENDING] = 1, [GANG_RESERVED] = 3)),
+			 GANG_PLACE_TOGETHER);
+	assert_int_equal(gang_judge(ROLL(4, [GANG_PENDING] = 2, [GANG_RESERVED] = 4)),
+			 GANG_COMPLETE);
+	assert_int_equal(gang_judge(ROLL(4, [GANG_WAITS_TO_BIND] = 3, [GANG_NEEDS_NO_CARDS] = 1)),
+			 GANG_COMPLETE);
 	/* What is there of it when the scheduler starts: the rest is completed together. */
-	assert_int_equal(gang_judge(ROLL(4, [GANG_WAITS] = 3, [GANG_BOUND] = 1)), GANG_JOINTLY);
+	assert_int_equal(gang_judge(ROLL(4, [GANG_PENDING] = 3, [GANG_BOUND] = 1)),
+			 GANG_PLACE_TOGETHER);
 	/* Some have ended: who comes in their place does not wait for them. */
-	assert_int_equal(gang_judge(ROLL(4, [GANG_WAITS] = 1, [GANG_BOUND] = 2)), GANG_SINGLY);
-	assert_int_equal(gang_judge(ROLL(4, [GANG_WAITS] = 1, [GANG_BOUND] = 4)), GANG_WHOLE);
-	assert_int_equal(gang_judge(ROLL(1, [GANG_WAITS] = 1)), GANG_JOINTLY);
+	assert_int_equal(gang_judge(ROLL(4, [GANG_PENDING] = 1, [GANG_BOUND] = 2)),
+			 GANG_REPLACE_PODS);
+	assert_int_equal(gang_judge(ROLL(4, [GANG_PENDING] = 1, [GANG_BOUND] = 4)), GANG_COMPLETE);
+	assert_int_equal(gang_judge(ROLL(1, [GANG_PENDING] = 1)), GANG_PLACE_TOGETHER);
 }
 
 static void test_numbers(void **state)
 {
-	assert_int_equal(gang_there(ROLL(4, [GANG_ABSENT] = 2, [GANG_HELD] = 1, [GANG_BOUND] = 3)),
+	assert_int_equal(gang_count_present(
+				 ROLL(4, [GANG_ABSENT] = 2, [GANG_RESERVED] = 1, [GANG_BOUND] = 3)),
 			 4);
-	assert_int_equal(gang_missing(ROLL(4, [GANG_HELD] = 2, [GANG_BOUND] = 1, [GANG_EASY] = 1)),
-			 2);
-	assert_int_equal(gang_missing(ROLL(2, [GANG_BOUND] = 3)), 0);
-	assert_true(gang_has_begun(ROLL(4, [GANG_GOES] = 1)));
+	assert_int_equal(
+		gang_count_to_place(
+			ROLL(4, [GANG_RESERVED] = 2, [GANG_BOUND] = 1, [GANG_NEEDS_NO_CARDS] = 1)),
+		2);
+	assert_int_equal(gang_count_to_place(ROLL(2, [GANG_BOUND] = 3)), 0);
+	assert_true(gang_has_begun(ROLL(4, [GANG_BINDING] = 1)));
 	/* One that needs no cards runs before the others: that is no beginning. */
-	assert_false(gang_has_begun(ROLL(4, [GANG_EASY] = 1, [GANG_COME] = 3)));
+	assert_false(gang_has_begun(ROLL(4, [GANG_NEEDS_NO_CARDS] = 1, [GANG_WAITS_TO_BIND] = 3)));
 }
 
 static void test_beginning(void **state)
 {
-	assert_false(gang_may_begin(ROLL(4, [GANG_COME] = 3, [GANG_HELD] = 1)));
-	assert_true(gang_may_begin(ROLL(4, [GANG_COME] = 4, [GANG_WAITS] = 1)));
-	assert_true(gang_may_begin(ROLL(4, [GANG_COME] = 3, [GANG_EASY] = 1)));
-	assert_true(gang_may_begin(ROLL(4, [GANG_COME] = 1, [GANG_BOUND] = 1, [GANG_HELD] = 2)));
+	assert_false(gang_may_bind(ROLL(4, [GANG_WAITS_TO_BIND] = 3, [GANG_RESERVED] = 1)));
+	assert_true(gang_may_bind(ROLL(4, [GANG_WAITS_TO_BIND] = 4, [GANG_PENDING] = 1)));
+	assert_true(gang_may_bind(ROLL(4, [GANG_WAITS_TO_BIND] = 3, [GANG_NEEDS_NO_CARDS] = 1)));
+	assert_true(gang_may_bind(
+		ROLL(4, [GANG_WAITS_TO_BIND] = 1, [GANG_BOUND] = 1, [GANG_RESERVED] = 2)));
 }
 
 static void test_pauses(void **state)
@@ -53,14 +64,14 @@ static void test_pauses(void **state)
 	const uint64_t hold_ns = UINT64_C(30) * 1000000000;
 	for (unsigned salt = 1; salt < 1000; salt++) {
 		for (unsigned n = 1; n < 100; n++) {
-			uint64_t pause_ns = gang_pause_ns(n, hold_ns, salt);
+			uint64_t pause_ns = gang_backoff_ns(n, hold_ns, salt);
 			unsigned doublings = n < 5 ? n - 1 : 4;
 			assert_true(pause_ns >= hold_ns << doublings);
 			assert_true(pause_ns < hold_ns << (doublings + 1));
 		}
 		/* Two neighbours are apart, sooner or later by as long as room is kept. */
-		int64_t apart_ns = (int64_t)(gang_pause_ns(5, hold_ns, salt) -
-					     gang_pause_ns(5, hold_ns, salt + 1));
+		int64_t apart_ns = (int64_t)(gang_backoff_ns(5, hold_ns, salt) -
+					     gang_backoff_ns(5, hold_ns, salt + 1));
 		assert_true(llabs(apart_ns) > (int64_t)hold_ns);
 	}
 }
@@ -71,30 +82,30 @@ static void test_pauses(void **state)
 
 struct room {
 	const unsigned *may; /* bits */
-	bool is_taken[SEATS];
-	int seat[8];
+	bool is_placed[SEATS];
+	int place[8];
 	unsigned taken, tries;
 };
 
-static bool seat(void *data, size_t i)
+static bool place(void *data, size_t i)
 {
 	struct room *room = data;
 	room->tries++;
 	for (int k = 0; k < SEATS; k++)
-		if ((room->may[i] >> k & 1) && !room->is_taken[k]) {
-			room->is_taken[k] = true;
-			room->seat[i] = k;
+		if ((room->may[i] >> k & 1) && !room->is_placed[k]) {
+			room->is_placed[k] = true;
+			room->place[i] = k;
 			room->taken++;
 			return true;
 		}
 	return false;
 }
 
-static void unseat(void *data, size_t i)
+static void unplace(void *data, size_t i)
 {
 	struct room *room = data;
-	assert_true(room->is_taken[room->seat[i]]);
-	room->is_taken[room->seat[i]] = false;
+	assert_true(room->is_placed[room->place[i]]);
+	room->is_placed[room->place[i]] = false;
 	room->taken--;
 }
 
@@ -106,10 +117,10 @@ static bool is_like(void *data, size_t i, size_t k)
 
 static size_t seat_in(struct room *room, const unsigned *may, size_t count, size_t needed)
 {
-	struct gang_seat order[8];
-	const struct gang_trial trial = { seat, unseat, is_like, room };
+	struct gang_slot order[8];
+	const struct gang_trial trial = { place, unplace, is_like, room };
 	*room = (struct room){ .may = may };
-	return gang_seat(&trial, count, needed, order);
+	return gang_place(&trial, count, needed, order);
 }
 
 static void test_seats(void **state)
@@ -142,7 +153,7 @@ static void test_the_choosy_go_first(void **state)
 	/* The first takes what the last alone could have. */
 	assert_int_equal(seat_in(&room, (const unsigned[]){ 3, 6, 4 }, 3, 3), 3);
 	assert_int_equal(seat_in(&room, (const unsigned[]){ 15, 15, 3, 1 }, 4, 4), 4);
-	assert_int_equal(room.seat[3], 0);
+	assert_int_equal(room.place[3], 0);
 }
 
 int main(void)

@@ -58,8 +58,8 @@ static void test_life(void **state)
 	give_pod(m, pod);
 	has(m, "n-0", 3000, 30, 1);
 	has(m, "n-1", 0, 0, 0);
-	model_begin(m, MODEL_PODS);
-	model_synced(m, MODEL_PODS);
+	model_list_begin(m, MODEL_PODS);
+	model_list_end(m, MODEL_PODS);
 	has(m, "n-0", 0, 0, 0);
 	assert_int_equal(model_counts(m).pods, 0);
 	model_free(m);
@@ -125,7 +125,7 @@ static void test_forged(void **state)
 		struct error err;
 		json_t *pod = pod_object("a", "\"cpu\":\"1\"");
 		allocate(pod, "n", "n-0,NVIDIA,8192,100:;", "allocating", is_bound);
-		assert_int_equal(model_pod(m, pod, &err), -EINVAL);
+		assert_int_equal(model_update_pod(m, pod, &err), -EINVAL);
 		assert_string_equal(
 			err.text,
 			"pod ns/a: is annotated with GPU shares but requests none: not counted");
@@ -141,7 +141,7 @@ static void test_broken(void **state)
 	struct error err;
 	give_pod(m, running("a", "n-0,NVIDIA,3000,30:;"));
 	json_t *pod = running("a", "n-0,NVIDIA,many,30:;");
-	assert_int_equal(model_pod(m, pod, &err), -EINVAL);
+	assert_int_equal(model_update_pod(m, pod, &err), -EINVAL);
 	assert_string_equal(
 		err.text, "pod ns/a: hami.io/vgpu-devices-allocated: container 0: share 0: memory: "
 			  "'many': not a whole number; write a whole number from 0 to 2147483647");
@@ -161,10 +161,10 @@ static void test_absurd(void **state)
 	assert_int_equal(place_memory_left(&c), 0);
 	assert_int_equal(place_cores_left(&c), 0);
 	json_t *pod = running("a", ";");
-	model_pod_gone(m, pod);
+	model_remove_pod(m, pod);
 	json_decref(pod);
 	pod = running("b", ";");
-	model_pod_gone(m, pod);
+	model_remove_pod(m, pod);
 	json_decref(pod);
 	has(m, "n-0", 0, 0, 0);
 	model_free(m);
@@ -226,7 +226,7 @@ static void test_reservation(void **state)
 	model_advance(m, 10000 * SECOND);
 	model_release(m, "uid-a");
 	has(m, "n-0", 4096, 50, 1);
-	model_pod_gone(m, pod);
+	model_remove_pod(m, pod);
 	has(m, "n-0", 0, 0, 0);
 	decision_free(&d);
 	json_decref(pod);
@@ -250,7 +250,7 @@ static void test_reservation_ends(void **state)
 	d = decided(m, "a", 400 * SECOND);
 	decision_free(&d);
 	json_t *pod = pod_object("a", HALF);
-	model_pod_gone(m, pod);
+	model_remove_pod(m, pod);
 	has(m, "n-0", 0, 0, 0);
 	json_decref(pod);
 	model_release(m, "uid-a");

@@ -26,7 +26,7 @@ static void test_forms(void **state)
 	struct model_counts counts = model_counts(m);
 	assert_int_equal(counts.nodes, 2);
 	assert_int_equal(counts.cards, 3);
-	assert_int_equal(counts.nodes_aside, 0);
+	assert_int_equal(counts.nodes_rejected, 0);
 	model_free(m);
 }
 
@@ -64,12 +64,12 @@ static void test_lies(void **state)
 		struct model *m = model_of_nothing();
 		struct error err = { 0 };
 		json_t *node = node_saying("n", rows[i][0], NULL);
-		assert_int_equal(model_node(m, node, &err), -EINVAL);
+		assert_int_equal(model_update_node(m, node, &err), -EINVAL);
 		if (strncmp(err.text, rows[i][1], strlen(rows[i][1])) != 0)
 			fail_msg("%s", err.text);
 		/* It is said once, not with each sign of life. */
-		assert_int_equal(model_node(m, node, &err), 0);
-		assert_int_equal(model_counts(m).nodes_aside, 1);
+		assert_int_equal(model_update_node(m, node, &err), 0);
+		assert_int_equal(model_counts(m).nodes_rejected, 1);
 		json_t *args = filter_args(pod_object("a", GPU), "n");
 		json_t *answer = verbs_filter(m, args);
 		assert_string_equal(fitting(answer), "");
@@ -79,7 +79,7 @@ static void test_lies(void **state)
 		json_decref(answer);
 		/* Once it tells the truth, it is taken back. */
 		give_node(m, node_object("n", 1, 8192, 100));
-		assert_int_equal(model_counts(m).nodes_aside, 0);
+		assert_int_equal(model_counts(m).nodes_rejected, 0);
 		assert_int_equal(model_counts(m).cards, 1);
 		json_decref(node);
 		model_free(m);
@@ -92,7 +92,7 @@ static void test_too_many_cards(void **state)
 	struct error err;
 	json_t *node = node_object("n", PLACE_MAX_CARDS + 1, 8192, 100);
 	give_node(m, node_object("n", PLACE_MAX_CARDS, 8192, 100));
-	assert_int_equal(model_node(m, node, &err), -EINVAL);
+	assert_int_equal(model_update_node(m, node, &err), -EINVAL);
 	assert_string_equal(err.text, "node n is set aside: 65 GPUs: must be at most 64");
 	assert_int_equal(model_counts(m).cards, 0);
 	json_decref(node);
@@ -112,13 +112,13 @@ static void test_cards_change(void **state)
 	give_node(m, node_object("n", 8, 8192, 100));
 	assert_int_equal(card_of(m, "n-0").memory_used_bytes, UINT64_C(1000) << 20);
 	assert_int_equal(card_of(m, "n-7").cores_used_mpct, 30000);
-	model_node_gone(m, "n");
+	model_remove_node(m, "n");
 	assert_int_equal(model_counts(m).cards, 0);
 	assert_int_equal(model_counts(m).pods, 1);
 	give_node(m, node_object("n", 1, 8192, 100));
 	assert_int_equal(card_of(m, "n-0").cores_used_mpct, 20000);
 	pod = pod_object("a", GPU);
-	model_pod_gone(m, pod);
+	model_remove_pod(m, pod);
 	json_decref(pod);
 	assert_int_equal(card_of(m, "n-0").slots_used, 0);
 	assert_int_equal(card_of(m, "n-0").memory_used_bytes, 0);
@@ -131,10 +131,10 @@ static void test_lists(void **state)
 	struct model *m = model_of_nothing();
 	give_node(m, node_object("a", 1, 8192, 100));
 	give_node(m, node_object("b", 1, 8192, 100));
-	model_begin(m, MODEL_NODES);
+	model_list_begin(m, MODEL_NODES);
 	give_node(m, node_object("b", 1, 8192, 100));
 	assert_int_equal(model_counts(m).nodes, 2);
-	model_synced(m, MODEL_NODES);
+	model_list_end(m, MODEL_NODES);
 	assert_int_equal(model_counts(m).nodes, 1);
 	assert_non_null(model_find_node(m, "b"));
 	assert_null(model_find_node(m, "a"));

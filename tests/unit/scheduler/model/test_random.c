@@ -99,7 +99,7 @@ static json_t *random_pod(struct cluster *c)
 static void tell_pod(struct cluster *c, json_t *pod)
 {
 	struct error err;
-	if (model_pod(c->model, pod, &err) < 0)
+	if (model_update_pod(c->model, pod, &err) < 0)
 		fail_msg("%s", err.text);
 }
 
@@ -184,12 +184,12 @@ static void check_against_new(struct cluster *c)
 			continue;
 		tell_pod(c, c->pod[i]);
 		struct error err;
-		assert_int_equal(model_pod(again, c->pod[i], &err), 0);
+		assert_int_equal(model_update_pod(again, c->pod[i], &err), 0);
 	}
 	for (unsigned i = 0; i < NODES; i++)
 		if (c->node[i]) {
 			struct error err;
-			assert_int_equal(model_node(again, c->node[i], &err), 0);
+			assert_int_equal(model_update_node(again, c->node[i], &err), 0);
 		}
 	/* Nothing is reserved any more then, and nothing that was left behind holds. */
 	c->now_ns += UINT64_C(1000) * 1000000000;
@@ -249,7 +249,7 @@ static void end_pod(struct cluster *c, unsigned i)
 		json_object_set_new(json_object_get(pod, "status"), "phase", json_string("Failed"));
 		tell_pod(c, pod);
 	} else {
-		model_pod_gone(c->model, pod);
+		model_remove_pod(c->model, pod);
 	}
 	json_decref(pod);
 	c->pod[i] = NULL;
@@ -314,18 +314,18 @@ static void change_node(struct cluster *c, unsigned i, bool *is_changed)
 	json_decref(c->node[i]);
 	c->node[i] = below(3) ? random_node(i) : NULL;
 	if (c->node[i])
-		assert_int_equal(model_node(c->model, c->node[i], &err), 0);
+		assert_int_equal(model_update_node(c->model, c->node[i], &err), 0);
 	else
-		model_node_gone(c->model, name);
+		model_remove_node(c->model, name);
 }
 
 static void relist(struct cluster *c)
 {
-	model_begin(c->model, MODEL_PODS);
+	model_list_begin(c->model, MODEL_PODS);
 	for (unsigned i = 0; i < PODS; i++)
 		if (c->pod[i])
 			tell_pod(c, c->pod[i]);
-	model_synced(c->model, MODEL_PODS);
+	model_list_end(c->model, MODEL_PODS);
 }
 
 static void step(struct cluster *c, bool *is_changed, bool may_change)
@@ -363,7 +363,7 @@ static unsigned run(bool may_change, bool has_quotas)
 	for (unsigned i = 0; i < NODES; i++) {
 		struct error err;
 		c.node[i] = random_node(i);
-		assert_int_equal(model_node(c.model, c.node[i], &err), 0);
+		assert_int_equal(model_update_node(c.model, c.node[i], &err), 0);
 	}
 	for (unsigned i = 0; i < STEPS; i++) {
 		step(&c, &is_changed, may_change);

@@ -141,8 +141,8 @@ static struct model *model_by_use(void)
 	terms.request.places_by_use = true;
 	assert_int_equal(model_new(&terms, &m), 0);
 	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_PODS; kind++) {
-		model_begin(m, kind);
-		model_synced(m, kind);
+		model_list_begin(m, kind);
+		model_list_end(m, kind);
 	}
 	return m;
 }
@@ -199,15 +199,15 @@ static char *send_away(struct model *m)
 	model_advance(m, 1001 * S);
 	assert_int_equal(model_take_cooldown(m, &cooldown), 0);
 	assert_int_equal(model_take_evictions(m, S, list, 8), 1);
-	model_pod_gone(m, opportunistic);
+	model_remove_pod(m, opportunistic);
 	json_decref(opportunistic);
 	assert_int_equal(model_take_cooldown(m, &cooldown), 1);
 	assert_string_equal(cooldown.node, "n");
 	char *text = cooldown.text;
 	assert_int_equal(model_take_cooldown(m, &cooldown), 0);
 	/* It could not be written. */
-	model_cooldown_again(m, "n");
-	model_cooldown_again(m, "no such node");
+	model_cooldown_retry(m, "n");
+	model_cooldown_retry(m, "no such node");
 	assert_int_equal(model_take_cooldown(m, &cooldown), 1);
 	assert_string_equal(cooldown.text, text);
 	free(cooldown.text);

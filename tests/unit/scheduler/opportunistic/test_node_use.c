@@ -17,8 +17,8 @@ static struct model *model_by_use(void)
 	terms.request.places_by_use = true;
 	assert_int_equal(model_new(&terms, &m), 0);
 	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_PODS; kind++) {
-		model_begin(m, kind);
-		model_synced(m, kind);
+		model_list_begin(m, kind);
+		model_list_end(m, kind);
 	}
 	model_advance(m, 1000 * S);
 	return m;
@@ -168,7 +168,7 @@ static void test_what_is_old_counts_for_nothing(void **state)
 	json_t *node = node_object("n", 2, 8192, 100);
 	struct error err = { 0 };
 	annotate(node, KUBE_NODE_USE, "{\"t\":1,\"cards\":[{\"id\":\"n-0\"}]}");
-	assert_int_equal(model_node(m, node, &err), -22);
+	assert_int_equal(model_update_node(m, node, &err), -22);
 	assert_string_equal(err.text,
 			    "node n: allot.dev/node-use: GPU 0: peak: must be a whole number "
 			    "from 0 to 10000");
@@ -268,7 +268,7 @@ static void test_it_goes(void **state)
 		char name[8];
 		snprintf(name, sizeof(name), "f%d", i);
 		json_t *gone = opportunistic_object(name);
-		model_pod_gone(m, gone);
+		model_remove_pod(m, gone);
 		json_decref(gone);
 	}
 	/* Nobody comes while it is shut, though nobody works. */
@@ -337,7 +337,7 @@ static void test_they_give_way(void **state)
 		char name[8];
 		snprintf(name, sizeof(name), "f%d", i);
 		json_t *gone = opportunistic_object(name);
-		model_pod_gone(m, gone);
+		model_remove_pod(m, gone);
 		json_decref(gone);
 	}
 	/* Who has gone does not come back before it is there. */
@@ -383,7 +383,7 @@ static void test_they_give_way_to_a_gang(void **state)
 		char name[8];
 		snprintf(name, sizeof(name), "f%d", i);
 		json_t *gone = opportunistic_object(name);
-		model_pod_gone(m, gone);
+		model_remove_pod(m, gone);
 		json_decref(gone);
 	}
 	assert_true(fits(m, pod, ""));
@@ -400,7 +400,7 @@ static void test_they_stay_for_half_a_gang(void **state)
 	give_pod(m, json_incref(pod));
 	assert_false(fits(m, json_incref(pod), NO_MEMORY));
 	assert_string_equal(evicted(m, 1006, 8), "");
-	model_pod_gone(m, big);
+	model_remove_pod(m, big);
 	json_decref(big);
 	give_pod(m, gang_pod("g2", LIMITS("500", "10"), "n-1"));
 	assert_false(fits(m, pod, NO_MEMORY));
@@ -424,7 +424,7 @@ static void test_they_stay(void **state)
 	pod = pod_object("o", LIMITS("2192", "20"));
 	annotate(pod, "nvidia.com/use-gpuuuid", "n-0");
 	assert_false(fits(m, json_incref(pod), NO_MEMORY));
-	model_pod_gone(m, pod);
+	model_remove_pod(m, pod);
 	json_decref(pod);
 	assert_string_equal(evicted(m, 1030, 8), "");
 	model_free(m);

@@ -43,8 +43,8 @@ static struct model *new_model(bool places_by_use)
 	terms.request.places_by_use = places_by_use;
 	assert_int_equal(model_new(&terms, &m), 0);
 	for (enum model_kind kind = MODEL_NODES; kind <= MODEL_PODS; kind++) {
-		model_begin(m, kind);
-		model_synced(m, kind);
+		model_list_begin(m, kind);
+		model_list_end(m, kind);
 	}
 	return m;
 }
@@ -107,8 +107,8 @@ static void end_pod(struct cluster *c, unsigned i)
 {
 	if (!c->pod[i])
 		return;
-	model_pod_gone(c->model, c->pod[i]);
-	model_pod_gone(c->twin, c->pod[i]);
+	model_remove_pod(c->model, c->pod[i]);
+	model_remove_pod(c->twin, c->pod[i]);
 	json_decref(c->pod[i]);
 	c->pod[i] = NULL;
 }

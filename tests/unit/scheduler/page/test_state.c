@@ -150,7 +150,7 @@ static void test_nodes_that_are_not_well(void **state)
 	struct error err = { 0 };
 	json_t *liar = node_saying("liar",
 				   "[{\"id\":\"x\",\"count\":1},{\"id\":\"x\",\"count\":1}]", NULL);
-	assert_int_equal(model_node(m, liar, &err), -EINVAL);
+	assert_int_equal(model_update_node(m, liar, &err), -EINVAL);
 	json_decref(liar);
 	give_node(m, node_saying("sick",
 				 "[{\"id\":\"s-0\",\"count\":10,\"devmem\":8192,\"devcore\":100,"
@@ -321,7 +321,7 @@ static void test_the_node_that_is_open(void **state)
 	assert_at(told, "nodes.keys", "[\"a\",\"b\",\"c\"]");
 	assert_int_equal(json_array_size(json_object_get(json_object_get(told, "nodes"), "rows")),
 			 1);
-	model_node_gone(r.model, "a");
+	model_remove_node(r.model, "a");
 	assert_at(news(&r, &view), "open", "null");
 	reader_end(&r);
 }
@@ -362,7 +362,7 @@ static void test_the_model_tells_of_changes(void **state)
 	model_release(m, "uid-w");
 	assert_true(m->changes > before);
 	before = m->changes;
-	model_node_gone(m, "c");
+	model_remove_node(m, "c");
 	assert_true(m->changes > before);
 	model_free(m);
 }

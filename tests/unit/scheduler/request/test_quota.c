@@ -119,14 +119,14 @@ static json_t *running(const char *name, const char *shares)
 static void ends(struct model *m, const char *name)
 {
 	json_t *pod = pod_object(name, GPU);
-	model_pod_gone(m, pod);
+	model_remove_pod(m, pod);
 	json_decref(pod);
 }
 
 static void quota_ends(struct model *m, const char *name)
 {
 	json_t *quota = object_of("{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\"}}", name);
-	model_quota_gone(m, quota);
+	model_remove_quota(m, quota);
 	json_decref(quota);
 }
 
@@ -150,13 +150,13 @@ static void test_sums(void **state)
 	give_pod(m, running("b", "n-0,NVIDIA,2000,0:;"));
 	has_quota(m, "8000/20000 60/- 3/-");
 	json_t *odd = running("b", "n-0,NVIDIA,x,0:;");
-	assert_true(model_pod(m, odd, NULL) < 0);
+	assert_true(model_update_pod(m, odd, NULL) < 0);
 	json_decref(odd);
 	has_quota(m, "8000/20000 60/- 3/-");
 	ends(m, "a");
 	has_quota(m, "2000/20000 0/- 1/-");
-	model_begin(m, MODEL_PODS);
-	model_synced(m, MODEL_PODS);
+	model_list_begin(m, MODEL_PODS);
+	model_list_end(m, MODEL_PODS);
 	has_quota(m, "0/20000 0/- 0/-");
 	model_free(m);
 }
@@ -193,10 +193,10 @@ static void test_several(void **state)
 	/* A list that does not name it. */
 	give_quota(m, "q", LIMIT("gpu", "3"));
 	give_quota(m, "r", LIMIT("gpu", "4"));
-	model_begin(m, MODEL_QUOTAS);
+	model_list_begin(m, MODEL_QUOTAS);
 	give_quota(m, "r", LIMIT("gpu", "4"));
 	has_quota(m, "0/- 0/- 0/3");
-	model_synced(m, MODEL_QUOTAS);
+	model_list_end(m, MODEL_QUOTAS);
 	has_quota(m, "0/- 0/- 0/4");
 	model_free(m);
 }
@@ -215,18 +215,18 @@ static void test_what_is_refused(void **state)
 	struct error err;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		json_t *quota = object_of("%s", rows[i]);
-		assert_int_equal(model_quota(m, quota, &err), -EINVAL);
-		model_quota_gone(m, quota);
+		assert_int_equal(model_update_quota(m, quota, &err), -EINVAL);
+		model_remove_quota(m, quota);
 		json_decref(quota);
 	}
 	give_quota(m, "q", LIMIT("gpumem", "20000"));
 	json_t *quota = object_of("{\"metadata\":{\"name\":\"q\",\"namespace\":\"ns\"},\"spec\":{"
 				  "\"hard\":{" LIMIT("gpumem", "-5") "," LIMIT("gpu", "1") "}}}");
-	model_begin(m, MODEL_QUOTAS);
-	assert_int_equal(model_quota(m, quota, &err), -EINVAL);
+	model_list_begin(m, MODEL_QUOTAS);
+	assert_int_equal(model_update_quota(m, quota, &err), -EINVAL);
 	assert_string_equal(err.text, "ResourceQuota ns/q: spec.hard: limits.nvidia.com/gpumem: "
 				      "'-5': must be a whole number up to 9223372036854775807");
-	model_synced(m, MODEL_QUOTAS);
+	model_list_end(m, MODEL_QUOTAS);
 	has_quota(m, "0/20000 0/- 0/-");
 	json_decref(quota);
 	model_free(m);
@@ -240,7 +240,7 @@ static void filter(struct model *m, const char *name, const char *in)
 {
 	json_t *pod = pod_object(name, MIB("8000"));
 	json_object_set_new(json_object_get(pod, "metadata"), "namespace", json_string(in));
-	assert_int_equal(model_pod(m, pod, NULL), 0);
+	assert_int_equal(model_update_pod(m, pod, NULL), 0);
 	json_t *args = filter_args(pod, "n"), *answer = verbs_filter(m, args);
 	assert_string_equal(fitting(answer), "");
 	json_decref(answer);
@@ -249,9 +249,9 @@ static void filter(struct model *m, const char *name, const char *in)
 
 static void tells(struct model *m, uint64_t at_ns, const char *name)
 {
-	struct model_passed_over told[4];
+	struct model_requeue_pod told[4];
 	model_advance(m, at_ns);
-	size_t count = model_take_passed_over(m, told, 4);
+	size_t count = model_take_requeue(m, told, 4);
 	assert_int_equal(count, *name ? 1 : 0);
 	if (count)
 		assert_string_equal(told[0].name, name);
