@@ -8,7 +8,7 @@
 #include "kube/util/object.h"
 #include "kube/util/resource_name.h"
 #include "scheduler/page/page.h"
-#include "scheduler/request/request_wishes.h"
+#include "scheduler/request/request_annotations.h"
 #include "scheduler/service/config.h"
 #include "scheduler/service/config_foreign.h"
 
@@ -133,7 +133,8 @@ static const struct settings_row rows[] = {
 	{ "kube_scheduler_lease", SETTINGS_TEXT, AT(kube_scheduler_lease), "none",
 	  .check = check_lease,
 	  .help = "the Lease of the kube-scheduler beside each replica, or none: the replica beside the leading one answers allot explain" },
-	{ "node_policy", SETTINGS_CHOICE, AT(node_policy), "binpack", .words = request_nodes_words,
+	{ "node_policy", SETTINGS_CHOICE, AT(node_policy), "binpack",
+	  .words = request_node_policy_names,
 	  .help = "which nodes to fill first, if the pod does not say: binpack, spread or fragmentation" },
 	{ "gpu_policy", SETTINGS_TEXT, AT(gpu_policy), "spread", .check = check_policy,
 	  .help = "which GPUs to fill first, if the pod does not say: a comma-separated list of binpack, spread, topology-aware, numa, mutex and fragmentation" },

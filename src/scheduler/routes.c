@@ -237,7 +237,7 @@ static unsigned status_of(int r)
  * Anyone may request explanations, and this thread also places pods, so their rate is limited. False: *ret says when to try
  * again.
  */
-static bool may_explain(struct scheduler *s, const struct explain_ask *what,
+static bool may_explain(struct scheduler *s, const struct explain_query *what,
 			struct server_answer *ret)
 {
 	size_t nodes = what->node ? 1 : model_counts(cluster_model(s->cluster)).nodes;
@@ -258,9 +258,9 @@ static void do_explain(struct scheduler *s, struct call_args *args, struct serve
 		       struct server_answer *ret)
 {
 	const json_t *part = args->object;
-	const struct explain_ask ask = { json_string_value(json_array_get(part, 0)),
-					 json_string_value(json_array_get(part, 1)),
-					 json_string_value(json_array_get(part, 2)) };
+	const struct explain_query ask = { json_string_value(json_array_get(part, 0)),
+					   json_string_value(json_array_get(part, 1)),
+					   json_string_value(json_array_get(part, 2)) };
 	struct error err = { 0 };
 	json_t *answer = NULL;
 	if (!ask.pod || json_array_size(part) > 3) {

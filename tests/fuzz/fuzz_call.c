@@ -24,7 +24,7 @@ static const char *name_at(const json_t *all, size_t i)
 	return json_string_value(one);
 }
 
-static bool has_come_before(const struct call_args *args, size_t i)
+static bool is_duplicate(const struct call_args *args, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
 		if (args->name[k].text && !strcmp(args->name[k].text, args->name[i].text))
@@ -38,18 +38,18 @@ static void judge(struct filter_answer *answer, const uint8_t *data, size_t size
 	const struct call_args *args = answer->args;
 	for (size_t i = 0; i < args->count; i++) {
 		struct filter_verdict *verdict = &answer->verdict[i];
-		if (!args->name[i].text || has_come_before(args, i))
+		if (!args->name[i].text || is_duplicate(args, i))
 			continue;
 		*verdict = (struct filter_verdict){ FILTER_FITS + data[i % size] % 3U, 0 };
 		answer->fits += verdict->list == FILTER_FITS;
 		/* Any of what came is said, too. */
 		if (verdict->list != FILTER_FITS)
-			FUZZ_CHECK(!filter_answer_add(
+			FUZZ_CHECK(!filter_answer_add_reason(
 				answer,
 				args->name[data[i % size] % (i + 1)].text
 					? args->name[data[i % size] % (i + 1)].text
 					: "",
-				&verdict->word));
+				&verdict->reason));
 	}
 }
 
@@ -64,7 +64,7 @@ static bool has_name(const json_t *list, const char *name)
 static void check_answer(const struct filter_answer *answer)
 {
 	static const char *const lists[] = {
-		[FILTER_FAILED] = "FailedNodes", [FILTER_HOPELESS] = "FailedAndUnresolvableNodes"
+		[FILTER_FAILED] = "FailedNodes", [FILTER_UNRESOLVABLE] = "FailedAndUnresolvableNodes"
 	};
 	size_t said[FILTER_LISTS] = { 0 };
 	char *text = filter_answer_text(answer);
@@ -80,7 +80,7 @@ static void check_answer(const struct filter_answer *answer)
 			continue;
 		const char *why = json_string_value(
 			json_object_get(json_object_get(all, lists[verdict->list]), name));
-		FUZZ_CHECK(why && !strcmp(why, filter_answer_word(answer, verdict->word)));
+		FUZZ_CHECK(why && !strcmp(why, filter_answer_reason(answer, verdict->reason)));
 	}
 	const json_t *fit = answer->args->whole
 				    ? json_object_get(json_object_get(all, "Nodes"), "items")

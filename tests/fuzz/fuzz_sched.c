@@ -15,7 +15,7 @@
 #include "kube/util/outside_json.h"
 #include "scheduler/explain/explain.h"
 #include "scheduler/extender/extender.h"
-#include "scheduler/request/request_wishes.h"
+#include "scheduler/request/request_annotations.h"
 #include "verbs.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -137,8 +137,8 @@ static void bind(struct fuzzing *f, const json_t *args)
 /* Nothing changes by it, and each node has a verdict. */
 static void explain(struct fuzzing *f, const json_t *meta)
 {
-	struct explain_ask ask = { json_string_value(json_object_get(meta, "namespace")),
-				   json_string_value(json_object_get(meta, "name")), NULL };
+	struct explain_query ask = { json_string_value(json_object_get(meta, "namespace")),
+				     json_string_value(json_object_get(meta, "name")), NULL };
 	struct model_counts before = model_counts(f->model);
 	for (unsigned i = 0; i < 2 && ask.pod_namespace && ask.pod; i++, ask.node = NODE) {
 		struct error err = { 0 };
@@ -361,7 +361,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	model_advance(f.model, f.now_ns + 1000 * SECOND);
 	struct model_counts counts = model_counts(f.model);
 	model_each_quota(f.model, check_nothing_used, NULL);
-	FUZZ_CHECK(!counts.nodes && !counts.nodes_aside && !counts.pods && !counts.pods_waiting);
+	FUZZ_CHECK(!counts.nodes && !counts.nodes_rejected && !counts.pods && !counts.pods_waiting);
 	FUZZ_CHECK(!counts.reservations && !counts.gangs_waiting && !counts.gangs_placed);
 	model_free(f.model);
 	free(text);

@@ -18,7 +18,7 @@
  * input for this card's next round.
  */
 #define GANG_ROUNDS 4
-/* In-flight work that is permitted while gang_word.is_slip: the gate lets through its minimum. */
+/* In-flight work that is permitted while gang_filter_result.is_slip: the gate lets through its minimum. */
 #define SLIP_DEPTH_NS 1
 #define LOOK_IDLE_NS UINT64_C(1000000)
 #define LOOK_WAITING_NS UINT64_C(4000000)
@@ -55,7 +55,7 @@ static bool can_wait(const struct lessee *l, uint64_t now_ns)
 	if (!seen->rings)
 		return passed_ns < LOOK_IDLE_NS;
 	/* Poll gangs even if they ring, since they do not ring for waits at other cards' gates. */
-	if (l->gang_word.order != GANG_NONE && passed_ns >= LOOK_WAITING_NS)
+	if (l->gang_filter_result.order != GANG_NONE && passed_ns >= LOOK_WAITING_NS)
 		return false;
 	return passed_ns < LOOK_RUNG_NS && atomic_load(l->bell.word) == l->bell.heard;
 }
@@ -84,7 +84,7 @@ static void look_at(struct lessee *l, uint64_t now_ns)
 	/* Read the bell before the slots, so that a ring for a later change is not missed. */
 	bool has_rung = bell_hear(&l->bell, now_ns);
 
-	l->observer.in_gang = l->gang_word.order != GANG_NONE;
+	l->observer.in_gang = l->gang_filter_result.order != GANG_NONE;
 	l->seen = observer_look(&l->observer, now_ns, has_lease || a->is_paced);
 	l->seen_ns = now_ns;
 	judge(l, &before, has_rung, now_ns);
@@ -181,8 +181,8 @@ static bool meet_gangs(struct arbitration *a, uint64_t now_ns)
 	a->to_wake |= gang_decide(board, now_ns) & ~(UINT64_C(1) << a->card);
 	for (struct lessee *l = a->lessees; l; l = l->next)
 		if (l->gang >= 0) {
-			l->gang_word = gang_word(board, l->gang, a->card);
-			is_news |= arbiter_set_gang(a->arbiter, l->index, l->gang_word);
+			l->gang_filter_result = gang_filter_result(board, l->gang, a->card);
+			is_news |= arbiter_set_gang(a->arbiter, l->index, l->gang_filter_result);
 		}
 	gangs_unlock(a->gangs);
 	return is_news;
@@ -193,7 +193,7 @@ void arbitration_publish_depth(const struct arbitration *a, struct lessee *l)
 	struct region_control_device *c = &l->control->device[l->device];
 	uint64_t free_depth_ns = atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed);
 	atomic_store_explicit(&c->depth_ns,
-			      l->gang_word.is_slip
+			      l->gang_filter_result.is_slip
 				      ? SLIP_DEPTH_NS
 				      : arbiter_depth_ns(a->arbiter, l->index, free_depth_ns),
 			      memory_order_relaxed);

@@ -7,7 +7,7 @@ enum phase { PHASE_WAITING, PHASE_GATHERING, PHASE_RUNNING, PHASE_ENDING };
 
 struct part {
 	struct gang_report told;
-	struct gang_word word;
+	struct gang_filter_result word;
 };
 
 struct gang {
@@ -86,12 +86,13 @@ void gang_tell(struct gang_board *board, int gang, unsigned device, const struct
 	g->part[device].told = *report;
 }
 
-struct gang_word gang_word(const struct gang_board *board, int gang, unsigned device)
+struct gang_filter_result gang_filter_result(const struct gang_board *board, int gang,
+					     unsigned device)
 {
 	const struct gang *g = find(board, gang);
 
 	if (!g || device >= GANG_MAX_DEVICES)
-		return (struct gang_word){ .order = GANG_NONE };
+		return (struct gang_filter_result){ .order = GANG_NONE };
 	return g->part[device].word;
 }
 
@@ -402,14 +403,14 @@ static uint64_t idle_elsewhere_ns(const struct gang *g, uint64_t device)
 	return least_ns;
 }
 
-static struct gang_word choose_word(const struct gang *g, uint64_t device, uint64_t now_ns)
+static struct gang_filter_result choose_word(const struct gang *g, uint64_t device, uint64_t now_ns)
 {
-	struct gang_word word = { .order = GANG_WAIT,
-				  .is_stuck = g->is_stuck,
-				  .idle_elsewhere_ns = UINT64_MAX };
+	struct gang_filter_result word = { .order = GANG_WAIT,
+					   .is_stuck = g->is_stuck,
+					   .idle_elsewhere_ns = UINT64_MAX };
 
 	if (!is_several(g->present) || !(g->present & BIT(device)))
-		return (struct gang_word){ .order = GANG_NONE };
+		return (struct gang_filter_result){ .order = GANG_NONE };
 	if (g->phase == PHASE_WAITING) {
 		/* A waiting gang with a lease has a device of another gang, which comes first. */
 		if (g->part[device].told.holds)
@@ -471,7 +472,7 @@ uint64_t gang_decide(struct gang_board *board, uint64_t now_ns)
 			continue;
 		FOR_EACH(d, g->devices)
 		{
-			struct gang_word word = choose_word(g, d, now_ns);
+			struct gang_filter_result word = choose_word(g, d, now_ns);
 
 			if (word.order != g->part[d].word.order ||
 			    word.at_ns != g->part[d].word.at_ns)

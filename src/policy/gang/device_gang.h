@@ -7,7 +7,7 @@
  * For each device and step of its arbiter:
  *
  *     arbiter_step()  ->  arbiter_gang_report()  ->  gang_tell()  ->  gang_decide()
- *                     ->  gang_word()  ->  arbiter_set_gang(); if that changed: step once more
+ *                     ->  gang_filter_result()  ->  arbiter_set_gang(); if that changed: step once more
  *
  * Terms: a rank is the part of a gang that runs on one device. The phases of a gang's turn are:
  *
@@ -64,7 +64,7 @@ enum gang_order {
 	GANG_CLOSE,  /* its work should end at at_ns; then the device is kept free */
 };
 
-struct gang_word {
+struct gang_filter_result {
 	enum gang_order order;
 	uint64_t at_ns;
 	bool is_stuck; /* its work elsewhere has outlived a drain */
@@ -111,6 +111,7 @@ void gang_tell(struct gang_board *board, int gang, unsigned device,
 	       const struct gang_report *report);
 /* Decides all turns. Returns the devices whose orders changed, a bit each: step their arbiters soon. */
 uint64_t gang_decide(struct gang_board *board, uint64_t now_ns);
-struct gang_word gang_word(const struct gang_board *board, int gang, unsigned device);
+struct gang_filter_result gang_filter_result(const struct gang_board *board, int gang,
+					     unsigned device);
 /* Returns the number of turns that the gang began on two or more devices. */
 uint64_t gang_turns(const struct gang_board *board, int gang);

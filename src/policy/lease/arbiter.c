@@ -208,7 +208,7 @@ void arbiter_remove(struct arbiter *a, int tenant)
 		a->interrupted = NONE;
 	arbiter_deactivate(a, t);
 	a->silent -= !t->seen.rings;
-	arbiter_set_gang(a, tenant, (struct gang_word){ .order = GANG_NONE });
+	arbiter_set_gang(a, tenant, (struct gang_filter_result){ .order = GANG_NONE });
 	*t = (struct tenant){ .used = false };
 	count_shares(a);
 }

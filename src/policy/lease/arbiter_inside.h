@@ -165,7 +165,7 @@ struct tenant {
 	bool overlapped; /* other tenants ran too, so nothing is settled */
 
 	/* turns on several devices at once (member.c): */
-	struct gang_word gang;
+	struct gang_filter_result gang;
 	bool gang_over; /* has the lease, and its turn should end on all devices together */
 	bool gang_idle; /* the same, but only if it is idle on all devices */
 

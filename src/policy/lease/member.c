@@ -79,7 +79,7 @@ bool member_decide_on_holder(struct arbiter *a, struct tenant *holder)
 }
 
 /* Returns true if a device that is kept free can be used until the gang's other devices are free. */
-static bool has_time_for_others(const struct arbiter *a, const struct gang_word *word)
+static bool has_time_for_others(const struct arbiter *a, const struct gang_filter_result *word)
 {
 	return word->order == GANG_GATHER && word->at_ns > a->last_now_ns + SHORT_LEASE_NS;
 }
@@ -301,7 +301,7 @@ struct gang_report arbiter_gang_report(const struct arbiter *a, int tenant)
 	};
 }
 
-bool arbiter_set_gang(struct arbiter *a, int tenant, struct gang_word word)
+bool arbiter_set_gang(struct arbiter *a, int tenant, struct gang_filter_result word)
 {
 	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
 		return false;

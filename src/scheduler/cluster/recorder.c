@@ -22,7 +22,7 @@
 
 /* A pod's event for one reason. The server has it, as far as we know, unless the name is "". */
 struct told {
-	char word[FILTER_WORD_MAX];
+	char reason[FILTER_REASON_MAX];
 	char name[EVENT_NAME_MAX]; /* "" if the event must be created */
 	uint64_t count;
 	bool is_used;
@@ -166,19 +166,19 @@ static void tell(struct recorder *r, struct pod *p, struct told *told, uint64_t 
 }
 
 /* Finds or adds the pod's event for a reason. NULL if the pod has too many reasons. */
-static struct told *told_of(struct pod *p, const char *word)
+static struct told *told_of(struct pod *p, const char *reason)
 {
 	struct told *free_one = NULL;
 	for (unsigned i = 0; i < WORDS_MOST; i++) {
 		struct told *told = &p->failed[i];
-		if (told->is_used && !strcmp(told->word, word))
+		if (told->is_used && !strcmp(told->reason, reason))
 			return told;
 		if (!told->is_used && !free_one)
 			free_one = told;
 	}
 	if (free_one) {
 		free_one->is_used = true;
-		snprintf(free_one->word, sizeof(free_one->word), "%s", word);
+		snprintf(free_one->reason, sizeof(free_one->reason), "%s", reason);
 	}
 	return free_one;
 }
@@ -191,12 +191,12 @@ static const char *text_of(const struct filter_answer *answer, const char *membe
 
 static void do_job(struct recorder *r, const struct job *job)
 {
-	struct filter_say says[FILTER_SAYS_MOST];
+	struct filter_event says[FILTER_EVENTS_MAX];
 	const char *uid = text_of(job->answer, "uid");
 	struct pod *p = uid ? string_map_find(&r->pods, uid) : NULL;
-	unsigned count = p ? filter_says(job->answer, says) : 0;
+	unsigned count = p ? filter_failure_events(job->answer, says) : 0;
 	for (unsigned i = 0; i < count; i++) {
-		struct told *told = told_of(p, says[i].word);
+		struct told *told = told_of(p, says[i].reason);
 		if (told)
 			tell(r, p, told, p->untold, true, FILTER_FAIL, says[i].text);
 	}

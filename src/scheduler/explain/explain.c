@@ -20,7 +20,7 @@ static struct string_map *string_map_of(const struct string_map *table)
 }
 
 struct looking {
-	const struct explain_ask *ask;
+	const struct explain_query *query;
 	struct model_pod *found;
 };
 
@@ -29,8 +29,9 @@ static void look_at_pod(void *data, void *thing)
 {
 	struct looking *l = data;
 	struct model_pod *pod = thing;
-	if (!strcmp(model_pod_name(pod), l->ask->pod) &&
-	    !strcmp(pod->pod_namespace, l->ask->pod_namespace) && (!l->found || l->found->is_ending))
+	if (!strcmp(model_pod_name(pod), l->query->pod) &&
+	    !strcmp(pod->pod_namespace, l->query->pod_namespace) &&
+	    (!l->found || l->found->is_ending))
 		l->found = pod;
 }
 
@@ -81,18 +82,19 @@ static void add_request(json_t *to, const struct request *request)
 	add_words(to, "nouse_type", request->nouse_type);
 	if (request->is_opportunistic)
 		json_object_set_new(to, "placed_by", json_string("use"));
-	json_object_set_new(to, "node_policy", json_string(request_nodes_words[request->nodes]));
+	json_object_set_new(to, "node_policy",
+			    json_string(request_node_policy_names[request->node_policy]));
 	if (request->is_mutex)
 		json_object_set_new(to, "mutex", json_true());
 	if (request->mode)
 		json_object_set_new(to, "mode", json_string(request->mode));
 }
 
-static json_t *list_shares(const struct inventory_hold *hold)
+static json_t *list_shares(const struct inventory_shares *shares)
 {
 	json_t *list = json_array();
-	for (unsigned i = 0; i < hold->count; i++) {
-		const struct inventory_share *s = &hold->share[i];
+	for (unsigned i = 0; i < shares->count; i++) {
+		const struct inventory_share *s = &shares->share[i];
 		json_t *one = json_pack("{s:i,s:s}", "container", (int)s->container, "card",
 					s->card);
 		explain_add_share(one, s);
@@ -112,17 +114,17 @@ static const char *state_of(const struct model_pod *pod)
 
 static json_t *show_pod(const struct model *m, const struct model_pod *pod)
 {
-	const struct model_hold *hold = pod->charged;
+	const struct model_allocation *allocation = pod->charged;
 	json_t *object = json_pack("{s:s,s:s,s:s,s:s}", "namespace", pod->pod_namespace, "pod",
 				   model_pod_name(pod), "uid", pod->text, "state", state_of(pod));
-	if (hold) {
-		json_object_set_new(object, "on", json_string(hold->node->name));
-		json_object_set_new(object, "shares", list_shares(&hold->hold));
+	if (allocation) {
+		json_object_set_new(object, "on", json_string(allocation->node->name));
+		json_object_set_new(object, "shares", list_shares(&allocation->shares));
 	}
-	if (hold && hold->expires_ns > m->now_ns)
-		json_object_set_new(
-			object, "held_for_s",
-			json_integer((json_int_t)((hold->expires_ns - m->now_ns) / SECOND_NS)));
+	if (allocation && allocation->expires_ns > m->now_ns)
+		json_object_set_new(object, "held_for_s",
+				    json_integer((json_int_t)((allocation->expires_ns - m->now_ns) /
+							      SECOND_NS)));
 	if (pod->request_error)
 		json_object_set_new(object, "broken", explain_text(pod->request_error));
 	struct gang_answer gang;
@@ -274,9 +276,9 @@ int explain_known(struct model *m, struct model_pod *pod, const struct model_nod
 	return 0;
 }
 
-int explain_pod(struct model *m, const struct explain_ask *ask, json_t **ret, struct error *err)
+int explain_pod(struct model *m, const struct explain_query *query, json_t **ret, struct error *err)
 {
-	struct looking looking = { .ask = ask };
+	struct looking looking = { .query = query };
 	if (!model_is_ready(m))
 		return error_set(
 			err, EAGAIN,
@@ -287,12 +289,12 @@ int explain_pod(struct model *m, const struct explain_ask *ask, json_t **ret, st
 			err,
 			error_set(err, ENOENT,
 				  "pod %.63s/%.253s: not found: it requests no GPU, or does not exist",
-				  ask->pod_namespace, ask->pod));
-	const struct model_node *only = ask->node ? model_find_node(m, ask->node) : NULL;
-	if (ask->node && !only)
+				  query->pod_namespace, query->pod));
+	const struct model_node *only = query->node ? model_find_node(m, query->node) : NULL;
+	if (query->node && !only)
 		return error_sanitize(
 			err, error_set(err, ENOENT,
 				       "node %.253s: not found: it does not exist, or has no GPUs",
-				       ask->node));
+				       query->node));
 	return explain_known(m, looking.found, only, ret, err);
 }

@@ -13,7 +13,7 @@
 struct model_pod;
 struct model_node;
 
-struct explain_ask {
+struct explain_query {
 	const char *pod_namespace, *pod;
 	/* examine only this node, with each card and its users; NULL: all nodes with cards */
 	const char *node;
@@ -23,7 +23,8 @@ struct explain_ask {
  * Explains the named pod; *ret is a new object. -ENOENT: no such pod with GPU requests, or no such node; -EAGAIN: the first
  * lists are incomplete; -ENOMEM.
  */
-int explain_pod(struct model *model, const struct explain_ask *ask, json_t **ret, struct error *err);
+int explain_pod(struct model *model, const struct explain_query *query, json_t **ret,
+		struct error *err);
 
 /* Explains this pod. `only`: one node; NULL: all. Returns 0 or -ENOMEM. */
 int explain_known(struct model *model, struct model_pod *pod, const struct model_node *only,

@@ -286,8 +286,8 @@ static json_t *list_holders(const struct model_node *node, const char *card)
 {
 	json_t *list = json_array();
 	for (const struct model_pod *pod = node->pods; pod; pod = pod->next)
-		for (unsigned i = 0; i < pod->charged->hold.count; i++) {
-			const struct inventory_share *s = &pod->charged->hold.share[i];
+		for (unsigned i = 0; i < pod->charged->shares.count; i++) {
+			const struct inventory_share *s = &pod->charged->shares.share[i];
 			if (s->card != card)
 				continue;
 			json_t *one = json_pack("{s:s,s:s,s:i}", "namespace", pod->pod_namespace,
@@ -343,7 +343,7 @@ json_t *explain_node(struct model *m, const struct model_node *node, const struc
 	}
 	if (!node->inventory.count)
 		return verdict(node, "without cards");
-	inventory = fit_see(&m->fit, &node->inventory, &view);
+	inventory = fit_visible_cards(&m->fit, &node->inventory, &view);
 	card = inventory->card;
 	/* fit_check() sets it if it first places the pod's other containers; add_why_not() reads it. */
 	m->fit.picks = 0;

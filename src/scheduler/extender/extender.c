@@ -13,58 +13,60 @@
 
 /* ---- arguments ---- */
 
-int ask_begin(struct model *m, const json_t *args, struct ask *ret, struct error *err)
+int extender_call_begin(struct model *m, const json_t *args, struct extender_call *ret,
+			struct error *err)
 {
 	json_t *object = json_object_get(args, "Pod");
-	struct ask ask = { 0 };
+	struct extender_call call = { 0 };
 	if (!model_is_ready(m))
 		return error_set(
 			err, EAGAIN,
 			"the nodes and pods of the cluster are still being read: try again in a moment");
 	if (!json_is_object(object))
 		return error_set(err, EINVAL, "Pod: must be an object");
-	int r = pod_read(object, &ask.pod, err);
+	int r = pod_read(object, &call.pod, err);
 	if (r < 0)
 		return error_add(err, r, "Pod");
-	r = request_read(ask.pod, &m->terms.request, &ask.request, &ask.request_error);
+	r = request_read(call.pod, &m->terms.request, &call.request, &call.request_error);
 	if (r == -ENOMEM) {
-		pod_free(ask.pod);
+		pod_free(call.pod);
 		return error_set_errno(err, ENOMEM, "Pod");
 	}
-	ask.lifted = model_find_pod(m, ask.pod->uid);
-	if (ask.lifted)
-		model_suspend_charge(ask.lifted);
-	*ret = ask;
+	call.suspended = model_find_pod(m, call.pod->uid);
+	if (call.suspended)
+		model_suspend_charge(call.suspended);
+	*ret = call;
 	return 0;
 }
 
-void ask_end(struct ask *ask)
+void extender_call_end(struct extender_call *call)
 {
-	if (ask->lifted)
-		model_restore_charge(ask->lifted);
-	request_free(&ask->request);
-	pod_free(ask->pod);
-	*ask = (struct ask){ 0 };
+	if (call->suspended)
+		model_restore_charge(call->suspended);
+	request_free(&call->request);
+	pod_free(call->pod);
+	*call = (struct extender_call){ 0 };
 }
 
-int32_t ask_priority(const struct ask *ask)
+int32_t extender_call_priority(const struct extender_call *call)
 {
-	const json_t *spec = json_object_get(ask->pod->object, "spec");
+	const json_t *spec = json_object_get(call->pod->object, "spec");
 	return (int32_t)json_integer_value(json_object_get(spec, "priority"));
 }
 
-int asked_inventory(struct model *m, const json_t *node, struct inventory *ret, struct error *err)
+int inventory_of_object(struct model *m, const json_t *node, struct inventory *ret,
+			struct error *err)
 {
 	struct inventory inventory;
 	const struct inventory_source said = model_node_source(m, node);
 	const json_t *meta = json_object_get(node, "metadata");
 	const char *name = json_string_value(json_object_get(meta, "name"));
 	const struct model_node *known = name ? string_map_find(&m->nodes, name) : NULL;
-	int r = inventory_read(&said, &m->words, &inventory, err);
+	int r = inventory_read(&said, &m->strings, &inventory, err);
 	if (r < 0)
 		return r;
 	for (const struct model_pod *p = known ? known->pods : NULL; p; p = p->next)
-		inventory_charge(&inventory, &p->charged->hold);
+		inventory_charge(&inventory, &p->charged->shares);
 	*ret = inventory;
 	return 0;
 }
@@ -95,11 +97,11 @@ static double score_of(struct model *m, const struct place_histogram *histogram,
 		const struct model_node *node = name ? model_find_node(m, name) : NULL;
 		return node ? score_cards(m, histogram, &node->inventory, node->room) : none;
 	}
-	if (asked_inventory(m, json_array_get(args->whole, i), &inventory, NULL) < 0)
+	if (inventory_of_object(m, json_array_get(args->whole, i), &inventory, NULL) < 0)
 		return none;
 	double score = score_cards(m, histogram, &inventory, NULL);
 	inventory_free(&inventory);
-	model_room_words_gone(m);
+	model_room_strings_freed(m);
 	return score;
 }
 
@@ -145,19 +147,19 @@ static char *write_ranks(const struct call_args *args, const double *score, bool
 char *extender_prioritize(struct model *m, const struct call_args *args)
 {
 	cleanup_free double *score = calloc(args->count + 1, sizeof(*score));
-	struct ask ask;
+	struct extender_call call;
 	if (!score)
 		return NULL;
 	/* The answer has no place for an error, so all nodes get the same score. */
-	if (ask_begin(m, args->object, &ask, NULL) < 0)
+	if (extender_call_begin(m, args->object, &call, NULL) < 0)
 		return write_ranks(args, score, false);
 	const struct place_histogram *histogram = NULL;
-	if (ask.request.nodes == REQUEST_NODES_FRAGMENTATION && ask.request.count)
+	if (call.request.node_policy == REQUEST_NODES_FRAGMENTATION && call.request.count)
 		histogram = model_histogram(m);
-	fit_begin(&m->fit, &ask.request);
+	fit_begin(&m->fit, &call.request);
 	for (size_t i = 0; i < args->count; i++)
 		score[i] = score_of(m, histogram, args, i);
-	char *text = write_ranks(args, score, ask.request.nodes == REQUEST_NODES_SPREAD);
-	ask_end(&ask);
+	char *text = write_ranks(args, score, call.request.node_policy == REQUEST_NODES_SPREAD);
+	extender_call_end(&call);
 	return text;
 }

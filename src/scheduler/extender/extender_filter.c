@@ -19,12 +19,12 @@
 struct kept_text {
 	unsigned char cards, lacks, of[PLACE_REASON_COUNT]; /* number of cards with each reason */
 	bool is_kept;
-	uint32_t word;
+	uint32_t reason;
 };
 
 struct filtering {
 	struct model *model;
-	const struct ask *ask;
+	const struct extender_call *call;
 	struct filter_answer *answer;
 	struct gang_answer gang; /* the gang's answer, if the pod is in one */
 	json_t *others;          /* names in the call that the model does not know */
@@ -34,10 +34,10 @@ struct filtering {
 
 static const struct filter_verdict fits = { .list = FILTER_FITS }, nowhere = { 0 };
 
-static struct filter_verdict say(struct filtering *f, enum filter_list list, const char *why)
+static struct filter_verdict reject(struct filtering *f, enum filter_list list, const char *why)
 {
 	struct filter_verdict verdict = { .list = list };
-	f->failed |= filter_answer_add(f->answer, why, &verdict.word) < 0;
+	f->failed |= filter_answer_add_reason(f->answer, why, &verdict.reason) < 0;
 	return verdict;
 }
 
@@ -55,22 +55,24 @@ static struct kept_text count_reasons(const struct inventory *inventory,
 	return key;
 }
 
-static struct filter_verdict say_reasons(struct filtering *f, const struct inventory *inventory,
-					 const struct fit_reasons *reasons)
+static struct filter_verdict reject_with_reasons(struct filtering *f,
+						 const struct inventory *inventory,
+						 const struct fit_reasons *reasons)
 {
-	enum filter_list list = fit_is_curable(inventory, reasons) ? FILTER_FAILED : FILTER_HOPELESS;
+	enum filter_list list = fit_is_resolvable(inventory, reasons) ? FILTER_FAILED
+								      : FILTER_UNRESOLVABLE;
 	struct kept_text key = count_reasons(inventory, reasons);
 	unsigned slot = 0;
 	for (unsigned i = 0; i < sizeof(key.of); i++)
 		slot = slot * 31 + key.of[i];
 	struct kept_text *kept = &f->kept[(slot * 31 + key.cards) % TEXTS_KEPT];
-	if (memcmp(&key, kept, offsetof(struct kept_text, word)) != 0) {
+	if (memcmp(&key, kept, offsetof(struct kept_text, reason)) != 0) {
 		char text[REASON_MAX];
 		fit_reasons_text(inventory, reasons, text, sizeof(text));
-		key.word = say(f, list, text).word;
+		key.reason = reject(f, list, text).reason;
 		*kept = key;
 	}
-	return (struct filter_verdict){ .list = list, .word = kept->word };
+	return (struct filter_verdict){ .list = list, .reason = kept->reason };
 }
 
 /* ---- nodes ---- */
@@ -79,43 +81,44 @@ static struct filter_verdict judge(struct filtering *f, const struct inventory *
 {
 	struct fit_reasons reasons;
 	if (!inventory->count)
-		return say(f, FILTER_HOPELESS, UNREGISTERED);
-	return fit_check(&f->model->fit, inventory, &reasons) ? fits
-							      : say_reasons(f, inventory, &reasons);
+		return reject(f, FILTER_UNRESOLVABLE, UNREGISTERED);
+	return fit_check(&f->model->fit, inventory, &reasons)
+		       ? fits
+		       : reject_with_reasons(f, inventory, &reasons);
 }
 
 static struct filter_verdict judge_known(struct filtering *f, const struct model_node *node)
 {
 	static const struct inventory none;
 	if (node && node->cards_error)
-		return say(f, FILTER_HOPELESS, node->cards_error);
+		return reject(f, FILTER_UNRESOLVABLE, node->cards_error);
 	struct filter_verdict verdict = judge(f, node ? &node->inventory : &none);
 	if (verdict.list != FILTER_FITS || !node)
 		return verdict;
 	char text[REASON_MAX];
-	const struct model_pod *first = model_nominated_pod(f->model, node, f->ask->pod->uid,
-							    ask_priority(f->ask));
+	const struct model_pod *first = model_nominated_pod(f->model, node, f->call->pod->uid,
+							    extender_call_priority(f->call));
 	if (first)
 		snprintf(text, sizeof(text),
 			 "is reserved for pod %.63s/%.128s, for which other pods are evicted",
 			 first->pod_namespace, model_pod_name(first));
-	else if (model_backfill_bars(f->model, node, f->ask->lifted))
+	else if (model_backfill_bars(f->model, node, f->call->suspended))
 		snprintf(text, sizeof(text), EXTENDER_RESERVED, model_backfill_name(f->model));
 	else
 		return verdict;
-	return say(f, FILTER_FAILED, text);
+	return reject(f, FILTER_FAILED, text);
 }
 
 static struct filter_verdict judge_whole(struct filtering *f, const json_t *node)
 {
 	struct inventory inventory = { 0 };
 	struct error err = { 0 };
-	int r = asked_inventory(f->model, node, &inventory, &err);
+	int r = inventory_of_object(f->model, node, &inventory, &err);
 	if (r < 0 && r != -ENODATA)
-		return say(f, FILTER_HOPELESS, err.text);
+		return reject(f, FILTER_UNRESOLVABLE, err.text);
 	struct filter_verdict verdict = judge(f, &inventory);
 	inventory_free(&inventory);
-	fit_words_gone(&f->model->fit);
+	fit_clear_caches(&f->model->fit);
 	return verdict;
 }
 
@@ -124,15 +127,15 @@ static struct filter_verdict judge_for_gang(struct filtering *f, const struct mo
 					    const char *name)
 {
 	const struct gang_answer *gang = &f->gang;
-	if (gang->word == GANG_AT_NODE && !strcmp(name, gang->node))
+	if (gang->result == GANG_FILTER_NODE && !strcmp(name, gang->node))
 		return fits;
 	/* A reason of the node itself takes precedence, because evictions may help there. */
-	if (gang->word == GANG_NOT_NOW) {
+	if (gang->result == GANG_FILTER_NO_ROOM) {
 		struct filter_verdict verdict = judge_known(f, node);
 		if (verdict.list != FILTER_FITS)
 			return verdict;
 	}
-	return say(f, FILTER_HOPELESS, gang->text);
+	return reject(f, FILTER_UNRESOLVABLE, gang->text);
 }
 
 /* Whether the node has no verdict yet: a name that comes twice must be answered once. */
@@ -156,11 +159,11 @@ static struct filter_verdict judge_any(struct filtering *f, size_t i, struct mod
 	const char *name = args->name[i].text;
 	if (!name || !is_new(f, node, name))
 		return nowhere;
-	if (f->ask->request_error.code)
-		return say(f, FILTER_HOPELESS, f->ask->request_error.text);
-	if (!f->ask->request.count)
+	if (f->call->request_error.code)
+		return reject(f, FILTER_UNRESOLVABLE, f->call->request_error.text);
+	if (!f->call->request.count)
 		return fits;
-	if (f->gang.word != GANG_AS_ANY)
+	if (f->gang.result != GANG_FILTER_ALONE)
 		return judge_for_gang(f, node, name);
 	return args->whole ? judge_whole(f, json_array_get(args->whole, i)) : judge_known(f, node);
 }
@@ -191,8 +194,8 @@ static void judge_all(struct filtering *f)
 	struct filter_answer *answer = f->answer;
 	struct model_node *node[STRING_MAP_SOME];
 	f->model->filters++;
-	fit_begin(&f->model->fit, &f->ask->request);
-	model_apply_quota(f->model, f->ask->pod->pod_namespace);
+	fit_begin(&f->model->fit, &f->call->request);
+	model_apply_quota(f->model, f->call->pod->pod_namespace);
 	for (size_t i = 0; i < answer->args->count; i++) {
 		if (i % STRING_MAP_SOME == 0)
 			find_nodes(f, i, node);
@@ -211,9 +214,9 @@ static void judge_all(struct filtering *f)
  */
 static bool may_preempt(const struct filtering *f)
 {
-	const json_t *spec = json_object_get(f->ask->pod->object, "spec");
+	const json_t *spec = json_object_get(f->call->pod->object, "spec");
 	const char *policy = json_string_value(json_object_get(spec, "preemptionPolicy"));
-	const struct model_pod *known = model_find_pod(f->model, f->ask->pod->uid);
+	const struct model_pod *known = model_find_pod(f->model, f->call->pod->uid);
 	return known && !known->member && !(policy && !strcmp(policy, "Never"));
 }
 
@@ -221,25 +224,25 @@ static bool may_preempt(const struct filtering *f)
 static void look_for_victims(struct filtering *f)
 {
 	const struct filter_answer *answer = f->answer;
-	const char *uid = f->ask->pod->uid, *best = NULL;
+	const char *uid = f->call->pod->uid, *best = NULL;
 	unsigned looked_at = 0;
 	int32_t priority, lowest = INT32_MAX;
 	const bool may = may_preempt(f);
-	if (f->ask->request.is_opportunistic)
+	if (f->call->request.is_opportunistic)
 		return;
 	for (size_t i = 0; i < answer->args->count && looked_at < DISPLACE_NODES_MOST; i++) {
 		const char *name = answer->args->name[i].text;
 		if (answer->verdict[i].list != FILTER_FAILED)
 			continue;
 		looked_at++;
-		if (!model_nomination_cost(f->model, &f->ask->request, uid, may, name, &priority) ||
+		if (!model_nomination_cost(f->model, &f->call->request, uid, may, name, &priority) ||
 		    (best && priority >= lowest))
 			continue;
 		best = name;
 		lowest = priority;
 	}
 	/* No pod ends for a pod of a gang whose other pods would still have no room. */
-	if (best && extender_gang_may_preempt(f->model, f->ask, INT32_MIN))
+	if (best && extender_gang_may_preempt(f->model, f->call, INT32_MIN))
 		model_nominate(f->model, uid, may, best);
 }
 
@@ -249,12 +252,12 @@ static void look_for_victims(struct filtering *f)
 static int ask_gang(struct filtering *f)
 {
 	const struct call_args *args = f->answer->args;
-	if (!args->is_by_names || !f->ask->lifted || !f->ask->lifted->member)
+	if (!args->is_by_names || !f->call->suspended || !f->call->suspended->member)
 		return 0;
 	json_t *names = call_args_names(args);
 	if (!names)
 		return -ENOMEM;
-	extender_gang_filter(f->model, f->ask, names, &f->gang);
+	extender_gang_filter(f->model, f->call, names, &f->gang);
 	json_decref(names);
 	return 0;
 }
@@ -269,8 +272,8 @@ static void decide(struct filtering *f)
 	judge_all(f);
 	if (!answer->args->is_by_names)
 		return;
-	if (!f->ask->request_error.code)
-		model_set_unschedulable(f->model, f->ask->pod->uid, !answer->fits);
+	if (!f->call->request_error.code)
+		model_set_unschedulable(f->model, f->call->pod->uid, !answer->fits);
 	if (!answer->fits)
 		look_for_victims(f);
 }
@@ -278,20 +281,20 @@ static void decide(struct filtering *f)
 struct filter_answer *extender_filter(struct model *m, struct call_args *args)
 {
 	struct error err = { 0 };
-	struct ask ask = { 0 };
+	struct extender_call call = { 0 };
 	struct filtering f = {
-		.model = m, .ask = &ask, .answer = filter_answer_new(args), .others = json_object()
+		.model = m, .call = &call, .answer = filter_answer_new(args), .others = json_object()
 	};
 	f.failed = !f.answer || !f.others;
 	/*
 	 * A call with names is no simulation: the model learns of the pod, which the watch may not have reported yet.
-	 * ask_begin() reports errors.
+	 * extender_call_begin() reports errors.
 	 */
 	if (!f.failed && args->is_by_names && model_is_ready(m))
 		model_update_pod_from_filter(m, json_object_get(args->object, "Pod"), NULL);
-	if (!f.failed && ask_begin(m, args->object, &ask, &err) >= 0) {
+	if (!f.failed && extender_call_begin(m, args->object, &call, &err) >= 0) {
 		decide(&f);
-		ask_end(&ask);
+		extender_call_end(&call);
 	}
 	json_decref(f.others);
 	if (f.failed) {

@@ -9,14 +9,15 @@
 
 /* ---- answers and their texts ---- */
 
-static void say(struct gang_answer *ret, enum gang_word word, const struct gang *gang,
-		const char *format, ...) __attribute__((format(printf, 4, 5)));
+static void set_answer(struct gang_answer *ret, enum gang_filter_result result,
+		       const struct gang *gang, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 
-static void say(struct gang_answer *ret, enum gang_word word, const struct gang *gang,
-		const char *format, ...)
+static void set_answer(struct gang_answer *ret, enum gang_filter_result result,
+		       const struct gang *gang, const char *format, ...)
 {
 	va_list args;
-	ret->word = word;
+	ret->result = result;
 	int length = snprintf(ret->text, sizeof(ret->text),
 			      "gang%s%.63s: ", *gang_name(gang) ? " " : "", gang_name(gang));
 	va_start(args, format);
@@ -25,47 +26,48 @@ static void say(struct gang_answer *ret, enum gang_word word, const struct gang 
 }
 
 /* Writes why the gang cannot be placed, however much room there is. False if nothing is wrong. */
-static bool say_wrong(const struct gang_rank *member, const struct gang_counts *counts,
-		      struct gang_answer *ret)
+static bool answer_if_invalid(const struct gang_rank *member, const struct gang_counts *counts,
+			      struct gang_answer *ret)
 {
 	const struct gang *gang = member->gang;
 	if (member->gang_error)
-		say(ret, GANG_NOT_SO, gang, "%s", member->gang_error);
+		set_answer(ret, GANG_FILTER_REJECT, gang, "%s", member->gang_error);
 	else if (gang->conflicting_size)
-		say(ret, GANG_NOT_SO, gang,
-		    "its pods state different sizes, %u and %u: must be the same", gang->size,
-		    gang->conflicting_size);
+		set_answer(ret, GANG_FILTER_REJECT, gang,
+			   "its pods state different sizes, %u and %u: must be the same",
+			   gang->size, gang->conflicting_size);
 	else if (gang_judge(counts) == GANG_INCOMPLETE)
-		say(ret, GANG_NOT_SO, gang, "%u of %u pods are there", gang_count_present(counts),
-		    counts->size);
+		set_answer(ret, GANG_FILTER_REJECT, gang, "%u of %u pods are there",
+			   gang_count_present(counts), counts->size);
 	else
 		return false;
 	return true;
 }
 
-static void say_room(const struct gang *gang, const struct gang_counts *counts, size_t fits,
-		     struct gang_answer *ret)
+static void answer_no_room(const struct gang *gang, const struct gang_counts *counts, size_t fits,
+			   struct gang_answer *ret)
 {
-	say(ret, GANG_NOT_NOW, gang, "room for %zu of %u", gang_count_committed(counts) + fits,
-	    counts->size);
+	set_answer(ret, GANG_FILTER_NO_ROOM, gang, "room for %zu of %u",
+		   gang_count_committed(counts) + fits, counts->size);
 }
 
-static void say_paused(const struct gang *gang, struct gang_answer *ret)
+static void answer_backoff(const struct gang *gang, struct gang_answer *ret)
 {
-	say(ret, GANG_NOT_SO, gang,
-	    "its pods were not all ready to be bound in time: other pods go first");
+	set_answer(ret, GANG_FILTER_REJECT, gang,
+		   "its pods were not all ready to be bound in time: other pods go first");
 }
 
-static void say_node(const struct gang_rank *member, struct gang_answer *ret)
+static void answer_node(const struct gang_rank *member, struct gang_answer *ret)
 {
 	ret->node = member->pod->reserved.node->name;
-	say(ret, GANG_AT_NODE, member->gang, "its GPUs are reserved on node %.253s", ret->node);
+	set_answer(ret, GANG_FILTER_NODE, member->gang, "its GPUs are reserved on node %.253s",
+		   ret->node);
 }
 
 /* ---- filter ---- */
 
 /* Whether the call names the node of the pod's reservation, and the pod still fits there. */
-static bool stays(struct model *m, const struct gang_rank *member, const json_t *names)
+static bool still_fits(struct model *m, const struct gang_rank *member, const json_t *names)
 {
 	const struct model_node *node = member->pod->reserved.node;
 	const json_t *name;
@@ -79,32 +81,32 @@ static bool stays(struct model *m, const struct gang_rank *member, const json_t 
 }
 
 /* Searches room, together, for all pods that have none or whose reservation may be taken back. */
-static void place_jointly(struct model *m, struct gang_rank *member,
-			  const struct gang_counts *counts, struct gang_answer *ret)
+static void place_together(struct model *m, struct gang_rank *member,
+			   const struct gang_counts *counts, struct gang_answer *ret)
 {
 	struct gang *gang = member->gang;
 	if (gang->backoff_until_ns) {
-		say_paused(gang, ret);
+		answer_backoff(gang, ret);
 		return;
 	}
 	if (model_gang_would_fail(m, member)) {
 		model_backfill_consider(m, member);
-		say_room(gang, counts, gang->failed_fits, ret);
+		answer_no_room(gang, counts, gang->failed_fits, ret);
 		return;
 	}
 	size_t fits = gang_room_reserve(m, gang, member, gang_count_to_place(counts));
 	if (fits < gang_count_to_place(counts)) {
 		model_gang_failed(m, member, (unsigned)fits);
 		model_backfill_consider(m, member);
-		say_room(gang, counts, fits, ret);
+		answer_no_room(gang, counts, fits, ret);
 		return;
 	}
 	model_gang_all_reserved(m, gang, member);
 	if (gang_state_of(member) == GANG_RESERVED)
-		say_node(member, ret);
+		answer_node(member, ret);
 	/* The reservations went to other pods of the gang: this pod is beyond its size and is placed alone. */
 	else
-		ret->word = GANG_AS_ANY;
+		ret->result = GANG_FILTER_ALONE;
 }
 
 static void answer(struct model *m, struct gang_rank *member, json_t *names, struct gang_answer *ret)
@@ -115,12 +117,12 @@ static void answer(struct model *m, struct gang_rank *member, json_t *names, str
 	bool has_room = state == GANG_RESERVED || state == GANG_WAITS_TO_BIND;
 	gang_set_candidates(member, names);
 	if (state == GANG_BINDING) {
-		say_node(member, ret);
+		answer_node(member, ret);
 		return;
 	}
 	if (has_room && verdict != GANG_PLACE_TOGETHER) {
-		if (stays(m, member, names) || gang_room_move(m, member)) {
-			say_node(member, ret);
+		if (still_fits(m, member, names) || gang_room_move(m, member)) {
+			answer_node(member, ret);
 			return;
 		}
 		/* The pod no longer fits the reserved node, or the call does not name it, and no other node fits. */
@@ -129,27 +131,27 @@ static void answer(struct model *m, struct gang_rank *member, json_t *names, str
 		verdict = gang_judge(&counts);
 	}
 	if (verdict == GANG_PLACE_TOGETHER)
-		place_jointly(m, member, &counts, ret);
+		place_together(m, member, &counts, ret);
 	else
-		ret->word = GANG_AS_ANY;
+		ret->result = GANG_FILTER_ALONE;
 }
 
-void extender_gang_filter(struct model *m, const struct ask *ask, json_t *names,
+void extender_gang_filter(struct model *m, const struct extender_call *call, json_t *names,
 			  struct gang_answer *ret)
 {
-	struct gang_rank *member = ask->lifted ? ask->lifted->member : NULL;
-	*ret = (struct gang_answer){ .word = GANG_AS_ANY };
+	struct gang_rank *member = call->suspended ? call->suspended->member : NULL;
+	*ret = (struct gang_answer){ .result = GANG_FILTER_ALONE };
 	if (!member)
 		return;
 	const struct gang_counts counts = gang_counts_of(member->gang);
-	if (say_wrong(member, &counts, ret)) {
+	if (answer_if_invalid(member, &counts, ret)) {
 		gang_set_candidates(member, names);
 		return;
 	}
 	if (gang_judge(&counts) == GANG_NONE || gang_state_of(member) == GANG_NEEDS_NO_CARDS ||
 	    !member->pod->request)
 		return;
-	/* answer() itself lifts the pod and puts it back, so undo ask_begin()'s lift meanwhile. */
+	/* answer() itself lifts the pod and puts it back, so undo extender_call_begin()'s lift meanwhile. */
 	model_restore_charge(member->pod);
 	answer(m, member, names, ret);
 	model_suspend_charge(member->pod);
@@ -165,7 +167,7 @@ int extender_gang_check(struct model *m, const struct model_pod *pod, const char
 	if (!member)
 		return 0;
 	const struct gang_counts counts = gang_counts_of(member->gang);
-	if (say_wrong(member, &counts, &why))
+	if (answer_if_invalid(member, &counts, &why))
 		return error_set(err, EAGAIN, "%s", why.text);
 	if (gang_judge(&counts) == GANG_PLACE_TOGETHER)
 		return error_set(err, EAGAIN, "gang %.63s: no GPUs are reserved for it yet",
@@ -186,32 +188,34 @@ bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret)
 	const struct gang *gang = member->gang;
 	const struct gang_counts counts = gang_counts_of(gang);
 	enum gang_state state = gang_state_of(member);
-	if (say_wrong(member, &counts, ret))
+	if (answer_if_invalid(member, &counts, ret))
 		return true;
 	if (state == GANG_RESERVED || state == GANG_WAITS_TO_BIND)
-		say(ret, GANG_NOT_NOW, gang, "%u of %u pods are ready to be bound",
-		    gang_count_committed(&counts) + counts.count[GANG_WAITS_TO_BIND], counts.size);
+		set_answer(ret, GANG_FILTER_NO_ROOM, gang, "%u of %u pods are ready to be bound",
+			   gang_count_committed(&counts) + counts.count[GANG_WAITS_TO_BIND],
+			   counts.size);
 	else if (state != GANG_PENDING || gang_judge(&counts) != GANG_PLACE_TOGETHER)
 		return false;
 	else if (gang->backoff_until_ns)
-		say_paused(gang, ret);
+		answer_backoff(gang, ret);
 	else if (gang->failed_at)
-		say_room(gang, &counts, gang->failed_fits, ret);
+		answer_no_room(gang, &counts, gang->failed_fits, ret);
 	else
-		say(ret, GANG_NOT_NOW, gang, "room for all %u is to be looked for", counts.size);
+		set_answer(ret, GANG_FILTER_NO_ROOM, gang, "room for all %u is to be looked for",
+			   counts.size);
 	return true;
 }
 
 /* ---- preempt ---- */
 
-bool extender_gang_may_preempt(struct model *m, const struct ask *ask, int32_t priority)
+bool extender_gang_may_preempt(struct model *m, const struct extender_call *call, int32_t priority)
 {
-	struct gang_rank *member = ask->lifted ? ask->lifted->member : NULL;
+	struct gang_rank *member = call->suspended ? call->suspended->member : NULL;
 	struct gang_answer why;
 	if (!member)
 		return true;
 	const struct gang_counts counts = gang_counts_of(member->gang);
-	if (say_wrong(member, &counts, &why))
+	if (answer_if_invalid(member, &counts, &why))
 		return false;
 	if (gang_judge(&counts) != GANG_PLACE_TOGETHER ||
 	    gang_state_of(member) == GANG_NEEDS_NO_CARDS)

@@ -15,22 +15,22 @@
 
 #define GANG_TEXT_MAX 512
 
-enum gang_word {
-	GANG_AS_ANY,  /* treat the pod like one outside a gang */
-	GANG_AT_NODE, /* accept `node` only; `text` is the reason for all other nodes */
+enum gang_filter_result {
+	GANG_FILTER_ALONE, /* treat the pod like one outside a gang */
+	GANG_FILTER_NODE,  /* accept `node` only; `text` is the reason for all other nodes */
 	/* accept no node; `text` is the reason for nodes that the pod fits, others have their own */
-	GANG_NOT_NOW,
-	GANG_NOT_SO, /* accept no node; `text` is the reason for all */
+	GANG_FILTER_NO_ROOM,
+	GANG_FILTER_REJECT, /* accept no node; `text` is the reason for all */
 };
 
 struct gang_answer {
-	enum gang_word word;
+	enum gang_filter_result result;
 	const char *node; /* string of the model */
 	char text[GANG_TEXT_MAX];
 };
 
 /* Answers a filter call with names. May reserve room for the whole gang. */
-void extender_gang_filter(struct model *model, const struct ask *ask, json_t *names,
+void extender_gang_filter(struct model *model, const struct extender_call *call, json_t *names,
 			  struct gang_answer *ret);
 
 /*
@@ -47,4 +47,5 @@ bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret);
  * Returns true if the end of all opportunistic pods and of all pods of lower priority would make room for the missing pods of the
  * gang, or if the pod is in no gang. Otherwise no pod may be evicted for it.
  */
-bool extender_gang_may_preempt(struct model *model, const struct ask *ask, int32_t priority);
+bool extender_gang_may_preempt(struct model *model, const struct extender_call *call,
+			       int32_t priority);

@@ -6,24 +6,25 @@
 #include "scheduler/model/model_inside.h"
 
 /* The pod of a call. The charge of its earlier attempt is removed during the call, because new shares would replace it. */
-struct ask {
+struct extender_call {
 	struct kube_pod *pod;
 	struct request request;
-	struct error request_error; /* code 0 if the request is valid */
-	struct model_pod *lifted;   /* the pod whose charge was removed; NULL if none */
+	struct error request_error;  /* code 0 if the request is valid */
+	struct model_pod *suspended; /* the pod whose charge was removed; NULL if none */
 };
 
 /*
  * Begins a call. -EINVAL: `args` has no pod; -EAGAIN: the first lists are incomplete; -ENOMEM. A malformed request is no error
  * here: see `broken`.
  */
-int ask_begin(struct model *model, const json_t *args, struct ask *ret, struct error *err);
-void ask_end(struct ask *ask);
-int32_t ask_priority(const struct ask *ask);
+int extender_call_begin(struct model *model, const json_t *args, struct extender_call *ret,
+			struct error *err);
+void extender_call_end(struct extender_call *call);
+int32_t extender_call_priority(const struct extender_call *call);
 
 /*
  * Reads the cards of a call's whole Node object, and adds the use that the model knows. Errors as by inventory_read(). Free
  * *ret with inventory_free().
  */
-int asked_inventory(struct model *model, const json_t *node, struct inventory *ret,
-		    struct error *err);
+int inventory_of_object(struct model *model, const json_t *node, struct inventory *ret,
+			struct error *err);

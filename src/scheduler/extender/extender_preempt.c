@@ -57,19 +57,19 @@ static bool is_named(const json_t *victims, const char *uid)
 
 static void end(struct victims *v, const struct model_pod *pod)
 {
-	inventory_discharge(&v->inventory, &pod->charged->hold);
+	inventory_discharge(&v->inventory, &pod->charged->shares);
 	if (pod->name_space != v->name_space)
 		return;
-	const struct quota_amounts had = inventory_hold_sum(&pod->charged->hold);
+	const struct quota_amounts had = inventory_shares_sum(&pod->charged->shares);
 	quota_subtract(&v->used, &had);
 }
 
 static void spare(struct victims *v, const struct model_pod *pod)
 {
-	inventory_charge(&v->inventory, &pod->charged->hold);
+	inventory_charge(&v->inventory, &pod->charged->shares);
 	if (pod->name_space != v->name_space)
 		return;
-	const struct quota_amounts has = inventory_hold_sum(&pod->charged->hold);
+	const struct quota_amounts has = inventory_shares_sum(&pod->charged->shares);
 	quota_add(&v->used, &has);
 }
 
@@ -116,29 +116,29 @@ static int sort_out(const json_t *named, int32_t priority, bool is_opportunistic
 	return 0;
 }
 
-static bool fits(struct model *m, const struct ask *ask, const struct victims *v)
+static bool fits(struct model *m, const struct extender_call *call, const struct victims *v)
 {
 	struct fit_reasons reasons;
 	if (v->name_space)
-		fit_hold_to(&m->fit, &v->name_space->limits, &v->used);
-	return !ask->request_error.code && fit_check(&m->fit, &v->inventory, &reasons);
+		fit_set_quota(&m->fit, &v->name_space->limits, &v->used);
+	return !call->request_error.code && fit_check(&m->fit, &v->inventory, &reasons);
 }
 
 /*
  * Ends further pods until there is room. Then spares, from the last to the first, each that is not needed. False if there is no
  * room even without all of them.
  */
-static bool add_victims(struct model *m, const struct ask *ask, struct victims *v)
+static bool add_victims(struct model *m, const struct extender_call *call, struct victims *v)
 {
 	size_t ended = 0;
-	while (!fits(m, ask, v)) {
+	while (!fits(m, call, v)) {
 		if (ended == v->more_count)
 			return false;
 		end(v, v->more[ended++]);
 	}
 	for (size_t i = ended; i-- > 0;) {
 		spare(v, v->more[i]);
-		v->is_spared[i] = fits(m, ask, v);
+		v->is_spared[i] = fits(m, call, v);
 		if (!v->is_spared[i])
 			end(v, v->more[i]);
 	}
@@ -160,18 +160,19 @@ static bool answer_named(json_t *list, const json_t *named)
 }
 
 /* Whether the pod would have room on the node; the victims are then in v->list. */
-static bool try_node(struct model *m, const struct ask *ask, const json_t *named, struct victims *v)
+static bool try_node(struct model *m, const struct extender_call *call, const json_t *named,
+		     struct victims *v)
 {
 	/* The pod requests no GPU, so any node that kube-scheduler found will do. */
-	if (!ask->request_error.code && !ask->request.count)
+	if (!call->request_error.code && !call->request.count)
 		return answer_named(v->list, named);
 	/* Evict nothing from a node where filter would not let the pod in. */
 	if (!v->node || v->node->cards_error ||
-	    model_nominated_pod(m, v->node, ask->pod->uid, ask_priority(ask)) ||
-	    model_backfill_bars(m, v->node, ask->lifted) ||
+	    model_nominated_pod(m, v->node, call->pod->uid, extender_call_priority(call)) ||
+	    model_backfill_bars(m, v->node, call->suspended) ||
 	    inventory_copy(&v->node->inventory, &v->inventory) < 0 ||
-	    sort_out(named, ask_priority(ask), ask->request.is_opportunistic, v) < 0 ||
-	    !add_victims(m, ask, v))
+	    sort_out(named, extender_call_priority(call), call->request.is_opportunistic, v) < 0 ||
+	    !add_victims(m, call, v))
 		return false;
 	bool is_whole = answer_named(v->list, named);
 	for (size_t k = 0; k < v->more_count; k++)
@@ -181,17 +182,17 @@ static bool try_node(struct model *m, const struct ask *ask, const json_t *named
 
 /* ---- the answer ---- */
 
-static void answer_for(struct model *m, const struct ask *ask, const char *name,
+static void answer_for(struct model *m, const struct extender_call *call, const char *name,
 		       const json_t *victims, json_t *answer)
 {
 	struct victims v = { .node = model_find_node(m, name),
-			     .name_space = model_find_limited(m, ask->pod->pod_namespace),
+			     .name_space = model_find_limited(m, call->pod->pod_namespace),
 			     .list = json_array() };
 	if (v.name_space)
 		v.used = v.name_space->used;
 	const json_t *named = json_object_get(victims, "Pods");
 	json_t *violations = json_object_get(victims, "NumPDBViolations");
-	if (try_node(m, ask, named, &v)) {
+	if (try_node(m, call, named, &v)) {
 		json_t *one = json_object();
 		json_object_set(one, "Pods", v.list);
 		json_object_set_new(one, "NumPDBViolations",
@@ -215,14 +216,14 @@ json_t *extender_preempt(struct model *m, const json_t *args)
 	json_t *victims = (json_t *)(uintptr_t)victims_of(args), *one;
 	json_t *all = json_object(), *answer = json_object();
 	const char *name;
-	struct ask ask;
-	if (all && ask_begin(m, args, &ask, NULL) >= 0) {
+	struct extender_call call;
+	if (all && extender_call_begin(m, args, &call, NULL) >= 0) {
 		/* Spare all pods if the gang's other pods would still have no room. */
-		if (!extender_gang_may_preempt(m, &ask, ask_priority(&ask)))
+		if (!extender_gang_may_preempt(m, &call, extender_call_priority(&call)))
 			victims = NULL;
-		fit_begin(&m->fit, &ask.request);
-		json_object_foreach(victims, name, one) answer_for(m, &ask, name, one, all);
-		ask_end(&ask);
+		fit_begin(&m->fit, &call.request);
+		json_object_foreach(victims, name, one) answer_for(m, &call, name, one, all);
+		extender_call_end(&call);
 	}
 	if (json_object_set_new(answer, "NodeNameToMetaVictims", all) < 0) {
 		json_decref(answer);

@@ -37,26 +37,26 @@ void filter_answer_put(struct filter_answer *answer)
 		return;
 	call_args_put(answer->args);
 	free(answer->text);
-	free(answer->word);
+	free(answer->reason);
 	free(answer);
 }
 
 /* ---- reasons ---- */
 
-const char *filter_answer_word(const struct filter_answer *answer, uint32_t word)
+const char *filter_answer_reason(const struct filter_answer *answer, uint32_t reason)
 {
-	return answer->text + answer->word[word];
+	return answer->text + answer->reason[reason];
 }
 
 static int make_room(struct filter_answer *a, size_t size)
 {
-	if (a->words == a->words_room) {
-		uint32_t room = a->words_room ? a->words_room * 2 : ROOM_FIRST;
-		size_t *word = realloc(a->word, room * sizeof(*word));
-		if (!word)
+	if (a->reasons == a->reasons_room) {
+		uint32_t room = a->reasons_room ? a->reasons_room * 2 : ROOM_FIRST;
+		size_t *reason = realloc(a->reason, room * sizeof(*reason));
+		if (!reason)
 			return -ENOMEM;
-		a->word = word;
-		a->words_room = room;
+		a->reason = reason;
+		a->reasons_room = room;
 	}
 	if (a->text_used + size > a->text_size) {
 		size_t room = (a->text_used + size) * 2;
@@ -69,22 +69,22 @@ static int make_room(struct filter_answer *a, size_t size)
 	return 0;
 }
 
-int filter_answer_add(struct filter_answer *a, const char *text, uint32_t *ret_word)
+int filter_answer_add_reason(struct filter_answer *a, const char *text, uint32_t *ret_reason)
 {
-	const uint32_t words = a->words;
-	for (uint32_t back = 1; back <= words && back <= LOOKED_BACK; back++)
-		if (!strcmp(filter_answer_word(a, words - back), text)) {
-			*ret_word = words - back;
+	const uint32_t reasons = a->reasons;
+	for (uint32_t back = 1; back <= reasons && back <= LOOKED_BACK; back++)
+		if (!strcmp(filter_answer_reason(a, reasons - back), text)) {
+			*ret_reason = reasons - back;
 			return 0;
 		}
 	size_t size = strlen(text) + 1;
 	if (make_room(a, size) < 0)
 		return -ENOMEM;
-	a->word[words] = a->text_used;
+	a->reason[reasons] = a->text_used;
 	memcpy(a->text + a->text_used, text, size);
 	text_clean(a->text + a->text_used);
 	a->text_used += size;
-	*ret_word = a->words++;
+	*ret_reason = a->reasons++;
 	return 0;
 }
 
@@ -99,26 +99,26 @@ struct quoted {
 static int quote_words(const struct filter_answer *a, struct quoted *ret)
 {
 	size_t size = 1;
-	for (uint32_t i = 0; i < a->words; i++) {
-		const char *word = filter_answer_word(a, i);
-		size += json_quote_size(word, strlen(word));
+	for (uint32_t i = 0; i < a->reasons; i++) {
+		const char *reason = filter_answer_reason(a, i);
+		size += json_quote_size(reason, strlen(reason));
 	}
-	*ret = (struct quoted){ malloc(size), malloc((a->words + 1) * sizeof(*ret->at)) };
+	*ret = (struct quoted){ malloc(size), malloc((a->reasons + 1) * sizeof(*ret->at)) };
 	if (!ret->text || !ret->at)
 		return -ENOMEM;
 	char *to = ret->text;
-	for (uint32_t i = 0; i < a->words; i++) {
-		const char *word = filter_answer_word(a, i);
+	for (uint32_t i = 0; i < a->reasons; i++) {
+		const char *reason = filter_answer_reason(a, i);
 		ret->at[i] = (size_t)(to - ret->text);
-		to = json_quote(to, word, strlen(word));
+		to = json_quote(to, reason, strlen(reason));
 	}
-	ret->at[a->words] = (size_t)(to - ret->text);
+	ret->at[a->reasons] = (size_t)(to - ret->text);
 	return 0;
 }
 
-static size_t quoted_length(const struct quoted *words, uint32_t word)
+static size_t quoted_length(const struct quoted *reasons, uint32_t reason)
 {
-	return words->at[word + 1] - words->at[word];
+	return reasons->at[reason + 1] - reasons->at[reason];
 }
 
 static char *put(char *to, const char *text)
@@ -142,18 +142,18 @@ static char *dump_whole(const struct filter_answer *a)
 }
 
 /* Returns the size of the answer's text, or a little more: each name is in one list at most. */
-static size_t size_of(const struct filter_answer *a, const struct quoted *words, const char *whole)
+static size_t size_of(const struct filter_answer *a, const struct quoted *reasons, const char *whole)
 {
 	size_t size = sizeof("{\"Nodes\":null,\"NodeNames\":null,\"FailedNodes\":{},"
 			     "\"FailedAndUnresolvableNodes\":{},\"Error\":}") +
 		      strlen(whole) + json_quote_size(a->error, strlen(a->error));
 	for (size_t i = 0; i < a->args->count; i++) {
 		const struct filter_verdict *verdict = &a->verdict[i];
-		if (verdict->list == FILTER_NOWHERE)
+		if (verdict->list == FILTER_OMITTED)
 			continue;
 		size += call_name_size(&a->args->name[i]) + strlen(",");
 		if (verdict->list != FILTER_FITS)
-			size += quoted_length(words, verdict->word) + strlen(":");
+			size += quoted_length(reasons, verdict->reason) + strlen(":");
 	}
 	return size;
 }
@@ -171,7 +171,7 @@ static char *put_names(char *to, const struct filter_answer *a)
 	return put(to, *before == '[' ? "[]" : "]");
 }
 
-static char *put_failed(char *to, const struct filter_answer *a, const struct quoted *words,
+static char *put_failed(char *to, const struct filter_answer *a, const struct quoted *reasons,
 			enum filter_list list)
 {
 	char before = '{';
@@ -182,17 +182,18 @@ static char *put_failed(char *to, const struct filter_answer *a, const struct qu
 		*to++ = before;
 		to = call_name_put(to, &a->args->name[i]);
 		*to++ = ':';
-		size_t length = quoted_length(words, verdict->word);
-		memcpy(to, words->text + words->at[verdict->word], length);
+		size_t length = quoted_length(reasons, verdict->reason);
+		memcpy(to, reasons->text + reasons->at[verdict->reason], length);
 		to += length;
 		before = ',';
 	}
 	return put(to, before == '{' ? "{}" : "}");
 }
 
-static char *write_text(const struct filter_answer *a, const struct quoted *words, const char *whole)
+static char *write_text(const struct filter_answer *a, const struct quoted *reasons,
+			const char *whole)
 {
-	size_t size = size_of(a, words, whole);
+	size_t size = size_of(a, reasons, whole);
 	char *text = malloc(size), *to = text;
 	if (!text)
 		return NULL;
@@ -201,9 +202,9 @@ static char *write_text(const struct filter_answer *a, const struct quoted *word
 	to = put(to, ",\"NodeNames\":");
 	to = a->args->whole ? put(to, "null") : put_names(to, a);
 	to = put(to, ",\"FailedNodes\":");
-	to = put_failed(to, a, words, FILTER_FAILED);
+	to = put_failed(to, a, reasons, FILTER_FAILED);
 	to = put(to, ",\"FailedAndUnresolvableNodes\":");
-	to = put_failed(to, a, words, FILTER_HOPELESS);
+	to = put_failed(to, a, reasons, FILTER_UNRESOLVABLE);
 	to = put(to, ",\"Error\":");
 	to = json_quote(to, a->error, strlen(a->error));
 	put(to, "}");
@@ -212,12 +213,12 @@ static char *write_text(const struct filter_answer *a, const struct quoted *word
 
 char *filter_answer_text(const struct filter_answer *a)
 {
-	struct quoted words = { 0 };
+	struct quoted reasons = { 0 };
 	cleanup_free char *whole = a->args->whole ? dump_whole(a) : strdup("null");
 	char *text = NULL;
-	if (whole && quote_words(a, &words) == 0)
-		text = write_text(a, &words, whole);
-	free(words.text);
-	free(words.at);
+	if (whole && quote_words(a, &reasons) == 0)
+		text = write_text(a, &reasons, whole);
+	free(reasons.text);
+	free(reasons.at);
 	return text;
 }

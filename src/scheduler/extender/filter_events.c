@@ -12,7 +12,7 @@
 /* ---- reasons and their nodes ---- */
 
 struct kind {
-	char word[FILTER_WORD_MAX];
+	char reason[FILTER_REASON_MAX];
 	size_t nodes;
 	/* first nodes with this reason, in alphabetical order, so that the text stays the same */
 	const char *first[FILTER_NAMES_MOST];
@@ -25,16 +25,16 @@ struct kinds {
 	size_t nodes;
 };
 
-static struct kind *find_kind(struct kinds *kinds, const char *word, size_t length)
+static struct kind *find_kind(struct kinds *kinds, const char *reason, size_t length)
 {
-	length = length < FILTER_WORD_MAX - 1 ? length : FILTER_WORD_MAX - 1;
+	length = length < FILTER_REASON_MAX - 1 ? length : FILTER_REASON_MAX - 1;
 	for (unsigned i = 0; i < kinds->count; i++)
-		if (!strncmp(kinds->kind[i].word, word, length) && !kinds->kind[i].word[length])
+		if (!strncmp(kinds->kind[i].reason, reason, length) && !kinds->kind[i].reason[length])
 			return &kinds->kind[i];
 	if (kinds->count == KINDS_KEPT)
 		return NULL;
 	struct kind *kind = &kinds->kind[kinds->count++];
-	memcpy(kind->word, word, length);
+	memcpy(kind->reason, reason, length);
 	return kind;
 }
 
@@ -57,8 +57,8 @@ static const char *behind_count(const char *part)
 {
 	size_t cards = strspn(part, COUNT_DIGITS);
 	size_t all = part[cards] == '/' ? strspn(part + cards + 1, COUNT_DIGITS) : 0;
-	const char *word = part + cards + 1 + all;
-	return cards && all && *word == ' ' ? word + 1 : NULL;
+	const char *reason = part + cards + 1 + all;
+	return cards && all && *reason == ' ' ? reason + 1 : NULL;
 }
 
 /* Counts a node's reasons. A text with counts may have several; any other text is one. */
@@ -66,9 +66,9 @@ static void add_text(struct kinds *kinds, const char *node, const char *text)
 {
 	kinds->nodes++;
 	for (const char *part = text; part;) {
-		const char *word = behind_count(part);
-		const char *end = word ? strstr(word, ", ") : NULL;
-		const char *from = word ? word : part;
+		const char *reason = behind_count(part);
+		const char *end = reason ? strstr(reason, ", ") : NULL;
+		const char *from = reason ? reason : part;
 		struct kind *kind = find_kind(kinds, from,
 					      end ? (size_t)(end - from) : strlen(from));
 		if (kind)
@@ -81,9 +81,9 @@ static void add_all(struct kinds *kinds, const struct filter_answer *answer)
 {
 	for (size_t i = 0; i < answer->args->count; i++) {
 		const struct filter_verdict *verdict = &answer->verdict[i];
-		if (verdict->list == FILTER_FAILED || verdict->list == FILTER_HOPELESS)
+		if (verdict->list == FILTER_FAILED || verdict->list == FILTER_UNRESOLVABLE)
 			add_text(kinds, answer->args->name[i].text,
-				 filter_answer_word(answer, verdict->word));
+				 filter_answer_reason(answer, verdict->reason));
 	}
 }
 
@@ -94,13 +94,13 @@ static int compare_kinds(const void *a, const void *b)
 	const struct kind *left = a, *right = b;
 	if (left->nodes != right->nodes)
 		return left->nodes > right->nodes ? -1 : 1;
-	return strcmp(left->word, right->word);
+	return strcmp(left->reason, right->reason);
 }
 
-static void write_kind(const struct kind *kind, struct filter_say *ret)
+static void write_kind(const struct kind *kind, struct filter_event *ret)
 {
 	size_t at = (size_t)snprintf(ret->text, sizeof(ret->text), "%zu nodes %s(", kind->nodes,
-				     kind->word);
+				     kind->reason);
 	bool is_cut = kind->nodes > kind->names;
 	for (unsigned i = 0; i < kind->names; i++) {
 		size_t length = strlen(kind->first[i]);
@@ -112,10 +112,11 @@ static void write_kind(const struct kind *kind, struct filter_say *ret)
 				       kind->first[i]);
 	}
 	snprintf(ret->text + at, sizeof(ret->text) - at, "%s)", is_cut ? ",..." : "");
-	strcpy(ret->word, kind->word);
+	strcpy(ret->reason, kind->reason);
 }
 
-unsigned filter_says(const struct filter_answer *answer, struct filter_say ret[FILTER_SAYS_MOST])
+unsigned filter_failure_events(const struct filter_answer *answer,
+			       struct filter_event ret[FILTER_EVENTS_MAX])
 {
 	struct kinds kinds = { 0 };
 	unsigned count = 0;
@@ -123,7 +124,7 @@ unsigned filter_says(const struct filter_answer *answer, struct filter_say ret[F
 	qsort(kinds.kind, kinds.count, sizeof(kinds.kind[0]), compare_kinds);
 	for (; count < kinds.count && count < FILTER_KINDS_MOST; count++)
 		write_kind(&kinds.kind[count], &ret[count]);
-	*ret[count].word = '\0';
+	*ret[count].reason = '\0';
 	snprintf(ret[count].text, sizeof(ret[count].text),
 		 "no available node, %zu nodes do not meet", kinds.nodes);
 	return count + 1;

@@ -16,18 +16,19 @@
 #define FILTER_FAIL "FilteringFailed"
 #define FILTER_SUCCEED "FilteringSucceed"
 #define FILTER_TEXT_MAX 1024
-#define FILTER_WORD_MAX 100
+#define FILTER_REASON_MAX 100
 #define FILTER_NAMES_MOST 8 /* node names per reason */
 #define FILTER_KINDS_MOST 4 /* reasons named: the most frequent ones */
-#define FILTER_SAYS_MOST (FILTER_KINDS_MOST + 1)
+#define FILTER_EVENTS_MAX (FILTER_KINDS_MOST + 1)
 
-struct filter_say {
-	char word[FILTER_WORD_MAX]; /* the reason; "" for the summary */
+struct filter_event {
+	char reason[FILTER_REASON_MAX]; /* "" for the summary */
 	char text[FILTER_TEXT_MAX];
 };
 
 /* The texts if no node fits. Returns their number. */
-unsigned filter_says(const struct filter_answer *answer, struct filter_say ret[FILTER_SAYS_MOST]);
+unsigned filter_failure_events(const struct filter_answer *answer,
+			       struct filter_event ret[FILTER_EVENTS_MAX]);
 
 /* Writes the text for a success. `fit` nodes fit and `unfit` do not; `node` was chosen and has this `score`. */
 void filter_success_text(const char *node, double score, size_t fit, size_t unfit, char *text,

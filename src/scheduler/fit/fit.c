@@ -28,8 +28,8 @@ struct opportunistic_card fit_opportunistic_card(const struct fit *fit,
 	};
 }
 
-const struct inventory *fit_see(struct fit *fit, const struct inventory *inventory,
-				struct inventory *ret)
+const struct inventory *fit_visible_cards(struct fit *fit, const struct inventory *inventory,
+					  struct inventory *ret)
 {
 	if (!fit->request->is_opportunistic || !inventory->seen)
 		return inventory;
@@ -46,15 +46,15 @@ const struct inventory *fit_see(struct fit *fit, const struct inventory *invento
 }
 
 /* Returns is_wanted(request, word), from `memo` if possible. Equal words are one interned string. */
-static bool recall(struct fit_memo *memo, const struct request *request, const char *word,
-		   bool (*is_wanted)(const struct request *request, const char *word))
+static bool recall(struct fit_memo *memo, const struct request *request, const char *string,
+		   bool (*is_wanted)(const struct request *request, const char *string))
 {
 	for (unsigned i = 0; i < memo->count; i++)
-		if (memo->word[i] == word)
+		if (memo->string[i] == string)
 			return memo->is_wanted[i];
-	bool is = is_wanted(request, word);
-	if (memo->count < FIT_MEMO_WORDS) {
-		memo->word[memo->count] = word;
+	bool is = is_wanted(request, string);
+	if (memo->count < FIT_MEMO_STRINGS) {
+		memo->string[memo->count] = string;
 		memo->is_wanted[memo->count++] = is;
 	}
 	return is;
@@ -70,7 +70,7 @@ static bool is_type(const struct request *request, const char *type)
 	return place_is_type(request->use_type, request->nouse_type, type);
 }
 
-static bool is_kind(struct fit *fit, const struct inventory *inventory, unsigned i)
+static bool is_wanted_kind(struct fit *fit, const struct inventory *inventory, unsigned i)
 {
 	const char *mode = inventory->mode ? inventory->mode : inventory->use[i].mode;
 	const char *type = inventory->card[i].type;
@@ -87,9 +87,9 @@ static bool is_kind(struct fit *fit, const struct inventory *inventory, unsigned
  * Whether the node's kubelet serves all named resources. Otherwise it would start the container without a card, or fail the
  * pod.
  */
-static bool is_served(const struct fit *fit, const struct inventory *inventory)
+static bool has_resources(const struct fit *fit, const struct inventory *inventory)
 {
-	return !(fit->request->words & ~inventory->served);
+	return !(fit->request->names & ~inventory->served_names);
 }
 
 /*
@@ -100,14 +100,14 @@ enum place_reason fit_check_card(struct fit *fit, const struct inventory *invent
 				 const struct place_card *card, unsigned i,
 				 const struct place_request *request)
 {
-	if (!is_served(fit, inventory))
+	if (!has_resources(fit, inventory))
 		return PLACE_CARD_NOT_SERVED;
 	if (inventory->unknown)
 		return PLACE_CARD_USE_UNKNOWN;
 	enum place_reason reason = place_check_card(&card[i], request);
 	if (reason == PLACE_CARD_NOT_HEALTH || reason == PLACE_CARD_CORDONED)
 		return reason;
-	if (!is_kind(fit, inventory, i))
+	if (!is_wanted_kind(fit, inventory, i))
 		return PLACE_CARD_TYPE_MISMATCH;
 	if (fit->request->is_mutex && card[i].slots_used &&
 	    (reason == PLACE_FITS || reason > PLACE_CARD_TIME_SLICING_EXHAUSTED))
@@ -121,9 +121,9 @@ enum place_reason fit_check_card(struct fit *fit, const struct inventory *invent
 /* ---- one part alone ---- */
 
 /* Whether some cards would exceed the quota and others would not. */
-static bool is_by_card(const struct fit *fit)
+static bool quota_depends_on_card(const struct fit *fit)
 {
-	return fit->quota.state == FIT_QUOTA_BY_CARD;
+	return fit->quota.state == FIT_QUOTA_DEPENDS_ON_CARD;
 }
 
 static unsigned most_of_one_numa(const struct place_card *card, unsigned count,
@@ -140,12 +140,13 @@ static unsigned most_of_one_numa(const struct place_card *card, unsigned count,
 }
 
 /* Whether enough cards serve the part. If not, `reason` has one for every card, even for cards that would serve it. */
-static bool look(struct fit *fit, const struct inventory *inventory, const struct place_card *card,
-		 const struct request_part *part, enum place_reason *reason)
+static bool check_part(struct fit *fit, const struct inventory *inventory,
+		       const struct place_card *card, const struct request_part *part,
+		       enum place_reason *reason)
 {
 	unsigned able = 0, wanted = part->place.count;
-	bool has_numa = part->place.numa_bind, is_any = !has_numa && !is_by_card(fit);
-	fit_quota_look_at(&fit->quota, part);
+	bool has_numa = part->place.numa_bind, is_any = !has_numa && !quota_depends_on_card(fit);
+	fit_quota_set_part(&fit->quota, part);
 	for (unsigned i = 0; i < inventory->count && !(is_any && able == wanted); i++) {
 		reason[i] = fit_check_card(fit, inventory, card, i, &part->place);
 		able += reason[i] == PLACE_FITS;
@@ -177,16 +178,17 @@ static struct place_link link_of(const struct inventory *inventory, unsigned i, 
 }
 
 /* Fills fit->node with the cards of `among` that the part may have; `at` has their indexes. */
-static void lay_out(struct fit *fit, const struct inventory *inventory,
-		    const struct request_part *part, const struct place_card *card, uint64_t among,
-		    unsigned at[PLACE_MAX_CARDS])
+static void collect_cards(struct fit *fit, const struct inventory *inventory,
+			  const struct request_part *part, const struct place_card *card,
+			  uint64_t among, unsigned at[PLACE_MAX_CARDS])
 {
 	struct place_node *node = &fit->node;
 	unsigned n = 0;
-	fit_quota_look_at(&fit->quota, part);
+	fit_quota_set_part(&fit->quota, part);
 	for (unsigned i = 0; i < inventory->count; i++)
-		if ((among >> i & 1) && is_served(fit, inventory) && !inventory->unknown &&
-		    is_kind(fit, inventory, i) && !(fit->request->is_mutex && card[i].slots_used) &&
+		if ((among >> i & 1) && has_resources(fit, inventory) && !inventory->unknown &&
+		    is_wanted_kind(fit, inventory, i) &&
+		    !(fit->request->is_mutex && card[i].slots_used) &&
 		    !fit_quota_refuses(&fit->quota, &card[i], &part->place)) {
 			node->card[n] = card[i];
 			at[n++] = i;
@@ -197,7 +199,7 @@ static void lay_out(struct fit *fit, const struct inventory *inventory,
 			place_node_link(node, i, k, link_of(inventory, at[i], at[k]));
 }
 
-static void take(struct place_card *card, const struct place_need *need)
+static void charge_card(struct place_card *card, const struct place_need *need)
 {
 	card->slots_used++;
 	card->memory_used_bytes += need->memory_bytes;
@@ -212,7 +214,7 @@ static void add_pick(struct fit *fit, unsigned part, struct place_card *card, un
 		     struct place_need need)
 {
 	fit->pick[fit->picks++] = (struct fit_pick){ part, which, need };
-	take(&card[which], &need);
+	charge_card(&card[which], &need);
 }
 
 /* Picks the cards that the request's policy ranks first. */
@@ -222,7 +224,7 @@ static bool place_part(struct fit *fit, const struct inventory *inventory, unsig
 	struct place_choice choice;
 	unsigned at[PLACE_MAX_CARDS];
 	const struct request_part *p = &fit->request->part[part];
-	lay_out(fit, inventory, p, card, among, at);
+	collect_cards(fit, inventory, p, card, among, at);
 	if (place_choose(&fit->node, &p->place, &choice) < 0 ||
 	    fit->picks + choice.count > REQUEST_SHARES_MAX)
 		return false;
@@ -253,11 +255,12 @@ static bool pick_part(struct fit *fit, const struct inventory *inventory, unsign
 	uint64_t chosen = 0;
 	if (r->numa_bind || fit->picks + r->count > REQUEST_SHARES_MAX)
 		return false;
-	fit_quota_look_at(&fit->quota, &fit->request->part[part]);
-	for (unsigned i = 0; i < inventory->count && (n < r->count || is_by_card(fit)); i++) {
+	fit_quota_set_part(&fit->quota, &fit->request->part[part]);
+	for (unsigned i = 0; i < inventory->count && (n < r->count || quota_depends_on_card(fit));
+	     i++) {
 		if (!(among >> i & 1) || fit_check_card(fit, inventory, card, i, r) != PLACE_FITS)
 			continue;
-		unsigned at = is_by_card(fit) ? rank_by_need(card, found, n, i, r) : n;
+		unsigned at = quota_depends_on_card(fit) ? rank_by_need(card, found, n, i, r) : n;
 		memmove(&found[at + 1], &found[at], (n++ - at) * sizeof(found[0]));
 		found[at] = i;
 	}
@@ -284,15 +287,15 @@ enum inventory_stage fit_stage(const struct request_part *part)
 static bool is_in_quota(struct fit *fit, const struct inventory *inventory)
 {
 	const struct request *request = fit->request;
-	struct inventory_hold hold = { .share = fit->share };
-	if (!is_by_card(fit))
+	struct inventory_shares shares = { .share = fit->share };
+	if (!quota_depends_on_card(fit))
 		return true;
 	for (unsigned p = 0; p < request->count; p++)
 		for (unsigned i = 0; i < fit->picks; i++) {
 			const struct fit_pick *pick = &fit->pick[i];
 			if (pick->part != p)
 				continue;
-			hold.share[hold.count++] = (struct inventory_share){
+			shares.share[shares.count++] = (struct inventory_share){
 				.card = inventory->card[pick->card].uuid,
 				.memory_mib = (uint32_t)(pick->need.memory_bytes >> MIB_BITS),
 				.cores_pct = pick->need.cores_mpct / MPCT,
@@ -300,7 +303,7 @@ static bool is_in_quota(struct fit *fit, const struct inventory *inventory)
 				.stage = (uint8_t)fit_stage(&request->part[p]),
 			};
 		}
-	const struct quota_amounts sum = inventory_hold_sum(&hold);
+	const struct quota_amounts sum = inventory_shares_sum(&shares);
 	return quota_allows(&fit->quota.left, &sum);
 }
 
@@ -328,7 +331,7 @@ static bool pick_in_quota(struct fit *fit, const struct inventory *inventory, un
 		if (is_in_quota(fit, inventory))
 			return true;
 		drop_picks(fit, before);
-		fit->quota.is_over = true;
+		fit->quota.is_exceeded = true;
 		if (pick == pick_part)
 			return false;
 	}
@@ -337,14 +340,14 @@ static bool pick_in_quota(struct fit *fit, const struct inventory *inventory, un
 /* ---- all parts ---- */
 
 /* Sets fit->card to the cards as `init` finds them: with the sidecars that started before it. */
-static void lay_out_init(struct fit *fit, const struct inventory *inventory,
-			 const struct request_part *init)
+static void set_init_cards(struct fit *fit, const struct inventory *inventory,
+			   const struct request_part *init)
 {
 	memcpy(fit->card, inventory->card, inventory->count * sizeof(*fit->card));
 	for (unsigned i = 0; i < fit->picks; i++) {
 		const struct request_part *p = &fit->request->part[fit->pick[i].part];
 		if (p->is_sidecar && p->container < init->container)
-			take(&fit->card[fit->pick[i].card], &fit->pick[i].need);
+			charge_card(&fit->card[fit->pick[i].card], &fit->pick[i].need);
 	}
 }
 
@@ -353,8 +356,8 @@ static int fail(struct fit *fit, const struct inventory *inventory, unsigned par
 {
 	ret->part = &fit->request->part[part];
 	memset(ret->reason, PLACE_FITS, sizeof(ret->reason));
-	look(fit, inventory, fit->card, ret->part, ret->reason);
-	for (unsigned i = 0; fit->quota.is_over && i < inventory->count; i++)
+	check_part(fit, inventory, fit->card, ret->part, ret->reason);
+	for (unsigned i = 0; fit->quota.is_exceeded && i < inventory->count; i++)
 		if (ret->reason[i] == PLACE_FITS || ret->reason[i] == PLACE_ALLOCATED_INSUFFICIENT)
 			ret->reason[i] = PLACE_QUOTA_NOT_FIT;
 	return -ENOSPC;
@@ -366,7 +369,7 @@ static int place_all(struct fit *fit, const struct inventory *inventory, pick_fn
 	const struct request *request = fit->request;
 	uint64_t used = 0;
 	fit->picks = 0;
-	fit->quota.is_over = false;
+	fit->quota.is_exceeded = false;
 	memcpy(fit->card, inventory->card, inventory->count * sizeof(*fit->card));
 	for (unsigned i = 0; i < request->count; i++)
 		if (!request->part[i].is_init && !pick_in_quota(fit, inventory, i, pick, ALL_CARDS))
@@ -376,7 +379,7 @@ static int place_all(struct fit *fit, const struct inventory *inventory, pick_fn
 	for (unsigned i = 0; i < request->count; i++) {
 		if (!request->part[i].is_init)
 			continue;
-		lay_out_init(fit, inventory, &request->part[i]);
+		set_init_cards(fit, inventory, &request->part[i]);
 		if (!pick_in_quota(fit, inventory, i, pick, used) &&
 		    !pick_in_quota(fit, inventory, i, pick, ALL_CARDS))
 			return fail(fit, inventory, i, ret);
@@ -396,7 +399,7 @@ static bool is_pair(const struct fit *fit)
 {
 	const struct request *request = fit->request;
 	return request->count == 2 && !request->part[0].is_init && !request->part[1].is_init &&
-	       !request->part[0].place.numa_bind && !is_by_card(fit);
+	       !request->part[0].place.numa_bind && !quota_depends_on_card(fit);
 }
 
 /* Whether card i still serves the second part when the first part is on it too. */
@@ -405,7 +408,7 @@ static bool serves_both(struct fit *fit, const struct inventory *inventory, unsi
 	const struct request_part *part = fit->request->part;
 	fit->card[i] = inventory->card[i];
 	const struct place_need need = place_need(&fit->card[i], &part[0].place);
-	take(&fit->card[i], &need);
+	charge_card(&fit->card[i], &need);
 	return fit_check_card(fit, inventory, fit->card, i, &part[1].place) == PLACE_FITS;
 }
 
@@ -414,7 +417,7 @@ static bool serves_both(struct fit *fit, const struct inventory *inventory, unsi
  * both at once (fit->both). Each first takes cards of its own and those in fit->both. The rest must come from the cards that
  * serve either; if they suffice, pick_scarce() finds all.
  */
-static bool look_at_pair(struct fit *fit, const struct inventory *inventory)
+static bool check_pair(struct fit *fit, const struct inventory *inventory)
 {
 	const struct request_part *part = fit->request->part;
 	uint64_t shared = fit->serves[0] & fit->serves[1];
@@ -458,12 +461,12 @@ static bool pick_scarce(struct fit *fit, const struct inventory *inventory, unsi
 void fit_begin(struct fit *fit, const struct request *request)
 {
 	fit->request = request;
-	fit_words_gone(fit);
+	fit_clear_caches(fit);
 	fit_quota_clear(&fit->quota);
 	fit->node.histogram = NULL;
 }
 
-void fit_words_gone(struct fit *fit)
+void fit_clear_caches(struct fit *fit)
 {
 	fit->types.count = fit->modes.count = 0;
 	fit->type = fit->mode = NULL;
@@ -474,8 +477,8 @@ void fit_set_histogram(struct fit *fit, const struct place_histogram *histogram)
 	fit->node.histogram = histogram;
 }
 
-void fit_hold_to(struct fit *fit, const struct quota_limits *limits,
-		 const struct quota_amounts *used)
+void fit_set_quota(struct fit *fit, const struct quota_limits *limits,
+		   const struct quota_amounts *used)
 {
 	fit_quota_set(&fit->quota, fit->request, limits, used);
 }
@@ -484,7 +487,7 @@ void fit_hold_to(struct fit *fit, const struct quota_limits *limits,
  * Notes in fit->serves which cards serve each part. True if the cards that serve every part are as many as all parts want: then
  * any choice works, and the search can end.
  */
-static bool count_able(struct fit *fit, const struct inventory *inventory)
+static bool find_serving_cards(struct fit *fit, const struct inventory *inventory)
 {
 	const struct request *request = fit->request;
 	unsigned wanted = 0, able_to_all = 0;
@@ -514,7 +517,7 @@ static bool fit_together(struct fit *fit, const struct inventory *inventory, str
 {
 	if (place_all(fit, inventory, pick_part, ret) == 0)
 		return true;
-	return !(fit->quota.is_over && !fit->quota.has_init) &&
+	return !(fit->quota.is_exceeded && !fit->quota.has_init) &&
 	       place_all(fit, inventory, place_part, ret) == 0;
 }
 
@@ -522,19 +525,19 @@ static bool fit_together(struct fit *fit, const struct inventory *inventory, str
 static bool check_parts(struct fit *fit, const struct inventory *inventory, struct fit_reasons *ret)
 {
 	const struct request *request = fit->request;
-	if (!is_by_card(fit) && count_able(fit, inventory))
+	if (!quota_depends_on_card(fit) && find_serving_cards(fit, inventory))
 		return true;
 	for (size_t p = 0; p < request->count; p++) {
 		const struct place_request *place = &request->part[p].place;
 		ret->part = &request->part[p];
-		if ((is_by_card(fit) || count_bits(fit->serves[p]) < place->count ||
+		if ((quota_depends_on_card(fit) || count_bits(fit->serves[p]) < place->count ||
 		     place->numa_bind) &&
-		    !look(fit, inventory, inventory->card, ret->part, ret->reason))
+		    !check_part(fit, inventory, inventory->card, ret->part, ret->reason))
 			return false;
 	}
 	if (!is_pair(fit))
 		return fit_together(fit, inventory, ret);
-	if (look_at_pair(fit, inventory))
+	if (check_pair(fit, inventory))
 		return true;
 	/* The parts do not fit together: this call only fills in the reasons. */
 	place_all(fit, inventory, pick_part, ret);
@@ -545,23 +548,23 @@ bool fit_check(struct fit *fit, const struct inventory *cards, struct fit_reason
 {
 	const struct request *request = fit->request;
 	struct inventory view;
-	const struct inventory *inventory = fit_see(fit, cards, &view);
+	const struct inventory *inventory = fit_visible_cards(fit, cards, &view);
 	ret->is_beyond_quota = fit->quota.is_beyond;
 	if (request->count > 1)
 		return check_parts(fit, inventory, ret);
 	ret->part = request->part;
 	if (!request->count)
 		return true;
-	if (!look(fit, inventory, inventory->card, ret->part, ret->reason))
+	if (!check_part(fit, inventory, inventory->card, ret->part, ret->reason))
 		return false;
-	return !is_by_card(fit) || request->part[0].place.count == 1 ||
+	return !quota_depends_on_card(fit) || request->part[0].place.count == 1 ||
 	       fit_together(fit, inventory, ret);
 }
 
 void fit_each_card(struct fit *fit, const struct inventory *inventory,
 		   const struct request_part *part, enum place_reason ret[PLACE_MAX_CARDS])
 {
-	fit_quota_look_at(&fit->quota, part);
+	fit_quota_set_part(&fit->quota, part);
 	for (unsigned i = 0; i < inventory->count; i++)
 		ret[i] = fit_check_card(fit, inventory, inventory->card, i, &part->place);
 }
@@ -603,12 +606,13 @@ int fit_choose(struct fit *fit, const struct inventory *cards, struct kube_share
 	       struct fit_reasons *ret_reasons)
 {
 	struct inventory view;
-	const struct inventory *inventory = fit_see(fit, cards, &view);
+	const struct inventory *inventory = fit_visible_cards(fit, cards, &view);
 	ret_reasons->is_beyond_quota = fit->quota.is_beyond;
 	int r = place_all(fit, inventory, place_part, ret_reasons);
 	if (r < 0 && fit->request->count > 1)
 		r = place_all(fit, inventory, pick_part, ret_reasons);
-	if (r < 0 && is_pair(fit) && !count_able(fit, inventory) && look_at_pair(fit, inventory))
+	if (r < 0 && is_pair(fit) && !find_serving_cards(fit, inventory) &&
+	    check_pair(fit, inventory))
 		r = place_all(fit, inventory, pick_scarce, ret_reasons);
 	return r < 0 ? r : make_shares(fit, inventory, ret);
 }

@@ -25,11 +25,11 @@ struct fit_pick {
 };
 
 /* Whether the request wants cards with a string (a type or mode), as found before. Valid until the cards change. */
-#define FIT_MEMO_WORDS 8
+#define FIT_MEMO_STRINGS 8
 struct fit_memo {
 	unsigned count;
-	const char *word[FIT_MEMO_WORDS]; /* interned strings of cards */
-	bool is_wanted[FIT_MEMO_WORDS];
+	const char *string[FIT_MEMO_STRINGS]; /* interned strings of cards */
+	bool is_wanted[FIT_MEMO_STRINGS];
 };
 
 struct fit {
@@ -53,10 +53,10 @@ struct fit {
 /* Sets the request for the next calls; it must stay valid. Call again after a change of cards. */
 void fit_begin(struct fit *fit, const struct request *request);
 /* Clears the caches. Call when interned strings of cards were freed: a new one may have the same address. */
-void fit_words_gone(struct fit *fit);
+void fit_clear_caches(struct fit *fit);
 /* Sets the namespace's quota, and what others use of it. Call after fit_begin(); without this call there is no quota. */
-void fit_hold_to(struct fit *fit, const struct quota_limits *limits,
-		 const struct quota_amounts *used);
+void fit_set_quota(struct fit *fit, const struct quota_limits *limits,
+		   const struct quota_amounts *used);
 /* Sets the histogram of requests by which cards are chosen; it must stay valid. */
 void fit_set_histogram(struct fit *fit, const struct place_histogram *histogram);
 
@@ -64,8 +64,8 @@ void fit_set_histogram(struct fit *fit, const struct place_histogram *histogram)
  * Returns the cards as the request sees them: an opportunistic pod (opportunistic.h) sees compute by measured use; for others,
  * `inventory` itself. *ret is scratch memory, valid until the next call. fit_check() and fit_choose() do this themselves.
  */
-const struct inventory *fit_see(struct fit *fit, const struct inventory *inventory,
-				struct inventory *ret);
+const struct inventory *fit_visible_cards(struct fit *fit, const struct inventory *inventory,
+					  struct inventory *ret);
 /* The figures behind an opportunistic pod's compute on card i. */
 struct opportunistic_card fit_opportunistic_card(const struct fit *fit,
 						 const struct inventory *inventory, unsigned i);
@@ -95,7 +95,7 @@ void fit_each_card(struct fit *fit, const struct inventory *inventory,
 		   const struct request_part *part, enum place_reason ret[PLACE_MAX_CARDS]);
 
 /* Whether the request could fit once other pods end, as far as cards tell. */
-bool fit_is_curable(const struct inventory *inventory, const struct fit_reasons *reasons);
+bool fit_is_resolvable(const struct inventory *inventory, const struct fit_reasons *reasons);
 
 /* Returns the stage of a part: init, sidecar or main. */
 enum inventory_stage fit_stage(const struct request_part *part);

@@ -43,7 +43,7 @@ static struct quota_amounts larger(struct quota_amounts a, const struct quota_am
 
 void fit_quota_clear(struct fit_quota *quota)
 {
-	*quota = (struct fit_quota){ .state = FIT_QUOTA_KEPT };
+	*quota = (struct fit_quota){ .state = FIT_QUOTA_WITHIN };
 }
 
 void fit_quota_set(struct fit_quota *quota, const struct request *request,
@@ -67,18 +67,18 @@ void fit_quota_set(struct fit_quota *quota, const struct request *request,
 	const struct quota_amounts least = larger(init, &quota->lasting);
 	quota->is_beyond = !quota_allows(limits, &least);
 	if (!quota_allows(&quota->left, &least))
-		quota->state = FIT_QUOTA_PASSED;
+		quota->state = FIT_QUOTA_EXCEEDED;
 	/*
 	 * The cards decide, unless even the upper bound `all` is within the quota. It assumes that init containers share no
 	 * card.
 	 */
 	else if (!is_all_fixed || !quota_allows(&quota->left, &all))
-		quota->state = FIT_QUOTA_BY_CARD;
+		quota->state = FIT_QUOTA_DEPENDS_ON_CARD;
 }
 
-void fit_quota_look_at(struct fit_quota *quota, const struct request_part *part)
+void fit_quota_set_part(struct fit_quota *quota, const struct request_part *part)
 {
-	if (quota->state != FIT_QUOTA_BY_CARD)
+	if (quota->state != FIT_QUOTA_DEPENDS_ON_CARD)
 		return;
 	const struct quota_amounts one = least_of(part);
 	quota->beside = part->is_init ? times(one, part->place.count) : quota->lasting;

@@ -9,16 +9,16 @@
 #include "scheduler/request/pod_request.h"
 
 enum fit_quota_state {
-	FIT_QUOTA_KEPT,    /* within the quota on any cards, or there is no quota */
-	FIT_QUOTA_PASSED,  /* beyond the quota on any cards */
-	FIT_QUOTA_BY_CARD, /* depends on the card */
+	FIT_QUOTA_WITHIN,   /* within the quota on any cards, or there is no quota */
+	FIT_QUOTA_EXCEEDED, /* beyond the quota on any cards */
+	FIT_QUOTA_DEPENDS_ON_CARD,
 };
 
 struct fit_quota {
 	enum fit_quota_state state;
-	bool is_beyond; /* exceeds the whole quota: would not fit even if all other pods ended */
-	bool has_init;  /* has init containers, which may share cards with others */
-	bool is_over;   /* cards were found, but exceed the quota together */
+	bool is_beyond;   /* exceeds the whole quota: would not fit even if all other pods ended */
+	bool has_init;    /* has init containers, which may share cards with others */
+	bool is_exceeded; /* cards were found, but exceed the quota together */
 	struct quota_limits left;
 	struct quota_amounts lasting; /* lower bound of what all parts that run together use */
 	/* lower bound of what the pod uses, without one share of the current part */
@@ -30,7 +30,7 @@ void fit_quota_clear(struct fit_quota *quota);
 void fit_quota_set(struct fit_quota *quota, const struct request *request,
 		   const struct quota_limits *limits, const struct quota_amounts *used);
 /* Sets the part whose cards fit_quota_refuses() checks from now on. */
-void fit_quota_look_at(struct fit_quota *quota, const struct request_part *part);
+void fit_quota_set_part(struct fit_quota *quota, const struct request_part *part);
 
 /* Returns what a share counts against a quota. */
 struct quota_amounts fit_quota_of(const struct place_need *need);
@@ -39,8 +39,8 @@ struct quota_amounts fit_quota_of(const struct place_need *need);
 static inline bool fit_quota_refuses(const struct fit_quota *quota, const struct place_card *card,
 				     const struct place_request *request)
 {
-	if (quota->state != FIT_QUOTA_BY_CARD)
-		return quota->state == FIT_QUOTA_PASSED;
+	if (quota->state != FIT_QUOTA_DEPENDS_ON_CARD)
+		return quota->state == FIT_QUOTA_EXCEEDED;
 	const struct place_need need = place_need(card, request);
 	struct quota_amounts sum = fit_quota_of(&need);
 	quota_add(&sum, &quota->beside);

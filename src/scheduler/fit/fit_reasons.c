@@ -1,7 +1,7 @@
 /* Interprets the reasons that fit_check() returns, and writes them as text. */
 #include "scheduler/fit/fit.h"
 
-bool fit_is_curable(const struct inventory *inventory, const struct fit_reasons *reasons)
+bool fit_is_resolvable(const struct inventory *inventory, const struct fit_reasons *reasons)
 {
 	unsigned curable = 0;
 	for (unsigned i = 0; i < inventory->count; i++)

@@ -55,15 +55,15 @@ static void raise_to(struct demand *to, const struct demand *least)
 								  : least->borrowed_pct;
 }
 
-/* Returns what the hold is charged on one card. `from` is the first share of that card. */
-static struct demand demand_of(const struct inventory_hold *hold, unsigned from)
+/* Returns what the shares are charged on one card. `from` is the first share of that card. */
+static struct demand demand_of(const struct inventory_shares *shares, unsigned from)
 {
 	struct demand lasting = { 0 }, peak = { 0 }, init = { 0 };
 	const struct inventory_share *before = NULL; /* the last share of an init container */
-	for (unsigned i = from; i < hold->count; i++) {
-		const struct inventory_share *s = &hold->share[i];
+	for (unsigned i = from; i < shares->count; i++) {
+		const struct inventory_share *s = &shares->share[i];
 		const struct demand one = { s->memory_mib, s->cores_pct, 1, s->borrowed_pct };
-		if (s->card != hold->share[from].card)
+		if (s->card != shares->share[from].card)
 			continue;
 		if (s->stage != INVENTORY_INIT) {
 			add(&lasting, &one);
@@ -80,20 +80,20 @@ static struct demand demand_of(const struct inventory_hold *hold, unsigned from)
 	return peak;
 }
 
-static bool is_first_of_card(const struct inventory_hold *hold, unsigned i)
+static bool is_first_of_card(const struct inventory_shares *shares, unsigned i)
 {
 	for (unsigned k = 0; k < i; k++)
-		if (hold->share[k].card == hold->share[i].card)
+		if (shares->share[k].card == shares->share[i].card)
 			return false;
 	return true;
 }
 
-struct quota_amounts inventory_hold_sum(const struct inventory_hold *hold)
+struct quota_amounts inventory_shares_sum(const struct inventory_shares *shares)
 {
 	struct demand sum = { 0 };
-	for (unsigned i = 0; i < hold->count; i++)
-		if (is_first_of_card(hold, i)) {
-			const struct demand d = demand_of(hold, i);
+	for (unsigned i = 0; i < shares->count; i++)
+		if (is_first_of_card(shares, i)) {
+			const struct demand d = demand_of(shares, i);
 			add(&sum, &d);
 		}
 	return (struct quota_amounts){
@@ -101,16 +101,16 @@ struct quota_amounts inventory_hold_sum(const struct inventory_hold *hold)
 	};
 }
 
-static void apply(struct inventory *inventory, const struct inventory_hold *hold, bool is_taken)
+static void apply(struct inventory *inventory, const struct inventory_shares *shares, bool is_taken)
 {
-	inventory->unknown += hold->is_unknown ? is_taken ? 1u : -1u : 0u;
-	for (unsigned i = 0; i < hold->count; i++) {
-		int card = is_first_of_card(hold, i) ? find_card(inventory, hold->share[i].card)
-						     : -1;
+	inventory->unknown += shares->is_unknown ? is_taken ? 1u : -1u : 0u;
+	for (unsigned i = 0; i < shares->count; i++) {
+		int card = is_first_of_card(shares, i) ? find_card(inventory, shares->share[i].card)
+						       : -1;
 		if (card < 0)
 			continue;
 		struct inventory_use *use = &inventory->use[card];
-		const struct demand d = demand_of(hold, i);
+		const struct demand d = demand_of(shares, i);
 		use->memory_mib += is_taken ? d.memory_mib : -d.memory_mib;
 		use->cores_pct += is_taken ? d.cores_pct : -d.cores_pct;
 		use->slots += is_taken ? d.slots : -d.slots;
@@ -119,41 +119,42 @@ static void apply(struct inventory *inventory, const struct inventory_hold *hold
 	}
 }
 
-void inventory_charge(struct inventory *inventory, const struct inventory_hold *hold)
+void inventory_charge(struct inventory *inventory, const struct inventory_shares *shares)
 {
-	apply(inventory, hold, true);
+	apply(inventory, shares, true);
 }
 
-void inventory_discharge(struct inventory *inventory, const struct inventory_hold *hold)
+void inventory_discharge(struct inventory *inventory, const struct inventory_shares *shares)
 {
-	apply(inventory, hold, false);
+	apply(inventory, shares, false);
 }
 
-uint64_t inventory_hold_borrowed_pct(const struct inventory_hold *hold, const char *card)
+uint64_t inventory_shares_borrowed_pct(const struct inventory_shares *shares, const char *card)
 {
 	uint64_t pct = 0;
-	for (unsigned i = 0; i < hold->count; i++)
-		if ((!card || hold->share[i].card == card) && is_first_of_card(hold, i))
-			pct += demand_of(hold, i).borrowed_pct;
+	for (unsigned i = 0; i < shares->count; i++)
+		if ((!card || shares->share[i].card == card) && is_first_of_card(shares, i))
+			pct += demand_of(shares, i).borrowed_pct;
 	return pct;
 }
 
-/* ---- holds ---- */
-int inventory_hold_make(const struct kube_shares *shares, const uint8_t *stage, size_t containers,
-			struct string_map *words, struct inventory_hold *ret, struct error *err)
+/* ---- shares ---- */
+int inventory_shares_make(const struct kube_shares *list, const uint8_t *stage, size_t containers,
+			  struct string_map *strings, struct inventory_shares *ret,
+			  struct error *err)
 {
-	struct inventory_hold hold = { 0 };
-	if (shares->count > INVENTORY_SHARES_MAX)
-		return error_set(err, EINVAL, "%zu GPU shares: must be at most %d", shares->count,
+	struct inventory_shares shares = { 0 };
+	if (list->count > INVENTORY_SHARES_MAX)
+		return error_set(err, EINVAL, "%zu GPU shares: must be at most %d", list->count,
 				 INVENTORY_SHARES_MAX);
-	hold.share = shares->count ? calloc(shares->count, sizeof(*hold.share)) : NULL;
-	if (!hold.share && shares->count)
+	shares.share = list->count ? calloc(list->count, sizeof(*shares.share)) : NULL;
+	if (!shares.share && list->count)
 		return error_set_errno(err, ENOMEM, "shares");
-	for (; hold.count < shares->count; hold.count++) {
-		const struct kube_share *from = &shares->share[hold.count];
-		struct inventory_share *to = &hold.share[hold.count];
+	for (; shares.count < list->count; shares.count++) {
+		const struct kube_share *from = &list->share[shares.count];
+		struct inventory_share *to = &shares.share[shares.count];
 		*to = (struct inventory_share){
-			.card = intern(words, from->card),
+			.card = intern(strings, from->card),
 			/* At most INT32_MAX, see shares.c. */
 			.memory_mib = (uint32_t)from->memory_mib,
 			.cores_pct = from->cores_pct,
@@ -163,20 +164,20 @@ int inventory_hold_make(const struct kube_shares *shares, const uint8_t *stage, 
 			.borrowed_pct = (uint8_t)from->borrowed_pct, /* at most 100 */
 		};
 		if (!to->card) {
-			inventory_hold_free(&hold, words);
+			inventory_shares_free(&shares, strings);
 			return error_set_errno(err, ENOMEM, "shares");
 		}
 	}
-	*ret = hold;
+	*ret = shares;
 	return 0;
 }
 
-void inventory_hold_free(struct inventory_hold *hold, struct string_map *words)
+void inventory_shares_free(struct inventory_shares *shares, struct string_map *strings)
 {
-	for (unsigned i = 0; i < hold->count; i++)
-		intern_release(words, hold->share[i].card);
-	free(hold->share);
-	*hold = (struct inventory_hold){ 0 };
+	for (unsigned i = 0; i < shares->count; i++)
+		intern_release(strings, shares->share[i].card);
+	free(shares->share);
+	*shares = (struct inventory_shares){ 0 };
 }
 
 /* ---- life cycle ---- */
@@ -184,9 +185,9 @@ void inventory_hold_free(struct inventory_hold *hold, struct string_map *words)
 void inventory_free(struct inventory *inventory)
 {
 	for (unsigned i = 0; i < inventory->count; i++) {
-		intern_release(inventory->words, inventory->card[i].uuid);
-		intern_release(inventory->words, inventory->card[i].type);
-		intern_release(inventory->words, inventory->use[i].mode);
+		intern_release(inventory->strings, inventory->card[i].uuid);
+		intern_release(inventory->strings, inventory->card[i].type);
+		intern_release(inventory->strings, inventory->use[i].mode);
 	}
 	free(inventory->card);
 	free(inventory->use);
@@ -203,10 +204,10 @@ static void *copy_of(const void *from, size_t size)
 int inventory_copy(const struct inventory *from, struct inventory *ret)
 {
 	size_t n = from->count;
-	struct inventory to = { .words = from->words,
+	struct inventory to = { .strings = from->strings,
 				.seen = from->seen,
 				.unknown = from->unknown,
-				.served = from->served,
+				.served_names = from->served_names,
 				.mode = from->mode,
 				.card = copy_of(from->card, n * sizeof(*from->card)),
 				.use = copy_of(from->use, n * sizeof(*from->use)),
@@ -217,9 +218,9 @@ int inventory_copy(const struct inventory *from, struct inventory *ret)
 	}
 	/* Interned already, so another reference cannot fail. */
 	for (; to.count < n; to.count++) {
-		intern(to.words, to.card[to.count].uuid);
-		intern(to.words, to.card[to.count].type);
-		intern(to.words, to.use[to.count].mode);
+		intern(to.strings, to.card[to.count].uuid);
+		intern(to.strings, to.card[to.count].type);
+		intern(to.strings, to.use[to.count].mode);
 	}
 	*ret = to;
 	return 0;

@@ -32,26 +32,26 @@ struct inventory {
 	const char *mode; /* the mode of all cards; NULL if they differ or were not compared */
 	/* Score of the link of cards i and j: score[i * count + j]; NULL if unknown. */
 	uint16_t *score;
-	/* Number of charged holds that are is_unknown; unless 0, none of the node's cards is assigned. */
+	/* Number of charged shares that are is_unknown; unless 0, none of the node's cards is assigned. */
 	unsigned unknown;
-	/* Vocabularies that the kubelet serves: bit mask of enum request_words (pod_request.h). */
-	unsigned served;
+	/* Resource names that the kubelet serves: bit mask of enum request_names (pod_request.h). */
+	unsigned served_names;
 	/* Measured use of the cards; belongs to the node. NULL if no pods are placed by use. */
 	const struct use *seen;
-	struct string_map *words;
+	struct string_map *strings;
 };
 
 /* A node's annotations about its cards (NULL if missing), and the resource names that its kubelet serves. */
 struct inventory_source {
 	const char *cards, *scores, *cordon;
-	unsigned served;
+	unsigned served_names;
 };
 
 /*
  * Reads the cards, with nothing charged. -ENODATA: no description of cards. -EINVAL: an impossible one (malformed, too many,
  * duplicates, figures that no card has). -ENOMEM.
  */
-int inventory_read(const struct inventory_source *said, struct string_map *words,
+int inventory_read(const struct inventory_source *said, struct string_map *strings,
 		   struct inventory *ret, struct error *err);
 void inventory_free(struct inventory *inventory); /* leaves an inventory without cards */
 /* Makes a copy for trials. Returns 0 or -ENOMEM. */
@@ -84,29 +84,30 @@ struct inventory_share {
 
 #define INVENTORY_SHARES_MAX 512 /* per pod */
 
-struct inventory_hold {
-	/* The pod's shares cannot be read: while this hold is charged, no card of the node is assigned. */
+struct inventory_shares {
+	/* The pod's shares cannot be read: while charged, no card of the node is assigned. */
 	bool is_unknown;
 	unsigned count;
 	struct inventory_share *share; /* in the order of the containers; owned */
 };
 
 /*
- * Makes a hold (the shares that a pod is charged). `stage`: each container's; later containers are INVENTORY_APP. Returns 0,
+ * Makes the shares that a pod is charged. `stage`: each container's; later containers are INVENTORY_APP. Returns 0,
  * -EINVAL if there are too many shares, or -ENOMEM.
  */
-int inventory_hold_make(const struct kube_shares *shares, const uint8_t *stage, size_t containers,
-			struct string_map *words, struct inventory_hold *ret, struct error *err);
-void inventory_hold_free(struct inventory_hold *hold,
-			 struct string_map *words); /* leaves an empty hold */
-/* Returns the compute that the hold borrows of a card (interned), as charged; NULL: of all. */
-uint64_t inventory_hold_borrowed_pct(const struct inventory_hold *hold, const char *card);
+int inventory_shares_make(const struct kube_shares *list, const uint8_t *stage, size_t containers,
+			  struct string_map *strings, struct inventory_shares *ret,
+			  struct error *err);
+void inventory_shares_free(struct inventory_shares *shares,
+			   struct string_map *strings); /* leaves no shares */
+/* Returns the compute that the shares borrow of a card (interned), as charged; NULL: of all. */
+uint64_t inventory_shares_borrowed_pct(const struct inventory_shares *shares, const char *card);
 
-struct quota_amounts inventory_hold_sum(const struct inventory_hold *hold);
+struct quota_amounts inventory_shares_sum(const struct inventory_shares *shares);
 
 /*
- * Charges or discharges a hold. A card is charged what runs at once: the largest init container with the sidecars before it, or
+ * Charges or discharges shares. A card is charged what runs at once: the largest init container with the sidecars before it, or
  * all other containers together. Cards that the node lacks are ignored.
  */
-void inventory_charge(struct inventory *inventory, const struct inventory_hold *hold);
-void inventory_discharge(struct inventory *inventory, const struct inventory_hold *hold);
+void inventory_charge(struct inventory *inventory, const struct inventory_shares *shares);
+void inventory_discharge(struct inventory *inventory, const struct inventory_shares *shares);

@@ -79,11 +79,11 @@ static bool take_card(const struct kube_card *from, const char *cordon, struct i
 {
 	unsigned i = inventory->count;
 	unsigned cores_pct = from->cores_pct < CORES_MOST_PCT ? from->cores_pct : CORES_MOST_PCT;
-	inventory->use[i].mode = intern(inventory->words,
+	inventory->use[i].mode = intern(inventory->strings,
 					*from->mode ? from->mode : CARD_MODE_DEFAULT);
 	inventory->card[i] = (struct place_card){
-		.uuid = intern(inventory->words, from->id),
-		.type = intern(inventory->words, from->type),
+		.uuid = intern(inventory->strings, from->id),
+		.type = intern(inventory->strings, from->type),
 		.memory_total_bytes = from->memory_mib << MIB_BITS,
 		.cores_total_mpct = cores_pct * MPCT,
 		.slots_total = from->count,
@@ -136,10 +136,10 @@ static void take_scores(const char *text, struct inventory *inventory)
 	scores_free(&scores);
 }
 
-int inventory_read(const struct inventory_source *said, struct string_map *words,
+int inventory_read(const struct inventory_source *said, struct string_map *strings,
 		   struct inventory *ret, struct error *err)
 {
-	struct inventory inventory = { .words = words, .served = said->served };
+	struct inventory inventory = { .strings = strings, .served_names = said->served_names };
 	cleanup(free_cards) struct kube_cards cards = { 0 };
 	if (!said->cards)
 		return -ENODATA;

@@ -76,7 +76,7 @@ static struct node_fit *best_of(struct model *m, struct scan *scan, const struct
 		double ahead = best ? one->score - best->score : 0;
 		if (one->is_fit && !model_backfill_bars(m, one->node, member->pod) &&
 		    !model_nominated_pod(m, one->node, member->pod->text, member->pod->priority) &&
-		    (!best || (request->nodes == REQUEST_NODES_SPREAD ? ahead < 0 : ahead > 0)))
+		    (!best || (request->node_policy == REQUEST_NODES_SPREAD ? ahead < 0 : ahead > 0)))
 			best = one;
 	}
 	return best;
@@ -84,14 +84,14 @@ static struct node_fit *best_of(struct model *m, struct scan *scan, const struct
 
 /* Chooses the pod's cards on the node. False if they do not suffice or memory runs out. */
 static bool choose_cards(struct model *m, const struct model_pod *pod, struct model_node *node,
-			 struct model_hold *ret)
+			 struct model_allocation *ret)
 {
 	struct fit_reasons reasons;
 	struct kube_shares shares;
 	begin_fit(m, pod);
 	if (fit_choose(&m->fit, &node->inventory, &shares, &reasons) < 0)
 		return false;
-	int r = model_make_hold(m, pod, node, &shares, ret, NULL);
+	int r = model_make_allocation(m, pod, node, &shares, ret, NULL);
 	shares_free(&shares);
 	return r >= 0;
 }
@@ -100,7 +100,7 @@ static bool choose_cards(struct model *m, const struct model_pod *pod, struct mo
 
 struct placement {
 	struct gang_rank *member;
-	struct model_hold hold; /* owned; charged while the pod is placed */
+	struct model_allocation allocation; /* owned; charged while the pod is placed */
 };
 
 struct gang_search {
@@ -112,17 +112,17 @@ struct gang_search {
 };
 
 /* Charges the namespace too: its quota must have room for all of the gang's pods together. */
-static void charge(struct model_pod *pod, const struct model_hold *hold)
+static void charge(struct model_pod *pod, const struct model_allocation *allocation)
 {
-	const struct quota_amounts has = inventory_hold_sum(&hold->hold);
-	inventory_charge(&hold->node->inventory, &hold->hold);
+	const struct quota_amounts has = inventory_shares_sum(&allocation->shares);
+	inventory_charge(&allocation->node->inventory, &allocation->shares);
 	quota_add(&pod->name_space->used, &has);
 }
 
-static void discharge(struct model_pod *pod, const struct model_hold *hold)
+static void discharge(struct model_pod *pod, const struct model_allocation *allocation)
 {
-	const struct quota_amounts had = inventory_hold_sum(&hold->hold);
-	inventory_discharge(&hold->node->inventory, &hold->hold);
+	const struct quota_amounts had = inventory_shares_sum(&allocation->shares);
+	inventory_discharge(&allocation->node->inventory, &allocation->shares);
 	quota_subtract(&pod->name_space->used, &had);
 }
 
@@ -141,13 +141,13 @@ static bool place_one(void *data, size_t i)
 		s->scan.is_known = false; /* lifting the pod changes its node's charge */
 	model_suspend_charge(pod);
 	struct node_fit *best = best_of(s->model, &s->scan, placement->member, candidates_of(s, i));
-	if (!best || !choose_cards(s->model, pod, best->node, &placement->hold)) {
+	if (!best || !choose_cards(s->model, pod, best->node, &placement->allocation)) {
 		if (!pod->reserved.node)
 			model_restore_charge(pod);
 		s->scan.is_known &= !pod->charged;
 		return false;
 	}
-	charge(pod, &placement->hold);
+	charge(pod, &placement->allocation);
 	begin_fit(s->model, pod);
 	check_node(s->model, best);
 	return true;
@@ -158,8 +158,8 @@ static void unplace_one(void *data, size_t i)
 	struct gang_search *s = data;
 	struct placement *placement = &s->placement[i];
 	struct model_pod *pod = placement->member->pod;
-	discharge(pod, &placement->hold);
-	model_drop_hold(s->model, &placement->hold);
+	discharge(pod, &placement->allocation);
+	model_free_allocation(s->model, &placement->allocation);
 	if (!pod->reserved.node)
 		model_restore_charge(pod);
 	s->scan.is_known = false;
@@ -218,18 +218,18 @@ static void gang_search_end(struct gang_search *s, bool is_kept)
 	struct model *m = s->model;
 	for (size_t i = 0; i < s->count; i++) {
 		struct placement *placement = &s->placement[i];
-		if (placement->hold.node)
-			discharge(placement->member->pod, &placement->hold);
+		if (placement->allocation.node)
+			discharge(placement->member->pod, &placement->allocation);
 	}
 	for (size_t i = 0; i < s->count; i++) {
 		struct placement *placement = &s->placement[i];
-		if (is_kept && placement->hold.node)
-			model_reserve_hold(m, placement->member->pod, &placement->hold);
+		if (is_kept && placement->allocation.node)
+			model_reserve_allocation(m, placement->member->pod, &placement->allocation);
 		else if (is_kept)
 			model_drop_reserved(m, placement->member->pod);
 		else
 			model_restore_charge(placement->member->pod);
-		model_drop_hold(m, &placement->hold);
+		model_free_allocation(m, &placement->allocation);
 	}
 	free(s->scan.of);
 	free(s->placement);
@@ -306,8 +306,8 @@ static size_t place_without(struct model *m, struct gang *gang, const struct gan
 	remove_pods_of_candidates(&s, &l);
 	size_t placed = place_gang(&s, needed);
 	for (size_t i = 0; is_reservation && placed >= needed && i < s.count; i++)
-		if (s.placement[i].hold.node)
-			s.placement[i].hold.node->is_reserved = true;
+		if (s.placement[i].allocation.node)
+			s.placement[i].allocation.node->is_reserved = true;
 	gang_search_end(&s, false);
 	for (struct model_pod *pod = l.removed, *next; pod; pod = next) {
 		next = pod->next;
@@ -352,17 +352,17 @@ bool gang_room_still_fits(struct model *m, const struct gang_rank *member,
 bool gang_room_move(struct model *m, struct gang_rank *member)
 {
 	struct model_pod *pod = member->pod;
-	struct model_hold hold = { 0 };
+	struct model_allocation allocation = { 0 };
 	struct scan scan = { 0 };
 	uint64_t expires_ns = pod->reserved.expires_ns;
 	model_suspend_charge(pod);
 	const struct node_fit *best = best_of(m, &scan, member, member->candidates);
-	bool is_found = best && choose_cards(m, pod, best->node, &hold);
+	bool is_found = best && choose_cards(m, pod, best->node, &allocation);
 	model_restore_charge(pod);
 	free(scan.of);
 	if (!is_found)
 		return false;
-	model_reserve_hold(m, pod, &hold);
+	model_reserve_allocation(m, pod, &allocation);
 	pod->reserved.expires_ns = expires_ns;
 	member->waits_to_bind = false;
 	return true;

@@ -129,7 +129,7 @@ struct model_eviction {
 	const char *for_namespace, *for_pod; /* the other pod, if is_displaced */
 	const char *card;
 	unsigned used_pct,
-		asked_pct; /* compute of `card`: used by others; requested by all opportunistic pods */
+		requested_pct; /* compute of `card`: used by others; requested by all opportunistic pods */
 };
 size_t model_take_evictions(struct model *model, uint64_t patience_ns, struct model_eviction *ret,
 			    size_t most);

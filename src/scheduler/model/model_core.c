@@ -30,7 +30,7 @@ struct model *model_free(struct model *m)
 	model_quotas_free(m);
 	model_room_free(m);
 	string_map_free(&m->gangs);
-	string_map_free(&m->words);
+	string_map_free(&m->strings);
 	free(m);
 	return NULL;
 }
@@ -166,9 +166,9 @@ static void show_shares(void *data, void *thing)
 {
 	const struct walk *walk = data;
 	const struct model_pod *pod = thing;
-	const struct model_hold *charged = pod->charged;
-	for (unsigned i = 0; charged && i < charged->hold.count; i++) {
-		const struct inventory_share *s = &charged->hold.share[i];
+	const struct model_allocation *charged = pod->charged;
+	for (unsigned i = 0; charged && i < charged->shares.count; i++) {
+		const struct inventory_share *s = &charged->shares.share[i];
 		walk->share(walk->data,
 			    &(struct model_share_view){ .pod_namespace = pod->pod_namespace,
 							.pod = model_pod_name(pod),

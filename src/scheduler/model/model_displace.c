@@ -67,7 +67,7 @@ static struct opportunistic *list_victims(const struct model *m, const struct mo
 	struct opportunistic *list = calloc(pods + 1, sizeof(*list));
 	for (struct model_pod *p = node->pods; list && p; p = p->next)
 		if (model_is_leaving(m, p))
-			inventory_discharge(inventory, &p->charged->hold);
+			inventory_discharge(inventory, &p->charged->shares);
 		else if (may_evict(m, p, nomination))
 			list[count++] = (struct opportunistic){
 				.priority = model_is_opportunistic(p) ? INT32_MIN : p->priority,
@@ -80,10 +80,10 @@ static struct opportunistic *list_victims(const struct model *m, const struct mo
 	return list;
 }
 
-static const struct inventory_hold *hold_of(const struct opportunistic *one)
+static const struct inventory_shares *shares_of_pod(const struct opportunistic *one)
 {
 	const struct model_pod *pod = one->pod;
-	return &pod->charged->hold;
+	return &pod->charged->shares;
 }
 
 /*
@@ -97,14 +97,14 @@ static bool choose(struct model *m, struct inventory *inventory, struct opportun
 	while (!fits(m, inventory)) {
 		if (gone == count)
 			return false;
-		list[gone].goes = true;
-		inventory_discharge(inventory, hold_of(&list[gone++]));
+		list[gone].is_victim = true;
+		inventory_discharge(inventory, shares_of_pod(&list[gone++]));
 	}
 	for (size_t i = gone; i-- > 0;) {
-		inventory_charge(inventory, hold_of(&list[i]));
-		list[i].goes = !fits(m, inventory);
-		if (list[i].goes)
-			inventory_discharge(inventory, hold_of(&list[i]));
+		inventory_charge(inventory, shares_of_pod(&list[i]));
+		list[i].is_victim = !fits(m, inventory);
+		if (list[i].is_victim)
+			inventory_discharge(inventory, shares_of_pod(&list[i]));
 	}
 	return true;
 }
@@ -157,7 +157,7 @@ bool model_nomination_cost(struct model *m, const struct request *request, const
 		return false;
 	*ret_priority = INT32_MIN;
 	for (size_t i = 0; i < count; i++)
-		if (list[i].goes && list[i].priority > *ret_priority)
+		if (list[i].is_victim && list[i].priority > *ret_priority)
 			*ret_priority = list[i].priority;
 	return true;
 }
@@ -193,10 +193,10 @@ const struct model_pod *model_nominated_pod(const struct model *m, const struct 
 
 /* Closes the cards to opportunistic pods, which would take the room just made. */
 static void cooldown_cards(struct model *m, struct model_node *node,
-			   const struct inventory_hold *hold)
+			   const struct inventory_shares *allocation)
 {
 	for (unsigned i = 0; i < node->use.count && i < node->inventory.count; i++)
-		if (inventory_hold_borrowed_pct(hold, node->inventory.card[i].uuid) &&
+		if (inventory_shares_borrowed_pct(allocation, node->inventory.card[i].uuid) &&
 		    node->use.card[i].cooldown_ns <= m->now_ns)
 			model_cooldown_card(m, node, i);
 }
@@ -215,7 +215,7 @@ static size_t displace(struct model *m, struct model_pod *pod, struct model_evic
 		return 0;
 	for (size_t i = 0; i < count; i++) {
 		struct model_pod *victim = list[i].pod;
-		if (!list[i].goes)
+		if (!list[i].is_victim)
 			continue;
 		/*
 		 * Keep the room for the pod, unless all victims are opportunistic and named now: only such pods could take it,
@@ -230,7 +230,7 @@ static size_t displace(struct model *m, struct model_pod *pod, struct model_evic
 		ret[named].for_pod = model_pod_name(pod);
 		ret[named].is_preempted = !model_is_opportunistic(victim);
 		ret[named++].is_displaced = true;
-		cooldown_cards(m, node, &victim->charged->hold);
+		cooldown_cards(m, node, &victim->charged->shares);
 	}
 	return named;
 }

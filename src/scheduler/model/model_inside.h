@@ -45,9 +45,9 @@ struct model_node {
 	char name[];
 };
 
-struct model_hold {
-	struct model_node *node; /* a reference; NULL: no hold */
-	struct inventory_hold hold;
+struct model_allocation {
+	struct model_node *node; /* a reference; NULL: no allocation */
+	struct inventory_shares shares;
 	uint64_t expires_ns; /* 0 if never */
 };
 
@@ -65,8 +65,8 @@ struct model_namespace {
 
 struct model_pod {
 	struct string_map_entry entry; /* key: pod uid */
-	struct model_hold annotated, reserved;
-	struct model_hold *charged; /* &noted, &reserved or NULL */
+	struct model_allocation annotated, reserved;
+	struct model_allocation *charged; /* &annotated, &reserved or NULL */
 	struct model_pod *next,
 		**at; /* links in the list `pods` of the node to which the pod is charged */
 	struct model_pod *next_open, **at_open; /* links in the model's `open` list; NULL if bound */
@@ -96,7 +96,7 @@ struct model_pod {
 
 struct model {
 	struct model_terms terms;
-	struct string_map nodes, pods, words, quotas, namespaces, gangs;
+	struct string_map nodes, pods, strings, quotas, namespaces, gangs;
 	struct model_pod *open;
 	bool is_synced[3]; /* per enum model_kind: a full list has been read */
 	uint64_t changes;  /* incremented when a node, a pod or its shares change */
@@ -133,7 +133,7 @@ static inline struct cooldown_now model_both_clocks(const struct model *model)
 /* Whether the pod was placed by measured use (scheduler/opportunistic/opportunistic.h). */
 static inline bool model_is_opportunistic(const struct model_pod *pod)
 {
-	return pod->charged && inventory_hold_borrowed_pct(&pod->charged->hold, NULL) > 0;
+	return pod->charged && inventory_shares_borrowed_pct(&pod->charged->shares, NULL) > 0;
 }
 
 /* ---- model_node.c ---- */
@@ -160,15 +160,17 @@ void model_restore_charge(struct model_pod *pod);
  */
 int model_update_pod_from_filter(struct model *model, json_t *pod, struct error *err);
 /*
- * Makes a hold, for inventory_charge(), from shares of the node's cards. Returns 0, -EINVAL or -ENOMEM. Pass the hold to
- * model_drop_hold() while uncharged, or to model_reserve_hold().
+ * Makes an allocation, for inventory_charge(), from shares of the node's cards. Returns 0, -EINVAL or -ENOMEM. Pass it to
+ * model_free_allocation() while uncharged, or to model_reserve_allocation().
  */
-int model_make_hold(struct model *model, const struct model_pod *pod, struct model_node *node,
-		    const struct kube_shares *shares, struct model_hold *ret, struct error *err);
-/* Frees a hold, without making rejected pods be tried again. */
-void model_drop_hold(struct model *model, struct model_hold *hold);
-/* Charges the hold in place of the pod's earlier reservation, and takes ownership of it. */
-void model_reserve_hold(struct model *model, struct model_pod *pod, struct model_hold *hold);
+int model_make_allocation(struct model *model, const struct model_pod *pod, struct model_node *node,
+			  const struct kube_shares *shares, struct model_allocation *ret,
+			  struct error *err);
+/* Rejected pods are not tried again. */
+void model_free_allocation(struct model *model, struct model_allocation *allocation);
+/* Charges it in place of the pod's earlier reservation, and takes ownership of it. */
+void model_reserve_allocation(struct model *model, struct model_pod *pod,
+			      struct model_allocation *allocation);
 /* Reserves the shares for a limited time, in place of the earlier reservation. On -EINVAL or -ENOMEM nothing is reserved. */
 int model_reserve(struct model *model, struct model_pod *pod, struct model_node *node,
 		  const struct kube_shares *shares, struct error *err);
@@ -220,7 +222,7 @@ double model_room_loss(struct model *model, const struct inventory *inventory,
 /* Call when the node has no cards any more. */
 void model_room_forget(struct model *model, struct model_node *node);
 /* Call when interned strings of cards outside of the model's nodes were freed. */
-void model_room_words_gone(struct model *model);
+void model_room_strings_freed(struct model *model);
 void model_room_free(struct model *model);
 
 /* ---- model_opportunistic.c, model_displace.c ---- */

@@ -96,9 +96,10 @@ static bool has_resource(const json_t *node, const char *resource)
 struct inventory_source model_node_source(const struct model *m, const json_t *node)
 {
 	const struct request_terms *terms = &m->terms.request;
-	const unsigned served = (has_resource(node, terms->count) ? REQUEST_WORDS_HAMI : 0u) |
-				(has_resource(node, terms->vcuda.cores) ? REQUEST_WORDS_VCUDA : 0u);
-	return (struct inventory_source){ .served = served,
+	const unsigned served_names = (has_resource(node, terms->count) ? REQUEST_NAMES_HAMI : 0u) |
+				      (has_resource(node, terms->vcuda.cores) ? REQUEST_NAMES_VCUDA
+									      : 0u);
+	return (struct inventory_source){ .served_names = served_names,
 					  .cards = annotation(node, KUBE_NODE_REGISTER),
 					  .scores = annotation(node, KUBE_NODE_SCORE),
 					  .cordon = annotation(node, KUBE_NODE_CORDON) };
@@ -110,13 +111,13 @@ static int update_cards(struct model *m, struct model_node *node,
 {
 	struct inventory inventory = { 0 };
 	struct error why = { 0 };
-	int r = inventory_read(said, &m->words, &inventory, &why);
+	int r = inventory_read(said, &m->strings, &inventory, &why);
 	if (r == -ENOMEM)
 		return error_set_errno(err, ENOMEM, "node %s", node->name);
 	forget_cards(m, node);
 	node->inventory = inventory;
 	for (const struct model_pod *p = node->pods; p; p = p->next)
-		inventory_charge(&node->inventory, &p->charged->hold);
+		inventory_charge(&node->inventory, &p->charged->shares);
 	if (r == 0 || r == -ENODATA)
 		return 0;
 	node->cards_error = strdup(why.text);
@@ -132,7 +133,7 @@ int model_update_node(struct model *m, const json_t *object, struct error *err)
 	const struct inventory_source said = model_node_source(m, object);
 	uint64_t digest = digest_add(DIGEST_FIRST, said.cards);
 	digest = digest_add(digest_add(digest, said.scores), said.cordon);
-	digest = digest * 4 + said.served;
+	digest = digest * 4 + said.served_names;
 	struct model_node *node = model_node_get(m, name);
 	if (!node)
 		return error_set_errno(err, ENOMEM, "node %s", name);

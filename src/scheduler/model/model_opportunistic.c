@@ -36,7 +36,7 @@ static struct opportunistic *list_opportunistic(const struct model *m,
 		pods++;
 	struct opportunistic *list = calloc(pods + 1, sizeof(*list));
 	for (struct model_pod *p = node->pods; list && p; p = p->next) {
-		uint64_t borrowed_pct = inventory_hold_borrowed_pct(&p->charged->hold, card);
+		uint64_t borrowed_pct = inventory_shares_borrowed_pct(&p->charged->shares, card);
 		if (!borrowed_pct || model_is_leaving(m, p))
 			continue;
 		*ret_borrowed_pct += borrowed_pct;
@@ -67,7 +67,7 @@ static void add_eviction(struct eviction_scan *l, const char *card,
 	model_start_eviction(l->model, pod, e);
 	e->card = card;
 	e->used_pct = seen->use->now_pct;
-	e->asked_pct = (unsigned)seen->borrowed_pct;
+	e->requested_pct = (unsigned)seen->borrowed_pct;
 }
 
 static void check_card(struct eviction_scan *l, struct model_node *node, unsigned i)
@@ -91,7 +91,7 @@ static void check_card(struct eviction_scan *l, struct model_node *node, unsigne
 	if (!opportunistic_choose(list, count, lack_pct))
 		return;
 	for (size_t k = 0; k < count && l->count < l->most; k++)
-		if (list[k].goes)
+		if (list[k].is_victim)
 			add_eviction(l, card->uuid, &seen, list[k].pod);
 	model_cooldown_card(l->model, node, i);
 }

@@ -21,8 +21,8 @@ void model_suspend_charge(struct model_pod *pod)
 {
 	if (!pod->charged)
 		return;
-	inventory_discharge(&pod->charged->node->inventory, &pod->charged->hold);
-	const struct quota_amounts had = inventory_hold_sum(&pod->charged->hold);
+	inventory_discharge(&pod->charged->node->inventory, &pod->charged->shares);
+	const struct quota_amounts had = inventory_shares_sum(&pod->charged->shares);
 	quota_subtract(&pod->name_space->used, &had);
 	pod->charged->node->is_room_stale = true;
 	*pod->at = pod->next;
@@ -34,36 +34,36 @@ void model_suspend_charge(struct model_pod *pod)
 /* Charges the reservation, or else the shares in the annotations, perhaps of an earlier attempt. */
 void model_restore_charge(struct model_pod *pod)
 {
-	struct model_hold *hold = pod->reserved.node ? &pod->reserved : &pod->annotated;
-	if (pod->charged || !hold->node)
+	struct model_allocation *allocation = pod->reserved.node ? &pod->reserved : &pod->annotated;
+	if (pod->charged || !allocation->node)
 		return;
-	struct model_node *node = hold->node;
-	pod->charged = hold;
+	struct model_node *node = allocation->node;
+	pod->charged = allocation;
 	pod->next = node->pods;
 	pod->at = &node->pods;
 	if (pod->next)
 		pod->next->at = &pod->next;
 	node->pods = pod;
 	node->is_room_stale = true;
-	inventory_charge(&node->inventory, &hold->hold);
-	const struct quota_amounts has = inventory_hold_sum(&hold->hold);
+	inventory_charge(&node->inventory, &allocation->shares);
+	const struct quota_amounts has = inventory_shares_sum(&allocation->shares);
 	quota_add(&pod->name_space->used, &has);
 }
 
-void model_drop_hold(struct model *m, struct model_hold *hold)
+void model_free_allocation(struct model *m, struct model_allocation *allocation)
 {
-	inventory_hold_free(&hold->hold, &m->words);
-	if (hold->node)
-		model_node_put(m, hold->node);
-	*hold = (struct model_hold){ 0 };
+	inventory_shares_free(&allocation->shares, &m->strings);
+	if (allocation->node)
+		model_node_put(m, allocation->node);
+	*allocation = (struct model_allocation){ 0 };
 }
 
-/* Drops a hold that is not charged any more, and notes that room was freed. */
-static void drop_hold(struct model *m, struct model_hold *hold)
+/* Drops an allocation that is not charged any more, and notes that room was freed. */
+static void drop_allocation(struct model *m, struct model_allocation *allocation)
 {
-	if (hold->node)
+	if (allocation->node)
 		model_capacity_freed(m);
-	model_drop_hold(m, hold);
+	model_free_allocation(m, allocation);
 }
 
 /* ---- entries ---- */
@@ -105,8 +105,8 @@ static void free_pod(struct model *m, struct model_pod *pod)
 {
 	m->changes++;
 	model_suspend_charge(pod);
-	drop_hold(m, &pod->annotated);
-	drop_hold(m, &pod->reserved);
+	drop_allocation(m, &pod->annotated);
+	drop_allocation(m, &pod->reserved);
 	model_gang_leave(m, pod);
 	drop_request(pod);
 	set_open(m, pod, false);
@@ -174,19 +174,20 @@ static void read_stages(const struct kube_pod *from, uint8_t *stage)
 	}
 }
 
-static int make_hold(struct model *m, const struct kube_shares *shares, const uint8_t *stage,
-		     size_t stages, const char *node, struct model_hold *ret, struct error *err)
+static int make_allocation(struct model *m, const struct kube_shares *shares, const uint8_t *stage,
+			   size_t stages, const char *node, struct model_allocation *ret,
+			   struct error *err)
 {
-	struct model_hold hold = { 0 };
-	int r = inventory_hold_make(shares, stage, stages, &m->words, &hold.hold, err);
+	struct model_allocation allocation = { 0 };
+	int r = inventory_shares_make(shares, stage, stages, &m->strings, &allocation.shares, err);
 	if (r < 0)
 		return r;
-	hold.node = model_node_get(m, node);
-	if (!hold.node) {
-		drop_hold(m, &hold);
+	allocation.node = model_node_get(m, node);
+	if (!allocation.node) {
+		drop_allocation(m, &allocation);
 		return error_set_errno(err, ENOMEM, "node %s", node);
 	}
-	*ret = hold;
+	*ret = allocation;
 	return 0;
 }
 
@@ -209,7 +210,7 @@ static int overlay_borrowed(const struct kube_pod *from, struct kube_shares *sha
 }
 
 static int read_annotated(struct model *m, const struct kube_pod *from, const char *text,
-			  struct model_hold *ret, struct error *err)
+			  struct model_allocation *ret, struct error *err)
 {
 	struct kube_shares shares;
 	cleanup_free uint8_t *stage = calloc(from->init_containers + 1, 1);
@@ -221,18 +222,21 @@ static int read_annotated(struct model *m, const struct kube_pod *from, const ch
 	read_stages(from, stage);
 	r = overlay_borrowed(from, &shares, err);
 	if (r >= 0)
-		r = make_hold(m, &shares, stage, from->init_containers, pod_node(from), ret, err);
+		r = make_allocation(m, &shares, stage, from->init_containers, pod_node(from), ret,
+				    err);
 	shares_free(&shares);
 	return r;
 }
 
-/* Makes a hold for a pod that has unknown cards of the node. Meanwhile no other pod gets cards of that node. */
-static int make_unknown(struct model *m, const char *node, struct model_hold *ret, struct error *err)
+/* Makes an allocation for a pod that has unknown cards of the node. Meanwhile no other pod gets cards of that node. */
+static int make_unknown_allocation(struct model *m, const char *node, struct model_allocation *ret,
+				   struct error *err)
 {
-	struct model_hold hold = { .node = model_node_get(m, node), .hold.is_unknown = true };
-	if (!hold.node)
+	struct model_allocation allocation = { .node = model_node_get(m, node),
+					       .shares.is_unknown = true };
+	if (!allocation.node)
 		return error_set_errno(err, ENOMEM, "node %s", node);
-	*ret = hold;
+	*ret = allocation;
 	return 0;
 }
 
@@ -246,7 +250,7 @@ static int update_annotated(struct model *m, const struct kube_pod *from, struct
 	if (text)
 		digest = digest_add(digest,
 				    pod_annotation(from, KUBE_LIVE_DOMAIN "/" KUBE_BORROWED));
-	struct model_hold annotated = { 0 };
+	struct model_allocation annotated = { 0 };
 	if (pod->said == digest)
 		return 0;
 	int r = text ? read_annotated(m, from, text, &annotated, err) : 0;
@@ -256,12 +260,12 @@ static int update_annotated(struct model *m, const struct kube_pod *from, struct
 	 * at the next attempt.)
 	 */
 	if (r < 0 && r != -ENOMEM && !pod->charged && *from->node)
-		r = make_unknown(m, pod_node(from), &annotated, err);
+		r = make_unknown_allocation(m, pod_node(from), &annotated, err);
 	if (r < 0)
 		return r;
 	annotated.expires_ns = *from->node ? 0 : m->now_ns + m->terms.hold_ns;
 	model_suspend_charge(pod);
-	drop_hold(m, &pod->annotated);
+	drop_allocation(m, &pod->annotated);
 	pod->annotated = annotated;
 	pod->said = digest;
 	model_restore_charge(pod);
@@ -412,8 +416,9 @@ void model_remove_pod(struct model *m, const json_t *object)
 
 /* ---- reservations ---- */
 
-int model_make_hold(struct model *m, const struct model_pod *pod, struct model_node *node,
-		    const struct kube_shares *shares, struct model_hold *ret, struct error *err)
+int model_make_allocation(struct model *m, const struct model_pod *pod, struct model_node *node,
+			  const struct kube_shares *shares, struct model_allocation *ret,
+			  struct error *err)
 {
 	cleanup_free uint8_t *stage = calloc(shares->containers + 1, 1);
 	if (!stage)
@@ -422,29 +427,30 @@ int model_make_hold(struct model *m, const struct model_pod *pod, struct model_n
 		const struct request_part *part = &pod->request->part[i];
 		stage[part->container] = (uint8_t)fit_stage(part);
 	}
-	return make_hold(m, shares, stage, shares->containers, node->name, ret, err);
+	return make_allocation(m, shares, stage, shares->containers, node->name, ret, err);
 }
 
-void model_reserve_hold(struct model *m, struct model_pod *pod, struct model_hold *hold)
+void model_reserve_allocation(struct model *m, struct model_pod *pod,
+			      struct model_allocation *allocation)
 {
-	hold->expires_ns = m->now_ns + m->terms.hold_ns;
+	allocation->expires_ns = m->now_ns + m->terms.hold_ns;
 	m->changes++;
 	model_suspend_charge(pod);
-	drop_hold(m, &pod->reserved);
+	drop_allocation(m, &pod->reserved);
 	/* The annotations' shares are of an earlier attempt: others may have that room now. */
-	drop_hold(m, &pod->annotated);
-	pod->reserved = *hold;
-	*hold = (struct model_hold){ 0 };
+	drop_allocation(m, &pod->annotated);
+	pod->reserved = *allocation;
+	*allocation = (struct model_allocation){ 0 };
 	model_restore_charge(pod);
 }
 
 int model_reserve(struct model *m, struct model_pod *pod, struct model_node *node,
 		  const struct kube_shares *shares, struct error *err)
 {
-	struct model_hold hold;
-	int r = model_make_hold(m, pod, node, shares, &hold, err);
+	struct model_allocation allocation;
+	int r = model_make_allocation(m, pod, node, shares, &allocation, err);
 	if (r >= 0)
-		model_reserve_hold(m, pod, &hold);
+		model_reserve_allocation(m, pod, &allocation);
 	return r;
 }
 
@@ -456,7 +462,7 @@ void model_drop_reserved(struct model *m, struct model_pod *pod)
 		pod->member->waits_to_bind = pod->member->is_binding = false;
 	m->changes++;
 	model_suspend_charge(pod);
-	drop_hold(m, &pod->reserved);
+	drop_allocation(m, &pod->reserved);
 	model_restore_charge(pod);
 }
 
@@ -470,7 +476,7 @@ void model_pods_advance(struct model *m)
 		if (pod->annotated.expires_ns && pod->annotated.expires_ns <= m->now_ns) {
 			m->changes++;
 			model_suspend_charge(pod);
-			drop_hold(m, &pod->annotated);
+			drop_allocation(m, &pod->annotated);
 			model_restore_charge(pod);
 		}
 		if (pod->unseen_until_ns && pod->unseen_until_ns <= m->now_ns)

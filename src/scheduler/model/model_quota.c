@@ -50,14 +50,14 @@ const struct model_namespace *model_find_limited(const struct model *m, const ch
 	const struct model_namespace *name_space = m->quotas.count
 							   ? string_map_find(&m->namespaces, name)
 							   : NULL;
-	return name_space && quota_is_any(&name_space->limits) ? name_space : NULL;
+	return name_space && quota_has_limits(&name_space->limits) ? name_space : NULL;
 }
 
 void model_apply_quota(struct model *m, const char *pod_namespace)
 {
 	const struct model_namespace *name_space = model_find_limited(m, pod_namespace);
 	if (name_space)
-		fit_hold_to(&m->fit, &name_space->limits, &name_space->used);
+		fit_set_quota(&m->fit, &name_space->limits, &name_space->used);
 }
 
 /* ---- quotas ---- */
@@ -69,7 +69,7 @@ static void sum_up(struct model *m, struct model_namespace *name_space)
 	name_space->limits = (struct quota_limits){ 0 };
 	for (const struct model_quota *q = name_space->quotas; q; q = q->next)
 		quota_tighten(&name_space->limits, &q->limits);
-	if (quota_is_wider(&name_space->limits, &before))
+	if (quota_allows_more(&name_space->limits, &before))
 		model_quota_freed(m, name_space);
 }
 
@@ -130,7 +130,7 @@ int model_update_quota(struct model *m, const json_t *object, struct error *err)
 	int r = quota_read(object, &m->terms.request, &limits, err);
 	if (r < 0)
 		return error_sanitize(err, error_add(err, r, "ResourceQuota %s", key));
-	if (!quota_is_any(&limits)) {
+	if (!quota_has_limits(&limits)) {
 		if (quota)
 			forget(m, quota);
 		return 0;

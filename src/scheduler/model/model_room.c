@@ -200,12 +200,12 @@ void model_room_forget(struct model *m, struct model_node *node)
 		if (!(room->new_kinds >> k & 1))
 			room->total[k] -= place_room(&room->histogram.kinds, node->room, k);
 	if (node->inventory.count)
-		model_room_words_gone(m);
+		model_room_strings_freed(m);
 	free(node->room);
 	node->room = NULL;
 }
 
-void model_room_words_gone(struct model *m)
+void model_room_strings_freed(struct model *m)
 {
 	if (m->room)
 		m->room->generation++;

@@ -22,7 +22,7 @@ struct use_card {
 	uint8_t rounds; /* number of evictions in a row */
 	uint16_t peak_pct, now_pct, held_pct;
 	uint32_t memory_mib;
-	uint64_t pressed_ns; /* since when opportunistic pods lack compute; 0: they do not */
+	uint64_t starved_since_ns; /* since when opportunistic pods lack compute; 0: they do not */
 	/* until when the card takes no opportunistic pods */
 	uint64_t cooldown_ns;
 };

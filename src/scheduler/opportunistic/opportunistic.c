@@ -39,10 +39,10 @@ bool opportunistic_is_due(struct use_card *use, uint64_t lack_pct, uint64_t now_
 			  uint64_t after_ns)
 {
 	if (!lack_pct)
-		use->pressed_ns = 0;
-	else if (!use->pressed_ns)
-		use->pressed_ns = now_ns;
-	return use->pressed_ns && now_ns - use->pressed_ns >= after_ns;
+		use->starved_since_ns = 0;
+	else if (!use->starved_since_ns)
+		use->starved_since_ns = now_ns;
+	return use->starved_since_ns && now_ns - use->starved_since_ns >= after_ns;
 }
 
 void opportunistic_cooldown(struct use_card *use, uint64_t now_ns)
@@ -54,7 +54,7 @@ void opportunistic_cooldown(struct use_card *use, uint64_t now_ns)
 		cooldown_ns *= 2;
 	use->cooldown_ns = now_ns + least(cooldown_ns, OPPORTUNISTIC_COOLDOWN_MOST_NS);
 	use->rounds += use->rounds < UINT8_MAX;
-	use->pressed_ns = 0;
+	use->starved_since_ns = 0;
 }
 
 uint64_t opportunistic_cooldown_for_ns(const struct use_card *use, uint64_t now_ns)
@@ -83,16 +83,16 @@ size_t opportunistic_choose(struct opportunistic *list, size_t count, uint64_t l
 	size_t chosen = 0;
 	opportunistic_sort(list, count);
 	for (size_t i = 0; i < count; i++) {
-		list[i].goes = got < lack_pct;
-		got += list[i].goes ? list[i].borrowed_pct : 0;
+		list[i].is_victim = got < lack_pct;
+		got += list[i].is_victim ? list[i].borrowed_pct : 0;
 	}
 	/* Spares pods that are not needed, the highest priority first. */
 	for (size_t i = count; i-- > 0;) {
-		if (list[i].goes && got >= lack_pct + list[i].borrowed_pct) {
-			list[i].goes = false;
+		if (list[i].is_victim && got >= lack_pct + list[i].borrowed_pct) {
+			list[i].is_victim = false;
 			got -= list[i].borrowed_pct;
 		}
-		chosen += list[i].goes;
+		chosen += list[i].is_victim;
 	}
 	return chosen;
 }

@@ -61,8 +61,8 @@ struct opportunistic {
 	int32_t priority;
 	int64_t since_s;
 	unsigned borrowed_pct;
-	void *pod; /* belongs to the caller */
-	bool goes; /* result: evict this pod */
+	void *pod;      /* belongs to the caller */
+	bool is_victim; /* result: evict this pod */
 };
 
 /* Sorts by order of eviction: lowest priority first, then the latest. */

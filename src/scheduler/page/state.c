@@ -96,7 +96,7 @@ static void write_asks(const struct request *request, struct json_text *t)
 
 static void write_has(const struct model_pod *pod, struct json_text *t)
 {
-	const struct quota_amounts has = inventory_hold_sum(&pod->charged->hold);
+	const struct quota_amounts has = inventory_shares_sum(&pod->charged->shares);
 	json_text_string(t, "node", pod->charged->node->name);
 	json_text_whole(t, "cards", (int64_t)has.of[QUOTA_GPUS]);
 	json_text_whole(t, "memory_mib", (int64_t)has.of[QUOTA_MEMORY]);
@@ -232,8 +232,8 @@ static void write_pod_here(const struct model_node *node, const struct model_pod
 {
 	begin_pod(pod, t);
 	json_text_open(t, "shares", '[');
-	for (unsigned i = 0; i < pod->charged->hold.count; i++) {
-		const struct inventory_share *s = &pod->charged->hold.share[i];
+	for (unsigned i = 0; i < pod->charged->shares.count; i++) {
+		const struct inventory_share *s = &pod->charged->shares.share[i];
 		unsigned index = card_index(&node->inventory, s->card);
 		json_text_open(t, NULL, '{');
 		json_text_whole(t, "container", s->container);

@@ -46,10 +46,10 @@ extern const struct request_terms request_terms_default;
 #define REQUEST_SHARES_MAX 512
 
 /* Whose resource names a request uses. A kubelet serves some of them, or none. */
-enum request_words {
-	REQUEST_WORDS_HAMI = 1,
-	REQUEST_WORDS_VCUDA = 2,
-	REQUEST_WORDS_ALL = REQUEST_WORDS_HAMI | REQUEST_WORDS_VCUDA,
+enum request_names {
+	REQUEST_NAMES_HAMI = 1,
+	REQUEST_NAMES_VCUDA = 2,
+	REQUEST_NAMES_ALL = REQUEST_NAMES_HAMI | REQUEST_NAMES_VCUDA,
 };
 
 /* What one container requests of cards. */
@@ -62,15 +62,15 @@ struct request_part {
 };
 
 /* Which nodes go first. */
-enum request_nodes {
+enum request_node_policy {
 	REQUEST_NODES_BINPACK,
 	REQUEST_NODES_SPREAD,
 	/* nodes where other usual requests lose the least room (policy/placement/room.h) */
 	REQUEST_NODES_FRAGMENTATION,
 	REQUEST_NODES_COUNT,
 };
-/* The annotation's words, in the order of enum request_nodes; NULL-terminated. */
-extern const char *const request_nodes_words[];
+/* As in the annotation, in the order of enum request_node_policy; NULL-terminated. */
+extern const char *const request_node_policy_names[];
 
 struct request {
 	size_t containers;         /* number of init and main containers together */
@@ -78,8 +78,8 @@ struct request {
 	struct request_part *part; /* in the order of the containers; owned */
 	/* Types wanted and unwanted, equal for all parts, so that fit.h checks each type once. */
 	struct place_words use_type, nouse_type;
-	enum request_nodes nodes;
-	unsigned words; /* bit mask of enum request_words over all parts */
+	enum request_node_policy node_policy;
+	unsigned names; /* bit mask of enum request_names over all parts */
 	/* the pod's compute is not guaranteed, but borrowed while others do not use it */
 	bool is_opportunistic;
 	/* takes only cards without any share, even of its own other containers */

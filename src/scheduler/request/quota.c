@@ -72,7 +72,7 @@ struct quota_limits quota_left(const struct quota_limits *limits, const struct q
 	return left;
 }
 
-bool quota_is_any(const struct quota_limits *limits)
+bool quota_has_limits(const struct quota_limits *limits)
 {
 	for (int k = 0; k < QUOTA_KINDS; k++)
 		if (limits->has[k])
@@ -88,7 +88,7 @@ bool quota_allows(const struct quota_limits *limits, const struct quota_amounts 
 	return true;
 }
 
-bool quota_is_wider(const struct quota_limits *limits, const struct quota_limits *before)
+bool quota_allows_more(const struct quota_limits *limits, const struct quota_limits *before)
 {
 	for (int k = 0; k < QUOTA_KINDS; k++)
 		if (before->has[k] && (!limits->has[k] || limits->most[k] > before->most[k]))

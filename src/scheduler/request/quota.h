@@ -38,10 +38,10 @@ int quota_read(const json_t *object, const struct request_terms *terms, struct q
 void quota_tighten(struct quota_limits *limits, const struct quota_limits *by);
 /* Returns the limits minus the usage. */
 struct quota_limits quota_left(const struct quota_limits *limits, const struct quota_amounts *used);
-bool quota_is_any(const struct quota_limits *limits);
+bool quota_has_limits(const struct quota_limits *limits);
 bool quota_allows(const struct quota_limits *limits, const struct quota_amounts *amounts);
 /* Whether some amount is within `limits` but not `before`. */
-bool quota_is_wider(const struct quota_limits *limits, const struct quota_limits *before);
+bool quota_allows_more(const struct quota_limits *limits, const struct quota_limits *before);
 
 void quota_add(struct quota_amounts *to, const struct quota_amounts *by);
 void quota_subtract(struct quota_amounts *from, const struct quota_amounts *by);

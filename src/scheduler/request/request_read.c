@@ -8,7 +8,7 @@
 #include "kube/own/live.h"
 #include "kube/util/sanitize.h"
 #include "kube/util/quantity.h"
-#include "scheduler/request/request_wishes.h"
+#include "scheduler/request/request_annotations.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define MPCT 1000 /* thousandths of a percent in a percent */
@@ -160,7 +160,7 @@ static int add_part(const struct kube_pod *pod, size_t container, const struct r
 	if (!r_vcuda || (!r_hami && hami.cores_mpct >= CORES_WHOLE_PCT * MPCT))
 		request->is_opportunistic = false;
 	if (!r_hami || !r_vcuda) {
-		request->words |= r_hami ? REQUEST_WORDS_VCUDA : REQUEST_WORDS_HAMI;
+		request->names |= r_hami ? REQUEST_NAMES_VCUDA : REQUEST_NAMES_HAMI;
 		request->part[request->count++] = (struct request_part){
 			.container = container,
 			.is_init = container < pod->init_containers &&
@@ -182,7 +182,7 @@ static int read_request(const struct kube_pod *pod, const struct request_terms *
 		return error_set_errno(err, ENOMEM, "request");
 	/* Errors in annotations count only if the pod requests cards. */
 	struct error wishes_err = { 0 };
-	int r_wishes = request_read_wishes(pod, terms, request, &common, &wishes_err);
+	int r_wishes = request_read_annotations(pod, terms, request, &common, &wishes_err);
 	if (r_wishes < 0)
 		common = (struct place_request){ 0 };
 	for (size_t i = 0; i < pod->containers; i++) {

@@ -106,7 +106,7 @@ static unsigned least_counted(const struct histogram *histogram)
 }
 
 /* Whether this kind came a short while ago; then forgets it. Otherwise remembers it. */
-static bool has_come_before(struct histogram *histogram, const struct place_request *kind)
+static bool was_seen_before(struct histogram *histogram, const struct place_request *kind)
 {
 	uint64_t digest = digest_of(kind);
 	for (unsigned i = 0; i < HISTOGRAM_ONCE; i++)
@@ -133,7 +133,7 @@ static int make_place(struct histogram *histogram, struct place_request *kind, u
 {
 	bool is_full = histogram->kinds.count == PLACE_KINDS_MAX;
 	if (words_bytes(&kind->use_type) + words_bytes(&kind->nouse_type) > WORDS_BYTES_MOST ||
-	    (is_full && !has_come_before(histogram, kind)))
+	    (is_full && !was_seen_before(histogram, kind)))
 		return -EAGAIN;
 	const char **words = copy_words(kind);
 	if (!words)

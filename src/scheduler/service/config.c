@@ -56,7 +56,7 @@ struct request_terms config_request_terms(const struct config *c)
 		.default_count = c->default_gpus,
 		.default_memory_mib = (c->default_memory_bytes + MIB - 1) / MIB,
 		.default_cores_pct = c->default_cores,
-		.node_policy = request_nodes_words[c->node_policy],
+		.node_policy = request_node_policy_names[c->node_policy],
 		.gpu_policy = c->gpu_policy,
 		.places_by_use = c->places_by_use,
 	};

@@ -117,35 +117,36 @@ void string_map_free(struct string_map *t)
 
 /* ---- interned strings ---- */
 
-struct word {
+struct interned {
 	struct string_map_entry entry;
 	size_t references;
 	char text[];
 };
 
-const char *intern(struct string_map *words, const char *text)
+const char *intern(struct string_map *strings, const char *text)
 {
-	struct word *word = string_map_find(words, text);
-	if (!word) {
+	struct interned *interned = string_map_find(strings, text);
+	if (!interned) {
 		size_t size = strlen(text) + 1;
-		word = malloc(sizeof(*word) + size);
-		if (!word)
+		interned = malloc(sizeof(*interned) + size);
+		if (!interned)
 			return NULL;
-		word->references = 0;
-		memcpy(word->text, text, size);
-		string_map_add(words, &word->entry, word->text);
+		interned->references = 0;
+		memcpy(interned->text, text, size);
+		string_map_add(strings, &interned->entry, interned->text);
 	}
-	word->references++;
-	return word->text;
+	interned->references++;
+	return interned->text;
 }
 
-void intern_release(struct string_map *words, const char *text)
+void intern_release(struct string_map *strings, const char *text)
 {
 	if (!text)
 		return;
-	struct word *word = (struct word *)(uintptr_t)(text - offsetof(struct word, text));
-	if (--word->references)
+	struct interned *interned = (struct interned *)(uintptr_t)(text -
+								   offsetof(struct interned, text));
+	if (--interned->references)
 		return;
-	string_map_remove(words, &word->entry);
-	free(word);
+	string_map_remove(strings, &interned->entry);
+	free(interned);
 }

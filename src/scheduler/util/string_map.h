@@ -45,6 +45,6 @@ void string_map_free(struct string_map *table);
 /* ---- interned strings: equal strings stored once ---- */
 
 /* Returns the stored string with a reference; NULL if memory runs out. */
-const char *intern(struct string_map *words, const char *text);
+const char *intern(struct string_map *strings, const char *text);
 /* Drops a reference. NULL is allowed. */
-void intern_release(struct string_map *words, const char *word);
+void intern_release(struct string_map *strings, const char *interned);

@@ -85,8 +85,8 @@ static void deny_for_template(struct claim_review *r, const struct kube_answer *
 }
 
 /* Sends `request`, with path and timeout added, for the next template. `name` is "" to create it. */
-static void ask(struct claim_review *r, struct kube_request request, const char *name,
-		kube_done done)
+static void send_request(struct claim_review *r, struct kube_request request, const char *name,
+			 kube_done done)
 {
 	const json_t *template = json_array_get(r->claims.templates, r->made);
 	const json_t *metadata = json_object_get(template, "metadata");
@@ -115,8 +115,8 @@ static void make_template(struct claim_review *r)
 {
 	json_t *template = json_array_get(r->claims.templates, r->made);
 	cleanup_free char *body = json_dumps(template, JSON_COMPACT);
-	ask(r, (struct kube_request){ .method = "POST", .type = KUBE_JSON, .body = body }, "",
-	    template_made);
+	send_request(r, (struct kube_request){ .method = "POST", .type = KUBE_JSON, .body = body },
+		     "", template_made);
 }
 
 static void template_touched(void *data, const struct kube_answer *answer)
@@ -136,18 +136,21 @@ static void make_next(struct claim_review *r)
 {
 	json_t *template = json_array_get(r->claims.templates, r->made);
 	json_t *metadata = json_object_get(template, "metadata");
-	char asked[WHEN_MAX];
-	const struct patch_pair when = { TEMPLATE_ASKED, asked };
+	char requested[WHEN_MAX];
+	const struct patch_pair when = { TEMPLATE_REQUESTED, requested };
 	int64_t now_s = (int64_t)time(NULL);
 	if (!template) {
 		finish(r, json_incref(r->answer));
 		return;
 	}
-	when_format_rfc3339(now_s - now_s % TEMPLATE_ASKED_STEP_S, asked);
-	json_object_set_new(metadata, "annotations", json_pack("{s:s}", TEMPLATE_ASKED, asked));
+	when_format_rfc3339(now_s - now_s % TEMPLATE_REQUESTED_STEP_S, requested);
+	json_object_set_new(metadata, "annotations",
+			    json_pack("{s:s}", TEMPLATE_REQUESTED, requested));
 	cleanup_free char *body = patch_metadata(&when, 1, NULL, 0, NULL);
-	ask(r, (struct kube_request){ .method = "PATCH", .type = KUBE_MERGE_PATCH, .body = body },
-	    json_string_value(json_object_get(metadata, "name")), template_touched);
+	send_request(
+		r,
+		(struct kube_request){ .method = "PATCH", .type = KUBE_MERGE_PATCH, .body = body },
+		json_string_value(json_object_get(metadata, "name")), template_touched);
 }
 
 /* ---- the review ---- */
@@ -199,7 +202,7 @@ static void sizes_known(struct claim_review *r)
 		make_next(r);
 }
 
-static void slices_came(void *data, const struct kube_answer *answer)
+static void slices_listed(void *data, const struct kube_answer *answer)
 {
 	struct claim_review *r = data;
 	struct error why = answer->err;
@@ -226,7 +229,7 @@ static int ask_sizes(struct claim_review *r, const char *page)
 		path = NULL;
 	const struct kube_request request = { .method = "GET", .path = path, .timeout_ns = CALL_NS };
 	if (path)
-		r->call = kube_call_start(r->all->client, &request, NULL, slices_came, r);
+		r->call = kube_call_start(r->all->client, &request, NULL, slices_listed, r);
 	return r->call ? 0 : -ENOMEM;
 }
 

@@ -70,8 +70,8 @@ static void note(struct template_sweep *s, const struct error *err)
 		s->err = *err;
 }
 
-static void ask(struct template_sweep *s, const char *method, const char *path, const char *body,
-		kube_done done)
+static void send_request(struct template_sweep *s, const char *method, const char *path,
+			 const char *body, kube_done done)
 {
 	const struct kube_request request = {
 		.method = method, .path = path, .type = body ? KUBE_JSON : NULL, .body = body
@@ -95,7 +95,7 @@ static bool ask_on(struct template_sweep *s, const char *path, const json_t *lis
 		end(s);
 		return true;
 	}
-	ask(s, "GET", on, NULL, done);
+	send_request(s, "GET", on, NULL, done);
 	free(on);
 	return true;
 }
@@ -129,7 +129,7 @@ static void delete_template(struct template_sweep *s, const json_t *metadata)
 	snprintf(path, sizeof(path), DRA_API "/namespaces/%s/resourceclaimtemplates/%s",
 		 s->in_namespace, text(metadata, "name"));
 	if (body) {
-		ask(s, "DELETE", path, body, deleted);
+		send_request(s, "DELETE", path, body, deleted);
 		return;
 	}
 	error_set_errno(&s->err, ENOMEM, "DeleteOptions");
@@ -177,7 +177,7 @@ static void pods_path(const struct template_sweep *s, char path[NAME_MAX_BYTES])
 	snprintf(path, NAME_MAX_BYTES, "/api/v1/namespaces/%s/pods?" PAGE, s->in_namespace);
 }
 
-static void pods_came(void *data, const struct kube_answer *answer)
+static void pods_listed(void *data, const struct kube_answer *answer)
 {
 	struct template_sweep *s = data;
 	const json_t *pod;
@@ -192,7 +192,7 @@ static void pods_came(void *data, const struct kube_answer *answer)
 	}
 	json_array_foreach(json_object_get(answer->object, "items"), i, pod) keep_used(s, pod);
 	pods_path(s, path);
-	if (!ask_on(s, path, answer->object, pods_came))
+	if (!ask_on(s, path, answer->object, pods_listed))
 		delete_next(s);
 }
 
@@ -207,7 +207,7 @@ static void next_namespace(struct template_sweep *s)
 		return;
 	}
 	pods_path(s, path);
-	ask(s, "GET", path, NULL, pods_came);
+	send_request(s, "GET", path, NULL, pods_listed);
 }
 
 /* ---- finding templates that were not requested lately ---- */
@@ -216,14 +216,14 @@ static bool is_old(const json_t *metadata, int64_t now_s)
 {
 	const json_t *annotations = json_object_get(metadata, "annotations");
 	struct error err;
-	int64_t asked_s;
-	if (when_parse_rfc3339(text(annotations, TEMPLATE_ASKED), &asked_s, &err) < 0 &&
-	    when_parse_rfc3339(text(metadata, "creationTimestamp"), &asked_s, &err) < 0)
+	int64_t requested_s;
+	if (when_parse_rfc3339(text(annotations, TEMPLATE_REQUESTED), &requested_s, &err) < 0 &&
+	    when_parse_rfc3339(text(metadata, "creationTimestamp"), &requested_s, &err) < 0)
 		return false;
-	return now_s - asked_s > TEMPLATE_UNUSED_S;
+	return now_s - requested_s > TEMPLATE_UNUSED_S;
 }
 
-static void templates_came(void *data, const struct kube_answer *answer)
+static void templates_listed(void *data, const struct kube_answer *answer)
 {
 	struct template_sweep *s = data;
 	const json_t *template;
@@ -240,7 +240,7 @@ static void templates_came(void *data, const struct kube_answer *answer)
 		if (is_old(metadata, (int64_t)time(NULL)))
 			json_array_append(s->old, metadata);
 	}
-	if (!ask_on(s, TEMPLATES, answer->object, templates_came))
+	if (!ask_on(s, TEMPLATES, answer->object, templates_listed))
 		next_namespace(s);
 }
 
@@ -251,7 +251,7 @@ static void begin(void *data)
 	s->err.code = 0;
 	json_array_clear(s->old);
 	if (s->may_act(s->data))
-		ask(s, "GET", TEMPLATES, NULL, templates_came);
+		send_request(s, "GET", TEMPLATES, NULL, templates_listed);
 	else
 		alarm_set(kube_client_reactor(s->client), &s->again, FIRST_NS);
 }

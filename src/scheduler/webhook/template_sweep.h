@@ -12,8 +12,8 @@
 #include "kube/hami/annotations.h"
 
 /* The time of the template's last request (RFC 3339), in steps of a quarter of an hour, so that few pods change it. */
-#define TEMPLATE_ASKED KUBE_LIVE_DOMAIN "/asked-at"
-#define TEMPLATE_ASKED_STEP_S 900
+#define TEMPLATE_REQUESTED KUBE_LIVE_DOMAIN "/asked-at"
+#define TEMPLATE_REQUESTED_STEP_S 900
 #define TEMPLATE_UNUSED_S 3600
 
 struct template_sweep;

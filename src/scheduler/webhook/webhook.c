@@ -113,10 +113,10 @@ static int find_containers(struct webhook_work *w)
 	return r;
 }
 
-static bool is_asking(const struct webhook_work *w)
+static bool requests_gpu(const struct webhook_work *w)
 {
 	for (size_t i = 0; i < w->containers; i++)
-		if (w->container[i].is_asking)
+		if (w->container[i].requests_gpu)
 			return true;
 	return false;
 }
@@ -150,7 +150,7 @@ static int make_ours(struct webhook_work *w, json_t *spec)
 			w->err, EACCES,
 			"pod has node assigned: %.120s: pods with GPUs must be placed by %.63s; use a nodeSelector to choose among nodes",
 			node, w->terms->device_class ? DEFAULT_SCHEDULER : w->terms->scheduler);
-	int r = webhook_complete_asks(w);
+	int r = webhook_complete_requests(w);
 	if (r >= 0 && w->terms->device_class)
 		r = webhook_make_claims(w);
 	if (r >= 0)
@@ -176,10 +176,10 @@ static int look_at_pod(struct webhook_work *w)
 	if (r < 0)
 		return r;
 	look_at_scheduler(w, spec, &is_ours);
-	r = webhook_read_asks(w);
+	r = webhook_read_requests(w);
 	/* If the pod is for another scheduler, that scheduler must judge malformed requests. */
 	r = is_ours ? r : 0;
-	is_ours = is_ours && is_asking(w);
+	is_ours = is_ours && requests_gpu(w);
 	if (r >= 0)
 		r = webhook_guard(w, is_ours);
 	return r >= 0 && is_ours ? make_ours(w, spec) : r;

@@ -15,7 +15,7 @@
 #include "kube/own/live.h"
 #include "kube/util/object.h"
 #include "scheduler/request/pod_request.h"
-#include "scheduler/request/request_wishes.h"
+#include "scheduler/request/request_annotations.h"
 #include "scheduler/webhook/webhook.h"
 #include "scheduler/webhook/webhook_inside.h"
 
@@ -363,7 +363,7 @@ static int read_terms(struct conversion *c, const struct kube_pod *pod)
 		memcpy(c->limit_pct, c->live.limit_pct, sizeof(c->limit_pct));
 	}
 	r = priority_read(pod, container, w->terms->priority, &c->priority, w->err);
-	c->has_priority = r >= 0 && own->has[ASK_PRIORITY] && c->priority;
+	c->has_priority = r >= 0 && own->has[RESOURCE_PRIORITY] && c->priority;
 	if (c->live.has_priority) {
 		c->has_priority = true;
 		c->priority = c->live.priority;
@@ -438,7 +438,7 @@ static int check_limits(struct webhook_work *w, const struct webhook_container *
 {
 	const json_t *resources = json_object_get(c->object, "resources");
 	const json_t *limits = json_object_get(resources, "limits");
-	for (enum webhook_resource i = 0; i < ASK_COUNT; i++) {
+	for (enum webhook_resource i = 0; i < RESOURCE_COUNT; i++) {
 		const char *name = webhook_resource_name(w->terms, i);
 		if (json_object_get(json_object_get(resources, "requests"), name) &&
 		    !json_object_get(limits, name))
@@ -448,7 +448,7 @@ static int check_limits(struct webhook_work *w, const struct webhook_container *
 	return 0;
 }
 
-static void remove_asks(struct webhook_work *w, struct webhook_container *c)
+static void remove_requests(struct webhook_work *w, struct webhook_container *c)
 {
 	static const char *const kinds[] = { "limits", "requests" };
 	const json_t *resources = json_object_get(c->object, "resources");
@@ -456,7 +456,7 @@ static void remove_asks(struct webhook_work *w, struct webhook_container *c)
 		json_t *kind = json_object_get(resources, kinds[i]);
 		char path[80];
 		snprintf(path, sizeof(path), "%s/resources/%s", c->path, kinds[i]);
-		for (enum webhook_resource k = 0; k < ASK_COUNT; k++) {
+		for (enum webhook_resource k = 0; k < RESOURCE_COUNT; k++) {
 			const char *name = webhook_resource_name(w->terms, k);
 			if (json_object_get(kind, name))
 				json_patch_remove(&w->patch, kind, path, name);
@@ -546,7 +546,7 @@ static int convert(struct webhook_work *w, const struct kube_pod *pod,
 	if (r < 0)
 		return r == -ENODATA ? r : error_add(w->err, r, "container %.63s", container->name);
 	made[i].claim = claim;
-	remove_asks(w, container);
+	remove_requests(w, container);
 	name_claim(w, container, claim);
 	return 0;
 }

@@ -56,7 +56,7 @@ static const struct variable {
 	{ "CUDA_DISABLE_CONTROL", unless_off, false },
 };
 
-static const struct variable *find_variable(const json_t *entry, bool is_asking)
+static const struct variable *find_variable(const json_t *entry, bool requests_gpu)
 {
 	const char *name = json_string_value(json_object_get(entry, "name"));
 	const char *value = json_string_value(json_object_get(entry, "value"));
@@ -67,7 +67,7 @@ static const struct variable *find_variable(const json_t *entry, bool is_asking)
 	for (size_t i = 0; name && i < sizeof(variables) / sizeof(variables[0]); i++) {
 		const struct variable *v = &variables[i];
 		if (!strcmp(v->name, name))
-			return (is_asking || v->for_others) && v->matters(value) ? v : NULL;
+			return (requests_gpu || v->for_others) && v->matters(value) ? v : NULL;
 	}
 	return NULL;
 }
@@ -96,7 +96,7 @@ static int guard_environment(struct webhook_work *w, struct webhook_container *c
 	json_t *list = json_object_get(c->object, "env");
 	int r = 0;
 	for (size_t i = json_array_size(list); r >= 0 && i-- > 0;) {
-		const struct variable *v = find_variable(json_array_get(list, i), c->is_asking);
+		const struct variable *v = find_variable(json_array_get(list, i), c->requests_gpu);
 		char what[160];
 		if (!v)
 			continue;
@@ -106,9 +106,9 @@ static int guard_environment(struct webhook_work *w, struct webhook_container *c
 		if (decide(w, w->terms->environment, what, "leave it out", &r) && path)
 			json_patch_remove_at(&w->patch, list, path, i);
 	}
-	if (r >= 0 && w->terms->environment == GUARD_REWRITE && !c->is_asking)
+	if (r >= 0 && w->terms->environment == GUARD_REWRITE && !c->requests_gpu)
 		put_no_gpu(w, c);
-	if (r >= 0 && w->terms->environment >= GUARD_REWRITE && c->is_asking &&
+	if (r >= 0 && w->terms->environment >= GUARD_REWRITE && c->requests_gpu &&
 	    json_array_size(json_object_get(c->object, "envFrom")))
 		webhook_warn(w, "container %.63s: variables from envFrom are not checked", c->name);
 	return r;
@@ -242,7 +242,7 @@ static int guard_mounts(struct webhook_work *w)
 	for (size_t i = json_array_size(volumes); r >= 0 && i-- > 0;)
 		r = guard_volume(w, volumes, i);
 	for (size_t i = 0; r >= 0 && i < w->containers; i++)
-		if (w->container[i].is_asking)
+		if (w->container[i].requests_gpu)
 			r = guard_container_mounts(w, &w->container[i]);
 	return r;
 }
@@ -258,7 +258,7 @@ static int guard_privilege(struct webhook_work *w, struct webhook_container *c)
 	if (!json_is_true(json_object_get(context, "privileged")))
 		return 0;
 	snprintf(what, sizeof(what), "container %.63s: privileged%s", c->name,
-		 c->is_asking ? ", and requests a GPU" : "");
+		 c->requests_gpu ? ", and requests a GPU" : "");
 	if (decide(w, w->terms->privileged, what,
 		   "a privileged container sees all GPUs of its node: remove privileged", &r) &&
 	    path)
@@ -285,9 +285,9 @@ int webhook_guard(struct webhook_work *w, bool is_ours)
 		struct webhook_container *c = &w->container[i];
 		if (is_ours || is_all)
 			r = guard_environment(w, c);
-		if (r >= 0 && (is_all || (is_ours && c->is_asking)))
+		if (r >= 0 && (is_all || (is_ours && c->requests_gpu)))
 			r = guard_privilege(w, c);
-		if (r >= 0 && is_ours && c->is_asking)
+		if (r >= 0 && is_ours && c->requests_gpu)
 			r = check_image(w, c);
 	}
 	return r >= 0 && (is_ours || is_all) ? guard_mounts(w) : r;

@@ -1,5 +1,5 @@
 /*
- * Shared by the webhook's parts: webhook.c (the review), webhook_ask.c (requests), webhook_guard.c (settings that bypass the
+ * Shared by the webhook's parts: webhook.c (the review), webhook_requests.c (requests), webhook_guard.c (settings that bypass the
  * library), webhook_strip.c (annotations reserved for schedulers), webhook_workload.c (presets, estimates), webhook_claims.c
  * (ResourceClaims).
  */
@@ -16,16 +16,16 @@
 struct webhook_claims;
 struct webhook_terms;
 
-/* The resources that a container can request, in the order of the table rows in webhook_ask.c. */
+/* The resources that a container can request, in the order of the table rows in webhook_requests.c. */
 enum webhook_resource {
-	ASK_GPU,
-	ASK_MEMORY,
-	ASK_MEMORY_PCT,
-	ASK_CORES,
-	ASK_PRIORITY,
-	ASK_VCUDA_CORES,
-	ASK_VCUDA_MEMORY,
-	ASK_COUNT
+	RESOURCE_GPU,
+	RESOURCE_MEMORY,
+	RESOURCE_MEMORY_PCT,
+	RESOURCE_CORES,
+	RESOURCE_PRIORITY,
+	RESOURCE_VCUDA_CORES,
+	RESOURCE_VCUDA_MEMORY,
+	RESOURCE_COUNT
 };
 
 const char *webhook_resource_name(const struct webhook_terms *terms, enum webhook_resource resource);
@@ -35,9 +35,9 @@ struct webhook_container {
 	const char *name; /* string of the pod; "" if the container has no name */
 	char path[40];    /* JSON Pointer within the pod */
 	bool is_init;
-	bool has[ASK_COUNT]; /* the limits or requests name the resource */
-	int64_t value[ASK_COUNT];
-	bool is_asking; /* requests a GPU or a share of one */
+	bool has[RESOURCE_COUNT]; /* the limits or requests name the resource */
+	int64_t value[RESOURCE_COUNT];
+	bool requests_gpu; /* requests a GPU or a share of one */
 };
 
 /* A review. `err` gets the reason of a denial. */
@@ -62,16 +62,16 @@ void webhook_strip(struct webhook_work *w);
 /* The next functions return 0; -EACCES: not allowed; -EINVAL: malformed. err says what is wrong and what to do. */
 
 /* Reads each container's request, also after a malformed one. Changes nothing. */
-int webhook_read_asks(struct webhook_work *w);
+int webhook_read_requests(struct webhook_work *w);
 /* Completes counts, defaults, units and priority; then checks all, with the namespace's quota. */
-int webhook_complete_asks(struct webhook_work *w);
+int webhook_complete_requests(struct webhook_work *w);
 /* Checks environment, mounts, privileges and images. `is_ours`: the pod requests GPUs from our scheduler. */
 int webhook_guard(struct webhook_work *w, bool is_ours);
 /* Applies the annotations allot.dev/workload, allot.dev/duration and allot.dev/concurrency. */
 int webhook_apply_workload(struct webhook_work *w);
 
 /*
- * Turns limits into claims, after webhook_complete_asks(). -ENODATA, without text, if claims->needs_sizes was set. A claim has
+ * Turns limits into claims, after webhook_complete_requests(). -ENODATA, without text, if claims->needs_sizes was set. A claim has
  * its container's name.
  */
 int webhook_make_claims(struct webhook_work *w);

@@ -4,7 +4,7 @@
 #include "base/parse.h"
 #include "kube/hami/annotations.h"
 #include "kube/util/object.h"
-#include "scheduler/request/request_wishes.h"
+#include "scheduler/request/request_annotations.h"
 #include "scheduler/webhook/webhook.h"
 #include "scheduler/webhook/webhook_inside.h"
 

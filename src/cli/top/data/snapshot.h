@@ -63,7 +63,7 @@ struct top_share {
 	uint64_t swapped_bytes; /* part of used_bytes that was moved off this GPU */
 	bool has_asked;
 	double cores_pct; /* requested guarantee */
-	double asked_pct; /* guarantee in force: less than requested if guarantees sum to over 100 % */
+	double requested_pct; /* guarantee in force: less than requested if guarantees sum to over 100 % */
 	double limit_pct;
 	bool has_limit_now;
 	double limit_now_pct; /* limit in force, with lent time; limit_pct if not has_limit_now */

@@ -22,7 +22,7 @@ static struct gang_report due(enum gang_order order)
 
 static enum gang_order order(const struct gang_board *b, int gang, unsigned device)
 {
-	return gang_word(b, gang, device).order;
+	return gang_filter_result(b, gang, device).order;
 }
 
 /* What a gang's devices say, both alike. */
@@ -62,7 +62,7 @@ static void test_a_turn(void **state)
 	gang_tell(b, g, 1, &r);
 	assert_int_equal(gang_decide(b, MS), 3);
 	assert_int_equal(order(b, g, 0), GANG_GATHER);
-	assert_int_equal(gang_word(b, g, 0).at_ns, 4 * MS);
+	assert_int_equal(gang_filter_result(b, g, 0).at_ns, 4 * MS);
 	/* A device that was vacant before it was kept for the gang may be another's by now. */
 	r = due(GANG_WAIT);
 	r.is_vacant = true;
@@ -85,7 +85,7 @@ static void test_a_turn(void **state)
 	gang_tell(b, g, 1, &r);
 	gang_decide(b, 20 * MS);
 	assert_int_equal(order(b, g, 0), GANG_CLOSE);
-	assert_int_equal(gang_word(b, g, 1).at_ns, 22 * MS);
+	assert_int_equal(gang_filter_result(b, g, 1).at_ns, 22 * MS);
 	/* One is drained and held, the other late: that may wait for this one. */
 	r = due(GANG_CLOSE);
 	gang_tell(b, g, 0, &r);
@@ -98,7 +98,7 @@ static void test_a_turn(void **state)
 	gang_tell(b, g, 1, &other);
 	gang_decide(b, 23 * MS);
 	assert_int_equal(order(b, g, 0), GANG_GO);
-	assert_true(gang_word(b, g, 0).is_slip);
+	assert_true(gang_filter_result(b, g, 0).is_slip);
 	assert_int_equal(order(b, g, 1), GANG_CLOSE);
 	/* Both drained. */
 	r = due(GANG_CLOSE);
@@ -179,19 +179,19 @@ static void test_rest_elsewhere(void **state)
 	gang_decide(b, 0);
 	assert_int_equal(order(b, g, 0), GANG_GO);
 	/* Of those on the others, the one that has rested least. */
-	assert_int_equal(gang_word(b, g, 0).idle_elsewhere_ns, 2 * MS);
-	assert_int_equal(gang_word(b, g, 1).idle_elsewhere_ns, 0);
+	assert_int_equal(gang_filter_result(b, g, 0).idle_elsewhere_ns, 2 * MS);
+	assert_int_equal(gang_filter_result(b, g, 1).idle_elsewhere_ns, 0);
 	r.wants = false;
 	r.idle_ns = MS;
 	gang_tell(b, g, 0, &r);
 	gang_decide(b, 0);
-	assert_int_equal(gang_word(b, g, 1).idle_elsewhere_ns, MS);
+	assert_int_equal(gang_filter_result(b, g, 1).idle_elsewhere_ns, MS);
 	/* They have work there of before, but no lease. */
 	r.holds = sync_points.holds = false;
 	gang_tell(b, g, 0, &r);
 	gang_tell(b, g, 2, &sync_points);
 	gang_decide(b, 0);
-	assert_int_equal(gang_word(b, g, 1).idle_elsewhere_ns, UINT64_MAX);
+	assert_int_equal(gang_filter_result(b, g, 1).idle_elsewhere_ns, UINT64_MAX);
 	gang_board_free(b);
 }
 
@@ -234,22 +234,22 @@ static void test_sooner(void **state)
 	gang_tell(b, g, 0, &r);
 	gang_decide(b, SECOND);
 	assert_int_equal(order(b, g, 0), GANG_CLOSE);
-	assert_int_equal(gang_word(b, g, 0).at_ns, SECOND + 5 * MS);
+	assert_int_equal(gang_filter_result(b, g, 0).at_ns, SECOND + 5 * MS);
 	/* Not for less than is worth to wake the others. */
 	r = holds();
 	r.order = GANG_CLOSE;
 	r.drain_ns = 5 * MS - MS - GANG_SOONER_NS + 1;
 	gang_tell(b, g, 1, &r);
 	gang_decide(b, SECOND + MS);
-	assert_int_equal(gang_word(b, g, 0).at_ns, SECOND + 5 * MS);
+	assert_int_equal(gang_filter_result(b, g, 0).at_ns, SECOND + 5 * MS);
 	r.drain_ns = 0;
 	gang_tell(b, g, 1, &r);
 	assert_int_equal(gang_decide(b, SECOND + MS), 3);
-	assert_int_equal(gang_word(b, g, 0).at_ns, SECOND + MS);
+	assert_int_equal(gang_filter_result(b, g, 0).at_ns, SECOND + MS);
 	r.drain_ns = 9 * MS;
 	gang_tell(b, g, 1, &r);
 	gang_decide(b, SECOND + MS);
-	assert_int_equal(gang_word(b, g, 0).at_ns, SECOND + MS);
+	assert_int_equal(gang_filter_result(b, g, 0).at_ns, SECOND + MS);
 	gang_board_free(b);
 }
 
@@ -280,7 +280,7 @@ static void test_bad_numbers(void **state)
 
 	struct arbiter_config config = arbiter_default_config();
 	struct arbiter *a = arbiter_new(&config);
-	static const struct gang_word go = { .order = GANG_GO };
+	static const struct gang_filter_result go = { .order = GANG_GO };
 
 	assert_int_equal(arbiter_gang_report(a, -1).order, GANG_NONE);
 	assert_int_equal(arbiter_gang_report(a, ARBITER_MAX_TENANTS).is_present, false);

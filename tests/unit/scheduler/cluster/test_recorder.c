@@ -48,8 +48,9 @@ static void filter(struct fixture *f, const char *uid, bool fits)
 		bool is_fit = fits && i == 0;
 		answer->fits += is_fit;
 		answer->verdict[i].list = is_fit ? FILTER_FITS : FILTER_FAILED;
-		assert_int_equal(
-			filter_answer_add(answer, "8/8 CardNotHealth", &answer->verdict[i].word), 0);
+		assert_int_equal(filter_answer_add_reason(answer, "8/8 CardNotHealth",
+							  &answer->verdict[i].reason),
+				 0);
 	}
 	recorder_filtered(f->recorder, answer);
 	filter_answer_put(answer);

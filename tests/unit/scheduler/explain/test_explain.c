@@ -9,7 +9,7 @@
 
 static json_t *explained(struct model *m, const char *pod, const char *node)
 {
-	const struct explain_ask ask = { "ns", pod, node };
+	const struct explain_query ask = { "ns", pod, node };
 	struct error err = { 0 };
 	json_t *answer;
 	if (explain_pod(m, &ask, &answer, &err) < 0)
@@ -279,7 +279,7 @@ static void test_where_it_is(void **state)
 static void assert_refused(struct model *m, const char *pod, const char *node, int code,
 			   const char *part)
 {
-	const struct explain_ask ask = { "ns", pod, node };
+	const struct explain_query ask = { "ns", pod, node };
 	struct error err = { 0 };
 	json_t *answer = NULL;
 	assert_int_equal(explain_pod(m, &ask, &answer, &err), -code);

@@ -58,7 +58,7 @@ static void give_waiting(struct model *m, const char *name, const char *placemen
 /* The first node's entry, or what it says of its only card: to be given up. */
 static json_t *entry(struct model *m, const char *pod, bool is_card)
 {
-	const struct explain_ask ask = { "ns", pod, is_card ? "n" : NULL };
+	const struct explain_query ask = { "ns", pod, is_card ? "n" : NULL };
 	struct error err = { 0 };
 	json_t *answer;
 	if (explain_pod(m, &ask, &answer, &err) < 0)
@@ -186,7 +186,7 @@ static void test_cooldown(void **state)
 static void test_what_it_has(void **state)
 {
 	struct model *m = model_by_use();
-	const struct explain_ask ask = { "ns", "f1", NULL };
+	const struct explain_query ask = { "ns", "f1", NULL };
 	json_t *answer;
 	give_node(m, node_object("n", 1, 8192, 100));
 	give_opportunistic(m, "f1");
@@ -196,7 +196,7 @@ static void test_what_it_has(void **state)
 		      "\"lent_pct\":20}]");
 	json_decref(answer);
 	give_waiting(m, "p", "use");
-	const struct explain_ask waiting = { "ns", "p", NULL };
+	const struct explain_query waiting = { "ns", "p", NULL };
 	assert_int_equal(explain_pod(m, &waiting, &answer, NULL), 0);
 	assert_member(answer, "placed_by", "\"use\"");
 	json_decref(answer);

@@ -27,7 +27,8 @@ static void say(struct filter_answer *answer, size_t i, enum filter_list list, c
 	answer->verdict[i].list = list;
 	answer->fits += list == FILTER_FITS;
 	if (why)
-		assert_int_equal(filter_answer_add(answer, why, &answer->verdict[i].word), 0);
+		assert_int_equal(filter_answer_add_reason(answer, why, &answer->verdict[i].reason),
+				 0);
 }
 
 /* Gives both up. The members stand in the order in which HAMi has them. */
@@ -66,10 +67,10 @@ static void test_by_names(void **state)
 		json_pack("{s:[s,s,s,s,s,n]}", "NodeNames", "a", "b", "c", "d", "e"));
 	say(answer, 0, FILTER_FITS, NULL);
 	say(answer, 1, FILTER_FAILED, "8/8 CardInsufficientMemory");
-	say(answer, 2, FILTER_HOPELESS, "node unregistered");
+	say(answer, 2, FILTER_UNRESOLVABLE, "node unregistered");
 	say(answer, 3, FILTER_FITS, NULL);
 	say(answer, 4, FILTER_FAILED, "8/8 CardInsufficientMemory");
-	assert_int_equal(answer->words, 2);
+	assert_int_equal(answer->reasons, 2);
 	check(answer, result("null", "[\"a\",\"d\"]",
 			     "{\"b\":\"8/8 CardInsufficientMemory\",\"e\":\"8/8 "
 			     "CardInsufficientMemory\"}",
@@ -89,7 +90,7 @@ static void test_whole(void **state)
 	assert_int_equal(answer->args->count, 3);
 	assert_null(answer->args->name[2].text);
 	say(answer, 0, FILTER_FITS, NULL);
-	say(answer, 1, FILTER_HOPELESS, "node unregistered");
+	say(answer, 1, FILTER_UNRESOLVABLE, "node unregistered");
 	check(answer, result("{\"items\":[{\"metadata\":{\"name\":\"a\",\"x\":1}}]}", "null", "{}",
 			     "{\"b\":\"node unregistered\"}", "\"\""));
 	answer = answer_to(json_loads("{\"Nodes\":{\"items\":[]}}", 0, NULL));
@@ -113,7 +114,7 @@ static void test_what_needs_care(void **state)
 	/* As where an error's text was cut. */
 	say(answer, 2, FILTER_FAILED, "a\nb \xe2\x82");
 	json_object_set_new(json_object_get(expected, "FailedNodes"), "c", json_string("a?b ??"));
-	say(answer, 3, FILTER_HOPELESS, "");
+	say(answer, 3, FILTER_UNRESOLVABLE, "");
 	json_object_set_new(json_object_get(expected, "FailedAndUnresolvableNodes"), "",
 			    json_string(""));
 	check(answer, expected);
@@ -134,15 +135,15 @@ static void test_many_reasons(void **state)
 		char why[64];
 		bool is_hopeless = i % 3 == 0;
 		snprintf(why, sizeof(why), "%zu/%zu %0*zu", i, count, (int)(i % 40), i);
-		say(answer, i, is_hopeless ? FILTER_HOPELESS : FILTER_FAILED, why);
+		say(answer, i, is_hopeless ? FILTER_UNRESOLVABLE : FILTER_FAILED, why);
 		json_object_set_new(json_object_get(expected, is_hopeless
 								      ? "FailedAndUnresolvableNodes"
 								      : "FailedNodes"),
 				    answer->args->name[i].text, json_string(why));
 	}
-	assert_int_equal(answer->words, count);
+	assert_int_equal(answer->reasons, count);
 	check(filter_answer_get(answer), expected);
-	assert_string_equal(filter_answer_word(answer, 1), "1/3000 1");
+	assert_string_equal(filter_answer_reason(answer, 1), "1/3000 1");
 	filter_answer_put(answer);
 	filter_answer_put(NULL);
 }

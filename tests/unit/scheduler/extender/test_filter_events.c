@@ -10,7 +10,7 @@
 
 #include "scheduler/extender/filter_events.h"
 
-static struct filter_say says[FILTER_SAYS_MOST];
+static struct filter_event says[FILTER_EVENTS_MAX];
 
 static void add(struct filter_answer *answer, size_t *at, enum filter_list list, const json_t *nodes)
 {
@@ -20,7 +20,8 @@ static void add(struct filter_answer *answer, size_t *at, enum filter_list list,
 	{
 		struct filter_verdict *verdict = &answer->verdict[(*at)++];
 		verdict->list = list;
-		assert_int_equal(filter_answer_add(answer, json_string_value(why), &verdict->word),
+		assert_int_equal(filter_answer_add_reason(answer, json_string_value(why),
+							  &verdict->reason),
 				 0);
 	}
 }
@@ -46,9 +47,9 @@ static unsigned say_of(json_t *failed, json_t *hopeless)
 	assert_non_null(answer);
 	answer->verdict[0].list = FILTER_FITS;
 	add(answer, &at, FILTER_FAILED, failed);
-	add(answer, &at, FILTER_HOPELESS, hopeless);
+	add(answer, &at, FILTER_UNRESOLVABLE, hopeless);
 	memset(says, 'x', sizeof(says));
-	unsigned count = filter_says(answer, says);
+	unsigned count = filter_failure_events(answer, says);
 	filter_answer_put(answer);
 	call_args_put(args);
 	json_decref(failed);
@@ -68,12 +69,12 @@ static void test_a_reason_an_event(void **state)
 			     "{\"c\":\"1/1 CardTypeMismatch\",\"d\":\"node unregistered\"}"),
 			 5);
 	assert_string_equal(says[0].text, "2 nodes CardInsufficientMemory(a,b)");
-	assert_string_equal(says[0].word, "CardInsufficientMemory");
+	assert_string_equal(says[0].reason, "CardInsufficientMemory");
 	assert_string_equal(says[1].text, "1 nodes CardNotHealth(b)");
 	assert_string_equal(says[2].text, "1 nodes CardTypeMismatch(c)");
 	assert_string_equal(says[3].text, "1 nodes node unregistered(d)");
 	assert_string_equal(says[4].text, "no available node, 4 nodes do not meet");
-	assert_string_equal(says[4].word, "");
+	assert_string_equal(says[4].reason, "");
 }
 
 static void test_what_is_no_count_is_one_reason(void **state)
@@ -101,10 +102,10 @@ static void test_bounds(void **state)
 		snprintf(why, sizeof(why), "1/1 Reason%u%0*u", i % 40, i % 3 ? 1 : 200, 0);
 		json_object_set_new(failed, name, json_string(why));
 	}
-	assert_int_equal(say_of(failed, json_object()), FILTER_SAYS_MOST);
-	for (unsigned i = 0; i < FILTER_SAYS_MOST; i++) {
+	assert_int_equal(say_of(failed, json_object()), FILTER_EVENTS_MAX);
+	for (unsigned i = 0; i < FILTER_EVENTS_MAX; i++) {
 		assert_non_null(memchr(says[i].text, 0, FILTER_TEXT_MAX));
-		assert_non_null(memchr(says[i].word, 0, FILTER_WORD_MAX));
+		assert_non_null(memchr(says[i].reason, 0, FILTER_REASON_MAX));
 	}
 	assert_non_null(strstr(says[0].text, ",...)"));
 	assert_string_equal(says[4].text, "no available node, 3000 nodes do not meet");

@@ -114,7 +114,7 @@ static unsigned gone(const struct opportunistic *from, size_t count, uint64_t la
 	}
 	size_t chosen = opportunistic_choose(list, count, lack_pct);
 	for (size_t i = 0; i < count; i++)
-		bits |= (unsigned)list[i].goes << (uintptr_t)list[i].pod;
+		bits |= (unsigned)list[i].is_victim << (uintptr_t)list[i].pod;
 	assert_int_equal(chosen, __builtin_popcount(bits));
 	return bits;
 }

@@ -187,7 +187,7 @@ static void check_eviction(struct cluster *c, const struct model_eviction *e)
 		unsigned node = (unsigned)(e->node[1] - '0');
 		unsigned card = (unsigned)(e->card[strlen(e->card) - 1] - '0');
 		assert_int_equal(e->used_pct, c->now_pct[node][card]);
-		assert_true(e->used_pct + e->asked_pct > 100);
+		assert_true(e->used_pct + e->requested_pct > 100);
 	}
 	if (below(3))
 		end_pod(c, i); /* else it is refused, or takes its time */

@@ -339,7 +339,7 @@ static void test_the_model_tells_of_changes(void **state)
 	give_pod(m, pod_object("w", MEMORY("1000")));
 	assert_true(m->changes > before);
 	before = m->changes;
-	const struct explain_ask ask = { "ns", "w", NULL };
+	const struct explain_query ask = { "ns", "w", NULL };
 	assert_int_equal(explain_pod(m, &ask, &explanation, &err), 0);
 	json_decref(explanation);
 	json_t *args = filter_args(pod, "a,b,c"), *answer = verbs_filter(m, args);

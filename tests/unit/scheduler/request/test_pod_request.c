@@ -178,7 +178,7 @@ static void test_wishes(void **state)
 	assert_int_equal(p->use_uuid.count, 0);
 	assert_int_equal(p->nouse_uuid.count, 1);
 	assert_string_equal(p->nouse_uuid.word[0], "GPU-b");
-	assert_true(p->numa_bind && r.is_mutex && r.nodes == REQUEST_NODES_SPREAD);
+	assert_true(p->numa_bind && r.is_mutex && r.node_policy == REQUEST_NODES_SPREAD);
 	assert_string_equal(r.mode, "hami-core");
 	assert_int_equal(p->evaluator_count, 3);
 	assert_string_equal(p->evaluator[0], "link");
@@ -203,7 +203,7 @@ static void test_all_policies(void **state)
 	assert_int_equal(p->evaluator_count, PLACE_MAX_EVALUATORS);
 	for (unsigned i = 0; i < PLACE_MAX_EVALUATORS; i++)
 		assert_string_equal(p->evaluator[i], expected[i]);
-	assert_true(r.nodes == REQUEST_NODES_FRAGMENTATION && r.is_mutex);
+	assert_true(r.node_policy == REQUEST_NODES_FRAGMENTATION && r.is_mutex);
 	request_free(&r);
 }
 

@@ -78,19 +78,19 @@ static void test_some(void **state)
 
 static void test_words(void **state)
 {
-	struct string_map words = { 0 };
-	const char *first = intern(&words, "GPU-a"), *other = intern(&words, "GPU-b");
+	struct string_map strings = { 0 };
+	const char *first = intern(&strings, "GPU-a"), *other = intern(&strings, "GPU-b");
 	char same[] = "GPU-a";
-	assert_ptr_equal(intern(&words, same), first);
+	assert_ptr_equal(intern(&strings, same), first);
 	assert_ptr_not_equal(first, other);
-	intern_release(&words, first);
-	assert_non_null(string_map_find(&words, "GPU-a"));
-	intern_release(&words, first);
-	assert_null(string_map_find(&words, "GPU-a"));
-	intern_release(&words, other);
-	intern_release(&words, NULL);
-	assert_int_equal(words.count, 0);
-	string_map_free(&words);
+	intern_release(&strings, first);
+	assert_non_null(string_map_find(&strings, "GPU-a"));
+	intern_release(&strings, first);
+	assert_null(string_map_find(&strings, "GPU-a"));
+	intern_release(&strings, other);
+	intern_release(&strings, NULL);
+	assert_int_equal(strings.count, 0);
+	string_map_free(&strings);
 }
 
 int main(void)

@@ -63,7 +63,7 @@ static json_t *template(const char *in, const char *name, int made_ago_s, int as
 				     "uid", "u", "resourceVersion", "7", "annotations");
 	put_when(metadata, "creationTimestamp", made_ago_s);
 	if (asked_ago_s >= 0)
-		put_when(json_object_get(metadata, "annotations"), TEMPLATE_ASKED, asked_ago_s);
+		put_when(json_object_get(metadata, "annotations"), TEMPLATE_REQUESTED, asked_ago_s);
 	return json_pack("{s:o}", "metadata", metadata);
 }
 

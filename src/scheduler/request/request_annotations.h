@@ -17,5 +17,6 @@
  * Sets the request's fields that all parts share, and each part's initial values in *ret_place. The request owns the strings.
  * -EINVAL: err names the annotation and what would be right. -ENOMEM.
  */
-int request_read_wishes(const struct kube_pod *pod, const struct request_terms *terms,
-			struct request *request, struct place_request *ret_place, struct error *err);
+int request_read_annotations(const struct kube_pod *pod, const struct request_terms *terms,
+			     struct request *request, struct place_request *ret_place,
+			     struct error *err);

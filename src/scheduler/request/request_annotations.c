@@ -1,4 +1,4 @@
-#include "scheduler/request/request_wishes.h"
+#include "scheduler/request/request_annotations.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -131,16 +131,16 @@ static int read_gpu_policy(const char *text, struct request *request, struct pla
 	return r;
 }
 
-const char *const request_nodes_words[] = { [REQUEST_NODES_BINPACK] = "binpack",
-					    [REQUEST_NODES_SPREAD] = "spread",
-					    [REQUEST_NODES_FRAGMENTATION] = "fragmentation",
-					    [REQUEST_NODES_COUNT] = NULL };
+const char *const request_node_policy_names[] = { [REQUEST_NODES_BINPACK] = "binpack",
+						  [REQUEST_NODES_SPREAD] = "spread",
+						  [REQUEST_NODES_FRAGMENTATION] = "fragmentation",
+						  [REQUEST_NODES_COUNT] = NULL };
 
 static int read_node_policy(const char *text, struct request *request, struct error *err)
 {
 	for (unsigned i = 0; i < REQUEST_NODES_COUNT; i++)
-		if (!strcmp(text, request_nodes_words[i])) {
-			request->nodes = (enum request_nodes)i;
+		if (!strcmp(text, request_node_policy_names[i])) {
+			request->node_policy = (enum request_node_policy)i;
 			return 0;
 		}
 	return error_set(err, EINVAL, "'%.40s': must be binpack, spread or fragmentation", text);
@@ -216,8 +216,9 @@ static int read_placement(const struct kube_pod *pod, struct request *request, s
 	return 0;
 }
 
-int request_read_wishes(const struct kube_pod *pod, const struct request_terms *terms,
-			struct request *request, struct place_request *ret_place, struct error *err)
+int request_read_annotations(const struct kube_pod *pod, const struct request_terms *terms,
+			     struct request *request, struct place_request *ret_place,
+			     struct error *err)
 {
 	struct place_request place = { 0 };
 	const char *gpu = pod_annotation(pod, REQUEST_GPU_POLICY);

@@ -25,19 +25,20 @@ static const struct row {
 	size_t name;
 	int64_t min, max, byte_unit;
 	const char *right;
-} rows[ASK_COUNT] = {
+} rows[RESOURCE_COUNT] = {
 #define AT(field) offsetof(struct webhook_terms, field)
-	[ASK_GPU] = { AT(gpu), 0, GPUS_MAX, 0, "a whole number of GPUs up to 1024, as 1" },
-	[ASK_MEMORY] = { AT(memory), 1, MEMORY_MAX_MIB, MIB,
-			 "a whole number of MiB up to 1048575, as 8192" },
-	[ASK_MEMORY_PCT] = { AT(memory_pct), 1, PCT_MAX, 0, "1 to 100, percent of a GPU's memory" },
-	[ASK_CORES] = { AT(cores), 0, PCT_MAX, 0, "0 to 100, percent of a GPU's time" },
-	[ASK_PRIORITY] = { AT(priority), 0, 1, 0, "0, high, or 1, low" },
-	[ASK_VCUDA_CORES] = { AT(vcuda_cores), 0, CORES_MAX, 0,
-			      "hundredths of a GPU's time: up to 100, or a multiple of 100" },
-	[ASK_VCUDA_MEMORY] = { AT(vcuda_memory), 0, VCUDA_MAX_UNITS, (int64_t)VCUDA_UNIT_BYTES,
-			       "units of 256 MiB up to 1000000, as 32 for 8 GiB, or bytes, as "
-			       "8Gi" },
+	[RESOURCE_GPU] = { AT(gpu), 0, GPUS_MAX, 0, "a whole number of GPUs up to 1024, as 1" },
+	[RESOURCE_MEMORY] = { AT(memory), 1, MEMORY_MAX_MIB, MIB,
+			      "a whole number of MiB up to 1048575, as 8192" },
+	[RESOURCE_MEMORY_PCT] = { AT(memory_pct), 1, PCT_MAX, 0,
+				  "1 to 100, percent of a GPU's memory" },
+	[RESOURCE_CORES] = { AT(cores), 0, PCT_MAX, 0, "0 to 100, percent of a GPU's time" },
+	[RESOURCE_PRIORITY] = { AT(priority), 0, 1, 0, "0, high, or 1, low" },
+	[RESOURCE_VCUDA_CORES] = { AT(vcuda_cores), 0, CORES_MAX, 0,
+				   "hundredths of a GPU's time: up to 100, or a multiple of 100" },
+	[RESOURCE_VCUDA_MEMORY] = { AT(vcuda_memory), 0, VCUDA_MAX_UNITS, (int64_t)VCUDA_UNIT_BYTES,
+				    "units of 256 MiB up to 1000000, as 32 for 8 GiB, or bytes, as "
+				    "8Gi" },
 #undef AT
 };
 
@@ -62,8 +63,8 @@ static int blame_container(struct webhook_work *w, const struct webhook_containe
  * Reads the limit or, if missing, the request. (Kubernetes later rejects a request without a limit, and sets missing requests
  * to the limit.)
  */
-static int read_ask(struct webhook_work *w, struct webhook_container *c,
-		    enum webhook_resource resource)
+static int read_request(struct webhook_work *w, struct webhook_container *c,
+			enum webhook_resource resource)
 {
 	const struct row *row = &rows[resource];
 	const char *name = name_of(w, resource);
@@ -90,17 +91,17 @@ static int read_ask(struct webhook_work *w, struct webhook_container *c,
 	return 0;
 }
 
-int webhook_read_asks(struct webhook_work *w)
+int webhook_read_requests(struct webhook_work *w)
 {
 	struct error *err = w->err, first = { 0 };
 	int result = 0;
 	for (size_t i = 0; i < w->containers; i++) {
 		struct webhook_container *c = &w->container[i];
-		for (enum webhook_resource k = 0; k < ASK_COUNT; k++) {
+		for (enum webhook_resource k = 0; k < RESOURCE_COUNT; k++) {
 			w->err = result < 0 ? NULL : &first;
-			int r = read_ask(w, c, k);
-			if (k != ASK_PRIORITY && (r < 0 || c->value[k] > 0))
-				c->is_asking = true;
+			int r = read_request(w, c, k);
+			if (k != RESOURCE_PRIORITY && (r < 0 || c->value[k] > 0))
+				c->requests_gpu = true;
 			result = result < 0 ? result : r;
 		}
 	}
@@ -154,23 +155,23 @@ static void convert_bytes(struct webhook_work *w, struct webhook_container *c,
 static void add_hami_defaults(struct webhook_work *w, struct webhook_container *c)
 {
 	const struct webhook_terms *t = w->terms;
-	if (!c->has[ASK_GPU])
-		put(w, c, ASK_GPU, t->default_gpus ? t->default_gpus : 1);
-	if (!c->has[ASK_MEMORY] && !c->has[ASK_MEMORY_PCT] && t->default_memory_bytes)
-		put(w, c, ASK_MEMORY, (int64_t)((t->default_memory_bytes - 1) / MIB + 1));
-	if (!c->has[ASK_CORES] && t->default_cores)
-		put(w, c, ASK_CORES, t->default_cores);
+	if (!c->has[RESOURCE_GPU])
+		put(w, c, RESOURCE_GPU, t->default_gpus ? t->default_gpus : 1);
+	if (!c->has[RESOURCE_MEMORY] && !c->has[RESOURCE_MEMORY_PCT] && t->default_memory_bytes)
+		put(w, c, RESOURCE_MEMORY, (int64_t)((t->default_memory_bytes - 1) / MIB + 1));
+	if (!c->has[RESOURCE_CORES] && t->default_cores)
+		put(w, c, RESOURCE_CORES, t->default_cores);
 }
 
 static void add_vcuda_defaults(struct webhook_work *w, struct webhook_container *c)
 {
 	const struct webhook_terms *t = w->terms;
-	if (!c->value[ASK_VCUDA_CORES] && t->default_cores)
-		put(w, c, ASK_VCUDA_CORES, t->default_cores);
+	if (!c->value[RESOURCE_VCUDA_CORES] && t->default_cores)
+		put(w, c, RESOURCE_VCUDA_CORES, t->default_cores);
 	/* Parts of a card get the default memory; whole cards have all of theirs. */
-	if (!c->value[ASK_VCUDA_MEMORY] && c->value[ASK_VCUDA_CORES] % VCUDA_CORES_WHOLE &&
-	    t->default_memory_bytes)
-		put(w, c, ASK_VCUDA_MEMORY,
+	if (!c->value[RESOURCE_VCUDA_MEMORY] &&
+	    c->value[RESOURCE_VCUDA_CORES] % VCUDA_CORES_WHOLE && t->default_memory_bytes)
+		put(w, c, RESOURCE_VCUDA_MEMORY,
 		    (int64_t)((t->default_memory_bytes - 1) / VCUDA_UNIT_BYTES + 1));
 }
 
@@ -178,9 +179,9 @@ static void add_vcuda_defaults(struct webhook_work *w, struct webhook_container 
 static void put_priority(struct webhook_work *w, struct webhook_container *c)
 {
 	char text[24];
-	if (!c->has[ASK_PRIORITY])
+	if (!c->has[RESOURCE_PRIORITY])
 		return;
-	snprintf(text, sizeof(text), "%" PRId64, c->value[ASK_PRIORITY]);
+	snprintf(text, sizeof(text), "%" PRId64, c->value[RESOURCE_PRIORITY]);
 	cleanup_free char *path = json_patch_path(c->path, "env");
 	json_t *list = json_patch_member(&w->patch, c->object, c->path, "env", json_array());
 	w->patch.has_failed |= !path;
@@ -198,12 +199,13 @@ static void put_priority(struct webhook_work *w, struct webhook_container *c)
 
 static bool is_hami(const struct webhook_container *c)
 {
-	return c->has[ASK_GPU] || c->has[ASK_MEMORY] || c->has[ASK_MEMORY_PCT] || c->has[ASK_CORES];
+	return c->has[RESOURCE_GPU] || c->has[RESOURCE_MEMORY] || c->has[RESOURCE_MEMORY_PCT] ||
+	       c->has[RESOURCE_CORES];
 }
 
 static bool is_vcuda(const struct webhook_container *c)
 {
-	return c->value[ASK_VCUDA_CORES] || c->value[ASK_VCUDA_MEMORY];
+	return c->value[RESOURCE_VCUDA_CORES] || c->value[RESOURCE_VCUDA_MEMORY];
 }
 
 static bool has_cards(const struct webhook_work *w, const struct webhook_container *c)
@@ -216,20 +218,20 @@ static bool has_cards(const struct webhook_work *w, const struct webhook_contain
 
 static int check_vcuda(struct webhook_work *w, const struct webhook_container *c)
 {
-	const char *cores_name = name_of(w, ASK_VCUDA_CORES);
-	const char *memory_name = name_of(w, ASK_VCUDA_MEMORY);
-	int64_t cores = c->value[ASK_VCUDA_CORES];
+	const char *cores_name = name_of(w, RESOURCE_VCUDA_CORES);
+	const char *memory_name = name_of(w, RESOURCE_VCUDA_MEMORY);
+	int64_t cores = c->value[RESOURCE_VCUDA_CORES];
 	if (!cores)
 		return error_set(w->err, EINVAL, "%.100s is requested without %.100s: request both",
 				 memory_name, cores_name);
 	if (cores > VCUDA_CORES_WHOLE && cores % VCUDA_CORES_WHOLE && !has_cards(w, c))
 		return error_set(w->err, EINVAL, "%.100s: '%" PRId64 "': must be %s", cores_name,
-				 cores, rows[ASK_VCUDA_CORES].right);
-	if (cores % VCUDA_CORES_WHOLE && !c->value[ASK_VCUDA_MEMORY])
+				 cores, rows[RESOURCE_VCUDA_CORES].right);
+	if (cores % VCUDA_CORES_WHOLE && !c->value[RESOURCE_VCUDA_MEMORY])
 		return error_set(w->err, EINVAL,
 				 "%.100s: '%" PRId64 "': a part of a GPU needs %.100s too",
 				 cores_name, cores, memory_name);
-	if (w->terms->needs_both && !c->value[ASK_VCUDA_MEMORY])
+	if (w->terms->needs_both && !c->value[RESOURCE_VCUDA_MEMORY])
 		return error_set(w->err, EACCES,
 				 "%.100s is requested without %.100s: this cluster requires both",
 				 cores_name, memory_name);
@@ -238,22 +240,23 @@ static int check_vcuda(struct webhook_work *w, const struct webhook_container *c
 
 static int check_hami(struct webhook_work *w, const struct webhook_container *c)
 {
-	bool has_memory = c->value[ASK_MEMORY] || c->value[ASK_MEMORY_PCT];
-	if (!c->value[ASK_GPU])
+	bool has_memory = c->value[RESOURCE_MEMORY] || c->value[RESOURCE_MEMORY_PCT];
+	if (!c->value[RESOURCE_GPU])
 		return error_set(
 			w->err, EINVAL,
 			"%.100s: '0': must be 1 or more when other GPU resources are requested",
-			name_of(w, ASK_GPU));
+			name_of(w, RESOURCE_GPU));
 	if (w->terms->needs_both && !has_memory)
 		return error_set(
 			w->err, EACCES,
 			"%.100s (or %.100s) must be requested too, beside %.100s: this cluster requires both",
-			name_of(w, ASK_MEMORY), name_of(w, ASK_MEMORY_PCT), name_of(w, ASK_CORES));
-	if (w->terms->needs_both && !c->value[ASK_CORES])
+			name_of(w, RESOURCE_MEMORY), name_of(w, RESOURCE_MEMORY_PCT),
+			name_of(w, RESOURCE_CORES));
+	if (w->terms->needs_both && !c->value[RESOURCE_CORES])
 		return error_set(
 			w->err, EACCES,
 			"%.100s must be requested too, beside memory: this cluster requires both",
-			name_of(w, ASK_CORES));
+			name_of(w, RESOURCE_CORES));
 	return 0;
 }
 
@@ -262,18 +265,18 @@ static int complete(struct webhook_work *w, struct webhook_container *c)
 	if (is_hami(c) && is_vcuda(c))
 		return error_set(w->err, EINVAL,
 				 "requests both %.100s and %.100s: use resources of one kind only",
-				 name_of(w, c->value[ASK_VCUDA_CORES] ? ASK_VCUDA_CORES
-								      : ASK_VCUDA_MEMORY),
-				 name_of(w, ASK_GPU));
-	convert_bytes(w, c, ASK_MEMORY);
-	convert_bytes(w, c, ASK_VCUDA_MEMORY);
+				 name_of(w, c->value[RESOURCE_VCUDA_CORES] ? RESOURCE_VCUDA_CORES
+									   : RESOURCE_VCUDA_MEMORY),
+				 name_of(w, RESOURCE_GPU));
+	convert_bytes(w, c, RESOURCE_MEMORY);
+	convert_bytes(w, c, RESOURCE_VCUDA_MEMORY);
 	if (is_vcuda(c))
 		add_vcuda_defaults(w, c);
 	else
 		add_hami_defaults(w, c);
-	if (c->value[ASK_MEMORY] && c->value[ASK_MEMORY_PCT])
+	if (c->value[RESOURCE_MEMORY] && c->value[RESOURCE_MEMORY_PCT])
 		webhook_warn(w, "container %.63s: %.100s is ignored, since %.100s is requested",
-			     c->name, name_of(w, ASK_MEMORY_PCT), name_of(w, ASK_MEMORY));
+			     c->name, name_of(w, RESOURCE_MEMORY_PCT), name_of(w, RESOURCE_MEMORY));
 	put_priority(w, c);
 	return is_vcuda(c) ? check_vcuda(w, c) : check_hami(w, c);
 }
@@ -284,25 +287,26 @@ static int complete(struct webhook_work *w, struct webhook_container *c)
 static int64_t memory_of(const struct webhook_container *c)
 {
 	if (is_vcuda(c))
-		return c->value[ASK_VCUDA_MEMORY] * (int64_t)(VCUDA_UNIT_BYTES / MIB);
-	return c->value[ASK_GPU] * c->value[ASK_MEMORY];
+		return c->value[RESOURCE_VCUDA_MEMORY] * (int64_t)(VCUDA_UNIT_BYTES / MIB);
+	return c->value[RESOURCE_GPU] * c->value[RESOURCE_MEMORY];
 }
 
 /* Compute of all the container's GPUs in percent. A number of GPUs alone means whole GPUs. */
 static int64_t cores_of(const struct webhook_container *c)
 {
-	bool is_whole = !c->has[ASK_MEMORY] && !c->has[ASK_MEMORY_PCT] && !c->has[ASK_CORES];
+	bool is_whole = !c->has[RESOURCE_MEMORY] && !c->has[RESOURCE_MEMORY_PCT] &&
+			!c->has[RESOURCE_CORES];
 	if (is_vcuda(c))
-		return c->value[ASK_VCUDA_CORES];
-	return c->value[ASK_GPU] * (is_whole ? PCT_MAX : c->value[ASK_CORES]);
+		return c->value[RESOURCE_VCUDA_CORES];
+	return c->value[RESOURCE_GPU] * (is_whole ? PCT_MAX : c->value[RESOURCE_CORES]);
 }
 
 /* The least number of shares that the container needs. */
 static int64_t gpus_of(const struct webhook_container *c)
 {
 	if (is_vcuda(c))
-		return (c->value[ASK_VCUDA_CORES] - 1) / VCUDA_CORES_WHOLE + 1;
-	return c->value[ASK_GPU];
+		return (c->value[RESOURCE_VCUDA_CORES] - 1) / VCUDA_CORES_WHOLE + 1;
+	return c->value[RESOURCE_GPU];
 }
 
 /*
@@ -326,9 +330,9 @@ static const struct {
 	enum webhook_resource resource;
 	int64_t (*of)(const struct webhook_container *c);
 } quota_rows[QUOTA_KINDS] = {
-	[QUOTA_MEMORY] = { ASK_MEMORY, memory_of },
-	[QUOTA_CORES] = { ASK_CORES, cores_of },
-	[QUOTA_GPUS] = { ASK_GPU, gpus_of },
+	[QUOTA_MEMORY] = { RESOURCE_MEMORY, memory_of },
+	[QUOTA_CORES] = { RESOURCE_CORES, cores_of },
+	[QUOTA_GPUS] = { RESOURCE_GPU, gpus_of },
 };
 
 static int check_quota(struct webhook_work *w)
@@ -357,11 +361,11 @@ static int check_quota(struct webhook_work *w)
 	return 0;
 }
 
-int webhook_complete_asks(struct webhook_work *w)
+int webhook_complete_requests(struct webhook_work *w)
 {
 	for (size_t i = 0; i < w->containers; i++) {
 		struct webhook_container *c = &w->container[i];
-		int r = c->is_asking ? complete(w, c) : 0;
+		int r = c->requests_gpu ? complete(w, c) : 0;
 		if (r < 0)
 			return blame_container(w, c, r);
 	}
