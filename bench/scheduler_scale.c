@@ -280,17 +280,17 @@ static void time_places(struct model *m, unsigned nodes)
 	       (double)placed * 1e9 / (double)ns);
 }
 
-/* What the page takes of the thread: a look at all nodes, and of that what a reader is told, first all and then where a pod has changed. */
+/* What the page takes of the thread: a look at all nodes, and of that what a reader is sent, first all and then where a pod has changed. */
 static void time_page(struct model *m, unsigned nodes, const char *what, const struct view *view)
 {
 	uint64_t look_ns[ROUNDS], all_ns[ROUNDS], news_ns[ROUNDS];
 	size_t all_bytes = 0, news_bytes = 0;
 	struct reasons *reasons = reasons_new();
-	struct told told = { 0 };
+	struct sent_state sent = { 0 };
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		struct error err;
 		struct aggregate aggregate;
-		struct told none = { 0 };
+		struct sent_state none = { 0 };
 		struct json_text t = { 0 };
 		char *changed = scale_pod_text(i * 97 % (nodes * SCALE_PODS_PER_NODE));
 		json_t *pod = json_loads(changed, 0, NULL);
@@ -306,7 +306,7 @@ static void time_page(struct model *m, unsigned nodes, const char *what, const s
 		all_bytes = t.used;
 		free(json_text_end(&t));
 		begun_ns = scale_computed_ns();
-		page_cluster_write(&c, view, &told, &t);
+		page_cluster_write(&c, view, &sent, &t);
 		news_ns[i] = scale_computed_ns() - begun_ns;
 		news_bytes = i ? news_bytes + t.used : 0;
 		free(json_text_end(&t));

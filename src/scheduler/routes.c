@@ -154,7 +154,7 @@ static void do_filter(struct scheduler *s, struct call_args *args, struct server
 	}
 	struct filter_answer *answer = extender_filter(cluster_model(s->cluster), args);
 	if (answer)
-		cluster_filtered(s->cluster, answer);
+		cluster_record_filter(s->cluster, answer);
 	answer_text(ret, 200, answer ? filter_answer_text(answer) : NULL);
 	filter_answer_put(answer);
 }
@@ -214,9 +214,9 @@ static void do_bind(struct scheduler *s, struct call_args *args, struct server_c
 static void add_binding(const struct scheduler *s, json_t *to)
 {
 	const char *uid = json_string_value(json_object_get(to, "uid"));
-	struct bind_view view;
-	json_object_set_new(to, "leads", json_boolean(cluster_is_asked(s->cluster)));
-	if (!uid || !cluster_bind_look(s->cluster, uid, &view))
+	struct bind_status view;
+	json_object_set_new(to, "leads", json_boolean(cluster_is_serving(s->cluster)));
+	if (!uid || !cluster_bind_get_status(s->cluster, uid, &view))
 		return;
 	json_t *binding = json_pack("{s:s,s:i,s:I}", "node", view.node, "pods_before",
 				    (int)view.before, "given_up_in_s",
@@ -241,7 +241,7 @@ static bool may_explain(struct scheduler *s, const struct explain_query *what,
 			struct server_answer *ret)
 {
 	size_t nodes = what->node ? 1 : model_counts(cluster_model(s->cluster)).nodes;
-	uint64_t wait_ns = allowance_take(
+	uint64_t wait_ns = token_bucket_take(
 		&s->explaining, nodes < EXPLAIN_LEAST ? EXPLAIN_LEAST : nodes, clock_now_ns());
 	if (!wait_ns)
 		return true;

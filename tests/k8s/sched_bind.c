@@ -145,7 +145,7 @@ static void ready(void *data)
 static void node_seen(void *data, const json_t *node)
 {
 	struct driver *d = data;
-	binder_node_seen(d->binder, node);
+	binder_node_changed(d->binder, node);
 }
 
 static void begin_feed(struct driver *d)

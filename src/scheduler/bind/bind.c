@@ -9,10 +9,10 @@
 #include "kube/hami/annotations.h"
 #include "scheduler/bind/bind_job.h"
 
-enum turn {
-	TURN_NONE,
-	TURN_IN_LINE, /* in the line of nodes that wait for a turn */
-	TURN_HAS,     /* may have a call under way */
+enum slot {
+	SLOT_NONE,
+	SLOT_QUEUED,
+	SLOT_HELD, /* may have a call under way */
 };
 
 /* The pods to be bound to one node; the first is being bound. Exists while there are pods or the node is locked. */
@@ -20,12 +20,12 @@ struct bind_node {
 	struct binder *binder;
 	char *name;
 	TAILQ_HEAD(, bind_job) jobs;
-	struct lock_sight sight;
+	struct lock_observation observed_lock;
 	struct alarm go;  /* resumes the first job */
 	struct alarm due; /* rings when the first waiting job's time limit is over */
-	enum turn turn;   /* changed only by take_turn() and end_turn() */
+	enum slot slot;   /* changed only by acquire_slot() and release_slot() */
 	struct text_index_entry by_name;
-	TAILQ_ENTRY(bind_node) link, line;
+	TAILQ_ENTRY(bind_node) link, slot_queue;
 };
 
 struct binder {
@@ -33,46 +33,46 @@ struct binder {
 	struct bind_counts counts;
 	unsigned active;
 	TAILQ_HEAD(, bind_node) nodes;
-	TAILQ_HEAD(, bind_node) line; /* nodes with TURN_IN_LINE */
+	TAILQ_HEAD(, bind_node) slot_queue; /* nodes with SLOT_QUEUED */
 	struct text_index by_name, by_uid;
 };
 
-/* ---- turns: which nodes may have a call under way ---- */
+/* ---- slots: which nodes may have a call under way ---- */
 
 /*
- * Returns true if the node may have calls under way now. Otherwise the node waits in the line, and go() is called at its turn.
+ * Returns true if the node may have calls under way now. Otherwise the node is queued, and go() is called when it gets a slot.
  */
-static bool take_turn(struct bind_node *node)
+static bool acquire_slot(struct bind_node *node)
 {
 	struct binder *b = node->binder;
-	if (node->turn == TURN_NONE && b->active < b->terms.at_once) {
-		node->turn = TURN_HAS;
+	if (node->slot == SLOT_NONE && b->active < b->terms.at_once) {
+		node->slot = SLOT_HELD;
 		b->active++;
-	} else if (node->turn == TURN_NONE) {
-		node->turn = TURN_IN_LINE;
-		TAILQ_INSERT_TAIL(&b->line, node, line);
+	} else if (node->slot == SLOT_NONE) {
+		node->slot = SLOT_QUEUED;
+		TAILQ_INSERT_TAIL(&b->slot_queue, node, slot_queue);
 	}
-	return node->turn == TURN_HAS;
+	return node->slot == SLOT_HELD;
 }
 
 /*
- * Removes the node from the line, or passes its turn to the next node. That node starts from an alarm, because the caller is in
+ * Removes the node from the queue, or passes its slot to the next node. That node starts from an alarm, because the caller is in
  * the middle of its own work.
  */
-static void end_turn(struct bind_node *node)
+static void release_slot(struct bind_node *node)
 {
 	struct binder *b = node->binder;
 	struct bind_node *next = NULL;
-	if (node->turn == TURN_IN_LINE)
-		TAILQ_REMOVE(&b->line, node, line);
-	else if (node->turn == TURN_HAS)
-		next = TAILQ_FIRST(&b->line);
-	b->active -= node->turn == TURN_HAS && !next;
-	node->turn = TURN_NONE;
+	if (node->slot == SLOT_QUEUED)
+		TAILQ_REMOVE(&b->slot_queue, node, slot_queue);
+	else if (node->slot == SLOT_HELD)
+		next = TAILQ_FIRST(&b->slot_queue);
+	b->active -= node->slot == SLOT_HELD && !next;
+	node->slot = SLOT_NONE;
 	if (!next)
 		return;
-	TAILQ_REMOVE(&b->line, next, line);
-	next->turn = TURN_HAS;
+	TAILQ_REMOVE(&b->slot_queue, next, slot_queue);
+	next->slot = SLOT_HELD;
 	alarm_set(kube_client_reactor(b->terms.client), &next->go, 0);
 }
 
@@ -81,7 +81,7 @@ static void end_turn(struct bind_node *node)
 static struct bind_node *drop_node(struct bind_node *node)
 {
 	struct reactor *reactor = kube_client_reactor(node->binder->terms.client);
-	end_turn(node);
+	release_slot(node);
 	alarm_clear(reactor, &node->go);
 	alarm_clear(reactor, &node->due);
 	text_index_remove(&node->binder->by_name, &node->by_name);
@@ -131,10 +131,10 @@ static void job_ended(struct bind_job *job, const struct error *err)
 	struct bind_node *node = job->owner;
 	struct binder *b = node->binder;
 	remove_job(node, job);
-	end_turn(node);
+	release_slot(node);
 	if (!TAILQ_EMPTY(&node->jobs))
 		alarm_set(kube_client_reactor(b->terms.client), &node->go, 0);
-	else if (!node->sight.text[0])
+	else if (!node->observed_lock.text[0])
 		drop_node(node);
 	else
 		alarm_clear(kube_client_reactor(b->terms.client), &node->due);
@@ -149,7 +149,7 @@ static bool let_holder_first(struct bind_node *node)
 {
 	struct bind_job *first = TAILQ_FIRST(&node->jobs), *job;
 	struct node_lock lock;
-	if (first->call || node_lock_parse(node->sight.text, &lock, NULL) < 0)
+	if (first->call || node_lock_parse(node->observed_lock.text, &lock, NULL) < 0)
 		return false;
 	TAILQ_FOREACH(job, &node->jobs, link)
 		if (node_lock_is_of(&lock, job->decision.pod_namespace, job->decision.pod))
@@ -161,10 +161,10 @@ static bool let_holder_first(struct bind_node *node)
 	return true;
 }
 
-static void job_waits(struct bind_job *job, uint64_t in_ns)
+static void job_waiting(struct bind_job *job, uint64_t in_ns)
 {
 	struct bind_node *node = job->owner;
-	end_turn(node);
+	release_slot(node);
 	bool is_urgent = job->is_waiting_for_lock && let_holder_first(node);
 	alarm_set(kube_client_reactor(node->binder->terms.client), &node->go, is_urgent ? 0 : in_ns);
 }
@@ -174,12 +174,12 @@ static void go(void *data)
 	struct bind_node *node = data;
 	struct bind_job *first = TAILQ_FIRST(&node->jobs);
 	if (!first) {
-		end_turn(node);
+		release_slot(node);
 		return;
 	}
 	set_due(node);
-	if (!first->call && take_turn(node))
-		job_go_on(first);
+	if (!first->call && acquire_slot(node))
+		job_resume(first);
 }
 
 /* Fails the first waiting job if its time is up. The jobs behind it have later limits. */
@@ -200,7 +200,7 @@ static void give_up_waiting(void *data)
 		  (unsigned long long)(b->terms.limit_ns / NSEC_PER_SEC));
 	remove_job(node, job);
 	set_due(node);
-	job_tell_event(job, &err);
+	job_send_event(job, &err);
 	tell(b, job, &err);
 }
 
@@ -238,9 +238,9 @@ int bind_start(struct binder *b, const struct decision *decision, bind_done done
 		return -ENOMEM;
 	}
 	job->counts = &b->counts;
-	job->sight = &node->sight;
-	job->ended = job_ended;
-	job->waits = job_waits;
+	job->observed_lock = &node->observed_lock;
+	job->on_end = job_ended;
+	job->on_wait = job_waiting;
 	job->owner = node;
 	job->done = done;
 	job->data = data;
@@ -255,12 +255,12 @@ int bind_start(struct binder *b, const struct decision *decision, bind_done done
 	return 0;
 }
 
-bool bind_is_under_way(const struct binder *b, const char *uid)
+bool bind_is_in_progress(const struct binder *b, const char *uid)
 {
 	return text_index_find(&b->by_uid, uid) != NULL;
 }
 
-bool bind_look(const struct binder *b, const char *uid, struct bind_view *ret)
+bool bind_get_status(const struct binder *b, const char *uid, struct bind_status *ret)
 {
 	const struct bind_job *job = text_index_find(&b->by_uid, uid), *other;
 	if (!job)
@@ -268,9 +268,9 @@ bool bind_look(const struct binder *b, const char *uid, struct bind_view *ret)
 	const struct bind_node *node = job->owner;
 	const struct bind_job *first = TAILQ_FIRST(&node->jobs);
 	uint64_t now_ns = clock_now_ns();
-	struct bind_view view = { .node = node->name };
-	if (first->is_waiting_for_lock && node->sight.text[0])
-		view.lock = node->sight.text;
+	struct bind_status view = { .node = node->name };
+	if (first->is_waiting_for_lock && node->observed_lock.text[0])
+		view.lock = node->observed_lock.text;
 	for (other = first; other != job; other = TAILQ_NEXT(other, link))
 		view.before++;
 	if (job->until_ns > now_ns)
@@ -299,7 +299,7 @@ void binder_cancel(struct binder *b)
 	}
 }
 
-void binder_node_seen(struct binder *b, const json_t *object)
+void binder_node_changed(struct binder *b, const json_t *object)
 {
 	const json_t *meta = json_object_get(object, "metadata");
 	const char *name = json_string_value(json_object_get(meta, "name"));
@@ -346,7 +346,7 @@ int binder_new(const struct bind_terms *terms, struct binder **ret)
 	if (!b->terms.at_once)
 		b->terms.at_once = BIND_AT_ONCE;
 	TAILQ_INIT(&b->nodes);
-	TAILQ_INIT(&b->line);
+	TAILQ_INIT(&b->slot_queue);
 	*ret = b;
 	return 0;
 }

@@ -32,21 +32,21 @@ struct binder *binder_free(struct binder *binder);
  */
 int bind_start(struct binder *binder, const struct decision *decision, bind_done done, void *data);
 
-bool bind_is_under_way(const struct binder *binder, const char *uid);
+bool bind_is_in_progress(const struct binder *binder, const char *uid);
 
-struct bind_view {
+struct bind_status {
 	const char *node;
 	unsigned before;  /* number of pods ahead in the node's queue */
 	const char *lock; /* text of the awaited lock (node_lock.h); NULL if none */
 	uint64_t left_ns; /* time until the binding fails */
 };
 /* What a pod's binding waits for. False if the pod is not being bound. The strings are valid until the binder's next call. */
-bool bind_look(const struct binder *binder, const char *uid, struct bind_view *ret);
+bool bind_get_status(const struct binder *binder, const char *uid, struct bind_status *ret);
 
 /* Ends all bindings with ECANCELED: another replica may lead. */
 void binder_cancel(struct binder *binder);
 
 /* Call when a watch reports the node: a binding that waits for its lock goes on if the lock is free. */
-void binder_node_seen(struct binder *binder, const json_t *node);
+void binder_node_changed(struct binder *binder, const json_t *node);
 
 struct bind_counts binder_counts(const struct binder *binder);

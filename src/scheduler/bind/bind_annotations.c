@@ -71,7 +71,7 @@ int bind_check_pod(const struct decision *d, const struct kube_pod *pod, struct 
 	return r < 0 ? error_sanitize(err, r) : 0;
 }
 
-bool bind_is_said(const struct decision *d, const char *shares, const struct kube_pod *pod)
+bool bind_is_annotated(const struct decision *d, const char *shares, const struct kube_pod *pod)
 {
 	return !strcmp(pod->vgpu_node, d->node) && pod->allocated && !strcmp(pod->allocated, shares);
 }

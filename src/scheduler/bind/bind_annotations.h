@@ -24,7 +24,8 @@ char *bind_body(const struct decision *decision, const char *version);
 /* Returns 0 if `pod` is the decision's pod and may still be bound, else -ESTALE; err says why. */
 int bind_check_pod(const struct decision *decision, const struct kube_pod *pod, struct error *err);
 /* Whether the pod's annotations already name these shares and this node. */
-bool bind_is_said(const struct decision *decision, const char *shares, const struct kube_pod *pod);
+bool bind_is_annotated(const struct decision *decision, const char *shares,
+		       const struct kube_pod *pod);
 
 /* Reasons of events, as in HAMi. */
 #define BIND_SUCCEED "BindingSucceed"

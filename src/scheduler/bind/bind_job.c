@@ -26,15 +26,15 @@ static const char *meta_text(const json_t *object, const char *key)
 	return json_string_value(json_object_get(json_object_get(object, "metadata"), key));
 }
 
-void job_go(struct bind_job *job, enum bind_step step)
+void job_start_step(struct bind_job *job, enum bind_step step)
 {
 	job->step = step;
-	job_go_on(job);
+	job_resume(job);
 }
 
 /* ---- the end of a job, and pauses ---- */
 
-void job_tell_event(struct bind_job *job, const struct error *err)
+void job_send_event(struct bind_job *job, const struct error *err)
 {
 	const struct decision *d = &job->decision;
 	const struct event_about about = {
@@ -52,11 +52,11 @@ void job_tell_event(struct bind_job *job, const struct error *err)
 void job_finish(struct bind_job *job, const struct error *err)
 {
 	static const struct error none;
-	job_tell_event(job, err ? err : &none);
-	job->ended(job, err ? err : &none);
+	job_send_event(job, err ? err : &none);
+	job->on_end(job, err ? err : &none);
 }
 
-/* Calls `ended` only after undoing what was written, so that the callback finds nothing half done. */
+/* Calls `on_end` only after undoing what was written, so that the callback finds nothing half done. */
 void job_fail(struct bind_job *job, const struct error *why)
 {
 	struct error err = *why;
@@ -79,18 +79,18 @@ void job_fail(struct bind_job *job, const struct error *why)
 	job->why = err;
 	job->backoff.failures = 0;
 	job->until_ns = clock_now_ns() + UNDO_LIMIT_NS;
-	job_go(job, BIND_UNDO_READ_POD);
+	job_start_step(job, BIND_UNDO_READ_POD);
 }
 
 /* The pause ends at the job's time limit at the latest, for a last try. */
-void job_rest(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns)
+void job_retry_later(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns)
 {
 	uint64_t now_ns = clock_now_ns();
 	uint64_t left_ns = job->until_ns > now_ns ? job->until_ns - now_ns : 0;
 	uint64_t wait_ns = backoff_next_ns(&job->backoff, (uint32_t)now_ns * 2654435761U,
 					   at_least_ns);
 	wait_ns = wait_ns < most_ns ? wait_ns : most_ns;
-	job->waits(job, wait_ns < left_ns ? wait_ns : left_ns);
+	job->on_wait(job, wait_ns < left_ns ? wait_ns : left_ns);
 }
 
 /* ---- answers of the API server ---- */
@@ -139,11 +139,11 @@ static bool take_missing(struct bind_job *job)
 		job->may_be_locked = false;
 		error_set(&err, ENOENT, "node %s: no longer exists", d->node);
 		break;
-	case BIND_READ_HOLDER: bind_holder_came(job, NULL); return true;
+	case BIND_READ_HOLDER: bind_on_holder(job, NULL); return true;
 	case BIND_UNDO_READ_POD:
 	case BIND_UNDO_ANNOTATE:
 		job->may_be_bound = false;
-		job_go(job, BIND_UNDO_READ_NODE);
+		job_start_step(job, BIND_UNDO_READ_NODE);
 		return true;
 	case BIND_UNDO_READ_NODE:
 	case BIND_UNDO_LOCK: job_finish(job, &job->why); return true;
@@ -163,7 +163,8 @@ static void take_error(struct bind_job *job, const struct kube_answer *answer)
 	if (is_passing(job, &err) && clock_now_ns() < job->until_ns) {
 		job->step = step_back(job->step);
 		/* After a conflict the other writer is done, so a short pause suffices. */
-		job_rest(job, answer->retry_after_ns, is_conflict ? 20 * NSEC_PER_MSEC : UINT64_MAX);
+		job_retry_later(job, answer->retry_after_ns,
+				is_conflict ? 20 * NSEC_PER_MSEC : UINT64_MAX);
 		return;
 	}
 	error_add(&err, 0, "pod %s/%s", job->decision.pod_namespace, job->decision.pod);
@@ -205,17 +206,17 @@ static void answered(void *data, const struct kube_answer *answer)
 		return;
 	}
 	switch (job->step) {
-	case BIND_READ_POD: bind_pod_came(job, answer->object); break;
-	case BIND_READ_NODE: bind_node_came(job, answer->object); break;
-	case BIND_READ_HOLDER: bind_holder_came(job, answer->object); break;
+	case BIND_READ_POD: bind_on_pod(job, answer->object); break;
+	case BIND_READ_NODE: bind_on_node(job, answer->object); break;
+	case BIND_READ_HOLDER: bind_on_holder(job, answer->object); break;
 	case BIND_LOCK:
 		job->is_waiting_for_lock = false;
-		job_go(job, BIND_ANNOTATE);
+		job_start_step(job, BIND_ANNOTATE);
 		break;
-	case BIND_ANNOTATE: job_go(job, BIND_BIND); break;
-	case BIND_UNDO_READ_POD: bind_failed_pod_came(job, answer->object); break;
-	case BIND_UNDO_ANNOTATE: job_go(job, BIND_UNDO_READ_NODE); break;
-	case BIND_UNDO_READ_NODE: bind_failed_node_came(job, answer->object); break;
+	case BIND_ANNOTATE: job_start_step(job, BIND_BIND); break;
+	case BIND_UNDO_READ_POD: bind_undo_on_pod(job, answer->object); break;
+	case BIND_UNDO_ANNOTATE: job_start_step(job, BIND_UNDO_READ_NODE); break;
+	case BIND_UNDO_READ_NODE: bind_undo_on_node(job, answer->object); break;
 	default: job_finish(job, &job->why); break;
 	}
 }
@@ -269,7 +270,7 @@ static void note_write(struct bind_job *job)
 	job->may_be_bound |= job->step == BIND_BIND;
 }
 
-void job_go_on(struct bind_job *job)
+void job_resume(struct bind_job *job)
 {
 	struct error err;
 	char path[PATH_MAX_BYTES];
@@ -280,7 +281,7 @@ void job_go_on(struct bind_job *job)
 		error_set(&err, ECANCELED,
 			  "pod %s/%s: another replica became the leader and binds it",
 			  job->decision.pod_namespace, job->decision.pod);
-		job->ended(job, &err);
+		job->on_end(job, &err);
 		return;
 	}
 	struct kube_request request = { .method = "GET", .path = path, .timeout_ns = CALL_LIMIT_NS };

@@ -34,13 +34,13 @@ enum bind_step {
 struct bind_job {
 	const struct bind_terms *terms; /* with defaults filled in */
 	struct bind_counts *counts;
-	struct lock_sight *sight; /* what was seen of the node's lock */
-	struct decision decision; /* owned */
-	char *shares;             /* the decision's shares, as text */
+	struct lock_observation *observed_lock; /* what was seen of the node's lock */
+	struct decision decision;               /* owned */
+	char *shares;                           /* the decision's shares, as text */
 	/* The job calls both last, because they may free it. */
-	void (*ended)(struct bind_job *job, const struct error *err);
-	void (*waits)(struct bind_job *job,
-		      uint64_t in_ns); /* the owner must call job_go_on() after this time */
+	void (*on_end)(struct bind_job *job, const struct error *err);
+	void (*on_wait)(struct bind_job *job,
+			uint64_t in_ns); /* the owner must call job_resume() after this time */
 	void *owner;
 	bind_done done; /* for the owner only, as are the next fields */
 	void *data;
@@ -66,28 +66,28 @@ struct bind_job *job_new(const struct bind_terms *terms, const struct decision *
 /* Drops a call under way. `job` may be NULL; returns NULL. */
 struct bind_job *job_free(struct bind_job *job);
 
-void job_go_on(struct bind_job *job);
+void job_resume(struct bind_job *job);
 
 /* Writes the pod's event about the result. If err->code is 0, the pod is bound. */
-void job_tell_event(struct bind_job *job, const struct error *err);
+void job_send_event(struct bind_job *job, const struct error *err);
 
 /* ---- between bind_job.c, which makes the calls, and bind_steps.c, which decides on their results ---- */
 
 /* Begins a step. This and the next functions may free the job, so do not use it afterwards. */
-void job_go(struct bind_job *job, enum bind_step step);
+void job_start_step(struct bind_job *job, enum bind_step step);
 /* Ends the job. `err` is NULL if the pod is bound. */
 void job_finish(struct bind_job *job, const struct error *err);
 /* Undoes what was written, then ends the job as job_finish() does. */
 void job_fail(struct bind_job *job, const struct error *why);
 /* Repeats the step after a pause, which grows from at_least_ns to most_ns with each repetition. */
-void job_rest(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns);
+void job_retry_later(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns);
 
 /*
  * Handle an object that a read step got: the pod, the node, the pod that has the lock (NULL if gone), and in the undo steps the
  * pod and the node again.
  */
-void bind_pod_came(struct bind_job *job, json_t *object);
-void bind_node_came(struct bind_job *job, const json_t *object);
-void bind_holder_came(struct bind_job *job, json_t *object);
-void bind_failed_pod_came(struct bind_job *job, json_t *object);
-void bind_failed_node_came(struct bind_job *job, const json_t *object);
+void bind_on_pod(struct bind_job *job, json_t *object);
+void bind_on_node(struct bind_job *job, const json_t *object);
+void bind_on_holder(struct bind_job *job, json_t *object);
+void bind_undo_on_pod(struct bind_job *job, json_t *object);
+void bind_undo_on_node(struct bind_job *job, const json_t *object);

@@ -5,20 +5,20 @@
 
 #include "base/clock.h"
 
-static void look(struct lock_sight *sight, const char *text, uint64_t now_ns)
+static void look(struct lock_observation *observed_lock, const char *text, uint64_t now_ns)
 {
 	/* A text longer than `sight->text` is no valid lock; its beginning is enough to notice a change. */
-	if (strncmp(sight->text, text, sizeof(sight->text) - 1) != 0) {
-		snprintf(sight->text, sizeof(sight->text), "%s", text);
-		sight->since_ns = now_ns;
+	if (strncmp(observed_lock->text, text, sizeof(observed_lock->text) - 1) != 0) {
+		snprintf(observed_lock->text, sizeof(observed_lock->text), "%s", text);
+		observed_lock->since_ns = now_ns;
 	}
 }
 
-enum lock_verdict lock_judge(struct lock_sight *sight, const struct lock_question *q,
-			     struct node_lock *ret)
+enum lock_state lock_check(struct lock_observation *observed_lock, const struct lock_query *q,
+			   struct node_lock *ret)
 {
 	struct node_lock lock = { 0 };
-	look(sight, q->text ? q->text : "", q->now_ns);
+	look(observed_lock, q->text ? q->text : "", q->now_ns);
 	*ret = lock;
 	if (!q->text || !*q->text)
 		return LOCK_FREE;
@@ -27,13 +27,13 @@ enum lock_verdict lock_judge(struct lock_sight *sight, const struct lock_questio
 		*ret = lock;
 	if (is_read && node_lock_is_of(&lock, q->pod_namespace, q->pod))
 		return LOCK_OWN;
-	bool is_old = (q->now_ns - sight->since_ns) / NSEC_PER_SEC > (uint64_t)q->expiry_s;
+	bool is_old = (q->now_ns - observed_lock->since_ns) / NSEC_PER_SEC > (uint64_t)q->expiry_s;
 	if (is_old || (is_read && node_lock_is_expired(&lock, q->now_s, q->expiry_s)))
 		return LOCK_EXPIRED;
 	return LOCK_HELD;
 }
 
-bool lock_is_left(const struct kube_pod *holder, const char *node, uint64_t unchanged_ns)
+bool lock_is_abandoned(const struct kube_pod *holder, const char *node, uint64_t unchanged_ns)
 {
 	if (!holder || holder->phase == POD_ENDED)
 		return true;

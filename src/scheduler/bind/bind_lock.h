@@ -11,32 +11,32 @@
  * What was seen of a lock. A lock that stays unchanged for too long by our own clock expires, whatever its text says. So a
  * wrong time or malformed text expires too.
  */
-struct lock_sight {
+struct lock_observation {
 	char text[NODE_LOCK_MAX];
 	uint64_t since_ns; /* when `text` was first seen */
 };
 
-struct lock_question {
+struct lock_query {
 	const char *text;                /* the annotation; NULL if missing */
 	const char *pod_namespace, *pod; /* the pod that wants the lock */
 	int64_t now_s, expiry_s; /* now_s: seconds since 1970; expiry_s: lifetime of a lock */
 	uint64_t now_ns;         /* of the monotonic clock */
 };
 
-enum lock_verdict {
+enum lock_state {
 	LOCK_FREE,
 	LOCK_OWN,     /* the pod holds the lock from an earlier attempt */
 	LOCK_EXPIRED, /* may be taken */
-	LOCK_HELD,    /* another pod has the lock; may be taken only if lock_is_left() */
+	LOCK_HELD,    /* another pod has the lock; may be taken only if lock_is_abandoned() */
 };
 
 /* Judges a lock and writes it to *ret, without a pod if the lock is free, malformed or only a time. */
-enum lock_verdict lock_judge(struct lock_sight *sight, const struct lock_question *question,
-			     struct node_lock *ret);
+enum lock_state lock_check(struct lock_observation *observed_lock, const struct lock_query *query,
+			   struct node_lock *ret);
 
 /*
  * Whether the lock's pod needs it no more. `holder` is that pod's current state; NULL: the pod is gone. After a binding, the
  * process that made it may be about to release the lock: the answer is false until the lock is unchanged for LOCK_GRACE_NS.
  */
 #define LOCK_GRACE_NS UINT64_C(2000000000)
-bool lock_is_left(const struct kube_pod *holder, const char *node, uint64_t unchanged_ns);
+bool lock_is_abandoned(const struct kube_pod *holder, const char *node, uint64_t unchanged_ns);

@@ -13,7 +13,7 @@
 #include "scheduler/bind/bind_annotations.h"
 
 /* The watch may be late, so a lock is also read this often. */
-#define LOCK_LOOK_NS (2 * NSEC_PER_SEC)
+#define LOCK_READ_INTERVAL_NS (2 * NSEC_PER_SEC)
 
 static const char *annotation(const json_t *object, const char *name)
 {
@@ -23,18 +23,18 @@ static const char *annotation(const json_t *object, const char *name)
 
 /* ---- reading the pod ---- */
 
-void bind_pod_came(struct bind_job *job, json_t *object)
+void bind_on_pod(struct bind_job *job, json_t *object)
 {
 	struct kube_pod *pod = NULL;
 	struct error err;
 	int r = pod_read(object, &pod, &err);
 	bool is_bound = r >= 0 && *pod->node;
-	bool is_said = r >= 0 && (!job->decision.shares.count ||
-				  bind_is_said(&job->decision, job->shares, pod));
+	bool is_annotated = r >= 0 && (!job->decision.shares.count ||
+				       bind_is_annotated(&job->decision, job->shares, pod));
 	if (r >= 0)
 		r = bind_check_pod(&job->decision, pod, &err);
 	pod_free(pod);
-	if (r >= 0 && is_bound && !is_said)
+	if (r >= 0 && is_bound && !is_annotated)
 		r = error_set(&err, ESTALE,
 			      "pod %s/%s: is already bound to node %s, with other GPU shares",
 			      job->decision.pod_namespace, job->decision.pod, job->decision.node);
@@ -43,18 +43,18 @@ void bind_pod_came(struct bind_job *job, json_t *object)
 	else if (is_bound)
 		job_finish(job, NULL); /* bound by an earlier call whose answer was lost */
 	else if (!job->decision.shares.count)
-		job_go(job, BIND_BIND);
+		job_start_step(job, BIND_BIND);
 	else
-		job_go(job, job->may_be_locked ? BIND_ANNOTATE : BIND_READ_NODE);
+		job_start_step(job, job->may_be_locked ? BIND_ANNOTATE : BIND_READ_NODE);
 }
 
 /* Writes that the binding failed, if the pod's annotations still say that it goes on. */
-void bind_failed_pod_came(struct bind_job *job, json_t *object)
+void bind_undo_on_pod(struct bind_job *job, json_t *object)
 {
 	struct kube_pod *pod = NULL;
 	bool is_ours = pod_read(object, &pod, NULL) >= 0 && !strcmp(pod->uid, job->decision.uid) &&
 		       (!job->decision.shares.count ||
-			bind_is_said(&job->decision, job->shares, pod));
+			bind_is_annotated(&job->decision, job->shares, pod));
 	bool is_bound = is_ours && !strcmp(pod->node, job->decision.node);
 	bool is_open = is_ours && !*pod->node && pod->bind_phase == BIND_ALLOCATING;
 	pod_free(pod);
@@ -63,7 +63,7 @@ void bind_failed_pod_came(struct bind_job *job, json_t *object)
 		return;
 	}
 	job->may_be_bound = false;
-	job_go(job, is_open ? BIND_UNDO_ANNOTATE : BIND_UNDO_READ_NODE);
+	job_start_step(job, is_open ? BIND_UNDO_ANNOTATE : BIND_UNDO_READ_NODE);
 }
 
 /* ---- taking the lock ---- */
@@ -76,7 +76,7 @@ static void wait_for_lock(struct bind_job *job, const struct node_lock *lock)
 	job->is_waiting_for_lock = true;
 	job->step = BIND_READ_NODE;
 	if (clock_now_ns() < job->until_ns) {
-		job_rest(job, 0, LOCK_LOOK_NS);
+		job_retry_later(job, 0, LOCK_READ_INTERVAL_NS);
 		return;
 	}
 	error_set(&err, EBUSY,
@@ -84,7 +84,8 @@ static void wait_for_lock(struct bind_job *job, const struct node_lock *lock)
 		  " is '%.200s'), and was not released within %llu s",
 		  d->node, lock && *lock->pod ? lock->pod_namespace : "nobody",
 		  lock && *lock->pod ? "/" : "", lock && *lock->pod ? lock->pod : "",
-		  job->sight->text, (unsigned long long)(job->terms->limit_ns / NSEC_PER_SEC));
+		  job->observed_lock->text,
+		  (unsigned long long)(job->terms->limit_ns / NSEC_PER_SEC));
 	error_sanitize(&err, 0);
 	job_fail(job, &err);
 }
@@ -93,8 +94,8 @@ static void take_over(struct bind_job *job, const char *why)
 {
 	job->counts->locks_taken_over++;
 	log_info("node %s: lock '%s' %s: taken over for pod %s/%s", job->decision.node,
-		 job->sight->text, why, job->decision.pod_namespace, job->decision.pod);
-	job_go(job, BIND_LOCK);
+		 job->observed_lock->text, why, job->decision.pod_namespace, job->decision.pod);
+	job_start_step(job, BIND_LOCK);
 }
 
 static int name_holder(struct bind_job *job, const struct node_lock *lock)
@@ -128,7 +129,7 @@ static int check_cards(const struct decision *d, const json_t *node, struct erro
 	return 0;
 }
 
-void bind_node_came(struct bind_job *job, const json_t *object)
+void bind_on_node(struct bind_job *job, const json_t *object)
 {
 	const struct decision *d = &job->decision;
 	struct error err;
@@ -137,48 +138,49 @@ void bind_node_came(struct bind_job *job, const json_t *object)
 		return;
 	}
 	struct node_lock lock;
-	const struct lock_question question = { .text = annotation(object, KUBE_NODE_LOCK),
-						.pod_namespace = d->pod_namespace,
-						.pod = d->pod,
-						.now_s = (int64_t)time(NULL),
-						.expiry_s = job->terms->lock_expiry_s,
-						.now_ns = clock_now_ns() };
-	switch (lock_judge(job->sight, &question, &lock)) {
+	const struct lock_query query = { .text = annotation(object, KUBE_NODE_LOCK),
+					  .pod_namespace = d->pod_namespace,
+					  .pod = d->pod,
+					  .now_s = (int64_t)time(NULL),
+					  .expiry_s = job->terms->lock_expiry_s,
+					  .now_ns = clock_now_ns() };
+	switch (lock_check(job->observed_lock, &query, &lock)) {
 	case LOCK_FREE:
-	case LOCK_OWN: job_go(job, BIND_LOCK); return;
+	case LOCK_OWN: job_start_step(job, BIND_LOCK); return;
 	case LOCK_EXPIRED: take_over(job, "has expired"); return;
 	case LOCK_HELD: break;
 	}
 	if (is_plain(lock.pod_namespace) && is_plain(lock.pod) && name_holder(job, &lock) >= 0)
-		job_go(job, BIND_READ_HOLDER);
+		job_start_step(job, BIND_READ_HOLDER);
 	else
 		wait_for_lock(job, &lock);
 }
 
 /* Takes the lock over if its pod (`object`, NULL if gone) no longer needs it; otherwise waits. */
-void bind_holder_came(struct bind_job *job, json_t *object)
+void bind_on_holder(struct bind_job *job, json_t *object)
 {
 	struct kube_pod *pod = NULL;
 	struct node_lock lock = { 0 };
 	bool is_read = !object || pod_read(object, &pod, NULL) >= 0;
-	bool is_left = is_read &&
-		       lock_is_left(pod, job->decision.node, clock_now_ns() - job->sight->since_ns);
+	bool is_abandoned = is_read &&
+			    lock_is_abandoned(pod, job->decision.node,
+					      clock_now_ns() - job->observed_lock->since_ns);
 	pod_free(pod);
-	if (is_left) {
+	if (is_abandoned) {
 		take_over(job, "is of a pod that needs it no more");
 		return;
 	}
-	node_lock_parse(job->sight->text, &lock, NULL);
+	node_lock_parse(job->observed_lock->text, &lock, NULL);
 	wait_for_lock(job, &lock);
 }
 
-void bind_failed_node_came(struct bind_job *job, const json_t *object)
+void bind_undo_on_node(struct bind_job *job, const json_t *object)
 {
 	const char *text = annotation(object, KUBE_NODE_LOCK);
 	struct node_lock lock;
 	if (text && node_lock_parse(text, &lock, NULL) >= 0 &&
 	    node_lock_is_of(&lock, job->decision.pod_namespace, job->decision.pod))
-		job_go(job, BIND_UNDO_LOCK);
+		job_start_step(job, BIND_UNDO_LOCK);
 	else
 		job_finish(job, &job->why);
 }

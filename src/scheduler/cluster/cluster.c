@@ -24,9 +24,9 @@
 #include "scheduler/model/model_inside.h"
 
 #define ADVANCE_NS NSEC_PER_SEC
-#define CALL_BACK_MOST 32      /* most waiting pods that are annotated per second */
-#define UNSIZED_MOST 32        /* most groups without a size that are logged per second */
-#define CALL_BACK_PATH_MAX 600 /* names in Kubernetes have at most 63 and 253 bytes */
+#define REQUEUE_MAX 32       /* most waiting pods that are annotated per second */
+#define UNSIZED_MOST 32      /* most groups without a size that are logged per second */
+#define REQUEUE_PATH_MAX 600 /* names in Kubernetes have at most 63 and 253 bytes */
 
 struct cluster {
 	struct cluster_terms terms;
@@ -45,23 +45,23 @@ struct cluster {
 	char identity[LEADER_IDENTITY_MAX];
 	uint64_t started_ns;
 	bool is_ending;
-	LIST_HEAD(, asked) asked;
+	LIST_HEAD(, bind_call) bind_call;
 };
 
 /* What is needed at the end of a binding: `done`, and the pod whose reservation may be released. */
-struct asked {
+struct bind_call {
 	struct cluster *cluster;
 	bind_done done;
 	void *data;
 	char *uid;
-	LIST_ENTRY(asked) link;
+	LIST_ENTRY(bind_call) link;
 };
 
-static void forget(struct asked *asked)
+static void free_bind_call(struct bind_call *bind_call)
 {
-	LIST_REMOVE(asked, link);
-	free(asked->uid);
-	free(asked);
+	LIST_REMOVE(bind_call, link);
+	free(bind_call->uid);
+	free(bind_call);
 }
 
 /* ---- callbacks of the feed and the leader, and work done once a second ---- */
@@ -71,10 +71,10 @@ static bool may_act(void *data)
 	return cluster_leads(data);
 }
 
-static void node_seen(void *data, const json_t *node)
+static void node_changed(void *data, const json_t *node)
 {
 	struct cluster *c = data;
-	binder_node_seen(c->binder, node);
+	binder_node_changed(c->binder, node);
 }
 
 static void ready(void *data)
@@ -105,7 +105,7 @@ static void released(void *data)
 		c->terms.ended(c->terms.data);
 }
 
-static void called_back(void *data, const struct kube_answer *answer)
+static void requeue_answered(void *data, const struct kube_answer *answer)
 {
 	/* Harmless: the pod is gone, or kube-scheduler tries the pod again later, without the annotation. */
 	if (answer->err.code)
@@ -113,9 +113,9 @@ static void called_back(void *data, const struct kube_answer *answer)
 }
 
 /* Annotates the pod, because any change of a pod makes kube-scheduler try it again. */
-static void call_back(struct cluster *c, const struct model_requeue_pod *pod)
+static void requeue_pod(struct cluster *c, const struct model_requeue_pod *pod)
 {
-	char path[CALL_BACK_PATH_MAX], now[WHEN_MAX];
+	char path[REQUEUE_PATH_MAX], now[WHEN_MAX];
 	const struct patch_pair since = { KUBE_LIVE_DOMAIN "/" KUBE_ROOM_SINCE, now };
 	when_format_rfc3339((int64_t)time(NULL), now);
 	cleanup_free char *body = patch_metadata(&since, 1, NULL, 0, NULL);
@@ -125,10 +125,10 @@ static void call_back(struct cluster *c, const struct model_requeue_pod *pod)
 	snprintf(path, sizeof(path), "/api/v1/namespaces/%s/pods/%s", pod->pod_namespace, pod->name);
 	log_debug("pod %s/%s: there may be free GPUs for it now", pod->pod_namespace, pod->name);
 	if (body)
-		kube_call_start(c->client, &request, NULL, called_back, NULL);
+		kube_call_start(c->client, &request, NULL, requeue_answered, NULL);
 }
 
-static void tell_unsized(struct cluster *c)
+static void warn_unsized(struct cluster *c)
 {
 	struct model_unsized groups[UNSIZED_MOST];
 	size_t n = feed_is_ready(c->feed) ? model_take_unsized(c->model, groups, UNSIZED_MOST) : 0;
@@ -142,14 +142,14 @@ static void tell_unsized(struct cluster *c)
 static void advance(void *data)
 {
 	struct cluster *c = data;
-	struct model_requeue_pod pods[CALL_BACK_MOST];
+	struct model_requeue_pod pods[REQUEUE_MAX];
 	model_advance(c->model, clock_now_ns());
 	model_set_wall(c->model, (int64_t)time(NULL));
 	gather_advance(c->gather, clock_now_ns());
-	tell_unsized(c);
+	warn_unsized(c);
 	if (cluster_check_leads(c, NULL) >= 0)
-		for (size_t n = model_take_requeue(c->model, pods, CALL_BACK_MOST); n-- > 0;)
-			call_back(c, &pods[n]);
+		for (size_t n = model_take_requeue(c->model, pods, REQUEUE_MAX); n-- > 0;)
+			requeue_pod(c, &pods[n]);
 	alarm_set(kube_client_reactor(c->client), &c->advance, ADVANCE_NS);
 }
 
@@ -181,7 +181,7 @@ bool cluster_leads(const struct cluster *c)
 	return !c->is_ending && (!c->leader || leader_may_act(c->leader));
 }
 
-bool cluster_is_asked(const struct cluster *c)
+bool cluster_is_serving(const struct cluster *c)
 {
 	return cluster_leads(c) && (!c->kube_lease || kube_lease_is_ours(c->kube_lease));
 }
@@ -207,28 +207,28 @@ int cluster_check_leads(const struct cluster *c, struct error *err)
 /* Releases the reservation only if the pod surely was not bound. Otherwise the watch or the expiry decides. */
 static void bound(void *data, const struct error *err)
 {
-	struct asked *asked = data;
-	bind_done done = asked->done;
-	void *of = asked->data;
+	struct bind_call *bind_call = data;
+	bind_done done = bind_call->done;
+	void *of = bind_call->data;
 	if (err->code && err->code != ETIMEDOUT && err->code != ECANCELED)
-		model_release(asked->cluster->model, asked->uid);
-	forget(asked);
+		model_release(bind_call->cluster->model, bind_call->uid);
+	free_bind_call(bind_call);
 	done(of, err);
 }
 
 static int start_bind(void *of, const struct decision *decision, bind_done done, void *data)
 {
 	struct cluster *c = of;
-	struct asked *asked = calloc(1, sizeof(*asked));
-	if (!asked)
+	struct bind_call *bind_call = calloc(1, sizeof(*bind_call));
+	if (!bind_call)
 		return -ENOMEM;
-	*asked = (struct asked){
+	*bind_call = (struct bind_call){
 		.cluster = c, .done = done, .data = data, .uid = strdup(decision->uid)
 	};
-	LIST_INSERT_HEAD(&c->asked, asked, link);
-	int r = asked->uid ? bind_start(c->binder, decision, bound, asked) : -ENOMEM;
+	LIST_INSERT_HEAD(&c->bind_call, bind_call, link);
+	int r = bind_call->uid ? bind_start(c->binder, decision, bound, bind_call) : -ENOMEM;
 	if (r < 0)
-		forget(asked);
+		free_bind_call(bind_call);
 	return r;
 }
 
@@ -249,7 +249,7 @@ int cluster_bind(struct cluster *c, const json_t *args, bind_done done, void *da
 	if (r < 0)
 		return r;
 	/* The binding under way uses the reservation, which a second decision would replace. */
-	if (uid && bind_is_under_way(c->binder, uid))
+	if (uid && bind_is_in_progress(c->binder, uid))
 		return error_set(err, EALREADY, "the pod is already being bound");
 	uint64_t now_ns = clock_now_ns();
 	double score = score_of(c, args);
@@ -257,7 +257,7 @@ int cluster_bind(struct cluster *c, const json_t *args, bind_done done, void *da
 	if (r < 0)
 		return r;
 	if (c->recorder)
-		recorder_placed(c->recorder, &decision, score);
+		recorder_record_placement(c->recorder, &decision, score);
 	r = gather_bind(c->gather, &decision, now_ns, done, data);
 	return r < 0 ? error_set_errno(err, -r, "binding") : 0;
 }
@@ -266,13 +266,13 @@ int cluster_bind(struct cluster *c, const json_t *args, bind_done done, void *da
  * No events for a call with whole nodes, which is a simulation, nor for a pod without GPU requests, which the model does not
  * know.
  */
-void cluster_filtered(struct cluster *c, struct filter_answer *answer)
+void cluster_record_filter(struct cluster *c, struct filter_answer *answer)
 {
 	const struct call_args *args = answer->args;
 	const json_t *meta = json_object_get(json_object_get(args->object, "Pod"), "metadata");
 	const char *uid = json_string_value(json_object_get(meta, "uid"));
 	if (c->recorder && uid && args->is_by_names && model_find_pod(c->model, uid))
-		recorder_filtered(c->recorder, answer);
+		recorder_record_filter(c->recorder, answer);
 }
 
 struct recorder_counts cluster_recorder_counts(const struct cluster *c)
@@ -280,9 +280,9 @@ struct recorder_counts cluster_recorder_counts(const struct cluster *c)
 	return recorder_counts(c->recorder);
 }
 
-bool cluster_bind_look(const struct cluster *c, const char *uid, struct bind_view *ret)
+bool cluster_bind_get_status(const struct cluster *c, const char *uid, struct bind_status *ret)
 {
-	return bind_look(c->binder, uid, ret);
+	return bind_get_status(c->binder, uid, ret);
 }
 
 /* ---- life cycle ---- */
@@ -320,9 +320,11 @@ static int start_parts(struct cluster *c)
 		r = gather_new(&gather, &c->gather);
 	if (r >= 0 && c->terms.has_filter_events)
 		r = recorder_new(c->client, c->terms.component, &c->recorder);
-	const struct feed_terms feed = {
-		.client = c->client, .model = c->model, .ready = ready, .node = node_seen, .data = c
-	};
+	const struct feed_terms feed = { .client = c->client,
+					 .model = c->model,
+					 .ready = ready,
+					 .node = node_changed,
+					 .data = c };
 	if (r >= 0)
 		r = feed_start(&feed, &c->feed);
 	if (r >= 0)
@@ -396,8 +398,8 @@ struct cluster *cluster_stop(struct cluster *c)
 	gather_free(c->gather);
 	recorder_free(c->recorder);
 	binder_free(c->binder);
-	while (!LIST_EMPTY(&c->asked))
-		forget(LIST_FIRST(&c->asked));
+	while (!LIST_EMPTY(&c->bind_call))
+		free_bind_call(LIST_FIRST(&c->bind_call));
 	feed_stop(c->feed);
 	if (c->client)
 		alarm_clear(kube_client_reactor(c->client), &c->advance);

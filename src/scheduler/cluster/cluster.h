@@ -55,7 +55,7 @@ int cluster_check_ready(const struct cluster *cluster, struct error *err);
 int cluster_check_leads(const struct cluster *cluster, struct error *err);
 
 /* Reports the result of a filter call to the pod by events (recorder.h). */
-void cluster_filtered(struct cluster *cluster, struct filter_answer *answer);
+void cluster_record_filter(struct cluster *cluster, struct filter_answer *answer);
 
 /*
  * For the extender's verb bind. Returns 0 if the binding has begun; `done` is then called once, later (bind.h). Otherwise an
@@ -64,9 +64,10 @@ void cluster_filtered(struct cluster *cluster, struct filter_answer *answer);
 int cluster_bind(struct cluster *cluster, const json_t *args, bind_done done, void *data,
 		 struct error *err);
 
-bool cluster_bind_look(const struct cluster *cluster, const char *uid, struct bind_view *ret);
+bool cluster_bind_get_status(const struct cluster *cluster, const char *uid,
+			     struct bind_status *ret);
 struct recorder_counts cluster_recorder_counts(const struct cluster *cluster);
 struct evictor_counts cluster_evictor_counts(const struct cluster *cluster);
 bool cluster_leads(const struct cluster *cluster);
 /* Whether this replica leads and the leading kube-scheduler calls it. Only then does it know all reservations. */
-bool cluster_is_asked(const struct cluster *cluster);
+bool cluster_is_serving(const struct cluster *cluster);

@@ -38,15 +38,15 @@ static bool is_same(const struct lease *a, const struct lease *b)
 	       a->duration_s == b->duration_s;
 }
 
-void election_saw(struct election *e, const struct lease *lease, uint64_t now_ns)
+void election_observe(struct election *e, const struct lease *lease, uint64_t now_ns)
 {
-	bool was_there = e->is_there;
+	bool was_there = e->exists;
 	if (was_there != (lease != NULL) || (lease && !is_same(&e->seen, lease)))
 		e->changed_ns = now_ns;
 	/* The lease was deleted, but the replica that had it may still lead: count as if it had just renewed the lease. */
-	e->is_missed = !lease && (e->is_missed || (was_there && !is_ours(e)));
+	e->is_deleted = !lease && (e->is_deleted || (was_there && !is_ours(e)));
 	e->is_known = true;
-	e->is_there = lease != NULL;
+	e->exists = lease != NULL;
 	e->seen = lease ? *lease : (struct lease){ 0 };
 	/*
 	 * Another replica has the lease, or the lease is gone, so that anyone may create it: we do not lead any more. (A lease
@@ -56,7 +56,7 @@ void election_saw(struct election *e, const struct lease *lease, uint64_t now_ns
 		e->is_leader = false;
 }
 
-void election_doubt(struct election *e)
+void election_invalidate(struct election *e)
 {
 	e->is_known = false;
 }
@@ -70,8 +70,8 @@ static enum election_step next_of_leader(const struct election *e, uint64_t *whe
 static enum election_step next_of_other(const struct election *e, uint64_t *when_ns)
 {
 	uint64_t duration_s = e->seen.duration_s ? e->seen.duration_s : e->terms.duration_s;
-	*when_ns = e->is_missed ? e->changed_ns + duration_s * NSEC_PER_SEC : 0;
-	if (!e->is_there)
+	*when_ns = e->is_deleted ? e->changed_ns + duration_s * NSEC_PER_SEC : 0;
+	if (!e->exists)
 		return ELECTION_CREATE;
 	/*
 	 * Another replica's lease must expire first. If the lease is ours, a write succeeded but its answer was lost: take the
@@ -91,7 +91,7 @@ enum election_step election_next(struct election *e, uint64_t now_ns, uint64_t *
 	if (!e->is_known)
 		step = ELECTION_READ;
 	else if (e->is_stopping)
-		step = e->is_there && is_ours(e) ? ELECTION_RELEASE : ELECTION_OVER;
+		step = e->exists && is_ours(e) ? ELECTION_RELEASE : ELECTION_OVER;
 	else
 		step = e->is_leader ? next_of_leader(e, &when_ns) : next_of_other(e, &when_ns);
 	if (when_ns < e->next_ns)
@@ -104,7 +104,8 @@ enum election_step election_next(struct election *e, uint64_t now_ns, uint64_t *
 	return ELECTION_WAIT;
 }
 
-void election_make(struct election *e, enum election_step step, uint64_t day_ns, struct lease *ret)
+void election_make_lease(struct election *e, enum election_step step, uint64_t day_ns,
+			 struct lease *ret)
 {
 	struct lease lease = e->seen;
 	bool is_release = step == ELECTION_RELEASE;
@@ -118,21 +119,21 @@ void election_make(struct election *e, enum election_step step, uint64_t day_ns,
 	*ret = lease;
 }
 
-void election_wrote(struct election *e, enum election_step step, const struct lease *lease,
-		    uint64_t began_ns, uint64_t now_ns)
+void election_write_succeeded(struct election *e, enum election_step step,
+			      const struct lease *lease, uint64_t began_ns, uint64_t now_ns)
 {
 	e->next_ns = 0;
 	e->is_leader = step != ELECTION_RELEASE && !e->is_stopping;
 	if (e->is_leader)
 		e->renewed_ns = began_ns;
-	election_saw(e, lease, now_ns);
+	election_observe(e, lease, now_ns);
 }
 
-void election_failed(struct election *e, bool is_conflict, uint64_t now_ns)
+void election_write_failed(struct election *e, bool is_conflict, uint64_t now_ns)
 {
 	/* Another replica was faster: the next read shows which. */
 	if (is_conflict)
-		election_doubt(e);
+		election_invalidate(e);
 	e->next_ns = is_conflict ? 0 : now_ns + e->terms.retry_ns;
 }
 

@@ -24,8 +24,8 @@ struct election_terms {
 
 enum election_step {
 	ELECTION_WAIT,
-	ELECTION_READ, /* read the lease, then call election_saw() */
-	/* Write the result of election_make(), then call election_wrote() or election_failed(): */
+	ELECTION_READ, /* read the lease, then call election_observe() */
+	/* Write the result of election_make_lease(), then call election_write_succeeded() or election_write_failed(): */
 	ELECTION_CREATE,
 	ELECTION_TAKE,
 	ELECTION_RENEW,
@@ -36,9 +36,9 @@ enum election_step {
 struct election {
 	struct election_terms terms;
 	struct lease seen;
-	bool is_known;       /* `seen` is the latest known state */
-	bool is_there;       /* the lease exists */
-	bool is_missed;      /* somebody deleted the lease while another replica had it */
+	bool is_known; /* `seen` is the latest known state */
+	bool exists;
+	bool is_deleted;     /* while another replica had the lease */
 	uint64_t changed_ns; /* when we last saw the lease change */
 	bool is_leader, is_stopping;
 	uint64_t renewed_ns; /* while is_leader: when the last successful write was sent */
@@ -52,22 +52,22 @@ void election_init(struct election *election, const struct election_terms *terms
 bool election_may_act(const struct election *election, uint64_t now_ns);
 
 /* Reports the lease as read; NULL if it does not exist. */
-void election_saw(struct election *election, const struct lease *lease, uint64_t now_ns);
+void election_observe(struct election *election, const struct lease *lease, uint64_t now_ns);
 
 /* Call when the lease may differ from `seen`: the next step reads it. */
-void election_doubt(struct election *election);
+void election_invalidate(struct election *election);
 
 /* Returns the next step. ELECTION_WAIT: ask again at *ret_when_ns, or after a change of the lease. */
 enum election_step election_next(struct election *election, uint64_t now_ns, uint64_t *ret_when_ns);
 
 /* Makes the lease that a step writes. `day_ns`: wall-clock time, only for information. */
-void election_make(struct election *election, enum election_step step, uint64_t day_ns,
-		   struct lease *ret);
+void election_make_lease(struct election *election, enum election_step step, uint64_t day_ns,
+			 struct lease *ret);
 /* Call after a successful write. `lease` is as the server stored it; `began_ns` is when the request was sent. */
-void election_wrote(struct election *election, enum election_step step, const struct lease *lease,
-		    uint64_t began_ns, uint64_t now_ns);
+void election_write_succeeded(struct election *election, enum election_step step,
+			      const struct lease *lease, uint64_t began_ns, uint64_t now_ns);
 /* Call after a write that failed, or whose result is unknown. `is_conflict`: the lease had changed before the write. */
-void election_failed(struct election *election, bool is_conflict, uint64_t now_ns);
+void election_write_failed(struct election *election, bool is_conflict, uint64_t now_ns);
 
 /* Gives up leadership; a leader's next step releases the lease. */
 void election_stop(struct election *election);

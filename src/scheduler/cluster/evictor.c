@@ -12,7 +12,7 @@
 #include "kube/client/kube_event.h"
 #include "kube/util/object.h"
 #include "scheduler/cluster/sched_audit.h"
-#include "scheduler/cluster/cooldown_notes.h"
+#include "scheduler/cluster/cooldown_writer.h"
 
 #define LOOK_NS NSEC_PER_SEC
 #define PATH_MAX_BYTES 600
@@ -34,7 +34,7 @@ struct evictor {
 	struct evictor_terms terms;
 	struct alarm look;
 	unsigned tokens;
-	struct cooldown_notes *notes;
+	struct cooldown_writer *notes;
 	bool is_forbidden; /* the API server forbids evictions, and that was logged */
 	struct evictor_counts counts;
 	LIST_HEAD(, eviction) under_way;
@@ -174,7 +174,7 @@ static void look(void *data)
 		size_t count = model_take_evictions(v->terms.model, v->terms.patience_ns, victims,
 						    v->tokens);
 		v->tokens -= (unsigned)count;
-		cooldown_notes_write(v->notes);
+		cooldown_writer_run(v->notes);
 		for (size_t i = 0; i < count; i++)
 			begin(v, &victims[i]);
 	}
@@ -189,7 +189,7 @@ int evictor_start(const struct evictor_terms *terms, struct evictor **ret)
 	if (!v)
 		return -ENOMEM;
 	*v = (struct evictor){ .terms = *terms, .tokens = EVICTOR_AT_ONCE };
-	int r = cooldown_notes_new(terms->client, terms->model, &v->notes);
+	int r = cooldown_writer_new(terms->client, terms->model, &v->notes);
 	if (r < 0) {
 		free(v);
 		return r;
@@ -210,7 +210,7 @@ struct evictor *evictor_stop(struct evictor *v)
 	alarm_clear(kube_client_reactor(v->terms.client), &v->look);
 	while (!LIST_EMPTY(&v->under_way))
 		forget(LIST_FIRST(&v->under_way));
-	cooldown_notes_free(v->notes);
+	cooldown_writer_free(v->notes);
 	free(v);
 	return NULL;
 }

@@ -13,7 +13,7 @@
 
 #define SOURCES (MODEL_QUOTAS + 1)
 
-static void node_gone(struct model *model, const json_t *object)
+static void remove_node(struct model *model, const json_t *object)
 {
 	const json_t *meta = json_object_get(object, "metadata");
 	const char *name = json_string_value(json_object_get(meta, "name"));
@@ -25,10 +25,10 @@ static const struct source_row {
 	const char *word, *collection, *selector;
 	/* a forbidden list counts as empty */
 	bool may_be_forbidden;
-	int (*came)(struct model *model, const json_t *object, struct error *err);
-	void (*gone)(struct model *model, const json_t *object);
+	int (*update)(struct model *model, const json_t *object, struct error *err);
+	void (*remove)(struct model *model, const json_t *object);
 } rows[SOURCES] = {
-	[MODEL_NODES] = { "node", "/api/v1/nodes", "", false, model_update_node, node_gone },
+	[MODEL_NODES] = { "node", "/api/v1/nodes", "", false, model_update_node, remove_node },
 	[MODEL_PODS] = { "pod", "/api/v1/pods", NOT_ENDED, false, model_update_pod,
 			 model_remove_pod },
 	[MODEL_QUOTAS] = { "ResourceQuota", "/api/v1/resourcequotas", "", true, model_update_quota,
@@ -46,7 +46,7 @@ struct source {
 struct feed {
 	struct feed_terms terms;
 	struct source source[SOURCES];
-	json_t *told; /* {"pod default/a": why it cannot be read}, as logged last */
+	json_t *logged; /* {"pod default/a": why it cannot be read}, as logged last */
 };
 
 /* ---- malformed objects: logged once, until the reason changes ---- */
@@ -64,49 +64,49 @@ static char *name_object(const struct source *s, const json_t *object)
 }
 
 /* Logs why an object cannot be read, once per reason. `why` is NULL if the object can be read or is gone. */
-static void note(struct source *s, const json_t *object, const struct error *why)
+static void log_malformed(struct source *s, const json_t *object, const struct error *why)
 {
 	struct feed *feed = s->feed;
-	if (!why && !json_object_size(feed->told))
+	if (!why && !json_object_size(feed->logged))
 		return;
 	cleanup_free char *name = name_object(s, object);
-	const char *said = name ? json_string_value(json_object_get(feed->told, name)) : NULL;
+	const char *said = name ? json_string_value(json_object_get(feed->logged, name)) : NULL;
 	if (!name || (!why && !said) || (why && said && !strcmp(said, why->text)))
 		return;
 	if (why) {
 		log_warning("%s", why->text);
-		json_object_set_new(feed->told, name, json_string(why->text));
+		json_object_set_new(feed->logged, name, json_string(why->text));
 		return;
 	}
 	log_info("%s: is valid again, or was deleted", name);
-	json_object_del(feed->told, name);
+	json_object_del(feed->logged, name);
 }
 
 /* ---- events of the watches ---- */
 
-static void begin(void *data)
+static void list_begun(void *data)
 {
 	struct source *s = data;
 	s->has_begun = true;
 	model_list_begin(s->feed->terms.model, s->kind);
 }
 
-static void object_came(void *data, json_t *object)
+static void object_changed(void *data, json_t *object)
 {
 	struct source *s = data;
 	struct feed *feed = s->feed;
 	struct error err = { 0 };
-	int r = rows[s->kind].came(feed->terms.model, object, &err);
-	note(s, object, r < 0 ? &err : NULL);
+	int r = rows[s->kind].update(feed->terms.model, object, &err);
+	log_malformed(s, object, r < 0 ? &err : NULL);
 	if (s->kind == MODEL_NODES && feed->terms.node)
 		feed->terms.node(feed->terms.data, object);
 }
 
-static void object_gone(void *data, json_t *object)
+static void object_deleted(void *data, json_t *object)
 {
 	struct source *s = data;
-	note(s, object, NULL);
-	rows[s->kind].gone(s->feed->terms.model, object);
+	log_malformed(s, object, NULL);
+	rows[s->kind].remove(s->feed->terms.model, object);
 }
 
 static void set_synced(struct source *s)
@@ -129,7 +129,7 @@ static void synced(void *data)
  * Whether the server really forbids the list. A server that has just started forbids everything, so the other watches must
  * work.
  */
-static bool is_meant(const struct feed *feed)
+static bool is_permanent(const struct feed *feed)
 {
 	bool is = true;
 	for (enum model_kind kind = 0; kind < SOURCES; kind++)
@@ -138,9 +138,9 @@ static bool is_meant(const struct feed *feed)
 	return is;
 }
 
-static void be_forbidden(struct source *s, const struct error *err)
+static void set_forbidden(struct source *s, const struct error *err)
 {
-	if (!is_meant(s->feed))
+	if (!is_permanent(s->feed))
 		return; /* the watch tries again */
 	if (!s->is_forbidden)
 		log_warning(
@@ -156,20 +156,20 @@ static void trouble(void *data, const struct error *err)
 {
 	struct source *s = data;
 	struct feed *feed = s->feed;
-	bool was_troubled = feed_is_troubled(feed);
+	bool was_degraded = feed_is_degraded(feed);
 	if (err && err->code == EACCES && rows[s->kind].may_be_forbidden) {
-		be_forbidden(s, err);
+		set_forbidden(s, err);
 		return;
 	}
 	if (!err && s->is_forbidden)
 		log_info("Kubernetes API: each %s is read again", rows[s->kind].word);
 	s->is_forbidden = false;
 	s->fails = err != NULL;
-	if (err && !was_troubled)
+	if (err && !was_degraded)
 		log_warning("Kubernetes API: %s; trying again", err->text);
 	else if (err)
 		log_debug("Kubernetes API: %s", err->text);
-	else if (was_troubled && !feed_is_troubled(feed))
+	else if (was_degraded && !feed_is_degraded(feed))
 		log_info("Kubernetes API: nodes and pods are read again");
 }
 
@@ -178,9 +178,9 @@ static void trouble(void *data, const struct error *err)
 static struct kube_watch *start(struct feed *feed, enum model_kind kind)
 {
 	struct source *s = &feed->source[kind];
-	static const struct watch_handlers handlers = { .begin = begin,
-							.object = object_came,
-							.gone = object_gone,
+	static const struct watch_handlers handlers = { .begin = list_begun,
+							.object = object_changed,
+							.gone = object_deleted,
 							.synced = synced,
 							.trouble = trouble };
 	*s = (struct source){ .feed = feed, .kind = kind };
@@ -195,8 +195,8 @@ int feed_start(const struct feed_terms *terms, struct feed **ret)
 	if (!feed)
 		return -ENOMEM;
 	feed->terms = *terms;
-	feed->told = json_object();
-	bool is_whole = feed->told;
+	feed->logged = json_object();
+	bool is_whole = feed->logged;
 	for (enum model_kind kind = 0; kind < SOURCES; kind++)
 		is_whole = is_whole && start(feed, kind);
 	if (!is_whole) {
@@ -213,7 +213,7 @@ struct feed *feed_stop(struct feed *feed)
 		return NULL;
 	for (enum model_kind kind = 0; kind < SOURCES; kind++)
 		kube_watch_stop(feed->source[kind].watch);
-	json_decref(feed->told);
+	json_decref(feed->logged);
 	free(feed);
 	return NULL;
 }
@@ -226,7 +226,7 @@ bool feed_is_ready(const struct feed *feed)
 	return is_ready;
 }
 
-bool feed_is_troubled(const struct feed *feed)
+bool feed_is_degraded(const struct feed *feed)
 {
 	bool fails = false;
 	for (enum model_kind kind = 0; kind < SOURCES; kind++)

@@ -28,7 +28,7 @@ struct feed_terms {
 int feed_start(const struct feed_terms *terms, struct feed **ret);
 struct feed *feed_stop(struct feed *feed); /* `feed` may be NULL; returns NULL */
 
-/* Whether the lists of nodes, pods and quotas were complete once; by now they may be old: feed_is_troubled(). */
+/* Whether the lists of nodes, pods and quotas were complete once; by now they may be old: feed_is_degraded(). */
 bool feed_is_ready(const struct feed *feed);
 /* Whether a watch fails and is being restarted. */
-bool feed_is_troubled(const struct feed *feed);
+bool feed_is_degraded(const struct feed *feed);

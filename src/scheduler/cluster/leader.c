@@ -67,9 +67,9 @@ static void saw(struct leader *l, const json_t *object)
 	struct lease lease;
 	struct error err;
 	if (!object) {
-		election_saw(&l->election, NULL, now_ns());
+		election_observe(&l->election, NULL, now_ns());
 	} else if (lease_read(object, &lease, &err) >= 0) {
-		election_saw(&l->election, &lease, now_ns());
+		election_observe(&l->election, &lease, now_ns());
 	} else {
 		/* A malformed lease is not ours: its author must repair or delete it. */
 		if (!l->is_unread)
@@ -77,8 +77,8 @@ static void saw(struct leader *l, const json_t *object)
 				    "elected",
 				    l->terms.in_namespace, l->terms.name, err.text);
 		l->is_unread = true;
-		election_failed(&l->election, false, now_ns());
-		election_doubt(&l->election);
+		election_write_failed(&l->election, false, now_ns());
+		election_invalidate(&l->election);
 	}
 }
 
@@ -130,9 +130,9 @@ static void watch_lost(void *data, json_t *object)
 static void watch_synced(void *data)
 {
 	struct leader *l = data;
-	if (l->is_named || !l->election.is_there || l->call)
+	if (l->is_named || !l->election.exists || l->call)
 		return;
-	election_doubt(&l->election);
+	election_invalidate(&l->election);
 	go_on(l);
 }
 
@@ -155,13 +155,13 @@ static void take_answer(struct leader *l, const struct kube_answer *answer)
 		return;
 	}
 	if (!answer->err.code && lease_read(answer->object, &lease, NULL) >= 0) {
-		election_wrote(&l->election, l->step, &lease, l->began_ns, now_ns());
+		election_write_succeeded(&l->election, l->step, &lease, l->began_ns, now_ns());
 		return;
 	}
 	/* 404: the lease was deleted, which the next read shows. */
 	if (answer->err.code && !is_conflict && answer->status != 404)
 		log_debug("lease %s/%s: %s", l->terms.in_namespace, l->terms.name, answer->err.text);
-	election_failed(&l->election, is_conflict || answer->status == 404, now_ns());
+	election_write_failed(&l->election, is_conflict || answer->status == 404, now_ns());
 }
 
 static void answered(void *data, const struct kube_answer *answer)
@@ -170,7 +170,7 @@ static void answered(void *data, const struct kube_answer *answer)
 	l->call = NULL;
 	take_answer(l, answer);
 	if (l->passed_over[0] && is_newer(l->passed_over, l->election.seen.version))
-		election_doubt(&l->election);
+		election_invalidate(&l->election);
 	l->passed_over[0] = '\0';
 	go_on(l);
 }
@@ -185,7 +185,7 @@ static void begin(struct leader *l, enum election_step step)
 	bool is_read = step == ELECTION_READ;
 	snprintf(path, sizeof(path), "/apis/coordination.k8s.io/v1/namespaces/%s/leases%s%s", in,
 		 is_create ? "" : "/", is_create ? "" : name);
-	election_make(&l->election, step, day_ns(), &lease);
+	election_make_lease(&l->election, step, day_ns(), &lease);
 	if (!is_read)
 		body = is_create ? lease_body(in, name, &lease) : lease_patch(&lease);
 	struct kube_request request = {
@@ -205,7 +205,7 @@ static void begin(struct leader *l, enum election_step step)
 	if (is_read || body)
 		l->call = kube_call_start(l->terms.client, &request, NULL, answered, l);
 	if (!l->call)
-		election_failed(&l->election, false, now_ns());
+		election_write_failed(&l->election, false, now_ns());
 }
 
 /* ---- the next step ---- */

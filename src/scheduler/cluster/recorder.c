@@ -14,14 +14,14 @@
 #include "kube/client/reactor.h"
 #include "kube/util/object.h"
 #include "scheduler/extender/filter_events.h"
-#include "scheduler/util/allowance.h"
+#include "scheduler/util/token_bucket.h"
 #include "scheduler/util/string_map.h"
 
 #define JOBS_MOST 8
 #define WORDS_MOST 8 /* events per pod, one per reason; further reasons get none */
 
 /* A pod's event for one reason. The server has it, as far as we know, unless the name is "". */
-struct told {
+struct pod_event {
 	char reason[FILTER_REASON_MAX];
 	char name[EVENT_NAME_MAX]; /* "" if the event must be created */
 	uint64_t count;
@@ -32,12 +32,12 @@ struct pod {
 	struct string_map_entry entry; /* key: uid */
 	TAILQ_ENTRY(pod) link;         /* in the order in which pods are forgotten */
 	char *uid, *name, *in_namespace;
-	struct told failed[WORDS_MOST], placed;
+	struct pod_event failed[WORDS_MOST], placed;
 	uint64_t due_ns,
 		step_ns; /* due_ns: earliest time of the next event; step_ns: the interval before it */
-	uint64_t untold;           /* filter calls since the last event */
-	size_t fit, unfit;         /* numbers of nodes in the last filter call */
-	char node[EVENT_NAME_MAX]; /* the node in the last success event; "" if none */
+	uint64_t filtered_since_event; /* filter calls since the last event */
+	size_t fit, unfit;             /* numbers of nodes in the last filter call */
+	char node[EVENT_NAME_MAX];     /* the node in the last success event; "" if none */
 };
 
 /* Work that waits until kube-scheduler has its answer. */
@@ -46,12 +46,12 @@ struct job {
 	struct filter_answer *answer; /* a reference */
 };
 
-struct telling {
-	LIST_ENTRY(telling) link;
+struct event_write {
+	LIST_ENTRY(event_write) link;
 	struct recorder *recorder;
 	struct kube_call *call;
 	struct pod *pod;
-	struct told *told;
+	struct pod_event *pod_event;
 };
 
 struct recorder {
@@ -60,16 +60,16 @@ struct recorder {
 	struct string_map pods;
 	TAILQ_HEAD(pod_list, pod) order;
 	TAILQ_HEAD(, job) jobs;
-	LIST_HEAD(, telling) tellings;
+	LIST_HEAD(, event_write) writes;
 	struct alarm work;
-	struct allowance events, nodes;
+	struct token_bucket events, nodes;
 	unsigned pod_count, job_count;
 	struct recorder_counts counts;
 };
 
 /* ---- remembered pods and their events ---- */
 
-static void forget_telling(struct telling *t)
+static void free_event_write(struct event_write *t)
 {
 	LIST_REMOVE(t, link);
 	kube_call_drop(t->call);
@@ -78,10 +78,10 @@ static void forget_telling(struct telling *t)
 
 static void forget_pod(struct recorder *r, struct pod *p)
 {
-	for (struct telling *t = LIST_FIRST(&r->tellings), *next; t; t = next) {
+	for (struct event_write *t = LIST_FIRST(&r->writes), *next; t; t = next) {
 		next = LIST_NEXT(t, link);
 		if (t->pod == p)
-			forget_telling(t);
+			free_event_write(t);
 	}
 	string_map_remove(&r->pods, &p->entry);
 	TAILQ_REMOVE(&r->order, p, link);
@@ -114,7 +114,8 @@ static struct pod *make_pod(struct recorder *r, const char *uid, const char *in,
 }
 
 /* Finds or adds the pod, as the last to be forgotten. NULL if memory runs out. */
-static struct pod *pod_of(struct recorder *r, const char *uid, const char *in, const char *name)
+static struct pod *find_or_add_pod(struct recorder *r, const char *uid, const char *in,
+				   const char *name)
 {
 	struct pod *p = string_map_find(&r->pods, uid);
 	if (!p) {
@@ -132,49 +133,49 @@ static struct pod *pod_of(struct recorder *r, const char *uid, const char *in, c
 /* A write was answered. After a failure the event's name is forgotten, so that the next write creates a new event. */
 static void answered(void *data, const struct kube_answer *answer)
 {
-	struct telling *t = data;
+	struct event_write *t = data;
 	t->call = NULL;
 	if (answer->err.code)
-		*t->told->name = '\0';
-	forget_telling(t);
+		*t->pod_event->name = '\0';
+	free_event_write(t);
 }
 
-static void tell(struct recorder *r, struct pod *p, struct told *told, uint64_t more,
-		 bool is_warning, const char *reason, const char *text)
+static void send_event(struct recorder *r, struct pod *p, struct pod_event *pod_event,
+		       uint64_t more, bool is_warning, const char *reason, const char *text)
 {
-	struct telling *t = calloc(1, sizeof(*t));
+	struct event_write *t = calloc(1, sizeof(*t));
 	if (!t)
 		return;
 	const struct event_about about = { "Pod", p->name, p->uid, p->in_namespace };
 	const struct event_text what = { is_warning, reason, text, NULL };
-	bool is_new = !*told->name;
-	*t = (struct telling){ .recorder = r, .pod = p, .told = told };
-	LIST_INSERT_HEAD(&r->tellings, t, link);
-	told->count = is_new ? 1 : told->count + more;
+	bool is_new = !*pod_event->name;
+	*t = (struct event_write){ .recorder = r, .pod = p, .pod_event = pod_event };
+	LIST_INSERT_HEAD(&r->writes, t, link);
+	pod_event->count = is_new ? 1 : pod_event->count + more;
 	if (is_new)
-		event_make_name(&about, told->name);
-	t->call = is_new ? event_create(r->component, r->client, &about, &what, told->name,
+		event_make_name(&about, pod_event->name);
+	t->call = is_new ? event_create(r->component, r->client, &about, &what, pod_event->name,
 					answered, t)
-			 : event_repeat(r->client, &about, text, told->name, told->count, answered,
-					t);
+			 : event_repeat(r->client, &about, text, pod_event->name, pod_event->count,
+					answered, t);
 	if (t->call) {
-		r->counts.told++;
+		r->counts.sent++;
 		return;
 	}
-	*told->name = '\0';
-	forget_telling(t);
+	*pod_event->name = '\0';
+	free_event_write(t);
 }
 
 /* Finds or adds the pod's event for a reason. NULL if the pod has too many reasons. */
-static struct told *told_of(struct pod *p, const char *reason)
+static struct pod_event *pod_event_of(struct pod *p, const char *reason)
 {
-	struct told *free_one = NULL;
+	struct pod_event *free_one = NULL;
 	for (unsigned i = 0; i < WORDS_MOST; i++) {
-		struct told *told = &p->failed[i];
-		if (told->is_used && !strcmp(told->reason, reason))
-			return told;
-		if (!told->is_used && !free_one)
-			free_one = told;
+		struct pod_event *pod_event = &p->failed[i];
+		if (pod_event->is_used && !strcmp(pod_event->reason, reason))
+			return pod_event;
+		if (!pod_event->is_used && !free_one)
+			free_one = pod_event;
 	}
 	if (free_one) {
 		free_one->is_used = true;
@@ -189,19 +190,20 @@ static const char *text_of(const struct filter_answer *answer, const char *membe
 	return json_string_value(json_object_get(json_object_get(pod, "metadata"), member));
 }
 
-static void do_job(struct recorder *r, const struct job *job)
+static void send_failure_events(struct recorder *r, const struct job *job)
 {
 	struct filter_event says[FILTER_EVENTS_MAX];
 	const char *uid = text_of(job->answer, "uid");
 	struct pod *p = uid ? string_map_find(&r->pods, uid) : NULL;
 	unsigned count = p ? filter_failure_events(job->answer, says) : 0;
 	for (unsigned i = 0; i < count; i++) {
-		struct told *told = told_of(p, says[i].reason);
-		if (told)
-			tell(r, p, told, p->untold, true, FILTER_FAIL, says[i].text);
+		struct pod_event *pod_event = pod_event_of(p, says[i].reason);
+		if (pod_event)
+			send_event(r, p, pod_event, p->filtered_since_event, true, FILTER_FAIL,
+				   says[i].text);
 	}
 	if (p)
-		p->untold = 0;
+		p->filtered_since_event = 0;
 }
 
 static void drop_job(struct recorder *r, struct job *job)
@@ -219,7 +221,7 @@ static void work(void *data)
 	struct job *job = TAILQ_FIRST(&r->jobs);
 	if (!job)
 		return;
-	do_job(r, job);
+	send_failure_events(r, job);
 	drop_job(r, job);
 	if (r->job_count)
 		alarm_set(kube_client_reactor(r->client), &r->work, 0);
@@ -240,54 +242,55 @@ static bool add_job(struct recorder *r, struct filter_answer *answer)
 /* ---- calls ---- */
 
 /* Whether both limits (events, nodes) grant this event. If only the first does, it has still lost an event. */
-static bool may_tell(struct recorder *r, size_t nodes, uint64_t now_ns)
+static bool may_send(struct recorder *r, size_t nodes, uint64_t now_ns)
 {
-	return !allowance_take(&r->events, 1, now_ns) && !allowance_take(&r->nodes, nodes, now_ns);
+	return !token_bucket_take(&r->events, 1, now_ns) &&
+	       !token_bucket_take(&r->nodes, nodes, now_ns);
 }
 
-static void not_fit(struct recorder *r, struct pod *p, struct filter_answer *answer)
+static void record_failure(struct recorder *r, struct pod *p, struct filter_answer *answer)
 {
 	uint64_t now_ns = clock_now_ns();
-	p->untold++;
-	if (now_ns < p->due_ns || !may_tell(r, p->unfit, now_ns) || !add_job(r, answer)) {
-		r->counts.kept_back++;
+	p->filtered_since_event++;
+	if (now_ns < p->due_ns || !may_send(r, p->unfit, now_ns) || !add_job(r, answer)) {
+		r->counts.suppressed++;
 		return;
 	}
 	p->step_ns = p->step_ns ? p->step_ns * 2 : RECORDER_FIRST_NS;
-	if (p->step_ns > RECORDER_REST_NS)
-		p->step_ns = RECORDER_REST_NS;
+	if (p->step_ns > RECORDER_INTERVAL_MAX_NS)
+		p->step_ns = RECORDER_INTERVAL_MAX_NS;
 	p->due_ns = now_ns + p->step_ns;
 }
 
-void recorder_filtered(struct recorder *r, struct filter_answer *answer)
+void recorder_record_filter(struct recorder *r, struct filter_answer *answer)
 {
 	const char *uid = text_of(answer, "uid"), *name = text_of(answer, "name");
 	const char *in = text_of(answer, "namespace");
 	if (!uid || !name || !in || *answer->error || !answer->args->is_by_names)
 		return;
-	struct pod *p = pod_of(r, uid, in, name);
+	struct pod *p = find_or_add_pod(r, uid, in, name);
 	if (!p)
 		return;
 	p->fit = answer->fits;
 	p->unfit = answer->args->count - answer->fits;
 	if (!p->fit)
-		not_fit(r, p, answer);
+		record_failure(r, p, answer);
 }
 
-void recorder_placed(struct recorder *r, const struct decision *d, double score)
+void recorder_record_placement(struct recorder *r, const struct decision *d, double score)
 {
 	char text[FILTER_TEXT_MAX];
 	struct pod *p = string_map_find(&r->pods, d->uid);
 	/* The same node is reported only once, however often it is chosen. */
 	if (!p || !strcmp(p->node, d->node))
 		return;
-	if (allowance_take(&r->events, 1, clock_now_ns())) {
-		r->counts.kept_back++;
+	if (token_bucket_take(&r->events, 1, clock_now_ns())) {
+		r->counts.suppressed++;
 		return;
 	}
 	snprintf(p->node, sizeof(p->node), "%s", d->node);
 	filter_success_text(d->node, score, p->fit, p->unfit, text, sizeof(text));
-	tell(r, p, &p->placed, 1, false, FILTER_SUCCEED, text);
+	send_event(r, p, &p->placed, 1, false, FILTER_SUCCEED, text);
 }
 
 struct recorder_counts recorder_counts(const struct recorder *r)

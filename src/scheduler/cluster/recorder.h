@@ -2,7 +2,7 @@
  * Reports filter calls to the pods by events (filter_events.h), after the call was answered. Call from the client's thread.
  *
  * A waiting pod is filtered again and again. It gets one event per reason, with a count, as by client-go's recorder: the first
- * at once, the next after 5 s, 10 s, 20 s and so on, up to RECORDER_REST_NS. All pods together get at most RECORDER_PER_SECOND
+ * at once, the next after 5 s, 10 s, 20 s and so on, up to RECORDER_INTERVAL_MAX_NS. All pods together get at most RECORDER_PER_SECOND
  * events about RECORDER_NODES nodes per second; others are left for later. Lost events do no harm.
  */
 #pragma once
@@ -17,7 +17,7 @@
 #define RECORDER_PER_SECOND 20
 #define RECORDER_NODES 20000 /* per second */
 #define RECORDER_FIRST_NS UINT64_C(5000000000)
-#define RECORDER_REST_NS UINT64_C(300000000000)
+#define RECORDER_INTERVAL_MAX_NS UINT64_C(300000000000)
 
 struct recorder;
 
@@ -27,13 +27,14 @@ int recorder_new(struct kube_client *client, const char *component, struct recor
 struct recorder *recorder_free(struct recorder *recorder);
 
 /* Reports a filter call with node names. May take a reference to the answer. */
-void recorder_filtered(struct recorder *recorder, struct filter_answer *answer);
+void recorder_record_filter(struct recorder *recorder, struct filter_answer *answer);
 /* Reports the chosen node, with HAMi's score of it. */
-void recorder_placed(struct recorder *recorder, const struct decision *decision, double score);
+void recorder_record_placement(struct recorder *recorder, const struct decision *decision,
+			       double score);
 
 struct recorder_counts {
-	uint64_t told,
-		kept_back; /* told: events sent; kept_back: results of filter calls that got none */
+	uint64_t sent;
+	uint64_t suppressed; /* results of filter calls that got no event */
 	unsigned pods;
 };
 struct recorder_counts recorder_counts(const struct recorder *recorder);

@@ -33,11 +33,11 @@ static const char *why_unknown(const struct model *m, const struct model_node *n
 	const struct use *u = &node->use;
 	if (use_of(u, i, m->now_ns))
 		return NULL;
-	if (!u->said)
+	if (!u->digest)
 		return "its node does not say it (" KUBE_NODE_USE ")";
-	if (!u->is_moving)
+	if (!u->is_live)
 		return "its node has said nothing new since it was first asked";
-	if (m->now_ns - u->heard_ns > USE_FRESH_NS)
+	if (m->now_ns - u->changed_ns > USE_FRESH_NS)
 		return "its node has not said it for 180 s";
 	return "its node does not say it of this GPU";
 }

@@ -58,11 +58,11 @@ int inventory_of_object(struct model *m, const json_t *node, struct inventory *r
 			struct error *err)
 {
 	struct inventory inventory;
-	const struct inventory_source said = model_node_source(m, node);
+	const struct inventory_source source = model_node_source(m, node);
 	const json_t *meta = json_object_get(node, "metadata");
 	const char *name = json_string_value(json_object_get(meta, "name"));
 	const struct model_node *known = name ? string_map_find(&m->nodes, name) : NULL;
-	int r = inventory_read(&said, &m->strings, &inventory, err);
+	int r = inventory_read(&source, &m->strings, &inventory, err);
 	if (r < 0)
 		return r;
 	for (const struct model_pod *p = known ? known->pods : NULL; p; p = p->next)

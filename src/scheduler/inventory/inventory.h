@@ -51,7 +51,7 @@ struct inventory_source {
  * Reads the cards, with nothing charged. -ENODATA: no description of cards. -EINVAL: an impossible one (malformed, too many,
  * duplicates, figures that no card has). -ENOMEM.
  */
-int inventory_read(const struct inventory_source *said, struct string_map *strings,
+int inventory_read(const struct inventory_source *source, struct string_map *strings,
 		   struct inventory *ret, struct error *err);
 void inventory_free(struct inventory *inventory); /* leaves an inventory without cards */
 /* Makes a copy for trials. Returns 0 or -ENOMEM. */

@@ -136,14 +136,14 @@ static void take_scores(const char *text, struct inventory *inventory)
 	scores_free(&scores);
 }
 
-int inventory_read(const struct inventory_source *said, struct string_map *strings,
+int inventory_read(const struct inventory_source *source, struct string_map *strings,
 		   struct inventory *ret, struct error *err)
 {
-	struct inventory inventory = { .strings = strings, .served_names = said->served_names };
+	struct inventory inventory = { .strings = strings, .served_names = source->served_names };
 	cleanup(free_cards) struct kube_cards cards = { 0 };
-	if (!said->cards)
+	if (!source->cards)
 		return -ENODATA;
-	int r = cards_parse(said->cards, &cards, err);
+	int r = cards_parse(source->cards, &cards, err);
 	if (r >= 0)
 		r = check_cards(&cards, err);
 	if (r < 0)
@@ -154,14 +154,14 @@ int inventory_read(const struct inventory_source *said, struct string_map *strin
 	inventory.use = calloc(cards.count, sizeof(*inventory.use));
 	bool is_whole = inventory.card && inventory.use;
 	for (size_t i = 0; is_whole && i < cards.count; i++)
-		is_whole = take_card(&cards.card[i], said->cordon, &inventory);
+		is_whole = take_card(&cards.card[i], source->cordon, &inventory);
 	if (!is_whole) {
 		inventory_free(&inventory);
 		return error_set_errno(err, ENOMEM, KUBE_NODE_REGISTER);
 	}
 	inventory.mode = mode_of_all(&inventory);
-	if (said->scores)
-		take_scores(said->scores, &inventory);
+	if (source->scores)
+		take_scores(source->scores, &inventory);
 	*ret = inventory;
 	return 0;
 }

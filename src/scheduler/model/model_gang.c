@@ -146,15 +146,15 @@ static void update_size(struct model *m, struct gang *gang)
 }
 
 static struct gang *find_or_make(struct model *m, const char *pod_namespace,
-				 const struct gang_annotations *said)
+				 const struct gang_annotations *annotations)
 {
 	char key[GANG_NAME_MAX * 2 + 2];
-	size_t at = strlen(pod_namespace) + 1, size = at + strlen(said->name) + 1;
+	size_t at = strlen(pod_namespace) + 1, size = at + strlen(annotations->name) + 1;
 	if (size > sizeof(key))
 		return NULL;
 	memcpy(key, pod_namespace, at);
 	key[at - 1] = '/';
-	memcpy(key + at, said->name, size - at);
+	memcpy(key + at, annotations->name, size - at);
 	struct gang *gang = string_map_find(&m->gangs, key);
 	if (gang)
 		return gang;
@@ -163,7 +163,7 @@ static struct gang *find_or_make(struct model *m, const char *pod_namespace,
 		return NULL;
 	memcpy(gang->text, key, size);
 	gang->name_at = (uint16_t)at;
-	gang->by = said->by;
+	gang->by = annotations->by;
 	string_map_add(&m->gangs, &gang->entry, gang->text);
 	return gang;
 }
@@ -214,14 +214,14 @@ void model_gang_leave(struct model *m, struct model_pod *pod)
 }
 
 int model_gang_join(struct model *m, struct model_pod *pod, const struct kube_pod *from,
-		    const struct gang_annotations *said, const struct error *gang_error,
+		    const struct gang_annotations *annotations, const struct error *gang_error,
 		    struct error *err)
 {
-	if (!said->name) {
+	if (!annotations->name) {
 		model_gang_leave(m, pod);
 		return 0;
 	}
-	struct gang *gang = find_or_make(m, pod->pod_namespace, said);
+	struct gang *gang = find_or_make(m, pod->pod_namespace, annotations);
 	if (pod->member && pod->member->gang != gang)
 		model_gang_leave(m, pod);
 	if (!gang || (!pod->member && join(m, pod, gang) < 0))
@@ -229,7 +229,7 @@ int model_gang_join(struct model *m, struct model_pod *pod, const struct kube_po
 	struct gang_rank *member = pod->member;
 	free(member->gang_error);
 	member->gang_error = gang_error->code ? strdup(gang_error->text) : NULL;
-	member->size = said->size;
+	member->size = annotations->size;
 	member->is_gated = gang_is_gated(from->object);
 	member->source = request_source(from);
 	if (pod->is_bound)

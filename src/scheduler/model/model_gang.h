@@ -51,7 +51,7 @@ static inline const char *gang_name(const struct gang *gang)
 
 /* Records the gang that the pod names, or in `broken` what is malformed. Returns 0 or -ENOMEM. */
 int model_gang_join(struct model *model, struct model_pod *pod, const struct kube_pod *from,
-		    const struct gang_annotations *said, const struct error *gang_error,
+		    const struct gang_annotations *annotations, const struct error *gang_error,
 		    struct error *err);
 /* Call when the pod ends or was deleted. */
 void model_gang_leave(struct model *model, struct model_pod *pod);

@@ -38,9 +38,9 @@ struct model_node {
 	struct place_tally *
 		/* how many of the usual requests it could serve (model_room.c); owned; NULL if not counted */
 		room;
-	struct model_pod *pods; /* list of the pods that are charged to this node */
-	size_t references;      /* held by pods */
-	uint64_t said;          /* digest of its annotations, to detect changes */
+	struct model_pod *pods;      /* list of the pods that are charged to this node */
+	size_t references;           /* held by pods */
+	uint64_t annotations_digest; /* to detect changes */
 	struct use use; /* measured use of the node's cards; empty unless opportunistic pods are on */
 	char name[];
 };
@@ -70,9 +70,9 @@ struct model_pod {
 	struct model_pod *next,
 		**at; /* links in the list `pods` of the node to which the pod is charged */
 	struct model_pod *next_open, **at_open; /* links in the model's `open` list; NULL if bound */
-	struct request *request; /* the pod's request, while open; NULL if malformed */
-	char *request_error;     /* why the request is malformed; NULL if valid */
-	uint64_t said;           /* digest of the annotations behind `noted` */
+	struct request *request;     /* the pod's request, while open; NULL if malformed */
+	char *request_error;         /* why the request is malformed; NULL if valid */
+	uint64_t annotations_digest; /* of those behind `annotated` */
 	/* the model's `rooms` + 1 when a filter call found no node; 0: none did, or it was reported */
 	uint64_t unschedulable_at;
 	/* if only a filter call has named the pod: when the pod is forgotten; 0: the watch has named it */

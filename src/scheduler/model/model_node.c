@@ -16,7 +16,7 @@ static void forget_cards(struct model *m, struct model_node *node)
 	inventory_free(&node->inventory);
 	free(node->cards_error);
 	node->cards_error = NULL;
-	node->said = 0;
+	node->annotations_digest = 0;
 }
 
 static void drop_if_unused(struct model *m, struct model_node *node)
@@ -70,11 +70,11 @@ static int read_use(struct model *m, struct model_node *node, const json_t *obje
 	if (!m->terms.request.places_by_use)
 		return 0;
 	struct error why = { 0 };
-	int r = use_hear(&node->use, annotation(object, KUBE_NODE_USE), &node->inventory, m->now_ns,
-			 &why);
+	int r = use_update(&node->use, annotation(object, KUBE_NODE_USE), &node->inventory,
+			   m->now_ns, &why);
 	node->inventory.seen = &node->use;
 	if (r >= 0)
-		r = cooldown_hear(&node->use, annotation(object, KUBE_NODE_COOLDOWNS),
+		r = cooldown_load(&node->use, annotation(object, KUBE_NODE_COOLDOWNS),
 				  &node->inventory, model_both_clocks(m), &why);
 	return r < 0 ? error_set(err, -r, "node %s: %s", node->name, why.text) : 0;
 }
@@ -107,11 +107,11 @@ struct inventory_source model_node_source(const struct model *m, const json_t *n
 
 /* Replaces the node's inventory, and charges its pods again. */
 static int update_cards(struct model *m, struct model_node *node,
-			const struct inventory_source *said, struct error *err)
+			const struct inventory_source *source, struct error *err)
 {
 	struct inventory inventory = { 0 };
 	struct error why = { 0 };
-	int r = inventory_read(said, &m->strings, &inventory, &why);
+	int r = inventory_read(source, &m->strings, &inventory, &why);
 	if (r == -ENOMEM)
 		return error_set_errno(err, ENOMEM, "node %s", node->name);
 	forget_cards(m, node);
@@ -130,21 +130,21 @@ int model_update_node(struct model *m, const json_t *object, struct error *err)
 		json_object_get(json_object_get(object, "metadata"), "name"));
 	if (!name)
 		return error_set(err, EINVAL, "node without a name");
-	const struct inventory_source said = model_node_source(m, object);
-	uint64_t digest = digest_add(DIGEST_FIRST, said.cards);
-	digest = digest_add(digest_add(digest, said.scores), said.cordon);
-	digest = digest * 4 + said.served_names;
+	const struct inventory_source source = model_node_source(m, object);
+	uint64_t digest = digest_add(DIGEST_FIRST, source.cards);
+	digest = digest_add(digest_add(digest, source.scores), source.cordon);
+	digest = digest * 4 + source.served_names;
 	struct model_node *node = model_node_get(m, name);
 	if (!node)
 		return error_set_errno(err, ENOMEM, "node %s", name);
 	int r = 0;
-	if (!node->exists || node->said != digest) {
+	if (!node->exists || node->annotations_digest != digest) {
 		m->changes++;
-		r = update_cards(m, node, &said, err);
+		r = update_cards(m, node, &source, err);
 		model_capacity_freed(m);
 	}
 	if (r != -ENOMEM) {
-		node->said = digest;
+		node->annotations_digest = digest;
 		node->exists = node->is_listed = true;
 	}
 	if (r >= 0)

@@ -128,7 +128,7 @@ int model_take_cooldown(struct model *m, struct model_cooldown *ret)
 	m->has_cooldown = node != NULL;
 	if (!node)
 		return 0;
-	int r = cooldown_tell(&node->use, &node->inventory, model_both_clocks(m), &text);
+	int r = cooldown_format(&node->use, &node->inventory, model_both_clocks(m), &text);
 	if (r < 0)
 		return r;
 	node->is_cooldown_dirty = false;

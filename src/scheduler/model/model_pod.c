@@ -251,7 +251,7 @@ static int update_annotated(struct model *m, const struct kube_pod *from, struct
 		digest = digest_add(digest,
 				    pod_annotation(from, KUBE_LIVE_DOMAIN "/" KUBE_BORROWED));
 	struct model_allocation annotated = { 0 };
-	if (pod->said == digest)
+	if (pod->annotations_digest == digest)
 		return 0;
 	int r = text ? read_annotated(m, from, text, &annotated, err) : 0;
 	int unread = r;
@@ -267,7 +267,7 @@ static int update_annotated(struct model *m, const struct kube_pod *from, struct
 	model_suspend_charge(pod);
 	drop_allocation(m, &pod->annotated);
 	pod->annotated = annotated;
-	pod->said = digest;
+	pod->annotations_digest = digest;
 	model_restore_charge(pod);
 	return unread;
 }

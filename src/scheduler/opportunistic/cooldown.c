@@ -25,17 +25,17 @@ static uint64_t by_our_clock(int64_t until_s, struct cooldown_now now)
 	return now.ns > past_ns ? now.ns - past_ns : 1;
 }
 
-static void cooldown(struct use_card *card, const struct kube_cooldown *said,
+static void cooldown(struct use_card *card, const struct kube_cooldown *entry,
 		     struct cooldown_now now)
 {
 	/* A cooldown that ended FORGIVE_S ago no longer counts. */
-	if (said->until_s < now.wall_s && now.wall_s - said->until_s >= FORGIVE_S)
+	if (entry->until_s < now.wall_s && now.wall_s - entry->until_s >= FORGIVE_S)
 		return;
-	uint64_t until_ns = by_our_clock(said->until_s, now);
+	uint64_t until_ns = by_our_clock(entry->until_s, now);
 	if (until_ns > card->cooldown_ns)
 		card->cooldown_ns = until_ns;
-	if (said->rounds > card->rounds)
-		card->rounds = (uint8_t)said->rounds;
+	if (entry->rounds > card->rounds)
+		card->rounds = (uint8_t)entry->rounds;
 }
 
 static void open_all(struct use *u)
@@ -46,13 +46,13 @@ static void open_all(struct use *u)
 	}
 }
 
-int cooldown_hear(struct use *u, const char *text, const struct inventory *inventory,
+int cooldown_load(struct use *u, const char *text, const struct inventory *inventory,
 		  struct cooldown_now now, struct error *err)
 {
 	struct kube_cooldowns cooldowns = { 0 };
-	uint64_t said = text ? digest_add(DIGEST_FIRST, text) : 0;
+	uint64_t digest = text ? digest_add(DIGEST_FIRST, text) : 0;
 	/* Without measured use no pod is placed by use, so there are no cooldowns. */
-	if (said == u->cooldown_said || !u->count)
+	if (digest == u->cooldown_digest || !u->count)
 		return 0;
 	if (!text)
 		open_all(u);
@@ -64,7 +64,7 @@ int cooldown_hear(struct use *u, const char *text, const struct inventory *inven
 			if (!strcmp(cooldowns.card[k].id, inventory->card[i].uuid))
 				cooldown(&u->card[i], &cooldowns.card[k], now);
 	cooldowns_free(&cooldowns);
-	u->cooldown_said = said;
+	u->cooldown_digest = digest;
 	return r;
 }
 
@@ -78,21 +78,21 @@ static int64_t on_the_wall(uint64_t cooldown_ns, struct cooldown_now now)
 	return now.wall_s + (int64_t)((cooldown_ns - now.ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC);
 }
 
-int cooldown_tell(const struct use *u, const struct inventory *inventory, struct cooldown_now now,
-		  char **ret)
+int cooldown_format(const struct use *u, const struct inventory *inventory, struct cooldown_now now,
+		    char **ret)
 {
 	struct kube_cooldowns cooldowns = { .card = calloc(u->count + 1, sizeof(*cooldowns.card)) };
 	if (!cooldowns.card)
 		return -ENOMEM;
 	for (unsigned i = 0; i < u->count && i < inventory->count; i++) {
-		struct kube_cooldown *said = &cooldowns.card[cooldowns.count];
+		struct kube_cooldown *entry = &cooldowns.card[cooldowns.count];
 		const char *uuid = inventory->card[i].uuid;
 		int64_t until_s = on_the_wall(u->card[i].cooldown_ns, now);
-		if (until_s <= 0 || !u->card[i].rounds || strlen(uuid) >= sizeof(said->id))
+		if (until_s <= 0 || !u->card[i].rounds || strlen(uuid) >= sizeof(entry->id))
 			continue;
-		strcpy(said->id, uuid);
-		said->until_s = until_s;
-		said->rounds = u->card[i].rounds;
+		strcpy(entry->id, uuid);
+		entry->until_s = until_s;
+		entry->rounds = u->card[i].rounds;
 		cooldowns.count++;
 	}
 	char *text = cooldowns.count ? cooldowns_format(&cooldowns) : NULL;

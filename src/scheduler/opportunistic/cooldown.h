@@ -19,8 +19,8 @@ struct cooldown_now {
 };
 
 /* Reads the annotation (NULL: missing) into `use` of the inventory's cards. -EINVAL: malformed, nothing changed; -ENOMEM. */
-int cooldown_hear(struct use *use, const char *text, const struct inventory *inventory,
+int cooldown_load(struct use *use, const char *text, const struct inventory *inventory,
 		  struct cooldown_now now, struct error *err);
 /* Makes the annotation's text, which the caller frees; NULL if no card has a cooldown. Returns 0 or -ENOMEM. */
-int cooldown_tell(const struct use *use, const struct inventory *inventory, struct cooldown_now now,
-		  char **ret);
+int cooldown_format(const struct use *use, const struct inventory *inventory,
+		    struct cooldown_now now, char **ret);

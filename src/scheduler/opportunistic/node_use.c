@@ -22,7 +22,7 @@ static const struct use_card *find(const struct use *u, uint64_t id)
 	return NULL;
 }
 
-static const struct kube_use *find_said(const struct kube_uses *uses, const char *uuid)
+static const struct kube_use *find_reported(const struct kube_uses *uses, const char *uuid)
 {
 	for (size_t i = 0; i < uses->count; i++)
 		if (!strcmp(uses->card[i].id, uuid))
@@ -38,17 +38,17 @@ static struct use_card *lay_out(const struct use *u, const struct kube_uses *use
 	for (unsigned i = 0; card && i < inventory->count; i++) {
 		uint64_t id = digest_add(DIGEST_FIRST, inventory->card[i].uuid);
 		const struct use_card *before = find(u, id);
-		const struct kube_use *said = find_said(uses, inventory->card[i].uuid);
+		const struct kube_use *reported = find_reported(uses, inventory->card[i].uuid);
 		if (before)
 			card[i] = *before;
 		card[i].id = id;
-		card[i].is_said = said != NULL;
-		if (!said)
+		card[i].is_reported = reported != NULL;
+		if (!reported)
 			continue;
-		card[i].peak_pct = (uint16_t)said->peak_pct;
-		card[i].now_pct = (uint16_t)said->now_pct;
-		card[i].held_pct = (uint16_t)said->held_pct;
-		card[i].memory_mib = (uint32_t)said->memory_mib;
+		card[i].peak_pct = (uint16_t)reported->peak_pct;
+		card[i].now_pct = (uint16_t)reported->now_pct;
+		card[i].held_pct = (uint16_t)reported->held_pct;
+		card[i].memory_mib = (uint32_t)reported->memory_mib;
 	}
 	return card;
 }
@@ -62,12 +62,12 @@ static bool is_of(const struct use *u, const struct inventory *inventory)
 	return is_same;
 }
 
-int use_hear(struct use *u, const char *text, const struct inventory *inventory, uint64_t now_ns,
-	     struct error *err)
+int use_update(struct use *u, const char *text, const struct inventory *inventory, uint64_t now_ns,
+	       struct error *err)
 {
 	struct kube_uses uses = { 0 };
-	uint64_t said = text ? digest_add(DIGEST_FIRST, text) : 0;
-	if (said == u->said && (!said || is_of(u, inventory)))
+	uint64_t digest = text ? digest_add(DIGEST_FIRST, text) : 0;
+	if (digest == u->digest && (!digest || is_of(u, inventory)))
 		return 0;
 	int r = text ? uses_parse(text, &uses, err) : 0;
 	if (r == -ENOMEM)
@@ -78,22 +78,22 @@ int use_hear(struct use *u, const char *text, const struct inventory *inventory,
 		return error_set_errno(err, ENOMEM, "use of GPUs");
 	/* The annotation of cooldowns must be read again for new cards. */
 	if (!is_of(u, inventory))
-		u->cooldown_said = 0;
+		u->cooldown_digest = 0;
 	free(u->card);
 	u->card = card;
 	u->count = inventory->count;
-	if (said != u->said) {
-		u->is_moving = u->said != 0;
-		u->heard_ns = now_ns;
+	if (digest != u->digest) {
+		u->is_live = u->digest != 0;
+		u->changed_ns = now_ns;
 	}
-	u->said = said;
+	u->digest = digest;
 	return r;
 }
 
 const struct use_card *use_of(const struct use *u, unsigned i, uint64_t now_ns)
 {
-	if (!u || !u->is_moving || i >= u->count || !u->card[i].is_said ||
-	    now_ns - u->heard_ns > USE_FRESH_NS)
+	if (!u || !u->is_live || i >= u->count || !u->card[i].is_reported ||
+	    now_ns - u->changed_ns > USE_FRESH_NS)
 		return NULL;
 	return &u->card[i];
 }

@@ -17,9 +17,9 @@ struct inventory;
 
 /* A card's use, and the state of its opportunistic pods (opportunistic.h). */
 struct use_card {
-	uint64_t id;    /* digest of the card's UUID */
-	bool is_said;   /* the node reports this card */
-	uint8_t rounds; /* number of evictions in a row */
+	uint64_t id;      /* digest of the card's UUID */
+	bool is_reported; /* by the node */
+	uint8_t rounds;   /* number of evictions in a row */
 	uint16_t peak_pct, now_pct, held_pct;
 	uint32_t memory_mib;
 	uint64_t starved_since_ns; /* since when opportunistic pods lack compute; 0: they do not */
@@ -28,20 +28,20 @@ struct use_card {
 };
 
 struct use {
-	unsigned count;         /* 0 if nothing is known */
-	struct use_card *card;  /* in the order of the node's inventory; owned */
-	uint64_t said;          /* digest of the annotation; 0 if there is none */
-	uint64_t heard_ns;      /* when the annotation last changed */
-	bool is_moving;         /* the annotation was seen to change, so its daemon lives */
-	uint64_t cooldown_said; /* digest of the annotation that cooldown.h read; 0 if none */
+	unsigned count;           /* 0 if nothing is known */
+	struct use_card *card;    /* in the order of the node's inventory; owned */
+	uint64_t digest;          /* digest of the annotation; 0 if there is none */
+	uint64_t changed_ns;      /* when the annotation last changed */
+	bool is_live;             /* the annotation was seen to change, so its daemon lives */
+	uint64_t cooldown_digest; /* digest of the annotation that cooldown.h read; 0 if none */
 };
 
 /*
  * Reads the annotation (NULL: missing). `inventory` has the node's cards, perhaps changed; known cards keep their state.
  * -EINVAL: malformed, counts as missing; -ENOMEM.
  */
-int use_hear(struct use *use, const char *text, const struct inventory *inventory, uint64_t now_ns,
-	     struct error *err);
+int use_update(struct use *use, const char *text, const struct inventory *inventory,
+	       uint64_t now_ns, struct error *err);
 void use_free(struct use *use); /* leaves an empty structure */
 
 /* Returns the use of card i; NULL if unknown or too old. `use` may be NULL. */

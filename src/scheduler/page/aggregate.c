@@ -82,8 +82,8 @@ int aggregate_make(const struct model *m, struct aggregate *ret)
 	string_map_each(string_map_of(&m->nodes), see_node, &l);
 	for (const struct model_pod *pod = m->open; pod; pod = pod->next_open) {
 		enum view_pod_state state = aggregate_pod_state(pod);
-		l.waiting += aggregate_is_of_cards(pod) && state == VIEW_WAITING;
-		l.reserved += aggregate_is_of_cards(pod) && state == VIEW_RESERVED;
+		l.waiting += aggregate_uses_cards(pod) && state == VIEW_WAITING;
+		l.reserved += aggregate_uses_cards(pod) && state == VIEW_RESERVED;
 	}
 	*ret = l;
 	return 0;
@@ -187,7 +187,7 @@ enum view_pod_state aggregate_pod_state(const struct model_pod *pod)
 	return pod->charged ? VIEW_RESERVED : VIEW_WAITING;
 }
 
-bool aggregate_is_of_cards(const struct model_pod *pod)
+bool aggregate_uses_cards(const struct model_pod *pod)
 {
 	return pod->charged || pod->request_error || (pod->request && pod->request->count);
 }
@@ -219,7 +219,7 @@ static void pick(void *data, void *thing)
 	struct picking *p = data;
 	const struct model_pod *pod = thing;
 	const char *on = pod->charged ? pod->charged->node->name : NULL;
-	if (p->view->pod_states & (1U << aggregate_pod_state(pod)) && aggregate_is_of_cards(pod) &&
+	if (p->view->pod_states & (1U << aggregate_pod_state(pod)) && aggregate_uses_cards(pod) &&
 	    (!*p->view->pod_namespace || is_of(&p->spaces, pod->pod_namespace)) &&
 	    (!on || strstr(on, p->view->node)))
 		view_best_add(p->best, pod);

@@ -36,7 +36,7 @@ void aggregate_free(struct aggregate *aggregate);
 
 enum view_pod_state aggregate_pod_state(const struct model_pod *pod);
 /* Returns true if the pod requests cards or has some. */
-bool aggregate_is_of_cards(const struct model_pod *pod);
+bool aggregate_uses_cards(const struct model_pod *pod);
 
 /*
  * Find the nodes or pods that a view shows, in its order. *ret has struct aggregate_node or struct model_pod. Return 0 or

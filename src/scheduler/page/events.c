@@ -19,7 +19,7 @@ static const char before[] = "data: ", after[] = "\n\n";
 struct reader {
 	struct server_call *call;
 	struct view view;
-	struct told told;
+	struct sent_state sent;
 };
 
 struct events {
@@ -29,10 +29,10 @@ struct events {
 	struct loop_source *tick;
 	struct reasons *reasons;
 	/* The page's own rate limit, so that it takes nothing from `allot explain`. */
-	struct allowance explaining;
-	struct past past;
+	struct token_bucket explaining;
+	struct history history;
 	/* the model's `changes` when events were last made, and when that was */
-	uint64_t changes, looked_ns;
+	uint64_t changes, checked_ns;
 	bool is_due; /* a reader needs an event even if nothing changes */
 	bool led;
 };
@@ -58,7 +58,7 @@ static int make_event(const struct page_cluster *c, struct reader *r, struct ser
 	struct server_part *part = NULL;
 	json_text_bytes(&t, before, strlen(before));
 	json_text_open(&t, NULL, '{');
-	bool is_news = page_cluster_write(c, &r->view, &r->told, &t);
+	bool is_news = page_cluster_write(c, &r->view, &r->sent, &t);
 	json_text_close(&t, '}');
 	json_text_bytes(&t, after, strlen(after));
 	size_t size = t.used;
@@ -77,7 +77,7 @@ static int make_event(const struct page_cluster *c, struct reader *r, struct ser
  */
 static bool tell_one(const struct page_cluster *c, struct reader *r)
 {
-	struct told told = r->told;
+	struct sent_state sent = r->sent;
 	struct server_part *part;
 	/* A slow reader misses this event; other readers do not wait. */
 	if (!server_stream_is_ready(r->call))
@@ -86,7 +86,7 @@ static bool tell_one(const struct page_cluster *c, struct reader *r)
 	if (e >= 0 && part)
 		e = server_stream_send(r->call, part);
 	if (e < 0)
-		r->told = told;
+		r->sent = sent;
 	server_part_free(part);
 	return e >= 0;
 }
@@ -101,12 +101,12 @@ static void tell_all(struct events *e, uint64_t now_ns)
 		return;
 	struct page_cluster c = cluster_of(e, &aggregate);
 	e->changes = m->changes;
-	e->looked_ns = now_ns;
+	e->checked_ns = now_ns;
 	e->is_due = false;
 	e->led = c.leads;
 	for (unsigned i = 0; i < e->count; i++)
 		e->is_due |= !tell_one(&c, e->reader[i]);
-	past_note(&e->past, &aggregate, now_ns);
+	history_add(&e->history, &aggregate, now_ns);
 	aggregate_free(&aggregate);
 }
 
@@ -124,12 +124,12 @@ static void tick(void *data, uint32_t loop_events)
 	struct scheduler *s = e->scheduler;
 	struct model *m = cluster_model(s->cluster);
 	uint64_t now_ns = clock_now_ns(), begun_ns = computed_ns();
-	if (e->is_due || m->changes != e->changes || now_ns - e->looked_ns >= STILL_NS ||
+	if (e->is_due || m->changes != e->changes || now_ns - e->checked_ns >= STILL_NS ||
 	    e->led != cluster_leads(s->cluster))
 		tell_all(e, now_ns);
 	uint64_t spent_ns = computed_ns() - begun_ns;
 	/* Explanations have a limit of their own, so they do not lengthen the pause. */
-	if (reasons_look(e->reasons, m, &e->explaining, m->nodes.count, clock_now_ns()))
+	if (reasons_refresh(e->reasons, m, &e->explaining, m->nodes.count, clock_now_ns()))
 		e->is_due = true;
 	uint64_t pause_ns = (uint64_t)((double)spent_ns / EVENTS_SHARE);
 	loop_arm(e->tick, pause_ns > TICK_NS ? pause_ns : TICK_NS, 0);
@@ -165,10 +165,10 @@ void events_remove(struct events *e, struct server_call *call)
 
 static char *write_state(const struct page_cluster *c, const struct view *view)
 {
-	struct told told = { 0 };
+	struct sent_state sent = { 0 };
 	struct json_text t = { 0 };
 	json_text_open(&t, NULL, '{');
-	page_cluster_write(c, view, &told, &t);
+	page_cluster_write(c, view, &sent, &t);
 	json_text_close(&t, '}');
 	return json_text_end(&t);
 }
@@ -184,7 +184,7 @@ char *events_state(struct events *e, const struct view *view)
 	char *text = write_state(&c, view);
 	/* The timer computes reasons only for readers. Without readers, compute them here and write again. */
 	if (text && !e->count &&
-	    reasons_look(e->reasons, m, &e->explaining, m->nodes.count, c.now_ns)) {
+	    reasons_refresh(e->reasons, m, &e->explaining, m->nodes.count, c.now_ns)) {
 		free(text);
 		text = write_state(&c, view);
 	}
@@ -192,12 +192,12 @@ char *events_state(struct events *e, const struct view *view)
 	return text;
 }
 
-char *events_past(struct events *e)
+char *events_history(struct events *e)
 {
 	struct json_text t = { 0 };
 	json_text_open(&t, NULL, '{');
 	json_text_whole(&t, "version", 1);
-	past_write(&e->past, clock_now_ns(), &t);
+	history_write(&e->history, clock_now_ns(), &t);
 	json_text_close(&t, '}');
 	return json_text_end(&t);
 }

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "scheduler/page/past.h"
+#include "scheduler/page/history.h"
 #include "scheduler/service/scheduler.h"
 
 #define EVENTS_HZ 4
@@ -25,5 +25,5 @@ void events_remove(struct events *events, struct server_call *call);
 
 /* Returns what a view shows now, as JSON. The caller frees the text; NULL if memory runs out. */
 char *events_state(struct events *events, const struct view *view);
-/* Returns the recent past (past.h) as JSON. The caller frees the text; NULL if memory runs out. */
-char *events_past(struct events *events);
+/* Returns the recent past (history.h) as JSON. The caller frees the text; NULL if memory runs out. */
+char *events_history(struct events *events);

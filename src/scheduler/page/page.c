@@ -84,7 +84,7 @@ static void answer_history(void *data, const struct server_request *request,
 			   struct server_answer *ret)
 {
 	struct cluster_page *p = data;
-	site_answer_own(events_past(p->events), ret);
+	site_answer_own(events_history(p->events), ret);
 }
 
 static void answer_events(void *data, const struct server_request *request,

@@ -5,7 +5,7 @@
  *     GET / and its files          the page's files, for everyone
  *     GET /api/rights              what the request's token allows
  *     GET /api/state?VIEW          what a view shows (view.h, state.h), once
- *     GET /api/history             how much was assigned in the last ten minutes (past.h)
+ *     GET /api/history             how much was assigned in the last ten minutes (history.h)
  *     GET /events?VIEW             what a view shows, as it changes (events.h)
  */
 #pragma once

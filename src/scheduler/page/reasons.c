@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "kube/util/object.h"
 #include "scheduler/explain/explain.h"
-#include "scheduler/page/why.h"
+#include "scheduler/page/wait_summary.h"
 
 /* A page that shows a pod asks for its reason again within this time. */
 #define ASKED_NS (8 * NSEC_PER_SEC)
@@ -15,8 +15,8 @@
 struct reason {
 	char *uid;  /* owned; NULL if the entry is free */
 	char *text; /* owned; NULL if not computed yet */
-	uint64_t asked_ns, looked_ns;
-	uint64_t changes; /* the model's `changes` at looked_ns */
+	uint64_t requested_ns, computed_ns;
+	uint64_t changes; /* the model's `changes` at computed_ns */
 };
 
 struct reasons {
@@ -43,22 +43,22 @@ struct reasons *reasons_free(struct reasons *r)
 	return NULL;
 }
 
-const char *reasons_of(struct reasons *r, const struct model_pod *pod, uint64_t now_ns)
+const char *reasons_get(struct reasons *r, const struct model_pod *pod, uint64_t now_ns)
 {
 	struct reason *oldest = &r->reason[0];
 	for (size_t i = 0; i < REASONS_MAX; i++) {
 		struct reason *one = &r->reason[i];
 		if (one->uid && !strcmp(one->uid, pod->text)) {
-			one->asked_ns = now_ns;
+			one->requested_ns = now_ns;
 			return one->text;
 		}
-		/* A free entry has asked_ns 0, so it goes first. */
-		if (one->asked_ns < oldest->asked_ns)
+		/* A free entry has requested_ns 0, so it goes first. */
+		if (one->requested_ns < oldest->requested_ns)
 			oldest = one;
 	}
 	drop(oldest);
 	oldest->uid = strdup(pod->text);
-	oldest->asked_ns = oldest->uid ? now_ns : 0;
+	oldest->requested_ns = oldest->uid ? now_ns : 0;
 	return NULL;
 }
 
@@ -68,26 +68,26 @@ static struct reason *next(struct reasons *r, const struct model *m, uint64_t no
 	struct reason *found = NULL;
 	for (size_t i = 0; i < REASONS_MAX; i++) {
 		struct reason *one = &r->reason[i];
-		bool is_good = one->looked_ns && (one->changes == m->changes ||
-						  now_ns - one->looked_ns < REASONS_GOOD_NS);
-		if (one->uid && now_ns - one->asked_ns < ASKED_NS && !is_good &&
-		    (!found || one->looked_ns < found->looked_ns))
+		bool is_good = one->computed_ns && (one->changes == m->changes ||
+						    now_ns - one->computed_ns < REASONS_GOOD_NS);
+		if (one->uid && now_ns - one->requested_ns < ASKED_NS && !is_good &&
+		    (!found || one->computed_ns < found->computed_ns))
 			found = one;
 	}
 	return found;
 }
 
-static bool aggregate(struct reason *r, struct model *m, uint64_t now_ns)
+static bool compute_reason(struct reason *r, struct model *m, uint64_t now_ns)
 {
 	struct model_pod *pod = model_find_pod(m, r->uid);
 	json_t *explanation = NULL;
 	struct json_text t = { 0 };
 	struct error err = { 0 };
-	r->looked_ns = now_ns;
+	r->computed_ns = now_ns;
 	r->changes = m->changes;
 	if (!pod || explain_known(m, pod, NULL, &explanation, &err) < 0)
 		return false;
-	why_write(explanation, &t);
+	wait_summary_write(explanation, &t);
 	json_decref(explanation);
 	char *text = json_text_end(&t);
 	bool is_other = text && (!r->text || strcmp(text, r->text) != 0);
@@ -98,14 +98,14 @@ static bool aggregate(struct reason *r, struct model *m, uint64_t now_ns)
 	return is_other;
 }
 
-bool reasons_look(struct reasons *r, struct model *m, struct allowance *allowance, size_t nodes,
-		  uint64_t now_ns)
+bool reasons_refresh(struct reasons *r, struct model *m, struct token_bucket *bucket, size_t nodes,
+		     uint64_t now_ns)
 {
 	uint64_t begun_ns = clock_now_ns();
 	bool is_other = false;
 	struct reason *one;
 	while ((one = next(r, m, now_ns)) && clock_now_ns() - begun_ns < REASONS_MOST_NS &&
-	       !allowance_take(allowance, nodes < NODES_LEAST ? NODES_LEAST : nodes, now_ns))
-		is_other |= aggregate(one, m, now_ns);
+	       !token_bucket_take(bucket, nodes < NODES_LEAST ? NODES_LEAST : nodes, now_ns))
+		is_other |= compute_reason(one, m, now_ns);
 	return is_other;
 }

@@ -55,21 +55,21 @@ static void write_node(const struct aggregate_node *n, struct json_text *t)
 }
 
 static void write_nodes(const struct page_cluster *c, const struct view *view,
-			struct told_rows *told, struct json_text *t)
+			struct sent_rows *sent, struct json_text *t)
 {
 	struct view_best best;
-	struct told_writing w;
+	struct delta_writer w;
 	if (aggregate_nodes(c->aggregate, view, &best) < 0) {
 		t->failed = true;
 		return;
 	}
-	told_rows_begin(&w, told);
+	delta_rows_begin(&w, sent);
 	for (size_t i = view->nodes_from; i < best.count; i++) {
 		const struct aggregate_node *n = best.thing[i];
 		write_node(n, &w.row);
-		told_row(&w, n->node->name);
+		delta_row(&w, n->node->name);
 	}
-	told_rows_end(&w, "nodes", best.seen, view->nodes_from, t);
+	delta_rows_end(&w, "nodes", best.seen, view->nodes_from, t);
 	view_best_free(&best);
 }
 
@@ -112,7 +112,7 @@ static void write_why(const struct page_cluster *c, const struct model_pod *pod,
 	json_text_string(t, "broken", pod->request_error);
 	json_text_string(t, "gang", has_gang ? gang.text : NULL);
 	if (state == VIEW_WAITING && !pod->request_error)
-		why = reasons_of(c->reasons, pod, c->now_ns);
+		why = reasons_get(c->reasons, pod, c->now_ns);
 	if (why)
 		json_text_raw(t, "why", why);
 	else
@@ -143,21 +143,21 @@ static void write_pod(const struct page_cluster *c, const struct model_pod *pod,
 }
 
 static void write_pods(const struct page_cluster *c, const struct view *view,
-		       struct told_rows *told, struct json_text *t)
+		       struct sent_rows *sent, struct json_text *t)
 {
 	struct view_best best;
-	struct told_writing w;
+	struct delta_writer w;
 	if (aggregate_pods(c->model, view, &best) < 0) {
 		t->failed = true;
 		return;
 	}
-	told_rows_begin(&w, told);
+	delta_rows_begin(&w, sent);
 	for (size_t i = view->pods_from; i < best.count; i++) {
 		const struct model_pod *pod = best.thing[i];
 		write_pod(c, pod, &w.row);
-		told_row(&w, pod->text);
+		delta_row(&w, pod->text);
 	}
-	told_rows_end(&w, "pods", best.seen, view->pods_from, t);
+	delta_rows_end(&w, "pods", best.seen, view->pods_from, t);
 	view_best_free(&best);
 }
 
@@ -303,22 +303,22 @@ static void write_open(const struct page_cluster *c, const char *name, struct js
 
 /* ---- the reader's event, from all of the above ---- */
 
-bool page_cluster_write(const struct page_cluster *c, const struct view *view, struct told *told,
-			struct json_text *t)
+bool page_cluster_write(const struct page_cluster *c, const struct view *view,
+			struct sent_state *sent, struct json_text *t)
 {
 	struct json_text part = { 0 };
 	size_t before;
-	if (!told->has_begun) {
+	if (!sent->has_begun) {
 		json_text_whole(t, "version", 1);
 		json_text_string(t, "scheduler", "allot-scheduler " ALLOT_VERSION);
 	}
 	before = t->used;
 	write_cluster(c, &part);
-	told_part(&told->cluster, "cluster", &part, t);
-	write_nodes(c, view, &told->nodes, t);
-	write_pods(c, view, &told->pods, t);
+	delta_part(&sent->cluster, "cluster", &part, t);
+	write_nodes(c, view, &sent->nodes, t);
+	write_pods(c, view, &sent->pods, t);
 	write_open(c, view->open, &part);
-	told_part(&told->open, "open", &part, t);
-	told->has_begun = true;
+	delta_part(&sent->open, "open", &part, t);
+	sent->has_begun = true;
 	return t->used != before;
 }

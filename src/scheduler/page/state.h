@@ -6,7 +6,7 @@
 
 #include "scheduler/page/aggregate.h"
 #include "scheduler/page/reasons.h"
-#include "scheduler/page/told.h"
+#include "scheduler/page/delta.h"
 
 #define STATE_PODS_OF_NODE 200 /* most pods that are listed for the open node */
 
@@ -20,11 +20,11 @@ struct page_cluster {
 };
 
 /*
- * Writes what the view shows into the open object of `t`, except what *told has already; updates *told. Returns whether
+ * Writes what the view shows into the open object of `t`, except what *sent has already; updates *sent. Returns whether
  * anything was written. `t` remembers running out of memory.
  */
-bool page_cluster_write(const struct page_cluster *c, const struct view *view, struct told *told,
-			struct json_text *t);
+bool page_cluster_write(const struct page_cluster *c, const struct view *view,
+			struct sent_state *sent, struct json_text *t);
 
 #define PAGE_URL_NODE "{node}"
 /* Writes the address of a node's own page: `pattern` with the name for each "{node}", cut at `size` bytes. Pure. */

@@ -223,9 +223,9 @@ unsigned authorize(struct authorizer *authorizer, enum authorize_verb verb,
 		return 0;
 	/* Log it, because kube-scheduler shows this answer to nobody; not too often, because a client may call without end. */
 	uint64_t now_ns = clock_now_ns();
-	if (!authorizer->said_ns || now_ns - authorizer->said_ns >= SAY_AGAIN_NS) {
+	if (!authorizer->logged_ns || now_ns - authorizer->logged_ns >= SAY_AGAIN_NS) {
 		log_warning("%s is refused: %s", verbs[verb].name, why.text);
-		authorizer->said_ns = now_ns;
+		authorizer->logged_ns = now_ns;
 	}
 	error_set(err, why.code, "%s", why.text);
 	return status;

@@ -28,7 +28,7 @@ struct authorizer {
 	const char *names;
 	bool is_local_trusted;  /* clients without TLS need no certificate */
 	const char *token_file; /* NULL if there is none */
-	uint64_t said_ns;       /* when a refusal was logged last; 0: never */
+	uint64_t logged_ns;     /* when a refusal was logged last; 0: never */
 };
 
 /* Parses "bind, filter", or "none", into bits. -EINVAL: err says what would be right. Pure. */

@@ -90,7 +90,7 @@ static void write_events(FILE *out, const struct cluster *cluster)
 	fprintf(out,
 		"allot_scheduler_filter_events_total{result=\"told\"} %" PRIu64
 		"\nallot_scheduler_filter_events_total{result=\"kept_back\"} %" PRIu64 "\n",
-		counts.told, counts.kept_back);
+		counts.sent, counts.suppressed);
 }
 
 static void write_audit(FILE *out, const struct sched_audit *audit)

@@ -8,7 +8,7 @@
 #include "scheduler/service/config.h"
 #include "scheduler/service/authorize.h"
 #include "scheduler/service/metrics.h"
-#include "scheduler/util/allowance.h"
+#include "scheduler/util/token_bucket.h"
 #include "scheduler/webhook/claim_reviews.h"
 #include "scheduler/webhook/template_sweep.h"
 #include "scheduler/webhook/webhook.h"
@@ -23,6 +23,6 @@ struct scheduler {
 	struct sched_audit *audit;             /* NULL if audit_log is off */
 	struct metrics metrics;
 	struct authorizer authorizer;
-	struct allowance explaining; /* rate limit of explanations, in nodes examined */
-	char retry_after[24];        /* Retry-After of the answer being made */
+	struct token_bucket explaining; /* rate limit of explanations, in nodes examined */
+	char retry_after[24];           /* Retry-After of the answer being made */
 };

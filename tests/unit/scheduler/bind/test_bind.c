@@ -185,7 +185,7 @@ static void ring(struct scene *s)
 static void see_node(struct scene *s, unsigned node)
 {
 	json_t *object = node_object(node);
-	binder_node_seen(s->binder, object);
+	binder_node_changed(s->binder, object);
 	json_decref(object);
 }
 

@@ -101,12 +101,12 @@ static void test_which_pod(void **state)
 static void test_what_a_pod_says(void **state)
 {
 	struct kube_pod pod = { .vgpu_node = "n1", .allocated = "GPU-a,NVIDIA,1,2:;" };
-	assert_true(bind_is_said(&decision, "GPU-a,NVIDIA,1,2:;", &pod));
-	assert_false(bind_is_said(&decision, "GPU-b,NVIDIA,1,2:;", &pod));
+	assert_true(bind_is_annotated(&decision, "GPU-a,NVIDIA,1,2:;", &pod));
+	assert_false(bind_is_annotated(&decision, "GPU-b,NVIDIA,1,2:;", &pod));
 	pod.vgpu_node = "n2";
-	assert_false(bind_is_said(&decision, "GPU-a,NVIDIA,1,2:;", &pod));
+	assert_false(bind_is_annotated(&decision, "GPU-a,NVIDIA,1,2:;", &pod));
 	pod = (struct kube_pod){ .vgpu_node = "n1" };
-	assert_false(bind_is_said(&decision, "GPU-a,NVIDIA,1,2:;", &pod));
+	assert_false(bind_is_annotated(&decision, "GPU-a,NVIDIA,1,2:;", &pod));
 }
 
 int main(void)

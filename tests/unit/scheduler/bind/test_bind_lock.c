@@ -12,22 +12,22 @@
 
 #define NOW_S 1790000000 /* 2026-09-21T14:13:20Z */
 
-static struct lock_sight sight;
+static struct lock_observation sight;
 
-static enum lock_verdict judge(const char *text, uint64_t now_s, struct node_lock *ret)
+static enum lock_state judge(const char *text, uint64_t now_s, struct node_lock *ret)
 {
-	const struct lock_question q = { .text = text,
-					 .pod_namespace = "ns",
-					 .pod = "mine",
-					 .now_s = NOW_S + (int64_t)now_s,
-					 .expiry_s = 300,
-					 .now_ns = (now_s + 1000) * NSEC_PER_SEC };
-	return lock_judge(&sight, &q, ret);
+	const struct lock_query q = { .text = text,
+				      .pod_namespace = "ns",
+				      .pod = "mine",
+				      .now_s = NOW_S + (int64_t)now_s,
+				      .expiry_s = 300,
+				      .now_ns = (now_s + 1000) * NSEC_PER_SEC };
+	return lock_check(&sight, &q, ret);
 }
 
 static int clear(void **state)
 {
-	sight = (struct lock_sight){ 0 };
+	sight = (struct lock_observation){ 0 };
 	return 0;
 }
 
@@ -113,10 +113,10 @@ static void test_holder(void **state)
 		const struct kube_pod pod = { .phase = row[i].phase,
 					      .node = row[i].node,
 					      .bind_phase = row[i].bind };
-		assert_int_equal(lock_is_left(&pod, "n1", LOCK_GRACE_NS - 1), row[i].is_left);
-		assert_int_equal(lock_is_left(&pod, "n1", LOCK_GRACE_NS), row[i].is_left_later);
+		assert_int_equal(lock_is_abandoned(&pod, "n1", LOCK_GRACE_NS - 1), row[i].is_left);
+		assert_int_equal(lock_is_abandoned(&pod, "n1", LOCK_GRACE_NS), row[i].is_left_later);
 	}
-	assert_true(lock_is_left(NULL, "n1", 0));
+	assert_true(lock_is_abandoned(NULL, "n1", 0));
 }
 
 int main(void)

@@ -141,7 +141,7 @@ static void begin(struct world *w, struct replica *r, enum election_step step)
 	uint64_t back_ns = draw(w, w->latency_ms + 1) * NSEC_PER_MSEC;
 	*f = (struct flight){ .step = step, .began_ns = clock_of(w, r) };
 	if (step != ELECTION_READ)
-		election_make(&r->election, step, w->now_ns, &f->lease);
+		election_make_lease(&r->election, step, w->now_ns, &f->lease);
 	f->arrives_ns = draw(w, 100) < w->loss_pct ? NEVER : w->now_ns + there_ns;
 	f->answered_ns = f->arrives_ns == NEVER || draw(w, 100) < w->loss_pct
 				 ? NEVER
@@ -159,13 +159,13 @@ static void land(struct world *w, struct replica *r)
 		return;
 	r->has_flight = false;
 	if (!is_answered)
-		election_failed(&r->election, false, now_ns);
+		election_write_failed(&r->election, false, now_ns);
 	else if (f->step == ELECTION_READ)
-		election_saw(&r->election, f->is_there ? &f->lease : NULL, now_ns);
+		election_observe(&r->election, f->is_there ? &f->lease : NULL, now_ns);
 	else if (f->is_good)
-		election_wrote(&r->election, f->step, &f->lease, f->began_ns, now_ns);
+		election_write_succeeded(&r->election, f->step, &f->lease, f->began_ns, now_ns);
 	else
-		election_failed(&r->election, f->is_conflict, now_ns);
+		election_write_failed(&r->election, f->is_conflict, now_ns);
 }
 
 static void live(struct world *w, struct replica *r)
@@ -180,7 +180,7 @@ static void live(struct world *w, struct replica *r)
 		land(w, r);
 	if (r->has_news && w->now_ns >= r->news_ns && !r->has_flight) {
 		r->has_news = false;
-		election_saw(&r->election, r->news_is_there ? &r->news : NULL, clock_of(w, r));
+		election_observe(&r->election, r->news_is_there ? &r->news : NULL, clock_of(w, r));
 	}
 	if (r->has_flight)
 		return;
@@ -351,16 +351,16 @@ static void test_duration_of_others(void **state)
 		uint64_t when_ns = 0;
 		election_init(&e, &(struct election_terms){ .identity = "me" });
 		assert_int_equal(election_next(&e, 1000, &when_ns), ELECTION_READ);
-		election_saw(&e, &lease, 1000);
+		election_observe(&e, &lease, 1000);
 		assert_int_equal(election_next(&e, 2000, &when_ns), ELECTION_WAIT);
 		assert_int_equal(when_ns, 1000 + row[i].meant_s * NSEC_PER_SEC);
 		/* Seen again it is no younger. */
-		election_saw(&e, &lease, 5000);
+		election_observe(&e, &lease, 5000);
 		assert_int_equal(election_next(&e, when_ns - 1, &when_ns), ELECTION_WAIT);
 		assert_int_equal(election_next(&e, when_ns, &when_ns), ELECTION_TAKE);
 		/* Renewed it is. */
 		strcpy(lease.renewed, "2026-08-21T10:00:00.000000Z");
-		election_saw(&e, &lease, when_ns);
+		election_observe(&e, &lease, when_ns);
 		assert_int_equal(election_next(&e, when_ns, &when_ns), ELECTION_WAIT);
 	}
 }

@@ -52,7 +52,7 @@ static void filter(struct fixture *f, const char *uid, bool fits)
 							  &answer->verdict[i].reason),
 				 0);
 	}
-	recorder_filtered(f->recorder, answer);
+	recorder_record_filter(f->recorder, answer);
 	filter_answer_put(answer);
 	call_args_put(args);
 }
@@ -66,8 +66,8 @@ static void test_each_pod_once_in_a_while(void **state)
 	}
 	struct recorder_counts counts = recorder_counts(f->recorder);
 	assert_int_equal(counts.pods, 1);
-	assert_int_equal(counts.told, 2); /* a reason, and that there is no node */
-	assert_int_equal(counts.kept_back, 99);
+	assert_int_equal(counts.sent, 2); /* a reason, and that there is no node */
+	assert_int_equal(counts.suppressed, 99);
 }
 
 static void test_all_together(void **state)
@@ -82,7 +82,7 @@ static void test_all_together(void **state)
 	}
 	struct recorder_counts counts = recorder_counts(f->recorder);
 	assert_int_equal(counts.pods, RECORDER_PODS_MOST);
-	assert_true(counts.told >= 2 && counts.kept_back > RECORDER_PODS_MOST);
+	assert_true(counts.sent >= 2 && counts.suppressed > RECORDER_PODS_MOST);
 }
 
 static void test_what_is_not_a_call_of_filter(void **state)
@@ -92,19 +92,19 @@ static void test_what_is_not_a_call_of_filter(void **state)
 	const struct decision decision = { in, name, uid, node, { 0 } };
 	struct call_args *empty = call_args_of(json_object());
 	struct filter_answer *answer = filter_answer_new(empty);
-	recorder_filtered(f->recorder, answer);
+	recorder_record_filter(f->recorder, answer);
 	filter_answer_put(answer);
 	call_args_put(empty);
 	/* Nothing is known of it: it was placed before we were there. */
-	recorder_placed(f->recorder, &decision, 1);
+	recorder_record_placement(f->recorder, &decision, 1);
 	assert_int_equal(recorder_counts(f->recorder).pods, 0);
 	/* One that fits is told when a node was taken, once. */
 	filter(f, "u", true);
-	assert_int_equal(recorder_counts(f->recorder).told, 0);
-	recorder_placed(f->recorder, &decision, 1);
-	recorder_placed(f->recorder, &decision, 1);
-	assert_int_equal(recorder_counts(f->recorder).told, 1);
-	assert_int_equal(recorder_counts(NULL).told, 0);
+	assert_int_equal(recorder_counts(f->recorder).sent, 0);
+	recorder_record_placement(f->recorder, &decision, 1);
+	recorder_record_placement(f->recorder, &decision, 1);
+	assert_int_equal(recorder_counts(f->recorder).sent, 1);
+	assert_int_equal(recorder_counts(NULL).sent, 0);
 }
 
 int main(void)

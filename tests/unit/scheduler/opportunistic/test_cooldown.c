@@ -20,13 +20,13 @@ static void make_cards(struct cards *c)
 {
 	*c = (struct cards){ .card = { { .uuid = "GPU-a" }, { .uuid = "GPU-b" } } };
 	c->inventory = (struct inventory){ .count = CARDS, .card = c->card };
-	assert_int_equal(use_hear(&c->use, "{\"t\":1,\"cards\":[]}", &c->inventory, 0, NULL), 0);
+	assert_int_equal(use_update(&c->use, "{\"t\":1,\"cards\":[]}", &c->inventory, 0, NULL), 0);
 }
 
 static int hear(struct cards *c, const char *text, uint64_t now_s, int64_t wall_s)
 {
 	struct error err;
-	return cooldown_hear(&c->use, text, &c->inventory,
+	return cooldown_load(&c->use, text, &c->inventory,
 			     (struct cooldown_now){ now_s * S, wall_s }, &err);
 }
 
@@ -34,7 +34,7 @@ static char *tell(const struct cards *c, uint64_t now_s, int64_t wall_s)
 {
 	char *text;
 	const struct cooldown_now now = { now_s * S, wall_s };
-	assert_int_equal(cooldown_tell(&c->use, &c->inventory, now, &text), 0);
+	assert_int_equal(cooldown_format(&c->use, &c->inventory, now, &text), 0);
 	return text;
 }
 

@@ -21,7 +21,7 @@ static uint64_t taken(uint64_t guaranteed, uint64_t borrowed, struct use_card us
 static struct use_card used(uint16_t peak, uint16_t now, uint16_t held)
 {
 	return (struct use_card){
-		.is_said = true, .peak_pct = peak, .now_pct = now, .held_pct = held
+		.is_reported = true, .peak_pct = peak, .now_pct = now, .held_pct = held
 	};
 }
 

@@ -5,9 +5,9 @@
 #include "base/clock.h"
 #include "scheduler/extender/extender.h"
 #include "scheduler/explain/explain.h"
-#include "scheduler/page/past.h"
+#include "scheduler/page/history.h"
 #include "scheduler/page/state.h"
-#include "scheduler/page/why.h"
+#include "scheduler/page/wait_summary.h"
 #include "verbs.h"
 
 #define MEMORY(mib) GPU ",\"nvidia.com/gpumem\":\"" mib "\""
@@ -21,7 +21,7 @@ static const struct view all = { .node_states = ANY, .pod_states = ANY_POD };
 struct reader {
 	struct model *model;
 	struct reasons *reasons;
-	struct told told;
+	struct sent_state sent;
 	uint64_t now_ns;
 	json_t *news; /* the last */
 };
@@ -47,7 +47,7 @@ static json_t *news(struct reader *r, const struct view *view)
 	const struct page_cluster c = { r->model, &aggregate,       r->reasons, true,
 					true,     "http://{node}/", r->now_ns };
 	json_text_open(&t, NULL, '{');
-	bool is_news = page_cluster_write(&c, view, &r->told, &t);
+	bool is_news = page_cluster_write(&c, view, &r->sent, &t);
 	json_text_close(&t, '}');
 	char *text = json_text_end(&t);
 	json_error_t why;
@@ -64,7 +64,7 @@ static json_t *news(struct reader *r, const struct view *view)
 /* All that a view shows, to one who has been told nothing. */
 static json_t *afresh(struct reader *r, const struct view *view)
 {
-	r->told = (struct told){ 0 };
+	r->sent = (struct sent_state){ 0 };
 	return news(r, view);
 }
 
@@ -206,8 +206,8 @@ static void test_pods_by_state_and_namespace(void **state)
 
 static void look_for_reasons(struct reader *r)
 {
-	struct allowance allowance = { 0 };
-	reasons_look(r->reasons, r->model, &allowance, 3, r->now_ns);
+	struct token_bucket token_bucket = { 0 };
+	reasons_refresh(r->reasons, r->model, &token_bucket, 3, r->now_ns);
 }
 
 /* As `allot explain` has it, and again when the cluster is another. */
@@ -248,7 +248,7 @@ static void test_why_it_waits(void **state)
 static void test_reasons_have_an_allowance(void **state)
 {
 	struct model *m = three_nodes();
-	struct allowance allowance = { .per_second = 100 };
+	struct token_bucket token_bucket = { .per_second = 100 };
 	struct view view = all;
 	char name[16];
 	view.pod_states = 1U << VIEW_WAITING;
@@ -261,7 +261,7 @@ static void test_reasons_have_an_allowance(void **state)
 	/* The smallest costs what a hundred nodes do: one a second, and each in its turn. */
 	for (int i = 0; i < 5; i++) {
 		unsigned known = 0;
-		reasons_look(r.reasons, m, &allowance, 3, r.now_ns);
+		reasons_refresh(r.reasons, m, &token_bucket, 3, r.now_ns);
 		json_t *pods = json_object_get(json_object_get(afresh(&r, &view), "pods"), "rows");
 		for (size_t k = 0; k < json_array_size(pods); k++)
 			known += json_is_object(json_object_get(json_array_get(pods, k), "why"));
@@ -285,7 +285,7 @@ static void test_groups_of_nodes(void **state)
 					 "reasons", "X", 1, "lacks", "permille", 1000 - i, "cards",
 					 1, "memory_mib", i, "cores_pct", 0));
 	json_t *explanation = json_pack("{s:o}", "nodes", nodes);
-	why_write(explanation, &t);
+	wait_summary_write(explanation, &t);
 	char *text = json_text_end(&t);
 	json_t *why = json_loads(text, 0, NULL);
 	assert_at(why, "says", "\"none of 500 nodes has the requested GPUs free\"");
@@ -367,25 +367,25 @@ static void test_the_model_tells_of_changes(void **state)
 	model_free(m);
 }
 
-/* ---- the past ---- */
+/* ---- history ---- */
 
 static void test_the_last_ten_minutes(void **state)
 {
-	struct past past = { 0 };
+	struct history history = { 0 };
 	struct aggregate aggregate = { .sum = { .memory_bytes = 1000, .cores_mpct = 1000 } };
 	struct json_text t = { 0 };
 	for (unsigned second = 1; second <= 1000; second++) {
 		aggregate.sum.promised_bytes = second;
 		aggregate.waiting = second;
-		past_note(&past, &aggregate, second * SECOND);
+		history_add(&history, &aggregate, second * SECOND);
 	}
 	json_text_open(&t, NULL, '{');
-	past_write(&past, 1001 * SECOND, &t);
+	history_write(&history, 1001 * SECOND, &t);
 	json_text_close(&t, '}');
 	char *text = json_text_end(&t);
 	json_t *told = json_loads(text, 0, NULL);
 	assert_at(told, "every_s", "5");
-	assert_int_equal(json_array_size(json_object_get(told, "ages_s")), PAST_MOMENTS);
+	assert_int_equal(json_array_size(json_object_get(told, "ages_s")), HISTORY_SAMPLES);
 	assert_at(told, "ages_s.119", "5");
 	assert_at(told, "memory_pct.119", "99.6");
 	assert_at(told, "pods_waiting.119", "996");

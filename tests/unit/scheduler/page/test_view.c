@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "scheduler/page/state.h"
-#include "scheduler/page/told.h"
+#include "scheduler/page/delta.h"
 #include "scheduler/page/view.h"
 
 /* "name=value", as many as there are, NULL at the end. */
@@ -112,24 +112,24 @@ static void test_the_first_of_many(void **state)
 
 /* ---- what is told ---- */
 
-static char *rows_told(struct told_rows *told, const char *const *rows)
+static char *rows_told(struct sent_rows *told, const char *const *rows)
 {
-	struct told_writing w;
+	struct delta_writer w;
 	struct json_text t = { 0 };
 	size_t count = 0;
 	json_text_open(&t, NULL, '{');
-	told_rows_begin(&w, told);
+	delta_rows_begin(&w, told);
 	for (; rows[count]; count++) {
 		char key[2] = { rows[count][0], '\0' };
 		json_text_string(&w.row, NULL, rows[count]);
-		told_row(&w, key);
+		delta_row(&w, key);
 	}
-	told_rows_end(&w, "n", count, 0, &t);
+	delta_rows_end(&w, "n", count, 0, &t);
 	json_text_close(&t, '}');
 	return json_text_end(&t);
 }
 
-static void assert_told(struct told_rows *told, const char *const *rows, const char *wanted)
+static void assert_told(struct sent_rows *told, const char *const *rows, const char *wanted)
 {
 	char *text = rows_told(told, rows);
 	assert_string_equal(text, wanted);
@@ -138,7 +138,7 @@ static void assert_told(struct told_rows *told, const char *const *rows, const c
 
 static void test_only_what_is_otherwise(void **state)
 {
-	struct told_rows told = { 0 };
+	struct sent_rows told = { 0 };
 	const char *const first[] = { "a1", "b1", NULL }, *const changed[] = { "a1", "b2", NULL };
 	const char *const turned[] = { "b2", "a1", NULL }, *const less[] = { "a1", NULL };
 	const char *const none[] = { NULL };
@@ -165,7 +165,7 @@ static void test_a_part(void **state)
 		struct json_text part = { 0 }, t = { 0 };
 		json_text_open(&t, NULL, '{');
 		json_text_whole(&part, NULL, i / 2);
-		assert_int_equal(told_part(&told, "p", &part, &t), i % 2 == 0);
+		assert_int_equal(delta_part(&told, "p", &part, &t), i % 2 == 0);
 		json_text_close(&t, '}');
 		char *text = json_text_end(&t);
 		assert_string_equal(text, i == 0 ? "{\"p\":0}" : i == 2 ? "{\"p\":1}" : "{}");

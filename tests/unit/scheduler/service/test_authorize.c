@@ -63,7 +63,7 @@ static void test_certificates_are_shown_by_tls(void **state)
 	for (unsigned i = 0; i <= AUTHORIZE_OPEN; i++)
 		assert_int_equal(ask(&authorizer, i, "Bearer 0123456789abcdef"),
 				 authorizer.verbs & BIT(i) && i != AUTHORIZE_OPEN ? 403 : 0);
-	assert_int_not_equal(authorizer.said_ns, 0);
+	assert_int_not_equal(authorizer.logged_ns, 0);
 	authorizer.is_local_trusted = true;
 	for (unsigned i = 0; i <= AUTHORIZE_OPEN; i++)
 		assert_int_equal(ask(&authorizer, i, NULL), 0);

@@ -1,4 +1,4 @@
-#include "scheduler/cluster/cooldown_notes.h"
+#include "scheduler/cluster/cooldown_writer.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,12 +17,12 @@
 
 struct note {
 	LIST_ENTRY(note) link;
-	struct cooldown_notes *notes;
+	struct cooldown_writer *notes;
 	struct kube_call *call;
 	char node[];
 };
 
-struct cooldown_notes {
+struct cooldown_writer {
 	struct kube_client *client;
 	struct model *model;
 	bool is_failing; /* the last write failed, which was logged */
@@ -39,7 +39,7 @@ static void forget(struct note *note)
 static void answered(void *data, const struct kube_answer *answer)
 {
 	struct note *note = data;
-	struct cooldown_notes *n = note->notes;
+	struct cooldown_writer *n = note->notes;
 	bool has_failed = answer->err.code && answer->status != STATUS_NOT_FOUND;
 	note->call = NULL;
 	if (has_failed) {
@@ -53,7 +53,7 @@ static void answered(void *data, const struct kube_answer *answer)
 	forget(note);
 }
 
-static bool begin(struct cooldown_notes *n, const struct model_cooldown *cooldown)
+static bool begin(struct cooldown_writer *n, const struct model_cooldown *cooldown)
 {
 	char path[PATH_MAX_BYTES];
 	const struct patch_pair pair = { KUBE_NODE_COOLDOWNS, cooldown->text };
@@ -76,7 +76,7 @@ static bool begin(struct cooldown_notes *n, const struct model_cooldown *cooldow
 	return false;
 }
 
-static bool is_under_way(const struct cooldown_notes *n, const char *node)
+static bool is_under_way(const struct cooldown_writer *n, const char *node)
 {
 	const struct note *note;
 	LIST_FOREACH(note, &n->under_way, link)
@@ -85,7 +85,7 @@ static bool is_under_way(const struct cooldown_notes *n, const char *node)
 	return false;
 }
 
-void cooldown_notes_write(struct cooldown_notes *n)
+void cooldown_writer_run(struct cooldown_writer *n)
 {
 	struct model_cooldown cooldown;
 	for (int i = 0; i < AT_ONCE && model_take_cooldown(n->model, &cooldown) > 0; i++) {
@@ -99,18 +99,19 @@ void cooldown_notes_write(struct cooldown_notes *n)
 	}
 }
 
-int cooldown_notes_new(struct kube_client *client, struct model *model, struct cooldown_notes **ret)
+int cooldown_writer_new(struct kube_client *client, struct model *model,
+			struct cooldown_writer **ret)
 {
-	struct cooldown_notes *n = calloc(1, sizeof(*n));
+	struct cooldown_writer *n = calloc(1, sizeof(*n));
 	if (!n)
 		return -ENOMEM;
-	*n = (struct cooldown_notes){ .client = client, .model = model };
+	*n = (struct cooldown_writer){ .client = client, .model = model };
 	LIST_INIT(&n->under_way);
 	*ret = n;
 	return 0;
 }
 
-struct cooldown_notes *cooldown_notes_free(struct cooldown_notes *n)
+struct cooldown_writer *cooldown_writer_free(struct cooldown_writer *n)
 {
 	if (!n)
 		return NULL;

@@ -1,4 +1,4 @@
-#include "scheduler/page/why.h"
+#include "scheduler/page/wait_summary.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,7 +154,7 @@ static void write_quotas(const json_t *quotas, struct json_text *t)
 	json_text_close(t, ']');
 }
 
-void why_write(const json_t *e, struct json_text *t)
+void wait_summary_write(const json_t *e, struct json_text *t)
 {
 	const json_t *nodes = json_object_get(e, "nodes");
 	json_text_open(t, NULL, '{');

@@ -7,11 +7,12 @@
 #include "kube/client/kube_client.h"
 #include "scheduler/model/model.h"
 
-struct cooldown_notes;
+struct cooldown_writer;
 
 /* The client and the model must outlive the result. Returns 0 or -ENOMEM. */
-int cooldown_notes_new(struct kube_client *client, struct model *model, struct cooldown_notes **ret);
+int cooldown_writer_new(struct kube_client *client, struct model *model,
+			struct cooldown_writer **ret);
 /* Abandons writes under way. NULL is allowed; returns NULL. */
-struct cooldown_notes *cooldown_notes_free(struct cooldown_notes *notes);
+struct cooldown_writer *cooldown_writer_free(struct cooldown_writer *notes);
 /* Begins the writes that the model asks for. Call about once a second while this replica leads. */
-void cooldown_notes_write(struct cooldown_notes *notes);
+void cooldown_writer_run(struct cooldown_writer *notes);

@@ -15,4 +15,4 @@
  * Writes {"says", "groups": [{"nodes", "node": the first, "why", "reasons"}], "more_nodes": nodes in other groups, "nearest":
  * [{"node", "cards", "memory_mib", "cores_pct"}], "quotas"}; see docs/reference/protocol.md.
  */
-void why_write(const json_t *explanation, struct json_text *t);
+void wait_summary_write(const json_t *explanation, struct json_text *t);

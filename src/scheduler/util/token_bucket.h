@@ -7,11 +7,11 @@
 
 #include <stdint.h>
 
-struct allowance {
+struct token_bucket {
 	uint64_t per_second; /* 0 if there is no limit */
 	/* when the bucket will be full again */
-	uint64_t paid_ns;
+	uint64_t full_ns;
 };
 
 /* 0 if `work` was taken. Otherwise the time in ns until the bucket is not empty. */
-uint64_t allowance_take(struct allowance *allowance, uint64_t work, uint64_t now_ns);
+uint64_t token_bucket_take(struct token_bucket *bucket, uint64_t work, uint64_t now_ns);

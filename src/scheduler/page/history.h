@@ -5,20 +5,20 @@
 #include "http/dashboard/json_text.h"
 #include "scheduler/page/aggregate.h"
 
-#define PAST_MOMENTS 120
-#define PAST_EVERY_NS (5 * NSEC_PER_SEC)
+#define HISTORY_SAMPLES 120
+#define HISTORY_INTERVAL_NS (5 * NSEC_PER_SEC)
 
 /* A zeroed structure is empty. */
-struct past {
+struct history {
 	struct {
 		uint64_t at_ns;
 		float memory_pct, cores_pct; /* assigned, in percent of all cards */
 		uint32_t waiting;
-	} moment[PAST_MOMENTS];
+	} sample[HISTORY_SAMPLES];
 	unsigned next;
 };
 
-/* Records `aggregate`, unless the last record is younger than PAST_EVERY_NS. */
-void past_note(struct past *past, const struct aggregate *aggregate, uint64_t now_ns);
+/* Records `aggregate`, unless the last record is younger than HISTORY_INTERVAL_NS. */
+void history_add(struct history *history, const struct aggregate *aggregate, uint64_t now_ns);
 /* Writes "every_s", and lists with a value per record, oldest first: "ages_s", "memory_pct", "cores_pct", "pods_waiting". */
-void past_write(const struct past *past, uint64_t now_ns, struct json_text *t);
+void history_write(const struct history *history, uint64_t now_ns, struct json_text *t);

@@ -10,39 +10,39 @@
 #include "http/dashboard/json_text.h"
 #include "scheduler/page/view.h"
 
-struct told_rows {
+struct sent_rows {
 	uint64_t head; /* digest of all but the rows' objects */
 	unsigned count;
 	struct {
-		uint64_t key, said; /* digests of the row's key and object */
+		uint64_t key, digest; /* digests of the row's key and object */
 	} row[VIEW_ROWS];
 };
 
 /* Zeroed: nothing was sent. */
-struct told {
+struct sent_state {
 	bool has_begun;
-	uint64_t cluster, open; /* digests of what told_part() wrote */
-	struct told_rows nodes, pods;
+	uint64_t cluster, open; /* digests of what delta_part() wrote */
+	struct sent_rows nodes, pods;
 };
 
 /*
- * Writes the object in `part` as member `key` of `to`, unless its digest is *told, that is, it was sent last. Sets *told and
+ * Writes the object in `part` as member `key` of `to`, unless its digest is *sent, that is, it was sent last. Sets *sent and
  * empties `part`. Returns whether it was written.
  */
-bool told_part(uint64_t *told, const char *key, struct json_text *part, struct json_text *to);
+bool delta_part(uint64_t *sent, const char *key, struct json_text *part, struct json_text *to);
 
 /* While a page of rows is written. Rows sent before are left out, but not their keys. */
-struct told_writing {
-	struct told_rows *told, next;
+struct delta_writer {
+	struct sent_rows *sent, next;
 	struct json_text keys, rows, row;
 	bool is_other;
 };
-void told_rows_begin(struct told_writing *w, struct told_rows *told);
+void delta_rows_begin(struct delta_writer *w, struct sent_rows *sent);
 /* Adds the row whose object is in w->row. */
-void told_row(struct told_writing *w, const char *key);
+void delta_row(struct delta_writer *w, const char *key);
 /*
  * Writes member `name` of `to`: {"seen": matching items, "from": index of the first row, "keys": all rows' keys in order,
  * "rows": new or changed rows}. Nothing if nothing has changed.
  */
-void told_rows_end(struct told_writing *w, const char *name, size_t seen, unsigned from,
-		   struct json_text *to);
+void delta_rows_end(struct delta_writer *w, const char *name, size_t seen, unsigned from,
+		    struct json_text *to);
