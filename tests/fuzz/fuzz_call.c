@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "json_arena.h"
-#include "kube/util/outside_json.h"
+#include "kube/util/untrusted_json.h"
 #include "scheduler/extender/filter_answer.h"
 
 static const json_t *nodes_of(const json_t *all)
@@ -107,7 +107,7 @@ static void take(const uint8_t *data, size_t size)
 {
 	struct call_args *args = NULL;
 	struct error err = { 0 };
-	json_t *all = outside_json_read((const char *)data, size, JSON_REJECT_DUPLICATES, NULL);
+	json_t *all = untrusted_json_parse((const char *)data, size, JSON_REJECT_DUPLICATES, NULL);
 	int r = call_args_read((const char *)data, size, &args, &err);
 	FUZZ_CHECK((r == 0) == (all != NULL));
 	if (r < 0) {

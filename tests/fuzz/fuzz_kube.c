@@ -61,7 +61,7 @@ static void take_uses(const char *text)
 	}
 	char *written = uses_format(&uses);
 	FUZZ_CHECK(written && uses_parse(written, &again, NULL) == 0);
-	FUZZ_CHECK(again.count == uses.count && again.said_s == uses.said_s);
+	FUZZ_CHECK(again.count == uses.count && again.measured_s == uses.measured_s);
 	char *twice = uses_format(&again);
 	FUZZ_CHECK(twice && !strcmp(written, twice));
 	free(twice);
@@ -160,11 +160,11 @@ static void take_choice(const char *text)
 	if (!object)
 		return; /* no UTF-8: no API server lets it in */
 	FUZZ_CHECK(pod_read(object, &pod, NULL) == 0);
-	const struct choice_question q = { .node = "here",
-					   .pod = (const struct kube_pod *const *)&pod,
-					   .pod_count = 1,
-					   .id = ids,
-					   .id_count = 1 };
+	const struct choice_query q = { .node = "here",
+					.pod = (const struct kube_pod *const *)&pod,
+					.pod_count = 1,
+					.id = ids,
+					.id_count = 1 };
 	if (choice_make(&q, &choice, &err) < 0) {
 		check_error(&err);
 	} else {
@@ -237,9 +237,9 @@ static void take_vcuda(const struct kube_pod *pod)
 	static const struct vcuda_names names = { "tencent.com/vcuda-core",
 						  "tencent.com/vcuda-memory" };
 	for (size_t i = 0; i < pod->containers; i++) {
-		struct vcuda_ask ask;
+		struct vcuda_request ask;
 		struct error err = { 0 };
-		int r = vcuda_ask_read(pod, i, &names, &ask, &err);
+		int r = vcuda_request_read(pod, i, &names, &ask, &err);
 		if (r == -ENODATA)
 			continue;
 		if (r < 0) {
@@ -288,7 +288,7 @@ static void take_pod(const char *text)
 	struct error err = { 0 };
 	if (!object)
 		return;
-	json_t *essence = pod_essence(object);
+	json_t *essence = pod_copy_trimmed(object);
 	if (essence && pod_read(essence, &pod, &err) < 0)
 		check_error(&err);
 	else if (essence) {

@@ -12,7 +12,7 @@
 #include "json_arena.h"
 #include "kube/hami/annotations.h"
 #include "kube/util/object.h"
-#include "kube/util/outside_json.h"
+#include "kube/util/untrusted_json.h"
 #include "scheduler/explain/explain.h"
 #include "scheduler/extender/extender.h"
 #include "scheduler/request/request_annotations.h"
@@ -303,7 +303,7 @@ static void check_reading(const char *text)
 {
 	struct call_args *args = NULL;
 	struct error err = { 0 };
-	json_t *all = outside_json_read(text, strlen(text), JSON_REJECT_DUPLICATES, NULL);
+	json_t *all = untrusted_json_parse(text, strlen(text), JSON_REJECT_DUPLICATES, NULL);
 	int r = call_args_read(text, strlen(text), &args, &err);
 	FUZZ_CHECK((r == 0) == (all != NULL));
 	if (r < 0)

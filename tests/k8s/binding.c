@@ -87,7 +87,7 @@ static void allocate(struct driver *d, char *ids)
 	struct node_lock lock;
 	struct choice choice;
 	struct error err;
-	struct choice_question q = { .node = d->node, .id = id, .now_s = (int64_t)time(NULL) };
+	struct choice_query q = { .node = d->node, .id = id, .now_s = (int64_t)time(NULL) };
 	for (char *part; (part = strsep(&ids, " ")) && q.id_count < IDS_MAX;)
 		id[q.id_count++] = part;
 	q.pod = pods_all(d->pods, &q.pod_count);

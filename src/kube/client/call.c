@@ -11,7 +11,7 @@
 #include "kube/client/kube_client.h"
 #include "kube/client/client_inside.h"
 #include "kube/util/sanitize.h"
-#include "kube/util/outside_json.h"
+#include "kube/util/untrusted_json.h"
 
 #define CONNECT_TIMEOUT_MS 10000L
 /* A server that vanished is noticed within this time, also by a watch without events. */
@@ -100,7 +100,7 @@ static void read_answer(struct kube_call *call, int result, struct kube_answer *
 	a->retry_after_ns = retry_after_ns(call);
 	bool is_good = a->status / 100 == 2;
 	if (!call->line || !is_good)
-		a->object = outside_json_read(call->text ? call->text : "", call->size, 0, &why);
+		a->object = untrusted_json_parse(call->text ? call->text : "", call->size, 0, &why);
 	if (is_good && !call->line && !a->object) {
 		error_set(&a->err, EPROTO, "%s: the answer is not JSON: %s", call->what, why.text);
 	} else if (!is_good) {

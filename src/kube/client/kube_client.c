@@ -10,7 +10,7 @@
 #include "base/symbols.h"
 #include "kube/client/client_inside.h"
 #include "kube/util/object.h"
-#include "kube/util/outside_json.h"
+#include "kube/util/untrusted_json.h"
 
 /* ---- delivering ---- */
 
@@ -33,8 +33,8 @@ static bool take_lines(struct kube_call *call)
 	while (call->size > from && (end = memchr(call->text + from, '\n', call->size - from))) {
 		size_t length = (size_t)(end - call->text) - from;
 		json_error_t why;
-		cleanup_object json_t *object = outside_json_read(call->text + from, length, 0,
-								  &why);
+		cleanup_object json_t *object = untrusted_json_parse(call->text + from, length, 0,
+								     &why);
 		from += length + 1;
 		if (!length)
 			continue;

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "kube/util/object.h"
-#include "kube/util/when.h"
+#include "kube/util/timestamp.h"
 
 /* An object's events are in the object's namespace. A node has none; its events are in this namespace. */
 #define NODE_EVENTS "default"
@@ -32,8 +32,8 @@ static struct kube_call *post(const char *component, struct kube_client *client,
 			      const char *name, kube_done done, void *data)
 {
 	const char *in = space_of(about);
-	char path[PATH_SIZE], now[WHEN_MAX];
-	when_format_rfc3339((int64_t)time(NULL), now);
+	char path[PATH_SIZE], now[TIMESTAMP_MAX];
+	timestamp_format_rfc3339((int64_t)time(NULL), now);
 	snprintf(path, sizeof(path), "/api/v1/namespaces/%s/events", in);
 	cleanup_object json_t *event = json_pack(
 		"{s:s,s:s,s:{s:o,s:s},s:{s:s,s:s,s:s,s:s,s:s*},s:s,s:s,s:s,s:{s:s,s:s*},s:s,s:s,s:"
@@ -52,7 +52,7 @@ static struct kube_call *post(const char *component, struct kube_client *client,
 	return body ? kube_call_start(client, &request, NULL, done, data) : NULL;
 }
 
-void event_tell_as(const char *component, struct kube_client *client,
+void event_send_as(const char *component, struct kube_client *client,
 		   const struct event_about *about, bool is_warning, const char *reason,
 		   const char *message, const char *host)
 {
@@ -60,10 +60,10 @@ void event_tell_as(const char *component, struct kube_client *client,
 	post(component, client, about, &text, NULL, told, NULL);
 }
 
-void event_tell(struct kube_client *client, const struct event_about *about, bool is_warning,
+void event_send(struct kube_client *client, const struct event_about *about, bool is_warning,
 		const char *reason, const char *message, const char *host)
 {
-	event_tell_as("allotd", client, about, is_warning, reason, message, host);
+	event_send_as("allotd", client, about, is_warning, reason, message, host);
 }
 
 /* The same form as client-go's: the object's name and the time. */
@@ -86,8 +86,8 @@ struct kube_call *event_repeat(struct kube_client *client, const struct event_ab
 			       const char *message, const char *name, uint64_t count,
 			       kube_done done, void *data)
 {
-	char path[PATH_SIZE], now[WHEN_MAX];
-	when_format_rfc3339((int64_t)time(NULL), now);
+	char path[PATH_SIZE], now[TIMESTAMP_MAX];
+	timestamp_format_rfc3339((int64_t)time(NULL), now);
 	snprintf(path, sizeof(path), "/api/v1/namespaces/%s/events/%s", space_of(about), name);
 	cleanup_object json_t *patch = json_pack("{s:I,s:s,s:s}", "count", (json_int_t)count,
 						 "lastTimestamp", now, "message", message);

@@ -16,10 +16,10 @@ struct event_about {
 };
 
 /* Sends an event of allotd. `reason` is one word, such as "AllocateFailed". `host` is the node's name. */
-void event_tell(struct kube_client *client, const struct event_about *about, bool is_warning,
+void event_send(struct kube_client *client, const struct event_about *about, bool is_warning,
 		const char *reason, const char *message, const char *host);
-/* As event_tell, for another program. `host` is NULL if no node is concerned. */
-void event_tell_as(const char *component, struct kube_client *client,
+/* As event_send, for another program. `host` is NULL if no node is concerned. */
+void event_send_as(const char *component, struct kube_client *client,
 		   const struct event_about *about, bool is_warning, const char *reason,
 		   const char *message, const char *host);
 

@@ -69,7 +69,7 @@ static void fail(struct kube_watch *w, const struct error *err, uint64_t at_leas
 	w->is_troubled = true;
 	alarm_set(kube_client_reactor(w->client), &w->again,
 		  backoff_next_ns(&w->backoff, random_bits(), at_least_ns));
-	w->on.trouble(w->data, err);
+	w->on.failed(w->data, err);
 }
 
 /*
@@ -83,7 +83,7 @@ static void succeed(struct kube_watch *w, bool is_worth)
 	if (!w->is_troubled)
 		return;
 	w->is_troubled = false;
-	w->on.trouble(w->data, NULL);
+	w->on.failed(w->data, NULL);
 }
 
 /* The server no longer knows w->version: lists again at once, but every fourth time after a backoff. */
@@ -104,7 +104,7 @@ static void tell_page(struct kube_watch *w, json_t *list)
 {
 	json_t *items = json_object_get(list, "items");
 	if (!w->page)
-		w->on.begin(w->data);
+		w->on.list_begun(w->data);
 	for (size_t i = 0; i < json_array_size(items) && !w->is_stopped; i++)
 		w->on.object(w->data, json_array_get(items, i));
 }
@@ -207,7 +207,7 @@ static void event_came(void *data, json_t *event)
 		return;
 	}
 	if (!strcmp(type, "DELETED"))
-		w->on.gone(w->data, object);
+		w->on.deleted(w->data, object);
 	else
 		w->on.object(w->data, object);
 }

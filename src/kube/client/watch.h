@@ -16,13 +16,13 @@
  * to keep one.
  */
 struct watch_handlers {
-	void (*begin)(void *data); /* a list begins; objects that do not follow are gone */
+	void (*list_begun)(void *data); /* a list begins; objects that do not follow are gone */
 	void (*object)(void *data, json_t *object); /* the object exists or has changed */
 	/* the object was deleted; this is its last state */
-	void (*gone)(void *data, json_t *object);
+	void (*deleted)(void *data, json_t *object);
 	void (*synced)(void *data); /* the list is complete */
 	/* A try failed, and another follows by itself. `err` is NULL when the watch works again. */
-	void (*trouble)(void *data, const struct error *err);
+	void (*failed)(void *data, const struct error *err);
 };
 
 struct kube_watch;

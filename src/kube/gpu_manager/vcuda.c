@@ -47,25 +47,25 @@ static int read_number(const struct kube_pod *pod, const char *name, unsigned mo
 }
 
 /* More than a whole GPU means a whole GPU, as in gpu-manager. */
-static int read_limit(const struct kube_pod *pod, struct vcuda_ask *ask, struct error *err)
+static int read_limit(const struct kube_pod *pod, struct vcuda_request *request, struct error *err)
 {
-	int r = read_number(pod, VCUDA_LIMIT, INT32_MAX, &ask->limit_pct, err);
-	if (ask->limit_pct > VCUDA_CORES_WHOLE)
-		ask->limit_pct = VCUDA_CORES_WHOLE;
+	int r = read_number(pod, VCUDA_LIMIT, INT32_MAX, &request->limit_pct, err);
+	if (request->limit_pct > VCUDA_CORES_WHOLE)
+		request->limit_pct = VCUDA_CORES_WHOLE;
 	return r;
 }
 
 /* The container's own annotation precedes the pod's. */
-static int read_cards(const struct kube_pod *pod, const char *container, struct vcuda_ask *ask,
-		      struct error *err)
+static int read_cards(const struct kube_pod *pod, const char *container,
+		      struct vcuda_request *request, struct error *err)
 {
 	char own[NAME_MAX_BYTES];
 	snprintf(own, sizeof(own), "%s." KUBE_LIVE_DOMAIN "/" VCUDA_CARDS, container);
 	return read_number(pod, pod_annotation(pod, own) ? own : KUBE_LIVE_DOMAIN "/" VCUDA_CARDS,
-			   VCUDA_MAX_CARDS, &ask->cards, err);
+			   VCUDA_MAX_CARDS, &request->cards, err);
 }
 
-static int take_minors(const char *text, struct vcuda_ask *ask, struct error *err)
+static int take_minors(const char *text, struct vcuda_request *request, struct error *err)
 {
 	for (const char *at = text;; at++) {
 		char *end;
@@ -75,14 +75,14 @@ static int take_minors(const char *text, struct vcuda_ask *ask, struct error *er
 				err, EINVAL,
 				"'%.60s': must be GPU numbers separated by commas, such as 0,1",
 				text);
-		for (unsigned i = 0; i < ask->chosen; i++)
-			if (ask->minor[i] == minor)
+		for (unsigned i = 0; i < request->chosen; i++)
+			if (request->minor[i] == minor)
 				return error_set(err, EINVAL, "'%.60s': names GPU %lu twice", text,
 						 minor);
-		if (ask->chosen == VCUDA_MAX_CARDS)
+		if (request->chosen == VCUDA_MAX_CARDS)
 			return error_set(err, EINVAL, "'%.60s': must be at most %d GPUs", text,
 					 VCUDA_MAX_CARDS);
-		ask->minor[ask->chosen++] = (unsigned)minor;
+		request->minor[request->chosen++] = (unsigned)minor;
 		at = end;
 		if (!*end)
 			return 0;
@@ -92,7 +92,7 @@ static int take_minors(const char *text, struct vcuda_ask *ask, struct error *er
 /*
  * Reads the scheduler's choice, which is valid until the pod is marked as assigned; afterwards only the number of GPUs counts.
  */
-static int read_choice(const struct kube_pod *pod, size_t container, struct vcuda_ask *ask,
+static int read_choice(const struct kube_pod *pod, size_t container, struct vcuda_request *request,
 		       struct error *err)
 {
 	const char *assigned = pod_annotation(pod, VCUDA_ASSIGNED);
@@ -108,22 +108,22 @@ static int read_choice(const struct kube_pod *pod, size_t container, struct vcud
 	const char *text = pod_annotation(pod, name);
 	if (!text)
 		return is_open ? error_set(err, EINVAL, "%s: missing, beside " VCUDA_TIME, name) : 0;
-	int r = take_minors(text, ask, err);
+	int r = take_minors(text, request, err);
 	if (r < 0)
 		return error_add(err, r, "%s", name);
-	if (!ask->cards)
-		ask->cards = ask->chosen;
+	if (!request->cards)
+		request->cards = request->chosen;
 	if (!is_open)
-		ask->chosen = 0;
+		request->chosen = 0;
 	return 0;
 }
 
 /* ---- a scheduler that uses HAMi's protocol ---- */
 
-static int take_shares(const struct kube_share *share, size_t count, struct vcuda_ask *ask,
+static int take_shares(const struct kube_share *share, size_t count, struct vcuda_request *request,
 		       struct error *err)
 {
-	if (ask->chosen)
+	if (request->chosen)
 		return error_set(err, EINVAL,
 				 "the GPUs are chosen by " VCUDA_INDEX
 				 "* as well: use one of the two");
@@ -134,34 +134,35 @@ static int take_shares(const struct kube_share *share, size_t count, struct vcud
 		for (size_t k = 0; k < i; k++)
 			if (!strcmp(share[i].card, share[k].card))
 				return error_set(err, EINVAL, "names %.64s twice", share[i].card);
-		strcpy(ask->uuid[i], share[i].card);
+		strcpy(request->uuid[i], share[i].card);
 	}
-	ask->chosen = (unsigned)count;
-	ask->is_by_shares = true;
+	request->chosen = (unsigned)count;
+	request->is_by_shares = true;
 	return 0;
 }
 
 /* Checks that each share equals what the container requests of one GPU. */
-static int compare_shares(const struct kube_share *share, size_t count, const struct vcuda_ask *ask,
-			  const struct vcuda_names *names, struct error *err)
+static int compare_shares(const struct kube_share *share, size_t count,
+			  const struct vcuda_request *request, const struct vcuda_names *names,
+			  struct error *err)
 {
-	uint64_t mib = vcuda_memory_bytes(ask) / MIB;
+	uint64_t mib = vcuda_memory_bytes(request) / MIB;
 	for (size_t i = 0; i < count; i++)
-		if (share[i].cores_pct != (unsigned)vcuda_cores_pct(ask) ||
+		if (share[i].cores_pct != (unsigned)vcuda_cores_pct(request) ||
 		    (mib && share[i].memory_mib != mib))
 			return error_set(
 				err, EINVAL,
 				"gives %llu MiB and %u cores of %.64s, but the pod asks for %u "
 				"%s and %u %s of %u GPU%s",
 				(unsigned long long)share[i].memory_mib, share[i].cores_pct,
-				share[i].card, ask->cores, names->cores, ask->units, names->memory,
-				ask->cards, ask->cards > 1 ? "s" : "");
+				share[i].card, request->cores, names->cores, request->units,
+				names->memory, request->cards, request->cards > 1 ? "s" : "");
 	return 0;
 }
 
 /* Reads the container's shares that are not allocated yet, and compares them with its request. */
 static int read_open_shares(const struct kube_pod *pod, size_t container,
-			    const struct vcuda_names *names, struct vcuda_ask *ask,
+			    const struct vcuda_names *names, struct vcuda_request *request,
 			    struct error *err)
 {
 	struct kube_shares shares;
@@ -173,134 +174,137 @@ static int read_open_shares(const struct kube_pod *pod, size_t container,
 	if (r < 0)
 		return error_add(err, r, KUBE_POD_TO_ALLOCATE);
 	const struct kube_share *share = shares_of(&shares, container, &count);
-	if (count && !ask->cards)
-		ask->cards = (unsigned)count;
+	if (count && !request->cards)
+		request->cards = (unsigned)count;
 	if (count)
-		r = take_shares(share, count, ask, err);
+		r = take_shares(share, count, request, err);
 	if (r >= 0 && count)
-		r = compare_shares(share, count, ask, names, err);
+		r = compare_shares(share, count, request, names, err);
 	shares_free(&shares);
 	return r < 0 ? error_add(err, r, KUBE_POD_TO_ALLOCATE) : 0;
 }
 
-static void count_shares(const struct kube_pod *pod, size_t container, struct vcuda_ask *ask)
+static void count_shares(const struct kube_pod *pod, size_t container, struct vcuda_request *request)
 {
 	struct kube_shares shares;
 	size_t count = 0;
-	if (ask->cards || !pod->allocated ||
+	if (request->cards || !pod->allocated ||
 	    shares_parse_of(pod->allocated, pod->init_containers, pod->containers, &shares, NULL) < 0)
 		return;
 	shares_of(&shares, container, &count);
 	shares_free(&shares);
 	if (count <= VCUDA_MAX_CARDS)
-		ask->cards = (unsigned)count;
+		request->cards = (unsigned)count;
 }
 
 /* ---- the whole request ---- */
 
-static unsigned cards_of(const struct vcuda_ask *ask)
+static unsigned cards_of(const struct vcuda_request *request)
 {
-	return ask->cores > VCUDA_CORES_WHOLE && ask->cores % VCUDA_CORES_WHOLE == 0
-		       ? ask->cores / VCUDA_CORES_WHOLE
+	return request->cores > VCUDA_CORES_WHOLE && request->cores % VCUDA_CORES_WHOLE == 0
+		       ? request->cores / VCUDA_CORES_WHOLE
 		       : 1;
 }
 
-static int check(struct vcuda_ask *ask, const struct vcuda_names *names, struct error *err)
+static int check(struct vcuda_request *request, const struct vcuda_names *names, struct error *err)
 {
-	if (!ask->cores)
+	if (!request->cores)
 		return error_set(err, EINVAL, "%s is requested without %s: request both",
 				 names->memory, names->cores);
-	if (ask->chosen && ask->cards && ask->chosen != ask->cards)
+	if (request->chosen && request->cards && request->chosen != request->cards)
 		return error_set(err, EINVAL,
 				 "the scheduler has chosen %u GPUs, " KUBE_LIVE_DOMAIN
 				 "/" VCUDA_CARDS " says %u",
-				 ask->chosen, ask->cards);
-	if (!ask->cards)
-		ask->cards = cards_of(ask);
-	if (ask->cards > VCUDA_MAX_CARDS)
+				 request->chosen, request->cards);
+	if (!request->cards)
+		request->cards = cards_of(request);
+	if (request->cards > VCUDA_MAX_CARDS)
 		return error_set(err, EINVAL, "%s: %u: must be at most %d GPUs", names->cores,
-				 ask->cores, VCUDA_MAX_CARDS);
-	if (ask->cores > ask->cards * VCUDA_CORES_WHOLE)
+				 request->cores, VCUDA_MAX_CARDS);
+	if (request->cores > request->cards * VCUDA_CORES_WHOLE)
 		return error_set(err, EINVAL,
 				 "%s: %u of %u GPU%s: must be up to 100, a multiple of 100, or "
 				 "among as many GPUs as " KUBE_LIVE_DOMAIN "/" VCUDA_CARDS " says",
-				 names->cores, ask->cores, ask->cards, ask->cards > 1 ? "s" : "");
-	if (!ask->units && ask->cores < ask->cards * VCUDA_CORES_WHOLE)
+				 names->cores, request->cores, request->cards,
+				 request->cards > 1 ? "s" : "");
+	if (!request->units && request->cores < request->cards * VCUDA_CORES_WHOLE)
 		return error_set(err, EINVAL, "%s: %u: a part of a GPU needs %s too", names->cores,
-				 ask->cores, names->memory);
+				 request->cores, names->memory);
 	return 0;
 }
 
 /* Reads what the pod requested before a scheduler chose GPUs. Checks nothing. */
-static int read_wish(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
-		     struct vcuda_ask *ask, struct error *err)
+static int read_amounts(const struct kube_pod *pod, size_t container,
+			const struct vcuda_names *names, struct vcuda_request *request,
+			struct error *err)
 {
 	const json_t *object = pod_container(pod, container);
 	int r = read_resource(object, names->cores, VCUDA_MAX_CARDS * VCUDA_CORES_WHOLE,
-			      &ask->cores, err);
-	int r_units = read_resource(object, names->memory, VCUDA_MAX_UNITS, &ask->units,
+			      &request->cores, err);
+	int r_units = read_resource(object, names->memory, VCUDA_MAX_UNITS, &request->units,
 				    r < 0 ? NULL : err);
 	r = r < 0 ? r : r_units;
-	if (r >= 0 && !ask->cores && !ask->units)
+	if (r >= 0 && !request->cores && !request->units)
 		return -ENODATA;
 	if (r >= 0)
-		r = read_limit(pod, ask, err);
+		r = read_limit(pod, request, err);
 	if (r >= 0)
-		r = read_cards(pod, pod->container[container], ask, err);
+		r = read_cards(pod, pod->container[container], request, err);
 	return r;
 }
 
-int vcuda_wish_read(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
-		    struct vcuda_ask *ret, struct error *err)
+int vcuda_request_read_amounts(const struct kube_pod *pod, size_t container,
+			       const struct vcuda_names *names, struct vcuda_request *ret,
+			       struct error *err)
 {
-	struct vcuda_ask ask = { 0 };
-	int r = read_wish(pod, container, names, &ask, err);
+	struct vcuda_request request = { 0 };
+	int r = read_amounts(pod, container, names, &request, err);
 	if (r == -ENODATA)
 		return r;
 	if (r >= 0)
-		r = check(&ask, names, err);
-	*ret = ask;
+		r = check(&request, names, err);
+	*ret = request;
 	return r < 0 ? error_sanitize(err, r) : 0;
 }
 
-int vcuda_ask_read(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
-		   struct vcuda_ask *ret, struct error *err)
+int vcuda_request_read(const struct kube_pod *pod, size_t container,
+		       const struct vcuda_names *names, struct vcuda_request *ret, struct error *err)
 {
-	struct vcuda_ask ask = { 0 };
-	int r = read_wish(pod, container, names, &ask, err);
+	struct vcuda_request request = { 0 };
+	int r = read_amounts(pod, container, names, &request, err);
 	if (r == -ENODATA)
 		return r;
 	if (r >= 0)
-		r = read_choice(pod, container, &ask, err);
+		r = read_choice(pod, container, &request, err);
 	if (r >= 0)
-		r = read_open_shares(pod, container, names, &ask, err);
+		r = read_open_shares(pod, container, names, &request, err);
 	if (r >= 0)
-		count_shares(pod, container, &ask);
+		count_shares(pod, container, &request);
 	if (r >= 0)
-		r = check(&ask, names, err);
-	*ret = ask;
+		r = check(&request, names, err);
+	*ret = request;
 	return r < 0 ? error_sanitize(err, r) : 0;
 }
 
-bool vcuda_ask_is_same(const struct vcuda_ask *a, const struct vcuda_ask *b)
+bool vcuda_request_is_same(const struct vcuda_request *a, const struct vcuda_request *b)
 {
 	return a->cores == b->cores && a->units == b->units && a->cards == b->cards &&
 	       a->limit_pct == b->limit_pct;
 }
 
-double vcuda_cores_pct(const struct vcuda_ask *ask)
+double vcuda_cores_pct(const struct vcuda_request *request)
 {
-	return (double)ask->cores / ask->cards;
+	return (double)request->cores / request->cards;
 }
 
 /* The limit is at least the guarantee. */
-double vcuda_limit_pct(const struct vcuda_ask *ask)
+double vcuda_limit_pct(const struct vcuda_request *request)
 {
-	double cores_pct = vcuda_cores_pct(ask);
-	return ask->limit_pct > cores_pct ? ask->limit_pct : cores_pct;
+	double cores_pct = vcuda_cores_pct(request);
+	return request->limit_pct > cores_pct ? request->limit_pct : cores_pct;
 }
 
-uint64_t vcuda_memory_bytes(const struct vcuda_ask *ask)
+uint64_t vcuda_memory_bytes(const struct vcuda_request *request)
 {
-	return ask->units * VCUDA_UNIT_BYTES / ask->cards / MIB * MIB;
+	return request->units * VCUDA_UNIT_BYTES / request->cards / MIB * MIB;
 }

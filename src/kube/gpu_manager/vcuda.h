@@ -41,7 +41,7 @@ struct vcuda_names {
 	const char *cores, *memory;
 };
 
-struct vcuda_ask {
+struct vcuda_request {
 	unsigned cores; /* hundredths of a GPU's time, on all its GPUs together */
 	unsigned units; /* units of 256 MiB, on all its GPUs together; 0 means all their memory */
 	unsigned cards; /* number of GPUs, 1 or more */
@@ -58,17 +58,18 @@ struct vcuda_ask {
  * Reads what a container requests, and the GPUs that a scheduler chose. -ENODATA: neither resource is requested. -EINVAL or
  * -ERANGE: a value is invalid, and the error says what is valid; cores and units are set if they could be read, else 0.
  */
-int vcuda_ask_read(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
-		   struct vcuda_ask *ret, struct error *err);
+int vcuda_request_read(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
+		       struct vcuda_request *ret, struct error *err);
 
-/* Like vcuda_ask_read(), without the scheduler's choice. */
-int vcuda_wish_read(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
-		    struct vcuda_ask *ret, struct error *err);
+/* Like vcuda_request_read(), without the scheduler's choice. */
+int vcuda_request_read_amounts(const struct kube_pod *pod, size_t container,
+			       const struct vcuda_names *names, struct vcuda_request *ret,
+			       struct error *err);
 
-bool vcuda_ask_is_same(const struct vcuda_ask *a, const struct vcuda_ask *b);
+bool vcuda_request_is_same(const struct vcuda_request *a, const struct vcuda_request *b);
 
 /* Return the guaranteed share and the limit, in percent of each GPU's time. */
-double vcuda_cores_pct(const struct vcuda_ask *ask);
-double vcuda_limit_pct(const struct vcuda_ask *ask);
+double vcuda_cores_pct(const struct vcuda_request *request);
+double vcuda_limit_pct(const struct vcuda_request *request);
 /* Returns the memory on each GPU, rounded down to whole MiB; 0 means all its memory. */
-uint64_t vcuda_memory_bytes(const struct vcuda_ask *ask);
+uint64_t vcuda_memory_bytes(const struct vcuda_request *request);

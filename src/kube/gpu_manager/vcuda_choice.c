@@ -11,19 +11,19 @@ struct candidate {
 	struct error err;
 };
 
-static bool is_waiting(const struct vcuda_question *q, const struct kube_pod *pod)
+static bool is_waiting(const struct vcuda_query *q, const struct kube_pod *pod)
 {
-	return !strcmp(pod_node(pod), q->node) && !pod->is_ending && !pod->is_started &&
+	return !strcmp(pod_node(pod), q->node) && !pod->is_terminating && !pod->is_started &&
 	       (pod->phase == POD_PENDING || pod->phase == POD_UNKNOWN);
 }
 
 /* Finds the first container from index `from` that requests a vGPU resource. */
-static bool find_asking(const struct vcuda_question *q, const struct kube_pod *pod, size_t from,
+static bool find_asking(const struct vcuda_query *q, const struct kube_pod *pod, size_t from,
 			struct candidate *ret)
 {
 	for (size_t i = from; i < pod->containers; i++) {
 		struct candidate c = { .choice = { .pod = pod, .container = i } };
-		c.error = vcuda_ask_read(pod, i, q->names, &c.choice.ask, &c.err);
+		c.error = vcuda_request_read(pod, i, q->names, &c.choice.request, &c.err);
 		if (c.error == -ENODATA)
 			continue;
 		*ret = c;
@@ -33,8 +33,7 @@ static bool find_asking(const struct vcuda_question *q, const struct kube_pod *p
 }
 
 /* Finds the pod's first container without a claim: the kubelet handles containers in order. */
-static bool find_next(const struct vcuda_question *q, const struct kube_pod *pod,
-		      struct candidate *ret)
+static bool find_next(const struct vcuda_query *q, const struct kube_pod *pod, struct candidate *ret)
 {
 	size_t from = 0;
 	while (find_asking(q, pod, from, ret)) {
@@ -65,14 +64,14 @@ static int compare_age(const struct kube_pod *a, const struct kube_pod *b)
 }
 
 /* Whether the coming call for memory will tell the two candidates apart. */
-static bool will_be_told(const struct vcuda_question *q, const struct candidate *a,
+static bool will_be_told(const struct vcuda_query *q, const struct candidate *a,
 			 const struct candidate *b)
 {
-	unsigned one = a->choice.ask.units, other = b->choice.ask.units;
+	unsigned one = a->choice.request.units, other = b->choice.request.units;
 	return !q->has_open && one && other && one != other;
 }
 
-static int is_unclear(const struct vcuda_question *q, const struct candidate *a,
+static int is_unclear(const struct vcuda_query *q, const struct candidate *a,
 		      const struct candidate *b, struct error *err)
 {
 	return error_set(
@@ -85,16 +84,17 @@ static int is_unclear(const struct vcuda_question *q, const struct candidate *a,
 		q->count, q->names->cores);
 }
 
-static int check_pair(const struct vcuda_question *q, const struct candidate *a,
+static int check_pair(const struct vcuda_query *q, const struct candidate *a,
 		      const struct candidate *b, struct error *err)
 {
-	bool is_same = !a->error && !b->error && vcuda_ask_is_same(&a->choice.ask, &b->choice.ask);
+	bool is_same = !a->error && !b->error &&
+		       vcuda_request_is_same(&a->choice.request, &b->choice.request);
 	return is_same || (!a->error && !b->error && will_be_told(q, a, b))
 		       ? 0
 		       : is_unclear(q, a, b, err);
 }
 
-static int nobody(const struct vcuda_question *q, const struct candidate *other, struct error *err)
+static int nobody(const struct vcuda_query *q, const struct candidate *other, struct error *err)
 {
 	if (!other->choice.pod)
 		return error_set(
@@ -108,18 +108,19 @@ static int nobody(const struct vcuda_question *q, const struct candidate *other,
 		"the kubelet asks for %u %s, after %u %s; but pod %.63s/%.63s, container %.63s requests %u and %u",
 		q->count, q->names->cores, q->open_units, q->names->memory,
 		other->choice.pod->pod_namespace, other->choice.pod->name,
-		container_of(&other->choice), other->choice.ask.cores, other->choice.ask.units);
+		container_of(&other->choice), other->choice.request.cores,
+		other->choice.request.units);
 }
 
-int vcuda_choose(const struct vcuda_question *q, struct vcuda_choice *ret, struct error *err)
+int vcuda_choose(const struct vcuda_query *q, struct vcuda_choice *ret, struct error *err)
 {
 	struct candidate best = { 0 }, other = { 0 };
 	for (size_t i = 0; i < q->pod_count; i++) {
 		struct candidate c;
 		if (!is_waiting(q, q->pod[i]) || !find_next(q, q->pod[i], &c) ||
-		    c.choice.ask.cores != q->count)
+		    c.choice.request.cores != q->count)
 			continue;
-		if (q->has_open && c.choice.ask.units != q->open_units) {
+		if (q->has_open && c.choice.request.units != q->open_units) {
 			other = c;
 			continue;
 		}
@@ -141,7 +142,7 @@ int vcuda_choose(const struct vcuda_question *q, struct vcuda_choice *ret, struc
 	return 0;
 }
 
-int vcuda_check_memory(const struct vcuda_question *q, bool *ret_has_unclaimed, struct error *err)
+int vcuda_check_memory(const struct vcuda_query *q, bool *ret_has_unclaimed, struct error *err)
 {
 	struct candidate c, broken = { 0 };
 	bool is_found = false;
@@ -151,7 +152,7 @@ int vcuda_check_memory(const struct vcuda_question *q, bool *ret_has_unclaimed, 
 		if (!is_waiting(q, q->pod[i]))
 			continue;
 		for (; find_asking(q, q->pod[i], from, &c); from = c.choice.container + 1) {
-			if (c.choice.ask.units != q->count)
+			if (c.choice.request.units != q->count)
 				continue;
 			if (c.error) {
 				broken = c;

@@ -14,7 +14,7 @@
 
 #include "kube/gpu_manager/vcuda.h"
 
-struct vcuda_question {
+struct vcuda_query {
 	const char *node;
 	const struct vcuda_names *names;
 	const struct kube_pod *const *pod; /* in any order */
@@ -31,7 +31,7 @@ struct vcuda_question {
 struct vcuda_choice {
 	const struct kube_pod *pod; /* one of the question's pods */
 	size_t container;           /* index in pod->container */
-	struct vcuda_ask ask;
+	struct vcuda_request request;
 };
 
 /*
@@ -43,11 +43,10 @@ struct vcuda_choice {
  *
  * Each error text gives the call and the pods' requests.
  */
-int vcuda_choose(const struct vcuda_question *question, struct vcuda_choice *ret, struct error *err);
+int vcuda_choose(const struct vcuda_query *query, struct vcuda_choice *ret, struct error *err);
 
 /*
  * Checks a call for memory: some container that is not admitted yet must request this amount. *ret_has_unclaimed: one of them
  * has no claim, so its call for cores is still to come. Errors as in vcuda_choose().
  */
-int vcuda_check_memory(const struct vcuda_question *question, bool *ret_has_unclaimed,
-		       struct error *err);
+int vcuda_check_memory(const struct vcuda_query *query, bool *ret_has_unclaimed, struct error *err);

@@ -10,7 +10,7 @@
 #define IDS_TEXT_MAX 160
 
 /* Writes the ids for an error text: "GPU-a-3, GPU-b-1", cut off if too long. */
-static const char *ids_text(const struct choice_question *q, char text[IDS_TEXT_MAX])
+static const char *ids_text(const struct choice_query *q, char text[IDS_TEXT_MAX])
 {
 	size_t at = 0;
 	text[0] = '\0';
@@ -22,10 +22,10 @@ static const char *ids_text(const struct choice_question *q, char text[IDS_TEXT_
 
 static bool is_at(const struct kube_pod *pod, const char *node)
 {
-	return !strcmp(pod_node(pod), node) && !pod->is_ending && pod->phase != POD_ENDED;
+	return !strcmp(pod_node(pod), node) && !pod->is_terminating && pod->phase != POD_ENDED;
 }
 
-static bool is_here(const struct choice_question *q, const struct kube_pod *pod)
+static bool is_here(const struct choice_query *q, const struct kube_pod *pod)
 {
 	return is_at(pod, q->node);
 }
@@ -44,7 +44,7 @@ bool choice_is_open(const struct kube_pod *pod, const char *node, int64_t now_s)
 	       (r == -ENODATA || (r >= 0 && now_s - since_s <= CHOICE_BIND_LIMIT_S));
 }
 
-static int check_time(const struct choice_question *q, const struct kube_pod *pod, struct error *err)
+static int check_time(const struct choice_query *q, const struct kube_pod *pod, struct error *err)
 {
 	int64_t limit_s = q->bind_limit_s ? q->bind_limit_s : CHOICE_BIND_LIMIT_S, since_s;
 	int r = pod_bind_time(pod, &since_s, err);
@@ -58,8 +58,7 @@ static int check_time(const struct choice_question *q, const struct kube_pod *po
 	return r < 0 ? error_add(err, r, "pod %s/%s", pod->pod_namespace, pod->name) : 0;
 }
 
-static int find_owner(const struct choice_question *q, const struct kube_pod **ret,
-		      struct error *err)
+static int find_owner(const struct choice_query *q, const struct kube_pod **ret, struct error *err)
 {
 	char ids[IDS_TEXT_MAX];
 	const struct node_lock *lock = q->lock;
@@ -89,7 +88,7 @@ static int find_owner(const struct choice_question *q, const struct kube_pod **r
 		q->node, lock->pod_namespace, lock->pod, ids_text(q, ids));
 }
 
-static int find_allocating(const struct choice_question *q, const struct kube_pod **ret,
+static int find_allocating(const struct choice_query *q, const struct kube_pod **ret,
 			   struct error *err)
 {
 	const struct kube_pod *found = NULL;
@@ -122,7 +121,7 @@ static int find_allocating(const struct choice_question *q, const struct kube_po
 	return 0;
 }
 
-static int find_pod(const struct choice_question *q, const struct kube_pod **ret, struct error *err)
+static int find_pod(const struct choice_query *q, const struct kube_pod **ret, struct error *err)
 {
 	int64_t expiry_s = q->lock_expiry_s ? q->lock_expiry_s : NODE_LOCK_EXPIRY_S;
 	bool is_locked = q->lock && q->lock->pod[0] &&
@@ -149,7 +148,7 @@ static bool is_id_of(const char *id, const char *card)
 }
 
 /* Whether the kubelet's ids name each GPU as often as the shares do. */
-static bool do_cards_agree(const struct choice_question *q, const struct choice *c)
+static bool do_cards_agree(const struct choice_query *q, const struct choice *c)
 {
 	for (size_t i = 0; i < c->share_count; i++) {
 		size_t shares = 0, ids = 0;
@@ -163,7 +162,7 @@ static bool do_cards_agree(const struct choice_question *q, const struct choice 
 	return true;
 }
 
-static int find_container(const struct choice_question *q, struct choice *c, struct error *err)
+static int find_container(const struct choice_query *q, struct choice *c, struct error *err)
 {
 	char ids[IDS_TEXT_MAX];
 	if (!c->shares.count)
@@ -179,7 +178,7 @@ static int find_container(const struct choice_question *q, struct choice *c, str
 			" has shares for container number %zu, but the pod has only %zu containers",
 			c->container + 1, c->pod->containers);
 	/* The call is for a later container: its ids don't belong to this one's shares. */
-	if (q->is_given && q->is_given(q->data, c->pod, c->container))
+	if (q->has_shares && q->has_shares(q->data, c->pod, c->container))
 		return error_set(
 			err, EAGAIN,
 			KUBE_POD_TO_ALLOCATE
@@ -196,10 +195,10 @@ static int find_container(const struct choice_question *q, struct choice *c, str
 	return 0;
 }
 
-int choice_make(const struct choice_question *question, struct choice *ret, struct error *err)
+int choice_make(const struct choice_query *query, struct choice *ret, struct error *err)
 {
 	struct choice c = { 0 };
-	int r = find_pod(question, &c.pod, err);
+	int r = find_pod(query, &c.pod, err);
 	if (r < 0)
 		return r;
 	r = shares_parse_of(c.pod->to_allocate ? c.pod->to_allocate : "", c.pod->init_containers,
@@ -207,7 +206,7 @@ int choice_make(const struct choice_question *question, struct choice *ret, stru
 	if (r < 0)
 		error_add(err, r, KUBE_POD_TO_ALLOCATE);
 	else
-		r = find_container(question, &c, err);
+		r = find_container(query, &c, err);
 	if (r < 0) {
 		shares_free(&c.shares);
 		return error_sanitize(err, error_add(err, r, "pod %s/%s", c.pod->pod_namespace,

@@ -17,7 +17,7 @@
 /* The scheduler has given up a binding that is older. */
 #define CHOICE_BIND_LIMIT_S 300
 
-struct choice_question {
+struct choice_query {
 	const char *node;
 	const struct kube_pod *const *pod; /* the node's pods, in any order */
 	size_t pod_count;
@@ -27,8 +27,8 @@ struct choice_question {
 	const char *const *id;               /* ids that the kubelet picked: "<UUID>-<n>" */
 	size_t id_count;
 	/* Whether the container already has its shares, although `pod` still shows them as open. NULL: none has. */
-	bool (*is_given)(void *data, const struct kube_pod *pod, size_t container);
-	void *data; /* passed to is_given */
+	bool (*has_shares)(void *data, const struct kube_pod *pod, size_t container);
+	void *data; /* passed to has_shares */
 };
 
 struct choice {
@@ -58,4 +58,4 @@ bool choice_is_open(const struct kube_pod *pod, const char *node, int64_t now_s)
  * Other errors: -EINVAL if the annotation is invalid or contradicts the call, and -ENOMEM. Error
  * texts give the call and the annotation.
  */
-int choice_make(const struct choice_question *question, struct choice *ret, struct error *err);
+int choice_make(const struct choice_query *query, struct choice *ret, struct error *err);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kube/util/when.h"
+#include "kube/util/timestamp.h"
 
 enum handshake handshake_parse(const char *text)
 {
@@ -17,7 +17,7 @@ enum handshake handshake_parse(const char *text)
 
 void handshake_answer(int64_t now_s, char text[HANDSHAKE_MAX])
 {
-	char time[WHEN_MAX];
-	when_format_plain(now_s, time);
+	char time[TIMESTAMP_MAX];
+	timestamp_format_plain(now_s, time);
 	snprintf(text, HANDSHAKE_MAX, "Reported_%s", time);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "kube/util/sanitize.h"
-#include "kube/util/when.h"
+#include "kube/util/timestamp.h"
 
 static int take_name(const char *what, const char *from, size_t size, char to[KUBE_NAME_MAX],
 		     struct error *err)
@@ -31,7 +31,7 @@ int node_lock_parse(const char *text, struct node_lock *ret, struct error *err)
 				       text));
 	size_t length = space ? (size_t)(space - text) : strlen(text);
 	snprintf(time, sizeof(time), "%.*s", length > 63 ? 63 : (int)length, text);
-	int r = when_parse_rfc3339(time, &lock.since_s, err);
+	int r = timestamp_parse_rfc3339(time, &lock.since_s, err);
 	if (r < 0)
 		return error_sanitize(err, error_add(err, r, "lock"));
 	if (pod) {
@@ -48,8 +48,8 @@ int node_lock_parse(const char *text, struct node_lock *ret, struct error *err)
 
 void node_lock_format(const struct node_lock *lock, char text[NODE_LOCK_MAX])
 {
-	char time[WHEN_MAX];
-	when_format_rfc3339(lock->since_s, time);
+	char time[TIMESTAMP_MAX];
+	timestamp_format_rfc3339(lock->since_s, time);
 	if (lock->pod[0])
 		snprintf(text, NODE_LOCK_MAX, "%s,%s,%s", time, lock->pod_namespace, lock->pod);
 	else

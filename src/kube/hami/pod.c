@@ -80,7 +80,7 @@ static int read_pod(struct kube_pod *pod, struct error *err)
 			err, EINVAL,
 			"pod %s: metadata: must have uid, namespace, name and resourceVersion",
 			pod->name ? pod->name : "without a name");
-	pod->is_ending = json_object_get(meta, "deletionTimestamp") != NULL;
+	pod->is_terminating = json_object_get(meta, "deletionTimestamp") != NULL;
 	pod->node = text_or(spec, "nodeName", "");
 	pod->phase = read_phase(text_or(status, "phase", ""));
 	pod->created = text_or(meta, "creationTimestamp", "");
@@ -143,7 +143,7 @@ static json_t *pick_containers(const json_t *list)
 	return picked;
 }
 
-json_t *pod_essence(const json_t *object)
+json_t *pod_copy_trimmed(const json_t *object)
 {
 	static const char *const of_meta[] = { "name",
 					       "namespace",

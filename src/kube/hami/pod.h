@@ -26,7 +26,7 @@ struct kube_pod {
 	bool is_started;                     /* the kubelet has admitted or rejected the pod */
 	enum pod_phase phase;
 	enum bind_phase bind_phase;
-	bool is_ending;                     /* the pod has a deletion timestamp */
+	bool is_terminating;                /* the pod has a deletion timestamp */
 	size_t init_containers, containers; /* `containers` includes init containers */
 	const char **container;             /* names, init containers first; the array is owned */
 	json_t *object;
@@ -40,7 +40,7 @@ int pod_read(json_t *object, struct kube_pod **ret, struct error *err);
 struct kube_pod *pod_free(struct kube_pod *pod); /* NULL is allowed; returns NULL */
 
 /* Returns a smaller copy of a Pod object, for keeping many: without what allot does not use. NULL if out of memory. */
-json_t *pod_essence(const json_t *object);
+json_t *pod_copy_trimmed(const json_t *object);
 
 /* Returns the value of an annotation, or NULL if the pod has none of that name. */
 const char *pod_annotation(const struct kube_pod *pod, const char *name);

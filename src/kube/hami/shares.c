@@ -182,7 +182,7 @@ char *shares_format_borrowed(const struct kube_shares *shares)
 	return format(shares, true);
 }
 
-bool shares_borrow(const struct kube_shares *shares)
+bool shares_have_borrowed(const struct kube_shares *shares)
 {
 	for (size_t i = 0; i < shares->count; i++)
 		if (shares->share[i].borrowed_pct)

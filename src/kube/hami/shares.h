@@ -53,11 +53,11 @@ char *shares_format(const struct kube_shares *shares);
 void shares_free(struct kube_shares *shares);
 
 /*
- * shares_format_borrowed() makes the value of KUBE_BORROWED: borrowed_pct in place of the cores. shares_borrow(): whether any
+ * shares_format_borrowed() makes the value of KUBE_BORROWED: borrowed_pct in place of the cores. shares_have_borrowed(): whether any
  * share has a borrowed_pct.
  */
 char *shares_format_borrowed(const struct kube_shares *shares);
-bool shares_borrow(const struct kube_shares *shares);
+bool shares_have_borrowed(const struct kube_shares *shares);
 /* Returns the share's borrowed_pct, according to the list `borrowed`; 0 if the list has another share in that place. */
 unsigned shares_borrowed(const struct kube_shares *borrowed, const struct kube_share *share);
 

@@ -48,11 +48,11 @@ static int parse_card(const json_t *object, struct kube_use *card, struct error 
 static int parse(const json_t *root, struct kube_uses *uses, struct error *err)
 {
 	const json_t *list = json_object_get(root, "cards");
-	uint64_t said_s = 0;
-	int r = take_number(root, "t", INT64_MAX, &said_s, err);
+	uint64_t measured_s = 0;
+	int r = take_number(root, "t", INT64_MAX, &measured_s, err);
 	if (r < 0)
 		return r;
-	uses->said_s = (int64_t)said_s;
+	uses->measured_s = (int64_t)measured_s;
 	size_t count = json_array_size(list);
 	if (!json_is_array(list) || count > CARDS_MAX)
 		return error_set(err, EINVAL, "\"cards\" must be an array of at most %d", CARDS_MAX);
@@ -94,7 +94,7 @@ char *uses_format(const struct kube_uses *uses)
 						      (json_int_t)c->memory_mib));
 	}
 	bool is_whole = json_array_size(list) == uses->count;
-	cleanup_object json_t *root = json_pack("{s:I,s:o}", "t", (json_int_t)uses->said_s, "cards",
-						list);
+	cleanup_object json_t *root = json_pack("{s:I,s:o}", "t", (json_int_t)uses->measured_s,
+						"cards", list);
 	return root && is_whole ? json_dumps(root, JSON_COMPACT) : NULL;
 }

@@ -25,7 +25,7 @@ struct kube_use {
 };
 
 struct kube_uses {
-	int64_t said_s;
+	int64_t measured_s;
 	size_t count;
 	struct kube_use *card; /* owned */
 };

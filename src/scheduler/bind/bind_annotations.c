@@ -18,7 +18,7 @@ char *bind_pod_patch(const struct decision *d, const char *shares, int64_t now_s
 {
 	char now[24];
 	snprintf(now, sizeof(now), "%" PRId64, now_s);
-	bool borrows = shares_borrow(&d->shares);
+	bool borrows = shares_have_borrowed(&d->shares);
 	cleanup_free char *borrowed = borrows ? shares_format_borrowed(&d->shares) : NULL;
 	const struct patch_pair annotation[] = {
 		{ KUBE_POD_NODE, d->node },
@@ -64,7 +64,7 @@ int bind_check_pod(const struct decision *d, const struct kube_pod *pod, struct 
 	else if (*pod->node && strcmp(pod->node, d->node) != 0)
 		r = error_set(err, ESTALE, "pod %s/%s: is already bound to node %s, not to %s",
 			      d->pod_namespace, d->pod, pod->node, d->node);
-	else if (pod->is_ending)
+	else if (pod->is_terminating)
 		r = error_set(err, ESTALE, "pod %s/%s: is being deleted", d->pod_namespace, d->pod);
 	else if (pod->phase == POD_ENDED)
 		r = error_set(err, ESTALE, "pod %s/%s: has ended", d->pod_namespace, d->pod);

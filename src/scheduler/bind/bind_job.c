@@ -45,7 +45,7 @@ void job_send_event(struct bind_job *job, const struct error *err)
 		snprintf(text, sizeof(text), "%s", err->text);
 	else
 		bind_success_text(d, text, sizeof(text));
-	event_tell_as(job->terms->component, job->terms->client, &about, err->code != 0,
+	event_send_as(job->terms->component, job->terms->client, &about, err->code != 0,
 		      err->code ? BIND_FAIL : BIND_SUCCEED, text, NULL);
 }
 

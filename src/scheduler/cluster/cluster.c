@@ -14,7 +14,7 @@
 #include "kube/client/patch.h"
 #include "kube/hami/annotations.h"
 #include "kube/util/sanitize.h"
-#include "kube/util/when.h"
+#include "kube/util/timestamp.h"
 #include "policy/placement/score.h"
 #include "scheduler/bind/gather_gang.h"
 #include "scheduler/cluster/evictor.h"
@@ -115,9 +115,9 @@ static void requeue_answered(void *data, const struct kube_answer *answer)
 /* Annotates the pod, because any change of a pod makes kube-scheduler try it again. */
 static void requeue_pod(struct cluster *c, const struct model_requeue_pod *pod)
 {
-	char path[REQUEUE_PATH_MAX], now[WHEN_MAX];
+	char path[REQUEUE_PATH_MAX], now[TIMESTAMP_MAX];
 	const struct patch_pair since = { KUBE_LIVE_DOMAIN "/" KUBE_ROOM_SINCE, now };
-	when_format_rfc3339((int64_t)time(NULL), now);
+	timestamp_format_rfc3339((int64_t)time(NULL), now);
 	cleanup_free char *body = patch_metadata(&since, 1, NULL, 0, NULL);
 	const struct kube_request request = {
 		.method = "PATCH", .path = path, .type = KUBE_MERGE_PATCH, .body = body

@@ -56,7 +56,7 @@ static void forget(struct eviction *e)
 static void tell(const struct eviction *e, bool is_warning, const char *reason, const char *message)
 {
 	const struct event_about about = { "Pod", e->name, e->uid, e->pod_namespace };
-	event_tell_as(e->evictor->terms.component, e->evictor->terms.client, &about, is_warning,
+	event_send_as(e->evictor->terms.component, e->evictor->terms.client, &about, is_warning,
 		      reason, message, NULL);
 }
 

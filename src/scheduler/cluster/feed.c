@@ -152,7 +152,7 @@ static void set_forbidden(struct source *s, const struct error *err)
 }
 
 /* A watch fails, or works again (NULL). An unreachable server fails all watches; that is logged once. */
-static void trouble(void *data, const struct error *err)
+static void watch_failed(void *data, const struct error *err)
 {
 	struct source *s = data;
 	struct feed *feed = s->feed;
@@ -178,11 +178,11 @@ static void trouble(void *data, const struct error *err)
 static struct kube_watch *start(struct feed *feed, enum model_kind kind)
 {
 	struct source *s = &feed->source[kind];
-	static const struct watch_handlers handlers = { .begin = list_begun,
+	static const struct watch_handlers handlers = { .list_begun = list_begun,
 							.object = object_changed,
-							.gone = object_deleted,
+							.deleted = object_deleted,
 							.synced = synced,
-							.trouble = trouble };
+							.failed = watch_failed };
 	*s = (struct source){ .feed = feed, .kind = kind };
 	s->watch = kube_watch_start(feed->terms.client, rows[kind].collection, rows[kind].selector,
 				    &handlers, s);

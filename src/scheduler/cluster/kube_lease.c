@@ -19,14 +19,14 @@ struct kube_lease {
 	bool is_ours, fails;
 };
 
-static void begins(void *data)
+static void list_begun(void *data)
 {
 	struct kube_lease *l = data;
 	l->is_ours = false;
 }
 
 /* The Lease is ours if its holder is our hostname, '_' and a UUID, client-go's format. */
-static void shows(void *data, json_t *object)
+static void changed(void *data, json_t *object)
 {
 	struct kube_lease *l = data;
 	struct lease lease;
@@ -35,9 +35,9 @@ static void shows(void *data, json_t *object)
 		     !strncmp(lease.holder, l->host, length) && lease.holder[length] == '_';
 }
 
-static void gone(void *data, json_t *object)
+static void deleted(void *data, json_t *object)
 {
-	begins(data);
+	list_begun(data);
 }
 
 static void synced(void *data)
@@ -55,7 +55,8 @@ static void trouble(void *data, const struct error *err)
 int kube_lease_start(struct kube_client *client, const char *in_namespace, const char *name,
 		     struct kube_lease **ret)
 {
-	static const struct watch_handlers handlers = { begins, shows, gone, synced, trouble };
+	static const struct watch_handlers handlers = { list_begun, changed, deleted, synced,
+							trouble };
 	char collection[PATH_MAX_BYTES], selector[PATH_MAX_BYTES];
 	struct kube_lease *l = calloc(1, sizeof(*l));
 	if (!l)

@@ -108,20 +108,20 @@ static void take_event(struct leader *l, const json_t *object, bool is_there)
 	go_on(l);
 }
 
-static void watch_begins(void *data)
+static void watch_list_begun(void *data)
 {
 	struct leader *l = data;
 	l->is_named = false;
 }
 
-static void watch_shows(void *data, json_t *object)
+static void watch_changed(void *data, json_t *object)
 {
 	struct leader *l = data;
 	l->is_named = true;
 	take_event(l, object, true);
 }
 
-static void watch_lost(void *data, json_t *object)
+static void watch_deleted(void *data, json_t *object)
 {
 	take_event(data, object, false);
 }
@@ -136,7 +136,7 @@ static void watch_synced(void *data)
 	go_on(l);
 }
 
-static void watch_trouble(void *data, const struct error *err)
+static void watch_failed(void *data, const struct error *err)
 {
 	struct leader *l = data;
 	if (err && !l->fails)
@@ -273,11 +273,11 @@ static void look(void *data)
 
 int leader_start(const struct leader_terms *terms, struct leader **ret)
 {
-	static const struct watch_handlers handlers = { .begin = watch_begins,
-							.object = watch_shows,
-							.gone = watch_lost,
+	static const struct watch_handlers handlers = { .list_begun = watch_list_begun,
+							.object = watch_changed,
+							.deleted = watch_deleted,
 							.synced = watch_synced,
-							.trouble = watch_trouble };
+							.failed = watch_failed };
 	char collection[PATH_MAX_BYTES], selector[PATH_MAX_BYTES];
 	struct leader *l = calloc(1, sizeof(*l));
 	if (!l)

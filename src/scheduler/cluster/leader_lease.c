@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "kube/util/sanitize.h"
 #include "kube/util/object.h"
-#include "kube/util/when.h"
+#include "kube/util/timestamp.h"
 
 #define NUMBER_MAX 1000000000
 
@@ -85,8 +85,8 @@ char *lease_patch(const struct lease *lease)
 
 void lease_format_time(uint64_t ns, char text[LEASE_TIME_MAX])
 {
-	char seconds[WHEN_MAX];
-	when_format_rfc3339((int64_t)(ns / NSEC_PER_SEC), seconds);
+	char seconds[TIMESTAMP_MAX];
+	timestamp_format_rfc3339((int64_t)(ns / NSEC_PER_SEC), seconds);
 	snprintf(text, LEASE_TIME_MAX, "%.*s.%06uZ", (int)strcspn(seconds, "Z"), seconds,
 		 (unsigned)(ns % NSEC_PER_SEC / NSEC_PER_USEC));
 }

@@ -31,7 +31,7 @@ static void look_at_pod(void *data, void *thing)
 	struct model_pod *pod = thing;
 	if (!strcmp(model_pod_name(pod), l->query->pod) &&
 	    !strcmp(pod->pod_namespace, l->query->pod_namespace) &&
-	    (!l->found || l->found->is_ending))
+	    (!l->found || l->found->is_terminating))
 		l->found = pod;
 }
 
@@ -105,7 +105,7 @@ static json_t *list_shares(const struct inventory_shares *shares)
 
 static const char *state_of(const struct model_pod *pod)
 {
-	if (pod->is_ending)
+	if (pod->is_terminating)
 		return "ending";
 	if (pod->is_bound)
 		return "bound";

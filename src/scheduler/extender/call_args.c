@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/text.h"
-#include "kube/util/outside_json.h"
+#include "kube/util/untrusted_json.h"
 #include "scheduler/util/json_quote.h"
 
 #define NAMES "NodeNames"
@@ -165,7 +165,7 @@ static json_t *read_rest(const char *text, const char *from, const char *to, con
 		return NULL;
 	memcpy(rest, text, before);
 	memcpy(rest + before, to, behind);
-	return outside_json_read(rest, before + behind, JSON_REJECT_DUPLICATES, NULL);
+	return untrusted_json_parse(rest, before + behind, JSON_REJECT_DUPLICATES, NULL);
 }
 
 int call_args_read(const char *text, size_t size, struct call_args **ret, struct error *err)
@@ -182,7 +182,7 @@ int call_args_read(const char *text, size_t size, struct call_args **ret, struct
 		object = NULL;
 	}
 	if (!object)
-		object = outside_json_read(text, size, JSON_REJECT_DUPLICATES, &why);
+		object = untrusted_json_parse(text, size, JSON_REJECT_DUPLICATES, &why);
 	if (!object && json_error_code(&why) != json_error_out_of_memory) {
 		text_clean(why.text); /* quotes a piece of the input */
 		return error_set(err, EINVAL, "line %d: %s", why.line, why.text);

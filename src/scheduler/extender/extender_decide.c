@@ -36,7 +36,7 @@ static int check_pod(const struct bind_args *a, const struct model_pod *pod, str
 				 pod->pod_namespace, model_pod_name(pod));
 	if (pod->is_bound)
 		return error_set(err, ESTALE, "is already bound");
-	if (pod->is_ending)
+	if (pod->is_terminating)
 		return error_set(err, ESTALE, "is being deleted");
 	if (!pod->request)
 		return error_set(err, EINVAL, "%s",

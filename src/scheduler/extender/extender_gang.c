@@ -183,7 +183,7 @@ int extender_gang_check(struct model *m, const struct model_pod *pod, const char
 bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret)
 {
 	const struct gang_rank *member = pod->member;
-	if (!member || pod->is_bound || pod->is_ending)
+	if (!member || pod->is_bound || pod->is_terminating)
 		return false;
 	const struct gang *gang = member->gang;
 	const struct gang_counts counts = gang_counts_of(gang);

@@ -242,7 +242,7 @@ static bool has_victims(const struct model_pod *pod)
 
 static bool needs_nomination(const struct model_pod *pod)
 {
-	return pod->request && !pod->charged && !pod->is_ending;
+	return pod->request && !pod->charged && !pod->is_terminating;
 }
 
 /* A pod that wants room, and its place in the model's list, where the latest pod comes first. */

@@ -19,7 +19,7 @@ enum gang_state gang_state_of(const struct gang_rank *member)
 		return pod->annotated.node || pod->reserved.node ? GANG_BOUND : GANG_NEEDS_NO_CARDS;
 	if (member->is_binding)
 		return GANG_BINDING;
-	if (pod->is_ending || member->is_gated)
+	if (pod->is_terminating || member->is_gated)
 		return GANG_ABSENT;
 	if (pod->request && !pod->request->count)
 		return GANG_NEEDS_NO_CARDS;

@@ -88,7 +88,7 @@ struct model_pod {
 	uint64_t nominated_ns;
 	/* pods of lower priority may be evicted from `wants`, not just opportunistic ones */
 	bool may_preempt;
-	bool is_bound, is_ending, is_listed;
+	bool is_bound, is_terminating, is_listed;
 	bool is_requeue_requested; /* to be returned by model_take_requeue() */
 	uint16_t name_at;          /* offset in `text`, after the uid */
 	char text[];
@@ -122,7 +122,7 @@ static inline const char *model_pod_name(const struct model_pod *pod)
 
 static inline bool model_is_leaving(const struct model *model, const struct model_pod *pod)
 {
-	return pod->is_ending || pod->leaving_until_ns > model->now_ns;
+	return pod->is_terminating || pod->leaving_until_ns > model->now_ns;
 }
 
 static inline struct cooldown_now model_both_clocks(const struct model *model)

@@ -310,7 +310,7 @@ static int set_pod_state(struct model *m, const struct kube_pod *from, struct mo
 	bool is_bound = *from->node;
 	const json_t *spec = json_object_get(from->object, "spec");
 	pod->priority = (int32_t)json_integer_value(json_object_get(spec, "priority"));
-	pod->is_ending = from->is_ending;
+	pod->is_terminating = from->is_terminating;
 	if (pod_bind_time(from, &pod->since_s, NULL) < 0)
 		pod->since_s = 0;
 	pod->is_bound = is_bound;

@@ -43,7 +43,7 @@ static bool is_rejection_current(const struct model *m, const struct model_pod *
 
 static bool is_requeue_due(const struct model *m, const struct model_pod *pod, bool is_late)
 {
-	if (pod->is_ending)
+	if (pod->is_terminating)
 		return false;
 	return pod->is_requeue_requested ||
 	       (is_late && !is_rejection_current(m, pod) && !pod->charged);

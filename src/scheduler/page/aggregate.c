@@ -180,7 +180,7 @@ int aggregate_nodes(const struct aggregate *l, const struct view *view, struct v
 
 enum view_pod_state aggregate_pod_state(const struct model_pod *pod)
 {
-	if (pod->is_ending)
+	if (pod->is_terminating)
 		return VIEW_ENDING;
 	if (pod->is_bound)
 		return VIEW_BOUND;

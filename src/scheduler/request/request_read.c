@@ -111,8 +111,8 @@ static int read_hami(const json_t *limits, const struct request_terms *terms,
 static int read_vcuda(const struct kube_pod *pod, size_t container, const struct vcuda_names *names,
 		      struct place_request *place, struct error *err)
 {
-	struct vcuda_ask ask;
-	int r = vcuda_wish_read(pod, container, names, &ask, err);
+	struct vcuda_request ask;
+	int r = vcuda_request_read_amounts(pod, container, names, &ask, err);
 	if (r < 0)
 		return r;
 	uint64_t bytes = vcuda_memory_bytes(&ask);

@@ -10,7 +10,7 @@
 #include "kube/client/patch.h"
 #include "kube/dra/slice.h"
 #include "kube/util/object.h"
-#include "kube/util/when.h"
+#include "kube/util/timestamp.h"
 #include "scheduler/webhook/template_sweep.h"
 
 #define PATH_MAX_BYTES 200
@@ -136,14 +136,14 @@ static void make_next(struct claim_review *r)
 {
 	json_t *template = json_array_get(r->claims.templates, r->made);
 	json_t *metadata = json_object_get(template, "metadata");
-	char requested[WHEN_MAX];
+	char requested[TIMESTAMP_MAX];
 	const struct patch_pair when = { TEMPLATE_REQUESTED, requested };
 	int64_t now_s = (int64_t)time(NULL);
 	if (!template) {
 		finish(r, json_incref(r->answer));
 		return;
 	}
-	when_format_rfc3339(now_s - now_s % TEMPLATE_REQUESTED_STEP_S, requested);
+	timestamp_format_rfc3339(now_s - now_s % TEMPLATE_REQUESTED_STEP_S, requested);
 	json_object_set_new(metadata, "annotations",
 			    json_pack("{s:s}", TEMPLATE_REQUESTED, requested));
 	cleanup_free char *body = patch_metadata(&when, 1, NULL, 0, NULL);

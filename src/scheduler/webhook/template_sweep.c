@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "kube/dra/dra_names.h"
 #include "kube/util/object.h"
-#include "kube/util/when.h"
+#include "kube/util/timestamp.h"
 #include "scheduler/webhook/webhook.h"
 
 #define SWEEP_NS (600 * NSEC_PER_SEC)
@@ -217,8 +217,8 @@ static bool is_old(const json_t *metadata, int64_t now_s)
 	const json_t *annotations = json_object_get(metadata, "annotations");
 	struct error err;
 	int64_t requested_s;
-	if (when_parse_rfc3339(text(annotations, TEMPLATE_REQUESTED), &requested_s, &err) < 0 &&
-	    when_parse_rfc3339(text(metadata, "creationTimestamp"), &requested_s, &err) < 0)
+	if (timestamp_parse_rfc3339(text(annotations, TEMPLATE_REQUESTED), &requested_s, &err) < 0 &&
+	    timestamp_parse_rfc3339(text(metadata, "creationTimestamp"), &requested_s, &err) < 0)
 		return false;
 	return now_s - requested_s > TEMPLATE_UNUSED_S;
 }

@@ -350,11 +350,11 @@ static int read_terms(struct conversion *c, const struct kube_pod *pod)
 	const struct vcuda_names names = { w->terms->vcuda_cores, w->terms->vcuda_memory };
 	size_t container = c->part->container;
 	const struct webhook_container *own = &w->container[container];
-	struct vcuda_ask ask;
+	struct vcuda_request ask;
 	int r = live_read(pod, pod->container[container], &c->live, w->err);
 	if (r < 0)
 		return r;
-	if (vcuda_wish_read(pod, container, &names, &ask, NULL) >= 0) {
+	if (vcuda_request_read_amounts(pod, container, &names, &ask, NULL) >= 0) {
 		c->limits = 1;
 		c->limit_pct[0] = vcuda_limit_pct(&ask);
 	}

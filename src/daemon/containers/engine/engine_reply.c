@@ -8,7 +8,7 @@
 #include "daemon/containers/engine/containerd.pb-c.h"
 #include "daemon/containers/engine/cri.pb-c.h"
 #include "daemon/util/json.h"
-#include "kube/util/outside_json.h"
+#include "kube/util/untrusted_json.h"
 
 /* Labels of the kubelet (kubernetes, pkg/kubelet/types/labels.go) and of nerdctl (pkg/labels). */
 #define LABEL_POD "io.kubernetes.pod.name"
@@ -42,7 +42,7 @@ static void put_label(struct engine_name *name, const char *key, const char *val
 int engine_reply_docker(const char *text, size_t size, const char *id, struct engine_name *ret)
 {
 	struct engine_name name = { 0 };
-	cleanup_json json_t *root = outside_json_read(text, size, 0, NULL);
+	cleanup_json json_t *root = untrusted_json_parse(text, size, 0, NULL);
 	const json_t *config = json_object_get(root, "Config");
 	const char *own_id = json_string_value(json_object_get(root, "Id"));
 	const char *own_name = json_string_value(json_object_get(root, "Name")), *key;

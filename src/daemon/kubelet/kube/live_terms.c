@@ -85,7 +85,7 @@ static void tell(struct live_terms *live, const struct kube_pod *pod, bool is_wa
 		 const char *reason, const char *message)
 {
 	const struct event_about about = { "Pod", pod->name, pod->uid, pod->pod_namespace };
-	event_tell(live->client, &about, is_warning, reason, message, live->name);
+	event_send(live->client, &about, is_warning, reason, message, live->name);
 }
 
 static void say_changed(struct live_terms *live, const struct kube_pod *pod, const char *container,
@@ -270,7 +270,7 @@ static const struct kube_pod *pod_by_slices(const struct live_terms *live,
 		return NULL;
 	*ret_container = holder.container;
 	const struct kube_pod *pod = pods_find_named(live->pods, holder.pod_namespace, holder.pod);
-	return pod && !pod->is_ending ? pod : NULL;
+	return pod && !pod->is_terminating ? pod : NULL;
 }
 
 static const struct kube_pod *pod_of(const struct live_terms *live, const struct claim *claim,

@@ -90,7 +90,7 @@ static void seen(void *data, json_t *object)
 	struct node_pods *p = data;
 	struct error err;
 	struct kube_pod *pod;
-	json_t *essence = pod_essence(object);
+	json_t *essence = pod_copy_trimmed(object);
 	int r = pod_read(essence, &pod, &err);
 	json_decref(essence);
 	if (r < 0) {

@@ -60,8 +60,9 @@ static struct stale_binding *find(struct stale_bindings *g, const char *uid)
 static bool is_over(const struct kube_pod *pod)
 {
 	int64_t since_s;
-	return pod->phase == POD_PENDING && !pod->is_ending && pod->bind_phase == BIND_ALLOCATING &&
-	       pod->to_allocate && pod->to_allocate[strspn(pod->to_allocate, ";")] &&
+	return pod->phase == POD_PENDING && !pod->is_terminating &&
+	       pod->bind_phase == BIND_ALLOCATING && pod->to_allocate &&
+	       pod->to_allocate[strspn(pod->to_allocate, ";")] &&
 	       pod_bind_time(pod, &since_s, NULL) >= 0 &&
 	       (int64_t)time(NULL) - since_s > CHOICE_BIND_LIMIT_S;
 }
@@ -91,7 +92,7 @@ static void give_up(struct stale_bindings *g, const struct kube_pod *pod)
 	log_warning("pod %s/%s: its binding began more than %d s ago, and the kubelet has not "
 		    "asked for its shares: the binding is given up",
 		    pod->pod_namespace, pod->name, CHOICE_BIND_LIMIT_S);
-	event_tell(
+	event_send(
 		g->client, &(struct event_about){ "Pod", pod->name, pod->uid, pod->pod_namespace },
 		true, "BindingGivenUp",
 		"the kubelet did not ask for this pod's GPU shares in time: bind-phase is failed now",

@@ -125,7 +125,7 @@ static void publish_if_new(void *data, uint32_t events)
 		is[i] = use_of(p, i);
 	if (!is_due(p, is, now_ns))
 		return;
-	const struct kube_uses uses = { .said_s = (int64_t)time(NULL),
+	const struct kube_uses uses = { .measured_s = (int64_t)time(NULL),
 					.count = p->node->card_count,
 					.card = is };
 	char *text = uses_format(&uses);

@@ -182,7 +182,7 @@ static bool is_open(const struct kube_pod *pod, size_t container)
 }
 
 /* For find_allocating.h: returns true if the container has got the shares that the watch still shows in to-allocate. */
-static bool is_given(void *data, const struct kube_pod *pod, size_t container)
+static bool has_shares(void *data, const struct kube_pod *pod, size_t container)
 {
 	struct annotated *b = data;
 	struct assignment *g, *next;
@@ -305,12 +305,12 @@ static int choose(struct annotated_call *c, struct choice *ret, struct error *er
 {
 	struct node_kube *kube = kube_of(c->annotated);
 	struct node_lock lock;
-	struct choice_question q = { .node = node_kube_name(kube),
-				     .now_s = (int64_t)time(NULL),
-				     .id = (const char *const *)c->id,
-				     .id_count = c->id_count,
-				     .is_given = is_given,
-				     .data = c->annotated };
+	struct choice_query q = { .node = node_kube_name(kube),
+				  .now_s = (int64_t)time(NULL),
+				  .id = (const char *const *)c->id,
+				  .id_count = c->id_count,
+				  .has_shares = has_shares,
+				  .data = c->annotated };
 	if (!pods_are_known(node_kube_pods(kube)))
 		return error_set(err, EAGAIN,
 				 "the pods of node %s have not been read from the API server yet",

@@ -41,16 +41,16 @@ static bool has_claim(void *data, const struct kube_pod *pod, size_t container)
 	return owners_has(data, pod, container);
 }
 
-static struct vcuda_question question_of(struct vcuda *v, const struct vcuda_names *names,
-					 unsigned count)
+static struct vcuda_query question_of(struct vcuda *v, const struct vcuda_names *names,
+				      unsigned count)
 {
-	struct vcuda_question q = { .node = node_kube_name(v->plugin->node->kube),
-				    .names = names,
-				    .has_claim = has_claim,
-				    .data = &v->owners,
-				    .count = count,
-				    .has_open = v->has_open,
-				    .open_units = v->open_units };
+	struct vcuda_query q = { .node = node_kube_name(v->plugin->node->kube),
+				 .names = names,
+				 .has_claim = has_claim,
+				 .data = &v->owners,
+				 .count = count,
+				 .has_open = v->has_open,
+				 .open_units = v->open_units };
 	q.pod = pods_all(pods_of(v), &q.pod_count);
 	return q;
 }
@@ -92,7 +92,7 @@ void vcuda_answer(struct vcuda_call *c)
 /* A call for memory came before its call for cores. Stops expecting that if no pod waits for such an amount any more. */
 static void close_open(struct vcuda *v, const struct vcuda_names *names)
 {
-	struct vcuda_question q = question_of(v, names, v->open_units);
+	struct vcuda_query q = question_of(v, names, v->open_units);
 	bool has_unclaimed;
 	struct error err;
 	int r = v->has_open ? vcuda_check_memory(&q, &has_unclaimed, &err) : 0;
@@ -109,7 +109,7 @@ static bool try_cores(struct vcuda_call *c)
 	struct error err = { 0 };
 	if (v->has_open)
 		close_open(v, &names);
-	struct vcuda_question q = question_of(v, &names, c->count);
+	struct vcuda_query q = question_of(v, &names, c->count);
 	int r = vcuda_choose(&q, &choice, &err);
 	if (annotated_may_change(r, c->begun_ns))
 		return false;
@@ -125,7 +125,7 @@ static bool try_cores(struct vcuda_call *c)
 uint64_t vcuda_cards(struct vcuda *v, unsigned cores)
 {
 	struct vcuda_names names = vcuda_names(v);
-	struct vcuda_question q = question_of(v, &names, cores);
+	struct vcuda_query q = question_of(v, &names, cores);
 	struct node *node = v->plugin->node;
 	struct vcuda_choice choice;
 	struct claim_request request;
@@ -153,7 +153,8 @@ static const struct kube_pod *awaited_pod(const struct vcuda *v, struct pod_key 
 	const struct kube_pod *pod = pod_key_parse(v->awaited.key, ret_key)
 					     ? pods_find(pods_of(v), ret_key->uid)
 					     : NULL;
-	return pod && !pod->is_started && !pod->is_ending && pod->phase != POD_ENDED ? pod : NULL;
+	return pod && !pod->is_started && !pod->is_terminating && pod->phase != POD_ENDED ? pod
+											  : NULL;
 }
 
 static void refuse_half(struct vcuda_call *c, const struct kube_pod *pod, const struct pod_key *key)
@@ -176,7 +177,7 @@ static int check_memory(struct vcuda_call *c, struct error *err)
 {
 	struct vcuda *v = c->v;
 	struct vcuda_names names = vcuda_names(v);
-	struct vcuda_question q = question_of(v, &names, c->count);
+	struct vcuda_query q = question_of(v, &names, c->count);
 	bool has_unclaimed;
 	int r = vcuda_check_memory(&q, &has_unclaimed, err);
 	if (r < 0)

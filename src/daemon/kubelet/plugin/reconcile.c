@@ -180,7 +180,7 @@ int reconcile_cores(const struct slices *slices, const struct vcuda_names *names
 		    const struct pod_holder *holder, struct claim **ret_claim,
 		    size_t *ret_container, struct error *err)
 {
-	struct vcuda_ask ask = { 0 };
+	struct vcuda_request ask = { 0 };
 	size_t container = 0;
 	while (container < pod->containers && strcmp(pod->container[container], holder->container))
 		container++;
@@ -195,7 +195,7 @@ int reconcile_cores(const struct slices *slices, const struct vcuda_names *names
 		error_set(err, EEXIST, "its pod has no such container");
 		return differs(err, holder);
 	}
-	if (vcuda_ask_read(pod, container, names, &ask, err) < 0) {
+	if (vcuda_request_read(pod, container, names, &ask, err) < 0) {
 		error_add(err, -EEXIST, "pod");
 		return differs(err, holder);
 	}
@@ -313,7 +313,7 @@ static void check_holder(void *data, const struct pod_holder *holder)
 		/* The kubelet lists a pod for a while after the API server has removed it. */
 		const struct kube_pod *pod = pods_find_named(pods_of(plugin), holder->pod_namespace,
 							     holder->pod);
-		if (!pod || pod->is_ending || pod->phase == POD_ENDED)
+		if (!pod || pod->is_terminating || pod->phase == POD_ENDED)
 			return;
 		r = plugin->vcuda
 			    ? check_cores(pass, pod, holder, &claim, &err)
@@ -342,7 +342,7 @@ static bool is_to_be_held(const struct plugin *plugin, const struct claim *claim
 	if (!plugin->annotated || !pod_key_parse(claim_terms(claim)->claim.key, &key))
 		return allocate_made(claim) && allocate_is_lived_in(claim);
 	const struct kube_pod *pod = pods_find(pods_of(plugin), key.uid);
-	if (!pod || pod->phase != POD_RUNNING || pod->is_ending)
+	if (!pod || pod->phase != POD_RUNNING || pod->is_terminating)
 		return false;
 	for (size_t k = pod->init_containers; k < pod->containers; k++)
 		if (!strcmp(key.container, pod->container[k]))

@@ -170,12 +170,12 @@ void vcuda_tell_pod(struct vcuda *v, const struct kube_pod *pod)
 	struct vcuda_telling telling = { .pod = pod, .is_assigned = true };
 	struct claim *claims[VCUDA_TELL_MAX];
 	for (size_t i = pod->init_containers; i < pod->containers; i++) {
-		struct vcuda_ask ask;
+		struct vcuda_request ask;
 		size_t at = i - pod->init_containers;
 		if (at == VCUDA_TELL_MAX)
 			break;
 		claims[at] = owners_claim(&v->owners, pod, i);
-		telling.is_assigned &= vcuda_ask_read(pod, i, &names, &ask, NULL) == -ENODATA ||
+		telling.is_assigned &= vcuda_request_read(pod, i, &names, &ask, NULL) == -ENODATA ||
 				       owners_has(&v->owners, pod, i);
 		telling.count = at + 1;
 	}
@@ -241,10 +241,10 @@ void vcuda_fail(struct vcuda_call *c, const struct kube_pod *pod, int r, const s
 bool vcuda_assign(struct vcuda_call *c, const struct vcuda_choice *choice)
 {
 	struct error err = { 0 };
-	c->cores = choice->ask.cores;
-	c->units = choice->ask.units;
+	c->cores = choice->request.cores;
+	c->units = choice->request.units;
 	int r = make_reply(c, choice, &err);
-	if (r >= 0 && choice->ask.is_by_shares)
+	if (r >= 0 && choice->request.is_by_shares)
 		r = begin_binding(c, choice, &err);
 	if (r >= 0 && c->binding)
 		return true;

@@ -105,15 +105,15 @@ struct claim *owners_init(const struct vcuda_owners *o, const struct vcuda_choic
 		return NULL;
 	for (size_t i = 0; i < choice->pod->init_containers; i++) {
 		struct claim *claim = owners_claim(o, choice->pod, i);
-		struct vcuda_ask ask;
+		struct vcuda_request ask;
 		struct pod_key key;
 		unsigned card, number;
 		if (claim && claim->tenant && !allocate_is_lived_in(claim) &&
 		    pod_key_parse(claim_terms(claim)->claim.key, &key) && key.device &&
 		    slice_parse(&o->plugin->slices, key.device, &card, &number, NULL) >= 0 &&
 		    slots_has(&set->card[card], number) &&
-		    vcuda_ask_read(choice->pod, i, &names, &ask, NULL) >= 0 &&
-		    vcuda_ask_is_same(&ask, &choice->ask))
+		    vcuda_request_read(choice->pod, i, &names, &ask, NULL) >= 0 &&
+		    vcuda_request_is_same(&ask, &choice->request))
 			return claim;
 	}
 	return NULL;

@@ -12,7 +12,7 @@
 #define CHOSEN_MAX 128
 #define SAME_PCT 0.005 /* shares have two decimals */
 
-static struct place_request place_request_of(const struct vcuda_ask *ask)
+static struct place_request place_request_of(const struct vcuda_request *ask)
 {
 	uint64_t bytes = vcuda_memory_bytes(ask);
 	return (struct place_request){ .count = ask->cards,
@@ -21,7 +21,7 @@ static struct place_request place_request_of(const struct vcuda_ask *ask)
 				       .cores_mpct = (uint32_t)(vcuda_cores_pct(ask) * 1000) };
 }
 
-static int add_card(struct card *card, const struct vcuda_ask *ask, uint64_t memory_bytes,
+static int add_card(struct card *card, const struct vcuda_request *ask, uint64_t memory_bytes,
 		    struct claim_request *request, struct error *err)
 {
 	if (request->device_count == REGION_MAX_DEVICES)
@@ -40,7 +40,7 @@ static int add_card(struct card *card, const struct vcuda_ask *ask, uint64_t mem
 /* ---- a scheduler's choice ---- */
 
 /* Finds the chosen card by UUID or device file number; by index if that is unknown. Negative if there is none. */
-static int find_chosen(const struct node *node, const struct vcuda_ask *ask, unsigned which)
+static int find_chosen(const struct node *node, const struct vcuda_request *ask, unsigned which)
 {
 	for (unsigned i = 0; i < node->card_count; i++) {
 		const struct gpu_info *info = &node->card[i].info;
@@ -52,7 +52,7 @@ static int find_chosen(const struct node *node, const struct vcuda_ask *ask, uns
 }
 
 /* Writes how the scheduler named the card, for errors. */
-static void name_chosen(const struct vcuda_ask *ask, unsigned which, char name[CHOSEN_MAX])
+static void name_chosen(const struct vcuda_request *ask, unsigned which, char name[CHOSEN_MAX])
 {
 	if (ask->is_by_shares)
 		snprintf(name, CHOSEN_MAX, KUBE_POD_TO_ALLOCATE ": %.64s", ask->uuid[which]);
@@ -61,7 +61,8 @@ static void name_chosen(const struct vcuda_ask *ask, unsigned which, char name[C
 }
 
 static int take_chosen(struct node *node, const struct place_node *model,
-		       const struct vcuda_ask *ask, struct claim_request *request, struct error *err)
+		       const struct vcuda_request *ask, struct claim_request *request,
+		       struct error *err)
 {
 	const struct place_request wanted = place_request_of(ask);
 	int r = 0;
@@ -85,8 +86,9 @@ static int take_chosen(struct node *node, const struct place_node *model,
 
 /* ---- our own choice of cards ---- */
 
-static int take_best(struct node *node, const struct place_node *model, const struct vcuda_ask *ask,
-		     struct claim_request *request, struct error *err)
+static int take_best(struct node *node, const struct place_node *model,
+		     const struct vcuda_request *ask, struct claim_request *request,
+		     struct error *err)
 {
 	const struct place_request wanted = place_request_of(ask);
 	struct place_choice choice;
@@ -124,7 +126,7 @@ static bool is_memory_met(uint64_t asked_bytes, uint64_t quota_bytes, const stru
 	return !card || quota_bytes + VCUDA_UNIT_BYTES > card->info.memory_bytes;
 }
 
-bool vcuda_request_is_met(const struct claim *claim, const struct vcuda_ask *ask)
+bool vcuda_request_is_met(const struct claim *claim, const struct vcuda_request *ask)
 {
 	uint64_t bytes = vcuda_memory_bytes(ask);
 	const struct tenant_terms *terms = claim_terms(claim);
@@ -149,7 +151,7 @@ int vcuda_request_make(struct node *node, const struct place_node *model,
 		       char key[TENANT_CLAIM_MAX], char name[REGION_NAME_MAX],
 		       struct claim_request *ret, struct error *err)
 {
-	const struct vcuda_ask *ask = &choice->ask;
+	const struct vcuda_request *ask = &choice->request;
 	*ret = (struct claim_request){ .key = key, .tenant = name, .while_wanted = true };
 	int r = pod_key_make(choice->pod, choice->container, device, key, err);
 	if (r < 0)

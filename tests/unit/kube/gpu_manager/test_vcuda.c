@@ -37,17 +37,17 @@ static struct kube_pod *pod_with(const char *limits, const char *annotations)
 }
 
 static int read_of(const char *limits, const char *annotations, size_t container,
-		   struct vcuda_ask *ask, struct error *err)
+		   struct vcuda_request *ask, struct error *err)
 {
 	struct kube_pod *pod = pod_with(limits, annotations);
-	int r = vcuda_ask_read(pod, container, &names, ask, err);
+	int r = vcuda_request_read(pod, container, &names, ask, err);
 	pod_free(pod);
 	return r;
 }
 
-static struct vcuda_ask asked(const char *limits, const char *annotations)
+static struct vcuda_request asked(const char *limits, const char *annotations)
 {
-	struct vcuda_ask ask;
+	struct vcuda_request ask;
 	struct error err = { 0 };
 	if (read_of(limits, annotations, 1, &ask, &err) < 0)
 		fail_msg("%s", err.text);
@@ -76,7 +76,7 @@ static void test_resources(void **state)
 		  1024 },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct vcuda_ask ask = asked(rows[i].limits, "");
+		struct vcuda_request ask = asked(rows[i].limits, "");
 		assert_int_equal(ask.cores, rows[i].cores);
 		assert_int_equal(ask.units, rows[i].units);
 		assert_int_equal(ask.cards, rows[i].cards);
@@ -89,7 +89,8 @@ static void test_resources(void **state)
 
 static void test_limit(void **state)
 {
-	struct vcuda_ask ask = asked(BOTH("30", "20"), "\"tencent.com/vcuda-core-limit\":\"70\"");
+	struct vcuda_request ask = asked(BOTH("30", "20"),
+					 "\"tencent.com/vcuda-core-limit\":\"70\"");
 	assert_true(vcuda_limit_pct(&ask) == 70);
 	ask = asked(BOTH("30", "20"), "\"tencent.com/vcuda-core-limit\":\"300\"");
 	assert_true(vcuda_limit_pct(&ask) == 100);
@@ -100,7 +101,7 @@ static void test_limit(void **state)
 
 static void test_several_cards(void **state)
 {
-	struct vcuda_ask ask = asked(BOTH("60", "41"), "\"allot.dev/cards\":\"2\"");
+	struct vcuda_request ask = asked(BOTH("60", "41"), "\"allot.dev/cards\":\"2\"");
 	assert_int_equal(ask.cards, 2);
 	assert_true(vcuda_cores_pct(&ask) == 30);
 	assert_int_equal(vcuda_memory_bytes(&ask), 41 * 128 * MIB);
@@ -118,15 +119,15 @@ static void test_several_cards(void **state)
 
 static void test_a_scheduler(void **state)
 {
-	struct vcuda_ask ask = asked(BOTH("30", "20"), PREDICATED("false") INDEX("3"));
+	struct vcuda_request ask = asked(BOTH("30", "20"), PREDICATED("false") INDEX("3"));
 	assert_int_equal(ask.chosen, 1);
 	assert_int_equal(ask.minor[0], 3);
 	ask = asked(BOTH("60", "20"), PREDICATED("false") INDEX("0,12"));
 	assert_true(ask.chosen == 2 && ask.cards == 2 && ask.minor[1] == 12);
 	/* The choice is over; among how many cards it was is not. */
-	struct vcuda_ask after = asked(BOTH("60", "20"), PREDICATED("true") INDEX("0,12"));
+	struct vcuda_request after = asked(BOTH("60", "20"), PREDICATED("true") INDEX("0,12"));
 	assert_int_equal(after.chosen, 0);
-	assert_true(vcuda_ask_is_same(&ask, &after));
+	assert_true(vcuda_request_is_same(&ask, &after));
 	ask = asked(BOTH("30", "20"), "\"tencent.com/gpu-assigned\":\"false\"" INDEX("3"));
 	assert_int_equal(ask.chosen, 0);
 	/* Of an init container it has chosen nothing. */
@@ -141,8 +142,8 @@ static void test_a_scheduler(void **state)
 
 static void test_a_scheduler_of_the_other_protocol(void **state)
 {
-	struct vcuda_ask ask = asked(BOTH("30", "20"),
-				     TO_ALLOCATE("allocating", ";GPU-a,NVIDIA,5120,30:;"));
+	struct vcuda_request ask = asked(BOTH("30", "20"),
+					 TO_ALLOCATE("allocating", ";GPU-a,NVIDIA,5120,30:;"));
 	assert_true(ask.is_by_shares && ask.chosen == 1 && ask.cards == 1);
 	assert_string_equal(ask.uuid[0], "GPU-a");
 	/* Sixteen and two thirds are written as sixteen. */
@@ -151,12 +152,12 @@ static void test_a_scheduler_of_the_other_protocol(void **state)
 					      "GPU-c,NVIDIA,768,16:;"));
 	assert_true(ask.is_by_shares && ask.chosen == 3 && ask.cards == 3);
 	/* It was given them: on how many cards it is, is known all the same. */
-	struct vcuda_ask after = asked(
+	struct vcuda_request after = asked(
 		BOTH("50", "9"),
 		TO_ALLOCATE("success", ";;")
 			ALLOCATED(";GPU-a,NVIDIA,768,16:GPU-b,NVIDIA,768,16:GPU-c,NVIDIA,768,16:;"));
 	assert_int_equal(after.chosen, 0);
-	assert_true(vcuda_ask_is_same(&ask, &after));
+	assert_true(vcuda_request_is_same(&ask, &after));
 	/* All of a card is whatever it has. */
 	ask = asked(CORES("100"), TO_ALLOCATE("allocating", ";GPU-a,NVIDIA,143000,100:;"));
 	assert_int_equal(ask.chosen, 1);
@@ -164,15 +165,15 @@ static void test_a_scheduler_of_the_other_protocol(void **state)
 
 static void test_same(void **state)
 {
-	struct vcuda_ask a = asked(BOTH("30", "20"), ""), b = a;
-	assert_true(vcuda_ask_is_same(&a, &b));
+	struct vcuda_request a = asked(BOTH("30", "20"), ""), b = a;
+	assert_true(vcuda_request_is_same(&a, &b));
 	b.chosen = b.minor[0] = 1;
-	assert_true(vcuda_ask_is_same(&a, &b));
+	assert_true(vcuda_request_is_same(&a, &b));
 	b.limit_pct = 40;
-	assert_false(vcuda_ask_is_same(&a, &b));
+	assert_false(vcuda_request_is_same(&a, &b));
 	b = a;
 	b.units = 21;
-	assert_false(vcuda_ask_is_same(&a, &b));
+	assert_false(vcuda_request_is_same(&a, &b));
 }
 
 static void test_refused(void **state)
@@ -230,7 +231,7 @@ static void test_refused(void **state)
 		  "chosen by tencent.com/predicate-gpu-idx-* as well", EINVAL },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct vcuda_ask ask;
+		struct vcuda_request ask;
 		struct error err = { 0 };
 		int r = read_of(rows[i].limits, rows[i].annotations, 1, &ask, &err);
 		if (r != -rows[i].code || !strstr(err.text, rows[i].why))
@@ -241,7 +242,7 @@ static void test_refused(void **state)
 /* So that it is known whose call it is, all the same. */
 static void test_what_can_be_read_of_what_is_wrong(void **state)
 {
-	struct vcuda_ask ask;
+	struct vcuda_request ask;
 	struct error err;
 	assert_int_equal(read_of(BOTH("30", "20"), "\"tencent.com/vcuda-core-limit\":\"x\"", 1,
 				 &ask, &err),

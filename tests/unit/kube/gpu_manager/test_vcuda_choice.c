@@ -18,7 +18,7 @@ static const struct vcuda_names names = { "x/core", "x/memory" };
 /* A node's pods, as a test describes them. */
 struct scene {
 	struct kube_pod *pod[MAX_PODS];
-	struct vcuda_question q;
+	struct vcuda_query q;
 	const char *claimed[4]; /* "POD/CONTAINER" */
 };
 
@@ -105,7 +105,7 @@ static void chosen(struct scene *s, unsigned count, const char *pod, const char 
 		fail_msg("%d: %s", r, err.text);
 	assert_string_equal(c.pod->name, pod);
 	assert_string_equal(c.pod->container[c.container], container);
-	assert_int_equal(c.ask.cores, count);
+	assert_int_equal(c.request.cores, count);
 }
 
 static void refused(struct scene *s, unsigned count, int code, const char *one, const char *other)
@@ -138,7 +138,7 @@ static void test_who_is_not_meant(void **state)
 	struct scene *s = *state;
 	add_simple(s, "started", 0, 10, 1)->is_started = true;
 	add_simple(s, "ended", 0, 10, 1)->phase = POD_ENDED;
-	add_simple(s, "ending", 0, 10, 1)->is_ending = true;
+	add_simple(s, "ending", 0, 10, 1)->is_terminating = true;
 	add_simple(s, "elsewhere", 0, 10, 1)->node = "m";
 	refused(s, 10, EAGAIN, "on node n", "");
 }

@@ -17,7 +17,7 @@
 struct scene {
 	struct kube_pod *pod[MAX_PODS];
 	struct node_lock lock;
-	struct choice_question q;
+	struct choice_query q;
 	const char *id[8];
 };
 
@@ -43,9 +43,7 @@ static int setup(void **state)
 {
 	static struct scene scene;
 	scene = (struct scene){ .id = { "GPU-a-3" } };
-	scene.q = (struct choice_question){
-		.node = "n1", .now_s = NOW, .id = scene.id, .id_count = 1
-	};
+	scene.q = (struct choice_query){ .node = "n1", .now_s = NOW, .id = scene.id, .id_count = 1 };
 	*state = &scene;
 	return 0;
 }
@@ -184,7 +182,7 @@ static void test_lock_of_a_pod_that_ends(void **state)
 {
 	struct scene *s = *state;
 	add_pod(s, "p", "n1", "allocating", NOW, "GPU-a,NVIDIA,1,2:;");
-	s->pod[0]->is_ending = true;
+	s->pod[0]->is_terminating = true;
 	lock(s, NOW, "p");
 	refused(s, EBUSY, "locked by pod ns/p, which has ended or is ending", "GPU-a-3");
 }
@@ -203,7 +201,7 @@ static void test_given_and_not_seen_yet(void **state)
 		"GPU-a,NVIDIA,1,2:;GPU-a,NVIDIA,1,2:GPU-b,NVIDIA,1,2:;;");
 	s->id[1] = "GPU-b-0";
 	s->q.id_count = 2;
-	s->q.is_given = is_first;
+	s->q.has_shares = is_first;
 	s->q.data = s->pod[0];
 	refused(s, EAGAIN, "still has the shares that container init was given", "GPU-a-3, GPU-b-0");
 	s->q.pod_count = 0;

@@ -41,7 +41,7 @@ static void test_recorded(void **state)
 	assert_string_equal(pod_node(pod), "n1");
 	assert_int_equal(pod->phase, POD_PENDING);
 	assert_int_equal(pod->bind_phase, BIND_ALLOCATING);
-	assert_false(pod->is_ending);
+	assert_false(pod->is_terminating);
 	assert_int_equal(pod->init_containers, 1);
 	assert_int_equal(pod->containers, 3);
 	assert_string_equal(pod->container[0], "fetch");
@@ -64,7 +64,7 @@ static void test_bare(void **state)
 		"\"status\":{\"phase\":\"Succeeded\"}}",
 		NULL);
 	assert_non_null(pod);
-	assert_true(pod->is_ending);
+	assert_true(pod->is_terminating);
 	assert_int_equal(pod->phase, POD_ENDED);
 	assert_int_equal(pod->bind_phase, BIND_NONE);
 	assert_int_equal(pod->containers, 0);

@@ -18,7 +18,7 @@ static struct kube_pod *made(const char *first, const char *second)
 		"nvidia.com/priority", first, "containers", "name", "main", "resources", "limits",
 		"nvidia.com/priority", second, "nvidia.com/gpu", "1", "name", "log");
 	assert_non_null(object);
-	json_auto_t *essence = pod_essence(object);
+	json_auto_t *essence = pod_copy_trimmed(object);
 	assert_int_equal(pod_read(essence, &pod, NULL), 0);
 	return pod;
 }

@@ -173,10 +173,10 @@ static void test_borrowed(void **state)
 {
 	struct kube_shares shares, borrowed;
 	assert_int_equal(shares_parse(";a,NVIDIA,1000,0:b,NVIDIA,2000,0:;", &shares, NULL), 0);
-	assert_false(shares_borrow(&shares));
+	assert_false(shares_have_borrowed(&shares));
 	shares.share[0].borrowed_pct = 20;
 	shares.share[1].borrowed_pct = 5;
-	assert_true(shares_borrow(&shares));
+	assert_true(shares_have_borrowed(&shares));
 	char *text = shares_format_borrowed(&shares);
 	assert_string_equal(text, ";a,NVIDIA,1000,20:b,NVIDIA,2000,5:;");
 	assert_int_equal(shares_parse(text, &borrowed, NULL), 0);

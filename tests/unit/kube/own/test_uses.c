@@ -17,7 +17,7 @@ static void test_there_and_back(void **state)
 		"GPU-b") "]}";
 	struct kube_uses uses;
 	assert_int_equal(uses_parse(text, &uses, NULL), 0);
-	assert_int_equal(uses.said_s, 1790000000);
+	assert_int_equal(uses.measured_s, 1790000000);
 	assert_int_equal(uses.count, 2);
 	assert_string_equal(uses.card[1].id, "GPU-b");
 	assert_int_equal(uses.card[1].peak_pct, 41);

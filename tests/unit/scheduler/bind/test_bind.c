@@ -78,7 +78,7 @@ struct kube_call *kube_call_drop(struct kube_call *call)
 	return NULL;
 }
 
-void event_tell_as(const char *component, struct kube_client *client,
+void event_send_as(const char *component, struct kube_client *client,
 		   const struct event_about *about, bool is_warning, const char *reason,
 		   const char *message, const char *host)
 {

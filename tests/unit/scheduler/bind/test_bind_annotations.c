@@ -91,7 +91,7 @@ static void test_which_pod(void **state)
 	assert_string_equal(err.text,
 			    "pod ns/p: was deleted and created again: its uid is u-2, not u-1");
 	pod = good;
-	pod.is_ending = true;
+	pod.is_terminating = true;
 	assert_int_equal(bind_check_pod(&decision, &pod, &err), -ESTALE);
 	pod = good;
 	pod.phase = POD_ENDED;

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
-#include "kube/util/outside_json.h"
+#include "kube/util/untrusted_json.h"
 #include "scheduler/extender/call_args.h"
 
 #define MUTATIONS 300000
@@ -59,7 +59,7 @@ static bool is_read_as_jansson_does(const char *text, size_t size)
 	json_error_t why;
 	char *own = malloc(size ? size : 1), line[ERROR_TEXT_MAX];
 	memcpy(own, text, size);
-	json_t *all = outside_json_read(own, size, JSON_REJECT_DUPLICATES, &why);
+	json_t *all = untrusted_json_parse(own, size, JSON_REJECT_DUPLICATES, &why);
 	int r = call_args_read(own, size, &args, &err);
 	free(own);
 	if (!all) {

@@ -92,7 +92,7 @@ static char *place(struct model *m, json_t *pod, const char *name, const char *s
 		fail_msg("%s", err.text);
 	char *text = shares_format(&d.shares);
 	assert_string_equal(text, shares);
-	char *borrowed = shares_borrow(&d.shares) ? shares_format_borrowed(&d.shares) : NULL;
+	char *borrowed = shares_have_borrowed(&d.shares) ? shares_format_borrowed(&d.shares) : NULL;
 	allocate(pod, "n", text, "success", true);
 	if (borrowed)
 		annotate(pod, BORROWED, borrowed);

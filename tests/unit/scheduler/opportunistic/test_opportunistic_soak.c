@@ -126,7 +126,7 @@ static const char *name_of(const json_t *pod)
 static void write_down(struct cluster *c, unsigned i, const struct decision *d)
 {
 	char *shares = shares_format(&d->shares), *borrowed = shares_format_borrowed(&d->shares);
-	bool borrows = shares_borrow(&d->shares);
+	bool borrows = shares_have_borrowed(&d->shares);
 	assert_true(!borrows || c->is_opportunistic[i]);
 	allocate(c->pod[i], d->node, shares, "success", true);
 	if (borrows)

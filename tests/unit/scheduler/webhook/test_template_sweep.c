@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "kube/util/when.h"
+#include "kube/util/timestamp.h"
 #include "scheduler/webhook/template_sweep.h"
 #include "../../fake_kube.h"
 
@@ -51,8 +51,8 @@ static void ring(void)
 
 static void put_when(json_t *to, const char *name, int ago_s)
 {
-	char text[WHEN_MAX];
-	when_format_rfc3339((int64_t)time(NULL) - ago_s, text);
+	char text[TIMESTAMP_MAX];
+	timestamp_format_rfc3339((int64_t)time(NULL) - ago_s, text);
 	json_object_set_new(to, name, json_string(text));
 }
 

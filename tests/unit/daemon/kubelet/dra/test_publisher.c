@@ -67,7 +67,7 @@ static json_t *begin(const char *uid)
 {
 	assert_non_null(publisher_start(NULL, "node", NULL));
 	publisher_want(publisher, devices("100Mi"));
-	on.begin(publisher);
+	on.list_begun(publisher);
 	on.synced(publisher);
 	expect_call("POST", PATH);
 	json_t *object = uid ? stored(uid, "10") : NULL;
@@ -81,14 +81,14 @@ static json_t *begin(const char *uid)
 static void test_a_late_end_of_an_old_slice(void **state)
 {
 	json_t *old = begin("old"), *gone = json_deep_copy(old);
-	on.gone(publisher, old);
+	on.deleted(publisher, old);
 	expect_call("POST", PATH);
 	json_t *new = stored("new", "12");
 	answer_call(201, new);
 	assert_null(call.done);
-	on.gone(publisher, gone);
+	on.deleted(publisher, gone);
 	assert_null(call.done);
-	on.gone(publisher, new);
+	on.deleted(publisher, new);
 	expect_call("POST", PATH);
 	json_decref(old);
 	json_decref(gone);
@@ -117,7 +117,7 @@ static void test_a_slice_that_is_not_there_is_made_anew(void **state)
 static void test_nothing_is_written_amid_a_list(void **state)
 {
 	json_t *object = begin("old");
-	on.begin(publisher);
+	on.list_begun(publisher);
 	publisher_look(publisher);
 	assert_null(call.done);
 	on.object(publisher, object);

@@ -92,7 +92,7 @@ void alarm_clear(struct reactor *reactor, struct alarm *alarm)
 	alarm_of = NULL;
 }
 
-void event_tell(struct kube_client *client, const struct event_about *about, bool is_warning,
+void event_send(struct kube_client *client, const struct event_about *about, bool is_warning,
 		const char *reason, const char *message, const char *host)
 {
 	events++;

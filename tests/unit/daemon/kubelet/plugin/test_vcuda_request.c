@@ -57,13 +57,13 @@ static int end(void **state)
 	return 0;
 }
 
-static int make(struct vcuda_ask ask)
+static int make(struct vcuda_request ask)
 {
-	struct vcuda_choice choice = { .pod = &pod, .container = 1, .ask = ask };
+	struct vcuda_choice choice = { .pod = &pod, .container = 1, .request = ask };
 	return vcuda_request_make(node, model, &choice, "GPU-1-7", key, name, &request, &err);
 }
 
-static void refused(struct vcuda_ask ask, int code, const char *why)
+static void refused(struct vcuda_request ask, int code, const char *why)
 {
 	assert_int_equal(make(ask), -code);
 	if (!strstr(err.text, why))
@@ -73,7 +73,7 @@ static void refused(struct vcuda_ask ask, int code, const char *why)
 static void test_a_part(void **state)
 {
 	const struct promise_request *terms = &request.device[0].terms;
-	assert_int_equal(make((struct vcuda_ask){ .cores = 30, .units = 4, .cards = 1 }), 0);
+	assert_int_equal(make((struct vcuda_request){ .cores = 30, .units = 4, .cards = 1 }), 0);
 	assert_string_equal(request.key, "pod/11-22/main/GPU-1-7");
 	assert_string_equal(request.tenant, "team.train.main");
 	assert_true(request.while_wanted && request.device_count == 1);
@@ -81,7 +81,8 @@ static void test_a_part(void **state)
 	assert_true(terms->has_cores && terms->cores_pct == 30);
 	assert_true(terms->has_limit && terms->limit_pct == 30);
 	assert_int_equal(
-		make((struct vcuda_ask){ .cores = 30, .units = 4, .cards = 1, .limit_pct = 80 }), 0);
+		make((struct vcuda_request){ .cores = 30, .units = 4, .cards = 1, .limit_pct = 80 }),
+		0);
 	assert_true(terms->limit_pct == 80);
 }
 
@@ -91,25 +92,25 @@ static void test_which_card(void **state)
 	model->card[1].cores_used_mpct = 60000;
 	model->card[1].memory_used_bytes = CARD_BYTES / 2;
 	model->card[1].slots_used = 1;
-	assert_int_equal(make((struct vcuda_ask){ .cores = 40, .units = 16, .cards = 1 }), 0);
+	assert_int_equal(make((struct vcuda_request){ .cores = 40, .units = 16, .cards = 1 }), 0);
 	assert_ptr_equal(request.device[0].card, &node->card[1]);
-	assert_int_equal(make((struct vcuda_ask){ .cores = 40, .units = 17, .cards = 1 }), 0);
+	assert_int_equal(make((struct vcuda_request){ .cores = 40, .units = 17, .cards = 1 }), 0);
 	assert_ptr_not_equal(request.device[0].card, &node->card[1]);
 	/* A whole card is one that nobody has a part of. */
-	assert_int_equal(make((struct vcuda_ask){ .cores = 200, .units = 8, .cards = 2 }), 0);
+	assert_int_equal(make((struct vcuda_request){ .cores = 200, .units = 8, .cards = 2 }), 0);
 	assert_int_equal(request.device_count, 2);
 	assert_ptr_equal(request.device[0].card, &node->card[0]);
 	assert_ptr_equal(request.device[1].card, &node->card[2]);
 	assert_int_equal(request.device[1].terms.memory_bytes, 1024 * MIB);
-	refused((struct vcuda_ask){ .cores = 300, .cards = 3 }, ENOSPC,
+	refused((struct vcuda_request){ .cores = 300, .cards = 3 }, ENOSPC,
 		"3 GPUs with enough room are needed: ");
-	refused((struct vcuda_ask){ .cores = 10, .units = 33, .cards = 1 }, ENOSPC,
+	refused((struct vcuda_request){ .cores = 10, .units = 33, .cards = 1 }, ENOSPC,
 		"3/3 CardInsufficientMemory");
 }
 
 static void test_all_of_a_card(void **state)
 {
-	assert_int_equal(make((struct vcuda_ask){ .cores = 100, .cards = 1 }), 0);
+	assert_int_equal(make((struct vcuda_request){ .cores = 100, .cards = 1 }), 0);
 	assert_int_equal(request.device[0].terms.memory_bytes, CARD_BYTES);
 	assert_true(request.device[0].terms.cores_pct == 100);
 }
@@ -132,7 +133,7 @@ static void test_is_met(void **state)
 	tenant->terms.device[0].card = &node->card[0];
 	node->card[0].info.memory_bytes = CARD_BYTES;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const struct vcuda_ask ask = { .cores = 100, .units = rows[i].units, .cards = 1 };
+		const struct vcuda_request ask = { .cores = 100, .units = rows[i].units, .cards = 1 };
 		tenant->terms.device[0].promise =
 			(struct promise){ .memory_given = true,
 					  .quota_bytes = rows[i].quota_bytes,
@@ -147,7 +148,9 @@ static void test_is_met(void **state)
 
 static void test_a_scheduler(void **state)
 {
-	struct vcuda_ask ask = { .cores = 60, .units = 8, .cards = 2, .chosen = 2, .minor = { 1, 3 } };
+	struct vcuda_request ask = {
+		.cores = 60, .units = 8, .cards = 2, .chosen = 2, .minor = { 1, 3 }
+	};
 	assert_int_equal(make(ask), 0);
 	/* By the numbers of device files, not by places. */
 	assert_ptr_equal(request.device[0].card, &node->card[2]);
@@ -162,12 +165,12 @@ static void test_a_scheduler(void **state)
 
 static void test_a_scheduler_of_the_other_protocol(void **state)
 {
-	struct vcuda_ask ask = { .cores = 60,
-				 .units = 8,
-				 .cards = 2,
-				 .chosen = 2,
-				 .is_by_shares = true,
-				 .uuid = { "GPU-2", "GPU-1" } };
+	struct vcuda_request ask = { .cores = 60,
+				     .units = 8,
+				     .cards = 2,
+				     .chosen = 2,
+				     .is_by_shares = true,
+				     .uuid = { "GPU-2", "GPU-1" } };
 	assert_int_equal(make(ask), 0);
 	assert_ptr_equal(request.device[0].card, &node->card[2]);
 	assert_ptr_equal(request.device[1].card, &node->card[1]);
@@ -180,10 +183,10 @@ static void test_a_scheduler_of_the_other_protocol(void **state)
 static void test_whole_cards_alone(void **state)
 {
 	node->config.is_kube_share = false;
-	refused((struct vcuda_ask){ .cores = 30, .units = 4, .cards = 1 }, EINVAL,
+	refused((struct vcuda_request){ .cores = 30, .units = 4, .cards = 1 }, EINVAL,
 		"30 hundredths of 1 GPU: must be whole GPUs, multiples of 100, while kube_share is off");
-	refused((struct vcuda_ask){ .cores = 100, .units = 4, .cards = 2 }, EINVAL, "of 2 GPUs");
-	assert_int_equal(make((struct vcuda_ask){ .cores = 200, .units = 4, .cards = 2 }), 0);
+	refused((struct vcuda_request){ .cores = 100, .units = 4, .cards = 2 }, EINVAL, "of 2 GPUs");
+	assert_int_equal(make((struct vcuda_request){ .cores = 200, .units = 4, .cards = 2 }), 0);
 }
 
 int main(void)

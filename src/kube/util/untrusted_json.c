@@ -1,4 +1,4 @@
-#include "kube/util/outside_json.h"
+#include "kube/util/untrusted_json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static const char *find_nul(const char *from, const char *end)
 	return NULL;
 }
 
-json_t *outside_json_read(const char *text, size_t size, size_t flags, json_error_t *ret_why)
+json_t *untrusted_json_parse(const char *text, size_t size, size_t flags, json_error_t *ret_why)
 {
 	const char *end = text + size, *nul = find_nul(text, end);
 	cleanup_free char *copy = NULL;

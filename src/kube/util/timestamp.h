@@ -5,15 +5,15 @@
 
 #include "base/error.h"
 
-#define WHEN_MAX 32 /* size of a time as text, with its NUL */
+#define TIMESTAMP_MAX 32 /* size of a time as text, with its NUL */
 
 /*
  * Parses RFC 3339: "2026-08-21T10:00:00Z" or "...+08:00". Drops fractions of a second. Returns
  * -EINVAL; the error says what is valid.
  */
-int when_parse_rfc3339(const char *text, int64_t *ret_s, struct error *err);
+int timestamp_parse_rfc3339(const char *text, int64_t *ret_s, struct error *err);
 /* Writes the time in UTC, for years 1970 to 9999. */
-void when_format_rfc3339(int64_t s, char text[WHEN_MAX]);
+void timestamp_format_rfc3339(int64_t s, char text[TIMESTAMP_MAX]);
 
 /* Writes the time as "2026-08-21 10:00:00" in UTC. */
-void when_format_plain(int64_t s, char text[WHEN_MAX]);
+void timestamp_format_plain(int64_t s, char text[TIMESTAMP_MAX]);

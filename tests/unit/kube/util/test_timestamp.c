@@ -6,13 +6,13 @@
 
 #include <cmocka.h>
 
-#include "kube/util/when.h"
+#include "kube/util/timestamp.h"
 
 static void good(const char *text, int64_t s)
 {
 	int64_t got;
 	struct error err;
-	assert_int_equal(when_parse_rfc3339(text, &got, &err), 0);
+	assert_int_equal(timestamp_parse_rfc3339(text, &got, &err), 0);
 	assert_int_equal(got, s);
 }
 
@@ -20,7 +20,7 @@ static void bad(const char *text)
 {
 	int64_t got = 7;
 	struct error err;
-	assert_int_equal(when_parse_rfc3339(text, &got, &err), -22);
+	assert_int_equal(timestamp_parse_rfc3339(text, &got, &err), -22);
 	assert_int_equal(got, 7);
 	assert_non_null(strstr(err.text, "must be a time such as 2026-"));
 }
@@ -52,10 +52,10 @@ static void test_rfc3339(void **state)
 
 static void test_back(void **state)
 {
-	char text[WHEN_MAX];
-	when_format_rfc3339(1787306400, text);
+	char text[TIMESTAMP_MAX];
+	timestamp_format_rfc3339(1787306400, text);
 	assert_string_equal(text, "2026-08-21T10:00:00Z");
-	when_format_plain(1787306400, text);
+	timestamp_format_plain(1787306400, text);
 	assert_string_equal(text, "2026-08-21 10:00:00");
 }
 

@@ -1,4 +1,4 @@
-#include "kube/util/when.h"
+#include "kube/util/timestamp.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -86,7 +86,7 @@ static bool take_zone(const char **text, int64_t *ret_ahead_s)
 	return true;
 }
 
-int when_parse_rfc3339(const char *text, int64_t *ret_s, struct error *err)
+int timestamp_parse_rfc3339(const char *text, int64_t *ret_s, struct error *err)
 {
 	const char *at = text;
 	int64_t s, ahead_s;
@@ -105,23 +105,23 @@ int when_parse_rfc3339(const char *text, int64_t *ret_s, struct error *err)
 	return 0;
 }
 
-static void format(int64_t s, char between, const char *zone, char text[WHEN_MAX])
+static void format(int64_t s, char between, const char *zone, char text[TIMESTAMP_MAX])
 {
 	time_t time = (time_t)s;
 	struct tm tm = { 0 };
 	gmtime_r(&time, &tm);
-	snprintf(text, WHEN_MAX, "%04u-%02u-%02u%c%02u:%02u:%02u%s",
+	snprintf(text, TIMESTAMP_MAX, "%04u-%02u-%02u%c%02u:%02u:%02u%s",
 		 (unsigned)(tm.tm_year + 1900) % 10000, (unsigned)(tm.tm_mon + 1) % 100,
 		 (unsigned)tm.tm_mday % 100, between, (unsigned)tm.tm_hour % 100,
 		 (unsigned)tm.tm_min % 100, (unsigned)tm.tm_sec % 100, zone);
 }
 
-void when_format_rfc3339(int64_t s, char text[WHEN_MAX])
+void timestamp_format_rfc3339(int64_t s, char text[TIMESTAMP_MAX])
 {
 	format(s, 'T', "Z", text);
 }
 
-void when_format_plain(int64_t s, char text[WHEN_MAX])
+void timestamp_format_plain(int64_t s, char text[TIMESTAMP_MAX])
 {
 	format(s, ' ', "", text);
 }

@@ -13,4 +13,4 @@
  * Parses `size` bytes, with the flags of json_loadb(). Returns NULL if the text is not JSON or out of memory; *ret_why (may be
  * NULL) says which, as after json_loadb().
  */
-json_t *outside_json_read(const char *text, size_t size, size_t flags, json_error_t *ret_why);
+json_t *untrusted_json_parse(const char *text, size_t size, size_t flags, json_error_t *ret_why);

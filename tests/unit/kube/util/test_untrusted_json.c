@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include "kube/util/outside_json.h"
+#include "kube/util/untrusted_json.h"
 
 /* Of an object, the member x. */
 static void expect(const char *text, const char *x)
 {
 	json_error_t why;
-	json_t *json = outside_json_read(text, strlen(text), 0, &why);
+	json_t *json = untrusted_json_parse(text, strlen(text), 0, &why);
 
 	assert_non_null(json);
 	assert_string_equal(json_string_value(json_object_get(json, "x")), x);
@@ -52,15 +52,15 @@ static void test_refused(void **state)
 		char *text = malloc(strlen(bad[i]) + 1);
 
 		memcpy(text, bad[i], strlen(bad[i]));
-		assert_null(outside_json_read(text, strlen(bad[i]), 0, &why));
+		assert_null(untrusted_json_parse(text, strlen(bad[i]), 0, &why));
 		assert_true(strlen(why.text) > 0);
-		assert_null(outside_json_read(text, strlen(bad[i]), 0, NULL));
+		assert_null(untrusted_json_parse(text, strlen(bad[i]), 0, NULL));
 		free(text);
 	}
-	assert_null(outside_json_read("{\"x\":1,\"x\":2}", 13, JSON_REJECT_DUPLICATES, &why));
+	assert_null(untrusted_json_parse("{\"x\":1,\"x\":2}", 13, JSON_REJECT_DUPLICATES, &why));
 	/* But where a key was made the same as another. */
 	static const char same[] = "{\"a\\u0000\":1,\"a\\ufffd\":2}";
-	json_t *json = outside_json_read(same, sizeof(same) - 1, JSON_REJECT_DUPLICATES, &why);
+	json_t *json = untrusted_json_parse(same, sizeof(same) - 1, JSON_REJECT_DUPLICATES, &why);
 	assert_int_equal(json_object_size(json), 1);
 	json_decref(json);
 }
