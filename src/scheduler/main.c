@@ -37,7 +37,7 @@ static void cluster_ended(void *data)
 }
 
 /* Stops in order: bindings under way end, and the lease is released. A second signal stops at once. */
-static void signal_came(void *data, uint32_t events)
+static void on_signal(void *data, uint32_t events)
 {
 	struct signals *signals = data;
 	struct scheduler *s = signals->scheduler;
@@ -68,7 +68,7 @@ static int watch_signals(struct signals *signals, struct error *err)
 	signals->fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	int r = signals->fd < 0 ? -errno
 				: loop_add(signals->scheduler->loop, signals->fd, EPOLLIN,
-					   signal_came, signals, &signals->source);
+					   on_signal, signals, &signals->source);
 	return r < 0 ? error_set_errno(err, -r, "signals") : 0;
 }
 
@@ -80,7 +80,7 @@ struct listener {
 };
 
 /* Warns of a certificate that clients will soon reject. */
-static void look_at_expiry(const char *file)
+static void check_expiry(const char *file)
 {
 	struct error err = { 0 };
 	int64_t expiry_s;
@@ -132,7 +132,7 @@ static int listen_at(struct listener *l, struct scheduler *s, const char *settin
 		return error_add(err, r, "%s", setting);
 	}
 	if (has_tls)
-		look_at_expiry(config->tls_certificate);
+		check_expiry(config->tls_certificate);
 	log_info("serves %s at %s", has_tls ? "https" : "http", text);
 	return 0;
 }

@@ -183,7 +183,7 @@ static void do_prioritize(struct scheduler *s, struct call_args *args, struct se
 		answer_text(ret, 200, extender_prioritize(cluster_model(s->cluster), args));
 }
 
-static void bound(void *data, const struct error *err)
+static void binding_done(void *data, const struct error *err)
 {
 	struct server_answer answer;
 	answer_error(&answer, 200, err->code ? err->text : "");
@@ -194,7 +194,7 @@ static void do_bind(struct scheduler *s, struct call_args *args, struct server_c
 		    struct server_answer *ret)
 {
 	struct error err = { 0 };
-	bind_done done = bound;
+	bind_done done = binding_done;
 	void *data = call;
 	sched_audit_bind(s->audit, args->object, &done, &data);
 	int r = check_cluster(s, &err);
@@ -406,8 +406,8 @@ static void refuse(struct server_answer *ret, unsigned status, const struct erro
 	ret->header_value = "Bearer realm=\"allot-scheduler\"";
 }
 
-static void ask(struct scheduler *s, const struct route *route,
-		const struct server_request *request, struct server_answer *ret)
+static void dispatch(struct scheduler *s, const struct route *route,
+		     const struct server_request *request, struct server_answer *ret)
 {
 	uint64_t before_ns = clock_now_ns();
 	struct error err = { 0 };
@@ -436,7 +436,7 @@ void routes_handle(void *data, const struct server_request *request, struct serv
 		if (!is_route(route, request->path))
 			continue;
 		if (route->is_post ? !strcmp(request->method, "POST") : is_get)
-			ask(data, route, request, ret);
+			dispatch(data, route, request, ret);
 		else
 			*ret = (struct server_answer){
 				.status = 405,

@@ -238,7 +238,7 @@ static void set_transport(struct kube_call *call, uint64_t timeout_ns)
 	curl->easy_setopt(e, CURLOPT_WRITEDATA, call);
 }
 
-static int begin(struct kube_call *call, const struct kube_request *request)
+static int start_transfer(struct kube_call *call, const struct kube_request *request)
 {
 	struct kube_client *c = call->client;
 	cleanup_free char *url = NULL;
@@ -283,7 +283,7 @@ struct kube_call *kube_call_start(struct kube_client *client, const struct kube_
 	snprintf(call->what, sizeof(call->what), "%s %.*s", request->method,
 		 (int)strcspn(request->path, "?"), request->path);
 	TAILQ_INSERT_TAIL(&client->calls, call, link);
-	if (begin(call, request) < 0)
+	if (start_transfer(call, request) < 0)
 		alarm_set(client->reactor, &call->refused, 0);
 	return call;
 }

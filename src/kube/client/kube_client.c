@@ -24,7 +24,7 @@ static bool is_there(const struct kube_client *c, uint64_t id)
 }
 
 /* Delivers the complete lines. Returns false if the handler dropped the call, or if the call failed. */
-static bool take_lines(struct kube_call *call)
+static bool deliver_lines(struct kube_call *call)
 {
 	struct kube_client *c = call->client;
 	uint64_t id = call->id;
@@ -84,7 +84,7 @@ static void deliver(struct kube_client *c)
 		call->is_good = true;
 		if (is_new)
 			call->line(call->data, NULL);
-		else if (!take_lines(call) && is_there(c, id))
+		else if (!deliver_lines(call) && is_there(c, id))
 			call_finish(call, CURLE_WRITE_ERROR);
 	}
 	for (CURLMsg *message; (message = c->curl->multi_info_read(c->multi, &left));) {

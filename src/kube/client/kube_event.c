@@ -15,7 +15,7 @@
 #define NODE_EVENTS "default"
 #define PATH_SIZE 600 /* fits Kubernetes names of 63 and 253 bytes */
 
-static void told(void *data, const struct kube_answer *answer)
+static void event_answered(void *data, const struct kube_answer *answer)
 {
 	if (answer->err.code)
 		log_debug("event: %s", answer->err.text);
@@ -57,7 +57,7 @@ void event_send_as(const char *component, struct kube_client *client,
 		   const char *message, const char *host)
 {
 	const struct event_text text = { is_warning, reason, message, host };
-	post(component, client, about, &text, NULL, told, NULL);
+	post(component, client, about, &text, NULL, event_answered, NULL);
 }
 
 void event_send(struct kube_client *client, const struct event_about *about, bool is_warning,

@@ -40,7 +40,7 @@ struct kube_watch {
 	bool is_stopped;  /* a handler called by listed() has stopped the watch */
 };
 
-static void begin(void *data);
+static void start_list(void *data);
 
 static uint32_t random_bits(void)
 {
@@ -152,7 +152,7 @@ static void listed(void *data, const struct kube_answer *answer)
 		kube_watch_stop(w);
 }
 
-static bool begin_list(struct kube_watch *w)
+static bool request_list(struct kube_watch *w)
 {
 	cleanup_free char *path = NULL;
 	if (asprintf(&path, "%s?limit=%u%s%s%s%s", w->collection, w->page_objects,
@@ -169,7 +169,7 @@ static bool begin_list(struct kube_watch *w)
 /* ---- watches ---- */
 
 /* Handles an event of type ERROR, whose object is a Status. */
-static void error_came(struct kube_watch *w, const json_t *status)
+static void on_error_event(struct kube_watch *w, const json_t *status)
 {
 	json_int_t code = json_integer_value(json_object_get(status, "code"));
 	const char *message = json_string_value(json_object_get(status, "message"));
@@ -184,7 +184,7 @@ static void error_came(struct kube_watch *w, const json_t *status)
 	fail(w, &err, 0);
 }
 
-static void event_came(void *data, json_t *event)
+static void on_event(void *data, json_t *event)
 {
 	struct kube_watch *w = data;
 	const char *type = json_string_value(json_object_get(event, "type"));
@@ -196,7 +196,7 @@ static void event_came(void *data, json_t *event)
 	}
 	type = type ? type : "";
 	if (!strcmp(type, "ERROR")) {
-		error_came(w, object);
+		on_error_event(w, object);
 		return;
 	}
 	w->is_fruitful = true;
@@ -228,10 +228,10 @@ static void watch_ended(void *data, const struct kube_answer *answer)
 	if (err.code)
 		fail(w, &err, answer->retry_after_ns);
 	else
-		begin(w);
+		start_list(w);
 }
 
-static bool begin_watch(struct kube_watch *w)
+static bool request_watch(struct kube_watch *w)
 {
 	cleanup_free char *path = NULL;
 	unsigned seconds = WATCH_MIN_S + random_bits() % (WATCH_MAX_S - WATCH_MIN_S);
@@ -245,15 +245,15 @@ static bool begin_watch(struct kube_watch *w)
 					.path = path,
 					.timeout_ns = (seconds + WATCH_GRACE_S) * NSEC_PER_SEC };
 	if (path)
-		w->call = kube_call_start(w->client, &request, event_came, watch_ended, w);
+		w->call = kube_call_start(w->client, &request, on_event, watch_ended, w);
 	return w->call != NULL;
 }
 
-static void begin(void *data)
+static void start_list(void *data)
 {
 	struct kube_watch *w = data;
 	struct error err;
-	if (w->version ? begin_watch(w) : begin_list(w))
+	if (w->version ? request_watch(w) : request_list(w))
 		return;
 	error_set_errno(&err, ENOMEM, "watch of %s", w->collection);
 	fail(w, &err, 0);
@@ -269,7 +269,7 @@ struct kube_watch *kube_watch_start(struct kube_client *client, const char *coll
 	*w = (struct kube_watch){
 		.client = client, .on = *handlers, .data = data, .page_objects = PAGE_OBJECTS
 	};
-	w->again = (struct alarm){ .ring = begin, .data = w };
+	w->again = (struct alarm){ .ring = start_list, .data = w };
 	w->collection = strdup(collection);
 	w->selector = strdup(selector);
 	if (!w->collection || !w->selector)

@@ -65,7 +65,7 @@ static int read_cards(const struct kube_pod *pod, const char *container,
 			   VCUDA_MAX_CARDS, &request->cards, err);
 }
 
-static int take_minors(const char *text, struct vcuda_request *request, struct error *err)
+static int parse_minors(const char *text, struct vcuda_request *request, struct error *err)
 {
 	for (const char *at = text;; at++) {
 		char *end;
@@ -108,7 +108,7 @@ static int read_choice(const struct kube_pod *pod, size_t container, struct vcud
 	const char *text = pod_annotation(pod, name);
 	if (!text)
 		return is_open ? error_set(err, EINVAL, "%s: missing, beside " VCUDA_TIME, name) : 0;
-	int r = take_minors(text, request, err);
+	int r = parse_minors(text, request, err);
 	if (r < 0)
 		return error_add(err, r, "%s", name);
 	if (!request->cards)

@@ -18,8 +18,8 @@ static bool is_waiting(const struct vcuda_query *q, const struct kube_pod *pod)
 }
 
 /* Finds the first container from index `from` that requests a vGPU resource. */
-static bool find_asking(const struct vcuda_query *q, const struct kube_pod *pod, size_t from,
-			struct candidate *ret)
+static bool find_requesting(const struct vcuda_query *q, const struct kube_pod *pod, size_t from,
+			    struct candidate *ret)
 {
 	for (size_t i = from; i < pod->containers; i++) {
 		struct candidate c = { .choice = { .pod = pod, .container = i } };
@@ -36,7 +36,7 @@ static bool find_asking(const struct vcuda_query *q, const struct kube_pod *pod,
 static bool find_next(const struct vcuda_query *q, const struct kube_pod *pod, struct candidate *ret)
 {
 	size_t from = 0;
-	while (find_asking(q, pod, from, ret)) {
+	while (find_requesting(q, pod, from, ret)) {
 		if (!q->has_claim(q->data, pod, ret->choice.container))
 			return true;
 		from = ret->choice.container + 1;
@@ -64,8 +64,8 @@ static int compare_age(const struct kube_pod *a, const struct kube_pod *b)
 }
 
 /* Whether the coming call for memory will tell the two candidates apart. */
-static bool will_be_told(const struct vcuda_query *q, const struct candidate *a,
-			 const struct candidate *b)
+static bool memory_call_decides(const struct vcuda_query *q, const struct candidate *a,
+				const struct candidate *b)
 {
 	unsigned one = a->choice.request.units, other = b->choice.request.units;
 	return !q->has_open && one && other && one != other;
@@ -89,12 +89,13 @@ static int check_pair(const struct vcuda_query *q, const struct candidate *a,
 {
 	bool is_same = !a->error && !b->error &&
 		       vcuda_request_is_same(&a->choice.request, &b->choice.request);
-	return is_same || (!a->error && !b->error && will_be_told(q, a, b))
+	return is_same || (!a->error && !b->error && memory_call_decides(q, a, b))
 		       ? 0
 		       : is_unclear(q, a, b, err);
 }
 
-static int nobody(const struct vcuda_query *q, const struct candidate *other, struct error *err)
+static int fail_no_match(const struct vcuda_query *q, const struct candidate *other,
+			 struct error *err)
 {
 	if (!other->choice.pod)
 		return error_set(
@@ -131,7 +132,7 @@ int vcuda_choose(const struct vcuda_query *q, struct vcuda_choice *ret, struct e
 			best = c;
 	}
 	if (!best.choice.pod)
-		return nobody(q, &other, err);
+		return fail_no_match(q, &other, err);
 	*ret = best.choice;
 	if (best.error) {
 		*err = best.err;
@@ -151,7 +152,7 @@ int vcuda_check_memory(const struct vcuda_query *q, bool *ret_has_unclaimed, str
 		size_t from = 0;
 		if (!is_waiting(q, q->pod[i]))
 			continue;
-		for (; find_asking(q, q->pod[i], from, &c); from = c.choice.container + 1) {
+		for (; find_requesting(q, q->pod[i], from, &c); from = c.choice.container + 1) {
 			if (c.choice.request.units != q->count)
 				continue;
 			if (c.error) {

@@ -37,7 +37,7 @@ static int copy_text(const char *from, char *to, size_t size, struct error *err)
 
 /* ---- JSON ---- */
 
-static int take_text(const json_t *object, const char *key, char *to, size_t size, struct error *err)
+static int read_text(const json_t *object, const char *key, char *to, size_t size, struct error *err)
 {
 	const json_t *value = json_object_get(object, key);
 	if (!value)
@@ -48,7 +48,7 @@ static int take_text(const json_t *object, const char *key, char *to, size_t siz
 	return r < 0 ? error_add(err, r, "%s", key) : 0;
 }
 
-static int take_number(const json_t *object, const char *key, uint64_t *ret, struct error *err)
+static int read_number(const json_t *object, const char *key, uint64_t *ret, struct error *err)
 {
 	const json_t *value = json_object_get(object, key);
 	*ret = 0;
@@ -62,7 +62,7 @@ static int take_number(const json_t *object, const char *key, uint64_t *ret, str
 	return 0;
 }
 
-static int take_health(const json_t *object, bool *ret, struct error *err)
+static int read_health(const json_t *object, bool *ret, struct error *err)
 {
 	const json_t *value = json_object_get(object, "health");
 	if (value && !json_is_boolean(value))
@@ -71,7 +71,7 @@ static int take_health(const json_t *object, bool *ret, struct error *err)
 	return 0;
 }
 
-static int take_profiles(const json_t *object, json_t **ret, struct error *err)
+static int read_profiles(const json_t *object, json_t **ret, struct error *err)
 {
 	json_t *value = json_object_get(object, "migProfiles");
 	if (value && !json_is_array(value))
@@ -86,19 +86,19 @@ static int parse_object(const json_t *object, struct kube_card *card, struct err
 	static const char *const keys[5] = { "index", "count", "devmem", "devcore", "numa" };
 	if (!json_is_object(object))
 		return error_set(err, EINVAL, "must be an object");
-	int r = take_text(object, "id", card->id, sizeof(card->id), err);
+	int r = read_text(object, "id", card->id, sizeof(card->id), err);
 	if (r >= 0 && !card->id[0])
 		r = error_set(err, EINVAL, "id: missing");
 	for (size_t i = 0; r >= 0 && i < 5; i++)
-		r = take_number(object, keys[i], &number[i], err);
+		r = read_number(object, keys[i], &number[i], err);
 	if (r >= 0)
-		r = take_text(object, "type", card->type, sizeof(card->type), err);
+		r = read_text(object, "type", card->type, sizeof(card->type), err);
 	if (r >= 0)
-		r = take_text(object, "mode", card->mode, sizeof(card->mode), err);
+		r = read_text(object, "mode", card->mode, sizeof(card->mode), err);
 	if (r >= 0)
-		r = take_health(object, &card->is_healthy, err);
+		r = read_health(object, &card->is_healthy, err);
 	if (r >= 0)
-		r = take_profiles(object, &card->mig_profiles, err);
+		r = read_profiles(object, &card->mig_profiles, err);
 	card->index = (unsigned)number[0];
 	card->count = (unsigned)number[1];
 	card->memory_mib = number[2];

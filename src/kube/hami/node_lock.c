@@ -7,8 +7,8 @@
 #include "kube/util/sanitize.h"
 #include "kube/util/timestamp.h"
 
-static int take_name(const char *what, const char *from, size_t size, char to[KUBE_NAME_MAX],
-		     struct error *err)
+static int parse_name(const char *what, const char *from, size_t size, char to[KUBE_NAME_MAX],
+		      struct error *err)
 {
 	if (!size || size >= KUBE_NAME_MAX)
 		return error_set(err, EINVAL, "lock: %s '%.*s': must be 1 to %d bytes", what,
@@ -35,10 +35,10 @@ int node_lock_parse(const char *text, struct node_lock *ret, struct error *err)
 	if (r < 0)
 		return error_sanitize(err, error_add(err, r, "lock"));
 	if (pod) {
-		r = take_name("namespace", space + 1, (size_t)(pod - space - 1), lock.pod_namespace,
-			      err);
+		r = parse_name("namespace", space + 1, (size_t)(pod - space - 1),
+			       lock.pod_namespace, err);
 		if (r >= 0)
-			r = take_name("pod", pod + 1, strlen(pod + 1), lock.pod, err);
+			r = parse_name("pod", pod + 1, strlen(pod + 1), lock.pod, err);
 		if (r < 0)
 			return error_sanitize(err, r);
 	}

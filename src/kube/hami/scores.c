@@ -39,7 +39,7 @@ static size_t find(const struct kube_scores *s, const char *id)
 	return i;
 }
 
-static int take_id(const json_t *entry, size_t i, struct kube_scores *s, struct error *err)
+static int read_id(const json_t *entry, size_t i, struct kube_scores *s, struct error *err)
 {
 	const char *id = json_string_value(json_object_get(entry, "uuid"));
 	if (!id || !*id || strlen(id) >= KUBE_ID_MAX)
@@ -51,7 +51,7 @@ static int take_id(const json_t *entry, size_t i, struct kube_scores *s, struct 
 	return 0;
 }
 
-static int take_scores(json_t *entry, size_t i, struct kube_scores *s, struct error *err)
+static int read_scores(json_t *entry, size_t i, struct kube_scores *s, struct error *err)
 {
 	json_t *all = json_object_get(entry, "score"), *value;
 	const char *id;
@@ -72,13 +72,13 @@ static int take_scores(json_t *entry, size_t i, struct kube_scores *s, struct er
 	return 0;
 }
 
-static int take_all(const json_t *list, struct kube_scores *s, struct error *err)
+static int read_all(const json_t *list, struct kube_scores *s, struct error *err)
 {
 	int r = 0;
 	for (size_t i = 0; r >= 0 && i < s->count; i++)
-		r = take_id(json_array_get(list, i), i, s, err);
+		r = read_id(json_array_get(list, i), i, s, err);
 	for (size_t i = 0; r >= 0 && i < s->count; i++)
-		r = take_scores(json_array_get(list, i), i, s, err);
+		r = read_scores(json_array_get(list, i), i, s, err);
 	return r;
 }
 
@@ -93,7 +93,7 @@ int scores_parse(const char *text, struct kube_scores *ret, struct error *err)
 				 SCORES_MAX);
 	if (scores_new(count, &s) < 0)
 		return error_set_errno(err, ENOMEM, KUBE_NODE_SCORE);
-	int r = take_all(list, &s, err);
+	int r = read_all(list, &s, err);
 	if (r < 0) {
 		scores_free(&s);
 		return error_sanitize(err, error_add(err, r, KUBE_NODE_SCORE));

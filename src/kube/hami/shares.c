@@ -20,7 +20,7 @@ void shares_free(struct kube_shares *shares)
 	*shares = (struct kube_shares){ 0 };
 }
 
-static int take_text(const char *what, const char *from, char *to, size_t size, struct error *err)
+static int read_text(const char *what, const char *from, char *to, size_t size, struct error *err)
 {
 	if (!*from || strlen(from) >= size)
 		return error_set(err, EINVAL, "%s: '%.40s': must be 1 to %zu bytes", what, from,
@@ -29,7 +29,7 @@ static int take_text(const char *what, const char *from, char *to, size_t size, 
 	return 0;
 }
 
-static int take_number(const char *what, const char *from, uint64_t *ret, struct error *err)
+static int read_number(const char *what, const char *from, uint64_t *ret, struct error *err)
 {
 	int64_t number;
 	int r = parse_int(from, 0, INT32_MAX, &number, err);
@@ -55,13 +55,13 @@ static int parse_share(char *text, struct kube_share *share, struct error *err)
 		return error_set(err, EINVAL, "%u fields: must be UUID,KIND,MEMORY,CORES", count);
 	if (!*field[0] && !strcmp(field[2], "0"))
 		return -ENODATA;
-	int r = take_text("UUID", field[0], share->card, sizeof(share->card), err);
+	int r = read_text("UUID", field[0], share->card, sizeof(share->card), err);
 	if (r >= 0)
-		r = take_text("kind", field[1], share->kind, sizeof(share->kind), err);
+		r = read_text("kind", field[1], share->kind, sizeof(share->kind), err);
 	if (r >= 0)
-		r = take_number("memory", field[2], &share->memory_mib, err);
+		r = read_number("memory", field[2], &share->memory_mib, err);
 	if (r >= 0)
-		r = take_number("cores", field[3], &cores, err);
+		r = read_number("cores", field[3], &cores, err);
 	if (r < 0)
 		return r;
 	share->cores_pct = (unsigned)cores;

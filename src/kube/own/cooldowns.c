@@ -15,7 +15,7 @@ void cooldowns_free(struct kube_cooldowns *cooldowns)
 	*cooldowns = (struct kube_cooldowns){ 0 };
 }
 
-static int take_number(const json_t *object, const char *key, int64_t least, int64_t most,
+static int read_number(const json_t *object, const char *key, int64_t least, int64_t most,
 		       int64_t *ret, struct error *err)
 {
 	const json_t *value = json_object_get(object, key);
@@ -34,9 +34,9 @@ static int parse_card(const json_t *object, struct kube_cooldown *card, struct e
 	if (!id || !*id || strlen(id) >= sizeof(card->id))
 		return error_set(err, EINVAL, "id: must be 1 to %zu bytes", sizeof(card->id) - 1);
 	strcpy(card->id, id);
-	int r = take_number(object, "until", 0, INT64_MAX, &card->until_s, err);
+	int r = read_number(object, "until", 0, INT64_MAX, &card->until_s, err);
 	if (r >= 0)
-		r = take_number(object, "rounds", 1, COOLDOWN_ROUNDS_MAX, &rounds, err);
+		r = read_number(object, "rounds", 1, COOLDOWN_ROUNDS_MAX, &rounds, err);
 	card->rounds = (unsigned)rounds;
 	return r;
 }

@@ -17,12 +17,12 @@
 
 /* ---- values ---- */
 
-static int take_memory(const char *text, size_t i, struct kube_live *live, struct error *err)
+static int store_memory(const char *text, size_t i, struct kube_live *live, struct error *err)
 {
 	return parse_size(text, &live->memory_bytes[i], err);
 }
 
-static int take_cores(const char *text, size_t i, struct kube_live *live, struct error *err)
+static int store_cores(const char *text, size_t i, struct kube_live *live, struct error *err)
 {
 	if (!strcmp(text, "0") || !strcmp(text, "0%")) {
 		live->cores_pct[i] = 0;
@@ -31,14 +31,14 @@ static int take_cores(const char *text, size_t i, struct kube_live *live, struct
 	return parse_cores(text, &live->cores_pct[i], err);
 }
 
-static int take_limit(const char *text, size_t i, struct kube_live *live, struct error *err)
+static int store_limit(const char *text, size_t i, struct kube_live *live, struct error *err)
 {
 	return parse_cores(text, &live->limit_pct[i], err);
 }
 
-static int take_list(const char *text, struct kube_live *live, size_t *ret_count,
-		     int (*take)(const char *, size_t, struct kube_live *, struct error *),
-		     struct error *err)
+static int parse_list(const char *text, struct kube_live *live, size_t *ret_count,
+		      int (*store)(const char *, size_t, struct kube_live *, struct error *),
+		      struct error *err)
 {
 	size_t count = 0;
 	for (;;) {
@@ -53,7 +53,7 @@ static int take_list(const char *text, struct kube_live *live, size_t *ret_count
 			return error_set(err, EINVAL, "must be at most %d values", LIVE_VALUES_MAX);
 		memcpy(value, text, end);
 		value[end] = '\0';
-		int r = take(value, count, live, err);
+		int r = store(value, count, live, err);
 		if (r < 0)
 			return r;
 		count++;
@@ -67,17 +67,17 @@ static int take_list(const char *text, struct kube_live *live, size_t *ret_count
 
 static int read_memory(const char *text, struct kube_live *live, struct error *err)
 {
-	return take_list(text, live, &live->memories, take_memory, err);
+	return parse_list(text, live, &live->memories, store_memory, err);
 }
 
 static int read_cores(const char *text, struct kube_live *live, struct error *err)
 {
-	return take_list(text, live, &live->cores, take_cores, err);
+	return parse_list(text, live, &live->cores, store_cores, err);
 }
 
 static int read_limit(const char *text, struct kube_live *live, struct error *err)
 {
-	return take_list(text, live, &live->limits, take_limit, err);
+	return parse_list(text, live, &live->limits, store_limit, err);
 }
 
 static int read_on_full(const char *text, struct kube_live *live, struct error *err)

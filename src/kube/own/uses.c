@@ -16,7 +16,7 @@ void uses_free(struct kube_uses *uses)
 	*uses = (struct kube_uses){ 0 };
 }
 
-static int take_number(const json_t *object, const char *key, uint64_t most, uint64_t *ret,
+static int read_number(const json_t *object, const char *key, uint64_t most, uint64_t *ret,
 		       struct error *err)
 {
 	const json_t *value = json_object_get(object, key);
@@ -39,17 +39,17 @@ static int parse_card(const json_t *object, struct kube_use *card, struct error 
 	strcpy(card->id, id);
 	for (size_t i = 0; r >= 0 && i < 3; i++) {
 		uint64_t pct = 0;
-		r = take_number(object, keys[i], PCT_MOST, &pct, err);
+		r = read_number(object, keys[i], PCT_MOST, &pct, err);
 		*to[i] = (unsigned)pct;
 	}
-	return r < 0 ? r : take_number(object, "mem", INT32_MAX, &card->memory_mib, err);
+	return r < 0 ? r : read_number(object, "mem", INT32_MAX, &card->memory_mib, err);
 }
 
 static int parse(const json_t *root, struct kube_uses *uses, struct error *err)
 {
 	const json_t *list = json_object_get(root, "cards");
 	uint64_t measured_s = 0;
-	int r = take_number(root, "t", INT64_MAX, &measured_s, err);
+	int r = read_number(root, "t", INT64_MAX, &measured_s, err);
 	if (r < 0)
 		return r;
 	uses->measured_s = (int64_t)measured_s;

@@ -8,7 +8,7 @@
 
 #include "kube/util/sanitize.h"
 
-static int take_digits(const char **text, unsigned count)
+static int parse_digits(const char **text, unsigned count)
 {
 	int value = 0;
 	for (unsigned i = 0; i < count; i++, (*text)++) {
@@ -19,7 +19,7 @@ static int take_digits(const char **text, unsigned count)
 	return value;
 }
 
-static bool take_char(const char **text, const char *one_of)
+static bool parse_char(const char **text, const char *one_of)
 {
 	if (!**text || !strchr(one_of, **text))
 		return false;
@@ -40,25 +40,25 @@ static bool is_date(int year, int month, int day)
 }
 
 /* Reads date, T and time of day. Returns false if the format or a value is invalid. */
-static bool take_date_time(const char **text, int64_t *ret_s)
+static bool parse_date_time(const char **text, int64_t *ret_s)
 {
 	struct tm tm = { 0 };
-	int year = take_digits(text, 4);
-	if (year < 0 || !take_char(text, "-"))
+	int year = parse_digits(text, 4);
+	if (year < 0 || !parse_char(text, "-"))
 		return false;
-	int month = take_digits(text, 2);
-	if (month < 0 || !take_char(text, "-"))
+	int month = parse_digits(text, 2);
+	if (month < 0 || !parse_char(text, "-"))
 		return false;
-	tm.tm_mday = take_digits(text, 2);
-	if (!is_date(year, month, tm.tm_mday) || !take_char(text, "Tt"))
+	tm.tm_mday = parse_digits(text, 2);
+	if (!is_date(year, month, tm.tm_mday) || !parse_char(text, "Tt"))
 		return false;
-	tm.tm_hour = take_digits(text, 2);
-	if (tm.tm_hour < 0 || tm.tm_hour > 23 || !take_char(text, ":"))
+	tm.tm_hour = parse_digits(text, 2);
+	if (tm.tm_hour < 0 || tm.tm_hour > 23 || !parse_char(text, ":"))
 		return false;
-	tm.tm_min = take_digits(text, 2);
-	if (tm.tm_min < 0 || tm.tm_min > 59 || !take_char(text, ":"))
+	tm.tm_min = parse_digits(text, 2);
+	if (tm.tm_min < 0 || tm.tm_min > 59 || !parse_char(text, ":"))
 		return false;
-	tm.tm_sec = take_digits(text, 2);
+	tm.tm_sec = parse_digits(text, 2);
 	if (tm.tm_sec < 0 || tm.tm_sec > 60)
 		return false;
 	tm.tm_year = year - 1900;
@@ -68,18 +68,18 @@ static bool take_date_time(const char **text, int64_t *ret_s)
 }
 
 /* Reads "Z", or the zone's offset in hours and minutes. */
-static bool take_zone(const char **text, int64_t *ret_ahead_s)
+static bool parse_zone(const char **text, int64_t *ret_ahead_s)
 {
 	*ret_ahead_s = 0;
-	if (take_char(text, "Zz"))
+	if (parse_char(text, "Zz"))
 		return true;
 	bool is_behind = **text == '-';
-	if (!take_char(text, "+-"))
+	if (!parse_char(text, "+-"))
 		return false;
-	int hours = take_digits(text, 2);
-	if (hours < 0 || hours > 23 || !take_char(text, ":"))
+	int hours = parse_digits(text, 2);
+	if (hours < 0 || hours > 23 || !parse_char(text, ":"))
 		return false;
-	int minutes = take_digits(text, 2);
+	int minutes = parse_digits(text, 2);
 	if (minutes < 0 || minutes > 59)
 		return false;
 	*ret_ahead_s = (is_behind ? -1 : 1) * (hours * 3600 + minutes * 60);
@@ -90,13 +90,13 @@ int timestamp_parse_rfc3339(const char *text, int64_t *ret_s, struct error *err)
 {
 	const char *at = text;
 	int64_t s, ahead_s;
-	bool is_good = take_date_time(&at, &s);
-	if (is_good && take_char(&at, ".")) {
-		is_good = take_digits(&at, 1) >= 0;
-		while (take_digits(&at, 1) >= 0)
+	bool is_good = parse_date_time(&at, &s);
+	if (is_good && parse_char(&at, ".")) {
+		is_good = parse_digits(&at, 1) >= 0;
+		while (parse_digits(&at, 1) >= 0)
 			;
 	}
-	if (!is_good || !take_zone(&at, &ahead_s) || *at)
+	if (!is_good || !parse_zone(&at, &ahead_s) || *at)
 		return error_sanitize(
 			err,
 			error_set(err, EINVAL,

@@ -21,9 +21,9 @@ struct bind_node {
 	char *name;
 	TAILQ_HEAD(, bind_job) jobs;
 	struct lock_observation observed_lock;
-	struct alarm go;  /* resumes the first job */
-	struct alarm due; /* rings when the first waiting job's time limit is over */
-	enum slot slot;   /* changed only by acquire_slot() and release_slot() */
+	struct alarm resume; /* of the first job */
+	struct alarm due;    /* rings when the first waiting job's time limit is over */
+	enum slot slot;      /* changed only by acquire_slot() and release_slot() */
 	struct text_index_entry by_name;
 	TAILQ_ENTRY(bind_node) link, slot_queue;
 };
@@ -40,7 +40,7 @@ struct binder {
 /* ---- slots: which nodes may have a call under way ---- */
 
 /*
- * Returns true if the node may have calls under way now. Otherwise the node is queued, and go() is called when it gets a slot.
+ * Returns true if the node may have calls under way now. Otherwise the node is queued, and resume_node() is called when it gets a slot.
  */
 static bool acquire_slot(struct bind_node *node)
 {
@@ -73,7 +73,7 @@ static void release_slot(struct bind_node *node)
 		return;
 	TAILQ_REMOVE(&b->slot_queue, next, slot_queue);
 	next->slot = SLOT_HELD;
-	alarm_set(kube_client_reactor(b->terms.client), &next->go, 0);
+	alarm_set(kube_client_reactor(b->terms.client), &next->resume, 0);
 }
 
 /* ---- nodes ---- */
@@ -82,7 +82,7 @@ static struct bind_node *drop_node(struct bind_node *node)
 {
 	struct reactor *reactor = kube_client_reactor(node->binder->terms.client);
 	release_slot(node);
-	alarm_clear(reactor, &node->go);
+	alarm_clear(reactor, &node->resume);
 	alarm_clear(reactor, &node->due);
 	text_index_remove(&node->binder->by_name, &node->by_name);
 	TAILQ_REMOVE(&node->binder->nodes, node, link);
@@ -113,7 +113,7 @@ static void remove_job(struct bind_node *node, struct bind_job *job)
 	text_index_remove(&b->by_uid, &job->by_uid);
 }
 
-static void tell(struct binder *b, struct bind_job *job, const struct error *err)
+static void report_result(struct binder *b, struct bind_job *job, const struct error *err)
 {
 	bind_done done = job->done;
 	void *data = job->data;
@@ -133,19 +133,19 @@ static void job_ended(struct bind_job *job, const struct error *err)
 	remove_job(node, job);
 	release_slot(node);
 	if (!TAILQ_EMPTY(&node->jobs))
-		alarm_set(kube_client_reactor(b->terms.client), &node->go, 0);
+		alarm_set(kube_client_reactor(b->terms.client), &node->resume, 0);
 	else if (!node->observed_lock.text[0])
 		drop_node(node);
 	else
 		alarm_clear(kube_client_reactor(b->terms.client), &node->due);
-	tell(b, job, err);
+	report_result(b, job, err);
 }
 
 /*
  * If a pod further back has the lock that the first job waits for, moves that pod to the front and returns true. Such a pod was
  * being bound when a scheduler died.
  */
-static bool let_holder_first(struct bind_node *node)
+static bool move_holder_first(struct bind_node *node)
 {
 	struct bind_job *first = TAILQ_FIRST(&node->jobs), *job;
 	struct node_lock lock;
@@ -165,11 +165,12 @@ static void job_waiting(struct bind_job *job, uint64_t in_ns)
 {
 	struct bind_node *node = job->owner;
 	release_slot(node);
-	bool is_urgent = job->is_waiting_for_lock && let_holder_first(node);
-	alarm_set(kube_client_reactor(node->binder->terms.client), &node->go, is_urgent ? 0 : in_ns);
+	bool is_urgent = job->is_waiting_for_lock && move_holder_first(node);
+	alarm_set(kube_client_reactor(node->binder->terms.client), &node->resume,
+		  is_urgent ? 0 : in_ns);
 }
 
-static void go(void *data)
+static void resume_node(void *data)
 {
 	struct bind_node *node = data;
 	struct bind_job *first = TAILQ_FIRST(&node->jobs);
@@ -183,7 +184,7 @@ static void go(void *data)
 }
 
 /* Fails the first waiting job if its time is up. The jobs behind it have later limits. */
-static void give_up_waiting(void *data)
+static void fail_expired(void *data)
 {
 	struct bind_node *node = data;
 	struct binder *b = node->binder;
@@ -201,7 +202,7 @@ static void give_up_waiting(void *data)
 	remove_job(node, job);
 	set_due(node);
 	job_send_event(job, &err);
-	tell(b, job, &err);
+	report_result(b, job, &err);
 }
 
 static struct bind_node *add_node(struct binder *b, const char *name)
@@ -214,8 +215,8 @@ static struct bind_node *add_node(struct binder *b, const char *name)
 		return NULL;
 	}
 	*node = (struct bind_node){ .binder = b, .name = copy };
-	node->go = (struct alarm){ .ring = go, .data = node };
-	node->due = (struct alarm){ .ring = give_up_waiting, .data = node };
+	node->resume = (struct alarm){ .ring = resume_node, .data = node };
+	node->due = (struct alarm){ .ring = fail_expired, .data = node };
 	TAILQ_INIT(&node->jobs);
 	TAILQ_INSERT_TAIL(&b->nodes, node, link);
 	text_index_add(&b->by_name, &node->by_name, copy, node);
@@ -248,8 +249,8 @@ int bind_start(struct binder *b, const struct decision *decision, bind_done done
 	bool is_waited_for = !is_first && TAILQ_FIRST(&node->jobs)->is_waiting_for_lock;
 	TAILQ_INSERT_TAIL(&node->jobs, job, link);
 	text_index_add(&b->by_uid, &job->by_uid, job->decision.uid, job);
-	if (is_first || (is_waited_for && let_holder_first(node)))
-		alarm_set(kube_client_reactor(b->terms.client), &node->go, 0);
+	if (is_first || (is_waited_for && move_holder_first(node)))
+		alarm_set(kube_client_reactor(b->terms.client), &node->resume, 0);
 	else
 		set_due(node);
 	return 0;
@@ -295,7 +296,7 @@ void binder_cancel(struct binder *b)
 		remove_job(node, job);
 		if (TAILQ_EMPTY(&node->jobs))
 			drop_node(node);
-		tell(b, job, &err);
+		report_result(b, job, &err);
 	}
 }
 
@@ -310,7 +311,7 @@ void binder_node_changed(struct binder *b, const json_t *object)
 		json_object_get(json_object_get(meta, "annotations"), KUBE_NODE_LOCK));
 	struct bind_job *job = TAILQ_FIRST(&node->jobs);
 	if (job && job->is_waiting_for_lock && !job->call && !lock)
-		alarm_set(kube_client_reactor(b->terms.client), &node->go, 0);
+		alarm_set(kube_client_reactor(b->terms.client), &node->resume, 0);
 	else if (!job && !lock)
 		drop_node(node);
 }

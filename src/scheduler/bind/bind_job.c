@@ -96,7 +96,7 @@ void job_retry_later(struct bind_job *job, uint64_t at_least_ns, uint64_t most_n
 /* ---- answers of the API server ---- */
 
 /* Returns the step that reads the object again before a write is repeated. */
-static enum bind_step step_back(enum bind_step step)
+static enum bind_step read_step_of(enum bind_step step)
 {
 	switch (step) {
 	case BIND_READ_HOLDER:
@@ -113,9 +113,9 @@ static enum bind_step step_back(enum bind_step step)
  * Whether the same step may succeed later. A server that has just started forbids everything until it has read its access
  * rules. A policy may forbid a write for good, so a forbidden write is repeated only REFUSALS_MAX times.
  */
-static bool is_passing(struct bind_job *job, const struct error *err)
+static bool is_transient(struct bind_job *job, const struct error *err)
 {
-	bool is_write = step_back(job->step) != job->step && job->step != BIND_READ_HOLDER;
+	bool is_write = read_step_of(job->step) != job->step && job->step != BIND_READ_HOLDER;
 	if (err->code == EACCES)
 		return !is_write || job->refusals++ < REFUSALS_MAX;
 	return err->code == EAGAIN || err->code == EBUSY || err->code == ETIMEDOUT ||
@@ -123,7 +123,7 @@ static bool is_passing(struct bind_job *job, const struct error *err)
 }
 
 /* The object does not exist. Returns true if the job has gone on or ended. */
-static bool take_missing(struct bind_job *job)
+static bool handle_missing(struct bind_job *job)
 {
 	const struct decision *d = &job->decision;
 	struct error err;
@@ -153,15 +153,15 @@ static bool take_missing(struct bind_job *job)
 	return true;
 }
 
-static void take_error(struct bind_job *job, const struct kube_answer *answer)
+static void handle_error(struct bind_job *job, const struct kube_answer *answer)
 {
 	struct error err = answer->err;
-	if (answer->status == 404 && take_missing(job))
+	if (answer->status == 404 && handle_missing(job))
 		return;
 	bool is_conflict = answer->status == 409;
 	job->counts->conflicts += is_conflict;
-	if (is_passing(job, &err) && clock_now_ns() < job->until_ns) {
-		job->step = step_back(job->step);
+	if (is_transient(job, &err) && clock_now_ns() < job->until_ns) {
+		job->step = read_step_of(job->step);
 		/* After a conflict the other writer is done, so a short pause suffices. */
 		job_retry_later(job, answer->retry_after_ns,
 				is_conflict ? 20 * NSEC_PER_MSEC : UINT64_MAX);
@@ -192,7 +192,7 @@ static void answered(void *data, const struct kube_answer *answer)
 	struct error err;
 	job->call = NULL;
 	if (answer->err.code) {
-		take_error(job, answer);
+		handle_error(job, answer);
 		return;
 	}
 	if (job->step == BIND_BIND) {

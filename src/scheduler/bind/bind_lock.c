@@ -5,9 +5,9 @@
 
 #include "base/clock.h"
 
-static void look(struct lock_observation *observed_lock, const char *text, uint64_t now_ns)
+static void observe(struct lock_observation *observed_lock, const char *text, uint64_t now_ns)
 {
-	/* A text longer than `sight->text` is no valid lock; its beginning is enough to notice a change. */
+	/* A text longer than `observed_lock->text` is no valid lock; its beginning is enough to notice a change. */
 	if (strncmp(observed_lock->text, text, sizeof(observed_lock->text) - 1) != 0) {
 		snprintf(observed_lock->text, sizeof(observed_lock->text), "%s", text);
 		observed_lock->since_ns = now_ns;
@@ -18,7 +18,7 @@ enum lock_state lock_check(struct lock_observation *observed_lock, const struct 
 			   struct node_lock *ret)
 {
 	struct node_lock lock = { 0 };
-	look(observed_lock, q->text ? q->text : "", q->now_ns);
+	observe(observed_lock, q->text ? q->text : "", q->now_ns);
 	*ret = lock;
 	if (!q->text || !*q->text)
 		return LOCK_FREE;

@@ -31,7 +31,7 @@ static struct waiting *drop(struct gather *g, struct waiting *w)
 }
 
 /* Removes a waiting binding and calls its `done`, which may request another. */
-static void tell(struct gather *g, struct waiting *w, const struct error *err)
+static void report_result(struct gather *g, struct waiting *w, const struct error *err)
 {
 	const struct error why = *err;
 	bind_done done = w->done;
@@ -92,7 +92,7 @@ static bool start_if_turn(struct gather *g, struct waiting *w)
 		return true;
 	}
 	error_set_errno(&err, -r, "binding");
-	tell(g, w, &err);
+	report_result(g, w, &err);
 	return true;
 }
 
@@ -110,7 +110,7 @@ int gather_bind(struct gather *g, const struct decision *decision, uint64_t now_
 	struct waiting *before = find(g, decision->uid);
 	if (before) {
 		error_set(&err, ECANCELED, "a newer request to bind this pod came");
-		tell(g, before, &err);
+		report_result(g, before, &err);
 	}
 	model_set_bind_waiting(g->terms.model, decision->uid, true);
 	const enum model_bind_permit turn = model_bind_permit(g->terms.model, decision->uid);
@@ -150,7 +150,7 @@ void gather_advance(struct gather *g, uint64_t now_ns)
 		model_bind_permit_text(g->terms.model, w->decision.uid, text, sizeof(text));
 		error_set(&err, EAGAIN, "pod %.63s/%.128s: %s", w->decision.pod_namespace,
 			  w->decision.pod, text);
-		tell(g, w, &err);
+		report_result(g, w, &err);
 	}
 }
 
@@ -162,7 +162,7 @@ void gather_cancel(struct gather *g)
 		error_set(&err, ECANCELED,
 			  "pod %.63s/%.128s: another replica became the leader and binds it",
 			  w->decision.pod_namespace, w->decision.pod);
-		tell(g, w, &err);
+		report_result(g, w, &err);
 	}
 }
 

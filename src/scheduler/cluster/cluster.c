@@ -205,7 +205,7 @@ int cluster_check_leads(const struct cluster *c, struct error *err)
 }
 
 /* Releases the reservation only if the pod surely was not bound. Otherwise the watch or the expiry decides. */
-static void bound(void *data, const struct error *err)
+static void binding_done(void *data, const struct error *err)
 {
 	struct bind_call *bind_call = data;
 	bind_done done = bind_call->done;
@@ -226,7 +226,7 @@ static int start_bind(void *of, const struct decision *decision, bind_done done,
 		.cluster = c, .done = done, .data = data, .uid = strdup(decision->uid)
 	};
 	LIST_INSERT_HEAD(&c->bind_call, bind_call, link);
-	int r = bind_call->uid ? bind_start(c->binder, decision, bound, bind_call) : -ENOMEM;
+	int r = bind_call->uid ? bind_start(c->binder, decision, binding_done, bind_call) : -ENOMEM;
 	if (r < 0)
 		free_bind_call(bind_call);
 	return r;

@@ -53,7 +53,7 @@ static void answered(void *data, const struct kube_answer *answer)
 	forget(note);
 }
 
-static bool begin(struct cooldown_writer *n, const struct model_cooldown *cooldown)
+static bool start_write(struct cooldown_writer *n, const struct model_cooldown *cooldown)
 {
 	char path[PATH_MAX_BYTES];
 	const struct patch_pair pair = { KUBE_NODE_COOLDOWNS, cooldown->text };
@@ -90,7 +90,7 @@ void cooldown_writer_run(struct cooldown_writer *n)
 	struct model_cooldown cooldown;
 	for (int i = 0; i < AT_ONCE && model_take_cooldown(n->model, &cooldown) > 0; i++) {
 		/* Two writes to a node could arrive in the wrong order, so the second waits. */
-		bool is_later = is_under_way(n, cooldown.node) || !begin(n, &cooldown);
+		bool is_later = is_under_way(n, cooldown.node) || !start_write(n, &cooldown);
 		free(cooldown.text);
 		if (!is_later)
 			continue;

@@ -61,13 +61,13 @@ void election_invalidate(struct election *e)
 	e->is_known = false;
 }
 
-static enum election_step next_of_leader(const struct election *e, uint64_t *when_ns)
+static enum election_step next_step_of_leader(const struct election *e, uint64_t *when_ns)
 {
 	*when_ns = e->renewed_ns + e->terms.retry_ns;
 	return ELECTION_RENEW;
 }
 
-static enum election_step next_of_other(const struct election *e, uint64_t *when_ns)
+static enum election_step next_step_of_follower(const struct election *e, uint64_t *when_ns)
 {
 	uint64_t duration_s = e->seen.duration_s ? e->seen.duration_s : e->terms.duration_s;
 	*when_ns = e->is_deleted ? e->changed_ns + duration_s * NSEC_PER_SEC : 0;
@@ -93,7 +93,8 @@ enum election_step election_next(struct election *e, uint64_t now_ns, uint64_t *
 	else if (e->is_stopping)
 		step = e->exists && is_ours(e) ? ELECTION_RELEASE : ELECTION_OVER;
 	else
-		step = e->is_leader ? next_of_leader(e, &when_ns) : next_of_other(e, &when_ns);
+		step = e->is_leader ? next_step_of_leader(e, &when_ns)
+				    : next_step_of_follower(e, &when_ns);
 	if (when_ns < e->next_ns)
 		when_ns = e->next_ns;
 	if (now_ns >= when_ns || step == ELECTION_OVER)

@@ -14,7 +14,7 @@
 #include "scheduler/cluster/sched_audit.h"
 #include "scheduler/cluster/cooldown_writer.h"
 
-#define LOOK_NS NSEC_PER_SEC
+#define CHECK_INTERVAL_NS NSEC_PER_SEC
 #define PATH_MAX_BYTES 600
 #define WHY_MAX 400
 #define STATUS_NOT_FOUND 404
@@ -32,7 +32,7 @@ struct eviction {
 
 struct evictor {
 	struct evictor_terms terms;
-	struct alarm look;
+	struct alarm check;
 	unsigned tokens;
 	struct cooldown_writer *notes;
 	bool is_forbidden; /* the API server forbids evictions, and that was logged */
@@ -53,7 +53,8 @@ static void forget(struct eviction *e)
 
 /* ---- results of evictions ---- */
 
-static void tell(const struct eviction *e, bool is_warning, const char *reason, const char *message)
+static void send_event(const struct eviction *e, bool is_warning, const char *reason,
+		       const char *message)
 {
 	const struct event_about about = { "Pod", e->name, e->uid, e->pod_namespace };
 	event_send_as(e->evictor->terms.component, e->evictor->terms.client, &about, is_warning,
@@ -68,7 +69,7 @@ static void refused(struct evictor *v, const struct eviction *e)
 	snprintf(text, sizeof(text),
 		 "%s; it is not evicted, since a PodDisruptionBudget forbids it", e->why);
 	log_info("pod %s/%s: %s", e->pod_namespace, e->name, text);
-	tell(e, true, e->is_preempted ? "PreemptionRefused" : "FillerEvictionRefused", text);
+	send_event(e, true, e->is_preempted ? "PreemptionRefused" : "FillerEvictionRefused", text);
 }
 
 static void failed(struct evictor *v, const struct eviction *e, const struct error *err)
@@ -95,7 +96,7 @@ static void answered(void *data, const struct kube_answer *answer)
 	if (!answer->err.code) {
 		v->counts.evicted++;
 		log_info("pod %s/%s is evicted: %s", e->pod_namespace, e->name, e->why);
-		tell(e, false, e->is_preempted ? "Preempted" : "FillerEvicted", e->why);
+		send_event(e, false, e->is_preempted ? "Preempted" : "FillerEvicted", e->why);
 	} else if (answer->status == STATUS_BUDGET) {
 		refused(v, e);
 	} else if (answer->status != STATUS_NOT_FOUND && answer->status != STATUS_CONFLICT) {
@@ -142,7 +143,7 @@ static struct eviction *new_eviction(struct evictor *v, const struct model_evict
 }
 
 /* Begins an eviction. Without memory the pod stays, and is considered again later. */
-static void begin(struct evictor *v, const struct model_eviction *of)
+static void start_eviction(struct evictor *v, const struct model_eviction *of)
 {
 	char path[PATH_MAX_BYTES];
 	struct eviction *e = new_eviction(v, of);
@@ -165,7 +166,7 @@ static void begin(struct evictor *v, const struct model_eviction *of)
 	}
 }
 
-static void look(void *data)
+static void check(void *data)
 {
 	struct evictor *v = data;
 	struct model_eviction victims[EVICTOR_AT_ONCE];
@@ -176,9 +177,9 @@ static void look(void *data)
 		v->tokens -= (unsigned)count;
 		cooldown_writer_run(v->notes);
 		for (size_t i = 0; i < count; i++)
-			begin(v, &victims[i]);
+			start_eviction(v, &victims[i]);
 	}
-	alarm_set(kube_client_reactor(v->terms.client), &v->look, LOOK_NS);
+	alarm_set(kube_client_reactor(v->terms.client), &v->check, CHECK_INTERVAL_NS);
 }
 
 /* ---- life cycle ---- */
@@ -196,9 +197,9 @@ int evictor_start(const struct evictor_terms *terms, struct evictor **ret)
 	}
 	if (!v->terms.component)
 		v->terms.component = "allot-scheduler";
-	v->look = (struct alarm){ .ring = look, .data = v };
+	v->check = (struct alarm){ .ring = check, .data = v };
 	LIST_INIT(&v->under_way);
-	alarm_set(kube_client_reactor(terms->client), &v->look, LOOK_NS);
+	alarm_set(kube_client_reactor(terms->client), &v->check, CHECK_INTERVAL_NS);
 	*ret = v;
 	return 0;
 }
@@ -207,7 +208,7 @@ struct evictor *evictor_stop(struct evictor *v)
 {
 	if (!v)
 		return NULL;
-	alarm_clear(kube_client_reactor(v->terms.client), &v->look);
+	alarm_clear(kube_client_reactor(v->terms.client), &v->check);
 	while (!LIST_EMPTY(&v->under_way))
 		forget(LIST_FIRST(&v->under_way));
 	cooldown_writer_free(v->notes);

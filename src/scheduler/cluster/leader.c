@@ -22,7 +22,7 @@ struct leader {
 	struct kube_call *call;  /* NULL if no call is under way */
 	enum election_step step; /* the step of `call` */
 	uint64_t began_ns;
-	struct alarm look, give_up;
+	struct alarm check, give_up;
 	/* The lease's version that the watch reported during `call`; "" if none. Compared with the call's result. */
 	char passed_over[LEASE_VERSION_MAX];
 	bool was_leader; /* what the last call of `changed` reported */
@@ -32,7 +32,7 @@ struct leader {
 	bool is_releasing;
 };
 
-static void go_on(struct leader *l);
+static void run_step(struct leader *l);
 
 /* This clock counts while the machine sleeps, because a lease may expire meanwhile. */
 static uint64_t now_ns(void)
@@ -62,7 +62,7 @@ void leader_make_identity(char text[LEADER_IDENTITY_MAX])
 }
 
 /* ---- taking in the lease that was read ---- */
-static void saw(struct leader *l, const json_t *object)
+static void observe(struct leader *l, const json_t *object)
 {
 	struct lease lease;
 	struct error err;
@@ -94,7 +94,7 @@ static bool is_newer(const char *version, const char *than)
 }
 
 /* Takes a lease from the watch. The watch may be late, so older versions than the known one do not count. */
-static void take_event(struct leader *l, const json_t *object, bool is_there)
+static void observe_event(struct leader *l, const json_t *object, bool is_there)
 {
 	const json_t *meta = json_object_get(object, "metadata");
 	const char *version = json_string_value(json_object_get(meta, "resourceVersion"));
@@ -104,8 +104,8 @@ static void take_event(struct leader *l, const json_t *object, bool is_there)
 		snprintf(l->passed_over, sizeof(l->passed_over), "%s", version);
 		return;
 	}
-	saw(l, is_there ? object : NULL);
-	go_on(l);
+	observe(l, is_there ? object : NULL);
+	run_step(l);
 }
 
 static void watch_list_begun(void *data)
@@ -118,12 +118,12 @@ static void watch_changed(void *data, json_t *object)
 {
 	struct leader *l = data;
 	l->is_named = true;
-	take_event(l, object, true);
+	observe_event(l, object, true);
 }
 
 static void watch_deleted(void *data, json_t *object)
 {
-	take_event(data, object, false);
+	observe_event(data, object, false);
 }
 
 /* If the watch's list lacks the lease, the list may be older than the lease: read the lease. */
@@ -133,7 +133,7 @@ static void watch_synced(void *data)
 	if (l->is_named || !l->election.exists || l->call)
 		return;
 	election_invalidate(&l->election);
-	go_on(l);
+	run_step(l);
 }
 
 static void watch_failed(void *data, const struct error *err)
@@ -146,12 +146,12 @@ static void watch_failed(void *data, const struct error *err)
 
 /* ---- calls that read or write the lease ---- */
 
-static void take_answer(struct leader *l, const struct kube_answer *answer)
+static void handle_answer(struct leader *l, const struct kube_answer *answer)
 {
 	struct lease lease;
 	bool is_conflict = answer->status == 409;
 	if (l->step == ELECTION_READ && (answer->status == 404 || !answer->err.code)) {
-		saw(l, answer->err.code ? NULL : answer->object);
+		observe(l, answer->err.code ? NULL : answer->object);
 		return;
 	}
 	if (!answer->err.code && lease_read(answer->object, &lease, NULL) >= 0) {
@@ -168,14 +168,14 @@ static void answered(void *data, const struct kube_answer *answer)
 {
 	struct leader *l = data;
 	l->call = NULL;
-	take_answer(l, answer);
+	handle_answer(l, answer);
 	if (l->passed_over[0] && is_newer(l->passed_over, l->election.seen.version))
 		election_invalidate(&l->election);
 	l->passed_over[0] = '\0';
-	go_on(l);
+	run_step(l);
 }
 
-static void begin(struct leader *l, enum election_step step)
+static void start_call(struct leader *l, enum election_step step)
 {
 	const char *in = l->terms.in_namespace, *name = l->terms.name;
 	struct lease lease;
@@ -210,7 +210,7 @@ static void begin(struct leader *l, enum election_step step)
 
 /* ---- the next step ---- */
 
-static void tell(struct leader *l)
+static void report_change(struct leader *l)
 {
 	bool is_leader = election_may_act(&l->election, now_ns());
 	if (is_leader == l->was_leader)
@@ -226,27 +226,27 @@ static void end_release(void *data)
 	l->is_releasing = false;
 	l->call = kube_call_drop(l->call);
 	l->watch = kube_watch_stop(l->watch);
-	alarm_clear(reactor, &l->look);
+	alarm_clear(reactor, &l->check);
 	alarm_clear(reactor, &l->give_up);
 	if (l->terms.released)
 		l->terms.released(l->terms.data);
 }
 
-static void set_look(struct leader *l, uint64_t when_ns)
+static void set_check(struct leader *l, uint64_t when_ns)
 {
 	uint64_t at_ns = now_ns();
-	alarm_set(kube_client_reactor(l->terms.client), &l->look,
+	alarm_set(kube_client_reactor(l->terms.client), &l->check,
 		  when_ns > at_ns ? when_ns - at_ns : 0);
 }
 
-static void go_on(struct leader *l)
+static void run_step(struct leader *l)
 {
 	struct election *e = &l->election;
 	uint64_t when_ns = 0;
 	enum election_step step = ELECTION_WAIT;
 	if (!l->call)
 		step = election_next(e, now_ns(), &when_ns);
-	tell(l);
+	report_change(l);
 	if (step == ELECTION_OVER) {
 		/* By an alarm: this may be a callback of the watch or call that end_release() frees. */
 		if (l->is_releasing)
@@ -254,19 +254,19 @@ static void go_on(struct leader *l)
 		return;
 	}
 	if (step != ELECTION_WAIT)
-		begin(l, step);
+		start_call(l, step);
 	/* While a call is under way, or without memory, look again at the deadline, when a leader must stop. */
 	if (step != ELECTION_WAIT || l->call) {
 		uint64_t end_ns = e->renewed_ns + e->terms.deadline_ns;
 		when_ns = now_ns() + e->terms.retry_ns;
 		when_ns = l->was_leader && end_ns < when_ns ? end_ns : when_ns;
 	}
-	set_look(l, when_ns);
+	set_check(l, when_ns);
 }
 
-static void look(void *data)
+static void check(void *data)
 {
-	go_on(data);
+	run_step(data);
 }
 
 /* ---- life cycle ---- */
@@ -283,7 +283,7 @@ int leader_start(const struct leader_terms *terms, struct leader **ret)
 	if (!l)
 		return -ENOMEM;
 	l->terms = *terms;
-	l->look = (struct alarm){ .ring = look, .data = l };
+	l->check = (struct alarm){ .ring = check, .data = l };
 	l->give_up = (struct alarm){ .ring = end_release, .data = l };
 	election_init(&l->election, &terms->election);
 	snprintf(collection, sizeof(collection),
@@ -294,7 +294,7 @@ int leader_start(const struct leader_terms *terms, struct leader **ret)
 		leader_free(l);
 		return -ENOMEM;
 	}
-	set_look(l, 0);
+	set_check(l, 0);
 	*ret = l;
 	return 0;
 }
@@ -305,7 +305,7 @@ struct leader *leader_free(struct leader *l)
 		return NULL;
 	kube_call_drop(l->call);
 	kube_watch_stop(l->watch);
-	alarm_clear(kube_client_reactor(l->terms.client), &l->look);
+	alarm_clear(kube_client_reactor(l->terms.client), &l->check);
 	alarm_clear(kube_client_reactor(l->terms.client), &l->give_up);
 	free(l);
 	return NULL;
@@ -322,10 +322,10 @@ void leader_release(struct leader *l)
 		return;
 	l->is_releasing = true;
 	election_stop(&l->election);
-	tell(l);
+	report_change(l);
 	alarm_set(kube_client_reactor(l->terms.client), &l->give_up, LEADER_RELEASE_LIMIT_NS);
 	/* A renewal under way must end first, because the release names the version that it makes. */
-	set_look(l, 0);
+	set_check(l, 0);
 }
 
 const char *leader_holder(const struct leader *l)

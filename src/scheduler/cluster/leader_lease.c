@@ -11,7 +11,7 @@
 
 #define NUMBER_MAX 1000000000
 
-static int take_text(const json_t *object, const char *key, char *to, size_t size, struct error *err)
+static int read_text(const json_t *object, const char *key, char *to, size_t size, struct error *err)
 {
 	const json_t *value = json_object_get(object, key);
 	const char *text = json_string_value(value);
@@ -24,7 +24,7 @@ static int take_text(const json_t *object, const char *key, char *to, size_t siz
 	return 0;
 }
 
-static int take_number(const json_t *object, const char *key, unsigned *to, struct error *err)
+static int read_number(const json_t *object, const char *key, unsigned *to, struct error *err)
 {
 	const json_t *value = json_object_get(object, key);
 	if (!value || json_is_null(value))
@@ -40,20 +40,20 @@ int lease_read(const json_t *object, struct lease *ret, struct error *err)
 {
 	struct lease lease = { 0 };
 	const json_t *spec = json_object_get(object, "spec");
-	int r = take_text(json_object_get(object, "metadata"), "resourceVersion", lease.version,
+	int r = read_text(json_object_get(object, "metadata"), "resourceVersion", lease.version,
 			  sizeof(lease.version), err);
 	if (r >= 0 && !lease.version[0])
 		r = error_set(err, EINVAL, "lease: metadata.resourceVersion: missing");
 	if (r >= 0)
-		r = take_text(spec, "holderIdentity", lease.holder, sizeof(lease.holder), err);
+		r = read_text(spec, "holderIdentity", lease.holder, sizeof(lease.holder), err);
 	if (r >= 0)
-		r = take_text(spec, "acquireTime", lease.acquired, sizeof(lease.acquired), err);
+		r = read_text(spec, "acquireTime", lease.acquired, sizeof(lease.acquired), err);
 	if (r >= 0)
-		r = take_text(spec, "renewTime", lease.renewed, sizeof(lease.renewed), err);
+		r = read_text(spec, "renewTime", lease.renewed, sizeof(lease.renewed), err);
 	if (r >= 0)
-		r = take_number(spec, "leaseDurationSeconds", &lease.duration_s, err);
+		r = read_number(spec, "leaseDurationSeconds", &lease.duration_s, err);
 	if (r >= 0)
-		r = take_number(spec, "leaseTransitions", &lease.transitions, err);
+		r = read_number(spec, "leaseTransitions", &lease.transitions, err);
 	if (r < 0)
 		return error_sanitize(err, r);
 	*ret = lease;

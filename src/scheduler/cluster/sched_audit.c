@@ -132,7 +132,7 @@ static void forget(struct binding *b)
 	free(b);
 }
 
-static void bound(void *data, const struct error *err)
+static void binding_done(void *data, const struct error *err)
 {
 	struct binding *b = data;
 	bind_done done = b->done;
@@ -152,7 +152,7 @@ void sched_audit_bind(struct sched_audit *audit, json_t *args, bind_done *done, 
 		.audit = audit, .args = json_incref(args), .done = *done, .data = *data
 	};
 	LIST_INSERT_HEAD(&audit->under_way, b, link);
-	*done = bound;
+	*done = binding_done;
 	*data = b;
 }
 

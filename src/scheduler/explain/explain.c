@@ -19,15 +19,15 @@ static struct string_map *string_map_of(const struct string_map *table)
 	return (struct string_map *)(uintptr_t)table;
 }
 
-struct looking {
+struct pod_search {
 	const struct explain_query *query;
 	struct model_pod *found;
 };
 
 /* Several pods may have had this name one after the other; the one that is not ending is meant. */
-static void look_at_pod(void *data, void *thing)
+static void match_pod(void *data, void *thing)
 {
-	struct looking *l = data;
+	struct pod_search *l = data;
 	struct model_pod *pod = thing;
 	if (!strcmp(model_pod_name(pod), l->query->pod) &&
 	    !strcmp(pod->pod_namespace, l->query->pod_namespace) &&
@@ -183,7 +183,7 @@ static void count_kind(struct survey *s, const struct place_card *card)
 		s->kind[i].memory_bytes = card->memory_total_bytes;
 }
 
-static void look_at_node(void *data, void *thing)
+static void survey_node(void *data, void *thing)
 {
 	struct survey *s = data;
 	const struct model_node *node = thing;
@@ -216,7 +216,7 @@ static int make_survey(const struct model *m, struct survey *ret)
 	*ret = (struct survey){ .node = calloc(m->nodes.count + 1, sizeof(struct model_node *)) };
 	if (!ret->node)
 		return -ENOMEM;
-	string_map_each(string_map_of(&m->nodes), look_at_node, ret);
+	string_map_each(string_map_of(&m->nodes), survey_node, ret);
 	qsort(ret->node, ret->count, sizeof(*ret->node), compare_names);
 	return 0;
 }
@@ -278,13 +278,13 @@ int explain_known(struct model *m, struct model_pod *pod, const struct model_nod
 
 int explain_pod(struct model *m, const struct explain_query *query, json_t **ret, struct error *err)
 {
-	struct looking looking = { .query = query };
+	struct pod_search pod_search = { .query = query };
 	if (!model_is_ready(m))
 		return error_set(
 			err, EAGAIN,
 			"the nodes and pods of the cluster are still being read: try again in a moment");
-	string_map_each(string_map_of(&m->pods), look_at_pod, &looking);
-	if (!looking.found)
+	string_map_each(string_map_of(&m->pods), match_pod, &pod_search);
+	if (!pod_search.found)
 		return error_sanitize(
 			err,
 			error_set(err, ENOENT,
@@ -296,5 +296,5 @@ int explain_pod(struct model *m, const struct explain_query *query, json_t **ret
 			err, error_set(err, ENOENT,
 				       "node %.253s: not found: it does not exist, or has no GPUs",
 				       query->node));
-	return explain_known(m, looking.found, only, ret, err);
+	return explain_known(m, pod_search.found, only, ret, err);
 }

@@ -140,7 +140,7 @@ struct lack {
 	double parts;
 };
 
-static uint64_t above(uint64_t wanted, uint64_t left)
+static uint64_t shortage(uint64_t wanted, uint64_t left)
 {
 	return wanted > left ? wanted - left : 0;
 }
@@ -151,8 +151,8 @@ static bool lack_of(const struct place_card *card, const struct place_request *r
 {
 	const struct place_need need = place_need(card, request);
 	struct lack lack = {
-		.memory_bytes = above(need.memory_bytes, place_memory_left(card)),
-		.cores_mpct = (uint32_t)above(need.cores_mpct, place_cores_left(card)),
+		.memory_bytes = shortage(need.memory_bytes, place_memory_left(card)),
+		.cores_mpct = (uint32_t)shortage(need.cores_mpct, place_cores_left(card)),
 	};
 	switch (reason) {
 	case PLACE_CARD_NOT_SERVED:

@@ -32,7 +32,7 @@ static const char *end_of_string(const char *at, const char *end)
 }
 
 /* `at` is after a member's name. Returns the text inside its list, or NULL if it is no list. */
-static const char *list_behind(const char *at, const char *end)
+static const char *list_after(const char *at, const char *end)
 {
 	at = skip_spaces(at, end);
 	if (at == end || *at != ':')
@@ -60,7 +60,7 @@ static const char *find_names(const char *at, const char *end)
 		if (!at)
 			return NULL;
 		if (depth == 1 && (size_t)(at - from) == strlen(NAMES) &&
-		    !memcmp(from, NAMES, strlen(NAMES)) && (list = list_behind(at + 1, end)))
+		    !memcmp(from, NAMES, strlen(NAMES)) && (list = list_after(at + 1, end)))
 			return list;
 	}
 	return NULL;

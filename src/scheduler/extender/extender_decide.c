@@ -57,7 +57,7 @@ static int check_node(const struct bind_args *a, const struct model_node *node, 
 }
 
 /* Whether the policy chooses cards by the room that is left for other requests. */
-static bool is_by_room(const struct request *request)
+static bool uses_histogram(const struct request *request)
 {
 	const struct place_request *place = &request->part[0].place;
 	for (unsigned i = 0; i < place->evaluator_count; i++)
@@ -75,7 +75,7 @@ static int choose(struct model *m, struct model_node *node, struct model_pod *po
 	model_suspend_charge(pod);
 	fit_begin(&m->fit, pod->request);
 	model_apply_quota(m, pod->pod_namespace);
-	if (is_by_room(pod->request))
+	if (uses_histogram(pod->request))
 		fit_set_histogram(&m->fit, model_histogram(m));
 	int r = fit_choose(&m->fit, &node->inventory, ret, &reasons);
 	model_restore_charge(pod);

@@ -221,20 +221,20 @@ static bool may_preempt(const struct filtering *f)
 }
 
 /* No node fits: chooses the first node where evictions would make room and whose victims have the lowest priority. */
-static void look_for_victims(struct filtering *f)
+static void nominate_node(struct filtering *f)
 {
 	const struct filter_answer *answer = f->answer;
 	const char *uid = f->call->pod->uid, *best = NULL;
-	unsigned looked_at = 0;
+	unsigned tried = 0;
 	int32_t priority, lowest = INT32_MAX;
 	const bool may = may_preempt(f);
 	if (f->call->request.is_opportunistic)
 		return;
-	for (size_t i = 0; i < answer->args->count && looked_at < DISPLACE_NODES_MOST; i++) {
+	for (size_t i = 0; i < answer->args->count && tried < DISPLACE_NODES_MOST; i++) {
 		const char *name = answer->args->name[i].text;
 		if (answer->verdict[i].list != FILTER_FAILED)
 			continue;
-		looked_at++;
+		tried++;
 		if (!model_nomination_cost(f->model, &f->call->request, uid, may, name, &priority) ||
 		    (best && priority >= lowest))
 			continue;
@@ -249,7 +249,7 @@ static void look_for_victims(struct filtering *f)
 /* ---- the answer ---- */
 
 /* Stores the gang's answer about the call's nodes in f->gang. Returns 0 or -ENOMEM. */
-static int ask_gang(struct filtering *f)
+static int filter_gang(struct filtering *f)
 {
 	const struct call_args *args = f->answer->args;
 	if (!args->is_by_names || !f->call->suspended || !f->call->suspended->member)
@@ -265,7 +265,7 @@ static int ask_gang(struct filtering *f)
 static void decide(struct filtering *f)
 {
 	const struct filter_answer *answer = f->answer;
-	if (ask_gang(f) < 0) {
+	if (filter_gang(f) < 0) {
 		f->failed = true;
 		return;
 	}
@@ -275,7 +275,7 @@ static void decide(struct filtering *f)
 	if (!f->call->request_error.code)
 		model_set_unschedulable(f->model, f->call->pod->uid, !answer->fits);
 	if (!answer->fits)
-		look_for_victims(f);
+		nominate_node(f);
 }
 
 struct filter_answer *extender_filter(struct model *m, struct call_args *args)

@@ -97,7 +97,8 @@ static void sort_by_priority(struct model_pod **pod, size_t count)
  * Ends the named pods. Collects in v->more the other pods that may end: those of lower priority, and opportunistic pods unless
  * the waiting pod is opportunistic too.
  */
-static int sort_out(const json_t *named, int32_t priority, bool is_opportunistic, struct victims *v)
+static int discharge_named(const json_t *named, int32_t priority, bool is_opportunistic,
+			   struct victims *v)
 {
 	size_t count = 0;
 	for (const struct model_pod *p = v->node->pods; p; p = p->next)
@@ -171,7 +172,8 @@ static bool try_node(struct model *m, const struct extender_call *call, const js
 	    model_nominated_pod(m, v->node, call->pod->uid, extender_call_priority(call)) ||
 	    model_backfill_bars(m, v->node, call->suspended) ||
 	    inventory_copy(&v->node->inventory, &v->inventory) < 0 ||
-	    sort_out(named, extender_call_priority(call), call->request.is_opportunistic, v) < 0 ||
+	    discharge_named(named, extender_call_priority(call), call->request.is_opportunistic,
+			    v) < 0 ||
 	    !add_victims(m, call, v))
 		return false;
 	bool is_whole = answer_named(v->list, named);

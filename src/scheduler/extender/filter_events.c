@@ -53,7 +53,7 @@ static void add_node(struct kind *kind, const char *name)
 }
 
 /* Returns the reason after a count, as in "3/8 CardInsufficientMemory"; NULL without a count. */
-static const char *behind_count(const char *part)
+static const char *skip_count(const char *part)
 {
 	size_t cards = strspn(part, COUNT_DIGITS);
 	size_t all = part[cards] == '/' ? strspn(part + cards + 1, COUNT_DIGITS) : 0;
@@ -66,7 +66,7 @@ static void add_text(struct kinds *kinds, const char *node, const char *text)
 {
 	kinds->nodes++;
 	for (const char *part = text; part;) {
-		const char *reason = behind_count(part);
+		const char *reason = skip_count(part);
 		const char *end = reason ? strstr(reason, ", ") : NULL;
 		const char *from = reason ? reason : part;
 		struct kind *kind = find_kind(kinds, from,

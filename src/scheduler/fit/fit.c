@@ -120,7 +120,6 @@ enum place_reason fit_check_card(struct fit *fit, const struct inventory *invent
 
 /* ---- one part alone ---- */
 
-/* Whether some cards would exceed the quota and others would not. */
 static bool quota_depends_on_card(const struct fit *fit)
 {
 	return fit->quota.state == FIT_QUOTA_DEPENDS_ON_CARD;

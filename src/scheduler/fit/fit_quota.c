@@ -27,7 +27,7 @@ static struct quota_amounts least_of(const struct request_part *part)
 	return fit_quota_of(&need);
 }
 
-static struct quota_amounts times(struct quota_amounts amounts, unsigned count)
+static struct quota_amounts multiply(struct quota_amounts amounts, unsigned count)
 {
 	for (int k = 0; k < QUOTA_KINDS; k++)
 		amounts.of[k] *= count;
@@ -55,7 +55,7 @@ void fit_quota_set(struct fit_quota *quota, const struct request *request,
 	quota->left = quota_left(limits, used);
 	for (size_t i = 0; i < request->count; i++) {
 		const struct request_part *part = &request->part[i];
-		const struct quota_amounts one = times(least_of(part), part->place.count);
+		const struct quota_amounts one = multiply(least_of(part), part->place.count);
 		is_all_fixed &= is_fixed(part);
 		quota_add(&all, &one);
 		quota->has_init |= part->is_init;
@@ -81,6 +81,6 @@ void fit_quota_set_part(struct fit_quota *quota, const struct request_part *part
 	if (quota->state != FIT_QUOTA_DEPENDS_ON_CARD)
 		return;
 	const struct quota_amounts one = least_of(part);
-	quota->beside = part->is_init ? times(one, part->place.count) : quota->lasting;
+	quota->beside = part->is_init ? multiply(one, part->place.count) : quota->lasting;
 	quota_subtract(&quota->beside, &one);
 }

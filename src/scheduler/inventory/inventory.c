@@ -17,7 +17,7 @@ static uint64_t at_most(uint64_t value, uint64_t most)
 }
 
 /* Copies card i's sums to src/policy/placement's form, capped if they do not fit: that is more than any card has. */
-static void tell(struct inventory *inventory, unsigned i)
+static void copy_sums(struct inventory *inventory, unsigned i)
 {
 	const struct inventory_use *use = &inventory->use[i];
 	struct place_card *card = &inventory->card[i];
@@ -115,7 +115,7 @@ static void apply(struct inventory *inventory, const struct inventory_shares *sh
 		use->cores_pct += is_taken ? d.cores_pct : -d.cores_pct;
 		use->slots += is_taken ? d.slots : -d.slots;
 		use->borrowed_pct += is_taken ? d.borrowed_pct : -d.borrowed_pct;
-		tell(inventory, (unsigned)card);
+		copy_sums(inventory, (unsigned)card);
 	}
 }
 

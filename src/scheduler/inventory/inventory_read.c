@@ -75,7 +75,7 @@ static int check_cards(const struct kube_cards *cards, struct error *err)
 
 /* ---- building the inventory ---- */
 
-static bool take_card(const struct kube_card *from, const char *cordon, struct inventory *inventory)
+static bool add_card(const struct kube_card *from, const char *cordon, struct inventory *inventory)
 {
 	unsigned i = inventory->count;
 	unsigned cores_pct = from->cores_pct < CORES_MOST_PCT ? from->cores_pct : CORES_MOST_PCT;
@@ -115,7 +115,7 @@ static size_t find_scores(const struct kube_scores *scores, const char *uuid)
 }
 
 /* Reads the links' scores. Malformed or incomplete ones are ignored: cards can be assigned without. */
-static void take_scores(const char *text, struct inventory *inventory)
+static void read_scores(const char *text, struct inventory *inventory)
 {
 	struct kube_scores scores;
 	size_t at[PLACE_MAX_CARDS], n = inventory->count;
@@ -154,14 +154,14 @@ int inventory_read(const struct inventory_source *source, struct string_map *str
 	inventory.use = calloc(cards.count, sizeof(*inventory.use));
 	bool is_whole = inventory.card && inventory.use;
 	for (size_t i = 0; is_whole && i < cards.count; i++)
-		is_whole = take_card(&cards.card[i], source->cordon, &inventory);
+		is_whole = add_card(&cards.card[i], source->cordon, &inventory);
 	if (!is_whole) {
 		inventory_free(&inventory);
 		return error_set_errno(err, ENOMEM, KUBE_NODE_REGISTER);
 	}
 	inventory.mode = mode_of_all(&inventory);
 	if (source->scores)
-		take_scores(source->scores, &inventory);
+		read_scores(source->scores, &inventory);
 	*ret = inventory;
 	return 0;
 }

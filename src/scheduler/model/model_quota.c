@@ -63,7 +63,7 @@ void model_apply_quota(struct model *m, const char *pod_namespace)
 /* ---- quotas ---- */
 
 /* Computes the namespace's limits. If one grew, waiting pods may fit now. */
-static void sum_up(struct model *m, struct model_namespace *name_space)
+static void update_limits(struct model *m, struct model_namespace *name_space)
 {
 	const struct quota_limits before = name_space->limits;
 	name_space->limits = (struct quota_limits){ 0 };
@@ -81,7 +81,7 @@ static void forget(struct model *m, struct model_quota *quota)
 		at = &(*at)->next;
 	*at = quota->next;
 	string_map_remove(&m->quotas, &quota->entry);
-	sum_up(m, name_space);
+	update_limits(m, name_space);
 	model_namespace_put(m, name_space);
 	free(quota);
 }
@@ -141,7 +141,7 @@ int model_update_quota(struct model *m, const json_t *object, struct error *err)
 		return error_set_errno(err, ENOMEM, "ResourceQuota %s", key);
 	quota->is_listed = true;
 	quota->limits = limits;
-	sum_up(m, quota->name_space);
+	update_limits(m, quota->name_space);
 	return 0;
 }
 

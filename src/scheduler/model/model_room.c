@@ -214,7 +214,7 @@ void model_room_strings_freed(struct model *m)
 /* ---- what a request costs ---- */
 
 /* The cards of a node while shares are placed one after the other. */
-struct laying {
+struct trial {
 	struct model *model;
 	const struct inventory *inventory;
 	const struct place_card *card;   /* the present state of the cards */
@@ -231,8 +231,8 @@ static bool is_same_state(const struct place_card *a, const struct place_card *b
 }
 
 /* Finds the card in `among` (a bit for each) where the share costs least room. False if none fits. */
-static bool find_least(struct laying *l, const struct place_request *share, uint64_t among,
-		       unsigned *ret, double *ret_loss)
+static bool find_cheapest_card(struct trial *l, const struct place_request *share, uint64_t among,
+			       unsigned *ret, double *ret_loss)
 {
 	struct model_room *room = l->model->room;
 	bool found = false;
@@ -255,15 +255,15 @@ static bool find_least(struct laying *l, const struct place_request *share, uint
 }
 
 /* Places the part's shares on different cards. `card` and `tally` are l->card and l->tally, writable. */
-static bool lay(struct laying *l, const struct place_request *share, struct place_card *card,
-		struct place_tally *tally)
+static bool place_part(struct trial *l, const struct place_request *share, struct place_card *card,
+		       struct place_tally *tally)
 {
 	struct model_room *room = l->model->room;
 	uint64_t among = ~UINT64_C(0);
 	for (unsigned n = 0; n < share->count; n++) {
 		unsigned i = 0;
 		double loss = 0;
-		if (!find_least(l, share, among, &i, &loss))
+		if (!find_cheapest_card(l, share, among, &i, &loss))
 			return false;
 		const struct place_fits before = *fits_of(room, &card[i]);
 		card[i] = place_with_share(&card[i], share);
@@ -274,16 +274,16 @@ static bool lay(struct laying *l, const struct place_request *share, struct plac
 	return true;
 }
 
-static bool lay_all(struct laying *l, const struct request *request)
+static bool place_all_parts(struct trial *l, const struct request *request)
 {
 	struct place_card *card = l->model->fit.card;
 	struct place_tally tally = *l->tally;
-	struct laying own = { l->model, l->inventory, card, &tally, 0 };
+	struct trial own = { l->model, l->inventory, card, &tally, 0 };
 	memcpy(card, l->inventory->card, l->inventory->count * sizeof(*card));
 	bool fits = true;
 	for (size_t p = 0; fits && p < request->count; p++)
 		if (!request->part[p].is_init)
-			fits = lay(&own, &request->part[p].place, card, &tally);
+			fits = place_part(&own, &request->part[p].place, card, &tally);
 	l->loss = own.loss;
 	return fits;
 }
@@ -294,14 +294,15 @@ double model_room_loss(struct model *m, const struct inventory *inventory,
 	static const struct place_tally none;
 	const struct request *request = m->fit.request;
 	const struct place_tally anew = counted ? none : tally_of(m->room, inventory);
-	struct laying l = { .model = m,
-			    .inventory = inventory,
-			    .card = inventory->card,
-			    .tally = counted ? counted : &anew };
+	struct trial l = { .model = m,
+			   .inventory = inventory,
+			   .card = inventory->card,
+			   .tally = counted ? counted : &anew };
 	unsigned i = 0;
 	/* A request for one share needs no copy of the cards. */
-	bool is_lone = request->count == 1 && request->part[0].place.count == 1;
-	bool fits = is_lone ? find_least(&l, &request->part[0].place, ~UINT64_C(0), &i, &l.loss)
-			    : lay_all(&l, request);
+	bool is_single_share = request->count == 1 && request->part[0].place.count == 1;
+	bool fits = is_single_share ? find_cheapest_card(&l, &request->part[0].place, ~UINT64_C(0),
+							 &i, &l.loss)
+				    : place_all_parts(&l, request);
 	return fits ? l.loss : MODEL_ROOM_ALL;
 }

@@ -29,7 +29,7 @@ static bool is_wish(const char *name)
 }
 
 /* Adds up the digests of users' annotations, because their order means nothing. */
-static uint64_t wishes(const struct kube_pod *pod)
+static uint64_t annotations_digest(const struct kube_pod *pod)
 {
 	const json_t *meta = json_object_get(pod->object, "metadata");
 	json_t *annotations = json_object_get(meta, "annotations"), *value;
@@ -57,5 +57,5 @@ uint64_t request_source(const struct kube_pod *pod)
 		/* Some annotations contain the container's name, so they mean something else with another name. */
 		digest = digest_add(digest, pod->container[i]);
 	}
-	return digest + wishes(pod);
+	return digest + annotations_digest(pod);
 }

@@ -14,7 +14,7 @@
 #define FORGIVE_S ((int64_t)(OPPORTUNISTIC_FORGIVE_NS / NSEC_PER_SEC))
 
 /* Converts wall-clock time to monotonic time. Times before the start of the monotonic clock become 1. */
-static uint64_t by_our_clock(int64_t until_s, struct cooldown_now now)
+static uint64_t to_monotonic_ns(int64_t until_s, struct cooldown_now now)
 {
 	if (until_s >= now.wall_s) {
 		int64_t left_s = until_s - now.wall_s;
@@ -31,7 +31,7 @@ static void cooldown(struct use_card *card, const struct kube_cooldown *entry,
 	/* A cooldown that ended FORGIVE_S ago no longer counts. */
 	if (entry->until_s < now.wall_s && now.wall_s - entry->until_s >= FORGIVE_S)
 		return;
-	uint64_t until_ns = by_our_clock(entry->until_s, now);
+	uint64_t until_ns = to_monotonic_ns(entry->until_s, now);
 	if (until_ns > card->cooldown_ns)
 		card->cooldown_ns = until_ns;
 	if (entry->rounds > card->rounds)
@@ -69,7 +69,7 @@ int cooldown_load(struct use *u, const char *text, const struct inventory *inven
 }
 
 /* Converts to wall-clock seconds, rounded up; 0 if the cooldown no longer counts. */
-static int64_t on_the_wall(uint64_t cooldown_ns, struct cooldown_now now)
+static int64_t to_wall_s(uint64_t cooldown_ns, struct cooldown_now now)
 {
 	if (!cooldown_ns || now.ns >= cooldown_ns + OPPORTUNISTIC_FORGIVE_NS)
 		return 0;
@@ -87,7 +87,7 @@ int cooldown_format(const struct use *u, const struct inventory *inventory, stru
 	for (unsigned i = 0; i < u->count && i < inventory->count; i++) {
 		struct kube_cooldown *entry = &cooldowns.card[cooldowns.count];
 		const char *uuid = inventory->card[i].uuid;
-		int64_t until_s = on_the_wall(u->card[i].cooldown_ns, now);
+		int64_t until_s = to_wall_s(u->card[i].cooldown_ns, now);
 		if (until_s <= 0 || !u->card[i].rounds || strlen(uuid) >= sizeof(entry->id))
 			continue;
 		strcpy(entry->id, uuid);

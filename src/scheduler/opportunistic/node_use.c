@@ -31,8 +31,8 @@ static const struct kube_use *find_reported(const struct kube_uses *uses, const 
 }
 
 /* Makes the entries in the inventory's order: a card's old state, and the new measurement. */
-static struct use_card *lay_out(const struct use *u, const struct kube_uses *uses,
-				const struct inventory *inventory)
+static struct use_card *merge_use(const struct use *u, const struct kube_uses *uses,
+				  const struct inventory *inventory)
 {
 	struct use_card *card = calloc(inventory->count + 1, sizeof(*card));
 	for (unsigned i = 0; card && i < inventory->count; i++) {
@@ -72,7 +72,7 @@ int use_update(struct use *u, const char *text, const struct inventory *inventor
 	int r = text ? uses_parse(text, &uses, err) : 0;
 	if (r == -ENOMEM)
 		return r;
-	struct use_card *card = lay_out(u, &uses, inventory);
+	struct use_card *card = merge_use(u, &uses, inventory);
 	uses_free(&uses);
 	if (!card)
 		return error_set_errno(err, ENOMEM, "use of GPUs");

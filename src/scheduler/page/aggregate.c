@@ -41,7 +41,7 @@ static void add_sum(struct aggregate_sum *to, const struct aggregate_sum *from)
 	to->shares += from->shares;
 }
 
-static struct aggregate_node look_at(const struct model_node *node)
+static struct aggregate_node summarize_node(const struct model_node *node)
 {
 	struct aggregate_node l = { .node = node };
 	unsigned full = 0;
@@ -58,7 +58,7 @@ static struct aggregate_node look_at(const struct model_node *node)
 	return l;
 }
 
-static void see_node(void *data, void *thing)
+static void add_node_sum(void *data, void *thing)
 {
 	struct aggregate *l = data;
 	const struct model_node *node = thing;
@@ -69,7 +69,7 @@ static void see_node(void *data, void *thing)
 		l->nodes_without++;
 		return;
 	}
-	l->node[l->count] = look_at(node);
+	l->node[l->count] = summarize_node(node);
 	add_sum(&l->sum, &l->node[l->count++].sum);
 }
 
@@ -79,7 +79,7 @@ int aggregate_make(const struct model *m, struct aggregate *ret)
 			       .pods = m->pods.count };
 	if (!l.node)
 		return -ENOMEM;
-	string_map_each(string_map_of(&m->nodes), see_node, &l);
+	string_map_each(string_map_of(&m->nodes), add_node_sum, &l);
 	for (const struct model_pod *pod = m->open; pod; pod = pod->next_open) {
 		enum view_pod_state state = aggregate_pod_state(pod);
 		l.waiting += aggregate_uses_cards(pod) && state == VIEW_WAITING;

@@ -75,7 +75,7 @@ static int make_event(const struct page_cluster *c, struct reader *r, struct ser
 /*
  * Returns false if the reader got no event: the last one is still being sent, or memory ran out. The next event then has all.
  */
-static bool tell_one(const struct page_cluster *c, struct reader *r)
+static bool send_to_one(const struct page_cluster *c, struct reader *r)
 {
 	struct sent_state sent = r->sent;
 	struct server_part *part;
@@ -93,7 +93,7 @@ static bool tell_one(const struct page_cluster *c, struct reader *r)
 
 /* ---- events for all readers ---- */
 
-static void tell_all(struct events *e, uint64_t now_ns)
+static void send_to_all(struct events *e, uint64_t now_ns)
 {
 	struct aggregate aggregate;
 	struct model *m = cluster_model(e->scheduler->cluster);
@@ -105,7 +105,7 @@ static void tell_all(struct events *e, uint64_t now_ns)
 	e->is_due = false;
 	e->led = c.leads;
 	for (unsigned i = 0; i < e->count; i++)
-		e->is_due |= !tell_one(&c, e->reader[i]);
+		e->is_due |= !send_to_one(&c, e->reader[i]);
 	history_add(&e->history, &aggregate, now_ns);
 	aggregate_free(&aggregate);
 }
@@ -126,7 +126,7 @@ static void tick(void *data, uint32_t loop_events)
 	uint64_t now_ns = clock_now_ns(), begun_ns = computed_ns();
 	if (e->is_due || m->changes != e->changes || now_ns - e->checked_ns >= STILL_NS ||
 	    e->led != cluster_leads(s->cluster))
-		tell_all(e, now_ns);
+		send_to_all(e, now_ns);
 	uint64_t spent_ns = computed_ns() - begun_ns;
 	/* Explanations have a limit of their own, so they do not lengthen the pause. */
 	if (reasons_refresh(e->reasons, m, &e->explaining, m->nodes.count, clock_now_ns()))

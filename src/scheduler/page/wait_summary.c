@@ -22,7 +22,7 @@ static json_int_t number(const json_t *object, const char *name)
 
 /* ---- the summary in one line ---- */
 
-static void write_says(const json_t *e, struct json_text *t)
+static void write_headline(const json_t *e, struct json_text *t)
 {
 	const json_t *nodes = json_object_get(e, "nodes");
 	size_t all = json_array_size(nodes), fit = 0;
@@ -158,7 +158,7 @@ void wait_summary_write(const json_t *e, struct json_text *t)
 {
 	const json_t *nodes = json_object_get(e, "nodes");
 	json_text_open(t, NULL, '{');
-	write_says(e, t);
+	write_headline(e, t);
 	write_groups(nodes, t);
 	write_nearest(nodes, t);
 	write_quotas(json_object_get(e, "quotas"), t);

@@ -30,7 +30,7 @@ static const char *const lists[] = { REQUEST_USE_TYPE, REQUEST_NOUSE_TYPE, REQUE
 				     REQUEST_NOUSE_UUID };
 #define LISTS (sizeof(lists) / sizeof(lists[0]))
 
-static size_t words_in(const char *text)
+static size_t count_words(const char *text)
 {
 	size_t words = 1;
 	for (; *text; text++)
@@ -48,7 +48,7 @@ static int read_lists(const struct kube_pod *pod, struct request *request,
 	for (size_t i = 0; i < LISTS; i++) {
 		const char *text = pod_annotation(pod, lists[i]);
 		bytes += text ? strlen(text) + 1 : 0;
-		words += text ? words_in(text) : 0;
+		words += text ? count_words(text) : 0;
 	}
 	request->text = malloc(bytes + 1);
 	request->word = calloc(words + 1, sizeof(*request->word));
@@ -148,7 +148,7 @@ static int read_node_policy(const char *text, struct request *request, struct er
 
 /* ---- weights ---- */
 
-static int take_weight(char *word, struct place_weights *weights, unsigned *seen, struct error *err)
+static int parse_weight(char *word, struct place_weights *weights, unsigned *seen, struct error *err)
 {
 	static const char *const names[] = { "slot", "core", "memory" };
 	unsigned *const to[] = { &weights->slots, &weights->cores, &weights->memory };
@@ -180,7 +180,7 @@ static int read_weights(const char *text, struct place_request *place, struct er
 				 sizeof(copy) - 1);
 	strcpy(copy, text);
 	for (char *word; r >= 0 && (word = next_word(&rest));)
-		r = take_weight(word, &place->weights, &seen, err);
+		r = parse_weight(word, &place->weights, &seen, err);
 	const struct place_weights *w = &place->weights;
 	if (r >= 0 && (seen != 7 || (!w->slots && !w->cores && !w->memory)))
 		return error_set(err, EINVAL,

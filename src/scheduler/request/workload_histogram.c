@@ -35,7 +35,7 @@ static bool are_words_equal(const struct place_words *a, const struct place_word
 	return are;
 }
 
-static bool is_kind(const struct place_request *a, const struct place_request *b)
+static bool is_same_kind(const struct place_request *a, const struct place_request *b)
 {
 	return a->count == b->count && a->memory == b->memory &&
 	       a->memory_bytes == b->memory_bytes && a->memory_pct == b->memory_pct &&
@@ -155,7 +155,7 @@ int histogram_count(struct histogram *histogram, const struct place_request *req
 	if (histogram->unit <= 0)
 		histogram->unit = 1;
 	next_unit(histogram);
-	while (k < histogram->kinds.count && !is_kind(&histogram->kinds.kind[k].request, &kind))
+	while (k < histogram->kinds.count && !is_same_kind(&histogram->kinds.kind[k].request, &kind))
 		k++;
 	bool is_new = k == histogram->kinds.count;
 	int r = is_new ? make_place(histogram, &kind, &k) : 0;

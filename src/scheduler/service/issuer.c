@@ -23,12 +23,12 @@
 #define DAY_S 86400
 #define BUNDLE_MAX 65536
 
-struct making {
+struct generated_certificate {
 	gnutls_x509_privkey_t key;
 	gnutls_x509_crt_t certificate;
 };
 
-static void making_free(struct making *m)
+static void generated_certificate_free(struct generated_certificate *m)
 {
 	gnutls_x509_crt_deinit(m->certificate);
 	gnutls_x509_privkey_deinit(m->key);
@@ -112,7 +112,7 @@ static int set_key_id(gnutls_x509_crt_t certificate)
 	return r < 0 ? r : gnutls_x509_crt_set_subject_key_id(certificate, id, size);
 }
 
-static int fill(struct making *m)
+static int fill(struct generated_certificate *m)
 {
 	time_t now = time(NULL);
 	gnutls_x509_crt_t c = m->certificate;
@@ -138,7 +138,7 @@ static int fill(struct making *m)
 	return r;
 }
 
-static int make(struct making *m, const char *names, struct error *err)
+static int make(struct generated_certificate *m, const char *names, struct error *err)
 {
 	int r = gnutls_x509_privkey_init(&m->key);
 	if (r >= 0)
@@ -171,7 +171,7 @@ static int write_file(const char *path, mode_t mode, const gnutls_datum_t *text,
 	return error_set_errno(err, code, "%s", path);
 }
 
-static int write_both(const struct making *m, const char *dir, struct error *err)
+static int write_both(const struct generated_certificate *m, const char *dir, struct error *err)
 {
 	char key_path[PATH_MAX], path[PATH_MAX];
 	gnutls_datum_t key = { 0 }, certificate = { 0 };
@@ -202,13 +202,13 @@ static int write_both(const struct making *m, const char *dir, struct error *err
 
 int issuer_make(const char *dir, const char *names, struct error *err)
 {
-	struct making m = { 0 };
+	struct generated_certificate m = { 0 };
 	if (mkdir(dir, 0755) < 0 && errno != EEXIST)
 		return error_set_errno(err, errno, "%s", dir);
 	int r = make(&m, names, err);
 	if (r >= 0)
 		r = write_both(&m, dir, err);
-	making_free(&m);
+	generated_certificate_free(&m);
 	return r;
 }
 

@@ -184,7 +184,7 @@ static int review_with_sizes(struct claim_review *r, struct error *err)
 
 /* ---- sizes of GPUs ---- */
 
-static int ask_sizes(struct claim_review *r, const char *page);
+static int request_sizes(struct claim_review *r, const char *page);
 
 static void sizes_known(struct claim_review *r)
 {
@@ -215,14 +215,14 @@ static void slices_listed(void *data, const struct kube_answer *answer)
 		return;
 	}
 	if (dra_add_memory_sizes(answer->object, r->sizes_mib) < 0 ||
-	    (next && *next && ask_sizes(r, next) < 0))
+	    (next && *next && request_sizes(r, next) < 0))
 		finish(r, NULL);
 	else if (!r->call)
 		sizes_known(r);
 }
 
 /* Requests a page of GPU sizes. `page`: the server's token; "" for the first. */
-static int ask_sizes(struct claim_review *r, const char *page)
+static int request_sizes(struct claim_review *r, const char *page)
 {
 	cleanup_free char *path = NULL;
 	if (asprintf(&path, "%s%s%s", SLICES, *page ? "&continue=" : "", page) < 0)
@@ -241,7 +241,7 @@ static int start(struct claim_review *r)
 		return 1;
 	}
 	r->sizes_mib = json_array();
-	return r->sizes_mib && ask_sizes(r, "") >= 0 ? 1 : -ENOMEM;
+	return r->sizes_mib && request_sizes(r, "") >= 0 ? 1 : -ENOMEM;
 }
 
 /* Reviews the pod, with the cached sizes if they are recent. */

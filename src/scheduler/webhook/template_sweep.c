@@ -84,7 +84,8 @@ static void send_request(struct template_sweep *s, const char *method, const cha
 }
 
 /* Requests the list's next page. False after the last. */
-static bool ask_on(struct template_sweep *s, const char *path, const json_t *list, kube_done done)
+static bool request_next_page(struct template_sweep *s, const char *path, const json_t *list,
+			      kube_done done)
 {
 	const char *next = text(json_object_get(list, "metadata"), "continue");
 	char *on;
@@ -156,7 +157,7 @@ static void delete_next(struct template_sweep *s)
 /* ---- keeping the templates that pods name ---- */
 
 /* Removes a template of the current namespace from s->old; NULL: all of them. */
-static void keep(struct template_sweep *s, const char *name)
+static void mark_used(struct template_sweep *s, const char *name)
 {
 	for (size_t i = json_array_size(s->old); i-- > 0;) {
 		const json_t *metadata = json_array_get(s->old, i);
@@ -165,11 +166,12 @@ static void keep(struct template_sweep *s, const char *name)
 	}
 }
 
-static void keep_used(struct template_sweep *s, const json_t *pod)
+static void mark_used_by_pod(struct template_sweep *s, const json_t *pod)
 {
 	const json_t *claims = json_object_get(json_object_get(pod, "spec"), "resourceClaims"), *one;
 	size_t i;
-	json_array_foreach((json_t *)claims, i, one) keep(s, text(one, "resourceClaimTemplateName"));
+	json_array_foreach((json_t *)claims, i, one)
+		mark_used(s, text(one, "resourceClaimTemplateName"));
 }
 
 static void pods_path(const struct template_sweep *s, char path[NAME_MAX_BYTES])
@@ -186,13 +188,14 @@ static void pods_listed(void *data, const struct kube_answer *answer)
 	s->call = NULL;
 	if (answer->err.code || !answer->object) {
 		note(s, &answer->err);
-		keep(s, NULL);
+		mark_used(s, NULL);
 		next_namespace(s);
 		return;
 	}
-	json_array_foreach(json_object_get(answer->object, "items"), i, pod) keep_used(s, pod);
+	json_array_foreach(json_object_get(answer->object, "items"), i, pod)
+		mark_used_by_pod(s, pod);
 	pods_path(s, path);
-	if (!ask_on(s, path, answer->object, pods_listed))
+	if (!request_next_page(s, path, answer->object, pods_listed))
 		delete_next(s);
 }
 
@@ -240,11 +243,11 @@ static void templates_listed(void *data, const struct kube_answer *answer)
 		if (is_old(metadata, (int64_t)time(NULL)))
 			json_array_append(s->old, metadata);
 	}
-	if (!ask_on(s, TEMPLATES, answer->object, templates_listed))
+	if (!request_next_page(s, TEMPLATES, answer->object, templates_listed))
 		next_namespace(s);
 }
 
-static void begin(void *data)
+static void start_sweep(void *data)
 {
 	struct template_sweep *s = data;
 	s->removed = 0;
@@ -267,7 +270,7 @@ struct template_sweep *template_sweep_start(struct kube_client *client, bool (*m
 	*s = (struct template_sweep){
 		.client = client, .may_act = may_act, .data = data, .old = json_array()
 	};
-	s->again = (struct alarm){ .ring = begin, .data = s };
+	s->again = (struct alarm){ .ring = start_sweep, .data = s };
 	if (!s->old)
 		return template_sweep_stop(s);
 	alarm_set(kube_client_reactor(client), &s->again, FIRST_NS);

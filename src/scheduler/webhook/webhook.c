@@ -56,7 +56,7 @@ bool webhook_is_listed(const char *list, const char *text)
 
 /* ---- changing the pod ---- */
 
-static bool is_let_alone(const struct webhook_work *w)
+static bool is_exempt(const struct webhook_work *w)
 {
 	static const char *const labels[] = { WEBHOOK_LABEL, WEBHOOK_LABEL_HAMI };
 	if (webhook_is_listed(w->terms->namespaces, w->pod_namespace))
@@ -122,7 +122,7 @@ static bool requests_gpu(const struct webhook_work *w)
 }
 
 /* *ret_is_ours: the pod has, or will get, our scheduler. Warns if it named another. */
-static void look_at_scheduler(struct webhook_work *w, const json_t *spec, bool *ret_is_ours)
+static void set_scheduler(struct webhook_work *w, const json_t *spec, bool *ret_is_ours)
 {
 	const char *named = json_string_value(json_object_get(spec, "schedulerName"));
 	bool is_other = named && *named && strcmp(named, DEFAULT_SCHEDULER) != 0 &&
@@ -164,18 +164,18 @@ static int make_ours(struct webhook_work *w, json_t *spec)
 	return 0;
 }
 
-static int look_at_pod(struct webhook_work *w)
+static int process_pod(struct webhook_work *w)
 {
 	json_t *spec = json_object_get(w->pod, "spec");
 	bool is_ours;
 	/* Ignored pods too have no right to GPUs that no scheduler assigned. */
 	webhook_strip(w);
-	if (is_let_alone(w))
+	if (is_exempt(w))
 		return 0;
 	int r = find_containers(w);
 	if (r < 0)
 		return r;
-	look_at_scheduler(w, spec, &is_ours);
+	set_scheduler(w, spec, &is_ours);
 	r = webhook_read_requests(w);
 	/* If the pod is for another scheduler, that scheduler must judge malformed requests. */
 	r = is_ours ? r : 0;
@@ -261,7 +261,7 @@ static json_t *respond(const struct webhook_terms *terms, const json_t *request,
 	int r = 0;
 	if (is_for_us(request))
 		r = json_is_object(w.pod)
-			    ? look_at_pod(&w)
+			    ? process_pod(&w)
 			    : error_set(&why, EINVAL, "the AdmissionReview has no pod");
 	if (r >= 0 && w.patch.is_misshapen)
 		r = error_set(&why, EINVAL,
