@@ -17,7 +17,7 @@
 
 struct note {
 	LIST_ENTRY(note) link;
-	struct cooldown_writer *notes;
+	struct cooldown_writer *writer;
 	struct kube_call *call;
 	char node[];
 };
@@ -39,7 +39,7 @@ static void forget(struct note *note)
 static void answered(void *data, const struct kube_answer *answer)
 {
 	struct note *note = data;
-	struct cooldown_writer *n = note->notes;
+	struct cooldown_writer *n = note->writer;
 	bool has_failed = answer->err.code && answer->status != STATUS_NOT_FOUND;
 	note->call = NULL;
 	if (has_failed) {
@@ -61,7 +61,7 @@ static bool start_write(struct cooldown_writer *n, const struct model_cooldown *
 	struct note *note = calloc(1, sizeof(*note) + strlen(cooldown->node) + 1);
 	if (!note)
 		return false;
-	note->notes = n;
+	note->writer = n;
 	strcpy(note->node, cooldown->node);
 	LIST_INSERT_HEAD(&n->under_way, note, link);
 	snprintf(path, sizeof(path), "/api/v1/nodes/%s", cooldown->node);

@@ -13,6 +13,6 @@ struct cooldown_writer;
 int cooldown_writer_new(struct kube_client *client, struct model *model,
 			struct cooldown_writer **ret);
 /* Abandons writes under way. NULL is allowed; returns NULL. */
-struct cooldown_writer *cooldown_writer_free(struct cooldown_writer *notes);
+struct cooldown_writer *cooldown_writer_free(struct cooldown_writer *writer);
 /* Begins the writes that the model asks for. Call about once a second while this replica leads. */
-void cooldown_writer_run(struct cooldown_writer *notes);
+void cooldown_writer_run(struct cooldown_writer *writer);

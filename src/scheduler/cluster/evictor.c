@@ -34,7 +34,7 @@ struct evictor {
 	struct evictor_terms terms;
 	struct alarm check;
 	unsigned tokens;
-	struct cooldown_writer *notes;
+	struct cooldown_writer *cooldown_writer;
 	bool is_forbidden; /* the API server forbids evictions, and that was logged */
 	struct evictor_counts counts;
 	LIST_HEAD(, eviction) under_way;
@@ -175,7 +175,7 @@ static void check(void *data)
 		size_t count = model_take_evictions(v->terms.model, v->terms.patience_ns, victims,
 						    v->tokens);
 		v->tokens -= (unsigned)count;
-		cooldown_writer_run(v->notes);
+		cooldown_writer_run(v->cooldown_writer);
 		for (size_t i = 0; i < count; i++)
 			start_eviction(v, &victims[i]);
 	}
@@ -190,7 +190,7 @@ int evictor_start(const struct evictor_terms *terms, struct evictor **ret)
 	if (!v)
 		return -ENOMEM;
 	*v = (struct evictor){ .terms = *terms, .tokens = EVICTOR_AT_ONCE };
-	int r = cooldown_writer_new(terms->client, terms->model, &v->notes);
+	int r = cooldown_writer_new(terms->client, terms->model, &v->cooldown_writer);
 	if (r < 0) {
 		free(v);
 		return r;
@@ -211,7 +211,7 @@ struct evictor *evictor_stop(struct evictor *v)
 	alarm_clear(kube_client_reactor(v->terms.client), &v->check);
 	while (!LIST_EMPTY(&v->under_way))
 		forget(LIST_FIRST(&v->under_way));
-	cooldown_writer_free(v->notes);
+	cooldown_writer_free(v->cooldown_writer);
 	free(v);
 	return NULL;
 }

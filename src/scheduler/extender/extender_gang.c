@@ -151,7 +151,7 @@ void extender_gang_filter(struct model *m, const struct extender_call *call, jso
 	if (gang_judge(&counts) == GANG_NONE || gang_state_of(member) == GANG_NEEDS_NO_CARDS ||
 	    !member->pod->request)
 		return;
-	/* answer() itself lifts the pod and puts it back, so undo extender_call_begin()'s lift meanwhile. */
+	/* answer() suspends the charge itself, so restore what extender_call_begin() suspended meanwhile. */
 	model_restore_charge(member->pod);
 	answer(m, member, names, ret);
 	model_suspend_charge(member->pod);

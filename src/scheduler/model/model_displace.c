@@ -148,7 +148,7 @@ bool model_nomination_cost(struct model *m, const struct request *request, const
 	const struct model_node *node = model_find_node(m, name);
 	cleanup_free struct opportunistic *list = NULL;
 	size_t count;
-	if (!pod || !pod->at_open || !node || node->cards_error)
+	if (!pod || !pod->at_pending || !node || node->cards_error)
 		return false;
 	const struct nomination nomination = { pod, may_preempt };
 	fit_begin(&m->fit, request);
@@ -266,11 +266,11 @@ static int compare_nominees(const void *one, const void *other)
 static struct nominee *list_nominees(const struct model *m, size_t *ret_count)
 {
 	size_t count = 0;
-	for (const struct model_pod *p = m->open; p; p = p->next_open)
+	for (const struct model_pod *p = m->pending; p; p = p->next_pending)
 		count += p->nominated_node != NULL;
 	struct nominee *list = calloc(count + 1, sizeof(*list));
 	count = 0;
-	for (struct model_pod *p = m->open; list && p; p = p->next_open)
+	for (struct model_pod *p = m->pending; list && p; p = p->next_pending)
 		if (p->nominated_node && m->now_ns - p->nominated_ns >= SETTLE_NS) {
 			list[count] = (struct nominee){ p, count };
 			count++;

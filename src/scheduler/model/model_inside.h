@@ -4,7 +4,7 @@
  *     nodes: name -> model_node   inventory, and a list of the pods that are charged to it
  *     pods:  uid  -> model_pod    the shares in its annotations and its reservation; at most one is charged
  *     quotas: "namespace/name" -> model_quota, namespaces: namespace -> model_namespace    model_quota.c
- *     open:  pods that are not bound yet; only their shares can expire
+ *     pending: pods that are not bound yet; only their shares can expire
  *     gangs: "namespace/name" -> gang   model_gang.h
  *
  * A node's entry lives while the node exists or a pod names it; a watch may report a pod before its node.
@@ -69,7 +69,8 @@ struct model_pod {
 	struct model_allocation *charged; /* &annotated, &reserved or NULL */
 	struct model_pod *next,
 		**at; /* links in the list `pods` of the node to which the pod is charged */
-	struct model_pod *next_open, **at_open; /* links in the model's `open` list; NULL if bound */
+	struct model_pod *next_pending,
+		**at_pending;        /* links in the model's `pending` list; NULL if bound */
 	struct request *request;     /* the pod's request, while open; NULL if malformed */
 	char *request_error;         /* why the request is malformed; NULL if valid */
 	uint64_t annotations_digest; /* of those behind `annotated` */
@@ -97,9 +98,9 @@ struct model_pod {
 struct model {
 	struct model_terms terms;
 	struct string_map nodes, pods, strings, quotas, namespaces, gangs;
-	struct model_pod *open;
-	bool is_synced[3]; /* per enum model_kind: a full list has been read */
-	uint64_t changes;  /* incremented when a node, a pod or its shares change */
+	struct model_pod *pending;
+	bool is_synced[3];   /* per enum model_kind: a full list has been read */
+	uint64_t generation; /* incremented when a node, a pod or its shares change */
 	uint64_t filters;
 	uint64_t capacity_epoch; /* incremented when rejected pods may fit; starts at 1 */
 	uint64_t capacity_freed_ns; /* since when rejected pods may fit and must be looked for; 0: none */

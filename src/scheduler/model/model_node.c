@@ -139,7 +139,7 @@ int model_update_node(struct model *m, const json_t *object, struct error *err)
 		return error_set_errno(err, ENOMEM, "node %s", name);
 	int r = 0;
 	if (!node->exists || node->annotations_digest != digest) {
-		m->changes++;
+		m->generation++;
 		r = update_cards(m, node, &source, err);
 		model_capacity_freed(m);
 	}
@@ -156,7 +156,7 @@ int model_update_node(struct model *m, const json_t *object, struct error *err)
 
 static void remove_node(struct model *m, struct model_node *node)
 {
-	m->changes++;
+	m->generation++;
 	node->exists = false;
 	forget_cards(m, node);
 	use_free(&node->use);

@@ -84,11 +84,11 @@ static void check_card(struct eviction_scan *l, struct model_node *node, unsigne
 								     &count, &seen.borrowed_pct);
 	if (!list)
 		return; /* no memory: the next call tries again */
-	uint64_t lack_pct = opportunistic_lack_pct(&seen);
-	if (!opportunistic_is_due(&node->use.card[i], lack_pct, now_ns, l->patience_ns) ||
+	uint64_t shortfall_pct = opportunistic_shortfall_pct(&seen);
+	if (!opportunistic_is_due(&node->use.card[i], shortfall_pct, now_ns, l->patience_ns) ||
 	    l->count == l->most)
 		return;
-	if (!opportunistic_choose(list, count, lack_pct))
+	if (!opportunistic_choose(list, count, shortfall_pct))
 		return;
 	for (size_t k = 0; k < count && l->count < l->most; k++)
 		if (list[k].is_victim)

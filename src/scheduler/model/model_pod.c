@@ -72,22 +72,22 @@ struct model_pod *model_find_pod(const struct model *m, const char *uid)
 	return string_map_find(&m->pods, uid);
 }
 
-static void set_open(struct model *m, struct model_pod *pod, bool is_open)
+static void set_pending(struct model *m, struct model_pod *pod, bool is_pending)
 {
-	if (is_open == (pod->at_open != NULL))
+	if (is_pending == (pod->at_pending != NULL))
 		return;
-	if (is_open) {
-		pod->next_open = m->open;
-		pod->at_open = &m->open;
-		if (m->open)
-			m->open->at_open = &pod->next_open;
-		m->open = pod;
+	if (is_pending) {
+		pod->next_pending = m->pending;
+		pod->at_pending = &m->pending;
+		if (m->pending)
+			m->pending->at_pending = &pod->next_pending;
+		m->pending = pod;
 		return;
 	}
-	*pod->at_open = pod->next_open;
-	if (pod->next_open)
-		pod->next_open->at_open = pod->at_open;
-	pod->at_open = NULL;
+	*pod->at_pending = pod->next_pending;
+	if (pod->next_pending)
+		pod->next_pending->at_pending = pod->at_pending;
+	pod->at_pending = NULL;
 	model_clear_nomination(m, pod);
 }
 
@@ -103,13 +103,13 @@ static void drop_request(struct model_pod *pod)
 
 static void free_pod(struct model *m, struct model_pod *pod)
 {
-	m->changes++;
+	m->generation++;
 	model_suspend_charge(pod);
 	drop_allocation(m, &pod->annotated);
 	drop_allocation(m, &pod->reserved);
 	model_gang_leave(m, pod);
 	drop_request(pod);
-	set_open(m, pod, false);
+	set_pending(m, pod, false);
 	model_namespace_put(m, pod->name_space);
 	free(pod);
 }
@@ -314,7 +314,7 @@ static int set_pod_state(struct model *m, const struct kube_pod *from, struct mo
 	if (pod_bind_time(from, &pod->since_s, NULL) < 0)
 		pod->since_s = 0;
 	pod->is_bound = is_bound;
-	set_open(m, pod, !is_bound);
+	set_pending(m, pod, !is_bound);
 	if (is_bound)
 		drop_request(pod);
 	else if (set_request(pod, request, request_error) < 0)
@@ -359,7 +359,7 @@ static int update_pod(struct model *m, const struct kube_pod *from, bool is_watc
 	}
 	r = is_ours && !pod ? error_set_errno(err, ENOMEM, "pod") : 0;
 	if (pod) {
-		m->changes++;
+		m->generation++;
 		if (is_watched)
 			pod->unseen_until_ns = 0;
 		pod->is_listed = true;
@@ -434,7 +434,7 @@ void model_reserve_allocation(struct model *m, struct model_pod *pod,
 			      struct model_allocation *allocation)
 {
 	allocation->expires_ns = m->now_ns + m->terms.hold_ns;
-	m->changes++;
+	m->generation++;
 	model_suspend_charge(pod);
 	drop_allocation(m, &pod->reserved);
 	/* The annotations' shares are of an earlier attempt: others may have that room now. */
@@ -460,7 +460,7 @@ void model_drop_reserved(struct model *m, struct model_pod *pod)
 		return;
 	if (pod->member)
 		pod->member->waits_to_bind = pod->member->is_binding = false;
-	m->changes++;
+	m->generation++;
 	model_suspend_charge(pod);
 	drop_allocation(m, &pod->reserved);
 	model_restore_charge(pod);
@@ -469,12 +469,12 @@ void model_drop_reserved(struct model *m, struct model_pod *pod)
 void model_pods_advance(struct model *m)
 {
 	struct model_pod *next;
-	for (struct model_pod *pod = m->open; pod; pod = next) {
-		next = pod->next_open;
+	for (struct model_pod *pod = m->pending; pod; pod = next) {
+		next = pod->next_pending;
 		if (pod->reserved.expires_ns && pod->reserved.expires_ns <= m->now_ns)
 			model_drop_reserved(m, pod);
 		if (pod->annotated.expires_ns && pod->annotated.expires_ns <= m->now_ns) {
-			m->changes++;
+			m->generation++;
 			model_suspend_charge(pod);
 			drop_allocation(m, &pod->annotated);
 			model_restore_charge(pod);

@@ -17,7 +17,7 @@ void model_capacity_freed(struct model *m)
 
 void model_quota_freed(struct model *m, const struct model_namespace *name_space)
 {
-	for (struct model_pod *pod = m->open; pod; pod = pod->next_open) {
+	for (struct model_pod *pod = m->pending; pod; pod = pod->next_pending) {
 		if (pod->name_space == name_space && pod->member)
 			pod->member->gang->failed_at = 0;
 		if (pod->name_space == name_space && pod->unschedulable_at) {
@@ -55,7 +55,7 @@ size_t model_take_requeue(struct model *m, struct model_requeue_pod *ret, size_t
 	size_t count = 0;
 	if (!is_late && !m->has_requeue_requests)
 		return 0;
-	for (struct model_pod *pod = m->open; pod; pod = pod->next_open) {
+	for (struct model_pod *pod = m->pending; pod; pod = pod->next_pending) {
 		if (!is_requeue_due(m, pod, is_late))
 			continue;
 		if (count == most)

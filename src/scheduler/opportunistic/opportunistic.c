@@ -26,7 +26,7 @@ uint64_t opportunistic_taken_pct(const struct opportunistic_card *c, uint64_t no
 	return used + less(c->guaranteed_pct, held) + c->borrowed_pct;
 }
 
-uint64_t opportunistic_lack_pct(const struct opportunistic_card *c)
+uint64_t opportunistic_shortfall_pct(const struct opportunistic_card *c)
 {
 	return c->use ? less(c->borrowed_pct,
 			     less(c->total_pct, c->use->now_pct) + OPPORTUNISTIC_SLACK_PCT)
@@ -35,10 +35,10 @@ uint64_t opportunistic_lack_pct(const struct opportunistic_card *c)
 
 /* ---- when to evict ---- */
 
-bool opportunistic_is_due(struct use_card *use, uint64_t lack_pct, uint64_t now_ns,
+bool opportunistic_is_due(struct use_card *use, uint64_t shortfall_pct, uint64_t now_ns,
 			  uint64_t after_ns)
 {
-	if (!lack_pct)
+	if (!shortfall_pct)
 		use->starved_since_ns = 0;
 	else if (!use->starved_since_ns)
 		use->starved_since_ns = now_ns;
@@ -77,18 +77,18 @@ void opportunistic_sort(struct opportunistic *list, size_t count)
 	qsort(list, count, sizeof(*list), compare);
 }
 
-size_t opportunistic_choose(struct opportunistic *list, size_t count, uint64_t lack_pct)
+size_t opportunistic_choose(struct opportunistic *list, size_t count, uint64_t shortfall_pct)
 {
 	uint64_t got = 0;
 	size_t chosen = 0;
 	opportunistic_sort(list, count);
 	for (size_t i = 0; i < count; i++) {
-		list[i].is_victim = got < lack_pct;
+		list[i].is_victim = got < shortfall_pct;
 		got += list[i].is_victim ? list[i].borrowed_pct : 0;
 	}
 	/* Spares pods that are not needed, the highest priority first. */
 	for (size_t i = count; i-- > 0;) {
-		if (list[i].is_victim && got >= lack_pct + list[i].borrowed_pct) {
+		if (list[i].is_victim && got >= shortfall_pct + list[i].borrowed_pct) {
 			list[i].is_victim = false;
 			got -= list[i].borrowed_pct;
 		}

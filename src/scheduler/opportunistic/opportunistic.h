@@ -47,10 +47,10 @@ struct opportunistic_card {
 uint64_t opportunistic_taken_pct(const struct opportunistic_card *card, uint64_t now_ns);
 
 /* Returns how much less compute opportunistic pods have now than they requested; 0 if the use is unknown. */
-uint64_t opportunistic_lack_pct(const struct opportunistic_card *card);
+uint64_t opportunistic_shortfall_pct(const struct opportunistic_card *card);
 
 /* Call at each check. Whether opportunistic pods have lacked compute for after_ns. */
-bool opportunistic_is_due(struct use_card *use, uint64_t lack_pct, uint64_t now_ns,
+bool opportunistic_is_due(struct use_card *use, uint64_t shortfall_pct, uint64_t now_ns,
 			  uint64_t after_ns);
 /* Call when pods were evicted from the card: starts or extends the cooldown. */
 void opportunistic_cooldown(struct use_card *use, uint64_t now_ns);
@@ -67,5 +67,5 @@ struct opportunistic {
 
 /* Sorts by order of eviction: lowest priority first, then the latest. */
 void opportunistic_sort(struct opportunistic *list, size_t count);
-/* Sorts the list and chooses pods that together borrowed at least `lack_pct`, or all. Returns the number chosen. */
-size_t opportunistic_choose(struct opportunistic *list, size_t count, uint64_t lack_pct);
+/* Sorts the list and chooses pods that together borrowed at least `shortfall_pct`, or all. Returns the number chosen. */
+size_t opportunistic_choose(struct opportunistic *list, size_t count, uint64_t shortfall_pct);

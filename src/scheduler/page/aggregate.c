@@ -80,7 +80,7 @@ int aggregate_make(const struct model *m, struct aggregate *ret)
 	if (!l.node)
 		return -ENOMEM;
 	string_map_each(string_map_of(&m->nodes), add_node_sum, &l);
-	for (const struct model_pod *pod = m->open; pod; pod = pod->next_open) {
+	for (const struct model_pod *pod = m->pending; pod; pod = pod->next_pending) {
 		enum view_pod_state state = aggregate_pod_state(pod);
 		l.waiting += aggregate_uses_cards(pod) && state == VIEW_WAITING;
 		l.reserved += aggregate_uses_cards(pod) && state == VIEW_RESERVED;
@@ -235,7 +235,7 @@ int aggregate_pods(const struct model *m, const struct view *view, struct view_b
 		string_map_each(string_map_of(&m->pods), pick, &p);
 		return 0;
 	}
-	for (struct model_pod *pod = m->open; pod; pod = pod->next_open)
+	for (struct model_pod *pod = m->pending; pod; pod = pod->next_pending)
 		pick(&p, pod);
 	return 0;
 }

@@ -31,8 +31,8 @@ struct events {
 	/* The page's own rate limit, so that it takes nothing from `allot explain`. */
 	struct token_bucket explaining;
 	struct history history;
-	/* the model's `changes` when events were last made, and when that was */
-	uint64_t changes, checked_ns;
+	/* the model's `generation` when events were last made, and when that was */
+	uint64_t generation, checked_ns;
 	bool is_due; /* a reader needs an event even if nothing changes */
 	bool led;
 };
@@ -100,7 +100,7 @@ static void send_to_all(struct events *e, uint64_t now_ns)
 	if (aggregate_make(m, &aggregate) < 0)
 		return;
 	struct page_cluster c = cluster_of(e, &aggregate);
-	e->changes = m->changes;
+	e->generation = m->generation;
 	e->checked_ns = now_ns;
 	e->is_due = false;
 	e->led = c.leads;
@@ -124,7 +124,7 @@ static void tick(void *data, uint32_t loop_events)
 	struct scheduler *s = e->scheduler;
 	struct model *m = cluster_model(s->cluster);
 	uint64_t now_ns = clock_now_ns(), begun_ns = computed_ns();
-	if (e->is_due || m->changes != e->changes || now_ns - e->checked_ns >= STILL_NS ||
+	if (e->is_due || m->generation != e->generation || now_ns - e->checked_ns >= STILL_NS ||
 	    e->led != cluster_leads(s->cluster))
 		send_to_all(e, now_ns);
 	uint64_t spent_ns = computed_ns() - begun_ns;

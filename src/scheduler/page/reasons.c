@@ -16,7 +16,7 @@ struct reason {
 	char *uid;  /* owned; NULL if the entry is free */
 	char *text; /* owned; NULL if not computed yet */
 	uint64_t requested_ns, computed_ns;
-	uint64_t changes; /* the model's `changes` at computed_ns */
+	uint64_t generation; /* the model's `generation` at computed_ns */
 };
 
 struct reasons {
@@ -68,7 +68,7 @@ static struct reason *next(struct reasons *r, const struct model *m, uint64_t no
 	struct reason *found = NULL;
 	for (size_t i = 0; i < REASONS_MAX; i++) {
 		struct reason *one = &r->reason[i];
-		bool is_good = one->computed_ns && (one->changes == m->changes ||
+		bool is_good = one->computed_ns && (one->generation == m->generation ||
 						    now_ns - one->computed_ns < REASONS_GOOD_NS);
 		if (one->uid && now_ns - one->requested_ns < ASKED_NS && !is_good &&
 		    (!found || one->computed_ns < found->computed_ns))
@@ -84,7 +84,7 @@ static bool compute_reason(struct reason *r, struct model *m, uint64_t now_ns)
 	struct json_text t = { 0 };
 	struct error err = { 0 };
 	r->computed_ns = now_ns;
-	r->changes = m->changes;
+	r->generation = m->generation;
 	if (!pod || explain_known(m, pod, NULL, &explanation, &err) < 0)
 		return false;
 	wait_summary_write(explanation, &t);

@@ -55,7 +55,7 @@ static void test_what_is_taken(void **state)
 
 static uint64_t lack(uint64_t borrowed, struct use_card use)
 {
-	return opportunistic_lack_pct(&(struct opportunistic_card){ 100, 80, borrowed, &use });
+	return opportunistic_shortfall_pct(&(struct opportunistic_card){ 100, 80, borrowed, &use });
 }
 
 static void test_what_is_lacking(void **state)
@@ -66,8 +66,8 @@ static void test_what_is_lacking(void **state)
 	assert_int_equal(lack(60, used(0, 80, 80)), 38);
 	assert_int_equal(lack(60, used(99, 10, 80)), 0); /* a peak takes nothing now */
 	assert_int_equal(lack(20, used(0, 300, 80)), 18);
-	assert_int_equal(opportunistic_lack_pct(&(struct opportunistic_card){ 100, 80, 60, NULL }),
-			 0);
+	assert_int_equal(
+		opportunistic_shortfall_pct(&(struct opportunistic_card){ 100, 80, 60, NULL }), 0);
 }
 
 static void test_it_has_to_last(void **state)
@@ -104,7 +104,7 @@ static void test_longer_each_time(void **state)
 }
 
 /* Of opportunistic pods { priority, since, borrowed }, named by their place: a bit for each that goes. */
-static unsigned gone(const struct opportunistic *from, size_t count, uint64_t lack_pct)
+static unsigned gone(const struct opportunistic *from, size_t count, uint64_t shortfall_pct)
 {
 	struct opportunistic list[8];
 	unsigned bits = 0;
@@ -112,7 +112,7 @@ static unsigned gone(const struct opportunistic *from, size_t count, uint64_t la
 		list[i] = from[i];
 		list[i].pod = (void *)(uintptr_t)i;
 	}
-	size_t chosen = opportunistic_choose(list, count, lack_pct);
+	size_t chosen = opportunistic_choose(list, count, shortfall_pct);
 	for (size_t i = 0; i < count; i++)
 		bits |= (unsigned)list[i].is_victim << (uintptr_t)list[i].pod;
 	assert_int_equal(chosen, __builtin_popcount(bits));
@@ -160,13 +160,14 @@ static void test_no_to_and_fro(void **state)
 				card.borrowed_pct = borrowed += 20;
 				came++;
 			}
-			if (!opportunistic_is_due(&use, opportunistic_lack_pct(&card), t * S, 60 * S))
+			if (!opportunistic_is_due(&use, opportunistic_shortfall_pct(&card), t * S,
+						  60 * S))
 				continue;
 			struct opportunistic list[5];
 			for (unsigned k = 0; k < borrowed / 20; k++)
 				list[k] = (struct opportunistic){ .borrowed_pct = 20 };
 			size_t gone_now = opportunistic_choose(list, borrowed / 20,
-							       opportunistic_lack_pct(&card));
+							       opportunistic_shortfall_pct(&card));
 			borrowed -= 20 * (unsigned)gone_now;
 			sent++;
 			opportunistic_cooldown(&use, t * S);

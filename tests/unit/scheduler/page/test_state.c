@@ -331,39 +331,39 @@ static void test_the_node_that_is_open(void **state)
 static void test_the_model_tells_of_changes(void **state)
 {
 	struct model *m = three_nodes();
-	uint64_t before = m->changes;
+	uint64_t before = m->generation;
 	json_t *pod = pod_object("w", MEMORY("1000"));
 	struct error err = { 0 };
 	/* Looking is none. */
 	json_t *explanation;
 	give_pod(m, pod_object("w", MEMORY("1000")));
-	assert_true(m->changes > before);
-	before = m->changes;
+	assert_true(m->generation > before);
+	before = m->generation;
 	const struct explain_query ask = { "ns", "w", NULL };
 	assert_int_equal(explain_pod(m, &ask, &explanation, &err), 0);
 	json_decref(explanation);
 	json_t *args = filter_args(pod, "a,b,c"), *answer = verbs_filter(m, args);
 	json_decref(answer);
 	json_decref(args);
-	before = m->changes;
+	before = m->generation;
 	/* A node that says the same as before, as each heartbeat has it. */
 	give_node(m, node_object("b", 2, 8192, 100));
-	assert_int_equal(m->changes, before);
+	assert_int_equal(m->generation, before);
 	give_node(m, node_object("b", 3, 8192, 100));
-	assert_true(m->changes > before);
-	before = m->changes;
+	assert_true(m->generation > before);
+	before = m->generation;
 	struct decision d;
 	args = bind_args("w", "b");
 	assert_int_equal(extender_decide(m, args, 1, &d, &err), 0);
 	decision_free(&d);
 	json_decref(args);
-	assert_true(m->changes > before);
-	before = m->changes;
+	assert_true(m->generation > before);
+	before = m->generation;
 	model_release(m, "uid-w");
-	assert_true(m->changes > before);
-	before = m->changes;
+	assert_true(m->generation > before);
+	before = m->generation;
 	model_remove_node(m, "c");
-	assert_true(m->changes > before);
+	assert_true(m->generation > before);
 	model_free(m);
 }
 
