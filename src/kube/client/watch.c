@@ -100,7 +100,7 @@ static void expire(struct kube_watch *w)
 
 /* ---- lists ---- */
 
-static void tell_page(struct kube_watch *w, json_t *list)
+static void deliver_page(struct kube_watch *w, json_t *list)
 {
 	json_t *items = json_object_get(list, "items");
 	if (!w->page)
@@ -134,7 +134,7 @@ static void listed(void *data, const struct kube_answer *answer)
 		return;
 	}
 	w->is_telling = true;
-	tell_page(w, answer->object);
+	deliver_page(w, answer->object);
 	if (answer->bytes < KUBE_BODY_MAX / 4 && w->page_objects * 2 <= PAGE_OBJECTS)
 		w->page_objects *= 2;
 	const char *next = meta_text(answer->object, "continue");

@@ -81,7 +81,7 @@ static int start(struct gather *g, const struct decision *decision, bind_done do
  * Starts w if its gang may begin. Returns true if w is no longer waiting. A callback may have removed others too: walk the list
  * from its start again.
  */
-static bool start_if_turn(struct gather *g, struct waiting *w)
+static bool start_if_permitted(struct gather *g, struct waiting *w)
 {
 	struct error err;
 	if (model_bind_permit(g->terms.model, w->decision.uid) != MODEL_PERMIT_ALLOW)
@@ -100,7 +100,7 @@ static void start_all(struct gather *g)
 {
 	struct waiting *w = TAILQ_FIRST(&g->waiting);
 	while (w)
-		w = start_if_turn(g, w) ? TAILQ_FIRST(&g->waiting) : TAILQ_NEXT(w, link);
+		w = start_if_permitted(g, w) ? TAILQ_FIRST(&g->waiting) : TAILQ_NEXT(w, link);
 }
 
 int gather_bind(struct gather *g, const struct decision *decision, uint64_t now_ns, bind_done done,
