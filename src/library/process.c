@@ -84,7 +84,7 @@ static const struct part {
 	{ hook_pool_reset, hook_pool_refresh },
 	{ hook_ipc_reset },
 	{ shared_reset, shared_refresh },
-	{ sharing_reset, sharing_refresh },
+	{ fd_exchange_reset, fd_exchange_retry },
 	{ hook_graph_reset, hook_graph_refresh },
 	{ process_reset },
 	{ ptrmap_reset },

@@ -2,39 +2,38 @@
  * How processes of a tenant share memory for which legacy IPC has no handle (library/swap/ipc_broker.h): by descriptors, which
  * the daemon keeps. Each exchange uses the tenant's socket, as in registration.h:
  *
- *   process -> daemon   struct sharing_request; SHARING_GIVE comes with the descriptor
- *   daemon -> process   struct sharing_reply; the reply to SHARING_TAKE comes with a descriptor of the same memory
+ *   process -> daemon   struct fd_exchange_request; FD_EXCHANGE_PUT comes with the descriptor
+ *   daemon -> process   struct fd_exchange_reply; the reply to FD_EXCHANGE_GET comes with a descriptor of the same memory
  *
  * The daemon identifies the process by its credentials, as in registration.h. When a process ends, the daemon closes what that
- * process gave.
+ * process put.
  */
 #pragma once
 
 #include <stdint.h>
 
-#define SHARING_MAGIC 0x736c6c61U /* "alls" */
-#define SHARING_VERSION 1U
+#define FD_EXCHANGE_MAGIC 0x736c6c61U /* "alls" */
+#define FD_EXCHANGE_VERSION 1U
 
-enum sharing_op {
-	/* give a descriptor; replaces the one that the process gave for the same key before */
-	SHARING_GIVE = 1,
-	SHARING_TAKE = 2, /* get a descriptor; ENOENT if no process gives this key */
-	SHARING_DROP = 3, /* stop giving the descriptor of this key */
+enum fd_exchange_op {
+	FD_EXCHANGE_PUT = 1, /* replaces the descriptor that the process put for the same key before */
+	FD_EXCHANGE_GET = 2,    /* ENOENT if no process has put this key */
+	FD_EXCHANGE_DELETE = 3, /* the process's own key */
 };
 
-struct sharing_request {
+struct fd_exchange_request {
 	uint32_t magic;
 	uint32_t version;
-	uint32_t op; /* enum sharing_op */
+	uint32_t op; /* enum fd_exchange_op */
 	uint32_t reserved;
-	uint64_t key; /* chosen by the giving process; never 0 */
+	uint64_t key; /* chosen by the process that puts it; never 0 */
 	uint64_t bytes;
 };
 
-struct sharing_reply {
+struct fd_exchange_reply {
 	uint32_t magic;
 	uint32_t version;
 	int32_t status; /* 0, or a positive errno */
 	uint32_t reserved;
-	uint64_t bytes; /* size that the giving process stated */
+	uint64_t bytes; /* as stated with FD_EXCHANGE_PUT */
 };

@@ -234,7 +234,7 @@ struct tenant *tenant_free(struct tenant *tenant)
 	for (unsigned i = 0; i < tenant->slot_limit; i++)
 		if (tenant->process[i])
 			tenant_forget_process(tenant->process[i]);
-	tenant->sharing = sharing_free(tenant->sharing);
+	tenant->fd_store = fd_store_free(tenant->fd_store);
 	region_host_free(&tenant->region);
 	TAILQ_REMOVE(&tenant->node->tenants, tenant, link);
 	text_index_remove(&tenant->node->tenant_names, &tenant->by_name);

@@ -181,9 +181,9 @@ struct tenant {
 	struct tenant_trace *trace;
 	/* number of the last trace, as in the control page; 0: never traced */
 	uint32_t trace_order;
-	struct sharing *sharing; /* descriptors that processes share; NULL: none yet */
-	bool unsaved;            /* the state file is out of date */
-	bool save_failed;        /* a failure to save the state file was logged */
+	struct fd_store *fd_store; /* descriptors that processes share; NULL: none yet */
+	bool unsaved;              /* the state file is out of date */
+	bool save_failed;          /* a failure to save the state file was logged */
 	/* sum of the processes' used bytes, as in the state file */
 	uint64_t saved_used_bytes;
 };

@@ -242,8 +242,8 @@ void tenant_remove_process(struct process *process)
 			  process_held_bytes(process, i) - process_swapped_bytes(process, i),
 			  process->census[i].nvml_before > 0);
 	}
-	if (tenant->sharing)
-		sharing_drop(tenant->sharing, process->pid, 0);
+	if (tenant->fd_store)
+		fd_store_delete(tenant->fd_store, process->pid, 0);
 	int pid = process->pid;
 	unsigned slot_number = process->slot;
 	region_host_clear_slot(&tenant->region, slot_number);

@@ -8,32 +8,32 @@
 #include "library/sys/log.h"
 #include "library/sys/sys.h"
 
-#define PATIENCE_NS (2 * NS_PER_S)
-#define UNDROPPED_MOST 64
-#define DROP_EVERY_NS NS_PER_S
+#define TIMEOUT_NS (2 * NS_PER_S)
+#define PENDING_DELETES_MAX 64
+#define RETRY_EVERY_NS NS_PER_S
 
-/* Keys that the daemon could not be told to drop; 0: unused. */
-static _Atomic uint64_t undropped[UNDROPPED_MOST];
-static _Atomic uint32_t undropped_count;
+/* Keys that the daemon has not deleted yet, because it did not answer; 0: unused. */
+static _Atomic uint64_t pending_deletes[PENDING_DELETES_MAX];
+static _Atomic uint32_t pending_count;
 static uint64_t tried_ns; /* helper thread */
 
 /* The reply has at most one descriptor, which is closed if ret_fd is NULL. */
-static int send_request(enum sharing_op op, uint64_t key, uint64_t bytes, int give_fd,
-			struct sharing_reply *ret, int *ret_fd)
+static int call(enum fd_exchange_op op, uint64_t key, uint64_t bytes, int give_fd,
+		struct fd_exchange_reply *ret, int *ret_fd)
 {
-	struct sharing_request request = {
-		.magic = SHARING_MAGIC,
-		.version = SHARING_VERSION,
+	struct fd_exchange_request request = {
+		.magic = FD_EXCHANGE_MAGIC,
+		.version = FD_EXCHANGE_VERSION,
 		.op = op,
 		.key = key,
 		.bytes = bytes,
 	};
 	int fds[EXCHANGE_FDS_MAX];
 	uint64_t held = exchange_block_signals();
-	int error = exchange(config_socket(), PATIENCE_NS, &request, sizeof(request), give_fd, ret,
+	int error = exchange(config_socket(), TIMEOUT_NS, &request, sizeof(request), give_fd, ret,
 			     sizeof(*ret), fds);
 
-	if (!error && (ret->magic != SHARING_MAGIC || ret->version != SHARING_VERSION))
+	if (!error && (ret->magic != FD_EXCHANGE_MAGIC || ret->version != FD_EXCHANGE_VERSION))
 		error = -EPROTO;
 	if (!error)
 		error = -ret->status;
@@ -49,39 +49,39 @@ static int send_request(enum sharing_op op, uint64_t key, uint64_t bytes, int gi
 	return error;
 }
 
-int sharing_give(uint64_t key, uint64_t bytes, int fd)
+int fd_exchange_put(uint64_t key, uint64_t bytes, int fd)
 {
-	struct sharing_reply reply;
+	struct fd_exchange_reply reply;
 
-	return send_request(SHARING_GIVE, key, bytes, fd, &reply, NULL);
+	return call(FD_EXCHANGE_PUT, key, bytes, fd, &reply, NULL);
 }
 
-int sharing_take(uint64_t key, uint64_t *ret_bytes, int *ret_fd)
+int fd_exchange_get(uint64_t key, uint64_t *ret_bytes, int *ret_fd)
 {
-	struct sharing_reply reply;
-	int error = send_request(SHARING_TAKE, key, 0, -1, &reply, ret_fd);
+	struct fd_exchange_reply reply;
+	int error = call(FD_EXCHANGE_GET, key, 0, -1, &reply, ret_fd);
 
 	if (!error)
 		*ret_bytes = reply.bytes;
 	return error;
 }
 
-static int drop(uint64_t key)
+static int send_delete(uint64_t key)
 {
-	struct sharing_reply reply;
+	struct fd_exchange_reply reply;
 
-	return send_request(SHARING_DROP, key, 0, -1, &reply, NULL);
+	return call(FD_EXCHANGE_DELETE, key, 0, -1, &reply, NULL);
 }
 
-void sharing_drop(uint64_t key)
+void fd_exchange_delete(uint64_t key)
 {
-	int error = drop(key);
+	int error = send_delete(key);
 
-	for (uint32_t i = 0; error && i < UNDROPPED_MOST; i++) {
+	for (uint32_t i = 0; error && i < PENDING_DELETES_MAX; i++) {
 		uint64_t unused = 0;
-		if (!atomic_compare_exchange_strong(&undropped[i], &unused, key))
+		if (!atomic_compare_exchange_strong(&pending_deletes[i], &unused, key))
 			continue;
-		atomic_fetch_add(&undropped_count, 1);
+		atomic_fetch_add(&pending_count, 1);
 		return;
 	}
 	if (error)
@@ -89,25 +89,25 @@ void sharing_drop(uint64_t key)
 			  -error);
 }
 
-void sharing_refresh(uint64_t now_ns)
+void fd_exchange_retry(uint64_t now_ns)
 {
-	if (likely(!atomic_load(&undropped_count)) || now_ns - tried_ns < DROP_EVERY_NS)
+	if (likely(!atomic_load(&pending_count)) || now_ns - tried_ns < RETRY_EVERY_NS)
 		return;
 	tried_ns = now_ns;
-	for (uint32_t i = 0; i < UNDROPPED_MOST; i++) {
-		uint64_t key = atomic_load(&undropped[i]);
+	for (uint32_t i = 0; i < PENDING_DELETES_MAX; i++) {
+		uint64_t key = atomic_load(&pending_deletes[i]);
 		if (!key)
 			continue;
-		if (drop(key))
+		if (send_delete(key))
 			return;
-		atomic_store(&undropped[i], 0);
-		atomic_fetch_sub(&undropped_count, 1);
+		atomic_store(&pending_deletes[i], 0);
+		atomic_fetch_sub(&pending_count, 1);
 	}
 }
 
-void sharing_reset(void)
+void fd_exchange_reset(void)
 {
-	for (uint32_t i = 0; i < UNDROPPED_MOST; i++)
-		atomic_store(&undropped[i], 0);
-	atomic_store(&undropped_count, 0);
+	for (uint32_t i = 0; i < PENDING_DELETES_MAX; i++)
+		atomic_store(&pending_deletes[i], 0);
+	atomic_store(&pending_count, 0);
 }

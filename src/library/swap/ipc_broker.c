@@ -49,7 +49,7 @@ static CUresult export_to_daemon(const struct backing *b, uint64_t key, int *ret
 
 	if (result != CUDA_SUCCESS)
 		return result;
-	*ret_error = sharing_give(key, b->bytes, fd);
+	*ret_error = fd_exchange_put(key, b->bytes, fd);
 	close(fd);
 	return *ret_error ? CUDA_ERROR_NOT_SUPPORTED : CUDA_SUCCESS;
 }
@@ -148,7 +148,7 @@ static int fetch_descriptor(uint64_t key, uint64_t *ret_bytes, int *ret_fd)
 	for (int i = 0; i < TAKE_TRIES && error == -ENOENT; i++) {
 		if (i)
 			sys_sleep_ns(TAKE_EVERY_NS);
-		error = sharing_take(key, ret_bytes, ret_fd);
+		error = fd_exchange_get(key, ret_bytes, ret_fd);
 	}
 	return error;
 }
@@ -245,7 +245,7 @@ bool ipc_broker_republish(uint64_t now_ns)
 
 		/* A thread that freed the memory meanwhile may have told the daemon to drop it before it was given. */
 		if (result == CUDA_SUCCESS && !is_there)
-			sharing_drop(b.key);
+			fd_exchange_delete(b.key);
 		is_whole = is_whole && (result == CUDA_SUCCESS || !is_there);
 	}
 	swap_leave();

@@ -272,7 +272,7 @@ static CUresult give_back(struct backing *b)
 
 	/* The daemon's descriptor would keep the memory alive. */
 	if (b->key)
-		sharing_drop(b->key);
+		fd_exchange_delete(b->key);
 	if (result == CUDA_SUCCESS)
 		real.cuMemAddressFree(b->base,
 				      b->bytes); /* if that fails, only the address is lost */

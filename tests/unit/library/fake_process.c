@@ -58,7 +58,7 @@ void fake_process_start(uint32_t slots)
 	atomic_store(&process_state.mode, PROCESS_ACTIVE);
 }
 
-void sharing_drop(uint64_t key)
+void fd_exchange_delete(uint64_t key)
 {
 	fake_dropped_key = key;
 }

@@ -32,4 +32,4 @@ extern _Atomic bool fake_local_cap_allows;
 
 /* Times that the helper was woken. */
 extern _Atomic uint32_t fake_wakes;
-extern uint64_t fake_dropped_key; /* of the last sharing_drop() */
+extern uint64_t fake_dropped_key; /* of the last fd_exchange_delete() */

@@ -194,11 +194,11 @@ static void answer(struct exchange *x, const struct registration_request *reques
 }
 
 /* Keeps the descriptor that came with the request; or else closer_close() closes it in a thread, because that may block. */
-static int give(struct exchange *x, const struct sharing_request *request, bool has_fds,
-		struct error *err)
+static int store_fd(struct exchange *x, const struct fd_exchange_request *request, bool has_fds,
+		    struct error *err)
 {
 	int fd = has_fds ? ancillary_take(x->fd, x->peer.uid) : -1;
-	int r = sharing_give(x->registration->tenant->sharing, x->peer.pid, request->key,
+	int r = fd_store_put(x->registration->tenant->fd_store, x->peer.pid, request->key,
 			     request->bytes, &fd, err);
 	if (fd >= 0)
 		closer_close(x->peer.uid, fd);
@@ -206,25 +206,27 @@ static int give(struct exchange *x, const struct sharing_request *request, bool 
 }
 
 /* Handles descriptors that processes give each other. *ret_fd is sent with the reply. */
-static int share(struct exchange *x, const struct sharing_request *request, bool has_fds,
-		 struct sharing_reply *reply, int *ret_fd, struct error *err)
+static int exchange_fd(struct exchange *x, const struct fd_exchange_request *request, bool has_fds,
+		       struct fd_exchange_reply *reply, int *ret_fd, struct error *err)
 {
 	struct tenant *tenant = x->registration->tenant;
 	struct process *process = tenant_process_of(tenant, x->peer.pid);
 	if (!process)
 		return error_set(err, EPERM, "sharing: process %d has not registered", x->peer.pid);
-	if (!tenant->sharing)
-		tenant->sharing = sharing_new();
-	if (!tenant->sharing)
+	if (!tenant->fd_store)
+		tenant->fd_store = fd_store_new();
+	if (!tenant->fd_store)
 		return error_set_errno(err, ENOMEM, "sharing");
 	switch (request->op) {
-	case SHARING_GIVE: return give(x, request, has_fds, err);
-	case SHARING_TAKE:
-		*ret_fd = sharing_find(tenant->sharing, request->key, &reply->bytes);
+	case FD_EXCHANGE_PUT: return store_fd(x, request, has_fds, err);
+	case FD_EXCHANGE_GET:
+		*ret_fd = fd_store_get(tenant->fd_store, request->key, &reply->bytes);
 		return *ret_fd < 0 ? error_set(err, ENOENT,
 					       "sharing: no process shares memory under this key")
 				   : 0;
-	case SHARING_DROP: sharing_drop(tenant->sharing, x->peer.pid, request->key); return 0;
+	case FD_EXCHANGE_DELETE:
+		fd_store_delete(tenant->fd_store, x->peer.pid, request->key);
+		return 0;
 	default:
 		return error_set(err, EINVAL,
 				 "sharing: unknown operation %u: liballot.so and allotd must be "
@@ -233,13 +235,14 @@ static int share(struct exchange *x, const struct sharing_request *request, bool
 	}
 }
 
-static void answer_sharing(struct exchange *x, const struct sharing_request *request,
-			   const struct ancillary *ancillary)
+static void answer_fd_exchange(struct exchange *x, const struct fd_exchange_request *request,
+			       const struct ancillary *ancillary)
 {
-	struct sharing_reply reply = { .magic = SHARING_MAGIC, .version = SHARING_VERSION };
+	struct fd_exchange_reply reply = { .magic = FD_EXCHANGE_MAGIC,
+					   .version = FD_EXCHANGE_VERSION };
 	struct error err = { 0 };
 	int give_fd = -1, r = 0;
-	if (request->version != SHARING_VERSION)
+	if (request->version != FD_EXCHANGE_VERSION)
 		r = error_set(&err, EPROTONOSUPPORT,
 			      "sharing: unknown version %u: liballot.so and allotd must be of "
 			      "the same version",
@@ -247,7 +250,7 @@ static void answer_sharing(struct exchange *x, const struct sharing_request *req
 	if (r >= 0)
 		r = peer_confirm(&x->peer, &ancillary->sender, &err);
 	if (r >= 0)
-		r = share(x, request, ancillary->has_fds, &reply, &give_fd, &err);
+		r = exchange_fd(x, request, ancillary->has_fds, &reply, &give_fd, &err);
 	if (r < 0) {
 		log_debug("tenant '%s': process %d: %s", x->registration->tenant->terms.name,
 			  x->peer.pid, err.text);
@@ -297,7 +300,7 @@ static void exchange_ready(void *data, uint32_t events)
 	struct exchange *x = data;
 	union {
 		struct registration_request registration;
-		struct sharing_request sharing;
+		struct fd_exchange_request fd_exchange;
 		char question[ABOUT_QUESTION_MAX];
 		struct trace_request trace;
 	} request = { 0 };
@@ -314,8 +317,9 @@ static void exchange_ready(void *data, uint32_t events)
 	if (size == -EAGAIN || size == -EINTR)
 		return;
 	const struct ucred *sender = &ancillary.sender;
-	if (size == (ssize_t)sizeof(request.sharing) && request.sharing.magic == SHARING_MAGIC)
-		answer_sharing(x, &request.sharing, &ancillary);
+	if (size == (ssize_t)sizeof(request.fd_exchange) &&
+	    request.fd_exchange.magic == FD_EXCHANGE_MAGIC)
+		answer_fd_exchange(x, &request.fd_exchange, &ancillary);
 	else if (size > 0 && about_is_question(request.question, (size_t)size))
 		answer_question(x);
 	else if (size == (ssize_t)sizeof(request.trace) && request.trace.magic == TRACE_MAGIC)

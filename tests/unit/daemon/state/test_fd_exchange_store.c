@@ -15,13 +15,13 @@
 
 static int setup(void **state)
 {
-	*state = sharing_new();
+	*state = fd_store_new();
 	return *state ? 0 : -1;
 }
 
 static int teardown(void **state)
 {
-	sharing_free(*state);
+	fd_store_free(*state);
 	return 0;
 }
 
@@ -43,26 +43,26 @@ static bool has_ended(int other)
 	return read(other, &c, 1) == 0;
 }
 
-static int give(struct sharing *s, int pid, uint64_t key, int *fd)
+static int give(struct fd_store *s, int pid, uint64_t key, int *fd)
 {
 	struct error err = { 0 };
 
-	return sharing_give(s, pid, key, 4096, fd, &err);
+	return fd_store_put(s, pid, key, 4096, fd, &err);
 }
 
 static void test_given_and_taken(void **state)
 {
-	struct sharing *s = *state;
+	struct fd_store *s = *state;
 	uint64_t bytes = 0;
 	int other, fd = pipe_end(&other), kept = fd;
 
-	assert_int_equal(sharing_find(s, 7, &bytes), -ENOENT);
+	assert_int_equal(fd_store_get(s, 7, &bytes), -ENOENT);
 	assert_int_equal(give(s, 1, 7, &fd), 0);
 	assert_int_equal(fd, -1);
-	assert_int_equal(sharing_find(s, 7, &bytes), kept);
+	assert_int_equal(fd_store_get(s, 7, &bytes), kept);
 	assert_int_equal(bytes, 4096);
 	/* Another can neither drop it nor give in its place. */
-	sharing_drop(s, 2, 7);
+	fd_store_delete(s, 2, 7);
 	int more_other, more = pipe_end(&more_other);
 	assert_int_equal(give(s, 2, 7, &more), -EEXIST);
 	assert_true(more >= 0);
@@ -70,16 +70,16 @@ static void test_given_and_taken(void **state)
 	/* Whoever gave it can do both. */
 	assert_int_equal(give(s, 1, 7, &more), 0);
 	assert_true(has_ended(other));
-	sharing_drop(s, 1, 7);
+	fd_store_delete(s, 1, 7);
 	assert_true(has_ended(more_other));
-	assert_int_equal(sharing_find(s, 7, &bytes), -ENOENT);
+	assert_int_equal(fd_store_get(s, 7, &bytes), -ENOENT);
 	close(other);
 	close(more_other);
 }
 
 static void test_a_process_goes(void **state)
 {
-	struct sharing *s = *state;
+	struct fd_store *s = *state;
 	uint64_t bytes;
 	int other[4];
 
@@ -87,10 +87,10 @@ static void test_a_process_goes(void **state)
 		int fd = pipe_end(&other[i]);
 		assert_int_equal(give(s, 1 + i % 2, 10 + (uint64_t)i, &fd), 0);
 	}
-	sharing_drop(s, 1, 0);
+	fd_store_delete(s, 1, 0);
 	for (int i = 0; i < 4; i++) {
 		assert_int_equal(has_ended(other[i]), i % 2 == 0);
-		assert_int_equal(sharing_find(s, 10 + (uint64_t)i, &bytes) >= 0, i % 2);
+		assert_int_equal(fd_store_get(s, 10 + (uint64_t)i, &bytes) >= 0, i % 2);
 		close(other[i]);
 	}
 }
@@ -98,7 +98,7 @@ static void test_a_process_goes(void **state)
 /* What could hold up whoever closes it, or is nothing at all. */
 static void test_what_is_not_kept(void **state)
 {
-	struct sharing *s = *state;
+	struct fd_store *s = *state;
 	int none = -1, other, fd = pipe_end(&other);
 	int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -118,10 +118,10 @@ static void test_what_is_not_kept(void **state)
 
 static void test_there_is_an_end(void **state)
 {
-	struct sharing *s = *state;
+	struct fd_store *s = *state;
 	int other, fd = pipe_end(&other);
 
-	for (uint64_t key = 1; key <= SHARING_MOST; key++) {
+	for (uint64_t key = 1; key <= FD_STORE_MOST; key++) {
 		int more = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 		if (more < 0) {
 			print_message("only %u descriptors may be open here\n", (unsigned)key);
@@ -129,9 +129,9 @@ static void test_there_is_an_end(void **state)
 		}
 		assert_int_equal(give(s, 1, key, &more), 0);
 	}
-	assert_int_equal(give(s, 1, SHARING_MOST + 1, &fd), -ENOSPC);
-	sharing_drop(s, 1, 5);
-	assert_int_equal(give(s, 1, SHARING_MOST + 1, &fd), 0);
+	assert_int_equal(give(s, 1, FD_STORE_MOST + 1, &fd), -ENOSPC);
+	fd_store_delete(s, 1, 5);
+	assert_int_equal(give(s, 1, FD_STORE_MOST + 1, &fd), 0);
 	close(other);
 }
 

@@ -31,15 +31,16 @@ void exchange_restore_signals(uint64_t held)
 int exchange(const char *path, uint64_t patience_ns, const void *request, size_t request_size,
 	     int give_fd, void *ret_reply, size_t reply_size, int ret_fds[EXCHANGE_FDS_MAX])
 {
-	const struct sharing_request *asked = request;
-	const struct sharing_reply reply = { .magic = SHARING_MAGIC, .version = SHARING_VERSION };
+	const struct fd_exchange_request *asked = request;
+	const struct fd_exchange_reply reply = { .magic = FD_EXCHANGE_MAGIC,
+						 .version = FD_EXCHANGE_VERSION };
 
 	for (int i = 0; i < EXCHANGE_FDS_MAX; i++)
 		ret_fds[i] = -1;
 	requests++;
 	if (error)
 		return error;
-	assert_int_equal(asked->op, SHARING_DROP);
+	assert_int_equal(asked->op, FD_EXCHANGE_DELETE);
 	dropped[count++] = asked->key;
 	memcpy(ret_reply, &reply, sizeof(reply));
 	return 0;
@@ -49,29 +50,29 @@ static void test_what_could_not_be_dropped(void **state)
 {
 	uint64_t now_ns = 100 * NS_PER_S;
 
-	sharing_drop(1);
+	fd_exchange_delete(1);
 	assert_int_equal(count, 1);
 	error = -ETIMEDOUT;
-	sharing_drop(2);
-	sharing_drop(3);
+	fd_exchange_delete(2);
+	fd_exchange_delete(3);
 	requests = 0;
 	/* Once a second. */
-	sharing_refresh(now_ns);
-	sharing_refresh(now_ns + NS_PER_MS);
+	fd_exchange_retry(now_ns);
+	fd_exchange_retry(now_ns + NS_PER_MS);
 	assert_int_equal(requests, 1);
 	error = 0;
-	sharing_refresh(now_ns + 2 * NS_PER_S);
+	fd_exchange_retry(now_ns + 2 * NS_PER_S);
 	assert_int_equal(count, 3);
 	assert_int_equal(dropped[1], 2);
 	assert_int_equal(dropped[2], 3);
-	sharing_refresh(now_ns + 4 * NS_PER_S);
+	fd_exchange_retry(now_ns + 4 * NS_PER_S);
 	assert_int_equal(count, 3);
 	/* A forked child has given nothing. */
 	error = -ECONNREFUSED;
-	sharing_drop(4);
-	sharing_reset();
+	fd_exchange_delete(4);
+	fd_exchange_reset();
 	error = 0;
-	sharing_refresh(now_ns + 6 * NS_PER_S);
+	fd_exchange_retry(now_ns + 6 * NS_PER_S);
 	assert_int_equal(count, 3);
 }
 

@@ -55,13 +55,13 @@ uint64_t fd_tag_new_key(void)
 	return 7;
 }
 
-int sharing_give(uint64_t key, uint64_t bytes, int fd)
+int fd_exchange_put(uint64_t key, uint64_t bytes, int fd)
 {
 	gives++;
 	return give_error;
 }
 
-int sharing_take(uint64_t key, uint64_t *ret_bytes, int *ret_fd)
+int fd_exchange_get(uint64_t key, uint64_t *ret_bytes, int *ret_fd)
 {
 	*ret_bytes = BYTES;
 	*ret_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);

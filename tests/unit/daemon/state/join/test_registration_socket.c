@@ -392,11 +392,11 @@ static void test_a_descriptor_that_cannot_be_closed(void **state)
 	struct tenant *t = make_tenant(f);
 	struct registration_request request = { .magic = REGISTRATION_MAGIC,
 						.version = REGISTRATION_VERSION };
-	struct sharing_request give = { .magic = SHARING_MAGIC,
-					.version = SHARING_VERSION,
-					.op = SHARING_GIVE,
-					.key = 1,
-					.bytes = 1 };
+	struct fd_exchange_request give = { .magic = FD_EXCHANGE_MAGIC,
+					    .version = FD_EXCHANGE_VERSION,
+					    .op = FD_EXCHANGE_PUT,
+					    .key = 1,
+					    .bytes = 1 };
 	struct client c;
 	client_register(f, client_connect(t), 0, &c);
 	struct foreign_lingering lingering[2];
