@@ -317,7 +317,7 @@ struct region_spent {
 
 /*
  * The doorbell, by which the tenant tells D to read the slots. D sleeps on the futex `rung`. D also reads the slots
- * periodically, and ignores a tenant that rings too often (library/state/bell.h says when to ring, daemon/arbitrate/bell.h
+ * periodically, and ignores a tenant that rings too often (library/state/bell.h says when to ring, daemon/arbitrate/doorbell.h
  * which rings count).
  */
 struct region_bell {

@@ -20,23 +20,23 @@
 #define GANG_ROUNDS 4
 /* In-flight work that is permitted while gang_filter_result.is_slip: the gate lets through its minimum. */
 #define SLIP_DEPTH_NS 1
-#define LOOK_IDLE_NS UINT64_C(1000000)
-#define LOOK_WAITING_NS UINT64_C(4000000)
-#define LOOK_RUNG_NS UINT64_C(20000000)
-#define LOOK_STILL_NS NSEC_PER_SEC
+#define POLL_IDLE_NS UINT64_C(1000000)
+#define POLL_WAITING_NS UINT64_C(4000000)
+#define POLL_RUNG_NS UINT64_C(20000000)
+#define POLL_STILL_NS NSEC_PER_SEC
 #define FRESH_NS UINT64_C(50000000) /* least time between early requests for a census */
 #define ASKED_NS UINT64_C(2000000)  /* least time between reports of memory requests */
 #define NO_LESSEE_NS (60 * NSEC_PER_SEC)
 
 /* Returns true if the lessee need not be polled: its doorbell works and is trusted, or it has no processes. */
-static bool rings(const struct lessee *l, uint64_t now_ns)
+static bool has_trusted_doorbell(const struct lessee *l, uint64_t now_ns)
 {
 	const struct arbitration *a = l->owner;
 
 	if (!l->observer.count)
 		return true;
-	return a->has_bells && !a->is_paced && a->lessee_count <= BELL_MOST &&
-	       bell_rings(&l->bell, now_ns);
+	return a->can_wait_on_doorbells && !a->is_paced && a->lessee_count <= DOORBELL_LIST_MAX &&
+	       doorbell_is_trusted(&l->doorbell, now_ns);
 }
 
 /*
@@ -51,18 +51,18 @@ static bool can_wait(const struct lessee *l, uint64_t now_ns)
 	if (seen->busy || seen->launching || l->published == LEASE_CLOSING)
 		return false;
 	if (seen->waiting)
-		return passed_ns < LOOK_WAITING_NS;
-	if (!seen->rings)
-		return passed_ns < LOOK_IDLE_NS;
+		return passed_ns < POLL_WAITING_NS;
+	if (!seen->has_doorbell)
+		return passed_ns < POLL_IDLE_NS;
 	/* Poll gangs even if they ring, since they do not ring for waits at other cards' gates. */
-	if (l->gang_filter_result.order != GANG_NONE && passed_ns >= LOOK_WAITING_NS)
+	if (l->gang_word.order != GANG_NONE && passed_ns >= POLL_WAITING_NS)
 		return false;
-	return passed_ns < LOOK_RUNG_NS && atomic_load(l->bell.word) == l->bell.heard;
+	return passed_ns < POLL_RUNG_NS && atomic_load(l->doorbell.word) == l->doorbell.seen_value;
 }
 
 /* Checks whether the lessee rang for the observed changes. */
-static void judge(struct lessee *l, const struct arbiter_observation *before, bool has_rung,
-		  uint64_t now_ns)
+static void check_doorbell(struct lessee *l, const struct arbiter_observation *before,
+			   bool has_rung, uint64_t now_ns)
 {
 	const struct arbiter_observation *seen = &l->seen;
 	bool was_active = arbiter_is_active(l->owner->arbiter, l->index);
@@ -70,25 +70,25 @@ static void judge(struct lessee *l, const struct arbiter_observation *before, bo
 	bool has_begun = !was_active && (seen->busy || seen->waiting);
 	bool has_ended = l->is_ending && is_closed && before->busy && !seen->busy;
 
-	bell_judge(&l->bell, now_ns, has_begun || has_ended, has_rung);
+	doorbell_check(&l->doorbell, now_ns, has_begun || has_ended, has_rung);
 	l->is_ending = is_closed && seen->busy;
 }
 
-static void look_at(struct lessee *l, uint64_t now_ns)
+static void observe_lessee(struct lessee *l, uint64_t now_ns)
 {
 	struct arbitration *a = l->owner;
 	bool has_lease = arbiter_has_lease(a->arbiter, l->index) ||
 			 arbiter_is_draining(a->arbiter, l->index) ||
 			 arbiter_mode(a->arbiter) == ARBITER_SLICED;
 	struct arbiter_observation before = l->seen;
-	/* Read the bell before the slots, so that a ring for a later change is not missed. */
-	bool has_rung = bell_hear(&l->bell, now_ns);
+	/* Read the doorbell before the slots, so that a ring for a later change is not missed. */
+	bool has_rung = doorbell_poll(&l->doorbell, now_ns);
 
-	l->observer.in_gang = l->gang_filter_result.order != GANG_NONE;
-	l->seen = observer_look(&l->observer, now_ns, has_lease || a->is_paced);
+	l->observer.in_gang = l->gang_word.order != GANG_NONE;
+	l->seen = observer_read(&l->observer, now_ns, has_lease || a->is_paced);
 	l->seen_ns = now_ns;
-	judge(l, &before, has_rung, now_ns);
-	l->seen.rings = rings(l, now_ns);
+	check_doorbell(l, &before, has_rung, now_ns);
+	l->seen.has_doorbell = has_trusted_doorbell(l, now_ns);
 	l->seen.ramp_ns = atomic_load_explicit(&l->report->bell[l->device].ramp_ns,
 					       memory_order_relaxed);
 	l->seen.sync_points = atomic_load_explicit(&l->report->bell[l->device].sync_points,
@@ -114,17 +114,17 @@ static void observe(struct arbitration *a, uint64_t now_ns)
 	int holder = arbiter_holder(a->arbiter);
 	bool has_fresh = false;
 	a->observed_ns = now_ns;
-	a->needs_looks = false;
+	a->needs_polling = false;
 	for (struct lessee *l = a->lessees; l; l = l->next) {
 		if (holder < 0 || arbiter_has_lease(a->arbiter, l->index) || !can_wait(l, now_ns)) {
-			look_at(l, now_ns);
+			observe_lessee(l, now_ns);
 			has_fresh |= l->observer.has_fresh;
 			a->has_asked |= l->observer.has_asked;
 		}
-		a->needs_looks |= !l->seen.rings;
+		a->needs_polling |= !l->seen.has_doorbell;
 	}
 	bool tells_asked = a->has_asked && now_ns - a->asked_ns >= ASKED_NS;
-	a->needs_looks |= has_fresh || (a->has_asked && !tells_asked);
+	a->needs_polling |= has_fresh || (a->has_asked && !tells_asked);
 	if (a->on_fresh && (tells_asked || (has_fresh && now_ns - a->fresh_ns >= FRESH_NS))) {
 		if (has_fresh)
 			a->fresh_ns = now_ns;
@@ -137,17 +137,17 @@ static void observe(struct arbitration *a, uint64_t now_ns)
 }
 
 /*
- * Collects the bells that end the next sleep. A tenant that waits without work is left out: it is read when it gets the
+ * Collects the doorbells that end the next sleep. A tenant that waits without work is left out: it is read when it gets the
  * lease.
  */
-static void listen(struct arbitration *a)
+static void collect_doorbells(struct arbitration *a)
 {
-	a->listened.count = 0;
+	a->doorbells.count = 0;
 	for (struct lessee *l = a->lessees; l; l = l->next)
-		if (l->seen.rings &&
+		if (l->seen.has_doorbell &&
 		    (!l->seen.waiting || l->published != LEASE_STOP || l->seen.busy) &&
 		    l->observer.count)
-			bell_list_add(&a->listened, &l->bell);
+			doorbell_list_add(&a->doorbells, &l->doorbell);
 }
 
 static void publish_grants(struct arbitration *a)
@@ -256,9 +256,10 @@ static uint64_t step(struct arbitration *a)
 {
 	uint64_t now_ns = clock_now_ns();
 	count_sleep(a, now_ns);
-	/* If is_still, nothing can have changed: no lessee has work and no bell has rung. */
-	bool is_still = a->is_still && !a->needs_looks && arbiter_mode(a->arbiter) == ARBITER_IDLE &&
-			now_ns - a->observed_ns < LOOK_STILL_NS;
+	/* If is_still, nothing can have changed: no lessee has work and no doorbell has rung. */
+	bool is_still = a->is_still && !a->needs_polling &&
+			arbiter_mode(a->arbiter) == ARBITER_IDLE &&
+			now_ns - a->observed_ns < POLL_STILL_NS;
 	if (!is_still)
 		observe(a, now_ns);
 	uint64_t next_ns = arbiter_step(a->arbiter, now_ns);
@@ -270,7 +271,7 @@ static uint64_t step(struct arbitration *a)
 		uint64_t turns_ns = arbitration_publish_turns(a, now_ns);
 		next_ns = turns_ns < next_ns ? turns_ns : next_ns;
 		publish(a);
-		listen(a);
+		collect_doorbells(a);
 	}
 	if (a->spans)
 		arbitration_note_span(a, now_ns);
@@ -283,11 +284,11 @@ static uint64_t step(struct arbitration *a)
 }
 
 /*
- * Sleeps until until_ns, a bell, or a->changed differs from `changed`; but at least until STEP_RUNG_NS after the last step.
+ * Sleeps until until_ns, a doorbell, or a->changed differs from `changed`; but at least until STEP_RUNG_NS after the last step.
  */
-static void rest(struct arbitration *a, uint32_t changed, uint64_t until_ns)
+static void sleep_until(struct arbitration *a, uint32_t changed, uint64_t until_ns)
 {
-	a->is_still = bell_sleep(&a->listened, &a->changed, changed, until_ns);
+	a->is_still = doorbell_wait(&a->doorbells, &a->changed, changed, until_ns);
 	uint64_t earliest_ns = a->stepped_ns + STEP_RUNG_NS;
 	if (earliest_ns < until_ns && clock_now_ns() < earliest_ns) {
 		struct timespec ts = clock_to_timespec(earliest_ns);
@@ -312,11 +313,11 @@ static void *run(void *data)
 		uint64_t to_wake = a->to_wake;
 		a->to_wake = 0;
 		if (!a->lessees)
-			a->listened.count = 0;
+			a->doorbells.count = 0;
 		pthread_mutex_unlock(&a->worker.lock);
 		if (to_wake)
 			gangs_wake(a->gangs, to_wake);
-		rest(a, changed, until_ns);
+		sleep_until(a, changed, until_ns);
 		pthread_mutex_lock(&a->worker.lock);
 	}
 	pthread_mutex_unlock(&a->worker.lock);
@@ -329,7 +330,7 @@ int arbitration_start(struct arbitration **ret, const struct arbiter_config *con
 	struct arbitration *a = calloc(1, sizeof(*a));
 	if (!a)
 		return error_set_errno(err, ENOMEM, "arbitration");
-	a->has_bells = bell_is_offered();
+	a->can_wait_on_doorbells = doorbell_is_supported();
 	a->elastic = elastic_default_config();
 	window_init(&a->window_1s, NSEC_PER_SEC, clock_now_ns(), 0);
 	a->config = *config;
@@ -353,7 +354,7 @@ struct arbitration *arbitration_stop(struct arbitration *a)
 	if (a->gangs)
 		gangs_set_card(a->gangs, a->card, NULL);
 	worker_say_stop(&a->worker);
-	bell_wake(&a->changed);
+	doorbell_wake(&a->changed);
 	worker_join(&a->worker);
 	arbiter_free(a->arbiter);
 	free(a->spans);

@@ -37,7 +37,7 @@ static bool pulse_lessee(struct lessee *l, uint64_t now_ns)
 	bool is_charged = charged_ns != l->pulsed_ns;
 
 	atomic_fetch_add_explicit(&l->control->heartbeat, 1, memory_order_release);
-	step_window_look(&l->steps, &l->report->steps[l->device], now_ns);
+	step_window_read(&l->steps, &l->report->steps[l->device], now_ns);
 	if (l->is_quiet && !is_charged) {
 		l->quiet_ns = now_ns;
 		return true;
@@ -93,7 +93,7 @@ static bool lets_sleep(const struct lessee *l)
 
 bool arbitration_may_sleep(const struct arbitration *a)
 {
-	if (a->needs_looks || a->spans || arbiter_mode(a->arbiter) != ARBITER_IDLE)
+	if (a->needs_polling || a->spans || arbiter_mode(a->arbiter) != ARBITER_IDLE)
 		return false;
 	for (const struct lessee *l = a->lessees; l; l = l->next)
 		if (!lets_sleep(l))

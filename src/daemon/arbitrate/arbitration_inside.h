@@ -13,7 +13,7 @@
 
 #include "abi/shm/region.h"
 #include "base/clock.h"
-#include "daemon/arbitrate/bell.h"
+#include "daemon/arbitrate/doorbell.h"
 #include "daemon/arbitrate/lease_spans.h"
 #include "daemon/arbitrate/observe.h"
 #include "daemon/arbitrate/step_window.h"
@@ -39,7 +39,7 @@ struct lessee {
 	unsigned device;
 	struct observer observer;
 	bool paused;
-	struct bell bell;
+	struct doorbell doorbell;
 	/* `seen` showed work in flight without a lease that permits launches */
 	bool is_ending;
 	struct elastic_tenant elastic;
@@ -67,10 +67,10 @@ struct lessee {
 
 struct arbitration {
 	struct worker worker;
-	/* Incremented by bell_wake() on any change, and to stop the thread. Any thread may do so without the lock. */
+	/* Incremented by doorbell_wake() on any change, and to stop the thread. Any thread may do so without the lock. */
 	_Atomic uint32_t changed;
-	bool has_bells; /* the kernel can wait on several doorbells */
-	struct bell_list listened;
+	bool can_wait_on_doorbells; /* the kernel can wait on several doorbells */
+	struct doorbell_list doorbells;
 	/* board of gangs, shared with the other cards' arbitrations; may be NULL */
 	struct gangs *gangs;
 	unsigned card;
@@ -87,8 +87,8 @@ struct arbitration {
 	bool has_told;         /* a lessee missing from the other sensor's list was logged */
 	uint64_t missed_count; /* how often a lessee went missing from the other sensor's list */
 	uint64_t stepped_ns, observed_ns;
-	bool is_still;    /* no doorbell has rung since the last step */
-	bool needs_looks; /* some lessee may change without ringing, so must be polled */
+	bool is_still;      /* no doorbell has rung since the last step */
+	bool needs_polling; /* some lessee may change without ringing, so must be polled */
 	uint64_t pulse_ns;
 	/* no lessee has work or demand: pulses and polls are rare until a doorbell */
 	bool is_sleeping;

@@ -3,13 +3,13 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "daemon/arbitrate/bell.h"
+#include "daemon/arbitrate/doorbell.h"
 
 struct gangs {
 	pthread_mutex_t lock; /* guards `board` */
 	struct gang_board *board;
 	pthread_mutex_t cards_lock;
-	_Atomic uint32_t *bell[GANG_MAX_DEVICES];
+	_Atomic uint32_t *wake_word[GANG_MAX_DEVICES];
 };
 
 struct gangs *gangs_new(void)
@@ -38,11 +38,11 @@ struct gangs *gangs_free(struct gangs *g)
 	return NULL;
 }
 
-void gangs_set_card(struct gangs *g, unsigned card, _Atomic uint32_t *bell)
+void gangs_set_card(struct gangs *g, unsigned card, _Atomic uint32_t *wake_word)
 {
 	pthread_mutex_lock(&g->cards_lock);
 	if (card < GANG_MAX_DEVICES)
-		g->bell[card] = bell;
+		g->wake_word[card] = wake_word;
 	pthread_mutex_unlock(&g->cards_lock);
 }
 
@@ -50,8 +50,8 @@ void gangs_wake(struct gangs *g, uint64_t cards)
 {
 	pthread_mutex_lock(&g->cards_lock);
 	for (unsigned i = 0; i < GANG_MAX_DEVICES; i++)
-		if (cards >> i & 1 && g->bell[i])
-			bell_wake(g->bell[i]);
+		if (cards >> i & 1 && g->wake_word[i])
+			doorbell_wake(g->wake_word[i]);
 	pthread_mutex_unlock(&g->cards_lock);
 }
 

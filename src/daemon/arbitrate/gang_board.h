@@ -3,7 +3,7 @@
  * all cards share one board, protected by a lock. In each step, a card's thread reports to the board and reads the board's
  * decisions. If a decision for another card changed, the thread wakes that card's thread, after releasing its own lock.
  *
- * All calls are thread safe. Lock order: a card's lock, then the board's; the lock of the list of bells, then a card's.
+ * All calls are thread safe. Lock order: a card's lock, then the board's; the lock of the list of doorbells, then a card's.
  */
 #pragma once
 
@@ -19,10 +19,10 @@ struct gangs *gangs_new(void); /* NULL if out of memory */
 struct gangs *gangs_free(struct gangs *gangs);
 
 /*
- * Sets the word by which gangs_wake() wakes the card's thread. After a call with NULL, no bell_wake() for the card is in
+ * Sets the word by which gangs_wake() wakes the card's thread. After a call with NULL, no doorbell_wake() for the card is in
  * progress.
  */
-void gangs_set_card(struct gangs *gangs, unsigned card, _Atomic uint32_t *bell);
+void gangs_set_card(struct gangs *gangs, unsigned card, _Atomic uint32_t *wake_word);
 /* Wakes the threads of the cards in a bit mask. The caller must not hold an arbitration's lock. */
 void gangs_wake(struct gangs *gangs, uint64_t cards);
 

@@ -24,7 +24,7 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 					   .limit_now_pct = share.limit_pct } };
 
 	snprintf(l->tenant, sizeof(l->tenant), "%s", control->tenant_name);
-	bell_init(&l->bell, &report->bell[device].rung);
+	doorbell_init(&l->doorbell, &report->bell[device].rung);
 	pthread_mutex_lock(&a->worker.lock);
 	uint64_t now_ns = clock_now_ns();
 	l->index = arbiter_add(a->arbiter, now_ns, share);
@@ -35,7 +35,7 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 		l->next = a->lessees;
 		a->lessees = l;
 		a->lessee_count++;
-		bell_wake(&a->changed);
+		doorbell_wake(&a->changed);
 	}
 	pthread_mutex_unlock(&a->worker.lock);
 
@@ -70,7 +70,7 @@ struct lessee *lessee_remove(struct lessee *lessee)
 	if (a->spans)
 		arbitration_note_span(a, clock_now_ns());
 	a->process_count -= (unsigned)lessee->observer.count;
-	bell_wake(&a->changed);
+	doorbell_wake(&a->changed);
 	pthread_mutex_unlock(&a->worker.lock);
 	observer_free(&lessee->observer);
 	free(lessee);
@@ -87,7 +87,7 @@ int lessee_set_share(struct lessee *lessee, struct arbiter_share share)
 		lessee->elastic.limit_pct = share.limit_pct;
 		elastic_reset(&lessee->elastic);
 	}
-	bell_wake(&a->changed);
+	doorbell_wake(&a->changed);
 	pthread_mutex_unlock(&a->worker.lock);
 	return r;
 }
@@ -106,7 +106,7 @@ void lessee_set_paused(struct lessee *lessee, bool paused)
 	pthread_mutex_lock(&a->worker.lock);
 	arbiter_set_paused(a->arbiter, lessee->index, paused);
 	lessee->paused = paused;
-	bell_wake(&a->changed);
+	doorbell_wake(&a->changed);
 	pthread_mutex_unlock(&a->worker.lock);
 }
 
@@ -118,7 +118,7 @@ void lessee_set_elastic(struct lessee *lessee, bool may_borrow)
 		lessee->elastic.may_borrow = may_borrow;
 		elastic_reset(&lessee->elastic);
 		arbiter_set_limit(a->arbiter, lessee->index, lessee->elastic.limit_now_pct);
-		bell_wake(&a->changed);
+		doorbell_wake(&a->changed);
 	}
 	pthread_mutex_unlock(&a->worker.lock);
 }
@@ -149,7 +149,7 @@ int lessee_set_space_group(struct lessee *lessee, uint32_t group, double part_pc
 		a->space_count += (unsigned)((group != 0) - lessee->shares_space);
 		lessee->shares_space = group != 0;
 		region_set_space(lessee->control, lessee->device, group ? part_pct : 0);
-		bell_wake(&a->changed);
+		doorbell_wake(&a->changed);
 	}
 	pthread_mutex_unlock(&a->worker.lock);
 	return r;
@@ -162,7 +162,7 @@ int lessee_add_process(struct lessee *lessee, unsigned slot, int pid)
 	int r = observer_add(&lessee->observer, slot, pid, clock_now_ns());
 	if (r == 0) {
 		a->process_count++;
-		bell_wake(&a->changed);
+		doorbell_wake(&a->changed);
 	}
 	pthread_mutex_unlock(&a->worker.lock);
 	return r;
@@ -175,7 +175,7 @@ void lessee_remove_process(struct lessee *lessee, unsigned slot)
 	size_t before = lessee->observer.count;
 	observer_remove(&lessee->observer, slot);
 	a->process_count -= (unsigned)(before - lessee->observer.count);
-	bell_wake(&a->changed);
+	doorbell_wake(&a->changed);
 	pthread_mutex_unlock(&a->worker.lock);
 }
 

@@ -142,7 +142,8 @@ static uint64_t believed_inflight_ns(const struct region_slot_device *d)
  * Adds one process's state to *sum. `launching` is read before `busy`, so that a launch that ends in between is seen as
  * busy.
  */
-static struct turns_seen look_at(const struct region_slot_device *d, struct arbiter_observation *sum)
+static struct turns_seen add_slot_state(const struct region_slot_device *d,
+					struct arbiter_observation *sum)
 {
 	bool launching = load_ordered(d->launching) != 0;
 	bool waiting = load_ordered(d->waiting) != 0;
@@ -158,7 +159,7 @@ static struct turns_seen look_at(const struct region_slot_device *d, struct arbi
 				    .stuck = load(d->stuck) };
 }
 
-struct arbiter_observation observer_look(struct observer *o, uint64_t now_ns, bool has_lease)
+struct arbiter_observation observer_read(struct observer *o, uint64_t now_ns, bool has_lease)
 {
 	struct arbiter_observation seen = { 0 };
 	o->has_fresh = o->has_asked = false;
@@ -166,7 +167,7 @@ struct arbiter_observation observer_look(struct observer *o, uint64_t now_ns, bo
 		struct observed_process *p = &o->process[i];
 		const struct region_slot *slot = &o->report->slot[p->slot];
 		const struct region_slot_device *d = &slot->device[o->device];
-		struct turns_seen own = look_at(d, &seen);
+		struct turns_seen own = add_slot_state(d, &seen);
 		seen.inflight_ns += own.inflight_ns;
 		seen.working += own.works;
 		/* A tenant is idle since the last of its processes became idle. */

@@ -67,7 +67,7 @@ void observer_free(struct observer *o); /* frees the members, not `o` itself */
  * Reads all slots and returns the sum. Only a tenant that has the lease or is draining (`has_lease`) is looked up in /proc
  * if it makes no progress.
  */
-struct arbiter_observation observer_look(struct observer *o, uint64_t now_ns, bool has_lease);
+struct arbiter_observation observer_read(struct observer *o, uint64_t now_ns, bool has_lease);
 
 /*
  * Writes each process's recent busy time into its slot, after reducing the old sum by 1/OBSERVE_FADE. Call at even

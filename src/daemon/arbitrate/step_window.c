@@ -21,7 +21,7 @@ void step_window_init(struct step_window *w, uint64_t now_ns)
 	*w = (struct step_window){ .older.at_ns = now_ns, .newer.at_ns = now_ns };
 }
 
-void step_window_look(struct step_window *w, const struct step_counts *counts, uint64_t now_ns)
+void step_window_read(struct step_window *w, const struct step_counts *counts, uint64_t now_ns)
 {
 	uint64_t age_ns = passed(w->newer.at_ns, now_ns);
 	uint64_t count = read(&counts->count);
@@ -61,7 +61,7 @@ struct step_figures step_window_figures(struct step_window *w, const struct step
 	struct step_figures f = { .count = read(&counts->count), .sum_ns = read(&counts->sum_ns) };
 	double steps = 0;
 
-	step_window_look(w, counts, now_ns);
+	step_window_read(w, counts, now_ns);
 	if (passed(w->older.count, f.count) == 0 || now_ns <= w->older.at_ns)
 		return f;
 	for (unsigned i = 0; i < STEP_BUCKETS; i++)

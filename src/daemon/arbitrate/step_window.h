@@ -40,7 +40,7 @@ struct step_figures {
 /* Starts the window of a tenant that has counted no steps yet. */
 void step_window_init(struct step_window *w, uint64_t now_ns);
 /* Copies the counts if the last copy is old enough. Call about once a second. */
-void step_window_look(struct step_window *w, const struct step_counts *counts, uint64_t now_ns);
-/* Like step_window_look(), and returns the figures of the span that ends at now_ns. */
+void step_window_read(struct step_window *w, const struct step_counts *counts, uint64_t now_ns);
+/* Like step_window_read(), and returns the figures of the span that ends at now_ns. */
 struct step_figures step_window_figures(struct step_window *w, const struct step_counts *counts,
 					uint64_t now_ns);

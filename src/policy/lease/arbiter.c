@@ -182,7 +182,7 @@ int arbiter_add(struct arbiter *a, uint64_t now_ns, struct arbiter_share share)
 		.filled_at = a->clock,
 		.held_at = a->clock,
 	};
-	a->silent++;
+	a->polled_count++;
 	limit_tokens(a, t);
 	paced_add(a, t);
 	token_add(a, t);
@@ -207,8 +207,8 @@ void arbiter_remove(struct arbiter *a, int tenant)
 	if (a->interrupted == tenant)
 		a->interrupted = NONE;
 	arbiter_deactivate(a, t);
-	a->silent -= !t->seen.rings;
-	arbiter_set_gang(a, tenant, (struct gang_filter_result){ .order = GANG_NONE });
+	a->polled_count -= !t->seen.has_doorbell;
+	arbiter_set_gang(a, tenant, (struct gang_word){ .order = GANG_NONE });
 	*t = (struct tenant){ .used = false };
 	count_shares(a);
 }
@@ -289,7 +289,7 @@ void arbiter_observe(struct arbiter *a, int tenant, const struct arbiter_observa
 			t->launched = true;
 	}
 	t->counters_known = true;
-	a->silent += t->seen.rings - seen->rings;
+	a->polled_count += t->seen.has_doorbell - seen->has_doorbell;
 	t->seen = *seen;
 	t->seen_since_close = true;
 	if (!t->active && t->part.of == NONE && shows_activity(t))
@@ -484,16 +484,16 @@ static uint64_t decide_by_lease(struct arbiter *a)
 		member_bound_lag(a);
 	if (a->mode == ARBITER_LEASES) {
 		lease_decide(a);
-		next_ns = lease_next_look_ns(a);
-		return a->gang_count ? member_next_look_ns(a, next_ns) : next_ns;
+		next_ns = lease_next_poll_ns(a);
+		return a->gang_count ? member_next_poll_ns(a, next_ns) : next_ns;
 	}
 	if (a->mode == ARBITER_SLICED) {
 		decide_slices(a);
-		return sliced_next_look_ns(a);
+		return sliced_next_poll_ns(a);
 	}
 	if (a->mode == ARBITER_FREE)
-		return arbiter_must_look(a) ? a->config.poll_free_ns : a->config.poll_idle_ns;
-	return arbiter_must_look(a) ? a->config.poll_idle_ns : a->config.max_step_ns;
+		return arbiter_must_poll(a) ? a->config.poll_free_ns : a->config.poll_idle_ns;
+	return arbiter_must_poll(a) ? a->config.poll_idle_ns : a->config.max_step_ns;
 }
 
 static uint64_t decide(struct arbiter *a)
@@ -529,7 +529,7 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 		/* While a tenant drains without the lease, another may hold it. In slices, others run. */
 		bool is_held = a->mode == ARBITER_SLICED ||
 			       (a->holder != NONE && a->tenant[a->holder].state == LEASE_GO);
-		uint64_t drain_ns = lease_drain_look_ns(a);
+		uint64_t drain_ns = lease_drain_poll_ns(a);
 
 		next_ns = is_held ? min_u64(next_ns, drain_ns) : drain_ns;
 	}

@@ -184,7 +184,7 @@ struct arbiter {
 	int active[ARBITER_MAX_TENANTS];
 	int active_count;
 	int active_unpromised; /* active tenants without a guarantee */
-	int silent;            /* tenants that ring no doorbell, so must be polled */
+	int polled_count;      /* tenants that ring no doorbell, so must be polled */
 	double promised_pct;   /* sum of all guarantees */
 	bool priorities_differ;
 	int gang_count;          /* tenants with a gang order other than GANG_NONE */
@@ -240,9 +240,9 @@ static inline bool lets_through(enum lease_state state)
 }
 
 /* Returns true if polling is needed: some tenant rings no doorbell, or a gang waits for other devices. */
-static inline bool arbiter_must_look(const struct arbiter *a)
+static inline bool arbiter_must_poll(const struct arbiter *a)
 {
-	return a->silent || a->gang_count;
+	return a->polled_count || a->gang_count;
 }
 
 static inline uint64_t min_u64(uint64_t a, uint64_t b)
@@ -341,7 +341,7 @@ bool sliced_wants_sync_point(const struct arbiter *a, const struct tenant *t);
 bool sliced_is_held(const struct arbiter *a, const struct tenant *t);
 /* Returns true if only little may be in flight, because a higher priority may come first at any time. */
 bool sliced_is_bounded(const struct arbiter *a, const struct tenant *t);
-uint64_t sliced_next_look_ns(const struct arbiter *a);
+uint64_t sliced_next_poll_ns(const struct arbiter *a);
 
 /* quantum.c */
 
@@ -367,9 +367,9 @@ void lease_end_drains(struct arbiter *a, uint64_t dt_ns);
 /* Ends, renews or reopens the holder's lease. Without a holder, grants one. */
 void lease_decide(struct arbiter *a);
 /* Returns the time until the next poll for the lease: poll_free_ns at most, or poll_rung_ns if tenants ring. */
-uint64_t lease_next_look_ns(const struct arbiter *a);
+uint64_t lease_next_poll_ns(const struct arbiter *a);
 /* Returns the time until the next poll for drains: poll_drain_ns to poll_lease_ns, or poll_rung_ns if tenants ring. */
-uint64_t lease_drain_look_ns(const struct arbiter *a);
+uint64_t lease_drain_poll_ns(const struct arbiter *a);
 bool lease_any_drain(const struct arbiter *a);
 /* Returns true if the holder has been idle for so long that it should lose the lease. */
 bool lease_is_idle(const struct arbiter *a, const struct tenant *t);
@@ -420,7 +420,7 @@ bool member_idle(const struct arbiter *a, struct tenant *t);
  */
 void member_bound_lag(struct arbiter *a);
 /* Returns the time until the next poll; next_ns is that time without gangs. */
-uint64_t member_next_look_ns(const struct arbiter *a, uint64_t next_ns);
+uint64_t member_next_poll_ns(const struct arbiter *a, uint64_t next_ns);
 
 /* lease_group.c: only while member_count is above 0, except is_lessee() and group_of() */
 

@@ -75,7 +75,7 @@ struct arbiter_config {
 	 */
 	uint64_t poll_drain_ns, poll_lease_ns, poll_free_ns, poll_idle_ns;
 	/*
-	 * The same if all doorbells ring (arbiter_observation.rings), for draining and leases; poll_idle_ns in free run,
+	 * The same if all doorbells ring (arbiter_observation.has_doorbell), for draining and leases; poll_idle_ns in free run,
 	 * max_step_ns while idle. Such polls find work without a ring.
 	 */
 	uint64_t poll_rung_ns;
@@ -108,7 +108,7 @@ struct arbiter_observation {
 	 * The caller steps at once when the tenant's work or demand begins, its work ends after CLOSING, or its lease was
 	 * idle for arbiter_patience_ns(): no polls are needed.
 	 */
-	bool rings;
+	bool has_doorbell;
 	/* time without work, if the doorbell reported that */
 	uint64_t idle_ns;
 	uint64_t inflight_ns; /* predicted length of the work in flight */

@@ -120,8 +120,9 @@ void lease_end_drains(struct arbiter *a, uint64_t dt_ns)
 			/* A doorbell tells the end of work more exactly than polls. */
 			if (index == a->holder)
 				charge_settle(a, t,
-					      t->seen.rings ? min_u64(dt_ns, a->config.poll_lease_ns)
-							    : dt_ns);
+					      t->seen.has_doorbell
+						      ? min_u64(dt_ns, a->config.poll_lease_ns)
+						      : dt_ns);
 			lease_hold(a, t);
 		} else if (t->draining && a->clock >= t->drain_deadline) {
 			t->expired++;

@@ -155,7 +155,7 @@ void charge_unused_lease(struct arbiter *a, struct tenant *t)
  */
 static double ran_of(const struct arbiter *a, const struct tenant *t, uint64_t dt_ns)
 {
-	if (t->began && t->seen.rings)
+	if (t->began && t->seen.has_doorbell)
 		return (double)min_u64(dt_ns, a->config.poll_lease_ns);
 	return (double)dt_ns;
 }

@@ -236,7 +236,7 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 	struct tenant *g = &a->tenant[group];
 	bool goes = lets_through(g->state);
 	struct arbiter_observation sum = { .stopped = true,
-					   .rings = true,
+					   .has_doorbell = true,
 					   .idle_ns = UINT64_MAX,
 					   .busy_ns = g->seen.busy_ns,
 					   .launches = g->seen.launches };
@@ -260,7 +260,7 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 						a->config.drain_max_ns);
 
 		sum.busy_ns += see_member(a, t, working, goes, dt_ns);
-		sum.rings = sum.rings && t->seen.rings;
+		sum.has_doorbell = sum.has_doorbell && t->seen.has_doorbell;
 		if (!t->part.is_there)
 			continue;
 		sum.waiting |= t->demand && t->seen.waiting;
@@ -395,7 +395,7 @@ static uint64_t decide_on_members(struct arbiter *a, int group, uint64_t dt_ns)
 		set_state(a, t, state_of(a, group, i));
 		t->part.granted = t->seen.spent + mps_client_granted_ns(m);
 		if (t->state != LEASE_FREE && lets_through(g->state) && m->is_present)
-			next_ns = min_u64(next_ns, m->is_held ? SPACE_HELD_LOOK_NS : SPACE_LOOK_NS);
+			next_ns = min_u64(next_ns, m->is_held ? SPACE_HELD_POLL_NS : SPACE_POLL_NS);
 	}
 	return next_ns;
 }

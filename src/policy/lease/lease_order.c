@@ -33,7 +33,7 @@ void order_read_demand(struct arbiter *a)
 		if (seen->stopped && t->overrunning)
 			t->running = false;
 		t->began = t->running && !was_running;
-		t->ran = t->running || (was_running && seen->rings && !seen->stopped);
+		t->ran = t->running || (was_running && seen->has_doorbell && !seen->stopped);
 		t->demand = !t->paused && !seen->stopped &&
 			    (seen->waiting || seen->busy || seen->launching);
 		if (!t->running && !seen->waiting)

@@ -11,18 +11,18 @@ static uint64_t between(uint64_t low, uint64_t value, uint64_t high)
  * Until the next poll of a draining tenant: half of its predicted work, so ever shorter. A tenant that was busy after it
  * could read CLOSING, and rings at its work's end, is polled at the deadline and every poll_rung_ns.
  */
-static uint64_t drain_look_ns(const struct arbiter *a, const struct tenant *t)
+static uint64_t drain_poll_ns(const struct arbiter *a, const struct tenant *t)
 {
 	uint64_t left = t->seen_since_close ? t->seen.inflight_ns / 2 : 0;
 
-	if (t->seen_since_close && t->seen.rings && t->seen.busy && !a->gang_count)
+	if (t->seen_since_close && t->seen.has_doorbell && t->seen.busy && !a->gang_count)
 		return between(a->config.poll_drain_ns,
 			       t->drain_deadline - min_u64(a->clock, t->drain_deadline),
 			       a->config.poll_rung_ns);
 	return between(a->config.poll_drain_ns, left, a->config.poll_lease_ns);
 }
 
-uint64_t lease_drain_look_ns(const struct arbiter *a)
+uint64_t lease_drain_poll_ns(const struct arbiter *a)
 {
 	uint64_t least = UINT64_MAX;
 
@@ -30,17 +30,17 @@ uint64_t lease_drain_look_ns(const struct arbiter *a)
 		const struct tenant *t = &a->tenant[a->active[i]];
 
 		if (t->draining)
-			least = min_u64(least, drain_look_ns(a, t));
+			least = min_u64(least, drain_poll_ns(a, t));
 	}
 	return least;
 }
 
 /* Without a holder: time until the first tenant that lacks only tokens has enough. */
-static uint64_t tokens_look_ns(const struct arbiter *a)
+static uint64_t next_tokens_ns(const struct arbiter *a)
 {
 	double least = (double)a->config.poll_rung_ns;
 
-	if (arbiter_must_look(a) || a->interrupted != NONE)
+	if (arbiter_must_poll(a) || a->interrupted != NONE)
 		return a->config.poll_lease_ns;
 	for (int i = 0; i < a->active_count; i++) {
 		const struct tenant *t = &a->tenant[a->active[i]];
@@ -80,28 +80,28 @@ static uint64_t ahead_ns(const struct arbiter *a, const struct tenant *holder,
  * others wait and all tenants ring their doorbells, polls are needed only when start_grace_ns ends (the charge begins), at the
  * shortest lease's end or when `other`'s turn comes, and when the holder counts as idle.
  */
-static uint64_t work_look_ns(const struct arbiter *a, const struct tenant *t, int other)
+static uint64_t next_work_ns(const struct arbiter *a, const struct tenant *t, int other)
 {
 	bool contended = other != NONE;
-	uint64_t look = a->config.poll_rung_ns;
+	uint64_t next_ns = a->config.poll_rung_ns;
 
-	if (!contended || arbiter_must_look(a) || a->urgent_lease)
+	if (!contended || arbiter_must_poll(a) || a->urgent_lease)
 		return between(a->config.poll_lease_ns, t->seen.inflight_ns / 2,
 			       a->config.poll_free_ns);
 	if (!a->started)
-		look = min_u64(look, left_of(a, a->granted_at, a->config.start_grace_ns));
+		next_ns = min_u64(next_ns, left_of(a, a->granted_at, a->config.start_grace_ns));
 	if (turn_may_be_cut(a, t, &a->tenant[other]))
-		look = min_u64(look,
-			       a->config.min_lease_ns - min_u64(a->ran_ns, a->config.min_lease_ns));
+		next_ns = min_u64(next_ns, a->config.min_lease_ns -
+						   min_u64(a->ran_ns, a->config.min_lease_ns));
 	else if (a->tenant[other].active_since > a->granted_at)
-		look = min_u64(look, ahead_ns(a, t, &a->tenant[other]));
+		next_ns = min_u64(next_ns, ahead_ns(a, t, &a->tenant[other]));
 	if (!t->running)
-		look = min_u64(look, left_of(a, t->worked_at, turn_idle_limit_ns(a, t)));
-	return look;
+		next_ns = min_u64(next_ns, left_of(a, t->worked_at, turn_idle_limit_ns(a, t)));
+	return next_ns;
 }
 
 /* Returns the time until the poll of a holder whose turn or tokens last for left_ns. */
-static double end_look_ns(const struct arbiter *a, const struct tenant *t, double left_ns)
+static double next_end_ns(const struct arbiter *a, const struct tenant *t, double left_ns)
 {
 	double half_ns = turn_step_ns(a, t) / 2;
 
@@ -112,25 +112,25 @@ static double end_look_ns(const struct arbiter *a, const struct tenant *t, doubl
 	return steps_left_ns(&t->steps, t->charged_ns, (double)a->config.step_most_ns);
 }
 
-uint64_t lease_next_look_ns(const struct arbiter *a)
+uint64_t lease_next_poll_ns(const struct arbiter *a)
 {
 	double until;
 
 	if (a->holder == NONE)
-		return tokens_look_ns(a);
+		return next_tokens_ns(a);
 	const struct tenant *t = &a->tenant[a->holder];
 	int other = order_best(a, a->holder);
 	bool contended = other != NONE;
-	double left = (double)work_look_ns(a, t, other);
+	double left = (double)next_work_ns(a, t, other);
 	if (is_capped(t)) {
 		double drain = 1.0 - t->share.limit_pct / 100.0;
 
-		until = end_look_ns(a, t, t->tokens_ns / drain - turn_predicted_ns(a, t, contended));
+		until = next_end_ns(a, t, t->tokens_ns / drain - turn_predicted_ns(a, t, contended));
 		if (until < left)
 			left = until;
 	}
 	if (contended) {
-		until = end_look_ns(a, t, turn_left_ns(a, t, other));
+		until = next_end_ns(a, t, turn_left_ns(a, t, other));
 		if (until < left)
 			left = until;
 	}

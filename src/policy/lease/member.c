@@ -172,7 +172,7 @@ void member_bound_lag(struct arbiter *a)
 	}
 }
 
-uint64_t member_next_look_ns(const struct arbiter *a, uint64_t next_ns)
+uint64_t member_next_poll_ns(const struct arbiter *a, uint64_t next_ns)
 {
 	int reserving = find_reserving(a);
 

@@ -126,9 +126,9 @@ static void end_period(struct arbiter *a, struct tenant *t)
 	if (charged_ns < 0)
 		charged_ns = 0;
 	learn_worth(p, paid, charged_ns);
-	double rate = feedback_look(&a->config.feedback, &p->loop, target(a, t),
-				    utilization(a, t, charged_ns, dt_ns), dt_ns,
-				    t->seen.waiting || balance(t) <= 0);
+	double rate = feedback_update(&a->config.feedback, &p->loop, target(a, t),
+				      utilization(a, t, charged_ns, dt_ns), dt_ns,
+				      t->seen.waiting || balance(t) <= 0);
 	if (worth_is_known(p))
 		grant(a, t, rate * (double)p->loop.period_ns * p->paid_tokens / p->paid_for_ns);
 	else
@@ -149,7 +149,7 @@ static void begin_again(struct arbiter *a, struct tenant *t)
 }
 
 /* Returns the time until the tenant's period ends. */
-static uint64_t look_at(struct arbiter *a, struct tenant *t)
+static uint64_t poll_tenant(struct arbiter *a, struct tenant *t)
 {
 	uint64_t period = t->paced.loop.period_ns;
 	uint64_t age = a->clock - t->paced.began_at;
@@ -227,7 +227,7 @@ uint64_t paced_decide(struct arbiter *a)
 		  : find_free(a) != NONE ? ARBITER_FREE
 					 : ARBITER_PACED;
 	for (int i = 0; i < a->active_count; i++)
-		left = min_u64(left, look_at(a, &a->tenant[a->active[i]]));
+		left = min_u64(left, poll_tenant(a, &a->tenant[a->active[i]]));
 	if (a->mode != ARBITER_PACED)
 		return a->mode == ARBITER_FREE ? a->config.poll_free_ns : a->config.poll_idle_ns;
 	return left > a->config.poll_drain_ns ? left : a->config.poll_drain_ns;

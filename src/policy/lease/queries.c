@@ -98,7 +98,7 @@ bool arbiter_has_lease(const struct arbiter *a, int tenant)
 	return a->holder == group_of(a, tenant);
 }
 
-static const struct tenant *look_up(const struct arbiter *a, int tenant)
+static const struct tenant *tenant_or_empty(const struct arbiter *a, int tenant)
 {
 	static const struct tenant nobody;
 
@@ -107,17 +107,17 @@ static const struct tenant *look_up(const struct arbiter *a, int tenant)
 
 uint64_t arbiter_leases(const struct arbiter *a, int tenant)
 {
-	return look_up(a, tenant)->leases;
+	return tenant_or_empty(a, tenant)->leases;
 }
 
 uint64_t arbiter_charged_ns(const struct arbiter *a, int tenant)
 {
-	return to_ns(look_up(a, tenant)->charged_peak_ns);
+	return to_ns(tenant_or_empty(a, tenant)->charged_peak_ns);
 }
 
 uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant, uint64_t free_depth_ns)
 {
-	const struct tenant *t = look_up(a, tenant);
+	const struct tenant *t = tenant_or_empty(a, tenant);
 	double most_ns = (double)a->config.step_most_ns;
 
 	if (t->part.of != NONE)
@@ -147,33 +147,33 @@ uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant, uint64_t free_dep
 
 uint64_t arbiter_step_ns(const struct arbiter *a, int tenant)
 {
-	return (uint64_t)steps_length_ns(&look_up(a, tenant)->steps, INFINITY);
+	return (uint64_t)steps_length_ns(&tenant_or_empty(a, tenant)->steps, INFINITY);
 }
 
 enum region_sync_point arbiter_wants_sync_point(const struct arbiter *a, int tenant)
 {
-	if (sliced_wants_sync_point(a, look_up(a, tenant)))
+	if (sliced_wants_sync_point(a, tenant_or_empty(a, tenant)))
 		return SYNC_POINT_ENDS_USE;
 	return a->wants_sync_point && a->holder == tenant ? SYNC_POINT_RUNG : SYNC_POINT_UNTOLD;
 }
 
 uint64_t arbiter_patience_ns(const struct arbiter *a, int tenant)
 {
-	const struct tenant *t = look_up(a, tenant);
+	const struct tenant *t = tenant_or_empty(a, tenant);
 
 	return t->used ? a->tenant[group_of(a, tenant)].patience.ns : 0;
 }
 
 bool arbiter_is_active(const struct arbiter *a, int tenant)
 {
-	const struct tenant *t = look_up(a, tenant);
+	const struct tenant *t = tenant_or_empty(a, tenant);
 
 	return t->active || t->part.is_there;
 }
 
 bool arbiter_is_draining(const struct arbiter *a, int tenant)
 {
-	const struct tenant *t = look_up(a, tenant);
+	const struct tenant *t = tenant_or_empty(a, tenant);
 
 	if (t->used)
 		t = &a->tenant[group_of(a, tenant)];

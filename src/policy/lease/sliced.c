@@ -322,7 +322,7 @@ static double pace_left_ns(const struct arbiter *a, const struct tenant *t,
 	return pace->hold_ns - (double)(a->clock - t->worked_at);
 }
 
-uint64_t sliced_next_look_ns(const struct arbiter *a)
+uint64_t sliced_next_poll_ns(const struct arbiter *a)
 {
 	double next_ns = (double)a->config.poll_free_ns;
 

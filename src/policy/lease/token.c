@@ -119,7 +119,7 @@ static void decide_on_holder(struct arbiter *a)
 }
 
 /* Returns the time until the token's end, poll_drain_ns to poll_lease_ns. */
-static uint64_t next_look_ns(const struct arbiter *a)
+static uint64_t next_poll_ns(const struct arbiter *a)
 {
 	uint64_t left = a->config.poll_lease_ns;
 
@@ -149,5 +149,5 @@ uint64_t token_decide(struct arbiter *a)
 		if (next != NONE)
 			lease_grant(a, next);
 	}
-	return next_look_ns(a);
+	return next_poll_ns(a);
 }

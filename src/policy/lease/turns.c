@@ -251,7 +251,7 @@ static void decide(struct turns *t, const struct view *v, const struct turns_lea
 	}
 }
 
-static uint64_t next_look(const struct turns *t, const struct view *v,
+static uint64_t next_poll(const struct turns *t, const struct view *v,
 			  const struct turns_lease *lease)
 {
 	const struct turns_process *own = v->own;
@@ -291,7 +291,7 @@ uint64_t turns_step(struct turns *t, struct turns_process *process, size_t count
 	if (lease->state == TURNS_HELD)
 		decide(t, &v, lease);
 	v = view(t, process, count);
-	return next_look(t, &v, lease);
+	return next_poll(t, &v, lease);
 }
 
 uint64_t turns_patience_ns(const struct turns *t, const struct turns_process *process, size_t count)

@@ -27,8 +27,8 @@
 /* A member without work for this long is absent. The library's doorbell rings when work begins after 20 ms without. */
 #define SPACE_AWAY_NS UINT64_C(25000000)
 /* Time until the next poll: while members are measured, and while a member is held. */
-#define SPACE_LOOK_NS UINT64_C(10000000)
-#define SPACE_HELD_LOOK_NS UINT64_C(1000000)
+#define SPACE_POLL_NS UINT64_C(10000000)
+#define SPACE_HELD_POLL_NS UINT64_C(1000000)
 #define SPACE_PLENTY_NS UINT64_C(10000000000) /* a grant that limits no member */
 
 /* What was seen of a member in one poll. */

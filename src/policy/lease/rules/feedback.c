@@ -64,8 +64,8 @@ static void adapt_period(const struct feedback_config *c, struct feedback_loop *
 	loop->period_ns = period;
 }
 
-double feedback_look(const struct feedback_config *c, struct feedback_loop *loop, double target,
-		     double measured, uint64_t dt_ns, bool is_limited)
+double feedback_update(const struct feedback_config *c, struct feedback_loop *loop, double target,
+		       double measured, uint64_t dt_ns, bool is_limited)
 {
 	struct feedback_gains gains = feedback_gains(c);
 	double dt_s = (double)dt_ns / NSEC_PER_S;

@@ -52,12 +52,12 @@ struct feedback_loop {
 	bool has_measured;
 	double measured;    /* filtered share */
 	double integral;    /* the integral's part of the rate */
-	uint64_t period_ns; /* until the next feedback_look(); 0 before the first */
+	uint64_t period_ns; /* until the next feedback_update(); 0 before the first */
 };
 
 /*
  * Call at each period's end; dt_ns is its length. `target` and `measured`: shares, clamped to 0..1 (a NaN to 0).
  * `is_limited`: the allowance was used up. Returns the next rate, 0 to rate_max, and sets loop->period_ns.
  */
-double feedback_look(const struct feedback_config *config, struct feedback_loop *loop,
-		     double target, double measured, uint64_t dt_ns, bool is_limited);
+double feedback_update(const struct feedback_config *config, struct feedback_loop *loop,
+		       double target, double measured, uint64_t dt_ns, bool is_limited);

@@ -312,22 +312,22 @@ static void test_observer_distrusts(void **state)
 	d->busy_ns = UINT64_MAX;
 	d->inflight_ns = UINT64_MAX;
 	d->launches = 10;
-	struct arbiter_observation seen = observer_look(&o, 2000, false);
+	struct arbiter_observation seen = observer_read(&o, 2000, false);
 	assert_int_equal(seen.busy_ns, 1000); /* no more than it exists */
 	assert_true(seen.inflight_ns <= UINT64_C(3600000000000));
 	assert_int_equal(seen.launches, 10);
 	d->busy_ns = 5; /* backwards */
 	d->launches = 3;
-	seen = observer_look(&o, 3000, false);
+	seen = observer_read(&o, 3000, false);
 	assert_int_equal(seen.busy_ns, 1000);
 	assert_int_equal(seen.launches, 10);
 	d->busy_ns = 505;
 	d->launches = 4;
-	seen = observer_look(&o, 4000, false);
+	seen = observer_read(&o, 4000, false);
 	assert_int_equal(seen.busy_ns, 1500);
 	assert_int_equal(seen.launches, 11);
 	observer_remove(&o, 5);
-	seen = observer_look(&o, 5000, false);
+	seen = observer_read(&o, 5000, false);
 	assert_int_equal(seen.busy_ns, 1500); /* outlives the process */
 	observer_free(&o);
 }
@@ -342,28 +342,28 @@ static void test_observer_of_several_cards(void **state)
 	d->launches = 5;
 	other->waiting = 1;
 	/* Turns of each card by itself: what is held elsewhere is no matter here. */
-	assert_false(observer_look(&o, 1000, false).waiting);
+	assert_false(observer_read(&o, 1000, false).waiting);
 	o.in_gang = true;
-	assert_true(observer_look(&o, 2000, false).waiting);
-	assert_true(observer_look(&o, 3000, false).waiting);
+	assert_true(observer_read(&o, 2000, false).waiting);
+	assert_true(observer_read(&o, 3000, false).waiting);
 	other->waiting = 0;
-	assert_false(observer_look(&o, 4000, false).waiting);
+	assert_false(observer_read(&o, 4000, false).waiting);
 	/* It was let through, and has launched nothing here meanwhile. */
 	other->waiting = 1;
-	assert_false(observer_look(&o, 5000, false).waiting);
+	assert_false(observer_read(&o, 5000, false).waiting);
 	d->launches = 6; /* another thread of it: of no matter until it is held anew */
-	assert_false(observer_look(&o, 6000, false).waiting);
+	assert_false(observer_read(&o, 6000, false).waiting);
 	other->waiting = 0;
-	assert_false(observer_look(&o, 7000, false).waiting);
+	assert_false(observer_read(&o, 7000, false).waiting);
 	other->waiting = 1;
-	assert_true(observer_look(&o, 8000, false).waiting);
+	assert_true(observer_read(&o, 8000, false).waiting);
 	/* Its own wait counts in any case, another process's not at all. */
 	other->waiting = 0;
 	d->waiting = 1;
-	assert_true(observer_look(&o, 9000, false).waiting);
+	assert_true(observer_read(&o, 9000, false).waiting);
 	d->waiting = 0;
 	report.slot[4].device[0].waiting = 1;
-	assert_false(observer_look(&o, 10000, false).waiting);
+	assert_false(observer_read(&o, 10000, false).waiting);
 	observer_free(&o);
 }
 
@@ -373,15 +373,15 @@ static void test_observer_migrated(void **state)
 	struct region_slot_device *d = &report.slot[0].device[0];
 	memset(&report, 0, sizeof(report));
 	assert_int_equal(observer_add(&o, 0, getpid(), 0), 0);
-	observer_look(&o, 1000, false);
+	observer_read(&o, 1000, false);
 	d->busy_ns = 1000000;
 	d->launches = 500;
 	report.slot[0].migrated = 1;
-	struct arbiter_observation seen = observer_look(&o, 2000000, false);
+	struct arbiter_observation seen = observer_read(&o, 2000000, false);
 	assert_int_equal(seen.busy_ns, 0);
 	assert_int_equal(seen.launches, 0);
 	d->busy_ns = 1000700;
-	seen = observer_look(&o, 3000000, false);
+	seen = observer_read(&o, 3000000, false);
 	assert_int_equal(seen.busy_ns, 700);
 	observer_free(&o);
 }
@@ -397,16 +397,16 @@ static void test_stopped(void **state)
 	assert_int_equal(observer_add(&o, 0, pid, 0), 0);
 	report.slot[0].device[0].busy = 1;
 	uint64_t ms = NSEC_PER_MSEC;
-	assert_false(observer_look(&o, 1 * ms, true).stopped);
+	assert_false(observer_read(&o, 1 * ms, true).stopped);
 	kill(pid, SIGSTOP);
 	waitpid(pid, NULL, WUNTRACED);
 	assert_true(procfs_is_stopped(pid));
-	assert_false(observer_look(&o, 10 * ms, true).stopped); /* too soon to look */
-	assert_true(observer_look(&o, 40 * ms, true).stopped);
-	assert_true(observer_look(&o, 50 * ms, false).stopped);
+	assert_false(observer_read(&o, 10 * ms, true).stopped); /* too soon to look */
+	assert_true(observer_read(&o, 40 * ms, true).stopped);
+	assert_true(observer_read(&o, 50 * ms, false).stopped);
 	kill(pid, SIGCONT);
 	usleep(10000);
-	assert_false(observer_look(&o, 80 * ms, false).stopped);
+	assert_false(observer_read(&o, 80 * ms, false).stopped);
 	assert_false(procfs_is_stopped(pid));
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);

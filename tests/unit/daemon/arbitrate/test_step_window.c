@@ -38,7 +38,7 @@ static void run(unsigned steps, uint64_t ns)
 	for (unsigned i = 0; i < steps; i++) {
 		now_ns += ns;
 		count(ns);
-		step_window_look(&window, &counts, now_ns);
+		step_window_read(&window, &counts, now_ns);
 	}
 }
 
@@ -46,7 +46,7 @@ static void rest(uint64_t ns)
 {
 	for (; ns; ns -= SECOND) {
 		now_ns += SECOND;
-		step_window_look(&window, &counts, now_ns);
+		step_window_read(&window, &counts, now_ns);
 	}
 }
 
@@ -120,7 +120,7 @@ static void test_what_several_processes_count_is_merged(void **state)
 		count(10 * MS);
 		count(20 * MS);
 		now_ns += 20 * MS;
-		step_window_look(&window, &counts, now_ns);
+		step_window_read(&window, &counts, now_ns);
 	}
 	struct step_figures f = figures();
 	check(f.per_second, 150, 0.01);

@@ -68,7 +68,7 @@ static void observe_all(struct gpu_model *m)
 			seen[i] = (struct arbiter_observation){ .stopped = m->tenant[i]->stopped,
 								.spent = m->tenant[i]->spent,
 								.work_ns = m->tenant[i]->paid_work_ns,
-								.rings = m->config.rings,
+								.has_doorbell = m->config.rings,
 								.idle_ns = UINT64_MAX };
 	for (int k = 0; k < m->processes; k++)
 		if (m->process[k]->used)

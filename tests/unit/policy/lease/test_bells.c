@@ -172,7 +172,7 @@ static void test_idle_needs_no_looks(void **state)
 	assert_true(gpu_model_steps(m) - steps <= 51);
 
 	/* One that can't ring among them is looked for as ever. */
-	struct arbiter_observation seen = { .rings = false };
+	struct arbiter_observation seen = { .has_doorbell = false };
 	uint64_t now = gpu_model_now_ns(m);
 
 	arbiter_observe(gpu_model_arbiter(m), 7, &seen);
@@ -187,7 +187,7 @@ static void test_idle_time_is_believed_in_bounds(void **state)
 	struct bench b = bench_new();
 	int a = bench_add(&b, 50, 99), c = bench_add(&b, 50, 99);
 
-	b.seen[a].rings = b.seen[c].rings = true;
+	b.seen[a].has_doorbell = b.seen[c].has_doorbell = true;
 	bench_work(&b, a);
 	bench_run_for(&b, 4 * MS);
 	b.seen[c].waiting = true;

@@ -40,7 +40,7 @@ static void change_observation(uint64_t *random, struct arbiter_observation *see
 	case 5:
 	case 6: seen->waiting = dice >> 32 & 1; break;
 	case 7: seen->launching = (dice >> 32) % 4 == 0; break;
-	case 8: seen->rings = dice >> 32 & 1; break;
+	case 8: seen->has_doorbell = dice >> 32 & 1; break;
 	default:
 		seen->busy = dice >> 32 & 1;
 		seen->busy_ns += seen->busy ? 100 * US : 0;

@@ -19,7 +19,7 @@
 #include "../../foreign.h"
 #include "abi/shm/fd_exchange.h"
 #include "daemon/arbitrate/arbitration.h"
-#include "daemon/arbitrate/bell.h"
+#include "daemon/arbitrate/doorbell.h"
 #include "daemon/state/join/registration_socket.h"
 #include "daemon/util/peer.h"
 #include "net/closer.h"
@@ -98,7 +98,7 @@ static void test_heartbeat_while_idle(void **state)
 	struct fixture *f = *state;
 	struct client c;
 	bool comes_early = false;
-	if (!bell_is_offered())
+	if (!doorbell_is_supported())
 		skip();
 	client_register(f, client_connect(make_tenant(f)), 0, &c);
 	struct region_slot *slot = &c.report->slot[c.reply.slot];

@@ -50,7 +50,7 @@ static struct response step_to(const struct feedback_config *c, const struct pla
 			last_sum += share * period_s;
 			last_s += period_s;
 		}
-		rates[i] = feedback_look(c, &loop, target, share, period, share < plant->most);
+		rates[i] = feedback_update(c, &loop, target, share, period, share < plant->most);
 		assert_true(rates[i] >= 0 && rates[i] <= c->rate_max);
 		period = loop.period_ns;
 		r.shortest_ns = period < r.shortest_ns ? period : r.shortest_ns;
@@ -146,9 +146,9 @@ static void test_does_not_wind_up(void **state)
 	double rate = 0, sum = 0;
 
 	for (int i = 0; i < 2000; i++)
-		feedback_look(&c, &loop, 0.5, 0.1, 100 * MS, false);
+		feedback_update(&c, &loop, 0.5, 0.1, 100 * MS, false);
 	for (int i = 0; i < 50; i++) {
-		rate = feedback_look(&c, &loop, 0.5, i ? rate : 0.1, 20 * MS, true);
+		rate = feedback_update(&c, &loop, 0.5, i ? rate : 0.1, 20 * MS, true);
 		sum += fmin(rate, 1) / 50;
 	}
 	/* The first second after, all in all. */
@@ -163,12 +163,12 @@ static void test_integral_is_bounded(void **state)
 	double rate = 0, at_s = 0, settled_s = 0;
 
 	for (int i = 0; i < 5000; i++)
-		rate = feedback_look(&c, &loop, 0.5, 0.2, 100 * MS, true);
+		rate = feedback_update(&c, &loop, 0.5, 0.2, 100 * MS, true);
 	assert_true(rate <= c.rate_max && loop.integral <= c.rate_max);
 	while (at_s < 5) {
 		double dt_s = (double)loop.period_ns / 1e9;
 
-		rate = feedback_look(&c, &loop, 0.5, fmin(rate, 1), loop.period_ns, true);
+		rate = feedback_update(&c, &loop, 0.5, fmin(rate, 1), loop.period_ns, true);
 		at_s += dt_s;
 		if (fabs(fmin(rate, 1) - 0.5) > 0.02)
 			settled_s = at_s;
@@ -183,11 +183,11 @@ static void test_sampling_adapts(void **state)
 	uint64_t last;
 
 	for (int i = 0; i < 100; i++)
-		feedback_look(&c, &loop, 0.4, 0.4, 20 * MS, true);
+		feedback_update(&c, &loop, 0.4, 0.4, 20 * MS, true);
 	assert_int_equal(loop.period_ns, c.period_max_ns);
 	last = loop.period_ns;
 	for (int i = 0; i < 100 && loop.period_ns > c.period_min_ns; i++) {
-		feedback_look(&c, &loop, 0.9, 0.4, loop.period_ns, true);
+		feedback_update(&c, &loop, 0.9, 0.4, loop.period_ns, true);
 		assert_true(loop.period_ns <= last);
 		last = loop.period_ns;
 	}
@@ -204,8 +204,8 @@ static void test_never_negative(void **state)
 			struct feedback_loop loop = { 0 };
 
 			for (int n = 0; n < 20; n++) {
-				double rate = feedback_look(&c, &loop, odd[i], odd[(k + n) % 8],
-							    (uint64_t)n * 7 * MS, n % 2);
+				double rate = feedback_update(&c, &loop, odd[i], odd[(k + n) % 8],
+							      (uint64_t)n * 7 * MS, n % 2);
 
 				assert_true(rate >= 0 && rate <= c.rate_max);
 				assert_true(loop.integral >= 0 && loop.integral <= c.rate_max);

@@ -1,4 +1,4 @@
-#include "daemon/arbitrate/bell.h"
+#include "daemon/arbitrate/doorbell.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -24,14 +24,14 @@ struct waitv { /* the kernel's struct futex_waitv */
 	uint32_t reserved;
 };
 
-void bell_init(struct bell *b, const _Atomic uint32_t *word)
+void doorbell_init(struct doorbell *b, const _Atomic uint32_t *word)
 {
-	*b = (struct bell){ .word = word, .heard = atomic_load(word) };
+	*b = (struct doorbell){ .word = word, .seen_value = atomic_load(word) };
 	/* A new tenant's word is 0. An adopted tenant with another value has rung before. */
-	b->has_rung = b->heard != 0;
+	b->has_rung = b->seen_value != 0;
 }
 
-static void spend(struct bell *b, uint64_t now_ns, uint64_t amount_ns)
+static void spend(struct doorbell *b, uint64_t now_ns, uint64_t amount_ns)
 {
 	uint64_t passed = now_ns - b->spent_at_ns;
 
@@ -39,68 +39,68 @@ static void spend(struct bell *b, uint64_t now_ns, uint64_t amount_ns)
 	b->spent_at_ns = now_ns;
 }
 
-static bool is_deaf(const struct bell *b, uint64_t now_ns)
+static bool is_over_rate(const struct doorbell *b, uint64_t now_ns)
 {
-	return b->spent_ns > BELL_BURST * BELL_EVERY_NS + (now_ns - b->spent_at_ns);
+	return b->spent_ns > DOORBELL_BURST * DOORBELL_EVERY_NS + (now_ns - b->spent_at_ns);
 }
 
-bool bell_hear(struct bell *b, uint64_t now_ns)
+bool doorbell_poll(struct doorbell *b, uint64_t now_ns)
 {
 	uint32_t value = atomic_load(b->word);
 
-	if (value == b->heard)
+	if (value == b->seen_value)
 		return false;
-	b->heard = value;
+	b->seen_value = value;
 	b->has_rung = true;
-	spend(b, now_ns, BELL_EVERY_NS);
+	spend(b, now_ns, DOORBELL_EVERY_NS);
 	return true;
 }
 
-void bell_judge(struct bell *b, uint64_t now_ns, bool is_owed, bool has_rung)
+void doorbell_check(struct doorbell *b, uint64_t now_ns, bool must_ring, bool has_rung)
 {
 	if (has_rung)
-		b->owed_since_ns = 0;
-	else if (is_owed && !b->owed_since_ns)
-		b->owed_since_ns = now_ns;
+		b->missing_since_ns = 0;
+	else if (must_ring && !b->missing_since_ns)
+		b->missing_since_ns = now_ns;
 	/* The ring may come a moment after the change. */
-	if (!b->owed_since_ns || now_ns - b->owed_since_ns < BELL_LATE_NS)
+	if (!b->missing_since_ns || now_ns - b->missing_since_ns < DOORBELL_LATE_NS)
 		return;
-	b->owed_since_ns = 0;
-	if (now_ns > b->distrusted_until_ns + BELL_FORGIVEN_NS)
+	b->missing_since_ns = 0;
+	if (now_ns > b->distrusted_until_ns + DOORBELL_FORGIVEN_NS)
 		b->misses = 0;
-	b->distrusted_until_ns = now_ns + (BELL_DISTRUST_NS << b->misses);
-	b->misses += b->misses < BELL_DOUBLINGS;
+	b->distrusted_until_ns = now_ns + (DOORBELL_DISTRUST_NS << b->misses);
+	b->misses += b->misses < DOORBELL_DOUBLINGS;
 }
 
-bool bell_rings(const struct bell *b, uint64_t now_ns)
+bool doorbell_is_trusted(const struct doorbell *b, uint64_t now_ns)
 {
-	return b->has_rung && now_ns >= b->distrusted_until_ns && !is_deaf(b, now_ns);
+	return b->has_rung && now_ns >= b->distrusted_until_ns && !is_over_rate(b, now_ns);
 }
 
-bool bell_list_add(struct bell_list *list, const struct bell *b)
+bool doorbell_list_add(struct doorbell_list *list, const struct doorbell *b)
 {
-	if (list->count == BELL_MOST)
+	if (list->count == DOORBELL_LIST_MAX)
 		return false;
-	list->bell[list->count].word = b->word;
-	list->bell[list->count++].value = b->heard;
+	list->entry[list->count].word = b->word;
+	list->entry[list->count++].value = b->seen_value;
 	return true;
 }
 
-static long wait_for_all(const struct bell_list *list, const _Atomic uint32_t *own,
+static long wait_for_all(const struct doorbell_list *list, const _Atomic uint32_t *own,
 			 uint32_t own_value, const struct timespec *until)
 {
-	struct waitv v[1 + BELL_MOST];
+	struct waitv v[1 + DOORBELL_LIST_MAX];
 
 	v[0] = (struct waitv){ own_value, (uintptr_t)own, WAITV_SIZE_U32 | WAITV_PRIVATE, 0 };
 	for (size_t i = 0; i < list->count; i++)
-		v[1 + i] = (struct waitv){ list->bell[i].value, (uintptr_t)list->bell[i].word,
+		v[1 + i] = (struct waitv){ list->entry[i].value, (uintptr_t)list->entry[i].word,
 					   WAITV_SIZE_U32, 0 };
 	return syscall(SYS_futex_waitv, v, 1 + list->count, 0, until, CLOCK_MONOTONIC);
 }
 
-bool bell_is_offered(void)
+bool doorbell_is_supported(void)
 {
-	const struct bell_list none = { .count = 0 };
+	const struct doorbell_list none = { .count = 0 };
 	_Atomic uint32_t word = 0;
 	struct timespec now = clock_to_timespec(clock_now_ns());
 
@@ -108,8 +108,8 @@ bool bell_is_offered(void)
 	return wait_for_all(&none, &word, 1, &now) < 0 && errno == EAGAIN;
 }
 
-bool bell_sleep(const struct bell_list *list, const _Atomic uint32_t *own, uint32_t own_value,
-		uint64_t deadline_ns)
+bool doorbell_wait(const struct doorbell_list *list, const _Atomic uint32_t *own,
+		   uint32_t own_value, uint64_t deadline_ns)
 {
 	struct timespec until = clock_to_timespec(deadline_ns);
 
@@ -119,7 +119,7 @@ bool bell_sleep(const struct bell_list *list, const _Atomic uint32_t *own, uint3
 	return r < 0 && errno == ETIMEDOUT;
 }
 
-void bell_wake(_Atomic uint32_t *own)
+void doorbell_wake(_Atomic uint32_t *own)
 {
 	atomic_fetch_add(own, 1);
 	syscall(SYS_futex, own, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);

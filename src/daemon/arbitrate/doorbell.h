@@ -1,0 +1,82 @@
+/*
+ * A doorbell wakes the arbitration of a card. It is a counter in the tenant's report.
+ *
+ *     tenant:  changes its slot, increments its doorbell, wakes the thread that waits on it
+ *     daemon:  reads the doorbell (doorbell_poll), then the slot; decides; sleeps until a deadline or until the
+ *              doorbell differs from the value read (doorbell_wait): no ring is lost
+ *
+ * The counter is in the tenant's own report, so a ring does not disturb other tenants. A ring only
+ * makes the daemon read the slot. A tenant is trusted to ring (doorbell_is_trusted) if it has rung before,
+ * is not ignored for ringing too often, and was not seen to begin or end work or demand without a
+ * ring. Any other tenant is polled.
+ *
+ * Pure except doorbell_wait and the functions that it uses. Not thread safe, except doorbell_wake.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A ring that is later than this after the change counts as missing. */
+#define DOORBELL_LATE_NS UINT64_C(10000000)
+/*
+ * How long a tenant is polled after a missing ring. Doubles with each further miss, up to DOORBELL_DOUBLINGS times. Misses are
+ * forgiven DOORBELL_FORGIVEN_NS after such a time ended.
+ */
+#define DOORBELL_DISTRUST_NS UINT64_C(100000000)
+#define DOORBELL_DOUBLINGS 7
+#define DOORBELL_FORGIVEN_NS UINT64_C(30000000000)
+/*
+ * A tenant is polled if it rings more often than this token bucket allows: DOORBELL_BURST rings at once, and one more per
+ * DOORBELL_EVERY_NS.
+ */
+#define DOORBELL_BURST 50
+#define DOORBELL_EVERY_NS UINT64_C(2000000)
+
+struct doorbell {
+	const _Atomic uint32_t *word; /* in the tenant's report */
+	uint32_t seen_value;          /* the counter's value as last read */
+	bool has_rung;
+	uint64_t missing_since_ns; /* time of a change for which no ring has come yet; 0: none */
+	uint64_t distrusted_until_ns;
+	unsigned misses; /* missing rings that are not forgiven yet */
+	/* used part of the token bucket, in ns */
+	uint64_t spent_ns;
+	uint64_t spent_at_ns;
+};
+
+/* A counter above zero shows that the doorbell has rung before. */
+void doorbell_init(struct doorbell *b, const _Atomic uint32_t *word);
+/* Returns true if the doorbell has rung since the last call. Call before reading the tenant's slot. */
+bool doorbell_poll(struct doorbell *b, uint64_t now_ns);
+/* Call after each observation. `must_ring`: it shows a change that needed a ring. `has_rung`: from doorbell_poll(). */
+void doorbell_check(struct doorbell *b, uint64_t now_ns, bool must_ring, bool has_rung);
+/* Returns true if the tenant can be relied on to ring. */
+bool doorbell_is_trusted(const struct doorbell *b, uint64_t now_ns);
+
+/* Most doorbells on which one thread can wait. */
+#define DOORBELL_LIST_MAX 127
+
+struct doorbell_list {
+	struct {
+		const _Atomic uint32_t *word;
+		uint32_t value;
+	} entry[DOORBELL_LIST_MAX];
+	size_t count;
+};
+
+/* Adds a doorbell, with the value last read. Returns false if the list is full. */
+bool doorbell_list_add(struct doorbell_list *list, const struct doorbell *b);
+
+/* Returns true if the kernel can wait on several words (Linux 5.16). If not, tenants must be polled. */
+bool doorbell_is_supported(void);
+/*
+ * Sleeps until the deadline (CLOCK_MONOTONIC), a doorbell of the list rings, or *own differs from own_value. May return early.
+ * Returns true if the deadline has passed.
+ */
+bool doorbell_wait(const struct doorbell_list *list, const _Atomic uint32_t *own,
+		   uint32_t own_value, uint64_t deadline_ns);
+/* Increments *own and wakes the thread that sleeps on it. Thread safe. */
+void doorbell_wake(_Atomic uint32_t *own);
