@@ -57,7 +57,7 @@ static bool is_at_rest(struct node *node)
 	bool was_resting = node->slept_at_tick;
 	node->slept_at_tick = true;
 	for (unsigned i = 0; i < node->card_count; i++)
-		node->slept_at_tick &= arbitration_is_resting(node->card[i].arbitration);
+		node->slept_at_tick &= arbitration_is_sleeping(node->card[i].arbitration);
 	return was_resting && node->slept_at_tick;
 }
 
@@ -406,7 +406,7 @@ int node_open(struct node *node, const struct gpu_backend *backend, const char *
 	      struct error *err)
 {
 	TAILQ_INIT(&node->tenants);
-	node->fresh_fd = -1;
+	node->memory_event_fd = -1;
 	node->backend = backend;
 	node->gpu_source = source;
 	int r = make_epoch(&node->epoch, err);

@@ -24,8 +24,8 @@
 #define POLL_WAITING_NS UINT64_C(4000000)
 #define POLL_RUNG_NS UINT64_C(20000000)
 #define POLL_STILL_NS NSEC_PER_SEC
-#define FRESH_NS UINT64_C(50000000) /* least time between early requests for a census */
-#define ASKED_NS UINT64_C(2000000)  /* least time between reports of memory requests */
+#define NEW_MEMORY_EVERY_NS UINT64_C(50000000) /* least time between early requests for a census */
+#define REQUEST_EVERY_NS UINT64_C(2000000)     /* least time between reports of memory requests */
 #define NO_LESSEE_NS (60 * NSEC_PER_SEC)
 
 /* Returns true if the lessee need not be polled: its doorbell works and is trusted, or it has no processes. */
@@ -112,27 +112,30 @@ static void observe_lessee(struct lessee *l, uint64_t now_ns)
 static void observe(struct arbitration *a, uint64_t now_ns)
 {
 	int holder = arbiter_holder(a->arbiter);
-	bool has_fresh = false;
+	bool has_new_memory = false;
 	a->observed_ns = now_ns;
 	a->needs_polling = false;
 	for (struct lessee *l = a->lessees; l; l = l->next) {
 		if (holder < 0 || arbiter_has_lease(a->arbiter, l->index) || !can_wait(l, now_ns)) {
 			observe_lessee(l, now_ns);
-			has_fresh |= l->observer.has_fresh;
-			a->has_asked |= l->observer.has_asked;
+			has_new_memory |= l->observer.has_new_memory;
+			a->has_memory_request |= l->observer.has_memory_request;
 		}
 		a->needs_polling |= !l->seen.has_doorbell;
 	}
-	bool tells_asked = a->has_asked && now_ns - a->asked_ns >= ASKED_NS;
-	a->needs_polling |= has_fresh || (a->has_asked && !tells_asked);
-	if (a->on_fresh && (tells_asked || (has_fresh && now_ns - a->fresh_ns >= FRESH_NS))) {
-		if (has_fresh)
-			a->fresh_ns = now_ns;
-		if (tells_asked) {
-			a->has_asked = false;
-			a->asked_ns = now_ns;
+	bool reports_request = a->has_memory_request &&
+			       now_ns - a->request_reported_ns >= REQUEST_EVERY_NS;
+	a->needs_polling |= has_new_memory || (a->has_memory_request && !reports_request);
+	if (a->on_memory &&
+	    (reports_request ||
+	     (has_new_memory && now_ns - a->new_memory_reported_ns >= NEW_MEMORY_EVERY_NS))) {
+		if (has_new_memory)
+			a->new_memory_reported_ns = now_ns;
+		if (reports_request) {
+			a->has_memory_request = false;
+			a->request_reported_ns = now_ns;
 		}
-		a->on_fresh(a->fresh_data);
+		a->on_memory(a->on_memory_data);
 	}
 }
 
@@ -275,11 +278,11 @@ static uint64_t step(struct arbitration *a)
 	}
 	if (a->spans)
 		arbitration_note_span(a, now_ns);
-	if (now_ns >= a->pulse_ns || (a->is_sleeping && !arbitration_may_sleep(a)))
-		arbitration_pulse(a, now_ns);
+	if (now_ns >= a->next_tick_ns || (a->is_sleeping && !arbitration_may_sleep(a)))
+		arbitration_tick(a, now_ns);
 	a->stepped_ns = now_ns;
-	if (!a->process_count || a->is_sleeping || next_ns > a->pulse_ns)
-		next_ns = a->pulse_ns;
+	if (!a->process_count || a->is_sleeping || next_ns > a->next_tick_ns)
+		next_ns = a->next_tick_ns;
 	return next_ns > now_ns + STEP_MIN_NS ? next_ns : now_ns + STEP_MIN_NS;
 }
 
@@ -362,11 +365,11 @@ struct arbitration *arbitration_stop(struct arbitration *a)
 	return NULL;
 }
 
-void arbitration_set_fresh(struct arbitration *a, arbitration_fresh tell, void *data)
+void arbitration_set_on_memory(struct arbitration *a, arbitration_on_memory on_memory, void *data)
 {
 	pthread_mutex_lock(&a->worker.lock);
-	a->on_fresh = tell;
-	a->fresh_data = data;
+	a->on_memory = on_memory;
+	a->on_memory_data = data;
 	pthread_mutex_unlock(&a->worker.lock);
 }
 

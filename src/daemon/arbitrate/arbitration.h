@@ -20,7 +20,7 @@
 #include "policy/lease/arbiter.h"
 #include "policy/lease/rules/lend.h"
 
-#define ARBITRATION_PULSE_NS UINT64_C(50000000) /* interval of heartbeats and of window samples */
+#define ARBITRATION_TICK_NS UINT64_C(50000000) /* interval of heartbeats and of window samples */
 #define ARBITRATION_SLEEP_NS \
 	UINT64_C(1000000000) /* Interval of heartbeats while no lessee has anything to do. */
 
@@ -56,17 +56,17 @@ struct arbitration_figures {
 	uint64_t quantum_ns;
 	uint64_t handover_ns;
 	/* how often a lessee went missing from the other sensor's list: arbitration_set_use() */
-	uint64_t unnamed;
+	uint64_t unlisted;
 };
 
 int arbitration_start(struct arbitration **ret, const struct arbiter_config *config,
 		      struct error *err);
 /*
- * The thread calls tell(data), which must not block: at most 20 times a second while a process has measured memory that no
+ * The thread calls on_memory(data), which must not block: at most 20 times a second while a process has measured memory that no
  * census has seen, and once when a process requests memory.
  */
-typedef void (*arbitration_fresh)(void *data);
-void arbitration_set_fresh(struct arbitration *a, arbitration_fresh tell, void *data);
+typedef void (*arbitration_on_memory)(void *data);
+void arbitration_set_on_memory(struct arbitration *a, arbitration_on_memory on_memory, void *data);
 /* Sets how limits are adapted. Until then the policy's defaults apply. */
 void arbitration_set_elastic(struct arbitration *a, const struct elastic_config *config);
 /* Sets whether a tenant's processes take turns within its leases; the default is no. */
@@ -77,15 +77,15 @@ void arbitration_set_turns(struct arbitration *a, bool has_turns);
  */
 void arbitration_set_gangs(struct arbitration *a, struct gangs *gangs, unsigned card);
 /* Returns true if for at least a second no lessee was charged and no limit was lent. */
-bool arbitration_is_resting(struct arbitration *a);
+bool arbitration_is_sleeping(struct arbitration *a);
 /* Stops the thread. Every lessee must have been removed. NULL is allowed; returns NULL. */
 struct arbitration *arbitration_stop(struct arbitration *a);
 /*
  * Sets each process's use of the card, as another sensor (sensor.h) measured it, until the next call. A lessee without a
- * process in the list is judged by its own charge. A lessee that worked during ARBITRATION_UNNAMED calls without being
+ * process in the list is judged by its own charge. A lessee that worked during ARBITRATION_UNLISTED calls without being
  * listed is logged, once per card.
  */
-#define ARBITRATION_UNNAMED 30
+#define ARBITRATION_UNLISTED 30
 void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size_t count);
 struct arbitration_figures arbitration_figures(struct arbitration *a);
 /*

@@ -3,8 +3,8 @@
 #include "base/log.h"
 #include "daemon/arbitrate/arbitration.h"
 
-/* Interval of pulses while no tenant did anything recently, when only heartbeats are due. */
-#define PULSE_QUIET_NS UINT64_C(90000000)
+/* Interval of ticks while no tenant did anything recently, when only heartbeats are due. */
+#define TICK_QUIET_NS UINT64_C(90000000)
 
 void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t charged_ns)
 {
@@ -31,25 +31,25 @@ static void sample(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
 }
 
 /* Updates the lessee's figures. Returns true if nothing about the lessee needs publishing. */
-static bool pulse_lessee(struct lessee *l, uint64_t now_ns)
+static bool tick_lessee(struct lessee *l, uint64_t now_ns)
 {
 	uint64_t charged_ns = arbiter_charged_ns(l->owner->arbiter, l->index);
-	bool is_charged = charged_ns != l->pulsed_ns;
+	bool is_charged = charged_ns != l->charged_at_tick_ns;
 
 	atomic_fetch_add_explicit(&l->control->heartbeat, 1, memory_order_release);
 	step_window_read(&l->steps, &l->report->steps[l->device], now_ns);
 	if (l->is_quiet && !is_charged) {
-		l->quiet_ns = now_ns;
+		l->tick_ns = now_ns;
 		return true;
 	}
 	/* End a quiet time with a sample, so that the windows show that nothing was charged in it. */
 	if (l->is_quiet)
-		sample(l, l->quiet_ns, l->pulsed_ns);
+		sample(l, l->tick_ns, l->charged_at_tick_ns);
 	sample(l, now_ns, charged_ns);
 	arbitration_count_charge(l->owner, l, charged_ns);
 	l->is_quiet = !publish_use(l, now_ns, charged_ns) && !is_charged;
-	l->quiet_ns = now_ns;
-	l->pulsed_ns = charged_ns;
+	l->tick_ns = now_ns;
+	l->charged_at_tick_ns = charged_ns;
 	return l->is_quiet;
 }
 
@@ -67,21 +67,21 @@ static void lend(struct arbitration *a, uint64_t now_ns)
 		before_pct[count] = l->elastic.limit_now_pct;
 		tenants[count++] = &l->elastic;
 	}
-	elastic_decide(&a->elastic, tenants, count, now_ns - a->lent_ns);
+	elastic_decide(&a->elastic, tenants, count, now_ns - a->limits_decided_ns);
 	count = 0;
 	for (struct lessee *l = a->lessees; l; l = l->next, count++) {
 		l->lends += l->elastic.limit_now_pct > before_pct[count];
 		l->reclaims += l->elastic.limit_now_pct < before_pct[count];
 		arbiter_set_limit(a->arbiter, l->index, l->elastic.limit_now_pct);
 	}
-	a->lent_ns = now_ns;
+	a->limits_decided_ns = now_ns;
 }
 
 /*
  * Returns true if the lessee permits the thread to sleep: no work, no demand, no need of polling, and its processes notice
  * the daemon's end without a heartbeat.
  */
-static bool lets_sleep(const struct lessee *l)
+static bool permits_sleep(const struct lessee *l)
 {
 	for (size_t i = 0; i < l->observer.count; i++)
 		if (!atomic_load(&l->report->slot[l->observer.process[i].slot].heeds_owner))
@@ -96,26 +96,26 @@ bool arbitration_may_sleep(const struct arbitration *a)
 	if (a->needs_polling || a->spans || arbiter_mode(a->arbiter) != ARBITER_IDLE)
 		return false;
 	for (const struct lessee *l = a->lessees; l; l = l->next)
-		if (!lets_sleep(l))
+		if (!permits_sleep(l))
 			return false;
 	return true;
 }
 
-void arbitration_pulse(struct arbitration *a, uint64_t now_ns)
+void arbitration_tick(struct arbitration *a, uint64_t now_ns)
 {
 	bool is_quiet = true;
 	for (struct lessee *l = a->lessees; l; l = l->next)
-		is_quiet = pulse_lessee(l, now_ns) && is_quiet;
+		is_quiet = tick_lessee(l, now_ns) && is_quiet;
 	window_add(&a->window_1s, now_ns, a->charged_ns);
-	if (now_ns - a->lent_ns >= a->elastic.period_ns)
+	if (now_ns - a->limits_decided_ns >= a->elastic.period_ns)
 		lend(a, now_ns);
 	a->is_sleeping = is_quiet && arbitration_may_sleep(a);
-	a->pulse_ns = now_ns + (a->is_sleeping ? ARBITRATION_SLEEP_NS
-				: is_quiet     ? PULSE_QUIET_NS
-					       : ARBITRATION_PULSE_NS);
+	a->next_tick_ns = now_ns + (a->is_sleeping ? ARBITRATION_SLEEP_NS
+				    : is_quiet     ? TICK_QUIET_NS
+						   : ARBITRATION_TICK_NS);
 }
 
-bool arbitration_is_resting(struct arbitration *a)
+bool arbitration_is_sleeping(struct arbitration *a)
 {
 	pthread_mutex_lock(&a->worker.lock);
 	bool is_sleeping = a->is_sleeping;
@@ -138,13 +138,13 @@ static bool find_use(const struct lessee *l, const struct gpu_use *list, size_t 
 	return is_named;
 }
 
-bool arbitration_is_missed(unsigned *unnamed, bool has_worked, bool is_named)
+bool arbitration_is_unlisted(unsigned *unlisted, bool has_worked, bool is_named)
 {
 	if (is_named)
-		*unnamed = 0;
+		*unlisted = 0;
 	else if (has_worked)
-		++*unnamed;
-	return *unnamed >= ARBITRATION_UNNAMED;
+		++*unlisted;
+	return *unlisted >= ARBITRATION_UNLISTED;
 }
 
 void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size_t count)
@@ -153,17 +153,17 @@ void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size
 	pthread_mutex_lock(&a->worker.lock);
 	for (struct lessee *l = a->lessees; l; l = l->next) {
 		l->has_use = find_use(l, list, count, &l->use);
-		bool was_missed = l->is_missed;
-		l->is_missed = arbitration_is_missed(
-			&l->unnamed, l->observer.busy_ns != l->use_busy_ns, l->has_use);
-		is_missing |= l->is_missed;
-		a->missed_count += l->is_missed && !was_missed;
+		bool was_unlisted = l->is_unlisted;
+		l->is_unlisted = arbitration_is_unlisted(
+			&l->unlisted, l->observer.busy_ns != l->use_busy_ns, l->has_use);
+		is_missing |= l->is_unlisted;
+		a->unlisted_count += l->is_unlisted && !was_unlisted;
 		l->use_busy_ns = l->observer.busy_ns;
 	}
-	bool tells = is_missing && !a->has_told;
-	a->has_told |= tells;
+	bool must_log = is_missing && !a->is_missing_logged;
+	a->is_missing_logged |= must_log;
 	pthread_mutex_unlock(&a->worker.lock);
-	if (tells)
+	if (must_log)
 		log_warning("feedback_sensor nvml: NVML does not list a process that is at work: "
 			    "allot's busy time is used instead");
 }
@@ -178,7 +178,7 @@ struct arbitration_figures arbitration_figures(struct arbitration *a)
 					 .charged_ns = a->charged_ns,
 					 .quantum_ns = arbiter_quantum_ns(a->arbiter),
 					 .handover_ns = arbiter_handover_ns(a->arbiter),
-					 .unnamed = a->missed_count };
+					 .unlisted = a->unlisted_count };
 	pthread_mutex_unlock(&a->worker.lock);
 	return f;
 }

@@ -50,16 +50,16 @@ struct lessee {
 	bool has_use;
 	double use;
 	uint64_t use_busy_ns; /* observer.busy_ns at that sensor's last report */
-	/* the count that arbitration_is_missed() keeps, and its latest result */
-	unsigned unnamed;
-	bool is_missed;
+	/* the count that arbitration_is_unlisted() keeps, and its latest result */
+	unsigned unlisted;
+	bool is_unlisted;
 	/* the part of the lessee's charged time that is in the card's sum */
 	uint64_t charged_counted_ns;
-	uint64_t pulsed_ns; /* the lessee's charged time at the last pulse */
-	bool is_quiet;      /* all published figures of the lessee are zero */
-	uint64_t quiet_ns;  /* time of the latest pulse */
-	int gang;           /* the lessee's number on the board of gangs; negative: none */
-	struct gang_filter_result gang_filter_result;
+	uint64_t charged_at_tick_ns; /* the lessee's charged time at the last tick */
+	bool is_quiet;               /* all published figures of the lessee are zero */
+	uint64_t tick_ns;            /* time of the latest tick */
+	int gang;                    /* the lessee's number on the board of gangs; negative: none */
+	struct gang_word gang_word;
 	uint32_t turn;     /* the turn as last published (region.h) */
 	bool shares_space; /* in a space group, so launches may have to pay tokens */
 	char tenant[REGION_NAME_MAX];
@@ -83,35 +83,34 @@ struct arbitration {
 	int had_lease; /* number, in the arbiter, of the last lease holder */
 	struct lessee *lessees;
 	unsigned lessee_count, process_count;
-	unsigned space_count;  /* number of lessees that share by space */
-	bool has_told;         /* a lessee missing from the other sensor's list was logged */
-	uint64_t missed_count; /* how often a lessee went missing from the other sensor's list */
+	unsigned space_count;    /* number of lessees that share by space */
+	bool is_missing_logged;  /* a lessee missing from the other sensor's list was logged */
+	uint64_t unlisted_count; /* how often a lessee went missing from the other sensor's list */
 	uint64_t stepped_ns, observed_ns;
 	bool is_still;      /* no doorbell has rung since the last step */
 	bool needs_polling; /* some lessee may change without ringing, so must be polled */
-	uint64_t pulse_ns;
-	/* no lessee has work or demand: pulses and polls are rare until a doorbell */
+	uint64_t next_tick_ns;
+	/* no lessee has work or demand: ticks and polls are rare until a doorbell */
 	bool is_sleeping;
-	uint64_t fresh_ns; /* time of the last call of on_fresh for measured memory */
-	/* has_asked: a memory request is to be reported; asked_ns: time of the last report */
-	bool has_asked;
-	uint64_t asked_ns;
-	void (*on_fresh)(void *data);
-	void *fresh_data;
+	uint64_t new_memory_reported_ns; /* time of the last call of on_memory for measured memory */
+	bool has_memory_request;
+	uint64_t request_reported_ns;
+	void (*on_memory)(void *data);
+	void *on_memory_data;
 	uint64_t charged_ns;
 	struct elastic_config elastic;
-	uint64_t lent_ns; /* time of the last decision on limits that are lent */
+	uint64_t limits_decided_ns; /* time of the last decision on limits that are lent */
 	struct window window_1s;
 	struct lease_spans *spans;
 	int span_watchers;
 };
 
 /*
- * Evaluates one list of the other sensor (sensor.h) for one lessee. *unnamed counts the latest lists in a row that did not
+ * Evaluates one list of the other sensor (sensor.h) for one lessee. *unlisted counts the latest lists in a row that did not
  * name the lessee although it had worked. Returns true if they are enough to call the lessee missed. Single misses are
  * normal, for new processes, small shares or a busy machine. Pure.
  */
-bool arbitration_is_missed(unsigned *unnamed, bool has_worked, bool is_named);
+bool arbitration_is_unlisted(unsigned *unlisted, bool has_worked, bool is_named);
 void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t charged_ns);
 /* Publishes how much work a member of a gang or a space group may have in flight. */
 void arbitration_publish_depth(const struct arbitration *a, struct lessee *l);
@@ -132,5 +131,5 @@ void arbitration_note_span(struct arbitration *a, uint64_t now_ns);
  * all ring. Pulses then come every ARBITRATION_SLEEP_NS.
  */
 bool arbitration_may_sleep(const struct arbitration *a);
-/* Updates windows, NVML's figures inside tenants, heartbeats and lent limits, and sets the time of the next pulse. */
-void arbitration_pulse(struct arbitration *a, uint64_t now_ns);
+/* Updates windows, NVML's figures inside tenants, heartbeats and lent limits, and sets the time of the next tick. */
+void arbitration_tick(struct arbitration *a, uint64_t now_ns);

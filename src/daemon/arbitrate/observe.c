@@ -162,7 +162,7 @@ static struct turns_seen add_slot_state(const struct region_slot_device *d,
 struct arbiter_observation observer_read(struct observer *o, uint64_t now_ns, bool has_lease)
 {
 	struct arbiter_observation seen = { 0 };
-	o->has_fresh = o->has_asked = false;
+	o->has_new_memory = o->has_memory_request = false;
 	for (size_t i = 0; i < o->count; i++) {
 		struct observed_process *p = &o->process[i];
 		const struct region_slot *slot = &o->report->slot[p->slot];
@@ -174,10 +174,10 @@ struct arbiter_observation observer_read(struct observer *o, uint64_t now_ns, bo
 		if (i == 0 || own.idle_ns < seen.idle_ns)
 			seen.idle_ns = own.idle_ns;
 		turns_see(&o->turns, &o->turn[i], &own, now_ns);
-		o->has_fresh |= load(d->fresh_bytes) != 0;
+		o->has_new_memory |= load(d->fresh_bytes) != 0;
 		uint32_t ask = load_ordered(o->report->want[p->slot][o->device].ask);
-		o->has_asked |= ask != p->ask_seen;
-		p->ask_seen = ask;
+		o->has_memory_request |= ask != p->request_seen;
+		p->request_seen = ask;
 		add_progress(o, p, slot, now_ns);
 		seen.waiting |= waits_with_others(o, p, slot);
 	}

@@ -23,9 +23,9 @@ struct observed_process {
 	uint64_t since_ns;                 /* when the slot was taken */
 	uint64_t busy_seen, launches_seen; /* counters as last read */
 	uint64_t busy_credited_ns;         /* the part of busy_ns that is believed */
-	/* busy_credited_ns at the last pulse, and a decaying sum of its growth */
+	/* busy_credited_ns at the last tick, and a decaying sum of its growth */
 	uint64_t recent_seen_ns, recent_ns;
-	uint32_t ask_seen; /* number of the latest memory request, as last read */
+	uint32_t request_seen; /* number of the latest memory request, as last read */
 	/*
 	 * Of a process on several devices. is_held_elsewhere: it waits at another device's gate. comes_here: it launched
 	 * here between its last two such waits. launches_when_held: its launches here when the last such wait began.
@@ -48,8 +48,8 @@ struct observer {
 	uint64_t checked_ns;  /* time of the last reading of /proc */
 	bool stopped;
 	/* some process has measured memory that no census has confirmed yet */
-	bool has_fresh;
-	bool has_asked; /* a memory request (region_want) began or ended */
+	bool has_new_memory;
+	bool has_memory_request; /* a memory request (region_want) began or ended */
 	/*
 	 * Set by the caller if the tenant's turns on several devices are at the same time. A process with comes_here that
 	 * waits at another device's gate then counts as waiting here too: probably one thread uses the devices by turns,

@@ -65,7 +65,7 @@ static void gather_card(struct node *node, struct card *card, struct metrics_car
 		.quantum_ns = f.quantum_ns,
 		.handover_ns = f.handover_ns,
 		.has_sensor = card->sensor,
-		.sensor_fallbacks = f.unnamed + sensor_failures(card->sensor),
+		.sensor_fallbacks = f.unlisted + sensor_failures(card->sensor),
 		.swapped_out_bytes = card->swapped_out_bytes,
 		.is_healthy = !card->health.is_bad,
 		.is_cordoned = card->is_cordoned || card->is_cordoned_by_settings,

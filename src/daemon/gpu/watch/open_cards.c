@@ -15,32 +15,33 @@
 #include "daemon/state/node/node.h"
 #include "daemon/util/lock.h"
 
-/* Runs in an arbitration's thread: makes the main thread call fresh_seen(). */
-static void tell_fresh(void *data)
+/* Runs in an arbitration's thread: makes the main thread call memory_event_ready(). */
+static void notify_main_thread(void *data)
 {
 	const struct node *node = data;
 	uint64_t one = 1;
-	ssize_t n = write(node->fresh_fd, &one, sizeof(one));
+	ssize_t n = write(node->memory_event_fd, &one, sizeof(one));
 	(void)n; /* full: the reader is already notified */
 }
 
-static void fresh_seen(void *data, uint32_t events)
+static void memory_event_ready(void *data, uint32_t events)
 {
 	struct node *node = data;
 	uint64_t count;
-	if (read(node->fresh_fd, &count, sizeof(count)) <= 0)
+	if (read(node->memory_event_fd, &count, sizeof(count)) <= 0)
 		return;
 	if (census_is_due(node))
 		census_request(node->census);
 	node_admit_soon(node);
 }
 
-static int make_fresh_event(struct node *node, struct error *err)
+static int open_memory_event(struct node *node, struct error *err)
 {
-	node->fresh_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	int r = node->fresh_fd < 0 ? -errno
-				   : loop_add(node->loop, node->fresh_fd, EPOLLIN, fresh_seen, node,
-					      &node->fresh_source);
+	node->memory_event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int r = node->memory_event_fd < 0
+			? -errno
+			: loop_add(node->loop, node->memory_event_fd, EPOLLIN, memory_event_ready,
+				   node, &node->memory_event_source);
 	return r < 0 ? error_set_errno(err, -r, "can't make an event descriptor") : 0;
 }
 
@@ -87,7 +88,7 @@ static int open_card(struct node *node, unsigned index, struct error *err)
 		return error_add(err, r, "GPU %u (%s)", index, card->info.uuid_text);
 	arbitration_set_elastic(card->arbitration, &node->config.elastic);
 	arbitration_set_turns(card->arbitration, node->config.has_turns);
-	arbitration_set_fresh(card->arbitration, tell_fresh, node);
+	arbitration_set_on_memory(card->arbitration, notify_main_thread, node);
 	arbitration_set_gangs(card->arbitration, node->gangs, index);
 	if (node->backend->memory(node->gpu, index, &memory, NULL) >= 0) {
 		card->memory_known = true;
@@ -98,7 +99,7 @@ static int open_card(struct node *node, unsigned index, struct error *err)
 
 int cards_start(struct node *node, struct error *err)
 {
-	int r = make_fresh_event(node, err);
+	int r = open_memory_event(node, err);
 	if (r >= 0)
 		r = node->backend->open(node->gpu_source, &node->gpu, err);
 	if (r < 0)
@@ -135,6 +136,6 @@ void cards_stop(struct node *node)
 	node->topology = topology_free(node->topology);
 	if (node->gpu)
 		node->gpu = node->backend->close(node->gpu);
-	node->fresh_source = loop_remove(node->fresh_source);
-	close_fd(&node->fresh_fd);
+	node->memory_event_source = loop_remove(node->memory_event_source);
+	close_fd(&node->memory_event_fd);
 }

@@ -175,9 +175,9 @@ struct node {
 	struct page *page;
 	struct node_kube *kube;
 	struct loop_source *tick; /* runs each second while there are tenants */
-	/* for fresh_fd, which arbitration threads write to */
-	struct loop_source *fresh_source;
-	int fresh_fd;
+	/* for memory_event_fd, which arbitration threads write to */
+	struct loop_source *memory_event_source;
+	int memory_event_fd;
 	struct loop_source *census_timer; /* periodic census while there are tenants */
 	/* interval of census_timer: the setting or longer, by census_every_ns() */
 	uint64_t census_every_ns;

@@ -288,17 +288,17 @@ static void test_idle_costs_little(void **state)
 
 static void test_a_sensor_that_misses_one(void **state)
 {
-	unsigned unnamed = 0;
+	unsigned unlisted = 0;
 
-	for (unsigned i = 1; i < ARBITRATION_UNNAMED; i++) {
-		assert_false(arbitration_is_missed(&unnamed, true, false));
+	for (unsigned i = 1; i < ARBITRATION_UNLISTED; i++) {
+		assert_false(arbitration_is_unlisted(&unlisted, true, false));
 		/* That it rested is no news of the sensor. */
-		assert_false(arbitration_is_missed(&unnamed, false, false));
+		assert_false(arbitration_is_unlisted(&unlisted, false, false));
 	}
-	assert_true(arbitration_is_missed(&unnamed, true, false));
-	assert_true(arbitration_is_missed(&unnamed, false, false));
-	assert_false(arbitration_is_missed(&unnamed, true, true));
-	assert_false(arbitration_is_missed(&unnamed, true, false));
+	assert_true(arbitration_is_unlisted(&unlisted, true, false));
+	assert_true(arbitration_is_unlisted(&unlisted, false, false));
+	assert_false(arbitration_is_unlisted(&unlisted, true, true));
+	assert_false(arbitration_is_unlisted(&unlisted, true, false));
 }
 
 static struct region_report report; /* large */

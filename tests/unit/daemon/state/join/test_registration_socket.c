@@ -75,7 +75,7 @@ static void test_heartbeat(void **state)
 	struct fixture *f = *state;
 	struct client c;
 	client_register(f, client_connect(make_tenant(f)), 0, &c);
-	assert_true(ns_of_beats(f, c.control, 5) >= 4 * ARBITRATION_PULSE_NS);
+	assert_true(ns_of_beats(f, c.control, 5) >= 4 * ARBITRATION_TICK_NS);
 	client_close(&c);
 }
 
