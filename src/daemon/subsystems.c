@@ -329,7 +329,7 @@ static const struct subsystem subsystems[] = {
 	  stop_census,
 	  .tenants_changed = census_tenants_changed,
 	  .populated_changed = census_populated_changed,
-	  .cards_answered = census_look,
+	  .cards_polled = census_look,
 	  .census_read = compare_all },
 	{ .name = "health", start_health, stop_health },
 	{ .name = "directories", make_tenants_dirs },

@@ -94,6 +94,6 @@ int terms_change_make(struct tenant *tenant, const struct terms_change *change, 
 		r = write_down(tenant, err);
 	if (r < 0)
 		put(tenant, &before, change->changes);
-	tell_tenants_changed(tenant->node);
+	notify_tenants_changed(tenant->node);
 	return r;
 }

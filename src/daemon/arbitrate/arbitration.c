@@ -356,7 +356,7 @@ struct arbitration *arbitration_stop(struct arbitration *a)
 		return NULL;
 	if (a->gangs)
 		gangs_set_card(a->gangs, a->card, NULL);
-	worker_say_stop(&a->worker);
+	worker_request_stop(&a->worker);
 	doorbell_wake(&a->changed);
 	worker_join(&a->worker);
 	arbiter_free(a->arbiter);

@@ -159,7 +159,7 @@ static bool may_rest(const struct census *census, uint64_t now_ns)
 	const struct node *node = census->node;
 	return !census->under_way && !census->with_use &&
 	       census_rest_holds(&census->rest, mark_ledgers(node), node->config.census_ns, now_ns) &&
-	       are_cards_same(census, now_ns) && !ask_needs_census(node);
+	       are_cards_same(census, now_ns) && !any_needs_census(node);
 }
 
 void census_look(struct node *node)
@@ -206,7 +206,7 @@ static void reading_ready(void *data, uint32_t events)
 		return;
 	census->under_way = false;
 	arm_next(census);
-	tell_census_read(node, census->card);
+	notify_census_read(node, census->card);
 }
 
 /*

@@ -177,12 +177,12 @@ static int open_tenant(struct node *node, const struct tenant_terms *terms, bool
 	if (r >= 0)
 		r = make_leases(tenant, err);
 	if (r >= 0)
-		r = tell_tenant_added(tenant->node, tenant, is_new, err);
+		r = notify_tenant_added(tenant->node, tenant, is_new, err);
 	if (r < 0) {
 		tenant_free(tenant);
 		return error_add(err, r, "tenant '%s'", terms->name);
 	}
-	tell_tenants_changed(node);
+	notify_tenants_changed(node);
 	*ret = tenant;
 	return 0;
 }
@@ -225,7 +225,7 @@ struct tenant *tenant_free(struct tenant *tenant)
 {
 	if (!tenant)
 		return NULL;
-	tell_tenant_removed(tenant->node, tenant);
+	notify_tenant_removed(tenant->node, tenant);
 	/* A tenant that was not made completely may lack lessees (NULL), which lessee_remove() allows. */
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		lessee_remove(tenant->device[i].lessee);
@@ -251,11 +251,11 @@ void tenant_remove(struct tenant *tenant, const char *why)
 	if (why) {
 		log_info_of(tenant_log_key(&tenant->terms), "tenant '%s' (%s): ended: %s",
 			    tenant->terms.name, tenant->terms.id, why);
-		tell_tenant_ended(tenant->node, tenant, why);
+		notify_tenant_ended(tenant->node, tenant, why);
 	}
 	tenant_delete_files(node, tenant_place(&tenant->terms), tenant->terms.id);
 	tenant_free(tenant);
-	tell_tenants_changed(node);
+	notify_tenants_changed(node);
 }
 
 unsigned tenant_living_count(const struct tenant *tenant)
@@ -277,7 +277,7 @@ bool tenant_retire(struct tenant *tenant, const char *why)
 	tenant->terms.is_retired = true;
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		tenant_publish_quota(tenant, i);
-	tell_tenant_retired(tenant->node, tenant);
+	notify_tenant_retired(tenant->node, tenant);
 	tenant_save_soon(tenant);
 	log_warning("tenant '%s' (%s): %s, but some of its processes still run: it keeps its name "
 		    "and what it was promised until they have ended",
@@ -315,20 +315,20 @@ void tenant_set_promise(struct tenant *tenant, unsigned device, const struct pro
 	tenant->terms.device[device].promise = *promise;
 	publish_promise(tenant, device);
 	lessee_set_share(tenant->device[device].lessee, share_of(tenant, device));
-	tell_share_changed(tenant->node, tenant);
+	notify_share_changed(tenant->node, tenant);
 }
 
 void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice)
 {
 	tenant->terms.elastic = choice;
-	tell_share_changed(tenant->node, tenant);
+	notify_share_changed(tenant->node, tenant);
 }
 
 static void update_shares(struct tenant *tenant)
 {
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		lessee_set_share(tenant->device[i].lessee, share_of(tenant, i));
-	tell_share_changed(tenant->node, tenant);
+	notify_share_changed(tenant->node, tenant);
 }
 
 void tenant_set_priority(struct tenant *tenant, int priority)
@@ -383,7 +383,7 @@ void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out)
 	tenant->terms.swapped_out = swapped_out;
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		lessee_set_paused(tenant->device[i].lessee, paused || tenant->is_away);
-	tell_tenants_changed(tenant->node);
+	notify_tenants_changed(tenant->node);
 }
 
 /*

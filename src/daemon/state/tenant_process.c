@@ -194,7 +194,7 @@ int tenant_add_process(struct tenant *tenant, int pid, uint64_t start_time, int 
 		tenant->slot_limit = process->slot + 1;
 	tenant->process[slot] = process;
 	tenant->process_count++;
-	tell_processes_changed(tenant->node);
+	notify_processes_changed(tenant->node);
 	tenant->started = true;
 	tenant_save_soon(tenant);
 	*ret = steal_pointer(&process);
@@ -248,8 +248,8 @@ void tenant_remove_process(struct process *process)
 	unsigned slot_number = process->slot;
 	region_host_clear_slot(&tenant->region, slot_number);
 	tenant_forget_process(process);
-	tell_process_gone(tenant->node, tenant, pid, slot_number);
-	tell_processes_changed(tenant->node);
+	notify_process_gone(tenant->node, tenant, pid, slot_number);
+	notify_processes_changed(tenant->node);
 	tenant_save_soon(tenant);
 	node_admit_soon(tenant->node);
 }

@@ -26,7 +26,7 @@ int worker_start(struct worker *w, const char *what, void *(*run)(void *), void 
 	return 0;
 }
 
-void worker_say_stop(struct worker *w)
+void worker_request_stop(struct worker *w)
 {
 	pthread_mutex_lock(&w->lock);
 	w->stop = true;
@@ -42,6 +42,6 @@ void worker_join(struct worker *w)
 
 void worker_stop(struct worker *w)
 {
-	worker_say_stop(w);
+	worker_request_stop(w);
 	worker_join(w);
 }

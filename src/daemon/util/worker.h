@@ -22,7 +22,7 @@ int worker_start(struct worker *w, const char *what, void *(*run)(void *), void 
 /*
  * Sets `stop` and signals `wake`, but does not wait for the end. A caller must wake a thread that sleeps on anything else.
  */
-void worker_say_stop(struct worker *w);
+void worker_request_stop(struct worker *w);
 /* Waits until run() has returned. *w must not be used afterwards. */
 void worker_join(struct worker *w);
 void worker_stop(struct worker *w);

@@ -230,7 +230,7 @@ static void ready(void *data, uint32_t events)
 	}
 	note_bad(w);
 	if (has_answers)
-		tell_cards_answered(w->node);
+		notify_cards_polled(w->node);
 }
 
 /* A driver call that hangs cannot report itself, so a timer calls this. */

@@ -110,7 +110,7 @@ static void publish_place(struct tenant *t)
 {
 	for (unsigned i = 0; i < t->terms.device_count; i++)
 		tenant_publish_quota(t, i);
-	tell_tenants_changed(t->node);
+	notify_tenants_changed(t->node);
 	census_request(t->node->census);
 }
 

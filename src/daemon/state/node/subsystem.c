@@ -8,7 +8,7 @@
 		if (s->what) \
 	s->what(__VA_ARGS__)
 
-int tell_tenant_added(struct node *node, struct tenant *tenant, bool is_new, struct error *err)
+int notify_tenant_added(struct node *node, struct tenant *tenant, bool is_new, struct error *err)
 {
 	for (const struct subsystem *s = node->subsystems; s && s->name; s++) {
 		int r = s->tenant_added ? s->tenant_added(tenant, is_new, err) : 0;
@@ -20,7 +20,7 @@ int tell_tenant_added(struct node *node, struct tenant *tenant, bool is_new, str
 	return 0;
 }
 
-void tell_tenant_removed(struct node *node, struct tenant *tenant)
+void notify_tenant_removed(struct node *node, struct tenant *tenant)
 {
 	const struct subsystem *first = node->subsystems, *s = first;
 	while (s && s->name)
@@ -30,37 +30,37 @@ void tell_tenant_removed(struct node *node, struct tenant *tenant)
 			s->tenant_removed(tenant);
 }
 
-void tell_tenant_ended(struct node *node, struct tenant *tenant, const char *why)
+void notify_tenant_ended(struct node *node, struct tenant *tenant, const char *why)
 {
 	TELL(node, tenant_ended, tenant, why);
 }
 
-void tell_tenant_retired(struct node *node, struct tenant *tenant)
+void notify_tenant_retired(struct node *node, struct tenant *tenant)
 {
 	TELL(node, tenant_retired, tenant);
 }
 
-void tell_share_changed(struct node *node, struct tenant *tenant)
+void notify_share_changed(struct node *node, struct tenant *tenant)
 {
 	TELL(node, share_changed, tenant);
 }
 
-void tell_processes_changed(struct node *node)
+void notify_processes_changed(struct node *node)
 {
 	TELL(node, processes_changed, node);
 }
 
-void tell_process_gone(struct node *node, struct tenant *tenant, int pid, unsigned slot)
+void notify_process_gone(struct node *node, struct tenant *tenant, int pid, unsigned slot)
 {
 	TELL(node, process_gone, tenant, pid, slot);
 }
 
-void tell_census_read(struct node *node, const struct census_card *seen)
+void notify_census_read(struct node *node, const struct census_card *seen)
 {
 	TELL(node, census_read, node, seen);
 }
 
-bool ask_needs_census(const struct node *node)
+bool any_needs_census(const struct node *node)
 {
 	for (const struct subsystem *s = node->subsystems; s && s->name; s++)
 		if (s->needs_census && s->needs_census(node))
@@ -68,12 +68,12 @@ bool ask_needs_census(const struct node *node)
 	return false;
 }
 
-void tell_cards_answered(struct node *node)
+void notify_cards_polled(struct node *node)
 {
-	TELL(node, cards_answered, node);
+	TELL(node, cards_polled, node);
 }
 
-void tell_tenants_changed(struct node *node)
+void notify_tenants_changed(struct node *node)
 {
 	bool was_populated = node->populated;
 	node->populated = node->tenant_count > 0;

@@ -47,20 +47,20 @@ struct subsystem {
 	void (*census_read)(struct node *node, const struct census_card *seen);
 	/* Returns whether this part needs the next census even if the cards' used memory is unchanged. */
 	bool (*needs_census)(const struct node *node);
-	/* The driver has told how much memory is used; health.c asks each second. */
-	void (*cards_answered)(struct node *node);
+	/* health.c has read how much memory is used on each card; once a second. */
+	void (*cards_polled)(struct node *node);
 };
 
 /* Calls tenant_added and tenant_begins of each part. Stops at a failure, and returns that -errno. */
-int tell_tenant_added(struct node *node, struct tenant *tenant, bool is_new, struct error *err);
-void tell_tenant_removed(struct node *node, struct tenant *tenant);
-void tell_tenant_ended(struct node *node, struct tenant *tenant, const char *why);
-void tell_tenant_retired(struct node *node, struct tenant *tenant);
-void tell_share_changed(struct node *node, struct tenant *tenant);
-void tell_processes_changed(struct node *node);
-void tell_process_gone(struct node *node, struct tenant *tenant, int pid, unsigned slot);
-void tell_census_read(struct node *node, const struct census_card *seen);
-void tell_cards_answered(struct node *node);
-bool ask_needs_census(const struct node *node);
+int notify_tenant_added(struct node *node, struct tenant *tenant, bool is_new, struct error *err);
+void notify_tenant_removed(struct node *node, struct tenant *tenant);
+void notify_tenant_ended(struct node *node, struct tenant *tenant, const char *why);
+void notify_tenant_retired(struct node *node, struct tenant *tenant);
+void notify_share_changed(struct node *node, struct tenant *tenant);
+void notify_processes_changed(struct node *node);
+void notify_process_gone(struct node *node, struct tenant *tenant, int pid, unsigned slot);
+void notify_census_read(struct node *node, const struct census_card *seen);
+void notify_cards_polled(struct node *node);
+bool any_needs_census(const struct node *node);
 /* Call after adding, removing or changing a tenant. Reports populated_changed too. */
-void tell_tenants_changed(struct node *node);
+void notify_tenants_changed(struct node *node);

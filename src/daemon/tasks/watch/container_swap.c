@@ -55,7 +55,7 @@ static void reserve(struct container_swap *s, bool reserved)
 	s->is_reserved = reserved;
 	for (unsigned i = 0; i < node->card_count; i++)
 		node->card[i].returning_bytes += reserved ? s->order.bytes[i] : -s->order.bytes[i];
-	tell_tenants_changed(node);
+	notify_tenants_changed(node);
 }
 
 static const char *memory_place(enum checkpoint_place place)

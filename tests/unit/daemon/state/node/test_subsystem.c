@@ -99,8 +99,8 @@ static int end(void **state)
 
 static void test_in_order_and_in_reverse(void **state)
 {
-	assert_int_equal(tell_tenant_added(node, NULL, true, NULL), 0);
-	tell_tenant_removed(node, NULL);
+	assert_int_equal(notify_tenant_added(node, NULL, true, NULL), 0);
+	notify_tenant_removed(node, NULL);
 	assert_string_equal(told, "+a+b.b+c-c-a");
 }
 
@@ -108,7 +108,7 @@ static void test_a_failure_ends_it(void **state)
 {
 	struct error err = { 0 };
 	answer_of_b = -ENOSPC;
-	assert_int_equal(tell_tenant_added(node, NULL, false, &err), -ENOSPC);
+	assert_int_equal(notify_tenant_added(node, NULL, false, &err), -ENOSPC);
 	assert_string_equal(err.text, "b does not want it");
 	assert_string_equal(told, "~a+b");
 }
@@ -116,30 +116,30 @@ static void test_a_failure_ends_it(void **state)
 static void test_populated_is_told_once(void **state)
 {
 	node->tenant_count = 1;
-	tell_tenants_changed(node);
+	notify_tenants_changed(node);
 	node->tenant_count = 2;
-	tell_tenants_changed(node);
+	notify_tenants_changed(node);
 	node->tenant_count = 0;
-	tell_tenants_changed(node);
+	notify_tenants_changed(node);
 	assert_string_equal(told, "*!**0");
 }
 
 static void test_one_that_needs_it_is_enough(void **state)
 {
 	is_needed = false;
-	assert_false(ask_needs_census(node));
+	assert_false(any_needs_census(node));
 	is_needed = true;
-	assert_true(ask_needs_census(node));
+	assert_true(any_needs_census(node));
 }
 
 /* A node that could not be opened has no table yet. */
 static void test_without_a_table(void **state)
 {
 	node->subsystems = NULL;
-	assert_int_equal(tell_tenant_added(node, NULL, true, NULL), 0);
-	tell_tenant_removed(node, NULL);
-	tell_tenants_changed(node);
-	assert_false(ask_needs_census(node));
+	assert_int_equal(notify_tenant_added(node, NULL, true, NULL), 0);
+	notify_tenant_removed(node, NULL);
+	notify_tenants_changed(node);
+	assert_false(any_needs_census(node));
 }
 
 int main(void)
