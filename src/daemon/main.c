@@ -67,7 +67,7 @@ static void leave_terminal(const char *run_dir)
 	}
 }
 
-static void say_ready(int *fd)
+static void write_ready(int *fd)
 {
 	static const char text[] = "ready\n";
 	if (*fd >= 0 && write(*fd, text, sizeof(text) - 1) < 0)
@@ -271,8 +271,8 @@ int main(int argc, char **argv)
 		log_info("ready: %s", what);
 		if (background_fd >= 0)
 			leave_terminal(node.run_dir);
-		say_ready(&options.ready_fd);
-		say_ready(&background_fd);
+		write_ready(&options.ready_fd);
+		write_ready(&background_fd);
 		service_ready(service, node.loop, what);
 		r = loop_run(node.loop);
 		if (r < 0)

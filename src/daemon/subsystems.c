@@ -256,7 +256,7 @@ STOP(stop_plugin, plugin, plugin_stop)
 START(start_dra, dra_start(node, &node->dra, err))
 STOP(stop_dra, dra, dra_stop)
 
-static void tell_dra(struct node *node)
+static void notify_dra(struct node *node)
 {
 	dra_promises_changed(node->dra);
 }
@@ -385,7 +385,7 @@ static const struct subsystem subsystems[] = {
 	{ .name = "Kubernetes", start_kube, stop_kube },
 	{ .name = "control socket", start_control, stop_control },
 	{ .name = "device plugin", start_plugin, stop_plugin },
-	{ .name = "DRA driver", start_dra, stop_dra, .tenants_changed = tell_dra },
+	{ .name = "DRA driver", start_dra, stop_dra, .tenants_changed = notify_dra },
 	{ 0 },
 };
 

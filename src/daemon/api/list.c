@@ -101,7 +101,7 @@ static json_t *pace_to_json(const struct arbiter_pace *p)
 	return json_pack("{s:b, s:f, s:f, s:o, s:f, s:f}", "known", p->is_known, "speed",
 			 round(1e4 * p->speed) / 1e4, "share_pct", rounded(100 * p->share),
 			 "pace_pct", p->is_held ? json_real(rounded(100 * p->pace)) : json_null(),
-			 "told_s", seconds(p->told_ns), "held_s", seconds(p->held_ns));
+			 "told_s", seconds(p->reported_work_ns), "held_s", seconds(p->held_ns));
 }
 
 static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct lessee_figures *f)
@@ -181,13 +181,13 @@ static json_t *processes_to_json(struct tenant *t)
 static json_t *swap_device_to_json(struct tenant *t, unsigned i, const struct swap_device_figures *f)
 {
 	uint64_t used = tenant_usage(t, i).used_bytes;
-	uint64_t told = f->movable_bytes + f->kept_bytes + f->context_bytes;
+	uint64_t known = f->movable_bytes + f->kept_bytes + f->context_bytes;
 	return json_pack("{s:i, s:I, s:I, s:{s:I, s:I, s:I}}", "index",
 			 (int)t->terms.device[i].card->index, "swappable_bytes",
 			 (json_int_t)f->movable_bytes, "swapped_bytes", (json_int_t)f->out_bytes,
 			 "stays", "contexts_bytes", (json_int_t)f->context_bytes,
 			 "known_to_others_bytes", (json_int_t)f->kept_bytes, "not_movable_bytes",
-			 (json_int_t)(used > told ? used - told : 0));
+			 (json_int_t)(used > known ? used - known : 0));
 }
 
 /* Returns null if neither the library nor a checkpoint can move the tenant's memory. */

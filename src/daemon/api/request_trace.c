@@ -74,10 +74,10 @@ static json_t *span_to_json(const struct lease_span *s)
 			 "with_step", s->end.with_step, "expired", s->end.expired);
 }
 
-static json_t *leases_to_json(struct arbitration *a, uint64_t *told, uint64_t now_ns)
+static json_t *leases_to_json(struct arbitration *a, uint64_t *since, uint64_t now_ns)
 {
 	struct lease_span spans[LEASE_SPANS_MAX];
-	size_t count = arbitration_spans(a, *told, now_ns, spans, told);
+	size_t count = arbitration_spans(a, *since, now_ns, spans, since);
 	json_t *list = json_array();
 	for (size_t i = 0; i < count; i++)
 		json_array_append_new(list, span_to_json(&spans[i]));
@@ -123,7 +123,7 @@ int request_trace_poll(struct session *session, const json_t *request, json_t *r
 	json_t *devices = json_array();
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
 		json_t *leases = leases_to_json(t->terms.device[i].card->arbitration,
-						tenant_trace_told(trace, i), moment.now_ns);
+						tenant_trace_spans_sent(trace, i), moment.now_ns);
 		figures[i] = lessee_figures(t->device[i].lessee);
 		json_array_append_new(devices, device_to_json(t, i, &figures[i], leases));
 	}

@@ -389,7 +389,7 @@ static int read_pausing(const json_t *request, bool paused, struct pausing *ret,
 	return r;
 }
 
-static void tell_progress(json_t *reply, bool is_moving, const struct swap_progress *p)
+static void add_progress(json_t *reply, bool is_moving, const struct swap_progress *p)
 {
 	json_object_set_new(reply, "moving", json_boolean(is_moving));
 	json_object_set_new(reply, "moved_bytes", json_integer((json_int_t)p->moved_bytes));
@@ -422,19 +422,19 @@ static int move_by_checkpoint(struct tenant *tenant, const struct pausing *p, js
 	if (r < 0)
 		return r;
 	struct swap_progress progress = tenant_checkpoint_progress(tenant);
-	tell_progress(reply, is_moving, &progress);
+	add_progress(reply, is_moving, &progress);
 	return 0;
 }
 
-/* Adds how much memory the tenant's library has moved off the GPUs. Returns -errno if the memory has to stay. */
-static int tell_leaving(struct tenant *tenant, json_t *reply, struct error *err)
+/* Returns -errno if the memory has to stay. */
+static int add_leaving_progress(struct tenant *tenant, json_t *reply, struct error *err)
 {
 	struct swap_progress p = swap_progress(tenant);
 	uint64_t ready_bytes = atomic_load(&tenant->region.control->arena_ready_bytes);
 	int r = check_still_to_leave(tenant, err);
 	if (r < 0)
 		return r;
-	tell_progress(reply, swap_place(tenant) == PLACE_LEAVING, &p);
+	add_progress(reply, swap_place(tenant) == PLACE_LEAVING, &p);
 	if (!swap_has_refused(tenant))
 		return 0;
 	if (tenant->arena && ready_bytes < p.total_bytes)
@@ -498,7 +498,7 @@ static int set_paused(struct session *session, const json_t *request, bool pause
 	} else if (!p.is_poll && swap_out && swap_has_refused(tenant)) {
 		swap_repeat_order(tenant);
 	}
-	return r >= 0 && swap_out ? tell_leaving(tenant, reply, err) : r;
+	return r >= 0 && swap_out ? add_leaving_progress(tenant, reply, err) : r;
 }
 
 int request_pause(struct session *session, const json_t *request, json_t *reply, struct error *err)

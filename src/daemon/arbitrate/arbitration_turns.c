@@ -43,7 +43,7 @@ void arbitration_publish_patience(struct lessee *l)
 		atomic_store_explicit(idle_ns, patience_ns, memory_order_relaxed);
 }
 
-static void tell_given_up(const struct lessee *l)
+static void log_given_up(const struct lessee *l)
 {
 	static const char *const reasons[] = { [TURNS_LATE] = "work that does not end",
 					       [TURNS_STUCK] = "a gate that gave up",
@@ -68,7 +68,7 @@ static uint64_t publish_turn(struct arbitration *a, struct lessee *l, uint64_t n
 		return UINT64_MAX;
 	next_ns = turns_step(&o->turns, o->turn, o->count, &lease);
 	if (o->turns.given_up != given_up)
-		tell_given_up(l);
+		log_given_up(l);
 	if (o->turns.turn == l->turn)
 		return next_ns;
 	l->turn = o->turns.turn;

@@ -41,7 +41,7 @@ static void server_gone(struct mps_group *g, int pid)
 }
 
 /* Returns true if the line may explain a failed start. "rror" and "annot" match both cases of their first letter. */
-static bool tells_failure(const char *text)
+static bool explains_failure(const char *text)
 {
 	static const char *const words[] = { "fail",           "Fail",          "rror", "annot",
 					     "only supported", "not supported", "fatal" };
@@ -75,7 +75,7 @@ static void take_line(struct mps_group *g, char *line)
 	case MPS_LINE_SERVER_READY:
 	case MPS_LINE_OTHER: break;
 	}
-	if (tells_failure(mps_line_text(line)))
+	if (explains_failure(mps_line_text(line)))
 		snprintf(g->last_line, sizeof(g->last_line), "%.250s", mps_line_text(line));
 }
 
@@ -112,7 +112,7 @@ static void read_log(struct mps_group *g)
 
 /* ---- starting ---- */
 
-static void say_ready(struct mps_group *g)
+static void set_ready(struct mps_group *g)
 {
 	g->state = MPS_READY;
 	g->again_ns = 0;
@@ -133,7 +133,7 @@ static void status_answered(void *data, int status, const char *text)
 	 * then counts as ready.
 	 */
 	if (status == 0 && !strstr(text, "INITIALIZING") && !strstr(text, "FAULT"))
-		say_ready(g);
+		set_ready(g);
 }
 
 static void ask(struct mps_group *g, const char *command, uint64_t timeout_ns, mps_answered answered)

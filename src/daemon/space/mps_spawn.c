@@ -144,7 +144,7 @@ pid_t mps_spawn(const struct mps_spawn *spawn, struct error *err)
 	struct environment environment;
 	struct identity who;
 	int fds[2] = { -1, -1 };
-	pid_t told = -1;
+	pid_t daemon_pid = -1;
 	snprintf(program, sizeof(program), "%s", spawn->program);
 	if (spawn->argument)
 		snprintf(argument, sizeof(argument), "%s", spawn->argument);
@@ -164,10 +164,10 @@ pid_t mps_spawn(const struct mps_spawn *spawn, struct error *err)
 		return error_set_errno(err, error, MPS_PROGRAM ": fork");
 	if (!spawn->is_detached)
 		return child;
-	ssize_t n = read(read_fd, &told, sizeof(told));
+	ssize_t n = read(read_fd, &daemon_pid, sizeof(daemon_pid));
 	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;
-	if (n != (ssize_t)sizeof(told) || told < 0)
+	if (n != (ssize_t)sizeof(daemon_pid) || daemon_pid < 0)
 		return error_set(err, EAGAIN, MPS_PROGRAM ": can't be started");
-	return told;
+	return daemon_pid;
 }

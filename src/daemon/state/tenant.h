@@ -69,7 +69,7 @@ struct tenant_device {
 	/* of ended processes: refused allocations; ns waited at the gate */
 	uint64_t denied, waited_ns;
 	double limit_logged_pct; /* limit in percent as last logged; 0: never logged */
-	uint64_t told_ns; /* charged time that was already divided among the tenant's GPU tasks */
+	uint64_t attributed_ns; /* charged time that was already divided among the tenant's GPU tasks */
 	uint64_t counted_ns;   /* charged time that was already added to the namespace's use */
 	uint64_t published_ns; /* charged time that was already added to the card's published use */
 	uint64_t published_since_ns; /* when use_publisher.c first saw this device; 0: not yet */

@@ -52,7 +52,7 @@ static int connect_to(const char *name)
 }
 
 /* Does not block: a slow manager misses the message. */
-static void tell(const struct service *s, const char *text)
+static void notify(const struct service *s, const char *text)
 {
 	if (send(s->fd, text, strlen(text), MSG_NOSIGNAL) < 0)
 		log_debug("service manager: %s", strerror(errno));
@@ -82,9 +82,9 @@ struct service *service_open(void)
 	return s;
 }
 
-static void give_sign(void *data, uint32_t events)
+static void send_watchdog(void *data, uint32_t events)
 {
-	tell(data, "WATCHDOG=1");
+	notify(data, "WATCHDOG=1");
 }
 
 void service_ready(struct service *s, struct loop *loop, const char *status)
@@ -93,10 +93,10 @@ void service_ready(struct service *s, struct loop *loop, const char *status)
 	if (!s)
 		return;
 	snprintf(text, sizeof(text), "READY=1\nMAINPID=%d\nSTATUS=%s", (int)getpid(), status);
-	tell(s, text);
+	notify(s, text);
 	if (!s->watchdog_ns)
 		return;
-	if (loop_add_timer(loop, give_sign, s, &s->watchdog) < 0) {
+	if (loop_add_timer(loop, send_watchdog, s, &s->watchdog) < 0) {
 		log_warning("can't make a timer: the service manager's watchdog may end allotd");
 		return;
 	}
@@ -107,7 +107,7 @@ struct service *service_close(struct service *s)
 {
 	if (!s)
 		return NULL;
-	tell(s, "STOPPING=1");
+	notify(s, "STOPPING=1");
 	s->watchdog = loop_remove(s->watchdog);
 	close(s->fd);
 	free(s);

@@ -6,8 +6,8 @@
 enum phase { PHASE_WAITING, PHASE_GATHERING, PHASE_RUNNING, PHASE_ENDING };
 
 struct part {
-	struct gang_report told;
-	struct gang_filter_result word;
+	struct gang_report last_report;
+	struct gang_word word;
 };
 
 struct gang {
@@ -83,7 +83,7 @@ void gang_tell(struct gang_board *board, int gang, unsigned device, const struct
 	if (!g || device >= GANG_MAX_DEVICES)
 		return;
 	g->devices |= BIT(device);
-	g->part[device].told = *report;
+	g->part[device].last_report = *report;
 }
 
 struct gang_filter_result gang_filter_result(const struct gang_board *board, int gang,
@@ -116,7 +116,7 @@ static void read_reports(struct gang *g)
 	g->behind = 0;
 	FOR_EACH(d, g->devices)
 	{
-		const struct gang_report *r = &g->part[d].told;
+		const struct gang_report *r = &g->part[d].last_report;
 
 		if (!r->is_present)
 			continue;
@@ -212,7 +212,7 @@ static uint64_t devices_where(const struct gang *g, bool (*says)(const struct ga
 	uint64_t set = 0;
 
 	FOR_EACH(d, g->present)
-	if (says(&g->part[d].told))
+	if (says(&g->part[d].last_report))
 		set |= BIT(d);
 	return set;
 }
@@ -224,7 +224,7 @@ static uint64_t ends_at(const struct gang *g, uint64_t now_ns)
 
 	FOR_EACH(d, g->owned)
 	{
-		const struct gang_report *r = &g->part[d].told;
+		const struct gang_report *r = &g->part[d].last_report;
 
 		if (!is_gone(r) && r->drain_ns > longest_ns)
 			longest_ns = r->drain_ns;
@@ -257,7 +257,7 @@ static bool is_late(const struct gang *g, uint64_t except, uint64_t now_ns)
 	if (now_ns >= g->at_ns + GANG_SLIP_MAX_NS)
 		return false;
 	FOR_EACH(d, g->present & ~except)
-	if (g->part[d].told.is_late)
+	if (g->part[d].last_report.is_late)
 		return true;
 	return false;
 }
@@ -283,7 +283,7 @@ static void decide_waiting(struct gang_board *board, int index, uint64_t now_ns)
 		return;
 	FOR_EACH(d, g->wanting)
 	{
-		uint64_t free_in_ns = g->part[d].told.free_in_ns;
+		uint64_t free_in_ns = g->part[d].last_report.free_in_ns;
 
 		if (free_in_ns > longest_ns)
 			longest_ns = free_in_ns;
@@ -302,7 +302,7 @@ static void decide_gathering(struct gang *g)
 	}
 	FOR_EACH(d, g->owned)
 	{
-		const struct gang_report *r = &g->part[d].told;
+		const struct gang_report *r = &g->part[d].last_report;
 
 		/* The device was vacant before it was kept for the gang: another tenant may have it by now. */
 		if (r->order != GANG_GATHER || !r->is_vacant)
@@ -317,7 +317,7 @@ static bool is_relieved(const struct gang_board *board, const struct gang *g)
 	uint64_t held = 0;
 
 	FOR_EACH(d, g->owned)
-	if (g->part[d].told.holds && g->part[d].told.may_yield)
+	if (g->part[d].last_report.holds && g->part[d].last_report.may_yield)
 		held |= BIT(d);
 	for (int i = 0; i < board->count; i++) {
 		const struct gang *other = board->gang[i];
@@ -337,7 +337,7 @@ static void decide_running(struct gang_board *board, struct gang *g, uint64_t no
 	g->owned &= g->present;
 	FOR_EACH(d, g->owned)
 	{
-		const struct gang_report *r = &g->part[d].told;
+		const struct gang_report *r = &g->part[d].last_report;
 
 		is_over |= r->holds && r->is_over;
 		rests |= r->holds && r->is_idle;
@@ -370,7 +370,7 @@ static void decide_ending(const struct gang_board *board, struct gang *g, uint64
 		g->slip_until_ns = now_ns + GANG_SLIP_TOGETHER_NS;
 	FOR_EACH(d, g->owned & g->present)
 	{
-		const struct gang_report *r = &g->part[d].told;
+		const struct gang_report *r = &g->part[d].last_report;
 
 		if (!is_gone(r) || r->order != GANG_CLOSE)
 			return;
@@ -381,7 +381,7 @@ static void decide_ending(const struct gang_board *board, struct gang *g, uint64
 /* May this rank slip: does another rank's work, which may wait for this held rank, not end? */
 static bool may_slip(const struct gang *g, uint64_t device, uint64_t now_ns)
 {
-	const struct gang_report *r = &g->part[device].told;
+	const struct gang_report *r = &g->part[device].last_report;
 	bool slips = g->part[device].word.is_slip && (r->holds || r->order != GANG_GO);
 
 	if (now_ns < g->slip_until_ns)
@@ -395,7 +395,7 @@ static uint64_t idle_elsewhere_ns(const struct gang *g, uint64_t device)
 
 	FOR_EACH(d, g->owned & ~BIT(device))
 	{
-		const struct gang_report *r = &g->part[d].told;
+		const struct gang_report *r = &g->part[d].last_report;
 
 		if (r->holds)
 			least_ns = least_u64(least_ns, r->wants ? 0 : r->idle_ns);
@@ -413,7 +413,7 @@ static struct gang_filter_result choose_word(const struct gang *g, uint64_t devi
 		return (struct gang_filter_result){ .order = GANG_NONE };
 	if (g->phase == PHASE_WAITING) {
 		/* A waiting gang with a lease has a device of another gang, which comes first. */
-		if (g->part[device].told.holds)
+		if (g->part[device].last_report.holds)
 			word.order = GANG_CLOSE;
 		return word;
 	}

@@ -149,12 +149,12 @@ struct arbiter_account {
 struct arbiter_pace {
 	bool is_member;
 	bool is_known;
-	bool is_held;     /* held to its pace now */
-	double speed;     /* reported work per nanosecond while it runs alone */
-	double share;     /* part of the GPU that it had while it had work; 0: not measured */
-	double pace;      /* part of the GPU that it is held to; 0: none */
-	uint64_t told_ns; /* reported work that it began while counted */
-	uint64_t held_ns; /* time for which it was held at the gate */
+	bool is_held; /* held to its pace now */
+	double speed; /* reported work per nanosecond while it runs alone */
+	double share; /* part of the GPU that it had while it had work; 0: not measured */
+	double pace;  /* part of the GPU that it is held to; 0: none */
+	uint64_t reported_work_ns; /* reported work that it began while counted */
+	uint64_t held_ns;          /* time for which it was held at the gate */
 };
 
 /* Why a lease ended; only displayed. */

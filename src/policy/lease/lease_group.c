@@ -160,7 +160,7 @@ uint64_t group_depth_ns(const struct arbiter *a, const struct tenant *t)
 
 	if (a->mode == ARBITER_LEASES)
 		work_ns = a->terms.depth_ns;
-	return mps_client_told_ns(&t->part.member, work_ns);
+	return mps_client_reported_work_ns(&t->part.member, work_ns);
 }
 
 /* Returns true if the member's processes can use only a part of the SMs. */
@@ -205,7 +205,7 @@ static uint64_t see_member(struct arbiter *a, struct tenant *t, int working, boo
 		.works = t->running,
 		.waits = t->seen.waiting,
 		.is_barred = t->paused || t->seen.stopped,
-		.told_ns = t->seen.work_ns,
+		.reported_work_ns = t->seen.work_ns,
 		.untried_ns = t->seen.untried_ns,
 		.inflight_ns = t->seen.inflight_ns,
 	};

@@ -53,7 +53,7 @@ struct arbiter_pace arbiter_pace(const struct arbiter *a, int tenant)
 		.speed = mps_client_speed(&p->member),
 		.share = mps_client_share(&p->member),
 		.pace = p->member.is_held ? p->member.pace : 0,
-		.told_ns = p->member.told_ns,
+		.reported_work_ns = p->member.reported_work_ns,
 		.held_ns = p->held_ns,
 	};
 }

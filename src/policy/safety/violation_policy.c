@@ -86,9 +86,10 @@ enum violation_step violation_next(const struct violation_case *c, uint64_t now_
 			return VIOLATION_LEAVE;
 		return c->has_own_container ? VIOLATION_FREEZE : VIOLATION_STOP;
 	case ON_VIOLATION_END:
-		if (!c->is_told_to_end)
+		if (!c->is_terminated)
 			return VIOLATION_TERM;
-		return now_ns - c->told_ns >= VIOLATION_END_NS ? VIOLATION_KILL : VIOLATION_LEAVE;
+		return now_ns - c->terminated_ns >= VIOLATION_END_NS ? VIOLATION_KILL
+								     : VIOLATION_LEAVE;
 	}
 	return VIOLATION_LEAVE;
 }

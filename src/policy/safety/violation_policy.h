@@ -83,8 +83,8 @@ struct violation_case {
 	bool is_untouchable;        /* this daemon, an ancestor of it, or the first process */
 	bool has_own_container;     /* its container is only that tenant's, and can be frozen */
 	bool is_frozen, is_stopped; /* by this daemon, as seen now */
-	bool is_told_to_end;
-	uint64_t told_ns;
+	bool is_terminated;
+	uint64_t terminated_ns;
 };
 enum violation_step violation_next(const struct violation_case *c, uint64_t now_ns);
 

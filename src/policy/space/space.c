@@ -32,10 +32,12 @@ static uint64_t progress(uint64_t *last, uint64_t now, uint64_t most)
  */
 static uint64_t done_since(struct mps_client *m, const struct space_seen *seen)
 {
-	uint64_t done_ns = seen->told_ns > seen->inflight_ns ? seen->told_ns - seen->inflight_ns : 0;
+	uint64_t done_ns = seen->reported_work_ns > seen->inflight_ns
+				   ? seen->reported_work_ns - seen->inflight_ns
+				   : 0;
 
-	/* told_ns became smaller: its counter began again at 0. */
-	if (seen->told_ns < m->done_ns)
+	/* reported_work_ns became smaller: its counter began again at 0. */
+	if (seen->reported_work_ns < m->done_ns)
 		m->done_ns = done_ns;
 	return done_ns > m->done_ns ? progress(&m->done_ns, done_ns, STEP_MAX_NS) : 0;
 }
@@ -47,13 +49,14 @@ static void see_presence(struct mps_client *m, const struct space_seen *seen, ui
 	m->is_present = !seen->is_barred && m->wanted_at && now_ns - m->wanted_at < SPACE_AWAY_NS;
 }
 
-static void see_lengths(struct mps_client *m, double told_ns, double untried_ns, uint64_t dt_ns)
+static void see_lengths(struct mps_client *m, double reported_work_ns, double untried_ns,
+			uint64_t dt_ns)
 {
 	double keep = 1 / (1 + (double)dt_ns / WINDOW_NS);
 
-	m->begun_ns = m->begun_ns * keep + told_ns;
+	m->begun_ns = m->begun_ns * keep + reported_work_ns;
 	m->begun_untried_ns = m->begun_untried_ns * keep + untried_ns;
-	if (told_ns > 0)
+	if (reported_work_ns > 0)
 		m->is_learned = m->begun_untried_ns <= UNTRIED_MOST * m->begun_ns;
 }
 
@@ -101,19 +104,19 @@ static void see_window(struct mps_client *m, const struct space_seen *seen, doub
 void mps_client_see(struct mps_client *m, const struct space_seen *seen, uint64_t now_ns,
 		    uint64_t dt_ns)
 {
-	uint64_t told = progress(&m->told_ns, seen->told_ns, STEP_MAX_NS);
-	uint64_t untried = progress(&m->untried_ns, seen->untried_ns, told);
+	uint64_t new_work = progress(&m->reported_work_ns, seen->reported_work_ns, STEP_MAX_NS);
+	uint64_t untried = progress(&m->untried_ns, seen->untried_ns, new_work);
 	uint64_t done = done_since(m, seen);
 
 	if (!m->is_counted)
-		told = untried = done = 0;
+		new_work = untried = done = 0;
 	m->is_counted = seen->is_counted;
 	see_presence(m, seen, now_ns);
-	see_lengths(m, (double)told, (double)untried, dt_ns);
+	see_lengths(m, (double)new_work, (double)untried, dt_ns);
 	see_alone(m, seen, (double)done);
 	see_window(m, seen, (double)done);
 	m->work_ns = (double)done * (m->part > 0 ? m->part : 1) / mps_client_speed(m);
-	m->credit_ns -= (double)told;
+	m->credit_ns -= (double)new_work;
 }
 
 /* ---- results ---- */
@@ -144,16 +147,16 @@ bool mps_client_learns(const struct mps_client *m)
 	return !m->is_learned || m->alone_ns < ALONE_ENOUGH_NS;
 }
 
-uint64_t mps_client_told_ns(const struct mps_client *m, uint64_t work_ns)
+uint64_t mps_client_reported_work_ns(const struct mps_client *m, uint64_t work_ns)
 {
 	return (uint64_t)((double)work_ns * fmin(fmax(mps_client_speed(m), 1), 50));
 }
 
-uint64_t mps_client_work_ns(const struct mps_client *m, uint64_t told_ns)
+uint64_t mps_client_work_ns(const struct mps_client *m, uint64_t reported_work_ns)
 {
 	double speed = mps_client_speed(m);
 
-	return speed > 1 ? (uint64_t)((double)told_ns / speed) : told_ns;
+	return speed > 1 ? (uint64_t)((double)reported_work_ns / speed) : reported_work_ns;
 }
 
 uint64_t mps_client_granted_ns(const struct mps_client *m)

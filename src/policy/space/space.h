@@ -3,7 +3,7 @@
  * Pure policy: no clock, no I/O. The arbiter (lease_group.c) supplies the input and turns the results into grants.
  *
  * Terms:
- *   reported  work that a member launched, counted by the lengths that its library predicts and reports (told_ns)
+ *   reported  work that a member launched, counted by the lengths that its library predicts and reports (reported_work_ns)
  *   speed     reported work per nanosecond with work in flight while no other member works. It is learned only when that
  *             happens by itself: before others come, and in their pauses. No member is ever stopped to learn it.
  *   share     a member's part of the card while it had work or was held: the reported work that ended, divided by the work that
@@ -39,11 +39,11 @@ struct space_seen {
 	bool waits;      /* a thread is held at the gate */
 	bool is_barred;  /* paused or stopped, so may not run whatever is decided here */
 	/* monotonic; values that fall count as no progress */
-	uint64_t told_ns;     /* predicted length of the work that it began */
-	uint64_t untried_ns;  /* the part of told_ns that was never timed alone */
-	uint64_t inflight_ns; /* predicted length of the work in flight; not monotonic */
-	double busy_ns;       /* time with work in flight since the last poll */
-	double wanted_ns;     /* time with work in flight or held since the last poll */
+	uint64_t reported_work_ns; /* predicted length of the work that it began */
+	uint64_t untried_ns;       /* the part of reported_work_ns that was never timed alone */
+	uint64_t inflight_ns;      /* predicted length of the work in flight; not monotonic */
+	double busy_ns;            /* time with work in flight since the last poll */
+	double wanted_ns;          /* time with work in flight or held since the last poll */
 };
 
 /* Reported work that has ended, and how long it took. */
@@ -59,8 +59,8 @@ struct mps_client {
 	double part;      /* part of the SMs that its processes can use; 0: all */
 	int priority;
 
-	bool is_counted; /* told_ns, untried_ns and done_ns are valid as a base for differences */
-	uint64_t told_ns, untried_ns, done_ns;
+	bool is_counted; /* reported_work_ns, untried_ns and done_ns are valid as a base for differences */
+	uint64_t reported_work_ns, untried_ns, done_ns;
 	uint64_t wanted_at;
 	bool is_present;
 	double begun_ns, begun_untried_ns; /* recent work; both fade */
@@ -93,9 +93,9 @@ double mps_client_speed(const struct mps_client *member);
 double mps_client_share(const struct mps_client *member);
 /* Returns true if something can still be learned while the member is alone. */
 bool mps_client_learns(const struct mps_client *member);
-/* Convert work to reported work and back. The second result is never more than told_ns. */
-uint64_t mps_client_told_ns(const struct mps_client *member, uint64_t work_ns);
-uint64_t mps_client_work_ns(const struct mps_client *member, uint64_t told_ns);
+/* Convert work to reported work and back. The second result is never more than reported_work_ns. */
+uint64_t mps_client_reported_work_ns(const struct mps_client *member, uint64_t work_ns);
+uint64_t mps_client_work_ns(const struct mps_client *member, uint64_t reported_work_ns);
 /* Returns the reported work that the member may begin now. */
 uint64_t mps_client_granted_ns(const struct mps_client *member);
 /* Call after all members were polled. Decides which members are held, and their paces. */

@@ -31,7 +31,7 @@ struct claims {
 	char dir[STATE_DIR_MAX];
 	char path[STATE_DIR_MAX + 16];
 	struct store *store; /* NULL: not made yet, or unusable */
-	bool has_complained; /* it was logged that the store cannot be used */
+	bool is_failure_logged;
 	/* rows of claims that were taken back while the store could not be written */
 	int64_t *undone;
 	size_t undone_count;

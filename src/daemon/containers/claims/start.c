@@ -323,14 +323,14 @@ int claims_use_store(struct claims *claims, bool make, struct error *err)
 	if (r == -EBADMSG)
 		r = claims_renew_store(claims, &why);
 	if (r < 0) {
-		if (!claims->has_complained)
+		if (!claims->is_failure_logged)
 			log_error("claims can't be saved: %s; new ones are refused until they can",
 				  why.text);
-		claims->has_complained = true;
+		claims->is_failure_logged = true;
 		error_set(err, -r, "claims can't be saved: %s", why.text);
 		return r;
 	}
-	claims->has_complained = false;
+	claims->is_failure_logged = false;
 	return 0;
 }
 

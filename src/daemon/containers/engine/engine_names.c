@@ -23,7 +23,7 @@ STAILQ_HEAD(question_list, question);
 struct socket_state {
 	unsigned failures; /* failures in a row */
 	uint64_t not_before_ns;
-	bool said;
+	bool is_logged;
 };
 
 struct engine_names {
@@ -39,7 +39,7 @@ struct engine_names {
 	struct loop_source *source;
 };
 
-uint64_t engine_names_again_ns(unsigned failures)
+uint64_t engine_names_retry_ns(unsigned failures)
 {
 	uint64_t ns = ENGINE_AGAIN_NS;
 	for (unsigned i = 1; i < failures && ns < ENGINE_AGAIN_MOST_NS; i++)
@@ -52,10 +52,10 @@ uint64_t engine_names_again_ns(unsigned failures)
 static void note_failure(struct engine_names *n, unsigned i, int r)
 {
 	struct socket_state *s = &n->state[i];
-	s->not_before_ns = clock_now_ns() + engine_names_again_ns(++s->failures);
-	if (s->said || r == -ECANCELED)
+	s->not_before_ns = clock_now_ns() + engine_names_retry_ns(++s->failures);
+	if (s->is_logged || r == -ECANCELED)
 		return;
-	s->said = true;
+	s->is_logged = true;
 	log_warning("%s at %s can't be asked for the names of containers: %s; their ids are shown, "
 		    "and it is asked again (said once)",
 		    engine_kind_name(&n->engines.item[i]), n->engines.item[i].path, strerror(-r));
@@ -80,7 +80,7 @@ static void find_name(struct engine_names *n, struct question *q)
 			note_failure(n, i, r);
 			continue;
 		}
-		n->state[i] = (struct socket_state){ .said = n->state[i].said };
+		n->state[i] = (struct socket_state){ .is_logged = n->state[i].is_logged };
 		q->is_known = r >= 0;
 	}
 }
@@ -135,7 +135,7 @@ static void answered(void *data, uint32_t events)
 	}
 }
 
-bool engine_names_ask(struct engine_names *n, const struct container *container)
+bool engine_names_request(struct engine_names *n, const struct container *container)
 {
 	if (!n)
 		return false;

@@ -2,7 +2,7 @@
  * Finds containers' names. A thread asks the engines, so the main thread does not wait; engines that do not answer are
  * asked less and less often.
  *
- *     main:   engine_names_ask()     one question per container
+ *     main:   engine_names_request()     one question per container
  *     thread: asks each engine that may have the container, one after the other
  *     main:   answer()               delivers the result, from the event loop
  */
@@ -31,7 +31,7 @@ int engine_names_start(struct loop *loop, const struct engines *engines, engine_
 struct engine_names *engine_names_stop(struct engine_names *names);
 
 /* Returns false, and never calls answer(), if the queue is full or there is no engine. Main thread only. */
-bool engine_names_ask(struct engine_names *names, const struct container *container);
+bool engine_names_request(struct engine_names *names, const struct container *container);
 
 /* Returns how long to wait after this many failures in a row. Pure. */
-uint64_t engine_names_again_ns(unsigned failures);
+uint64_t engine_names_retry_ns(unsigned failures);

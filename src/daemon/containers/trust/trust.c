@@ -123,7 +123,7 @@ struct trust {
 	struct stat seen[FILES];
 	uint64_t refused;
 	/* what was logged last: a refusal, or an accepted library's path */
-	char said[PATHS_MAX > ERROR_TEXT_MAX ? PATHS_MAX : ERROR_TEXT_MAX];
+	char logged_text[PATHS_MAX > ERROR_TEXT_MAX ? PATHS_MAX : ERROR_TEXT_MAX];
 };
 
 int trust_check_settings(const struct config *config, struct error *err)
@@ -302,9 +302,9 @@ int trust_refuse(struct trust *trust, struct error *err)
 	if (!trust)
 		return -err->code;
 	trust->refused++;
-	if (strcmp(trust->said, err->text) != 0)
+	if (strcmp(trust->logged_text, err->text) != 0)
 		log_error("library refused: no container gets it: %s", err->text);
-	snprintf(trust->said, sizeof(trust->said), "%s", err->text);
+	snprintf(trust->logged_text, sizeof(trust->logged_text), "%s", err->text);
 	return error_add(err, -err->code, "library refused");
 }
 
@@ -318,9 +318,9 @@ int trust_check(struct trust *trust, const char *path, struct error *err)
 		trust_refuse(trust, &own);
 		return error_set(err, own.code, "%s", own.text);
 	}
-	if (strcmp(trust->said, path) != 0)
+	if (strcmp(trust->logged_text, path) != 0)
 		log_info("%s matches the signed manifest %s", path, trust->path[FILE_MANIFEST]);
-	snprintf(trust->said, sizeof(trust->said), "%s", path);
+	snprintf(trust->logged_text, sizeof(trust->logged_text), "%s", path);
 	return 0;
 }
 

@@ -33,7 +33,7 @@ static void label_container(char *labels, const struct gpu_container *c)
 }
 
 /* Returns true if the container gets samples. Without GPU work it is only counted, unless it is frozen. */
-static bool is_told(const struct gpu_container *c)
+static bool has_samples(const struct gpu_container *c)
 {
 	return c->live || c->is_frozen;
 }
@@ -67,7 +67,7 @@ int metrics_gather_containers(struct node *node, uint64_t now_ns, struct metrics
 	const struct gpu_tasks *tasks = gpu_watch_tasks(node->watch);
 	struct freezer_figures freezer = freezer_figures(gpu_watch_freezer(node->watch), now_ns);
 	TAILQ_FOREACH(c, &tasks->containers, link)
-		count += is_told(c);
+		count += has_samples(c);
 	f->container = calloc(count + 1, sizeof(*f->container));
 	f->container_device = calloc(count * node->card_count + 1, sizeof(*f->container_device));
 	if (!f->container || !f->container_device)
@@ -75,7 +75,7 @@ int metrics_gather_containers(struct node *node, uint64_t now_ns, struct metrics
 	TAILQ_FOREACH(c, &tasks->containers, link) {
 		f->daemon.containers[state_of(c)]++;
 		f->daemon.containers_without += c->live && !c->has_library;
-		if (is_told(c))
+		if (has_samples(c))
 			gather_container(node, c, now_ns, f);
 	}
 	f->daemon.is_watching = true;

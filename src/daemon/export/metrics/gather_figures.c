@@ -147,14 +147,14 @@ static void gather_swap(struct tenant *t, struct metrics_tenant *m,
 	m->has_swap_figures = m->swap_state;
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
 		const struct swap_device_figures *d = &f.device[i];
-		uint64_t told = d->movable_bytes + d->kept_bytes + d->context_bytes;
+		uint64_t known = d->movable_bytes + d->kept_bytes + d->context_bytes;
 		uint64_t used = devices[i].used_bytes;
 		devices[i].has_swap_figures = m->has_swap_figures;
 		devices[i].swappable_bytes = d->movable_bytes;
 		devices[i].swapped_bytes = d->out_bytes;
 		devices[i].stays_contexts_bytes = d->context_bytes;
 		devices[i].stays_known_bytes = d->kept_bytes;
-		devices[i].stays_other_bytes = used > told ? used - told : 0;
+		devices[i].stays_other_bytes = used > known ? used - known : 0;
 	}
 	m->arena_bytes = t->terms.swap_arena_bytes;
 	m->arena_ready_bytes = atomic_load(&t->region.control->arena_ready_bytes);
@@ -242,11 +242,11 @@ static void gather_tenant_device(struct tenant *t, unsigned i, const struct less
 		.steps = f->steps,
 		.is_stopped = f->stopped,
 	};
-	uint64_t told = m->unnamed_bytes + contexts;
+	uint64_t known = m->unnamed_bytes + contexts;
 	m->index = card->index;
 	m->uuid = d->card->info.uuid_text;
 	m->context_bytes = contexts;
-	m->buffer_bytes = m->used_bytes > told ? m->used_bytes - told : 0;
+	m->buffer_bytes = m->used_bytes > known ? m->used_bytes - known : 0;
 	m->has_worked = t->device[i].worked_ns;
 	m->rested_ns = now_ns > t->device[i].worked_ns ? now_ns - t->device[i].worked_ns : 0;
 	if (m->waits)

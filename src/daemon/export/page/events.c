@@ -26,7 +26,7 @@ struct events {
 	struct reader reader[EVENTS_READERS_MAX];
 	unsigned count;
 	struct loop_source *tick, *sample_timer;
-	struct page_told told;
+	struct page_sent sent;
 	struct state_text last;  /* the previous state; empty if none */
 	struct history *history; /* NULL: no client in the last ten minutes */
 	uint64_t left_ns;        /* when the last client left */
@@ -68,8 +68,8 @@ static void tell(void *data, uint32_t loop_events)
 	struct state_text now = { 0 };
 	/* A client that missed states missed their lease spans too: tell all that are recorded. A span may come twice. */
 	if (is_any(e, false))
-		e->told = (struct page_told){ 0 };
-	page_state_write(e->node, &e->told, &now);
+		e->sent = (struct page_sent){ 0 };
+	page_state_write(e->node, &e->sent, &now);
 	bool is_written = !now.json.failed;
 	struct server_part *whole = is_written && is_any(e, false) ? make_event(&now.json) : NULL;
 	struct server_part *news = is_written && is_any(e, true) ? make_news(&e->last, &now) : NULL;
@@ -101,7 +101,7 @@ static void watch_spans(struct events *e, bool is_watched)
 		if (arbitration_watch_spans(e->node->card[i].arbitration, is_watched) < 0)
 			log_warning("page: out of memory: it does not show which tenant has GPU %u",
 				    i);
-	e->told = (struct page_told){ 0 };
+	e->sent = (struct page_sent){ 0 };
 }
 
 int events_add(struct events *e, struct server_call *call)

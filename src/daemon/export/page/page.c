@@ -47,10 +47,10 @@ static void answer_state(void *data, const struct server_request *request, struc
 {
 	struct page *p = data;
 	struct state_text s = { 0 };
-	struct page_told told = { 0 };
+	struct page_sent sent = { 0 };
 	if (!p->state || clock_now_ns() - p->state_ns >= STATE_GOOD_NS) {
 		p->state = server_text_free(site_server(p->site), p->state);
-		page_state_write(p->node, &told, &s);
+		page_state_write(p->node, &sent, &s);
 		size_t length = s.json.used;
 		char *text = json_text_end(&s.json);
 		state_text_free(&s);

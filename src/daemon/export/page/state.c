@@ -262,10 +262,10 @@ static void write_containers(struct node *node, uint64_t now_ns, struct json_tex
 
 /* ---- lease spans: which tenant had which card when ---- */
 
-static void write_spans(struct card *card, uint64_t now_ns, uint64_t *told, struct json_text *t)
+static void write_spans(struct card *card, uint64_t now_ns, uint64_t *sent, struct json_text *t)
 {
 	struct lease_span spans[LEASE_SPANS_MAX];
-	size_t count = arbitration_spans(card->arbitration, *told, now_ns, spans, told);
+	size_t count = arbitration_spans(card->arbitration, *sent, now_ns, spans, sent);
 	json_text_open(t, NULL, '{');
 	json_text_whole(t, "index", card->index);
 	json_text_open(t, "spans", '[');
@@ -288,7 +288,7 @@ static void write_spans(struct card *card, uint64_t now_ns, uint64_t *told, stru
 
 /* ---- the complete state ---- */
 
-void page_state_write(struct node *node, struct page_told *told, struct state_text *s)
+void page_state_write(struct node *node, struct page_sent *sent, struct state_text *s)
 {
 	struct json_text *t = &s->json;
 	char host[HOST_MAX] = "";
@@ -321,7 +321,7 @@ void page_state_write(struct node *node, struct page_told *told, struct state_te
 	json_text_bool(t, "freezer", node->watch && node->config.is_freezing);
 	json_text_open(t, "leases", '[');
 	for (unsigned i = 0; i < node->card_count; i++)
-		write_spans(&node->card[i], now_ns, &told->spans[i], t);
+		write_spans(&node->card[i], now_ns, &sent->spans[i], t);
 	json_text_close(t, ']');
 	json_text_close(t, '}');
 }

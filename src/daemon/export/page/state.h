@@ -12,11 +12,11 @@
  * Per card, the last lease span that was written, so that each is written once in a series of states. Zero it to begin a
  * series.
  */
-struct page_told {
+struct page_sent {
 	uint64_t spans[NODE_MAX_CARDS];
 };
 
 /* Writes the present state. *s must be empty. */
-void page_state_write(struct node *node, struct page_told *told, struct state_text *s);
+void page_state_write(struct node *node, struct page_sent *sent, struct state_text *s);
 /* Samples each tenant on each of its cards. */
 void page_state_sample(struct node *node, struct history *history);

@@ -24,7 +24,7 @@ struct tenant_trace {
 	uint32_t order;
 	int by_pid;
 	uid_t by_uid;
-	uint64_t told[REGION_MAX_DEVICES];
+	uint64_t spans_sent[REGION_MAX_DEVICES];
 	struct trace_ring_given waiting[TENANT_TRACE_WAITING_MAX]; /* oldest first */
 	unsigned waiting_count, ring_count;
 	int *pids; /* pids of processes that asked for a ring */
@@ -46,9 +46,9 @@ enum trace_clock tenant_trace_clock(const struct tenant_trace *trace)
 	return trace_clock_of(trace->order);
 }
 
-uint64_t *tenant_trace_told(struct tenant_trace *trace, unsigned device)
+uint64_t *tenant_trace_spans_sent(struct tenant_trace *trace, unsigned device)
 {
-	return &trace->told[device];
+	return &trace->spans_sent[device];
 }
 
 /* Starts to watch the leases of the tenant's cards. Leases that are over are not reported. */
@@ -63,7 +63,7 @@ static int watch(struct tenant_trace *trace, struct error *err)
 		trace->watched[trace->watched_count++] = a;
 		if (r < 0)
 			return error_set_errno(err, -r, "trace");
-		arbitration_spans(a, 0, now_ns, spans, &trace->told[i]);
+		arbitration_spans(a, 0, now_ns, spans, &trace->spans_sent[i]);
 	}
 	return 0;
 }

@@ -180,9 +180,9 @@ uint64_t pod_resources_time_ns(struct pod_resources *p)
  * Calls `each` if the container holds devices of the resource, which the kubelet may list in an entry each. Returns
  * -ENOMEM.
  */
-static int tell_holder(const char *resource, const Podresources__PodResources *pod,
-		       const Podresources__ContainerResources *c, pod_resources_holder each,
-		       void *data)
+static int visit_container(const char *resource, const Podresources__PodResources *pod,
+			   const Podresources__ContainerResources *c, pod_resources_holder each,
+			   void *data)
 {
 	struct pod_holder holder = { .pod_namespace = pod->namespace_,
 				     .pod = pod->name,
@@ -206,13 +206,13 @@ static int tell_holder(const char *resource, const Podresources__PodResources *p
 	return 0;
 }
 
-static int tell_all(const struct pod_resources *p, pod_resources_holder each, void *data)
+static int visit_all(const struct pod_resources *p, pod_resources_holder each, void *data)
 {
 	int r = 0;
 	for (size_t i = 0; i < p->list->n_pod_resources; i++) {
 		const Podresources__PodResources *pod = p->list->pod_resources[i];
 		for (size_t k = 0; r >= 0 && k < pod->n_containers; k++)
-			r = tell_holder(p->resource, pod, pod->containers[k], each, data);
+			r = visit_container(p->resource, pod, pod->containers[k], each, data);
 	}
 	return r;
 }
@@ -223,7 +223,7 @@ bool pod_resources_each(struct pod_resources *p, pod_resources_holder each, void
 	pthread_mutex_lock(&p->worker.lock);
 	bool is_known = p->is_known && clock_now_ns() - p->read_ns < STALE_NS;
 	if (is_known)
-		is_known = tell_all(p, each, data) >= 0;
+		is_known = visit_all(p, each, data) >= 0;
 	pthread_mutex_unlock(&p->worker.lock);
 	return is_known;
 }

@@ -62,10 +62,10 @@ int dra_check(const struct config *config, struct error *err)
 /* Logs `why`, unless it was logged last. NULL: the trouble is over. */
 static void say(struct dra *dra, const char *what, const char *why)
 {
-	if (why && (!dra->said || strcmp(dra->said, why) != 0))
+	if (why && (!dra->logged_error || strcmp(dra->logged_error, why) != 0))
 		log_warning("DRA: %s: %s", what, why);
-	free(dra->said);
-	dra->said = why ? strdup(why) : NULL;
+	free(dra->logged_error);
+	dra->logged_error = why ? strdup(why) : NULL;
 }
 
 static void get_info(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
@@ -254,7 +254,7 @@ struct dra *dra_stop(struct dra *dra)
 	dra_prepare_end(dra);
 	dra->publisher = publisher_stop(dra->publisher);
 	dra->need = dra_need_free(dra->need);
-	free(dra->said);
+	free(dra->logged_error);
 	free(dra);
 	return NULL;
 }

@@ -20,7 +20,7 @@ struct dra {
 	struct kube_client *client;
 	const char *node_name;
 	struct plugin_socket socket;
-	char *said;                    /* last logged error; NULL: none */
+	char *logged_error;            /* NULL: none */
 	struct loop_source *timer;     /* runs every second */
 	struct preparations preparing; /* calls that wait for the API server */
 	struct publisher *publisher;

@@ -49,13 +49,13 @@ static void renew(struct endpoint *e)
 	loop_disarm(e->renew_timer);
 	plugin_socket_close(&e->socket);
 	if (open_socket(e, &err) < 0) {
-		log_write(e->is_said ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
+		log_write(e->is_failure_logged ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
 			  "device plugin: %s; it is tried again", err.text);
-		e->is_said = true;
+		e->is_failure_logged = true;
 		loop_arm(e->renew_timer, AGAIN_NS, 0);
 		return;
 	}
-	e->is_said = false;
+	e->is_failure_logged = false;
 	/* Closing the old socket ended the watchers' streams, which armed the timer (endpoint_is_unwatched()). */
 	loop_disarm(e->renew_timer);
 	registrar_want(e->registrar);

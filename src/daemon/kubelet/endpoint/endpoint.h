@@ -41,7 +41,8 @@ struct endpoint {
 	struct plugin_socket socket;
 	struct registrar *registrar;
 	struct kubelet_dir *dir;
-	bool has_kubelet, is_said; /* is_said: logged that the socket cannot be opened */
+	bool has_kubelet;
+	bool is_failure_logged; /* of opening the socket */
 	struct loop_source *renew_timer;
 	struct grpc_message *list; /* list of devices that the watchers got last */
 	struct plugin_watchers watchers;

@@ -23,7 +23,7 @@ struct kubelet_dir {
 	kubelet_dir_handler handler;
 	void *data;
 	int fd, watch; /* watch is negative while there is no directory */
-	bool has_said; /* it was logged that the directory is missing */
+	bool is_missing_logged;
 	struct loop_source *source, *look_timer;
 };
 
@@ -58,7 +58,7 @@ static void directory_left(struct kubelet_dir *k)
 static void directory_came(struct kubelet_dir *k, int watch)
 {
 	k->watch = watch;
-	k->has_said = false;
+	k->is_missing_logged = false;
 	/* From here on inotify reports a kubelet that starts. Report one that already runs. */
 	if (has_kubelet(k))
 		k->handler(k->data, KUBELET_DIR_KUBELET_CAME);
@@ -74,9 +74,9 @@ static void look(void *data, uint32_t events)
 	int watch = inotify_add_watch(k->fd, k->dir, WATCHED);
 	int why = errno;
 	if (watch >= 0 && is_removed(k)) {
-		if (!k->has_said)
+		if (!k->is_missing_logged)
 			k->handler(k->data, KUBELET_DIR_REMOVED_OUTSIDE);
-		k->has_said = true;
+		k->is_missing_logged = true;
 	}
 	if (watch >= 0 && watch == k->watch)
 		return;
@@ -85,9 +85,9 @@ static void look(void *data, uint32_t events)
 		directory_came(k, watch);
 		return;
 	}
-	if (!k->has_said)
+	if (!k->is_missing_logged)
 		log_info("kube_plugin_dir: %s: %s; tried again each second", k->dir, strerror(why));
-	k->has_said = true;
+	k->is_missing_logged = true;
 }
 
 static void take(struct kubelet_dir *k, const struct inotify_event *e)

@@ -33,7 +33,7 @@ struct registrar {
 	uint64_t since_ns;
 	struct registrar_figures figures;
 	/* used only by the thread: */
-	char said[ERROR_TEXT_MAX]; /* the last logged failure; "": none since the last success */
+	char logged_error[ERROR_TEXT_MAX]; /* "": none since the last success */
 };
 
 static void close_link(struct net_link *link)
@@ -63,11 +63,11 @@ static int call(struct registrar *r, struct error *err)
 }
 
 /* Logs the failure unless it was logged last, since the call is retried. */
-static void tell_failure(struct registrar *r, const struct error *err)
+static void log_failure(struct registrar *r, const struct error *err)
 {
-	if (!strcmp(r->said, err->text))
+	if (!strcmp(r->logged_error, err->text))
 		return;
-	memcpy(r->said, err->text, sizeof(r->said));
+	memcpy(r->logged_error, err->text, sizeof(r->logged_error));
 	/* These are normal: a kubelet listens only some microseconds after it has created its socket. */
 	if (err->code == ECONNREFUSED || err->code == ENOENT || err->code == ECANCELED)
 		log_debug("device plugin %s: not registered yet: %s", r->resource, err->text);
@@ -84,9 +84,9 @@ static bool try_once(struct registrar *r)
 	pthread_mutex_unlock(&r->worker.lock);
 	int e = call(r, &err);
 	if (e < 0)
-		tell_failure(r, &err);
+		log_failure(r, &err);
 	else
-		r->said[0] = '\0';
+		r->logged_error[0] = '\0';
 	pthread_mutex_lock(&r->worker.lock);
 	r->figures.failures += e < 0;
 	if (e < 0 || wants != r->wants)

@@ -171,7 +171,7 @@ static int find_name(struct node_kube *k, struct error *err)
  * Logs when a watch begins to fail, and when both work again. If both fail, because the server is away, that is logged
  * once.
  */
-static void say_trouble(struct node_kube *k, bool *fails, const struct error *err)
+static void log_failure_once(struct node_kube *k, bool *fails, const struct error *err)
 {
 	bool was_failing = k->object_fails || k->pods_fail;
 	*fails = err != NULL;
@@ -186,13 +186,13 @@ static void say_trouble(struct node_kube *k, bool *fails, const struct error *er
 static void object_trouble(void *data, const struct error *err)
 {
 	struct node_kube *k = data;
-	say_trouble(k, &k->object_fails, err);
+	log_failure_once(k, &k->object_fails, err);
 }
 
 static void pods_trouble(void *data, const struct error *err)
 {
 	struct node_kube *k = data;
-	say_trouble(k, &k->pods_fail, err);
+	log_failure_once(k, &k->pods_fail, err);
 }
 
 static void pods_changed(void *data)

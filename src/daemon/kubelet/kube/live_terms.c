@@ -52,28 +52,28 @@ static int check_count(const char *what, size_t count, unsigned device_count, st
 			 what, count, device_count);
 }
 
-int live_terms_wish(const struct kube_live *said, unsigned device_count, struct claim_wish *ret,
+int live_terms_wish(const struct kube_live *terms, unsigned device_count, struct claim_wish *ret,
 		    struct error *err)
 {
 	struct claim_wish wish = { 0 };
-	int r = check_count("memory", said->memories, device_count, err);
+	int r = check_count("memory", terms->memories, device_count, err);
 	if (r >= 0)
-		r = check_count("cores", said->cores, device_count, err);
+		r = check_count("cores", terms->cores, device_count, err);
 	if (r >= 0)
-		r = check_count("cores-limit", said->limits, device_count, err);
+		r = check_count("cores-limit", terms->limits, device_count, err);
 	if (r < 0)
 		return r;
-	wish.has_priority = said->has_priority;
-	wish.priority = said->priority;
-	wish.has_on_full = said->on_full && on_full_parse(said->on_full, &wish.on_full) >= 0;
+	wish.has_priority = terms->has_priority;
+	wish.priority = terms->priority;
+	wish.has_on_full = terms->on_full && on_full_parse(terms->on_full, &wish.on_full) >= 0;
 	for (unsigned i = 0; i < device_count && i < LIVE_VALUES_MAX; i++) {
 		struct promise_request *d = &wish.device[i];
-		d->has_memory = said->memories > 0;
-		d->memory_bytes = said->memory_bytes[said->memories > 1 ? i : 0];
-		d->has_cores = said->cores > 0;
-		d->cores_pct = said->cores_pct[said->cores > 1 ? i : 0];
-		d->has_limit = said->limits > 0;
-		d->limit_pct = said->limit_pct[said->limits > 1 ? i : 0];
+		d->has_memory = terms->memories > 0;
+		d->memory_bytes = terms->memory_bytes[terms->memories > 1 ? i : 0];
+		d->has_cores = terms->cores > 0;
+		d->cores_pct = terms->cores_pct[terms->cores > 1 ? i : 0];
+		d->has_limit = terms->limits > 0;
+		d->limit_pct = terms->limit_pct[terms->limits > 1 ? i : 0];
 	}
 	*ret = wish;
 	return 0;
@@ -88,8 +88,8 @@ static void tell(struct live_terms *live, const struct kube_pod *pod, bool is_wa
 	event_send(live->client, &about, is_warning, reason, message, live->name);
 }
 
-static void say_changed(struct live_terms *live, const struct kube_pod *pod, const char *container,
-			const struct claim *claim)
+static void log_change(struct live_terms *live, const struct kube_pod *pod, const char *container,
+		       const struct claim *claim)
 {
 	const struct tenant_terms *t = claim_terms(claim);
 	char text[ERROR_TEXT_MAX];
@@ -108,7 +108,7 @@ static void say_changed(struct live_terms *live, const struct kube_pod *pod, con
 	tell(live, pod, false, "GPUTermsChanged", text);
 }
 
-static void say_refused(struct live_terms *live, const struct kube_pod *pod, const char *container,
+static void log_refusal(struct live_terms *live, const struct kube_pod *pod, const char *container,
 			const char *why)
 {
 	char text[ERROR_TEXT_MAX];
@@ -137,25 +137,25 @@ static const char *asked_priority(const struct live_terms *live, const struct cl
 }
 
 static int add_priority(const struct live_terms *live, const struct kube_pod *pod,
-			const char *container, struct kube_live *said, struct error *err)
+			const char *container, struct kube_live *terms, struct error *err)
 {
-	if (said->has_priority)
+	if (terms->has_priority)
 		return 0; /* the annotation takes precedence */
-	said->has_priority = true;
+	terms->has_priority = true;
 	return priority_read(pod, pod_find_container(pod, container),
-			     live->node->config.kube_priority_resource, &said->priority, err);
+			     live->node->config.kube_priority_resource, &terms->priority, err);
 }
 
 static int change(const struct live_terms *live, struct claim *claim, const struct kube_pod *pod,
 		  const char *container, bool *ret_changed, struct error *err)
 {
-	struct kube_live said;
+	struct kube_live terms;
 	struct claim_wish wish;
-	int r = live_read(pod, container, &said, err);
+	int r = live_read(pod, container, &terms, err);
 	if (r >= 0 && asked_priority(live, claim, pod, container))
-		r = add_priority(live, pod, container, &said, err);
+		r = add_priority(live, pod, container, &terms, err);
 	if (r >= 0)
-		r = live_terms_wish(&said, claim_terms(claim)->device_count, &wish, err);
+		r = live_terms_wish(&terms, claim_terms(claim)->device_count, &wish, err);
 	return r < 0 ? r : claims_wish(claim, &wish, ret_changed, err);
 }
 
@@ -185,11 +185,11 @@ static char *text_of(const struct live_terms *live, const struct claim *claim,
 		     const struct kube_pod *pod, const char *container)
 {
 	const char *priority = asked_priority(live, claim, pod, container);
-	cleanup_free char *said = live_text(pod);
+	cleanup_free char *annotations = live_text(pod);
 	char *text;
-	if (!said || !priority)
-		return steal_pointer(&said);
-	return asprintf(&text, "%slimits: %s\n", said, priority) < 0 ? NULL : text;
+	if (!annotations || !priority)
+		return steal_pointer(&annotations);
+	return asprintf(&text, "%slimits: %s\n", annotations, priority) < 0 ? NULL : text;
 }
 
 /* `refusal` is NULL if the change was made. */
@@ -238,9 +238,9 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 	json_decref(old);
 	/* Log only the first refusal of a change: numbers in later reasons change all the time. */
 	if (r < 0 && is_new)
-		say_refused(live, pod, container, err.text);
+		log_refusal(live, pod, container, err.text);
 	if (has_changed)
-		say_changed(live, pod, container, claim);
+		log_change(live, pod, container, claim);
 	s->is_refused = r < 0;
 	if (is_new) {
 		free(s->text);

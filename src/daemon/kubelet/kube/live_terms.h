@@ -29,5 +29,5 @@ void live_terms_apply(struct live_terms *live, bool again);
  * Converts annotations to a wish for a claim with `device_count` devices. Returns -EINVAL if one has neither one value nor
  * one per device. Pure.
  */
-int live_terms_wish(const struct kube_live *said, unsigned device_count, struct claim_wish *ret,
+int live_terms_wish(const struct kube_live *terms, unsigned device_count, struct claim_wish *ret,
 		    struct error *err);

@@ -23,7 +23,7 @@
 struct difference {
 	TAILQ_ENTRY(difference) link;
 	uint64_t answer; /* number of the kubelet's last answer that showed the difference */
-	bool is_said;
+	bool is_logged;
 	char text[ERROR_TEXT_MAX];
 };
 
@@ -245,8 +245,8 @@ static void note(struct reconciler *a, const char *what)
 			return;
 		memcpy(d->text, text, sizeof(text));
 		TAILQ_INSERT_TAIL(&a->differences, d, link);
-	} else if (!d->is_said && d->answer != a->answer) {
-		d->is_said = true;
+	} else if (!d->is_logged && d->answer != a->answer) {
+		d->is_logged = true;
 		a->figures.now++;
 		a->figures.ever++;
 		log_error("device plugin: kubelet, pod and allotd disagree: %s; delete the pod, "
@@ -372,7 +372,7 @@ static void forget_old(struct reconciler *a)
 		next = TAILQ_NEXT(d, link);
 		if (d->answer == a->answer)
 			continue;
-		if (d->is_said) {
+		if (d->is_logged) {
 			a->figures.now--;
 			log_info("device plugin: kubelet, pod and allotd agree again, unlike "
 				 "before: %s",

@@ -56,7 +56,7 @@ static bool vcuda_tell_cards(const struct claim *claim, char *ret, size_t size)
 	return at > 0 && at < size;
 }
 
-static void told(void *data, const struct kube_answer *answer)
+static void patched(void *data, const struct kube_answer *answer)
 {
 	/* 404 means that the pod is gone, which is no error. */
 	if (answer->err.code && answer->status != 404)
@@ -83,7 +83,7 @@ static void vcuda_tell(struct kube_client *client, const struct vcuda_telling *t
 	struct kube_request request = {
 		.method = "PATCH", .path = path, .type = KUBE_MERGE_PATCH, .body = body
 	};
-	if (!body || !kube_call_start(client, &request, NULL, told, NULL))
+	if (!body || !kube_call_start(client, &request, NULL, patched, NULL))
 		log_warning("device plugin: a pod can't be annotated with the GPUs that it got: "
 			    "out of memory");
 }

@@ -34,7 +34,7 @@ struct checkpoint {
 	struct helper_order order;
 	uint64_t begun_ns, moved_ns, failed;
 	unsigned lost; /* helpers lost since the last answer of a helper */
-	char said[HELPER_TEXT_MAX];
+	char error_text[HELPER_TEXT_MAX];
 	int fd, pidfd; /* of the helper's process; -1: none */
 	struct loop_source *source, *timer;
 };
@@ -164,7 +164,7 @@ int checkpoint_order(struct checkpoint *c, struct helper_order *order, struct er
 	c->order = *order;
 	c->begun_ns = clock_now_ns();
 	c->lost = 0;
-	c->said[0] = '\0';
+	c->error_text[0] = '\0';
 	give(c, (enum checkpoint_goal)order->goal);
 	int r = send_order(c, err);
 	if (r < 0)
@@ -177,7 +177,7 @@ static void come_to(struct checkpoint *c, enum checkpoint_place place)
 	loop_disarm(c->timer);
 	c->moved_ns = clock_now_ns() - c->begun_ns;
 	c->place = place;
-	c->failed += c->said[0] != '\0';
+	c->failed += c->error_text[0] != '\0';
 	if (place == PLACE_IN)
 		let_go(c);
 	c->changed(c->data, c);
@@ -193,7 +193,7 @@ static void helper_lost(struct checkpoint *c, const char *why)
 	let_go(c);
 	log_warning("checkpoint %s: %s", c->key, why);
 	if (c->place != PLACE_OUT)
-		snprintf(c->said, sizeof(c->said), "%s", why);
+		snprintf(c->error_text, sizeof(c->error_text), "%s", why);
 	if (c->place == PLACE_STUCK)
 		return;
 	if (++c->lost > RETRIES_MOST) {
@@ -224,7 +224,7 @@ static void heard(void *data, uint32_t events)
 	bool was_leaving = c->place == PLACE_LEAVING;
 	c->lost = 0;
 	if (answer.result != HELPER_DONE)
-		snprintf(c->said, sizeof(c->said), "%s", answer.text);
+		snprintf(c->error_text, sizeof(c->error_text), "%s", answer.text);
 	if (answer.result == HELPER_STUCK)
 		come_to(c, PLACE_STUCK);
 	else if (answer.result == HELPER_DONE)
@@ -260,7 +260,7 @@ const char *checkpoint_place_name(enum checkpoint_place place)
 
 const char *checkpoint_error(const struct checkpoint *c)
 {
-	return c ? c->said : "";
+	return c ? c->error_text : "";
 }
 
 uint64_t checkpoint_bytes(const struct checkpoint *c)

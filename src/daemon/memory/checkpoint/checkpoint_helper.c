@@ -213,7 +213,7 @@ static void obey(struct helper *k, int fd)
 static void bring_all_back(struct helper *k)
 {
 	struct error err = { 0 };
-	char said[ERROR_TEXT_MAX] = "";
+	char logged_text[ERROR_TEXT_MAX] = "";
 	if (k->file < 0 || open_driver(k, &err) < 0)
 		return;
 	for (;;) {
@@ -225,11 +225,11 @@ static void bring_all_back(struct helper *k)
 			r = drive(k, CHECKPOINT_IN, &err);
 		if (r >= 0 || !(find_in(k, CHECKPOINT_SAVED) || find_in(k, CHECKPOINT_LOCKED)))
 			break;
-		if (strcmp(said, err.text) != 0)
+		if (strcmp(logged_text, err.text) != 0)
 			log_warning("GPU memory that was moved to host memory can't come back yet: "
 				    "%s; tried again",
 				    err.text);
-		strcpy(said, err.text);
+		strcpy(logged_text, err.text);
 		if (rest(ORPHAN_LOOK_NS))
 			return;
 	}

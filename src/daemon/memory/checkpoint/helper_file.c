@@ -39,7 +39,7 @@ static bool is_at(int fd, const char *path)
 static int take(const char *path, int *ret_fd, struct error *err)
 {
 	cleanup_fd int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	pid_t told = 0, holder;
+	pid_t signalled = 0, holder;
 	if (fd < 0)
 		return error_set_errno(err, errno, "%s", path);
 	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
@@ -47,9 +47,9 @@ static int take(const char *path, int *ret_fd, struct error *err)
 			return error_set_errno(err, errno, "lock %s", path);
 		/* The lock's holder is alive, so its pid is valid. Ask that helper to end, once. */
 		holder = read_holder(fd);
-		if (holder && holder != told)
+		if (holder && holder != signalled)
 			kill(holder, SIGTERM);
-		told = holder;
+		signalled = holder;
 		nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
 	}
 	*ret_fd = steal_fd(&fd);

@@ -88,7 +88,7 @@ static int back(struct arena *a, const struct memory_cgroup *cgroup)
 	return 0;
 }
 
-static void tell_short(struct arena *a, const char *where, const char *why)
+static void log_short(struct arena *a, const char *where, const char *why)
 {
 	log_error("%sswap arena: only %" PRIu64 " of %" PRIu64
 		  " bytes of host memory could be reserved%s: %s; GPU memory that finds no room "
@@ -103,7 +103,7 @@ static void *back_here(void *data)
 	prctl(PR_SET_NAME, "allot-arena");
 	int e = back(a, NULL);
 	if (e)
-		tell_short(a, "", strerror(e));
+		log_short(a, "", strerror(e));
 	return NULL;
 }
 
@@ -137,7 +137,7 @@ static void *back_there(void *data)
 	if (child == 0)
 		back_as_child(a);
 	if (child < 0) {
-		tell_short(a, where, strerror(errno));
+		log_short(a, where, strerror(errno));
 		return NULL;
 	}
 	atomic_store(&a->child, child);
@@ -148,7 +148,7 @@ static void *back_there(void *data)
 		;
 	atomic_store(&a->child, 0);
 	if (!atomic_load(&a->stop) && status)
-		tell_short(a, where, WIFEXITED(status) ? strerror(WEXITSTATUS(status)) : "killed");
+		log_short(a, where, WIFEXITED(status) ? strerror(WEXITSTATUS(status)) : "killed");
 	atomic_store(&a->has_ended, true);
 	return NULL;
 }
@@ -175,7 +175,7 @@ void arena_charge_to(struct arena *a, int pid, const char *tenant)
 	if (r >= 0)
 		r = start(a, back_there);
 	if (r < 0)
-		tell_short(a, ", charged to its memory cgroup", strerror(-r));
+		log_short(a, ", charged to its memory cgroup", strerror(-r));
 }
 
 int arena_new(uint64_t bytes, struct region_control *control, bool is_tenants, struct arena **ret,

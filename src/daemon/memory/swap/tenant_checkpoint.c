@@ -137,7 +137,7 @@ static void go_on(struct tenant *t, bool paused)
 	set_terms(t, false, paused, false);
 }
 
-static void say_failure(struct tenant *t, const char *what, const char *text)
+static void log_failure(struct tenant *t, const char *what, const char *text)
 {
 	log_warning_of(tenant_log_key(&t->terms), "tenant '%s': %s: %s", t->terms.name, what, text);
 	t->checkpoint_request->failed = EIO;
@@ -150,12 +150,12 @@ static void changed(void *data, struct checkpoint *checkpoint)
 	switch (checkpoint_place(checkpoint)) {
 	case PLACE_IN:
 		if (*error)
-			say_failure(t, "it stays on its GPU", error);
+			log_failure(t, "it stays on its GPU", error);
 		go_on(t, t->terms.swapped_out ? t->checkpoint_request->was_paused : t->terms.paused);
 		break;
 	case PLACE_OUT:
 		if (*error)
-			say_failure(t, "it stays off its GPU", error);
+			log_failure(t, "it stays off its GPU", error);
 		else
 			log_info_of(tenant_log_key(&t->terms),
 				    "tenant '%s': %" PRIu64
@@ -166,7 +166,7 @@ static void changed(void *data, struct checkpoint *checkpoint)
 		publish_place(t);
 		break;
 	default:
-		say_failure(t, "it is partly off its GPU", error);
+		log_failure(t, "it is partly off its GPU", error);
 		publish_place(t);
 		break;
 	}
@@ -197,7 +197,7 @@ static void look_at_parking(void *data, uint32_t events)
 	c->is_parking = false;
 	if (give(t, CHECKPOINT_OUT, &err) >= 0)
 		return;
-	say_failure(t, "it stays on its GPU", err.text);
+	log_failure(t, "it stays on its GPU", err.text);
 	go_on(t, c->was_paused);
 }
 

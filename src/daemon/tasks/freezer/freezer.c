@@ -30,7 +30,7 @@ struct freezer {
 	struct freeze_card card[FREEZE_MAX_CARDS];
 	uint64_t read_ns; /* when the last census began; 0: none yet */
 	uint64_t arrivals;
-	bool said; /* it was logged that containers cannot be frozen */
+	bool is_failure_logged;
 	uint64_t freezes, thaws, failures, frozen_ns;
 };
 
@@ -237,7 +237,7 @@ static bool is_governed(const struct freezer *f, const struct gpu_container *c)
 	       !fits_list(f->config->freeze_never, &c->what) && !serves_mps(f);
 }
 
-static void say_held(const struct freezer *f, const struct gpu_container *c)
+static void log_frozen(const struct freezer *f, const struct gpu_container *c)
 {
 	for (unsigned i = 0; i < f->tasks->card_count; i++)
 		if (c->item.phase == FREEZE_WAITING && c->item.cards >> i & 1)
@@ -255,9 +255,9 @@ static void cannot_freeze(struct freezer *f, struct gpu_container *c, const stru
 	if (err->code == ENOENT || err->code == ENODEV)
 		return;
 	f->failures++;
-	if (f->said)
+	if (f->is_failure_logged)
 		return;
-	f->said = true;
+	f->is_failure_logged = true;
 	log_warning("freezer: can't freeze: %s; such containers start without waiting (said once)",
 		    err->text);
 }
@@ -301,7 +301,7 @@ void freezer_task_begun(struct freezer *f, struct gpu_task *task, uint64_t cards
 	if (apply(f, c, &err) < 0)
 		cannot_freeze(f, c, &err);
 	else
-		say_held(f, c);
+		log_frozen(f, c);
 }
 
 void freezer_task_ended(struct freezer *f, struct gpu_task *task)
@@ -331,7 +331,7 @@ static void answer_asking(struct freezer *f, const struct freeze_config *config,
 			return;
 		freeze_start(config, f->card, f->tasks->card_count, items, count, first, true,
 			     now_ns);
-		say_held(f, container_of(first));
+		log_frozen(f, container_of(first));
 	}
 }
 

@@ -182,9 +182,9 @@ static void note_names(struct gpu_task *t)
 	strcpy(t->container_id, what.id);
 	t->container = get_container(t->tasks, &what);
 	if (t->container && t->container->live++ == 0) {
-		t->container->is_told = false;
+		t->container->is_name_current = false;
 		t->container->name_failures = 0;
-		t->container->name_again_ns = 0;
+		t->container->name_retry_ns = 0;
 	}
 }
 

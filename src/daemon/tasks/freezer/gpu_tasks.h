@@ -58,13 +58,13 @@ struct gpu_container {
 	unsigned holds;       /* of enum freezer_hold; item.by_hand says whether there are any */
 	struct cgroup cgroup; /* dir "": not looked up, or unavailable */
 	bool is_frozen;
-	/* the container's name by the engine (gpu_watch_names.c); is_asked: the engine's answer is awaited */
+	/* the container's name by the engine (gpu_watch_names.c); is_name_requested: the engine's answer is awaited */
 	struct engine_name name;
-	bool has_name, is_asked;
+	bool has_name, is_name_requested;
 	/* the name was reported since the first task began; an older name may have changed */
-	bool is_told;
+	bool is_name_current;
 	unsigned name_failures;
-	uint64_t name_again_ns;      /* the engine is not asked again before this time */
+	uint64_t name_retry_ns;      /* the engine is not asked again before this time */
 	struct container_swap *swap; /* NULL: never requested; see container_swap.h */
 	struct gpu_task_card card[]; /* by card index */
 };

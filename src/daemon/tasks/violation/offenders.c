@@ -26,17 +26,17 @@ static int send_signal(const struct suspect *s, int signal)
 	return syscall(SYS_pidfd_send_signal, s->pidfd, signal, NULL, 0) < 0 ? -errno : 0;
 }
 
-static void say_failure(struct suspect *s, const char *what, int error)
+static void log_failure(struct suspect *s, const char *what, int error)
 {
 	s->violations->figures.failed++;
 	if (error == ESRCH)
 		return;
-	if (!s->violations->said_failure)
+	if (!s->violations->is_failure_logged)
 		log_warning_of(s->log_key,
 			       "tenant '%s': process %d (%s) breaks its tenant's limits, and "
 			       "can't be %s: %s (said once)",
 			       s->tenant, s->pid, s->name, what, strerror(error));
-	s->violations->said_failure = true;
+	s->violations->is_failure_logged = true;
 }
 
 void offenders_write_list(struct violations *v)
@@ -108,7 +108,7 @@ static void stop(struct suspect *s)
 	if (r < 0) {
 		s->is_stopped = false;
 		offenders_write_list(s->violations);
-		say_failure(s, "stopped", -r);
+		log_failure(s, "stopped", -r);
 		return;
 	}
 	s->violations->figures.stopped += !again;
@@ -124,14 +124,14 @@ static void stop(struct suspect *s)
 			       s->tenant, s->pid, s->name);
 }
 
-static void tell_to_end(struct suspect *s)
+static void terminate(struct suspect *s)
 {
 	int r = send_signal(s, SIGTERM);
-	s->is_told_to_end = true;
-	s->told_ns = clock_now_ns();
+	s->is_terminated = true;
+	s->terminated_ns = clock_now_ns();
 	loop_arm(s->violations->timer, END_LOOK_NS, END_LOOK_NS);
 	if (r < 0) {
-		say_failure(s, "ended", -r);
+		log_failure(s, "ended", -r);
 		return;
 	}
 	s->violations->figures.told_to_end++;
@@ -147,7 +147,7 @@ static void end(struct suspect *s)
 	s->is_killed = true;
 	int r = send_signal(s, SIGKILL);
 	if (r < 0) {
-		say_failure(s, "killed", -r);
+		log_failure(s, "killed", -r);
 		return;
 	}
 	s->violations->figures.killed++;
@@ -176,8 +176,8 @@ static struct violation_case case_of(struct suspect *s)
 		.is_pardoned = s->is_pardoned,
 		.is_frozen = s->container[0],
 		.is_stopped = s->is_stopped && procfs_is_stopped(s->pid),
-		.is_told_to_end = s->is_told_to_end,
-		.told_ns = s->told_ns,
+		.is_terminated = s->is_terminated,
+		.terminated_ns = s->terminated_ns,
 	};
 	if (c.wanted == ON_VIOLATION_REPORT || c.is_pardoned)
 		return c;
@@ -202,7 +202,7 @@ static void act(struct suspect *s)
 		/* if freezing failed, the second round decides anew */
 		case VIOLATION_FREEZE: freeze(s); break;
 		case VIOLATION_STOP: stop(s); return;
-		case VIOLATION_TERM: tell_to_end(s); return;
+		case VIOLATION_TERM: terminate(s); return;
 		case VIOLATION_KILL: end(s); return;
 		}
 	}
@@ -215,7 +215,7 @@ void offenders_act(struct violations *v)
 	TAILQ_FOREACH(s, &v->list, link) {
 		if (s->is_offender)
 			act(s);
-		ending |= s->is_told_to_end && !s->is_killed;
+		ending |= s->is_terminated && !s->is_killed;
 	}
 	if (!ending)
 		loop_disarm(v->timer);
@@ -246,7 +246,7 @@ const char *offenders_action(const struct suspect *s)
 {
 	if (s->is_pardoned)
 		return "resumed";
-	if (s->is_told_to_end)
+	if (s->is_terminated)
 		return "ending";
 	if (s->container[0])
 		return "frozen";

@@ -36,12 +36,12 @@ struct suspect {
 	enum on_violation own_wanted; /* what the tenant wants done with offenders, as last known */
 	int pidfd;
 	struct loop_source *source;
-	bool is_pardoned, is_stopped, is_told_to_end, is_killed;
+	bool is_pardoned, is_stopped, is_terminated, is_killed;
 	/* freezing the container failed, so the process itself is stopped */
 	bool no_container;
 	/* container that was frozen because of the suspect; "": none */
 	char container[CONTAINER_ID_MAX];
-	uint64_t told_ns;
+	uint64_t terminated_ns;
 };
 
 TAILQ_HEAD(suspect_list, suspect);
@@ -52,7 +52,7 @@ struct violations {
 	unsigned count;
 	/* this process is in the machine's pid namespace, so the driver's pids are valid here */
 	bool is_host;
-	bool said_failure;
+	bool is_failure_logged;
 	struct loop_source *timer; /* for offenders that were told to end and still run */
 	struct violations_figures figures;
 };

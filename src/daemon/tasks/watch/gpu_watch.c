@@ -91,8 +91,8 @@ static bool note_task(struct gpu_watch *w, int pid)
 	struct gpu_task *t;
 	bool is_new;
 	int r = pid == getpid() ? -ESRCH : gpu_tasks_add(w->tasks, pid, &t, &is_new);
-	if (r == -ENOSPC && !w->said_many) {
-		w->said_many = true;
+	if (r == -ENOSPC && !w->is_full_logged) {
+		w->is_full_logged = true;
 		log_warning("more than %d processes use GPUs at a time: further ones are not "
 			    "recorded (said once)",
 			    GPU_TASKS_LIVE_MAX);
@@ -111,7 +111,7 @@ static bool note_task(struct gpu_watch *w, int pid)
 		  t->container_id[0] ? " of container " : "", t->container_id);
 	if (t->container)
 		freezer_task_begun(w->freezer, t, gpu_watch_cards(w, pid), !w->has_read);
-	gpu_watch_ask_names(w);
+	gpu_watch_request_names(w);
 	return true;
 }
 
@@ -183,7 +183,7 @@ uint64_t gpu_watch_starting_bytes(const struct gpu_watch *w, unsigned card)
 	return w ? freezer_starting_bytes(w->freezer, card) : 0;
 }
 
-static void tell_freezer(struct gpu_watch *w, const struct census_card *cards)
+static void update_freezer(struct gpu_watch *w, const struct census_card *cards)
 {
 	struct freeze_card free_cards[FREEZE_MAX_CARDS] = { 0 };
 	uint64_t begun_ns = UINT64_MAX;
@@ -220,9 +220,9 @@ void gpu_watch_census(struct gpu_watch *w, const struct census_card *cards)
 	TAILQ_FOREACH(t, &w->tasks->live, link)
 		w->foreign |= !t->tenant[0];
 	gpu_watch_count(w, cards);
-	tell_freezer(w, cards);
+	update_freezer(w, cards);
 	census_want_use(w->node->census, w->foreign);
-	gpu_watch_ask_names(w);
+	gpu_watch_request_names(w);
 	plan_reading(w);
 	/* A container started after this census began, so another one is needed at once. */
 	if (freezer_is_asked(w->freezer))
@@ -241,8 +241,8 @@ const struct freezer *gpu_watch_freezer(const struct gpu_watch *w)
 
 /* ---- requests ---- */
 
-static int say_several(const char *name, struct gpu_container *const *c, size_t count,
-		       struct error *err)
+static int fail_ambiguous(const char *name, struct gpu_container *const *c, size_t count,
+			  struct error *err)
 {
 	char ids[NAMESAKES_TOLD * (CONTAINER_SHORT_ID + 2) + 8] = "";
 	for (size_t i = 0; i < count && i < NAMESAKES_TOLD; i++) {
@@ -260,7 +260,7 @@ int gpu_watch_set_paused(struct gpu_watch *w, const char *name, bool paused, boo
 	struct gpu_container *c[NAMESAKES_TOLD];
 	size_t count = w ? gpu_tasks_find_containers(w->tasks, name, c, NAMESAKES_TOLD) : 0;
 	if (count > 1)
-		return say_several(name, c, count, err);
+		return fail_ambiguous(name, c, count, err);
 	if (count == 0)
 		return error_set(
 			err, ENOENT,

@@ -17,7 +17,7 @@ struct gpu_watch {
 	uint64_t every_ns; /* interval of `timer` */
 	/* a census was read; tasks found before that are older than this daemon */
 	bool has_read;
-	bool said_many;
+	bool is_full_logged;
 	bool foreign; /* some task may belong to no tenant */
 };
 
@@ -32,4 +32,4 @@ uint64_t gpu_watch_cards(const struct gpu_watch *watch, int pid);
 
 /* Connect to the settings' container engines, and ask them for unknown names. In gpu_watch_names.c. */
 int gpu_watch_start_names(struct gpu_watch *watch, struct error *err);
-void gpu_watch_ask_names(struct gpu_watch *watch);
+void gpu_watch_request_names(struct gpu_watch *watch);

@@ -17,27 +17,28 @@ static void answered(void *data, const char *id, const struct engine_name *name)
 	struct gpu_container *c = gpu_tasks_find_id(w->tasks, id);
 	if (!c)
 		return;
-	c->is_asked = false;
+	c->is_name_requested = false;
 	if (!name) {
-		c->name_again_ns = clock_now_ns() + engine_names_again_ns(++c->name_failures);
+		c->name_retry_ns = clock_now_ns() + engine_names_retry_ns(++c->name_failures);
 		return;
 	}
 	c->name = *name;
-	c->has_name = c->is_told = true;
+	c->has_name = c->is_name_current = true;
 	log_debug("container %.*s is %s%s%s", CONTAINER_SHORT_ID, id, name->name,
 		  name->pod[0] ? " of pod " : "", name->pod);
 	node_save_use_soon(w->node);
 }
 
-void gpu_watch_ask_names(struct gpu_watch *w)
+void gpu_watch_request_names(struct gpu_watch *w)
 {
 	struct gpu_container *c;
 	uint64_t now_ns = clock_now_ns();
 	if (!w->names)
 		return;
 	TAILQ_FOREACH(c, &w->tasks->containers, link)
-		if (c->live && !c->is_told && !c->is_asked && now_ns >= c->name_again_ns)
-			c->is_asked = engine_names_ask(w->names, &c->what);
+		if (c->live && !c->is_name_current && !c->is_name_requested &&
+		    now_ns >= c->name_retry_ns)
+			c->is_name_requested = engine_names_request(w->names, &c->what);
 }
 
 int gpu_watch_start_names(struct gpu_watch *w, struct error *err)

@@ -127,8 +127,8 @@ static void count_tenant(struct gpu_watch *w, struct tenant *t)
 {
 	for (unsigned d = 0; d < t->terms.device_count; d++) {
 		uint64_t charged = lessee_figures(t->device[d].lessee).account.charged_ns;
-		uint64_t more = charged - t->device[d].told_ns, weights = 0;
-		t->device[d].told_ns = charged;
+		uint64_t more = charged - t->device[d].attributed_ns, weights = 0;
+		t->device[d].attributed_ns = charged;
 		if (!more || charged < more)
 			continue;
 		for (unsigned pass = 0; pass < 2; pass++)

@@ -129,9 +129,9 @@ static void test_steps(void **state)
 		{ { .wanted = ON_VIOLATION_END, .is_untouchable = true }, VIOLATION_LEAVE },
 		{ { .wanted = ON_VIOLATION_END, .is_pardoned = true }, VIOLATION_LEAVE },
 		{ { .wanted = ON_VIOLATION_END, .is_stopped = true }, VIOLATION_TERM },
-		{ { .wanted = ON_VIOLATION_END, .is_told_to_end = true, .told_ns = 96 * SEC },
+		{ { .wanted = ON_VIOLATION_END, .is_terminated = true, .terminated_ns = 96 * SEC },
 		  VIOLATION_LEAVE },
-		{ { .wanted = ON_VIOLATION_END, .is_told_to_end = true, .told_ns = 95 * SEC },
+		{ { .wanted = ON_VIOLATION_END, .is_terminated = true, .terminated_ns = 95 * SEC },
 		  VIOLATION_KILL },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

@@ -20,7 +20,7 @@ static void look(struct mps_client *m, struct space_seen *s, uint64_t for_ms, do
 	s->is_counted = s->works = true;
 	for (uint64_t i = 0; i < for_ms; i++) {
 		now += MS;
-		s->told_ns += (uint64_t)(told * (double)MS);
+		s->reported_work_ns += (uint64_t)(told * (double)MS);
 		s->untried_ns += (uint64_t)(told * untried * (double)MS);
 		s->busy_ns = s->wanted_ns = (double)MS;
 		mps_client_see(m, s, now, MS);
@@ -48,7 +48,7 @@ static void test_speed_is_learned_alone_only(void **state)
 	look(&m, &s, 2000, 1.5, 0);
 	assert_true(fabs(mps_client_speed(&m) - 3) < 0.02);
 	assert_true(fabs(mps_client_share(&m) - 0.5) < 0.02);
-	assert_in_range(mps_client_told_ns(&m, 1000), 2980, 3020);
+	assert_in_range(mps_client_reported_work_ns(&m, 1000), 2980, 3020);
 	assert_in_range(mps_client_work_ns(&m, 3000), 990, 1010);
 	/* And is that of the last second. */
 	s.is_alone = true;
@@ -105,7 +105,7 @@ static void test_long_work_is_not_missed(void **state)
 	for (int i = 0; i < 10 * 400; i++) {
 		now += MS;
 		if (i % 400 == 0) {
-			s.told_ns += 400 * MS * 6 / 10;
+			s.reported_work_ns += 400 * MS * 6 / 10;
 			s.inflight_ns = 400 * MS * 6 / 10;
 		}
 		mps_client_see(&m, &s, now, MS);

@@ -130,7 +130,7 @@ static void names_start(struct scene *s, const char *kind)
 static bool ask(struct scene *s)
 {
 	static const struct container c = { .engine = "container", .id = ID };
-	return engine_names_ask(s->names, &c);
+	return engine_names_request(s->names, &c);
 }
 
 /* How long it took until there are so many answers. */
@@ -279,9 +279,9 @@ static void test_no_more_than_so_many_wait(void **state)
 
 static void test_when_again(void **state)
 {
-	assert_int_equal(engine_names_again_ns(1), ENGINE_AGAIN_NS);
-	assert_int_equal(engine_names_again_ns(3), 4 * ENGINE_AGAIN_NS);
-	assert_int_equal(engine_names_again_ns(1000), ENGINE_AGAIN_MOST_NS);
+	assert_int_equal(engine_names_retry_ns(1), ENGINE_AGAIN_NS);
+	assert_int_equal(engine_names_retry_ns(3), 4 * ENGINE_AGAIN_NS);
+	assert_int_equal(engine_names_retry_ns(1000), ENGINE_AGAIN_MOST_NS);
 }
 
 int main(void)

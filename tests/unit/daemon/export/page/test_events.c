@@ -67,7 +67,7 @@ int server_stream_send(struct server_call *call, struct server_part *part)
 
 static uint64_t ended;
 
-void page_state_write(struct node *node, struct page_told *told, struct state_text *s)
+void page_state_write(struct node *node, struct page_sent *told, struct state_text *s)
 {
 	ended++;
 	json_text_open(&s->json, NULL, '{');
