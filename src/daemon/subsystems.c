@@ -287,7 +287,7 @@ static int begin_registration(struct tenant *tenant, bool is_new, struct error *
 
 static void end_swap(struct tenant *tenant)
 {
-	swap_turns_forget(tenant);
+	swap_turns_remove(tenant);
 	swap_close(tenant);
 }
 
@@ -358,7 +358,7 @@ static const struct subsystem subsystems[] = {
 	  .stop = swap_turns_free,
 	  .tenant_added = swap_tenant_added,
 	  .tenant_removed = end_swap,
-	  .tenants_changed = swap_turns_look },
+	  .tenants_changed = swap_turns_update },
 	{ .name = "checkpoint", .tenant_removed = tenant_checkpoint_forget },
 	{ .name = "trace", .tenant_removed = tenant_trace_forget },
 	{ .name = "registration",

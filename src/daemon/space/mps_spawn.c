@@ -45,7 +45,7 @@ int mps_find_program(bool is_simulated, char ret_path[PATHS_MAX], struct error *
 			 "utilities (nvidia-compute-utils on Debian and Ubuntu)");
 }
 
-/* ---- the user to run as ---- */
+/* ---- the user to exec_program as ---- */
 
 struct identity {
 	bool changes;
@@ -55,7 +55,7 @@ struct identity {
 	int group_count;
 };
 
-/* Looks up the ids to run with. A user without a passwd entry gets only the group of the same number. */
+/* Looks up the ids to exec_program with. A user without a passwd entry gets only the group of the same number. */
 static void identify(uid_t uid, struct identity *ret)
 {
 	*ret = (struct identity){ .changes = uid != geteuid(), .uid = uid, .gid = (gid_t)uid };
@@ -69,7 +69,7 @@ static void identify(uid_t uid, struct identity *ret)
 }
 
 /* In the forked child. Direct system calls: libc's functions synchronize with other threads, which the child lacks. */
-static bool become(const struct identity *who)
+static bool switch_user(const struct identity *who)
 {
 	if (!who->changes)
 		return true;
@@ -108,8 +108,8 @@ static void fill_environment(const struct mps_spawn *s, struct environment *e)
 	add(e, "ALLOT_SIM_SOCKET", s->sim_socket);
 }
 
-static _Noreturn void run(const struct mps_spawn *s, char *const *argv, char *const *envp,
-			  const struct identity *who)
+static _Noreturn void exec_program(const struct mps_spawn *s, char *const *argv, char *const *envp,
+				   const struct identity *who)
 {
 	sigset_t none;
 	sigemptyset(&none);
@@ -120,19 +120,19 @@ static _Noreturn void run(const struct mps_spawn *s, char *const *argv, char *co
 	if (s->is_detached)
 		setsid();
 	if (dup2(s->in_fd, STDIN_FILENO) < 0 || dup2(s->out_fd, STDOUT_FILENO) < 0 ||
-	    dup2(s->out_fd, STDERR_FILENO) < 0 || !become(who) || chdir("/") < 0)
+	    dup2(s->out_fd, STDERR_FILENO) < 0 || !switch_user(who) || chdir("/") < 0)
 		_exit(127);
 	execve(argv[0], argv, envp);
 	_exit(127);
 }
 
 /* A grandchild, so that the daemon need not wait for its end (as in checkpoint.c). Sends its pid to the daemon. */
-static _Noreturn void be_parent(int fd, const struct mps_spawn *s, char *const *argv,
-				char *const *envp, const struct identity *who)
+static _Noreturn void spawn_detached(int fd, const struct mps_spawn *s, char *const *argv,
+				     char *const *envp, const struct identity *who)
 {
 	pid_t pid = fork();
 	if (pid == 0)
-		run(s, argv, envp, who);
+		exec_program(s, argv, envp, who);
 	ssize_t n = write(fd, &pid, sizeof(pid));
 	_exit(n == sizeof(pid) ? 0 : 1);
 }
@@ -155,9 +155,9 @@ pid_t mps_spawn(const struct mps_spawn *spawn, struct error *err)
 	cleanup_fd int read_fd = fds[0];
 	pid_t child = fork();
 	if (child == 0 && spawn->is_detached)
-		be_parent(fds[1], spawn, argv, environment.list, &who);
+		spawn_detached(fds[1], spawn, argv, environment.list, &who);
 	if (child == 0)
-		run(spawn, argv, environment.list, &who);
+		exec_program(spawn, argv, environment.list, &who);
 	int error = errno;
 	close_fd(&fds[1]);
 	if (child < 0)

@@ -11,7 +11,7 @@
 
 #include "base/cleanup.h"
 
-#define V1_TRIES 25 /* the most writes that one call of press() makes */
+#define V1_TRIES 25 /* the most writes that one call of write_frozen() makes */
 
 /* ---- mounts ---- */
 
@@ -136,7 +136,8 @@ int cgroups_dir(const struct cgroups_hierarchy *h, const char *path, char ret_di
 	return access(ret_dir, F_OK) < 0 ? -errno : 0;
 }
 
-static int place(const struct cgroups_hierarchy *h, bool is_v2, const char *path, struct cgroup *ret)
+static int locate(const struct cgroups_hierarchy *h, bool is_v2, const char *path,
+		  struct cgroup *ret)
 {
 	char file[CGROUP_DIR_MAX + 16];
 	if (!h->mount[0] || !path[0])
@@ -154,13 +155,13 @@ static int place(const struct cgroups_hierarchy *h, bool is_v2, const char *path
 	return 0;
 }
 
-int cgroup_choose(const struct cgroups *cgroups, const struct container *container,
-		  struct cgroup *ret, struct error *err)
+int cgroup_find_freezer(const struct cgroups *cgroups, const struct container *container,
+			struct cgroup *ret, struct error *err)
 {
 	struct cgroup cgroup;
-	int r = place(&cgroups->v2, true, container->v2_path, &cgroup);
+	int r = locate(&cgroups->v2, true, container->v2_path, &cgroup);
 	if (r < 0) {
-		int r1 = place(&cgroups->v1, false, container->v1_path, &cgroup);
+		int r1 = locate(&cgroups->v1, false, container->v1_path, &cgroup);
 		/*
 		 * If neither version can be used, report the error of version 2, unless that only says that version 2 is
 		 * not mounted.
@@ -196,7 +197,7 @@ static int write_text(const char *file, const char *text)
  * Writes FROZEN to a freezer of version 1. If processes fork meanwhile, the freezer may stay FREEZING for ever; each
  * further write makes the kernel check again (observed on Linux 6.18; also in runc's libcontainer, cgroups/fs/freezer.go).
  */
-static int press(const char *file)
+static int write_frozen(const char *file)
 {
 	int r = 0;
 	for (unsigned i = 0; i < V1_TRIES && r >= 0; i++) {
@@ -216,10 +217,10 @@ int cgroup_freeze(const struct cgroup *cgroup)
 {
 	char file[CGROUP_DIR_MAX + 16];
 	snprintf(file, sizeof(file), "%s/%s", cgroup->dir, control_file(cgroup->is_v2));
-	return cgroup->is_v2 ? write_text(file, "1") : press(file);
+	return cgroup->is_v2 ? write_text(file, "1") : write_frozen(file);
 }
 
-int cgroup_freeze_again(const struct cgroup *cgroup)
+int cgroup_retry_freeze(const struct cgroup *cgroup)
 {
 	int r = cgroup_is_frozen(cgroup);
 	/* Version 2 freezes processes that fork meanwhile, so needs no second request. */

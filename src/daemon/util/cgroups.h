@@ -50,8 +50,8 @@ int cgroups_dir(const struct cgroups_hierarchy *hierarchy, const char *path,
  * else version 1. Returns -EPERM if this process is in the container, -EROFS or -EACCES if the freezer cannot be written,
  * -EOPNOTSUPP if there is none, -ENOENT if the cgroup is gone.
  */
-int cgroup_choose(const struct cgroups *cgroups, const struct container *container,
-		  struct cgroup *ret, struct error *err);
+int cgroup_find_freezer(const struct cgroups *cgroups, const struct container *container,
+			struct cgroup *ret, struct error *err);
 
 /* Request a freeze or a thaw, and do not wait for it. Return -ENOENT or -ENODEV if the cgroup is gone. */
 int cgroup_freeze(const struct cgroup *cgroup);
@@ -60,7 +60,7 @@ int cgroup_thaw(const struct cgroup *cgroup);
  * Checks a freeze that cgroup_freeze() requested. Returns 1 if all processes are frozen, 0 if not yet, or -errno. Repeats
  * the request to a freezer of version 1, which can miss processes that fork.
  */
-int cgroup_freeze_again(const struct cgroup *cgroup);
+int cgroup_retry_freeze(const struct cgroup *cgroup);
 /* Returns 1 if all processes are frozen, 0 if not, -ENOENT or -ENODEV if the cgroup is gone. */
 int cgroup_is_frozen(const struct cgroup *cgroup);
 

@@ -60,8 +60,8 @@ static void read_file(const char *dir, size_t length, const char *name, char tex
 	text[got > 0 ? got : 0] = '\0';
 }
 
-/* Returns the number at the start of a text; UINT64_MAX if there is none ("max") or if the number is too large. */
-static uint64_t number(const char *text)
+/* Returns the parse_uint at the start of a text; UINT64_MAX if there is none ("max") or if the parse_uint is too large. */
+static uint64_t parse_uint(const char *text)
 {
 	uint64_t value = 0;
 	if (*text < '0' || *text > '9')
@@ -74,36 +74,36 @@ static uint64_t number(const char *text)
 }
 
 /* Returns the value of the line "key value" of memory.stat, or 0. `key` ends with a space. */
-static uint64_t stat_of(const char *text, const char *key)
+static uint64_t stat_value(const char *text, const char *key)
 {
 	const char *at = strncmp(text, key, strlen(key)) == 0 ? text : NULL;
 	for (const char *line = text; !at && (line = strchr(line, '\n')); line++)
 		if (!strncmp(line + 1, key, strlen(key)))
 			at = line + 1;
-	uint64_t value = at ? number(at + strlen(key)) : 0;
+	uint64_t value = at ? parse_uint(at + strlen(key)) : 0;
 	return value == UINT64_MAX ? 0 : value;
 }
 
-static uint64_t room_at(const struct memory_cgroup *c, size_t length)
+static uint64_t free_bytes_at(const struct memory_cgroup *c, size_t length)
 {
 	char text[TEXT_MAX];
 	read_file(c->dir, length, files[c->is_v2].limit, text);
-	uint64_t limit = number(text);
+	uint64_t limit = parse_uint(text);
 	if (limit == UINT64_MAX)
 		return UINT64_MAX;
 	read_file(c->dir, length, files[c->is_v2].usage, text);
-	uint64_t usage = number(text);
+	uint64_t usage = parse_uint(text);
 	read_file(c->dir, length, "memory.stat", text);
-	uint64_t droppable = stat_of(text, files[c->is_v2].droppable);
+	uint64_t droppable = stat_value(text, files[c->is_v2].droppable);
 	usage -= droppable < usage ? droppable : usage;
 	return usage < limit ? limit - usage : 0;
 }
 
-uint64_t memory_cgroup_room(const struct memory_cgroup *c)
+uint64_t memory_cgroup_free_bytes(const struct memory_cgroup *c)
 {
 	uint64_t room = UINT64_MAX;
 	for (size_t length = strlen(c->dir); length > c->mount_length;) {
-		uint64_t here = room_at(c, length);
+		uint64_t here = free_bytes_at(c, length);
 		room = here < room ? here : room;
 		while (length > c->mount_length && c->dir[--length] != '/')
 			;

@@ -30,7 +30,7 @@ int memory_cgroup_of(int pid, struct memory_cgroup *ret);
  * Returns how many bytes can be charged before the cgroup or a parent reaches its limit; UINT64_MAX if there is no limit.
  * Cached file pages that were not used recently count as free. Safe after fork() in a process with threads.
  */
-uint64_t memory_cgroup_room(const struct memory_cgroup *cgroup);
+uint64_t memory_cgroup_free_bytes(const struct memory_cgroup *cgroup);
 
 /* Moves the calling process into the cgroup. Returns 0 or -errno. Safe after fork() in a process with threads. */
 int memory_cgroup_join(const struct memory_cgroup *cgroup);

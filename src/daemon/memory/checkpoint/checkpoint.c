@@ -60,7 +60,7 @@ static void file_path(const struct node *node, const char *key, char path[NODE_P
  * Starts the helper as a grandchild, which may outlive its order and this process, so this process need not wait for its
  * end. Both children make only async-signal-safe calls, because this process has threads.
  */
-static _Noreturn void be_parent_of_helper(int fd, char *const *argv)
+static _Noreturn void spawn_detached(int fd, char *const *argv)
 {
 	pid_t pid = fork();
 	if (pid != 0) {
@@ -95,7 +95,7 @@ static int spawn(const struct node *node, const char *key, bool recovers, int *r
 	cleanup_fd int fd = fds[0];
 	pid_t child = fork();
 	if (child == 0)
-		be_parent_of_helper(fds[1], argv);
+		spawn_detached(fds[1], argv);
 	close(fds[1]);
 	if (child < 0)
 		return error_set_errno(err, errno, "checkpoint: fork");
@@ -111,7 +111,7 @@ static int spawn(const struct node *node, const char *key, bool recovers, int *r
 	return 0;
 }
 
-static void let_go(struct checkpoint *c)
+static void disconnect(struct checkpoint *c)
 {
 	c->source = loop_remove(c->source);
 	loop_disarm(c->timer);
@@ -121,7 +121,7 @@ static void let_go(struct checkpoint *c)
 
 /* ---- orders ---- */
 
-static void heard(void *data, uint32_t events);
+static void reply_ready(void *data, uint32_t events);
 
 static int send_order(struct checkpoint *c, struct error *err)
 {
@@ -129,13 +129,13 @@ static int send_order(struct checkpoint *c, struct error *err)
 	if (c->fd < 0) {
 		r = spawn(c->node, c->key, false, &c->fd, &c->pidfd, err);
 		if (r >= 0)
-			r = loop_add(c->node->loop, c->fd, EPOLLIN, heard, c, &c->source);
+			r = loop_add(c->node->loop, c->fd, EPOLLIN, reply_ready, c, &c->source);
 	}
 	if (r >= 0 && send(c->fd, &c->order, sizeof(c->order), MSG_NOSIGNAL) < 0)
 		r = error_set_errno(err, errno,
 				    "checkpoint: can't send the order to the helper process");
 	if (r < 0) {
-		let_go(c);
+		disconnect(c);
 		return r;
 	}
 	loop_arm(c->timer,
@@ -145,7 +145,7 @@ static int send_order(struct checkpoint *c, struct error *err)
 	return 0;
 }
 
-static void give(struct checkpoint *c, enum checkpoint_goal goal)
+static void prepare_order(struct checkpoint *c, enum checkpoint_goal goal)
 {
 	uint64_t timeout_ns = c->node->config.checkpoint_timeout_ns;
 	c->order.goal = goal;
@@ -165,21 +165,21 @@ int checkpoint_order(struct checkpoint *c, struct helper_order *order, struct er
 	c->begun_ns = clock_now_ns();
 	c->lost = 0;
 	c->error_text[0] = '\0';
-	give(c, (enum checkpoint_goal)order->goal);
+	prepare_order(c, (enum checkpoint_goal)order->goal);
 	int r = send_order(c, err);
 	if (r < 0)
 		c->place = before;
 	return r;
 }
 
-static void come_to(struct checkpoint *c, enum checkpoint_place place)
+static void finish_order(struct checkpoint *c, enum checkpoint_place place)
 {
 	loop_disarm(c->timer);
 	c->moved_ns = clock_now_ns() - c->begun_ns;
 	c->place = place;
 	c->failed += c->error_text[0] != '\0';
 	if (place == PLACE_IN)
-		let_go(c);
+		disconnect(c);
 	c->changed(c->data, c);
 }
 
@@ -190,25 +190,25 @@ static void come_to(struct checkpoint *c, enum checkpoint_place place)
 static void helper_lost(struct checkpoint *c, const char *why)
 {
 	struct error err = { 0 };
-	let_go(c);
+	disconnect(c);
 	log_warning("checkpoint %s: %s", c->key, why);
 	if (c->place != PLACE_OUT)
 		snprintf(c->error_text, sizeof(c->error_text), "%s", why);
 	if (c->place == PLACE_STUCK)
 		return;
 	if (++c->lost > RETRIES_MOST) {
-		come_to(c, PLACE_STUCK);
+		finish_order(c, PLACE_STUCK);
 		return;
 	}
 	bool is_out = c->place == PLACE_OUT;
-	give(c, is_out ? CHECKPOINT_OUT : CHECKPOINT_IN);
+	prepare_order(c, is_out ? CHECKPOINT_OUT : CHECKPOINT_IN);
 	if (send_order(c, &err) >= 0)
 		return;
 	log_error("checkpoint %s is stuck: %s", c->key, err.text);
-	come_to(c, PLACE_STUCK);
+	finish_order(c, PLACE_STUCK);
 }
 
-static void heard(void *data, uint32_t events)
+static void reply_ready(void *data, uint32_t events)
 {
 	struct checkpoint *c = data;
 	struct helper_answer answer;
@@ -226,11 +226,11 @@ static void heard(void *data, uint32_t events)
 	if (answer.result != HELPER_DONE)
 		snprintf(c->error_text, sizeof(c->error_text), "%s", answer.text);
 	if (answer.result == HELPER_STUCK)
-		come_to(c, PLACE_STUCK);
+		finish_order(c, PLACE_STUCK);
 	else if (answer.result == HELPER_DONE)
-		come_to(c, was_leaving ? PLACE_OUT : PLACE_IN);
+		finish_order(c, was_leaving ? PLACE_OUT : PLACE_IN);
 	else
-		come_to(c, was_leaving ? PLACE_IN : PLACE_OUT);
+		finish_order(c, was_leaving ? PLACE_IN : PLACE_OUT);
 }
 
 static void timed_out(void *data, uint32_t events)
@@ -305,7 +305,7 @@ struct checkpoint *checkpoint_free(struct checkpoint *c)
 {
 	if (!c)
 		return NULL;
-	let_go(c);
+	disconnect(c);
 	loop_remove(c->timer);
 	free(c);
 	return NULL;

@@ -20,8 +20,8 @@
 #include "daemon/util/procfs.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define ROOM_LOOK_NS (50 * NSEC_PER_MSEC)
-#define ORPHAN_LOOK_NS \
+#define ROOM_POLL_NS (50 * NSEC_PER_MSEC)
+#define ORPHAN_POLL_NS \
 	(200 * NSEC_PER_MSEC) /* Poll interval without a daemon, when nothing makes room. */
 
 struct helper {
@@ -41,7 +41,7 @@ static int open_driver(struct helper *k, struct error *err)
 	return k->driver ? 0 : checkpoint_driver_open(k->cuda, &k->driver, err);
 }
 
-static void look(struct helper *k)
+static void read_states(struct helper *k)
 {
 	for (unsigned i = 0; i < k->order.process_count; i++) {
 		const struct helper_process *p = &k->order.process[i];
@@ -52,7 +52,8 @@ static void look(struct helper *k)
 	}
 }
 
-static const struct helper_process *find_in(const struct helper *k, enum checkpoint_state state)
+static const struct helper_process *find_by_state(const struct helper *k,
+						  enum checkpoint_state state)
 {
 	for (unsigned i = 0; i < k->order.process_count; i++)
 		if (k->state[i] == state)
@@ -61,15 +62,15 @@ static const struct helper_process *find_in(const struct helper *k, enum checkpo
 }
 
 /* Does step after step until the goal is reached or a step fails. The death of a process is no failure. */
-static int drive(struct helper *k, enum checkpoint_goal goal, struct error *err)
+static int run_steps(struct helper *k, enum checkpoint_goal goal, struct error *err)
 {
 	size_t count = k->order.process_count;
 	for (size_t i = 0; i <= checkpoint_most_steps(count) + count; i++) {
 		struct error failure = { 0 };
-		look(k);
+		read_states(k);
 		struct checkpoint_next next = checkpoint_next(goal, k->state, count);
 		if (next.step == CHECKPOINT_NOTHING) {
-			const struct helper_process *failed = find_in(k, CHECKPOINT_FAILED);
+			const struct helper_process *failed = find_by_state(k, CHECKPOINT_FAILED);
 			if (!failed)
 				return 0;
 			return error_set(err, EIO,
@@ -81,7 +82,7 @@ static int drive(struct helper *k, enum checkpoint_goal goal, struct error *err)
 					     k->order.lock_ms, &failure);
 		if (r >= 0)
 			continue;
-		look(k);
+		read_states(k);
 		if (k->state[next.index] != CHECKPOINT_GONE)
 			return error_set(err, -r, "%s", failure.text);
 	}
@@ -130,7 +131,7 @@ static int check_room(struct helper *k, struct error *err)
 }
 
 /* Sleeps. Returns true at once if another helper asks this process to end (SIGTERM), to take over. */
-static bool rest(uint64_t ns)
+static bool sleep_or_sigterm(uint64_t ns)
 {
 	struct timespec ts = clock_to_timespec(ns);
 	sigset_t set;
@@ -141,65 +142,66 @@ static bool rest(uint64_t ns)
 
 /* ---- orders ---- */
 
-static int take_file(struct helper *k, struct error *err)
+static int lock_file(struct helper *k, struct error *err)
 {
-	int r = k->file >= 0 ? 0 : helper_file_take(k->path, &k->file, err);
+	int r = k->file >= 0 ? 0 : helper_file_lock(k->path, &k->file, err);
 	if (r < 0)
 		return r;
 	r = helper_file_write(k->file, &k->order);
 	return r < 0 ? error_set_errno(err, -r, "%s", k->path) : 0;
 }
 
-static enum helper_result leave(struct helper *k, struct error *err)
+static enum helper_result checkpoint_all(struct helper *k, struct error *err)
 {
 	struct error back = { 0 };
 	int r = open_driver(k, err);
 	if (r >= 0)
-		r = take_file(k, err);
+		r = lock_file(k, err);
 	if (r < 0)
 		return HELPER_NOT;
-	r = drive(k, CHECKPOINT_OUT, err);
-	if (r >= 0 && find_in(k, CHECKPOINT_SAVED))
+	r = run_steps(k, CHECKPOINT_OUT, err);
+	if (r >= 0 && find_by_state(k, CHECKPOINT_SAVED))
 		return HELPER_DONE;
 	if (r >= 0)
 		error_set(err, ESRCH, "none of its processes uses CUDA");
 	/* Undo the order. There is room: the daemon counts the memory as held until the processes have left. */
-	if (drive(k, CHECKPOINT_IN, &back) >= 0)
+	if (run_steps(k, CHECKPOINT_IN, &back) >= 0)
 		return HELPER_NOT;
 	error_add(&back, 0, "%.150s; moving back failed too", err->text);
 	*err = back;
 	return HELPER_STUCK;
 }
 
-static enum helper_result come_back(struct helper *k, struct error *err)
+static enum helper_result restore_all(struct helper *k, struct error *err)
 {
 	uint64_t until_ns = clock_now_ns() + k->order.room_ms * NSEC_PER_MSEC;
 	struct error out = { 0 };
 	int r = open_driver(k, err);
 	if (r >= 0)
-		r = take_file(k, err);
+		r = lock_file(k, err);
 	if (r < 0)
 		return HELPER_NOT;
-	look(k);
-	if (find_in(k, CHECKPOINT_SAVED)) {
+	read_states(k);
+	if (find_by_state(k, CHECKPOINT_SAVED)) {
 		while ((r = check_room(k, err)) == -ENOMEM && clock_now_ns() < until_ns)
-			rest(ROOM_LOOK_NS);
+			sleep_or_sigterm(ROOM_POLL_NS);
 		if (r < 0)
 			return HELPER_NOT;
 	}
-	if (drive(k, CHECKPOINT_IN, err) >= 0)
+	if (run_steps(k, CHECKPOINT_IN, err) >= 0)
 		return HELPER_DONE;
 	/* Undo the order if no process runs yet: take the restored ones off again. */
-	if (!find_in(k, CHECKPOINT_RUNNING) && drive(k, CHECKPOINT_OUT, &out) >= 0)
+	if (!find_by_state(k, CHECKPOINT_RUNNING) && run_steps(k, CHECKPOINT_OUT, &out) >= 0)
 		return HELPER_NOT;
 	return HELPER_STUCK;
 }
 
-static void obey(struct helper *k, int fd)
+static void execute_order(struct helper *k, int fd)
 {
 	struct helper_answer answer = { .result = HELPER_DONE };
 	struct error err = { 0 };
-	answer.result = k->order.goal == CHECKPOINT_OUT ? leave(k, &err) : come_back(k, &err);
+	answer.result = k->order.goal == CHECKPOINT_OUT ? checkpoint_all(k, &err)
+							: restore_all(k, &err);
 	if (answer.result != HELPER_DONE)
 		snprintf(answer.text, sizeof(answer.text), "%.*s", HELPER_TEXT_MAX - 1, err.text);
 	if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) < 0)
@@ -210,7 +212,7 @@ static void obey(struct helper *k, int fd)
  * Without the daemon, brings all processes back when there is room. Processes may die meanwhile, and another helper may
  * take over. Gives up on processes that the driver cannot restore.
  */
-static void bring_all_back(struct helper *k)
+static void restore_orphans(struct helper *k)
 {
 	struct error err = { 0 };
 	char logged_text[ERROR_TEXT_MAX] = "";
@@ -218,19 +220,20 @@ static void bring_all_back(struct helper *k)
 		return;
 	for (;;) {
 		int r = 0;
-		look(k);
-		if (find_in(k, CHECKPOINT_SAVED))
+		read_states(k);
+		if (find_by_state(k, CHECKPOINT_SAVED))
 			r = check_room(k, &err);
 		if (r >= 0)
-			r = drive(k, CHECKPOINT_IN, &err);
-		if (r >= 0 || !(find_in(k, CHECKPOINT_SAVED) || find_in(k, CHECKPOINT_LOCKED)))
+			r = run_steps(k, CHECKPOINT_IN, &err);
+		if (r >= 0 ||
+		    !(find_by_state(k, CHECKPOINT_SAVED) || find_by_state(k, CHECKPOINT_LOCKED)))
 			break;
 		if (strcmp(logged_text, err.text) != 0)
 			log_warning("GPU memory that was moved to host memory can't come back yet: "
 				    "%s; tried again",
 				    err.text);
 		strcpy(logged_text, err.text);
-		if (rest(ORPHAN_LOOK_NS))
+		if (sleep_or_sigterm(ORPHAN_POLL_NS))
 			return;
 	}
 	unlink(k->path);
@@ -256,7 +259,7 @@ static void set_signals(void)
 static int recover(struct helper *k)
 {
 	struct error err = { 0 };
-	int r = helper_file_take(k->path, &k->file, &err);
+	int r = helper_file_lock(k->path, &k->file, &err);
 	if (r >= 0 && (r = helper_file_read(k->file, &k->order)) < 0)
 		error_set_errno(&err, -r, "%s", k->path);
 	if (r >= 0 && (r = helper_file_write(k->file, &k->order)) < 0)
@@ -265,7 +268,7 @@ static int recover(struct helper *k)
 		log_error("%s", err.text);
 		return 1;
 	}
-	bring_all_back(k);
+	restore_orphans(k);
 	return 0;
 }
 
@@ -296,8 +299,8 @@ int checkpoint_helper_main(int argc, char **argv)
 			continue;
 		if (!is_sound(&k.order, n))
 			break;
-		obey(&k, HELPER_FD);
+		execute_order(&k, HELPER_FD);
 	}
-	bring_all_back(&k);
+	restore_orphans(&k);
 	return 0;
 }

@@ -14,7 +14,7 @@
 
 #include "base/cleanup.h"
 
-#define LOOK_NS 20000000
+#define POLL_NS 20000000
 
 /* Reads the pid of the helper that holds the lock; 0 if it is not written yet. */
 static pid_t read_holder(int fd)
@@ -36,7 +36,7 @@ static bool is_at(int fd, const char *path)
 	return fstat(fd, &own) == 0 && stat(path, &there) == 0 && own.st_ino == there.st_ino;
 }
 
-static int take(const char *path, int *ret_fd, struct error *err)
+static int lock_helper_file(const char *path, int *ret_fd, struct error *err)
 {
 	cleanup_fd int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	pid_t signalled = 0, holder;
@@ -50,17 +50,17 @@ static int take(const char *path, int *ret_fd, struct error *err)
 		if (holder && holder != signalled)
 			kill(holder, SIGTERM);
 		signalled = holder;
-		nanosleep(&(struct timespec){ .tv_nsec = LOOK_NS }, NULL);
+		nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
 	}
 	*ret_fd = steal_fd(&fd);
 	return 0;
 }
 
-int helper_file_take(const char *path, int *ret_fd, struct error *err)
+int helper_file_lock(const char *path, int *ret_fd, struct error *err)
 {
 	for (;;) {
 		cleanup_fd int fd = -1;
-		int r = take(path, &fd, err);
+		int r = lock_helper_file(path, &fd, err);
 		if (r < 0)
 			return r;
 		if (is_at(fd, path)) {

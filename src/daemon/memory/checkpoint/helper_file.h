@@ -17,7 +17,7 @@
  * Opens or makes the file and locks it. Asks another holder to end (SIGTERM) and waits: that helper ends between two steps,
  * and a step takes as long as the driver needs for it. The caller owns *ret_fd. Returns 0 or -errno.
  */
-int helper_file_take(const char *path, int *ret_fd, struct error *err);
+int helper_file_lock(const char *path, int *ret_fd, struct error *err);
 
 /* Writes the order's cards and processes. Returns 0 or -errno. */
 int helper_file_write(int fd, const struct helper_order *order);

@@ -75,7 +75,7 @@ static int back(struct arena *a, const struct memory_cgroup *cgroup)
 	for (uint64_t at = atomic_load(&a->control->arena_ready_bytes);
 	     at < a->bytes && !atomic_load(&a->stop);) {
 		uint64_t n = a->bytes - at < STEP_BYTES ? a->bytes - at : STEP_BYTES;
-		if (cgroup && memory_cgroup_room(cgroup) < n + SPARED_BYTES)
+		if (cgroup && memory_cgroup_free_bytes(cgroup) < n + SPARED_BYTES)
 			return ENOMEM;
 		if (fallocate(a->fd, 0, (off_t)at, (off_t)n) < 0) {
 			if (errno == EINTR)

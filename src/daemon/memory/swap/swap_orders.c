@@ -119,7 +119,7 @@ static enum swap_order order_of(const struct tenant *tenant)
 	return swap_order_of(load(tenant->region.control->swap));
 }
 
-static void give_order(struct tenant *tenant, enum swap_order order)
+static void send_order(struct tenant *tenant, enum swap_order order)
 {
 	_Atomic uint32_t *word = &tenant->region.control->swap;
 	uint32_t sequence = load(*word) & ~SWAP_ORDER_MASK;
@@ -130,12 +130,12 @@ static void give_order(struct tenant *tenant, enum swap_order order)
 void swap_set_order(struct tenant *tenant, enum swap_order order)
 {
 	if (order_of(tenant) != order)
-		give_order(tenant, order);
+		send_order(tenant, order);
 }
 
 void swap_repeat_order(struct tenant *tenant)
 {
-	give_order(tenant, order_of(tenant));
+	send_order(tenant, order_of(tenant));
 }
 
 static uint64_t bounded(uint64_t value, uint64_t most)

@@ -11,8 +11,8 @@
 #include "daemon/state/node/drain.h"
 #include "policy/memory/swap_schedule.h"
 
-#define LOOK_NS (50 * NSEC_PER_MSEC)
-#define LOOK_MOVING_NS (10 * NSEC_PER_MSEC)
+#define POLL_NS (50 * NSEC_PER_MSEC)
+#define POLL_MOVING_NS (10 * NSEC_PER_MSEC)
 /* A card that proves to have less free memory than calculated gets this much more margin from then on. */
 #define MARGIN_STEP_BYTES (UINT64_C(256) << 20)
 #define MARGIN_PART 4 /* limit of that margin: a quarter of the card's memory */
@@ -112,7 +112,7 @@ static void count_moves(struct swap_turns *turns, struct tenant *t, enum swap_sc
 		t->terms.device[k].card->swapped_out_bytes += f->device[k].out_bytes;
 }
 
-static void see(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
+static void observe_tenant(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 {
 	struct swap_figures f = swap_figures(t);
 	struct swap_schedule_seen seen = {
@@ -203,7 +203,7 @@ static void publish_bounds(struct tenant *t)
 }
 
 /* Gives the tenant the decided order. Returns true while it moves. */
-static bool obey(struct tenant *t)
+static bool apply_order(struct tenant *t)
 {
 	const struct swap_schedule_tenant *r =
 		&t->node->swap_turns->swap_schedule.tenant[t->swap_schedule];
@@ -219,7 +219,7 @@ static bool obey(struct tenant *t)
 }
 
 /* Adds the tenant to the schedule, on its card or off it as its processes report: an adopted tenant may be off. */
-static void admit(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
+static void schedule_tenant(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 {
 	struct swap_figures f = swap_figures(t);
 	if (t->swap_schedule >= 0 || t->adopting)
@@ -237,7 +237,7 @@ static bool is_any_swappable(struct node *node)
 	return false;
 }
 
-static struct swap_turns *begin(void)
+static struct swap_turns *new_turns(void)
 {
 	struct swap_schedule_config config = swap_schedule_default_config();
 	struct swap_turns *turns = calloc(1, sizeof(*turns));
@@ -247,7 +247,7 @@ static struct swap_turns *begin(void)
 }
 
 /* Reads all tenants' figures, decides and gives orders. Returns true while any tenant moves. */
-static bool look(struct node *node, struct swap_turns *turns, uint64_t now_ns)
+static bool poll_tenants(struct node *node, struct swap_turns *turns, uint64_t now_ns)
 {
 	uint64_t capacity_bytes[NODE_MAX_CARDS];
 	bool is_moving = false;
@@ -255,9 +255,9 @@ static bool look(struct node *node, struct swap_turns *turns, uint64_t now_ns)
 	TAILQ_FOREACH(t, &node->tenants, link) {
 		if (!is_swappable(t))
 			continue;
-		admit(turns, t, now_ns);
+		schedule_tenant(turns, t, now_ns);
 		if (t->swap_schedule >= 0)
-			see(turns, t, now_ns);
+			observe_tenant(turns, t, now_ns);
 	}
 	for (unsigned i = 0; i < node->card_count; i++)
 		capacity_bytes[i] = capacity_of(node, &node->card[i]);
@@ -270,28 +270,28 @@ static bool look(struct node *node, struct swap_turns *turns, uint64_t now_ns)
 		}
 	TAILQ_FOREACH(t, &node->tenants, link)
 		if (is_swappable(t) && t->swap_schedule >= 0)
-			is_moving |= obey(t);
+			is_moving |= apply_order(t);
 	return is_moving;
 }
 
-void swap_turns_look(struct node *node)
+void swap_turns_update(struct node *node)
 {
 	bool is_moving = false;
 	if (!is_any_swappable(node))
 		return;
 	if (!node->swap_turns)
-		node->swap_turns = begin();
+		node->swap_turns = new_turns();
 	if (node->swap_turns)
-		is_moving = look(node, node->swap_turns, clock_now_ns());
-	loop_arm(node->swap_timer, is_moving ? LOOK_MOVING_NS : LOOK_NS, 0);
+		is_moving = poll_tenants(node, node->swap_turns, clock_now_ns());
+	loop_arm(node->swap_timer, is_moving ? POLL_MOVING_NS : POLL_NS, 0);
 }
 
 void swap_turns_due(void *data, uint32_t events)
 {
-	swap_turns_look(data);
+	swap_turns_update(data);
 }
 
-void swap_turns_forget(struct tenant *t)
+void swap_turns_remove(struct tenant *t)
 {
 	if (t->swap_schedule >= 0)
 		swap_schedule_remove(&t->node->swap_turns->swap_schedule, t->swap_schedule);

@@ -16,7 +16,7 @@
 #include "daemon/state/tenant_state.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define PARK_LOOK_NS (2 * NSEC_PER_MSEC)
+#define PARK_POLL_NS (2 * NSEC_PER_MSEC)
 /* Longest wait for a library to park: a stopped process or an old build never answers. */
 #define PARK_NS (200 * NSEC_PER_MSEC)
 
@@ -29,8 +29,8 @@ struct tenant_checkpoint {
 	int failed; /* errno of the last request; 0: none */
 };
 
-static void changed(void *data, struct checkpoint *checkpoint);
-static void look_at_parking(void *data, uint32_t events);
+static void place_changed(void *data, struct checkpoint *checkpoint);
+static void poll_parking(void *data, uint32_t events);
 
 enum checkpoint_place tenant_checkpoint_place(const struct tenant *t)
 {
@@ -44,7 +44,7 @@ bool tenant_is_checkpointing(const struct tenant *t)
 	return tenant_checkpoint_place(t) != PLACE_IN;
 }
 
-static int need(struct tenant *t, struct error *err)
+static int ensure_checkpoint(struct tenant *t, struct error *err)
 {
 	struct checkpoint *checkpoint = NULL;
 	cleanup_free struct tenant_checkpoint *c = NULL;
@@ -53,8 +53,8 @@ static int need(struct tenant *t, struct error *err)
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return error_set_errno(err, ENOMEM, "checkpoint");
-	int r = checkpoint_new(t->node, t->terms.id, changed, t, &checkpoint, err);
-	if (r >= 0 && loop_add_timer(t->node->loop, look_at_parking, t, &c->timer) < 0) {
+	int r = checkpoint_new(t->node, t->terms.id, place_changed, t, &checkpoint, err);
+	if (r >= 0 && loop_add_timer(t->node->loop, poll_parking, t, &c->timer) < 0) {
 		checkpoint_free(checkpoint);
 		r = error_set_errno(err, ENOMEM, "checkpoint: timer");
 	}
@@ -79,7 +79,7 @@ void tenant_checkpoint_forget(struct tenant *t)
 /* ---- orders ---- */
 
 /* Fills in all of the tenant's processes, even those that have not found this daemon after a restart. */
-static void fill(struct tenant *t, struct helper_order *order)
+static void fill_order(struct tenant *t, struct helper_order *order)
 {
 	for (unsigned i = 0; i < t->slot_limit; i++)
 		if (t->process[i] && order->process_count < HELPER_MAX_PROCESSES)
@@ -95,13 +95,13 @@ static void fill(struct tenant *t, struct helper_order *order)
 		order->bytes[t->terms.device[i].card->index] = tenant_usage(t, i).used_bytes;
 }
 
-static int give(struct tenant *t, enum checkpoint_goal goal, struct error *err)
+static int send_order(struct tenant *t, enum checkpoint_goal goal, struct error *err)
 {
 	cleanup_free struct helper_order *order = calloc(1, sizeof(*order));
 	if (!order)
 		return error_set_errno(err, ENOMEM, "checkpoint");
 	order->goal = goal;
-	fill(t, order);
+	fill_order(t, order);
 	return checkpoint_order(t->checkpoint, order, err);
 }
 
@@ -130,7 +130,7 @@ static void set_terms(struct tenant *t, bool is_away, bool paused, bool swapped_
 }
 
 /* Call when all memory is on the card again. */
-static void go_on(struct tenant *t, bool paused)
+static void resume_on_card(struct tenant *t, bool paused)
 {
 	swap_set_order(t, SWAP_ORDER_IN);
 	publish_place(t);
@@ -143,7 +143,7 @@ static void log_failure(struct tenant *t, const char *what, const char *text)
 	t->checkpoint_request->failed = EIO;
 }
 
-static void changed(void *data, struct checkpoint *checkpoint)
+static void place_changed(void *data, struct checkpoint *checkpoint)
 {
 	struct tenant *t = data;
 	const char *error = checkpoint_error(checkpoint);
@@ -151,7 +151,8 @@ static void changed(void *data, struct checkpoint *checkpoint)
 	case PLACE_IN:
 		if (*error)
 			log_failure(t, "it stays on its GPU", error);
-		go_on(t, t->terms.swapped_out ? t->checkpoint_request->was_paused : t->terms.paused);
+		resume_on_card(t, t->terms.swapped_out ? t->checkpoint_request->was_paused
+						       : t->terms.paused);
 		break;
 	case PLACE_OUT:
 		if (*error)
@@ -183,7 +184,7 @@ static bool has_parked(struct tenant *t)
 	return true;
 }
 
-static void look_at_parking(void *data, uint32_t events)
+static void poll_parking(void *data, uint32_t events)
 {
 	struct tenant *t = data;
 	struct tenant_checkpoint *c = t->checkpoint_request;
@@ -191,26 +192,26 @@ static void look_at_parking(void *data, uint32_t events)
 	if (!c->is_parking)
 		return;
 	if (!has_parked(t) && clock_now_ns() < c->park_until_ns) {
-		loop_arm(c->timer, PARK_LOOK_NS, 0);
+		loop_arm(c->timer, PARK_POLL_NS, 0);
 		return;
 	}
 	c->is_parking = false;
-	if (give(t, CHECKPOINT_OUT, &err) >= 0)
+	if (send_order(t, CHECKPOINT_OUT, &err) >= 0)
 		return;
 	log_failure(t, "it stays on its GPU", err.text);
-	go_on(t, c->was_paused);
+	resume_on_card(t, c->was_paused);
 }
 
 static int begin_to_leave(struct tenant *t, struct error *err)
 {
-	int r = need(t, err);
+	int r = ensure_checkpoint(t, err);
 	if (r < 0)
 		return r;
 	t->checkpoint_request->failed = 0;
 	t->checkpoint_request->is_parking = true;
 	t->checkpoint_request->park_until_ns = clock_now_ns() + PARK_NS;
 	swap_set_order(t, SWAP_ORDER_PARKED);
-	loop_arm(t->checkpoint_request->timer, PARK_LOOK_NS, 0);
+	loop_arm(t->checkpoint_request->timer, PARK_POLL_NS, 0);
 	return 0;
 }
 
@@ -302,7 +303,7 @@ int tenant_checkpoint_return(struct tenant *t, bool paused, struct error *err)
 				 checkpoint_place_name(place));
 	int r = check_room(t, err);
 	if (r >= 0)
-		r = give(t, CHECKPOINT_IN, err);
+		r = send_order(t, CHECKPOINT_IN, err);
 	if (r < 0)
 		return r;
 	t->checkpoint_request->failed = 0;

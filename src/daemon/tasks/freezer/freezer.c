@@ -98,7 +98,7 @@ static int freeze(struct freezer *f, struct gpu_container *c, struct error *err)
 {
 	if (c->is_frozen)
 		return 0;
-	int r = cgroup_choose(&f->cgroups, &c->what, &c->cgroup, err);
+	int r = cgroup_find_freezer(&f->cgroups, &c->what, &c->cgroup, err);
 	if (r >= 0)
 		r = need_watchdog(f, err);
 	if (r < 0)
@@ -160,7 +160,7 @@ static void look_at_v1(void *data, uint32_t events)
 		if (!c->is_frozen || c->cgroup.is_v2)
 			continue;
 		if (!cgroup_has_killed(&c->cgroup)) {
-			cgroup_freeze_again(&c->cgroup);
+			cgroup_retry_freeze(&c->cgroup);
 			continue;
 		}
 		log_info("container %.*s: a process was killed while the container was frozen: "

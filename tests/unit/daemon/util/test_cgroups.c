@@ -106,7 +106,7 @@ static void refused(const struct tree *t, int code, const char *word)
 {
 	struct cgroup cgroup;
 	struct error err = { 0 };
-	assert_int_equal(cgroup_choose(&t->cgroups, &t->container, &cgroup, &err), -code);
+	assert_int_equal(cgroup_find_freezer(&t->cgroups, &t->container, &cgroup, &err), -code);
 	if (!strstr(err.text, word))
 		fail_msg("'%s' does not say '%s'", err.text, word);
 }
@@ -134,7 +134,7 @@ static void test_version_1_takes_its_time(void **state)
 	char text[16] = "";
 	make_tree(&t);
 	add_file(&t, "freezer.state", "THAWED\n");
-	assert_int_equal(cgroup_choose(&t.cgroups, &t.container, &cgroup, &err), 0);
+	assert_int_equal(cgroup_find_freezer(&t.cgroups, &t.container, &cgroup, &err), 0);
 	assert_false(cgroup.is_v2);
 	assert_int_equal(cgroup_freeze(&cgroup), 0);
 	assert_int_equal(cgroup_is_frozen(&cgroup), 1);
@@ -142,7 +142,7 @@ static void test_version_1_takes_its_time(void **state)
 	assert_int_equal(cgroup_is_frozen(&cgroup), 0);
 	assert_int_equal(cgroup_wait_frozen(&cgroup, 5), 0);
 	/* Told again. */
-	assert_int_equal(cgroup_freeze_again(&cgroup), 1);
+	assert_int_equal(cgroup_retry_freeze(&cgroup), 1);
 	assert_int_equal(cgroup_thaw(&cgroup), 0);
 	char path[512];
 	snprintf(path, sizeof(path), "%s/box/freezer.state", t.dir);
@@ -193,7 +193,7 @@ static void test_freeze_what_forks(void **state)
 			assert_int_equal(cgroup_freeze(&s.cgroup), 0);
 			unsigned tries = 0;
 			while (cgroup_wait_frozen(&s.cgroup, 10) == 0) {
-				cgroup_freeze_again(&s.cgroup);
+				cgroup_retry_freeze(&s.cgroup);
 				assert_true(tries++ < 1000);
 			}
 			assert_int_equal(cgroup_is_frozen(&s.cgroup), 1);

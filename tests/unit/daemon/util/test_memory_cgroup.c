@@ -62,7 +62,7 @@ static uint64_t room(struct tree *t, const char *cgroups)
 	struct memory_cgroup cgroup;
 
 	assert_int_equal(memory_cgroup_find(&t->cgroups, cgroups, &cgroup), 0);
-	return memory_cgroup_room(&cgroup);
+	return memory_cgroup_free_bytes(&cgroup);
 }
 
 static void test_version_2(void **state)
@@ -154,7 +154,7 @@ static void test_own_process(void **state)
 		print_message("no memory cgroups here\n");
 		skip();
 	}
-	assert_true(memory_cgroup_room(&cgroup) > 0);
+	assert_true(memory_cgroup_free_bytes(&cgroup) > 0);
 	assert_true(memory_cgroup_of(-1, &cgroup) < 0);
 }
 

@@ -35,7 +35,7 @@ static int take(void)
 {
 	struct error err;
 	int fd = -1;
-	assert_int_equal(helper_file_take(file_path(), &fd, &err), 0);
+	assert_int_equal(helper_file_lock(file_path(), &fd, &err), 0);
 	return fd;
 }
 
@@ -117,7 +117,7 @@ static void test_no_place_for_it(void **state)
 {
 	struct error err;
 	int fd;
-	assert_int_equal(helper_file_take("/proc/none/keeper-a", &fd, &err), -ENOENT);
+	assert_int_equal(helper_file_lock("/proc/none/keeper-a", &fd, &err), -ENOENT);
 	assert_non_null(strstr(err.text, "/proc/none/keeper-a"));
 }
 

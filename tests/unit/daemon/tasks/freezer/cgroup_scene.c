@@ -42,7 +42,7 @@ bool cgroup_scene_make(struct cgroup_scene *s, bool v2)
 	strcat(strcpy(s->cgroup.dir, h->mount), below);
 	parents(s, top, middle);
 	if (mkdir(top, 0755) < 0 || mkdir(middle, 0755) < 0 || mkdir(s->cgroup.dir, 0755) < 0 ||
-	    cgroup_choose(&s->cgroups, &s->container, &s->cgroup, &err) < 0 ||
+	    cgroup_find_freezer(&s->cgroups, &s->container, &s->cgroup, &err) < 0 ||
 	    s->cgroup.is_v2 != v2) {
 		cgroup_scene_end(s);
 		return false;
