@@ -54,11 +54,11 @@
  */
 static bool is_at_rest(struct node *node)
 {
-	bool was_resting = node->slept_at_tick;
+	bool was_asleep = node->slept_at_tick;
 	node->slept_at_tick = true;
 	for (unsigned i = 0; i < node->card_count; i++)
 		node->slept_at_tick &= arbitration_is_sleeping(node->card[i].arbitration);
-	return was_resting && node->slept_at_tick;
+	return was_asleep && node->slept_at_tick;
 }
 
 /* Runs once a second. */
@@ -335,7 +335,7 @@ static const struct subsystem subsystems[] = {
 	{ .name = "directories", make_tenants_dirs },
 	{ .name = "drains", .census_read = update_drains },
 	{ .name = "foreign memory", .census_read = note_foreign },
-	{ .name = "unpromised memory", .tenants_changed = node_update_unpromised },
+	{ .name = "unpromised memory", .tenants_changed = node_update_all_unpromised_quotas },
 	{ .name = "space",
 	  space_open,
 	  space_close,

@@ -89,7 +89,7 @@ static bool is_named(const struct device_request *list, int count, const struct 
 /* The emptier card has more unpromised memory, else more unpromised time, else fewer tenants. */
 static bool is_emptier(const struct promise_card *a, const struct promise_card *b)
 {
-	uint64_t a_bytes = promise_rest_bytes(a), b_bytes = promise_rest_bytes(b);
+	uint64_t a_bytes = promise_unpromised_bytes(a), b_bytes = promise_unpromised_bytes(b);
 	if (a_bytes != b_bytes)
 		return a_bytes > b_bytes;
 	if (a->promised_cores_pct < b->promised_cores_pct)

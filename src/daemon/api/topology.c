@@ -73,7 +73,7 @@ static struct place_card card_of(struct node *node, struct card *card, const str
 		.uuid = card->info.uuid_text,
 		.type = card->info.name,
 		.memory_total_bytes = card->info.memory_bytes,
-		.memory_used_bytes = card->info.memory_bytes - promise_rest_bytes(&promised),
+		.memory_used_bytes = card->info.memory_bytes - promise_unpromised_bytes(&promised),
 		.cores_total_mpct = PLACE_CORES_WHOLE_MPCT,
 		/* The model does not allow a sum above 100 %, which guarantees may have. */
 		.cores_used_mpct = used_mpct < PLACE_CORES_WHOLE_MPCT ? (uint32_t)lround(used_mpct)

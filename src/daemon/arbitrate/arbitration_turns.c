@@ -45,9 +45,9 @@ void arbitration_publish_patience(struct lessee *l)
 
 static void log_given_up(const struct lessee *l)
 {
-	static const char *const reasons[] = { [TURNS_LATE] = "work that does not end",
-					       [TURNS_STUCK] = "a gate that gave up",
-					       [TURNS_RESTED] = "rests" };
+	static const char *const reasons[] = {
+		[TURNS_LATE] = "work that does not end", [TURNS_STUCK] = "a gate that gave up", [TURNS_IDLE] = "rests"
+	};
 	const struct turns *t = &l->observer.turns;
 
 	log_debug("tenant '%s': its processes run together for %.1f s: %s", l->tenant,

@@ -142,8 +142,8 @@ static uint64_t believed_inflight_ns(const struct region_slot_device *d)
  * Adds one process's state to *sum. `launching` is read before `busy`, so that a launch that ends in between is seen as
  * busy.
  */
-static struct turns_seen add_slot_state(const struct region_slot_device *d,
-					struct arbiter_observation *sum)
+static struct turns_observation add_slot_state(const struct region_slot_device *d,
+					       struct arbiter_observation *sum)
 {
 	bool launching = load_ordered(d->launching) != 0;
 	bool waiting = load_ordered(d->waiting) != 0;
@@ -151,12 +151,12 @@ static struct turns_seen add_slot_state(const struct region_slot_device *d,
 	sum->launching |= launching;
 	sum->waiting |= waiting;
 	sum->busy |= busy;
-	return (struct turns_seen){ .waits = waiting,
-				    .works = launching || busy,
-				    .idle_ns = load(d->idle_us) * UINT64_C(1000),
-				    .inflight_ns = believed_inflight_ns(d),
-				    .launches = load(d->launches),
-				    .stuck = load(d->stuck) };
+	return (struct turns_observation){ .waits = waiting,
+					   .works = launching || busy,
+					   .idle_ns = load(d->idle_us) * UINT64_C(1000),
+					   .inflight_ns = believed_inflight_ns(d),
+					   .launches = load(d->launches),
+					   .stuck = load(d->stuck) };
 }
 
 struct arbiter_observation observer_read(struct observer *o, uint64_t now_ns, bool has_lease)
@@ -167,13 +167,13 @@ struct arbiter_observation observer_read(struct observer *o, uint64_t now_ns, bo
 		struct observed_process *p = &o->process[i];
 		const struct region_slot *slot = &o->report->slot[p->slot];
 		const struct region_slot_device *d = &slot->device[o->device];
-		struct turns_seen own = add_slot_state(d, &seen);
+		struct turns_observation own = add_slot_state(d, &seen);
 		seen.inflight_ns += own.inflight_ns;
 		seen.working += own.works;
 		/* A tenant is idle since the last of its processes became idle. */
 		if (i == 0 || own.idle_ns < seen.idle_ns)
 			seen.idle_ns = own.idle_ns;
-		turns_see(&o->turns, &o->turn[i], &own, now_ns);
+		turns_observe(&o->turns, &o->turn[i], &own, now_ns);
 		o->has_new_memory |= load(d->fresh_bytes) != 0;
 		uint32_t ask = load_ordered(o->report->want[p->slot][o->device].ask);
 		o->has_memory_request |= ask != p->request_seen;

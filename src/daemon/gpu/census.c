@@ -29,8 +29,8 @@ struct census {
 	int ready_fd;      /* eventfd that the thread increments when a reading is complete */
 	uint64_t cost_ns;  /* processor time of the last reading; owned like `card` */
 	struct loop_source *source;
-	struct census_rest rest; /* the latest censuses that read the same; owned like `card` */
-	bool is_resting;         /* periodic censuses are paused until something changes */
+	struct census_stability stability; /* the latest censuses that read the same; owned like `card` */
+	bool is_paused; /* periodic censuses are paused until something changes */
 	/* belongs to the thread from a request until it writes to ready_fd, else to the main thread */
 	struct census_card card[NODE_MAX_CARDS];
 };
@@ -154,11 +154,12 @@ static bool are_cards_same(const struct census *census, uint64_t now_ns)
 	return true;
 }
 
-static bool may_rest(const struct census *census, uint64_t now_ns)
+static bool may_pause(const struct census *census, uint64_t now_ns)
 {
 	const struct node *node = census->node;
 	return !census->under_way && !census->with_use &&
-	       census_rest_holds(&census->rest, mark_ledgers(node), node->config.census_ns, now_ns) &&
+	       census_is_stable(&census->stability, mark_ledgers(node), node->config.census_ns,
+				now_ns) &&
 	       are_cards_same(census, now_ns) && !any_needs_census(node);
 }
 
@@ -166,11 +167,11 @@ void census_look(struct node *node)
 {
 	struct census *census = node->census;
 	uint64_t now_ns = clock_now_ns();
-	if (!census || !census->is_resting || census->under_way || may_rest(census, now_ns))
+	if (!census || !census->is_paused || census->under_way || may_pause(census, now_ns))
 		return;
-	census->is_resting = false;
+	census->is_paused = false;
 	/* The census must not come earlier than the interval allows. */
-	uint64_t due_ns = census->rest.last_ns + node->census_every_ns;
+	uint64_t due_ns = census->stability.last_ns + node->census_every_ns;
 	if (due_ns <= now_ns)
 		census_request(census);
 	else if (node->populated)
@@ -179,7 +180,7 @@ void census_look(struct node *node)
 
 void census_request_if_changed(struct node *node)
 {
-	if (!may_rest(node->census, clock_now_ns()))
+	if (!may_pause(node->census, clock_now_ns()))
 		census_request(node->census);
 }
 
@@ -189,9 +190,9 @@ static void arm_next(struct census *census)
 	struct node *node = census->node;
 	uint64_t now_ns = clock_now_ns();
 	node->census_every_ns = census_every_ns(node->config.census_ns, census->cost_ns);
-	census_rest_note(&census->rest, mark_reading(census), mark_ledgers(node), now_ns);
-	census->is_resting = may_rest(census, now_ns);
-	if (census->is_resting)
+	census_stability_note(&census->stability, mark_reading(census), mark_ledgers(node), now_ns);
+	census->is_paused = may_pause(census, now_ns);
+	if (census->is_paused)
 		loop_disarm(node->census_timer);
 	else if (node->populated)
 		loop_arm(node->census_timer, node->census_every_ns, node->census_every_ns);

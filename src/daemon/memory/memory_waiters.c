@@ -279,7 +279,7 @@ struct admit_card admission_card(struct node *node, const struct card *card)
 {
 	struct promise_card p = node_promised(node, card, NULL);
 	return (struct admit_card){ .size_bytes = card->info.memory_bytes,
-				    .taken_bytes = p.promised_bytes + p.rest_held_bytes +
+				    .taken_bytes = p.promised_bytes + p.unpromised_held_bytes +
 						   p.granted_bytes + p.movable_bytes +
 						   drain_bytes(card) + card->foreign_bytes +
 						   gpu_watch_starting_bytes(node->watch, card->index),
@@ -355,9 +355,9 @@ static bool is_overfull(struct node *node, const struct tenant *t)
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
 		const struct card *card = t->terms.device[i].card;
 		struct promise_card p;
-		node_update_rest(node, card);
+		node_update_unpromised_quotas(node, card);
 		p = node_promised(node, card, NULL);
-		if (p.promised_bytes + p.rest_held_bytes + p.granted_bytes + p.movable_bytes >
+		if (p.promised_bytes + p.unpromised_held_bytes + p.granted_bytes + p.movable_bytes >
 		    p.memory_bytes)
 			return true;
 	}
@@ -476,7 +476,7 @@ static void decide(struct node *node, uint64_t now_ns)
 		apply(node, &list[i], waiting, now_ns);
 	renumber(list, count);
 	for (unsigned i = 0; i < node->card_count; i++)
-		node_update_rest(node, &node->card[i]);
+		node_update_unpromised_quotas(node, &node->card[i]);
 }
 
 void admission_set_on_full(struct tenant *tenant, enum on_full on_full)

@@ -83,7 +83,7 @@ static struct promise_card promised(struct node *node, const struct card *card,
 			else if (q->memory_given)
 				p.promised_bytes += q->quota_bytes;
 			else
-				p.rest_held_bytes += tenant_usage(t, i).used_bytes;
+				p.unpromised_held_bytes += tenant_usage(t, i).used_bytes;
 		}
 	}
 	if (has_init && p.tenant_count && !counts)
@@ -110,7 +110,7 @@ struct promise_card node_promised_to(struct node *node, const struct card *card,
 	return p;
 }
 
-void node_update_rest(struct node *node, const struct card *card)
+void node_update_unpromised_quotas(struct node *node, const struct card *card)
 {
 	struct promise_card p = node_promised(node, card, NULL);
 	struct tenant *t;
@@ -118,11 +118,11 @@ void node_update_rest(struct node *node, const struct card *card)
 		for (unsigned i = 0; i < t->terms.device_count; i++)
 			if (t->terms.device[i].card == card &&
 			    !t->terms.device[i].promise.memory_given && !t->terms.is_retired)
-				tenant_set_quota(t, i, promise_rest_bytes(&p));
+				tenant_set_quota(t, i, promise_unpromised_bytes(&p));
 }
 
-/* One walk finds the cards that need node_update_rest(), which walks over all tenants. */
-void node_update_unpromised(struct node *node)
+/* One walk finds the cards that need node_update_unpromised_quotas(), which walks over all tenants. */
+void node_update_all_unpromised_quotas(struct node *node)
 {
 	bool has_unpromised[NODE_MAX_CARDS] = { false };
 	const struct tenant *t;
@@ -132,5 +132,5 @@ void node_update_unpromised(struct node *node)
 				has_unpromised[t->terms.device[i].card->index] = true;
 	for (unsigned i = 0; i < node->card_count; i++)
 		if (has_unpromised[i])
-			node_update_rest(node, &node->card[i]);
+			node_update_unpromised_quotas(node, &node->card[i]);
 }

@@ -466,8 +466,8 @@ static void note_sync_points(struct arbiter *a)
 		struct tenant *t = &a->tenant[a->active[i]];
 
 		t->has_synced = t->seen.sync_points != t->steps.sync_points;
-		steps_see(&t->steps, t->seen.sync_points, t->seen.thread_ns, t->charged_ns,
-			  a->mode == ARBITER_LEASES && !a->gang_count);
+		steps_observe(&t->steps, t->seen.sync_points, t->seen.thread_ns, t->charged_ns,
+			      a->mode == ARBITER_LEASES && !a->gang_count);
 	}
 }
 

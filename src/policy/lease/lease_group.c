@@ -191,14 +191,14 @@ static double charge_of(const struct tenant *t, double busy_ns, int working)
 }
 
 /*
- * Charges a member, and passes what was seen of it to mps_client_see(). `working` is the number of members with work since the
+ * Charges a member, and passes what was seen of it to mps_client_observe(). `working` is the number of members with work since the
  * last arbiter_step(); `goes` says that the group could run. Returns the part of its reported busy time that is believed.
  */
-static uint64_t see_member(struct arbiter *a, struct tenant *t, int working, bool goes,
-			   uint64_t dt_ns)
+static uint64_t observe_member(struct arbiter *a, struct tenant *t, int working, bool goes,
+			       uint64_t dt_ns)
 {
 	struct group_part *p = &t->part;
-	struct space_seen seen = {
+	struct mps_client_observation seen = {
 		/* under LEASE_FREE the library predicts no lengths */
 		.is_counted = t->state != LEASE_FREE,
 		.is_alone = working - has_worked(t) == 0,
@@ -217,7 +217,7 @@ static uint64_t see_member(struct arbiter *a, struct tenant *t, int working, boo
 	seen.busy_ns = busy_ns;
 	seen.wanted_ns = goes && t->seen.waiting && !t->running ? fmax(busy_ns, (double)dt_ns)
 								: busy_ns;
-	mps_client_see(&p->member, &seen, a->clock, goes ? dt_ns : 0);
+	mps_client_observe(&p->member, &seen, a->clock, goes ? dt_ns : 0);
 	double charged_ns = charge_of(t, busy_ns, working);
 	t->charged_ns += charged_ns;
 	t->charged_peak_ns = fmax(t->charged_peak_ns, t->charged_ns);
@@ -231,7 +231,7 @@ static uint64_t see_member(struct arbiter *a, struct tenant *t, int working, boo
 	return (uint64_t)busy_ns;
 }
 
-static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
+static void observe_group(struct arbiter *a, int group, uint64_t dt_ns)
 {
 	struct tenant *g = &a->tenant[group];
 	bool goes = lets_through(g->state);
@@ -259,7 +259,7 @@ static void see_group(struct arbiter *a, int group, uint64_t dt_ns)
 								   t->seen.inflight_ns),
 						a->config.drain_max_ns);
 
-		sum.busy_ns += see_member(a, t, working, goes, dt_ns);
+		sum.busy_ns += observe_member(a, t, working, goes, dt_ns);
 		sum.has_doorbell = sum.has_doorbell && t->seen.has_doorbell;
 		if (!t->part.is_there)
 			continue;
@@ -283,7 +283,7 @@ void group_observe(struct arbiter *a, uint64_t dt_ns)
 {
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++)
 		if (a->tenant[i].used && a->tenant[i].part.is_group)
-			see_group(a, i, dt_ns);
+			observe_group(a, i, dt_ns);
 }
 
 /* ---- decisions ---- */

@@ -68,7 +68,7 @@ static bool wants(const struct tenant *t)
 }
 
 /* Returns true if the tenant has wanted nothing for longer than a pause between steps. */
-static bool is_resting(const struct arbiter *a, const struct tenant *t)
+static bool is_idle(const struct arbiter *a, const struct tenant *t)
 {
 	return !wants(t) && a->clock - t->worked_at > TIME_SLICE_NS;
 }
@@ -253,7 +253,7 @@ void sliced_count(struct arbiter *a, struct tenant *t, uint64_t dt_ns, double ha
 	double used_ns = t->comes_first && others_want(a, t) ? (double)dt_ns : had_ns;
 	double credit_ns = t->credit_ns + due_part(a, t) * (double)dt_ns - used_ns;
 
-	if (is_resting(a, t))
+	if (is_idle(a, t))
 		most_ns = fmax(most_ns, SAVED_MOST_NS);
 
 	if (runs(t))
@@ -305,7 +305,7 @@ bool sliced_is_bounded(const struct arbiter *a, const struct tenant *t)
 		const struct tenant *other = &a->tenant[a->active[i]];
 
 		if (other->share.priority > t->share.priority &&
-		    (other->comes_first || (is_resting(a, other) && other->credit_ns >= 0)))
+		    (other->comes_first || (is_idle(a, other) && other->credit_ns >= 0)))
 			return true;
 	}
 	return false;

@@ -27,7 +27,7 @@ static uint64_t since(uint64_t now, uint64_t then)
 
 /* ---- observation ---- */
 
-static void note_work(struct turns_process *p, const struct turns_seen *seen, uint64_t now_ns)
+static void note_work(struct turns_process *p, const struct turns_observation *seen, uint64_t now_ns)
 {
 	bool launched = seen->launches != p->seen.launches;
 
@@ -41,8 +41,8 @@ static void note_work(struct turns_process *p, const struct turns_seen *seen, ui
 	}
 }
 
-void turns_see(const struct turns *t, struct turns_process *p, const struct turns_seen *seen,
-	       uint64_t now_ns)
+void turns_observe(const struct turns *t, struct turns_process *p,
+		   const struct turns_observation *seen, uint64_t now_ns)
 {
 	bool was_present = p->is_present;
 
@@ -184,7 +184,7 @@ static bool has_lost(struct turns *t, uint64_t idle_ns, uint64_t now_ns)
 	t->lost_ns += idle_ns + PASS_NS;
 	if (t->lost_ns < LOST_LEAST_NS || (double)t->lost_ns < LOST_PART * (double)t->held_ns)
 		return false;
-	give_up(t, TURNS_RESTED, now_ns);
+	give_up(t, TURNS_IDLE, now_ns);
 	return true;
 }
 

@@ -37,7 +37,7 @@
 #define TURNS_LONGEST_NS UINT64_C(100000000)
 
 /* What is seen of a process on the device. None of it is trusted. */
-struct turns_seen {
+struct turns_observation {
 	bool waits;           /* a thread is held at the gate */
 	bool works;           /* a thread is between gate and driver, or work is in flight */
 	uint64_t idle_ns;     /* how long the process was without work, if it reported that */
@@ -49,7 +49,7 @@ struct turns_seen {
 /* A process of the tenant. The caller keeps an array in any order; zero at first, except `slot`. */
 struct turns_process {
 	unsigned slot;
-	struct turns_seen seen;
+	struct turns_observation seen;
 	bool is_present;      /* waits or works */
 	uint64_t came_at;     /* time since when is_present holds */
 	uint64_t served_ns;   /* time that it had the turn */
@@ -62,9 +62,9 @@ struct turns_process {
 
 /* Why turns were given up last: what the process with the turn did while others waited. */
 enum turns_reason {
-	TURNS_LATE,   /* its work did not end */
-	TURNS_STUCK,  /* its gate gave up waiting for the end of any work */
-	TURNS_RESTED, /* processes with the turn were idle for too long in sum */
+	TURNS_LATE,  /* its work did not end */
+	TURNS_STUCK, /* its gate gave up waiting for the end of any work */
+	TURNS_IDLE,  /* processes with the turn were idle for too long in sum */
 };
 
 struct turns {
@@ -104,8 +104,8 @@ struct turns_lease {
 };
 
 /* Records what was seen of a process. Call for each process at each poll, before turns_step(). */
-void turns_see(const struct turns *t, struct turns_process *p, const struct turns_seen *seen,
-	       uint64_t now_ns);
+void turns_observe(const struct turns *t, struct turns_process *p,
+		   const struct turns_observation *seen, uint64_t now_ns);
 /*
  * Decides, and writes t->turn (all zeros at first). Returns when to step again at the latest; UINT64_MAX: at the next
  * observation. May be skipped without lease and work, except just after a lease (was_in_use).

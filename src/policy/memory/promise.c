@@ -27,7 +27,7 @@ static struct amount amount(uint64_t bytes)
 	return a;
 }
 
-uint64_t promise_rest_bytes(const struct promise_card *card)
+uint64_t promise_unpromised_bytes(const struct promise_card *card)
 {
 	uint64_t taken = card->promised_bytes + card->granted_bytes + card->kept_bytes +
 			 card->movable_bytes;
@@ -71,7 +71,7 @@ static int check_left(const struct promise_card *card, uint64_t want, struct err
 	/* Tenants that take turns on the card take nothing from each other. */
 	uint64_t granted = card->granted_bytes + card->kept_bytes +
 			   (card->is_movable ? 0 : card->movable_bytes);
-	uint64_t taken = card->promised_bytes + card->rest_held_bytes + granted;
+	uint64_t taken = card->promised_bytes + card->unpromised_held_bytes + granted;
 	uint64_t left = taken < card->memory_bytes ? card->memory_bytes - taken : 0;
 	if (want <= left)
 		return 0;
@@ -82,7 +82,7 @@ static int check_left(const struct promise_card *card, uint64_t want, struct err
 		"granted to tenants that wait or swap",
 		i, amount(want).text, amount(left).text, left / MIB,
 		amount(card->memory_bytes).text, amount(card->promised_bytes).text,
-		amount(card->rest_held_bytes).text, amount(granted).text);
+		amount(card->unpromised_held_bytes).text, amount(granted).text);
 }
 
 static int check_given_memory(const struct promise_card *card, uint64_t want, uint64_t held,
@@ -108,20 +108,20 @@ static int check_given_memory(const struct promise_card *card, uint64_t want, ui
 	return 0;
 }
 
-static int check_rest(const struct promise_card *card, uint64_t held, struct error *err)
+static int check_unpromised(const struct promise_card *card, uint64_t held, struct error *err)
 {
-	uint64_t rest = promise_rest_bytes(card);
-	if (rest == 0)
+	uint64_t unpromised = promise_unpromised_bytes(card);
+	if (unpromised == 0)
 		return error_set(
 			err, ENOSPC,
 			"GPU %u: all %s are promised to others: none is left for a tenant without "
 			"a memory quota",
 			card->index, amount(card->memory_bytes).text);
-	if (rest < held)
+	if (unpromised < held)
 		return error_set(err, EBUSY,
 				 "GPU %u: the memory that is not promised, %s, is less than the tenant "
 				 "holds, %s",
-				 card->index, amount(rest).text, amount(held).text);
+				 card->index, amount(unpromised).text, amount(held).text);
 	return 0;
 }
 
@@ -176,8 +176,8 @@ int promise_decide(const struct promise_card *card, const struct promise *now, u
 	if (r < 0)
 		return r;
 	if (!p.memory_given) {
-		p.quota_bytes = promise_rest_bytes(card);
-		r = !now || request->has_memory ? check_rest(card, held_bytes, err) : 0;
+		p.quota_bytes = promise_unpromised_bytes(card);
+		r = !now || request->has_memory ? check_unpromised(card, held_bytes, err) : 0;
 	} else if (!now || request->has_memory) {
 		r = check_given_memory(card, p.quota_bytes, held_bytes, request->waits, err);
 	}

@@ -34,12 +34,12 @@ struct promise {
 struct promise_card {
 	unsigned index;
 	uint64_t memory_bytes;
-	uint64_t promised_bytes;  /* sum of quotas that were asked for */
-	uint64_t rest_held_bytes; /* held by tenants that have the rest */
-	uint64_t granted_bytes;   /* granted to tenants that wait */
-	uint64_t kept_bytes;      /* kept free for overdue tenants */
-	uint64_t movable_bytes;   /* largest quota of a tenant whose memory can be moved */
-	bool is_movable;          /* the request is from a tenant whose memory can be moved */
+	uint64_t promised_bytes;        /* sum of quotas that were asked for */
+	uint64_t unpromised_held_bytes; /* held by tenants that have the rest */
+	uint64_t granted_bytes;         /* granted to tenants that wait */
+	uint64_t kept_bytes;            /* kept free for overdue tenants */
+	uint64_t movable_bytes;         /* largest quota of a tenant whose memory can be moved */
+	bool is_movable;                /* the request is from a tenant whose memory can be moved */
 	double promised_cores_pct;
 	bool may_overcommit; /* guarantees may sum to more than 100 % */
 	unsigned tenant_count;
@@ -71,4 +71,4 @@ int promise_decide(const struct promise_card *card, const struct promise *now, u
 double promise_effective_pct(double promised_cores_pct, double cores_pct);
 
 /* Returns the quota of a tenant that has the rest. */
-uint64_t promise_rest_bytes(const struct promise_card *card);
+uint64_t promise_unpromised_bytes(const struct promise_card *card);

@@ -61,7 +61,7 @@ struct swap_schedule_part {
 	uint64_t wanted_bytes;  /* needed by an allocation that waits; 0: none */
 };
 
-struct swap_schedule_seen {
+struct swap_schedule_observation {
 	enum swap_schedule_place place;
 	unsigned part_count;
 	struct swap_schedule_part part[SWAP_SCHEDULE_PARTS];
@@ -76,7 +76,7 @@ struct swap_schedule_seen {
 
 struct swap_schedule_tenant {
 	bool is_used;
-	struct swap_schedule_seen seen;
+	struct swap_schedule_observation seen;
 	bool is_to_be_in; /* the decision */
 	bool is_recalled; /* a user's order to be out has ended, and it was not let in since */
 	uint64_t in_since_ns;
@@ -112,8 +112,8 @@ void swap_schedule_init(struct swap_schedule *r, const struct swap_schedule_conf
 int swap_schedule_add(struct swap_schedule *r, bool is_in, uint64_t now_ns);
 void swap_schedule_remove(struct swap_schedule *r, int tenant);
 
-void swap_schedule_see(struct swap_schedule *r, int tenant, const struct swap_schedule_seen *seen,
-		       uint64_t now_ns);
+void swap_schedule_observe(struct swap_schedule *r, int tenant,
+			   const struct swap_schedule_observation *seen, uint64_t now_ns);
 
 /*
  * Writes each is_to_be_in. capacity_bytes: per card, what these tenants may hold together. Every part must be on one of
@@ -132,4 +132,4 @@ uint64_t swap_schedule_turn_ns(const struct swap_schedule *r, int tenant, uint64
 uint64_t swap_schedule_may_take(const struct swap_schedule *r, int tenant, unsigned part);
 
 /* Will waiting bring the missing room: not there now, but if all left that obey? False if there is room. */
-bool swap_schedule_has_hope(const struct swap_schedule *r, int tenant);
+bool swap_schedule_can_ever_fit(const struct swap_schedule *r, int tenant);

@@ -119,7 +119,7 @@ static void room_without_others(const struct swap_schedule *r, const struct swap
 	}
 }
 
-bool swap_schedule_has_hope(const struct swap_schedule *r, int tenant)
+bool swap_schedule_can_ever_fit(const struct swap_schedule *r, int tenant)
 {
 	const struct swap_schedule_tenant *t = &r->tenant[tenant];
 	struct room now, later;
@@ -222,7 +222,7 @@ void room_make(struct swap_schedule *r, int tenant, uint64_t now_ns)
 		need += swap_schedule_need_bytes(t, k);
 	while (!room_fits(&room, t) &&
 	       (victim = next_victim(r, tenant, is_chosen, &room, need, now_ns)) >= 0) {
-		const struct swap_schedule_seen *seen = &r->tenant[victim].seen;
+		const struct swap_schedule_observation *seen = &r->tenant[victim].seen;
 		is_chosen[victim] = true;
 		for (unsigned k = 0; k < seen->part_count; k++)
 			room.bytes[seen->part[k].card] += seen->part[k].movable_bytes;

@@ -125,8 +125,8 @@ static bool is_deaf(const struct swap_schedule *r, const struct swap_schedule_te
 	       now_ns - t->leaves_since_ns > limit_ns;
 }
 
-void swap_schedule_see(struct swap_schedule *r, int tenant, const struct swap_schedule_seen *seen,
-		       uint64_t now_ns)
+void swap_schedule_observe(struct swap_schedule *r, int tenant,
+			   const struct swap_schedule_observation *seen, uint64_t now_ns)
 {
 	struct swap_schedule_tenant *t = &r->tenant[tenant];
 	bool was_in = t->seen.place == SWAP_SCHEDULE_IN;
@@ -241,15 +241,15 @@ static bool is_out_without_need(const struct swap_schedule_tenant *t)
 }
 
 /* For each card: facts about tenants that are out and need nothing, and whether the queue needs the card. */
-struct rest {
+struct idle_memory {
 	struct room out; /* bytes to move back to each card if they all return */
 	bool is_of_any[SWAP_SCHEDULE_CARDS]; /* one of them has memory of this card */
 	bool is_needed[SWAP_SCHEDULE_CARDS]; /* a queued tenant has memory of this card */
 };
 
-static void look_at_rest(const struct swap_schedule *r, struct rest *ret)
+static void find_idle_memory(const struct swap_schedule *r, struct idle_memory *ret)
 {
-	*ret = (struct rest){ 0 };
+	*ret = (struct idle_memory){ 0 };
 	for (unsigned i = 0; i < r->end; i++) {
 		const struct swap_schedule_tenant *t = &r->tenant[i];
 		if (t->needs_since_ns)
@@ -263,22 +263,24 @@ static void look_at_rest(const struct swap_schedule *r, struct rest *ret)
 	}
 }
 
-static void time_room(struct swap_schedule *r, const struct rest *rest, uint64_t now_ns)
+static void update_room_since(struct swap_schedule *r, const struct idle_memory *idle,
+			      uint64_t now_ns)
 {
 	struct room room;
 	room_free(r, &room);
 	for (unsigned card = 0; card < r->card_count; card++)
-		if (!rest->is_of_any[card] || rest->is_needed[card] ||
-		    rest->out.bytes[card] > room.bytes[card])
+		if (!idle->is_of_any[card] || idle->is_needed[card] ||
+		    idle->out.bytes[card] > room.bytes[card])
 			r->room_since_ns[card] = 0;
 		else if (!r->room_since_ns[card])
 			r->room_since_ns[card] = now_ns;
 }
 
 /* Lets tenants that need nothing return, if all that are out had room for long enough. */
-static void return_without_need(struct swap_schedule *r, const struct rest *rest, uint64_t now_ns)
+static void return_without_need(struct swap_schedule *r, const struct idle_memory *idle,
+				uint64_t now_ns)
 {
-	time_room(r, rest, now_ns);
+	update_room_since(r, idle, now_ns);
 	for (unsigned i = 0; i < r->end; i++) {
 		struct swap_schedule_tenant *t = &r->tenant[i];
 		bool may_return = is_out_without_need(t);
@@ -287,7 +289,7 @@ static void return_without_need(struct swap_schedule *r, const struct rest *rest
 			uint64_t since_ns = r->room_since_ns[card];
 			may_return = since_ns &&
 				     now_ns - since_ns >=
-					     swap_schedule_stay_ns(r, rest->out.bytes[card]);
+					     swap_schedule_stay_ns(r, idle->out.bytes[card]);
 		}
 		t->is_to_be_in |= may_return;
 	}
@@ -326,7 +328,7 @@ static void call_off(struct swap_schedule_tenant *t, uint64_t now_ns)
 void swap_schedule_step(struct swap_schedule *r, const uint64_t *capacity_bytes,
 			unsigned card_count, uint64_t now_ns)
 {
-	struct rest rest;
+	struct idle_memory idle;
 	r->card_count = card_count;
 	memcpy(r->capacity_bytes, capacity_bytes, card_count * sizeof(*capacity_bytes));
 	for (unsigned i = 0; i < r->end; i++)
@@ -345,7 +347,7 @@ void swap_schedule_step(struct swap_schedule *r, const uint64_t *capacity_bytes,
 		if (t->is_used && has_lost_its_room(r, t, now_ns))
 			call_off(t, now_ns);
 	}
-	look_at_rest(r, &rest);
+	find_idle_memory(r, &idle);
 	serve_queue(r, now_ns);
-	return_without_need(r, &rest, now_ns);
+	return_without_need(r, &idle, now_ns);
 }

@@ -14,7 +14,7 @@ struct choosing {
 };
 
 /* Bit i of `able`: card i may be chosen. */
-static void look_among(struct choosing *c, uint64_t able)
+static void choose_best(struct choosing *c, uint64_t able)
 {
 	struct place_pool pool = { 0 };
 
@@ -50,7 +50,7 @@ static void look_in_each_numa(struct choosing *c, const struct place_node *node,
 				same |= UINT64_C(1) << j;
 		/* once per NUMA node, at its first card */
 		if (same && (unsigned)__builtin_ctzll(same) == i)
-			look_among(c, same);
+			choose_best(c, same);
 	}
 }
 
@@ -100,7 +100,7 @@ int place_choose(const struct place_node *node, const struct place_request *requ
 		if (request->numa_bind)
 			look_in_each_numa(&c, node, able);
 		else
-			look_among(&c, able);
+			choose_best(&c, able);
 	}
 	choice.sets_seen = c.sets_seen;
 	for (unsigned i = 0; !c.found && i < node->card_count; i++)

@@ -21,52 +21,50 @@
  */
 
 /* What is left of a card, as parts of the whole card. */
-#define PLACE_REST_WHOLE INT64_C(10000)
-struct place_rest {
-	int64_t cores, memory; /* both 0 to PLACE_REST_WHOLE */
+#define WHOLE INT64_C(10000)
+struct place_remaining {
+	int64_t cores, memory; /* both 0 to WHOLE */
 };
 
-/* usual parts of a card */
-static const int64_t ladder[] = { PLACE_REST_WHOLE / 8, PLACE_REST_WHOLE / 4, PLACE_REST_WHOLE / 2,
-				  PLACE_REST_WHOLE };
-#define STEPS ((int64_t)(sizeof(ladder) / sizeof(ladder[0])))
+static const int64_t usual_parts[] = { WHOLE / 8, WHOLE / 4, WHOLE / 2, WHOLE };
+#define USUAL_PARTS ((int64_t)(sizeof(usual_parts) / sizeof(usual_parts[0])))
 
 static int64_t part(uint64_t left, uint64_t total)
 {
-	return total ? (int64_t)((double)left * (double)PLACE_REST_WHOLE / (double)total + 0.5) : 0;
+	return total ? (int64_t)((double)left * (double)WHOLE / (double)total + 0.5) : 0;
 }
 
-static struct place_rest rest(const struct place_card *card, uint64_t cores_left,
-			      uint64_t memory_left)
+static struct place_remaining remaining(const struct place_card *card, uint64_t cores_left,
+					uint64_t memory_left)
 {
-	return (struct place_rest){ .cores = part(cores_left, card->cores_total_mpct),
-				    .memory = part(memory_left, card->memory_total_bytes) };
+	return (struct place_remaining){ .cores = part(cores_left, card->cores_total_mpct),
+					 .memory = part(memory_left, card->memory_total_bytes) };
 }
 
-static struct place_rest place_rest_now(const struct place_card *card)
+static struct place_remaining remaining_now(const struct place_card *card)
 {
-	return rest(card, place_cores_left(card), place_memory_left(card));
+	return remaining(card, place_cores_left(card), place_memory_left(card));
 }
 
 /* Returns what is left of the card with the request on it. The request must fit. */
-static struct place_rest place_rest_after(const struct place_card *card,
-					  const struct place_request *request)
+static struct place_remaining remaining_after(const struct place_card *card,
+					      const struct place_request *request)
 {
 	struct place_need need = place_need(card, request);
 	uint32_t cores = place_cores_left(card);
 	uint64_t memory = place_memory_left(card);
 
-	return rest(card, need.cores_mpct < cores ? cores - need.cores_mpct : 0,
-		    need.memory_bytes < memory ? memory - need.memory_bytes : 0);
+	return remaining(card, need.cores_mpct < cores ? cores - need.cores_mpct : 0,
+			 need.memory_bytes < memory ? memory - need.memory_bytes : 0);
 }
 
 /* Returns how much compute and memory requests for usual parts cannot use, summed over these parts. */
-static int64_t stranded(struct place_rest left)
+static int64_t fragmentation(struct place_remaining left)
 {
 	int64_t scarcer = left.cores < left.memory ? left.cores : left.memory, sum = 0;
 
-	for (int64_t i = 0; i < STEPS; i++)
-		if (scarcer < ladder[i])
+	for (int64_t i = 0; i < USUAL_PARTS; i++)
+		if (scarcer < usual_parts[i])
 			sum += left.cores + left.memory;
 	return sum;
 }
@@ -74,11 +72,11 @@ static int64_t stranded(struct place_rest left)
 /* Returns the cost for evaluator "share"; less is better. The request must fit. */
 static int64_t place_share_cost(const struct place_card *card, const struct place_request *request)
 {
-	struct place_rest now = place_rest_now(card), after = place_rest_after(card, request);
-	int64_t lost = stranded(after) - stranded(now);
+	struct place_remaining now = remaining_now(card), after = remaining_after(card, request);
+	int64_t lost = fragmentation(after) - fragmentation(now);
 
 	/* The second part is below the factor of the first, so never outweighs it. */
-	return lost * (2 * PLACE_REST_WHOLE + 1) + after.cores + after.memory;
+	return lost * (2 * WHOLE + 1) + after.cores + after.memory;
 }
 
 typedef void evaluate_fn(const struct place_costs *costs, const struct place_node *node,
@@ -133,9 +131,9 @@ static void balance_fill(const struct place_costs *costs, const struct place_nod
 			 const struct place_request *request, struct place_scale *ret)
 {
 	for (unsigned i = 0; i < node->card_count; i++) {
-		struct place_rest rest = place_rest_after(&node->card[i], request);
-		int64_t scarcer = rest.cores < rest.memory ? rest.cores : rest.memory;
-		ret->card[i] = PLACE_REST_WHOLE - scarcer;
+		struct place_remaining left = remaining_after(&node->card[i], request);
+		int64_t scarcer = left.cores < left.memory ? left.cores : left.memory;
+		ret->card[i] = WHOLE - scarcer;
 	}
 }
 

@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 
-#define HEALTH_LOOK_NS UINT64_C(1000000000) /* time between two polls of a card */
+#define HEALTH_POLL_NS UINT64_C(1000000000) /* time between two polls of a card */
 #define HEALTH_FAILURES 3 /* after so many failed calls in a row, the card does not answer */
 #define HEALTH_ANSWERS 3
 #define HEALTH_REASON_MAX 160

@@ -59,20 +59,20 @@ const struct tenant *violation_owner(const struct violation_signs *s, const char
 	return NULL;
 }
 
-bool violation_confirm(struct violation_track *track, const struct violation_look *look,
+bool violation_confirm(struct violation_track *track, const struct violation_evidence *evidence,
 		       uint64_t now_ns, uint64_t least_ns)
 {
-	if (!look->is_sound)
+	if (!evidence->is_sound)
 		return false;
-	if (!look->is_listed || !look->has_owner) {
+	if (!evidence->is_listed || !evidence->has_owner) {
 		*track = (struct violation_track){ 0 };
 		return false;
 	}
-	if (look->is_stopped || look->is_away)
+	if (evidence->is_stopped || evidence->is_away)
 		return false;
-	if (track->looks++ == 0)
+	if (track->censuses++ == 0)
 		track->since_ns = now_ns;
-	return track->looks >= VIOLATION_LOOKS && now_ns - track->since_ns >= least_ns;
+	return track->censuses >= VIOLATION_CENSUSES && now_ns - track->since_ns >= least_ns;
 }
 
 enum violation_step violation_next(const struct violation_case *c, uint64_t now_ns)

@@ -3,7 +3,7 @@
  *
  * GPU processes register with their tenant. An unregistered process with a card's memory is an offender if a sign shows its
  * tenant. So is a process that holds more than its ledger (what its library counts), and the largest process of a tenant
- * above its quota. One census proves nothing: a process just forked, or about to register, looks the same.
+ * above its quota. One census proves nothing: a process just forked, or about to register, censuses the same.
  *
  * Pure; thread safe.
  */
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VIOLATION_LOOKS 3 /* censuses in a row that must show the violation */
+#define VIOLATION_CENSUSES 3 /* censuses in a row that must show the violation */
 /* A violation must also last for so many intervals, because some censuses come early. */
 #define VIOLATION_INTERVALS 2
 #define VIOLATION_END_NS UINT64_C(5000000000) /* time from SIGTERM to SIGKILL */
@@ -50,7 +50,7 @@ struct violation_signs {
 const struct tenant *violation_owner(const struct violation_signs *signs, const char **ret_how);
 
 /* What one census shows of an unregistered process. */
-struct violation_look {
+struct violation_evidence {
 	/* the driver's list can be believed, and after a restart all tenants' processes have registered */
 	bool is_sound;
 	bool is_listed;  /* the driver lists the process as holding a card's memory */
@@ -60,14 +60,14 @@ struct violation_look {
 };
 /* All zero: no census has shown the process yet. */
 struct violation_track {
-	unsigned looks;
+	unsigned censuses;
 	uint64_t since_ns;
 };
 /*
  * Returns true once the violation is confirmed and has lasted least_ns. A census that cannot be believed neither counts nor
  * resets.
  */
-bool violation_confirm(struct violation_track *track, const struct violation_look *look,
+bool violation_confirm(struct violation_track *track, const struct violation_evidence *evidence,
 		       uint64_t now_ns, uint64_t least_ns);
 
 enum violation_step {

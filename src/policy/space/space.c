@@ -30,7 +30,7 @@ static uint64_t progress(uint64_t *last, uint64_t now, uint64_t most)
  * Reported work that ended since the last poll: begun less in flight, both predicted. A launch being counted is in one of
  * the two only, so only a new maximum is progress.
  */
-static uint64_t done_since(struct mps_client *m, const struct space_seen *seen)
+static uint64_t done_since(struct mps_client *m, const struct mps_client_observation *seen)
 {
 	uint64_t done_ns = seen->reported_work_ns > seen->inflight_ns
 				   ? seen->reported_work_ns - seen->inflight_ns
@@ -42,15 +42,16 @@ static uint64_t done_since(struct mps_client *m, const struct space_seen *seen)
 	return done_ns > m->done_ns ? progress(&m->done_ns, done_ns, STEP_MAX_NS) : 0;
 }
 
-static void see_presence(struct mps_client *m, const struct space_seen *seen, uint64_t now_ns)
+static void update_presence(struct mps_client *m, const struct mps_client_observation *seen,
+			    uint64_t now_ns)
 {
 	if (!seen->is_barred && (seen->works || seen->waits))
 		m->wanted_at = now_ns;
 	m->is_present = !seen->is_barred && m->wanted_at && now_ns - m->wanted_at < SPACE_AWAY_NS;
 }
 
-static void see_lengths(struct mps_client *m, double reported_work_ns, double untried_ns,
-			uint64_t dt_ns)
+static void learn_lengths(struct mps_client *m, double reported_work_ns, double untried_ns,
+			  uint64_t dt_ns)
 {
 	double keep = 1 / (1 + (double)dt_ns / WINDOW_NS);
 
@@ -69,7 +70,8 @@ static void add_faded(struct space_rate *rate, double done_ns, double for_ns, do
 }
 
 /* Measures from one end of work to another, since work from before the member was alone does not count. */
-static void see_alone(struct mps_client *m, const struct space_seen *seen, double done_ns)
+static void learn_alone(struct mps_client *m, const struct mps_client_observation *seen,
+			double done_ns)
 {
 	if (!seen->is_alone || !seen->is_counted) {
 		m->has_ended_alone = false;
@@ -87,7 +89,8 @@ static void see_alone(struct mps_client *m, const struct space_seen *seen, doubl
 }
 
 /* Long work shows when it ends; until then the share stays. */
-static void see_window(struct mps_client *m, const struct space_seen *seen, double done_ns)
+static void learn_window(struct mps_client *m, const struct mps_client_observation *seen,
+			 double done_ns)
 {
 	if (!m->is_present || !seen->is_counted) {
 		m->window = (struct space_rate){ 0 };
@@ -101,8 +104,8 @@ static void see_window(struct mps_client *m, const struct space_seen *seen, doub
 	m->window_pending_ns = 0;
 }
 
-void mps_client_see(struct mps_client *m, const struct space_seen *seen, uint64_t now_ns,
-		    uint64_t dt_ns)
+void mps_client_observe(struct mps_client *m, const struct mps_client_observation *seen,
+			uint64_t now_ns, uint64_t dt_ns)
 {
 	uint64_t new_work = progress(&m->reported_work_ns, seen->reported_work_ns, STEP_MAX_NS);
 	uint64_t untried = progress(&m->untried_ns, seen->untried_ns, new_work);
@@ -111,10 +114,10 @@ void mps_client_see(struct mps_client *m, const struct space_seen *seen, uint64_
 	if (!m->is_counted)
 		new_work = untried = done = 0;
 	m->is_counted = seen->is_counted;
-	see_presence(m, seen, now_ns);
-	see_lengths(m, (double)new_work, (double)untried, dt_ns);
-	see_alone(m, seen, (double)done);
-	see_window(m, seen, (double)done);
+	update_presence(m, seen, now_ns);
+	learn_lengths(m, (double)new_work, (double)untried, dt_ns);
+	learn_alone(m, seen, (double)done);
+	learn_window(m, seen, (double)done);
 	m->work_ns = (double)done * (m->part > 0 ? m->part : 1) / mps_client_speed(m);
 	m->credit_ns -= (double)new_work;
 }

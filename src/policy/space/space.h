@@ -32,7 +32,7 @@
 #define SPACE_PLENTY_NS UINT64_C(10000000000) /* a grant that limits no member */
 
 /* What was seen of a member in one poll. */
-struct space_seen {
+struct mps_client_observation {
 	bool is_counted; /* the library has counted what began since the last poll */
 	bool is_alone;   /* no other member had work since the last poll */
 	bool works;      /* has work in flight, or a thread between the gate and the driver */
@@ -84,8 +84,8 @@ struct mps_client {
 };
 
 /* Records one poll at now_ns. dt_ns: time since the last poll in which the group could run. */
-void mps_client_see(struct mps_client *member, const struct space_seen *seen, uint64_t now_ns,
-		    uint64_t dt_ns);
+void mps_client_observe(struct mps_client *member, const struct mps_client_observation *seen,
+			uint64_t now_ns, uint64_t dt_ns);
 bool mps_client_is_known(const struct mps_client *member);
 /* Returns reported work per nanosecond while it runs alone; 1 until known. */
 double mps_client_speed(const struct mps_client *member);

@@ -19,7 +19,7 @@
 #include "daemon/util/worker.h"
 
 #define WAIT_MS 500U /* longest wait for a fault; the daemon's end may be delayed by as much */
-#define LOOK_NS HEALTH_LOOK_NS        /* interval at which each card is asked */
+#define LOOK_NS HEALTH_POLL_NS        /* interval at which each card is asked */
 #define OLD_NS (3 * LOOK_NS)          /* answers older than this are not used */
 #define SILENT_NS (10 * NSEC_PER_SEC) /* a call that lasts this long counts as no answer */
 #define FAULTS_MOST 64

@@ -13,22 +13,25 @@ uint64_t census_every_ns(uint64_t asked_ns, uint64_t cost_ns)
 	return least > asked_ns ? least : asked_ns;
 }
 
-void census_rest_note(struct census_rest *rest, uint64_t mark, uint64_t ledgers, uint64_t now_ns)
+void census_stability_note(struct census_stability *stability, uint64_t mark, uint64_t ledgers,
+			   uint64_t now_ns)
 {
-	bool is_same = rest->same_count && mark == rest->mark && ledgers == rest->ledgers;
-	*rest = (struct census_rest){ .mark = mark,
-				      .ledgers = ledgers,
-				      .since_ns = is_same ? rest->since_ns : now_ns,
-				      .last_ns = now_ns,
-				      .same_count = is_same ? rest->same_count + 1 : 1 };
+	bool is_same = stability->same_count && mark == stability->mark &&
+		       ledgers == stability->ledgers;
+	*stability = (struct census_stability){ .mark = mark,
+						.ledgers = ledgers,
+						.since_ns = is_same ? stability->since_ns : now_ns,
+						.last_ns = now_ns,
+						.same_count = is_same ? stability->same_count + 1
+								      : 1 };
 }
 
-bool census_rest_holds(const struct census_rest *rest, uint64_t ledgers, uint64_t interval_ns,
-		       uint64_t now_ns)
+bool census_is_stable(const struct census_stability *stability, uint64_t ledgers,
+		      uint64_t interval_ns, uint64_t now_ns)
 {
-	return interval_ns >= HEALTH_LOOK_NS && rest->same_count >= CENSUS_SAME_LOOKS &&
-	       rest->last_ns - rest->since_ns >= CENSUS_SAME_INTERVALS * interval_ns &&
-	       ledgers == rest->ledgers && now_ns - rest->last_ns < CENSUS_REST_NS;
+	return interval_ns >= HEALTH_POLL_NS && stability->same_count >= CENSUS_SAME_COUNT &&
+	       stability->last_ns - stability->since_ns >= CENSUS_SAME_INTERVALS * interval_ns &&
+	       ledgers == stability->ledgers && now_ns - stability->last_ns < CENSUS_PAUSE_MAX_NS;
 }
 
 bool census_is_over(uint64_t nvml_bytes, uint64_t most_bytes)

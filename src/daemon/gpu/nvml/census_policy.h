@@ -47,13 +47,13 @@ struct census_card {
 
 /*
  * Periodic censuses pause while ledgers, processes and each card's memory use (health.h) stayed the same for
- * CENSUS_SAME_LOOKS censuses and CENSUS_SAME_INTERVALS intervals. A process replaced by one of the same size within a
- * second would be missed, so one census comes every CENSUS_REST_NS. No pause if the configured interval is below one
+ * CENSUS_SAME_COUNT censuses and CENSUS_SAME_INTERVALS intervals. A process replaced by one of the same size within a
+ * second would be missed, so one census comes every CENSUS_PAUSE_MAX_NS. No pause if the configured interval is below one
  * second.
  */
-#define CENSUS_SAME_LOOKS 3
+#define CENSUS_SAME_COUNT 3
 #define CENSUS_SAME_INTERVALS 3
-#define CENSUS_REST_NS UINT64_C(60000000000)
+#define CENSUS_PAUSE_MAX_NS UINT64_C(60000000000)
 
 /* Counts for census_confirm(). All zero: no observation yet. */
 struct census_over {
@@ -68,7 +68,7 @@ struct census_least {
 };
 
 /* The latest censuses in a row that read the same. */
-struct census_rest {
+struct census_stability {
 	uint64_t mark;       /* hash of everything that they showed */
 	uint64_t ledgers;    /* hash of the ledgers after the last of them */
 	uint64_t since_ns;   /* time of the first of them */
@@ -76,12 +76,13 @@ struct census_rest {
 	unsigned same_count; /* number of them; 0: no census yet */
 };
 
-/* Adds a census to `rest`, or begins anew if it read something else. Pure. */
-void census_rest_note(struct census_rest *rest, uint64_t mark, uint64_t ledgers, uint64_t now_ns);
+/* Adds a census to `stability`, or begins anew if it read something else. Pure. */
+void census_stability_note(struct census_stability *stability, uint64_t mark, uint64_t ledgers,
+			   uint64_t now_ns);
 
 /* Returns true if the next periodic census can be left out. `ledgers`: hash of the present ledgers. Pure. */
-bool census_rest_holds(const struct census_rest *rest, uint64_t ledgers, uint64_t interval_ns,
-		       uint64_t now_ns);
+bool census_is_stable(const struct census_stability *stability, uint64_t ledgers,
+		      uint64_t interval_ns, uint64_t now_ns);
 
 /* Returns true if is_over was set CENSUS_OVER_COUNT times in a row and for least_ns. Pure. */
 bool census_confirm(struct census_over *over, bool is_over, uint64_t now_ns, uint64_t least_ns);

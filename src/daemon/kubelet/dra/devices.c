@@ -63,8 +63,10 @@ static const char *nvlink_domain(const struct place_node *model, unsigned card)
 static void read_left(struct node *node, const struct card *card, struct dra_device *d)
 {
 	struct promise_card p = node_promised_to(node, card, dra_key_is_not_of);
-	uint64_t rest_bytes = promise_rest_bytes(&p);
-	d->memory_left_bytes = rest_bytes > p.rest_held_bytes ? rest_bytes - p.rest_held_bytes : 0;
+	uint64_t rest_bytes = promise_unpromised_bytes(&p);
+	d->memory_left_bytes = rest_bytes > p.unpromised_held_bytes
+				       ? rest_bytes - p.unpromised_held_bytes
+				       : 0;
 	d->cores_left_pct = p.promised_cores_pct < 100 ? (unsigned)(100 - p.promised_cores_pct) : 0;
 }
 

@@ -330,7 +330,7 @@ static void list_begins(void *data)
 		forget_object(s);
 }
 
-static void seen(void *data, json_t *object)
+static void object_changed(void *data, json_t *object)
 {
 	take(data, object);
 	update(data);
@@ -375,7 +375,8 @@ static void troubled(void *data, const struct error *err)
 struct publisher *publisher_start(struct kube_client *client, const char *node,
 				  const struct node_object *object)
 {
-	static const struct watch_handlers handlers = { list_begins, seen, gone, synced, troubled };
+	static const struct watch_handlers handlers = { list_begins, object_changed, gone, synced,
+							troubled };
 	char selector[PATH_MAX_BYTES];
 	struct publisher *p = calloc(1, sizeof(*p));
 	if (!p)

@@ -38,14 +38,16 @@ static struct kube_card describe(struct node *node, const struct card *card,
 	const struct config *config = &node->config;
 	const struct promise_card claimed = node_promised_to(node, card, dra_key_is_of);
 	double cores_pct = claimed.promised_cores_pct < 100 ? 100 - claimed.promised_cores_pct : 0;
-	struct kube_card k = { .index = card->index,
-			       .count = config_split_count(config),
-			       .memory_mib = (uint64_t)((double)(promise_rest_bytes(&claimed) / MIB) *
-							config->kube_memory_scaling),
-			       .cores_pct = (unsigned)(cores_pct * config->kube_core_scaling + 0.5),
-			       .numa = placed->numa_known ? placed->numa : 0,
-			       .mode = CARD_MODE_DEFAULT,
-			       .is_healthy = !placed->is_sick };
+	struct kube_card k = {
+		.index = card->index,
+		.count = config_split_count(config),
+		.memory_mib = (uint64_t)((double)(promise_unpromised_bytes(&claimed) / MIB) *
+					 config->kube_memory_scaling),
+		.cores_pct = (unsigned)(cores_pct * config->kube_core_scaling + 0.5),
+		.numa = placed->numa_known ? placed->numa : 0,
+		.mode = CARD_MODE_DEFAULT,
+		.is_healthy = !placed->is_sick
+	};
 	snprintf(k.id, sizeof(k.id), "%s", card->info.uuid_text);
 	cards_type(card->info.name, k.type);
 	return k;

@@ -167,7 +167,7 @@ static void list_begins(void *data)
 	o->is_listed = false;
 }
 
-static void seen(void *data, json_t *object)
+static void object_changed(void *data, json_t *object)
 {
 	struct node_object *o = data;
 	o->is_listed = true;
@@ -215,7 +215,8 @@ struct node_object *node_object_start(struct kube_client *client, const char *na
 				      void (*trouble)(void *data, const struct error *err),
 				      void *data)
 {
-	static const struct watch_handlers handlers = { list_begins, seen, gone, synced, troubled };
+	static const struct watch_handlers handlers = { list_begins, object_changed, gone, synced,
+							troubled };
 	char selector[PATH_MAX_BYTES];
 	struct node_object *o = calloc(1, sizeof(*o));
 	if (!o)

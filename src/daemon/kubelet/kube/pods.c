@@ -85,7 +85,7 @@ static void list_begins(void *data)
 		p->is_listed[i] = false;
 }
 
-static void seen(void *data, json_t *object)
+static void object_changed(void *data, json_t *object)
 {
 	struct node_pods *p = data;
 	struct error err;
@@ -136,7 +136,8 @@ struct node_pods *pods_start(struct kube_client *client, const char *node,
 			     void (*changed)(void *data),
 			     void (*trouble)(void *data, const struct error *err), void *data)
 {
-	static const struct watch_handlers handlers = { list_begins, seen, gone, synced, troubled };
+	static const struct watch_handlers handlers = { list_begins, object_changed, gone, synced,
+							troubled };
 	char selector[SELECTOR_MAX];
 	struct node_pods *p = calloc(1, sizeof(*p));
 	if (!p)

@@ -91,7 +91,7 @@ static double weight_of(const struct node *node, const struct tenant *t)
 /* Scales the share only if the scale (turn_share.h) changed enough, because a change restarts lending (lend.h). */
 static void scale_share(struct tenant *t, bool has_work, uint64_t now_ns)
 {
-	turn_share_see(&t->turn_share, !t->is_away, has_work, now_ns);
+	turn_share_observe(&t->turn_share, !t->is_away, has_work, now_ns);
 	double scale = turn_share_scale(&t->turn_share);
 	if (!t->is_away && fabs(scale - t->share_scale) > SCALE_STEP * t->share_scale)
 		tenant_scale_share(t, scale);
@@ -115,7 +115,7 @@ static void count_moves(struct swap_turns *turns, struct tenant *t, enum swap_sc
 static void observe_tenant(struct swap_turns *turns, struct tenant *t, uint64_t now_ns)
 {
 	struct swap_figures f = swap_figures(t);
-	struct swap_schedule_seen seen = {
+	struct swap_schedule_observation seen = {
 		.place = place_of(t, &f),
 		.part_count = t->terms.device_count,
 		.has_work = has_work(t),
@@ -148,7 +148,7 @@ static void observe_tenant(struct swap_turns *turns, struct tenant *t, uint64_t 
 	scale_share(t, seen.has_work, now_ns);
 	count_moves(turns, t, turns->swap_schedule.tenant[t->swap_schedule].seen.place, seen.place,
 		    &f);
-	swap_schedule_see(&turns->swap_schedule, t->swap_schedule, &seen, now_ns);
+	swap_schedule_observe(&turns->swap_schedule, t->swap_schedule, &seen, now_ns);
 }
 
 /*
@@ -157,16 +157,16 @@ static void observe_tenant(struct swap_turns *turns, struct tenant *t, uint64_t 
 static uint64_t capacity_of(struct node *node, struct card *card)
 {
 	struct promise_card p = node_promised(node, card, NULL);
-	uint64_t taken = p.promised_bytes + p.rest_held_bytes + p.granted_bytes + p.kept_bytes +
-			 card->foreign_bytes + drain_bytes(card) +
+	uint64_t taken = p.promised_bytes + p.unpromised_held_bytes + p.granted_bytes +
+			 p.kept_bytes + card->foreign_bytes + drain_bytes(card) +
 			 node->swap_turns->margin_bytes[card->index];
 	return taken < card->info.memory_bytes ? card->info.memory_bytes - taken : 0;
 }
 
-static void publish_hope(struct tenant *t)
+static void publish_can_ever_fit(struct tenant *t)
 {
 	const struct swap_schedule *r = &t->node->swap_turns->swap_schedule;
-	atomic_store(&t->region.control->swap_hope, swap_schedule_has_hope(r, t->swap_schedule));
+	atomic_store(&t->region.control->swap_hope, swap_schedule_can_ever_fit(r, t->swap_schedule));
 }
 
 /* Tells each tenant whether it may have to leave. If all quotas fit together, nobody has to, except by request. */
@@ -266,7 +266,7 @@ static bool poll_tenants(struct node *node, struct swap_turns *turns, uint64_t n
 	TAILQ_FOREACH(t, &node->tenants, link)
 		if (is_swappable(t) && t->swap_schedule >= 0) {
 			publish_bounds(t);
-			publish_hope(t);
+			publish_can_ever_fit(t);
 		}
 	TAILQ_FOREACH(t, &node->tenants, link)
 		if (is_swappable(t) && t->swap_schedule >= 0)

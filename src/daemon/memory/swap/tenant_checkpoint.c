@@ -279,7 +279,7 @@ static int check_room(struct tenant *t, struct error *err)
 		struct card *card = t->terms.device[i].card;
 		struct promise_card p = node_promised(t->node, card, t);
 		uint64_t wanted = wanted_bytes(t, i), most = card->info.memory_bytes;
-		uint64_t taken = p.promised_bytes + p.rest_held_bytes + p.granted_bytes +
+		uint64_t taken = p.promised_bytes + p.unpromised_held_bytes + p.granted_bytes +
 				 p.kept_bytes + card->foreign_bytes + drain_bytes(card);
 		uint64_t left = taken < most ? most - taken : 0;
 		if (wanted > left)

@@ -27,7 +27,7 @@ struct suspect {
 	struct violation_track track;
 	const char *how; /* the sign by which the tenant was found; NULL: none */
 	char owner[REGION_NAME_MAX];
-	unsigned looks_left; /* censuses until the signs are read again */
+	unsigned censuses_left; /* censuses until the signs are read again */
 
 	bool is_offender; /* if true, the following fields are valid */
 	enum violation_reason reason;

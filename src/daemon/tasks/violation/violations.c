@@ -160,8 +160,8 @@ static void note_seen(struct violations *v, const struct gpu_process *seen)
 static struct tenant *find_owner(struct suspect *s)
 {
 	struct node *node = s->violations->node;
-	if (!s->owner[0] && s->looks_left > 0) {
-		s->looks_left--;
+	if (!s->owner[0] && s->censuses_left > 0) {
+		s->censuses_left--;
 		return NULL;
 	}
 	struct violation_signs signs = signs_of(node, s->pid);
@@ -170,25 +170,26 @@ static struct tenant *find_owner(struct suspect *s)
 	if (!owner || strcmp(s->owner, owner->terms.name) != 0)
 		s->track = (struct violation_track){ 0 };
 	snprintf(s->owner, sizeof(s->owner), "%s", owner ? owner->terms.name : "");
-	s->looks_left = SIGNS_LOOKS;
+	s->censuses_left = SIGNS_LOOKS;
 	return owner ? node_find_tenant(node, owner->terms.id) : NULL;
 }
 
-static void look_at(struct suspect *s, bool is_sound, uint64_t now_ns)
+static void check_suspect(struct suspect *s, bool is_sound, uint64_t now_ns)
 {
 	struct node *node = s->violations->node;
 	struct tenant *owner = is_sound && s->is_seen ? find_owner(s) : NULL;
-	struct violation_look look = {
+	struct violation_evidence evidence = {
 		.is_sound = is_sound,
 		.is_listed = s->is_seen,
 		.has_owner = owner,
 	};
 	if (owner) {
-		look.is_stopped = procfs_is_stopped(s->pid);
-		look.is_away = tenant_is_checkpointing(owner) ||
-			       gpu_watch_is_away(node->watch, s->pid);
+		evidence.is_stopped = procfs_is_stopped(s->pid);
+		evidence.is_away = tenant_is_checkpointing(owner) ||
+				   gpu_watch_is_away(node->watch, s->pid);
 	}
-	if (violation_confirm(&s->track, &look, now_ns, VIOLATION_INTERVALS * node->config.census_ns))
+	if (violation_confirm(&s->track, &evidence, now_ns,
+			      VIOLATION_INTERVALS * node->config.census_ns))
 		note_unregistered(s, owner);
 }
 
@@ -228,7 +229,7 @@ void violations_census(struct violations *v, const struct census_card *cards)
 		forgive_registered(s);
 		/* An unlisted process counts as gone only if all cards were read (is_whole). */
 		if (!s->is_offender && !s->is_ours)
-			look_at(s, is_sound && (s->is_seen || is_whole), now_ns);
+			check_suspect(s, is_sound && (s->is_seen || is_whole), now_ns);
 		if (!s->source && !s->is_seen && is_whole)
 			suspects_remove(s);
 	}

@@ -153,7 +153,7 @@ static int check_room(struct container_swap *s, struct error *err)
 	for (unsigned i = 0; i < node->card_count; i++) {
 		struct card *card = &node->card[i];
 		struct promise_card p = node_promised(node, card, NULL);
-		uint64_t taken = p.promised_bytes + p.rest_held_bytes + p.granted_bytes +
+		uint64_t taken = p.promised_bytes + p.unpromised_held_bytes + p.granted_bytes +
 				 p.kept_bytes + card->foreign_bytes + drain_bytes(card);
 		uint64_t most = card->info.memory_bytes;
 		if (s->order.bytes[i] && s->order.bytes[i] > (taken < most ? most - taken : 0))

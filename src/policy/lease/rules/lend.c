@@ -47,7 +47,8 @@ static double fade(const struct elastic_config *config, double before, double no
 	return now + (before - now) * kept;
 }
 
-static void see_demand(const struct elastic_config *config, struct elastic_tenant *t, uint64_t dt_ns)
+static void update_demand(const struct elastic_config *config, struct elastic_tenant *t,
+			  uint64_t dt_ns)
 {
 	double demand = 0;
 
@@ -196,7 +197,7 @@ void elastic_decide(const struct elastic_config *config, struct elastic_tenant *
 	if (!dt_ns)
 		return;
 	for (size_t i = 0; i < count; i++)
-		see_demand(config, tenants[i], dt_ns);
+		update_demand(config, tenants[i], dt_ns);
 	double level = find_level(config, tenants, count, find_spare(config, tenants, count));
 	for (size_t i = 0; i < count; i++) {
 		struct elastic_tenant *t = tenants[i];

@@ -50,8 +50,8 @@ struct steps {
  * CPU time between them); charged_ns is its total charge. may_try: depths may be tried, since the tenant has leases and
  * follows steps_may_be_ahead().
  */
-void steps_see(struct steps *s, uint32_t sync_points, uint64_t thread_ns, double charged_ns,
-	       bool may_try);
+void steps_observe(struct steps *s, uint32_t sync_points, uint64_t thread_ns, double charged_ns,
+		   bool may_try);
 /* Returns the length of a step; 0 if unknown, or longer than most_ns. */
 double steps_length_ns(const struct steps *s, double most_ns);
 /* Returns true if a whole step's work may be in flight. */

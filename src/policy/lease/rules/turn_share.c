@@ -2,7 +2,7 @@
 
 #define LEAST_NS UINT64_C(1000000000) /* shorter turns count as this long */
 
-void turn_share_see(struct turn_share *s, bool is_here, bool has_work, uint64_t now_ns)
+void turn_share_observe(struct turn_share *s, bool is_here, bool has_work, uint64_t now_ns)
 {
 	uint64_t passed_ns = s->seen_ns ? now_ns - s->seen_ns : 0;
 	if (is_here && !s->was_here) {

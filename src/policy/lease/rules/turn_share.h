@@ -13,7 +13,7 @@
 
 /* Initialize to all zeros. */
 struct turn_share {
-	uint64_t seen_ns; /* time of the last turn_share_see(); 0 before the first */
+	uint64_t seen_ns; /* time of the last turn_share_observe(); 0 before the first */
 	bool was_here;    /* the tenant was in GPU memory at seen_ns */
 	uint64_t here_ns; /* length of the present turn so far, or of the last one if swapped out */
 	uint64_t last_here_ns; /* length of the turn before */
@@ -21,7 +21,7 @@ struct turn_share {
 };
 
 /* Records whether the tenant is in GPU memory and has work, since the last call. */
-void turn_share_see(struct turn_share *s, bool is_here, bool has_work, uint64_t now_ns);
+void turn_share_observe(struct turn_share *s, bool is_here, bool has_work, uint64_t now_ns);
 
 /* Returns the factor for guarantee and cap: 1 if swapped out, else at least 1, and falling as the turn grows. */
 double turn_share_scale(const struct turn_share *s);

@@ -27,28 +27,28 @@ static void test_costly_readings_are_rarer(void **state)
 static void test_rest_where_nothing_changes(void **state)
 {
 	const uint64_t s = NSEC_PER_SEC;
-	struct census_rest rest = { 0 };
-	assert_false(census_rest_holds(&rest, 7, s, s));
+	struct census_stability stability = { 0 };
+	assert_false(census_is_stable(&stability, 7, s, s));
 	for (uint64_t at = 1; at <= 3; at++) {
-		census_rest_note(&rest, 5, 7, at * s);
-		assert_false(census_rest_holds(&rest, 7, s, at * s));
+		census_stability_note(&stability, 5, 7, at * s);
+		assert_false(census_is_stable(&stability, 7, s, at * s));
 	}
-	census_rest_note(&rest, 5, 7, 4 * s);
-	assert_true(census_rest_holds(&rest, 7, s, 5 * s));
-	assert_false(census_rest_holds(&rest, 8, s, 5 * s));
+	census_stability_note(&stability, 5, 7, 4 * s);
+	assert_true(census_is_stable(&stability, 7, s, 5 * s));
+	assert_false(census_is_stable(&stability, 8, s, 5 * s));
 	/* What is asked oftener than anybody looks whether something has changed. */
-	assert_false(census_rest_holds(&rest, 7, s / 2, 5 * s));
-	assert_true(census_rest_holds(&rest, 7, s, 4 * s + CENSUS_REST_NS - 1));
-	assert_false(census_rest_holds(&rest, 7, s, 4 * s + CENSUS_REST_NS));
+	assert_false(census_is_stable(&stability, 7, s / 2, 5 * s));
+	assert_true(census_is_stable(&stability, 7, s, 4 * s + CENSUS_PAUSE_MAX_NS - 1));
+	assert_false(census_is_stable(&stability, 7, s, 4 * s + CENSUS_PAUSE_MAX_NS));
 	/* The one that comes all the same begins nothing anew; one that shows another thing does. */
-	census_rest_note(&rest, 5, 7, 64 * s);
-	assert_true(census_rest_holds(&rest, 7, s, 65 * s));
-	census_rest_note(&rest, 6, 7, 66 * s);
-	assert_false(census_rest_holds(&rest, 7, s, 67 * s));
+	census_stability_note(&stability, 5, 7, 64 * s);
+	assert_true(census_is_stable(&stability, 7, s, 65 * s));
+	census_stability_note(&stability, 6, 7, 66 * s);
+	assert_false(census_is_stable(&stability, 7, s, 67 * s));
 	/* Readings soon after one another are no three intervals. */
 	for (int i = 0; i < 9; i++)
-		census_rest_note(&rest, 6, 7, 66 * s + s / 2);
-	assert_false(census_rest_holds(&rest, 7, s, 67 * s));
+		census_stability_note(&stability, 6, 7, 66 * s + s / 2);
+	assert_false(census_is_stable(&stability, 7, s, 67 * s));
 }
 
 static void test_over(void **state)

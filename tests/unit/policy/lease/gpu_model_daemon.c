@@ -47,13 +47,13 @@ static void add_process(struct gpu_model *m, struct model_process *p,
 	sum->ramp_ns += seen.ramp_ns;
 	sum->sync_points += seen.sync_points;
 	sum->thread_ns += seen.thread_ns;
-	turns_see(&p->tenant->turns, &p->tenant->member[p->member],
-		  &(struct turns_seen){ .waits = seen.waiting,
-					.works = seen.busy || seen.launching,
-					.idle_ns = p->idle_told_ns,
-					.inflight_ns = seen.inflight_ns,
-					.launches = seen.launches },
-		  m->now);
+	turns_observe(&p->tenant->turns, &p->tenant->member[p->member],
+		      &(struct turns_observation){ .waits = seen.waiting,
+						   .works = seen.busy || seen.launching,
+						   .idle_ns = p->idle_told_ns,
+						   .inflight_ns = seen.inflight_ns,
+						   .launches = seen.launches },
+		      m->now);
 	/* Of several processes, the one that worked last. */
 	if (p->idle_told_ns < sum->idle_ns)
 		sum->idle_ns = p->idle_told_ns;

@@ -18,7 +18,7 @@ struct table {
 	struct arbiter_config config;
 	struct turns turns;
 	struct turns_process process[MOST];
-	struct turns_seen seen[MOST]; /* by place */
+	struct turns_observation seen[MOST]; /* by place */
 	size_t count;
 	struct turns_lease lease;
 	uint64_t next;
@@ -40,7 +40,7 @@ static void step(struct table *t, uint64_t after_ns)
 {
 	t->lease.now_ns += after_ns;
 	for (size_t i = 0; i < t->count; i++)
-		turns_see(&t->turns, &t->process[i], &t->seen[i], t->lease.now_ns);
+		turns_observe(&t->turns, &t->process[i], &t->seen[i], t->lease.now_ns);
 	t->next = turns_step(&t->turns, t->process, t->count, &t->lease);
 }
 

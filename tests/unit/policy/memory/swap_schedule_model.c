@@ -142,7 +142,7 @@ static void allocate(struct model_tenant *t)
 static void look(int i)
 {
 	struct model_tenant *t = &m.t[i];
-	struct swap_schedule_seen seen = {
+	struct swap_schedule_observation seen = {
 		.place = t->place,
 		.weight = t->weight,
 		.has_work = works(t) || wants(t),
@@ -156,7 +156,7 @@ static void look(int i)
 			seen.part[seen.part_count++] = (struct swap_schedule_part){
 				card, t->fixed, t->movable[card], t->wanted[card]
 			};
-	swap_schedule_see(&m.r, i, &seen, m.now);
+	swap_schedule_observe(&m.r, i, &seen, m.now);
 }
 
 /* How long a tenant may wait: one turn of each, and the moves, for each that may be before it. */

@@ -101,7 +101,7 @@ static void test_memory(void **state)
 	card.promised_bytes = 5 * GIB;
 	r.memory_bytes = 4 * GIB;
 	refused(&card, NULL, 0, r, ENOSPC, "at most 3 GiB (3072MiB) is possible");
-	card.rest_held_bytes = 2 * GIB;
+	card.unpromised_held_bytes = 2 * GIB;
 	r.memory_bytes = 2 * GIB;
 	refused(&card, NULL, 0, r, ENOSPC, "1 GiB (1024MiB) is possible");
 	card.promised_bytes = 8 * GIB;
@@ -133,7 +133,7 @@ static void test_waiting(void **state)
 	card.kept_bytes = GIB;
 	r.memory_bytes = 1;
 	refused(&card, NULL, 0, r, ENOSPC, "3 GiB are granted");
-	assert_int_equal(promise_rest_bytes(&card), 0);
+	assert_int_equal(promise_unpromised_bytes(&card), 0);
 }
 
 /* What is granted at once never exceeds the quota, also after the quota alone was lowered. */

@@ -170,34 +170,34 @@ static void test_hope(void **state)
 	model_start(100 * GIB, 1e9, 1);
 	int first = model_add(1, 60 * GIB, S, 0, true);
 	model_run(S);
-	assert_false(swap_schedule_has_hope(&m.r, first)); /* it lacks nothing */
+	assert_false(swap_schedule_can_ever_fit(&m.r, first)); /* it lacks nothing */
 	m.refuse_in = 1;
 	int second = model_add(1, 60 * GIB, S, 0, false);
 	model_run(TICK);
 	uint64_t begin = m.now;
 	while (m.t[first].place == SWAP_SCHEDULE_IN && !m.t[first].has_refused) {
-		assert_true(swap_schedule_has_hope(&m.r, second));
+		assert_true(swap_schedule_can_ever_fit(&m.r, second));
 		model_run(TICK);
 	}
 	assert_true(m.now - begin > 50 * S);
 	while (!m.t[first].has_refused)
 		model_run(TICK);
 	model_run(2 * TICK);
-	assert_false(swap_schedule_has_hope(&m.r, second));
+	assert_false(swap_schedule_can_ever_fit(&m.r, second));
 	m.refuse_in = 0;
 	while (m.t[second].place != SWAP_SCHEDULE_IN)
 		model_run(TICK);
 	model_run(S);
-	assert_false(swap_schedule_has_hope(&m.r, second));
-	assert_true(swap_schedule_has_hope(&m.r, first));
+	assert_false(swap_schedule_can_ever_fit(&m.r, second));
+	assert_true(swap_schedule_can_ever_fit(&m.r, first));
 	/* Nor for what no card has, nor for what it need only take. */
-	assert_true(swap_schedule_has_hope(&m.r, first));
+	assert_true(swap_schedule_can_ever_fit(&m.r, first));
 	m.r.tenant[first].is_granted = true;
-	assert_false(swap_schedule_has_hope(&m.r, first));
+	assert_false(swap_schedule_can_ever_fit(&m.r, first));
 	m.r.tenant[first].is_granted = false;
 	int large = model_add(1, 110 * GIB, S, 0, false);
 	model_run(2 * TICK);
-	assert_false(swap_schedule_has_hope(&m.r, large));
+	assert_false(swap_schedule_can_ever_fit(&m.r, large));
 }
 
 /* One that is stopped does not keep the others from each other's room. */
@@ -259,37 +259,37 @@ static void test_who_is_served_has_a_turn(void **state)
 /* While one is to return, whose bytes are reserved, others have what they were granted and no more. */
 static void test_what_is_reserved_is_nobody_elses(void **state)
 {
-	struct swap_schedule_seen in = { .place = SWAP_SCHEDULE_IN,
-					 .part_count = 1,
-					 .part[0].movable_bytes = 10 * GIB,
-					 .has_work = true };
-	struct swap_schedule_seen out = { .place = SWAP_SCHEDULE_OUT,
-					  .part_count = 1,
-					  .part[0].movable_bytes = 30 * GIB };
+	struct swap_schedule_observation in = { .place = SWAP_SCHEDULE_IN,
+						.part_count = 1,
+						.part[0].movable_bytes = 10 * GIB,
+						.has_work = true };
+	struct swap_schedule_observation out = { .place = SWAP_SCHEDULE_OUT,
+						 .part_count = 1,
+						 .part[0].movable_bytes = 30 * GIB };
 
 	model_start(100 * GIB, 40e9, 1);
 	int a = swap_schedule_add(&m.r, true, m.now), b = swap_schedule_add(&m.r, false, m.now);
-	swap_schedule_see(&m.r, a, &in, m.now);
-	swap_schedule_see(&m.r, b, &out, m.now);
+	swap_schedule_observe(&m.r, a, &in, m.now);
+	swap_schedule_observe(&m.r, b, &out, m.now);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now);
 	assert_true(swap_schedule_may_take(&m.r, a, 0) == UINT64_MAX);
 	out.has_work = true;
-	swap_schedule_see(&m.r, b, &out, m.now + S);
+	swap_schedule_observe(&m.r, b, &out, m.now + S);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + S);
 	assert_true(m.r.tenant[b].is_to_be_in);
 	assert_true(swap_schedule_may_take(&m.r, a, 0) == 0);
 	in.part[0].wanted_bytes = 60 * GIB;
-	swap_schedule_see(&m.r, a, &in, m.now + S);
+	swap_schedule_observe(&m.r, a, &in, m.now + S);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + S);
 	assert_true(swap_schedule_may_take(&m.r, a, 0) == 60 * GIB);
 	in.part[0].wanted_bytes = 61 * GIB; /* beyond what is reserved */
-	swap_schedule_see(&m.r, a, &in, m.now + S);
+	swap_schedule_observe(&m.r, a, &in, m.now + S);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + S);
 	assert_true(swap_schedule_may_take(&m.r, a, 0) == 0);
 	out.place = SWAP_SCHEDULE_IN;
 	in.part[0].wanted_bytes = 0;
-	swap_schedule_see(&m.r, b, &out, m.now + 2 * S);
-	swap_schedule_see(&m.r, a, &in, m.now + 2 * S);
+	swap_schedule_observe(&m.r, b, &out, m.now + 2 * S);
+	swap_schedule_observe(&m.r, a, &in, m.now + 2 * S);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + 2 * S);
 	assert_true(swap_schedule_may_take(&m.r, a, 0) == UINT64_MAX);
 }
@@ -298,21 +298,21 @@ static void test_who_is_put_out_by_hand_stays_out(void **state)
 {
 	model_start(100 * GIB, 40e9, 1);
 	int a = swap_schedule_add(&m.r, true, m.now);
-	struct swap_schedule_seen seen = { .place = SWAP_SCHEDULE_IN,
-					   .part_count = 1,
-					   .part[0].movable_bytes = GIB,
-					   .has_work = true,
-					   .is_put_out = true };
-	swap_schedule_see(&m.r, a, &seen, m.now);
+	struct swap_schedule_observation seen = { .place = SWAP_SCHEDULE_IN,
+						  .part_count = 1,
+						  .part[0].movable_bytes = GIB,
+						  .has_work = true,
+						  .is_put_out = true };
+	swap_schedule_observe(&m.r, a, &seen, m.now);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now);
 	assert_false(m.r.tenant[a].is_to_be_in);
 	seen.place = SWAP_SCHEDULE_OUT;
-	swap_schedule_see(&m.r, a, &seen, m.now + S);
+	swap_schedule_observe(&m.r, a, &seen, m.now + S);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + S);
 	assert_false(m.r.tenant[a].is_to_be_in);
 	/* Called back it comes at once, also when it has nothing to do. */
 	seen.is_put_out = seen.has_work = false;
-	swap_schedule_see(&m.r, a, &seen, m.now + 2 * S);
+	swap_schedule_observe(&m.r, a, &seen, m.now + 2 * S);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + 2 * S);
 	assert_true(m.r.tenant[a].is_to_be_in);
 }
@@ -322,17 +322,17 @@ static void test_who_can_never_fit_is_let_in_to_be_told(void **state)
 {
 	model_start(100 * GIB, 40e9, 1);
 	int a = swap_schedule_add(&m.r, false, m.now), b = swap_schedule_add(&m.r, false, m.now);
-	struct swap_schedule_seen large = { .place = SWAP_SCHEDULE_OUT,
-					    .part_count = 1,
-					    .part[0].movable_bytes = 101 * GIB,
-					    .has_work = true };
-	struct swap_schedule_seen small = { .place = SWAP_SCHEDULE_OUT,
-					    .part_count = 1,
-					    .part[0].movable_bytes = 50 * GIB,
-					    .has_work = true };
+	struct swap_schedule_observation large = { .place = SWAP_SCHEDULE_OUT,
+						   .part_count = 1,
+						   .part[0].movable_bytes = 101 * GIB,
+						   .has_work = true };
+	struct swap_schedule_observation small = { .place = SWAP_SCHEDULE_OUT,
+						   .part_count = 1,
+						   .part[0].movable_bytes = 50 * GIB,
+						   .has_work = true };
 	for (int i = 0; i < 4; i++, m.now += 2 * S) {
-		swap_schedule_see(&m.r, a, &large, m.now);
-		swap_schedule_see(&m.r, b, &small, m.now);
+		swap_schedule_observe(&m.r, a, &large, m.now);
+		swap_schedule_observe(&m.r, b, &small, m.now);
 		swap_schedule_step(&m.r, m.capacity, CARDS, m.now);
 		/* At first it may be so for a moment only. */
 		assert_int_equal(m.r.tenant[a].is_to_be_in, i > 0);
@@ -347,19 +347,19 @@ static void test_a_figure_of_a_moment_gives_nobodys_place_away(void **state)
 	model_start(100 * GIB, 40e9, 1);
 	int first = swap_schedule_add(&m.r, false, m.now),
 	    left = swap_schedule_add(&m.r, false, m.now);
-	struct swap_schedule_seen seen = { .place = SWAP_SCHEDULE_OUT,
-					   .part_count = 1,
-					   .part[0].movable_bytes = 60 * GIB,
-					   .has_work = true };
-	struct swap_schedule_seen twice = seen;
+	struct swap_schedule_observation seen = { .place = SWAP_SCHEDULE_OUT,
+						  .part_count = 1,
+						  .part[0].movable_bytes = 60 * GIB,
+						  .has_work = true };
+	struct swap_schedule_observation twice = seen;
 	twice.part[0].fixed_bytes = 60 * GIB;
 	twice.part[0].movable_bytes = 40 * GIB;
-	swap_schedule_see(&m.r, first, &seen, m.now);
-	swap_schedule_see(&m.r, left, &twice, m.now + TICK);
+	swap_schedule_observe(&m.r, first, &seen, m.now);
+	swap_schedule_observe(&m.r, left, &twice, m.now + TICK);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + TICK);
 	assert_false(m.r.tenant[first].is_to_be_in);
 	assert_false(m.r.tenant[left].is_to_be_in);
-	swap_schedule_see(&m.r, left, &seen, m.now + 2 * TICK);
+	swap_schedule_observe(&m.r, left, &seen, m.now + 2 * TICK);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + 2 * TICK);
 	assert_true(m.r.tenant[first].is_to_be_in);
 	assert_false(m.r.tenant[left].is_to_be_in);
@@ -371,16 +371,16 @@ static void test_a_return_whose_room_was_taken_is_called_off(void **state)
 	model_start(100 * GIB, 40e9, 1);
 	int other = swap_schedule_add(&m.r, true, m.now),
 	    back = swap_schedule_add(&m.r, false, m.now);
-	struct swap_schedule_seen in = { .place = SWAP_SCHEDULE_IN,
-					 .part_count = 1,
-					 .part[0].movable_bytes = 40 * GIB,
-					 .has_work = true };
-	struct swap_schedule_seen out = { .place = SWAP_SCHEDULE_OUT,
-					  .part_count = 1,
-					  .part[0].movable_bytes = 50 * GIB,
-					  .has_work = true };
-	swap_schedule_see(&m.r, other, &in, m.now);
-	swap_schedule_see(&m.r, back, &out, m.now);
+	struct swap_schedule_observation in = { .place = SWAP_SCHEDULE_IN,
+						.part_count = 1,
+						.part[0].movable_bytes = 40 * GIB,
+						.has_work = true };
+	struct swap_schedule_observation out = { .place = SWAP_SCHEDULE_OUT,
+						 .part_count = 1,
+						 .part[0].movable_bytes = 50 * GIB,
+						 .has_work = true };
+	swap_schedule_observe(&m.r, other, &in, m.now);
+	swap_schedule_observe(&m.r, back, &out, m.now);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now);
 	assert_true(m.r.tenant[back].is_to_be_in);
 	out.place = SWAP_SCHEDULE_RETURNING;
@@ -390,8 +390,8 @@ static void test_a_return_whose_room_was_taken_is_called_off(void **state)
 		bool has_grown = m.now - begin_ns < 100 * MS || m.now - begin_ns > 3 * S;
 		in.part[0].movable_bytes = (has_grown ? 60 : 40) * GIB;
 		in.place = m.r.tenant[other].is_to_be_in ? SWAP_SCHEDULE_IN : SWAP_SCHEDULE_OUT;
-		swap_schedule_see(&m.r, other, &in, m.now);
-		swap_schedule_see(&m.r, back, &out, m.now);
+		swap_schedule_observe(&m.r, other, &in, m.now);
+		swap_schedule_observe(&m.r, back, &out, m.now);
 		swap_schedule_step(&m.r, m.capacity, CARDS, m.now);
 		if (!m.r.tenant[back].is_to_be_in && !called_off_ns) {
 			called_off_ns = m.now - begin_ns;
@@ -443,18 +443,18 @@ static void test_nobody_passes_who_waits_for_two_cards(void **state)
 /* What is reserved on one card leaves the other open. */
 static void test_bounds_are_a_card_each(void **state)
 {
-	struct swap_schedule_seen in = { .place = SWAP_SCHEDULE_IN,
-					 .part_count = 2,
-					 .part = { { 0, 0, GIB, 0 }, { 1, 0, GIB, 0 } } };
-	struct swap_schedule_seen out = { .place = SWAP_SCHEDULE_OUT,
-					  .part_count = 1,
-					  .part = { { 1, 0, 30 * GIB, 0 } },
-					  .has_work = true };
+	struct swap_schedule_observation in = { .place = SWAP_SCHEDULE_IN,
+						.part_count = 2,
+						.part = { { 0, 0, GIB, 0 }, { 1, 0, GIB, 0 } } };
+	struct swap_schedule_observation out = { .place = SWAP_SCHEDULE_OUT,
+						 .part_count = 1,
+						 .part = { { 1, 0, 30 * GIB, 0 } },
+						 .has_work = true };
 
 	model_start(100 * GIB, 40e9, 1);
 	int a = swap_schedule_add(&m.r, true, m.now), b = swap_schedule_add(&m.r, false, m.now);
-	swap_schedule_see(&m.r, a, &in, m.now);
-	swap_schedule_see(&m.r, b, &out, m.now);
+	swap_schedule_observe(&m.r, a, &in, m.now);
+	swap_schedule_observe(&m.r, b, &out, m.now);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now);
 	assert_true(m.r.tenant[b].is_to_be_in);
 	assert_true(swap_schedule_may_take(&m.r, a, 0) == UINT64_MAX);

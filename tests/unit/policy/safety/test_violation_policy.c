@@ -46,40 +46,40 @@ static void test_names(void **state)
 			 ON_VIOLATION_FREEZE);
 }
 
-static const struct violation_look guilty = { .is_sound = true,
-					      .is_listed = true,
-					      .has_owner = true };
+static const struct violation_evidence guilty = { .is_sound = true,
+						  .is_listed = true,
+						  .has_owner = true };
 
-/* After so many guilty looks at intervals: confirmed? */
-static bool after(struct violation_track *t, unsigned looks, uint64_t *now_ns, uint64_t step_ns)
+/* After so many guilty censuses at intervals: confirmed? */
+static bool after(struct violation_track *t, unsigned censuses, uint64_t *now_ns, uint64_t step_ns)
 {
 	bool confirmed = false;
-	for (unsigned i = 0; i < looks; i++) {
+	for (unsigned i = 0; i < censuses; i++) {
 		*now_ns += step_ns;
 		confirmed = violation_confirm(t, &guilty, *now_ns, 2 * SEC);
 	}
 	return confirmed;
 }
 
-static void test_confirmed_by_looks_and_time(void **state)
+static void test_confirmed_by_censuses_and_time(void **state)
 {
 	struct violation_track t = { 0 };
 	uint64_t now_ns = 5 * SEC;
 	assert_false(after(&t, 2, &now_ns, SEC));
 	assert_true(after(&t, 1, &now_ns, SEC));
-	/* Many looks in no time tell no more than one. */
+	/* Many censuses in no time tell no more than one. */
 	t = (struct violation_track){ 0 };
 	assert_false(after(&t, 30, &now_ns, SEC / 20));
 	assert_true(after(&t, 12, &now_ns, SEC / 20));
-	/* Seldom looks: still three. */
+	/* Seldom censuses: still three. */
 	t = (struct violation_track){ 0 };
 	assert_false(after(&t, 2, &now_ns, 60 * SEC));
 	assert_true(after(&t, 1, &now_ns, 60 * SEC));
 }
 
-static void test_one_innocent_look_begins_anew(void **state)
+static void test_one_innocent_census_begins_anew(void **state)
 {
-	static const struct violation_look innocent[] = {
+	static const struct violation_evidence innocent[] = {
 		{ .is_sound = true, .is_listed = false, .has_owner = true },
 		{ .is_sound = true, .is_listed = true, .has_owner = false },
 	};
@@ -94,9 +94,9 @@ static void test_one_innocent_look_begins_anew(void **state)
 }
 
 /* Nothing was seen: neither for nor against it. */
-static void test_looks_that_tell_nothing(void **state)
+static void test_unusable_censuses(void **state)
 {
-	static const struct violation_look blind[] = {
+	static const struct violation_evidence blind[] = {
 		{ .is_sound = false, .is_listed = true, .has_owner = true },
 		{ .is_sound = false },
 		{ .is_sound = true, .is_listed = true, .has_owner = true, .is_stopped = true },
@@ -144,9 +144,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_owner),
 		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_confirmed_by_looks_and_time),
-		cmocka_unit_test(test_one_innocent_look_begins_anew),
-		cmocka_unit_test(test_looks_that_tell_nothing),
+		cmocka_unit_test(test_confirmed_by_censuses_and_time),
+		cmocka_unit_test(test_one_innocent_census_begins_anew),
+		cmocka_unit_test(test_unusable_censuses),
 		cmocka_unit_test(test_steps),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,8 +14,8 @@
 static uint64_t now = 1000 * MS;
 
 /* Looks for so long, each ms: so much is told in a nanosecond, of which `untried` was never timed alone. */
-static void look(struct mps_client *m, struct space_seen *s, uint64_t for_ms, double told,
-		 double untried)
+static void look(struct mps_client *m, struct mps_client_observation *s, uint64_t for_ms,
+		 double told, double untried)
 {
 	s->is_counted = s->works = true;
 	for (uint64_t i = 0; i < for_ms; i++) {
@@ -23,7 +23,7 @@ static void look(struct mps_client *m, struct space_seen *s, uint64_t for_ms, do
 		s->reported_work_ns += (uint64_t)(told * (double)MS);
 		s->untried_ns += (uint64_t)(told * untried * (double)MS);
 		s->busy_ns = s->wanted_ns = (double)MS;
-		mps_client_see(m, s, now, MS);
+		mps_client_observe(m, s, now, MS);
 		space_set_paces(&m, 1, MS);
 	}
 }
@@ -31,7 +31,7 @@ static void look(struct mps_client *m, struct space_seen *s, uint64_t for_ms, do
 static void test_speed_is_learned_alone_only(void **state)
 {
 	struct mps_client m = { .guarantee = 0.5, .least = 0.5 };
-	struct space_seen s = { 0 };
+	struct mps_client_observation s = { 0 };
 
 	look(&m, &s, 2000, 3, 0);
 	assert_false(mps_client_is_known(&m));
@@ -61,7 +61,7 @@ static void test_speed_is_learned_alone_only(void **state)
 static void test_untried_lengths_say_nothing(void **state)
 {
 	struct mps_client m = { .guarantee = 0.5, .least = 0.5 };
-	struct space_seen s = { .is_alone = true };
+	struct mps_client_observation s = { .is_alone = true };
 
 	look(&m, &s, 3000, 2, 0.3);
 	assert_false(mps_client_is_known(&m));
@@ -82,7 +82,7 @@ static void test_untried_lengths_say_nothing(void **state)
 static void test_a_part_of_the_card(void **state)
 {
 	struct mps_client m = { .guarantee = 0.3, .least = 0.3, .part = 0.3 };
-	struct space_seen s = { .is_alone = true };
+	struct mps_client_observation s = { .is_alone = true };
 
 	look(&m, &s, 1000, 2, 0);
 	assert_true(fabs(mps_client_share(&m) - 0.3) < 0.01);
@@ -98,7 +98,7 @@ static void test_long_work_is_not_missed(void **state)
 {
 	struct mps_client m = { .guarantee = 0.5, .least = 0.5 };
 	struct mps_client *members = &m;
-	struct space_seen s = { .is_alone = true };
+	struct mps_client_observation s = { .is_alone = true };
 
 	look(&m, &s, 1000, 1, 0);
 	s.is_alone = false;
@@ -108,7 +108,7 @@ static void test_long_work_is_not_missed(void **state)
 			s.reported_work_ns += 400 * MS * 6 / 10;
 			s.inflight_ns = 400 * MS * 6 / 10;
 		}
-		mps_client_see(&m, &s, now, MS);
+		mps_client_observe(&m, &s, now, MS);
 		space_set_paces(&members, 1, MS);
 		assert_false(m.is_below);
 	}
@@ -119,7 +119,7 @@ static void test_long_work_is_not_missed(void **state)
 static void test_stuck_work_needs_nobody(void **state)
 {
 	struct mps_client m = { .guarantee = 0.5, .least = 0.5 };
-	struct space_seen s = { .is_alone = true };
+	struct mps_client_observation s = { .is_alone = true };
 
 	look(&m, &s, 1000, 1, 0);
 	s.is_alone = false;

@@ -107,14 +107,14 @@ static void test_steps_that_ended_are_forgotten(void **state)
 	struct steps s = { 0 };
 
 	for (int i = 0; i < 10; i++)
-		steps_see(&s, (uint32_t)i + 1, 0, i * 2e6, false);
+		steps_observe(&s, (uint32_t)i + 1, 0, i * 2e6, false);
 	assert_true(steps_length_ns(&s, 40e6) > 0);
-	steps_see(&s, 10, 0, 18e6 + 499e6, false);
+	steps_observe(&s, 10, 0, 18e6 + 499e6, false);
 	assert_true(steps_length_ns(&s, 40e6) > 0);
-	steps_see(&s, 10, 0, 18e6 + 501e6, false);
+	steps_observe(&s, 10, 0, 18e6 + 501e6, false);
 	assert_true(steps_length_ns(&s, 40e6) == 0);
 	for (int i = 0; i < 10; i++)
-		steps_see(&s, (uint32_t)i + 11, 0, 600e6 + i * 2e6, false);
+		steps_observe(&s, (uint32_t)i + 11, 0, 600e6 + i * 2e6, false);
 	assert_true(steps_length_ns(&s, 40e6) > 0);
 }
 

@@ -18,7 +18,7 @@ static uint64_t now;
 static void run(struct turn_share *s, bool is_here, bool has_work, uint64_t ns)
 {
 	for (uint64_t end = now + ns; now < end; now += LOOK)
-		turn_share_see(s, is_here, has_work, now);
+		turn_share_observe(s, is_here, has_work, now);
 }
 
 static void assert_near(double got, double want)
