@@ -275,10 +275,10 @@ static void update_state(struct node *node, struct tenant *t, uint64_t now_ns)
 
 /* ---- one decision for all waiting tenants ---- */
 
-struct admit_card admission_card(struct node *node, const struct card *card)
+struct grant_card admission_card(struct node *node, const struct card *card)
 {
 	struct promise_card p = node_promised(node, card, NULL);
-	return (struct admit_card){ .size_bytes = card->info.memory_bytes,
+	return (struct grant_card){ .size_bytes = card->info.memory_bytes,
 				    .taken_bytes = p.promised_bytes + p.unpromised_held_bytes +
 						   p.granted_bytes + p.movable_bytes +
 						   drain_bytes(card) + card->foreign_bytes +
@@ -297,14 +297,14 @@ static struct order_key key_of(struct tenant *t, uint64_t now_ns)
 }
 
 static uint64_t growth_bytes(const struct node *node, struct tenant *t, unsigned device,
-			     uint64_t wanted, const struct admit_card *cards)
+			     uint64_t wanted, const struct grant_card *cards)
 {
 	uint64_t quota = t->terms.device[device].promise.quota_bytes;
 	uint64_t granted = t->admission.granted_bytes[device];
 	uint64_t target = tenant_usage(t, device).used_bytes + wanted;
 	uint64_t rounded = (target + GROWTH_STEP_BYTES - 1) / GROWTH_STEP_BYTES * GROWTH_STEP_BYTES;
-	const struct admit_card *card = &cards[t->terms.device[device].card - node->card];
-	if (rounded > granted && rounded - granted <= admit_free_bytes(card) / 2)
+	const struct grant_card *card = &cards[t->terms.device[device].card - node->card];
+	if (rounded > granted && rounded - granted <= grant_free_bytes(card) / 2)
 		target = rounded;
 	if (target > quota)
 		target = quota;
@@ -313,10 +313,10 @@ static uint64_t growth_bytes(const struct node *node, struct tenant *t, unsigned
 
 /* Fills in the tenant's request. Returns false if it has none. */
 static bool make_request(const struct node *node, struct tenant *t, uint64_t now_ns,
-			 const struct admit_card *cards, struct admit_request *r)
+			 const struct grant_card *cards, struct grant_request *r)
 {
 	bool is_growth = t->admission.state == ADMISSION_HOLDING;
-	*r = (struct admit_request){ .key = key_of(t, now_ns), .is_growth = is_growth, .owner = t };
+	*r = (struct grant_request){ .key = key_of(t, now_ns), .is_growth = is_growth, .owner = t };
 	/*
 	 * Removed tenants get no more. A tenant that is paused before its first grant would not use the memory, but a
 	 * paused holder's processes may allocate.
@@ -329,7 +329,7 @@ static bool make_request(const struct node *node, struct tenant *t, uint64_t now
 		bool is_asked = read_asks(t, i, &wanted);
 		if (is_growth && !is_asked)
 			continue;
-		r->need[r->need_count++] = (struct admit_need){
+		r->need[r->need_count++] = (struct grant_need){
 			.card = t->terms.device[i].card->index,
 			.bytes = is_growth ? growth_bytes(node, t, i, wanted, cards)
 					   : first_bytes(t, i),
@@ -338,7 +338,7 @@ static bool make_request(const struct node *node, struct tenant *t, uint64_t now
 	return r->need_count > 0;
 }
 
-static void grow(struct tenant *t, const struct admit_request *r)
+static void grow(struct tenant *t, const struct grant_request *r)
 {
 	for (unsigned n = 0; n < r->need_count; n++)
 		for (unsigned i = 0; i < t->terms.device_count; i++)
@@ -380,7 +380,7 @@ static void log_grant(const struct node *node, const struct tenant *t, uint64_t 
 		    use_ns(t, clock_now_ns()) / (double)NSEC_PER_SEC, waiting);
 }
 
-static void grant(struct node *node, struct tenant *t, const struct admit_request *r,
+static void grant(struct node *node, struct tenant *t, const struct grant_request *r,
 		  unsigned waiting, uint64_t now_ns)
 {
 	struct tenant_admission *a = &t->admission;
@@ -403,21 +403,21 @@ static void grant(struct node *node, struct tenant *t, const struct admit_reques
 	answer(t);
 }
 
-static void apply(struct node *node, struct admit_request *r, unsigned waiting, uint64_t now_ns)
+static void apply(struct node *node, struct grant_request *r, unsigned waiting, uint64_t now_ns)
 {
 	struct tenant *t = r->owner;
 	if (!r->is_growth) {
 		t->admission.passes = r->key.passes;
 		t->admission.place = r->place;
 	}
-	if (r->verdict == ADMIT_GRANTED && !r->is_growth) {
+	if (r->verdict == GRANT_GRANTED && !r->is_growth) {
 		grant(node, t, r, waiting, now_ns);
-	} else if (r->verdict == ADMIT_GRANTED) {
+	} else if (r->verdict == GRANT_GRANTED) {
 		grow(t, r);
 		tenant_save_soon(t);
 		publish(t);
 		answer(t);
-	} else if (r->verdict == ADMIT_REFUSED) {
+	} else if (r->verdict == GRANT_REFUSED) {
 		log_info_of(tenant_log_key(&t->terms),
 			    "tenant '%s': more memory refused: the GPU has none free",
 			    t->terms.name);
@@ -426,7 +426,7 @@ static void apply(struct node *node, struct admit_request *r, unsigned waiting, 
 }
 
 /* Sets the place of each waiting tenant, and logs those that have just begun to wait. */
-static void renumber(struct admit_request *list, size_t count)
+static void renumber(struct grant_request *list, size_t count)
 {
 	unsigned place = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -455,8 +455,8 @@ static void decide(struct node *node, uint64_t now_ns)
 {
 	struct order_bounds bounds = { .patience_ns = node->config.wait_patience_ns,
 				       .passes_most = ORDER_PASSES_MOST };
-	cleanup_free struct admit_request *list = calloc(node->tenant_count + 1, sizeof(*list));
-	struct admit_card cards[NODE_MAX_CARDS];
+	cleanup_free struct grant_request *list = calloc(node->tenant_count + 1, sizeof(*list));
+	struct grant_card cards[NODE_MAX_CARDS];
 	size_t count = 0;
 	unsigned waiting = 0;
 	struct tenant *t;
@@ -467,9 +467,9 @@ static void decide(struct node *node, uint64_t now_ns)
 	TAILQ_FOREACH(t, &node->tenants, link)
 		if (waits(t) && make_request(node, t, now_ns, cards, &list[count]))
 			count++;
-	admit_decide(cards, node->card_count, list, count, now_ns, &bounds);
+	grant_decide(cards, node->card_count, list, count, now_ns, &bounds);
 	for (size_t i = 0; i < count; i++)
-		waiting += list[i].verdict == ADMIT_WAITS;
+		waiting += list[i].verdict == GRANT_WAITS;
 	for (unsigned i = 0; i < node->card_count; i++)
 		node->card[i].kept_bytes = cards[i].kept_bytes;
 	for (size_t i = 0; i < count; i++)

@@ -48,4 +48,4 @@ void admission_give_up(struct tenant *tenant);
 /* Returns the bytes of the tenant's unanswered requests on a device. */
 uint64_t admission_wanted_bytes(struct tenant *tenant, unsigned device);
 /* Returns a card as admission sees it. kept_bytes, reserved for waiting tenants, is from the last decision. */
-struct admit_card admission_card(struct node *node, const struct card *card);
+struct grant_card admission_card(struct node *node, const struct card *card);

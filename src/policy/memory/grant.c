@@ -7,7 +7,7 @@ struct moment {
 	const struct order_bounds *bounds;
 };
 
-uint64_t admit_free_bytes(const struct admit_card *card)
+uint64_t grant_free_bytes(const struct grant_card *card)
 {
 	return card->size_bytes > card->taken_bytes ? card->size_bytes - card->taken_bytes : 0;
 }
@@ -15,7 +15,7 @@ uint64_t admit_free_bytes(const struct admit_card *card)
 /* For qsort_r(): growth first, by arrival, then waiting requests by order_compare(). */
 static int compare(const void *a, const void *b, void *data)
 {
-	const struct admit_request *x = a, *y = b;
+	const struct grant_request *x = a, *y = b;
 	const struct moment *m = data;
 
 	if (x->is_growth != y->is_growth)
@@ -26,8 +26,8 @@ static int compare(const void *a, const void *b, void *data)
 }
 
 /* Returns true if the request could be granted without other tenants. */
-static bool is_possible(const struct admit_card *cards, size_t card_count,
-			const struct admit_request *r)
+static bool is_possible(const struct grant_card *cards, size_t card_count,
+			const struct grant_request *r)
 {
 	for (unsigned i = 0; i < r->need_count; i++)
 		if (r->need[i].card >= card_count ||
@@ -37,34 +37,34 @@ static bool is_possible(const struct admit_card *cards, size_t card_count,
 }
 
 /* Returns true if the request fits into bytes neither taken nor kept. kept_bytes is never above the free bytes: keep(). */
-static bool fits(const struct admit_card *cards, const struct admit_request *r)
+static bool fits(const struct grant_card *cards, const struct grant_request *r)
 {
 	for (unsigned i = 0; i < r->need_count; i++) {
-		const struct admit_card *c = &cards[r->need[i].card];
-		if (r->need[i].bytes > admit_free_bytes(c) - c->kept_bytes)
+		const struct grant_card *c = &cards[r->need[i].card];
+		if (r->need[i].bytes > grant_free_bytes(c) - c->kept_bytes)
 			return false;
 	}
 	return true;
 }
 
-static void take(struct admit_card *cards, struct admit_request *r)
+static void take(struct grant_card *cards, struct grant_request *r)
 {
 	for (unsigned i = 0; i < r->need_count; i++)
 		cards[r->need[i].card].taken_bytes += r->need[i].bytes;
-	r->verdict = ADMIT_GRANTED;
+	r->verdict = GRANT_GRANTED;
 }
 
 /* Keeps free what the request needs, as far as it is there, even on cards that are not short. */
-static void keep(struct admit_card *cards, const struct admit_request *r)
+static void keep(struct grant_card *cards, const struct grant_request *r)
 {
 	for (unsigned i = 0; i < r->need_count; i++) {
-		struct admit_card *c = &cards[r->need[i].card];
-		uint64_t left = admit_free_bytes(c) - c->kept_bytes;
+		struct grant_card *c = &cards[r->need[i].card];
+		uint64_t left = grant_free_bytes(c) - c->kept_bytes;
 		c->kept_bytes += r->need[i].bytes < left ? r->need[i].bytes : left;
 	}
 }
 
-static bool share_a_card(const struct admit_request *a, const struct admit_request *b)
+static bool share_a_card(const struct grant_request *a, const struct grant_request *b)
 {
 	for (unsigned i = 0; i < a->need_count; i++)
 		for (unsigned j = 0; j < b->need_count; j++)
@@ -75,25 +75,25 @@ static bool share_a_card(const struct admit_request *a, const struct admit_reque
 }
 
 /* Counts an overtaking for each waiting request before `granted` in the order that needs one of its cards. */
-static void count_passes(struct admit_request *first, const struct admit_request *granted)
+static void count_passes(struct grant_request *first, const struct grant_request *granted)
 {
-	for (struct admit_request *r = first; r < granted; r++)
-		if (r->verdict == ADMIT_WAITS && r->key.passes < UINT32_MAX &&
+	for (struct grant_request *r = first; r < granted; r++)
+		if (r->verdict == GRANT_WAITS && r->key.passes < UINT32_MAX &&
 		    share_a_card(r, granted))
 			r->key.passes++;
 }
 
 /* Sets verdicts and places of waiting requests. Returns how many, from the first, are overdue. */
-static size_t place_all(const struct admit_card *cards, size_t card_count,
-			struct admit_request *waiting, size_t count, const struct moment *m)
+static size_t place_all(const struct grant_card *cards, size_t card_count,
+			struct grant_request *waiting, size_t count, const struct moment *m)
 {
 	size_t overdue = 0;
 	unsigned place = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct admit_request *r = &waiting[i];
+		struct grant_request *r = &waiting[i];
 		bool is_possible_ever = is_possible(cards, card_count, r);
-		r->verdict = is_possible_ever ? ADMIT_WAITS : ADMIT_REFUSED;
+		r->verdict = is_possible_ever ? GRANT_WAITS : GRANT_REFUSED;
 		r->place = is_possible_ever ? ++place : 0;
 		if (order_is_overdue(&r->key, m->now_ns, m->bounds))
 			overdue = i + 1;
@@ -101,7 +101,7 @@ static size_t place_all(const struct admit_card *cards, size_t card_count,
 	return overdue;
 }
 
-void admit_decide(struct admit_card *cards, size_t card_count, struct admit_request *requests,
+void grant_decide(struct grant_card *cards, size_t card_count, struct grant_request *requests,
 		  size_t count, uint64_t now_ns, const struct order_bounds *bounds)
 {
 	struct moment m = { .now_ns = now_ns, .bounds = bounds };
@@ -114,12 +114,12 @@ void admit_decide(struct admit_card *cards, size_t card_count, struct admit_requ
 	while (growing < count && requests[growing].is_growth)
 		growing++;
 
-	struct admit_request *waiting = requests + growing;
+	struct grant_request *waiting = requests + growing;
 	size_t waiting_count = count - growing;
 	size_t overdue = place_all(cards, card_count, waiting, waiting_count, &m);
 
 	for (size_t i = 0; i < overdue; i++) {
-		if (waiting[i].verdict != ADMIT_WAITS)
+		if (waiting[i].verdict != GRANT_WAITS)
 			continue;
 		if (fits(cards, &waiting[i]))
 			take(cards, &waiting[i]);
@@ -128,12 +128,12 @@ void admit_decide(struct admit_card *cards, size_t card_count, struct admit_requ
 	}
 	for (size_t i = 0; i < growing; i++) {
 		requests[i].place = 0;
-		requests[i].verdict = ADMIT_REFUSED;
+		requests[i].verdict = GRANT_REFUSED;
 		if (is_possible(cards, card_count, &requests[i]) && fits(cards, &requests[i]))
 			take(cards, &requests[i]);
 	}
 	for (size_t i = overdue; i < waiting_count; i++) {
-		if (waiting[i].verdict != ADMIT_WAITS || !fits(cards, &waiting[i]))
+		if (waiting[i].verdict != GRANT_WAITS || !fits(cards, &waiting[i]))
 			continue;
 		take(cards, &waiting[i]);
 		count_passes(waiting, &waiting[i]);

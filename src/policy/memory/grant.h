@@ -29,33 +29,33 @@
 
 #include "policy/memory/wait_order.h"
 
-#define ADMIT_MAX_NEEDS 16 /* most cards of one tenant */
+#define GRANT_MAX_NEEDS 16 /* most cards of one tenant */
 
-struct admit_card {
+struct grant_card {
 	uint64_t size_bytes;  /* how much can be held on the card */
 	uint64_t taken_bytes; /* granted, promised, draining, or used by others */
 	uint64_t kept_bytes;  /* output: free bytes that are kept for overdue requests */
 };
 
-struct admit_need {
+struct grant_need {
 	unsigned card; /* index into the cards */
 	uint64_t bytes;
 };
 
-enum admit_verdict {
-	ADMIT_WAITS,
-	ADMIT_GRANTED, /* its bytes are in taken_bytes now */
-	ADMIT_REFUSED, /* more than a card can have, or growth that does not fit now */
+enum grant_verdict {
+	GRANT_WAITS,
+	GRANT_GRANTED, /* its bytes are in taken_bytes now */
+	GRANT_REFUSED, /* more than a card can have, or growth that does not fit now */
 };
 
-struct admit_request {
+struct grant_request {
 	struct order_key key; /* `passes` is increased here */
 	bool is_growth;       /* the tenant holds memory, and asks for `need` in addition */
 	unsigned need_count;
-	struct admit_need need[ADMIT_MAX_NEEDS];
+	struct grant_need need[GRANT_MAX_NEEDS];
 	void *owner; /* for the caller's use */
 	/* output: */
-	enum admit_verdict verdict;
+	enum grant_verdict verdict;
 	/* place in the order before this decision, from 1; 0 for growth and refused requests */
 	unsigned place;
 };
@@ -64,8 +64,8 @@ struct admit_request {
  * Sorts `requests` (growth, then the waiting order), writes verdicts and places, takes grants from the cards. A need on a
  * missing card is refused.
  */
-void admit_decide(struct admit_card *cards, size_t card_count, struct admit_request *requests,
+void grant_decide(struct grant_card *cards, size_t card_count, struct grant_request *requests,
 		  size_t count, uint64_t now_ns, const struct order_bounds *bounds);
 
 /* Returns the bytes that are not taken. */
-uint64_t admit_free_bytes(const struct admit_card *card);
+uint64_t grant_free_bytes(const struct grant_card *card);

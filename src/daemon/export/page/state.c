@@ -49,7 +49,7 @@ static void write_health(const struct card *card, struct json_text *t)
 static void write_card(struct node *node, struct card *card, struct json_text *t)
 {
 	struct promise_card p = node_promised(node, card, NULL);
-	struct admit_card room = admission_card(node, card);
+	struct grant_card room = admission_card(node, card);
 	json_text_open(t, NULL, '{');
 	json_text_whole(t, "index", card->index);
 	json_text_string(t, "uuid", card->info.uuid_text);
@@ -65,7 +65,7 @@ static void write_card(struct node *node, struct card *card, struct json_text *t
 	write_bytes(t, "granted_bytes", p.granted_bytes);
 	write_bytes(t, "draining_bytes", drain_bytes(card));
 	write_bytes(t, "foreign_bytes", card->foreign_bytes);
-	write_bytes(t, "grantable_bytes", admit_free_bytes(&room));
+	write_bytes(t, "grantable_bytes", grant_free_bytes(&room));
 	json_text_string(t, "policy", config_policy_name(node->config.arbiter.policy));
 	write_health(card, t);
 	json_text_close(t, '}');

@@ -21,7 +21,7 @@ struct tenant {
 	struct order_key key;
 	struct fade use;
 	unsigned need_count;
-	struct admit_need need[MOST_CARDS]; /* while it holds: what was granted */
+	struct grant_need need[MOST_CARDS]; /* while it holds: what was granted */
 	unsigned ahead;                     /* that waited when it came */
 	uint64_t grows_at_ns;               /* 0: does not */
 	bool grew;
@@ -34,7 +34,7 @@ struct scene {
 	uint64_t most_hold_ns, half_life_ns;
 	struct order_bounds bounds;
 	unsigned card_count, tenant_count;
-	struct admit_card card[MOST_CARDS]; /* taken_bytes: by nobody here, for good */
+	struct grant_card card[MOST_CARDS]; /* taken_bytes: by nobody here, for good */
 	struct tenant tenant[MOST_TENANTS];
 	struct scene_tally *tally;
 };
@@ -49,7 +49,7 @@ static void draw_need(struct scene *s, struct tenant *t)
 		if (t->need_count && random_between(&s->random, 0, 1))
 			continue;
 		/* All can be met, but for one in fifty. */
-		t->need[t->need_count++] = (struct admit_need){
+		t->need[t->need_count++] = (struct grant_need){
 			.card = c,
 			.bytes = random_between(&s->random, 1, is_small ? room / 3 + 1 : room),
 		};
@@ -127,14 +127,14 @@ static bool is_over(const struct scene *s)
 	return false;
 }
 
-static size_t make_requests(struct scene *s, struct admit_card *cards, struct admit_request *list)
+static size_t make_requests(struct scene *s, struct grant_card *cards, struct grant_request *list)
 {
 	size_t count = 0;
 
 	memcpy(cards, s->card, sizeof(s->card));
 	for (unsigned i = 0; i < s->tenant_count; i++) {
 		struct tenant *t = &s->tenant[i];
-		struct admit_request *r = &list[count];
+		struct grant_request *r = &list[count];
 		for (unsigned n = 0; t->phase == HOLDS && n < t->need_count; n++)
 			cards[t->need[n].card].taken_bytes += t->need[n].bytes;
 		t->key.use_ns = fade_use_ns(&t->use, s->now_ns, s->half_life_ns);
@@ -149,7 +149,7 @@ static size_t make_requests(struct scene *s, struct admit_card *cards, struct ad
 			   !t->grew) {
 			r->is_growth = true;
 			r->need_count = 1;
-			r->need[0] = (struct admit_need){
+			r->need[0] = (struct grant_need){
 				.card = t->need[0].card,
 				.bytes = random_between(&s->random, 1, 30),
 			};
@@ -164,17 +164,17 @@ static size_t make_requests(struct scene *s, struct admit_card *cards, struct ad
  * left waiting who would fit in what was there, less what those before it got, and less, card by card, what
  * the overdue ones before it lack; and nobody gets what an overdue one before it lacks.
  */
-static const char *check_order(const struct scene *s, const struct admit_card *before,
-			       const struct admit_request *list, size_t count)
+static const char *check_order(const struct scene *s, const struct grant_card *before,
+			       const struct grant_request *list, size_t count)
 {
 	uint64_t left[MOST_CARDS];
 
 	for (unsigned c = 0; c < s->card_count; c++)
-		left[c] = admit_free_bytes(&before[c]);
+		left[c] = grant_free_bytes(&before[c]);
 	/* Growth comes after the overdue. */
 	for (int pass = 0; pass < 3; pass++)
 		for (size_t i = 0; i < count; i++) {
-			const struct admit_request *r = &list[i];
+			const struct grant_request *r = &list[i];
 			struct order_key key = ((const struct tenant *)r->owner)->key;
 			bool is_overdue = order_is_overdue(&key, s->now_ns, &s->bounds);
 			bool does_fit = true, can_be = true;
@@ -187,14 +187,14 @@ static const char *check_order(const struct scene *s, const struct admit_card *b
 			}
 			if (!r->is_growth && can_be && !r->place)
 				return "one that waits has no place";
-			if (can_be && does_fit != (r->verdict == ADMIT_GRANTED))
+			if (can_be && does_fit != (r->verdict == GRANT_GRANTED))
 				return does_fit ? "one that fits was left out"
 						: "one got what others were to have";
-			if (!can_be && r->verdict != ADMIT_REFUSED)
+			if (!can_be && r->verdict != GRANT_REFUSED)
 				return "what can't be was not refused";
-			if (r->is_growth && r->verdict == ADMIT_WAITS)
+			if (r->is_growth && r->verdict == GRANT_WAITS)
 				return "one that holds waits";
-			if (!r->is_growth && can_be && r->verdict == ADMIT_REFUSED)
+			if (!r->is_growth && can_be && r->verdict == GRANT_REFUSED)
 				return "refused, though it can be met";
 			for (unsigned n = 0; n < r->need_count && can_be; n++) {
 				unsigned c = r->need[n].card;
@@ -214,7 +214,7 @@ static const char *check_order(const struct scene *s, const struct admit_card *b
 	return NULL;
 }
 
-static const char *apply(struct scene *s, struct admit_request *r)
+static const char *apply(struct scene *s, struct grant_request *r)
 {
 	struct tenant *t = r->owner;
 	uint64_t waited_ns = s->now_ns - t->key.since_ns;
@@ -223,19 +223,19 @@ static const char *apply(struct scene *s, struct admit_request *r)
 	if (r->is_growth) {
 		t->grew = true;
 		s->tally->growths++;
-		if (r->verdict == ADMIT_GRANTED)
+		if (r->verdict == GRANT_GRANTED)
 			t->need[0].bytes += r->need[0].bytes;
 		return NULL;
 	}
 	s->tally->overdue += order_is_overdue(&t->key, s->now_ns, &s->bounds);
 	t->key.passes = r->key.passes;
-	if (waited_ns > bound_ns && r->verdict != ADMIT_REFUSED)
+	if (waited_ns > bound_ns && r->verdict != GRANT_REFUSED)
 		return "one waits longer than the bound";
-	if (r->verdict == ADMIT_WAITS) {
+	if (r->verdict == GRANT_WAITS) {
 		s->tally->waits++;
 		return NULL;
 	}
-	if (r->verdict == ADMIT_REFUSED) {
+	if (r->verdict == GRANT_REFUSED) {
 		s->tally->refusals++;
 		leave(s, t);
 		return NULL;
@@ -249,13 +249,13 @@ static const char *apply(struct scene *s, struct admit_request *r)
 
 static const char *decide(struct scene *s)
 {
-	struct admit_card before[MOST_CARDS], cards[MOST_CARDS];
-	struct admit_request list[MOST_TENANTS];
+	struct grant_card before[MOST_CARDS], cards[MOST_CARDS];
+	struct grant_request list[MOST_TENANTS];
 	size_t count = make_requests(s, before, list);
 	const char *wrong;
 
 	memcpy(cards, before, sizeof(cards));
-	admit_decide(cards, s->card_count, list, count, s->now_ns, &s->bounds);
+	grant_decide(cards, s->card_count, list, count, s->now_ns, &s->bounds);
 	s->tally->decisions++;
 	wrong = check_order(s, before, list, count);
 	for (size_t i = 0; i < count && !wrong; i++)

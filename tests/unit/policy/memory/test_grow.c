@@ -35,8 +35,8 @@ static unsigned draw(uint64_t *random, struct grower *growers)
 /* Gives who holds nothing and wants some its whole quota, or nothing. */
 static void admit(struct grower *growers, unsigned count, uint64_t now)
 {
-	struct admit_card card = { .size_bytes = CARD };
-	struct admit_request list[MOST];
+	struct grant_card card = { .size_bytes = CARD };
+	struct grant_request list[MOST];
 	struct order_bounds bounds = { .patience_ns = ORDER_PATIENCE_NS, .passes_most = 3 };
 	size_t n = 0;
 
@@ -47,16 +47,16 @@ static void admit(struct grower *growers, unsigned count, uint64_t now)
 		if (g->is_admitted)
 			card.taken_bytes += g->quota;
 		else
-			list[n++] = (struct admit_request){
+			list[n++] = (struct grant_request){
 				.key = { .arrival = i, .id = i },
 				.need_count = 1,
 				.need = { { .bytes = g->quota } },
 				.owner = g,
 			};
 	}
-	admit_decide(&card, 1, list, n, now, &bounds);
+	grant_decide(&card, 1, list, n, now, &bounds);
 	for (size_t i = 0; i < n; i++)
-		if (list[i].verdict == ADMIT_GRANTED)
+		if (list[i].verdict == GRANT_GRANTED)
 			((struct grower *)list[i].owner)->is_admitted = true;
 }
 
