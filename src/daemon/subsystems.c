@@ -79,7 +79,7 @@ static void tick_due(void *data, uint32_t events)
 	}
 	namespace_use_count(node, !has_rested, now_ns);
 	census_look(node);
-	node_admit_soon(node);
+	node_grant_soon(node);
 }
 
 static void census_due(void *data, uint32_t events)
@@ -123,7 +123,7 @@ static int start_timers(struct node *node, struct error *err)
 		{ adopt_look, &node->adopt_timer },
 		{ linger_due, &node->linger_timer },
 		{ drain_due, &node->drain_timer },
-		{ admission_due, &node->admission_timer },
+		{ memory_wait_due, &node->memory_wait_timer },
 		{ swap_turns_due, &node->swap_timer },
 	};
 	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
@@ -143,7 +143,7 @@ static void stop_timers(struct node *node)
 	node->adopt_timer = loop_remove(node->adopt_timer);
 	node->linger_timer = loop_remove(node->linger_timer);
 	node->drain_timer = loop_remove(node->drain_timer);
-	node->admission_timer = loop_remove(node->admission_timer);
+	node->memory_wait_timer = loop_remove(node->memory_wait_timer);
 	node->swap_timer = loop_remove(node->swap_timer);
 }
 
@@ -348,10 +348,10 @@ static const struct subsystem subsystems[] = {
 	  namespace_use_stop,
 	  .tenant_removed = namespace_use_end },
 	{ .name = "admission",
-	  .tenant_begins = admission_begin,
-	  .tenant_removed = admission_forget,
-	  .tenant_retired = admission_give_up,
-	  .tenants_changed = node_admit_soon },
+	  .tenant_begins = memory_wait_begin,
+	  .tenant_removed = memory_wait_end,
+	  .tenant_retired = memory_wait_give_up,
+	  .tenants_changed = node_grant_soon },
 	{ .name = "lending", .tenant_begins = elastic_apply, .share_changed = elastic_apply },
 	{ .name = "depth of free run", .processes_changed = tenant_publish_free_depth },
 	{ .name = "swap",

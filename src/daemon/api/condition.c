@@ -36,7 +36,7 @@ enum tenant_condition tenant_condition(const struct tenant *t, const struct less
 		return TENANT_ENDING;
 	if (t->terms.paused)
 		return moved_or(t, TENANT_PAUSED);
-	if (t->admission.state == ADMISSION_QUEUED || t->wants_room)
+	if (t->memory_wait.state == MEMORY_WAIT_QUEUED || t->wants_room)
 		return TENANT_QUEUED;
 	if (!t->started)
 		return TENANT_STARTING;

@@ -139,20 +139,21 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 	json_object_update(json, more);
 	json_decref(more);
 	if (t->terms.on_full == ON_FULL_WAIT)
-		json_object_update_new(
-			json,
-			json_pack("{s:I, s:I}", "memory_granted_bytes",
-				  (json_int_t)t->admission.granted_bytes[i], "memory_reserve_bytes",
-				  (json_int_t)(d->promise.reserve_bytes ? d->promise.reserve_bytes
-									: d->promise.quota_bytes)));
+		json_object_update_new(json,
+				       json_pack("{s:I, s:I}", "memory_granted_bytes",
+						 (json_int_t)t->memory_wait.granted_bytes[i],
+						 "memory_reserve_bytes",
+						 (json_int_t)(d->promise.reserve_bytes
+								      ? d->promise.reserve_bytes
+								      : d->promise.quota_bytes)));
 	return json;
 }
 
 /* Returns null if the tenant does not wait for memory. */
 static json_t *wait_to_json(const struct tenant *t, uint64_t now_ns)
 {
-	const struct tenant_admission *a = &t->admission;
-	if (a->state != ADMISSION_QUEUED)
+	const struct memory_wait *a = &t->memory_wait;
+	if (a->state != MEMORY_WAIT_QUEUED)
 		return json_null();
 	return json_pack("{s:f, s:i, s:i}", "waited_s", seconds(now_ns - a->since_ns), "place",
 			 (int)a->place, "passed", (int)a->passes);

@@ -516,7 +516,7 @@ int request_unqueue(struct session *session, const json_t *request, json_t *repl
 	struct tenant *tenant;
 	int r = session_find_own(session, request, "name", &tenant, err);
 	if (r >= 0)
-		admission_give_up(tenant);
+		memory_wait_give_up(tenant);
 	return r;
 }
 

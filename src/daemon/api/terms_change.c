@@ -65,7 +65,7 @@ static void put(struct tenant *tenant, const struct terms_change *c, const bool 
 		if (changes[i])
 			tenant_set_promise(tenant, i, &c->promise[i]);
 	/* Set after the quotas: a tenant that no longer waits may at once allocate up to them. */
-	admission_set_on_full(tenant, c->on_full);
+	memory_wait_set_on_full(tenant, c->on_full);
 	tenant_set_elastic(tenant, c->elastic);
 	tenant->terms.on_violation = c->on_violation;
 }

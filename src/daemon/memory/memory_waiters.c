@@ -35,8 +35,8 @@ static struct region_want *want_of(const struct tenant *t, unsigned slot, unsign
 	return &t->region.report->want[slot][device];
 }
 
-/* Sums what the tenant's processes ask for, at most the card's memory. Returns false if none asks. */
-static bool read_asks(struct tenant *t, unsigned device, uint64_t *ret_bytes)
+/* Sums what the tenant's processes ask for, at most the card's memory. Returns false if none has_request. */
+static bool read_requests(struct tenant *t, unsigned device, uint64_t *ret_bytes)
 {
 	uint64_t most = t->terms.device[device].card->info.memory_bytes, sum = 0;
 	for (unsigned i = 0; i < t->slot_limit; i++) {
@@ -50,23 +50,23 @@ static bool read_asks(struct tenant *t, unsigned device, uint64_t *ret_bytes)
 	return sum > 0;
 }
 
-uint64_t admission_wanted_bytes(struct tenant *tenant, unsigned device)
+uint64_t memory_wait_wanted_bytes(struct tenant *tenant, unsigned device)
 {
 	uint64_t bytes;
-	return read_asks(tenant, device, &bytes) ? bytes : 0;
+	return read_requests(tenant, device, &bytes) ? bytes : 0;
 }
 
-static bool asks(struct tenant *t)
+static bool has_request(struct tenant *t)
 {
 	uint64_t bytes;
 	for (unsigned i = 0; i < t->terms.device_count; i++)
-		if (read_asks(t, i, &bytes))
+		if (read_requests(t, i, &bytes))
 			return true;
 	return false;
 }
 
 /* Marks all requests as answered, and wakes their processes to read the grants. */
-static void answer(struct tenant *t)
+static void acknowledge(struct tenant *t)
 {
 	for (unsigned d = 0; d < t->terms.device_count; d++) {
 		for (unsigned i = 0; i < t->slot_limit; i++) {
@@ -81,15 +81,15 @@ static void answer(struct tenant *t)
 static void publish(struct tenant *t)
 {
 	for (unsigned i = 0; i < t->terms.device_count; i++)
-		region_set_memory_grant(t->region.control, i, t->admission.granted_bytes[i]);
+		region_set_memory_grant(t->region.control, i, t->memory_wait.granted_bytes[i]);
 }
 
 /* Counts the end of the tenant's wait. Does nothing if the tenant does not wait. */
-static void count_end(struct tenant *t, const struct tenant_admission *wait,
-		      enum wait_outcome outcome, uint64_t now_ns)
+static void count_end(struct tenant *t, const struct memory_wait *wait, enum wait_outcome outcome,
+		      uint64_t now_ns)
 {
 	uint64_t waited_ns = now_ns - wait->since_ns;
-	if (wait->state != ADMISSION_QUEUED)
+	if (wait->state != MEMORY_WAIT_QUEUED)
 		return;
 	t->waits.ended[outcome]++;
 	t->waits.waited_ns += waited_ns;
@@ -97,36 +97,36 @@ static void count_end(struct tenant *t, const struct tenant_admission *wait,
 	t->node->waits.waited_ns += waited_ns;
 }
 
-void admission_begin(struct tenant *tenant)
+void memory_wait_begin(struct tenant *tenant)
 {
 	atomic_store(&tenant->region.control->memory_waits, waits(tenant));
 	atomic_store(&tenant->region.control->memory_wait_ns, tenant->terms.wait_timeout_ns);
 	publish(tenant);
 }
 
-/* Stops admission for the tenant, which may use its whole quota: that was promised. terms.on_full is still "wait" here. */
+/* Stops the tenant.s waits, which may use its whole quota: that was promised. terms.on_full is still "wait" here. */
 static void stop(struct tenant *tenant)
 {
-	count_end(tenant, &tenant->admission, WAIT_GRANTED, clock_now_ns());
-	tenant->admission = (struct tenant_admission){ 0 };
+	count_end(tenant, &tenant->memory_wait, WAIT_GRANTED, clock_now_ns());
+	tenant->memory_wait = (struct memory_wait){ 0 };
 	atomic_store(&tenant->region.control->memory_waits, 0);
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		region_set_memory_grant(tenant->region.control, i,
 					tenant->terms.device[i].promise.quota_bytes);
-	answer(tenant);
+	acknowledge(tenant);
 }
 
-void admission_restore(struct tenant *tenant, const struct admission_past *past)
+void memory_wait_restore(struct tenant *tenant, const struct memory_wait_past *past)
 {
-	struct tenant_admission *a = &tenant->admission;
+	struct memory_wait *a = &tenant->memory_wait;
 	uint64_t now_ns = clock_now_ns();
 	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
 		a->granted_bytes[i] = past->granted_bytes[i];
 		if (past->granted_bytes[i])
-			a->state = ADMISSION_HOLDING;
+			a->state = MEMORY_WAIT_HOLDING;
 	}
 	/* Restore the place in the queue. A since_ns in the future is from an earlier boot. */
-	if (a->state == ADMISSION_NONE && past->arrival && past->since_ns <= now_ns) {
+	if (a->state == MEMORY_WAIT_NONE && past->arrival && past->since_ns <= now_ns) {
 		a->past = *past;
 		a->past_until_ns = now_ns + tenant->node->config.adopt_wait_ns + RETURN_NS;
 		if (tenant->node->arrivals < past->arrival)
@@ -143,11 +143,11 @@ static uint64_t reserve_bytes(const struct tenant *t, unsigned device)
 }
 
 /* Returns how many bytes must be free on a device before the tenant may begin. */
-static uint64_t first_bytes(struct tenant *t, unsigned device)
+static uint64_t initial_bytes(struct tenant *t, unsigned device)
 {
 	uint64_t quota = t->terms.device[device].promise.quota_bytes, wanted;
 	uint64_t need = reserve_bytes(t, device);
-	read_asks(t, device, &wanted);
+	read_requests(t, device, &wanted);
 	wanted += tenant_usage(t, device).used_bytes;
 	if (wanted > need)
 		need = wanted < quota ? wanted : quota;
@@ -156,20 +156,20 @@ static uint64_t first_bytes(struct tenant *t, unsigned device)
 
 /* ---- changes of a tenant's state ---- */
 
-void admission_forget(struct tenant *tenant)
+void memory_wait_end(struct tenant *tenant)
 {
-	count_end(tenant, &tenant->admission, WAIT_LEFT, clock_now_ns());
+	count_end(tenant, &tenant->memory_wait, WAIT_LEFT, clock_now_ns());
 }
 
 static void begin_to_wait(struct node *node, struct tenant *t, uint64_t now_ns)
 {
-	struct tenant_admission *a = &t->admission;
-	struct admission_past past = a->past;
+	struct memory_wait *a = &t->memory_wait;
+	struct memory_wait_past past = a->past;
 	if (!past.arrival)
-		past = (struct admission_past){ .arrival = ++node->arrivals, .since_ns = now_ns };
-	*a = (struct tenant_admission){ .state = ADMISSION_QUEUED,
-					.arrival = past.arrival,
-					.since_ns = past.since_ns };
+		past = (struct memory_wait_past){ .arrival = ++node->arrivals, .since_ns = now_ns };
+	*a = (struct memory_wait){ .state = MEMORY_WAIT_QUEUED,
+				   .arrival = past.arrival,
+				   .since_ns = past.since_ns };
 	t->waits.begun++;
 	node->waits.begun++;
 	tenant_save_soon(t);
@@ -178,14 +178,14 @@ static void begin_to_wait(struct node *node, struct tenant *t, uint64_t now_ns)
 /* Returns true if the tenant waited under the previous daemon and has not asked again, so keeps its place in the queue. */
 static bool is_to_return(struct tenant *t, uint64_t now_ns)
 {
-	return t->admission.past.arrival && now_ns < t->admission.past_until_ns &&
-	       t->process_count > 0 && !asks(t);
+	return t->memory_wait.past.arrival && now_ns < t->memory_wait.past_until_ns &&
+	       t->process_count > 0 && !has_request(t);
 }
 
-static void end_hold(struct tenant *t)
+static void release_grant(struct tenant *t)
 {
 	log_debug("tenant '%s': holds no memory any more", t->terms.name);
-	t->admission = (struct tenant_admission){ 0 };
+	t->memory_wait = (struct memory_wait){ 0 };
 	publish(t);
 	tenant_save_soon(t);
 }
@@ -202,26 +202,26 @@ static uint64_t held_bytes(struct tenant *t)
  * For a tenant that holds memory without a grant: the previous daemon ended before saving the grant, or the state file was
  * lost.
  */
-static void hold_what_it_has(struct tenant *t)
+static void grant_held(struct tenant *t)
 {
-	struct tenant_admission *a = &t->admission;
-	count_end(t, &t->admission, WAIT_GRANTED, clock_now_ns());
-	*a = (struct tenant_admission){ .state = ADMISSION_HOLDING };
+	struct memory_wait *a = &t->memory_wait;
+	count_end(t, &t->memory_wait, WAIT_GRANTED, clock_now_ns());
+	*a = (struct memory_wait){ .state = MEMORY_WAIT_HOLDING };
 	for (unsigned i = 0; i < t->terms.device_count; i++)
-		a->granted_bytes[i] = first_bytes(t, i);
+		a->granted_bytes[i] = initial_bytes(t, i);
 	log_info_of(tenant_log_key(&t->terms),
 		    "tenant '%s': holds memory that was not granted: it counts as granted now",
 		    t->terms.name);
 	tenant_save_soon(t);
 	publish(t);
-	answer(t);
+	acknowledge(t);
 }
 
 /* Lowers a grant that exceeds the lowered quota. */
 static void follow_quota(struct tenant *t)
 {
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
-		uint64_t *granted = &t->admission.granted_bytes[i];
+		uint64_t *granted = &t->memory_wait.granted_bytes[i];
 		uint64_t quota = t->terms.device[i].promise.quota_bytes;
 		if (*granted <= quota)
 			continue;
@@ -230,44 +230,44 @@ static void follow_quota(struct tenant *t)
 	}
 }
 
-void admission_give_up(struct tenant *tenant)
+void memory_wait_give_up(struct tenant *tenant)
 {
-	if (tenant->admission.state != ADMISSION_QUEUED)
+	if (tenant->memory_wait.state != MEMORY_WAIT_QUEUED)
 		return;
 	log_info_of(tenant_log_key(&tenant->terms),
 		    "tenant '%s': waits for memory no more: it was told to end", tenant->terms.name);
-	count_end(tenant, &tenant->admission, WAIT_GIVEN_UP, clock_now_ns());
-	tenant->admission = (struct tenant_admission){ 0 };
-	answer(tenant);
-	node_admit_soon(tenant->node);
+	count_end(tenant, &tenant->memory_wait, WAIT_GIVEN_UP, clock_now_ns());
+	tenant->memory_wait = (struct memory_wait){ 0 };
+	acknowledge(tenant);
+	node_grant_soon(tenant->node);
 }
 
 static void leave_queue(struct tenant *t, uint64_t now_ns)
 {
-	count_end(t, &t->admission, WAIT_LEFT, now_ns);
-	t->admission = (struct tenant_admission){ 0 };
+	count_end(t, &t->memory_wait, WAIT_LEFT, now_ns);
+	t->memory_wait = (struct memory_wait){ 0 };
 	tenant_save_soon(t);
 }
 
 static void update_state(struct node *node, struct tenant *t, uint64_t now_ns)
 {
-	struct tenant_admission *a = &t->admission;
+	struct memory_wait *a = &t->memory_wait;
 	bool is_empty = !t->process_count && !t->old;
 	switch (a->state) {
-	case ADMISSION_HOLDING:
+	case MEMORY_WAIT_HOLDING:
 		follow_quota(t);
 		if (is_empty && !held_bytes(t))
-			end_hold(t);
+			release_grant(t);
 		break;
-	case ADMISSION_NONE:
-	case ADMISSION_QUEUED:
+	case MEMORY_WAIT_NONE:
+	case MEMORY_WAIT_QUEUED:
 		if (held_bytes(t))
-			hold_what_it_has(t);
-		else if (!asks(t) && a->state == ADMISSION_QUEUED)
+			grant_held(t);
+		else if (!has_request(t) && a->state == MEMORY_WAIT_QUEUED)
 			leave_queue(t, now_ns);
-		else if (!asks(t))
-			*a = (struct tenant_admission){ 0 };
-		else if (a->state == ADMISSION_NONE)
+		else if (!has_request(t))
+			*a = (struct memory_wait){ 0 };
+		else if (a->state == MEMORY_WAIT_NONE)
 			begin_to_wait(node, t, now_ns);
 		break;
 	}
@@ -275,7 +275,7 @@ static void update_state(struct node *node, struct tenant *t, uint64_t now_ns)
 
 /* ---- one decision for all waiting tenants ---- */
 
-struct grant_card admission_card(struct node *node, const struct card *card)
+struct grant_card memory_wait_card(struct node *node, const struct card *card)
 {
 	struct promise_card p = node_promised(node, card, NULL);
 	return (struct grant_card){ .size_bytes = card->info.memory_bytes,
@@ -288,7 +288,7 @@ struct grant_card admission_card(struct node *node, const struct card *card)
 
 static struct order_key key_of(struct tenant *t, uint64_t now_ns)
 {
-	const struct tenant_admission *a = &t->admission;
+	const struct memory_wait *a = &t->memory_wait;
 	return (struct order_key){ .use_ns = use_ns(t, now_ns),
 				   .arrival = a->arrival,
 				   .since_ns = a->since_ns,
@@ -300,7 +300,7 @@ static uint64_t growth_bytes(const struct node *node, struct tenant *t, unsigned
 			     uint64_t wanted, const struct grant_card *cards)
 {
 	uint64_t quota = t->terms.device[device].promise.quota_bytes;
-	uint64_t granted = t->admission.granted_bytes[device];
+	uint64_t granted = t->memory_wait.granted_bytes[device];
 	uint64_t target = tenant_usage(t, device).used_bytes + wanted;
 	uint64_t rounded = (target + GROWTH_STEP_BYTES - 1) / GROWTH_STEP_BYTES * GROWTH_STEP_BYTES;
 	const struct grant_card *card = &cards[t->terms.device[device].card - node->card];
@@ -315,35 +315,35 @@ static uint64_t growth_bytes(const struct node *node, struct tenant *t, unsigned
 static bool make_request(const struct node *node, struct tenant *t, uint64_t now_ns,
 			 const struct grant_card *cards, struct grant_request *r)
 {
-	bool is_growth = t->admission.state == ADMISSION_HOLDING;
+	bool is_growth = t->memory_wait.state == MEMORY_WAIT_HOLDING;
 	*r = (struct grant_request){ .key = key_of(t, now_ns), .is_growth = is_growth, .owner = t };
 	/*
 	 * Removed tenants get no more. A tenant that is paused before its first grant would not use the memory, but a
 	 * paused holder's processes may allocate.
 	 */
-	if (t->admission.state == ADMISSION_NONE || t->terms.is_retired ||
+	if (t->memory_wait.state == MEMORY_WAIT_NONE || t->terms.is_retired ||
 	    (!is_growth && t->terms.paused))
 		return false;
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
 		uint64_t wanted = 0;
-		bool is_asked = read_asks(t, i, &wanted);
+		bool is_asked = read_requests(t, i, &wanted);
 		if (is_growth && !is_asked)
 			continue;
 		r->need[r->need_count++] = (struct grant_need){
 			.card = t->terms.device[i].card->index,
 			.bytes = is_growth ? growth_bytes(node, t, i, wanted, cards)
-					   : first_bytes(t, i),
+					   : initial_bytes(t, i),
 		};
 	}
 	return r->need_count > 0;
 }
 
-static void grow(struct tenant *t, const struct grant_request *r)
+static void apply_growth(struct tenant *t, const struct grant_request *r)
 {
 	for (unsigned n = 0; n < r->need_count; n++)
 		for (unsigned i = 0; i < t->terms.device_count; i++)
 			if (t->terms.device[i].card->index == r->need[n].card)
-				t->admission.granted_bytes[i] += r->need[n].bytes;
+				t->memory_wait.granted_bytes[i] += r->need[n].bytes;
 }
 
 /*
@@ -371,7 +371,7 @@ static void log_grant(const struct node *node, const struct tenant *t, uint64_t 
 	for (unsigned i = 0; i < t->terms.device_count; i++) {
 		size_t n = strlen(list);
 		snprintf(list + n, sizeof(list) - n, "%s%" PRIu64 " MiB of GPU %u", i ? ", " : "",
-			 t->admission.granted_bytes[i] / MIB, t->terms.device[i].card->index);
+			 t->memory_wait.granted_bytes[i] / MIB, t->terms.device[i].card->index);
 	}
 	log_info_of(tenant_log_key(&t->terms),
 		    "tenant '%s': granted %s after %.3f s (it has used %.3f s of GPU time; %u more "
@@ -383,11 +383,11 @@ static void log_grant(const struct node *node, const struct tenant *t, uint64_t 
 static void grant(struct node *node, struct tenant *t, const struct grant_request *r,
 		  unsigned waiting, uint64_t now_ns)
 {
-	struct tenant_admission *a = &t->admission;
-	struct tenant_admission before = *a;
+	struct memory_wait *a = &t->memory_wait;
+	struct memory_wait before = *a;
 	struct error err = { 0 };
-	*a = (struct tenant_admission){ .state = ADMISSION_HOLDING };
-	grow(t, r);
+	*a = (struct memory_wait){ .state = MEMORY_WAIT_HOLDING };
+	apply_growth(t, r);
 	if (is_overfull(node, t)) {
 		*a = before;
 		return;
@@ -400,28 +400,29 @@ static void grant(struct node *node, struct tenant *t, const struct grant_reques
 	}
 	log_grant(node, t, now_ns - before.since_ns, waiting);
 	publish(t);
-	answer(t);
+	acknowledge(t);
 }
 
-static void apply(struct node *node, struct grant_request *r, unsigned waiting, uint64_t now_ns)
+static void apply_verdict(struct node *node, struct grant_request *r, unsigned waiting,
+			  uint64_t now_ns)
 {
 	struct tenant *t = r->owner;
 	if (!r->is_growth) {
-		t->admission.passes = r->key.passes;
-		t->admission.place = r->place;
+		t->memory_wait.passes = r->key.passes;
+		t->memory_wait.place = r->place;
 	}
 	if (r->verdict == GRANT_GRANTED && !r->is_growth) {
 		grant(node, t, r, waiting, now_ns);
 	} else if (r->verdict == GRANT_GRANTED) {
-		grow(t, r);
+		apply_growth(t, r);
 		tenant_save_soon(t);
 		publish(t);
-		answer(t);
+		acknowledge(t);
 	} else if (r->verdict == GRANT_REFUSED) {
 		log_info_of(tenant_log_key(&t->terms),
 			    "tenant '%s': more memory refused: the GPU has none free",
 			    t->terms.name);
-		answer(t);
+		acknowledge(t);
 	}
 }
 
@@ -431,14 +432,14 @@ static void renumber(struct grant_request *list, size_t count)
 	unsigned place = 0;
 	for (size_t i = 0; i < count; i++) {
 		struct tenant *t = list[i].owner;
-		if (t->admission.state != ADMISSION_QUEUED)
+		if (t->memory_wait.state != MEMORY_WAIT_QUEUED)
 			continue;
-		t->admission.place = ++place;
-		if (!t->admission.is_logged)
+		t->memory_wait.place = ++place;
+		if (!t->memory_wait.is_logged)
 			log_info_of(tenant_log_key(&t->terms),
 				    "tenant '%s': waits for memory, at place %u of the queue",
 				    t->terms.name, place);
-		t->admission.is_logged = true;
+		t->memory_wait.is_logged = true;
 	}
 }
 
@@ -451,7 +452,7 @@ static bool is_any_adopting(const struct node *node)
 	return false;
 }
 
-static void decide(struct node *node, uint64_t now_ns)
+static void decide_all(struct node *node, uint64_t now_ns)
 {
 	struct order_bounds bounds = { .patience_ns = node->config.wait_patience_ns,
 				       .passes_most = ORDER_PASSES_MOST };
@@ -463,7 +464,7 @@ static void decide(struct node *node, uint64_t now_ns)
 	if (!list)
 		return; /* the next tick tries again */
 	for (unsigned i = 0; i < node->card_count; i++)
-		cards[i] = admission_card(node, &node->card[i]);
+		cards[i] = memory_wait_card(node, &node->card[i]);
 	TAILQ_FOREACH(t, &node->tenants, link)
 		if (waits(t) && make_request(node, t, now_ns, cards, &list[count]))
 			count++;
@@ -473,13 +474,13 @@ static void decide(struct node *node, uint64_t now_ns)
 	for (unsigned i = 0; i < node->card_count; i++)
 		node->card[i].kept_bytes = cards[i].kept_bytes;
 	for (size_t i = 0; i < count; i++)
-		apply(node, &list[i], waiting, now_ns);
+		apply_verdict(node, &list[i], waiting, now_ns);
 	renumber(list, count);
 	for (unsigned i = 0; i < node->card_count; i++)
 		node_update_unpromised_quotas(node, &node->card[i]);
 }
 
-void admission_set_on_full(struct tenant *tenant, enum on_full on_full)
+void memory_wait_set_on_full(struct tenant *tenant, enum on_full on_full)
 {
 	bool waited = tenant->terms.on_full == ON_FULL_WAIT;
 	bool waits = on_full == ON_FULL_WAIT;
@@ -491,11 +492,11 @@ void admission_set_on_full(struct tenant *tenant, enum on_full on_full)
 	tenant->node->waiter_count += waits;
 	tenant->node->waiter_count -= waited;
 	if (waits)
-		admission_begin(tenant);
-	node_admit_soon(tenant->node);
+		memory_wait_begin(tenant);
+	node_grant_soon(tenant->node);
 }
 
-void admission_due(void *data, uint32_t events)
+void memory_wait_due(void *data, uint32_t events)
 {
 	struct node *node = data;
 	uint64_t now_ns = clock_now_ns();
@@ -505,7 +506,7 @@ void admission_due(void *data, uint32_t events)
 		return;
 	TAILQ_FOREACH(t, &node->tenants, link)
 		if (waits(t) && is_to_return(t, now_ns)) {
-			loop_arm(node->admission_timer, RETURN_LOOK_NS, 0);
+			loop_arm(node->memory_wait_timer, RETURN_LOOK_NS, 0);
 			return;
 		}
 	TAILQ_FOREACH(t, &node->tenants, link)
@@ -513,5 +514,5 @@ void admission_due(void *data, uint32_t events)
 			use_update(t, now_ns);
 			update_state(node, t, now_ns);
 		}
-	decide(node, now_ns);
+	decide_all(node, now_ns);
 }

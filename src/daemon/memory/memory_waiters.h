@@ -1,5 +1,5 @@
 /*
- * Admission of tenants that wait for memory (on_full "wait"). Reads what their processes ask for (region_want), lets
+ * Grants for tenants that wait for memory (on_full "wait"). Reads what their processes ask for (region_want), lets
  * policy/memory/grant.h decide for all cards at once, writes grants and wakes processes. A tenant is in one of three
  * states:
  *
@@ -18,34 +18,34 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/state/node/admission_state.h"
+#include "daemon/state/node/memory_wait.h"
 #include "daemon/state/tenant.h"
 #include "policy/memory/grant.h"
 
 /* Publishes that the tenant waits for memory. Call for a new tenant, or when on_full becomes "wait". */
-void admission_begin(struct tenant *tenant);
+void memory_wait_begin(struct tenant *tenant);
 /* Restores the grant or the place in the queue from the previous daemon. */
-void admission_restore(struct tenant *tenant, const struct admission_past *past);
+void memory_wait_restore(struct tenant *tenant, const struct memory_wait_past *past);
 
 /*
  * Between "fail" and "wait"; ON_FULL_SWAP cannot change. A tenant that stops waiting may use its whole quota, which must
  * have been promised; one that starts waiting gets a grant for what it holds.
  */
-void admission_set_on_full(struct tenant *tenant, enum on_full on_full);
+void memory_wait_set_on_full(struct tenant *tenant, enum on_full on_full);
 
 /*
- * Handler of node->admission_timer, which node_admit_soon() starts: one decision for all waiting tenants. `data` is the
+ * Handler of node->memory_wait_timer, which node_grant_soon() starts: one decision for all waiting tenants. `data` is the
  * node.
  */
-void admission_due(void *data, uint32_t events);
+void memory_wait_due(void *data, uint32_t events);
 
 /* Ends the wait of a tenant that is being removed. */
-void admission_forget(struct tenant *tenant);
+void memory_wait_end(struct tenant *tenant);
 
 /* Denies the tenant's pending requests, if any. */
-void admission_give_up(struct tenant *tenant);
+void memory_wait_give_up(struct tenant *tenant);
 
 /* Returns the bytes of the tenant's unanswered requests on a device. */
-uint64_t admission_wanted_bytes(struct tenant *tenant, unsigned device);
-/* Returns a card as admission sees it. kept_bytes, reserved for waiting tenants, is from the last decision. */
-struct grant_card admission_card(struct node *node, const struct card *card);
+uint64_t memory_wait_wanted_bytes(struct tenant *tenant, unsigned device);
+/* Returns a card as grant.h sees it. kept_bytes, reserved for waiting tenants, is from the last decision. */
+struct grant_card memory_wait_card(struct node *node, const struct card *card);

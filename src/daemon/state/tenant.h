@@ -6,7 +6,7 @@
 
 #include "daemon/arbitrate/region_host.h"
 #include "daemon/gpu/nvml/census_policy.h"
-#include "daemon/state/node/admission_state.h"
+#include "daemon/state/node/memory_wait.h"
 #include "daemon/state/node/node.h"
 #include "daemon/state/slots.h"
 #include "daemon/util/container.h"
@@ -143,8 +143,8 @@ struct tenant {
 	/* host memory for swapping; NULL unless ON_FULL_SWAP is set and this daemon made the tenant */
 	struct arena *arena;
 	struct tenant_device device[REGION_MAX_DEVICES];
-	struct tenant_admission admission;
-	struct admission_counts waits;
+	struct memory_wait memory_wait;
+	struct memory_wait_counts waits;
 	struct swap_moves moves;
 	struct fade use;         /* GPU time used, decaying: use.h */
 	uint64_t use_charged_ns; /* charged time that was already added to `use` */

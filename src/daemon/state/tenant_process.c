@@ -126,7 +126,7 @@ struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device)
 
 uint64_t tenant_taken_bytes(struct tenant *tenant, unsigned device)
 {
-	uint64_t granted = tenant->admission.granted_bytes[device];
+	uint64_t granted = tenant->memory_wait.granted_bytes[device];
 	uint64_t used = tenant_usage(tenant, device).used_bytes;
 	return used > granted ? used : granted;
 }
@@ -251,7 +251,7 @@ void tenant_remove_process(struct process *process)
 	notify_process_gone(tenant->node, tenant, pid, slot_number);
 	notify_processes_changed(tenant->node);
 	tenant_save_soon(tenant);
-	node_admit_soon(tenant->node);
+	node_grant_soon(tenant->node);
 }
 
 struct process *tenant_process_of(struct tenant *tenant, int pid)

@@ -64,12 +64,12 @@ static json_t *processes_to_json(struct tenant *tenant, uint64_t *ret_used)
 	return list;
 }
 
-static struct admission_past past_of(const struct tenant *tenant)
+static struct memory_wait_past past_of(const struct tenant *tenant)
 {
-	const struct tenant_admission *a = &tenant->admission;
-	struct admission_past past = a->past;
-	if (a->state == ADMISSION_QUEUED)
-		past = (struct admission_past){ .arrival = a->arrival, .since_ns = a->since_ns };
+	const struct memory_wait *a = &tenant->memory_wait;
+	struct memory_wait_past past = a->past;
+	if (a->state == MEMORY_WAIT_QUEUED)
+		past = (struct memory_wait_past){ .arrival = a->arrival, .since_ns = a->since_ns };
 	memcpy(past.granted_bytes, a->granted_bytes, sizeof(past.granted_bytes));
 	return past;
 }
@@ -77,7 +77,7 @@ static struct admission_past past_of(const struct tenant *tenant)
 static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 {
 	const struct tenant_terms *t = &tenant->terms;
-	struct admission_past past = past_of(tenant);
+	struct memory_wait_past past = past_of(tenant);
 	json_t *devices = json_array();
 	for (unsigned i = 0; i < t->device_count; i++)
 		json_array_append_new(devices, device_to_json(&t->device[i], past.granted_bytes[i]));

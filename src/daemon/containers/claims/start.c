@@ -139,7 +139,7 @@ static int follow_store(struct claim *claim, const struct store_claim *written, 
 			now->slots = written->terms.device[j].slots;
 			tenant_set_promise(tenant, i, &p);
 		}
-	admission_set_on_full(tenant, written->terms.on_full);
+	memory_wait_set_on_full(tenant, written->terms.on_full);
 	tenant_save_soon(tenant);
 	int r = claims_hold(claim);
 	if (r < 0)

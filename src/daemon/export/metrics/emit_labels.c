@@ -135,7 +135,7 @@ void emit_steps(const struct metric *m, const struct metrics_figures *f, struct 
 
 void emit_wait_ends(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
 {
-	const struct admission_counts *waits = &f->daemon.waits;
+	const struct memory_wait_counts *waits = &f->daemon.waits;
 	sample(x, m, "", "outcome", "granted", waits->ended[WAIT_GRANTED]);
 	sample(x, m, "", "outcome", "given_up", waits->ended[WAIT_GIVEN_UP]);
 	sample(x, m, "", "outcome", "left", waits->ended[WAIT_LEFT]);

@@ -55,7 +55,7 @@ struct metrics_daemon {
 	uint64_t driver_wait_ns;
 	uint64_t pages, pages_ns; /* number of metrics pages made, and CPU time used for them */
 	uint64_t tenants[TENANT_CONDITIONS];
-	struct admission_counts waits;
+	struct memory_wait_counts waits;
 	uint64_t claims_in_force, claims_parked;
 	struct claims_counts claims;
 	uint64_t live_changes, live_changes_refused;

@@ -165,9 +165,9 @@ static void gather_swap(struct tenant *t, struct metrics_tenant *m,
 
 static void gather_wait(const struct tenant *t, uint64_t now_ns, struct metrics_tenant *m)
 {
-	const struct tenant_admission *a = &t->admission;
+	const struct memory_wait *a = &t->memory_wait;
 	m->waited_ns = t->waits.waited_ns;
-	m->is_queued = a->state == ADMISSION_QUEUED;
+	m->is_queued = a->state == MEMORY_WAIT_QUEUED;
 	if (!m->is_queued)
 		return;
 	m->wait_ns = now_ns - a->since_ns;
@@ -215,7 +215,7 @@ static void gather_tenant_device(struct tenant *t, unsigned i, const struct less
 		.used_bytes = usage.used_bytes,
 		.unnamed_bytes = usage.unnamed_bytes,
 		.waits = t->terms.on_full == ON_FULL_WAIT,
-		.granted_bytes = t->admission.granted_bytes[i],
+		.granted_bytes = t->memory_wait.granted_bytes[i],
 		.reserve_bytes = d->promise.reserve_bytes ? d->promise.reserve_bytes
 							  : d->promise.quota_bytes,
 		.cores_asked_pct = d->promise.cores_pct,
@@ -250,7 +250,7 @@ static void gather_tenant_device(struct tenant *t, unsigned i, const struct less
 	m->has_worked = t->device[i].worked_ns;
 	m->rested_ns = now_ns > t->device[i].worked_ns ? now_ns - t->device[i].worked_ns : 0;
 	if (m->waits)
-		m->wanted_bytes = admission_wanted_bytes(t, i);
+		m->wanted_bytes = memory_wait_wanted_bytes(t, i);
 	label(m->labels, "tenant", t->terms.name);
 	metrics_label_card(m->labels, d->card);
 }

@@ -49,7 +49,7 @@ static void write_health(const struct card *card, struct json_text *t)
 static void write_card(struct node *node, struct card *card, struct json_text *t)
 {
 	struct promise_card p = node_promised(node, card, NULL);
-	struct grant_card room = admission_card(node, card);
+	struct grant_card room = memory_wait_card(node, card);
 	json_text_open(t, NULL, '{');
 	json_text_whole(t, "index", card->index);
 	json_text_string(t, "uuid", card->info.uuid_text);
@@ -109,7 +109,7 @@ static void write_device(struct tenant *t, unsigned i, const struct lessee_figur
 	write_steps(&f->steps, out);
 	json_text_whole(out, "leases", (int64_t)f->account.leases);
 	if (t->terms.on_full == ON_FULL_WAIT) {
-		write_bytes(out, "memory_granted_bytes", t->admission.granted_bytes[i]);
+		write_bytes(out, "memory_granted_bytes", t->memory_wait.granted_bytes[i]);
 		write_bytes(out, "memory_reserve_bytes",
 			    d->promise.reserve_bytes ? d->promise.reserve_bytes
 						     : d->promise.quota_bytes);
@@ -119,8 +119,8 @@ static void write_device(struct tenant *t, unsigned i, const struct lessee_figur
 
 static void write_wait(const struct tenant *t, uint64_t now_ns, struct json_text *out)
 {
-	const struct tenant_admission *a = &t->admission;
-	if (a->state != ADMISSION_QUEUED) {
+	const struct memory_wait *a = &t->memory_wait;
+	if (a->state != MEMORY_WAIT_QUEUED) {
 		json_text_null(out, "memory_wait");
 		return;
 	}

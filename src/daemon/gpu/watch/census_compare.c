@@ -345,5 +345,5 @@ void census_count_foreign(struct node *node, struct card *card, const struct cen
 			  foreign / MIB);
 	card->foreign_bytes = foreign;
 	node->foreign_known |= card->index + 1 == node->card_count;
-	node_admit_soon(node);
+	node_grant_soon(node);
 }

@@ -12,7 +12,7 @@ struct node;
 void census_compare(struct node *node, unsigned card_index, const struct census_card *seen);
 
 /*
- * Updates card->foreign_bytes, the memory in no ledger, which admission counts as taken (memory_waiters.h), and after the last
+ * Updates card->foreign_bytes, the memory in no ledger, which counts as taken for waiting tenants (memory_waiters.h), and after the last
  * card sets node->foreign_known. Uses NVML's list if that gives every process's memory and has all tenants' processes; else
  * the card's use minus ledgers and draining memory.
  */

@@ -32,7 +32,7 @@ static void memory_event_ready(void *data, uint32_t events)
 		return;
 	if (census_is_due(node))
 		census_request(node->census);
-	node_admit_soon(node);
+	node_grant_soon(node);
 }
 
 static int open_memory_event(struct node *node, struct error *err)

@@ -85,7 +85,7 @@ static void old_process_died(void *data, uint32_t events)
 			  false);
 	forget(old);
 	tenant_save_soon(tenant);
-	node_admit_soon(tenant->node);
+	node_grant_soon(tenant->node);
 	tenant_end_if_unused(tenant);
 }
 
@@ -181,7 +181,7 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 	/* What the tenant holds is known only now; a retired tenant's quota is that amount. */
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		tenant_publish_quota(tenant, i);
-	admission_restore(tenant, &state.past);
+	memory_wait_restore(tenant, &state.past);
 	/* The file of all use (use_state.h) is newer, so state.use_ns counts only if that file has no entry. */
 	if (!tenant->use.at_ns)
 		use_restore(tenant, state.use_ns);
@@ -298,7 +298,7 @@ static bool look_at(struct tenant *tenant, uint64_t now_ns)
 		log_info("tenant '%s' (%s): adopted from the previous daemon, with %u processes%s",
 			 tenant->terms.name, tenant->terms.id, tenant->process_count,
 			 tenant->old ? "; others have yet to reconnect" : "");
-		node_admit_soon(tenant->node);
+		node_grant_soon(tenant->node);
 		tenant_checkpoint_adopted(tenant);
 	}
 	return copying || tenant->adopting;

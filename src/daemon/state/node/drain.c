@@ -125,7 +125,7 @@ void drain_update(struct node *node, struct card *card, const struct census_card
 			use_up_fall(card, d);
 		*link = d->next;
 		free(d);
-		node_admit_soon(node);
+		node_grant_soon(node);
 	}
 	/* While memory drains, unlisted memory would include dead processes' memory. */
 	if (seen && !card->drains)

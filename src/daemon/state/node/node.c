@@ -27,13 +27,13 @@ struct card *node_find_card_text(struct node *node, const char *text)
 	return gpu_uuid_parse(text, uuid) < 0 ? NULL : node_find_card(node, uuid);
 }
 
-void node_admit_soon(struct node *node)
+void node_grant_soon(struct node *node)
 {
 	if (node->waiter_count) {
-		loop_arm(node->admission_timer, 0, 0);
+		loop_arm(node->memory_wait_timer, 0, 0);
 		return;
 	}
-	/* Without waiting tenants, admission decides nothing, so would not release the memory kept for them. */
+	/* Without waiting tenants, grants are not decided, so that would not release the memory kept for them. */
 	for (unsigned i = 0; i < node->card_count; i++)
 		node->card[i].kept_bytes = 0;
 }

@@ -16,7 +16,7 @@
 #include "daemon/config/config.h"
 #include "daemon/gpu/nvml/census_policy.h"
 #include "daemon/gpu/nvml/gpu.h"
-#include "daemon/state/node/admission_state.h"
+#include "daemon/state/node/memory_wait.h"
 #include "daemon/util/lock.h"
 #include "policy/memory/fade.h"
 #include "policy/safety/health_policy.h"
@@ -137,7 +137,7 @@ struct node {
 	unsigned waiter_count; /* tenants with on_full "wait" */
 	/* number of waits for memory that ever began */
 	uint64_t arrivals;
-	struct admission_counts waits;
+	struct memory_wait_counts waits;
 	/* requests on the control socket, and how many of them were refused */
 	uint64_t requests, refused;
 	/* last reply to `list`, also for requests that came before list_ns; NULL: none */
@@ -186,9 +186,9 @@ struct node {
 	struct loop_source *adopt_timer;
 	struct loop_source *linger_timer;
 	struct loop_source *drain_timer;
-	struct loop_source *admission_timer; /* runs when a decision is due: memory_waiters.h */
-	struct swap_turns *swap_turns;       /* NULL: no tenant has had movable memory yet */
-	struct loop_source *swap_timer;      /* runs while tenants have movable memory */
+	struct loop_source *memory_wait_timer; /* runs when a decision is due: memory_waiters.h */
+	struct swap_turns *swap_turns;         /* NULL: no tenant has had movable memory yet */
+	struct loop_source *swap_timer;        /* runs while tenants have movable memory */
 };
 
 /* Finds a tenant by name, or else by id. Returns NULL if there is none. */
@@ -200,7 +200,7 @@ struct card *node_find_card(struct node *node, const uint8_t uuid[16]);
 struct card *node_find_card_text(struct node *node, const char *uuid);
 
 /* Call when something changed that may give memory to a waiting tenant. Cheap if none waits. */
-void node_admit_soon(struct node *node);
+void node_grant_soon(struct node *node);
 
 /* Writes the file of use (use_state.h) within three seconds, with all changes until then. */
 void node_save_use_soon(struct node *node);

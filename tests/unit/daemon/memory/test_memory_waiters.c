@@ -75,7 +75,7 @@ static void test_what_is_declared_is_granted(void **state)
 	/* It ends with its last process, when that held nothing that drains. */
 	client_kill(pid);
 	fixture_until(f, granted(t) == 0);
-	assert_int_equal(t->admission.state, ADMISSION_NONE);
+	assert_int_equal(t->memory_wait.state, MEMORY_WAIT_NONE);
 }
 
 static void test_the_next_waits_until_it_fits(void **state)
@@ -85,11 +85,11 @@ static void test_the_next_waits_until_it_fits(void **state)
 	int a_pid = ask_first(f, a);
 	fixture_until(f, granted(a) == 5 * GIB);
 	int b_pid = ask_first(f, b);
-	fixture_until(f, b->admission.state == ADMISSION_QUEUED);
+	fixture_until(f, b->memory_wait.state == MEMORY_WAIT_QUEUED);
 	/* A small one passes. */
 	int c_pid = ask_first(f, c);
 	fixture_until(f, granted(c) == 3 * GIB);
-	assert_int_equal(b->admission.passes, 1);
+	assert_int_equal(b->memory_wait.passes, 1);
 	json_t *list = fixture_ok(f, "{\"version\":1,\"op\":\"list\"}");
 	json_t *tenant = json_array_get(json_object_get(list, "tenants"), 1);
 	assert_string_equal(json_string_value(json_object_get(tenant, "state")), "queued");
@@ -132,7 +132,7 @@ static void test_what_strangers_hold_is_not_granted(void **state)
 	fake_gpu.used_bytes = fake_gpu.pid_bytes = 4 * GIB;
 	struct tenant *t = make(f, "a", 5, "");
 	int pid = ask_first(f, t);
-	fixture_until(f, t->admission.state == ADMISSION_QUEUED);
+	fixture_until(f, t->memory_wait.state == MEMORY_WAIT_QUEUED);
 	fixture_turn(f, 100);
 	assert_int_equal(granted(t), 0);
 	assert_int_equal(f->node->card[0].foreign_bytes, 4 * GIB);
@@ -188,7 +188,7 @@ static void test_promises_and_grants_know_of_each_other(void **state)
 	fixture_until(f, granted(t) == 0);
 	struct tenant *c = make(f, "c", 6, "");
 	pid = ask_first(f, c);
-	fixture_until(f, c->admission.state == ADMISSION_QUEUED);
+	fixture_until(f, c->memory_wait.state == MEMORY_WAIT_QUEUED);
 	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"remove\",\"name\":\"b\"}"));
 	fixture_until(f, granted(c) == 6 * GIB);
 	client_kill(pid);
@@ -204,10 +204,10 @@ static void test_what_is_kept_is_not_promised(void **state)
 	int a_pid = ask_first(f, a);
 	fixture_until(f, granted(a) == 5 * GIB);
 	int b_pid = ask_first(f, b);
-	fixture_until(f, b->admission.state == ADMISSION_QUEUED);
+	fixture_until(f, b->memory_wait.state == MEMORY_WAIT_QUEUED);
 	fixture_turn(f, 60);
 	int c_pid = ask_first(f, c);
-	fixture_until(f, c->admission.state == ADMISSION_QUEUED);
+	fixture_until(f, c->memory_wait.state == MEMORY_WAIT_QUEUED);
 	assert_int_equal(card->kept_bytes, 3 * GIB);
 	fixture_refused(f,
 			"{\"version\":1,\"op\":\"create\",\"name\":\"d\",\"devices\":"
@@ -253,12 +253,12 @@ static void test_an_ask_that_is_taken_back(void **state)
 	int a_pid = ask_first(f, a);
 	fixture_until(f, granted(a) == 8 * GIB);
 	int b_pid = ask_first(f, b);
-	fixture_until(f, b->admission.state == ADMISSION_QUEUED);
+	fixture_until(f, b->memory_wait.state == MEMORY_WAIT_QUEUED);
 	ask(b, 0);
-	fixture_until(f, b->admission.state == ADMISSION_NONE);
+	fixture_until(f, b->memory_wait.state == MEMORY_WAIT_NONE);
 	/* And one that is refused from outside. */
 	ask(b, GIB);
-	fixture_until(f, b->admission.state == ADMISSION_QUEUED);
+	fixture_until(f, b->memory_wait.state == MEMORY_WAIT_QUEUED);
 	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"unqueue\",\"name\":\"b\"}"));
 	assert_true(is_answered(b));
 	assert_int_equal(granted(b), 0);
@@ -278,7 +278,7 @@ static void test_a_restart_keeps_grants(void **state)
 	a = node_find_tenant(f->node, "a");
 	assert_non_null(a);
 	assert_int_equal(granted(a), 5 * GIB);
-	assert_int_equal(a->admission.state, ADMISSION_HOLDING);
+	assert_int_equal(a->memory_wait.state, MEMORY_WAIT_HOLDING);
 	assert_true(fabs(use_ns(a, clock_now_ns()) - 3e9) < 1e8);
 	/* As long as a process of it may come back. */
 	struct tenant *b = make(f, "b", 5, "");
@@ -308,9 +308,9 @@ static void test_a_restart_keeps_the_order_of_waiting(void **state)
 	int a_pid = client_spawn(f, a, 0, ask_and_stay);
 	fixture_until(f, granted(a) == 8 * GIB);
 	int b_pid = client_spawn(f, b, 0, ask_and_stay);
-	fixture_until(f, b->admission.state == ADMISSION_QUEUED);
+	fixture_until(f, b->memory_wait.state == MEMORY_WAIT_QUEUED);
 	int c_pid = client_spawn(f, c, 0, ask_and_stay);
-	fixture_until(f, c->admission.state == ADMISSION_QUEUED);
+	fixture_until(f, c->memory_wait.state == MEMORY_WAIT_QUEUED);
 	uint64_t epoch = f->node->epoch;
 	fixture_turn(f, 50); /* the state files */
 	fixture_stop(f);
@@ -325,8 +325,8 @@ static void test_a_restart_keeps_the_order_of_waiting(void **state)
 	client_kill(b_pid);
 	client_kill(c_pid);
 	fixture_until(f, granted(b) == 5 * GIB);
-	assert_int_equal(c->admission.state, ADMISSION_QUEUED);
-	assert_int_equal(c->admission.arrival, 3);
+	assert_int_equal(c->memory_wait.state, MEMORY_WAIT_QUEUED);
+	assert_int_equal(c->memory_wait.arrival, 3);
 	client_kill(b_again);
 	fixture_until(f, granted(c) == 5 * GIB);
 	client_kill(c_again);

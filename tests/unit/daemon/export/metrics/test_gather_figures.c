@@ -127,9 +127,10 @@ static void test_waiting_for_memory(void **state)
 	const struct tenant *first = node_find_tenant(f->node, "first");
 	const struct tenant *second = node_find_tenant(f->node, "second");
 	int one = client_spawn(f, first, 0, ask);
-	fixture_until(f, first->admission.state == ADMISSION_HOLDING);
+	fixture_until(f, first->memory_wait.state == MEMORY_WAIT_HOLDING);
 	int two = client_spawn(f, second, 0, ask);
-	fixture_until(f, second->admission.state == ADMISSION_QUEUED && second->admission.place);
+	fixture_until(f,
+		      second->memory_wait.state == MEMORY_WAIT_QUEUED && second->memory_wait.place);
 	char *page = page_of(f);
 	assert_has(page, "allot_tenant_state{tenant=\"second\",state=\"queued\"} 1");
 	assert_has(page, "allot_tenant_memory_wait_place{tenant=\"second\"} 1");
@@ -185,9 +186,9 @@ static void test_one_that_goes_while_it_waits(void **state)
 	const struct tenant *first = node_find_tenant(f->node, "first");
 	const struct tenant *second = node_find_tenant(f->node, "second");
 	int one = client_spawn(f, first, 0, ask);
-	fixture_until(f, first->admission.state == ADMISSION_HOLDING);
+	fixture_until(f, first->memory_wait.state == MEMORY_WAIT_HOLDING);
 	int two = client_spawn(f, second, 0, ask);
-	fixture_until(f, second->admission.state == ADMISSION_QUEUED);
+	fixture_until(f, second->memory_wait.state == MEMORY_WAIT_QUEUED);
 	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"remove\",\"name\":\"second\"}"));
 	char *page = page_of(f);
 	assert_has(page, "allot_memory_waits_ended_total{outcome=\"given_up\"} 1");

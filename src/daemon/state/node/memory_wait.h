@@ -11,30 +11,30 @@
 enum wait_outcome { WAIT_GRANTED, WAIT_GIVEN_UP, WAIT_LEFT, WAIT_OUTCOMES };
 
 /* Counts of waits, of one tenant or of all. WAIT_LEFT: the tenant stopped asking, or ended. */
-struct admission_counts {
+struct memory_wait_counts {
 	uint64_t begun, ended[WAIT_OUTCOMES];
 	uint64_t waited_ns; /* sum over the waits that ended */
 };
 
-enum admission_state { ADMISSION_NONE, ADMISSION_QUEUED, ADMISSION_HOLDING };
+enum memory_wait_state { MEMORY_WAIT_NONE, MEMORY_WAIT_QUEUED, MEMORY_WAIT_HOLDING };
 
 /* A tenant's grant or place in the queue, as saved in the state file. All zero: it has neither. */
-struct admission_past {
+struct memory_wait_past {
 	uint64_t granted_bytes[REGION_MAX_DEVICES];
 	/* number of the wait (node->arrivals), and when it began (monotonic) */
 	uint64_t arrival, since_ns;
 };
 
 /* The waits of a tenant with on_full "wait". */
-struct tenant_admission {
-	enum admission_state state;
+struct memory_wait {
+	enum memory_wait_state state;
 	/* while QUEUED: number of the wait (node->arrivals), and when it began */
 	uint64_t arrival, since_ns;
 	uint32_t passes;
 	unsigned place; /* place in the queue, from 1 */
 	bool is_logged; /* the wait was logged */
 	/* After a restart, the tenant keeps its earlier place until past_until_ns. */
-	struct admission_past past;
+	struct memory_wait_past past;
 	uint64_t past_until_ns;
 	uint64_t granted_bytes[REGION_MAX_DEVICES]; /* while HOLDING, else 0 */
 };
