@@ -131,7 +131,7 @@ static int read_claim(struct session *session, const json_t *request, struct cla
 	if (r >= 0)
 		r = elastic_choice_from_json(request, &ret->elastic, err);
 	if (r >= 0)
-		r = space_read_wish(request, &ret->sharing, err);
+		r = space_read_request(request, &ret->sharing, err);
 	if (r >= 0)
 		r = json_read_int(request, "swap_arena_bytes", 1, INT64_MAX, &arena_bytes, err);
 	if (r < 0)

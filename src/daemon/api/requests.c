@@ -192,7 +192,7 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 		      struct error *err)
 {
 	struct tenant_terms terms = { .uid = session->uid };
-	struct sharing_wish wish = { 0 };
+	struct sharing_request wanted_sharing = { 0 };
 	const char *on_full = NULL;
 	int64_t priority = 0, host_bytes = 0, arena_bytes = 0;
 	int r = choose_name(session, request, terms.name, err);
@@ -222,7 +222,7 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 				 on_full);
 	r = read_wait_timeout(request, &terms, err);
 	if (r >= 0)
-		r = space_read_wish(request, &wish, err);
+		r = space_read_request(request, &wanted_sharing, err);
 	if (r < 0)
 		return r;
 	terms.priority = (int)priority;
@@ -230,7 +230,7 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 	if (r >= 0)
 		r = swap_check_terms(session->node, &terms, err);
 	if (r >= 0)
-		r = space_choose(session->node, &wish, "", &terms, err);
+		r = space_choose(session->node, &wanted_sharing, "", &terms, err);
 	if (r >= 0)
 		r = claims_make_tenant_id(session->node, terms.id, err);
 	if (r < 0)

@@ -104,7 +104,7 @@ void memory_wait_begin(struct tenant *tenant)
 	publish(tenant);
 }
 
-/* Stops the tenant.s waits, which may use its whole quota: that was promised. terms.on_full is still "wait" here. */
+/* Ends the wait of the tenant, which may use its whole quota: that was promised. terms.on_full is still "wait" here. */
 static void stop(struct tenant *tenant)
 {
 	count_end(tenant, &tenant->memory_wait, WAIT_GRANTED, clock_now_ns());

@@ -208,31 +208,31 @@ static int check_full(const struct node *node, const struct mps_group *group, st
 
 /* ---- deciding how a tenant shares ---- */
 
-int space_read_wish(const json_t *request, struct sharing_wish *ret, struct error *err)
+int space_read_request(const json_t *request, struct sharing_request *ret, struct error *err)
 {
-	struct sharing_wish wish = { 0 };
+	struct sharing_request wanted = { 0 };
 	const char *way = NULL, *group = NULL;
 	bool is_space = false;
 	int r = json_read_string(request, "sharing", &way, err);
-	wish.has_way = r > 0;
+	wanted.has_way = r > 0;
 	if (r > 0 && parse_sharing(way, &is_space, err) < 0)
 		return error_add(err, -EINVAL, "sharing");
-	wish.way = is_space ? SHARING_SPACE : SHARING_TIME;
+	wanted.way = is_space ? SHARING_SPACE : SHARING_TIME;
 	if (r >= 0)
 		r = json_read_string(request, "group", &group, err);
 	if (r < 0)
 		return r;
-	if (r > 0 && (!*group || strlen(group) >= sizeof(wish.group)))
+	if (r > 0 && (!*group || strlen(group) >= sizeof(wanted.group)))
 		return error_set(err, EINVAL, "group: '%.20s': must have 1 to %d characters", group,
 				 SPACE_NAME_MAX - 1);
 	if (r > 0)
-		strcpy(wish.group, group);
-	*ret = wish;
+		strcpy(wanted.group, group);
+	*ret = wanted;
 	return 0;
 }
 
-int space_choose(struct node *node, const struct sharing_wish *wish, const char *namespace_name,
-		 struct tenant_terms *terms, struct error *err)
+int space_choose(struct node *node, const struct sharing_request *wanted,
+		 const char *namespace_name, struct tenant_terms *terms, struct error *err)
 {
 	char program[PATHS_MAX];
 	struct error missing = { 0 };
@@ -251,7 +251,7 @@ int space_choose(struct node *node, const struct sharing_wish *wish, const char 
 		.has_leases = node->config.arbiter.policy == ARBITER_POLICY_LEASE,
 		.missing = has_mps ? NULL : missing.text,
 	};
-	int r = sharing_choose(wish, &facts, &terms->sharing, err);
+	int r = sharing_choose(wanted, &facts, &terms->sharing, err);
 	if (r < 0 || terms->sharing.way != SHARING_SPACE)
 		return r;
 	r = find_group(node, terms, &group, &number, err);

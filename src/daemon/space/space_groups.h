@@ -31,10 +31,10 @@ void space_close(struct node *node);
  * Writes to `terms` whether the tenant gets time slices or a group. namespace_name: Kubernetes namespace or "". Errors of
  * sharing_choose() and space_find().
  */
-int space_choose(struct node *node, const struct sharing_wish *wish, const char *namespace_name,
-		 struct tenant_terms *terms, struct error *err);
+int space_choose(struct node *node, const struct sharing_request *request,
+		 const char *namespace_name, struct tenant_terms *terms, struct error *err);
 /* Reads the members "sharing" and "group" of a request. */
-int space_read_wish(const json_t *request, struct sharing_wish *ret, struct error *err);
+int space_read_request(const json_t *request, struct sharing_request *ret, struct error *err);
 
 /*
  * Event of subsystem.h: starts the group of a tenant that has one. An adopted tenant stays in a group that cannot be

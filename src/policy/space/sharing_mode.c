@@ -67,23 +67,23 @@ static void name_group(const char *given, const struct sharing_facts *f, char gr
 		snprintf(group, SPACE_GROUP_MAX, "user/%u", (unsigned)f->uid);
 }
 
-int sharing_choose(const struct sharing_wish *wish, const struct sharing_facts *facts,
+int sharing_choose(const struct sharing_request *request, const struct sharing_facts *facts,
 		   struct sharing_choice *ret, struct error *err)
 {
-	enum sharing_way way = wish->has_way ? wish->way : facts->setting;
+	enum sharing_way way = request->has_way ? request->way : facts->setting;
 	struct sharing_choice c = { .way = way };
-	int r = *wish->group ? parse_name(wish->group, err) : 0;
+	int r = *request->group ? parse_name(request->group, err) : 0;
 	if (r < 0)
 		return error_add(err, r, "group");
-	if (*wish->group && way == SHARING_TIME)
+	if (*request->group && way == SHARING_TIME)
 		return error_set(err, EINVAL,
 				 "group: '%s': only tenants with sharing 'space' have one",
-				 wish->group);
+				 request->group);
 	if (way == SHARING_SPACE) {
 		r = check_space(facts, err);
 		if (r < 0)
 			return r;
-		name_group(wish->group, facts, c.group);
+		name_group(request->group, facts, c.group);
 	}
 	*ret = c;
 	return 0;

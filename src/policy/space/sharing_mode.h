@@ -19,7 +19,7 @@
 
 enum sharing_way { SHARING_TIME, SHARING_SPACE };
 
-struct sharing_wish {
+struct sharing_request {
 	bool has_way; /* false: the daemon's setting decides */
 	enum sharing_way way;
 	char group[SPACE_NAME_MAX]; /* "": none */
@@ -44,7 +44,7 @@ struct sharing_choice {
 };
 
 /* Returns -EINVAL if the request contradicts itself or the facts, -EOPNOTSUPP without MPS; err says what to do. */
-int sharing_choose(const struct sharing_wish *wish, const struct sharing_facts *facts,
+int sharing_choose(const struct sharing_request *request, const struct sharing_facts *facts,
 		   struct sharing_choice *ret, struct error *err);
 
 /* Returns "time" or "space", the names that parse_sharing() reads. */

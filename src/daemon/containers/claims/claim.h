@@ -35,7 +35,7 @@ struct claim_request {
 	enum on_full on_full;
 	uint64_t swap_arena_bytes; /* with ON_FULL_SWAP; 0: the sum of the quotas */
 	enum elastic_choice elastic;
-	struct sharing_wish sharing;
+	struct sharing_request sharing;
 	/* Kubernetes namespace; "": the user's own; NULL: unknown pod, whose tenant cannot share by space */
 	const char *namespace_name;
 	/*
@@ -68,8 +68,8 @@ struct claim {
 	 */
 	struct tenant *tenant;
 	struct parked *parked; /* owned; NULL unless parked */
-	/* original terms, if claims_wish() changed them, else NULL; owned */
-	struct claim_asked *asked;
+	/* original terms, if claims_override_terms() changed them, else NULL; owned */
+	struct claim_original *original;
 };
 
 /* Counts since the daemon started. */
@@ -97,10 +97,10 @@ typedef enum claim_need (*claims_keep)(void *data, const struct claim *claim);
 #define CLAIMS_MAX_KEEPS 4
 
 /*
- * Wished terms of a claim. A term without a value (has_... is false) returns to its original value, so an empty wish
+ * Terms that replace those of a claim. A term without a value (has_... is false) returns to its original value, so an empty wish
  * restores all.
  */
-struct claim_wish {
+struct claim_override {
 	bool has_on_full, has_priority;
 	enum on_full on_full;
 	int priority;

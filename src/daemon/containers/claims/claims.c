@@ -33,10 +33,10 @@ const char *claim_uuid(const struct claim *claim, unsigned device)
 			     : claim->parked->as_written.uuid[device];
 }
 
-const struct promise *claim_asked_promise(const struct claim *claim, unsigned device)
+const struct promise *claim_original_promise(const struct claim *claim, unsigned device)
 {
-	return claim->asked ? &claim->asked->promise[device]
-			    : &claim_terms(claim)->device[device].promise;
+	return claim->original ? &claim->original->promise[device]
+			       : &claim_terms(claim)->device[device].promise;
 }
 
 const char *claim_parked_why(const struct claim *claim)
@@ -186,7 +186,7 @@ static void forget(struct claim *claim)
 	claim->claims->count--;
 	claim->claims->parked_count -= claim->parked != NULL;
 	free(claim->parked);
-	free(claim->asked);
+	free(claim->original);
 	free(claim);
 }
 
@@ -228,10 +228,10 @@ void claims_describe(const struct claim *claim, struct store_claim *ret)
 				     .terms = *claim_terms(claim) };
 	for (unsigned i = 0; i < ret->terms.device_count; i++)
 		snprintf(ret->uuid[i], sizeof(ret->uuid[i]), "%s", claim_uuid(claim, i));
-	if (!claim->asked)
+	if (!claim->original)
 		return;
-	ret->asked = *claim->asked;
-	ret->asked_count = ret->terms.device_count;
+	ret->original = *claim->original;
+	ret->original_count = ret->terms.device_count;
 }
 
 /* ---- requests ---- */
@@ -254,19 +254,19 @@ static bool name_is_used(const struct claims *claims, const char *name)
 	return node_find_tenant(claims->node, name) || claims_has_parked(claims, name);
 }
 
-void claims_make_name(const struct claims *claims, const char *wish, const char *id,
+void claims_make_name(const struct claims *claims, const char *requested, const char *id,
 		      char name[REGION_NAME_MAX])
 {
 	size_t length = 0, most = REGION_NAME_MAX - 1;
-	for (; wish[length] && length < most; length++) {
-		char c = wish[length];
+	for (; requested[length] && length < most; length++) {
+		char c = requested[length];
 		name[length] = isalnum((unsigned char)c) || strchr("._-", c) ? c : '-';
 	}
-	bool is_cut = wish[length] != '\0';
+	bool is_cut = requested[length] != '\0';
 	if (!length)
 		length = 1;
 	name[length] = '\0';
-	if (!isalnum((unsigned char)name[0]) || !*wish)
+	if (!isalnum((unsigned char)name[0]) || !*requested)
 		name[0] = 'c';
 	if (!is_cut && !name_is_used(claims, name))
 		return;

@@ -25,8 +25,8 @@
  */
 const struct tenant_terms *claim_terms(const struct claim *claim);
 const char *claim_uuid(const struct claim *claim, unsigned device);
-/* Returns the promise made with the claim, before claims_wish(). */
-const struct promise *claim_asked_promise(const struct claim *claim, unsigned device);
+/* Returns the promise made with the claim, before claims_override_terms(). */
+const struct promise *claim_original_promise(const struct claim *claim, unsigned device);
 /* Returns why the claim is parked, or "". */
 const char *claim_parked_why(const struct claim *claim);
 
@@ -99,12 +99,12 @@ void claims_remove_keep(struct claims *claims, claims_keep keep, void *data);
 void claims_reconcile(struct claims *claims);
 
 /*
- * Changes, stores and enforces the wished terms: all or nothing. A limit that equals the guarantee changes with it, unless
- * the wish gives one. *ret_changed is false if nothing differed. Returns -ENODEV if parked, or the errors of
+ * Changes, stores and enforces the overriding terms: all or nothing. A limit that equals the guarantee changes with it, unless
+ * the override gives one. *ret_changed is false if nothing differed. Returns -ENODEV if parked, or the errors of
  * daemon/api/terms_change.h.
  */
-int claims_wish(struct claim *claim, const struct claim_wish *wish, bool *ret_changed,
-		struct error *err);
+int claims_override_terms(struct claim *claim, const struct claim_override *override,
+			  bool *ret_changed, struct error *err);
 
 /*
  * Stores changed terms of a claim's tenant (quotas, shares, on_full, priority, elastic). Call before replying. On -errno

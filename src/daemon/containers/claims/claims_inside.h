@@ -69,8 +69,8 @@ struct claim *claims_add(struct claims *claims, int64_t row, uint64_t made_s, st
 /* Records in `holders` that the claim has its slots; frees them. After -ENOMEM some of the slots may be recorded. */
 int claims_hold(struct claim *claim);
 void claims_let_go(struct claim *claim);
-/* Sets claim->asked to the stored original terms, if any. Returns 0 or -ENOMEM. */
-int claims_take_asked(struct claim *claim, const struct store_claim *written, struct error *err);
+/* Sets claim->original to the stored original terms, if any. Returns 0 or -ENOMEM. */
+int claims_load_original(struct claim *claim, const struct store_claim *written, struct error *err);
 /* Frees the claim and ends its tenant. For a parked claim, deletes the tenant's files. */
 void claims_end(struct claim *claim, const char *why);
 
@@ -84,7 +84,7 @@ int claims_check_library(struct claims *claims, struct error *err);
 /* Returns -EINVAL, with what would be accepted, if the text cannot be a claim's key. */
 int claims_check_key(const char *key, struct error *err);
 /* Makes a tenant's name from any text, like `tenant` of claim_request. `id` is the tenant's. */
-void claims_make_name(const struct claims *claims, const char *wish, const char *id,
+void claims_make_name(const struct claims *claims, const char *requested, const char *id,
 		      char name[REGION_NAME_MAX]);
 
 /* Fills *ret with what the store keeps of a claim. */

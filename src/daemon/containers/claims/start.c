@@ -115,7 +115,7 @@ static int park(struct claims *claims, const struct store_claim *claim, const st
 		return error_set_errno(err, ENOMEM, "claim '%s'", claim->terms.claim.key);
 	log_error("claim '%s': not in force: %s; it is kept, and tried again when allotd starts",
 		  claim->terms.claim.key, why->text);
-	return claims_take_asked(added, claim, err);
+	return claims_load_original(added, claim, err);
 }
 
 /* Gives an adopted tenant the store's terms, because its state file may be older. */
@@ -144,7 +144,7 @@ static int follow_store(struct claim *claim, const struct store_claim *written, 
 	int r = claims_hold(claim);
 	if (r < 0)
 		return error_set_errno(err, -r, "claim '%s'", written->terms.claim.key);
-	return claims_take_asked(claim, written, err);
+	return claims_load_original(claim, written, err);
 }
 
 /* Returns the listed claim (adopted, in force or parked), or NULL. */
@@ -172,7 +172,7 @@ static int bring_back(struct claims *claims, const struct store_claim *written, 
 		return park(claims, again, &why, err);
 	struct claim *added = claims_add(claims, written->row, written->made_s, tenant, NULL);
 	if (added)
-		return claims_take_asked(added, written, err);
+		return claims_load_original(added, written, err);
 	tenant_free(tenant);
 	return error_set_errno(err, ENOMEM, "claim '%s'", written->terms.claim.key);
 }

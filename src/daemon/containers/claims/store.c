@@ -100,21 +100,21 @@ static const char *const statement_sql[SQL_COUNT] = {
 	[SQL_ADD_DEVICE] = "INSERT INTO device (claim, place, card, memory_bytes, reserve_bytes,"
 			   " cores_pct, cores_limit_pct) VALUES (?, ?, ?, ?, ?, ?, ?)",
 	[SQL_ADD_SLOT] = "INSERT INTO slot (card, slot, claim) VALUES (?, ?, ?)",
-	[SQL_ADD_ASKED] = "INSERT INTO asked (claim, place, on_full, memory_bytes, reserve_bytes,"
-			  " cores_pct, cores_limit_pct, priority) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+	[SQL_ADD_ORIGINAL] = "INSERT INTO asked (claim, place, on_full, memory_bytes, reserve_bytes,"
+			     " cores_pct, cores_limit_pct, priority) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 	[SQL_CHANGE_CLAIM] = "UPDATE claim SET key = ?, name = ?, priority = ?, elastic = ?, "
 			     "on_full = ? WHERE id = ?",
 	[SQL_REMOVE_CLAIM] = "DELETE FROM claim WHERE id = ?",
 	[SQL_REMOVE_DEVICES] = "DELETE FROM device WHERE claim = ?",
-	[SQL_REMOVE_ASKED] = "DELETE FROM asked WHERE claim = ?",
+	[SQL_REMOVE_ORIGINAL] = "DELETE FROM asked WHERE claim = ?",
 	[SQL_READ_CLAIMS] = "SELECT id, key, tenant, name, made_s, uid, while_wanted, uncontrolled,"
 			    " priority, on_full, swap_arena_bytes, elastic, space_group"
 			    " FROM claim ORDER BY id",
 	[SQL_READ_DEVICES] = "SELECT place, card, memory_bytes, reserve_bytes, cores_pct,"
 			     " cores_limit_pct FROM device WHERE claim = ? ORDER BY place",
 	[SQL_READ_SLOTS] = "SELECT card, slot FROM slot WHERE claim = ?",
-	[SQL_READ_ASKED] = "SELECT place, on_full, memory_bytes, reserve_bytes, cores_pct,"
-			   " cores_limit_pct, priority FROM asked WHERE claim = ? ORDER BY place",
+	[SQL_READ_ORIGINAL] = "SELECT place, on_full, memory_bytes, reserve_bytes, cores_pct,"
+			      " cores_limit_pct, priority FROM asked WHERE claim = ? ORDER BY place",
 };
 
 static int errno_of(struct store *store, int rc)

@@ -23,8 +23,8 @@
 
 struct store;
 
-/* The original terms of a claim that claims_wish() changed. */
-struct claim_asked {
+/* The original terms of a claim that claims_override_terms() changed. */
+struct claim_original {
 	enum on_full on_full;
 	int priority;
 	struct promise promise[REGION_MAX_DEVICES]; /* in the order of the claim's devices */
@@ -36,9 +36,9 @@ struct store_claim {
 	uint64_t made_s; /* seconds since 1970 */
 	struct tenant_terms terms;
 	char uuid[REGION_MAX_DEVICES][GPU_UUID_TEXT_MAX];
-	/* length of asked.promise; 0: the terms were not changed */
-	unsigned asked_count;
-	struct claim_asked asked;
+	/* length of original.promise; 0: the terms were not changed */
+	unsigned original_count;
+	struct claim_original original;
 };
 
 /*

@@ -101,18 +101,18 @@ static int add_devices(struct store *store, int64_t row, const struct store_clai
 	return r;
 }
 
-static int add_asked(struct store *store, int64_t row, const struct store_claim *claim,
-		     struct error *err)
+static int add_original(struct store *store, int64_t row, const struct store_claim *claim,
+			struct error *err)
 {
 	int r = 0;
-	for (unsigned i = 0; r >= 0 && i < claim->asked_count; i++) {
-		struct binding b = binding_of(store, SQL_ADD_ASKED);
+	for (unsigned i = 0; r >= 0 && i < claim->original_count; i++) {
+		struct binding b = binding_of(store, SQL_ADD_ORIGINAL);
 		bind_int(&b, row);
 		bind_int(&b, i);
-		bind_text(&b, on_full_name(claim->asked.on_full));
-		bind_promise(&b, &claim->asked.promise[i]);
-		bind_int(&b, claim->asked.priority);
-		r = run_bound(store, SQL_ADD_ASKED, &b, err);
+		bind_text(&b, on_full_name(claim->original.on_full));
+		bind_promise(&b, &claim->original.promise[i]);
+		bind_int(&b, claim->original.priority);
+		r = run_bound(store, SQL_ADD_ORIGINAL, &b, err);
 	}
 	return r;
 }
@@ -144,7 +144,7 @@ int store_add(struct store *store, const struct store_claim *claim, int64_t *ret
 	for (unsigned i = 0; r >= 0 && i < t->device_count; i++)
 		r = add_slots(store, row, claim->uuid[i], &t->device[i].slots, err);
 	if (r >= 0)
-		r = add_asked(store, row, claim, err);
+		r = add_original(store, row, claim, err);
 	if (r >= 0)
 		*ret_row = row;
 	return r;
@@ -171,10 +171,10 @@ int store_change(struct store *store, int64_t row, const struct store_claim *cla
 	if (r >= 0)
 		r = remove_parts(store, SQL_REMOVE_DEVICES, row, err);
 	if (r >= 0)
-		r = remove_parts(store, SQL_REMOVE_ASKED, row, err);
+		r = remove_parts(store, SQL_REMOVE_ORIGINAL, row, err);
 	if (r >= 0)
 		r = add_devices(store, row, claim, err);
-	return r < 0 ? r : add_asked(store, row, claim, err);
+	return r < 0 ? r : add_original(store, row, claim, err);
 }
 
 int store_remove(struct store *store, int64_t row, struct error *err)
@@ -248,23 +248,23 @@ static int read_device(struct store *store, sqlite3_stmt *s, struct store_claim 
 	return r;
 }
 
-static int read_asked(struct store *store, sqlite3_stmt *s, struct store_claim *claim,
-		      struct error *err)
+static int read_original(struct store *store, sqlite3_stmt *s, struct store_claim *claim,
+			 struct error *err)
 {
-	unsigned i = claim->asked_count;
+	unsigned i = claim->original_count;
 	int64_t place, priority;
 	char on_full[16];
 	if (!read_int(s, 0, i, i, &place) || i >= claim->terms.device_count)
 		return bad(store, claim->row, "asked: place", err);
 	if (!read_text(s, 1, on_full, sizeof(on_full)) ||
-	    on_full_parse(on_full, &claim->asked.on_full) < 0)
+	    on_full_parse(on_full, &claim->original.on_full) < 0)
 		return bad(store, claim->row, "asked: on_full", err);
 	if (!read_int(s, 6, -1000, 1000, &priority))
 		return bad(store, claim->row, "asked: priority", err);
-	claim->asked.priority = (int)priority;
-	int r = read_promise(store, s, 2, claim->row, &claim->asked.promise[i], err);
+	claim->original.priority = (int)priority;
+	int r = read_promise(store, s, 2, claim->row, &claim->original.promise[i], err);
 	if (r >= 0)
-		claim->asked_count++;
+		claim->original_count++;
 	return r;
 }
 
@@ -340,8 +340,8 @@ static int read_claim(struct store *store, sqlite3_stmt *s, struct store_claim *
 	if (r >= 0)
 		r = read_parts(store, SQL_READ_SLOTS, claim, read_slot, err);
 	if (r >= 0)
-		r = read_parts(store, SQL_READ_ASKED, claim, read_asked, err);
-	if (r >= 0 && claim->asked_count && claim->asked_count != t->device_count)
+		r = read_parts(store, SQL_READ_ORIGINAL, claim, read_original, err);
+	if (r >= 0 && claim->original_count && claim->original_count != t->device_count)
 		r = bad(store, claim->row, "asked: a device", err);
 	return r;
 }

@@ -78,7 +78,7 @@ bool allocate_is_same(const struct claim *claim, const struct claim_request *req
 		return false;
 	for (unsigned i = 0; i < terms->device_count; i++) {
 		const struct claim_device_request *d = &request->device[i];
-		const struct promise *p = claim_asked_promise(claim, i);
+		const struct promise *p = claim_original_promise(claim, i);
 		if (terms->device[i].card != d->card ||
 		    memcmp(&terms->device[i].slots, &d->slots, sizeof(d->slots)) != 0 ||
 		    p->quota_bytes != d->terms.memory_bytes || p->cores_pct != d->terms.cores_pct ||
@@ -133,16 +133,16 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 /*
  * Finds a claim with the same terms in which no process lives. The kubelet gives the slices of a pod's init containers to
  * its other containers, which then share the claim, because the init container's mounts must stay. Another pod may ask too,
- * so changes by claims_wish() are undone. Returns NULL if there is no such claim, or its changes cannot be undone.
+ * so changes by claims_override_terms() are undone. Returns NULL if there is no such claim, or its changes cannot be undone.
  */
 static struct claim *find_same(struct claims *claims, const struct claim_request *request)
 {
-	const struct claim_wish nothing = { 0 };
+	const struct claim_override nothing = { 0 };
 	bool has_changed;
 	struct claim *claim = claims_find(claims, request->key);
 	if (!claim || !allocate_is_same(claim, request) || allocate_is_lived_in(claim))
 		return NULL;
-	return claims_wish(claim, &nothing, &has_changed, NULL) < 0 ? NULL : claim;
+	return claims_override_terms(claim, &nothing, &has_changed, NULL) < 0 ? NULL : claim;
 }
 
 /* ---- the claim ---- */

@@ -40,7 +40,7 @@ struct live_terms {
 	TAILQ_HEAD(, seen) seen;
 };
 
-/* ---- from annotations to a wish ---- */
+/* ---- from annotations to an override ---- */
 
 static int check_count(const char *what, size_t count, unsigned device_count, struct error *err)
 {
@@ -52,10 +52,10 @@ static int check_count(const char *what, size_t count, unsigned device_count, st
 			 what, count, device_count);
 }
 
-int live_terms_wish(const struct kube_live *terms, unsigned device_count, struct claim_wish *ret,
-		    struct error *err)
+int live_terms_to_override(const struct kube_live *terms, unsigned device_count,
+			   struct claim_override *ret, struct error *err)
 {
-	struct claim_wish wish = { 0 };
+	struct claim_override override = { 0 };
 	int r = check_count("memory", terms->memories, device_count, err);
 	if (r >= 0)
 		r = check_count("cores", terms->cores, device_count, err);
@@ -63,11 +63,12 @@ int live_terms_wish(const struct kube_live *terms, unsigned device_count, struct
 		r = check_count("cores-limit", terms->limits, device_count, err);
 	if (r < 0)
 		return r;
-	wish.has_priority = terms->has_priority;
-	wish.priority = terms->priority;
-	wish.has_on_full = terms->on_full && on_full_parse(terms->on_full, &wish.on_full) >= 0;
+	override.has_priority = terms->has_priority;
+	override.priority = terms->priority;
+	override.has_on_full = terms->on_full &&
+			       on_full_parse(terms->on_full, &override.on_full) >= 0;
 	for (unsigned i = 0; i < device_count && i < LIVE_VALUES_MAX; i++) {
-		struct promise_request *d = &wish.device[i];
+		struct promise_request *d = &override.device[i];
 		d->has_memory = terms->memories > 0;
 		d->memory_bytes = terms->memory_bytes[terms->memories > 1 ? i : 0];
 		d->has_cores = terms->cores > 0;
@@ -75,7 +76,7 @@ int live_terms_wish(const struct kube_live *terms, unsigned device_count, struct
 		d->has_limit = terms->limits > 0;
 		d->limit_pct = terms->limit_pct[terms->limits > 1 ? i : 0];
 	}
-	*ret = wish;
+	*ret = override;
 	return 0;
 }
 
@@ -150,13 +151,13 @@ static int change(const struct live_terms *live, struct claim *claim, const stru
 		  const char *container, bool *ret_changed, struct error *err)
 {
 	struct kube_live terms;
-	struct claim_wish wish;
+	struct claim_override override;
 	int r = live_read(pod, container, &terms, err);
 	if (r >= 0 && asked_priority(live, claim, pod, container))
 		r = add_priority(live, pod, container, &terms, err);
 	if (r >= 0)
-		r = live_terms_wish(&terms, claim_terms(claim)->device_count, &wish, err);
-	return r < 0 ? r : claims_wish(claim, &wish, ret_changed, err);
+		r = live_terms_to_override(&terms, claim_terms(claim)->device_count, &override, err);
+	return r < 0 ? r : claims_override_terms(claim, &override, ret_changed, err);
 }
 
 static struct seen *find_seen(struct live_terms *live, const char *id)
@@ -226,7 +227,7 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 	 * The plugin gave the claim to a container again with its original terms (find_same() in allocate.c): change it
 	 * again.
 	 */
-	bool is_lost = *text && !claim->asked && !s->is_refused;
+	bool is_lost = *text && !claim->original && !s->is_refused;
 	if (!is_new && !is_lost && !(again && s->is_refused))
 		return;
 	json_t *old = audit_terms(audit, claim->tenant);

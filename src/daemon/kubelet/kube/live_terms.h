@@ -26,8 +26,8 @@ struct live_terms *live_terms_stop(struct live_terms *live); /* NULL is allowed;
 void live_terms_apply(struct live_terms *live, bool again);
 
 /*
- * Converts annotations to a wish for a claim with `device_count` devices. Returns -EINVAL if one has neither one value nor
+ * Converts annotations to an override for a claim with `device_count` devices. Returns -EINVAL if one has neither one value nor
  * one per device. Pure.
  */
-int live_terms_wish(const struct kube_live *terms, unsigned device_count, struct claim_wish *ret,
-		    struct error *err);
+int live_terms_to_override(const struct kube_live *terms, unsigned device_count,
+			   struct claim_override *ret, struct error *err);

@@ -131,7 +131,7 @@ bool vcuda_request_is_met(const struct claim *claim, const struct vcuda_request 
 	uint64_t bytes = vcuda_memory_bytes(ask);
 	const struct tenant_terms *terms = claim_terms(claim);
 	for (unsigned i = 0; i < terms->device_count; i++) {
-		const struct promise *p = claim_asked_promise(claim, i);
+		const struct promise *p = claim_original_promise(claim, i);
 		if (!is_memory_met(bytes, p->quota_bytes, terms->device[i].card) ||
 		    !is_same_pct(p->cores_pct, vcuda_cores_pct(ask)) ||
 		    !is_same_pct(p->limit_pct, vcuda_limit_pct(ask)))

@@ -106,25 +106,25 @@ static double find_spare(const struct elastic_config *config, struct elastic_ten
 /* ---- borrowers ---- */
 
 /* Returns how many percent above its own cap the tenant would use. */
-static double wish_of(const struct elastic_config *config, const struct elastic_tenant *t)
+static double wanted_pct(const struct elastic_config *config, const struct elastic_tenant *t)
 {
-	double wish = t->demand_pct * ELASTIC_HEADROOM + ELASTIC_HEADROOM_PCT;
+	double wanted = t->demand_pct * ELASTIC_HEADROOM + ELASTIC_HEADROOM_PCT;
 
 	if (!t->may_borrow)
 		return 0;
-	if (wish > config->most_pct)
-		wish = config->most_pct;
-	return wish > t->limit_pct ? wish - t->limit_pct : 0;
+	if (wanted > config->most_pct)
+		wanted = config->most_pct;
+	return wanted > t->limit_pct ? wanted - t->limit_pct : 0;
 }
 
 /* Returns what the tenant is lent if each may borrow `level` percent per percent of its guarantee. */
-static double lent_at(const struct elastic_config *config, const struct elastic_tenant *t,
-		      double level)
+static double loan_at_level(const struct elastic_config *config, const struct elastic_tenant *t,
+			    double level)
 {
-	double wish = wish_of(config, t);
+	double wanted = wanted_pct(config, t);
 	double part = level * t->cores_pct;
 
-	return part < wish ? part : wish;
+	return part < wanted ? part : wanted;
 }
 
 /*
@@ -141,10 +141,10 @@ static double find_level(const struct elastic_config *config, struct elastic_ten
 
 		for (size_t i = 0; i < count; i++) {
 			const struct elastic_tenant *t = tenants[i];
-			double wish = wish_of(config, t);
-			double satisfied_at = t->cores_pct > 0 ? wish / t->cores_pct : 0;
+			double wanted = wanted_pct(config, t);
+			double satisfied_at = t->cores_pct > 0 ? wanted / t->cores_pct : 0;
 
-			lent += lent_at(config, t, level);
+			lent += loan_at_level(config, t, level);
 			if (satisfied_at <= level)
 				continue;
 			weight += t->cores_pct;
@@ -201,9 +201,9 @@ void elastic_decide(const struct elastic_config *config, struct elastic_tenant *
 	double level = find_level(config, tenants, count, find_spare(config, tenants, count));
 	for (size_t i = 0; i < count; i++) {
 		struct elastic_tenant *t = tenants[i];
-		double lent = lent_at(config, t, level);
+		double lent = loan_at_level(config, t, level);
 
-		/* Lent less than wished: the owners want their time back. */
-		move_limit(config, t, t->limit_pct + lent, lent < wish_of(config, t));
+		/* Lent less than wanted: the owners want their time back. */
+		move_limit(config, t, t->limit_pct + lent, lent < wanted_pct(config, t));
 	}
 }

@@ -21,28 +21,28 @@ static struct sharing_facts usual(void)
 				       .has_leases = true };
 }
 
-static struct sharing_wish ask(enum sharing_way way, const char *group)
+static struct sharing_request ask(enum sharing_way way, const char *group)
 {
-	struct sharing_wish wish = { .has_way = true, .way = way };
-	strcpy(wish.group, group);
-	return wish;
+	struct sharing_request request = { .has_way = true, .way = way };
+	strcpy(request.group, group);
+	return request;
 }
 
-static struct sharing_choice chosen(const struct sharing_wish *wish,
+static struct sharing_choice chosen(const struct sharing_request *request,
 				    const struct sharing_facts *facts)
 {
 	struct sharing_choice c;
 	struct error err = { 0 };
-	assert_int_equal(sharing_choose(wish, facts, &c, &err), 0);
+	assert_int_equal(sharing_choose(request, facts, &c, &err), 0);
 	return c;
 }
 
-static void assert_refused(const struct sharing_wish *wish, const struct sharing_facts *facts,
+static void assert_refused(const struct sharing_request *request, const struct sharing_facts *facts,
 			   int code, const char *why)
 {
 	struct sharing_choice c;
 	struct error err = { 0 };
-	assert_int_equal(sharing_choose(wish, facts, &c, &err), -code);
+	assert_int_equal(sharing_choose(request, facts, &c, &err), -code);
 	if (!strstr(err.text, why))
 		fail_msg("'%s' is not in '%s'", why, err.text);
 }
@@ -50,8 +50,8 @@ static void assert_refused(const struct sharing_wish *wish, const struct sharing
 static void test_groups(void **state)
 {
 	struct sharing_facts f = usual();
-	struct sharing_wish nothing = { 0 };
-	struct sharing_wish space = ask(SHARING_SPACE, ""), named = ask(SHARING_SPACE, "ml");
+	struct sharing_request nothing = { 0 };
+	struct sharing_request space = ask(SHARING_SPACE, ""), named = ask(SHARING_SPACE, "ml");
 	assert_int_equal(chosen(&nothing, &f).way, SHARING_TIME);
 	assert_string_equal(chosen(&nothing, &f).group, "");
 	assert_string_equal(chosen(&space, &f).group, "user/1000");
@@ -68,8 +68,9 @@ static void test_groups(void **state)
 static void test_refusals(void **state)
 {
 	struct sharing_facts f = usual();
-	struct sharing_wish space = ask(SHARING_SPACE, "");
-	struct sharing_wish contradicts = ask(SHARING_TIME, "ml"), bad = ask(SHARING_SPACE, "a/b");
+	struct sharing_request space = ask(SHARING_SPACE, "");
+	struct sharing_request contradicts = ask(SHARING_TIME, "ml"),
+			       bad = ask(SHARING_SPACE, "a/b");
 	assert_refused(&contradicts, &f, EINVAL, "group: 'ml': only tenants with");
 	assert_refused(&bad, &f, EINVAL, "group: ");
 	f.device_count = 2;

@@ -26,9 +26,9 @@ static int release_first(struct fixture *f, struct error *err)
 
 static int change_first(struct fixture *f, struct error *err)
 {
-	struct claim_wish wish = { .has_priority = true, .priority = 7 };
+	struct claim_override override = { .has_priority = true, .priority = 7 };
 	bool changed;
-	return claims_wish(claims_find(f->node->claims, "a"), &wish, &changed, err);
+	return claims_override_terms(claims_find(f->node->claims, "a"), &override, &changed, err);
 }
 
 static int rename_first(struct fixture *f, struct error *err)

@@ -19,55 +19,56 @@ static void must_have(struct claim *claim, unsigned device, uint64_t mib, double
 	assert_true(p->limit_pct > limit_pct - 0.01 && p->limit_pct < limit_pct + 0.01);
 }
 
-static bool wish(struct claim *claim, const struct claim_wish *wish)
+static bool override(struct claim *claim, const struct claim_override *override)
 {
 	struct error err = { 0 };
 	bool has_changed = false;
-	if (claims_wish(claim, wish, &has_changed, &err) < 0)
+	if (claims_override_terms(claim, override, &has_changed, &err) < 0)
 		fail_msg("%s", err.text);
 	return has_changed;
 }
 
-static void wish_refused(struct claim *claim, const struct claim_wish *wish, int code,
-			 const char *word)
+static void override_refused(struct claim *claim, const struct claim_override *override, int code,
+			     const char *word)
 {
 	struct error err = { 0 };
 	bool has_changed = false;
-	assert_int_equal(claims_wish(claim, wish, &has_changed, &err), -code);
+	assert_int_equal(claims_override_terms(claim, override, &has_changed, &err), -code);
 	if (!strstr(err.text, word))
 		fail_msg("'%s' lacks '%s'", err.text, word);
 	assert_false(has_changed);
 }
 
-static struct claim_wish memory_of(uint64_t mib)
+static struct claim_override memory_of(uint64_t mib)
 {
-	return (struct claim_wish){ .device[0] = { .has_memory = true, .memory_bytes = mib * MIB } };
+	return (struct claim_override){ .device[0] = { .has_memory = true,
+						       .memory_bytes = mib * MIB } };
 }
 
-static const struct claim_wish nothing = { 0 };
+static const struct claim_override nothing = { 0 };
 
 static void test_changed_and_given_back(void **state)
 {
 	struct fixture *f = *state;
 	struct claim_request request = claim_of(f, "pod/1/main", 0, 1024, 30, -1);
 	struct claim *claim = claim_made(f, &request);
-	struct claim_wish w = memory_of(2048);
-	assert_true(wish(claim, &w));
+	struct claim_override w = memory_of(2048);
+	assert_true(override(claim, &w));
 	must_have(claim, 0, 2048, 30, 30);
-	assert_false(wish(claim, &w));
+	assert_false(override(claim, &w));
 	/* The guarantee alone: the cap was the same, and follows. Memory is as it was made. */
-	w = (struct claim_wish){ .device[0] = { .has_cores = true, .cores_pct = 50 } };
-	assert_true(wish(claim, &w));
+	w = (struct claim_override){ .device[0] = { .has_cores = true, .cores_pct = 50 } };
+	assert_true(override(claim, &w));
 	must_have(claim, 0, 1024, 50, 50);
 	w.device[0].has_limit = true;
 	w.device[0].limit_pct = 80;
-	assert_true(wish(claim, &w));
+	assert_true(override(claim, &w));
 	must_have(claim, 0, 1024, 50, 80);
-	assert_int_equal(claim_asked_promise(claim, 0)->quota_bytes, 1024 * MIB);
-	assert_true(wish(claim, &nothing));
+	assert_int_equal(claim_original_promise(claim, 0)->quota_bytes, 1024 * MIB);
+	assert_true(override(claim, &nothing));
 	must_have(claim, 0, 1024, 30, 30);
-	assert_null(claim->asked);
-	assert_false(wish(claim, &nothing));
+	assert_null(claim->original);
+	assert_false(override(claim, &nothing));
 	claims_must_hold(f);
 }
 
@@ -76,28 +77,28 @@ static void test_on_full(void **state)
 	struct fixture *f = *state;
 	struct claim_request request = claim_of(f, "pod/1/main", 0, 1024, 30, -1);
 	struct claim *claim = claim_made(f, &request);
-	struct claim_wish w = { .has_on_full = true, .on_full = ON_FULL_WAIT };
+	struct claim_override w = { .has_on_full = true, .on_full = ON_FULL_WAIT };
 	struct region_control *control = claim->tenant->region.control;
-	assert_true(wish(claim, &w));
+	assert_true(override(claim, &w));
 	assert_int_equal(claim_terms(claim)->on_full, ON_FULL_WAIT);
 	assert_int_equal(atomic_load(&control->memory_waits), 1);
 	assert_int_equal(f->node->waiter_count, 1);
 	/* Its quota is promised to nobody now: another may have all of the card. */
 	struct claim_request other = claim_of(f, "pod/2/main", 0, 8192, 30, -1);
 	claim_made(f, &other);
-	wish_refused(claim, &nothing, ENOSPC, "is not left");
+	override_refused(claim, &nothing, ENOSPC, "is not left");
 	assert_int_equal(claim_terms(claim)->on_full, ON_FULL_WAIT);
 	claims_restart(f);
 	claim = claims_find(f->node->claims, "pod/1/main");
 	assert_int_equal(claim_terms(claim)->on_full, ON_FULL_WAIT);
 	assert_int_equal(claims_release(f->node->claims, "pod/2/main", NULL, NULL), 0);
-	assert_true(wish(claim, &nothing));
+	assert_true(override(claim, &nothing));
 	assert_int_equal(claim_terms(claim)->on_full, ON_FULL_FAIL);
 	control = claim->tenant->region.control;
 	assert_int_equal(atomic_load(&control->memory_waits), 0);
 	assert_int_equal(f->node->waiter_count, 0);
 	w.on_full = ON_FULL_SWAP;
-	wish_refused(claim, &w, EOPNOTSUPP, "must stay 'fail'");
+	override_refused(claim, &w, EOPNOTSUPP, "must stay 'fail'");
 	claims_must_hold(f);
 }
 
@@ -108,26 +109,26 @@ static void test_impossible(void **state)
 	struct claim_request other = claim_of(f, "pod/2/main", 0, 4096, 60, -1);
 	struct claim *claim = claim_made(f, &request);
 	claim_made(f, &other);
-	struct claim_wish w = memory_of(5000);
-	wish_refused(claim, &w, ENOSPC, "is not left");
+	struct claim_override w = memory_of(5000);
+	override_refused(claim, &w, ENOSPC, "is not left");
 	/* One part that can't be had: none is. */
 	w = memory_of(2048);
 	w.device[0].has_limit = true;
 	w.device[0].limit_pct = 20;
-	wish_refused(claim, &w, EINVAL, "is under cores_pct 30");
+	override_refused(claim, &w, EINVAL, "is under cores_pct 30");
 	must_have(claim, 0, 1024, 30, 30);
-	assert_null(claim->asked);
+	assert_null(claim->original);
 	/* What was given up is gone: it stays as it is until there is room. */
 	w = memory_of(512);
-	assert_true(wish(claim, &w));
+	assert_true(override(claim, &w));
 	struct claim_request third = claim_of(f, "pod/3/main", 0, 8192 - 4096 - 512, 0, -1);
 	claim_made(f, &third);
-	wish_refused(claim, &nothing, ENOSPC, "is not left");
+	override_refused(claim, &nothing, ENOSPC, "is not left");
 	must_have(claim, 0, 512, 30, 30);
 	/* ... and is still the one whose memory alone was changed. */
 	w.device[0].has_cores = true;
 	w.device[0].cores_pct = 20;
-	assert_true(wish(claim, &w));
+	assert_true(override(claim, &w));
 	must_have(claim, 0, 512, 20, 20);
 	claims_must_hold(f);
 }
@@ -137,18 +138,18 @@ static void test_restart(void **state)
 	struct fixture *f = *state;
 	struct claim_request request = claim_of(f, "pod/1/main", 0, 1024, 30, 3);
 	struct claim *claim = claim_made(f, &request);
-	struct claim_wish w = memory_of(2048);
-	assert_true(wish(claim, &w));
+	struct claim_override w = memory_of(2048);
+	assert_true(override(claim, &w));
 	claims_restart(f);
 	claim = claims_find(f->node->claims, "pod/1/main");
 	must_have(claim, 0, 2048, 30, 30);
-	assert_int_equal(claim_asked_promise(claim, 0)->quota_bytes, 1024 * MIB);
-	assert_false(wish(claim, &w));
-	assert_true(wish(claim, &nothing));
+	assert_int_equal(claim_original_promise(claim, 0)->quota_bytes, 1024 * MIB);
+	assert_false(override(claim, &w));
+	assert_true(override(claim, &nothing));
 	claims_restart(f);
 	claim = claims_find(f->node->claims, "pod/1/main");
 	must_have(claim, 0, 1024, 30, 30);
-	assert_null(claim->asked);
+	assert_null(claim->original);
 	claims_must_hold(f);
 }
 
@@ -174,11 +175,11 @@ static void test_older_store(void **state)
 	fixture_start(f);
 	assert_int_equal(claims_counts(f->node->claims).stores_set_aside, 0);
 	struct claim *claim = claims_find(f->node->claims, "pod/1/main");
-	struct claim_wish w = memory_of(2048);
-	assert_true(wish(claim, &w));
+	struct claim_override w = memory_of(2048);
+	assert_true(override(claim, &w));
 	claims_restart(f);
 	claim = claims_find(f->node->claims, "pod/1/main");
-	assert_int_equal(claim_asked_promise(claim, 0)->quota_bytes, 1024 * MIB);
+	assert_int_equal(claim_original_promise(claim, 0)->quota_bytes, 1024 * MIB);
 	claims_must_hold(f);
 }
 
@@ -188,8 +189,8 @@ static void test_store_without_priorities(void **state)
 	struct fixture *f = *state;
 	struct claim_request request = claim_of(f, "pod/1/main", 0, 1024, 30, 3);
 	struct claim *claim = claim_made(f, &request);
-	struct claim_wish w = memory_of(2048);
-	assert_true(wish(claim, &w));
+	struct claim_override w = memory_of(2048);
+	assert_true(override(claim, &w));
 	fixture_stop(f);
 	execute(f, "ALTER TABLE asked DROP COLUMN priority; "
 		   "ALTER TABLE claim DROP COLUMN space_group; PRAGMA user_version = 2");
@@ -197,15 +198,15 @@ static void test_store_without_priorities(void **state)
 	assert_int_equal(claims_counts(f->node->claims).stores_set_aside, 0);
 	claim = claims_find(f->node->claims, "pod/1/main");
 	must_have(claim, 0, 2048, 30, 30);
-	assert_non_null(claim->asked);
-	assert_int_equal(claim->asked->priority, 0);
+	assert_non_null(claim->original);
+	assert_int_equal(claim->original->priority, 0);
 	w.has_priority = true;
 	w.priority = 7;
-	assert_true(wish(claim, &w));
+	assert_true(override(claim, &w));
 	claims_restart(f);
 	claim = claims_find(f->node->claims, "pod/1/main");
 	assert_int_equal(claim_terms(claim)->priority, 7);
-	assert_int_equal(claim->asked->priority, 0);
+	assert_int_equal(claim->original->priority, 0);
 	claims_must_hold(f);
 }
 
@@ -230,20 +231,20 @@ static void test_priority(void **state)
 	struct claim_request request = claim_of(f, "pod/1/main", 0, 1024, 30, -1);
 	request.priority = 10;
 	struct claim *claim = claim_made(f, &request);
-	struct claim_wish w = { .has_priority = true, .priority = -3 };
-	assert_true(wish(claim, &w));
-	assert_false(wish(claim, &w));
+	struct claim_override w = { .has_priority = true, .priority = -3 };
+	assert_true(override(claim, &w));
+	assert_false(override(claim, &w));
 	assert_int_equal(claim_terms(claim)->priority, -3);
 	claims_restart(f);
 	claim = claims_find(f->node->claims, "pod/1/main");
 	assert_int_equal(claim_terms(claim)->priority, -3);
 	/* Wished for no more: as it was made. */
 	w = memory_of(2048);
-	assert_true(wish(claim, &w));
+	assert_true(override(claim, &w));
 	assert_int_equal(claim_terms(claim)->priority, 10);
-	assert_true(wish(claim, &nothing));
+	assert_true(override(claim, &nothing));
 	assert_int_equal(claim_terms(claim)->priority, 10);
-	assert_null(claim->asked);
+	assert_null(claim->original);
 	claims_must_hold(f);
 }
 
@@ -253,8 +254,8 @@ static void test_torn_asked(void **state)
 	struct fixture *f = *state;
 	struct claim_request request = claim_of(f, "pod/1/main", 0, 1024, 30, 3);
 	struct claim *claim = claim_made(f, &request);
-	struct claim_wish w = memory_of(2048);
-	assert_true(wish(claim, &w));
+	struct claim_override w = memory_of(2048);
+	assert_true(override(claim, &w));
 	fixture_stop(f);
 	execute(f, "UPDATE asked SET place = 1");
 	fixture_start(f);
@@ -270,15 +271,15 @@ static void test_values_and_devices(void **state)
 				  .memory_bytes = { GIB, 2 * GIB },
 				  .cores_pct = { 20 },
 				  .on_full = "wait" };
-	struct claim_wish w;
+	struct claim_override w;
 	struct error err = { 0 };
-	assert_int_equal(live_terms_wish(&said, 2, &w, &err), 0);
+	assert_int_equal(live_terms_to_override(&said, 2, &w, &err), 0);
 	assert_int_equal(w.device[0].memory_bytes, GIB);
 	assert_int_equal(w.device[1].memory_bytes, 2 * GIB);
 	assert_true(w.device[1].has_cores && w.device[1].cores_pct > 19.9);
 	assert_false(w.device[0].has_limit);
 	assert_true(w.has_on_full && w.on_full == ON_FULL_WAIT);
-	assert_int_equal(live_terms_wish(&said, 3, &w, &err), -EINVAL);
+	assert_int_equal(live_terms_to_override(&said, 3, &w, &err), -EINVAL);
 	assert_string_equal(err.text,
 			    "allot.dev/memory: 2 values: must be one, or one for each of the "
 			    "container's 3 GPUs");
