@@ -53,7 +53,7 @@ void owner_hold(struct region_control *control)
 	head.list.next = link;
 }
 
-void owner_let_go(struct region_control *control)
+void owner_release(struct region_control *control)
 {
 	const struct robust_list *link = link_of(control);
 	struct robust_list *before = &head.list;

@@ -26,9 +26,9 @@ _Static_assert(sizeof(struct region_control) <= OWNER_LINK_AT, "the link is behi
  */
 void *owner_map(int fd);
 /*
- * Marks the page as owned until this thread ends or calls owner_let_go(). The word stays 0 (no owner) if the kernel has no
+ * Marks the page as owned until this thread ends or calls owner_release(). The word stays 0 (no owner) if the kernel has no
  * robust lists.
  */
 void owner_hold(struct region_control *control);
 /* Tells tenants that the owner has ended. Call before unmapping the page. */
-void owner_let_go(struct region_control *control);
+void owner_release(struct region_control *control);

@@ -112,7 +112,7 @@ void region_host_free(struct region_host *host)
 {
 	if (!host->control)
 		return;
-	owner_let_go(host->control);
+	owner_release(host->control);
 	munmap(host->control, OWNER_MAP_BYTES);
 	munmap(host->report, sizeof(*host->report));
 	close(host->control_fd);

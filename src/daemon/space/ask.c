@@ -33,7 +33,7 @@ static int reap(struct mps_ask *ask, bool is_killed)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static void let_go(struct mps_ask *ask)
+static void free_command(struct mps_ask *ask)
 {
 	loop_remove(ask->source);
 	loop_remove(ask->timer);
@@ -49,7 +49,7 @@ static void end(struct mps_ask *ask, bool is_late)
 	int status = reap(ask, is_late);
 	ask->text[ask->length] = '\0';
 	strcpy(text, ask->text);
-	let_go(ask);
+	free_command(ask);
 	answered(data, is_late ? -ETIMEDOUT : status, text);
 }
 
@@ -126,7 +126,7 @@ int mps_ask(struct loop *loop, const struct mps_spawn *spawn, const char *comman
 	else
 		r = ask->pid = mps_spawn(&s, err);
 	if (r < 0) {
-		let_go(ask);
+		free_command(ask);
 		return r;
 	}
 	loop_arm(ask->timer, timeout_ns, 0);
@@ -139,6 +139,6 @@ struct mps_ask *mps_ask_free(struct mps_ask *ask)
 	if (!ask)
 		return NULL;
 	reap(ask, true);
-	let_go(ask);
+	free_command(ask);
 	return NULL;
 }

@@ -57,7 +57,7 @@ void mps_tell(struct mps_group *g, enum mps_fault fault, int pid, const char *wh
 	g->faulted(g, fault, pid, what);
 }
 
-static void let_go(struct mps_group *g)
+static void reset_group(struct mps_group *g)
 {
 	g->source = loop_remove(g->source);
 	close_fd(&g->pidfd);
@@ -113,7 +113,7 @@ void mps_fail(struct mps_group *g, const char *why)
 	snprintf(text, sizeof(text), "%s", why);
 	if (g->pidfd >= 0) {
 		mps_kill(g);
-		let_go(g);
+		reset_group(g);
 	}
 	g->record.pid = 0;
 	g->again_ns = 0;
@@ -200,7 +200,7 @@ static int start(struct mps_group *g, struct error *err)
 		r = mps_save(g->node, &g->record, err);
 	if (r < 0) {
 		mps_kill(g);
-		let_go(g);
+		reset_group(g);
 		g->record.pid = 0;
 		g->state = MPS_OFF;
 		return r;
@@ -223,7 +223,7 @@ static int take_over(struct mps_group *g, struct error *err)
 		r = watch(g, err);
 	}
 	if (r < 0) {
-		let_go(g);
+		reset_group(g);
 		g->record.pid = 0;
 		g->state = MPS_OFF;
 	}
@@ -339,7 +339,7 @@ void mps_gone(struct mps_group *g)
 	uint64_t now_ns = clock_now_ns();
 	for (unsigned i = 0; i < g->sight.server_count; i++)
 		mps_keep_old(g, &g->sight.server[i]);
-	let_go(g);
+	reset_group(g);
 	g->record.pid = 0;
 	g->state = MPS_OFF;
 	if (!g->members) {
@@ -399,7 +399,7 @@ struct mps_group *mps_group_free(struct mps_group *g)
 		mps_kill(g);
 		mps_delete(g->node, g->record.id);
 	}
-	let_go(g);
+	reset_group(g);
 	loop_remove(g->timer);
 	free(g);
 	return NULL;

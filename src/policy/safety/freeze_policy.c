@@ -19,7 +19,7 @@ void freeze_end(struct freeze_item *item)
 	item->held_bytes = 0;
 }
 
-void freeze_let_go(struct freeze_item *item, uint64_t now_ns)
+void freeze_resume(struct freeze_item *item, uint64_t now_ns)
 {
 	item->phase = FREEZE_STARTING;
 	item->begun_ns = item->changed_ns = now_ns;
@@ -106,12 +106,12 @@ void freeze_start(const struct freeze_config *config, const struct freeze_card *
 	}
 	/* The item was noticed late: it has what it needs, and would hold that for nothing while frozen. */
 	if (lacks(config, item) == 0) {
-		freeze_let_go(item, now_ns);
+		freeze_resume(item, now_ns);
 		return;
 	}
 	uint64_t mask = item->cards & ~cards_of(items, count, FREEZE_WAITING);
 	if (roomy(config, cards, card_count, items, count, item, mask))
-		freeze_let_go(item, now_ns);
+		freeze_resume(item, now_ns);
 	else
 		item->phase = FREEZE_WAITING;
 }
@@ -157,7 +157,7 @@ struct freeze_item *freeze_next(const struct freeze_config *config, const struct
 		bool may = !(x->cards & taken) &&
 			   roomy(config, cards, card_count, items, count, x, x->cards);
 		if (may) {
-			freeze_let_go(x, now_ns);
+			freeze_resume(x, now_ns);
 			count_passes(config, items, count, x, now_ns);
 			return x;
 		}

@@ -89,7 +89,7 @@ uint64_t freeze_starting_bytes(const struct freeze_config *config, unsigned card
 			       struct freeze_item *const *items, size_t count);
 
 /* Lets the item go whatever the order is: a user asked for it, or it cannot be frozen. */
-void freeze_let_go(struct freeze_item *item, uint64_t now_ns);
+void freeze_resume(struct freeze_item *item, uint64_t now_ns);
 
 /* Call when all GPU work of the item has ended. */
 void freeze_end(struct freeze_item *item);

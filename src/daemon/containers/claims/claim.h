@@ -97,7 +97,7 @@ typedef enum claim_need (*claims_keep)(void *data, const struct claim *claim);
 #define CLAIMS_MAX_KEEPS 4
 
 /*
- * Terms that replace those of a claim. A term without a value (has_... is false) returns to its original value, so an empty wish
+ * Terms that replace those of a claim. A term without a value (has_... is false) returns to its original value, so an empty override
  * restores all.
  */
 struct claim_override {

@@ -119,7 +119,7 @@ static struct claim *new_claim(struct claims *claims, int64_t row, uint64_t made
 	return claim;
 }
 
-/* Makes room in `holders`, so that claims_hold() cannot fail after the commit. */
+/* Makes room in `holders`, so that claims_reserve_slots() cannot fail after the commit. */
 static int reserve(struct claims *claims, const struct store_claim *fresh)
 {
 	int r = 0;
@@ -129,7 +129,7 @@ static int reserve(struct claims *claims, const struct store_claim *fresh)
 	return r;
 }
 
-int claims_hold(struct claim *claim)
+int claims_reserve_slots(struct claim *claim)
 {
 	const struct tenant_terms *terms = claim_terms(claim);
 	int r = 0;
@@ -139,7 +139,7 @@ int claims_hold(struct claim *claim)
 	return r;
 }
 
-void claims_let_go(struct claim *claim)
+void claims_release_slots(struct claim *claim)
 {
 	const struct tenant_terms *terms = claim_terms(claim);
 	for (unsigned i = 0; i < terms->device_count; i++)
@@ -149,9 +149,9 @@ void claims_let_go(struct claim *claim)
 
 static int enlist(struct claim *claim)
 {
-	int r = claims_hold(claim);
+	int r = claims_reserve_slots(claim);
 	if (r < 0) {
-		claims_let_go(claim);
+		claims_release_slots(claim);
 		return r;
 	}
 	TAILQ_INSERT_TAIL(&claim->claims->list, claim, link);
@@ -196,7 +196,7 @@ void claims_end(struct claim *claim, const char *why)
 	struct tenant *tenant = claim->tenant;
 	char id[TENANT_ID_MAX];
 	strcpy(id, claim_terms(claim)->id);
-	claims_let_go(claim);
+	claims_release_slots(claim);
 	forget(claim);
 	if (tenant)
 		tenant_retire(tenant, why);

@@ -67,8 +67,8 @@ void claims_checkpoint_due(void *data, uint32_t events);
 struct claim *claims_add(struct claims *claims, int64_t row, uint64_t made_s, struct tenant *tenant,
 			 struct parked *parked);
 /* Records in `holders` that the claim has its slots; frees them. After -ENOMEM some of the slots may be recorded. */
-int claims_hold(struct claim *claim);
-void claims_let_go(struct claim *claim);
+int claims_reserve_slots(struct claim *claim);
+void claims_release_slots(struct claim *claim);
 /* Sets claim->original to the stored original terms, if any. Returns 0 or -ENOMEM. */
 int claims_load_original(struct claim *claim, const struct store_claim *written, struct error *err);
 /* Frees the claim and ends its tenant. For a parked claim, deletes the tenant's files. */

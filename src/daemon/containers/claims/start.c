@@ -122,7 +122,7 @@ static int park(struct claims *claims, const struct store_claim *claim, const st
 static int follow_store(struct claim *claim, const struct store_claim *written, struct error *err)
 {
 	struct tenant *tenant = claim->tenant;
-	claims_let_go(claim);
+	claims_release_slots(claim);
 	claim->row = written->row;
 	claim->made_s = written->made_s;
 	tenant->terms.claim = written->terms.claim;
@@ -141,7 +141,7 @@ static int follow_store(struct claim *claim, const struct store_claim *written, 
 		}
 	memory_wait_set_on_full(tenant, written->terms.on_full);
 	tenant_save_soon(tenant);
-	int r = claims_hold(claim);
+	int r = claims_reserve_slots(claim);
 	if (r < 0)
 		return error_set_errno(err, -r, "claim '%s'", written->terms.claim.key);
 	return claims_load_original(claim, written, err);

@@ -144,7 +144,7 @@ static void watchdog_died(void *data, uint32_t events)
 			thaw(f, c);
 			set_holds(c, 0);
 			if (freeze_is_held(&c->item))
-				freeze_let_go(&c->item, clock_now_ns());
+				freeze_resume(&c->item, clock_now_ns());
 		}
 }
 
@@ -169,7 +169,7 @@ static void look_at_v1(void *data, uint32_t events)
 		thaw(f, c);
 		set_holds(c, 0);
 		if (freeze_is_held(&c->item))
-			freeze_let_go(&c->item, clock_now_ns());
+			freeze_resume(&c->item, clock_now_ns());
 	}
 }
 
@@ -250,7 +250,7 @@ static void log_frozen(const struct freezer *f, const struct gpu_container *c)
 
 static void cannot_freeze(struct freezer *f, struct gpu_container *c, const struct error *err)
 {
-	freeze_let_go(&c->item, clock_now_ns());
+	freeze_resume(&c->item, clock_now_ns());
 	/* The container has ended meanwhile, so not freezing it is no failure. */
 	if (err->code == ENOENT || err->code == ENODEV)
 		return;
@@ -274,7 +274,7 @@ void freezer_task_begun(struct freezer *f, struct gpu_task *task, uint64_t cards
 		 * The container may have got the library since; then it waits in its allocations, so the policy lets it go.
 		 */
 		if (c && freeze_is_held(&c->item))
-			freeze_let_go(&c->item, now_ns);
+			freeze_resume(&c->item, now_ns);
 		if (c && !c->item.by_hand)
 			thaw(f, c);
 		return;
@@ -289,7 +289,7 @@ void freezer_task_begun(struct freezer *f, struct gpu_task *task, uint64_t cards
 		.id = (uint32_t)f->arrivals,
 	};
 	if (runs) {
-		freeze_let_go(&c->item, now_ns);
+		freeze_resume(&c->item, now_ns);
 		return;
 	}
 	struct freeze_item **items = gather(f, &count);
@@ -356,7 +356,7 @@ void freezer_read(struct freezer *f, const struct freeze_card *cards, uint64_t b
 	}
 	for (size_t i = 0; i < count && serves_mps(f); i++)
 		if (freeze_is_held(items[i]))
-			freeze_let_go(items[i], now_ns);
+			freeze_resume(items[i], now_ns);
 	answer_asking(f, &config, items, count, now_ns);
 	while ((next = freeze_next(&config, f->card, f->tasks->card_count, items, count, now_ns)))
 		log_info("container %.*s goes on, after it waited %.1f s", CONTAINER_SHORT_ID,
@@ -409,7 +409,7 @@ int freezer_hold(struct freezer *f, struct gpu_container *c, enum freezer_hold w
 	return r;
 }
 
-void freezer_let_go(struct freezer *f, struct gpu_container *c, enum freezer_hold why)
+void freezer_release(struct freezer *f, struct gpu_container *c, enum freezer_hold why)
 {
 	set_holds(c, c->holds & ~(unsigned)why);
 	if (!c->holds && !freeze_is_held(&c->item))
@@ -424,7 +424,7 @@ int freezer_resume(struct freezer *f, struct gpu_container *c, struct error *err
 				 CONTAINER_SHORT_ID, c->what.id);
 	set_holds(c, 0);
 	if (freeze_is_held(&c->item))
-		freeze_let_go(&c->item, clock_now_ns());
+		freeze_resume(&c->item, clock_now_ns());
 	thaw(f, c);
 	return 0;
 }

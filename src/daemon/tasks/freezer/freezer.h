@@ -47,7 +47,8 @@ enum freezer_hold {
 int freezer_hold(struct freezer *freezer, struct gpu_container *container, enum freezer_hold why,
 		 struct error *err);
 /* Ends this hold. Thaws the container unless another one holds it, or it waits for its turn. */
-void freezer_let_go(struct freezer *freezer, struct gpu_container *container, enum freezer_hold why);
+void freezer_release(struct freezer *freezer, struct gpu_container *container,
+		     enum freezer_hold why);
 /* Thaws a container by a user's request, whatever holds it. Returns -EALREADY if nothing does. */
 int freezer_resume(struct freezer *freezer, struct gpu_container *container, struct error *err);
 

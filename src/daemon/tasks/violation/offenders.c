@@ -223,7 +223,7 @@ void offenders_act(struct violations *v)
 
 /* ---- undoing actions ---- */
 
-static bool is_held_for_another(const struct suspect *s)
+static bool is_held_for_other(const struct suspect *s)
 {
 	const struct suspect *other;
 	TAILQ_FOREACH(other, &s->violations->list, link)
@@ -232,10 +232,10 @@ static bool is_held_for_another(const struct suspect *s)
 	return false;
 }
 
-void offenders_let_go(struct suspect *s)
+void offenders_resume(struct suspect *s)
 {
-	if (s->container[0] && !is_held_for_another(s))
-		gpu_watch_let_go(s->violations->node->watch, s->container);
+	if (s->container[0] && !is_held_for_other(s))
+		gpu_watch_release(s->violations->node->watch, s->container);
 	s->container[0] = '\0';
 	if (s->is_stopped)
 		send_signal(s, SIGCONT);

@@ -52,7 +52,7 @@ static void process_ended(void *data, uint32_t events)
 {
 	struct suspect *s = data;
 	struct violations *v = s->violations;
-	offenders_let_go(s);
+	offenders_resume(s);
 	suspects_remove(s);
 	offenders_write_list(v);
 }

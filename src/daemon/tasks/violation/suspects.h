@@ -69,7 +69,7 @@ void suspects_remove(struct suspect *s);
 /* Takes for each offender the action that is due. */
 void offenders_act(struct violations *v);
 /* Lets the process continue if it was frozen or stopped. */
-void offenders_let_go(struct suspect *s);
+void offenders_resume(struct suspect *s);
 /* Saves which processes are stopped, for the next daemon. */
 void offenders_write_list(struct violations *v);
 /* Returns the last action: "reported", "frozen", "stopped", "ending" or "resumed". */

@@ -203,7 +203,7 @@ static void forgive_registered(struct suspect *s)
 		    "tenant '%s': process %d (%s) has registered with the library, and is no "
 		    "offender any more",
 		    s->tenant, s->pid, s->name);
-	offenders_let_go(s);
+	offenders_resume(s);
 	s->is_offender = false;
 	offenders_write_list(s->violations);
 }
@@ -277,7 +277,7 @@ int violations_resume(struct violations *v, const char *tenant, bool is_admin, s
 				"frozen for that: only root and members of group allot may let it "
 				"go on",
 				s->pid, s->name, tenant);
-		offenders_let_go(s);
+		offenders_resume(s);
 		s->is_pardoned = true;
 		offenders_note(s, "resumed");
 		count++;
@@ -361,7 +361,7 @@ struct violations *violations_stop(struct violations *v)
 	if (!v)
 		return NULL;
 	while ((s = TAILQ_FIRST(&v->list))) {
-		offenders_let_go(s);
+		offenders_resume(s);
 		suspects_remove(s);
 	}
 	offenders_write_list(v);

@@ -30,11 +30,11 @@ bool gpu_watch_is_held(const struct gpu_watch *w, const char *id)
 	return c && c->is_frozen && (c->holds & FREEZER_VIOLATION);
 }
 
-void gpu_watch_let_go(struct gpu_watch *w, const char *id)
+void gpu_watch_release(struct gpu_watch *w, const char *id)
 {
 	struct gpu_container *c = gpu_tasks_find_id(w->tasks, id);
 	if (c)
-		freezer_let_go(w->freezer, c, FREEZER_VIOLATION);
+		freezer_release(w->freezer, c, FREEZER_VIOLATION);
 }
 
 bool gpu_watch_is_away(const struct gpu_watch *w, int pid)

@@ -208,7 +208,7 @@ static void test_two_reasons(void **state)
 	}
 	assert_int_equal(freezer_hold(s->freezer, s->container, FREEZER_PAUSED, &err), 0);
 	assert_int_equal(freezer_hold(s->freezer, s->container, FREEZER_VIOLATION, &err), 0);
-	freezer_let_go(s->freezer, s->container, FREEZER_VIOLATION);
+	freezer_release(s->freezer, s->container, FREEZER_VIOLATION);
 	assert_string_equal(freezer_state_name(s->container), "paused");
 	assert_int_equal(cgroup_wait_frozen(&c.cgroup, 5000), 1);
 	assert_int_equal(freezer_resume(s->freezer, s->container, &err), 0);
@@ -222,7 +222,7 @@ static void test_two_reasons(void **state)
 	freezer_task_begun(s->freezer, s->task, 1, false);
 	read_cards(s, GIB);
 	assert_int_equal(freezer_hold(s->freezer, s->container, FREEZER_VIOLATION, &err), 0);
-	freezer_let_go(s->freezer, s->container, FREEZER_VIOLATION);
+	freezer_release(s->freezer, s->container, FREEZER_VIOLATION);
 	assert_string_equal(freezer_state_name(s->container), "waiting");
 	assert_int_equal(cgroup_wait_frozen(&c.cgroup, 5000), 1);
 	read_cards(s, 3 * GIB);
