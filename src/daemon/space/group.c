@@ -52,7 +52,7 @@ struct mps_spawn mps_group_spawn(const struct mps_group *g, const char *pipe_dir
 				   .uid = g->record.uid };
 }
 
-void mps_tell(struct mps_group *g, enum mps_fault fault, int pid, const char *what)
+void mps_report_fault(struct mps_group *g, enum mps_fault fault, int pid, const char *what)
 {
 	g->faulted(g, fault, pid, what);
 }
@@ -62,12 +62,12 @@ static void reset_group(struct mps_group *g)
 	g->source = loop_remove(g->source);
 	close_fd(&g->pidfd);
 	close_fd(&g->log_fd);
-	g->ask = mps_ask_free(g->ask);
+	g->command = mps_command_free(g->command);
 	loop_disarm(g->timer);
-	g->sight = (struct mps_processes){ 0 };
-	g->stopped_looks = 0;
+	g->scanned = (struct mps_processes){ 0 };
+	g->stopped_scans = 0;
 	g->quitting = g->gone = g->faulty = 0;
-	g->has_listed = g->has_asked_start = false;
+	g->has_listed = g->is_start_requested = false;
 }
 
 void mps_kill(struct mps_group *g)
@@ -81,13 +81,13 @@ void mps_kill(struct mps_group *g)
 	 */
 	mps_scan(g->record.pid, &now);
 	for (unsigned i = 0; i < now.server_count; i++) {
-		mps_keep_old(g, &now.server[i]);
+		mps_add_old_server(g, &now.server[i]);
 		kill(now.server[i].pid, SIGKILL);
 	}
 	syscall(SYS_pidfd_send_signal, g->pidfd, SIGKILL, NULL, 0);
 }
 
-void mps_keep_old(struct mps_group *g, const struct mps_server *server)
+void mps_add_old_server(struct mps_group *g, const struct mps_server *server)
 {
 	for (unsigned i = 0; i < g->old_count; i++)
 		if (g->old[i].pid == server->pid || mps_is_over(&g->old[i])) {
@@ -100,8 +100,8 @@ void mps_keep_old(struct mps_group *g, const struct mps_server *server)
 
 void mps_renew(struct mps_group *g)
 {
-	g->ask = mps_ask_free(g->ask);
-	g->state = MPS_ENDING; /* mps_gone() then starts a control daemon again */
+	g->command = mps_command_free(g->command);
+	g->state = MPS_ENDING; /* mps_handle_exit() then starts a control daemon again */
 	g->begun_ns = clock_now_ns();
 	*g->why = '\0';
 	mps_kill(g);
@@ -119,7 +119,7 @@ void mps_fail(struct mps_group *g, const char *why)
 	g->again_ns = 0;
 	g->state = MPS_FAILED;
 	snprintf(g->why, sizeof(g->why), "%s", text);
-	mps_tell(g, MPS_FAULT_START, 0, g->why);
+	mps_report_fault(g, MPS_FAULT_START, 0, g->why);
 }
 
 /* ---- starting a control daemon ---- */
@@ -148,12 +148,12 @@ static int watch(struct mps_group *g, struct error *err)
 	    (g->record.start_time && start_time != g->record.start_time))
 		return ended_at_once(g, err);
 	g->record.start_time = start_time;
-	int r = loop_add(g->node->loop, g->pidfd, EPOLLIN, mps_control_gone, g, &g->source);
+	int r = loop_add(g->node->loop, g->pidfd, EPOLLIN, mps_control_exited, g, &g->source);
 	if (r < 0)
 		return error_set_errno(err, -r, MPS_PROGRAM);
 	g->state = MPS_STARTING;
 	g->begun_ns = clock_now_ns();
-	g->asked_ns = 0;
+	g->checked_ns = 0;
 	*g->why = *g->last_line = '\0';
 	loop_arm(g->timer, LOOK_NS / 4, LOOK_NS);
 	return 0;
@@ -257,7 +257,7 @@ int mps_group_new(struct node *node, const struct mps_record *record, bool is_op
 	return 0;
 }
 
-int mps_group_want(struct mps_group *g, struct error *err)
+int mps_group_start(struct mps_group *g, struct error *err)
 {
 	g->restarts = 0;
 	switch (g->state) {
@@ -334,11 +334,11 @@ static bool count_restart(struct mps_group *g, uint64_t now_ns)
 	return g->restarts++ < RESTARTS_MOST;
 }
 
-void mps_gone(struct mps_group *g)
+void mps_handle_exit(struct mps_group *g)
 {
 	uint64_t now_ns = clock_now_ns();
-	for (unsigned i = 0; i < g->sight.server_count; i++)
-		mps_keep_old(g, &g->sight.server[i]);
+	for (unsigned i = 0; i < g->scanned.server_count; i++)
+		mps_add_old_server(g, &g->scanned.server[i]);
 	reset_group(g);
 	g->record.pid = 0;
 	g->state = MPS_OFF;
@@ -364,10 +364,10 @@ void mps_gone(struct mps_group *g)
 	}
 }
 
-static void quit_answered(void *data, int status, const char *text)
+static void quit_done(void *data, int status, const char *text)
 {
 	struct mps_group *g = data;
-	g->ask = NULL;
+	g->command = NULL;
 	log_debug("group '%s': quit: %d %s", g->record.group, status, text);
 }
 
@@ -375,17 +375,17 @@ void mps_group_end(struct mps_group *g)
 {
 	char pipe_dir[NODE_PATH_MAX];
 	if (g->pidfd < 0) {
-		mps_gone(g);
+		mps_handle_exit(g);
 		return;
 	}
-	g->ask = mps_ask_free(g->ask);
+	g->command = mps_command_free(g->command);
 	bool is_hung = g->state == MPS_HUNG;
 	g->state = MPS_ENDING;
 	g->begun_ns = clock_now_ns();
 	mps_path(g->node, g->record.id, "/pipe", pipe_dir);
 	struct mps_spawn s = mps_group_spawn(g, pipe_dir);
-	if (is_hung ||
-	    mps_ask(g->node->loop, &s, "quit -t 1", QUIT_NS, quit_answered, g, &g->ask, NULL) < 0)
+	if (is_hung || mps_command_start(g->node->loop, &s, "quit -t 1", QUIT_NS, quit_done, g,
+					 &g->command, NULL) < 0)
 		mps_kill(g);
 	/* after that, group_watch.c kills a control daemon that has not ended */
 	loop_arm(g->timer, QUIT_NS, NSEC_PER_SEC);

@@ -23,7 +23,7 @@ int mps_group_new(struct node *node, const struct mps_record *record, bool is_op
  * Call when a member joins: the group is or will be started, once present processes have ended. A hung control daemon is
  * killed, because its clients hang too.
  */
-int mps_group_want(struct mps_group *group, struct error *err);
+int mps_group_start(struct mps_group *group, struct error *err);
 /* Returns true if a new client has to wait for MPS. Scans the processes first. Calls no callback that frees the group. */
 bool mps_group_is_starting(struct mps_group *group);
 /* Call when the last member has left. Ends the control daemon, then calls ended(), perhaps before returning. */

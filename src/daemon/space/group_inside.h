@@ -7,23 +7,23 @@
 
 /* Handlers of the group's timer and its control daemon's pidfd. */
 void mps_watch_due(void *data, uint32_t events);
-void mps_control_gone(void *data, uint32_t events);
+void mps_control_exited(void *data, uint32_t events);
 
 /* Returns how to run the tool for this group: which control daemon, and which user. */
 struct mps_spawn mps_group_spawn(const struct mps_group *group, const char *pipe_dir);
 
-/* mps_fail() ends the start and reports the fault; mps_tell() only reports it. */
+/* mps_fail() ends the start and reports the fault; mps_report_fault() only reports it. */
 void mps_fail(struct mps_group *group, const char *why);
-void mps_tell(struct mps_group *group, enum mps_fault fault, int pid, const char *what);
+void mps_report_fault(struct mps_group *group, enum mps_fault fault, int pid, const char *what);
 
 /* Kills the servers, then the control daemon. */
 void mps_kill(struct mps_group *group);
 /* Kills a control daemon that cannot reliably take clients; another is then started. */
 void mps_renew(struct mps_group *group);
 /* Remembers a server that mps_scan() no longer lists but that may not have ended. */
-void mps_keep_old(struct mps_group *group, const struct mps_server *server);
+void mps_add_old_server(struct mps_group *group, const struct mps_server *server);
 /* Call when the control daemon has ended: starts another, ends the group or reports a failure. */
-void mps_gone(struct mps_group *group);
+void mps_handle_exit(struct mps_group *group);
 /* Starts a control daemon if all old processes have ended. If not, the group's timer calls this again. */
 void mps_start_again(struct mps_group *group);
 /* Returns true if old processes have only just ended: a start that fails now may be due to them, and is retried. */

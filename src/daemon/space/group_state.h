@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "daemon/space/ask.h"
+#include "daemon/space/mps_command.h"
 #include "daemon/space/group_files.h"
 #include "daemon/space/proc_scan.h"
 
@@ -49,15 +49,15 @@ struct mps_group {
 	char program[PATHS_MAX];
 	int pidfd; /* of the control daemon's process */
 	struct loop_source *source, *timer;
-	struct mps_ask *ask;
-	bool has_listed, has_asked_start; /* steps done since MPS_STARTING */
-	uint64_t begun_ns, asked_ns;
-	uint64_t again_ns;          /* when restarting began; 0: not restarting */
-	struct mps_processes sight; /* processes that the last scan found */
+	struct mps_command *command;
+	bool has_listed, is_start_requested; /* steps done since MPS_STARTING */
+	uint64_t begun_ns, checked_ns;
+	uint64_t again_ns;            /* when restarting began; 0: not restarting */
+	struct mps_processes scanned; /* processes that the last scan found */
 	/* servers of earlier control daemons that have not ended */
 	struct mps_server old[MPS_SERVERS_MAX];
 	unsigned old_count;
-	unsigned stopped_looks; /* scans in a row that found a stopped process */
+	unsigned stopped_scans; /* scans in a row that found a stopped process */
 	/* quitting: pid of the server last asked to quit; gone: pid of the server whose end was noticed last */
 	int quitting, gone;
 	/* faulty: pid of the server that last reported a fatal fault, 0: none; faulty_ns: when */

@@ -16,17 +16,17 @@
 #define START_NS (60 * NSEC_PER_SEC)
 #define ANSWER_NS (NSEC_PER_SEC) /* timeout of a command that only asks */
 /* How often the control daemon is asked whether it answers. */
-#define ASK_NS (10 * NSEC_PER_SEC)
+#define CHECK_NS (10 * NSEC_PER_SEC)
 #define END_NS (10 * NSEC_PER_SEC) /* longest time that killed processes may take to end */
 #define FAULT_NS \
 	(3 * NSEC_PER_SEC) /* A server's status is polled for so long after its fault message. */
 /* A process is reported after so many scans that found it stopped; a debugger may continue it before. */
-#define STOPPED_LOOKS 3
+#define STOPPED_SCANS 3
 #define LOG_MOST (1 << 20) /* bytes; a longer log is emptied */
 
 /* ---- the log of control daemon and servers ---- */
 
-static void server_gone(struct mps_group *g, int pid)
+static void server_exited(struct mps_group *g, int pid)
 {
 	char what[MPS_WHY_MAX];
 	if (pid == g->gone)
@@ -36,7 +36,7 @@ static void server_gone(struct mps_group *g, int pid)
 		return;
 	snprintf(what, sizeof(what),
 		 "its MPS server (pid %d) ended, and the GPU work of all in the group with it", pid);
-	mps_tell(g, MPS_FAULT_SERVER, pid, what);
+	mps_report_fault(g, MPS_FAULT_SERVER, pid, what);
 	mps_renew(g);
 }
 
@@ -53,22 +53,22 @@ static bool explains_failure(const char *text)
 	return false;
 }
 
-static void take_line(struct mps_group *g, char *line)
+static void parse_line(struct mps_group *g, char *line)
 {
 	char what[MPS_WHY_MAX];
 	int pid;
 	text_clean(line);
 	switch (mps_read_line(line, &pid)) {
 	case MPS_LINE_SERVER_QUITS: g->quitting = pid; break;
-	case MPS_LINE_SERVER_ENDED: server_gone(g, pid); break;
+	case MPS_LINE_SERVER_ENDED: server_exited(g, pid); break;
 	case MPS_LINE_CLIENT_FAILED:
 		snprintf(what, sizeof(what),
 			 "a fault of process %d: the MPS server threw its GPU work away", pid);
-		mps_tell(g, MPS_FAULT_CLIENT, pid, what);
+		mps_report_fault(g, MPS_FAULT_CLIENT, pid, what);
 		break;
 	case MPS_LINE_SERVER_FAULT:
 		snprintf(what, sizeof(what), "MPS: %.200s", mps_line_text(line));
-		mps_tell(g, MPS_FAULT_SERVER, pid, what);
+		mps_report_fault(g, MPS_FAULT_SERVER, pid, what);
 		g->faulty = pid;
 		g->faulty_ns = clock_now_ns();
 		break;
@@ -79,7 +79,7 @@ static void take_line(struct mps_group *g, char *line)
 		snprintf(g->last_line, sizeof(g->last_line), "%.250s", mps_line_text(line));
 }
 
-static void take_text(struct mps_group *g, const char *text, size_t size)
+static void parse_log(struct mps_group *g, const char *text, size_t size)
 {
 	for (size_t i = 0; i < size; i++) {
 		if (text[i] != '\n') {
@@ -89,7 +89,7 @@ static void take_text(struct mps_group *g, const char *text, size_t size)
 		}
 		g->line[g->line_length] = '\0';
 		g->line_length = 0;
-		take_line(g, g->line);
+		parse_line(g, g->line);
 		if (g->log_fd < 0)
 			return; /* the line ended the group */
 	}
@@ -103,7 +103,7 @@ static void read_log(struct mps_group *g)
 		if (n <= 0)
 			break;
 		g->log_at += n;
-		take_text(g, text, (size_t)n);
+		parse_log(g, text, (size_t)n);
 	}
 	/* Control daemon and servers append, so they go on at the new end. */
 	if (g->log_fd >= 0 && g->log_at > LOG_MOST && ftruncate(g->log_fd, 0) == 0)
@@ -116,16 +116,16 @@ static void set_ready(struct mps_group *g)
 {
 	g->state = MPS_READY;
 	g->again_ns = 0;
-	mps_scan(g->record.pid, &g->sight);
-	g->asked_ns = clock_now_ns();
+	mps_scan(g->record.pid, &g->scanned);
+	g->checked_ns = clock_now_ns();
 	log_info_of(g->record.uid, "GPU %u: group '%s' of uid %u: MPS is ready",
 		    g->record.card->index, g->record.group, (unsigned)g->record.uid);
 }
 
-static void status_answered(void *data, int status, const char *text)
+static void status_done(void *data, int status, const char *text)
 {
 	struct mps_group *g = data;
-	g->ask = NULL;
+	g->command = NULL;
 	if (g->state != MPS_STARTING)
 		return;
 	/*
@@ -136,46 +136,47 @@ static void status_answered(void *data, int status, const char *text)
 		set_ready(g);
 }
 
-static void ask(struct mps_group *g, const char *command, uint64_t timeout_ns, mps_answered answered)
+static void run_command(struct mps_group *g, const char *command, uint64_t timeout_ns,
+			mps_command_done done)
 {
 	char pipe_dir[NODE_PATH_MAX];
 	struct error err = { 0 };
 	mps_path(g->node, g->record.id, "/pipe", pipe_dir);
 	struct mps_spawn s = mps_group_spawn(g, pipe_dir);
-	if (mps_ask(g->node->loop, &s, command, timeout_ns, answered, g, &g->ask, &err) < 0)
+	if (mps_command_start(g->node->loop, &s, command, timeout_ns, done, g, &g->command, &err) < 0)
 		log_debug("group '%s': %s: %s", g->record.group, command, err.text);
 }
 
-static void start_answered(void *data, int status, const char *text)
+static void start_done(void *data, int status, const char *text)
 {
 	struct mps_group *g = data;
-	g->ask = NULL;
-	g->has_asked_start = status == 0;
+	g->command = NULL;
+	g->is_start_requested = status == 0;
 }
 
-static void list_answered(void *data, int status, const char *text)
+static void list_done(void *data, int status, const char *text)
 {
 	struct mps_group *g = data;
 	char command[48];
 	int server = atoi(text);
-	g->ask = NULL;
+	g->command = NULL;
 	if (g->state != MPS_STARTING || status != 0)
 		return;
 	if (server > 0) {
 		snprintf(command, sizeof(command), "get_server_status %d", server);
-		ask(g, command, START_NS, status_answered);
-	} else if (g->has_asked_start && *g->last_line && !mps_is_settling(g)) {
+		run_command(g, command, START_NS, status_done);
+	} else if (g->is_start_requested && *g->last_line && !mps_is_settling(g)) {
 		mps_fail(g, g->last_line);
 	} else {
 		snprintf(command, sizeof(command), "start_server -uid %u", (unsigned)g->record.uid);
-		ask(g, command, ANSWER_NS, start_answered);
+		run_command(g, command, ANSWER_NS, start_done);
 	}
 }
 
 static void start_due(struct mps_group *g)
 {
 	char why[MPS_WHY_MAX];
-	if (g->ask)
+	if (g->command)
 		return;
 	if (clock_now_ns() - g->begun_ns > START_NS) {
 		snprintf(why, sizeof(why), "MPS is not ready after %d s%s%.180s",
@@ -183,29 +184,29 @@ static void start_due(struct mps_group *g)
 		mps_fail(g, why);
 		return;
 	}
-	ask(g, "get_server_list", ANSWER_NS, list_answered);
+	run_command(g, "get_server_list", ANSWER_NS, list_done);
 }
 
 /* ---- watching ---- */
 
-static bool is_in(const struct mps_processes *sight, int pid)
+static bool is_in(const struct mps_processes *scanned, int pid)
 {
-	for (unsigned i = 0; i < sight->server_count; i++)
-		if (sight->server[i].pid == pid)
+	for (unsigned i = 0; i < scanned->server_count; i++)
+		if (scanned->server[i].pid == pid)
 			return true;
 	return false;
 }
 
-static void hang(struct mps_group *g, int pid, const char *who, const char *how)
+static void set_hung(struct mps_group *g, int pid, const char *who, const char *how)
 {
 	if (g->state != MPS_READY)
 		return;
 	g->state = MPS_HUNG;
 	snprintf(g->why, sizeof(g->why), "its MPS %s (pid %d) %s", who, pid, how);
-	mps_tell(g, MPS_FAULT_HUNG, pid, g->why);
+	mps_report_fault(g, MPS_FAULT_HUNG, pid, g->why);
 }
 
-static void go_on(struct mps_group *g)
+static void clear_hung(struct mps_group *g)
 {
 	if (g->state != MPS_HUNG)
 		return;
@@ -215,29 +216,29 @@ static void go_on(struct mps_group *g)
 	*g->why = '\0';
 }
 
-static void still_answered(void *data, int status, const char *text)
+static void check_done(void *data, int status, const char *text)
 {
 	struct mps_group *g = data;
-	g->ask = NULL;
+	g->command = NULL;
 	if (status == -ETIMEDOUT)
-		hang(g, g->record.pid, "control daemon", "does not answer");
-	else if (!g->stopped_looks)
-		go_on(g);
+		set_hung(g, g->record.pid, "control daemon", "does not answer");
+	else if (!g->stopped_scans)
+		clear_hung(g);
 }
 
 /*
  * A server in state FAULT takes no new client until its last client has ended, perhaps never. Those clients' work is lost,
  * so start a new control daemon.
  */
-static void fault_answered(void *data, int status, const char *text)
+static void fault_done(void *data, int status, const char *text)
 {
 	struct mps_group *g = data;
-	g->ask = NULL;
+	g->command = NULL;
 	if (status == 0 && strstr(text, "FAULT") && (g->state == MPS_READY || g->state == MPS_HUNG))
 		mps_renew(g);
 }
 
-static void ask_after_fault(struct mps_group *g, uint64_t now_ns)
+static void check_fault(struct mps_group *g, uint64_t now_ns)
 {
 	char command[48];
 	if (now_ns - g->faulty_ns > FAULT_NS) {
@@ -245,27 +246,27 @@ static void ask_after_fault(struct mps_group *g, uint64_t now_ns)
 		return;
 	}
 	snprintf(command, sizeof(command), "get_server_status %d", g->faulty);
-	ask(g, command, ANSWER_NS, fault_answered);
+	run_command(g, command, ANSWER_NS, fault_done);
 }
 
-static void look_for_stopped(struct mps_group *g)
+static void detect_stopped(struct mps_group *g)
 {
-	int pid = g->sight.is_stopped ? g->record.pid : 0;
-	for (unsigned i = 0; !pid && i < g->sight.server_count; i++)
-		pid = g->sight.server[i].is_stopped ? g->sight.server[i].pid : 0;
+	int pid = g->scanned.is_stopped ? g->record.pid : 0;
+	for (unsigned i = 0; !pid && i < g->scanned.server_count; i++)
+		pid = g->scanned.server[i].is_stopped ? g->scanned.server[i].pid : 0;
 	if (!pid) {
-		if (g->stopped_looks)
-			/* a stopped process may run again: ask at once */
-			g->asked_ns = 0;
-		g->stopped_looks = 0;
+		if (g->stopped_scans)
+			/* a stopped process may run again: check at once */
+			g->checked_ns = 0;
+		g->stopped_scans = 0;
 		return;
 	}
-	if (++g->stopped_looks == STOPPED_LOOKS)
-		hang(g, pid, pid == g->record.pid ? "control daemon" : "server", "is stopped");
+	if (++g->stopped_scans == STOPPED_SCANS)
+		set_hung(g, pid, pid == g->record.pid ? "control daemon" : "server", "is stopped");
 }
 
 /*
- * Returns true if the control daemon has ended. mps_control_gone() reports that, and its servers' end must not be reported.
+ * Returns true if the control daemon has ended. mps_control_exited() reports that, and its servers' end must not be reported.
  */
 static bool is_control_over(const struct mps_group *g)
 {
@@ -274,27 +275,27 @@ static bool is_control_over(const struct mps_group *g)
 }
 
 /* Reports servers that ended since the last scan. Returns false if the group is ending. */
-static bool look_for_gone(struct mps_group *g)
+static bool detect_exits(struct mps_group *g)
 {
-	struct mps_processes before = g->sight;
-	mps_scan(g->record.pid, &g->sight);
+	struct mps_processes before = g->scanned;
+	mps_scan(g->record.pid, &g->scanned);
 	for (unsigned i = 0; i < before.server_count; i++) {
-		if (is_in(&g->sight, before.server[i].pid))
+		if (is_in(&g->scanned, before.server[i].pid))
 			continue;
 		/* Check after the servers: if the control daemon has ended too, they ended with it. */
 		if (is_control_over(g)) {
-			g->sight = before;
+			g->scanned = before;
 			return false;
 		}
-		mps_keep_old(g, &before.server[i]);
-		server_gone(g, before.server[i].pid);
+		mps_add_old_server(g, &before.server[i]);
+		server_exited(g, before.server[i].pid);
 	}
 	return g->state == MPS_READY || g->state == MPS_HUNG;
 }
 
 bool mps_group_is_starting(struct mps_group *g)
 {
-	if (g->state == MPS_READY && (is_control_over(g) || !look_for_gone(g)))
+	if (g->state == MPS_READY && (is_control_over(g) || !detect_exits(g)))
 		return true;
 	return g->state == MPS_STARTING || g->state == MPS_ENDING;
 }
@@ -302,15 +303,15 @@ bool mps_group_is_starting(struct mps_group *g)
 static void watch_due(struct mps_group *g)
 {
 	uint64_t now_ns = clock_now_ns();
-	if (!look_for_gone(g))
+	if (!detect_exits(g))
 		return;
-	look_for_stopped(g);
-	if (g->faulty && !g->ask)
-		ask_after_fault(g, now_ns);
-	if (g->ask || g->stopped_looks || now_ns - g->asked_ns < ASK_NS)
+	detect_stopped(g);
+	if (g->faulty && !g->command)
+		check_fault(g, now_ns);
+	if (g->command || g->stopped_scans || now_ns - g->checked_ns < CHECK_NS)
 		return;
-	g->asked_ns = now_ns;
-	ask(g, "get_server_list", ANSWER_NS, still_answered);
+	g->checked_ns = now_ns;
+	run_command(g, "get_server_list", ANSWER_NS, check_done);
 }
 
 /* Call when the control daemon had its time to end by itself: kills it, or reports that it has not ended. */
@@ -340,13 +341,13 @@ void mps_watch_due(void *data, uint32_t events)
 	}
 }
 
-void mps_control_gone(void *data, uint32_t events)
+void mps_control_exited(void *data, uint32_t events)
 {
 	struct mps_group *g = data;
 	char what[MPS_WHY_MAX];
 	int pid = g->record.pid;
 	read_log(g);
-	bool was_starting = g->state == MPS_STARTING && !g->sight.server_count;
+	bool was_starting = g->state == MPS_STARTING && !g->scanned.server_count;
 	if (was_starting && *g->last_line && g->members && !mps_is_settling(g)) {
 		mps_fail(g, g->last_line);
 		return;
@@ -355,7 +356,7 @@ void mps_control_gone(void *data, uint32_t events)
 		snprintf(what, sizeof(what),
 			 "its MPS control daemon (pid %d) ended, and the GPU work of all in the group with it",
 			 pid);
-		mps_tell(g, MPS_FAULT_CONTROL, pid, what);
+		mps_report_fault(g, MPS_FAULT_CONTROL, pid, what);
 	}
-	mps_gone(g);
+	mps_handle_exit(g);
 }

@@ -59,7 +59,7 @@ void space_note_gone(struct tenant *t, int pid, unsigned slot)
 		t->gone_pid[t->gone_count++ % SPACE_GONE_PIDS] = pid;
 }
 
-static void faulted(struct mps_group *group, enum mps_fault fault, int pid, const char *what)
+static void report_fault(struct mps_group *group, enum mps_fault fault, int pid, const char *what)
 {
 	struct node *node = group->node;
 	struct tenant *t;
@@ -91,7 +91,8 @@ static int add_group(struct node *node, const struct mps_record *record, struct 
 		     struct error *err)
 {
 	struct space_groups *space = space_of(node);
-	int r = mps_group_new(node, record, is_namespaces(record->group), faulted, ended, ret, err);
+	int r = mps_group_new(node, record, is_namespaces(record->group), report_fault, ended, ret,
+			      err);
 	if (r < 0)
 		return r;
 	(*ret)->next = space->groups;
@@ -284,7 +285,7 @@ static int enter(struct tenant *t, struct error *err)
 				   threads_of(t).part_pct);
 	if (r < 0)
 		return error_set_errno(err, -r, "group '%s'", group->record.group);
-	return mps_group_want(group, err);
+	return mps_group_start(group, err);
 }
 
 static int join(struct tenant *tenant, bool is_new, struct error *err)

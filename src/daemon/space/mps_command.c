@@ -1,4 +1,4 @@
-#include "daemon/space/ask.h"
+#include "daemon/space/mps_command.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,64 +10,64 @@
 
 #include "base/cleanup.h"
 
-struct mps_ask {
+struct mps_command {
 	struct loop *loop;
 	struct loop_source *source, *timer;
 	int fd; /* reads the tool's output */
 	pid_t pid;
-	mps_answered answered;
+	mps_command_done done;
 	void *data;
 	size_t length;
 	char text[MPS_ANSWER_MAX];
 };
 
 /* Returns the tool's exit status. Does not wait for long: the tool has closed its output, or is killed here. */
-static int reap(struct mps_ask *ask, bool is_killed)
+static int reap(struct mps_command *c, bool is_killed)
 {
 	int status = 0;
 	if (is_killed)
-		kill(ask->pid, SIGKILL);
-	while (waitpid(ask->pid, &status, 0) < 0)
+		kill(c->pid, SIGKILL);
+	while (waitpid(c->pid, &status, 0) < 0)
 		if (errno != EINTR)
 			return -errno;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-static void free_command(struct mps_ask *ask)
+static void free_command(struct mps_command *c)
 {
-	loop_remove(ask->source);
-	loop_remove(ask->timer);
-	close_fd(&ask->fd);
-	free(ask);
+	loop_remove(c->source);
+	loop_remove(c->timer);
+	close_fd(&c->fd);
+	free(c);
 }
 
-static void end(struct mps_ask *ask, bool is_late)
+static void end(struct mps_command *c, bool is_late)
 {
 	char text[MPS_ANSWER_MAX];
-	mps_answered answered = ask->answered;
-	void *data = ask->data;
-	int status = reap(ask, is_late);
-	ask->text[ask->length] = '\0';
-	strcpy(text, ask->text);
-	free_command(ask);
-	answered(data, is_late ? -ETIMEDOUT : status, text);
+	mps_command_done done = c->done;
+	void *data = c->data;
+	int status = reap(c, is_late);
+	c->text[c->length] = '\0';
+	strcpy(text, c->text);
+	free_command(c);
+	done(data, is_late ? -ETIMEDOUT : status, text);
 }
 
-static void heard(void *data, uint32_t events)
+static void output_ready(void *data, uint32_t events)
 {
-	struct mps_ask *ask = data;
+	struct mps_command *c = data;
 	char rest[256];
-	bool is_full = ask->length == sizeof(ask->text) - 1;
+	bool is_full = c->length == sizeof(c->text) - 1;
 	/* Read and drop output that does not fit, so that the tool is not blocked. */
-	ssize_t n = read(ask->fd, is_full ? rest : ask->text + ask->length,
-			 is_full ? sizeof(rest) : sizeof(ask->text) - 1 - ask->length);
+	ssize_t n = read(c->fd, is_full ? rest : c->text + c->length,
+			 is_full ? sizeof(rest) : sizeof(c->text) - 1 - c->length);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n > 0) {
-		ask->length += is_full ? 0 : (size_t)n;
+		c->length += is_full ? 0 : (size_t)n;
 		return;
 	}
-	end(ask, false);
+	end(c, false);
 }
 
 static void late(void *data, uint32_t events)
@@ -93,52 +93,52 @@ static int make_input(const char *command, int *ret_fd)
 	return 0;
 }
 
-int mps_ask(struct loop *loop, const struct mps_spawn *spawn, const char *command,
-	    uint64_t timeout_ns, mps_answered answered, void *data, struct mps_ask **ret,
-	    struct error *err)
+int mps_command_start(struct loop *loop, const struct mps_spawn *spawn, const char *command,
+		      uint64_t timeout_ns, mps_command_done done, void *data,
+		      struct mps_command **ret, struct error *err)
 {
 	cleanup_fd int in_fd = -1, out_fd = -1;
 	struct mps_spawn s = *spawn;
 	int fds[2];
-	struct mps_ask *ask = calloc(1, sizeof(*ask));
-	if (!ask)
+	struct mps_command *c = calloc(1, sizeof(*c));
+	if (!c)
 		return error_set_errno(err, ENOMEM, MPS_PROGRAM);
-	*ask = (struct mps_ask){ .loop = loop, .fd = -1, .answered = answered, .data = data };
+	*c = (struct mps_command){ .loop = loop, .fd = -1, .done = done, .data = data };
 	int r = make_input(command, &in_fd);
 	if (r >= 0 && pipe2(fds, O_CLOEXEC) < 0)
 		r = -errno;
 	if (r < 0) {
-		free(ask);
+		free(c);
 		return error_set_errno(err, -r, MPS_PROGRAM ": pipe");
 	}
-	ask->fd = fds[0];
-	fcntl(ask->fd, F_SETFL, O_NONBLOCK);
+	c->fd = fds[0];
+	fcntl(c->fd, F_SETFL, O_NONBLOCK);
 	out_fd = fds[1];
 	s.argument = NULL;
 	s.is_detached = false;
 	s.in_fd = in_fd;
 	s.out_fd = out_fd;
-	r = loop_add(loop, ask->fd, EPOLLIN, heard, ask, &ask->source);
+	r = loop_add(loop, c->fd, EPOLLIN, output_ready, c, &c->source);
 	if (r >= 0)
-		r = loop_add_timer(loop, late, ask, &ask->timer);
+		r = loop_add_timer(loop, late, c, &c->timer);
 	if (r < 0)
 		error_set_errno(err, -r, MPS_PROGRAM);
 	else
-		r = ask->pid = mps_spawn(&s, err);
+		r = c->pid = mps_spawn(&s, err);
 	if (r < 0) {
-		free_command(ask);
+		free_command(c);
 		return r;
 	}
-	loop_arm(ask->timer, timeout_ns, 0);
-	*ret = ask;
+	loop_arm(c->timer, timeout_ns, 0);
+	*ret = c;
 	return 0;
 }
 
-struct mps_ask *mps_ask_free(struct mps_ask *ask)
+struct mps_command *mps_command_free(struct mps_command *c)
 {
-	if (!ask)
+	if (!c)
 		return NULL;
-	reap(ask, true);
-	free_command(ask);
+	reap(c, true);
+	free_command(c);
 	return NULL;
 }
