@@ -9,7 +9,7 @@
 
 /* ---- claims that have the slices already ---- */
 
-bool allocate_made(const struct claim *claim)
+bool allocate_is_own_claim(const struct claim *claim)
 {
 	return !strncmp(claim_terms(claim)->claim.key, ALLOCATE_KEY, strlen(ALLOCATE_KEY));
 }
@@ -18,7 +18,7 @@ bool allocate_has(const struct slices *slices, const struct claim *claim,
 		  const struct slice_set *set)
 {
 	const struct tenant_terms *terms = claim_terms(claim);
-	if (!allocate_made(claim))
+	if (!allocate_is_own_claim(claim))
 		return false;
 	/* Compare slots before UUIDs: that is cheaper, and most claims have other slots. */
 	for (unsigned i = 0; i < terms->device_count; i++)
@@ -30,7 +30,7 @@ bool allocate_has(const struct slices *slices, const struct claim *claim,
 }
 
 /* Returns true if a process lives in the claim. Processes of the daemon's previous run count even before they connect. */
-bool allocate_is_lived_in(const struct claim *claim)
+bool allocate_is_in_use(const struct claim *claim)
 {
 	return claim->tenant && tenant_living_count(claim->tenant) > 0;
 }
@@ -39,7 +39,7 @@ static int release_one(struct claims *claims, const struct claim *claim, const c
 		       struct error *err)
 {
 	const struct tenant_terms *terms = claim_terms(claim);
-	if (allocate_is_lived_in(claim))
+	if (allocate_is_in_use(claim))
 		return error_set(err, EBUSY,
 				 "device '%s' is still used by processes of tenant '%s': end "
 				 "them, or wait until they have ended",
@@ -60,7 +60,7 @@ static int release_former(struct claims *claims, const struct slices *slices,
 			char id[SLICE_ID_MAX];
 			slots_remove(&left, slot);
 			/* Only a claim made by slices is the kubelet's, so another is not released here. */
-			if (!allocate_made(c))
+			if (!allocate_is_own_claim(c))
 				continue;
 			slice_format(slices, card, slot, id);
 			int r = release_one(claims, c, id, err);
@@ -115,7 +115,7 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 	 * An earlier call made the claim, its answer was lost, and the scheduler has since decided otherwise. Replace the
 	 * claim.
 	 */
-	if (claim && allocate_is_lived_in(claim))
+	if (claim && allocate_is_in_use(claim))
 		return error_set(
 			err, EBUSY,
 			"processes still use tenant '%s', whose shares are to change: end them, "
@@ -140,7 +140,7 @@ static struct claim *find_same(struct claims *claims, const struct claim_request
 	const struct claim_override nothing = { 0 };
 	bool has_changed;
 	struct claim *claim = claims_find(claims, request->key);
-	if (!claim || !allocate_is_same(claim, request) || allocate_is_lived_in(claim))
+	if (!claim || !allocate_is_same(claim, request) || allocate_is_in_use(claim))
 		return NULL;
 	return claims_override_terms(claim, &nothing, &has_changed, NULL) < 0 ? NULL : claim;
 }

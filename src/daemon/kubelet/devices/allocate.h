@@ -33,12 +33,12 @@ struct claim_device_request *allocate_add_card(struct claim_request *request, st
 bool allocate_has(const struct slices *slices, const struct claim *claim,
 		  const struct slice_set *set);
 /* Returns true if the claim was made by slices. */
-bool allocate_made(const struct claim *claim);
+bool allocate_is_own_claim(const struct claim *claim);
 
 /*
  * Returns true if a process lives in the claim, of any kind. Counts processes of the daemon's previous run even before they
  * connect.
  */
-bool allocate_is_lived_in(const struct claim *claim);
+bool allocate_is_in_use(const struct claim *claim);
 /* Returns true if the claim is in force and was made with the request's terms. */
 bool allocate_is_same(const struct claim *claim, const struct claim_request *request);

@@ -142,7 +142,7 @@ static void *run(void *data)
 
 /* ---- the main thread ---- */
 
-void pod_resources_ask(struct pod_resources *p)
+void pod_resources_request(struct pod_resources *p)
 {
 	pthread_mutex_lock(&p->worker.lock);
 	p->is_wanted = true;

@@ -8,14 +8,14 @@
 
 struct pod_resources;
 
-/* The thread asks only after pod_resources_ask(). Copies texts; `slices` must stay valid and unchanged. */
+/* The thread asks only after pod_resources_request(). Copies texts; `slices` must stay valid and unchanged. */
 int pod_resources_start(const char *socket, const char *resource, const struct slices *slices,
 			struct pod_resources **ret, struct error *err);
 /* Aborts a call in progress. NULL is allowed; returns NULL. */
 struct pod_resources *pod_resources_stop(struct pod_resources *p);
 
 /* Asks the kubelet in the background. */
-void pod_resources_ask(struct pod_resources *p);
+void pod_resources_request(struct pod_resources *p);
 
 /* Reads the slices that pods hold by the last answer. Returns false if that is older than a minute. */
 bool pod_resources_get(struct pod_resources *p, struct slice_set *ret);

@@ -136,7 +136,7 @@ static void publish(struct dra *dra)
 {
 	if (!plugin_socket_is_there(&dra->socket))
 		return;
-	publisher_want(dra->publisher, dra_node_devices(dra->node));
+	publisher_set_devices(dra->publisher, dra_node_devices(dra->node));
 	node_kube_refresh(dra->node->kube);
 	dra->published_ns = clock_now_ns();
 }
@@ -151,7 +151,7 @@ static void look(void *data, uint32_t events)
 	} else if (!dra->published_ns || now_ns - dra->published_ns >= PUBLISH_NS)
 		publish(dra);
 	else
-		publisher_look(dra->publisher);
+		publisher_refresh(dra->publisher);
 	if (now_ns - dra->swept_ns >= dra->node->config.claim_look_ns) {
 		spec_files_sweep(dra->node->config.kube_cdi_dir, dra->node->claims);
 		dra->swept_ns = now_ns;

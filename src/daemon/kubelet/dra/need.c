@@ -16,7 +16,7 @@ struct known {
 	struct dra_need *need;
 	struct dra_key key;
 	struct kube_call *get; /* the call that reads the ResourceClaim; NULL: answered */
-	uint64_t asked_ns;
+	uint64_t requested_ns;
 	enum claim_need answer;
 };
 
@@ -50,7 +50,7 @@ static struct known *find(struct dra_need *need, const char *uid, uint64_t now_n
 	struct known *k, *next, *found = NULL;
 	for (k = TAILQ_FIRST(&need->list); k; k = next) {
 		next = TAILQ_NEXT(k, link);
-		if (now_ns - k->asked_ns > need->known_ns)
+		if (now_ns - k->requested_ns > need->known_ns)
 			forget(k);
 		else if (!strcmp(k->key.name.uid, uid))
 			found = k;
@@ -64,7 +64,7 @@ static void ask(struct dra_need *need, const char *key, uint64_t now_ns)
 	struct known *k = calloc(1, sizeof(*k));
 	if (!k)
 		return;
-	*k = (struct known){ .need = need, .asked_ns = now_ns, .answer = CLAIM_UNKNOWN };
+	*k = (struct known){ .need = need, .requested_ns = now_ns, .answer = CLAIM_UNKNOWN };
 	dra_key_parse(key, &k->key);
 	dra_claim_path(&k->key.name, path);
 	TAILQ_INSERT_TAIL(&need->list, k, link);

@@ -43,7 +43,7 @@ struct publisher {
 	struct kube_watch *watch;
 	/* is_known: the watch has listed all our slices; fails: the watch fails */
 	bool is_known, fails;
-	bool has_devices; /* publisher_want() has set the devices */
+	bool has_devices; /* publisher_set_devices() has set the devices */
 	LIST_HEAD(, gpu_slice) slices;
 	enum taints taints;
 	struct kube_call *call;    /* the write in progress; slices are written one at a time */
@@ -136,7 +136,7 @@ static void take(struct publisher *p, json_t *object)
  * The devices to write. If the server drops taints, a tainted device is left out, or pods would get it. Returns a new
  * reference.
  */
-static json_t *wanted(const struct publisher *p, const struct gpu_slice *s)
+static json_t *desired_slice(const struct publisher *p, const struct gpu_slice *s)
 {
 	return p->taints == TAINTS_KEPT ? json_incref(s->device)
 					: dra_devices_without_taints(s->device);
@@ -258,7 +258,7 @@ static void delete_slice(struct publisher *p, struct gpu_slice *s)
 }
 
 /*
- * Returns true if the server's slice is this Node's and has the wanted devices, or what the server made of them when
+ * Returns true if the server's slice is this Node's and has the desired devices, or what the server made of them when
  * storing.
  */
 static bool is_right(const struct gpu_slice *s, const char *node_uid, const json_t *devices)
@@ -276,7 +276,7 @@ static bool is_right(const struct gpu_slice *s, const char *node_uid, const json
 	       (s->sent && json_equal(s->sent, devices) && json_equal(has, s->taken));
 }
 
-/* Writes the slice if it is not as wanted. */
+/* Writes the slice if it is not as desired. */
 static void update_slice(struct publisher *p, struct gpu_slice *s, const char *node_uid)
 {
 	cleanup_object json_t *devices = NULL;
@@ -291,7 +291,7 @@ static void update_slice(struct publisher *p, struct gpu_slice *s, const char *n
 		write_slice(p, s, node_uid, s->device, true);
 		return;
 	}
-	devices = wanted(p, s);
+	devices = desired_slice(p, s);
 	if (!devices)
 		retry_later(p, "out of memory", 0);
 	else if (!s->object || !is_right(s, node_uid, devices))
@@ -416,7 +416,7 @@ static void want_device(struct publisher *p, const char *name, json_t *device)
 	dra_pool_name(p->node, name, s->pool);
 }
 
-void publisher_want(struct publisher *p, json_t *devices)
+void publisher_set_devices(struct publisher *p, json_t *devices)
 {
 	struct gpu_slice *s;
 	json_t *device;
@@ -437,7 +437,7 @@ void publisher_pause(struct publisher *p)
 	p->has_devices = false;
 }
 
-void publisher_look(struct publisher *p)
+void publisher_refresh(struct publisher *p)
 {
 	update(p);
 }

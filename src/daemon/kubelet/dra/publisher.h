@@ -21,11 +21,11 @@ struct publisher *publisher_start(struct kube_client *client, const char *node,
 struct publisher *publisher_stop(struct publisher *publisher);
 
 /* Sets the devices to publish (kube/dra/slice.h) and takes the reference. NULL changes nothing. */
-void publisher_want(struct publisher *publisher, json_t *devices);
-/* Stops writing until publisher_want() is called, because another driver owns the slices. */
+void publisher_set_devices(struct publisher *publisher, json_t *devices);
+/* Stops writing until publisher_set_devices() is called, because another driver owns the slices. */
 void publisher_pause(struct publisher *publisher);
 /* Returns the number of devices in the server's slices, and of failed writes. */
 void publisher_count(const struct publisher *publisher, uint64_t *ret_devices,
 		     uint64_t *ret_failures);
 /* Call each second: writes the slices if the Node's uid has become known. */
-void publisher_look(struct publisher *publisher);
+void publisher_refresh(struct publisher *publisher);

@@ -58,7 +58,7 @@ static void renew(struct endpoint *e)
 	e->is_failure_logged = false;
 	/* Closing the old socket ended the watchers' streams, which armed the timer (endpoint_is_unwatched()). */
 	loop_disarm(e->renew_timer);
-	registrar_want(e->registrar);
+	registrar_register(e->registrar);
 }
 
 static void renew_due(void *data, uint32_t events)
@@ -69,7 +69,7 @@ static void renew_due(void *data, uint32_t events)
 	if (!plugin_socket_is_there(&e->socket))
 		renew(e);
 	else if (!e->watcher_count)
-		registrar_want(e->registrar);
+		registrar_register(e->registrar);
 }
 
 /* Registers again a second later: a kubelet that still runs would not connect by itself. */
@@ -83,16 +83,16 @@ static void directory_changed(void *data, enum kubelet_dir_event event)
 {
 	struct endpoint *e = data;
 	switch (event) {
-	case KUBELET_DIR_KUBELET_CAME:
+	case KUBELET_DIR_KUBELET_STARTED:
 		e->has_kubelet = true;
-		e->kubelet_came(e->plugin);
+		e->kubelet_started(e->plugin);
 		renew(e);
 		break;
-	case KUBELET_DIR_KUBELET_LEFT:
+	case KUBELET_DIR_KUBELET_STOPPED:
 		e->has_kubelet = false;
-		registrar_forget(e->registrar);
+		registrar_reset(e->registrar);
 		break;
-	case KUBELET_DIR_OWN_LEFT:
+	case KUBELET_DIR_OWN_REMOVED:
 		if (e->has_kubelet && !plugin_socket_is_there(&e->socket))
 			loop_arm(e->renew_timer, RENEW_NS, 0);
 		break;

@@ -34,7 +34,7 @@ struct endpoint {
 	size_t method_count;
 	size_t (*request_most_bytes)(const struct endpoint *e);
 	/* called when a kubelet starts, and for one that already runs */
-	void (*kubelet_came)(struct plugin *plugin);
+	void (*kubelet_started)(struct plugin *plugin);
 	enum endpoint_role role;
 	const char *resource;        /* name of the resource, from the settings */
 	char own[ENDPOINT_PATH_MAX]; /* file name of our socket in the kubelet's directory */

@@ -52,7 +52,7 @@ static void directory_left(struct kubelet_dir *k)
 	/* Without this, a renamed directory would still send events. */
 	inotify_rm_watch(k->fd, k->watch);
 	k->watch = -1;
-	k->handler(k->data, KUBELET_DIR_KUBELET_LEFT);
+	k->handler(k->data, KUBELET_DIR_KUBELET_STOPPED);
 }
 
 static void directory_came(struct kubelet_dir *k, int watch)
@@ -61,7 +61,7 @@ static void directory_came(struct kubelet_dir *k, int watch)
 	k->is_missing_logged = false;
 	/* From here on inotify reports a kubelet that starts. Report one that already runs. */
 	if (has_kubelet(k))
-		k->handler(k->data, KUBELET_DIR_KUBELET_CAME);
+		k->handler(k->data, KUBELET_DIR_KUBELET_STARTED);
 }
 
 /*
@@ -95,17 +95,18 @@ static void take(struct kubelet_dir *k, const struct inotify_event *e)
 	bool comes = e->mask & (IN_CREATE | IN_MOVED_TO);
 	if (e->mask & IN_Q_OVERFLOW) {
 		/* Events were lost: report whether the kubelet's socket exists. */
-		k->handler(k->data,
-			   has_kubelet(k) ? KUBELET_DIR_KUBELET_CAME : KUBELET_DIR_KUBELET_LEFT);
+		k->handler(k->data, has_kubelet(k) ? KUBELET_DIR_KUBELET_STARTED
+						   : KUBELET_DIR_KUBELET_STOPPED);
 	} else if (e->wd != k->watch) {
 		return; /* an event of an earlier directory */
 	} else if (e->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED)) {
 		directory_left(k);
 		loop_arm(k->look_timer, 0, LOOK_NS);
 	} else if (e->len && !strcmp(e->name, KUBELET_SOCKET)) {
-		k->handler(k->data, comes ? KUBELET_DIR_KUBELET_CAME : KUBELET_DIR_KUBELET_LEFT);
+		k->handler(k->data,
+			   comes ? KUBELET_DIR_KUBELET_STARTED : KUBELET_DIR_KUBELET_STOPPED);
 	} else if (e->len && !strcmp(e->name, k->own) && !comes) {
-		k->handler(k->data, KUBELET_DIR_OWN_LEFT);
+		k->handler(k->data, KUBELET_DIR_OWN_REMOVED);
 	}
 }
 

@@ -10,9 +10,9 @@
 
 enum kubelet_dir_event {
 	/* the kubelet's socket was created, or exists when the watch begins */
-	KUBELET_DIR_KUBELET_CAME,
-	KUBELET_DIR_KUBELET_LEFT, /* the kubelet's socket or the directory was removed */
-	KUBELET_DIR_OWN_LEFT,     /* the plugin's socket was removed, perhaps by this daemon */
+	KUBELET_DIR_KUBELET_STARTED,
+	KUBELET_DIR_KUBELET_STOPPED, /* the kubelet's socket or the directory was removed */
+	KUBELET_DIR_OWN_REMOVED,     /* the plugin's socket was removed, perhaps by this daemon */
 	/* The directory was removed outside of our container, which sees a new one only when that is mounted. */
 	KUBELET_DIR_REMOVED_OUTSIDE,
 };

@@ -27,7 +27,7 @@ struct registrar {
 	size_t request_size;
 	int stop_fd; /* becomes readable when the thread must stop */
 	/* guarded by the worker's lock: */
-	/* counts registrar_want() and _forget(); answers to earlier counts are ignored */
+	/* counts registrar_register() and _forget(); answers to earlier counts are ignored */
 	uint64_t wants;
 	bool is_wanted;
 	uint64_t since_ns;
@@ -179,12 +179,12 @@ static void change(struct registrar *r, bool is_wanted)
 	pthread_mutex_unlock(&r->worker.lock);
 }
 
-void registrar_want(struct registrar *r)
+void registrar_register(struct registrar *r)
 {
 	change(r, true);
 }
 
-void registrar_forget(struct registrar *r)
+void registrar_reset(struct registrar *r)
 {
 	change(r, false);
 }

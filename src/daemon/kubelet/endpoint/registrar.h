@@ -14,19 +14,19 @@ struct registrar;
 struct registrar_figures {
 	bool is_registered;
 	uint64_t registrations, failures; /* since the daemon started */
-	/* for the last registration: time from registrar_want() to the kubelet's consent */
+	/* for the last registration: time from registrar_register() to the kubelet's consent */
 	uint64_t last_ns;
 };
 
-/* Sends nothing before registrar_want(). Copies texts. has_preference: the kubelet may call GetPreferredAllocation. */
+/* Sends nothing before registrar_register(). Copies texts. has_preference: the kubelet may call GetPreferredAllocation. */
 int registrar_start(const char *kubelet_socket, const char *endpoint, const char *resource,
 		    bool has_preference, struct registrar **ret, struct error *err);
 /* Aborts a call in progress, and waits for the thread. NULL is allowed; returns NULL. */
 struct registrar *registrar_stop(struct registrar *registrar);
 
 /* Registers at once, even if already registered. */
-void registrar_want(struct registrar *registrar);
+void registrar_register(struct registrar *registrar);
 /* Call when the kubelet has gone: the plugin counts as unregistered, and retries stop. */
-void registrar_forget(struct registrar *registrar);
+void registrar_reset(struct registrar *registrar);
 
 struct registrar_figures registrar_figures(struct registrar *registrar);

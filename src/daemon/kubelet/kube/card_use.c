@@ -46,9 +46,9 @@ static uint64_t apart(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-bool card_use_is_news(const struct card_use_news *n)
+bool card_use_must_publish(const struct card_use_change *n)
 {
-	const struct kube_use *a = n->said, *b = n->is;
+	const struct kube_use *a = n->published, *b = n->is;
 	return apart(a->peak_pct, b->peak_pct) >= NEWS_PCT || a->held_pct != b->held_pct ||
 	       (n->has_opportunistic && apart(a->now_pct, b->now_pct) >= NEWS_PCT) ||
 	       apart(a->memory_mib, b->memory_mib) * NEWS_OF_MEMORY > n->card_mib;

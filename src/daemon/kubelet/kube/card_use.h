@@ -30,9 +30,9 @@ double card_use_now(const struct card_use *use);
  * guarantees at all, or memory by a twentieth of the card's. card_use_now() counts only while the card has opportunistic
  * tenants.
  */
-struct card_use_news {
-	const struct kube_use *said, *is; /* last published and current use of one card */
+struct card_use_change {
+	const struct kube_use *published, *is; /* last published and current use of one card */
 	uint64_t card_mib;
 	bool has_opportunistic;
 };
-bool card_use_is_news(const struct card_use_news *news);
+bool card_use_must_publish(const struct card_use_change *news);

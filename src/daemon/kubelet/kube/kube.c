@@ -19,7 +19,7 @@
 #include "daemon/kubelet/kube/node_object.h"
 #include "daemon/kubelet/kube/pods.h"
 #include "daemon/kubelet/kube/use_publisher.h"
-#include "daemon/kubelet/kube/wanted.h"
+#include "daemon/kubelet/kube/desired_metadata.h"
 #include "daemon/state/card_promises.h"
 #include "daemon/state/node/node.h"
 #include "kube/client/api_access.h"
@@ -134,7 +134,7 @@ int node_kube_check(const struct config *config, struct error *err)
 	if (config->kube_use_window_ns && config->kube_use_window_ns < NSEC_PER_SEC)
 		return error_set(err, EINVAL,
 				 "kube_use_window: less than a second: must be 0s or 1s to 10m");
-	r = wanted_check_labels(config->kube_labels, err);
+	r = desired_metadata_check_labels(config->kube_labels, err);
 	return r < 0 ? error_add(err, r, "kube_labels") : 0;
 }
 
@@ -224,22 +224,22 @@ void node_kube_refresh(struct node_kube *k)
 		return;
 	struct kube_cards cards = { 0 };
 	struct kube_scores scores = { 0 };
-	struct wanted wanted = { 0 };
+	struct desired_metadata desired = { 0 };
 	struct error err;
 	int r = inventory_read(k->node, &cards, &scores);
 	if (r < 0)
 		error_set_errno(&err, -r, "the list of GPUs");
 	else
-		r = wanted_make(&cards, scores.count ? &scores : NULL, k->node->config.kube_labels,
-				&wanted, &err);
+		r = desired_metadata_make(&cards, scores.count ? &scores : NULL,
+					  k->node->config.kube_labels, &desired, &err);
 	cards_free(&cards);
 	scores_free(&scores);
 	if (r < 0) {
 		log_warning("node %s: its GPUs can't be published: %s", k->name, err.text);
 		return;
 	}
-	wanted.uses = use_publisher_text(k->uses);
-	node_object_want(k->object, &wanted);
+	desired.uses = use_publisher_text(k->uses);
+	node_object_set_desired(k->object, &desired);
 }
 
 void node_kube_claims_changed(struct node_kube *k)

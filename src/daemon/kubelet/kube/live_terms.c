@@ -133,8 +133,9 @@ static const char *asked_priority(const struct live_terms *live, const struct cl
 				  const struct kube_pod *pod, const char *container)
 {
 	const char *resource = live->node->config.kube_priority_resource;
-	return allocate_made(claim) ? pod_limit(pod, pod_find_container(pod, container), resource)
-				    : NULL;
+	return allocate_is_own_claim(claim)
+		       ? pod_limit(pod, pod_find_container(pod, container), resource)
+		       : NULL;
 }
 
 static int add_priority(const struct live_terms *live, const struct kube_pod *pod,
@@ -277,8 +278,8 @@ static const struct kube_pod *pod_by_slices(const struct live_terms *live,
 static const struct kube_pod *pod_of(const struct live_terms *live, const struct claim *claim,
 				     struct pod_key *key, const char **ret_container)
 {
-	return allocate_made(claim) ? pod_by_slices(live, claim, ret_container)
-				    : pod_by_key(live, claim, key, ret_container);
+	return allocate_is_own_claim(claim) ? pod_by_slices(live, claim, ret_container)
+					    : pod_by_key(live, claim, key, ret_container);
 }
 
 void live_terms_apply(struct live_terms *live, bool again)

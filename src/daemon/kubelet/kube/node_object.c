@@ -29,7 +29,7 @@ struct node_object {
 	bool is_listing; /* the watch is receiving a list */
 	bool is_listed;  /* that list has named the Node object */
 	bool is_missed;  /* it was logged that the node does not exist */
-	struct wanted wanted;
+	struct desired_metadata desired;
 	/* node_object_withdraw() was called: nothing is written any more */
 	bool is_withdrawn;
 	struct kube_call *patch;
@@ -114,7 +114,7 @@ static int send_patch(struct node_object *o, const struct patch_pair *annotation
 	return o->patch ? 0 : -ENOMEM;
 }
 
-static void send(struct node_object *o, const struct wanting *w, const char *handshake)
+static void send(struct node_object *o, const struct metadata_diff *w, const char *handshake)
 {
 	struct patch_pair annotation[4]; /* the missing annotations, and the handshake */
 	size_t annotations = w->annotations;
@@ -126,7 +126,7 @@ static void send(struct node_object *o, const struct wanting *w, const char *han
 }
 
 /* Returns true if another writer has just undone what we wrote. Logs that, and arms `again`. */
-static bool is_too_soon(struct node_object *o, const struct wanting *w)
+static bool is_too_soon(struct node_object *o, const struct metadata_diff *w)
 {
 	uint64_t since_ns = clock_now_ns() - o->patched_ns;
 	if (!o->patched_ns || since_ns >= PUT_BACK_NS)
@@ -145,16 +145,16 @@ static void update(void *data)
 {
 	struct node_object *o = data;
 	char answer[HANDSHAKE_MAX];
-	if (o->is_withdrawn || o->patch || !o->metadata || !o->wanted.cards)
+	if (o->is_withdrawn || o->patch || !o->metadata || !o->desired.cards)
 		return;
-	const struct wanting w = wanted_compare(&o->wanted, o->metadata);
-	bool is_wanting = w.annotations || w.labels;
+	const struct metadata_diff w = desired_metadata_diff(&o->desired, o->metadata);
+	bool must_patch = w.annotations || w.labels;
 	bool is_asked = handshake_parse(text_of(o, "annotations", KUBE_NODE_HANDSHAKE)) !=
 			HANDSHAKE_NONE;
-	if (is_wanting && !is_asked && is_too_soon(o, &w))
+	if (must_patch && !is_asked && is_too_soon(o, &w))
 		return;
 	handshake_answer((int64_t)time(NULL), answer);
-	if (is_wanting || is_asked)
+	if (must_patch || is_asked)
 		send(o, &w, is_asked ? answer : NULL);
 }
 
@@ -257,20 +257,20 @@ struct node_object *node_object_stop(struct node_object *o)
 	kube_call_drop(o->patch);
 	alarm_clear(kube_client_reactor(o->client), &o->again);
 	json_decref(o->metadata);
-	wanted_free(&o->wanted);
+	desired_metadata_free(&o->desired);
 	free(o);
 	return NULL;
 }
 
-void node_object_want(struct node_object *o, struct wanted *wanted)
+void node_object_set_desired(struct node_object *o, struct desired_metadata *desired)
 {
-	if (o->wanted.cards && wanted_equal(&o->wanted, wanted)) {
-		wanted_free(wanted);
+	if (o->desired.cards && desired_metadata_equal(&o->desired, desired)) {
+		desired_metadata_free(desired);
 		return;
 	}
-	wanted_free(&o->wanted);
-	o->wanted = *wanted;
-	*wanted = (struct wanted){ 0 };
+	desired_metadata_free(&o->desired);
+	o->desired = *desired;
+	*desired = (struct desired_metadata){ 0 };
 	/* The object differs because we want something else, not because of another writer: write at once. */
 	o->patched_ns = 0;
 	update(o);

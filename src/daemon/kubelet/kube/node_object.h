@@ -1,12 +1,12 @@
 /*
- * Watches this node's Node object, writes the wanted annotations and labels, and restores them if others change them.
+ * Watches this node's Node object, writes the desired annotations and labels, and restores them if others change them.
  * Answers a scheduler's handshake, and knows the node's lock. Main thread only.
  */
 #pragma once
 
 #include <stdbool.h>
 
-#include "daemon/kubelet/kube/wanted.h"
+#include "daemon/kubelet/kube/desired_metadata.h"
 #include "kube/client/kube_client.h"
 #include "kube/client/watch.h"
 #include "kube/hami/node_lock.h"
@@ -27,8 +27,8 @@ bool node_object_has_withdrawn(const struct node_object *object);
 /* NULL is allowed; returns NULL */
 struct node_object *node_object_stop(struct node_object *object);
 
-/* Sets what the Node object is to have. Takes the contents of *wanted and leaves it empty. */
-void node_object_want(struct node_object *object, struct wanted *wanted);
+/* Sets what the Node object is to have. Takes the contents of *desired and leaves it empty. */
+void node_object_set_desired(struct node_object *object, struct desired_metadata *desired);
 
 /* Returns the uid as last seen; NULL if the object was not seen. */
 const char *node_object_uid(const struct node_object *object);

@@ -13,8 +13,8 @@
 #include "daemon/state/tenant.h"
 #include "kube/hami/priority.h"
 
-#define SAY_PARTS 20  /* shortest interval between writes: 1/20 of the window */
-#define ALIVE_PARTS 5 /* longest interval between writes: 1/5 of the window */
+#define PUBLISH_PARTS 20 /* shortest interval between writes: 1/20 of the window */
+#define ALIVE_PARTS 5    /* longest interval between writes: 1/5 of the window */
 #define MIB_BITS 20
 
 struct watched_card {
@@ -30,11 +30,11 @@ struct use_publisher {
 	void (*publish)(void *data);
 	void *data;
 	struct loop_source *timer;
-	/* sampled_ns, said_ns: when the use was last sampled and published; 0: not yet */
-	uint64_t window_ns, sampled_ns, said_ns;
+	/* sampled_ns, last_published_ns: when the use was last sampled and published; 0: not yet */
+	uint64_t window_ns, sampled_ns, last_published_ns;
 	char *text;
 	struct watched_card card[NODE_MAX_CARDS];
-	struct kube_use said[NODE_MAX_CARDS];
+	struct kube_use published[NODE_MAX_CARDS];
 };
 
 /* ---- measuring ---- */
@@ -102,17 +102,17 @@ static struct kube_use use_of(const struct use_publisher *p, unsigned i)
 
 static bool is_due(const struct use_publisher *p, const struct kube_use *is, uint64_t now_ns)
 {
-	uint64_t since_ns = now_ns - p->said_ns;
-	bool is_news = !p->said_ns || since_ns >= p->window_ns / ALIVE_PARTS;
-	if (p->said_ns && since_ns < p->window_ns / SAY_PARTS)
+	uint64_t since_ns = now_ns - p->last_published_ns;
+	bool must_publish = !p->last_published_ns || since_ns >= p->window_ns / ALIVE_PARTS;
+	if (p->last_published_ns && since_ns < p->window_ns / PUBLISH_PARTS)
 		return false;
-	for (unsigned i = 0; !is_news && i < p->node->card_count; i++)
-		is_news = card_use_is_news(&(struct card_use_news){
-			.said = &p->said[i],
+	for (unsigned i = 0; !must_publish && i < p->node->card_count; i++)
+		must_publish = card_use_must_publish(&(struct card_use_change){
+			.published = &p->published[i],
 			.is = &is[i],
 			.card_mib = p->node->card[i].info.memory_bytes >> MIB_BITS,
 			.has_opportunistic = p->card[i].has_opportunistic });
-	return is_news;
+	return must_publish;
 }
 
 static void publish_if_new(void *data, uint32_t events)
@@ -137,8 +137,8 @@ static void publish_if_new(void *data, uint32_t events)
 	p->text = text;
 	if (!is_new)
 		return;
-	memcpy(p->said, is, sizeof(is));
-	p->said_ns = now_ns;
+	memcpy(p->published, is, sizeof(is));
+	p->last_published_ns = now_ns;
 	p->publish(p->data);
 }
 

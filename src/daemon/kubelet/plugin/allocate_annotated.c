@@ -85,7 +85,7 @@ static void refuse(struct annotated_call *c, int r, const struct error *err)
 
 /* ---- claims of pods that have ended ---- */
 
-bool annotated_made(const struct claim *claim)
+bool annotated_is_own_claim(const struct claim *claim)
 {
 	return !strncmp(claim_terms(claim)->claim.key, POD_KEY, strlen(POD_KEY));
 }
@@ -126,8 +126,8 @@ void annotated_sweep(struct annotated *b)
 		char key[TENANT_CLAIM_MAX];
 		struct error err;
 		next = claims_next(c);
-		if (!annotated_made(c) || annotated_need(b, c) != CLAIM_UNWANTED ||
-		    allocate_is_lived_in(c))
+		if (!annotated_is_own_claim(c) || annotated_need(b, c) != CLAIM_UNWANTED ||
+		    allocate_is_in_use(c))
 			continue;
 		strcpy(key, claim_terms(c)->claim.key);
 		if (claims_release(claims, key, "its pod has ended", &err) < 0)
@@ -141,7 +141,7 @@ static bool has_ending(const struct annotated *b)
 	struct claim *c = claims_first(b->plugin->node->claims);
 	for (; c; c = claims_next(c)) {
 		struct pod_key key;
-		if (!annotated_made(c) || !pod_key_parse(claim_terms(c)->claim.key, &key))
+		if (!annotated_is_own_claim(c) || !pod_key_parse(claim_terms(c)->claim.key, &key))
 			continue;
 		const struct kube_pod *pod = pods_find(pods, key.uid);
 		if (!pod || pod->phase == POD_ENDED)

@@ -33,7 +33,7 @@ int annotated_allocate(struct annotated *annotated, struct grpc_call *call,
  * Whether the claim was made for a pod's container by name (pod_key.h); whether its pod, or another one that holds its
  * device, still needs it.
  */
-bool annotated_made(const struct claim *claim);
+bool annotated_is_own_claim(const struct claim *claim);
 enum claim_need annotated_need(const struct annotated *annotated, const struct claim *claim);
 /* Releases claims that annotated_need() calls unwanted and in which no process lives. */
 void annotated_sweep(struct annotated *annotated);

@@ -83,7 +83,7 @@ void vcuda_answer(struct vcuda_call *c)
 	grpc_call_send(call, c->reply);
 	grpc_call_end(call, GRPC_OK, NULL);
 	plugin->allocations++;
-	plugin->asked_ns = 0; /* ask soon which container holds the devices */
+	plugin->pods_requested_ns = 0; /* ask soon which container holds the devices */
 	plugin->allocate_ns += clock_now_ns() - c->begun_ns;
 }
 
@@ -243,17 +243,17 @@ static void retry_calls(void *data, uint32_t events)
 	owners_forget(&v->owners, pods_of(v));
 	while ((c = TAILQ_FIRST(&v->calls))) {
 		if (c->call && !c->binding && !try_call(c)) {
-			plugin_ask_pods(v->plugin);
+			plugin_request_pods(v->plugin);
 			loop_arm(v->timer, LOOK_NS, 0);
 			return;
 		}
 		if (c->binding)
-			return; /* continues in vcuda_go_on() once the pod is written */
+			return; /* continues in vcuda_continue() once the pod is written */
 		vcuda_forget(c);
 	}
 }
 
-void vcuda_go_on(struct vcuda *v)
+void vcuda_continue(struct vcuda *v)
 {
 	loop_arm(v->timer, 0, 0);
 }
@@ -296,7 +296,7 @@ int vcuda_allocate(struct vcuda *v, struct grpc_call *call, enum endpoint_role r
 	return 0;
 }
 
-void vcuda_kubelet_came(struct vcuda *v)
+void vcuda_kubelet_started(struct vcuda *v)
 {
 	v->has_open = v->awaited.is_due = false;
 }
@@ -322,7 +322,7 @@ int vcuda_attribute(struct vcuda *v, struct claim *claim, const struct kube_pod 
 	log_info("device plugin: claim '%s' was renamed to '%s', the container to which the "
 		 "kubelet gave its devices; both ask for the same",
 		 before, key);
-	vcuda_tell_pod(v, pod);
+	vcuda_patch_pod(v, pod);
 	return 1;
 }
 

@@ -268,7 +268,7 @@ static void allocate(void *data, struct grpc_call *call, const uint8_t *message,
 		return;
 	}
 	answer(call, message_allocated(a.injection, a.count));
-	plugin_ask_soon(plugin);
+	plugin_request_pods_soon(plugin);
 	plugin->allocations++;
 	plugin->allocate_ns += clock_now_ns() - begun_ns;
 }

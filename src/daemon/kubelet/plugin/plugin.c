@@ -123,10 +123,10 @@ static int prepare_slices(struct plugin *p, struct error *err)
 	return plugin_publish(p) < 0 ? error_set_errno(err, ENOMEM, "device plugin") : 0;
 }
 
-static void kubelet_came(struct plugin *p)
+static void kubelet_started(struct plugin *p)
 {
 	if (p->vcuda)
-		vcuda_kubelet_came(p->vcuda);
+		vcuda_kubelet_started(p->vcuda);
 }
 
 static void prepare_endpoints(struct plugin *p)
@@ -139,7 +139,7 @@ static void prepare_endpoints(struct plugin *p)
 						    .methods = plugin_methods,
 						    .method_count = plugin_method_count,
 						    .request_most_bytes = plugin_request_most_bytes,
-						    .kubelet_came = kubelet_came,
+						    .kubelet_started = kubelet_started,
 						    .role = resource[i].role,
 						    .resource = resource[i].name };
 		TAILQ_INIT(&p->endpoint[i].watchers);

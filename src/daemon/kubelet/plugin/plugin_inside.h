@@ -23,7 +23,7 @@ struct plugin {
 	struct endpoint endpoint[PLUGIN_MAX_ENDPOINTS];
 	unsigned endpoint_count;
 	struct pod_resources *pods; /* which slices pods hold; NULL: the kubelet is not asked */
-	uint64_t asked_ns;          /* when `pods` was last asked; 0: never */
+	uint64_t pods_requested_ns; /* when `pods` was last asked; 0: never */
 	struct reconciler *reconciler;
 	struct claim_holders *holders;
 	struct loop_source *sync_timer;
@@ -39,11 +39,11 @@ void plugin_refuse(struct grpc_call *call, const char *method, int error, const 
 /* sync_loop.c: starts the plugin's periodic work. */
 int plugin_begin_sync(struct plugin *plugin, struct error *err);
 /* Call after a claim was made: the kubelet is then asked for holders within two seconds instead of ten. */
-void plugin_ask_soon(struct plugin *plugin);
+void plugin_request_pods_soon(struct plugin *plugin);
 /* Stops the periodic work. Allowed if plugin_begin_sync() failed or was not called. */
 void plugin_end_sync(struct plugin *plugin);
 /* Asks the kubelet for holders now, because a call waits for them, but at most once a second. */
-void plugin_ask_pods(struct plugin *plugin);
+void plugin_request_pods(struct plugin *plugin);
 
 /* calls.c: the service's methods, and the largest size of a request */
 extern const struct grpc_method plugin_methods[];

@@ -340,7 +340,7 @@ static bool is_to_be_held(const struct plugin *plugin, const struct claim *claim
 {
 	struct pod_key key;
 	if (!plugin->annotated || !pod_key_parse(claim_terms(claim)->claim.key, &key))
-		return allocate_made(claim) && allocate_is_lived_in(claim);
+		return allocate_is_own_claim(claim) && allocate_is_in_use(claim);
 	const struct kube_pod *pod = pods_find(pods_of(plugin), key.uid);
 	if (!pod || pod->phase != POD_RUNNING || pod->is_terminating)
 		return false;

@@ -28,9 +28,9 @@ static enum claim_need need_of(void *data, const struct claim *claim)
 {
 	const struct plugin *p = data;
 	struct slice_set held;
-	if (p->annotated && annotated_made(claim))
+	if (p->annotated && annotated_is_own_claim(claim))
 		return annotated_need(p->annotated, claim);
-	if (!allocate_made(claim))
+	if (!allocate_is_own_claim(claim))
 		return CLAIM_UNWANTED;
 	if (!p->pods || !pod_resources_get(p->pods, &held))
 		return CLAIM_UNKNOWN;
@@ -40,27 +40,27 @@ static enum claim_need need_of(void *data, const struct claim *claim)
 static void ask_pods(struct plugin *p, uint64_t now_ns)
 {
 	uint64_t every_ns = claims_count(p->node->claims) ? PODS_NS : NO_CLAIMS_NS;
-	if (!p->pods || (p->asked_ns && now_ns - p->asked_ns < every_ns))
+	if (!p->pods || (p->pods_requested_ns && now_ns - p->pods_requested_ns < every_ns))
 		return;
-	p->asked_ns = now_ns;
-	pod_resources_ask(p->pods);
+	p->pods_requested_ns = now_ns;
+	pod_resources_request(p->pods);
 }
 
 /* Makes the next question due in SOON_NS. The answer shows the new claim's container. */
-void plugin_ask_soon(struct plugin *p)
+void plugin_request_pods_soon(struct plugin *p)
 {
-	uint64_t asked_ns = clock_now_ns() - (PODS_NS - SOON_NS);
-	if (asked_ns < p->asked_ns)
-		p->asked_ns = asked_ns;
+	uint64_t pods_requested_ns = clock_now_ns() - (PODS_NS - SOON_NS);
+	if (pods_requested_ns < p->pods_requested_ns)
+		p->pods_requested_ns = pods_requested_ns;
 }
 
-void plugin_ask_pods(struct plugin *p)
+void plugin_request_pods(struct plugin *p)
 {
 	uint64_t now_ns = clock_now_ns();
-	if (!p->pods || now_ns - p->asked_ns < TICK_NS)
+	if (!p->pods || now_ns - p->pods_requested_ns < TICK_NS)
 		return;
-	p->asked_ns = now_ns;
-	pod_resources_ask(p->pods);
+	p->pods_requested_ns = now_ns;
+	pod_resources_request(p->pods);
 }
 
 /* ---- health ---- */

@@ -164,7 +164,7 @@ static void take_back(struct vcuda_call *c, const char *why)
 
 /* ---- the pod's annotations ---- */
 
-void vcuda_tell_pod(struct vcuda *v, const struct kube_pod *pod)
+void vcuda_patch_pod(struct vcuda *v, const struct kube_pod *pod)
 {
 	struct vcuda_names names = vcuda_names(v);
 	struct vcuda_telling telling = { .pod = pod, .is_assigned = true };
@@ -209,7 +209,7 @@ static void written(void *data, const struct error *err)
 	} else if (c->reply) {
 		end_well(c);
 	}
-	vcuda_go_on(c->v);
+	vcuda_continue(c->v);
 }
 
 /* Starts to tell a waiting scheduler that the container has its shares. */
@@ -250,7 +250,7 @@ bool vcuda_assign(struct vcuda_call *c, const struct vcuda_choice *choice)
 		return true;
 	if (r >= 0) {
 		end_well(c);
-		vcuda_tell_pod(c->v, choice->pod);
+		vcuda_patch_pod(c->v, choice->pod);
 		return true;
 	}
 	if (r == -ENOSPC && !c->is_new &&

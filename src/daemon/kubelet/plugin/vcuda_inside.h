@@ -49,7 +49,7 @@ struct vcuda {
 void vcuda_answer(struct vcuda_call *c);
 void vcuda_refuse(struct vcuda_call *c, int r, const struct error *err);
 /* Call when a write to a pod has ended: the queue goes on to the next call. */
-void vcuda_go_on(struct vcuda *v);
+void vcuda_continue(struct vcuda *v);
 
 /*
  * vcuda_assign.c: gives what the container asks for, and answers or refuses, now or when the pod is written. Returns false
@@ -59,4 +59,4 @@ bool vcuda_assign(struct vcuda_call *c, const struct vcuda_choice *choice);
 /* Refuses the call, and tells a scheduler that waits for the pod's shares. */
 void vcuda_fail(struct vcuda_call *c, const struct kube_pod *pod, int r, const struct error *err);
 /* Writes to the pod what its containers have, for gpu-manager's scheduler. */
-void vcuda_tell_pod(struct vcuda *v, const struct kube_pod *pod);
+void vcuda_patch_pod(struct vcuda *v, const struct kube_pod *pod);

@@ -52,7 +52,7 @@ static bool is_void(const struct vcuda_owners *o, const struct claim *claim)
 	struct pod_key key;
 	struct slice_set held;
 	unsigned card, number;
-	return p->pods && !allocate_is_lived_in(claim) &&
+	return p->pods && !allocate_is_in_use(claim) &&
 	       pod_key_parse(claim_terms(claim)->claim.key, &key) && key.device &&
 	       pod_resources_get(p->pods, &held) &&
 	       pod_resources_time_ns(p->pods) > claim->known_ns + BOOKS_NS &&
@@ -108,7 +108,7 @@ struct claim *owners_init(const struct vcuda_owners *o, const struct vcuda_choic
 		struct vcuda_request ask;
 		struct pod_key key;
 		unsigned card, number;
-		if (claim && claim->tenant && !allocate_is_lived_in(claim) &&
+		if (claim && claim->tenant && !allocate_is_in_use(claim) &&
 		    pod_key_parse(claim_terms(claim)->claim.key, &key) && key.device &&
 		    slice_parse(&o->plugin->slices, key.device, &card, &number, NULL) >= 0 &&
 		    slots_has(&set->card[card], number) &&

@@ -82,19 +82,19 @@ static void test_asked(void **state)
 	atomic_store(&is_refusing, true);
 	assert_int_equal(pod_resources_start(path, RESOURCE, &one, &p, &err), 0);
 	assert_false(pod_resources_get(p, &set));
-	pod_resources_ask(p);
+	pod_resources_request(p);
 	usleep(10000);
 	served_start(path, &method);
-	pod_resources_ask(p);
+	pod_resources_request(p);
 	UNTIL(atomic_load(&asked) == 1);
 	assert_false(pod_resources_get(p, &set));
 	atomic_store(&is_refusing, false);
-	pod_resources_ask(p);
+	pod_resources_request(p);
 	UNTIL(pod_resources_get(p, &set));
 	assert_int_equal(set.card[0].bits[0], 1);
 	/* A failure does not undo what is known. */
 	atomic_store(&is_refusing, true);
-	pod_resources_ask(p);
+	pod_resources_request(p);
 	UNTIL(atomic_load(&asked) == 3);
 	assert_true(pod_resources_get(p, &set));
 	assert_null(pod_resources_stop(p));

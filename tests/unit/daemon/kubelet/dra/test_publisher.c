@@ -66,8 +66,8 @@ static json_t *devices(const char *mib)
 static json_t *begin(const char *uid)
 {
 	assert_non_null(publisher_start(NULL, "node", NULL));
-	publisher_want(publisher, devices("100Mi"));
-	on.list_begun(publisher);
+	publisher_set_devices(publisher, devices("100Mi"));
+	on.begin(publisher);
 	on.synced(publisher);
 	expect_call("POST", PATH);
 	json_t *object = uid ? stored(uid, "10") : NULL;
@@ -100,7 +100,7 @@ static void test_a_late_end_of_an_old_slice(void **state)
 static void test_a_slice_that_is_not_there_is_made_anew(void **state)
 {
 	json_t *object = begin("old");
-	publisher_want(publisher, devices("50Mi"));
+	publisher_set_devices(publisher, devices("50Mi"));
 	expect_call("PUT", PATH "/" SLICE);
 	answer_call(404, NULL);
 	expect_call("POST", PATH);
@@ -117,8 +117,8 @@ static void test_a_slice_that_is_not_there_is_made_anew(void **state)
 static void test_nothing_is_written_amid_a_list(void **state)
 {
 	json_t *object = begin("old");
-	on.list_begun(publisher);
-	publisher_look(publisher);
+	on.begin(publisher);
+	publisher_refresh(publisher);
 	assert_null(call.done);
 	on.object(publisher, object);
 	assert_null(call.done);
@@ -164,7 +164,7 @@ static void test_dropped_shares_are_said_once(void **state)
 	/* A cordoned GPU's slice is empty. */
 	json_t *tainted = devices("100Mi");
 	json_object_set_new(json_array_get(tainted, 0), "taints", json_array());
-	publisher_want(publisher, tainted);
+	publisher_set_devices(publisher, tainted);
 	expect_call("PUT", PATH "/" SLICE "?dryRun=All");
 	json_t *object = stored("one", "10");
 	json_object_del(json_array_get(json_object_get(json_object_get(object, "spec"), "devices"),
@@ -174,7 +174,7 @@ static void test_dropped_shares_are_said_once(void **state)
 	json_decref(object);
 	expect_call("PUT", PATH "/" SLICE);
 	json_decref(answer_without_shares(200, "11"));
-	publisher_want(publisher, devices("100Mi"));
+	publisher_set_devices(publisher, devices("100Mi"));
 	expect_call("PUT", PATH "/" SLICE);
 	json_decref(answer_without_shares(200, "12"));
 	assert_null(call.done);

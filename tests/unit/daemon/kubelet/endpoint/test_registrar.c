@@ -87,11 +87,11 @@ static void test_once_and_again(void **state)
 	kubelet_start();
 	usleep(20000);
 	assert_int_equal(atomic_load(&asked), 0);
-	registrar_want(registrar);
+	registrar_register(registrar);
 	UNTIL(is_registered());
-	registrar_want(registrar);
+	registrar_register(registrar);
 	UNTIL(registrar_figures(registrar).registrations == 2 && is_registered());
-	registrar_forget(registrar);
+	registrar_reset(registrar);
 	assert_false(is_registered());
 	assert_int_equal(atomic_load(&asked), 2);
 	assert_int_equal(registrar_figures(registrar).failures, 0);
@@ -102,7 +102,7 @@ static void test_refused(void **state)
 {
 	kubelet_start();
 	atomic_store(&refusals, 3);
-	registrar_want(registrar);
+	registrar_register(registrar);
 	UNTIL(is_registered());
 	assert_int_equal(atomic_load(&asked), 4);
 	assert_int_equal(registrar_figures(registrar).failures, 3);
@@ -111,7 +111,7 @@ static void test_refused(void **state)
 
 static void test_not_there_yet(void **state)
 {
-	registrar_want(registrar);
+	registrar_register(registrar);
 	UNTIL(registrar_figures(registrar).failures >= 3);
 	kubelet_start();
 	UNTIL(is_registered());
@@ -123,7 +123,7 @@ static void test_no_answer(void **state)
 {
 	kubelet_start();
 	atomic_store(&is_silent, true);
-	registrar_want(registrar);
+	registrar_register(registrar);
 	UNTIL(atomic_load(&asked) == 1);
 	uint64_t begun_ns = clock_now_ns();
 	registrar = registrar_stop(registrar);
@@ -134,9 +134,9 @@ static void test_no_answer(void **state)
 /* An answer that comes after the kubelet has gone is none. */
 static void test_forgotten_meanwhile(void **state)
 {
-	registrar_want(registrar);
+	registrar_register(registrar);
 	UNTIL(registrar_figures(registrar).failures >= 1);
-	registrar_forget(registrar);
+	registrar_reset(registrar);
 	kubelet_start();
 	usleep(50000);
 	assert_false(is_registered());

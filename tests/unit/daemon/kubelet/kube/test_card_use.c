@@ -61,12 +61,13 @@ static void test_lulls(void **state)
 static bool is_news(unsigned peak_pct, unsigned now_pct, unsigned held_pct, uint64_t mib,
 		    bool has_opportunistic)
 {
-	const struct kube_use said = { "a", 40, 40, 80, 10000 };
+	const struct kube_use published = { "a", 40, 40, 80, 10000 };
 	const struct kube_use is = { "a", peak_pct, now_pct, held_pct, mib };
-	return card_use_is_news(&(struct card_use_news){ .said = &said,
-							 .is = &is,
-							 .card_mib = 80000,
-							 .has_opportunistic = has_opportunistic });
+	return card_use_must_publish(
+		&(struct card_use_change){ .published = &published,
+					   .is = &is,
+					   .card_mib = 80000,
+					   .has_opportunistic = has_opportunistic });
 }
 
 static void test_news(void **state)

@@ -261,7 +261,7 @@ static struct plugin_figures look_again(struct fixture *f)
 	uint64_t before = pod_resources_answers(p->pods);
 	struct plugin_figures figures;
 	for (unsigned i = 0; i < 20000 && pod_resources_answers(p->pods) == before; i++) {
-		pod_resources_ask(p->pods);
+		pod_resources_request(p->pods);
 		usleep(1000);
 	}
 	assert_true(pod_resources_answers(p->pods) > before);

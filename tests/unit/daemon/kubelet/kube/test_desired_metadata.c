@@ -8,7 +8,7 @@
 
 #include "daemon/config/config.h"
 #include "daemon/kubelet/kube/kube.h"
-#include "daemon/kubelet/kube/wanted.h"
+#include "daemon/kubelet/kube/desired_metadata.h"
 
 static struct kube_card card = { .id = "GPU-a",
 				 .count = 10,
@@ -24,51 +24,51 @@ static const struct kube_scores scores = { 1, id, score };
 
 static void test_all_is_wanting(void **state)
 {
-	struct wanted w;
+	struct desired_metadata w;
 	json_auto_t *metadata = json_object();
-	assert_int_equal(wanted_make(&cards, &scores, "gpu=on, rack=a3", &w, NULL), 0);
-	const struct wanting d = wanted_compare(&w, metadata);
+	assert_int_equal(desired_metadata_make(&cards, &scores, "gpu=on, rack=a3", &w, NULL), 0);
+	const struct metadata_diff d = desired_metadata_diff(&w, metadata);
 	assert_int_equal(d.annotations, 2);
 	assert_string_equal(d.annotation[0].name, "hami.io/node-nvidia-register");
 	assert_string_equal(d.annotation[1].value, "[{\"uuid\":\"GPU-a\",\"score\":{}}]");
 	assert_int_equal(d.labels, 2);
 	assert_string_equal(d.label[1].name, "rack");
 	assert_string_equal(d.label[1].value, "a3");
-	wanted_free(&w);
+	desired_metadata_free(&w);
 }
 
 static void test_only_what_differs(void **state)
 {
-	struct wanted w;
-	assert_int_equal(wanted_make(&cards, NULL, "gpu=on,b=", &w, NULL), 0);
+	struct desired_metadata w;
+	assert_int_equal(desired_metadata_make(&cards, NULL, "gpu=on,b=", &w, NULL), 0);
 	json_auto_t *metadata = json_pack("{s:{s:s,s:s},s:{s:s,s:s}}", "annotations",
 					  "hami.io/node-nvidia-register", w.cards, "other", "x",
 					  "labels", "gpu", "off", "b", "");
-	struct wanting d = wanted_compare(&w, metadata);
+	struct metadata_diff d = desired_metadata_diff(&w, metadata);
 	assert_int_equal(d.annotations, 0);
 	assert_int_equal(d.labels, 1);
 	assert_string_equal(d.label[0].name, "gpu");
 	json_object_set_new(json_object_get(metadata, "labels"), "gpu", json_string("on"));
-	d = wanted_compare(&w, metadata);
+	d = desired_metadata_diff(&w, metadata);
 	assert_int_equal(d.annotations + d.labels, 0);
-	wanted_free(&w);
+	desired_metadata_free(&w);
 }
 
 static void test_equal(void **state)
 {
-	struct wanted a, b;
-	assert_int_equal(wanted_make(&cards, NULL, "gpu=on", &a, NULL), 0);
-	assert_int_equal(wanted_make(&cards, NULL, "gpu=on", &b, NULL), 0);
-	assert_true(wanted_equal(&a, &b));
-	wanted_free(&b);
-	assert_int_equal(wanted_make(&cards, NULL, "none", &b, NULL), 0);
+	struct desired_metadata a, b;
+	assert_int_equal(desired_metadata_make(&cards, NULL, "gpu=on", &a, NULL), 0);
+	assert_int_equal(desired_metadata_make(&cards, NULL, "gpu=on", &b, NULL), 0);
+	assert_true(desired_metadata_equal(&a, &b));
+	desired_metadata_free(&b);
+	assert_int_equal(desired_metadata_make(&cards, NULL, "none", &b, NULL), 0);
 	assert_int_equal(b.labels, 0);
-	assert_false(wanted_equal(&a, &b));
-	wanted_free(&b);
-	assert_int_equal(wanted_make(&cards, &scores, "gpu=on", &b, NULL), 0);
-	assert_false(wanted_equal(&a, &b));
-	wanted_free(&b);
-	wanted_free(&a);
+	assert_false(desired_metadata_equal(&a, &b));
+	desired_metadata_free(&b);
+	assert_int_equal(desired_metadata_make(&cards, &scores, "gpu=on", &b, NULL), 0);
+	assert_false(desired_metadata_equal(&a, &b));
+	desired_metadata_free(&b);
+	desired_metadata_free(&a);
 }
 
 static void test_labels(void **state)
@@ -91,10 +91,10 @@ static void test_labels(void **state)
 	};
 	struct error err;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-		if (wanted_check_labels(good[i], &err) < 0)
+		if (desired_metadata_check_labels(good[i], &err) < 0)
 			fail_msg("%s: %s", good[i], err.text);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		if (wanted_check_labels(bad[i], &err) != -22)
+		if (desired_metadata_check_labels(bad[i], &err) != -22)
 			fail_msg("%s", bad[i]);
 }
 

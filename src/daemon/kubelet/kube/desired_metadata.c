@@ -1,4 +1,4 @@
-#include "daemon/kubelet/kube/wanted.h"
+#include "daemon/kubelet/kube/desired_metadata.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,9 +40,9 @@ static int split_labels(char *text, struct patch_pair *label, size_t *ret_count,
 	for (char *part; (part = strsep(&text, ","));) {
 		part += strspn(part, " \t");
 		char *value = strchr(part, '=');
-		if (count == WANTED_LABELS_MAX)
+		if (count == DESIRED_LABELS_MAX)
 			return error_set(err, EINVAL, "must be at most %d labels",
-					 WANTED_LABELS_MAX);
+					 DESIRED_LABELS_MAX);
 		if (value)
 			*value++ = '\0';
 		if (!value || !is_label_name(part) ||
@@ -56,9 +56,9 @@ static int split_labels(char *text, struct patch_pair *label, size_t *ret_count,
 	return 0;
 }
 
-int wanted_check_labels(const char *labels, struct error *err)
+int desired_metadata_check_labels(const char *labels, struct error *err)
 {
-	struct patch_pair label[WANTED_LABELS_MAX];
+	struct patch_pair label[DESIRED_LABELS_MAX];
 	size_t count;
 	char *text = strdup(labels);
 	int r = text ? split_labels(text, label, &count, err)
@@ -67,32 +67,32 @@ int wanted_check_labels(const char *labels, struct error *err)
 	return r;
 }
 
-/* ---- making the wanted state ---- */
+/* ---- making the desired state ---- */
 
-int wanted_make(const struct kube_cards *cards, const struct kube_scores *scores,
-		const char *labels, struct wanted *ret, struct error *err)
+int desired_metadata_make(const struct kube_cards *cards, const struct kube_scores *scores,
+			  const char *labels, struct desired_metadata *ret, struct error *err)
 {
-	struct wanted w = { .cards = cards_format(cards),
-			    .scores = scores ? scores_format(scores) : NULL,
-			    .label_text = strdup(labels) };
+	struct desired_metadata w = { .cards = cards_format(cards),
+				      .scores = scores ? scores_format(scores) : NULL,
+				      .label_text = strdup(labels) };
 	int r = w.cards && w.label_text && (w.scores || !scores)
 			? split_labels(w.label_text, w.label, &w.labels, err)
 			: error_set_errno(err, ENOMEM, "the node's GPUs");
 	if (r < 0) {
-		wanted_free(&w);
+		desired_metadata_free(&w);
 		return r;
 	}
 	*ret = w;
 	return 0;
 }
 
-void wanted_free(struct wanted *wanted)
+void desired_metadata_free(struct desired_metadata *desired)
 {
-	free(wanted->cards);
-	free(wanted->scores);
-	free(wanted->uses);
-	free(wanted->label_text);
-	*wanted = (struct wanted){ 0 };
+	free(desired->cards);
+	free(desired->scores);
+	free(desired->uses);
+	free(desired->label_text);
+	*desired = (struct desired_metadata){ 0 };
 }
 
 static bool is_same(const char *a, const char *b)
@@ -100,7 +100,7 @@ static bool is_same(const char *a, const char *b)
 	return a && b ? !strcmp(a, b) : a == b;
 }
 
-bool wanted_equal(const struct wanted *a, const struct wanted *b)
+bool desired_metadata_equal(const struct desired_metadata *a, const struct desired_metadata *b)
 {
 	bool is_equal = is_same(a->cards, b->cards) && is_same(a->scores, b->scores) &&
 			is_same(a->uses, b->uses) && a->labels == b->labels;
@@ -118,17 +118,18 @@ static bool has(const json_t *metadata, const char *part, const struct patch_pai
 	return is_same(json_string_value(json_object_get(all, pair->name)), pair->value);
 }
 
-struct wanting wanted_compare(const struct wanted *wanted, const json_t *metadata)
+struct metadata_diff desired_metadata_diff(const struct desired_metadata *desired,
+					   const json_t *metadata)
 {
-	struct wanting w = { 0 };
-	const struct patch_pair annotation[] = { { KUBE_NODE_REGISTER, wanted->cards },
-						 { KUBE_NODE_SCORE, wanted->scores },
-						 { KUBE_NODE_USE, wanted->uses } };
+	struct metadata_diff w = { 0 };
+	const struct patch_pair annotation[] = { { KUBE_NODE_REGISTER, desired->cards },
+						 { KUBE_NODE_SCORE, desired->scores },
+						 { KUBE_NODE_USE, desired->uses } };
 	for (size_t i = 0; i < 3; i++)
 		if (annotation[i].value && !has(metadata, "annotations", &annotation[i]))
 			w.annotation[w.annotations++] = annotation[i];
-	for (size_t i = 0; i < wanted->labels; i++)
-		if (!has(metadata, "labels", &wanted->label[i]))
-			w.label[w.labels++] = wanted->label[i];
+	for (size_t i = 0; i < desired->labels; i++)
+		if (!has(metadata, "labels", &desired->label[i]))
+			w.label[w.labels++] = desired->label[i];
 	return w;
 }

@@ -12,29 +12,30 @@
 #include "kube/hami/cards.h"
 #include "kube/hami/scores.h"
 
-#define WANTED_LABELS_MAX 16
+#define DESIRED_LABELS_MAX 16
 
-struct wanted {
+struct desired_metadata {
 	char *cards;      /* hami.io/node-nvidia-register; owned */
 	char *scores;     /* hami.io/node-nvidia-score; owned; NULL if the links are unknown */
 	char *uses;       /* allot.dev/node-use; owned; NULL if not published */
 	char *label_text; /* owned; the labels point into it */
-	struct patch_pair label[WANTED_LABELS_MAX];
+	struct patch_pair label[DESIRED_LABELS_MAX];
 	size_t labels;
 };
 
 /* `labels` is like "gpu=on,team=a", or "none"; `scores` may be NULL. Returns -EINVAL with the wrong label, or -ENOMEM. */
-int wanted_make(const struct kube_cards *cards, const struct kube_scores *scores,
-		const char *labels, struct wanted *ret, struct error *err);
-void wanted_free(struct wanted *wanted);
-bool wanted_equal(const struct wanted *a, const struct wanted *b);
+int desired_metadata_make(const struct kube_cards *cards, const struct kube_scores *scores,
+			  const char *labels, struct desired_metadata *ret, struct error *err);
+void desired_metadata_free(struct desired_metadata *desired);
+bool desired_metadata_equal(const struct desired_metadata *a, const struct desired_metadata *b);
 
 /* Checks labels by Kubernetes' rules for names and values. */
-int wanted_check_labels(const char *labels, struct error *err);
+int desired_metadata_check_labels(const char *labels, struct error *err);
 
 /* What a patch has to set, because the Node object lacks it or has another value. */
-struct wanting {
-	struct patch_pair annotation[3], label[WANTED_LABELS_MAX]; /* these point into `wanted` */
+struct metadata_diff {
+	struct patch_pair annotation[3], label[DESIRED_LABELS_MAX]; /* these point into `desired` */
 	size_t annotations, labels;
 };
-struct wanting wanted_compare(const struct wanted *wanted, const json_t *metadata);
+struct metadata_diff desired_metadata_diff(const struct desired_metadata *desired,
+					   const json_t *metadata);
