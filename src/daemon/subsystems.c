@@ -120,7 +120,7 @@ static int start_timers(struct node *node, struct error *err)
 		{ census_due, &node->census_timer },
 		{ tenant_state_save_due, &node->save_timer },
 		{ use_state_save_due, &node->use_timer },
-		{ adopt_look, &node->adopt_timer },
+		{ adopt_timer_due, &node->adopt_timer },
 		{ linger_due, &node->linger_timer },
 		{ drain_due, &node->drain_timer },
 		{ memory_wait_due, &node->memory_wait_timer },

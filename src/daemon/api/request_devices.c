@@ -105,7 +105,7 @@ static struct card *choose_emptiest(struct node *node, const struct device_reque
 	for (unsigned i = 0; i < node->card_count; i++) {
 		struct card *card = &node->card[i];
 		struct promise_card promised = node_promised(node, card, NULL);
-		if (is_named(list, count, card) || !health_takes_tenants(card) ||
+		if (is_named(list, count, card) || !health_accepts_tenants(card) ||
 		    (count > 1 && card->info.is_instance) ||
 		    (best && !is_emptier(&promised, &best_promised)))
 			continue;
@@ -171,7 +171,7 @@ static unsigned count_takers(const struct node *node)
 {
 	unsigned count = 0;
 	for (unsigned i = 0; i < node->card_count; i++)
-		count += health_takes_tenants(&node->card[i]);
+		count += health_accepts_tenants(&node->card[i]);
 	return count;
 }
 
@@ -184,7 +184,7 @@ int request_choose_devices(struct node *node, const json_t *request,
 	if (count == 0)
 		count = 1;
 	for (int i = 0; i < count; i++) {
-		int r = list[i].card ? health_check_takes(list[i].card, err) : 0;
+		int r = list[i].card ? health_check_accepts(list[i].card, err) : 0;
 		if (r < 0)
 			return error_add(err, r, "devices");
 	}

@@ -41,7 +41,7 @@ static size_t drop_old(struct sensor *s, size_t count)
 	return clock_now_ns() - s->advanced_ns < SENSOR_OLD_US * 1000 ? count : 0;
 }
 
-static void look(struct sensor *s)
+static void read_use(struct sensor *s)
 {
 	struct error err = { 0 };
 	size_t count = 0;
@@ -69,7 +69,7 @@ static void *run(void *data)
 	pthread_mutex_lock(&s->worker.lock);
 	while (!s->worker.stop) {
 		pthread_mutex_unlock(&s->worker.lock);
-		look(s);
+		read_use(s);
 		struct timespec until = clock_to_timespec(clock_now_ns() + SENSOR_EVERY_NS);
 		pthread_mutex_lock(&s->worker.lock);
 		if (!s->worker.stop)

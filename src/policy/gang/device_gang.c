@@ -243,7 +243,7 @@ static void end_turn(struct gang *g, uint64_t now_ns)
  * Moves the turn's end forward if less is in flight than predicted: else an idle rank would begin its next step before the
  * end.
  */
-static void hurry(struct gang *g, uint64_t now_ns)
+static void advance_end(struct gang *g, uint64_t now_ns)
 {
 	uint64_t at_ns = ends_at(g, now_ns);
 
@@ -359,7 +359,7 @@ static void decide_running(struct gang_board *board, struct gang *g, uint64_t no
 
 static void decide_ending(const struct gang_board *board, struct gang *g, uint64_t now_ns)
 {
-	hurry(g, now_ns);
+	advance_end(g, now_ns);
 	/*
 	 * Leases that the tenant got before it was a gang may have ended one by one, so ranks on other devices may be
 	 * needed.

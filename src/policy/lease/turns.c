@@ -107,7 +107,7 @@ static struct view view(const struct turns *t, struct turns_process *process, si
 	return v;
 }
 
-static void give(struct turns *t, struct turns_process *p, uint64_t now_ns)
+static void give_turn(struct turns *t, struct turns_process *p, uint64_t now_ns)
 {
 	t->turn = p->slot + 1;
 	t->given++;
@@ -121,7 +121,7 @@ static void give(struct turns *t, struct turns_process *p, uint64_t now_ns)
 static void choose(struct turns *t, const struct view *v, uint64_t now_ns)
 {
 	if (v->present > 1)
-		give(t, v->first, now_ns);
+		give_turn(t, v->first, now_ns);
 	else
 		t->turn = 0;
 }
@@ -210,7 +210,7 @@ static void pass_on(struct turns *t, const struct view *v, const struct turns_le
 		if (t->had_ns < length_ns(lease))
 			return;
 		if (next && next->served_ns <= own->served_ns)
-			give(t, next, now_ns);
+			give_turn(t, next, now_ns);
 		else
 			t->had_ns = 0;
 	} else if (own->seen.waits) {
@@ -226,7 +226,7 @@ static void pass_on(struct turns *t, const struct view *v, const struct turns_le
 		}
 		patience_lost(&own->patience, own->worked_at);
 		if (!has_lost(t, idle_ns, now_ns))
-			give(t, next, now_ns);
+			give_turn(t, next, now_ns);
 	}
 }
 

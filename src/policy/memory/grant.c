@@ -47,7 +47,7 @@ static bool fits(const struct grant_card *cards, const struct grant_request *r)
 	return true;
 }
 
-static void take(struct grant_card *cards, struct grant_request *r)
+static void take_request(struct grant_card *cards, struct grant_request *r)
 {
 	for (unsigned i = 0; i < r->need_count; i++)
 		cards[r->need[i].card].taken_bytes += r->need[i].bytes;
@@ -122,7 +122,7 @@ void grant_decide(struct grant_card *cards, size_t card_count, struct grant_requ
 		if (waiting[i].verdict != GRANT_WAITS)
 			continue;
 		if (fits(cards, &waiting[i]))
-			take(cards, &waiting[i]);
+			take_request(cards, &waiting[i]);
 		else
 			keep(cards, &waiting[i]);
 	}
@@ -130,12 +130,12 @@ void grant_decide(struct grant_card *cards, size_t card_count, struct grant_requ
 		requests[i].place = 0;
 		requests[i].verdict = GRANT_REFUSED;
 		if (is_possible(cards, card_count, &requests[i]) && fits(cards, &requests[i]))
-			take(cards, &requests[i]);
+			take_request(cards, &requests[i]);
 	}
 	for (size_t i = overdue; i < waiting_count; i++) {
 		if (waiting[i].verdict != GRANT_WAITS || !fits(cards, &waiting[i]))
 			continue;
-		take(cards, &waiting[i]);
+		take_request(cards, &waiting[i]);
 		count_passes(waiting, &waiting[i]);
 	}
 }

@@ -70,7 +70,7 @@ uint64_t room_taken_bytes(const struct swap_schedule *r, unsigned card)
 	return sum;
 }
 
-static void take(struct room *room, unsigned card, uint64_t bytes)
+static void subtract(struct room *room, unsigned card, uint64_t bytes)
 {
 	room->bytes[card] -= bytes < room->bytes[card] ? bytes : room->bytes[card];
 }
@@ -82,9 +82,9 @@ void room_free(const struct swap_schedule *r, struct room *ret)
 	for (unsigned i = 0; i < r->end; i++) {
 		const struct swap_schedule_tenant *t = &r->tenant[i];
 		for (unsigned k = 0; k < t->seen.part_count; k++) {
-			take(ret, t->seen.part[k].card, taken_by(t, k));
+			subtract(ret, t->seen.part[k].card, taken_by(t, k));
 			if (t->is_granted)
-				take(ret, t->seen.part[k].card, t->seen.part[k].wanted_bytes);
+				subtract(ret, t->seen.part[k].card, t->seen.part[k].wanted_bytes);
 		}
 	}
 }

@@ -135,7 +135,7 @@ bool health_note_answer(struct health *h, enum health_answer answer, const struc
 	return update(h, when);
 }
 
-bool health_cure(struct health *h, const struct health_time *when)
+bool health_clear_fault(struct health *h, const struct health_time *when)
 {
 	h->has_fault = false;
 	return update(h, when);
@@ -146,7 +146,7 @@ bool health_pass_time(struct health *h, uint64_t recover_ns, const struct health
 	if (!h->has_fault || !recover_ns || when->now_ns < h->fault_ns ||
 	    when->now_ns - h->fault_ns < recover_ns)
 		return false;
-	return health_cure(h, when);
+	return health_clear_fault(h, when);
 }
 
 void health_reason(const struct health *h, char ret_text[HEALTH_REASON_MAX])

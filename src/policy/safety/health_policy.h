@@ -76,7 +76,7 @@ bool health_note_ecc(struct health *health, const struct health_time *when);
 bool health_note_answer(struct health *health, enum health_answer answer,
 			const struct health_time *when);
 /* The first ends a reported fault; the second does so after recover_ns without another fault (0: never). */
-bool health_cure(struct health *health, const struct health_time *when);
+bool health_clear_fault(struct health *health, const struct health_time *when);
 bool health_pass_time(struct health *health, uint64_t recover_ns, const struct health_time *when);
 
 /* Writes in one line why the card is bad; "" if it is healthy. */

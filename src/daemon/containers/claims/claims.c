@@ -286,7 +286,7 @@ static int decide_device(struct claims *claims, const struct claim_request *requ
 		if (request->device[i].card == d->card)
 			return error_set(err, EINVAL, "claim '%s': names GPU %u twice",
 					 request->key, d->card->index);
-	int r = health_check_takes(d->card, err);
+	int r = health_check_accepts(d->card, err);
 	if (r < 0)
 		return error_add(err, r, "claim '%s'", request->key);
 	struct promise_card card = node_promised_beside(claims->node, d->card, request->key);

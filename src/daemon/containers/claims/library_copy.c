@@ -88,7 +88,8 @@ static int make(const struct library *library, const char *parent, const char *b
 }
 
 /* Returns 1 if these bytes are installed, 0 if nothing is, -EBADMSG if the installed file differs. */
-static int look(const struct library *library, const char *bytes, size_t size, struct error *err)
+static int check_installed(const struct library *library, const char *bytes, size_t size,
+			   struct error *err)
 {
 	char path[STATE_DIR_MAX + LIBRARY_NAME_MAX + 32];
 	cleanup_free char *there = NULL;
@@ -139,7 +140,7 @@ int library_install(const char *from, const char *state_dir, struct library *ret
 		return error_set_errno(err, errno, "%s", parent);
 	r = check_exec(parent, err);
 	if (r >= 0)
-		r = look(&library, bytes, size, err);
+		r = check_installed(&library, bytes, size, err);
 	if (r == 0)
 		r = make(&library, parent, bytes, size, err);
 	if (r < 0)

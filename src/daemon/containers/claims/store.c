@@ -172,7 +172,8 @@ static int execute(struct store *store, const char *sql, struct error *err)
 }
 
 /* Runs `sql`. *ret is the first column of the first row as text, or "" without a row. */
-static int ask(struct store *store, const char *sql, char *ret, size_t size, struct error *err)
+static int query_text(struct store *store, const char *sql, char *ret, size_t size,
+		      struct error *err)
 {
 	sqlite3_stmt *statement;
 	int rc = sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL);
@@ -187,25 +188,25 @@ static int ask(struct store *store, const char *sql, char *ret, size_t size, str
 	return r;
 }
 
-static int ask_int(struct store *store, const char *sql, long *ret, struct error *err)
+static int query_int(struct store *store, const char *sql, long *ret, struct error *err)
 {
 	char text[32];
-	int r = ask(store, sql, text, sizeof(text), err);
+	int r = query_text(store, sql, text, sizeof(text), err);
 	if (r >= 0)
 		*ret = strtol(text, NULL, 10);
 	return r;
 }
 
 /* Returns the schema (above 0), 0 if the file is empty or was never filled, or -EBADMSG if it is not ours. */
-static int look(struct store *store, struct error *err)
+static int read_schema(struct store *store, struct error *err)
 {
 	long application = 0, version = 0, tables = 0;
 	char verdict[128];
-	int r = ask_int(store, "PRAGMA application_id", &application, err);
+	int r = query_int(store, "PRAGMA application_id", &application, err);
 	if (r >= 0)
-		r = ask_int(store, "PRAGMA user_version", &version, err);
+		r = query_int(store, "PRAGMA user_version", &version, err);
 	if (r >= 0)
-		r = ask_int(store, "SELECT count(*) FROM sqlite_master", &tables, err);
+		r = query_int(store, "SELECT count(*) FROM sqlite_master", &tables, err);
 	if (r < 0)
 		return r;
 	if (!application && !version && !tables)
@@ -218,7 +219,7 @@ static int look(struct store *store, struct error *err)
 			"%s: has schema %ld, and this allotd knows up to %d: a newer allotd wrote "
 			"it",
 			store->path, version, STORE_SCHEMA);
-	r = ask(store, "PRAGMA quick_check(1)", verdict, sizeof(verdict), err);
+	r = query_text(store, "PRAGMA quick_check(1)", verdict, sizeof(verdict), err);
 	if (r >= 0 && strcmp(verdict, "ok") != 0)
 		return error_set(err, EBADMSG, "%s: damaged: %s", store->path, verdict);
 	return r < 0 ? r : (int)version;
@@ -227,7 +228,7 @@ static int look(struct store *store, struct error *err)
 static int use_wal(struct store *store, struct error *err)
 {
 	char mode[32];
-	int r = ask(store, "PRAGMA journal_mode = WAL", mode, sizeof(mode), err);
+	int r = query_text(store, "PRAGMA journal_mode = WAL", mode, sizeof(mode), err);
 	if (r >= 0 && strcmp(mode, "wal") != 0)
 		return error_set(
 			err, EOPNOTSUPP,
@@ -277,7 +278,7 @@ static int open_database(struct store *store, bool *ret_is_new, struct error *er
 	sqlite3_wal_autocheckpoint(store->db, LOG_MOST_PAGES);
 	r = execute(store, open_sql, err);
 	if (r >= 0)
-		r = look(store, err);
+		r = read_schema(store, err);
 	if (r < 0)
 		return r;
 	int schema = r;

@@ -62,11 +62,11 @@ static struct server_part *make_news(const struct state_text *last, const struct
 	return part;
 }
 
-static void tell(void *data, uint32_t loop_events)
+static void send_state(void *data, uint32_t loop_events)
 {
 	struct events *e = data;
 	struct state_text now = { 0 };
-	/* A client that missed states missed their lease spans too: tell all that are recorded. A span may come twice. */
+	/* A client that missed states missed their lease spans too: send_state all that are recorded. A span may come twice. */
 	if (is_any(e, false))
 		e->sent = (struct page_sent){ 0 };
 	page_state_write(e->node, &e->sent, &now);
@@ -151,7 +151,7 @@ int events_new(struct node *node, struct events **ret, struct error *err)
 	if (!e)
 		return error_set_errno(err, ENOMEM, "page");
 	e->node = node;
-	int r = loop_add_timer(node->loop, tell, e, &e->tick);
+	int r = loop_add_timer(node->loop, send_state, e, &e->tick);
 	if (r >= 0)
 		r = loop_add_timer(node->loop, sample, e, &e->sample_timer);
 	if (r < 0) {

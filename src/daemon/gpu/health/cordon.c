@@ -76,7 +76,7 @@ int cordon_set(struct node *node, struct card *card, bool cordoned, struct error
 		return error_set_errno(err, -r, "%s/cordoned", node->run_dir);
 	}
 	if (!cordoned)
-		health_cure_by_hand(card);
+		health_clear_fault_by_hand(card);
 	if (before != cordoned)
 		log_info("GPU %u (%s) is %s", card->index, card->info.uuid_text,
 			 cordoned ? "cordoned: it takes no new tenants" : "no longer cordoned");

@@ -19,8 +19,8 @@
 #include "daemon/util/worker.h"
 
 #define WAIT_MS 500U /* longest wait for a fault; the daemon's end may be delayed by as much */
-#define LOOK_NS HEALTH_POLL_NS        /* interval at which each card is asked */
-#define OLD_NS (3 * LOOK_NS)          /* answers older than this are not used */
+#define POLL_NS HEALTH_POLL_NS        /* interval at which each card is asked */
+#define OLD_NS (3 * POLL_NS)          /* answers older than this are not used */
 #define SILENT_NS (10 * NSEC_PER_SEC) /* a call that lasts this long counts as no answer */
 #define FAULTS_MOST 64
 
@@ -56,7 +56,7 @@ static void ring(struct health_watch *w)
 }
 
 /* Asks a card for its memory use, without the lock. *ret_changed: the use has changed. */
-static enum health_answer ask(struct health_watch *w, unsigned card, bool *ret_changed)
+static enum health_answer poll_card(struct health_watch *w, unsigned card, bool *ret_changed)
 {
 	struct gpu_memory memory;
 	struct error err = { 0 };
@@ -80,7 +80,7 @@ static void ask_all(struct health_watch *w)
 	enum health_answer answer[NODE_MAX_CARDS];
 	bool has_changed = false, have_all = true;
 	for (unsigned i = 0; i < w->node->card_count; i++) {
-		answer[i] = ask(w, i, &has_changed);
+		answer[i] = poll_card(w, i, &has_changed);
 		have_all &= answer[i] == HEALTH_ANSWERED;
 	}
 	atomic_store(&w->answered_ns, have_all ? clock_now_ns() : 0);
@@ -132,7 +132,7 @@ static void *run(void *data)
 		pthread_mutex_unlock(&w->worker.lock);
 		if (clock_now_ns() >= next_ns) {
 			ask_all(w);
-			next_ns = clock_now_ns() + LOOK_NS;
+			next_ns = clock_now_ns() + POLL_NS;
 		}
 		wait_for_fault(w, &can_wait);
 		pthread_mutex_lock(&w->worker.lock);
@@ -256,12 +256,12 @@ bool health_used_bytes(const struct health_watch *w, unsigned card, uint64_t now
 	return true;
 }
 
-bool health_takes_tenants(const struct card *card)
+bool health_accepts_tenants(const struct card *card)
 {
 	return !card->health.is_bad && !card->is_cordoned && !card->is_cordoned_by_settings;
 }
 
-int health_check_takes(const struct card *card, struct error *err)
+int health_check_accepts(const struct card *card, struct error *err)
 {
 	char reason[HEALTH_REASON_MAX];
 	if (card->is_cordoned || card->is_cordoned_by_settings)
@@ -277,10 +277,10 @@ int health_check_takes(const struct card *card, struct error *err)
 			 card->index, reason);
 }
 
-void health_cure_by_hand(struct card *card)
+void health_clear_fault_by_hand(struct card *card)
 {
 	struct health_time now = time_now();
-	if (health_cure(&card->health, &now))
+	if (health_clear_fault(&card->health, &now))
 		log_warning("GPU %u (%s) is healthy again, by request", card->index,
 			    card->info.uuid_text);
 }

@@ -34,8 +34,8 @@ int health_subscribe(struct node *node, health_handler handler, void *data);
 void health_unsubscribe(struct node *node, health_handler handler, void *data);
 
 /* Whether the card takes new tenants; the second returns 0, -EBUSY (cordoned) or -EIO (unhealthy), with the reason. */
-bool health_takes_tenants(const struct card *card);
-int health_check_takes(const struct card *card, struct error *err);
+bool health_accepts_tenants(const struct card *card);
+int health_check_accepts(const struct card *card, struct error *err);
 
 /* Loads the cordons from the settings and the file. Returns -EINVAL if the settings name an unknown card. */
 int cordon_load(struct node *node, struct error *err);

@@ -99,7 +99,7 @@ static int call(struct pod_resources *p, struct slice_set *ret,
 		     : 0;
 }
 
-static void tell(struct pod_resources *p, int r, const struct error *err)
+static void log_outcome(struct pod_resources *p, int r, const struct error *err)
 {
 	if (r < 0 && !p->has_failed)
 		log_info("the kubelet can't be asked which devices pods hold: %s; tried again",
@@ -124,7 +124,7 @@ static void *run(void *data)
 		uint64_t begun_ns = clock_now_ns();
 		pthread_mutex_unlock(&p->worker.lock);
 		int r = call(p, &held, &list, &err);
-		tell(p, r, &err);
+		log_outcome(p, r, &err);
 		pthread_mutex_lock(&p->worker.lock);
 		if (r < 0)
 			continue;

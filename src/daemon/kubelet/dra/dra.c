@@ -60,7 +60,7 @@ int dra_check(const struct config *config, struct error *err)
 /* ---- registration ---- */
 
 /* Logs `why`, unless it was logged last. NULL: the trouble is over. */
-static void say(struct dra *dra, const char *what, const char *why)
+static void log_failure(struct dra *dra, const char *what, const char *why)
 {
 	if (why && (!dra->logged_error || strcmp(dra->logged_error, why) != 0))
 		log_warning("DRA: %s: %s", what, why);
@@ -90,7 +90,7 @@ static void notify_status(void *data, struct grpc_call *call, const uint8_t *mes
 	dra->is_registered = !why;
 	if (!why)
 		log_info("DRA: the kubelet has registered " DRA_DRIVER);
-	say(dra, "the kubelet does not register " DRA_DRIVER, why);
+	log_failure(dra, "the kubelet does not register " DRA_DRIVER, why);
 	free(why);
 	struct grpc_message *empty = grpc_message_new(0);
 	if (empty)
@@ -128,7 +128,7 @@ static bool keep_socket(struct dra *dra)
 	plugin_socket_close(&dra->socket);
 	if (plugin_socket_open(&dra->socket, dra->node->loop, &service, &err) >= 0)
 		return true;
-	say(dra, "the socket for the kubelet can't be made", err.text);
+	log_failure(dra, "the socket for the kubelet can't be made", err.text);
 	return false;
 }
 
@@ -141,7 +141,7 @@ static void publish(struct dra *dra)
 	dra->published_ns = clock_now_ns();
 }
 
-static void look(void *data, uint32_t events)
+static void timer_due(void *data, uint32_t events)
 {
 	struct dra *dra = data;
 	uint64_t now_ns = clock_now_ns();
@@ -198,7 +198,7 @@ static int start(struct dra *dra, struct error *err)
 			err, -r,
 			"allotd's internal limit is reached: no further listener for the health "
 			"of GPUs can be added");
-	r = loop_add_timer(node->loop, look, dra, &dra->timer);
+	r = loop_add_timer(node->loop, timer_due, dra, &dra->timer);
 	if (r < 0)
 		return error_set_errno(err, -r, "timer");
 	loop_arm(dra->timer, 0, LOOK_NS);

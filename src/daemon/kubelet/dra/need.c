@@ -58,7 +58,7 @@ static struct known *find(struct dra_need *need, const char *uid, uint64_t now_n
 	return found;
 }
 
-static void ask(struct dra_need *need, const char *key, uint64_t now_ns)
+static void request_claim(struct dra_need *need, const char *key, uint64_t now_ns)
 {
 	char path[DRA_CLAIM_PATH_MAX];
 	struct known *k = calloc(1, sizeof(*k));
@@ -83,13 +83,13 @@ enum claim_need dra_need_of(void *data, const struct claim *claim)
 	struct dra_key key;
 	if (!dra_key_parse(text, &key))
 		return CLAIM_UNWANTED;
-	/* The key has no name, because it was too long, so we cannot ask: the kubelet must unprepare the claim. */
+	/* The key has no name, because it was too long, so we cannot request_claim: the kubelet must unprepare the claim. */
 	if (!*key.name.name)
 		return CLAIM_WANTED;
 	const struct known *k = find(need, key.name.uid, now_ns);
 	if (k)
 		return k->answer;
-	ask(need, text, now_ns);
+	request_claim(need, text, now_ns);
 	return CLAIM_UNKNOWN;
 }
 

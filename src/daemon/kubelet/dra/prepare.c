@@ -1,6 +1,6 @@
 /*
  * NodePrepareResources and NodeUnprepareResources. A prepare call succeeds as a whole, or its new claims are undone and the
- * answer gives each reason. Claims of earlier calls stay.
+ * send_reply gives each reason. Claims of earlier calls stay.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -86,7 +86,7 @@ static int list_devices(struct item *item, struct error *err)
 	return 0;
 }
 
-static int give(struct item *item, struct error *err)
+static int prepare_claim(struct item *item, struct error *err)
 {
 	struct dra *dra = item->preparation->dra;
 	struct claim_request request;
@@ -141,7 +141,7 @@ static void take_all_back(struct preparation *p, const struct item *why)
 	}
 }
 
-static void answer(struct preparation *p)
+static void send_reply(struct preparation *p)
 {
 	cleanup_free struct dra_outcome *outcome = calloc(p->count + 1, sizeof(*outcome));
 	for (size_t i = 0; outcome && i < p->count; i++) {
@@ -179,13 +179,13 @@ static void finish(struct preparation *p)
 	const struct item *failed = failed_item(p);
 	for (size_t i = 0; !failed && i < p->count; i++) {
 		struct item *item = &p->item[i];
-		if (give(item, &item->err) < 0)
+		if (prepare_claim(item, &item->err) < 0)
 			failed = item;
 	}
 	if (failed)
 		take_all_back(p, failed);
 	count(p, failed != NULL);
-	answer(p);
+	send_reply(p);
 	forget(p);
 }
 
@@ -220,7 +220,7 @@ static void call_gone(void *data, struct grpc_call *call)
 	forget(data);
 }
 
-static void ask(struct item *item)
+static void get_claim(struct item *item)
 {
 	char path[DRA_CLAIM_PATH_MAX];
 	dra_claim_path(&item->name, path);
@@ -284,7 +284,7 @@ void dra_prepare(void *data, struct grpc_call *call, const uint8_t *message, siz
 	TAILQ_INSERT_TAIL(&dra->preparing, p, link);
 	grpc_call_keep(call, call_gone, p);
 	for (size_t i = 0; i < p->count; i++)
-		ask(&p->item[i]);
+		get_claim(&p->item[i]);
 	if (!p->waiting)
 		finish(p);
 }

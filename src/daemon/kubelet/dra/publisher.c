@@ -118,7 +118,7 @@ static void drop_slice(struct gpu_slice *s)
  * Stores the server's slice unless a newer one is known: the watch and the answers to writes use two connections, so come
  * in any order.
  */
-static void take(struct publisher *p, json_t *object)
+static void store_slice(struct publisher *p, json_t *object)
 {
 	const char *version = metadata(object, "resourceVersion"), *name = metadata(object, "name");
 	struct gpu_slice *s = name && version ? take_slice(p, name) : NULL;
@@ -208,7 +208,7 @@ static void written(void *data, const struct kube_answer *reply)
 	s->taken = json_incref(devices_of(reply->object));
 	look_at_answer(p, reply->object);
 	log_info("DRA: %s is published, generation %" PRId64, s->name, generation_of(reply->object));
-	take(p, reply->object);
+	store_slice(p, reply->object);
 	update(p);
 }
 
@@ -332,7 +332,7 @@ static void list_begins(void *data)
 
 static void object_changed(void *data, json_t *object)
 {
-	take(data, object);
+	store_slice(data, object);
 	update(data);
 }
 

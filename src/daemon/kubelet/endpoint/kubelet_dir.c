@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/paths.h"
 
-#define LOOK_NS NSEC_PER_SEC
+#define CHECK_NS NSEC_PER_SEC
 #define WATCHED \
 	(IN_CREATE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM | IN_DELETE_SELF | IN_MOVE_SELF | \
 	 IN_ONLYDIR)
@@ -24,7 +24,7 @@ struct kubelet_dir {
 	void *data;
 	int fd, watch; /* watch is negative while there is no directory */
 	bool is_missing_logged;
-	struct loop_source *source, *look_timer;
+	struct loop_source *source, *check_timer;
 };
 
 static bool has_kubelet(const struct kubelet_dir *k)
@@ -45,7 +45,7 @@ static bool is_removed(const struct kubelet_dir *k)
 	return stat(k->dir, &st) == 0 && st.st_nlink == 0;
 }
 
-static void directory_left(struct kubelet_dir *k)
+static void directory_removed(struct kubelet_dir *k)
 {
 	if (k->watch < 0)
 		return;
@@ -55,7 +55,7 @@ static void directory_left(struct kubelet_dir *k)
 	k->handler(k->data, KUBELET_DIR_KUBELET_STOPPED);
 }
 
-static void directory_came(struct kubelet_dir *k, int watch)
+static void directory_appeared(struct kubelet_dir *k, int watch)
 {
 	k->watch = watch;
 	k->is_missing_logged = false;
@@ -68,7 +68,7 @@ static void directory_came(struct kubelet_dir *k, int watch)
  * Each second: IN_DELETE_SELF comes only when nothing uses a removed directory, and our socket does. inotify gives the same
  * directory the same watch number, so another number means another directory.
  */
-static void look(void *data, uint32_t events)
+static void check_directory(void *data, uint32_t events)
 {
 	struct kubelet_dir *k = data;
 	int watch = inotify_add_watch(k->fd, k->dir, WATCHED);
@@ -80,9 +80,9 @@ static void look(void *data, uint32_t events)
 	}
 	if (watch >= 0 && watch == k->watch)
 		return;
-	directory_left(k);
+	directory_removed(k);
 	if (watch >= 0) {
-		directory_came(k, watch);
+		directory_appeared(k, watch);
 		return;
 	}
 	if (!k->is_missing_logged)
@@ -90,7 +90,7 @@ static void look(void *data, uint32_t events)
 	k->is_missing_logged = true;
 }
 
-static void take(struct kubelet_dir *k, const struct inotify_event *e)
+static void handle_event(struct kubelet_dir *k, const struct inotify_event *e)
 {
 	bool comes = e->mask & (IN_CREATE | IN_MOVED_TO);
 	if (e->mask & IN_Q_OVERFLOW) {
@@ -100,8 +100,8 @@ static void take(struct kubelet_dir *k, const struct inotify_event *e)
 	} else if (e->wd != k->watch) {
 		return; /* an event of an earlier directory */
 	} else if (e->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED)) {
-		directory_left(k);
-		loop_arm(k->look_timer, 0, LOOK_NS);
+		directory_removed(k);
+		loop_arm(k->check_timer, 0, CHECK_NS);
 	} else if (e->len && !strcmp(e->name, KUBELET_SOCKET)) {
 		k->handler(k->data,
 			   comes ? KUBELET_DIR_KUBELET_STARTED : KUBELET_DIR_KUBELET_STOPPED);
@@ -110,14 +110,14 @@ static void take(struct kubelet_dir *k, const struct inotify_event *e)
 	}
 }
 
-static void something_happened(void *data, uint32_t events)
+static void read_events(void *data, uint32_t events)
 {
 	struct kubelet_dir *k = data;
 	_Alignas(struct inotify_event) char buffer[8192];
 	ssize_t n = read(k->fd, buffer, sizeof(buffer));
 	for (ssize_t at = 0; at < n;) {
 		const struct inotify_event *e = (const void *)(buffer + at);
-		take(k, e);
+		handle_event(k, e);
 		at += (ssize_t)(sizeof(*e) + e->len);
 	}
 }
@@ -133,15 +133,14 @@ int kubelet_dir_watch(struct loop *loop, const char *dir, const char *own,
 		.dir = dir, .own = own, .handler = handler, .data = data, .watch = -1
 	};
 	k->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	int r = k->fd < 0 ? -errno
-			  : loop_add(loop, k->fd, EPOLLIN, something_happened, k, &k->source);
+	int r = k->fd < 0 ? -errno : loop_add(loop, k->fd, EPOLLIN, read_events, k, &k->source);
 	if (r >= 0)
-		r = loop_add_timer(loop, look, k, &k->look_timer);
+		r = loop_add_timer(loop, check_directory, k, &k->check_timer);
 	if (r < 0) {
 		kubelet_dir_free(k);
 		return error_set_errno(err, -r, "watch %s", dir);
 	}
-	loop_arm(k->look_timer, 0, LOOK_NS);
+	loop_arm(k->check_timer, 0, CHECK_NS);
 	*ret = k;
 	return 0;
 }
@@ -151,7 +150,7 @@ struct kubelet_dir *kubelet_dir_free(struct kubelet_dir *k)
 	if (!k)
 		return NULL;
 	loop_remove(k->source);
-	loop_remove(k->look_timer);
+	loop_remove(k->check_timer);
 	close_fd(&k->fd);
 	free(k);
 	return NULL;

@@ -82,8 +82,8 @@ int live_terms_to_override(const struct kube_live *terms, unsigned device_count,
 
 /* ---- reporting the result ---- */
 
-static void tell(struct live_terms *live, const struct kube_pod *pod, bool is_warning,
-		 const char *reason, const char *message)
+static void send_event(struct live_terms *live, const struct kube_pod *pod, bool is_warning,
+		       const char *reason, const char *message)
 {
 	const struct event_about about = { "Pod", pod->name, pod->uid, pod->pod_namespace };
 	event_send(live->client, &about, is_warning, reason, message, live->name);
@@ -106,7 +106,7 @@ static void log_change(struct live_terms *live, const struct kube_pod *pod, cons
 	live->node->live_changes++;
 	log_info_of(log_key(pod->pod_namespace), "pod %s/%s, %s", pod->pod_namespace, pod->name,
 		    text);
-	tell(live, pod, false, "GPUTermsChanged", text);
+	send_event(live, pod, false, "GPUTermsChanged", text);
 }
 
 static void log_refusal(struct live_terms *live, const struct kube_pod *pod, const char *container,
@@ -120,7 +120,7 @@ static void log_refusal(struct live_terms *live, const struct kube_pod *pod, con
 	live->node->live_changes_refused++;
 	log_warning_of(log_key(pod->pod_namespace), "pod %s/%s, %s", pod->pod_namespace, pod->name,
 		       text);
-	tell(live, pod, true, "GPUTermsRefused", text);
+	send_event(live, pod, true, "GPUTermsRefused", text);
 }
 
 /* ---- one claim ---- */

@@ -52,7 +52,7 @@ static const char *text_of(const struct node_object *o, const char *part, const 
  * come in any order. A list (`is_certain`) is always stored, since an API server may come back with an older state. Returns
  * true if stored.
  */
-static bool take(struct node_object *o, json_t *metadata, bool is_certain)
+static bool store_metadata(struct node_object *o, json_t *metadata, bool is_certain)
 {
 	const char *have = json_string_value(json_object_get(o->metadata, "resourceVersion"));
 	const char *got = json_string_value(json_object_get(metadata, "resourceVersion"));
@@ -75,7 +75,7 @@ static void patched(void *data, const struct kube_answer *answer)
 			log_warning("node %s: its GPUs can't be removed from its Node object: %s",
 				    o->name, answer->err.text);
 		else
-			take(o, json_object_get(answer->object, "metadata"), false);
+			store_metadata(o, json_object_get(answer->object, "metadata"), false);
 		return;
 	}
 	if (!answer->err.code) {
@@ -83,7 +83,7 @@ static void patched(void *data, const struct kube_answer *answer)
 		o->is_refused = false;
 		o->patched_ns = clock_now_ns();
 		if (o->metadata)
-			take(o, json_object_get(answer->object, "metadata"), false);
+			store_metadata(o, json_object_get(answer->object, "metadata"), false);
 		update(o);
 		return;
 	}
@@ -171,7 +171,7 @@ static void object_changed(void *data, json_t *object)
 {
 	struct node_object *o = data;
 	o->is_listed = true;
-	if (!take(o, json_object_get(object, "metadata"), o->is_listing))
+	if (!store_metadata(o, json_object_get(object, "metadata"), o->is_listing))
 		return;
 	if (o->is_missed)
 		log_info("node %s: its Node object exists now", o->name);

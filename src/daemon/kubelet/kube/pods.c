@@ -27,7 +27,7 @@ static size_t find(const struct node_pods *p, const char *uid)
 	return i;
 }
 
-static void tell(struct node_pods *p)
+static void notify_changed(struct node_pods *p)
 {
 	if (p->changed)
 		p->changed(p->data);
@@ -99,7 +99,7 @@ static void object_changed(void *data, json_t *object)
 	}
 	put(p, pod);
 	if (!p->is_listing)
-		tell(p);
+		notify_changed(p);
 }
 
 static void gone(void *data, json_t *object)
@@ -110,7 +110,7 @@ static void gone(void *data, json_t *object)
 	size_t i = uid ? find(p, uid) : p->count;
 	if (i < p->count)
 		drop(p, i);
-	tell(p);
+	notify_changed(p);
 }
 
 static void synced(void *data)
@@ -121,7 +121,7 @@ static void synced(void *data)
 			drop(p, i);
 	p->is_listing = false;
 	p->is_known = true;
-	tell(p);
+	notify_changed(p);
 }
 
 static void troubled(void *data, const struct error *err)

@@ -268,7 +268,7 @@ static void written(void *data, const struct error *err)
 }
 
 /* Gives the container its shares, or fails the binding. Returns false if there is no room yet. */
-static bool give(struct annotated_call *c, const struct choice *choice)
+static bool assign(struct annotated_call *c, const struct choice *choice)
 {
 	struct node_kube *kube = kube_of(c->annotated);
 	cleanup_injection struct injection injection = { 0 };
@@ -336,7 +336,7 @@ static bool try_call(struct annotated_call *c)
 		forget(c);
 		return true;
 	}
-	bool is_over = give(c, &choice);
+	bool is_over = assign(c, &choice);
 	shares_free(&choice.shares);
 	return is_over;
 }

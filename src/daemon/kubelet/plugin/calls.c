@@ -50,7 +50,7 @@ static enum grpc_status status_of(int error)
 }
 
 /* Answers with the message, and drops the reference. NULL: out of memory. */
-static void answer(struct grpc_call *call, struct grpc_message *message)
+static void reply_and_end(struct grpc_call *call, struct grpc_message *message)
 {
 	if (message)
 		grpc_call_send(call, message);
@@ -83,7 +83,7 @@ static void get_options(void *data, struct grpc_call *call, const uint8_t *messa
 {
 	const struct endpoint *e = data;
 	const struct plugin_options options = { .has_preference = e->role == ENDPOINT_SHARES };
-	answer(call, message_options(&options));
+	reply_and_end(call, message_options(&options));
 }
 
 /* ---- ListAndWatch ---- */
@@ -140,7 +140,7 @@ int plugin_publish(struct plugin *plugin)
 	bool is_healthy[SLICES_MAX_CARDS];
 	int r = 0;
 	for (unsigned i = 0; i < plugin->slices.card_count; i++)
-		is_healthy[i] = health_takes_tenants(&plugin->node->card[i]);
+		is_healthy[i] = health_accepts_tenants(&plugin->node->card[i]);
 	for (unsigned i = 0; r >= 0 && i < plugin->endpoint_count; i++)
 		r = publish(&plugin->endpoint[i], is_healthy);
 	return r;
@@ -179,7 +179,7 @@ static void get_preferred(void *data, struct grpc_call *call, const uint8_t *mes
 	if (r < 0)
 		plugin_refuse(call, "GetPreferredAllocation", r, &err);
 	else
-		answer(call, message_preferred(slices, sets, request.count));
+		reply_and_end(call, message_preferred(slices, sets, request.count));
 }
 
 /* ---- Allocate ---- */
@@ -212,7 +212,8 @@ static void undo(struct plugin *plugin, const struct allocation *a)
 static int check_health(const struct plugin *plugin, const struct slice_set *set, struct error *err)
 {
 	for (unsigned i = 0; i < plugin->slices.card_count; i++)
-		if (slots_count(&set->card[i]) && health_check_takes(&plugin->node->card[i], err) < 0)
+		if (slots_count(&set->card[i]) &&
+		    health_check_accepts(&plugin->node->card[i], err) < 0)
 			return error_add(err, -ENODEV, "%s", plugin->slices.uuid[i]);
 	return 0;
 }
@@ -267,7 +268,7 @@ static void allocate(void *data, struct grpc_call *call, const uint8_t *message,
 		plugin_refuse(call, "Allocate", r, &err);
 		return;
 	}
-	answer(call, message_allocated(a.injection, a.count));
+	reply_and_end(call, message_allocated(a.injection, a.count));
 	plugin_request_pods_soon(plugin);
 	plugin->allocations++;
 	plugin->allocate_ns += clock_now_ns() - begun_ns;
@@ -292,7 +293,7 @@ static void pre_start(void *data, struct grpc_call *call, const uint8_t *message
 	if (r < 0)
 		plugin_refuse(call, "PreStartContainer", r, &err);
 	else
-		answer(call, message_empty());
+		reply_and_end(call, message_empty());
 }
 
 #define SERVICE "/v1beta1.DevicePlugin/"

@@ -229,7 +229,7 @@ bool plugin_figures(struct plugin *p, struct plugin_figures *ret)
 	for (unsigned i = 0; i < p->slices.card_count; i++) {
 		unsigned devices = p->slices.per_card + (p->vcuda ? p->units.count[i] : 0);
 		f.slices += devices;
-		if (health_takes_tenants(&p->node->card[i]))
+		if (health_accepts_tenants(&p->node->card[i]))
 			f.healthy_slices += devices;
 	}
 	*ret = f;

@@ -279,7 +279,7 @@ void adopt_slot_gone(struct tenant *tenant, int pid, unsigned slot)
 }
 
 /* Forgets processes that have copied their usage, and ends the adoption when due. Returns true while polling is needed. */
-static bool look_at(struct tenant *tenant, uint64_t now_ns)
+static bool poll_adoption(struct tenant *tenant, uint64_t now_ns)
 {
 	bool copying = false;
 	for (struct old_process *o = tenant->old, *next; o; o = next) {
@@ -304,14 +304,14 @@ static bool look_at(struct tenant *tenant, uint64_t now_ns)
 	return copying || tenant->adopting;
 }
 
-void adopt_look(void *data, uint32_t events)
+void adopt_timer_due(void *data, uint32_t events)
 {
 	struct node *node = data;
 	struct tenant *t;
 	uint64_t now_ns = clock_now_ns();
 	bool again = false;
 	TAILQ_FOREACH(t, &node->tenants, link)
-		again |= look_at(t, now_ns);
+		again |= poll_adoption(t, now_ns);
 	if (again)
 		loop_arm(node->adopt_timer, LOOK_NS, 0);
 }

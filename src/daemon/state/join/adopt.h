@@ -37,7 +37,7 @@ void adopt_slot_gone(struct tenant *tenant, int pid, unsigned slot);
  * Handler of node->adopt_timer: ends the adoption of tenants whose processes have all moved, or whose time is up. `data` is
  * the node.
  */
-void adopt_look(void *data, uint32_t events);
+void adopt_timer_due(void *data, uint32_t events);
 
 /* Stops watching for the command's end. Call when the command or another client holds the tenant again. */
 void adopt_forget_command(struct tenant *tenant);

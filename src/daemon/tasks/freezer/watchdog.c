@@ -135,7 +135,7 @@ int watchdog_pidfd(const struct watchdog *w)
 	return w->pidfd;
 }
 
-static int tell(struct watchdog *w, const struct cgroup *cgroup, bool add)
+static int send_note(struct watchdog *w, const struct cgroup *cgroup, bool add)
 {
 	struct note note = { .add = add };
 	const char *text;
@@ -148,7 +148,7 @@ int watchdog_add(struct watchdog *w, const struct cgroup *cgroup)
 {
 	struct pollfd p = { .fd = w->fd, .events = POLLIN };
 	char answer = 0;
-	int r = tell(w, cgroup, true);
+	int r = send_note(w, cgroup, true);
 	if (r < 0)
 		return r;
 	if (poll(&p, 1, ANSWER_MS) <= 0)
@@ -160,5 +160,5 @@ int watchdog_add(struct watchdog *w, const struct cgroup *cgroup)
 
 void watchdog_remove(struct watchdog *w, const struct cgroup *cgroup)
 {
-	tell(w, cgroup, false);
+	send_note(w, cgroup, false);
 }

@@ -93,7 +93,7 @@ static void mark_of(struct openings *o, int pid)
  * Marks the nodes of the process's mount namespace, unless that was done in the last SEEN_NS. Called for each exec and each scanned
  * process.
  */
-static void look_at(struct openings *o, int pid)
+static void watch_namespace(struct openings *o, int pid)
 {
 	char path[64], text[64];
 	uint64_t now_ns = clock_now_ns();
@@ -118,7 +118,7 @@ static void scan(struct openings *o)
 	struct dirent *entry;
 	while (proc && (entry = readdir(proc)))
 		if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9')
-			look_at(o, atoi(entry->d_name));
+			watch_namespace(o, atoi(entry->d_name));
 }
 
 static void scan_due(void *data, uint32_t events)
@@ -133,7 +133,7 @@ static void exec_ready(void *data, uint32_t events)
 	struct openings *o = data;
 	uint64_t now_ns = clock_now_ns();
 	/*
-	 * The driver may make a node at its first use. look_at() does not suffice: the process of the exec may have ended.
+	 * The driver may make a node at its first use. watch_namespace() does not suffice: the process of the exec may have ended.
 	 */
 	if (now_ns - o->own_marked_ns >= SEEN_NS) {
 		o->own_marked_ns = now_ns;
@@ -147,7 +147,7 @@ static void exec_ready(void *data, uint32_t events)
 		}
 		if (pid <= 0)
 			return;
-		look_at(o, pid);
+		watch_namespace(o, pid);
 	}
 }
 

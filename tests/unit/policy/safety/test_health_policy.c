@@ -90,8 +90,8 @@ static void test_faults_stay(void **state)
 	assert_false(h.is_bad);
 	assert_int_equal(h.since_ns, 130 * SEC);
 	assert_true(health_note_ecc(&h, &now));
-	assert_true(health_cure(&h, &now));
-	assert_false(health_cure(&h, &now));
+	assert_true(health_clear_fault(&h, &now));
+	assert_false(health_clear_fault(&h, &now));
 }
 
 static void test_answers(void **state)
@@ -125,7 +125,7 @@ static void test_answers(void **state)
 	/* A cure does not bring back what is lost, nor an answer what was reported. */
 	health_note_answer(&h, HEALTH_SAYS_LOST, &now);
 	health_note_ecc(&h, &now);
-	assert_false(health_cure(&h, &now));
+	assert_false(health_clear_fault(&h, &now));
 	assert_string_equal(reason(&h), "the GPU is lost");
 }
 
