@@ -113,9 +113,9 @@ void gpu_watch_to_json(struct gpu_watch *w, json_t *reply)
 	}
 	json_object_set_new(reply, "version", json_integer(1));
 	json_object_set_new(reply, "watch",
-			    json_string(!w            ? "off"
-					: w->openings ? "openings"
-						      : "polling"));
+			    json_string(!w               ? "off"
+					: w->open_events ? "openings"
+							 : "polling"));
 	json_object_set_new(reply, "freezer", json_boolean(w && w->node->config.is_freezing));
 	json_object_set_new(reply, "tasks", tasks);
 	json_object_set_new(reply, "containers", containers);

@@ -15,7 +15,7 @@
 #include "daemon/tasks/freezer/gpu_records.h"
 #include "daemon/tasks/watch/container_swap.h"
 #include "daemon/tasks/watch/gpu_watch_inside.h"
-#include "daemon/tasks/watch/openings.h"
+#include "daemon/tasks/watch/open_events.h"
 #include "daemon/util/procfs.h"
 
 #define NVIDIA_NODE "/dev/nvidia-uvm" /* CUDA opens this in cuInit; NVML never does */
@@ -34,7 +34,7 @@ static void plan_reading(struct gpu_watch *w)
 		every_ns = w->node->config.census_ns;
 	if (freezer_wants_reading(w->freezer))
 		every_ns = every_ns < SOON_NS ? every_ns : SOON_NS;
-	else if (w->openings && !w->foreign)
+	else if (w->open_events && !w->foreign)
 		every_ns = SELDOM_NS;
 	if (every_ns == w->every_ns)
 		return;
@@ -286,11 +286,11 @@ static void start_openings(struct gpu_watch *w)
 		snprintf(paths, sizeof(paths), "%s" SIM_NODE_SUFFIX, node->sim_socket);
 	else
 		snprintf(paths, sizeof(paths), "%s", NVIDIA_NODE);
-	if (openings_start(node->loop, paths, node_opened, w, &w->openings, &err) < 0)
+	if (open_events_start(node->loop, paths, node_opened, w, &w->open_events, &err) < 0)
 		log_warning("GPU work without the library is noticed by polling alone, so that a "
 			    "container may hold memory before it is seen: %s",
 			    err.text);
-	else if (!openings_has_connector(w->openings))
+	else if (!open_events_has_connector(w->open_events))
 		log_info("the kernel's process connector can't be used (it needs the host's "
 			 "network namespace): containers with device nodes of their own are "
 			 "looked for once a second");
@@ -360,7 +360,7 @@ struct gpu_watch *gpu_watch_stop(struct gpu_watch *w)
 	if (!w)
 		return NULL;
 	engine_names_stop(w->names);
-	openings_stop(w->openings);
+	open_events_stop(w->open_events);
 	loop_remove(w->timer);
 	if (w->tasks)
 		container_swap_forget_all(w);

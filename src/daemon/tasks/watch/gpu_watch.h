@@ -1,6 +1,6 @@
 /*
  * Watches all GPU work of this machine, with or without the library. A task is noticed when it opens the device node
- * (openings.h), at the latest when the driver lists it (census.h). Counts each task's memory and GPU time, and informs the
+ * (open_events.h), at the latest when the driver lists it (census.h). Counts each task's memory and GPU time, and informs the
  * freezer. A tenant's GPU time is that of its leases; of others it is by the driver's samples or, without them, by presence
  * on the driver's list.
  *

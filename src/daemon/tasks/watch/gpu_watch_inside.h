@@ -5,14 +5,14 @@
 #include "daemon/state/node/node.h"
 #include "daemon/tasks/freezer/freezer.h"
 #include "daemon/tasks/freezer/gpu_tasks.h"
-#include "daemon/tasks/watch/openings.h"
+#include "daemon/tasks/watch/open_events.h"
 
 struct gpu_watch {
 	struct node *node;
 	struct gpu_tasks *tasks;
 	struct freezer *freezer;
-	struct openings *openings;  /* NULL: polling only */
-	struct engine_names *names; /* NULL: no engine is asked */
+	struct open_events *open_events; /* NULL: polling only */
+	struct engine_names *names;      /* NULL: no engine is asked */
 	struct loop_source *timer;
 	uint64_t every_ns; /* interval of `timer` */
 	/* a census was read; tasks found before that are older than this daemon */

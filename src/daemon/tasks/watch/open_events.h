@@ -14,21 +14,21 @@
 #include "base/error.h"
 #include "net/loop.h"
 
-#define OPENINGS_MAX_NODES 4
+#define OPEN_EVENTS_MAX_NODES 4
 
-struct openings;
+struct open_events;
 
 /* Called when a process has opened one of the nodes; it may have ended. `pid` is never this process. */
-typedef void (*openings_handler)(void *data, int pid);
+typedef void (*open_events_handler)(void *data, int pid);
 
 /*
- * Watches comma-separated paths, at most OPENINGS_MAX_NODES, in all mount namespaces; also nodes that appear later. Returns
+ * Watches comma-separated paths, at most OPEN_EVENTS_MAX_NODES, in all mount namespaces; also nodes that appear later. Returns
  * -EPERM or another -errno, and what is missing.
  */
-int openings_start(struct loop *loop, const char *paths, openings_handler handler, void *data,
-		   struct openings **ret, struct error *err);
+int open_events_start(struct loop *loop, const char *paths, open_events_handler handler, void *data,
+		      struct open_events **ret, struct error *err);
 /* Stops watching. NULL is allowed; returns NULL. */
-struct openings *openings_stop(struct openings *openings);
+struct open_events *open_events_stop(struct open_events *open_events);
 
 /* Returns true if the process connector works. Without it, new mount namespaces are found within a second. */
-bool openings_has_connector(const struct openings *openings);
+bool open_events_has_connector(const struct open_events *open_events);

@@ -21,12 +21,12 @@
 
 #include "base/clock.h"
 #include "daemon/tasks/watch/exec_events.h"
-#include "daemon/tasks/watch/openings.h"
+#include "daemon/tasks/watch/open_events.h"
 
 struct scene {
 	char dir[32], node[64], paths[128];
 	struct loop *loop;
-	struct openings *openings;
+	struct open_events *open_events;
 	int seen[64];
 	unsigned seen_count;
 };
@@ -74,7 +74,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
 	struct scene *s = *state;
-	openings_stop(s->openings);
+	open_events_stop(s->open_events);
 	unlink(s->node);
 	rmdir(s->dir);
 	loop_free(s->loop);
@@ -86,7 +86,7 @@ static int teardown(void **state)
 static bool may_watch(struct scene *s)
 {
 	struct error err = { 0 };
-	if (openings_start(s->loop, s->paths, opened, s, &s->openings, &err) >= 0)
+	if (open_events_start(s->loop, s->paths, opened, s, &s->open_events, &err) >= 0)
 		return true;
 	print_message("%s\n", err.text);
 	assert_true(err.text[0] != '\0');
@@ -166,7 +166,7 @@ static void test_node_of_another_namespace(void **state)
 		close(STDIN_FILENO);
 		exec_twice(s);
 	}
-	unsigned ms = openings_has_connector(s->openings) ? 2000 : 4000;
+	unsigned ms = open_events_has_connector(s->open_events) ? 2000 : 4000;
 	bool seen = turn_until_seen(s, pid, ms);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 2) {
@@ -175,14 +175,14 @@ static void test_node_of_another_namespace(void **state)
 		return;
 	}
 	/* By a scan alone it may come too late: only the connector sees the beginning itself. */
-	assert_true(seen || !openings_has_connector(s->openings));
+	assert_true(seen || !open_events_has_connector(s->open_events));
 }
 
 static void test_node_that_is_made_later(void **state)
 {
 	struct scene *s = *state;
 	int go;
-	if (!may_watch(s) || make_node(s->node) < 0 || !openings_has_connector(s->openings)) {
+	if (!may_watch(s) || make_node(s->node) < 0 || !open_events_has_connector(s->open_events)) {
 		skip();
 		return;
 	}
@@ -200,11 +200,11 @@ static void test_bad_paths(void **state)
 {
 	struct scene *s = *state;
 	struct error err = { 0 };
-	struct openings *o;
-	assert_int_equal(openings_start(s->loop, "relative", opened, s, &o, &err), -EINVAL);
+	struct open_events *o;
+	assert_int_equal(open_events_start(s->loop, "relative", opened, s, &o, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "'relative'"));
-	assert_int_equal(openings_start(s->loop, "/a,/b,/c,/d,/e", opened, s, &o, &err), -E2BIG);
-	assert_null(openings_stop(NULL));
+	assert_int_equal(open_events_start(s->loop, "/a,/b,/c,/d,/e", opened, s, &o, &err), -E2BIG);
+	assert_null(open_events_stop(NULL));
 }
 
 static void test_only_programs_that_begin_wake(void **state)
@@ -239,5 +239,5 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bad_paths, setup, teardown),
 		cmocka_unit_test(test_only_programs_that_begin_wake),
 	};
-	return cmocka_run_group_tests_name("openings", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("open_events", tests, NULL, NULL);
 }

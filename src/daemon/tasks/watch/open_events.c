@@ -1,4 +1,4 @@
-#include "daemon/tasks/watch/openings.h"
+#include "daemon/tasks/watch/open_events.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -30,12 +30,12 @@
 #define SCAN_NS (1 * NSEC_PER_SEC)
 #define READS_MOST 64 /* most events that are read in one turn of the loop */
 
-struct openings {
-	openings_handler handler;
+struct open_events {
+	open_events_handler handler;
 	void *data;
 	char *paths; /* NUL-separated */
 	unsigned path_count;
-	const char *path[OPENINGS_MAX_NODES];
+	const char *path[OPEN_EVENTS_MAX_NODES];
 	int fan_fd, exec_fd;
 	uint64_t own_marked_ns;
 	struct loop_source *fan_source, *exec_source, *scan_timer;
@@ -47,7 +47,7 @@ struct openings {
 /* ---- fanotify marks on device nodes ---- */
 
 /* fanotify then reports the opening of the nodes in our mount namespace. Returns 0, or the -errno of an existing node. */
-static int mark_own(struct openings *o)
+static int mark_own(struct open_events *o)
 {
 	int r = 0;
 	for (unsigned i = 0; i < o->path_count; i++)
@@ -72,7 +72,7 @@ static int open_beneath(int root_fd, const char *path)
  * The process's files may be hostile: links resolve below its root (Linux 5.6), and only character devices are marked, or
  * it could make us mark any file of the host.
  */
-static void mark_of(struct openings *o, int pid)
+static void mark_of(struct open_events *o, int pid)
 {
 	char path[64];
 	struct stat st;
@@ -93,7 +93,7 @@ static void mark_of(struct openings *o, int pid)
  * Marks the nodes of the process's mount namespace, unless that was done in the last SEEN_NS. Called for each exec and each scanned
  * process.
  */
-static void watch_namespace(struct openings *o, int pid)
+static void watch_namespace(struct open_events *o, int pid)
 {
 	char path[64], text[64];
 	uint64_t now_ns = clock_now_ns();
@@ -112,7 +112,7 @@ static void watch_namespace(struct openings *o, int pid)
 	mark_of(o, pid);
 }
 
-static void scan(struct openings *o)
+static void scan(struct open_events *o)
 {
 	cleanup_dir DIR *proc = opendir("/proc");
 	struct dirent *entry;
@@ -130,7 +130,7 @@ static void scan_due(void *data, uint32_t events)
 
 static void exec_ready(void *data, uint32_t events)
 {
-	struct openings *o = data;
+	struct open_events *o = data;
 	uint64_t now_ns = clock_now_ns();
 	/*
 	 * The driver may make a node at its first use. watch_namespace() does not suffice: the process of the exec may have ended.
@@ -151,7 +151,7 @@ static void exec_ready(void *data, uint32_t events)
 	}
 }
 
-static void handle_events(struct openings *o, const char *buffer, size_t length)
+static void handle_events(struct open_events *o, const char *buffer, size_t length)
 {
 	struct fanotify_event_metadata m;
 	int last = 0;
@@ -170,7 +170,7 @@ static void handle_events(struct openings *o, const char *buffer, size_t length)
 
 static void opening_ready(void *data, uint32_t events)
 {
-	struct openings *o = data;
+	struct open_events *o = data;
 	char buffer[4096];
 	for (unsigned i = 0; i < READS_MOST; i++) {
 		ssize_t n = read(o->fan_fd, buffer, sizeof(buffer));
@@ -182,16 +182,16 @@ static void opening_ready(void *data, uint32_t events)
 
 /* ---- start and stop ---- */
 
-static int read_paths(struct openings *o, const char *paths, struct error *err)
+static int read_paths(struct open_events *o, const char *paths, struct error *err)
 {
 	char *save = NULL;
 	o->paths = strdup(paths);
 	if (!o->paths)
 		return error_set_errno(err, ENOMEM, "device nodes");
 	for (char *p = strtok_r(o->paths, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
-		if (o->path_count == OPENINGS_MAX_NODES)
+		if (o->path_count == OPEN_EVENTS_MAX_NODES)
 			return error_set(err, E2BIG, "device nodes: must be at most %d",
-					 OPENINGS_MAX_NODES);
+					 OPEN_EVENTS_MAX_NODES);
 		if (*p != '/')
 			return error_set(err, EINVAL, "device node '%s': must be an absolute path",
 					 p);
@@ -200,7 +200,7 @@ static int read_paths(struct openings *o, const char *paths, struct error *err)
 	return 0;
 }
 
-static int start_marks(struct openings *o, struct error *err)
+static int start_marks(struct open_events *o, struct error *err)
 {
 	o->fan_fd = fanotify_init(FAN_CLOEXEC | FAN_NONBLOCK | FAN_CLASS_NOTIF | FAN_REPORT_FID,
 				  O_RDONLY | O_CLOEXEC);
@@ -210,7 +210,7 @@ static int start_marks(struct openings *o, struct error *err)
 	return r < 0 ? error_set_errno(err, -r, "fanotify on %s", o->path[0]) : 0;
 }
 
-static int watch(struct openings *o, struct loop *loop, struct error *err)
+static int watch(struct open_events *o, struct loop *loop, struct error *err)
 {
 	int r = loop_add(loop, o->fan_fd, EPOLLIN, opening_ready, o, &o->fan_source);
 	o->exec_fd = exec_events_open();
@@ -225,10 +225,10 @@ static int watch(struct openings *o, struct loop *loop, struct error *err)
 	return 0;
 }
 
-int openings_start(struct loop *loop, const char *paths, openings_handler handler, void *data,
-		   struct openings **ret, struct error *err)
+int open_events_start(struct loop *loop, const char *paths, open_events_handler handler, void *data,
+		      struct open_events **ret, struct error *err)
 {
-	struct openings *o = calloc(1, sizeof(*o));
+	struct open_events *o = calloc(1, sizeof(*o));
 	if (!o)
 		return error_set_errno(err, ENOMEM, "openings");
 	o->handler = handler;
@@ -240,7 +240,7 @@ int openings_start(struct loop *loop, const char *paths, openings_handler handle
 	if (r >= 0)
 		r = watch(o, loop, err);
 	if (r < 0) {
-		openings_stop(o);
+		open_events_stop(o);
 		return r;
 	}
 	/* Mark the nodes of mount namespaces that already exist. */
@@ -249,7 +249,7 @@ int openings_start(struct loop *loop, const char *paths, openings_handler handle
 	return 0;
 }
 
-struct openings *openings_stop(struct openings *o)
+struct open_events *open_events_stop(struct open_events *o)
 {
 	if (!o)
 		return NULL;
@@ -263,7 +263,7 @@ struct openings *openings_stop(struct openings *o)
 	return NULL;
 }
 
-bool openings_has_connector(const struct openings *o)
+bool open_events_has_connector(const struct open_events *o)
 {
 	return o->exec_fd >= 0;
 }
