@@ -18,7 +18,7 @@
  * input for this card's next round.
  */
 #define GANG_ROUNDS 4
-/* In-flight work that is permitted while gang_filter_result.is_slip: the gate lets through its minimum. */
+/* In-flight work that is permitted while gang_command.is_slip: the gate lets through its minimum. */
 #define SLIP_DEPTH_NS 1
 #define POLL_IDLE_NS UINT64_C(1000000)
 #define POLL_WAITING_NS UINT64_C(4000000)
@@ -55,7 +55,7 @@ static bool can_wait(const struct lessee *l, uint64_t now_ns)
 	if (!seen->has_doorbell)
 		return passed_ns < POLL_IDLE_NS;
 	/* Poll gangs even if they ring, since they do not ring for waits at other cards' gates. */
-	if (l->gang_word.order != GANG_NONE && passed_ns >= POLL_WAITING_NS)
+	if (l->gang_command.order != GANG_NONE && passed_ns >= POLL_WAITING_NS)
 		return false;
 	return passed_ns < POLL_RUNG_NS && atomic_load(l->doorbell.word) == l->doorbell.seen_value;
 }
@@ -84,7 +84,7 @@ static void observe_lessee(struct lessee *l, uint64_t now_ns)
 	/* Read the doorbell before the slots, so that a ring for a later change is not missed. */
 	bool has_rung = doorbell_poll(&l->doorbell, now_ns);
 
-	l->observer.in_gang = l->gang_word.order != GANG_NONE;
+	l->observer.in_gang = l->gang_command.order != GANG_NONE;
 	l->seen = observer_read(&l->observer, now_ns, has_lease || a->is_paced);
 	l->seen_ns = now_ns;
 	check_doorbell(l, &before, has_rung, now_ns);
@@ -163,7 +163,7 @@ static void publish_grants(struct arbitration *a)
 	}
 }
 
-static bool lets_through(enum lease_state state)
+static bool permits_launch(enum lease_state state)
 {
 	return state != LEASE_STOP && state != LEASE_CLOSING;
 }
@@ -179,13 +179,13 @@ static bool meet_gangs(struct arbitration *a, uint64_t now_ns)
 	struct gang_board *board = gangs_lock(a->gangs);
 	for (struct lessee *l = a->lessees; l; l = l->next) {
 		struct gang_report report = arbiter_gang_report(a->arbiter, l->index);
-		gang_tell(board, l->gang, a->card, &report);
+		gang_set_report(board, l->gang, a->card, &report);
 	}
 	a->to_wake |= gang_decide(board, now_ns) & ~(UINT64_C(1) << a->card);
 	for (struct lessee *l = a->lessees; l; l = l->next)
 		if (l->gang >= 0) {
-			l->gang_filter_result = gang_filter_result(board, l->gang, a->card);
-			is_news |= arbiter_set_gang(a->arbiter, l->index, l->gang_filter_result);
+			l->gang_command = gang_command(board, l->gang, a->card);
+			is_news |= arbiter_set_gang(a->arbiter, l->index, l->gang_command);
 		}
 	gangs_unlock(a->gangs);
 	return is_news;
@@ -196,7 +196,7 @@ void arbitration_publish_depth(const struct arbitration *a, struct lessee *l)
 	struct region_control_device *c = &l->control->device[l->device];
 	uint64_t free_depth_ns = atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed);
 	atomic_store_explicit(&c->depth_ns,
-			      l->gang_filter_result.is_slip
+			      l->gang_command.is_slip
 				      ? SLIP_DEPTH_NS
 				      : arbiter_depth_ns(a->arbiter, l->index, free_depth_ns),
 			      memory_order_relaxed);
@@ -222,11 +222,11 @@ static void publish(struct arbitration *a)
 			enum lease_state state = arbiter_state(a->arbiter, l->index);
 			if (pass == 0)
 				publish_sync_point(a, l);
-			if (pass == 0 && (l->gang >= 0 || l->shares_space) && lets_through(state))
+			if (pass == 0 && (l->gang >= 0 || l->shares_space) && permits_launch(state))
 				arbitration_publish_depth(a, l);
 			if (state == l->published)
 				continue;
-			if (pass == 0 && lets_through(state)) {
+			if (pass == 0 && permits_launch(state)) {
 				grants++;
 				continue;
 			}

@@ -59,7 +59,7 @@ struct lessee {
 	bool is_quiet;               /* all published figures of the lessee are zero */
 	uint64_t tick_ns;            /* time of the latest tick */
 	int gang;                    /* the lessee's number on the board of gangs; negative: none */
-	struct gang_word gang_word;
+	struct gang_command gang_command;
 	uint32_t turn;     /* the turn as last published (region.h) */
 	bool shares_space; /* in a space group, so launches may have to pay tokens */
 	char tenant[REGION_NAME_MAX];

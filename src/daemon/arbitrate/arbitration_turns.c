@@ -8,7 +8,7 @@ static enum turns_lease_state lease_state(const struct arbitration *a, const str
 	enum lease_state state = arbiter_state(a->arbiter, l->index);
 
 	/* In a gang's turn all processes may run: they may wait for each other across cards. */
-	if (!a->has_turns || l->gang_filter_result.order != GANG_NONE)
+	if (!a->has_turns || l->gang_command.order != GANG_NONE)
 		return TURNS_OPEN;
 	if (state == LEASE_STOP || state == LEASE_CLOSING)
 		return TURNS_AWAY;

@@ -129,12 +129,12 @@ void lessee_set_gang(struct lessee *lessee, int gang)
 	static const struct gang_report nothing;
 	pthread_mutex_lock(&a->worker.lock);
 	if (a->gangs && lessee->gang != gang) {
-		gang_tell(gangs_lock(a->gangs), lessee->gang, a->card, &nothing);
+		gang_set_report(gangs_lock(a->gangs), lessee->gang, a->card, &nothing);
 		gangs_unlock(a->gangs);
 		a->gang_count += (unsigned)((gang >= 0) - (lessee->gang >= 0));
 		lessee->gang = gang;
-		lessee->gang_filter_result = (struct gang_filter_result){ .order = GANG_NONE };
-		arbiter_set_gang(a->arbiter, lessee->index, lessee->gang_filter_result);
+		lessee->gang_command = (struct gang_command){ .order = GANG_NONE };
+		arbiter_set_gang(a->arbiter, lessee->index, lessee->gang_command);
 		arbitration_publish_depth(a, lessee);
 	}
 	pthread_mutex_unlock(&a->worker.lock);
@@ -192,7 +192,7 @@ struct lessee_figures lessee_figures(struct lessee *lessee)
 				    .step_ns = arbiter_step_ns(a->arbiter, lessee->index),
 				    .turns = lessee->observer.turns.given,
 				    .turns_given_up = lessee->observer.turns.given_up,
-				    .in_gang = lessee->gang_filter_result.order != GANG_NONE,
+				    .in_gang = lessee->gang_command.order != GANG_NONE,
 				    .limit_now_pct = lessee->elastic.limit_now_pct,
 				    .spare_pct = lessee->elastic.spare_pct,
 				    .elastic_reason = lessee->elastic.reason,

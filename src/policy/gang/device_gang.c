@@ -7,7 +7,7 @@ enum phase { PHASE_WAITING, PHASE_GATHERING, PHASE_RUNNING, PHASE_ENDING };
 
 struct part {
 	struct gang_report last_report;
-	struct gang_word word;
+	struct gang_command command;
 };
 
 struct gang {
@@ -76,7 +76,8 @@ void gang_remove(struct gang_board *board, int gang)
 	board->gang[gang] = NULL;
 }
 
-void gang_tell(struct gang_board *board, int gang, unsigned device, const struct gang_report *report)
+void gang_set_report(struct gang_board *board, int gang, unsigned device,
+		     const struct gang_report *report)
 {
 	struct gang *g = find(board, gang);
 
@@ -86,14 +87,13 @@ void gang_tell(struct gang_board *board, int gang, unsigned device, const struct
 	g->part[device].last_report = *report;
 }
 
-struct gang_filter_result gang_filter_result(const struct gang_board *board, int gang,
-					     unsigned device)
+struct gang_command gang_command(const struct gang_board *board, int gang, unsigned device)
 {
 	const struct gang *g = find(board, gang);
 
 	if (!g || device >= GANG_MAX_DEVICES)
-		return (struct gang_filter_result){ .order = GANG_NONE };
-	return g->part[device].word;
+		return (struct gang_command){ .order = GANG_NONE };
+	return g->part[device].command;
 }
 
 uint64_t gang_turns(const struct gang_board *board, int gang)
@@ -160,7 +160,7 @@ static bool is_behind(const struct gang *g, int index, const struct gang *other,
 }
 
 /* Does another waiting gang that wants one of this gang's devices come first? */
-static bool must_stand_back(const struct gang_board *board, int index)
+static bool must_wait(const struct gang_board *board, int index)
 {
 	const struct gang *g = board->gang[index];
 
@@ -279,7 +279,7 @@ static void decide_waiting(struct gang_board *board, int index, uint64_t now_ns)
 		end_turn(g, now_ns);
 		return;
 	}
-	if (held || !g->is_due || (g->wanting & taken) || must_stand_back(board, index))
+	if (held || !g->is_due || (g->wanting & taken) || must_wait(board, index))
 		return;
 	FOR_EACH(d, g->wanting)
 	{
@@ -382,7 +382,7 @@ static void decide_ending(const struct gang_board *board, struct gang *g, uint64
 static bool may_slip(const struct gang *g, uint64_t device, uint64_t now_ns)
 {
 	const struct gang_report *r = &g->part[device].last_report;
-	bool slips = g->part[device].word.is_slip && (r->holds || r->order != GANG_GO);
+	bool slips = g->part[device].command.is_slip && (r->holds || r->order != GANG_GO);
 
 	if (now_ns < g->slip_until_ns)
 		return true;
@@ -403,37 +403,37 @@ static uint64_t idle_elsewhere_ns(const struct gang *g, uint64_t device)
 	return least_ns;
 }
 
-static struct gang_filter_result choose_word(const struct gang *g, uint64_t device, uint64_t now_ns)
+static struct gang_command choose_command(const struct gang *g, uint64_t device, uint64_t now_ns)
 {
-	struct gang_filter_result word = { .order = GANG_WAIT,
-					   .is_stuck = g->is_stuck,
-					   .idle_elsewhere_ns = UINT64_MAX };
+	struct gang_command command = { .order = GANG_WAIT,
+					.is_stuck = g->is_stuck,
+					.idle_elsewhere_ns = UINT64_MAX };
 
 	if (!is_several(g->present) || !(g->present & BIT(device)))
-		return (struct gang_filter_result){ .order = GANG_NONE };
+		return (struct gang_command){ .order = GANG_NONE };
 	if (g->phase == PHASE_WAITING) {
 		/* A waiting gang with a lease has a device of another gang, which comes first. */
 		if (g->part[device].last_report.holds)
-			word.order = GANG_CLOSE;
-		return word;
+			command.order = GANG_CLOSE;
+		return command;
 	}
 	if (!(g->owned & BIT(device)))
-		return word;
+		return command;
 	switch (g->phase) {
-	case PHASE_GATHERING: word.order = GANG_GATHER; break;
+	case PHASE_GATHERING: command.order = GANG_GATHER; break;
 	case PHASE_RUNNING:
-		word.order = GANG_GO;
-		word.idle_elsewhere_ns = idle_elsewhere_ns(g, device);
+		command.order = GANG_GO;
+		command.idle_elsewhere_ns = idle_elsewhere_ns(g, device);
 		break;
 	case PHASE_ENDING:
-		word.is_slip = may_slip(g, device, now_ns);
-		word.order = word.is_slip ? GANG_GO : GANG_CLOSE;
+		command.is_slip = may_slip(g, device, now_ns);
+		command.order = command.is_slip ? GANG_GO : GANG_CLOSE;
 		break;
 	case PHASE_WAITING: break;
 	}
-	if (word.order == GANG_GATHER || word.order == GANG_CLOSE)
-		word.at_ns = g->at_ns;
-	return word;
+	if (command.order == GANG_GATHER || command.order == GANG_CLOSE)
+		command.at_ns = g->at_ns;
+	return command;
 }
 
 static void decide_one(struct gang_board *board, int index, uint64_t now_ns)
@@ -472,12 +472,12 @@ uint64_t gang_decide(struct gang_board *board, uint64_t now_ns)
 			continue;
 		FOR_EACH(d, g->devices)
 		{
-			struct gang_filter_result word = choose_word(g, d, now_ns);
+			struct gang_command command = choose_command(g, d, now_ns);
 
-			if (word.order != g->part[d].word.order ||
-			    word.at_ns != g->part[d].word.at_ns)
+			if (command.order != g->part[d].command.order ||
+			    command.at_ns != g->part[d].command.at_ns)
 				changed |= BIT(d);
-			g->part[d].word = word;
+			g->part[d].command = command;
 		}
 	}
 	return changed;

@@ -6,8 +6,8 @@
  * Each device keeps its own arbiter, virtual time and tokens. The arbiters share a board: plain data, and one pure decision.
  * For each device and step of its arbiter:
  *
- *     arbiter_step()  ->  arbiter_gang_report()  ->  gang_tell()  ->  gang_decide()
- *                     ->  gang_filter_result()  ->  arbiter_set_gang(); if that changed: step once more
+ *     arbiter_step()  ->  arbiter_gang_report()  ->  gang_set_report()  ->  gang_decide()
+ *                     ->  gang_command()  ->  arbiter_set_gang(); if that changed: step once more
  *
  * Terms: a rank is the part of a gang that runs on one device. The phases of a gang's turn are:
  *
@@ -64,7 +64,7 @@ enum gang_order {
 	GANG_CLOSE,  /* its work should end at at_ns; then the device is kept free */
 };
 
-struct gang_filter_result {
+struct gang_command {
 	enum gang_order order;
 	uint64_t at_ns;
 	bool is_stuck; /* its work elsewhere has outlived a drain */
@@ -107,11 +107,10 @@ int gang_add(struct gang_board *board);
 void gang_remove(struct gang_board *board, int gang);
 
 /* The report holds until the device's next one. It is all zero if the tenant has no place on the device. */
-void gang_tell(struct gang_board *board, int gang, unsigned device,
-	       const struct gang_report *report);
+void gang_set_report(struct gang_board *board, int gang, unsigned device,
+		     const struct gang_report *report);
 /* Decides all turns. Returns the devices whose orders changed, a bit each: step their arbiters soon. */
 uint64_t gang_decide(struct gang_board *board, uint64_t now_ns);
-struct gang_filter_result gang_filter_result(const struct gang_board *board, int gang,
-					     unsigned device);
+struct gang_command gang_command(const struct gang_board *board, int gang, unsigned device);
 /* Returns the number of turns that the gang began on two or more devices. */
 uint64_t gang_turns(const struct gang_board *board, int gang);

@@ -208,7 +208,7 @@ void arbiter_remove(struct arbiter *a, int tenant)
 		a->interrupted = NONE;
 	arbiter_deactivate(a, t);
 	a->polled_count -= !t->seen.has_doorbell;
-	arbiter_set_gang(a, tenant, (struct gang_word){ .order = GANG_NONE });
+	arbiter_set_gang(a, tenant, (struct gang_command){ .order = GANG_NONE });
 	*t = (struct tenant){ .used = false };
 	count_shares(a);
 }
@@ -340,7 +340,7 @@ static void set_free_state(struct arbiter *a, struct tenant *t)
 	enum lease_state state = is_bounded ? LEASE_GO : LEASE_FREE;
 
 	if (t->paused) {
-		if (t->active && t->running && lets_through(t->state))
+		if (t->active && t->running && permits_launch(t->state))
 			lease_close(a, t);
 		else if (!t->draining)
 			lease_hold(a, t);
@@ -391,9 +391,9 @@ static void decide_slices(struct arbiter *a)
 			continue;
 		if (!t->active || !sliced_is_held(a, t))
 			set_free_state(a, t);
-		else if (lets_through(t->state) && t->running)
+		else if (permits_launch(t->state) && t->running)
 			lease_close(a, t);
-		else if (lets_through(t->state))
+		else if (permits_launch(t->state))
 			lease_hold(a, t);
 	}
 }
@@ -422,7 +422,7 @@ static void enter_leases(struct arbiter *a)
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
 		struct tenant *t = &a->tenant[i];
 
-		if (!is_lessee(t) || !lets_through(t->state))
+		if (!is_lessee(t) || !permits_launch(t->state))
 			continue;
 		if (i == only && t->demand && (!is_capped(t) || t->tokens_ns > 0))
 			lease_grant(a, i);
@@ -481,11 +481,11 @@ static uint64_t decide_by_lease(struct arbiter *a)
 	priority_mark(a);
 	order_mark_candidates(a);
 	if (a->gang_count)
-		member_bound_lag(a);
+		gang_rank_bound_lag(a);
 	if (a->mode == ARBITER_LEASES) {
 		lease_decide(a);
 		next_ns = lease_next_poll_ns(a);
-		return a->gang_count ? member_next_poll_ns(a, next_ns) : next_ns;
+		return a->gang_count ? gang_rank_next_poll_ns(a, next_ns) : next_ns;
 	}
 	if (a->mode == ARBITER_SLICED) {
 		decide_slices(a);

@@ -148,7 +148,7 @@ uint64_t arbiter_handover_ns(const struct arbiter *arbiter);
 /* Returns what to report to the other devices after a step (device_gang.h). */
 struct gang_report arbiter_gang_report(const struct arbiter *arbiter, int tenant);
 /* Sets an order of gang_decide(). Returns true if it changed: the next arbiter_step() should come at once. */
-bool arbiter_set_gang(struct arbiter *arbiter, int tenant, struct gang_filter_result word);
+bool arbiter_set_gang(struct arbiter *arbiter, int tenant, struct gang_command command);
 /*
  * The tenant with the lease, in GO or CLOSING; -1 if there is none, as in free run. Of a space group: an index that no
  * tenant has.

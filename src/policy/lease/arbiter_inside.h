@@ -12,7 +12,7 @@
  *   lease.c           the holder's lease: grant, close, drain, expire
  *   turn_end.c        when the holder's turn is over: by time, tokens, idleness, steps
  *   lease_poll.c      the time until the next poll
- *   member.c          one device's part in gangs, which have their turns on several devices at once
+ *   gang_rank.c       one device's part in gangs, which have their turns on several devices at once
  *   lease_group.c     space groups: a group is one tenant to all of the above, and its members are MPS clients (space.h)
  *   sliced.c          programs with short steps: all run at once, and a tenant that is ahead of its share is held
  *   token.c, paced.c   the other policies
@@ -61,8 +61,8 @@ struct group_part {
 	int of;         /* index of the tenant that is this member's group; NONE: no member */
 	bool is_group;  /* this tenant is a group: it has members and no processes */
 	/* for members only: */
-	bool is_there; /* had work or demand within free_after_ns */
-	uint64_t there_at;
+	bool is_present; /* had work or demand within free_after_ns */
+	uint64_t last_present_at;
 	bool was_running; /* had work at the last arbiter_step() */
 	/* time since which all its processes are stopped; the present time if they are not */
 	uint64_t stopped_at;
@@ -104,7 +104,7 @@ struct tenant {
 	/* derived at each arbiter_step() (lease_order.c): */
 	bool demand;         /* would use a lease */
 	bool running;        /* has or may have work on the GPU */
-	bool came;           /* has demand or work, and had neither at the last arbiter_step() */
+	bool arrived;        /* has demand or work, and had neither at the last arbiter_step() */
 	bool began;          /* runs, and did not at the last arbiter_step() */
 	bool ran;            /* runs, or ran until its doorbell just reported the end of its work */
 	bool candidate;      /* competes for the lease: has demand and tokens */
@@ -151,7 +151,7 @@ struct tenant {
 	/* mean time from a lease's begin until its thread was ahead of the GPU, less RAMP_SEEN_NS */
 	double ramp_ns;
 	/* charged_ns at the last poll that saw neither work nor a held thread */
-	double charged_at_rest_ns;
+	double charged_at_idle_ns;
 	bool has_synced;     /* reached a sync point since the arbiter's last step */
 	bool ended_step;     /* its last turn ended with a step of its program */
 	uint64_t step_turns; /* number of turns that ended with a step */
@@ -164,8 +164,8 @@ struct tenant {
 	bool switched;
 	bool overlapped; /* other tenants ran too, so nothing is settled */
 
-	/* turns on several devices at once (member.c): */
-	struct gang_filter_result gang;
+	/* turns on several devices at once (gang_rank.c): */
+	struct gang_command gang;
 	bool gang_over; /* has the lease, and its turn should end on all devices together */
 	bool gang_idle; /* the same, but only if it is idle on all devices */
 
@@ -234,7 +234,7 @@ static inline bool is_capped(const struct tenant *t)
 	return t->share.limit_pct < 100.0;
 }
 
-static inline bool lets_through(enum lease_state state)
+static inline bool permits_launch(enum lease_state state)
 {
 	return state == LEASE_GO || state == LEASE_FREE;
 }
@@ -393,34 +393,34 @@ double turn_predicted_ns(const struct arbiter *a, const struct tenant *t, bool c
 /* Returns how long a holder may be without work before it counts as idle. */
 uint64_t turn_idle_limit_ns(const struct arbiter *a, const struct tenant *t);
 
-/* member.c: callers skip most of these while gang_count is 0 */
+/* gang_rank.c: callers skip most of these while gang_count is 0 */
 
 /* Returns true if the gang's order keeps the tenant from a lease of its own. */
-bool member_is_held(const struct arbiter *a, const struct tenant *t);
+bool gang_rank_is_held(const struct arbiter *a, const struct tenant *t);
 /* Returns true if the device is kept free for a gang, or a gang should have the lease and does not. */
-bool member_is_awaited(const struct arbiter *a);
+bool gang_rank_is_awaited(const struct arbiter *a);
 /* Closes the lease if a gang's order says so. Returns true if nothing else is to be decided about the holder. */
-bool member_decide_on_holder(struct arbiter *a, struct tenant *holder);
+bool gang_rank_decide_on_holder(struct arbiter *a, struct tenant *holder);
 /* Returns the tenant for the next lease, where rules without gangs choose `next`; NONE if the device is kept free. */
-int member_choose(const struct arbiter *a, int next);
+int gang_rank_choose(const struct arbiter *a, int next);
 /* Returns how long a gang may be idle here while its other ranks work or are only just idle. */
-uint64_t member_idle_limit_ns(const struct arbiter *a, const struct tenant *t);
+uint64_t gang_rank_idle_limit_ns(const struct arbiter *a, const struct tenant *t);
 /* Widens the bounds of the holder's patience if it is a gang. */
-void member_widen_patience(const struct arbiter *a, const struct tenant *t,
-			   struct patience_bounds *bounds);
+void gang_rank_widen_patience(const struct arbiter *a, const struct tenant *t,
+			      struct patience_bounds *bounds);
 /* Call when the holder's turn is over. Returns true for a gang, whose turn ends on all devices together. */
-bool member_end_turn(struct tenant *t);
+bool gang_rank_end_turn(struct tenant *t);
 /*
  * The holder has been idle for long enough. Returns true for a gang that is idle everywhere, whose turn then ends together.
  */
-bool member_idle(const struct arbiter *a, struct tenant *t);
+bool gang_rank_idle(const struct arbiter *a, struct tenant *t);
 /*
  * Limits the lag in virtual time of a gang that waits for another device: a new tenant, at the least virtual time, would
  * come before all that worked since.
  */
-void member_bound_lag(struct arbiter *a);
+void gang_rank_bound_lag(struct arbiter *a);
 /* Returns the time until the next poll; next_ns is that time without gangs. */
-uint64_t member_next_poll_ns(const struct arbiter *a, uint64_t next_ns);
+uint64_t gang_rank_next_poll_ns(const struct arbiter *a, uint64_t next_ns);
 
 /* lease_group.c: only while member_count is above 0, except is_lessee() and group_of() */
 

@@ -158,7 +158,7 @@ static void reopen_if_for_nothing(struct arbiter *a, struct tenant *t, int other
 				   ? urgent == NONE
 				   : a->close_reason != CLOSE_FOR_GOOD && other == NONE;
 
-	if (a->gang_count && member_is_awaited(a))
+	if (a->gang_count && gang_rank_is_awaited(a))
 		return;
 	if (a->close_reason == CLOSE_FOR_GANG && t->gang.order == GANG_GO)
 		for_nothing = true;
@@ -188,13 +188,13 @@ static void decide_on_holder(struct arbiter *a)
 	if (t->seen.stopped && !t->running) {
 		a->last_end = (struct arbiter_lease_end){ .why = ARBITER_END_STOPPED };
 		lease_hold(a, t);
-	} else if (a->gang_count && member_decide_on_holder(a, t)) {
+	} else if (a->gang_count && gang_rank_decide_on_holder(a, t)) {
 		return;
 	} else if (a->out_of_turn && !t->paused && !t->seen.stopped &&
 		   a->clock - a->granted_at < a->config.min_lease_ns) {
 		return;
 	} else if (t->paused || t->seen.stopped || turn_ends_with_tokens(a, t, other != NONE)) {
-		if (!t->paused && !t->seen.stopped && member_end_turn(t))
+		if (!t->paused && !t->seen.stopped && gang_rank_end_turn(t))
 			return;
 		a->close_reason = CLOSE_FOR_GOOD;
 		lease_close_for(a, t,
@@ -205,7 +205,7 @@ static void decide_on_holder(struct arbiter *a)
 		interrupt_holder(a, t);
 	} else if (other != NONE && turn_should_yield(a, t, other)) {
 		/* A gang that is idle here may be at work elsewhere. */
-		if (is_idle ? member_idle(a, t) : member_end_turn(t))
+		if (is_idle ? gang_rank_idle(a, t) : gang_rank_end_turn(t))
 			return;
 		a->close_reason = CLOSE_FOR_OTHERS;
 		lease_close_for(a, t, is_idle ? ARBITER_END_IDLE : ARBITER_END_TURN);
@@ -225,7 +225,7 @@ static int choose_next(const struct arbiter *a)
 	if (a->close_reason == CLOSE_FOR_OTHERS && order_best(a, a->last_holder) != NONE)
 		next = order_best(a, a->last_holder);
 	if (a->interrupted != NONE && a->tenant[a->interrupted].candidate &&
-	    !member_is_held(a, &a->tenant[a->interrupted]))
+	    !gang_rank_is_held(a, &a->tenant[a->interrupted]))
 		next = a->interrupted;
 	urgent = priority_best(a, NONE, (int64_t)a->tenant[next].share.priority + 1);
 	return urgent != NONE ? urgent : next;
@@ -239,7 +239,7 @@ void lease_decide(struct arbiter *a)
 		return;
 	int next = choose_next(a);
 	if (a->gang_count)
-		next = member_choose(a, next);
+		next = gang_rank_choose(a, next);
 	if (next != NONE)
 		lease_grant(a, next);
 }

@@ -35,7 +35,7 @@ static bool streams(const struct arbiter *a, const struct tenant *t)
 
 	return a->config.policy == ARBITER_POLICY_LEASE && most_ns > 0 &&
 	       steps_length_ns(&t->steps, most_ns) <= 0 &&
-	       t->charged_ns - t->charged_at_rest_ns >= most_ns;
+	       t->charged_ns - t->charged_at_idle_ns >= most_ns;
 }
 
 uint64_t charge_alone_slice_ns(const struct arbiter *a, const struct tenant *t)
@@ -80,7 +80,7 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 	 * A waiting tenant saves up. An idle one saves a pause between steps at most, and after a longer pause a lease's
 	 * worth: a full bucket after each pause would show as work above the cap.
 	 */
-	if ((!t->demand && !t->running) || t->came) {
+	if ((!t->demand && !t->running) || t->arrived) {
 		double keeps = charge_tokens_kept(a, t);
 
 		/* The tenant was absent until it became active, after filled_at. */
@@ -272,7 +272,7 @@ void charge_step(struct arbiter *a, uint64_t dt_ns)
 		t->reported_ns = 0;
 		if (running > 1)
 			t->overlapped = true;
-		if (t->seen.waiting && !lets_through(t->state))
+		if (t->seen.waiting && !permits_launch(t->state))
 			t->waited_ns += dt_ns;
 	}
 	if (a->mode == ARBITER_LEASES)

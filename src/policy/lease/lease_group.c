@@ -146,12 +146,12 @@ static void read_demand(struct arbiter *a, struct tenant *t)
 		t->running = false;
 	t->demand = !t->paused && !seen->stopped && (seen->waiting || seen->busy || seen->launching);
 	if (t->demand || t->running || (t->launched && !t->paused && !seen->stopped)) {
-		p->there_at = a->clock;
-		p->is_there = true;
+		p->last_present_at = a->clock;
+		p->is_present = true;
 	}
-	if (a->clock - p->there_at >= a->config.free_after_ns || t->paused ||
+	if (a->clock - p->last_present_at >= a->config.free_after_ns || t->paused ||
 	    (seen->stopped && !t->running))
-		p->is_there = false;
+		p->is_present = false;
 }
 
 uint64_t group_depth_ns(const struct arbiter *a, const struct tenant *t)
@@ -221,7 +221,7 @@ static uint64_t observe_member(struct arbiter *a, struct tenant *t, int working,
 	double charged_ns = charge_of(t, busy_ns, working);
 	t->charged_ns += charged_ns;
 	t->charged_peak_ns = fmax(t->charged_peak_ns, t->charged_ns);
-	if (t->seen.waiting && !lets_through(t->state))
+	if (t->seen.waiting && !permits_launch(t->state))
 		t->waited_ns += dt_ns;
 	if (p->member.is_held && t->seen.waiting)
 		p->held_ns += dt_ns;
@@ -234,7 +234,7 @@ static uint64_t observe_member(struct arbiter *a, struct tenant *t, int working,
 static void observe_group(struct arbiter *a, int group, uint64_t dt_ns)
 {
 	struct tenant *g = &a->tenant[group];
-	bool goes = lets_through(g->state);
+	bool goes = permits_launch(g->state);
 	struct arbiter_observation sum = { .stopped = true,
 					   .has_doorbell = true,
 					   .idle_ns = UINT64_MAX,
@@ -249,7 +249,7 @@ static void observe_group(struct arbiter *a, int group, uint64_t dt_ns)
 
 		read_demand(a, t);
 		sum.launches += t->launched;
-		there += t->part.is_there;
+		there += t->part.is_present;
 		working += has_worked(t);
 	}
 	FOR_EACH_MEMBER(i, a, group)
@@ -261,7 +261,7 @@ static void observe_group(struct arbiter *a, int group, uint64_t dt_ns)
 
 		sum.busy_ns += observe_member(a, t, working, goes, dt_ns);
 		sum.has_doorbell = sum.has_doorbell && t->seen.has_doorbell;
-		if (!t->part.is_there)
+		if (!t->part.is_present)
 			continue;
 		sum.waiting |= t->demand && t->seen.waiting;
 		sum.busy |= t->running && !t->seen.launching;
@@ -299,7 +299,7 @@ static void set_parts(struct arbiter *a, int group)
 	int unpromised = 0;
 
 	FOR_EACH_MEMBER(i, a, group)
-	unpromised += a->tenant[i].part.is_there && a->tenant[i].share.cores_pct <= 0;
+	unpromised += a->tenant[i].part.is_present && a->tenant[i].share.cores_pct <= 0;
 	if (unpromised > 1)
 		rest /= unpromised;
 	rest = fmax(rest, LEAST_PCT);
@@ -332,7 +332,7 @@ static void set_state(struct arbiter *a, struct tenant *t, enum lease_state stat
 /* Facts about all members of a group except one. */
 struct others {
 	bool any_there, any_present, any_promised;
-	double limits; /* sum of the caps of those with part.is_there, as parts of the GPU */
+	double limits; /* sum of the caps of those with part.is_present, as parts of the GPU */
 };
 
 static struct others others_of(const struct arbiter *a, int group, int member)
@@ -343,7 +343,7 @@ static struct others others_of(const struct arbiter *a, int group, int member)
 	{
 		const struct tenant *t = &a->tenant[i];
 
-		if (i == member || !t->part.is_there)
+		if (i == member || !t->part.is_present)
 			continue;
 		o.any_there = true;
 		o.any_present |= t->part.member.is_present;
@@ -365,7 +365,7 @@ static enum lease_state state_of(const struct arbiter *a, int group, int member)
 
 	if (t->paused)
 		return LEASE_STOP;
-	if (!lets_through(state))
+	if (!permits_launch(state))
 		return state;
 	if (!o.any_there)
 		return mps_client_learns(&t->part.member) ? LEASE_GO : state;
@@ -386,7 +386,7 @@ static uint64_t decide_on_members(struct arbiter *a, int group, uint64_t dt_ns)
 	FOR_EACH_MEMBER(i, a, group)
 	member[count++] = &a->tenant[i].part.member;
 	set_parts(a, group);
-	space_set_paces(member, count, lets_through(g->state) ? dt_ns : 0);
+	space_set_paces(member, count, permits_launch(g->state) ? dt_ns : 0);
 	FOR_EACH_MEMBER(i, a, group)
 	{
 		struct tenant *t = &a->tenant[i];
@@ -394,7 +394,7 @@ static uint64_t decide_on_members(struct arbiter *a, int group, uint64_t dt_ns)
 
 		set_state(a, t, state_of(a, group, i));
 		t->part.granted = t->seen.spent + mps_client_granted_ns(m);
-		if (t->state != LEASE_FREE && lets_through(g->state) && m->is_present)
+		if (t->state != LEASE_FREE && permits_launch(g->state) && m->is_present)
 			next_ns = min_u64(next_ns, m->is_held ? SPACE_HELD_POLL_NS : SPACE_POLL_NS);
 	}
 	return next_ns;

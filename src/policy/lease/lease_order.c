@@ -37,15 +37,15 @@ void order_read_demand(struct arbiter *a)
 		t->demand = !t->paused && !seen->stopped &&
 			    (seen->waiting || seen->busy || seen->launching);
 		if (!t->running && !seen->waiting)
-			t->charged_at_rest_ns = t->charged_ns;
-		t->came = (t->demand || t->running) && !was_there;
+			t->charged_at_idle_ns = t->charged_ns;
+		t->arrived = (t->demand || t->running) && !was_there;
 		if (t->demand || t->running || (t->launched && !t->paused))
 			t->present_at = a->clock;
 		if (t->running)
 			t->worked_at = a->clock;
 		else if (t->launched)
 			t->worked_at = a->clock - min_u64(seen->idle_ns, a->clock - t->worked_at);
-		member_widen_patience(a, t, &bounds);
+		gang_rank_widen_patience(a, t, &bounds);
 		if (t->demand)
 			patience_learn(&t->patience, &bounds, a->clock);
 	}
@@ -144,7 +144,7 @@ int order_best(const struct arbiter *a, int except)
 		int index = a->active[i];
 
 		if (index == except || !a->tenant[index].candidate ||
-		    member_is_held(a, &a->tenant[index]))
+		    gang_rank_is_held(a, &a->tenant[index]))
 			continue;
 		if (best == NONE || order_comes_before(a, &a->tenant[index], &a->tenant[best]))
 			best = index;

@@ -137,7 +137,7 @@ int priority_best(const struct arbiter *a, int except, int64_t least)
 		const struct tenant *t = &a->tenant[index], *b = &a->tenant[best < 0 ? 0 : best];
 
 		if (index == except || !t->urgent || t->share.priority < least ||
-		    member_is_held(a, t))
+		    gang_rank_is_held(a, t))
 			continue;
 		if (best == NONE || t->share.priority > b->share.priority ||
 		    (t->share.priority == b->share.priority && t->vtime < b->vtime))

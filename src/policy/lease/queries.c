@@ -35,7 +35,7 @@ struct arbiter_account arbiter_account(const struct arbiter *a, int tenant)
 		.weight = t->part.of == NONE ? order_weight(a, t) : t->part.weight,
 		.budget_ns = (int64_t)t->budget_ns,
 		.state = t->state,
-		.active = t->active || t->part.is_there,
+		.active = t->active || t->part.is_present,
 		.draining = arbiter_is_draining(a, tenant),
 	};
 }
@@ -168,7 +168,7 @@ bool arbiter_is_active(const struct arbiter *a, int tenant)
 {
 	const struct tenant *t = tenant_or_empty(a, tenant);
 
-	return t->active || t->part.is_there;
+	return t->active || t->part.is_present;
 }
 
 bool arbiter_is_draining(const struct arbiter *a, int tenant)

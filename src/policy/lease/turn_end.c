@@ -54,7 +54,7 @@ bool turn_ends_with_tokens(struct arbiter *a, const struct tenant *t, bool conte
 
 uint64_t turn_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
 {
-	uint64_t least_ns = a->gang_count ? member_idle_limit_ns(a, t) : 0, limit_ns;
+	uint64_t least_ns = a->gang_count ? gang_rank_idle_limit_ns(a, t) : 0, limit_ns;
 
 	if (t->seen.waiting)
 		return a->config.start_limit_ns;

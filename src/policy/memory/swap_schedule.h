@@ -65,20 +65,20 @@ struct swap_schedule_observation {
 	enum swap_schedule_place place;
 	unsigned part_count;
 	struct swap_schedule_part part[SWAP_SCHEDULE_PARTS];
-	double weight;     /* turns are proportional to this; 0 or less counts as 1 */
-	bool has_work;     /* work is in flight, or a thread waits to launch or for GPU memory */
-	bool is_put_out;   /* a user ordered it out, so it needs no room */
-	bool has_refused;  /* the last order to leave failed */
-	bool is_short;     /* found no room to return to */
-	uint64_t moved_ns; /* length of its last move; 0: none was measured */
-	uint64_t progress; /* a counter that changes while its memory moves */
+	double weight;       /* turns are proportional to this; 0 or less counts as 1 */
+	bool has_work;       /* work is in flight, or a thread waits to launch or for GPU memory */
+	bool is_out_by_user; /* a user ordered it out, so it needs no room */
+	bool has_refused;    /* the last order to leave failed */
+	bool is_short;       /* found no room to return to */
+	uint64_t moved_ns;   /* length of its last move; 0: none was measured */
+	uint64_t progress;   /* a counter that changes while its memory moves */
 };
 
 struct swap_schedule_tenant {
 	bool is_used;
 	struct swap_schedule_observation seen;
-	bool is_to_be_in; /* the decision */
-	bool is_recalled; /* a user's order to be out has ended, and it was not let in since */
+	bool should_be_in; /* the decision */
+	bool is_recalled;  /* a user's order to be out has ended, and it was not let in since */
 	uint64_t in_since_ns;
 	uint64_t work_ns;         /* when it was last seen with work */
 	uint64_t leaves_since_ns; /* when it was ordered to leave, or last made progress */
@@ -90,7 +90,7 @@ struct swap_schedule_tenant {
 	uint64_t lacks_since_ns;
 	/* time since which no room for it seems possible; 0: room is possible */
 	uint64_t never_since_ns;
-	bool is_stubborn; /* did not leave when ordered: no other tenant may count on its memory */
+	bool ignored_order; /* did not leave when ordered: no other tenant may count on its memory */
 };
 
 struct swap_schedule {
@@ -116,7 +116,7 @@ void swap_schedule_observe(struct swap_schedule *r, int tenant,
 			   const struct swap_schedule_observation *seen, uint64_t now_ns);
 
 /*
- * Writes each is_to_be_in. capacity_bytes: per card, what these tenants may hold together. Every part must be on one of
+ * Writes each should_be_in. capacity_bytes: per card, what these tenants may hold together. Every part must be on one of
  * these cards.
  */
 void swap_schedule_step(struct swap_schedule *r, const uint64_t *capacity_bytes,

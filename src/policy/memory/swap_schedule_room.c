@@ -10,7 +10,7 @@ bool swap_schedule_is_on_card(const struct swap_schedule_tenant *t)
 
 bool swap_schedule_is_awaited(const struct swap_schedule_tenant *t)
 {
-	return t->is_used && t->is_to_be_in && t->seen.place != SWAP_SCHEDULE_IN &&
+	return t->is_used && t->should_be_in && t->seen.place != SWAP_SCHEDULE_IN &&
 	       !t->seen.is_short;
 }
 
@@ -25,9 +25,9 @@ uint64_t swap_schedule_movable_bytes(const struct swap_schedule_tenant *t)
 static uint64_t swap_schedule_need_bytes(const struct swap_schedule_tenant *t, unsigned part)
 {
 	const struct swap_schedule_part *p = &t->seen.part[part];
-	if (t->seen.is_put_out)
+	if (t->seen.is_out_by_user)
 		return 0;
-	if (!t->is_to_be_in)
+	if (!t->should_be_in)
 		return t->seen.has_work || t->is_recalled ? p->movable_bytes + p->wanted_bytes : 0;
 	return swap_schedule_is_on_card(t) ? p->wanted_bytes : 0;
 }
@@ -37,7 +37,7 @@ bool swap_schedule_is_in_need(const struct swap_schedule_tenant *t)
 	for (unsigned k = 0; k < t->seen.part_count; k++)
 		if (swap_schedule_need_bytes(t, k))
 			return true;
-	return !t->is_to_be_in && (t->seen.has_work || t->is_recalled) && !t->seen.is_put_out;
+	return !t->should_be_in && (t->seen.has_work || t->is_recalled) && !t->seen.is_out_by_user;
 }
 
 uint64_t swap_schedule_move_ns(const struct swap_schedule *r, uint64_t bytes)
@@ -56,7 +56,7 @@ uint64_t swap_schedule_stay_ns(const struct swap_schedule *r, uint64_t moved_byt
 static uint64_t taken_by(const struct swap_schedule_tenant *t, unsigned part)
 {
 	const struct swap_schedule_part *p = &t->seen.part[part];
-	bool is_reserved = t->is_to_be_in && !t->seen.is_short;
+	bool is_reserved = t->should_be_in && !t->seen.is_short;
 	return p->fixed_bytes + (swap_schedule_is_on_card(t) || is_reserved ? p->movable_bytes : 0);
 }
 
@@ -111,8 +111,8 @@ static void room_without_others(const struct swap_schedule *r, const struct swap
 	room_free(r, ret);
 	for (unsigned i = 0; i < r->end; i++) {
 		const struct swap_schedule_tenant *other = &r->tenant[i];
-		if (other == t || !(swap_schedule_is_on_card(other) || other->is_to_be_in) ||
-		    (other->is_stubborn && !is_by_stubborn))
+		if (other == t || !(swap_schedule_is_on_card(other) || other->should_be_in) ||
+		    (other->ignored_order && !is_by_stubborn))
 			continue;
 		for (unsigned k = 0; k < other->seen.part_count; k++)
 			ret->bytes[other->seen.part[k].card] += other->seen.part[k].movable_bytes;
@@ -154,7 +154,7 @@ static bool may_leave(const struct swap_schedule *r, unsigned i, uint64_t need, 
 {
 	const struct swap_schedule_tenant *t = &r->tenant[i];
 	uint64_t stayed_ns = now_ns - t->in_since_ns;
-	if (!t->is_used || !t->is_to_be_in || t->seen.place != SWAP_SCHEDULE_IN ||
+	if (!t->is_used || !t->should_be_in || t->seen.place != SWAP_SCHEDULE_IN ||
 	    t->spared_until_ns > now_ns)
 		return false;
 	if (is_idle(r, t, now_ns))
@@ -198,11 +198,11 @@ static int next_victim(const struct swap_schedule *r, int for_whom, const bool *
 }
 
 /* Returns true if a tenant is leaving a card where `t` lacks bytes, which is awaited first. */
-static bool is_anyone_leaving_for(const struct swap_schedule *r, const struct room *room,
-				  const struct swap_schedule_tenant *t)
+static bool is_leaving_for(const struct swap_schedule *r, const struct room *room,
+			   const struct swap_schedule_tenant *t)
 {
 	for (unsigned i = 0; i < r->end; i++)
-		if (!r->tenant[i].is_to_be_in && swap_schedule_is_on_card(&r->tenant[i]) &&
+		if (!r->tenant[i].should_be_in && swap_schedule_is_on_card(&r->tenant[i]) &&
 		    would_help(&r->tenant[i], room, t))
 			return true;
 	return false;
@@ -216,7 +216,7 @@ void room_make(struct swap_schedule *r, int tenant, uint64_t now_ns)
 	uint64_t need = 0;
 	int victim;
 	room_free(r, &room);
-	if (is_anyone_leaving_for(r, &room, t))
+	if (is_leaving_for(r, &room, t))
 		return;
 	for (unsigned k = 0; k < t->seen.part_count; k++)
 		need += swap_schedule_need_bytes(t, k);
@@ -231,7 +231,7 @@ void room_make(struct swap_schedule *r, int tenant, uint64_t now_ns)
 		return;
 	for (unsigned i = 0; i < r->end; i++)
 		if (is_chosen[i]) {
-			r->tenant[i].is_to_be_in = false;
+			r->tenant[i].should_be_in = false;
 			r->tenant[i].leaves_since_ns = now_ns;
 			r->orders++;
 		}

@@ -33,7 +33,7 @@ int swap_schedule_add(struct swap_schedule *r, bool is_in, uint64_t now_ns)
 			continue;
 		r->tenant[i] = (struct swap_schedule_tenant){
 			.is_used = true,
-			.is_to_be_in = is_in,
+			.should_be_in = is_in,
 			.in_since_ns = now_ns,
 			.work_ns = now_ns,
 			.seen.place = is_in ? SWAP_SCHEDULE_IN : SWAP_SCHEDULE_OUT,
@@ -115,13 +115,13 @@ static void learn_rate(struct swap_schedule *r, const struct swap_schedule_tenan
 }
 
 /* Returns true if the tenant was ordered to leave for another and does not: stopped, exiting, or its work does not end. */
-static bool is_deaf(const struct swap_schedule *r, const struct swap_schedule_tenant *t,
-		    uint64_t now_ns)
+static bool ignores_orders(const struct swap_schedule *r, const struct swap_schedule_tenant *t,
+			   uint64_t now_ns)
 {
 	uint64_t limit_ns = ANSWER_MOVES * swap_schedule_move_ns(r, swap_schedule_movable_bytes(t));
 	if (limit_ns < r->config.answer_ns)
 		limit_ns = r->config.answer_ns;
-	return !t->is_to_be_in && t->seen.place == SWAP_SCHEDULE_LEAVING &&
+	return !t->should_be_in && t->seen.place == SWAP_SCHEDULE_LEAVING &&
 	       now_ns - t->leaves_since_ns > limit_ns;
 }
 
@@ -131,25 +131,26 @@ void swap_schedule_observe(struct swap_schedule *r, int tenant,
 	struct swap_schedule_tenant *t = &r->tenant[tenant];
 	bool was_in = t->seen.place == SWAP_SCHEDULE_IN;
 	bool has_moved = seen->moved_ns && seen->moved_ns != t->seen.moved_ns;
-	if (t->seen.is_put_out && !seen->is_put_out)
+	if (t->seen.is_out_by_user && !seen->is_out_by_user)
 		t->is_recalled = true;
 	if (seen->progress != t->seen.progress)
 		t->leaves_since_ns = now_ns;
 	t->seen = *seen;
-	t->is_recalled = t->is_recalled && !t->is_to_be_in;
+	t->is_recalled = t->is_recalled && !t->should_be_in;
 	if (has_moved)
 		learn_rate(r, t);
 	if (!was_in && seen->place == SWAP_SCHEDULE_IN)
 		t->in_since_ns = now_ns;
 	if (seen->has_work)
 		t->work_ns = now_ns;
-	if (!t->is_to_be_in && !seen->is_put_out && (seen->has_refused || is_deaf(r, t, now_ns))) {
-		t->is_to_be_in = true;
+	if (!t->should_be_in && !seen->is_out_by_user &&
+	    (seen->has_refused || ignores_orders(r, t, now_ns))) {
+		t->should_be_in = true;
 		t->spared_until_ns = now_ns + r->config.retry_ns;
-		t->is_stubborn = true;
+		t->ignored_order = true;
 	}
 	if (seen->place == SWAP_SCHEDULE_OUT)
-		t->is_stubborn = false;
+		t->ignored_order = false;
 	if (!swap_schedule_is_in_need(t))
 		t->needs_since_ns = 0;
 	else if (!t->needs_since_ns)
@@ -191,7 +192,7 @@ static void mark_cards(const struct swap_schedule_tenant *t, bool *ret_is_of)
 
 static void serve(struct swap_schedule_tenant *t, uint64_t now_ns)
 {
-	t->is_to_be_in = true;
+	t->should_be_in = true;
 	t->never_since_ns = 0;
 	t->queued_ns = t->needs_since_ns;
 	for (unsigned k = 0; k < t->seen.part_count; k++)
@@ -224,7 +225,7 @@ static void serve_queue(struct swap_schedule *r, uint64_t now_ns)
 			if (!t->never_since_ns)
 				t->never_since_ns = now_ns;
 			if (now_ns - t->never_since_ns >= r->config.turn_min_ns)
-				t->is_to_be_in = true;
+				t->should_be_in = true;
 			else
 				mark_cards(t, is_blocked);
 			continue;
@@ -237,7 +238,7 @@ static void serve_queue(struct swap_schedule *r, uint64_t now_ns)
 
 static bool is_out_without_need(const struct swap_schedule_tenant *t)
 {
-	return t->is_used && !t->is_to_be_in && !t->seen.is_put_out && !t->needs_since_ns;
+	return t->is_used && !t->should_be_in && !t->seen.is_out_by_user && !t->needs_since_ns;
 }
 
 /* For each card: facts about tenants that are out and need nothing, and whether the queue needs the card. */
@@ -291,7 +292,7 @@ static void return_without_need(struct swap_schedule *r, const struct idle_memor
 				     now_ns - since_ns >=
 					     swap_schedule_stay_ns(r, idle->out.bytes[card]);
 		}
-		t->is_to_be_in |= may_return;
+		t->should_be_in |= may_return;
 	}
 }
 
@@ -299,8 +300,8 @@ static void return_without_need(struct swap_schedule *r, const struct idle_memor
  * Did others take the room reserved for its return? Only after turn_min_ns, since figures may change, and never for a
  * tenant let in to get an error.
  */
-static bool has_lost_its_room(const struct swap_schedule *r, struct swap_schedule_tenant *t,
-			      uint64_t now_ns)
+static bool has_lost_room(const struct swap_schedule *r, struct swap_schedule_tenant *t,
+			  uint64_t now_ns)
 {
 	bool is_over = false;
 	for (unsigned k = 0;
@@ -316,9 +317,9 @@ static bool has_lost_its_room(const struct swap_schedule *r, struct swap_schedul
 }
 
 /* Calls off the return, and gives the tenant back its place in the queue. */
-static void call_off(struct swap_schedule_tenant *t, uint64_t now_ns)
+static void cancel_return(struct swap_schedule_tenant *t, uint64_t now_ns)
 {
-	t->is_to_be_in = false;
+	t->should_be_in = false;
 	t->leaves_since_ns = now_ns;
 	t->lacks_since_ns = 0;
 	if (t->seen.has_work)
@@ -336,16 +337,16 @@ void swap_schedule_step(struct swap_schedule *r, const uint64_t *capacity_bytes,
 	for (unsigned i = 0; i < r->end; i++) {
 		struct swap_schedule_tenant *t = &r->tenant[i];
 		/* The tenant found no room, but others can make room: it queues again. */
-		bool is_again = t->is_used && t->seen.is_short && t->is_to_be_in &&
+		bool is_again = t->is_used && t->seen.is_short && t->should_be_in &&
 				room_can_ever(r, (int)i, true);
-		if (t->is_used && t->is_to_be_in && (t->seen.is_put_out || is_again)) {
-			t->is_to_be_in = false;
+		if (t->is_used && t->should_be_in && (t->seen.is_out_by_user || is_again)) {
+			t->should_be_in = false;
 			t->leaves_since_ns = now_ns;
 		}
 		if (is_again && !t->needs_since_ns)
 			t->needs_since_ns = now_ns;
-		if (t->is_used && has_lost_its_room(r, t, now_ns))
-			call_off(t, now_ns);
+		if (t->is_used && has_lost_room(r, t, now_ns))
+			cancel_return(t, now_ns);
 	}
 	find_idle_memory(r, &idle);
 	serve_queue(r, now_ns);

@@ -40,7 +40,7 @@ static void choose_best(struct choosing *c, uint64_t able)
 }
 
 /* A card of unknown NUMA node does not serve a request for one node. */
-static void look_in_each_numa(struct choosing *c, const struct place_node *node, uint64_t able)
+static void choose_in_each_numa(struct choosing *c, const struct place_node *node, uint64_t able)
 {
 	for (unsigned i = 0; i < node->card_count; i++) {
 		uint64_t same = 0;
@@ -98,7 +98,7 @@ int place_choose(const struct place_node *node, const struct place_request *requ
 	struct choosing c = { .costs = &costs, .count = request->count };
 	if (find_must(node, request->must_uuid, &c.must)) {
 		if (request->numa_bind)
-			look_in_each_numa(&c, node, able);
+			choose_in_each_numa(&c, node, able);
 		else
 			choose_best(&c, able);
 	}

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-bool place_asks_whole(const struct place_request *request)
+bool place_needs_whole_card(const struct place_request *request)
 {
 	return request->cores_mpct >= PLACE_CORES_WHOLE_MPCT;
 }
@@ -24,7 +24,7 @@ struct place_need place_need(const struct place_card *card, const struct place_r
 	if (request->memory == PLACE_MEMORY_ALL)
 		need.memory_bytes = most_bytes;
 	/* An unshared card gives all that is not reserved. */
-	if (place_asks_whole(request)) {
+	if (place_needs_whole_card(request)) {
 		need.cores_mpct = card->cores_reserved_mpct < card->cores_total_mpct
 					  ? card->cores_total_mpct - card->cores_reserved_mpct
 					  : 0;
@@ -101,7 +101,7 @@ enum place_reason place_check_card(const struct place_card *card,
 		return PLACE_CARD_INSUFFICIENT_MEMORY;
 	if (need.cores_mpct > cores_left)
 		return PLACE_CARD_INSUFFICIENT_CORE;
-	if (place_asks_whole(request) && card->slots_used > 0)
+	if (place_needs_whole_card(request) && card->slots_used > 0)
 		return PLACE_EXCLUSIVE_CONFLICT;
 	if (request->cores_mpct == 0 && cores_left == 0)
 		return PLACE_COMPUTE_UNITS_EXHAUSTED;

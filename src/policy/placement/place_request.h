@@ -54,7 +54,7 @@ struct place_request {
 };
 
 /* Returns true if the request asks for unshared cards. */
-bool place_asks_whole(const struct place_request *request);
+bool place_needs_whole_card(const struct place_request *request);
 
 /* What a request needs of one card. */
 struct place_need {

@@ -10,7 +10,7 @@ uint16_t place_kind_fits(const struct place_card *card, const struct place_reque
 {
 	if (place_check_card(card, kind) != PLACE_FITS)
 		return 0;
-	if (place_asks_whole(kind))
+	if (place_needs_whole_card(kind))
 		return 1;
 	struct place_need need = place_need(card, kind);
 	uint64_t most = card->slots_total - card->slots_used;

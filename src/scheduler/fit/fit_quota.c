@@ -13,7 +13,7 @@ struct quota_amounts fit_quota_of(const struct place_need *need)
 /* Whether the part uses the same of the quota on every card. */
 static bool is_fixed(const struct request_part *part)
 {
-	return part->place.memory == PLACE_MEMORY_BYTES && !place_asks_whole(&part->place);
+	return part->place.memory == PLACE_MEMORY_BYTES && !place_needs_whole_card(&part->place);
 }
 
 /* Returns the least that one share of the part uses; the exact amount if is_fixed(). */
@@ -22,7 +22,7 @@ static struct quota_amounts least_of(const struct request_part *part)
 	const struct place_request *r = &part->place;
 	const struct place_need need = {
 		.memory_bytes = r->memory == PLACE_MEMORY_BYTES ? r->memory_bytes : 0,
-		.cores_mpct = place_asks_whole(r) ? 0 : r->cores_mpct,
+		.cores_mpct = place_needs_whole_card(r) ? 0 : r->cores_mpct,
 	};
 	return fit_quota_of(&need);
 }

@@ -20,8 +20,8 @@ static struct place_request kind_of(const struct place_request *request)
 		.memory = request->memory,
 		.memory_bytes = request->memory == PLACE_MEMORY_BYTES ? request->memory_bytes : 0,
 		.memory_pct = request->memory == PLACE_MEMORY_PCT ? request->memory_pct : 0,
-		.cores_mpct = place_asks_whole(request) ? PLACE_CORES_WHOLE_MPCT
-							: request->cores_mpct,
+		.cores_mpct = place_needs_whole_card(request) ? PLACE_CORES_WHOLE_MPCT
+							      : request->cores_mpct,
 		.use_type = request->use_type,
 		.nouse_type = request->nouse_type,
 	};

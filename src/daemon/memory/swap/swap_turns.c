@@ -120,7 +120,7 @@ static void observe_tenant(struct swap_turns *turns, struct tenant *t, uint64_t 
 		.part_count = t->terms.device_count,
 		.has_work = has_work(t),
 		.weight = weight_of(t->node, t),
-		.is_put_out = t->terms.swapped_out,
+		.is_out_by_user = t->terms.swapped_out,
 		.is_short = f.is_short,
 		.moved_ns = f.moved_ns,
 		.progress = f.progress,
@@ -207,15 +207,15 @@ static bool apply_order(struct tenant *t)
 {
 	const struct swap_schedule_tenant *r =
 		&t->node->swap_turns->swap_schedule.tenant[t->swap_schedule];
-	bool is_in = r->is_to_be_in && r->seen.place == SWAP_SCHEDULE_IN;
+	bool is_in = r->should_be_in && r->seen.place == SWAP_SCHEDULE_IN;
 	bool was_away = t->is_away;
-	swap_set_order(t, r->is_to_be_in ? SWAP_ORDER_IN : SWAP_ORDER_OUT);
+	swap_set_order(t, r->should_be_in ? SWAP_ORDER_IN : SWAP_ORDER_OUT);
 	/* Without room for its return (is_short) the tenant is not paused: its calls run, and report the lack. */
 	t->is_away = !is_in && !r->seen.is_short;
 	for (unsigned k = 0; t->is_away != was_away && k < t->terms.device_count; k++)
 		lessee_set_paused(t->device[k].lessee, t->terms.paused || t->is_away);
 	return r->seen.place == SWAP_SCHEDULE_LEAVING || r->seen.place == SWAP_SCHEDULE_RETURNING ||
-	       r->is_to_be_in != (r->seen.place == SWAP_SCHEDULE_IN);
+	       r->should_be_in != (r->seen.place == SWAP_SCHEDULE_IN);
 }
 
 /* Adds the tenant to the schedule, on its card or off it as its processes report: an adopted tenant may be off. */

@@ -254,7 +254,7 @@ static void check(struct gang_model *m, unsigned d)
 
 		if (!has_rank(t, d) || t->gang < 0)
 			continue;
-		order = gang_filter_result(m->board, t->gang, d).order;
+		order = gang_command(m->board, t->gang, d).order;
 		if (order == GANG_GATHER || order == GANG_GO)
 			owned++;
 	}
@@ -295,7 +295,7 @@ static bool exchange(struct gang_model *m, unsigned d)
 		if (!has_rank(m->tenant[i], d))
 			continue;
 		report = arbiter_gang_report(m->device[d].arbiter, m->tenant[i]->rank[d].index);
-		gang_tell(m->board, m->tenant[i]->gang, d, &report);
+		gang_set_report(m->board, m->tenant[i]->gang, d, &report);
 	}
 	changed = gang_decide(m->board, m->now);
 	for (unsigned e = 0; e < m->config.devices; e++)
@@ -304,7 +304,7 @@ static bool exchange(struct gang_model *m, unsigned d)
 	for (int i = 0; i < m->count; i++)
 		if (has_rank(m->tenant[i], d))
 			news |= arbiter_set_gang(m->device[d].arbiter, m->tenant[i]->rank[d].index,
-						 gang_filter_result(m->board, m->tenant[i]->gang, d));
+						 gang_command(m->board, m->tenant[i]->gang, d));
 	return news;
 }
 
@@ -319,7 +319,7 @@ static void publish(struct gang_model *m, const struct model_tenant *t, struct r
 	if (word != r->word)
 		r->has_lead = false;
 	r->word = word;
-	r->is_slip = gang_filter_result(m->board, t->gang, d).is_slip;
+	r->is_slip = gang_command(m->board, t->gang, d).is_slip;
 }
 
 static void poll(struct gang_model *m, unsigned d)

@@ -22,14 +22,14 @@ static struct gang_report due(enum gang_order order)
 
 static enum gang_order order(const struct gang_board *b, int gang, unsigned device)
 {
-	return gang_filter_result(b, gang, device).order;
+	return gang_command(b, gang, device).order;
 }
 
 /* What a gang's devices say, both alike. */
 static void tell(struct gang_board *b, int gang, struct gang_report report, uint64_t now_ns)
 {
 	for (unsigned d = 0; d < 2; d++)
-		gang_tell(b, gang, d, &report);
+		gang_set_report(b, gang, d, &report);
 	gang_decide(b, now_ns);
 }
 
@@ -49,27 +49,27 @@ static void test_a_turn(void **state)
 	struct gang_report r = due(GANG_NONE), other;
 
 	/* On one device alone it is no gang, and not before its turn has come on both. */
-	gang_tell(b, g, 0, &r);
+	gang_set_report(b, g, 0, &r);
 	assert_int_equal(gang_decide(b, 0), 0);
 	assert_int_equal(order(b, g, 0), GANG_NONE);
 	r.is_due = false;
-	gang_tell(b, g, 1, &r);
+	gang_set_report(b, g, 1, &r);
 	assert_int_equal(gang_decide(b, 0), 3);
 	assert_int_equal(order(b, g, 0), GANG_WAIT);
 	/* Gathering: at the time at which the later device can be free. */
 	r = due(GANG_WAIT);
 	r.free_in_ns = 3 * MS;
-	gang_tell(b, g, 1, &r);
+	gang_set_report(b, g, 1, &r);
 	assert_int_equal(gang_decide(b, MS), 3);
 	assert_int_equal(order(b, g, 0), GANG_GATHER);
-	assert_int_equal(gang_filter_result(b, g, 0).at_ns, 4 * MS);
+	assert_int_equal(gang_command(b, g, 0).at_ns, 4 * MS);
 	/* A device that was vacant before it was kept for the gang may be another's by now. */
 	r = due(GANG_WAIT);
 	r.is_vacant = true;
 	tell(b, g, r, MS);
 	assert_int_equal(order(b, g, 0), GANG_GATHER);
 	r.order = GANG_GATHER;
-	gang_tell(b, g, 0, &r);
+	gang_set_report(b, g, 0, &r);
 	gang_decide(b, MS);
 	assert_int_equal(order(b, g, 0), GANG_GATHER);
 	tell(b, g, r, 2 * MS);
@@ -82,23 +82,23 @@ static void test_a_turn(void **state)
 	r = holds();
 	r.is_over = true;
 	r.drain_ns = 2 * MS;
-	gang_tell(b, g, 1, &r);
+	gang_set_report(b, g, 1, &r);
 	gang_decide(b, 20 * MS);
 	assert_int_equal(order(b, g, 0), GANG_CLOSE);
-	assert_int_equal(gang_filter_result(b, g, 1).at_ns, 22 * MS);
+	assert_int_equal(gang_command(b, g, 1).at_ns, 22 * MS);
 	/* One is drained and held, the other late: that may wait for this one. */
 	r = due(GANG_CLOSE);
-	gang_tell(b, g, 0, &r);
+	gang_set_report(b, g, 0, &r);
 	other = due(GANG_CLOSE);
 	other.drains = true;
-	gang_tell(b, g, 1, &other);
+	gang_set_report(b, g, 1, &other);
 	gang_decide(b, 22 * MS);
 	assert_int_equal(order(b, g, 0), GANG_CLOSE);
 	other.is_late = true;
-	gang_tell(b, g, 1, &other);
+	gang_set_report(b, g, 1, &other);
 	gang_decide(b, 23 * MS);
 	assert_int_equal(order(b, g, 0), GANG_GO);
-	assert_true(gang_filter_result(b, g, 0).is_slip);
+	assert_true(gang_command(b, g, 0).is_slip);
 	assert_int_equal(order(b, g, 1), GANG_CLOSE);
 	/* Both drained. */
 	r = due(GANG_CLOSE);
@@ -117,7 +117,7 @@ static void test_two_that_want_the_same(void **state)
 		struct gang_report r = due(GANG_WAIT);
 
 		for (unsigned d = 0; d < 2; d++)
-			gang_tell(b, first, d, &r);
+			gang_set_report(b, first, d, &r);
 		r.behind = behind;
 		tell(b, second, r, 0);
 		for (unsigned d = 0; d < 2; d++) {
@@ -137,27 +137,27 @@ static void test_without_demand(void **state)
 
 	/* But it had some a moment ago: it is on its way to its next launch. */
 	idle.idle_ns = GANG_COME_NS - 1;
-	gang_tell(b, g, 0, &r);
-	gang_tell(b, g, 1, &idle);
+	gang_set_report(b, g, 0, &r);
+	gang_set_report(b, g, 1, &idle);
 	gang_decide(b, 0);
 	assert_int_equal(order(b, g, 0), GANG_WAIT);
 	idle.idle_ns = GANG_COME_NS;
-	gang_tell(b, g, 1, &idle);
+	gang_set_report(b, g, 1, &idle);
 	gang_decide(b, 0);
 	assert_int_equal(order(b, g, 0), GANG_GATHER);
 	assert_int_equal(order(b, g, 1), GANG_WAIT);
 	/* It comes when the turn has begun. */
 	r = holds();
-	gang_tell(b, g, 0, &r);
+	gang_set_report(b, g, 0, &r);
 	r = due(GANG_GATHER);
 	r.is_vacant = true;
-	gang_tell(b, g, 0, &r);
+	gang_set_report(b, g, 0, &r);
 	gang_decide(b, 0);
 	assert_int_equal(order(b, g, 0), GANG_GO);
 	r = holds();
-	gang_tell(b, g, 0, &r);
+	gang_set_report(b, g, 0, &r);
 	r = due(GANG_WAIT);
-	gang_tell(b, g, 1, &r);
+	gang_set_report(b, g, 1, &r);
 	gang_decide(b, MS);
 	assert_int_equal(order(b, g, 1), GANG_GO);
 	gang_board_free(b);
@@ -171,27 +171,27 @@ static void test_rest_elsewhere(void **state)
 	struct gang_report r = holds(), sync_points = holds();
 
 	sync_points.wants = false;
-	gang_tell(b, g, 0, &r);
+	gang_set_report(b, g, 0, &r);
 	for (unsigned d = 1; d < 3; d++) {
 		sync_points.idle_ns = (4 - d) * MS;
-		gang_tell(b, g, d, &sync_points);
+		gang_set_report(b, g, d, &sync_points);
 	}
 	gang_decide(b, 0);
 	assert_int_equal(order(b, g, 0), GANG_GO);
 	/* Of those on the others, the one that has rested least. */
-	assert_int_equal(gang_filter_result(b, g, 0).idle_elsewhere_ns, 2 * MS);
-	assert_int_equal(gang_filter_result(b, g, 1).idle_elsewhere_ns, 0);
+	assert_int_equal(gang_command(b, g, 0).idle_elsewhere_ns, 2 * MS);
+	assert_int_equal(gang_command(b, g, 1).idle_elsewhere_ns, 0);
 	r.wants = false;
 	r.idle_ns = MS;
-	gang_tell(b, g, 0, &r);
+	gang_set_report(b, g, 0, &r);
 	gang_decide(b, 0);
-	assert_int_equal(gang_filter_result(b, g, 1).idle_elsewhere_ns, MS);
+	assert_int_equal(gang_command(b, g, 1).idle_elsewhere_ns, MS);
 	/* They have work there of before, but no lease. */
 	r.holds = sync_points.holds = false;
-	gang_tell(b, g, 0, &r);
-	gang_tell(b, g, 2, &sync_points);
+	gang_set_report(b, g, 0, &r);
+	gang_set_report(b, g, 2, &sync_points);
 	gang_decide(b, 0);
-	assert_int_equal(gang_filter_result(b, g, 1).idle_elsewhere_ns, UINT64_MAX);
+	assert_int_equal(gang_command(b, g, 1).idle_elsewhere_ns, UINT64_MAX);
 	gang_board_free(b);
 }
 
@@ -205,14 +205,14 @@ static void test_all_rest(void **state)
 	tell(b, g, holds(), 0);
 	sync_points.wants = false;
 	sync_points.is_idle = true;
-	gang_tell(b, g, 0, &works);
-	gang_tell(b, g, 1, &sync_points);
+	gang_set_report(b, g, 0, &works);
+	gang_set_report(b, g, 1, &sync_points);
 	gang_decide(b, 0);
 	for (unsigned d = 0; d < 2; d++)
 		assert_int_equal(order(b, g, d), GANG_GO);
 	/* Not for as long itself: but with the other, it would go on without a device there. */
 	works.wants = false;
-	gang_tell(b, g, 0, &works);
+	gang_set_report(b, g, 0, &works);
 	assert_int_equal(gang_decide(b, 0), 3);
 	for (unsigned d = 0; d < 2; d++)
 		assert_int_equal(order(b, g, d), GANG_CLOSE);
@@ -228,28 +228,28 @@ static void test_sooner(void **state)
 
 	tell(b, g, holds(), 0);
 	r.drain_ns = 5 * MS;
-	gang_tell(b, g, 1, &r);
+	gang_set_report(b, g, 1, &r);
 	r = holds();
 	r.is_over = true;
-	gang_tell(b, g, 0, &r);
+	gang_set_report(b, g, 0, &r);
 	gang_decide(b, SECOND);
 	assert_int_equal(order(b, g, 0), GANG_CLOSE);
-	assert_int_equal(gang_filter_result(b, g, 0).at_ns, SECOND + 5 * MS);
+	assert_int_equal(gang_command(b, g, 0).at_ns, SECOND + 5 * MS);
 	/* Not for less than is worth to wake the others. */
 	r = holds();
 	r.order = GANG_CLOSE;
 	r.drain_ns = 5 * MS - MS - GANG_SOONER_NS + 1;
-	gang_tell(b, g, 1, &r);
+	gang_set_report(b, g, 1, &r);
 	gang_decide(b, SECOND + MS);
-	assert_int_equal(gang_filter_result(b, g, 0).at_ns, SECOND + 5 * MS);
+	assert_int_equal(gang_command(b, g, 0).at_ns, SECOND + 5 * MS);
 	r.drain_ns = 0;
-	gang_tell(b, g, 1, &r);
+	gang_set_report(b, g, 1, &r);
 	assert_int_equal(gang_decide(b, SECOND + MS), 3);
-	assert_int_equal(gang_filter_result(b, g, 0).at_ns, SECOND + MS);
+	assert_int_equal(gang_command(b, g, 0).at_ns, SECOND + MS);
 	r.drain_ns = 9 * MS;
-	gang_tell(b, g, 1, &r);
+	gang_set_report(b, g, 1, &r);
 	gang_decide(b, SECOND + MS);
-	assert_int_equal(gang_filter_result(b, g, 0).at_ns, SECOND + MS);
+	assert_int_equal(gang_command(b, g, 0).at_ns, SECOND + MS);
 	gang_board_free(b);
 }
 
@@ -266,11 +266,11 @@ static void test_bad_numbers(void **state)
 	gang_remove(b, -1);
 	gang_remove(b, GANG_MAX);
 	assert_int_equal(gang_add(b), 5);
-	gang_tell(b, -1, 0, &r);
-	gang_tell(b, GANG_MAX, 0, &r);
-	gang_tell(b, 0, GANG_MAX_DEVICES, &r);
-	gang_tell(b, 0, GANG_MAX_DEVICES - 1, &r);
-	gang_tell(b, 0, 0, &r);
+	gang_set_report(b, -1, 0, &r);
+	gang_set_report(b, GANG_MAX, 0, &r);
+	gang_set_report(b, 0, GANG_MAX_DEVICES, &r);
+	gang_set_report(b, 0, GANG_MAX_DEVICES - 1, &r);
+	gang_set_report(b, 0, 0, &r);
 	assert_int_equal(gang_decide(b, 0), UINT64_C(1) << (GANG_MAX_DEVICES - 1) | 1);
 	assert_int_equal(order(b, -1, 0), GANG_NONE);
 	assert_int_equal(order(b, 0, GANG_MAX_DEVICES), GANG_NONE);
@@ -280,7 +280,7 @@ static void test_bad_numbers(void **state)
 
 	struct arbiter_config config = arbiter_default_config();
 	struct arbiter *a = arbiter_new(&config);
-	static const struct gang_filter_result go = { .order = GANG_GO };
+	static const struct gang_command go = { .order = GANG_GO };
 
 	assert_int_equal(arbiter_gang_report(a, -1).order, GANG_NONE);
 	assert_int_equal(arbiter_gang_report(a, ARBITER_MAX_TENANTS).is_present, false);
@@ -332,7 +332,7 @@ static void test_garbage(void **state)
 			gang_remove(b, gangs[g]);
 			gangs[g] = gang_add(b);
 		}
-		gang_tell(b, gangs[g], (unsigned)random_between(&random, 0, DEVICES - 1), &r);
+		gang_set_report(b, gangs[g], (unsigned)random_between(&random, 0, DEVICES - 1), &r);
 		now += random_between(&random, 0, 500 * US);
 		gang_decide(b, now);
 		for (unsigned d = 0; d < DEVICES; d++) {

@@ -42,7 +42,7 @@ static void test_while_it_is_there(void **state)
 	assert_true(arbiter_quantum_ns(b.arbiter) < 40 * MS);
 	assert_int_equal(arbiter_depth_ns(b.arbiter, other, 10 * MS), b.config.depth_ns);
 
-	arbiter_set_gang(b.arbiter, gang, (struct gang_filter_result){ .order = GANG_WAIT });
+	arbiter_set_gang(b.arbiter, gang, (struct gang_command){ .order = GANG_WAIT });
 	bench_step(&b, MS);
 	assert_in_range(arbiter_quantum_ns(b.arbiter), 40 * MS, 100 * MS);
 	assert_int_equal(arbiter_depth_ns(b.arbiter, gang, 10 * MS), 10 * MS);
@@ -57,7 +57,7 @@ static void test_while_it_is_there(void **state)
 	assert_int_equal(arbiter_depth_ns(b.arbiter, gang, 10 * MS), b.config.depth_ns);
 	assert_int_equal(arbiter_depth_ns(b.arbiter, urgent, 10 * MS), 10 * MS);
 
-	arbiter_set_gang(b.arbiter, gang, (struct gang_filter_result){ .order = GANG_NONE });
+	arbiter_set_gang(b.arbiter, gang, (struct gang_command){ .order = GANG_NONE });
 	bench_step(&b, MS);
 	assert_true(arbiter_quantum_ns(b.arbiter) < 40 * MS);
 	assert_int_equal(arbiter_depth_ns(b.arbiter, urgent, 10 * MS), b.config.depth_ns);
@@ -65,7 +65,7 @@ static void test_while_it_is_there(void **state)
 }
 
 /* How long a tenant with the lease may rest before it gives it up, or says that it would if all of its ranks rest. */
-static uint64_t rest_until_over_ns(struct gang_filter_result word)
+static uint64_t rest_until_over_ns(struct gang_command word)
 {
 	struct bench b = bench_new();
 	int gang = bench_add(&b, 50, 100), other = bench_add(&b, 50, 100);
@@ -91,16 +91,14 @@ static void test_a_rank_that_rests(void **state)
 {
 	struct arbiter_config config = arbiter_default_config();
 	uint64_t least_ns = config.min_lease_ns + config.gang_turn.depth_ns;
-	struct gang_filter_result none = { .order = GANG_NONE, .idle_elsewhere_ns = UINT64_MAX },
-				  alone = { .order = GANG_GO, .idle_elsewhere_ns = UINT64_MAX },
-				  works = { .order = GANG_GO, .idle_elsewhere_ns = 0 },
-				  begins = { .order = GANG_GO,
-					     .idle_elsewhere_ns = config.idle_ns / 2 },
-				  sync_points = { .order = GANG_GO,
-						  .idle_elsewhere_ns = config.idle_ns },
-				  slips = { .order = GANG_GO,
-					    .idle_elsewhere_ns = UINT64_MAX,
-					    .is_slip = true };
+	struct gang_command none = { .order = GANG_NONE, .idle_elsewhere_ns = UINT64_MAX },
+			    alone = { .order = GANG_GO, .idle_elsewhere_ns = UINT64_MAX },
+			    works = { .order = GANG_GO, .idle_elsewhere_ns = 0 },
+			    begins = { .order = GANG_GO, .idle_elsewhere_ns = config.idle_ns / 2 },
+			    sync_points = { .order = GANG_GO, .idle_elsewhere_ns = config.idle_ns },
+			    slips = { .order = GANG_GO,
+				      .idle_elsewhere_ns = UINT64_MAX,
+				      .is_slip = true };
 
 	assert_in_range(rest_until_over_ns(none), config.idle_min_ns, config.idle_min_ns + 100 * US);
 	/* Its patience begins with what that of others ends with. */
@@ -120,9 +118,9 @@ static void test_who_gives_up(void **state)
 	for (int k = 0; k < 2; k++) {
 		struct bench b = bench_new();
 		int gang = bench_add(&b, 50, 100), other = bench_add(&b, 50, 100);
-		struct gang_filter_result word = {
-			.order = GANG_GO, .idle_elsewhere_ns = has_others[k] ? SECOND : UINT64_MAX
-		};
+		struct gang_command word = { .order = GANG_GO,
+					     .idle_elsewhere_ns = has_others[k] ? SECOND
+										: UINT64_MAX };
 
 		arbiter_set_gang(b.arbiter, gang, word);
 		b.seen[gang].waiting = b.seen[other].waiting = true;
@@ -157,7 +155,7 @@ static void test_steps_beside_a_gang(void **state)
 			b.seen[one].sync_points++;
 	}
 	assert_true(arbiter_depth_ns(b.arbiter, one, 10 * MS) > b.config.depth_ns);
-	arbiter_set_gang(b.arbiter, gang, (struct gang_filter_result){ .order = GANG_WAIT });
+	arbiter_set_gang(b.arbiter, gang, (struct gang_command){ .order = GANG_WAIT });
 	bench_step(&b, MS);
 	assert_int_equal(arbiter_depth_ns(b.arbiter, one, 10 * MS), b.config.gang_turn.depth_ns);
 	arbiter_free(b.arbiter);

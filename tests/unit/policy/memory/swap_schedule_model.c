@@ -91,7 +91,7 @@ static uint64_t move_ns(const struct model_tenant *t)
 static void obey(int i)
 {
 	struct model_tenant *t = &m.t[i];
-	bool is_to_be_in = m.r.tenant[i].is_to_be_in;
+	bool should_be_in = m.r.tenant[i].should_be_in;
 
 	t->has_refused = false;
 	if (t->place == SWAP_SCHEDULE_LEAVING && m.now >= t->move_ends) {
@@ -103,12 +103,12 @@ static void obey(int i)
 		t->place = SWAP_SCHEDULE_IN;
 		t->moved_ns = move_ns(t) + model_random(1000);
 	}
-	if (t->place == SWAP_SCHEDULE_IN && !is_to_be_in && !t->has_refused) {
+	if (t->place == SWAP_SCHEDULE_IN && !should_be_in && !t->has_refused) {
 		t->place = SWAP_SCHEDULE_LEAVING;
 		t->refuses = m.refuse_in && model_random(m.refuse_in) == 0;
 		t->move_ends = m.now + move_ns(t);
 	}
-	if (t->place == SWAP_SCHEDULE_OUT && is_to_be_in) {
+	if (t->place == SWAP_SCHEDULE_OUT && should_be_in) {
 		t->place = SWAP_SCHEDULE_RETURNING;
 		t->move_ends = m.now + move_ns(t);
 	}

@@ -232,7 +232,7 @@ static void test_a_slow_move_is_awaited(void **state)
 	while (m.t[slow].place == SWAP_SCHEDULE_LEAVING) {
 		m.t[slow].progress += model_random(20) == 0;
 		model_run(TICK);
-		assert_false(m.r.tenant[slow].is_to_be_in);
+		assert_false(m.r.tenant[slow].should_be_in);
 	}
 	assert_int_equal(m.t[slow].place, SWAP_SCHEDULE_OUT);
 	while (m.t[comes].place != SWAP_SCHEDULE_IN)
@@ -276,7 +276,7 @@ static void test_what_is_reserved_is_nobody_elses(void **state)
 	out.has_work = true;
 	swap_schedule_observe(&m.r, b, &out, m.now + S);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + S);
-	assert_true(m.r.tenant[b].is_to_be_in);
+	assert_true(m.r.tenant[b].should_be_in);
 	assert_true(swap_schedule_may_take(&m.r, a, 0) == 0);
 	in.part[0].wanted_bytes = 60 * GIB;
 	swap_schedule_observe(&m.r, a, &in, m.now + S);
@@ -302,19 +302,19 @@ static void test_who_is_put_out_by_hand_stays_out(void **state)
 						  .part_count = 1,
 						  .part[0].movable_bytes = GIB,
 						  .has_work = true,
-						  .is_put_out = true };
+						  .is_out_by_user = true };
 	swap_schedule_observe(&m.r, a, &seen, m.now);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now);
-	assert_false(m.r.tenant[a].is_to_be_in);
+	assert_false(m.r.tenant[a].should_be_in);
 	seen.place = SWAP_SCHEDULE_OUT;
 	swap_schedule_observe(&m.r, a, &seen, m.now + S);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + S);
-	assert_false(m.r.tenant[a].is_to_be_in);
+	assert_false(m.r.tenant[a].should_be_in);
 	/* Called back it comes at once, also when it has nothing to do. */
-	seen.is_put_out = seen.has_work = false;
+	seen.is_out_by_user = seen.has_work = false;
 	swap_schedule_observe(&m.r, a, &seen, m.now + 2 * S);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + 2 * S);
-	assert_true(m.r.tenant[a].is_to_be_in);
+	assert_true(m.r.tenant[a].should_be_in);
 }
 
 /* More than the card has without anybody else: let in, to be told; others are served meanwhile. */
@@ -335,10 +335,10 @@ static void test_who_can_never_fit_is_let_in_to_be_told(void **state)
 		swap_schedule_observe(&m.r, b, &small, m.now);
 		swap_schedule_step(&m.r, m.capacity, CARDS, m.now);
 		/* At first it may be so for a moment only. */
-		assert_int_equal(m.r.tenant[a].is_to_be_in, i > 0);
+		assert_int_equal(m.r.tenant[a].should_be_in, i > 0);
 		large.is_short = i > 0; /* it has tried */
 	}
-	assert_true(m.r.tenant[b].is_to_be_in);
+	assert_true(m.r.tenant[b].should_be_in);
 }
 
 /* For a moment one that has just left seems to hold its memory still: nobody behind the first in the queue is served by that. */
@@ -357,12 +357,12 @@ static void test_a_figure_of_a_moment_gives_nobodys_place_away(void **state)
 	swap_schedule_observe(&m.r, first, &seen, m.now);
 	swap_schedule_observe(&m.r, left, &twice, m.now + TICK);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + TICK);
-	assert_false(m.r.tenant[first].is_to_be_in);
-	assert_false(m.r.tenant[left].is_to_be_in);
+	assert_false(m.r.tenant[first].should_be_in);
+	assert_false(m.r.tenant[left].should_be_in);
 	swap_schedule_observe(&m.r, left, &seen, m.now + 2 * TICK);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + 2 * TICK);
-	assert_true(m.r.tenant[first].is_to_be_in);
-	assert_false(m.r.tenant[left].is_to_be_in);
+	assert_true(m.r.tenant[first].should_be_in);
+	assert_false(m.r.tenant[left].should_be_in);
 }
 
 /* Others took the room of one that returns: that is no failure of it. It is first in the queue again. */
@@ -382,27 +382,27 @@ static void test_a_return_whose_room_was_taken_is_called_off(void **state)
 	swap_schedule_observe(&m.r, other, &in, m.now);
 	swap_schedule_observe(&m.r, back, &out, m.now);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now);
-	assert_true(m.r.tenant[back].is_to_be_in);
+	assert_true(m.r.tenant[back].should_be_in);
 	out.place = SWAP_SCHEDULE_RETURNING;
 	uint64_t called_off_ns = 0;
 	for (uint64_t begin_ns = m.now; m.now < begin_ns + 60 * S; m.now += TICK) {
 		/* For 100 ms at first, then for good; and off its memory again when it is told to leave. */
 		bool has_grown = m.now - begin_ns < 100 * MS || m.now - begin_ns > 3 * S;
 		in.part[0].movable_bytes = (has_grown ? 60 : 40) * GIB;
-		in.place = m.r.tenant[other].is_to_be_in ? SWAP_SCHEDULE_IN : SWAP_SCHEDULE_OUT;
+		in.place = m.r.tenant[other].should_be_in ? SWAP_SCHEDULE_IN : SWAP_SCHEDULE_OUT;
 		swap_schedule_observe(&m.r, other, &in, m.now);
 		swap_schedule_observe(&m.r, back, &out, m.now);
 		swap_schedule_step(&m.r, m.capacity, CARDS, m.now);
-		if (!m.r.tenant[back].is_to_be_in && !called_off_ns) {
+		if (!m.r.tenant[back].should_be_in && !called_off_ns) {
 			called_off_ns = m.now - begin_ns;
 			out.place = SWAP_SCHEDULE_OUT;
 		}
-		if (called_off_ns && m.r.tenant[back].is_to_be_in)
+		if (called_off_ns && m.r.tenant[back].should_be_in)
 			break;
 	}
 	assert_true(called_off_ns >= 4 * S && called_off_ns < 5 * S);
-	assert_true(m.r.tenant[back].is_to_be_in);
-	assert_false(m.r.tenant[other].is_to_be_in);
+	assert_true(m.r.tenant[back].should_be_in);
+	assert_false(m.r.tenant[other].should_be_in);
 }
 
 /* A tenant of two cards is on both or on neither; who has nothing where room is short is left alone. */
@@ -456,7 +456,7 @@ static void test_bounds_are_a_card_each(void **state)
 	swap_schedule_observe(&m.r, a, &in, m.now);
 	swap_schedule_observe(&m.r, b, &out, m.now);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now);
-	assert_true(m.r.tenant[b].is_to_be_in);
+	assert_true(m.r.tenant[b].should_be_in);
 	assert_true(swap_schedule_may_take(&m.r, a, 0) == UINT64_MAX);
 	assert_true(swap_schedule_may_take(&m.r, a, 1) == 0);
 }

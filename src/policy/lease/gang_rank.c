@@ -9,7 +9,7 @@
 #define LAG_QUANTA \
 	4.0 /* A gang may be so many quanta behind on a device that it does not wait for. */
 
-bool member_is_held(const struct arbiter *a, const struct tenant *t)
+bool gang_rank_is_held(const struct arbiter *a, const struct tenant *t)
 {
 	return t->gang.order != GANG_NONE && t->gang.order != GANG_GO && !order_in_need(a, t);
 }
@@ -56,12 +56,12 @@ static void close_holder(struct arbiter *a, struct tenant *t)
 	lease_close_for(a, t, ARBITER_END_GANG);
 }
 
-bool member_is_awaited(const struct arbiter *a)
+bool gang_rank_is_awaited(const struct arbiter *a)
 {
 	return a->gang_count && (find_reserving(a) != NONE || find_entitled(a) != NONE);
 }
 
-bool member_decide_on_holder(struct arbiter *a, struct tenant *holder)
+bool gang_rank_decide_on_holder(struct arbiter *a, struct tenant *holder)
 {
 	int reserving = find_reserving(a), entitled = find_entitled(a);
 
@@ -79,12 +79,12 @@ bool member_decide_on_holder(struct arbiter *a, struct tenant *holder)
 }
 
 /* Returns true if a device that is kept free can be used until the gang's other devices are free. */
-static bool has_time_for_others(const struct arbiter *a, const struct gang_filter_result *word)
+static bool has_time_for_others(const struct arbiter *a, const struct gang_command *command)
 {
-	return word->order == GANG_GATHER && word->at_ns > a->last_now_ns + SHORT_LEASE_NS;
+	return command->order == GANG_GATHER && command->at_ns > a->last_now_ns + SHORT_LEASE_NS;
 }
 
-int member_choose(const struct arbiter *a, int next)
+int gang_rank_choose(const struct arbiter *a, int next)
 {
 	int entitled = find_entitled(a), reserving = find_reserving(a);
 
@@ -111,7 +111,7 @@ static bool all_idle(const struct tenant *t)
  * rank keeps it for that long; also while all ranks are only just idle, as at a step's end, or launches are let through one
  * by one (is_slip).
  */
-uint64_t member_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
+uint64_t gang_rank_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
 {
 	if (t->gang.order == GANG_NONE || (!t->gang.is_slip && all_idle(t)))
 		return 0;
@@ -122,8 +122,8 @@ uint64_t member_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
  * A gang's pause deserves more patience: all its devices would change hands twice, with at least a shortest lease in
  * between.
  */
-void member_widen_patience(const struct arbiter *a, const struct tenant *t,
-			   struct patience_bounds *bounds)
+void gang_rank_widen_patience(const struct arbiter *a, const struct tenant *t,
+			      struct patience_bounds *bounds)
 {
 	if (t->gang.order == GANG_NONE)
 		return;
@@ -132,7 +132,7 @@ void member_widen_patience(const struct arbiter *a, const struct tenant *t,
 	bounds->worth_ns += (double)a->config.min_lease_ns;
 }
 
-bool member_end_turn(struct tenant *t)
+bool gang_rank_end_turn(struct tenant *t)
 {
 	if (t->gang.order == GANG_NONE)
 		return false;
@@ -140,7 +140,7 @@ bool member_end_turn(struct tenant *t)
 	return true;
 }
 
-bool member_idle(const struct arbiter *a, struct tenant *t)
+bool gang_rank_idle(const struct arbiter *a, struct tenant *t)
 {
 	if (!a->worked || t->gang.order == GANG_NONE || t->gang.idle_elsewhere_ns == UINT64_MAX ||
 	    !all_idle(t))
@@ -149,7 +149,7 @@ bool member_idle(const struct arbiter *a, struct tenant *t)
 	return true;
 }
 
-void member_bound_lag(struct arbiter *a)
+void gang_rank_bound_lag(struct arbiter *a)
 {
 	for (int i = 0; i < a->active_count; i++) {
 		struct tenant *t = &a->tenant[a->active[i]];
@@ -172,7 +172,7 @@ void member_bound_lag(struct arbiter *a)
 	}
 }
 
-uint64_t member_next_poll_ns(const struct arbiter *a, uint64_t next_ns)
+uint64_t gang_rank_next_poll_ns(const struct arbiter *a, uint64_t next_ns)
 {
 	int reserving = find_reserving(a);
 
@@ -201,7 +201,7 @@ static bool comes_later(const struct arbiter *a, int index)
 		const struct tenant *other = &a->tenant[a->active[i]];
 
 		if (a->active[i] == index || a->active[i] == a->holder || !other->candidate ||
-		    member_is_held(a, other))
+		    gang_rank_is_held(a, other))
 			continue;
 		if (order_in_need(a, other) || order_comes_before(a, other, t))
 			return true;
@@ -301,13 +301,13 @@ struct gang_report arbiter_gang_report(const struct arbiter *a, int tenant)
 	};
 }
 
-bool arbiter_set_gang(struct arbiter *a, int tenant, struct gang_filter_result word)
+bool arbiter_set_gang(struct arbiter *a, int tenant, struct gang_command command)
 {
 	if (tenant < 0 || tenant >= ARBITER_MAX_TENANTS || !a->tenant[tenant].used)
 		return false;
 	struct tenant *t = &a->tenant[tenant];
-	bool changes = t->gang.order != word.order || t->gang.at_ns != word.at_ns;
-	a->gang_count += (word.order != GANG_NONE) - (t->gang.order != GANG_NONE);
-	t->gang = word;
+	bool changes = t->gang.order != command.order || t->gang.at_ns != command.at_ns;
+	a->gang_count += (command.order != GANG_NONE) - (t->gang.order != GANG_NONE);
+	t->gang = command;
 	return changes;
 }
