@@ -160,10 +160,10 @@ static int signal_fd = -1;
 static struct loop_source *departing;
 static uint64_t departing_since_ns, quiet_since_ns;
 
-static void look_at_departure(void *data, uint32_t events)
+static void check_withdrawal(void *data, uint32_t events)
 {
 	uint64_t now_ns = clock_now_ns(), waited_ns = now_ns - departing_since_ns;
-	enum kube_departure departure = node_kube_departure(node.kube);
+	enum kube_withdrawal departure = node_kube_withdrawal(node.kube);
 	bool is_late = waited_ns > (departure == KUBE_WITHDRAWING ? WITHDRAW_NS : DEPART_NS);
 	if (departure == KUBE_PODS_ON_WAY && is_late)
 		log_warning(
@@ -177,14 +177,14 @@ static void look_at_departure(void *data, uint32_t events)
 static bool depart(void)
 {
 	if (departing || !node_kube_withdraw(node.kube) ||
-	    loop_add_timer(node.loop, look_at_departure, NULL, &departing) < 0)
+	    loop_add_timer(node.loop, check_withdrawal, NULL, &departing) < 0)
 		return false;
 	departing_since_ns = quiet_since_ns = clock_now_ns();
 	loop_arm(departing, DEPART_LOOK_NS, DEPART_LOOK_NS);
 	return true;
 }
 
-static void signal_came(void *data, uint32_t events)
+static void signal_received(void *data, uint32_t events)
 {
 	struct signalfd_siginfo info;
 	if (read(signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
@@ -230,7 +230,7 @@ static int start(struct options *options, int *run_lock, struct error *err)
 	r = node_open(&node, gpu_backend_find("nvml"), node.config.nvml, err);
 	if (r < 0)
 		return r;
-	r = loop_add(node.loop, signal_fd, EPOLLIN, signal_came, NULL, &signals);
+	r = loop_add(node.loop, signal_fd, EPOLLIN, signal_received, NULL, &signals);
 	return r < 0 ? error_set_errno(err, -r, "signals") : 0;
 }
 

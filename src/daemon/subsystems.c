@@ -204,7 +204,7 @@ static int start_tenants(struct node *node, struct error *err)
 static void stop_tenants(struct node *node)
 {
 	struct tenant *t;
-	space_let_run(node);
+	space_keep_groups_running(node);
 	while ((t = TAILQ_FIRST(&node->tenants)))
 		tenant_free(t);
 }
@@ -213,7 +213,7 @@ static void stop_tenants(struct node *node)
  * Runs when tenants and claims are known. Ends unused groups. Brings back the processes that a checkpoint helper of an
  * earlier daemon left off their cards, unless is_to_stay_out().
  */
-static int sort_out(struct node *node, struct error *err)
+static int clean_up_after_adoption(struct node *node, struct error *err)
 {
 	space_sweep(node);
 	checkpoint_recover(node, is_to_stay_out);
@@ -371,7 +371,7 @@ static const struct subsystem subsystems[] = {
 	  .process_gone = adopt_slot_gone,
 	  .needs_census = adopt_is_anybody_expected },
 	{ .name = "claims", start_claims, stop_claims },
-	{ .name = "leftovers", sort_out },
+	{ .name = "leftovers", clean_up_after_adoption },
 	{ .name = "GPU watch", start_watch, stop_watch, .census_read = watch_census },
 	{ .name = "violations",
 	  start_violations,

@@ -58,7 +58,7 @@ static int write_down(struct tenant *tenant, struct error *err)
 	return claims_terms_changed(tenant->node->claims, tenant, err);
 }
 
-static void put(struct tenant *tenant, const struct terms_change *c, const bool *changes)
+static void apply_terms(struct tenant *tenant, const struct terms_change *c, const bool *changes)
 {
 	tenant_set_priority(tenant, c->priority);
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
@@ -88,12 +88,12 @@ static int check_held(struct tenant *tenant, const struct terms_change *before, 
 int terms_change_make(struct tenant *tenant, const struct terms_change *change, struct error *err)
 {
 	struct terms_change before = terms_change_of(tenant);
-	put(tenant, change, change->changes);
+	apply_terms(tenant, change, change->changes);
 	int r = check_held(tenant, &before, err);
 	if (r >= 0)
 		r = write_down(tenant, err);
 	if (r < 0)
-		put(tenant, &before, change->changes);
+		apply_terms(tenant, &before, change->changes);
 	notify_tenants_changed(tenant->node);
 	return r;
 }

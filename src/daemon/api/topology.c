@@ -12,8 +12,8 @@
 #include "policy/placement/tree.h"
 
 struct topology {
-	struct gpu_seat *seat; /* one for each card */
-	struct gpu_link *link; /* the link of cards a and b is at a * count + b */
+	struct gpu_locality *locality; /* one for each card */
+	struct gpu_link *link;         /* the link of cards a and b is at a * count + b */
 };
 
 static_assert(NODE_MAX_CARDS <= PLACE_MAX_CARDS, "every GPU is in the model");
@@ -23,12 +23,12 @@ int topology_read(struct node *node, struct topology **ret, struct error *err)
 	unsigned count = node->card_count;
 	struct topology *t = calloc(1, sizeof(*t));
 	if (t) {
-		t->seat = calloc(count, sizeof(*t->seat));
+		t->locality = calloc(count, sizeof(*t->locality));
 		t->link = calloc((size_t)count * count, sizeof(*t->link));
 	}
-	int r = t && t->seat && t->link ? 0 : error_set_errno(err, ENOMEM, "topology");
-	for (unsigned i = 0; r >= 0 && node->backend->seat && i < count; i++)
-		t->seat[i] = node->backend->seat(node->gpu, i);
+	int r = t && t->locality && t->link ? 0 : error_set_errno(err, ENOMEM, "topology");
+	for (unsigned i = 0; r >= 0 && node->backend->locality && i < count; i++)
+		t->locality[i] = node->backend->locality(node->gpu, i);
 	if (r >= 0 && node->backend->links)
 		r = node->backend->links(node->gpu, t->link, err);
 	if (r < 0) {
@@ -42,7 +42,7 @@ int topology_read(struct node *node, struct topology **ret, struct error *err)
 struct topology *topology_free(struct topology *topology)
 {
 	if (topology) {
-		free(topology->seat);
+		free(topology->locality);
 		free(topology->link);
 	}
 	free(topology);
@@ -63,8 +63,8 @@ static enum place_level level_of(enum gpu_way way)
 	return PLACE_LEVEL_UNKNOWN;
 }
 
-static struct place_card card_of(struct node *node, struct card *card, const struct gpu_seat *seat,
-				 const char *key)
+static struct place_card card_of(struct node *node, struct card *card,
+				 const struct gpu_locality *locality, const char *key)
 {
 	struct promise_card promised = node_promised_beside(node, card, key);
 	double used_mpct = promised.promised_cores_pct * 1000;
@@ -80,8 +80,8 @@ static struct place_card card_of(struct node *node, struct card *card, const str
 								      : PLACE_CORES_WHOLE_MPCT,
 		.slots_total = UINT32_MAX,
 		.slots_used = promised.tenant_count,
-		.numa_known = seat->numa_known,
-		.numa = seat->numa,
+		.numa_known = locality->numa_known,
+		.numa = locality->numa,
 		.is_instance = card->info.is_instance,
 		.is_sick = card->health.is_bad,
 		.is_cordoned = card->is_cordoned || card->is_cordoned_by_settings,
@@ -94,7 +94,7 @@ void topology_model(struct node *node, const char *key, struct place_node *ret)
 
 	*ret = (struct place_node){ .card_count = node->card_count };
 	for (unsigned i = 0; i < node->card_count; i++) {
-		ret->card[i] = card_of(node, &node->card[i], &t->seat[i], key);
+		ret->card[i] = card_of(node, &node->card[i], &t->locality[i], key);
 		for (unsigned j = i + 1; j < node->card_count; j++) {
 			const struct gpu_link *link = &t->link[i * node->card_count + j];
 			place_node_link(ret, i, j,
@@ -104,15 +104,15 @@ void topology_model(struct node *node, const char *key, struct place_node *ret)
 	}
 }
 
-struct gpu_seat topology_seat(const struct node *node, unsigned card)
+struct gpu_locality topology_locality(const struct node *node, unsigned card)
 {
-	return node->topology ? node->topology->seat[card] : (struct gpu_seat){ 0 };
+	return node->topology ? node->topology->locality[card] : (struct gpu_locality){ 0 };
 }
 
 int topology_numa(const struct node *node, unsigned card)
 {
-	struct gpu_seat seat = topology_seat(node, card);
-	return seat.numa_known ? (int)seat.numa : -1;
+	struct gpu_locality locality = topology_locality(node, card);
+	return locality.numa_known ? (int)locality.numa : -1;
 }
 
 /* ---- the request "topology" ---- */
@@ -131,13 +131,13 @@ static json_t *devices_to_json(const struct node *node)
 {
 	json_t *list = json_array();
 	for (unsigned i = 0; i < node->card_count; i++) {
-		const struct gpu_seat *seat = &node->topology->seat[i];
-		json_array_append_new(list,
-				      json_pack("{s:i, s:s, s:s, s:o, s:o}", "index", (int)i,
-						"uuid", node->card[i].info.uuid_text, "name",
-						node->card[i].info.name, "pci",
-						*seat->pci ? json_string(seat->pci) : json_null(),
-						"numa", numa_to_json(seat->numa_known, seat->numa)));
+		const struct gpu_locality *locality = &node->topology->locality[i];
+		json_array_append_new(
+			list,
+			json_pack("{s:i, s:s, s:s, s:o, s:o}", "index", (int)i, "uuid",
+				  node->card[i].info.uuid_text, "name", node->card[i].info.name,
+				  "pci", *locality->pci ? json_string(locality->pci) : json_null(),
+				  "numa", numa_to_json(locality->numa_known, locality->numa)));
 	}
 	return list;
 }

@@ -21,6 +21,6 @@ struct topology *topology_free(struct topology *topology);
 void topology_model(struct node *node, const char *key, struct place_node *ret);
 
 /* Returns where a card is in the machine; unknown before topology_read(). */
-struct gpu_seat topology_seat(const struct node *node, unsigned card);
+struct gpu_locality topology_locality(const struct node *node, unsigned card);
 /* Returns the NUMA node of a card; -1 if unknown. */
 int topology_numa(const struct node *node, unsigned card);

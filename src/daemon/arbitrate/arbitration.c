@@ -171,7 +171,7 @@ static bool permits_launch(enum lease_state state)
 /*
  * Reports the gangs' ranks on this card to the board and reads the board's decisions. Returns true if a decision changed.
  */
-static bool meet_gangs(struct arbitration *a, uint64_t now_ns)
+static bool exchange_with_gangs(struct arbitration *a, uint64_t now_ns)
 {
 	bool is_news = false;
 	if (!a->gang_count)
@@ -266,7 +266,7 @@ static uint64_t step(struct arbitration *a)
 	if (!is_still)
 		observe(a, now_ns);
 	uint64_t next_ns = arbiter_step(a->arbiter, now_ns);
-	for (int i = 1; meet_gangs(a, now_ns) && i < GANG_ROUNDS; i++)
+	for (int i = 1; exchange_with_gangs(a, now_ns) && i < GANG_ROUNDS; i++)
 		next_ns = arbiter_step(a->arbiter, now_ns);
 	if (a->is_paced || a->space_count)
 		publish_grants(a);

@@ -100,7 +100,7 @@ static int add_group(struct node *node, const struct mps_record *record, struct 
 	return 0;
 }
 
-static void found(void *data, const struct mps_record *record)
+static void group_loaded(void *data, const struct mps_record *record)
 {
 	struct error err = { 0 };
 	struct mps_group *group;
@@ -115,7 +115,7 @@ int space_open(struct node *node, struct error *err)
 		return error_set_errno(err, ENOMEM, "groups");
 	int r = mps_make_top(node, err);
 	if (r >= 0)
-		mps_load_all(node, found, node);
+		mps_load_all(node, group_loaded, node);
 	return r;
 }
 
@@ -128,7 +128,7 @@ void space_sweep(struct node *node)
 	}
 }
 
-void space_let_run(struct node *node)
+void space_keep_groups_running(struct node *node)
 {
 	if (node->space)
 		node->space->is_closing = true;
@@ -267,7 +267,7 @@ static struct mps_threads threads_of(const struct tenant *t)
 	return mps_threads_for(d->promise.limit_pct, d->card->info.sms);
 }
 
-static int enter(struct tenant *t, struct error *err)
+static int join_group(struct tenant *t, struct error *err)
 {
 	struct mps_record record = { .card = t->terms.device[0].card, .uid = t->terms.uid };
 	struct mps_group *group;
@@ -292,7 +292,7 @@ static int join(struct tenant *tenant, bool is_new, struct error *err)
 {
 	if (tenant->terms.sharing.way != SHARING_SPACE)
 		return 0;
-	int r = enter(tenant, err);
+	int r = join_group(tenant, err);
 	if (r < 0 && is_new)
 		space_leave(tenant);
 	return r;

@@ -97,7 +97,7 @@ bool lease_any_drain(const struct arbiter *a)
  * Work without a lease: shortly after a change of state a launch that was under way, which gets a drain; later the tenant
  * ignores its state.
  */
-static void meet_stray(struct arbiter *a, struct tenant *t)
+static void close_stray(struct arbiter *a, struct tenant *t)
 {
 	if (a->clock - t->held_at > a->config.drain_min_ns) {
 		t->overrunning = true;
@@ -130,7 +130,7 @@ void lease_end_drains(struct arbiter *a, uint64_t dt_ns)
 			a->last_end.expired = a->last_end.expired || index == a->holder;
 			lease_hold(a, t);
 		} else if (!t->draining && t->running && t->state == LEASE_STOP && !t->overrunning) {
-			meet_stray(a, t);
+			close_stray(a, t);
 		}
 	}
 }

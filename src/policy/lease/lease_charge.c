@@ -93,7 +93,7 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 }
 
 /* A settlement may give time back (negative). */
-static void book(struct arbiter *a, struct tenant *t, double amount_ns)
+static void add_charge(struct arbiter *a, struct tenant *t, double amount_ns)
 {
 	double weight = order_weight(a, t);
 	double debt_max = (double)a->config.debt_max_ns;
@@ -133,7 +133,7 @@ void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns)
 
 			due = due > switch_ns ? due - switch_ns : 0;
 		}
-		book(a, t, due - t->sampled_ns);
+		add_charge(a, t, due - t->sampled_ns);
 	}
 	charge_begin(t);
 }
@@ -144,7 +144,7 @@ void charge_unused_lease(struct arbiter *a, struct tenant *t)
 	double least = (double)(a->clock - a->granted_at + 2 * a->terms.depth_ns);
 
 	if (!a->worked && t->sampled_ns < least) {
-		book(a, t, least - t->sampled_ns);
+		add_charge(a, t, least - t->sampled_ns);
 		t->overlapped = true;
 	}
 }
@@ -184,7 +184,7 @@ static void charge_holder(struct arbiter *a, struct tenant *t, uint64_t dt_ns, b
 	if (parts > 1)
 		t->overlapped = true;
 	t->sampled_ns += amount;
-	book(a, t, amount / parts);
+	add_charge(a, t, amount / parts);
 	if (!contended && !t->running)
 		charge_settle(a, t, dt_ns);
 }
@@ -214,7 +214,7 @@ static void charge_leases(struct arbiter *a, uint64_t dt_ns)
 		if (t->ran) {
 			double amount = ran_of(a, t, dt_ns) / running;
 
-			book(a, t, amount);
+			add_charge(a, t, amount);
 			if (t->overrunning)
 				t->overrun_ns += amount;
 		}
@@ -232,7 +232,7 @@ static void charge_sliced(struct arbiter *a, uint64_t dt_ns)
 
 		charge_begin(t);
 		if (had_ns > 0)
-			book(a, t, had_ns);
+			add_charge(a, t, had_ns);
 		sliced_count(a, t, dt_ns, had_ns);
 	}
 }
@@ -249,7 +249,7 @@ static void charge_free(struct arbiter *a, uint64_t dt_ns)
 
 		if (t->seen.busy) {
 			t->sampled_ns += ran_of(a, t, dt_ns);
-			book(a, t, ran_of(a, t, dt_ns) / running);
+			add_charge(a, t, ran_of(a, t, dt_ns) / running);
 		} else {
 			charge_settle(a, t, dt_ns);
 		}

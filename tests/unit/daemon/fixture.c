@@ -80,11 +80,11 @@ static int fake_processes(struct gpu *gpu, unsigned index, struct gpu_process *l
 }
 
 /* The first card is on NUMA node 3; nothing is known of where the others sit. */
-static struct gpu_seat fake_seat(struct gpu *gpu, unsigned index)
+static struct gpu_locality fake_locality(struct gpu *gpu, unsigned index)
 {
 	if (index > 0)
-		return (struct gpu_seat){ 0 };
-	return (struct gpu_seat){ .pci = "0000:01:00.0", .numa_known = true, .numa = 3 };
+		return (struct gpu_locality){ 0 };
+	return (struct gpu_locality){ .pci = "0000:01:00.0", .numa_known = true, .numa = 3 };
 }
 
 /* Any two have two NVLinks. */
@@ -104,7 +104,7 @@ const struct gpu_backend fake_backend = {
 	.info = fake_info,
 	.memory = fake_memory,
 	.processes = fake_processes,
-	.seat = fake_seat,
+	.locality = fake_locality,
 	.links = fake_links,
 };
 

@@ -93,8 +93,8 @@ struct claims_counts {
  * not allocate or release claims.
  */
 enum claim_need { CLAIM_UNWANTED, CLAIM_WANTED, CLAIM_UNKNOWN };
-typedef enum claim_need (*claims_keep)(void *data, const struct claim *claim);
-#define CLAIMS_MAX_KEEPS 4
+typedef enum claim_need (*claims_need_check)(void *data, const struct claim *claim);
+#define CLAIMS_MAX_NEED_CHECKS 4
 
 /*
  * Terms that replace those of a claim. A term without a value (has_... is false) returns to its original value, so an empty override

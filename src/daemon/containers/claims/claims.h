@@ -88,9 +88,9 @@ int claims_make_tenant_id(struct node *node, char id[TENANT_ID_MAX], struct erro
 bool claims_has_parked(const struct claims *claims, const char *name_or_id);
 struct claims_counts claims_counts(const struct claims *claims);
 
-/* Add or remove a callback. Adding returns -ENOSPC beyond CLAIMS_MAX_KEEPS. */
-int claims_add_keep(struct claims *claims, claims_keep keep, void *data);
-void claims_remove_keep(struct claims *claims, claims_keep keep, void *data);
+/* Add or remove a callback. Adding returns -ENOSPC beyond CLAIMS_MAX_NEED_CHECKS. */
+int claims_add_need_check(struct claims *claims, claims_need_check keep, void *data);
+void claims_remove_need_check(struct claims *claims, claims_need_check keep, void *data);
 
 /*
  * Releases each while_wanted claim that had no live process and was not needed at each check for `claim_grace` (a setting).

@@ -40,9 +40,9 @@ struct claims {
 	struct library library; /* name "": not installed yet */
 	struct trust *trust;    /* NULL: any library is accepted */
 	struct {
-		claims_keep keep;
+		claims_need_check keep;
 		void *data;
-	} keep[CLAIMS_MAX_KEEPS];
+	} keep[CLAIMS_MAX_NEED_CHECKS];
 	unsigned keep_count;
 };
 

@@ -7,16 +7,16 @@
 #include "daemon/containers/claims/claims.h"
 #include "daemon/containers/claims/claims_inside.h"
 
-int claims_add_keep(struct claims *claims, claims_keep keep, void *data)
+int claims_add_need_check(struct claims *claims, claims_need_check keep, void *data)
 {
-	if (claims->keep_count == CLAIMS_MAX_KEEPS)
+	if (claims->keep_count == CLAIMS_MAX_NEED_CHECKS)
 		return -ENOSPC;
 	claims->keep[claims->keep_count].keep = keep;
 	claims->keep[claims->keep_count++].data = data;
 	return 0;
 }
 
-void claims_remove_keep(struct claims *claims, claims_keep keep, void *data)
+void claims_remove_need_check(struct claims *claims, claims_need_check keep, void *data)
 {
 	for (unsigned i = 0; i < claims->keep_count; i++) {
 		if (claims->keep[i].keep != keep || claims->keep[i].data != data)

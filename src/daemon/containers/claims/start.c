@@ -159,7 +159,7 @@ static struct claim *find_listed(struct claims *claims, const struct store_claim
 }
 
 /* Makes the tenant of a stored claim, or parks the claim if that fails. */
-static int bring_back(struct claims *claims, const struct store_claim *written, struct error *err)
+static int restore_claim(struct claims *claims, const struct store_claim *written, struct error *err)
 {
 	struct tenant *tenant;
 	struct error why = { 0 };
@@ -230,7 +230,7 @@ static int merge(struct claims *claims, struct error *err)
 	for (size_t i = 0; r >= 0 && i < reading.count; i++)
 		if (!find_listed(claims, &reading.list[i]) &&
 		    !claims_is_undone(claims, reading.list[i].row))
-			r = bring_back(claims, &reading.list[i], err);
+			r = restore_claim(claims, &reading.list[i], err);
 	if (r < 0)
 		return r;
 	check_all(claims);

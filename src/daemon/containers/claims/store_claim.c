@@ -184,7 +184,7 @@ int store_remove(struct store *store, int64_t row, struct error *err)
 
 /* ---- reading: the file may have been edited by hand, so every value is checked ---- */
 
-static int bad(struct store *store, int64_t row, const char *what, struct error *err)
+static int fail_corrupt(struct store *store, int64_t row, const char *what, struct error *err)
 {
 	return error_set(
 		err, EBADMSG,
@@ -216,9 +216,9 @@ static int read_promise(struct store *store, sqlite3_stmt *s, int first, int64_t
 	int64_t memory = 0, reserve;
 	p->memory_given = sqlite3_column_type(s, first) != SQLITE_NULL;
 	if (p->memory_given && !read_int(s, first, 1, INT64_MAX, &memory))
-		return bad(store, row, "device: memory_bytes", err);
+		return fail_corrupt(store, row, "device: memory_bytes", err);
 	if (!read_int(s, first + 1, 0, INT64_MAX, &reserve))
-		return bad(store, row, "device: reserve_bytes", err);
+		return fail_corrupt(store, row, "device: reserve_bytes", err);
 	p->quota_bytes = (uint64_t)memory;
 	p->reserve_bytes = (uint64_t)reserve;
 	p->cores_pct = sqlite3_column_double(s, first + 2);
@@ -228,7 +228,7 @@ static int read_promise(struct store *store, sqlite3_stmt *s, int first, int64_t
 					  : 100;
 	if (!(p->cores_pct >= 0 && p->limit_pct >= p->cores_pct && p->limit_pct > 0 &&
 	      p->limit_pct <= 100))
-		return bad(store, row, "device: shares", err);
+		return fail_corrupt(store, row, "device: shares", err);
 	return 0;
 }
 
@@ -239,9 +239,9 @@ static int read_device(struct store *store, sqlite3_stmt *s, struct store_claim 
 	unsigned i = t->device_count;
 	int64_t place;
 	if (!read_int(s, 0, i, i, &place) || i >= REGION_MAX_DEVICES)
-		return bad(store, claim->row, "device: place", err);
+		return fail_corrupt(store, claim->row, "device: place", err);
 	if (!read_text(s, 1, claim->uuid[i], sizeof(claim->uuid[i])))
-		return bad(store, claim->row, "device: GPU", err);
+		return fail_corrupt(store, claim->row, "device: GPU", err);
 	int r = read_promise(store, s, 2, claim->row, &t->device[i].promise, err);
 	if (r >= 0)
 		t->device_count++;
@@ -255,12 +255,12 @@ static int read_original(struct store *store, sqlite3_stmt *s, struct store_clai
 	int64_t place, priority;
 	char on_full[16];
 	if (!read_int(s, 0, i, i, &place) || i >= claim->terms.device_count)
-		return bad(store, claim->row, "asked: place", err);
+		return fail_corrupt(store, claim->row, "asked: place", err);
 	if (!read_text(s, 1, on_full, sizeof(on_full)) ||
 	    on_full_parse(on_full, &claim->original.on_full) < 0)
-		return bad(store, claim->row, "asked: on_full", err);
+		return fail_corrupt(store, claim->row, "asked: on_full", err);
 	if (!read_int(s, 6, -1000, 1000, &priority))
-		return bad(store, claim->row, "asked: priority", err);
+		return fail_corrupt(store, claim->row, "asked: priority", err);
 	claim->original.priority = (int)priority;
 	int r = read_promise(store, s, 2, claim->row, &claim->original.promise[i], err);
 	if (r >= 0)
@@ -274,13 +274,13 @@ static int read_slot(struct store *store, sqlite3_stmt *s, struct store_claim *c
 	char uuid[GPU_UUID_TEXT_MAX];
 	int64_t slot;
 	if (!read_text(s, 0, uuid, sizeof(uuid)) || !read_int(s, 1, 0, SLOTS_MAX - 1, &slot))
-		return bad(store, claim->row, "slot", err);
+		return fail_corrupt(store, claim->row, "slot", err);
 	for (unsigned i = 0; i < claim->terms.device_count; i++)
 		if (!strcmp(claim->uuid[i], uuid)) {
 			slots_add(&claim->terms.device[i].slots, (unsigned)slot);
 			return 0;
 		}
-	return bad(store, claim->row, "slot: GPU", err);
+	return fail_corrupt(store, claim->row, "slot: GPU", err);
 }
 
 /* Reads the claim's devices, slots or original terms: calls read_one() for each row. */
@@ -308,23 +308,23 @@ static int read_claim(struct store *store, sqlite3_stmt *s, struct store_claim *
 	char on_full[16];
 	claim->row = sqlite3_column_int64(s, 0);
 	if (!read_text(s, 1, t->claim.key, sizeof(t->claim.key)))
-		return bad(store, claim->row, "key", err);
+		return fail_corrupt(store, claim->row, "key", err);
 	if (!read_text(s, 2, t->id, sizeof(t->id)) || strlen(t->id) != TENANT_ID_MAX - 1 ||
 	    strspn(t->id, "0123456789abcdef") != TENANT_ID_MAX - 1)
-		return bad(store, claim->row, "tenant", err);
+		return fail_corrupt(store, claim->row, "tenant", err);
 	if (!read_text(s, 3, t->name, sizeof(t->name)) || parse_name(t->name, NULL) < 0)
-		return bad(store, claim->row, "name", err);
+		return fail_corrupt(store, claim->row, "name", err);
 	if (!read_int(s, 4, 0, INT64_MAX, &made) || !read_int(s, 5, 0, UINT32_MAX - 1, &uid) ||
 	    !read_int(s, 6, 0, 1, &wanted) || !read_int(s, 7, 0, 1, &uncontrolled) ||
 	    !read_int(s, 8, -1000, 1000, &priority) || !read_int(s, 10, 0, INT64_MAX, &arena) ||
 	    !read_int(s, 11, ELASTIC_BY_SETTING, ELASTIC_CHOSEN_OFF, &elastic))
-		return bad(store, claim->row, "a number", err);
+		return fail_corrupt(store, claim->row, "a number", err);
 	if (!read_text(s, 9, on_full, sizeof(on_full)) || on_full_parse(on_full, &t->on_full) < 0)
-		return bad(store, claim->row, "on_full", err);
+		return fail_corrupt(store, claim->row, "on_full", err);
 	/* With a group the tenant shares by space, else it is time-sliced. */
 	if (sqlite3_column_bytes(s, 12) > 0) {
 		if (!read_text(s, 12, t->sharing.group, sizeof(t->sharing.group)))
-			return bad(store, claim->row, "space_group", err);
+			return fail_corrupt(store, claim->row, "space_group", err);
 		t->sharing.way = SHARING_SPACE;
 	}
 	claim->made_s = (uint64_t)made;
@@ -336,13 +336,13 @@ static int read_claim(struct store *store, sqlite3_stmt *s, struct store_claim *
 	t->elastic = (enum elastic_choice)elastic;
 	int r = read_parts(store, SQL_READ_DEVICES, claim, read_device, err);
 	if (r >= 0 && t->device_count == 0)
-		r = bad(store, claim->row, "device", err);
+		r = fail_corrupt(store, claim->row, "device", err);
 	if (r >= 0)
 		r = read_parts(store, SQL_READ_SLOTS, claim, read_slot, err);
 	if (r >= 0)
 		r = read_parts(store, SQL_READ_ORIGINAL, claim, read_original, err);
 	if (r >= 0 && claim->original_count && claim->original_count != t->device_count)
-		r = bad(store, claim->row, "asked: a device", err);
+		r = fail_corrupt(store, claim->row, "asked: a device", err);
 	return r;
 }
 

@@ -42,7 +42,7 @@ static char *make_line(const char *operation, const char *body, size_t size)
 	return json_dumps(request, JSON_COMPACT);
 }
 
-static int code_of(const char *reply)
+static int http_status(const char *reply)
 {
 	cleanup_json json_t *json = json_loads(reply, 0, NULL);
 	return json_is_true(json_object_get(json, "ok"))
@@ -60,7 +60,7 @@ char *change_make(struct node *node, const char *operation, const char *body, si
 	char *reply = line ? dispatch_request(&session, line, strlen(line)) : NULL;
 	if (!reply)
 		return NULL;
-	int code = code_of(reply);
+	int code = http_status(reply);
 	*ret_status = status_of(code);
 	if (!code)
 		log_info("page: %s: %.200s", operation, line);

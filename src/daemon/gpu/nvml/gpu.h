@@ -77,7 +77,7 @@ struct gpu_use {
 #define GPU_PCI_TEXT_MAX 32
 
 /* Where a card is in the machine. */
-struct gpu_seat {
+struct gpu_locality {
 	char pci[GPU_PCI_TEXT_MAX]; /* "0000:18:00.0", as in /sys/bus/pci/devices; "": unknown */
 	bool numa_known;
 	unsigned numa;
@@ -143,7 +143,7 @@ struct gpu_backend {
 	 * links: a symmetric matrix, cards a and b at a * count + b. What the driver does not report is unknown, not an
 	 * error.
 	 */
-	struct gpu_seat (*seat)(struct gpu *gpu, unsigned index);
+	struct gpu_locality (*locality)(struct gpu *gpu, unsigned index);
 	int (*links)(struct gpu *gpu, struct gpu_link *ret, struct error *err);
 	/*
 	 * Waits for a fault of any card after the first call. Returns 1 and *ret, 0 if none came, -EOPNOTSUPP if faults are

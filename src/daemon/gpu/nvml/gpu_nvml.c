@@ -332,7 +332,7 @@ const struct gpu_backend gpu_nvml = {
 	.processes = nvml_processes,
 	.use = nvml_use,
 	.busy = nvml_busy,
-	.seat = gpu_nvml_seat,
+	.locality = gpu_nvml_locality,
 	.links = gpu_nvml_links,
 	.wait_fault = gpu_nvml_wait_fault,
 };

@@ -88,5 +88,5 @@ int gpu_nvml_find_devices(struct gpu *gpu, struct error *err);
 /* methods of struct gpu_backend: */
 int gpu_nvml_wait_fault(struct gpu *gpu, unsigned timeout_ms, struct gpu_fault *ret,
 			struct error *err);
-struct gpu_seat gpu_nvml_seat(struct gpu *gpu, unsigned index);
+struct gpu_locality gpu_nvml_locality(struct gpu *gpu, unsigned index);
 int gpu_nvml_links(struct gpu *gpu, struct gpu_link *ret, struct error *err);

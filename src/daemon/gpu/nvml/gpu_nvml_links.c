@@ -52,17 +52,17 @@ static bool numa_by_sysfs(const char *pci, unsigned *ret)
 	return true;
 }
 
-struct gpu_seat gpu_nvml_seat(struct gpu *gpu, unsigned index)
+struct gpu_locality gpu_nvml_locality(struct gpu *gpu, unsigned index)
 {
-	struct gpu_seat seat = { 0 };
+	struct gpu_locality locality = { 0 };
 	nvmlPciInfo_t pci = { 0 };
 
 	if (gpu->pci && gpu->pci(gpu->device[index].card, &pci) == NVML_SUCCESS)
-		snprintf(seat.pci, sizeof(seat.pci), "%04x:%02x:%02x.0", pci.domain, pci.bus,
-			 pci.device);
-	seat.numa_known = numa_by_driver(gpu, index, &seat.numa) ||
-			  numa_by_sysfs(seat.pci, &seat.numa);
-	return seat;
+		snprintf(locality.pci, sizeof(locality.pci), "%04x:%02x:%02x.0", pci.domain,
+			 pci.bus, pci.device);
+	locality.numa_known = numa_by_driver(gpu, index, &locality.numa) ||
+			      numa_by_sysfs(locality.pci, &locality.numa);
+	return locality;
 }
 
 static enum gpu_way way(struct gpu *gpu, unsigned a, unsigned b)

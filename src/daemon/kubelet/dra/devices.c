@@ -75,7 +75,7 @@ static void describe(struct node *node, const struct place_node *model, struct c
 {
 	const struct gpu_info *info = &card->info;
 	unsigned cuda = node->backend->cuda_version ? node->backend->cuda_version(node->gpu) : 0;
-	struct gpu_seat seat = topology_seat(node, card->index);
+	struct gpu_locality locality = topology_locality(node, card->index);
 	*ret = (struct dra_device){ .uuid = info->uuid_text,
 				    .product = info->name,
 				    .is_instance = info->is_instance,
@@ -86,15 +86,15 @@ static void describe(struct node *node, const struct place_node *model, struct c
 				    .cuda_major = cuda / 1000,
 				    .cuda_minor = cuda % 1000 / 10,
 				    .driver_version = node->backend->driver_version(node->gpu),
-				    .numa_known = seat.numa_known,
-				    .numa = seat.numa,
+				    .numa_known = locality.numa_known,
+				    .numa = locality.numa,
 				    .nvlink_domain = nvlink_domain(model, card->index),
 				    .multiprocessors = info->sms,
 				    .is_cordoned = card->is_cordoned ||
 						   card->is_cordoned_by_settings,
 				    .is_unhealthy = card->health.is_bad };
 	read_left(node, card, ret);
-	if (*seat.pci && dra_pcie_root(SYSFS_DEVICES, seat.pci, texts->pcie_root) == 0)
+	if (*locality.pci && dra_pcie_root(SYSFS_DEVICES, locality.pci, texts->pcie_root) == 0)
 		ret->pcie_root = texts->pcie_root;
 }
 

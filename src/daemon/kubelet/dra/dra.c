@@ -188,7 +188,7 @@ static int start(struct dra *dra, struct error *err)
 	dra->publisher = publisher_start(dra->client, dra->node_name, node_kube_object(node->kube));
 	if (!dra->need || !dra->publisher)
 		return error_set_errno(err, ENOMEM, "DRA driver");
-	if (claims_add_keep(node->claims, dra_need_of, dra->need) < 0)
+	if (claims_add_need_check(node->claims, dra_need_of, dra->need) < 0)
 		return error_set(err, ENOSPC,
 				 "allotd's internal limit is reached: no further check of which "
 				 "claims are needed can be added");
@@ -246,7 +246,7 @@ struct dra *dra_stop(struct dra *dra)
 	if (!dra)
 		return NULL;
 	dra->node->dra_json = NULL;
-	claims_remove_keep(dra->node->claims, dra_need_of, dra->need);
+	claims_remove_need_check(dra->node->claims, dra_need_of, dra->need);
 	health_unsubscribe(dra->node, health_changed, dra);
 	dra->timer = loop_remove(dra->timer);
 	/* Closing the socket ends the kubelet's calls, so nothing is answered below. */

@@ -33,7 +33,7 @@ static void forget(struct known *k)
 	free(k);
 }
 
-static void claim_came(void *data, const struct kube_answer *reply)
+static void claim_received(void *data, const struct kube_answer *reply)
 {
 	struct known *k = data;
 	const json_t *metadata = json_object_get(reply->object, "metadata");
@@ -70,7 +70,7 @@ static void request_claim(struct dra_need *need, const char *key, uint64_t now_n
 	TAILQ_INSERT_TAIL(&need->list, k, link);
 	k->get = kube_call_start(need->client,
 				 &(struct kube_request){ .method = "GET", .path = path }, NULL,
-				 claim_came, k);
+				 claim_received, k);
 	if (!k->get)
 		forget(k);
 }

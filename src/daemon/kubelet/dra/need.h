@@ -14,7 +14,7 @@ struct dra_need *dra_need_new(struct kube_client *client, uint64_t look_ns);
 struct dra_need *dra_need_free(struct dra_need *need); /* NULL is allowed; returns NULL */
 
 /*
- * For claims_add_keep(); `data` is the struct dra_need. Asks the API server in the background, and returns CLAIM_UNKNOWN
+ * For claims_add_need_check(); `data` is the struct dra_need. Asks the API server in the background, and returns CLAIM_UNKNOWN
  * until a later call.
  */
 enum claim_need dra_need_of(void *data, const struct claim *claim);

@@ -106,7 +106,7 @@ static int prepare_claim(struct item *item, struct error *err)
 	return r;
 }
 
-static void take_back(struct item *item)
+static void undo_prepare(struct item *item)
 {
 	const struct dra *dra = item->preparation->dra;
 	if (!item->is_new)
@@ -127,13 +127,13 @@ static const struct item *failed_item(const struct preparation *p)
 }
 
 /* The pod cannot start without the claim `why`, so undo all claims that this call made. */
-static void take_all_back(struct preparation *p, const struct item *why)
+static void undo_all(struct preparation *p, const struct item *why)
 {
 	log_warning("DRA: ResourceClaim %s/%s can't be prepared: %s", why->name.in_namespace,
 		    why->name.name, why->err.text);
 	for (size_t i = p->count; i-- > 0;) {
 		struct item *item = &p->item[i];
-		take_back(item);
+		undo_prepare(item);
 		if (!item->err.code)
 			error_set(&item->err, ECANCELED,
 				  "not prepared, because ResourceClaim %.80s of the same call failed: %.300s",
@@ -154,7 +154,7 @@ static void send_reply(struct preparation *p)
 	}
 	struct grpc_message *message = outcome ? dra_message_prepared(outcome, p->count) : NULL;
 	for (size_t i = 0; !message && i < p->count; i++)
-		take_back(&p->item[i]);
+		undo_prepare(&p->item[i]);
 	if (message)
 		grpc_call_send(p->call, message);
 	grpc_call_end(p->call, message ? GRPC_OK : GRPC_RESOURCE_EXHAUSTED,
@@ -183,7 +183,7 @@ static void finish(struct preparation *p)
 			failed = item;
 	}
 	if (failed)
-		take_all_back(p, failed);
+		undo_all(p, failed);
 	count(p, failed != NULL);
 	send_reply(p);
 	forget(p);
@@ -199,7 +199,7 @@ static void take_claim(struct item *item, json_t *object)
 			  item->claim.uid, item->name.uid);
 }
 
-static void claim_came(void *data, const struct kube_answer *reply)
+static void claim_received(void *data, const struct kube_answer *reply)
 {
 	struct item *item = data;
 	struct preparation *p = item->preparation;
@@ -215,7 +215,7 @@ static void claim_came(void *data, const struct kube_answer *reply)
 }
 
 /* Called when the kubelet has cancelled its call or disconnected. */
-static void call_gone(void *data, struct grpc_call *call)
+static void call_cancelled(void *data, struct grpc_call *call)
 {
 	forget(data);
 }
@@ -227,7 +227,7 @@ static void get_claim(struct item *item)
 	item->get = kube_call_start(
 		item->preparation->dra->client,
 		&(struct kube_request){ .method = "GET", .path = path, .timeout_ns = PATIENCE_NS },
-		NULL, claim_came, item);
+		NULL, claim_received, item);
 	if (item->get)
 		item->preparation->waiting++;
 	else
@@ -282,7 +282,7 @@ void dra_prepare(void *data, struct grpc_call *call, const uint8_t *message, siz
 		return;
 	}
 	TAILQ_INSERT_TAIL(&dra->preparing, p, link);
-	grpc_call_keep(call, call_gone, p);
+	grpc_call_keep(call, call_cancelled, p);
 	for (size_t i = 0; i < p->count; i++)
 		get_claim(&p->item[i]);
 	if (!p->waiting)

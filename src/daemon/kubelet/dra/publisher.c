@@ -28,7 +28,7 @@ enum taints { TAINTS_UNKNOWN, TAINTS_KEPT, TAINTS_DROPPED };
 struct gpu_slice {
 	LIST_ENTRY(gpu_slice) link;
 	char name[NAME_MAX_BYTES];
-	char pool[DRA_POOL_MAX]; /* "": the GPU is gone, so the slice is to be deleted */
+	char pool[DRA_POOL_MAX]; /* "": the GPU is object_deleted, so the slice is to be deleted */
 	json_t *device;          /* a list of the one device, with its taints */
 	json_t *object;          /* the slice as the server has it; NULL: it has none */
 	json_t *sent,
@@ -182,7 +182,7 @@ static void written(void *data, const struct kube_answer *reply)
 	p->call = NULL;
 	p->writing = NULL;
 	p->sending = NULL;
-	/* Status 404: after a deletion the slice is gone; after an update it must be created. */
+	/* Status 404: after a deletion the slice is object_deleted; after an update it must be created. */
 	bool is_gone = reply->status == HTTP_NOT_FOUND ? !sent || s->object
 						       : !sent && !reply->err.code;
 	if (!is_gone && (reply->err.code || !reply->object)) {
@@ -337,7 +337,7 @@ static void object_changed(void *data, json_t *object)
 }
 
 /* Compares the uid: a late event may be about an earlier slice of the same name. */
-static void gone(void *data, json_t *object)
+static void object_deleted(void *data, json_t *object)
 {
 	const char *name = metadata(object, "name"), *uid = metadata(object, "uid");
 	struct gpu_slice *s = name ? find_slice(data, name) : NULL;
@@ -362,7 +362,7 @@ static void synced(void *data)
 	update(p);
 }
 
-static void troubled(void *data, const struct error *err)
+static void watch_failed(void *data, const struct error *err)
 {
 	struct publisher *p = data;
 	if (err && !p->fails)
@@ -375,8 +375,8 @@ static void troubled(void *data, const struct error *err)
 struct publisher *publisher_start(struct kube_client *client, const char *node,
 				  const struct node_object *object)
 {
-	static const struct watch_handlers handlers = { list_begins, object_changed, gone, synced,
-							troubled };
+	static const struct watch_handlers handlers = { list_begins, object_changed, object_deleted,
+							synced, watch_failed };
 	char selector[PATH_MAX_BYTES];
 	struct publisher *p = calloc(1, sizeof(*p));
 	if (!p)

@@ -60,7 +60,7 @@ static void finish(struct binding *b, const struct error *why)
 	done(data, &err);
 }
 
-static void go_on(struct binding *b, enum step step)
+static void next_step(struct binding *b, enum step step)
 {
 	b->step = step;
 	begin(b);
@@ -139,7 +139,7 @@ static bool is_written(const struct binding *b)
 	return count == 0;
 }
 
-static void pod_came(struct binding *b)
+static void pod_received(struct binding *b)
 {
 	struct error err;
 	const char *uid = meta_text(b->object, "uid");
@@ -147,7 +147,7 @@ static void pod_came(struct binding *b)
 		if (is_written(b))
 			pod_written(b);
 		else
-			go_on(b, STEP_WRITE_POD);
+			next_step(b, STEP_WRITE_POD);
 		return;
 	}
 	error_set(&err, ESTALE, "pod %s/%s: was deleted and created again: its uid is %s, not %s",
@@ -160,20 +160,20 @@ static void pod_written(struct binding *b)
 {
 	const char *phase = annotation(b->object, KUBE_POD_BIND_PHASE);
 	if (phase && strcmp(phase, "allocating") != 0)
-		go_on(b, STEP_READ_NODE);
+		next_step(b, STEP_READ_NODE);
 	else
 		finish(b, NULL);
 }
 
 /* ---- the lock ---- */
 
-static void node_came(struct binding *b)
+static void node_received(struct binding *b)
 {
 	const char *text = annotation(b->object, KUBE_NODE_LOCK);
 	struct node_lock lock;
 	if (text && node_lock_parse(text, &lock, NULL) >= 0 &&
 	    node_lock_is_of(&lock, b->pod_namespace, b->name))
-		go_on(b, STEP_WRITE_NODE);
+		next_step(b, STEP_WRITE_NODE);
 	else
 		finish(b, NULL);
 }
@@ -215,7 +215,7 @@ static void answered(void *data, const struct kube_answer *answer)
 	b->call = NULL;
 	/* The pod and its shares are gone; only the lock is left to release. */
 	if (answer->status == 404 && b->step <= STEP_WRITE_POD) {
-		go_on(b, STEP_READ_NODE);
+		next_step(b, STEP_READ_NODE);
 		return;
 	}
 	if (answer->err.code) {
@@ -225,9 +225,9 @@ static void answered(void *data, const struct kube_answer *answer)
 	json_decref(b->object);
 	b->object = json_incref(answer->object);
 	switch (b->step) {
-	case STEP_READ_POD: pod_came(b); break;
+	case STEP_READ_POD: pod_received(b); break;
 	case STEP_WRITE_POD: pod_written(b); break;
-	case STEP_READ_NODE: node_came(b); break;
+	case STEP_READ_NODE: node_received(b); break;
 	case STEP_WRITE_NODE: finish(b, NULL); break;
 	}
 }

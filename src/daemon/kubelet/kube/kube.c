@@ -185,13 +185,13 @@ static void log_failure_once(struct node_kube *k, bool *fails, const struct erro
 		log_info("Kubernetes API: %s answers", k->access.server);
 }
 
-static void object_trouble(void *data, const struct error *err)
+static void node_watch_failed(void *data, const struct error *err)
 {
 	struct node_kube *k = data;
 	log_failure_once(k, &k->object_fails, err);
 }
 
-static void pods_trouble(void *data, const struct error *err)
+static void pods_watch_failed(void *data, const struct error *err)
 {
 	struct node_kube *k = data;
 	log_failure_once(k, &k->pods_fail, err);
@@ -270,7 +270,7 @@ static int start_client(struct node_kube *k, struct error *err)
 		r = kube_client_new(&k->access, &k->client, err);
 	if (r < 0)
 		return r;
-	k->object = node_object_start(k->client, k->name, object_trouble, k);
+	k->object = node_object_start(k->client, k->name, node_watch_failed, k);
 	return k->object ? 0 : error_set_errno(err, ENOMEM, "kube_api");
 }
 
@@ -282,7 +282,7 @@ static bool has_protocol(const struct config *config)
 
 static int start_protocol(struct node_kube *k, struct error *err)
 {
-	k->pods = pods_start(k->client, k->name, pods_changed, pods_trouble, k);
+	k->pods = pods_start(k->client, k->name, pods_changed, pods_watch_failed, k);
 	k->stale = k->pods ? stale_bindings_start(k->client, k->name, k->object, k->pods) : NULL;
 	bool is_live = k->node->config.is_kube_live_terms;
 	if (is_live && k->pods)
@@ -365,7 +365,7 @@ static bool is_pod_on_way(const struct node_kube *k)
 	return false;
 }
 
-enum kube_departure node_kube_departure(const struct node_kube *k)
+enum kube_withdrawal node_kube_withdrawal(const struct node_kube *k)
 {
 	if (!node_object_has_withdrawn(k->object))
 		return KUBE_WITHDRAWING;

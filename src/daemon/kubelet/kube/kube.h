@@ -28,16 +28,16 @@ int node_kube_start(struct node *node, struct node_kube **ret, struct error *err
 
 /*
  * Call before the daemon ends: removes what the Node object shows, so that no more pods are placed here. Returns false if
- * there is nothing to remove or `kube` is NULL; else node_kube_departure() tells when the daemon may end.
+ * there is nothing to remove or `kube` is NULL; else node_kube_withdrawal() tells when the daemon may end.
  */
 bool node_kube_withdraw(struct node_kube *kube);
-enum kube_departure {
+enum kube_withdrawal {
 	KUBE_WITHDRAWING, /* the API server has not answered yet */
 	/* a pod is being bound to this node, or the kubelet has not called for a bound pod yet */
 	KUBE_PODS_ON_WAY,
 	KUBE_MAY_END,
 };
-enum kube_departure node_kube_departure(const struct node_kube *kube);
+enum kube_withdrawal node_kube_withdrawal(const struct node_kube *kube);
 
 /* Stops this half of the protocol, and leaves the Node object as it is. NULL is allowed; returns NULL. */
 struct node_kube *node_kube_stop(struct node_kube *kube);

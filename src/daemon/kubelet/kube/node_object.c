@@ -190,7 +190,7 @@ static void forget(struct node_object *o)
 	o->is_missed = true;
 }
 
-static void gone(void *data, json_t *object)
+static void object_deleted(void *data, json_t *object)
 {
 	forget(data);
 }
@@ -203,7 +203,7 @@ static void synced(void *data)
 		forget(o);
 }
 
-static void troubled(void *data, const struct error *err)
+static void watch_failed(void *data, const struct error *err)
 {
 	const struct node_object *o = data;
 	o->trouble(o->data, err);
@@ -215,8 +215,8 @@ struct node_object *node_object_start(struct kube_client *client, const char *na
 				      void (*trouble)(void *data, const struct error *err),
 				      void *data)
 {
-	static const struct watch_handlers handlers = { list_begins, object_changed, gone, synced,
-							troubled };
+	static const struct watch_handlers handlers = { list_begins, object_changed, object_deleted,
+							synced, watch_failed };
 	char selector[PATH_MAX_BYTES];
 	struct node_object *o = calloc(1, sizeof(*o));
 	if (!o)

@@ -102,7 +102,7 @@ static void object_changed(void *data, json_t *object)
 		notify_changed(p);
 }
 
-static void gone(void *data, json_t *object)
+static void object_deleted(void *data, json_t *object)
 {
 	struct node_pods *p = data;
 	const char *uid = json_string_value(
@@ -124,7 +124,7 @@ static void synced(void *data)
 	notify_changed(p);
 }
 
-static void troubled(void *data, const struct error *err)
+static void watch_failed(void *data, const struct error *err)
 {
 	const struct node_pods *p = data;
 	p->trouble(p->data, err);
@@ -136,8 +136,8 @@ struct node_pods *pods_start(struct kube_client *client, const char *node,
 			     void (*changed)(void *data),
 			     void (*trouble)(void *data, const struct error *err), void *data)
 {
-	static const struct watch_handlers handlers = { list_begins, object_changed, gone, synced,
-							troubled };
+	static const struct watch_handlers handlers = { list_begins, object_changed, object_deleted,
+							synced, watch_failed };
 	char selector[SELECTOR_MAX];
 	struct node_pods *p = calloc(1, sizeof(*p));
 	if (!p)

@@ -77,7 +77,7 @@ static void written(void *data, const struct error *err)
 	c->rings = RETRY_RINGS;
 }
 
-static void give_up(struct stale_bindings *g, const struct kube_pod *pod)
+static void release_binding(struct stale_bindings *g, const struct kube_pod *pod)
 {
 	struct stale_binding *c = calloc(1, sizeof(*c));
 	if (!c)
@@ -199,5 +199,5 @@ void stale_bindings_check(struct stale_bindings *g)
 	}
 	for (size_t i = 0; i < count; i++)
 		if (is_over(pod[i]) && !find(g, pod[i]->uid))
-			give_up(g, pod[i]);
+			release_binding(g, pod[i]);
 }

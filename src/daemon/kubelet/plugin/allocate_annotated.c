@@ -231,7 +231,7 @@ static int make_claim(struct annotated_call *c, const struct choice *choice, str
 	return r < 0 ? r : injection_make(node->claims, claim, ret, err);
 }
 
-static void take_back(struct annotated_call *c, const char *why)
+static void undo_allocation(struct annotated_call *c, const char *why)
 {
 	if (c->is_new)
 		claims_undo(c->annotated->plugin->node->claims, c->key, why);
@@ -247,7 +247,7 @@ static void written(void *data, const struct error *err)
 	c->binding = NULL;
 	if (err->code) {
 		log_warning("device plugin: Allocate: the assignment can't be saved: %s", err->text);
-		take_back(c, "its pod can't be annotated");
+		undo_allocation(c, "its pod can't be annotated");
 		if (c->reply)
 			refuse(c, -err->code, err);
 		forget(c);
@@ -288,7 +288,7 @@ static bool assign(struct annotated_call *c, const struct choice *choice)
 	}
 	if (r == -ENOSPC && annotated_may_fit_soon(c->annotated, c->begun_ns))
 		return false;
-	take_back(c, "its container can't be prepared");
+	undo_allocation(c, "its container can't be prepared");
 	error_add(&err, r, "pod %s/%s, container %s", choice->pod->pod_namespace, choice->pod->name,
 		  choice->pod->container[choice->container]);
 	refuse(c, r, &err);
@@ -365,7 +365,7 @@ static void retry_calls(void *data, uint32_t events)
  * The kubelet has cancelled its call. A write to the pod goes on; the claim ends with the pod, which has failed for the
  * kubelet.
  */
-static void call_gone(void *data, struct grpc_call *call)
+static void call_cancelled(void *data, struct grpc_call *call)
 {
 	struct annotated_call *c = data;
 	c->call = NULL;
@@ -395,7 +395,7 @@ int annotated_allocate(struct annotated *b, struct grpc_call *call,
 	if (!c)
 		return error_set_errno(err, ENOMEM, "request");
 	c->call = call;
-	grpc_call_keep(call, call_gone, c);
+	grpc_call_keep(call, call_cancelled, c);
 	TAILQ_INSERT_TAIL(&b->calls, c, link);
 	/* Handle the call from the loop: it must not be answered within its handler. */
 	loop_arm(b->timer, 0, 0);

@@ -258,7 +258,7 @@ void vcuda_continue(struct vcuda *v)
 	loop_arm(v->timer, 0, 0);
 }
 
-static void call_gone(void *data, struct grpc_call *call)
+static void call_cancelled(void *data, struct grpc_call *call)
 {
 	struct vcuda_call *c = data;
 	c->call = NULL;
@@ -289,7 +289,7 @@ int vcuda_allocate(struct vcuda *v, struct grpc_call *call, enum endpoint_role r
 		free(c);
 		return r;
 	}
-	grpc_call_keep(call, call_gone, c);
+	grpc_call_keep(call, call_cancelled, c);
 	TAILQ_INSERT_TAIL(&v->calls, c, link);
 	/* Handle the call from the loop: it must not be answered within its handler. */
 	loop_arm(v->timer, 0, 0);

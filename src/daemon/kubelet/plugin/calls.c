@@ -94,7 +94,7 @@ struct plugin_watcher {
 	struct grpc_call *call;
 };
 
-static void watcher_gone(void *data, struct grpc_call *call)
+static void watcher_cancelled(void *data, struct grpc_call *call)
 {
 	struct plugin_watcher *w = data;
 	struct endpoint *e = w->endpoint;
@@ -115,7 +115,7 @@ static void list_and_watch(void *data, struct grpc_call *call, const uint8_t *me
 	*w = (struct plugin_watcher){ .endpoint = e, .call = call };
 	TAILQ_INSERT_TAIL(&e->watchers, w, link);
 	e->watcher_count++;
-	grpc_call_keep(call, watcher_gone, w);
+	grpc_call_keep(call, watcher_cancelled, w);
 	grpc_call_send(call, e->list);
 }
 

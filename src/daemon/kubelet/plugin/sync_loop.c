@@ -23,7 +23,7 @@
 
 /* ---- which claims are needed ---- */
 
-/* For claims_add_keep(): returns whether the kubelet needs the claim. Claims of others are not needed here. */
+/* For claims_add_need_check(): returns whether the kubelet needs the claim. Claims of others are not needed here. */
 static enum claim_need need_of(void *data, const struct claim *claim)
 {
 	const struct plugin *p = data;
@@ -97,7 +97,7 @@ int plugin_begin_sync(struct plugin *p, struct error *err)
 	p->node->claim_holders = p->holders = claim_holders_new();
 	if (!p->reconciler || !p->holders)
 		return error_set_errno(err, ENOMEM, "device plugin");
-	if (claims_add_keep(p->node->claims, need_of, p) < 0)
+	if (claims_add_need_check(p->node->claims, need_of, p) < 0)
 		return error_set(err, ENOSPC,
 				 "allotd's internal limit is reached: no further check of which "
 				 "claims are needed can be added");
@@ -114,7 +114,7 @@ int plugin_begin_sync(struct plugin *p, struct error *err)
 
 void plugin_end_sync(struct plugin *p)
 {
-	claims_remove_keep(p->node->claims, need_of, p);
+	claims_remove_need_check(p->node->claims, need_of, p);
 	p->pods = pod_resources_stop(p->pods);
 	p->reconciler = reconcile_free(p->reconciler);
 	p->node->claim_holders = p->holders = claim_holders_free(p->holders);

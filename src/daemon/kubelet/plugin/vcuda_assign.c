@@ -154,7 +154,7 @@ static int make_reply(struct vcuda_call *c, const struct vcuda_choice *choice, s
 	return c->reply ? 0 : error_set_errno(err, ENOMEM, "Allocate");
 }
 
-static void take_back(struct vcuda_call *c, const char *why)
+static void undo_allocation(struct vcuda_call *c, const char *why)
 {
 	if (c->is_new)
 		claims_undo(c->v->plugin->node->claims, c->key, why);
@@ -203,7 +203,7 @@ static void written(void *data, const struct error *err)
 	if (err->code) {
 		log_warning("device plugin: Allocate: the assignment can't be saved: %s", err->text);
 		bool was_given = c->reply != NULL;
-		take_back(c, "its pod can't be annotated");
+		undo_allocation(c, "its pod can't be annotated");
 		if (was_given)
 			vcuda_refuse(c, -err->code, err);
 	} else if (c->reply) {
@@ -256,7 +256,7 @@ bool vcuda_assign(struct vcuda_call *c, const struct vcuda_choice *choice)
 	if (r == -ENOSPC && !c->is_new &&
 	    annotated_may_fit_soon(c->v->plugin->annotated, c->begun_ns))
 		return false;
-	take_back(c, "its container can't be prepared");
+	undo_allocation(c, "its container can't be prepared");
 	error_add(&err, r, "pod %.63s/%.63s, container %.63s", choice->pod->pod_namespace,
 		  choice->pod->name, choice->pod->container[choice->container]);
 	vcuda_fail(c, choice->pod, r, &err);

@@ -70,7 +70,7 @@ int arena_check_memory(uint64_t bytes, uint64_t pending_bytes, struct error *err
  * Backs the rest of the file. fallocate() fails without memory, while touching pages would get the process killed. Also
  * runs in a forked child, so makes only system calls. Returns 0 or an errno.
  */
-static int back(struct arena *a, const struct memory_cgroup *cgroup)
+static int populate(struct arena *a, const struct memory_cgroup *cgroup)
 {
 	for (uint64_t at = atomic_load(&a->control->arena_ready_bytes);
 	     at < a->bytes && !atomic_load(&a->stop);) {
@@ -97,11 +97,11 @@ static void log_short(struct arena *a, const char *where, const char *why)
 	atomic_store(&a->is_short, true);
 }
 
-static void *back_here(void *data)
+static void *populate_here(void *data)
 {
 	struct arena *a = data;
 	prctl(PR_SET_NAME, "allot-arena");
-	int e = back(a, NULL);
+	int e = populate(a, NULL);
 	if (e)
 		log_short(a, "", strerror(e));
 	return NULL;
@@ -111,7 +111,7 @@ static void *back_here(void *data)
  * The child has the highest OOM score: if the cgroup runs out of memory, the kernel kills the child and no process of the
  * tenant.
  */
-static _Noreturn void back_as_child(struct arena *a)
+static _Noreturn void populate_as_child(struct arena *a)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	child_close_others(a->fd);
@@ -119,14 +119,14 @@ static _Noreturn void back_as_child(struct arena *a)
 	if (score < 0 || write(score, "1000", 4) < 0)
 		_exit(errno);
 	e = -memory_cgroup_join(&a->cgroup);
-	_exit(e ? e : back(a, &a->cgroup));
+	_exit(e ? e : populate(a, &a->cgroup));
 }
 
 /*
  * For a file that is charged to the tenant: the kernel charges memory to the cgroup of the process that allocates it, so a
  * child process does that.
  */
-static void *back_there(void *data)
+static void *populate_in_cgroup(void *data)
 {
 	struct arena *a = data;
 	char where[CGROUP_DIR_MAX + 32];
@@ -135,7 +135,7 @@ static void *back_there(void *data)
 	snprintf(where, sizeof(where), ", charged to %s", a->cgroup.dir);
 	pid_t child = fork();
 	if (child == 0)
-		back_as_child(a);
+		populate_as_child(a);
 	if (child < 0) {
 		log_short(a, where, strerror(errno));
 		return NULL;
@@ -173,7 +173,7 @@ void arena_charge_to(struct arena *a, int pid, const char *tenant)
 	snprintf(a->tenant, sizeof(a->tenant), "tenant '%s': ", tenant);
 	int r = memory_cgroup_of(pid, &a->cgroup);
 	if (r >= 0)
-		r = start(a, back_there);
+		r = start(a, populate_in_cgroup);
 	if (r < 0)
 		log_short(a, ", charged to its memory cgroup", strerror(-r));
 }
@@ -192,7 +192,7 @@ int arena_new(uint64_t bytes, struct region_control *control, bool is_tenants, s
 	a->bytes = bytes;
 	a->control = control;
 	a->is_tenants = is_tenants;
-	int r = is_tenants ? 0 : start(a, back_here);
+	int r = is_tenants ? 0 : start(a, populate_here);
 	if (r < 0)
 		return error_set_errno(err, -r, "swap arena");
 	control->arena_bytes = bytes;
@@ -201,7 +201,7 @@ int arena_new(uint64_t bytes, struct region_control *control, bool is_tenants, s
 	return 0;
 }
 
-static void *close_it(void *data)
+static void *close_in_thread(void *data)
 {
 	prctl(PR_SET_NAME, "allot-arena");
 	close((int)(intptr_t)data);
@@ -209,10 +209,10 @@ static void *close_it(void *data)
 }
 
 /* Closes `fd` in a thread: closing the last descriptor frees the pages, which takes seconds for many GiB. */
-static void close_apart(int fd)
+static void close_async(int fd)
 {
 	pthread_t thread;
-	if (pthread_create(&thread, NULL, close_it, (void *)(intptr_t)fd) == 0)
+	if (pthread_create(&thread, NULL, close_in_thread, (void *)(intptr_t)fd) == 0)
 		pthread_detach(thread);
 	else
 		close(fd);
@@ -228,7 +228,7 @@ struct arena *arena_free(struct arena *a)
 		kill(child, SIGKILL);
 	if (a->has_thread)
 		pthread_join(a->thread, NULL);
-	close_apart(a->fd);
+	close_async(a->fd);
 	free(a);
 	return NULL;
 }

@@ -665,7 +665,7 @@ static void test_nobody_needs_it(void **state)
 	wait_past_grace(f);
 	assert_int_equal(claims_count(f->node->claims), 2); /* it is lived in */
 	asked = 0;
-	assert_int_equal(claims_add_keep(f->node->claims, say_need, NULL), 0);
+	assert_int_equal(claims_add_need_check(f->node->claims, say_need, NULL), 0);
 	client_kill(pid);
 	fixture_until(f, claims_find(f->node->claims, "a")->tenant->process_count == 0);
 	need = CLAIM_UNKNOWN;
@@ -680,7 +680,7 @@ static void test_nobody_needs_it(void **state)
 	assert_non_null(claims_find(f->node->claims, "b"));
 	assert_int_equal(claims_counts(f->node->claims).expired, 1);
 	assert_int_equal(claims_counts(f->node->claims).released, 0);
-	claims_remove_keep(f->node->claims, say_need, NULL);
+	claims_remove_need_check(f->node->claims, say_need, NULL);
 	claims_must_hold(f);
 	claims_restart(f);
 	assert_int_equal(claims_count(f->node->claims), 1);
@@ -693,7 +693,7 @@ static void test_the_whole_grace(void **state)
 	struct claim_request wanted = claim_of(f, "a", 0, 16, 1, 0);
 	wanted.while_wanted = true;
 	claim_made(f, &wanted);
-	assert_int_equal(claims_add_keep(f->node->claims, say_need, NULL), 0);
+	assert_int_equal(claims_add_need_check(f->node->claims, say_need, NULL), 0);
 	f->node->config.claim_grace_ns = 20 * NSEC_PER_MSEC;
 	for (unsigned i = 0; i < 2; i++) {
 		need = CLAIM_WANTED;
@@ -706,7 +706,7 @@ static void test_the_whole_grace(void **state)
 	fixture_turn(f, 30);
 	claims_reconcile(f->node->claims);
 	assert_null(claims_find(f->node->claims, "a"));
-	claims_remove_keep(f->node->claims, say_need, NULL);
+	claims_remove_need_check(f->node->claims, say_need, NULL);
 }
 
 /* ---- killed ---- */

@@ -59,8 +59,8 @@ static void test_cards(void **state)
 	assert_int_equal(memory.used_bytes, 150 * MIB);
 	assert_int_equal(memory.reserved_bytes, 0);
 	/* It has none of the functions that tell where cards sit. */
-	assert_string_equal(gpu_nvml.seat(gpu, 0).pci, "");
-	assert_false(gpu_nvml.seat(gpu, 0).numa_known);
+	assert_string_equal(gpu_nvml.locality(gpu, 0).pci, "");
+	assert_false(gpu_nvml.locality(gpu, 0).numa_known);
 	assert_int_equal(gpu_nvml.links(gpu, links, &err), 0);
 	for (unsigned i = 0; i < 4; i++) {
 		assert_int_equal(links[i].nvlinks, 0);
