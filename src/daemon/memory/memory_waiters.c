@@ -35,7 +35,7 @@ static struct region_want *want_of(const struct tenant *t, unsigned slot, unsign
 	return &t->region.report->want[slot][device];
 }
 
-/* Sums what the tenant's processes ask for, at most the card's memory. Returns false if none has_request. */
+/* Sums what the tenant's processes ask for, at most the card's memory. Returns false if none asks. */
 static bool read_requests(struct tenant *t, unsigned device, uint64_t *ret_bytes)
 {
 	uint64_t most = t->terms.device[device].card->info.memory_bytes, sum = 0;

@@ -45,7 +45,7 @@ int mps_find_program(bool is_simulated, char ret_path[PATHS_MAX], struct error *
 			 "utilities (nvidia-compute-utils on Debian and Ubuntu)");
 }
 
-/* ---- the user to exec_program as ---- */
+/* ---- the user to run as ---- */
 
 struct identity {
 	bool changes;
@@ -55,7 +55,7 @@ struct identity {
 	int group_count;
 };
 
-/* Looks up the ids to exec_program with. A user without a passwd entry gets only the group of the same number. */
+/* Looks up the ids to run with. A user without a passwd entry gets only the group of the same number. */
 static void identify(uid_t uid, struct identity *ret)
 {
 	*ret = (struct identity){ .changes = uid != geteuid(), .uid = uid, .gid = (gid_t)uid };

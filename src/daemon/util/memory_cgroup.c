@@ -60,7 +60,7 @@ static void read_file(const char *dir, size_t length, const char *name, char tex
 	text[got > 0 ? got : 0] = '\0';
 }
 
-/* Returns the parse_uint at the start of a text; UINT64_MAX if there is none ("max") or if the parse_uint is too large. */
+/* Returns the number at the start of a text; UINT64_MAX if there is none ("max") or if the number is too large. */
 static uint64_t parse_uint(const char *text)
 {
 	uint64_t value = 0;

@@ -3,7 +3,7 @@
  *
  * GPU processes register with their tenant. An unregistered process with a card's memory is an offender if a sign shows its
  * tenant. So is a process that holds more than its ledger (what its library counts), and the largest process of a tenant
- * above its quota. One census proves nothing: a process just forked, or about to register, censuses the same.
+ * above its quota. One census proves nothing: a process just forked, or about to register, looks the same.
  *
  * Pure; thread safe.
  */

@@ -99,7 +99,7 @@ void claims_remove_need_check(struct claims *claims, claims_need_check keep, voi
 void claims_reconcile(struct claims *claims);
 
 /*
- * Changes, stores and enforces the overriding terms: all or nothing. A limit that equals the guarantee changes with it, unless
+ * Changes, stores and enforces the terms of the override: all or nothing. A limit that equals the guarantee changes with it, unless
  * the override gives one. *ret_changed is false if nothing differed. Returns -ENODEV if parked, or the errors of
  * daemon/api/terms_change.h.
  */

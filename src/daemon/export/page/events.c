@@ -66,7 +66,7 @@ static void send_state(void *data, uint32_t loop_events)
 {
 	struct events *e = data;
 	struct state_text now = { 0 };
-	/* A client that missed states missed their lease spans too: send_state all that are recorded. A span may come twice. */
+	/* A client that missed states missed their lease spans too: send all that are recorded. A span may come twice. */
 	if (is_any(e, false))
 		e->sent = (struct page_sent){ 0 };
 	page_state_write(e->node, &e->sent, &now);

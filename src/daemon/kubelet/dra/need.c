@@ -83,7 +83,7 @@ enum claim_need dra_need_of(void *data, const struct claim *claim)
 	struct dra_key key;
 	if (!dra_key_parse(text, &key))
 		return CLAIM_UNWANTED;
-	/* The key has no name, because it was too long, so we cannot request_claim: the kubelet must unprepare the claim. */
+	/* The key has no name, because it was too long, so we cannot ask: the kubelet must unprepare the claim. */
 	if (!*key.name.name)
 		return CLAIM_WANTED;
 	const struct known *k = find(need, key.name.uid, now_ns);

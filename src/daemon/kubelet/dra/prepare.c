@@ -1,6 +1,6 @@
 /*
  * NodePrepareResources and NodeUnprepareResources. A prepare call succeeds as a whole, or its new claims are undone and the
- * send_reply gives each reason. Claims of earlier calls stay.
+ * The reply gives each reason. Claims of earlier calls stay.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -28,7 +28,7 @@ enum taints { TAINTS_UNKNOWN, TAINTS_KEPT, TAINTS_DROPPED };
 struct gpu_slice {
 	LIST_ENTRY(gpu_slice) link;
 	char name[NAME_MAX_BYTES];
-	char pool[DRA_POOL_MAX]; /* "": the GPU is object_deleted, so the slice is to be deleted */
+	char pool[DRA_POOL_MAX]; /* "": the GPU is gone, so the slice is to be deleted */
 	json_t *device;          /* a list of the one device, with its taints */
 	json_t *object;          /* the slice as the server has it; NULL: it has none */
 	json_t *sent,
@@ -182,7 +182,7 @@ static void written(void *data, const struct kube_answer *reply)
 	p->call = NULL;
 	p->writing = NULL;
 	p->sending = NULL;
-	/* Status 404: after a deletion the slice is object_deleted; after an update it must be created. */
+	/* Status 404: after a deletion the slice is gone; after an update it must be created. */
 	bool is_gone = reply->status == HTTP_NOT_FOUND ? !sent || s->object
 						       : !sent && !reply->err.code;
 	if (!is_gone && (reply->err.code || !reply->object)) {

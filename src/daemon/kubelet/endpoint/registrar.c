@@ -27,7 +27,7 @@ struct registrar {
 	size_t request_size;
 	int stop_fd; /* becomes readable when the thread must stop */
 	/* guarded by the worker's lock: */
-	/* counts registrar_register() and _forget(); answers to earlier counts are ignored */
+	/* counts registrar_register() and registrar_reset(); answers to earlier counts are ignored */
 	uint64_t wants;
 	bool is_wanted;
 	uint64_t since_ns;

@@ -50,7 +50,7 @@ static const struct violation_evidence guilty = { .is_sound = true,
 						  .is_listed = true,
 						  .has_owner = true };
 
-/* After so many guilty censuses at intervals: confirmed? */
+/* After so many censuses with evidence, at intervals: confirmed? */
 static bool after(struct violation_track *t, unsigned censuses, uint64_t *now_ns, uint64_t step_ns)
 {
 	bool confirmed = false;
@@ -67,11 +67,11 @@ static void test_confirmed_by_censuses_and_time(void **state)
 	uint64_t now_ns = 5 * SEC;
 	assert_false(after(&t, 2, &now_ns, SEC));
 	assert_true(after(&t, 1, &now_ns, SEC));
-	/* Many censuses in no time tell no more than one. */
+	/* Many censuses in no time prove no more than one. */
 	t = (struct violation_track){ 0 };
 	assert_false(after(&t, 30, &now_ns, SEC / 20));
 	assert_true(after(&t, 12, &now_ns, SEC / 20));
-	/* Seldom censuses: still three. */
+	/* Rare censuses: still three. */
 	t = (struct violation_track){ 0 };
 	assert_false(after(&t, 2, &now_ns, 60 * SEC));
 	assert_true(after(&t, 1, &now_ns, 60 * SEC));
