@@ -115,7 +115,7 @@ static void test_containers(void **state)
 	assert_int_equal(c->frozen_ns, 3 * NSEC_PER_SEC);
 	assert_string_equal(c->what.engine, "docker");
 	assert_string_equal(c->what.v2_path, "/docker/x");
-	assert_true(c->has_name && !c->is_told);
+	assert_true(c->has_name && !c->is_name_current);
 	assert_string_equal(c->name.name, "tr\xc3\xa4iner");
 	assert_string_equal(c->name.pod, "pod-0");
 	c = gpu_tasks_find_id(now, "bbbb");
