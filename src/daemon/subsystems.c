@@ -78,7 +78,7 @@ static void tick_due(void *data, uint32_t events)
 		tenant_end_if_unused(t);
 	}
 	namespace_use_count(node, !has_rested, now_ns);
-	census_look(node);
+	census_resume_if_changed(node);
 	node_grant_soon(node);
 }
 
@@ -329,7 +329,7 @@ static const struct subsystem subsystems[] = {
 	  stop_census,
 	  .tenants_changed = census_tenants_changed,
 	  .populated_changed = census_populated_changed,
-	  .cards_polled = census_look,
+	  .cards_polled = census_resume_if_changed,
 	  .census_read = compare_all },
 	{ .name = "health", start_health, stop_health },
 	{ .name = "directories", make_tenants_dirs },

@@ -250,7 +250,7 @@ static json_t *tenant_to_json(struct tenant *t)
 		(double)(int64_t)(use_ns(t, now_ns) / 1e6 + 0.5) / 1e3, "memory_wait",
 		wait_to_json(t, now_ns), "swap", swap_to_json(t), "containers",
 		gpu_watch_tenant_containers(t->node->watch, t->terms.name), "on_violation",
-		on_violation_name(violations_wanted(t)), "offenders",
+		on_violation_name(violations_action(t)), "offenders",
 		violations_of_tenant(t->node->violations, t->terms.name), "sharing",
 		sharing_way_name(t->terms.sharing.way), "space", space_to_json(t));
 	return json;

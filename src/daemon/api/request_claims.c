@@ -90,7 +90,7 @@ static json_t *device_to_json(const struct claim *claim, unsigned device)
 static json_t *claim_to_json(const struct claim *claim)
 {
 	const struct tenant_terms *terms = claim_terms(claim);
-	const char *why = claim_parked_why(claim);
+	const char *why = claim_parked_reason(claim);
 	json_t *devices = json_array();
 	for (unsigned i = 0; i < terms->device_count; i++)
 		json_array_append_new(devices, device_to_json(claim, i));

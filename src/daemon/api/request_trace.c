@@ -51,7 +51,7 @@ static json_t *rings_to_json(struct session *session)
 {
 	struct trace_ring_given given;
 	json_t *rings = json_array();
-	while (session->fd_count < POLL_RINGS_MAX && tenant_trace_take(session->trace, &given)) {
+	while (session->fd_count < POLL_RINGS_MAX && tenant_trace_next_ring(session->trace, &given)) {
 		json_array_append_new(rings, json_pack("{s:i, s:i, s:o}", "number",
 						       (int)given.number, "pid", given.pid, "name",
 						       json_clean_string(given.name)));

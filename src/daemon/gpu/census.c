@@ -163,7 +163,7 @@ static bool may_pause(const struct census *census, uint64_t now_ns)
 	       are_cards_same(census, now_ns) && !any_needs_census(node);
 }
 
-void census_look(struct node *node)
+void census_resume_if_changed(struct node *node)
 {
 	struct census *census = node->census;
 	uint64_t now_ns = clock_now_ns();
@@ -278,7 +278,7 @@ uint64_t census_wait_ns(const struct census *census, uint64_t now_ns)
 	return census->under_way ? now_ns - census->since_ns : 0;
 }
 
-void census_want_use(struct census *census, bool wanted)
+void census_enable_use(struct census *census, bool wanted)
 {
 	pthread_mutex_lock(&census->worker.lock);
 	census->with_use = wanted;

@@ -32,7 +32,7 @@ void census_request(struct census *census);
  * Call once a second and when a card's memory use changed. If something changed since the last census, ends the pause of
  * periodic ones. Main thread only.
  */
-void census_look(struct node *node);
+void census_resume_if_changed(struct node *node);
 /* Requests a census only if something may have changed since the last one. Main thread only. */
 void census_request_if_changed(struct node *node);
 /*
@@ -41,7 +41,7 @@ void census_request_if_changed(struct node *node);
  */
 uint64_t census_wait_ns(const struct census *census, uint64_t now_ns);
 /* Sets whether later censuses read each process's use (struct gpu_use). At first they do not. */
-void census_want_use(struct census *census, bool wanted);
+void census_enable_use(struct census *census, bool wanted);
 
 /* Returns true if a library measured memory that no census has confirmed. Main thread only. */
 bool census_is_due(struct node *node);

@@ -39,7 +39,7 @@ const struct promise *claim_original_promise(const struct claim *claim, unsigned
 			       : &claim_terms(claim)->device[device].promise;
 }
 
-const char *claim_parked_why(const struct claim *claim)
+const char *claim_parked_reason(const struct claim *claim)
 {
 	return claim->parked ? claim->parked->why : "";
 }

@@ -28,7 +28,7 @@ const char *claim_uuid(const struct claim *claim, unsigned device);
 /* Returns the promise made with the claim, before claims_override_terms(). */
 const struct promise *claim_original_promise(const struct claim *claim, unsigned device);
 /* Returns why the claim is parked, or "". */
-const char *claim_parked_why(const struct claim *claim);
+const char *claim_parked_reason(const struct claim *claim);
 
 /*
  * Reads the store, if there is one, and puts its claims into force. Call after adopt_all(): adopted tenants keep their

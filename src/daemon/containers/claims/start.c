@@ -278,7 +278,7 @@ static int open_store(struct claims *claims, bool *ret_is_new, struct error *err
 {
 	int r = store_open(claims->path, &claims->store, ret_is_new, err);
 	if (r >= 0)
-		store_lengthen_log(claims->store);
+		store_preallocate_log(claims->store);
 	return r;
 }
 

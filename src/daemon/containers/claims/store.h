@@ -59,7 +59,7 @@ int store_commit(struct store *store, struct error *err);
 void store_rollback(struct store *store);
 
 /* Preallocates the log, because commits that lengthen it are slow. Failure is harmless. */
-void store_lengthen_log(struct store *store);
+void store_preallocate_log(struct store *store);
 
 /*
  * Copies committed data from the log to the file. Call soon after commits, when nothing waits. After an error the data

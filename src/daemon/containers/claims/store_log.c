@@ -34,7 +34,7 @@ static int write_zeros(int fd, off_t from, off_t to)
 	return fdatasync(fd) < 0 ? -errno : 0;
 }
 
-void store_lengthen_log(struct store *store)
+void store_preallocate_log(struct store *store)
 {
 	char path[sizeof(store->path) + 4];
 	struct stat st;

@@ -105,7 +105,7 @@ const char *engine_kind_name(const struct engine *engine)
 	return engine->kind->name;
 }
 
-bool engine_may_have(const struct engine *engine, const struct container *container)
+bool engine_may_own(const struct engine *engine, const struct container *container)
 {
 	return !strcmp(container->engine, engine->kind->name) ||
 	       !strcmp(container->engine, "container");
@@ -205,8 +205,8 @@ static int ask_containerd(const struct question *q, struct engine_name *ret)
 	return r;
 }
 
-int engine_ask(const struct engine *engine, const struct container *container, int stop_fd,
-	       uint64_t end_ns, struct engine_name *ret)
+int engine_query(const struct engine *engine, const struct container *container, int stop_fd,
+		 uint64_t end_ns, struct engine_name *ret)
 {
 	struct question q = {
 		.path = engine->path, .container = container, .stop_fd = stop_fd, .end_ns = end_ns

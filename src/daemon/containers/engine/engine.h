@@ -33,11 +33,11 @@ int engines_parse(const char *text, struct engines *ret, struct error *err);
 /* Returns the engine's kind as in container.h: "docker" etc. */
 const char *engine_kind_name(const struct engine *engine);
 /* Returns false if the container cannot belong to this engine. Pure. */
-bool engine_may_have(const struct engine *engine, const struct container *container);
+bool engine_may_own(const struct engine *engine, const struct container *container);
 
 /*
  * Asks until end_ns or until stop_fd is readable. Returns -ENOENT if the engine has no such container, another -errno if
  * its socket cannot be used. Thread safe.
  */
-int engine_ask(const struct engine *engine, const struct container *container, int stop_fd,
-	       uint64_t end_ns, struct engine_name *ret);
+int engine_query(const struct engine *engine, const struct container *container, int stop_fd,
+		 uint64_t end_ns, struct engine_name *ret);

@@ -72,10 +72,10 @@ static void find_name(struct engine_names *n, struct question *q)
 	for (unsigned i = 0; i < n->engines.count && !q->is_known; i++) {
 		const struct engine *e = &n->engines.item[i];
 		uint64_t now_ns = clock_now_ns();
-		if (!engine_may_have(e, &q->container) || now_ns < n->state[i].not_before_ns ||
+		if (!engine_may_own(e, &q->container) || now_ns < n->state[i].not_before_ns ||
 		    !has_socket(e->path))
 			continue;
-		int r = engine_ask(e, &q->container, n->stop_fd, now_ns + ENGINE_ASK_NS, &q->name);
+		int r = engine_query(e, &q->container, n->stop_fd, now_ns + ENGINE_ASK_NS, &q->name);
 		if (r < 0 && r != -ENOENT) {
 			note_failure(n, i, r);
 			continue;

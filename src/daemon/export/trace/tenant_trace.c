@@ -204,7 +204,7 @@ int tenant_trace_join(struct tenant *tenant, const struct process *process, uint
 	return fd;
 }
 
-bool tenant_trace_take(struct tenant_trace *trace, struct trace_ring_given *ret)
+bool tenant_trace_next_ring(struct tenant_trace *trace, struct trace_ring_given *ret)
 {
 	if (!trace->waiting_count)
 		return false;

@@ -51,6 +51,6 @@ struct trace_ring_given {
 };
 
 /* Takes the next ring to pass on. Returns false if there is none. */
-bool tenant_trace_take(struct tenant_trace *trace, struct trace_ring_given *ret);
+bool tenant_trace_next_ring(struct tenant_trace *trace, struct trace_ring_given *ret);
 /* Returns true if the process asked for a ring since the trace began. */
 bool tenant_trace_has(const struct tenant_trace *trace, int pid);

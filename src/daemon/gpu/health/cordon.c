@@ -80,6 +80,6 @@ int cordon_set(struct node *node, struct card *card, bool cordoned, struct error
 	if (before != cordoned)
 		log_info("GPU %u (%s) is %s", card->index, card->info.uuid_text,
 			 cordoned ? "cordoned: it takes no new tenants" : "no longer cordoned");
-	health_tell(node, card);
+	health_notify(node, card);
 	return 0;
 }

@@ -151,7 +151,7 @@ static struct health_time time_now(void)
 				     .now_s = (double)ts.tv_sec + (double)ts.tv_nsec / 1e9 };
 }
 
-void health_tell(struct node *node, struct card *card)
+void health_notify(struct node *node, struct card *card)
 {
 	node->health_generation++;
 	for (unsigned i = 0; i < node->health_listener_count; i++)
@@ -167,7 +167,7 @@ static void changed(struct node *node, struct card *card)
 			  card->info.uuid_text, reason);
 	else
 		log_warning("GPU %u (%s) is healthy again", card->index, card->info.uuid_text);
-	health_tell(node, card);
+	health_notify(node, card);
 }
 
 static void note_fault(struct health_watch *w, const struct gpu_fault *fault,

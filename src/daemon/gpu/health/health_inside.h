@@ -4,7 +4,7 @@
 struct card;
 struct node;
 
-/* Tells the subscribers of a change. */
-void health_tell(struct node *node, struct card *card);
+/* Calls the subscribers after a change. */
+void health_notify(struct node *node, struct card *card);
 /* Forgets a reported fault because a user asked for it, and logs that. */
 void health_clear_fault_by_hand(struct card *card);

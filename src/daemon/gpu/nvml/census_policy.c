@@ -54,7 +54,8 @@ bool census_confirm(struct census_over *over, bool is_over, uint64_t now_ns, uin
 	return over->count >= CENSUS_OVER_COUNT && now_ns - over->since_ns >= least_ns;
 }
 
-uint64_t census_agreed_context(struct census_least *least, const char *tenant, uint64_t nvml_bytes)
+uint64_t census_confirmed_context(struct census_least *least, const char *tenant,
+				  uint64_t nvml_bytes)
 {
 	bool is_second = *least->tenant && strcmp(least->tenant, tenant) != 0;
 	uint64_t greater = nvml_bytes > least->bytes ? nvml_bytes : least->bytes;

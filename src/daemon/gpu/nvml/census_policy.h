@@ -17,7 +17,7 @@ struct census_card {
 	struct gpu_memory memory;
 	size_t process_count;
 	struct gpu_process *process;
-	/* processes' use since the previous census was read (census_want_use()) */
+	/* processes' use since the previous census was read (census_enable_use()) */
 	bool use_known;
 	size_t use_count;
 	struct gpu_use *use;
@@ -91,7 +91,8 @@ bool census_confirm(struct census_over *over, bool is_over, uint64_t now_ns, uin
  * Learns the cost of a context from NVML's figure for a tenant's process. Returns a cost that two tenants confirm, so that
  * one cannot lower it for others, else UINT64_MAX. Pure.
  */
-uint64_t census_agreed_context(struct census_least *least, const char *tenant, uint64_t nvml_bytes);
+uint64_t census_confirmed_context(struct census_least *least, const char *tenant,
+				  uint64_t nvml_bytes);
 
 /*
  * Returns what a process holds without an allocation: NVML's figure minus the ledger's peak during the census. Grows only

@@ -51,7 +51,8 @@ static void learn_context(struct node *node, struct card *card, struct process *
 			    VIOLATION_INTERVALS * node->config.census_ns) ||
 	    procfs_is_stopped(p->pid))
 		return;
-	uint64_t cost = census_agreed_context(&card->context_least, p->tenant->terms.id, nvml_bytes);
+	uint64_t cost = census_confirmed_context(&card->context_least, p->tenant->terms.id,
+						 nvml_bytes);
 	if (cost < card->context_bytes)
 		publish_context(node, card, cost);
 }

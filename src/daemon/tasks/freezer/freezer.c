@@ -380,7 +380,7 @@ uint64_t freezer_starting_bytes(const struct freezer *f, unsigned card)
 	return bytes;
 }
 
-bool freezer_wants_reading(const struct freezer *f)
+bool freezer_needs_census_soon(const struct freezer *f)
 {
 	struct gpu_container *c;
 	TAILQ_FOREACH(c, &f->tasks->containers, link)
@@ -389,7 +389,7 @@ bool freezer_wants_reading(const struct freezer *f)
 	return false;
 }
 
-bool freezer_is_asked(const struct freezer *f)
+bool freezer_needs_census_now(const struct freezer *f)
 {
 	struct gpu_container *c;
 	TAILQ_FOREACH(c, &f->tasks->containers, link)

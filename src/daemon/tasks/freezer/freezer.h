@@ -31,9 +31,9 @@ void freezer_read(struct freezer *freezer, const struct freeze_card *cards, uint
 /* Returns how much memory of a card thawed containers may still allocate. */
 uint64_t freezer_starting_bytes(const struct freezer *freezer, unsigned card);
 /* Returns true if a container's start waits for a census, so that one should come soon. */
-bool freezer_wants_reading(const struct freezer *freezer);
+bool freezer_needs_census_soon(const struct freezer *freezer);
 /* Returns true if a container is frozen until its first census, so that one should come at once. */
-bool freezer_is_asked(const struct freezer *freezer);
+bool freezer_needs_census_now(const struct freezer *freezer);
 
 /* Why a container stays frozen, whatever the order of waiting containers is. Both may hold. */
 enum freezer_hold {

@@ -169,7 +169,7 @@ static struct violation_case case_of(struct suspect *s)
 {
 	const struct tenant *t = tenant_of(s);
 	if (t)
-		s->own_wanted = violations_wanted(t);
+		s->own_wanted = violations_action(t);
 	struct violation_case c = {
 		.wanted = on_violation_stricter(s->own_wanted,
 						s->violations->node->config.on_violation),

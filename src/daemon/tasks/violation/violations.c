@@ -28,7 +28,7 @@
 #define HOST_PID_NAMESPACE \
 	0xEFFFFFFCU /* inode of the first pid namespace (Linux, include/linux/proc_ns.h) */
 
-enum on_violation violations_wanted(const struct tenant *t)
+enum on_violation violations_action(const struct tenant *t)
 {
 	enum on_violation wanted = on_violation_stricter(t->terms.on_violation,
 							 t->node->config.on_violation);
@@ -58,7 +58,7 @@ static void become_offender(struct suspect *s, struct tenant *t, enum violation_
 	s->is_offender = true;
 	s->reason = reason;
 	s->how = how;
-	s->own_wanted = violations_wanted(t);
+	s->own_wanted = violations_action(t);
 	snprintf(s->tenant, sizeof(s->tenant), "%s", t->terms.name);
 	s->log_key = tenant_log_key(&t->terms);
 	t->violations[reason]++;

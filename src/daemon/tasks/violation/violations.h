@@ -57,4 +57,4 @@ json_t *violations_of_process(const struct violations *violations, int pid);
 struct violations_figures violations_figures(const struct violations *violations);
 
 /* Returns the action for offenders: the stricter of the tenant's own choice and the setting. */
-enum on_violation violations_wanted(const struct tenant *tenant);
+enum on_violation violations_action(const struct tenant *tenant);

@@ -32,7 +32,7 @@ static void plan_reading(struct gpu_watch *w)
 	uint64_t every_ns = w->node->census_every_ns;
 	if (!every_ns)
 		every_ns = w->node->config.census_ns;
-	if (freezer_wants_reading(w->freezer))
+	if (freezer_needs_census_soon(w->freezer))
 		every_ns = every_ns < SOON_NS ? every_ns : SOON_NS;
 	else if (w->open_events && !w->foreign)
 		every_ns = SELDOM_NS;
@@ -45,7 +45,7 @@ static void plan_reading(struct gpu_watch *w)
 static void reading_due(void *data, uint32_t events)
 {
 	struct gpu_watch *w = data;
-	if (w->foreign || freezer_wants_reading(w->freezer))
+	if (w->foreign || freezer_needs_census_soon(w->freezer))
 		census_request(w->node->census);
 	else
 		census_request_if_changed(w->node);
@@ -121,7 +121,7 @@ static void node_opened(void *data, int pid)
 	/* Ignore the daemon's own helper (checkpoint.h), which opens the node for driver calls and has no GPU work. */
 	if (procfs_is_same_program(pid) || !note_task(w, pid))
 		return;
-	if (freezer_wants_reading(w->freezer))
+	if (freezer_needs_census_soon(w->freezer))
 		census_request(w->node->census);
 	w->foreign = true; /* until a census shows whether the task belongs to a tenant */
 	plan_reading(w);
@@ -136,7 +136,7 @@ static void task_ended(void *data, struct gpu_task *t)
 		container_swap_forget(w, t->container);
 	node_save_use_soon(w->node);
 	/* Memory has become free, so a census should check the containers that wait for it. */
-	if (freezer_wants_reading(w->freezer)) {
+	if (freezer_needs_census_soon(w->freezer)) {
 		census_request(w->node->census);
 		plan_reading(w);
 	}
@@ -221,11 +221,11 @@ void gpu_watch_census(struct gpu_watch *w, const struct census_card *cards)
 		w->foreign |= !t->tenant[0];
 	gpu_watch_count(w, cards);
 	update_freezer(w, cards);
-	census_want_use(w->node->census, w->foreign);
+	census_enable_use(w->node->census, w->foreign);
 	gpu_watch_request_names(w);
 	plan_reading(w);
 	/* A container started after this census began, so another one is needed at once. */
-	if (freezer_is_asked(w->freezer))
+	if (freezer_needs_census_now(w->freezer))
 		census_request(w->node->census);
 }
 
@@ -348,7 +348,7 @@ int gpu_watch_start(struct node *node, struct gpu_watch **ret, struct error *err
 	/* Find the tasks that already exist: from the records, and by a census. */
 	take_records(w);
 	w->foreign = true;
-	census_want_use(node->census, true);
+	census_enable_use(node->census, true);
 	census_request(node->census);
 	plan_reading(w);
 	*ret = w;

@@ -64,12 +64,13 @@ static void test_over(void **state)
 static void test_agreed_context(void **state)
 {
 	struct census_least least = { 0 };
-	assert_true(census_agreed_context(&least, "a", 40 * MIB) == UINT64_MAX); /* it alone says so */
-	assert_true(census_agreed_context(&least, "a", 30 * MIB) == UINT64_MAX);
-	assert_int_equal(census_agreed_context(&least, "b", 300 * MIB), 300 * MIB);
-	assert_int_equal(census_agreed_context(&least, "c", 280 * MIB), 280 * MIB);
-	assert_int_equal(census_agreed_context(&least, "b", 20 * MIB), 30 * MIB);
-	assert_true(census_agreed_context(&least, "b", 300 * MIB) == UINT64_MAX);
+	assert_true(census_confirmed_context(&least, "a", 40 * MIB) ==
+		    UINT64_MAX); /* it alone says so */
+	assert_true(census_confirmed_context(&least, "a", 30 * MIB) == UINT64_MAX);
+	assert_int_equal(census_confirmed_context(&least, "b", 300 * MIB), 300 * MIB);
+	assert_int_equal(census_confirmed_context(&least, "c", 280 * MIB), 280 * MIB);
+	assert_int_equal(census_confirmed_context(&least, "b", 20 * MIB), 30 * MIB);
+	assert_true(census_confirmed_context(&least, "b", 300 * MIB) == UINT64_MAX);
 }
 
 static void test_unnamed(void **state)

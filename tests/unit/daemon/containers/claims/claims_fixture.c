@@ -105,7 +105,7 @@ void claims_must_hold(struct fixture *f)
 		assert_true(count < 2048);
 		list[count++] = claim_terms(c);
 		in_force += c->tenant != NULL;
-		assert_true((c->tenant == NULL) == (*claim_parked_why(c) != '\0'));
+		assert_true((c->tenant == NULL) == (*claim_parked_reason(c) != '\0'));
 	}
 	assert_int_equal(count, claims_count(f->node->claims));
 	if (claims_check(list, count, false, &err) < 0)

@@ -286,7 +286,7 @@ static void test_a_card_is_gone(void **state)
 	struct claim *claim = claims_find(f->node->claims, "a");
 	assert_non_null(claim);
 	assert_null(claim->tenant);
-	assert_non_null(strstr(claim_parked_why(claim), "000000000002 is not on this node"));
+	assert_non_null(strstr(claim_parked_reason(claim), "000000000002 is not on this node"));
 	assert_string_equal(claim_uuid(claim, 0), "GPU-00000000-0000-0000-0000-000000000002");
 	assert_non_null(claims_find(f->node->claims, "b")->tenant);
 	request = claim_of(f, "a", 0, 1, 1, -1);

@@ -61,11 +61,11 @@ static void test_whose_it_may_be(void **state)
 	struct engines e;
 	struct container c = { .engine = "docker" };
 	assert_int_equal(engines_parse("docker:/x,containerd:/x", &e, NULL), 0);
-	assert_true(engine_may_have(&e.item[0], &c));
-	assert_false(engine_may_have(&e.item[1], &c));
+	assert_true(engine_may_own(&e.item[0], &c));
+	assert_false(engine_may_own(&e.item[1], &c));
 	c.engine = "container";
-	assert_true(engine_may_have(&e.item[0], &c));
-	assert_true(engine_may_have(&e.item[1], &c));
+	assert_true(engine_may_own(&e.item[0], &c));
+	assert_true(engine_may_own(&e.item[1], &c));
 }
 
 int main(void)

@@ -97,7 +97,7 @@ static void test_held_until_there_is_memory(void **state)
 	snprintf(path, sizeof(path), "%s/frozen", s->dir);
 	assert_int_equal(access(path, F_OK), 0);
 	read_cards(s, GIB);
-	assert_true(freezer_wants_reading(s->freezer) && !freezer_is_asked(s->freezer));
+	assert_true(freezer_needs_census_soon(s->freezer) && !freezer_needs_census_now(s->freezer));
 	read_cards(s, 3 * GIB);
 	assert_string_equal(freezer_state_name(s->container), "starting");
 	assert_int_equal(freezer_starting_bytes(s->freezer, 0), 2 * GIB);
