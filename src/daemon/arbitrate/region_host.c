@@ -165,7 +165,7 @@ void region_set_memory_grant(struct region_control *control, unsigned device, ui
 	atomic_store(&control->device[device].memory_granted_bytes, bytes);
 }
 
-void region_tell_memory_grant(struct region_control *control, unsigned device)
+void region_wake_memory_grant(struct region_control *control, unsigned device)
 {
 	_Atomic uint32_t *word = &control->device[device].memory_grant_change;
 	atomic_fetch_add(word, 1);

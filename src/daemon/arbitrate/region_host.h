@@ -48,7 +48,7 @@ void region_set_grant(struct region_control *control, unsigned device, uint64_t 
  * none.
  */
 void region_set_memory_grant(struct region_control *control, unsigned device, uint64_t bytes);
-void region_tell_memory_grant(struct region_control *control, unsigned device);
+void region_wake_memory_grant(struct region_control *control, unsigned device);
 
 /* Zeroes a slot and marks it empty. All that its process held is given back. */
 void region_host_clear_slot(struct region_host *host, unsigned slot);

@@ -74,7 +74,7 @@ static void acknowledge(struct tenant *t)
 			if (t->process[i])
 				atomic_store(&w->answered, atomic_load(&w->ask));
 		}
-		region_tell_memory_grant(t->region.control, d);
+		region_wake_memory_grant(t->region.control, d);
 	}
 }
 

@@ -98,7 +98,7 @@ void mps_add_old_server(struct mps_group *g, const struct mps_server *server)
 		g->old[g->old_count++] = *server;
 }
 
-void mps_renew(struct mps_group *g)
+void mps_kill_to_restart(struct mps_group *g)
 {
 	g->command = mps_command_free(g->command);
 	g->state = MPS_ENDING; /* mps_handle_exit() then starts a control daemon again */
@@ -267,7 +267,7 @@ int mps_group_start(struct mps_group *g, struct error *err)
 		log_warning_of(g->record.uid,
 			       "GPU %u: group '%s': %s: MPS is restarted for this group",
 			       g->record.card->index, g->record.group, g->why);
-		mps_renew(g);
+		mps_kill_to_restart(g);
 		return 0;
 	case MPS_STARTING:
 	case MPS_READY:
@@ -303,7 +303,7 @@ static void wait_to_start(struct mps_group *g)
 	loop_arm(g->timer, LOOK_NS, LOOK_NS);
 }
 
-void mps_start_again(struct mps_group *g)
+void mps_restart_when_clear(struct mps_group *g)
 {
 	struct error err = { 0 };
 	if (!end_old(g) && clock_now_ns() - g->again_ns < OVER_NS) {
@@ -344,7 +344,7 @@ void mps_handle_exit(struct mps_group *g)
 	g->state = MPS_OFF;
 	if (!g->members) {
 		end_old(g);
-		mps_delete(g->node, g->record.id);
+		mps_delete_files(g->node, g->record.id);
 		log_info_of(g->record.uid, "GPU %u: group '%s' of uid %u: MPS control daemon ended",
 			    g->record.card->index, g->record.group, (unsigned)g->record.uid);
 		g->ended(g);
@@ -358,7 +358,7 @@ void mps_handle_exit(struct mps_group *g)
 	}
 	if (is_first) {
 		g->again_ns = now_ns;
-		mps_start_again(g);
+		mps_restart_when_clear(g);
 	} else {
 		wait_to_start(g);
 	}
@@ -397,7 +397,7 @@ struct mps_group *mps_group_free(struct mps_group *g)
 		return NULL;
 	if (!g->members) {
 		mps_kill(g);
-		mps_delete(g->node, g->record.id);
+		mps_delete_files(g->node, g->record.id);
 	}
 	reset_group(g);
 	loop_remove(g->timer);

@@ -35,7 +35,7 @@ static int make_dir(const char *path, mode_t mode, uid_t uid, struct error *err)
 	return chmod(path, mode) < 0 ? error_set_errno(err, errno, "chmod %s", path) : 0;
 }
 
-int mps_make_top(const struct node *node, struct error *err)
+int mps_make_root_dir(const struct node *node, struct error *err)
 {
 	char path[NODE_PATH_MAX];
 	mps_path(node, "", "", path);
@@ -87,7 +87,7 @@ static void empty(int dir_fd, unsigned depth)
 	closedir(dir);
 }
 
-void mps_delete(const struct node *node, const char *id)
+void mps_delete_files(const struct node *node, const char *id)
 {
 	char path[NODE_PATH_MAX];
 	mps_path(node, id, ".json", path);
@@ -191,6 +191,6 @@ void mps_load_all(struct node *node, void (*found)(void *data, const struct mps_
 		}
 		log_warning("%s: this MPS group is not taken over from the previous daemon: %s",
 			    path, err.text);
-		mps_delete(node, record.id);
+		mps_delete_files(node, record.id);
 	}
 }

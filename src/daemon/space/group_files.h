@@ -35,7 +35,7 @@ struct mps_record {
 void mps_path(const struct node *node, const char *id, const char *leaf, char path[NODE_PATH_MAX]);
 
 /* Makes "<run dir>/mps", which other users' clients can pass but not list. */
-int mps_make_top(const struct node *node, struct error *err);
+int mps_make_root_dir(const struct node *node, struct error *err);
 
 /*
  * Makes the group's directories. is_open: clients of any user id, but only containers that mount the pipe directory reach
@@ -44,7 +44,7 @@ int mps_make_top(const struct node *node, struct error *err);
 int mps_make_dirs(const struct node *node, const struct mps_record *record, bool is_open,
 		  struct error *err);
 /* Deletes a group's files, and logs those that cannot be deleted. */
-void mps_delete(const struct node *node, const char *id);
+void mps_delete_files(const struct node *node, const char *id);
 
 /*
  * Opens the group's log for reading and for appending, by this process and by the process that gets

@@ -19,12 +19,12 @@ void mps_report_fault(struct mps_group *group, enum mps_fault fault, int pid, co
 /* Kills the servers, then the control daemon. */
 void mps_kill(struct mps_group *group);
 /* Kills a control daemon that cannot reliably take clients; another is then started. */
-void mps_renew(struct mps_group *group);
+void mps_kill_to_restart(struct mps_group *group);
 /* Remembers a server that mps_scan() no longer lists but that may not have ended. */
 void mps_add_old_server(struct mps_group *group, const struct mps_server *server);
 /* Call when the control daemon has ended: starts another, ends the group or reports a failure. */
 void mps_handle_exit(struct mps_group *group);
 /* Starts a control daemon if all old processes have ended. If not, the group's timer calls this again. */
-void mps_start_again(struct mps_group *group);
+void mps_restart_when_clear(struct mps_group *group);
 /* Returns true if old processes have only just ended: a start that fails now may be due to them, and is retried. */
 bool mps_is_settling(const struct mps_group *group);

@@ -37,7 +37,7 @@ static void server_exited(struct mps_group *g, int pid)
 	snprintf(what, sizeof(what),
 		 "its MPS server (pid %d) ended, and the GPU work of all in the group with it", pid);
 	mps_report_fault(g, MPS_FAULT_SERVER, pid, what);
-	mps_renew(g);
+	mps_kill_to_restart(g);
 }
 
 /* Returns true if the line may explain a failed start. "rror" and "annot" match both cases of their first letter. */
@@ -235,7 +235,7 @@ static void fault_done(void *data, int status, const char *text)
 	struct mps_group *g = data;
 	g->command = NULL;
 	if (status == 0 && strstr(text, "FAULT") && (g->state == MPS_READY || g->state == MPS_HUNG))
-		mps_renew(g);
+		mps_kill_to_restart(g);
 }
 
 static void check_fault(struct mps_group *g, uint64_t now_ns)
@@ -327,7 +327,7 @@ void mps_watch_due(void *data, uint32_t events)
 {
 	struct mps_group *g = data;
 	if (g->state == MPS_ENDING && g->pidfd < 0) {
-		mps_start_again(g);
+		mps_restart_when_clear(g);
 		return;
 	}
 	read_log(g);

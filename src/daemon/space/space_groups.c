@@ -53,7 +53,7 @@ static bool concerns(const struct tenant *t, const struct mps_group *group, enum
 	return false;
 }
 
-void space_note_gone(struct tenant *t, int pid, unsigned slot)
+void space_note_exited(struct tenant *t, int pid, unsigned slot)
 {
 	if (t->space)
 		t->gone_pid[t->gone_count++ % SPACE_GONE_PIDS] = pid;
@@ -113,7 +113,7 @@ int space_open(struct node *node, struct error *err)
 	node->space = calloc(1, sizeof(*node->space));
 	if (!node->space)
 		return error_set_errno(err, ENOMEM, "groups");
-	int r = mps_make_top(node, err);
+	int r = mps_make_root_dir(node, err);
 	if (r >= 0)
 		mps_load_all(node, group_loaded, node);
 	return r;

@@ -43,7 +43,7 @@ int space_read_request(const json_t *request, struct sharing_request *ret, struc
 int space_tenant_added(struct tenant *tenant, bool is_new, struct error *err);
 void space_leave(struct tenant *tenant);
 /* Call when a process has ended. Remembers its pid, because MPS may report its fault later. */
-void space_note_gone(struct tenant *tenant, int pid, unsigned slot);
+void space_note_exited(struct tenant *tenant, int pid, unsigned slot);
 
 /* Returns true if MPS is starting: a new process must wait, or it would run without MPS. */
 bool space_is_starting(const struct tenant *tenant);

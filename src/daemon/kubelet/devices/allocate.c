@@ -150,7 +150,7 @@ static struct claim *find_same(struct claims *claims, const struct claim_request
 static void fill_device(const struct node *node, struct card *card, unsigned per_card,
 			const struct slots *slots, struct claim_device_request *d)
 {
-	struct slice_share share = slices_worth(per_card, slots_count(slots),
+	struct slice_share share = slices_share(per_card, slots_count(slots),
 						card->info.memory_bytes,
 						node->config.is_kube_slice_hard);
 	*d = (struct claim_device_request){ .card = card,

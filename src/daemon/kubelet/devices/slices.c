@@ -80,7 +80,7 @@ int slice_set_parse(const struct slices *slices, char *const *ids, size_t count,
 
 /* ---- the share that slices stand for ---- */
 
-struct slice_share slices_worth(unsigned per_card, unsigned count, uint64_t card_bytes, bool is_hard)
+struct slice_share slices_share(unsigned per_card, unsigned count, uint64_t card_bytes, bool is_hard)
 {
 	struct slice_share share;
 	/* Multiply before dividing, for precision; a card's bytes times 100 fit 64 bits. */

@@ -47,7 +47,7 @@ struct slice_share {
 	double limit_pct;      /* cores_pct if the limit is hard, else 100 */
 };
 
-struct slice_share slices_worth(unsigned per_card, unsigned count, uint64_t card_bytes,
+struct slice_share slices_share(unsigned per_card, unsigned count, uint64_t card_bytes,
 				bool is_hard);
 
 /*

@@ -123,7 +123,7 @@ static bool keep_socket(struct dra *dra)
 					      .data = dra,
 					      .limits = grpc_limits_default() };
 	struct error err = { 0 };
-	if (plugin_socket_is_there(&dra->socket))
+	if (plugin_socket_exists(&dra->socket))
 		return true;
 	plugin_socket_close(&dra->socket);
 	if (plugin_socket_open(&dra->socket, dra->node->loop, &service, &err) >= 0)
@@ -134,7 +134,7 @@ static bool keep_socket(struct dra *dra)
 
 static void publish(struct dra *dra)
 {
-	if (!plugin_socket_is_there(&dra->socket))
+	if (!plugin_socket_exists(&dra->socket))
 		return;
 	publisher_set_devices(dra->publisher, dra_node_devices(dra->node));
 	node_kube_refresh(dra->node->kube);

@@ -66,7 +66,7 @@ static void renew_due(void *data, uint32_t events)
 	struct endpoint *e = data;
 	if (!e->has_kubelet)
 		return;
-	if (!plugin_socket_is_there(&e->socket))
+	if (!plugin_socket_exists(&e->socket))
 		renew(e);
 	else if (!e->watcher_count)
 		registrar_register(e->registrar);
@@ -93,7 +93,7 @@ static void directory_changed(void *data, enum kubelet_dir_event event)
 		registrar_reset(e->registrar);
 		break;
 	case KUBELET_DIR_OWN_REMOVED:
-		if (e->has_kubelet && !plugin_socket_is_there(&e->socket))
+		if (e->has_kubelet && !plugin_socket_exists(&e->socket))
 			loop_arm(e->renew_timer, RENEW_NS, 0);
 		break;
 	case KUBELET_DIR_REMOVED_OUTSIDE:

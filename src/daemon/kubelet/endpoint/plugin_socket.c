@@ -12,7 +12,7 @@
 
 #define BACKLOG 64
 
-bool plugin_socket_is_there(const struct plugin_socket *s)
+bool plugin_socket_exists(const struct plugin_socket *s)
 {
 	struct stat st;
 	return s->server && lstat(s->path, &st) == 0 && st.st_dev == s->device &&
@@ -21,7 +21,7 @@ bool plugin_socket_is_there(const struct plugin_socket *s)
 
 void plugin_socket_close(struct plugin_socket *s)
 {
-	if (plugin_socket_is_there(s))
+	if (plugin_socket_exists(s))
 		unlink(s->path);
 	s->server = grpc_server_free(s->server);
 }

@@ -1,6 +1,6 @@
 /*
  * The socket on which the kubelet calls a plugin. A starting kubelet removes such sockets, and others may at any time: see
- * plugin_socket_is_there(). Main thread only.
+ * plugin_socket_exists(). Main thread only.
  */
 #pragma once
 
@@ -25,6 +25,6 @@ struct plugin_socket {
 int plugin_socket_open(struct plugin_socket *s, struct loop *loop,
 		       const struct grpc_service *service, struct error *err);
 /* Returns true if the socket is open and its file in place. */
-bool plugin_socket_is_there(const struct plugin_socket *s);
+bool plugin_socket_exists(const struct plugin_socket *s);
 /* Stops the server, and removes the file if it is ours. Allowed if not open. */
 void plugin_socket_close(struct plugin_socket *s);

@@ -199,7 +199,7 @@ int reconcile_cores(const struct slices *slices, const struct vcuda_names *names
 		error_add(err, -EEXIST, "pod");
 		return differs(err, holder);
 	}
-	if (ask.cores != holder->count || !vcuda_request_is_met(claim, &ask)) {
+	if (ask.cores != holder->count || !vcuda_request_matches(claim, &ask)) {
 		error_set(err, EEXIST,
 			  "it asks for %u %s and %u %s; allotd: claim '%s' (tenant '%s') has another "
 			  "share",

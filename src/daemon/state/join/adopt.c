@@ -254,7 +254,7 @@ void adopt_registered(struct tenant *tenant, int pid, unsigned slot, bool from_b
 	loop_arm(tenant->node->adopt_timer, LOOK_NS, 0);
 }
 
-bool adopt_is_anybody_expected(const struct node *node)
+bool adopt_is_any_expected(const struct node *node)
 {
 	const struct tenant *t;
 	TAILQ_FOREACH(t, &node->tenants, link)

@@ -25,7 +25,7 @@ unsigned adopt_all(struct node *node);
 void adopt_registered(struct tenant *tenant, int pid, unsigned slot, bool from_before);
 
 /* Returns true if some process of the previous daemon is still awaited. */
-bool adopt_is_anybody_expected(const struct node *node);
+bool adopt_is_any_expected(const struct node *node);
 
 /* Returns true if this tenant still awaits process `pid` of the previous daemon. */
 bool adopt_is_expected(const struct tenant *tenant, int pid);

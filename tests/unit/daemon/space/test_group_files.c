@@ -25,7 +25,7 @@ static void test_a_new_log_is_a_new_file(void **state)
 	struct stat st;
 	assert_non_null(mkdtemp(top));
 	snprintf(node.run_dir, sizeof(node.run_dir), "%s", top);
-	assert_int_equal(mps_make_top(&node, &err), 0);
+	assert_int_equal(mps_make_root_dir(&node, &err), 0);
 	assert_int_equal(mps_make_dirs(&node, &record, false, &err), 0);
 	snprintf(other, sizeof(other), "%s/other", top);
 	int fd = open(other, O_WRONLY | O_CREAT, 0600);
@@ -45,7 +45,7 @@ static void test_a_new_log_is_a_new_file(void **state)
 	close(again_fd);
 	close(log_fd);
 	unlink(other);
-	mps_delete(&node, "g");
+	mps_delete_files(&node, "g");
 	mps_path(&node, "", "", path);
 	assert_int_equal(rmdir(path), 0);
 	assert_int_equal(rmdir(top), 0);

@@ -103,8 +103,8 @@ static void test_worth(void **state)
 {
 	const uint64_t card_bytes = 143771 * MIB + 12345;
 	for (unsigned per_card = 1; per_card <= SLICES_MAX_PER_CARD; per_card++) {
-		struct slice_share one = slices_worth(per_card, 1, card_bytes, true);
-		struct slice_share all = slices_worth(per_card, per_card, card_bytes, true);
+		struct slice_share one = slices_share(per_card, 1, card_bytes, true);
+		struct slice_share all = slices_share(per_card, per_card, card_bytes, true);
 		assert_true(one.memory_bytes % MIB == 0);
 		assert_true(one.memory_bytes * per_card <= card_bytes);
 		assert_true(card_bytes - one.memory_bytes * per_card <= per_card * (MIB + 1));
@@ -113,11 +113,11 @@ static void test_worth(void **state)
 		assert_true(all.memory_bytes == 143771 * MIB);
 		assert_true(all.cores_pct == 100);
 	}
-	struct slice_share third = slices_worth(3, 1, 1000 * MIB, false);
+	struct slice_share third = slices_share(3, 1, 1000 * MIB, false);
 	assert_true(third.memory_bytes == 333 * MIB);
 	assert_true(third.cores_pct == 33.33);
 	assert_true(third.limit_pct == 100);
-	assert_true(slices_worth(3, 2, 1000 * MIB, true).limit_pct == 66.66);
+	assert_true(slices_share(3, 2, 1000 * MIB, true).limit_pct == 66.66);
 }
 
 /* ---- preference ---- */

@@ -140,7 +140,7 @@ static void test_is_met(void **state)
 					  .cores_pct = 100,
 					  .limit_given = true,
 					  .limit_pct = 100 };
-		if (vcuda_request_is_met(&claim, &ask) != rows[i].is_met)
+		if (vcuda_request_matches(&claim, &ask) != rows[i].is_met)
 			fail_msg("row %zu", i);
 	}
 	free(tenant);
