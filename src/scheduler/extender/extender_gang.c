@@ -9,11 +9,12 @@
 
 /* ---- answers and their texts ---- */
 
-static void say(struct gang_answer *ret, enum gang_command word, const struct gang *gang,
-		const char *format, ...) __attribute__((format(printf, 4, 5)));
+static void set_answer(struct gang_answer *ret, enum gang_filter_result result,
+		       const struct gang *gang, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 
-static void say(struct gang_answer *ret, enum gang_command word, const struct gang *gang,
-		const char *format, ...)
+static void set_answer(struct gang_answer *ret, enum gang_filter_result result,
+		       const struct gang *gang, const char *format, ...)
 {
 	va_list args;
 	ret->result = result;

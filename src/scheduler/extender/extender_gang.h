@@ -15,16 +15,16 @@
 
 #define GANG_TEXT_MAX 512
 
-enum gang_command {
-	GANG_AS_ANY,  /* treat the pod like one outside a gang */
-	GANG_AT_NODE, /* accept `node` only; `text` is the reason for all other nodes */
+enum gang_filter_result {
+	GANG_FILTER_ALONE, /* treat the pod like one outside a gang */
+	GANG_FILTER_NODE,  /* accept `node` only; `text` is the reason for all other nodes */
 	/* accept no node; `text` is the reason for nodes that the pod fits, others have their own */
 	GANG_FILTER_NO_ROOM,
 	GANG_FILTER_REJECT, /* accept no node; `text` is the reason for all */
 };
 
 struct gang_answer {
-	enum gang_command word;
+	enum gang_filter_result result;
 	const char *node; /* string of the model */
 	char text[GANG_TEXT_MAX];
 };

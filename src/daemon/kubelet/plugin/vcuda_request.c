@@ -126,7 +126,7 @@ static bool is_memory_met(uint64_t asked_bytes, uint64_t quota_bytes, const stru
 	return !card || quota_bytes + VCUDA_UNIT_BYTES > card->info.memory_bytes;
 }
 
-bool vcuda_request_matches(const struct claim *claim, const struct vcuda_ask *ask)
+bool vcuda_request_matches(const struct claim *claim, const struct vcuda_request *ask)
 {
 	uint64_t bytes = vcuda_memory_bytes(ask);
 	const struct tenant_terms *terms = claim_terms(claim);

@@ -18,7 +18,7 @@ int vcuda_request_make(struct node *node, const struct place_node *model,
 		       struct claim_request *ret, struct error *err);
 
 /* Returns true if the claim was made with exactly these amounts. Ignores later changes by annotations (kube/own/live.h). */
-bool vcuda_request_matches(const struct claim *claim, const struct vcuda_ask *ask);
+bool vcuda_request_matches(const struct claim *claim, const struct vcuda_request *ask);
 
 /* Makes the tenant's name, for people: cut if too long, with an id if not unique. */
 void vcuda_request_name(const struct kube_pod *pod, size_t container, char name[REGION_NAME_MAX]);

@@ -67,7 +67,7 @@ static json_t *begin(const char *uid)
 {
 	assert_non_null(publisher_start(NULL, "node", NULL));
 	publisher_set_devices(publisher, devices("100Mi"));
-	on.begin(publisher);
+	on.list_begun(publisher);
 	on.synced(publisher);
 	expect_call("POST", PATH);
 	json_t *object = uid ? stored(uid, "10") : NULL;
@@ -117,7 +117,7 @@ static void test_a_slice_that_is_not_there_is_made_anew(void **state)
 static void test_nothing_is_written_amid_a_list(void **state)
 {
 	json_t *object = begin("old");
-	on.begin(publisher);
+	on.list_begun(publisher);
 	publisher_refresh(publisher);
 	assert_null(call.done);
 	on.object(publisher, object);
