@@ -19,7 +19,7 @@ const struct metric metrics_rows[] = {
 	{ "allot_daemon_cpu_seconds_total", COUNTER, OF_DAEMON, SECONDS(metrics_daemon, cpu_ns),
 	  "Processor time of the daemon." },
 	{ "allot_daemon_resident_memory_bytes", GAUGE, OF_DAEMON,
-	  BYTES(metrics_daemon, resident_bytes), "Memory of the daemon, by what is resident.",
+	  BYTES(metrics_daemon, resident_bytes), "Resident memory of the daemon.",
 	  IF(metrics_daemon, resident_known) },
 	{ "allot_daemon_connections", GAUGE, OF_DAEMON, COUNT(metrics_daemon, connections),
 	  "Connections to the control socket." },
@@ -40,9 +40,8 @@ const struct metric metrics_rows[] = {
 	{ "allot_allocation_failures_total", COUNTER, emit_allocation_failures, "reason", OWN(""),
 	  "Tenants that were asked for and refused, by the reason." },
 	{ "allot_fragmentation_ratio", GAUGE, emit_fragmentation, "resource", OWN("ratio"),
-	  "The part of what is not promised that lies on devices of which something is: not to be "
-	  "had "
-	  "as whole devices." },
+	  "Of the memory or GPU time that is not promised, the part on devices with tenants. It can't "
+	  "be given out as whole devices." },
 	{ "allot_namespace_gpu_seconds_total", COUNTER, emit_namespace_time, "namespace",
 	  OWN("seconds"), "GPU time charged to tenants of a Kubernetes namespace; \"\": of none." },
 	{ "allot_namespace_memory_gib_seconds_total", COUNTER, emit_namespace_memory, "namespace",
