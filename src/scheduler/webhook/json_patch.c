@@ -90,7 +90,9 @@ json_t *json_patch_member(struct json_patch *patch, json_t *object, const char *
 	json_t *member = json_object_get(object, name);
 	if (member && !json_is_null(member)) {
 		bool fits = fresh && json_typeof(member) == json_typeof(fresh);
-		patch->is_misshapen |= fresh && !fits;
+		if (fresh && !fits && !*patch->misfit)
+			snprintf(patch->misfit, sizeof(patch->misfit), "%.150s/%.30s: must be %s",
+				 path, name, json_is_array(fresh) ? "a list" : "an object");
 		patch->has_failed |= !fresh;
 		json_decref(fresh);
 		return fits ? member : NULL;

@@ -1,6 +1,6 @@
 /*
  * Changes a JSON object and records the changes as a JSON Patch (RFC 6902). Errors are remembered: check `has_failed` and
- * `is_misshapen` once, after all changes. Not thread-safe.
+ * `misfit` once, after all changes. Not thread-safe.
  */
 #pragma once
 
@@ -8,10 +8,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#define JSON_PATCH_MISFIT_MAX 208
+
 struct json_patch {
 	json_t *operations; /* NULL before the first change */
 	bool has_failed;    /* out of memory: do not use object and patch */
-	bool is_misshapen;  /* a member has the wrong type: do not use object and patch */
+	/* The first member of the wrong type, as "/spec/containers: must be a list": do not use object and patch. Empty: none. */
+	char misfit[JSON_PATCH_MISFIT_MAX];
 };
 
 void json_patch_free(struct json_patch *patch);

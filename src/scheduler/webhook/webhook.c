@@ -263,9 +263,8 @@ static json_t *respond(const struct webhook_terms *terms, const json_t *request,
 		r = json_is_object(w.pod)
 			    ? process_pod(&w)
 			    : error_set(&why, EINVAL, "the AdmissionReview has no pod");
-	if (r >= 0 && w.patch.is_misshapen)
-		r = error_set(&why, EINVAL,
-			      "the pod has another type where an object or a list is required");
+	if (r >= 0 && *w.patch.misfit)
+		r = error_set(&why, EINVAL, "%s", w.patch.misfit);
 	if (r != -ENOMEM && !w.patch.has_failed && w.warnings)
 		response = make_response(&w, uid, r);
 	json_patch_free(&w.patch);

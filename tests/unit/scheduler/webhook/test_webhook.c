@@ -298,11 +298,11 @@ static void test_what_hami_denies(void **state)
 	assert_denied(&default_terms,
 		      "{'spec':{'containers':[{'name':'a','env':'x','resources':{'limits':"
 		      "{'nvidia.com/gpu':'1','nvidia.com/priority':'1'}}}]}}",
-		      422, "where an object or a list is required");
+		      422, "/spec/containers/0/env: must be a list");
 	assert_denied(&default_terms,
 		      "{'spec':{'containers':[{'name':'a','resources':{'requests':'x','limits':"
 		      "{'nvidia.com/gpumem':'1'}}}]}}",
-		      422, "where an object or a list is required");
+		      422, "/spec/containers/0/resources/requests: must be an object");
 }
 
 static void test_who_is_let_alone(void **state)
