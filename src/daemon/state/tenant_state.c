@@ -140,7 +140,7 @@ void tenant_state_save_due(void *data, uint32_t events)
 			continue;
 		failed = true;
 		if (!t->save_failed)
-			log_error("%s (the last saved state is kept; retrying)", err.text);
+			log_error("%s (the last saved state is kept; trying again)", err.text);
 		t->save_failed = true;
 	}
 	if (failed)

@@ -57,8 +57,7 @@ static void end(struct template_sweep *s)
 		log_info("removed %u ResourceClaimTemplates that no pod uses", s->removed);
 	if (s->err.code)
 		log_write(s->is_said ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
-			  "ResourceClaimTemplates that no pod uses can't be removed: %s; it is tried "
-			  "again",
+			  "ResourceClaimTemplates that no pod uses can't be removed: %s; trying again",
 			  s->err.text);
 	s->is_said = s->err.code != 0;
 	alarm_set(kube_client_reactor(s->client), &s->again, SWEEP_NS);

@@ -64,7 +64,7 @@ void claims_reconcile(struct claims *claims)
 		snprintf(key, sizeof(key), "%s", claim_terms(c)->claim.key);
 		if (claims_release(claims, key, "nothing runs in it, and nothing needs it any more",
 				   &err) < 0) {
-			log_warning("claim '%s' can't be released: %s; tried again", key, err.text);
+			log_warning("claim '%s' can't be released: %s; trying again", key, err.text);
 			continue;
 		}
 		claims->counts.released--;

@@ -51,7 +51,7 @@ int claims_rename(struct claim *claim, const char *key, const char *tenant, stru
 	}
 	/* The state file can be written later: where file and store differ, the store is right. */
 	if (tenant_state_save(claim->tenant, false, &why) < 0) {
-		log_warning("tenant '%s': its state can't be saved: %s; tried again", name,
+		log_warning("tenant '%s': its state can't be saved: %s; trying again", name,
 			    why.text);
 		tenant_save_soon(claim->tenant);
 	}

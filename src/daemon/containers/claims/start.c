@@ -113,7 +113,7 @@ static int park(struct claims *claims, const struct store_claim *claim, const st
 				     : NULL;
 	if (!added)
 		return error_set_errno(err, ENOMEM, "claim '%s'", claim->terms.claim.key);
-	log_error("claim '%s': not in force: %s; it is kept, and tried again when allotd starts",
+	log_error("claim '%s': not in force: %s; it is kept, and is tried again when allotd starts",
 		  claim->terms.claim.key, why->text);
 	return claims_load_original(added, claim, err);
 }

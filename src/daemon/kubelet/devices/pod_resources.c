@@ -102,7 +102,7 @@ static int call(struct pod_resources *p, struct slice_set *ret,
 static void log_outcome(struct pod_resources *p, int r, const struct error *err)
 {
 	if (r < 0 && !p->has_failed)
-		log_info("the kubelet can't be asked which devices pods hold: %s; tried again",
+		log_info("the kubelet can't be asked which devices pods hold: %s; trying again",
 			 err->text);
 	p->has_failed = r < 0;
 }

@@ -165,7 +165,7 @@ static void look_at_answer(struct publisher *p, const json_t *object)
 static void retry_later(struct publisher *p, const char *why, uint64_t retry_after_ns)
 {
 	log_write(p->is_refused ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
-		  "DRA: this node's GPUs can't be published: %s; it is tried again", why);
+		  "DRA: this node's GPUs can't be published: %s; trying again", why);
 	p->is_refused = true;
 	p->failures++;
 	p->is_waiting = true;
@@ -366,7 +366,7 @@ static void watch_failed(void *data, const struct error *err)
 {
 	struct publisher *p = data;
 	if (err && !p->fails)
-		log_warning("DRA: ResourceSlices: %s; it is tried again", err->text);
+		log_warning("DRA: ResourceSlices: %s; trying again", err->text);
 	p->fails = err != NULL;
 }
 

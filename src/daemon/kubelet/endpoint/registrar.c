@@ -72,7 +72,7 @@ static void log_failure(struct registrar *r, const struct error *err)
 	if (err->code == ECONNREFUSED || err->code == ENOENT || err->code == ECANCELED)
 		log_debug("device plugin %s: not registered yet: %s", r->resource, err->text);
 	else
-		log_warning("device plugin %s: can't be registered: %s; tried again", r->resource,
+		log_warning("device plugin %s: can't be registered: %s; trying again", r->resource,
 			    err->text);
 }
 

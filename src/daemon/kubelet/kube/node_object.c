@@ -88,7 +88,7 @@ static void patched(void *data, const struct kube_answer *answer)
 		return;
 	}
 	log_write(o->is_refused ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
-		  "node %s: its GPUs can't be published: %s; it is tried again", o->name,
+		  "node %s: its GPUs can't be published: %s; trying again", o->name,
 		  answer->err.text);
 	o->is_refused = true;
 	alarm_set(kube_client_reactor(o->client), &o->again,

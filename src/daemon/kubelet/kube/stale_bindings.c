@@ -73,7 +73,7 @@ static void written(void *data, const struct error *err)
 	c->binding = NULL;
 	if (!err->code)
 		return;
-	log_warning("can't mark a stale binding as failed, so will try again: %s", err->text);
+	log_warning("a stale binding can't be marked as failed: %s; trying again", err->text);
 	c->rings = RETRY_RINGS;
 }
 
@@ -125,7 +125,7 @@ static void unlocked(void *data, const struct error *err)
 	struct stale_bindings *g = data;
 	g->unlocking = NULL;
 	if (err->code)
-		log_warning("node %s: its stale lock can't be released: %s; tried again", g->node,
+		log_warning("node %s: its stale lock can't be released: %s; trying again", g->node,
 			    err->text);
 }
 

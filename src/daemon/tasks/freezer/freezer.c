@@ -74,7 +74,7 @@ static void thaw(struct freezer *f, struct gpu_container *c)
 		return;
 	int r = cgroup_thaw(&c->cgroup);
 	if (r < 0 && r != -ENOENT && r != -ENODEV) {
-		log_error("container %.*s can't be thawed: %s; tried again", CONTAINER_SHORT_ID,
+		log_error("container %.*s can't be thawed: %s; trying again", CONTAINER_SHORT_ID,
 			  c->what.id, strerror(-r));
 		/*
 		 * the cgroup stays known to the watchdog and in the state file, and thawing is

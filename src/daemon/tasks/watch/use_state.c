@@ -57,7 +57,7 @@ void use_state_save_due(void *data, uint32_t events)
 		return;
 	}
 	if (!node->use_save_failed)
-		log_error("%s (the last saved state is kept; retrying)", err.text);
+		log_error("%s (the last saved state is kept; trying again)", err.text);
 	node->use_save_failed = true;
 	node->use_unsaved = true;
 	loop_arm(node->use_timer, RETRY_NS, 0);
