@@ -162,7 +162,8 @@ static void watch_failed(void *data, const struct error *err)
 		return;
 	}
 	if (!err && s->is_forbidden)
-		log_info("Kubernetes API: each %s is read again", rows[s->kind].word);
+		log_info("Kubernetes API: %s objects can be read now, and are enforced",
+			 rows[s->kind].word);
 	s->is_forbidden = false;
 	s->fails = err != NULL;
 	if (err && !was_degraded)
@@ -170,7 +171,7 @@ static void watch_failed(void *data, const struct error *err)
 	else if (err)
 		log_debug("Kubernetes API: %s", err->text);
 	else if (was_degraded && !feed_is_degraded(feed))
-		log_info("Kubernetes API: nodes and pods are read again");
+		log_info("Kubernetes API: it answers again, and nodes and pods can be read");
 }
 
 /* ---- life cycle ---- */
