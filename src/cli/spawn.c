@@ -178,7 +178,10 @@ int spawn_server(char *const argv[], const char *log_path, int timeout_ms, pid_t
 	close_fd(&ready_write);
 	close_fd(&birth_write);
 	if (!read_birth(birth_read, &birth))
-		return error_set(err, EIO, "%s: could not be started", argv[0]);
+		return error_set(
+			err, EIO,
+			"%s: the new process ended before it could run this program: try again",
+			argv[0]);
 	if (read_birth(birth_read, &failure))
 		return error_set_errno(err, failure.exec_error, "%s", argv[0]);
 	r = wait_until_ready(ready_read, timeout_ms, err);

@@ -102,8 +102,10 @@ int client_connect(const char *run_dir, struct client **ret_client, struct error
 		return error_set(err, ENOMEM, "out of memory");
 	client->fd = -1;
 	if (strlen(run_dir) >= sizeof(client->run_dir))
-		return error_set(err, ENAMETOOLONG,
-				 "'%.60s...': this run directory's path is too long", run_dir);
+		return error_set(
+			err, ENAMETOOLONG,
+			"'%.60s...': the path of a run directory must have at most %zu bytes",
+			run_dir, sizeof(client->run_dir) - 1);
 	strcpy(client->run_dir, run_dir);
 	r = connect_socket(run_dir, &client->fd, err);
 	if (r < 0)
@@ -184,7 +186,8 @@ static int grow(struct client *client, struct error *err)
 	char *buffer;
 
 	if (size > REPLY_MAX_BYTES)
-		return error_set(err, EMSGSIZE, "the daemon's reply is too long");
+		return error_set(err, EMSGSIZE, "the daemon's reply is longer than %u MiB",
+				 REPLY_MAX_BYTES >> 20);
 	buffer = realloc(client->buffer, size);
 	if (!buffer)
 		return error_set(err, ENOMEM, "out of memory");

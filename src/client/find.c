@@ -10,7 +10,8 @@ int client_own_run_dir(const char *hardware, const char *run_dir, char ret_dir[P
 		return paths_private_run_dir(hardware, ret_dir, err);
 	if (strlen(run_dir) >= PATHS_MAX)
 		return error_set(err, ENAMETOOLONG,
-				 "'%.60s...': this run directory's path is too long", run_dir);
+				 "'%.60s...': the path of a run directory must have at most %d bytes",
+				 run_dir, PATHS_MAX - 1);
 	strcpy(ret_dir, run_dir);
 	return 0;
 }

@@ -119,8 +119,10 @@ static int prepare_sim(const char *socket_path, struct error *err)
 	if (!real)
 		return error_set_errno(err, errno, "simulated GPU: %s", socket_path);
 	if (strlen(real) >= sizeof(node.sim_socket))
-		return error_set(err, ENAMETOOLONG, "simulated GPU: %s: this path is too long",
-				 real);
+		return error_set(err, ENAMETOOLONG,
+				 "simulated GPU: %s: this path must have at most %zu bytes: "
+				 "use a shorter one",
+				 real, sizeof(node.sim_socket) - 1);
 	strcpy(node.sim_socket, real);
 	node.simulated = true;
 	/* The simulated NVML reads this variable. */

@@ -278,7 +278,9 @@ static int start_daemon(struct generation *g, struct error *err)
 					     "issuers: "
 					   : "",
 				   s->tls.client_ca_file ? s->tls.client_ca_file : "")
-		       : error_set(err, EIO, "libmicrohttpd can't be started");
+		       : error_set(
+				 err, EIO,
+				 "libmicrohttpd can't start an HTTP server: memory or file descriptors may be short");
 }
 
 /* Makes a generation with the present certificate, as the first in the server's list. */

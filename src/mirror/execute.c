@@ -91,7 +91,8 @@ static int place_shim(const struct mirror_action *action, const char *to, struct
 	snprintf(soname, sizeof(soname), "liballot-shim-%.200s", strrchr(action->to, '/') + 1);
 	size_t size = shim_make(action->machine, soname, needed, bytes);
 	if (!size)
-		return error_set(err, ENAMETOOLONG, "%s: too long", action->from);
+		return error_set(err, ENAMETOOLONG, "%s: this file's name is too long",
+				 action->from);
 	cleanup_fd int fd = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	int r = fd < 0 ? -errno : write_all(fd, bytes, size);
 	if (r == 0 && (fchmod(fd, 0755) < 0 || fsync(fd) < 0))
@@ -231,7 +232,8 @@ int mirror_execute(const struct mirror_plan *plan, const char *place, bool *ret_
 	if (occupant == SAME_MIRROR)
 		return 0;
 	if ((size_t)snprintf(made, sizeof(made), "%s.new-%d", place, (int)getpid()) >= sizeof(made))
-		return error_set(err, ENAMETOOLONG, "%.60s...: too long", place);
+		return error_set(err, ENAMETOOLONG,
+				 "%.60s...: this path is too long: use a shorter one", place);
 	if (mkdir(made, 0755) < 0)
 		return error_set_errno(err, errno, "%s", made);
 	r = write_mirror(plan, made, record, err);

@@ -46,8 +46,10 @@ int child_find(const char *name, char ret_path[PATHS_MAX], struct error *err)
 		if (result < 0)
 			return exec_error(name, result, err);
 		if (strlen(name) >= PATHS_MAX)
-			return error_set(err, ENAMETOOLONG,
-					 "'%.60s...': this command's name is too long", name);
+			return error_set(
+				err, ENAMETOOLONG,
+				"'%.60s...': the path of a command must have at most %d bytes",
+				name, PATHS_MAX - 1);
 		strcpy(ret_path, name);
 		return 0;
 	}

@@ -14,8 +14,10 @@ static int mps_error(const json_t *space, struct error *err)
 	const char *group = json_string_value(json_object_get(space, "group"));
 	const char *why = json_string_value(json_object_get(space, "why"));
 
-	return error_set(err, EIO, "--sharing: 'space': group '%s': MPS: %s; or use --sharing time",
-			 group ? group : "", why ? why : "it does not run");
+	return error_set(
+		err, EIO,
+		"--sharing: 'space': group '%s': MPS: %s; see allotd's log, or use --sharing time",
+		group ? group : "", why ? why : "does not run, and allotd gives no reason");
 }
 
 int space_await(struct client *client, const json_t *tenant, struct error *err)

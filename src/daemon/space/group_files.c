@@ -189,8 +189,10 @@ void mps_load_all(struct node *node, void (*found)(void *data, const struct mps_
 			found(data, &record);
 			continue;
 		}
-		log_warning("%s: this MPS group is not taken over from the previous daemon: %s",
-			    path, err.text);
+		log_warning(
+			"%s: this record of an MPS group of the previous daemon can't be used, and is "
+			"removed: %s; if the group's nvidia-cuda-mps-control still runs, end it",
+			path, err.text);
 		mps_delete_files(node, record.id);
 	}
 }

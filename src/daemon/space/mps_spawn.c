@@ -168,6 +168,8 @@ pid_t mps_spawn(const struct mps_spawn *spawn, struct error *err)
 	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;
 	if (n != (ssize_t)sizeof(daemon_pid) || daemon_pid < 0)
-		return error_set(err, EAGAIN, MPS_PROGRAM ": can't be started");
+		return error_set(err, EAGAIN,
+				 MPS_PROGRAM
+				 ": can't be started: the limit of processes may be reached");
 	return daemon_pid;
 }

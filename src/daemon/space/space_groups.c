@@ -105,7 +105,8 @@ static void group_loaded(void *data, const struct mps_record *record)
 	struct error err = { 0 };
 	struct mps_group *group;
 	if (add_group(data, record, &group, &err) < 0)
-		log_warning("a group of the previous daemon is lost: %s", err.text);
+		log_warning("group '%s' of the previous daemon can't be continued: %s",
+			    record->group, err.text);
 }
 
 int space_open(struct node *node, struct error *err)
@@ -335,7 +336,8 @@ int space_check_process(const struct tenant *tenant, struct error *err)
 		return 0;
 	if (!g || g->state == MPS_FAILED || g->state == MPS_OFF)
 		return error_set(err, EHOSTDOWN, "MPS: %s",
-				 g && *g->why ? g->why : "it does not run");
+				 g && *g->why ? g->why
+					      : "does not run for this group: see allotd's log");
 	return check_full(tenant->node, g, err);
 }
 

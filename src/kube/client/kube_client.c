@@ -149,10 +149,14 @@ static int load_curl(const struct curl **ret, struct error *err)
 			 : symbols_load("libcurl.so.4", "libcurl-gnutls.so.4", rows,
 					sizeof(rows) / sizeof(rows[0]), &curl,
 					"the Kubernetes API needs libcurl", err);
-	if (r >= 0 && !is_ready && curl.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-		r = error_set(err, EIO, "libcurl can't be initialized");
 	if (r < 0)
 		return r;
+	CURLcode code = is_ready ? CURLE_OK : curl.global_init(CURL_GLOBAL_DEFAULT);
+	if (code != CURLE_OK)
+		return error_set(err, EIO,
+				 "libcurl can't be initialized (curl_global_init: error %d): check the "
+				 "packages of libcurl and of its TLS library",
+				 (int)code);
 	is_ready = true;
 	*ret = &curl;
 	return 0;

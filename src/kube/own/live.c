@@ -48,7 +48,8 @@ static int parse_list(const char *text, struct kube_live *live, size_t *ret_coun
 		while (end && strchr(" \t", text[end - 1]))
 			end--;
 		if (end >= sizeof(value))
-			return error_set(err, EINVAL, "'%.60s': this value is too long", text);
+			return error_set(err, EINVAL, "'%.60s': a value must have at most %zu bytes",
+					 text, sizeof(value) - 1);
 		if (count == LIVE_VALUES_MAX)
 			return error_set(err, EINVAL, "must be at most %d values", LIVE_VALUES_MAX);
 		memcpy(value, text, end);

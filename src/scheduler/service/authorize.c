@@ -151,8 +151,10 @@ int authorize_parse(const char *list, unsigned *ret_verbs, struct error *err)
 			if (!*at)
 				break;
 			if (*at != ',')
-				return error_set(err, EINVAL,
-						 "'%.40s': must be separated by commas", list);
+				return error_set(
+					err, EINVAL,
+					"'%.40s': must be names of requests, separated by commas",
+					list);
 		}
 	*ret_verbs = found;
 	return 0;

@@ -64,7 +64,7 @@ static int check_name(const char *name, struct error *err)
 	if (!*name || name[strspn(name, letters)])
 		return error_set(
 			err, EINVAL,
-			"'%.100s': must be DNS names or addresses separated by commas, such as allot-scheduler.kube-system.svc,127.0.0.1",
+			"--names: '%.100s': must be DNS names or addresses separated by commas, such as allot-scheduler.kube-system.svc,127.0.0.1",
 			name);
 	return 0;
 }
@@ -75,7 +75,9 @@ static int add_names(gnutls_x509_crt_t certificate, const char *names, struct er
 		char name[NAME_MAX_BYTES];
 		size_t length = strcspn(at, ",");
 		if (length >= sizeof(name))
-			return error_set(err, EINVAL, "'%.60s...': the name is too long", at);
+			return error_set(err, EINVAL,
+					 "--names: '%.60s...': must be at most %zu bytes", at,
+					 sizeof(name) - 1);
 		memcpy(name, at, length);
 		name[length] = '\0';
 		int r = check_name(name, err);

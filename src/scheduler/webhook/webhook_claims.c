@@ -87,8 +87,8 @@ static int put_words(struct webhook_work *w, const struct place_words *words, bo
 		for (const char *c = word; *c; c++)
 			if (!isalnum((unsigned char)*c) && !strchr(" -_./():", *c))
 				return error_set(w->err, EINVAL,
-						 "'%.60s': no GPU has such a name: must be letters, "
-						 "digits and -_./():",
+						 "'%.60s': must have only letters, digits, blanks and "
+						 "-_./():",
 						 word);
 		fputs(i ? ", \"" : "\"", out);
 		for (const char *c = word; *c; c++)
@@ -113,7 +113,10 @@ static int add_selector(struct webhook_work *w, json_t *selectors, const char *b
 	bool is_cut = fflush(out) != 0 || ferror(out);
 	fclose(out);
 	if (r >= 0 && is_cut)
-		r = error_set(w->err, EINVAL, "the list of GPUs' names is too long");
+		r = error_set(
+			w->err, EINVAL,
+			"the list of names of GPUs is too long: the selector must have at most %d bytes",
+			EXPRESSION_MAX - 1);
 	if (r >= 0 &&
 	    json_array_append_new(selectors, json_pack("{s:{s:s}}", "cel", "expression", text)) < 0)
 		r = error_set_errno(w->err, ENOMEM, "selector");

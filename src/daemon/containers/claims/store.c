@@ -297,7 +297,8 @@ int store_open(const char *path, struct store **ret, bool *ret_is_new, struct er
 		return error_set_errno(err, ENOMEM, "%s", path);
 	if ((size_t)snprintf(store->path, sizeof(store->path), "%s", path) >= sizeof(store->path)) {
 		free(store);
-		return error_set(err, ENAMETOOLONG, "%s: too long", path);
+		return error_set(err, ENAMETOOLONG, "%s: this path must have at most %zu bytes",
+				 path, sizeof(store->path) - 1);
 	}
 	int r = open_database(store, &is_new, err);
 	if (r < 0) {
@@ -357,7 +358,8 @@ int store_set_aside(const char *path, char *ret_name, size_t size, struct error 
 	static const char *const parts[] = { "-wal", "-journal" };
 	char from[300], to[300];
 	if ((size_t)snprintf(ret_name, size, "%s.bad-%lld", path, (long long)time(NULL)) >= size)
-		return error_set(err, ENAMETOOLONG, "%s: too long", path);
+		return error_set(err, ENAMETOOLONG, "%s: this path is too long to rename the file",
+				 path);
 	if (rename(path, ret_name) < 0)
 		return error_set_errno(err, errno, "rename %s to %s", path, ret_name);
 	/* Rename the log too, so that a new store does not take it for its own. */

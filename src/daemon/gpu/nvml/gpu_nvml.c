@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 
 #define NVML_PROCESSES_MAX 4096
+#define LACKS "the driver's libnvidia-ml.so.1 lacks "
 
 static const char *nvml_strerror(nvmlReturn_t r)
 {
@@ -242,7 +243,10 @@ static int nvml_processes(struct gpu *gpu, unsigned index, struct gpu_process *l
 			  size_t *ret_count, struct error *err)
 {
 	if (!gpu->compute)
-		return error_set(err, EOPNOTSUPP, "GPU %u: the driver can't list processes", index);
+		return error_set(err, EOPNOTSUPP,
+				 "GPU %u: its processes are not known: " LACKS
+				 "nvmlDeviceGetComputeRunningProcesses_v3",
+				 index);
 	cleanup_free nvmlProcessInfo_t *raw = calloc(NVML_PROCESSES_MAX, sizeof(*raw));
 	if (!raw)
 		return error_set_errno(err, ENOMEM, "list of GPU processes");
@@ -284,7 +288,9 @@ static int nvml_use(struct gpu *gpu, unsigned index, uint64_t since_us, struct g
 {
 	if (!gpu->process_use)
 		return error_set(err, EOPNOTSUPP,
-				 "GPU %u: the driver can't report the use of each process", index);
+				 "GPU %u: the use of each process is not known: " LACKS
+				 "nvmlDeviceGetProcessUtilization",
+				 index);
 	cleanup_free nvmlProcessUtilizationSample_t *raw = calloc(NVML_PROCESSES_MAX, sizeof(*raw));
 	if (!raw)
 		return error_set_errno(err, ENOMEM, "samples of GPU use");
@@ -309,7 +315,9 @@ static int nvml_busy(struct gpu *gpu, unsigned index, double *ret_share, struct 
 {
 	nvmlUtilization_t rates = { 0 };
 	if (!gpu->rates)
-		return error_set(err, EOPNOTSUPP, "GPU %u: the driver reports no utilization",
+		return error_set(err, EOPNOTSUPP,
+				 "GPU %u: its utilization is not known: " LACKS
+				 "nvmlDeviceGetUtilizationRates",
 				 index);
 	nvmlReturn_t r = gpu->rates(gpu->device[index].handle, &rates);
 	if (r != NVML_SUCCESS)

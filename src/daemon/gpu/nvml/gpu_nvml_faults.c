@@ -14,7 +14,9 @@ static int make_events(struct gpu *gpu, struct error *err)
 	unsigned registered = 0;
 	if (!gpu->event_set || !gpu->event_set_free || !gpu->event_types || !gpu->event_register ||
 	    !gpu->event_wait)
-		return error_set(err, EOPNOTSUPP, "the driver reports no fault events");
+		return error_set(
+			err, EOPNOTSUPP,
+			"the driver's NVML lacks the functions for events (nvmlEventSetCreate and others)");
 	nvmlReturn_t r = gpu->event_set(&set);
 	if (r != NVML_SUCCESS)
 		return gpu_nvml_fail(err, "nvmlEventSetCreate", r);
@@ -32,7 +34,7 @@ static int make_events(struct gpu *gpu, struct error *err)
 	}
 	if (!registered) {
 		gpu->event_set_free(set);
-		return error_set(err, EOPNOTSUPP, "no GPU reports fault events");
+		return error_set(err, EOPNOTSUPP, "NVML offers fault events for none of the GPUs");
 	}
 	gpu->events = set;
 	gpu->event_next = gpu->device_count;

@@ -34,7 +34,9 @@ int pod_key_make(const struct kube_pod *pod, size_t container, const char *devic
 			 pod->container[container], stage, device ? "/" : "", device ? device : "");
 	return n < TENANT_CLAIM_MAX
 		       ? 0
-		       : error_set(err, EINVAL, "the pod's uid and container's name are too long");
+		       : error_set(
+				 err, EINVAL,
+				 "the pod's uid and container's name are too long together: use a shorter name");
 }
 
 bool pod_key_is_of(const char *key, const char *uid, const char *container)

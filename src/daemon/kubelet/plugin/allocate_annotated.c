@@ -246,7 +246,9 @@ static void written(void *data, const struct error *err)
 	struct plugin *plugin = c->annotated->plugin;
 	c->binding = NULL;
 	if (err->code) {
-		log_warning("device plugin: Allocate: the assignment can't be saved: %s", err->text);
+		log_warning(
+			"device plugin: Allocate is refused: its outcome can't be written to pod and node: %s",
+			err->text);
 		undo_allocation(c, "its pod can't be annotated");
 		if (c->reply)
 			refuse(c, -err->code, err);

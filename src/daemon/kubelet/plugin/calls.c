@@ -69,9 +69,12 @@ void plugin_refuse(struct grpc_call *call, const char *method, int error, const 
 static int check_read(int r, struct error *err)
 {
 	switch (r) {
-	case -EPROTO: return error_set(err, EPROTO, "the kubelet's request is not a valid message");
+	case -EPROTO:
+		return error_set(err, EPROTO,
+				 "the kubelet's request is not a valid protobuf message");
 	case -E2BIG:
-		return error_set(err, E2BIG, "the request names more devices than the node has");
+		return error_set(err, E2BIG,
+				 "the kubelet's request names more devices than the node has");
 	case -ENOMEM: return error_set_errno(err, ENOMEM, "request");
 	default: return r;
 	}
@@ -157,7 +160,9 @@ static int prefer(const struct plugin *plugin, const struct message_container *c
 	if (r >= 0)
 		r = slice_set_parse(slices, c->must, c->must_count, &must, err);
 	if (r >= 0 && c->size < 0)
-		r = error_set(err, EINVAL, "%" PRId32 " devices: must be 0 or more", c->size);
+		r = error_set(err, EINVAL,
+			      "the kubelet asks for %" PRId32 " devices: must be 0 or more",
+			      c->size);
 	if (r < 0)
 		return r;
 	uint64_t cards = plugin->vcuda ? vcuda_cards(plugin->vcuda, (unsigned)c->size) : 0;

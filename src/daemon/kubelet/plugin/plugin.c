@@ -116,9 +116,10 @@ static int prepare_slices(struct plugin *p, struct error *err)
 		p->slices.numa[i] = topology_numa(p->node, i);
 		p->units.count[i] = units_of(info->memory_bytes);
 		if (!slices_can_name(p->slices.uuid[i]))
-			return error_set(err, EINVAL,
-					 "GPU %u: '%s': this name is too long for the kubelet", i,
-					 p->slices.uuid[i]);
+			return error_set(
+				err, EINVAL,
+				"GPU %u: '%s': this UUID is too long for the name of a device", i,
+				p->slices.uuid[i]);
 	}
 	return plugin_publish(p) < 0 ? error_set_errno(err, ENOMEM, "device plugin") : 0;
 }

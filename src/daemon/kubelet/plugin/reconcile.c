@@ -103,7 +103,7 @@ static int check_shares(const struct kube_share *share, size_t count, const stru
 		if (!claim_has_card(claim, share[i].card))
 			return error_set(err, EEXIST,
 					 KUBE_POD_ALLOCATED ": a share of %.64s; allotd: claim '%s' "
-							    "has none",
+							    "has no share of it",
 					 share[i].card, claim_terms(claim)->claim.key);
 	for (unsigned d = 0; d < claim_terms(claim)->device_count; d++) {
 		size_t i = 0;

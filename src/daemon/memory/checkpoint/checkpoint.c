@@ -105,7 +105,7 @@ static int spawn(const struct node *node, const char *key, bool recovers, int *r
 		return error_set(
 			err, EAGAIN,
 			"checkpoint: the helper process that moves GPU memory can't be started: "
-			"try again");
+			"the limit of processes may be reached");
 	*ret_pidfd = (int)syscall(SYS_pidfd_open, helper, 0);
 	*ret_fd = steal_fd(&fd);
 	return 0;
@@ -132,8 +132,10 @@ static int send_order(struct checkpoint *c, struct error *err)
 			r = loop_add(c->node->loop, c->fd, EPOLLIN, reply_ready, c, &c->source);
 	}
 	if (r >= 0 && send(c->fd, &c->order, sizeof(c->order), MSG_NOSIGNAL) < 0)
-		r = error_set_errno(err, errno,
-				    "checkpoint: can't send the order to the helper process");
+		r = error_set(err, errno,
+			      "its GPU memory can't be moved: the helper process takes no orders: %s; "
+			      "try again, which starts another",
+			      strerror(errno));
 	if (r < 0) {
 		disconnect(c);
 		return r;

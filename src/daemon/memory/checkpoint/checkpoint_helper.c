@@ -208,6 +208,15 @@ static void execute_order(struct helper *k, int fd)
 		log_debug("the daemon does not take the answer: %s", strerror(errno));
 }
 
+/* Returns the pid of the first process whose memory is off the GPU. */
+static int first_away(const struct helper *k)
+{
+	const struct helper_process *p = find_by_state(k, CHECKPOINT_SAVED);
+	if (!p)
+		p = find_by_state(k, CHECKPOINT_LOCKED);
+	return p ? p->pid : 0;
+}
+
 /*
  * Without the daemon, brings all processes back when there is room. Processes may die meanwhile, and another helper may
  * take over. Gives up on processes that the driver cannot restore.
@@ -229,9 +238,9 @@ static void restore_orphans(struct helper *k)
 		    !(find_by_state(k, CHECKPOINT_SAVED) || find_by_state(k, CHECKPOINT_LOCKED)))
 			break;
 		if (strcmp(logged_text, err.text) != 0)
-			log_warning("GPU memory that was moved to host memory can't come back yet: "
-				    "%s; tried again",
-				    err.text);
+			log_warning("process %d: its GPU memory, which was moved to host memory, "
+				    "can't come back yet: %s; trying again",
+				    first_away(k), err.text);
 		strcpy(logged_text, err.text);
 		if (sleep_or_sigterm(ORPHAN_POLL_NS))
 			return;

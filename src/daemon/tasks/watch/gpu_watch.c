@@ -338,8 +338,8 @@ int gpu_watch_start(struct node *node, struct gpu_watch **ret, struct error *err
 				err);
 	if (r >= 0)
 		r = gpu_watch_start_names(w, err);
-	if (r >= 0 && loop_add_timer(node->loop, reading_due, w, &w->timer) < 0)
-		r = error_set(err, ENOMEM, "watch of GPU work: timer");
+	if (r >= 0 && (r = loop_add_timer(node->loop, reading_due, w, &w->timer)) < 0)
+		error_set_errno(err, -r, "watch of GPU work: timer");
 	if (r < 0) {
 		gpu_watch_stop(w);
 		return r;

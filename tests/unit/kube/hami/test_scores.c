@@ -51,9 +51,9 @@ static void test_bad(void **state)
 {
 	bad("", "must be a JSON array");
 	bad("{}", "must be a JSON array");
-	bad("[7]", "entry 0: uuid: must be a text");
-	bad("[{\"uuid\":\"\"}]", "entry 0: uuid: must be");
-	bad("[{\"uuid\":\"a\"},{\"uuid\":\"a\"}]", "entry 1: a: has an entry already");
+	bad("[7]", "entry 1: uuid: must be a text");
+	bad("[{\"uuid\":\"\"}]", "entry 1: uuid: must be");
+	bad("[{\"uuid\":\"a\"},{\"uuid\":\"a\"}]", "entry 2: a: has an entry already");
 	bad("[{\"uuid\":\"a\",\"score\":7}]", "a: score: must be an object");
 	bad("[{\"uuid\":\"a\",\"score\":{\"b\":7}}]", "a: score: b: is not a GPU of the node");
 	bad("[{\"uuid\":\"a\"},{\"uuid\":\"b\",\"score\":{\"a\":\"7\"}}]", "b: score: a: must be");

@@ -180,8 +180,9 @@ static void test_which_gpus(void **state)
 									      ".uuid in [\\\"GPU-1\\\"]'") "," CEL("'!(" GPU_ATTRIBUTES
 														   ".uuid in [\\\"GPU-2\\\", \\\"GPU-3\\\"])'") "," CEL("'" GPU_ATTRIBUTES
 																					".type == \\\"mig\\\"'") "]") "]}");
-	assert_refused(POD("'nvidia.com/use-gputype':'A\\\") || true'", "'nvidia.com/gpu':'1'"),
-		       "nvidia.com/use-gputype: 'A\") || true': no GPU has such a name");
+	assert_refused(
+		POD("'nvidia.com/use-gputype':'A\\\") || true'", "'nvidia.com/gpu':'1'"),
+		"nvidia.com/use-gputype: 'A\") || true': must have only letters, digits, blanks and -_./():");
 	assert_refused(POD("'nvidia.com/vgpu-mode':'mps'", "'nvidia.com/gpu':'1'"),
 		       "'mps': must be hami-core or mig");
 }

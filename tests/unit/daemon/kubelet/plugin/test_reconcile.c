@@ -121,7 +121,8 @@ static void test_shares(void **state)
 	assert_non_null(strstr(shares_say(f, said, 2), "holds 2 devices"));
 	assert_non_null(strstr(shares_say(f, said, 2), "hami.io/vgpu-devices-allocated: 1 shares"));
 	assert_non_null(strstr(shares_say(f, ";" OTHER ",NVIDIA,1024,10:;", 1),
-			       "a share of " OTHER "; allotd: claim 'pod/u-1/main' has none"));
+			       "a share of " OTHER
+			       "; allotd: claim 'pod/u-1/main' has no share of it"));
 	assert_non_null(strstr(shares_say(f, NULL, 1), "hami.io/vgpu-devices-allocated: missing"));
 	assert_non_null(strstr(shares_say(f, "nonsense", 1), "hami.io/vgpu-devices-allocated: "));
 }
