@@ -1,10 +1,8 @@
 /*
  * The places of the daemon's files (docs/reference/protocol.md, "Files"), and the check whether a directory can be trusted.
  *
- *     base                   run directory                 contents
- *     /run/allot             <base>/gpu                    allotd.sock, allotd.lock, tenants/
- *     $XDG_RUNTIME_DIR/allot <base>/sim-<name>             the same, and sim.sock
- *     /tmp/allot-<uid>
+ *     <base>/gpu         run directory for real GPUs: allotd.sock, allotd.lock, tenants/
+ *     <base>/sim-<name>  run directory for simulated GPUs: the same, and sim.sock
  *
  * The system daemon's base is /run/allot. A user's own base is $ALLOT_RUN_DIR if set, else $XDG_RUNTIME_DIR/allot, else
  * /tmp/allot-<uid>. A user's base belongs to the user, and nobody else may write to it.

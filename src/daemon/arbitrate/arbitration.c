@@ -24,8 +24,9 @@
 #define POLL_WAITING_NS UINT64_C(4000000)
 #define POLL_RUNG_NS UINT64_C(20000000)
 #define POLL_STILL_NS NSEC_PER_SEC
-#define NEW_MEMORY_EVERY_NS UINT64_C(50000000) /* least time between early requests for a census */
-#define REQUEST_EVERY_NS UINT64_C(2000000)     /* least time between reports of memory requests */
+#define NEW_MEMORY_EVERY_NS \
+	UINT64_C(50000000) /* least time between requests for a census ahead of its time */
+#define REQUEST_EVERY_NS UINT64_C(2000000) /* least time between reports of memory requests */
 #define NO_LESSEE_NS (60 * NSEC_PER_SEC)
 
 /* Returns true if the lessee need not be polled: its doorbell works and is trusted, or it has no processes. */

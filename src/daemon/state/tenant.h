@@ -227,7 +227,10 @@ bool tenant_retire(struct tenant *tenant, const char *why);
 int tenant_check_not_retired(const struct tenant *tenant, struct error *err);
 /* The places where a tenant's directory may be: tenant_dir_path(). */
 enum tenant_place { TENANT_PLACE_OWN, TENANT_PLACE_CLAIM };
-/* Deletes the directory of a tenant that is not in memory; only the daemon's files. */
+/*
+ * Deletes the daemon's files in a tenant's directory, and the directory if it is then empty; otherwise logs a warning. The
+ * tenant need not be in memory.
+ */
 void tenant_delete_files(const struct node *node, enum tenant_place place, const char *id);
 /* Removes a held or retired tenant without a holder and a live process. */
 void tenant_end_if_unused(struct tenant *tenant);

@@ -51,7 +51,8 @@ bool choice_is_open(const struct kube_pod *pod, const char *node, int64_t now_s)
  *
  * After these errors a later try may succeed, because a watch may be late:
  *
- * -EAGAIN     no pod is known to wait, or its next container already received its shares
+ * -EAGAIN     no pod is known to wait, the lock's pod is not known or not allocating, or no share is left. Or the pod's
+ *             annotation is out of date: the first shares left in it are of a container that already has them (is_given)
  * -EBUSY      several pods wait and no lock names one, or the lock's pod is ending
  * -ETIMEDOUT  the binding began too long ago
  *

@@ -10,16 +10,16 @@
  *   quantum.c         the length of a turn, from the measured cost of a hand-over; turn_terms.c: the bounds of that length
  *   patience.c        when an idle holder loses the lease
  *   lease.c           the holder's lease: grant, close, drain, expire
- *   turn_end.c        when the holder's turn is over: by time, tokens, idleness, steps
+ *   turn_end.c        when the holder's turn is over: by time, tokens, idleness, a sync point of the program
  *   lease_poll.c      the time until the next poll
  *   gang_rank.c       one device's part in gangs, which have their turns on several devices at once
  *   lease_group.c     space groups: a group is one tenant to all of the above, and its members are MPS clients (space.h)
- *   sliced.c          programs with short steps: all run at once, and a tenant that is ahead of its share is held
+ *   sliced.c          programs with short steps (rules/steps.h): all run at once, and a tenant ahead of its share is held
  *   token.c, paced.c   the other policies
  *
  * All times are read from the arbiter's own clock. A step advances this clock by max_step_ns at most, even if the caller's
- * clock jumps. Charges are doubles, because parts of a step are fractions of a nanosecond; a double is exact up to 2^53 ns,
- * which is 104 days.
+ * clock jumps. Charges are doubles, because a step's time is divided among tenants, and the parts are not whole nanoseconds. A
+ * double is exact up to 2^53 ns, which is 104 days.
  */
 #pragma once
 

@@ -128,8 +128,9 @@ struct model_eviction {
 	bool is_preempted; /* not opportunistic, but of lower priority than the other pod */
 	const char *for_namespace, *for_pod; /* the other pod, if is_displaced */
 	const char *card;
-	unsigned used_pct,
-		requested_pct; /* compute of `card`: used by others; requested by all opportunistic pods */
+	/* The next two only if not is_displaced. */
+	unsigned used_pct;      /* compute of `card` that other pods than opportunistic ones use */
+	unsigned requested_pct; /* compute of `card` that all opportunistic pods requested */
 };
 size_t model_take_evictions(struct model *model, uint64_t patience_ns, struct model_eviction *ret,
 			    size_t most);

@@ -25,7 +25,7 @@ int source_fd(const struct source *source);
 
 /*
  * Takes the newest sample and the result of a change. True if there is a new sample, which the caller frees. A failed sample
- * has no snapshot but `trouble`.
+ * has `trouble` in place of a snapshot.
  */
 bool source_take(struct source *source, struct sample *ret_sample,
 		 struct source_outcome *ret_outcome);

@@ -20,7 +20,8 @@
 #include "daemon/space/space_groups.h"
 #include "daemon/tasks/violation/violations.h"
 
-#define METRICS_LABELS_MAX 384 /* enough for the longest labels, a container's on a device */
+/* Enough for the longest set of labels, that of struct metrics_container_device. */
+#define METRICS_LABELS_MAX 384
 #define METRICS_LIBRARIES 4
 #define METRICS_HOST_MAX 65
 #define METRICS_INDEX_MAX 12

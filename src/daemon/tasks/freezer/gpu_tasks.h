@@ -75,8 +75,8 @@ struct gpu_task {
 	int pid;
 	uint64_t start_time; /* with the pid, identifies the process */
 	char name[GPU_TASK_NAME_MAX];
-	char tenant[GPU_TASK_TENANT_MAX]; /* none if "" or NULL */
-	struct gpu_container *container;  /* none if "" or NULL */
+	char tenant[GPU_TASK_TENANT_MAX]; /* "": none */
+	struct gpu_container *container;  /* NULL: none */
 	char container_id[CONTAINER_ID_MAX];
 	uint64_t begun_ns, ended_ns; /* ended_ns is 0 while the task lives */
 	double begun_s;              /* seconds since 1970 */

@@ -57,8 +57,8 @@ CUresult hook_init(CUresult (*init)(unsigned int), unsigned int flags)
 }
 
 /*
- * Replaces the driver's answer by the hook of the same symbol and version. Returns true if the function is a form of a hooked
- * name that is in no row of driver_table.h, and must be hidden.
+ * Replaces the driver's answer by the hook of the same symbol and version. Returns true if the function must be
+ * hidden: it is a version or variant (such as _v3 or _ptsz) of a hooked function, and has no row in driver_table.h.
  */
 static bool substitute(struct answer *a, const char *name)
 {

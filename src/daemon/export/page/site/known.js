@@ -28,8 +28,8 @@ export class Known {
     return was;
   }
 
-  // An event has all tenants, or those that are otherwise since the last one, and who is gone since. Returns it with all tenants;
-  // `changed`: [before, now] of those that are otherwise; `isOther`: somebody is new, gone or elsewhere.
+  // An event has all tenants; or only those that changed since the last event, and the ids of removed ones (`gone`). Returns the
+  // event with all tenants; `changed`: [before, now] of each changed tenant; `isOther`: a tenant is new, was removed, or moved.
   take(event) {
     let isOther = !event.gone || event.gone.length > 0;
     if (!event.gone) this.clear();
