@@ -41,7 +41,7 @@ static void write_verbs(FILE *out, const struct metrics *m)
 				verbs[i], results[k].name, results[k].count);
 	}
 	write_head(out, "allot_scheduler_request_seconds_total", "counter",
-		   "Time that the main thread spent on them.");
+		   "Time that the main thread spent on requests.");
 	for (int i = 0; i < VERB_COUNT; i++)
 		fprintf(out, "allot_scheduler_request_seconds_total{verb=\"%s\"} %.9f\n", verbs[i],
 			(double)m->verb[i].spent_ns / (double)NSEC_PER_SEC);
@@ -55,7 +55,7 @@ static void write_expiry(FILE *out, const struct config *config)
 	    issuer_expiry(config->tls_certificate, &expiry_s, NULL) < 0)
 		return;
 	write_head(out, "allot_scheduler_certificate_expires_seconds", "gauge",
-		   "When the certificate that it serves by ends, in seconds since 1970.");
+		   "When the certificate of https_listen expires, in seconds since 1970.");
 	fprintf(out, "allot_scheduler_certificate_expires_seconds %" PRId64 "\n", expiry_s);
 }
 
@@ -68,12 +68,13 @@ static void write_evictions(FILE *out, const struct cluster *cluster)
 		uint64_t count;
 	} rows[] = {
 		{ "allot_scheduler_fillers_evicted_total",
-		  "Pods placed by use that were evicted, as others used what they had.",
+		  "Pods placed by use that were evicted because other pods needed their GPUs.",
 		  counts.evicted },
 		{ "allot_scheduler_fillers_refused_total",
-		  "Evictions of these that a disruption budget has refused.", counts.refused },
-		{ "allot_scheduler_fillers_failed_total", "Evictions of these that have failed.",
-		  counts.failed },
+		  "Evictions of pods placed by use that a disruption budget refused.",
+		  counts.refused },
+		{ "allot_scheduler_fillers_failed_total",
+		  "Evictions of pods placed by use that failed.", counts.failed },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		write_head(out, rows[i].name, "counter", rows[i].help);

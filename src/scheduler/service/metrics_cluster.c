@@ -115,13 +115,16 @@ static const struct use_row {
 	const char *help;
 } use_rows[] = {
 	{ "allot_scheduler_card_used_ratio", use_now,
-	  "Percent of the device's time that was used of late, but for pods placed by use." },
+	  "Percent of the device's time that pods used over the last minute, without pods placed "
+	  "by use." },
 	{ "allot_scheduler_card_used_peak_ratio", use_peak,
-	  "The same at its peak over the last minutes: by this others are placed." },
+	  "Peak over the last minutes of the percent of the device's time that pods used, "
+	  "without pods placed by use. Such pods are placed by it." },
 	{ "allot_scheduler_card_borrowed_ratio", borrowed,
-	  "Percent of the device's time that pods placed by use have asked for." },
+	  "Percent of the device's time that pods placed by use requested." },
 	{ "allot_scheduler_card_shut_seconds", cooldown_for,
-	  "For how long the device takes no pods placed by use, as some were sent away from it; 0: "
+	  "For how long the device takes no pods placed by use, after such pods were evicted "
+	  "from it; 0: "
 	  "it does." },
 };
 
@@ -224,12 +227,12 @@ static void write_quotas(FILE *out, const struct model *model)
 {
 	struct quota_writing w = { .out = out, .terms = model_request_terms(model) };
 	write_head(out, "hami_resource_quota_used",
-		   "Shares that the pods of the namespace have: MiB, percent of GPUs' time, shares of GPUs. "
-		   "The limit is 0 where there is none.");
+		   "Shares that the pods of the namespace have: MiB, percent of GPUs' time, shares "
+		   "of GPUs.");
 	model_each_quota(model, write_quota, &w);
 	w.is_limit = true;
 	write_head(out, "hami_resource_quota_limit",
-		   "Shares that the pods of the namespace may have, by its quotas.");
+		   "Shares that the pods of the namespace may have, by its quotas; 0: no limit.");
 	model_each_quota(model, write_quota, &w);
 }
 
