@@ -63,7 +63,7 @@ void hook_graph_refresh(uint64_t now_ns)
 		return;
 	last_ns = now_ns;
 	FOR_EACH_DEVICE(i, atomic_load(&graph_devices))
-	update_charge((int)i, 0);
+		update_charge((int)i, 0);
 	sys_unlock(&locks.graph);
 }
 
@@ -119,8 +119,8 @@ static void read_need(CUgraph graph, struct need *ret)
 static bool fits(const struct need *need)
 {
 	FOR_EACH_DEVICE(i, need->devices)
-	if (need->bytes[i] > ledger_quota((int)i))
-		return false;
+		if (need->bytes[i] > ledger_quota((int)i))
+			return false;
 	return true;
 }
 
@@ -135,17 +135,17 @@ static void forget(CUgraphExec exec)
 	struct holding h;
 
 	FOR_EACH_DEVICE(i, atomic_load_explicit(&graph_devices, memory_order_relaxed))
-	ptrmap_remove(HOLDING_GRAPH, key_of(exec, i), &h);
+		ptrmap_remove(HOLDING_GRAPH, key_of(exec, i), &h);
 }
 
 static bool remember(CUgraphExec exec, const struct need *need)
 {
 	FOR_EACH_DEVICE(i, need->devices)
-	if (!ptrmap_insert(&(struct holding){ .kind = HOLDING_GRAPH,
-					      .key = key_of(exec, i),
-					      .device = (int)i,
-					      .bytes = need->bytes[i] }))
-		return false;
+		if (!ptrmap_insert(&(struct holding){ .kind = HOLDING_GRAPH,
+						      .key = key_of(exec, i),
+						      .device = (int)i,
+						      .bytes = need->bytes[i] }))
+			return false;
 	return true;
 }
 
@@ -164,8 +164,7 @@ static CUresult note(CUresult result, CUgraph graph, CUgraphExec *exec)
 		return result;
 	{
 		WITH_LOCK(&locks.graph);
-		FOR_EACH_DEVICE(i, need.devices)
-		{
+		FOR_EACH_DEVICE(i, need.devices) {
 			ledger_mark_unsure((int)i);
 			reserved[i].device = need.device[i];
 		}
@@ -264,10 +263,10 @@ static void find_need(CUgraphExec exec, struct need *ret)
 
 	ret->devices = 0;
 	FOR_EACH_DEVICE(i, atomic_load_explicit(&graph_devices, memory_order_relaxed))
-	if (ptrmap_find(HOLDING_GRAPH, key_of(exec, i), &h)) {
-		ret->devices |= UINT32_C(1) << i;
-		ret->bytes[i] = h.bytes;
-	}
+		if (ptrmap_find(HOLDING_GRAPH, key_of(exec, i), &h)) {
+			ret->devices |= UINT32_C(1) << i;
+			ret->bytes[i] = h.bytes;
+		}
 }
 
 /* Ends what begin_launch() began. */
@@ -276,7 +275,7 @@ static void end_launch(const struct need *need)
 	if (!need->devices)
 		return;
 	FOR_EACH_DEVICE(i, need->devices)
-	update_charge((int)i, need->bytes[i]);
+		update_charge((int)i, need->bytes[i]);
 	sys_unlock(&locks.graph);
 }
 
@@ -296,8 +295,7 @@ static bool begin_launch(CUgraphExec exec, const struct work *work, struct need 
 	if (!need.devices)
 		return true;
 	sys_lock(&locks.graph);
-	FOR_EACH_DEVICE(i, need.devices)
-	{
+	FOR_EACH_DEVICE(i, need.devices) {
 		if (!reserve((int)i, need.bytes[i])) {
 			if (ret_need->devices)
 				end_launch(ret_need);

@@ -114,8 +114,7 @@ static void read_reports(struct gang *g)
 
 	g->present = g->wanting = 0;
 	g->behind = 0;
-	FOR_EACH(d, g->devices)
-	{
+	FOR_EACH(d, g->devices) {
 		const struct gang_report *r = &g->part[d].last_report;
 
 		if (!r->is_present)
@@ -212,8 +211,8 @@ static uint64_t devices_where(const struct gang *g, bool (*says)(const struct ga
 	uint64_t set = 0;
 
 	FOR_EACH(d, g->present)
-	if (says(&g->part[d].last_report))
-		set |= BIT(d);
+		if (says(&g->part[d].last_report))
+			set |= BIT(d);
 	return set;
 }
 
@@ -222,8 +221,7 @@ static uint64_t ends_at(const struct gang *g, uint64_t now_ns)
 {
 	uint64_t longest_ns = 0;
 
-	FOR_EACH(d, g->owned)
-	{
+	FOR_EACH(d, g->owned) {
 		const struct gang_report *r = &g->part[d].last_report;
 
 		if (!is_gone(r) && r->drain_ns > longest_ns)
@@ -257,8 +255,8 @@ static bool is_late(const struct gang *g, uint64_t except, uint64_t now_ns)
 	if (now_ns >= g->at_ns + GANG_SLIP_MAX_NS)
 		return false;
 	FOR_EACH(d, g->present & ~except)
-	if (g->part[d].last_report.is_late)
-		return true;
+		if (g->part[d].last_report.is_late)
+			return true;
 	return false;
 }
 
@@ -281,8 +279,7 @@ static void decide_waiting(struct gang_board *board, int index, uint64_t now_ns)
 	}
 	if (held || !g->is_due || (g->wanting & taken) || must_wait(board, index))
 		return;
-	FOR_EACH(d, g->wanting)
-	{
+	FOR_EACH(d, g->wanting) {
 		uint64_t free_in_ns = g->part[d].last_report.free_in_ns;
 
 		if (free_in_ns > longest_ns)
@@ -300,8 +297,7 @@ static void decide_gathering(struct gang *g)
 		wait_for_turn(g);
 		return;
 	}
-	FOR_EACH(d, g->owned)
-	{
+	FOR_EACH(d, g->owned) {
 		const struct gang_report *r = &g->part[d].last_report;
 
 		/* The device was vacant before it was kept for the gang: another tenant may have it by now. */
@@ -317,8 +313,8 @@ static bool is_relieved(const struct gang_board *board, const struct gang *g)
 	uint64_t held = 0;
 
 	FOR_EACH(d, g->owned)
-	if (g->part[d].last_report.holds && g->part[d].last_report.may_yield)
-		held |= BIT(d);
+		if (g->part[d].last_report.holds && g->part[d].last_report.may_yield)
+			held |= BIT(d);
 	for (int i = 0; i < board->count; i++) {
 		const struct gang *other = board->gang[i];
 
@@ -335,8 +331,7 @@ static void decide_running(struct gang_board *board, struct gang *g, uint64_t no
 
 	g->owned |= g->wanting & ~owned_by_others(board, g);
 	g->owned &= g->present;
-	FOR_EACH(d, g->owned)
-	{
+	FOR_EACH(d, g->owned) {
 		const struct gang_report *r = &g->part[d].last_report;
 
 		is_over |= r->holds && r->is_over;
@@ -368,8 +363,7 @@ static void decide_ending(const struct gang_board *board, struct gang *g, uint64
 		g->owned |= g->wanting & ~owned_by_others(board, g);
 	if (is_late(g, 0, now_ns) && now_ns >= g->at_ns + GANG_SLIP_ALONE_NS)
 		g->slip_until_ns = now_ns + GANG_SLIP_TOGETHER_NS;
-	FOR_EACH(d, g->owned & g->present)
-	{
+	FOR_EACH(d, g->owned & g->present) {
 		const struct gang_report *r = &g->part[d].last_report;
 
 		if (!is_gone(r) || r->order != GANG_CLOSE)
@@ -393,8 +387,7 @@ static uint64_t idle_elsewhere_ns(const struct gang *g, uint64_t device)
 {
 	uint64_t least_ns = UINT64_MAX;
 
-	FOR_EACH(d, g->owned & ~BIT(device))
-	{
+	FOR_EACH(d, g->owned & ~BIT(device)) {
 		const struct gang_report *r = &g->part[d].last_report;
 
 		if (r->holds)
@@ -470,8 +463,7 @@ uint64_t gang_decide(struct gang_board *board, uint64_t now_ns)
 
 		if (!g)
 			continue;
-		FOR_EACH(d, g->devices)
-		{
+		FOR_EACH(d, g->devices) {
 			struct gang_command command = choose_command(g, d, now_ns);
 
 			if (command.order != g->part[d].command.order ||

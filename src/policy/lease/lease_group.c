@@ -45,8 +45,7 @@ void group_count(struct arbiter *a, int group)
 	struct arbiter_share share = { .limit_pct = 100 };
 	bool any = false;
 
-	FOR_EACH_MEMBER(i, a, group)
-	{
+	FOR_EACH_MEMBER(i, a, group) {
 		const struct arbiter_share *own = &a->tenant[i].share;
 
 		share.cores_pct += own->cores_pct;
@@ -243,8 +242,7 @@ static void observe_group(struct arbiter *a, int group, uint64_t dt_ns)
 	double inflight_ns = 0, longest_ns = 0;
 	int there = 0, working = 0;
 
-	FOR_EACH_MEMBER(i, a, group)
-	{
+	FOR_EACH_MEMBER(i, a, group) {
 		struct tenant *t = &a->tenant[i];
 
 		read_demand(a, t);
@@ -252,8 +250,7 @@ static void observe_group(struct arbiter *a, int group, uint64_t dt_ns)
 		there += t->part.is_present;
 		working += has_worked(t);
 	}
-	FOR_EACH_MEMBER(i, a, group)
-	{
+	FOR_EACH_MEMBER(i, a, group) {
 		struct tenant *t = &a->tenant[i];
 		double own_ns = (double)min_u64(mps_client_work_ns(&t->part.member,
 								   t->seen.inflight_ns),
@@ -299,13 +296,12 @@ static void set_parts(struct arbiter *a, int group)
 	int unpromised = 0;
 
 	FOR_EACH_MEMBER(i, a, group)
-	unpromised += a->tenant[i].part.is_present && a->tenant[i].share.cores_pct <= 0;
+		unpromised += a->tenant[i].part.is_present && a->tenant[i].share.cores_pct <= 0;
 	if (unpromised > 1)
 		rest /= unpromised;
 	rest = fmax(rest, LEAST_PCT);
 	whole = whole > 0 ? whole * order_scale(a) : 100;
-	FOR_EACH_MEMBER(i, a, group)
-	{
+	FOR_EACH_MEMBER(i, a, group) {
 		struct tenant *t = &a->tenant[i];
 		double cores = t->share.cores_pct * order_scale(a);
 
@@ -339,8 +335,7 @@ static struct others others_of(const struct arbiter *a, int group, int member)
 {
 	struct others o = { 0 };
 
-	FOR_EACH_MEMBER(i, a, group)
-	{
+	FOR_EACH_MEMBER(i, a, group) {
 		const struct tenant *t = &a->tenant[i];
 
 		if (i == member || !t->part.is_present)
@@ -384,11 +379,10 @@ static uint64_t decide_on_members(struct arbiter *a, int group, uint64_t dt_ns)
 	uint64_t next_ns = UINT64_MAX;
 
 	FOR_EACH_MEMBER(i, a, group)
-	member[count++] = &a->tenant[i].part.member;
+		member[count++] = &a->tenant[i].part.member;
 	set_parts(a, group);
 	space_set_paces(member, count, permits_launch(g->state) ? dt_ns : 0);
-	FOR_EACH_MEMBER(i, a, group)
-	{
+	FOR_EACH_MEMBER(i, a, group) {
 		struct tenant *t = &a->tenant[i];
 		struct mps_client *m = &t->part.member;
 
