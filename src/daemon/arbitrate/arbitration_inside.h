@@ -99,7 +99,7 @@ struct arbitration {
 	void *on_memory_data;
 	uint64_t charged_ns;
 	struct elastic_config elastic;
-	uint64_t limits_decided_ns; /* time of the last decision on limits that are lent */
+	uint64_t limits_decided_ns; /* when elastic_decide() last set the limits in force, which lending raises */
 	struct window window_1s;
 	struct lease_spans *spans;
 	int span_watchers;

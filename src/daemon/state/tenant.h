@@ -172,7 +172,7 @@ struct tenant {
 	int command_pidfd; /* valid while command_source is not NULL */
 	bool grace;        /* adopted: may lack holders and processes until grace_end_ns */
 	uint64_t grace_end_ns;
-	/* the previous daemon's processes that have not moved yet; NULL: none */
+	/* the previous daemon's processes that have not joined this daemon, or still copy their use to it; NULL: none */
 	struct old_process *old;
 	bool adopting;
 	uint64_t adopting_end_ns;
@@ -188,7 +188,10 @@ struct tenant {
 	uint64_t saved_used_bytes;
 };
 
-/* Live slots and ended processes, for one device. All values are bounded, since processes can write anything. */
+/*
+ * Sums over a tenant's processes on one device; some include ended processes. Each value is limited to a possible maximum, since
+ * processes can write anything into their slots.
+ */
 struct tenant_usage {
 	uint64_t used_bytes;    /* includes unslotted and unnamed bytes */
 	uint64_t unnamed_bytes; /* the part of used_bytes that no call allocated but NVML shows */
@@ -215,7 +218,7 @@ int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct ten
 struct tenant *tenant_free(struct tenant *tenant);
 /* Frees the tenant and deletes its files. No process may live. */
 void tenant_remove(struct tenant *tenant, const char *why);
-/* Counts live processes, with those of the previous daemon that have not moved yet. */
+/* Counts live processes, including those of the previous daemon that have not joined this one. */
 unsigned tenant_living_count(const struct tenant *tenant);
 /*
  * Without a live process, removes the tenant and returns false. Otherwise retires it and returns true: nobody may join or
@@ -291,7 +294,7 @@ int tenant_add_process(struct tenant *tenant, int pid, uint64_t start_time, int 
 		       struct process **ret, struct error *err);
 /* Zeroes and frees the slot; what the process held then drains (drain.h). Does not end the tenant. */
 void tenant_remove_process(struct process *process);
-/* Forgets the process, but keeps its slot's values. The leases must have been removed. */
+/* Frees `process`, but keeps its slot's values. First remove it from the tenant's lessees (lessee_remove_process()). */
 void tenant_forget_process(struct process *process);
 /* Returns the process of that pid with the lowest slot, or NULL. */
 struct process *tenant_process_of(struct tenant *tenant, int pid);

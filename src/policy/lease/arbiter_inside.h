@@ -411,7 +411,8 @@ void gang_rank_widen_patience(const struct arbiter *a, const struct tenant *t,
 /* Call when the holder's turn is over. Returns true for a gang, whose turn ends on all devices together. */
 bool gang_rank_end_turn(struct tenant *t);
 /*
- * The holder has been idle for long enough. Returns true for a gang that is idle everywhere, whose turn then ends together.
+ * Call when the holder has been idle for long enough to lose its lease here. Returns true if it is in a gang that is idle on its
+ * other devices too. Then its turn ends on all devices together.
  */
 bool gang_rank_idle(const struct arbiter *a, struct tenant *t);
 /*

@@ -5,10 +5,11 @@
  *
  *   choice   Each new lease goes to the process that was served least, among the processes that want it. A process that
  *            returns from idleness counts as served no less than the process whose turn it was last.
- *   length   A turn lasts for the whole lease, so that a change of processes costs nothing beyond the hand-over that happens
- *            anyway. If no other tenant has the device in between (a cap alone), or the lease is longer, a turn lasts for
- *            TURNS_LEAST_NS of leases or a quantum, whichever is more, but TURNS_LONGEST_NS at most from lease to lease,
- *            since at a low cap the others would wait for seconds. Within a lease the turn passes without a drain.
+ *   length   A turn usually lasts for the whole lease, so that a change of processes costs nothing beyond the hand-over that
+ *            happens anyway. Its full length is a quantum or TURNS_LEAST_NS of time in leases, whichever is more. In a lease
+ *            that is longer than that, the turn may pass to another process, without a drain. If no other tenant had the
+ *            device since the last lease (only the cap ended it), the turn goes on in the next lease, until it has had its
+ *            full length or began TURNS_LONGEST_NS ago. (At a low cap, the full length takes seconds.)
  *   idle     A process that is idle for as long as its patience (patience.h) loses the turn to a process that waits.
  *   none     If only one process wants the device, every process has the turn, so no launch waits for a poll.
  *

@@ -1,12 +1,12 @@
 /*
  * Room: how many more requests of each kind would still fit, and how much of that a placement takes.
  *
- * If the kinds of requests are known, the use of a remainder is known. The kinds, the room of a card or node for each kind, and
+ * If we know which kinds of requests come, we know for which of them the rest of a card or node is of use. The kinds, the room of a card or node for each kind, and
  * the price of the room for one request of a kind are plain numbers. A placement costs, summed over all kinds, the number of
  * requests for which there is no longer room, times the kind's price. The price grows as a kind's room becomes scarce
  * (scheduler/request/workload_histogram.h). So scarce cards are kept for the requests that can use nothing else: cards of one
- * type, and nodes that are wholly free. ("Beware of Fragmentation", USENIX ATC 2023, measures what the kinds can't use, has one
- * price for all kinds, and counts a remainder that serves a kind once as wholly of use.)
+ * type, and nodes that are wholly free. ("Beware of Fragmentation", USENIX ATC 2023, measures what the kinds can't use. It has
+ * one price for all kinds, and counts all that is left of a card as usable by a kind if one request of that kind fits.)
  *
  * Pure; thread safe.
  */

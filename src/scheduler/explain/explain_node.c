@@ -133,7 +133,10 @@ json_t *explain_text(const char *text)
 
 /* ---- what a card lacks ---- */
 
-/* How much of a card would have to become free. `parts` adds up the same as fractions of the card, to compare cards. */
+/*
+ * How much of a card would have to become free. `parts` is the sum of memory, compute and a missing slot, each as a fraction of
+ * the card's total; it compares cards.
+ */
 struct lack {
 	uint64_t memory_bytes;
 	uint32_t cores_mpct;

@@ -24,7 +24,7 @@ struct fit_pick {
 	struct place_need need;
 };
 
-/* Whether the request wants cards with a string (a type or mode), as found before. Valid until the cards change. */
+/* Cache: for each type or mode of cards, whether the request accepts them. Valid until the request or the cards change. */
 #define FIT_MEMO_STRINGS 8
 struct fit_memo {
 	unsigned count;

@@ -17,7 +17,7 @@ enum metrics_verb {
 struct metrics {
 	struct metrics_figures {
 		uint64_t good, refused, failed; /* number of answers */
-		uint64_t spent_ns;              /* time spent on this thread */
+		uint64_t spent_ns; /* time that the main thread spent on these requests */
 	} verb[VERB_COUNT];
 	uint64_t denied, changed; /* number of pods, counted by the webhook */
 };

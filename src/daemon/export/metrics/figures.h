@@ -125,7 +125,7 @@ struct metrics_tenant {
 
 struct metrics_tenant_device {
 	char labels[METRICS_LABELS_MAX];
-	char hami_labels[EXPOSITION_LABELS_MAX]; /* "" if HAMi's names are off */
+	char hami_labels[EXPOSITION_LABELS_MAX]; /* of the metrics under HAMi's names; "" if those are not exported */
 	const char *index, *uuid;
 	uint64_t quota_bytes, used_bytes, unnamed_bytes, context_bytes, buffer_bytes;
 	bool has_worked;

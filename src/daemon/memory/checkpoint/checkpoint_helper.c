@@ -22,7 +22,8 @@
 #define MIB (UINT64_C(1) << 20)
 #define ROOM_POLL_NS (50 * NSEC_PER_MSEC)
 #define ORPHAN_POLL_NS \
-	(200 * NSEC_PER_MSEC) /* Poll interval without a daemon, when nothing makes room. */
+	(200 * \
+	 NSEC_PER_MSEC) /* between tries to bring memory back after the daemon has ended, since nobody makes room then */
 
 struct helper {
 	const char *cuda, *nvml, *path;

@@ -46,7 +46,10 @@ struct open_events {
 
 /* ---- fanotify marks on device nodes ---- */
 
-/* fanotify then reports the opening of the nodes in our mount namespace. Returns 0, or the -errno of an existing node. */
+/*
+ * Marks the nodes in our own mount namespace, so that fanotify reports when they are opened. Skips nodes that do not exist.
+ * Returns 0, or the -errno of the first other failure.
+ */
 static int mark_own(struct open_events *o)
 {
 	int r = 0;
