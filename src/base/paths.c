@@ -60,7 +60,9 @@ int paths_hardware(const char *spec, char ret_name[PATHS_HARDWARE_MAX], struct e
 				 "h200x2 or the name of a description file");
 	if (is_word(spec)) {
 		if (strlen(spec) > 32)
-			return error_set(err, ENAMETOOLONG, "'%.40s...': no such simulated GPU",
+			return error_set(err, ENAMETOOLONG,
+					 "'%.40s...': no such simulated GPU; write for example h200, "
+					 "h200x2 or the name of a description file",
 					 spec);
 		snprintf(ret_name, PATHS_HARDWARE_MAX, "sim-%s", spec);
 		return 0;

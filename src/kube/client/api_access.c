@@ -270,7 +270,9 @@ int access_of_pod(const char *host, const char *port, const char *dir, struct ku
 	cleanup_free char *ca = NULL, *token = NULL, *place = NULL;
 	if (!host || !*host || !port || !*port)
 		return error_set(err, ENOENT,
-				 "not in a pod: KUBERNETES_SERVICE_HOST and _PORT are not set");
+				 "this program does not run in a pod: KUBERNETES_SERVICE_HOST or "
+				 "KUBERNETES_SERVICE_PORT is not set; outside a pod, write the path of "
+				 "a kubeconfig");
 	bool is_v6 = strchr(host, ':') != NULL;
 	if (asprintf(&a.server, "https://%s%s%s:%s", is_v6 ? "[" : "", host, is_v6 ? "]" : "",
 		     port) < 0)

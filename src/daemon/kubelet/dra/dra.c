@@ -189,15 +189,16 @@ static int start(struct dra *dra, struct error *err)
 	if (!dra->need || !dra->publisher)
 		return error_set_errno(err, ENOMEM, "DRA driver");
 	if (claims_add_need_check(node->claims, dra_need_of, dra->need) < 0)
-		return error_set(err, ENOSPC,
-				 "allotd's internal limit is reached: no further check of which "
-				 "claims are needed can be added");
+		return error_set(
+			err, ENOSPC,
+			"a table of allotd is full (checks of which claims are needed); this is "
+			"a fault of allotd: please report it");
 	r = health_subscribe(node, health_changed, dra);
 	if (r < 0)
 		return error_set(
 			err, -r,
-			"allotd's internal limit is reached: no further listener for the health "
-			"of GPUs can be added");
+			"a table of allotd is full (listeners for the health of GPUs); this is a fault "
+			"of allotd: please report it");
 	r = loop_add_timer(node->loop, timer_due, dra, &dra->timer);
 	if (r < 0)
 		return error_set_errno(err, -r, "timer");

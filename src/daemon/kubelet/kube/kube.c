@@ -302,8 +302,8 @@ static int start_protocol(struct node_kube *k, struct error *err)
 	if (r < 0)
 		return error_set(
 			err, -r,
-			"kube_api: allotd's internal limit is reached: no further listener for "
-			"the health of GPUs can be added");
+			"kube_api: a table of allotd is full (listeners for the health of GPUs); this "
+			"is a fault of allotd: please report it");
 	node_kube_refresh(k);
 	return 0;
 }

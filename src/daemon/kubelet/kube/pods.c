@@ -54,7 +54,8 @@ static void put(struct node_pods *p, struct kube_pod *pod)
 {
 	size_t i = find(p, pod->uid);
 	if (i == p->count && !make_room(p)) {
-		log_warning("pod %s/%s: out of memory: this pod can get no GPU shares",
+		log_warning("pod %s/%s: allotd is out of host memory, so this pod can get no GPU shares "
+			    "until it changes or pods are listed again",
 			    pod->pod_namespace, pod->name);
 		pod_free(pod);
 		return;

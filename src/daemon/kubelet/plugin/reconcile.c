@@ -374,8 +374,8 @@ static void forget_old(struct reconciler *a)
 			continue;
 		if (d->is_logged) {
 			a->figures.now--;
-			log_info("device plugin: kubelet, pod and allotd agree again, unlike "
-				 "before: %s",
+			log_info("device plugin: kubelet, pod and allotd agree again; the difference "
+				 "was: %s",
 				 d->text);
 		}
 		TAILQ_REMOVE(&a->differences, d, link);

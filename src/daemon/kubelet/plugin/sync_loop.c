@@ -98,17 +98,18 @@ int plugin_begin_sync(struct plugin *p, struct error *err)
 	if (!p->reconciler || !p->holders)
 		return error_set_errno(err, ENOMEM, "device plugin");
 	if (claims_add_need_check(p->node->claims, need_of, p) < 0)
-		return error_set(err, ENOSPC,
-				 "allotd's internal limit is reached: no further check of which "
-				 "claims are needed can be added");
+		return error_set(
+			err, ENOSPC,
+			"a table of allotd is full (checks of which claims are needed); this is "
+			"a fault of allotd: please report it");
 	r = loop_add_timer(p->node->loop, sync_all, p, &p->sync_timer);
 	if (r < 0)
 		return error_set_errno(err, -r, "timer");
 	loop_arm(p->sync_timer, 0, TICK_NS);
 	r = health_subscribe(p->node, health_changed, p);
 	return r < 0 ? error_set(err, -r,
-				 "allotd's internal limit is reached: no further listener for "
-				 "the health of GPUs can be added")
+				 "a table of allotd is full (listeners for the health of GPUs); "
+				 "this is a fault of allotd: please report it")
 		     : 0;
 }
 

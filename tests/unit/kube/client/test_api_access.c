@@ -163,7 +163,7 @@ static void test_pod(void **state)
 	assert_string_equal(a.in_namespace, "team");
 	access_free(&a);
 	assert_int_equal(access_of_pod(NULL, "443", dir, &a, &err), -2);
-	assert_non_null(strstr(err.text, "not in a pod"));
+	assert_non_null(strstr(err.text, "does not run in a pod"));
 	put("token", "\n");
 	assert_int_equal(access_of_pod("10.0.0.1", "443", dir, &a, &err), -22);
 	assert_non_null(strstr(err.text, "service account: "));
