@@ -280,7 +280,7 @@ static void time_places(struct model *m, unsigned nodes)
 	       (double)placed * 1e9 / (double)ns);
 }
 
-/* What the page takes of the thread: a look at all nodes, and of that what a reader is sent, first all and then where a pod has changed. */
+/* Time that the page takes of the thread: one look at all nodes, and what a reader gets, first everything and then the changes. */
 static void time_page(struct model *m, unsigned nodes, const char *what, const struct view *view)
 {
 	uint64_t look_ns[ROUNDS], all_ns[ROUNDS], news_ns[ROUNDS];
