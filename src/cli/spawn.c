@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 
-/* What the new process reports before it becomes the server. */
+/* The report that the new process sends before it becomes the server. */
 struct birth {
 	pid_t pid;
 	int exec_error; /* 0, or the error code if exec failed */

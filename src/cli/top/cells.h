@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* What a cell means. The screen chooses colour and weight; colour alone never carries a meaning. */
+/* The meaning of a cell. The screen chooses colour and weight; colour alone never carries a meaning. */
 enum style {
 	STYLE_PLAIN,
 	STYLE_DIM,

@@ -23,7 +23,7 @@ struct layout {
 	bool is_page;        /* draw all as a page, without selection and keys */
 };
 
-/* What the view must remember (struct view). */
+/* The values that the view must keep (struct view). */
 struct layout_result {
 	size_t first, page;
 	bool has_details;

@@ -31,7 +31,7 @@ struct context {
 	bool is_reversed;
 };
 
-/* What "waiting" sorts by: queued tenants come above tenants whose threads wait for GPU time. */
+/* The rank by which "waiting" sorts: queued tenants come above tenants whose threads wait for GPU time. */
 static double wait_of(const struct context *context, size_t share)
 {
 	const struct top_tenant *tenant =

@@ -1,4 +1,4 @@
-/* What `allot top --json` prints (docs/reference/protocol.md). Pure. */
+/* The output of `allot top --json` (docs/reference/protocol.md). Pure. */
 #pragma once
 
 #include <jansson.h>

@@ -9,7 +9,7 @@
 
 struct topology;
 
-/* Asks the backend about the node's open cards. What the backend cannot tell is recorded as unknown. Returns -ENOMEM. */
+/* Asks the backend about the node's open cards. Facts unknown to the backend are recorded as unknown. Returns -ENOMEM. */
 int topology_read(struct node *node, struct topology **ret, struct error *err);
 /* Frees the topology. NULL is allowed; returns NULL. */
 struct topology *topology_free(struct topology *topology);

@@ -1,5 +1,5 @@
 /*
- * What `allotd --tuning FILE` can change: timings and gains, for tests, benchmarks and developers.
+ * The values that `allotd --tuning FILE` can change: timings and gains, for tests, benchmarks and developers.
  */
 #include <errno.h>
 

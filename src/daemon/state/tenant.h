@@ -97,7 +97,7 @@ struct process {
 	uint64_t start_time;
 	int pidfd;
 	struct loop_source *source;
-	/* What census_compare.c keeps for each device. */
+	/* For each device, the data that census_compare.c keeps. */
 	struct process_census {
 		/* the slot's values when the running census was requested */
 		uint64_t used_before, fresh_before, swapped_before;

@@ -1,4 +1,4 @@
-/* What a program learns about GPU memory: the quota appears as the size of the GPU. */
+/* Answers to questions about GPU memory: the quota appears as the size of the GPU. */
 #include "library/entry/hooks.h"
 #include "library/memory/ledger.h"
 #include "library/memory/swap_hold.h"

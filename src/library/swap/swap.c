@@ -36,7 +36,7 @@ static CUcontext contexts[CONTEXTS_MAX]; /* whose work may use the memory */
 static uint32_t contexts_count;
 static bool has_too_many;
 
-/* What the slot's swap fields say; written by the swap thread. */
+/* The values of the slot's swap fields; written by the swap thread. */
 static struct {
 	_Atomic uint32_t state, word, failed;
 	_Atomic uint64_t moved_ns;

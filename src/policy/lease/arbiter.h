@@ -163,7 +163,10 @@ bool arbiter_has_lease(const struct arbiter *arbiter, int tenant);
 uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant, uint64_t free_depth_ns);
 /* Returns the charged length of a step of the tenant's program (steps.h); 0 if unknown. */
 uint64_t arbiter_step_ns(const struct arbiter *arbiter, int tenant);
-/* What to report of steps (steps.h). Leases: that the next sync point ends the lease. Slices: each step's begin and end. */
+/*
+ * Returns which sync points to report (steps.h). Leases: that the next sync point ends the lease. Slices: each step's begin and
+ * end.
+ */
 enum region_sync_point arbiter_wants_sync_point(const struct arbiter *arbiter, int tenant);
 /* Returns how the lease ended that was closed last, or is being closed. */
 struct arbiter_lease_end arbiter_last_end(const struct arbiter *arbiter);

@@ -73,7 +73,9 @@ static bool is_idle(const struct arbiter *a, const struct tenant *t)
 	return !wants(t) && a->clock - t->worked_at > TIME_SLICE_NS;
 }
 
-/* Who counts when GPU time is divided: a tenant that had more than its share also in its pauses, to pay back. */
+/*
+ * True if the tenant counts when GPU time is divided. One that had more than its share also counts in its pauses, to pay back.
+ */
 static bool takes_part(const struct tenant *t)
 {
 	return wants(t) || t->credit_ns < 0;

@@ -37,7 +37,7 @@
 #define TURNS_LEAST_NS UINT64_C(25000000)
 #define TURNS_LONGEST_NS UINT64_C(100000000)
 
-/* What is seen of a process on the device. None of it is trusted. */
+/* Observations of a process on the device. None of them is trusted. */
 struct turns_observation {
 	bool waits;           /* a thread is held at the gate */
 	bool works;           /* a thread is between gate and driver, or work is in flight */

@@ -45,7 +45,7 @@ struct promise_card {
 	unsigned tenant_count;
 };
 
-/* What a request names. A value without its has_ flag is kept (request "set") or chosen ("create"). */
+/* The values that a request names. A value without its has_ flag is kept (request "set") or chosen ("create"). */
 struct promise_request {
 	/* has_memory: the request names a quota; memory_is_unpromised: the request names the rest (null) */
 	bool has_memory, memory_is_unpromised;

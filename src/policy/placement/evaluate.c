@@ -20,7 +20,7 @@
  * of a histogram of workloads, unknown here.)
  */
 
-/* What is left of a card, as parts of the whole card. */
+/* The free parts of a card, as fractions of the whole card. */
 #define WHOLE INT64_C(10000)
 struct place_remaining {
 	int64_t cores, memory; /* both 0 to WHOLE */

@@ -56,7 +56,7 @@ struct place_request {
 /* Returns true if the request asks for unshared cards. */
 bool place_needs_whole_card(const struct place_request *request);
 
-/* What a request needs of one card. */
+/* The resources that a request needs on one card. */
 struct place_need {
 	uint64_t memory_bytes;
 	uint32_t cores_mpct;

@@ -49,7 +49,7 @@ struct violation_signs {
 /* Returns the tenant of the first sign in this order, or NULL. *ret_how says in words which sign it was. */
 const struct tenant *violation_owner(const struct violation_signs *signs, const char **ret_how);
 
-/* What one census shows of an unregistered process. */
+/* One census's observations of an unregistered process. */
 struct violation_evidence {
 	/* the driver's list can be believed, and after a restart all tenants' processes have registered */
 	bool is_sound;

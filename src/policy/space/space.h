@@ -31,7 +31,7 @@
 #define SPACE_HELD_POLL_NS UINT64_C(1000000)
 #define SPACE_PLENTY_NS UINT64_C(10000000000) /* a grant that limits no member */
 
-/* What was seen of a member in one poll. */
+/* One poll's observations of a member. */
 struct mps_client_observation {
 	bool is_counted; /* the library has counted what began since the last poll */
 	bool is_alone;   /* no other member had work since the last poll */

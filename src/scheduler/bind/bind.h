@@ -40,7 +40,10 @@ struct bind_status {
 	const char *lock; /* text of the awaited lock (node_lock.h); NULL if none */
 	uint64_t left_ns; /* time until the binding fails */
 };
-/* What a pod's binding waits for. False if the pod is not being bound. The strings are valid until the binder's next call. */
+/*
+ * Tells for what a pod's binding waits. Returns false if the pod is not being bound. The strings are valid until the binder's
+ * next call.
+ */
 bool bind_get_status(const struct binder *binder, const char *uid, struct bind_status *ret);
 
 /* Ends all bindings with ECANCELED: another replica may lead. */

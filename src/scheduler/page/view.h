@@ -1,4 +1,4 @@
-/* What a reader looks at: a page of nodes, a page of pods, and one open node. Pure, except for memory. */
+/* The part that a reader has open: a page of nodes, a page of pods, and one open node. Pure, except for memory. */
 #pragma once
 
 #include <stdbool.h>

@@ -52,7 +52,7 @@ enum request_names {
 	REQUEST_NAMES_ALL = REQUEST_NAMES_HAMI | REQUEST_NAMES_VCUDA,
 };
 
-/* What one container requests of cards. */
+/* One container's request for cards. */
 struct request_part {
 	size_t container; /* index in the pod, init containers first, as in kube/hami/shares.h */
 	bool is_init;     /* ends before the main containers begin */

@@ -1,4 +1,4 @@
-/* What a pod's annotations request: which cards it may have, and which it prefers. Internal to request_read.c. */
+/* Reads what a pod's annotations request: which cards it may have, and which it prefers. Internal to request_read.c. */
 #pragma once
 
 #include "scheduler/request/pod_request.h"

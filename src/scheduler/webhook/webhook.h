@@ -25,7 +25,7 @@
 #define WEBHOOK_LABEL_MANAGED "app.kubernetes.io/managed-by"
 #define WEBHOOK_MANAGER "allot-scheduler"
 
-/* What to do with a setting that bypasses the library. */
+/* The treatment of a setting that bypasses the library. */
 enum webhook_guard { GUARD_ALLOW, GUARD_WARN, GUARD_REWRITE, GUARD_DENY };
 
 struct webhook_quota {

@@ -28,7 +28,7 @@ enum audit_by {
 	AUDIT_BY_KUBERNETES, /* an object of the Kubernetes API */
 };
 
-/* Who caused an event. The texts belong to whoever made the struct. */
+/* The actor that caused an event. The texts belong to the code that made the struct. */
 struct audit_actor {
 	enum audit_by by;
 	uid_t uid;

@@ -135,7 +135,7 @@ int injection_add_nodes(struct injection *in, const struct tenant_terms *terms, 
 			struct error *err)
 {
 	/*
-	 * What every CUDA program needs. Not modeset, which is for graphics, nor mig-config, which is for configuring MIG.
+	 * The devices that every CUDA program needs. Not modeset, which is for graphics, nor mig-config, which is for configuring MIG.
 	 */
 	static const char *const common[] = { "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools" };
 	int r = 0;

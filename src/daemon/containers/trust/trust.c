@@ -196,7 +196,7 @@ static bool are_settled(const struct trust *trust)
 
 /* ---- the check ---- */
 
-/* Whoever can write the file of keys decides what is trusted, so that must be root or the daemon's user. */
+/* A user who can write the file of keys decides what is trusted, so only root or the daemon's user may own it. */
 static int check_owner(const char *path, const struct stat *st, struct error *err)
 {
 	if (st->st_uid != 0 && st->st_uid != geteuid())

@@ -10,7 +10,7 @@
 
 #include "daemon/gpu/nvml/gpu.h"
 
-/* What a census read about one card. */
+/* A census's readings of one card. */
 struct census_card {
 	uint64_t begun_ns; /* when reading of this card began */
 	bool memory_known, processes_known;

@@ -140,7 +140,7 @@ struct gpu_backend {
 	/* Share of recent time in which the card worked for any process, 0 to 1. -EOPNOTSUPP if not reported. */
 	int (*busy)(struct gpu *gpu, unsigned index, double *ret_share, struct error *err);
 	/*
-	 * links: a symmetric matrix, cards a and b at a * count + b. What the driver does not report is unknown, not an
+	 * links: a symmetric matrix, cards a and b at a * count + b. A link that the driver does not report is unknown, not an
 	 * error.
 	 */
 	struct gpu_locality (*locality)(struct gpu *gpu, unsigned index);

@@ -32,7 +32,7 @@ bool desired_metadata_equal(const struct desired_metadata *a, const struct desir
 /* Checks labels by Kubernetes' rules for names and values. */
 int desired_metadata_check_labels(const char *labels, struct error *err);
 
-/* What a patch has to set, because the Node object lacks it or has another value. */
+/* The entries that a patch has to set, because the Node object lacks it or has another value. */
 struct metadata_diff {
 	struct patch_pair annotation[3], label[DESIRED_LABELS_MAX]; /* these point into `desired` */
 	size_t annotations, labels;

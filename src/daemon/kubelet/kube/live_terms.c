@@ -22,7 +22,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* What one claim's pod asked for last. */
+/* The terms that one claim's pod requested last. */
 struct seen {
 	TAILQ_ENTRY(seen) link;
 	char id[TENANT_ID_MAX]; /* id of the claim's tenant */

@@ -1,5 +1,5 @@
 /*
- * What tasks and containers use between censuses: memory, GPU time, decayed GPU time.
+ * Estimates what tasks and containers use between censuses: memory, GPU time, decayed GPU time.
  */
 #include "base/clock.h"
 #include "daemon/gpu/census.h"

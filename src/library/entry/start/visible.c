@@ -16,7 +16,7 @@
 
 /* `entry` never moves, because a thread may hold what getenv() returned. */
 static char entry[sizeof(VARIABLE) + MAX_ENTRIES * NVML_DEVICE_UUID_BUFFER_SIZE];
-/* What visible_end() restores: the program's entry, or `entry` if there was none. NULL while nothing is changed. */
+/* The entry that visible_end() restores: the program's entry, or `entry` if there was none. NULL while nothing is changed. */
 static char *replaced;
 
 /*

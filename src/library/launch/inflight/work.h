@@ -14,7 +14,7 @@
  */
 #define WORK_READS(pointer) ((pointer) && work_reads())
 
-/* What a NULL stream means in a driver call. */
+/* The meaning of a NULL stream in a driver call. */
 enum stream_meaning { LEGACY, PER_THREAD };
 
 enum work_kind {
