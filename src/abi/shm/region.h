@@ -326,8 +326,9 @@ struct region_bell {
 	_Atomic uint32_t sync_points;
 	/* A part of busy_ns: the time from the start of each lease until 1 ms of work, or half of depth_ns, was in flight. */
 	_Atomic uint64_t ramp_ns;
-	/* Total time of threads between one sync point and the wait for the next, without the time that the gate held them. */
-	_Atomic uint64_t thread_ns;
+	uint64_t reserved; /* an older library counts something unused here */
+	/* Total time from each sync point to the next launch, without the time that the gate held that launch. */
+	_Atomic uint64_t gap_ns;
 };
 
 /*

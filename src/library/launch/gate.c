@@ -5,6 +5,7 @@
 #include "library/launch/pace.h"
 #include "library/launch/report.h"
 #include "library/launch/step.h"
+#include "library/launch/sync_point.h"
 #include "library/launch/trace_work.h"
 #include "library/memory/swap_hold.h"
 #include "library/state/bell.h"
@@ -327,6 +328,9 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 	       !enter_detours(pass, work));
 	if (work->kind == WORK_IS_SYNC)
 		pass->stream = NULL;
+	if (pass->stream && unlikely(atomic_load_explicit(&inflight_devices[pass->index].has_synced,
+							  memory_order_relaxed)))
+		sync_point_launch(pass->index);
 	if (unlikely(pass->is_leased) && pass->stream) {
 		pass->inflight.is_concurrent = pass->is_paced;
 		pass->inflight.pays = pass->pays;

@@ -3,15 +3,14 @@
 #include "library/launch/inflight/inflight.h"
 #include "library/launch/inflight/inflight_settle.h"
 #include "library/launch/step.h"
+#include "library/loader/fast_path.h"
 #include "library/state/bell.h"
 #include "library/state/process_state.h"
 
 /* For each device. Of several waiting threads, the last one's values stay. */
 static struct {
-	_Atomic uint64_t at_ns;     /* time of the last sync point; 0 if none */
+	_Atomic uint64_t at_ns;     /* time of the last sync point */
 	_Atomic uint64_t waited_ns; /* region_slot_device.waited_ns at that time */
-	/* From that sync point until the wait for the next, without the time at the gate. */
-	_Atomic uint64_t thread_ns;
 } last[REGION_MAX_DEVICES];
 
 /* The device and its launches, as of the beginning of this thread's wait. */
@@ -36,13 +35,19 @@ void sync_point_before(void)
 
 	if (index < 0)
 		return;
-	uint64_t at_ns = atomic_load(&last[index].at_ns);
 	before.index = index;
 	before.launches = inflight_launches(index);
-	if (!at_ns)
+}
+
+void sync_point_launch(int index)
+{
+	if (!atomic_exchange(&inflight_devices[index].has_synced, false))
 		return;
 	uint64_t gate_ns = elapsed(atomic_load(&last[index].waited_ns), waited_ns(index));
-	atomic_store(&last[index].thread_ns, elapsed(gate_ns, elapsed(at_ns, sys_now_ns())));
+	uint64_t gap_ns = elapsed(gate_ns, elapsed(atomic_load(&last[index].at_ns), sys_now_ns()));
+
+	atomic_fetch_add_explicit(&atomic_load(&process_state.report)->bell[index].gap_ns, gap_ns,
+				  memory_order_relaxed);
 }
 
 static void sync_point(int index, struct inflight_stream *only)
@@ -50,11 +55,11 @@ static void sync_point(int index, struct inflight_stream *only)
 	if (!inflight_is_sync_point(index, only))
 		return;
 	struct region_bell *own = &atomic_load(&process_state.report)->bell[index];
-	atomic_fetch_add_explicit(&own->thread_ns, atomic_exchange(&last[index].thread_ns, 0),
-				  memory_order_relaxed);
 	atomic_store(&last[index].waited_ns, waited_ns(index));
 	uint64_t now_ns = sys_now_ns();
 	atomic_store(&last[index].at_ns, now_ns);
+	atomic_store(&inflight_devices[index].has_synced, true);
+	fast_path_close(1U << index);
 	step_end(index, now_ns);
 	atomic_fetch_add_explicit(&own->sync_points, 1, memory_order_relaxed);
 	uint32_t wanted = atomic_load_explicit(&process_control_device(index)->sync_point_wanted,

@@ -3,8 +3,8 @@
  * step. The daemon ends a turn there if it can (policy/lease/rules/steps.h), because elsewhere the program loses work that it
  * has queued ahead. Sync points are counted in the report, and ring the doorbell if the daemon asks for that.
  *
- * The thread's time between sync points is counted too: a program that computes between its steps leaves GPU time to others, a
- * loop that only launches and waits does not (policy/lease/sliced.c).
+ * The time from a sync point to the next launch is counted too. In it the GPU is idle. A program that computes between its
+ * steps leaves such time to others; a loop that only launches and waits does not (policy/lease/sliced.c).
  *
  * Not on the launch path. Thread safe.
  */
@@ -14,6 +14,8 @@
 
 /* Call before a wait. */
 void sync_point_before(void);
+/* Call for the first launch after a sync point, when it has passed the gate. */
+void sync_point_launch(int index);
 /* Call after a successful wait for all work of the current context. */
 void sync_point_after_all(void);
 /* Call after a successful wait for one stream: a sync point if no other stream has work in flight. */

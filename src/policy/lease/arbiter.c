@@ -466,7 +466,7 @@ static void note_sync_points(struct arbiter *a)
 		struct tenant *t = &a->tenant[a->active[i]];
 
 		t->has_synced = t->seen.sync_points != t->steps.sync_points;
-		steps_observe(&t->steps, t->seen.sync_points, t->seen.thread_ns, t->charged_ns,
+		steps_observe(&t->steps, t->seen.sync_points, t->seen.gap_ns, t->charged_ns,
 			      a->mode == ARBITER_LEASES && !a->gang_count);
 	}
 }

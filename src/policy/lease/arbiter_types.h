@@ -122,7 +122,7 @@ struct arbiter_observation {
 	/* space group: part of work_ns hardly timed without others (monotonic) */
 	uint64_t untried_ns;
 	uint32_t sync_points; /* how often the tenant waited for all of its work; wraps around */
-	uint64_t thread_ns;   /* CPU time of its thread between sync points (monotonic) */
+	uint64_t gap_ns;      /* time from each sync point to the next launch (monotonic) */
 	bool has_utilization;
 	double utilization; /* use by another sensor, 0 to 1 of the device */
 };

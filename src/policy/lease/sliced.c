@@ -3,12 +3,13 @@
 #include <limits.h>
 #include <math.h>
 
-#define STEP_KEEPS 1.5 /* Steps up to slice_step_ns times this still count as short under slices. */
+/* Under slices, steps still count as short up to slice_step_ns times this, and with gaps of GAP_LEAST_NS divided by it. */
+#define STEP_KEEPS 1.5
 /*
- * Least thread_ns of a step for slices: a loop that only launches and waits leaves no GPU time to others, and would lose
- * work.
+ * Slices need a gap of this length between steps. In it the GPU is idle, and others can use it. A loop that only launches and
+ * waits has gaps of 1 to 6 us, a server in Python 70 to 130 us (docs/decisions/hardware-slices.md).
  */
-#define THREAD_LEAST_NS 1e5
+#define GAP_LEAST_NS 3e4
 #define STEPS_MEANT 16 /* number of steps over which more_ns is averaged and a lead is paid back */
 #define HOLD_LEAST_NS 1e5 /* a shorter hold is not worth a wait */
 #define DEBT_NS 2e7       /* a larger debt is paid back at once, however long the hold */
@@ -32,7 +33,7 @@ static bool has_short_step(const struct arbiter *a, const struct tenant *t)
 {
 	double keeps = a->mode == ARBITER_SLICED ? STEP_KEEPS : 1;
 
-	return short_step_ns(a, t, keeps) > 0 && keeps * t->steps.thread_ns >= THREAD_LEAST_NS;
+	return short_step_ns(a, t, keeps) > 0 && keeps * t->steps.gap_ns >= GAP_LEAST_NS;
 }
 
 /*

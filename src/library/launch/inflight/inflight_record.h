@@ -78,6 +78,7 @@ struct inflight_device {
 	_Atomic uint32_t progress; /* futex word: incremented at each poll while threads wait */
 	_Atomic uint32_t waiters;
 	_Atomic bool shows_busy; /* copy of the slot's `busy` in a nearer cache line */
+	_Atomic bool has_synced; /* no launch since the last sync point */
 	_Atomic uint64_t idle_since_ns;
 	/* while the device is idle: since when a launch waits at the gate; 0 if none */
 	_Atomic uint64_t launch_waiting_since_ns;

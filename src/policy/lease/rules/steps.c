@@ -48,15 +48,15 @@ static void blend(const struct steps *s, double *usual_ns, double sample_ns)
 	*usual_ns += (fmin(sample_ns, most_ns) - *usual_ns) / (s->seen > 1 ? FADE : 1);
 }
 
-static void learn_cpu_time(struct steps *s, uint32_t more, uint64_t thread_ns)
+static void learn_gap(struct steps *s, uint32_t more, uint64_t gap_ns)
 {
-	uint64_t passed_ns = thread_ns > s->thread_before_ns ? thread_ns - s->thread_before_ns : 0;
+	uint64_t passed_ns = gap_ns > s->gap_before_ns ? gap_ns - s->gap_before_ns : 0;
 
-	s->thread_before_ns = thread_ns;
-	blend(s, &s->thread_ns, (double)passed_ns / more);
+	s->gap_before_ns = gap_ns;
+	blend(s, &s->gap_ns, (double)passed_ns / more);
 }
 
-void steps_observe(struct steps *s, uint32_t sync_points, uint64_t thread_ns, double charged_ns,
+void steps_observe(struct steps *s, uint32_t sync_points, uint64_t gap_ns, double charged_ns,
 		   bool may_try)
 {
 	uint32_t more = sync_points - s->sync_points;
@@ -67,7 +67,7 @@ void steps_observe(struct steps *s, uint32_t sync_points, uint64_t thread_ns, do
 		return;
 	}
 	s->sync_points = sync_points;
-	learn_cpu_time(s, more, thread_ns);
+	learn_gap(s, more, gap_ns);
 	/* A settlement may have lowered the charge. */
 	double length_ns = charged_ns > s->since_ns ? (charged_ns - s->since_ns) / more : 0;
 	s->since_ns = charged_ns;

@@ -31,12 +31,12 @@
 enum steps_trial { STEPS_TRY_USUAL, STEPS_TRY_AHEAD, STEPS_DECIDED };
 
 struct steps {
-	uint32_t sync_points; /* number of sync points, as last reported */
-	unsigned seen;        /* number of sync points used for length_ns, until that is known */
-	double since_ns;      /* charge at the latest sync point */
-	double length_ns;     /* fading mean of the charge of a step */
-	uint64_t thread_before_ns; /* thread_ns as reported at the latest sync point */
-	double thread_ns;          /* fading mean of a thread's CPU time in a step */
+	uint32_t sync_points;   /* number of sync points, as last reported */
+	unsigned seen;          /* number of sync points used for length_ns, until that is known */
+	double since_ns;        /* charge at the latest sync point */
+	double length_ns;       /* fading mean of the charge of a step */
+	uint64_t gap_before_ns; /* gap_ns as reported at the latest sync point */
+	double gap_ns;          /* fading mean of the time from a sync point to the next launch */
 	/* the trial of depths: steps_may_be_ahead() */
 	enum steps_trial trial;
 	unsigned tried; /* steps so far in this part of the trial */
@@ -46,11 +46,11 @@ struct steps {
 };
 
 /*
- * Call at each step of the arbiter. The tenant reports sync_points (any start, wraps around) and thread_ns (its thread's
- * CPU time between them); charged_ns is its total charge. may_try: depths may be tried, since the tenant has leases and
+ * Call at each step of the arbiter. The tenant reports sync_points (any start, wraps around) and gap_ns (the total time from
+ * each to the next launch); charged_ns is its total charge. may_try: depths may be tried, since the tenant has leases and
  * follows steps_may_be_ahead().
  */
-void steps_observe(struct steps *s, uint32_t sync_points, uint64_t thread_ns, double charged_ns,
+void steps_observe(struct steps *s, uint32_t sync_points, uint64_t gap_ns, double charged_ns,
 		   bool may_try);
 /* Returns the length of a step; 0 if unknown, or longer than most_ns. */
 double steps_length_ns(const struct steps *s, double most_ns);

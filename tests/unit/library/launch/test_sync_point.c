@@ -1,6 +1,7 @@
 /* Rests: what counts as one, and when it is rung for. */
 #include "launching.h"
 
+#include "library/launch/fast_path_pass.h"
 #include "library/launch/sync_point.h"
 
 static uint32_t sync_points(void)
@@ -53,43 +54,59 @@ static void test_what_has_ended_on_another_stream_keeps_from_none(void **state)
 	assert_int_equal(sync_points(), before + 1);
 }
 
-static uint64_t thread_ns(void)
+static uint64_t gap_ns(void)
 {
-	return fake_report->bell[0].thread_ns;
+	return fake_report->bell[0].gap_ns;
 }
 
-/* From a rest until the next wait, without that wait itself and without what was spent at the gate. */
-static void test_what_the_thread_did_in_between_is_told(void **state)
+/* From a sync point to the next launch: not the launches after it, not the wait, and not the time at the gate. */
+static void test_gap_before_the_next_launch_is_reported(void **state)
 {
 	struct region_slot_device *slot = process_slot_device(0);
 	uint64_t before, begun_ns, passed_ns;
 
 	launch(fake_stream(2));
-	sync_point_before();
 	begun_ns = sys_now_ns();
 	sync_point_after_all();
-	before = thread_ns();
-	launch(fake_stream(2));
+	before = gap_ns();
 	sys_sleep_ns(20 * NS_PER_MS);
+	launch(fake_stream(2));
+	passed_ns = sys_now_ns();
+	assert_in_range(gap_ns() - before, 20 * NS_PER_MS, passed_ns - begun_ns);
+	before = gap_ns();
+	sys_sleep_ns(20 * NS_PER_MS);
+	launch(fake_stream(2));
 	sync_point_before();
 	sys_sleep_ns(20 * NS_PER_MS);
-	passed_ns = sys_now_ns();
 	sync_point_after_all();
-	assert_true(thread_ns() - before >= 20 * NS_PER_MS);
-	assert_true(thread_ns() - before <= passed_ns - begun_ns - 20 * NS_PER_MS);
+	assert_int_equal(gap_ns(), before);
 
 	/* All of that time at the gate. */
-	before = thread_ns();
+	atomic_fetch_add(&slot->waited_ns, NS_PER_S);
 	launch(fake_stream(2));
-	sys_sleep_ns(20 * NS_PER_MS);
-	atomic_fetch_add(&slot->waited_ns, sys_now_ns() - passed_ns + NS_PER_S);
-	sync_point_before();
+	assert_int_equal(gap_ns(), before);
+	/* A wait without work is no sync point, so no gap follows it. */
 	sync_point_after_all();
-	assert_int_equal(thread_ns(), before);
-	/* A wait that is no rest adds nothing. */
-	sync_point_before();
+	launch(fake_stream(2));
+	before = gap_ns();
+	sync_point_after_stream(fake_stream(3), LEGACY);
+	launch(fake_stream(2));
+	assert_int_equal(gap_ns(), before);
+}
+
+/* Launches on the fast path do not pass the gate, but the first one after a sync point does. */
+static void test_gap_is_reported_on_the_fast_path(void **state)
+{
+	uint64_t before;
+
+	fake_process_set_lease(LEASE_FREE);
+	launch(fake_stream(2));
+	assert_non_null(fast_path_pass(fake_stream(2)));
 	sync_point_after_all();
-	assert_int_equal(thread_ns(), before);
+	assert_null(fast_path_pass(fake_stream(2)));
+	before = gap_ns();
+	launch(fake_stream(2));
+	assert_true(gap_ns() > before);
 }
 
 /*
@@ -136,7 +153,8 @@ int main(void)
 		launching_test(test_a_wait_for_all_is_one),
 		launching_test(test_a_wait_for_one_stream_is_one_if_there_is_no_work_on_another),
 		launching_test(test_what_has_ended_on_another_stream_keeps_from_none),
-		launching_test(test_what_the_thread_did_in_between_is_told),
+		launching_test(test_gap_before_the_next_launch_is_reported),
+		launching_test(test_gap_is_reported_on_the_fast_path),
 		launching_test(test_it_is_counted_whatever_the_lease_is),
 		launching_test(test_it_is_rung_for_where_it_is_wanted),
 	};

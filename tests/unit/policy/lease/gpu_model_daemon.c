@@ -18,7 +18,7 @@ static void add_process(struct gpu_model *m, struct model_process *p,
 		.launches = p->launches,
 		.ramp_ns = p->ramp_ns,
 		.sync_points = p->sync_points,
-		.thread_ns = p->thread_ns,
+		.gap_ns = p->gap_ns,
 	};
 
 	switch (p->load.lie) {
@@ -46,7 +46,7 @@ static void add_process(struct gpu_model *m, struct model_process *p,
 	sum->launches += seen.launches;
 	sum->ramp_ns += seen.ramp_ns;
 	sum->sync_points += seen.sync_points;
-	sum->thread_ns += seen.thread_ns;
+	sum->gap_ns += seen.gap_ns;
 	turns_observe(&p->tenant->turns, &p->tenant->member[p->member],
 		      &(struct turns_observation){ .waits = seen.waiting,
 						   .works = seen.busy || seen.launching,

@@ -75,9 +75,9 @@ struct model_process {
 	bool pays; /* for that */
 	uint64_t launches;
 	uint32_t sync_points;
-	uint64_t rested_at, joined_at; /* its burst before ended; all of this one was launched */
-	uint64_t gate_ns;              /* held since rested_at */
-	uint64_t thread_ns;            /* as its library tells */
+	uint64_t rested_at; /* its last burst ended; 0: it has launched since */
+	uint64_t gate_ns;   /* held since rested_at */
+	uint64_t gap_ns;    /* as its library reports */
 
 	bool busy;
 	uint64_t busy_since_ns, busy_done_ns, busy_shown_ns;

@@ -121,6 +121,9 @@ static void look_at_word(struct gpu_model *m, struct model_process *p)
 		/* Who shares space pays when it has been handed over. */
 		if (p->pays && !p->tenant->group)
 			pay(p);
+		if (p->rested_at && m->now > p->rested_at + p->gate_ns)
+			p->gap_ns += m->now - p->rested_at - p->gate_ns;
+		p->rested_at = 0;
 		p->thread = THREAD_LAUNCHES;
 		p->thread_at = m->now + (part_of(p)->launch_ns ? part_of(p)->launch_ns : LAUNCH_NS);
 		if (part_of(p)->gap_every && p->launches % part_of(p)->gap_every == 0)
@@ -176,7 +179,6 @@ static void launch(struct gpu_model *m, struct model_process *p)
 			p->burst_left_ns = part_of(p)->burst_ns;
 		} else if (!p->burst_left_ns) {
 			p->thread = THREAD_JOINS;
-			p->joined_at = m->now;
 		}
 	}
 	draw_kernel(m, p);
@@ -224,9 +226,7 @@ static void end_burst(struct gpu_model *m, struct model_process *p)
 
 	p->tenant->bursts++;
 	p->sync_points += load->tells_sync_points;
-	if (load->tells_sync_points && p->rested_at && p->joined_at > p->rested_at + p->gate_ns)
-		p->thread_ns += p->joined_at - p->rested_at - p->gate_ns;
-	p->rested_at = m->now;
+	p->rested_at = load->tells_sync_points ? m->now : 0;
 	p->gate_ns = 0;
 	enum region_sync_point wanted = load->tells_sync_points
 						? arbiter_wants_sync_point(m->arbiter,

@@ -131,7 +131,7 @@ static void take_steps(struct bench *b, const int *tenants, int count, unsigned 
 			for (int i = 0; i < count; i++) {
 				b->seen[tenants[i]].busy = part < 24;
 				b->seen[tenants[i]].sync_points += part == 24;
-				b->seen[tenants[i]].thread_ns += part == 24 ? 500 * US : 0;
+				b->seen[tenants[i]].gap_ns += part == 24 ? 500 * US : 0;
 			}
 			bench_step(b, 200 * US);
 		}

@@ -390,8 +390,8 @@ static void test_who_has_turns(void **state)
 	static const struct gpu_model_load loop = {
 		.kernel_ns = MS,
 		.burst_ns = 8 * MS,
-		.think_ns = 10 * US,
-		.think_max_ns = 20 * US,
+		.launch_ns = 30 *
+			     US, /* launching takes longer than a server's gap, but the GPU works meanwhile */
 		.tells_sync_points = true,
 	};
 	static const struct gpu_model_load *const loops[] = { &loop, &loop, &loop, &loop, &loop };

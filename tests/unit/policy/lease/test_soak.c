@@ -54,7 +54,7 @@ static void change_observation(uint64_t *random, struct arbiter_observation *see
 	case 3:
 		seen->launches += dice >> 63;
 		seen->sync_points += dice >> 62 & 1;
-		seen->thread_ns += (dice >> 40) % (400 * US);
+		seen->gap_ns += (dice >> 40) % (400 * US);
 		seen->working = (dice >> 32) % 4;
 		break;
 	case 4:
