@@ -25,7 +25,7 @@ static bool conditions_hold(int device)
 	return process_is_active() && !must_take_gate() && !atomic_load(&process_state.captures) &&
 	       atomic_load(&f->shows_busy) &&
 	       atomic_load(&f->inflight_ns) <
-		       (int64_t)atomic_load(&process_control_device(device)->free_depth_ns);
+		       (int64_t)process_free_depth_ns(process_control_device(device));
 }
 
 #define COPY_SLOT(symbol, streams, params, args, ...) \

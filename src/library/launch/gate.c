@@ -61,9 +61,7 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 	 */
 	if (likely(state == LEASE_FREE ||
 		   (state == LEASE_PACED && !pace_most_x100((int)(f - inflight_devices)))))
-		return has_room(f, atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed),
-				INT64_MAX) ||
-		       is_stalled(f);
+		return has_room(f, process_free_depth_ns(c), INT64_MAX) || is_stalled(f);
 	if (state == LEASE_GO || state == LEASE_PACED)
 		return has_room(f, atomic_load_explicit(&c->depth_ns, memory_order_relaxed),
 				atomic_load_explicit(&c->long_work_ns, memory_order_relaxed)) ||
@@ -253,7 +251,7 @@ static inline bool is_free(const struct region_control_device *c, const struct i
 {
 	return lease_state_of(atomic_load(&c->lease)) == LEASE_FREE &&
 	       atomic_load_explicit(&f->inflight_ns, memory_order_relaxed) <
-		       (int64_t)atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed);
+		       (int64_t)process_free_depth_ns(c);
 }
 
 /* Returns false if the memory that the work may access is not on the GPU; then the work must pass the gate again. */

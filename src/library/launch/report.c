@@ -19,7 +19,7 @@
 #define POLL_AHEAD_NS (500 * NS_PER_US)
 /*
  * If a thread waits for in-flight work in free run, the helper thread polls at once, and then after each hundredth of
- * free_depth_ns, because predictions may be too long. During a long wait polls become rarer, by a factor of up to RARER_MOST.
+ * the bound, because predictions may be too long. During a long wait polls become rarer, by a factor of up to RARER_MOST.
  */
 #define POLLS_OF_DEPTH 100
 #define POLL_DEPTH_NS (100 * NS_PER_US)
@@ -208,8 +208,7 @@ static uint64_t poll_free_ns(uint32_t count)
 	bool any_waits = false;
 
 	for (uint32_t i = 0; i < count; i++) {
-		uint64_t ns = atomic_load(&process_control_device((int)i)->free_depth_ns) /
-			      POLLS_OF_DEPTH;
+		uint64_t ns = process_free_depth_ns(process_control_device((int)i)) / POLLS_OF_DEPTH;
 		if (!atomic_load(&inflight_devices[i].waiters))
 			continue;
 		any_waits = true;

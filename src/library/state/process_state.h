@@ -95,6 +95,21 @@ static inline const struct region_control_device *process_control_device(int ind
 	return &atomic_load_explicit(&process_state.control, memory_order_acquire)->device[index];
 }
 
+/*
+ * Most work in flight under LEASE_FREE. A tenant with short steps that the hardware slices is bounded by its steps: its
+ * predictions contain the others' slices, and a lower bound would hold a thread that has nothing to spare.
+ */
+#define PROCESS_SLICED_DEPTH_NS (100 * NS_PER_MS)
+
+static inline uint64_t process_free_depth_ns(const struct region_control_device *c)
+{
+	bool is_sliced = atomic_load_explicit(&c->sync_point_wanted, memory_order_relaxed) ==
+			 SYNC_POINT_ENDS_USE;
+
+	return is_sliced ? PROCESS_SLICED_DEPTH_NS
+			 : atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed);
+}
+
 /* True if this process may run under the tenant's lease. Read this after the lease word. */
 static inline bool process_has_turn(const struct region_control_device *c)
 {

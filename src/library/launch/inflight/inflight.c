@@ -227,8 +227,7 @@ void inflight_count_into_device(struct inflight_stream *s, int32_t launches, int
 	if (unlikely(ns < atomic_load_explicit(&d->stalled_ns, memory_order_relaxed)))
 		atomic_store_explicit(&d->stalled_ns, ns > 0 ? ns : 0, memory_order_relaxed);
 	/* Also runs when the sum has become smaller; then the fast path is closed already. */
-	if (ns >= (int64_t)atomic_load_explicit(&process_control_device(s->device)->free_depth_ns,
-						memory_order_relaxed))
+	if (ns >= (int64_t)process_free_depth_ns(process_control_device(s->device)))
 		fast_path_close(1U << s->device);
 }
 

@@ -185,6 +185,24 @@ static void pretend_in_flight(int64_t ns, int32_t launches)
 	fast_path_close(FAST_PATH_ALL);
 }
 
+/* Its steps bound the work of a tenant that the hardware slices. Predictions that contain others' slices must not hold it. */
+static void test_a_sliced_tenant_may_have_its_step_in_flight(void **state)
+{
+	fake_process_set_lease(LEASE_FREE);
+	fake_control->device[0].free_depth_ns = 10 * NS_PER_MS;
+	launch(fake_stream(2));
+	pretend_in_flight(90 * NS_PER_MS, 10);
+	fake_control->device[0].sync_point_wanted = SYNC_POINT_ENDS_USE;
+	launch(fake_stream(2));
+	assert_int_equal(own()->stuck, 0);
+	assert_non_null(fast_path_pass(fake_stream(2)));
+	pretend_in_flight(20 * NS_PER_MS, 1);
+	launch(fake_stream(2));
+	assert_int_equal(own()->stuck, 1);
+	fake_control->device[0].sync_point_wanted = SYNC_POINT_UNTOLD;
+	fake_complete_all();
+}
+
 /*
  * What is in flight by prediction may have ended long ago, and looks are a millisecond apart: who is to wait for that lets the
  * helper look at all of its own work, once. A busy machine may have it wait for so long that it gives up: that try tells nothing.
@@ -249,6 +267,7 @@ int main(void)
 		launching_test(test_a_stall_is_waited_for_once),
 		launching_test(test_time_in_which_the_process_stood_still_is_no_wait),
 		launching_test(test_free_run_is_bounded_too),
+		launching_test(test_a_sliced_tenant_may_have_its_step_in_flight),
 		launching_test(test_in_free_run_a_wait_begins_with_a_look),
 		launching_test(test_under_a_lease_it_does_not),
 	};
