@@ -160,9 +160,8 @@ struct tenant {
 	double sampled_ns; /* GPU time charged by sampling */
 	double wall_ns;    /* longest time that it can have run */
 	double claimed_ns; /* busy time that it reports */
-	/* the lease began with a change of tenants: settlement leaves out switch_ns */
-	bool switched;
-	bool overlapped; /* other tenants ran too, so nothing is settled */
+	double uncharged_ns; /* settlement leaves out so much: the switch with which the lease began */
+	bool overlapped;     /* other tenants ran too, so nothing is settled */
 
 	/* turns on several devices at once (gang_rank.c): */
 	struct gang_command gang;

@@ -115,7 +115,8 @@ static void add_charge(struct arbiter *a, struct tenant *t, double amount_ns)
 void charge_begin(struct tenant *t)
 {
 	t->sampled_ns = t->wall_ns = t->claimed_ns = 0;
-	t->overlapped = t->switched = false;
+	t->uncharged_ns = 0;
+	t->overlapped = false;
 }
 
 void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns)
@@ -128,11 +129,7 @@ void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns)
 			due = least;
 		if (due > t->wall_ns)
 			due = t->wall_ns;
-		if (t->switched) {
-			double switch_ns = (double)a->config.switch_ns;
-
-			due = due > switch_ns ? due - switch_ns : 0;
-		}
+		due = max_double(due - t->uncharged_ns, 0);
 		add_charge(a, t, due - t->sampled_ns);
 	}
 	charge_begin(t);

@@ -16,7 +16,7 @@
 
 /* What must come out. Zero: nothing is asked. */
 struct bounds {
-	double within;    /* points from the share asked */
+	double within; /* points from the share asked, of the first tenant's work alone if it waits */
 	double deviation; /* points, of windows of one second */
 	double loss;  /* percent of the first tenant's work, against the same without the others */
 	double sum;   /* percent of one tenant's work alone and without a cap: at least */
@@ -28,8 +28,9 @@ struct bounds {
 struct side {
 	double cores, limit;
 	uint64_t kernel_ns;
-	int count;     /* tenants of this kind; 0: one */
-	int processes; /* of each; 0: one */
+	int count;            /* tenants of this kind; 0: one */
+	int processes;        /* of each; 0: one */
+	unsigned waits_after; /* so many kernels; 0: never */
 };
 
 struct bar {
@@ -51,6 +52,24 @@ static const struct bar bars[] = {
 	{ "45 / 30 / 15, mixed kernels",
 	  { { 45, 45, 20 * US }, { 30, 30, 5 * MS }, { 15, 15, MS } },
 	  { { .within = 0.5 }, { .within = 8 }, { .within = 3.5 } } },
+	{ "45 / 30 / 15, loops of 1",
+	  { { 45, 45, MS, .waits_after = 1 },
+	    { 30, 30, MS, .waits_after = 1 },
+	    { 15, 15, MS, .waits_after = 1 } },
+	  { { .within = 0.5 } } },
+	{ "45 / 30 / 15, loops of 8",
+	  { { 45, 45, MS, .waits_after = 8 },
+	    { 30, 30, MS, .waits_after = 8 },
+	    { 15, 15, MS, .waits_after = 8 } },
+	  { { .within = 0.5 } } },
+	{ "45 / 30 / 15, loops of 64",
+	  { { 45, 45, MS, .waits_after = 64 },
+	    { 30, 30, MS, .waits_after = 64 },
+	    { 15, 15, MS, .waits_after = 64 } },
+	  { { .within = 0.5 } } },
+	{ "five equal, loops of 8",
+	  { { 20, 100, MS, 5, .waits_after = 8 } },
+	  { { .sum = 98, .jain = 0.999 } } },
 	{ "50 beside 1 other",
 	  { { 50, 50, MS }, { 50, 50, MS } },
 	  { { .loss = 3 }, { .loss = 20 }, { .loss = 8 } } },
@@ -122,7 +141,10 @@ static void judge(const char *what, double got, bool is_least, double bound)
 static struct row row_of(const struct side *side)
 {
 	return (struct row){ .share = { side->cores, side->limit },
-			     .load = { .kernel_ns = side->kernel_ns },
+			     .load = { .kernel_ns = side->kernel_ns,
+				       .burst_ns = side->waits_after * side->kernel_ns,
+				       .tells_sync_points = side->waits_after > 0,
+				       .late_report = side->waits_after > 0 },
 			     .processes = side->processes };
 }
 
@@ -137,7 +159,8 @@ static double jain(const struct row *rows, int count)
 	return squares > 0 ? sum * sum / (count * squares) : 0;
 }
 
-static void judge_spread(const struct row *rows, int count, const struct bounds *b)
+/* alone_pct: what one tenant alone does without a cap. */
+static void judge_spread(const struct row *rows, int count, double alone_pct, const struct bounds *b)
 {
 	double got[2] = { 100, 0 }, charged[2] = { 100, 0 }, off = 0, deviation = 0;
 
@@ -148,7 +171,7 @@ static void judge_spread(const struct row *rows, int count, const struct bounds 
 		got[1] = fmax(got[1], r->got_pct);
 		charged[0] = fmin(charged[0], r->charged_pct);
 		charged[1] = fmax(charged[1], r->charged_pct);
-		off = fmax(off, fabs(r->got_pct - r->share.cores_pct));
+		off = fmax(off, fabs(100 * r->got_pct / alone_pct - r->share.cores_pct));
 		deviation = fmax(deviation, r->deviation);
 	}
 	if (b->within > 0)
@@ -167,14 +190,20 @@ static void check_bar(const struct bar *bar, enum arbiter_policy policy)
 {
 	const struct bounds *b = &bar->bounds[policy];
 	struct row rows[TOGETHER_MOST], first = row_of(&bar->side[0]);
-	double sum;
+	double sum, alone_pct = 100;
 	int count = 0;
 
 	for (int k = 0; k < SIDES && bar->side[k].kernel_ns; k++)
 		for (int i = 0; i < (bar->side[k].count ? bar->side[k].count : 1); i++)
 			rows[count++] = row_of(&bar->side[k]);
 	sum = run(bar->name, rows, count, policy);
-	judge_spread(rows, count, b);
+	if (bar->side[0].waits_after) {
+		struct row alone = first;
+
+		alone.share.limit_pct = 100;
+		alone_pct = run("one alone, no cap", &alone, 1, policy);
+	}
+	judge_spread(rows, count, alone_pct, b);
 	if (b->loss > 0) {
 		run("the first alone", &first, 1, policy);
 		judge("work lost, %", 100 * (1 - rows[0].got_pct / first.got_pct), false, b->loss);
@@ -227,7 +256,7 @@ static void alone(enum arbiter_policy policy, const struct bounds *b)
 						.load = { .kernel_ns = lengths[k] } };
 			run("alone", &rows[i], 1, policy);
 		}
-		judge_spread(rows, CAPS, b);
+		judge_spread(rows, CAPS, 100, b);
 	}
 	assert_int_equal(missed, 0);
 }
