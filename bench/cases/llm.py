@@ -27,6 +27,8 @@ LEAD_S = 0.5            # until the common start
 # One of two goes idle: the other has its part after IDLE_S, and the first has its own again RETURN_S after it comes back.
 IDLE_S, RETURN_S = 0.05, 0.02
 START_S = 9             # a way: PyTorch, weights, graphs
+# Ways that are compared in turns: so many windows of each (quick: QUICK_TURNS), their length, and the time before it.
+TURNS, QUICK_TURNS, TURN_S, TURN_SETTLE_S, TURN_LEAD_S = 24, 2, 0.5, 0.1, 0.15
 MS = 1e3
 
 
@@ -144,6 +146,7 @@ class Scene:
     members: tuple
     load_pct: int = None    # None: closed loop; else requests arrive at random, so many of what one server does alone
     has_pause: bool = False     # the second of two servers is idle, comes, is idle again and comes back
+    by_turns: bool = False      # ways that slice the GPU by time are compared in turns
 
 
 def two_4b(slots):
@@ -162,7 +165,7 @@ SCENES = {
     "slots2": Scene("two LLM servers, 2 requests each, closed loop", two_4b(2)),
     "slots32": Scene("two LLM servers, 32 requests each, closed loop", two_4b(32)),
     "training": Scene("an LLM server (4B, 2 requests, 40 %) beside ResNet18 (batch 128, 60 %)", BESIDE),
-    "eager": Scene("two eager decoders (1B, 4 requests each), closed loop", TWO_EAGER),
+    "eager": Scene("two eager decoders (1B, 4 requests each), closed loop", TWO_EAGER, by_turns=True),
 }
 DEFAULT_SCENES = ",".join(SCENES)
 
@@ -226,6 +229,13 @@ def parse_ways(text):
     return parse_names(text, WAYS, "way")
 
 
+def by_turns(ways, names):
+    """Those of the ways that are compared in turns in these scenes: slices of time, without MPS. None if only one is left."""
+    found = [way for way in ways if SCENES[names[0]].by_turns and not WAYS[way].is_mps and WAYS[way].sharing != "space"
+             and not WAYS[way].with_priority]
+    return found if len(found) > 1 else []
+
+
 def groups(scenes):
     """[(members, names of scenes)]: scenes of the same members are measured on the same processes."""
     found = {}
@@ -240,7 +250,8 @@ def run_seconds(settings, members, names):
     ways = [way for way in settings.ways if WAYS[way].differs_for(members) and way != ALONE]
     windows_s = sum(more_s + settings.seconds * (4 if SCENES[name].has_pause else 1) for name in names)
     alone_s = (ALONE in settings.ways) * len(set_of(members)) * (more_s + settings.seconds)
-    return len(ways) * (START_S + windows_s) + alone_s
+    turns_s = len(by_turns(ways, names)) * (START_S + turns_of(settings) * (TURN_LEAD_S + TURN_SETTLE_S + TURN_S + TAIL_S))
+    return (len(ways) - len(by_turns(ways, names))) * (START_S + windows_s) + turns_s + alone_s
 
 
 def seconds_of(settings):
@@ -314,6 +325,11 @@ def medians(runs):
     return {key: statistics.median(run[key] for run in runs) for key in runs[0]}
 
 
+def means(windows):
+    """Of each figure, over windows."""
+    return {key: statistics.mean(window[key] for window in windows) for key in windows[0]}
+
+
 # ---- measuring
 
 @contextlib.contextmanager
@@ -335,13 +351,15 @@ def started(bench, way, members):
             bench.machine.settle()
 
 
-def window(bench, members, processes, arrivals=None):
-    """One window in common: each member's figures. arrivals: (rate, seed) of each; None: closed loops."""
-    settle_s, seconds = bench.settings.settle_s, bench.settings.seconds
+def window(bench, members, processes, arrivals=None, seconds=None, settle_s=None, lead_s=LEAD_S):
+    """One window in common: each member's figures. arrivals: (rate, seed) of each; None: closed loops. seconds, settle_s: None:
+    as in the settings."""
+    seconds = bench.settings.seconds if seconds is None else seconds
+    settle_s = bench.settings.settle_s if settle_s is None else settle_s
     whole_s = settle_s + seconds + (OPEN_TAIL_S if arrivals else TAIL_S)
     with tempfile.TemporaryDirectory(prefix="allot-llm-") as folder:
         paths = [os.path.join(folder, member.name) for member in members]
-        at = round(time.time() + LEAD_S, 3)
+        at = round(time.time() + lead_s, 3)
         for i, (member, process) in enumerate(zip(members, processes)):
             member.say(process, whole_s, at, paths[i], arrivals[i] if arrivals else ())
         answers = [process.answer(whole_s + MODEL_S) for process in processes]
@@ -394,6 +412,26 @@ def measure_alone(bench, members, processes, alone):
     for member, process in zip(members, processes):
         if kind(member) not in {kind(other) for other in members[:members.index(member)]}:
             alone.setdefault(kind(member), []).append(window(bench, [member], [process])[0])
+
+
+def turns_of(settings):
+    return QUICK_TURNS if settings.quick else TURNS
+
+
+def measure_by_turns(bench, ways, members, names, found, alone):
+    """One run of these ways, whose processes all live and work in turns: the means of their windows. A process that its CPU
+    bounds is up to half as fast again from one second to the next, so ways that run one after the other can't be compared."""
+    windows = {way: [] for way in ways}
+    with contextlib.ExitStack() as stack:
+        processes = {way: stack.enter_context(started(bench, way, members)) for way in ways}
+        if ALONE in bench.settings.ways and "native" in ways:
+            measure_alone(bench, members, processes["native"], alone)
+        for turn in range(turns_of(bench.settings)):
+            for way in ways[::-1] if turn % 2 else ways:
+                windows[way].append(window(bench, members, processes[way], None, TURN_S, TURN_SETTLE_S, TURN_LEAD_S))
+    for name in names:
+        for way in ways:
+            found[name].setdefault(way, []).append([means(figures) for figures in zip(*windows[way])])
 
 
 def arrivals_of(scene, run, alone):
@@ -516,6 +554,14 @@ class Group:
 def measure_ways(bench, group, run):
     """Every way once, so that all have the same times of day."""
     ways = list(dict.fromkeys("native" if way == ALONE else way for way in bench.settings.ways))
+    in_turns = by_turns(ways, group.names)
+    if in_turns and not set(in_turns) & set(group.broken):
+        try:
+            measure_by_turns(bench, in_turns, group.members, group.names, group.found, group.alone)
+        except Failed as error:
+            bench.result.skip(f"{', '.join(group.names)}: {', '.join(in_turns)}", str(error))
+            group.broken += in_turns
+    ways = [way for way in ways if way not in in_turns]
     for way in sorted(ways, key=lambda way: way != "native"):     # what is alone is known first
         if way in group.broken or not WAYS[way].differs_for(group.members):
             continue

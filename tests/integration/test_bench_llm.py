@@ -141,7 +141,7 @@ def test_every_way_has_its_turn_in_each_run(monkeypatch):
         cells.extend(all_cells)
         assert all(seconds(cell) > 0 for cell in cells)
         return cells[:3]
-    settings = types.SimpleNamespace(scenes=("servers", "training"), ways=("turns", "mps", "native", "turns-priority"), runs=2,
+    settings = types.SimpleNamespace(scenes=("servers", "training"), ways=("turns", "mps", "native", "turns-priority"), runs=2, quick=False,
                                      settle_s=0.5, seconds=2)
     bench = types.SimpleNamespace(settings=settings, cells=in_time, result=types.SimpleNamespace(skip=lambda *words: said.append(words)))
     with pytest.raises(llm.Failed, match="some ways failed: mps"):
@@ -197,6 +197,15 @@ def test_every_way_of_two_servers(tmp_path):
 
 
 @pytest.mark.alone
+@pytest.mark.alone
+def test_eager_servers_are_compared_in_turns(tmp_path):
+    """All ways by time at once, but not those in space."""
+    assert llm.by_turns(("native", "mps", "turns", "turns-priority", "lend"), ("eager",)) == ["native", "turns"]
+    assert llm.by_turns(("native", "lend"), ("eager",)) == llm.by_turns(("native", "turns"), ("servers",)) == []
+    rows, said = bench(tmp_path / "llm.json", "--seconds", "1", "--quick", "--scenes", "eager", "--ways", "native,turns")
+    assert rows["eager, turns: sum"]["got"] > 0.5 * rows["eager, native: sum"]["got"] > 0, said
+
+
 def test_a_server_beside_a_training(tmp_path):
     rows, said = bench(tmp_path / "llm.json", "--seconds", "1", "--runs", "1", "--scenes", "training", "--ways",
                        "alone,native,turns-priority")
