@@ -34,7 +34,7 @@ struct promise {
 struct promise_card {
 	unsigned index;
 	uint64_t memory_bytes;
-	uint64_t promised_bytes;        /* sum of quotas that were asked for */
+	uint64_t promised_bytes; /* sum of quotas asked for, without tenants that wait or swap */
 	uint64_t unpromised_held_bytes; /* held by tenants that have the rest */
 	uint64_t granted_bytes;         /* granted to tenants that wait */
 	uint64_t kept_bytes;            /* kept free for overdue tenants */

@@ -72,8 +72,9 @@ const struct metric metrics_rows[] = {
 	  "Memory held by all processes, of tenants or not; absent while the driver does not "
 	  "report it.",
 	  IF(metrics_card, used_known) },
-	{ "allot_device_memory_promised_bytes", GAUGE, OF_DEVICE,
-	  BYTES(metrics_card, promised_bytes), "Sum of the quotas that were asked for." },
+	{ "allot_device_memory_promised_bytes", GAUGE, OF_DEVICE, BYTES(metrics_card, promised_bytes),
+	  "Sum of the quotas that were asked for, without tenants that wait or swap when memory is "
+	  "short." },
 	{ "allot_device_memory_granted_bytes", GAUGE, OF_DEVICE, BYTES(metrics_card, granted_bytes),
 	  "Granted to tenants that wait for memory." },
 	{ "allot_device_memory_kept_bytes", GAUGE, OF_DEVICE, BYTES(metrics_card, kept_bytes),

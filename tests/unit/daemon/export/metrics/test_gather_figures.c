@@ -139,6 +139,7 @@ static void test_waiting_for_memory(void **state)
 	assert_has(page,
 		   "allot_tenant_memory_granted_bytes{tenant=\"first\"," DEVICE1 "} 6442450944");
 	assert_has(page, "allot_device_memory_granted_bytes{" DEVICE1 "} 6442450944");
+	assert_has(page, "allot_device_memory_promised_bytes{" DEVICE1 "} 0");
 	assert_has(page, "allot_memory_waits_total 2");
 	assert_has(page, "allot_memory_waits_ended_total{outcome=\"granted\"} 1");
 	assert_non_null(strstr(page, "allot_tenant_memory_wait_seconds{tenant=\"second\"} 0."));
