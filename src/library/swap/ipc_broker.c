@@ -72,7 +72,10 @@ CUresult ipc_broker_get(const struct backing *b, CUipcMemHandle *ret)
 			  -error);
 	if (result != CUDA_SUCCESS)
 		return result;
-	swap_backing_set_key(b->base, handle.key);
+	if (!swap_backing_set_key(b, handle.key)) {
+		fd_exchange_delete(handle.key);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
 	memcpy(handle.magic, magic, sizeof(magic));
 	memset(ret, 0, sizeof(*ret));
 	memcpy(ret, &handle, sizeof(handle));

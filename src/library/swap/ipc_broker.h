@@ -18,7 +18,7 @@
 /*
  * Returns the handle for the allocation that begins at b->base, always the same. Call inside the hold (swap_enter()). Returns
  * CUDA_ERROR_NOT_SUPPORTED if the driver cannot export the memory as a descriptor, or if the daemon does not accept the
- * descriptor.
+ * descriptor; CUDA_ERROR_INVALID_VALUE if another thread frees the memory meanwhile.
  */
 CUresult ipc_broker_get(const struct backing *b, CUipcMemHandle *ret);
 

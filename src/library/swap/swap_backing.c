@@ -313,12 +313,15 @@ void swap_backing_keep(CUdeviceptr ptr)
 	atomic_fetch_sub(&sums[b->index].movable_bytes, b->bytes);
 }
 
-void swap_backing_set_key(CUdeviceptr ptr, uint64_t key)
+bool swap_backing_set_key(const struct backing *b, uint64_t key)
 {
 	WITH_LOCK(&locks.swap_backing);
-	struct backing *b = find(ptr);
-	if (b)
-		b->key = key;
+	struct backing *now = find(b->base);
+	/* The address may belong to a newer allocation. */
+	if (!now || now->base != b->base || now->buffer_id != b->buffer_id)
+		return false;
+	now->key = key;
+	return true;
 }
 
 bool swap_backing_has_key(uint64_t key)

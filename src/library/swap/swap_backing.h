@@ -48,7 +48,8 @@ bool swap_backing_find(CUdeviceptr ptr, struct backing *ret_backing);
 /* Keeps the allocation that contains ptr on the GPU from now on. */
 void swap_backing_keep(CUdeviceptr ptr);
 
-void swap_backing_set_key(CUdeviceptr ptr, uint64_t key);
+/* Returns false if another thread has freed the allocation; then freeing it deletes no descriptor. */
+bool swap_backing_set_key(const struct backing *b, uint64_t key);
 bool swap_backing_has_key(uint64_t key);
 /* Finds the first allocation from ptr on that has a key. False if there is none. */
 bool swap_backing_next_with_key(CUdeviceptr ptr, struct backing *ret);

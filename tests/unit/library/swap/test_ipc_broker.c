@@ -28,8 +28,9 @@ void swap_backing_keep(CUdeviceptr ptr)
 {
 }
 
-void swap_backing_set_key(CUdeviceptr ptr, uint64_t key)
+bool swap_backing_set_key(const struct backing *b, uint64_t key)
 {
+	return !is_freed;
 }
 
 bool swap_backing_has_key(uint64_t key)
@@ -209,12 +210,25 @@ static void test_what_a_new_daemon_did_not_get(void **state)
 	assert_int_equal(gives, 3);
 }
 
+/* Another thread may free the memory while it is shared. The daemon's descriptor would keep it on the GPU. */
+static void test_memory_freed_while_shared(void **state)
+{
+	const struct backing b = { .is_exportable = true, .bytes = BYTES };
+	CUipcMemHandle handle;
+
+	real.cuMemExportToShareableHandle = export_what_is_freed;
+	assert_int_equal(ipc_broker_get(&b, &handle), CUDA_ERROR_INVALID_VALUE);
+	assert_int_equal(gives, 1);
+	assert_int_equal(fake_dropped_key, 7);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_the_last_close_unmaps, start),
 		cmocka_unit_test_setup(test_an_address_that_stays_reserved, start),
 		cmocka_unit_test_setup(test_what_a_new_daemon_did_not_get, start),
+		cmocka_unit_test_setup(test_memory_freed_while_shared, start),
 	};
 
 	return cmocka_run_group_tests_name("ipc_broker", tests, NULL, NULL);
