@@ -16,6 +16,7 @@
 /* A tenant without short steps is held from this lead ... */
 #define AHEAD_NS 1e6
 #define AHEAD_LEFT_NS 5e5   /* ... until its lead is less than this */
+#define CAP_LEFT_NS 0       /* ... or, above its cap, until its tokens are back */
 #define CREDIT_MOST_NS 50e6 /* bound of credit_ns, positive or negative */
 #define SAVED_MOST_NS 5e6   /* most credit that a tenant gathers while it wants nothing */
 /*
@@ -226,7 +227,7 @@ static bool is_over_cap(const struct arbiter *a, const struct tenant *t)
 		return false;
 	if (has_short_step(a, t))
 		return is_paced(a, t, &t->step.cap, t->tokens_ns);
-	return t->tokens_ns < (t->is_over_cap ? 0 : -AHEAD_NS);
+	return t->tokens_ns < (t->is_over_cap ? CAP_LEFT_NS : -AHEAD_NS);
 }
 
 /*
@@ -314,12 +315,15 @@ bool sliced_is_bounded(const struct arbiter *a, const struct tenant *t)
 	return false;
 }
 
-/* Until the tenant has waited long enough. left_ns: credit or tokens, whose debt is paid back at `part` of the time. */
+/*
+ * Returns the time until the tenant has waited long enough. left_ns: its credit or tokens, which grow at `part` of the time.
+ * end_ns: their value at which a tenant without short steps is held no more.
+ */
 static double pace_left_ns(const struct arbiter *a, const struct tenant *t,
-			   const struct step_pace *pace, double left_ns, double part)
+			   const struct step_pace *pace, double left_ns, double end_ns, double part)
 {
 	if (!has_short_step(a, t))
-		return (-AHEAD_LEFT_NS - left_ns) / part;
+		return (end_ns - left_ns) / part;
 	if (left_ns < -DEBT_NS)
 		return (-DEBT_NS - left_ns) / part;
 	return pace->hold_ns - (double)(a->clock - t->worked_at);
@@ -334,10 +338,10 @@ uint64_t sliced_next_poll_ns(const struct arbiter *a)
 
 		if (t->is_ahead)
 			next_ns = fmin(next_ns, pace_left_ns(a, t, &t->step.share, t->credit_ns,
-							     due_part(a, t)));
+							     -AHEAD_LEFT_NS, due_part(a, t)));
 		if (t->is_over_cap)
 			next_ns = fmin(next_ns, pace_left_ns(a, t, &t->step.cap, t->tokens_ns,
-							     t->share.limit_pct / 100));
+							     CAP_LEFT_NS, t->share.limit_pct / 100));
 	}
 	return (uint64_t)fmax(next_ns, (double)a->config.poll_drain_ns);
 }

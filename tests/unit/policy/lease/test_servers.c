@@ -231,6 +231,31 @@ static void end(struct scene *s)
 	gpu_model_free(s->model);
 }
 
+/*
+ * The arbiter knows when a held tenant's tokens are back. So it steps no more often for a low cap, under which the training is
+ * nearly always held.
+ */
+static void test_steps_while_over_the_cap(void **state)
+{
+	static const double limits_pct[] = { 60, 5 };
+	double steps_s[2];
+
+	for (int i = 0; i < 2; i++) {
+		const struct arbiter_share share[] = { { 40, 40, 10 },
+						       { limits_pct[i], limits_pct[i], 0 } };
+		struct scene s = begin(2, mixed, share);
+		uint64_t before = gpu_model_steps(s.model);
+
+		gpu_model_run(s.model, RUN_S * SECOND);
+		assert_int_equal(arbiter_mode(gpu_model_arbiter(s.model)), ARBITER_SLICED);
+		steps_s[i] = (double)(gpu_model_steps(s.model) - before) / RUN_S;
+		say("| beside a training, cap %.0f: %.0f steps/s of the arbiter | | | | | |\n",
+		    limits_pct[i], steps_s[i]);
+		end(&s);
+	}
+	assert_true(steps_s[1] < 1.1 * steps_s[0]);
+}
+
 /* A prompt of 300 ms in 40 steps is no reason for turns, though with caps all must have short steps. */
 static void test_long_prompts(void **state)
 {
@@ -431,6 +456,7 @@ int main(void)
 		cmocka_unit_test(test_two_alike),
 		cmocka_unit_test(test_beside_a_training),
 		cmocka_unit_test(test_caps),
+		cmocka_unit_test(test_steps_while_over_the_cap),
 		cmocka_unit_test(test_long_prompts),
 		cmocka_unit_test(test_shares_of_three),
 		cmocka_unit_test(test_more_processes_are_no_larger_share),
