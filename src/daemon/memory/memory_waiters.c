@@ -385,7 +385,6 @@ static void grant(struct node *node, struct tenant *t, const struct grant_reques
 {
 	struct memory_wait *a = &t->memory_wait;
 	struct memory_wait before = *a;
-	struct error err = { 0 };
 	*a = (struct memory_wait){ .state = MEMORY_WAIT_HOLDING };
 	apply_growth(t, r);
 	if (is_overfull(node, t)) {
@@ -393,11 +392,8 @@ static void grant(struct node *node, struct tenant *t, const struct grant_reques
 		return;
 	}
 	count_end(t, &before, WAIT_GRANTED, now_ns);
-	if (tenant_state_save(t, false, &err) < 0) {
-		log_error("%s (the memory is granted, but a restarted daemon may not know of it)",
-			  err.text);
-		tenant_save_soon(t);
-	}
+	tenant_state_save_or_retry(
+		t, false, "its memory is granted, but a restarted daemon may not know of it");
 	log_grant(node, t, now_ns - before.since_ns, waiting);
 	publish(t);
 	acknowledge(t);

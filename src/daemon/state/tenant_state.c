@@ -129,6 +129,16 @@ int tenant_state_save(struct tenant *tenant, bool sync, struct error *err)
 	return 0;
 }
 
+void tenant_state_save_or_retry(struct tenant *tenant, bool sync, const char *risk)
+{
+	struct error err = { 0 };
+	if (tenant_state_save(tenant, sync, &err) >= 0)
+		return;
+	log_error("%s (%s; trying again)", err.text, risk);
+	tenant->save_failed = true; /* the next failure is not logged again */
+	tenant_save_soon(tenant);
+}
+
 void tenant_state_save_due(void *data, uint32_t events)
 {
 	struct node *node = data;

@@ -15,6 +15,8 @@
 
 /* Writes the file now; with `sync` also waits for the disk. On -errno the old file stays in force. */
 int tenant_state_save(struct tenant *tenant, bool sync, struct error *err);
+/* Like tenant_state_save(), but on failure logs the error with `risk`, which tells what may go wrong, and tries again soon. */
+void tenant_state_save_or_retry(struct tenant *tenant, bool sync, const char *risk);
 /* Handler of node->save_timer, which tenant_save_soon() starts. `data` is the node. */
 void tenant_state_save_due(void *data, uint32_t events);
 /* Saves the file soon if the processes hold another amount than it says. */

@@ -271,11 +271,13 @@ static int recover(struct helper *k)
 	struct error err = { 0 };
 	int r = helper_file_lock(k->path, &k->file, &err);
 	if (r >= 0 && (r = helper_file_read(k->file, &k->order)) < 0)
-		error_set_errno(&err, -r, "%s", k->path);
+		error_set_errno(&err, -r, "read %s", k->path);
 	if (r >= 0 && (r = helper_file_write(k->file, &k->order)) < 0)
-		error_set_errno(&err, -r, "%s", k->path);
+		error_set_errno(&err, -r, "write %s", k->path);
 	if (r < 0) {
-		log_error("%s", err.text);
+		log_error("processes whose GPU memory is in host memory stay stopped: their list "
+			  "can't be taken over: %s; fix that, then restart allotd",
+			  err.text);
 		return 1;
 	}
 	restore_orphans(k);

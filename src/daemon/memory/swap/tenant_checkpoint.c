@@ -114,19 +114,13 @@ static void publish_place(struct tenant *t)
 	census_request(t->node->census);
 }
 
-static void save(struct tenant *t)
-{
-	struct error err = { 0 };
-	if (tenant_state_save(t, true, &err) < 0)
-		log_error("%s", err.text);
-}
-
 /* Sets and saves the terms. `is_away`: some memory is off the card, so there is no lease even if not paused. */
 static void set_terms(struct tenant *t, bool is_away, bool paused, bool swapped_out)
 {
 	t->is_away = is_away;
 	tenant_set_paused(t, paused, swapped_out);
-	save(t);
+	tenant_state_save_or_retry(
+		t, true, "a restarted daemon may not know whether its memory is on its GPU");
 }
 
 /* Call when all memory is on the card again. */

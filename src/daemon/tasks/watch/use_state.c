@@ -57,7 +57,9 @@ void use_state_save_due(void *data, uint32_t events)
 		return;
 	}
 	if (!node->use_save_failed)
-		log_error("%s (the last saved state is kept; trying again)", err.text);
+		log_error("use of GPU time is not saved: %s (the last saved state is "
+			  "kept; trying again)",
+			  err.text);
 	node->use_save_failed = true;
 	node->use_unsaved = true;
 	loop_arm(node->use_timer, RETRY_NS, 0);
@@ -68,7 +70,9 @@ void use_state_save(struct node *node)
 	struct error err = { 0 };
 	/* If the start failed before the records were taken over, keep the file as it is. */
 	if (node->use_loaded && !node->records && save(node, &err) < 0)
-		log_warning("%s", err.text);
+		log_warning("use of GPU time is not saved: %s; the next allotd "
+			    "continues from the last saved state",
+			    err.text);
 }
 
 /* ---- reading the file ---- */

@@ -13,7 +13,9 @@
 
 #include <cmocka.h>
 
+#include "../../../captured_log.h"
 #include "../../../scratch.h"
+#include "daemon/memory/checkpoint/checkpoint_helper.h"
 #include "daemon/memory/checkpoint/helper_file.h"
 
 static struct helper_order some_order(void)
@@ -121,6 +123,24 @@ static void test_no_place_for_it(void **state)
 	assert_non_null(strstr(err.text, "/proc/none/keeper-a"));
 }
 
+static void test_a_helper_that_cannot_recover(void **state)
+{
+	char name[] = "allotd", option[] = HELPER_OPTION, cuda[] = "libcuda.so.1",
+	     nvml[] = "libnvidia-ml.so.1", path[] = "/proc/none/keeper-a",
+	     recover[] = HELPER_RECOVER;
+	char *argv[] = { name, option, cuda, nvml, path, recover, NULL };
+	struct captured_log log = captured_log_begin();
+	int status;
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(checkpoint_helper_main(6, argv));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(captured_log_end(&log, "stay stopped: their list can't be taken over: "
+						"/proc/none/keeper-a: "),
+			 1);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -128,6 +148,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_not_understood_is_left_out),
 		cmocka_unit_test(test_taken_over),
 		cmocka_unit_test(test_no_place_for_it),
+		cmocka_unit_test(test_a_helper_that_cannot_recover),
 	};
 	return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../../captured_log.h"
 #include "daemon/tasks/violation/suspects.h"
 #include "daemon/tasks/violation/violations.h"
 
@@ -39,24 +40,11 @@ static int start_process(void)
 	return pid;
 }
 
-static unsigned count_lines(const char *path, const char *word)
-{
-	char line[512];
-	unsigned count = 0;
-	FILE *file = fopen(path, "re");
-	assert_non_null(file);
-	while (fgets(line, sizeof(line), file))
-		count += strstr(line, word) != NULL;
-	fclose(file);
-	return count;
-}
-
 /* So a user cannot suppress messages about others by using many names. */
 static void test_one_log_budget_for_a_user(void **state)
 {
 	struct fixture *f = *state;
-	char path[96];
-	int pid[TENANTS], before = dup(STDERR_FILENO);
+	int pid[TENANTS];
 	f->node->config.on_violation = ON_VIOLATION_FREEZE;
 	for (unsigned i = 0; i < TENANTS; i++) {
 		struct tenant *t = make_tenant(f, i);
@@ -64,11 +52,10 @@ static void test_one_log_budget_for_a_user(void **state)
 		violations_note_over(f->node->violations, t, pid[i], VIOLATION_OVER_QUOTA, 0,
 				     2 * GIB, GIB);
 	}
-	snprintf(path, sizeof(path), "%s/log", f->dir);
-	assert_non_null(freopen(path, "we", stderr));
+	struct captured_log log = captured_log_begin();
 	offenders_act(f->node->violations);
-	dup2(before, STDERR_FILENO);
-	close(before);
+	assert_int_equal(captured_log_end(&log, "is stopped; allot resume lets it go on"),
+			 LOG_BURST);
 	for (unsigned i = 0; i < TENANTS; i++) {
 		const struct suspect *s = suspects_find(f->node->violations, pid[i]);
 		assert_non_null(s);
@@ -76,7 +63,6 @@ static void test_one_log_budget_for_a_user(void **state)
 		kill(pid[i], SIGKILL);
 		waitpid(pid[i], NULL, 0);
 	}
-	assert_int_equal(count_lines(path, "is stopped; allot resume lets it go on"), LOG_BURST);
 }
 
 /* Asking how a resume goes lets nothing go on, also when the offender has outlived its tenant. */

@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "../../../captured_log.h"
 #include "base/clock.h"
 #include "daemon/state/use.h"
 #include "daemon/tasks/watch/use_state.h"
@@ -259,6 +261,18 @@ static void test_more_than_fit(void **state)
 	assert_near(least / 1e9, 51);
 }
 
+static void test_the_last_save_fails(void **state)
+{
+	struct fixture *f = *state;
+	char path[NODE_PATH_MAX];
+	find_path(f, "use.json", path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	struct captured_log log = captured_log_begin();
+	use_state_save(f->node);
+	assert_int_equal(captured_log_end(&log, "use of GPU time is not saved: write "), 1);
+	assert_int_equal(rmdir(path), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +287,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_cut_at_every_byte, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_more_than_fit, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_the_last_save_fails, fixture_setup,
+						fixture_teardown),
 	};
 	return cmocka_run_group_tests_name("use_state", tests, NULL, NULL);
 }
