@@ -3,29 +3,11 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
+
+#include "base/amount.h"
 
 #define MIB (UINT64_C(1) << 20)
 #define PCT_SLACK 1e-6 /* tolerance for sums of floating-point shares */
-
-struct amount {
-	char text[32];
-};
-
-/* Returns a text for people, such as "4 GiB" or "517.5 MiB". */
-static struct amount amount(uint64_t bytes)
-{
-	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
-	double value = (double)bytes;
-	unsigned unit = 0;
-	struct amount a;
-	while (value >= 1024 && unit < 4) {
-		value /= 1024;
-		unit++;
-	}
-	snprintf(a.text, sizeof(a.text), "%.4g %s", value, units[unit]);
-	return a;
-}
 
 uint64_t promise_unpromised_bytes(const struct promise_card *card)
 {

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/amount.h"
 #include "base/child.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -61,9 +61,9 @@ int arena_check_memory(uint64_t bytes, uint64_t pending_bytes, struct error *err
 	if (bytes <= available)
 		return 0;
 	return error_set(err, ENOSPC,
-			 "needs %" PRIu64 " bytes of host memory, and %" PRIu64
-			 " are available: free host memory, then try again",
-			 bytes, available);
+			 "needs %s of host memory, and %s are available: free host memory, then "
+			 "try again",
+			 amount(bytes).text, amount(available).text);
 }
 
 /*
@@ -90,10 +90,10 @@ static int populate(struct arena *a, const struct memory_cgroup *cgroup)
 
 static void log_short(struct arena *a, const char *where, const char *why)
 {
-	log_error("%sswap arena: only %" PRIu64 " of %" PRIu64
-		  " bytes of host memory could be reserved%s: %s; GPU memory that finds no room "
-		  "there stays on the GPU",
-		  a->tenant, atomic_load(&a->control->arena_ready_bytes), a->bytes, where, why);
+	log_error("%sswap arena: only %s of %s of host memory could be reserved%s: %s; GPU memory "
+		  "that finds no room there stays on the GPU",
+		  a->tenant, amount(atomic_load(&a->control->arena_ready_bytes)).text,
+		  amount(a->bytes).text, where, why);
 	atomic_store(&a->is_short, true);
 }
 
@@ -187,7 +187,7 @@ int arena_new(uint64_t bytes, struct region_control *control, bool is_tenants, s
 	cleanup_fd int fd = memfd_create("allot-arena", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0 || ftruncate(fd, (off_t)bytes) < 0 ||
 	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-		return error_set_errno(err, errno, "swap arena of %" PRIu64 " bytes", bytes);
+		return error_set_errno(err, errno, "swap arena of %s", amount(bytes).text);
 	a->fd = fd;
 	a->bytes = bytes;
 	a->control = control;

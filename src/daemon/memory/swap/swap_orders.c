@@ -7,10 +7,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/log.h"
+#include "base/amount.h"
 #include "daemon/memory/swap/arena.h"
 
-#define ARENA_UNIT (UINT64_C(2) << 20)
+#define MIB (UINT64_C(1) << 20)
+#define ARENA_UNIT (2 * MIB)
 #define MOVED_MAX_NS (UINT64_C(3600) * 1000000000)
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
@@ -48,14 +49,14 @@ static int check_arena(struct node *node, uint64_t bytes, struct error *err)
 {
 	uint64_t pending, reserved = reserved_arenas(node, &pending),
 			  budget = swap_budget_bytes(node);
-	uint64_t left = reserved < budget ? budget - reserved : 0;
+	uint64_t left = reserved < budget ? (budget - reserved) / ARENA_UNIT * ARENA_UNIT : 0;
 	if (bytes > left)
 		return error_set(
 			err, ENOSPC,
-			"swap_arena_bytes %" PRIu64 ": of %" PRIu64
-			" bytes of host memory for all tenants (swap_arena), %" PRIu64
-			" are left: ask for at most that, or raise swap_arena in allotd's settings",
-			bytes, budget, left);
+			"swap_arena_bytes: %s is not left: at most %s (%" PRIu64 "MiB) is possible. "
+			"All tenants together may have %s of host memory; ask for less, or raise "
+			"swap_arena in allotd's settings",
+			amount(bytes).text, amount(left).text, left / MIB, amount(budget).text);
 	int r = arena_check_memory(bytes, pending, err);
 	return r < 0 ? error_add(err, r, "swap_arena_bytes") : 0;
 }

@@ -1,6 +1,8 @@
 /* Tenants whose memory can be moved off the card: their terms, their arena, orders and figures. */
 #include "../../fixture.h"
 
+#include <string.h>
+
 #include "daemon/api/condition.h"
 #include "daemon/memory/swap/arena.h"
 #include "daemon/memory/swap/swap_orders.h"
@@ -47,13 +49,14 @@ static void test_arenas_keep_to_the_budget(void **state)
 	f->node->config.swap_arena_bytes = 100 * MIB;
 	make(f, "a");
 	fixture_refused(f, CREATE("\"name\":\"b\",\"on_full\":\"swap\"," OF_64_MIB), ENOSPC,
-			"37748736 are left");
+			"64 MiB is not left: at most 36 MiB (36MiB) is possible");
 	ok(f,
 	   CREATE("\"name\":\"b\",\"on_full\":\"swap\",\"swap_arena_bytes\":37748736," OF_64_MIB));
 	ok(f, "{\"version\":1,\"op\":\"remove\",\"name\":\"a\"}");
 	make(f, "a");
 	struct error err = { 0 };
-	assert_int_equal(arena_check_memory(UINT64_MAX / 2, 0, &err), -ENOSPC);
+	assert_int_equal(arena_check_memory(UINT64_C(1) << 50, 0, &err), -ENOSPC);
+	assert_non_null(strstr(err.text, "needs 1024 TiB of host memory"));
 	assert_int_equal(arena_check_memory(4096, UINT64_MAX, &err), -ENOSPC);
 	assert_int_equal(arena_check_memory(4096, 0, &err), 0);
 }
