@@ -82,14 +82,18 @@ static int check_card(const struct tenant_terms *const *others, size_t count,
 	struct sums sums = { 0 };
 	if (!card)
 		return 0;
+	uint64_t most = card->info.memory_bytes;
+	/* First, because values from a file may be huge: then no sum below overflows. */
+	if (p->memory_given && p->quota_bytes > most)
+		return error_set(err, ENOSPC,
+				 "claim '%s': GPU %u: a memory quota of %" PRIu64
+				 " MiB is more than the GPU has, %" PRIu64 " MiB",
+				 one->claim.key, card->index, whole_mib(p->quota_bytes), most / MIB);
 	for (size_t i = 0; i < count; i++)
 		add_all(&sums, others[i], card);
 	add_all(&sums, one, card);
 	take_stages_off(&sums, others, count, one, card);
-	/* Compare without adding: values from a file may be huge, and a sum could overflow. */
-	uint64_t most = card->info.memory_bytes;
-	if ((p->memory_given && p->quota_bytes > most) || sums.movable_bytes > most ||
-	    sums.given_bytes > most - sums.movable_bytes)
+	if (sums.given_bytes + sums.movable_bytes > most)
 		return error_set(err, ENOSPC,
 				 "claim '%s': GPU %u: memory quotas add up to %" PRIu64
 				 " MiB, and the GPU has %" PRIu64 " MiB",

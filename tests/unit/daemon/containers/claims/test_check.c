@@ -62,10 +62,28 @@ static void test_memory(void **state)
 	expect(&a, &b, false, 0, "");
 	a.on_full = ON_FULL_FAIL;
 	expect(&a, &b, false, ENOSPC, "quotas");
-	/* None is more than the card, and no sum runs over. */
+	/* None is more than the card. */
 	b.on_full = ON_FULL_WAIT;
 	b.device[0].promise.quota_bytes = 9 * GIB;
-	expect(&a, &b, false, ENOSPC, "key-2");
+	expect(&a, &b, false, ENOSPC,
+	       "claim 'key-2': GPU 0: a memory quota of 9216 MiB is more than the GPU has, 8192 MiB");
+}
+
+/* Values from a file may be of any size, so sums may wrap, also in the message. */
+static void test_sums_that_overflow(void **state)
+{
+	static const enum on_full ways[] = { ON_FULL_FAIL, ON_FULL_WAIT, ON_FULL_SWAP };
+	struct tenant_terms a = terms(1, 0, 5, 0, -1), b = terms(2, 0, 1, 0, -1);
+	const struct tenant_terms *const list[] = { &a, &b };
+	struct error err = { 0 };
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		b.on_full = ways[i];
+		b.device[0].promise.quota_bytes = UINT64_MAX - 4 * GIB;
+		assert_int_equal(claims_check(list, 2, false, &err), -ENOSPC);
+		assert_string_equal(err.text,
+				    "claim 'key-2': GPU 0: a memory quota of 17592186040320 MiB "
+				    "is more than the GPU has, 8192 MiB");
+	}
 	a.device[0].promise.quota_bytes = b.device[0].promise.quota_bytes = UINT64_C(1) << 63;
 	b.on_full = ON_FULL_FAIL;
 	expect(&a, &b, false, ENOSPC, "key-1");
@@ -138,6 +156,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_sums_that_overflow),
 		cmocka_unit_test(test_cores),
 		cmocka_unit_test(test_twice),
 		cmocka_unit_test(test_parked),
