@@ -30,10 +30,10 @@ class Devices:
             arguments = [*arguments, "--output", self.directory]
         return self.machine.allot("cdi", *arguments, *self.machine.sim, **more)
 
-    def create(self, name, *terms):
+    def create(self, name, *terms, gpus="GPU 0"):
         done = self.cdi("create", name, *terms)
         assert done.returncode == 0, done.stderr
-        assert done.stdout == f"allot.dev/gpu={name}: {self.path(name)}\n"
+        assert done.stdout == f"allot.dev/gpu={name}: {gpus}, {self.path(name)}\n"
         return json.loads(self.path(name).read_text())
 
     def path(self, name):
@@ -111,7 +111,7 @@ def test_what_is_written(devices):
 
 def test_several_cards(machine2, tmp_path):
     devices = Devices(machine2, tmp_path)
-    environment, _ = edits_of(devices.create("pair", "--gpu", "all", "--memory", "2GiB"), "pair")
+    environment, _ = edits_of(devices.create("pair", "--gpu", "all", "--memory", "2GiB", gpus="GPUs 0, 1"), "pair")
     assert environment["CUDA_DEVICE_MEMORY_LIMIT_1"] == "2048m"
     assert environment["CUDA_VISIBLE_DEVICES"] == "0,1"
     assert [d["index"] for d in devices.list()["pair"]["devices"]] == [0, 1]
@@ -121,7 +121,7 @@ def test_several_cards(machine2, tmp_path):
 def test_each_card(machine2, tmp_path):
     """A device a card, of what is left of it; made once."""
     devices = Devices(machine2, tmp_path)
-    devices.create("part", "--gpu", "1", "--memory", "40GiB")
+    devices.create("part", "--gpu", "1", "--memory", "40GiB", gpus="GPU 1")
     for _ in range(2):
         done = devices.cdi("gpus")
         assert done.returncode == 0, done.stderr

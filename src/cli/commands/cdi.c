@@ -125,6 +125,20 @@ static void release_claim(struct client *client, const char *name, struct error 
 			  file.text, why.text, name);
 }
 
+/* Names the GPUs too: the user must name NVIDIA's devices of the same GPUs beside this one. */
+static void print_created(const char *name, const json_t *reply, const char *path)
+{
+	json_t *devices = json_object_get(reply, "devices"), *device;
+	size_t i;
+
+	printf("%s=%s: GPU%s", CDI_KIND, name, json_array_size(devices) == 1 ? "" : "s");
+	json_array_foreach(devices, i, device)
+	{
+		printf("%s %lld", i ? "," : "", device_index(device));
+	}
+	printf(", %s\n", path);
+}
+
 static int create(struct client *client, const struct cdi_options *options, const char *name,
 		  struct error *err)
 {
@@ -143,7 +157,7 @@ static int create(struct client *client, const struct cdi_options *options, cons
 		release_claim(client, name, err);
 		return r;
 	}
-	printf("%s=%s: %s\n", CDI_KIND, name, path);
+	print_created(name, reply, path);
 	return 0;
 }
 
@@ -372,15 +386,17 @@ const struct command command_cdi = {
 	.name = "cdi",
 	.usage = "create|gpus|remove|list [OPTION...]",
 	.summary = "devices with a part of a GPU, for podman, docker and containerd",
-	.about = "create NAME  makes a device: a tenant with a part of a GPU, and a file in " CDI_DIR
+	.about = "Makes, lists and removes devices for containers. A device is a tenant with a\n"
+		 "part of a GPU, and a file in " CDI_DIR " by which container engines find it. All\n"
+		 "containers with one device are one tenant. With gpus, each GPU gets a device\n"
+		 "of what is left of it.\n"
 		 "\n"
-		 "             that tells container engines of it. Then for example:\n"
-		 "             podman run --device allot.dev/gpu=NAME IMAGE\n"
-		 "remove NAME  removes it\n"
-		 "list         lists them\n"
+		 "Give a container NVIDIA's own device of the same GPU too, which brings the\n"
+		 "driver. For a device web on GPU 0:\n"
 		 "\n"
-		 "All containers with one device are one tenant. allot cdi create --help has the "
-		 "options.",
+		 "  podman run --device nvidia.com/gpu=0 --device allot.dev/gpu=web IMAGE\n"
+		 "\n"
+		 "allot cdi create --help has the options.",
 	.rows = no_rows,
 	.actions = actions,
 	.run = cdi_run,
