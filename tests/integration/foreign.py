@@ -70,7 +70,7 @@ PROGRAMS = {
     "ssh-keygen": is_run,
     "cc": is_run,
     "pkg-config": is_run,
-    **{name: by_text(name, "--help") for name in ("grep", "logger", "sleep", "sed", "sha256sum", "usermod")},
+    **{name: by_text(name, "--help") for name in ("grep", "logger", "sleep", "sed", "sha256sum", "usermod", "pkill")},
     "curl": by_text("curl", "--help", "all"),
     "jq": by_text("jq", "--help"), "dpkg": by_text("dpkg-query", "--help"), "ctr": as_known("images import"),
 }
