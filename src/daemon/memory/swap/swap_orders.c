@@ -53,12 +53,12 @@ static int check_arena(struct node *node, uint64_t bytes, struct error *err)
 	if (bytes > left)
 		return error_set(
 			err, ENOSPC,
-			"swap_arena_bytes: %s is not left: at most %s (%" PRIu64 "MiB) is possible. "
-			"All tenants together may have %s of host memory; ask for less, or raise "
-			"swap_arena in allotd's settings",
-			amount(bytes).text, amount(left).text, left / MIB, amount(budget).text);
+			"--on-full swap needs %s of host memory, and %s of the %s for all tenants are "
+			"left: use --swap-arena %" PRIu64 "MiB or less, or raise swap_arena in allotd's "
+			"settings",
+			amount(bytes).text, amount(left).text, amount(budget).text, left / MIB);
 	int r = arena_check_memory(bytes, pending, err);
-	return r < 0 ? error_add(err, r, "swap_arena_bytes") : 0;
+	return r < 0 ? error_add(err, r, "--on-full swap") : 0;
 }
 
 int swap_check_host_memory(struct node *node, uint64_t bytes, struct error *err)
