@@ -72,7 +72,7 @@ PROGRAMS = {
     "pkg-config": is_run,
     **{name: by_text(name, "--help") for name in ("grep", "logger", "sleep", "sed", "sha256sum", "usermod", "pkill")},
     "curl": by_text("curl", "--help", "all"),
-    "jq": by_text("jq", "--help"), "dpkg": by_text("dpkg-query", "--help"), "ctr": as_known("images import"),
+    "jq": by_text("jq", "--help"), "dpkg": by_text("dpkg-query", "--help"), "ctr": as_known(r"images import", r"-n k8s\.io images import \S+"),
 }
 
 
