@@ -406,7 +406,7 @@ def test_podman_over_a_killed_daemon(box):
 def test_podman_removed_while_it_runs(box):
     box.start("sleep", "1000")
     hold(box, 100)
-    assert "in use by 1 processes" in box.devices.refuse("remove", "web")
+    assert "in use by 1 process: " in box.devices.refuse("remove", "web")
     assert box.devices.path("web").exists() and "web" in box.devices.list()
     assert box.devices.cdi("remove", "web", "--force").returncode == 0
     assert "web" not in box.devices.list() and not box.devices.path("web").exists()

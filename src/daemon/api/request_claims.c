@@ -199,8 +199,8 @@ int request_release(struct session *session, const json_t *request, json_t *repl
 	if (processes && !force)
 		return error_set(
 			err, EBUSY,
-			"device '%s' is in use by %u processes: end its containers first, or add --force",
-			key.text + strlen(KEY_PREFIX), processes);
+			"device '%s' is in use by %u process%s: end its containers first, or add --force",
+			key.text + strlen(KEY_PREFIX), processes, processes == 1 ? "" : "es");
 	r = claims_release(session->node->claims, key.text, "released by request", err);
 	if (r >= 0)
 		json_object_set_new(reply, "ending", json_boolean(processes > 0));
