@@ -53,7 +53,10 @@ static int load(struct gpu *gpu, const char *path, struct error *err)
 {
 	gpu->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!gpu->library)
-		return error_set(err, ENODEV, "no NVIDIA driver found: %s", dlerror());
+		return error_set(
+			err, ENODEV,
+			"no NVIDIA driver found: %s: install NVIDIA's driver, or in a container use NVIDIA's runtime",
+			dlerror());
 
 #define X(field, symbol, required, parameters) \
 	gpu->field = (__typeof__(gpu->field))dlsym(gpu->library, symbol); \

@@ -207,7 +207,8 @@ static void refused(const char *wrong, const char *path, const char *word)
 
 static void test_no_gpu(void **state)
 {
-	refused("", "/nowhere/libnvidia-ml.so.1", "no NVIDIA driver found");
+	refused("", "/nowhere/libnvidia-ml.so.1",
+		"No such file or directory: install NVIDIA's driver");
 	refused("driver", library, "driver is not loaded");
 	refused("empty", library, "no GPU");
 	refused("mig-none", library,
