@@ -291,6 +291,9 @@ def test_this_machine(machine):
     assert f"daemon             {found['daemon']['what'][:20]}" in text.stdout
     assert text.stdout.splitlines()[-1].startswith(
         f"{sum(finding['level'] == 'problem' for finding in said['findings'])} problem")
+    # That daemon gives its containers the simulated driver, also if --sim is not there to say so.
+    run_dir = found["daemon"]["what"].split(", ")[2]
+    assert "injection" not in by_check(machine.allot("doctor", "--json", "--run-dir", run_dir))
     tenant.terminate()
 
 

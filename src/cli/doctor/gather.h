@@ -34,6 +34,8 @@ bool gather_setting(const struct host *host, const char *file, const char *key,
  * whole output.
  */
 void gather_program_version(const char *program, char ret[FACT_NAME_MAX]);
+/* The daemon's reply to "hello", which the caller frees; NULL if none runs, or the machine is not this one. */
+json_t *gather_hello(struct doctor *doctor);
 /* Finds the API server and credentials. Returns 1; 0 if there are none; -errno if they are not valid. */
 int gather_access(struct doctor *doctor, struct kube_access *ret, struct error *err);
 /* Whether a process listens at that unix socket. FACT_UNKNOWN if this user may not connect, or `host` is another machine. */

@@ -201,15 +201,24 @@ void gather_clock(struct doctor *d, struct facts *facts)
 
 /* ---- versions ---- */
 
-void gather_versions(struct doctor *d, struct facts *facts)
+json_t *gather_hello(struct doctor *d)
 {
 	cleanup_client struct client *client = NULL;
-	cleanup_json json_t *hello = NULL;
-	struct facts_versions *v = &facts->versions;
+	json_t *hello = NULL;
 
-	gather_module_version(&d->host, v->module);
 	if (!host_is_local(&d->host) || daemon_find(&d->target, &client, NULL) < 0 ||
 	    client_request(client, "hello", NULL, &hello, NULL) < 0)
+		return NULL;
+	return hello;
+}
+
+void gather_versions(struct doctor *d, struct facts *facts)
+{
+	struct facts_versions *v = &facts->versions;
+	cleanup_json json_t *hello = gather_hello(d);
+
+	gather_module_version(&d->host, v->module);
+	if (!hello)
 		return;
 	const char *driver = json_string_value(json_object_get(hello, "driver"));
 	v->is_simulated = json_is_true(json_object_get(hello, "simulated"));
