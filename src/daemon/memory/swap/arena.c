@@ -18,7 +18,6 @@
 #include "base/log.h"
 #include "daemon/util/memory_cgroup.h"
 
-#define GIB (1 << 30)
 #define STEP_BYTES (UINT64_C(64) << 20)
 /* Kept free in the tenant's cgroup for its processes. */
 #define SPARED_BYTES (UINT64_C(64) << 20)
