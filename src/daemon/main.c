@@ -31,8 +31,8 @@ static struct node node; /* static because it is large */
 /* ---- background ---- */
 
 /*
- * Forks, and returns only in the child, in a session of its own. The parent waits until the child writes to *ret_fd that it
- * is ready, and exits with that result.
+ * Forks, and returns only in the child, which is in its own session. The parent waits until the child writes the result of its
+ * start to *ret_fd, and exits with that result.
  */
 static int go_to_background(int *ret_fd, struct error *err)
 {
@@ -150,10 +150,10 @@ static gid_t find_admin_group(void)
 static int signal_fd = -1;
 
 /*
- * In a cluster, the daemon ends only when no pod can need it: first the API server must learn that this node offers
- * nothing, then the kubelet must have asked for the shares of all pods bound before, because it fails a pod for which it
- * finds no daemon. A scheduler may not know of the withdrawal yet, so the daemon waits until no binding has been open for
- * QUIET_NS. A second signal ends the daemon at once.
+ * In a cluster, the daemon ends only when no pod can still need it. First it tells the API server that this node offers
+ * nothing. Then it waits until the kubelet has asked for the shares of all pods that are already bound, because the kubelet
+ * fails a pod if the daemon is gone. A scheduler may not have seen the withdrawal yet, so the daemon also waits until no pod
+ * was being bound for QUIET_NS. A second signal ends the daemon at once.
  */
 #define WITHDRAW_NS (2 * NSEC_PER_SEC)
 #define QUIET_NS NSEC_PER_SEC

@@ -49,8 +49,9 @@
 /* ---- timers ---- */
 
 /*
- * Returns true if no GPU time was charged or lent since the last tick, so that tenants' use need not be read: an
- * arbitration sleeps only a second after its last charge, so one that slept at both ticks charged nothing in between.
+ * Returns true if no GPU time was charged or lent since the last tick, so tenants' use need not be read. An arbitration sleeps
+ * no earlier than a second after its last charge, and ticks are a second apart. So if it slept at both ticks, it charged
+ * nothing between them.
  */
 static bool is_at_rest(struct node *node)
 {
@@ -184,8 +185,8 @@ static int make_tenants_dirs(struct node *node, struct error *err)
 }
 
 /*
- * Returns true if the tenant was swapped out by request and some of its processes may still live: the starting daemon must
- * not bring it back.
+ * Returns true if the tenant was swapped out by request and some of its processes may still live. Then the starting daemon
+ * must not swap it in.
  */
 static bool is_to_stay_out(struct node *node, const char *key)
 {
@@ -210,8 +211,8 @@ static void stop_tenants(struct node *node)
 }
 
 /*
- * Runs when tenants and claims are known. Ends unused groups. Brings back the processes that a checkpoint helper of an
- * earlier daemon left off their cards, unless is_to_stay_out().
+ * Runs after the tenants and claims of an earlier daemon were adopted. Ends unused groups. Restores processes that an earlier
+ * daemon's checkpoint helper left suspended, except those of tenants that is_to_stay_out().
  */
 static int clean_up_after_adoption(struct node *node, struct error *err)
 {
@@ -318,7 +319,7 @@ static void check_violations(struct node *node, const struct census_card *seen)
 	violations_census(node->violations, seen);
 }
 
-/* Started in this order and stopped in reverse, so each part comes after those that it needs. */
+/* Started in this order and stopped in reverse, so a part must come after the parts that it uses. */
 static const struct subsystem subsystems[] = {
 	{ .name = "audit log", start_audit, stop_audit, .tenant_ended = audit_tenant_ended },
 	{ .name = "timers", start_timers, stop_timers, .populated_changed = populate_timers },

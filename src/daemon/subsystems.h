@@ -1,5 +1,5 @@
 /*
- * Starts and stops the daemon's cards, timers and parts, in order.
+ * Starts and stops the daemon's cards (GPUs), timers and parts (subsystems, see node/subsystem.h), in order.
  */
 #pragma once
 
@@ -14,5 +14,5 @@ struct node;
  */
 int node_open(struct node *node, const struct gpu_backend *backend, const char *source,
 	      struct error *err);
-/* Stops and frees everything except the tenants' files, from which the next daemon adopts the tenants. */
+/* Stops and frees everything. The tenants' files stay, so that the next daemon can adopt the tenants. */
 void node_close(struct node *node);

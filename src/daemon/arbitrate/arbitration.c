@@ -14,8 +14,8 @@
 #define STEP_RUNG_NS UINT64_C(50000) /* shortest step while doorbells ring all the time */
 #define ARBITRATION_NICE (-10)
 /*
- * Most rounds of decisions in one step. Each round ends with decisions on gangs, which all cards share and which are new
- * input for this card's next round.
+ * Most rounds of decisions in one step. Each round may change decisions on gangs (gang_board.h), which this card must then
+ * take into account in another round.
  */
 #define GANG_ROUNDS 4
 /* In-flight work that is permitted while gang_command.is_slip: the gate lets through its minimum. */
@@ -41,8 +41,8 @@ static bool has_trusted_doorbell(const struct lessee *l, uint64_t now_ns)
 }
 
 /*
- * Returns true if the lessee need not be read in this step. While another tenant has the lease, only the beginning and end
- * of demand matter, so lessees are read less often: reading 50 tenants took most of a step's time.
+ * Returns true if the lessee's slots need not be read in this step. While another tenant has the lease, only the beginning and
+ * end of demand matter, so the slots are read less often: reading those of 50 tenants took most of a step's time.
  */
 static bool can_wait(const struct lessee *l, uint64_t now_ns)
 {
@@ -55,13 +55,15 @@ static bool can_wait(const struct lessee *l, uint64_t now_ns)
 		return passed_ns < POLL_WAITING_NS;
 	if (!seen->has_doorbell)
 		return passed_ns < POLL_IDLE_NS;
-	/* Poll gangs even if they ring, since they do not ring for waits at other cards' gates. */
+	/*
+	 * Poll gangs even if their doorbells are trusted: a gang does not ring when it begins to wait at another card's gate.
+	 */
 	if (l->gang_command.order != GANG_NONE && passed_ns >= POLL_WAITING_NS)
 		return false;
 	return passed_ns < POLL_RUNG_NS && atomic_load(l->doorbell.word) == l->doorbell.seen_value;
 }
 
-/* Checks whether the lessee rang for the observed changes. */
+/* Checks whether the lessee rang its doorbell when its slots changed. */
 static void check_doorbell(struct lessee *l, const struct arbiter_observation *before,
 			   bool has_rung, uint64_t now_ns)
 {
@@ -99,7 +101,8 @@ static void observe_lessee(struct lessee *l, uint64_t now_ns)
 	if (a->is_paced || l->shares_space) {
 		const struct region_spent *spent = &l->report->spent[l->device];
 		/*
-		 * Read work before payments: the library counts work only after paying, so these payments cover this work.
+		 * Read work before payments. The library counts work only after it has paid, so the payments read here include
+		 * those for this work.
 		 */
 		l->seen.work_ns = atomic_load(&spent->work_ns);
 		l->seen.untried_ns = atomic_load(&spent->untried_ns);
@@ -141,8 +144,8 @@ static void observe(struct arbitration *a, uint64_t now_ns)
 }
 
 /*
- * Collects the doorbells that end the next sleep. A tenant that waits without work is left out: it is read when it gets the
- * lease.
+ * Collects the doorbells that end the next sleep. Omits a tenant that waits without work in flight: its slots are read when it
+ * gets the lease.
  */
 static void collect_doorbells(struct arbitration *a)
 {
@@ -241,8 +244,8 @@ static void publish(struct arbitration *a)
 }
 
 /*
- * Counts the time of a sleep in several arbiter steps. A single step counts at most max_step_ns, because the daemon may
- * have been stopped, but an intended sleep must count in full for tokens, budgets and debts.
+ * Advances the arbiter by the length of a sleep, in several steps. One step counts at most max_step_ns, in case the daemon was
+ * stopped. An intended sleep may be longer, but must count in full for tokens, budgets and debts.
  */
 static void count_sleep(struct arbitration *a, uint64_t now_ns)
 {
@@ -310,9 +313,9 @@ static void *run(void *data)
 
 	pthread_mutex_lock(&a->worker.lock);
 	while (!a->worker.stop) {
-		/* Read `changed` before the step, so that any later change ends the sleep. */
+		/* Read `changed` before the step, so that a change during the step ends the sleep. */
 		uint32_t changed = atomic_load(&a->changed);
-		/* An absolute time, so that delays do not add up. */
+		/* An absolute deadline, so that late wake-ups do not accumulate. */
 		uint64_t until_ns = a->lessees ? step(a) : clock_now_ns() + NO_LESSEE_NS;
 		uint64_t to_wake = a->to_wake;
 		a->to_wake = 0;

@@ -1,10 +1,11 @@
 /*
- * An arbitration is a thread that divides one card's time among tenants. It reads the tenants' slots, lets the arbiter
- * decide (policy/lease/arbiter.h), writes the lease words and wakes processes. It also increments the regions' heartbeats,
- * samples what each tenant got, and adapts the limits of tenants that may borrow (policy/lease/rules/lend.h).
+ * An arbitration is a thread that divides one card's time among tenants. A lessee is one tenant on one card. The thread reads
+ * the tenants' slots (abi/shm/region.h), lets the arbiter decide which has the lease (policy/lease/arbiter.h), publishes the
+ * decision in the region, and wakes waiting processes. It also increments the regions' heartbeats, samples what each tenant
+ * got, and adapts the limits of tenants that may borrow (policy/lease/rules/lend.h).
  *
- * A lessee is one tenant on one card. All calls are thread safe, and wait at most for one step of the thread. The thread
- * sleeps while there is no lessee, and wakes once a second while no lessee works and all ring their doorbells.
+ * All calls are thread safe, and wait at most for one step of the thread. The thread sleeps while there is no lessee, and
+ * wakes only once a second while no lessee works and all ring their doorbells (doorbell.h).
  */
 #pragma once
 
@@ -35,7 +36,7 @@ struct lessee_figures {
 	bool waiting; /* threads of the lessee wait at its gates */
 	bool busy;
 	bool stopped;        /* none of the lessee's processes can run */
-	bool in_gang;        /* the lessee has its turns on several cards at the same time */
+	bool in_gang;        /* turns are coordinated with the tenant's other cards: gang_board.h */
 	uint64_t gang_turns; /* number of turns as a gang, on all its cards together */
 	/* GPU time charged for one step of the program (policy/lease/rules/steps.h); 0: unknown */
 	uint64_t step_ns;
@@ -55,7 +56,7 @@ struct arbitration_figures {
 	uint64_t charged_ns; /* charged to present and past lessees */
 	uint64_t quantum_ns;
 	uint64_t handover_ns;
-	/* how often a lessee went missing from the other sensor's list: arbitration_set_use() */
+	/* how often another sensor's list lacked a working lessee: arbitration_set_use() */
 	uint64_t unlisted;
 };
 
@@ -81,9 +82,9 @@ bool arbitration_is_sleeping(struct arbitration *a);
 /* Stops the thread. Every lessee must have been removed. NULL is allowed; returns NULL. */
 struct arbitration *arbitration_stop(struct arbitration *a);
 /*
- * Sets each process's use of the card, as another sensor (sensor.h) measured it, until the next call. A lessee without a
- * process in the list is judged by its own charge. A lessee that worked during ARBITRATION_UNLISTED calls without being
- * listed is logged, once per card.
+ * Sets each process's use of the card as another sensor (sensor.h) measured it; valid until the next call. For a lessee with
+ * no process in the list, its own charged time is used. If a lessee worked but was missing from ARBITRATION_UNLISTED calls in
+ * a row, that is logged, once per card.
  */
 #define ARBITRATION_UNLISTED 30
 void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size_t count);
@@ -109,7 +110,7 @@ struct lessee *lessee_remove(struct lessee *lessee);
 void lessee_rename(struct lessee *lessee, const char *tenant);
 int lessee_set_share(struct lessee *lessee, struct arbiter_share share);
 void lessee_set_paused(struct lessee *lessee, bool paused);
-/* Whether the lessee may borrow beyond its limit; no by default. With false, its own limit is in force at once. */
+/* Sets whether the lessee may borrow GPU time beyond its limit; the default is no. With false, the limit applies at once. */
 void lessee_set_elastic(struct lessee *lessee, bool may_borrow);
 
 /* Sets the tenant's number on the board of gangs (gang_board.h); negative, the default: none. */

@@ -42,7 +42,7 @@ static bool tick_lessee(struct lessee *l, uint64_t now_ns)
 		l->tick_ns = now_ns;
 		return true;
 	}
-	/* End a quiet time with a sample, so that the windows show that nothing was charged in it. */
+	/* After a time without charges, first add a sample for its end, so that the windows show it as idle. */
 	if (l->is_quiet)
 		sample(l, l->tick_ns, l->charged_at_tick_ns);
 	sample(l, now_ns, charged_ns);
@@ -78,8 +78,8 @@ static void lend(struct arbitration *a, uint64_t now_ns)
 }
 
 /*
- * Returns true if the lessee permits the thread to sleep: no work, no demand, no need of polling, and its processes notice
- * the daemon's end without a heartbeat.
+ * Returns true if the thread may sleep as far as this lessee is concerned: no work, no demand, no need of polling, and its
+ * processes detect the daemon's end without a heartbeat.
  */
 static bool permits_sleep(const struct lessee *l)
 {

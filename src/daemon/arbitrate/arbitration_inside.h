@@ -25,7 +25,7 @@
 struct gangs;
 
 struct lessee {
-	/* The fields that each step reads of waiting lessees come first, in one cache line. */
+	/* These fields of waiting lessees are read in each step, so they share one cache line. */
 	_Alignas(64) struct lessee *next;
 	int index; /* the lessee's number in the arbiter */
 	enum lease_state published;
@@ -40,20 +40,20 @@ struct lessee {
 	struct observer observer;
 	bool paused;
 	struct doorbell doorbell;
-	/* `seen` showed work in flight without a lease that permits launches */
+	/* `seen` showed work in flight although no lease permits launches */
 	bool is_ending;
 	struct elastic_tenant elastic;
 	uint64_t lends, reclaims;
 	struct window window_1s, window_60s;
 	struct step_window steps;
-	/* `use` is valid: the lessee's use of the card by another sensor (sensor.h) */
+	/* `use` is valid */
 	bool has_use;
 	double use;
-	uint64_t use_busy_ns; /* observer.busy_ns at that sensor's last report */
-	/* the count that arbitration_is_unlisted() keeps, and its latest result */
+	uint64_t use_busy_ns; /* observer.busy_ns when `use` was last set */
+	/* state and latest result of arbitration_is_unlisted() */
 	unsigned unlisted;
 	bool is_unlisted;
-	/* the part of the lessee's charged time that is in the card's sum */
+	/* how much of the lessee's charged time was already added to the card's sum */
 	uint64_t charged_counted_ns;
 	uint64_t charged_at_tick_ns; /* the lessee's charged time at the last tick */
 	bool is_quiet;               /* all published figures of the lessee are zero */
@@ -84,8 +84,8 @@ struct arbitration {
 	struct lessee *lessees;
 	unsigned lessee_count, process_count;
 	unsigned space_count;    /* number of lessees that share by space */
-	bool is_missing_logged;  /* a lessee missing from the other sensor's list was logged */
-	uint64_t unlisted_count; /* how often a lessee went missing from the other sensor's list */
+	bool is_missing_logged;  /* a lessee missing from the sensor's list was logged */
+	uint64_t unlisted_count; /* how often a working lessee was missing from the sensor's list */
 	uint64_t stepped_ns, observed_ns;
 	bool is_still;      /* no doorbell has rung since the last step */
 	bool needs_polling; /* some lessee may change without ringing, so must be polled */
@@ -99,36 +99,36 @@ struct arbitration {
 	void *on_memory_data;
 	uint64_t charged_ns;
 	struct elastic_config elastic;
-	uint64_t limits_decided_ns; /* when elastic_decide() last set the limits in force, which lending raises */
+	uint64_t limits_decided_ns; /* when elastic_decide() last decided how far lending raises the limits */
 	struct window window_1s;
 	struct lease_spans *spans;
 	int span_watchers;
 };
 
 /*
- * Evaluates one list of the other sensor (sensor.h) for one lessee. *unlisted counts the latest lists in a row that did not
- * name the lessee although it had worked. Returns true if they are enough to call the lessee missed. Single misses are
- * normal, for new processes, small shares or a busy machine. Pure.
+ * Returns true if the sensor (sensor.h) misses the lessee, given one more of its lists: `has_worked` says whether the lessee
+ * worked since the last list, `is_named` whether the list has it. *unlisted counts lists in a row that lack the lessee though
+ * it worked. A few are normal for new processes, small shares or a busy machine. Pure.
  */
 bool arbitration_is_unlisted(unsigned *unlisted, bool has_worked, bool is_named);
 void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t charged_ns);
 /* Publishes how much work a member of a gang or a space group may have in flight. */
 void arbitration_publish_depth(const struct arbitration *a, struct lessee *l);
 /*
- * Decides and publishes which process of each lessee has its turn. Call before publishing lease states. Returns the latest
- * time of the next step.
+ * Decides and publishes which process of each lessee has its turn. Call before publishing lease states. Returns the deadline
+ * of the next step.
  */
 uint64_t arbitration_publish_turns(struct arbitration *a, uint64_t now_ns);
 /*
- * Publishes how long the lessee may be idle in its lease before it should ring, as learned from gaps between leases and
+ * Publishes after how long an idle time in its lease the lessee should ring, as learned from its gaps between leases and
  * turns.
  */
 void arbitration_publish_patience(struct lessee *l);
 /* Records which tenant has the card now. a->spans must not be NULL. */
 void arbitration_note_span(struct arbitration *a, uint64_t now_ns);
 /*
- * Returns true if nothing is to be done until a doorbell: no lessee has work, demand or state that changes with time, and
- * all ring. Pulses then come every ARBITRATION_SLEEP_NS.
+ * Returns true if the thread can sleep until a doorbell rings: no lessee has work, demand or state that changes with time, and
+ * all ring. Heartbeats then come every ARBITRATION_SLEEP_NS.
  */
 bool arbitration_may_sleep(const struct arbitration *a);
 /* Updates windows, NVML's figures inside tenants, heartbeats and lent limits, and sets the time of the next tick. */

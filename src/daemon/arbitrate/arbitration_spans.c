@@ -38,7 +38,7 @@ void arbitration_note_span(struct arbitration *a, uint64_t now_ns)
 		.end = arbiter_last_end(a->arbiter),
 	};
 	uint64_t key = 0;
-	/* The key combines the tenant's index with the number of its lease, so differs for each lease. */
+	/* The key combines the tenant's index with the number of its lease, so it differs for each lease. */
 	if (l)
 		key = state.is_free
 			      ? FREE_KEY | (uint64_t)(l->index + 1)
@@ -57,7 +57,7 @@ int arbitration_watch_spans(struct arbitration *a, bool is_watched)
 	if (is_watched ? !before : !a->span_watchers) {
 		a->spans = spans;
 		spans = before;
-		/* Note who has the card now: only this span may count as begun before the recording. */
+		/* Note now which tenant has the card: only this first span may be marked as begun before the recording. */
 		if (a->spans)
 			arbitration_note_span(a, clock_now_ns());
 	} else if (is_watched) {

@@ -7,7 +7,10 @@ static enum turns_lease_state lease_state(const struct arbitration *a, const str
 {
 	enum lease_state state = arbiter_state(a->arbiter, l->index);
 
-	/* In a gang's turn all processes may run: they may wait for each other across cards. */
+	/*
+	 * While a tenant's turns are coordinated across cards, all its processes may run: they may wait for each other across
+	 * cards.
+	 */
 	if (!a->has_turns || l->gang_command.order != GANG_NONE)
 		return TURNS_OPEN;
 	if (state == LEASE_STOP || state == LEASE_CLOSING)

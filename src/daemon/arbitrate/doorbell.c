@@ -27,7 +27,7 @@ struct waitv { /* the kernel's struct futex_waitv */
 void doorbell_init(struct doorbell *b, const _Atomic uint32_t *word)
 {
 	*b = (struct doorbell){ .word = word, .seen_value = atomic_load(word) };
-	/* A new tenant's word is 0. An adopted tenant with another value has rung before. */
+	/* A new tenant's counter is 0. Another value shows that an adopted tenant has rung before. */
 	b->has_rung = b->seen_value != 0;
 }
 
@@ -62,7 +62,7 @@ void doorbell_check(struct doorbell *b, uint64_t now_ns, bool must_ring, bool ha
 		b->missing_since_ns = 0;
 	else if (must_ring && !b->missing_since_ns)
 		b->missing_since_ns = now_ns;
-	/* The ring may come a moment after the change. */
+	/* Allow some delay between the change and the ring. */
 	if (!b->missing_since_ns || now_ns - b->missing_since_ns < DOORBELL_LATE_NS)
 		return;
 	b->missing_since_ns = 0;

@@ -1,14 +1,13 @@
 /*
- * A doorbell wakes the arbitration of a card. It is a counter in the tenant's report.
+ * A doorbell is a counter in a tenant's shared-memory report. By incrementing it (a ring), the tenant wakes the arbitration of
+ * a card.
  *
  *     tenant:  changes its slot, increments its doorbell, wakes the thread that waits on it
  *     daemon:  reads the doorbell (doorbell_poll), then the slot; decides; sleeps until a deadline or until the
  *              doorbell differs from the value read (doorbell_wait): no ring is lost
  *
- * The counter is in the tenant's own report, so a ring does not disturb other tenants. A ring only
- * makes the daemon read the slot. A tenant is trusted to ring (doorbell_is_trusted) if it has rung before,
- * is not ignored for ringing too often, and was not seen to begin or end work or demand without a
- * ring. Any other tenant is polled.
+ * A ring only makes the daemon read the slot. A tenant is trusted to ring (doorbell_is_trusted) if it has rung before, does
+ * not ring too often, and was not seen to begin or end work or demand without a ring. Any other tenant is polled.
  *
  * Pure except doorbell_wait and the functions that it uses. Not thread safe, except doorbell_wake.
  */
@@ -22,8 +21,8 @@
 /* A ring that is later than this after the change counts as missing. */
 #define DOORBELL_LATE_NS UINT64_C(10000000)
 /*
- * How long a tenant is polled after a missing ring. Doubles with each further miss, up to DOORBELL_DOUBLINGS times. Misses are
- * forgiven DOORBELL_FORGIVEN_NS after such a time ended.
+ * How long a tenant is polled after a missing ring. Doubles with each further miss, up to DOORBELL_DOUBLINGS times. The misses
+ * are forgotten DOORBELL_FORGIVEN_NS after such a period has ended.
  */
 #define DOORBELL_DISTRUST_NS UINT64_C(100000000)
 #define DOORBELL_DOUBLINGS 7
@@ -47,7 +46,7 @@ struct doorbell {
 	uint64_t spent_at_ns;
 };
 
-/* A counter above zero shows that the doorbell has rung before. */
+/* `word` may be above zero: the tenant has then rung before. */
 void doorbell_init(struct doorbell *b, const _Atomic uint32_t *word);
 /* Returns true if the doorbell has rung since the last call. Call before reading the tenant's slot. */
 bool doorbell_poll(struct doorbell *b, uint64_t now_ns);

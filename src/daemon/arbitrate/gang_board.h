@@ -1,9 +1,10 @@
 /*
- * Gangs in the daemon: tenants whose turns on several cards are at the same time (policy/gang/device_gang.h). The arbitrations of
- * all cards share one board, protected by a lock. In each step, a card's thread reports to the board and reads the board's
+ * A gang is a tenant that has its turns on several cards at the same time (policy/gang/device_gang.h). The arbitrations of all
+ * cards share one board, on which these turns are decided. In each step, a card's thread reports to the board and reads its
  * decisions. If a decision for another card changed, the thread wakes that card's thread, after releasing its own lock.
  *
- * All calls are thread safe. Lock order: a card's lock, then the board's; the lock of the list of doorbells, then a card's.
+ * All calls are thread safe. Lock order: a card's lock, then the board's; the lock of the wake words (gangs_set_card()), then
+ * a card's.
  */
 #pragma once
 

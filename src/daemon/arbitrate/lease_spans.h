@@ -1,6 +1,6 @@
 /*
- * Records the latest spans in which one tenant had a card's lease or ran alone, in a ring buffer. Not thread safe. Pure,
- * except for memory.
+ * A span is a time in which one tenant had a card's lease or ran alone without one. Records the latest spans in a ring buffer.
+ * Not thread safe. Pure, except for memory.
  */
 #pragma once
 
@@ -47,8 +47,8 @@ void lease_spans_note(struct lease_spans *spans, uint64_t now_ns, const char *te
 		      struct lease_span_state state);
 
 /*
- * Copies the spans with numbers above `since`, oldest first, as they were at now_ns: a later begin is left out, a later end
- * is not shown. Returns their count. Pass *ret_since, the last ended span, as `since` next time.
+ * Copies the spans with numbers above `since`, oldest first, as they were at now_ns: omits spans that began later, and shows
+ * spans that ended later as not ended. Returns their count. Pass *ret_since, the last ended span, as `since` next time.
  */
 size_t lease_spans_since(const struct lease_spans *spans, uint64_t since, uint64_t now_ns,
 			 struct lease_span ret[LEASE_SPANS_MAX], uint64_t *ret_since);

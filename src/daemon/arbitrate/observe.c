@@ -56,7 +56,7 @@ static void add_progress(struct observer *o, struct observed_process *p,
 	const struct region_slot_device *d = &slot->device[o->device];
 	uint64_t busy = load(d->busy_ns), launches = load(d->launches);
 
-	/* The process has just copied its counters from the earlier daemon's report, so they are no new work. */
+	/* The process has just copied its counters from the report of an earlier daemon, so their growth is no new work. */
 	if (!p->migrated && load(slot->migrated)) {
 		p->migrated = true;
 		p->busy_seen = busy;
@@ -85,8 +85,8 @@ static bool is_held_elsewhere(const struct region_slot *slot, unsigned device)
 }
 
 /*
- * Returns true if the process waits at another device's gate and counts as waiting here (observer.in_gang). Call after
- * add_progress().
+ * Returns true if the process waits at another device's gate and this counts as waiting here too (observer.in_gang). Call
+ * after add_progress().
  */
 static bool waits_with_others(const struct observer *o, struct observed_process *p,
 			      const struct region_slot *slot)
@@ -170,7 +170,7 @@ struct arbiter_observation observer_read(struct observer *o, uint64_t now_ns, bo
 		struct turns_observation own = add_slot_state(d, &seen);
 		seen.inflight_ns += own.inflight_ns;
 		seen.working += own.works;
-		/* A tenant is idle since the last of its processes became idle. */
+		/* The tenant has been idle since the last of its processes became idle. */
 		if (i == 0 || own.idle_ns < seen.idle_ns)
 			seen.idle_ns = own.idle_ns;
 		turns_observe(&o->turns, &o->turn[i], &own, now_ns);

@@ -27,8 +27,9 @@ struct observed_process {
 	uint64_t recent_seen_ns, recent_ns;
 	uint32_t request_seen; /* number of the latest memory request, as last read */
 	/*
-	 * Of a process on several devices. is_held_elsewhere: it waits at another device's gate. comes_here: it launched
-	 * here between its last two such waits. launches_when_held: its launches here when the last such wait began.
+	 * For a process on several devices. is_held_elsewhere: it waits at another device's gate. launches_when_held: its
+	 * launches on this device when that wait began. comes_here: it launched on this device between its last two such
+	 * waits.
 	 */
 	bool is_held_elsewhere, comes_here;
 	uint64_t launches_when_held;
@@ -51,9 +52,9 @@ struct observer {
 	bool has_new_memory;
 	bool has_memory_request; /* a memory request (region_want) began or ended */
 	/*
-	 * Set by the caller if the tenant's turns on several devices are at the same time. A process with comes_here that
-	 * waits at another device's gate then counts as waiting here too: probably one thread uses the devices by turns,
-	 * and will launch here next.
+	 * Set by the caller if the tenant has its turns on several devices at the same time. A process with comes_here that
+	 * waits at another device's gate then counts as waiting here too: probably one thread uses the devices in turn, and
+	 * will launch here next.
 	 */
 	bool in_gang;
 };

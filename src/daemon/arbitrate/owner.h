@@ -1,22 +1,21 @@
 /*
- * The owner word tells a tenant's processes that the daemon has ended (region.h: owner), even after
- * kill -9. It is a robust futex: the kernel finds it through the thread's robust list
- * (set_robust_list(2)).
+ * The owner word, in the control page that the daemon shares with a tenant, tells the tenant's processes that the daemon has
+ * ended, even after kill -9. It is a robust futex: the kernel marks it when the thread ends, and finds it through the thread's
+ * robust list (set_robust_list(2)).
  *
  *     head, this thread's ->  link of a tenant -> link of the next -> ...      in private memory
  *                               | futex_offset, the same for all
  *                             owner, in the control page that the tenant reads
  *
- * Each link is mapped behind the control page. libc's mutexes keep the link next to the word, but
- * then tenants could read the daemon's addresses. This replaces glibc's robust list of the thread,
- * which this program does not need, as it has no robust mutex. Call all functions from one thread.
- * If that thread ends, tenants take the daemon for dead.
+ * Each link is mapped behind its control page. libc's mutexes keep the link next to the word, but then tenants could read the
+ * daemon's addresses. This list replaces glibc's robust list of the thread, which this program does not need, as it has no
+ * robust mutex. Call all functions from one thread. If that thread ends, tenants take the daemon for dead.
  */
 #pragma once
 
 #include "abi/shm/region.h"
 
-/* The control page is mapped with as much private memory behind it, which holds the page's link. */
+/* Each control page is mapped with as much private memory behind it, for the page's link. */
 #define OWNER_LINK_AT 65536 /* a multiple of every machine's page size */
 #define OWNER_MAP_BYTES (2 * OWNER_LINK_AT)
 _Static_assert(sizeof(struct region_control) <= OWNER_LINK_AT, "the link is behind it");

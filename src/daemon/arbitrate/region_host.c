@@ -179,7 +179,7 @@ void region_set_lease(struct region_control *control, unsigned device, enum leas
 	if (lease_state_of(old) == state)
 		return;
 	change_word(word, old, state);
-	/* The lease is no longer LEASE_PACED, so threads that wait for a grant need none any more. */
+	/* The lease is no longer LEASE_PACED, so threads that wait for a grant of tokens no longer need one: wake them. */
 	if (lease_state_of(old) == LEASE_PACED)
 		wake_paced(&control->device[device]);
 }
@@ -248,7 +248,7 @@ void region_host_assign_slot(struct region_host *host, unsigned slot, int pid)
 {
 	struct region_slot *s = &host->report->slot[slot];
 	_Atomic uint32_t *limit = &host->control->slot_limit;
-	/* Raise the limit first: readers sum the slots below it, so no slot above it may count anything. */
+	/* Raise the limit before filling the slot: processes sum only the slots below the limit, and must not miss this one. */
 	if (atomic_load_explicit(limit, memory_order_relaxed) <= slot)
 		atomic_store_explicit(limit, slot + 1, memory_order_seq_cst);
 	/* Reset what the tenant wrote here: it can write to empty slots too. */

@@ -44,8 +44,8 @@ void region_set_grant(struct region_control *control, unsigned device, uint64_t 
 		      bool is_waited_for);
 
 /*
- * The first writes how much memory is granted. The second wakes the waiters, which read the grant or learn that there is
- * none.
+ * region_set_memory_grant() writes how many bytes are granted, 0 for none. region_wake_memory_grant() wakes the threads that
+ * wait for the answer to a memory request.
  */
 void region_set_memory_grant(struct region_control *control, unsigned device, uint64_t bytes);
 void region_wake_memory_grant(struct region_control *control, unsigned device);

@@ -49,11 +49,11 @@ struct config {
 	char nvml[CONFIG_PATH_MAX];
 	struct arbiter_config arbiter;
 	bool is_elastic; /* for tenants that do not set this themselves */
-	/* a tenant's turns on its cards begin at the same time: daemon/arbitrate/gang_board.h */
+	/* all processes of a tenant get GPU time at the same moments, on all its cards: daemon/arbitrate/gang_board.h */
 	bool is_gang;
 	bool has_turns; /* a tenant's processes take turns within its leases (policy/lease/turns.h) */
 	struct elastic_config elastic;
-	/* GPU work without the library, and the freezer: daemon/tasks */
+	/* detection of GPU work that bypasses the library, and freezing of its container: daemon/tasks */
 	bool watch_tasks;
 	bool is_freezing;
 	uint64_t freeze_threshold_bytes;

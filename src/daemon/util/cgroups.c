@@ -129,7 +129,7 @@ int cgroups_dir(const struct cgroups_hierarchy *h, const char *path, char ret_di
 	size_t n = strlen(h->root);
 	if (!h->mount[0] || !path[0])
 		return -EOPNOTSUPP;
-	/* Only a part of the hierarchy may be mounted. The cgroup must be the top of that part, or below it. */
+	/* If only a subtree of the hierarchy is mounted, the cgroup must be in that subtree. */
 	if (strncmp(path, h->root, n) != 0 || (path[n] && path[n] != '/'))
 		return -EOPNOTSUPP;
 	snprintf(ret_dir, CGROUP_DIR_MAX, "%s%s", h->mount, path + n);
@@ -163,8 +163,8 @@ int cgroup_find_freezer(const struct cgroups *cgroups, const struct container *c
 	if (r < 0) {
 		int r1 = locate(&cgroups->v1, false, container->v1_path, &cgroup);
 		/*
-		 * If neither version can be used, report the error of version 2, unless that only says that version 2 is
-		 * not mounted.
+		 * If neither version can be used, report the error of version 2; if version 2 is merely not mounted, that of
+		 * version 1.
 		 */
 		r = r1 == 0 || r == -EOPNOTSUPP ? r1 : r;
 	}

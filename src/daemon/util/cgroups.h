@@ -1,7 +1,7 @@
 /*
- * Finds where cgroups are mounted, and freezes cgroups. Sources, in the kernel's Documentation: admin-guide/cgroup-v2.rst
- * (cgroup.freeze and cgroup.events, Linux 5.2) and admin-guide/cgroup-v1/freezer-subsystem.rst (freezer.state). Thread
- * safe. Each function makes a few system calls.
+ * Finds where cgroups are mounted, and freezes cgroups: the kernel's freezer stops all processes of a cgroup until a thaw.
+ * Sources, in the kernel's Documentation: admin-guide/cgroup-v2.rst (cgroup.freeze and cgroup.events, Linux 5.2) and
+ * admin-guide/cgroup-v1/freezer-subsystem.rst (freezer.state). Thread safe. Each function makes a few system calls.
  */
 #pragma once
 

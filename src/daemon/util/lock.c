@@ -21,7 +21,7 @@
 #define WAIT_NS (2 * NSEC_PER_SEC)
 /* A daemon that ends may wait 0.5 s for a fault report (gpu/health) before it releases a card's lock. */
 #define CARD_WAIT_NS (1 * NSEC_PER_SEC)
-/* Root's daemon can start without the locks in shared directories, so waits less for them. */
+/* Any user can hold a lock in a shared directory. Root's daemon can start without these locks, so it waits less for them. */
 #define CONTESTED_WAIT_NS (100 * NSEC_PER_MSEC)
 #define RETRY_NS (20 * NSEC_PER_MSEC)
 #define HOLDER_MAX 160

@@ -51,7 +51,7 @@ static int connect_to(const char *name)
 	return steal_fd(&fd);
 }
 
-/* Does not block: a slow manager misses the message. */
+/* Does not block: if the service manager's queue is full, the message is lost. */
 static void notify(const struct service *s, const char *text)
 {
 	if (send(s->fd, text, strlen(text), MSG_NOSIGNAL) < 0)

@@ -1,6 +1,6 @@
 /*
- * A JSON file that is replaced as a whole: a new file is renamed over the old one, so after a crash or on a full disk the
- * file is one of the two, complete. Thread safe.
+ * A JSON file that is replaced as a whole: a new file is renamed over the old one, so a crash or a full disk never leaves a
+ * partly written file. Thread safe.
  */
 #pragma once
 
@@ -10,8 +10,8 @@
 #include "daemon/util/json.h"
 
 /*
- * Writes the file. `flags` are jansson's, for the layout. `sync` also waits for the disk. On -errno the old file stays.
- * Returns -EFBIG if the text exceeds most_bytes.
+ * Writes the file. `flags` are jansson's, for the layout. With `sync`, returns only when the text is on the disk. If it fails
+ * (-errno), the old file stays. Returns -EFBIG if the text exceeds most_bytes.
  */
 int state_file_write(const char *path, const json_t *json, size_t flags, size_t most_bytes,
 		     bool sync, struct error *err);

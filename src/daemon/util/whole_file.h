@@ -1,13 +1,13 @@
 /*
- * Files that are replaced as a whole: a new file is renamed over the old one, so after a crash or on a full disk the file
- * is one of the two, complete. Thread safe.
+ * Files that are replaced as a whole: a new file is renamed over the old one, so a crash or a full disk never leaves a partly
+ * written file. Thread safe.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* `sync` also waits for the disk. On -errno the old file stays. */
+/* Replaces the file. With `sync`, returns only when the text is on the disk. If it fails (-errno), the old file stays. */
 int whole_file_write(const char *path, const char *text, size_t size, bool sync);
 /* Like whole_file_write(), but removes the file if `lines` is "". */
 int whole_file_write_lines(const char *path, const char *lines, bool sync);

@@ -20,7 +20,8 @@ struct worker {
 int worker_start(struct worker *w, const char *what, void *(*run)(void *), void *data,
 		 struct error *err);
 /*
- * Sets `stop` and signals `wake`, but does not wait for the end. A caller must wake a thread that sleeps on anything else.
+ * Sets `stop` and signals `wake`, but does not wait for the end. If run() can sleep on anything but `wake`, the caller must
+ * end that sleep too.
  */
 void worker_request_stop(struct worker *w);
 /* Waits until run() has returned. *w must not be used afterwards. */

@@ -12,7 +12,7 @@
 #define PCT_SLACK 1e-6 /* tolerance for sums of floating-point shares */
 
 struct sums {
-	/* movable_bytes: largest quota of a swapping tenant */
+	/* sum of the quotas that must stay on the card; largest quota among swapping tenants */
 	uint64_t given_bytes, movable_bytes;
 	double cores_pct;
 };
@@ -51,7 +51,7 @@ static size_t add_stages(struct stage_item *items, const struct tenant_terms *te
 	return count;
 }
 
-/* Containers of one pod that never run at the same time need together only what the largest needs. */
+/* Containers of one pod that never run at the same time share memory and cores: only the largest of them counts. */
 static void take_stages_off(struct sums *sums, const struct tenant_terms *const *others,
 			    size_t count, const struct tenant_terms *one, const struct card *card)
 {

@@ -1,6 +1,6 @@
 /*
- * Checks whether a set of claims is consistent, after reading the store and in tests. (policy/memory/promise.h decides
- * whether a new claim fits.) Pure; thread safe.
+ * A claim is one container's right to shares of cards (claims.h). Checks whether a set of claims is consistent, after reading
+ * the store and in tests. (policy/memory/promise.h decides whether a new claim fits.) Pure; thread safe.
  */
 #pragma once
 
@@ -10,10 +10,11 @@
 #include "daemon/state/tenant.h"
 
 /*
- * Returns -EEXIST if two claims share a key, tenant id, name or slot; -ENOSPC if a card's quotas exceed its memory, or its
- * guarantees 100 % without may_overcommit. err names both sides. Quotas of waiting tenants do not count, since they are not
- * promised, and of swapping tenants only the largest does, but each quota must fit its card. The missing card (NULL) of a
- * parked claim is not checked.
+ * Returns -EEXIST if two claims share a key, tenant id, name or slot. Returns -ENOSPC if the quotas on a card exceed its
+ * memory, or the guarantees exceed 100 % without may_overcommit. err names the claims or the card.
+ *
+ * Quotas of waiting tenants do not count, since they are not promised. Of the swapping tenants only the largest quota counts.
+ * Each quota must fit its card. Missing cards (NULL) are not checked.
  */
 int claims_check(const struct tenant_terms *const *list, size_t count, bool may_overcommit,
 		 struct error *err);

@@ -1,4 +1,6 @@
-/* A claim and the request for one: see claims.h. Main thread only. */
+/*
+ * A claim is one container's right to shares of cards (claims.h). Defines a claim, and the request for one. Main thread only.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -27,8 +29,8 @@ struct claim_request {
 	const char *tenant;
 	uid_t uid; /* the owner, who may change the tenant; root for the kubelet's claims */
 	/*
-	 * claims_reconcile() may end the claim when nothing runs in it and nothing needs it. If false, only
-	 * claims_release() does, so the caller must remember the claim.
+	 * If true, claims_reconcile() may end the claim when no process runs in it and no need check wants it. If false, only
+	 * claims_release() ends it, so the caller must remember the claim.
 	 */
 	bool while_wanted;
 	int priority;

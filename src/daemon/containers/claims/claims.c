@@ -119,7 +119,7 @@ static struct claim *new_claim(struct claims *claims, int64_t row, uint64_t made
 	return claim;
 }
 
-/* Makes room in `holders`, so that claims_reserve_slots() cannot fail after the commit. */
+/* Makes room in `holders`, the table of slots, so that claims_reserve_slots() cannot fail after the commit. */
 static int reserve(struct claims *claims, const struct store_claim *fresh)
 {
 	int r = 0;
@@ -422,9 +422,8 @@ static int make_tenant(struct claims *claims, const struct store_claim *fresh, s
 }
 
 /*
- * Writes the row, makes the tenant, then commits. A kill before the commit leaves at most a tenant without a claim, which
- * the next daemon removes, and never a claim that no caller knows. The list entry comes first, so that nothing can fail
- * after the commit.
+ * Writes the row, makes the tenant, then commits. If the daemon is killed before the commit, the next daemon removes the
+ * tenant, which has no stored claim. The list entry is allocated first, so that nothing can fail after the commit.
  */
 static int write_down(struct claims *claims, const struct store_claim *fresh, struct claim **ret,
 		      enum stage *stage, struct error *err)
@@ -472,7 +471,10 @@ static int allocate(struct claims *claims, const struct claim_request *request, 
 		stage = STAGE_REQUEST;
 		r = decide(claims, request, fresh, err);
 	}
-	/* Before storing: a library that cannot be installed is the likeliest reason for injection_make() to fail later. */
+	/*
+	 * Check this before storing: a library that cannot be installed is the likeliest reason why injection_make() would
+	 * fail.
+	 */
 	if (r >= 0 && !fresh->terms.claim.is_uncontrolled) {
 		stage = STAGE_TENANT;
 		r = claims_prepare_library(claims, err);
@@ -494,7 +496,10 @@ static int allocate(struct claims *claims, const struct claim_request *request, 
 	return 0;
 }
 
-/* Records an allocation. If no actor is set, the kubelet made the request: the control socket sets one. */
+/*
+ * Records an allocation in the audit log. Requests by the control socket set an actor, so without one the kubelet made the
+ * request.
+ */
 static void note_in_audit(struct claims *claims, const struct claim_request *request,
 			  const struct claim *claim)
 {
@@ -580,6 +585,6 @@ int claims_terms_changed(struct claims *claims, const struct tenant *tenant, str
 		r = claims_commit(claims, err);
 	if (r < 0)
 		store_rollback(claims->store);
-	/* The new store gets every claim's present terms, with this change. */
+	/* The store is torn: write a new one with every claim's present terms, including this change. */
 	return r == -EBADMSG ? claims_renew_store(claims, err) : r;
 }

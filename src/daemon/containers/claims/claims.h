@@ -1,12 +1,13 @@
 /*
- * A claim is one container's right to shares of cards, with a tenant of its own. It is stored before its request is
- * answered, and lives until released, across restarts of the daemon and the machine.
+ * A claim is one container's right to shares of cards (memory, GPU time), with a tenant of its own. It is stored before its
+ * request is answered, and lives until released, across restarts of the daemon and the machine.
  *
- * The store (store.h) decides which claims exist and what each was promised; a tenant whose claim is not there is removed.
- * The tenant's state file (tenant_state.h) tells which processes run in it; if lost, the tenant is made again from the
- * store.
+ * The store (store.h) decides which claims exist and what each was promised; a tenant whose claim is missing there is removed.
+ * The tenant's state file (tenant_state.h) tells which processes run in it; if lost, the tenant is made again from the store.
  *
- * Callers choose the keys, such as "pod/<UID>/<container>" (daemon/kubelet/devices/pod_key.h) or "cdi/<name>".
+ * A claim is parked if it cannot be put into force, because a card is missing or has no room. A slot is one of the equal parts
+ * of a card that the kubelet counts. Callers choose the keys, such as "pod/<UID>/<container>"
+ * (daemon/kubelet/devices/pod_key.h) or "cdi/<name>".
  *
  * Main thread only. Claims belong to struct claims: a pointer is valid until the claim's release or claims_close().
  */
@@ -57,15 +58,16 @@ int claims_allocate(struct claims *claims, const struct claim_request *request, 
 int claims_release(struct claims *claims, const char *key, const char *why, struct error *err);
 
 /*
- * Takes back a claim whose owner was never told. Its promise and tenant end at once, even if the store cannot be written;
- * its row is then deleted later, and survives if the daemon ends before. Ignores an unknown key.
+ * Takes back a claim that was made but not yet reported to its requester. Its promise and tenant end at once, even if the
+ * store cannot be written. Its row is then deleted later; if the daemon ends before that, the claim survives. Ignores an
+ * unknown key.
  */
 void claims_undo(struct claims *claims, const char *key, const char *why);
 
 /*
- * Gives the claim another key, and its tenant a name made from `tenant` (claim_request), because another container turned
- * out to hold it. Returns -EEXIST if the key is in use, -EINVAL for a wrong key, -ENODEV if parked, or an -errno of the
- * store. After an error nothing has changed.
+ * Gives the claim another key, and its tenant a name made from `tenant` (as in claim_request). Needed when another container
+ * turns out to hold the claim. Returns -EEXIST if the key is in use, -EINVAL for a wrong key, -ENODEV if parked, or an -errno
+ * of the store. After an error nothing has changed.
  */
 int claims_rename(struct claim *claim, const char *key, const char *tenant, struct error *err);
 
@@ -93,15 +95,15 @@ int claims_add_need_check(struct claims *claims, claims_need_check keep, void *d
 void claims_remove_need_check(struct claims *claims, claims_need_check keep, void *data);
 
 /*
- * Releases each while_wanted claim that had no live process and was not needed at each check for `claim_grace` (a setting).
- * Also called every `claim_look`.
+ * Releases each while_wanted claim that at every check for `claim_grace` (a setting) had no live process and was not needed.
+ * Runs by itself every `claim_look` (a setting).
  */
 void claims_reconcile(struct claims *claims);
 
 /*
- * Changes, stores and enforces the terms of the override: all or nothing. A limit that equals the guarantee changes with it, unless
- * the override gives one. *ret_changed is false if nothing differed. Returns -ENODEV if parked, or the errors of
- * daemon/api/terms_change.h.
+ * Changes, stores and enforces the terms of the override: all or nothing. A limit that equals the guarantee changes with the
+ * guarantee, unless the override sets the limit. *ret_changed is false if nothing differed. Returns -ENODEV if parked, or the
+ * errors of daemon/api/terms_change.h.
  */
 int claims_override_terms(struct claim *claim, const struct claim_override *override,
 			  bool *ret_changed, struct error *err);

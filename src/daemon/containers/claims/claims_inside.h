@@ -74,7 +74,7 @@ int claims_load_original(struct claim *claim, const struct store_claim *written,
 /* Frees the claim and ends its tenant. For a parked claim, deletes the tenant's files. */
 void claims_end(struct claim *claim, const char *why);
 
-/* Installs the library for containers, unless an accepted copy is installed. */
+/* Installs the library for containers, unless an installed copy is still accepted by `trust`. */
 int claims_install_library(struct claims *claims, struct error *err);
 /* Like claims_install_library(), but does nothing if containers get the library from the driver mirror. */
 int claims_prepare_library(struct claims *claims, struct error *err);

@@ -135,7 +135,8 @@ int injection_add_nodes(struct injection *in, const struct tenant_terms *terms, 
 			struct error *err)
 {
 	/*
-	 * The devices that every CUDA program needs. Not modeset, which is for graphics, nor mig-config, which is for configuring MIG.
+	 * The device nodes that every CUDA program needs. Omits nvidia-modeset, for graphics, and mig-config, for configuring
+	 * MIG.
 	 */
 	static const char *const common[] = { "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools" };
 	int r = 0;
@@ -224,7 +225,8 @@ static int add_mirror(struct injection *in, struct trust *trust, const char *dir
 }
 
 /*
- * The simulated driver and its socket, behind which all simulated cards are: only liballot.so keeps a container to its own.
+ * Mounts the simulated driver and its socket. All simulated cards are behind that socket, so only liballot.so restricts a
+ * container to its own.
  */
 static int add_sim(struct injection *in, const struct node *node, const struct tenant_terms *terms,
 		   struct error *err)
@@ -288,8 +290,8 @@ int claims_install_library(struct claims *claims, struct error *err)
 	char copy[STATE_DIR_MAX + LIBRARY_NAME_MAX + 32];
 	copy_path(claims, copy);
 	/*
-	 * Check on every call: the copy stays for years, and the manifest may have changed. If rejected, install again,
-	 * since a newer version may be accepted.
+	 * Check on every call: the copy may be years old, and the manifest may have changed. If the copy is rejected, install
+	 * again, since a newer file may be accepted.
 	 */
 	if (*claims->library.name && trust_is_good(claims->trust, copy))
 		return 0;

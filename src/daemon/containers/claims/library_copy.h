@@ -16,7 +16,7 @@ struct library {
 };
 
 /*
- * Copies the file `from` into the existing state directory, unless it is there. Returns -EACCES if that file system is
- * noexec, -EBADMSG if the existing copy differs, -ENOENT or another -errno.
+ * Copies the file `from` into the existing state directory, unless it is there already. Returns -EACCES if that file system is
+ * noexec, -EBADMSG if an existing copy differs, -ENOENT or another -errno.
  */
 int library_install(const char *from, const char *state_dir, struct library *ret, struct error *err);

@@ -31,7 +31,7 @@ static void reading_free(struct reading *reading)
 static int keep_read(void *data, const struct store_claim *claim, struct error *err)
 {
 	struct reading *reading = data;
-	/* The list is full at 0, 16, 32, 64 ... claims. */
+	/* The list's capacity is 16, 32, 64 ...: grow it when the count reaches these numbers. */
 	size_t n = reading->count;
 	if (n == 0 || (n >= 16 && (n & (n - 1)) == 0)) {
 		struct store_claim *grown = realloc(reading->list,
@@ -94,7 +94,7 @@ static int make_again(struct node *node, struct store_claim *claim, struct tenan
 		r = tenant_new(node, &claim->terms, &tenant, err);
 	if (r < 0)
 		return r;
-	/* The state file can be written later: it tells which processes run in the tenant, and none does yet. */
+	/* The state file can be written later: it only tells which processes run in the tenant, and none runs yet. */
 	tenant_save_soon(tenant);
 	*ret = tenant;
 	return 0;
@@ -190,7 +190,10 @@ static int list_adopted(struct claims *claims, struct error *err)
 	return 0;
 }
 
-/* Removes tenants whose claims are not stored: a killed daemon had not stored the claim yet, or had deleted its row. */
+/*
+ * Removes adopted tenants whose claims are not stored. A killed daemon had not stored the claim yet, or had already deleted
+ * its row.
+ */
 static void remove_unwritten(struct claims *claims)
 {
 	struct claim *next;
@@ -201,7 +204,7 @@ static void remove_unwritten(struct claims *claims)
 	}
 }
 
-/* Only logs claims that do not fit together: settings may have changed, or the store was edited by hand. */
+/* Logs claims that do not fit together, but keeps them: settings may have changed, or the store was edited by hand. */
 static void check_all(struct claims *claims)
 {
 	const struct tenant_terms **list = calloc(claims->count + 1, sizeof(*list));
@@ -291,7 +294,7 @@ int claims_renew_store(struct claims *claims, struct error *err)
 		r = open_store(claims, &is_new, err);
 	if (r >= 0)
 		r = write_all(claims, err);
-	/* An open store must have all claims. claims_use_store() tries again. */
+	/* A store may stay open only if it has all claims, so close it. claims_use_store() tries again. */
 	if (r < 0)
 		claims->store = store_close(claims->store);
 	return r;
@@ -302,7 +305,7 @@ static int open_and_read(struct claims *claims, struct error *err)
 {
 	bool is_new = false;
 	int r = open_store(claims, &is_new, err);
-	/* A new store gets the claims of adopted tenants, in case an old one was lost. */
+	/* Put the claims of adopted tenants into a new store, because an old one may have been lost. */
 	if (r >= 0)
 		r = is_new ? write_all(claims, err) : merge(claims, err);
 	if (r < 0)
@@ -340,8 +343,8 @@ static void reconcile_due(void *data, uint32_t events)
 }
 
 /*
- * At the start, because an upgrade may replace this version's file later. An error is reported again when an injection is
- * requested.
+ * Installs the library at the start, because an upgrade may replace this version's file later. An error is reported when a
+ * container asks for the library.
  */
 static void install_early(struct claims *claims)
 {

@@ -23,7 +23,10 @@ void state_dir_find(const struct node *node, char ret_dir[STATE_DIR_MAX])
 		snprintf(ret_dir, STATE_DIR_MAX, "%s", node->run_dir);
 }
 
-/* Makes the directory and its parents with mode 0755: containers mount directories below, whose users must read them. */
+/*
+ * Makes the directory and its parents with mode 0755, because containers mount directories below it, and their users must read
+ * them.
+ */
 static int make_each(char *path, struct error *err)
 {
 	for (char *slash = path; slash; slash = strchr(slash + 1, '/')) {

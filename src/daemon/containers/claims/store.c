@@ -70,15 +70,18 @@ static const char schema_sql[] = "BEGIN IMMEDIATE;"
 				 "PRAGMA application_id = 1634495604;"
 				 "COMMIT;";
 
-/* Set in the transaction that first fills a new store: a store without it does not tell which claims exist. */
+/*
+ * Marks a new store as filled. Runs in the transaction that first fills the store; without the mark, claims may be missing in
+ * the file.
+ */
 static const char filled_sql[] = "PRAGMA user_version = 4;";
 /* Adds the group for sharing by space. Claims of older schemas have none. */
 #define GROUP_SQL \
 	"ALTER TABLE claim ADD COLUMN space_group TEXT NOT NULL DEFAULT '';" \
 	"PRAGMA user_version = 4;"
 /*
- * Upgrades; the index is the file's schema. Claims of schema 2 get the original priority 0: only those of default priority
- * could be changed then.
+ * The upgrade from each schema number. Claims of schema 2 get the original priority 0: in that schema, only claims with the
+ * default priority could be changed.
  */
 static const char *const upgrade_sql[STORE_SCHEMA] = {
 	[1] = "BEGIN IMMEDIATE;" ASKED_SQL GROUP_SQL "COMMIT;",
@@ -254,7 +257,7 @@ static int prepare(struct store *store, struct error *err)
 	return 0;
 }
 
-/* Anything but a plain file is not ours, and opening it might block. */
+/* Accepts only a plain file: nothing else is our store, and opening it might block. */
 static int check_file(const char *path, struct error *err)
 {
 	struct stat st;
@@ -362,7 +365,7 @@ int store_set_aside(const char *path, char *ret_name, size_t size, struct error 
 				 path);
 	if (rename(path, ret_name) < 0)
 		return error_set_errno(err, errno, "rename %s to %s", path, ret_name);
-	/* Rename the log too, so that a new store does not take it for its own. */
+	/* Rename the log too, so that a new store does not use the old log. */
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		snprintf(from, sizeof(from), "%s%s", path, parts[i]);
 		snprintf(to, sizeof(to), "%s%s", ret_name, parts[i]);

@@ -1,13 +1,13 @@
 /*
- * The store of claims: an SQLite file in WAL mode that one daemon has open. Each claim has its tenant's terms (tenant.h)
- * and its cards' UUIDs.
+ * The store of claims (claims.h): an SQLite file in WAL mode (new data goes to a log, which a checkpoint copies into the
+ * file). One daemon has it open. Each claim has its tenant's terms (tenant.h) and its cards' UUIDs.
  *
- * A commit waits for the disk (synchronous = FULL), because the kubelet keeps our answer to Allocate, and after a power cut
- * starts the container without asking again. Writes within a transaction do not wait. A checkpoint waits twice, so it is
- * made apart from transactions.
+ * A commit waits for the disk (synchronous = FULL): the kubelet keeps our answer to Allocate, and after a power cut starts the
+ * container without asking again. Writes within a transaction do not wait. A checkpoint waits for the disk twice, so it runs
+ * separately.
  *
- * Errors: -EBADMSG if the file is torn, foreign or of a newer program; -EBUSY if another process has it open; -ENOSPC,
- * -EROFS, -EACCES, -EIO etc. After an error nothing is changed. Not thread safe.
+ * Errors: -EBADMSG if the file is torn, foreign or of a newer program; -EBUSY if another process has it open; -ENOSPC, -EROFS,
+ * -EACCES, -EIO etc. After an error nothing is changed. Not thread safe.
  */
 #pragma once
 
@@ -62,8 +62,8 @@ void store_rollback(struct store *store);
 void store_preallocate_log(struct store *store);
 
 /*
- * Copies committed data from the log to the file. Call soon after commits, when nothing waits. After an error the data
- * stays in the log, where it is as safe.
+ * Copies committed data from the log to the file. Call soon after commits, when no request waits. After an error the data
+ * stays in the log, where it is just as safe.
  */
 int store_checkpoint(struct store *store, struct error *err);
 

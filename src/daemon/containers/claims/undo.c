@@ -1,6 +1,6 @@
 /*
- * Takes claims back, at once even if the store cannot be written: the next transaction that succeeds then deletes their
- * rows.
+ * Takes back claims that were made but not yet reported. Each ends at once; if the store cannot be written, the next
+ * transaction that succeeds deletes its row.
  */
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
 /*
- * Finds containers' names. A thread asks the engines, so the main thread does not wait; engines that do not answer are
- * asked less and less often.
+ * Finds containers' names by asking container engines (docker, containerd, ...). A thread asks, so the main thread does not
+ * wait. An engine that does not answer is asked less and less often.
  *
- *     main:   engine_names_request()     one question per container
+ *     main:   engine_names_request()   one question per container
  *     thread: asks each engine that may have the container, one after the other
- *     main:   answer()               delivers the result, from the event loop
+ *     main:   answer()                 delivers the result, from the event loop
  */
 #pragma once
 

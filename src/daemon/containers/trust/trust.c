@@ -119,7 +119,7 @@ enum { FILE_KEYS, FILE_MANIFEST, FILE_SIGNATURE, FILE_LIBRARY, FILES };
 struct trust {
 	char path[FILES][PATHS_MAX];
 	/* Files of the last successful check; if unchanged, none is read again. */
-	bool is_good; /* false also if a file is too new to notice another change */
+	bool is_good; /* false also if a file was changed so recently that another change would not show in its times */
 	struct stat seen[FILES];
 	uint64_t refused;
 	/* what was logged last: a refusal, or an accepted library's path */
@@ -182,8 +182,8 @@ static bool is_unchanged(const struct trust *trust, const char *path)
 }
 
 /*
- * Returns true if no file is new: two writes within one tick of the kernel's clock give the same times, so a new file must
- * be read again.
+ * Returns true if no file was changed very recently. Two writes within one tick of the kernel's clock get the same times, so a
+ * change of a new file may go unnoticed; such a file must be read again.
  */
 static bool are_settled(const struct trust *trust)
 {

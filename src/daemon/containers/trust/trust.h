@@ -1,7 +1,7 @@
 /*
- * Decides whether a library may be put into containers: its SHA-256 must be in a manifest (setting library_manifest) that
- * one of the operator's keys (setting library_keys) has signed in <manifest>.sig. Changed files are read again, so all can
- * be replaced without a restart. Containers keep a library that they have.
+ * Decides whether a library may be put into containers: its SHA-256 must be in a manifest (setting library_manifest) that one
+ * of the operator's keys (setting library_keys) has signed in <manifest>.sig. Files are read again when they change, so all
+ * can be replaced without a restart. A container that already has a library keeps it.
  *
  * A NULL trust accepts every library. Main thread only.
  */

@@ -29,7 +29,7 @@ bool allocate_has(const struct slices *slices, const struct claim *claim,
 	return false;
 }
 
-/* Returns true if a process lives in the claim. Processes of the daemon's previous run count even before they connect. */
+/* Returns true if a process lives in the claim. Processes that an earlier daemon knew count even before they reconnect. */
 bool allocate_is_in_use(const struct claim *claim)
 {
 	return claim->tenant && tenant_living_count(claim->tenant) > 0;
@@ -59,7 +59,7 @@ static int release_former(struct claims *claims, const struct slices *slices,
 		while ((c = claims_holder(claims, slices->uuid[card], &left, &slot))) {
 			char id[SLICE_ID_MAX];
 			slots_remove(&left, slot);
-			/* Only a claim made by slices is the kubelet's, so another is not released here. */
+			/* Release only claims made by slices: others are not the kubelet's. */
 			if (!allocate_is_own_claim(c))
 				continue;
 			slice_format(slices, card, slot, id);
@@ -112,7 +112,7 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 		return 0;
 	}
 	/*
-	 * An earlier call made the claim, its answer was lost, and the scheduler has since decided otherwise. Replace the
+	 * An earlier call made the claim, but its answer was lost, and the scheduler has since chosen other terms. Replace the
 	 * claim.
 	 */
 	if (claim && allocate_is_in_use(claim))
@@ -131,9 +131,10 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 }
 
 /*
- * Finds a claim with the same terms in which no process lives. The kubelet gives the slices of a pod's init containers to
- * its other containers, which then share the claim, because the init container's mounts must stay. Another pod may ask too,
- * so changes by claims_override_terms() are undone. Returns NULL if there is no such claim, or its changes cannot be undone.
+ * Finds a claim with the same terms in which no process lives. The kubelet gives the slices of an init container also to the
+ * pod's other containers; these share the claim, because the init container's mounts must stay valid. The request may also be
+ * another pod's, so changes by claims_override_terms() are undone first. Returns NULL if there is no such claim, or its
+ * changes cannot be undone.
  */
 static struct claim *find_same(struct claims *claims, const struct claim_request *request)
 {

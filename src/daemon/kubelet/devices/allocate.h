@@ -1,5 +1,7 @@
 /*
- * Turns the kubelet's choice of slices (slices.h) into a claim and an injection. Main thread only.
+ * A slice is one of the equal parts of a card that the kubelet counts as a device (slices.h). Turns the slices that the
+ * kubelet chose for a container into a claim (the container's right to them) and an injection (its mounts and environment).
+ * Main thread only.
  */
 #pragma once
 
@@ -11,10 +13,10 @@
 	"slices/" /* A claim made by slices has this prefix and its first slice's name as key. */
 
 /*
- * Allocates one container's slices. A claim with exactly these slices and no process is reused; any other claim with one of
- * them is released, since the kubelet considers the slice free, or -EBUSY is returned if a process runs in it. The caller
- * owns *ret_injection. After an error nothing is allocated and the outputs are unchanged. Other errors: claims_allocate(),
- * injection_make().
+ * Allocates one container's slices. Reuses a claim with exactly these slices if no process lives in it. Releases any other
+ * claim that has one of the slices, since the kubelet considers the slice free; returns -EBUSY if a process lives in that
+ * claim. The caller owns *ret_injection. After an error nothing is allocated and the outputs are unchanged. Other errors:
+ * claims_allocate(), injection_make().
  */
 int allocate_slices(struct node *node, const struct slices *slices, const struct slice_set *set,
 		    struct claim **ret_claim, struct injection *ret_injection, struct error *err);
@@ -35,10 +37,7 @@ bool allocate_has(const struct slices *slices, const struct claim *claim,
 /* Returns true if the claim was made by slices. */
 bool allocate_is_own_claim(const struct claim *claim);
 
-/*
- * Returns true if a process lives in the claim, of any kind. Counts processes of the daemon's previous run even before they
- * connect.
- */
+/* Returns true if a process lives in the claim. Processes that an earlier daemon knew count even before they reconnect. */
 bool allocate_is_in_use(const struct claim *claim);
 /* Returns true if the claim is in force and was made with the request's terms. */
 bool allocate_is_same(const struct claim *claim, const struct claim_request *request);

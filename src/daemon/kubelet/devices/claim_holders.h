@@ -1,7 +1,7 @@
 /*
- * Which container holds each claim that was made by slices. Allocate names no pod, but the kubelet's list of pod resources
- * does (pod_resources.h). A holder is recorded only if its slices are exactly the claim's (reconcile.h), and forgotten when
- * an answer of the kubelet no longer names it. Main thread only.
+ * The holder of a claim is the container that uses it. Records the holders of claims made by slices (slices.h). Allocate does
+ * not name the container, but the kubelet's list of pod resources does (pod_resources.h). A holder is recorded only if its
+ * slices are exactly the claim's, and forgotten when a later list does not name it. Main thread only.
  */
 #pragma once
 
@@ -19,12 +19,12 @@ struct claim_holders *claim_holders_new(void);
 struct claim_holders *claim_holders_free(struct claim_holders *holders);
 
 /*
- * Records the holder from the kubelet's answer number `answer`. If out of memory, the holder stays unknown until the next
- * answer.
+ * Records the holder, as named by list number `answer` of the kubelet. If out of memory, the holder stays unknown until the
+ * next list.
  */
 void claim_holders_note(struct claim_holders *holders, const struct claim *claim,
 			const struct pod_holder *holder, uint64_t answer);
-/* Forgets the holders that answer number `answer` did not name. Call after claim_holders_note() for all others. */
+/* Forgets the holders that list number `answer` did not name. Call after claim_holders_note() for all that it named. */
 void claim_holders_end(struct claim_holders *holders, uint64_t answer);
 
 /*

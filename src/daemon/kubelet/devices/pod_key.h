@@ -1,9 +1,10 @@
 /*
- * Keys of claims that were made for a pod's container by name:
+ * A claim is one container's right to shares of cards; a key identifies it. These keys belong to claims made for a container
+ * that is known by name:
  *
  *     pod/<UID>/<container>                the pod's annotations say what the container gets (allocate_annotated.h)
- *     pod/<UID>/<container>/<device>       the kubelet named <device> in Allocate (allocate_vcuda.h); the kubelet's list of pod
- *                                          resources names the real holder of the device, which may be another container
+ *     pod/<UID>/<container>/<device>       the kubelet named <device> in Allocate (allocate_vcuda.h). The container is a guess:
+ *                                          the kubelet's list of pod resources may later name another holder of the device.
  *
  * The name of an init container is followed by the stage of the pod's start in which it runs: daemon/state/pod_stage.h. Pure;
  * thread safe.

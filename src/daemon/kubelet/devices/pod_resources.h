@@ -1,6 +1,6 @@
 /*
- * Which of our slices (slices.h) pods hold, by the kubelet's pod-resources socket, which a thread asks. So a claim without
- * processes whose pod computes on the CPU differs from one whose pod is gone.
+ * Tells which of our slices (slices.h) pods hold. A thread asks the kubelet's pod-resources socket. This distinguishes a claim
+ * whose pod runs without GPU processes from a claim whose pod is gone.
  */
 #pragma once
 
@@ -34,7 +34,9 @@ typedef void (*pod_resources_holder)(void *data, const struct pod_holder *holder
 bool pod_resources_each(struct pod_resources *p, pod_resources_holder each, void *data);
 /* Returns the number of answers so far. The list of pod_resources_each() changes only when this does. */
 uint64_t pod_resources_answers(struct pod_resources *p);
-/* When the last answer was requested, as clock_now_ns(); 0: none. The answer shows all that had happened by then. */
+/*
+ * Returns when the last answer was requested, as clock_now_ns(); 0: none. The answer includes everything that happened before.
+ */
 uint64_t pod_resources_time_ns(struct pod_resources *p);
 
 /* Adds a reply's slices to *ret and skips other names. Returns -EPROTO if malformed. Pure, but allocates. */

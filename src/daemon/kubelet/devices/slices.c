@@ -110,8 +110,8 @@ static void take(const struct slices *slices, const struct slice_set *available,
 }
 
 /*
- * The next card to take slices from: of the cards already used the one with the fewest left; else the fullest card that has
- * all wanted slices; else the one with the most left, so that few cards are needed.
+ * Chooses the next card to take slices from. Prefers a card already used, the one with the fewest available slices; else the
+ * fullest card that has all wanted slices; else the card with the most available, so that few cards are needed.
  */
 static unsigned choose(const struct slices *slices, const struct slice_set *available,
 		       const struct slice_set *taken, unsigned wanted)

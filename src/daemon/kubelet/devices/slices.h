@@ -1,7 +1,7 @@
 /*
- * Cards as equal slices: the kubelet sees each card as `per_card` devices "<UUID>-<number>", each worth an equal part of
- * memory and time. The names alone tell which share of which card a call is about, without knowing the pod. Pure; thread
- * safe.
+ * A slice is one of `per_card` equal parts of a card. The kubelet sees each slice as a device "<UUID>-<number>", worth an
+ * equal part of the card's memory and time. So a device's name alone tells which card it is on, without knowing the pod. Pure;
+ * thread safe.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * Cards as units of 256 MiB, for gpu-manager's vocabulary. The kubelet sees as many devices "<UUID>-<number>" as fit each
- * card's memory, and only counts them: a unit's name does not tell the container's card. Pure; thread safe.
+ * A unit is 256 MiB of GPU memory, for gpu-manager's resources. The kubelet sees as many devices "<UUID>-<number>" as units
+ * fit each card. Only their number counts: a unit's name does not tell which card the container gets. Pure; thread safe.
  */
 #pragma once
 

@@ -58,8 +58,8 @@ static const char *nvlink_domain(const struct place_node *model, unsigned card)
 }
 
 /*
- * Reads the memory and cores that are left for ResourceClaims. Only other tenants are subtracted, since the cluster accounts
- * for ResourceClaims itself.
+ * Reads the memory and cores that are left for ResourceClaims. Subtracts only the tenants not made for ResourceClaims, since
+ * the cluster's scheduler subtracts ResourceClaims itself.
  */
 static void read_left(struct node *node, const struct card *card, struct dra_device *d)
 {
