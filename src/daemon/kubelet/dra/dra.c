@@ -113,8 +113,8 @@ static const struct grpc_method methods[] = {
 /* ---- what is checked each second ---- */
 
 /*
- * Creates a missing socket, which the kubelet then notices and calls. The directory may not exist yet. Returns false
- * without a socket, perhaps because another driver of our name has it.
+ * Creates the socket if it is missing; the kubelet then notices and calls it. The directory may not exist yet. Returns false
+ * if there is no socket, perhaps because another driver of the same name has it.
  */
 static bool keep_socket(struct dra *dra)
 {
@@ -165,7 +165,7 @@ static void health_changed(void *data, struct card *card)
 
 void dra_promises_changed(struct dra *dra)
 {
-	/* Publish a moment later, since several changes often come together. */
+	/* Wait a moment before publishing, since several changes often come together. */
 	if (!dra || !dra->published_ns)
 		return;
 	dra->published_ns = 0;
@@ -250,7 +250,7 @@ struct dra *dra_stop(struct dra *dra)
 	claims_remove_need_check(dra->node->claims, dra_need_of, dra->need);
 	health_unsubscribe(dra->node, health_changed, dra);
 	dra->timer = loop_remove(dra->timer);
-	/* Closing the socket ends the kubelet's calls, so nothing is answered below. */
+	/* Closing the socket first ends the kubelet's calls, so the steps below answer none. */
 	plugin_socket_close(&dra->socket);
 	dra_prepare_end(dra);
 	dra->publisher = publisher_stop(dra->publisher);

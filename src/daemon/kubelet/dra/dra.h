@@ -19,8 +19,8 @@ int dra_check(const struct config *config, struct error *err);
 /* Starts the driver. *ret is NULL if the setting kube_dra is off. Claims and the Kubernetes client must exist. */
 int dra_start(struct node *node, struct dra **ret, struct error *err);
 /*
- * Removes the socket. Claims stay, and ResourceSlices: the kubelet removes those if no driver registers within half a
- * minute. NULL is allowed; returns NULL.
+ * Removes the socket. Claims and ResourceSlices stay; the kubelet removes the ResourceSlices if no driver registers within
+ * half a minute. NULL is allowed; returns NULL.
  */
 struct dra *dra_stop(struct dra *dra);
 

@@ -83,7 +83,10 @@ enum claim_need dra_need_of(void *data, const struct claim *claim)
 	struct dra_key key;
 	if (!dra_key_parse(text, &key))
 		return CLAIM_UNWANTED;
-	/* The key has no name, because it was too long, so we cannot ask: the kubelet must unprepare the claim. */
+	/*
+	 * The key was too long for the name, so the API server cannot be asked: keep the claim until the kubelet unprepares
+	 * it.
+	 */
 	if (!*key.name.name)
 		return CLAIM_WANTED;
 	const struct known *k = find(need, key.name.uid, now_ns);

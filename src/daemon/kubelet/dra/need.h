@@ -1,6 +1,6 @@
 /*
- * Tells whether a claim made for a ResourceClaim is still needed. Normally the kubelet unprepares claims; if it has lost
- * its records, the API server tells that the ResourceClaim is gone. Main thread only.
+ * Tells whether a claim (a container's right to GPUs) made for a ResourceClaim is still needed. Normally the kubelet
+ * unprepares claims. If it has lost its records, the API server shows that the ResourceClaim is gone. Main thread only.
  */
 #pragma once
 
@@ -9,7 +9,9 @@
 
 struct dra_need;
 
-/* `look_ns`: interval of dra_need_of() for a claim; an answer serves four calls. NULL if out of memory. */
+/*
+ * `look_ns`: interval at which dra_need_of() is called for a claim; an answer is reused for four calls. NULL if out of memory.
+ */
 struct dra_need *dra_need_new(struct kube_client *client, uint64_t look_ns);
 struct dra_need *dra_need_free(struct dra_need *need); /* NULL is allowed; returns NULL */
 

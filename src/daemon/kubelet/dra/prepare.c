@@ -1,6 +1,6 @@
 /*
- * NodePrepareResources and NodeUnprepareResources. A prepare call succeeds as a whole, or its new claims are undone and the
- * The reply gives each reason. Claims of earlier calls stay.
+ * NodePrepareResources and NodeUnprepareResources. If one claim of a prepare call fails, all claims made by this call are
+ * undone, and the reply gives the reasons. Claims of earlier calls stay.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -70,7 +70,7 @@ static void forget(struct preparation *p)
 
 /* ---- one claim ---- */
 
-/* Lists the claim's devices. "gpu/small" is an alternative of the request "gpu", as containers call it. */
+/* Lists the claim's devices. For the alternative "gpu/small" of a request "gpu", containers use the name "gpu". */
 static int list_devices(struct item *item, struct error *err)
 {
 	item->device = calloc(item->claim.count + 1, sizeof(*item->device));
@@ -92,7 +92,7 @@ static int prepare_claim(struct item *item, struct error *err)
 	struct claim_request request;
 	struct claim *claim;
 	char name[REGION_NAME_MAX];
-	/* The name is for people: cut if too long, with an id if not unique. */
+	/* The name is only displayed: it is cut if too long, and gets an id if not unique. */
 	snprintf(name, sizeof(name), "%s.%s", item->name.in_namespace, item->name.name);
 	int r = dra_request_make(dra->node, dra->node_name, &item->claim, item->key, name,
 				 item->name.in_namespace, &request, err);
@@ -126,7 +126,7 @@ static const struct item *failed_item(const struct preparation *p)
 	return NULL;
 }
 
-/* The pod cannot start without the claim `why`, so undo all claims that this call made. */
+/* Undoes all claims that this call made, because `why` failed and the pod cannot start without it. */
 static void undo_all(struct preparation *p, const struct item *why)
 {
 	log_warning("DRA: ResourceClaim %s/%s can't be prepared: %s", why->name.in_namespace,
@@ -300,7 +300,7 @@ void dra_prepare_end(struct dra *dra)
 
 /* ---- unprepare ---- */
 
-/* Makes waiting prepare calls fail: an unprepared claim must not be made. */
+/* Makes prepare calls fail that still wait for this claim, so that none makes the claim after it was unprepared. */
 static void give_up(struct dra *dra, const char *uid)
 {
 	struct preparation *p;
@@ -311,7 +311,10 @@ static void give_up(struct dra *dra, const char *uid)
 					  "the kubelet has unprepared the claim meanwhile");
 }
 
-/* Releases the claim, then removes its CDI spec. On failure the kubelet calls again; a claim that is gone is no error. */
+/*
+ * Releases the claim, then removes its CDI spec. If that fails, the kubelet calls again, so a claim that is already gone is no
+ * error.
+ */
 static int release(struct dra *dra, const struct dra_name *name, struct error *err)
 {
 	char key[TENANT_CLAIM_MAX];

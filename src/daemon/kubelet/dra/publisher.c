@@ -24,7 +24,7 @@
 /* Whether the API server stores taints of devices. */
 enum taints { TAINTS_UNKNOWN, TAINTS_KEPT, TAINTS_DROPPED };
 
-/* The slice of one GPU of this node, or of a GPU that only the server still knows. */
+/* The ResourceSlice of one GPU. The GPU may be gone: then the server still has the slice, which must be deleted. */
 struct gpu_slice {
 	LIST_ENTRY(gpu_slice) link;
 	char name[NAME_MAX_BYTES];
@@ -115,8 +115,8 @@ static void drop_slice(struct gpu_slice *s)
 }
 
 /*
- * Stores the server's slice unless a newer one is known: the watch and the answers to writes use two connections, so come
- * in any order.
+ * Stores the server's slice unless a newer version is known. The watch and the answers to writes use two connections, so an
+ * older version may arrive after a newer one.
  */
 static void store_slice(struct publisher *p, json_t *object)
 {
@@ -133,8 +133,8 @@ static void store_slice(struct publisher *p, json_t *object)
 /* ---- taints ---- */
 
 /*
- * The devices to write. If the server drops taints, a tainted device is left out, or pods would get it. Returns a new
- * reference.
+ * Returns the devices to write, as a new reference. If the server drops taints, a tainted device is left out, so that no pod
+ * gets it.
  */
 static json_t *desired_slice(const struct publisher *p, const struct gpu_slice *s)
 {
@@ -145,8 +145,8 @@ static json_t *desired_slice(const struct publisher *p, const struct gpu_slice *
 /* ---- writing ---- */
 
 /*
- * Warns if the server silently dropped the field that lets claims share a GPU (its feature gate is off). Only a slice with
- * devices shows that.
+ * Warns if the server silently dropped the field that lets claims share a GPU, because its feature gate is off. A slice
+ * without devices cannot show that.
  */
 static void look_at_answer(struct publisher *p, const json_t *object)
 {
@@ -258,8 +258,8 @@ static void delete_slice(struct publisher *p, struct gpu_slice *s)
 }
 
 /*
- * Returns true if the server's slice is this Node's and has the desired devices, or what the server made of them when
- * storing.
+ * Returns true if the server's slice is owned by this Node and has the desired devices. What the server stored for an earlier
+ * write of the same devices also counts.
  */
 static bool is_right(const struct gpu_slice *s, const char *node_uid, const json_t *devices)
 {
@@ -336,7 +336,7 @@ static void object_changed(void *data, json_t *object)
 	update(data);
 }
 
-/* Compares the uid: a late event may be about an earlier slice of the same name. */
+/* Compares the uid, because a late event may be about an earlier slice of the same name. */
 static void object_deleted(void *data, json_t *object)
 {
 	const char *name = metadata(object, "name"), *uid = metadata(object, "uid");

@@ -33,7 +33,10 @@ static int make_path(const char *dir, const char *uid, char ret_path[PATHS_MAX],
 	return paths_join(dir, leaf, ret_path, PATHS_MAX, err);
 }
 
-/* An equal spec is not written again, so that a full disk does not fail a claim that was prepared before. */
+/*
+ * Returns true if the file already has this spec. Then it is not written again, so a full disk does not fail a claim that was
+ * prepared before.
+ */
 static bool is_written(const char *path, const json_t *spec)
 {
 	json_t *has = json_load_file(path, 0, NULL);

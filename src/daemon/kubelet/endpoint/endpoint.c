@@ -9,7 +9,9 @@
 #include "base/paths.h"
 #include "daemon/state/node/node.h"
 
-/* A starting kubelet removes our socket and then creates its own. This delay lets us renew ours only once. */
+/*
+ * A starting kubelet removes our socket, then creates its own. Wait this long, so that our socket is renewed once, not twice.
+ */
 #define RENEW_NS (200 * NSEC_PER_MSEC)
 #define AGAIN_NS NSEC_PER_SEC
 
@@ -56,7 +58,10 @@ static void renew(struct endpoint *e)
 		return;
 	}
 	e->is_failure_logged = false;
-	/* Closing the old socket ended the watchers' streams, which armed the timer (endpoint_is_unwatched()). */
+	/*
+	 * Closing the old socket ended the kubelet's streams, so endpoint_is_unwatched() armed the timer. Registering now
+	 * makes that unnecessary.
+	 */
 	loop_disarm(e->renew_timer);
 	registrar_register(e->registrar);
 }
@@ -72,7 +77,7 @@ static void renew_due(void *data, uint32_t events)
 		registrar_register(e->registrar);
 }
 
-/* Registers again a second later: a kubelet that still runs would not connect by itself. */
+/* Registers again a second later, because a kubelet that still runs does not reconnect by itself. */
 void endpoint_is_unwatched(struct endpoint *e)
 {
 	if (e->has_kubelet)

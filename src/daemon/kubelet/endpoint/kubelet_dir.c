@@ -36,8 +36,8 @@ static bool has_kubelet(const struct kubelet_dir *k)
 }
 
 /*
- * Returns true if the directory was removed outside of our container, where the mount still leads to it even if there is a
- * new one outside.
+ * Returns true if the directory was removed on the host. Our container's mount still leads to the removed directory, even if
+ * the host has a new one.
  */
 static bool is_removed(const struct kubelet_dir *k)
 {
@@ -59,14 +59,14 @@ static void directory_appeared(struct kubelet_dir *k, int watch)
 {
 	k->watch = watch;
 	k->is_missing_logged = false;
-	/* From here on inotify reports a kubelet that starts. Report one that already runs. */
+	/* inotify now reports kubelets that start later. Report one that already runs. */
 	if (has_kubelet(k))
 		k->handler(k->data, KUBELET_DIR_KUBELET_STARTED);
 }
 
 /*
- * Each second: IN_DELETE_SELF comes only when nothing uses a removed directory, and our socket does. inotify gives the same
- * directory the same watch number, so another number means another directory.
+ * Runs each second, because inotify does not report (IN_DELETE_SELF) a removed directory while our socket in it is open.
+ * inotify gives the same directory the same watch number, so another number means another directory.
  */
 static void check_directory(void *data, uint32_t events)
 {

@@ -13,7 +13,7 @@ enum kubelet_dir_event {
 	KUBELET_DIR_KUBELET_STARTED,
 	KUBELET_DIR_KUBELET_STOPPED, /* the kubelet's socket or the directory was removed */
 	KUBELET_DIR_OWN_REMOVED,     /* the plugin's socket was removed, perhaps by this daemon */
-	/* The directory was removed outside of our container, which sees a new one only when that is mounted. */
+	/* The directory was removed on the host. Our container cannot see a new one until it is mounted. */
 	KUBELET_DIR_REMOVED_OUTSIDE,
 };
 
@@ -22,8 +22,8 @@ typedef void (*kubelet_dir_handler)(void *data, enum kubelet_dir_event event);
 struct kubelet_dir;
 
 /*
- * `dir`, and `own`, the plugin's socket in it, must stay valid. If the directory or the kubelet's socket exists, its event
- * comes in the loop's next turn.
+ * `dir`, and `own` (the plugin's socket in that directory), must stay valid. If the directory or the kubelet's socket already
+ * exists, that is reported in the loop's next turn.
  */
 int kubelet_dir_watch(struct loop *loop, const char *dir, const char *own,
 		      kubelet_dir_handler handler, void *data, struct kubelet_dir **ret,

@@ -1,6 +1,6 @@
 /*
- * The socket on which the kubelet calls a plugin. A starting kubelet removes such sockets, and others may at any time: see
- * plugin_socket_exists(). Main thread only.
+ * The socket on which the kubelet calls a plugin. A starting kubelet removes the plugins' sockets, and other programs may
+ * remove them at any time; plugin_socket_exists() detects that. Main thread only.
  */
 #pragma once
 
@@ -19,8 +19,8 @@ struct plugin_socket {
 };
 
 /*
- * Replaces the file unless a program serves it (-EADDRINUSE): two plugins of one name would replace each other's socket for
- * ever. `service`: grpc_server_new().
+ * Opens the socket. Replaces an existing file, unless a program serves it (-EADDRINUSE): two plugins of one name would
+ * otherwise keep replacing each other's socket. `service`: grpc_server_new().
  */
 int plugin_socket_open(struct plugin_socket *s, struct loop *loop,
 		       const struct grpc_service *service, struct error *err);

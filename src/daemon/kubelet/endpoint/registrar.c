@@ -68,7 +68,7 @@ static void log_failure(struct registrar *r, const struct error *err)
 	if (!strcmp(r->logged_error, err->text))
 		return;
 	memcpy(r->logged_error, err->text, sizeof(r->logged_error));
-	/* These are normal: a kubelet listens only some microseconds after it has created its socket. */
+	/* These errors are normal: the kubelet begins to listen some microseconds after it has created its socket. */
 	if (err->code == ECONNREFUSED || err->code == ENOENT || err->code == ECANCELED)
 		log_debug("device plugin %s: not registered yet: %s", r->resource, err->text);
 	else

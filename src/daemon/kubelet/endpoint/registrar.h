@@ -1,6 +1,7 @@
 /*
- * Registers the plugin at the kubelet's socket, in a thread: the kubelet calls the plugin back before it answers, and the
- * loop must serve that call. Retries after 5 ms, and each time after twice as long, up to 10 s. Main thread only.
+ * Registers the plugin at the kubelet's socket. Uses a thread, because the kubelet calls the plugin back before it answers,
+ * and the main thread must serve that call. Retries after 5 ms, then after twice the last delay, up to 10 s. All functions:
+ * main thread only.
  */
 #pragma once
 

@@ -155,7 +155,7 @@ static void pod_received(struct binding *b)
 	finish(b, &err);
 }
 
-/* Called once the pod is written. Releases the node's lock, unless other containers of the pod wait. */
+/* Called when the pod was written. Releases the node's lock, unless other containers of the pod still wait for shares. */
 static void pod_written(struct binding *b)
 {
 	const char *phase = annotation(b->object, KUBE_POD_BIND_PHASE);
@@ -181,7 +181,8 @@ static void node_received(struct binding *b)
 /* ---- calls ---- */
 
 /*
- * A server that has just started refuses all clients until it has its access rules, so the first refusals may be retried.
+ * Returns true if the error may pass, so the call is retried. A server that has just started refuses all clients until it has
+ * loaded its access rules.
  */
 static bool is_passing(struct binding *b, const struct error *err)
 {
@@ -202,7 +203,7 @@ static void try_again(struct binding *b, const struct kube_answer *answer)
 		finish(b, &err);
 		return;
 	}
-	/* Read the object again: it may have changed, or the write succeeded although its answer was lost. */
+	/* Read the object again before another write: it may have changed, or the write succeeded but its answer was lost. */
 	b->may_be_written |= b->step == STEP_WRITE_POD && !answer->status;
 	if (is_write)
 		b->step--;

@@ -1,8 +1,9 @@
 /*
- * Ends a binding in HAMi's protocol, on the node's side. A container's shares are removed from the pod's to-allocate when
- * it got them. With none left, the bind-phase becomes success, or failed if shares could not be given, and the node's lock
- * is released if the pod holds it. Writes apply to the version that was read, and are retried after a conflict or without
- * an answer. Main thread only.
+ * A binding in HAMi's protocol: the scheduler writes a pod's shares of GPUs into the annotation to-allocate and locks the
+ * node; the node's daemon then ends the binding. When a container got its shares, they are removed from to-allocate. When none
+ * is left, the annotation bind-phase becomes success (or failed if shares could not be given), and the node's lock is released
+ * if the pod holds it. Writes apply only to the version that was read, and are retried after a conflict or a lost answer. Main
+ * thread only.
  */
 #pragma once
 
@@ -18,8 +19,8 @@ struct binding;
 typedef void (*binding_done)(void *data, const struct error *err);
 
 /*
- * The container got its shares of `choice`. `done` gets -ESTALE if another pod has the name, or to-allocate lacks those
- * shares. NULL if out of memory. `node` must stay valid; the rest is copied.
+ * Records that the container got its shares of `choice`. `done` gets -ESTALE if another pod now has the name, or to-allocate
+ * lacks those shares. Returns NULL if out of memory. `node` must stay valid; the rest is copied.
  */
 struct binding *binding_take(struct kube_client *client, const char *node,
 			     const struct choice *choice, binding_done done, void *data);

@@ -1,5 +1,6 @@
 /*
- * The annotations and labels that the Node object must have, and which it lacks. Pure, but allocates; thread safe.
+ * The annotations and labels that this node's Node object (Kubernetes) must have, and a comparison that finds the missing
+ * ones. Pure, but allocates; thread safe.
  */
 #pragma once
 

@@ -31,7 +31,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* Describes the card without the shares of ResourceClaims, which HAMi's scheduler does not know. */
+/* Describes the card without the shares of ResourceClaims, because HAMi's scheduler does not know ResourceClaims. */
 static struct kube_card describe(struct node *node, const struct card *card,
 				 const struct place_card *placed)
 {
@@ -64,7 +64,7 @@ static int read_scores(const struct node *node, const struct place_node *placed,
 	for (unsigned i = 0; i < node->card_count; i++) {
 		snprintf(scores.id[i], KUBE_ID_MAX, "%s", node->card[i].info.uuid_text);
 		for (unsigned j = 0; j < node->card_count; j++) {
-			/* The score is 0 for a MIG instance, which is never given together with another card. */
+			/* The score is 0 for a MIG instance, because a container never gets it together with another card. */
 			bool is_no_pair = i == j || placed->card[i].is_instance ||
 					  placed->card[j].is_instance;
 			unsigned score = is_no_pair ? 0 : place_link_score(placed->link[i][j]);
@@ -347,8 +347,8 @@ bool node_kube_withdraw(struct node_kube *k)
 }
 
 /*
- * Returns true if a pod is being bound to this node or shares of a bound pod are still to be given. The node's lock is held
- * from before the binding until the kubelet got all of the pod's shares.
+ * Returns true if a pod is being bound to this node, or the kubelet has not yet called for the shares of a bound pod. The
+ * scheduler locks the node before the binding, and the lock is held until the pod has all its shares.
  */
 static bool is_pod_on_way(const struct node_kube *k)
 {

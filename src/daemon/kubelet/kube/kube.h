@@ -1,8 +1,8 @@
 /*
- * The node's half of HAMi's protocol (setting kube_api): keeps this node's resources on its Node object, tracks the node's
- * pods, and answers a scheduler's handshake. With the DRA driver alone (kube_dra on, kube_plugin off) there is only the API
- * client and the watch of the Node object, for its uid. Nothing here blocks on the API server, and the daemon works without
- * it. Main thread only.
+ * The node's part of HAMi's protocol with a GPU scheduler (setting kube_api): publishes this node's GPUs on its Node object,
+ * tracks the node's pods, and answers the scheduler's handshake. With the DRA driver alone (kube_dra on, kube_plugin off)
+ * there is only the API client and the watch of the Node object, for its uid. Nothing here blocks on the API server, and the
+ * daemon works without it. Main thread only.
  */
 #pragma once
 
@@ -39,7 +39,7 @@ enum kube_withdrawal {
 };
 enum kube_withdrawal node_kube_withdrawal(const struct node_kube *kube);
 
-/* Stops this half of the protocol, and leaves the Node object as it is. NULL is allowed; returns NULL. */
+/* Stops everything here, and leaves the Node object as it is. NULL is allowed; returns NULL. */
 struct node_kube *node_kube_stop(struct node_kube *kube);
 
 /* Call when the cards or shares of ResourceClaims may have changed: updates the Node object now instead of within 30 s. */

@@ -225,8 +225,8 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 					   .pod_uid = pod->uid };
 	bool is_new = !s->text || strcmp(s->text, text) != 0;
 	/*
-	 * The plugin gave the claim to a container again with its original terms (find_same() in allocate.c): change it
-	 * again.
+	 * The plugin reused the claim for another container with its original terms (find_same() in allocate.c): apply the
+	 * change again.
 	 */
 	bool is_lost = *text && !claim->original && !s->is_refused;
 	if (!is_new && !is_lost && !(again && s->is_refused))
@@ -238,7 +238,7 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 		note_in_audit(audit, claim, old, r < 0 ? &err : NULL);
 	audit_set_actor(audit, NULL);
 	json_decref(old);
-	/* Log only the first refusal of a change: numbers in later reasons change all the time. */
+	/* Log only the first refusal of a change, because the numbers in its reason differ each time. */
 	if (r < 0 && is_new)
 		log_refusal(live, pod, container, err.text);
 	if (has_changed)
@@ -261,8 +261,8 @@ static const struct kube_pod *pod_by_key(const struct live_terms *live, const st
 }
 
 /*
- * By the kubelet's list, for a claim made by slices. Returns NULL if unknown, or if the pod is ending: a new one may have
- * its name.
+ * Finds the container of a claim made by slices, from the kubelet's list of holders. Returns NULL if unknown, or if the pod is
+ * ending: a new pod may have its name.
  */
 static const struct kube_pod *pod_by_slices(const struct live_terms *live,
 					    const struct claim *claim, const char **ret_container)

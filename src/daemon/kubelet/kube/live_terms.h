@@ -1,8 +1,9 @@
 /*
- * Applies pods' annotations that change the terms of running containers (kube/own/live.h), and the priority of a
- * container's limits (kube/hami/priority.h). The pod is known from the key of a claim made by a container's name, or from
- * the kubelet's list of holders for a claim made by slices. A pod is read again if its annotations changed. A change that
- * fails leaves the claim unchanged, is logged once, and retried every 30 s, since memory may become free. Main thread only.
+ * Live terms: pods' annotations that change what running containers may use (kube/own/live.h), and the priority of a
+ * container's limits (kube/hami/priority.h). Applies them to the containers' claims. The pod is known from the claim's key if
+ * that names the container, or else from the kubelet's list of holders. Pods are read again when their annotations change. A
+ * change that fails leaves the claim unchanged, is logged once, and is retried every 30 s, since memory may become free. Main
+ * thread only.
  */
 #pragma once
 

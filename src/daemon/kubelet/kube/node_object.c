@@ -14,7 +14,10 @@
 #include "kube/hami/handshake.h"
 #include "kube/util/backoff.h"
 
-/* Shortest interval of restoring what another writer changed: two writers must not fight at full speed. */
+/*
+ * Shortest time between two restores of what another writer changed, so that two writers do not overwrite each other at full
+ * speed.
+ */
 #define PUT_BACK_NS (2 * NSEC_PER_SEC)
 #define PATH_MAX_BYTES 320
 
@@ -48,9 +51,9 @@ static const char *text_of(const struct node_object *o, const char *part, const 
 }
 
 /*
- * Stores the metadata unless it is older than the known one: the watch and the answers to patches use two connections, so
- * come in any order. A list (`is_certain`) is always stored, since an API server may come back with an older state. Returns
- * true if stored.
+ * Stores the metadata unless a newer version is known: the watch and the answers to patches use two connections, so an older
+ * version may arrive after a newer one. A list (`is_certain`) is always stored, since a restarted API server may have an older
+ * state. Returns true if stored.
  */
 static bool store_metadata(struct node_object *o, json_t *metadata, bool is_certain)
 {
@@ -233,7 +236,10 @@ bool node_object_withdraw(struct node_object *o)
 	static const struct patch_pair none[] = { { KUBE_NODE_REGISTER, NULL },
 						  { KUBE_NODE_SCORE, NULL },
 						  { KUBE_NODE_USE, NULL } };
-	/* Also if the object was not seen yet, since a previous daemon may have published; not if it does not exist. */
+	/*
+	 * Withdraw even if the object was not seen yet, since a previous daemon may have published; but not if it does not
+	 * exist.
+	 */
 	if (o->is_missed || o->is_withdrawn)
 		return false;
 	kube_call_drop(o->patch);
@@ -271,7 +277,7 @@ void node_object_set_desired(struct node_object *o, struct desired_metadata *des
 	desired_metadata_free(&o->desired);
 	o->desired = *desired;
 	*desired = (struct desired_metadata){ 0 };
-	/* The object differs because we want something else, not because of another writer: write at once. */
+	/* The object differs because our desired state changed, not because of another writer, so write at once. */
 	o->patched_ns = 0;
 	update(o);
 }

@@ -1,6 +1,7 @@
 /*
- * Watches this node's Node object, writes the desired annotations and labels, and restores them if others change them.
- * Answers a scheduler's handshake, and knows the node's lock. Main thread only.
+ * This node's Node object (Kubernetes): watches it, writes the desired annotations and labels, and restores them if another
+ * writer changes them. Also answers a scheduler's handshake, and reads the node's lock, both of which are annotations. Main
+ * thread only.
  */
 #pragma once
 

@@ -12,15 +12,15 @@
 #include "kube/hami/find_allocating.h"
 
 /*
- * Only an older lock is released: a younger one's last write may be in progress, or the watch may show an earlier pod of
- * the name.
+ * Only a lock older than this is released. For a younger lock, the last write may still be in progress, or the watch may show
+ * an earlier pod of the same name.
  */
 #define LOCK_LEFT_S 5
-/* After a failed write, the next try comes when the alarm has rung this often. The write itself has been tried for as long. */
+/* After a failed write, the alarm rings this often until the next try: as long as the write itself was retried. */
 #define RETRY_RINGS (BINDING_TIMEOUT_S / LOCK_LEFT_S)
 
 /*
- * A pod whose binding we gave up. Stays in `cases` while the watch shows the binding as overdue, so that it is given up
+ * A pod whose binding was declared failed. Stays in `cases` while the watch shows the binding as overdue, so that this is done
  * once.
  */
 struct stale_binding {

@@ -59,8 +59,8 @@ static void count_device(struct use_publisher *p, struct tenant *t, unsigned dev
 		if (charged_ns > d->published_ns)
 			card->charged_ns += charged_ns - d->published_ns;
 		/*
-		 * A new tenant's use is unknown, so its guarantee is not in held_pct: schedulers then count it as used in
-		 * full.
+		 * A new tenant's use is not known yet. Leave its guarantee out of held_pct, so that schedulers count the
+		 * guarantee as used in full.
 		 */
 		if (now_ns - d->published_since_ns >= p->window_ns)
 			card->held_pct += t->terms.device[device].promise.cores_pct;

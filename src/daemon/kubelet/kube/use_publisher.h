@@ -1,7 +1,7 @@
 /*
- * Measures the cards' use (card_use.h) and decides when to publish it (kube/own/uses.h): a significant change at most once
- * in a twentieth of the window, and else once in a fifth, which shows that measuring goes on. Needs the setting
- * kube_use_window. Main thread only.
+ * Measures the cards' use (card_use.h) for schedulers, and decides when to publish it (kube/own/uses.h). The window is the
+ * setting kube_use_window. A significant change is published at most once in a twentieth of the window; without one, the use
+ * is published once in a fifth, to show that measuring goes on. Main thread only.
  */
 #pragma once
 

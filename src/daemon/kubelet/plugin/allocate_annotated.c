@@ -22,7 +22,7 @@
 #define LOOK_NS (50 * NSEC_PER_MSEC) /* poll interval while a call waits for its pod */
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 
-/* A container whose shares were removed from to-allocate, while the watch still shows them there. */
+/* A container that got its shares, although the watch may still show them in the pod's to-allocate. */
 struct assignment {
 	TAILQ_ENTRY(assignment) link;
 	size_t container;
@@ -91,7 +91,7 @@ bool annotated_is_own_claim(const struct claim *claim)
 }
 
 /*
- * Returns CLAIM_WANTED if a container holds the device by the kubelet's list, even one that the claim's key does not name.
+ * Returns CLAIM_WANTED if the kubelet's list shows the device at a container, even at one that the claim's key does not name.
  */
 static enum claim_need need_by_books(struct plugin *plugin, const char *device)
 {
@@ -363,10 +363,7 @@ static void retry_calls(void *data, uint32_t events)
 
 /* ---- calls ---- */
 
-/*
- * The kubelet has cancelled its call. A write to the pod goes on; the claim ends with the pod, which has failed for the
- * kubelet.
- */
+/* The kubelet has cancelled its call, so the pod fails to start. A write to the pod goes on; the claim ends with the pod. */
 static void call_cancelled(void *data, struct grpc_call *call)
 {
 	struct annotated_call *c = data;

@@ -1,8 +1,9 @@
 /*
- * Allocate in HAMi's vocabulary (kube_vocabulary = hami). Not the kubelet's ids but the pod's annotations, by the scheduler
- * that bound the pod, tell what a container gets. So a call waits until the watch shows its pod (kube/hami/find_allocating.h), makes
- * the container's claim, records that in the pod (daemon/kubelet/kube/binding.h), and is answered. On failure the kubelet
- * gets an error, and the pod gets bind-phase failed for the scheduler.
+ * Allocate with HAMi's annotations (kube_vocabulary = hami). The scheduler writes into the pod's annotations what each
+ * container gets; the device ids in the kubelet's Allocate call are only counted. So a call waits until the watch shows its
+ * pod (kube/hami/find_allocating.h). Then it makes the container's claim, records that in the pod
+ * (daemon/kubelet/kube/binding.h), and is answered. On failure the kubelet gets an error, and the pod gets bind-phase failed
+ * for the scheduler.
  *
  * The claim's key is "pod/<UID>/<container>". The claim ends when its pod has ended or is gone, and no process lives in the
  * claim. Main thread only.
@@ -30,25 +31,25 @@ int annotated_allocate(struct annotated *annotated, struct grpc_call *call,
 		       const struct message_request *request, struct error *err);
 
 /*
- * Whether the claim was made for a pod's container by name (pod_key.h); whether its pod, or another one that holds its
- * device, still needs it.
+ * annotated_is_own_claim() returns whether the claim's key names a pod's container (pod_key.h). annotated_need() returns
+ * whether that pod, or another that holds the claim's device, still needs the claim.
  */
 bool annotated_is_own_claim(const struct claim *claim);
 enum claim_need annotated_need(const struct annotated *annotated, const struct claim *claim);
 /* Releases claims that annotated_need() calls unwanted and in which no process lives. */
 void annotated_sweep(struct annotated *annotated);
 /*
- * Returns true if a request that does not fit now may fit soon, so its call should wait: for ANNOTATED_LATE_NS after
- * begun_ns, because the kubelet reassigns devices before the watch shows that their pod ended; and for ANNOTATED_ENDING_NS
- * if a claim has outlived its pod, whose last process or listed devices may go soon.
+ * Returns true if a request that does not fit now may fit soon, so its call should wait. For ANNOTATED_LATE_NS after begun_ns:
+ * the kubelet may have reassigned devices before the watch shows that their earlier pod ended. For ANNOTATED_ENDING_NS: a
+ * claim has outlived its pod, and its last process may end soon.
  */
 #define ANNOTATED_ENDING_NS (5 * NSEC_PER_SEC)
 #define ANNOTATED_LATE_NS (2 * NSEC_PER_SEC)
 bool annotated_may_fit_soon(const struct annotated *annotated, uint64_t begun_ns);
 
 /*
- * Returns true if the result `r` may change soon, so the call should wait, since the watches may lag: for 20 s after
- * begun_ns if no pod is known to wait (-EAGAIN); for ANNOTATED_LATE_NS if several pods seem to wait or the lock is an
- * ending pod's (-EBUSY), or the binding seems too old (-ETIMEDOUT).
+ * Returns true if the result `r` of choosing a pod may change soon, because the watches may lag; the call should then wait.
+ * -EAGAIN (no pod is known to wait): for 20 s after begun_ns. -EBUSY (several pods seem to wait, or an ending pod has the
+ * lock) and -ETIMEDOUT (the binding seems too old): for ANNOTATED_LATE_NS.
  */
 bool annotated_may_change(int r, uint64_t begun_ns);

@@ -1,11 +1,12 @@
 /*
- * Allocate in gpu-manager's vocabulary (kube_vocabulary = gpu-manager). The kubelet calls for cores and for memory
- * separately, in any order. A call's container is found from what pods ask for and lack (kube/gpu_manager/vcuda_choice.h).
- * The call for cores makes the claim, with the pod's memory, on the cards that a scheduler chose or else on the best ones.
- * The call for memory gives nothing more; if its amount is not the pod's, it is refused and the claim undone.
+ * Allocate with gpu-manager's two resources, cores and memory (kube_vocabulary = gpu-manager). For each container the kubelet
+ * makes one call per resource, in any order. A call does not name its container, which is inferred from what pods request and
+ * did not get yet (kube/gpu_manager/vcuda_choice.h). The call for cores makes the claim, with the pod's memory, on the cards
+ * that a scheduler chose or else on the best ones. The call for memory gives nothing more; if its amount is not the pod's, it
+ * is refused and the claim undone.
  *
- * The claim's key names the container and the kubelet's first device (pod_key.h). If the kubelet's list later shows the
- * device at another container with the same amounts, the claim moves there (reconcile.h). It ends with its pod, as in
+ * The claim's key names the container and the kubelet's first device (pod_key.h). If the kubelet's list later shows the device
+ * at another container with the same amounts, the claim moves there (reconcile.h). It ends with its pod, as in
  * allocate_annotated.h. Main thread only.
  */
 #pragma once
@@ -30,12 +31,12 @@ int vcuda_allocate(struct vcuda *v, struct grpc_call *call, enum endpoint_role r
 		   const struct message_request *request, struct error *err);
 
 /*
- * Returns the cards that a call for `cores` cores would get now (bit i is card i); 0 if unknown. If the kubelet prefers
- * their devices, it counts each card's devices rightly when a card becomes unhealthy.
+ * Returns the cards that a call for `cores` cores would get now (bit i is card i); 0 if unknown. If the kubelet then picks
+ * devices of these cards, its count of free devices per card is right, which matters when a card becomes unhealthy.
  */
 uint64_t vcuda_cards(struct vcuda *v, unsigned cores);
 
-/* Call when a kubelet has started: the second of a container's two calls to its predecessor is no longer expected. */
+/* Call when a kubelet has started. If only one of a container's two calls came before, the second is no longer expected. */
 void vcuda_kubelet_started(struct vcuda *v);
 
 struct vcuda_names vcuda_names(const struct vcuda *v);

@@ -35,8 +35,8 @@ static int add_share(struct node *node, const struct kube_share *share, unsigned
 }
 
 /*
- * Without cores and limit, the container gets a fair part of what others leave; with a limit alone only what all others
- * leave (opportunistic).
+ * Sets missing limits. Without cores and limit, the container gets a fair part of the time that others leave; with only a
+ * limit, just the time that all others leave unused (opportunistic).
  */
 static void set_limits(const struct node *node, struct claim_request *request)
 {
@@ -87,7 +87,7 @@ int annotated_request_make(struct node *node, const struct choice *choice,
 		r = pod_key_make(pod, choice->container, NULL, key, err);
 	if (r < 0)
 		return r;
-	/* The name is for people: cut if too long, with an id if not unique. */
+	/* The name is only displayed: it is cut if too long, and gets an id if not unique. */
 	snprintf(name, REGION_NAME_MAX, "%s.%s.%s", pod->pod_namespace, pod->name, container);
 	r = annotated_request_sharing(pod, container, ret, err);
 	if (r < 0)

@@ -1,4 +1,6 @@
-/* Converts a scheduler's choice to a claim request. */
+/*
+ * Converts a scheduler's choice (a container, and its shares of cards) to a claim request.
+ */
 #pragma once
 
 #include "daemon/containers/claims/claims.h"

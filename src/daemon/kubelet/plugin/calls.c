@@ -16,13 +16,13 @@
 #include "daemon/kubelet/plugin/plugin_inside.h"
 #include "daemon/kubelet/plugin/allocate_vcuda.h"
 
-/* Returns how many names a request may have: a preference call may name each slice twice, as available and as a must. */
+/* Returns how many names a request may have. A preference call may name each slice twice: as available, and as required. */
 static size_t most_ids(const struct slices *slices)
 {
 	return (size_t)slices->card_count * slices->per_card * 2;
 }
 
-/* Like most_ids(), but units of memory have no preference call, so are named at most once. */
+/* Like most_ids(), but for memory units one name each is enough, since there is no preference call for them. */
 static size_t most_ids_of(const struct endpoint *e)
 {
 	return e->role == ENDPOINT_MEMORY ? units_count(&e->plugin->units)
@@ -281,7 +281,7 @@ static void allocate(void *data, struct grpc_call *call, const uint8_t *message,
 
 /* ---- PreStartContainer ---- */
 
-/* Before a start nothing is to be done, and we do not ask for this call. An error if the devices are not ours. */
+/* Answers without doing anything: we do not request this call. Fails if the devices are not ours. */
 static void pre_start(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
 {
 	const struct endpoint *e = data;

@@ -67,7 +67,9 @@ static int check_resources(const struct config *config, struct error *err)
 	return 0;
 }
 
-/* Checks that the Kubernetes API is on if the pod tells what a container gets, that is, except with slices. */
+/*
+ * Checks that the Kubernetes API is on, unless slices are used: otherwise the pod must be read to learn what a container gets.
+ */
 static int check_pods_words(const struct config *config, struct error *err)
 {
 	if (config->kube_vocabulary == KUBE_VOCABULARY_SLICES)
@@ -193,7 +195,7 @@ struct plugin *plugin_stop(struct plugin *p)
 	if (!p)
 		return NULL;
 	plugin_end_sync(p);
-	/* First close the sockets, which ends the calls that annotated and vcuda may hold. */
+	/* Close the sockets first, to end the calls that `annotated` and `vcuda` still hold. */
 	for (unsigned i = 0; i < p->endpoint_count; i++)
 		endpoint_stop(&p->endpoint[i]);
 	p->vcuda = vcuda_stop(p->vcuda);

@@ -1,6 +1,6 @@
 /*
- * The kubelet's device plugin (v1beta1): shows each card as equal slices, with gpu-manager's vocabulary also as units of
- * memory, reports the cards' health, and makes containers tenants with their share. Only the system daemon has it. Main
+ * The kubelet's device plugin (v1beta1): shows each card as equal slices (with gpu-manager's resources also as units of
+ * memory), reports the cards' health, and makes each container a tenant with its share. Only the system daemon has it. Main
  * thread only.
  */
 #pragma once

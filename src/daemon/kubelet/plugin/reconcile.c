@@ -19,7 +19,7 @@
 #include "daemon/kubelet/plugin/vcuda_request.h"
 #include "kube/hami/shares.h"
 
-/* A difference between the sources. */
+/* A difference between the kubelet's list, the pods' annotations and our claims. */
 struct difference {
 	TAILQ_ENTRY(difference) link;
 	uint64_t answer; /* number of the kubelet's last answer that showed the difference */
@@ -261,7 +261,10 @@ static const struct node_pods *pods_of(const struct plugin *plugin)
 	return plugin->annotated ? node_kube_pods(plugin->node->kube) : NULL;
 }
 
-/* Returns true if the claim is an init container's of this pod. It then does not move to the container that uses it now. */
+/*
+ * Returns true if the claim is an init container's of this pod. Such a claim stays with the init container even while another
+ * container uses it.
+ */
 static bool is_of_init(const struct claim *claim, const struct kube_pod *pod)
 {
 	for (size_t i = 0; i < pod->init_containers; i++)
@@ -292,7 +295,7 @@ static void attribute(struct pass *pass)
 	for (size_t i = 0; i < pass->owner_count; i++) {
 		const struct owner *o = &pass->owner[i];
 		struct error err = { 0 };
-		/* The kubelet's answer is older than the claim, so shows the previous holders. */
+		/* The claim is newer than the kubelet's answer, which therefore shows the devices' previous holders. */
 		if (read_ns < o->claim->known_ns)
 			continue;
 		int r = vcuda_attribute(plugin->vcuda, o->claim, o->pod, o->container, &err);

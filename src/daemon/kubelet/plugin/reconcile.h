@@ -1,11 +1,12 @@
 /*
- * Compares the kubelet's list (pod_resources.h), the pods' annotations and our claims: which container holds which devices.
- * Each container is compared by itself, after each answer of the kubelet. An answer may fall into an allocation, so a
- * difference counts if two in a row show it; it is logged once, with both sides, and once when over.
+ * Compares the kubelet's list of device holders (pod_resources.h), the pods' annotations and our claims: they must agree which
+ * container holds which devices. Runs for each container, after each answer of the kubelet. An answer may come in the middle
+ * of an allocation, so a difference counts only if two answers in a row show it. It is logged once, with both sides, and once
+ * when over.
  *
- * Only one thing is corrected here: a claim of gpu-manager's vocabulary moves to the container that holds its device, if
- * that asked for the same amounts (allocate_vcuda.h). Unneeded claims are released elsewhere (sync_loop.c, allocate_annotated.h).
- * Main thread only.
+ * Corrects only one kind of difference: a claim for gpu-manager's resources moves to the container that holds its device, if
+ * that container requested the same amounts (allocate_vcuda.h). Unneeded claims are released elsewhere (sync_loop.c,
+ * allocate_annotated.h). Main thread only.
  */
 #pragma once
 
@@ -32,14 +33,14 @@ void reconcile_run(struct reconciler *r, struct plugin *plugin);
 struct reconcile_figures reconcile_figures(const struct reconciler *r);
 
 /*
- * One container whose ids are slices. Returns 0 and the claim with exactly these slices, or -EEXIST, naming both sides, if
- * there is none or other claims have them.
+ * Checks a container whose device ids are slices. Returns 0 and the claim with exactly these slices; or -EEXIST, naming both
+ * sides, if there is no such claim or other claims have some of the slices.
  */
 int reconcile_slices(const struct slices *slices, struct claims *claims,
 		     const struct pod_holder *holder, struct claim **ret_claim, struct error *err);
 /*
- * One container whose ids are only counted: compares hami.io/vgpu-devices-allocated with its claim. As reconcile_slices(),
- * but *ret_claim is set also after an error if there is a claim.
+ * Checks a container whose device ids are only counted: compares hami.io/vgpu-devices-allocated with its claim. Returns as
+ * reconcile_slices(), but sets *ret_claim also after an error, if there is a claim.
  */
 int reconcile_shares(const struct kube_pod *pod, struct claims *claims,
 		     const struct pod_holder *holder, struct claim **ret_claim, struct error *err);

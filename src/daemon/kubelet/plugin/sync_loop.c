@@ -18,12 +18,15 @@
 #define TICK_NS NSEC_PER_SEC
 #define PODS_NS (10 * NSEC_PER_SEC)
 #define SOON_NS (2 * NSEC_PER_SEC)
-/* Poll interval while there is no claim: a pod may still hold slices that we do not know of. */
+/* Interval of asking the kubelet while there is no claim: a pod may still hold slices that an earlier daemon gave. */
 #define NO_CLAIMS_NS (30 * NSEC_PER_SEC)
 
 /* ---- which claims are needed ---- */
 
-/* For claims_add_need_check(): returns whether the kubelet needs the claim. Claims of others are not needed here. */
+/*
+ * For claims_add_need_check(): returns whether the kubelet needs the claim. CLAIM_UNWANTED for claims that were not made for
+ * the kubelet.
+ */
 static enum claim_need need_of(void *data, const struct claim *claim)
 {
 	const struct plugin *p = data;

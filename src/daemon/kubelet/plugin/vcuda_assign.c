@@ -23,9 +23,9 @@
 #include "kube/gpu_manager/vcuda.h"
 
 /*
- * Annotations from which gpu-manager's scheduler computes a node's use: each container's cards
- * (tencent.com/predicate-gpu-idx-N), and whether all have theirs (gpu-assigned). Written in the background, without
- * retries: the daemon does not need them. Main thread only.
+ * Writes the annotations from which gpu-manager's scheduler computes a node's use: each container's cards
+ * (tencent.com/predicate-gpu-idx-N), and whether all containers have theirs (gpu-assigned). In the background and without
+ * retries, because the daemon does not need them. Main thread only.
  */
 
 #define VCUDA_TELL_MAX 64 /* most containers of a pod */

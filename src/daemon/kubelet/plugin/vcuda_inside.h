@@ -40,7 +40,7 @@ struct vcuda {
 		char key[TENANT_CLAIM_MAX];
 		unsigned cores, units;
 	} awaited;
-	/* A call for memory was answered, and the same container's call for cores is still to come. */
+	/* A call for memory was answered, but the same container's call for cores has not come yet. */
 	bool has_open;
 	unsigned open_units;
 };

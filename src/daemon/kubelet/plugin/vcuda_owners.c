@@ -10,7 +10,7 @@
 #include "daemon/kubelet/plugin/plugin_inside.h"
 #include "daemon/state/node/node.h"
 
-/* This long after an answer, the kubelet's list contains the call's devices. */
+/* This long after our answer to a call, the kubelet's list contains the call's devices. */
 #define BOOKS_NS NSEC_PER_SEC
 
 /* A container that uses an init container's claim. */
@@ -43,8 +43,8 @@ struct claim *owners_claim(const struct vcuda_owners *o, const struct kube_pod *
 }
 
 /*
- * Returns true if the kubelet was restarted before it recorded our answer: its list lacks the device, and it will ask
- * again. Not for init containers, which are not listed.
+ * Returns true if the kubelet was restarted before it recorded our answer: its list lacks the device, and it will call again.
+ * False for init containers, which the kubelet does not list.
  */
 static bool is_void(const struct vcuda_owners *o, const struct claim *claim)
 {

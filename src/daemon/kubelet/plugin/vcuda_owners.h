@@ -26,8 +26,8 @@ struct vcuda_names owners_names(const struct vcuda_owners *o);
 struct claim *owners_claim(const struct vcuda_owners *o, const struct kube_pod *pod,
 			   size_t container);
 /*
- * Returns true if the container has what it asks for. If the kubelet's list is newer than our answer but lacks the device,
- * the answer was lost: false, since the kubelet will ask again.
+ * Returns true if the container has what it requests. Returns false if the kubelet's list is newer than our answer but lacks
+ * the device: the answer was lost, and the kubelet will call again.
  */
 bool owners_has(const struct vcuda_owners *o, const struct kube_pod *pod, size_t container);
 

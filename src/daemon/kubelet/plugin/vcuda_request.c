@@ -116,8 +116,8 @@ static bool is_same_pct(double a, double b)
 }
 
 /*
- * Without an amount, all of the card is asked for, whose total the driver may have reported slightly differently when the
- * claim was made. Cards of a parked claim may be unknown.
+ * A request without an amount means the whole card. The driver may have reported a slightly different total when the claim was
+ * made. `card` may be NULL for a parked claim.
  */
 static bool is_memory_met(uint64_t asked_bytes, uint64_t quota_bytes, const struct card *card)
 {

@@ -1,5 +1,5 @@
 /*
- * Makes a claim request from gpu-manager's vocabulary.
+ * Makes a claim request from a pod's request for gpu-manager's resources (cores and units of memory).
  */
 #pragma once
 
@@ -8,9 +8,10 @@
 #include "policy/placement/choose_cards.h"
 
 /*
- * *ret points to `key` and `name`. Uses a scheduler's cards, else the best ones. `model`: this node now (topology.h);
- * `device`: the kubelet's pick, for the key. Returns -ENOSPC, with reasons, without room; -ENODEV if a chosen card is not
- * here; -EINVAL for a part of a card if kube_share forbids that, too many cards or long names.
+ * Makes a request for the cards that a scheduler chose, else for the best ones. *ret points to `key` and `name`. `model`: this
+ * node now (topology.h); `device`: the first device that the kubelet picked, for the key. Returns -ENOSPC, with reasons, if
+ * there is no room; -ENODEV if a chosen card is not on this node; -EINVAL for a part of a card if kube_share forbids that, too
+ * many cards, or names that are too long.
  */
 int vcuda_request_make(struct node *node, const struct place_node *model,
 		       const struct vcuda_choice *choice, const char *device,
@@ -20,5 +21,5 @@ int vcuda_request_make(struct node *node, const struct place_node *model,
 /* Returns true if the claim was made with exactly these amounts. Ignores later changes by annotations (kube/own/live.h). */
 bool vcuda_request_matches(const struct claim *claim, const struct vcuda_request *ask);
 
-/* Makes the tenant's name, for people: cut if too long, with an id if not unique. */
+/* Makes the tenant's name, which is only displayed: it is cut if too long, and gets an id if not unique. */
 void vcuda_request_name(const struct kube_pod *pod, size_t container, char name[REGION_NAME_MAX]);
