@@ -19,7 +19,7 @@
 #define LOOK_NS (100 * NSEC_PER_MSEC)
 #define QUIT_NS (3 * NSEC_PER_SEC) /* how long a control daemon may take to end by itself */
 #define OVER_NS (5 * NSEC_PER_SEC) /* longest wait for the end of killed servers */
-/* A start that fails this soon after the old processes' end is retried. */
+/* Old processes may still disturb a start this soon after their end, so if it fails, it is retried. */
 #define SETTLE_NS (10 * NSEC_PER_SEC)
 #define RESTARTS_MOST 5 /* most restarts within RESTARTS_NS without a new member */
 #define RESTARTS_NS (60 * NSEC_PER_SEC)
@@ -76,8 +76,8 @@ void mps_kill(struct mps_group *g)
 	if (g->pidfd < 0)
 		return;
 	/*
-	 * The control daemon's pidfd is open, so it is not reaped, and its children were listed just now: their pids can
-	 * only be others' if both end at this moment.
+	 * The control daemon's pidfd is open, so its pid cannot have been reused, and its children were listed just now. Their
+	 * pids can be reused only if they and the control daemon end at this moment.
 	 */
 	mps_scan(g->record.pid, &now);
 	for (unsigned i = 0; i < now.server_count; i++) {
@@ -124,7 +124,7 @@ void mps_fail(struct mps_group *g, const char *why)
 
 /* ---- starting a control daemon ---- */
 
-/* Reports that the control daemon ended before it could be watched. Only its output explains that. */
+/* Reports that the control daemon ended before it could be watched. Its output is the only explanation. */
 static int ended_at_once(const struct mps_group *g, struct error *err)
 {
 	char text[MPS_WHY_MAX];
@@ -218,7 +218,7 @@ static int take_over(struct mps_group *g, struct error *err)
 	if (r >= 0)
 		r = g->log_fd = mps_open_log(g->node, g->record.id, false, err);
 	if (r >= 0) {
-		/* skip what the previous daemon has read */
+		/* start at the log's end: the previous daemon has read the rest */
 		g->log_at = lseek(g->log_fd, 0, SEEK_END);
 		r = watch(g, err);
 	}
@@ -279,7 +279,7 @@ int mps_group_start(struct mps_group *g, struct error *err)
 /* ---- after the end of a control daemon ---- */
 
 /*
- * Servers of earlier control daemons end by themselves, except a stopped one, for example. Returns true if all have ended.
+ * Servers of earlier control daemons end by themselves, unless they are stopped, for example. Returns true if all have ended.
  */
 static bool end_old(struct mps_group *g)
 {

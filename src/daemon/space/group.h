@@ -1,16 +1,15 @@
 /*
- * Starts, watches and ends the MPS control daemon of one group. A group is the tenants that run on
- * a card at the same time.
+ * A group is the tenants that run on a card at the same time, through NVIDIA's MPS: their processes (clients) connect to an
+ * MPS server, which a control daemon starts. Starts, watches and ends the control daemon of one group.
  *
  *  off --start--> starting --its server is active--> ready <--> hung
  *  starting --> failed
  *  ready, hung --its server or the control daemon ends--> ending; then starting again while the
  *                                                        group has members
  *
- * The control daemon sees one card, by its UUID, and changes no setting of it. When a server ends,
- * the control daemon would start another for the next client; but until it has noticed that end, it
- * refuses clients. So this code ends the control daemon together with its server, and starts a new
- * one once both are gone. Main thread only.
+ * The control daemon sees one card, by its UUID, and changes no setting of it. When a server ends, the control daemon refuses
+ * clients until it has noticed that end. So this code then ends the control daemon too, and starts a new one once both are
+ * gone. Main thread only.
  */
 #pragma once
 
@@ -20,8 +19,8 @@
 int mps_group_new(struct node *node, const struct mps_record *record, bool is_open,
 		  mps_faulted faulted, mps_ended ended, struct mps_group **ret, struct error *err);
 /*
- * Call when a member joins: the group is or will be started, once present processes have ended. A hung control daemon is
- * killed, because its clients hang too.
+ * Call when a member joins: starts the group now, or once its earlier processes have ended. A hung control daemon is killed,
+ * because its clients hang too.
  */
 int mps_group_start(struct mps_group *group, struct error *err);
 /* Returns true if a new client has to wait for MPS. Scans the processes first. Calls no callback that frees the group. */

@@ -29,7 +29,7 @@ static int make_dir(const char *path, mode_t mode, uid_t uid, struct error *err)
 {
 	if (mkdir(path, mode) < 0 && errno != EEXIST)
 		return error_set_errno(err, errno, "make %s", path);
-	/* The path was this daemon's until now, so no other user can have put a link there. */
+	/* The directory was this daemon's until now, so no other user can have replaced the path with a link. */
 	if (uid != geteuid() && lchown(path, uid, (gid_t)-1) < 0)
 		return error_set_errno(err, errno, "give %s to uid %u", path, (unsigned)uid);
 	return chmod(path, mode) < 0 ? error_set_errno(err, errno, "chmod %s", path) : 0;
@@ -104,11 +104,9 @@ int mps_open_log(const struct node *node, const char *id, bool is_new, struct er
 {
 	char path[NODE_PATH_MAX];
 	mps_path(node, id, "/log", path);
-	/* Nobody else can have replaced the directory, but the file may be a link, hence O_NOFOLLOW. */
+	/* No other user can have replaced the directory. The file in it may be a link, hence O_NOFOLLOW. */
 	cleanup_fd int dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	/*
-	 * Never empty a file that is there: the group's user can have made it a second name of a file that is not theirs.
-	 */
+	/* Delete the log instead of emptying it: the group's user may have made it a hard link to another user's file. */
 	if (dir_fd >= 0 && is_new)
 		unlinkat(dir_fd, "mps.log", 0);
 	int fd = dir_fd < 0 ? -1

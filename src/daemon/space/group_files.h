@@ -1,12 +1,13 @@
 /*
- * A group's files, below "<run dir>/mps":
+ * A group is the tenants that run on a card at the same time, through an MPS control daemon and its servers (group.h). Its
+ * files, below "<run dir>/mps":
  *
  *   <id>.json    the group and its control daemon's process, for the next daemon
  *   <id>/pipe    where the control daemon listens; clients see only this directory
  *   <id>/log     log of control daemon and servers
  *
- * The id is "<card's index>-<number>". Files in pipe belong to the tenants' user, and are deleted
- * without following links. Main thread only.
+ * The id is "<card's index>-<number>". Files in pipe belong to the tenants' user, and are deleted without following links.
+ * Main thread only.
  */
 #pragma once
 
@@ -38,8 +39,8 @@ void mps_path(const struct node *node, const char *id, const char *leaf, char pa
 int mps_make_root_dir(const struct node *node, struct error *err);
 
 /*
- * Makes the group's directories. is_open: clients of any user id, but only containers that mount the pipe directory reach
- * it.
+ * Makes the group's directories. is_open: clients of any user id may use the pipe directory, which is then reachable only by
+ * containers that mount it.
  */
 int mps_make_dirs(const struct node *node, const struct mps_record *record, bool is_open,
 		  struct error *err);

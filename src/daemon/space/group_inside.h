@@ -1,5 +1,5 @@
 /*
- * Shared by group.c, which starts and ends a control daemon, and group_watch.c, which watches it.
+ * Shared by the two files of an MPS group (group.h): group.c starts and ends its control daemon, group_watch.c watches it.
  */
 #pragma once
 
@@ -26,5 +26,5 @@ void mps_add_old_server(struct mps_group *group, const struct mps_server *server
 void mps_handle_exit(struct mps_group *group);
 /* Starts a control daemon if all old processes have ended. If not, the group's timer calls this again. */
 void mps_restart_when_clear(struct mps_group *group);
-/* Returns true if old processes have only just ended: a start that fails now may be due to them, and is retried. */
+/* Returns true if old processes ended only recently. A start that fails now may fail because of them, and is retried. */
 bool mps_is_settling(const struct mps_group *group);

@@ -105,7 +105,7 @@ static void read_log(struct mps_group *g)
 		g->log_at += n;
 		parse_log(g, text, (size_t)n);
 	}
-	/* Control daemon and servers append, so they go on at the new end. */
+	/* Control daemon and servers open the log for appending, so they continue at its new end. */
 	if (g->log_fd >= 0 && g->log_at > LOG_MOST && ftruncate(g->log_fd, 0) == 0)
 		g->log_at = 0;
 }
@@ -129,8 +129,8 @@ static void status_done(void *data, int status, const char *text)
 	if (g->state != MPS_STARTING)
 		return;
 	/*
-	 * INITIALIZING and FAULT: not ready. Drivers without get_server_status answer something else; the listed server
-	 * then counts as ready.
+	 * INITIALIZING and FAULT: not ready. A driver without get_server_status answers with another text; its server counts
+	 * as ready once it is listed.
 	 */
 	if (status == 0 && !strstr(text, "INITIALIZING") && !strstr(text, "FAULT"))
 		set_ready(g);
@@ -227,8 +227,8 @@ static void check_done(void *data, int status, const char *text)
 }
 
 /*
- * A server in state FAULT takes no new client until its last client has ended, perhaps never. Those clients' work is lost,
- * so start a new control daemon.
+ * A server in state FAULT takes no new client until its last client has ended, perhaps never. The work of these clients is
+ * lost anyway, so start a new control daemon.
  */
 static void fault_done(void *data, int status, const char *text)
 {
@@ -266,7 +266,8 @@ static void detect_stopped(struct mps_group *g)
 }
 
 /*
- * Returns true if the control daemon has ended. mps_control_exited() reports that, and its servers' end must not be reported.
+ * Returns true if the control daemon has ended. Its servers end with it, and then must not be reported: mps_control_exited()
+ * reports the control daemon's end.
  */
 static bool is_control_over(const struct mps_group *g)
 {
@@ -314,7 +315,10 @@ static void watch_due(struct mps_group *g)
 	run_command(g, "get_server_list", ANSWER_NS, check_done);
 }
 
-/* Call when the control daemon had its time to end by itself: kills it, or reports that it has not ended. */
+/*
+ * Runs when the time for the control daemon to end by itself is over: kills it or, if that was done, reports that it has not
+ * ended.
+ */
 static void end_due(struct mps_group *g)
 {
 	if (g->members && clock_now_ns() - g->begun_ns > END_NS)

@@ -21,7 +21,7 @@ struct mps_command {
 	char text[MPS_ANSWER_MAX];
 };
 
-/* Returns the tool's exit status. Does not wait for long: the tool has closed its output, or is killed here. */
+/* Returns the tool's exit status. Does not wait long: the tool has closed its output, or is killed here. */
 static int reap(struct mps_command *c, bool is_killed)
 {
 	int status = 0;

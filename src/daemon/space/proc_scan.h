@@ -1,6 +1,6 @@
 /*
- * Reads the state of a control daemon and its servers from /proc and their log: the driver offers nothing else. Thread
- * safe.
+ * Reads the state of an MPS control daemon and its servers (group.h) from /proc and their log, because the driver reports it
+ * nowhere else. Thread safe.
  */
 #pragma once
 
@@ -26,9 +26,9 @@ struct mps_processes {
 void mps_scan(int control_pid, struct mps_processes *ret);
 
 /*
- * Returns true if nothing is left but a zombie without other threads. A killed server stops serving when its main thread is
- * a zombie, which mps_scan() does not list. Its last thread frees memory on the card later, and only then does the control
- * daemon notice.
+ * Returns true if the server has ended, or only a zombie without other threads is left. A killed server becomes a zombie,
+ * which mps_scan() no longer lists, when its main thread ends. Its last thread ends later, after it has freed memory on the
+ * card, and only then does the control daemon notice.
  */
 bool mps_is_over(const struct mps_server *server);
 

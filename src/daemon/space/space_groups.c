@@ -146,7 +146,7 @@ void space_close(struct node *node)
 	node->space = NULL;
 }
 
-/* Lists the groups for space_find(), with those that are ending, which keep number and name until then. */
+/* Lists the groups for space_find(). Includes groups that are ending, which keep number and name until their end. */
 static size_t list_known(const struct node *node, struct space_known list[KNOWN_MAX])
 {
 	size_t count = 0;
@@ -299,7 +299,10 @@ static int join(struct tenant *tenant, bool is_new, struct error *err)
 	return r;
 }
 
-/* An adopted tenant that cannot join goes on, since it may have running processes, and gets the failure reported. */
+/*
+ * Event tenant_added of subsystem.h. An adopted tenant that cannot join its group goes on, since it may have running
+ * processes; the failure is reported to it.
+ */
 int space_tenant_added(struct tenant *tenant, bool is_new, struct error *err)
 {
 	struct error why = { 0 };
@@ -356,8 +359,8 @@ bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX])
 }
 
 /*
- * MPS's limits of a client from its first context on: the limit as the nearest pair of SMs, and the promised quota. After a
- * raise a process gets more only when started again.
+ * Gives MPS's limits for a client: the limit as the nearest pair of SMs, and the promised quota. They apply from a process's
+ * first context on, so after a raise a process gets more only when started again.
  */
 int space_each_variable(const struct tenant *t, const char *pipe_dir, space_add add, void *data)
 {

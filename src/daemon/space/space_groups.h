@@ -1,6 +1,6 @@
 /*
- * Tenants that run on a card at the same time as the others of their group: choosing the group, the environment for its MPS
- * server, and its faults. Main thread only.
+ * A group is the tenants that run on a card at the same time, through an MPS server (group.h); other tenants are time-sliced.
+ * Chooses a tenant's group, gives the environment that its processes need, and reports the server's faults. Main thread only.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct space_figures {
 };
 
 /*
- * space_open() loads the previous daemon's groups; space_sweep() ends those without a tenant. Call that once tenants are
+ * space_open() loads the previous daemon's groups. space_sweep() ends the groups without a tenant; call it once tenants are
  * adopted.
  */
 int space_open(struct node *node, struct error *err);
@@ -37,8 +37,8 @@ int space_choose(struct node *node, const struct sharing_request *request,
 int space_read_request(const json_t *request, struct sharing_request *ret, struct error *err);
 
 /*
- * Event of subsystem.h: starts the group of a tenant that has one. An adopted tenant stays in a group that cannot be
- * started.
+ * Event of subsystem.h: starts the tenant's group, if it has one. If that fails, a new tenant is refused, but an adopted
+ * tenant stays.
  */
 int space_tenant_added(struct tenant *tenant, bool is_new, struct error *err);
 void space_leave(struct tenant *tenant);
