@@ -10,7 +10,7 @@
 #include "daemon/tasks/watch/gpu_watch.h"
 
 #define GIB 1073741824.0
-/* If the last count is longer ago, there were no tenants meanwhile. */
+/* If the last count is longer ago than this, there were no tenants meanwhile. */
 #define GAP_MOST_NS (10 * NSEC_PER_SEC)
 
 static struct namespace_use *find(struct namespace_uses *u, const char *name)
@@ -47,7 +47,8 @@ static void count(struct tenant *t, bool has_worked, uint64_t now_ns, uint64_t p
 		if (has_worked)
 			count_charge(u, &t->device[i], now_ns);
 		/*
-		 * passed_ns is 0 when a tenant ends: its creation may have failed, and tenant_usage() must not be called.
+		 * passed_ns is 0 when a tenant ends. tenant_usage() must not be called then, because the tenant's creation may
+		 * have failed.
 		 */
 		if (passed_ns)
 			u->gib_seconds += (double)tenant_usage(t, i).used_bytes / GIB *

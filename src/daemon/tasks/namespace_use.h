@@ -1,6 +1,6 @@
 /*
- * Sums GPU time, and memory times time, per Kubernetes namespace, for billing: each second, with ended tenants. Namespace
- * "" has tenants outside Kubernetes or with an unknown namespace. Main thread only.
+ * Sums GPU time, and memory times time, of each Kubernetes namespace, for billing. Counts each second, and includes ended
+ * tenants. Namespace "" has tenants outside Kubernetes or with an unknown namespace. Main thread only.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ struct namespace_uses {
 
 int namespace_use_start(struct node *node, struct error *err);
 void namespace_use_stop(struct node *node);
-/* Counts since the last call. Without `has_worked` no tenant can have used the GPU, so counts only memory. */
+/* Adds the use since the last call. `has_worked` is false if no tenant can have used GPU time; then adds only memory use. */
 void namespace_use_count(struct node *node, bool has_worked, uint64_t now_ns);
 /* Call when a tenant ends: counts its GPU time since namespace_use_count(). */
 void namespace_use_end(struct tenant *tenant);

@@ -12,7 +12,7 @@
 #include "daemon/tasks/freezer/watchdog.h"
 
 #define MIB (UINT64_C(1) << 20)
-/* Older figures of the cards are not used to decide about a container's start. */
+/* Memory figures older than this are not used to decide whether a container may start. */
 #define FRESH_NS (100 * NSEC_PER_MSEC)
 /* Interval of look_at_v1(), while cgroup version 1 freezes containers. */
 #define LOOK_NS (20 * NSEC_PER_MSEC)
@@ -76,10 +76,7 @@ static void thaw(struct freezer *f, struct gpu_container *c)
 	if (r < 0 && r != -ENOENT && r != -ENODEV) {
 		log_error("container %.*s can't be thawed: %s; trying again", CONTAINER_SHORT_ID,
 			  c->what.id, strerror(-r));
-		/*
-		 * the cgroup stays known to the watchdog and in the state file, and thawing is
-		 * retried
-		 */
+		/* Thawing is retried later. Until then the watchdog and the state file keep the cgroup. */
 		return;
 	}
 	c->is_frozen = false;
@@ -127,10 +124,7 @@ static void set_holds(struct gpu_container *c, unsigned holds)
 	c->item.by_hand = holds != 0;
 }
 
-/*
- * Without the watchdog, a frozen container would stay frozen for ever if this process were killed.
- * So thaws everything.
- */
+/* Thaws everything: without the watchdog, a frozen container would stay frozen for ever if this process were killed. */
 static void watchdog_died(void *data, uint32_t events)
 {
 	struct freezer *f = data;
@@ -149,8 +143,8 @@ static void watchdog_died(void *data, uint32_t events)
 }
 
 /*
- * Version 1 of cgroups keeps killed processes frozen, so a container with one is thawed; and can miss processes, so the
- * others are frozen again. Version 2 does neither.
+ * Cgroup version 1 keeps killed processes frozen, so a container with such a process is thawed. It can also miss processes, so
+ * the other containers are frozen again. Version 2 has neither problem.
  */
 static void look_at_v1(void *data, uint32_t events)
 {
@@ -271,7 +265,8 @@ void freezer_task_begun(struct freezer *f, struct gpu_task *task, uint64_t cards
 	size_t count;
 	if (!is_governed(f, c)) {
 		/*
-		 * The container may have got the library since; then it waits in its allocations, so the policy lets it go.
+		 * The container may have got the library meanwhile. Then its allocations wait instead, so it need not stay
+		 * frozen.
 		 */
 		if (c && freeze_is_held(&c->item))
 			freeze_resume(&c->item, now_ns);
@@ -316,7 +311,10 @@ void freezer_task_ended(struct freezer *f, struct gpu_task *task)
 		thaw(f, c);
 }
 
-/* In the order of arrival, but only those that started before the last census began, whose figures include them. */
+/*
+ * Answers containers in the order of arrival. Only those that started before the last census began, because its figures
+ * include their memory.
+ */
 static void answer_asking(struct freezer *f, const struct freeze_config *config,
 			  struct freeze_item **items, size_t count, uint64_t now_ns)
 {

@@ -1,10 +1,11 @@
 /*
- * Freezes and thaws containers by freeze_policy.h and by users' requests. A cgroup is in the watchdog's list and in the
- * state file before it is frozen, so is thawed even if this process is killed. Main thread only.
+ * A container without allot's library cannot be made to wait in its allocations, so the freezer stops all its processes
+ * (cgroup freezer) while its GPU memory has no room. Freezes and thaws by freeze_policy.h and by users' requests. A cgroup is
+ * listed in the watchdog and in the state file before it is frozen, so it is thawed even if this process is killed. Main
+ * thread only.
  *
- * Never frozen are: a container with the library (it waits in its allocations instead), this daemon's container, processes
- * outside containers, and, while MPS serves several containers, any container, because a stopped client would block the
- * others.
+ * Never frozen are: a container with the library, this daemon's container, processes outside containers, and, while MPS serves
+ * several containers, any container, because a stopped client would block the others.
  */
 #pragma once
 
@@ -20,13 +21,13 @@ int freezer_new(struct loop *loop, const struct config *config, const char *run_
 struct freezer *freezer_free(struct freezer *freezer);
 
 /*
- * Call when a task has begun in a container, which may be frozen on return. `cards`: bit mask that the task may use.
- * `runs`: the task is older than this daemon, so its container is not frozen.
+ * Call when a task (a process that uses a GPU) has begun in a container, which may be frozen on return. `cards`: bit mask of
+ * cards that the task may use. `runs`: the task is older than this daemon, so its container is not frozen.
  */
 void freezer_task_begun(struct freezer *freezer, struct gpu_task *task, uint64_t cards, bool runs);
 /* Call when a task has ended. */
 void freezer_task_ended(struct freezer *freezer, struct gpu_task *task);
-/* Call when a census from begun_ns has read all cards and the containers' held_bytes. Thaws containers that may run. */
+/* Call after a census (a reading of all cards' memory use) that began at begun_ns. Thaws containers that may now run. */
 void freezer_read(struct freezer *freezer, const struct freeze_card *cards, uint64_t begun_ns);
 /* Returns how much memory of a card thawed containers may still allocate. */
 uint64_t freezer_starting_bytes(const struct freezer *freezer, unsigned card);

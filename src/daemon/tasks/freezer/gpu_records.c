@@ -178,7 +178,7 @@ static int read_task(struct gpu_task *t, const json_t *json, const struct gpu_re
 	t->pid = (int)pid;
 	t->start_time = (uint64_t)start_time;
 	t->pidfd = -1;
-	/* Only the difference matters, so begun_ns may wrap to before the clock's start. */
+	/* begun_ns may wrap to before the clock's start: only its difference from ended_ns matters. */
 	t->ended_ns = when->now_ns;
 	t->begun_ns = when->now_ns - (uint64_t)lasted_ns;
 	return cards_from_json(json, cards, t->card, err);
@@ -305,7 +305,7 @@ void gpu_records_take_task(struct gpu_records *records, struct gpu_task *record,
 	for (unsigned i = 0; i < tasks->card_count; i++) {
 		live->card[i].used_ns = record->card[i].used_ns;
 		live->card[i].most_bytes = record->card[i].most_bytes;
-		/* The time without a daemon does not count, so counting begins anew here. */
+		/* Count use from here on, because the time without a daemon does not count. */
 		live->card[i].seen_ns = live->begun_ns;
 	}
 	live->begun_ns = record->begun_ns - records->passed_ns;

@@ -1,7 +1,7 @@
 /*
- * Hands GPU tasks and containers (gpu_tasks.h) to the next daemon, as JSON. A task that ran continues if its process lives,
- * else has ended. Containers keep names and use, which decays meanwhile. The driver reports memory, so that is not
- * recorded. Main thread only.
+ * Hands GPU tasks (processes that use a GPU) and their containers (gpu_tasks.h) to the next daemon, as JSON. A running task
+ * continues if its process still lives; otherwise it has ended. Containers keep names and use, which decays meanwhile. Memory
+ * is not recorded, since the driver reports it. Main thread only.
  */
 #pragma once
 

@@ -51,7 +51,7 @@ static struct gpu_container *get_container(struct gpu_tasks *tasks, const struct
 {
 	struct gpu_container *c = gpu_tasks_find_id(tasks, what->id);
 	if (c) {
-		/* Without tasks meanwhile, the container may have been restarted, in another cgroup. */
+		/* While it had no tasks, the container may have been restarted, in another cgroup. */
 		if (!c->live && !c->is_frozen)
 			c->what = *what;
 		TAILQ_REMOVE(&tasks->containers, c, link);

@@ -1,5 +1,5 @@
 /*
- * Acts on offenders, in the steps of violation_policy.h, and undoes that.
+ * Acts on offenders (processes that bypass the library), in the steps of violation_policy.h, and undoes these actions.
  */
 #include <errno.h>
 #include <signal.h>
@@ -98,8 +98,8 @@ static void stop(struct suspect *s)
 {
 	bool again = s->is_stopped;
 	/*
-	 * Before stopping: if this daemon is killed in between, the next one continues a process that was not stopped,
-	 * which is harmless.
+	 * Save the list before stopping the process. If this daemon is killed in between, the next one continues a process
+	 * that was not stopped, which is harmless.
 	 */
 	s->is_stopped = true;
 	if (!again)
@@ -190,7 +190,7 @@ static struct violation_case case_of(struct suspect *s)
 static void act(struct suspect *s)
 {
 	struct violation_case c;
-	/* A request, or the watchdog's end, has thawed the container: let the process run from now on. */
+	/* The container was thawed by a user's request or because the watchdog ended. Let the process run from now on. */
 	if (s->container[0] && !gpu_watch_is_held(s->violations->node->watch, s->container)) {
 		s->container[0] = '\0';
 		s->is_pardoned = true;

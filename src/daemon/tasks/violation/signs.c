@@ -65,8 +65,8 @@ bool signs_is_untouchable(int pid)
 /* ---- second sign: a tenant's directory is mounted ---- */
 
 /*
- * Does a line of mountinfo (proc(5)) look like this tenant's directory, and where? Any process can make such a path, so
- * is_mounted() decides.
+ * Returns true if a line of mountinfo (proc(5)) looks like a mount of this tenant's directory, and where. Any process can make
+ * such a path, so is_mounted() checks it.
  */
 static bool names_tenants_dir(const char *line, const char *id, char ret_point[MOUNT_POINT_MAX])
 {
@@ -105,8 +105,8 @@ static bool is_mounted(const struct tenant *t, int pid, char *point)
 }
 
 /*
- * Finds who may mount in the process's mount namespace: the maker of its user namespace (ioctl_ns(2)). Any user can mount
- * anything in a user namespace of its own.
+ * Finds the user who may mount in the process's mount namespace: the maker of its user namespace (ioctl_ns(2)). Any user can
+ * mount anything in a user namespace of their own.
  */
 static bool find_mounter(int pid, uid_t *ret)
 {
@@ -122,12 +122,12 @@ static bool is_in_own_namespace(int pid)
 	char path[64];
 	struct stat own, its;
 	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
-	/* If this is unknown, assume our own namespace: a mount is then no sign. */
+	/* If this cannot be found out, assume that the process shares our mount namespace: a mount then proves nothing. */
 	return stat("/proc/self/ns/mnt", &own) < 0 || stat(path, &its) < 0 ||
 	       (own.st_ino == its.st_ino && own.st_dev == its.st_dev);
 }
 
-/* Finds the tenant whose directory is mounted. Returns NULL if two are mounted, which identifies neither. */
+/* Finds the tenant whose directory is mounted. Returns NULL if two tenants' directories are mounted. */
 static const struct tenant *by_mount(struct node *node, int pid)
 {
 	cleanup_free char *text = malloc(MOUNTINFO_MOST);

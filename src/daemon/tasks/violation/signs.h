@@ -1,6 +1,6 @@
 /*
- * Signs that an unregistered process belongs to a tenant (violation_policy.h), from /proc. Reads a few dozen files, so not
- * for every process at every census. Main thread only.
+ * Finds signs in /proc that an unregistered process belongs to a tenant (violation_policy.h). Reads a few dozen files, so call
+ * it rarely. Main thread only.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct violation_signs signs_of(struct node *node, int pid);
 bool signs_is_untouchable(int pid);
 
 /*
- * Does no other tenant's registered process share the container, so that it may be frozen because of this process? No for
- * this daemon's.
+ * Returns true if the container may be frozen because of this process: no other tenant's registered process is in it, and this
+ * daemon is not.
  */
 bool signs_has_own_container(struct node *node, const struct tenant *tenant, int pid);

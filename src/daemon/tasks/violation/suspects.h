@@ -1,6 +1,6 @@
 /*
- * Suspects: processes that may bypass the library, or are known to (offenders), by pid. violations.c decides; offenders.c
- * acts. Main thread only.
+ * Suspects are processes that may bypass allot's library; offenders are suspects for which that is confirmed. Keeps them by
+ * pid. violations.c decides; offenders.c acts. Main thread only.
  */
 #pragma once
 
@@ -66,7 +66,7 @@ int suspects_watch(struct suspect *s);
 /* Removes the suspect from the list. Undoes no action. */
 void suspects_remove(struct suspect *s);
 
-/* Takes for each offender the action that is due. */
+/* Takes the action that is due against each offender. */
 void offenders_act(struct violations *v);
 /* Lets the process continue if it was frozen or stopped. */
 void offenders_resume(struct suspect *s);

@@ -32,7 +32,7 @@ enum on_violation violations_action(const struct tenant *t)
 {
 	enum on_violation wanted = on_violation_stricter(t->terms.on_violation,
 							 t->node->config.on_violation);
-	/* Only report offenders of an MPS client: a stopped client would block all clients of its server. */
+	/* Only report an MPS client, even if freezing is wanted: a stopped client would block all clients of its server. */
 	return wanted == ON_VIOLATION_FREEZE && space_is_client(t) ? ON_VIOLATION_REPORT : wanted;
 }
 
@@ -113,8 +113,8 @@ static bool is_registered(struct node *node, int pid)
 }
 
 /*
- * Old drivers may report another namespace's pids. In a pid namespace of our own, the list is trusted only if it has a
- * tenant's process that holds memory, or no tenant has one.
+ * Returns true if the driver's list has pids of our pid namespace; old drivers may report another namespace's. Inside a pid
+ * namespace, the list is trusted only if it has a tenant's process that holds memory, or if no tenant has such a process.
  */
 static bool are_pids_ours(const struct violations *v, unsigned card, const struct census_card *seen)
 {
@@ -193,7 +193,7 @@ static void check_suspect(struct suspect *s, bool is_sound, uint64_t now_ns)
 		note_unregistered(s, owner);
 }
 
-/* A process that has registered since is no offender any more. */
+/* A suspect that has registered meanwhile is no offender any more. */
 static void forgive_registered(struct suspect *s)
 {
 	if (!s->is_offender || s->reason != VIOLATION_UNREGISTERED ||

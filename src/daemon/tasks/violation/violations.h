@@ -1,12 +1,12 @@
 /*
- * Finds processes that bypass the library and acts on them. After each census it checks the driver's list for unregistered
- * processes; census_compare.c reports those above their ledger. violation_policy.h decides who is an offender and which
- * action is due. An offender is counted and logged once, and reported, frozen or ended: the stricter of the settings' and
- * its tenant's choice (`on_violation`).
+ * Finds offenders: processes that use a tenant's GPU without allot's library or beyond what it counts. After each census (a
+ * reading of the driver's process list) it looks for unregistered processes; census_compare.c reports processes above their
+ * ledger. violation_policy.h decides which are offenders and which action is due. An offender is counted and logged once, and
+ * reported, frozen or ended: the stricter of the settings' and its tenant's choice (`on_violation`).
  *
  * Freezing uses the cgroup of a container that only this tenant uses, else SIGSTOP, repeated whenever the process is
- * continued. At this daemon's end all continue, as with `allot resume`; after a kill the next daemon continues the stopped
- * ones (file "stopped"). Main thread only.
+ * continued. When this daemon ends, all continue, as with `allot resume`; after a kill the next daemon continues the stopped
+ * processes (file "stopped"). Main thread only.
  */
 #pragma once
 
@@ -33,16 +33,19 @@ struct violations *violations_stop(struct violations *violations);
 
 /* Call with the readings of all cards, after they were compared with tenants' processes. */
 void violations_census(struct violations *violations, const struct census_card *cards);
-/* Several censuses in a row showed a process with held_bytes, and it or its tenant beyond_bytes above ledger or quota. */
+/*
+ * Call after several censuses in a row showed a process with held_bytes, and the process or its tenant beyond_bytes above its
+ * ledger or quota.
+ */
 void violations_note_over(struct violations *violations, struct tenant *tenant, int pid,
 			  enum violation_reason reason, unsigned card, uint64_t held_bytes,
 			  uint64_t beyond_bytes);
-/* Returns true if some unregistered process may prove an offender, so that the next census must not be left out. */
+/* Returns true if some unregistered process may turn out to be an offender, so that the next census must take place. */
 bool violations_has_open(const struct node *node);
 
 /*
- * Lets a tenant's offenders, even after the tenant's end, continue for good. Returns their number, or -EPERM: only
- * administrators may undo what the settings demand.
+ * Lets a tenant's offenders continue for good, even after the tenant's end. Returns their number, or -EPERM if the settings
+ * demand the action, which only an administrator may undo.
  */
 int violations_resume(struct violations *violations, const char *tenant, bool is_admin,
 		      struct error *err);

@@ -1,6 +1,7 @@
 /*
- * Takes containers without the library off their GPUs by request, by the driver's checkpoint calls
- * (daemon/memory/checkpoint/checkpoint.h). CUDA calls then block, but work on the processor goes on. Main thread only.
+ * Moves containers without allot's library off their GPUs and back, by request, with the driver's checkpoint calls
+ * (daemon/memory/checkpoint/checkpoint.h). While a container is off, its CUDA calls block, but its work on the processor goes
+ * on. Main thread only.
  */
 #pragma once
 
@@ -11,8 +12,9 @@
 struct gpu_watch;
 
 /*
- * Off the GPUs (`out`) or back; with `poll`, the result of an earlier request. *ret_moving: in progress. Returns -ENOSPC
- * without room to return, -EBUSY if moving or frozen, -EOPNOTSUPP if a tenant's.
+ * Moves the container off its GPUs (`out`) or back; with `poll`, only returns the result of an earlier request. *ret_moving:
+ * in progress. Returns -ENOSPC if there is no room to return, -EBUSY if it is moving or frozen, -EOPNOTSUPP if it belongs to a
+ * tenant.
  */
 int container_swap(struct gpu_watch *watch, struct gpu_container *container, bool out, bool poll,
 		   bool *ret_moving, struct error *err);
@@ -24,9 +26,12 @@ const char *container_swap_state(const struct gpu_container *container);
 /* Makes "swap" of the container's JSON; null if never requested. */
 json_t *container_swap_to_json(const struct gpu_container *container);
 
-/* Call after a census from begun_ns, which includes containers that had returned: releases their reserved memory. */
+/*
+ * Call after a census that began at begun_ns. Its figures include containers that had returned by then, so their reserved
+ * memory is released.
+ */
 void container_swap_read(struct gpu_watch *watch, uint64_t begun_ns);
 
-/* Free the state when the container's last task has ended, or when the daemon ends: containers then return. */
+/* Free the state when the container's last task has ended, or when the daemon ends. The containers return to their GPUs. */
 void container_swap_forget(struct gpu_watch *watch, struct gpu_container *container);
 void container_swap_forget_all(struct gpu_watch *watch);

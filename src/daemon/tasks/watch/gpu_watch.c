@@ -63,7 +63,7 @@ static struct process *find_process(struct node *node, int pid)
 	return NULL;
 }
 
-/* Notes the task's tenant. The first one stays noted, even after its end. */
+/* Notes the task's tenant. The first noted tenant stays, even after the tenant's end. */
 static void note_tenant(struct gpu_watch *w, struct gpu_task *t)
 {
 	const struct process *p = find_process(w->node, t->pid);
@@ -75,7 +75,7 @@ static void note_tenant(struct gpu_watch *w, struct gpu_task *t)
 		t->container->has_library = true;
 }
 
-/* Notes the tenant of a known task that has joined one. The freezer then lets its container run. */
+/* Notes the tenant of a task that joined one after it began. The freezer then lets its container run. */
 static void look_again(struct gpu_watch *w, struct gpu_task *t)
 {
 	if (t->tenant[0])
@@ -135,7 +135,7 @@ static void task_ended(void *data, struct gpu_task *t)
 	if (t->container && !t->container->live)
 		container_swap_forget(w, t->container);
 	node_save_use_soon(w->node);
-	/* Memory has become free, so a census should check the containers that wait for it. */
+	/* Memory has become free, so request a census, which lets waiting containers run if they fit. */
 	if (freezer_needs_census_soon(w->freezer)) {
 		census_request(w->node->census);
 		plan_reading(w);
@@ -147,13 +147,13 @@ static void task_ended(void *data, struct gpu_task *t)
 bool gpu_watch_is_governed(const struct gpu_watch *w, const struct census_card *seen)
 {
 	uint64_t start_time;
-	/* A full list may have been cut. */
+	/* The driver's list may have been cut if it is full. */
 	if (!seen->processes_known || seen->process_count >= CENSUS_MAX_PROCESSES)
 		return false;
 	for (size_t i = 0; i < seen->process_count; i++) {
 		int pid = seen->process[i].pid;
 		const struct gpu_task *t = gpu_tasks_find(w->tasks, pid);
-		/* A process that has ended will not hold memory for long. */
+		/* Ignore a process that has ended: it will soon hold no memory. */
 		if (t ? !(t->container && t->container->item.cards)
 		      : pid != getpid() && procfs_start_time(pid, &start_time) >= 0)
 			return false;
@@ -161,7 +161,10 @@ bool gpu_watch_is_governed(const struct gpu_watch *w, const struct census_card *
 	return true;
 }
 
-/* Not free for containers: grants of tenants that waited, beyond what they hold, and what is kept for waiting ones. */
+/*
+ * Returns the bytes that containers must not use: what tenants were granted after a wait but do not hold yet, and what is kept
+ * for waiting tenants.
+ */
 static uint64_t promised_bytes(struct node *node, const struct card *card)
 {
 	uint64_t bytes = card->kept_bytes;
@@ -296,7 +299,7 @@ static void start_openings(struct gpu_watch *w)
 			 "looked for once a second");
 }
 
-/* Continues the records of the previous daemon's tasks, so that they do not count as new. */
+/* Takes over the previous daemon's records of tasks, so that running tasks do not count as new. */
 static void take_records(struct gpu_watch *w)
 {
 	struct gpu_records *records = w->node->records;

@@ -1,11 +1,11 @@
 /*
- * Watches all GPU work of this machine, with or without the library. A task is noticed when it opens the device node
- * (open_events.h), at the latest when the driver lists it (census.h). Counts each task's memory and GPU time, and informs the
- * freezer. A tenant's GPU time is that of its leases; of others it is by the driver's samples or, without them, by presence
- * on the driver's list.
+ * Watches all GPU work of this machine, with or without allot's library. A task is a process that uses a GPU. It is noticed
+ * when it opens the device node (open_events.h), or at the latest when the driver lists it (a census, census.h). Counts each
+ * task's memory and GPU time, and informs the freezer. A tenant's GPU time is taken from its leases; that of other tasks from
+ * the driver's samples or, without them, from presence on the driver's list.
  *
- * Without openings, the driver's list is read every census_interval, which is logged once. A private daemon watches only
- * with freezer = on. Main thread only.
+ * If openings cannot be watched, the driver's list is read every census_interval, which is logged once. A private daemon
+ * watches only with freezer = on. Main thread only.
  */
 #pragma once
 
@@ -30,13 +30,15 @@ struct gpu_watch *gpu_watch_stop(struct gpu_watch *watch);
 /* Call after each census with the readings of all cards. `watch` may be NULL. */
 void gpu_watch_census(struct gpu_watch *watch, const struct census_card *cards);
 
-/* Returns what thawed containers without the library may still allocate; counts as taken. `watch` may be NULL. */
+/*
+ * Returns how much thawed containers without the library may still allocate; that memory counts as taken. `watch` may be NULL.
+ */
 uint64_t gpu_watch_starting_bytes(const struct gpu_watch *watch, unsigned card);
 
 /*
- * By request; `name` is a container's name or a prefix of its id. Pausing freezes or, with swap_out, takes off the GPUs by
- * checkpoint. *ret_moving: ask for the result with `poll`. Returns -EINVAL for several matches, -ENOENT for none or a NULL
- * `watch`.
+ * Pauses or resumes a container by a user's request; `name` is its name or a prefix of its id. Pausing freezes it or, with
+ * swap_out, moves it off the GPUs by checkpoint. *ret_moving: not finished; call again with `poll` for the result. Returns
+ * -EINVAL if several containers match, -ENOENT if none does or `watch` is NULL.
  */
 int gpu_watch_set_paused(struct gpu_watch *watch, const char *name, bool paused, bool swap_out,
 			 bool poll, bool *ret_moving, struct error *err);
@@ -47,7 +49,7 @@ int gpu_watch_set_paused(struct gpu_watch *watch, const char *name, bool paused,
  */
 int gpu_watch_hold(struct gpu_watch *watch, int pid, char ret_id[CONTAINER_ID_MAX],
 		   struct error *err);
-/* Whether gpu_watch_hold() still keeps the container of that id frozen. A user may have resumed it. */
+/* Returns true if gpu_watch_hold() still keeps the container frozen. A user may have resumed it. */
 bool gpu_watch_is_held(const struct gpu_watch *watch, const char *id);
 /* Undoes gpu_watch_hold(). The container stays frozen if a user has paused it, too. */
 void gpu_watch_release(struct gpu_watch *watch, const char *id);
@@ -59,8 +61,8 @@ const struct gpu_tasks *gpu_watch_tasks(const struct gpu_watch *watch);
 const struct freezer *gpu_watch_freezer(const struct gpu_watch *watch);
 
 /*
- * The engine's name of the container of the tenant's processes; NULL: none, unknown, or no `watch`. Valid until the event
- * loop.
+ * Returns the name that the container engine gives to the container of the tenant's processes; NULL if there is none, or it is
+ * unknown, or `watch` is NULL. Valid until the next turn of the event loop.
  */
 const struct engine_name *gpu_watch_tenant_name(const struct gpu_watch *watch,
 						const struct tenant *tenant);

@@ -1,5 +1,5 @@
 /*
- * Which cards may a process come to use?
+ * Finds the cards that a process may come to use.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,10 @@ static bool has_node(int pid, const char *leaf, unsigned minor)
 	return access(path, F_OK) == 0;
 }
 
-/* Does the process have the device's file? MIG instances share their GPU's, so their capability's file decides. */
+/*
+ * Returns true if the device's file is visible to the process. A MIG instance shares its GPU's file, so its capability's file
+ * decides.
+ */
 static bool is_visible(const struct gpu_info *info, int pid)
 {
 	if (info->caps.is_known)
@@ -44,8 +47,8 @@ static uint64_t visible_cards(const struct gpu_watch *w, int pid)
 }
 
 /*
- * Can numbers in CUDA_VISIBLE_DEVICES be matched? Cards are in PCI order here, but CUDA sorts different models by speed,
- * unless CUDA_DEVICE_ORDER says otherwise.
+ * Returns true if numbers in CUDA_VISIBLE_DEVICES can be matched to cards. Our cards are in PCI order, but CUDA sorts
+ * different models by speed, unless CUDA_DEVICE_ORDER says otherwise.
  */
 static bool has_order(const struct gpu_watch *w, uint64_t visible, const char *order)
 {

@@ -1,5 +1,5 @@
 /*
- * Container engines are asked for a name when a container's first task begins, and again only after a failure.
+ * Asks container engines for the name of a container when its first task begins; again only after a failure.
  */
 #include <stdio.h>
 #include <string.h>

@@ -30,7 +30,7 @@ static bool has_recent_sample(const struct gpu_task_card *c, uint64_t now_ns)
 	return c->sampled_ns && now_ns - c->sampled_ns < 3 * GPU_ACCOUNT_SAMPLE_NS;
 }
 
-/* Returns true if a task of no tenant may be at work on the card but is in none of the driver's samples. */
+/* Returns true if a task without a tenant may be working on the card but is in none of the driver's samples. */
 static bool is_unlisted(const struct gpu_task *t, unsigned card, const struct census_card *seen,
 			uint64_t now_ns)
 {

@@ -1,5 +1,6 @@
 /*
- * Which cards a program uses by its CUDA_VISIBLE_DEVICES: free memory on other visible cards does not help it. Pure.
+ * Finds the cards that a program uses according to its CUDA_VISIBLE_DEVICES: free memory on other cards does not help it.
+ * Pure.
  */
 #pragma once
 

@@ -72,8 +72,8 @@ static int open_beneath(int root_fd, const char *path)
 }
 
 /*
- * The process's files may be hostile: links resolve below its root (Linux 5.6), and only character devices are marked, or
- * it could make us mark any file of the host.
+ * Marks the nodes in the process's mount namespace. Its files may be hostile, so links resolve below its root (Linux 5.6), and
+ * only character devices are marked; otherwise it could make us mark any file of the host.
  */
 static void mark_of(struct open_events *o, int pid)
 {
@@ -136,7 +136,8 @@ static void exec_ready(void *data, uint32_t events)
 	struct open_events *o = data;
 	uint64_t now_ns = clock_now_ns();
 	/*
-	 * The driver may make a node at its first use. watch_namespace() does not suffice: the process of the exec may have ended.
+	 * Mark our own nodes again: the driver may make a node at its first use. watch_namespace() may fail to, since the
+	 * process of the exec may have ended.
 	 */
 	if (now_ns - o->own_marked_ns >= SEEN_NS) {
 		o->own_marked_ns = now_ns;
@@ -163,7 +164,10 @@ static void handle_events(struct open_events *o, const char *buffer, size_t leng
 		if (m.event_len < sizeof(m) || m.event_len > length ||
 		    m.vers != FANOTIFY_METADATA_VERSION)
 			return;
-		/* The census finds tasks of lost events. A process opens a node several times. */
+		/*
+		 * Skip lost events, because the census finds their tasks. Skip repetitions, because a process opens a node
+		 * several times.
+		 */
 		if (m.mask & FAN_Q_OVERFLOW || m.pid <= 0 || m.pid == last || m.pid == getpid())
 			continue;
 		last = m.pid;
