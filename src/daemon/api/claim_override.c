@@ -1,5 +1,6 @@
 /*
- * Changes the terms of claims, and keeps the original terms to undo the change.
+ * An override is changed terms of a claim (a container's right to shares of GPUs). Applies overrides, and keeps the original
+ * terms to undo them.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -120,8 +121,8 @@ static int override_terms(struct claim *claim, const struct claim_override *over
 		return 0;
 	int r = plan_change(claim, &original, override, &change, &changes, err);
 	/*
-	 * claim->original must be set while an override is in force and NULL otherwise. If that is so and no term changes, nothing
-	 * is to be saved.
+	 * claim->original is non-NULL exactly while an override is in force. If that does not change, and no term does, there
+	 * is nothing to save.
 	 */
 	if (r < 0 || (!changes && !is_nothing == (before != NULL)))
 		return r;

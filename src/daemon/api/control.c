@@ -144,7 +144,7 @@ static void connection_close(struct connection *c)
 	connection_free(c);
 }
 
-/* Sends a part of the reply. The session's descriptors go with its first byte. */
+/* Sends a part of the reply, with the session's descriptors if it is the first part. */
 static ssize_t send_some(struct connection *c)
 {
 	union {
@@ -315,9 +315,9 @@ static bool goes_before(const struct connection *a, const struct connection *b)
 }
 
 /*
- * Called when only root's reserved connections are left. Closes a connection without a tenant or a trace, of the user with
- * the most connections, who keeps at least as many as the newcomer's user gets. Returns false if there is no such
- * connection.
+ * Called when all connections are taken except those reserved for root. Closes a connection that holds no tenant and no trace,
+ * of the user with the most connections. That user keeps at least as many as the newcomer's user then has. Returns false if
+ * there is no such connection.
  */
 static bool make_room(struct control *control, unsigned count_of_comer)
 {
@@ -396,7 +396,7 @@ int control_serve(struct control *control, int fd, struct error *err)
 	c->fd = fd;
 	c->user = user;
 	c->active_ns = clock_now_ns();
-	/* After an error, requests that need the client's process are refused later. */
+	/* After an error the connection stays, but requests that need to know the client's process are refused. */
 	struct error ignored;
 	if (peer_open(fd, &c->peer, &ignored) < 0)
 		c->peer = (struct peer){ .pid = peer.pid, .uid = peer.uid, .pidfd = -1 };

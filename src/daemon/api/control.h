@@ -1,13 +1,13 @@
 /*
  * The control socket, <run dir>/allotd.sock. dispatch.h handles the requests.
  *
- * No client can block the loop. Sockets do not block, and a line has at most CONTROL_LINE_MAX bytes. Nothing is read from a
- * client that does not take its replies; such a client is dropped after CONTROL_DEADLINE_NS. A client that sends
- * descriptors is dropped. Users are served in turn, one request each. Clients that ask for the list of tenants at the same
- * time get the same reply.
+ * No client can block the loop. Sockets do not block, and a line has at most CONTROL_LINE_MAX bytes. While a client does not
+ * read its replies, nothing is read from it; after CONTROL_DEADLINE_NS it is dropped. A client that sends descriptors is
+ * dropped. Users are served in turn, one request each. Clients that ask for the list of tenants at the same time get the same
+ * reply.
  *
- * If all connections are taken, a new one replaces an old one that holds no tenant, of the user with the most connections.
- * If there is none such, only a user with fewer than CONTROL_ASSURED connections gets a new one.
+ * If all connections are taken, a new one replaces an old one that holds no tenant, of the user with the most connections. If
+ * there is no such connection, only a user with fewer than CONTROL_ASSURED connections gets a new one.
  */
 #pragma once
 

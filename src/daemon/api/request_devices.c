@@ -86,7 +86,7 @@ static bool is_named(const struct device_request *list, int count, const struct 
 	return false;
 }
 
-/* The emptier card has more unpromised memory, else more unpromised time, else fewer tenants. */
+/* Returns true if card `a` is emptier: has more unpromised memory, else more unpromised time, else fewer tenants. */
 static bool is_emptier(const struct promise_card *a, const struct promise_card *b)
 {
 	uint64_t a_bytes = promise_unpromised_bytes(a), b_bytes = promise_unpromised_bytes(b);
@@ -155,8 +155,8 @@ static bool choose_cards(struct node *node, struct device_request *list, int cou
 	if (count > 1 && choose_near(node, list, count))
 		return true;
 	/*
-	 * Only one entry, or choose_near() found too few cards, since it omits those whose time is all promised.
-	 * promise_decide() later refuses or scales each guarantee.
+	 * There is only one entry, or choose_near() found too few cards, because it omits cards whose time is all promised.
+	 * promise_decide() later refuses or scales the guarantees there.
 	 */
 	for (int i = 0; i < count; i++) {
 		if (!list[i].card)

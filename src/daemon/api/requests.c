@@ -149,8 +149,8 @@ static int read_on_violation(const json_t *request, enum on_violation *on_violat
 }
 
 /*
- * For a request with "command":true, records the caller's process: all its descendants belong to the tenant, registered or
- * not.
+ * For a request with "command":true, records the caller's process as the tenant's command: all its descendants belong to the
+ * tenant, registered or not.
  */
 static int note_command(const struct session *session, const json_t *request, struct tenant *tenant,
 			struct error *err)

@@ -1,6 +1,6 @@
 /*
- * One caller of the control protocol (docs/reference/protocol.md) and the tenants that it holds, without a socket. Main
- * thread only.
+ * A session is one caller of the control protocol (docs/reference/protocol.md), with the tenants that it holds (keeps alive).
+ * It knows no socket. Main thread only.
  */
 #pragma once
 

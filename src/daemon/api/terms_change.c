@@ -64,7 +64,7 @@ static void apply_terms(struct tenant *tenant, const struct terms_change *c, con
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		if (changes[i])
 			tenant_set_promise(tenant, i, &c->promise[i]);
-	/* Set after the quotas: a tenant that no longer waits may at once allocate up to them. */
+	/* Set on_full after the quotas: a tenant that no longer waits may at once allocate up to its quota. */
 	memory_wait_set_on_full(tenant, c->on_full);
 	tenant_set_elastic(tenant, c->elastic);
 	tenant->terms.on_violation = c->on_violation;

@@ -1,6 +1,6 @@
 /*
- * Changes a live tenant's terms, for `allot set` or a pod's annotations. All parts are checked first; then all are made and
- * saved, or none. Main thread only.
+ * Terms are a tenant's quotas, shares, priority and so on. Changes those of a live tenant, for `allot set` or a pod's
+ * annotations. All changes are checked first; then all are made and saved, or none. Main thread only.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct terms_change terms_change_of(const struct tenant *tenant);
 
 /*
  * Returns -EOPNOTSUPP to or from swap, which is decided when a container is made. Call before terms_change_device(), since
- * with `wait` the quota is not promised.
+ * quotas are checked differently with `wait`.
  */
 int terms_change_on_full(const struct tenant *tenant, struct terms_change *change,
 			 enum on_full on_full, struct error *err);

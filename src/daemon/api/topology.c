@@ -75,7 +75,7 @@ static struct place_card card_of(struct node *node, struct card *card,
 		.memory_total_bytes = card->info.memory_bytes,
 		.memory_used_bytes = card->info.memory_bytes - promise_unpromised_bytes(&promised),
 		.cores_total_mpct = PLACE_CORES_WHOLE_MPCT,
-		/* The model does not allow a sum above 100 %, which guarantees may have. */
+		/* Guarantees may have a sum above 100 %, but the model does not allow that. */
 		.cores_used_mpct = used_mpct < PLACE_CORES_WHOLE_MPCT ? (uint32_t)lround(used_mpct)
 								      : PLACE_CORES_WHOLE_MPCT,
 		.slots_total = UINT32_MAX,

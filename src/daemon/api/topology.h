@@ -15,8 +15,8 @@ int topology_read(struct node *node, struct topology **ret, struct error *err);
 struct topology *topology_free(struct topology *topology);
 
 /*
- * Models this node, its promises and links for policy/placement. Texts belong to the node. Memory that a new tenant with
- * claim key `key` ("": no claim) could not be promised counts as used.
+ * Describes this node, its promises and links for policy/placement. Texts belong to the node. Memory counts as used if it
+ * could not be promised to a new tenant with claim key `key` ("": no claim).
  */
 void topology_model(struct node *node, const char *key, struct place_node *ret);
 

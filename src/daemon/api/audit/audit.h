@@ -1,9 +1,9 @@
 /*
- * The audit log (setting audit_log; format: allot-audit(5)): who changed what, and when. Each event is one JSON line,
- * written before the request is answered.
+ * The audit log (setting audit_log; format: allot-audit(5)): who changed what, and when. Each event is one JSON line, written
+ * before the request is answered.
  *
- * A request's start knows the actor, the place that writes the line does not: so audit_set_actor() sets the actor for the
- * whole request. Without one, the actor is the daemon itself.
+ * The code that receives a request knows who made it (the actor); the code that writes the line does not. So audit_set_actor()
+ * sets the actor for the whole request. Without one, the actor is the daemon itself.
  *
  * All functions accept NULL, for a log that is off. Main thread only.
  */
@@ -56,8 +56,8 @@ void audit_set_actor(struct audit *audit, const struct audit_actor *actor);
 bool audit_set_actor_if_none(struct audit *audit, const struct audit_actor *actor);
 
 /*
- * Writes one line. `what` has the members that this kind of event adds, and is taken over. NULL means that memory ran out: the line
- * counts as lost.
+ * Writes one line. `what` has the members that this kind of event adds; it is freed here. NULL means that memory ran out, and
+ * counts the line as lost.
  */
 void audit_write(struct audit *audit, const char *event, json_t *what);
 
