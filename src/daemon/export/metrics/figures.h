@@ -1,7 +1,7 @@
 /*
- * All figures of the metrics as plain data, gathered anew for each page (gather_figures.h). Each struct begins with the labels of
- * its samples. Texts point into the node or to constants, so figures are valid only during that call. Times are in ns,
- * shares in percent. A field whose validity bit is false has no sample.
+ * Figures are the values of all metrics as plain data, gathered anew for each page (gather_figures.h). Each struct begins with
+ * the labels of its samples. Texts point into the node or to constants, so figures are valid only during that call. Times are
+ * in ns, shares in percent. A field whose validity bit is false has no sample.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
 /*
- * Parses the setting metrics_names, the names beside allot's own: "none", or a list of "hami" and "gpu-manager". Pure.
+ * Parses the setting metrics_names: under which other projects' names metrics are exported besides allot's own. It is "none",
+ * or a list of "hami" and "gpu-manager". Pure.
  */
 #pragma once
 

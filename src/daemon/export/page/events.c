@@ -17,7 +17,7 @@ static const char before[] = "data: ", after[] = "\n\n";
 
 struct reader {
 	struct server_call *call;
-	/* the client took the previous state, so differences suffice */
+	/* the client received the previous state, so it needs only the differences */
 	bool has_last;
 };
 
@@ -44,7 +44,7 @@ static struct server_part *make_event(const struct json_text *json)
 	return part;
 }
 
-/* Whether some client that can take a state now has, or has not, taken the previous one. */
+/* Returns true if, among the clients that can take a state now, any has (has_last) or has not received the previous state. */
 static bool is_any(const struct events *e, bool has_last)
 {
 	for (unsigned i = 0; i < e->count; i++)
@@ -66,7 +66,10 @@ static void send_state(void *data, uint32_t loop_events)
 {
 	struct events *e = data;
 	struct state_text now = { 0 };
-	/* A client that missed states missed their lease spans too: send all that are recorded. A span may come twice. */
+	/*
+	 * A client that missed states also missed their lease spans (times in which one tenant had a card), so send all that
+	 * are recorded. A client may get a span twice.
+	 */
 	if (is_any(e, false))
 		e->sent = (struct page_sent){ 0 };
 	page_state_write(e->node, &e->sent, &now);

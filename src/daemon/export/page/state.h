@@ -9,8 +9,8 @@
 #include "daemon/state/node/node.h"
 
 /*
- * Per card, the last lease span that was written, so that each is written once in a series of states. Zero it to begin a
- * series.
+ * For each card, the number of the last lease span that was written, so that a series of states contains each span once. Zero
+ * it to begin a series.
  */
 struct page_sent {
 	uint64_t spans[NODE_MAX_CARDS];

@@ -1,6 +1,6 @@
 /*
- * The page's state as JSON, with each tenant's position in the text, so that a client with the previous state gets only
- * changed tenants. Pure but for memory; not thread safe.
+ * The web page's state as JSON text. Each tenant's position in the text is kept, so that a client that has the previous state
+ * gets only the tenants that changed. Pure but for memory; not thread safe.
  */
 #pragma once
 

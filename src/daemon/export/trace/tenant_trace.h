@@ -1,7 +1,8 @@
 /*
- * The trace of one tenant (docs/reference/protocol.md, `trace`): its client, the rings of the tenant's processes
- * (abi/shm/trace_ring.h), and which leases were reported. The daemon makes rings and passes them to the client, unread. A tenant
- * has at most one trace, which ends with the client's session and may outlive the tenant. Main thread only.
+ * The trace of one tenant (docs/reference/protocol.md, `trace`): the client that reads it, the rings into which the tenant's
+ * processes write events (abi/shm/trace_ring.h), and which leases were reported. The daemon makes the rings and passes them to
+ * the client, but does not read them. A tenant has at most one trace, which ends with the client's session and may outlive the
+ * tenant. Main thread only.
  */
 #pragma once
 
@@ -18,8 +19,8 @@
 struct tenant_trace;
 
 /*
- * The processes begin to record. `pid` and `uid` are the client's. Returns -EBUSY if the tenant is traced; err names that
- * client. The caller owns *ret.
+ * Begins a trace: the tenant's processes start to record. `pid` and `uid` are the client's. Returns -EBUSY if the tenant is
+ * already traced; err names the other client. The caller owns *ret.
  */
 int tenant_trace_begin(struct tenant *tenant, int pid, uid_t uid, struct tenant_trace **ret,
 		       struct error *err);

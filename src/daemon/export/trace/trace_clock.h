@@ -1,5 +1,6 @@
 /*
- * The clock of traced processes (abi/shm/trace_clock.h). Thread safe.
+ * Chooses the clock for the time stamps of traced processes (abi/shm/trace_clock.h): the processor's counter or
+ * CLOCK_REALTIME. Thread safe.
  */
 #pragma once
 
