@@ -140,7 +140,7 @@ static uint64_t mark_reading(const struct census *census)
 	return mark;
 }
 
-/* Returns true if each card's memory use is what the last census read. */
+/* Returns true if no card's memory use has changed since the last census. */
 static bool are_cards_same(const struct census *census, uint64_t now_ns)
 {
 	const struct node *node = census->node;
@@ -211,8 +211,8 @@ static void reading_ready(void *data, uint32_t events)
 }
 
 /*
- * Notes the ledgers before NVML is read, so that the comparison can use the higher value if they change meanwhile. The
- * census number goes first: from then on each library records its ledger's peak, so no rise is missed.
+ * Notes the ledgers before NVML is read: if they change meanwhile, the comparison uses the higher value. Publishes the census
+ * number first, at which each library starts to record its ledger's peak, so no rise is missed.
  */
 static void note_ledgers(struct node *node)
 {
@@ -245,7 +245,7 @@ bool census_is_due(struct node *node)
 
 void census_tenants_changed(struct node *node)
 {
-	/* A tenant waits for memory, which is granted only after the first census. */
+	/* A tenant waits for memory, and memory is granted only after the first census, so request it now. */
 	if (node->populated && node->waiter_count && !node->foreign_known && node->census)
 		census_request(node->census);
 }

@@ -1,6 +1,6 @@
 /*
- * A census is one reading of what NVML reports about every card and GPU process. A thread reads, because NVML can be slow;
- * the main thread compares with the ledgers (what the tenants' libraries count).
+ * A census is one reading of what NVML reports about every card and GPU process. A thread reads, because NVML can be slow. The
+ * main thread compares the result with the ledgers: the memory that each tenant process's library has counted.
  *
  *     main:   census_request()  notes each ledger, wakes the thread
  *     thread: reads every card
@@ -29,14 +29,14 @@ struct census *census_stop(struct census *census);
 /* Requests a census, unless one is in progress. Main thread only. */
 void census_request(struct census *census);
 /*
- * Call once a second and when a card's memory use changed. If something changed since the last census, ends the pause of
- * periodic ones. Main thread only.
+ * Call once a second and when a card's memory use changed. Periodic censuses pause while nothing changes; this ends the pause
+ * if something has changed since the last census. Main thread only.
  */
 void census_resume_if_changed(struct node *node);
 /* Requests a census only if something may have changed since the last one. Main thread only. */
 void census_request_if_changed(struct node *node);
 /*
- * Returns how long ago the census in progress was requested; 0: none. A long time: the driver does not answer. Main thread
+ * Returns how long ago the census in progress was requested; 0: none. If that is long, the driver does not answer. Main thread
  * only.
  */
 uint64_t census_wait_ns(const struct census *census, uint64_t now_ns);

@@ -28,7 +28,7 @@ struct sensor {
 	struct gpu_use use[SENSOR_MAX_PROCESSES];
 };
 
-/* An old figure of a process that is idle now would throttle it for good. Returns how many samples remain. */
+/* Drops samples that are too old: an old figure would throttle a process that is idle now. Returns how many samples remain. */
 static size_t drop_old(struct sensor *s, size_t count)
 {
 	uint64_t newest_us = s->newest_us;
@@ -50,7 +50,7 @@ static void read_use(struct sensor *s)
 	if (s->backend->use)
 		r = s->backend->use(s->gpu, s->index, since_us, s->use, SENSOR_MAX_PROCESSES,
 				    &count, &err);
-	/* The arbitration got an empty list at the first failure; further failures change nothing. */
+	/* Pass on only the first failure, as an empty list: further failures change nothing. */
 	if (r < 0 && s->is_failing)
 		return;
 	s->is_failing = r < 0;

@@ -1,7 +1,8 @@
 /*
- * For policy "feedback" with `feedback_sensor = nvml`. A thread per card reads each process's use from NVML ten times a
- * second and passes it to the arbitration, whose own thread never calls NVML, which may be slow (and samples up to six
- * times a second). Without such reports the arbitration uses charged time; that is logged once.
+ * A sensor measures by NVML how much each process uses a card, for policy "feedback" with `feedback_sensor = nvml`. One thread
+ * per card reads ten times a second (NVML samples up to six times a second) and passes the result to the arbitration, whose
+ * own thread must not wait for NVML. While NVML reports nothing, the arbitration uses charged time instead; that is logged
+ * once.
  */
 #pragma once
 

@@ -1,4 +1,6 @@
-/* Cards that take no new tenants because a user or the settings say so. */
+/*
+ * A cordoned card takes no new tenants, because a user or the settings say so. Sets, saves and loads cordons.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -72,8 +72,8 @@ static enum health_answer poll_card(struct health_watch *w, unsigned card, bool 
 }
 
 /*
- * Asks for all cards' memory use. Wakes the main thread for HEALTH_ANSWERS rounds after news: a changed use, no answer, or
- * an unhealthy card.
+ * Asks for all cards' memory use. Wakes the main thread for HEALTH_ANSWERS rounds after a change of use, a missing answer, or
+ * while a card is unhealthy.
  */
 static void ask_all(struct health_watch *w)
 {
@@ -112,7 +112,7 @@ static void wait_for_fault(struct health_watch *w, bool *can_wait)
 	else if (r > 0)
 		w->dropped++;
 	else if (r < 0 && !w->worker.stop) {
-		/* wait_fault() may have failed at once, as for a lost card, and the loop must not spin. */
+		/* wait_fault() may have failed at once, for example for a lost card. Sleep, so that the loop does not spin. */
 		struct timespec until = clock_to_timespec(clock_now_ns() + WAIT_MS * NSEC_PER_MSEC);
 		pthread_cond_timedwait(&w->worker.wake, &w->worker.lock, &until);
 	}
@@ -233,7 +233,7 @@ static void ready(void *data, uint32_t events)
 		notify_cards_polled(w->node);
 }
 
-/* A driver call that hangs cannot report itself, so a timer calls this. */
+/* Runs by a timer, because a driver call that hangs returns no error. */
 static void look_for_silence(void *data, uint32_t events)
 {
 	struct health_watch *w = data;

@@ -1,10 +1,10 @@
 /*
- * Health of the cards. A thread waits for the driver's fault reports, and asks each card for its memory use once a second
- * to see whether it answers. The main thread decides (health_policy.h), logs, and tells subscribers. An unhealthy or
- * cordoned card takes no new tenants; present ones go on.
+ * Health of the cards. A thread waits for the driver's fault reports, and asks each card once a second for its memory use, to
+ * check that it answers. The main thread decides whether a card is unhealthy (health_policy.h), logs it, and calls the
+ * subscribers. An unhealthy or cordoned card takes no new tenants; present tenants go on.
  *
- * Cordons by hand outlive the daemon (file "cordoned" in the run directory); those of the settings last as long as these
- * name them. Main thread only.
+ * A cordon is an order to take no new tenants. Cordons by a user's request outlive the daemon (file "cordoned" in the run
+ * directory); those in the settings last while they are in the settings. Main thread only.
  */
 #pragma once
 
@@ -33,14 +33,17 @@ bool health_used_bytes(const struct health_watch *watch, unsigned card, uint64_t
 int health_subscribe(struct node *node, health_handler handler, void *data);
 void health_unsubscribe(struct node *node, health_handler handler, void *data);
 
-/* Whether the card takes new tenants; the second returns 0, -EBUSY (cordoned) or -EIO (unhealthy), with the reason. */
+/*
+ * Tell whether the card takes new tenants. health_check_accepts() returns 0, -EBUSY (cordoned) or -EIO (unhealthy), with the
+ * reason.
+ */
 bool health_accepts_tenants(const struct card *card);
 int health_check_accepts(const struct card *card, struct error *err);
 
 /* Loads the cordons from the settings and the file. Returns -EINVAL if the settings name an unknown card. */
 int cordon_load(struct node *node, struct error *err);
 /*
- * By hand. Removing a cordon also forgets a reported fault. Returns -EPERM if the settings cordon the card, or an -errno if
- * the file cannot be written; nothing has changed then.
+ * Sets or removes a cordon by a user's request. Removing one also forgets a reported fault. Returns -EPERM if the settings
+ * cordon the card, or an -errno if the file cannot be written; nothing has changed then.
  */
 int cordon_set(struct node *node, struct card *card, bool cordoned, struct error *err);

@@ -50,7 +50,7 @@ bool census_confirm(struct census_over *over, bool is_over, uint64_t now_ns, uin
 	}
 	if (over->count++ == 0)
 		over->since_ns = now_ns;
-	/* The number is not enough: quick censuses may all fall into one short disturbance. */
+	/* Require a least time too: several quick censuses may all fall into one short disturbance. */
 	return over->count >= CENSUS_OVER_COUNT && now_ns - over->since_ns >= least_ns;
 }
 

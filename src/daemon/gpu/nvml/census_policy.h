@@ -1,6 +1,6 @@
 /*
- * Rules for the census (census.h): when a process holds more than it should, what a context costs,
- * and when the next census is due. Pure; thread safe.
+ * A census is one reading of NVML's figures (census.h); a ledger is what a process's library counts. Rules: when a process
+ * holds more than its ledger, what a context costs, and when the next census is due. Pure; thread safe.
  */
 #pragma once
 
@@ -28,8 +28,8 @@ struct census_card {
 };
 
 /*
- * A process violates its ledger if it holds this much more. (A framework's code, some hundred MiB, is charged as unnamed
- * memory.)
+ * A process violates its ledger if it holds this much more than the ledger says. (A framework's code, some hundred MiB, is in
+ * the ledger as unnamed memory.)
  */
 #define CENSUS_SLACK_BYTES (UINT64_C(512) << 20)
 #define CENSUS_SLACK_PART 20 /* or 1/20 of its ledger, if that is more */
@@ -88,16 +88,16 @@ bool census_is_stable(const struct census_stability *stability, uint64_t ledgers
 bool census_confirm(struct census_over *over, bool is_over, uint64_t now_ns, uint64_t least_ns);
 
 /*
- * Learns the cost of a context from NVML's figure for a tenant's process. Returns a cost that two tenants confirm, so that
- * one cannot lower it for others, else UINT64_MAX. Pure.
+ * Learns the cost of a context (CUDA's own memory of a process) from NVML's figure for a tenant's process. Returns a cost that
+ * two tenants' figures confirm, so that one tenant cannot lower it for others; else UINT64_MAX. Pure.
  */
 uint64_t census_confirmed_context(struct census_least *least, const char *tenant,
 				  uint64_t nvml_bytes);
 
 /*
- * Returns what a process holds without an allocation: NVML's figure minus the ledger's peak during the census. Grows only
- * if two censuses agree, so is at most *beyond_before (the previous census's, then this one's) or counted_bytes (already
- * charged), whichever is more. Pure.
+ * Returns unnamed memory, which a process holds without an allocation: NVML's figure minus the ledger's peak during the
+ * census. It grows only if two censuses agree: it is at most the previous census's result (*beyond_before, then set to this
+ * one's) or counted_bytes (already charged), whichever is more. Pure.
  */
 uint64_t census_unnamed(uint64_t nvml_bytes, uint64_t ledger_most_bytes, uint64_t counted_bytes,
 			uint64_t *beyond_before);

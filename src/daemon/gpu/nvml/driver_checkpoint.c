@@ -57,7 +57,7 @@ enum checkpoint_state checkpoint_driver_state(struct checkpoint_driver *d, int p
 	CUresult result = d->cuCheckpointProcessGetState(pid, &state);
 	if (result == CUDA_ERROR_NOT_INITIALIZED || result == CUDA_ERROR_INVALID_VALUE)
 		return CHECKPOINT_GONE;
-	/* If the driver refuses to tell, the first step is tried, and returns the error. */
+	/* If the driver does not tell the state, assume that the process runs: the first step then returns the error. */
 	if (result != CUDA_SUCCESS)
 		return CHECKPOINT_RUNNING;
 	switch (state) {

@@ -169,8 +169,8 @@ static void read_capability(struct gpu *gpu, const struct gpu_nvml_device *devic
 }
 
 /*
- * NVML reports an instance's SMs, but only a card's cores, which are divided by the architecture's cores per SM. 0:
- * unknown.
+ * Returns the number of SMs; 0: unknown. NVML reports them for a MIG instance. For a card it reports only cores, which are
+ * divided by the architecture's cores per SM.
  */
 static unsigned count_sms(struct gpu *gpu, const struct gpu_nvml_device *device,
 			  const struct gpu_info *info)

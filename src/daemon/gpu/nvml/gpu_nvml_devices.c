@@ -70,7 +70,10 @@ static int read_instance(struct gpu *gpu, nvmlDevice_t card, unsigned place,
 	return 1;
 }
 
-/* Compute instances of one GPU instance share its memory, so a quota for one of several cannot be enforced. */
+/*
+ * Returns true if the compute instance is the only one of its GPU instance. Several would share memory, so no quota for one of
+ * them could be enforced.
+ */
 static bool is_alone(const struct gpu_nvml_device *list, unsigned count, unsigned self)
 {
 	for (unsigned i = 0; i < count; i++)

@@ -41,7 +41,10 @@ static int make_events(struct gpu *gpu, struct error *err)
 	return 0;
 }
 
-/* Returns true if the event concerns the device. An Xid concerns an instance unless it names another one. */
+/*
+ * Returns true if the event concerns the device. For a MIG instance: if the event is on its card and does not name another
+ * instance.
+ */
 static bool concerns(const struct gpu_nvml_device *device, const nvmlEventData_t *data)
 {
 	if (device->card != data->device)
@@ -50,7 +53,7 @@ static bool concerns(const struct gpu_nvml_device *device, const nvmlEventData_t
 	       data->gpuInstanceId == NO_INSTANCE || data->gpuInstanceId == device->gpu_instance;
 }
 
-/* Fills *ret for the next device that the last event concerns. Returns 0 if all have got it, else 1. */
+/* Fills *ret for the next device that the last event concerns. Returns 1, or 0 if there is none left. */
 static int next_told(struct gpu *gpu, struct gpu_fault *ret)
 {
 	const nvmlEventData_t *data = &gpu->event;

@@ -34,9 +34,9 @@ static void publish_context(struct node *node, struct card *card, uint64_t cost)
 }
 
 /*
- * Learns the cost of a context from NVML, not from the ledger, which tenants can write. A process with a context holds at
- * least one, so the least such figure is an upper bound. A context still being created shows less, so the process must have
- * allocated or launched and its figure be stable. Clients of MPS have smaller contexts and do not count.
+ * Learns the cost of a context from NVML, because tenants can write their ledgers. A process with a context holds at least the
+ * context, so the smallest figure is an upper bound. While a context is being created, the figure is smaller, so the process
+ * must have allocated or launched, with a stable figure. MPS clients do not count: their contexts are smaller.
  */
 static void learn_context(struct node *node, struct card *card, struct process *p, unsigned device,
 			  uint64_t nvml_bytes)
@@ -82,8 +82,8 @@ static uint64_t ledger_most(struct process *p, unsigned device)
 }
 
 /*
- * Writes the unnamed bytes (allocated by no call), which the library counts. They replace fresh_bytes, measured by the
- * library before this census; if those changed since, the next census decides.
+ * Publishes the unnamed bytes (allocated by no call) to the library, which counts them. They replace fresh_bytes, which the
+ * library measured before this census. If the library changed fresh_bytes since, the next census decides.
  */
 static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed)
 {
@@ -92,7 +92,7 @@ static void publish_unnamed(struct process *p, unsigned device, uint64_t unnamed
 	if (load(d->fresh_bytes) != fresh)
 		return;
 	p->census[device].unnamed = unnamed;
-	/* The part of `unnamed` that the library had measured first. Grows by `fresh`, as far as `unnamed` has room. */
+	/* How much of `unnamed` the library had already measured. Grows by `fresh`, but not beyond `unnamed`. */
 	uint64_t *measured = &p->census[device].measured;
 	uint64_t left = unnamed > *measured ? unnamed - *measured : 0;
 	*measured += fresh < left ? fresh : left;
@@ -155,7 +155,7 @@ static uint64_t nvml_bytes_of(const struct census_card *seen, int pid)
 }
 
 /*
- * Nonzero if memory was swapped during the census: NVML's figure and the slot may be of different times, and count bytes
+ * Returns nonzero if memory was swapped during the census. NVML and the slot may then show different moments, and count bytes
  * twice.
  */
 static uint64_t has_moved(struct process *p, unsigned device)
@@ -213,8 +213,8 @@ static void add_process(struct quota_look *look, const struct census_card *seen,
 }
 
 /*
- * Checks the quota by NVML's figures alone. Contexts count, but may cost more than was charged, and loaded code adds to
- * that. So a tenant may exceed its quota by one context for each process after the first, at most by the quota itself.
+ * Checks the quota by NVML's figures alone. Contexts are in these figures, but may cost more than was charged, and loaded code
+ * adds to them. So a tenant may exceed its quota by one context for each process after the first, at most by the quota itself.
  */
 static void check_quota(struct card *card, struct tenant *t, unsigned device,
 			const struct census_card *seen)
@@ -289,8 +289,8 @@ static uint64_t most_held(struct process *p, unsigned device)
 }
 
 /*
- * Sums the ledgers. *ret_are_listed is false if NVML's list lacks a process that held memory before and after the reading:
- * the list then has other pids or is incomplete.
+ * Sums the ledgers. *ret_are_listed is false if NVML's list lacks a process that held memory both before and after the
+ * reading. The list is then incomplete, or has pids of another namespace.
  */
 static uint64_t sum_known(const struct node *node, const struct card *card,
 			  const struct census_card *seen, bool *ret_are_listed)
