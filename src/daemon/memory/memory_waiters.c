@@ -16,12 +16,15 @@
 #include "daemon/tasks/watch/gpu_watch.h"
 
 #define MIB (UINT64_C(1) << 20)
-/* A restarted daemon hears within this time again of a process that waited (library/memory/reserve_wait.c). */
+/*
+ * After a restart, a process that waited repeats its request to the new daemon within this time
+ * (library/memory/reserve_wait.c).
+ */
 #define RETURN_NS (200 * NSEC_PER_MSEC)
 #define RETURN_LOOK_NS (20 * NSEC_PER_MSEC)
 /*
- * A grant grows in such steps, so that one request serves many allocations; only by the requested bytes while a step is
- * more than half of the card's free memory.
+ * A grant grows in such steps, so that one request serves many allocations. While a step is more than half of the card's free
+ * memory, it grows only by the requested bytes.
  */
 #define GROWTH_STEP_BYTES (256 * MIB)
 
@@ -104,7 +107,7 @@ void memory_wait_begin(struct tenant *tenant)
 	publish(tenant);
 }
 
-/* Ends the wait of the tenant, which may use its whole quota: that was promised. terms.on_full is still "wait" here. */
+/* Ends the tenant's wait: it may use its whole quota, which is promised now. terms.on_full is still "wait" here. */
 static void stop(struct tenant *tenant)
 {
 	count_end(tenant, &tenant->memory_wait, WAIT_GRANTED, clock_now_ns());
@@ -175,7 +178,10 @@ static void begin_to_wait(struct node *node, struct tenant *t, uint64_t now_ns)
 	tenant_save_soon(t);
 }
 
-/* Returns true if the tenant waited under the previous daemon and has not asked again, so keeps its place in the queue. */
+/*
+ * Returns true if the tenant waited under the previous daemon and has not repeated its request yet. It then keeps its place in
+ * the queue.
+ */
 static bool is_to_return(struct tenant *t, uint64_t now_ns)
 {
 	return t->memory_wait.past.arrival && now_ns < t->memory_wait.past_until_ns &&
@@ -199,7 +205,7 @@ static uint64_t held_bytes(struct tenant *t)
 }
 
 /*
- * For a tenant that holds memory without a grant: the previous daemon ended before saving the grant, or the state file was
+ * Gives a grant to a tenant that holds memory without one: the previous daemon ended before saving it, or the state file was
  * lost.
  */
 static void grant_held(struct tenant *t)
@@ -318,8 +324,8 @@ static bool make_request(const struct node *node, struct tenant *t, uint64_t now
 	bool is_growth = t->memory_wait.state == MEMORY_WAIT_HOLDING;
 	*r = (struct grant_request){ .key = key_of(t, now_ns), .is_growth = is_growth, .owner = t };
 	/*
-	 * Removed tenants get no more. A tenant that is paused before its first grant would not use the memory, but a
-	 * paused holder's processes may allocate.
+	 * Retired tenants get no more. A tenant paused before its first grant would not use the memory. A paused tenant that
+	 * already has a grant may grow, since its processes may allocate.
 	 */
 	if (t->memory_wait.state == MEMORY_WAIT_NONE || t->terms.is_retired ||
 	    (!is_growth && t->terms.paused))
@@ -347,8 +353,8 @@ static void apply_growth(struct tenant *t, const struct grant_request *r)
 }
 
 /*
- * Returns true if more is granted and promised than a card has, because a tenant without a promise allocated in between.
- * First lowers the quotas of such tenants.
+ * Returns true if a card now has less memory than is granted and promised, because a tenant without a promise allocated in the
+ * meantime. First lowers the quotas of such tenants.
  */
 static bool is_overfull(struct node *node, const struct tenant *t)
 {
@@ -497,7 +503,10 @@ void memory_wait_due(void *data, uint32_t events)
 	struct node *node = data;
 	uint64_t now_ns = clock_now_ns();
 	struct tenant *t;
-	/* Decide nothing until all processes have moved to this daemon: it is unknown which tenant holds what. */
+	/*
+	 * Decide nothing until all of the previous daemon's processes have registered with this one: until then it is unknown
+	 * which tenant holds what.
+	 */
 	if (is_any_adopting(node) || !node->foreign_known)
 		return;
 	TAILQ_FOREACH(t, &node->tenants, link)

@@ -19,10 +19,10 @@
 
 #define FILE_PREFIX "keeper-"
 #define KEY_MAX 72
-/* A move may be as slow as this, a tenth of a measured checkpoint's speed. */
+/* Assumed slowest speed of a move: a tenth of a measured checkpoint's speed. */
 #define BYTES_PER_S (UINT64_C(256) << 20)
 #define ROOM_NS (5 * NSEC_PER_SEC) /* time for other tenants to make room */
-/* After so many lost helpers in a row, the place is STUCK. */
+/* After so many lost helpers in a row, the processes' place becomes STUCK. */
 #define RETRIES_MOST 3
 
 struct checkpoint {
@@ -57,8 +57,8 @@ static void file_path(const struct node *node, const char *key, char path[NODE_P
 }
 
 /*
- * Starts the helper as a grandchild, which may outlive its order and this process, so this process need not wait for its
- * end. Both children make only async-signal-safe calls, because this process has threads.
+ * Starts the helper as a grandchild. It may outlive its order and this process, so this process must not have to wait for its
+ * end. Both forked children make only async-signal-safe calls, because this process has threads.
  */
 static _Noreturn void spawn_detached(int fd, char *const *argv)
 {
@@ -186,8 +186,8 @@ static void finish_order(struct checkpoint *c, enum checkpoint_place place)
 }
 
 /*
- * The helper ended without an answer or was killed. Starts another, which undoes what was begun, or keeps processes off the
- * card that were off it.
+ * The helper ended without an answer or was killed. Starts another helper, which undoes an unfinished order, or keeps the
+ * processes off the card if they were off.
  */
 static void helper_lost(struct checkpoint *c, const char *why)
 {

@@ -1,15 +1,15 @@
 /*
- * The daemon's side of a helper (checkpoint_helper.h). A helper takes processes off their cards
- * with the driver's checkpoint calls: the processes of one tenant, or of one container without the
- * library. The place of these processes changes by the helper's orders:
+ * A helper is a process that moves other processes off their cards with the driver's checkpoint calls (checkpoint_helper.h):
+ * those of one tenant, or of one container without allot's library. This is the daemon's side. An order changes the place of
+ * the processes:
  *
  *     IN --leave--> LEAVING --> OUT --come back--> RETURNING --> IN
  *            ^         |         ^                    |
  *            +---------+         +--------------------+     a failed order is undone,
  *                      +------> STUCK <---------------+     or ends here; a new order tries again
  *
- * A helper that does not answer in time (setting checkpoint_timeout, plus a second per 256 MiB) is
- * killed, and another helper undoes what it began. Main thread only.
+ * A helper that does not answer in time (setting checkpoint_timeout, plus a second per 256 MiB) is killed, and another helper
+ * undoes what it began. Main thread only.
  */
 #pragma once
 
@@ -53,7 +53,7 @@ uint64_t checkpoint_moved_ns(const struct checkpoint *checkpoint);
 uint64_t checkpoint_failed(const struct checkpoint *checkpoint);
 
 /*
- * Call after the start. Brings back processes that helpers of the previous daemon left off the card, except for keys that
- * `keeps` accepts: this daemon will give orders for those.
+ * Call when the daemon has started. Brings back the processes that helpers of the previous daemon left off the card, except
+ * for keys that `keeps` accepts: the caller will give orders for those.
  */
 void checkpoint_recover(struct node *node, bool (*keeps)(struct node *node, const char *key));

@@ -62,7 +62,7 @@ static const struct helper_process *find_by_state(const struct helper *k,
 	return NULL;
 }
 
-/* Does step after step until the goal is reached or a step fails. The death of a process is no failure. */
+/* Does step after step until the goal is reached or a step fails. If a process dies, that is not a failure. */
 static int run_steps(struct helper *k, enum checkpoint_goal goal, struct error *err)
 {
 	size_t count = k->order.process_count;
@@ -165,7 +165,10 @@ static enum helper_result checkpoint_all(struct helper *k, struct error *err)
 		return HELPER_DONE;
 	if (r >= 0)
 		error_set(err, ESRCH, "none of its processes uses CUDA");
-	/* Undo the order. There is room: the daemon counts the memory as held until the processes have left. */
+	/*
+	 * Undo the order. There is room on the card, because the daemon does not give the memory away before the processes
+	 * have left.
+	 */
 	if (run_steps(k, CHECKPOINT_IN, &back) >= 0)
 		return HELPER_NOT;
 	error_add(&back, 0, "%.150s; moving back failed too", err->text);
@@ -191,7 +194,7 @@ static enum helper_result restore_all(struct helper *k, struct error *err)
 	}
 	if (run_steps(k, CHECKPOINT_IN, err) >= 0)
 		return HELPER_DONE;
-	/* Undo the order if no process runs yet: take the restored ones off again. */
+	/* Undo the order if no process runs yet: checkpoint the restored processes again. */
 	if (!find_by_state(k, CHECKPOINT_RUNNING) && run_steps(k, CHECKPOINT_OUT, &out) >= 0)
 		return HELPER_NOT;
 	return HELPER_STUCK;
@@ -219,8 +222,8 @@ static int first_away(const struct helper *k)
 }
 
 /*
- * Without the daemon, brings all processes back when there is room. Processes may die meanwhile, and another helper may
- * take over. Gives up on processes that the driver cannot restore.
+ * Runs after the daemon has ended: brings all processes back when there is room. Ends early if another helper takes over.
+ * Gives up on processes that the driver cannot restore.
  */
 static void restore_orphans(struct helper *k)
 {
@@ -300,7 +303,7 @@ int checkpoint_helper_main(int argc, char **argv)
 	log_init("allot-checkpoint");
 	set_signals();
 	prctl(PR_SET_NAME, "allot-checkpt", 0, 0, 0);
-	/* The environment is that of the daemon's starter: its CUDA_VISIBLE_DEVICES would hide cards from the driver. */
+	/* Remove this variable, inherited from whoever started the daemon: it would hide cards from the driver. */
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	k = (struct helper){ .cuda = argv[2], .nvml = argv[3], .path = argv[4], .file = -1 };
 	if (argc > 5 && !strcmp(argv[5], HELPER_RECOVER))

@@ -27,8 +27,8 @@ static pid_t read_holder(int fd)
 }
 
 /*
- * Returns true if the open file is still the one at `path`: a helper removes its file at its end, and a lock on that locks
- * nobody out.
+ * Returns true if the open file is still the one at `path`. A helper removes its file at its end; a lock on a removed file
+ * protects nothing.
  */
 static bool is_at(int fd, const char *path)
 {

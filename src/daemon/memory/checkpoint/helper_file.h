@@ -14,8 +14,8 @@
 #include "daemon/memory/checkpoint/helper_protocol.h"
 
 /*
- * Opens or makes the file and locks it. Asks another holder to end (SIGTERM) and waits: that helper ends between two steps,
- * and a step takes as long as the driver needs for it. The caller owns *ret_fd. Returns 0 or -errno.
+ * Opens or makes the file and locks it. If another helper holds the lock, asks it to end (SIGTERM) and waits for the end of
+ * its current step, which may take long in the driver. The caller owns *ret_fd. Returns 0 or -errno.
  */
 int helper_file_lock(const char *path, int *ret_fd, struct error *err);
 

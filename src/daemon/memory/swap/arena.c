@@ -19,7 +19,7 @@
 #include "daemon/util/memory_cgroup.h"
 
 #define STEP_BYTES (UINT64_C(64) << 20)
-/* Kept free in the tenant's cgroup for its processes. */
+/* This much of the limit of the tenant's cgroup is left to the tenant's processes. */
 #define SPARED_BYTES (UINT64_C(64) << 20)
 /* By default, all arenas together get half of the machine's memory. */
 #define BUDGET_PART 2
@@ -67,8 +67,8 @@ int arena_check_memory(uint64_t bytes, uint64_t pending_bytes, struct error *err
 }
 
 /*
- * Backs the rest of the file. fallocate() fails without memory, while touching pages would get the process killed. Also
- * runs in a forked child, so makes only system calls. Returns 0 or an errno.
+ * Allocates the rest of the file's pages. fallocate() returns an error if memory is short; writing to the pages would get the
+ * process killed. Also runs in a forked child, so makes only system calls. Returns 0 or an errno.
  */
 static int populate(struct arena *a, const struct memory_cgroup *cgroup)
 {
@@ -108,8 +108,8 @@ static void *populate_here(void *data)
 }
 
 /*
- * The child has the highest OOM score: if the cgroup runs out of memory, the kernel kills the child and no process of the
- * tenant.
+ * The child has the highest OOM score: if the cgroup runs out of memory, the kernel kills the child instead of a process of
+ * the tenant.
  */
 static _Noreturn void populate_as_child(struct arena *a)
 {
@@ -123,8 +123,8 @@ static _Noreturn void populate_as_child(struct arena *a)
 }
 
 /*
- * For a file that is charged to the tenant: the kernel charges memory to the cgroup of the process that allocates it, so a
- * child process does that.
+ * Used if the tenant is charged for the file. The kernel charges memory to the cgroup of the process that allocates it, so a
+ * child process in the tenant's cgroup allocates the pages.
  */
 static void *populate_in_cgroup(void *data)
 {

@@ -1,11 +1,11 @@
 /*
- * The daemon's side of a tenant's swap arena: a memory file of one tenant, into which its library copies what it takes off
- * the card. A thread allocates the file's pages in advance (backs the file), so that no eviction lacks memory; the control
- * page tells how much is backed. Each tenant gets a new, zeroed file, so sees no other's data.
+ * A swap arena is a memory file of one tenant, into which the tenant's library copies the memory that it takes off the card.
+ * This is the daemon's side. A thread allocates the file's pages in advance (backs the file), so that no eviction lacks
+ * memory; the control page tells how much is backed. Each tenant gets a new, zeroed file, so it sees no other tenant's data.
  *
- * The pages are charged to the daemon's memory cgroup or, with setting swap_arena_charge, to the tenant's. In the second
- * case, a child process enters the tenant's cgroup and backs the file. It stops before the cgroup's limit, where the kernel
- * would kill.
+ * The pages are charged to the daemon's memory cgroup or, with setting swap_arena_charge, to the tenant's. In the second case,
+ * a child process enters the tenant's cgroup and backs the file. It stops before the cgroup's limit, where the kernel would
+ * kill.
  */
 #pragma once
 
@@ -18,14 +18,14 @@ struct arena;
 uint64_t arena_default_budget(void);
 
 /*
- * Returns -ENOSPC if less than `bytes` is available beside pending_bytes, what other arenas still need: host memory is
- * never overcommitted.
+ * Checks that `bytes` of host memory are available besides pending_bytes, which other arenas still need. Returns -ENOSPC if
+ * not: host memory is never overcommitted.
  */
 int arena_check_memory(uint64_t bytes, uint64_t pending_bytes, struct error *err);
 
 /*
- * Writes the size to control->arena_bytes, and begins to back the file unless it is charged to the tenant (`is_tenants`;
- * arena_charge_to()). `control` must outlive the arena. *ret is written only on success.
+ * Writes the size to control->arena_bytes and begins to back the file. With `is_tenants` (charged to the tenant), backing
+ * begins in arena_charge_to() instead. `control` must outlive the arena. *ret is written only on success.
  */
 int arena_new(uint64_t bytes, struct region_control *control, bool is_tenants, struct arena **ret,
 	      struct error *err);

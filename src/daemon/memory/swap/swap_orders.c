@@ -23,8 +23,8 @@ uint64_t swap_budget_bytes(const struct node *node)
 }
 
 /*
- * Sums all arenas, and in *ret_pending what is to be backed. Counts adopted tenants, whose processes hold the previous
- * daemon's files.
+ * Returns the size of all arenas, and in *ret_pending how much is still to be backed. Includes adopted tenants, whose
+ * processes still have the previous daemon's arenas.
  */
 static uint64_t reserved_arenas(const struct node *node, uint64_t *ret_pending)
 {

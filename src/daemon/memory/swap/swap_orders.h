@@ -1,6 +1,6 @@
 /*
- * Tenants whose memory can be moved off the card (on_full "swap"): orders to their processes, and those processes' reports.
- * The library moves the memory (library/swap/swap.h). Main thread only.
+ * A tenant with on_full "swap" can have its memory moved off the card. Sends orders to move it to the tenant's processes, and
+ * reads their reports. The library moves the memory (library/swap/swap.h). Main thread only.
  */
 #pragma once
 
@@ -43,8 +43,8 @@ struct swap_figures {
 int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error *err);
 
 /*
- * For a checkpoint. Returns -ENOSPC if the machine lacks this host memory beside what arenas will take. A simulated card's
- * memory is host memory already, so that always succeeds.
+ * Checks that the machine has `bytes` of host memory for a checkpoint, besides what arenas will take. Returns -ENOSPC if not.
+ * Always succeeds for a simulated card, whose memory is host memory already.
  */
 int swap_check_host_memory(struct node *node, uint64_t bytes, struct error *err);
 
@@ -62,7 +62,10 @@ void swap_set_order(struct tenant *tenant, enum swap_order order);
 void swap_repeat_order(struct tenant *tenant);
 
 struct swap_figures swap_figures(const struct tenant *tenant);
-/* PLACE_IN also if processes gave up on leaving or cannot leave; PLACE_STUCK if some are out and others gave up. */
+/*
+ * Returns where the tenant's memory is. PLACE_IN also if processes gave up on leaving or cannot leave; PLACE_STUCK if some are
+ * out and others gave up.
+ */
 enum checkpoint_place swap_place(const struct tenant *tenant);
 /* While a tenant leaves: bytes that have left or are copied, all movable bytes, and bytes that stay. */
 struct swap_progress {

@@ -66,7 +66,10 @@ static void widen_margins(struct swap_turns *turns, const struct tenant *t,
 	}
 }
 
-/* The weight is the guarantee. Tenants without one share what the others leave, at least 1 each (arbiter.h). */
+/*
+ * Returns the tenant's weight: its guarantee. Tenants without a guarantee share what the others leave, at least 1 each
+ * (arbiter.h).
+ */
 static double weight_of(const struct node *node, const struct tenant *t)
 {
 	double weight = 100;
@@ -152,7 +155,8 @@ static void observe_tenant(struct swap_turns *turns, struct tenant *t, uint64_t 
 }
 
 /*
- * Returns what swappable tenants can use of the card: without promises, others' memory and what the driver has not freed.
+ * Returns how much of the card swappable tenants can use: all except promises to others, other processes' memory, memory that
+ * the driver has not freed yet, and the margin.
  */
 static uint64_t capacity_of(struct node *node, struct card *card)
 {
@@ -169,7 +173,7 @@ static void publish_can_ever_fit(struct tenant *t)
 	atomic_store(&t->region.control->swap_hope, swap_schedule_can_ever_fit(r, t->swap_schedule));
 }
 
-/* Tells each tenant whether it may have to leave. If all quotas fit together, nobody has to, except by request. */
+/* Tells each tenant whether it may have to leave. If all quotas fit together, a tenant leaves only by request. */
 static void publish_likely(struct node *node, const uint64_t *capacity_bytes)
 {
 	uint64_t wanted_bytes[NODE_MAX_CARDS] = { 0 };
@@ -189,7 +193,10 @@ static void publish_likely(struct node *node, const uint64_t *capacity_bytes)
 	}
 }
 
-/* Publishes how much the tenant may hold. Call before any order, so that nobody takes the memory of a returning tenant. */
+/*
+ * Publishes how much the tenant may hold. Call before giving any order, so that no other tenant takes the memory of one that
+ * returns.
+ */
 static void publish_bounds(struct tenant *t)
 {
 	const struct swap_schedule *r = &t->node->swap_turns->swap_schedule;
@@ -210,7 +217,10 @@ static bool apply_order(struct tenant *t)
 	bool is_in = r->should_be_in && r->seen.place == SWAP_SCHEDULE_IN;
 	bool was_away = t->is_away;
 	swap_set_order(t, r->should_be_in ? SWAP_ORDER_IN : SWAP_ORDER_OUT);
-	/* Without room for its return (is_short) the tenant is not paused: its calls run, and report the lack. */
+	/*
+	 * If there is no room for its return (is_short), do not pause the tenant: let its calls run, so that they report the
+	 * lack.
+	 */
 	t->is_away = !is_in && !r->seen.is_short;
 	for (unsigned k = 0; t->is_away != was_away && k < t->terms.device_count; k++)
 		lessee_set_paused(t->device[k].lessee, t->terms.paused || t->is_away);

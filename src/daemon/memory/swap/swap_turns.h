@@ -1,6 +1,7 @@
 /*
- * Tenants with movable memory take turns on the cards' memory. policy/memory/swap_schedule.h decides from their slots which
- * are on their cards; the others get no lease. A timer runs while there are such tenants. Main thread only.
+ * Tenants whose memory can be moved off the card take turns on the cards' memory. policy/memory/swap_schedule.h decides, from
+ * what their processes report, which tenants are on their cards; the others may not use the GPU meanwhile. A timer runs while
+ * there are such tenants. Main thread only.
  */
 #pragma once
 

@@ -17,7 +17,10 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define PARK_POLL_NS (2 * NSEC_PER_MSEC)
-/* Longest wait for a library to park: a stopped process or an old build never answers. */
+/*
+ * Longest wait for the tenant's libraries to park (stop making driver calls). A stopped process or an old library never
+ * answers.
+ */
 #define PARK_NS (200 * NSEC_PER_MSEC)
 
 struct tenant_checkpoint {
@@ -105,7 +108,7 @@ static int send_order(struct tenant *t, enum checkpoint_goal goal, struct error 
 	return checkpoint_order(t->checkpoint, order, err);
 }
 
-/* Publishes the quota, and tells the other parts, since others may be promised more or less. */
+/* Publishes the quota, and tells the other parts, since the tenant's move changes how much can be promised to others. */
 static void publish_place(struct tenant *t)
 {
 	for (unsigned i = 0; i < t->terms.device_count; i++)
@@ -301,7 +304,7 @@ int tenant_checkpoint_return(struct tenant *t, bool paused, struct error *err)
 	if (r < 0)
 		return r;
 	t->checkpoint_request->failed = 0;
-	/* From here on the promise counts on the card again, so the memory is promised to no other tenant. */
+	/* From here on, the promise counts on the card again, so that the memory is promised to no other tenant. */
 	publish_place(t);
 	set_terms(t, true, paused, false);
 	return 0;
