@@ -27,8 +27,8 @@ static struct stage_amount stage_amount_of(struct tenant *t, unsigned device)
 }
 
 /*
- * Subtracts from `p` what is not needed because containers of a pod never run at the same time. Without memory, subtracts
- * nothing.
+ * Containers of a pod that never run at the same time need memory only for the largest. Subtracts the rest from `p`. If out of
+ * memory, subtracts nothing.
  */
 static void take_stages_off(struct node *node, const struct card *card, const struct tenant *except,
 			    const struct pod_stage *beside, struct promise_card *p)
@@ -121,7 +121,10 @@ void node_update_unpromised_quotas(struct node *node, const struct card *card)
 				tenant_set_quota(t, i, promise_unpromised_bytes(&p));
 }
 
-/* One walk finds the cards that need node_update_unpromised_quotas(), which walks over all tenants. */
+/*
+ * Walks over the tenants once to find the cards that need node_update_unpromised_quotas(), because that also walks over all
+ * tenants.
+ */
 void node_update_all_unpromised_quotas(struct node *node)
 {
 	bool has_unpromised[NODE_MAX_CARDS] = { false };

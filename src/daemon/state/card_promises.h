@@ -1,4 +1,6 @@
-/* The sum of what a card's tenants were promised. Main thread only. */
+/*
+ * A promise is the memory and GPU time reserved for a tenant on a card. Sums the promises of a card. Main thread only.
+ */
 #pragma once
 
 #include "policy/memory/promise.h"
@@ -18,8 +20,8 @@ struct promise_card node_promised_beside(struct node *node, const struct card *c
 					 const char *key);
 
 /*
- * Sums the tenants that `counts` accepts, as if all containers of a pod ran at the same time, without memory reserved for
- * waiting tenants and for containers that return from a checkpoint.
+ * Sums the promises to the tenants that `counts` accepts, as if all containers of a pod ran at the same time. Leaves out
+ * memory reserved for waiting tenants and for containers that return from a checkpoint.
  */
 struct promise_card node_promised_to(struct node *node, const struct card *card,
 				     bool (*counts)(const struct tenant *tenant));

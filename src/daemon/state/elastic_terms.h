@@ -1,6 +1,6 @@
 /*
- * Which tenants may borrow GPU time beyond their limit, and what is logged. policy/lease/rules/lend.h decides in each
- * card's arbitration how much is lent. Main thread only.
+ * An elastic tenant may borrow GPU time beyond its limit. Decides which tenants are elastic, and what is logged.
+ * policy/lease/rules/lend.h decides in each card's arbitration how much is lent. Main thread only.
  */
 #pragma once
 
@@ -8,8 +8,8 @@
 #include "daemon/util/json.h"
 
 /*
- * Turns borrowing on or off per device, by elastic_is_on(). Only a limit derived from the guarantee is raised: a limit that
- * the user asked for is the maximum.
+ * Turns borrowing on or off per device, by elastic_is_on(). Only a limit derived from the guarantee may be exceeded; one that
+ * the user set stays the maximum.
  */
 void elastic_apply(struct tenant *tenant);
 

@@ -1,6 +1,6 @@
 /*
- * Descriptors that a tenant's processes give each other (abi/shm/fd_exchange.h). Each is kept under a key while the process
- * that put it lives. Kept are only kinds whose close() cannot block: NVIDIA's device files, pipes, memory files. Main thread only.
+ * Keeps descriptors that a tenant's processes give each other (abi/shm/fd_exchange.h), each under a key while the process that
+ * put it lives. Accepts only kinds whose close() cannot block: NVIDIA's device files, pipes, memory files. Main thread only.
  */
 #pragma once
 

@@ -28,7 +28,9 @@ static bool is_same_pod(const struct pod_stage *a, const struct pod_stage *b)
 	       !memcmp(a->uid, b->uid, a->uid_length);
 }
 
-/* Does container `stage` run beside the init container `init`, or if NULL, beside the ordinary containers? */
+/*
+ * Returns true if container `stage` runs at the same time as the init container `init`; with NULL, as the ordinary containers.
+ */
 static bool runs_beside(const struct pod_stage *stage, const struct pod_stage *init)
 {
 	if (stage->is_sidecar)

@@ -61,8 +61,9 @@ void tenant_path(const struct tenant *tenant, const char *leaf, char path[NODE_P
 }
 
 /*
- * The directory is the daemon's, because its files decide the terms after a restart. Others may enter it (0755) unless the
- * daemon is private; a claim's is always open, since it is mounted into a container, whose processes run as any user.
+ * The directory belongs to the daemon's user, because its files decide the terms after a restart. Other users may enter it
+ * (0755), unless the daemon is private. A claim's directory is always open: it is mounted into a container, whose processes
+ * run as any user.
  */
 static int make_directory(struct tenant *tenant, struct error *err)
 {
@@ -187,7 +188,7 @@ static int open_tenant(struct node *node, const struct tenant_terms *terms, bool
 	return 0;
 }
 
-/* No new arena: the processes keep the previous daemon's and its contents. New processes are not swappable. */
+/* Makes no new arena: the processes keep that of the previous daemon, with its contents. So new processes are not swappable. */
 int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
 		 struct error *err)
 {
@@ -387,8 +388,8 @@ void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out)
 }
 
 /*
- * May `other` want the card at any moment? Then even alone, t may have little in-flight work. No, if both run concurrently
- * in one group and t's limit is its guarantee: each then has SMs of its own.
+ * Returns true if `other` may want the card at any moment; then t may have little in-flight work even while it runs alone.
+ * False if both run concurrently in one group and t's limit is its guarantee: each then has SMs of its own.
  */
 static bool may_want(const struct tenant *t, const struct tenant *other, const struct card *card)
 {

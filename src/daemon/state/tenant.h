@@ -1,6 +1,7 @@
 /*
- * One tenant: terms on each card, region, socket, processes. Main thread only. A held tenant (`hold`) ends without a holder
- * and a live process; a retired one with its last process; others by tenant_remove().
+ * A tenant is a user of shares of GPUs: one or more processes with common terms (quota, share, ...) on each card, a shared
+ * memory region, and a socket. A held tenant (`hold`) ends when it has neither a client that holds it (a holder) nor a live
+ * process; a retired tenant with its last process; others by tenant_remove(). Main thread only.
  */
 #pragma once
 
@@ -212,8 +213,8 @@ int tenant_new(struct node *node, const struct tenant_terms *terms, struct tenan
 int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct tenant **ret,
 		 struct error *err);
 /*
- * Frees the tenant in memory. Files and slots stay: live processes carry them to the next daemon. NULL is allowed; returns
- * NULL.
+ * Frees the tenant in memory. Its files stay, and live processes keep their slots for the next daemon. NULL is allowed;
+ * returns NULL.
  */
 struct tenant *tenant_free(struct tenant *tenant);
 /* Frees the tenant and deletes its files. No process may live. */
@@ -221,8 +222,8 @@ void tenant_remove(struct tenant *tenant, const char *why);
 /* Counts live processes, including those of the previous daemon that have not joined this one. */
 unsigned tenant_living_count(const struct tenant *tenant);
 /*
- * Without a live process, removes the tenant and returns false. Otherwise retires it and returns true: nobody may join or
- * allocate beyond what is held. Name and promise stay reserved until the last process ends, so that a process that bypasses
+ * If no process lives, removes the tenant and returns false. Otherwise retires it and returns true: no process may join, or
+ * allocate beyond what it holds. Name and promise stay reserved until the last process ends, so that a process that bypasses
  * its quota takes nothing promised to others.
  */
 bool tenant_retire(struct tenant *tenant, const char *why);
@@ -268,7 +269,10 @@ uint64_t process_used_bytes(struct process *process, unsigned device);
 uint64_t process_unnamed_bytes(struct process *process, unsigned device);
 /* Returns the process's memory that is not on the card: swap_orders.h, daemon/memory/swap/tenant_checkpoint.h. */
 uint64_t process_swapped_bytes(struct process *process, unsigned device);
-/* Is memory moving off the GPU or back? The slot may then count bytes as swapped out that the driver still holds. */
+/*
+ * Returns true while memory moves off the GPU or back. The slot may then count bytes as swapped out that the driver still
+ * holds.
+ */
 bool process_is_moving(const struct process *process);
 /* Returns process_used_bytes() plus process_unnamed_bytes(). */
 uint64_t process_held_bytes(struct process *process, unsigned device);
@@ -280,8 +284,8 @@ uint32_t tenant_log_key(const struct tenant_terms *terms);
 void tenant_save_soon(struct tenant *tenant);
 
 /*
- * "<run dir>/tenants/<id>", or "<run dir>/claims/<id>" for a claim's tenant, and "/<leaf>" unless NULL. Only the daemon's
- * user enters "claims", so only a process that has a claim's directory mounted opens its socket, as any user.
+ * "<run dir>/tenants/<id>", or "<run dir>/claims/<id>" for a claim's tenant, and "/<leaf>" unless NULL. Only the daemon's user
+ * can enter "claims", so only a process in whose container a claim's directory is mounted can open its socket.
  */
 void tenant_path(const struct tenant *tenant, const char *leaf, char path[NODE_PATH_MAX]);
 /* Like tenant_path(). If `id` is NULL, gives the directory that holds the tenants' directories. */
@@ -302,8 +306,8 @@ struct process *tenant_process_of(struct tenant *tenant, int pid);
 void tenant_remove_pid(struct tenant *tenant, int pid);
 
 /*
- * Publishes how much work a tenant that runs alone may have in flight (LEASE_FREE): little if another tenant has a process
- * on the card, which may want it at any moment; much more if not, since a new process needs 0.1 s for its context. Call
- * before a new tenant or process is told so, and after one has gone.
+ * Publishes how much work a tenant that runs alone may have in flight (LEASE_FREE). Little if another tenant has a process on
+ * the card, which may want it at any moment; otherwise much more, since a new process needs 0.1 s for its context. Call before
+ * a new tenant or process gets its first answer, and after one has gone.
  */
 void tenant_publish_free_depth(struct node *node);

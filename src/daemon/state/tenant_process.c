@@ -1,5 +1,6 @@
 /*
- * Gives a tenant's processes slots, notices their end, and bounds what slots say.
+ * A slot is a process's part of the tenant's shared memory report. Gives processes slots, notices their end, and limits the
+ * values that processes write to slots.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -109,8 +110,8 @@ static struct tenant_usage walk_slots(struct tenant *tenant, unsigned device, ui
 }
 
 /*
- * Memory that one process frees after its slot was read and another takes before its slot is read would count twice, and
- * exceed the quota. So walk until two walks agree.
+ * If one process frees memory after its slot was read, and another allocates it before its own slot is read, the bytes count
+ * twice and seem to exceed the quota. So walk until two walks agree.
  */
 struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device)
 {

@@ -41,7 +41,10 @@ static json_t *process_to_json(int pid, uint64_t start_time, const uint64_t *use
 			 "memory_used_bytes", list);
 }
 
-/* Live processes with their usage, and the previous daemon's that have not moved, with that of the last state file. */
+/*
+ * Lists live processes with their usage, and those of the previous daemon that have not moved here, with the usage in its last
+ * state file.
+ */
 static json_t *processes_to_json(struct tenant *tenant, uint64_t *ret_used)
 {
 	json_t *list = json_array();
@@ -100,7 +103,7 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 		json_object_set_new(json, "group", json_string(t->sharing.group));
 	if (t->is_retired)
 		json_object_set_new(json, "retired", json_true());
-	/* Saved only if nobody else holds the tenant, which then ends with the command. */
+	/* Saved only if no other client holds the tenant, which then ends with the command. */
 	if (tenant->command_pid && tenant->holders <= 1)
 		json_object_set_new(json, "command",
 				    json_pack("{s:i, s:I}", "pid", tenant->command_pid,

@@ -1,6 +1,7 @@
 /*
- * A tenant's use: GPU time on all cards, with exponential decay (policy/memory/fade.h, setting use_half_life). Orders
- * waiting tenants; `ps` shows it. A new tenant of the same name and user continues with what is left. Main thread only.
+ * A tenant's use is its GPU time on all cards, decaying exponentially (policy/memory/fade.h, setting use_half_life). It orders
+ * waiting tenants; `ps` shows it. A new tenant of the same name and user continues with what is left of the old one's use.
+ * Main thread only.
  */
 #pragma once
 

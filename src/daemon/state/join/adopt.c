@@ -45,7 +45,7 @@ static void forget(struct old_process *old)
 	publish_unslotted(tenant);
 }
 
-/* The tenant's command has ended, so no command will come back to hold the tenant. */
+/* The tenant's command (tenant.command_pid) has ended, so it cannot come back to hold the tenant. */
 static void command_ended(void *data, uint32_t events)
 {
 	struct tenant *tenant = data;
@@ -79,7 +79,10 @@ static void old_process_died(void *data, uint32_t events)
 {
 	struct old_process *old = data;
 	struct tenant *tenant = old->tenant;
-	/* The memory of a registered process drains when its slot is freed; that of another process, from here on. */
+	/*
+	 * A registered process's memory drains (counts as taken until the driver frees it) when its slot is freed; an
+	 * unregistered process's, from here on.
+	 */
 	for (unsigned i = 0; !old->registered && i < tenant->terms.device_count; i++)
 		drain_add(tenant->node, tenant->terms.device[i].card, old->pid, old->used_bytes[i],
 			  false);
@@ -178,7 +181,7 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 	uint64_t now_ns = clock_now_ns();
 	take_processes(tenant, &state);
 	publish_unslotted(tenant);
-	/* What the tenant holds is known only now; a retired tenant's quota is that amount. */
+	/* Only now is known what the tenant holds, which is the quota of a retired tenant. */
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		tenant_publish_quota(tenant, i);
 	memory_wait_restore(tenant, &state.past);
@@ -286,7 +289,7 @@ static bool poll_adoption(struct tenant *tenant, uint64_t now_ns)
 		next = o->next;
 		if (!o->registered)
 			continue;
-		/* From here on only the slot counts. Until here the usage counted twice, which errs on the safe side. */
+		/* From here on only the slot counts. Until here the usage counted twice, so no quota can be exceeded. */
 		if (atomic_load(&tenant->region.report->slot[o->slot].migrated))
 			forget(o);
 		else

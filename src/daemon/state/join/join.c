@@ -8,9 +8,8 @@
 #include "daemon/util/procfs.h"
 
 /*
- * Returns the slot of a process that registers again, because its reply was lost or it believed this daemon dead. It gets
- * no second slot, whatever epoch it sends. NULL for a new process, and for one of an earlier daemon's state file, which
- * needs a slot here.
+ * Returns the process's slot if it registers again, because its reply was lost or it believed this daemon dead: it gets no
+ * second slot. Returns NULL for a new process, and for a process of an earlier daemon, which needs a slot here.
  */
 static struct process *find_again(struct tenant *tenant, int pid, uint64_t previous_epoch)
 {
@@ -47,8 +46,8 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 	if (r < 0)
 		return r;
 	/*
-	 * previous_epoch 0: a program registers for the first time, so slots of this pid belong to the program before an
-	 * exec.
+	 * previous_epoch is 0, so a program registers for the first time. Slots of this pid then belong to an earlier program
+	 * of the process, before an exec.
 	 */
 	if (previous_epoch == 0)
 		tenant_remove_pid(tenant, pid);

@@ -193,7 +193,10 @@ static void answer(struct exchange *x, const struct registration_request *reques
 		tenant_remove_process(process);
 }
 
-/* Keeps the descriptor that came with the request; or else closer_close() closes it in a thread, because that may block. */
+/*
+ * Keeps the descriptor that came with the request. If it cannot be kept, closer_close() closes it in a thread, because that
+ * may block.
+ */
 static int store_fd(struct exchange *x, const struct fd_exchange_request *request, bool has_fds,
 		    struct error *err)
 {

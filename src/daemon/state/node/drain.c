@@ -21,7 +21,7 @@ struct drain {
 void drain_add(struct node *node, struct card *card, int pid, uint64_t bytes, bool was_listed)
 {
 	struct drain *d = bytes ? calloc(1, sizeof(*d)) : NULL;
-	/* Without an entry (out of memory) the bytes count as free slightly too early. */
+	/* If memory for the entry is lacking, the bytes just count as free slightly too early. */
 	if (!d)
 		return;
 	*d = (struct drain){ .next = card->drains,
@@ -76,8 +76,8 @@ static bool unlisted(const struct census_card *seen, uint64_t *ret_bytes)
 }
 
 /*
- * Returns true if the driver has freed the memory of `d`. If another process allocated meanwhile, used memory does not fall
- * by d->bytes: then unlisted memory shows it, or DRAIN_MAX_NS ends the draining.
+ * Returns true if the driver has freed the memory of `d`. Normally the card's used memory has fallen by d->bytes. If another
+ * process allocated meanwhile, it has not; then unlisted memory shows it, or DRAIN_MAX_NS ends the draining.
  */
 static bool is_confirmed(const struct drain *d, const struct census_card *seen)
 {
@@ -96,9 +96,8 @@ static bool is_confirmed(const struct drain *d, const struct census_card *seen)
 }
 
 /*
- * One fall of the card's used memory confirms the draining of so many bytes, not that of each
- * process that died meanwhile. So the others compare with a figure that is lower by what `d` used up
- * of the fall.
+ * If the card's used memory falls, that confirms only as much draining memory as the size of the fall. So once `d` is
+ * confirmed, lower the figures with which other dead processes' memory is compared by the part that `d` explains.
  */
 static void use_up_fall(struct card *card, const struct drain *d)
 {
@@ -127,7 +126,7 @@ void drain_update(struct node *node, struct card *card, const struct census_card
 		free(d);
 		node_grant_soon(node);
 	}
-	/* While memory drains, unlisted memory would include dead processes' memory. */
+	/* Read it only while no memory drains, because unlisted memory would include that of dead processes. */
 	if (seen && !card->drains)
 		card->unlisted_known = unlisted(seen, &card->unlisted_bytes);
 	if (card->drains)

@@ -1,9 +1,10 @@
 /*
- * Memory of dead processes no longer counts in the tenant's quota, but the driver may free it later. Until then it is
- * draining: taken on the card.
+ * When a process dies, its memory no longer counts in the tenant's quota, but the driver may free it only later. Until then
+ * the memory is draining: it counts as taken on the card.
  *
- * Draining ends after DRAIN_MAX_NS, or when a census confirms it: the process is off NVML's list, and the card's used
- * memory fell, or the part of it that belongs to no process on that list is no larger than before the death. Main thread only.
+ * Draining ends after DRAIN_MAX_NS, or when a census (a reading of NVML) confirms it: the process is off NVML's list, and
+ * either the card's used memory fell, or the used memory of no listed process is no larger than before the death. Main thread
+ * only.
  */
 #pragma once
 

@@ -33,7 +33,7 @@ void node_grant_soon(struct node *node)
 		loop_arm(node->memory_wait_timer, 0, 0);
 		return;
 	}
-	/* Without waiting tenants, grants are not decided, so that would not release the memory kept for them. */
+	/* Without waiting tenants no grants are decided, so release here the memory that was kept for them. */
 	for (unsigned i = 0; i < node->card_count; i++)
 		node->card[i].kept_bytes = 0;
 }

@@ -21,8 +21,8 @@ struct subsystem {
 	int (*start)(struct node *node, struct error *err);
 	void (*stop)(struct node *node);
 	/*
-	 * The tenant has its region and leases; later parts do not know it. Not `is_new`: adopted, perhaps with processes.
-	 * If a part fails, the tenant is not made.
+	 * A tenant was added; it has its region and leases. If not `is_new`, it is adopted and may have processes. If a part
+	 * fails, the parts after it are not called, and the tenant is not made.
 	 */
 	int (*tenant_added)(struct tenant *tenant, bool is_new, struct error *err);
 	/* Called right after tenant_added, for a part that cannot fail. */
