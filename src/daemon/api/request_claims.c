@@ -1,6 +1,7 @@
 /*
- * Requests for claims by people and container engines (docs/reference/protocol.md). The keys of such claims are
- * "cdi/<name>". Claims with other keys belong to the kubelet's plugins: requests can list but not change them.
+ * A claim is one container's right to shares of GPUs (claims.h). Requests for claims by people and container engines
+ * (docs/reference/protocol.md), whose keys are "cdi/<name>". Claims with other keys belong to the kubelet's plugins: requests
+ * can list but not change them.
  */
 #include <errno.h>
 #include <stdio.h>

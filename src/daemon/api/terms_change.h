@@ -20,8 +20,8 @@ struct terms_change {
 struct terms_change terms_change_of(const struct tenant *tenant);
 
 /*
- * Returns -EOPNOTSUPP to or from swap, which is decided when a container is made. Call before terms_change_device(), since
- * quotas are checked differently with `wait`.
+ * Returns -EOPNOTSUPP for a change to or from swap, which is decided when a container is made. Call before
+ * terms_change_device(), since with `wait` a quota is not promised and need not be free.
  */
 int terms_change_on_full(const struct tenant *tenant, struct terms_change *change,
 			 enum on_full on_full, struct error *err);

@@ -1,4 +1,6 @@
-/* Records which tenant had the card when (lease_spans.h), while a caller wants to know. */
+/*
+ * Records, while a caller wants to know, which tenant had the card when (lease_spans.h).
+ */
 #include <errno.h>
 #include <stdlib.h>
 

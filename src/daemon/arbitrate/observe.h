@@ -1,7 +1,7 @@
 /*
- * An observation is what the arbiter learns of a tenant on one device, from the reports of the tenant's processes. These
- * may write anything, so a counter is believed only if it grows, and busy time only up to the time that passed. Not thread
- * safe.
+ * An observation is the state of one tenant on one device, as the arbiter (policy/lease/arbiter.h) sees it: work, demand and
+ * progress. It is read from the slots in shared memory to which the tenant's processes write. They may write anything, so a
+ * counter is believed only if it grows, and busy time only up to the time that passed. Not thread safe.
  */
 #pragma once
 

@@ -1,12 +1,13 @@
 /*
- * The daemon's side of one tenant's region (abi/shm/region.h). Makes, seals and maps the region's two memory files.
+ * A region is the shared memory of the daemon and one tenant's processes (abi/shm/region.h), in two memory files. Makes, seals
+ * and maps these files:
  *
  *     file      daemon            tenant
  *     control   mapped writable   descriptor opened read-only; F_SEAL_FUTURE_WRITE keeps it so
  *     report    mapped writable   descriptor; sealed against shrinking and growing
  *
- * One thread creates and frees all regions. It must not end while a region exists, because tenants would then take the
- * daemon for dead (region.h: owner). Any thread may write to the maps, with atomics.
+ * One thread creates and frees all regions. It must not end while a region exists, because tenants would then take the daemon
+ * for dead (region.h: owner). Any thread may write to the maps, with atomics.
  */
 #pragma once
 

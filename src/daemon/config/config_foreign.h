@@ -1,8 +1,8 @@
 /*
- * Settings by the names of gpu-manager's flags and of HAMi's device plugin, so that allotd accepts a node's existing
- * configuration. Each name maps to one of our settings, or is rejected with the reason.
+ * Translates settings of gpu-manager and of HAMi's device plugin, so that allotd accepts a node's existing configuration. Each
+ * name maps to one of our settings, or is rejected with the reason.
  *
- *     gpu-manager: github.com/tkestack/gpu-manager, cmd/manager/options
+ *     gpu-manager: its flags; github.com/tkestack/gpu-manager, cmd/manager/options
  *     HAMi:        its device plugin's configuration, such as deviceSplitCount
  *
  * A name may be written with '-' or '_'. Pure.

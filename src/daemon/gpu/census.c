@@ -1,5 +1,5 @@
 /*
- * The thread reads NVML and tells the main thread through an eventfd.
+ * The census thread reads NVML, and tells the main thread through an eventfd that a reading is complete.
  */
 #include "daemon/gpu/census.h"
 

@@ -1,17 +1,17 @@
 /*
- * Grants for tenants that wait for memory (on_full "wait"). Reads what their processes ask for (region_want), lets
- * policy/memory/grant.h decide for all cards at once, writes grants and wakes processes. A tenant is in one of three
- * states:
+ * A grant is the memory that a waiting tenant (on_full "wait") may hold. Reads what the tenants' processes request
+ * (region_want), lets policy/memory/grant.h decide for all cards at once, writes grants and wakes processes. A tenant is in
+ * one of three states:
  *
- *   NONE     holds nothing and asks for nothing
- *   QUEUED   a process asks: waits until the tenant's whole reservation is free, on all its cards
+ *   NONE     holds nothing and requests nothing
+ *   QUEUED   a process requests: waits until the tenant's whole reservation is free, on all its cards
  *   HOLDING  granted, until it holds nothing and has no live process. A request to grow beyond the
  *            grant is answered at once: see grant.h
  *
  * These count as taken on a card: grants, promises to tenants that do not wait, the largest quota of a swappable tenant,
- * memory that tenants without a promise hold, draining memory, memory of processes that belong to no tenant, and what
- * thawed containers may still allocate. A grant is saved in the state file before the tenant learns of it, so a restarted
- * daemon knows every holder. Main thread only.
+ * memory that tenants without a promise hold, draining memory, memory of processes that belong to no tenant, and what thawed
+ * containers may still allocate. A grant is saved in the state file before the tenant learns of it, so a restarted daemon
+ * knows every holder. Main thread only.
  */
 #pragma once
 

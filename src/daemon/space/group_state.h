@@ -1,5 +1,5 @@
 /*
- * The state of one group's MPS control daemon, for group.h and group_watch.c. Main thread only.
+ * The state of one group's MPS control daemon (group.h), for group.c and group_watch.c. Main thread only.
  */
 #pragma once
 

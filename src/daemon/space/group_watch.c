@@ -1,4 +1,6 @@
-/* Watches a group's control daemon and servers, while they start and afterwards. */
+/*
+ * Watches a group's MPS control daemon and servers, while they start and afterwards.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /*
- * A scheduler sees a card as devices "<UUID>-<n>"; a slot is one such n. Two claims never share a slot. Pure; thread safe.
+ * A slot is one of the numbered parts of a card: a scheduler sees a card as devices "<UUID>-<n>", where n is the slot. Two
+ * claims (containers' rights to cards) never share a slot. Pure; thread safe.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * `allot tasks --json`, and the containers of `allot ps --json` (docs/reference/protocol.md).
+ * Makes the JSON of `allot tasks --json`, and of the containers in `allot ps --json` (docs/reference/protocol.md).
  */
 #include <string.h>
 

@@ -1,4 +1,6 @@
-/* Helpers for jansson, for the control protocol and the state files: checked reads and cleanup. */
+/*
+ * Helpers for the JSON library jansson: checked reads, and cleanup.
+ */
 #pragma once
 
 #include <jansson.h>

@@ -140,7 +140,7 @@ static int open_shared_file(int dir, const char *name)
 {
 	const int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 	struct stat st;
-	/* Without O_CREAT first: fs.protected_regular forbids O_CREAT for another user's file in a sticky directory. */
+	/* Try without O_CREAT first: fs.protected_regular forbids O_CREAT for another user's file in a sticky directory. */
 	cleanup_fd int fd = openat(dir, name, O_RDWR | flags);
 	if (fd < 0 && errno == ENOENT) {
 		fd = openat(dir, name, O_RDWR | O_CREAT | O_EXCL | flags, 0644);

@@ -1,6 +1,6 @@
 /*
- * The process at the other end of a unix socket, identified by a pidfd: SO_PEERPIDFD (Linux 6.5), or else a pidfd for the
- * pid of SO_PEERCRED, confirmed when the first message shows the same pid.
+ * A peer is the process at the other end of a unix socket. It is identified by a pidfd from SO_PEERPIDFD (Linux 6.5). Older
+ * kernels: a pidfd for the pid of SO_PEERCRED, confirmed when the first message shows the same pid.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * A point in time that can be stored and compared by a later run of the daemon. Within one boot CLOCK_BOOTTIME is compared.
+ * A stamp is a point in time that a later run of the daemon can compare. Stamps of one boot are compared by CLOCK_BOOTTIME.
  * Across a reboot CLOCK_REALTIME is compared; that clock may have been set, so a time in the future counts as now.
  */
 #pragma once

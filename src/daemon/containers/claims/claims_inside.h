@@ -1,7 +1,7 @@
 /*
- * Shared by the files of claims: claims.c allocates and releases, undo.c takes back, start.c reads
- * the store and puts its claims into force, end_unneeded.c ends claims that nothing needs. Main
- * thread only.
+ * A claim is one container's right to shares of cards (claims.h). Shared by the files of claims: claims.c allocates and
+ * releases, undo.c takes back, start.c reads the store and puts its claims into force, end_unneeded.c ends claims that nothing
+ * needs. Main thread only.
  */
 #pragma once
 

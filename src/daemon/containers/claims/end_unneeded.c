@@ -1,4 +1,6 @@
-/* Ends claims that nothing needs any more. */
+/*
+ * Ends claims (containers' rights to shares of cards) that no process and no need check needs any more.
+ */
 #include <errno.h>
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /*
- * The environment, mounts and device nodes that make a container's processes belong to a claim's tenant. The kubelet's
- * Allocate reply and CDI specs are made from an injection. Making one creates no files for the container, so nothing has to
- * be undone. The library's directory is never changed (library_copy.h), so containers keep their library across upgrades.
+ * An injection is the environment, mounts and device nodes that make a container's processes belong to a claim's tenant. The
+ * kubelet's Allocate reply and CDI specs are made from it. Making one creates no files for the container, so nothing has to be
+ * undone. The library's directory is never changed (library_copy.h), so containers keep their library across upgrades.
  *
  * The setting `container_driver` decides where the driver comes from. "toolkit": NVIDIA's container toolkit
  * (NVIDIA_VISIBLE_DEVICES), and /etc/ld.so.preload loads liballot.so. A mirrored driver directory: its libraries include
@@ -60,8 +60,8 @@ int injection_make(struct claims *claims, const struct claim *claim, struct inje
 int injection_add_nodes(struct injection *injection, const struct tenant_terms *terms,
 			const char *dev, struct error *err);
 /*
- * As in the reply to "claim" (docs/reference/protocol.md) and as base/cdi/cdi_spec.h reads it. Returns a new reference, or
- * NULL if out of memory.
+ * Returns the injection in the format of the reply to "claim" (docs/reference/protocol.md), which base/cdi/cdi_spec.h reads. A
+ * new reference, or NULL if out of memory.
  */
 json_t *injection_to_json(const struct injection *injection);
 /* Frees the members and leaves *injection empty. */

@@ -1,4 +1,6 @@
-/* Renames a claim when another container turns out to hold it. */
+/*
+ * Renames a claim when the kubelet's list shows that another container holds it.
+ */
 #include <errno.h>
 #include <string.h>
 

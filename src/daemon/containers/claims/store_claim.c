@@ -1,5 +1,5 @@
 /*
- * Converts claims to rows and back. Checks values after reading.
+ * Writes claims to rows of the store's tables (store.h), and reads them back. Checks all values that were read.
  */
 #include <errno.h>
 #include <string.h>
@@ -321,7 +321,7 @@ static int read_claim(struct store *store, sqlite3_stmt *s, struct store_claim *
 		return fail_corrupt(store, claim->row, "a number", err);
 	if (!read_text(s, 9, on_full, sizeof(on_full)) || on_full_parse(on_full, &t->on_full) < 0)
 		return fail_corrupt(store, claim->row, "on_full", err);
-	/* With a group the tenant shares by space, else it is time-sliced. */
+	/* A tenant with a group shares its card by space (runs at the same time as others); without one, it is time-sliced. */
 	if (sqlite3_column_bytes(s, 12) > 0) {
 		if (!read_text(s, 12, t->sharing.group, sizeof(t->sharing.group)))
 			return fail_corrupt(store, claim->row, "space_group", err);

@@ -1,5 +1,5 @@
 /*
- * Samples of metrics with one value for each struct of one type in figures.h.
+ * Writes the samples of metrics that have one value for each struct of a type in figures.h.
  */
 #include "daemon/export/metrics/metric.h"
 

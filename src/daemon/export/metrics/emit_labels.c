@@ -1,5 +1,5 @@
 /*
- * Samples with information, a state or a reason in their labels.
+ * Writes the samples of metrics whose labels carry information, a state or a reason.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /*
- * Samples with other projects' names and labels.
+ * Writes the samples of metrics under other projects' names and labels.
  */
 #include <stdio.h>
 

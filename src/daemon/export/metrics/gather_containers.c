@@ -1,5 +1,5 @@
 /*
- * Figures of GPU work without the library, as in `allot tasks`.
+ * Gathers the figures of GPU work without allot's library, as in `allot tasks`.
  */
 #include <errno.h>
 #include <stdlib.h>

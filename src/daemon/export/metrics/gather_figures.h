@@ -1,6 +1,6 @@
 /*
- * Reads a node's figures for a page of metrics. Locks each arbitration briefly, once per tenant and device. Does not call
- * the driver. Main thread only.
+ * Reads the figures (values of all metrics) of this node for a page of metrics. Locks each arbitration briefly, once per
+ * tenant and device. Does not call the driver. Main thread only.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * docs/reference/metrics.md has the same table, printed by `allotd --list-metrics`.
+ * The table of allot's metrics. `allotd --list-metrics` prints it for docs/reference/metrics.md.
  */
 #include "daemon/export/metrics/row.h"
 

@@ -1,6 +1,7 @@
 /*
- * gpu-manager's names (github.com/tkestack/gpu-manager, pkg/services/display): one sample per card ("gpu0") and one for all
- * of a container's ("total"). Utilization is in percent, requests in cards, memory in MiB.
+ * Metrics under gpu-manager's names (github.com/tkestack/gpu-manager, pkg/services/display). Each has one sample per card
+ * ("gpu0") of a container, and one for all of its cards ("total"). Utilization is in percent, requests in cards, memory in
+ * MiB.
  */
 #include "daemon/export/metrics/row.h"
 

@@ -1,5 +1,6 @@
 /*
- * The names and labels of HAMi's node monitor (HAMi, docs/metrics.md), for its dashboards. Ratios are in percent.
+ * Metrics under the names and labels of HAMi's node monitor (HAMi, docs/metrics.md), for its dashboards. Ratios are in
+ * percent.
  */
 #include "daemon/export/metrics/row.h"
 

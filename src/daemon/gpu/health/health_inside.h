@@ -1,4 +1,6 @@
-/* Shared by health.c and cordon.c. */
+/*
+ * Shared by health.c (faults) and cordon.c (cards that take no new tenants by order).
+ */
 #pragma once
 
 struct card;

@@ -1,9 +1,10 @@
 /*
- * All that the daemon asks of its cards. A backend is a vtable; gpu.c lists the backends. A card is anything with memory
- * and compute time of its own: a GPU or a MIG instance. A GPU in MIG mode counts only as its instances.
+ * All that the daemon asks of its cards, as a vtable (struct gpu_backend) for each way to reach cards; gpu.c lists these
+ * backends. A card is anything with memory and compute time of its own: a GPU or a MIG instance. A GPU in MIG mode counts only
+ * as its instances.
  *
- * Calls may come from any thread (open and close from one), and take milliseconds, or seconds if a card is faulty: never
- * call from an event loop.
+ * Calls may come from any thread (open and close from one), and take milliseconds, or seconds if a card is faulty: never call
+ * from an event loop.
  */
 #pragma once
 

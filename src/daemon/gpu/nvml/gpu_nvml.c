@@ -1,5 +1,6 @@
 /*
- * NVML, loaded at run time. Entry points that older drivers lack are optional. nvml_abi.h describes their versions.
+ * The NVML backend. NVML is loaded at run time. Functions that older drivers lack are optional; abi/nvml_abi.h describes their
+ * versions.
  */
 #include "daemon/gpu/nvml/gpu_nvml.h"
 

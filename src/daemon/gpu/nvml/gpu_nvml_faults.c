@@ -1,5 +1,5 @@
 /*
- * Faults from NVML's events. A card's faults also concern its MIG instances.
+ * Reports faults from NVML's events. A card's fault is reported for each of its MIG instances too.
  */
 #include <errno.h>
 

@@ -1,5 +1,5 @@
 /*
- * Where cards are and how they are linked, from NVML or else sysfs.
+ * Finds where cards are in the machine and how they are linked, from NVML or else sysfs.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /*
- * Opens the node's cards, locks each against other daemons, and starts the arbitrations. Main thread only.
+ * Opens the node's cards, locks each against other daemons, and starts each card's arbitration (the thread that divides its
+ * time among tenants). Main thread only.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * Keys of claims (daemon/containers/claims) made for ResourceClaims: "dra/<uid>/<namespace>/<name>", or "dra/<uid>" if that
- * is too long. Pure.
+ * A claim is a container's right to GPUs (daemon/containers/claims), identified by a key. Claims for Kubernetes'
+ * ResourceClaims have the keys "dra/<uid>/<namespace>/<name>", or "dra/<uid>" if that is too long. Pure.
  */
 #pragma once
 

@@ -1,4 +1,6 @@
-/* The driver's socket and registration; start and stop. */
+/*
+ * The DRA driver's socket and registration; start and stop.
+ */
 #include "daemon/kubelet/dra/dra.h"
 
 #include <errno.h>

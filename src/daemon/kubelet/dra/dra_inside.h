@@ -1,6 +1,6 @@
 /*
- * Shared by the parts of the DRA driver: dra.c (socket, registration, start and stop), prepare.c (claims), need.c (claims that
- * are gone).
+ * Shared by the parts of the DRA driver (dra.h): dra.c (socket, registration, start and stop), prepare.c (makes and releases
+ * claims), need.c (finds claims whose ResourceClaim is gone).
  */
 #pragma once
 

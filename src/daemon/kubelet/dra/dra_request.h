@@ -1,5 +1,5 @@
 /*
- * Makes a claim request from an allocated ResourceClaim. Main thread only.
+ * Converts an allocated ResourceClaim (Kubernetes) to a request for one of our claims (containers/claims). Main thread only.
  */
 #pragma once
 

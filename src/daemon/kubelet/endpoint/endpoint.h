@@ -1,6 +1,6 @@
 /*
- * A resource that we offer to the kubelet: our socket, its registration, and the streams on which the kubelet watches the
- * devices. Main thread only.
+ * An endpoint is one resource that we offer to the kubelet: our socket, its registration, and the streams on which the kubelet
+ * watches the devices. Main thread only.
  *
  *     kubelet.sock appears -> we create our socket anew -> the registrar registers the socket -> the kubelet calls us on it
  */

@@ -1,5 +1,7 @@
-/* Shared by the parts of the plugin: plugin.c (start and stop), endpoint.c (socket, registration), sync_loop.c (cards and pods),
- * calls.c (the kubelet's calls). */
+/*
+ * Shared by the parts of the device plugin (plugin.h): plugin.c (start and stop), endpoint.c (socket, registration),
+ * sync_loop.c (cards and pods), calls.c (the kubelet's calls).
+ */
 #pragma once
 
 #include "daemon/kubelet/devices/pod_resources.h"

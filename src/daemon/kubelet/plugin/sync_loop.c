@@ -1,6 +1,6 @@
 /*
- * The plugin's periodic work, each second: asks the kubelet for holders if due, compares (reconcile.h), releases claims of
- * ended pods. Publishes the cards' health at once.
+ * The plugin's periodic work. Each second: asks the kubelet, if due, which containers hold which devices; compares the answer
+ * with our claims (reconcile.h); releases claims of ended pods. Also publishes changes of the cards' health, at once.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * Gives a container its devices, in gpu-manager's vocabulary.
+ * Gives a container its devices, for gpu-manager's resources.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /*
- * gpu-manager's vocabulary: allocate_vcuda.c finds a call's container, vcuda_assign.c gives the devices.
+ * Shared by the files for gpu-manager's resources: allocate_vcuda.c finds a call's container, vcuda_assign.c gives the
+ * devices.
  */
 #pragma once
 

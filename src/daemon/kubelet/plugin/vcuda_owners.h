@@ -1,6 +1,6 @@
 /*
- * Which containers have what they ask for, in gpu-manager's vocabulary: a claim of their own, or that of an init container
- * of the pod, whose devices the kubelet gave them. Main thread only.
+ * Tells which containers already have what they request, for gpu-manager's resources: a claim of their own, or the claim of an
+ * init container of the pod, whose devices the kubelet gave them too. Main thread only.
  */
 #pragma once
 

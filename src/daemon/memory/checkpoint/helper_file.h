@@ -1,6 +1,6 @@
 /*
- * The state of a helper (checkpoint_helper.h), in a file of the run directory. The helper holds a
- * lock on the file while it lives:
+ * A helper is the process that moves other processes off their cards (checkpoint_helper.h). Its state is in a file of the run
+ * directory, on which the helper holds a lock while it lives:
  *
  *  keeper 4711             the helper's pid
  *  card 0 3221225472       bytes of each card that its processes take

@@ -1,12 +1,12 @@
 /*
- * Takes a tenant's memory off its cards by the driver's checkpoint call (checkpoint.h), for tenants whose library cannot
- * move it (swap_way_of()). It does so only on request: allot pause --swap-out, allot resume.
+ * A checkpoint moves all of a tenant's memory off its cards by the driver's calls (checkpoint.h). It is for tenants whose
+ * library cannot move the memory (swap_way_of()), and happens only on request: allot pause --swap-out, allot resume.
  *
- * Before the driver is locked, each process's library parks: confirms that it makes no driver calls of its own
+ * Before the driver is locked, each process's library parks: it confirms that it makes no driver calls of its own
  * (SWAP_ORDER_PARKED). A library thread that blocks in a locked driver could neither end nor find the next daemon.
  *
- * While the tenant is out, it counts for nothing on its card and keeps its quota, but may not allocate, because no memory
- * is reserved for it. It can return only when as much is free as it was promised or holds; that much is reserved before the
+ * While the tenant is out, it counts for nothing on its card and keeps its quota, but may not allocate, because no memory is
+ * reserved for it. It can return only when as much is free as it was promised or holds; that much is reserved before the
  * restore begins. Main thread only.
  */
 #pragma once

@@ -1,11 +1,10 @@
 /*
- * Adoption after a restart: makes the previous daemon's tenants again from their state files. Each gets new memory files
- * and its socket. Its processes notice the stopped heartbeat, register again, and copy their usage into new slots
- * (slot.migrated).
+ * Adoption: after a restart, the daemon makes the previous daemon's tenants again from their state files. Each tenant gets new
+ * memory files and its socket. Its processes notice that the previous daemon's heartbeat has stopped, register again, and copy
+ * their usage into new slots (slot.migrated).
  *
- * control.adopting holds back new reservations until all live processes have moved, or until config.adopt_wait_ns has
- * passed. Until a process has moved or died, its usage in the state file counts in the region's unslotted_bytes. Main
- * thread only.
+ * control.adopting holds back new reservations until all live processes have moved, or until config.adopt_wait_ns has passed.
+ * Until a process has moved or died, its usage in the state file counts in the region's unslotted_bytes. Main thread only.
  */
 #pragma once
 

@@ -1,4 +1,6 @@
-/* Gives an identified process its slot. Main thread only. */
+/*
+ * A slot is a process's part of its tenant's shared memory. Gives a registering process its slot. Main thread only.
+ */
 #pragma once
 
 #include "daemon/state/tenant.h"

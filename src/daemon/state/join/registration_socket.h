@@ -1,7 +1,7 @@
 /*
- * A tenant's socket, where its processes register (abi/shm/registration.h) and get a slot and the region's descriptors. No
- * client can block the loop: sockets do not block, an exchange has the deadline REGISTRATION_DEADLINE_NS, and a tenant has
- * at most REGISTRATION_MAX_PENDING.
+ * A tenant's socket, where its processes register (abi/shm/registration.h) and get a slot and the descriptors of the tenant's
+ * shared memory. No client can block the loop: sockets do not block, each connection must finish within
+ * REGISTRATION_DEADLINE_NS, and a tenant has at most REGISTRATION_MAX_PENDING connections.
  */
 #pragma once
 

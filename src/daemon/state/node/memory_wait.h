@@ -1,5 +1,5 @@
 /*
- * A tenant's waits for memory, in the tenant and the node. memory_waiters.h decides.
+ * The data about a tenant's waits for memory, as kept in the tenant and the node. memory_waiters.h decides which wait ends.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
- * The daemon's state: cards, tenants, and the event loop. All of it is the main thread's; arbitration and census threads
- * share only what their headers name.
+ * The node is the daemon's whole state: cards, tenants, and the event loop. Only the main thread uses it; the arbitration and
+ * census threads share only what their headers name.
  */
 #pragma once
 

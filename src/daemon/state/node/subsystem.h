@@ -1,9 +1,10 @@
 /*
- * The daemon's parts and their events. subsystems.c has a row for each part, and alone knows all. Lower parts (node.c,
- * tenant.c, health.c) report events by the functions here, and include none of the receivers.
+ * The daemon's parts (subsystems) and the events that they handle. Only subsystems.c, with a row for each part, knows all
+ * parts. Other files (node.c, tenant.c, health.c) report events by the functions here, without including the parts that handle
+ * them.
  *
- * Parts start in table order and stop in reverse, even after a failed start: a stop function must accept a part that was
- * not started. tenant_added and tenant_begins run in table order, tenant_removed in reverse. Main thread only.
+ * Parts start in table order and stop in reverse, even after a failed start: a stop function must accept a part that was not
+ * started. tenant_added and tenant_begins run in table order, tenant_removed in reverse. Main thread only.
  */
 #pragma once
 

@@ -1,7 +1,7 @@
 /*
- * The file "<run dir>/frozen": the cgroups that this daemon freezes, a directory per line, written before freezing. If a
- * daemon is killed with its watchdog, the next one thaws them. Only a container's cgroup below a cgroup mount is accepted.
- * Main thread only.
+ * The file "<run dir>/frozen" lists the cgroups that this daemon freezes, one directory per line. It is written before
+ * freezing. If a daemon is killed together with its watchdog (watchdog.h), the next daemon thaws these cgroups. Only a
+ * container's cgroup below a cgroup mount is accepted. Main thread only.
  */
 #pragma once
 

@@ -1,11 +1,12 @@
 /*
- * GPU tasks: the processes that use a GPU, each with its begin, end and use, and their containers. This is the record of
- * Algorithm 1 of Gil et al. (docs/reference/seeds.md). gpu_watch.c reports tasks and their use.
+ * A GPU task is a process that uses a GPU, with its begin, end and use. Records tasks and their containers, as in Algorithm 1
+ * of Gil et al. (docs/reference/seeds.md). gpu_watch.c reports tasks and their use.
  *
  *     container --- task, task, ...     live ones in one list, ended ones in another: the last
  *     (none)    --- task, ...           GPU_TASKS_HISTORY
  *
- * A container is kept after its last task for its use (fade.h), unless there are too many. Main thread only.
+ * A container is kept after its last task, because its use (fade.h) is still needed, unless there are too many. Main thread
+ * only.
  */
 #pragma once
 

@@ -1,6 +1,7 @@
 /*
- * Exec events of the process connector (kernel, Documentation/driver-api/connector.rst; linux/cn_proc.h). A filter drops
- * all others, so forks and exits wake nobody. Needs CAP_NET_ADMIN and the host's network and pid namespaces.
+ * Reports exec events of all processes, by the kernel's process connector (Documentation/driver-api/connector.rst;
+ * linux/cn_proc.h). A filter drops other events, so that forks and exits do not wake us. Needs CAP_NET_ADMIN and the host's
+ * network and pid namespaces.
  */
 #pragma once
 

@@ -1,5 +1,6 @@
 /*
- * Estimates what tasks and containers use between censuses: memory, GPU time, decayed GPU time.
+ * Estimates how much memory and GPU time tasks (processes that use a GPU) and their containers use between censuses (readings
+ * of the driver's figures).
  */
 #include "base/clock.h"
 #include "daemon/gpu/census.h"

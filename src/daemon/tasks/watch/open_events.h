@@ -1,11 +1,12 @@
 /*
- * Reports which processes open a device node, by fanotify: on a GPU 90 ms or more before a process holds memory. Needs
- * CAP_SYS_ADMIN. For device nodes fanotify gives only file handles (FAN_REPORT_FID, Linux 5.1; on a devtmpfs 5.13) and
- * cannot block the opening (fs/notify/fanotify/fanotify.c, fanotify_group_event_mask()).
+ * Reports which processes open a GPU's device node, by fanotify. On a GPU the report comes at least 90 ms before a process
+ * holds memory. Needs CAP_SYS_ADMIN. For device nodes fanotify gives only file handles (FAN_REPORT_FID, Linux 5.1; on a
+ * devtmpfs 5.13) and cannot block the opening (fs/notify/fanotify/fanotify.c, fanotify_group_event_mask()).
  *
- * A container may have a node of its own (runc makes one; the NVIDIA runtime mounts the host's). So at each exec, which the
- * process connector reports (CAP_NET_ADMIN, the host's network namespace), the nodes of that process's mount namespace are
- * marked for watching, unless that was done in the last second. Without the connector, all processes are scanned each second. Main thread only.
+ * A container may have a node of its own (runc makes one; the NVIDIA runtime mounts the host's). So at each exec, the nodes of
+ * that process's mount namespace are marked for watching, unless that was done in the last second. The process connector
+ * reports execs (CAP_NET_ADMIN, the host's network namespace); without it, all processes are scanned each second. Main thread
+ * only.
  */
 #pragma once
 
