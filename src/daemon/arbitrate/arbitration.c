@@ -18,7 +18,10 @@
  * take into account in another round.
  */
 #define GANG_ROUNDS 4
-/* In-flight work that is permitted while gang_command.is_slip: the gate lets through its minimum. */
+/*
+ * In-flight work that is permitted while gang_command.is_slip. It is below the least work that the gate lets through, so that
+ * minimum applies.
+ */
 #define SLIP_DEPTH_NS 1
 #define POLL_IDLE_NS UINT64_C(1000000)
 #define POLL_WAITING_NS UINT64_C(4000000)
@@ -206,7 +209,7 @@ void arbitration_publish_depth(const struct arbitration *a, struct lessee *l)
 			      memory_order_relaxed);
 }
 
-/* Tells the tenant at which of its sync points to ring. */
+/* Publishes at which of its sync points (waits for the GPU) the tenant is to ring its doorbell. */
 static void publish_sync_point(const struct arbitration *a, struct lessee *l)
 {
 	enum region_sync_point wanted = arbiter_wants_sync_point(a->arbiter, l->index);

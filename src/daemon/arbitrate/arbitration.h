@@ -104,7 +104,7 @@ size_t arbitration_spans(struct arbitration *a, uint64_t since, uint64_t now_ns,
  */
 int lessee_add(struct arbitration *a, struct region_control *control, struct region_report *report,
 	       unsigned device, struct arbiter_share share, struct lessee **ret, struct error *err);
-/* Frees the lessee. Its lease word in the region keeps its value. NULL is allowed; returns NULL. */
+/* Frees the lessee. In the region, its lease stays as last published. NULL is allowed; returns NULL. */
 struct lessee *lessee_remove(struct lessee *lessee);
 /* Sets the tenant's name for records and logs. Until then that is the region's name. */
 void lessee_rename(struct lessee *lessee, const char *tenant);
@@ -117,8 +117,8 @@ void lessee_set_elastic(struct lessee *lessee, bool may_borrow);
 void lessee_set_gang(struct lessee *lessee, int gang);
 
 /*
- * From now on the lessee runs at the same time as the other members of a space group. part_pct is its contexts' share of
- * the SMs: arbiter_set_space_group(). Returns -EINVAL if the policy has no leases, -ENOSPC if there is no room.
+ * Puts the lessee into a space group, whose members run at the same time. part_pct is the share of the SMs for its contexts:
+ * arbiter_set_space_group(). Returns -EINVAL if the policy has no leases, -ENOSPC if there is no room.
  */
 int lessee_set_space_group(struct lessee *lessee, uint32_t group, double part_pct);
 

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A ring that is later than this after the change counts as missing. */
+/* A ring that comes later than this after the change counts as missing. */
 #define DOORBELL_LATE_NS UINT64_C(10000000)
 /*
  * How long a tenant is polled after a missing ring. Doubles with each further miss, up to DOORBELL_DOUBLINGS times. The misses

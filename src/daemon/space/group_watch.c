@@ -22,7 +22,7 @@
 #define END_NS (10 * NSEC_PER_SEC) /* longest time that killed processes may take to end */
 #define FAULT_NS \
 	(3 * NSEC_PER_SEC) /* A server's status is polled for so long after its fault message. */
-/* A process is reported after so many scans that found it stopped; a debugger may continue it before. */
+/* A stopped process is reported only after so many scans, because a debugger may continue it soon. */
 #define STOPPED_SCANS 3
 #define LOG_MOST (1 << 20) /* bytes; a longer log is emptied */
 

@@ -68,7 +68,10 @@ static void identify(uid_t uid, struct identity *ret)
 		ret->group_count = 0;
 }
 
-/* In the forked child. Direct system calls: libc's functions synchronize with other threads, which the child lacks. */
+/*
+ * Runs in the forked child. Uses system calls directly: libc's functions would synchronize with other threads, which do not
+ * exist in the child.
+ */
 static bool switch_user(const struct identity *who)
 {
 	if (!who->changes)
@@ -115,7 +118,7 @@ static _Noreturn void exec_program(const struct mps_spawn *s, char *const *argv,
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	/* its files may be readable for all, because others cannot enter their directory */
+	/* the program's files may be readable for all, because other users cannot enter their directory */
 	umask(022);
 	if (s->is_detached)
 		setsid();
@@ -126,7 +129,10 @@ static _Noreturn void exec_program(const struct mps_spawn *s, char *const *argv,
 	_exit(127);
 }
 
-/* A grandchild, so that the daemon need not wait for its end (as in checkpoint.c). Sends its pid to the daemon. */
+/*
+ * Runs the program as a grandchild of the daemon, which then need not wait for its end (as in checkpoint.c). Sends its pid to
+ * the daemon.
+ */
 static _Noreturn void spawn_detached(int fd, const struct mps_spawn *s, char *const *argv,
 				     char *const *envp, const struct identity *who)
 {

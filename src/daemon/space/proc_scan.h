@@ -22,7 +22,7 @@ struct mps_processes {
 	struct mps_server server[MPS_SERVERS_MAX];
 };
 
-/* Scans a control daemon and its servers, which are its children. *ret is empty if it is gone. */
+/* Scans a control daemon and its servers, which are its children. *ret is empty if the control daemon is gone. */
 void mps_scan(int control_pid, struct mps_processes *ret);
 
 /*

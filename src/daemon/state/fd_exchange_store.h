@@ -18,8 +18,9 @@ struct fd_store *fd_store_new(void);
 struct fd_store *fd_store_free(struct fd_store *s);
 
 /*
- * Takes *fd, which becomes -1, under `key`. `pid` puts it and reports the size `bytes`. Returns -EEXIST if another process
- * put that key, -EBADF for no descriptor or a wrong kind, -EINVAL if key or bytes is 0, -ENOSPC beyond FD_STORE_MOST.
+ * Stores *fd under `key`, and sets *fd to -1. `pid` is the process that puts it, `bytes` the size that this process reports.
+ * Returns -EEXIST if another process put that key, -EBADF for no descriptor or a wrong kind, -EINVAL if key or bytes is 0,
+ * -ENOSPC beyond FD_STORE_MOST.
  */
 int fd_store_put(struct fd_store *s, int pid, uint64_t key, uint64_t bytes, int *fd,
 		 struct error *err);

@@ -37,8 +37,8 @@ struct stage_item {
 struct pod_stage pod_stage_of(const char *key);
 
 /*
- * Returns by how much the sum exceeds the pods' needs, since not all items run at once. `beside`: a container to add, or
- * NULL; of its pod, only stages in which it runs count.
+ * Returns how much more the items' sum is than what their pods need at any one time. `beside`: a container to add, or NULL; of
+ * its pod, only stages in which it runs count.
  */
 struct stage_amount pod_stage_unneeded(const struct stage_item *items, size_t count,
 				       const struct pod_stage *beside);

@@ -131,7 +131,7 @@ struct tenant {
 	/* number in the swap schedule (swap_turns.h); negative: none */
 	int swap_schedule;
 	struct turn_share turn_share;
-	/* factor of the guarantee and the cap now, at least 1: turn_share.h */
+	/* present factor of the guarantee and the limit, at least 1: turn_share.h */
 	double share_scale;
 	bool is_away;    /* some memory is off the card, so the tenant gets no lease */
 	bool wants_room; /* an allocation of this swappable tenant waits for room on the card */
@@ -251,7 +251,7 @@ double tenant_limit_pct(const struct tenant *tenant, unsigned device);
 void tenant_set_paused(struct tenant *tenant, bool paused, bool swapped_out);
 void tenant_set_elastic(struct tenant *tenant, enum elastic_choice choice);
 void tenant_set_quota(struct tenant *tenant, unsigned device, uint64_t quota_bytes);
-/* Tells the processes the quota in force. Off the card or retired, that is at most what the tenant holds. */
+/* Publishes the quota to the processes. For a tenant that is off the card or retired, at most what it holds. */
 void tenant_publish_quota(struct tenant *tenant, unsigned device);
 
 /* Returns true if a checkpoint has moved the tenant off all GPUs. */
@@ -265,7 +265,10 @@ uint64_t tenant_taken_bytes(struct tenant *tenant, unsigned device);
 uint64_t tenant_host_bytes(const struct tenant *tenant);
 /* Returns the memory that the process holds, by its slot; at most the card's memory. */
 uint64_t process_used_bytes(struct process *process, unsigned device);
-/* Memory that no call allocated: by the last censuses, plus what the library measured since. At most the card's memory. */
+/*
+ * Returns the memory that no call allocated: the result of the last censuses, plus what the library measured since. At most
+ * the card's memory.
+ */
 uint64_t process_unnamed_bytes(struct process *process, unsigned device);
 /* Returns the process's memory that is not on the card: swap_orders.h, daemon/memory/swap/tenant_checkpoint.h. */
 uint64_t process_swapped_bytes(struct process *process, unsigned device);

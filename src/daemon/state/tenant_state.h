@@ -19,7 +19,7 @@ int tenant_state_save(struct tenant *tenant, bool sync, struct error *err);
 void tenant_state_save_or_retry(struct tenant *tenant, bool sync, const char *risk);
 /* Handler of node->save_timer, which tenant_save_soon() starts. `data` is the node. */
 void tenant_state_save_due(void *data, uint32_t events);
-/* Saves the file soon if the processes hold another amount than it says. */
+/* Saves the state file soon if the processes hold more or less than the file says. */
 void tenant_state_check_usage(struct tenant *tenant);
 
 struct tenant_state {

@@ -11,7 +11,7 @@
 enum id_kind {
 	ID_HEX,   /* at least HEX_LEAST digits */
 	ID_WHOLE, /* HEX_WHOLE digits */
-	ID_NAME,  /* any name, because containerd's ids may be words */
+	ID_NAME,  /* any name: containerd's ids may be words */
 };
 
 /* One form of a container's cgroup name. A path's part is its text between two slashes. */

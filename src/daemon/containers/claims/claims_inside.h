@@ -32,7 +32,7 @@ struct claims {
 	char path[STATE_DIR_MAX + 16];
 	struct store *store; /* NULL: not made yet, or unusable */
 	bool is_failure_logged;
-	/* rows of claims that were taken back while the store could not be written */
+	/* rows to delete: of claims that claims_undo() took back while the store could not be written */
 	int64_t *undone;
 	size_t undone_count;
 	struct loop_source *timer, *checkpoint_timer;
@@ -55,7 +55,7 @@ int claims_renew_store(struct claims *claims, struct error *err);
  * Begins a transaction, which also deletes the rows of claims that were taken back. After any error, call store_rollback().
  */
 int claims_begin(struct claims *claims, struct error *err);
-/* Returns true if the row's claim was taken back. */
+/* Returns true if the row's claim was taken back (claims_undo()). */
 bool claims_is_undone(const struct claims *claims, int64_t row);
 /* Tries to delete the rows of claims that were taken back while the store could not be written. */
 void claims_delete_undone(struct claims *claims);

@@ -12,7 +12,10 @@
 #include "daemon/tasks/violation/violations.h"
 #include "daemon/tasks/watch/gpu_watch.h"
 
-/* Two indexes point to the key and name in memory, so their entries are removed before the change and added after. */
+/*
+ * Sets key and name. Removes the claim from the indexes before, and adds it again afterwards, because the indexes' entries point to
+ * the key and name.
+ */
 static void set_terms(struct claim *claim, const char *key, const char *name)
 {
 	struct tenant *tenant = claim->tenant;

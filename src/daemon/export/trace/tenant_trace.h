@@ -31,7 +31,10 @@ struct tenant_trace *tenant_trace_end(struct tenant_trace *trace);
 struct tenant *tenant_trace_of(const struct tenant_trace *trace);
 const char *tenant_trace_name(const struct tenant_trace *trace);
 enum trace_clock tenant_trace_clock(const struct tenant_trace *trace);
-/* Returns where the number of the last reported lease of `device` is kept; the caller updates it (lease_spans.h). */
+/*
+ * Returns a pointer to the number of the last lease of `device` that was reported (lease_spans.h). The caller updates the
+ * number.
+ */
 uint64_t *tenant_trace_spans_sent(struct tenant_trace *trace, unsigned device);
 
 /* Call when the tenant ends. Its trace stays until the client's session ends. */

@@ -28,7 +28,7 @@ struct health_watch {
 	struct node *node;
 	struct worker worker;
 	struct health_ignored ignored;
-	int ready_fd; /* eventfd that the thread increments when there is news */
+	int ready_fd; /* eventfd that the thread increments to wake the main thread */
 	struct loop_source *source, *timer;
 	/* guarded by the worker's lock: */
 	struct gpu_fault fault[FAULTS_MOST];
@@ -41,7 +41,8 @@ struct health_watch {
 	/* when all cards had answered in the last round; 0: not all did */
 	_Atomic uint64_t answered_ns;
 	_Atomic uint64_t used_bytes[NODE_MAX_CARDS];
-	unsigned rung; /* thread only: rounds reported since the last news, that round included */
+	/* thread only: rounds in a row reported to the main thread since the last change, its own round included */
+	unsigned rung;
 	/* Written by the main thread. While a card is unhealthy, each round is reported. */
 	_Atomic bool is_any_bad;
 };

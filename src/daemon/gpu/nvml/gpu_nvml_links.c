@@ -23,7 +23,7 @@ static bool read_number(const char *pci, const char *name, int *ret)
 	return file && fscanf(file, "%i", ret) == 1;
 }
 
-/* Finds the NUMA node by the driver, which names the nodes whose memory is nearest. Only a single one counts. */
+/* Asks the driver which NUMA nodes are nearest to the card. Succeeds only if there is exactly one. */
 static bool numa_by_driver(struct gpu *gpu, unsigned index, unsigned *ret)
 {
 	unsigned long words[NUMA_WORDS] = { 0 };
@@ -119,7 +119,10 @@ static void read_ends(struct gpu *gpu, unsigned index, struct ends *ret)
 	}
 }
 
-/* Returns the direct links, plus those through NVSwitches: as many as the card with fewer of them has. */
+/*
+ * Returns the number of NVLinks between two cards: the direct links, plus the links through NVSwitches. Of the latter, the
+ * card with fewer of them decides.
+ */
 static unsigned nvlinks(const struct ends *a, const struct ends *b)
 {
 	unsigned links = a->switched < b->switched ? a->switched : b->switched;

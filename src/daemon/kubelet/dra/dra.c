@@ -79,7 +79,7 @@ static void get_info(void *data, struct grpc_call *call, const uint8_t *message,
 	grpc_message_unref(info);
 }
 
-/* The kubelet tells whether our registration succeeded, and itself tries again after a failure. */
+/* The kubelet reports whether our registration succeeded. After a failure the kubelet itself tries again. */
 static void notify_status(void *data, struct grpc_call *call, const uint8_t *message, size_t size)
 {
 	struct dra *dra = data;

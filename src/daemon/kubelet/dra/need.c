@@ -9,7 +9,7 @@
 #include "daemon/containers/claims/claims.h"
 #include "daemon/kubelet/devices/dra_key.h"
 
-#define KNOWN_LOOKS 4 /* Answers are forgotten after this many calls of dra_need_of(). */
+#define KNOWN_LOOKS 4 /* An answer is reused for this many calls of dra_need_of() for a claim. */
 
 struct known {
 	TAILQ_ENTRY(known) link;

@@ -49,7 +49,7 @@ static void directory_removed(struct kubelet_dir *k)
 {
 	if (k->watch < 0)
 		return;
-	/* Without this, a renamed directory would still send events. */
+	/* Remove the watch: otherwise a directory that was renamed would still send events. */
 	inotify_rm_watch(k->fd, k->watch);
 	k->watch = -1;
 	k->handler(k->data, KUBELET_DIR_KUBELET_STOPPED);

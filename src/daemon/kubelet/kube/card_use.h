@@ -26,9 +26,9 @@ double card_use_peak(const struct card_use *use);
 double card_use_now(const struct card_use *use);
 
 /*
- * Whether the use is to be published again, since each write costs the API server: time changed by 5 percentage points,
- * guarantees at all, or memory by a twentieth of the card's. card_use_now() counts only while the card has opportunistic
- * tenants.
+ * Decides whether to publish the use again, which costs the API server a write: if the share of time changed by 5 percentage
+ * points, the guarantees at all, or memory by a twentieth of the card's. card_use_now() counts only while the card has
+ * opportunistic tenants.
  */
 struct card_use_change {
 	const struct kube_use *published, *is; /* last published and current use of one card */

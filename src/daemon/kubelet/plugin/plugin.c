@@ -54,7 +54,7 @@ static int check_resources(const struct config *config, struct error *err)
 		int r = resource_name_check(resource[i].name, err);
 		if (r < 0)
 			return error_add(err, r, "%s", resource[i].setting);
-		/* The part after the domain becomes the socket's name, so it must be unique. */
+		/* The part after the slash becomes the socket's name, so it must be unique. */
 		if (i && !strcmp(strchr(resource[i].name, '/'), strchr(resource[0].name, '/')))
 			return error_set(err, EINVAL,
 					 "%s: '%.100s': must be another name than %s's, '%.100s'",

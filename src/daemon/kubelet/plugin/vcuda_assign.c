@@ -214,7 +214,7 @@ static void written(void *data, const struct error *err)
 	vcuda_continue(c->v);
 }
 
-/* Starts to tell a waiting scheduler that the container has its shares. */
+/* Starts to write into the pod that the container has its shares, for which a scheduler waits. */
 static int begin_binding(struct vcuda_call *c, const struct vcuda_choice *choice, struct error *err)
 {
 	struct node_kube *kube = c->v->plugin->node->kube;

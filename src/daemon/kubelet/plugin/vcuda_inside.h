@@ -57,7 +57,7 @@ void vcuda_continue(struct vcuda *v);
  * if there is no room yet.
  */
 bool vcuda_assign(struct vcuda_call *c, const struct vcuda_choice *choice);
-/* Refuses the call, and tells a scheduler that waits for the pod's shares. */
+/* Refuses the call, and writes into the pod that it failed if a scheduler waits for the pod's shares. */
 void vcuda_fail(struct vcuda_call *c, const struct kube_pod *pod, int r, const struct error *err);
 /* Writes to the pod what its containers have, for gpu-manager's scheduler. */
 void vcuda_patch_pod(struct vcuda *v, const struct kube_pod *pod);

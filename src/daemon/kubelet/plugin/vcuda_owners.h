@@ -36,5 +36,5 @@ struct claim *owners_init(const struct vcuda_owners *o, const struct vcuda_choic
 			  const struct slice_set *set);
 /* Records that the container uses that claim, until the pod has started and no more calls come. Returns -ENOMEM. */
 int owners_share(struct vcuda_owners *o, const struct vcuda_choice *choice);
-/* Forgets what owners_share() recorded for pods that have started or are gone; with NULL, for all. */
+/* Forgets what owners_share() recorded for pods that have started or are gone. With NULL, forgets all. */
 void owners_forget(struct vcuda_owners *o, const struct node_pods *pods);

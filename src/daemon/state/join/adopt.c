@@ -281,7 +281,10 @@ void adopt_slot_gone(struct tenant *tenant, int pid, unsigned slot)
 			o->registered = false;
 }
 
-/* Forgets processes that have copied their usage, and ends the adoption when due. Returns true while polling is needed. */
+/*
+ * Forgets old processes whose usage was copied to their slots, and ends the adoption when due. Returns true while polling is
+ * needed.
+ */
 static bool poll_adoption(struct tenant *tenant, uint64_t now_ns)
 {
 	bool copying = false;

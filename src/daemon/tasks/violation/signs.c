@@ -199,7 +199,10 @@ static bool lives_at(struct process *p, const struct place *place)
 	       is_below(p->is_cgroup_v2 ? place->v2 : place->v1, p->cgroup);
 }
 
-/* The tenant whose registered processes are in the container at `place`; NULL and *ret_several if several tenants' are. */
+/*
+ * Returns the tenant whose registered processes are in the container at `place`. NULL if there is none, or several (then
+ * *ret_several is true).
+ */
 static const struct tenant *tenant_at(struct node *node, const struct place *place,
 				      bool *ret_several)
 {

@@ -25,7 +25,7 @@
 
 /* Size of the hash table of mount namespaces that were looked at. */
 #define SEEN_MAX 256
-/* After this time look at a namespace again: its number may be reused, or nodes made later. */
+/* Look at a namespace again after this time: its number may be another namespace's now, or nodes may have been made later. */
 #define SEEN_NS (1 * NSEC_PER_SEC)
 #define SCAN_NS (1 * NSEC_PER_SEC)
 #define READS_MOST 64 /* most events that are read in one turn of the loop */
