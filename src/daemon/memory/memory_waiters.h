@@ -28,8 +28,8 @@ void memory_wait_begin(struct tenant *tenant);
 void memory_wait_restore(struct tenant *tenant, const struct memory_wait_past *past);
 
 /*
- * Changes on_full between "fail" and "wait"; "swap" cannot change. A tenant that stops waiting may use its whole quota, which must
- * have been promised; one that starts waiting gets a grant for what it holds.
+ * Changes on_full between "fail" and "wait"; "swap" cannot change. A tenant that stops waiting may use its whole quota, which
+ * must have been promised; one that starts waiting gets a grant for what it holds.
  */
 void memory_wait_set_on_full(struct tenant *tenant, enum on_full on_full);
 

@@ -190,8 +190,8 @@ struct tenant {
 };
 
 /*
- * Sums over a tenant's processes on one device; some include ended processes. Each value is limited to a possible maximum, since
- * processes can write anything into their slots.
+ * Sums over a tenant's processes on one device; some include ended processes. Each value is limited to a possible maximum,
+ * since processes can write anything into their slots.
  */
 struct tenant_usage {
 	uint64_t used_bytes;    /* includes unslotted and unnamed bytes */

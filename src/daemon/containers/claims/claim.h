@@ -99,8 +99,8 @@ typedef enum claim_need (*claims_need_check)(void *data, const struct claim *cla
 #define CLAIMS_MAX_NEED_CHECKS 4
 
 /*
- * Terms that replace those of a claim. A term without a value (has_... is false) returns to its original value, so an empty override
- * restores all.
+ * Terms that replace those of a claim. A term without a value (has_... is false) returns to its original value, so an empty
+ * override restores all.
  */
 struct claim_override {
 	bool has_on_full, has_priority;

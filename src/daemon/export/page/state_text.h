@@ -26,9 +26,9 @@ void state_text_end_tenant(struct state_text *s);
 void state_text_close_tenants(struct state_text *s);
 
 /*
- * Writes to `t` what has changed since `before`: the JSON of `now`, but with only new and changed tenants in "tenants", and with
- * the ids of removed ones in "gone". Both states must be complete (the object is closed). A tenant may be in both lists: the
- * reader removes those in "gone" first.
+ * Writes to `t` what has changed since `before`: the JSON of `now`, but with only new and changed tenants in "tenants", and
+ * with the ids of removed ones in "gone". Both states must be complete (the object is closed). A tenant may be in both lists:
+ * the reader removes those in "gone" first.
  */
 void state_text_write_news(const struct state_text *before, const struct state_text *now,
 			   struct json_text *t);

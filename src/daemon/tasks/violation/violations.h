@@ -1,6 +1,6 @@
 /*
- * Finds offenders: a tenant's processes that use a GPU without allot's library, or hold more than it counts. After each
- * census (a reading of the driver's process list) it looks for unregistered processes; census_compare.c reports processes above their
+ * Finds offenders: a tenant's processes that use a GPU without allot's library, or hold more than it counts. After each census
+ * (a reading of the driver's process list) it looks for unregistered processes; census_compare.c reports processes above their
  * ledger. violation_policy.h decides which are offenders and which action is due. An offender is counted and logged once, and
  * reported, frozen or ended: the stricter of the settings' and its tenant's choice (`on_violation`).
  *

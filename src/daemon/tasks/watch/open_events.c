@@ -93,8 +93,8 @@ static void mark_of(struct open_events *o, int pid)
 }
 
 /*
- * Marks the nodes of the process's mount namespace, unless that was done in the last SEEN_NS. Called for each exec and each scanned
- * process.
+ * Marks the nodes of the process's mount namespace, unless that was done in the last SEEN_NS. Called for each exec and each
+ * scanned process.
  */
 static void watch_namespace(struct open_events *o, int pid)
 {
