@@ -18,7 +18,7 @@
 #define AT(field) offsetof(struct config, field)
 #define S(n) ((n)*NSEC_PER_SEC)
 
-/* The words are in the order of enum webhook_guard. */
+/* In the order of enum webhook_guard. */
 static const char *const guards[] = { "allow", "warn", "rewrite", "deny", NULL };
 
 static int check_address(const char *value, struct error *err)
@@ -27,7 +27,7 @@ static int check_address(const char *value, struct error *err)
 	return address_parse(value, &address, err);
 }
 
-/* Checks a policy by reading a pod that has the policy as its annotation. */
+/* Checks a default policy with the parser of pod annotations: puts it into a made-up pod and reads that pod. */
 static int check_policy(const char *value, struct error *err)
 {
 	struct kube_pod *pod;
@@ -245,7 +245,7 @@ static int check_clients(const struct config *c, struct error *err)
 	return 0;
 }
 
-/* Two kinds of resources must not have the same name. */
+/* Rejects two settings that give the same name to different resources. */
 static int check_resources(const struct config *c, struct error *err)
 {
 	for (size_t i = 0; i < ROW_COUNT; i++)
@@ -268,7 +268,7 @@ static int check_claims(const struct config *c, struct error *err)
 			 "make_claims: on: needs kube_api: the claims' templates are made there");
 }
 
-/* Reservations must last at least as long as bindings wait for each other. */
+/* A gang's reservations must outlast the wait for the bind calls of all its pods. */
 static int check_gangs(const struct config *c, struct error *err)
 {
 	if (c->gang_hold_ns >= c->gang_wait_ns)

@@ -36,7 +36,7 @@ static void cluster_ended(void *data)
 	loop_quit(s->loop);
 }
 
-/* Stops in order: bindings under way end, and the lease is released. A second signal stops at once. */
+/* The first signal stops in order: bindings under way end, and the lease is released. A second signal stops at once. */
 static void on_signal(void *data, uint32_t events)
 {
 	struct signals *signals = data;
@@ -108,7 +108,7 @@ static int listen_at(struct listener *l, struct scheduler *s, const char *settin
 		return r;
 	r = address_listen(&l->address, false, &fd, err);
 	if (r < 0) {
-		/* Another process uses the address: do not remove it. */
+		/* Forget the address, so that close_listener() does not remove a socket file that another process uses. */
 		l->address.length = 0;
 		return error_add(err, r, "%s", setting);
 	}
@@ -250,7 +250,7 @@ int main(int argc, char **argv)
 	}
 	if (r < 0)
 		log_error("%s", err.text);
-	/* The page, reviews and sweep use the cluster, so they stop first. */
+	/* The web page, the webhook's reviews and the template sweep use the cluster, so they stop first. */
 	cluster_page_stop(page);
 	claim_reviews_free(scheduler.claim_reviews);
 	template_sweep_stop(scheduler.template_sweep);

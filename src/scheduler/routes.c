@@ -30,7 +30,7 @@ static void answer_text(struct server_answer *ret, unsigned status, char *text)
 		answer_line(ret, 500, "out of memory\n");
 }
 
-/* Takes ownership of `object`, which may be NULL. */
+/* Takes ownership of `object`; NULL: answers that memory ran out. */
 static void answer_json(struct server_answer *ret, unsigned status, json_t *object)
 {
 	answer_text(ret, status, object ? json_dumps(object, JSON_COMPACT | JSON_ENCODE_ANY) : NULL);
@@ -87,7 +87,7 @@ static void answer_review(struct scheduler *s, const json_t *review, json_t *ans
 	answer_json(ret, 200, answer);
 }
 
-/* A review that waits for the API server. */
+/* A webhook review whose answer waits for the API server. */
 struct pending_review {
 	struct scheduler *scheduler;
 	struct call_args *args;
@@ -210,7 +210,7 @@ static void do_bind(struct scheduler *s, struct call_args *args, struct server_c
 
 /* ---- explanations ---- */
 
-/* Adds what the pod's binding waits for; the model does not know. */
+/* Adds why the pod's binding waits, which only the binder knows. */
 static void add_binding(const struct scheduler *s, json_t *to)
 {
 	const char *uid = json_string_value(json_object_get(to, "uid"));
@@ -231,11 +231,11 @@ static unsigned status_of(int r)
 	return r == -ENOENT ? 404 : r == -ENOMEM ? 500 : 503;
 }
 
-#define EXPLAIN_LEAST 100 /* least cost of an explanation, as a number of nodes */
+#define EXPLAIN_LEAST 100 /* an explanation counts as at least this many nodes */
 
 /*
- * Anyone may request explanations, and this thread also places pods, so their rate is limited. False: *ret says when to try
- * again.
+ * Limits the rate of explanations: anyone may request them, and they run on the thread that places pods. False: *ret says when
+ * to try again.
  */
 static bool may_explain(struct scheduler *s, const struct explain_query *what,
 			struct server_answer *ret)
@@ -299,7 +299,7 @@ static void do_ready(struct scheduler *s, struct call_args *args, struct server_
 		answer_line(ret, 200, "ready\n");
 }
 
-/* Answers whether this replica binds, for a Service that selects the replica that does. */
+/* Readiness check for a Service that must reach only the leading replica, which binds pods. */
 static void do_leads(struct scheduler *s, struct call_args *args, struct server_call *call,
 		     struct server_answer *ret)
 {
@@ -325,8 +325,8 @@ static void do_metrics(struct scheduler *s, struct call_args *args, struct serve
 #define NO_VERB (-1)
 
 /*
- * A handler's `args`: for a POST, what was posted. For a path longer than the row's, args->object lists its further parts. Else
- * NULL. A handler may keep `args` with a reference.
+ * `args` of a handler: the posted arguments. If the request's path is longer than the row's path, args->object lists the
+ * further parts. Otherwise NULL. A handler may keep `args` by taking a reference.
  */
 static const struct route {
 	const char *path; /* if it ends with '/', longer paths match too */

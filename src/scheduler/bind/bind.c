@@ -21,7 +21,7 @@ struct bind_node {
 	char *name;
 	TAILQ_HEAD(, bind_job) jobs;
 	struct lock_observation observed_lock;
-	struct alarm resume; /* of the first job */
+	struct alarm resume; /* calls resume_node() for the first job */
 	struct alarm due;    /* rings when the first waiting job's time limit is over */
 	enum slot slot;      /* changed only by acquire_slot() and release_slot() */
 	struct text_index_entry by_name;
@@ -56,8 +56,8 @@ static bool acquire_slot(struct bind_node *node)
 }
 
 /*
- * Removes the node from the queue, or passes its slot to the next node. That node starts from an alarm, because the caller is in
- * the middle of its own work.
+ * Removes the node from the queue, or passes its slot to the next node. An alarm starts the next node, because this function's
+ * caller is not finished yet.
  */
 static void release_slot(struct bind_node *node)
 {
@@ -142,8 +142,8 @@ static void job_ended(struct bind_job *job, const struct error *err)
 }
 
 /*
- * If a pod further back has the lock that the first job waits for, moves that pod to the front and returns true. Such a pod was
- * being bound when a scheduler died.
+ * If a pod further back in the queue holds the lock that the first job waits for, moves that pod to the front and returns true.
+ * This happens after a scheduler died while it bound that pod.
  */
 static bool move_holder_first(struct bind_node *node)
 {

@@ -27,7 +27,7 @@ char *bind_pod_patch(const struct decision *d, const char *shares, int64_t now_s
 		{ KUBE_POD_ALLOCATED, shares },
 		{ KUBE_POD_BIND_TIME, now },
 		{ KUBE_POD_BIND_PHASE, "allocating" },
-		/* Last, because it is left out if nothing is borrowed. */
+		/* Last in the list, because it is left out if the pod borrows no compute. */
 		{ KUBE_LIVE_DOMAIN "/" KUBE_BORROWED, borrowed },
 	};
 	const struct patch_pair label = { KUBE_POD_NODE, d->node };
@@ -43,7 +43,7 @@ char *bind_failed_patch(const char *version)
 	return patch_metadata(&phase, 1, NULL, 0, version);
 }
 
-/* Names the pod's uid and version, so that the server binds the very pod that was read, or fails. */
+/* Names the pod's uid and version, so that the server binds exactly the pod that was read, or fails. */
 char *bind_body(const struct decision *d, const char *version)
 {
 	cleanup_object json_t *body = json_pack("{s:s,s:s,s:{s:s,s:s,s:s,s:s},s:{s:s,s:s,s:s}}",

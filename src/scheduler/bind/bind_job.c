@@ -15,7 +15,7 @@
 #include "scheduler/bind/bind_annotations.h"
 
 #define PATH_MAX_BYTES 640
-/* Short, because other pods wait for the node. */
+/* Time limit of undoing a failed binding. Short, because other pods wait for the node. */
 #define UNDO_LIMIT_NS (10 * NSEC_PER_SEC)
 #define REFUSALS_MAX 2
 /* Limit of one call: a server that restarts may never answer. */
@@ -56,7 +56,7 @@ void job_finish(struct bind_job *job, const struct error *err)
 	job->on_end(job, err ? err : &none);
 }
 
-/* Calls `on_end` only after undoing what was written, so that the callback finds nothing half done. */
+/* Undoes the writes before it calls `on_end`, so that the callback finds no half-made binding. */
 void job_fail(struct bind_job *job, const struct error *why)
 {
 	struct error err = *why;
@@ -82,7 +82,7 @@ void job_fail(struct bind_job *job, const struct error *why)
 	job_start_step(job, BIND_UNDO_READ_POD);
 }
 
-/* The pause ends at the job's time limit at the latest, for a last try. */
+/* If the pause would exceed the job's time limit, it ends at the limit, for a last try. */
 void job_retry_later(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns)
 {
 	uint64_t now_ns = clock_now_ns();
@@ -122,7 +122,7 @@ static bool is_transient(struct bind_job *job, const struct error *err)
 	       err->code == ECONNREFUSED;
 }
 
-/* The object does not exist. Returns true if the job has gone on or ended. */
+/* Handles the answer that the object does not exist. Returns true if the job has gone on or ended. */
 static bool handle_missing(struct bind_job *job)
 {
 	const struct decision *d = &job->decision;
@@ -162,7 +162,7 @@ static void handle_error(struct bind_job *job, const struct kube_answer *answer)
 	job->counts->conflicts += is_conflict;
 	if (is_transient(job, &err) && clock_now_ns() < job->until_ns) {
 		job->step = read_step_of(job->step);
-		/* After a conflict the other writer is done, so a short pause suffices. */
+		/* After a conflict a short pause suffices: the other client's write is complete. */
 		job_retry_later(job, answer->retry_after_ns,
 				is_conflict ? 20 * NSEC_PER_MSEC : UINT64_MAX);
 		return;

@@ -1,7 +1,7 @@
 /*
- * One binding, as a sequence of API calls. After a write conflict, the object is read again. Call from the client's thread.
+ * Binds one pod by a sequence of API calls. After a write conflict, reads the object again. Call from the client's thread.
  *
- *     read the pod -> read the node [-> read the lock's pod] -> lock -> annotate -> bind
+ *     read the pod -> read the node [-> read the pod that holds the lock] -> lock the node -> annotate the pod -> bind
  *     (failed)     -> read the pod -> bind-phase=failed -> read the node -> unlock
  */
 #pragma once
@@ -34,15 +34,15 @@ enum bind_step {
 struct bind_job {
 	const struct bind_terms *terms; /* with defaults filled in */
 	struct bind_counts *counts;
-	struct lock_observation *observed_lock; /* what was seen of the node's lock */
+	struct lock_observation *observed_lock; /* the node's lock as last seen, and since when */
 	struct decision decision;               /* owned */
 	char *shares;                           /* the decision's shares, as text */
-	/* The job calls both last, because they may free it. */
+	/* The job's last action is one of these two calls, because the callback may free the job. */
 	void (*on_end)(struct bind_job *job, const struct error *err);
 	void (*on_wait)(struct bind_job *job,
 			uint64_t in_ns); /* the owner must call job_resume() after this time */
 	void *owner;
-	bind_done done; /* for the owner only, as are the next fields */
+	bind_done done; /* this and the next fields are for the owner only */
 	void *data;
 	struct text_index_entry by_uid;
 	TAILQ_ENTRY(bind_job) link;

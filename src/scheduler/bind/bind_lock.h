@@ -8,8 +8,8 @@
 #include "kube/hami/pod.h"
 
 /*
- * What was seen of a lock. A lock that stays unchanged for too long by our own clock expires, whatever its text says. So a
- * wrong time or malformed text expires too.
+ * The last text of a lock, and when it first appeared. A lock that stays unchanged for too long by our own clock expires, even
+ * if the time in its text is wrong or malformed.
  */
 struct lock_observation {
 	char text[NODE_LOCK_MAX];
@@ -30,13 +30,14 @@ enum lock_state {
 	LOCK_HELD,    /* another pod has the lock; may be taken only if lock_is_abandoned() */
 };
 
-/* Judges a lock and writes it to *ret, without a pod if the lock is free, malformed or only a time. */
+/* Judges a lock and parses it into *ret. *ret names no pod if the lock is free, malformed, or only a time. */
 enum lock_state lock_check(struct lock_observation *observed_lock, const struct lock_query *query,
 			   struct node_lock *ret);
 
 /*
- * Whether the lock's pod needs it no more. `holder` is that pod's current state; NULL: the pod is gone. After a binding, the
- * process that made it may be about to release the lock: the answer is false until the lock is unchanged for LOCK_GRACE_NS.
+ * Whether the pod that holds the lock no longer needs it. `holder` is that pod's current state; NULL: the pod is gone. After a
+ * binding, the process that made it may be about to release the lock: the answer is false until the lock is unchanged for
+ * LOCK_GRACE_NS.
  */
 #define LOCK_GRACE_NS UINT64_C(2000000000)
 bool lock_is_abandoned(const struct kube_pod *holder, const char *node, uint64_t unchanged_ns);

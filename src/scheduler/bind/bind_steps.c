@@ -12,7 +12,7 @@
 #include "kube/util/sanitize.h"
 #include "scheduler/bind/bind_annotations.h"
 
-/* The watch may be late, so a lock is also read this often. */
+/* The watch may report a released lock late, so a waiting job also reads the lock this often. */
 #define LOCK_READ_INTERVAL_NS (2 * NSEC_PER_SEC)
 
 static const char *annotation(const json_t *object, const char *name)
@@ -41,14 +41,14 @@ void bind_on_pod(struct bind_job *job, json_t *object)
 	if (r < 0)
 		job_fail(job, &err);
 	else if (is_bound)
-		job_finish(job, NULL); /* bound by an earlier call whose answer was lost */
+		job_finish(job, NULL); /* An earlier call bound the pod, but its answer was lost. */
 	else if (!job->decision.shares.count)
 		job_start_step(job, BIND_BIND);
 	else
 		job_start_step(job, job->may_be_locked ? BIND_ANNOTATE : BIND_READ_NODE);
 }
 
-/* Writes that the binding failed, if the pod's annotations still say that it goes on. */
+/* Writes the annotation that the binding failed, if the pod's annotations still say that it is under way. */
 void bind_undo_on_pod(struct bind_job *job, json_t *object)
 {
 	struct kube_pod *pod = NULL;
@@ -114,8 +114,8 @@ static bool is_plain(const char *name)
 }
 
 /*
- * Fails if the node no longer offers the cards. An allotd that stops withdraws its cards first; after that it serves only pods
- * that had the lock before.
+ * Fails if the node no longer offers the cards. A stopping allotd first withdraws its cards; from then on it serves only pods
+ * that already held the lock.
  */
 static int check_cards(const struct decision *d, const json_t *node, struct error *err)
 {
@@ -156,7 +156,7 @@ void bind_on_node(struct bind_job *job, const json_t *object)
 		wait_for_lock(job, &lock);
 }
 
-/* Takes the lock over if its pod (`object`, NULL if gone) no longer needs it; otherwise waits. */
+/* Takes the lock over if the pod that holds it (`object`, NULL if gone) no longer needs it; otherwise waits. */
 void bind_on_holder(struct bind_job *job, json_t *object)
 {
 	struct kube_pod *pod = NULL;

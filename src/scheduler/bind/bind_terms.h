@@ -16,7 +16,8 @@ struct bind_terms {
 	uint64_t limit_ns;
 	int64_t lock_expiry_s; /* default NODE_LOCK_EXPIRY_S */
 	unsigned at_once;      /* most nodes with calls under way; default BIND_AT_ONCE */
-	/* Called before each write; NULL: always true. False: another replica leads, and the binding is left as it is. */
+	/* Called before each write; NULL: always true. Returns false if another replica leads; then the job makes no more
+	 * writes and undoes none. */
 	bool (*may_act)(void *data);
 	void *data;
 };
@@ -35,7 +36,7 @@ struct bind_counts {
 };
 
 /*
- * Reports a binding's result by err's code. 0: bound. ETIMEDOUT: unknown, no answer in time. ECANCELED: left to another leader.
- * Others: not bound, and undone as far as possible.
+ * Reports a binding's result by err's code. 0: bound. ETIMEDOUT: no answer in time, so the result is unknown. ECANCELED:
+ * another replica leads and may finish the binding. Others: not bound, and undone as far as possible.
  */
 typedef void (*bind_done)(void *data, const struct error *err);

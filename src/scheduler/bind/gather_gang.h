@@ -1,7 +1,8 @@
 /*
- * Holds back the bindings of a gang's pods until all have been requested (as many as the gang's size), then begins them
- * together. While a binding waits, kube-scheduler keeps the pod's other resources, such as host memory. A binding that waits
- * too long fails with EAGAIN, but the pod stays reserved. Pods outside gangs do not wait. Not thread-safe.
+ * Holds back the bindings of a gang (pods that are placed together or not at all; gang/pod_gang.h). Once bind calls have come
+ * for as many pods as the gang's size, starts all these bindings. While a binding waits, kube-scheduler keeps the pod's other
+ * resources, such as host memory. A binding that waits too long fails with EAGAIN, but the pod stays reserved. Pods outside
+ * gangs do not wait. Not thread-safe.
  */
 #pragma once
 
@@ -14,7 +15,7 @@ struct gather;
 struct gather_terms {
 	struct model *model; /* required; must outlive the gather */
 	uint64_t wait_ns;
-	/* Begins a binding. 0: `done` is called once, later; otherwise never. */
+	/* Starts a binding. Returns 0 if `done` will be called once, later; otherwise `done` is never called. */
 	int (*start)(void *data, const struct decision *decision, bind_done done, void *of);
 	void *data;
 };
@@ -25,15 +26,16 @@ int gather_new(const struct gather_terms *terms, struct gather **ret);
 struct gather *gather_free(struct gather *gather);
 
 /*
- * Takes a binding that extender_decide() decided; copies it. It begins, or waits for its gang, or completes the gang so that
- * all begin. `done` is called once, later: as by bind_start(), with EAGAIN after the longest wait, or with ECANCELED if the pod
- * is requested again. Returns start()'s result, -ENOMEM, or -EAGAIN if the pod's reservation is lost.
+ * Accepts a binding that extender_decide() decided; copies the decision. Starts the binding, or keeps it until bind calls for
+ * the whole gang have come. `done` is called once, later: as by bind_start(), with EAGAIN after the longest wait, or with
+ * ECANCELED if a second bind call for the pod arrives. Returns start()'s result, -ENOMEM, or -EAGAIN if the pod's reservation
+ * is lost.
  */
 int gather_bind(struct gather *gather, const struct decision *decision, uint64_t now_ns,
 		bind_done done, void *data);
 
 /*
- * Begins bindings whose gang is complete; fails those that waited too long or lost their reservation. Call about once a second.
+ * Starts the bindings of complete gangs; fails those that waited too long or lost their reservation. Call about once a second.
  */
 void gather_advance(struct gather *gather, uint64_t now_ns);
 /* Ends all waiting bindings with ECANCELED: another replica may lead. */

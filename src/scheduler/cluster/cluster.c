@@ -107,7 +107,7 @@ static void released(void *data)
 
 static void requeue_answered(void *data, const struct kube_answer *answer)
 {
-	/* Harmless: the pod is gone, or kube-scheduler tries the pod again later, without the annotation. */
+	/* Failure is harmless: the pod is gone, or kube-scheduler tries it again later anyway. */
 	if (answer->err.code)
 		log_debug("a pod that waits for GPUs could not be annotated: %s", answer->err.text);
 }
@@ -204,7 +204,8 @@ int cluster_check_leads(const struct cluster *c, struct error *err)
 	return error_sanitize(err, -EAGAIN);
 }
 
-/* Releases the reservation only if the pod surely was not bound. Otherwise the watch or the expiry decides. */
+/* Releases the reservation only if the pod certainly was not bound. After an unknown result, the reservation stays until the
+ * watch reports the pod or the reservation expires. */
 static void binding_done(void *data, const struct error *err)
 {
 	struct bind_call *bind_call = data;
@@ -248,7 +249,7 @@ int cluster_bind(struct cluster *c, const json_t *args, bind_done done, void *da
 	int r = cluster_check_leads(c, err);
 	if (r < 0)
 		return r;
-	/* The binding under way uses the reservation, which a second decision would replace. */
+	/* A second decision would replace the reservation that the binding under way uses. */
 	if (uid && bind_is_in_progress(c->binder, uid))
 		return error_set(err, EALREADY, "the pod is already being bound");
 	uint64_t now_ns = clock_now_ns();
@@ -262,10 +263,7 @@ int cluster_bind(struct cluster *c, const json_t *args, bind_done done, void *da
 	return r < 0 ? error_set_errno(err, -r, "binding") : 0;
 }
 
-/*
- * No events for a call with whole nodes, which is a simulation, nor for a pod without GPU requests, which the model does not
- * know.
- */
+/* A call with whole Node objects is an autoscaler's simulation: no events. A pod without GPU requests gets none either. */
 void cluster_record_filter(struct cluster *c, struct filter_answer *answer)
 {
 	const struct call_args *args = answer->args;

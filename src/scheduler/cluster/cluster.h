@@ -1,6 +1,6 @@
 /*
- * allot-scheduler's view of the cluster and its actions there: the API client, the model with its feed, the binder, and the
- * leader election. All on the main thread's loop. A replica that does not lead keeps its model current, but binds nothing.
+ * allot-scheduler's connection to the cluster: the API client, the model and the feed that fills it, the binder, and the leader
+ * election. All run on the main thread's loop. A replica that does not lead keeps its model current, but binds nothing.
  */
 #pragma once
 
@@ -25,7 +25,7 @@ struct cluster_terms {
 	const char *component; /* source of the events; if NULL, allot-scheduler */
 	struct model_terms model;
 	uint64_t bind_limit_ns; /* if 0, BIND_LIMIT_NS */
-	uint64_t gang_wait_ns;  /* gather_gang.h */
+	uint64_t gang_wait_ns;  /* longest wait of a binding for its gang (gather_gang.h) */
 	int64_t lock_expiry_s;  /* if 0, NODE_LOCK_EXPIRY_S */
 	/* evictor.h; if 0, no pod is evicted for lack of compute */
 	uint64_t opportunistic_patience_ns;
@@ -42,7 +42,7 @@ struct cluster_terms {
 
 /* Starts without waiting for the API server. Fails if no request can be made at all: a bad kubeconfig, or no libcurl. */
 int cluster_start(const struct cluster_terms *terms, struct cluster **ret, struct error *err);
-/* Abandons everything and calls nobody back. NULL is allowed; returns NULL. */
+/* Drops all work without calling any callback. NULL is allowed; returns NULL. */
 struct cluster *cluster_stop(struct cluster *cluster);
 /* Ends in order: cancels bindings, releases the lease so that another replica leads at once, calls `ended`. */
 void cluster_end(struct cluster *cluster);
@@ -69,5 +69,6 @@ bool cluster_bind_get_status(const struct cluster *cluster, const char *uid,
 struct recorder_counts cluster_recorder_counts(const struct cluster *cluster);
 struct evictor_counts cluster_evictor_counts(const struct cluster *cluster);
 bool cluster_leads(const struct cluster *cluster);
-/* Whether this replica leads and the leading kube-scheduler calls it. Only then does it know all reservations. */
+/* Returns true if this replica leads and the leading kube-scheduler calls this replica. Only then does its model contain all
+ * reservations. */
 bool cluster_is_serving(const struct cluster *cluster);

@@ -89,7 +89,7 @@ void cooldown_writer_run(struct cooldown_writer *n)
 {
 	struct model_cooldown cooldown;
 	for (int i = 0; i < AT_ONCE && model_take_cooldown(n->model, &cooldown) > 0; i++) {
-		/* Two writes to a node could arrive in the wrong order, so the second waits. */
+		/* Two concurrent writes to a node could arrive in the wrong order, so the second waits for the first. */
 		bool is_later = is_under_way(n, cooldown.node) || !start_write(n, &cooldown);
 		free(cooldown.text);
 		if (!is_later)

@@ -1,6 +1,6 @@
 /*
- * Writes to each node's annotation which cards are closed to opportunistic pods (cooldown.h), when the model reports a change.
- * Repeats failed writes. Call from the client's thread.
+ * Writes a node annotation that lists the GPUs in cooldown: GPUs that opportunistic pods may not use for a while (cooldown.h).
+ * Writes when the model reports a change; repeats failed writes. Call from the client's thread.
  */
 #pragma once
 

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 
-/* Chosen so that another replica leads within 15 s after the leader was killed. */
+/* With these defaults, another replica leads within 15 s after the leader was killed. */
 #define DURATION_S 14
 #define DEADLINE_NS (10 * NSEC_PER_SEC)
 #define RETRY_NS (2 * NSEC_PER_SEC)
@@ -43,14 +43,14 @@ void election_observe(struct election *e, const struct lease *lease, uint64_t no
 	bool was_there = e->exists;
 	if (was_there != (lease != NULL) || (lease && !is_same(&e->seen, lease)))
 		e->changed_ns = now_ns;
-	/* The lease was deleted, but the replica that had it may still lead: count as if it had just renewed the lease. */
+	/* The replica that held the deleted lease may still lead: count as if it had renewed the lease just now. */
 	e->is_deleted = !lease && (e->is_deleted || (was_there && !is_ours(e)));
 	e->is_known = true;
 	e->exists = lease != NULL;
 	e->seen = lease ? *lease : (struct lease){ 0 };
 	/*
-	 * Another replica has the lease, or the lease is gone, so that anyone may create it: we do not lead any more. (A lease
-	 * without a holder is our own release.)
+	 * Another replica holds the lease, or it is gone and any replica may create it: stop leading. (A lease without a holder
+	 * is one that we released.)
 	 */
 	if (!lease || (lease->holder[0] && !is_ours(e)))
 		e->is_leader = false;
@@ -74,8 +74,8 @@ static enum election_step next_step_of_follower(const struct election *e, uint64
 	if (!e->exists)
 		return ELECTION_CREATE;
 	/*
-	 * Another replica's lease must expire first. If the lease is ours, a write succeeded but its answer was lost: take the
-	 * lease at once.
+	 * A lease of another replica must expire first. A lease that names us was written by a request whose answer was lost:
+	 * take it at once.
 	 */
 	if (e->seen.holder[0] && !is_ours(e))
 		*when_ns = e->changed_ns + duration_s * NSEC_PER_SEC;
@@ -99,7 +99,7 @@ enum election_step election_next(struct election *e, uint64_t now_ns, uint64_t *
 		when_ns = e->next_ns;
 	if (now_ns >= when_ns || step == ELECTION_OVER)
 		return step;
-	/* A leader must look again at its deadline, when it stops leading. */
+	/* A leader must check again at its deadline, when it stops leading. */
 	uint64_t end_ns = e->renewed_ns + e->terms.deadline_ns;
 	*ret_when_ns = e->is_leader && end_ns < when_ns ? end_ns : when_ns;
 	return ELECTION_WAIT;
@@ -132,7 +132,7 @@ void election_write_succeeded(struct election *e, enum election_step step,
 
 void election_write_failed(struct election *e, bool is_conflict, uint64_t now_ns)
 {
-	/* Another replica was faster: the next read shows which. */
+	/* After a conflict, read the lease at once: another replica has changed it. */
 	if (is_conflict)
 		election_invalidate(e);
 	e->next_ns = is_conflict ? 0 : now_ns + e->terms.retry_ns;

@@ -16,7 +16,7 @@
 #include "scheduler/cluster/leader_lease.h"
 
 struct election_terms {
-	const char *identity; /* no other replica ever had it; kept, not copied */
+	const char *identity; /* Unique among all replicas, past ones too. Kept, not copied. */
 	/* retry < deadline < duration. 0: the defaults of 14 s, 10 s and 2 s, close to Kubernetes' own. */
 	unsigned duration_s;
 	uint64_t deadline_ns, retry_ns;
@@ -38,8 +38,8 @@ struct election {
 	struct lease seen;
 	bool is_known; /* `seen` is the latest known state */
 	bool exists;
-	bool is_deleted;     /* while another replica had the lease */
-	uint64_t changed_ns; /* when we last saw the lease change */
+	bool is_deleted;     /* the lease was deleted while another replica held it */
+	uint64_t changed_ns; /* when this replica last saw the lease change */
 	bool is_leader, is_stopping;
 	uint64_t renewed_ns; /* while is_leader: when the last successful write was sent */
 	/* Earliest time of the next step after one that failed; otherwise 0. */

@@ -1,8 +1,8 @@
 /*
- * Evicts opportunistic pods (opportunistic.h) that lacked compute for too long, and pods whose room a pod of higher priority
- * needs. Uses the eviction API (policy/v1), which respects disruption budgets, a few pods at a time; their controllers create
- * new pods. The pod gets an event with the reason, and the node an annotation with the cards that are closed to opportunistic
- * pods. Call from the client's thread.
+ * Evicts two kinds of pods: opportunistic pods (which borrow unused compute; opportunistic.h) that lacked compute for too long,
+ * and pods whose GPU shares a pod of higher priority needs. Uses the eviction API (policy/v1), which respects disruption
+ * budgets, a few pods at a time; their controllers create new pods. Each evicted pod gets an event with the reason. Call from
+ * the client's thread.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct evictor_terms {
 	struct model *model;
 	/* Source of the events; kept, not copied; if NULL, allot-scheduler. */
 	const char *component;
-	/* how long opportunistic pods may lack compute; 0: none is evicted for that */
+	/* how long an opportunistic pod may lack compute before it is evicted; 0: forever */
 	uint64_t patience_ns;
 	struct sched_audit *audit; /* NULL if off */
 	/* called before each check; false: another replica leads */

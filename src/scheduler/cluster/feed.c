@@ -46,7 +46,7 @@ struct source {
 struct feed {
 	struct feed_terms terms;
 	struct source source[SOURCES];
-	json_t *logged; /* {"pod default/a": why it cannot be read}, as logged last */
+	json_t *logged; /* per object with an error: the error that was logged last, as {"pod default/a": "..."} */
 };
 
 /* ---- malformed objects: logged once, until the reason changes ---- */
@@ -126,8 +126,8 @@ static void synced(void *data)
 }
 
 /*
- * Whether the server really forbids the list. A server that has just started forbids everything, so the other watches must
- * work.
+ * Whether the server forbids the list for good. A server that has just started forbids everything for a while, so require that
+ * the other watches work.
  */
 static bool is_permanent(const struct feed *feed)
 {
@@ -151,7 +151,7 @@ static void set_forbidden(struct source *s, const struct error *err)
 	set_synced(s);
 }
 
-/* A watch fails, or works again (NULL). An unreachable server fails all watches; that is logged once. */
+/* Logs that a watch fails, or works again (`why` is NULL). An unreachable server fails all watches; that is logged once. */
 static void watch_failed(void *data, const struct error *err)
 {
 	struct source *s = data;

@@ -1,7 +1,7 @@
 /*
- * Feeds the model with nodes, pods and quotas, by one watch each, which is restarted when it breaks off. The watch leaves out
- * pods that have ended, so their end looks like a deletion. If listing ResourceQuotas is forbidden (roles of older
- * installations), goes on without quotas and tries again. Call from the client's thread.
+ * Feeds the model with nodes, pods and quotas, by one watch each; restarts a watch that fails. The watch of pods leaves out
+ * pods that have ended, so their end looks like a deletion. If the server forbids listing ResourceQuotas (roles of older
+ * installations do), continues without quotas and retries. Call from the client's thread.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct feed_terms {
 int feed_start(const struct feed_terms *terms, struct feed **ret);
 struct feed *feed_stop(struct feed *feed); /* `feed` may be NULL; returns NULL */
 
-/* Whether the lists of nodes, pods and quotas were complete once; by now they may be old: feed_is_degraded(). */
+/* Whether the lists of nodes, pods and quotas were complete once. They may be out of date by now: see feed_is_degraded(). */
 bool feed_is_ready(const struct feed *feed);
 /* Whether a watch fails and is being restarted. */
 bool feed_is_degraded(const struct feed *feed);

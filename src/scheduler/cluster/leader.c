@@ -23,7 +23,8 @@ struct leader {
 	enum election_step step; /* the step of `call` */
 	uint64_t began_ns;
 	struct alarm check, give_up;
-	/* The lease's version that the watch reported during `call`; "" if none. Compared with the call's result. */
+	/* The lease's version that the watch reported while `call` was under way; "" if none. Compared with the call's
+	 * result, to use the newer. */
 	char passed_over[LEASE_VERSION_MAX];
 	bool was_leader; /* what the last call of `changed` reported */
 	bool is_named;   /* the watch's first list contains the lease */
@@ -71,7 +72,7 @@ static void observe(struct leader *l, const json_t *object)
 	} else if (lease_read(object, &lease, &err) >= 0) {
 		election_observe(&l->election, &lease, now_ns());
 	} else {
-		/* A malformed lease is not ours: its author must repair or delete it. */
+		/* Not our lease: someone must repair or delete it. */
 		if (!l->is_unread)
 			log_warning("lease %s/%s: %s; delete this lease, so that a leader can be "
 				    "elected",
@@ -93,7 +94,7 @@ static bool is_newer(const char *version, const char *than)
 	return length != other ? length > other : strcmp(version, than) > 0;
 }
 
-/* Takes a lease from the watch. The watch may be late, so older versions than the known one do not count. */
+/* Handles a lease that the watch reports. The watch may be late, so versions older than the known one are ignored. */
 static void observe_event(struct leader *l, const json_t *object, bool is_there)
 {
 	const json_t *meta = json_object_get(object, "metadata");
@@ -126,7 +127,7 @@ static void watch_deleted(void *data, json_t *object)
 	observe_event(data, object, false);
 }
 
-/* If the watch's list lacks the lease, the list may be older than the lease: read the lease. */
+/* The lease is known but missing in the watch's list, which may be older: read the lease itself. */
 static void watch_synced(void *data)
 {
 	struct leader *l = data;
@@ -248,14 +249,14 @@ static void run_step(struct leader *l)
 		step = election_next(e, now_ns(), &when_ns);
 	report_change(l);
 	if (step == ELECTION_OVER) {
-		/* By an alarm: this may be a callback of the watch or call that end_release() frees. */
+		/* Use an alarm: this function may run inside a callback of the watch or call that end_release() frees. */
 		if (l->is_releasing)
 			alarm_set(kube_client_reactor(l->terms.client), &l->give_up, 0);
 		return;
 	}
 	if (step != ELECTION_WAIT)
 		start_call(l, step);
-	/* While a call is under way, or without memory, look again at the deadline, when a leader must stop. */
+	/* Even while a call is under way, wake up at the deadline, when a leader must stop. */
 	if (step != ELECTION_WAIT || l->call) {
 		uint64_t end_ns = e->renewed_ns + e->terms.deadline_ns;
 		when_ns = now_ns() + e->terms.retry_ns;
@@ -324,7 +325,7 @@ void leader_release(struct leader *l)
 	election_stop(&l->election);
 	report_change(l);
 	alarm_set(kube_client_reactor(l->terms.client), &l->give_up, LEADER_RELEASE_LIMIT_NS);
-	/* A renewal under way must end first, because the release names the version that it makes. */
+	/* Wait for a renewal under way, because the release must name the version that the renewal creates. */
 	set_check(l, 0);
 }
 

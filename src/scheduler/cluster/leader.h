@@ -18,8 +18,8 @@ struct leader_terms {
 		*name; /* name of the Lease; this, the namespace and the identity are kept, not copied */
 	struct election_terms election;
 	/*
-	 * Called when this replica begins or ceases to lead. When it ceases, the callback must end whatever would disturb the
-	 * next leader. leader_may_act() is current at any time.
+	 * Called when this replica begins or ceases to lead. When it ceases, the callback must stop all work that would
+	 * conflict with the next leader's. The call may be late: before each action ask leader_may_act().
 	 */
 	void (*changed)(void *data, bool is_leader);
 	/* called at the end of leader_release(), even if it failed; may be NULL */
@@ -36,7 +36,7 @@ int leader_start(const struct leader_terms *terms, struct leader **ret);
 /* Stops without releasing the lease, which then expires. Calls nobody back. NULL is allowed; returns NULL. */
 struct leader *leader_free(struct leader *leader);
 
-/* Whether this replica leads. Turns false before another replica can lead, whatever news we miss. */
+/* Whether this replica leads. Turns false before another replica can lead, even if this replica receives no more updates. */
 bool leader_may_act(const struct leader *leader);
 
 /* Ends in order, within LEADER_RELEASE_LIMIT_NS: if we lead, calls `changed` and releases the lease; then calls `released`. */

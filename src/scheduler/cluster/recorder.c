@@ -30,7 +30,7 @@ struct pod_event {
 
 struct pod {
 	struct string_map_entry entry; /* key: uid */
-	TAILQ_ENTRY(pod) link;         /* in the order in which pods are forgotten */
+	TAILQ_ENTRY(pod) link;         /* in a list whose first pod is forgotten first */
 	char *uid, *name, *in_namespace;
 	struct pod_event failed[WORDS_MOST], placed;
 	uint64_t due_ns,
@@ -40,7 +40,7 @@ struct pod {
 	char node[EVENT_NAME_MAX];     /* the node in the last success event; "" if none */
 };
 
-/* Work that waits until kube-scheduler has its answer. */
+/* A filter answer whose events are written after kube-scheduler has received the answer. */
 struct job {
 	TAILQ_ENTRY(job) link;
 	struct filter_answer *answer; /* a reference */
@@ -113,7 +113,7 @@ static struct pod *make_pod(struct recorder *r, const char *uid, const char *in,
 	return p;
 }
 
-/* Finds or adds the pod, as the last to be forgotten. NULL if memory runs out. */
+/* Finds or adds the pod and moves it to the list's end, so that it is forgotten last. NULL if memory runs out. */
 static struct pod *find_or_add_pod(struct recorder *r, const char *uid, const char *in,
 				   const char *name)
 {
@@ -214,7 +214,7 @@ static void drop_job(struct recorder *r, struct job *job)
 	free(job);
 }
 
-/* Does one job, so that the loop can answer calls before the next. */
+/* Does one job per run of the loop, so that calls are answered between jobs. */
 static void work(void *data)
 {
 	struct recorder *r = data;
@@ -241,7 +241,8 @@ static bool add_job(struct recorder *r, struct filter_answer *answer)
 
 /* ---- calls ---- */
 
-/* Whether both limits (events, nodes) grant this event. If only the first does, it has still lost an event. */
+/* Whether both limits (events, nodes) permit this event. If only the limit of events does, one event of that limit is used
+ * up anyway. */
 static bool may_send(struct recorder *r, size_t nodes, uint64_t now_ns)
 {
 	return !token_bucket_take(&r->events, 1, now_ns) &&
@@ -281,7 +282,7 @@ void recorder_record_placement(struct recorder *r, const struct decision *d, dou
 {
 	char text[FILTER_TEXT_MAX];
 	struct pod *p = string_map_find(&r->pods, d->uid);
-	/* The same node is reported only once, however often it is chosen. */
+	/* Kube-scheduler may choose the same node again; report a node only once. */
 	if (!p || !strcmp(p->node, d->node))
 		return;
 	if (token_bucket_take(&r->events, 1, clock_now_ns())) {

@@ -1,9 +1,11 @@
 /*
- * Reports filter calls to the pods by events (filter_events.h), after the call was answered. Call from the client's thread.
+ * Reports the result of filter calls (which nodes a pod fits) to the pods by events (filter_events.h), after the call was
+ * answered. Call from the client's thread.
  *
- * A waiting pod is filtered again and again. It gets one event per reason, with a count, as by client-go's recorder: the first
- * at once, the next after 5 s, 10 s, 20 s and so on, up to RECORDER_INTERVAL_MAX_NS. All pods together get at most RECORDER_PER_SECOND
- * events about RECORDER_NODES nodes per second; others are left for later. Lost events do no harm.
+ * kube-scheduler filters a waiting pod again and again. The pod gets one event per reason, with a count, as by client-go's
+ * recorder: the first at once, the next after 5 s, 10 s, 20 s and so on, up to RECORDER_INTERVAL_MAX_NS. All pods together get
+ * at most RECORDER_PER_SECOND events about RECORDER_NODES nodes per second; further events are dropped or written later.
+ * Dropped events do no harm.
  */
 #pragma once
 
@@ -15,7 +17,7 @@
 
 #define RECORDER_PODS_MOST 4096 /* only the latest pods are remembered */
 #define RECORDER_PER_SECOND 20
-#define RECORDER_NODES 20000 /* per second */
+#define RECORDER_NODES 20000 /* nodes that the events of one second may cover */
 #define RECORDER_FIRST_NS UINT64_C(5000000000)
 #define RECORDER_INTERVAL_MAX_NS UINT64_C(300000000000)
 

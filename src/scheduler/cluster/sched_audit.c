@@ -10,9 +10,10 @@
 #include "scheduler/explain/explain_node.h"
 #include "scheduler/model/model_inside.h"
 
-#define OWN "scheduler"  /* who acted: the scheduler, by its own rules */
-#define ASKED "extender" /* who acted: kube-scheduler, or another client of the extender */
-/* kube-scheduler asks about many nodes and takes one; list no more than this. */
+#define OWN "scheduler" /* the actor in a record: the scheduler, by its own rules */
+#define ASKED \
+	"extender" /* the actor in a record: kube-scheduler, or another client of the extender */
+/* kube-scheduler asks about many nodes and uses one, so list no more than this. */
 #define NODES_MOST 16
 #define COUNTER "allot_scheduler_audit_lines_lost_total"
 
@@ -58,7 +59,7 @@ static void add_text(json_t *to, const char *name, const json_t *from, const cha
 		json_object_set(to, name, text);
 }
 
-/* Names the victim if it has cards; only kube-scheduler knows other pods. */
+/* Names the victim. Adds its name and shares only if it has GPUs: the model does not know other pods. */
 static json_t *show_victim(const struct model *m, const char *uid)
 {
 	const struct model_pod *pod = model_find_pod(m, uid);

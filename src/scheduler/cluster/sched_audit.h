@@ -1,6 +1,6 @@
 /*
  * allot-scheduler's audit log (setting audit_log; allot-audit(5)): evicted pods, victims named for preemption, rejected
- * bindings. NULL is a log that is off, which all functions accept. Main thread only.
+ * bindings. If the log is off, its pointer is NULL, which all functions accept. Main thread only.
  */
 #pragma once
 
@@ -34,14 +34,14 @@ struct sched_audit_pod {
 /* Records an eviction. `refused`: why it failed, or NULL. */
 void sched_audit_evict(struct sched_audit *audit, const struct sched_audit_pod *of,
 		       const char *reason, const char *refused);
-/* Records a preempt call and its answer, unless that has no victims. */
+/* Records a preempt call and the victims in its answer. Records nothing if there are no victims. */
 void sched_audit_preempt(struct sched_audit *audit, const struct model *model, const json_t *args,
 			 const json_t *answer);
 void sched_audit_refuse(struct sched_audit *audit, const json_t *args, const struct error *err);
 
 /*
- * Call when a binding begins: replaces *done and *data, so that the log sees a failure before the caller does. Without a log or
- * memory, changes nothing. If the binding does not begin after all, free the new data by sched_audit_forget().
+ * Call when a binding begins. Replaces *done and *data by the log's own, which record a failure and then call the caller's.
+ * Without a log or memory, changes nothing. If the binding does not begin after all, free the new data by sched_audit_forget().
  */
 void sched_audit_bind(struct sched_audit *audit, json_t *args, bind_done *done, void **data);
 void sched_audit_forget(struct sched_audit *audit, void *data);

@@ -24,7 +24,7 @@ struct pod_search {
 	struct model_pod *found;
 };
 
-/* Several pods may have had this name one after the other; the one that is not ending is meant. */
+/* A pod and its replacement may have the same name: prefer the pod that is not terminating. */
 static void match_pod(void *data, void *thing)
 {
 	struct pod_search *l = data;
@@ -161,7 +161,7 @@ struct kind {
 
 struct survey {
 	size_t nodes, nodes_without, nodes_aside, cards, cordoned, sick;
-	unsigned most_cards; /* on one node */
+	unsigned most_cards; /* largest number of such cards on one node */
 	struct kind kind[TYPES_MAX];
 	unsigned kinds;
 	/* Nodes that have cards or whose description of their cards was rejected; owned. */

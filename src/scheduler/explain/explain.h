@@ -1,7 +1,7 @@
 /*
  * Explains why a pod is where it is, or why it waits: its request, its shares, and for each node whether the cards would serve
- * the pod and what they lack. Judges the model's present state: no I/O, no clock, no reservation. Members:
- * docs/reference/protocol.md. Call from the model's thread.
+ * the pod and what they lack. Uses only the model's present state: no I/O, no clock, no reservation. docs/reference/protocol.md
+ * lists the members of the JSON result. Call from the model's thread.
  */
 #pragma once
 

@@ -27,7 +27,8 @@ static bool is_opportunistic(const struct model *m)
 	return m->fit.request->is_opportunistic;
 }
 
-/* Returns why the card's use is unknown, so that guaranteed compute counts instead; NULL if it is known. */
+/* Returns why card i's measured use is unknown, so that an opportunistic pod is judged by guaranteed compute instead; NULL
+ * if the use is known. */
 static const char *why_unknown(const struct model *m, const struct model_node *node, unsigned i)
 {
 	const struct use *u = &node->use;
@@ -134,8 +135,8 @@ json_t *explain_text(const char *text)
 /* ---- what a card lacks ---- */
 
 /*
- * How much of a card would have to become free. `parts` is the sum of memory, compute and a missing slot, each as a fraction of
- * the card's total; it compares cards.
+ * What other pods would have to free on a card. `parts` adds memory, compute and a missing slot, each as a fraction of the
+ * card's total; it serves to compare cards.
  */
 struct lack {
 	uint64_t memory_bytes;
@@ -164,7 +165,7 @@ static bool lack_of(const struct place_card *card, const struct place_request *r
 	case PLACE_CARD_CORDONED:
 	case PLACE_CARD_TYPE_MISMATCH:
 	case PLACE_CARD_UUID_MISMATCH:
-	case PLACE_QUOTA_NOT_FIT: return false; /* freeing the card would not help */
+	case PLACE_QUOTA_NOT_FIT: return false; /* Freeing the card would not help. */
 	case PLACE_CARD_TIME_SLICING_EXHAUSTED: lack.parts = 1.0 / card->slots_total; break;
 	case PLACE_EXCLUSIVE_CONFLICT:
 		lack.memory_bytes = card->memory_used_bytes;
@@ -192,8 +193,8 @@ static int compare_lacks(const void *a, const void *b)
 }
 
 /*
- * Returns what the node lacks: of the cards that lack least, as many as the request wants. NULL if the node would not serve the
- * request even without other pods.
+ * Returns what the node lacks. Counts the cards that lack least, as many as the request wants. NULL if the node would not serve
+ * the request even without other pods.
  */
 static json_t *node_lacks(const struct model *m, const struct model_node *node,
 			  const struct place_card *card, const struct fit_reasons *reasons)
@@ -265,7 +266,7 @@ static void add_most(json_t *to, const struct place_card *card, unsigned count,
 		json_object_set_new(to, "most_free_cores_pct", json_integer(cores / MPCT));
 }
 
-/* Adds why the pod does not fit. `card`: the cards as judged, perhaps with the pod's other containers on them. */
+/* Adds why the pod does not fit. `card`: the cards as fit_check() saw them, perhaps charged with the pod's other containers. */
 static void add_why_not(json_t *to, const struct model *m, const struct model_node *node,
 			const struct place_card *card, const struct fit_reasons *reasons)
 {
@@ -348,7 +349,7 @@ json_t *explain_node(struct model *m, const struct model_node *node, const struc
 		return verdict(node, "without cards");
 	inventory = fit_visible_cards(&m->fit, &node->inventory, &view);
 	card = inventory->card;
-	/* fit_check() sets it if it first places the pod's other containers; add_why_not() reads it. */
+	/* fit_check() sets `picks` only if it places the pod's other containers first; add_why_not() reads it. */
 	m->fit.picks = 0;
 	if (fit_check(&m->fit, &node->inventory, &reasons)) {
 		bool is_left = model_backfill_bars(m, node, pod);

@@ -42,8 +42,8 @@ static const char *list_after(const char *at, const char *end)
 }
 
 /*
- * Returns the text inside the list NodeNames, or NULL. For invalid JSON any result will do: the JSON library always parses, and
- * rejects, the text before the list.
+ * Returns the text inside the list NodeNames, or NULL. The result does not matter if the JSON is invalid: the JSON library
+ * parses the text before the list, and rejects it.
  */
 static const char *find_names(const char *at, const char *end)
 {
@@ -156,7 +156,7 @@ struct call_args *call_args_of(json_t *object)
 
 /* ---- parsing ---- */
 
-/* Parses the text without the list's inside. NULL if memory runs out or the text is rejected. */
+/* Parses `text` without the inside of the list of names. NULL if memory runs out or the text is rejected. */
 static json_t *read_rest(const char *text, const char *from, const char *to, const char *end)
 {
 	size_t before = (size_t)(from - text), behind = (size_t)(end - to);
@@ -184,7 +184,7 @@ int call_args_read(const char *text, size_t size, struct call_args **ret, struct
 	if (!object)
 		object = untrusted_json_parse(text, size, JSON_REJECT_DUPLICATES, &why);
 	if (!object && json_error_code(&why) != json_error_out_of_memory) {
-		text_clean(why.text); /* quotes a piece of the input */
+		text_clean(why.text); /* The message quotes a part of the input. */
 		return error_set(err, EINVAL, "line %d: %s", why.line, why.text);
 	}
 	if (is_taken)

@@ -1,7 +1,7 @@
 /*
- * The arguments of an extender call: a JSON object, and candidate nodes. Often most of the text is node names, perhaps five
- * thousand. So this parser reads names in place, and a JSON library the rest; it rejects what the library would reject, with
- * the same messages. Reference counted. Not thread-safe.
+ * The arguments of an extender call: a JSON object, and candidate nodes. Node names, perhaps five thousand, are most of the
+ * text. So this parser reads the names itself, without copying, and a JSON library parses the rest. Invalid text is rejected as
+ * by the library, with the same messages. Reference counted. Not thread-safe.
  */
 #pragma once
 

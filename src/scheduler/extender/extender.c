@@ -73,12 +73,12 @@ int inventory_of_object(struct model *m, const json_t *node, struct inventory *r
 
 /* ---- prioritize ---- */
 
-/* Among nodes that lose the same room, fuller ones go first. Less than the value of any request. */
+/* Among nodes that lose the same room, prefer fuller ones by a term smaller than the value of any request. */
 #define TIE 1e-12
 
 /*
- * Returns the score of a node with these cards; higher is better, except for REQUEST_NODES_SPREAD. Without a histogram, HAMi's
- * score.
+ * Returns the score of a node with these cards; higher is better, except for REQUEST_NODES_SPREAD. Without a histogram, uses
+ * HAMi's formula.
  */
 static double score_cards(struct model *m, const struct place_histogram *histogram,
 			  const struct inventory *inventory, const struct place_tally *room)

@@ -14,18 +14,20 @@
 #include "scheduler/model/model.h"
 
 /*
- * Returns the nodes that the pod fits: names (nodeCacheCapable), or whole nodes if the call sent such; these are judged by
- * their own content, because an autoscaler's nodes do not exist yet. Other nodes get the reason in HAMi's words, "3/8
- * CardInsufficientMemory, 5/8 CardNotHealth"; those where evictions would not help go to FailedAndUnresolvableNodes.
+ * Returns the nodes that the pod fits: names (nodeCacheCapable), or whole nodes if the call sent Node objects. An autoscaler
+ * sends Node objects of nodes that do not exist yet, so these are judged by their own content. Other nodes get the reason in
+ * HAMi's words, "3/8 CardInsufficientMemory, 5/8 CardNotHealth"; nodes where evictions would not help go to
+ * FailedAndUnresolvableNodes.
  *
- * Reserves nothing, except with names: if the pod's gang has room, reserves it for the whole gang (extender_gang.h). Release
- * the answer with filter_answer_put().
+ * Reserves nothing, with one exception: a call with names reserves room for a pod's whole gang, if there is room
+ * (extender_gang.h). Release the answer with filter_answer_put().
  */
 struct filter_answer *extender_filter(struct model *model, struct call_args *args);
 
 /*
  * Returns [{"Host","Score"}] as text, which the caller frees. Scores are 0 to 10, by HAMi's node score or, with the policy
- * "fragmentation", by the room that would be lost. Only the best node gets 10, so that it wins by however little.
+ * "fragmentation", by the capacity that the pod would make unusable for other requests. Only the best node gets 10, so that it
+ * wins even by a tiny difference.
  */
 char *extender_prioritize(struct model *model, const struct call_args *args);
 

@@ -56,7 +56,7 @@ static int check_node(const struct bind_args *a, const struct model_node *node, 
 	return 0;
 }
 
-/* Whether the policy chooses cards by the room that is left for other requests. */
+/* Whether the policy ranks cards by the room that they keep for other requests. */
 static bool uses_histogram(const struct request *request)
 {
 	const struct place_request *place = &request->part[0].place;

@@ -8,7 +8,7 @@
 #include "scheduler/model/model_gang.h"
 
 #define REASON_MAX 320
-/* Many nodes have the same reasons: so many texts are kept while an answer is made. */
+/* Many nodes have the same reasons, so an answer caches this many texts. */
 #define TEXTS_KEPT 64
 
 /* HAMi's words for a node whose cards are unknown. */
@@ -122,14 +122,14 @@ static struct filter_verdict judge_whole(struct filtering *f, const json_t *node
 	return verdict;
 }
 
-/* Judges a node for a pod whose gang accepts one node or none. */
+/* Judges a node for a gang's pod, which may go to one reserved node, or to none. */
 static struct filter_verdict judge_for_gang(struct filtering *f, const struct model_node *node,
 					    const char *name)
 {
 	const struct gang_answer *gang = &f->gang;
 	if (gang->result == GANG_FILTER_NODE && !strcmp(name, gang->node))
 		return fits;
-	/* A reason of the node itself takes precedence, because evictions may help there. */
+	/* If evictions on the node might help, keep the node's own reason: the gang's reason would hide that. */
 	if (gang->result == GANG_FILTER_NO_ROOM) {
 		struct filter_verdict verdict = judge_known(f, node);
 		if (verdict.list != FILTER_FITS)
@@ -241,7 +241,7 @@ static void nominate_node(struct filtering *f)
 		best = name;
 		lowest = priority;
 	}
-	/* No pod ends for a pod of a gang whose other pods would still have no room. */
+	/* Evict nothing for a gang's pod if the gang's other pods would still have no room. */
 	if (best && extender_gang_may_preempt(f->model, f->call, INT32_MIN))
 		model_nominate(f->model, uid, may, best);
 }
@@ -287,7 +287,7 @@ struct filter_answer *extender_filter(struct model *m, struct call_args *args)
 	};
 	f.failed = !f.answer || !f.others;
 	/*
-	 * A call with names is no simulation: the model learns of the pod, which the watch may not have reported yet.
+	 * A call with names is no simulation: the model adds the pod, which the watch may not have reported yet.
 	 * extender_call_begin() reports errors.
 	 */
 	if (!f.failed && args->is_by_names && model_is_ready(m))

@@ -25,7 +25,7 @@ static void set_answer(struct gang_answer *ret, enum gang_filter_result result,
 	va_end(args);
 }
 
-/* Writes why the gang cannot be placed, however much room there is. False if nothing is wrong. */
+/* Writes what is wrong with the gang's annotations, which no amount of room can cure. Returns false if nothing is wrong. */
 static bool answer_if_invalid(const struct gang_rank *member, const struct gang_counts *counts,
 			      struct gang_answer *ret)
 {
@@ -80,7 +80,7 @@ static bool still_fits(struct model *m, const struct gang_rank *member, const js
 	return false;
 }
 
-/* Searches room, together, for all pods that have none or whose reservation may be taken back. */
+/* Searches room for all pods that have none or whose reservation may be taken back, together. */
 static void place_together(struct model *m, struct gang_rank *member,
 			   const struct gang_counts *counts, struct gang_answer *ret)
 {
@@ -104,7 +104,7 @@ static void place_together(struct model *m, struct gang_rank *member,
 	model_gang_all_reserved(m, gang, member);
 	if (gang_state_of(member) == GANG_RESERVED)
 		answer_node(member, ret);
-	/* The reservations went to other pods of the gang: this pod is beyond its size and is placed alone. */
+	/* Other pods of the gang got the reservations: this pod exceeds the gang's size and is placed alone. */
 	else
 		ret->result = GANG_FILTER_ALONE;
 }

@@ -1,8 +1,8 @@
 /*
- * How the verbs treat a gang's pod: the pod is placed only when as many pods as the gang's size have room, which is then
- * reserved for all at once. Internal to extender*.c.
+ * How the verbs treat a gang's pod: the pod is placed only when as many pods as the gang's size have room. Then the room for
+ * all of them is reserved at once. Internal to extender*.c.
  *
- * Two gangs cannot block each other with half of what each needs: one thread reserves for a whole gang or not at all.
+ * Two gangs cannot deadlock, each holding half of what it needs: one thread reserves for a whole gang or not at all.
  * kube-scheduler may keep other resources, such as host memory, for a gang whose other pods it cannot place; it frees them when
  * the gang's reservations expire. The gang gets new reservations only after a pause (gang_backoff_ns()).
  */
@@ -10,7 +10,7 @@
 
 #include "scheduler/extender/extender_inside.h"
 
-/* Why a pod may not use a node that it fits; followed by the gang with the backfill reservation. */
+/* Why a pod may not use a node although it fits. %s is the gang for which the node is kept (backfill_reservation.h). */
 #define EXTENDER_RESERVED "is left to gang %.63s, which waits for room"
 
 #define GANG_TEXT_MAX 512
@@ -18,14 +18,14 @@
 enum gang_filter_result {
 	GANG_FILTER_ALONE, /* treat the pod like one outside a gang */
 	GANG_FILTER_NODE,  /* accept `node` only; `text` is the reason for all other nodes */
-	/* accept no node; `text` is the reason for nodes that the pod fits, others have their own */
+	/* accept no node; `text` is the reason for nodes that the pod fits, other nodes keep their own reasons */
 	GANG_FILTER_NO_ROOM,
 	GANG_FILTER_REJECT, /* accept no node; `text` is the reason for all */
 };
 
 struct gang_answer {
 	enum gang_filter_result result;
-	const char *node; /* string of the model */
+	const char *node; /* owned by the model */
 	char text[GANG_TEXT_MAX];
 };
 
@@ -40,12 +40,12 @@ void extender_gang_filter(struct model *model, const struct extender_call *call,
 int extender_gang_check(struct model *model, const struct model_pod *pod, const char *node,
 			struct error *err);
 
-/* Writes why an unbound pod waits for its gang, without searching room again. False if it does not wait. */
+/* Writes why an unbound pod waits for its gang, from the last search for room. Returns false if the pod does not wait. */
 bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret);
 
 /*
- * Returns true if the end of all opportunistic pods and of all pods of lower priority would make room for the missing pods of the
- * gang, or if the pod is in no gang. Otherwise no pod may be evicted for it.
+ * Returns true if the pod is in no gang, or if the gang's missing pods would have room once all opportunistic pods and all pods
+ * below `priority` ended. If false, evictions for this pod would not help.
  */
 bool extender_gang_may_preempt(struct model *model, const struct extender_call *call,
 			       int32_t priority);

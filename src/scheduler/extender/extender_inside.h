@@ -5,7 +5,8 @@
 #include "scheduler/extender/call_args.h"
 #include "scheduler/model/model_inside.h"
 
-/* The pod of a call. The charge of its earlier attempt is removed during the call, because new shares would replace it. */
+/* The pod of a call. What an earlier attempt to place the pod charged is removed during the call, because new shares would
+ * replace it. */
 struct extender_call {
 	struct kube_pod *pod;
 	struct request request;
@@ -14,8 +15,8 @@ struct extender_call {
 };
 
 /*
- * Begins a call. -EINVAL: `args` has no pod; -EAGAIN: the first lists are incomplete; -ENOMEM. A malformed request is no error
- * here: see `broken`.
+ * Begins a call. -EINVAL: `args` has no pod; -EAGAIN: the model's first lists are incomplete; -ENOMEM. A malformed request is
+ * no error here: see `request_error`.
  */
 int extender_call_begin(struct model *model, const json_t *args, struct extender_call *ret,
 			struct error *err);

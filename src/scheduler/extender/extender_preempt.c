@@ -1,8 +1,8 @@
 /*
- * The verb preempt: kube-scheduler names nodes where the end of some pods would make room, and asks whether that is so. It has
- * chosen those pods for its own reasons, such as host memory, and spared all it could, so they stay in the answer. If they free
- * too little of the cards, further pods of lower priority are added, as few as needed: lowest priority first, then the latest.
- * If the namespace's quota is used up, only its own pods help.
+ * The verb preempt: kube-scheduler names nodes, and victims on each: pods whose end would make room. The answer keeps these
+ * victims, because kube-scheduler has reasons of its own, such as host memory, and spared all pods that it could. If the
+ * victims free too little of the cards, adds as few further pods of lower priority as needed: lowest priority first, then the
+ * latest. If the namespace's quota is used up, only pods of that namespace help.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 /* ---- arguments ---- */
 
-/* A victim is a uid, or a whole Pod object. */
+/* Returns the uid of a victim, which kube-scheduler sends as a uid or as a whole Pod object. */
 static const char *uid_of(const json_t *victim)
 {
 	const char *uid = json_string_value(json_object_get(victim, "UID"));
@@ -28,7 +28,7 @@ struct victims {
 	const struct model_namespace *name_space; /* namespace of the waiting pod; NULL if it has no quota */
 	struct quota_amounts used; /* what the namespace uses without the ending pods */
 	struct model_pod **more;   /* further pods on the node that may end; owned */
-	bool *is_spared;           /* for each of `more`: need not end; owned */
+	bool *is_spared;           /* for each of `more`: this pod need not end; owned */
 	size_t more_count;
 	json_t *list; /* victims in the answer */
 };
@@ -75,7 +75,7 @@ static void spare(struct victims *v, const struct model_pod *pod)
 
 /* ---- further victims ---- */
 
-/* Whether a ends before b: opportunistic pods first, whatever their priority; then lower priorities. */
+/* Whether `a` is evicted before `b`: opportunistic pods first, whatever their priority; then lower priorities. */
 static bool is_before(const struct model_pod *a, const struct model_pod *b)
 {
 	bool a_fills = model_is_opportunistic(a), b_fills = model_is_opportunistic(b);
@@ -167,7 +167,7 @@ static bool try_node(struct model *m, const struct extender_call *call, const js
 	/* The pod requests no GPU, so any node that kube-scheduler found will do. */
 	if (!call->request_error.code && !call->request.count)
 		return answer_named(v->list, named);
-	/* Evict nothing from a node where filter would not let the pod in. */
+	/* Evict nothing from a node that the verb filter would reject for the pod. */
 	if (!v->node || v->node->cards_error ||
 	    model_nominated_pod(m, v->node, call->pod->uid, extender_call_priority(call)) ||
 	    model_backfill_bars(m, v->node, call->suspended) ||
@@ -220,7 +220,7 @@ json_t *extender_preempt(struct model *m, const json_t *args)
 	const char *name;
 	struct extender_call call;
 	if (all && extender_call_begin(m, args, &call, NULL) >= 0) {
-		/* Spare all pods if the gang's other pods would still have no room. */
+		/* Evict nothing if the gang's other pods would still have no room. */
 		if (!extender_gang_may_preempt(m, &call, extender_call_priority(&call)))
 			victims = NULL;
 		fit_begin(&m->fit, &call.request);

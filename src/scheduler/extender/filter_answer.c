@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "scheduler/util/json_quote.h"
 
-/* A few reasons without counts often alternate, so compare with this many of the newest. */
+/* Nodes without counts in their reasons often alternate between a few texts, so compare with this many of the newest. */
 #define LOOKED_BACK 4
 #define ROOM_FIRST 16
 
@@ -141,7 +141,7 @@ static char *dump_whole(const struct filter_answer *a)
 	return text;
 }
 
-/* Returns the size of the answer's text, or a little more: each name is in one list at most. */
+/* Returns the size of the answer's text, or slightly more. Each name is in at most one list. */
 static size_t size_of(const struct filter_answer *a, const struct quoted *reasons, const char *whole)
 {
 	size_t size = sizeof("{\"Nodes\":null,\"NodeNames\":null,\"FailedNodes\":{},"

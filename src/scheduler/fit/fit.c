@@ -9,7 +9,7 @@
 #define ALL_CARDS (~UINT64_C(0))
 #define CORES_MOST_PCT 100000u /* more is never used of a GPU's compute */
 #define SHARE_KIND "NVIDIA"
-/* In this mode HAMi's device plugin makes MIG instances on demand. Allot assigns no such GPU. */
+/* HAMi's device plugin makes MIG instances of such a GPU on demand. Allot assigns no such GPU. */
 #define MODE_DYNAMIC "mig"
 /* A link's score (place_link_score): 100 for each NVLink, plus 10 for each level. */
 #define SCORE_OF_NVLINK 100
@@ -84,8 +84,8 @@ static bool is_wanted_kind(struct fit *fit, const struct inventory *inventory, u
 }
 
 /*
- * Whether the node's kubelet serves all named resources. Otherwise it would start the container without a card, or fail the
- * pod.
+ * Whether the node's kubelet serves all resource names of the request. Without a device plugin, the kubelet would start the
+ * container without a card, or fail the pod.
  */
 static bool has_resources(const struct fit *fit, const struct inventory *inventory)
 {
@@ -93,8 +93,8 @@ static bool has_resources(const struct fit *fit, const struct inventory *invento
 }
 
 /*
- * Adds to place_check_card() what src/policy/placement does not know. The first reason counts, in this order: not served, use
- * unknown, unhealthy, cordoned, type, UUID, slots, mutex, quota, memory, compute.
+ * Adds checks that src/policy/placement cannot make to place_check_card(). The first reason counts, in this order: not served,
+ * use unknown, unhealthy, cordoned, type, UUID, slots, mutex, quota, memory, compute.
  */
 enum place_reason fit_check_card(struct fit *fit, const struct inventory *inventory,
 				 const struct place_card *card, unsigned i,
@@ -176,7 +176,7 @@ static struct place_link link_of(const struct inventory *inventory, unsigned i, 
 	};
 }
 
-/* Fills fit->node with the cards of `among` that the part may have; `at` has their indexes. */
+/* Fills fit->node with the cards of `among` that may serve the part; at[k] is the index of the k-th in the inventory. */
 static void collect_cards(struct fit *fit, const struct inventory *inventory,
 			  const struct request_part *part, const struct place_card *card,
 			  uint64_t among, unsigned at[PLACE_MAX_CARDS])
@@ -232,7 +232,7 @@ static bool place_part(struct fit *fit, const struct inventory *inventory, unsig
 	return true;
 }
 
-/* Returns the place of card i among the `n` in `found`, sorted by the memory that the request would take. */
+/* Returns the position of card i among the `n` cards in `found`, sorted by the memory that the request would take of each. */
 static unsigned rank_by_need(const struct place_card *card, const unsigned *found, unsigned n,
 			     unsigned i, const struct place_request *r)
 {
@@ -243,8 +243,8 @@ static unsigned rank_by_need(const struct place_card *card, const unsigned *foun
 }
 
 /*
- * Picks the first cards that serve the part, or those that use least of the quota. Fast, and may succeed where the best cards
- * would leave none for the next part.
+ * Picks the first cards that serve the part or, under a quota, those that use least of it. Fast. Also a fallback where the
+ * policy's best cards would leave none for the next part.
  */
 static bool pick_part(struct fit *fit, const struct inventory *inventory, unsigned part,
 		      struct place_card *card, uint64_t among)
@@ -393,7 +393,7 @@ static unsigned count_bits(uint64_t bits)
 	return (unsigned)__builtin_popcountll(bits);
 }
 
-/* Whether two containers run together; their cards are computed instead of tried. */
+/* Whether exactly two containers run together: then their cards are computed instead of found by trial. */
 static bool is_pair(const struct fit *fit)
 {
 	const struct request *request = fit->request;
@@ -401,7 +401,7 @@ static bool is_pair(const struct fit *fit)
 	       !request->part[0].place.numa_bind && !quota_depends_on_card(fit);
 }
 
-/* Whether card i still serves the second part when the first part is on it too. */
+/* Whether card i can serve both parts at once. */
 static bool serves_both(struct fit *fit, const struct inventory *inventory, unsigned i)
 {
 	const struct request_part *part = fit->request->part;
@@ -412,9 +412,9 @@ static bool serves_both(struct fit *fit, const struct inventory *inventory, unsi
 }
 
 /*
- * Whether two containers that run together fit; needs fit->serves. A card serves only one of them, or either but not both, or
- * both at once (fit->both). Each first takes cards of its own and those in fit->both. The rest must come from the cards that
- * serve either; if they suffice, pick_scarce() finds all.
+ * Whether two containers that run together fit; needs fit->serves. A card serves one part only, either part but not both at
+ * once, or both at once (fit->both). Each part first takes cards that serve only this part, and those in fit->both. Any missing
+ * ones must come from the cards that serve either. If these suffice, pick_scarce() finds a solution.
  */
 static bool check_pair(struct fit *fit, const struct inventory *inventory)
 {
@@ -482,10 +482,7 @@ void fit_set_quota(struct fit *fit, const struct quota_limits *limits,
 	fit_quota_set(&fit->quota, fit->request, limits, used);
 }
 
-/*
- * Notes in fit->serves which cards serve each part. True if the cards that serve every part are as many as all parts want: then
- * any choice works, and the search can end.
- */
+/* Sets fit->serves. Returns true if at least as many cards serve every part as all parts want in sum: then any choice works. */
 static bool find_serving_cards(struct fit *fit, const struct inventory *inventory)
 {
 	const struct request *request = fit->request;
@@ -538,7 +535,7 @@ static bool check_parts(struct fit *fit, const struct inventory *inventory, stru
 		return fit_together(fit, inventory, ret);
 	if (check_pair(fit, inventory))
 		return true;
-	/* The parts do not fit together: this call only fills in the reasons. */
+	/* The parts do not fit together; this call fills in the reasons. */
 	place_all(fit, inventory, pick_part, ret);
 	return false;
 }
@@ -588,8 +585,8 @@ static int make_shares(const struct fit *fit, const struct inventory *inventory,
 			s->memory_mib = pick->need.memory_bytes >> MIB_BITS;
 			s->cores_pct = pick->need.cores_mpct / MPCT;
 			/*
-			 * Judged by measured use, the compute is borrowed; with unknown use it was judged by guarantees, and is
-			 * guaranteed.
+			 * Compute judged by measured use is borrowed. If the card's use was unknown, the compute was judged by
+			 * guarantees, so it is guaranteed.
 			 */
 			if (request->is_opportunistic &&
 			    use_of(inventory->seen, pick->card, fit->now_ns)) {

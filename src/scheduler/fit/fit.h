@@ -2,10 +2,10 @@
  * Decides whether a pod fits a node's cards, and which cards it gets. Pure, except for the scratch memory `struct fit`, which
  * is too large for a stack. Use a struct fit from one thread at a time.
  *
- * Containers get cards one after the other, first those that run together; each sees what the earlier ones left. Two such
- * containers leave each other the cards that the other needs, so any solution is found. An init container ends before the main
- * containers begin: it sees the node without them, but with the sidecars started before it, and reuses the main containers'
- * cards if they suffice. A reused card is charged the larger share.
+ * A part is one container's request. Parts get cards one after the other, containers that run together first; each part sees
+ * the cards as the earlier parts left them. For two such containers, cards are computed so that any solution is found. An init
+ * container ends before the main containers begin: it sees the node without them, but with the sidecars started before it, and
+ * reuses the main containers' cards if they suffice. A reused card is charged the larger share.
  */
 #pragma once
 
@@ -33,10 +33,10 @@ struct fit_memo {
 };
 
 struct fit {
-	uint64_t now_ns; /* set by the caller; decides how old measured use is */
+	uint64_t now_ns; /* set by the caller; measurements of use that are too old at this time do not count */
 	const struct request *request;
 	struct fit_memo types, modes;
-	const char *type, *mode; /* strings of the last card, which mostly are the next card's too */
+	const char *type, *mode; /* strings of the last card: the next card mostly has the same */
 	bool is_wanted; /* the answer for `type` and `mode`; invalid while `type` is NULL */
 	struct fit_quota quota;
 	/* Candidates of a choice, and its results. */
@@ -47,7 +47,8 @@ struct fit {
 	uint64_t both; /* of two parts: bit i is set if card i serves both at once */
 	struct fit_pick pick[REQUEST_SHARES_MAX];
 	unsigned picks;
-	struct inventory_share share[REQUEST_SHARES_MAX]; /* what the picks would be charged */
+	struct inventory_share
+		share[REQUEST_SHARES_MAX]; /* the shares of the chosen cards, as they would be charged */
 };
 
 /* Sets the request for the next calls; it must stay valid. Call again after a change of cards. */
@@ -61,8 +62,9 @@ void fit_set_quota(struct fit *fit, const struct quota_limits *limits,
 void fit_set_histogram(struct fit *fit, const struct place_histogram *histogram);
 
 /*
- * Returns the cards as the request sees them: an opportunistic pod (opportunistic.h) sees compute by measured use; for others,
- * `inventory` itself. *ret is scratch memory, valid until the next call. fit_check() and fit_choose() do this themselves.
+ * Returns the cards as the request sees them. For an opportunistic pod (opportunistic.h), their compute is counted by measured
+ * use; for others, returns `inventory` itself. *ret is scratch memory, valid until the next call. fit_check() and fit_choose()
+ * do this themselves.
  */
 const struct inventory *fit_visible_cards(struct fit *fit, const struct inventory *inventory,
 					  struct inventory *ret);
@@ -71,8 +73,8 @@ struct opportunistic_card fit_opportunistic_card(const struct fit *fit,
 						 const struct inventory *inventory, unsigned i);
 
 /*
- * Returns why card i cannot serve a share of this part, or PLACE_FITS. `card` is card i, perhaps with another use than in the
- * inventory.
+ * Returns why card i cannot serve a share of this part, or PLACE_FITS. `card` is card i, perhaps with other shares charged than
+ * in the inventory.
  */
 enum place_reason fit_check_card(struct fit *fit, const struct inventory *inventory,
 				 const struct place_card *card, unsigned i,
@@ -94,7 +96,7 @@ bool fit_check(struct fit *fit, const struct inventory *inventory, struct fit_re
 void fit_each_card(struct fit *fit, const struct inventory *inventory,
 		   const struct request_part *part, enum place_reason ret[PLACE_MAX_CARDS]);
 
-/* Whether the request could fit once other pods end, as far as cards tell. */
+/* Whether evictions could make the request fit, judging by cards alone. */
 bool fit_is_resolvable(const struct inventory *inventory, const struct fit_reasons *reasons);
 
 /* Returns the stage of a part: init, sidecar or main. */

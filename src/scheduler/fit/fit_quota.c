@@ -16,7 +16,7 @@ static bool is_fixed(const struct request_part *part)
 	return part->place.memory == PLACE_MEMORY_BYTES && !place_needs_whole_card(&part->place);
 }
 
-/* Returns the least that one share of the part uses; the exact amount if is_fixed(). */
+/* Returns a lower bound of what one share of the part uses; the exact amount if is_fixed(). */
 static struct quota_amounts least_of(const struct request_part *part)
 {
 	const struct place_request *r = &part->place;
@@ -69,8 +69,8 @@ void fit_quota_set(struct fit_quota *quota, const struct request *request,
 	if (!quota_allows(&quota->left, &least))
 		quota->state = FIT_QUOTA_EXCEEDED;
 	/*
-	 * The cards decide, unless even the upper bound `all` is within the quota. It assumes that init containers share no
-	 * card.
+	 * The cards decide, unless even the upper bound `all` is within the quota. The bound assumes that init containers share
+	 * no card.
 	 */
 	else if (!is_all_fixed || !quota_allows(&quota->left, &all))
 		quota->state = FIT_QUOTA_DEPENDS_ON_CARD;

@@ -1,6 +1,6 @@
 /*
- * Decides whether a pod's shares would exceed what is left of its namespace's quota. Mostly the request alone decides. It
- * depends on the cards for memory in percent, for whole cards, and for init containers, which may share cards with others.
+ * Decides whether a pod's shares would exceed what is left of its namespace's quota. Often the request alone decides. The cards
+ * matter in three cases: memory in percent, whole cards, and init containers, which may share cards with other containers.
  * Pure; internal to fit.c.
  */
 #pragma once
@@ -21,7 +21,7 @@ struct fit_quota {
 	bool is_exceeded; /* cards were found, but exceed the quota together */
 	struct quota_limits left;
 	struct quota_amounts lasting; /* lower bound of what all parts that run together use */
-	/* lower bound of what the pod uses, without one share of the current part */
+	/* lower bound of what the pod uses besides one share of the current part */
 	struct quota_amounts beside;
 };
 
@@ -35,7 +35,7 @@ void fit_quota_set_part(struct fit_quota *quota, const struct request_part *part
 /* Returns what a share counts against a quota. */
 struct quota_amounts fit_quota_of(const struct place_need *need);
 
-/* Whether the quota excludes this card, whatever the others are. */
+/* Whether the quota excludes this card, whatever the pod's other cards are. */
 static inline bool fit_quota_refuses(const struct fit_quota *quota, const struct place_card *card,
 				     const struct place_request *request)
 {

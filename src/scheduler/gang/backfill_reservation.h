@@ -1,13 +1,13 @@
 /*
  * A lone pod (one outside gangs) takes room as soon as there is some. A gang needs room for all its pods at once, so lone pods
- * could keep it waiting forever. So a gang that has waited long gets a backfill reservation: nodes where it would have room
- * without lone pods, at most one node per pod. Until the gang is placed, these nodes take no lone pods that do not outrank it;
- * those already there end by themselves.
+ * could keep it waiting forever. Therefore a gang that has waited long gets a backfill reservation: nodes where it would have
+ * room without lone pods, at most one node per pod. Until the gang is placed, these nodes accept a lone pod only if it outranks
+ * the gang; lone pods already there end by themselves.
  *
- * One gang at a time has a backfill reservation, for at most RESERVATION_MOST_NS; then it waits as long again. A gang without
- * room even then gets none, so no node is kept free in vain.
+ * One gang at a time has a backfill reservation, for at most RESERVATION_MOST_NS; then it must wait as long again for the next.
+ * A gang that would have no room even without lone pods gets none.
  *
- * This file decides when, by pure functions; model_backfill.c decides which gang and nodes.
+ * These pure functions decide when; model_backfill.c decides which gang and nodes.
  */
 #pragma once
 

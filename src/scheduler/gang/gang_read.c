@@ -9,7 +9,7 @@
 #define OWN_NAME KUBE_LIVE_DOMAIN "/" KUBE_GANG
 #define OWN_SIZE KUBE_LIVE_DOMAIN "/" KUBE_GANG_SIZE
 
-/* The first row whose name the pod has names the gang. */
+/* A pod's gang is named by the first row whose name the pod has. */
 static const struct row {
 	const char *name, *size; /* NULL if there is no name for the size */
 	bool needs_own_size;     /* a gang only with allot.dev/gang-size */

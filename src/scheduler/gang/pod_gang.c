@@ -50,7 +50,8 @@ enum gang_verdict gang_judge(const struct gang_counts *counts)
 
 /* ---- room for several pods ---- */
 
-/* Whether a member placed earlier may be in the way of member k. One that is like k cannot: they would only swap. */
+/* Whether member k might fit if it went first: a member placed earlier may be in its way. A member that is like k cannot be:
+ * the two would only swap places. */
 static bool may_move_first(const struct gang_trial *trial, const struct gang_slot *order, size_t k)
 {
 	for (size_t j = 0; j < k; j++)
@@ -61,7 +62,8 @@ static bool may_move_first(const struct gang_trial *trial, const struct gang_slo
 }
 
 /*
- * Places members in this order; returns how many. *ret_first: the first without room that another order may help, or `count`.
+ * Places members in this order; returns how many. *ret_first: the first member without room that might fit in another order, or
+ * `count`.
  */
 static size_t place_all(const struct gang_trial *trial, struct gang_slot *order, size_t count,
 			size_t *ret_first)

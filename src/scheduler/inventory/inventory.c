@@ -16,7 +16,7 @@ static uint64_t at_most(uint64_t value, uint64_t most)
 	return value < most ? value : most;
 }
 
-/* Copies card i's sums to src/policy/placement's form, capped if they do not fit: that is more than any card has. */
+/* Copies card i's sums into its struct place_card. A sum that does not fit is capped, which is still more than any card has. */
 static void copy_sums(struct inventory *inventory, unsigned i)
 {
 	const struct inventory_use *use = &inventory->use[i];
@@ -155,13 +155,13 @@ int inventory_shares_make(const struct kube_shares *list, const uint8_t *stage, 
 		struct inventory_share *to = &shares.share[shares.count];
 		*to = (struct inventory_share){
 			.card = intern(strings, from->card),
-			/* At most INT32_MAX, see shares.c. */
+			/* shares.c rejects more than INT32_MAX */
 			.memory_mib = (uint32_t)from->memory_mib,
 			.cores_pct = from->cores_pct,
 			.container = (uint16_t)from->container,
 			.stage = from->container < containers ? stage[from->container]
 							      : INVENTORY_APP,
-			.borrowed_pct = (uint8_t)from->borrowed_pct, /* at most 100 */
+			.borrowed_pct = (uint8_t)from->borrowed_pct, /* shares.c rejects more than 100 */
 		};
 		if (!to->card) {
 			inventory_shares_free(&shares, strings);
@@ -216,7 +216,7 @@ int inventory_copy(const struct inventory *from, struct inventory *ret)
 		inventory_free(&to);
 		return -ENOMEM;
 	}
-	/* Interned already, so another reference cannot fail. */
+	/* The strings are interned already, so taking another reference cannot fail. */
 	for (; to.count < n; to.count++) {
 		intern(to.strings, to.card[to.count].uuid);
 		intern(to.strings, to.card[to.count].type);

@@ -32,9 +32,9 @@ struct inventory {
 	const char *mode; /* the mode of all cards; NULL if they differ or were not compared */
 	/* Score of the link of cards i and j: score[i * count + j]; NULL if unknown. */
 	uint16_t *score;
-	/* Number of charged shares that are is_unknown; unless 0, none of the node's cards is assigned. */
+	/* Number of charged shares that nobody can read (is_unknown). While above 0, no card of the node is assigned. */
 	unsigned unknown;
-	/* Resource names that the kubelet serves: bit mask of enum request_names (pod_request.h). */
+	/* Resource names that the node's kubelet serves: bit mask of enum request_names (pod_request.h). */
 	unsigned served_names;
 	/* Measured use of the cards; belongs to the node. NULL if no pods are placed by use. */
 	const struct use *seen;
@@ -82,7 +82,7 @@ struct inventory_share {
 	uint8_t borrowed_pct;
 };
 
-#define INVENTORY_SHARES_MAX 512 /* per pod */
+#define INVENTORY_SHARES_MAX 512 /* most shares of one pod */
 
 struct inventory_shares {
 	/* The pod's shares cannot be read: while charged, no card of the node is assigned. */
@@ -100,14 +100,14 @@ int inventory_shares_make(const struct kube_shares *list, const uint8_t *stage, 
 			  struct error *err);
 void inventory_shares_free(struct inventory_shares *shares,
 			   struct string_map *strings); /* leaves no shares */
-/* Returns the compute that the shares borrow of a card (interned), as charged; NULL: of all. */
+/* Returns the compute that the shares borrow (opportunistic.h) of a card, an interned UUID; NULL: of all cards. */
 uint64_t inventory_shares_borrowed_pct(const struct inventory_shares *shares, const char *card);
 
 struct quota_amounts inventory_shares_sum(const struct inventory_shares *shares);
 
 /*
- * Charges or discharges shares. A card is charged what runs at once: the largest init container with the sidecars before it, or
- * all other containers together. Cards that the node lacks are ignored.
+ * Charges or discharges shares. A card is charged the most that runs at once: the largest init container with the sidecars
+ * before it, or all other containers together. Cards that the node lacks are ignored.
  */
 void inventory_charge(struct inventory *inventory, const struct inventory_shares *shares);
 void inventory_discharge(struct inventory *inventory, const struct inventory_shares *shares);

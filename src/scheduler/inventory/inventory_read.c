@@ -15,8 +15,8 @@
 #define MPCT 1000
 
 /*
- * No card has more, however its node scales it: 16 TiB, the compute of a hundred cards, 10,000 containers. One percent of the
- * least memory must not round to 0, which would mean no limit.
+ * Bounds of plausible figures: 16 TiB, the compute of a hundred cards, 10,000 containers. With less memory than the lower
+ * bound, one percent would round to 0 MiB, which would mean no limit.
  */
 #define MEMORY_LEAST_MIB 100
 #define MEMORY_MOST_MIB (UINT64_C(16) << 20)
@@ -41,7 +41,7 @@ static int check_figure(const char *what, uint64_t value, uint64_t least, uint64
 			 value, least, most);
 }
 
-/* Checks a card's figures; of an unhealthy card only the id, because no such card is assigned. */
+/* Checks a card's figures. An unhealthy card is never assigned, so only its id is checked. */
 static int check_card(const struct kube_card *card, struct error *err)
 {
 	if (card->id[strcspn(card->id, ",:; \t\r\n")])
@@ -114,7 +114,7 @@ static size_t find_scores(const struct kube_scores *scores, const char *uuid)
 	return i;
 }
 
-/* Reads the links' scores. Malformed or incomplete ones are ignored: cards can be assigned without. */
+/* Reads the links' scores. Ignores malformed or incomplete ones: cards can be assigned without them. */
 static void read_scores(const char *text, struct inventory *inventory)
 {
 	struct kube_scores scores;

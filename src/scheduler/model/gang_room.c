@@ -15,8 +15,8 @@ static void begin_fit(struct model *m, const struct model_pod *pod)
 }
 
 /*
- * What checking each node gave, for the next pod. A gang's pods are mostly alike and each placement changes one node, so the
- * next pod usually checks one node again.
+ * Results of checking each node, kept for the next pod. A gang's pods are mostly alike and each placement changes one node, so
+ * the next pod usually checks only one node again.
  */
 struct scan {
 	bool is_known;
@@ -138,7 +138,8 @@ static bool place_one(void *data, size_t i)
 	struct placement *placement = &s->placement[i];
 	struct model_pod *pod = placement->member->pod;
 	if (pod->charged)
-		s->scan.is_known = false; /* lifting the pod changes its node's charge */
+		s->scan.is_known =
+			false; /* Removing the pod's charge changes its node, so the cached results are invalid. */
 	model_suspend_charge(pod);
 	struct node_fit *best = best_of(s->model, &s->scan, placement->member, candidates_of(s, i));
 	if (!best || !choose_cards(s->model, pod, best->node, &placement->allocation)) {
@@ -169,7 +170,7 @@ static bool is_like(void *data, size_t i, size_t k)
 {
 	const struct gang_search *s = data;
 	const struct gang_rank *a = s->placement[i].member, *b = s->placement[k].member;
-	/* Only this pod may use the room that its earlier attempt charges, so the pod is like no other. */
+	/* A pod with a charge of its own can use that room and no other pod can, so it is like no other. */
 	return !a->pod->charged && !b->pod->charged && candidates_of(s, i) == candidates_of(s, k) &&
 	       a->source == b->source;
 }
@@ -182,8 +183,8 @@ static bool needs_room(const struct gang_rank *member)
 }
 
 /*
- * Removes the reservations of all the gang's pods, so that any of them may use the room. Shares in a pod's annotations, from an
- * earlier attempt, are free only for that pod.
+ * Removes the reservations of all the gang's pods, so that any of them may use the room. A pod also keeps the exclusive use of
+ * shares that an earlier attempt left in its annotations.
  */
 static int gang_search_begin(struct gang_search *s, const struct gang *gang)
 {
@@ -276,14 +277,14 @@ static void remove_pods(struct removal *l, struct model_node *node)
 	}
 }
 
-/* Pods on other nodes are not in the way. */
+/* Removes pods on the members' candidate nodes only. */
 static void remove_pods_of_candidates(struct gang_search *s, struct removal *l)
 {
 	const json_t *last = NULL, *name;
 	size_t k;
 	for (size_t i = 0; i < s->count; i++) {
 		const json_t *names = candidates_of(s, i);
-		/* The pods of a gang mostly have the same nodes; their pods were removed already. */
+		/* The pods of a gang mostly share one list of nodes, whose pods are removed already. */
 		if (names == last)
 			continue;
 		json_array_foreach(names, k, name)

@@ -1,30 +1,28 @@
 /*
- * Finds room for all pods of a gang, one after the other. Each takes the node that its policy ranks first, among those of its
- * last filter call (or else of the current call), and the cards that bind would assign. During the search, pods that wait or
- * whose room may be taken back are not charged. Call from the model's thread only.
+ * Finds room for all pods of a gang (pod_gang.h), one after the other. Each pod takes the node that its policy ranks first,
+ * among the nodes of its last filter call (or, without one, of the current call), and the cards that bind would assign. During
+ * the search, the gang's pods that are not bound or being bound are not charged. The asker is the pod of the current filter
+ * call. Call from the model's thread only.
  */
 #pragma once
 
 #include "scheduler/model/model_gang.h"
 
 /*
- * Searches room for at least `needed` pods. On success each pod with room gets a reservation, the others none. Returns how many
- * found room; if too few, nothing changes. Without memory, acts as if there were no room.
+ * Searches room for at least `needed` pods. On success each pod with room gets a reservation, and other pods lose theirs.
+ * Returns how many found room; if fewer than `needed`, nothing changes. Out of memory counts as no room.
  */
 size_t gang_room_reserve(struct model *model, struct gang *gang, const struct gang_rank *asker,
 			 size_t needed);
 
 /*
- * Returns true if the gang would have room once all bound pods below `priority` on its candidate nodes ended and, unless the
- * asker is opportunistic itself, all opportunistic pods. Changes nothing.
+ * Returns true if the gang would have room after evictions on its candidate nodes: of all bound pods below `priority` and,
+ * unless the asker is opportunistic itself, of all opportunistic pods. Changes nothing.
  */
 bool gang_room_without(struct model *model, struct gang *gang, const struct gang_rank *asker,
 		       size_t needed, int32_t priority);
 
-/*
- * Makes nodes the gang's backfill reservation where it would have room without lone pods that do not outrank it. False if there
- * are none.
- */
+/* Gives the gang a backfill reservation (backfill_reservation.h). Returns false if no nodes would help. */
 bool gang_room_reservation(struct model *model, struct gang *gang, const struct gang_rank *asker,
 			   size_t needed);
 

@@ -1,11 +1,11 @@
 /*
  * The scheduler's model of the cluster: each node's cards, and each pod's shares of them. Built from a watch's objects, in any
- * order. A pod has the shares that its annotations name, or those just reserved for it, until it ends or is deleted. Quotas
- * limit a namespace's sum.
+ * order. A pod has the shares that its annotations name, or those just reserved for it, until it ends or is deleted. A quota
+ * limits the sum of the shares in a namespace.
  *
  *     node -> card (policy/placement/place_node.h): total, used          pod -> its node, its shares of cards
  *
- * Keeps only what it needs: about 150 bytes per card and 200 per pod. Not thread-safe.
+ * Keeps only what decisions need: about 150 bytes per card and 200 per pod. Not thread-safe.
  */
 #pragma once
 
@@ -39,12 +39,13 @@ const struct request_terms *model_request_terms(const struct model *model);
 void model_list_begin(struct model *model, enum model_kind kind);
 void model_list_end(struct model *model, enum model_kind kind);
 /*
- * Whether full lists of nodes and pods were read; decide nothing before. Lists of quotas may never come, so a caller waits for
- * them itself.
+ * Whether full lists of nodes and pods were read. Until then, decide nothing. Lists of quotas may be forbidden, so the caller
+ * itself decides whether to wait for them.
  */
 bool model_is_ready(const struct model *model);
 
-/* Adds or updates a node. -EINVAL: its description of cards is impossible, and it gets no pods until that changes. -ENOMEM. */
+/* Adds or updates a node. -EINVAL: its description of cards is impossible, and it gets no pods until the description
+ * changes. -ENOMEM. */
 int model_update_node(struct model *model, const json_t *node, struct error *err);
 void model_remove_node(struct model *model, const char *name);
 
@@ -66,8 +67,8 @@ void model_advance(struct model *model, uint64_t now_ns);
 void model_set_wall(struct model *model, int64_t wall_s);
 
 /*
- * Frees what extender_decide() reserved. Call only if the pod surely was not bound: after a lost answer, the watch or the
- * expiry decides. Unknown uids are ignored.
+ * Frees what extender_decide() reserved. Call only if the pod certainly was not bound. After a lost answer do not call: the
+ * watch's next report or the expiry frees the reservation. Unknown uids are ignored.
  */
 void model_release(struct model *model, const char *uid);
 
@@ -86,8 +87,8 @@ void model_binding_started(struct model *model, const char *uid);
 int model_bind_permit_text(const struct model *model, const char *uid, char *text, size_t size);
 
 /*
- * Returns up to `most` pod groups without a size, each once; their pods are placed one by one. The strings are valid until the
- * model changes.
+ * Returns up to `most` gangs whose pods name no size; their pods are placed one by one. Each gang is returned once. The strings
+ * are valid until the model changes.
  */
 struct model_unsized {
 	const char *group; /* "namespace/name" */

@@ -15,7 +15,7 @@ void model_backfill_end(struct model *m, const struct gang *gang)
 		return;
 	string_map_each(&m->nodes, leave_node, NULL);
 	m->reservation = NULL;
-	/* Pods rejected on these nodes may fit now. */
+	/* Pods that were rejected on these nodes may fit now. */
 	model_capacity_freed(m);
 }
 

@@ -24,7 +24,7 @@ enum model_bind_permit model_bind_permit(const struct model *m, const char *uid)
 	if (!pod)
 		return MODEL_PERMIT_UNRESERVED;
 	const enum gang_state state = member ? gang_state_of(member) : GANG_NEEDS_NO_CARDS;
-	/* GANG_BINDING: an earlier binding began, with unknown result. */
+	/* GANG_BINDING: an earlier binding began, and its result is unknown. */
 	if (state == GANG_NEEDS_NO_CARDS || state == GANG_BINDING)
 		return MODEL_PERMIT_ALLOW;
 	const struct gang_counts counts = gang_counts_of(member->gang);

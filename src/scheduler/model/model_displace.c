@@ -1,8 +1,8 @@
 /*
  * Makes room for pods that fit no node but would without others: opportunistic pods (opportunistic.h), or pods of lower
- * priority. (kube-scheduler's preemption does not know a card's memory and compute.) The filter call chooses the node, because
- * only it knows where the pod may go; victims are chosen some seconds later, if the pod still waits. The room is kept from pods
- * that do not outrank this one, until it is placed or NOMINATION_MAX_NS have passed.
+ * priority. (kube-scheduler's preemption does not know a card's memory and compute.) The filter call nominates a node, because
+ * only that call names the nodes that the pod may use. Victims are chosen some seconds later, if the pod still waits. The room
+ * is kept from pods that do not outrank the nominated one, until that is placed or NOMINATION_MAX_NS have passed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -54,8 +54,8 @@ static bool fits(struct model *m, const struct inventory *inventory)
 }
 
 /*
- * Lists the pods that may be evicted, in that order, opportunistic ones first. Discharges those that are leaving already. NULL
- * if memory runs out.
+ * Lists the pods that may be evicted, in the order of eviction: opportunistic ones first. Discharges pods that are leaving
+ * already. NULL if memory runs out.
  */
 static struct opportunistic *list_victims(const struct model *m, const struct model_node *node,
 					  const struct nomination *nomination,
@@ -87,8 +87,8 @@ static const struct inventory_shares *shares_of_pod(const struct opportunistic *
 }
 
 /*
- * Evicts in the list's order until there is room. Then spares, from the last to the first, each that is not needed. False if
- * there is no room even without all.
+ * Evicts in the list's order until there is room. Then spares, from the last to the first, each pod that is not needed. False
+ * if there is no room even without all.
  */
 static bool choose(struct model *m, struct inventory *inventory, struct opportunistic *list,
 		   size_t count)
@@ -183,7 +183,7 @@ const struct model_pod *model_nominated_pod(const struct model *m, const struct 
 			       *asker = pod ? model_find_pod(m, uid) : NULL;
 	if (!pod || pod == asker || priority > pod->priority)
 		return NULL;
-	/* Room kept for a pod is open to its gang, which is placed together or not at all. */
+	/* Room kept for a gang's pod is open to the whole gang, which is placed together or not at all. */
 	if (asker && asker->member && pod->member && asker->member->gang == pod->member->gang)
 		return NULL;
 	return pod;
@@ -218,8 +218,8 @@ static size_t displace(struct model *m, struct model_pod *pod, struct model_evic
 		if (!list[i].is_victim)
 			continue;
 		/*
-		 * Keep the room for the pod, unless all victims are opportunistic and named now: only such pods could take it,
-		 * and the cards are closed to them.
+		 * Keep the room for the pod. Not if all victims are opportunistic and were named in this call: only
+		 * opportunistic pods could take that room, and the cards are closed to them.
 		 */
 		if (!model_is_opportunistic(victim) || named == most || node->nominated_pod)
 			node->nominated_pod = pod;
@@ -289,7 +289,7 @@ size_t model_take_displaced(struct model *m, struct model_eviction *ret, size_t 
 		struct model_pod *p = list[i].pod;
 		const bool is_over = has_victims(p) &&
 				     m->now_ns - p->nominated_ns >= NOMINATION_MAX_NS;
-		/* Name victims also for a pod that has some: more may be needed, or an eviction was refused. */
+		/* A pod that has victims may need more of them, because an eviction was refused or others took the room. */
 		if (needs_nomination(p) && !is_over)
 			count += displace(m, p, ret + count, most - count);
 		if (!needs_nomination(p) || is_over || !has_victims(p))

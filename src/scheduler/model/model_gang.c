@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 #include "scheduler/gang/gang_read.h"
 
-/* A retry may be lost, so pods with reserved room and no bind call are retried at this interval. */
+/* kube-scheduler may miss a request to retry, so pods with reserved room and no bind call are retried at this interval. */
 #define RETRY_INTERVAL_NS UINT64_C(5000000000)
 
 /* ---- states of pods and gangs ---- */
@@ -55,8 +55,8 @@ static bool was_unschedulable(const struct gang_rank *member)
 }
 
 /*
- * Makes kube-scheduler try the pods in `state` again. Without `is_any`, only those that a filter call rejected: others may be
- * tried soon anyway.
+ * Makes kube-scheduler try the pods in `state` again. Without `is_any`, only pods that a filter call rejected: the others may
+ * be tried soon anyway.
  */
 static void retry_each(struct model *m, const struct gang *gang, enum gang_state state, bool is_any)
 {
@@ -122,7 +122,7 @@ void model_gang_reserved(struct model *m, struct gang_rank *member)
 
 /* ---- joining and leaving a gang ---- */
 
-/* Updates the gang's size from what members name, and whether enough are there. */
+/* Updates the gang's size from the sizes that its pods name, and whether enough pods exist. */
 static void update_size(struct model *m, struct gang *gang)
 {
 	gang->size = gang->conflicting_size = 0;
@@ -183,7 +183,7 @@ static int join(struct model *m, struct model_pod *pod, struct gang *gang)
 		at = &(*at)->next;
 	*at = member;
 	pod->member = member;
-	/* The gang's members changed, and a new pod may replace one that never came: earlier failures do not count. */
+	/* The membership changed, and a new pod may replace one that never reached bind: forget earlier failures. */
 	gang->failed_at = gang->backoff_until_ns = 0;
 	gang->failures = 0;
 	return 0;
@@ -250,8 +250,8 @@ void gang_set_candidates(struct gang_rank *member, json_t *names)
 			break;
 		}
 	/*
-	 * Other nodes permit a new search. A pod without a filter call was searched with the asking pod's nodes; if its own
-	 * first call has the same, the failure stands.
+	 * New candidate nodes permit a new search. Not if they are the nodes of the failed search: a pod without a filter call
+	 * was searched with the asking pod's nodes, and its first own call may name the same ones.
 	 */
 	if (member->candidates || same != member->gang->failed_candidates)
 		member->gang->failed_at = 0;
@@ -279,7 +279,7 @@ static void advance_one(void *data, void *thing)
 	const struct gang_counts counts = gang_counts_of(gang);
 	if (gang_has_begun(&counts)) {
 		gang->failures = 0;
-		gang->reserved_until_ns = 0; /* remaining reservations expire by themselves */
+		gang->reserved_until_ns = 0; /* Reservations that are left expire by themselves. */
 		return;
 	}
 	model_gang_release(m, gang);

@@ -17,7 +17,7 @@ struct gang_rank {
 	unsigned size;      /* gang size that this pod names; 0 if none */
 	uint64_t source;    /* request_source() of the pod */
 	char *gang_error;   /* why the pod's gang annotations are malformed; owned; NULL if valid */
-	json_t *candidates; /* nodes in the pod's last filter call; NULL if there was none */
+	json_t *candidates; /* nodes named by the pod's last filter call; NULL if there was none */
 	bool is_gated;      /* the pod has scheduling gates */
 	/* the pod is reserved and in state GANG_WAITS_TO_BIND, or GANG_BINDING */
 	bool waits_to_bind, is_binding;
@@ -28,19 +28,19 @@ struct gang {
 	struct gang_rank *first;
 	const char *by; /* name of the annotation or label that names the gang; constant */
 	unsigned size;  /* number of pods; 0 if unknown */
-	unsigned conflicting_size;  /* another size that a pod names; 0 if all agree */
-	bool is_size_reported;      /* the missing size was reported */
-	bool was_complete;          /* at least `size` pods existed when last checked */
-	unsigned failures;          /* how many times in a row not all pods reached bind */
+	unsigned conflicting_size; /* another size that a pod names; 0 if all agree */
+	bool is_size_reported;     /* the missing size was reported */
+	bool was_complete;         /* at least `size` pods existed when last checked */
+	unsigned failures; /* how many times in a row the gang's reservations expired before all pods reached bind */
 	uint64_t reserved_until_ns; /* when the gang's reservations expire; 0 if there are none */
 	uint64_t retry_at_ns;       /* when to make kube-scheduler try the missing pods again */
 	uint64_t backoff_until_ns;  /* after a failure (gang_backoff_ns()); 0 if none */
 	uint64_t no_room_since_ns; /* since when there is no room for all; 0: there is, or was not tried */
-	/* The last failed search for room, which would fail again until something changes: */
-	uint64_t failed_at;              /* the model's `rooms` + 1 then; 0: none failed */
-	const json_t *failed_candidates; /* the nodes then; a member's; valid while failed_at is set */
-	unsigned failed_fits;            /* number of pods that found room */
-	uint16_t name_at;                /* offset in `text` */
+	/* The last search for room that failed. It would fail again until something changes. */
+	uint64_t failed_at; /* the model's `capacity_epoch` + 1 at that time; 0: none failed */
+	const json_t *failed_candidates; /* nodes of that search, owned by a member; valid while failed_at is set */
+	unsigned failed_fits; /* number of pods that found room */
+	uint16_t name_at;     /* offset in `text` */
 	char text[];
 };
 
@@ -49,7 +49,7 @@ static inline const char *gang_name(const struct gang *gang)
 	return gang->text + gang->name_at;
 }
 
-/* Records the gang that the pod names, or in `broken` what is malformed. Returns 0 or -ENOMEM. */
+/* Adds the pod to the gang that it names, or records in `gang_error` what is malformed. Returns 0 or -ENOMEM. */
 int model_gang_join(struct model *model, struct model_pod *pod, const struct kube_pod *from,
 		    const struct gang_annotations *annotations, const struct error *gang_error,
 		    struct error *err);
@@ -63,8 +63,7 @@ struct gang_counts gang_counts_of(const struct gang *gang);
 void gang_set_candidates(struct gang_rank *member, json_t *names);
 
 /*
- * Call when all pods got reservations: sets how long these last, and makes kube-scheduler try the rejected pods again, except
- * `but`.
+ * Call when all pods got reservations: sets when these expire, and makes kube-scheduler retry the rejected pods, except `but`.
  */
 void model_gang_all_reserved(struct model *model, struct gang *gang, const struct gang_rank *but);
 /* Records a failed search, in which `fits` pods found room. Frees the gang's reservations unless a binding has begun. */
@@ -72,7 +71,7 @@ void model_gang_failed(struct model *model, struct gang_rank *asker, unsigned fi
 /* Whether the last search failed and nothing has changed since. */
 bool model_gang_would_fail(const struct model *model, const struct gang_rank *asker);
 
-/* Call when bind has reserved cards for this member: that reservation lasts as long as the gang's others. */
+/* Call when bind has reserved cards for this member: its reservation then expires with those of the gang's other pods. */
 void model_gang_reserved(struct model *model, struct gang_rank *member);
 /* ---- model_bind_permit.c ---- */
 

@@ -24,23 +24,24 @@ struct model_room;
 struct place_tally;
 struct gang_rank;
 
-/* What a filter call reads comes first: it scans all nodes, and memory latency limits it. */
+/* The members that a filter call reads come first: it scans all nodes, so memory latency limits it. */
 struct model_node {
 	struct string_map_entry entry; /* key: node name */
 	struct inventory inventory;    /* empty while the node does not exist */
 	uint64_t filtered_in; /* the model's `filters` at the last filter call with this node */
 	char *cards_error; /* why the description of the node's cards was rejected; NULL if it was accepted */
-	const struct model_pod *nominated_pod; /* evictions make room here for it; NULL if none */
+	const struct model_pod
+		*nominated_pod; /* evictions make room on this node for that pod; NULL if none */
 	bool exists, is_listed;
 	bool is_reserved;       /* part of the backfill reservation: closed to lone pods */
-	bool is_cooldown_dirty; /* its annotation must be written */
+	bool is_cooldown_dirty; /* the annotation of its cooldowns (cooldown.h) must be written */
 	bool is_room_stale;     /* the cards' use has changed since `room` was counted */
 	struct place_tally *
-		/* how many of the usual requests it could serve (model_room.c); owned; NULL if not counted */
+		/* how many of the usual requests its cards could serve (model_room.c); owned; NULL if not counted */
 		room;
 	struct model_pod *pods;      /* list of the pods that are charged to this node */
 	size_t references;           /* held by pods */
-	uint64_t annotations_digest; /* to detect changes */
+	uint64_t annotations_digest; /* to detect changed annotations */
 	struct use use; /* measured use of the node's cards; empty unless opportunistic pods are on */
 	char name[];
 };
@@ -71,23 +72,24 @@ struct model_pod {
 		**at; /* links in the list `pods` of the node to which the pod is charged */
 	struct model_pod *next_pending,
 		**at_pending;        /* links in the model's `pending` list; NULL if bound */
-	struct request *request;     /* the pod's request, while open; NULL if malformed */
+	struct request *request;     /* the pod's request, while it waits; NULL if malformed */
 	char *request_error;         /* why the request is malformed; NULL if valid */
-	uint64_t annotations_digest; /* of those behind `annotated` */
-	/* the model's `rooms` + 1 when a filter call found no node; 0: none did, or it was reported */
+	uint64_t annotations_digest; /* digest of the annotations behind `annotated` */
+	/* the model's `capacity_epoch` + 1 when a filter call found no node; 0: none failed, or model_take_requeue() has
+	 * returned the pod */
 	uint64_t unschedulable_at;
 	/* if only a filter call has named the pod: when the pod is forgotten; 0: the watch has named it */
 	uint64_t unseen_until_ns;
-	const char *pod_namespace;          /* the name of `space` */
+	const char *pod_namespace;          /* owned by `name_space` */
 	struct model_namespace *name_space; /* a reference */
 	struct gang_rank *member;           /* NULL if in no gang */
 	int32_t priority;
 	int64_t since_s;           /* when the pod was placed, by its annotation; 0: unknown */
 	uint64_t leaving_until_ns; /* after the pod's eviction was requested */
 	uint64_t spared_until_ns;  /* after the pod's eviction was refused */
-	struct model_node *nominated_node; /* node where the pod would fit without others; a reference; NULL if there is none */
+	struct model_node *nominated_node; /* node where evictions would make room for the pod; a reference; NULL if none */
 	uint64_t nominated_ns;
-	/* pods of lower priority may be evicted from `wants`, not just opportunistic ones */
+	/* for nominated_node: pods of lower priority may be evicted too, not just opportunistic ones */
 	bool may_preempt;
 	bool is_bound, is_terminating, is_listed;
 	bool is_requeue_requested; /* to be returned by model_take_requeue() */
@@ -103,7 +105,7 @@ struct model {
 	uint64_t generation; /* incremented when a node, a pod or its shares change */
 	uint64_t filters;
 	uint64_t capacity_epoch; /* incremented when rejected pods may fit; starts at 1 */
-	uint64_t capacity_freed_ns; /* since when rejected pods may fit and must be looked for; 0: none */
+	uint64_t capacity_freed_ns; /* since when rejected pods may fit and model_take_requeue() must look for them; 0: none */
 	bool has_requeue_requests;
 	uint64_t now_ns;
 	int64_t wall_s;           /* seconds since 1970, at now_ns; 0 if unknown */
@@ -152,12 +154,12 @@ void model_nodes_free(struct model *model);
 /* ---- model_pod.c ---- */
 
 struct model_pod *model_find_pod(const struct model *model, const char *uid);
-/* Between these, the caller sees the node without this pod. */
+/* Between these two calls, the node looks as if this pod were not there. */
 void model_suspend_charge(struct model_pod *pod);
 void model_restore_charge(struct model_pod *pod);
 /*
- * Like model_update_pod(), for a filter call's pod, which may be newer than the watch. If the watch never names the pod, it is
- * forgotten after a while.
+ * Like model_update_pod(), for the pod of a filter call, which may be newer than the watch's. If the watch never reports the
+ * pod, it is forgotten after a while.
  */
 int model_update_pod_from_filter(struct model *model, json_t *pod, struct error *err);
 /*
@@ -167,9 +169,9 @@ int model_update_pod_from_filter(struct model *model, json_t *pod, struct error 
 int model_make_allocation(struct model *model, const struct model_pod *pod, struct model_node *node,
 			  const struct kube_shares *shares, struct model_allocation *ret,
 			  struct error *err);
-/* Rejected pods are not tried again. */
+/* Frees an allocation that was not charged, so no room becomes free and no rejected pods are retried. */
 void model_free_allocation(struct model *model, struct model_allocation *allocation);
-/* Charges it in place of the pod's earlier reservation, and takes ownership of it. */
+/* Charges the allocation in place of the pod's earlier reservation, and takes ownership of it. */
 void model_reserve_allocation(struct model *model, struct model_pod *pod,
 			      struct model_allocation *allocation);
 /* Reserves the shares for a limited time, in place of the earlier reservation. On -EINVAL or -ENOMEM nothing is reserved. */
@@ -187,7 +189,7 @@ void model_pods_free(struct model *model);
 struct model_namespace *model_namespace_get(struct model *model, const char *name);
 void model_namespace_put(struct model *model,
 			 struct model_namespace *name_space); /* NULL is allowed */
-/* NULL if it has no quota for cards. */
+/* Returns NULL if the namespace has no quota for cards. */
 const struct model_namespace *model_find_limited(const struct model *model, const char *name);
 /* Limits m->fit to what is left of the namespace's quota, if any. */
 void model_apply_quota(struct model *model, const char *pod_namespace);
@@ -197,7 +199,7 @@ void model_quotas_free(struct model *model);
 
 /* ---- model_requeue.c ---- */
 
-/* Also when a node's cards changed: waiting pods may fit now. */
+/* Call when cards became free or a node's cards changed: waiting pods may fit now. */
 void model_capacity_freed(struct model *model);
 /* Like model_capacity_freed(), for a namespace whose limits or usage changed. */
 void model_quota_freed(struct model *model, const struct model_namespace *name_space);
@@ -239,9 +241,9 @@ void model_start_eviction(struct model *model, struct model_pod *opportunistic,
  */
 bool model_nomination_cost(struct model *model, const struct request *request, const char *uid,
 			   bool may_preempt, const char *node, int32_t *ret_priority);
-/* Sets pod->wants. Some seconds later model_take_evictions() returns the pods in its way. */
+/* Nominates the node for the pod. Some seconds later model_take_evictions() returns the pods to evict there. */
 void model_nominate(struct model *model, const char *uid, bool may_preempt, const char *node);
-/* Returns the pod for which the node's room is kept from pod `uid` of that priority; NULL if none. */
+/* Returns the pod for which the node's room is kept, if pod `uid` of this priority may not take it; NULL if it may. */
 const struct model_pod *model_nominated_pod(const struct model *model, const struct model_node *node,
 					    const char *uid, int32_t priority);
 void model_clear_nomination(struct model *model, struct model_pod *pod);

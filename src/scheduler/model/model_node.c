@@ -63,7 +63,7 @@ static const char *annotation(const json_t *node, const char *name)
 	return json_string_value(json_object_get(json_object_get(meta, "annotations"), name));
 }
 
-/* Reads the cards' measured use. If it cannot be read, guarantees count instead. */
+/* Reads the cards' measured use. If it cannot be read, opportunistic pods are placed by guarantees instead. */
 static int read_use(struct model *m, struct model_node *node, const json_t *object,
 		    struct error *err)
 {
@@ -80,8 +80,8 @@ static int read_use(struct model *m, struct model_node *node, const json_t *obje
 }
 
 /*
- * Whether the kubelet offers the resource. After a device plugin is gone, the kubelet still lists the resource, with 0. A node
- * without any capacity counts as serving: its kubelet has not reported yet.
+ * Whether the kubelet offers the resource. Without its device plugin, the kubelet still lists the resource, with amount 0. A
+ * node without any capacity counts as offering it: its kubelet has not reported yet.
  */
 static bool has_resource(const json_t *node, const char *resource)
 {

@@ -1,6 +1,6 @@
 /*
- * The model's opportunistic pods (opportunistic.h): finds cards where they lacked compute for too long, and chooses pods to
- * evict.
+ * The model's opportunistic pods (opportunistic.h): finds cards where these pods lacked compute for too long, and chooses pods
+ * to evict.
  */
 #include <stdlib.h>
 
@@ -8,9 +8,10 @@
 #include "scheduler/model/model_inside.h"
 #include "scheduler/opportunistic/opportunistic.h"
 
-/* A pod named for eviction counts as leaving for this long; if it is still there then, it stays. */
+/* A pod named for eviction counts as leaving for this long. If it still exists then, it counts as staying again. */
 #define LEAVING_NS (UINT64_C(120) * 1000000000)
-/* After an eviction that failed, for this long: the server may have done it, and a failing server is not asked every second. */
+/* After an eviction that failed, the pod counts as leaving for this long: the server may have evicted it anyway, and a
+ * failing server should not be asked every second. */
 #define FAILED_NS (UINT64_C(5) * 1000000000)
 /* A pod whose eviction was refused is not evicted again for this long. */
 #define SPARED_NS (UINT64_C(600) * 1000000000)
@@ -24,8 +25,8 @@ struct eviction_scan {
 };
 
 /*
- * Lists the pods on the card that may be evicted. *ret_borrowed_pct: what all opportunistic pods there have borrowed, without
- * those that are leaving. NULL if memory runs out.
+ * Lists the pods on the card that may be evicted. *ret_borrowed_pct: compute that all opportunistic pods on the card have
+ * borrowed, except pods that are leaving. NULL if memory runs out.
  */
 static struct opportunistic *list_opportunistic(const struct model *m,
 						const struct model_node *node, const char *card,
@@ -104,7 +105,7 @@ static void check_node(void *data, void *thing)
 			check_card(data, node, i);
 }
 
-/* ---- cooldowns, kept in the node's annotation ---- */
+/* ---- cooldowns, which a node's annotation stores ---- */
 
 void model_cooldown_card(struct model *m, struct model_node *node, unsigned card)
 {

@@ -31,7 +31,7 @@ void model_suspend_charge(struct model_pod *pod)
 	pod->charged = NULL;
 }
 
-/* Charges the reservation, or else the shares in the annotations, perhaps of an earlier attempt. */
+/* Charges the reservation, or else the shares in the annotations, which may be of an earlier attempt. */
 void model_restore_charge(struct model_pod *pod)
 {
 	struct model_allocation *allocation = pod->reserved.node ? &pod->reserved : &pod->annotated;
@@ -58,7 +58,7 @@ void model_free_allocation(struct model *m, struct model_allocation *allocation)
 	*allocation = (struct model_allocation){ 0 };
 }
 
-/* Drops an allocation that is not charged any more, and notes that room was freed. */
+/* Frees an allocation that was charged until now, and notes that room became free. */
 static void drop_allocation(struct model *m, struct model_allocation *allocation)
 {
 	if (allocation->node)
@@ -143,7 +143,7 @@ static struct model_pod *new_pod(struct model *m, const struct kube_pod *from)
 
 /* ---- shares in annotations ---- */
 
-/* Returns the annotation with the pod's shares; NULL if none counts. */
+/* Returns the annotation with the pod's shares; NULL if the pod has none, or only of a failed attempt. */
 static const char *shares_annotation(const struct kube_pod *from)
 {
 	const char *text = from->allocated ? from->allocated : from->to_allocate;
@@ -152,8 +152,8 @@ static const char *shares_annotation(const struct kube_pod *from)
 }
 
 /*
- * False if the annotations of shares must be wrong: anyone can write them, and a pod that requests no GPU was given none. With
- * an unreadable request they are believed.
+ * Returns false if the annotations of shares must be forged: the pod requests no GPU, and anyone can write annotations. If the
+ * request cannot be read, they are believed.
  */
 static bool may_have_shares(const struct model *m, const struct kube_pod *from)
 {
@@ -228,7 +228,8 @@ static int read_annotated(struct model *m, const struct kube_pod *from, const ch
 	return r;
 }
 
-/* Makes an allocation for a pod that has unknown cards of the node. Meanwhile no other pod gets cards of that node. */
+/* Makes an allocation for a pod whose cards cannot be read from its annotations. While charged, the node's cards go to no
+ * other pod. */
 static int make_unknown_allocation(struct model *m, const char *node, struct model_allocation *ret,
 				   struct error *err)
 {
@@ -256,8 +257,8 @@ static int update_annotated(struct model *m, const struct kube_pod *from, struct
 	int r = text ? read_annotated(m, from, text, &annotated, err) : 0;
 	int unread = r;
 	/*
-	 * A bound pod has cards, even if we cannot read which: assign no card of its node. (An unbound pod gets its annotations
-	 * at the next attempt.)
+	 * A bound pod has cards even if its annotation cannot be read: assign no card of its node. (A pod that is not bound
+	 * gets new annotations at the next attempt.)
 	 */
 	if (r < 0 && r != -ENOMEM && !pod->charged && *from->node)
 		r = make_unknown_allocation(m, pod_node(from), &annotated, err);
@@ -340,7 +341,7 @@ static int update_pod(struct model *m, const struct kube_pod *from, bool is_watc
 	int r = *from->node ? 0 : request_read(from, &m->terms.request, &request, &request_error);
 	if (r == -ENOMEM)
 		return error_set_errno(err, ENOMEM, "pod");
-	/* Store a filter call's pod even without GPU requests, because a bind call will follow. */
+	/* A filter call's pod is stored even without GPU requests, because a bind call will follow. */
 	bool is_asked_about = !*from->node && (pod || !is_watched);
 	struct gang_annotations gang = { 0 };
 	struct error gang_error = { 0 };
@@ -388,7 +389,7 @@ static int read_and_update(struct model *m, json_t *object, bool is_watched, str
 
 int model_update_pod(struct model *m, const json_t *object, struct error *err)
 {
-	/* Safe: read_and_update() only takes a reference and drops it. */
+	/* Casting away const is safe: read_and_update() only takes a reference and drops it. */
 	return read_and_update(m, (json_t *)(uintptr_t)object, true, err);
 }
 
@@ -437,7 +438,7 @@ void model_reserve_allocation(struct model *m, struct model_pod *pod,
 	m->generation++;
 	model_suspend_charge(pod);
 	drop_allocation(m, &pod->reserved);
-	/* The annotations' shares are of an earlier attempt: others may have that room now. */
+	/* Drop the shares of an earlier attempt: another pod may have that room by now. */
 	drop_allocation(m, &pod->annotated);
 	pod->reserved = *allocation;
 	*allocation = (struct model_allocation){ 0 };
@@ -492,7 +493,7 @@ static void clear_listed(void *data, void *thing)
 	pod->is_listed = false;
 }
 
-/* Forgets a pod that the list lacks; not a pod from a filter call, which may be newer than the list. */
+/* Forgets a pod that the list lacks, unless only a filter call has named it: such a pod may be newer than the list. */
 static void remove_unlisted(void *data, void *thing)
 {
 	struct model_pod *pod = thing;

@@ -1,6 +1,6 @@
 /*
- * The model's namespaces: what their pods have of the cards together, and what ResourceQuota objects allow. Of several quotas,
- * the tightest limit of each kind counts.
+ * The model's namespaces: what the pods of each use of the cards together, and what its ResourceQuota objects allow. Of several
+ * quotas, the tightest limit of each kind counts.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -62,7 +62,7 @@ void model_apply_quota(struct model *m, const char *pod_namespace)
 
 /* ---- quotas ---- */
 
-/* Computes the namespace's limits. If one grew, waiting pods may fit now. */
+/* Computes the namespace's limits. If a limit became higher, waiting pods may fit now. */
 static void update_limits(struct model *m, struct model_namespace *name_space)
 {
 	const struct quota_limits before = name_space->limits;
@@ -220,7 +220,7 @@ static void show(void *data, void *thing)
 void model_each_quota(const struct model *m,
 		      void (*each)(void *data, const struct model_quota_view *view), void *data)
 {
-	/* Safe: show() does not change the map. */
+	/* Casting away const is safe: show() does not change the map. */
 	string_map_each((struct string_map *)(uintptr_t)&m->namespaces, show,
 			&(struct walk){ each, data });
 }

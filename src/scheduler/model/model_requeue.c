@@ -1,7 +1,7 @@
 /*
- * Finds pods that were rejected a moment too early, so that kube-scheduler tries them again. It does so by itself after
- * changes, such as another pod's end. But if it learns of the change before the model does, the pod is rejected once more, and
- * the next try comes only minutes later.
+ * Finds pods that kube-scheduler should try again. It does so by itself after a change, such as the end of another pod. But if
+ * it learns of the change before the model does, the model rejects the pod once more, and kube-scheduler's next try comes only
+ * minutes later.
  */
 #include "scheduler/model/model_gang.h"
 
@@ -35,7 +35,7 @@ void model_set_unschedulable(struct model *m, const char *uid, bool is_unschedul
 		pod->unschedulable_at = is_unschedulable ? m->capacity_epoch + 1 : 0;
 }
 
-/* Whether no room was freed since the pod was rejected. */
+/* Whether no room became free since the pod was rejected. */
 static bool is_rejection_current(const struct model *m, const struct model_pod *pod)
 {
 	return !pod->unschedulable_at || pod->unschedulable_at > m->capacity_epoch;
@@ -59,7 +59,7 @@ size_t model_take_requeue(struct model *m, struct model_requeue_pod *ret, size_t
 		if (!is_requeue_due(m, pod, is_late))
 			continue;
 		if (count == most)
-			return count; /* the next call returns the others */
+			return count; /* The caller's array is full; the next call returns the other pods. */
 		ret[count++] = (struct model_requeue_pod){ pod->pod_namespace, model_pod_name(pod) };
 		pod->unschedulable_at = 0;
 		pod->is_requeue_requested = false;

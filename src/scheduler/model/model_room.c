@@ -1,5 +1,6 @@
 /*
- * Counts requests, and the cluster's room for them, for the policy "fragmentation" (policy/placement/room.h).
+ * Counts requests, and the cluster's room for them, for the policy "fragmentation" (policy/placement/room.h). A kind is a class
+ * of equal requests.
  *
  *     room      per node: how many requests of each kind its cards would serve; counted again when the use of the cards
  *               changes, and for each new kind
@@ -13,13 +14,13 @@
 #include "scheduler/model/model_inside.h"
 #include "scheduler/request/workload_histogram.h"
 
-/* Many cards are in the same state: keep the counts of this many states. */
+/* Many cards are in equal states: cache the counts for this many states. */
 #define MEMO_CARDS 4096
 
 struct memo_card {
 	/* model_room.generation when this entry was made; if that differs, the entry is unused */
 	uint64_t generation;
-	struct place_card card; /* the fields that count; all others are zero */
+	struct place_card card; /* the fields that determine the counts; all others are zero */
 	struct place_fits fits;
 };
 
@@ -27,7 +28,7 @@ struct model_room {
 	struct histogram histogram;
 	uint64_t new_kinds; /* bit k is set if kind k has not been counted on any node yet */
 	uint64_t total[PLACE_KINDS_MAX];
-	/* Changes when a type's interned string may have been replaced by another at its address; starts at 1. */
+	/* Incremented when a card type's interned string was freed: another string may get the same address. Starts at 1. */
 	uint64_t generation;
 	struct memo_card *memo; /* MEMO_CARDS entries; owned; NULL before the first use */
 };
@@ -37,7 +38,7 @@ _Static_assert(PLACE_KINDS_MAX <= 64, "a bit for each kind");
 
 void model_count_request(struct model *m, const struct request *request)
 {
-	/* An opportunistic request is guaranteed no compute, so it takes none from guaranteed requests. */
+	/* Opportunistic requests do not count: they take no guaranteed compute from others. */
 	if (request->is_opportunistic)
 		return;
 	if (!m->room && request->count) {
@@ -68,11 +69,11 @@ void model_room_free(struct model *m)
 
 /* ---- room of a card ---- */
 
-/* Returns what the card's room depends on; other fields are zero. */
+/* Returns the fields of the card that its room depends on; all other fields are zero. */
 static struct place_card state_of(const struct place_card *card)
 {
 	struct place_card state;
-	/* Compared with memcmp(), so clear the padding too. */
+	/* States are compared with memcmp(), so clear the padding too. */
 	memset(&state, 0, sizeof(state));
 	state.type = card->type;
 	state.memory_total_bytes = card->memory_total_bytes;
@@ -141,7 +142,7 @@ static void count_kind(const struct place_histogram *kinds, unsigned k,
 	}
 }
 
-/* Counts all kinds if the cards' use has changed, else the new ones. False if memory runs out. */
+/* Counts all kinds if the cards' use has changed, otherwise only the new kinds. False if memory runs out. */
 static bool count_room(struct model_room *room, struct model_node *node)
 {
 	const struct place_histogram *kinds = &room->histogram.kinds;
@@ -186,7 +187,7 @@ const struct place_histogram *model_histogram(struct model *m)
 		}
 	string_map_each(&m->nodes, count_node, &counting);
 	room->new_kinds = 0;
-	/* The next call counts the nodes that could not be counted now. */
+	/* Nodes whose room was not counted for lack of memory are counted by the next call. */
 	if (counting.is_out_of_memory)
 		return NULL;
 	histogram_price(&room->histogram, room->total);
@@ -217,9 +218,9 @@ void model_room_strings_freed(struct model *m)
 struct trial {
 	struct model *model;
 	const struct inventory *inventory;
-	const struct place_card *card;   /* the present state of the cards */
-	const struct place_tally *tally; /* how many requests of each kind they would serve */
-	double loss;                     /* sum for the shares placed so far */
+	const struct place_card *card;   /* the cards with the shares placed so far */
+	const struct place_tally *tally; /* how many requests of each kind these cards would serve */
+	double loss;                     /* room lost by the shares placed so far, by price */
 };
 
 static bool is_same_state(const struct place_card *a, const struct place_card *b)
@@ -230,7 +231,7 @@ static bool is_same_state(const struct place_card *a, const struct place_card *b
 	       a->cores_total_mpct == b->cores_total_mpct && a->slots_total == b->slots_total;
 }
 
-/* Finds the card in `among` (a bit for each) where the share costs least room. False if none fits. */
+/* Finds the card in `among` (a bit per card) where the share takes the least valuable room. False if none fits. */
 static bool find_cheapest_card(struct trial *l, const struct place_request *share, uint64_t among,
 			       unsigned *ret, double *ret_loss)
 {

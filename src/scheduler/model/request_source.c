@@ -1,4 +1,4 @@
-/* Computes a digest of all that request_read() reads in a pod, and perhaps of more. */
+/* Computes a digest over at least everything that request_read() reads in a pod. */
 #include <string.h>
 
 #include "base/cleanup.h"
@@ -28,7 +28,7 @@ static bool is_wish(const char *name)
 	return is;
 }
 
-/* Adds up the digests of users' annotations, because their order means nothing. */
+/* Sums the digests of users' annotations, so that their order does not matter. */
 static uint64_t annotations_digest(const struct kube_pod *pod)
 {
 	const json_t *meta = json_object_get(pod->object, "metadata");
@@ -54,7 +54,7 @@ uint64_t request_source(const struct kube_pod *pod)
 		digest = digest_add(digest,
 				    json_string_value(json_object_get(container, "restartPolicy")));
 		digest = digest_add(digest, resources);
-		/* Some annotations contain the container's name, so they mean something else with another name. */
+		/* Names of some annotations contain the container's name, so it counts too. */
 		digest = digest_add(digest, pod->container[i]);
 	}
 	return digest + annotations_digest(pod);

@@ -28,7 +28,7 @@ static uint64_t to_monotonic_ns(int64_t until_s, struct cooldown_now now)
 static void cooldown(struct use_card *card, const struct kube_cooldown *entry,
 		     struct cooldown_now now)
 {
-	/* A cooldown that ended FORGIVE_S ago no longer counts. */
+	/* An entry counts until FORGIVE_S after its cooldown's end. */
 	if (entry->until_s < now.wall_s && now.wall_s - entry->until_s >= FORGIVE_S)
 		return;
 	uint64_t until_ns = to_monotonic_ns(entry->until_s, now);
@@ -51,7 +51,7 @@ int cooldown_load(struct use *u, const char *text, const struct inventory *inven
 {
 	struct kube_cooldowns cooldowns = { 0 };
 	uint64_t digest = text ? digest_add(DIGEST_FIRST, text) : 0;
-	/* Without measured use no pod is placed by use, so there are no cooldowns. */
+	/* Cooldowns matter only where use is measured: without it no pod is opportunistic. */
 	if (digest == u->cooldown_digest || !u->count)
 		return 0;
 	if (!text)

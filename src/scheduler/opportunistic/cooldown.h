@@ -1,7 +1,8 @@
 /*
- * Cooldowns (opportunistic.h) outlive the scheduler in a node's annotation (kube/own/cooldowns.h), in wall-clock time. Clocks
- * can be wrong, so reading can only extend a cooldown, to at most OPPORTUNISTIC_COOLDOWN_MOST_NS from now. Removing the
- * annotation ends all. Pure, except for memory; not thread-safe.
+ * Stores cooldowns in a node's annotation (kube/own/cooldowns.h), so that they outlive the scheduler. In a cooldown a card
+ * takes no opportunistic pods (opportunistic.h). The annotation has wall-clock times. Clocks can be wrong, so reading can only
+ * extend a cooldown, to at most OPPORTUNISTIC_COOLDOWN_MOST_NS from now. Removing the annotation ends all cooldowns. Pure,
+ * except for memory; not thread-safe.
  */
 #pragma once
 

@@ -76,7 +76,7 @@ int use_update(struct use *u, const char *text, const struct inventory *inventor
 	uses_free(&uses);
 	if (!card)
 		return error_set_errno(err, ENOMEM, "use of GPUs");
-	/* The annotation of cooldowns must be read again for new cards. */
+	/* New cards have no cooldowns yet, so read the annotation of cooldowns again. */
 	if (!is_of(u, inventory))
 		u->cooldown_digest = 0;
 	free(u->card);

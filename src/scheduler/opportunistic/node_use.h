@@ -1,7 +1,7 @@
 /*
- * The measured use of a node's cards, from allotd's annotation (kube/own/uses.h). A measurement is valid for USE_FRESH_NS after
- * we saw the annotation change, by our own clock. So what a dead daemon left is never used, even after a restart of the
- * scheduler. Pure, except for memory; not thread-safe.
+ * The measured use of a node's cards, which allotd writes in an annotation (kube/own/uses.h). A measurement is valid for
+ * USE_FRESH_NS after the scheduler saw the annotation change, by its own clock. So an annotation that a dead allotd left behind
+ * is never used, even after a restart of the scheduler. Pure, except for memory; not thread-safe.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/* Three times the longest default interval between reports. */
+/* Three times the longest default interval between allotd's reports. */
 #define USE_FRESH_NS (UINT64_C(180) * 1000000000)
 
 struct inventory;
@@ -18,8 +18,8 @@ struct inventory;
 /* A card's use, and the state of its opportunistic pods (opportunistic.h). */
 struct use_card {
 	uint64_t id;      /* digest of the card's UUID */
-	bool is_reported; /* by the node */
-	uint8_t rounds;   /* number of evictions in a row */
+	bool is_reported; /* the node's annotation has this card */
+	uint8_t rounds;   /* number of evictions of opportunistic pods in a row */
 	uint16_t peak_pct, now_pct, held_pct;
 	uint32_t memory_mib;
 	uint64_t starved_since_ns; /* since when opportunistic pods lack compute; 0: they do not */
@@ -32,7 +32,7 @@ struct use {
 	struct use_card *card;    /* in the order of the node's inventory; owned */
 	uint64_t digest;          /* digest of the annotation; 0 if there is none */
 	uint64_t changed_ns;      /* when the annotation last changed */
-	bool is_live;             /* the annotation was seen to change, so its daemon lives */
+	bool is_live;             /* the annotation was seen to change, so its allotd is alive */
 	uint64_t cooldown_digest; /* digest of the annotation that cooldown.h read; 0 if none */
 };
 

@@ -1,6 +1,6 @@
 /*
- * A summary of the cluster for all readers of the page: how much of each node's cards is assigned. Valid until the model
- * changes. Call from the model's thread.
+ * A summary of the cluster, shared by all readers of the web page: how much of each node's cards is assigned. Valid until the
+ * model changes. Call from the model's thread.
  */
 #pragma once
 
@@ -39,8 +39,8 @@ enum view_pod_state aggregate_pod_state(const struct model_pod *pod);
 bool aggregate_uses_cards(const struct model_pod *pod);
 
 /*
- * Find the nodes or pods that a view shows, in its order. *ret has struct aggregate_node or struct model_pod. Return 0 or
- * -ENOMEM. Free *ret with view_best_free().
+ * Find the nodes or pods that a view (view.h) shows, in its order. *ret has struct aggregate_node or struct model_pod. Return 0
+ * or -ENOMEM. Free *ret with view_best_free().
  */
 int aggregate_nodes(const struct aggregate *aggregate, const struct view *view,
 		    struct view_best *ret);

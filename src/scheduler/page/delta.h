@@ -1,6 +1,6 @@
 /*
- * What was sent to a reader of the page, so that only changes are sent. A row is known by its key and compared by a digest of
- * its JSON. Pure, except for memory.
+ * Remembers what was sent to a reader of the web page, so that the next event has only changes. A row is identified by its key
+ * and compared by a digest of its JSON. Pure, except for memory.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "scheduler/page/view.h"
 
 struct sent_rows {
-	uint64_t head; /* digest of all but the rows' objects */
+	uint64_t head; /* digest of the list without its rows' objects */
 	unsigned count;
 	struct {
 		uint64_t key, digest; /* digests of the row's key and object */
@@ -26,12 +26,12 @@ struct sent_state {
 };
 
 /*
- * Writes the object in `part` as member `key` of `to`, unless its digest is *sent, that is, it was sent last. Sets *sent and
- * empties `part`. Returns whether it was written.
+ * Writes the object in `part` as member `key` of `to`, unless an equal object was sent last (its digest is *sent). Sets *sent
+ * and empties `part`. Returns whether it was written.
  */
 bool delta_part(uint64_t *sent, const char *key, struct json_text *part, struct json_text *to);
 
-/* While a page of rows is written. Rows sent before are left out, but not their keys. */
+/* State while a list of rows is written. For a row that was sent before, only its key is written. */
 struct delta_writer {
 	struct sent_rows *sent, next;
 	struct json_text keys, rows, row;
@@ -42,7 +42,7 @@ void delta_rows_begin(struct delta_writer *w, struct sent_rows *sent);
 void delta_row(struct delta_writer *w, const char *key);
 /*
  * Writes member `name` of `to`: {"seen": matching items, "from": index of the first row, "keys": all rows' keys in order,
- * "rows": new or changed rows}. Nothing if nothing has changed.
+ * "rows": new or changed rows}. Writes nothing if nothing has changed.
  */
 void delta_rows_end(struct delta_writer *w, const char *name, size_t seen, unsigned from,
 		    struct json_text *to);

@@ -9,10 +9,11 @@
 
 #define TICK_NS (NSEC_PER_SEC / EVENTS_HZ)
 #define FIRST_NS (10 * NSEC_PER_MSEC) /* delay of the first event: by then the stream has begun */
-/* how often to look while the model does not change, because time alone may change what is shown */
+/* Interval of checks while the model does not change: what is shown may change with time alone. */
 #define STILL_NS (5 * NSEC_PER_SEC)
 
-#define EXPLAIN_PART 4 /* the page's part of explain_limit: one in this many */
+#define EXPLAIN_PART \
+	4 /* the page may use one in this many of the explanations that explain_limit allows */
 
 static const char before[] = "data: ", after[] = "\n\n";
 
@@ -28,7 +29,7 @@ struct events {
 	unsigned count;
 	struct loop_source *tick;
 	struct reasons *reasons;
-	/* The page's own rate limit, so that it takes nothing from `allot explain`. */
+	/* The page has its own rate limit, so that its explanations take nothing from `allot explain`. */
 	struct token_bucket explaining;
 	struct history history;
 	/* the model's `generation` when events were last made, and when that was */
@@ -73,7 +74,8 @@ static int make_event(const struct page_cluster *c, struct reader *r, struct ser
 }
 
 /*
- * Returns false if the reader got no event: the last one is still being sent, or memory ran out. The next event then has all.
+ * Returns false if the reader got no event, because the last one is still being sent or memory ran out. The next event then has
+ * all changes.
  */
 static bool send_to_one(const struct page_cluster *c, struct reader *r)
 {
@@ -128,7 +130,7 @@ static void tick(void *data, uint32_t loop_events)
 	    e->led != cluster_leads(s->cluster))
 		send_to_all(e, now_ns);
 	uint64_t spent_ns = computed_ns() - begun_ns;
-	/* Explanations have a limit of their own, so they do not lengthen the pause. */
+	/* Not counted in the pause: explanations have a limit of their own. */
 	if (reasons_refresh(e->reasons, m, &e->explaining, m->nodes.count, clock_now_ns()))
 		e->is_due = true;
 	uint64_t pause_ns = (uint64_t)((double)spent_ns / EVENTS_SHARE);
@@ -182,7 +184,8 @@ char *events_state(struct events *e, const struct view *view)
 		return NULL;
 	const struct page_cluster c = cluster_of(e, &aggregate);
 	char *text = write_state(&c, view);
-	/* The timer computes reasons only for readers. Without readers, compute them here and write again. */
+	/* Reasons are computed by the timer, but only while there are readers. Without readers, compute them here and write
+	 * again. */
 	if (text && !e->count &&
 	    reasons_refresh(e->reasons, m, &e->explaining, m->nodes.count, c.now_ns)) {
 		free(text);

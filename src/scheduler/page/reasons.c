@@ -8,9 +8,9 @@
 #include "scheduler/explain/explain.h"
 #include "scheduler/page/wait_summary.h"
 
-/* A page that shows a pod asks for its reason again within this time. */
+/* A page that shows a pod asks for its reason more often than this. */
 #define ASKED_NS (8 * NSEC_PER_SEC)
-#define NODES_LEAST 100 /* least cost of an explanation, in nodes */
+#define NODES_LEAST 100 /* an explanation counts as at least this many nodes */
 
 struct reason {
 	char *uid;  /* owned; NULL if the entry is free */
@@ -52,7 +52,7 @@ const char *reasons_get(struct reasons *r, const struct model_pod *pod, uint64_t
 			one->requested_ns = now_ns;
 			return one->text;
 		}
-		/* A free entry has requested_ns 0, so it goes first. */
+		/* A free entry has requested_ns 0, so it counts as the oldest. */
 		if (one->requested_ns < oldest->requested_ns)
 			oldest = one;
 	}
@@ -62,7 +62,7 @@ const char *reasons_get(struct reasons *r, const struct model_pod *pod, uint64_t
 	return NULL;
 }
 
-/* Returns the entry to compute whose reason is the oldest, or NULL. */
+/* Returns the entry to compute next, the one with the oldest reason, or NULL. */
 static struct reason *next(struct reasons *r, const struct model *m, uint64_t now_ns)
 {
 	struct reason *found = NULL;

@@ -191,7 +191,7 @@ static void write_card(const struct page_cluster *c, const struct model_node *no
 	json_text_close(t, '}');
 }
 
-/* Writes a link as /api/topology of a node's page does, derived from HAMi's score. */
+/* Writes a link in the format of a node page's /api/topology, derived from HAMi's score. */
 static void write_link(const struct inventory *inventory, unsigned a, unsigned b,
 		       struct json_text *t)
 {
@@ -237,7 +237,7 @@ static void write_pod_here(const struct model_node *node, const struct model_pod
 		unsigned index = card_index(&node->inventory, s->card);
 		json_text_open(t, NULL, '{');
 		json_text_whole(t, "container", s->container);
-		/* The index is null if the node no longer has the card; the card's name is still known. */
+		/* The node no longer has the card, so it has no index; its name is still known. */
 		if (index < node->inventory.count)
 			json_text_whole(t, "index", index);
 		else

@@ -20,8 +20,8 @@ struct page_cluster {
 };
 
 /*
- * Writes what the view shows into the open object of `t`, except what *sent has already; updates *sent. Returns whether
- * anything was written. `t` remembers running out of memory.
+ * Writes what the view shows into the open object of `t`, except what the reader already has (*sent), and updates *sent.
+ * Returns whether anything was written. If memory runs out, `t` is marked as failed.
  */
 bool page_cluster_write(const struct page_cluster *c, const struct view *view,
 			struct sent_state *sent, struct json_text *t);

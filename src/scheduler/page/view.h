@@ -1,4 +1,5 @@
-/* The part that a reader has open: a page of nodes, a page of pods, and one open node. Pure, except for memory. */
+/* A view: what a reader of the web page sees. It has a page of nodes, a page of pods, and details of one node, the open one.
+ * Pure, except for memory. */
 #pragma once
 
 #include <stdbool.h>
@@ -6,18 +7,19 @@
 
 #include "base/error.h"
 
-#define VIEW_ROWS 50u        /* rows per page */
-#define VIEW_FROM_MAX 20000u /* largest first row; to see more, use a filter */
-#define VIEW_TEXT_MAX 254    /* names in Kubernetes have at most 253 bytes */
+#define VIEW_ROWS 50u /* rows per page */
+#define VIEW_FROM_MAX \
+	20000u /* largest number of a page's first row; a user who wants later rows must use a filter */
+#define VIEW_TEXT_MAX 254 /* names in Kubernetes have at most 253 bytes */
 
 enum view_order { VIEW_BY_NAME, VIEW_BY_MEMORY, VIEW_BY_CORES, VIEW_BY_SHARES, VIEW_ORDERS };
 
-/* A node's state: the first that applies. */
+/* A node's state is the first of these that applies. */
 enum view_node_state {
 	VIEW_ASIDE,     /* the description of its cards was rejected */
 	VIEW_UNHEALTHY, /* some card is unhealthy */
 	VIEW_CORDONED,  /* some card is cordoned */
-	VIEW_FULL,      /* no card has anything left */
+	VIEW_FULL,      /* no card has any memory, compute or slot left */
 	VIEW_USED,
 	VIEW_FREE, /* nothing is assigned */
 	VIEW_NODE_STATES

@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 
 #define SAYS_MAX 160
-#define KINDS_MAX 64 /* most different groups that are counted one by one */
+#define KINDS_MAX 64 /* most different groups; nodes of further groups are only counted */
 
 static const char *word(const json_t *object, const char *name)
 {

@@ -1,6 +1,6 @@
 /*
- * Summarizes why a pod waits (scheduler/explain/explain.h): an explanation may have thousands of nodes; the summary is a line,
- * groups of nodes with the same reason, and the nodes that lack least. Pure, except for memory.
+ * Summarizes why a pod waits. An explanation (scheduler/explain/explain.h) may have thousands of nodes; the summary has one
+ * line of text, groups of nodes with the same reason, and the nodes that lack least. Pure, except for memory.
  */
 #pragma once
 

@@ -45,7 +45,7 @@ extern const struct request_terms request_terms_default;
 /* shares that a pod's containers may request together */
 #define REQUEST_SHARES_MAX 512
 
-/* Whose resource names a request uses. A kubelet serves some of them, or none. */
+/* The vendors of the resource names in a request. A kubelet serves the names of some, or none. */
 enum request_names {
 	REQUEST_NAMES_HAMI = 1,
 	REQUEST_NAMES_VCUDA = 2,
@@ -61,7 +61,7 @@ struct request_part {
 		place; /* the strings belong to struct request, which also has the lists of types */
 };
 
-/* Which nodes go first. */
+/* The order in which nodes are preferred. */
 enum request_node_policy {
 	REQUEST_NODES_BINPACK,
 	REQUEST_NODES_SPREAD,
@@ -76,13 +76,13 @@ struct request {
 	size_t containers;         /* number of init and main containers together */
 	size_t count;              /* number of parts; 0 if the pod requests no card */
 	struct request_part *part; /* in the order of the containers; owned */
-	/* Types wanted and unwanted, equal for all parts, so that fit.h checks each type once. */
+	/* Card types wanted and unwanted. All parts have the same lists, so fit.h checks each type once. */
 	struct place_words use_type, nouse_type;
 	enum request_node_policy node_policy;
 	unsigned names; /* bit mask of enum request_names over all parts */
 	/* the pod's compute is not guaranteed, but borrowed while others do not use it */
 	bool is_opportunistic;
-	/* takes only cards without any share, even of its own other containers */
+	/* takes only cards that have no share at all, not even of the pod's other containers */
 	bool is_mutex;
 	/* a card's mode must contain this; NULL: any mode; points into `text` */
 	const char *mode;

@@ -1,12 +1,12 @@
 /*
- * Limits for the sum of a namespace's shares of cards, from its ResourceQuota objects, with HAMi's keys:
+ * Limits of the sum of a namespace's shares of cards, from its ResourceQuota objects, with HAMi's keys:
  *
  *     limits.nvidia.com/gpumem: 20000      MiB; a percentage or a whole card counts as the memory that was assigned
  *     limits.nvidia.com/gpucores: 300      percent of a card's compute
  *     limits.nvidia.com/gpu: 4             shares of cards; neither Kubernetes nor HAMi enforces this key
  *     requests.nvidia.com/gpumem, gpucores     the same limits; Kubernetes counts only values that containers name
  *
- * requests.nvidia.com/gpu is left to Kubernetes, which counts it exactly. Pure; thread-safe.
+ * requests.nvidia.com/gpu is not read, because Kubernetes itself enforces it exactly. Pure; thread-safe.
  */
 #pragma once
 
@@ -34,13 +34,13 @@ const char *quota_resource(const struct request_terms *terms, enum quota_kind ki
 int quota_read(const json_t *object, const struct request_terms *terms, struct quota_limits *ret,
 	       struct error *err);
 
-/* Lowers limits to those of `by`. */
+/* Lowers each limit to that of `by`, if lower. */
 void quota_tighten(struct quota_limits *limits, const struct quota_limits *by);
 /* Returns the limits minus the usage. */
 struct quota_limits quota_left(const struct quota_limits *limits, const struct quota_amounts *used);
 bool quota_has_limits(const struct quota_limits *limits);
 bool quota_allows(const struct quota_limits *limits, const struct quota_amounts *amounts);
-/* Whether some amount is within `limits` but not `before`. */
+/* Whether some limit became higher from `before` to `limits`, so that more may be allowed. */
 bool quota_allows_more(const struct quota_limits *limits, const struct quota_limits *before);
 
 void quota_add(struct quota_amounts *to, const struct quota_amounts *by);

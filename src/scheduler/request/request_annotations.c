@@ -80,7 +80,7 @@ static const struct policy {
 } policies[] = {
 	{ "binpack", "binpack" },
 	{ "spread", "spread" },
-	/* "link" chooses all cards together, near each other */
+	/* "link" chooses all of a request's cards together, near each other */
 	{ "topology-aware", "link" },
 	{ "numa", "link" },
 	{ "fragmentation", "room" },
@@ -110,8 +110,8 @@ static int add_policy(const char *word, struct request *request, struct place_re
 }
 
 /*
- * Sets the evaluators of the policy's words in their order; without any (mutex alone), "spread". If all rank cards equally, the
- * least fragmented goes first.
+ * Sets the evaluators that the policy's words name, in their order; "spread" if there is none ("mutex" alone). If all rank
+ * cards equally, the least fragmented cards come first.
  */
 static int read_gpu_policy(const char *text, struct request *request, struct place_request *place,
 			   struct error *err)

@@ -67,7 +67,7 @@ static void set_memory(const struct limits *l, const struct request_terms *terms
 	}
 }
 
-/* Sets the compute. A number of cards alone means whole cards, unless there are defaults. */
+/* Sets the compute. A container that names only a number of cards gets whole cards, unless there are defaults. */
 static void set_cores(const struct limits *l, const struct request_terms *terms,
 		      struct place_request *place)
 {
@@ -125,7 +125,7 @@ static int read_vcuda(const struct kube_pod *pod, size_t container, const struct
 
 /* ---- one container ---- */
 
-/* Raises the request to the container's annotations, as the node will raise its limits. */
+/* Raises the request to the amounts in the container's annotations, because the node will raise its limits to them. */
 static void raise_to_live(const struct kube_pod *pod, size_t container, struct place_request *place)
 {
 	const struct kube_live_floor floor = live_floor(pod, pod->container[container],
@@ -154,8 +154,8 @@ static int add_part(const struct kube_pod *pod, size_t container, const struct r
 	if (!r_hami || !r_vcuda)
 		raise_to_live(pod, container, r_hami ? &vcuda : &hami);
 	/*
-	 * Two kinds of requests are never opportunistic: whole cards, which are not shared, and gpu-manager's units, of which
-	 * the kubelet has only as many as can be guaranteed.
+	 * Two kinds of requests are never opportunistic: whole cards, which are not shared, and gpu-manager's units, because
+	 * the kubelet has no more units than can be guaranteed.
 	 */
 	if (!r_vcuda || (!r_hami && hami.cores_mpct >= CORES_WHOLE_PCT * MPCT))
 		request->is_opportunistic = false;

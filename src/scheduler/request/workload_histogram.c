@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 2 to the power of 1 / HISTOGRAM_HALF_LIFE: how much more each request counts than the last. */
+/* The growth of `unit` per request: 2 to the power of 1 / HISTOGRAM_HALF_LIFE. */
 #define GROWTH 1.000693387462580632
-/* When the unit reaches this value, all counts are divided by the unit, so that sums stay exact. */
+/* When `unit` reaches this value, all counts and `unit` are divided by it, to keep doubles exact. */
 #define UNIT_MOST 1e9
 /* Requests with longer lists are unusual, and not counted. */
 #define WORDS_BYTES_MOST 4096
@@ -105,7 +105,7 @@ static unsigned least_counted(const struct histogram *histogram)
 	return least;
 }
 
-/* Whether this kind came a short while ago; then forgets it. Otherwise remembers it. */
+/* Whether a digest of this kind is remembered, which is then forgotten. If not, remembers it. */
 static bool was_seen_before(struct histogram *histogram, const struct place_request *kind)
 {
 	uint64_t digest = digest_of(kind);

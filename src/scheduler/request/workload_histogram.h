@@ -1,8 +1,9 @@
 /*
- * Which kinds of requests pods made lately, and how often, for policy/placement/room.h. Each request counts when its pod is
- * first seen. Counts decay by half every HISTOGRAM_HALF_LIFE requests, without a clock. Of too many kinds, the one with the
- * lowest count is dropped. A kind's price is its fraction of all requests, divided by the room left for it: frequent kinds with
- * little room are expensive, and all room of a kind is worth its fraction. Not thread-safe.
+ * Counts the kinds of requests that pods made lately, for policy/placement/room.h. Requests of one kind are equal in all that
+ * decides which cards serve them. Each request counts when its pod is first seen. Counts decay by half every
+ * HISTOGRAM_HALF_LIFE requests, without a clock. If there are too many kinds, the one with the lowest count is dropped. A
+ * kind's price is its fraction of all requests, divided by the room left for it: frequent kinds with little room are expensive.
+ * Not thread-safe.
  */
 #pragma once
 
@@ -15,17 +16,18 @@ struct histogram {
 	/* As in policy/placement/room.h; the histogram owns their words. */
 	struct place_histogram kinds;
 	double count[PLACE_KINDS_MAX]; /* decayed number of requests, in `unit`s */
-	/* What a request adds now. Grows, so that older ones count less; 0 before the first. */
+	/* What one new request adds to its kind's count. Grows with each request, so that older ones count less; 0 before
+	 * the first. */
 	double unit;
 	const char **words[PLACE_KINDS_MAX];
-	/* digests of kinds that came once while `kinds` was full; the second time, a kind gets a place */
+	/* digests of kinds that came once while `kinds` was full; a kind that comes again gets a place */
 	uint64_t once[HISTOGRAM_ONCE];
 	unsigned next_once;
 };
 
 /*
- * Counts a request. 1: its kind got a place, *ret_kind, perhaps a dropped kind's. 0: it has one, or gets none. -ENOMEM: not
- * counted.
+ * Counts a request. Returns 1 if its kind got the place *ret_kind, perhaps a dropped kind's; 0 if the kind has a place already,
+ * or gets none; -ENOMEM: not counted.
  */
 int histogram_count(struct histogram *histogram, const struct place_request *request,
 		    unsigned *ret_kind);

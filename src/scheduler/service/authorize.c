@@ -17,7 +17,7 @@
 #define KNOWN_NS (60 * NSEC_PER_SEC)
 
 /*
- * Checks a TLS client's certificate. libmicrohttpd asks for one but accepts any, so it is verified when the client uses a
+ * Checks a TLS client's certificate. libmicrohttpd requests one but accepts any, so it is verified here when the client uses a
  * restricted verb. Thread-safe for different sessions.
  */
 
@@ -47,7 +47,7 @@ static int check_trust(gnutls_session_t session, struct error *err)
 	return -EKEYREJECTED;
 }
 
-/* Whether a pattern in `names` matches. A name with a NUL never does. */
+/* Whether a pattern in `names` matches. A name that contains a NUL never matches. */
 static bool fits(const char *names, const char *name, size_t size)
 {
 	return strlen(name) == size && webhook_is_listed(names, name);
@@ -161,8 +161,8 @@ int authorize_parse(const char *list, unsigned *ret_verbs, struct error *err)
 }
 
 /*
- * Checks the certificate, which takes 0.3 ms. kube-scheduler keeps connections open, so a connection is checked again only
- * after KNOWN_NS: by then the certificate may have expired.
+ * Checks the certificate, which takes 0.3 ms, or uses the last result for the connection: kube-scheduler keeps connections
+ * open. A result is valid for KNOWN_NS, because the certificate may expire.
  */
 static int check_certificate(const struct authorizer *authorizer,
 			     const struct server_request *request, struct error *err)
@@ -208,7 +208,7 @@ static unsigned check(const struct authorizer *authorizer, enum authorize_verb v
 		return 0;
 	if (takes_certificate && check_certificate(authorizer, request, err) >= 0)
 		return 0;
-	/* For a verb that accepts tokens, report what is wrong with the token. */
+	/* The client can use a token for this verb, so report what is wrong with the token instead. */
 	if (takes_token)
 		*err = by_token;
 	return status;
@@ -223,7 +223,7 @@ unsigned authorize(struct authorizer *authorizer, enum authorize_verb verb,
 	unsigned status = check(authorizer, verb, request, &why);
 	if (!status)
 		return 0;
-	/* Log it, because kube-scheduler shows this answer to nobody; not too often, because a client may call without end. */
+	/* Log refusals, because kube-scheduler does not show the answer. Limit the rate, because a client may retry forever. */
 	uint64_t now_ns = clock_now_ns();
 	if (!authorizer->logged_ns || now_ns - authorizer->logged_ns >= SAY_AGAIN_NS) {
 		log_warning("%s is refused: %s", verbs[verb].name, why.text);

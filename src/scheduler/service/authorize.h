@@ -1,6 +1,7 @@
 /*
- * Decides which client may use which verb of allot-scheduler. Verbs in client_verbs need a certificate from client_ca. The
- * token of token_file also opens explanations and metrics, for people and Prometheus. Main thread only.
+ * Decides which client may use which verb of allot-scheduler. The verbs in the setting client_verbs need a client certificate
+ * from client_ca. The token in token_file also permits explanations and metrics, because people and Prometheus request these.
+ * Main thread only.
  */
 #pragma once
 

@@ -20,7 +20,7 @@ struct config {
 	char client_verbs[SETTINGS_TEXT_MAX], token_file[SETTINGS_TEXT_MAX];
 	bool is_local_trusted;
 	unsigned explain_nodes; /* nodes per second; 0 for no limit */
-	/* the cluster's page, with the names of allotd's */
+	/* the cluster's web page; these settings have the same names in allotd */
 	char web_listen[SETTINGS_TEXT_MAX], web_token_file[SETTINGS_TEXT_MAX];
 	char web_tls_certificate[SETTINGS_TEXT_MAX], web_tls_key[SETTINGS_TEXT_MAX];
 	char web_node_url[SETTINGS_TEXT_MAX];

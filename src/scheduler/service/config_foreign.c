@@ -11,7 +11,7 @@
 
 /* ---- flags that are true or false ---- */
 
-/* Accepts a switch only with the value that names what allot-scheduler always does. */
+/* Accepts a switch only with the value that asks for what allot-scheduler always does. */
 static int only(bool wanted, const char *value, char ret[TEXT_MAX], struct error *err)
 {
 	int r = settings_parse_bool(value, err);
@@ -141,7 +141,7 @@ static int lease_namespace(const struct config *config, const char *value, char 
 	return lease_part(config, true, value, ret, err);
 }
 
-/* An empty value sets nothing: these settings have no value for "not set". */
+/* An empty value sets nothing, because these settings have no empty value. */
 static int unless_empty(const struct config *config, const char *value, char ret[TEXT_MAX],
 			struct error *err)
 {

@@ -1,6 +1,7 @@
 /*
- * The flags of HAMi's scheduler and webhook, so that their command line works here. Each sets one of our settings, is accepted
- * because it names what is always done, or is rejected with a reason. Keys of HAMi's device configuration are accepted too.
+ * The flags of HAMi's scheduler and webhook, so that their command line works here. A flag sets one of our settings, is
+ * accepted because it asks for what allot-scheduler always does, or is rejected with a reason. Keys of HAMi's device
+ * configuration are accepted too.
  *
  *     github.com/Project-HAMi/HAMi, cmd/scheduler/main.go, pkg/scheduler/config/config.go, pkg/device; k8s.io/klog/v2
  *

@@ -190,7 +190,7 @@ static int write_both(const struct generated_certificate *m, const char *dir, st
 		r = write_file(path, 0644, &certificate, err);
 		if (r >= 0) {
 			r = write_file(key_path, 0600, &key, err);
-			/* Our certificate is useless without its key. */
+			/* Remove our certificate: it is useless without its key. */
 			if (r < 0)
 				unlink(path);
 		}
@@ -252,7 +252,7 @@ int issuer_bundle(const char *file, char **ret, struct error *err)
 	int r = read_file(file, text, err);
 	if (r < 0)
 		return r;
-	/* The result becomes part of the webhook's configuration, where many could read a private key. */
+	/* Refuse a private key: the result goes into the webhook's configuration, which many can read. */
 	if (strstr(text, "PRIVATE KEY"))
 		return error_set(
 			err, EINVAL,

@@ -47,7 +47,7 @@ static void write_verbs(FILE *out, const struct metrics *m)
 			(double)m->verb[i].spent_ns / (double)NSEC_PER_SEC);
 }
 
-/* For alerts before clients reject the certificate. */
+/* Writes when the certificate expires, for alerts. */
 static void write_expiry(FILE *out, const struct config *config)
 {
 	int64_t expiry_s;

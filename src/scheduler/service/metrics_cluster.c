@@ -66,7 +66,7 @@ static double shared(const struct place_card *c)
 
 static const struct card_row {
 	const char *name;
-	/* which labels there are besides node, UUID and index */
+	/* whether rows have these labels besides node, UUID and index */
 	bool has_type, has_cores, has_limit;
 	double (*value)(const struct place_card *card);
 	const char *help;

@@ -1,6 +1,6 @@
 /*
- * Hash map from a string to a structure, whose first member is the entry. Grows as needed. Nothing fails: without memory to
- * grow, the map is slower.
+ * Hash map from a string to a structure, whose first member is the entry. Grows as needed. Adding never fails: without memory
+ * to grow, the map only becomes slower.
  *
  *     struct string_map { bucket[hash & mask] -> entry -> entry }
  *
@@ -13,7 +13,7 @@
 
 struct string_map_entry {
 	struct string_map_entry *next;
-	/* the structure's; must not change while the entry is in the map */
+	/* a string of the structure; must not change while the entry is in the map */
 	const char *text;
 	uint32_t hash;
 };
@@ -37,7 +37,7 @@ struct string_map_text {
 };
 void string_map_find_some(const struct string_map *table, const struct string_map_text *text,
 			  unsigned count, void *ret[STRING_MAP_SOME]);
-/* Calls `each` for every entry, which it may remove. */
+/* Calls `each` for every entry. `each` may remove that entry. */
 void string_map_each(struct string_map *table, void (*each)(void *data, void *thing), void *data);
 /* Frees the buckets, but not the structures. */
 void string_map_free(struct string_map *table);

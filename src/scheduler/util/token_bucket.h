@@ -1,7 +1,7 @@
 /*
  * A rate limit: a token bucket that fills with `per_second` units of work and holds a second's worth. While it is not empty, a
- * caller gets all it asks for, even more than the bucket holds; then others wait until that is paid off. Pure; the clock (ns)
- * must not go back.
+ * caller gets all it asks for, even more than the bucket holds; later calls must wait until this debt is filled up. Pure; the
+ * clock (ns) must not go back.
  */
 #pragma once
 
@@ -13,5 +13,5 @@ struct token_bucket {
 	uint64_t full_ns;
 };
 
-/* 0 if `work` was taken. Otherwise the time in ns until the bucket is not empty. */
+/* Returns 0 if `work` was taken. Otherwise returns the time in ns until the bucket is not empty. */
 uint64_t token_bucket_take(struct token_bucket *bucket, uint64_t work, uint64_t now_ns);

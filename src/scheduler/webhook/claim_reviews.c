@@ -16,7 +16,9 @@
 #define PATH_MAX_BYTES 200
 #define SLICES DRA_API "/resourceslices?fieldSelector=spec.driver%3D" DRA_DRIVER "&limit=500"
 #define SIZES_NS (10 * NSEC_PER_SEC) /* how long GPU sizes are cached */
-#define CALL_NS (4 * NSEC_PER_SEC)   /* limit of one call: two fit in the webhook's limit of 10 s */
+#define CALL_NS \
+	(4 * \
+	 NSEC_PER_SEC) /* limit of one call to the API server: two calls fit in the webhook's limit of 10 s */
 #define HTTP_NOT_FOUND 404
 #define HTTP_CONFLICT 409
 
@@ -24,7 +26,7 @@ struct claim_review {
 	struct claim_reviews *all;
 	json_t *review;
 	struct webhook_claims claims;
-	/* GPU sizes for claims.sizes_mib; while pages are being read, those of the pages so far */
+	/* GPU sizes for claims.sizes_mib; incomplete while pages are still being read */
 	json_t *sizes_mib;
 	json_t *answer; /* the review's answer; NULL while it waits for the sizes */
 	size_t made;
@@ -104,7 +106,8 @@ static void template_made(void *data, const struct kube_answer *answer)
 {
 	struct claim_review *r = data;
 	r->call = NULL;
-	/* HTTP_CONFLICT is no failure: another pod's review created the template. Equal names have equal content. */
+	/* HTTP_CONFLICT is no failure: another pod's review has created the template. Templates of the same name have the
+	 * same content. */
 	if (answer->err.code && answer->status != HTTP_CONFLICT)
 		deny_for_template(r, answer);
 	else
@@ -131,7 +134,7 @@ static void template_touched(void *data, const struct kube_answer *answer)
 		template_is_there(r);
 }
 
-/* Writes the time of this request on the next template (template_sweep.h), or creates it. */
+/* Updates the next template's time of its last request (template_sweep.h), or creates the template. */
 static void make_next(struct claim_review *r)
 {
 	json_t *template = json_array_get(r->claims.templates, r->made);
@@ -160,7 +163,7 @@ static bool is_dry_run(const json_t *review)
 	return json_is_true(json_object_get(json_object_get(review, "request"), "dryRun"));
 }
 
-/* Whether nothing is needed from the API server. */
+/* Whether the review needs nothing from the API server. */
 static bool is_complete(const struct claim_review *r)
 {
 	return !r->claims.needs_sizes &&

@@ -1,7 +1,7 @@
 /*
- * Admission reviews of pods that get ResourceClaims. Such a pod names ResourceClaimTemplates, which the webhook creates before
- * it answers. A template's name is a digest of its content, so equal requests in a namespace share one. A dry run creates none.
- * If the pod is rejected later, the template stays for the next. Not thread-safe.
+ * Reviews pods that get ResourceClaims. Such a pod names ResourceClaimTemplates, which the webhook creates before it answers
+ * the review. A template's name is a digest of its content, so equal requests in a namespace share one template. A dry run
+ * creates none. If the pod is rejected later, the template stays for later pods. Not thread-safe.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct claim_reviews *claim_reviews_new(struct kube_client *client,
 /* Drops pending reviews without calling `done`. Call before the client is freed. NULL is allowed; returns NULL. */
 struct claim_reviews *claim_reviews_free(struct claim_reviews *reviews);
 
-/* Gets the answer, like webhook_review()'s result, and frees it. NULL: out of memory. */
+/* Gets the answer to a review, in the format of webhook_review(), and frees it. NULL: out of memory. */
 typedef void (*claim_reviewed)(void *data, json_t *answer);
 
 /*

@@ -110,7 +110,7 @@ static void deleted(void *data, const struct kube_answer *answer)
 {
 	struct template_sweep *s = data;
 	s->call = NULL;
-	/* No errors: another replica deleted the template, or a pod has just requested it. */
+	/* These statuses are no errors: another replica deleted the template, or a pod has just requested it. */
 	if (!answer->err.code)
 		s->removed++;
 	else if (answer->status != HTTP_NOT_FOUND && answer->status != HTTP_CONFLICT)
@@ -155,7 +155,7 @@ static void delete_next(struct template_sweep *s)
 
 /* ---- keeping the templates that pods name ---- */
 
-/* Removes a template of the current namespace from s->old; NULL: all of them. */
+/* Removes a template of the current namespace from s->old; with NULL, all of them. */
 static void mark_used(struct template_sweep *s, const char *name)
 {
 	for (size_t i = json_array_size(s->old); i-- > 0;) {

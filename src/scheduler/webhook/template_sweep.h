@@ -1,8 +1,8 @@
 /*
- * Deletes unused ResourceClaimTemplates of the webhook (claim_reviews.h): no pod of the namespace names them, and none has
- * needed them for an hour. The webhook writes the time of each request on the template before the pod is stored, and the sweep
- * deletes only the version that it read, so a template that a pod is about to name stays. Existing claims need no template.
- * Call from the client's thread.
+ * Deletes the webhook's unused ResourceClaimTemplates (claim_reviews.h): templates that no pod of the namespace names and no
+ * review has needed for an hour. Before a pod is stored, its review writes the time on the template, and the sweep deletes a
+ * template only in the version that it read. So a template that a new pod is about to name stays. Existing claims need no
+ * template. Call from the client's thread.
  */
 #pragma once
 
@@ -11,7 +11,8 @@
 #include "kube/client/kube_client.h"
 #include "kube/hami/annotations.h"
 
-/* The time of the template's last request (RFC 3339), in steps of a quarter of an hour, so that few pods change it. */
+/* Annotation: the time of the template's last request (RFC 3339), rounded to a quarter of an hour, so that few pods change
+ * it. */
 #define TEMPLATE_REQUESTED KUBE_LIVE_DOMAIN "/asked-at"
 #define TEMPLATE_REQUESTED_STEP_S 900
 #define TEMPLATE_UNUSED_S 3600

@@ -15,7 +15,7 @@
 #define API_VERSION "admission.k8s.io/v1"
 #define DEFAULT_SCHEDULER "default-scheduler"
 #define PATTERN_MAX 256
-#define WARNINGS_MAX 16 /* the API server cuts warnings at 4 KiB in all */
+#define WARNINGS_MAX 16 /* the API server cuts off warnings beyond 4 KiB in all */
 
 /* ---- helpers of all parts ---- */
 
@@ -168,7 +168,7 @@ static int process_pod(struct webhook_work *w)
 {
 	json_t *spec = json_object_get(w->pod, "spec");
 	bool is_ours;
-	/* Ignored pods too have no right to GPUs that no scheduler assigned. */
+	/* Before the exemption: even ignored pods must not carry annotations that assign GPUs. */
 	webhook_strip(w);
 	if (is_exempt(w))
 		return 0;
@@ -177,7 +177,7 @@ static int process_pod(struct webhook_work *w)
 		return r;
 	set_scheduler(w, spec, &is_ours);
 	r = webhook_read_requests(w);
-	/* If the pod is for another scheduler, that scheduler must judge malformed requests. */
+	/* A malformed request in a pod for another scheduler is no error here. */
 	r = is_ours ? r : 0;
 	is_ours = is_ours && requests_gpu(w);
 	if (r >= 0)
@@ -187,7 +187,7 @@ static int process_pod(struct webhook_work *w)
 
 /* ---- the review ---- */
 
-/* The status says whether the pod is forbidden, malformed, or acceptable later. */
+/* The HTTP status says whether the pod is forbidden, malformed, or would be acceptable later. */
 static json_t *denial(const struct error *why)
 {
 	const char *reason = "Invalid";

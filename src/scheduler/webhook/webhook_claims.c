@@ -78,7 +78,7 @@ static int check_sayable(struct webhook_work *w, const struct request *request)
 
 /* ---- selection of GPUs ---- */
 
-/* Writes a list of CEL strings. Rejects characters that could end a string. */
+/* Writes words as a list of CEL strings. Rejects characters that could end a string. */
 static int put_words(struct webhook_work *w, const struct place_words *words, bool is_small,
 		     FILE *out)
 {
@@ -157,7 +157,7 @@ static int add_selectors(const struct conversion *c, json_t *selectors)
 			 "])");
 	if (r < 0)
 		return error_add(w->err, r, REQUEST_NOUSE_UUID);
-	/* CUDA shows a program no MIG instance beside another GPU, so several must be whole GPUs. */
+	/* Several GPUs must be whole ones: CUDA does not show a program a MIG instance together with another GPU. */
 	if (place->count > 1)
 		r = add_selector(w, selectors, ATTRIBUTES ".type == \"gpu\"", NULL, false, "");
 	return r < 0 ? r : add_mode(c, selectors);
@@ -502,8 +502,8 @@ static int add_claim(struct webhook_work *w, const struct webhook_container *c, 
 }
 
 /*
- * Returns the claim of a container with equal request that an init container can share, because it ends first; NULL if none. A
- * claim of its own would keep its share as long as the pod lives.
+ * Returns the claim of another container with an equal request that this init container can share, because it ends before that
+ * container starts; NULL if none. A claim of its own would keep its share as long as the pod lives.
  */
 static const char *find_claim(const struct request *request, const struct made *made, size_t part)
 {
@@ -554,7 +554,7 @@ static int convert(struct webhook_work *w, const struct kube_pod *pod,
 	return 0;
 }
 
-/* Init containers come last, because they may share others' claims. */
+/* Init containers come last, because they may share the claims of other containers. */
 static int convert_all(struct webhook_work *w, const struct kube_pod *pod,
 		       const struct request *request)
 {
@@ -568,7 +568,7 @@ static int convert_all(struct webhook_work *w, const struct kube_pod *pod,
 	return r;
 }
 
-/* Reads a copy with placeholders: a pod that is not stored yet has no uid, no version, and perhaps no name. */
+/* Reads a copy of the pod with placeholders: a pod that is not stored yet has no uid, no version, and perhaps no name. */
 static int read_pod(struct webhook_work *w, struct kube_pod **ret)
 {
 	cleanup_object json_t *copy = json_deep_copy(w->pod);

@@ -6,8 +6,10 @@
 #include "scheduler/webhook/webhook.h"
 #include "scheduler/webhook/webhook_inside.h"
 
-#define PATH_BYTES 256 /* longest path that is compared; those below are shorter */
-#define NO_GPU "none"  /* as NVIDIA_VISIBLE_DEVICES, overrides the image's value */
+#define PATH_BYTES \
+	256 /* longest path that is compared with the table of host paths, whose entries are shorter */
+#define NO_GPU \
+	"none" /* value of NVIDIA_VISIBLE_DEVICES that overrides the image's value and shows no GPU */
 
 /* ---- the operator's decision ---- */
 
@@ -34,7 +36,7 @@ static bool always(const char *value)
 	return true;
 }
 
-/* Whether the switch may be on. `value` is NULL if it comes from another object. */
+/* Whether the variable may be switched on. `value` is NULL if it comes from another object, so is unknown. */
 static bool unless_off(const char *value)
 {
 	return !value || (strcmp(value, "") && strcmp(value, "false") && strcmp(value, "0"));
@@ -72,7 +74,7 @@ static const struct variable *find_variable(const json_t *entry, bool requests_g
 	return NULL;
 }
 
-/* CUDA images set NVIDIA_VISIBLE_DEVICES to all GPUs: sets it to NO_GPU in a container without a GPU request. */
+/* Sets NVIDIA_VISIBLE_DEVICES to NO_GPU in a container without a GPU request, because CUDA images set it to all GPUs. */
 static void put_no_gpu(struct webhook_work *w, struct webhook_container *c)
 {
 	cleanup_free char *path = json_patch_path(c->path, "env");

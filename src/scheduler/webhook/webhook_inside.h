@@ -59,7 +59,7 @@ struct webhook_work {
  */
 void webhook_strip(struct webhook_work *w);
 
-/* The next functions return 0; -EACCES: not allowed; -EINVAL: malformed. err says what is wrong and what to do. */
+/* The next functions return 0; -EACCES: not allowed; -EINVAL: malformed. `err` says what is wrong and what to do. */
 
 /* Reads each container's request, also after a malformed one. Changes nothing. */
 int webhook_read_requests(struct webhook_work *w);

@@ -18,8 +18,8 @@
 #define CORES_MAX (VCUDA_MAX_CARDS * VCUDA_CORES_WHOLE)
 
 /*
- * A resource's values. `name`: offset in struct webhook_terms. A value above `max`, of at least 1 MiB, is taken as bytes and
- * converted to units of `byte_unit` bytes (0: never).
+ * The valid values of a resource. `name`: offset in struct webhook_terms. A value above `max`, of at least 1 MiB, is taken as
+ * bytes and converted to units of `byte_unit` bytes (0: never).
  */
 static const struct row {
 	size_t name;
@@ -136,7 +136,7 @@ static void put(struct webhook_work *w, struct webhook_container *c, enum webhoo
 	c->value[resource] = value;
 }
 
-/* Converts a value that is too large for its unit, and so must be in bytes. Adds a warning. */
+/* Converts a value that is too large for its unit, so must have been meant in bytes. Adds a warning. */
 static void convert_bytes(struct webhook_work *w, struct webhook_container *c,
 			  enum webhook_resource resource)
 {
@@ -168,7 +168,7 @@ static void add_vcuda_defaults(struct webhook_work *w, struct webhook_container 
 	const struct webhook_terms *t = w->terms;
 	if (!c->value[RESOURCE_VCUDA_CORES] && t->default_cores)
 		put(w, c, RESOURCE_VCUDA_CORES, t->default_cores);
-	/* Parts of a card get the default memory; whole cards have all of theirs. */
+	/* Shares of cards get the default memory; whole cards have all of their memory. */
 	if (!c->value[RESOURCE_VCUDA_MEMORY] &&
 	    c->value[RESOURCE_VCUDA_CORES] % VCUDA_CORES_WHOLE && t->default_memory_bytes)
 		put(w, c, RESOURCE_VCUDA_MEMORY,
@@ -310,8 +310,8 @@ static int64_t gpus_of(const struct webhook_container *c)
 }
 
 /*
- * Returns the most that the pod has at one time, as Kubernetes counts it (KEP-753): all sidecars and main containers
- * together, or one init container with the sidecars before it, which have started already.
+ * Returns the pod's largest sum at any one time, as Kubernetes counts it (KEP-753): all sidecars and main containers together,
+ * or one init container with the sidecars that started before it.
  */
 static int64_t peak(const struct webhook_work *w, int64_t (*of)(const struct webhook_container *c))
 {
