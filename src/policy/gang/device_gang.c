@@ -124,13 +124,13 @@ static void read_reports(struct gang *g)
 		is_stuck |= r->is_stuck;
 		if (!r->wants) {
 			/*
-			 * A rank that is only just idle delays the gang's turn: the other ranks would wait for it under
+			 * A rank that became idle just now delays the gang's turn: the other ranks would wait for it under
 			 * their leases.
 			 */
 			is_due &= r->idle_ns >= GANG_COME_NS;
 			continue;
 		}
-		/* the device where the gang is furthest behind; a NaN is ignored */
+		/* `behind` is that of the device where the gang is furthest behind; a NaN is ignored. */
 		if (!g->wanting || r->behind > g->behind)
 			g->behind = r->behind;
 		g->wanting |= BIT(d);
@@ -140,7 +140,7 @@ static void read_reports(struct gang *g)
 	g->is_stuck = is_stuck && waits;
 }
 
-/* Devices of other gangs. */
+/* Returns the devices that other gangs own. */
 static uint64_t owned_by_others(const struct gang_board *board, const struct gang *except)
 {
 	uint64_t owned = 0;
@@ -158,7 +158,7 @@ static bool is_behind(const struct gang *g, int index, const struct gang *other,
 	return !(g->behind < other->behind) && index < other_index;
 }
 
-/* Does another waiting gang that wants one of this gang's devices come first? */
+/* Returns true if another waiting gang wants one of this gang's devices and comes first. */
 static bool must_wait(const struct gang_board *board, int index)
 {
 	const struct gang *g = board->gang[index];
@@ -238,8 +238,8 @@ static void end_turn(struct gang *g, uint64_t now_ns)
 }
 
 /*
- * Moves the turn's end forward if less is in flight than predicted: else an idle rank would begin its next step before the
- * end.
+ * Moves the turn's end forward if less is in flight than predicted. Otherwise a rank that finished early would begin its next
+ * step before the turn's end.
  */
 static void advance_end(struct gang *g, uint64_t now_ns)
 {
@@ -249,7 +249,7 @@ static void advance_end(struct gang *g, uint64_t now_ns)
 		g->at_ns = at_ns;
 }
 
-/* Should work outside `except` have ended, and may slips still help? */
+/* Returns true if work outside `except` should have ended by now, and slips may still help. */
 static bool is_late(const struct gang *g, uint64_t except, uint64_t now_ns)
 {
 	if (now_ns >= g->at_ns + GANG_SLIP_MAX_NS)
@@ -267,7 +267,7 @@ static void decide_waiting(struct gang_board *board, int index, uint64_t now_ns)
 	uint64_t drained = devices_where(g, drains);
 	uint64_t longest_ns = 0;
 
-	/* A tenant with a lease when it becomes a gang, or in need, begins its turn with that. */
+	/* A tenant that has a lease when it becomes a gang, or got one in need (arbiter.h), starts its turn with that lease. */
 	if (held && !(held & taken)) {
 		run(g, held);
 		return;
@@ -300,14 +300,14 @@ static void decide_gathering(struct gang *g)
 	FOR_EACH(d, g->owned) {
 		const struct gang_report *r = &g->part[d].last_report;
 
-		/* The device was vacant before it was kept for the gang: another tenant may have it by now. */
+		/* If the device was vacant before it was kept for the gang, another tenant may have it by now. */
 		if (r->order != GANG_GATHER || !r->is_vacant)
 			return;
 	}
 	run(g, g->owned);
 }
 
-/* Has the gang had its time on a device that another due gang wants? */
+/* Returns true if another due gang wants a device where this gang has had its time. */
 static bool is_relieved(const struct gang_board *board, const struct gang *g)
 {
 	uint64_t held = 0;
@@ -342,8 +342,8 @@ static void decide_running(struct gang_board *board, struct gang *g, uint64_t no
 			is_left &= r->order == GANG_GO && is_gone(r);
 	}
 	/*
-	 * All ranks are idle: end all leases together. One by one, some ranks would lack a device when all go on, and the
-	 * others would spin for them.
+	 * All ranks are idle: end all leases together. If they ended one by one, the ranks that still have leases would spin
+	 * for those without.
 	 */
 	is_over |= rests && !(g->owned & g->wanting);
 	if (is_left)
@@ -356,8 +356,8 @@ static void decide_ending(const struct gang_board *board, struct gang *g, uint64
 {
 	advance_end(g, now_ns);
 	/*
-	 * Leases that the tenant got before it was a gang may have ended one by one, so ranks on other devices may be
-	 * needed.
+	 * The leases may be from before the tenant was a gang, so devices that its other ranks need may be missing: own them
+	 * too.
 	 */
 	if (is_late(g, 0, now_ns))
 		g->owned |= g->wanting & ~owned_by_others(board, g);
@@ -372,7 +372,7 @@ static void decide_ending(const struct gang_board *board, struct gang *g, uint64
 	wait_for_turn(g);
 }
 
-/* May this rank slip: does another rank's work, which may wait for this held rank, not end? */
+/* Returns true if this held rank may slip, because another rank's work does not end and may be waiting for it. */
 static bool may_slip(const struct gang *g, uint64_t device, uint64_t now_ns)
 {
 	const struct gang_report *r = &g->part[device].last_report;
@@ -405,7 +405,7 @@ static struct gang_command choose_command(const struct gang *g, uint64_t device,
 	if (!is_several(g->present) || !(g->present & BIT(device)))
 		return (struct gang_command){ .order = GANG_NONE };
 	if (g->phase == PHASE_WAITING) {
-		/* A waiting gang with a lease has a device of another gang, which comes first. */
+		/* A waiting gang still has a lease on a device that another gang needs first. */
 		if (g->part[device].last_report.holds)
 			command.order = GANG_CLOSE;
 		return command;
@@ -452,7 +452,7 @@ uint64_t gang_decide(struct gang_board *board, uint64_t now_ns)
 	for (int i = 0; i < board->count; i++)
 		if (board->gang[i])
 			read_reports(board->gang[i]);
-	/* First the gangs with devices: a waiting gang can at once get what they give back. */
+	/* Gangs that own devices come first, so that a waiting gang can use what they give back at once. */
 	for (int waiting = 0; waiting <= 1; waiting++)
 		for (int i = 0; i < board->count; i++)
 			if (board->gang[i] &&

@@ -42,16 +42,16 @@
 
 #define GANG_MAX 256        /* tenants that may become gangs */
 #define GANG_MAX_DEVICES 64 /* A device's number is below this. */
-/* Work that ends later than predicted by more than this may wait for another rank. */
+/* If work is in flight for this much longer than predicted, it may be waiting for another rank. */
 #define GANG_SLIP_NS UINT64_C(300000)
-/* Slips end this long after the turn's predicted end. Then the drains' deadlines decide. */
+/* Slips stop this long after the turn's predicted end; then the drains' deadlines decide. */
 #define GANG_SLIP_MAX_NS UINT64_C(20000000)
-/* For this long ranks slip one by one, then together, for GANG_SLIP_TOGETHER_NS each time. */
+/* Ranks slip one by one for GANG_SLIP_ALONE_NS. After that they slip together, for GANG_SLIP_TOGETHER_NS each time. */
 #define GANG_SLIP_ALONE_NS UINT64_C(3000000)
 #define GANG_SLIP_TOGETHER_NS UINT64_C(1000000)
-/* A rank that was idle for less is awaited: its next launch is near. */
+/* A rank that has been idle for less than this is awaited, because its next launch is probably near. */
 #define GANG_COME_NS UINT64_C(5000000)
-/* A turn's end is moved forward by at least this, since each time all devices wake. */
+/* A turn's end is moved forward only by at least this much, because each move wakes all devices. */
 #define GANG_SOONER_NS UINT64_C(100000)
 #define GANG_GATHER_MAX_NS \
 	UINT64_C(10000000) /* longest predicted drain for which a turn's begin or end waits */
@@ -60,38 +60,40 @@ enum gang_order {
 	GANG_NONE,
 	GANG_WAIT,   /* gets no lease on its own */
 	GANG_GATHER, /* comes next: the device should be free at at_ns and kept free */
-	GANG_GO,     /* has the lease, or gets it next */
+	GANG_GO,     /* has the lease, or should get it next */
 	GANG_CLOSE,  /* its work should end at at_ns; then the device is kept free */
 };
 
 struct gang_command {
 	enum gang_order order;
 	uint64_t at_ns;
-	bool is_stuck; /* its work elsewhere has outlived a drain */
-	bool is_slip;  /* with GANG_GO: no more in flight than necessary */
-	/* How long its ranks with a lease elsewhere have been idle; UINT64_MAX without such ranks. */
+	bool is_stuck; /* the gang's work on another device has outlived a drain */
+	bool is_slip;  /* with GANG_GO: the library keeps no more work in flight than necessary */
+	/* How long the gang's ranks that hold leases on other devices have been idle; UINT64_MAX if there are none. */
 	uint64_t idle_elsewhere_ns;
 };
 
 /* A device's report on a tenant. */
 struct gang_report {
-	bool is_present; /* had work or demand recently, while leases were in force */
+	bool is_present; /* had work or demand recently, under leases */
 	bool wants;
 	uint64_t idle_ns; /* since its latest demand */
 	bool waits;       /* a thread is held at the gate */
-	bool is_due;      /* would get the lease if it were no gang */
+	bool is_due;      /* would get the lease now if it were no gang */
 	bool holds;       /* has the lease */
 	bool drains;      /* lost the lease; in-flight work is awaited */
-	bool is_late;     /* drains longer than predicted, by more than GANG_SLIP_NS */
-	bool is_stuck;    /* its work has outlived a drain */
-	bool may_yield;   /* had the lease for a quantum, so may yield to another gang */
+	/* its work is in flight for longer than predicted, by more than GANG_SLIP_NS */
+	bool is_late;
+	bool is_stuck;  /* its work has outlived a drain */
+	bool may_yield; /* had the lease for a quantum, so may yield to another gang */
 	bool is_over;
-	bool is_idle;   /* has the lease, idle for so long that the turn is over if all ranks are */
+	/* has the lease, and is idle for so long that the turn ends if all ranks are */
+	bool is_idle;
 	bool is_vacant; /* no tenant has the device */
-	/* how far the gang's turn is behind, in virtual time; grows while it waits */
+	/* how far the gang's virtual time is behind other tenants'; grows while the gang waits */
 	double behind;
-	uint64_t free_in_ns; /* predicted time until the device can be free for it */
-	uint64_t drain_ns;   /* predicted time until its in-flight work is done */
+	uint64_t free_in_ns; /* predicted time until the device can be free for the gang */
+	uint64_t drain_ns;   /* predicted time until the tenant's in-flight work is done */
 	enum gang_order order;
 };
 
@@ -103,10 +105,10 @@ struct gang_board *gang_board_free(struct gang_board *board);
 
 /* Adds a tenant that may become a gang. Returns its number, -ENOSPC or -ENOMEM. */
 int gang_add(struct gang_board *board);
-/* This and the functions below ignore unused numbers. */
+/* gang_remove() and the functions below ignore unused numbers. */
 void gang_remove(struct gang_board *board, int gang);
 
-/* The report holds until the device's next one. It is all zero if the tenant has no place on the device. */
+/* Stores a device's report until its next one. Pass all zeros if the tenant is not on the device. */
 void gang_set_report(struct gang_board *board, int gang, unsigned device,
 		     const struct gang_report *report);
 /* Decides all turns. Returns the devices whose orders changed, a bit each: step their arbiters soon. */

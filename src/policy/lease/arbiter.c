@@ -8,7 +8,7 @@
 
 #define US 1000ULL
 #define MS 1000000ULL
-#define LIMIT_STEP_PCT 0.001 /* A smaller change of a cap is ignored. */
+#define LIMIT_STEP_PCT 0.001 /* percent; a smaller change of a cap is ignored */
 
 struct arbiter_config arbiter_default_config(void)
 {
@@ -88,7 +88,8 @@ static bool share_is_valid(struct arbiter_share share)
 	       share.cores_pct <= share.limit_pct;
 }
 
-/* Keeps how far tenants are ahead or behind while the weights of guarantees change by `factor`. */
+/* Call when the weights of guarantees were multiplied by `factor`. Corrects virtual times so that no tenant gains or loses
+ * GPU time. */
 static void rescale(struct arbiter *a, double factor)
 {
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {
@@ -246,7 +247,7 @@ int arbiter_set_limit(struct arbiter *a, int tenant, double limit_pct)
 	share.limit_pct = limit_pct;
 	if (!share_is_valid(share))
 		return -EINVAL;
-	/* The caller sets the limit each period, so a call without a change must cost nothing. */
+	/* The caller sets the limit each period, so an unchanged limit must cost nothing. */
 	if (fabs(limit_pct - t->share.limit_pct) < LIMIT_STEP_PCT)
 		return 0;
 	charge_fill_tokens(a, t);
@@ -335,7 +336,7 @@ static enum arbiter_mode choose_mode(const struct arbiter *a)
 /* Sets whether the tenant may launch in free run and in slices. */
 static void set_free_state(struct arbiter *a, struct tenant *t)
 {
-	/* In slices, low priorities run beside higher ones, so get little in flight. */
+	/* In slices, a tenant may have little in flight while higher priorities may begin work. */
 	bool is_bounded = a->mode == ARBITER_SLICED && sliced_is_bounded(a, t);
 	enum lease_state state = is_bounded ? LEASE_GO : LEASE_FREE;
 
@@ -355,7 +356,7 @@ static void set_free_state(struct arbiter *a, struct tenant *t)
 	} else {
 		t->state = state;
 		t->draining = false;
-		/* a stopped tenant cannot clear its flags, so stays marked */
+		/* A stopped tenant cannot clear its flags, so its mark stays. */
 		t->overrunning = t->overrunning && t->seen.stopped;
 	}
 }
@@ -398,7 +399,7 @@ static void decide_slices(struct arbiter *a)
 	}
 }
 
-/* Returns the only tenant at work, or NONE. Such a tenant becomes the holder while it runs, without a drain. */
+/* Returns the only tenant at work, or NONE. That tenant becomes the holder without a drain. */
 static int find_only_present(const struct arbiter *a)
 {
 	int only = NONE;
@@ -526,7 +527,7 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 		a->tenant[a->active[i]].launched = false;
 
 	if (lease_any_drain(a)) {
-		/* While a tenant drains without the lease, another may hold it. In slices, others run. */
+		/* Polls for a drain without a lease are needed while another tenant holds the lease, or runs in slices. */
 		bool is_held = a->mode == ARBITER_SLICED ||
 			       (a->holder != NONE && a->tenant[a->holder].state == LEASE_GO);
 		uint64_t drain_ns = lease_drain_poll_ns(a);

@@ -108,7 +108,7 @@ struct arbiter *arbiter_free(struct arbiter *arbiter); /* NULL is allowed; retur
 
 /* Returns the tenant's index until its removal, -ENOSPC if none is free, -EINVAL for a share out of range. */
 int arbiter_add(struct arbiter *arbiter, uint64_t now_ns, struct arbiter_share share);
-/* This and the functions below ignore an unused index; those with an int result return -EINVAL. */
+/* arbiter_remove() and the functions below ignore an unused index; functions with an int result return -EINVAL. */
 void arbiter_remove(struct arbiter *arbiter, int tenant);
 /* Changes a share, and keeps the account. Returns -EINVAL for a share out of range. */
 int arbiter_set_share(struct arbiter *arbiter, int tenant, struct arbiter_share share);
@@ -121,18 +121,18 @@ int arbiter_set_limit(struct arbiter *arbiter, int tenant, double limit_pct);
 void arbiter_set_paused(struct arbiter *arbiter, int tenant, bool paused);
 
 /*
- * The tenant shares space with all of the same `group`, a number of the caller's; 0, as at first: no group. part_pct is the
- * part of the SMs that its processes can use, at least its cap. The tenant loses its lease and keeps its account. Returns
- * -EINVAL under another policy than leases, -ENOSPC without room for a group.
+ * Puts the tenant into a space group: tenants that run at the same time (space.h). `group` is a number that the caller chooses;
+ * 0, as at first: no group. part_pct is the part of the SMs that the tenant's processes can use, at least its cap. The tenant
+ * loses its lease and keeps its account. Returns -EINVAL under another policy than leases, -ENOSPC without room for a group.
  */
 int arbiter_set_space_group(struct arbiter *arbiter, int tenant, uint32_t group, double part_pct);
 
-/* Records what was seen of a tenant. This holds until the next observation. */
+/* Stores what was seen of a tenant, until the next observation. */
 void arbiter_observe(struct arbiter *arbiter, int tenant, const struct arbiter_observation *seen);
 
 /*
- * Decides for now_ns, not before the last step's. Returns when to step again at the latest; earlier is always allowed.
- * arbiter_state() then tells what each tenant may do.
+ * Decides at now_ns, which must not be before the last step's. Returns when to step again at the latest; earlier is always
+ * allowed. arbiter_state() then tells what each tenant may do.
  */
 uint64_t arbiter_step(struct arbiter *arbiter, uint64_t now_ns);
 
@@ -140,39 +140,41 @@ enum lease_state arbiter_state(const struct arbiter *arbiter, int tenant);
 struct arbiter_account arbiter_account(const struct arbiter *arbiter, int tenant);
 struct arbiter_pace arbiter_pace(const struct arbiter *arbiter, int tenant);
 enum arbiter_mode arbiter_mode(const struct arbiter *arbiter);
-/* Returns the tokens granted under LEASE_PACED so far. Falls if a member of a space group was granted too much. */
+/* Returns the tokens granted under LEASE_PACED so far. The value may fall, if a member of a space group was granted too
+ * much. */
 uint64_t arbiter_granted(const struct arbiter *arbiter, int tenant);
-/* Return the quantum in force, and the measured cost of a hand-over. */
+/* Return the present quantum, and the measured cost of a hand-over. */
 uint64_t arbiter_quantum_ns(const struct arbiter *arbiter);
 uint64_t arbiter_handover_ns(const struct arbiter *arbiter);
-/* Returns what to report to the other devices after a step (device_gang.h). */
+/* Returns the report for gang_set_report() (device_gang.h). Call after a step. */
 struct gang_report arbiter_gang_report(const struct arbiter *arbiter, int tenant);
 /* Sets an order of gang_decide(). Returns true if it changed: the next arbiter_step() should come at once. */
 bool arbiter_set_gang(struct arbiter *arbiter, int tenant, struct gang_command command);
 /*
- * The tenant with the lease, in GO or CLOSING; -1 if there is none, as in free run. Of a space group: an index that no
- * tenant has.
+ * Returns the tenant with the lease, in GO or CLOSING; -1 if there is none, as in free run. If a space group has the lease,
+ * returns an index that no tenant has.
  */
 int arbiter_holder(const struct arbiter *arbiter);
 /* Returns true if the tenant or its space group has the lease. */
 bool arbiter_has_lease(const struct arbiter *arbiter, int tenant);
 /*
- * How much work may be in flight under a lease: depth_ns, the larger depth beside a gang, or two steps' length if the
- * program profits. A capped tenant that is alone with long slices (cap_slice_most_ns): a slice, at most free_depth_ns.
+ * Returns how much work may be in flight under a lease: depth_ns, the larger depth beside a gang, or two steps' length if the
+ * program profits. For a capped tenant that is alone with long slices (cap_slice_most_ns), returns a slice, at most
+ * free_depth_ns.
  */
 uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant, uint64_t free_depth_ns);
 /* Returns the charged length of a step of the tenant's program (steps.h); 0 if unknown. */
 uint64_t arbiter_step_ns(const struct arbiter *arbiter, int tenant);
 /*
- * Returns which sync points to report (steps.h). Leases: that the next sync point ends the lease. Slices: each step's begin and
- * end.
+ * Returns which sync points the library should report (steps.h). Under leases: the next one, if it ends the lease. In slices:
+ * each step's begin and end.
  */
 enum region_sync_point arbiter_wants_sync_point(const struct arbiter *arbiter, int tenant);
-/* Returns how the lease ended that was closed last, or is being closed. */
+/* Returns how the latest lease ended that was closed or is being closed. */
 struct arbiter_lease_end arbiter_last_end(const struct arbiter *arbiter);
-/* Returns how long the tenant's lease may be idle now. */
+/* Returns how long the tenant's lease may be idle before the tenant loses it. */
 uint64_t arbiter_patience_ns(const struct arbiter *arbiter, int tenant);
-/* Return single fields of arbiter_account(), for callers at each step. */
+/* Return single members of arbiter_account(), cheaply enough for each step. */
 uint64_t arbiter_leases(const struct arbiter *arbiter, int tenant);
 uint64_t arbiter_charged_ns(const struct arbiter *arbiter, int tenant);
 bool arbiter_is_active(const struct arbiter *arbiter, int tenant);

@@ -35,9 +35,10 @@
 #define TOKEN_PARTS 100
 struct token_account {
 	double part_ns[TOKEN_PARTS];
-	double used_ns;    /* sum of part_ns */
-	uint64_t part;     /* index of the present part, from the start of the arbiter's clock */
-	double counted_ns; /* the part of charged_ns that part_ns contains already */
+	double used_ns; /* sum of part_ns */
+	/* index of the present part of the window, counted from the clock's start */
+	uint64_t part;
+	double counted_ns; /* the portion of charged_ns that part_ns already contains */
 	uint64_t since;    /* time at which the tenant was added */
 };
 
@@ -49,35 +50,36 @@ struct paced_account {
 	uint64_t began_at;     /* begin of the present period */
 	uint64_t spent_before; /* tokens spent before the present period */
 	double charged_before;
-	/* tokens spent, and GPU time charged for them; both fade, and their ratio is the price of a token */
+	/* tokens spent, and GPU time charged for them; both decay, and their ratio is the price of GPU time */
 	double paid_tokens, paid_for_ns;
 };
 
 /*
- * Space groups (lease_group.c). A group is one more tenant; its members are not in arbiter.active, and have the group's states.
+ * Space groups (lease_group.c). A group is an additional tenant; its members are not in arbiter.active, and their states follow
+ * the group's.
  */
 struct group_part {
-	uint32_t group; /* the caller's number of the group; 0: none */
+	uint32_t group; /* the caller's number for the group; 0: none */
 	int of;         /* index of the tenant that is this member's group; NONE: no member */
 	bool is_group;  /* this tenant is a group: it has members and no processes */
-	/* for members only: */
+	/* the next fields are for members only: */
 	bool is_present; /* had work or demand within free_after_ns */
 	uint64_t last_present_at;
 	bool was_running; /* had work at the last arbiter_step() */
-	/* time since which all its processes are stopped; the present time if they are not */
+	/* when its last process was stopped; the present time if some process is not stopped */
 	uint64_t stopped_at;
-	/* wall time not charged yet, which bounds the busy time that the tenant may report */
+	/* wall time against which no reported busy time was charged yet */
 	double wall_ns;
-	/* percent: its guarantee, or its part of the time that no member is guaranteed */
+	/* percent: its guarantee, or its part of the GPU time that no guarantee covers */
 	double weight;
 	uint64_t granted; /* tokens granted in all; a token is 1 ns of reported work */
-	uint64_t held_ns; /* time for which its pace held it at the gate */
+	uint64_t held_ns; /* time for which its pace (space.h) held it at the gate */
 	struct mps_client member;
 };
 
-/* Keeps a program with short steps to a part of GPU time (sliced.c). */
+/* Keeps a program with short steps (rules/steps.h) to a part of GPU time (sliced.c). */
 struct step_pace {
-	double more_ns; /* how much longer a usual step would have to last to keep to that part */
+	double more_ns; /* time that a usual step would have to last longer to keep to that part */
 	double hold_ns; /* delay from the end of a step until the next one may begin */
 };
 
@@ -95,18 +97,18 @@ struct tenant {
 
 	/* set by the caller: */
 	struct arbiter_observation seen;
-	/* seen.busy_ns and seen.launches are valid as a base for differences */
+	/* the counters in `seen` are valid as a base for differences */
 	bool counters_known;
-	bool seen_since_close; /* observed since CLOSING became readable */
+	bool seen_since_close; /* was observed after its processes could read CLOSING */
 	bool launched;         /* launched work since the last arbiter_step() */
 	double reported_ns; /* busy time that the tenant reported since the last arbiter_step() */
 
-	/* derived at each arbiter_step() (lease_order.c): */
-	bool demand;         /* would use a lease */
+	/* derived from `seen` at each arbiter_step() (lease_order.c): */
+	bool demand;         /* wants a lease */
 	bool running;        /* has or may have work on the GPU */
-	bool arrived;        /* has demand or work, and had neither at the last arbiter_step() */
-	bool began;          /* runs, and did not at the last arbiter_step() */
-	bool ran;            /* runs, or ran until its doorbell just reported the end of its work */
+	bool arrived;        /* has demand or work now, but had none at the last arbiter_step() */
+	bool began;          /* has work now, but had none at the last arbiter_step() */
+	bool ran;            /* has work now, or its doorbell just reported the end of its work */
 	bool candidate;      /* competes for the lease: has demand and tokens */
 	uint64_t present_at; /* time of the latest demand or work */
 	uint64_t worked_at;  /* time of the latest work or launch */
@@ -116,9 +118,9 @@ struct tenant {
 	int active_index;
 	uint64_t active_since;
 
-	/* state after CLOSING: */
+	/* while and after its work drains: */
 	bool draining;    /* the arbiter awaits the end of its work, until drain_deadline */
-	bool overrunning; /* missed its drain deadline, and was not seen idle since */
+	bool overrunning; /* missed its drain deadline, and was not seen without work since */
 	uint64_t drain_deadline;
 	uint64_t closing_ns; /* predicted length of its in-flight work at CLOSING */
 	uint64_t held_at;    /* time of the latest change to CLOSING or STOP */
@@ -127,10 +129,10 @@ struct tenant {
 	double vtime;     /* virtual time: ns of charge per percent of weight */
 	double credit_ns; /* ARBITER_SLICED: GPU time still due; negative: had more than its due */
 	struct step_account step;
-	bool comes_first; /* ARBITER_SLICED: tenants of a lower priority are held for it */
-	/* if it began while others ran: when the hardware probably serves it first */
+	bool comes_first; /* ARBITER_SLICED: lower priorities are held for this tenant */
+	/* if it began while others ran: estimated time at which the hardware serves it first */
 	uint64_t served_from;
-	/* charged_ns at the last wait for served_from; one wait per charged time slice */
+	/* charged_ns when it last waited for served_from; it waits only once per charged time slice */
 	double charged_at_wait_ns;
 	bool is_over_cap; /* held because it used more than its cap */
 	bool is_ahead;    /* held because it had more than its share */
@@ -142,31 +144,32 @@ struct tenant {
 	/* budget for pushing ahead of lower priorities (lease_priority.c): */
 	double budget_ns;
 	uint64_t budget_at; /* time of the latest filling */
-	/* budget or tokens were overdrawn: no pushing ahead until both hold a slice (urgent_slice_ns) */
+	/* budget or tokens were overdrawn: may not push ahead until both hold urgent_slice_ns */
 	bool budget_spent;
 	bool urgent; /* outranks a tenant that wants the GPU, and has budget and tokens */
 
 	struct patience patience; /* how long its lease is kept while it is idle */
 	struct steps steps;
-	/* mean time from a lease's begin until its thread was ahead of the GPU, less RAMP_SEEN_NS */
+	/* mean time from a lease's begin until its thread was ahead of the GPU, less RAMP_SEEN_NS (quantum.c) */
 	double ramp_ns;
-	/* charged_ns at the last poll that saw neither work nor a held thread */
+	/* charged_ns at the last poll that saw it without work or a held thread */
 	double charged_at_idle_ns;
 	bool has_synced;     /* reached a sync point since the arbiter's last step */
 	bool ended_step;     /* its last turn ended with a step of its program */
 	uint64_t step_turns; /* number of turns that ended with a step */
 
-	/* charge that is not settled (charge_settle()): */
+	/* the part of the charge that charge_settle() may still correct: */
 	double sampled_ns; /* GPU time charged by sampling */
 	double wall_ns;    /* longest time that it can have run */
 	double claimed_ns; /* busy time that it reports */
-	double uncharged_ns; /* settlement leaves out so much: the switch with which the lease began */
-	bool overlapped;     /* other tenants ran too, so nothing is settled */
+	/* time that a settlement leaves out: the switch with which the lease began */
+	double uncharged_ns;
+	bool overlapped; /* other tenants ran at the same time, so nothing is settled */
 
 	/* turns on several devices at once (gang_rank.c): */
 	struct gang_command gang;
-	bool gang_over; /* has the lease, and its turn should end on all devices together */
-	bool gang_idle; /* the same, but only if it is idle on all devices */
+	bool gang_over; /* holds the lease, and its turn should end on all devices together */
+	bool gang_idle; /* the same, but only once it is idle on all devices */
 
 	struct group_part part;
 
@@ -186,10 +189,11 @@ struct arbiter {
 	int polled_count;      /* tenants that ring no doorbell, so must be polled */
 	double promised_pct;   /* sum of all guarantees */
 	bool priorities_differ;
-	int gang_count;          /* tenants with a gang order other than GANG_NONE */
-	int member_count;        /* members of space groups */
-	int wanting;             /* tenants that wanted the GPU during the charged step */
-	struct turn_terms terms; /* terms in force: the usual ones, or those beside a gang */
+	int gang_count;   /* tenants with a gang order other than GANG_NONE */
+	int member_count; /* members of space groups */
+	int wanting;      /* tenants that wanted the GPU during the charged step */
+	/* terms of turns in force: the usual ones, or those beside a gang */
+	struct turn_terms terms;
 	uint64_t quantum_ns;
 	double handover_ns;
 
@@ -197,7 +201,7 @@ struct arbiter {
 	uint64_t last_now_ns;
 	uint64_t clock;
 	enum arbiter_mode mode;
-	bool shares_changed; /* the states of free run must be set again */
+	bool shares_changed; /* the states of free run are out of date */
 	double vclock;       /* least virtual time of the tenants that compete; never falls */
 
 	/* state of the lease: */
@@ -205,24 +209,25 @@ struct arbiter {
 	int last_holder; /* NONE: unknown */
 	enum close_reason close_reason;
 	struct arbiter_lease_end last_end;
-	bool was_wanted; /* at the latest decision, another tenant could have had the lease */
-	bool started;    /* the first work was seen, or start_grace_ns is over */
-	bool worked;     /* work was seen under this lease */
-	/* granted by order_in_need(), so lasts min_lease_ns whatever the account says */
+	bool was_wanted; /* at the last decision, another tenant wanted the lease */
+	/* the holder's charge has begun: its first work was seen, or start_grace_ns is over */
+	bool started;
+	bool worked; /* work was seen under this lease */
+	/* granted by order_in_need(), so lasts min_lease_ns even against the account */
 	bool out_of_turn;
 	uint64_t granted_at;
 	double charged_before; /* the holder's charged_ns at granted_at */
 	uint64_t ramp_before;  /* the holder's seen.ramp_ns at granted_at */
 	uint64_t busy_before;  /* the holder's seen.busy_ns at granted_at */
 	uint64_t start_ns;     /* time from granted_at to the first work */
-	uint64_t ran_ns;       /* time since `started`, or since the turn was renewed */
+	uint64_t ran_ns;       /* time since `started`, or since the turn was last renewed */
 	double vtime_at_start;
 	bool wants_sync_point;  /* the holder's next sync point ends its turn */
-	bool wanted_sync_point; /* value of wants_sync_point before the present decision */
+	bool wanted_sync_point; /* wants_sync_point before the present decision */
 	/* the holder pushed ahead within its budget: only the same or a higher priority ends the lease */
 	bool urgent_lease;
 
-	/* tenant that lost the lease to a higher priority and gets back the rest of its turn, or NONE */
+	/* tenant that lost the lease to a higher priority and will get back the rest of its turn; or NONE */
 	int interrupted;
 	uint64_t interrupted_ran_ns;
 	double interrupted_vtime_at_start;
@@ -262,19 +267,19 @@ void arbiter_deactivate(struct arbiter *a, struct tenant *t);
 
 /* Adds the tokens that the bucket gained up to a->clock. */
 void charge_fill_tokens(struct arbiter *a, struct tenant *t);
-/* Returns the tokens at which a capped tenant may get a lease. */
+/* Returns the tokens that a capped tenant needs to get a lease. */
 double charge_tokens_needed(const struct arbiter *a, const struct tenant *t);
-/* Returns the GPU time that a capped tenant gathers, alone, before a lease. */
+/* Returns the GPU time that a capped tenant gathers before a lease while it is alone. */
 uint64_t charge_alone_slice_ns(const struct arbiter *a, const struct tenant *t);
-/* Returns the most tokens of a new tenant: enough for a lease beside any other tenants. */
+/* Returns the most tokens that a new tenant starts with: enough for a lease beside any other tenants. */
 double charge_tokens_kept(const struct arbiter *a, const struct tenant *t);
 /* Charges all active tenants for dt_ns, by the rules of the mode. */
 void charge_step(struct arbiter *a, uint64_t dt_ns);
-/* Corrects the unsettled charge by the tenant's report. last_dt_ns: the last step's length. */
+/* Corrects the charge since charge_begin() by the busy time that the tenant reported. last_dt_ns: the last step's length. */
 void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns);
-/* Charges a holder that showed no use of its lease for what it may have run unseen. */
+/* Charges a holder that showed no use of its lease for work that may have run unseen. */
 void charge_unused_lease(struct arbiter *a, struct tenant *t);
-/* Sets the unsettled charge to nothing. */
+/* Starts a new account for charge_settle(). */
 void charge_begin(struct tenant *t);
 
 /* lease_order.c */
@@ -284,18 +289,19 @@ double order_weight(const struct arbiter *a, const struct tenant *t);
 double order_scale(const struct arbiter *a);
 /* Sets `demand` and `running` from observations. */
 void order_read_demand(struct arbiter *a);
-/* Sets `candidate`, limits how far a returning tenant's virtual time is behind, and advances the virtual clock. */
+/* Sets `candidate`, limits how far a returning tenant's virtual time may lag, and advances the virtual clock. */
 void order_mark_candidates(struct arbiter *a);
 /* Returns true if the tenant may be stuck without a lease and had none for need_ns (arbiter.h: Need). */
 bool order_in_need(const struct arbiter *a, const struct tenant *t);
 /*
- * Virtual time at which a quantum from `vtime` ends: the first end comes next. By the begin, a large share that was idle
- * would wait for a quantum of each small share slightly before it.
+ * Returns the virtual time at which a quantum that starts at `vtime` ends; the tenant with the first end comes next. By the
+ * start instead, a large share that was idle would wait for a quantum of each small share slightly before it.
  */
 double order_turn_end(const struct arbiter *a, const struct tenant *t, double vtime);
-/* Returns the next candidate other than `except`: in need, or whose turn would end first in virtual time; or NONE. */
+/* Returns the next candidate other than `except`, or NONE: a tenant in need, or the one whose turn would end first in
+ * virtual time. */
 int order_best(const struct arbiter *a, int except);
-/* Ties go to the higher priority, then to the tenant that was held longer. */
+/* Returns true if `t` comes before `other`. Ties go to the higher priority, then to the tenant that has waited longer. */
 bool order_comes_before(const struct arbiter *a, const struct tenant *t, const struct tenant *other);
 
 /* lease_priority.c */
@@ -307,11 +313,11 @@ void priority_fill(struct arbiter *a, struct tenant *t);
 void priority_charge(struct arbiter *a, struct tenant *t, double amount_ns);
 /* Sets priorities_differ. Call when a tenant was added, removed, or changed priority. */
 void priority_count(struct arbiter *a);
-/* Returns true if some tenant of a higher priority has ever worked, so may return at any moment. */
+/* Returns true if a tenant of a higher priority has ever worked, because it may return at any moment. */
 bool priority_is_outranked(const struct arbiter *a, const struct tenant *t);
 /* Sets `urgent`; `demand` must be up to date. */
 void priority_mark(struct arbiter *a);
-/* Returns the urgent tenant of the highest priority, at least `least`, other than `except`; or NONE. */
+/* Returns the urgent tenant of the highest priority, which must be at least `least`; never `except`; or NONE. */
 int priority_best(const struct arbiter *a, int except, int64_t least);
 
 /* sliced.c */
@@ -321,24 +327,24 @@ bool sliced_is_due(const struct arbiter *a);
 /* Resets credits and pauses when ARBITER_SLICED begins. */
 void sliced_begin(struct arbiter *a);
 /*
- * At each arbiter_step() under ARBITER_SLICED: notes steps that ended, and tenants that began while others ran, which wait
- * for a time slice.
+ * Notes steps that ended, and tenants that began while others ran, which wait for a time slice. Call at each arbiter_step()
+ * under ARBITER_SLICED.
  */
 void sliced_note_begins(struct arbiter *a);
-/* Returns the part of GPU time that the tenant gets now, 0 to 1. Processes that the hardware serves get equal parts. */
+/* Returns the fraction of GPU time that the tenant gets now. Processes that the hardware serves get equal parts. */
 double sliced_served_part(const struct arbiter *a, const struct tenant *t);
-/* Adds to the credit the due part of dt_ns, less had_ns, the GPU time that the tenant had. */
+/* Adds the tenant's due part of dt_ns to its credit, and subtracts had_ns, the GPU time that it had. */
 void sliced_count(struct arbiter *a, struct tenant *t, uint64_t dt_ns, double had_ns);
 /* Sets is_ahead, is_over_cap and comes_first. */
 void sliced_mark(struct arbiter *a);
-/* Returns true if its sync points must be reported by doorbell, so that its use is known to the microsecond. */
+/* Returns true if the doorbell must report the tenant's sync points, so that its use is known to the microsecond. */
 bool sliced_wants_sync_point(const struct arbiter *a, const struct tenant *t);
 /*
- * Must it wait: ahead of its share, above its cap, or after a higher priority? Caps aside, someone who wants the GPU never
- * waits.
+ * Returns true if the tenant must wait: it is ahead of its share, above its cap, or a higher priority comes first. Caps aside,
+ * one tenant that wants the GPU is never held.
  */
 bool sliced_is_held(const struct arbiter *a, const struct tenant *t);
-/* Returns true if only little may be in flight, because a higher priority may come first at any time. */
+/* Returns true if little may be in flight, because a higher priority may begin work at any time. */
 bool sliced_is_bounded(const struct arbiter *a, const struct tenant *t);
 uint64_t sliced_next_poll_ns(const struct arbiter *a);
 
@@ -347,9 +353,9 @@ uint64_t sliced_next_poll_ns(const struct arbiter *a);
 void quantum_init(struct arbiter *a);
 /* Sets a->terms and a->quantum_ns. */
 void quantum_set(struct arbiter *a);
-/* At each grant, before the new holder is set: learns the cost of a hand-over. */
+/* Measures the cost of a hand-over. Call at each grant, before the new holder is set. */
 void quantum_learn(struct arbiter *a);
-/* Sets a->start_ns when the holder is first seen at work. */
+/* Sets a->start_ns when the holder's first work is seen. */
 void quantum_watch_start(struct arbiter *a, const struct tenant *holder);
 
 /* lease.c */
@@ -363,25 +369,26 @@ void lease_close_for(struct arbiter *a, struct tenant *t, enum arbiter_end why);
 void lease_hold(struct arbiter *a, struct tenant *t);
 /* Ends drains that are done or past their deadline. */
 void lease_end_drains(struct arbiter *a, uint64_t dt_ns);
-/* Ends, renews or reopens the holder's lease. Without a holder, grants one. */
+/* Ends, renews or reopens the holder's lease. If there is no holder, grants a lease. */
 void lease_decide(struct arbiter *a);
 /* Returns the time until the next poll for the lease: poll_free_ns at most, or poll_rung_ns if tenants ring. */
 uint64_t lease_next_poll_ns(const struct arbiter *a);
 /* Returns the time until the next poll for drains: poll_drain_ns to poll_lease_ns, or poll_rung_ns if tenants ring. */
 uint64_t lease_drain_poll_ns(const struct arbiter *a);
 bool lease_any_drain(const struct arbiter *a);
-/* Returns true if the holder has been idle for so long that it should lose the lease. */
+/* Returns true if the holder has been idle for longer than its patience, so should lose the lease. */
 bool lease_is_idle(const struct arbiter *a, const struct tenant *t);
 
 /* turn_end.c */
 
-/* Should the holder, with tokens and not outranked, yield to `other`? If not, a turn whose time is over is renewed. */
+/* Returns true if the holder should yield to `other`. The holder has tokens and is not outranked. If false, a turn whose
+ * time is over is renewed. */
 bool turn_should_yield(struct arbiter *a, struct tenant *t, int other);
-/* Returns true if the lease ends now for want of tokens, at a step's end if the program has steps. */
+/* Returns true if the lease ends now because the tokens are used up; if the program has steps, at a step's end. */
 bool turn_ends_with_tokens(struct arbiter *a, const struct tenant *t, bool contended);
 /* Returns true if the tokens will be gone once the in-flight work is done. */
 bool turn_tokens_are_used_up(const struct arbiter *a, const struct tenant *t, bool contended);
-/* Returns true if `other` takes the lease in the middle of a step. */
+/* Returns true if `other` may take the lease in the middle of a step. */
 bool turn_may_be_cut(const struct arbiter *a, const struct tenant *t, const struct tenant *other);
 /* Returns what is left of the turn once the in-flight work is done, while `other` waits; negative if the turn is over. */
 double turn_left_ns(const struct arbiter *a, const struct tenant *t, int other);
@@ -392,17 +399,17 @@ double turn_predicted_ns(const struct arbiter *a, const struct tenant *t, bool c
 /* Returns how long a holder may be without work before it counts as idle. */
 uint64_t turn_idle_limit_ns(const struct arbiter *a, const struct tenant *t);
 
-/* gang_rank.c: callers skip most of these while gang_count is 0 */
+/* gang_rank.c: callers skip most of these functions while gang_count is 0 */
 
 /* Returns true if the gang's order keeps the tenant from a lease of its own. */
 bool gang_rank_is_held(const struct arbiter *a, const struct tenant *t);
-/* Returns true if the device is kept free for a gang, or a gang should have the lease and does not. */
+/* Returns true if the device is kept free for a gang, or a gang should have the lease but does not. */
 bool gang_rank_is_awaited(const struct arbiter *a);
-/* Closes the lease if a gang's order says so. Returns true if nothing else is to be decided about the holder. */
+/* Closes the holder's lease if a gang's order says so. Returns true if nothing else is left to decide about the holder. */
 bool gang_rank_decide_on_holder(struct arbiter *a, struct tenant *holder);
-/* Returns the tenant for the next lease, where rules without gangs choose `next`; NONE if the device is kept free. */
+/* Returns the tenant for the next lease: `next`, the choice without gangs, or a gang; NONE if the device is kept free. */
 int gang_rank_choose(const struct arbiter *a, int next);
-/* Returns how long a gang may be idle here while its other ranks work or are only just idle. */
+/* Returns how long a gang may be idle on this device while its other ranks work or have just become idle. */
 uint64_t gang_rank_idle_limit_ns(const struct arbiter *a, const struct tenant *t);
 /* Widens the bounds of the holder's patience if it is a gang. */
 void gang_rank_widen_patience(const struct arbiter *a, const struct tenant *t,
@@ -415,16 +422,16 @@ bool gang_rank_end_turn(struct tenant *t);
  */
 bool gang_rank_idle(const struct arbiter *a, struct tenant *t);
 /*
- * Limits the lag in virtual time of a gang that waits for another device: a new tenant, at the least virtual time, would
- * come before all that worked since.
+ * Limits how far the virtual time of a gang that waits for another device falls behind. New tenants start at the least virtual
+ * time, so they would come before all tenants that worked in the meantime.
  */
 void gang_rank_bound_lag(struct arbiter *a);
 /* Returns the time until the next poll; next_ns is that time without gangs. */
 uint64_t gang_rank_next_poll_ns(const struct arbiter *a, uint64_t next_ns);
 
-/* lease_group.c: only while member_count is above 0, except is_lessee() and group_of() */
+/* lease_group.c: while member_count is 0, only is_lessee() and group_of() are called */
 
-/* A group takes turns itself; its members do not. */
+/* Returns true if the tenant gets leases itself: any tenant but a group's member. */
 static inline bool is_lessee(const struct tenant *t)
 {
 	return t->used && t->part.of == NONE;
@@ -440,16 +447,16 @@ static inline int group_of(const struct arbiter *a, int tenant)
 void group_count(struct arbiter *a, int group);
 /* Takes a member out of its group. The group is removed with its last member. */
 void group_leave(struct arbiter *a, struct tenant *t);
-/* Sets each group's observation from its members', and charges the members for dt_ns. */
+/* Computes each group's observation from its members', and charges the members for dt_ns. */
 void group_observe(struct arbiter *a, uint64_t dt_ns);
-/* Returns how much work a member may have in flight, in ns as its library predicts. */
+/* Returns how much work a member may have in flight, by the lengths that its library predicts. */
 uint64_t group_depth_ns(const struct arbiter *a, const struct tenant *t);
-/* Sets members' states from their groups'. Returns the time until the next poll, next_ns at most. */
+/* Derives members' states from their groups'. Returns the time until the next poll, at most next_ns. */
 uint64_t group_decide(struct arbiter *a, uint64_t dt_ns, uint64_t next_ns);
 
 /*
- * token.c, paced.c: x_add() for a new tenant; x_decide() is the policy's part of a step, and returns the time until the
- * next poll.
+ * token.c, paced.c: token_add() and paced_add() are for a new tenant. token_decide() and paced_decide() are the policy's part
+ * of a step, and return the time until the next poll.
  */
 
 void token_add(struct arbiter *a, struct tenant *t);

@@ -1,20 +1,20 @@
 /*
- * A device's part in gangs (policy/gang/device_gang.h): its reports, and how orders affect its lease.
+ * One device's part in gangs (policy/gang/device_gang.h): its reports on tenants, and how a gang's orders affect its lease.
  */
 #include "policy/lease/arbiter.h"
 #include "policy/lease/arbiter_inside.h"
 
-#define SHORT_LEASE_NS \
-	UINT64_C(2000000) /* While a gang gathers, a shorter lease is not worth a switch. */
-#define LAG_QUANTA \
-	4.0 /* A gang may be so many quanta behind on a device that it does not wait for. */
+/* While the device is kept free for a gang, another tenant gets a lease only if at least this much time is left. */
+#define SHORT_LEASE_NS UINT64_C(2000000)
+/* The most quanta by which a gang may fall behind on one device while it waits for another. */
+#define LAG_QUANTA 4.0
 
 bool gang_rank_is_held(const struct arbiter *a, const struct tenant *t)
 {
 	return t->gang.order != GANG_NONE && t->gang.order != GANG_GO && !order_in_need(a, t);
 }
 
-/* Returns the tenant for which the device is kept free or that has not left all its devices, or NONE. */
+/* Returns the tenant for which the device is kept free, or whose turn is ending on other devices; or NONE. */
 static int find_reserving(const struct arbiter *a)
 {
 	for (int i = 0; i < a->active_count; i++) {
@@ -35,7 +35,7 @@ static int find_entitled(const struct arbiter *a)
 
 		if (t->gang.order != GANG_GO || index == a->holder || t->draining)
 			continue;
-		/* A launch that lets the turn end elsewhere (is_slip) must not wait for tokens. */
+		/* A slip (is_slip) must not wait for tokens: it lets the turn end on another device. */
 		if (t->candidate || (t->gang.is_slip && t->demand))
 			return index;
 	}
@@ -78,7 +78,7 @@ bool gang_rank_decide_on_holder(struct arbiter *a, struct tenant *holder)
 	return true;
 }
 
-/* Returns true if a device that is kept free can be used until the gang's other devices are free. */
+/* Returns true if the device is kept free, and there is time for another lease before the gang's other devices are free. */
 static bool has_time_for_others(const struct arbiter *a, const struct gang_command *command)
 {
 	return command->order == GANG_GATHER && command->at_ns > a->last_now_ns + SHORT_LEASE_NS;
@@ -107,9 +107,8 @@ static bool all_idle(const struct tenant *t)
 }
 
 /*
- * Another tenant would keep the device for the shortest lease and its drain, while the gang's other ranks wait. So an idle
- * rank keeps it for that long; also while all ranks are only just idle, as at a step's end, or launches are let through one
- * by one (is_slip).
+ * Another tenant would keep the device for the shortest lease and its drain, while the gang's other ranks wait. So an idle rank
+ * keeps the lease for that long. The same holds while all ranks have only just become idle, as at a step's end, and in slips.
  */
 uint64_t gang_rank_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
 {
@@ -118,10 +117,7 @@ uint64_t gang_rank_idle_limit_ns(const struct arbiter *a, const struct tenant *t
 	return a->config.min_lease_ns + a->terms.depth_ns;
 }
 
-/*
- * A gang's pause deserves more patience: all its devices would change hands twice, with at least a shortest lease in
- * between.
- */
+/* A gang's pause deserves more patience: giving up its turn costs a change of tenants on all its devices, twice. */
 void gang_rank_widen_patience(const struct arbiter *a, const struct tenant *t,
 			      struct patience_bounds *bounds)
 {
@@ -209,7 +205,8 @@ static bool comes_later(const struct arbiter *a, int index)
 	return false;
 }
 
-/* By the rules of lease.c, would the tenant take the lease? Without min_lease_ns, of which free_in_ns() counts the rest. */
+/* Returns true if, by the rules of lease.c, the tenant would take the lease from the holder. Ignores min_lease_ns, which
+ * free_in_ns() adds. */
 static bool takes_from(const struct arbiter *a, const struct tenant *holder, const struct tenant *t)
 {
 	double end = order_turn_end(a, t, t->vtime);

@@ -1,9 +1,8 @@
 #include "policy/lease/arbiter_inside.h"
 
 /*
- * Returns the part of a switch to the tenant that nobody is charged for. After a step, a program pauses: if its last lease
- * ended there, that gap fell into others' time, and the tenant pays as much of the switch. (With both gains, three trainings on
- * an H200 got 0.8 percentage points too much. A loop without a gap that pays the whole switch gets 1.2 too few.)
+ * Returns the part of a switch to the tenant that is charged to no tenant. If the tenant's last lease ended with a step, its
+ * pause after the step fell into other tenants' time. In exchange, the uncharged part is less by the length of that pause.
  */
 static double switch_cost_ns(const struct arbiter *a, const struct tenant *t)
 {
@@ -53,7 +52,7 @@ static uint64_t drain_limit_ns(const struct arbiter *a, const struct tenant *t)
 	uint64_t inflight = min_u64(t->seen.inflight_ns, a->config.drain_max_ns);
 	uint64_t limit = min_u64(4 * inflight, a->config.drain_max_ns);
 
-	/* Its work has outlived a whole drain, so the next is short. */
+	/* This drain starts after one that the tenant's work outlived, so it is short. */
 	if (t->overrunning || limit < a->config.drain_min_ns)
 		return a->config.drain_min_ns;
 	return limit;
@@ -102,8 +101,8 @@ bool lease_any_drain(const struct arbiter *a)
 }
 
 /*
- * Work without a lease: shortly after a change of state a launch that was under way, which gets a drain; later the tenant
- * ignores its state.
+ * Handles work without a lease. Shortly after a change of state it is a launch that was under way, which gets a drain. Later it
+ * means that the tenant ignores its state.
  */
 static void close_stray(struct arbiter *a, struct tenant *t)
 {
@@ -125,7 +124,7 @@ void lease_end_drains(struct arbiter *a, uint64_t dt_ns)
 		if (!t->running && t->overrunning && !t->seen.stopped)
 			t->overrunning = false;
 		if (t->draining && t->seen_since_close && !t->running) {
-			/* A doorbell tells the end of work more exactly than polls. */
+			/* A doorbell tells the end of work more exactly than a poll does. */
 			if (index == a->holder)
 				charge_settle(a, t,
 					      t->seen.has_doorbell
@@ -143,23 +142,23 @@ void lease_end_drains(struct arbiter *a, uint64_t dt_ns)
 	}
 }
 
-/* Closes the lease for a tenant of higher priority. The holder gets the lease back afterwards. */
+/* Closes the lease for a tenant of higher priority. The holder gets the lease back when that tenant is done. */
 static void interrupt_holder(struct arbiter *a, struct tenant *t)
 {
 	uint64_t most_ran_ns = a->quantum_ns - min_u64(a->config.min_lease_ns, a->quantum_ns);
 
 	a->close_reason = CLOSE_FOR_URGENT;
 	lease_close_for(a, t, ARBITER_END_PRIORITY);
-	/* In a chain, the first interrupted tenant gets it back. */
+	/* If the interrupting tenant is interrupted too, the lease goes back to the first holder. */
 	if (a->urgent_lease && a->interrupted != NONE)
 		return;
 	a->interrupted = a->holder;
-	/* The holder gets back the rest of its turn, at least min_lease_ns, so that the switch pays. */
+	/* At least min_lease_ns of the turn must be left, so that the switch back is worth its cost. */
 	a->interrupted_ran_ns = min_u64(a->ran_ns, most_ran_ns);
 	a->interrupted_vtime_at_start = a->vtime_at_start;
 }
 
-/* If the tenant for which a lease is CLOSING no longer wants it, the holder gets it back. */
+/* Cancels a CLOSING if the tenant for which it was sent no longer wants the lease. */
 static void reopen_if_for_nothing(struct arbiter *a, struct tenant *t, int other, int urgent)
 {
 	bool for_nothing = a->close_reason == CLOSE_FOR_URGENT
@@ -212,7 +211,7 @@ static void decide_on_holder(struct arbiter *a)
 	} else if (urgent != NONE) {
 		interrupt_holder(a, t);
 	} else if (other != NONE && turn_should_yield(a, t, other)) {
-		/* A gang that is idle here may be at work elsewhere. */
+		/* A gang that is idle or past its turn on this device may be at work on others. */
 		if (is_idle ? gang_rank_idle(a, t) : gang_rank_end_turn(t))
 			return;
 		a->close_reason = CLOSE_FOR_OTHERS;
@@ -227,8 +226,8 @@ static int choose_next(const struct arbiter *a)
 	if (next == NONE || order_in_need(a, &a->tenant[next]))
 		return next;
 	/*
-	 * The drain for another tenant was paid for, so the last holder is not next, even if the settled charge puts it a
-	 * little ahead.
+	 * The lease was closed for another tenant, so do not grant it to the last holder again, even if settling its charge put
+	 * it slightly ahead.
 	 */
 	if (a->close_reason == CLOSE_FOR_OTHERS && order_best(a, a->last_holder) != NONE)
 		next = order_best(a, a->last_holder);

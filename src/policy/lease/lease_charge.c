@@ -1,11 +1,12 @@
 #include "policy/lease/arbiter_inside.h"
 
-/* Most tokens needed for a lease beside others. An absent tenant keeps as many, so need not wait. */
+/* Most tokens needed for a lease beside other tenants. An absent tenant keeps this many, so it need not wait when it
+ * returns. */
 #define SLICE_MAX_NS 10000000
 
 /*
- * A thread that was held has lost its lead over the GPU, which runs dry until there is a lead again (ramp_ns). A program
- * that streams() gets slices so long that this is at most RAMP_PART.
+ * A thread that was held has lost its lead over the GPU. The GPU runs dry until the thread is ahead again, after ramp_ns. For a
+ * program that streams(), slices are so long that this is at most RAMP_PART of them.
  */
 #define RAMP_PART 0.02
 
@@ -26,8 +27,8 @@ static double bucket_ns(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * A program that launches without waiting for its work, like a training that never asks for its loss. A few long pauses are
- * as good for it as many short ones, which would each cost its thread the lead over the GPU.
+ * Returns true for a program that launches without waiting for its work, like a training that never reads its loss. Such a
+ * program should get few long pauses instead of many short ones, because each costs its thread the lead over the GPU.
  */
 static bool streams(const struct arbiter *a, const struct tenant *t)
 {
@@ -62,7 +63,8 @@ double charge_tokens_kept(const struct arbiter *a, const struct tenant *t)
 	return min_double(SLICE_MAX_NS, bucket_ns(a, t));
 }
 
-/* Most tokens that an idle tenant gathers: those of a pause between two training steps, or a lease's worth if more. */
+/* Returns the most tokens that an idle tenant may hold: enough for the pause between two training steps, or for a lease if
+ * that is more. */
 static double tokens_of_pause(const struct arbiter *a, const struct tenant *t)
 {
 	double pause_ns = t->share.limit_pct / 100.0 * (double)a->config.idle_window_ns;
@@ -77,13 +79,13 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 	double most = bucket_ns(a, t);
 
 	/*
-	 * A waiting tenant saves up. An idle one saves a pause between steps at most, and after a longer pause a lease's
-	 * worth: a full bucket after each pause would show as work above the cap.
+	 * A waiting tenant saves up tokens. An idle one saves as for a pause between steps, and after a longer pause only for a
+	 * lease: with a full bucket after each pause it would visibly exceed its cap.
 	 */
 	if ((!t->demand && !t->running) || t->arrived) {
 		double keeps = charge_tokens_kept(a, t);
 
-		/* The tenant was absent until it became active, after filled_at. */
+		/* The tenant was absent from filled_at until it became active. */
 		if (t->active && t->filled_at > t->active_since)
 			keeps = max_double(tokens_of_pause(a, t), t->tokens_ns);
 		most = min_double(most, keeps);
@@ -92,7 +94,7 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 	t->filled_at = a->clock;
 }
 
-/* A settlement may give time back (negative). */
+/* amount_ns is negative if a settlement gives time back. */
 static void add_charge(struct arbiter *a, struct tenant *t, double amount_ns)
 {
 	double weight = order_weight(a, t);
@@ -137,7 +139,7 @@ void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns)
 
 void charge_unused_lease(struct arbiter *a, struct tenant *t)
 {
-	/* the lease's time, what may run on after it, and the delay of other tenants */
+	/* The lease's time, the work that may run on after it, and the delay that it caused to other tenants. */
 	double least = (double)(a->clock - a->granted_at + 2 * a->terms.depth_ns);
 
 	if (!a->worked && t->sampled_ns < least) {
@@ -147,8 +149,8 @@ void charge_unused_lease(struct arbiter *a, struct tenant *t)
 }
 
 /*
- * How long a tenant that runs at a step's end ran in it: all of dt_ns, or poll_lease_ns at most if its doorbell rang at the
- * begin of its work.
+ * Returns how long a tenant that has work now had work during dt_ns: all of it, or at most poll_lease_ns if its doorbell rang
+ * when the work began.
  */
 static double ran_of(const struct arbiter *a, const struct tenant *t, uint64_t dt_ns)
 {
@@ -168,7 +170,7 @@ static void charge_holder(struct arbiter *a, struct tenant *t, uint64_t dt_ns, b
 		quantum_watch_start(a, t);
 	a->worked = a->worked || worked;
 	if (!a->started) {
-		/* The work began at some moment of this step: charge half until it is settled. */
+		/* The work began at an unknown moment of this step: charge half of it until it is settled. */
 		if (worked)
 			amount = (double)dt_ns / 2;
 		a->started = worked ||

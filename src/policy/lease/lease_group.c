@@ -1,6 +1,7 @@
 /*
- * A space group is one more tenant, without processes, to the rest of the arbiter. Here its members' observations become
- * its own, and its states theirs. space.c decides how much each member may begin.
+ * Space groups (space.h): tenants that run at the same time. To the rest of the arbiter, a group is one additional tenant,
+ * without processes. This file computes the group's observation from its members', and the members' states from the group's.
+ * space.c decides how much each member may begin.
  */
 #include "policy/lease/arbiter.h"
 #include "policy/lease/arbiter_inside.h"
@@ -9,8 +10,8 @@
 #include <math.h>
 
 /*
- * Most in-flight work of a member while the group has the GPU alone. DEPTH_NS never runs dry though lengths are guesses. A
- * paced member gets little, since its work delays the member that the pace protects.
+ * Most in-flight work of a member while the group has the GPU alone. DEPTH_NS is large, because lengths are guesses and the GPU
+ * must not run dry. For a paced member it is small, because its work delays the member that the pace protects.
  */
 #define DEPTH_NS UINT64_C(20000000)
 #define PACED_DEPTH_NS UINT64_C(5000000)
@@ -140,7 +141,7 @@ static void read_demand(struct arbiter *a, struct tenant *t)
 	if (!seen->stopped)
 		p->stopped_at = a->clock;
 	t->running = seen->busy || seen->launching;
-	/* A stopped tenant cannot clear its flags: after the longest drain they say nothing. */
+	/* A stopped tenant cannot clear its flags, so they are ignored after the longest drain. */
 	if (a->clock - p->stopped_at > a->config.drain_max_ns)
 		t->running = false;
 	t->demand = !t->paused && !seen->stopped && (seen->waiting || seen->busy || seen->launching);
@@ -175,8 +176,8 @@ static bool has_worked(const struct tenant *t)
 }
 
 /*
- * The charge for busy_ns with work in flight. With a part of the SMs: that part. With all SMs beside others: its work if
- * the speed is known, else busy_ns / working.
+ * Returns the charge for busy_ns with work in flight. If the member can use only a part of the SMs, that fraction. Beside
+ * others on all SMs: its work if its speed is known, otherwise an equal part.
  */
 static double charge_of(const struct tenant *t, double busy_ns, int working)
 {
@@ -190,15 +191,15 @@ static double charge_of(const struct tenant *t, double busy_ns, int working)
 }
 
 /*
- * Charges a member, and passes what was seen of it to mps_client_observe(). `working` is the number of members with work since the
- * last arbiter_step(); `goes` says that the group could run. Returns the part of its reported busy time that is believed.
+ * Charges a member, and passes what was seen of it to mps_client_observe(). `working`: the number of members with work since
+ * the last arbiter_step(). `goes`: the group could run. Returns how much of the reported busy time is accepted.
  */
 static uint64_t observe_member(struct arbiter *a, struct tenant *t, int working, bool goes,
 			       uint64_t dt_ns)
 {
 	struct group_part *p = &t->part;
 	struct mps_client_observation seen = {
-		/* under LEASE_FREE the library predicts no lengths */
+		/* under LEASE_FREE the library predicts no lengths, so counts nothing */
 		.is_counted = t->state != LEASE_FREE,
 		.is_alone = working - has_worked(t) == 0,
 		.works = t->running,
@@ -266,7 +267,8 @@ static void observe_group(struct arbiter *a, int group, uint64_t dt_ns)
 		sum.stopped = sum.stopped && t->seen.stopped;
 		sum.idle_ns = min_u64(sum.idle_ns, t->seen.idle_ns);
 		/*
-		 * All members run at once: the group takes as long as the longest member, or as the GPU needs for all work.
+		 * Members run at the same time, so the group's work takes as long as the longest member's, or as the GPU needs
+		 * for all of it.
 		 */
 		longest_ns = fmax(longest_ns, own_ns);
 		inflight_ns += own_ns * (has_part(t) ? t->part.member.part : 1);
@@ -286,8 +288,8 @@ void group_observe(struct arbiter *a, uint64_t dt_ns)
 /* ---- decisions ---- */
 
 /*
- * Of all of the GPU, or of the group's guarantees if it takes turns with others. Members without a guarantee share what all
- * guarantees leave, by the arbiter's weights.
+ * Sets members' parts: of the whole GPU, or of the group's guarantee if the group takes turns with others. Members without a
+ * guarantee share what all guarantees leave, by the arbiter's weights.
  */
 static void set_parts(struct arbiter *a, int group)
 {
@@ -349,8 +351,8 @@ static struct others others_of(const struct arbiter *a, int group, int member)
 }
 
 /*
- * The group's state while caps leave room for all, or no member has a guarantee. Else the member's work is measured: PACED
- * beside others, GO if alone, to be timed alone.
+ * Returns the group's state if the caps leave room for all members, or no member has a guarantee. Otherwise the member's work
+ * must be measured: PACED beside other members, GO if it is alone.
  */
 static enum lease_state state_of(const struct arbiter *a, int group, int member)
 {

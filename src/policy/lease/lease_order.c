@@ -29,7 +29,7 @@ void order_read_demand(struct arbiter *a)
 		bool was_running = t->running, was_there = t->running || t->demand;
 
 		t->running = seen->busy || seen->launching;
-		/* A stopped tenant cannot clear its flags: after the drain's deadline they say nothing. */
+		/* A stopped tenant cannot clear its flags, so they are ignored after the drain's deadline. */
 		if (seen->stopped && t->overrunning)
 			t->running = false;
 		t->began = t->running && !was_running;
@@ -100,7 +100,8 @@ void order_mark_candidates(struct arbiter *a)
 		a->vclock = least;
 }
 
-/* The tenant in need (arbiter.h) that was held longest, except `except`; NONE. These come before all others. */
+/* Returns the tenant in need (arbiter.h) that was held longest, other than `except`; or NONE. Tenants in need come before
+ * all others. */
 static int find_in_need(const struct arbiter *a, int except)
 {
 	int best = NONE;

@@ -8,8 +8,9 @@ static uint64_t between(uint64_t low, uint64_t value, uint64_t high)
 }
 
 /*
- * Until the next poll of a draining tenant: half of its predicted work, so ever shorter. A tenant that was busy after it
- * could read CLOSING, and rings at its work's end, is polled at the deadline and every poll_rung_ns.
+ * Returns the time until the next poll of a draining tenant: half of its predicted work, so ever shorter. A tenant that was
+ * busy after it could read CLOSING rings its doorbell when its work ends; it is polled only at the deadline and every
+ * poll_rung_ns.
  */
 static uint64_t drain_poll_ns(const struct arbiter *a, const struct tenant *t)
 {
@@ -35,7 +36,7 @@ uint64_t lease_drain_poll_ns(const struct arbiter *a)
 	return least;
 }
 
-/* Without a holder: time until the first tenant that lacks only tokens has enough. */
+/* Returns the time until the first tenant that lacks only tokens has enough of them. For a device without a holder. */
 static uint64_t next_tokens_ns(const struct arbiter *a)
 {
 	double least = (double)a->config.poll_rung_ns;
@@ -62,7 +63,7 @@ static uint64_t left_of(const struct arbiter *a, uint64_t since, uint64_t length
 	return passed < length_ns ? length_ns - passed : 0;
 }
 
-/* How long the holder may run until a returned tenant would be chosen: has_returned(). */
+/* Returns how long the holder may run until `other`, which has returned from absence (has_returned()), would be chosen. */
 static uint64_t ahead_ns(const struct arbiter *a, const struct tenant *holder,
 			 const struct tenant *other)
 {
@@ -75,10 +76,10 @@ static uint64_t ahead_ns(const struct arbiter *a, const struct tenant *holder,
 }
 
 /*
- * Returns the time until the holder's work must be polled; the end of its turn is not considered here. The GPU is not idle
- * before the in-flight work ends, so half of that work may pass until the next poll. These polls charge a lone holder. If
- * others wait and all tenants ring their doorbells, polls are needed only when start_grace_ns ends (the charge begins), at the
- * shortest lease's end or when `other`'s turn comes, and when the holder counts as idle.
+ * Returns the time until the holder's work must be polled, apart from the end of its turn. The GPU is busy until the in-flight
+ * work ends, so half of that work may pass until the next poll, which charges the holder. If others wait and all tenants ring
+ * their doorbells, polls are needed only when start_grace_ns ends (the charge begins), at the shortest lease's end or when
+ * `other`'s turn comes, and when the holder counts as idle.
  */
 static uint64_t next_work_ns(const struct arbiter *a, const struct tenant *t, int other)
 {

@@ -3,9 +3,9 @@
 #include "policy/lease/arbiter_inside.h"
 
 /*
- * Part of the GPU's time in which a tenant may push ahead: its guarantee and a margin, less where guarantees leave no room.
- * Without the margin, a tenant that asks for just what it needs falls behind whenever a burst takes longer than its work.
- * Without a guarantee: a small share of what is left. Budgets of tenants with guarantees sum to the GPU at most.
+ * Returns the fraction of GPU time in which a tenant may push ahead: its guarantee and a margin, less where guarantees leave no
+ * room. The margin is for bursts that take longer than their work. A tenant without a guarantee gets a small part of what is
+ * left. All budgets together never exceed the GPU.
  */
 static double rate(const struct arbiter *a, const struct tenant *t)
 {
@@ -36,7 +36,8 @@ void priority_fill(struct arbiter *a, struct tenant *t)
 {
 	double most, slice_ns = (double)a->config.urgent_slice_ns;
 
-	/* Budgets are used while priorities differ. The first call then fills a budget, at most to the bucket. */
+	/* Budgets matter only while priorities differ. When they begin to differ, the first call fills the budget, at most
+	 * to the bucket's size. */
 	if (!a->priorities_differ)
 		return;
 	most = bucket_ns(a, t);
@@ -44,8 +45,8 @@ void priority_fill(struct arbiter *a, struct tenant *t)
 	if (t->budget_ns > most)
 		t->budget_ns = most;
 	/*
-	 * A whole slice is needed to push ahead again, or a tenant that never stops would change places with others all the
-	 * time.
+	 * A tenant must save a whole slice before it pushes ahead again. Otherwise a tenant that never stops would cause a
+	 * switch at every moment.
 	 */
 	if (t->budget_ns >= fmin(slice_ns, most / 2) &&
 	    (!is_capped(t) || t->tokens_ns >= fmin(slice_ns, charge_tokens_needed(a, t))))
@@ -53,7 +54,7 @@ void priority_fill(struct arbiter *a, struct tenant *t)
 	t->budget_at = a->clock;
 }
 
-/* Not for time that nobody else wanted. The debt is bounded, so lent time is paid back within a window. */
+/* Time that no other tenant wanted is not charged to the budget. The debt is bounded, so it is paid back within a window. */
 void priority_charge(struct arbiter *a, struct tenant *t, double amount_ns)
 {
 	double slice_ns = (double)a->config.urgent_slice_ns, least;

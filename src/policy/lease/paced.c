@@ -1,14 +1,14 @@
 /*
- * ARBITER_POLICY_FEEDBACK: Lu et al., Algorithm 2 (docs/reference/seeds.md). The monitor, which produces tokens, is here:
- * at the end of each period it compares a tenant's share of the device with its target, and the control law (feedback.h)
- * tells how much the tenant may begin in the next. The gate in the tenant's processes consumes them: a launch pays by its
- * grid and block.
+ * ARBITER_POLICY_FEEDBACK: Lu et al., Algorithm 2 (docs/reference/seeds.md). At the end of each period, this file compares a
+ * tenant's share of the device with its target. The control law (feedback.h) then tells how much the tenant may begin in the
+ * next period, which is granted as tokens. The gate in the tenant's processes consumes tokens: a launch pays by its grid and
+ * block.
  *
  * Tenants are PACED and run at the same time; the device's own slicing divides the device among tenants with work. Only a
  * tenant that is alone and has no cap is FREE, because nothing needs to be limited.
  *
  *   Price     How many tokens pay for a nanosecond of the device differs by orders of magnitude from kernel to kernel. The
- *             price is the tokens that the tenant paid, divided by the time that it was charged for. Both fade as the charge
+ *             price is the tokens that the tenant paid, divided by the time that it was charged for. Both decay as the charge
  *             grows. Until the price is known, one launch may pass, and then twice as much in each period.
  *   Grant     A grant is rate x period at that price. Tokens are not saved up beyond one grant. Grants pay off a debt (a
  *             launch may cost more tokens than there are); debt beyond debt_max_ns is forgiven.
@@ -24,7 +24,7 @@
 
 void paced_add(struct arbiter *a, struct tenant *t)
 {
-	/* The first launch waits for nobody: it shows who is at work. */
+	/* One token, so that the first launch waits for no other tenant and shows that this one is at work. */
 	t->paced = (struct paced_account){ .granted = 1, .grant = 1, .began_at = a->clock };
 }
 
@@ -122,7 +122,7 @@ static void end_period(struct arbiter *a, struct tenant *t)
 	double paid = t->seen.spent > p->spent_before ? (double)(t->seen.spent - p->spent_before)
 						      : 0;
 
-	/* A settlement may take back an earlier period's charge. */
+	/* The result is negative if a settlement took back a charge of an earlier period. */
 	if (charged_ns < 0)
 		charged_ns = 0;
 	learn_worth(p, paid, charged_ns);
@@ -136,7 +136,7 @@ static void end_period(struct arbiter *a, struct tenant *t)
 	begin_period(a, t);
 }
 
-/* Begins again after a pause or FREE, with the last grant and the learned price. */
+/* Starts again after a pause or after FREE, with the last grant and the learned price. */
 static void begin_again(struct arbiter *a, struct tenant *t)
 {
 	t->paced.loop.has_measured = false;
@@ -156,7 +156,7 @@ static uint64_t poll_tenant(struct arbiter *a, struct tenant *t)
 
 	if (t->state != LEASE_PACED)
 		return UINT64_MAX;
-	/* A stopped tenant cannot clear its flags, so they are not charged any more. */
+	/* A stopped tenant cannot clear its flags, so it is not charged for them any more. */
 	if (t->seen.stopped)
 		t->overrunning = true;
 	if (period < a->config.feedback.period_min_ns)
@@ -185,12 +185,12 @@ static void set_state(struct arbiter *a, struct tenant *t, bool is_alone)
 			lease_hold(a, t);
 		return;
 	}
-	/* Unpaced work says nothing about a token's price. */
+	/* Work under FREE paid no tokens, so it says nothing about their price. */
 	if (t->state != LEASE_PACED && !is_alone)
 		begin_again(a, t);
 	t->state = is_alone ? LEASE_FREE : LEASE_PACED;
 	t->draining = false;
-	/* a stopped tenant cannot clear its flags, so stays marked */
+	/* A stopped tenant cannot clear its flags, so its mark stays. */
 	t->overrunning = t->overrunning && t->seen.stopped;
 }
 

@@ -1,17 +1,19 @@
 #include "policy/lease/arbiter_inside.h"
 
-/* cost of a hand-over on an H200, with the wake-up of the next holder */
+/* assumed cost of a hand-over, with the wake-up of the next holder, until it is measured */
 #define HANDOVER_START_NS 300e3
-#define HANDOVER_MAX_NS 5e6 /* a longer time is no hand-over: the holder does something else */
-#define HANDOVER_FADE 16    /* number of leases over which the cost is averaged */
+/* a longer time is not the cost of a hand-over: the holder had other things to do */
+#define HANDOVER_MAX_NS 5e6
+#define HANDOVER_FADE 16 /* number of leases over which the cost is averaged */
 /*
- * A held thread has lost its lead over the GPU, and regains it in 1 to 2 ms (PyTorch training), or never in a turn
- * (launch-bound). RAMP_LOSS is the lost part of that time (a ResNet18 loses 0.27 ms a turn on an H200). A ramp of
- * RAMP_SEEN_NS is measured even without one.
+ * A held thread has lost its lead over the GPU, and regains it in 1 to 2 ms (PyTorch training), or never within a turn
+ * (launch-bound). RAMP_LOSS is the fraction of that time that is lost. A ramp of RAMP_SEEN_NS is measured even if there is
+ * none.
  */
 #define RAMP_LOSS 0.2
 #define RAMP_SEEN_NS 300000
-#define SLACK_PART (1.0 / 3) /* part of what caps leave unused that may go into hand-overs */
+/* fraction of GPU time left unused by caps that may go into hand-overs */
+#define SLACK_PART (1.0 / 3)
 
 static struct turn_terms choose_terms(const struct arbiter *a)
 {
@@ -38,10 +40,10 @@ void quantum_watch_start(struct arbiter *a, const struct tenant *holder)
 }
 
 /*
- * Learns the cost of a hand-over: from grant to grant without a charge, plus what the holder's first work exceeds
- * start_grace_ns by, as on a host short of CPUs. Also learns that holder's ramp_ns. Only leases count that another tenant
- * wanted next, or the device may have been idle for want of work. Understated use makes hand-overs look dear, so lengthens
- * turns, up to quantum_ns.
+ * Learns the cost of a hand-over: the uncharged time from grant to grant, plus the delay of the holder's first work beyond
+ * start_grace_ns, as on a host short of CPUs. Also learns that holder's ramp_ns. Leases that no other tenant wanted next do not
+ * count, because the device may have been idle for want of work. A tenant that understates its use makes hand-overs look
+ * expensive and lengthens turns, up to quantum_ns at most.
  */
 void quantum_learn(struct arbiter *a)
 {
@@ -86,7 +88,7 @@ void quantum_set(struct arbiter *a)
 	a->terms = choose_terms(a);
 	most = (double)a->terms.quantum_ns;
 	least = (double)min_u64(a->terms.quantum_min_ns, a->terms.quantum_ns);
-	/* Compare before dividing, because `part` may be 0. The quantum is then the longest. */
+	/* Compare before dividing, because `part` may be 0, which selects the longest quantum. */
 	if (quantum >= most * part)
 		quantum = most;
 	else if (quantum <= least * part)

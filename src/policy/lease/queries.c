@@ -1,5 +1,5 @@
 /*
- * Queries about the arbiter and its tenants; nothing is changed.
+ * Queries of the arbiter and its tenants. They change nothing.
  */
 #include <math.h>
 
@@ -13,7 +13,7 @@ enum lease_state arbiter_state(const struct arbiter *a, int tenant)
 	return a->tenant[tenant].state;
 }
 
-/* At most UINT64_MAX: processes may report anything, and sums may not fit 64 bits. */
+/* At most UINT64_MAX: processes may report any values, whose sums may not fit 64 bits. */
 static uint64_t to_ns(double ns)
 {
 	return ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)ns : 0;
@@ -133,14 +133,14 @@ uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant, uint64_t free_dep
 	    slice_ns > a->config.cap_slice_ns)
 		return min_u64(slice_ns, max_u64(free_depth_ns, a->terms.depth_ns));
 	/*
-	 * Beside a gang nobody gets a greater depth: the gang's other devices would wait for it, and the trial of depths
-	 * (steps.h) would not be valid.
+	 * Beside a gang no tenant gets a greater depth: the gang's other devices would wait for that work, and the trial of
+	 * depths (steps.h) would be invalid.
 	 */
 	if (a->gang_count || !steps_may_be_ahead(&t->steps, most_ns))
 		return a->terms.depth_ns;
 	/*
-	 * Short kernels are predicted too long. With twice a step's length, the sync point at a step's end bounds in-flight
-	 * work first.
+	 * Lengths of short kernels are overestimated. With twice a step's length as the limit, the step's end limits in-flight
+	 * work before this does.
 	 */
 	return 2 * step_ns > a->terms.depth_ns ? 2 * step_ns : a->terms.depth_ns;
 }

@@ -3,17 +3,19 @@
 #include <limits.h>
 #include <math.h>
 
-/* Under slices, steps still count as short up to slice_step_ns times this, and with gaps of GAP_LEAST_NS divided by it. */
+/* Once slices began, they continue while steps are shorter than slice_step_ns times this, and gaps longer than GAP_LEAST_NS
+ * divided by this. */
 #define STEP_KEEPS 1.5
 /*
- * Slices need a gap of this length between steps. In it the GPU is idle, and others can use it. A loop that only launches and
- * waits has gaps of 1 to 6 us, a server in Python 70 to 130 us (docs/decisions/hardware-slices.md).
+ * Slices need gaps of at least this length between steps, in which the GPU is idle and other tenants can use it. A loop that
+ * only launches and waits has much shorter gaps, a server in Python longer ones (docs/decisions/hardware-slices.md).
  */
 #define GAP_LEAST_NS 3e4
-#define STEPS_MEANT 16 /* number of steps over which more_ns is averaged and a lead is paid back */
-#define HOLD_LEAST_NS 1e5 /* a shorter hold is not worth a wait */
-#define DEBT_NS 2e7       /* a larger debt is paid back at once, however long the hold */
-/* A tenant without short steps is held from this lead ... */
+/* number of steps over which more_ns is averaged and a lead over the own share is paid back */
+#define STEPS_MEANT 16
+#define HOLD_LEAST_NS 1e5 /* a hold shorter than this is skipped */
+#define DEBT_NS 2e7       /* a debt above this is paid back at once, however long the hold */
+/* A tenant without short steps is held when its lead over its share exceeds this ... */
 #define AHEAD_NS 1e6
 #define AHEAD_LEFT_NS 5e5   /* ... until its lead is less than this */
 #define CAP_LEFT_NS 0       /* ... or, above its cap, until its tokens are back */
@@ -38,8 +40,8 @@ static bool has_short_step(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * With caps, all tenants must have short steps, or one with short steps outrank all without: turns keep trainings' caps
- * better and lose less work.
+ * With caps, slices are used if all tenants have short steps, or if a tenant with short steps outranks all tenants without.
+ * Otherwise turns are better: they keep the caps of trainings more exactly and lose less work.
  */
 bool sliced_is_due(const struct arbiter *a)
 {
@@ -58,7 +60,7 @@ bool sliced_is_due(const struct arbiter *a)
 	return best_short > (any_capped ? best_long : INT_MIN);
 }
 
-/* A stopped tenant's flags say nothing. */
+/* Flags of a stopped tenant mean nothing. */
 static bool runs(const struct tenant *t)
 {
 	return t->ran && !t->seen.stopped;
@@ -76,14 +78,15 @@ static bool is_idle(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * True if the tenant counts when GPU time is divided. One that had more than its share also counts in its pauses, to pay back.
+ * Returns true if the tenant counts when GPU time is divided. A tenant that had more than its share also counts in its pauses,
+ * in which it pays back.
  */
 static bool takes_part(const struct tenant *t)
 {
 	return wants(t) || t->credit_ns < 0;
 }
 
-/* Returns the part of GPU time that the tenant is due by weight, if it wanted the GPU now. */
+/* Returns the fraction of GPU time that the tenant is due by weight if it wants the GPU now. */
 static double due_part(const struct arbiter *a, const struct tenant *t)
 {
 	double weights = 0;
@@ -102,7 +105,7 @@ static unsigned running_processes(const struct tenant *t)
 	return !runs(t) ? 0 : t->seen.working > 1 ? t->seen.working : 1;
 }
 
-/* Returns the running tenant that the hardware serves next; NULL if it serves one already, or none runs. */
+/* Returns the running tenant that the hardware serves next; NULL if it already serves one, or no tenant runs. */
 static struct tenant *first_waiting(struct arbiter *a)
 {
 	struct tenant *first = NULL;
@@ -132,8 +135,8 @@ static bool others_run(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Hold after each step: what a usual step takes beyond the tenant's part of the GPU, plus a portion of lead_ns, its time
- * beyond that part. So all steps take about as long.
+ * Sets the hold after each step: the time that a usual step takes beyond the tenant's part of the GPU, plus a portion of
+ * lead_ns, the time that the tenant is ahead. So all steps are slowed about equally.
  */
 static void pace_step(struct step_pace *pace, double more_ns, double lead_ns)
 {
@@ -148,7 +151,7 @@ static void note_step(const struct arbiter *a, struct tenant *t)
 {
 	double charged_ns = t->charged_ns - t->step.charged_before_ns;
 
-	/* A step for which others were held is not usual. */
+	/* A step during which other tenants were held is shorter than usual, so nothing is learned from it. */
 	if (!t->comes_first)
 		pace_step(&t->step.share, charged_ns / due_part(a, t) - t->step.ran_ns,
 			  -t->credit_ns);
@@ -207,7 +210,7 @@ void sliced_begin(struct arbiter *a)
 	}
 }
 
-/* Returns true if the hold after a step is not over, or the debt is above DEBT_NS. left_ns: credit or tokens. */
+/* Returns true if the tenant must still be held after its step, or its debt exceeds DEBT_NS. left_ns: credit or tokens. */
 static bool is_paced(const struct arbiter *a, const struct tenant *t, const struct step_pace *pace,
 		     double left_ns)
 {
@@ -231,8 +234,8 @@ static bool is_over_cap(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Does another tenant want the GPU that is neither ahead nor above its cap? Only then is one marked as ahead, so someone
- * who wants the GPU is not.
+ * Returns true if another tenant wants the GPU and is neither ahead nor above its cap. A tenant is marked as ahead only then,
+ * so the GPU is never kept idle.
  */
 static bool others_want(const struct arbiter *a, const struct tenant *t)
 {
@@ -246,8 +249,8 @@ static bool others_want(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Updates the tenant's credit for dt_ns, even if nobody ran. So a held tenant may launch again even if the tenants for which it
- * is held never launch.
+ * Updates the tenant's credit for dt_ns, even if no tenant ran: a held tenant must be able to launch again if the tenants for
+ * which it is held never launch.
  */
 void sliced_count(struct arbiter *a, struct tenant *t, uint64_t dt_ns, double had_ns)
 {

@@ -1,10 +1,10 @@
 /*
- * ARBITER_POLICY_TOKEN: tokens as in KubeShare, for comparison (Gemini, KubeShare's time sharing: HPDC'20). One tenant at a
- * time has the token, for a fixed quota, and is closed when that is over, not before. The next tenant gets a token when the
- * holder's work has ended. Work that ran past the quota is overuse, and counts. A holder without work loses its token.
+ * ARBITER_POLICY_TOKEN: KubeShare's policy of time sharing, for comparison (Gemini; KubeShare: HPDC'20). One tenant at a time
+ * has the token, for a fixed quota, and is closed when the quota is over, not before. The next tenant gets the token when the
+ * holder's work has ended. Work that ran past the quota counts as use. A holder without work loses its token.
  *
- * Only tenants whose use in the sliding window is below their limit can be next. Tenants below their guarantee come first,
- * the one that misses most of it before the others. Then comes the tenant that used least.
+ * Only tenants whose use in the sliding window is below their limit can be next. Tenants below their guarantee come first, and
+ * among them the one that misses most of it. Then comes the tenant that used least.
  *
  * Charge and drain are the same as for leases (lease_charge.c, lease.c). So is the rule for a tenant whose in-flight work waits
  * for a launch that is held at the gate (order_in_need()).
@@ -23,7 +23,7 @@ static uint64_t part_length_ns(const struct arbiter *a)
 	return length ? length : 1;
 }
 
-/* Moves the window up to now: old parts leave, and new charge goes to the latest part. */
+/* Moves the window to the present time: drops old parts, and adds new charge to the latest part. */
 static void count_use(struct arbiter *a, struct tenant *t)
 {
 	struct token_account *w = &t->token;
@@ -44,7 +44,8 @@ static void count_use(struct arbiter *a, struct tenant *t)
 	w->counted_ns = t->charged_ns;
 }
 
-/* Returns the window's length, from the tenant's addition on; at least a quota, so that a new tenant gets a token. */
+/* Returns the window's length. For a new tenant it begins with the tenant's addition, but is at least a quota, so that the
+ * tenant gets a token. */
 static double window_ns(const struct arbiter *a, const struct tenant *t)
 {
 	uint64_t age = a->clock - t->token.since;

@@ -2,7 +2,7 @@
 
 double turn_predicted_ns(const struct arbiter *a, const struct tenant *t, bool contended)
 {
-	/* Bounded under contention: overstated work must not turn leases into nothing but switches. */
+	/* Bounded under contention: an overstated prediction must not shorten leases to nothing. */
 	if (contended)
 		return (double)min_u64(t->seen.inflight_ns, a->terms.depth_ns);
 	return (double)t->seen.inflight_ns;
@@ -13,8 +13,8 @@ bool turn_tokens_are_used_up(const struct arbiter *a, const struct tenant *t, bo
 	double drained = turn_predicted_ns(a, t, contended) * (1.0 - t->share.limit_pct / 100.0);
 
 	/*
-	 * A tenant that pushed ahead may overdraw tokens, like its budget, by urgent_slice_ns to finish its burst. It then
-	 * waits until that is paid back.
+	 * A tenant that pushed ahead may overdraw its tokens and its budget by urgent_slice_ns to finish its burst. It then
+	 * waits until the debt is paid back.
 	 */
 	if (a->urgent_lease)
 		drained -= (double)a->config.urgent_slice_ns;
@@ -27,8 +27,8 @@ double turn_step_ns(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Does a turn with left_ns (negative: over) end now because of steps? If not, wants_sync_point tells whether the next sync
- * point ends it.
+ * Returns true if a turn with left_ns (negative: over) ends now because of the program's steps. If not, sets wants_sync_point
+ * if the next sync point should end the turn.
  */
 static bool ends_with_step(struct arbiter *a, const struct tenant *t, double left_ns)
 {
@@ -37,7 +37,7 @@ static bool ends_with_step(struct arbiter *a, const struct tenant *t, double lef
 	bool is_worth = a->ran_ns >= min_u64(a->config.min_lease_ns, a->quantum_ns) / 2;
 
 	a->wants_sync_point = a->wants_sync_point || is_near;
-	/* Only a sync point that the doorbell was asked to report has just begun. */
+	/* Only a sync point that the doorbell was asked to report is known to be recent. */
 	if (a->wanted_sync_point && t->has_synced && is_near && is_worth)
 		return true;
 	return left_ns <= 0 && steps_left_ns(&t->steps, t->charged_ns, most_ns) <= 0;
@@ -58,7 +58,7 @@ uint64_t turn_idle_limit_ns(const struct arbiter *a, const struct tenant *t)
 
 	if (t->seen.waiting)
 		return a->config.start_limit_ns;
-	/* Until work was seen, idle_ns applies: a thread may lose its CPU between the gate and the driver. */
+	/* Before the first work, idle_ns applies: a thread may lose its CPU between the gate and the driver. */
 	limit_ns = a->worked ? t->patience.ns : a->config.idle_ns;
 	return limit_ns > least_ns ? limit_ns : least_ns;
 }
@@ -69,8 +69,9 @@ bool lease_is_idle(const struct arbiter *a, const struct tenant *t)
 }
 
 /*
- * Did `other` return in this lease after long absence, and would finish a turn before another one of the holder? For others
- * comes_first() counts from the turn's start: a switch at each small lag would cost too much.
+ * Returns true if `other` returned during this lease after long absence, and would finish a turn before the holder finishes
+ * another. For other tenants, comes_first() counts from the turn's start, because a switch at each small lag would cost too
+ * much.
  */
 static bool has_returned(const struct arbiter *a, const struct tenant *holder,
 			 const struct tenant *other)
@@ -121,7 +122,8 @@ static bool turn_is_over(struct arbiter *a, struct tenant *t, int other)
 	return false;
 }
 
-/* Like turn_is_over(), for a lease that pushed ahead: a lower priority ends it only in need, or after the budget. */
+/* Like turn_is_over(), for the lease of a tenant that pushed ahead: a lower priority ends it only if in need (arbiter.h), or
+ * when the budget is used up. */
 static bool urgent_turn_is_over(struct arbiter *a, struct tenant *t, int other)
 {
 	if (t->budget_spent) {

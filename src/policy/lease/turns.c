@@ -2,11 +2,12 @@
 
 #define FIRST_OFF_NS UINT64_C(100000000)
 #define LAST_OFF_NS UINT64_C(60000000000)
-/* After turns went well for FORGIVEN_AFTER times as long as they were given up, the next time counts as a first. */
+/* After turns went well for FORGIVEN_AFTER times as long as they were last given up, that failure is forgotten. */
 #define FORGIVEN_AFTER 8
-#define LOST_PART 0.1 /* part of the time that hardware slicing would lose */
+/* largest acceptable loss by idleness: the fraction of time that hardware slicing would lose */
+#define LOST_PART 0.1
 #define LOST_LEAST_NS UINT64_C(10000000)
-#define LOST_WINDOW_NS UINT64_C(100000000) /* window of held_ns */
+#define LOST_WINDOW_NS UINT64_C(100000000) /* held_ns and lost_ns decay over this time */
 #define PASS_NS UINT64_C(100000)           /* time from a turn's end until the next process works */
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
@@ -76,7 +77,7 @@ static void learn_pauses(struct turns_process *process, size_t count,
 /* ---- choice ---- */
 
 struct view {
-	/* process with the turn; NULL if every process has it, or it is gone */
+	/* the process with the turn; NULL if it is gone, or every process has the turn */
 	struct turns_process *own;
 	struct turns_process *first; /* present process that was served least */
 	/* waiting process that was served least, other than `own` */
@@ -151,7 +152,7 @@ static uint64_t late_at(const struct turns_process *p, const struct arbiter_conf
 	       max_u64(config->drain_min_ns, min_u64(4 * inflight, config->drain_max_ns));
 }
 
-/* If the process with the turn may wait for another's held launch, gives turns up and returns true. */
+/* If the process with the turn may be waiting for another process's held launch, gives turns up and returns true. */
 static bool needs_others(struct turns *t, const struct view *v, const struct turns_lease *lease)
 {
 	const struct turns_process *own = v->own;
@@ -192,7 +193,7 @@ static bool has_lost(struct turns *t, uint64_t idle_ns, uint64_t now_ns)
 
 static uint64_t start_limit_ns(const struct turns_lease *lease)
 {
-	/* sooner than the arbiter's start_limit_ns, after which the lease counts as unused */
+	/* Must be less than the arbiter's start_limit_ns, after which it takes the lease away. */
 	return lease->config->start_limit_ns / 2;
 }
 
@@ -216,7 +217,8 @@ static void pass_on(struct turns *t, const struct view *v, const struct turns_le
 	} else if (own->seen.waits) {
 		if (idle_ns < start_limit_ns(lease) || !next || has_lost(t, idle_ns, now_ns))
 			return;
-		/* Woken, but does not run: stopped, or no CPU is free. So every process gets the turn. */
+		/* The process got the turn but does not run: it is stopped, or no CPU is free. So give every process the
+		 * turn. */
 		t->is_open = true;
 		t->turn = 0;
 	} else if (idle_ns >= own->patience.ns) {
@@ -279,7 +281,7 @@ uint64_t turns_step(struct turns *t, struct turns_process *process, size_t count
 	if (t->was_in_use && v.own)
 		charge(t, v.own, dt_ns);
 	t->stepped_at = lease->now_ns;
-	/* The drain counts too: under a cap, a lease may consist of little else. */
+	/* The drain counts as use too: under a cap, a lease may consist of little else. */
 	t->was_in_use = lease->state == TURNS_HELD ||
 			(lease->state == TURNS_AWAY && v.own && v.own->seen.works);
 	if (lease->state == TURNS_OPEN || lease->now_ns < t->off_until) {

@@ -78,18 +78,19 @@ struct turns {
 	uint64_t lease;
 	bool is_open; /* every process has the turn until the lease's end */
 	uint64_t stepped_at, began_at;
-	uint64_t had_ns;   /* time of leases used in the present turn */
-	uint64_t floor_ns; /* a process that returns counts as served for at least this */
+	uint64_t had_ns; /* time of leases used in the present turn */
+	/* a process that returns counts as if it had been served for at least this long */
+	uint64_t floor_ns;
 	uint32_t stuck_before;
 	/* time under turns, and the part of it lost to idleness; both fade */
 	uint64_t held_ns, lost_ns;
-	/* off_ns: how long turns were given up the last time; off_until: when that ends or ended */
+	/* off_ns: for how long turns were given up the last time; off_until: when that ends or ended */
 	uint64_t off_ns, off_until;
 };
 
 enum turns_lease_state {
-	TURNS_OPEN, /* no lease is needed, or this lease has no turns among processes */
-	TURNS_AWAY, /* the lease is ending, or another tenant has it */
+	TURNS_OPEN, /* no lease is needed, or processes take no turns in this lease */
+	TURNS_AWAY, /* the lease is ending, or another tenant has a lease */
 	TURNS_HELD,
 };
 
@@ -100,7 +101,7 @@ struct turns_lease {
 	uint64_t now_ns;
 	uint64_t quantum_ns;
 	double handover_ns;
-	/* its settings for idleness, start limit and drain are used */
+	/* turns use the arbiter's settings for idleness, start limit and drain */
 	const struct arbiter_config *config;
 };
 
@@ -109,7 +110,7 @@ void turns_observe(const struct turns *t, struct turns_process *p,
 		   const struct turns_observation *seen, uint64_t now_ns);
 /*
  * Decides, and writes t->turn (all zeros at first). Returns when to step again at the latest; UINT64_MAX: at the next
- * observation. May be skipped without lease and work, except just after a lease (was_in_use).
+ * observation. While the tenant has neither lease nor work, steps may be skipped, except directly after a lease (was_in_use).
  */
 uint64_t turns_step(struct turns *t, struct turns_process *process, size_t count,
 		    const struct turns_lease *lease);

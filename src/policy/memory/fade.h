@@ -1,10 +1,9 @@
 /*
- * Fading use: a tenant's GPU time, where older time counts for less. Waiting tenants are ordered by that (wait_order.h), so last
- * week's training does not outweigh an hour of today. Gil et al. (docs/reference/seeds.md) sum use for ever, and name
- * fading as missing.
+ * Fading use: a tenant's GPU time, where older time counts for less: each half-life halves it. Waiting tenants are ordered by
+ * it (wait_order.h), so last week's training does not outweigh an hour of today. Gil et al. (docs/reference/seeds.md) sum use
+ * for ever, and name fading as missing.
  *
- * Each half-life halves the use. Only charged time is added. So time in which a tenant was paused, frozen or waiting adds
- * nothing, and its use fades all the same.
+ * Only charged time is added. So while a tenant is paused, frozen or waiting, nothing is added, and its use continues to fade.
  *
  * Pure: times are arguments, of any one clock. Not thread safe.
  */
@@ -23,7 +22,8 @@ struct fade {
  */
 void fade_add(struct fade *f, uint64_t now_ns, uint64_t used_ns, uint64_t half_life_ns);
 
-/* The use at now_ns (not 0) of a tenant with use_ns passed_ns before: a use survives a change of clocks. */
+/* Returns the use as of now_ns (not 0), if it was use_ns at a time passed_ns ago. Serves to restore a stored use under
+ * another clock. */
 struct fade fade_after(double use_ns, uint64_t passed_ns, uint64_t now_ns, uint64_t half_life_ns);
 
 /* Returns the use that is left at now_ns. */

@@ -12,7 +12,7 @@ uint64_t grant_free_bytes(const struct grant_card *card)
 	return card->size_bytes > card->taken_bytes ? card->size_bytes - card->taken_bytes : 0;
 }
 
-/* For qsort_r(): growth first, by arrival, then waiting requests by order_compare(). */
+/* For qsort_r(): growth requests first, by arrival, then waiting requests by order_compare(). */
 static int compare(const void *a, const void *b, void *data)
 {
 	const struct grant_request *x = a, *y = b;
@@ -36,7 +36,8 @@ static bool is_possible(const struct grant_card *cards, size_t card_count,
 	return true;
 }
 
-/* Returns true if the request fits into bytes neither taken nor kept. kept_bytes is never above the free bytes: keep(). */
+/* Returns true if the request fits into bytes that are neither taken nor kept. keep() ensures that kept_bytes never exceeds
+ * the free bytes. */
 static bool fits(const struct grant_card *cards, const struct grant_request *r)
 {
 	for (unsigned i = 0; i < r->need_count; i++) {
@@ -54,7 +55,7 @@ static void take_request(struct grant_card *cards, struct grant_request *r)
 	r->verdict = GRANT_GRANTED;
 }
 
-/* Keeps free what the request needs, as far as it is there, even on cards that are not short. */
+/* Keeps free the bytes that the request needs, as far as they are free now, even on cards that have enough. */
 static void keep(struct grant_card *cards, const struct grant_request *r)
 {
 	for (unsigned i = 0; i < r->need_count; i++) {
@@ -83,7 +84,7 @@ static void count_passes(struct grant_request *first, const struct grant_request
 			r->key.passes++;
 }
 
-/* Sets verdicts and places of waiting requests. Returns how many, from the first, are overdue. */
+/* Sets verdicts and places of waiting requests. Returns how many are overdue; these come first. */
 static size_t place_all(const struct grant_card *cards, size_t card_count,
 			struct grant_request *waiting, size_t count, const struct moment *m)
 {

@@ -6,14 +6,13 @@
  * whatever order they grow.
  *
  * Requests are granted in the order of wait_order.h as far as bytes last. Requests behind one that does not fit may overtake
- * it, until it is overdue. From then on what it needs is kept free, for the first overdue request first. No other tenant gets
- * these bytes, not even one that already holds memory.
+ * it, until it is overdue (wait_order.h). From then on, the bytes that it needs are kept free, for the first overdue request
+ * first. No other tenant gets these bytes, not even one that already holds memory.
  *
  * The bound, for a request that fits into its cards if no other waiting request is granted: if q requests waited when it came,
- * and each holder finishes within h, it is granted within patience_ns + (q + 1) x h.
- * Proof: it is overdue after patience_ns at most. What the first overdue request needs is kept free on each of its cards, so no
- * new holder takes what it lacks; the present holders finish within h. Only those q requests can come before it among the
- * overdue.
+ * and each holder finishes within h, it is granted within patience_ns + (q + 1) x h. Proof: it is overdue after patience_ns at
+ * most. What the first overdue request needs is kept free on each of its cards, so no new holder takes bytes that this request
+ * lacks; the present holders finish within h. Only the q earlier requests can come before it among the overdue.
  *
  * A tenant that holds memory, and reserved less than its quota, may ask for more (is_growth). It gets what is free at that
  * moment, before the waiting requests that are not overdue, or is refused. It does not wait, because it would hold memory while
@@ -33,7 +32,7 @@
 
 struct grant_card {
 	uint64_t size_bytes;  /* how much can be held on the card */
-	uint64_t taken_bytes; /* granted, promised, draining, or used by others */
+	uint64_t taken_bytes; /* bytes granted, promised, draining, or used by other processes */
 	uint64_t kept_bytes;  /* output: free bytes that are kept for overdue requests */
 };
 
@@ -44,7 +43,7 @@ struct grant_need {
 
 enum grant_verdict {
 	GRANT_WAITS,
-	GRANT_GRANTED, /* its bytes are in taken_bytes now */
+	GRANT_GRANTED, /* taken_bytes of its cards includes its bytes from now on */
 	GRANT_REFUSED, /* more than a card can have, or growth that does not fit now */
 };
 
@@ -56,7 +55,7 @@ struct grant_request {
 	void *owner; /* for the caller's use */
 	/* output: */
 	enum grant_verdict verdict;
-	/* place in the order before this decision, from 1; 0 for growth and refused requests */
+	/* position in the waiting order before this decision, from 1; 0 for growth and refused requests */
 	unsigned place;
 };
 

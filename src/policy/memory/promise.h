@@ -2,10 +2,10 @@
  * What may be promised of a card: checks of memory quotas and shares, and the values that are chosen if a request does not name
  * them. No I/O, no state.
  *
- * Memory: a quota that was asked for is promised, and all promises never exceed the card. A tenant that asked for no quota has
- * "the rest": the card's memory less what is promised, at any time. It is promised nothing, but memory that it holds can't be
- * promised to others. A tenant that waits for memory is promised nothing either: its quota may be anything that the card has,
- * and only what it is granted counts.
+ * Memory: a quota that was asked for is promised, and all promises never exceed the card. A tenant that asked for no quota may
+ * use "the rest": at any time, the card's memory less all promises. It is promised nothing, but memory that it holds cannot be
+ * promised to others. A tenant that waits for memory is promised nothing either: its quota may be anything up to the card's
+ * size, and only what it is granted counts.
  *
  * Tenants whose memory can be moved off the card (swap_schedule.h) take turns on the unpromised memory. Each may be promised
  * all of it, and it is never less than the largest of their quotas.
@@ -21,12 +21,12 @@
 #include "base/error.h"
 
 struct promise {
-	bool memory_given;    /* false: the tenant has the rest (see above) */
+	bool memory_given;    /* false: the tenant may use the rest (see above) */
 	uint64_t quota_bytes; /* quota in force */
 	/* for a tenant that waits: bytes granted at once, at most the quota; 0: the quota */
 	uint64_t reserve_bytes;
 	double cores_pct; /* 0: no guarantee */
-	bool limit_given; /* false: the limit follows cores_pct */
+	bool limit_given; /* false: the limit was not given, and follows cores_pct */
 	double limit_pct; /* 100: no cap */
 };
 
@@ -35,7 +35,7 @@ struct promise_card {
 	unsigned index;
 	uint64_t memory_bytes;
 	uint64_t promised_bytes; /* sum of quotas asked for, without tenants that wait or swap */
-	uint64_t unpromised_held_bytes; /* held by tenants that have the rest */
+	uint64_t unpromised_held_bytes; /* held by tenants that may use the rest */
 	uint64_t granted_bytes;         /* granted to tenants that wait */
 	uint64_t kept_bytes;            /* kept free for overdue tenants */
 	uint64_t movable_bytes;         /* largest quota of a tenant whose memory can be moved */
@@ -47,7 +47,7 @@ struct promise_card {
 
 /* The values that a request names. A value without its has_ flag is kept (request "set") or chosen ("create"). */
 struct promise_request {
-	/* has_memory: the request names a quota; memory_is_unpromised: the request names the rest (null) */
+	/* has_memory: the request names a quota. memory_is_unpromised: the request asks for the rest (null in JSON). */
 	bool has_memory, memory_is_unpromised;
 	uint64_t memory_bytes;
 	bool has_reserve;
@@ -60,15 +60,15 @@ struct promise_request {
 };
 
 /*
- * Terms of a request on a card. `now`: present terms, not in *card; NULL: a new tenant. held_bytes: what the tenant holds.
- * Returns -EINVAL out of range, -ENOSPC for no room, -EBUSY below held_bytes; err has the value, the card and what is
- * possible.
+ * Decides the terms of a request on a card. `now`: the tenant's present terms, which *card does not include; NULL: a new
+ * tenant. held_bytes: memory that the tenant holds. Returns -EINVAL for a value out of range, -ENOSPC if there is no room,
+ * -EBUSY below held_bytes; err has the value, the card and what is possible.
  */
 int promise_decide(const struct promise_card *card, const struct promise *now, uint64_t held_bytes,
 		   const struct promise_request *request, struct promise *ret, struct error *err);
 
-/* Returns what a guarantee is worth if all guarantees sum to promised_cores_pct. */
+/* Returns the guarantee in force if all guarantees of a card sum to promised_cores_pct. */
 double promise_effective_pct(double promised_cores_pct, double cores_pct);
 
-/* Returns the quota of a tenant that has the rest. */
+/* Returns the quota of a tenant that may use the rest. */
 uint64_t promise_unpromised_bytes(const struct promise_card *card);

@@ -38,7 +38,7 @@ struct swap_schedule_config {
 	uint64_t turn_min_ns;
 	uint64_t idle_ns;
 	uint64_t retry_ns;
-	/* An order to leave is given up after this, or four times the move, without progress. */
+	/* If an ordered leave makes no progress for this long, or for four times the move's length, the order is given up. */
 	uint64_t answer_ns;
 	double move_part; /* 0 to 1 */
 	/* the longest turn is at most this many times the shortest, whatever the weights */
@@ -68,8 +68,8 @@ struct swap_schedule_observation {
 	double weight;       /* turns are proportional to this; 0 or less counts as 1 */
 	bool has_work;       /* work is in flight, or a thread waits to launch or for GPU memory */
 	bool is_out_by_user; /* a user ordered it out, so it needs no room */
-	bool has_refused;    /* the last order to leave failed */
-	bool is_short;       /* found no room to return to */
+	bool has_refused;    /* the tenant could not leave when last ordered to */
+	bool is_short;       /* the tenant found too little room when it returned */
 	uint64_t moved_ns;   /* length of its last move; 0: none was measured */
 	uint64_t progress;   /* a counter that changes while its memory moves */
 };
@@ -77,18 +77,20 @@ struct swap_schedule_observation {
 struct swap_schedule_tenant {
 	bool is_used;
 	struct swap_schedule_observation seen;
-	bool should_be_in; /* the decision */
-	bool is_recalled;  /* a user's order to be out has ended, and it was not let in since */
+	bool should_be_in; /* result: the tenant should be on its cards */
+	/* a user's order to be out has ended, and the tenant has not returned since */
+	bool is_recalled;
 	uint64_t in_since_ns;
-	uint64_t work_ns;         /* when it was last seen with work */
-	uint64_t leaves_since_ns; /* when it was ordered to leave, or last made progress */
+	uint64_t work_ns; /* when it was last seen with work */
+	/* when it was ordered to leave or, if later, last made progress */
+	uint64_t leaves_since_ns;
 	bool is_granted; /* the last step granted wanted_bytes, and they are not taken yet */
-	uint64_t needs_since_ns;  /* time since which it is in the queue; 0: it needs no room */
+	uint64_t needs_since_ns;  /* since when it is in the queue; 0: it needs no room */
 	uint64_t spared_until_ns; /* it is not ordered to leave again before this time */
-	uint64_t queued_ns;       /* needs_since_ns when it was let in */
-	/* time since which others have the room for its return; 0: there is room */
+	uint64_t queued_ns;       /* needs_since_ns at the time when it was let in */
+	/* since when other tenants have the room for its return; 0: there is room */
 	uint64_t lacks_since_ns;
-	/* time since which no room for it seems possible; 0: room is possible */
+	/* since when no room for it seems possible; 0: room is possible */
 	uint64_t never_since_ns;
 	bool ignored_order; /* did not leave when ordered: no other tenant may count on its memory */
 };
@@ -101,14 +103,14 @@ struct swap_schedule {
 	struct swap_schedule_tenant tenant[SWAP_SCHEDULE_MOST];
 	unsigned end;    /* all numbers in use are below this */
 	uint64_t orders; /* total orders to leave */
-	/* For each card: time since which all tenants that are out have room, and nobody is queued; 0 if this is not so. */
+	/* For each card: since when all tenants that are out would have room, and none is queued; 0 if this is not so. */
 	uint64_t room_since_ns[SWAP_SCHEDULE_CARDS];
 };
 
 struct swap_schedule_config swap_schedule_default_config(void);
 void swap_schedule_init(struct swap_schedule *r, const struct swap_schedule_config *config);
 
-/* Adds a tenant, which should stay where it is. Returns its number; negative above SWAP_SCHEDULE_MOST. */
+/* Adds a tenant at its present place. Returns its number; negative if there are more than SWAP_SCHEDULE_MOST. */
 int swap_schedule_add(struct swap_schedule *r, bool is_in, uint64_t now_ns);
 void swap_schedule_remove(struct swap_schedule *r, int tenant);
 
@@ -116,8 +118,8 @@ void swap_schedule_observe(struct swap_schedule *r, int tenant,
 			   const struct swap_schedule_observation *seen, uint64_t now_ns);
 
 /*
- * Writes each should_be_in. capacity_bytes: per card, what these tenants may hold together. Every part must be on one of
- * these cards.
+ * Sets should_be_in of each tenant. capacity_bytes: per card, what these tenants may hold together. Every part must be on one
+ * of these cards.
  */
 void swap_schedule_step(struct swap_schedule *r, const uint64_t *capacity_bytes,
 			unsigned card_count, uint64_t now_ns);
@@ -126,10 +128,10 @@ void swap_schedule_step(struct swap_schedule *r, const uint64_t *capacity_bytes,
 uint64_t swap_schedule_turn_ns(const struct swap_schedule *r, int tenant, uint64_t need_bytes);
 
 /*
- * More that a tenant may take on the card of `part`: UINT64_MAX if nothing is reserved there for another's return, else
- * what the last step granted.
+ * Returns how many more bytes the tenant may take on the card of `part`: UINT64_MAX if nothing is reserved there for another
+ * tenant's return, else what the last step granted.
  */
 uint64_t swap_schedule_may_take(const struct swap_schedule *r, int tenant, unsigned part);
 
-/* Will waiting bring the missing room: not there now, but if all left that obey? False if there is room. */
+/* Returns true if there is no room now, but there would be if all tenants left that obey orders: waiting helps. */
 bool swap_schedule_can_ever_fit(const struct swap_schedule *r, int tenant);

@@ -52,7 +52,7 @@ uint64_t swap_schedule_stay_ns(const struct swap_schedule *r, uint64_t moved_byt
 	return ns > r->config.turn_min_ns ? ns : r->config.turn_min_ns;
 }
 
-/* Returns the bytes on the card or reserved for the return. Nothing is reserved for a tenant that found no room. */
+/* Returns the bytes on the card or reserved for the tenant's return. Nothing is reserved for a tenant that found no room. */
 static uint64_t taken_by(const struct swap_schedule_tenant *t, unsigned part)
 {
 	const struct swap_schedule_part *p = &t->seen.part[part];
@@ -104,7 +104,7 @@ bool room_fits(const struct room *room, const struct swap_schedule_tenant *t)
 	return true;
 }
 
-/* Returns the room if all others left; stubborn tenants count as leaving only with is_by_stubborn. */
+/* Returns the room if all other tenants left. Tenants that ignored an order to leave count only with is_by_stubborn. */
 static void room_without_others(const struct swap_schedule *r, const struct swap_schedule_tenant *t,
 				bool is_by_stubborn, struct room *ret)
 {
@@ -175,7 +175,7 @@ static bool would_help(const struct swap_schedule_tenant *t, const struct room *
 	return false;
 }
 
-/* Returns true if `a` leaves before `b`: idle tenants first, the longest idle first, then the first that came in. */
+/* Returns true if `a` should leave before `b`: idle tenants first, the longest idle first, then the one that came in first. */
 static bool goes_before(const struct swap_schedule *r, const struct swap_schedule_tenant *a,
 			const struct swap_schedule_tenant *b, uint64_t now_ns)
 {
@@ -197,7 +197,7 @@ static int next_victim(const struct swap_schedule *r, int for_whom, const bool *
 	return best;
 }
 
-/* Returns true if a tenant is leaving a card where `t` lacks bytes, which is awaited first. */
+/* Returns true if a tenant is already leaving a card where `t` lacks bytes; `t` then waits for that tenant. */
 static bool is_leaving_for(const struct swap_schedule *r, const struct room *room,
 			   const struct swap_schedule_tenant *t)
 {

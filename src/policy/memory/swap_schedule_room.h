@@ -1,5 +1,6 @@
 /*
- * Which tenant holds what, and which leaves for which: the arithmetic of swap_schedule.h. Internal.
+ * The arithmetic of swap_schedule.h: which tenant holds how much, and which tenant must leave to make room for another.
+ * Internal.
  */
 #pragma once
 
@@ -11,28 +12,31 @@ struct room {
 };
 
 bool swap_schedule_is_on_card(const struct swap_schedule_tenant *t);
-/* Returns true if bytes are reserved for the tenant's return and it is not on the card yet. */
+/* Returns true if the tenant's return was ordered, so bytes are reserved for it, and it is not on the card yet. */
 bool swap_schedule_is_awaited(const struct swap_schedule_tenant *t);
 
 /* Returns the movable bytes on all its cards. */
 uint64_t swap_schedule_movable_bytes(const struct swap_schedule_tenant *t);
-/* Returns true if the tenant lacks bytes or needs to be let in. One that is out may have nothing to move back. */
+/* Returns true if the tenant lacks bytes or must be let in. A tenant that is out may be in need even with nothing to move
+ * back. */
 bool swap_schedule_is_in_need(const struct swap_schedule_tenant *t);
 
 /* Returns how long it takes to move that many bytes. */
 uint64_t swap_schedule_move_ns(const struct swap_schedule *r, uint64_t bytes);
-/* Returns how long a stay must be so that the moves take move_part of the time. */
+/* Returns how long a tenant must stay so that its moves take only move_part of the time. */
 uint64_t swap_schedule_stay_ns(const struct swap_schedule *r, uint64_t moved_bytes);
 
 /* Returns the bytes that are on the card or reserved there. */
 uint64_t room_taken_bytes(const struct swap_schedule *r, unsigned card);
 /* Returns the bytes of each card that are neither taken, reserved nor granted. */
 void room_free(const struct swap_schedule *r, struct room *ret);
-/* Returns true if the room has what `t` lacks. */
+/* Returns true if the bytes in `room` suffice for what `t` lacks. */
 bool room_fits(const struct room *room, const struct swap_schedule_tenant *t);
 
-/* Could there be room if all left that can? For what it lacks or, if is_return, for all that it must move back. */
+/* Returns true if there would be room for the tenant once all tenants left that can: for the bytes that it lacks or, if
+ * is_return, for all that it must move back. */
 bool room_can_ever(const struct swap_schedule *r, int tenant, bool is_return);
 
-/* Orders to leave what it takes for the tenant's need, or nobody. Nothing while somebody is leaving a short card. */
+/* Orders tenants to leave that together make enough room for this one, or no tenant. Does nothing while a tenant is already
+ * leaving a card that is short. */
 void room_make(struct swap_schedule *r, int tenant, uint64_t now_ns);

@@ -6,7 +6,7 @@
 #define NS_PER_S 1e9
 #define ANSWER_MOVES 4
 #define RATE_WEIGHT 0.5 /* weight of the last move in the estimated cost of moves */
-/* bytes per second; a slower move counts as this fast, so that turns end whatever is reported */
+/* bytes per second; a slower move counts as this fast, so that turns stay finite whatever a tenant reports */
 #define RATE_LEAST 1e6
 #define RATE_BYTES_LEAST (UINT64_C(1) << 20) /* a smaller move says nothing about the speed */
 
@@ -80,7 +80,7 @@ static bool share_a_card(const struct swap_schedule_tenant *a, const struct swap
 	return false;
 }
 
-/* Returns the weight relative to the least weight of tenants that work or wait on its cards. */
+/* Returns the tenant's weight relative to the least weight among the tenants that work or wait on its cards. */
 static double weight_factor(const struct swap_schedule *r, const struct swap_schedule_tenant *t)
 {
 	double least = weight_of(t);
@@ -96,7 +96,7 @@ static double weight_factor(const struct swap_schedule *r, const struct swap_sch
 
 uint64_t swap_schedule_turn_ns(const struct swap_schedule *r, int tenant, uint64_t need_bytes)
 {
-	/* one tenant moves out, one moves in */
+	/* The tenant's own memory moves out, and need_bytes move in. */
 	uint64_t ns = swap_schedule_stay_ns(r, swap_schedule_movable_bytes(&r->tenant[tenant]) +
 						       need_bytes);
 	return (uint64_t)((double)ns * weight_factor(r, &r->tenant[tenant]));
@@ -108,13 +108,14 @@ static void learn_rate(struct swap_schedule *r, const struct swap_schedule_tenan
 	double rate = (double)bytes / ((double)t->seen.moved_ns / NS_PER_S);
 	if (bytes < RATE_BYTES_LEAST)
 		return;
-	/* Average the cost of a byte, not the rate, so that a slow move weighs as much as it took. */
+	/* Average the time per byte, not the rate, so that a slow move counts by the time that it took. */
 	if (!(rate > RATE_LEAST))
 		rate = RATE_LEAST;
 	r->bytes_per_s = 1 / ((1 - RATE_WEIGHT) / r->bytes_per_s + RATE_WEIGHT / rate);
 }
 
-/* Returns true if the tenant was ordered to leave for another and does not: stopped, exiting, or its work does not end. */
+/* Returns true if the tenant was ordered to leave for another tenant and does not: it is stopped or exiting, or its work
+ * does not end. */
 static bool ignores_orders(const struct swap_schedule *r, const struct swap_schedule_tenant *t,
 			   uint64_t now_ns)
 {
@@ -157,7 +158,8 @@ void swap_schedule_observe(struct swap_schedule *r, int tenant,
 		t->needs_since_ns = now_ns;
 }
 
-/* Returns the tenant in need for longest behind `after` (-1 for the first), of two equal ones the lower number, or -1. */
+/* Returns the tenant that comes next in the queue after tenant `after` (-1: the first), or -1. Tenants that came at the same
+ * time are in order of their numbers. */
 static int next_in_queue(const struct swap_schedule *r, int after)
 {
 	int next = -1;
@@ -198,10 +200,11 @@ static void serve(struct swap_schedule_tenant *t, uint64_t now_ns)
 	for (unsigned k = 0; k < t->seen.part_count; k++)
 		t->is_granted |= t->seen.part[k].wanted_bytes > 0;
 	if (t->is_granted)
-		t->in_since_ns = now_ns; /* others left for these bytes, so the turn begins now */
+		/* The turn begins now, because others left for these bytes. */
+		t->in_since_ns = now_ns;
 }
 
-/* A tenant that has to wait keeps its cards from those behind. */
+/* A tenant that must wait keeps its cards from the tenants behind it. */
 static void serve_queue(struct swap_schedule *r, uint64_t now_ns)
 {
 	bool is_blocked[SWAP_SCHEDULE_CARDS] = { false };
@@ -218,8 +221,8 @@ static void serve_queue(struct swap_schedule *r, uint64_t now_ns)
 			continue;
 		}
 		/*
-		 * The tenant would wait for ever, so it is let in to get an error; after turn_min_ns, since figures may
-		 * change.
+		 * Waiting cannot help this tenant, so let it in: its allocation then fails with an error. Wait for turn_min_ns
+		 * first, because the figures may change.
 		 */
 		if (!room_can_ever(r, i, false)) {
 			if (!t->never_since_ns)
@@ -241,10 +244,10 @@ static bool is_out_without_need(const struct swap_schedule_tenant *t)
 	return t->is_used && !t->should_be_in && !t->seen.is_out_by_user && !t->needs_since_ns;
 }
 
-/* For each card: facts about tenants that are out and need nothing, and whether the queue needs the card. */
+/* For each card: facts about idle tenants, which are out and need nothing, and whether the queue needs the card. */
 struct idle_memory {
 	struct room out; /* bytes to move back to each card if they all return */
-	bool is_of_any[SWAP_SCHEDULE_CARDS]; /* one of them has memory of this card */
+	bool is_of_any[SWAP_SCHEDULE_CARDS]; /* an idle tenant has memory of this card */
 	bool is_needed[SWAP_SCHEDULE_CARDS]; /* a queued tenant has memory of this card */
 };
 
@@ -277,7 +280,7 @@ static void update_room_since(struct swap_schedule *r, const struct idle_memory 
 			r->room_since_ns[card] = now_ns;
 }
 
-/* Lets tenants that need nothing return, if all that are out had room for long enough. */
+/* Lets idle tenants return if there was room for all of them for long enough. */
 static void return_without_need(struct swap_schedule *r, const struct idle_memory *idle,
 				uint64_t now_ns)
 {
@@ -297,8 +300,8 @@ static void return_without_need(struct swap_schedule *r, const struct idle_memor
 }
 
 /*
- * Did others take the room reserved for its return? Only after turn_min_ns, since figures may change, and never for a
- * tenant let in to get an error.
+ * Returns true if others took the room that is reserved for the tenant's return. True only after turn_min_ns, because the
+ * figures may change, and never for a tenant that was let in to get an error.
  */
 static bool has_lost_room(const struct swap_schedule *r, struct swap_schedule_tenant *t,
 			  uint64_t now_ns)
@@ -336,7 +339,7 @@ void swap_schedule_step(struct swap_schedule *r, const uint64_t *capacity_bytes,
 		r->tenant[i].is_granted = false;
 	for (unsigned i = 0; i < r->end; i++) {
 		struct swap_schedule_tenant *t = &r->tenant[i];
-		/* The tenant found no room, but others can make room: it queues again. */
+		/* The tenant found no room, but other tenants can make room, so it must queue again. */
 		bool is_again = t->is_used && t->seen.is_short && t->should_be_in &&
 				room_can_ever(r, (int)i, true);
 		if (t->is_used && t->should_be_in && (t->seen.is_out_by_user || is_again)) {

@@ -16,7 +16,7 @@ uint64_t place_sets_count(unsigned from_count, unsigned count, uint64_t most)
 
 	if (count > from_count - count)
 		count = from_count - count;
-	/* `sets` is a number of sets after each step, so the division is exact. */
+	/* After each step, `sets` is a binomial coefficient, so the division is exact. */
 	for (unsigned i = 1; i <= count; i++) {
 		sets = sets * (from_count - count + i) / i;
 		if (sets > most)

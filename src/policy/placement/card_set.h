@@ -1,6 +1,6 @@
 /*
- * Finds the best set of a number of cards by costs. Examines all sets if there are few, else grows sets and exchanges
- * cards, for a bounded number of sets.
+ * Finds the cheapest set of `count` cards (evaluate.h). Examines all sets if there are few. Otherwise grows a set from each
+ * card and exchanges cards, up to a bounded number of sets.
  */
 #pragma once
 
@@ -25,11 +25,12 @@ struct place_pool {
 };
 
 /*
- * `count`, at least 1: all of given[], others of from[]. given[] has at most `count`, both together at least `count`. All
- * sets are examined up to sets_most. Of equal costs, the first in the order of indexes.
+ * Returns the best set of `count` cards, at least 1: all cards of given[], and others of from[]. given[] has at most `count`
+ * cards, both together at least `count`. Examines all sets if they are at most sets_most. Of sets of equal cost, returns the
+ * first in the order of indexes.
  */
 struct place_set place_best_set(const struct place_costs *costs, const struct place_pool *pool,
 				unsigned count, uint64_t sets_most);
 
-/* Returns the number of sets of `count` among `from_count`; most + 1 if above `most`. */
+/* Returns the number of sets of `count` cards out of `from_count`; most + 1 if there are more than `most`. */
 uint64_t place_sets_count(unsigned from_count, unsigned count, uint64_t most);

@@ -39,7 +39,7 @@ static void choose_best(struct choosing *c, uint64_t able)
 	c->best = set;
 }
 
-/* A card of unknown NUMA node does not serve a request for one node. */
+/* A card of unknown NUMA node cannot serve a request that must stay on one node. */
 static void choose_in_each_numa(struct choosing *c, const struct place_node *node, uint64_t able)
 {
 	for (unsigned i = 0; i < node->card_count; i++) {
@@ -48,13 +48,13 @@ static void choose_in_each_numa(struct choosing *c, const struct place_node *nod
 			if ((able >> j & 1) && node->card[j].numa_known &&
 			    node->card[j].numa == node->card[i].numa)
 				same |= UINT64_C(1) << j;
-		/* once per NUMA node, at its first card */
+		/* Consider each NUMA node once, at its first card. */
 		if (same && (unsigned)__builtin_ctzll(same) == i)
 			choose_best(c, same);
 	}
 }
 
-/* Finds the cards that the request demands. Returns false if one is missing. */
+/* Finds the cards that the request names as required. Returns false if one is missing. */
 static bool find_must(const struct place_node *node, struct place_words must, uint64_t *ret)
 {
 	*ret = 0;

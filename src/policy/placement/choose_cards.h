@@ -1,6 +1,5 @@
 /*
- * Chooses a node's cards for a request, for the daemon, its device plugin and tests. Pure; the same question has the same
- * answer.
+ * Chooses a node's cards for a request. The daemon, its device plugin and tests call it. Pure: equal input gives equal results.
  */
 #pragma once
 
@@ -19,8 +18,9 @@ struct place_choice {
 };
 
 /*
- * Returns 0 and the cards, or -ENOSPC and each card's reason: one that would serve alone has PLACE_ALLOCATED_INSUFFICIENT
- * or PLACE_NUMA_NOT_FIT, never PLACE_FITS. Returns -EINVAL, without *ret_choice, for count 0 or an unknown evaluator.
+ * Returns 0 and the chosen cards, or -ENOSPC and a reason for each card. A card that would serve alone then has
+ * PLACE_ALLOCATED_INSUFFICIENT or PLACE_NUMA_NOT_FIT, never PLACE_FITS. Returns -EINVAL, without *ret_choice, for count 0 or an
+ * unknown evaluator.
  */
 int place_choose(const struct place_node *node, const struct place_request *request,
 		 struct place_choice *ret_choice);

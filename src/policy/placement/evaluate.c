@@ -9,15 +9,15 @@
 #define MIB (UINT64_C(1) << 20)
 #define SCORE_DIGITS 1e6 /* HAMi's scores are fractions; six digits are compared */
 #define LOSS_DIGITS \
-	1e12 /* twelve digits of a loss of room are compared; all room is worth 1 at most */
+	1e12 /* twelve digits of a loss of room (room.h) are compared; all room is worth at most 1 */
 
 /*
- * Evaluator "share": the card that a part of a card fits best.
+ * Evaluator "share": finds the card that a request for a part of a card fits best.
  *
- * A remainder is of use to requests that fit in compute and memory. So the first cost of a placement is how much of the
- * remainder becomes useless to usual parts of a card (an eighth, a quarter, a half, all); the second is what stays free, to
- * fill the fuller card. (The first is the measure of "Beware of Fragmentation", USENIX ATC 2023, with usual parts instead
- * of a histogram of workloads, unknown here.)
+ * The remainder of a card is of use to later requests that fit in compute and memory. So the first cost of a placement is how
+ * much of the remainder becomes useless to usual requests: an eighth, a quarter, half and all of a card. The second cost is
+ * what stays free, so that the fuller card is filled. (The first is the measure of "Beware of Fragmentation", USENIX ATC 2023,
+ * with usual requests instead of a histogram of workloads, which is unknown here.)
  */
 
 /* The free parts of a card, as fractions of the whole card. */
@@ -58,7 +58,7 @@ static struct place_remaining remaining_after(const struct place_card *card,
 			 need.memory_bytes < memory ? memory - need.memory_bytes : 0);
 }
 
-/* Returns how much compute and memory requests for usual parts cannot use, summed over these parts. */
+/* Returns how much of the remaining compute and memory the usual requests could not use, summed over these requests. */
 static int64_t fragmentation(struct place_remaining left)
 {
 	int64_t scarcer = left.cores < left.memory ? left.cores : left.memory, sum = 0;
@@ -75,7 +75,7 @@ static int64_t place_share_cost(const struct place_card *card, const struct plac
 	struct place_remaining now = remaining_now(card), after = remaining_after(card, request);
 	int64_t lost = fragmentation(after) - fragmentation(now);
 
-	/* The second part is below the factor of the first, so never outweighs it. */
+	/* The second part is always smaller than the first part's factor, so it only decides ties. */
 	return lost * (2 * WHOLE + 1) + after.cores + after.memory;
 }
 
@@ -90,8 +90,8 @@ static void link_fill(const struct place_costs *costs, const struct place_node *
 }
 
 /*
- * A taken card takes its links to free cards away. Links within the set leave no free card behind, and count at both ends,
- * so pair_factor subtracts them.
+ * Taking a card cuts off its links to cards that stay free. Links within the chosen set cut off nothing, but are counted at
+ * both ends, so pair_factor subtracts them.
  */
 static void fragment_fill(const struct place_costs *costs, const struct place_node *node,
 			  const struct place_request *request, struct place_scale *ret)
@@ -153,7 +153,7 @@ static void binpack_fill(const struct place_costs *costs, const struct place_nod
 		ret->card[i] = -ret->card[i];
 }
 
-/* Without a histogram no room has a price, and the next evaluator decides. */
+/* Without a histogram room has no price, so all cards cost the same and the next evaluator decides. */
 static void room_fill(const struct place_costs *costs, const struct place_node *node,
 		      const struct place_request *request, struct place_scale *ret)
 {

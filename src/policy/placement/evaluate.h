@@ -21,7 +21,7 @@
 /* One evaluator's costs on one node. */
 struct place_scale {
 	int64_t card[PLACE_MAX_CARDS];
-	/* A pair in pair_cards costs pair_factor times its link score. */
+	/* The cost of a pair of cards in pair_cards is pair_factor times its link score. */
 	int64_t pair_factor;
 	uint64_t pair_cards;
 };
@@ -47,6 +47,6 @@ void place_cost_add(const struct place_costs *costs, const unsigned *chosen, uns
 
 bool place_evaluator_exists(const char *name);
 
-/* Fills in the costs by the request's own evaluators, or its policy's. Every name must exist. */
+/* Fills in the costs by the request's evaluators or, without any, by its policy's. Every name must exist. */
 void place_costs_fill(struct place_costs *costs, const struct place_node *node,
 		      const struct place_request *request);

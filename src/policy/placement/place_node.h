@@ -31,12 +31,12 @@ struct place_link {
 };
 
 struct place_card {
-	const char *uuid; /* owned by the caller; valid as long as the node */
+	const char *uuid; /* owned by the caller; must be valid as long as the node */
 	const char *type; /* model, such as "NVIDIA H200" */
 	uint64_t memory_total_bytes;
-	uint64_t memory_reserved_bytes; /* by configuration: never given out */
+	uint64_t memory_reserved_bytes; /* reserved by configuration, so never assigned */
 	uint64_t memory_used_bytes;
-	/* PLACE_CORES_WHOLE_MPCT, or more if time is promised more than once */
+	/* PLACE_CORES_WHOLE_MPCT; more if the card's time is overcommitted */
 	uint32_t cores_total_mpct;
 	uint32_t cores_reserved_mpct;
 	uint32_t cores_used_mpct;
@@ -44,7 +44,7 @@ struct place_card {
 	uint32_t slots_used;
 	bool numa_known;
 	unsigned numa;
-	/* a MIG instance, only for requests of one card: CUDA shows no other card beside it */
+	/* A MIG instance. It serves only requests for one card, because CUDA shows a process no other card beside it. */
 	bool is_instance;
 	bool is_sick;
 	bool is_cordoned;
@@ -53,7 +53,7 @@ struct place_card {
 struct place_histogram;
 
 struct place_node {
-	/* other requests expected on this node or nodes like it; NULL: unknown */
+	/* kinds of requests that are expected on this node or similar nodes; NULL: unknown */
 	const struct place_histogram *histogram;
 	unsigned card_count;
 	struct place_card card[PLACE_MAX_CARDS];

@@ -16,14 +16,14 @@ struct place_need place_need(const struct place_card *card, const struct place_r
 				      ? card->memory_total_bytes - card->memory_reserved_bytes
 				      : 0;
 
-	/* The product of bytes and percent may overflow. */
+	/* Divide first, because bytes times percent may overflow. */
 	uint64_t part_bytes = card->memory_total_bytes / 100 * request->memory_pct +
 			      card->memory_total_bytes % 100 * request->memory_pct / 100;
 	if (request->memory == PLACE_MEMORY_PCT && part_bytes > need.memory_bytes)
 		need.memory_bytes = part_bytes;
 	if (request->memory == PLACE_MEMORY_ALL)
 		need.memory_bytes = most_bytes;
-	/* An unshared card gives all that is not reserved. */
+	/* An unshared card gives the request everything that is not reserved. */
 	if (place_needs_whole_card(request)) {
 		need.cores_mpct = card->cores_reserved_mpct < card->cores_total_mpct
 					  ? card->cores_total_mpct - card->cores_reserved_mpct

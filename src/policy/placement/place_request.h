@@ -1,6 +1,6 @@
 /*
- * What a container asks of a node's cards, and why a card cannot serve. Reasons and their order are HAMi's, for users who
- * read events and metrics; its reason for a node without any device is missing.
+ * What a container requests of a node's cards, and why a card cannot serve the request. Reasons and their order are HAMi's,
+ * because users know them from events and metrics. (HAMi's reason for a node without any device is left out.)
  */
 #pragma once
 
@@ -11,11 +11,11 @@
 enum place_memory {
 	PLACE_MEMORY_BYTES,
 	PLACE_MEMORY_PCT, /* percent of the total memory, as HAMi counts gpumem-percentage */
-	PLACE_MEMORY_ALL, /* all memory that may be given out */
+	PLACE_MEMORY_ALL, /* all memory of the card that is not reserved */
 };
 
 enum place_policy {
-	PLACE_POLICY_AUTO, /* depends on the request: evaluate.h */
+	PLACE_POLICY_AUTO, /* the evaluators depend on the request: evaluate.h */
 	PLACE_POLICY_BINPACK,
 	PLACE_POLICY_SPREAD,
 	PLACE_POLICY_TOPOLOGY,
@@ -37,16 +37,16 @@ struct place_weights {
 struct place_request {
 	unsigned count; /* number of cards, at least 1 */
 	enum place_memory memory;
-	/* of each card: the amount for PLACE_MEMORY_BYTES, the least for PLACE_MEMORY_PCT */
+	/* of each card: the exact amount for PLACE_MEMORY_BYTES, a lower bound for PLACE_MEMORY_PCT */
 	uint64_t memory_bytes;
 	unsigned memory_pct; /* for PLACE_MEMORY_PCT, 0 to 100 */
-	uint32_t cores_mpct; /* of each card's time; from 100 % on, the card is not shared */
+	uint32_t cores_mpct; /* of each card's time; with 100 % or more, the card is not shared */
 	enum place_policy policy;
 	struct place_words use_uuid, nouse_uuid; /* whole UUIDs */
 	struct place_words must_uuid; /* whole UUIDs of cards that must be among the chosen ones */
 	struct place_words use_type, nouse_type; /* parts of a model's name; case does not matter */
 	bool numa_bind;                          /* all cards must be of one NUMA node */
-	/* names of evaluators (evaluate.h), in order; evaluator_count 0: the policy's */
+	/* names of evaluators (evaluate.h), in order; evaluator_count 0: those of the policy */
 	const char *evaluator[PLACE_MAX_EVALUATORS];
 	unsigned evaluator_count;
 	bool has_weights; /* false: all parts of the score count the same */
@@ -96,8 +96,8 @@ enum place_reason place_check_card(const struct place_card *card,
 				   const struct place_request *request);
 
 /*
- * Such as "3/8 CardInsufficientMemory, 5/8 CardNotHealth", in the order of checks, cut at `size`; "NodeInsufficientDevice"
- * for too few cards. Returns as snprintf.
+ * Writes a text such as "3/8 CardInsufficientMemory, 5/8 CardNotHealth", in the order of the checks, cut at `size`;
+ * "NodeInsufficientDevice" if there are too few cards. Returns as snprintf().
  */
 int place_reasons_text(const enum place_reason *reason, unsigned card_count,
 		       const struct place_request *request, char *text, size_t size);

@@ -1,14 +1,14 @@
 /*
- * Room: how many more requests of each kind would still fit, and how much of that a placement takes.
+ * Room: how many more requests of each kind would still fit, and how much of that a placement takes. Requests of one kind are
+ * equal. Pure; thread safe.
  *
- * If we know which kinds of requests come, we know for which of them the rest of a card or node is of use. The kinds, the room of a card or node for each kind, and
- * the price of the room for one request of a kind are plain numbers. A placement costs, summed over all kinds, the number of
- * requests for which there is no longer room, times the kind's price. The price grows as a kind's room becomes scarce
- * (scheduler/request/workload_histogram.h). So scarce cards are kept for the requests that can use nothing else: cards of one
- * type, and nodes that are wholly free. ("Beware of Fragmentation", USENIX ATC 2023, measures what the kinds can't use. It has
- * one price for all kinds, and counts all that is left of a card as usable by a kind if one request of that kind fits.)
+ * A placement costs, summed over all kinds, the number of requests for which there is no longer room, times the kind's price.
+ * The price grows as a kind's room becomes scarce (scheduler/request/workload_histogram.h). So scarce cards are kept for the
+ * requests that can use nothing else: cards of one type, and nodes that are wholly free. The kinds, the room of a card or node
+ * for each kind, and the prices are plain numbers.
  *
- * Pure; thread safe.
+ * ("Beware of Fragmentation", USENIX ATC 2023, measures what the kinds cannot use. It has one price for all kinds, and counts
+ * all that is left of a card as usable by a kind if one request of that kind fits.)
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 
 struct place_kind {
 	struct place_request request; /* UUIDs, NUMA binding and evaluators are ignored */
-	double price;                 /* price of the room for one request */
+	double price;                 /* price of the room for one request of this kind */
 };
 
 struct place_histogram {
@@ -31,7 +31,7 @@ struct place_fits {
 	uint16_t of[PLACE_KINDS_MAX];
 };
 
-/* For each kind: how many requests several cards would serve, and how many of them would serve at least one. */
+/* For each kind: how many requests the cards of a set would serve, and how many of these cards would serve at least one. */
 struct place_tally {
 	uint32_t shares[PLACE_KINDS_MAX];
 	uint16_t cards[PLACE_KINDS_MAX];
@@ -43,7 +43,7 @@ void place_card_fits(const struct place_histogram *histogram, const struct place
 		     struct place_fits *ret);
 void place_tally_add(const struct place_histogram *histogram, const struct place_fits *card,
 		     struct place_tally *tally);
-/* Replaces one card of the tally, which was `before` and is `now`. */
+/* Updates the tally when one of its cards changes from `before` to `now`. */
 void place_tally_change(const struct place_histogram *histogram, const struct place_fits *before,
 			const struct place_fits *now, struct place_tally *tally);
 
@@ -57,7 +57,8 @@ static inline uint32_t place_room(const struct place_histogram *histogram,
 	return tally->cards[kind] < count ? 0 : tally->shares[kind] / count;
 }
 
-/* Returns what is lost, by the kinds' prices, if a card of `all` changes. Negative: a gain. */
+/* Returns how much room is lost, by the kinds' prices, if a card of `all` changes from `before` to `now`. Negative: room is
+ * gained. */
 double place_card_loss(const struct place_histogram *histogram, const struct place_tally *all,
 		       const struct place_fits *before, const struct place_fits *now);
 

@@ -1,6 +1,6 @@
 /*
- * HAMi's scores (its scheduler's documentation, "scheduling policy"): how full a node or card is. Binpack takes the
- * highest, spread the lowest. Ten times the sum of three shares: 0 empty, 30 full.
+ * HAMi's scores (its scheduler's documentation, "scheduling policy"): how full a node or card is. The policy binpack takes the
+ * highest score, spread the lowest. A score is ten times the sum of three fractions: 0 is empty, 30 is full.
  */
 #pragma once
 

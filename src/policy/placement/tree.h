@@ -1,6 +1,6 @@
 /*
- * A node's cards as a tree of groups, whose cards are nearer to each other than to others by PCIe paths (NVLink forms no
- * tree). Groups never overlap: a PCIe ancestor of two cards is one of all cards below.
+ * A node's cards as a tree of groups. Cards of one group are nearer to each other by PCIe paths than to other cards. (NVLink
+ * forms no tree.) Groups never overlap: the lowest common PCIe ancestor of two cards is an ancestor of all cards below it.
  */
 #pragma once
 
@@ -17,7 +17,7 @@ struct place_group {
 /* A group has two cards or more and fewer than its parent, so there are fewer groups than cards. */
 struct place_tree {
 	unsigned count;
-	/* each behind its parent; the first is the whole node */
+	/* each after its parent; the first is the whole node */
 	struct place_group group[PLACE_MAX_CARDS];
 };
 

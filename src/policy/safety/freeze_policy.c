@@ -56,7 +56,7 @@ uint64_t freeze_starting_bytes(const struct freeze_config *config, unsigned card
 	return bytes;
 }
 
-/* Returns true if the card has what the item lacks, beyond what STARTING items may take. */
+/* Returns true if the card has the bytes that the item lacks, besides those that STARTING items may take. */
 static bool has_room(const struct freeze_config *config, const struct freeze_card *cards,
 		     unsigned card, struct freeze_item *const *items, size_t count,
 		     const struct freeze_item *item)
@@ -104,7 +104,7 @@ void freeze_start(const struct freeze_config *config, const struct freeze_card *
 		item->phase = FREEZE_ASKING;
 		return;
 	}
-	/* The item was noticed late: it has what it needs, and would hold that for nothing while frozen. */
+	/* The item began before it was noticed, and holds what it needs. If frozen, it would keep that memory from others. */
 	if (lacks(config, item) == 0) {
 		freeze_resume(item, now_ns);
 		return;
@@ -116,7 +116,7 @@ void freeze_start(const struct freeze_config *config, const struct freeze_card *
 		item->phase = FREEZE_WAITING;
 }
 
-/* Returns the next waiting item behind `last` in the order (NULL: the first), or NULL. */
+/* Returns the waiting item that comes next after `last` in the order (NULL: the first), or NULL. */
 static struct freeze_item *next_in_order(const struct freeze_config *config,
 					 struct freeze_item *const *items, size_t count,
 					 const struct freeze_item *last, uint64_t now_ns)
@@ -153,7 +153,8 @@ struct freeze_item *freeze_next(const struct freeze_config *config, const struct
 	uint64_t taken = cards_of(items, count, FREEZE_STARTING);
 	struct freeze_item *x = NULL;
 	while ((x = next_in_order(config, items, count, x, now_ns))) {
-		/* One at a time per card: which of its cards a starting item takes is unknown. */
+		/* Only one item starts per card at a time, because it is unknown which of its cards a starting item will
+		 * use. */
 		bool may = !(x->cards & taken) &&
 			   roomy(config, cards, card_count, items, count, x, x->cards);
 		if (may) {

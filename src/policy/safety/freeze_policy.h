@@ -34,9 +34,9 @@
 
 #define FREEZE_MAX_CARDS 64
 /*
- * An item that was let go settles without memory after FREEZE_EMPTY_SETTLES x settle_ns, with less than half of the
- * threshold (perhaps a context) after FREEZE_SHORT_SETTLES x settle_ns: on a busy machine, a program that paused for longer
- * than settle_ns failed, because the next was let go.
+ * An item that was let go counts as SETTLED after FREEZE_EMPTY_SETTLES x settle_ns if it holds no memory, and after
+ * FREEZE_SHORT_SETTLES x settle_ns if it holds less than half of the threshold (perhaps a context). Otherwise a program that
+ * pauses for longer than settle_ns, as on a busy machine, could fail, because the next item was let go.
  */
 #define FREEZE_EMPTY_SETTLES 10
 #define FREEZE_SHORT_SETTLES 4
@@ -57,7 +57,7 @@ struct freeze_card {
 /* A container with GPU work. */
 struct freeze_item {
 	enum freeze_phase phase; /* changed only by the functions below */
-	/* frozen by a user: not thawed by this policy, and not in the way of other items */
+	/* frozen by a user: this policy does not thaw the item, and other items do not wait for it */
 	bool by_hand;
 	uint64_t cards;       /* bit i: the item may use card i */
 	struct order_key key; /* its place in the order while it waits */
@@ -72,23 +72,24 @@ bool freeze_is_held(const struct freeze_item *item);
 void freeze_note_memory(struct freeze_item *item, uint64_t held_bytes, uint64_t now_ns);
 
 /*
- * Call when `item`, one of `items` with `cards` and `key` set, begins GPU work, or its cards were read since it asked
- * (`fresh`). Sets its phase, unless past ASKING: freeze_is_held().
+ * Sets the phase of `item`, one of `items` with `cards` and `key` set, unless it is past ASKING: see freeze_is_held(). Call
+ * when the item begins GPU work, or when its cards were read since it asked (`fresh`).
  */
 void freeze_start(const struct freeze_config *config, const struct freeze_card *cards,
 		  unsigned card_count, struct freeze_item *const *items, size_t count,
 		  struct freeze_item *item, bool fresh, uint64_t now_ns);
 
-/* Call with fresh figures, again until NULL: notes settled items, lets the next item go and returns it. */
+/* Notes settled items, and lets the next waiting item go and returns it. Call with fresh figures, again until it returns
+ * NULL. */
 struct freeze_item *freeze_next(const struct freeze_config *config, const struct freeze_card *cards,
 				unsigned card_count, struct freeze_item *const *items, size_t count,
 				uint64_t now_ns);
 
-/* Returns what items STARTING on the card still lack of their thresholds, and so will take. */
+/* Returns the bytes that items STARTING on the card still lack of their thresholds. */
 uint64_t freeze_starting_bytes(const struct freeze_config *config, unsigned card,
 			       struct freeze_item *const *items, size_t count);
 
-/* Lets the item go whatever the order is: a user asked for it, or it cannot be frozen. */
+/* Lets the item go out of order: a user asked for it, or it cannot be frozen. */
 void freeze_resume(struct freeze_item *item, uint64_t now_ns);
 
 /* Call when all GPU work of the item has ended. */

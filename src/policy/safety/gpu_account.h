@@ -1,7 +1,8 @@
 /*
- * GPU time of a task without the library between two censuses: by the driver's samples, else by presence (it holds GPU
- * memory), which Algorithm 1 of Gil et al. counts (docs/reference/seeds.md). Time in which its container was frozen does
- * not count. Pure.
+ * Computes the GPU time of a task: a process with GPU work that does not use the library. Covers the time between two censuses
+ * (regular lists of GPU processes). Uses the driver's samples. Without samples, counts the time in which the task held GPU
+ * memory, as Algorithm 1 of Gil et al. does (docs/reference/seeds.md). Time in which its container was frozen does not count.
+ * Pure.
  */
 #pragma once
 
@@ -12,7 +13,7 @@
 
 struct gpu_account_interval {
 	uint64_t passed_ns; /* time since the last counted census */
-	/* how long the container was frozen in passed_ns; with samples, since the last sample */
+	/* time in which the container was frozen: within passed_ns or, with samples, since the last sample */
 	uint64_t frozen_ns;
 	bool was_present, is_present; /* held memory at the interval's begin, and at its end */
 	bool has_samples;             /* the driver reports samples at all */
@@ -22,14 +23,15 @@ struct gpu_account_interval {
 };
 
 /*
- * Share of each of `unlisted` tasks, since the driver may leave busy processes out (one of two on an H200, driver 580): the
- * card's use beyond samples and tenants' charges, in equal parts; 0 for GPU_ACCOUNT_NOISE or less.
+ * Returns the share of each of `unlisted` tasks, which hold GPU memory but have no sample: the driver may leave out busy
+ * processes. The card's use beyond samples (`listed`) and tenants' charges is divided equally; 0 if it is GPU_ACCOUNT_NOISE or
+ * less.
  */
 #define GPU_ACCOUNT_NOISE 0.1
 double gpu_account_unlisted(double busy, double listed, double tenants, unsigned unlisted);
 
 /*
- * A sample stands for the time since the one before, while censuses and samples follow each other (of several, the last is
- * known); after a pause for GPU_ACCOUNT_SAMPLE_NS.
+ * Returns the GPU time of an interval. While censuses and samples follow each other, a sample stands for the time since the
+ * previous one; after a pause, for GPU_ACCOUNT_SAMPLE_NS. Only the last sample of an interval is known.
  */
 uint64_t gpu_account_ns(const struct gpu_account_interval *i);

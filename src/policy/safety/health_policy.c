@@ -89,7 +89,7 @@ static bool update(struct health *h, const struct health_time *when)
 
 static bool note_fault(struct health *h, const char *text, const struct health_time *when)
 {
-	/* The first fault tells what began the trouble. */
+	/* Keep the text of the first fault, which is nearest to the cause. */
 	if (!h->has_fault)
 		snprintf(h->fault, sizeof(h->fault), "%s", text);
 	h->has_fault = true;

@@ -1,9 +1,10 @@
 /*
- * Whether a card is healthy, by what the driver reports (Xids, memory errors) and by whether the card answers.
+ * Whether a card is healthy, by what the driver reports (Xids, memory errors) and by whether calls to the driver about the card
+ * succeed.
  *
- * A fault that the driver reports stays until a user says that the card is healthy again, or, if so set, until some time has
- * passed without another fault: no call tells whether a card was repaired. A card that did not answer, or was lost, is healthy
- * again when it has answered HEALTH_ANSWERS times in a row.
+ * A fault that the driver reports stays until a user says that the card is healthy again or, if so configured, until some time
+ * has passed without another fault. No driver call tells whether a card was repaired. A card that did not answer, or was lost,
+ * is healthy again when it has answered HEALTH_ANSWERS times in a row.
  *
  * Pure; thread safe.
  */
@@ -16,13 +17,14 @@
 #include "base/error.h"
 
 #define HEALTH_POLL_NS UINT64_C(1000000000) /* time between two polls of a card */
-#define HEALTH_FAILURES 3 /* after so many failed calls in a row, the card does not answer */
+/* number of failed calls in a row after which the card counts as not answering */
+#define HEALTH_FAILURES 3
 #define HEALTH_ANSWERS 3
 #define HEALTH_REASON_MAX 160
 #define HEALTH_IGNORED_MAX 32
 
 enum health_effect {
-	HEALTH_OF_PROGRAM, /* the program's own fault: the card is healthy */
+	HEALTH_OF_PROGRAM, /* the program's own fault, so the card is healthy */
 	HEALTH_NOTED,      /* only logged */
 	HEALTH_BAD,        /* nothing new should be placed on this card */
 	HEALTH_LOST,       /* like HEALTH_BAD, until the card answers again */
@@ -37,7 +39,8 @@ struct health_xid {
 const struct health_xid *health_find_xid(uint64_t number);
 
 /*
- * Xids to ignore. health_parse_ignored() reads "none" or a list such as "43,45"; else returns -EINVAL with what is valid.
+ * Xids to ignore. health_parse_ignored() reads "none" or a list such as "43,45". It returns -EINVAL for any other text; err
+ * says what is valid.
  */
 struct health_ignored {
 	unsigned count;
@@ -56,10 +59,11 @@ enum health_answer {
 struct health {
 	bool is_bad; /* any of the four flags below */
 	bool has_fault, is_lost, is_failing, is_silent;
-	uint64_t since_ns;             /* time of the last change of is_bad; 0: never */
-	double since_s;                /* the same, in seconds since 1970 */
-	uint64_t fault_ns;             /* time of the latest fault */
-	unsigned failures, answers;    /* calls in a row that failed; that the card answered */
+	uint64_t since_ns; /* time of the last change of is_bad; 0: never */
+	double since_s;    /* the same, in seconds since 1970 */
+	uint64_t fault_ns; /* time of the latest fault */
+	/* numbers of calls in a row that failed, and that the card answered */
+	unsigned failures, answers;
 	char fault[HEALTH_REASON_MAX]; /* text of the first fault */
 };
 
@@ -75,7 +79,7 @@ bool health_note_xid(struct health *health, uint64_t number, const struct health
 bool health_note_ecc(struct health *health, const struct health_time *when);
 bool health_note_answer(struct health *health, enum health_answer answer,
 			const struct health_time *when);
-/* The first ends a reported fault; the second does so after recover_ns without another fault (0: never). */
+/* health_clear_fault() ends a reported fault. health_pass_time() does so after recover_ns without another fault (0: never). */
 bool health_clear_fault(struct health *health, const struct health_time *when);
 bool health_pass_time(struct health *health, uint64_t recover_ns, const struct health_time *when);
 

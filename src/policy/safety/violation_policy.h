@@ -1,9 +1,10 @@
 /*
  * Which processes bypass the library, and what to do about them: plain data in, decisions out.
  *
- * GPU processes register with their tenant. An unregistered process with a card's memory is an offender if a sign shows its
- * tenant. So is a process that holds more than its ledger (what its library counts), and the largest process of a tenant
- * above its quota. One census proves nothing: a process just forked, or about to register, looks the same.
+ * Each GPU process of a tenant must register with the daemon. An offender is: an unregistered process that holds a card's
+ * memory and by some sign belongs to a tenant; a process that holds more than its ledger, the memory that its library counts;
+ * or the largest process of a tenant above its quota. One census (list of GPU processes) proves nothing: a process that was
+ * just forked, or is about to register, looks the same.
  *
  * Pure; thread safe.
  */
@@ -12,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VIOLATION_CENSUSES 3 /* censuses in a row that must show the violation */
-/* A violation must also last for so many intervals, because some censuses come early. */
+#define VIOLATION_CENSUSES 3 /* number of censuses in a row that must show the violation */
+/* A violation must also last for this many census intervals, because some censuses come early. */
 #define VIOLATION_INTERVALS 2
 #define VIOLATION_END_NS UINT64_C(5000000000) /* time from SIGTERM to SIGKILL */
 
@@ -35,7 +36,7 @@ const char *on_violation_name(enum on_violation what);
 int on_violation_parse(const char *text, enum on_violation *ret);
 enum on_violation on_violation_stricter(enum on_violation a, enum on_violation b);
 
-/* Signs of the tenant that an unregistered process belongs to. A sign that says nothing is NULL. */
+/* Signs of the tenant that an unregistered process belongs to. A sign that shows no tenant is NULL. */
 struct violation_signs {
 	/* the process is, or descends from, a process of the tenant */
 	const struct tenant *by_descent;
@@ -43,7 +44,7 @@ struct violation_signs {
 	const struct tenant *by_mount;
 	/* the process is in or below a container that only this tenant uses */
 	const struct tenant *by_container;
-	/* its environment names the tenant's socket, and it has the tenant's user */
+	/* its environment names the tenant's socket, and it runs as the tenant's user */
 	const struct tenant *by_environment;
 };
 /* Returns the tenant of the first sign in this order, or NULL. *ret_how says in words which sign it was. */
@@ -51,7 +52,7 @@ const struct tenant *violation_owner(const struct violation_signs *signs, const 
 
 /* One census's observations of an unregistered process. */
 struct violation_evidence {
-	/* the driver's list can be believed, and after a restart all tenants' processes have registered */
+	/* the driver's list is reliable and, if the daemon has restarted, all tenants' processes have registered again */
 	bool is_sound;
 	bool is_listed;  /* the driver lists the process as holding a card's memory */
 	bool is_stopped; /* the process cannot run, so cannot register either */
@@ -79,10 +80,10 @@ enum violation_step {
 };
 struct violation_case {
 	enum on_violation wanted;
-	bool is_pardoned;           /* a user allowed it to go on */
-	bool is_untouchable;        /* this daemon, an ancestor of it, or the first process */
+	bool is_pardoned;           /* a user has permitted the process to go on */
+	bool is_untouchable;        /* this daemon, one of its ancestors, or process 1 */
 	bool has_own_container;     /* its container is only that tenant's, and can be frozen */
-	bool is_frozen, is_stopped; /* by this daemon, as seen now */
+	bool is_frozen, is_stopped; /* frozen or stopped by this daemon, and still so */
 	bool is_terminated;
 	uint64_t terminated_ns;
 };

@@ -12,7 +12,7 @@ const char *sharing_way_name(enum sharing_way way)
 	return way == SHARING_SPACE ? "space" : "time";
 }
 
-/* A context without an SM can run nothing. */
+/* Rejects a cap of less than one SM, because a context without an SM cannot run anything. */
 static int check_sms(const struct sharing_facts *f, struct error *err)
 {
 	double least_pct = ceil(10000.0 / f->sms) / 100;
@@ -55,7 +55,7 @@ static int check_space(const struct sharing_facts *f, struct error *err)
 	return 0;
 }
 
-/* Users' names have no '/', so the names made here are distinct. */
+/* Names that users give contain no '/', so they never equal the names that are made here. */
 static void name_group(const char *given, const struct sharing_facts *f, char group[SPACE_GROUP_MAX])
 {
 	if (*f->namespace_name)
@@ -115,7 +115,7 @@ int space_find(const struct space_known *list, size_t count, const struct space_
 	for (size_t i = 0; i < count; i++)
 		if (list[i].key.card == key->card && list[i].number == number) {
 			number++;
-			/* from the first again: the list is in no order */
+			/* The list is unordered, so check from its start whether the new number is free. */
 			i = (size_t)-1;
 		}
 	*ret_place = -1;

@@ -1,6 +1,6 @@
 /*
- * How a tenant shares its card: in turns with others (time), or at the same time as its group (space), as a client of an
- * MPS server. Pure.
+ * How a tenant shares its card: by time, in turns with others, or by space. By space, a group of tenants runs at the same time,
+ * as clients of one MPS server. Pure.
  */
 #pragma once
 
@@ -14,13 +14,14 @@
 #define SPACE_FAULT_MAX 256
 #define SPACE_FAULT_KINDS 5
 #define SPACE_GONE_PIDS 8
-#define SPACE_NAME_MAX 64       /* size of the name that a user gives to a group */
-#define SPACE_LIMIT_MIN_PCT 1.0 /* Below this, on a card of unknown size, MPS may round to no SM. */
+#define SPACE_NAME_MAX 64 /* size of the name that a user gives to a group */
+/* On a card of unknown size, MPS could round a smaller cap to no SM. */
+#define SPACE_LIMIT_MIN_PCT 1.0
 
 enum sharing_way { SHARING_TIME, SHARING_SPACE };
 
 struct sharing_request {
-	bool has_way; /* false: the daemon's setting decides */
+	bool has_way; /* the request names a way; if false, the daemon's setting decides */
 	enum sharing_way way;
 	char group[SPACE_NAME_MAX]; /* "": none */
 };
@@ -34,8 +35,8 @@ struct sharing_facts {
 	double limit_pct;    /* cap on its one card */
 	unsigned sms;        /* SMs of that card or MIG instance; 0: unknown */
 	bool is_movable;     /* its memory may be moved off the card */
-	bool has_leases;     /* the policy is lease */
-	const char *missing; /* why this machine has no MPS; NULL if it has */
+	bool has_leases;     /* the arbiter's policy is lease */
+	const char *missing; /* why this machine cannot run MPS; NULL if it can */
 };
 
 struct sharing_choice {
@@ -43,7 +44,8 @@ struct sharing_choice {
 	char group[SPACE_GROUP_MAX]; /* full name if the way is space, else "" */
 };
 
-/* Returns -EINVAL if the request contradicts itself or the facts, -EOPNOTSUPP without MPS; err says what to do. */
+/* Returns -EINVAL if the request contradicts itself or the facts, -EOPNOTSUPP if it needs MPS and there is none; err says
+ * what to do. */
 int sharing_choose(const struct sharing_request *request, const struct sharing_facts *facts,
 		   struct sharing_choice *ret, struct error *err);
 
@@ -63,8 +65,8 @@ struct space_known {
 };
 
 /*
- * *ret_place is the index and *ret_number the number of the group with this key, or -1 and a free number on its card.
- * Returns -EPERM for a user's name of another user's group.
+ * Finds the group with this key. *ret_place is its index and *ret_number its number; if there is none, -1 and a free number on
+ * its card. Returns -EPERM if a user names another user's group.
  */
 int space_find(const struct space_known *list, size_t count, const struct space_key *key,
 	       int *ret_place, unsigned *ret_number, struct error *err);

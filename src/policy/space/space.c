@@ -2,18 +2,21 @@
 
 #include <math.h>
 
-#define WINDOW_NS 250e6   /* time over which a share is measured */
-#define TOLERANCE 0.03    /* part of a guarantee; a smaller difference is not measurable */
-#define UNTRIED_MOST 0.1  /* part of the work; with more untried work, the lengths are not known */
-#define ALONE_FADE_NS 1e9 /* recent time alone over which a speed is measured */
-#define ALONE_KNOWN_NS 200e6 /* time alone after which a speed is known */
-#define ALONE_ENOUGH_NS 2e9 /* after this time alone, the member need not be timed alone any more */
+#define WINDOW_NS 250e6 /* time over which a share is measured */
+#define TOLERANCE 0.03  /* part of a guarantee; a smaller difference is not measurable */
+/* fraction of untried work above which the lengths of a member's work count as unknown */
+#define UNTRIED_MOST 0.1
+#define ALONE_FADE_NS 1e9           /* recent time alone over which a speed is measured */
+#define ALONE_KNOWN_NS 200e6        /* time alone after which a speed is known */
+#define ALONE_ENOUGH_NS 2e9         /* after this time alone, nothing more is learned */
 #define MEASURED_NS (WINDOW_NS / 3) /* a share is known after being measured for this long */
-#define ABOVE 0.1                   /* a member less than this above its guarantee is not slowed */
-#define FASTER_MOST 0.1             /* most by which a pace grows in a window */
-#define BURST_NS 5e6 /* as much work as a pace allows in this time may begin at once */
-#define STEP_MAX_NS UINT64_C(1000000000) /* no counter advances further in one poll */
-#define STUCK_NS 1e9 /* without an end of work for this long, the share is unknown */
+/* a member that has less than this above its guarantee is not slowed */
+#define ABOVE 0.1
+#define FASTER_MOST 0.1 /* most by which a pace grows in a window */
+#define BURST_NS 5e6 /* the work that a pace permits in this time may begin at once, as a burst */
+/* largest progress of a counter that is accepted in one poll */
+#define STEP_MAX_NS UINT64_C(1000000000)
+#define STUCK_NS 1e9 /* if no work ends for this long, the share is unknown */
 
 /* ---- observation ---- */
 
@@ -27,8 +30,8 @@ static uint64_t progress(uint64_t *last, uint64_t now, uint64_t most)
 }
 
 /*
- * Reported work that ended since the last poll: begun less in flight, both predicted. A launch being counted is in one of
- * the two only, so only a new maximum is progress.
+ * Returns the reported work that ended since the last poll: work begun less work in flight, both predicted. A launch that is
+ * just being counted may be in only one of the two, so only a new maximum is progress.
  */
 static uint64_t done_since(struct mps_client *m, const struct mps_client_observation *seen)
 {
@@ -69,7 +72,7 @@ static void add_faded(struct space_rate *rate, double done_ns, double for_ns, do
 	rate->for_ns = rate->for_ns * keep + for_ns;
 }
 
-/* Measures from one end of work to another, since work from before the member was alone does not count. */
+/* Measures from one end of work to the next: work that began before the member was alone does not count. */
 static void learn_alone(struct mps_client *m, const struct mps_client_observation *seen,
 			double done_ns)
 {
@@ -88,7 +91,7 @@ static void learn_alone(struct mps_client *m, const struct mps_client_observatio
 	m->alone_pending_ns = 0;
 }
 
-/* Long work shows when it ends; until then the share stays. */
+/* Long work counts when it ends; until then the share keeps its last value. */
 static void learn_window(struct mps_client *m, const struct mps_client_observation *seen,
 			 double done_ns)
 {
@@ -178,8 +181,8 @@ static bool is_measured(const struct mps_client *m)
 }
 
 /*
- * The guarantee if the speed is known; if not, lengths may have been timed beside others, and be too long by up to the
- * number of members at work.
+ * Returns the least pace: the guarantee if the speed is known. If not, lengths may have been measured beside other members, so
+ * may be too long by up to the number of members at work.
  */
 static double least_pace(const struct mps_client *m, int present)
 {
@@ -193,7 +196,8 @@ static bool is_above(const struct mps_client *m, int present)
 }
 
 /*
- * Members above their guarantee, lowest priority first; higher ones once lower ones have little more than their guarantees.
+ * Slows members that are above their guarantees, the lowest priority first. A higher priority is slowed only when the lower
+ * ones have little more than their guarantees.
  */
 static void slow_down(struct mps_client *const *m, size_t count, int present, double by)
 {
@@ -211,7 +215,7 @@ static void slow_down(struct mps_client *const *m, size_t count, int present, do
 	}
 }
 
-/* Raises a pace, and drops it at twice what the member does, where it limits nothing. */
+/* Raises a pace. Removes it once it is twice what the member does, because it then limits nothing. */
 static void speed_up(struct mps_client *m, double by)
 {
 	if (!m->is_held)
@@ -238,7 +242,7 @@ static void hold(struct mps_client *m, bool is_held, uint64_t dt_ns)
 	m->is_held = is_held;
 }
 
-/* Within a window, paces change by as much as the worst served member lacks. */
+/* Over one window, paces change in proportion to what the worst served member lacks. */
 void space_set_paces(struct mps_client *const *m, size_t count, uint64_t dt_ns)
 {
 	double off = FASTER_MOST;

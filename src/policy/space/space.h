@@ -24,7 +24,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A member without work for this long is absent. The library's doorbell rings when work begins after 20 ms without. */
+/* A member without work for this long counts as absent. The library rings its doorbell when work begins after a pause of 20
+ * ms. */
 #define SPACE_AWAY_NS UINT64_C(25000000)
 /* Time until the next poll: while members are measured, and while a member is held. */
 #define SPACE_POLL_NS UINT64_C(10000000)
@@ -40,10 +41,11 @@ struct mps_client_observation {
 	bool is_barred;  /* paused or stopped, so may not run whatever is decided here */
 	/* monotonic; values that fall count as no progress */
 	uint64_t reported_work_ns; /* predicted length of the work that it began */
-	uint64_t untried_ns;       /* the part of reported_work_ns that was never timed alone */
-	uint64_t inflight_ns;      /* predicted length of the work in flight; not monotonic */
-	double busy_ns;            /* time with work in flight since the last poll */
-	double wanted_ns;          /* time with work in flight or held since the last poll */
+	/* the part of reported_work_ns that was never timed while no other member worked */
+	uint64_t untried_ns;
+	uint64_t inflight_ns; /* predicted length of the work in flight; not monotonic */
+	double busy_ns;       /* time with work in flight since the last poll */
+	double wanted_ns;     /* time with work in flight or held since the last poll */
 };
 
 /* Reported work that has ended, and how long it took. */
@@ -64,20 +66,21 @@ struct mps_client {
 	uint64_t wanted_at;
 	bool is_present;
 	double begun_ns, begun_untried_ns; /* recent work; both fade */
-	bool is_learned;                   /* the lengths of almost all of its work are known */
-	/* work that ended while it was alone; fades, but not while others are there */
+	/* the lengths of almost all of its launches have been timed */
+	bool is_learned;
+	/* work that ended while no other member worked; decays, but not while others are present */
 	struct space_rate alone;
-	double alone_ns;          /* total time measured alone */
+	double alone_ns;          /* total time for which it was measured alone */
 	bool has_ended_alone;     /* some of its work ended after it became alone */
 	struct space_rate window; /* work that ended while it had work or was held; fades */
 	double alone_pending_ns,
-		window_pending_ns; /* busy_ns, and wanted_ns, summed since its work last ended */
-	/* work that ended since the last poll, as the time that it takes alone on the whole card */
+		window_pending_ns; /* busy_ns and wanted_ns since its work last ended */
+	/* work that ended since the last poll, as the time that this work takes alone on the whole card */
 	double work_ns;
 
 	/* results of space_set_paces(): */
 	bool is_below;
-	bool needs_pace;  /* was below its guarantee, and others are slowed for it */
+	bool needs_pace;  /* was below its guarantee, so other members are slowed for it */
 	double pace;      /* part of the card; 0: unlimited */
 	bool is_held;     /* the pace is in force now */
 	double credit_ns; /* reported work that it may begin; negative if it began too much */
@@ -91,7 +94,7 @@ bool mps_client_is_known(const struct mps_client *member);
 double mps_client_speed(const struct mps_client *member);
 /* Returns the part of the card that it has, by its speed. */
 double mps_client_share(const struct mps_client *member);
-/* Returns true if something can still be learned while the member is alone. */
+/* Returns true if measuring the member alone would still teach something new. */
 bool mps_client_learns(const struct mps_client *member);
 /* Convert work to reported work and back. The second result is never more than reported_work_ns. */
 uint64_t mps_client_reported_work_ns(const struct mps_client *member, uint64_t work_ns);

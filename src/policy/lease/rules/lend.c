@@ -38,7 +38,7 @@ static double part_pct(uint64_t now_ns, uint64_t before_ns, uint64_t dt_ns)
 	return now_ns > before_ns ? 100.0 * (double)(now_ns - before_ns) / (double)dt_ns : 0;
 }
 
-/* Returns the new value, which rises at once and fades slowly. */
+/* Returns the new demand: rises at once and decays slowly. */
 static double fade(const struct elastic_config *config, double before, double now, uint64_t dt_ns)
 {
 	if (now >= before)
@@ -117,7 +117,7 @@ static double wanted_pct(const struct elastic_config *config, const struct elast
 	return wanted > t->limit_pct ? wanted - t->limit_pct : 0;
 }
 
-/* Returns what the tenant is lent if each may borrow `level` percent per percent of its guarantee. */
+/* Returns what the tenant is lent at a level: the percent that may be borrowed per percent of guarantee. */
 static double loan_at_level(const struct elastic_config *config, const struct elastic_tenant *t,
 			    double level)
 {
@@ -128,8 +128,8 @@ static double loan_at_level(const struct elastic_config *config, const struct el
 }
 
 /*
- * The level at which `spare` is lent or nobody wants more. Each round raises it for those that want more, until one is
- * satisfied.
+ * Returns the level at which all of `spare` is lent or no tenant wants more. Each round raises the level for the tenants that
+ * want more, until one is satisfied.
  */
 static double find_level(const struct elastic_config *config, struct elastic_tenant *const *tenants,
 			 size_t count, double spare)
@@ -180,7 +180,7 @@ static void move_limit(const struct elastic_config *config, struct elastic_tenan
 	else if (by < -config->step_pct)
 		by = -config->step_pct;
 	t->limit_now_pct += by;
-	/* Sums of fractions may end just above the limit. */
+	/* Rounding may have put the limit slightly out of its range. */
 	if (t->limit_now_pct > config->most_pct)
 		t->limit_now_pct = config->most_pct;
 	if (t->limit_now_pct < t->limit_pct)

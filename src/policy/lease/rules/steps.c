@@ -5,12 +5,13 @@
 #define KNOWN 4 /* length_ns counts as known after more sync points than this */
 #define FADE 4
 /*
- * A single step counts as at most MOST usual ones: it may be a long prompt among short steps, or its thread lost its CPU.
+ * One step counts as at most MOST usual ones, because it may be an exception: a long prompt among short steps, or a lost CPU.
  */
 #define MOST 2
-/* After this charge without a sync point, what is known of steps is forgotten. */
+/* After this charge without a sync point, all that was learned about steps is forgotten. */
 #define OVER_NS 500e6
-/* A trial of depths: steps with each depth; by which part the greater one must shorten them; steps until the next trial. */
+/* Trial of depths: number of steps with each depth; by which fraction the greater depth must shorten steps; steps until the
+ * next trial. */
 #define TRIED 12
 #define WORTH 0.02
 #define TRIED_AGAIN 1000
@@ -40,7 +41,7 @@ static void try_depth(struct steps *s, double length_ns)
 	go_on(s, s->trial == STEPS_TRY_AHEAD ? STEPS_DECIDED : STEPS_TRY_AHEAD);
 }
 
-/* Adds a sample to the fading mean. The second sample replaces the first, whose step began unseen. */
+/* Adds a sample to the decaying mean. The second sample replaces the first, because the first step's begin was not seen. */
 static void blend(const struct steps *s, double *usual_ns, double sample_ns)
 {
 	double most_ns = s->seen > KNOWN && *usual_ns > 0 ? MOST * *usual_ns : INFINITY;
@@ -68,7 +69,7 @@ void steps_observe(struct steps *s, uint32_t sync_points, uint64_t gap_ns, doubl
 	}
 	s->sync_points = sync_points;
 	learn_gap(s, more, gap_ns);
-	/* A settlement may have lowered the charge. */
+	/* The charge may have fallen by a settlement. */
 	double length_ns = charged_ns > s->since_ns ? (charged_ns - s->since_ns) / more : 0;
 	s->since_ns = charged_ns;
 	blend(s, &s->length_ns, length_ns);

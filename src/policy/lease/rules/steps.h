@@ -32,7 +32,7 @@ enum steps_trial { STEPS_TRY_USUAL, STEPS_TRY_AHEAD, STEPS_DECIDED };
 
 struct steps {
 	uint32_t sync_points;   /* number of sync points, as last reported */
-	unsigned seen;          /* number of sync points used for length_ns, until that is known */
+	unsigned seen;          /* number of sync points counted so far, until length_ns is known */
 	double since_ns;        /* charge at the latest sync point */
 	double length_ns;       /* fading mean of the charge of a step */
 	uint64_t gap_before_ns; /* gap_ns as reported at the latest sync point */
@@ -46,15 +46,15 @@ struct steps {
 };
 
 /*
- * Call at each step of the arbiter. The tenant reports sync_points (any start, wraps around) and gap_ns (the total time from
- * each to the next launch); charged_ns is its total charge. may_try: depths may be tried, since the tenant has leases and
- * follows steps_may_be_ahead().
+ * Call at each step of the arbiter. The tenant reports sync_points (with any start value; wraps around) and gap_ns, the total
+ * time from a sync point to the next launch. charged_ns is the tenant's total charge. may_try: a trial of depths may run,
+ * because the tenant has leases and its depth follows steps_may_be_ahead().
  */
 void steps_observe(struct steps *s, uint32_t sync_points, uint64_t gap_ns, double charged_ns,
 		   bool may_try);
 /* Returns the length of a step; 0 if unknown, or longer than most_ns. */
 double steps_length_ns(const struct steps *s, double most_ns);
-/* Returns true if a whole step's work may be in flight. */
+/* Returns true if the work of a whole step may be in flight. */
 bool steps_may_be_ahead(const struct steps *s, double most_ns);
 /* Returns the charge that is left until the present step has taken too long; 0 if it has, or no length is known. */
 double steps_left_ns(const struct steps *s, double charged_ns, double most_ns);

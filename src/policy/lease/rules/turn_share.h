@@ -1,8 +1,8 @@
 /*
- * Scales the GPU share of a tenant that takes turns in GPU memory. A tenant gets no GPU time while it is swapped out. So
- * during its turn in memory its guarantee and its cap are raised, so that both hold over turn and absence together. An
- * absence counts only while the tenant had work, because a guarantee covers only such time. The scale is
- * 1 + absence / turn, where the turn is the longer of the last two observed, and at least 1 s.
+ * Scales the GPU share of a tenant that takes turns in GPU memory (swap_schedule.h). A swapped-out tenant gets no GPU time. In
+ * compensation, its guarantee and its cap are raised during its turn in memory, so that both hold on average over turn and
+ * absence. An absence counts only while the tenant had work, because a guarantee covers only such time. The scale is 1 +
+ * absence / turn, where the turn is the longer of the last two observed, and at least 1 s.
  *
  * Pure; nanoseconds.
  */
@@ -17,7 +17,7 @@ struct turn_share {
 	bool was_here;    /* the tenant was in GPU memory at seen_ns */
 	uint64_t here_ns; /* length of the present turn so far, or of the last one if swapped out */
 	uint64_t last_here_ns; /* length of the turn before */
-	uint64_t away_ns;      /* time with work in the latest absence */
+	uint64_t away_ns;      /* length of the latest absence, as far as the tenant had work */
 };
 
 /* Records whether the tenant is in GPU memory and has work, since the last call. */

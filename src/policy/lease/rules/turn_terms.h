@@ -20,6 +20,6 @@ struct turn_terms {
 	uint64_t depth_ns;
 };
 
-/* Returns `usual`, or with has_gang for each field the larger of `usual` and `gang`. */
+/* Returns `usual` or, with has_gang, for each field the larger of `usual` and `gang`. */
 struct turn_terms turn_terms_choose(const struct turn_terms *usual, const struct turn_terms *gang,
 				    bool has_gang);
