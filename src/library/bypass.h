@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 /*
- * While on, calls go to the driver uncounted. Call this only between two units of GPU work, and allocate and free nothing while
- * on, because such memory would not be charged. No effect in a process that belongs to no tenant. One thread at a time.
+ * While on, calls go to the driver uncounted. Switch only between two units of GPU work, and allocate and free nothing while
+ * on, because that memory would not be charged. No effect in a process that belongs to no tenant. One thread at a time.
  */
 void allot_bypass(bool is_on);

@@ -30,21 +30,22 @@
 #include "library/sys/log.h"
 #include "library/trace/trace.h"
 
-#ifndef JOIN_PATIENCE_NS /* tests set a shorter time */
+#ifndef JOIN_PATIENCE_NS /* Tests define a shorter time. */
 #define JOIN_PATIENCE_NS (30 * NS_PER_S)
 #endif
 #define JOIN_ANSWER_NS (5 * NS_PER_S)
-/* How long the helper thread waits for a new daemon's answer: short, because that thread cannot see work end meanwhile. */
+/* How long the helper thread waits for a new daemon's answer. Short, because meanwhile that thread does not see work end. */
 #define REJOIN_ANSWER_NS (500 * NS_PER_MS)
 #define JOIN_RETRY_NS (50 * NS_PER_MS)
 
 /*
- * If the heartbeat does not change for this long, the daemon has ended or is stopped. HEARTBEAT_PATIENCE_NS: while there is
- * work, with 20 beats a second. RESTING_PATIENCE_NS: otherwise, with one beat a second, if `owner` will show the daemon's end.
+ * If the heartbeat does not change for this long, the daemon has ended or is stopped. HEARTBEAT_PATIENCE_NS applies while there
+ * is work, with 20 beats a second; RESTING_PATIENCE_NS otherwise, with one beat a second, if `owner` will show the daemon's
+ * end.
  */
 #define HEARTBEAT_PATIENCE_NS (250 * NS_PER_MS)
 #define RESTING_PATIENCE_NS (2500 * NS_PER_MS)
-/* The daemon slows its heartbeat only after this long without work. */
+/* The daemon slows its heartbeat after a process had no work for this long. */
 #define RESTED_NS (500 * NS_PER_MS)
 #define REJOIN_EVERY_NS (50 * NS_PER_MS)
 
@@ -263,7 +264,8 @@ static enum process_mode ask_until_answered(const char *path)
 	return PROCESS_ACTIVE;
 }
 
-/* True if the daemon sent the files and the slot that this process already has: the daemon was only stopped. */
+/* Returns true if the reply has the files and the slot that this process already has: the daemon was only stopped, not
+ * restarted. */
 static bool is_same_daemon(const struct registration *r)
 {
 	return r->control->epoch == atomic_load(&process_state.control)->epoch &&
@@ -314,7 +316,7 @@ static void watch_heartbeat(bool has_work, uint64_t now_ns)
 	if (!has_ended)
 		ended_seen_ns = 0;
 
-	/* Until now the heartbeat could come once a second. From here on it must come often, so the wait begins again. */
+	/* Until now the heartbeat came only once a second. With work it must come often, so start the wait again. */
 	if (has_work && heartbeat_seen_ns && now_ns - had_work_ns > RESTED_NS)
 		heartbeat_seen_ns = now_ns;
 	if (has_work)
@@ -343,9 +345,9 @@ static void watch_heartbeat(bool has_work, uint64_t now_ns)
 }
 
 /*
- * True if the daemon has locked the driver for this process, or is about to (SWAP_ORDER_PARKED). Then the helper thread must
- * not call the driver, because it would not return. If the daemon is lost, a launch since the order shows that the driver is
- * unlocked.
+ * Returns true if the daemon has locked the driver for this process, or is about to (SWAP_ORDER_PARKED). Then the helper thread
+ * must not call the driver, because the call would not return. After the daemon's end, a launch since the order shows that the
+ * driver is unlocked.
  */
 static bool is_parked(uint32_t count)
 {
@@ -424,7 +426,7 @@ enum process_mode process_join(void)
 		atomic_store(&process_state.mode, mode);
 		return mode;
 	}
-	/* A process has one slot. A second copy of the library, in another namespace, would take the slot from the first. */
+	/* A process has one slot, which a second copy of the library in another namespace would take from the first copy. */
 	if (!elf_is_in_first_namespace()) {
 		explain_refusal(path, -ENOTSUP,
 				"the driver was loaded by dlmopen into a namespace of its own, "

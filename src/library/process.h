@@ -1,6 +1,6 @@
 /*
- * The root of the library: joins the tenant, uses a restarted daemon's files, joins again in a forked child, gives the helper
- * thread its work, and stops that thread at exit. The root knows the library's parts; the parts do not know the root.
+ * The root of the library: joins the process to its tenant, rejoins when the daemon restarts and in a forked child, gives the
+ * helper thread its work, and stops that thread at exit. The root calls the library's other parts; they do not call the root.
  */
 #pragma once
 
@@ -12,5 +12,5 @@
  */
 enum process_mode process_join(void);
 
-/* Maps a restarted daemon's files. Returns false if no daemon answers. Thread safe. */
+/* Asks a restarted daemon for its files and maps them. Returns false if no daemon answers. Thread safe. */
 bool process_rejoin(void);

@@ -1,7 +1,7 @@
 /*
- * Arrays and mipmapped arrays are charged by the size that the driver states. The driver states the size only of an array made
- * with deferred mapping, which has no memory. So the library makes such a copy, asks for the copy's size, and destroys the
- * copy.
+ * Arrays and mipmapped arrays are charged by the size that the driver states. The driver states the size only of an array with
+ * deferred mapping, which has no memory. So the library makes such an array with the same description, asks for its size, and
+ * destroys it.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
@@ -76,7 +76,7 @@ static uint64_t rounded(uint64_t bytes)
 	return charge_rounded(bytes > MIB && bytes < 2 * MIB ? 2 * MIB : bytes);
 }
 
-/* Relaxed mode keeps the calls that ask for the size from breaking a capture of the program. */
+/* Relaxed mode: otherwise the calls that ask for the size would break a capture of the program. */
 static void exchange_capture_mode(CUstreamCaptureMode *mode)
 {
 	if (real.cuThreadExchangeStreamCaptureMode)

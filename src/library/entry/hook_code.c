@@ -1,6 +1,6 @@
 /*
- * Code, its variables, and stacks: calls that do not state how much memory they take (measured.h). The daemon finds memory that
- * the driver takes later, when a kernel is first launched.
+ * Code, its variables, and stacks: calls that do not state how much memory they take (measured.h). The driver takes more when a
+ * kernel is first launched; the daemon finds that memory later.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"
@@ -11,11 +11,13 @@
 #include "library/trace/trace_record.h"
 
 #define UNWRAP(...) __VA_ARGS__
-/* The room to wait for on a full GPU before code of unknown size is loaded: the step in which a context's code memory grows. */
+/* On a full GPU, wait for this much room before loading code of unknown size: the step in which a context's code memory
+ * grows. */
 #define CODE_BYTES (32 * MIB)
 
 /*
- * A call that loads code, and is undone if the code does not fit the quota. `made` is the parameter that receives the handle.
+ * Defines a hook that loads code, and unloads it again if it does not fit the quota. `made` is the parameter that receives the
+ * handle.
  */
 #define LOADS(name, params, args, made, unload) \
 	static CUresult try_##name(CUresult(*real_function) params, UNWRAP params) \
@@ -61,7 +63,7 @@
 	{ \
 		struct measured m; \
 		measured_begin(&m, charge_index()); \
-		/* Before the driver unloads the code, since other code may get its handle at once. */ \
+		/* Forget the handle before the driver unloads the code: other code may get the same handle at once. */ \
 		trace_code_unloads(); \
 		CUresult result = real_function args; \
 		measured_release(&m); \

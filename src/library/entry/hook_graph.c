@@ -1,7 +1,7 @@
 /*
- * Graphs that allocate memory. The driver maps the memory when the graph is launched, keeps the memory between launches, and
- * shares it among graphs that do not run at the same time. So the library charges what the driver reports as reserved for
- * graphs, and before a launch reserves quota for what the launch may map. Only one such graph is launched at a time
+ * Graphs that allocate memory. The driver maps the memory when the graph is launched, keeps it between launches, and shares it
+ * among graphs that do not run at the same time. So the library charges what the driver reports as reserved for graphs, and
+ * before a launch reserves quota for the memory that the launch may map. Only one such graph is launched at a time
  * (locks.graph), because a launch compares the reserved bytes before and after.
  */
 #include "library/entry/hook_graph.h"
@@ -21,8 +21,8 @@
 #include "library/sys/locks.h"
 
 /*
- * Bit i is set once an executable graph with memory on device index i was made. While no bit is set, launches pay for one load
- * only.
+ * Bit i is set once an executable graph with memory on device index i was made. While no bit is set, a launch only loads this
+ * word.
  */
 static _Atomic uint32_t graph_devices;
 static struct {
@@ -113,8 +113,8 @@ static void read_need(CUgraph graph, struct need *ret)
 }
 
 /*
- * True if the memory that a launch may map fits the quotas at all. Otherwise the graph is refused when it is instantiated, not
- * at its first launch.
+ * Returns true if the memory that a launch may map fits the quotas at all. If not, the graph is refused when it is
+ * instantiated, not at its first launch.
  */
 static bool fits(const struct need *need)
 {
@@ -124,7 +124,7 @@ static bool fits(const struct need *need)
 	return true;
 }
 
-/* The key of the holding that tells what the graph needs on a device. */
+/* Returns the key of the holding (ptrmap.h) that records the memory which the graph needs on a device. */
 static uint64_t key_of(CUgraphExec exec, uint32_t index)
 {
 	return (uint64_t)(uintptr_t)exec * REGION_MAX_DEVICES + index;
@@ -223,7 +223,7 @@ CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
 	return note(make(exec, graph, params), graph, exec);
 }
 
-/* The estimate of the graph's duration stays; a new graph at the same address corrects it within a few launches. */
+/* The estimate of the graph's duration is kept. If another graph gets the same address, a few launches correct it. */
 CUresult hook_graph_exec_destroy(CUresult (*destroy)(CUgraphExec), CUgraphExec exec)
 {
 	/*
@@ -249,7 +249,7 @@ static bool reserve(int index, uint64_t bytes)
 	if (real.cuDeviceGraphMemTrim)
 		real.cuDeviceGraphMemTrim(reserved[index].device);
 	update_charge(index, 0);
-	/* A process that launches has a context, so the daemon answers at once. */
+	/* The wait is short: a process that launches has a context, and the daemon answers such a process at once. */
 	while (admission_wait(index, bytes, &wait))
 		if (ledger_reserve(index, bytes, false) == 0)
 			return true;

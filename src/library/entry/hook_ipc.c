@@ -127,7 +127,7 @@ CUresult hook_ipc_open(CUresult (*open)(CUdeviceptr *, CUipcMemHandle, unsigned 
 		return open(ptr, handle, flags);
 	WITH_LOCK(&locks.ipc);
 	CUresult result = open(ptr, handle, flags);
-	/* Memory that is open already is only counted once more, as the driver does. */
+	/* If the memory is open already, the driver counts one more opening, and so does the library. */
 	if (result != CUDA_SUCCESS || shared_add_import(SHARED_IMPORTED_MEMORY, *ptr) ||
 	    note_import(&handle, *ptr, index))
 		return result;

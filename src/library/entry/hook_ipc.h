@@ -1,4 +1,4 @@
-/* Legacy IPC: memory of one process that other processes map. shared.h says which of them is charged. */
+/* Legacy IPC: memory of one process that other processes map. shared.h decides which process is charged. */
 #pragma once
 
 #include "library/memory/shared.h"

@@ -11,7 +11,8 @@
 #define PITCH 512ULL
 #define MANAGED_PAGE (2 * MIB)
 
-/* The driver does not know memory of swap_backing.h as an allocation. */
+/* Frees memory. A backing (swap_backing.h) must be freed by the library, because the driver does not know it as an
+ * allocation. */
 static CUresult call_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 {
 	CUresult result;
@@ -60,7 +61,8 @@ static __attribute__((noinline)) CUresult allocate(CUresult (*alloc)(CUdeviceptr
 	return WITH_ROOM(try_allocate(alloc, ptr, bytes));
 }
 
-/* The rare end of a suballocation: the driver failed, or the suballocation is the first in its chunk (suballoc.h). */
+/* Handles the rare results of a suballocation: the driver failed, or the suballocation is the first in its chunk
+ * (suballoc.h). */
 static __attribute__((noinline)) CUresult end_suballoc(CUresult result, const CUdeviceptr *ptr,
 						       size_t bytes)
 {
@@ -184,7 +186,7 @@ static CUdeviceptr forget_import(CUdeviceptr ptr)
 	return ptr;
 }
 
-/* Returns the chunk of `ptr` if that is close to the last suballocation used, otherwise NULL. */
+/* Returns the chunk of `ptr` if it is in the part of the table that was read last, otherwise NULL. */
 static inline struct suballoc_chunk *suballoc_nearby(CUdeviceptr ptr)
 {
 	struct suballoc_chunk *chunk = suballoc_chunk_nearby(&process_own()->cache, ptr);

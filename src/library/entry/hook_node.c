@@ -1,6 +1,6 @@
 /*
- * Graph nodes that refer to memory. The driver reads the memory's address when a node is made or changed, so the memory must be
- * on the GPU at that time.
+ * Graph nodes that refer to memory. The driver reads the memory's address when a node is made or changed, so movable memory
+ * (swap.h) must be on the GPU then.
  */
 #include "library/entry/hooks.h"
 #include "library/memory/swap_hold.h"

@@ -213,7 +213,7 @@ CUresult hook_launch_multi_device(CUresult (*launch)(CUDA_LAUNCH_PARAMS *, unsig
 	struct gate_pass pass[REGION_MAX_DEVICES];
 	bool is_refused = false;
 
-	/* Before cuInit the driver refuses the call and reads nothing, so nothing may be read here either. */
+	/* Before cuInit the driver refuses the call without reading `launches`, which may then be invalid. */
 	if (!process_is_active() || !launches || count > REGION_MAX_DEVICES ||
 	    !process_device_exists(0))
 		return launch(launches, count, flags);

@@ -28,7 +28,7 @@ CUresult hook_get_address_range(CUresult (*get)(CUdeviceptr *, size_t *, CUdevic
 	return CUDA_SUCCESS;
 }
 
-/* Movable memory has no 32-bit addresses, so the driver knows the address. */
+/* Movable memory has no 32-bit addresses, so an old call's address is one that the driver knows. */
 CUresult hook_get_address_range_v1(CUresult (*get)(CUdeviceptr_v1 *, unsigned int *, CUdeviceptr_v1),
 				   CUdeviceptr_v1 *base, unsigned int *bytes, CUdeviceptr_v1 ptr)
 {
@@ -118,8 +118,8 @@ CUresult hook_get_handle_for_range(CUresult (*get)(void *, CUdeviceptr, size_t,
 }
 
 /*
- * Only operations on movable memory wait until the memory is on the GPU, because another thread's progress may depend on the
- * other operations.
+ * Only operations on movable memory wait until that memory is on the GPU. Other operations must not wait, because another
+ * thread's progress may depend on them.
  */
 #define STREAM_VALUE(bits) \
 	CUresult hook_stream_value##bits( \

@@ -18,8 +18,8 @@
 #define MAX_POOLS 1024
 
 /*
- * The pools from which memory was allocated. Pools are not in ptrmap.h, because this list is read 50 times a second; reading
- * 100,000 entries there took a tenth of a core.
+ * The pools from which memory was allocated. They are not in ptrmap.h, because this list is read 50 times a second, and
+ * ptrmap.h may have 100,000 other entries.
  */
 struct known_pool {
 	CUmemoryPool handle;
@@ -48,8 +48,8 @@ static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
 }
 
 /*
- * The caller holds locks.pool, as for all functions below that change `pools`. A call's effect on a pool is measured by
- * comparing the reserved bytes before and after, so such calls must not overlap.
+ * The caller of this function, and of all below that change `pools`, holds locks.pool. A call's effect on a pool is measured by
+ * the reserved bytes before and after, so such calls must not overlap.
  */
 static void update_charge(struct known_pool *p, uint64_t reserved_for_it)
 {
@@ -103,8 +103,8 @@ static void forget(struct known_pool *p)
 }
 
 /*
- * The program destroys a pool from which something is still allocated. The driver would keep the pool's memory until everything
- * is freed, but not state its size any more. So the library destroys the pool only then.
+ * Handles the destruction of a pool from which something is still allocated. The driver would keep the pool's memory until
+ * everything is freed, but no longer state its size. So the library destroys the pool only when everything is freed.
  */
 static void defer_destroy(struct known_pool *p)
 {
@@ -121,7 +121,7 @@ static void defer_destroy(struct known_pool *p)
 	shrink(p);
 }
 
-/* The last entry of `pools` takes the place of a destroyed pool. */
+/* The last entry of `pools` moves to the place of a destroyed pool. */
 static void try_deferred_destroy(struct known_pool *p)
 {
 	if (!attribute(p->handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) &&
@@ -174,9 +174,8 @@ static uint64_t max_growth(size_t bytes)
 }
 
 /*
- * Reserves quota for the largest growth that the call may cause, even if the pool seems to have room, which may be fragmented,
- * or returned to the GPU meanwhile. With less reserved, a pool near its quota exceeded it for a moment (by 65 MiB of 4 GiB,
- * with 8 processes).
+ * Reserves quota for the largest growth that the call may cause, even if the pool seems to have room: the room may be
+ * fragmented, or returned to the GPU meanwhile.
  */
 static bool reserve_growth(const struct known_pool *p, uint64_t growth, bool count_denial)
 {
@@ -185,7 +184,7 @@ static bool reserve_growth(const struct known_pool *p, uint64_t growth, bool cou
 	if (ledger_reserve(p->index, growth, false) == 0)
 		return true;
 	trim_locked(p->index);
-	/* The daemon answers at once, because this process has a context; only a process without one may have to wait long. */
+	/* The wait is short: this process has a context, and the daemon answers such a process at once. */
 	while (admission_wait(p->index, growth, &wait))
 		if (ledger_reserve(p->index, growth, false) == 0)
 			return true;
@@ -231,7 +230,7 @@ static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_
 	/* alloc_async() may still allocate after a default pool has failed, so that failure is not counted as a denial. */
 	if (!p || !reserve_growth(p, growth, r->alloc_from != NULL))
 		return false;
-	/* The GPU's free memory may be kept for another tenant. Memory that the pool already has may be used. */
+	/* The GPU's free memory may be kept for another tenant. Memory that the pool already reserved may be used. */
 	bool is_refused = swap_room_is_reserved(r->index, growth) && !has_spare(p, bytes);
 	*ret_result = is_refused ? CUDA_ERROR_OUT_OF_MEMORY : call(r, ptr, bytes);
 	swap_room_check_result(*ret_result, r->index, growth);
@@ -258,8 +257,8 @@ static CUresult alloc_async(const struct async_request *r, CUdeviceptr *ptr, siz
 }
 
 /*
- * True if `stream` is captured: an allocation then makes a graph node and no memory. Asks about this stream, because a capture
- * in another stream does not matter. NULL may mean either default stream here.
+ * Returns true if `stream` is captured: an allocation then makes a graph node and no memory. A capture in another stream does
+ * not matter. NULL may mean either default stream here.
  */
 static bool is_captured(CUstream stream)
 {

@@ -1,6 +1,6 @@
 /*
- * Memory of the virtual memory API. The library charges physical memory until its handle was released as often as it was
- * obtained, and its last mapping is gone. The driver keeps the memory that long.
+ * Memory of the virtual memory API. Physical memory is charged until its handle was released as often as it was obtained, and
+ * its last mapping is gone, because the driver keeps the memory that long.
  */
 #include "library/entry/hook_vmm.h"
 
@@ -158,7 +158,8 @@ CUresult hook_mem_retain_handle(CUresult (*retain)(CUmemGenericAllocationHandle 
 		return CUDA_ERROR_INVALID_VALUE;
 	WITH_LOCK(&locks.vmm);
 	CUresult result = retain(handle, addr);
-	/* The handle may be new, so find the number by the mapping; for an address inside a mapping, by the handle. */
+	/* The handle may be new here, so find the memory's number by its mapping or, for an address inside a mapping, by the
+	 * handle. */
 	if (result == CUDA_SUCCESS) {
 		uint64_t number = vmm_number_of(HOLDING_MAPPING, (uint64_t)(uintptr_t)addr);
 		vmm_add_handle(*handle, number ? number : vmm_number_of(HOLDING_HANDLE, *handle));

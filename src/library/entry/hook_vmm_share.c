@@ -82,7 +82,7 @@ static struct fd_tag identify(void *os_handle, CUmemAllocationHandleType type, b
 	return tag;
 }
 
-/* -1 if nothing is charged. */
+/* Returns the device index to charge, or -1 if nothing is charged. */
 static int place_of(CUmemGenericAllocationHandle handle)
 {
 	CUmemAllocationProp prop;

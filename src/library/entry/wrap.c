@@ -21,7 +21,7 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 	return real_find_driver() ? CUDA_ERROR_NOT_FOUND : CUDA_ERROR_NO_DEVICE;
 }
 
-/* The first call is a separate function, so that all later calls need no stack frame. */
+/* The first call of each function goes to a separate function, so that later calls need no stack frame. */
 #define WRAP_HOOK(symbol, hook, params, args) \
 	static __attribute__((noinline, cold)) CUresult first_##symbol params \
 	{ \
@@ -56,8 +56,8 @@ static __attribute__((noinline, cold)) CUresult absent(void)
 	ALLOT_EXPORT CUresult symbol params GATED_BODY(symbol, meaning, args, __VA_ARGS__)
 
 /*
- * A launch takes the fast path if that is open. The gate is called from a separate function, so that the fast path is short,
- * straight code. That call is no tail call, for which the compiler would move all arguments first.
+ * A launch takes the fast path (fast_path.h) if it is open. The gate is called from a separate function, so that the fast path
+ * is short, straight code. That function is not called by a tail call, for which the compiler would move all arguments first.
  */
 #define WRAP_LAUNCH(symbol, meaning, params, args, ...) \
 	static __attribute__((noinline)) CUresult gated_##symbol params GATED_BODY( \

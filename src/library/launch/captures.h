@@ -1,6 +1,7 @@
 /*
- * The stream captures of this process. A capture lasts until cuStreamEndCapture, or until its stream or context ends. During a
- * capture (process_state.captures) the library records nothing in any stream, and memory stays on the GPU. Thread safe.
+ * The stream captures of this process. A capture lasts until cuStreamEndCapture, or until its stream or context ends. While
+ * there is one (process_state.captures), the library records no events in any stream, and does not move memory off the GPU.
+ * Thread safe.
  */
 #pragma once
 

@@ -6,8 +6,8 @@
 #include "library/trace/trace_record.h"
 
 /*
- * True if launches must take the gate because of process_state.detours. Tracing is a reason only if its clock is not the
- * processor's counter.
+ * Returns true if process_state.detours requires the gate. Tracing requires it only if its clock is not the processor's
+ * counter.
  */
 static bool must_take_gate(void)
 {
@@ -17,7 +17,7 @@ static bool must_take_gate(void)
 	       (detours && atomic_load(&trace_sink.clock) != TRACE_COUNTER);
 }
 
-/* True if all conditions of fast_path.h hold, but that of the lease, which each launch checks. */
+/* Returns true if all conditions of fast_path.h hold, except the lease, which each launch checks itself. */
 static bool conditions_hold(int device)
 {
 	const struct inflight_device *f = &inflight_devices[device];

@@ -17,7 +17,7 @@
 #define DEPTH_NAP_NS (500 * NS_PER_US)
 /*
  * How long the gate waits for the process's own work to end. Bounded, because a prediction may be far too long: a kernel that
- * waits for another one, which the gate holds, runs until the gate gives up.
+ * waits for another kernel, which the gate holds, runs until the gate lets that one pass.
  */
 #define DEPTH_PATIENCE_MIN_NS (10 * NS_PER_MS)
 #define DEPTH_PATIENCE_MAX_NS (100 * NS_PER_MS)
@@ -43,7 +43,8 @@ static bool has_room(const struct inflight_device *f, uint64_t depth_ns, uint64_
 		atomic_load_explicit(&f->inflight, memory_order_relaxed) < ITEMS_MIN);
 }
 
-/* True if a wait for the process's own work was given up, and nothing has ended since, so that another wait is of no use. */
+/* Returns true if a wait for the process's own work was given up, and no work has ended since: another wait would be
+ * useless. */
 static bool is_stalled(const struct inflight_device *f)
 {
 	uint64_t at = atomic_load_explicit(&f->stalled_at, memory_order_relaxed);
@@ -104,7 +105,7 @@ struct depth_wait {
 	uint64_t completed;
 };
 
-/* Makes the helper thread look at the stream's work now, which it does rarely under LEASE_FREE. */
+/* Makes the helper thread poll the stream's work now; under LEASE_FREE it polls rarely. */
 static void request_poll(struct inflight_stream *own)
 {
 	if (atomic_load_explicit(&own->unmarked, memory_order_relaxed))
@@ -137,8 +138,8 @@ static bool wait_for_depth(struct inflight_device *f, struct region_slot_device 
 	wait->waited_ns += sys_futex_nap(&f->progress, progress, DEPTH_NAP_NS, false);
 	atomic_fetch_sub(&f->waiters, 1);
 	/*
-	 * Decide only after a sleep during which the helper thread could look, because the thread may have waited for the lease
-	 * before.
+	 * Decide only after a sleep in which the helper thread could poll: the work may have ended while this thread waited for
+	 * the lease.
 	 */
 	if (wait->waited_ns <= patience || atomic_load(&f->completed) != completed)
 		return false;
@@ -182,7 +183,7 @@ static __attribute__((noinline)) void wait_at_gate(struct gate_pass *pass, const
 
 	note_launch_waiting(pass, work, start);
 	for (;;) {
-		/* Read both pages each time, because a new daemon brings new ones. */
+		/* Read both pointers in each round, because a new daemon brings new pages. */
 		struct region_slot_device *d = process_slot_device(pass->index);
 		const struct region_control_device *c = process_control_device(pass->index);
 
@@ -272,8 +273,8 @@ static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass, const s
 }
 
 /*
- * Keeps the memory of a swappable process on the GPU during the call, and notes the time in a traced process. Returns false as
- * enter_hold() does.
+ * Takes the detours: in a swappable process keeps memory on the GPU during the call, in a traced process notes the time.
+ * Returns false as enter_hold() does.
  */
 static __attribute__((noinline)) bool enter_detours(struct gate_pass *pass, const struct work *work)
 {
@@ -311,11 +312,12 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 {
 	if (unlikely(atomic_load_explicit(&process_state.captures, memory_order_relaxed)) &&
 	    inflight_is_capturing(work))
-		return; /* a captured call runs nothing; its graph passes the gate when it is launched */
+		/* A captured call runs nothing now. Its graph passes the gate when it is launched. */
+		return;
 	pass->stream = inflight_stream_of(work);
 	pass->index = pass->stream ? pass->stream->device : process_current_index();
 	if (unlikely(pass->index < 0))
-		return; /* no context: the driver will return an error */
+		return; /* Without a context the driver will return an error. */
 
 	pass->detours = 0;
 	if (pass->stream && unlikely(inflight_is_overflow(pass->stream)))
@@ -332,7 +334,7 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 	if (unlikely(pass->is_leased) && pass->stream) {
 		pass->inflight.is_concurrent = pass->is_paced;
 		pass->inflight.pays = pass->pays;
-		/* Several samples at the same time show sooner how long the work takes while nothing else runs. */
+		/* With several samples in progress, the program's own speed is known sooner, while nothing else runs. */
 		pass->inflight.samples_most = pass->pays && !pass->is_paced ? INFLIGHT_SAMPLES : 1;
 		inflight_begin(pass->stream, work, &pass->inflight);
 	}

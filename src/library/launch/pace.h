@@ -1,6 +1,6 @@
 /*
- * Under LEASE_PACED each unit of work pays tokens before it passes the gate. The tenant's processes add to one sum of spent
- * tokens in the report; the daemon grants tokens in the control page (abi/shm/region.h).
+ * Tokens: under LEASE_PACED each unit of work pays tokens before it passes the gate. The tenant's processes add to one sum of
+ * spent tokens in the report; the daemon grants tokens in the control page (abi/shm/region.h).
  *
  * Grid and block alone determine the cost (Lu et al., Algorithm 2: docs/reference/seeds.md). The daemon measures how much
  * device time a token stands for.
@@ -9,8 +9,8 @@
  *   copy, memset  one per 16 bytes, as a kernel in which each thread moves 16 bytes
  *   graph         as 2^20 threads, because its content is not examined
  *
- * If the tenant runs at the same time as others (space_pct_x100), tokens are nanoseconds of predicted length. Work then pays
- * after it was handed to the driver; until then depth_ns limits how much passes.
+ * For a tenant that runs at the same time as others (space_pct_x100), tokens are nanoseconds of predicted length. Work then
+ * pays after it was handed to the driver; until then depth_ns limits how much passes.
  *
  * Thread safe.
  */

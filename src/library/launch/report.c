@@ -13,8 +13,8 @@
 #define POLL_LEASE_NS (150 * NS_PER_US)
 #define POLL_FREE_NS (1 * NS_PER_MS)
 /*
- * The time between polls under a lease if at least four times as much work is in flight: no poll is needed before half of that
- * work has ended, and each poll takes the driver's lock.
+ * Time between polls under a lease while much work is in flight, at least four times this. No poll is needed before half of
+ * that work has ended, and each poll takes the driver's lock.
  */
 #define POLL_AHEAD_NS (500 * NS_PER_US)
 /*
@@ -26,7 +26,7 @@
 #define RARER_MOST 4
 /* A thread is ahead of the GPU while this much work is in flight, or half of depth_ns if that is less. */
 #define LEAD_NS ((int64_t)NS_PER_MS)
-/* How much unused time the tenant's own time limit may save up while no daemon is there. */
+/* For how long a tenant may save up unused time of its own time limit while there is no daemon. */
 #define LOCAL_WINDOW_NS (100 * NS_PER_MS)
 
 static uint64_t rarer = 1; /* factor by which polls for a waiting thread are now rarer */
@@ -146,7 +146,7 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 {
 	struct region_slot_device *d = process_slot_device(index);
 	struct inflight_device *f = &inflight_devices[index];
-	/* A thread may have waited for all the work since that poll. */
+	/* A thread may have waited for all the work since the helper thread's poll. */
 	is_busy = is_busy && !inflight_has_ended(index);
 	bool has_worked = is_busy || account[index].is_busy;
 	uint64_t used_ns = 0,

@@ -7,7 +7,7 @@
 #include "library/state/bell.h"
 #include "library/state/process_state.h"
 
-/* For each device. Of several waiting threads, the last one's values stay. */
+/* For each device, values of its last sync point. If several threads wait, the last one's values stay. */
 static struct {
 	_Atomic uint64_t at_ns;     /* time of the last sync point */
 	_Atomic uint64_t waited_ns; /* region_slot_device.waited_ns at that time */
@@ -65,7 +65,8 @@ static void sync_point(int index, struct inflight_stream *only)
 	uint32_t wanted = atomic_load_explicit(&process_control_device(index)->sync_point_wanted,
 					       memory_order_relaxed);
 	if (wanted == SYNC_POINT_ENDS_USE) {
-		/* The helper thread would clear `busy` up to a millisecond later, and the tenant would pay for that time. */
+		/* Clear `busy` now. The helper thread would do so up to a millisecond later, and the tenant would pay for
+		 * that time. */
 		if (index == before.index)
 			inflight_note_end(index, only, before.launches);
 		if (inflight_has_ended(index))

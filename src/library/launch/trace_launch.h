@@ -1,7 +1,7 @@
 /*
- * In a traced process the fast path (fast_path.h) calls these functions, which call the driver and record the launch. So
- * tracing costs an untraced process nothing. They serve launches under LEASE_FREE into streams that have a handle, if the
- * trace's clock is the processor's counter. Other launches take the gate (trace_work.h).
+ * Launch functions for a traced process: each calls the driver and records the launch. The fast path (fast_path.h) calls them
+ * instead of the driver, so tracing costs an untraced process nothing. They serve launches under LEASE_FREE into streams that
+ * have a handle, if the trace's clock is the processor's counter. Other launches take the gate (trace_work.h).
  */
 #pragma once
 

@@ -52,7 +52,7 @@ static __attribute__((noinline, cold)) void record_name(const struct work *work,
 {
 	uint64_t key = (uint64_t)(uintptr_t)work->subject, when = trace_seen_now();
 	bool is_kernel = work->kind == WORK_IS_KERNEL;
-	/* Other work has a string constant as subject: the driver call's name. */
+	/* Work other than kernels has a string constant as subject: the driver call's name. */
 	const char *name = is_kernel ? name_of_function(work->subject) : work->subject;
 
 	WITH_LOCK(&locks.trace_seen);

@@ -49,8 +49,8 @@ static void *hook_if_driver_has(const char *library, const char *name, void *hoo
 }
 
 /*
- * If a search found this library's export of a function that is not hooked (forward.c), returns the driver's own function, or
- * NULL if the driver has none.
+ * Handles a search that found this library's export of a function that is not hooked (forward.c): returns the driver's own
+ * function, or NULL if the driver has none.
  */
 static void *skip_own_export(const struct query *q, const char *library, void *address)
 {
@@ -108,9 +108,9 @@ static bool is_later_interposer(const struct query *q)
 }
 
 /*
- * Answers a lookup of dlsym or another hooked function of the loader. The program gets this library's function; an interposer
- * behind this library that uses RTLD_NEXT gets the real one. The loader decides that, unless a version is named, which this
- * library's functions do not have; then the search order decides.
+ * Answers a lookup of dlsym or another hooked function of the loader. The program gets this library's function. An interposer
+ * that this library precedes and that uses RTLD_NEXT gets the real one. The loader decides which case it is, unless a version
+ * is named, which this library's functions do not have; then the search order decides.
  */
 static struct trampoline_way look_up_loader(const struct query *q, void *ours)
 {
@@ -170,7 +170,7 @@ static void *loader_hook(const char *name)
 
 static struct trampoline_way look_up(const struct query *q)
 {
-	if (!q->real) /* no libdl in this process */
+	if (!q->real) /* This process has no libdl. */
 		return trampoline_return(NULL);
 	if (!q->name)
 		return trampoline_jump(q->real);

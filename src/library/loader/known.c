@@ -16,7 +16,7 @@ struct known_form {
 	int32_t offset;
 };
 
-/* The tables made at build time, with the addresses of one driver. */
+/* The tables of names.h, with the addresses of one driver. */
 struct table {
 	uintptr_t base[2]; /* indexed by is_ours */
 	/* The newest version of any function that the driver has. */
@@ -97,7 +97,7 @@ enum known_answer known_look_up(uint64_t hash, int version, cuuint64_t flags, vo
 		end = first[1].form;
 	}
 	if (unlikely(at == end))
-		return KNOWN_NOT; /* the name is of a newer CUDA than the table */
+		return KNOWN_NOT; /* The name is of a newer CUDA than the table. */
 	/*
 	 * Finds the newest form that is not newer than `version`. If there is none, the oldest form tells whether the driver
 	 * has the name at all.

@@ -7,7 +7,7 @@
 
 /* How long a reservation waits for another process's reservation: longer than a few driver calls take. */
 #define DECISION_PATIENCE_NS (100 * NS_PER_MS)
-/* How long a reservation waits until a restarted daemon knows the tenant's processes. */
+/* How long a reservation waits until a restarted daemon has learned of the tenant's processes. */
 #define ADOPTION_PATIENCE_NS (1200 * NS_PER_MS)
 /* How long a refusal waits for the daemon's NVML query, which normally comes within 0.1 s. */
 #define LOOK_PATIENCE_NS (5 * NS_PER_S)
@@ -60,8 +60,8 @@ static struct tally tally(int index)
 }
 
 /*
- * Updates peak_bytes and census_peak_bytes. Call after used_bytes rose and before the driver call, so that the daemon finds all
- * memory that NVML shows in used_bytes or in the peak since its query. The caller holds locks.ledger.
+ * Updates peak_bytes and census_peak_bytes. Call after used_bytes rose and before the driver call. So all memory that NVML
+ * shows is in used_bytes, or in the peak since the daemon's last query. The caller holds locks.ledger.
  */
 static void raise_peaks(struct region_slot_device *d)
 {
@@ -194,7 +194,7 @@ void ledger_release_context(int index, uint64_t bytes)
 	subtract_clamped(&d->context_used_bytes, bytes);
 	subtract_clamped(&d->used_bytes, bytes);
 	trace_used(index);
-	/* Without a context, none of the process's code is on the GPU, so it has no memory that only NVML shows. */
+	/* Without a context, the process has no code on the GPU, so no memory that only NVML shows. */
 	if (!atomic_load(&d->context_used_bytes)) {
 		atomic_store_explicit(&d->unnamed_bytes, 0, memory_order_relaxed);
 		atomic_store_explicit(&d->fresh_bytes, 0, memory_order_relaxed);

@@ -9,14 +9,14 @@
 #define FIRST_CAPACITY 64 /* a power of two, as all capacities */
 
 /*
- * A removal costs as much as the memory that it brings into the caches, and a program may have 100,000 holdings of whole 2 MiB
- * pages, close together. So a chunk (512 pages of addresses) has one entry, with 16 bits per page: the number of pages of the
- * holding that begins there. Every other holding is a single, with its own entry. (suballoc.h counts smaller memory.)
+ * A removal costs as much as the memory that it brings into the caches, and a program may hold 100,000 allocations of whole 2
+ * MiB pages, close together. So a chunk (512 pages of addresses) has one entry, with 16 bits per page: the number of pages of
+ * the holding that begins there. Every other holding is a single, with its own entry. (suballoc.h counts smaller memory.)
  */
 #define STEP (2 * 1024 * 1024ULL)
 #define CHUNK_STEPS 512ULL
 #define CHUNK (CHUNK_STEPS * STEP)
-/* Most pages of a holding in a chunk: chunks would waste memory on a few large holdings. */
+/* Most pages of a holding that is stored in a chunk. For few large holdings, chunks would waste memory. */
 #define MAX_STEPS 8
 #define SLAB_CHUNKS 16
 
@@ -145,7 +145,7 @@ static bool make_room(struct table *t)
 	for (const struct place *p = old.place; p < old.place + old.capacity; p++)
 		if (p->kind != HOLDING_NONE)
 			grown.place[find(&grown, p->kind, p->key)] = *p;
-	/* Keep this order: a child that is forked in between must not unmap more than is mapped. */
+	/* Assign in this order: a child that is forked in between must not unmap more than is mapped. */
 	t->place = grown.place;
 	atomic_signal_fence(memory_order_seq_cst);
 	t->capacity = grown.capacity;
@@ -376,7 +376,8 @@ static void remove_owned_chunks(struct shard *s, uint64_t owner,
 			continue;
 		}
 		struct place chunk = *p;
-		erase(&s->chunks, p); /* may move another entry to i, so check i again */
+		/* Erasing may move another entry to place i, so check it again. */
+		erase(&s->chunks, p);
 		for (size_t step = 0; step < CHUNK_STEPS; step++)
 			if (chunk.steps[step]) {
 				struct holding gone = unpack_regular(&chunk, step);

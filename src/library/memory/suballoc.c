@@ -72,7 +72,7 @@ enum suballoc_charge suballoc_take_spare(int device)
 	return SUBALLOC_SPARE;
 }
 
-/* Call only in the thread that has taken the spare. */
+/* Call only in the thread that took the spare. */
 void suballoc_use_spare(int device)
 {
 	atomic_store(&spare_of(device)->spare, SUBALLOC_NO_SPARE);
@@ -182,7 +182,7 @@ static bool take_suballocs(enum biased_hold hold, struct suballoc_chunk *c, uint
 	uint32_t old = biased_add(hold, &c->state, -suballocs), count = old & SUBALLOC_COUNT_MASK;
 
 	if (unlikely(count < suballocs)) {
-		/* The chunk's context ended meanwhile, and the charge with it. */
+		/* The chunk's context has ended meanwhile, and its charge was given back. */
 		biased_add(hold, &c->state, suballocs);
 		return false;
 	}

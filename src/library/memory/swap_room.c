@@ -6,7 +6,7 @@
 #include "library/state/process_state.h"
 #include "library/trace/trace_record.h"
 
-/* How long a call waits without a prospect of room, or without a daemon, before it fails. */
+/* How long a call waits before it fails if the daemon expects no room, or there is no daemon. */
 #define PATIENCE_NS (60 * NS_PER_S)
 #define NAP_NS (10 * NS_PER_MS)
 #define ROUNDING_BYTES (128ULL << 20)
@@ -51,7 +51,7 @@ bool swap_wait_for_room(uint64_t *since_ns)
 		*since_ns = sys_now_ns();
 	if (!process_is_active() || sys_now_ns() - *since_ns > PATIENCE_NS)
 		return false;
-	/* Not reported as waiting for GPU time: the daemon would give this process time that it cannot use. */
+	/* Do not report this wait as waiting for GPU time: the daemon would give this process time that it cannot use. */
 	sys_sleep_ns(NAP_NS);
 	return true;
 }
@@ -89,7 +89,7 @@ void swap_room_begin(struct swap_room *room)
 {
 	room->bytes = 0;
 	room->had_room = false;
-	/* Inside an outer call, `lack` belongs to that call. */
+	/* Inside an outer call, `shortage` belongs to that call. */
 	if (swap_is_on() && !swap_is_inside())
 		shortage.bytes = 0;
 }
@@ -112,8 +112,8 @@ bool swap_room_should_retry(struct swap_room *room, CUresult result)
 	if (swap_is_inside() || !shortage.bytes)
 		return end(room, result);
 	/*
-	 * Fail only if there was room twice in a row, because another tenant may have left the GPU between the refusal and this
-	 * query.
+	 * Fail only if there was room at two failures in a row: once, another tenant may have left the GPU between the driver's
+	 * refusal and this query.
 	 */
 	bool has_room = shortage.is_drivers && gpu_has_room();
 	if (has_room && room->had_room)

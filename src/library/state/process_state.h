@@ -96,8 +96,8 @@ static inline const struct region_control_device *process_control_device(int ind
 }
 
 /*
- * Most work in flight under LEASE_FREE. A tenant with short steps that the hardware slices is bounded by its steps: its
- * predictions contain the others' slices, and a lower bound would hold a thread that has nothing to spare.
+ * Most work in flight under LEASE_FREE for a tenant whose short steps the hardware slices. Its steps bound its work, so this is
+ * high: predictions contain other tenants' slices, and a lower bound would hold its thread needlessly.
  */
 #define PROCESS_SLICED_DEPTH_NS (100 * NS_PER_MS)
 

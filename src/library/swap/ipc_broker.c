@@ -13,7 +13,7 @@
 #define READ_WRITE 3 /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 #define OPEN_MAX 4096
 /*
- * How often to ask for a descriptor that the daemon lacks. Within this time, the process that owns the memory gives the
+ * How often to ask again for a descriptor that the daemon lacks. In this time, the process that owns the memory gives the
  * descriptor to a restarted daemon.
  */
 #define TAKE_TRIES 20
@@ -140,7 +140,7 @@ static CUresult unmap(const struct opened *o)
 	if (result != CUDA_SUCCESS)
 		return result;
 	real.cuMemRelease(o->handle);
-	real.cuMemAddressFree(o->ptr, o->bytes); /* if that fails, only the address is lost */
+	real.cuMemAddressFree(o->ptr, o->bytes); /* If this fails, only the address is lost. */
 	return CUDA_SUCCESS;
 }
 
@@ -239,14 +239,15 @@ bool ipc_broker_republish(uint64_t now_ns)
 	bool is_whole = true;
 	int error;
 
-	/* Memory with a key stays on the GPU. But do not touch such memory while other memory moves. */
+	/* Memory with a key stays on the GPU, so the hold need not be entered to keep it there. But do not touch such memory
+	 * while other memory moves. */
 	if (now_ns - given_ns < GIVE_EVERY_NS || swap_try_enter() != SWAP_PASSED)
 		return false;
 	for (CUdeviceptr ptr = 0; swap_backing_next_with_key(ptr, &b); ptr = b.base + b.bytes) {
 		CUresult result = export_to_daemon(&b, b.key, &error);
 		bool is_there = swap_backing_has_key(b.key);
 
-		/* A thread that freed the memory meanwhile may have told the daemon to drop it before it was given. */
+		/* Another thread may have freed the memory and deleted its key before this call gave it. */
 		if (result == CUDA_SUCCESS && !is_there)
 			fd_exchange_delete(b.key);
 		is_whole = is_whole && (result == CUDA_SUCCESS || !is_there);

@@ -32,7 +32,7 @@
 static bool is_started;
 static _Atomic bool is_exiting, is_in_driver;
 
-static CUcontext contexts[CONTEXTS_MAX]; /* whose work may use the memory */
+static CUcontext contexts[CONTEXTS_MAX]; /* contexts whose work may use the memory */
 static uint32_t contexts_count;
 static bool has_too_many;
 
@@ -42,7 +42,7 @@ static struct {
 	_Atomic uint64_t moved_ns;
 } own = { .state = SWAP_IN };
 
-/* Work may never end; then the helper thread gives up the wait. */
+/* The state of a wait for work to end. Work may never end; then the helper thread gives up the wait. */
 enum wait { WAIT_NONE, WAIT_WORK, WAIT_GIVEN_UP };
 static _Atomic uint32_t wait;
 static _Atomic uint64_t wait_since_ns;
@@ -129,7 +129,7 @@ void swap_check_timeout(uint64_t now_ns)
 {
 	uint32_t expected = WAIT_WORK;
 
-	/* Adds instead of subtracting, because the wait may have begun after now_ns. */
+	/* now_ns may be before wait_since_ns, so add instead of subtracting. */
 	if (atomic_load(&wait) != WAIT_WORK || now_ns < atomic_load(&wait_since_ns) + PATIENCE_NS)
 		return;
 	/* Open the hold, because the work may wait for a thread that the hold keeps out. */
@@ -330,7 +330,7 @@ static bool move_out(void)
 	return true;
 }
 
-/* Waits until the arena has enough memory, as long as its memory grows. The program runs meanwhile. */
+/* Waits until the daemon has given the arena enough memory, as long as that memory grows. The program runs meanwhile. */
 static void wait_for_arena(void)
 {
 	uint64_t seen = arena_ready(), since_ns = sys_now_ns();
@@ -429,7 +429,7 @@ static bool move_in(void)
 			return false;
 		}
 	}
-	/* Also copies memory that could not be removed, whose content does not change. */
+	/* Also copies memory that could not be removed from the GPU; that changes nothing. */
 	uint64_t begin_ns = sys_now_ns();
 	CUresult result = swap_copy_all(SWAP_COPY_IN, is_running);
 	copied_ns = sys_now_ns() - begin_ns;

@@ -191,7 +191,7 @@ static CUresult alloc(struct backing *b)
 					       b->base) != CUDA_SUCCESS)
 			b->buffer_id = b->base;
 		if (insert(b)) {
-			/* A peer that was added since `peers` was read has no access yet. */
+			/* A peer that was added after `peers` was read has no access yet, so set the access again. */
 			CUmemAccessDesc access[ACCESS_MAX];
 			if (swap_peers_generation() != peers)
 				real.cuMemSetAccess(b->base, b->bytes, access,
@@ -238,8 +238,8 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 	/* Count first, so that two concurrent allocations are both counted. */
 	uint64_t here = atomic_fetch_add(&sums[b.index].movable_bytes, b.bytes) + b.bytes;
 	/*
-	 * The daemon must see the movable bytes together with the charge. If it saw memory that cannot move, it would tell
-	 * waiting tenants that no room will be made.
+	 * Report the movable bytes before the charge. If the daemon saw charged memory that cannot move, it would tell waiting
+	 * tenants that no room will be made.
 	 */
 	report_movable_bytes(b.index, here);
 	CUresult result = swap_arena_reserve(swap_backing_figures(-1).movable_bytes)
@@ -270,12 +270,12 @@ static CUresult give_back(struct backing *b)
 {
 	CUresult result = b->is_resident ? unmap_and_release(b) : CUDA_SUCCESS;
 
-	/* The daemon's descriptor would keep the memory alive. */
+	/* Delete the daemon's descriptor, which would keep the memory alive. */
 	if (b->key)
 		fd_exchange_delete(b->key);
 	if (result == CUDA_SUCCESS)
 		real.cuMemAddressFree(b->base,
-				      b->bytes); /* if that fails, only the address is lost */
+				      b->bytes); /* If this fails, only the address is lost. */
 	return result;
 }
 

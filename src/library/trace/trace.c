@@ -36,8 +36,8 @@ static bool map(int fd)
 	place = at;
 	madvise(place, sizeof(*place), MADV_DONTDUMP);
 	/*
-	 * Otherwise one launch in 64 would wait for a page fault until every page was written once. An older kernel ignores
-	 * this.
+	 * Write to every page now; otherwise one launch in 64 would wait for a page fault until every page was written once. An
+	 * older kernel ignores this call.
 	 */
 	madvise(place, offsetof(struct trace_ring, name), MADV_POPULATE_WRITE);
 	return true;
@@ -155,7 +155,7 @@ void trace_reset(void)
 	atomic_store(&order, 0);
 	tried_ns = 0;
 	biased_reset(&trace_sink.numbering);
-	/* The parent still records into its ring. */
+	/* The ring is the parent's, which still records into it. */
 	map_zeros();
 	atomic_store(&trace_sink.owner_id, 0);
 	atomic_fetch_add(&trace_sink.generation, 1);

@@ -46,7 +46,8 @@ struct source {
 struct feed {
 	struct feed_terms terms;
 	struct source source[SOURCES];
-	json_t *logged; /* per object with an error: the error that was logged last, as {"pod default/a": "..."} */
+	/* per object with an error: the error that was logged last, as {"pod default/a": "..."} */
+	json_t *logged;
 };
 
 /* ---- malformed objects: logged once, until the reason changes ---- */

@@ -11,8 +11,8 @@
 #include "scheduler/model/model_inside.h"
 
 #define OWN "scheduler" /* the actor in a record: the scheduler, by its own rules */
-#define ASKED \
-	"extender" /* the actor in a record: kube-scheduler, or another client of the extender */
+/* the actor in a record: kube-scheduler, or another client of the extender */
+#define ASKED "extender"
 /* kube-scheduler asks about many nodes and uses one, so list no more than this. */
 #define NODES_MOST 16
 #define COUNTER "allot_scheduler_audit_lines_lost_total"

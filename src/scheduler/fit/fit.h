@@ -33,7 +33,8 @@ struct fit_memo {
 };
 
 struct fit {
-	uint64_t now_ns; /* set by the caller; measurements of use that are too old at this time do not count */
+	/* set by the caller; measurements of use that are too old at this time do not count */
+	uint64_t now_ns;
 	const struct request *request;
 	struct fit_memo types, modes;
 	const char *type, *mode; /* strings of the last card: the next card mostly has the same */
@@ -47,8 +48,8 @@ struct fit {
 	uint64_t both; /* of two parts: bit i is set if card i serves both at once */
 	struct fit_pick pick[REQUEST_SHARES_MAX];
 	unsigned picks;
-	struct inventory_share
-		share[REQUEST_SHARES_MAX]; /* the shares of the chosen cards, as they would be charged */
+	/* the shares of the chosen cards, as they would be charged */
+	struct inventory_share share[REQUEST_SHARES_MAX];
 };
 
 /* Sets the request for the next calls; it must stay valid. Call again after a change of cards. */

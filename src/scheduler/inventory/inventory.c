@@ -161,7 +161,8 @@ int inventory_shares_make(const struct kube_shares *list, const uint8_t *stage, 
 			.container = (uint16_t)from->container,
 			.stage = from->container < containers ? stage[from->container]
 							      : INVENTORY_APP,
-			.borrowed_pct = (uint8_t)from->borrowed_pct, /* shares.c rejects more than 100 */
+			/* shares.c rejects more than 100 */
+			.borrowed_pct = (uint8_t)from->borrowed_pct,
 		};
 		if (!to->card) {
 			inventory_shares_free(&shares, strings);

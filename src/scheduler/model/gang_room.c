@@ -138,8 +138,8 @@ static bool place_one(void *data, size_t i)
 	struct placement *placement = &s->placement[i];
 	struct model_pod *pod = placement->member->pod;
 	if (pod->charged)
-		s->scan.is_known =
-			false; /* Removing the pod's charge changes its node, so the cached results are invalid. */
+		/* Removing the pod's charge changes its node, so the cached results are invalid. */
+		s->scan.is_known = false;
 	model_suspend_charge(pod);
 	struct node_fit *best = best_of(s->model, &s->scan, placement->member, candidates_of(s, i));
 	if (!best || !choose_cards(s->model, pod, best->node, &placement->allocation)) {

@@ -31,14 +31,16 @@ struct gang {
 	unsigned conflicting_size; /* another size that a pod names; 0 if all agree */
 	bool is_size_reported;     /* the missing size was reported */
 	bool was_complete;         /* at least `size` pods existed when last checked */
-	unsigned failures; /* how many times in a row the gang's reservations expired before all pods reached bind */
+	/* how many times in a row the gang's reservations expired before all pods reached bind */
+	unsigned failures;
 	uint64_t reserved_until_ns; /* when the gang's reservations expire; 0 if there are none */
 	uint64_t retry_at_ns;       /* when to make kube-scheduler try the missing pods again */
 	uint64_t backoff_until_ns;  /* after a failure (gang_backoff_ns()); 0 if none */
 	uint64_t no_room_since_ns; /* since when there is no room for all; 0: there is, or was not tried */
 	/* The last search for room that failed. It would fail again until something changes. */
 	uint64_t failed_at; /* the model's `capacity_epoch` + 1 at that time; 0: none failed */
-	const json_t *failed_candidates; /* nodes of that search, owned by a member; valid while failed_at is set */
+	/* nodes of that search, owned by a member; valid while failed_at is set */
+	const json_t *failed_candidates;
 	unsigned failed_fits; /* number of pods that found room */
 	uint16_t name_at;     /* offset in `text` */
 	char text[];

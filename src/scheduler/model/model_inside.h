@@ -87,7 +87,8 @@ struct model_pod {
 	int64_t since_s;           /* when the pod was placed, by its annotation; 0: unknown */
 	uint64_t leaving_until_ns; /* after the pod's eviction was requested */
 	uint64_t spared_until_ns;  /* after the pod's eviction was refused */
-	struct model_node *nominated_node; /* node where evictions would make room for the pod; a reference; NULL if none */
+	/* node where evictions would make room for the pod; a reference; NULL if none */
+	struct model_node *nominated_node;
 	uint64_t nominated_ns;
 	/* for nominated_node: pods of lower priority may be evicted too, not just opportunistic ones */
 	bool may_preempt;
@@ -105,7 +106,8 @@ struct model {
 	uint64_t generation; /* incremented when a node, a pod or its shares change */
 	uint64_t filters;
 	uint64_t capacity_epoch; /* incremented when rejected pods may fit; starts at 1 */
-	uint64_t capacity_freed_ns; /* since when rejected pods may fit and model_take_requeue() must look for them; 0: none */
+	/* since when rejected pods may fit and model_take_requeue() must look for them; 0: none */
+	uint64_t capacity_freed_ns;
 	bool has_requeue_requests;
 	uint64_t now_ns;
 	int64_t wall_s;           /* seconds since 1970, at now_ns; 0 if unknown */

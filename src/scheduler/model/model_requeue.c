@@ -59,7 +59,8 @@ size_t model_take_requeue(struct model *m, struct model_requeue_pod *ret, size_t
 		if (!is_requeue_due(m, pod, is_late))
 			continue;
 		if (count == most)
-			return count; /* The caller's array is full; the next call returns the other pods. */
+			/* The caller's array is full; the next call returns the other pods. */
+			return count;
 		ret[count++] = (struct model_requeue_pod){ pod->pod_namespace, model_pod_name(pod) };
 		pod->unschedulable_at = 0;
 		pod->is_requeue_requested = false;

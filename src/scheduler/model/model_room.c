@@ -218,9 +218,10 @@ void model_room_strings_freed(struct model *m)
 struct trial {
 	struct model *model;
 	const struct inventory *inventory;
-	const struct place_card *card;   /* the cards with the shares placed so far */
-	const struct place_tally *tally; /* how many requests of each kind these cards would serve */
-	double loss;                     /* room lost by the shares placed so far, by price */
+	const struct place_card *card; /* the cards with the shares placed so far */
+	/* how many requests of each kind these cards would serve */
+	const struct place_tally *tally;
+	double loss; /* room lost by the shares placed so far, by price */
 };
 
 static bool is_same_state(const struct place_card *a, const struct place_card *b)

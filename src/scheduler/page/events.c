@@ -12,8 +12,8 @@
 /* Interval of checks while the model does not change: what is shown may change with time alone. */
 #define STILL_NS (5 * NSEC_PER_SEC)
 
-#define EXPLAIN_PART \
-	4 /* the page may use one in this many of the explanations that explain_limit allows */
+/* the page may use one in this many of the explanations that explain_limit allows */
+#define EXPLAIN_PART 4
 
 static const char before[] = "data: ", after[] = "\n\n";
 

@@ -8,8 +8,8 @@
 #include "base/error.h"
 
 #define VIEW_ROWS 50u /* rows per page */
-#define VIEW_FROM_MAX \
-	20000u /* largest number of a page's first row; a user who wants later rows must use a filter */
+/* largest number of a page's first row; a user who wants later rows must use a filter */
+#define VIEW_FROM_MAX 20000u
 #define VIEW_TEXT_MAX 254 /* names in Kubernetes have at most 253 bytes */
 
 enum view_order { VIEW_BY_NAME, VIEW_BY_MEMORY, VIEW_BY_CORES, VIEW_BY_SHARES, VIEW_ORDERS };

@@ -16,9 +16,8 @@
 #define PATH_MAX_BYTES 200
 #define SLICES DRA_API "/resourceslices?fieldSelector=spec.driver%3D" DRA_DRIVER "&limit=500"
 #define SIZES_NS (10 * NSEC_PER_SEC) /* how long GPU sizes are cached */
-#define CALL_NS \
-	(4 * \
-	 NSEC_PER_SEC) /* limit of one call to the API server: two calls fit in the webhook's limit of 10 s */
+/* limit of one call to the API server: two calls fit in the webhook's limit of 10 s */
+#define CALL_NS (4 * NSEC_PER_SEC)
 #define HTTP_NOT_FOUND 404
 #define HTTP_CONFLICT 409
 

@@ -6,10 +6,10 @@
 #include "scheduler/webhook/webhook.h"
 #include "scheduler/webhook/webhook_inside.h"
 
-#define PATH_BYTES \
-	256 /* longest path that is compared with the table of host paths, whose entries are shorter */
-#define NO_GPU \
-	"none" /* value of NVIDIA_VISIBLE_DEVICES that overrides the image's value and shows no GPU */
+/* longest path that is compared with the table of host paths, whose entries are shorter */
+#define PATH_BYTES 256
+/* value of NVIDIA_VISIBLE_DEVICES that overrides the image's value and shows no GPU */
+#define NO_GPU "none"
 
 /* ---- the operator's decision ---- */
 

@@ -1,4 +1,4 @@
-/* NVML hooks that find devices by any of their names, and name processes. */
+/* NVML hooks that find devices by index, UUID, bus id and other names, and that return the names of processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -82,7 +82,7 @@ nvmlReturn_t nvml_mig_device(nvmlReturn_t (*get)(nvmlDevice_t, unsigned int, nvm
 		return NVML_REFUSED(result, get(device, index, instance));
 	if (!nvml_is_instance(card))
 		return get(device, index, instance);
-	result = get(device, index, instance); /* only to check the arguments */
+	result = get(device, index, instance); /* called only to check the arguments */
 	if (result != NVML_SUCCESS && result != NVML_ERROR_NOT_FOUND)
 		return result;
 	return index ? NVML_ERROR_NOT_FOUND : nvml_device_of(card, instance);
@@ -165,7 +165,7 @@ nvmlReturn_t nvml_nearest_gpus(int card,
 	return fill_devices(result, found, found_count, false, count, devices);
 }
 
-/* The pid is one of this pid namespace, which the driver need not know, so read /proc. */
+/* The pid is one of this pid namespace, which the driver may not know, so read /proc instead. */
 nvmlReturn_t nvml_process_name(nvmlReturn_t (*get)(unsigned int, char *, unsigned int),
 			       unsigned int pid, char *name, unsigned int length)
 {

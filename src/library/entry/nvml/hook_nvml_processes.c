@@ -42,7 +42,7 @@ nvmlReturn_t nvml_compute_processes_v1(
 	return list(card, count, infos, sizeof(*infos));
 }
 
-/* For graphics processes and MPS clients: all processes of a tenant are compute processes. */
+/* The answer for graphics processes and MPS clients: none, because all processes of a tenant are compute processes. */
 static nvmlReturn_t list_none(unsigned int *count)
 {
 	if (!count)

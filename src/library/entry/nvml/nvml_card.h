@@ -1,8 +1,7 @@
 /*
- * The tenant's virtual GPUs as NVML shows them. A virtual GPU ("card" in the code) is named by its index in the tenant's list,
- * which has CUDA's order.
+ * The tenant's GPUs as NVML shows them. `card` is a GPU's index in the tenant's list, which has CUDA's order.
  *
- * A tenant's MIG instance looks as in a container that has one: NVML's device is a GPU in MIG mode with only that instance.
+ * For a tenant's MIG instance, NVML shows what it shows in a container that has one: a GPU in MIG mode with only that instance.
  * Queries about the GPU are answered for the instance.
  *
  * All values come from the region (abi/shm/region.h). Busy time is a percentage of what the tenant may use: a tenant that is

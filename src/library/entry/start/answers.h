@@ -1,6 +1,6 @@
 /*
- * A cache of cuGetProcAddress answers for names that known.c lacks: names of a newer CUDA, and names that do not exist. The
- * runtimes of several libraries in a process ask for the same names, and the driver always gives the same answer.
+ * A cache of cuGetProcAddress answers for names that known.c lacks: names of a newer CUDA, and names that do not exist. Several
+ * libraries in a process ask for the same names, and the driver always gives the same answer.
  *
  * Thread safe, without a lock; allocates nothing. Has room for about 500 names, with the last answer for each.
  */

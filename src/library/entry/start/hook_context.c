@@ -1,6 +1,5 @@
 /*
- * Contexts: their memory, which no allocation call names (518 MiB for each on an H200), and the end of everything that was
- * allocated in them.
+ * Contexts: their memory, which no allocation call states, and the end of everything that was allocated in them.
  */
 #include "library/entry/start/hook_context.h"
 
@@ -27,8 +26,8 @@
 #define DEVICES 64
 
 /*
- * The devices' primary contexts. Guarded by locks.primary, which is also held while a primary context is made (0.1 to 0.2 s),
- * so that two threads do not charge one context twice.
+ * The devices' primary contexts. Guarded by locks.primary, which is also held while a primary context is made, so that two
+ * threads do not charge one context twice.
  */
 static struct {
 	CUcontext context;
@@ -99,7 +98,7 @@ static void unreserve_context(int index, uint64_t cost, CUresult result)
 	swap_room_check_result(result, index, cost);
 }
 
-/* How a primary context gets a further reference: by cuDevicePrimaryCtxRetain, or by a green context in it. */
+/* A way to take a further reference to a primary context: cuDevicePrimaryCtxRetain, or a green context in it. */
 struct reference {
 	CUresult (*retain)(CUcontext *, CUdevice);
 	CUresult (*create_green)(CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned int);
@@ -115,7 +114,7 @@ static CUresult add_reference(const struct reference *r, CUcontext *context, CUd
 	CUresult result = r->create_green(r->green, r->desc, device, r->flags);
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* The green context has made the primary context. Retaining it here only gets its handle. */
+	/* The green context has made the primary context. Retain it only to get its handle, and release it at once. */
 	result = real.cuDevicePrimaryCtxRetain(context, device);
 	if (result == CUDA_SUCCESS)
 		real.cuDevicePrimaryCtxRelease_v2(device);
@@ -290,15 +289,12 @@ CUresult context_end_green(CUresult (*destroy)(CUgreenCtx), CUgreenCtx green, CU
 	return finish_primary_end(device, is_last, destroy(green));
 }
 
-/*
- * State of one cuCtxCreate. A further context may cost more than the first (534 MiB against 518 on an H200), so the memory is
- * measured.
- */
+/* State of one cuCtxCreate. A second context of a device may cost more than the first, so its memory is measured. */
 struct creation {
 	int index;
 	uint64_t cost;
 	struct measured measured;
-	/* this is the second attempt, because calls of other tenants distorted the first measurement */
+	/* This is the second attempt: calls of other tenants distorted the first measurement. */
 	bool is_second;
 };
 

@@ -1,4 +1,5 @@
-/* Green contexts, which hold a reference to the device's primary context without calling the hook for that. */
+/* Green contexts. Each holds a reference to the device's primary context without calling the hook of
+ * cuDevicePrimaryCtxRetain. */
 #pragma once
 
 #include "abi/cuda_abi.h"

@@ -12,7 +12,7 @@
 #include "library/sys/config.h"
 
 #define MPS_PATIENCE_NS (10 * NS_PER_S)
-/* Longer than the daemon takes to notice that an MPS server has ended. */
+/* The pause before a retry: longer than the daemon takes to notice that an MPS server has ended. */
 #define MPS_PAUSE_NS (200 * NS_PER_MS)
 
 static CUresult init_once(CUresult (*init)(unsigned int), unsigned int flags)
@@ -30,8 +30,8 @@ static bool is_mps_unavailable(CUresult result)
 }
 
 /*
- * Starts the driver. If the tenant's MPS server has ended since this process joined, joins again and retries; the daemon
- * answers once there is another server. Otherwise the process might start without MPS, outside the group.
+ * Starts the driver. If the tenant's MPS server has ended since this process joined, rejoins, which waits for a new server, and
+ * retries. Otherwise the process might start without MPS, outside its group.
  */
 static CUresult init_with_mps(CUresult (*init)(unsigned int), unsigned int flags)
 {

@@ -11,10 +11,10 @@
 #include "library/sys/locks.h"
 
 #define VARIABLE "CUDA_VISIBLE_DEVICES="
-/* one more than a tenant has devices, so that a full list can name one twice */
+/* one more than a tenant can have devices, so that even a full list can name a device twice */
 #define MAX_ENTRIES (REGION_MAX_DEVICES + 1)
 
-/* `entry` never moves, because a thread may hold what getenv() returned. */
+/* Never moves, because a thread may hold a pointer to it from getenv(). */
 static char entry[sizeof(VARIABLE) + MAX_ENTRIES * NVML_DEVICE_UUID_BUFFER_SIZE];
 /* The entry that visible_end() restores: the program's entry, or `entry` if there was none. NULL while nothing is changed. */
 static char *replaced;
@@ -189,7 +189,7 @@ bool visible_begin(void)
 {
 	if (is_started() || !nvml_card_count() || !sys_trylock(&locks.visible))
 		return false;
-	/* In a forked child: a thread of the parent was between visible_begin() and visible_end(). */
+	/* After a fork: a thread of the parent was between visible_begin() and visible_end(), so the change is still there. */
 	if (replaced)
 		put_back();
 	char **place = find(VARIABLE, sizeof(VARIABLE) - 1);

@@ -13,7 +13,7 @@
 #define SHORT_EVERY 8
 /*
  * One key may stand for kernels of several lengths, whose samples are often far from the estimate. Each such surprise halves
- * how often the key is timed, down to one launch in SAMPLE_EVERY. Otherwise a ResNet18 under a lease lost 2 % of its speed.
+ * how often the key is timed, down to one launch in SAMPLE_EVERY, because timing costs speed.
  */
 #define SURPRISES_MOST 7
 /*
@@ -76,8 +76,8 @@ bool estimate_wants_sample(struct estimate *estimate)
 	uint32_t uses = atomic_fetch_add_explicit(&estimate->uses, 1, memory_order_relaxed);
 
 	/*
-	 * samples_wanted counts samples that were completed, not launches. A stream has few samples in progress, so in a
-	 * sequence of many different kernels most get no sample at first.
+	 * samples_wanted counts completed samples, not launches: a stream can have few samples in progress, so in a sequence of
+	 * many different kernels most get no sample at first.
 	 */
 	if (!atomic_load_explicit(&estimate->samples_wanted, memory_order_relaxed))
 		return uses % SAMPLE_EVERY == 0;

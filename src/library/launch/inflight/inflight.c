@@ -10,7 +10,7 @@
 #include "library/sys/locks.h"
 #include "library/trace/trace_record.h"
 
-#define PROBES 16 /* places, from the hash on, where a stream's record may be */
+#define PROBES 16 /* number of places, from the hash on, where a stream's record may be */
 /*
  * The length assumed for unknown work where tenants run at the same time. It is long, so that few such launches are in flight
  * and each is timed.
@@ -18,7 +18,7 @@
 #define UNKNOWN_NS (1 * NS_PER_MS)
 #define LEASE_MARK_NS (200 * NS_PER_US)
 #define LEASE_MARK_LAUNCHES 16
-/* Where depth_ns is larger than usual, events behind work are rarer in proportion: so many per depth_ns. */
+/* Where depth_ns is larger than usual, events behind work are recorded less often in proportion: this many per depth_ns. */
 #define MARKS_IN_DEPTH 10
 #define MARKS_RARER_MOST 10
 
@@ -223,10 +223,10 @@ void inflight_count_into_device(struct inflight_stream *s, int32_t launches, int
 
 	atomic_fetch_add_explicit(&d->inflight, launches, memory_order_relaxed);
 	ns += atomic_fetch_add_explicit(&d->inflight_ns, ns, memory_order_relaxed);
-	/* Part of the work that inflight_ignore_stalled() excluded has ended. */
+	/* Work that inflight_ignore_stalled() excluded has ended, so exclude only what is left. */
 	if (unlikely(ns < atomic_load_explicit(&d->stalled_ns, memory_order_relaxed)))
 		atomic_store_explicit(&d->stalled_ns, ns > 0 ? ns : 0, memory_order_relaxed);
-	/* Also runs when the sum has become smaller; then the fast path is closed already. */
+	/* This also runs when the sum has become smaller; the fast path is closed already then. */
 	if (ns >= (int64_t)process_free_depth_ns(process_control_device(s->device)))
 		fast_path_close(1U << s->device);
 }
@@ -258,7 +258,7 @@ void inflight_push_mark(struct inflight_stream *s, int sample)
 
 	if (s->head - s->tail == INFLIGHT_RING) {
 		inflight_sample_release(s, sample);
-		return; /* the ring is full; the next event covers these launches too */
+		return; /* The ring is full. The next event covers these launches too. */
 	}
 	bool is_sample = sample != INFLIGHT_NO_SAMPLE;
 	if (!is_sample && !m->event && real.cuEventCreate(&m->event, CU_EVENT_DISABLE_TIMING))
@@ -408,7 +408,7 @@ void inflight_drop_stream(CUstream stream)
 	struct inflight_stream *s = stream ? find(stream, 0) : NULL;
 	if (s)
 		drop((uint32_t)(s - inflight_streams), true);
-	else /* the stream may have no record, so threads must look up their cached handles again */
+	else /* The stream has no record, so threads must look up their cached handles again. */
 		atomic_fetch_add_explicit(&process_state.streams_destroyed, 1, memory_order_release);
 }
 
