@@ -1,6 +1,6 @@
 /*
- * The subcommands of `allot`, one file each; main.c lists them. For a subcommand with `act`, main.c reads options and operand
- * and prints errors. A subcommand with `run` does that itself.
+ * The subcommands of `allot`, one file each; main.c lists them. An operand is an argument that is not an option. If a
+ * subcommand has `act`, main.c reads its options and operand and prints errors. If it has `run`, it does that itself.
  */
 #pragma once
 
@@ -36,7 +36,8 @@ struct command {
 	/* ---- used only with `act` ---- */
 	size_t options_size;  /* size of the options struct that `rows` fill in */
 	const void *defaults; /* the options' initial values; if NULL, all are zero */
-	const char *wanted; /* the error if there is not exactly one operand; NULL if the command takes no operand */
+	/* the error text if there is not exactly one operand; NULL if the command takes no operand */
+	const char *wanted;
 	/* Checks options and operand; a failure exits with EXIT_USAGE. If NULL, nothing is checked. */
 	int (*check)(const void *options, const char *operand, struct error *err);
 	/* Returns the exit status, or a negative value with `err` set, which exits with EXIT_REFUSED. */
@@ -50,7 +51,7 @@ struct command {
 
 int command_start(const struct command *self, int argc, char **argv);
 
-/* Checks only that the operand is a valid tenant name; for the field `check`. */
+/* A `check` that only requires a valid tenant name as operand. */
 int command_check_tenant(const void *options, const char *operand, struct error *err);
 
 extern const struct command command_run;

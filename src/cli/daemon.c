@@ -48,7 +48,7 @@ int daemon_find(const struct daemon_target *target, struct client **ret_client, 
 
 	if (r >= 0)
 		r = client_find(hardware, target->run_dir, ret_client, err);
-	/* A wrong --sim has no daemon either; report the wrong --sim. */
+	/* If --sim is invalid no daemon can exist, so report the invalid --sim instead. */
 	if (r == -ENOENT && target->sim_spec && probe_sim(target->sim_spec, &invalid) == -EINVAL) {
 		if (err)
 			*err = invalid;
@@ -113,7 +113,7 @@ static int start_sim(const char *run_dir, const char *spec, const char *sim_sock
 	r = paths_join(run_dir, "sim.log", log, sizeof(log), err);
 	if (r < 0)
 		return r;
-	/* The server's working directory differs, so pass a file's full path. */
+	/* The server has another working directory, so pass the file's full path. */
 	if (strpbrk(spec, "/.") && realpath(spec, file))
 		spec = file;
 	char *const argv[] = { server,
@@ -131,7 +131,7 @@ static int start_sim(const char *run_dir, const char *spec, const char *sim_sock
 	return 0;
 }
 
-/* Writes the full path of the file that the variable names, because the daemon's working directory differs; "" if unset. */
+/* Writes the full path of the file that the variable names, because the daemon has another working directory; "" if unset. */
 static int find_file(const char *variable, char path[PATH_MAX], struct error *err)
 {
 	const char *named = getenv(variable);
@@ -224,7 +224,7 @@ static int get_private(const struct daemon_target *target, const char *run_dir,
 
 	if (r != -ENOENT)
 		return r;
-	/* Find predictable failures before creating anything. */
+	/* Check for predictable failures before anything is created. */
 	if (!target->sim_spec) {
 		r = probe_gpu(err);
 		if (r < 0)

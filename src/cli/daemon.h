@@ -1,8 +1,8 @@
 /*
- * Finds the daemon for some hardware, and starts a private one if none runs.
+ * Finds the daemon for the machine's or simulated GPUs, and starts a private one if none runs.
  *
- * First the system daemon is tried (unless ALLOT_RUN_DIR names another base), then the user's private daemon. A lock in the run
- * directory keeps two `allot run` from starting two daemons.
+ * First tries the system daemon (unless ALLOT_RUN_DIR names another base directory), then the user's private daemon. A lock in
+ * the run directory keeps two `allot run` from starting two daemons.
  */
 #pragma once
 
@@ -25,7 +25,8 @@ int daemon_find(const struct daemon_target *target, struct client **ret_client, 
 int daemon_find_or_start(const struct daemon_target *target, struct client **ret_client,
 			 struct error *err);
 
-/* Reconnects to the daemon of a run directory, and restarts a private one. -EAGAIN if the system daemon is not back yet. */
+/* Reconnects to the daemon of a run directory; if that was a private daemon, restarts it. -EAGAIN if the system daemon is
+ * not back yet. */
 int daemon_reconnect(const struct daemon_target *target, const char *run_dir,
 		     struct client **ret_client, struct error *err);
 

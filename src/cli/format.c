@@ -12,7 +12,7 @@ void format_bytes(uint64_t bytes, char text[FORMAT_MAX])
 		snprintf(text, FORMAT_MAX, "%u B", (unsigned int)bytes);
 		return;
 	}
-	/* 1023.95 would print as 1024.0. */
+	/* A larger value would print as 1024.0, so use the next unit. */
 	while (value >= 1023.95 && i + 1 < sizeof(units) / sizeof(units[0])) {
 		value /= 1024.0;
 		i++;
@@ -49,7 +49,7 @@ void format_seconds(double seconds, char text[FORMAT_MAX])
 		snprintf(text, FORMAT_MAX, "%luh%02lum", whole / 3600, whole / 60 % 60);
 }
 
-/* Decimals for three digits in all. */
+/* Returns the number of decimals that make three digits in all. */
 static int decimals_of(double value)
 {
 	return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;

@@ -6,7 +6,7 @@
 
 #define FORMAT_MAX 32 /* size of the longest text, in bytes */
 
-/* Writes "512 B" or "4.0 GiB": one decimal from KiB on, after at most four digits. */
+/* Writes "512 B" or "4.0 GiB": no decimals in bytes, one in larger units. */
 void format_bytes(uint64_t bytes, char text[FORMAT_MAX]);
 
 /* Writes a requested percentage: "30", "12.5". */

@@ -105,7 +105,7 @@ static int print_help(void)
 
 static const struct command *find_command(const char *name)
 {
-	/* Names that similar tools use for ps. */
+	/* Accept the names that similar tools use for ps. */
 	if (strcmp(name, "list") == 0 || strcmp(name, "ls") == 0)
 		name = command_ps.name;
 	for (size_t i = 0; commands[i]; i++)

@@ -155,7 +155,8 @@ const char *options_nearest(const char *text, const char *(*next)(const void *li
 
 		if (strlen(candidate) > NEAREST_LENGTH_MAX)
 			continue;
-		/* After a typed prefix of more than three characters, such as "--mem", missing letters don't count. */
+		/* Missing letters do not count if the candidate begins with the typed text, such as "--mem", of more than
+		 * three characters. */
 		d = prefix > 3 && strncmp(candidate, text, prefix) == 0 ? 1
 									: distance(text, candidate);
 		if (d < least && d < strlen(candidate)) {

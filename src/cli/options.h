@@ -76,7 +76,7 @@ option_parser option_duration; /* field: struct option_duration */
 option_parser option_devices;  /* field: struct option_devices */
 option_parser option_choice;   /* field: const char *, into argv */
 
-/* The built-in simulated GPUs, for `offered`. --sim accepts these names or a file. */
+/* Names of the built-in simulated GPUs, for `offered`. --sim accepts these names or a file. */
 #define OPTION_SIM_SPECS "h200 h200x2 h200x8 dgx-1v dgx-a100 pcie mixed h200-mig"
 
 #define OPTION(name_, value_, argument_, parse_, type, field, ...) \
@@ -106,8 +106,8 @@ int options_read(const struct option_row *rows, enum option_order order, int arg
 void options_print_help(const struct option_row *rows, FILE *out);
 
 /*
- * Returns the candidate that `text` was probably meant to be, or NULL: at most two edits away, and fewer than the text's
- * length. `next` returns the i-th candidate, and NULL after the last.
+ * Returns the candidate that `text` was probably meant to be, or NULL. It is at most two edits away, and fewer than the text
+ * has characters. `next` returns the i-th candidate, and NULL after the last.
  */
 const char *options_nearest(const char *text, const char *(*next)(const void *list, size_t i),
 			    const void *list);

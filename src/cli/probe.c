@@ -56,8 +56,8 @@ static int load_and_count(struct error *err)
 }
 
 /*
- * Counts the GPUs in a child process. NVML leaves a thread behind, which would take signals that this program expects on its
- * signalfd. (Observed: SIGCHLD was lost and `allot run` never ended.)
+ * Counts the GPUs in a child process, because NVML leaves a thread behind that would take signals which this program expects on
+ * its signalfd.
  */
 int probe_gpu(struct error *err)
 {
@@ -87,7 +87,7 @@ int probe_gpu(struct error *err)
 	return found.code ? -found.code : 0;
 }
 
-/* Call in the child. Runs the check with its messages going to our pipe. */
+/* Runs the check in the child, with its messages going to the pipe `out`. */
 static void exec_check(const char *server, const char *spec, int out)
 {
 	if (dup2(out, STDERR_FILENO) >= 0)

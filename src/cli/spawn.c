@@ -36,7 +36,7 @@ static void close_others(int first)
 static void exec_server(char *const argv[], int log_fd, int ready_fd, int birth_fd)
 {
 	struct birth birth = { .pid = getpid() };
-	/* Move both descriptors out of the way: low numbers are assigned below. */
+	/* Move both descriptors to high numbers, because low numbers are assigned below. */
 	int ready = fcntl(ready_fd, F_DUPFD, 10);
 	int report = fcntl(birth_fd, F_DUPFD_CLOEXEC, 10);
 	int null_fd = open("/dev/null", O_RDONLY);
@@ -44,7 +44,7 @@ static void exec_server(char *const argv[], int log_fd, int ready_fd, int birth_
 
 	if (write(birth_fd, &birth, sizeof(birth)) != sizeof(birth))
 		_exit(127);
-	/* SPAWN_READY_FD is free only now. The report's pipe goes beside it, and exec closes that. */
+	/* SPAWN_READY_FD is free only now. The pipe for the report gets the next number; exec closes it. */
 	if (ready < 0 || report < 0 || dup2(null_fd, 0) < 0 || dup2(log_fd, 1) < 0 ||
 	    dup2(log_fd, 2) < 0 || dup2(ready, SPAWN_READY_FD) < 0 ||
 	    dup3(report, SPAWN_READY_FD + 1, O_CLOEXEC) < 0)
@@ -123,7 +123,7 @@ static int wait_until_ready(int ready_fd, int timeout_ms, struct error *err)
 	return read(ready_fd, &byte, 1) == 1 ? 0 : -EIO;
 }
 
-/* Forks twice, so that the server never becomes our zombie. */
+/* Forks twice, so that the server is no child of this program and never becomes its zombie. */
 static int fork_server(char *const argv[], int log_fd, int ready_fd, int birth_fd, struct error *err)
 {
 	pid_t pid = fork();

@@ -1,6 +1,6 @@
 /*
- * Starts a server that outlives this program. The server has its own session, is not our child, reads
- * /dev/null, appends its output to a log file, and inherits no other file descriptor.
+ * Starts a server that outlives this program. The server has its own session, is not a child of this program, reads /dev/null,
+ * appends its output to a log file, and inherits no other file descriptor.
  */
 #pragma once
 

@@ -4,7 +4,7 @@
 #include "cli/command.h"
 #include "cli/daemon.h"
 
-/* Rows for a struct with a `struct daemon_target` named `target`. */
+/* Option rows for a struct that has a member `struct daemon_target target`. */
 #define TARGET_ROWS(type) \
 	OPTION("--sim", OPTION_VALUE_REQUIRED, "SPEC", option_text, type, target.sim_spec, \
 	       .offered = OPTION_SIM_SPECS, \

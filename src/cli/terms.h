@@ -1,6 +1,7 @@
 /*
- * A tenant's terms as options of the commands that make or change a tenant: option rows, checks of combinations, members of the
- * daemon's requests (docs/reference/protocol.md). The options struct of such a command has a member `terms`.
+ * A tenant's terms (memory, share of a GPU, what happens when memory is full, and so on) as options of the commands that make
+ * or change a tenant: option rows, checks of combinations, members of the daemon's requests (docs/reference/protocol.md). The
+ * options struct of such a command has a member `terms`.
  */
 #pragma once
 
@@ -25,7 +26,8 @@ option_parser option_sharing; /* const char *, into argv */
 #define TERM(type, name, argument, parse, field, ...) \
 	OPTION(name, OPTION_VALUE_REQUIRED, argument, parse, type, terms.field, __VA_ARGS__)
 
-/* Values of `or_else`: help shows defaults where a tenant is made, but not where one is changed. */
+/* Values of the parameter `or_else` of the option rows: help shows defaults where a tenant is made, but not where one is
+ * changed. */
 #define TERMS_MADE(text) "\n(default: " text ")"
 #define TERMS_CHANGED(text) ""
 

@@ -114,7 +114,7 @@ static int connect_daemon(const struct cdi_options *options, struct client **ret
 				       : daemon_find_or_start(&options->target, ret, err);
 }
 
-/* Removes a claim whose file could not be written: it would be useless. `err` keeps the file's error. */
+/* Removes a claim whose CDI file could not be written. `err` keeps the file's error. */
 static void release_claim(struct client *client, const char *name, struct error *err)
 {
 	struct error file = *err, why = { 0 };
@@ -238,7 +238,7 @@ static int remove_device(const struct command *self, void *data, char *name, str
 		fprintf(stderr,
 			"allot: cdi remove: processes still use '%s': its GPU memory is free when they have ended\n",
 			name);
-	/* The claim may be gone already; remove the file all the same. */
+	/* If the claim is gone already, remove the file anyway. */
 	int unlink_error = unlink(path) < 0 ? errno : 0;
 	if (unlink_error && unlink_error != ENOENT)
 		return error_set_errno(err, unlink_error, "%s", path);
@@ -369,7 +369,7 @@ static int cdi_run(const struct command *self, int argc, char **argv)
 		return command_help(self);
 	const char *name = argc > 0 ? argv[0] : "";
 	if (strcmp(name, "cards") == 0)
-		name = "gpus"; /* the name of "gpus" in version 0.1.0 */
+		name = "gpus"; /* version 0.1.0 had this name for "gpus" */
 	for (size_t i = 0; argc > 0 && actions[i].name; i++)
 		if (strcmp(name, actions[i].name + strlen("cdi ")) == 0)
 			return command_start(&actions[i], argc - 1, argv + 1);

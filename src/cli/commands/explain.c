@@ -107,15 +107,16 @@ static void explain_path(const struct explain_options *o, const char *in, const 
 		 o->node ? o->node : "");
 }
 
-#define ASKS_MAX \
-	16 /* a Service sends each call to any replica; so many calls very likely reach the leader */
+/* A Service sends each call to any replica. With this many calls, one very likely reaches the leader. */
+#define ASKS_MAX 16
 
 static bool is_of_leader(const json_t *answer)
 {
 	return !json_is_false(json_object_get(answer, "leads"));
 }
 
-/* Asks until the leader answers, because only the leader knows all reservations. Else another replica's answer is used. */
+/* Repeats the call until the leader answers, because only the leader knows all reservations. If it never does, keeps another
+ * replica's answer. */
 static void ask_for_leader(const struct kube_access *access, const char *path, const char *token,
 			   json_t **answer)
 {
@@ -228,7 +229,7 @@ static int fall_back(const struct kube_access *access, const char *in, const cha
 		 "/api/v1/namespaces/%s/events?fieldSelector=involvedObject.kind%%3DPod,"
 		 "involvedObject.name%%3D%s",
 		 in, pod);
-	/* The user may not read events: explain without them. */
+	/* If the user may not read events, explain without them. */
 	if (api_get(access, path, NULL, &status, &events, NULL) < 0) {
 		json_decref(events);
 		events = NULL;
@@ -275,7 +276,7 @@ static int ask_as(const struct explain_options *o, const struct kube_access *acc
 		explain_add_pod(*ret, object);
 		return 0;
 	}
-	/* The user named a node that allot-scheduler does not know: the Pod object can't help. */
+	/* The user named a node that allot-scheduler does not know, so the Pod object cannot help either. */
 	if (is_own && o->node && strstr(why.text, "node "))
 		return error_set(err, why.code, "%s", why.text);
 	return fall_back(access, in, pod, object, &why, ret, err);

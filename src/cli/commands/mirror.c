@@ -53,7 +53,7 @@ static int find_all(const char *root, const struct mirror_config *config,
 	const char *search = getenv("PATH");
 	int r = mirror_find_libraries(root, config->libraries, files, err);
 
-	/* Our PATH belongs to our own root, not to `root`. */
+	/* With another root, this program's PATH does not apply. */
 	if (*root || !search)
 		search = USUAL_SEARCH;
 	return r < 0 ? r : mirror_find_binaries(root, search, config->binaries, files, err);
@@ -70,7 +70,7 @@ static int make_mirror(const struct command *self, void *data, char *place, stru
 	bool is_new;
 	int r = install_find(INSTALL_LIBRARY, library, err);
 
-	/* "DIR/" would put the new directory inside the old one. */
+	/* Remove trailing slashes: with "DIR/" the temporary directory would be made inside the old DIR. */
 	for (size_t n = strlen(place); n > 1 && place[n - 1] == '/'; n--)
 		place[n - 1] = '\0';
 	if (r < 0 || (r = read_config(options->config, &config, err)) < 0)

@@ -102,7 +102,7 @@ static int fetch(const struct ps_options *options, struct client **client, json_
 		r = client_request(*client, "list", NULL, &reply, err);
 	if (r < 0)
 		*client = client_free(*client);
-	/* That daemon has ended. Look for another one. */
+	/* The daemon of this connection has ended, so look for another one. */
 	if (r == -ECONNRESET && was_connected)
 		return fetch(options, client, ret_list, err);
 	if (r < 0 && r != -ENOENT)

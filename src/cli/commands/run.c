@@ -25,9 +25,10 @@
 #include "cli/selection.h"
 #include "cli/terms.h"
 
-#define CREATE_TRIES 5 /* a private daemon may end just when we connect */
+/* tries to create the tenant: a private daemon may end just when we connect */
+#define CREATE_TRIES 5
 #define POLICY_TRIES \
-	30 /* attempts while a daemon of another policy, without tenants, is about to end */
+	30 /* more such tries while a daemon with another policy, without tenants, is about to end */
 #define POLICY_PAUSE_NS (100 * NSEC_PER_MSEC)
 #define RETRY_FIRST_MS 50  /* first pause between attempts to reconnect after the daemon died */
 #define RETRY_MOST_MS 2000 /* the pause doubles up to this value */
@@ -306,8 +307,8 @@ static int try_rejoin(struct run *run, struct error *err)
 }
 
 /*
- * Waits until the tenant's group is ready. If the daemon dies, starts a new one or waits until it is started; the new daemon
- * knows the tenant.
+ * Waits until the tenant's space group is ready. If the daemon dies, starts a new one or waits until one is started; the new
+ * daemon knows the tenant.
  */
 static int wait_for_group(struct run *run, struct error *err)
 {
@@ -323,7 +324,7 @@ static int wait_for_group(struct run *run, struct error *err)
 	return r;
 }
 
-/* When to look for a new daemon. While a daemon is connected, is_lost is false. */
+/* When to look for a new daemon. is_lost is false while a daemon is connected. */
 struct rejoin_state {
 	bool is_lost;
 	bool has_warned;
@@ -340,7 +341,7 @@ static void rejoin_daemon(struct run *run, struct rejoin_state *back)
 		*back = (struct rejoin_state){ 0 };
 		return;
 	}
-	/* The command goes on under its last quotas. Warn once that no daemon arbitrates. */
+	/* The command continues with its last quotas. Warn once that no daemon enforces shares of GPU time. */
 	if (!back->has_warned && back->wait_ms >= RETRY_MOST_MS) {
 		fprintf(stderr, "allot: run: the daemon ended and could not be started again: %s\n",
 			err.text);
@@ -351,8 +352,8 @@ static void rejoin_daemon(struct run *run, struct rejoin_state *back)
 }
 
 /*
- * Makes the command's waits for memory fail. A program that handles Ctrl-C itself, such as Python, would handle the signal only
- * after such a wait.
+ * Makes allocations of the command that wait for memory fail. Otherwise a program that handles Ctrl-C itself, such as Python,
+ * would handle the signal only after the wait.
  */
 static void cancel_wait(struct run *run)
 {
@@ -388,7 +389,7 @@ static int wait_for_command(struct run *run, struct child *child)
 			}
 			timeout_ms = (int)((back.next_ns - now_ns) / NSEC_PER_MSEC) + 1;
 		}
-		/* The daemon never sends unasked: a readable connection means that the daemon is gone. */
+		/* The daemon sends only replies, so a readable connection means that the daemon is gone. */
 		if (poll(fds, 2, timeout_ms) > 0 && fds[1].revents)
 			back = (struct rejoin_state){ .is_lost = true, .wait_ms = RETRY_FIRST_MS };
 		if (!back.is_lost)
@@ -405,7 +406,7 @@ static void run_clean(struct run *run)
 	environment_free(&run->environment);
 }
 
-/* Checks what needs no daemon. A failure sets *ret_status, the exit status. */
+/* Makes the checks that need no daemon. A failure sets *ret_status, the exit status. */
 static int prepare(struct run *run, int *ret_status, struct error *err)
 {
 	int r = terms_check(&run->options.terms, err);

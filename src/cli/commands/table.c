@@ -122,7 +122,7 @@ static void put_text(const json_t *object, const char *key, char *cell)
 	snprintf(cell, CELL_MAX, "%s", text ? text : "-");
 }
 
-/* Writes "60 (50)": 60 % were requested, but only 50 % hold now, because guarantees sum to over 100 %. */
+/* Writes "60 (50)" if 60 % were requested but only 50 % are in force, because all guarantees sum to more than 100 %. */
 static void put_effective(const json_t *device, char cell[CELL_MAX])
 {
 	double asked = json_number_value(json_object_get(device, "cores_pct"));
@@ -188,7 +188,7 @@ static void put_containers(const json_t *tenant, char cell[CELL_MAX])
 		snprintf(cell, CELL_MAX, "%s", label);
 }
 
-/* Writes "2 frozen": the number of violations, and the action against the last offender that still lives. */
+/* Writes "2 frozen": the number of violations, and the action taken against the last offending process that still lives. */
 static void put_violations(const json_t *tenant, char cell[CELL_MAX])
 {
 	json_int_t count = json_integer_value(json_object_get(tenant, "violations"));
@@ -203,7 +203,8 @@ static void put_violations(const json_t *tenant, char cell[CELL_MAX])
 		strcpy(cell, "-");
 }
 
-/* Writes "space user/1000 hung": the group of tenants that use the GPU at once, and its state. */
+/* Writes "space user/1000 hung": the tenant's space group, whose tenants use the GPU at the same time, and the group's
+ * state. */
 static void put_sharing(const json_t *tenant, char cell[CELL_MAX])
 {
 	const json_t *space = json_object_get(tenant, "space");

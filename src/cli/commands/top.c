@@ -107,7 +107,7 @@ static void describe_source(const struct daemon_target *target, char *text, size
 		snprintf(text, size, "this machine");
 }
 
-/* Takes over a sample. After a failed sample, the previous one stays visible. */
+/* Replaces the shown sample by a new one. If the new one failed, the old one stays visible. */
 static int adopt_sample(struct top *top, struct sample *sample, struct error *err)
 {
 	bool is_answered = sample->is_answered;
@@ -204,7 +204,7 @@ static int print_page(struct top *top, struct error *err)
 	return fflush(stdout) == 0 ? 0 : error_set_errno(err, errno, "standard output");
 }
 
-/* Rates need two samples, so the first one is only printed if more follow. */
+/* Rates need two samples, so print the first sample only if it is the only one. */
 static int print(struct top *top, struct client **client, struct error *err)
 {
 	struct timespec pause = clock_to_timespec(top->options->interval.ns);
@@ -296,7 +296,7 @@ static bool read_keys(struct top *top, struct source *source, struct error *err)
 			return true;
 		if (outcome == KEYS_CHANGE)
 			begin_change(&top->view, source);
-		/* This key may have moved rows, which the next key acts on. */
+		/* This key may have moved rows, so sort them before the next key acts on a row. */
 		if (sort_rows(top, err) < 0)
 			return false;
 	}
@@ -324,7 +324,8 @@ static int show(struct top *top, struct source *source, struct error *err)
 		if (r < 0)
 			return r;
 		p[0].revents = p[1].revents = 0;
-		/* A signal, such as a resize, that came just before poll() is handled after this timeout at the latest. */
+		/* A signal that came just before poll() does not interrupt it, so this timeout bounds when, for example, a
+		 * resize is handled. */
 		if (poll(p, 2, SIZE_LOOK_MS) < 0 && errno != EINTR)
 			return error_set_errno(err, errno, "poll");
 		if (read_keys(top, source, err) || (p[0].revents & (POLLHUP | POLLERR | POLLNVAL)))
@@ -387,7 +388,7 @@ static int watch_tenants(const struct command *self, void *data, char *operand, 
 	cleanup(top_end) struct top top = { .options = options };
 	cleanup_client struct client *client = NULL;
 
-	/* Only LC_CTYPE: numbers must keep JSON's format. */
+	/* Set only LC_CTYPE, because JSON numbers must have a decimal point. */
 	setlocale(LC_CTYPE, "");
 	options->is_ascii = options->is_ascii || strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
 	top.view.sort = options->sort ? order_find(options->sort) : ORDER_COMPUTE;

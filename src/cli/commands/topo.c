@@ -27,7 +27,7 @@ static int show_topology(const struct command *self, void *data, char *operand, 
 	const struct topo_options *options = data;
 	cleanup_client struct client *client = NULL;
 	cleanup_json json_t *reply = NULL;
-	/* A daemon must run in a run directory that the user named; otherwise start a private one. */
+	/* If the user named a run directory, its daemon must run already; otherwise a private daemon may be started. */
 	int r = options->target.run_dir ? daemon_find(&options->target, &client, err)
 					: daemon_find_or_start(&options->target, &client, err);
 	if (r >= 0)

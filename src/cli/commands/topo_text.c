@@ -67,7 +67,7 @@ static void write_group(const json_t *group, const json_t *devices, const json_t
 	const json_t *parts = json_object_get(group, "groups");
 	const char *way = text_of(group, "pcie", NULL);
 
-	/* A single GPU has no distance to show. */
+	/* Show no distance for a single GPU. */
 	if (json_array_size(json_object_get(group, "devices")) > 1) {
 		fprintf(out, "%*s", indent, "");
 		if (json_is_integer(numa) && !json_equal(numa, around))
@@ -86,7 +86,8 @@ static void write_group(const json_t *group, const json_t *devices, const json_t
 		write_group(json_array_get(parts, i), devices, numa, indent, out);
 }
 
-/* Writes "X", "NV4", "PIX" and so on; NVLinks precede PCIe. "?" means unknown. */
+/* Writes "X", "NV4", "PIX" and so on. If two GPUs have NVLinks, these are written instead of the PCIe path. "?" means
+ * unknown. */
 static void link_cell(const json_t *links, json_int_t a, json_int_t b, char ret[CELL_MAX])
 {
 	snprintf(ret, CELL_MAX, "%s", a == b ? "X" : "?");

@@ -138,7 +138,7 @@ static enum trace_end record_until_end(struct record *r, const struct trace_opti
 			shown_ns = clock_now_ns();
 		}
 	}
-	/* Record the last events and leases. */
+	/* A last round writes the events and leases that are left. */
 	if (end != CANT_GO_ON && record_round(r, true, err) < 0)
 		end = CANT_GO_ON;
 	if (is_shown)
@@ -190,7 +190,7 @@ static int record_to(struct client *client, const struct trace_options *options,
 	struct record *record = NULL;
 	cleanup_fd int fd = -1;
 
-	/* From here on there is a file that must be finished. */
+	/* From here on, a signal must not end the program before the file is finished. */
 	catch_signals();
 	/* Ask the daemon before creating the file: a wrong name must not destroy an existing file. */
 	int r = record_begin(client, tenant, -1, &record, err);

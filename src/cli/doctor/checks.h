@@ -1,6 +1,6 @@
 /*
- * The checks of `allot doctor`: one function for each subject, which adds a finding for each thing that it examined, good or
- * bad. No check changes anything.
+ * The checks of `allot doctor`: one function per subject, which adds a finding (judge/finding.h) for each thing that it
+ * examined, good or bad. No check changes anything.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ void doctor_check_driver(struct doctor *doctor);
 void doctor_check_mig(struct doctor *doctor);
 /* Checks liballot.so, and what is preloaded into programs. */
 void doctor_check_library(struct doctor *doctor);
-/* Checks the daemon that would serve, and whether it has this version. */
+/* Checks the daemon that `allot` would use, and whether it has the same version as this program. */
 void doctor_check_daemon(struct doctor *doctor);
 /* Checks what else shares or hands out these GPUs (MPS, another device plugin), and the kubelet. */
 void doctor_check_others(struct doctor *doctor);

@@ -37,7 +37,7 @@ static bool count_card(void *data, const char *name)
 
 /* ---- kernel modules and device nodes ---- */
 
-/* Returns false if the module is not loaded: then later checks are pointless. */
+/* Checks NVIDIA's kernel module. Returns false if it is not loaded, because later checks are then pointless. */
 static bool check_module(struct doctor *d, char version[VERSION_MAX])
 {
 	char text[512];
@@ -149,14 +149,14 @@ static int visit(void *context, const char *name, const char *path, struct error
 {
 	struct library *library = context;
 
-	/* The loader takes the first match. 32-bit libraries come later in its cache. */
+	/* Take the first match, as the loader does. 32-bit libraries come later in the loader's cache. */
 	if (!library->path[0] && !strcmp(name, library->name) && !strstr(path, "i386") &&
 	    !strstr(path, "lib32"))
 		snprintf(library->path, sizeof(library->path), "%s", path);
 	return 0;
 }
 
-/* Finds the library's path as the loader does; "" if the loader does not know it. */
+/* Finds the library's path as the loader would; "" if the loader does not find it. */
 static void find_library(struct doctor *d, struct library *library)
 {
 	struct error err;

@@ -26,7 +26,7 @@ void gather_tenant(struct doctor *doctor, struct facts *facts);
 #define ALLOTD_CONF "/etc/allot/allotd.conf"
 #define SCHEDULER_CONF "/etc/allot/allot-scheduler.conf"
 
-/* Reads the setting `key` from a file; the last line that sets it counts. Without one, returns false and writes `otherwise`. */
+/* Reads the setting `key` from a file, where its last line counts. If there is none, writes `otherwise` and returns false. */
 bool gather_setting(const struct host *host, const char *file, const char *key,
 		    const char *otherwise, char ret[FACT_TEXT_MAX]);
 /*

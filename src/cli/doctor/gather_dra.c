@@ -12,7 +12,7 @@
 #define SLICES \
 	DRA_API "/resourceslices?fieldSelector=spec.driver%%3D" DRA_DRIVER ",spec.nodeName%%3D%s"
 #define CLASS DRA_API "/deviceclasses/" DRA_DRIVER
-/* A claim that does not exist: the answer (404 or 403) shows whether claims may be read. */
+/* A claim that does not exist. The status of a request for it (404 or 403) shows whether this user may read claims. */
 #define NO_CLAIM DRA_API "/namespaces/default/resourceclaims/allot-doctor"
 
 /* Writes the path of the driver's socket, in the directory that the setting kube_dra_dir names. */
@@ -65,7 +65,8 @@ static void read_slices(const json_t *list, struct facts_dra *dra)
 	}
 }
 
-/* Returns the HTTP status. Writes to *ret_fault why the request failed; "" after an answer, also 404. */
+/* Returns the HTTP status of a GET request. *ret_fault says why the request failed; it is "" after an answer, also after
+ * 404. */
 static int get(const struct kube_access *access, const char *path, json_t **ret,
 	       char ret_fault[FACT_TEXT_MAX])
 {
@@ -91,7 +92,7 @@ static void ask_api(const struct kube_access *access, const char *node, struct f
 		return;
 	read_slices(slices, dra);
 	get(access, NO_CLAIM, &claim, dra->claims_fault);
-	/* The driver works without the class, so its fault is not reported. */
+	/* Ignore `fault`: the driver works without the DeviceClass. */
 	int status = get(access, CLASS, &class, fault);
 	dra->has_class = status == 404 ? FACT_NO : status == 200 ? FACT_YES : FACT_UNKNOWN;
 }

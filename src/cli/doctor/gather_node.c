@@ -19,7 +19,7 @@ struct freezers {
 	struct facts_cgroup *cgroup;
 };
 
-/* Checks the freezer's file of the first cgroup that has one; all have the same owner. */
+/* Checks the freezer's file of the first cgroup that has one; the files of all cgroups have the same owner. */
 static bool find_freezer(void *data, const char *name)
 {
 	struct freezers *all = data;
@@ -76,7 +76,8 @@ static bool find_own_socket(void *data, const char *name)
 	return s->kubelet->we_answer != FACT_YES;
 }
 
-/* Whether the kubelet's checkpoint lists the resource. After a kubelet's restart, earlier registrations are still in it. */
+/* Whether the kubelet's checkpoint lists the resource. The checkpoint still has registrations from before a restart of the
+ * kubelet. */
 static enum fact registered(const struct host *host, const char *directory, const char *resource)
 {
 	char path[PATH_MAX];

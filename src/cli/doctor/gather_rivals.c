@@ -84,7 +84,7 @@ static json_t *request_tenant(int fd)
 	    poll(&one, 1, ANSWER_MS) <= 0)
 		return NULL;
 	ssize_t n = recv(fd, text, ANSWER_MAX, 0);
-	/* A daemon that does not know the request answers "registration invalid", in JSON too. */
+	/* An older daemon, which does not know the request, answers "registration invalid", in JSON too. */
 	return n > 0 ? json_loadb(text, (size_t)n, 0, NULL) : NULL;
 }
 

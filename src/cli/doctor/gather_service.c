@@ -23,8 +23,8 @@
 #include "client/client.h"
 
 /*
- * Certificates are read with GnuTLS, which is loaded only when needed: `allot` is started often and seldom needs it. Not thread
- * safe.
+ * GnuTLS, which reads certificates, is loaded only when needed, because `allot` is started often and seldom needs it. Not
+ * thread safe.
  */
 
 #define LIBRARY "libgnutls.so.30"
@@ -60,7 +60,7 @@ static void read_names(const struct tls_library *tls, gnutls_x509_crt_t certific
 		size_t length = sizeof(name) - 1;
 		int r = tls->x509_crt_get_subject_alt_name(certificate, i, name, &length, NULL);
 		if (r == GNUTLS_E_SHORT_MEMORY_BUFFER)
-			continue; /* longer than any DNS name */
+			continue; /* This name is longer than any DNS name, so skip it. */
 		if (r < 0)
 			return;
 		name[length] = '\0';
@@ -140,7 +140,7 @@ void gather_certificates(struct doctor *d, struct facts *facts)
 
 /* ---- the clock ---- */
 
-/* Returns a process's start by the present clock, -1 if it is gone. */
+/* Returns the process's start time by the present clock (seconds since 1970); -1 if the process is gone. */
 static double started_s(int pid)
 {
 	char path[64], text[1024];
@@ -164,8 +164,9 @@ static double started_s(int pid)
 }
 
 /*
- * Sets clock->step_s: how far the clock was set since the daemon started. The daemon made its socket at its start, so the
- * socket's time is that start by the old clock. The start time of the daemon's process is by the present clock.
+ * Sets clock->step_s: by how much the clock was set since the daemon started. The daemon created its socket at its start, so
+ * the socket's time is that start by the old clock. The start time of the daemon's process is the same moment by the present
+ * clock.
  */
 static void find_clock_step(struct doctor *d, struct facts_clock *clock)
 {

@@ -25,7 +25,7 @@ void host_path(const struct host *host, const char *path, char *ret, size_t size
 	snprintf(ret, size, "%s%s", host->root, path);
 }
 
-/* Resolves links below the machine's root, which may not be ours. */
+/* Resolves links as if the machine's root were "/". */
 static void resolve_directory_and_leaf(const struct host *host, const char *path, char *ret,
 				       size_t size)
 {
@@ -123,7 +123,7 @@ static void normalize(char *path)
 		memcpy(path, out, n + 1);
 }
 
-/* Follows one link, the path's first. Returns false if there is none. */
+/* Replaces the first symbolic link in the path by its target. Returns false if there is none. */
 static bool follow_link(const struct host *host, char path[PATH_MAX])
 {
 	for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {

@@ -8,10 +8,10 @@
 #include <stddef.h>
 
 struct host {
-	const char *root; /* "" or a directory, without a slash at its end */
+	const char *root; /* "" for this machine, or a directory; without a slash at its end */
 };
 
-/* Whether `host` is the machine that this program runs on; only then its processes, limits and programs can be examined. */
+/* Whether `host` is the machine that this program runs on. Processes, limits and programs can be examined only there. */
 bool host_is_local(const struct host *host);
 
 /* Writes where this program can open the machine's `path`. Does not resolve links. */

@@ -7,7 +7,8 @@
 #include "cli/doctor/checks.h"
 #include "cli/doctor/judge/facts.h"
 
-#define ENVIRONMENT_MAX_BYTES 65536 /* of a process; what exceeds it is not read */
+/* bytes of a process's environment; what exceeds it is not read */
+#define ENVIRONMENT_MAX_BYTES 65536
 #define PLUGINS "/var/lib/kubelet/device-plugins"
 
 /* ---- MPS ---- */
@@ -45,7 +46,7 @@ static bool find_mps(void *data, const char *name)
 	if (!isdigit((unsigned char)name[0]))
 		return true;
 	snprintf(path, sizeof(path), "/proc/%s/comm", name);
-	/* /proc keeps only 15 bytes of a name. */
+	/* Compare only this prefix, because /proc cuts a name after 15 bytes. */
 	if (host_read(&d->host, path, command, sizeof(command)) <= 0 ||
 	    strncmp(command, "nvidia-cuda-mps", strlen("nvidia-cuda-mps")) != 0)
 		return true;

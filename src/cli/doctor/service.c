@@ -1,4 +1,4 @@
-/* The daemon that would serve, and whether it has this version. */
+/* Checks the daemon that `allot` would use, and whether it has the same version as this program. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +36,7 @@ void doctor_check_daemon(struct doctor *d)
 	if (!host_is_local(&d->host))
 		return;
 	r = daemon_find(&d->target, &client, &err);
-	/* A tenant's container sees no daemon; the tenant's own check asks it. */
+	/* A container of a tenant contains no daemon's socket; another check asks the tenant's own socket. */
 	if (r == -ENOENT && getenv("ALLOT_SOCKET"))
 		return;
 	if (r == -ENOENT) {
@@ -45,7 +45,7 @@ void doctor_check_daemon(struct doctor *d)
 			"none runs; allot run starts one for its user, systemctl start allotd one for all users");
 		return;
 	}
-	/* A wrong --sim was already reported by the check of the driver. */
+	/* The check of the driver has reported an invalid --sim already. */
 	if (r == -EINVAL && d->target.sim_spec)
 		return;
 	if (r >= 0)

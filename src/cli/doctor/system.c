@@ -7,8 +7,8 @@
 
 #include "cli/doctor/checks.h"
 
-#define KERNEL_LEAST_MAJOR \
-	5 /* pidfds that poll() accepts need Linux 5.3, sealed memory files 5.1 */
+/* minimum version of Linux: 5.3 for pidfds that poll() accepts (sealed memory files need 5.1) */
+#define KERNEL_LEAST_MAJOR 5
 #define KERNEL_LEAST_MINOR 4
 #define INITIAL_PID_NAMESPACE "pid:[4026531836]" /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
 #define DESCRIPTORS_WANTED 65536

@@ -102,7 +102,7 @@ static struct amount capacity_of(const struct device *d)
 	};
 }
 
-/* Returns what claims leave of the device. A device that can't be shared is whole or used up. */
+/* Returns what is left of the device besides all claims. A device that cannot be shared is left whole or not at all. */
 static struct amount left_of(const struct device *d, const json_t *all)
 {
 	const json_t *items = json_object_get(all, "items");
@@ -138,7 +138,7 @@ static bool fits(struct amount need, struct amount left)
 	return need.memory_bytes <= left.memory_bytes && need.cores_pct <= left.cores_pct;
 }
 
-/* Returns how much is missing: the missing parts of the memory and of the whole time, added. */
+/* Returns how much is missing: the missing fractions of memory and of GPU time, added. */
 static double missing(struct amount need, struct amount left)
 {
 	double memory = need.memory_bytes
@@ -183,7 +183,7 @@ static bool has_devices_of(const json_t *slice, const char *node)
 	       !strcmp(explain_word(spec, "nodeName"), node);
 }
 
-/* Whether slice i is its node's first with devices, so that each node counts once. */
+/* Whether slice i is the first slice with devices of its node, so that each node is counted once. */
 static bool is_nodes_first(const json_t *slices, size_t i)
 {
 	const json_t *slice = json_array_get(slices, i);
@@ -328,7 +328,7 @@ static bool is_claim_blocking(const json_t *pod, const json_t *entry,
 	if (claim_is_not_there(entry, name, known, why))
 		return true;
 	if (results_of(claim)) {
-		/* Return false: a more exact reason may be found elsewhere. */
+		/* Return false although the text is written: a later test may find a more exact reason. */
 		snprintf(why, WHY_MAX,
 			 "claim %s is allocated on node %s, where something else than GPUs keeps it "
 			 "from running",

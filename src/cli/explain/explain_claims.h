@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Objects as the API server has them. NULL if the user may not read them. */
+/* Objects as the API server returned them. NULL if the user may not read them. */
 struct explain_claims {
 	/* {an entry of spec.resourceClaims: the claim, or null}; unreadable claims are missing */
 	json_t *claims;
@@ -24,7 +24,7 @@ bool explain_has_claims(const json_t *pod);
 const char *explain_claim_name(const json_t *pod, const json_t *entry);
 
 /*
- * Makes an explanation like explain_of_pod(), with "claims": what the pod has by each. If the pod waits or its node can't start
- * it, also "why", a sentence. Returns a new object; NULL if out of memory.
+ * Makes an explanation like explain_of_pod(), with the member "claims": what each claim gave the pod. If the pod waits or its
+ * node cannot start it, also "why", a sentence. Returns a new object; NULL if out of memory.
  */
 json_t *explain_of_claims(const json_t *pod, const struct explain_claims *known);

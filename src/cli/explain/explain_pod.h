@@ -1,6 +1,6 @@
 /*
- * Explains a pod's GPUs by the Pod object, either added to allot-scheduler's explanation or in place of it. Pure, but allocates
- * memory.
+ * Explains a pod's GPUs from the Pod object: completes allot-scheduler's explanation, or replaces it if there is none. Pure,
+ * but allocates memory.
  */
 #pragma once
 

@@ -42,7 +42,7 @@ static void write_others(const struct wanted *w, FILE *out)
 		(long long)explain_number(w->ask, "cards"));
 }
 
-/* HAMi's names of the reasons, and what they mean. `say`, if set, adds figures. */
+/* What each of HAMi's reasons means. `say`, if set, adds figures. */
 static const struct {
 	const char *reason, *plain;
 	void (*say)(const struct wanted *wanted, FILE *out);
@@ -94,7 +94,7 @@ struct group {
 	size_t nodes;
 	struct wanted wanted;
 	json_int_t unknown, cooling_down; /* counts of GPUs, for a pod placed by measured use */
-	json_int_t open_in_s;    /* seconds until the first closed GPU takes such pods again */
+	json_int_t open_in_s;    /* seconds until the first GPU in cooldown takes such pods again */
 	const char *use_unknown; /* why the use of GPUs is unknown, on one of the nodes */
 };
 
@@ -157,7 +157,8 @@ static struct groups make_groups(const json_t *e)
 	return g;
 }
 
-/* For a pod placed by measured use: writes how many GPUs are closed to such pods, and how many have no measured use. */
+/* For a pod placed by measured use: writes how many GPUs are in a cooldown, in which they take no such pods, and how many
+ * have no measured use. */
 static void write_use(const struct group *g, FILE *out)
 {
 	if (g->cooling_down)

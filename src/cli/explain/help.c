@@ -1,4 +1,4 @@
-/* Possible fixes: one function for each cause, which writes what it finds, or nothing. */
+/* Suggests fixes. Each function looks for one cause in the explanation, and writes a fix if it finds that cause. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -171,7 +171,7 @@ static void suggest_waiting(struct help *h)
 	}
 }
 
-/* Some node has room, so the pod waits for something outside of allot: writes where to look. */
+/* If some node has room, the pod waits for something outside of allot: writes where to look. */
 static void suggest_kube_scheduler(struct help *h)
 {
 	if (!explain_has_room(h->e))

@@ -13,8 +13,8 @@
 #include "base/cleanup.h"
 
 /*
- * Signals that are sent to us but meant for the command. Job control signals (SIGTSTP, SIGCONT) go to the whole process group
- * anyway.
+ * Signals to this program that are passed on to the command. Job control signals (SIGTSTP, SIGCONT) go to the whole process
+ * group anyway.
  */
 static const int forwarded[] = { SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2 };
 
@@ -90,7 +90,8 @@ static void exec_command(const char *path, char **argv, char **environment, cons
 		signal(SIGCHLD, SIG_IGN);
 	sigprocmask(SIG_SETMASK, mask, NULL);
 	execvpe(path, argv,
-		environment); /* path has a '/', so no search; a script without #! runs too */
+		/* The path has a '/', so execvpe() does not search; it also runs a script without #!. */
+		environment);
 	error = errno;
 	if (write(failure_fd, &error, sizeof(error)) < 0)
 		_exit(EXIT_CANNOT_RUN);
@@ -107,7 +108,7 @@ int child_start(const char *path, char **argv, char **environment, struct child 
 	ssize_t n;
 	pid_t pid;
 
-	/* If we inherited an ignored SIGCHLD, the kernel would reap the command before us. */
+	/* If this program inherited an ignored SIGCHLD, the kernel would reap the command before it is waited for. */
 	ignored = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
 	sigemptyset(&ours);
 	sigaddset(&ours, SIGCHLD);
@@ -150,7 +151,7 @@ bool child_handle(struct child *child, int *ret_status)
 	int status;
 
 	while (read(child->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
-		/* A signal of the terminal has reached the whole process group, so also the command. */
+		/* Do not pass on a signal of the terminal (SI_KERNEL): the whole process group has got it, the command too. */
 		if (info.ssi_signo != SIGCHLD && info.ssi_code != SI_KERNEL)
 			kill(child->pid, (int)info.ssi_signo);
 		child->is_asked_to_end |= info.ssi_signo == SIGHUP || info.ssi_signo == SIGINT ||

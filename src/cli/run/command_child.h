@@ -1,6 +1,6 @@
 /*
- * The command of `allot run`: found as in a shell, started in our process group and waited for. Signals are passed on, so to
- * our parent the two processes look like one.
+ * The command of `allot run`: finds it as a shell does, starts it in this program's process group, and waits for it. Signals to
+ * this program are passed on, so that the parent sees the two processes as one.
  */
 #pragma once
 
@@ -32,9 +32,9 @@ struct child {
 };
 
 /*
- * Blocks the signals that are passed on, and starts path with argv and environment. The command gets our original signal mask
- * and actions. If path can't be executed, returns -ENOENT, -EACCES, -ENOEXEC or the like. Call once, from a single-threaded
- * program.
+ * Blocks the signals that are passed on, and starts `path` with argv and environment. The command gets the signal mask and
+ * actions that this program started with. If `path` cannot be executed, returns -ENOENT, -EACCES, -ENOEXEC or the like. Call
+ * once, from a single-threaded program.
  */
 int child_start(const char *path, char **argv, char **environment, struct child *ret_child,
 		struct error *err);

@@ -1,4 +1,4 @@
-/* The environment of a tenant's command: a changed copy of ours. The caller owns the copy. */
+/* The environment of a tenant's command: a copy of this program's environment, with changes. The caller owns the copy. */
 #pragma once
 
 #include <stddef.h>

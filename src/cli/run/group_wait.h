@@ -1,4 +1,4 @@
-/* A tenant that shares by space (--sharing): its command starts when the MPS server of its group is ready. */
+/* For a tenant that shares by space (--sharing): starts its command only when the MPS server of its group is ready. */
 #pragma once
 
 #include <jansson.h>

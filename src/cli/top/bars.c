@@ -65,7 +65,7 @@ void spark_draw(struct cells *cells, int line, int column, int width, int lines,
 		for (int k = 0; k < lines; k++) {
 			int eighths = filled(value, lines, k);
 
-			/* A value near 0 still draws a line, so that the sample is visible. */
+			/* Draw a line even for a value near 0, so that the sample is visible. */
 			if (k == 0 && eighths == 0)
 				cells_put_char(cells, line + lines - 1, at, STYLE_ASKED, blocks[1]);
 			else if (eighths)

@@ -103,7 +103,7 @@ static int break_line(const char *text, int columns, const char **ret_next)
 			at_space = used;
 		}
 		if (used + utf8_width(c) > columns) {
-			/* A character wider than the line is skipped. */
+			/* Skip a character that is wider than the line. */
 			*ret_next = space ? space + 1 : here == text ? next : here;
 			return space ? at_space : used;
 		}

@@ -70,7 +70,7 @@ void columns_short_bytes(uint64_t bytes, char ret[COLUMNS_SHORT_MAX])
 	double value = (double)bytes;
 	size_t i = 0;
 
-	/* 999.5 would print as 1000 */
+	/* A larger value would print as 1000, so use the next unit. */
 	while (value >= 999.5 && units[i + 1]) {
 		value /= 1024;
 		i++;

@@ -71,7 +71,7 @@ static enum keys_outcome begin_change(struct view *view, const struct snapshot *
 	if (!rows->count)
 		return show_message(view, true, "no tenant is selected");
 	share = rows->share[selected(view, snapshot, rows)];
-	/* The selection now follows this share when its row moves. */
+	/* From now on the selection follows this share when its row moves. */
 	select_row(view, snapshot, rows, selected(view, snapshot, rows));
 	change_begin(kind, snapshot, share, &view->change);
 	*view->input = '\0';

@@ -11,7 +11,7 @@
 #define ESCAPE_WAIT_MS 25 /* a key's escape sequence arrives within this time */
 #define MOST_IN_CELL 2
 
-/* Nearly everybody can tell blue from orange. With 8 colours, the nearest are used. */
+/* Blue and orange, because nearly everybody can tell these apart. With 8 colours, the nearest are used. */
 #define BLUE_256 39
 #define ORANGE_256 208
 #define GREY_256 244
@@ -55,7 +55,7 @@ int screen_open(bool has_color, struct error *err)
 {
 	const char *term = getenv("TERM");
 
-	/* initscr() would exit if the terminal is unknown. */
+	/* newterm() instead of initscr(), which would exit if the terminal is unknown. */
 	screen = newterm(NULL, stdout, stdin);
 	if (!screen)
 		return error_set(

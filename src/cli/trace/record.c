@@ -175,7 +175,7 @@ int record_round(struct record *r, bool is_last, struct error *err)
 {
 	int asked;
 
-	/* A reply has room for some rings only, and after the last round nobody asks for the others. */
+	/* One reply has room for only some rings, so after the last round ask until there are no more. */
 	do
 		asked = ask(r, err);
 	while (asked >= 0 && r->has_more);

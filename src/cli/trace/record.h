@@ -1,6 +1,7 @@
 /*
- * Records a tenant: makes the daemon begin, then polls it and reads the processes' rings until the caller stops. The file can
- * always be finished. Not thread safe.
+ * Records a trace of a tenant: makes the daemon start tracing, then polls the daemon and reads the processes' rings
+ * (abi/shm/trace_ring.h) until the caller stops. The file is complete JSON after record_finish(), even if the daemon died. Not
+ * thread safe.
  */
 #pragma once
 

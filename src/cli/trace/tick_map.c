@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #define FIRST_CAPACITY 64
-#define FURTHEST_NS 4e18 /* a time beyond this comes from wrong ticks */
+#define FURTHEST_NS 4e18 /* a longer time can only come from wrong ticks */
 
 static int append(struct tick_map *map, uint64_t ticks, uint64_t ns)
 {
@@ -62,7 +62,7 @@ int64_t tick_map_ns(const struct tick_map *map, uint64_t ticks)
 		return 0;
 	/* After the last moment, the mean rate of the whole trace is the most exact. */
 	double rate = i == last ? ns_per_tick(first, from) : ns_per_tick(from, from + 1);
-	/* Count from the nearest moment: a double holds small differences exactly. */
+	/* Compute from the nearest moment, because a double holds small differences exactly. */
 	double ns = (double)(int64_t)(ticks - from->ticks) * rate;
 
 	if (ns > FURTHEST_NS || ns < -FURTHEST_NS)

@@ -1,7 +1,7 @@
 /*
- * Converts ticks of a trace's clock to nanoseconds since the trace began. A moment is a pair of both clocks, which the daemon
- * read together; between moments time is linear. Adding a moment changes no earlier time, and time never goes backwards, so
- * slices nest as in the process. Not thread safe.
+ * Converts ticks of a trace's clock to nanoseconds since the trace began. A moment is a pair of ticks and nanoseconds that the
+ * daemon read at the same time; between two moments, time is linear. Adding a moment changes no earlier time, and time never
+ * goes backwards, so nested events stay nested. Not thread safe.
  */
 #pragma once
 
@@ -24,7 +24,8 @@ int tick_map_begin(struct tick_map *map, uint64_t ticks, uint64_t ns);
 /* Adds a later moment; ignored unless later on both clocks. Returns 0 or -ENOMEM. */
 int tick_map_add(struct tick_map *map, uint64_t ticks, uint64_t ns);
 
-/* Returns nanoseconds since the first moment. Before it (negative) and after the last one, an estimate. */
+/* Returns nanoseconds since the first moment. Before the first moment (negative) and after the last one, the result is an
+ * estimate. */
 int64_t tick_map_ns(const struct tick_map *map, uint64_t ticks);
 
 /* Returns the ticks of the last moment. Times up to there are final. */

@@ -240,7 +240,7 @@ static void write_event(void *data, const struct trace_event *e)
 	const struct writing *w = data;
 	struct trace_event *held = &w->process->held[e->thread % PROCESS_HELD];
 
-	/* Threads share slots: another thread's kernel is written only to make room. */
+	/* Several threads share a slot. Another thread's kernel is written only if its slot is needed. */
 	if (held->kind && (held->thread == e->thread || is_untimed(e)))
 		flush_held_kernel(w, held, max_duration_ns(w, held, e));
 	if (begin_ns(w->scene, e) > w->scene->end_ns || tick_map_ns(w->scene->map, e->end) < 0)
@@ -291,7 +291,7 @@ int traced_process_write(struct traced_process *p, const struct trace_scene *sce
 
 	if (r < 0)
 		return r;
-	/* Events after the map's last moment wait, because the next moment decides their times. */
+	/* Events after the map's last moment are not delivered yet, because the next moment decides their times. */
 	ring_reader_drain(&p->reader, tick_map_last_ticks(scene->map), now_ns, is_last, write_event,
 			  &w);
 	for (size_t i = 0; is_last && i < PROCESS_HELD; i++)

@@ -18,7 +18,7 @@ struct traced_process {
 	struct names names;
 	int pid;
 	char command[16];
-	uint64_t launch_ns; /* shortest time that a recent launch took; 0 if unknown */
+	uint64_t launch_ns; /* shortest duration of a recent launch; 0 if unknown */
 	/*
 	 * Kernels of unknown length, by thread modulo PROCESS_HELD: each is written when its thread's next event bounds its
 	 * length. Kind 0: empty.

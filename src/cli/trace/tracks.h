@@ -1,6 +1,6 @@
 /*
- * A traced tenant's tracks, from the replies to trace_poll (docs/reference/protocol.md): which tenant had each GPU when, and
- * the traced tenant's state, memory and compute. Not thread safe.
+ * A traced tenant's tracks (rows of a timeline), from the replies to trace_poll (docs/reference/protocol.md): which tenant had
+ * each GPU when, and the traced tenant's state, memory and compute. Not thread safe.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct tracks {
 	struct tracks_card {
 		char *tenant[TRACKS_TENANTS]; /* names; tenant i has line i + 1 of the GPU's track */
 		unsigned tenant_count;
-		/* The lease without an end at the last reply, or NULL. */
+		/* The lease that had no end in the last reply, or NULL. */
 		json_t *going_on;
 		uint64_t lease_number; /* number of the last lease that was counted */
 		uint64_t used_bytes;

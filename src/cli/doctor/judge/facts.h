@@ -13,7 +13,7 @@
 #define FACT_NAMES_MAX 4096 /* all names of a certificate */
 #define FACTS_MAX 16        /* most items in each list of facts; further ones are left out */
 
-/* Unknown: it can't be found out from here. */
+/* FACT_UNKNOWN: this program cannot find out. */
 enum fact { FACT_UNKNOWN, FACT_NO, FACT_YES };
 
 struct facts_cgroup {
@@ -27,7 +27,7 @@ struct facts_kubelet {
 	bool plugin_wanted;   /* the settings have kube_plugin = on */
 	enum fact answers;    /* a process listens at kubelet.sock */
 	bool has_our_socket;  /* allot-*.sock exists beside kubelet.sock */
-	enum fact we_answer;  /* a process listens at allot-*.sock */
+	enum fact we_answer;  /* a process listens at the allot-*.sock */
 	enum fact registered; /* the kubelet's checkpoint has the resource */
 	char resource[FACT_NAME_MAX];
 	char version[FACT_NAME_MAX]; /* "" if unknown */
@@ -106,8 +106,8 @@ struct facts_tenant {
 	} device[FACTS_MAX];
 	bool is_preloaded;  /* liballot.so is mapped into this process */
 	bool has_shim;      /* the loader's libcuda.so.1 is a mirror's shim */
-	bool is_command;    /* LD_PRELOAD names liballot.so, as under allot run */
-	bool wants_control; /* CUDA_DISABLE_CONTROL is not set */
+	bool is_command;    /* LD_PRELOAD names liballot.so, as in a command of `allot run` */
+	bool wants_control; /* HAMi's variable CUDA_DISABLE_CONTROL is not set, so limits apply */
 };
 
 struct facts_taint {
@@ -130,7 +130,8 @@ struct facts_dra {
 	enum fact we_answer;  /* a process listens at that socket */
 	bool is_known;        /* the daemon reports the driver; is_registered is valid */
 	bool is_registered;   /* the kubelet has registered the driver */
-	bool is_asked; /* the API server was asked; each *_fault is "" if the objects may be read */
+	/* the API server was asked; each member *_fault is "" if this user may read the objects */
+	bool is_asked;
 	char slices_fault[FACT_TEXT_MAX], claims_fault[FACT_TEXT_MAX];
 	bool has_api;        /* the API server has resource.k8s.io/v1 */
 	enum fact has_class; /* DeviceClass gpu.allot.dev exists */

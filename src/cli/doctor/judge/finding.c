@@ -44,7 +44,7 @@ struct finding *findings_add(struct findings *findings, enum finding_level level
 	va_list arguments;
 
 	if (!f) {
-		/* A finding was lost, so the report must not say that all is well. */
+		/* A finding is lost, so turn the previous one into a problem: the report must not say that all is well. */
 		if (findings->count)
 			findings->list[findings->count - 1].level = FINDING_PROBLEM;
 		return NULL;

@@ -9,7 +9,7 @@ enum finding_level {
 	FINDING_OK,
 	FINDING_NOTE,    /* no fault, but good to know */
 	FINDING_WARNING, /* works, but not completely or not as well */
-	FINDING_PROBLEM, /* sharing a GPU fails here */
+	FINDING_PROBLEM, /* sharing a GPU does not work on this machine */
 	FINDING_LEVELS,
 };
 
@@ -31,8 +31,8 @@ struct findings {
 void findings_free(struct findings *findings);
 
 /*
- * Adds a finding without a remedy. `format` is printf's; control characters become '?'. Out of memory: the finding is lost, the
- * previous one becomes a FINDING_PROBLEM, and the result is NULL.
+ * Adds a finding without a remedy. `format` is as for printf(); control characters become '?'. If memory runs out, the finding
+ * is lost, the previous one becomes a FINDING_PROBLEM, and the result is NULL.
  */
 struct finding *findings_add(struct findings *findings, enum finding_level level, const char *name,
 			     const char *format, ...) __attribute__((format(printf, 4, 5)));

@@ -1,6 +1,6 @@
 /*
- * Values that need several snapshots: the history of a share or GPU, and rates between two snapshots. The caller feeds
- * each snapshot in turn. A share or GPU that a snapshot lacks is forgotten. Reads no clock.
+ * Values that need several snapshots (snapshot.h): the history of a share or GPU, and rates between two snapshots. The caller
+ * passes each snapshot in turn. A share or GPU that a snapshot lacks is forgotten. Reads no clock.
  */
 #pragma once
 

@@ -153,7 +153,7 @@ bool reader_number(struct span value, double *ret)
 
 	if (!is_number(value))
 		return false;
-	/* strtod() stays inside the text, which ends with a NUL. */
+	/* strtod() stays inside the text, because the text ends with a NUL. */
 	number = strtod(value.at, &end);
 	if (end != value.end || !isfinite(number))
 		return false;

@@ -38,7 +38,8 @@ static void notify(struct source *source)
 	uint64_t one = 1;
 	ssize_t n = write(source->fd, &one, sizeof(one));
 
-	(void)n; /* the write fails only if the fd is already readable */
+	/* Ignored: the write fails only if the descriptor is readable already, which is all that is wanted. */
+	(void)n;
 }
 
 static void publish(struct source *source, const struct sample *sample)
@@ -107,7 +108,7 @@ static json_t *make_move(const json_t *body)
 	return json_pack("{s:O, s:b}", "name", json_object_get(body, "name"), "poll", 1);
 }
 
-/* Makes a pending change. Returns whether there was one. The caller holds the lock. */
+/* Does the requested change, if there is one, and returns whether there was one. The caller holds the lock. */
 static bool serve(struct source *source)
 {
 	json_t *body = source->body, *move = source->move, *request;
