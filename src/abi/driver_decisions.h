@@ -1,15 +1,15 @@
 /*
- * What is decided of every function of the driver API that has no hook, and why; and why those have one
- * that do. docs/reference/driver-api.md is made from this and driver_table.h (scripts/driver-api), and CI fails
- * when a function of NVIDIA's headers, or a symbol of a real libcuda, is in neither.
+ * For every function of the driver API: whether the library hooks it, and why. docs/reference/driver-api.md is made from this
+ * file and driver_table.h (scripts/driver-api). CI fails if a function of NVIDIA's headers, or a symbol of a real libcuda, is
+ * in neither.
  *
- *   GOVERNED(group, why)      DRIVER_TABLE_<group> of driver_table.h: hooked
- *   REFUSED(reason, base)     DRIVER_TABLE_REFUSED there: hooked, fails in a tenant
+ *   GOVERNED(group, why)      the functions of DRIVER_TABLE_<group> (driver_table.h): hooked
+ *   REFUSED(reason, base)     in DRIVER_TABLE_REFUSED: hooked, and fails in a tenant
  *   PASSED(reason, base)      not hooked
  *   REASON(reason, why)
  *
- * A base stands for all its forms (versions _vN, twins _ptsz and _ptds): either all of them are hooked
- * or none is. So a form that a newer driver adds is known to be governed by its base (unknown.h).
+ * A base name stands for all its forms: versions (_vN) and per-thread-stream twins (_ptsz and _ptds). Either all forms are
+ * hooked or none is. So for a form that a newer driver adds, the base tells whether it must be hooked (unknown.h).
  */
 #pragma once
 

@@ -1,10 +1,9 @@
 /*
- * Every driver API that allot governs, one row each. The row makes the enum, the typed slot for the
- * real function, the name table, the exported wrapper and the list of exports (src/library), and
- * the simulated GPU must define every row's symbol (src/sim), so that a governed call which it
- * lacks fails at link time. CI holds the prototypes against NVIDIA's headers.
+ * Every function of the driver API that allot hooks, one row each. From a row come the enum, the typed slot for the real
+ * function, the name table, the exported wrapper and the list of exports (src/library). The simulated GPU must define every
+ * row's symbol (src/sim); if one is missing, linking fails. CI compares the prototypes with NVIDIA's headers.
  *
- * Two kinds of rows, given by the user of the table as two macros:
+ * There are two kinds of rows. The user of the table defines a macro for each:
  *
  *   HOOK(symbol, hook, params, args)
  *       The wrapper calls `hook_<hook>(real function, args...)`, written by hand in hook_<kind>.c.
@@ -12,18 +11,18 @@
  *   WORK(symbol, streams, params, args, work...)
  *       GPU work. The wrapper is generated: enter the gate, call the real function, leave the gate.
  *       `streams` says what a NULL stream means: LEGACY or PER_THREAD (the _ptsz and _ptds twins).
- *       `work` describes the work, one of the WORK_ macros below, as src/library/launch/inflight/work.h has it:
+ *       `work` describes the work by one of the WORK_ macros of src/library/launch/inflight/work.h:
  *       WORK_KERNEL(stream, function, blocks, threads), WORK_GRAPH(stream, exec),
- *       WORK_COPY(stream, bytes) for asynchronous, WORK_SYNC(bytes) for calls that return when done.
- *       It expands to an initializer with commas in it: take it as `...`.
+ *       WORK_COPY(stream, bytes) for asynchronous copies, WORK_SYNC(bytes) for calls that return when done.
+ *       It expands to an initializer that contains commas, so take it as `...`.
  *
- * `_v2` is part of a symbol's name: older ABIs of the same name are other functions.
+ * `_v2` is part of a symbol's name: older versions of a name are separate functions.
  */
 #pragma once
 
 #include "abi/cuda_abi.h"
 
-/* A row and its per-thread-default-stream twin. */
+/* A row, and a row for its per-thread-stream twin. */
 #define HOOK_TWINS(HOOK, symbol, suffix, hook, params, args) \
 	HOOK(symbol, hook, params, args) \
 	HOOK(symbol##suffix, hook, params, args)
@@ -31,7 +30,7 @@
 	WORK(symbol, LEGACY, params, args, __VA_ARGS__) \
 	WORK(symbol##suffix, PER_THREAD, params, args, __VA_ARGS__)
 
-/* Start, and the two ways of looking functions up. */
+/* cuInit, and the two functions that look up others. */
 #define DRIVER_TABLE_ENTRY(HOOK) \
 	HOOK(cuInit, init, (unsigned int flags), (flags)) \
 	HOOK(cuGetProcAddress, get_proc_address, \
@@ -42,7 +41,7 @@
 	      CUdriverProcAddressQueryResult *status), \
 	     (symbol, pfn, version, flags, status))
 
-/* Contexts: memory that no allocation call names. */
+/* Contexts. They take memory that no allocation call states. */
 #define DRIVER_TABLE_CONTEXT(HOOK) \
 	HOOK(cuDevicePrimaryCtxRetain, primary_retain, (CUcontext *ctx, CUdevice dev), (ctx, dev)) \
 	HOOK(cuDevicePrimaryCtxRelease, primary_release, (CUdevice dev), (dev)) \
@@ -60,19 +59,19 @@
 	     (ctx, how, flags, dev)) \
 	HOOK(cuCtxDestroy_v2, ctx_destroy, (CUcontext ctx), (ctx))
 
-/* Who may reach a context's memory: to be said again of memory that can be moved. */
+/* Access to the memory of another context. For memory that can be moved (swap.h), the library sets it again after each move. */
 #define DRIVER_TABLE_PEER(HOOK) \
 	HOOK(cuCtxEnablePeerAccess, ctx_enable_peer, (CUcontext peer, unsigned int flags), \
 	     (peer, flags)) \
 	HOOK(cuCtxDisablePeerAccess, ctx_disable_peer, (CUcontext peer), (peer))
 
-/* What the tenant may see of the card's memory. */
+/* Queries of the GPU's memory, which must show the tenant's quota. */
 #define DRIVER_TABLE_INFO(HOOK) \
 	HOOK(cuMemGetInfo_v2, mem_get_info, (size_t *free_bytes, size_t *total_bytes), \
 	     (free_bytes, total_bytes)) \
 	HOOK(cuDeviceTotalMem_v2, device_total_mem, (size_t *bytes, CUdevice dev), (bytes, dev))
 
-/* Device memory: what makes it appear, and what makes it go. */
+/* Calls that allocate or free device memory. */
 #define DRIVER_TABLE_MEMORY(HOOK) \
 	HOOK(cuMemAlloc_v2, mem_alloc, (CUdeviceptr *ptr, size_t bytes), (ptr, bytes)) \
 	HOOK(cuMemAllocPitch_v2, mem_alloc_pitch, \
@@ -142,7 +141,7 @@
 	     (CUdeviceptr *ptr, CUipcMemHandle handle, unsigned int flags), (ptr, handle, flags)) \
 	HOOK(cuIpcCloseMemHandle, ipc_close, (CUdeviceptr ptr), (ptr))
 
-/* What is asked and said of a device address: of memory that can be moved off the card, ours (swap.h). */
+/* Queries and settings for device addresses. The library answers them for memory that can be moved off the GPU (swap.h). */
 #define DRIVER_TABLE_POINTER(HOOK) \
 	HOOK(cuMemGetAddressRange_v2, get_address_range, \
 	     (CUdeviceptr *base, size_t *bytes, CUdeviceptr ptr), (base, bytes, ptr)) \
@@ -173,7 +172,7 @@
 		    unsigned int flags), \
 		   (stream, n, ops, flags))
 
-/* A stream that reads or writes a word, which may be in memory that can be moved. */
+/* Calls by which a stream reads or writes a word, which may be in memory that can be moved. */
 #define DRIVER_TABLE_VALUE(HOOK) \
 	HOOK_VALUES(HOOK, cuStreamWaitValue32, stream_value32, cuuint32_t) \
 	HOOK_VALUES(HOOK, cuStreamWaitValue64, stream_value64, cuuint64_t) \
@@ -182,7 +181,8 @@
 	HOOK_BATCH_OF_VALUES(HOOK, cuStreamBatchMemOp) \
 	HOOK_BATCH_OF_VALUES(HOOK, cuStreamBatchMemOp_v2)
 
-/* Nodes that name memory, which the driver looks at as they are made: it has to be there. */
+/* Graph nodes that refer to memory. The driver reads the memory's address when a node is made, so the memory must be on the
+ * GPU then. */
 #define DRIVER_TABLE_NODE(HOOK) \
 	HOOK(cuGraphAddMemcpyNode, add_copy_node, \
 	     (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, \
@@ -204,7 +204,7 @@
 	      CUcontext ctx), \
 	     (exec, node, params, ctx))
 
-/* Multicast objects: what is bound to one lives on when its handle is released. */
+/* Multicast objects. Memory that is bound to an object stays allocated after its handle was released. */
 #define DRIVER_TABLE_MULTICAST(HOOK) \
 	HOOK(cuMulticastCreate, multicast_create, \
 	     (CUmemGenericAllocationHandle *object, const CUmulticastObjectProp *prop), \
@@ -231,7 +231,7 @@
 	     (CUmemGenericAllocationHandle object, CUdevice dev, size_t offset, size_t bytes), \
 	     (object, dev, offset, bytes))
 
-/* Page-locked host memory: not the card's, but a tenant may have a quota of it. */
+/* Page-locked host memory, for which a tenant may have a quota. */
 #define DRIVER_TABLE_HOST(HOOK) \
 	HOOK(cuMemAllocHost, alloc_host_v1, (void **ptr, unsigned int bytes), (ptr, bytes)) \
 	HOOK(cuMemAllocHost_v2, alloc_host, (void **ptr, size_t bytes), (ptr, bytes)) \
@@ -244,7 +244,7 @@
 	     (ptr, bytes, flags)) \
 	HOOK(cuMemHostUnregister, free_host, (void *ptr), (ptr))
 
-/* Streams and captures: the gate must know a capture, and when a stream or graph is gone. */
+/* Streams and captures. The gate must know of each capture, and of the end of each stream and graph. */
 #define DRIVER_TABLE_STREAM(HOOK) \
 	HOOK_TWINS(HOOK, cuStreamBeginCapture_v2, _ptsz, begin_capture, \
 		   (CUstream stream, CUstreamCaptureMode mode), (stream, mode)) \
@@ -275,8 +275,8 @@
 	HOOK(cuGraphExecDestroy, graph_exec_destroy, (CUgraphExec exec), (exec))
 
 /*
- * Old ABIs of what is governed above, and rare ways of doing the same: sizes and device addresses of
- * 32 bits where the prototype says so; an upload is a launch's memory and copies ahead of time.
+ * Old versions of hooked functions, and rare functions for the same purposes. Prototypes with _v1 types have sizes and device
+ * addresses of 32 bits. An upload maps and copies a graph's memory before the launch.
  */
 #define DRIVER_TABLE_OLD(HOOK) \
 	HOOK(cuMemAlloc, mem_alloc_v1, (CUdeviceptr_v1 *ptr, unsigned int bytes), (ptr, bytes)) \
@@ -315,14 +315,14 @@
 	     (CUDA_LAUNCH_PARAMS *launches, unsigned int count, unsigned int flags), \
 	     (launches, count, flags))
 
-/* Parts of a device, which hold its primary context. */
+/* Green contexts: parts of a device, which hold a reference to its primary context. */
 #define DRIVER_TABLE_GREEN(HOOK) \
 	HOOK(cuGreenCtxCreate, green_create, \
 	     (CUgreenCtx *green, CUdevResourceDesc desc, CUdevice dev, unsigned int flags), \
 	     (green, desc, dev, flags)) \
 	HOOK(cuGreenCtxDestroy, green_destroy, (CUgreenCtx green), (green))
 
-/* Code, variables and stacks: memory of a size that the call does not tell, and so measured around it. */
+/* Code, variables and stacks. These calls do not state how much memory they take, so it is measured around the call. */
 #define DRIVER_TABLE_CODE(HOOK) \
 	HOOK(cuModuleLoad, module_load, (CUmodule *module, const char *path), (module, path)) \
 	HOOK(cuModuleLoadData, module_load_data, (CUmodule *module, const void *image), \
@@ -360,8 +360,8 @@
 	HOOK(cuCtxSetLimit, ctx_set_limit, (CUlimit limit, size_t value), (limit, value))
 
 /*
- * Refused in a tenant with CUDA_ERROR_NOT_SUPPORTED; driver_decisions.h says why. Twins have hooks of
- * their own: each row makes its hook (hook_refuse.c).
+ * Functions that return CUDA_ERROR_NOT_SUPPORTED in a tenant; driver_decisions.h has the reasons. Each row makes its own hook
+ * (hook_refuse.c), so twins have hooks of their own.
  */
 #define DRIVER_TABLE_REFUSED(HOOK) \
 	HOOK(cuCtxAttach, refuse_ctx_attach, (CUcontext *ctx, unsigned int flags), (ctx, flags)) \
@@ -408,7 +408,7 @@
 #define BYTES_2D(c) (WORK_READS(c) ? (uint64_t)(c)->WidthInBytes * (c)->Height : 0)
 #define BYTES_3D(c) \
 	(WORK_READS(c) ? (uint64_t)(c)->WidthInBytes * (c)->Height * (c)->Depth : 0)
-/* Of a list that stands beside others, without which the driver refuses the call. */
+/* Bytes of a batch; 0 if `others`, a list without which the driver refuses the call, is NULL. */
 #define BYTES_BATCH(others, sizes, count) \
 	((others) && WORK_READS(sizes) ? work_batch_bytes(sizes, count) : 0)
 
@@ -478,7 +478,7 @@
 		   (const CUDA_MEMCPY3D_PEER *copy, CUstream stream), (copy, stream), \
 		   WORK_COPY(stream, BYTES_3D(copy)))
 
-/* A memset returns before it is done, except on host memory: asynchronous on the default stream. */
+/* A memset may return before it is done, except on host memory, so it counts as asynchronous. */
 #define DRIVER_TABLE_SET(WORK) \
 	WORK_TWINS(WORK, cuMemsetD8_v2, _ptds, (CUdeviceptr dst, unsigned char value, size_t n), \
 		   (dst, value, n), WORK_COPY(NULL, n)) \
@@ -523,8 +523,8 @@
 		   WORK_COPY(stream, width *height * 4))
 
 /*
- * Batches, and what else moves or fills bytes. A batch that tells its bytes only through structures of
- * each CUDA version's own is told apart by its number of operations.
+ * Batches, and other calls that copy or fill memory. Some batches state their bytes only in structures that differ between CUDA
+ * versions; these are told apart by their number of operations.
  */
 #define DRIVER_TABLE_BATCH(WORK) \
 	WORK_TWINS(WORK, cuMemcpyBatchAsync, _ptsz, \
@@ -588,8 +588,7 @@
 		   WORK_COPY(stream, BYTES_BATCH(ptrs, sizes, count)))
 
 /*
- * Work by old ABIs. The oldest launches know their block's shape from an earlier call, and have no
- * per-thread twins.
+ * Work in old versions of the API. The oldest launches have their block's shape from an earlier call, and no per-thread twins.
  */
 #define DRIVER_TABLE_OLD_WORK(WORK) \
 	WORK(cuLaunch, LEGACY, (CUfunction f), (f), WORK_KERNEL(NULL, f, 1, 0)) \
@@ -667,8 +666,8 @@
 	     (dst, pitch, value, width, height), WORK_COPY(NULL, (uint64_t)width *height * 4))
 
 /*
- * Waits for work: a program's step may end with one. They pass no gate; what stands in place of the work is called
- * when the wait has succeeded.
+ * Waits for work, at which a step of the program may end. They do not pass the gate. In place of `work`, each row has a call
+ * that is made when the wait has succeeded.
  */
 #define DRIVER_TABLE_WAIT(WORK) \
 	WORK(cuCtxSynchronize, LEGACY, (void), (), sync_point_after_all()) \
@@ -678,7 +677,7 @@
 	WORK(cuStreamSynchronize_ptsz, PER_THREAD, (CUstream stream), (stream), \
 	     sync_point_after_stream(stream, PER_THREAD))
 
-/* A wait for one point of a stream: a step may end with it, but not a turn. */
+/* A wait for one point of a stream. A step of the program may end there, but not a turn. */
 #define DRIVER_TABLE_EVENT(HOOK) \
 	HOOK(cuEventSynchronize, event_synchronize, (CUevent event), (event))
 
@@ -713,8 +712,9 @@
 	DRIVER_TABLE_WORK(WORK)
 
 /*
- * What the library itself calls and does not hook: resolved, never exported.
- *   CALL(symbol, params)
+ * Functions that the library calls but does not hook. They are looked up, never exported.
+ *
+ *     CALL(symbol, params)
  */
 #define DRIVER_CALLS(CALL) \
 	CALL(cuDriverGetVersion, (int *version)) \
@@ -773,9 +773,10 @@
 	     (CUDA_ARRAY_MEMORY_REQUIREMENTS *req, CUmipmappedArray mipmap, CUdevice dev))
 
 /*
- * What the daemon's helper calls to take another process off its card (daemon/gpu/nvml/driver_checkpoint.h): the
- * library never does. Of the arguments that may be left out, all but a lock's are.
- *   CALL(symbol, params)
+ * Functions that only the daemon's helper calls, to move another process's memory off the GPU
+ * (daemon/gpu/nvml/driver_checkpoint.h). Optional arguments are left out, except those of a lock.
+ *
+ *     CALL(symbol, params)
  */
 #define DRIVER_CHECKPOINT_CALLS(CALL) \
 	CALL(cuCheckpointProcessGetRestoreThreadId, (int pid, int *tid)) \

@@ -1,13 +1,12 @@
 /*
- * Since which version of CUDA each symbol of the driver API is what cuGetProcAddress hands out for its
- * base name: SINCE(version, symbol), the version as in CUDA_VERSION (1000 * major + 10 * minor).
+ * SINCE(version, symbol): cuGetProcAddress returns `symbol` for its base name from this CUDA version on. The version is written
+ * as in CUDA_VERSION (1000 * major + 10 * minor).
  *
- * The driver's rule: of a name's forms (_vN; and when the per-thread stream is asked for and the name has
- * twins _ptsz or _ptds, of those alone) the newest that is not newer than the version asked for. Taken from
- * the answers of driver 580.159.04 (CUDA 13.0) to every name that it exports, every version and all flags,
- * which obey that rule without exception; they agree with the names in cudaTypedefs.h
- * (PFN_<base>_v<version>), and CI compares with those of CUDA 11.8 to 13.5. What is promised here is the
- * ABI of a version that was released, so a newer driver answers the same.
+ * The driver's rule: of a name's forms (_vN), it returns the newest that is not newer than the requested version. If the
+ * per-thread stream is requested and the name has twins (_ptsz or _ptds), only the twins count. The table comes from the
+ * answers of driver 580.159.04 (CUDA 13.0) to every name that it exports, every version and all flags. It agrees with the names
+ * in cudaTypedefs.h (PFN_<base>_v<version>), and CI compares it with those of CUDA 11.8 to 13.5. A newer driver answers the
+ * same, because the ABI of a released version stays.
  */
 #pragma once
 

@@ -1,29 +1,28 @@
 /*
- * Every NVML function that tells what differs in a tenant, one row each. As driver_table.h for CUDA:
- * the row makes the slot for the real function, the exported wrapper and the list of exports
- * (src/library/entry/nvml/nvml_wrap.c), and the simulated NVML must define every row's symbol.
+ * Every NVML function whose answer must differ in a tenant, one row each. As with driver_table.h for CUDA, from a row come the
+ * slot for the real function, the exported wrapper and the list of exports (src/library/entry/nvml/nvml_wrap.c). The simulated
+ * NVML must define every row's symbol.
  *
- * Kinds of rows, given by the user of the table as three macros. Outside a tenant all are the real
- * function.
+ * There are three kinds of rows, each a macro that the user of the table defines. Outside a tenant, all call the real function.
  *
  *   LOOK(symbol, hook, params, args)
- *       Which devices there are: nvml_<hook>(real function, args...).
+ *       Which devices there are: calls nvml_<hook>(real function, args...).
  *   CARD(symbol, hook, params, args)
- *       What one of the tenant's devices does: nvml_<hook>(index, real function, args...), with the
- *       device's place in the tenant's list; a device that is not in it is an invalid argument.
+ *       Queries of one device: calls nvml_<hook>(index, real function, args...), with the device's index in
+ *       the tenant's list. A device that is not in the list is an invalid argument.
  *   NONE(symbol, params, args)
- *       What cannot be told of a part of a card (all of the card's video engines, performance
- *       counters, accounts of processes): not supported.
+ *       Values that do not exist for a part of a GPU (use of all its video engines, performance counters,
+ *       accounting of processes): returns "not supported".
  *
- * Not governed, because it describes the card itself: BAR1 (a window of addresses, no memory that a
- * quota counts), nvmlDeviceGetFieldValues (no field tells memory in use, processes or utilization),
- * nvmlDeviceGetMinorNumber (names the device file), clocks, power, temperature, links.
+ * Not hooked, because they describe the GPU itself: BAR1 (a window of addresses, no memory that a quota counts),
+ * nvmlDeviceGetFieldValues (no field has used memory, processes or utilization), nvmlDeviceGetMinorNumber (the name of the
+ * device file), clocks, power, temperature, links.
  */
 #pragma once
 
 #include "abi/nvml_abi.h"
 
-/* Devices by any of their names, and processes by theirs. */
+/* Find devices by index, UUID and other names, and return names of processes. */
 #define NVML_TABLE_LOOKS(LOOK) \
 	LOOK(nvmlDeviceGetCount, count, (unsigned int *count), (count)) \
 	LOOK(nvmlDeviceGetCount_v2, count, (unsigned int *count), (count)) \
@@ -53,7 +52,7 @@
 	LOOK(nvmlSystemGetProcessName, process_name, \
 	     (unsigned int pid, char *name, unsigned int length), (pid, name, length))
 
-/* The card: its place, memory and utilization. */
+/* A device's index, memory and utilization. */
 #define NVML_TABLE_CARD(CARD) \
 	CARD(nvmlDeviceGetIndex, index, \
 	     (nvmlDevice_t device, unsigned int *index), (device, index)) \
@@ -71,7 +70,7 @@
 	      nvmlValueType_t *value_type, unsigned int *count, nvmlSample_t *samples), \
 	     (device, type, since_us, value_type, count, samples))
 
-/* Its processes. */
+/* A device's processes. */
 #define NVML_TABLE_PROCESSES(CARD) \
 	CARD(nvmlDeviceGetComputeRunningProcesses, compute_processes_v1, \
 	     (nvmlDevice_t device, unsigned int *count, nvmlProcessInfo_v1_t *infos), \
@@ -108,7 +107,7 @@
 	CARD(nvmlDeviceGetProcessesUtilizationInfo, processes_utilization, \
 	     (nvmlDevice_t device, nvmlProcessesUtilizationInfo_t *info), (device, info))
 
-/* These have figures of the whole GPU only: a tenant is answered "not supported". */
+/* Functions that have values only for the whole GPU: in a tenant they return "not supported". */
 #define NVML_TABLE_NONE(NONE) \
 	NONE(nvmlDeviceGetAccountingStats, \
 	     (nvmlDevice_t device, unsigned int pid, nvmlAccountingStats_t *stats), \
@@ -153,7 +152,7 @@
 #define NVML_TABLE(LOOK, CARD, NONE) \
 	NVML_TABLE_LOOKS(LOOK) NVML_TABLE_CARD(CARD) NVML_TABLE_PROCESSES(CARD) NVML_TABLE_NONE(NONE)
 
-/* Called by the library, and not governed. */
+/* Functions that the library calls but does not hook. */
 #define NVML_CALLS(CALL) \
 	CALL(nvmlDeviceGetUUID, (nvmlDevice_t device, char *uuid, unsigned int length)) \
 	CALL(nvmlDeviceGetDeviceHandleFromMigDeviceHandle, \

@@ -4,7 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MOST 65536 /* without close_range(), only descriptors below this are closed */
+#define MOST 65536 /* if the kernel lacks close_range(), only descriptors below this are closed */
 
 void child_close_others(int keep)
 {

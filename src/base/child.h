@@ -1,4 +1,4 @@
-/* For a forked child that continues without exec. The parent may have threads, so this uses system calls only. */
+/* For a child process after fork() without exec. The parent may have threads, so these functions make system calls only. */
 #pragma once
 
 /*

@@ -1,6 +1,6 @@
 /*
- * The daemon's clock: CLOCK_MONOTONIC in nanoseconds, and conversions. Values must not leave the process, since clocks differ
- * across time namespaces.
+ * The process's clock: CLOCK_MONOTONIC in nanoseconds, and conversions. Do not send values to other processes, because clocks
+ * differ across time namespaces.
  */
 #pragma once
 

@@ -68,7 +68,7 @@ __attribute__((format(printf, 3, 0))) static void write_line(enum log_level leve
 	line[length] = '\0';
 	text_clean(line);
 	line[length++] = '\n';
-	/* If the log can't be written, there is no place to report that. */
+	/* Ignore a failed write: there is no other place to report it. */
 	ssize_t written = write(STDERR_FILENO, line, length);
 	(void)written;
 	errno = saved;

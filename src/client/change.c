@@ -72,7 +72,7 @@ static int put(allot_change *change, int index, const char *key, json_t *value)
 
 static int put_pct(allot_change *change, int index, const char *key, double pct)
 {
-	/* The condition on pct is negated as a whole, so that NaN is refused too. */
+	/* The condition is negated as a whole, so that NaN is rejected too. */
 	if (index < ALLOT_ONLY_DEVICE || !(pct >= 0 && pct <= 100))
 		return -EINVAL;
 	return put(change, index, key, json_real(pct));

@@ -18,7 +18,7 @@
 struct client {
 	int fd;
 	char run_dir[PATHS_MAX];
-	/* received bytes after the last reply's newline: buffer[0..used); usually there are none */
+	/* bytes received after the last reply, in buffer[0..used); usually there are none */
 	char *buffer;
 	size_t used, size;
 	int fds[CLIENT_FDS_MAX]; /* received with the last reply */

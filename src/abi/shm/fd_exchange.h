@@ -1,12 +1,12 @@
 /*
- * How processes of a tenant share memory for which legacy IPC has no handle (library/swap/ipc_broker.h): by descriptors, which
- * the daemon keeps. Each exchange uses the tenant's socket, as in registration.h:
+ * How processes of a tenant share memory for which legacy IPC has no handle (library/swap/ipc_broker.h): by file descriptors,
+ * which the daemon keeps under a key. Each exchange uses the tenant's socket, as in registration.h:
  *
  *   process -> daemon   struct fd_exchange_request; FD_EXCHANGE_PUT comes with the descriptor
  *   daemon -> process   struct fd_exchange_reply; the reply to FD_EXCHANGE_GET comes with a descriptor of the same memory
  *
- * The daemon identifies the process by its credentials, as in registration.h. When a process ends, the daemon closes what that
- * process put.
+ * The daemon identifies the process by its credentials, as in registration.h. When a process ends, the daemon closes the
+ * descriptors that it put.
  */
 #pragma once
 
@@ -18,7 +18,7 @@
 enum fd_exchange_op {
 	FD_EXCHANGE_PUT = 1, /* replaces the descriptor that the process put for the same key before */
 	FD_EXCHANGE_GET = 2,    /* ENOENT if no process has put this key */
-	FD_EXCHANGE_DELETE = 3, /* the process's own key */
+	FD_EXCHANGE_DELETE = 3, /* deletes a key that this process has put */
 };
 
 struct fd_exchange_request {

@@ -150,8 +150,8 @@ static inline void trace_prefetch(const void *line)
 {
 #if defined(__x86_64__)
 	/*
-	 * The compiler's builtin would prefetch for a read, unless newer processors are targeted. Older processors ignore
-	 * prefetchw.
+	 * Use prefetchw, which older processors ignore. The compiler's builtin would prefetch for reading unless newer
+	 * processors are targeted.
 	 */
 	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
 #else

@@ -254,7 +254,7 @@ int settings_set(const struct settings_table *table, struct config *config, cons
 
 void settings_default(const struct settings_table *table, struct config *config)
 {
-	/* Ignore errors: a default that its row refuses is a bug in the table, which the unit tests find. */
+	/* Ignore errors: they mean that a row rejects its own default, which unit tests find. */
 	for (size_t i = 0; i < table->count; i++)
 		if (table->row[i].default_text)
 			set_row(&table->row[i], config, table->row[i].default_text, NULL);

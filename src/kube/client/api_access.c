@@ -290,7 +290,7 @@ int access_of_pod(const char *host, const char *port, const char *dir, struct ku
 		r = access_read_file(ca, &a.ca_pem, err);
 	if (r >= 0)
 		r = access_read_file(a.token_file, &token, err);
-	/* A missing namespace file is no error: not every service account has one. */
+	/* Ignore a missing namespace file: not every service account has one. */
 	if (r >= 0)
 		access_read_file(place, &a.in_namespace, NULL);
 	if (r < 0) {

@@ -1,7 +1,6 @@
 /*
- * The address of a Kubernetes API server and our credentials, from a kubeconfig or from a pod's
- * service account. The files are small and read synchronously, so read them at start and not in an
- * event loop.
+ * The address of a Kubernetes API server, and this program's credentials for it, from a kubeconfig or from a pod's service
+ * account. The files are read synchronously, so read them at start and not in an event loop.
  */
 #pragma once
 
@@ -28,7 +27,7 @@ int access_read_config(const char *path, struct kube_access *ret, struct error *
 
 /*
  * Reads the service account in `dir`. `host` and `port` are the values of KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT,
- * which Kubernetes sets in a pod. -ENOENT if one is NULL or empty, because this is no pod.
+ * which Kubernetes sets in a pod. -ENOENT if one is NULL or empty, because this process is in no pod.
  */
 int access_of_pod(const char *host, const char *port, const char *dir, struct kube_access *ret,
 		  struct error *err);

@@ -14,7 +14,7 @@
 #include "kube/util/untrusted_json.h"
 
 #define CONNECT_TIMEOUT_MS 10000L
-/* A server that vanished is noticed within this time, also by a watch without events. */
+/* A server that vanished is noticed within this time, even by a watch that receives no events. */
 #define KEEPALIVE_S 20L
 #define UNACKED_MS 30000
 
@@ -195,7 +195,7 @@ static CURLcode set_blob(struct kube_call *call, CURLoption option, char *pem)
 	return pem ? call->client->curl->easy_setopt(call->easy, option, &blob) : CURLE_OK;
 }
 
-/* Fails if libcurl cannot use our certificates. Otherwise libcurl would connect without them. */
+/* Sets certificates and tokens. Fails if libcurl cannot use them, because it would then connect without them. */
 static int set_access(struct kube_call *call)
 {
 	const struct kube_access *a = call->client->access;
@@ -219,7 +219,7 @@ static int set_access(struct kube_call *call)
 				   curl->easy_strerror(code));
 }
 
-/* HTTP/1.1 gives each watch its own connection, so a stuck watch blocks no other call. */
+/* Uses HTTP/1.1, which gives each watch its own connection, so a stuck watch blocks no other call. */
 static void set_transport(struct kube_call *call, uint64_t timeout_ns)
 {
 	const struct curl *curl = call->client->curl;

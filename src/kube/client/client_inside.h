@@ -35,9 +35,10 @@ struct kube_call {
 	char why[CURL_ERROR_SIZE];
 	char *text; /* received bytes that are not delivered yet */
 	size_t size, room;
-	struct error failed; /* found by this client, not libcurl; ends the call */
+	struct error failed; /* an error found by this client instead of libcurl; ends the call */
 	void (*line)(void *data, json_t *object); /* a kube_line */
-	bool is_good;                             /* `line` was told that the status is 2xx */
+	/* `line` was called with NULL, which tells that the status is 2xx */
+	bool is_good;
 	void (*done)(void *data, const struct kube_answer *answer); /* a kube_done */
 	void *data;
 	struct alarm refused; /* rings if the call could not start; `done` then gets the error */

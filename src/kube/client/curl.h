@@ -4,7 +4,8 @@
  */
 #pragma once
 
-#define CURL_DISABLE_TYPECHECK /* libcurl's type checks are macros that would bypass our table */
+/* The type checks of libcurl are macros that would bypass the table of functions. */
+#define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
 
 /* Every function of libcurl that we use. */

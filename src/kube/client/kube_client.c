@@ -62,7 +62,7 @@ static struct kube_call *find_call(struct kube_client *c, const CURL *easy)
 	return NULL;
 }
 
-/* Finds a call that has something to deliver: a complete line, or a status 2xx that the owner does not know. */
+/* Finds a call that has something to deliver: a complete line, or a status 2xx that `line` was not told yet. */
 static struct kube_call *find_lines(struct kube_client *c)
 {
 	struct kube_call *call;
@@ -144,7 +144,7 @@ static int load_curl(const struct curl **ret, struct error *err)
 {
 	static struct curl curl;
 	static bool is_ready;
-	/* libcurl with OpenSSL, else with GnuTLS: a machine may have either. */
+	/* libcurl built with OpenSSL or, if missing, with GnuTLS: a machine may have either. */
 	int r = is_ready ? 0
 			 : symbols_load("libcurl.so.4", "libcurl-gnutls.so.4", rows,
 					sizeof(rows) / sizeof(rows[0]), &curl,

@@ -1,6 +1,7 @@
 /*
- * Watches several descriptors and alarms behind one descriptor. The owner's event loop watches that one for EPOLLIN and then
- * calls reactor_process(), which never waits. Use from one thread. A handler may remove any descriptor and alarm, also its own.
+ * Watches several descriptors and alarms behind one descriptor. The owner's event loop watches that one descriptor for EPOLLIN
+ * and then calls reactor_process(), which never waits. Use from one thread. A handler may remove any descriptor and alarm,
+ * including its own.
  */
 #pragma once
 

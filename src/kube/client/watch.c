@@ -18,7 +18,7 @@
 #define WATCH_MAX_S 600
 /* a watch that lasts this much longer than requested is ended here */
 #define WATCH_GRACE_S 30
-/* A watch that ends sooner without an event counts as a failure: the server, or a proxy, rejects us. */
+/* A watch that ends sooner, without an event, counts as a failure: the server, or a proxy, rejects watches. */
 #define WATCH_SHORT_NS NSEC_PER_SEC
 
 struct kube_watch {
@@ -33,7 +33,7 @@ struct kube_watch {
 	char *page;    /* the server's name of the list's next page; NULL: the first page */
 	unsigned page_objects;
 	uint64_t started_ns;
-	bool is_fruitful; /* the watch delivered an event */
+	bool is_fruitful; /* an event came since the last start of the watch */
 	bool is_troubled;
 	unsigned expired; /* how often the server answered 410 */
 	bool is_telling;  /* listed() is calling handlers and will use the watch afterwards */
@@ -73,7 +73,7 @@ static void fail(struct kube_watch *w, const struct error *err, uint64_t at_leas
 }
 
 /*
- * Reports that the trouble is over; with is_worth, also resets the backoff. A watch that only started does not reset it,
+ * Reports that the watch works again; with is_worth, also resets the backoff. A watch that has only started does not reset it,
  * because it may end at once.
  */
 static void succeed(struct kube_watch *w, bool is_worth)
@@ -86,7 +86,7 @@ static void succeed(struct kube_watch *w, bool is_worth)
 	w->on.failed(w->data, NULL);
 }
 
-/* The server no longer knows w->version: lists again at once, but every fourth time after a backoff. */
+/* The server no longer knows w->version: lists again at once, but every fourth time only after a backoff. */
 static void expire(struct kube_watch *w)
 {
 	w->expired++;
@@ -128,7 +128,7 @@ static void listed(void *data, const struct kube_answer *answer)
 		return;
 	}
 	if (err.code) {
-		/* A list's pages belong together: the next try starts at the first page. */
+		/* A list's pages belong together, so the next try starts at the first page. */
 		set_text(&w->page, NULL);
 		fail(w, &err, answer->retry_after_ns);
 		return;

@@ -26,7 +26,7 @@ static bool is_ours(const json_t *object)
 
 /* ---- capacity ---- */
 
-/* Returns a capacity, or NULL. Its name may have the driver's domain or not. */
+/* Returns a capacity of the result, or NULL. The name may be written with or without the driver's domain. */
 static const json_t *capacity(const json_t *result, const char *name)
 {
 	const json_t *consumed = json_object_get(result, "consumedCapacity");
@@ -58,7 +58,7 @@ static int read_capacity(const json_t *result, struct dra_result *ret, struct er
 
 /* ---- parameters ---- */
 
-/* Whether `requests` has this request. An alternative is also meant by its parent: "gpu" names "gpu/small". */
+/* Whether `requests` has this request. The name of a request also stands for its alternatives: "gpu" names "gpu/small". */
 static bool names_request(const json_t *requests, const char *request)
 {
 	size_t length = strcspn(request, "/");

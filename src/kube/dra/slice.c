@@ -112,7 +112,7 @@ static json_t *memory_quantity(uint64_t bytes)
 	return json_string(text);
 }
 
-/* A claim without a memory request gets the whole GPU, so it fits only a GPU that no other claim uses. */
+/* A claim without a memory request gets the whole GPU, so it fits only a GPU that no claim uses. */
 static json_t *memory_capacity(const struct dra_device *d)
 {
 	return json_pack("{s:o, s:{s:o, s:{s:s, s:s}}}", "value",
@@ -121,7 +121,8 @@ static json_t *memory_capacity(const struct dra_device *d)
 			 "1Mi");
 }
 
-/* A claim without a cores request gets no guarantee. Without cores left there is no policy: its step must not exceed them. */
+/* A claim without a cores request gets no guarantee. If no cores are left, leaves out the request policy, whose step must
+ * not exceed the capacity. */
 static json_t *cores_capacity(const struct dra_device *d)
 {
 	char text[16];
@@ -198,7 +199,7 @@ json_t *dra_devices(const struct dra_device *device, size_t count)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; list && i < count; i++) {
-		/* The policy's steps begin at 1 and 2 MiB, so less than 2 MiB cannot be published. */
+		/* Skip devices with less than 2 MiB left: the request policy's steps begin at 1 and 2 MiB. */
 		if (device[i].memory_left_bytes < 2 * MIB)
 			continue;
 		if (json_array_append_new(list, device_of(&device[i])) < 0) {

@@ -21,7 +21,7 @@ struct dra_device {
 	const char *parent_uuid;    /* the instance's GPU; NULL for a GPU */
 	uint64_t memory_bytes;      /* total memory */
 	uint64_t memory_left_bytes; /* total minus the memory of tenants without a ResourceClaim */
-	unsigned cores_left_pct;    /* 100 minus the cores of those tenants */
+	unsigned cores_left_pct;    /* 100 minus the cores of tenants without a ResourceClaim */
 	unsigned capability_major, capability_minor; /* CUDA compute capability; 0.0 if unknown */
 	/* newest CUDA version that the driver supports; 0.0 if unknown */
 	unsigned cuda_major, cuda_minor;

@@ -297,7 +297,7 @@ double vcuda_cores_pct(const struct vcuda_request *request)
 	return (double)request->cores / request->cards;
 }
 
-/* The limit is at least the guarantee. */
+/* The limit must not be below the guarantee. */
 double vcuda_limit_pct(const struct vcuda_request *request)
 {
 	double cores_pct = vcuda_cores_pct(request);

@@ -7,7 +7,7 @@
 
 struct candidate {
 	struct vcuda_choice choice;
-	int error; /* result of reading its request; 0 if valid */
+	int error; /* error of reading the container's request; 0 if valid */
 	struct error err;
 };
 
@@ -49,7 +49,8 @@ static const char *container_of(const struct vcuda_choice *c)
 	return c->pod->container[c->container];
 }
 
-/* Compares the times of binding, else of creation, which strcmp can order because their length is fixed. */
+/* Compares when the pods were bound or, if unknown, created. strcmp() can order times of creation, because their length is
+ * fixed. */
 static int compare_age(const struct kube_pod *a, const struct kube_pod *b)
 {
 	int64_t a_ns, b_ns;

@@ -1,14 +1,14 @@
 /*
  * Finds the pod and container for which the kubelet calls Allocate, for pods that request gpu-manager's resources. The call
- * says only how many devices of one resource are wanted.
+ * only states how many devices of one resource are wanted.
  *
  * The kubelet calls once for each resource of a container, in any order, and handles a pod's containers in order. It sets the
  * pod's start time after admission. So the call is for a pod without start time, and for its first container without a claim,
- * which requests exactly this number.
+ * which must request exactly this number.
  *
- * Of several such pods the oldest is chosen, if a wrong choice does no harm: either both request the same, and the kubelet's
- * list of devices corrects the choice later; or the call for memory, which comes before anything runs, will tell them apart.
- * Pure; thread safe.
+ * If several pods match, the oldest is chosen, provided that a wrong choice does no harm: either both request the same, and the
+ * kubelet's list of devices corrects the choice later; or the call for memory, which comes before anything runs, will tell them
+ * apart. Pure; thread safe.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ struct vcuda_query {
 	bool (*has_claim)(void *data, const struct kube_pod *pod, size_t container);
 	void *data;
 	unsigned count; /* number of devices in the call */
-	/* A call for memory was answered, and the same container's call for cores has not come. */
+	/* A call for memory was answered, and the call for cores of the same container is still to come. */
 	bool has_open;
 	unsigned open_units;
 };

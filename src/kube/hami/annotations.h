@@ -1,6 +1,6 @@
 /*
- * The names of annotations in HAMi's protocol, as HAMi 2.8 and 2.10 write them. Each value is read and written by the file
- * named beside it.
+ * The names of annotations in HAMi's protocol, as HAMi 2.8 and 2.10 write them. The file named beside an annotation reads and
+ * writes its value.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 #define KUBE_NODE_HANDSHAKE "hami.io/node-handshake"      /* handshake.h */
 #define KUBE_NODE_LOCK "hami.io/mutex.lock"               /* node_lock.h */
 #define KUBE_NODE_CORDON "hami.io/device-cordon"          /* cordon.h */
-/* On a node, not HAMi's but allot's. */
+/* Annotations of a node that allot adds to HAMi's. */
 #define KUBE_NODE_USE "allot.dev/node-use"        /* uses.h */
 #define KUBE_NODE_COOLDOWNS "allot.dev/node-shut" /* cooldowns.h */
 
@@ -22,7 +22,7 @@
 #define KUBE_POD_ALLOCATED "hami.io/vgpu-devices-allocated"
 
 #define KUBE_LIVE_DOMAIN "allot.dev"
-/* On a pod, written by the user, allot's own. The full name is "allot.dev/" and this. */
+/* Annotations of a pod that allot adds, written by the user. The full name is "allot.dev/" and this. */
 #define KUBE_WORKLOAD "workload" /* training or inference: scheduler/webhook/webhook_workload.c */
 #define KUBE_DURATION "duration" /* estimated duration, such as 2h */
 #define KUBE_CONCURRENCY "concurrency" /* number of requests served at a time */

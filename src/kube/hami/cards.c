@@ -9,7 +9,7 @@
 #include "kube/util/sanitize.h"
 #include "kube/util/object.h"
 
-/* Bounds the memory that another program's annotation can make us use. */
+/* Upper bounds, because another program writes the annotation and could make this one use much memory. */
 #define CARDS_MAX 1024
 #define NUMBER_MAX INT32_MAX
 

@@ -30,7 +30,7 @@ static bool is_here(const struct choice_query *q, const struct kube_pod *pod)
 	return is_at(pod, q->node);
 }
 
-/* Whether some container may have shares left; the text is not parsed. */
+/* Whether some container may have open shares. Checks this without parsing. */
 static bool has_open_share(const struct kube_pod *pod)
 {
 	return pod->to_allocate && pod->to_allocate[strspn(pod->to_allocate, ";")];
@@ -49,7 +49,7 @@ static int check_time(const struct choice_query *q, const struct kube_pod *pod, 
 	int64_t limit_s = q->bind_limit_s ? q->bind_limit_s : CHOICE_BIND_LIMIT_S, since_s;
 	int r = pod_bind_time(pod, &since_s, err);
 	if (r == -ENODATA)
-		/* some schedulers write no bind time; then there is no time limit */
+		/* Some schedulers write no bind time; then there is no time limit. */
 		return 0;
 	if (r >= 0 && q->now_s - since_s > limit_s)
 		r = error_set(err, ETIMEDOUT,
@@ -177,7 +177,7 @@ static int find_container(const struct choice_query *q, struct choice *c, struct
 			KUBE_POD_TO_ALLOCATE
 			" has shares for container number %zu, but the pod has only %zu containers",
 			c->container + 1, c->pod->containers);
-	/* The call is for a later container: its ids don't belong to this one's shares. */
+	/* The call is for a later container, so its ids do not belong to this container's shares. */
 	if (q->has_shares && q->has_shares(q->data, c->pod, c->container))
 		return error_set(
 			err, EAGAIN,

@@ -1,6 +1,6 @@
 /*
  * Finds the pod and container for which the kubelet calls Allocate. The call has only device ids, which the kubelet picks
- * freely. What the container gets is in the annotations of the pod that the scheduler is binding to this node. Pure; thread
+ * freely. The container's shares are in the annotations of the pod that the scheduler is binding to this node. Pure; thread
  * safe.
  */
 #pragma once
@@ -14,7 +14,7 @@
 #include "kube/hami/pod.h"
 #include "kube/hami/shares.h"
 
-/* The scheduler has given up a binding that is older. */
+/* A binding that is older than this was given up by the scheduler. */
 #define CHOICE_BIND_LIMIT_S 300
 
 struct choice_query {
@@ -23,10 +23,12 @@ struct choice_query {
 	size_t pod_count;
 	const struct node_lock *lock; /* NULL if the node is not locked */
 	int64_t now_s;
-	int64_t lock_expiry_s, bind_limit_s; /* 0: CHOICE_BIND_LIMIT_S or NODE_LOCK_EXPIRY_S */
-	const char *const *id;               /* ids that the kubelet picked: "<UUID>-<n>" */
+	/* 0 selects CHOICE_BIND_LIMIT_S or NODE_LOCK_EXPIRY_S */
+	int64_t lock_expiry_s, bind_limit_s;
+	const char *const *id; /* ids that the kubelet picked: "<UUID>-<n>" */
 	size_t id_count;
-	/* Whether the container already has its shares, although `pod` still shows them as open. NULL: none has. */
+	/* Whether the container already has its shares, although the annotations of `pod` still list them as open. NULL: no
+	 * container has. */
 	bool (*has_shares)(void *data, const struct kube_pod *pod, size_t container);
 	void *data; /* passed to has_shares */
 };
@@ -46,17 +48,17 @@ struct choice {
 bool choice_is_open(const struct kube_pod *pod, const char *node, int64_t now_s);
 
 /*
- * Chooses the pod that holds the node's lock, or without a lock the only pod that is being bound to
- * this node. The container is the first that still has shares, because the kubelet calls in that order.
+ * Chooses the pod that holds the node's lock or, without a lock, the only pod that is being bound to this node. The container
+ * is the first that still has open shares, because the kubelet calls in that order.
  *
  * After these errors a later try may succeed, because a watch may be late:
  *
- * -EAGAIN     no pod is known to wait, the lock's pod is not known or not allocating, or no share is left. Or the pod's
- *             annotation is out of date: the first shares left in it are of a container that already has them (is_given)
+ * -EAGAIN     no pod is known to wait, the lock's pod is not known or not allocating, or no share is open. Or the pod's
+ *             annotation is out of date: the first open shares in it belong to a container that already has them (has_shares)
  * -EBUSY      several pods wait and no lock names one, or the lock's pod is ending
  * -ETIMEDOUT  the binding began too long ago
  *
- * Other errors: -EINVAL if the annotation is invalid or contradicts the call, and -ENOMEM. Error
- * texts give the call and the annotation.
+ * Other errors: -EINVAL if the annotation is invalid or contradicts the call, and -ENOMEM. Error texts give the call and the
+ * annotation.
  */
 int choice_make(const struct choice_query *query, struct choice *ret, struct error *err);

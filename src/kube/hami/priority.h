@@ -12,7 +12,7 @@
 #define KUBE_PRIORITY_ENV "CUDA_TASK_PRIORITY"
 /* HAMi's high priority on allot's scale: between the default and the operator's own values. */
 #define KUBE_PRIORITY_HIGH 10
-/* For containers placed by measured use instead of a guarantee (opportunistic): after all others. */
+/* Priority of containers placed by measured use instead of a guarantee (opportunistic.h): the lowest. */
 #define KUBE_PRIORITY_OPPORTUNISTIC (-100)
 
 /*

@@ -13,7 +13,7 @@
 struct kube_scores {
 	size_t count;
 	char (*id)[KUBE_ID_MAX]; /* the GPUs' ids; owned */
-	int *score;              /* of GPUs i and j: score[i * count + j]; owned */
+	int *score;              /* the score of GPUs i and j is score[i * count + j]; owned */
 };
 
 /* Makes a table of zeros for `count` GPUs without names. Returns 0 or -ENOMEM. */

@@ -19,7 +19,8 @@
 
 struct kube_cooldown {
 	char id[KUBE_ID_MAX];
-	int64_t until_s; /* since 1970; after this time the rounds still count for a while */
+	/* end of the cooldown, in seconds since 1970; `rounds` still counts for a while afterwards */
+	int64_t until_s;
 	unsigned rounds;
 };
 

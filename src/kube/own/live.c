@@ -209,7 +209,7 @@ int live_read(const struct kube_pod *pod, const char *container, struct kube_liv
 	int r = 0;
 	json_object_foreach(annotations_of(pod), name, value)
 	{
-		/* Only strings count, as in live_text(). The API server accepts nothing else. */
+		/* Skip values that are not strings, as live_text() does. The API server accepts none. */
 		if (is_ours(name, &owner) && json_is_string(value))
 			r = check_name(pod, name, owner, err);
 		if (r < 0)

@@ -4,8 +4,8 @@
  *
  *     {"t":1790000000,"cards":[{"id":"GPU-..","peak":41,"now":37,"held":80,"mem":12000}]}
  *
- * The percentages leave out tenants that were placed by measured use. `t` is the node's clock; its change shows that the node
- * still measures. Thread safe.
+ * The percentages do not count tenants that were placed by measured use. `t` is the time by the node's clock; while it changes,
+ * the node still measures. Thread safe.
  */
 #pragma once
 

@@ -1,6 +1,5 @@
 /*
- * Base64 (RFC 4648, section 4), which kubeconfig uses for certificates and admission for patches.
- * Pure; thread safe.
+ * Base64 (RFC 4648, section 4). kubeconfig files use it for certificates, and admission reviews for patches. Pure; thread safe.
  */
 #pragma once
 

@@ -57,7 +57,7 @@ static int parse_digits(const char **text, struct number *ret)
 	const char *at = *text;
 	struct number number = { .is_negative = *at == '-' };
 	bool has_point = false;
-	/* zeros at the end so far; they count only if more digits follow */
+	/* zeros at the end of the digits so far; they count only if another digit follows */
 	int count = 0, zeros = 0;
 	unsigned seen = 0;
 	at += *at == '-' || *at == '+';

@@ -39,7 +39,7 @@ json_t *untrusted_json_parse(const char *text, size_t size, size_t flags, json_e
 			return NULL;
 		}
 		memcpy(copy, text, size);
-		/* Replacing U+0000 may make two keys equal. That must be no error. */
+		/* Replacing U+0000 may make two keys equal, which must not be an error. */
 		flags &= ~(size_t)JSON_REJECT_DUPLICATES;
 	}
 	for (; nul; nul = find_nul(nul + ESCAPE_SIZE, end))

@@ -1,8 +1,9 @@
 /*
- * Reads JSON that others wrote: objects of the API server, replies of a container engine. Thread safe.
+ * Parses JSON from untrusted sources: objects of the API server, replies of a container engine. Thread safe.
  *
  * Any user can put U+0000 into a pod, for example in an annotation. By default jansson rejects the whole text for that; if told
- * to allow it, C code reads such a string only up to the NUL. So U+0000 is read as U+FFFD, and no string is cut short.
+ * to allow U+0000, it returns strings that C code would read only up to the NUL. So U+0000 is replaced by U+FFFD, and no string
+ * is cut short.
  */
 #pragma once
 
@@ -10,7 +11,7 @@
 #include <stddef.h>
 
 /*
- * Parses `size` bytes, with the flags of json_loadb(). Returns NULL if the text is not JSON or out of memory; *ret_why (may be
+ * Parses `size` bytes, with the flags of json_loadb(). Returns NULL if the text is not JSON or memory ran out; *ret_why (may be
  * NULL) says which, as after json_loadb().
  */
 json_t *untrusted_json_parse(const char *text, size_t size, size_t flags, json_error_t *ret_why);

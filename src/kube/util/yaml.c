@@ -127,7 +127,7 @@ static int read_scalar(const struct reader *r, char *text, json_t **ret)
 
 /* ---- blocks ---- */
 
-/* Reads what follows "key:" or "-": a value on the same line, a block below, or null. */
+/* Reads the value after "key:" or "-": on the same line, as a block below, or null. */
 static int read_value(struct reader *r, char *text, size_t indent, bool may_be_beside,
 		      unsigned depth, json_t **ret)
 {
@@ -200,7 +200,7 @@ static int read_sequence(struct reader *r, size_t indent, unsigned depth, json_t
 		if (line->text[1] && skip == 1)
 			return complain(r, "must be '- value'");
 		if (*rest && *rest != '"' && *rest != '\'' && find_colon(rest)) {
-			/* A mapping begins on this line: treat the rest as a line of its own. */
+			/* A mapping begins on the same line as the "-": treat the rest of the line as a line of its own. */
 			line->indent = indent + skip;
 			line->text = rest;
 			status = read_block(r, line->indent, depth + 1, &item);
