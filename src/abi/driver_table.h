@@ -181,8 +181,10 @@
 	HOOK_BATCH_OF_VALUES(HOOK, cuStreamBatchMemOp) \
 	HOOK_BATCH_OF_VALUES(HOOK, cuStreamBatchMemOp_v2)
 
-/* Graph nodes that refer to memory. The driver reads the memory's address when a node is made, so the memory must be on the
- * GPU then. */
+/*
+ * Graph nodes that refer to memory. The driver reads the memory's address when a node is made, so the memory must be on the
+ * GPU then.
+ */
 #define DRIVER_TABLE_NODE(HOOK) \
 	HOOK(cuGraphAddMemcpyNode, add_copy_node, \
 	     (CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies, size_t count, \

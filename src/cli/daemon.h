@@ -25,8 +25,10 @@ int daemon_find(const struct daemon_target *target, struct client **ret_client, 
 int daemon_find_or_start(const struct daemon_target *target, struct client **ret_client,
 			 struct error *err);
 
-/* Reconnects to the daemon of a run directory; if that was a private daemon, restarts it. -EAGAIN if the system daemon is
- * not back yet. */
+/*
+ * Reconnects to the daemon of a run directory; if that was a private daemon, restarts it. -EAGAIN if the system daemon is
+ * not back yet.
+ */
 int daemon_reconnect(const struct daemon_target *target, const char *run_dir,
 		     struct client **ret_client, struct error *err);
 

@@ -155,8 +155,10 @@ const char *options_nearest(const char *text, const char *(*next)(const void *li
 
 		if (strlen(candidate) > NEAREST_LENGTH_MAX)
 			continue;
-		/* Missing letters do not count if the candidate begins with the typed text, such as "--mem", of more than
-		 * three characters. */
+		/*
+		 * Missing letters do not count if the candidate begins with the typed text, such as "--mem", of more than
+		 * three characters.
+		 */
 		d = prefix > 3 && strncmp(candidate, text, prefix) == 0 ? 1
 									: distance(text, candidate);
 		if (d < least && d < strlen(candidate)) {

@@ -158,7 +158,10 @@ int address_listen(const struct address *address, bool is_open, int *ret_fd, str
 				   SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return error_set_errno(err, errno, "%s", text);
-	/* Without this, the port stays taken for a while after its program has ended. Two programs still can't share it. */
+	/*
+	 * Without this option, the port stays taken for a while after its program has ended. Two running programs still
+	 * cannot share it.
+	 */
 	if (!path)
 		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 	if (bind(fd, (const struct sockaddr *)&address->storage, address->length) < 0)

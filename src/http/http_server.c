@@ -92,7 +92,7 @@ static void reload_certificate(struct server *s)
 	}
 	log_error("TLS: %s: the certificate and key that were read before stay in use", err.text);
 	tls_free(&s->tls);
-	/* Keep the new files' state, so that an error in them is logged only once. */
+	/* Keep the new files' state (`seen`), so that an error in them is logged only once. */
 	memcpy(before.seen, s->tls.seen, sizeof(before.seen));
 	s->tls = before;
 }
@@ -137,8 +137,8 @@ static struct server_call *choose_victim(const struct server *s, uint64_t now_ns
 }
 
 /*
- * Closes one connection, if one may be closed. Returns whether there is room for a new connection. Closing the socket makes
- * libmicrohttpd see a client that left.
+ * Closes one connection, if one may be closed. Returns whether there is room for a new connection. Shuts the socket down, which
+ * looks to libmicrohttpd like a client that left.
  */
 static bool make_room(struct server *s)
 {
@@ -151,7 +151,7 @@ static bool make_room(struct server *s)
 	return s->count < s->config.connections_max;
 }
 
-/* Accepts a connection. libmicrohttpd could accept too, but without our limits. */
+/* Accepts a connection. (libmicrohttpd could accept by itself, but without the limits per peer.) */
 static void accept_connection(void *data, uint32_t events)
 {
 	struct server *s = data;
@@ -283,7 +283,7 @@ static int start_daemon(struct generation *g, struct error *err)
 				 "libmicrohttpd can't start an HTTP server: memory or file descriptors may be short");
 }
 
-/* Makes a generation with the present certificate, as the first in the server's list. */
+/* Makes a generation with the present certificate and puts it first in the server's list. */
 static int generation_begin(struct server *s, struct error *err)
 {
 	struct generation *g = calloc(1, sizeof(*g));
@@ -369,7 +369,8 @@ int server_start(const struct server_config *config, struct server **ret, struct
 	if (r >= 0)
 		r = generation_begin(s, err);
 	if (r < 0) {
-		s->config.listen_fd = -1; /* on failure the caller keeps its socket */
+		/* Forget the socket, because on failure the caller keeps it. */
+		s->config.listen_fd = -1;
 		server_stop(s);
 		return r;
 	}

@@ -1,8 +1,8 @@
 /*
  * A small HTTP server on an event loop, by libmicrohttpd. Main thread only. No client can block the loop: sockets are
  * non-blocking, a request's line and headers must fit into 16 KiB, and bodies and connections are limited (server_config.h). A
- * connection is closed if a request does not arrive, or its answer is not taken, within SERVER_DEADLINE_NS. At the limit of
- * connections, a new one replaces an idle or slow one, of the peer that has the most.
+ * connection is closed if a request does not arrive, or its answer is not read by the client, within SERVER_DEADLINE_NS. At the
+ * limit of connections, a new one replaces an idle or slow one, of the peer that has the most.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 struct server;
 struct server_text; /* a body shared by several answers */
 struct server_call; /* a request that can be answered later */
-struct server_part; /* part of a stream; can be sent to several streams */
+struct server_part; /* part of a stream of events; can be sent to several streams */
 
 /*
  * A proxy such as the Kubernetes API server does not pass the Authorization header on. Clients behind it send their token in
@@ -33,7 +33,7 @@ struct server_request {
 	struct server_call *call; /* to be passed to server_call_answer() */
 	void *tls; /* the connection's gnutls_session_t, valid until the handler returns; NULL without TLS */
 	/*
-	 * A value that the handler may keep for the connection, initially 0: when the handler identified the client. NULL
+	 * A value that the handler may keep for the connection, initially 0: the time at which it identified the client. NULL
 	 * without TLS.
 	 */
 	uint64_t *authorized_ns;
@@ -48,10 +48,11 @@ struct server_answer {
 	const char *type;                  /* content type of own and line; NULL: plain text */
 	const char *header, *header_value; /* one additional header; NULL: none */
 	bool is_last;                      /* the server takes ownership of `text` */
-	bool is_later; /* no answer yet; server_call_answer() gives it later. Only from a handler. */
+	bool is_later; /* the answer comes later, by server_call_answer(); set only by a handler */
 	/*
-	 * Begin a stream of content type `type`; server_stream_send() sends its parts. The stream ends when its reader closes
-	 * it or does not take a part within SERVER_DEADLINE_NS; then config.stream_ended is called. Only from a handler.
+	 * The answer is a stream of content type `type`, whose parts server_stream_send() sends. The stream ends when its
+	 * reader closes it or does not take a part within SERVER_DEADLINE_NS; then config.stream_ended is called. Set only by a
+	 * handler.
 	 */
 	bool is_stream;
 };

@@ -50,7 +50,7 @@ static void connection_began(struct generation *g, struct MHD_Connection *at, vo
 		at, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct server_call *c = calloc(1, sizeof(*c));
 	if (!c) {
-		/* Close it: there is no memory to track the connection. */
+		/* Close the connection: there is no memory to track it. */
 		shutdown(info->connect_fd, SHUT_RDWR);
 		return;
 	}
@@ -270,8 +270,8 @@ static enum MHD_Result ask_handler(struct server *s, struct server_call *c, cons
 }
 
 /*
- * Stores a part of the body. A refused body (too large, out of memory) is still read, because the client reads the answer only
- * after sending everything.
+ * Stores a part of the body. A body that is rejected (too large, out of memory) is still read, because the client reads the
+ * answer only after sending everything.
  */
 static void take_body(struct server *s, struct server_call *c, const char *part, size_t size)
 {

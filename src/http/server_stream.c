@@ -8,8 +8,8 @@
 #include "http/server_inside.h"
 
 #define BLOCK_BYTES ((size_t)16384)
-#define KERNEL_BYTES \
-	65536 /* send buffer for parts that a reader has not taken; the kernel doubles it */
+/* bytes of the send buffer, for parts that a reader has not taken; the kernel doubles this */
+#define KERNEL_BYTES 65536
 
 struct server_part {
 	unsigned references;
@@ -66,9 +66,9 @@ struct MHD_Response *server_stream_begin(struct server_call *c, const char *type
 {
 	const struct server *s = c->generation->server;
 	int kept = KERNEL_BYTES;
-	/* With the default of megabytes, a slow reader would get parts that are a minute old. */
+	/* Limit the send buffer: with the default of megabytes, a slow reader would get parts that are a minute old. */
 	setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &kept, sizeof(kept));
-	/* Set this even if no response can be made: the handler expects stream_ended. */
+	/* Set is_stream even if no response can be made, because the handler expects stream_ended. */
 	c->is_stream = true;
 	struct MHD_Response *response = s->mhd->create_response_from_callback(
 		MHD_SIZE_UNKNOWN, BLOCK_BYTES, read_stream, c, NULL);

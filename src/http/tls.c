@@ -36,12 +36,12 @@ int tls_read(struct tls *tls, struct error *err)
 	char **const texts[TLS_FILES] = { &tls->certificate, &tls->key, &tls->client_ca };
 	char *fresh[TLS_FILES] = { NULL };
 	/*
-	 * What each file must contain. libmicrohttpd would accept a client_ca_file without certificates, which could verify no
-	 * client.
+	 * The text that each file must contain. (libmicrohttpd would accept a client_ca_file without certificates,
+	 * with which no client could be verified.)
 	 */
 	static const char *const begin[TLS_FILES] = { BEGIN, BEGIN, BEGIN_CERTIFICATE };
 	int r = 0;
-	/* Stat before reading, so that a replacement in between counts as a change. */
+	/* Get the files' state before reading them, so that a replacement in between counts as a change. */
 	for (int i = 0; i < TLS_FILES; i++)
 		if (files[i] && stat(files[i], &tls->seen[i]) < 0)
 			memset(&tls->seen[i], 0, sizeof(tls->seen[i]));
@@ -62,7 +62,7 @@ bool tls_is_changed(const struct tls *tls)
 	for (int i = 0; i < TLS_FILES; i++) {
 		const struct stat *seen = &tls->seen[i];
 		struct stat now;
-		/* A missing file does not count as changed: probably a new one is about to appear. */
+		/* A missing file does not count as changed, because a new one is probably about to appear. */
 		if (files[i] && stat(files[i], &now) == 0 &&
 		    (now.st_ino != seen->st_ino || now.st_dev != seen->st_dev ||
 		     now.st_size != seen->st_size || now.st_mtim.tv_sec != seen->st_mtim.tv_sec ||

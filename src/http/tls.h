@@ -13,7 +13,7 @@
 #define TLS_FILES 3
 
 struct tls {
-	const char *certificate_file, *key_file; /* owned by the caller; NULL means no TLS */
+	const char *certificate_file, *key_file; /* owned by the caller; NULL: no TLS */
 	const char *client_ca_file; /* owned by the caller; NULL if clients are not asked for certificates */
 	/* Contents of the three files as last read; NULL if not read yet. */
 	char *certificate, *key, *client_ca;

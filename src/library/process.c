@@ -264,8 +264,10 @@ static enum process_mode ask_until_answered(const char *path)
 	return PROCESS_ACTIVE;
 }
 
-/* Returns true if the reply has the files and the slot that this process already has: the daemon was only stopped, not
- * restarted. */
+/*
+ * Returns true if the reply has the files and the slot that this process already has: the daemon was only stopped, not
+ * restarted.
+ */
 static bool is_same_daemon(const struct registration *r)
 {
 	return r->control->epoch == atomic_load(&process_state.control)->epoch &&

@@ -60,8 +60,8 @@ static const char *string_at(const struct image *image, uint64_t table, uint64_t
 }
 
 /*
- * Reads the SONAME and the needed libraries from the dynamic section at `start`. Two passes: the string table's entry may come
- * last.
+ * Reads the SONAME and the needed libraries from the dynamic section at `start`, in two passes, because the entry for the
+ * string table may come last.
  */
 static int read_dynamic(const struct image *image, uint64_t start, struct elf_file *ret)
 {

@@ -64,7 +64,7 @@ static int copy_file(const char *from, const char *to, struct error *err)
 	if (out < 0)
 		return error_set_errno(err, errno, "%s", to);
 	int r = copy_bytes(in, out);
-	/* Drop set-user-id bits: containers have the copy in their search path. */
+	/* Drop set-user-id bits, because containers have the copy in their search path. */
 	if (r == 0 && (fchmod(out, st.st_mode & 0755) < 0 || fsync(out) < 0))
 		r = -errno;
 	return r < 0 ? error_set_errno(err, -r, "copy %s to %s", from, to) : 0;
@@ -75,7 +75,7 @@ static int place_file(const char *from, const char *to, struct error *err)
 	struct stat st;
 	bool is_plain = stat(from, &st) == 0 && !(st.st_mode & (S_ISUID | S_ISGID));
 
-	/* A hard link fails across file systems, if the kernel forbids it, or if the file has too many. */
+	/* A hard link fails across file systems, if the kernel forbids it, or if the file has too many links. */
 	if (is_plain && link(from, to) == 0)
 		return 0;
 	return copy_file(from, to, err);

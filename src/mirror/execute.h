@@ -1,6 +1,7 @@
 /*
- * Makes a planned mirror in a directory beside its place, and then renames it, so that nobody sees an incomplete mirror. An
- * older mirror is exchanged with it and removed. To undo everything, remove the mirror's directory; nothing else is changed.
+ * Makes a mirror (plan.h): a directory with the driver's libraries. First makes it in a directory beside its place, then
+ * renames that, so that no program sees an incomplete mirror. An older mirror is exchanged with the new one and removed. To
+ * undo everything, remove the mirror's directory; nothing else is changed.
  */
 #pragma once
 

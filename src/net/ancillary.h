@@ -1,7 +1,7 @@
 /*
- * Receives messages whose sender may attach descriptors (unix sockets). If a message with descriptors is received without room
- * for them, the kernel closes them in this process, which can block forever (net/closer.h). So each message is inspected before
- * it is received.
+ * Receives messages to which the sender may have attached file descriptors (unix sockets). If a message is received without
+ * room for its descriptors, the kernel closes them in this process, which can block forever (net/closer.h). So each message is
+ * inspected before it is received.
  */
 #pragma once
 
@@ -20,7 +20,8 @@ struct ancillary {
  * `size`), 0 at the end of the stream, or -errno; -EAGAIN if there is no message.
  *
  * If has_fds is set, receive the message only by ancillary_take(), or give up the socket with closer_close(). Set with_sender
- * only for a socket with SO_PASSCRED: otherwise descriptors would fill the room for the sender. `uid` is the peer's.
+ * only for a socket with SO_PASSCRED: otherwise descriptors would take up the room that is meant for the sender. `uid` is the
+ * peer's.
  */
 ssize_t ancillary_peek(int fd, uid_t uid, void *data, size_t size, bool with_sender,
 		       struct ancillary *ret);

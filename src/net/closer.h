@@ -1,7 +1,7 @@
 /*
- * Closes descriptors in threads, because a peer can make close() block for long: by SO_LINGER, by a file of FUSE or of a hung
- * network file system, or by such descriptors in a unix socket's queue. The uid chooses the thread, so a hanging thread affects
- * only some users. Thread safe.
+ * Closes file descriptors in threads of its own, because a peer can make close() block for long: by SO_LINGER, by a file of
+ * FUSE or of a hung network file system, or by such descriptors in a unix socket's queue. The uid chooses the thread, so a
+ * hanging thread affects only some users. Thread safe.
  */
 #pragma once
 
@@ -9,8 +9,8 @@
 #include <sys/types.h>
 
 /*
- * Closes fd without blocking the caller, who must not use fd any more. A socket is read empty first, so that the peer can still
- * read our reply.
+ * Closes fd without blocking the caller, who must not use fd any more. Received data of a socket is read first, so that the
+ * peer can still read the last reply.
  */
 void closer_close(uid_t uid, int fd);
 /* Whether a close() for that user currently hangs. If so, accept no more from that user. */

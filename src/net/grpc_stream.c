@@ -201,7 +201,7 @@ static void end(struct grpc_call *call, enum grpc_status status, const char *tex
 	call->gone = NULL;
 	call->status = status;
 	grpc_text_encode(text ? text : "", call->text);
-	/* A complete request may still be in use by its handler: grpc_call_arrived() frees such a request. */
+	/* If the request is complete, its handler may still use it, and grpc_call_arrived() frees it. */
 	if (!call->has_arrived)
 		free_request(call);
 	if (has_more(call) || call->has_headers)
@@ -380,7 +380,7 @@ void grpc_call_look(struct grpc_call *call, uint64_t now_ns)
 {
 	uint64_t stalled_ns = call->sent_ns + server_of(call)->service.limits.stall_ns;
 	if (has_more(call) && now_ns >= stalled_ns) {
-		/* The peer has stalled. The loop's next turn closes the stream and calls `gone`. */
+		/* The peer has stalled. In its next turn, the loop closes the stream and calls `gone`. */
 		call->sent_ns = now_ns;
 		reset(call, NGHTTP2_CANCEL);
 	}

@@ -107,7 +107,7 @@ static void set_timer(struct loop_source *timer, struct timespec first, struct t
 
 void loop_arm(struct loop_source *timer, uint64_t in_ns, uint64_t interval_ns)
 {
-	/* 0 would disarm the timer. */
+	/* At least 1 ns, because 0 would disarm the timer. */
 	set_timer(timer, clock_to_timespec(in_ns ? in_ns : 1), clock_to_timespec(interval_ns));
 }
 
@@ -140,7 +140,7 @@ int loop_step(struct loop *loop, int timeout_ms)
 		uint64_t expirations;
 		if (source->dead)
 			continue;
-		/* The timer was disarmed or armed again after it became readable, so it is not due. */
+		/* If nothing can be read, the timer was disarmed or armed again after it became readable, so it is not due. */
 		if (source->is_timer && read(source->fd, &expirations, sizeof(expirations)) < 0)
 			continue;
 		source->handler(source->data, event[i].events);

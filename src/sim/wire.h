@@ -1,10 +1,10 @@
 /*
  * The protocol between the server of the simulated GPUs ("cards") and its client libraries, over a unix stream socket. Every
- * request is 64 bytes, so the server splits a read of many requests without parsing. A reply is 64 bytes; `payload_bytes` more
- * may follow. Both ends are built together, so the only version is SIM_WIRE_MAGIC, which changes with the layout.
+ * request is 64 bytes, so the server splits a read of many requests without parsing. A reply is 64 bytes, and `payload_bytes`
+ * more may follow. Both ends are built together, so the only version is SIM_WIRE_MAGIC, which changes with the layout.
  *
- * One-way requests (`req` is 0) get no reply. Every other request gets exactly one, which may come later. The server also sends
- * notes: replies whose `req` is 0.
+ * A request whose `req` is 0 is one-way: it gets no reply. Every other request gets exactly one reply, which may come later.
+ * The server also sends notes: replies whose `req` is 0.
  */
 #pragma once
 
@@ -75,11 +75,11 @@ enum sim_request {
 	/* card, arg: context; the reply comes when all streams of the context are done */
 	SIM_CTX_SYNC,
 	SIM_ROOM,       /* the reply comes when the launch queue has room again */
-	SIM_CTX_FREE,   /* card, arg: context; drops the work of the context's streams */
+	SIM_CTX_FREE,   /* card, arg: context; drops the unfinished work of the context's streams */
 	SIM_CARD_STATE, /* card -> payload struct sim_card_state, then its processes */
 	SIM_SAMPLES,    /* card, arg: since ns -> payload: struct sim_sample, oldest first */
 	SIM_LISTEN,     /* card, arg: on; if on is 1, the client gets SIM_NOTE_XID from now on */
-	/* These act on another process. arg: its pid. The reply comes when the request is carried out. */
+	/* The next requests act on another process. arg: its pid. The reply comes when the request is carried out. */
 	SIM_PROCESS_STATE, /* -> val: enum sim_process */
 	SIM_PROCESS_LOCK,  /* arg: pid, limit in ms (0: none) */
 	SIM_PROCESS_CHECKPOINT,
@@ -96,7 +96,7 @@ enum sim_request {
 };
 
 enum sim_block_kind { SIM_BLOCK_DATA, SIM_BLOCK_CONTEXT, SIM_BLOCK_MANAGED };
-/* The values are those of CUprocessState. */
+/* Values as in CUprocessState. */
 enum sim_process { SIM_PROCESS_RUNNING, SIM_PROCESS_LOCKED, SIM_PROCESS_CHECKPOINTED };
 
 /*
@@ -118,7 +118,7 @@ enum sim_way {
 
 enum sim_stream_flags { SIM_STREAM_LEGACY = 1, SIM_STREAM_NONBLOCKING = 2 };
 
-/* The values are those of CUresult, so the client passes them on. */
+/* Values as in CUresult, so the client can pass them on. */
 enum sim_status {
 	SIM_OK = 0,
 	SIM_INVALID = 1,

@@ -115,8 +115,10 @@ static bool is_of_leader(const json_t *answer)
 	return !json_is_false(json_object_get(answer, "leads"));
 }
 
-/* Repeats the call until the leader answers, because only the leader knows all reservations. If it never does, keeps another
- * replica's answer. */
+/*
+ * Repeats the call until the leader answers, because only the leader knows all reservations. If it never does, keeps another
+ * replica's answer.
+ */
 static void ask_for_leader(const struct kube_access *access, const char *path, const char *token,
 			   json_t **answer)
 {

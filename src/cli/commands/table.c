@@ -203,8 +203,10 @@ static void put_violations(const json_t *tenant, char cell[CELL_MAX])
 		strcpy(cell, "-");
 }
 
-/* Writes "space user/1000 hung": the tenant's space group, whose tenants use the GPU at the same time, and the group's
- * state. */
+/*
+ * Writes "space user/1000 hung": the tenant's space group, whose tenants use the GPU at the same time, and the group's
+ * state.
+ */
 static void put_sharing(const json_t *tenant, char cell[CELL_MAX])
 {
 	const json_t *space = json_object_get(tenant, "space");

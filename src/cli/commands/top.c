@@ -324,8 +324,10 @@ static int show(struct top *top, struct source *source, struct error *err)
 		if (r < 0)
 			return r;
 		p[0].revents = p[1].revents = 0;
-		/* A signal that came just before poll() does not interrupt it, so this timeout bounds when, for example, a
-		 * resize is handled. */
+		/*
+		 * A signal that came just before poll() does not interrupt it, so this timeout bounds when, for example, a
+		 * resize is handled.
+		 */
 		if (poll(p, 2, SIZE_LOOK_MS) < 0 && errno != EINTR)
 			return error_set_errno(err, errno, "poll");
 		if (read_keys(top, source, err) || (p[0].revents & (POLLHUP | POLLERR | POLLNVAL)))

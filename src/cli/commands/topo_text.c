@@ -86,8 +86,10 @@ static void write_group(const json_t *group, const json_t *devices, const json_t
 		write_group(json_array_get(parts, i), devices, numa, indent, out);
 }
 
-/* Writes "X", "NV4", "PIX" and so on. If two GPUs have NVLinks, these are written instead of the PCIe path. "?" means
- * unknown. */
+/*
+ * Writes "X", "NV4", "PIX" and so on. If two GPUs have NVLinks, these are written instead of the PCIe path. "?" means
+ * unknown.
+ */
 static void link_cell(const json_t *links, json_int_t a, json_int_t b, char ret[CELL_MAX])
 {
 	snprintf(ret, CELL_MAX, "%s", a == b ? "X" : "?");

@@ -76,8 +76,10 @@ static bool find_own_socket(void *data, const char *name)
 	return s->kubelet->we_answer != FACT_YES;
 }
 
-/* Whether the kubelet's checkpoint lists the resource. The checkpoint still has registrations from before a restart of the
- * kubelet. */
+/*
+ * Whether the kubelet's checkpoint lists the resource. The checkpoint still has registrations from before a restart of the
+ * kubelet.
+ */
 static enum fact registered(const struct host *host, const char *directory, const char *resource)
 {
 	char path[PATH_MAX];

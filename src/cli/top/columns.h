@@ -1,5 +1,7 @@
-/* The table of shares. A share is a tenant's part of one GPU; each has a row. Chooses the columns that fit, and draws each
- * column. Pure. */
+/*
+ * The table of shares. A share is a tenant's part of one GPU; each has a row. Chooses the columns that fit, and draws each
+ * column. Pure.
+ */
 #pragma once
 
 #include "cli/top/cells.h"

@@ -24,8 +24,10 @@ int tick_map_begin(struct tick_map *map, uint64_t ticks, uint64_t ns);
 /* Adds a later moment; ignored unless later on both clocks. Returns 0 or -ENOMEM. */
 int tick_map_add(struct tick_map *map, uint64_t ticks, uint64_t ns);
 
-/* Returns nanoseconds since the first moment. Before the first moment (negative) and after the last one, the result is an
- * estimate. */
+/*
+ * Returns nanoseconds since the first moment. Before the first moment (negative) and after the last one, the result is an
+ * estimate.
+ */
 int64_t tick_map_ns(const struct tick_map *map, uint64_t ticks);
 
 /* Returns the ticks of the last moment. Times up to there are final. */

@@ -1,6 +1,6 @@
 /*
- * Decides who may read the page and who may change something: as far as HTTP can tell, the same people as on the command line.
- * Pure, except for reading the token's file; main thread only.
+ * Decides who may read a web page and who may change something: as far as HTTP can tell, the same people as on the command
+ * line. Pure, except for reading the token's file; main thread only.
  *
  * In allotd, `allot ps` shows all tenants to everyone who may open the control socket: for the system daemon everyone on the
  * machine, for a private daemon its user. A TCP connection does not show the user, so reading needs the token of
@@ -8,9 +8,9 @@
  * web_token_file is open to all, if only this machine can reach the address. Changing always needs the token of
  * web_change_token_file, which gives the rights of a member of group "allot".
  *
- * A request that another site makes a browser send has no token: only the page's own script sends the token, in a header and
- * never in a cookie. Without a token for reading, another site could point its own host name at this machine and read the page.
- * So the Host header must then be an IP address or "localhost".
+ * A request that another web site makes a browser send has no token: only the page's own script sends the token, in a header
+ * and never in a cookie. Without a token for reading, another site could point its own host name at this machine and read the
+ * page. So the Host header must then be an IP address or "localhost".
  *
  * In allot-scheduler, whose page changes nothing, reading is allowed from its own machine or pod; others need the token.
  */

@@ -1,6 +1,6 @@
 /*
- * Writes JSON directly as text, without a tree, because a state of 200 tenants is written four times a second. Adds commas. Out
- * of memory: further calls do nothing, and json_text_end() reports it. Pure; not thread safe.
+ * Writes JSON as text, without building a tree first, because the state of 200 tenants is written four times a second. Adds
+ * commas. If memory runs out, further calls do nothing, and json_text_end() reports it. Pure; not thread safe.
  *
  *     json_text_open(&t, NULL, '{'); json_text_whole(&t, "index", 0); json_text_close(&t, '}');
  */

@@ -121,8 +121,10 @@ static json_t *memory_capacity(const struct dra_device *d)
 			 "1Mi");
 }
 
-/* A claim without a cores request gets no guarantee. If no cores are left, leaves out the request policy, whose step must
- * not exceed the capacity. */
+/*
+ * A claim without a cores request gets no guarantee. If no cores are left, leaves out the request policy, whose step must
+ * not exceed the capacity.
+ */
 static json_t *cores_capacity(const struct dra_device *d)
 {
 	char text[16];

@@ -49,8 +49,10 @@ static const char *container_of(const struct vcuda_choice *c)
 	return c->pod->container[c->container];
 }
 
-/* Compares when the pods were bound or, if unknown, created. strcmp() can order times of creation, because their length is
- * fixed. */
+/*
+ * Compares when the pods were bound or, if unknown, created. strcmp() can order times of creation, because their length is
+ * fixed.
+ */
 static int compare_age(const struct kube_pod *a, const struct kube_pod *b)
 {
 	int64_t a_ns, b_ns;

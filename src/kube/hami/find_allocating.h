@@ -27,8 +27,10 @@ struct choice_query {
 	int64_t lock_expiry_s, bind_limit_s;
 	const char *const *id; /* ids that the kubelet picked: "<UUID>-<n>" */
 	size_t id_count;
-	/* Whether the container already has its shares, although the annotations of `pod` still list them as open. NULL: no
-	 * container has. */
+	/*
+	 * Whether the container already has its shares, although the annotations of `pod` still list them as open. NULL: no
+	 * container has.
+	 */
 	bool (*has_shares)(void *data, const struct kube_pod *pod, size_t container);
 	void *data; /* passed to has_shares */
 };

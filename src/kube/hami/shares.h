@@ -58,8 +58,10 @@ void shares_free(struct kube_shares *shares);
  */
 char *shares_format_borrowed(const struct kube_shares *shares);
 bool shares_have_borrowed(const struct kube_shares *shares);
-/* Returns the compute that the share borrows, found in the list `borrowed` (parsed from KUBE_BORROWED); 0 if the list has
- * another share in that place. */
+/*
+ * Returns the compute that the share borrows, found in the list `borrowed` (parsed from KUBE_BORROWED); 0 if the list has
+ * another share in that place.
+ */
 unsigned shares_borrowed(const struct kube_shares *borrowed, const struct kube_share *share);
 
 /* Returns the first share of a container, and their number in *ret_count. */

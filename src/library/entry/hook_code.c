@@ -11,8 +11,10 @@
 #include "library/trace/trace_record.h"
 
 #define UNWRAP(...) __VA_ARGS__
-/* On a full GPU, wait for this much room before loading code of unknown size: the step in which a context's code memory
- * grows. */
+/*
+ * On a full GPU, wait for this much room before loading code of unknown size: the step in which a context's code memory
+ * grows.
+ */
 #define CODE_BYTES (32 * MIB)
 
 /*

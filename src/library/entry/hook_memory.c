@@ -11,8 +11,10 @@
 #define PITCH 512ULL
 #define MANAGED_PAGE (2 * MIB)
 
-/* Frees memory. A backing (swap_backing.h) must be freed by the library, because the driver does not know it as an
- * allocation. */
+/*
+ * Frees memory. A backing (swap_backing.h) must be freed by the library, because the driver does not know it as an
+ * allocation.
+ */
 static CUresult call_free(CUresult (*release)(CUdeviceptr), CUdeviceptr ptr)
 {
 	CUresult result;
@@ -61,8 +63,10 @@ static __attribute__((noinline)) CUresult allocate(CUresult (*alloc)(CUdeviceptr
 	return WITH_ROOM(try_allocate(alloc, ptr, bytes));
 }
 
-/* Handles the rare results of a suballocation: the driver failed, or the suballocation is the first in its chunk
- * (suballoc.h). */
+/*
+ * Handles the rare results of a suballocation: the driver failed, or the suballocation is the first in its chunk
+ * (suballoc.h).
+ */
 static __attribute__((noinline)) CUresult end_suballoc(CUresult result, const CUdeviceptr *ptr,
 						       size_t bytes)
 {

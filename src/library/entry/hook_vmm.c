@@ -158,8 +158,10 @@ CUresult hook_mem_retain_handle(CUresult (*retain)(CUmemGenericAllocationHandle 
 		return CUDA_ERROR_INVALID_VALUE;
 	WITH_LOCK(&locks.vmm);
 	CUresult result = retain(handle, addr);
-	/* The handle may be new here, so find the memory's number by its mapping or, for an address inside a mapping, by the
-	 * handle. */
+	/*
+	 * The handle may be new here, so find the memory's number by its mapping or, for an address inside a mapping, by the
+	 * handle.
+	 */
 	if (result == CUDA_SUCCESS) {
 		uint64_t number = vmm_number_of(HOLDING_MAPPING, (uint64_t)(uintptr_t)addr);
 		vmm_add_handle(*handle, number ? number : vmm_number_of(HOLDING_HANDLE, *handle));

@@ -43,8 +43,10 @@ static bool has_room(const struct inflight_device *f, uint64_t depth_ns, uint64_
 		atomic_load_explicit(&f->inflight, memory_order_relaxed) < ITEMS_MIN);
 }
 
-/* Returns true if a wait for the process's own work was given up, and no work has ended since: another wait would be
- * useless. */
+/*
+ * Returns true if a wait for the process's own work was given up, and no work has ended since: another wait would be
+ * useless.
+ */
 static bool is_stalled(const struct inflight_device *f)
 {
 	uint64_t at = atomic_load_explicit(&f->stalled_at, memory_order_relaxed);

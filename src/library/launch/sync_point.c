@@ -65,8 +65,10 @@ static void sync_point(int index, struct inflight_stream *only)
 	uint32_t wanted = atomic_load_explicit(&process_control_device(index)->sync_point_wanted,
 					       memory_order_relaxed);
 	if (wanted == SYNC_POINT_ENDS_USE) {
-		/* Clear `busy` now. The helper thread would do so up to a millisecond later, and the tenant would pay for
-		 * that time. */
+		/*
+		 * Clear `busy` now. The helper thread would do so up to a millisecond later, and the tenant would pay for
+		 * that time.
+		 */
 		if (index == before.index)
 			inflight_note_end(index, only, before.launches);
 		if (inflight_has_ended(index))

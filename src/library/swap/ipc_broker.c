@@ -239,8 +239,10 @@ bool ipc_broker_republish(uint64_t now_ns)
 	bool is_whole = true;
 	int error;
 
-	/* Memory with a key stays on the GPU, so the hold need not be entered to keep it there. But do not touch such memory
-	 * while other memory moves. */
+	/*
+	 * Memory with a key stays on the GPU, so the hold need not be entered to keep it there. But do not touch such memory
+	 * while other memory moves.
+	 */
 	if (now_ns - given_ns < GIVE_EVERY_NS || swap_try_enter() != SWAP_PASSED)
 		return false;
 	for (CUdeviceptr ptr = 0; swap_backing_next_with_key(ptr, &b); ptr = b.base + b.bytes) {

@@ -88,8 +88,10 @@ static bool share_is_valid(struct arbiter_share share)
 	       share.cores_pct <= share.limit_pct;
 }
 
-/* Call when the weights of guarantees were multiplied by `factor`. Corrects virtual times so that no tenant gains or loses
- * GPU time. */
+/*
+ * Call when the weights of guarantees were multiplied by `factor`. Corrects virtual times so that no tenant gains or loses
+ * GPU time.
+ */
 static void rescale(struct arbiter *a, double factor)
 {
 	for (int i = 0; i < ARBITER_MAX_TENANTS; i++) {

@@ -140,8 +140,10 @@ enum lease_state arbiter_state(const struct arbiter *arbiter, int tenant);
 struct arbiter_account arbiter_account(const struct arbiter *arbiter, int tenant);
 struct arbiter_pace arbiter_pace(const struct arbiter *arbiter, int tenant);
 enum arbiter_mode arbiter_mode(const struct arbiter *arbiter);
-/* Returns the tokens granted under LEASE_PACED so far. The value may fall, if a member of a space group was granted too
- * much. */
+/*
+ * Returns the tokens granted under LEASE_PACED so far. The value may fall, if a member of a space group was granted too
+ * much.
+ */
 uint64_t arbiter_granted(const struct arbiter *arbiter, int tenant);
 /* Return the present quantum, and the measured cost of a hand-over. */
 uint64_t arbiter_quantum_ns(const struct arbiter *arbiter);

@@ -298,8 +298,10 @@ bool order_in_need(const struct arbiter *a, const struct tenant *t);
  * start instead, a large share that was idle would wait for a quantum of each small share slightly before it.
  */
 double order_turn_end(const struct arbiter *a, const struct tenant *t, double vtime);
-/* Returns the next candidate other than `except`, or NONE: a tenant in need, or the one whose turn would end first in
- * virtual time. */
+/*
+ * Returns the next candidate other than `except`, or NONE: a tenant in need, or the one whose turn would end first in
+ * virtual time.
+ */
 int order_best(const struct arbiter *a, int except);
 /* Returns true if `t` comes before `other`. Ties go to the higher priority, then to the tenant that has waited longer. */
 bool order_comes_before(const struct arbiter *a, const struct tenant *t, const struct tenant *other);
@@ -381,8 +383,10 @@ bool lease_is_idle(const struct arbiter *a, const struct tenant *t);
 
 /* turn_end.c */
 
-/* Returns true if the holder should yield to `other`. The holder has tokens and is not outranked. If false, a turn whose
- * time is over is renewed. */
+/*
+ * Returns true if the holder should yield to `other`. The holder has tokens and is not outranked. If false, a turn whose
+ * time is over is renewed.
+ */
 bool turn_should_yield(struct arbiter *a, struct tenant *t, int other);
 /* Returns true if the lease ends now because the tokens are used up; if the program has steps, at a step's end. */
 bool turn_ends_with_tokens(struct arbiter *a, const struct tenant *t, bool contended);

@@ -31,8 +31,10 @@ struct arbiter_config {
 	uint64_t quantum_min_ns; /* shortest lease while several tenants compete */
 	/* beside a gang, quantum_ns, quantum_min_ns and depth_ns are at least these */
 	struct turn_terms gang_turn;
-	/* limit for the library's gates: with more than depth_ns in flight, a second work item starts only while less than
-	 * this is in flight */
+	/*
+	 * limit for the library's gates: with more than depth_ns in flight, a second work item starts only while less than
+	 * this is in flight
+	 */
 	uint64_t long_work_ns;
 	double switch_loss;    /* part of the device's time that hand-overs may cost */
 	uint64_t min_lease_ns; /* before this, no lease is cut short for a returning tenant */
@@ -63,8 +65,10 @@ struct arbiter_config {
 	uint64_t report_lag_ns;
 	uint64_t need_ns;          /* a tenant in need (arbiter.h) gets min_lease_ns this often */
 	uint64_t urgent_window_ns; /* how long a budget may be saved up: bucket size / rate */
-	/* the most by which budget and tokens may be overdrawn; also what both must hold before the tenant may push ahead
-	 * again */
+	/*
+	 * the most by which budget and tokens may be overdrawn; also what both must hold before the tenant may push ahead
+	 * again
+	 */
 	uint64_t urgent_slice_ns;
 	/* a budget's rate is the guarantee times this, if other guarantees leave that much */
 	double urgent_margin;
@@ -118,8 +122,10 @@ struct arbiter_observation {
 	uint64_t inflight_ns; /* predicted length of the work in flight */
 	uint64_t busy_ns;     /* time with work in flight, as the tenant counts (monotonic) */
 	uint64_t launches;    /* number of work items so far (monotonic) */
-	/* Portion of busy_ns from each lease's start until the program was ahead of the GPU, that is, until 1 ms of work or
-	 * half of the depth was in flight. */
+	/*
+	 * Portion of busy_ns from each lease's start until the program was ahead of the GPU, that is, until 1 ms of work or
+	 * half of the depth was in flight.
+	 */
 	uint64_t ramp_ns;
 	/* tokens paid under LEASE_PACED (monotonic); in a space group ns of SM time */
 	uint64_t spent;

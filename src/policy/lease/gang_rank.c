@@ -205,8 +205,10 @@ static bool comes_later(const struct arbiter *a, int index)
 	return false;
 }
 
-/* Returns true if, by the rules of lease.c, the tenant would take the lease from the holder. Ignores min_lease_ns, which
- * free_in_ns() adds. */
+/*
+ * Returns true if, by the rules of lease.c, the tenant would take the lease from the holder. Ignores min_lease_ns, which
+ * free_in_ns() adds.
+ */
 static bool takes_from(const struct arbiter *a, const struct tenant *holder, const struct tenant *t)
 {
 	double end = order_turn_end(a, t, t->vtime);

@@ -1,7 +1,9 @@
 #include "policy/lease/arbiter_inside.h"
 
-/* Most tokens needed for a lease beside other tenants. An absent tenant keeps this many, so it need not wait when it
- * returns. */
+/*
+ * Most tokens needed for a lease beside other tenants. An absent tenant keeps this many, so it need not wait when it
+ * returns.
+ */
 #define SLICE_MAX_NS 10000000
 
 /*
@@ -63,8 +65,10 @@ double charge_tokens_kept(const struct arbiter *a, const struct tenant *t)
 	return min_double(SLICE_MAX_NS, bucket_ns(a, t));
 }
 
-/* Returns the most tokens that an idle tenant may hold: enough for the pause between two training steps, or for a lease if
- * that is more. */
+/*
+ * Returns the most tokens that an idle tenant may hold: enough for the pause between two training steps, or for a lease if
+ * that is more.
+ */
 static double tokens_of_pause(const struct arbiter *a, const struct tenant *t)
 {
 	double pause_ns = t->share.limit_pct / 100.0 * (double)a->config.idle_window_ns;

@@ -100,8 +100,10 @@ void order_mark_candidates(struct arbiter *a)
 		a->vclock = least;
 }
 
-/* Returns the tenant in need (arbiter.h) that was held longest, other than `except`; or NONE. Tenants in need come before
- * all others. */
+/*
+ * Returns the tenant in need (arbiter.h) that was held longest, other than `except`; or NONE. Tenants in need come before
+ * all others.
+ */
 static int find_in_need(const struct arbiter *a, int except)
 {
 	int best = NONE;

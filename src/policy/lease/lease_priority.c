@@ -36,8 +36,10 @@ void priority_fill(struct arbiter *a, struct tenant *t)
 {
 	double most, slice_ns = (double)a->config.urgent_slice_ns;
 
-	/* Budgets matter only while priorities differ. When they begin to differ, the first call fills the budget, at most
-	 * to the bucket's size. */
+	/*
+	 * Budgets matter only while priorities differ. When they begin to differ, the first call fills the budget, at most
+	 * to the bucket's size.
+	 */
 	if (!a->priorities_differ)
 		return;
 	most = bucket_ns(a, t);

@@ -3,8 +3,10 @@
 #include <limits.h>
 #include <math.h>
 
-/* Once slices began, they continue while steps are shorter than slice_step_ns times this, and gaps longer than GAP_LEAST_NS
- * divided by this. */
+/*
+ * Once slices began, they continue while steps are shorter than slice_step_ns times this, and gaps longer than GAP_LEAST_NS
+ * divided by this.
+ */
 #define STEP_KEEPS 1.5
 /*
  * Slices need gaps of at least this length between steps, in which the GPU is idle and other tenants can use it. A loop that

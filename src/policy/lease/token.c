@@ -44,8 +44,10 @@ static void count_use(struct arbiter *a, struct tenant *t)
 	w->counted_ns = t->charged_ns;
 }
 
-/* Returns the window's length. For a new tenant it begins with the tenant's addition, but is at least a quota, so that the
- * tenant gets a token. */
+/*
+ * Returns the window's length. For a new tenant it begins with the tenant's addition, but is at least a quota, so that the
+ * tenant gets a token.
+ */
 static double window_ns(const struct arbiter *a, const struct tenant *t)
 {
 	uint64_t age = a->clock - t->token.since;

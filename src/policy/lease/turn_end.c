@@ -122,8 +122,10 @@ static bool turn_is_over(struct arbiter *a, struct tenant *t, int other)
 	return false;
 }
 
-/* Like turn_is_over(), for the lease of a tenant that pushed ahead: a lower priority ends it only if in need (arbiter.h), or
- * when the budget is used up. */
+/*
+ * Like turn_is_over(), for the lease of a tenant that pushed ahead: a lower priority ends it only if in need (arbiter.h), or
+ * when the budget is used up.
+ */
 static bool urgent_turn_is_over(struct arbiter *a, struct tenant *t, int other)
 {
 	if (t->budget_spent) {

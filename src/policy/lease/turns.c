@@ -217,8 +217,10 @@ static void pass_on(struct turns *t, const struct view *v, const struct turns_le
 	} else if (own->seen.waits) {
 		if (idle_ns < start_limit_ns(lease) || !next || has_lost(t, idle_ns, now_ns))
 			return;
-		/* The process got the turn but does not run: it is stopped, or no CPU is free. So give every process the
-		 * turn. */
+		/*
+		 * The process got the turn but does not run: it is stopped, or no CPU is free. So give every process the
+		 * turn.
+		 */
 		t->is_open = true;
 		t->turn = 0;
 	} else if (idle_ns >= own->patience.ns) {

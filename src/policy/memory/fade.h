@@ -22,8 +22,10 @@ struct fade {
  */
 void fade_add(struct fade *f, uint64_t now_ns, uint64_t used_ns, uint64_t half_life_ns);
 
-/* Returns the use as of now_ns (not 0), if it was use_ns at a time passed_ns ago. Serves to restore a stored use under
- * another clock. */
+/*
+ * Returns the use as of now_ns (not 0), if it was use_ns at a time passed_ns ago. Serves to restore a stored use under
+ * another clock.
+ */
 struct fade fade_after(double use_ns, uint64_t passed_ns, uint64_t now_ns, uint64_t half_life_ns);
 
 /* Returns the use that is left at now_ns. */

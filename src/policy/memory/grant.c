@@ -36,8 +36,10 @@ static bool is_possible(const struct grant_card *cards, size_t card_count,
 	return true;
 }
 
-/* Returns true if the request fits into bytes that are neither taken nor kept. keep() ensures that kept_bytes never exceeds
- * the free bytes. */
+/*
+ * Returns true if the request fits into bytes that are neither taken nor kept. keep() ensures that kept_bytes never exceeds
+ * the free bytes.
+ */
 static bool fits(const struct grant_card *cards, const struct grant_request *r)
 {
 	for (unsigned i = 0; i < r->need_count; i++) {

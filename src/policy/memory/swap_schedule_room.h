@@ -17,8 +17,10 @@ bool swap_schedule_is_awaited(const struct swap_schedule_tenant *t);
 
 /* Returns the movable bytes on all its cards. */
 uint64_t swap_schedule_movable_bytes(const struct swap_schedule_tenant *t);
-/* Returns true if the tenant lacks bytes or must be let in. A tenant that is out may be in need even with nothing to move
- * back. */
+/*
+ * Returns true if the tenant lacks bytes or must be let in. A tenant that is out may be in need even with nothing to move
+ * back.
+ */
 bool swap_schedule_is_in_need(const struct swap_schedule_tenant *t);
 
 /* Returns how long it takes to move that many bytes. */
@@ -33,10 +35,14 @@ void room_free(const struct swap_schedule *r, struct room *ret);
 /* Returns true if the bytes in `room` suffice for what `t` lacks. */
 bool room_fits(const struct room *room, const struct swap_schedule_tenant *t);
 
-/* Returns true if there would be room for the tenant once all tenants left that can: for the bytes that it lacks or, if
- * is_return, for all that it must move back. */
+/*
+ * Returns true if there would be room for the tenant once all tenants left that can: for the bytes that it lacks or, if
+ * is_return, for all that it must move back.
+ */
 bool room_can_ever(const struct swap_schedule *r, int tenant, bool is_return);
 
-/* Orders tenants to leave that together make enough room for this one, or no tenant. Does nothing while a tenant is already
- * leaving a card that is short. */
+/*
+ * Orders tenants to leave that together make enough room for this one, or no tenant. Does nothing while a tenant is already
+ * leaving a card that is short.
+ */
 void room_make(struct swap_schedule *r, int tenant, uint64_t now_ns);

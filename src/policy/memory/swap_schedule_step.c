@@ -114,8 +114,10 @@ static void learn_rate(struct swap_schedule *r, const struct swap_schedule_tenan
 	r->bytes_per_s = 1 / ((1 - RATE_WEIGHT) / r->bytes_per_s + RATE_WEIGHT / rate);
 }
 
-/* Returns true if the tenant was ordered to leave for another tenant and does not: it is stopped or exiting, or its work
- * does not end. */
+/*
+ * Returns true if the tenant was ordered to leave for another tenant and does not: it is stopped or exiting, or its work
+ * does not end.
+ */
 static bool ignores_orders(const struct swap_schedule *r, const struct swap_schedule_tenant *t,
 			   uint64_t now_ns)
 {
@@ -158,8 +160,10 @@ void swap_schedule_observe(struct swap_schedule *r, int tenant,
 		t->needs_since_ns = now_ns;
 }
 
-/* Returns the tenant that comes next in the queue after tenant `after` (-1: the first), or -1. Tenants that came at the same
- * time are in order of their numbers. */
+/*
+ * Returns the tenant that comes next in the queue after tenant `after` (-1: the first), or -1. Tenants that came at the same
+ * time are in order of their numbers.
+ */
 static int next_in_queue(const struct swap_schedule *r, int after)
 {
 	int next = -1;

@@ -57,8 +57,10 @@ static inline uint32_t place_room(const struct place_histogram *histogram,
 	return tally->cards[kind] < count ? 0 : tally->shares[kind] / count;
 }
 
-/* Returns how much room is lost, by the kinds' prices, if a card of `all` changes from `before` to `now`. Negative: room is
- * gained. */
+/*
+ * Returns how much room is lost, by the kinds' prices, if a card of `all` changes from `before` to `now`. Negative: room is
+ * gained.
+ */
 double place_card_loss(const struct place_histogram *histogram, const struct place_tally *all,
 		       const struct place_fits *before, const struct place_fits *now);
 

@@ -79,8 +79,10 @@ void freeze_start(const struct freeze_config *config, const struct freeze_card *
 		  unsigned card_count, struct freeze_item *const *items, size_t count,
 		  struct freeze_item *item, bool fresh, uint64_t now_ns);
 
-/* Notes settled items, and lets the next waiting item go and returns it. Call with fresh figures, again until it returns
- * NULL. */
+/*
+ * Notes settled items, and lets the next waiting item go and returns it. Call with fresh figures, again until it returns
+ * NULL.
+ */
 struct freeze_item *freeze_next(const struct freeze_config *config, const struct freeze_card *cards,
 				unsigned card_count, struct freeze_item *const *items, size_t count,
 				uint64_t now_ns);

@@ -44,8 +44,10 @@ struct sharing_choice {
 	char group[SPACE_GROUP_MAX]; /* full name if the way is space, else "" */
 };
 
-/* Returns -EINVAL if the request contradicts itself or the facts, -EOPNOTSUPP if it needs MPS and there is none; err says
- * what to do. */
+/*
+ * Returns -EINVAL if the request contradicts itself or the facts, -EOPNOTSUPP if it needs MPS and there is none; err says
+ * what to do.
+ */
 int sharing_choose(const struct sharing_request *request, const struct sharing_facts *facts,
 		   struct sharing_choice *ret, struct error *err);
 

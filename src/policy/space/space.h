@@ -24,8 +24,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A member without work for this long counts as absent. The library rings its doorbell when work begins after a pause of 20
- * ms. */
+/*
+ * A member without work for this long counts as absent. The library rings its doorbell when work begins after a pause of 20
+ * ms.
+ */
 #define SPACE_AWAY_NS UINT64_C(25000000)
 /* Time until the next poll: while members are measured, and while a member is held. */
 #define SPACE_POLL_NS UINT64_C(10000000)

@@ -16,8 +16,10 @@ struct bind_terms {
 	uint64_t limit_ns;
 	int64_t lock_expiry_s; /* default NODE_LOCK_EXPIRY_S */
 	unsigned at_once;      /* most nodes with calls under way; default BIND_AT_ONCE */
-	/* Called before each write; NULL: always true. Returns false if another replica leads; then the job makes no more
-	 * writes and undoes none. */
+	/*
+	 * Called before each write; NULL: always true. Returns false if another replica leads; then the job makes no more
+	 * writes and undoes none.
+	 */
 	bool (*may_act)(void *data);
 	void *data;
 };

@@ -204,8 +204,10 @@ int cluster_check_leads(const struct cluster *c, struct error *err)
 	return error_sanitize(err, -EAGAIN);
 }
 
-/* Releases the reservation only if the pod certainly was not bound. After an unknown result, the reservation stays until the
- * watch reports the pod or the reservation expires. */
+/*
+ * Releases the reservation only if the pod certainly was not bound. After an unknown result, the reservation stays until the
+ * watch reports the pod or the reservation expires.
+ */
 static void binding_done(void *data, const struct error *err)
 {
 	struct bind_call *bind_call = data;

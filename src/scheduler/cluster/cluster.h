@@ -69,6 +69,8 @@ bool cluster_bind_get_status(const struct cluster *cluster, const char *uid,
 struct recorder_counts cluster_recorder_counts(const struct cluster *cluster);
 struct evictor_counts cluster_evictor_counts(const struct cluster *cluster);
 bool cluster_leads(const struct cluster *cluster);
-/* Returns true if this replica leads and the leading kube-scheduler calls this replica. Only then does its model contain all
- * reservations. */
+/*
+ * Returns true if this replica leads and the leading kube-scheduler calls this replica. Only then does its model contain all
+ * reservations.
+ */
 bool cluster_is_serving(const struct cluster *cluster);

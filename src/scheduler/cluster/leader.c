@@ -23,8 +23,10 @@ struct leader {
 	enum election_step step; /* the step of `call` */
 	uint64_t began_ns;
 	struct alarm check, give_up;
-	/* The lease's version that the watch reported while `call` was under way; "" if none. Compared with the call's
-	 * result, to use the newer. */
+	/*
+	 * The lease's version that the watch reported while `call` was under way; "" if none. Compared with the call's
+	 * result, to use the newer.
+	 */
 	char passed_over[LEASE_VERSION_MAX];
 	bool was_leader; /* what the last call of `changed` reported */
 	bool is_named;   /* the watch's first list contains the lease */

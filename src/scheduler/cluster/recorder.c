@@ -241,8 +241,10 @@ static bool add_job(struct recorder *r, struct filter_answer *answer)
 
 /* ---- calls ---- */
 
-/* Whether both limits (events, nodes) permit this event. If only the limit of events does, one event of that limit is used
- * up anyway. */
+/*
+ * Whether both limits (events, nodes) permit this event. If only the limit of events does, one event of that limit is used
+ * up anyway.
+ */
 static bool may_send(struct recorder *r, size_t nodes, uint64_t now_ns)
 {
 	return !token_bucket_take(&r->events, 1, now_ns) &&

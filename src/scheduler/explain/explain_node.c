@@ -27,8 +27,10 @@ static bool is_opportunistic(const struct model *m)
 	return m->fit.request->is_opportunistic;
 }
 
-/* Returns why card i's measured use is unknown, so that an opportunistic pod is judged by guaranteed compute instead; NULL
- * if the use is known. */
+/*
+ * Returns why card i's measured use is unknown, so that an opportunistic pod is judged by guaranteed compute instead; NULL
+ * if the use is known.
+ */
 static const char *why_unknown(const struct model *m, const struct model_node *node, unsigned i)
 {
 	const struct use *u = &node->use;

@@ -5,8 +5,10 @@
 #include "scheduler/extender/call_args.h"
 #include "scheduler/model/model_inside.h"
 
-/* The pod of a call. What an earlier attempt to place the pod charged is removed during the call, because new shares would
- * replace it. */
+/*
+ * The pod of a call. What an earlier attempt to place the pod charged is removed during the call, because new shares would
+ * replace it.
+ */
 struct extender_call {
 	struct kube_pod *pod;
 	struct request request;

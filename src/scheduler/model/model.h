@@ -44,8 +44,10 @@ void model_list_end(struct model *model, enum model_kind kind);
  */
 bool model_is_ready(const struct model *model);
 
-/* Adds or updates a node. -EINVAL: its description of cards is impossible, and it gets no pods until the description
- * changes. -ENOMEM. */
+/*
+ * Adds or updates a node. -EINVAL: its description of cards is impossible, and it gets no pods until the description
+ * changes. -ENOMEM.
+ */
 int model_update_node(struct model *model, const json_t *node, struct error *err);
 void model_remove_node(struct model *model, const char *name);
 

@@ -75,8 +75,10 @@ struct model_pod {
 	struct request *request;     /* the pod's request, while it waits; NULL if malformed */
 	char *request_error;         /* why the request is malformed; NULL if valid */
 	uint64_t annotations_digest; /* digest of the annotations behind `annotated` */
-	/* the model's `capacity_epoch` + 1 when a filter call found no node; 0: none failed, or model_take_requeue() has
-	 * returned the pod */
+	/*
+	 * the model's `capacity_epoch` + 1 when a filter call found no node; 0: none failed, or model_take_requeue() has
+	 * returned the pod
+	 */
 	uint64_t unschedulable_at;
 	/* if only a filter call has named the pod: when the pod is forgotten; 0: the watch has named it */
 	uint64_t unseen_until_ns;

@@ -10,8 +10,10 @@
 
 /* A pod named for eviction counts as leaving for this long. If it still exists then, it counts as staying again. */
 #define LEAVING_NS (UINT64_C(120) * 1000000000)
-/* After an eviction that failed, the pod counts as leaving for this long: the server may have evicted it anyway, and a
- * failing server should not be asked every second. */
+/*
+ * After an eviction that failed, the pod counts as leaving for this long: the server may have evicted it anyway, and a
+ * failing server should not be asked every second.
+ */
 #define FAILED_NS (UINT64_C(5) * 1000000000)
 /* A pod whose eviction was refused is not evicted again for this long. */
 #define SPARED_NS (UINT64_C(600) * 1000000000)

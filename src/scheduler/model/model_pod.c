@@ -228,8 +228,10 @@ static int read_annotated(struct model *m, const struct kube_pod *from, const ch
 	return r;
 }
 
-/* Makes an allocation for a pod whose cards cannot be read from its annotations. While charged, the node's cards go to no
- * other pod. */
+/*
+ * Makes an allocation for a pod whose cards cannot be read from its annotations. While charged, the node's cards go to no
+ * other pod.
+ */
 static int make_unknown_allocation(struct model *m, const char *node, struct model_allocation *ret,
 				   struct error *err)
 {

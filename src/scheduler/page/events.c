@@ -184,8 +184,10 @@ char *events_state(struct events *e, const struct view *view)
 		return NULL;
 	const struct page_cluster c = cluster_of(e, &aggregate);
 	char *text = write_state(&c, view);
-	/* Reasons are computed by the timer, but only while there are readers. Without readers, compute them here and write
-	 * again. */
+	/*
+	 * Reasons are computed by the timer, but only while there are readers. Without readers, compute them here and write
+	 * again.
+	 */
 	if (text && !e->count &&
 	    reasons_refresh(e->reasons, m, &e->explaining, m->nodes.count, c.now_ns)) {
 		free(text);

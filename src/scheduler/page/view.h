@@ -1,5 +1,7 @@
-/* A view: what a reader of the web page sees. It has a page of nodes, a page of pods, and details of one node, the open one.
- * Pure, except for memory. */
+/*
+ * A view: what a reader of the web page sees. It has a page of nodes, a page of pods, and details of one node, the open one.
+ * Pure, except for memory.
+ */
 #pragma once
 
 #include <stdbool.h>

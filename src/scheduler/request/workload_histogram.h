@@ -16,8 +16,10 @@ struct histogram {
 	/* As in policy/placement/room.h; the histogram owns their words. */
 	struct place_histogram kinds;
 	double count[PLACE_KINDS_MAX]; /* decayed number of requests, in `unit`s */
-	/* What one new request adds to its kind's count. Grows with each request, so that older ones count less; 0 before
-	 * the first. */
+	/*
+	 * What one new request adds to its kind's count. Grows with each request, so that older ones count less; 0 before
+	 * the first.
+	 */
 	double unit;
 	const char **words[PLACE_KINDS_MAX];
 	/* digests of kinds that came once while `kinds` was full; a kind that comes again gets a place */

@@ -105,8 +105,10 @@ static void template_made(void *data, const struct kube_answer *answer)
 {
 	struct claim_review *r = data;
 	r->call = NULL;
-	/* HTTP_CONFLICT is no failure: another pod's review has created the template. Templates of the same name have the
-	 * same content. */
+	/*
+	 * HTTP_CONFLICT is no failure: another pod's review has created the template. Templates of the same name have the
+	 * same content.
+	 */
 	if (answer->err.code && answer->status != HTTP_CONFLICT)
 		deny_for_template(r, answer);
 	else

@@ -11,8 +11,10 @@
 #include "kube/client/kube_client.h"
 #include "kube/hami/annotations.h"
 
-/* Annotation: the time of the template's last request (RFC 3339), rounded to a quarter of an hour, so that few pods change
- * it. */
+/*
+ * Annotation: the time of the template's last request (RFC 3339), rounded to a quarter of an hour, so that few pods change
+ * it.
+ */
 #define TEMPLATE_REQUESTED KUBE_LIVE_DOMAIN "/asked-at"
 #define TEMPLATE_REQUESTED_STEP_S 900
 #define TEMPLATE_UNUSED_S 3600

@@ -54,13 +54,13 @@ CUresult sim_need_context(CUcontext *ret_ctx)
 	CUcontext ctx = sim_current();
 
 	SIM_FAIL_IF(!ctx, CUDA_ERROR_INVALID_CONTEXT);
-	/* A context's struct is never freed, so an old pointer is safe to read. */
+	/* Safe to read, because a context's struct is never freed. */
 	SIM_FAIL_IF(ctx->magic != MAGIC_CONTEXT, CUDA_ERROR_CONTEXT_IS_DESTROYED);
 	*ret_ctx = ctx;
 	return CUDA_SUCCESS;
 }
 
-/* Making a context takes 90 to 190 ms on a real GPU; here only as long as a test asks for. */
+/* Making a context takes 90 to 190 ms on a real GPU, but here only as long as a test asks for. */
 static void delay_creation(void)
 {
 	const char *text = getenv("ALLOT_SIM_CONTEXT_MS");

@@ -75,7 +75,7 @@ struct CUctx_st {
 	CUcontext next;
 	CUstream legacy;
 	CUstream streams;
-	uint32_t peers; /* bit i: may access device i */
+	uint32_t peers; /* bit i: contexts may access device i */
 	size_t limits[16];
 	uint32_t sms; /* that the context may use */
 	/* local memory beyond a context's initial amount; 0: none */
@@ -95,8 +95,9 @@ struct CUstream_st {
 	pthread_t thread;            /* for a per-thread default stream */
 	CUstream next;               /* of the context */
 	struct sim_capture *capture; /* guarded by sim_capture_lock */
-	uint64_t joining; /* number of the stream's latest joining of a capture; never reused */
-	bool joined;      /* all captured work has joined another stream */
+	/* number that the stream got when it last joined a capture; never reused */
+	uint64_t joining;
+	bool joined; /* all captured work has joined another stream */
 };
 
 struct CUevent_st {

@@ -36,7 +36,7 @@ static int by_pci_address(const void *a, const void *b)
 	return last ? last : sim_pci_compare(&x->info, &y->info);
 }
 
-/* The real driver guesses which GPU is fastest; here it has the most SMs. */
+/* Orders by number of SMs. (The real driver guesses which GPU is fastest.) */
 static int fastest_first(const void *a, const void *b)
 {
 	const struct ordered_card *x = a, *y = b;

@@ -66,7 +66,7 @@ int mps_attach(void (*gone)(void *data), void *data)
 		return r;
 	attached.gone = gone;
 	attached.data = data;
-	/* The program's signals must go to the program's own threads. */
+	/* Block signals in this thread: the program's signals must go to its own threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attr);

@@ -304,7 +304,7 @@ static int listen_at(void)
 
 	if (fd < 0 || control_address(&address) < 0)
 		return -1;
-	/* Do not replace a daemon that is running. */
+	/* If a daemon answers there, do not replace it. */
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0) {
 		printf("An instance of this daemon is already running\n");
 		return -1;
@@ -327,7 +327,7 @@ static int listen_at(void)
 
 static void on_child(int number)
 {
-	/* The signal only has to interrupt poll(). */
+	/* The handler does nothing: the signal only has to interrupt poll(). */
 }
 
 static int serve(int fd)

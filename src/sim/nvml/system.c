@@ -232,8 +232,8 @@ nvmlReturn_t nvmlSystemGetProcessName(unsigned int pid, char *name, unsigned int
 	size_t n = fread(text, 1, sizeof(text) - 1, file);
 	fclose(file);
 	if (!n)
-		return NVML_ERROR_NO_DATA; /* a kernel thread */
-	text[n] = '\0';                    /* only the first word: a NUL follows it */
+		return NVML_ERROR_NO_DATA; /* A kernel thread has no command line. */
+	text[n] = '\0';                    /* Keep only the first word, which a NUL follows. */
 	snprintf(name, length, "%s", text);
 	return NVML_SUCCESS;
 }
@@ -252,7 +252,7 @@ NVML_FUNCTION(nvmlDeviceGetCount_v2, (unsigned int *count), get_count(count))
 static nvmlReturn_t by_index(unsigned int index, nvmlDevice_t *device)
 {
 	NVML_FAIL_IF(!nvml_is_up(), NVML_ERROR_UNINITIALIZED);
-	/* an instance is found through its GPU */
+	/* A MIG instance is found only through its GPU. */
 	if (!device || index >= cards_n)
 		return NVML_ERROR_INVALID_ARGUMENT;
 	*device = &devices[index];

@@ -189,7 +189,7 @@ static void ready(int fd, bool background)
 	if (background) {
 		int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-		/* This process must not keep the starter's terminal or pipe open. */
+		/* The background process must not keep the starter's terminal or pipe open. */
 		if (null >= 0) {
 			dup2(null, 0);
 			dup2(null, 1);
@@ -231,7 +231,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "allot-sim: %s\n", error);
 		return 1;
 	}
-	/* The background process changes its directory. */
+	/* The background process changes its directory, so make the path absolute. */
 	if (o.socket[0] == '/' || o.foreground)
 		path = strdup(o.socket);
 	else if (getcwd(error, sizeof(error)) == NULL ||

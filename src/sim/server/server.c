@@ -139,7 +139,7 @@ static void client_write(struct server *s, struct client *c, const void *bytes, 
 		unsigned char *out = realloc(c->out, size);
 
 		if (!out) {
-			/* a lost reply would hang the client, so end the connection */
+			/* The reply is lost, and its client would wait forever, so end the connection. */
 			c->gone = true;
 			return;
 		}

@@ -82,7 +82,8 @@ static void card_default(struct spec_card *card, const char *seed, uint32_t inde
 	card->info.block_bytes = 2 * MIB;
 	card->info.copy_bytes_per_s = 55404578406ull; /* 51.6 GiB/s, pinned, measured */
 	card->info.set_bytes_per_s = 2000000000000ull;
-	card->info.nvlink_bytes_per_s = 25000000000ull; /* NVIDIA's figure for versions 2 to 4 */
+	/* NVIDIA's figure for NVLink versions 2 to 4 */
+	card->info.nvlink_bytes_per_s = 25000000000ull;
 	card->info.sms = 132;
 	/*
 	 * Kernels with one block of 256 threads per SM were measured to take 0.57 of the GPU: two streams of them did 1.75

@@ -302,7 +302,8 @@ static void ctx_sync(struct server *s, struct client *c, const struct sim_reques
 		server_reply(s, c, m->req, SIM_CARD_LOST, NULL, NULL, 0);
 		return;
 	}
-	w->left = 1; /* counts this function, so that no mark can complete the wait early */
+	/* Start at 1 for this function itself, so that no mark can complete the wait early. */
+	w->left = 1;
 	for (stream = proc ? proc->streams : NULL; stream; stream = next) {
 		next = stream->next;
 		if (stream->head && stream->context == m->arg[0]) {

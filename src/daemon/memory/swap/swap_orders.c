@@ -54,7 +54,8 @@ static int check_arena(struct node *node, uint64_t bytes, struct error *err)
 		return error_set(
 			err, ENOSPC,
 			"--on-full swap needs %s of host memory, and %s of the %s for all tenants are "
-			"left: use --swap-arena %" PRIu64 "MiB or less, or raise swap_arena in allotd's "
+			"left: use --swap-arena %" PRIu64
+			"MiB or less, or raise swap_arena in allotd's "
 			"settings",
 			amount(bytes).text, amount(left).text, amount(budget).text, left / MIB);
 	int r = arena_check_memory(bytes, pending, err);

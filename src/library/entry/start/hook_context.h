@@ -1,5 +1,7 @@
-/* Green contexts. Each holds a reference to the device's primary context without calling the hook of
- * cuDevicePrimaryCtxRetain. */
+/*
+ * Green contexts. Each holds a reference to the device's primary context without calling the hook of
+ * cuDevicePrimaryCtxRetain.
+ */
 #pragma once
 
 #include "abi/cuda_abi.h"

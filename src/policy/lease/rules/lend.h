@@ -67,8 +67,10 @@ struct elastic_tenant {
 	double own_demand_pct; /* like demand_pct, but counts only up to the guarantee */
 };
 
-/* Decides the limits of `count` tenants of one GPU, dt_ns after the last decision. Does nothing if dt_ns is 0. New tenants
- * start at their own cap. */
+/*
+ * Decides the limits of `count` tenants of one GPU, dt_ns after the last decision. Does nothing if dt_ns is 0. New tenants
+ * start at their own cap.
+ */
 void elastic_decide(const struct elastic_config *config, struct elastic_tenant *const *tenants,
 		    size_t count, uint64_t dt_ns);
 

@@ -10,8 +10,10 @@
 #define MOST 2
 /* After this charge without a sync point, all that was learned about steps is forgotten. */
 #define OVER_NS 500e6
-/* Trial of depths: number of steps with each depth; by which fraction the greater depth must shorten steps; steps until the
- * next trial. */
+/*
+ * Trial of depths: number of steps with each depth; by which fraction the greater depth must shorten steps; steps until the
+ * next trial.
+ */
 #define TRIED 12
 #define WORTH 0.02
 #define TRIED_AGAIN 1000

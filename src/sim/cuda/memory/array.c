@@ -97,7 +97,7 @@ static CUresult array_create(CUarray *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *
 	SIM_FAIL_IF(!array, CUDA_ERROR_OUT_OF_MEMORY);
 	array->magic = MAGIC_ARRAY;
 	array->ctx = ctx;
-	/* Field by field, so that a later query returns nothing from the caller's padding. */
+	/* Copy field by field, so that a later query does not return padding bytes of the caller. */
 	array->desc.Width = desc->Width;
 	array->desc.Height = desc->Height;
 	array->desc.Depth = desc->Depth;
@@ -169,7 +169,7 @@ CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *desc, CUarray array)
 	return CUDA_SUCCESS;
 }
 
-/* As in the driver, only for deferred mapping. `array` is NULL if the handle is invalid. */
+/* As in the driver, only for arrays with deferred mapping. `array` is NULL if the handle is invalid. */
 static CUresult requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *req, const struct CUarray_st *array,
 			     CUdevice dev)
 {
@@ -200,7 +200,7 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *ret_mipmap, const CUDA_ARRAY3D
 	mipmap->whole.magic = MAGIC_MIPMAP;
 	mipmap->whole.ctx = ctx;
 	mipmap->whole.desc = d = *desc;
-	/* There are no more levels than halvings of the longest side. */
+	/* A mipmap has at most as many levels as its longest side can be halved. */
 	for (; mipmap->levels_n < SIM_MIN(levels, 16u); mipmap->levels_n++) {
 		struct CUarray_st *level = &mipmap->levels[mipmap->levels_n];
 

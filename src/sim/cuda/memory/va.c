@@ -109,7 +109,7 @@ void sim_va_free(struct sim_region *region)
 	uint64_t at = (region->base - range) / SIM_UNIT;
 
 	if (region->backed) {
-		/* A new mapping frees the pages and removes the access in one call. */
+		/* A new mapping in the same place frees the pages and removes the access in one call. */
 		mmap((void *)(uintptr_t)region->base, region->span, PROT_NONE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 		if (!region->managed)

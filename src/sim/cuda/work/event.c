@@ -93,13 +93,13 @@ static CUresult ask(CUevent event, bool wait)
 	else if (event->done || (!records && !event->imported))
 		r = CUDA_SUCCESS;
 	else if (wait || event->not_before_ns <= sim_clock_ns())
-		r = CUDA_ERROR_UNKNOWN; /* not known yet, so ask the server */
+		r = CUDA_ERROR_UNKNOWN; /* The answer is not known yet, so ask the server. */
 	pthread_mutex_unlock(&sim_event_lock);
 	if (r != CUDA_ERROR_UNKNOWN)
 		return r;
 	SIM_TRY(sim_call(m, val));
 	pthread_mutex_lock(&sim_event_lock);
-	/* No answer is kept for an event that other processes may record. */
+	/* Keep no answer for an event that other processes may record. */
 	if (records == event->records) {
 		bool lasts = !(event->flags & CU_EVENT_INTERPROCESS);
 

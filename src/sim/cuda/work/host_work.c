@@ -136,7 +136,7 @@ static void start(void)
 	pthread_attr_t attr;
 	sigset_t all, before;
 
-	/* The program's signals must go to the program's own threads. */
+	/* Block signals in this thread: the program's signals must go to its own threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attr);

@@ -12,7 +12,7 @@ static CUresult launch(CUfunction f, uint64_t blocks, uint64_t threads, CUstream
 	step.ns = sim_kernel_ns(f, stream->ctx->dev, blocks);
 	if (f->spins) {
 		step.kind = STEP_SPIN;
-		/* Without a parameter the kernel spins until its process ends. */
+		/* A kernel without a parameter spins until its process ends. */
 		step.addr = params && params[0] ? *(uint64_t *)params[0] : UINT64_MAX - 8;
 		if (step.addr == UINT64_MAX - 8 || !step.addr)
 			step.kind = STEP_KERNEL, step.ns = UINT64_MAX / 4;
@@ -89,7 +89,8 @@ static CUresult batch(CUstream stream, bool ptds, unsigned int n, CUstreamBatchM
 							    0, STEP_WAIT64, STEP_WRITE64 };
 		int op = ops[i].operation;
 
-		if (op == 3 || op == 6) /* flush and barrier: work is never out of order here */
+		/* Flush and barrier need no work, because the simulation never reorders work. */
+		if (op == 3 || op == 6)
 			continue;
 		SIM_FAIL_IF(op < 1 || op > 5, CUDA_ERROR_INVALID_VALUE);
 		r = value_step(stream, ptds, kinds[op], ops[i].value.address,

@@ -15,7 +15,7 @@
 #define DEFAULT_NS 10000
 /* of a __device__ variable; the real size is in the code, which is not read */
 #define GLOBAL_BYTES 4096
-#define CODE_FREE_BYTES (64 << 10) /* a context's own room for code */
+#define CODE_FREE_BYTES (64 << 10) /* bytes for code that the context's own memory has room for */
 
 /* Code may be PTX, an ELF file (cubin), a fat binary, or nvcc's wrapper of a fat binary. */
 #define ELF_MAGIC 0x464c457fu
@@ -97,7 +97,7 @@ static CUresult load_image(CUmodule *module, const void *image)
 	return module && image ? load(module, image_bytes(image)) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The structs stay, because a faulty program may still launch their functions. Call with sim.lock held. */
+/* The structs are not freed, because a faulty program may still launch their functions. Call with sim.lock held. */
 static void unload(CUmodule module)
 {
 	CUmodule *at;
