@@ -428,11 +428,12 @@ void node_close(struct node *node)
 	struct tenant *t;
 	if (!node->loop)
 		return;
-	TAILQ_FOREACH(t, &node->tenants, link)
-		if (tenant_state_save(t, false, NULL) < 0)
-			log_warning("tenant '%s': its last state can't be saved: the next daemon "
-				    "may restore an older state",
-				    t->terms.name);
+	TAILQ_FOREACH(t, &node->tenants, link) {
+		struct error err = { 0 };
+		if (tenant_state_save(t, false, &err) < 0)
+			log_warning("%s: the next daemon restores the state that was saved before",
+				    err.text);
+	}
 	for (size_t i = sizeof(subsystems) / sizeof(subsystems[0]); i-- > 0;)
 		if (subsystems[i].stop)
 			subsystems[i].stop(node);

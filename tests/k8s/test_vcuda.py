@@ -384,8 +384,8 @@ def test_not_by_count_alone(make_node):
     node.call(CORE, ids)
     assert "default.c.main" in node.tenants()
     details = node.refused(MEMORY, 20).details()
-    assert f"asks for 20 {MEMORY}, after 10 {CORE} that pod default/c, container main was given" in details, details
-    assert "that container requests 10 and 30" in details
+    assert f"asks for 20 {MEMORY}, but its previous call, for 10 {CORE}, was answered for pod default/c" in details, details
+    assert f"which requests 30 {MEMORY}" in details
     assert "default.c.main" not in node.tenants()
     # The kubelet has failed that pod; the other gets what it asks for.
     node.delete_pod("d")
@@ -418,7 +418,7 @@ def test_equals_are_told_apart_by_the_books(make_node):
     assert list(node.tenants()) == ["default.a.main"]
     wait_until(lambda: list(node.tenants()) == ["default.b.main"], what="the books")
     assert [claim["key"].split("/")[2] for claim in node.ask("claims")["claims"]] == ["main"]
-    assert "both ask for the same" in node.daemon.log
+    assert "the former container requests the same amounts" in node.daemon.log
     node.admit("a", cores=20, memory=8)
     assert set(node.tenants()) == {"default.a.main", "default.b.main"}
     # Over a restart too.

@@ -109,11 +109,12 @@ static int fail_no_match(const struct vcuda_query *q, const struct candidate *ot
 				: "");
 	return error_set(
 		err, EAGAIN,
-		"the kubelet asks for %u %s, after %u %s; but pod %.63s/%.63s, container %.63s requests %u and %u",
+		"the kubelet asks for %u %s, and before for %u %s; but pod %.63s/%.63s, container "
+		"%.63s requests %u %s and %u %s, and no pod that waits to start matches both calls",
 		q->count, q->names->cores, q->open_units, q->names->memory,
 		other->choice.pod->pod_namespace, other->choice.pod->name,
-		container_of(&other->choice), other->choice.request.cores,
-		other->choice.request.units);
+		container_of(&other->choice), other->choice.request.cores, q->names->cores,
+		other->choice.request.units, q->names->memory);
 }
 
 int vcuda_choose(const struct vcuda_query *q, struct vcuda_choice *ret, struct error *err)

@@ -170,7 +170,9 @@ int extender_gang_check(struct model *m, const struct model_pod *pod, const char
 	if (answer_if_invalid(member, &counts, &why))
 		return error_set(err, EAGAIN, "%s", why.text);
 	if (gang_judge(&counts) == GANG_PLACE_TOGETHER)
-		return error_set(err, EAGAIN, "gang %.63s: no GPUs are reserved for it yet",
+		return error_set(err, EAGAIN,
+				 "gang %.63s: this pod can't be bound yet: no GPUs are reserved for "
+				 "its gang; kube-scheduler tries again",
 				 gang_name(member->gang));
 	if (pod->reserved.node && strcmp(pod->reserved.node->name, node) != 0)
 		return error_set(err, ESTALE, "gang %.63s: its GPUs are reserved on node %.253s",

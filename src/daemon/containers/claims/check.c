@@ -126,9 +126,10 @@ static int check_pair(const struct tenant_terms *a, const struct tenant_terms *b
 			if (slot >= 0)
 				return error_set(
 					err, EEXIST,
-					"claim '%s': slot %d of GPU %u already belongs to claim "
-					"'%s': release one of the two claims",
-					a->claim.key, slot, a->device[i].card->index, b->claim.key);
+					"claim '%s': device %s-%d already belongs to claim '%s': release "
+					"one of the two claims",
+					a->claim.key, a->device[i].card->info.uuid_text, slot,
+					b->claim.key);
 		}
 	return 0;
 }

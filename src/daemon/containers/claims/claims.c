@@ -309,9 +309,9 @@ static int check_slots(struct claims *claims, const struct store_claim *fresh, s
 		if (c)
 			return error_set(
 				err, EEXIST,
-				"claim '%s': slot %u of %s belongs to claim '%s', which has to "
-				"end first",
-				fresh->terms.claim.key, slot, fresh->uuid[i],
+				"claim '%s': device %s-%u belongs to claim '%s', which has to end "
+				"first",
+				fresh->terms.claim.key, fresh->uuid[i], slot,
 				claim_terms(c)->claim.key);
 	}
 	return 0;

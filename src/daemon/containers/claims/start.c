@@ -269,7 +269,7 @@ static int set_aside(struct claims *claims, const struct error *why, struct erro
 	claims->store = store_close(claims->store);
 	int r = store_set_aside(claims->path, name, sizeof(name), err);
 	if (r < 0)
-		return r;
+		return error_add(err, r, "%s; and the file can't be renamed", why->text);
 	claims->counts.stores_set_aside++;
 	claims->undone_count = 0; /* these rows belong to the old store */
 	log_error("%s; the file was renamed to %s, and a new one gets the %u claims that are known",

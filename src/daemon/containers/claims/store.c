@@ -361,8 +361,8 @@ int store_set_aside(const char *path, char *ret_name, size_t size, struct error 
 	static const char *const parts[] = { "-wal", "-journal" };
 	char from[300], to[300];
 	if ((size_t)snprintf(ret_name, size, "%s.bad-%lld", path, (long long)time(NULL)) >= size)
-		return error_set(err, ENAMETOOLONG, "%s: this path is too long to rename the file",
-				 path);
+		return error_set(err, ENAMETOOLONG,
+				 "%s with .bad-TIME at its end is too long for a path", path);
 	if (rename(path, ret_name) < 0)
 		return error_set_errno(err, errno, "rename %s to %s", path, ret_name);
 	/* Rename the log too, so that a new store does not use the old log. */

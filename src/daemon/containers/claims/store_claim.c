@@ -62,7 +62,8 @@ static int add_slots(struct store *store, int64_t row, const char *uuid, const s
 		r = run_bound(store, SQL_ADD_SLOT, &b, err);
 		if (r == -EEXIST)
 			return error_set(err, EEXIST,
-					 "slot %u of %s already belongs to another claim", i, uuid);
+					 "device %s-%u already belongs to another claim in the store",
+					 uuid, i);
 	}
 	return r;
 }

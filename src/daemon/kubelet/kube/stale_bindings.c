@@ -90,12 +90,14 @@ static void release_binding(struct stale_bindings *g, const struct kube_pod *pod
 		return;
 	}
 	log_warning("pod %s/%s: its binding began more than %d s ago, and the kubelet has not "
-		    "asked for its shares: the binding is given up",
+		    "asked for its shares: its bind-phase is set to failed, and the node's lock is "
+		    "released for other pods",
 		    pod->pod_namespace, pod->name, CHOICE_BIND_LIMIT_S);
 	event_send(
 		g->client, &(struct event_about){ "Pod", pod->name, pod->uid, pod->pod_namespace },
 		true, "BindingGivenUp",
-		"the kubelet did not ask for this pod's GPU shares in time: bind-phase is failed now",
+		"the kubelet did not ask for this pod's GPU shares in time: its bind-phase is set to "
+		"failed, and the node's lock is released for other pods",
 		g->node);
 }
 

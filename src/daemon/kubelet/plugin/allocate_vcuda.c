@@ -166,10 +166,11 @@ static void refuse_half(struct vcuda_call *c, const struct kube_pod *pod, const 
 	struct vcuda_names names = vcuda_names(v);
 	struct error err = { 0 };
 	error_set(&err, EINVAL,
-		  "the kubelet asks for %u %s, after %u %s that pod %.63s/%.63s, container %.63s "
-		  "was given: that container requests %u and %u",
+		  "the kubelet asks for %u %s, but its previous call, for %u %s, was answered for "
+		  "pod %.63s/%.63s, container %.63s, which requests %u %s: that was the wrong "
+		  "container, so this call is refused",
 		  c->count, names.memory, v->awaited.cores, names.cores, pod->pod_namespace,
-		  pod->name, key->container, v->awaited.cores, v->awaited.units);
+		  pod->name, key->container, v->awaited.units, names.memory);
 	if (v->awaited.is_new)
 		claims_undo(v->plugin->node->claims, v->awaited.key,
 			    "the kubelet did not ask for its memory");
@@ -322,8 +323,9 @@ int vcuda_attribute(struct vcuda *v, struct claim *claim, const struct kube_pod 
 		r = claims_rename(claim, key, name, err);
 	if (r < 0)
 		return r;
-	log_info("device plugin: claim '%s' was renamed to '%s', the container to which the "
-		 "kubelet gave its devices; both ask for the same",
+	log_info("device plugin: claim '%s' is now '%s': the kubelet gave its devices to that "
+		 "container; the former container requests the same amounts, so nothing else "
+		 "changes",
 		 before, key);
 	vcuda_patch_pod(v, pod);
 	return 1;

@@ -124,7 +124,8 @@ static void test_room_is_kept_for_all(void **state)
 	struct scene s = begin(2, 3, 4);
 	struct error err;
 	assert_int_equal(decide(s.m, "p0", "b", 0, &err), -EAGAIN);
-	assert_non_null(strstr(err.text, "gang train: no GPUs are reserved for it"));
+	assert_non_null(
+		strstr(err.text, "gang train: this pod can't be bound yet: no GPUs are reserved"));
 	json_t *args = filter_args(json_incref(s.pod[0]), "a,b"), *answer = verbs_filter(s.m, args);
 	char first[8];
 	snprintf(first, sizeof(first), "%s", fitting(answer));

@@ -113,7 +113,7 @@ static void test_twice(void **state)
 	strcpy(b.id, a.id);
 	expect(&a, &b, false, EEXIST, "tenant 'name-2' (00000001) already belongs to claim 'key-1'");
 	b = terms(2, 0, 1, 1, 5);
-	expect(&a, &b, false, EEXIST, "slot 5 of GPU 0 already belongs to claim 'key-1'");
+	expect(&a, &b, false, EEXIST, "device GPU-0-5 already belongs to claim 'key-1'");
 	b = terms(2, 1, 1, 1, 5);
 	expect(&a, &b, false, 0, "");
 }
@@ -163,7 +163,9 @@ int main(void)
 		cmocka_unit_test(test_slots),
 		cmocka_unit_test(test_containers_that_never_run_at_once),
 	};
-	for (unsigned i = 0; i < 2; i++)
+	for (unsigned i = 0; i < 2; i++) {
 		cards[i] = (struct card){ .index = i, .info.memory_bytes = 8 * GIB };
+		snprintf(cards[i].info.uuid_text, sizeof(cards[i].info.uuid_text), "GPU-%u", i);
+	}
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,7 +113,7 @@ static void test_refused(void **state)
 	r = claim_of(f, "b", 0, 1, 41, 1);
 	claim_refused(f, &r, ENOSPC, "at most 40");
 	r = claim_of(f, "b", 0, 1, 1, 0);
-	claim_refused(f, &r, EEXIST, "slot 0 of GPU-");
+	claim_refused(f, &r, EEXIST, "-0 belongs to claim 'a'");
 	r = claim_of(f, "", 0, 1, 1, 1);
 	claim_refused(f, &r, EINVAL, "key");
 	r = claim_of(f, "a b", 0, 1, 1, 1);

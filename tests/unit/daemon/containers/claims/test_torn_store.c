@@ -3,6 +3,8 @@
 
 #include <sqlite3.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 
 #include "failing_vfs.h"
 
@@ -96,6 +98,25 @@ static void test_made_again(void **state)
 	}
 }
 
+/* The torn store can't be renamed, because directories have the names. The error has both reasons. */
+static void test_name_taken(void **state)
+{
+	struct fixture *f = *state;
+	struct error err = { 0 };
+	char taken[200];
+	claim_first(f);
+	for (int s = 0; s < 30; s++) {
+		snprintf(taken, sizeof(taken), "%s/run/claims.db.bad-%lld", f->dir,
+			 (long long)time(NULL) + s);
+		assert_int_equal(mkdir(taken, 0700), 0);
+	}
+	failing_vfs.torn_left = 1;
+	assert_true(release_first(f, &err) < 0);
+	assert_non_null(strstr(err.text, "and the file can't be renamed: rename "));
+	assert_ptr_not_equal(strstr(err.text, "; and the file"), err.text);
+	assert_int_equal(claims_counts(f->node->claims).stores_set_aside, 0);
+}
+
 /*
  * The disk fills up at each write of the new store in turn. The request fails and changes nothing.
  * When there is room, it succeeds, and the store has all claims.
@@ -142,6 +163,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_made_again),
+		cmocka_unit_test_setup_teardown(test_name_taken, fixture_setup, fixture_teardown),
 		cmocka_unit_test(test_disk_full_meanwhile),
 	};
 	return cmocka_run_group_tests_name("torn claim store", tests, setup, NULL);
