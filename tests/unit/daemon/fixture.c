@@ -114,7 +114,7 @@ const char *fixture_base = "/tmp";
 static char lock_paths[LOCK_DIRS][80];
 static const char *lock_dirs[LOCK_DIRS] = { lock_paths[0], lock_paths[1], lock_paths[2] };
 
-/* Containers get a library; what is in it does not matter here. */
+/* Containers get a library; its contents do not matter here. */
 static void write_library(const char *path)
 {
 	FILE *file = fopen(path, "we");

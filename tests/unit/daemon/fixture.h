@@ -1,6 +1,6 @@
 /*
- * A daemon in this process for tests: a node with pretended cards, a run directory and lock
- * directories of its own, whose loop the test turns by hand; and a client that registers.
+ * A daemon in this process for tests: a node with simulated cards, a run directory and lock directories of its own, whose loop
+ * the test runs by hand; and a client that registers.
  */
 #pragma once
 
@@ -20,11 +20,11 @@
 #define MIB (UINT64_C(1) << 20)
 #define FAKE_CARD_BYTES (8 * GIB)
 
-/* What the pretended NVML says; written by the test, read by the census's thread. */
+/* Answers of the fake NVML; written by the test, read by the census's thread. */
 struct fake_gpu {
 	unsigned count;
 	_Atomic uint64_t used_bytes;
-	_Atomic int pid; /* of its one process; 0: none */
+	_Atomic int pid; /* of its only process; 0: none */
 	_Atomic uint64_t pid_bytes;
 };
 extern struct fake_gpu fake_gpu;
@@ -42,11 +42,11 @@ struct fixture {
 /* cmocka setup and teardown: *state is the fixture. */
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
-/* As a daemon that ends (tenants' files stay) or is killed (what is written stays as it is). */
+/* Stops like a daemon that ends (tenants' files stay) or that is killed (all files stay as they are). */
 void fixture_stop(struct fixture *f);
 void fixture_start(struct fixture *f);
 
-/* Turns the loop for so long. */
+/* Runs the loop for this long. */
 void fixture_turn(struct fixture *f, unsigned ms);
 /* Turns the loop until the condition holds, two seconds at most; fails the test otherwise. */
 #define fixture_until(f, condition) \
@@ -72,14 +72,11 @@ struct client {
 /* Connects to a tenant's socket; -1 on failure. */
 int client_connect(const struct tenant *tenant);
 int client_connect_path(const char *path);
-/* Sends a request; maps what comes back. `f` turns meanwhile (NULL: another process does). */
+/* Sends a request and maps the region of the reply. `f` runs meanwhile (NULL: another process does). */
 void client_register(struct fixture *f, int fd, uint64_t previous_epoch, struct client *ret);
 void client_close(struct client *client);
 
-/*
- * A child process that registers and then does what `act` says with its region, and sleeps until it
- * is killed. Returns once it has acted.
- */
+/* A child process that registers, calls `act` with its region, and sleeps until it is killed. Returns after `act` has run. */
 typedef void (*client_act)(struct client *client);
 int client_spawn(struct fixture *f, const struct tenant *tenant, uint64_t previous_epoch,
 		 client_act act);

@@ -1,4 +1,4 @@
-/* Descriptors that a hostile process sends along: one whose close() waits for thirty seconds. */
+/* Descriptors that a hostile process sends: for one of them close() takes thirty seconds. */
 #pragma once
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 /*
- * A tiny daemon for one tenant, in a thread of the test: answers registrations as it is told to, well
- * or badly, and beats.
+ * A small daemon for one tenant, in a thread of the test. It answers registrations with the replies that the test sets, correct
+ * or not, and updates the heartbeat.
  */
 #pragma once
 

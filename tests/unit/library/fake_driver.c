@@ -17,7 +17,7 @@ struct CUstream_st {
 
 struct CUevent_st {
 	struct CUstream_st *stream;
-	uint64_t after; /* done when the stream has done so many */
+	uint64_t after; /* done when the stream has completed this many */
 	bool is_destroyed;
 	struct CUevent_st *next; /* all that were ever made: a late query must be seen, not crash */
 };
@@ -99,7 +99,7 @@ struct work fake_kernel(CUstream stream, const void *function)
 
 /* ---- the driver's functions ---- */
 
-/* Every thread has it, until it says otherwise. */
+/* The mode of every thread that has set no other. */
 static __thread CUcontext current = FAKE_CONTEXT;
 
 static CUresult get_current(CUcontext *context)

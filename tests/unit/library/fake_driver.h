@@ -19,7 +19,7 @@ void fake_driver_start(void);
 /* The calling thread's current context: FAKE_CONTEXT at first; NULL: none. */
 CUresult fake_set_current(CUcontext context);
 
-/* What the driver's launch does: one more piece of work on the stream. */
+/* The effect of the driver's launch: one more unit of work on the stream. */
 CUresult fake_launch(CUstream stream);
 
 /* Pieces of work launched on the stream, and how many of these are done: fake_complete sets it. */
@@ -37,7 +37,7 @@ struct fake_counts {
 };
 struct fake_counts fake_counts(void);
 
-/* What cuEventElapsedTime answers. */
+/* The result of cuEventElapsedTime. */
 extern _Atomic uint64_t fake_elapsed_us;
 /* From now on cuEventRecord fails. */
 extern _Atomic bool fake_record_fails;

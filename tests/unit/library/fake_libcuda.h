@@ -1,4 +1,4 @@
-/* What the fake libcuda.so.1 and libnvidia-ml.so.1 and their users agree on. */
+/* Constants that the fake libcuda.so.1 and libnvidia-ml.so.1 share with the programs that use them. */
 #pragma once
 
 #define FAKE_UUID "\x01\x23\x45\x67\x89\xab\xcd\xef\x01\x23\x45\x67\x89\xab\xcd\xef"

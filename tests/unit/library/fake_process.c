@@ -98,7 +98,7 @@ uint64_t fake_process_used(void)
 	return sum;
 }
 
-/* ---- what process_state.c, process.c, helper.c, report.c, hook_pool.c and hook_ipc.c have ---- */
+/* ---- stand-ins for process_state.c, process.c, helper.c, report.c, hook_pool.c and hook_ipc.c ---- */
 
 enum process_mode process_join(void)
 {

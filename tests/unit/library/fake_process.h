@@ -1,13 +1,12 @@
 /*
- * A process without a daemon: what src/library/state/process_state.c, process.c, helper.c and report.c give the rest of the library, by
- * hand. The region lies in memory that forked children share, so several "processes" of a tenant can
- * be played.
+ * A process without a daemon. The test itself sets what src/library/state/process_state.c, process.c, helper.c and report.c
+ * would. The region lies in memory that forked children share, so a test can have several "processes" of a tenant.
  */
 #pragma once
 
 #include "library/state/process_state.h"
 
-/* What the daemon would write. */
+/* Values that the daemon would write. */
 extern struct region_control *fake_control;
 extern struct region_report *fake_report;
 
@@ -21,7 +20,7 @@ void fake_process_take_slot(uint32_t slot);
 void fake_process_clear_slot(uint32_t slot);
 
 void fake_process_set_lease(enum lease_state state);
-/* The turn that a lease is: slot + 1, or 0. The word keeps its state, and goes on. */
+/* The process with the turn of the lease: slot + 1, or 0. The word keeps its state, and the turn goes on. */
 void fake_process_set_turn(uint32_t turn);
 
 /* Sum over all slots of device 0. */

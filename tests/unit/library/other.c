@@ -1,4 +1,4 @@
-/* Another interposer for test_library: wraps an allocation and looks up what is behind it. */
+/* Another interposer for test_library: wraps an allocation function and looks up the next definition of it. */
 #include <dlfcn.h>
 
 #include "abi/cuda_abi.h"

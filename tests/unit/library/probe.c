@@ -1,6 +1,6 @@
 /*
- * The program that test_library runs under the library: does one thing, prints what it found, a line
- * each. Built twice: linked with the driver (PROBE_LINKED) and without.
+ * The program that test_library runs under the library. It does one thing and prints the results, one a line. Built twice:
+ * linked with the driver (PROBE_LINKED) and without.
  */
 #include <dirent.h>
 #include <dlfcn.h>
@@ -107,7 +107,7 @@ static int proc_address(void)
 	return 0;
 }
 
-/* A library that looks the driver up behind itself, as other interposers do: see other.c. */
+/* A library that looks up the driver's function behind its own, as other interposers do: see other.c. */
 static int next(void)
 {
 	alloc_function *through = (alloc_function *)dlsym(RTLD_DEFAULT, "other_next_alloc");
@@ -124,7 +124,7 @@ static uintptr_t base_of(const void *address)
 	return dladdr(address, &info) ? (uintptr_t)info.dli_fbase : 0;
 }
 
-/* Programs that look whether there is a driver, unload it, and load it again, elsewhere in memory. */
+/* Programs that check for a driver, unload it, and load it again at another address. */
 static int reload(void)
 {
 	size_t free_bytes, total_bytes;
@@ -193,7 +193,7 @@ static void print_info(void)
 
 #define MIB (1ULL << 20)
 
-/* Holds 100 MiB until a byte comes in; frees; waits for another. */
+/* Holds 100 MiB until it reads a byte; frees the memory; reads another byte. */
 static int hold(void)
 {
 	CUdeviceptr ptr = 0, more = 0;

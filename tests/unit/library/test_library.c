@@ -62,7 +62,7 @@ static void start_probe(struct probe *p, struct setting s, const char *what)
 }
 
 /* Reads on until the text holds `line`, or 10 s are over, or the probe has ended. */
-static bool probe_says(struct probe *p, const char *line)
+static bool probe_prints(struct probe *p, const char *line)
 {
 	for (;;) {
 		size_t length = strlen(p->text);
@@ -83,13 +83,13 @@ static void poke(struct probe *p)
 	assert_int_equal(write(p->in, "x", 1), 1);
 }
 
-/* Its exit status, or -signal; the rest of what it said is in text. */
+/* Its exit status, or -signal; the rest of its output is in text. */
 static int end_probe(struct probe *p)
 {
 	int status;
 
 	close(p->in);
-	probe_says(p, NULL);
+	probe_prints(p, NULL);
 	close(p->out);
 	assert_int_equal(waitpid(p->pid, &status, 0), p->pid);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
@@ -116,7 +116,7 @@ static void test_without_a_tenant_all_is_as_without_the_library(void **state)
 		start_probe(&preloaded, (struct setting){ PROBE, LIBRARY, NULL }, what[i]);
 		assert_int_equal(end_probe(&plain), 0);
 		assert_int_equal(end_probe(&preloaded), 0);
-		/* No helper thread either: nobody of that name blocks SIGTERM. */
+		/* No helper thread either: no thread of that name blocks SIGTERM. */
 		assert_string_equal(plain.text, preloaded.text);
 	}
 }
@@ -214,14 +214,14 @@ static void test_a_process_joins(void **state)
 
 	fake_daemon_start(&fake, socket_path, 5);
 	start_probe(&p, tenant(), "hold");
-	assert_true(probe_says(&p, "cuMemGetInfo"));
+	assert_true(probe_prints(&p, "cuMemGetInfo"));
 	assert_int_equal(fake.requests, 1);
 	assert_int_equal(fake.peer[0], p.pid);
 	assert_int_equal(slot_device(0)->used_bytes, CONTEXT + 100 * MIB);
 	assert_int_equal(slot_device(0)->context_used_bytes, CONTEXT);
 	assert_int_equal(slot_device(0)->denied, 1);
 	poke(&p);
-	assert_true(probe_says(&p, "free 0") || true);
+	assert_true(probe_prints(&p, "free 0") || true);
 	assert_true(becomes(&slot_device(0)->used_bytes, CONTEXT));
 	poke(&p);
 	assert_int_equal(end_probe(&p), 0);
@@ -247,7 +247,7 @@ static bool asks_again(unsigned requests)
 	return false;
 }
 
-/* At rest, a beat that stays away means nothing for a while: the word of the owner tells. */
+/* While idle, a missing heartbeat has no meaning for a while: the owner's word decides. */
 static void test_the_end_of_a_daemon_that_beats_seldom(void **state)
 {
 	struct probe p;
@@ -255,7 +255,7 @@ static void test_the_end_of_a_daemon_that_beats_seldom(void **state)
 	fake_daemon_start(&fake, socket_path, 5);
 	atomic_store(&fake.control->owner, 77);
 	start_probe(&p, tenant(), "hold");
-	assert_true(probe_says(&p, "cuMemGetInfo"));
+	assert_true(probe_prints(&p, "cuMemGetInfo"));
 	assert_int_equal(fake.report->slot[0].heeds_owner, 1);
 	fake.beats = false;
 	uint64_t begin = sys_now_ns();
@@ -277,7 +277,7 @@ static void test_the_end_of_a_daemon_that_only_beats(void **state)
 
 	fake_daemon_start(&fake, socket_path, 5);
 	start_probe(&p, tenant(), "hold");
-	assert_true(probe_says(&p, "cuMemGetInfo"));
+	assert_true(probe_prints(&p, "cuMemGetInfo"));
 	fake.beats = false;
 	assert_true(asks_again(1));
 	fake.beats = true;
@@ -319,7 +319,7 @@ static void test_no_daemon_in_time(void **state)
 	assert_non_null(strstr(p.text, "cuInit 802\n"));
 }
 
-static void test_a_daemon_that_comes_late(void **state)
+static void test_a_daemon_that_starts_late(void **state)
 {
 	struct probe p;
 
@@ -327,14 +327,14 @@ static void test_a_daemon_that_comes_late(void **state)
 	start_probe(&p, tenant(), "hold");
 	usleep(500000);
 	fake_daemon_start(&fake, socket_path, 5);
-	assert_true(probe_says(&p, "cuMemGetInfo 0"));
+	assert_true(probe_prints(&p, "cuMemGetInfo 0"));
 	assert_int_equal(end_probe(&p), 0);
-	/* One that hangs up at once, as a dying one does, is tried again. */
+	/* A daemon that hangs up at once, as a dying one does, is tried again. */
 	fake.answer = ANSWER_HANG_UP;
 	start_probe(&p, tenant(), "hold");
 	usleep(300000);
 	fake.answer = ANSWER_WELL;
-	assert_true(probe_says(&p, "cuMemGetInfo 0"));
+	assert_true(probe_prints(&p, "cuMemGetInfo 0"));
 	assert_int_equal(end_probe(&p), 0);
 	assert_true(fake.requests >= 3);
 	fake_daemon_stop(&fake);
@@ -367,7 +367,7 @@ static void test_exec_joins_anew(void **state)
 
 	fake_daemon_start(&fake, socket_path, 5);
 	start_probe(&p, tenant(), "exec_again");
-	assert_true(probe_says(&p, "cuMemGetInfo 0"));
+	assert_true(probe_prints(&p, "cuMemGetInfo 0"));
 	assert_int_equal(fake.requests, 2);
 	assert_int_equal(fake.peer[0], fake.peer[1]);
 	assert_int_equal(fake.request[1].previous_epoch, 0);
@@ -390,7 +390,7 @@ static void test_moves_to_a_restarted_daemon(void **state)
 
 	fake_daemon_start(&fake, socket_path, 5);
 	start_probe(&p, tenant(), "hold");
-	assert_true(probe_says(&p, "cuMemGetInfo 0"));
+	assert_true(probe_prints(&p, "cuMemGetInfo 0"));
 	fake_daemon_stop(&fake);
 	usleep(300000);
 	fake_daemon_start(&fake, socket_path, 6);
@@ -436,7 +436,7 @@ int main(void)
 		cmocka_unit_test(test_the_end_of_a_daemon_that_only_beats),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_no_daemon_in_time),
-		cmocka_unit_test(test_a_daemon_that_comes_late),
+		cmocka_unit_test(test_a_daemon_that_starts_late),
 		cmocka_unit_test(test_forked_children_have_slots_of_their_own),
 		cmocka_unit_test(test_exec_joins_anew),
 		cmocka_unit_test(test_leaves_no_trace_in_the_program),

@@ -1,4 +1,4 @@
-/* One exchange with the daemon: what comes of every answer, and that nothing of it stays behind. */
+/* One exchange with the daemon: the result for every reply, and that nothing of the exchange stays behind. */
 #include "test.h"
 
 #include <dirent.h>
@@ -116,7 +116,7 @@ static void test_bad_answers(void **state)
 	fake_daemon_stop(&fake);
 }
 
-static void test_a_daemon_that_says_nothing(void **state)
+static void test_a_silent_daemon(void **state)
 {
 	struct registration r;
 
@@ -191,7 +191,7 @@ int main(void)
 		cmocka_unit_test(test_success),
 		cmocka_unit_test(test_refusal_has_a_message),
 		cmocka_unit_test(test_bad_answers),
-		cmocka_unit_test(test_a_daemon_that_says_nothing),
+		cmocka_unit_test(test_a_silent_daemon),
 		cmocka_unit_test(test_no_daemon),
 		cmocka_unit_test(test_no_permission),
 		cmocka_unit_test(test_signals_do_not_disturb),

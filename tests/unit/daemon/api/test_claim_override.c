@@ -1,4 +1,4 @@
-/* Claims whose terms are changed while they live, and given back. */
+/* Claims whose terms are changed while they live, and restored. */
 #include "../containers/claims/claims_fixture.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "daemon/containers/claims/store.h"
 #include "daemon/kubelet/kube/live_terms.h"
 
-/* What a claim must have on a device. */
+/* The expected terms of a claim on a device. */
 static void must_have(struct claim *claim, unsigned device, uint64_t mib, double cores_pct,
 		      double limit_pct)
 {
@@ -83,7 +83,7 @@ static void test_on_full(void **state)
 	assert_int_equal(claim_terms(claim)->on_full, ON_FULL_WAIT);
 	assert_int_equal(atomic_load(&control->memory_waits), 1);
 	assert_int_equal(f->node->waiter_count, 1);
-	/* Its quota is promised to nobody now: another may have all of the card. */
+	/* Its quota is no longer promised: another claim may have the whole card. */
 	struct claim_request other = claim_of(f, "pod/2/main", 0, 8192, 30, -1);
 	claim_made(f, &other);
 	override_refused(claim, &nothing, ENOSPC, "is not left");
@@ -111,21 +111,21 @@ static void test_impossible(void **state)
 	claim_made(f, &other);
 	struct claim_override w = memory_of(5000);
 	override_refused(claim, &w, ENOSPC, "is not left");
-	/* One part that can't be had: none is. */
+	/* If one part can't be granted, no part is. */
 	w = memory_of(2048);
 	w.device[0].has_limit = true;
 	w.device[0].limit_pct = 20;
 	override_refused(claim, &w, EINVAL, "is under cores_pct 30");
 	must_have(claim, 0, 1024, 30, 30);
 	assert_null(claim->original);
-	/* What was given up is gone: it stays as it is until there is room. */
+	/* Its former share is no longer free: the claim stays as it is until there is room. */
 	w = memory_of(512);
 	assert_true(override(claim, &w));
 	struct claim_request third = claim_of(f, "pod/3/main", 0, 8192 - 4096 - 512, 0, -1);
 	claim_made(f, &third);
 	override_refused(claim, &nothing, ENOSPC, "is not left");
 	must_have(claim, 0, 512, 30, 30);
-	/* ... and is still the one whose memory alone was changed. */
+	/* ... and its memory alone still counts as changed. */
 	w.device[0].has_cores = true;
 	w.device[0].cores_pct = 20;
 	assert_true(override(claim, &w));
@@ -183,7 +183,7 @@ static void test_older_store(void **state)
 	claims_must_hold(f);
 }
 
-/* One as it was before priorities could be changed, with a claim whose memory was. */
+/* A store from before priorities could be changed, with a claim whose memory was changed. */
 static void test_store_without_priorities(void **state)
 {
 	struct fixture *f = *state;
@@ -248,7 +248,7 @@ static void test_priority(void **state)
 	claims_must_hold(f);
 }
 
-/* Half of what a claim was made with is no claim of ours: the tenants that live are kept. */
+/* A claim with half of its original terms is not valid: the live tenants keep theirs. */
 static void test_torn_asked(void **state)
 {
 	struct fixture *f = *state;

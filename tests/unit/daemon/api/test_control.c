@@ -32,7 +32,7 @@ static void put(int fd, const char *text)
 	assert_int_equal(send(fd, text, strlen(text), MSG_NOSIGNAL), strlen(text));
 }
 
-/* What has come; "" when nothing. */
+/* The received text; "" if none. */
 static const char *get(struct fixture *f, int fd)
 {
 	static char text[262144];
@@ -119,7 +119,7 @@ static void test_a_client_that_does_not_read(void **state)
 	int slow = connect_pair(f), other = connect_pair(f);
 	int small = 4096;
 	setsockopt(slow, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
-	/* Far more than the sockets hold: the rest must stay unread, and cost no memory. */
+	/* Far more than the sockets hold: the rest must stay unread, and use no memory. */
 	for (unsigned i = 0; i < 20000; i++) {
 		if (send(slow, LIST, strlen(LIST), MSG_NOSIGNAL) < 0)
 			break;
@@ -138,8 +138,8 @@ static void test_a_client_that_does_not_read(void **state)
 	fixture_until(f, control_connections(f->node->control) == 0);
 }
 
-/* Nobody is told less than what was there when it asked; those who waited together are told the same. */
-static void test_one_list_for_all_who_wait(void **state)
+/* No reply is older than its request. Clients that wait at the same time get the same reply. */
+static void test_one_list_for_all_waiting_clients(void **state)
 {
 	struct fixture *f = *state;
 	int first = connect_pair(f), maker = connect_pair(f), last = connect_pair(f);
@@ -227,7 +227,7 @@ static void test_a_descriptor_that_cannot_be_closed(void **state)
 	close(other);
 }
 
-/* A socketpair's credentials are those of who made it. */
+/* A socketpair has the credentials of the process that made it. */
 static int connect_as_user(struct fixture *f, uid_t uid, struct error *err)
 {
 	int fds[2];
@@ -286,7 +286,10 @@ static bool has_ended(struct fixture *f, int fd)
 	return false;
 }
 
-/* Four users fill what is not root's: another and root are served, and one that has least loses nothing. */
+/*
+ * Four users fill the connections that are not reserved for root. Another user and root are served, and the user with the
+ * fewest connections loses none.
+ */
 static void test_users_who_fill_the_table(void **state)
 {
 	struct fixture *f = *state;
@@ -324,7 +327,10 @@ static void test_users_who_fill_the_table(void **state)
 }
 
 /* The first of the reply, as soon as it is there. */
-/* Four users fill what is not root's; so many of them hold a tenant by each connection. Then another comes. */
+/*
+ * Four users fill the connections that are not reserved for root; this many of them hold a tenant by each connection. Then
+ * another user connects.
+ */
 static void fill_and_come(struct fixture *f, unsigned holders)
 {
 	struct error err;
@@ -437,7 +443,7 @@ int main(void)
 		test(test_a_line_in_pieces),
 		test(test_long_line),
 		test(test_a_client_that_does_not_read),
-		test(test_one_list_for_all_who_wait),
+		test(test_one_list_for_all_waiting_clients),
 		test(test_half_closed),
 		test(test_the_end_of_a_connection_lets_go),
 		test(test_too_many),

@@ -230,7 +230,7 @@ static void test_elastic(void **state)
 	expect_elastic(f, false, "off");
 	ok(f, "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"elastic\":true}");
 	expect_elastic(f, true, "unneeded");
-	/* A limit that was asked for is the tenant's most. */
+	/* A limit in the request is the tenant's maximum. */
 	ok(f,
 	   "{\"version\":1,\"op\":\"set\",\"name\":\"a\",\"devices\":[{\"cores_limit_pct\":30}]}");
 	expect_elastic(f, true, "off");
@@ -343,7 +343,7 @@ static void test_held_tenant_is_removed(void **state)
 	struct fixture *f = *state;
 	ok(f, CREATE("\"name\":\"a\",\"hold\":true"));
 	ok(f, "{\"version\":1,\"op\":\"remove\",\"name\":\"a\"}");
-	session_end(&f->session); /* what it held is gone: nothing happens */
+	session_end(&f->session); /* its tenant has ended: nothing happens */
 	assert_int_equal(f->node->tenant_count, 0);
 }
 
@@ -352,7 +352,7 @@ static void hold_one_gib(struct client *c)
 	c->report->slot[c->reply.slot].device[0].used_bytes = GIB;
 }
 
-/* A process may get round its quota: what it can take stays promised to its tenant. */
+/* A process may bypass its quota: the memory that it can take stays promised to its tenant. */
 static void test_a_removed_tenant_ends_with_its_processes(void **state)
 {
 	struct fixture *f = *state;
@@ -389,7 +389,7 @@ static void test_a_removed_tenant_ends_with_its_processes(void **state)
 	assert_null(late.control);
 	client_close(&late);
 	client_register(f, client_connect(t), epoch, &late);
-	assert_null(late.control); /* the process of the test was none of it */
+	assert_null(late.control); /* the test's process did not belong to it */
 	client_close(&late);
 	client_kill(pid);
 	fixture_until(f, !node_find_tenant(f->node, "a"));

@@ -1,4 +1,4 @@
-/* The requests of allot trace, and how a process comes by its ring: over the real socket. */
+/* The requests of allot trace, and how a process gets its ring: over the real socket. */
 #include "../fixture.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ static void test_a_trace(void **state)
 	uint32_t first = order(t);
 	assert_int_not_equal(trace_clock_of(first), TRACE_NO_CLOCK);
 
-	/* A process that has not asked yet, and then has. */
+	/* A process that has not asked yet, and then asks. */
 	r = fixture_ok(f, POLL);
 	assert_int_equal(json_array_size(json_object_get(r, "rings")), 0);
 	assert_int_equal(json_integer_value(json_array_get(json_object_get(r, "untraced"), 0)),
@@ -196,7 +196,7 @@ static void test_rings_are_handed_on(void **state)
 		assert_int_equal(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK, F_SEAL_SHRINK);
 		close(fd);
 	}
-	/* Whoever traced is gone. */
+	/* The connection that traced is closed. */
 	close(fds[0]);
 	fixture_until(f, order(t) == 0);
 	assert_null(t->trace);

@@ -108,11 +108,11 @@ static void play(struct tenant *t, struct client *c, struct region_slot_device *
 }
 
 /*
- * Beside one that rings, one that rang once and then never again (a library of another's making, say) gets
- * its turns, and gives them up, as ever: neither is left with little of the GPU for it. (How little tells it
- * from a machine with other things to do, on which it was 23 of 50 %: unseen it would have next to none.)
+ * Beside a tenant that rings, one that rang once and never again (for example with another library) gets its turns and ends
+ * them as usual. Neither has little of the GPU because of it. (The bound is low because of machines with other work, where it
+ * was 23 of 50 %; a tenant that is not polled would have nearly nothing.)
  */
-static void test_who_never_rings_is_looked_at(void **state)
+static void test_a_silent_tenant_is_polled(void **state)
 {
 	struct fixture *f = *state;
 	struct tenant *a = make_tenant(f, "a", ""), *b = make_tenant(f, "b", "");
@@ -157,7 +157,7 @@ static void play_turns(struct fixture *f, bool has_turns)
 
 	join(f, a, &first);
 	join(f, b, &other);
-	/* This process has a slot already: the daemon itself is told of another. */
+	/* This process has a slot already: the daemon itself is to register another process. */
 	second = first.reply.slot + 1;
 	assert_int_equal(lessee_add_process(a->device[0].lessee, second, getpid()), 0);
 	d[0] = &a->region.report->slot[first.reply.slot].device[0];
@@ -201,7 +201,7 @@ static void test_without_turns_processes_work_at_once(void **state)
 	play_turns(*state, false);
 }
 
-/* So much ringing that each ring would be a look costs no more than looks did. */
+/* If each ring caused a poll, this much ringing would cost a lot; it costs no more than polling. */
 static void test_flood_of_rings(void **state)
 {
 	struct fixture *f = *state;
@@ -292,7 +292,7 @@ static void test_a_sensor_that_misses_one(void **state)
 
 	for (unsigned i = 1; i < ARBITRATION_UNLISTED; i++) {
 		assert_false(arbitration_is_unlisted(&unlisted, true, false));
-		/* That it rested is no news of the sensor. */
+		/* Its idle time alone is no news from the sensor. */
 		assert_false(arbitration_is_unlisted(&unlisted, false, false));
 	}
 	assert_true(arbitration_is_unlisted(&unlisted, true, false));
@@ -341,7 +341,7 @@ static void test_observer_of_several_cards(void **state)
 	assert_int_equal(observer_add(&o, 3, getpid(), 0), 0);
 	d->launches = 5;
 	other->waiting = 1;
-	/* Turns of each card by itself: what is held elsewhere is no matter here. */
+	/* Each card has its own turns: leases on other cards do not count. */
 	assert_false(observer_read(&o, 1000, false).waiting);
 	o.in_gang = true;
 	assert_true(observer_read(&o, 2000, false).waiting);
@@ -401,7 +401,7 @@ static void test_stopped(void **state)
 	kill(pid, SIGSTOP);
 	waitpid(pid, NULL, WUNTRACED);
 	assert_true(procfs_is_stopped(pid));
-	assert_false(observer_read(&o, 10 * ms, true).stopped); /* too soon to look */
+	assert_false(observer_read(&o, 10 * ms, true).stopped); /* too early to poll */
 	assert_true(observer_read(&o, 40 * ms, true).stopped);
 	assert_true(observer_read(&o, 50 * ms, false).stopped);
 	kill(pid, SIGCONT);
@@ -423,7 +423,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(test_two_take_turns),
-		test(test_who_never_rings_is_looked_at),
+		test(test_a_silent_tenant_is_polled),
 		test(test_processes_take_turns),
 		test(test_without_turns_processes_work_at_once),
 		test(test_flood_of_rings),

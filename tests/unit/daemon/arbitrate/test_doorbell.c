@@ -1,4 +1,4 @@
-/* Bells: who is believed to ring, and that no ring is lost between a look and the sleep. */
+/* Doorbells: which tenants are trusted to ring, and that no ring is lost between a poll and the sleep. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -118,7 +118,7 @@ static void test_sleep_ends_by_ring_deadline_and_wake(void **state)
 	assert_in_range(clock_now_ns() - begun, 10 * MS, 5 * NSEC_PER_SEC);
 	pthread_join(thread, NULL);
 
-	/* Rung between the look and the sleep: there is no sleep. */
+	/* A ring between the poll and the sleep: the arbiter does not sleep. */
 	begun = clock_now_ns();
 	assert_false(doorbell_wait(&list, &own, own, begun + 10 * NSEC_PER_SEC));
 	assert_true(clock_now_ns() - begun < 5 * NSEC_PER_SEC);

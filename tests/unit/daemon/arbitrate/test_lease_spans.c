@@ -16,7 +16,7 @@ static size_t since(const struct lease_spans *s, uint64_t *told, struct lease_sp
 	return lease_spans_since(s, *told, LATER, list, told);
 }
 
-static void test_who_had_it(void **state)
+static void test_which_tenant_had_the_lease(void **state)
 {
 	struct lease_spans s = { 0 };
 	struct lease_span list[LEASE_SPANS_MAX];
@@ -37,7 +37,7 @@ static void test_who_had_it(void **state)
 	assert_true(list[1].is_free);
 }
 
-static void test_what_goes_on_is_told_again(void **state)
+static void test_an_open_span_is_reported_again(void **state)
 {
 	struct lease_spans s = { 0 };
 	struct lease_span list[LEASE_SPANS_MAX];
@@ -55,8 +55,8 @@ static void test_what_goes_on_is_told_again(void **state)
 	assert_int_equal(since(&s, &told, list), 0);
 }
 
-/* The thread that notes is ahead of who asks for what was at a moment. */
-static void test_what_comes_after_the_moment_is_left_for_the_next_call(void **state)
+/* The arbiter's thread is ahead of the time that the reader asks for. */
+static void test_later_spans_are_left_for_the_next_call(void **state)
 {
 	struct lease_spans s = { 0 };
 	struct lease_span list[LEASE_SPANS_MAX];
@@ -79,7 +79,7 @@ static void test_what_comes_after_the_moment_is_left_for_the_next_call(void **st
 }
 
 /* Watched anew, numbers begin anew. */
-static void test_what_was_told_of_others_is_forgotten(void **state)
+static void test_reported_spans_of_others_are_forgotten(void **state)
 {
 	struct lease_spans s = { 0 };
 	struct lease_span list[LEASE_SPANS_MAX];
@@ -111,7 +111,7 @@ static void test_how_it_ended(void **state)
 	assert_int_equal(list[0].end_ns, 40);
 	assert_int_equal(list[0].end.why, ARBITER_END_CAP);
 	assert_true(list[0].end.with_step && list[0].end.expired);
-	/* Who ran alone had no lease that could end for a reason. */
+	/* A tenant that ran alone had no lease that could end for a reason. */
 	lease_spans_note(&s, 50, "b", 2, FREE);
 	lease_spans_note(&s, 60, "a", 3, ended);
 	assert_int_equal(since(&s, &told, list), 2);
@@ -129,7 +129,7 @@ static void test_what_began_before_anybody_watched(void **state)
 	assert_int_equal(since(&s, &told, list), 2);
 	assert_true(list[0].began_earlier);
 	assert_false(list[1].began_earlier);
-	/* Nobody had it at first. */
+	/* No tenant had the lease at first. */
 	told = 0;
 	lease_spans_note(&other, 10, NULL, 0, LEASE);
 	lease_spans_note(&other, 20, "a", 1, LEASE);
@@ -156,10 +156,10 @@ static void test_the_oldest_are_forgotten(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_who_had_it),
-		cmocka_unit_test(test_what_goes_on_is_told_again),
-		cmocka_unit_test(test_what_comes_after_the_moment_is_left_for_the_next_call),
-		cmocka_unit_test(test_what_was_told_of_others_is_forgotten),
+		cmocka_unit_test(test_which_tenant_had_the_lease),
+		cmocka_unit_test(test_an_open_span_is_reported_again),
+		cmocka_unit_test(test_later_spans_are_left_for_the_next_call),
+		cmocka_unit_test(test_reported_spans_of_others_are_forgotten),
 		cmocka_unit_test(test_how_it_ended),
 		cmocka_unit_test(test_what_began_before_anybody_watched),
 		cmocka_unit_test(test_the_oldest_are_forgotten),

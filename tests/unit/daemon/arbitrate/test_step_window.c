@@ -1,4 +1,4 @@
-/* Buckets of steps' lengths, and what is told of the steps of late. */
+/* Buckets of step lengths, and the report on recent steps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static void count(uint64_t ns)
 	counts.count++;
 }
 
-/* Steps one after the other, and the daemon's looks at them. */
+/* Consecutive steps, and the daemon's reads of them. */
 static void run(unsigned steps, uint64_t ns)
 {
 	for (unsigned i = 0; i < steps; i++) {
@@ -156,7 +156,7 @@ static void test_few_steps_are_looked_at_for_longer(void **state)
 	assert_false(figures().is_known);
 }
 
-/* The tenant may write what it wants. */
+/* The tenant may write any value. */
 static void test_impossible_counts_do_no_harm(void **state)
 {
 	run(2000, 10 * MS);
@@ -168,7 +168,7 @@ static void test_impossible_counts_do_no_harm(void **state)
 	assert_true(f.p99_ns >= f.p50_ns && f.p99_ns <= step_bucket_from_ns(STEP_BUCKETS));
 	counts = (struct step_counts){ 0 };
 	assert_false(figures().is_known);
-	/* More than were told before, but in no bucket. */
+	/* More steps than before, but in no bucket. */
 	counts.count = UINT64_MAX;
 	assert_false(figures().is_known);
 }

@@ -95,7 +95,7 @@ static void test_tuning(void **state)
 	assert_int_equal(c.elastic.fade_ns, 3000000000);
 }
 
-/* A name is in one table alone, and a file of the other kind says which. */
+/* A name is in one table only; for a file of the other kind the error names the right file. */
 static void test_tables_are_apart(void **state)
 {
 	struct config c;
@@ -215,7 +215,7 @@ static void test_bad_lines_of_tuning(void **state)
 	check_bad_lines(&config_tuning, rows, sizeof(rows) / sizeof(rows[0]));
 }
 
-/* What is wrong with settings that no line shows by itself. */
+/* Mistakes in settings that no single line has. */
 static void test_kubelets_paths_and_names(void **state)
 {
 	static const char *const rows[][2] = {
@@ -266,7 +266,7 @@ static void test_order(void **state)
 	assert_non_null(strstr(said, "f: drain_min: '10ms' is above drain_max, '5ms'"));
 }
 
-static void test_all_bad_lines_are_told(void **state)
+static void test_all_bad_lines_are_reported(void **state)
 {
 	struct config c;
 	assert_int_equal(parse(&c, "a = 1\nquantum = 7ms\nb = 2\n"), 2);
@@ -344,7 +344,7 @@ static void test_names_of_others(void **state)
 	assert_string_equal(c.cordon, "GPU-00000000-0000-0000-0000-000000000001");
 }
 
-/* Address and port come in any order; what is not said is what it was. */
+/* Address and port may be in any order; an absent one keeps its value. */
 static void test_where_metrics_are_asked_for(void **state)
 {
 	static const struct {
@@ -387,7 +387,7 @@ static void test_names_of_others_refused(void **state)
 		struct config c;
 		assert_int_equal(parse(&c, rows[i].line), 1);
 		assert_non_null(strstr(said, rows[i].why));
-		/* Of what these rows could have set, nothing is. */
+		/* None of the settings in these rows is changed. */
 		assert_string_equal(c.metrics_listen, "off");
 		assert_string_equal(c.container_engines, "auto");
 		assert_true(c.is_kube_share);
@@ -405,7 +405,7 @@ int main(void)
 		cmocka_unit_test(test_no_time),
 		cmocka_unit_test(test_bad_lines),
 		cmocka_unit_test(test_bad_lines_of_tuning),
-		cmocka_unit_test(test_all_bad_lines_are_told),
+		cmocka_unit_test(test_all_bad_lines_are_reported),
 		cmocka_unit_test(test_kubelets_paths_and_names),
 		cmocka_unit_test(test_gains),
 		cmocka_unit_test(test_order),

@@ -1,6 +1,6 @@
 /*
- * The census: what NVML tells of a process, against what its ledger has. Pure comparisons first,
- * then a daemon with one process of one tenant.
+ * The census: NVML's figure for a process, compared with its ledger. Pure comparisons first, then a daemon with one process of
+ * one tenant.
  */
 #include "../fixture.h"
 
@@ -36,11 +36,11 @@ static void test_rest_where_nothing_changes(void **state)
 	census_stability_note(&stability, 5, 7, 4 * s);
 	assert_true(census_is_stable(&stability, 7, s, 5 * s));
 	assert_false(census_is_stable(&stability, 8, s, 5 * s));
-	/* What is asked oftener than anybody looks whether something has changed. */
+	/* If a census is requested more often than needed, it checks for changes only now and then. */
 	assert_false(census_is_stable(&stability, 7, s / 2, 5 * s));
 	assert_true(census_is_stable(&stability, 7, s, 4 * s + CENSUS_PAUSE_MAX_NS - 1));
 	assert_false(census_is_stable(&stability, 7, s, 4 * s + CENSUS_PAUSE_MAX_NS));
-	/* The one that comes all the same begins nothing anew; one that shows another thing does. */
+	/* A census that comes anyway and shows no change starts nothing; one with a change does. */
 	census_stability_note(&stability, 5, 7, 64 * s);
 	assert_true(census_is_stable(&stability, 7, s, 65 * s));
 	census_stability_note(&stability, 6, 7, 66 * s);
@@ -65,7 +65,7 @@ static void test_agreed_context(void **state)
 {
 	struct census_least least = { 0 };
 	assert_true(census_confirmed_context(&least, "a", 40 * MIB) ==
-		    UINT64_MAX); /* it alone says so */
+		    UINT64_MAX); /* only this one shows it */
 	assert_true(census_confirmed_context(&least, "a", 30 * MIB) == UINT64_MAX);
 	assert_int_equal(census_confirmed_context(&least, "b", 300 * MIB), 300 * MIB);
 	assert_int_equal(census_confirmed_context(&least, "c", 280 * MIB), 280 * MIB);
@@ -80,16 +80,16 @@ static void test_unnamed(void **state)
 	assert_int_equal(census_unnamed(690 * MIB, 600 * MIB, 0, &before), 90 * MIB);
 	assert_int_equal(census_unnamed(800 * MIB, 600 * MIB, 90 * MIB, &before), 90 * MIB);
 	assert_int_equal(census_unnamed(0, 600 * MIB, 90 * MIB, &before),
-			 0); /* not told, or less than charged */
+			 0); /* not reported, or less than charged */
 	assert_int_equal(census_unnamed(800 * MIB, 600 * MIB, 0, &before), 0);
 	assert_int_equal(before, 200 * MIB);
-	/* Its library has measured it: one look confirms, and corrects what others spoilt. */
+	/* Its library has measured it: one census confirms that, and corrects errors by others. */
 	before = 0;
 	assert_int_equal(census_unnamed(700 * MIB, 600 * MIB, 100 * MIB, &before), 100 * MIB);
 	assert_int_equal(census_unnamed(700 * MIB, 600 * MIB, 900 * MIB, &before), 100 * MIB);
 }
 
-/* A tenant on card 0 with one process, of which NVML tells nothing at first. */
+/* A tenant on card 0 with one process, for which NVML reports nothing at first. */
 struct one {
 	struct fixture *f;
 	struct tenant *t;
@@ -111,14 +111,14 @@ static struct one one_process(void **state, client_act act)
 	return one;
 }
 
-/* From now on NVML tells that the process holds so much. */
+/* From now on NVML reports this much for the process. */
 static void tell(const struct one *one, uint64_t bytes)
 {
 	fake_gpu.pid_bytes = bytes;
 	fake_gpu.pid = one->pid;
 }
 
-/* One look, now, at which NVML told that. */
+/* Takes one census now, with this figure of NVML. */
 static void look(const struct one *one, uint64_t bytes)
 {
 	struct gpu_process process = { .pid = one->pid, .used_known = true, .used_bytes = bytes };
@@ -143,7 +143,7 @@ static void context_begun(struct client *c)
 	d->used_bytes = 518 * MIB;
 }
 
-/* Two tenants of one process each, and looks at both, as many as settle anything. */
+/* Two tenants of one process each, and as many censuses of both as are needed for any conclusion. */
 struct two {
 	struct one one;
 	struct tenant *t[2];
@@ -166,7 +166,7 @@ static struct two two_processes(void **state, client_act act)
 	return two;
 }
 
-static void look_at_both(struct two *two, uint64_t first, uint64_t second)
+static void sample_both(struct two *two, uint64_t first, uint64_t second)
 {
 	struct census_card seen = { .processes_known = true,
 				    .process_count = 2,
@@ -193,13 +193,13 @@ static void end_both(struct two *two)
 static void test_context_is_learned(void **state)
 {
 	struct two two = two_processes(state, one_context);
-	/* What one tenant alone shows moves nothing, whatever its ledger makes of it. */
-	look_at_both(&two, 400 * MIB, 800 * MIB);
+	/* Figures of one tenant alone change nothing, whatever its ledger has. */
+	sample_both(&two, 400 * MIB, 800 * MIB);
 	assert_int_equal(context_now(&two), 518 * MIB);
-	look_at_both(&two, 400 * MIB, 300 * MIB);
+	sample_both(&two, 400 * MIB, 300 * MIB);
 	assert_int_equal(context_now(&two), 400 * MIB);
 	assert_int_equal(two.one.f->node->card[1].context_bytes, 518 * MIB);
-	look_at_both(&two, 450 * MIB, 300 * MIB);
+	sample_both(&two, 450 * MIB, 300 * MIB);
 	assert_int_equal(context_now(&two), 400 * MIB);
 	assert_int_equal(two.t[0]->violations[VIOLATION_OVER_LEDGER], 0);
 	end_both(&two);
@@ -208,12 +208,12 @@ static void test_context_is_learned(void **state)
 static void test_no_context_is_learned_while_it_is_made(void **state)
 {
 	struct two two = two_processes(state, context_begun);
-	look_at_both(&two, 100 * MIB, 100 * MIB);
+	sample_both(&two, 100 * MIB, 100 * MIB);
 	assert_int_equal(context_now(&two), 518 * MIB);
 	/* It has run something: now it is there. */
 	for (unsigned i = 0; i < 2; i++)
 		two.t[i]->region.report->slot[0].device[0].launches = 1;
-	look_at_both(&two, 300 * MIB, 300 * MIB);
+	sample_both(&two, 300 * MIB, 300 * MIB);
 	assert_int_equal(context_now(&two), 300 * MIB);
 	end_both(&two);
 }
@@ -226,7 +226,7 @@ static void test_no_context_is_learned_of_the_stopped(void **state)
 		for (unsigned k = 0; k < 2000 && !procfs_is_stopped(two.process[i].pid); k++)
 			fixture_turn(two.one.f, 1);
 	}
-	look_at_both(&two, 100 * MIB, 100 * MIB);
+	sample_both(&two, 100 * MIB, 100 * MIB);
 	assert_int_equal(context_now(&two), 518 * MIB);
 	end_both(&two);
 }
@@ -235,7 +235,7 @@ static void test_no_context_is_learned_of_the_stopped(void **state)
 static void test_no_context_is_learned_of_a_part(void **state)
 {
 	struct two two = two_processes(state, one_context);
-	look_at_both(&two, 64 * MIB, 64 * MIB);
+	sample_both(&two, 64 * MIB, 64 * MIB);
 	assert_int_equal(context_now(&two), 518 * MIB);
 	for (unsigned i = 0; i < 10; i++) {
 		struct census_card seen = { .processes_known = true,
@@ -256,10 +256,10 @@ static void test_unnamed_is_charged(void **state)
 	assert_int_equal(tenant_usage(one.t, 0).used_bytes, 658 * MIB);
 	assert_int_equal(tenant_usage(one.t, 0).unnamed_bytes, 40 * MIB);
 	assert_int_equal(one.slot->used_bytes, 618 * MIB);
-	/* It counts no longer once a look shows less. */
+	/* It no longer counts once a census shows less. */
 	tell(&one, 628 * MIB);
 	fixture_until(one.f, one.slot->unnamed_bytes == 10 * MIB);
-	/* It goes with the process, and drains like the rest. */
+	/* It ends with the process, and is drained like the rest. */
 	tell(&one, 658 * MIB);
 	fixture_until(one.f, one.slot->unnamed_bytes == 40 * MIB);
 	client_kill(one.pid);
@@ -270,7 +270,7 @@ static void test_unnamed_is_charged(void **state)
 	assert_int_equal(one.t->violations[VIOLATION_OVER_LEDGER], 0);
 }
 
-/* Bytes that the slot says are out, and that NVML still shows, are counted once. */
+/* Bytes that are moved out by the slot, but that NVML still shows, are counted once. */
 static void test_memory_that_moves_is_counted_once(void **state)
 {
 	struct one one = one_process(state, one_context);
@@ -303,7 +303,7 @@ static void test_memory_that_moves_is_counted_once(void **state)
 	client_kill(one.pid);
 }
 
-/* What the library measured counts at once, and becomes what the next look says: that comes soon. */
+/* The library's measurement counts at once, and is replaced by the next census, which is taken soon. */
 static void test_fresh_is_looked_at_soon(void **state)
 {
 	struct one one = one_process(state, one_context);
@@ -321,8 +321,8 @@ static void test_fresh_is_looked_at_soon(void **state)
 	client_kill(one.pid);
 }
 
-/* Measured while NVML was asked: this look may not show it, so it stays. */
-static void test_fresh_during_a_look_stays(void **state)
+/* Measured while NVML was being read: this census may not show it, so it stays. */
+static void test_fresh_during_a_census_stays(void **state)
 {
 	struct one one = one_process(state, one_context);
 	one.slot->fresh_bytes = 90 * MIB;
@@ -336,8 +336,8 @@ static void test_fresh_during_a_look_stays(void **state)
 	client_kill(one.pid);
 }
 
-/* What rose and fell while NVML was asked was the ledger's. */
-static void test_a_peak_of_this_look_explains(void **state)
+/* Memory that was allocated and freed while NVML was being read was the ledger's. */
+static void test_a_peak_of_this_census_explains(void **state)
 {
 	struct one one = one_process(state, one_context);
 	one.slot->census_peak_bytes = 650 * MIB;
@@ -345,7 +345,7 @@ static void test_a_peak_of_this_look_explains(void **state)
 	look(&one, 658 * MIB);
 	look(&one, 658 * MIB);
 	assert_int_equal(one.slot->unnamed_bytes, 8 * MIB);
-	one.slot->census--; /* an older look's */
+	one.slot->census--; /* of an older census */
 	look(&one, 658 * MIB);
 	assert_int_equal(one.slot->unnamed_bytes, 8 * MIB);
 	look(&one, 658 * MIB);
@@ -368,7 +368,7 @@ static void test_violation(void **state)
 	client_kill(one.pid);
 }
 
-/* Large modules, say: the library told of them, so nothing went past it. */
+/* For example large modules: the library reported them, so none bypassed it. */
 static void test_measured_is_no_violation(void **state)
 {
 	struct one one = one_process(state, claims_little);
@@ -382,7 +382,7 @@ static void test_measured_is_no_violation(void **state)
 	client_kill(one.pid);
 }
 
-/* What a tenant writes of itself excuses nothing beyond its quota, here what the card has left: 8 GiB. */
+/* A tenant's own report excuses nothing beyond its quota, here the card's unpromised 8 GiB. */
 static void admits_all(struct client *c)
 {
 	c->report->slot[c->reply.slot].device[0].used_bytes = 6 * GIB;
@@ -406,11 +406,11 @@ static unsigned over_quota(const struct two *two)
 static void test_a_ledger_that_admits_it_excuses_nothing(void **state)
 {
 	struct two two = two_with_quota(state, admits_all);
-	look_at_both(&two, 2 * GIB + 500 * MIB, GIB);
+	sample_both(&two, 2 * GIB + 500 * MIB, GIB);
 	assert_int_equal(over_quota(&two), 0);
-	look_at_both(&two, 4 * GIB, GIB);
+	sample_both(&two, 4 * GIB, GIB);
 	assert_int_equal(over_quota(&two), 1);
-	look_at_both(&two, 4 * GIB, GIB);
+	sample_both(&two, 4 * GIB, GIB);
 	assert_int_equal(over_quota(&two), 1);
 	end_both(&two);
 }
@@ -420,11 +420,11 @@ static void test_fresh_excuses_nothing(void **state)
 	struct two two = two_with_quota(state, one_context);
 	struct process_census *c = &two.t[0]->process[0]->census[0];
 	two.one.slot->fresh_bytes = c->fresh_before = 1;
-	look_at_both(&two, GIB, GIB);
+	sample_both(&two, GIB, GIB);
 	two.one.slot->fresh_bytes = c->fresh_before = 1;
-	look_at_both(&two, 2 * GIB, GIB);
+	sample_both(&two, 2 * GIB, GIB);
 	assert_true(c->measured <= 2);
-	/* Within its quota it is told of for its ledger, beyond it for that. */
+	/* Within its quota it is reported for its ledger, beyond the quota for that. */
 	assert_int_equal(two.t[0]->violations[VIOLATION_OVER_LEDGER], 1);
 	end_both(&two);
 }
@@ -492,7 +492,7 @@ static void test_draining_of_two(void **state)
 	assert_true(clock_now_ns() - begun_ns < NSEC_PER_SEC);
 }
 
-/* Another takes as much meanwhile: the figure does not fall, but the list tells whose all of it is. */
+/* Another process takes as much meanwhile: the total does not fall, but the list shows which process has all of it. */
 static void test_draining_while_another_allocates(void **state)
 {
 	struct one one = one_process(state, one_context);
@@ -542,9 +542,9 @@ int main(void)
 		test(test_no_context_is_learned_of_a_part),
 		test(test_memory_that_moves_is_counted_once),
 		test(test_fresh_is_looked_at_soon),
-		test(test_fresh_during_a_look_stays),
+		test(test_fresh_during_a_census_stays),
 		test(test_unnamed_is_charged),
-		test(test_a_peak_of_this_look_explains),
+		test(test_a_peak_of_this_census_explains),
 		test(test_violation),
 		test(test_measured_is_no_violation),
 		test(test_a_ledger_that_admits_it_excuses_nothing),

@@ -1,4 +1,4 @@
-/* Waiting for memory, in the daemon: who is granted what, and when. Processes' asks are written by the test. */
+/* Waiting for memory, in the daemon: which request is granted, and when. The test writes the processes' requests. */
 #include "../fixture.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ static void hold(struct tenant *t, uint64_t bytes)
 	atomic_store(&t->region.report->slot[0].device[0].used_bytes, bytes);
 }
 
-/* A tenant with a process that has asked for its first bytes. */
+/* A tenant with a process that has requested its first bytes. */
 static int ask_first(struct fixture *f, struct tenant *t)
 {
 	int pid = client_spawn(f, t, 0, NULL);
@@ -194,7 +194,7 @@ static void test_promises_and_grants_know_of_each_other(void **state)
 	client_kill(pid);
 }
 
-/* For one that has waited long enough bytes are kept, from grants and from promises; not for ever. */
+/* For a request that has waited long enough, bytes are reserved from grants and from promises, but not for ever. */
 static void test_what_is_kept_is_not_promised(void **state)
 {
 	struct fixture *f = *state;
@@ -256,7 +256,7 @@ static void test_an_ask_that_is_taken_back(void **state)
 	fixture_until(f, b->memory_wait.state == MEMORY_WAIT_QUEUED);
 	ask(b, 0);
 	fixture_until(f, b->memory_wait.state == MEMORY_WAIT_NONE);
-	/* And one that is refused from outside. */
+	/* And a request that an outside caller refuses. */
 	ask(b, GIB);
 	fixture_until(f, b->memory_wait.state == MEMORY_WAIT_QUEUED);
 	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"unqueue\",\"name\":\"b\"}"));
@@ -300,7 +300,7 @@ static void ask_and_stay(struct client *c)
 	syscall(SYS_futex, &c->report->bell[0].rung, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-/* Whoever asks first after a restart: who waited longer is before. */
+/* After a restart the order is by waiting time, whichever request is repeated first. */
 static void test_a_restart_keeps_the_order_of_waiting(void **state)
 {
 	struct fixture *f = *state;

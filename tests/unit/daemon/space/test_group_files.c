@@ -15,7 +15,7 @@
 
 #include "daemon/space/group_files.h"
 
-/* The user gives the log's name to another file. That file keeps its contents. */
+/* The user links the log's name to another file. That file keeps its contents. */
 static void test_a_new_log_is_a_new_file(void **state)
 {
 	char top[] = "/tmp/allot-mps-XXXXXX", other[64], path[NODE_PATH_MAX];
@@ -38,7 +38,7 @@ static void test_a_new_log_is_a_new_file(void **state)
 	assert_int_equal(write(log_fd, "line\n", 5), 5);
 	assert_int_equal(stat(other, &st), 0);
 	assert_int_equal(st.st_size, 4);
-	/* A daemon that starts again goes on with the log. */
+	/* A restarted daemon continues the log. */
 	int again_fd = mps_open_log(&node, "g", false, &err);
 	assert_true(again_fd >= 0);
 	assert_int_equal(lseek(again_fd, 0, SEEK_END), 5);

@@ -1,4 +1,4 @@
-/* What an MPS control daemon and its servers write, as driver 580 does; and who is whose child. */
+/* The output of an MPS control daemon and its servers, as of driver 580; and which process is whose child. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -73,7 +73,7 @@ static void test_children(void **state)
 	waitpid(child, NULL, WUNTRACED);
 	mps_scan(getpid(), &sight);
 	assert_true(sight.server[0].is_stopped);
-	/* A zombie is none. */
+	/* A zombie does not count. */
 	kill(child, SIGKILL);
 	siginfo_t info;
 	waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT);
@@ -106,7 +106,7 @@ static bool is_out_of_sight(const struct mps_server *server)
 	return sight.server_count == 0;
 }
 
-/* Its main thread first, as of one that is killed while the driver takes back what others of its threads had. */
+/* The main thread ends first, as in a killed process while the driver frees resources of its other threads. */
 static void test_end(void **state)
 {
 	struct mps_processes sight;

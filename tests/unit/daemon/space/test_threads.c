@@ -9,7 +9,7 @@
 
 #include "daemon/space/threads.h"
 
-/* What MPS makes of a percentage. */
+/* MPS's rounding of a percentage. */
 static unsigned sms_of(double pct, unsigned sms)
 {
 	return (unsigned)(pct * sms / 100 + 1e-9) / 2 * 2;
@@ -35,7 +35,10 @@ static void test_a_limit_is_rounded_to_the_nearest_pair(void **state)
 	}
 }
 
-/* Of every size: at most one SM off, what MPS makes of it is what is said, and two that are 100 together share no SM. */
+/*
+ * For GPUs of every size: MPS's result is the reported value and at most one SM off, and two percentages that are 100 together
+ * share no SM.
+ */
 static void test_any_limit_of_any_card(void **state)
 {
 	for (unsigned sms = 2; sms <= 256; sms += 2) {

@@ -1,4 +1,4 @@
-/* What processes of a tenant give each other by descriptor. */
+/* Descriptors that processes of a tenant pass to each other. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A pipe's end; the other says whether it is open still. */
+/* One end of a pipe; the other end shows whether it is still open. */
 static int pipe_end(int *ret_other)
 {
 	int fds[2];
@@ -61,13 +61,13 @@ static void test_given_and_taken(void **state)
 	assert_int_equal(fd, -1);
 	assert_int_equal(fd_store_get(s, 7, &bytes), kept);
 	assert_int_equal(bytes, 4096);
-	/* Another can neither drop it nor give in its place. */
+	/* Another process can neither drop it nor replace it. */
 	fd_store_delete(s, 2, 7);
 	int more_other, more = pipe_end(&more_other);
 	assert_int_equal(give(s, 2, 7, &more), -EEXIST);
 	assert_true(more >= 0);
 	assert_false(has_ended(other));
-	/* Whoever gave it can do both. */
+	/* The process that gave it can do both. */
 	assert_int_equal(give(s, 1, 7, &more), 0);
 	assert_true(has_ended(other));
 	fd_store_delete(s, 1, 7);
@@ -77,7 +77,7 @@ static void test_given_and_taken(void **state)
 	close(more_other);
 }
 
-static void test_a_process_goes(void **state)
+static void test_a_process_ends(void **state)
 {
 	struct fd_store *s = *state;
 	uint64_t bytes;
@@ -95,7 +95,7 @@ static void test_a_process_goes(void **state)
 	}
 }
 
-/* What could hold up whoever closes it, or is nothing at all. */
+/* Descriptors whose close could block, and invalid ones. */
 static void test_what_is_not_kept(void **state)
 {
 	struct fd_store *s = *state;
@@ -141,7 +141,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		test(test_given_and_taken),
-		test(test_a_process_goes),
+		test(test_a_process_ends),
 		test(test_what_is_not_kept),
 		test(test_there_is_an_end),
 	};

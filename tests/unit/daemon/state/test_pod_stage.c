@@ -1,4 +1,4 @@
-/* What a pod needs of a card, of containers that do not all run at once. */
+/* A pod's need of a card, for containers that do not all run at once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,14 +51,14 @@ static void test_the_most_of_any_stage(void **state)
 	       NULL, 30);
 	expect((struct one[]){ { "pod/a/i@0", 10 }, { "pod/a/main", 20 }, { "pod/a/log", 20 }, { 0 } },
 	       NULL, 40);
-	/* A sidecar is beside what comes after it, and beside the others. */
+	/* A sidecar runs beside later containers, and beside the others. */
 	expect((struct one[]){ { "pod/a/i@0", 35 },
 			       { "pod/a/side@1+", 10 },
 			       { "pod/a/j@2", 30 },
 			       { "pod/a/main", 5 },
 			       { 0 } },
 	       NULL, 40);
-	/* Each pod for itself, and who is no pod's in full. */
+	/* Each pod by itself; tenants without a pod count in full. */
 	expect((struct one[]){ { "pod/a/i@0", 10 },
 			       { "pod/b/i@0", 7 },
 			       { "cdi/x", 100 },

@@ -46,7 +46,7 @@ static void test_mounts(void **state)
 	assert_string_equal(c.v2.mount, "");
 }
 
-/* ---- a tree that only looks like one ---- */
+/* ---- a tree of plain files that resembles one ---- */
 
 struct tree {
 	char dir[64];
@@ -84,7 +84,7 @@ static void remove_tree(const struct tree *t)
 	assert_int_equal(system(command), 0);
 }
 
-/* A part of the hierarchy is mounted: its own top, what is below it, and what only begins alike. */
+/* A part of the hierarchy is mounted: its own top, cgroups below it, and one whose name only begins alike. */
 static void test_a_part_is_mounted(void **state)
 {
 	struct tree t;
@@ -179,7 +179,7 @@ static void test_freeze_and_thaw(void **state)
 	}
 }
 
-/* What keeps forking is frozen too, if need be when told again. */
+/* A process that keeps forking is frozen too, if need be by a second order. */
 static void test_freeze_what_forks(void **state)
 {
 	for (unsigned v = 1; v <= 2; v++) {

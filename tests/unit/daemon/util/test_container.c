@@ -80,7 +80,7 @@ static const struct row {
 	/* Seen from another cgroup namespace. */
 	{ "0::/../../system.slice/docker-" ID ".scope\n", "docker", ID,
 	  "/../../system.slice/docker-" ID ".scope", "" },
-	/* None of them: slices, sessions, monitors, services, what only looks alike. */
+	/* None of them: slices, sessions, monitors, services, similar names. */
 	{ "0::/\n", NULL, NULL, NULL, NULL },
 	{ "", NULL, NULL, NULL, NULL },
 	{ "no colons\n1:freezer\n", NULL, NULL, NULL, NULL },

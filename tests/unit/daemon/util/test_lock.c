@@ -45,7 +45,7 @@ static int teardown(void **state)
 	return nftw(base, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* A fork whose child is the caller's parent's, as the caller ends before it. */
+/* A fork whose child becomes the child of the caller's parent, because the caller ends first. */
 static long fork_sibling(unsigned long flags)
 {
 	return syscall(SYS_clone, flags | CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, 0);
@@ -57,7 +57,7 @@ static void reap_all(void)
 		;
 }
 
-/* 0 when `what` says so in a process of another user than root. Tests by a user are skipped for others than root. */
+/* 0 if `what` returns so in a process of a user other than root. Tests by a user are skipped unless root runs them. */
 static int as_user(int (*what)(void))
 {
 	int status;

@@ -1,4 +1,4 @@
-/* Which cgroup a process's memory is charged to, and how much more may be: trees of files that look like one. */
+/* Which cgroup a process's memory is charged to, and how much more it may use: trees of files that resemble one. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,7 +77,7 @@ static void test_version_2(void **state)
 	say(t, "a/b/memory.max", "1000000\n");
 	say(t, "a/b/memory.current", "400000\n");
 	assert_int_equal(room(t, self), 600000);
-	/* Files that nobody has used of late are dropped when room is wanted. */
+	/* The kernel drops files that were not used lately when it needs room. */
 	say(t, "a/b/memory.stat", "anon 100\nfile 90000\ninactive_anon 7\ninactive_file 50000\n");
 	assert_int_equal(room(t, self), 650000);
 	/* The least room of all above counts. */
@@ -86,7 +86,7 @@ static void test_version_2(void **state)
 	assert_int_equal(room(t, self), 50000);
 	say(t, "a/memory.current", "550000\n");
 	assert_int_equal(room(t, self), 0);
-	/* The root has none, whatever lies there. */
+	/* The root cgroup has none, whatever files lie there. */
 	say(t, "a/memory.max", "max\n");
 	say(t, "memory.max", "1\n");
 	assert_int_equal(room(t, self), 650000);
@@ -120,7 +120,7 @@ static void test_hybrid(void **state)
 	assert_int_equal(memory_cgroup_find(&t->cgroups, "no cgroups\n", &cgroup), -EOPNOTSUPP);
 	t->cgroups.v2.mount[0] = '\0';
 	assert_int_equal(memory_cgroup_find(&t->cgroups, "0::/a\n", &cgroup), -EOPNOTSUPP);
-	/* Seen from a container, only what is below its own cgroup has a directory. */
+	/* Seen from a container, only cgroups below its own have a directory. */
 	strcpy(t->cgroups.v2.mount, t->dir);
 	strcpy(t->cgroups.v2.root, "/docker/1");
 	assert_int_equal(memory_cgroup_find(&t->cgroups, "0::/docker/1/a\n", &cgroup), 0);

@@ -1,4 +1,4 @@
-/* What a service manager hears: a socket of the test's own stands for its. */
+/* Messages to a service manager: the test's own socket stands in for it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,12 +67,12 @@ static void test_ready_and_end(void **state)
 	struct service *service = service_open();
 
 	assert_non_null(service);
-	/* What it starts is not the service. */
+	/* A process that it starts is not the service. */
 	assert_null(getenv("NOTIFY_SOCKET"));
 	service_ready(service, loop, "2 GPUs");
 	snprintf(ready, sizeof(ready), "READY=1\nMAINPID=%d\nSTATUS=2 GPUs", (int)getpid());
 	assert_string_equal(heard(), ready);
-	/* Nobody asked for signs of life. */
+	/* No keep-alive messages were requested. */
 	assert_int_equal(loop_step(loop, 20), 0);
 	assert_string_equal(heard(), "");
 	assert_null(service_close(service));

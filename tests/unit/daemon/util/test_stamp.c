@@ -23,7 +23,7 @@ static void test_within_a_boot_the_wall_clock_does_not_count(void **state)
 	assert_int_equal(passed("boot-a", 1300, 50300), 300);
 	assert_int_equal(passed("boot-a", 1300, 9000000), 300);
 	assert_int_equal(passed("boot-a", 1300, 10), 300);
-	/* Another time namespace: nobody knows. */
+	/* Another time namespace: unknown. */
 	assert_int_equal(passed("boot-a", 400, 50300), 0);
 }
 

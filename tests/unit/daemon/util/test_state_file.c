@@ -85,7 +85,7 @@ static void test_what_cannot_be_written_leaves_the_old_one(void **state)
 	struct place *p = *state;
 	struct error err = { 0 };
 	assert_int_equal(put(p, 1, &err), 0);
-	/* Where the new one would be begun, somebody's link. */
+	/* There is another user's link at the temporary file's name. */
 	assert_int_equal(symlink("/etc/passwd", p->fresh), 0);
 	assert_int_equal(put(p, 2, &err), -ELOOP);
 	assert_int_equal(get(p), 1);

@@ -1,6 +1,6 @@
 /*
- * Calls that do not tell what they make: measured around the call, charged as fresh, undone where it does
- * not fit, and not refused for what others did to the card meanwhile.
+ * Calls that do not report how much they allocate: measured around the call, charged afterwards, undone if it exceeds the
+ * quota, and not refused for memory that other processes allocated meanwhile.
  */
 #include "../test.h"
 
@@ -119,7 +119,7 @@ static void test_charged(void **state)
 }
 
 /* The daemon has made unnamed bytes of it by then. */
-static void test_unloaded_after_a_look(void **state)
+static void test_unloaded_after_a_lookup(void **state)
 {
 	CUmodule module;
 
@@ -224,7 +224,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_charged, start),
-		cmocka_unit_test_setup(test_unloaded_after_a_look, start),
+		cmocka_unit_test_setup(test_unloaded_after_a_lookup, start),
 		cmocka_unit_test_setup(test_too_much_is_undone, start),
 		cmocka_unit_test_setup(test_what_others_took_is_not_charged, start),
 		cmocka_unit_test_setup(test_a_second_call_that_fails_is_not_charged, start),

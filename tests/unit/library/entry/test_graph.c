@@ -20,11 +20,11 @@
 #define DEVICES 2
 
 static const size_t node_bytes[DEVICES] = { 3 * RESERVED_STEP, RESERVED_STEP - 5 };
-static uint64_t mapped[DEVICES];  /* what the driver has reserved for graphs */
+static uint64_t mapped[DEVICES];  /* memory that the driver has reserved for graphs */
 static uint64_t charged[DEVICES]; /* during the launch */
 static unsigned launches, destroys;
 
-/* ---- the rest of the library ---- */
+/* ---- stand-ins for the rest of the library ---- */
 
 void gate_enter_active(struct gate_pass *pass, const struct work *work)
 {
@@ -139,13 +139,13 @@ static void test_each_device_is_charged(void **state)
 	assert_int_equal(hook_graph_instantiate_flags(instantiate, &exec, GRAPH, 0), CUDA_SUCCESS);
 	assert_int_equal(used(0) + used(1), 0);
 	assert_int_equal(hook_graph_launch(launch, exec, NULL), CUDA_SUCCESS);
-	/* Whole steps are reserved for the launch; what the driver took is charged afterwards. */
+	/* Whole steps are reserved for the launch; the driver's actual allocation is charged afterwards. */
 	assert_int_equal(charged[0], 3 * RESERVED_STEP);
 	assert_int_equal(charged[1], RESERVED_STEP);
 	assert_int_equal(used(0), node_bytes[0]);
 	assert_int_equal(used(1), node_bytes[1]);
 	assert_int_equal(hook_graph_exec_destroy(destroy, exec), CUDA_SUCCESS);
-	/* The driver gives the memory back later. */
+	/* The driver frees the memory later. */
 	memset(mapped, 0, sizeof(mapped));
 	hook_graph_refresh(1000 * NS_PER_S);
 	assert_int_equal(used(0) + used(1), 0);

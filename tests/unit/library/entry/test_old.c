@@ -1,6 +1,6 @@
 /*
- * Old ABIs and rare ways: an old call is charged as its newer form, and refused by the same quota; the
- * captures and launches of the same file; and what is refused in a tenant.
+ * Old ABIs and rarely used calls: an old call is charged like its newer form, and refused by the same quota; also the captures
+ * and launches of that file.
  */
 #include "../test.h"
 

@@ -72,7 +72,7 @@ int launching_start(void **state)
 #define LAUNCHERS 8
 static struct launcher launchers[LAUNCHERS];
 
-/* As a test leaves one that failed: it may be at the gate, where nothing ends any more. */
+/* State that a failed test leaves: a thread may be at the gate, where no work ends any more. */
 static void end_launcher(struct launcher *l)
 {
 	l->stop = true;

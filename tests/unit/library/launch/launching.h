@@ -1,6 +1,6 @@
 /*
- * What the tests of gate and inflight share: a process that launches through the gate, in the test's
- * thread or in threads of their own, on a driver that ends work when told to; and the helper thread.
+ * Shared by the tests of gate and inflight: a process that launches through the gate, in the test's thread or in others, on a
+ * driver whose work ends when the test says so; and the helper thread.
  */
 #pragma once
 
@@ -20,7 +20,7 @@
 int launching_start(void **state);
 int launching_end(void **state);
 
-/* The kernel that is launched. Each test's own: what was learned of a kernel outlives a test. */
+/* The kernel that is launched. Each test has its own, because a kernel's learned length outlives a test. */
 extern const void *launched_function;
 
 /* This process's figures on device 0: in the report, and its own. */
@@ -38,8 +38,8 @@ CUresult launch_with(CUstream stream, CUresult result);
 void teach(CUstream stream);
 
 /*
- * A thread that launches `limit` times, or with 0 until stopped. A test that fails before it joins the thread leaves
- * none behind: it is stopped and joined when the test ends.
+ * A thread that launches `limit` times; 0: until stopped. If a test fails before it joins the thread, the thread is stopped and
+ * joined at the test's end.
  */
 struct launcher {
 	pthread_t thread;

@@ -1,4 +1,4 @@
-/* When a capture has ended, and when it goes on. */
+/* When a capture has ended, and when it continues. */
 #include "../test.h"
 
 #include "library/launch/captures.h"

@@ -29,8 +29,8 @@ static uint64_t most_in_flight(void)
 }
 
 /*
- * Predicted to be so long that the patience, 100 ms here, outlasts most pauses of a busy machine. After one
- * that it does not, all pass until something ends, as they should: that try tells nothing.
+ * Predicted to be long enough that the patience, 100 ms here, outlasts most pauses of a busy machine. If a pause is longer, all
+ * later launches pass until work ends, as they should: such a try proves nothing.
  */
 static void test_depth_is_bounded_by_predicted_time(void **state)
 {
@@ -64,7 +64,7 @@ static void test_two_of_middle_length_pass(void **state)
 	fake_complete_all();
 }
 
-/* One that lasts a lease is enough; what waits for it waits a while, and not for ever. */
+/* One kernel that lasts a whole lease is enough; a launch behind it waits for a bounded time. */
 static void test_a_second_long_one_waits(void **state)
 {
 	fake_elapsed_us = 500000;
@@ -88,7 +88,7 @@ static void test_a_stall_is_waited_for_once(void **state)
 		launch(fake_stream(2));
 	uint64_t full = sys_now_ns();
 	assert_int_equal(own()->stuck, 0);
-	launch(fake_stream(2)); /* nothing ends: gives up after 4 x 4 ms */
+	launch(fake_stream(2)); /* no work ends: gives up after 4 x 4 ms */
 	uint64_t gave_up = sys_now_ns();
 	assert_in_range(gave_up - full, 10 * NS_PER_MS, NOT_FOR_EVER_NS);
 	assert_true(own()->stuck >= 1);
@@ -115,7 +115,7 @@ static void test_a_stall_is_waited_for_once(void **state)
 	assert_int_equal(own()->stuck, stuck + 1);
 }
 
-/* The helper stood still as well: until it has looked, nobody knows whether something has ended. */
+/* The helper was stopped as well: until it has polled, it is unknown whether work has ended. */
 static void test_time_in_which_the_process_stood_still_is_no_wait(void **state)
 {
 	teach(fake_stream(2));
@@ -161,7 +161,7 @@ static void test_free_run_is_bounded_too(void **state)
 	struct launcher *l;
 	uint64_t most = 0;
 
-	/* The average is learned from what ends: 1 ms each, or more on a busy machine. */
+	/* The average length is learned from work that ends: 1 ms each, or more on a busy machine. */
 	start_helper();
 	l = start_launcher(fake_stream(2), 100);
 	for (uint64_t done = 0; done < 100;) {
@@ -177,7 +177,7 @@ static void test_free_run_is_bounded_too(void **state)
 	assert_in_range(most, 2, 499);
 }
 
-/* So much is in flight by prediction that the next launch waits; it can tell nothing of when that ends. */
+/* So much is predicted to be in flight that the next launch waits; the prediction can't tell when that ends. */
 static void pretend_in_flight(int64_t ns, int32_t launches)
 {
 	atomic_fetch_add(&device()->inflight_ns, ns);
@@ -204,10 +204,11 @@ static void test_a_sliced_tenant_may_have_its_step_in_flight(void **state)
 }
 
 /*
- * What is in flight by prediction may have ended long ago, and looks are a millisecond apart: who is to wait for that lets the
- * helper look at all of its own work, once. A busy machine may have it wait for so long that it gives up: that try tells nothing.
+ * Work that is predicted to be in flight may have ended long ago, and polls are a millisecond apart. So a launch that would
+ * wait first lets the helper poll all of its own work, once. On a busy machine the poll may come so late that the launch gives
+ * up: such a try proves nothing.
  */
-static void test_in_free_run_a_wait_begins_with_a_look(void **state)
+static void test_in_free_run_a_wait_begins_with_a_poll(void **state)
 {
 	uint32_t woken = 0, wakes = 0, unmarked = 1, stuck = 1;
 	struct inflight_stream *s;
@@ -239,7 +240,7 @@ static void test_in_free_run_a_wait_begins_with_a_look(void **state)
 	fake_complete_all();
 }
 
-/* Under a lease it looks often anyway. */
+/* Under a lease the helper polls often anyway. */
 static void test_under_a_lease_it_does_not(void **state)
 {
 	struct launcher *l;
@@ -268,7 +269,7 @@ int main(void)
 		launching_test(test_time_in_which_the_process_stood_still_is_no_wait),
 		launching_test(test_free_run_is_bounded_too),
 		launching_test(test_a_sliced_tenant_may_have_its_step_in_flight),
-		launching_test(test_in_free_run_a_wait_begins_with_a_look),
+		launching_test(test_in_free_run_a_wait_begins_with_a_poll),
 		launching_test(test_under_a_lease_it_does_not),
 	};
 

@@ -1,4 +1,4 @@
-/* What may pass the gate, when: leases, captures, a daemon that is lost. The test is the daemon. */
+/* Which launches pass the gate, and when: leases, captures, a lost daemon. The test plays the daemon. */
 #include "launching.h"
 
 #include <sched.h>
@@ -31,7 +31,9 @@ static void test_waits_while_closing(void **state)
 	blocks_in(LEASE_CLOSING);
 }
 
-/* Under the tenant's lease it may be another process's turn: that is waited for, and the daemon told. */
+/*
+ * Under the tenant's lease another process may have the turn: the launch waits for its turn, and the daemon learns of the wait.
+ */
 static void test_waits_for_its_turn(void **state)
 {
 	struct launcher *l;
@@ -55,7 +57,7 @@ static void test_waits_for_its_turn(void **state)
 	assert_int_equal(own()->launching, 0);
 }
 
-/* A turn is nothing without leases: in free run, or while the daemon is lost, nobody waits for one. */
+/* Without leases turns do not count: in free run, or while the daemon is lost, no launch waits for one. */
 static void test_turns_are_of_leases_alone(void **state)
 {
 	fake_process_set_turn(2);
@@ -69,11 +71,8 @@ static void test_turns_are_of_leases_alone(void **state)
 
 #define STORM_THREADS 4
 
-/*
- * What the daemon relies on: after CLOSING, once `launching` is 0, nothing more reaches the driver
- * until the next GO.
- */
-static void test_closing_misses_nobody(void **state)
+/* The daemon relies on this: after CLOSING, once `launching` is 0, no launch reaches the driver until the next GO. */
+static void test_closing_misses_no_thread(void **state)
 {
 	struct launcher *l[STORM_THREADS];
 	unsigned rounds;
@@ -93,7 +92,7 @@ static void test_closing_misses_nobody(void **state)
 		usleep(rounds % 10 ? 0 : 500);
 		for (unsigned i = 0; i < STORM_THREADS; i++)
 			after += fake_launched(fake_stream(2 + i));
-		/* A thread may show itself for a moment and step back; none may launch. */
+		/* A thread may be counted for a moment and step back; none may launch. */
 		if (before != after)
 			break;
 		fake_process_set_lease(LEASE_GO);
@@ -179,7 +178,7 @@ static void test_a_lost_daemon_leaves_the_own_cap(void **state)
 	assert_int_equal(l->launches, 1);
 }
 
-static void test_who_waits_when_the_daemon_is_lost_goes_on(void **state)
+static void test_a_waiting_thread_goes_on_without_the_daemon(void **state)
 {
 	struct launcher *l;
 
@@ -187,13 +186,13 @@ static void test_who_waits_when_the_daemon_is_lost_goes_on(void **state)
 	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
 	uint64_t begin = sys_now_ns();
-	atomic_store(&process_state.daemon_lost, true); /* nobody wakes the waiter */
+	atomic_store(&process_state.daemon_lost, true); /* no thread wakes the waiter */
 	join_launcher(l);
 	assert_true(sys_now_ns() - begin < 200 * NS_PER_MS);
 	assert_int_equal(own()->waiting, 0);
 }
 
-static void test_who_waits_moves_to_a_new_region(void **state)
+static void test_a_waiting_thread_moves_to_a_new_region(void **state)
 {
 	struct region_control *old_control = fake_control;
 	struct launcher *l;
@@ -227,13 +226,13 @@ int main(void)
 		launching_test(test_waits_while_closing),
 		launching_test(test_waits_for_its_turn),
 		launching_test(test_turns_are_of_leases_alone),
-		launching_test(test_closing_misses_nobody),
+		launching_test(test_closing_misses_no_thread),
 		launching_test(test_a_capture_is_not_gated),
 		launching_test(test_beside_a_capture_others_are_gated),
 		launching_test(test_a_lost_daemon_lets_pass),
 		launching_test(test_a_lost_daemon_leaves_the_own_cap),
-		launching_test(test_who_waits_when_the_daemon_is_lost_goes_on),
-		launching_test(test_who_waits_moves_to_a_new_region),
+		launching_test(test_a_waiting_thread_goes_on_without_the_daemon),
+		launching_test(test_a_waiting_thread_moves_to_a_new_region),
 		launching_test(test_a_process_without_a_tenant_is_not_gated),
 	};
 

@@ -1,4 +1,4 @@
-/* LEASE_PACED: what a piece of work costs, who passes on what was granted, and who wakes whom. */
+/* LEASE_PACED: the cost of a launch, which launches pass on a grant, and which thread wakes which. */
 #include "launching.h"
 
 #include <linux/futex.h>
@@ -101,7 +101,7 @@ static void test_waits_for_a_grant(void **state)
 	usleep(120000); /* through two naps */
 	assert_int_equal(l->launches, 0);
 	assert_int_equal(*spent(), 0);
-	/* One token is enough, whatever the launch costs: the rest is debt. */
+	/* One token is enough for a launch of any cost: the rest becomes debt. */
 	grant(1);
 	join_launcher(l);
 	assert_int_equal(l->launches, 1);
@@ -141,7 +141,7 @@ static void test_a_grant_wakes(void **state)
 	assert_true(mean < 20 * NS_PER_MS);
 }
 
-/* STOP, FREE and a lost daemon: what waits for a grant sees each. */
+/* STOP, FREE and a lost daemon: a launch that waits for a grant sees each of them. */
 static void test_other_words(void **state)
 {
 	struct launcher *l;
@@ -169,7 +169,7 @@ static void test_other_words(void **state)
 #define THREADS 4
 #define GRANTS 200
 
-/* Threads share what was granted: no more passes than that, and one launch of debt each. */
+/* Threads share a grant: no more launches pass than the grant pays, with one launch of debt for each thread. */
 static void test_threads_share(void **state)
 {
 	struct launcher *l[THREADS];

@@ -1,4 +1,4 @@
-/* What the helper thread reports of the devices, and that a forked child begins anew. */
+/* The helper thread's reports about the devices, and that a forked child starts with empty ones. */
 #include "launching.h"
 
 #include "library/launch/report.h"
@@ -27,7 +27,7 @@ static void test_a_child_has_saved_up_no_time(void **state)
 	assert_false(report_local_cap_allows(0));
 }
 
-/* Reports with so much work in flight, 1 ms after the last time. Returns what the ramp grew by. */
+/* Reports this much work in flight, 1 ms after the previous report. Returns the growth of the ramp. */
 static uint64_t ramp_with(int64_t inflight_ns)
 {
 	static uint64_t now_ns = FIRST_NS;

@@ -1,4 +1,4 @@
-/* Steps: what ends one, where it begins, and that it is counted by its length. */
+/* Steps: which calls end one, where it begins, and that it is counted by its length. */
 #include "launching.h"
 
 #include "library/launch/sync_point.h"
@@ -52,7 +52,7 @@ static void test_an_event_that_was_waited_for_ends_one(void **state)
 	launch(fake_stream(2));
 	step_after_event();
 	assert_int_equal(steps()->count, 1);
-	/* That it was waited for once more, with all the rest, is no other step. */
+	/* A second wait for the same work, together with other work, does not end another step. */
 	sync_point_after_all();
 	assert_int_equal(steps()->count, 1);
 	launch(fake_stream(3));
@@ -130,7 +130,7 @@ static void test_the_wait_at_the_gate_is_part_of_it(void **state)
 }
 
 /* Its report's file ends where the steps would be. */
-static void test_an_older_daemon_is_told_of_none(void **state)
+static void test_an_older_daemon_gets_no_reports(void **state)
 {
 	fake_report->has_steps = 0;
 	launch(fake_stream(2));
@@ -149,7 +149,7 @@ int main(void)
 		step_test(test_a_pause_before_it_is_no_part_of_it),
 		step_test(test_a_shorter_pause_is_part_of_it),
 		step_test(test_the_wait_at_the_gate_is_part_of_it),
-		step_test(test_an_older_daemon_is_told_of_none),
+		step_test(test_an_older_daemon_gets_no_reports),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Rests: what counts as one, and when it is rung for. */
+/* Sync points: which waits count as one, and when one rings the doorbell. */
 #include "launching.h"
 
 #include "library/launch/fast_path_pass.h"
@@ -38,7 +38,7 @@ static void test_a_wait_for_one_stream_is_one_if_there_is_no_work_on_another(voi
 	assert_int_equal(sync_points(), before + 2);
 }
 
-/* A stream that was used once, and for which nobody ever waited: PyTorch warms a graph up on one. */
+/* A stream that was used once, and that no thread ever waited for: PyTorch warms up a graph on one. */
 static void test_what_has_ended_on_another_stream_keeps_from_none(void **state)
 {
 	uint32_t before = sync_points();
@@ -129,7 +129,7 @@ static void test_it_is_counted_whatever_the_lease_is(void **state)
 	}
 }
 
-static void test_it_is_rung_for_where_it_is_wanted(void **state)
+static void test_a_sync_point_rings_if_wanted(void **state)
 {
 	uint32_t rung;
 
@@ -156,7 +156,7 @@ int main(void)
 		launching_test(test_gap_before_the_next_launch_is_reported),
 		launching_test(test_gap_is_reported_on_the_fast_path),
 		launching_test(test_it_is_counted_whatever_the_lease_is),
-		launching_test(test_it_is_rung_for_where_it_is_wanted),
+		launching_test(test_a_sync_point_rings_if_wanted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

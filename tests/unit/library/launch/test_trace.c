@@ -1,4 +1,4 @@
-/* What a traced process records: by the gate, under many threads, and nothing when nobody wants it. */
+/* The events that a traced process records: from the gate, under many threads, and none without a tracer. */
 #include "launching.h"
 
 #include <string.h>
@@ -53,7 +53,7 @@ static const char *name_of(enum trace_name_kind kind, uint64_t key)
 	return NULL;
 }
 
-static CUresult tell_name(const char **name, CUfunction function)
+static CUresult announce_name(const char **name, CUfunction function)
 {
 	*name = function ? "saxpy" : NULL;
 	return function ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
@@ -61,7 +61,7 @@ static CUresult tell_name(const char **name, CUfunction function)
 
 static void test_a_launch(void **state)
 {
-	real.cuFuncGetName = tell_name;
+	real.cuFuncGetName = announce_name;
 	begin_trace();
 	launch(fake_stream(2));
 	struct trace_event e = event(1);
@@ -76,7 +76,7 @@ static void test_a_launch(void **state)
 	assert_true(e.begin > 0 && e.end >= e.begin);
 	assert_string_equal(name_of(TRACE_NAMES_FUNCTION, e.subject), "saxpy");
 	assert_non_null(name_of(TRACE_NAMES_THREAD, e.thread));
-	/* Names are told once. */
+	/* Each name is sent once. */
 	for (int i = 0; i < 100; i++)
 		launch(fake_stream(2));
 	assert_int_equal(trace_sink.next, 101);
@@ -98,13 +98,13 @@ static void test_a_refused_launch(void **state)
 	end_trace();
 }
 
-static void test_nobody_traces(void **state)
+static void test_without_a_tracer(void **state)
 {
 	begin_trace();
 	launch(fake_stream(2));
 	assert_non_null(fast_path_pass(fake_stream(2)));
 	assert_ptr_equal(fast_path.real.cuLaunchKernel, trace_launch.cuLaunchKernel);
-	assert_null(fast_path.real.cuLaunchKernelEx); /* this driver has none */
+	assert_null(fast_path.real.cuLaunchKernelEx); /* this driver lacks it */
 	atomic_fetch_and(&process_state.detours, ~(uint32_t)DETOUR_TRACE);
 	fast_path_close(FAST_PATH_ALL);
 	for (int i = 0; i < 10; i++)
@@ -143,7 +143,7 @@ static void test_by_the_fast_path(void **state)
 	assert_true(gated.end <= passed.begin && passed.begin <= passed.end);
 	assert_int_equal(refused.code, CUDA_ERROR_INVALID_VALUE);
 	/* A kernel that is first launched there is named all the same. */
-	real.cuFuncGetName = tell_name;
+	real.cuFuncGetName = announce_name;
 	launched_function = (const char *)launched_function + 8;
 	launch(fake_stream(2));
 	assert_string_equal(name_of(TRACE_NAMES_FUNCTION, (uintptr_t)launched_function), "saxpy");
@@ -159,7 +159,7 @@ static void *launch_thrice(void *data)
 	return NULL;
 }
 
-/* A thread may lie where one that has ended lay. */
+/* A thread may have the address of a thread that has ended. */
 static void test_threads_after_each_other(void **state)
 {
 	uint32_t tid[THREADS];
@@ -179,7 +179,7 @@ static void test_threads_after_each_other(void **state)
 	end_trace();
 }
 
-/* As both at once: what a swappable process launches passes the hold, which the fast path does not. */
+/* Both features at once: a swappable process's launches pass the hold, which the fast path skips. */
 static void test_a_swappable_process_has_no_fast_path(void **state)
 {
 	begin_trace();
@@ -318,7 +318,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		launching_test(test_a_launch),
 		launching_test(test_a_refused_launch),
-		launching_test(test_nobody_traces),
+		launching_test(test_without_a_tracer),
 		launching_test(test_by_the_fast_path),
 		launching_test(test_threads_after_each_other),
 		launching_test(test_a_swappable_process_has_no_fast_path),

@@ -37,7 +37,7 @@ static void finds_what_is_in(const char *path)
 	assert_int_equal(call(elf_symbol(&object, "elf_plain")), 4);
 	assert_ptr_equal(elf_symbol(&object, "elf_plain"), dlsym(handle, "elf_plain"));
 	assert_int_equal(*(int *)elf_symbol(&object, "elf_data"), 42);
-	/* The default version, and a version that is none where there is no other. */
+	/* The default version, and a hidden version where there is no other. */
 	assert_int_equal(call(elf_symbol(&object, "elf_versioned")), 2);
 	assert_int_equal(call(elf_symbol(&object, "elf_retired")), 3);
 	assert_null(elf_symbol(&object, "elf_thread_local"));
@@ -107,7 +107,7 @@ static void test_skips_the_object_that_asks(void **state)
 	assert_int_equal(elf_plain(), -1);
 	assert_ptr_equal(elf_any_symbol(&own, "elf_plain"), theirs);
 	assert_ptr_equal(elf_next_symbol(&own, "elf_plain"), theirs);
-	/* After that library, there is none; before it, ours. */
+	/* Behind that library there is no definition; before it, ours. */
 	assert_null(elf_next_symbol(theirs, "elf_plain"));
 	dlclose(handle);
 }
@@ -146,7 +146,7 @@ static void test_another_namespace(void **state)
 	dlclose(first);
 }
 
-static void test_who_holds_an_address(void **state)
+static void test_which_file_has_an_address(void **state)
 {
 	void *handle = dlopen(LIBRARY_GNU, RTLD_NOW | RTLD_LOCAL);
 	struct elf_object object;
@@ -203,7 +203,7 @@ int main(void)
 		cmocka_unit_test(test_skips_the_object_that_asks),
 		cmocka_unit_test(test_what_a_handle_stands_for),
 		cmocka_unit_test(test_another_namespace),
-		cmocka_unit_test(test_who_holds_an_address),
+		cmocka_unit_test(test_which_file_has_an_address),
 		cmocka_unit_test(test_the_function_behind_is_kept),
 		cmocka_unit_test(test_searches_while_libraries_come_and_go),
 	};

@@ -12,7 +12,7 @@ static bool passes(CUstream stream)
 	return fast_path_pass(stream) != NULL;
 }
 
-/* The first launch is the gate's, and each that is due for a mark; the rest pass. */
+/* The first launch passes the gate, and so does each that is due for a mark; the others take the fast path. */
 static void open_fast_path(CUstream stream)
 {
 	assert_false(passes(stream));
@@ -94,7 +94,7 @@ static void test_of_several_contexts_no_default_stream_passes(void **state)
 	assert_false(passes(NULL));
 	assert_int_equal(inflight_launches(0), 3);
 	open_fast_path(fake_stream(2));
-	/* The other one's, and of what was the only one. */
+	/* The other context's stream, and a stream of the former only context. */
 	inflight_drop_context(OTHER_CONTEXT);
 	inflight_drop_context(FAKE_CONTEXT);
 	fake_set_current(FAKE_CONTEXT);
@@ -113,7 +113,7 @@ static void test_the_next_only_context_has_the_fast_path(void **state)
 }
 
 /* Made past our hooks: a launch into its default stream passes as the only one's, until the next mark. */
-static void test_a_context_that_nobody_told_of(void **state)
+static void test_an_unreported_context(void **state)
 {
 	open_fast_path(NULL);
 	fake_set_current(OTHER_CONTEXT);
@@ -155,7 +155,7 @@ static void test_only_free_run_passes(void **state)
 	assert_true(passes(fake_stream(2)));
 }
 
-/* Another stream's, too: a launch into it may be one that the capture forbids. */
+/* Another stream's capture, too: it may forbid launches into this stream. */
 static void test_a_capture_shuts_it(void **state)
 {
 	open_fast_path(fake_stream(2));
@@ -176,7 +176,7 @@ static void test_what_falls_idle_is_shown_busy_again(void **state)
 	assert_int_equal(own()->busy, 1);
 }
 
-/* The helper looks between a launch's pass and its count. */
+/* The helper polls between a launch's check and its count. */
 static void test_idle_found_during_a_launch(void **state)
 {
 	open_fast_path(fake_stream(2));
@@ -200,7 +200,7 @@ static void test_a_failed_launch_is_not_counted(void **state)
 static void test_a_full_depth_shuts_it(void **state)
 {
 	open_fast_path(fake_stream(2));
-	/* What is launched under a lease is predicted, and counts. */
+	/* A launch under a lease is predicted, and counts. */
 	teach(fake_stream(3));
 	fake_control->device[0].depth_ns = 1ULL << 60;
 	for (uint64_t ns = 0; ns < 60 * NS_PER_MS; ns += KERNEL_NS)
@@ -251,7 +251,7 @@ static void *launch_beside(void *context)
 	return NULL;
 }
 
-/* Of two that launch and one that now and then finds the device idle, none leaves it shown so. */
+/* Two threads launch, and a third one sometimes finds the device idle: afterwards the device must not be reported idle. */
 static void test_busy_is_shown_after_each_storm(void **state)
 {
 	for (int round = 0; round < 50; round++) {
@@ -285,7 +285,7 @@ int main(void)
 		launching_test(test_no_threads_own_default_stream_passes),
 		launching_test(test_of_several_contexts_no_default_stream_passes),
 		launching_test(test_the_next_only_context_has_the_fast_path),
-		launching_test(test_a_context_that_nobody_told_of),
+		launching_test(test_an_unreported_context),
 		launching_test(test_a_launch_without_a_context_is_not_counted),
 		launching_test(test_an_unknown_stream_takes_the_gate),
 		launching_test(test_only_free_run_passes),

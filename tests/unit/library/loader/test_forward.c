@@ -6,19 +6,19 @@
 #include "library/loader/names.h"
 #include "library/loader/real.h"
 
-/* ---- what known.c and real.c have ---- */
+/* ---- stand-ins for known.c and real.c ---- */
 
 void *known_passed[NAMES_FORWARDS];
 static unsigned int searches;
 static bool is_driver_there;
-static int found_number; /* of the function that the search finds; -1: none */
+static int found_number; /* index of the function that the search finds; -1: none */
 
 static long real_many(long a, long b, long c, long d, long e, long f, double p, double q, double r,
 		      double s, double t, double u, double v, double w, long g, long h);
 
 bool real_find_driver(void)
 {
-	/* As the compiler is free to: what the caller had there must have been put aside. */
+	/* The compiler may use these registers: the forwarder must have saved the caller's values. */
 #if defined(__x86_64__)
 	__asm__ volatile("pxor %%xmm0, %%xmm0; pxor %%xmm7, %%xmm7; xorl %%r9d, %%r9d" ::
 				 : "xmm0", "xmm7", "r9");

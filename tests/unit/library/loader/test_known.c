@@ -1,4 +1,4 @@
-/* known.c: what the driver would answer for a name, a version and flags, from its table of versions. */
+/* known.c: the driver's answer for a name, a version and flags, from its table of versions. */
 #include "../test.h"
 
 #include "abi/driver_decisions.h"
@@ -8,7 +8,7 @@
 #include "library/loader/name.h"
 #include "library/loader/names.h"
 
-/* ---- what real.c has: a driver in which a function's address is its name's ---- */
+/* ---- stand-ins for real.c: a driver in which a function's address is that of its name ---- */
 
 #define ROW_HOOK(symbol, hook, params, args) #symbol,
 #define ROW_WORK(symbol, streams, params, args, ...) #symbol,
@@ -52,7 +52,7 @@ static uint64_t base_hash(const char *symbol)
 	return name_hash(symbol, name_base_length(symbol));
 }
 
-/* The function that is handed out; "too new", or "": the driver is to be asked. */
+/* The function that is returned; "too new"; or "": the driver must be asked. */
 static const char *function(const char *name, int version, cuuint64_t flags)
 {
 	void *found = NULL;
@@ -97,7 +97,7 @@ static void test_twins_are_for_the_per_thread_stream(void **state)
 	assert_string_equal(function("cuMemAlloc", 12000, 2), "cuMemAlloc_v2");
 }
 
-static void test_what_only_the_driver_can_tell(void **state)
+static void test_answers_only_the_driver_has(void **state)
 {
 	assert_string_equal(function("cuMemAlloc", 13010, 0), "");
 	assert_string_equal(function("cuMemAlloc", 12000, 3), "");
@@ -119,13 +119,13 @@ static void test_too_new(void **state)
 	assert_string_equal(function("cuMemAlloc", 1000, 0), "too new");
 	assert_string_equal(function("cuGreenCtxCreate", 12030, 0), "too new");
 	assert_string_equal(function("cuGreenCtxCreate", 12040, 0), "cuGreenCtxCreate");
-	/* Of a name that this driver does not have, it says something else. */
+	/* For a name that this driver lacks, the driver's error differs. */
 	lacking = "cuGreenCtxCreate";
 	known_fill(&driver, hook_of_row);
 	assert_string_equal(function("cuGreenCtxCreate", 12030, 0), "");
 }
 
-/* Of a driver that has nothing newer than CUDA 11.8, whose newest are of 11.7, no later version is known. */
+/* For a driver without anything newer than CUDA 11.8, whose newest forms are of 11.7, no later version is known. */
 static void test_no_version_beyond_the_drivers(void **state)
 {
 	newest_of_driver = 11080;
@@ -134,7 +134,7 @@ static void test_no_version_beyond_the_drivers(void **state)
 	assert_string_equal(function("cuMemAlloc", 11070, 0), "cuMemAlloc_v2");
 }
 
-/* From the version on that the table says, till a newer form is there. */
+/* From the version in the table on, until there is a newer form. */
 static void test_each_symbol_of_the_table(void **state)
 {
 	static const struct {
@@ -184,7 +184,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_the_newest_that_is_old_enough, start),
 		cmocka_unit_test_setup(test_twins_are_for_the_per_thread_stream, start),
-		cmocka_unit_test_setup(test_what_only_the_driver_can_tell, start),
+		cmocka_unit_test_setup(test_answers_only_the_driver_has, start),
 		cmocka_unit_test_setup(test_too_new, start),
 		cmocka_unit_test_setup(test_no_version_beyond_the_drivers, start),
 		cmocka_unit_test_setup(test_each_symbol_of_the_table, start),

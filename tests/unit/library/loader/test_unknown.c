@@ -1,4 +1,4 @@
-/* Entries of the driver that no row knows: what counts as a form of a name, and the policy. */
+/* Driver entries without a row in the table: which count as a form of a name, and the policy for them. */
 #include "../test.h"
 
 #include "library/loader/name.h"

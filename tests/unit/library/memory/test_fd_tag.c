@@ -72,7 +72,7 @@ static void test_what_has_none(void **state)
 	assert_false(fd_tag_get(fd, &found));
 	assert_false(fd_tag_get(-1, &found));
 	assert_false(fd_tag_get(1 << 20, &found));
-	/* Somebody else's lock: of the whole file, up to no known end. */
+	/* Another program's lock: of the whole file, with no known end. */
 	assert_int_equal(fcntl(fd, F_OFD_SETLK, &whole), 0);
 	assert_false(fd_tag_get(fd, &found));
 	assert_int_equal(found.key, 5);

@@ -1,7 +1,7 @@
 /*
- * What a free costs with 100,000 live allocations against 100: at most twice as much, as the
- * program sees it with a driver that takes a microsecond (no real one is so fast); and for the
- * library's own part alone, of 512 bytes and of 2 MiB.
+ * The cost of a free with 100,000 live allocations, compared with 100: at most twice as much. Measured as the program sees it,
+ * with a driver that needs a microsecond (real ones are slower), and for the library's own part alone, with 512 bytes and with
+ * 2 MiB.
  */
 #include "../test.h"
 
@@ -76,7 +76,7 @@ static uint64_t median_of_batch(unsigned live, size_t bytes, CUresult (*driver_f
 		for (unsigned k = 0; k < BATCH; k++)
 			hook_mem_alloc(alloc_nothing, &pointers[pick[k]], bytes);
 	}
-	/* In chunks of 2 MiB, which those that were allocated again need not fill. */
+	/* In chunks of 2 MiB, which repeated allocations need not fill. */
 	assert_true(fake_process_used() >= live * bytes);
 	for (unsigned i = 0; i < live; i++)
 		hook_mem_free(free_nothing, pointers[i]);

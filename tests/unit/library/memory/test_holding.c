@@ -1,6 +1,6 @@
 /*
- * The allocation hooks, each with a driver that does as it is told and a map that may be full: what is
- * charged, noted and undone. The map is a fake: that memory runs out can't be waited for.
+ * The allocation hooks, each with a driver whose results the test sets, and a map that may be full: which memory is charged,
+ * noted and undone. The map is a fake, because a test can't wait until memory runs out.
  */
 #include "../test.h"
 
@@ -124,7 +124,7 @@ static CUresult create_physical(CUmemGenericAllocationHandle *handle, size_t byt
 	return make((uint64_t *)handle);
 }
 
-/* What is freed is no longer noted, and still charged. */
+/* Freed memory is no longer noted, but still charged. */
 static CUresult end(uint64_t handle)
 {
 	struct holding h;
@@ -161,7 +161,7 @@ static CUresult release_physical(CUmemGenericAllocationHandle handle)
 	return end(handle);
 }
 
-/* Also how a hook frees what it can't note: by the real function, never by the caller's. */
+/* A hook also frees memory that it can't note: by the real function, never by the caller's. */
 static CUresult undo_memory(CUdeviceptr ptr)
 {
 	undone += 1;
@@ -276,7 +276,7 @@ static const struct row {
 	CUresult (*make)(void);
 	CUresult (*end)(void);
 	enum holding_kind kind;
-	unsigned undo; /* what is added to `undone` */
+	unsigned undo; /* amount added to `undone` */
 	uint64_t owner, related;
 } rows[] = {
 	{ "alloc", do_alloc, end_memory, HOLDING_MEMORY, 1, 0xc0, 0 },
@@ -346,7 +346,7 @@ static void test_refused_by_quota(void **state)
 			start(r);
 			fake_control->device[0].quota_bytes = 4 * MIB - 1;
 			assert_int_equal(r->make(), CUDA_ERROR_OUT_OF_MEMORY);
-			assert_int_equal(used_in_call, UINT64_MAX); /* the driver was not asked */
+			assert_int_equal(used_in_call, UINT64_MAX); /* the driver was not called */
 			assert_int_equal(fake_process_used(), 0);
 			assert_int_equal(noted.kind, HOLDING_NONE);
 			assert_int_equal(denials(), 1);
@@ -478,7 +478,7 @@ static CUresult retain_handle(CUmemGenericAllocationHandle *handle, void *addr)
 	return CUDA_SUCCESS;
 }
 
-/* The driver gives a handle's value out again while its first memory is still mapped. */
+/* The driver reuses a handle's value while its first memory is still mapped. */
 static void test_a_handle_given_out_again_is_other_memory(void **state)
 {
 	CUmemGenericAllocationHandle handle;

@@ -1,6 +1,6 @@
 /*
- * The ledger: threads and processes reserve and release at random against one quota. Never over it,
- * nothing refused that fits, nothing left behind, and a killed process's part comes back whole.
+ * The ledger: threads and processes reserve and release at random against one quota. The quota is never exceeded, no request is
+ * refused that fits, nothing is left behind, and a killed process's part is returned completely.
  */
 #include "../test.h"
 
@@ -100,7 +100,7 @@ static void test_contexts_are_marked(void **state)
 	assert_int_equal(slot_device(0)->used_bytes, 0);
 }
 
-/* What the daemon measured counts in each slot, as long as there is a daemon that measures. */
+/* The daemon's measurement counts in each slot, as long as a daemon measures. */
 static void test_counts_what_no_call_named(void **state)
 {
 	start(4);
@@ -119,8 +119,8 @@ static void test_counts_what_no_call_named(void **state)
 	assert_int_equal(slot_device(0)->unnamed_bytes, 0);
 }
 
-/* The highest that the ledger was since the daemon's look began. */
-static void test_peak_of_a_look(void **state)
+/* The ledger's peak since the daemon's last census began. */
+static void test_peak_between_two_reads(void **state)
 {
 	start(1);
 	fake_control->census = 7;
@@ -352,16 +352,16 @@ static void test_nothing_that_fits_is_refused(void **state)
 	contend(QUOTA / 2, 3000, &fewest, &most);
 	assert_int_equal(fewest, 2);
 	assert_int_equal(most, 2);
-	/* One and no more: not none because each saw the other ask. */
+	/* Exactly one: it must not happen that both are refused because each saw the other's request. */
 	contend(QUOTA / 2 + 1, 3000, &fewest, &most);
 	assert_int_equal(fewest, 1);
 	assert_int_equal(most, 1);
 }
 
 /*
- * Every interleaving with another's grant: our reservation runs an instruction at a time, and after
- * each number of them the other one, which had looked before we asked, takes its bytes. Both do not
- * fit, so ours must be refused, whenever it happens.
+ * Every interleaving with another process's grant. Our reservation runs one instruction at a time. After each number of
+ * instructions the other process, which had checked before our request, takes its bytes. Both do not fit, so ours must be
+ * refused in each case.
  */
 #define STEPS 500
 
@@ -407,7 +407,7 @@ static void test_no_interleaving_grants_both(void **state)
 
 /* ---- killed ---- */
 
-static void test_what_the_killed_held_comes_back(void **state)
+static void test_memory_of_killed_processes_is_returned(void **state)
 {
 	uint64_t random = 77;
 	pid_t children[PROCESSES];
@@ -432,7 +432,7 @@ static void test_what_the_killed_held_comes_back(void **state)
 			storm_process(victim, 2);
 		assert_true(ledger_used(0) < QUOTA * 2); /* a sum over moving slots */
 	}
-	/* Stopped, the slots tell the truth: each at or under the quota, together too. */
+	/* When all are stopped, the slots are exact: each at or below the quota, and together too. */
 	for (unsigned i = 0; i < PROCESSES; i++) {
 		kill(children[i], SIGSTOP);
 		waitpid(children[i], NULL, WUNTRACED);
@@ -458,14 +458,14 @@ int main(void)
 		cmocka_unit_test(test_counts_other_slots_and_what_none_holds),
 		cmocka_unit_test(test_contexts_are_marked),
 		cmocka_unit_test(test_counts_what_no_call_named),
-		cmocka_unit_test(test_peak_of_a_look),
+		cmocka_unit_test(test_peak_between_two_reads),
 		cmocka_unit_test(test_adjust_asks_no_quota),
 		cmocka_unit_test(test_moves_to_a_new_slot),
 		cmocka_unit_test(test_waits_while_a_new_daemon_gathers),
 		cmocka_unit_test(test_a_storm_stays_under_and_ends_at_zero),
 		cmocka_unit_test(test_nothing_that_fits_is_refused),
 		cmocka_unit_test(test_no_interleaving_grants_both),
-		cmocka_unit_test(test_what_the_killed_held_comes_back),
+		cmocka_unit_test(test_memory_of_killed_processes_is_returned),
 	};
 
 	return cmocka_run_group_tests_name("ledger", tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* The map of what a process holds: against a model, under threads, and what a removal costs. */
+/* The map of a process's allocations: compared with a model, under threads, and the cost of a removal. */
 #include "../test.h"
 
 #include <pthread.h>
@@ -37,7 +37,7 @@ static void test_finds_what_was_inserted(void **state)
 	assert_false(ptrmap_remove(HOLDING_MEMORY, in.key, &out));
 }
 
-/* Also over what was kept in another way: as a single, as a part of a chunk. */
+/* Also over an entry of another kind: a single one, or a part of a chunk. */
 static void test_takes_a_key_of_zero_and_inserts_over(void **state)
 {
 	static const uint64_t bytes[] = { 1, 2, 2 << 20, 4 << 20, 3, 512, 16 << 20, 1ULL << 40 };
@@ -88,7 +88,7 @@ struct model {
 	struct holding held[MODEL_KEYS];
 };
 
-/* Device pointers as a driver gives them: multiples of 512 or 2 MiB, in two kinds. */
+/* Device pointers like a driver's: multiples of 512 bytes or 2 MiB, in two kinds. */
 static struct holding key_of_model(unsigned i)
 {
 	struct holding h = memory_at(

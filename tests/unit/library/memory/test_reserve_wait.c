@@ -1,4 +1,4 @@
-/* Waiting for a grant, in the library: what is asked, and what ends the wait. A thread is the daemon. */
+/* Waiting for a grant, in the library: the request, and the events that end the wait. A thread plays the daemon. */
 #include "../test.h"
 
 #include <linux/futex.h>
@@ -35,7 +35,7 @@ static void grant(uint64_t bytes)
 	syscall(SYS_futex, &c->memory_grant_change, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* Waits for an ask, then grants so much after a while. */
+/* Waits for a request, then grants this much after a while. */
 static void *answer_later(void *data)
 {
 	while (!atomic_load(&want()->ask))
@@ -68,15 +68,15 @@ static void test_does_not_wait_unless_the_tenant_does(void **state)
 	assert_false(admission_wait(REGION_HOST, 1, &wait));
 }
 
-static void *look_later(void *data)
+static void *sample_later(void *data)
 {
 	sys_sleep_ns(20 * NS_PER_MS);
 	atomic_store(&fake_report->slot[1].device[0].fresh_bytes, 0);
 	return NULL;
 }
 
-/* What others did to the card was taken for another process's of this tenant, until the daemon looks. */
-static void test_the_daemon_looks_before_a_refusal(void **state)
+/* Memory of other tenants was taken for that of another process of this tenant, until the daemon reads the usage. */
+static void test_the_daemon_reads_usage_before_a_refusal(void **state)
 {
 	struct admission wait = { 0 };
 	pthread_t thread;
@@ -84,10 +84,10 @@ static void test_the_daemon_looks_before_a_refusal(void **state)
 	start(0);
 	fake_control->memory_waits = 0;
 	fake_report->slot[1].device[0].fresh_bytes = QUOTA;
-	/* What no look could make room for does not wait for one. */
+	/* A request that no reading could make room for does not wait for one. */
 	assert_false(admission_wait(0, QUOTA + 1, &wait));
 	assert_int_equal(ledger_reserve(0, 4096, false), -ENOMEM);
-	assert_int_equal(pthread_create(&thread, NULL, look_later, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, sample_later, NULL), 0);
 	assert_true(admission_wait(0, 4096, &wait));
 	pthread_join(thread, NULL);
 	assert_int_equal(ledger_reserve(0, 4096, false), 0);
@@ -160,7 +160,7 @@ static void test_one_that_holds_is_not_left_without_an_answer(void **state)
 	start(QUOTA / 2);
 	assert_false(admission_wait(0, QUOTA / 2 + 1, &wait));
 	assert_true(sys_now_ns() - begin >= NS_PER_S);
-	/* Taken back: counted up once more, and rung. */
+	/* Withdrawn: the count goes up once more, and the doorbell rings. */
 	assert_int_equal(want()->bytes, 0);
 	assert_int_equal(want()->ask, 2);
 }
@@ -173,7 +173,7 @@ static void *free_later(void *data)
 	return NULL;
 }
 
-/* The wait holds nothing that a free needs, and what another thread frees ends it. */
+/* The wait holds no lock that a free needs, and another thread's free ends it. */
 static void test_another_thread_frees_meanwhile(void **state)
 {
 	struct admission wait = { 0 };
@@ -185,7 +185,7 @@ static void test_another_thread_frees_meanwhile(void **state)
 	assert_true(admission_wait(0, 1000, &wait));
 	pthread_join(thread, NULL);
 	assert_int_equal(ledger_reserve(0, 1000, false), 0);
-	/* Nobody had answered: it is taken back. */
+	/* There was no answer: the request is withdrawn. */
 	assert_int_equal(want()->ask, 2);
 }
 
@@ -204,7 +204,7 @@ static void test_a_limit_of_time(void **state)
 	assert_true(sys_now_ns() - begin < 40 * NS_PER_MS);
 }
 
-/* The daemon was restarted: fresh files, in which nobody has asked yet. */
+/* The daemon was restarted: new files, without any request yet. */
 static void *restart_later(void *data)
 {
 	struct region_control *old = fake_control;
@@ -240,7 +240,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_does_not_wait_unless_the_tenant_does),
-		cmocka_unit_test(test_the_daemon_looks_before_a_refusal),
+		cmocka_unit_test(test_the_daemon_reads_usage_before_a_refusal),
 		cmocka_unit_test(test_nothing_is_reserved_beyond_the_grant),
 		cmocka_unit_test(test_waits_until_it_is_granted),
 		cmocka_unit_test(test_what_the_quota_has_no_room_for_is_not_asked),

@@ -1,6 +1,6 @@
 /*
- * Small linear memory: suballocations of 2 MiB chunks, which are charged from their first suballocation to their last, as
- * the card gives no less. As long as there are any, a chunk more may be charged ahead.
+ * Small linear memory: suballocations of 2 MiB chunks. A chunk is charged from its first suballocation to its last, because the
+ * driver allocates no less. While there are any, one more chunk may be charged ahead.
  */
 #include "../test.h"
 
@@ -57,7 +57,7 @@ static CUresult make_at(CUdeviceptr at, size_t bytes)
 	return hook_mem_alloc(alloc, &ptr, bytes);
 }
 
-/* What is charged without what is charged ahead. */
+/* The charge without the part that is charged ahead. */
 static uint64_t used(void)
 {
 	suballoc_drain(0);
@@ -124,7 +124,7 @@ static void test_a_spare_makes_room(void **state)
 	assert_int_equal(fake_control->device[0].quota_bytes, fake_process_used());
 }
 
-/* The helper gives back what nobody has asked for between two looks. */
+/* The helper frees the chunk that no thread has used between two of its passes. */
 static void test_a_spare_rests(void **state)
 {
 	uint64_t now_ns = sys_now_ns();
@@ -134,7 +134,7 @@ static void test_a_spare_rests(void **state)
 		assert_int_equal(make_at(FIRST + i * 512, 512), CUDA_SUCCESS);
 	suballoc_trim(now_ns += NS_PER_S);
 	assert_int_equal(fake_process_used(), 2 * CHUNK);
-	suballoc_trim(now_ns + NS_PER_MS); /* too soon to say */
+	suballoc_trim(now_ns + NS_PER_MS); /* too early to decide */
 	assert_int_equal(fake_process_used(), 2 * CHUNK);
 	suballoc_trim(now_ns + NS_PER_S);
 	assert_int_equal(fake_process_used(), CHUNK);
@@ -197,7 +197,7 @@ static void test_refused_and_failed(void **state)
 	assert_int_equal(fake_process_used(), 0);
 }
 
-/* A pitch that the driver chooses makes a piece of what was reserved as pages, or the other way. */
+/* A pitch that the driver chooses turns a reservation for pages into a suballocation, or the other way. */
 static void test_pitched(void **state)
 {
 	CUdeviceptr ptr;
@@ -216,7 +216,7 @@ static void test_pitched(void **state)
 	assert_int_equal(fake_process_used(), 0);
 }
 
-/* Far apart, by turns: the table that was looked into last is another each time. */
+/* Far apart and in turn: each lookup uses another table than the one before. */
 static void test_far_from_each_other(void **state)
 {
 	const CUdeviceptr far = FIRST + (64ULL << 30);
@@ -240,7 +240,7 @@ static void test_far_from_each_other(void **state)
 	assert_int_equal(used(), 0);
 }
 
-static void test_goes_with_its_context(void **state)
+static void test_freed_with_its_context(void **state)
 {
 	assert_int_equal(make_at(FIRST, 512), CUDA_SUCCESS);
 	assert_int_equal(make_at(FIRST + 512, 512), CUDA_SUCCESS);
@@ -315,7 +315,7 @@ int main(void)
 		cmocka_unit_test_setup(test_refused_and_failed, start),
 		cmocka_unit_test_setup(test_pitched, start),
 		cmocka_unit_test_setup(test_far_from_each_other, start),
-		cmocka_unit_test_setup(test_goes_with_its_context, start),
+		cmocka_unit_test_setup(test_freed_with_its_context, start),
 		cmocka_unit_test_setup(test_threads, start),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@ static void *caller(void *unused)
 }
 
 /* A thousand times: the thread that has closed the hold finds no thread inside, and all go on afterwards. */
-static void test_nobody_is_inside_while_it_is_shut(void **state)
+static void test_no_thread_is_inside_while_shut(void **state)
 {
 	pthread_t threads[THREADS];
 
@@ -52,7 +52,7 @@ static void test_nobody_is_inside_while_it_is_shut(void **state)
 		pthread_join(threads[i], NULL);
 }
 
-/* Who is inside and stays there keeps it open: nobody waits for ever. */
+/* A thread that is inside and stays there keeps the hold open: the closing thread gives up in time. */
 static void test_a_call_that_does_not_return(void **state)
 {
 	pthread_t thread;
@@ -71,7 +71,7 @@ static void test_a_call_that_does_not_return(void **state)
 	swap_hold_open(true);
 }
 
-/* Whoever is inside stood still as well. The patience is 50 naps of a millisecond. */
+/* The thread inside was stopped as well. The patience is 50 naps of a millisecond. */
 static void test_time_in_which_the_process_stood_still_is_no_wait(void **state)
 {
 	uint64_t reads = fake_clock_reads();
@@ -92,7 +92,7 @@ static void *try_all(void *unused)
 	return NULL;
 }
 
-/* Without room on the card calls fail, but for those that free; the next attempt finds nobody inside. */
+/* Without room on the GPU calls fail, except those that free; the next attempt finds no thread inside. */
 static void test_no_room(void **state)
 {
 	pthread_t thread;
@@ -113,8 +113,8 @@ static void test_no_room(void **state)
 	swap_leave();
 }
 
-/* Of a process that ends, and of one that isn't swappable, nobody is held. */
-static void test_who_is_not_held(void **state)
+/* No thread of a process that ends, or that isn't swappable, is held. */
+static void test_which_threads_are_not_held(void **state)
 {
 	assert_true(swap_hold_close(NS_PER_S));
 	atomic_store(&process_state.detours, 0);
@@ -132,11 +132,11 @@ static void test_who_is_not_held(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nobody_is_inside_while_it_is_shut),
+		cmocka_unit_test(test_no_thread_is_inside_while_shut),
 		cmocka_unit_test(test_a_call_that_does_not_return),
 		cmocka_unit_test(test_time_in_which_the_process_stood_still_is_no_wait),
 		cmocka_unit_test(test_no_room),
-		cmocka_unit_test(test_who_is_not_held),
+		cmocka_unit_test(test_which_threads_are_not_held),
 	};
 
 	fake_process_start(1);

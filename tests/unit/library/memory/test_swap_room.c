@@ -1,4 +1,4 @@
-/* Waiting for room on the card: for as long as the daemon gives hope, else for a minute. */
+/* Waiting for room on the GPU: as long as the daemon expects some, or else for a minute. */
 #include "../test.h"
 
 #include "../fake_process.h"
@@ -20,7 +20,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void test_who_has_hope_waits_on(void **state)
+static void test_a_thread_that_may_expect_room_waits_on(void **state)
 {
 	uint64_t since_ns = sys_now_ns() - LONG_AGO, before = since_ns;
 
@@ -41,7 +41,7 @@ static void test_a_lost_daemon_gives_no_hope(void **state)
 
 	fake_control->swap_hope = 1;
 	process_state.daemon_lost = true;
-	assert_true(swap_wait_for_room(&since_ns)); /* the next one may give some */
+	assert_true(swap_wait_for_room(&since_ns)); /* the next request may find some */
 	since_ns = before;
 	assert_false(swap_wait_for_room(&since_ns));
 	process_state.daemon_lost = false;
@@ -129,7 +129,7 @@ static void test_a_refusal_beside_free_memory_is_final(void **state)
 	free_bytes = 1ULL << 30;
 	assert_int_equal(WITH_ROOM(refuse()), CUDA_SUCCESS);
 	assert_int_equal(tries, 10);
-	/* Where no context can tell, it waits. */
+	/* If the state of no context is known, it waits. */
 	tries = 0;
 	real.cuMemGetInfo_v2 = NULL;
 	assert_int_equal(WITH_ROOM(refuse()), CUDA_SUCCESS);
@@ -146,7 +146,7 @@ static CUresult in_the_hold(void)
 }
 
 /* It would keep the process' own memory from leaving. */
-static void test_inside_the_hold_nobody_waits(void **state)
+static void test_inside_the_hold_no_thread_waits(void **state)
 {
 	process_state.detours = DETOUR_HOLD;
 	fake_control->swap_hope = 1;
@@ -162,13 +162,13 @@ static void test_inside_the_hold_nobody_waits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_who_has_hope_waits_on, set_up),
+		cmocka_unit_test_setup(test_a_thread_that_may_expect_room_waits_on, set_up),
 		cmocka_unit_test_setup(test_a_lost_daemon_gives_no_hope, set_up),
 		cmocka_unit_test_setup(test_a_process_that_ends_does_not_wait, set_up),
 		cmocka_unit_test_setup(test_a_call_is_made_until_there_is_room, set_up),
 		cmocka_unit_test_setup(test_what_fails_for_another_reason_is_not_made_again, set_up),
 		cmocka_unit_test_setup(test_a_refusal_beside_free_memory_is_final, set_up),
-		cmocka_unit_test_setup(test_inside_the_hold_nobody_waits, set_up),
+		cmocka_unit_test_setup(test_inside_the_hold_no_thread_waits, set_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

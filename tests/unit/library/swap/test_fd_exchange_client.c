@@ -1,4 +1,4 @@
-/* Descriptors that the daemon keeps: what it could not be told to drop is dropped later. */
+/* Descriptors that the daemon keeps: if a drop can't be sent to the daemon, it is sent later. */
 #include "../test.h"
 
 #include <errno.h>

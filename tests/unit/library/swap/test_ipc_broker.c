@@ -22,7 +22,7 @@ static bool is_freed; /* while it was given */
 static int give_error;
 static unsigned gives;
 
-/* ---- the rest of the library, and the daemon ---- */
+/* ---- stand-ins for the rest of the library, and the daemon ---- */
 
 void swap_backing_keep(CUdeviceptr ptr)
 {

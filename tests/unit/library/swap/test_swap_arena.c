@@ -1,4 +1,4 @@
-/* Chunks of the arena: whose they are, and where bytes lie in them. */
+/* Chunks of the arena: which process has them, and where bytes lie in them. */
 #include "../test.h"
 
 #include <sys/mman.h>
@@ -32,7 +32,7 @@ static void end_slot(uint32_t slot)
 	fake_report->slot[slot].state = SLOT_EMPTY;
 }
 
-/* Another process of the tenant takes so much; what it could. */
+/* Another process of the tenant takes this much; returns what it could take. */
 static bool provide_in_slot(uint32_t slot, uint64_t bytes)
 {
 	int status;
@@ -53,7 +53,7 @@ static void test_processes_share_it(void **state)
 	assert_true(swap_arena_reserve(1));
 	assert_true(swap_arena_reserve(CHUNK)); /* has it already */
 	assert_false(provide_in_slot(1, 2 * CHUNK + 6 * MIB + 1));
-	/* What a process took that is gone is there for others, when the daemon has cleared its slot. */
+	/* The chunks of a dead process are free for others once the daemon has cleared its slot. */
 	assert_false(swap_arena_reserve(ARENA));
 	end_slot(1);
 	assert_true(swap_arena_reserve(ARENA));
@@ -75,7 +75,7 @@ static void test_positions(void **state)
 	assert_int_equal(run, 5 * MIB);
 }
 
-/* A short chunk in the middle of what a process has. */
+/* A short chunk in the middle of the process's chunks. */
 static void test_positions_round_a_short_chunk(void **state)
 {
 	uint64_t run;
@@ -100,7 +100,7 @@ static void test_memory_behind_it(void **state)
 	fake_control->arena_ready_bytes = 2 * CHUNK;
 	assert_true(swap_arena_is_ready(2 * CHUNK));
 	assert_false(swap_arena_is_ready(2 * CHUNK + 1)); /* not owned */
-	/* A daemon that did not make it knows nothing of it: what is there stays, no more is taken. */
+	/* A daemon that did not make the arena has no record of it: the chunks stay, and no more are taken. */
 	fake_control->arena_bytes = 0;
 	fake_control->arena_ready_bytes = 0;
 	assert_true(swap_arena_is_ready(2 * CHUNK));

@@ -41,7 +41,7 @@ static void test_two_contexts_of_a_device(void **state)
 	assert_int_equal(swap_peers_of(context(1), peer), 0);
 }
 
-static void test_a_context_goes(void **state)
+static void test_a_context_is_destroyed(void **state)
 {
 	CUdevice peer[SWAP_PEERS_MAX];
 
@@ -72,7 +72,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_devices_of_a_context),
 		cmocka_unit_test(test_two_contexts_of_a_device),
-		cmocka_unit_test(test_a_context_goes),
+		cmocka_unit_test(test_a_context_is_destroyed),
 		cmocka_unit_test(test_there_is_an_end),
 	};
 

@@ -1,4 +1,4 @@
-/* The biased lock: whose it is, and that nothing is lost whoever takes it from whom. */
+/* The biased lock: which thread owns it, and that no update is lost, whichever thread takes it from another. */
 #include "../test.h"
 
 #include <linux/filter.h>
@@ -121,7 +121,7 @@ static void *visit_many(void *ret_visits)
 	return NULL;
 }
 
-/* One adds by plain loads and stores, while another comes in between again and again. */
+/* The owner adds by plain loads and stores, while another thread enters again and again. */
 static void test_nothing_is_lost_to_a_visitor(void **state)
 {
 	pthread_t visitor;

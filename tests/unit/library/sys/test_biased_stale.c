@@ -1,6 +1,6 @@
 /*
- * One who was the biased lock's owner, and does not know yet that he is it no more: he is stopped between his two
- * looks while another becomes the owner and goes inside, and then goes on.
+ * A thread that lost the biased lock without noticing: it is stopped between its two checks, while another thread becomes the
+ * owner and is inside; then it continues.
  */
 static void pause_here(void);
 #define BIASED_PAUSE() pause_here()
@@ -26,7 +26,7 @@ static void pause_here(void)
 	sem_wait(&may_go_on);
 }
 
-/* The owner, who is stopped. */
+/* The owner, which is stopped. */
 static void *first(void *unused)
 {
 	biased_leave(&lock, biased_enter(&lock));
@@ -37,7 +37,7 @@ static void *first(void *unused)
 	return NULL;
 }
 
-/* Takes it from him, and is inside as the owner when he goes on. */
+/* Takes the lock from it, and is inside as the owner when the stale owner continues. */
 static void *second(void *unused)
 {
 	biased_leave(&lock, biased_enter(&lock));
@@ -60,7 +60,7 @@ static void *third(void *unused)
 	return NULL;
 }
 
-static void test_he_lets_nobody_in(void **state)
+static void test_the_stale_owner_lets_no_thread_in(void **state)
 {
 	sem_t *all[] = { &has_stopped, &may_go_on, &is_inside, &may_leave, &has_entered };
 	pthread_t threads[3];
@@ -71,7 +71,10 @@ static void test_he_lets_nobody_in(void **state)
 	sem_wait(&has_stopped);
 	assert_int_equal(pthread_create(&threads[1], NULL, second, NULL), 0);
 	sem_wait(&is_inside);
-	/* He says that he is inside, sees that he is not the owner, unsays it, and then waits for the owner. */
+	/*
+	 * The stale owner sets its busy flag, sees that it is no longer the owner, clears the flag, and then waits for the
+	 * owner.
+	 */
 	sem_post(&may_go_on);
 	sys_sleep_ns(20 * NS_PER_MS);
 	assert_int_equal(pthread_create(&threads[2], NULL, third, NULL), 0);
@@ -86,7 +89,8 @@ static void test_he_lets_nobody_in(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_he_lets_nobody_in) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(
+		test_the_stale_owner_lets_no_thread_in) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

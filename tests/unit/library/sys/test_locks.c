@@ -1,4 +1,4 @@
-/* Locks in a forked child: all are free, and none lies where the kernel does not free it. */
+/* Locks in a forked child: all are free, and none lies in memory that the kernel does not free. */
 #include "../test.h"
 
 #include <stdio.h>
@@ -37,7 +37,7 @@ static void test_a_forked_child_finds_all_free(void **state)
 	assert_false(sys_trylock(&locks.namespaces));
 }
 
-/* Each of these is cleared together with what it guards: locks.h. */
+/* Each of these is reset together with the data that it guards: locks.h. */
 static void test_no_other_lock_lies_elsewhere(void **state)
 {
 	static const char *const known[] = { "launch/inflight/inflight_record.h", "memory/ptrmap.c",

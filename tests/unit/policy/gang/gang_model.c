@@ -11,7 +11,7 @@ struct gang_model_config gang_model_default_config(void)
 					    .switch_ns = 200 * US,
 					    .poll_jitter_ns = 60 * US };
 
-	/* What a hand-over of a gang costs would make it longer; the tables are of this. */
+	/* A gang's hand-over cost would lengthen the quantum; the tables are for this fixed one. */
 	config.arbiter.quantum_ns = 20 * MS;
 	config.arbiter.gang_turn = (struct turn_terms){ 0 };
 	return config;
@@ -168,7 +168,7 @@ static void launch(struct gang_model *m, struct model_tenant *t, struct rank *r)
 	end_round(m, t, r);
 }
 
-/* What its launch has cost the thread, and what it does besides. */
+/* The thread's time for its launch, and for other work. */
 static void pass_time(struct gang_model *m, const struct gang_model_load *l, struct rank *r)
 {
 	if (!l->launch_ns)
@@ -198,7 +198,7 @@ static void rest(struct gang_model *m, struct model_tenant *t, unsigned d)
 		t->length_ns[t->length_count++] = m->now - r->asked_at;
 	r->runs_at = m->now + random_between(&m->random, t->load.think_ns, t->load.think_max_ns);
 	r->asked_at = r->runs_at;
-	if (!t->load.tells_sync_points)
+	if (!t->load.reports_sync_points)
 		return;
 	r->sync_points++;
 	if (arbiter_wants_sync_point(m->device[d].arbiter, r->index))
@@ -351,7 +351,7 @@ static void poll(struct gang_model *m, unsigned d)
 /* As the library's helper does. */
 static void watch_ramp(const struct model_tenant *t, struct rank *r)
 {
-	if (!t->load.tells_sync_points || r->word != LEASE_GO || r->has_lead)
+	if (!t->load.reports_sync_points || r->word != LEASE_GO || r->has_lead)
 		return;
 	r->has_lead = 2 * r->inflight_ns >= r->depth_ns;
 	r->ramp_ns += r->busy && !r->has_lead ? TICK_NS : 0;
@@ -413,7 +413,7 @@ uint64_t gang_model_take_longest_collective_ns(struct gang_model *m, int tenant)
 	struct model_tenant *t = m->tenant[tenant];
 	uint64_t longest = t->longest_ns;
 
-	/* One that has not ended counts as well. */
+	/* A round that has not ended counts as well. */
 	for (int i = 0; i < COLLECTIVES; i++)
 		if (t->collective[i].begun && m->now - t->collective[i].begun_ns > longest)
 			longest = m->now - t->collective[i].begun_ns;

@@ -17,22 +17,22 @@
 #define GANG_MODEL_DEVICES 4
 #define GANG_MODEL_TENANTS 16
 
-/* What a rank does: `kernels` of kernel_ns, a collective, and so on. */
+/* The load of a rank: `kernels` of kernel_ns, a collective, and again. */
 struct gang_model_load {
 	unsigned devices;       /* a bit each */
 	uint64_t kernel_ns;     /* 0: nothing at all */
 	uint64_t kernel_max_ns; /* when set, lengths are uniform in between, for each rank by itself */
 	unsigned kernels;       /* before each collective, at least 1 */
-	uint64_t collective_ns; /* from its beginning on all; 0: none */
-	unsigned sync_every; /* when set: each so many rounds the thread waits for its work, ... */
+	uint64_t collective_ns; /* from its start on all GPUs; 0: no collectives */
+	unsigned sync_every; /* when set: after this many rounds the thread waits for its work, ... */
 	uint64_t think_ns;   /* ... and then does this long something else, */
 	uint64_t think_max_ns; /* or up to this long */
 	unsigned only;         /* when set: the devices that it makes use of, without collectives */
-	uint64_t launch_ns;    /* the thread's time for a launch; 0: next to none */
-	unsigned stall_every; /* when set: each so many launches the thread does something else, ... */
+	uint64_t launch_ns;    /* the thread's time for a launch; 0: nearly none */
+	unsigned stall_every; /* when set: once in this many launches the thread does something else, ... */
 	uint64_t stall_max_ns; /* ... for up to this long */
-	bool overlaps; /* a collective runs beside what is launched behind it, as on a stream of its own */
-	bool tells_sync_points; /* of waits for its work, and of how long it is without a lead */
+	bool overlaps; /* a collective runs beside later launches, as on a stream of its own */
+	bool reports_sync_points; /* of waits for its work, and of how long it is without a lead */
 };
 
 struct gang_model_config {
@@ -64,9 +64,9 @@ uint64_t gang_model_spin_ns(const struct gang_model *model, int tenant, unsigned
 uint64_t gang_model_collectives(const struct gang_model *model, int tenant);
 /* The longest that one took from its first beginning to its last end, since the last call. */
 uint64_t gang_model_take_longest_collective_ns(struct gang_model *model, int tenant);
-/* The same, of the part of them that took no longer; without collectives, of what is between its waits for its work. */
+/* The quantile `part` of these times; without collectives, of the time between its waits for its work. */
 uint64_t gang_model_take_collective_ns(struct gang_model *model, int tenant, double part);
-/* The longest without any progress on a device of one that had something to do, since the last call. */
+/* The longest time, since the last call, without progress on a device of a tenant that had work. */
 uint64_t gang_model_take_longest_wait_ns(struct gang_model *model, int tenant);
 struct arbiter *gang_model_arbiter(struct gang_model *model, unsigned device);
 int gang_model_index(const struct gang_model *model, int tenant, unsigned device);

@@ -16,7 +16,7 @@ static int next_context(const struct gang_model *m, unsigned d)
 	return -1;
 }
 
-/* Decides what the GPU does in this tick; false: nothing. */
+/* Decides what the GPU runs in this tick. Returns false if nothing. */
 static bool schedule(struct gang_model *m, unsigned d)
 {
 	struct device *g = &m->device[d];
@@ -100,7 +100,7 @@ static bool run_kernel(struct gang_model *m, struct model_tenant *t, unsigned d,
 	return true;
 }
 
-/* What has come up in the queue, and runs beside what is behind it. */
+/* A collective at the head of the queue that runs beside the work behind it. */
 static void set_beside(struct rank *r)
 {
 	while (r->head != r->tail && r->queue[r->head % QUEUE].is_collective &&

@@ -37,9 +37,9 @@ struct rank {
 	bool is_held; /* at the gate, by the word */
 	bool is_slip; /* as few kernels in flight as can be */
 	uint64_t depth_ns;
-	uint64_t runs_at;  /* the thread goes on */
+	uint64_t runs_at;  /* when the thread goes on */
 	bool joins;        /* waits for the end of its work */
-	uint64_t asked_at; /* what it waits for was to begin then */
+	uint64_t asked_at; /* when the work that it waits for was to begin */
 	unsigned kernels_left;
 	uint64_t rounds, collectives;
 
@@ -55,8 +55,8 @@ struct rank {
 	uint64_t ramp_ns;
 	uint32_t sync_points;
 	uint64_t progress_at, longest_wait_ns;
-	uint64_t begun_at;     /* the collective at the head of the queue; 0: it has not */
-	uint64_t lasted_ns[3]; /* the last ones, here: what the next is predicted by */
+	uint64_t begun_at; /* the collective at the head of the queue; 0: it has not */
+	uint64_t lasted_ns[3]; /* the last collectives on this device, from which the next is predicted */
 };
 
 struct model_tenant {
@@ -96,5 +96,5 @@ static inline unsigned queued(const struct rank *r)
 	return r->tail - r->head + r->beside_tail - r->beside_head;
 }
 
-/* Device `d` does what it does in a tick. */
+/* Advances device `d` by one tick. */
 void gang_card_run(struct gang_model *m, unsigned d);

@@ -1,7 +1,7 @@
 /*
- * Tenants on several devices, on simulated GPUs whose collectives end nowhere before they have begun
- * everywhere (gang_model.h). Progress of such a tenant is counted in collectives, against as many as it
- * ends alone. Prints the table that docs/decisions/gang-turns.md quotes.
+ * Tenants on several devices, on simulated GPUs whose collectives end only after they have begun on all devices (gang_model.h).
+ * A tenant's progress is its collectives, as a part of those that it does alone. Prints the table in docs/decisions/gang-
+ * turns.md.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -128,7 +128,7 @@ static struct outcome beside_singles(const struct gang_model_load *load, unsigne
 	return o;
 }
 
-static void say(const char *name, const struct outcome *o, unsigned devices)
+static void table_add(const char *name, const struct outcome *o, unsigned devices)
 {
 	print_message("  %-34s %6.2f %%  singles", name, o->gang_pct);
 	for (unsigned d = 0; d < devices; d++)
@@ -142,13 +142,13 @@ static void test_half_beside_singles(void **state)
 		struct outcome off = beside_singles(&training, 2, true, seed);
 		struct outcome o = beside_singles(&training, 2, false, seed);
 
-		say("each device by itself", &off, 2);
-		say("gang", &o, 2);
+		table_add("each device by itself", &off, 2);
+		table_add("gang", &o, 2);
 		assert_within(o.gang_pct, 50, 2, "gang");
 		assert_within(o.single_pct[0], 50, 2, "single on 0");
 		assert_within(o.single_pct[1], 50, 2, "single on 1");
 		assert_true(o.longest_ns < 15 * MS);
-		/* What it is for: else the bars above would hold without. */
+		/* Without the gang's turns the bounds above must fail. */
 		assert_true(off.gang_pct < 30);
 	}
 }
@@ -175,8 +175,8 @@ static void test_other_shapes(void **state)
 		struct outcome off = beside_singles(&rows[i].load, rows[i].devices, true, 5);
 		struct outcome o = beside_singles(&rows[i].load, rows[i].devices, false, 5);
 
-		say("each device by itself", &off, rows[i].devices);
-		say(rows[i].name, &o, rows[i].devices);
+		table_add("each device by itself", &off, rows[i].devices);
+		table_add(rows[i].name, &o, rows[i].devices);
 		assert_true(o.gang_pct >= rows[i].least_pct);
 		assert_true(o.gang_pct > off.gang_pct);
 		for (unsigned d = 0; d < rows[i].devices; d++)
@@ -264,14 +264,14 @@ static void test_overlapping_gangs_beside_singles(void **state)
 		print_message("  %s: %6.2f %%, longest wait %6.2f ms\n",
 			      k < 3 ? "gang of three" : "single beside two", got,
 			      ms(gang_model_take_longest_wait_ns(m, t[k])));
-		/* Only one of the gangs runs at a time: the singles have what they leave. */
+		/* Only one of the gangs runs at a time: tenants on a single device get the idle time. */
 		assert_true(got >= 23);
 	}
 	assert_int_equal(gang_model_violations(m), 0);
 	gang_model_free(m);
 }
 
-/* One of its devices is nobody else's: nothing is lost there, nor taken on the other. */
+/* The gang alone uses one of its devices: it loses nothing there, and takes no more on the other. */
 static void test_beside_an_idle_device(void **state)
 {
 	struct gang_model *m = model(2, false, 6);
@@ -309,8 +309,8 @@ static void test_one_used_of_two(void **state)
 	gang_model_free(m);
 }
 
-/* From two devices to one and back: what it does not use is others' at once. */
-static void test_comes_and_goes(void **state)
+/* From two devices to one and back: others use its idle time at once. */
+static void test_a_gang_starts_and_ends(void **state)
 {
 	struct gang_model *m = model(2, false, 8);
 	struct gang_model_load load = training, half = training, one = single(1);
@@ -387,7 +387,7 @@ static void test_priority(void **state)
 		"  under requests on device 0: gang %6.2f %%, longest wait of a request %6.2f ms\n",
 		got, ms(gang_model_take_longest_wait_ns(m, first)));
 	assert_true(got >= 80);
-	/* 5 ms of each 50, and what is in flight when they come. */
+	/* 5 ms of each 50, and the work in flight when they begin. */
 	assert_true(work_pct(m, first, 0, RUN_NS) > 8.5);
 	assert_int_equal(gang_model_violations(m), 0);
 	gang_model_free(m);
@@ -410,7 +410,10 @@ static void test_priority(void **state)
 	gang_model_free(m);
 }
 
-/* Different shares beside it: it has what the device with the least for it gives; the rest is used. */
+/*
+ * Its neighbours on the devices have different shares: it gets as much as on the device where it has the least, and the rest is
+ * used.
+ */
 static void test_unequal_devices(void **state)
 {
 	struct gang_model *m = model(2, false, 12);
@@ -429,7 +432,7 @@ static void test_unequal_devices(void **state)
 	assert_within(got, 30, 2.5, "gang");
 	assert_within(work_pct(m, other0, 0, RUN_NS), 69, 2, "single on 0");
 	assert_within(work_pct(m, other1, 1, RUN_NS), 69, 2, "single on 1");
-	/* One that comes now has its share, not the time that the gang could not use. */
+	/* A tenant that starts now gets its share, but not the time that the gang could not use. */
 	third = gang_model_add(m, share(30, 100), &late);
 	before1 = gang_model_work_ns(m, other1, 1);
 	before3 = gang_model_work_ns(m, third, 1);
@@ -480,7 +483,7 @@ int main(void)
 		cmocka_unit_test(test_overlapping_gangs_beside_singles),
 		cmocka_unit_test(test_beside_an_idle_device),
 		cmocka_unit_test(test_one_used_of_two),
-		cmocka_unit_test(test_comes_and_goes),
+		cmocka_unit_test(test_a_gang_starts_and_ends),
 		cmocka_unit_test(test_cap),
 		cmocka_unit_test(test_priority),
 		cmocka_unit_test(test_unequal_devices),

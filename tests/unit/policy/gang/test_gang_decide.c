@@ -1,4 +1,4 @@
-/* The decision on turns by hand, and with reports that make no sense: what arbiters say is not trusted. */
+/* Decisions on a gang's turns, fed by hand. Some reports make no sense: the arbiters' reports are not trusted. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@ static enum gang_order order(const struct gang_board *b, int gang, unsigned devi
 	return gang_command(b, gang, device).order;
 }
 
-/* What a gang's devices say, both alike. */
+/* The same report from both devices of a gang. */
 static void tell(struct gang_board *b, int gang, struct gang_report report, uint64_t now_ns)
 {
 	for (unsigned d = 0; d < 2; d++)
@@ -108,7 +108,7 @@ static void test_a_turn(void **state)
 	gang_board_free(b);
 }
 
-/* Both wanted on both devices: the one that is further behind, else the older; never one device each. */
+/* Both gangs want both devices: the gang that is further behind gets both, or else the older one; never one device each. */
 static void test_two_that_want_the_same(void **state)
 {
 	for (int behind = 0; behind <= 1; behind++) {
@@ -146,7 +146,7 @@ static void test_without_demand(void **state)
 	gang_decide(b, 0);
 	assert_int_equal(order(b, g, 0), GANG_GATHER);
 	assert_int_equal(order(b, g, 1), GANG_WAIT);
-	/* It comes when the turn has begun. */
+	/* Its work begins after the turn has begun. */
 	r = holds();
 	gang_set_report(b, g, 0, &r);
 	r = due(GANG_GATHER);
@@ -163,7 +163,7 @@ static void test_without_demand(void **state)
 	gang_board_free(b);
 }
 
-/* What each hears of the others, while its turn lasts. */
+/* What each device learns of the others during the gang's turn. */
 static void test_rest_elsewhere(void **state)
 {
 	struct gang_board *b = gang_board_new();
@@ -178,7 +178,7 @@ static void test_rest_elsewhere(void **state)
 	}
 	gang_decide(b, 0);
 	assert_int_equal(order(b, g, 0), GANG_GO);
-	/* Of those on the others, the one that has rested least. */
+	/* Of the ranks on other devices, the shortest idle time. */
 	assert_int_equal(gang_command(b, g, 0).idle_elsewhere_ns, 2 * MS);
 	assert_int_equal(gang_command(b, g, 1).idle_elsewhere_ns, 0);
 	r.wants = false;
@@ -195,7 +195,10 @@ static void test_rest_elsewhere(void **state)
 	gang_board_free(b);
 }
 
-/* Who has rested for long gives nothing up while another has something to do; when all rest, all of it at once. */
+/*
+ * A rank that has been idle for long does not give up the turn while another rank has work. When all are idle, all give it up
+ * at once.
+ */
 static void test_all_rest(void **state)
 {
 	struct gang_board *b = gang_board_new();
@@ -219,7 +222,10 @@ static void test_all_rest(void **state)
 	gang_board_free(b);
 }
 
-/* The end of a turn is by what was in flight at each device's last look; it comes sooner where that is old, never later. */
+/*
+ * The end of a turn is predicted from the work in flight at each device's last report. If that is old, the end is sooner, never
+ * later.
+ */
 static void test_sooner(void **state)
 {
 	struct gang_board *b = gang_board_new();
@@ -315,7 +321,7 @@ static struct gang_report garbage(uint64_t *random)
 	return r;
 }
 
-/* Whatever is said, and in whatever order: no device is two gangs'. */
+/* For any reports in any order, no device belongs to two gangs. */
 static void test_garbage(void **state)
 {
 	uint64_t random = 4711, now = 0, gos = 0;

@@ -1,6 +1,6 @@
 /*
- * Tenants by chance on four simulated GPUs, each on one or several of them (gang_model.h): nobody waits for
- * ever, and everybody has about what it was promised.
+ * Random tenants on four simulated GPUs, each on one or several of them (gang_model.h): no tenant waits for ever, and each gets
+ * about its guarantee.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,7 +71,7 @@ static double rate_alone(const struct gang_model_load *load)
 }
 
 struct worst {
-	double gang, single; /* parts of what was promised */
+	double gang, single; /* as a part of the guarantee */
 	uint64_t wait_ns, collective_ns;
 };
 

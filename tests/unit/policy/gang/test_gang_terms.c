@@ -1,7 +1,7 @@
 /*
- * The terms of turns beside a gang (turn_terms.h): that they hold where one is, while it is, and nowhere else; and what they and
- * the gang's ways bring a training over two cards beside one on each, whose threads take their time for launches and lose
- * their lead with each turn. Prints the table that docs/decisions/gang-turns.md quotes.
+ * The terms of turns beside a gang (turn_terms.h). They must apply beside a gang, as long as it is there, and nowhere else.
+ * Also measures what these terms and the gang's turns gain a training on two GPUs with a neighbour on each, whose threads need
+ * time to launch and lose their lead at each turn. Prints the table in docs/decisions/gang-turns.md.
  */
 #include <stdio.h>
 
@@ -48,7 +48,7 @@ static void test_while_it_is_there(void **state)
 	assert_int_equal(arbiter_depth_ns(b.arbiter, gang, 10 * MS), 10 * MS);
 	assert_int_equal(arbiter_depth_ns(b.arbiter, other, 10 * MS), 10 * MS);
 
-	/* Who is in a hurry finds no more in flight than ever. */
+	/* A tenant with priority finds no more in flight than without gangs. */
 	urgent = arbiter_add(b.arbiter, b.now, (struct arbiter_share){ 10, 100, 1 });
 	b.count++;
 	bench_work(&b, urgent);
@@ -64,7 +64,7 @@ static void test_while_it_is_there(void **state)
 	arbiter_free(b.arbiter);
 }
 
-/* How long a tenant with the lease may rest before it gives it up, or says that it would if all of its ranks rest. */
+/* How long a tenant may be idle before it gives up its lease, or reports that it would if all of its ranks were idle. */
 static uint64_t rest_until_over_ns(struct gang_command word)
 {
 	struct bench b = bench_new();
@@ -101,7 +101,7 @@ static void test_a_rank_that_rests(void **state)
 				      .is_slip = true };
 
 	assert_in_range(rest_until_over_ns(none), config.idle_min_ns, config.idle_min_ns + 100 * US);
-	/* Its patience begins with what that of others ends with. */
+	/* Its patience begins where the patience for other tenants ends. */
 	assert_in_range(rest_until_over_ns(alone), config.idle_ns, config.idle_ns + 100 * US);
 	assert_in_range(rest_until_over_ns(sync_points), config.idle_ns, config.idle_ns + 100 * US);
 	/* While another rank works, is at the end of the same step, or is helped to it. */
@@ -110,8 +110,8 @@ static void test_a_rank_that_rests(void **state)
 	assert_in_range(rest_until_over_ns(slips), least_ns, least_ns + MS);
 }
 
-/* The lease is for the gang to give up where all rest, and its own where it has none elsewhere. */
-static void test_who_gives_up(void **state)
+/* If all ranks are idle, the gang gives the lease up. A tenant without ranks elsewhere gives it up itself. */
+static void test_which_rank_gives_up(void **state)
 {
 	static const bool has_others[2] = { false, true };
 
@@ -132,7 +132,7 @@ static void test_who_gives_up(void **state)
 		assert_int_equal(arbiter_gang_report(b.arbiter, gang).is_idle, has_others[k]);
 		assert_int_equal(bench_state(&b, gang) == LEASE_GO, has_others[k]);
 		assert_int_equal(bench_state(&b, other) == LEASE_GO, !has_others[k]);
-		/* It has something to do again before anybody has said that all rest. */
+		/* It has work again before any report that all ranks are idle. */
 		bench_work(&b, gang);
 		bench_step(&b, 100 * US);
 		assert_false(arbiter_gang_report(b.arbiter, gang).is_idle);
@@ -140,7 +140,7 @@ static void test_who_gives_up(void **state)
 	}
 }
 
-/* Who is let a step ahead elsewhere is not beside a gang, whose other cards would wait for it. */
+/* A tenant that may run a step ahead elsewhere may not beside a gang, whose other GPUs would wait for it. */
 static void test_steps_beside_a_gang(void **state)
 {
 	struct bench b = bench_new();
@@ -213,7 +213,7 @@ static const struct gang_model_load ddp = { .devices = 3,
 					    .stall_every = 40,
 					    .stall_max_ns = 2 * MS,
 					    .overlaps = true,
-					    .tells_sync_points = true };
+					    .reports_sync_points = true };
 
 static struct gang_model_load single(unsigned device)
 {
@@ -227,7 +227,7 @@ static struct gang_model_load single(unsigned device)
 					 .launch_ns = 12 * US,
 					 .stall_every = 40,
 					 .stall_max_ns = 500 * US,
-					 .tells_sync_points = true };
+					 .reports_sync_points = true };
 }
 
 static struct gang_model *model(const struct turn_terms *gang_turn, uint64_t seed)
@@ -269,7 +269,7 @@ static double work_alone_ns(void)
 	return work_ns;
 }
 
-/* Percent of what each does alone: the mean of SEEDS runs, and of the gang the least. */
+/* Percent of the work that each does alone: the mean of SEEDS runs; of the gang the least. */
 struct outcome {
 	double gang, gang_least, singles;
 };
@@ -319,14 +319,14 @@ static void test_training_beside_trainings(void **state)
 	with = beside_trainings("both", &most, &ddp, 100);
 	assert_true(with.gang_least > 48.5);
 	assert_true(with.gang > without.gang + 0.4);
-	/* Nobody pays for it. */
+	/* No other tenant loses by it. */
 	assert_true(with.singles > 49.2);
 	assert_true(with.singles > without.singles - 0.2);
 }
 
 /*
- * The ranks rest between two steps for as long as a rest may be waited for, and a little less or longer: by 1 ms of patience,
- * from 0.2 on and each rank by itself, 20 such gangs had 44.9 to 49.5 % of their steps alone at 50, and spun for 2.5 to 0.5 ms a turn.
+ * The ranks pause between two steps for about as long as the gang waits for a pause. If each rank waited by itself, for 0.2
+ * to 1 ms, the gang would get less than its 50 %.
  */
 static void test_rests_between_steps(void **state)
 {
@@ -355,7 +355,7 @@ static void test_rests_between_steps(void **state)
 		}
 }
 
-/* Requests with priority on one of the cards find no more in flight, and wait no longer, for what is so beside gangs. */
+/* Requests with priority on one of the GPUs find no more in flight beside gangs, and wait no longer. */
 static void test_requests_beside(void **state)
 {
 	const struct gang_model_load request = { .devices = 1,
@@ -399,7 +399,7 @@ int main(void)
 		cmocka_unit_test(test_choice),
 		cmocka_unit_test(test_while_it_is_there),
 		cmocka_unit_test(test_a_rank_that_rests),
-		cmocka_unit_test(test_who_gives_up),
+		cmocka_unit_test(test_which_rank_gives_up),
 		cmocka_unit_test(test_steps_beside_a_gang),
 		cmocka_unit_test(test_nothing_changes_without),
 		cmocka_unit_test(test_training_beside_trainings),

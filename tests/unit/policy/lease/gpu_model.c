@@ -101,7 +101,7 @@ void gpu_model_add_process(struct gpu_model *m, int tenant, const struct gpu_mod
 	if (p->slot == MEMBERS_MAX)
 		abort();
 	p->tenant->member[p->member] = (struct turns_process){ .slot = p->slot };
-	p->flag_falls_at = p->tell_idle_at = NEVER;
+	p->flag_falls_at = p->report_idle_at = NEVER;
 	process_begin_load(m, p);
 }
 
@@ -129,7 +129,7 @@ void gpu_model_kill_process(struct gpu_model *m, int tenant)
 	t->members--;
 	if (member == last)
 		return;
-	/* As the daemon does (src/daemon/arbitrate/observe.c): the last one takes its place. */
+	/* As in the daemon (src/daemon/arbitrate/observe.c): the last process moves to the free place. */
 	t->member[member] = t->member[last];
 	find_process(m, t, last)->member = member;
 }
@@ -210,8 +210,8 @@ static uint64_t next_event_at(const struct gpu_model *m)
 			at = own;
 		if (p->flag_falls_at < at)
 			at = p->flag_falls_at;
-		if (p->tell_idle_at < at)
-			at = p->tell_idle_at;
+		if (p->report_idle_at < at)
+			at = p->report_idle_at;
 	}
 	return at;
 }
@@ -235,8 +235,8 @@ void gpu_model_run(struct gpu_model *m, uint64_t duration_ns)
 				continue;
 			if (p->flag_falls_at <= m->now)
 				process_flag_falls(m, p);
-			if (p->tell_idle_at <= m->now)
-				process_tell_idle(m, p);
+			if (p->report_idle_at <= m->now)
+				process_report_idle(m, p);
 			if (process_thread_at(p) <= m->now)
 				process_run_thread(m, p);
 		}

@@ -40,30 +40,30 @@ struct gpu_model_load {
 	uint64_t think_ns;
 	uint64_t think_max_ns;
 	/*
-	 * When set: the thread takes so long for a launch, and the last part of a burst (0 to 1, by its work) is of
-	 * kernels this long. With short ones there, it lives on the lead that it has gained before.
+	 * When set: the thread needs this long for each launch, and the last part of a burst (0 to 1, by its work) is of
+	 * kernels this long. If these kernels are short, the thread lives on the lead over the GPU that it gained before.
 	 */
 	uint64_t launch_ns, tail_kernel_ns;
 	double tail_part;
 	/*
-	 * When set: each so many bursts one is of this load instead: its kernels, burst, launches and rests. The other's other
-	 * is not looked at.
+	 * When set: one of this many bursts is of the other load instead, with that load's kernels, burst, launches and pauses.
+	 * The other load's `other` is ignored.
 	 */
 	unsigned other_every;
 	const struct gpu_model_load *other;
-	unsigned gap_every; /* when set: each so many launches the thread does something else first, for so long */
+	unsigned gap_every; /* when set: before one of this many launches the thread does something else, for gap_ns to gap_max_ns */
 	uint64_t gap_ns, gap_max_ns;
-	bool never_waits;       /* a burst follows the one before without a wait for its end */
-	bool tells_sync_points; /* of a burst's end, which it waits for */
-	bool on_schedule; /* think_ns is from one burst's arrival to the next's; a late one follows at once */
-	uint64_t start_ns; /* begins then */
-	uint64_t cost;     /* tokens that a launch pays where it is paced; 0: those of 132 blocks */
-	double prediction; /* of lengths, as a factor; 0 means 1 */
+	bool never_waits; /* a burst follows the previous one at once, without a wait for its end */
+	bool reports_sync_points; /* reports a sync point at the end of each burst, for which it waits */
+	bool on_schedule; /* think_ns is from one burst's arrival to the next one's; a late burst starts at once */
+	uint64_t start_ns; /* the load begins at this time */
+	uint64_t cost;     /* tokens that a launch pays under LEASE_PACED; 0: those of 132 blocks */
+	double prediction; /* predicted length of a kernel divided by the true one; 0 means 1 */
 	/* In a space group: the part of the card's SMs that its grid fills; 0 means all. */
 	double part;
-	unsigned streams; /* so many kernels at the same time; 0 means 1 */
-	double pull; /* of contended SMs, beside others: blocks are not served alike; 0 means 1 */
-	bool is_silent;   /* is taken to ring (gpu_model_config.rings), but does not */
+	unsigned streams; /* number of kernels at the same time; 0 means 1 */
+	double pull;      /* weight for contended SMs beside other processes; 0 means 1 */
+	bool is_silent;   /* rings no doorbell, although gpu_model_config.rings says that all do */
 	bool late_report; /* counts the delay of its busy flag as busy time */
 	enum lie lie;
 };
@@ -73,12 +73,12 @@ struct gpu_model_config {
 	uint64_t seed;
 	uint64_t switch_ns;      /* the GPU's dead time from one context to another */
 	uint64_t poll_jitter_ns; /* the daemon wakes up to this late */
-	bool is_native;          /* nobody arbitrates: all go, the hardware slices */
+	bool is_native;          /* without an arbiter: all run, and the hardware slices */
 	bool has_turns;          /* a tenant's processes take turns (policy/lease/turns.h) */
-	bool rings;              /* tenants ring, as the daemon's do: it steps soon after */
-	uint64_t stall_every_ns; /* when set: about this often it is kept off the CPU ... */
+	bool rings; /* tenants ring the doorbell as the library does, and the daemon steps soon after */
+	uint64_t stall_every_ns; /* when set: about this often the daemon is kept off the CPU ... */
 	uint64_t stall_ns;       /* ... for up to this long */
-	double contended; /* what the SMs do together while several kernels want them; 0 means 1 */
+	double contended; /* speed of the SMs together while several kernels want them; 0 means 1 */
 };
 
 struct gpu_model;
@@ -90,17 +90,17 @@ struct gpu_model *gpu_model_free(struct gpu_model *model);
 /* Returns the arbiter's index. */
 int gpu_model_add(struct gpu_model *model, struct arbiter_share share,
 		  const struct gpu_model_load *load);
-/* One more process of the tenant's, with a context and a thread of its own. */
+/* Adds a process to the tenant, with its own context and thread. */
 void gpu_model_add_process(struct gpu_model *model, int tenant, const struct gpu_model_load *load);
-/* One of them is killed: that whose turn it is, or else the first. The tenant must have two at least. */
+/* Kills one of the tenant's processes: the one with the turn, or else the first. The tenant must have at least two. */
 void gpu_model_kill_process(struct gpu_model *model, int tenant);
 void gpu_model_remove(struct gpu_model *model, int tenant);
-/* Of all its processes. */
+/* Applies to all processes of the tenant. */
 void gpu_model_set_load(struct gpu_model *model, int tenant, const struct gpu_model_load *load);
 void gpu_model_set_share(struct gpu_model *model, int tenant, struct arbiter_share share);
-/* The cap alone; see arbiter_set_limit(). */
+/* Changes only the cap; see arbiter_set_limit(). */
 void gpu_model_set_limit(struct gpu_model *model, int tenant, double limit_pct);
-/* It shares space with that group from now on, by a context of so many percent. */
+/* From now on the tenant shares space with that group, with a context of `pct` percent of the SMs. */
 void gpu_model_set_group(struct gpu_model *model, int tenant, uint32_t group, double percentage);
 /* SIGSTOP and SIGCONT. */
 void gpu_model_set_stopped(struct gpu_model *model, int tenant, bool stopped);
@@ -113,28 +113,25 @@ const struct turns *gpu_model_turns(const struct gpu_model *model, int tenant);
 uint64_t gpu_model_process_work_ns(const struct gpu_model *model, int tenant, unsigned process);
 /* GPU time spent on the tenant's kernels; kernels finished; bursts finished. */
 uint64_t gpu_model_work_ns(const struct gpu_model *model, int tenant);
-/* The same by SM-time: ns of the whole card. 0 of an index that is a group's own. */
+/* The same in SM time, in ns of the whole GPU. 0 for an index that belongs to a group itself. */
 uint64_t gpu_model_sm_ns(const struct gpu_model *model, int tenant);
 uint64_t gpu_model_kernels(const struct gpu_model *model, int tenant);
 uint64_t gpu_model_bursts(const struct gpu_model *model, int tenant);
-/*
- * How long the bursts took that ended since the last call, from their arrival: this part of them took no
- * longer (0.5: the median).
- */
-/* The same, and they are kept. */
+/* Latencies, from the arrival, of the bursts that ended since the last call: the quantile `part` (0.5: the median). */
+/* Like the function above, but keeps the bursts for the next call. */
 uint64_t gpu_model_latency_ns(struct gpu_model *model, int tenant, double part);
-/* Of the bursts of its load's other alone. */
+/* Only of bursts of the load's `other`. */
 uint64_t gpu_model_take_other_latency_ns(struct gpu_model *model, int tenant, double part);
 uint64_t gpu_model_take_latency_ns(struct gpu_model *model, int tenant, double part);
 /* The longest time spent held at the gate since the last call. */
 uint64_t gpu_model_take_longest_wait_ns(struct gpu_model *model, int tenant);
-/* Times that the tenant's word became CLOSING. */
+/* How often the tenant's word became CLOSING. */
 uint64_t gpu_model_closings(const struct gpu_model *model, int tenant);
 uint64_t gpu_model_steps(const struct gpu_model *model);
-/* Steps that broke a rule that always holds (two leases, a lost lease); says which on stderr. */
+/* Number of steps that broke an invariant (two leases, a lost lease); prints each one on stderr. */
 uint64_t gpu_model_violations(const struct gpu_model *model);
 
-/* splitmix64; the tests' only source of chance. */
+/* splitmix64; the only source of randomness in the tests. */
 uint64_t random_next(uint64_t *state);
 /* Uniform in [low, high]. */
 uint64_t random_between(uint64_t *state, uint64_t low, uint64_t high);

@@ -42,7 +42,7 @@ static int next_context(const struct gpu_model *m)
 	return same;
 }
 
-/* Of the present context. */
+/* The kernels of the present context. */
 static bool runs(const struct gpu_model *m, int i)
 {
 	return has_work(m, i) && are_one(m, m->context, i);
@@ -88,7 +88,7 @@ static void begin_kernels(struct model_process *p)
 		p->left_ns[p->run_count] = (double)p->queue[(p->head + p->run_count) % QUEUE];
 }
 
-/* What its kernels take together, where nobody is in their way. */
+/* The SMs that its kernels use together if no other process contends. */
 static double want_of(const struct model_process *p)
 {
 	double want = p->run_count * process_part(p), most = p->tenant->percentage / 100;
@@ -101,15 +101,15 @@ static double pull_of(const struct model_process *p)
 	return want_of(p) * (p->load.pull > 0 ? p->load.pull : 1);
 }
 
-/* Each kernel's, of its speed alone, where its process has so much of what it wants. */
+/* Speed of each kernel, as a part of its speed alone, if its process has this part of the SMs that it wants. */
 static double kernel_speed(const struct model_process *p, double of_want)
 {
 	return of_want * want_of(p) / (p->run_count * process_part(p));
 }
 
 /*
- * Shares the SMs out among the kernels that run: to each what it wants, where there is enough; else by pull,
- * to none more than it wants.
+ * Shares the SMs out among the running kernels. Each gets as many as it wants, if there are enough. Otherwise each gets a share
+ * by pull, but no more than it wants.
  */
 static void set_speeds(struct gpu_model *m)
 {
@@ -154,7 +154,7 @@ static void set_speeds(struct gpu_model *m)
 	}
 }
 
-/* Decides what the GPU does from now on. */
+/* Decides which kernels the GPU runs from now on. */
 void card_schedule(struct gpu_model *m)
 {
 	choose_context(m);
@@ -184,7 +184,7 @@ uint64_t card_event_at(const struct gpu_model *m)
 	return at < m->slice_ends ? at : m->slice_ends;
 }
 
-/* So much of the kernels that run is done. */
+/* Takes this much work off the running kernels. */
 static void work_on(struct model_process *p, uint64_t dt_ns)
 {
 	double sms = p->tenant->group ? process_part(p) : 1;

@@ -5,7 +5,7 @@
 
 #define IDLE_MOST_NS (12 * MS)
 
-/* As the daemon adds a tenant's processes up (src/daemon/arbitrate/observe.c). */
+/* Adds up a tenant's processes as the daemon does (src/daemon/arbitrate/observe.c). */
 static void add_process(struct gpu_model *m, struct model_process *p,
 			struct arbiter_observation *sum)
 {
@@ -50,13 +50,13 @@ static void add_process(struct gpu_model *m, struct model_process *p,
 	turns_observe(&p->tenant->turns, &p->tenant->member[p->member],
 		      &(struct turns_observation){ .waits = seen.waiting,
 						   .works = seen.busy || seen.launching,
-						   .idle_ns = p->idle_told_ns,
+						   .idle_ns = p->reported_idle_ns,
 						   .inflight_ns = seen.inflight_ns,
 						   .launches = seen.launches },
 		      m->now);
-	/* Of several processes, the one that worked last. */
-	if (p->idle_told_ns < sum->idle_ns)
-		sum->idle_ns = p->idle_told_ns;
+	/* Of several processes: the one that worked last. */
+	if (p->reported_idle_ns < sum->idle_ns)
+		sum->idle_ns = p->reported_idle_ns;
 }
 
 static void observe_all(struct gpu_model *m)
@@ -104,7 +104,7 @@ static void check_member(struct gpu_model *m, const struct model_tenant *t, enum
 		violation(m, "a member is FREE under leases");
 }
 
-/* Sliced, nobody is held while the GPU has nothing to do; of one who lies it can't be told. */
+/* While tenants are sliced, none is held if the GPU is idle. Not checked for a tenant that reports falsely. */
 static void check_slices(struct gpu_model *m)
 {
 	bool any_held = false, any_works = false;
@@ -114,7 +114,7 @@ static void check_slices(struct gpu_model *m)
 
 		if (!p->used || p->tenant->stopped)
 			continue;
-		/* A cap is kept while the GPU is idle, too. */
+		/* A cap is enforced also while the GPU is idle. */
 		any_held |= p->thread == THREAD_HELD && p->tenant->share.limit_pct >= 100;
 		any_works |= process_queued(p) || p->thread == THREAD_LAUNCHES ||
 			     p->thread == THREAD_WAKES || p->load.lie != LIE_NONE;
@@ -125,12 +125,12 @@ static void check_slices(struct gpu_model *m)
 		violation(m, "a tenant is held while the GPU is idle");
 }
 
-static bool tells_steps(const struct gpu_model *m, const struct model_tenant *t)
+static bool reports_steps(const struct gpu_model *m, const struct model_tenant *t)
 {
 	for (int k = 0; k < m->processes; k++) {
 		const struct model_process *p = m->process[k];
 
-		if (p->used && p->tenant == t && p->load.tells_sync_points)
+		if (p->used && p->tenant == t && p->load.reports_sync_points)
 			return true;
 	}
 	return false;
@@ -160,10 +160,10 @@ static void check(struct gpu_model *m)
 		if (!t || !t->used)
 			continue;
 		account = arbiter_account(m->arbiter, i);
-		/* Alone, one that tells of no steps may have long slices. */
+		/* A tenant that is alone and reports no steps may have long slices. */
 		needed = fmin(t->share.limit_pct / 100 * window,
-			      tells_steps(m, t) ? slice : fmax(slice, most));
-		/* Of a group there may go as many as like. */
+			      reports_steps(m, t) ? slice : fmax(slice, most));
+		/* Any number of members of one group may run. */
 		if (t->group) {
 			check_member(m, t, account.state);
 			going += going == 0 && arbiter_has_lease(m->arbiter, i);
@@ -182,7 +182,7 @@ static void check(struct gpu_model *m)
 	}
 	if (going > 1)
 		violation(m, "two tenants in GO");
-	/* A token waits for its window, not for what the account of a cap says. */
+	/* A token is given by its window, whatever the account of a cap has. */
 	if (m->config.arbiter.policy != ARBITER_POLICY_LEASE)
 		return;
 	if (!starved || going || closing || draining) {
@@ -227,7 +227,7 @@ static uint64_t choose_turn(struct gpu_model *m, struct model_tenant *t)
 	bool is_holder = arbiter_holder(m->arbiter) == t->index;
 	struct turns_lease lease = { .state = TURNS_OPEN,
 				     .number = arbiter_leases(m->arbiter, t->index),
-				     .is_again = m->had_lease == t->index,
+				     .is_again = m->last_holder == t->index,
 				     .now_ns = m->now,
 				     .quantum_ns = arbiter_quantum_ns(m->arbiter),
 				     .handover_ns = (double)arbiter_handover_ns(m->arbiter),
@@ -258,7 +258,7 @@ static uint64_t choose_turns(struct gpu_model *m)
 		next = own < next ? own : next;
 	}
 	if (arbiter_holder(m->arbiter) >= 0)
-		m->had_lease = arbiter_holder(m->arbiter);
+		m->last_holder = arbiter_holder(m->arbiter);
 	return next;
 }
 

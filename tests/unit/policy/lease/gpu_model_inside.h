@@ -12,38 +12,38 @@
 
 #define QUEUE 4096 /* kernels in flight, a power of two */
 #define NEVER UINT64_MAX
-#define BEGIN_NS (1000 * SECOND) /* the clock when the model is made */
+#define BEGIN_NS (1000 * SECOND) /* the clock's value when the model is made */
 #define LATENCIES 4096
 #define PROCESSES_MAX (2 * ARBITER_MAX_TENANTS)
 #define STREAMS_MAX 16
-#define MEMBERS_MAX 32 /* processes that a tenant ever has */
+#define MEMBERS_MAX 32 /* most processes of a tenant */
 
 enum thread_state {
 	THREAD_OFF,
 	THREAD_THINKS,
-	THREAD_AT_GATE,  /* looks at the word at thread_at */
+	THREAD_AT_GATE,  /* reads the word at thread_at */
 	THREAD_LAUNCHES, /* its launch returns at thread_at */
-	THREAD_HELD,     /* by the word */
-	THREAD_WAKES,    /* GO was seen, runs again at thread_at */
-	THREAD_FULL,     /* by its own work in flight */
+	THREAD_HELD,     /* held by the word */
+	THREAD_WAKES,    /* has seen GO, and goes on at thread_at */
+	THREAD_FULL,     /* held by the bound on its own work in flight */
 	THREAD_JOINS,    /* waits for the end of its burst */
 };
 
 struct model_tenant {
 	bool used, stopped;
-	int index; /* the arbiter's */
+	int index; /* index in the arbiter */
 	struct arbiter_share share;
 	enum lease_state word;
-	uint64_t leases; /* times that the word became GO, or it became another process's turn in it */
+	uint64_t leases; /* how often the word became GO, or another process got the turn */
 	struct turns turns;
 	struct turns_process member[MEMBERS_MAX];
 	double slot_work_ns[MEMBERS_MAX]; /* by slot */
-	unsigned members, slots;          /* those it has; those that were ever given out */
-	uint32_t group;                   /* it shares space with; 0: none */
+	unsigned members, slots; /* the processes it has; the highest number of processes so far */
+	uint32_t group;          /* the group with which it shares space; 0: none */
 	double percentage;
-	/* Of all its processes. */
+	/* Sums over all its processes. */
 	uint64_t spent;        /* tokens, under LEASE_PACED */
-	uint64_t paid_work_ns; /* in a space group: predicted length of what was paid for */
+	uint64_t paid_work_ns; /* in a space group: predicted length of the work that was paid for */
 	double sm_ns, work_ns;
 	uint64_t kernels, bursts, closings;
 	uint64_t longest_wait_ns;
@@ -57,34 +57,34 @@ struct model_tenant {
 struct model_process {
 	bool used;
 	struct model_tenant *tenant;
-	unsigned slot, member; /* its place among the tenant's */
+	unsigned slot, member; /* its place among the tenant's processes */
 	struct gpu_model_load load;
 	enum thread_state thread;
 	uint64_t thread_at;
 	uint64_t burst_left_ns;
 	unsigned bursts;     /* since its load began */
-	uint64_t arrival_ns; /* of the present burst */
+	uint64_t arrival_ns; /* in the present burst */
 	uint64_t held_since_ns;
 
 	uint64_t queue[QUEUE];       /* lengths; the first run_count of them are what runs ... */
 	double left_ns[STREAMS_MAX]; /* ... of which this is left */
 	unsigned head, tail, run_count;
-	double speed;         /* in a space group: of what each would run at alone */
+	double speed; /* in a space group: speed of each kernel, as a part of its speed alone */
 	uint64_t inflight_ns; /* predicted */
 	uint64_t next_kernel_ns;
-	bool pays; /* for that */
+	bool pays; /* with this predicted length */
 	uint64_t launches;
 	uint32_t sync_points;
-	uint64_t rested_at; /* its last burst ended; 0: it has launched since */
-	uint64_t gate_ns;   /* held since rested_at */
-	uint64_t gap_ns;    /* as its library reports */
+	uint64_t burst_ended_at; /* when its last burst ended; 0: it has launched since then */
+	uint64_t gate_ns;        /* time at the gate since burst_ended_at */
+	uint64_t gap_ns;         /* as its library reports */
 
 	bool busy;
 	uint64_t busy_since_ns, busy_done_ns, busy_shown_ns;
 	uint64_t flag_falls_at;
-	uint64_t worked_at; /* up to the last time that its flag fell */
-	uint64_t tell_idle_at, idle_told_ns;
-	/* Of its time under a lease, until half of its depth was in flight. */
+	uint64_t worked_at; /* until the last time that its busy flag fell */
+	uint64_t report_idle_at, reported_idle_ns;
+	/* Of its time under a lease: until half of its depth was in flight. */
 	uint64_t ramp_ns, ramp_since; /* 0: not now */
 	uint64_t lease;               /* the tenant's, that this is about */
 };
@@ -106,31 +106,31 @@ struct gpu_model {
 
 	uint64_t steps, violations;
 	uint64_t lost_since;
-	uint64_t idle_since; /* sliced: somebody is held, and nobody works; 0: unknown */
-	int had_lease;       /* the arbiter's index of who had the last */
+	uint64_t idle_since; /* sliced: some tenant is held and no tenant works since then; 0: unknown */
+	int last_holder; /* the arbiter's index of the last tenant with a lease */
 };
 
 /* Processes. */
 void process_begin_load(struct gpu_model *m, struct model_process *p);
 bool process_is_let_through(const struct gpu_model *m, const struct model_process *p);
 unsigned process_queued(const struct model_process *p);
-/* When its thread does something by itself; NEVER: something else must happen first. */
+/* Time of the thread's next step of its own; NEVER: another event must come first. */
 uint64_t process_thread_at(const struct model_process *p);
 void process_run_thread(struct gpu_model *m, struct model_process *p);
-/* The GPU has done one of the kernels that run. */
+/* The GPU has finished one of the running kernels. */
 void process_end_kernel(struct gpu_model *m, struct model_process *p, unsigned which);
 void process_flag_falls(struct gpu_model *m, struct model_process *p);
-void process_tell_idle(struct gpu_model *m, struct model_process *p);
-/* The word that let it through is another. */
+void process_report_idle(struct gpu_model *m, struct model_process *p);
+/* The word that let the process through has changed. */
 void process_end_ramp(struct gpu_model *m, struct model_process *p);
 
-/* The part of the card's SMs that each of its kernels takes. */
+/* The part of the GPU's SMs that each of its kernels uses. */
 double process_part(const struct model_process *p);
 
 /* The GPU. */
 void card_schedule(struct gpu_model *m);
 uint64_t card_event_at(const struct gpu_model *m);
-/* Lets the time pass until `to`, which is no later than the next event. */
+/* Advances the time to `to`, which is no later than the next event. */
 void card_advance(struct gpu_model *m, uint64_t to);
 
 /* The daemon wakes up. */

@@ -1,9 +1,9 @@
 #include "gpu_model_inside.h"
 
 #define FREE_DEPTH_NS (20 * MS)
-#define GROUP_FREE_DEPTH_NS (10 * MS) /* the daemon's free_depth, where others are there */
+#define GROUP_FREE_DEPTH_NS (10 * MS) /* the daemon's free_depth if there are other tenants */
 #define LAUNCH_NS 2500
-#define REST_NS (20 * MS)        /* work or demand after less than this is not rung for */
+#define QUIET_NS (20 * MS) /* after a shorter pause, work or demand does not ring the doorbell */
 #define DEFAULT_COST (132 * 256) /* tokens of a launch, under LEASE_PACED */
 
 unsigned process_queued(const struct model_process *p)
@@ -11,7 +11,7 @@ unsigned process_queued(const struct model_process *p)
 	return p->tail - p->head;
 }
 
-/* The load that the present burst belongs to. */
+/* The load of the present burst. */
 static const struct gpu_model_load *part_of(const struct model_process *p)
 {
 	unsigned every = p->load.other_every;
@@ -104,7 +104,7 @@ static void pay(struct model_process *p)
 	p->tenant->paid_work_ns += (uint64_t)work_ns;
 }
 
-static void look_at_word(struct gpu_model *m, struct model_process *p)
+static void read_word(struct gpu_model *m, struct model_process *p)
 {
 	if (!process_is_let_through(m, p)) {
 		if (p->thread != THREAD_HELD &&
@@ -118,12 +118,12 @@ static void look_at_word(struct gpu_model *m, struct model_process *p)
 	} else {
 		p->pays = p->tenant->word == LEASE_PACED ||
 			  (p->tenant->word == LEASE_GO && p->tenant->group);
-		/* Who shares space pays when it has been handed over. */
+		/* A member of a space group pays when the launch is in the driver. */
 		if (p->pays && !p->tenant->group)
 			pay(p);
-		if (p->rested_at && m->now > p->rested_at + p->gate_ns)
-			p->gap_ns += m->now - p->rested_at - p->gate_ns;
-		p->rested_at = 0;
+		if (p->burst_ended_at && m->now > p->burst_ended_at + p->gate_ns)
+			p->gap_ns += m->now - p->burst_ended_at - p->gate_ns;
+		p->burst_ended_at = 0;
 		p->thread = THREAD_LAUNCHES;
 		p->thread_at = m->now + (part_of(p)->launch_ns ? part_of(p)->launch_ns : LAUNCH_NS);
 		if (part_of(p)->gap_every && p->launches % part_of(p)->gap_every == 0)
@@ -160,12 +160,12 @@ static void launch(struct gpu_model *m, struct model_process *p)
 	if (p->pays && p->tenant->group)
 		pay(p);
 	if (!p->busy &&
-	    (m->now - p->worked_at >= REST_NS ||
+	    (m->now - p->worked_at >= QUIET_NS ||
 	     arbiter_wants_sync_point(m->arbiter, p->tenant->index) == SYNC_POINT_ENDS_USE))
 		ring(m, p);
 	p->busy = true;
-	p->flag_falls_at = p->tell_idle_at = NEVER;
-	p->idle_told_ns = 0;
+	p->flag_falls_at = p->report_idle_at = NEVER;
+	p->reported_idle_ns = 0;
 	p->launches++;
 	watch_ramp(m, p);
 	p->thread = THREAD_AT_GATE;
@@ -193,16 +193,16 @@ void process_run_thread(struct gpu_model *m, struct model_process *p)
 		p->burst_left_ns = part_of(p)->burst_ns;
 		if (p->load.tail_kernel_ns || p->load.other)
 			draw_kernel(m, p);
-		look_at_word(m, p);
+		read_word(m, p);
 		break;
-	case THREAD_AT_GATE: look_at_word(m, p); break;
+	case THREAD_AT_GATE: read_word(m, p); break;
 	case THREAD_LAUNCHES: launch(m, p); break;
 	case THREAD_WAKES:
 		waited = m->now - p->held_since_ns;
 		p->gate_ns += waited;
 		if (waited > p->tenant->longest_wait_ns)
 			p->tenant->longest_wait_ns = waited;
-		look_at_word(m, p);
+		read_word(m, p);
 		break;
 	default: break;
 	}
@@ -225,10 +225,10 @@ static void end_burst(struct gpu_model *m, struct model_process *p)
 	uint64_t think = random_between(&m->random, load->think_ns, load->think_max_ns);
 
 	p->tenant->bursts++;
-	p->sync_points += load->tells_sync_points;
-	p->rested_at = load->tells_sync_points ? m->now : 0;
+	p->sync_points += load->reports_sync_points;
+	p->burst_ended_at = load->reports_sync_points ? m->now : 0;
 	p->gate_ns = 0;
-	enum region_sync_point wanted = load->tells_sync_points
+	enum region_sync_point wanted = load->reports_sync_points
 						? arbiter_wants_sync_point(m->arbiter,
 									   p->tenant->index)
 						: SYNC_POINT_UNTOLD;
@@ -243,7 +243,7 @@ static void end_burst(struct gpu_model *m, struct model_process *p)
 	p->thread_at = p->arrival_ns > m->now ? p->arrival_ns : m->now;
 }
 
-/* Takes it off the queue: those before it move up. */
+/* Removes the kernel from the queue; those behind it move up. */
 static uint64_t take_kernel(struct model_process *p, unsigned which)
 {
 	uint64_t length_ns = p->queue[(p->head + which) % QUEUE];
@@ -293,17 +293,17 @@ void process_flag_falls(struct gpu_model *m, struct model_process *p)
 	p->busy = false;
 	p->flag_falls_at = NEVER;
 	p->worked_at = m->now;
-	p->tell_idle_at = m->now + patience_ns(m, p->tenant);
+	p->report_idle_at = m->now + patience_ns(m, p->tenant);
 	if (p->tenant->word == LEASE_CLOSING || p->tenant->word == LEASE_STOP)
 		ring(m, p);
 	if (p->load.late_report)
 		p->busy_done_ns = p->busy_shown_ns = p->busy_done_ns + m->now - p->busy_since_ns;
 }
 
-void process_tell_idle(struct gpu_model *m, struct model_process *p)
+void process_report_idle(struct gpu_model *m, struct model_process *p)
 {
-	p->tell_idle_at = NEVER;
-	p->idle_told_ns = m->now - p->worked_at;
+	p->report_idle_at = NEVER;
+	p->reported_idle_ns = m->now - p->worked_at;
 	if (p->tenant->word == LEASE_GO)
 		ring(m, p);
 }

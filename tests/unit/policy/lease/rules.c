@@ -81,7 +81,7 @@ double share_over(struct gpu_model *m, int tenant, uint64_t duration_ns)
 static char table[65536];
 static size_t table_used;
 
-void say(const char *format, ...)
+void table_add(const char *format, ...)
 {
 	va_list args;
 	int length;
@@ -93,7 +93,7 @@ void say(const char *format, ...)
 	table_used += (size_t)length;
 }
 
-const char *said(void)
+const char *table_text(void)
 {
 	return table;
 }

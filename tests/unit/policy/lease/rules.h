@@ -1,6 +1,6 @@
 /*
- * What the tests of single rules share. Where the moment matters, observations are fed by hand
- * (struct bench); where the outcome over time matters, on the simulated GPU.
+ * Helpers for tests of single rules. Tests of a moment feed observations by hand (struct bench). Tests of outcomes over time
+ * use the simulated GPU.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 
 #include "gpu_model.h"
 
-/* By hand: an arbiter, its clock, and what each tenant shows. */
+/* An arbiter fed by hand: its clock and the observation of each tenant. */
 struct bench {
 	struct arbiter *arbiter;
 	struct arbiter_config config;
@@ -25,7 +25,7 @@ struct bench {
 struct bench bench_new(void);
 /* Returns the arbiter's index. */
 int bench_add(struct bench *b, double cores, double limit);
-/* One step, so long after the last. */
+/* One step, this long after the previous one. */
 void bench_step(struct bench *b, uint64_t after_ns);
 /* Steps as the arbiter asks to be stepped. */
 void bench_run_for(struct bench *b, uint64_t duration_ns);
@@ -36,12 +36,12 @@ void bench_rest(struct bench *b, int tenant);
 
 /* The simulated GPU, with defaults but for its seed. */
 struct gpu_model *model_new(uint64_t seed);
-/* Runs for so long; the part of that time, in percent, in which the tenant's kernels ran. */
+/* Runs for this long. Returns the part of the time, in percent, in which the tenant's kernels ran. */
 double share_over(struct gpu_model *m, int tenant, uint64_t duration_ns);
 
-/* Adds to a table that is printed when all tests have run, away from their own lines; said() is all of it. */
-void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-const char *said(void);
+/* Adds to the table that is printed after all tests, apart from their own lines. table_text() returns the whole table. */
+void table_add(const char *format, ...) __attribute__((format(printf, 1, 2)));
+const char *table_text(void);
 
 /* As much as it can get; nothing. */
 extern const struct gpu_model_load hungry, resting;

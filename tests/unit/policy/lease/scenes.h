@@ -1,6 +1,6 @@
 /*
- * How many scenes of chance a test plays. Under a sanitizer, where one takes five times as long, the first fifth of them: what
- * all of them say of the policy, the unit tests have said without it.
+ * Number of random scenes that a test plays. Under a sanitizer, where a scene takes five times as long, only the first fifth:
+ * the build without a sanitizer covers the policy with all of them.
  */
 #pragma once
 

@@ -1,10 +1,8 @@
 /*
- * The project's bars for shares, on virtual time: kernels of known cost, one row a case, the policies side
- * by side. Leases are held to the bars of the project; the rivals, which can't reach them, to bounds that
- * say that they are at work. The GPU takes 0.15 ms from one context to another, and a hand-over, in which
- * the daemon and a tenant's thread wake up late as well, 0.3 ms in all: both as measured on an H200.
- *
- * Elsewhere: elastic against static limits (test_lend_trace.c), priority (test_lease_priority.c).
+ * The project's required accuracy of shares, on virtual time: kernels of known cost, one row per case, all policies. Leases
+ * must reach the required accuracy. The rival policies can't; their bounds only show that they work. The GPU takes 0.15 ms to
+ * switch contexts. A hand-over, with late wake-ups of the daemon and of a tenant's thread, takes 0.3 ms (both measured on an
+ * H200). Elsewhere: lending against fixed limits (test_lend_trace.c), priority (test_lease_priority.c).
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,14 +12,14 @@
 #define POLICIES (ARBITER_POLICY_TOKEN + 1)
 #define SIDES 3
 
-/* What must come out. Zero: nothing is asked. */
+/* The required results. Zero: no requirement. */
 struct bounds {
-	double within; /* points from the share asked, of the first tenant's work alone if it waits */
+	double within; /* deviation from the share, in points; if the first tenant waits, of its work alone */
 	double deviation; /* points, of windows of one second */
 	double loss;  /* percent of the first tenant's work, against the same without the others */
 	double sum;   /* percent of one tenant's work alone and without a cap: at least */
 	double jain;  /* Jain's index of fairness: at least */
-	double apart; /* points between the one that got most and the one that got least ... */
+	double apart; /* points between the tenant with the most and the one with the least ... */
 	double charged_apart; /* ... and that was charged most, and least */
 };
 
@@ -30,7 +28,7 @@ struct side {
 	uint64_t kernel_ns;
 	int count;            /* tenants of this kind; 0: one */
 	int processes;        /* of each; 0: one */
-	unsigned waits_after; /* so many kernels; 0: never */
+	unsigned waits_after; /* waits after this many kernels; 0: never */
 };
 
 struct bar {
@@ -133,8 +131,8 @@ static void judge(const char *what, double got, bool is_least, double bound)
 {
 	bool holds = is_least ? got >= bound : got <= bound;
 
-	say("%34s %-30s %8.4g, at %s %g%s\n", "", what, got, is_least ? "least" : "most", bound,
-	    holds ? "" : ": MISSED");
+	table_add("%34s %-30s %8.4g, at %s %g%s\n", "", what, got, is_least ? "least" : "most",
+		  bound, holds ? "" : ": MISSED");
 	missed += !holds;
 }
 
@@ -143,7 +141,7 @@ static struct row row_of(const struct side *side)
 	return (struct row){ .share = { side->cores, side->limit },
 			     .load = { .kernel_ns = side->kernel_ns,
 				       .burst_ns = side->waits_after * side->kernel_ns,
-				       .tells_sync_points = side->waits_after > 0,
+				       .reports_sync_points = side->waits_after > 0,
 				       .late_report = side->waits_after > 0 },
 			     .processes = side->processes };
 }
@@ -159,7 +157,7 @@ static double jain(const struct row *rows, int count)
 	return squares > 0 ? sum * sum / (count * squares) : 0;
 }
 
-/* alone_pct: what one tenant alone does without a cap. */
+/* alone_pct: the work of one tenant alone without a cap. */
 static void judge_spread(const struct row *rows, int count, double alone_pct, const struct bounds *b)
 {
 	double got[2] = { 100, 0 }, charged[2] = { 100, 0 }, off = 0, deviation = 0;
@@ -246,7 +244,7 @@ static void alone(enum arbiter_policy policy, const struct bounds *b)
 	enum { CAPS = sizeof(asked) / sizeof(asked[0]) };
 
 	missed = 0;
-	/* A token is so much longer than the shortest that those are no case of their own. */
+	/* A token is so much longer than the shortest kernels that those need no case of their own. */
 	for (size_t k = policy == ARBITER_POLICY_TOKEN; k < sizeof(lengths) / sizeof(lengths[0]);
 	     k++) {
 		struct row rows[CAPS];
@@ -272,7 +270,7 @@ static void test_alone_feedback(void **state)
 	alone(ARBITER_POLICY_FEEDBACK, &(struct bounds){ .within = 1, .deviation = 3 });
 }
 
-/* A whole token of 300 ms in the 10 s of the window too much, and none for seconds. */
+/* At most one whole token of 300 ms too much in the window of 10 s, and then none for seconds. */
 static void test_alone_token(void **state)
 {
 	alone(ARBITER_POLICY_TOKEN, &(struct bounds){ .within = 3.5, .deviation = 15 });
@@ -305,7 +303,8 @@ static void test_epochs(void **state)
 		if (cap == 100)
 			free_ms = step_ms;
 		due_ms = fmax(free_ms, 6.0 / cap * 100);
-		say("step of 6 ms in 10, cap %3d %%: %.2f ms, due %.2f\n", cap, step_ms, due_ms);
+		table_add("step of 6 ms in 10, cap %3d %%: %.2f ms, due %.2f\n", cap, step_ms,
+			  due_ms);
 		judge("% off", 100 * fabs(step_ms / due_ms - 1), false, 1);
 	}
 	assert_int_equal(missed, 0);

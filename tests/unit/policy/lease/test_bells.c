@@ -1,6 +1,6 @@
 /*
- * Tenants that ring when there is something to see: few looks, and hand-overs no later than by looking
- * often; who does not ring costs the others nothing.
+ * Tenants that ring the doorbell at each change: few polls, and hand-overs as soon as with frequent polls. A tenant that does
+ * not ring costs the others nothing.
  */
 #include "rules.h"
 
@@ -46,7 +46,7 @@ static struct outcome run_equal(bool rings, int tenants, uint64_t kernel_ns)
 				 (double)steps / (double)leases, (double)steps / 10 };
 }
 
-static void test_few_looks_and_no_later(void **state)
+static void test_few_polls_and_no_later(void **state)
 {
 	static const uint64_t lengths[] = { 20 * US, 50 * US, MS, 5 * MS };
 
@@ -64,7 +64,7 @@ static void test_few_looks_and_no_later(void **state)
 		}
 }
 
-/* Alone under a cap it is charged by looks as ever; when its tokens are there is known. */
+/* A tenant alone under a cap is charged by polls as usual; the time when its tokens return is known. */
 static void test_capped_alone(void **state)
 {
 	for (int pct = 5; pct <= 95; pct += 15) {
@@ -107,7 +107,7 @@ static void test_idle_lease_goes_on(void **state)
 	assert_true(work[1] > work[0] - 0.5);
 }
 
-/* Who comes back is seen at once: half of the GPU for short requests beside five that never stop. */
+/* A tenant that returns is seen at once: short requests get half of the GPU beside five tenants that never stop. */
 static void test_come_back(void **state)
 {
 	struct gpu_model_load requests = { .kernel_ns = 200 * US,
@@ -133,7 +133,7 @@ static void test_come_back(void **state)
 	assert_true(latency[1] < latency[0] + MS / 2);
 }
 
-/* It is taken to ring, and never does: what is lost by that is its own. */
+/* A tenant that should ring and never does: only its own time is lost. */
 static void test_silent_one_pays(void **state)
 {
 	struct gpu_model *m = model_of(15, true);
@@ -159,7 +159,7 @@ static void test_silent_one_pays(void **state)
 	gpu_model_free(m);
 }
 
-static void test_idle_needs_no_looks(void **state)
+static void test_idle_needs_no_polls(void **state)
 {
 	struct gpu_model *m = model_of(16, true);
 	uint64_t steps;
@@ -171,7 +171,7 @@ static void test_idle_needs_no_looks(void **state)
 	gpu_model_run(m, 10 * SECOND);
 	assert_true(gpu_model_steps(m) - steps <= 51);
 
-	/* One that can't ring among them is looked for as ever. */
+	/* If one of the tenants can't ring, it is polled as usual. */
 	struct arbiter_observation seen = { .has_doorbell = false };
 	uint64_t now = gpu_model_now_ns(m);
 
@@ -181,7 +181,7 @@ static void test_idle_needs_no_looks(void **state)
 	gpu_model_free(m);
 }
 
-/* A lease that was idle for a while before anyone looked is idle from then on, and no longer. */
+/* A lease that was idle before a poll counts as idle from that poll on, and not earlier. */
 static void test_idle_time_is_believed_in_bounds(void **state)
 {
 	struct bench b = bench_new();
@@ -205,12 +205,12 @@ static void test_idle_time_is_believed_in_bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_few_looks_and_no_later),
+		cmocka_unit_test(test_few_polls_and_no_later),
 		cmocka_unit_test(test_capped_alone),
 		cmocka_unit_test(test_idle_lease_goes_on),
 		cmocka_unit_test(test_come_back),
 		cmocka_unit_test(test_silent_one_pays),
-		cmocka_unit_test(test_idle_needs_no_looks),
+		cmocka_unit_test(test_idle_needs_no_polls),
 		cmocka_unit_test(test_idle_time_is_believed_in_bounds),
 	};
 

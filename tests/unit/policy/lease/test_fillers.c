@@ -1,6 +1,6 @@
 /*
- * Tenants that fill what others leave: no guarantee, the lowest priority, capped at what was asked for. Whatever they do,
- * who was promised time has it; and they have what is left.
+ * Opportunistic tenants: no guarantee, the lowest priority, capped at their request. Whatever they do, tenants with a guarantee
+ * get it; the opportunistic ones get the idle time.
  */
 #include "rules.h"
 
@@ -47,7 +47,7 @@ static void test_a_guarantee_holds(void **state)
 	check_guarantee(100, 100, 0.5);
 }
 
-/* The owner rests for three fifths of the time: they have that, and are out of the way when it comes back. */
+/* The owner is idle for three fifths of the time. The others get that time, and yield when the owner is back. */
 static void test_they_have_the_rest(void **state)
 {
 	struct gpu_model_load bursts = { .kernel_ns = MS, .burst_ns = 40 * MS, .think_ns = 60 * MS };

@@ -1,6 +1,6 @@
 /*
- * Guarantees: kept whenever the tenant has work, whatever its neighbours do; what is lent comes back
- * within a quantum; scaled in proportion where more than 100 % is promised.
+ * Guarantees: kept whenever the tenant has work, whatever its neighbours do. Lent time is returned within a quantum. If more
+ * than 100 % is promised, all guarantees are scaled.
  */
 #include "rules.h"
 
@@ -9,7 +9,7 @@
 static const uint64_t lengths[] = { 20 * US, 200 * US, 1 * MS, 5 * MS };
 #define LENGTHS (sizeof(lengths) / sizeof(lengths[0]))
 
-/* Beside 1 to 5 that never stop and may have all of the rest, each pair of lengths. */
+/* Beside 1 to 5 tenants that never stop and may use all idle time, for each pair of kernel lengths. */
 static void test_kept_beside_others(void **state)
 {
 	double worst = 50;
@@ -36,7 +36,7 @@ static void test_kept_beside_others(void **state)
 	print_message("50 beside 1 to 5 others: %.2f at the least\n", worst);
 }
 
-/* The rest is lent by weight. */
+/* Unpromised time is lent by weight. */
 static void test_rest_is_lent_by_weight(void **state)
 {
 	struct gpu_model *m = model_new(50);
@@ -62,11 +62,11 @@ static void test_rest_is_lent_by_weight(void **state)
 }
 
 /*
- * An owner that was away comes back: its burst of 4 ms is done within a quantum and one of another's
- * kernels, with the wait for the lease and for the two of them that are in flight then. One other alone
- * runs free, here with 20 ms in flight: those, and the burst itself.
+ * An owner returns. Its burst of 4 ms is done within a quantum and one of the other tenants' kernels; the wait for the lease
+ * and for two kernels in flight is included. If only one other tenant was there, it ran free, here with 20 ms in flight; then
+ * it is these 20 ms and the burst itself.
  */
-static void test_lent_time_comes_back(void **state)
+static void test_lent_time_is_returned(void **state)
 {
 	struct gpu_model_config config = gpu_model_default_config();
 	double worst_ms = 0;
@@ -99,8 +99,8 @@ static void test_lent_time_comes_back(void **state)
 }
 
 /*
- * More is promised than there is: guarantees shrink in proportion. Who was promised nothing gets as much
- * as a guarantee of 1 of 100; caps stay.
+ * More than 100 % is promised: guarantees shrink in proportion. A tenant without a guarantee gets as much as for a guarantee of
+ * 1 of 100. Caps stay.
  */
 static void test_promised_too_much(void **state)
 {
@@ -123,7 +123,7 @@ static void test_promised_too_much(void **state)
 
 		assert_true(fabs(got - wants[i] / 1.01 * 0.985) < 0.5);
 	}
-	/* One more, and one less: scaled anew; nobody is behind for what was before. */
+	/* One tenant more, and one less: shares are scaled again, and no tenant is behind for the time before. */
 	extra = gpu_model_add(m, (struct arbiter_share){ 50, 100 }, &resting);
 	assert_true(fabs(arbiter_account(gpu_model_arbiter(m), 0).weight - 32) < 1e-9);
 	gpu_model_remove(m, extra);
@@ -138,7 +138,7 @@ static void test_promised_too_much(void **state)
 	gpu_model_free(m);
 }
 
-/* A change of scale, or of one's own share, moves nobody to the front or the back. */
+/* A change of scale, or of a tenant's own share, changes no tenant's place in the order. */
 static void test_scale_keeps_leads(void **state)
 {
 	struct gpu_model *m = model_new(71);
@@ -164,7 +164,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_kept_beside_others),
 		cmocka_unit_test(test_rest_is_lent_by_weight),
-		cmocka_unit_test(test_lent_time_comes_back),
+		cmocka_unit_test(test_lent_time_is_returned),
 		cmocka_unit_test(test_promised_too_much),
 		cmocka_unit_test(test_scale_keeps_leads),
 	};

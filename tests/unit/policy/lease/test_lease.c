@@ -1,4 +1,4 @@
-/* Free run, and where a lease begins and ends: each one revoked in time, none for nothing. */
+/* Free run, and the start and end of leases: each is revoked in time, and none without need. */
 #include "rules.h"
 
 #include <math.h>
@@ -51,7 +51,7 @@ static void test_free_run_and_back(void **state)
 	arbiter_free(b.arbiter);
 }
 
-/* One that works alone becomes the holder without a drain. */
+/* A tenant that works alone becomes the holder without a drain. */
 static void test_lone_worker_is_not_drained(void **state)
 {
 	struct bench b = bench_new();
@@ -59,14 +59,14 @@ static void test_lone_worker_is_not_drained(void **state)
 
 	bench_work(&b, a);
 	bench_run_for(&b, 10 * MS);
-	b.seen[c].launches = 1; /* came and went between two looks */
+	b.seen[c].launches = 1; /* began and ended between two polls */
 	bench_step(&b, MS);
 	b.seen[c].launches = 2;
 	bench_step(&b, MS);
 	assert_int_equal(arbiter_mode(b.arbiter), ARBITER_LEASES);
 	assert_int_equal(arbiter_holder(b.arbiter), a);
 	assert_int_equal(bench_state(&b, a), LEASE_GO);
-	/* A capped one that starts under its idle GO keeps it as a lease. */
+	/* A capped tenant that starts while its word is GO without a lease keeps it as a lease. */
 	assert_int_equal(arbiter_set_share(b.arbiter, a, (struct arbiter_share){ 50, 60 }), 0);
 	bench_step(&b, MS);
 	assert_int_equal(bench_state(&b, a), LEASE_GO);
@@ -183,7 +183,7 @@ static void test_tokens_end_near_zero(void **state)
 	gpu_model_free(m);
 }
 
-static void test_closed_for_one_who_left(void **state)
+static void test_closed_for_a_tenant_that_left(void **state)
 {
 	struct bench b = bench_new();
 	int a = bench_add(&b, 50, 99), c = bench_add(&b, 50, 99);
@@ -203,10 +203,10 @@ static void test_closed_for_one_who_left(void **state)
 }
 
 /*
- * How often the daemon has to look: what it costs of the machine. A lease of 20 ms with 2 ms in flight is
- * looked at each millisecond, and its drain with ever shorter steps: fewer than 40 looks in all.
+ * How often the daemon has to poll. A lease of 20 ms with 2 ms in flight is polled each millisecond, and its drain at shorter
+ * and shorter intervals: fewer than 40 polls in all.
  */
-static void test_looks_are_few(void **state)
+static void test_polls_are_few(void **state)
 {
 	struct gpu_model *m = model_new(4);
 	uint64_t leases = 0;
@@ -237,8 +237,8 @@ int main(void)
 		cmocka_unit_test(test_leases_last_a_quantum),
 		cmocka_unit_test(test_no_drain_for_nothing),
 		cmocka_unit_test(test_tokens_end_near_zero),
-		cmocka_unit_test(test_closed_for_one_who_left),
-		cmocka_unit_test(test_looks_are_few),
+		cmocka_unit_test(test_closed_for_a_tenant_that_left),
+		cmocka_unit_test(test_polls_are_few),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

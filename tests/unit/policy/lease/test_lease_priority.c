@@ -1,6 +1,6 @@
 /*
- * Priority: who is in a hurry pushes ahead, within a budget; nobody else loses more than that. Times are
- * of the simulated GPU; the tables printed at the end are what docs/decisions/turn-lengths.md quotes.
+ * Priority: a tenant of higher priority overtakes within a budget, and no other tenant loses more than that. Times are of the
+ * simulated GPU. Prints the tables in docs/decisions/turn-lengths.md.
  */
 #include "rules.h"
 
@@ -9,7 +9,7 @@
 
 #define RUN (60 * SECOND)
 
-/* 5 ms each 50 ms, give or take: no fixed place within the others' turns. */
+/* 5 ms in about each 50 ms, at no fixed place within the others' turns. */
 static const struct gpu_model_load inference = { .kernel_ns = 1 * MS,
 						 .burst_ns = 5 * MS,
 						 .think_ns = 45 * MS,
@@ -33,7 +33,7 @@ static double p99_alone(const struct gpu_model_load *load)
 	return p99_ms;
 }
 
-/* The trainer alone does what fits into the time: 100 %. */
+/* 100 %: the work that the trainer alone does in this time. */
 static struct outcome beside_trainer(struct arbiter_share share, const struct gpu_model_load *load,
 				     struct arbiter_share trainer_share)
 {
@@ -56,8 +56,8 @@ static struct outcome beside(const char *what, struct arbiter_share share,
 {
 	struct outcome o = beside_trainer(share, load, (struct arbiter_share){ 0, 100 });
 
-	say("%-44s %3.0f / %3.0f  %4d  %7.2f  %7.2f\n", what, share.cores_pct, share.limit_pct,
-	    share.priority, o.p99_ms, o.trainer_pct);
+	table_add("%-44s %3.0f / %3.0f  %4d  %7.2f  %7.2f\n", what, share.cores_pct,
+		  share.limit_pct, share.priority, o.p99_ms, o.trainer_pct);
 	return o;
 }
 
@@ -67,14 +67,15 @@ static void test_inference_beside_trainer(void **state)
 	double alone = p99_alone(&inference);
 	struct outcome with, without;
 
-	say("%-44s %3.0f / %3.0f  %4d  %7.2f\n", "5 ms each 50 ms, alone", 10.0, 100.0, 0, alone);
+	table_add("%-44s %3.0f / %3.0f  %4d  %7.2f\n", "5 ms each 50 ms, alone", 10.0, 100.0, 0,
+		  alone);
 	without = beside("beside a trainer, 1 ms kernels", (struct arbiter_share){ 10, 100, 0 },
 			 &inference);
 	with = beside("", (struct arbiter_share){ 10, 100, 50 }, &inference);
 	assert_true(with.p99_ms <= 2 * alone);
 	assert_true(with.trainer_pct >= 85);
 	assert_true(without.p99_ms >= 1.5 * with.p99_ms);
-	/* More guarantee, none, a cap at the guarantee. */
+	/* A higher guarantee, no guarantee, and a cap equal to the guarantee. */
 	with = beside("", (struct arbiter_share){ 20, 100, 50 }, &inference);
 	assert_true(with.p99_ms <= 2 * alone && with.trainer_pct >= 85);
 	with = beside("", (struct arbiter_share){ 0, 100, 50 }, &inference);
@@ -107,9 +108,9 @@ static void test_long_bursts_beside_trainers(void **state)
 		gpu_model_take_latency_ns(m, a, 0.99);
 		got = 3 * share_over(m, trainer, RUN);
 		p99_ms[priority] = (double)gpu_model_take_latency_ns(m, a, 0.99) / 1e6;
-		say("%-44s %3.0f / %3.0f  %4d  %7.2f  %7.2f\n",
-		    priority ? "" : "15 ms each 100 ms beside three of 20", 20.0, 100.0, priority,
-		    p99_ms[priority], got);
+		table_add("%-44s %3.0f / %3.0f  %4d  %7.2f  %7.2f\n",
+			  priority ? "" : "15 ms each 100 ms beside three of 20", 20.0, 100.0,
+			  priority, p99_ms[priority], got);
 		assert_int_equal(gpu_model_violations(m), 0);
 		gpu_model_free(m);
 	}
@@ -128,7 +129,8 @@ static void test_rare_inference(void **state)
 	rare.think_ns = 400 * MS;
 	rare.think_max_ns = 600 * MS;
 	alone = p99_alone(&rare);
-	say("%-44s %3.0f / %3.0f  %4d  %7.2f\n", "5 ms each 500 ms, alone", 10.0, 100.0, 0, alone);
+	table_add("%-44s %3.0f / %3.0f  %4d  %7.2f\n", "5 ms each 500 ms, alone", 10.0, 100.0, 0,
+		  alone);
 	without = beside("beside a trainer, 1 ms kernels", (struct arbiter_share){ 10, 100, 0 },
 			 &rare);
 	with = beside("", (struct arbiter_share){ 10, 100, 1 }, &rare);
@@ -168,7 +170,7 @@ static void test_pauses_within_a_burst(void **state)
 	gpu_model_free(m);
 }
 
-/* Held to its guarantee, others keep theirs, and nobody waits for longer than its bucket lasts. */
+/* It gets no more than its guarantee, others keep theirs, and no tenant waits for longer than its bucket lasts. */
 static void saturating(double cores, uint64_t kernel_ns, double limit)
 {
 	struct gpu_model *m = model_new(14);
@@ -187,10 +189,10 @@ static void saturating(double cores, uint64_t kernel_ns, double limit)
 	for (int i = 0; i < 3; i++)
 		got[i] = 100.0 * (double)(gpu_model_work_ns(m, i) - before[i]) / (20.0 * SECOND);
 	longest = gpu_model_take_longest_wait_ns(m, b);
-	say("%-32s%4.1f ms kernels  %3.0f / %3.0f   100  %6.2f beside 40: %.2f and %.0f: %.2f, "
-	    "longest wait %.1f ms\n",
-	    "saturating", (double)kernel_ns / 1e6, cores, limit, got[a], got[b], 60 - cores, got[c],
-	    (double)longest / 1e6);
+	table_add("%-32s%4.1f ms kernels  %3.0f / %3.0f   100  %6.2f beside 40: %.2f and %.0f: %.2f, "
+		  "longest wait %.1f ms\n",
+		  "saturating", (double)kernel_ns / 1e6, cores, limit, got[a], got[b], 60 - cores,
+		  got[c], (double)longest / 1e6);
 	assert_true(fabs(got[a] - cores) < 1.5);
 	assert_true(got[b] >= 40 * 0.95 && got[c] >= (60 - cores) * 0.95);
 	assert_true(longest < 130 * MS);
@@ -209,7 +211,7 @@ static void test_saturating(void **state)
 	}
 }
 
-/* One that saved up a bucketful, and then does not stop. */
+/* A tenant that saved up a full bucket, and then does not stop. */
 static void test_burst_is_bounded(void **state)
 {
 	struct gpu_model *m = model_new(15);
@@ -249,9 +251,9 @@ static void test_two_in_a_hurry(void **state)
 		got = share_over(m, trainer, RUN);
 		p99_a = (double)gpu_model_take_latency_ns(m, a, 0.99) / 1e6;
 		p99_b = (double)gpu_model_take_latency_ns(m, b, 0.99) / 1e6;
-		say("%-44s %3.0f / %3.0f  %4d  %7.2f\n%-44s %3.0f / %3.0f  %4d  %7.2f  %7.2f\n",
-		    "two of them and a trainer", 20.0, 100.0, 10, p99_a, "", 20.0, 100.0,
-		    share.priority, p99_b, got);
+		table_add("%-44s %3.0f / %3.0f  %4d  %7.2f\n%-44s %3.0f / %3.0f  %4d  %7.2f  %7.2f\n",
+			  "two of them and a trainer", 20.0, 100.0, 10, p99_a, "", 20.0, 100.0,
+			  share.priority, p99_b, got);
 		/* One waits for the other's burst at most, or starts it twice. */
 		assert_true(p99_b <= (order ? 15 : 10));
 		assert_true(p99_a <= 20);
@@ -291,7 +293,7 @@ static void test_capped_trainer(void **state)
 	assert_true(fabs(o.trainer_pct - 60) < 0.5);
 }
 
-/* Who lies about being busy, or idle, is held to its budget all the same. */
+/* A tenant that reports falsely to be busy, or idle, still has only its budget. */
 static void test_liars(void **state)
 {
 	enum lie lies[] = { LIE_IDLE, LIE_BUSY, LIE_INFLIGHT, LIE_GARBAGE };
@@ -309,7 +311,7 @@ static void test_liars(void **state)
 	}
 }
 
-/* By hand: a has had the lease for 2 ms; the rival has rested for 1 ms longer. */
+/* By hand: a has had the lease for 2 ms; the rival has been idle for 1 ms longer. */
 static int holder_and_rival(struct bench *b, int *rival, struct arbiter_share share)
 {
 	int a = bench_add(b, 40, 100);
@@ -350,7 +352,7 @@ static void test_interrupts_at_once(void **state)
 	bench_work(&b, rival);
 	bench_run_for(&b, 30 * MS);
 	assert_int_equal(bench_state(&b, rival), LEASE_GO);
-	/* Done: whom it interrupted goes on, not the one whose virtual time is least. */
+	/* Done: the tenant that it interrupted goes on, not the one with the least virtual time. */
 	bench_rest(&b, rival);
 	bench_run_for(&b, 600 * US);
 	assert_int_equal(bench_state(&b, a), LEASE_GO);
@@ -358,7 +360,7 @@ static void test_interrupts_at_once(void **state)
 	arbiter_free(b.arbiter);
 }
 
-static void test_who_does_not_interrupt(void **state)
+static void test_when_a_tenant_does_not_interrupt(void **state)
 {
 	struct arbiter_share shares[] = { { 20, 100, 0 }, { 20, 100, -1 }, { 0.1, 100, 1 } };
 
@@ -452,7 +454,7 @@ int main(void)
 		cmocka_unit_test(test_capped_trainer),
 		cmocka_unit_test(test_liars),
 		cmocka_unit_test(test_interrupts_at_once),
-		cmocka_unit_test(test_who_does_not_interrupt),
+		cmocka_unit_test(test_when_a_tenant_does_not_interrupt),
 		cmocka_unit_test(test_closed_for_nothing),
 		cmocka_unit_test(test_priority_changes),
 		cmocka_unit_test(test_ties),
@@ -460,6 +462,6 @@ int main(void)
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	printf("\n%-44s %9s  %4s  %7s  %7s\n%s", "case", "cores/lim", "prio", "p99 ms", "trainer",
-	       said());
+	       table_text());
 	return failed;
 }

@@ -1,6 +1,6 @@
 /*
- * What the arbiter must not believe: shares that cannot be, time that jumps, tenants that lie. A lie
- * costs the others little, and gains the liar little.
+ * Reports that the arbiter must not trust: impossible shares, time that jumps, tenants that report falsely. A false report
+ * costs other tenants little and gains its tenant little.
  */
 #include "rules.h"
 
@@ -87,8 +87,8 @@ static void test_lies(void **state)
 				"lie %d, limit %3.0f: liar %5.2f %%, honest %5.2f and %5.2f %%\n",
 				lies[l], limits[k], got[0], got[1], got[2]);
 			/*
-			 * One that hides all its work gets away with the depth of the queue at each
-			 * lease; a bound that only the driver's own figures could lower.
+			 * A tenant that hides all its work gains at most the depth of the queue at each lease. Only the
+			 * driver's own figures could lower this bound.
 			 */
 			assert_true(got[0] < (lies[l] == LIE_IDLE ? 38 : 34));
 			assert_true(got[1] > (lies[l] == LIE_IDLE ? 26 : 29));
@@ -99,7 +99,7 @@ static void test_lies(void **state)
 	}
 }
 
-/* Alone, a tenant that counts no time is charged by what is seen of it. */
+/* A tenant alone that reports no time is charged by the daemon's observations. */
 static void test_alone_own_samples_are_the_floor(void **state)
 {
 	struct bench b = bench_new();
@@ -113,7 +113,7 @@ static void test_alone_own_samples_are_the_floor(void **state)
 		bench_run_for(&b, 5 * MS);
 	}
 	assert_in_range(arbiter_account(b.arbiter, a).charged_ns, 225 * MS, 251 * MS);
-	/* And one that claims more than there was pays for the time there was. */
+	/* A tenant that reports more time than has passed pays for the time that has passed. */
 	b.seen[a].busy_ns = UINT64_MAX / 2;
 	bench_step(&b, MS);
 	assert_true(arbiter_account(b.arbiter, a).charged_ns <= 510 * MS);

@@ -1,6 +1,6 @@
 /*
- * Tenants whose work is not done when their time is: kernels longer than a drain, work that never
- * ends, stopped processes; and pause. Nobody else is held up, and what was overrun is paid.
+ * Tenants whose work outlives their turn: kernels longer than a drain, work that never ends, stopped processes, pause. Other
+ * tenants are not held up, and the tenant pays for the overrun.
  */
 #include "rules.h"
 
@@ -123,7 +123,7 @@ static void test_stuck_and_waiting(void **state)
 	arbiter_free(b.arbiter);
 }
 
-/* Tenants that work in steps of 5 ms, for so many of them. */
+/* Tenants with this many steps of 5 ms. */
 static void take_steps(struct bench *b, const int *tenants, int count, unsigned steps)
 {
 	for (unsigned step = 0; step < steps; step++) {
@@ -138,7 +138,7 @@ static void take_steps(struct bench *b, const int *tenants, int count, unsigned 
 	}
 }
 
-/* The same while the hardware slices: it is held for what it had beyond its share, and not for ever. */
+/* The same with the hardware's time slices: the tenant is held for its time beyond its share, and no longer. */
 static void test_stuck_and_sliced(void **state)
 {
 	struct bench b = bench_new();
@@ -234,7 +234,7 @@ static void test_pause(void **state)
 	assert_int_equal(bench_state(&b, a), LEASE_STOP);
 	bench_run_for(&b, 10 * SECOND);
 	assert_int_equal(bench_state(&b, a), LEASE_STOP);
-	/* One that waits in vain is no company: c runs free. */
+	/* A tenant whose wait can't end does not count as another tenant: c runs free. */
 	bench_work(&b, c);
 	bench_run_for(&b, SECOND);
 	assert_int_equal(bench_state(&b, c), LEASE_FREE);

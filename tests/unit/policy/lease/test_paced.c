@@ -1,7 +1,7 @@
 /*
- * Grants by feedback (ARBITER_POLICY_FEEDBACK) on the simulated GPU, where those that have work take
- * turns as the hardware does it: each row with what was asked. What is printed is the control's
- * best case: here the sensor misses little, and a kernel costs what the ones before cost.
+ * Grants by feedback (ARBITER_POLICY_FEEDBACK) on the simulated GPU, where tenants with work take the hardware's time slices:
+ * the result of each row beside its request. The printed results are the best case of this control: the sensor misses little,
+ * and all kernels of a tenant cost the same.
  */
 #include <math.h>
 #include <stdio.h>
@@ -75,8 +75,8 @@ static void paced(const char *name, struct row *rows, int count)
 }
 
 /*
- * Several: the sensor counts a device that changes between contexts as used by them, so what is got lies
- * below what was asked. Loads of different grain are shared out by samples.
+ * Several tenants: the sensor counts a device that switches contexts as used, so results are below the request. Samples decide
+ * the shares of loads of different kernel lengths.
  */
 static void test_together(void **state)
 {
@@ -146,7 +146,7 @@ static void test_step_response(void **state)
 	}
 }
 
-/* STOP while paused; what was learned is kept. */
+/* STOP while paused; the learned values are kept. */
 static void test_pause(void **state)
 {
 	struct gpu_model *m = paced_model(FEEDBACK_PI);
@@ -181,7 +181,7 @@ static void test_stopped(void **state)
 	gpu_model_free(m);
 }
 
-/* The report may hold anything: what was granted never goes down, and the other tenant works on. */
+/* Reports may have any value: the total of grants never falls, and the other tenant works on. */
 static void test_garbage(void **state)
 {
 	struct gpu_model *m = paced_model(FEEDBACK_PI);

@@ -1,6 +1,6 @@
 /*
- * Tenants that idle, come, come back and leave, and shares that change: who has the GPU meanwhile, and
- * what is owed afterwards.
+ * Tenants that idle, start, return and leave, and shares that change: which tenant has the GPU meanwhile, and what it is owed
+ * afterwards.
  */
 #include "rules.h"
 
@@ -54,7 +54,7 @@ static void test_thinkers_do_not_hold_the_gpu(void **state)
 	gpu_model_free(m);
 }
 
-/* Someone with little guaranteed runs on what the owner leaves: far ahead of it within one lease. */
+/* A tenant with a small guarantee uses the time that the owner leaves: it is far ahead of the owner within one lease. */
 static void test_owner_does_not_wait_for_a_borrower(void **state)
 {
 	struct gpu_model *m = model_new(19);
@@ -89,7 +89,7 @@ static void test_newcomer_waits_little(void **state)
 	gpu_model_run(m, SECOND);
 	gpu_model_take_longest_wait_ns(m, visitor);
 	gpu_model_run(m, 9 * SECOND);
-	/* One that comes back preempts: at most the shortest lease and a drain. */
+	/* A tenant that returns preempts: the others have at most the shortest lease and a drain. */
 	assert_true(gpu_model_take_longest_wait_ns(m, visitor) < 10 * MS);
 	assert_true(gpu_model_bursts(m, visitor) > 17);
 	/* A newcomer: a quantum and a drain for each one there. */
@@ -99,7 +99,7 @@ static void test_newcomer_waits_little(void **state)
 	gpu_model_free(m);
 }
 
-static void test_lent_time_comes_back(void **state)
+static void test_lent_time_is_returned(void **state)
 {
 	struct gpu_model *m = model_new(10);
 	struct gpu_model_load later = { .kernel_ns = 1 * MS, .start_ns = 2 * SECOND };
@@ -114,7 +114,7 @@ static void test_lent_time_comes_back(void **state)
 	gpu_model_free(m);
 }
 
-/* Ten idle seconds give no right to the next ten. */
+/* Ten idle seconds give a tenant no claim to the next ten. */
 static void test_no_credit_for_idleness(void **state)
 {
 	struct gpu_model *m = model_new(11);
@@ -176,7 +176,7 @@ static void test_all_leave(void **state)
 	gpu_model_free(m);
 }
 
-/* A cap alone is changed: nothing is owed for it, and what ran before counts by the old one. */
+/* Only a cap changes: nothing is owed for it, and earlier time counts by the old cap. */
 static void test_limit_changes(void **state)
 {
 	struct bench b = bench_new();
@@ -217,7 +217,7 @@ int main(void)
 		cmocka_unit_test(test_owner_does_not_wait_for_a_borrower),
 		cmocka_unit_test(test_newcomer_waits_little),
 		cmocka_unit_test(test_limit_changes),
-		cmocka_unit_test(test_lent_time_comes_back),
+		cmocka_unit_test(test_lent_time_is_returned),
 		cmocka_unit_test(test_no_credit_for_idleness),
 		cmocka_unit_test(test_set_share_takes_hold),
 		cmocka_unit_test(test_all_leave),

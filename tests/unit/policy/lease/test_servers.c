@@ -1,6 +1,6 @@
 /*
- * Inference servers that share a GPU by time: two LLM servers, and one beside a training. Against the hardware's own slicing
- * of the same load without an arbiter, and against the server alone. And who has turns instead of slices.
+ * Inference servers that share a GPU by time: two LLM servers, and one beside a training. The same load sliced by the hardware
+ * without an arbiter, and the server alone, are for comparison. Also: which tenants get turns instead of slices.
  */
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static const struct gpu_model_load prefill = {
 	.gap_max_ns = 400 * US,
 	.think_ns = 200 * US,
 	.think_max_ns = 300 * US,
-	.tells_sync_points = true,
+	.reports_sync_points = true,
 };
 /* A decode step is one graph; eight of them, and a request has ended and another begins. */
 static const struct gpu_model_load server = {
@@ -28,7 +28,7 @@ static const struct gpu_model_load server = {
 	.burst_ns = 5150 * US,
 	.think_ns = 200 * US,
 	.think_max_ns = 300 * US,
-	.tells_sync_points = true,
+	.reports_sync_points = true,
 	.other_every = 9,
 	.other = &prefill,
 };
@@ -39,10 +39,10 @@ static const struct gpu_model_load training = {
 	.burst_ns = 270 * MS,
 	.launch_ns = 20 * US,
 	.think_ns = 300 * US,
-	.tells_sync_points = true,
+	.reports_sync_points = true,
 };
 
-/* Results of one tenant; of a training, whose steps take 270 ms, only work_pct is compared. */
+/* Results of one tenant. Of a training, whose steps take 270 ms, only work_pct is compared. */
 struct got {
 	double tokens_s, work_pct, p50_ms, p99_ms, prefill_ms;
 };
@@ -90,9 +90,9 @@ static void run(const char *what, bool is_native, int count,
 	gpu_model_run(m, RUN_S * SECOND);
 	for (int i = 0; i < count; i++) {
 		got[i] = take(m, tenant[i], bursts[i], work[i]);
-		say("| %s, %s | %.0f | %.1f | %.1f | %.1f | %.1f |\n", what,
-		    load[i] == &server ? "server" : "training", got[i].tokens_s, got[i].work_pct,
-		    got[i].p50_ms, got[i].p99_ms, got[i].prefill_ms);
+		table_add("| %s, %s | %.0f | %.1f | %.1f | %.1f | %.1f |\n", what,
+			  load[i] == &server ? "server" : "training", got[i].tokens_s,
+			  got[i].work_pct, got[i].p50_ms, got[i].p99_ms, got[i].prefill_ms);
 	}
 	assert_int_equal(gpu_model_violations(m), 0);
 	gpu_model_free(m);
@@ -103,7 +103,7 @@ static const struct gpu_model_load *const mixed[] = { &server, &training };
 static const struct arbiter_share half[] = { { 50, 100, 0 }, { 50, 100, 0 } };
 static const struct arbiter_share uneven[] = { { 40, 100, 0 }, { 60, 100, 0 } };
 
-/* The model shows what was measured on an H100 (driver 580.159.04). */
+/* The model reproduces the measurements on an H100 (driver 580.159.04). */
 static void test_alone_as_measured(void **state)
 {
 	struct got got[1];
@@ -154,13 +154,13 @@ static void test_beside_a_training(void **state)
 	/* The best there is: a step alone, by its share. And all steps are about as long. */
 	assert_true(got[0].p99_ms < 1.15 * alone[0].p99_ms / 0.4 &&
 		    got[0].p99_ms < 1.1 * got[0].p50_ms);
-	/* 40 to 60, of what the slices leave. */
+	/* 40 to 60, of the work that slices leave. */
 	assert_true(got[0].work_pct > 34 && got[1].work_pct > 50);
 }
 
 /*
- * A cap holds, and costs servers no steady step; beside a training, one that comes first by priority. Alone it has turns. After a
- * prompt a server waits for as long as that was above its cap.
+ * A cap is kept, and a server's steps stay steady; beside a training, if the server has the higher priority. A server alone
+ * with a cap has turns. After a prompt a server waits for as long as the prompt was above its cap.
  */
 static void test_caps(void **state)
 {
@@ -262,7 +262,7 @@ static void test_long_prompts(void **state)
 	static const struct gpu_model_load prompt = { .kernel_ns = 300 * MS,
 						      .burst_ns = 300 * MS,
 						      .think_ns = 300 * US,
-						      .tells_sync_points = true };
+						      .reports_sync_points = true };
 	struct gpu_model_load reader = server;
 	const struct gpu_model_load *const load[] = { &reader, &server };
 	static const struct arbiter_share capped[] = { { 50, 50, 0 }, { 50, 50, 0 } };
@@ -276,12 +276,12 @@ static void test_long_prompts(void **state)
 		gpu_model_run(s.model, MS);
 		sliced += arbiter_mode(gpu_model_arbiter(s.model)) == ARBITER_SLICED;
 	}
-	say("| long prompts | sliced %.1f %% of the time | | | | |\n", sliced / 40.0);
+	table_add("| long prompts | sliced %.1f %% of the time | | | | |\n", sliced / 40.0);
 	assert_int_equal(sliced, 4000);
 	end(&s);
 }
 
-/* The hardware gives all the same; the rest is the arbiter's doing. A prompt waits for other things than the GPU, too. */
+/* The hardware gives all the same time; the arbiter makes the difference. A prompt also waits for things other than the GPU. */
 static void test_shares_of_three(void **state)
 {
 	static const struct gpu_model_load *const load[] = { &server, &server, &training };
@@ -296,8 +296,8 @@ static void test_shares_of_three(void **state)
 	gpu_model_run(s.model, RUN_S * SECOND);
 	assert_int_equal(arbiter_mode(gpu_model_arbiter(s.model)), ARBITER_SLICED);
 	for (int i = 0; i < 3; i++)
-		say("| 60, 25, 15 | %.1f of %.0f | | | | |\n", charged_pct(&s, i, before[i], RUN_S),
-		    share[i].cores_pct);
+		table_add("| 60, 25, 15 | %.1f of %.0f | | | | |\n",
+			  charged_pct(&s, i, before[i], RUN_S), share[i].cores_pct);
 	for (int i = 0; i < 2; i++)
 		assert_true(charged_pct(&s, i, before[i], RUN_S) > share[i].cores_pct - 6);
 	assert_true(charged_pct(&s, 2, before[2], RUN_S) > 14.5);
@@ -316,13 +316,14 @@ static void test_more_processes_are_no_larger_share(void **state)
 	for (int i = 0; i < 2; i++)
 		before[i] = charged_ns(&s, i);
 	gpu_model_run(s.model, RUN_S * SECOND);
-	say("| one process beside three | %.1f | | | | |\n", charged_pct(&s, 0, before[0], RUN_S));
+	table_add("| one process beside three | %.1f | | | | |\n",
+		  charged_pct(&s, 0, before[0], RUN_S));
 	assert_true(charged_pct(&s, 0, before[0], RUN_S) > 46);
 	end(&s);
 }
 
-/* Who comes back has its part at once, and who is left alone all of it. */
-static void test_one_goes_and_returns(void **state)
+/* A tenant that returns has its share at once, and a tenant that is alone again has the whole GPU. */
+static void test_a_tenant_leaves_and_returns(void **state)
 {
 	struct scene s = begin(2, two, half);
 	uint64_t work, alone_work;
@@ -343,7 +344,7 @@ static void test_one_goes_and_returns(void **state)
 	end(&s);
 }
 
-/* While one of a higher priority works, nobody else begins anything, as far as its budget goes. */
+/* While a tenant of higher priority works, no other begins work, as far as the budget allows. */
 static void test_priority(void **state)
 {
 	static const struct gpu_model_load now_and_then = {
@@ -351,7 +352,7 @@ static void test_priority(void **state)
 		.burst_ns = 5150 * US,
 		.think_ns = 15 * MS,
 		.think_max_ns = 25 * MS,
-		.tells_sync_points = true,
+		.reports_sync_points = true,
 	};
 	static const struct gpu_model_load *const load[] = { &now_and_then, &training };
 	static const struct arbiter_share first[] = { { 40, 100, 10 }, { 60, 100, 0 } };
@@ -365,14 +366,14 @@ static void test_priority(void **state)
 		assert_int_equal(arbiter_mode(gpu_model_arbiter(s.model)), ARBITER_SLICED);
 		p50_ms[i] = ms(gpu_model_latency_ns(s.model, s.tenant[0], 0.5));
 		p99_ms[i] = ms(gpu_model_latency_ns(s.model, s.tenant[0], 0.99));
-		say("| now and then, priority %d | | | %.1f | %.1f | |\n", i ? 10 : 0, p50_ms[i],
-		    p99_ms[i]);
+		table_add("| now and then, priority %d | | | %.1f | %.1f | |\n", i ? 10 : 0,
+			  p50_ms[i], p99_ms[i]);
 		end(&s);
 	}
 	assert_true(p50_ms[1] < 0.75 * p50_ms[0] && p99_ms[1] < 0.9 * p99_ms[0]);
 }
 
-/* One that never stops has no more than its share for its priority. */
+/* A tenant that never stops gets no more than its share by its priority. */
 static void test_priority_is_no_larger_share(void **state)
 {
 	static const struct arbiter_share first[] = { { 40, 100, 10 }, { 60, 100, 0 } };
@@ -380,13 +381,16 @@ static void test_priority_is_no_larger_share(void **state)
 	uint64_t before = charged_ns(&s, 1);
 
 	gpu_model_run(s.model, RUN_S * SECOND);
-	say("| beside a server of 40 %% with priority | %.1f of 60 | | | | |\n",
-	    charged_pct(&s, 1, before, RUN_S));
+	table_add("| beside a server of 40 %% with priority | %.1f of 60 | | | | |\n",
+		  charged_pct(&s, 1, before, RUN_S));
 	assert_true(charged_pct(&s, 1, before, RUN_S) > 57);
 	end(&s);
 }
 
-/* Whatever one tells, and whatever its priority, the other has its half of the slices, and does not wait for one that never comes. */
+/*
+ * Whatever a tenant reports, and whatever its priority, the other has its half of the slices, and never waits for a tenant that
+ * does not come.
+ */
 static void test_liars(void **state)
 {
 	static const struct arbiter_share first[] = { { 50, 100, 0 }, { 50, 100, 10 } };
@@ -402,22 +406,22 @@ static void test_liars(void **state)
 		work = gpu_model_work_ns(s.model, s.tenant[0]);
 		gpu_model_run(s.model, RUN_S * SECOND);
 		work = gpu_model_work_ns(s.model, s.tenant[0]) - work;
-		say("| beside liar %d%s | %.1f | | | | |\n", (int)liar.lie,
-		    i % 2 ? ", of a higher priority" : "", (double)work / (RUN_S * 1e7));
+		table_add("| beside liar %d%s | %.1f | | | | |\n", (int)liar.lie,
+			  i % 2 ? ", of a higher priority" : "", (double)work / (RUN_S * 1e7));
 		assert_true(work > 0.4 * RUN_S * SECOND);
 		end(&s);
 	}
 }
 
-/* A loop that only launches and waits would pay for slices, and gain nothing. And nobody has to have them. */
-static void test_who_has_turns(void **state)
+/* A loop that only launches and waits would lose time by slices and gain nothing. And slices can be switched off. */
+static void test_which_tenants_have_turns(void **state)
 {
 	static const struct gpu_model_load loop = {
 		.kernel_ns = MS,
 		.burst_ns = 8 * MS,
 		.launch_ns = 30 *
 			     US, /* launching takes longer than a server's gap, but the GPU works meanwhile */
-		.tells_sync_points = true,
+		.reports_sync_points = true,
 	};
 	static const struct gpu_model_load *const loops[] = { &loop, &loop, &loop, &loop, &loop };
 	static const struct arbiter_share fifth[] = {
@@ -432,7 +436,7 @@ static void test_who_has_turns(void **state)
 	s = begin_as(&none, 2, two, half);
 	assert_int_equal(arbiter_mode(gpu_model_arbiter(s.model)), ARBITER_LEASES);
 	end(&s);
-	/* A training's cap is kept by turns, unless it comes after the server. */
+	/* A training's cap is kept by turns, unless the server has a higher priority. */
 	s = begin(2, mixed, capped);
 	assert_int_equal(arbiter_mode(gpu_model_arbiter(s.model)), ARBITER_LEASES);
 	end(&s);
@@ -443,7 +447,7 @@ static void test_who_has_turns(void **state)
 	gpu_model_run(s.model, RUN_S * SECOND);
 	for (int i = 0; i < 5; i++)
 		sum_ns += (double)gpu_model_work_ns(s.model, s.tenant[i]);
-	say("| five loops of 8 kernels | %.1f %% | | | | |\n", sum_ns / (RUN_S * 1e7));
+	table_add("| five loops of 8 kernels | %.1f %% | | | | |\n", sum_ns / (RUN_S * 1e7));
 	assert_true(sum_ns > 0.95 * RUN_S * 1e9);
 	end(&s);
 }
@@ -460,16 +464,16 @@ int main(void)
 		cmocka_unit_test(test_long_prompts),
 		cmocka_unit_test(test_shares_of_three),
 		cmocka_unit_test(test_more_processes_are_no_larger_share),
-		cmocka_unit_test(test_one_goes_and_returns),
+		cmocka_unit_test(test_a_tenant_leaves_and_returns),
 		cmocka_unit_test(test_priority),
 		cmocka_unit_test(test_priority_is_no_larger_share),
 		cmocka_unit_test(test_liars),
-		cmocka_unit_test(test_who_has_turns),
+		cmocka_unit_test(test_which_tenants_have_turns),
 	};
 
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
 	printf("| scene | tokens/s | work %% | step p50 ms | step p99 ms | prefill p50 ms |\n%s",
-	       said());
+	       table_text());
 	return failed;
 }

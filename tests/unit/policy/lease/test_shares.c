@@ -1,7 +1,4 @@
-/*
- * Shares of GPU work that tenants get in the long run, on the simulated GPU: against each row stands
- * what was asked. Prints a table.
- */
+/* Long-run shares of GPU work on the simulated GPU: the result of each row beside its request. Prints a table. */
 #include <math.h>
 
 #include "together.h"
@@ -118,8 +115,8 @@ static void test_45_30_15_mixed(void **state)
 }
 
 /*
- * Trainings: a moment without work between two steps (it is in a step's time alone too) takes away
- * nothing of what was saved up while others had the GPU.
+ * Trainings: a pause between two steps, which its step alone has too, does not reduce the credit that the tenant saved while
+ * others had the GPU.
  */
 static void test_45_30_15_in_steps(void **state)
 {
@@ -238,7 +235,7 @@ static void test_mixed_equal(void **state)
 	assert_true(most - least < 1.5);
 }
 
-/* One that thinks between bursts gets close to what it asks for beside one that never stops. */
+/* A tenant that pauses between bursts gets close to its request beside one that never stops. */
 static void test_pauses_beside_hungry(void **state)
 {
 	struct gpu_model_config config = gpu_model_default_config();
@@ -271,7 +268,7 @@ static void test_late_polls(void **state)
 		assert_true(fabs(rows[i].got_pct - shares[i]) < 1.0);
 }
 
-/* No guarantee: what the guarantees leave, shared. */
+/* Tenants without a guarantee share the unpromised time. */
 static void test_unpromised(void **state)
 {
 	struct gpu_model_config config = gpu_model_default_config();

@@ -1,7 +1,4 @@
-/*
- * Long random runs. Each step is checked for what must always hold; a seed that fails can be run
- * again by itself: test_soak SEED.
- */
+/* Long random runs. Each step is checked for invariants. A seed that fails can be run again by itself: test_soak SEED. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -70,7 +67,7 @@ static void change_observation(uint64_t *random, struct arbiter_observation *see
 	}
 }
 
-/* In every second pair of runs nobody has a cap, so that short steps are sliced. */
+/* In every second pair of runs there are no caps, so that tenants with short steps are sliced. */
 static struct arbiter_share random_share_of(uint64_t seed, uint64_t *random)
 {
 	struct arbiter_share share = random_share(random);
@@ -238,7 +235,7 @@ static struct gpu_model_load random_load(uint64_t *random, bool wild)
 		load.burst_ns = random_between(random, 100 * US, 30 * MS);
 		load.think_ns = random_between(random, 50 * US, 100 * MS);
 		load.think_max_ns = 2 * load.think_ns;
-		load.tells_sync_points = random_next(random) % 4 != 0;
+		load.reports_sync_points = random_next(random) % 4 != 0;
 	}
 	if (wild && random_next(random) % 4 == 0)
 		load.lie = (enum lie)(random_next(random) % 5);
@@ -297,9 +294,8 @@ static void test_play(void **state)
 }
 
 /*
- * No one starves: among tenants whose work ends within a drain, one with demand waits no longer than
- * the others' turns: a quantum and a drain for each, times their weight over its own (rounded up),
- * and once more for credit of those that came back.
+ * No starvation: a tenant with demand, whose work ends within a drain, waits no longer than the others' turns: a quantum and a
+ * drain for each, times their weight over its own (rounded up), and once more for the credit of tenants that returned.
  */
 static void test_bounded_waiting(void **state)
 {

@@ -78,7 +78,7 @@ static void test_quota_is_fixed(void **state)
 	}
 	assert_true(b.now - begin >= 300 * MS && b.now - begin < 302 * MS);
 	assert_int_equal(bench_state(&b, one), LEASE_CLOSING);
-	/* Its work goes on: nobody has the token. */
+	/* Its work goes on: no tenant has the token. */
 	bench_run_for(&b, 40 * MS);
 	assert_int_equal(bench_state(&b, two), LEASE_STOP);
 	bench_rest(&b, one);
@@ -90,7 +90,7 @@ static void test_quota_is_fixed(void **state)
 	arbiter_free(b.arbiter);
 }
 
-/* A holder without work loses the token soon; nobody is given one unasked. */
+/* A holder without work soon loses the token; a tenant without demand never gets it. */
 static void test_idle_holder(void **state)
 {
 	struct bench b = token_bench();
@@ -112,7 +112,7 @@ static void test_idle_holder(void **state)
 	arbiter_free(b.arbiter);
 }
 
-/* Past its limit in the window it waits, though nobody else wants the device. */
+/* Beyond its limit in the window it waits, though no other tenant wants the device. */
 static void test_limit_binds_alone(void **state)
 {
 	struct gpu_model_config config = token_config();

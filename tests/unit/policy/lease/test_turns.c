@@ -1,4 +1,4 @@
-/* Whose turn it is of a tenant's processes: single rules, fed by hand on virtual time. */
+/* Turns among a tenant's processes: single rules, fed by hand on virtual time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +44,7 @@ static void step(struct table *t, uint64_t after_ns)
 	t->next = turns_step(&t->turns, t->process, t->count, &t->lease);
 }
 
-/* The place of the process whose turn it is; -1: everyone's. */
+/* The place of the process that has the turn; -1: all have it. */
 static int turn(const struct table *t)
 {
 	return t->turns.turn ? (int)t->turns.turn - 11 : -1;
@@ -89,7 +89,7 @@ static void take_away(struct table *t)
 	step(t, 100 * US);
 }
 
-/* Whoever has the turn works for so long, in looks of 1 ms; then it is held again. */
+/* The process with the turn works for this long, in samples of 1 ms; then it is held again. */
 static void use_lease(struct table *t, uint64_t length_ns)
 {
 	for (uint64_t past = 0; past < length_ns; past += MS) {
@@ -115,7 +115,7 @@ static void test_leases_go_round(void **state)
 	for (int i = 0; i < 40; i++) {
 		grant(&t);
 		had[turn(&t)]++;
-		/* Each the whole lease: nobody else in it. */
+		/* Each has the whole lease, and no other process runs in it. */
 		use_lease(&t, 20 * MS);
 		assert_int_equal(t.turns.given, i + 1);
 		take_away(&t);
@@ -125,7 +125,7 @@ static void test_leases_go_round(void **state)
 	assert_int_equal(t.turns.given_up, 0);
 }
 
-static void test_who_had_short_leases_comes_first(void **state)
+static void test_short_leases_come_first(void **state)
 {
 	struct table t;
 	int first;
@@ -164,7 +164,7 @@ static void test_one_alone_needs_no_turn(void **state)
 	work(&t, 2);
 	step(&t, MS);
 	assert_true(turn(&t) == 1 || turn(&t) == 2);
-	/* Both done: it is nobody's any more. */
+	/* Both are done: no process has the turn. */
 	rest(&t, 1);
 	rest(&t, 2);
 	step(&t, MS);
@@ -202,7 +202,7 @@ static void test_short_leases_of_one_alone_are_one_turn(void **state)
 	assert_in_range(t.turns.given, 3, 5);
 }
 
-/* A cap's lease may end as soon as it begins: what is used of it is its drain. */
+/* A cap's lease may end as soon as it begins: the tenant then uses it only for its drain. */
 static void test_leases_that_are_but_a_drain(void **state)
 {
 	int had[2] = { 0 };
@@ -227,7 +227,7 @@ static void test_leases_that_are_but_a_drain(void **state)
 	assert_in_range(t.turns.given, 10, 25);
 }
 
-static void test_who_rests_loses_the_turn(void **state)
+static void test_an_idle_process_loses_the_turn(void **state)
 {
 	struct table t;
 	int own;
@@ -241,11 +241,11 @@ static void test_who_rests_loses_the_turn(void **state)
 	rest(&t, own);
 	step(&t, 100 * US);
 	assert_int_equal(turn(&t), own);
-	/* It says when it is to be looked at again. */
+	/* The result has the time of the next poll. */
 	assert_true(t.next <= t.lease.now_ns + 200 * US);
 	step(&t, 150 * US);
 	assert_int_equal(turn(&t), !own);
-	/* It told that it has rested for long: no look was needed in between. */
+	/* It reported a long idle time: no poll was needed in between. */
 	work(&t, !own);
 	step(&t, 5 * MS);
 	wait(&t, own);
@@ -256,7 +256,7 @@ static void test_who_rests_loses_the_turn(void **state)
 	assert_int_equal(turn(&t), own);
 }
 
-static void test_patience_grows_with_who_comes_back_soon(void **state)
+static void test_patience_grows_with_early_returns(void **state)
 {
 	struct table t;
 	uint64_t before;
@@ -295,7 +295,7 @@ static void test_one_that_dies_in_its_turn(void **state)
 	step(&t, 100 * US);
 	assert_int_not_equal(t.turns.turn, 10 + (unsigned)own + 1);
 	assert_int_not_equal(t.turns.turn, 0);
-	/* All but one gone: nobody is to be kept waiting. */
+	/* Only one process is left: no process waits for a turn. */
 	t.count = 1;
 	t.process[0] = (struct turns_process){ .slot = 20 };
 	wait(&t, 0);
@@ -303,7 +303,7 @@ static void test_one_that_dies_in_its_turn(void **state)
 	assert_int_equal(t.turns.turn, 0);
 }
 
-static void test_who_comes_back_is_not_far_behind(void **state)
+static void test_a_return_is_not_far_behind(void **state)
 {
 	struct table t;
 
@@ -326,7 +326,7 @@ static void test_who_comes_back_is_not_far_behind(void **state)
 	}
 }
 
-/* The one whose turn it is has a kernel that spins for what another waits to launch. */
+/* The process with the turn has a kernel that spins for the work that another process has to launch. */
 static void spin(struct table *t, uint64_t for_ns)
 {
 	int own = turn(t);
@@ -337,7 +337,7 @@ static void spin(struct table *t, uint64_t for_ns)
 		step(t, MS);
 }
 
-static void test_who_need_each_other_run_together(void **state)
+static void test_processes_that_need_each_other_run_together(void **state)
 {
 	uint64_t off_ns = 100 * MS;
 	struct table t;
@@ -396,7 +396,7 @@ static void test_how_long_work_may_last(void **state)
 	assert_int_equal(t.turns.given_up, 1);
 }
 
-static void test_nobody_else_waits(void **state)
+static void test_no_other_process_waits(void **state)
 {
 	struct table t;
 
@@ -432,7 +432,7 @@ static void test_turns_that_are_rested_away(void **state)
 	setup(&t, 2);
 	all_wait(&t);
 	grant(&t);
-	/* Each works for 0.3 ms, and then waits for what the other makes of it. */
+	/* Each works for 0.3 ms, and then waits for the other's result. */
 	for (int i = 0; i < 100 && turn(&t) >= 0; i++) {
 		int own = turn(&t);
 
@@ -445,7 +445,7 @@ static void test_turns_that_are_rested_away(void **state)
 	}
 	assert_int_equal(turn(&t), -1);
 	assert_int_equal(t.turns.given_up, 1);
-	/* Soon: after some 10 ms of rests. */
+	/* Soon: after about 10 ms of idle time. */
 	assert_true(t.lease.now_ns < SECOND + 40 * MS);
 }
 
@@ -456,7 +456,7 @@ static void test_one_that_does_not_begin(void **state)
 	setup(&t, 3);
 	all_wait(&t);
 	grant(&t);
-	/* It is stopped, say: woken, and not seen at work. */
+	/* It is stopped, for example: woken, but no work is observed. */
 	for (int i = 0; i < 3; i++)
 		step(&t, MS);
 	assert_int_equal(turn(&t), -1);
@@ -475,7 +475,7 @@ static void test_without_a_lease(void **state)
 	all_wait(&t);
 	grant(&t);
 	assert_true(turn(&t) >= 0);
-	/* Free run, or turns switched off: nobody waits for a turn. */
+	/* Free run, or turns switched off: no process waits for a turn. */
 	t.lease.state = TURNS_OPEN;
 	step(&t, MS);
 	assert_int_equal(turn(&t), -1);
@@ -511,18 +511,18 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_leases_go_round),
-		cmocka_unit_test(test_who_had_short_leases_comes_first),
+		cmocka_unit_test(test_short_leases_come_first),
 		cmocka_unit_test(test_one_alone_needs_no_turn),
 		cmocka_unit_test(test_a_long_lease_is_shared),
 		cmocka_unit_test(test_short_leases_of_one_alone_are_one_turn),
 		cmocka_unit_test(test_leases_that_are_but_a_drain),
-		cmocka_unit_test(test_who_rests_loses_the_turn),
-		cmocka_unit_test(test_patience_grows_with_who_comes_back_soon),
+		cmocka_unit_test(test_an_idle_process_loses_the_turn),
+		cmocka_unit_test(test_patience_grows_with_early_returns),
 		cmocka_unit_test(test_one_that_dies_in_its_turn),
-		cmocka_unit_test(test_who_comes_back_is_not_far_behind),
-		cmocka_unit_test(test_who_need_each_other_run_together),
+		cmocka_unit_test(test_a_return_is_not_far_behind),
+		cmocka_unit_test(test_processes_that_need_each_other_run_together),
 		cmocka_unit_test(test_how_long_work_may_last),
-		cmocka_unit_test(test_nobody_else_waits),
+		cmocka_unit_test(test_no_other_process_waits),
 		cmocka_unit_test(test_a_gate_that_gave_up),
 		cmocka_unit_test(test_turns_that_are_rested_away),
 		cmocka_unit_test(test_one_that_does_not_begin),

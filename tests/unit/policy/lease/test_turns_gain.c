@@ -1,7 +1,6 @@
 /*
- * What turns of a tenant's processes (turns.h) gain or cost, by what the processes do, on the model of a
- * GPU that slices between their contexts: the tenant's work, and that of the one beside it, with and
- * without.
+ * Gain or cost of turns among a tenant's processes (turns.h), by how the processes work, on the model of a GPU that slices
+ * between their contexts: work of the tenant and of its neighbour, with and without turns.
  */
 #include <stdio.h>
 
@@ -13,7 +12,7 @@ struct row {
 	const char *name;
 	struct gpu_model_load load;
 	double limit;
-	bool is_alone; /* nobody is beside it */
+	bool is_alone; /* no neighbour */
 	double gain;   /* in points of the card's time, at least */
 };
 
@@ -135,8 +134,8 @@ static struct gpu_model_load random_load(uint64_t *random)
 #define TENANTS 4
 
 /*
- * Processes of all kinds come and are killed, mostly in their turn. Work goes on in each second, and none is
- * held at its gate for longer than a turn of each tenant and each process takes.
+ * Processes of all kinds start and are killed, mostly in their turn. Work is done in each second, and no process is held at its
+ * gate for longer than a turn of each tenant and each process.
  */
 static void play_at_random(uint64_t seed, double *worst_ms, uint64_t *given, uint64_t *given_up)
 {

@@ -67,7 +67,7 @@ static void test_a_cap_alone(void **state)
 			check(&caps[i], 1, lengths[k], 5);
 }
 
-/* One that was there, but idle, does not begin with a burst. */
+/* A tenant that was idle before does not begin with a burst. */
 static void test_first_second(void **state)
 {
 	static const double caps[] = { 50, 80, 95 };
@@ -94,8 +94,8 @@ static void test_three_caps(void **state)
 }
 
 /*
- * A training that works for 25 ms and rests for 16.7: 60 % of a GPU. With a cap below that a step takes as
- * much longer as the cap says, above it not at all.
+ * A training that works for 25 ms and pauses for 16.7 uses 60 % of a GPU. With a cap below that its steps take longer in
+ * proportion; with a higher cap they do not.
  */
 static void test_pauses_between_steps(void **state)
 {
@@ -160,7 +160,7 @@ static void test_quantum(void **state)
 	assert_true(quantum_ms(tight, 2, 150 * US) < most);
 	assert_true(quantum_ms(roomy, 2, 150 * US) < 10);
 	assert_true(quantum_ms(roomy, 2, 0) >= least);
-	/* Who never has much in flight runs behind its launches: longer turns. */
+	/* A tenant that never has much in flight runs behind its launches: its turns are longer. */
 	assert_true(quantum_of_ms(roomy, 2, 150 * US, &behind) >
 		    1.5 * quantum_ms(roomy, 2, 150 * US));
 }

@@ -22,7 +22,7 @@ static void add_rows(struct gpu_model *m, struct row *rows, int count)
 	}
 }
 
-/* Runs, and fills in what the rows got. */
+/* Runs, and writes the results into the rows. */
 static void measure(struct gpu_model *m, struct row *rows, int count, uint64_t run_ns)
 {
 	uint64_t before[TOGETHER_MOST], charged[TOGETHER_MOST], last[TOGETHER_MOST];
@@ -67,12 +67,12 @@ double together_after(const char *name, struct row *rows, int count, uint64_t wa
 		char text[32];
 
 		sum += r->got_pct;
-		say("%-34s %8s  %3.0f / %3.0f  %6.2f  %6.2f  %6.2f\n", i ? "" : name,
-		    length_text(r->load.kernel_ns, text, sizeof(text)), r->share.cores_pct,
-		    r->share.limit_pct, r->got_pct, r->charged_pct, r->deviation);
+		table_add("%-34s %8s  %3.0f / %3.0f  %6.2f  %6.2f  %6.2f\n", i ? "" : name,
+			  length_text(r->load.kernel_ns, text, sizeof(text)), r->share.cores_pct,
+			  r->share.limit_pct, r->got_pct, r->charged_pct, r->deviation);
 	}
 	if (count > 1)
-		say("%-34s %8s  %9s  %6.2f\n", "", "", "sum", sum);
+		table_add("%-34s %8s  %9s  %6.2f\n", "", "", "sum", sum);
 	for (int i = 0; i < count; i++)
 		if (rows[i].most > 0 &&
 		    (rows[i].got_pct < rows[i].least || rows[i].got_pct > rows[i].most))
@@ -94,6 +94,6 @@ int together_print(void **state)
 	printf("\nPercent of the GPU's time: work done, charged, standard deviation of work in 1 s "
 	       "windows.\n"
 	       "%-34s %8s  %9s  %6s  %6s  %6s\n%s",
-	       "case", "kernels", "cores/lim", "work", "charge", "sd 1 s", said());
+	       "case", "kernels", "cores/lim", "work", "charge", "sd 1 s", table_text());
 	return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * Tenants together on the simulated GPU: what each got of it, beside what was asked. Each outcome is a
- * line of the table that together_print() prints.
+ * Tenants together on the simulated GPU: the result of each, beside its request. Each result is a line of the table that
+ * together_print() prints.
  */
 #pragma once
 
@@ -11,9 +11,9 @@
 struct row {
 	struct arbiter_share share;
 	struct gpu_model_load load;
-	double least, most; /* bounds on got_pct; both 0: none */
+	double least, most; /* bounds on got_pct; both 0: no bounds */
 	int processes;      /* 0: one */
-	/* What comes out; percent of the GPU's time. */
+	/* The results, in percent of the GPU's time. */
 	double got_pct;
 	double charged_pct;
 	double deviation; /* of the share in windows of one second */

@@ -16,12 +16,12 @@ enum phase { AWAY, WAITS, HOLDS, GONE };
 struct tenant {
 	enum phase phase;
 	unsigned comes_left;
-	uint64_t next_ns; /* when it comes, or ends */
+	uint64_t next_ns; /* when it starts or ends */
 	uint64_t hold_ns;
 	struct order_key key;
 	struct fade use;
 	unsigned need_count;
-	struct grant_need need[MOST_CARDS]; /* while it holds: what was granted */
+	struct grant_need need[MOST_CARDS]; /* granted memory, while it holds some */
 	unsigned ahead;                     /* that waited when it came */
 	uint64_t grows_at_ns;               /* 0: does not */
 	bool grew;
@@ -34,7 +34,7 @@ struct scene {
 	uint64_t most_hold_ns, half_life_ns;
 	struct order_bounds bounds;
 	unsigned card_count, tenant_count;
-	struct grant_card card[MOST_CARDS]; /* taken_bytes: by nobody here, for good */
+	struct grant_card card[MOST_CARDS]; /* taken_bytes: memory that no tenant of the scene ever uses */
 	struct tenant tenant[MOST_TENANTS];
 	struct scene_tally *tally;
 };
@@ -112,7 +112,7 @@ static void hold(struct scene *s, struct tenant *t)
 				 : s->now_ns + random_between(&s->random, 0, t->hold_ns - 1);
 }
 
-/* What must be so of who holds: never more than the card has. */
+/* The invariant for holders: together never more than the card has. */
 static bool is_over(const struct scene *s)
 {
 	for (unsigned c = 0; c < s->card_count; c++) {
@@ -160,9 +160,9 @@ static size_t make_requests(struct scene *s, struct grant_card *cards, struct gr
 }
 
 /*
- * The order as specified, said another way: going through those that wait as they are placed, nobody is
- * left waiting who would fit in what was there, less what those before it got, and less, card by card, what
- * the overdue ones before it lack; and nobody gets what an overdue one before it lacks.
+ * The specified order, in other words. Go through the waiting requests in the order of their grants: none is left waiting that
+ * would fit. What fits is the free memory, less the earlier grants, less what the earlier overdue requests lack on each card.
+ * And no request is granted memory that an earlier overdue request lacks.
  */
 static const char *check_order(const struct scene *s, const struct grant_card *before,
 			       const struct grant_request *list, size_t count)
@@ -171,7 +171,7 @@ static const char *check_order(const struct scene *s, const struct grant_card *b
 
 	for (unsigned c = 0; c < s->card_count; c++)
 		left[c] = grant_free_bytes(&before[c]);
-	/* Growth comes after the overdue. */
+	/* Growth is granted after the overdue requests. */
 	for (int pass = 0; pass < 3; pass++)
 		for (size_t i = 0; i < count; i++) {
 			const struct grant_request *r = &list[i];

@@ -11,5 +11,5 @@ struct scene_tally {
 	double wait_of_bound; /* the longest wait as a part of its bound */
 };
 
-/* Plays the scene that `seed` makes. NULL, or what is wrong with it; adds to the tally. */
+/* Plays the scene of `seed`. Returns NULL, or the description of a fault; adds to the tally. */
 const char *scene_play(uint64_t seed, struct scene_tally *tally);

@@ -208,7 +208,7 @@ void model_tick(void)
 			m.most_held[card] = model_held(card);
 	if (is_anyone_moving)
 		m.moving_ns += TICK;
-	/* Who works, and so how long turns are, changes. */
+	/* Changes which tenants work, and so how long turns are. */
 	if (m.now % S < TICK && bound_ns() > m.bound_ns)
 		m.bound_ns = bound_ns();
 	m.now += TICK;

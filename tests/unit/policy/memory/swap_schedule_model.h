@@ -1,6 +1,6 @@
 /*
- * A model of cards whose memory tenants take turns on, on virtual time: tenants that work and rest, grow, refuse
- * to move, come and go, and do as policy/memory/swap_schedule.h decides. For the tests of that policy.
+ * A model of cards on whose memory tenants take turns, on virtual time. Tenants work and pause, grow, refuse to move, start and
+ * end, and follow policy/memory/swap_schedule.h. For the tests of that policy.
  */
 #pragma once
 
@@ -21,8 +21,8 @@ struct model_tenant {
 	unsigned cards; /* mask */
 	double weight;
 	uint64_t fixed, movable[CARDS], wanted[CARDS];
-	uint64_t work_until, rest_until; /* it works, then rests, and so on */
-	uint64_t work_ns, rest_ns;       /* means; rest 0: always works */
+	uint64_t work_until, rest_until; /* it works, then pauses, and so on */
+	uint64_t work_ns, rest_ns;       /* means; pause 0: always works */
 	enum swap_schedule_place place;
 	uint64_t move_ends;
 	uint64_t moved_ns, progress;
@@ -35,7 +35,7 @@ struct model {
 	uint64_t now, capacity[CARDS], random;
 	double rate;
 	struct model_tenant t[TENANTS];
-	unsigned refuse_in; /* one of so many moves is refused; 0: none */
+	unsigned refuse_in; /* refuses one of this many moves; 0: none */
 	uint64_t moving_ns; /* time in which anybody moves */
 	uint64_t most_held[CARDS];
 	uint64_t bound_ns; /* on a wait, the greatest that there was */
@@ -46,13 +46,13 @@ extern struct model m;
 /* Below n. */
 uint64_t model_random(uint64_t n);
 
-/* Empty cards of so much each. */
+/* Empty cards of this size each. */
 void model_start(uint64_t capacity, double rate, uint64_t seed);
 
-/* A tenant with so much on each of its cards; its number. */
+/* Adds a tenant with this much on each of its cards; returns its number. */
 int model_add(unsigned cards, uint64_t movable, uint64_t work_ns, uint64_t rest_ns, bool is_in);
 
-/* What a card holds now. */
+/* Memory that the card holds now. */
 uint64_t model_held(unsigned card);
 
 void model_tick(void);

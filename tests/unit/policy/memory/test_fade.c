@@ -72,7 +72,7 @@ static void test_how_often_it_is_added_does_not_matter(void **state)
 	}
 }
 
-/* A card that is used all the time comes to one half-life / ln 2, and no further. */
+/* The use of a card that is always busy approaches one half-life / ln 2. */
 static void test_full_use_has_a_limit(void **state)
 {
 	struct fade f = { 0 };
@@ -94,7 +94,7 @@ static void test_a_clock_that_went_back_stands_still(void **state)
 	assert_near(fade_use_ns(&f, 10 * S, HALF), 5e9);
 }
 
-/* Between two clocks: what has passed is told, not read. */
+/* Between two clocks: the caller passes the elapsed time; no clock is read. */
 static void test_after_another_clock(void **state)
 {
 	struct fade f = fade_after(8e9, 2 * HALF, 5 * S, HALF);

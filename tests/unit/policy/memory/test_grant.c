@@ -1,4 +1,4 @@
-/* Single decisions of admission; test_schedules.c has what must hold always. */
+/* Single decisions of admission; test_schedules.c checks the invariants. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 static const struct order_bounds bounds = { .patience_ns = 1000, .passes_most = 2 };
 
-/* One that waits for `bytes` of card 0; `id` is its arrival as well. */
+/* A request that waits for `bytes` of card 0; `id` is its arrival as well. */
 static struct grant_request request(uint32_t id, double use_ns, uint64_t bytes)
 {
 	return (struct grant_request){
@@ -106,7 +106,7 @@ static void test_bounded_passing(void **state)
 	assert_int_equal(card.kept_bytes, 20);
 }
 
-/* Of the card that it does not lack, only what it needs is kept. */
+/* On a card where it lacks nothing, only its own need is reserved. */
 static void test_what_is_left_beside_the_kept_is_given(void **state)
 {
 	struct grant_card cards[2] = { { .size_bytes = 100, .taken_bytes = 95 },
@@ -133,7 +133,7 @@ static void test_growth_does_not_wait(void **state)
 	assert_int_equal(verdict_of(list, 3, 1), GRANT_WAITS);
 }
 
-/* Not even one that holds gets what is kept. */
+/* Not even a tenant that already holds memory gets the reserved memory. */
 static void test_growth_leaves_what_is_kept(void **state)
 {
 	struct grant_card card = { .size_bytes = 100, .taken_bytes = 80 };

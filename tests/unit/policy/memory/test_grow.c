@@ -32,7 +32,7 @@ static unsigned draw(uint64_t *random, struct grower *growers)
 	return count;
 }
 
-/* Gives who holds nothing and wants some its whole quota, or nothing. */
+/* Grants a request of a tenant without memory its whole quota, or nothing. */
 static void admit(struct grower *growers, unsigned count, uint64_t now)
 {
 	struct grant_card card = { .size_bytes = CARD };

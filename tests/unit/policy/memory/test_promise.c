@@ -65,7 +65,7 @@ static void test_shares(void **state)
 	decided(&card, NULL, 0, r);
 	r.cores_pct = 30.5;
 	refused(&card, NULL, 0, r, ENOSPC, "at most 30 % is possible");
-	/* Unless the card may be promised too often: scaled, caps as asked. */
+	/* Unless the card may be overcommitted: then guarantees are scaled, and caps stay as requested. */
 	card.may_overcommit = true;
 	struct promise p = decided(&card, NULL, 0, r);
 	assert_true(p.cores_pct == 30.5 && p.limit_pct == 30.5);
@@ -108,7 +108,7 @@ static void test_memory(void **state)
 	refused(&card, NULL, 0, (struct promise_request){ 0 }, ENOSPC, "none is left");
 }
 
-/* Who waits may ask for anything that the card has; what it is granted is not promised to others. */
+/* A tenant that waits may request up to the card's memory; its grants are promised to no other tenant. */
 static void test_waiting(void **state)
 {
 	struct promise_card card = empty;
@@ -136,7 +136,7 @@ static void test_waiting(void **state)
 	assert_int_equal(promise_unpromised_bytes(&card), 0);
 }
 
-/* What is granted at once never exceeds the quota, also after the quota alone was lowered. */
+/* The reserve never exceeds the quota, also after only the quota was lowered. */
 static void test_reserve_follows_the_quota_down(void **state)
 {
 	struct promise now = { .memory_given = true,
@@ -155,7 +155,7 @@ static void test_memory_held(void **state)
 	struct promise_request r = { .has_memory = true, .memory_bytes = GIB };
 	refused(&empty, &now, 2 * GIB, r, EBUSY, "at least 2 GiB (2048MiB) is needed");
 	assert_int_equal(decided(&empty, &now, GIB, r).quota_bytes, GIB);
-	/* A change of something else does not look at memory. */
+	/* A change of another value does not check memory. */
 	decided(&empty, &now, 6 * GIB,
 		(struct promise_request){ .has_cores = true, .cores_pct = 5 });
 }

@@ -1,6 +1,6 @@
 /*
- * Random schedules: nobody waits for ever, nor past the bound; never more than a card has; the order as
- * specified. test_admit_schedules COUNT [FIRST-SEED]: a seed that fails can be played again by itself.
+ * Random schedules: no request waits for ever, or longer than the bound; grants never exceed a card; the order is as specified.
+ * test_admit_schedules COUNT [FIRST-SEED]: a seed that fails can be played again by itself.
  */
 #include <setjmp.h>
 #include <stdarg.h>

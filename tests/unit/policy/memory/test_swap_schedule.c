@@ -1,4 +1,4 @@
-/* Whose memory is on a card, on virtual time: the rules in simple scenes of one card. */
+/* Which tenants' memory is on a card, on virtual time: the rules in simple scenes of one card. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@ static void test_two_that_do_not_fit_take_turns(void **state)
 	assert_true(part < 0.115);
 }
 
-/* Turns are as long as the weights say, to a bound; the shortest is what moves make it. */
+/* The weights set the lengths of turns, up to a bound; the time for moves sets the shortest turn. */
 static void test_turns_by_weight(void **state)
 {
 	static const double weights[][2] = { { 60, 20 }, { 50, 50 }, { 0, 0 }, { 95, 5 } };
@@ -53,7 +53,7 @@ static void test_turns_by_weight(void **state)
 	}
 }
 
-/* Who has no work makes nobody's turn longer. */
+/* A tenant without work lengthens no turn. */
 static void test_the_weight_of_the_idle_is_none(void **state)
 {
 	model_start(100 * GIB, 40e9, 1);
@@ -97,7 +97,7 @@ static void test_the_idle_leave_first(void **state)
 	assert_int_equal(m.t[idle].place, SWAP_SCHEDULE_OUT);
 	assert_int_equal(m.t[comes].place, SWAP_SCHEDULE_IN);
 	assert_true(m.t[comes].longest_wait < 5 * S);
-	/* When there is room for all again, it comes back though it has no work. */
+	/* When all fit again, it returns though it has no work. */
 	swap_schedule_remove(&m.r, comes);
 	m.t[comes].is_there = false;
 	model_run(60 * S);
@@ -105,7 +105,7 @@ static void test_the_idle_leave_first(void **state)
 	assert_int_equal(m.r.orders, 1);
 }
 
-/* Between the allocations of one that grows there is room for an idle one: it is not moved there and back. */
+/* A tenant that grows leaves room for an idle one between two allocations: the idle one is not moved there and back. */
 static void test_the_idle_stay_out_while_another_grows(void **state)
 {
 	model_start(100 * GIB, 40e9, 1);
@@ -115,7 +115,7 @@ static void test_the_idle_stay_out_while_another_grows(void **state)
 	m.t[grows].wanted[0] = 20 * GIB;
 	model_run(30 * S);
 	assert_int_equal(m.t[idle].place, SWAP_SCHEDULE_OUT);
-	/* It frees what it had, and takes it again. */
+	/* It frees its memory, and allocates it again. */
 	for (int i = 0; i < 20; i++) {
 		m.t[grows].movable[0] = 10 * GIB;
 		model_run(2 * S);
@@ -131,8 +131,8 @@ static void test_the_idle_stay_out_while_another_grows(void **state)
 	assert_int_equal(m.t[idle].place, SWAP_SCHEDULE_IN);
 }
 
-/* What one left for is not taken back by him before it was used. */
-static void test_room_is_kept_for_whom_it_was_made(void **state)
+/* A tenant that left for another does not return before the other has used the memory. */
+static void test_room_is_reserved_for_its_request(void **state)
 {
 	model_start(100 * GIB, 40e9, 1);
 	int idle = model_add(1, 60 * GIB, 1, UINT64_MAX / 4, true);
@@ -147,7 +147,7 @@ static void test_room_is_kept_for_whom_it_was_made(void **state)
 	assert_true(model_was_within());
 }
 
-static void test_who_refuses_is_passed_over(void **state)
+static void test_a_refusing_tenant_is_skipped(void **state)
 {
 	model_start(100 * GIB, 40e9, 1);
 	int first = model_add(1, 40 * GIB, S, 0, true);
@@ -164,7 +164,7 @@ static void test_who_refuses_is_passed_over(void **state)
 	assert_int_equal(m.t[second].place, SWAP_SCHEDULE_OUT);
 }
 
-/* However long the turns are, who is in the queue may hope; but not for memory that was refused to him. */
+/* However long the turns are, a tenant in the queue may expect memory; but not memory that was refused to it. */
 static void test_hope(void **state)
 {
 	model_start(100 * GIB, 1e9, 1);
@@ -190,7 +190,7 @@ static void test_hope(void **state)
 	model_run(S);
 	assert_false(swap_schedule_can_ever_fit(&m.r, second));
 	assert_true(swap_schedule_can_ever_fit(&m.r, first));
-	/* Nor for what no card has, nor for what it need only take. */
+	/* Nor memory that no card has, nor memory that it can have at once. */
 	assert_true(swap_schedule_can_ever_fit(&m.r, first));
 	m.r.tenant[first].is_granted = true;
 	assert_false(swap_schedule_can_ever_fit(&m.r, first));
@@ -200,8 +200,8 @@ static void test_hope(void **state)
 	assert_false(swap_schedule_can_ever_fit(&m.r, large));
 }
 
-/* One that is stopped does not keep the others from each other's room. */
-static void test_who_does_not_answer_is_passed_over(void **state)
+/* A stopped tenant does not keep the others from each other's memory. */
+static void test_a_silent_tenant_is_skipped(void **state)
 {
 	model_start(100 * GIB, 40e9, 1);
 	int deaf = model_add(1, 40 * GIB, S, 0, true);
@@ -218,7 +218,7 @@ static void test_who_does_not_answer_is_passed_over(void **state)
 	assert_true(m.now - begin < 30 * S);
 }
 
-/* However long it takes: what goes on is awaited. */
+/* A move may take any time as long as it makes progress. */
 static void test_a_slow_move_is_awaited(void **state)
 {
 	model_start(100 * GIB, 40e9, 1);
@@ -239,8 +239,8 @@ static void test_a_slow_move_is_awaited(void **state)
 		model_run(TICK);
 }
 
-/* Others left for what it waited for: it is not sent away before it had a turn of it. */
-static void test_who_is_served_has_a_turn(void **state)
+/* Other tenants left for its request: it is not moved out before it had a turn with that memory. */
+static void test_a_served_tenant_has_a_turn(void **state)
 {
 	model_start(100 * GIB, 40e9, 1);
 	int grows = model_add(1, 40 * GIB, S, 0, true), leaves = model_add(1, 50 * GIB, S, 0, true);
@@ -256,8 +256,8 @@ static void test_who_is_served_has_a_turn(void **state)
 	assert_true(m.now - begin + 2 * TICK >= turn);
 }
 
-/* While one is to return, whose bytes are reserved, others have what they were granted and no more. */
-static void test_what_is_reserved_is_nobody_elses(void **state)
+/* While bytes are reserved for a tenant that is to return, others keep their grants and get no more. */
+static void test_reserved_memory_is_granted_to_no_other(void **state)
 {
 	struct swap_schedule_observation in = { .place = SWAP_SCHEDULE_IN,
 						.part_count = 1,
@@ -282,7 +282,7 @@ static void test_what_is_reserved_is_nobody_elses(void **state)
 	swap_schedule_observe(&m.r, a, &in, m.now + S);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + S);
 	assert_true(swap_schedule_may_take(&m.r, a, 0) == 60 * GIB);
-	in.part[0].wanted_bytes = 61 * GIB; /* beyond what is reserved */
+	in.part[0].wanted_bytes = 61 * GIB; /* more than is reserved */
 	swap_schedule_observe(&m.r, a, &in, m.now + S);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + S);
 	assert_true(swap_schedule_may_take(&m.r, a, 0) == 0);
@@ -294,7 +294,7 @@ static void test_what_is_reserved_is_nobody_elses(void **state)
 	assert_true(swap_schedule_may_take(&m.r, a, 0) == UINT64_MAX);
 }
 
-static void test_who_is_put_out_by_hand_stays_out(void **state)
+static void test_swapped_out_by_hand_stays_out(void **state)
 {
 	model_start(100 * GIB, 40e9, 1);
 	int a = swap_schedule_add(&m.r, true, m.now);
@@ -310,15 +310,15 @@ static void test_who_is_put_out_by_hand_stays_out(void **state)
 	swap_schedule_observe(&m.r, a, &seen, m.now + S);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + S);
 	assert_false(m.r.tenant[a].should_be_in);
-	/* Called back it comes at once, also when it has nothing to do. */
+	/* When it is called back it returns at once, even without work. */
 	seen.is_out_by_user = seen.has_work = false;
 	swap_schedule_observe(&m.r, a, &seen, m.now + 2 * S);
 	swap_schedule_step(&m.r, m.capacity, CARDS, m.now + 2 * S);
 	assert_true(m.r.tenant[a].should_be_in);
 }
 
-/* More than the card has without anybody else: let in, to be told; others are served meanwhile. */
-static void test_who_can_never_fit_is_let_in_to_be_told(void **state)
+/* A tenant that exceeds the card even alone is let in, so that its allocation is refused; the others are served meanwhile. */
+static void test_a_request_that_can_never_fit_is_let_in_and_refused(void **state)
 {
 	model_start(100 * GIB, 40e9, 1);
 	int a = swap_schedule_add(&m.r, false, m.now), b = swap_schedule_add(&m.r, false, m.now);
@@ -341,8 +341,11 @@ static void test_who_can_never_fit_is_let_in_to_be_told(void **state)
 	assert_true(m.r.tenant[b].should_be_in);
 }
 
-/* For a moment one that has just left seems to hold its memory still: nobody behind the first in the queue is served by that. */
-static void test_a_figure_of_a_moment_gives_nobodys_place_away(void **state)
+/*
+ * For a moment a tenant that has just left still seems to hold its memory. No tenant behind the first in the queue is served
+ * because of that.
+ */
+static void test_a_momentary_figure_frees_no_place(void **state)
 {
 	model_start(100 * GIB, 40e9, 1);
 	int first = swap_schedule_add(&m.r, false, m.now),
@@ -365,7 +368,7 @@ static void test_a_figure_of_a_moment_gives_nobodys_place_away(void **state)
 	assert_false(m.r.tenant[left].should_be_in);
 }
 
-/* Others took the room of one that returns: that is no failure of it. It is first in the queue again. */
+/* Others took the room of a tenant that returns: this does not count as its failure. It is first in the queue again. */
 static void test_a_return_whose_room_was_taken_is_called_off(void **state)
 {
 	model_start(100 * GIB, 40e9, 1);
@@ -386,7 +389,7 @@ static void test_a_return_whose_room_was_taken_is_called_off(void **state)
 	out.place = SWAP_SCHEDULE_RETURNING;
 	uint64_t called_off_ns = 0;
 	for (uint64_t begin_ns = m.now; m.now < begin_ns + 60 * S; m.now += TICK) {
-		/* For 100 ms at first, then for good; and off its memory again when it is told to leave. */
+		/* For 100 ms at first, then for good; and without its memory again when it has the order to leave. */
 		bool has_grown = m.now - begin_ns < 100 * MS || m.now - begin_ns > 3 * S;
 		in.part[0].movable_bytes = (has_grown ? 60 : 40) * GIB;
 		in.place = m.r.tenant[other].should_be_in ? SWAP_SCHEDULE_IN : SWAP_SCHEDULE_OUT;
@@ -405,7 +408,7 @@ static void test_a_return_whose_room_was_taken_is_called_off(void **state)
 	assert_false(m.r.tenant[other].should_be_in);
 }
 
-/* A tenant of two cards is on both or on neither; who has nothing where room is short is left alone. */
+/* A tenant of two cards is on both or on neither. A tenant without memory on the contended card is left alone. */
 static void test_a_tenant_of_two_cards(void **state)
 {
 	model_start(100 * GIB, 40e9, 1);
@@ -419,8 +422,8 @@ static void test_a_tenant_of_two_cards(void **state)
 	assert_true(m.t[second].served_ns == 600 * S && m.t[third].served_ns == 600 * S);
 }
 
-/* Who waits for two cards is passed on neither, and in nobody's way on a third. */
-static void test_nobody_passes_who_waits_for_two_cards(void **state)
+/* A tenant that waits for two cards is overtaken on neither, and delays none on a third. */
+static void test_a_wait_for_two_cards_is_not_overtaken(void **state)
 {
 	model_start(100 * GIB, 40e9, 1);
 	int first = model_add(1, 60 * GIB, S, 0, true), second = model_add(2, 60 * GIB, S, 0, true);
@@ -440,7 +443,7 @@ static void test_nobody_passes_who_waits_for_two_cards(void **state)
 	assert_true(model_was_within());
 }
 
-/* What is reserved on one card leaves the other open. */
+/* Memory that is reserved on one card leaves the other open. */
 static void test_bounds_are_a_card_each(void **state)
 {
 	struct swap_schedule_observation in = { .place = SWAP_SCHEDULE_IN,
@@ -471,19 +474,19 @@ int main(void)
 		cmocka_unit_test(test_slow_moves_make_long_turns),
 		cmocka_unit_test(test_the_idle_leave_first),
 		cmocka_unit_test(test_the_idle_stay_out_while_another_grows),
-		cmocka_unit_test(test_room_is_kept_for_whom_it_was_made),
-		cmocka_unit_test(test_who_refuses_is_passed_over),
+		cmocka_unit_test(test_room_is_reserved_for_its_request),
+		cmocka_unit_test(test_a_refusing_tenant_is_skipped),
 		cmocka_unit_test(test_hope),
-		cmocka_unit_test(test_who_does_not_answer_is_passed_over),
+		cmocka_unit_test(test_a_silent_tenant_is_skipped),
 		cmocka_unit_test(test_a_slow_move_is_awaited),
-		cmocka_unit_test(test_who_is_served_has_a_turn),
-		cmocka_unit_test(test_what_is_reserved_is_nobody_elses),
-		cmocka_unit_test(test_who_is_put_out_by_hand_stays_out),
-		cmocka_unit_test(test_who_can_never_fit_is_let_in_to_be_told),
-		cmocka_unit_test(test_a_figure_of_a_moment_gives_nobodys_place_away),
+		cmocka_unit_test(test_a_served_tenant_has_a_turn),
+		cmocka_unit_test(test_reserved_memory_is_granted_to_no_other),
+		cmocka_unit_test(test_swapped_out_by_hand_stays_out),
+		cmocka_unit_test(test_a_request_that_can_never_fit_is_let_in_and_refused),
+		cmocka_unit_test(test_a_momentary_figure_frees_no_place),
 		cmocka_unit_test(test_a_return_whose_room_was_taken_is_called_off),
 		cmocka_unit_test(test_a_tenant_of_two_cards),
-		cmocka_unit_test(test_nobody_passes_who_waits_for_two_cards),
+		cmocka_unit_test(test_a_wait_for_two_cards_is_not_overtaken),
 		cmocka_unit_test(test_bounds_are_a_card_each),
 	};
 

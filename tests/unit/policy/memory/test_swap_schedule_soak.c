@@ -1,7 +1,7 @@
 /*
- * Whose memory is on the cards, in scenes of chance (seeds printed): sizes, loads and speeds differ; tenants grow,
- * refuse to move, come and go, on one card or on several at once. Nothing is ever over a card, and nobody waits
- * longer than the header says.
+ * Which tenants' memory is on the cards, in random scenes (seeds printed). Sizes, loads and speeds differ; tenants grow, refuse
+ * to move, start and end, on one card or on several. A card's memory is never exceeded, and no tenant waits longer than the
+ * header states.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@ static unsigned random_cards(unsigned of)
 	return of == 1 ? 1 : 1 + (unsigned)model_random((1U << of) - 1);
 }
 
-/* Whether so much more fits on all of the cards. */
+/* Whether this much more fits on all of the cards. */
 static bool fits(unsigned cards, uint64_t more)
 {
 	for (unsigned card = 0; card < CARDS; card++)
@@ -39,7 +39,7 @@ static void add_at_first(unsigned of)
 	m.t[i].weight = model_random(2) ? (double)model_random(100) : 0;
 }
 
-/* Grows by an allocation, up to what its quota would be. */
+/* Grows by an allocation, up to its largest size. */
 static bool grow(struct model_tenant *t)
 {
 	unsigned card = (unsigned)model_random(CARDS);
@@ -50,7 +50,7 @@ static bool grow(struct model_tenant *t)
 	return true;
 }
 
-/* It goes, and another comes, if its context fits. */
+/* The tenant ends, and another starts, if its context fits. */
 static void replace(int i, unsigned of)
 {
 	unsigned cards = random_cards(of);

@@ -71,7 +71,7 @@ struct place_request day_request(const struct place_node *node, const struct day
 							       : PLACE_MEMORY_BYTES,
 					 .cores_mpct = kind->cores_pct * 1000 };
 
-	/* Of the first card of the node: what is asked for is so many bytes, whatever card it gets. */
+	/* In bytes of the node's first card: a request is for these bytes on any card. */
 	request.memory_bytes = node->card[0].memory_total_bytes / 100 * kind->memory_pct;
 	return request;
 }

@@ -1,6 +1,6 @@
 /*
- * A simulated day on one node: containers come, stay and go; who places them is exchanged, the trace
- * stays the same. What does not fit when it comes is turned away.
+ * A simulated day on one node: containers start, stay and end. The placement policy is exchanged, the trace stays the same. A
+ * container that does not fit when it arrives is turned away.
  */
 #pragma once
 
@@ -55,5 +55,5 @@ struct day_result day_run(const struct day_trace *trace, struct place_node node,
  */
 double day_unusable_cards(const struct place_node *node);
 
-/* What a kind asks for, as a request. */
+/* A kind of container as a request. */
 struct place_request day_request(const struct place_node *node, const struct day_kind *kind);

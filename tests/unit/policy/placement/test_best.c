@@ -65,7 +65,7 @@ static double torn(const struct place_node *n, unsigned set)
 	return sum;
 }
 
-/* Of what is left of a card, in ten thousandths, that nobody who wants such a part of one can use. */
+/* Of a card's free share, in ten thousandths: the part that no request of such a size can use. */
 static double stranded(double cores, double memory)
 {
 	static const double parts[] = { 1250, 2500, 5000, 10000 };
@@ -77,7 +77,7 @@ static double stranded(double cores, double memory)
 	return sum;
 }
 
-/* How much more is stranded by it, and what is left, card by card; lower is better. */
+/* How much more is stranded by it, and what is left on each card; lower is better. */
 static void wasted(const struct place_node *n, unsigned set, const struct place_request *r,
 		   double *ret_lost, double *ret_left)
 {
@@ -140,7 +140,7 @@ static void judge(const struct place_node *n, unsigned set, const struct place_r
 	}
 }
 
-/* Scores are fractions: what differs by less than this does not differ. */
+/* Scores are fractions: smaller differences than this count as equal. */
 static int compare(const double a[JUDGED], const double b[JUDGED])
 {
 	for (unsigned i = 0; i < JUDGED; i++)
@@ -249,7 +249,7 @@ static void mixed(void **state)
 	best_in_layout("mixed");
 }
 
-/* What people who know these machines would take of the empty ones. */
+/* The choice of people who know these machines, among empty ones. */
 static void known_answers(void **state)
 {
 	static const struct {

@@ -1,4 +1,4 @@
-/* How much is looked at: every set of 16 cards, no more than the bound of any number. */
+/* How many sets are examined: every set of 16 cards, and no more than the bound for more cards. */
 #include "layouts.h"
 
 #include <time.h>

@@ -1,4 +1,4 @@
-/* Why a card does not serve: each reason, which comes before which, and how they are told. */
+/* Why a card is not usable: each reason, their order of precedence, and their texts. */
 #include "layouts.h"
 
 #include <errno.h>
@@ -108,7 +108,7 @@ static void sets(void **state)
 	assert_int_equal(place_choose(&node, &request, &choice), 0);
 	for (unsigned i = 0; i < 4; i++)
 		assert_int_equal(choice.card[i], 4 + i);
-	/* One that must be among them, on the other node, where a card is missing. */
+	/* A required card is on the other node, where a card is missing. */
 	request.must_uuid = (struct place_words){ &node.card[0].uuid, 1 };
 	assert_int_equal(place_choose(&node, &request, &choice), -ENOSPC);
 	assert_int_equal(choice.reason[4], PLACE_NUMA_NOT_FIT);

@@ -1,4 +1,4 @@
-/* What each evaluator prefers, by name and in chains. */
+/* Which card each evaluator prefers, by name and in chains. */
 #include "layouts.h"
 
 static unsigned choose_by(const struct place_node *node, struct place_request request,
@@ -48,7 +48,7 @@ static void share_and_fragment(void **state)
 	struct place_node node = layout_node("pcie");
 	struct place_request part = { .count = 1, .memory_bytes = 8 * GIB, .cores_mpct = 20000 };
 
-	/* The fuller card of two that are in use, before one that is not. */
+	/* Of two cards in use, the fuller one; and both before an unused one. */
 	use(&node.card[3], 40, 16 * GIB);
 	use(&node.card[5], 60, 24 * GIB);
 	assert_int_equal(choose_by(&node, part, "share", NULL), 1u << 5);

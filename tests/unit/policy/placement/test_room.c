@@ -1,4 +1,4 @@
-/* Room for what is asked for, counted by hand, and what a placement takes of it. */
+/* Room for a request, counted by hand, and the amounts that a placement uses. */
 #include "layouts.h"
 #include "policy/placement/room.h"
 
@@ -56,7 +56,7 @@ static void kinds(void **state)
 	assert_int_equal(fits(&card, asking(1, 17 * GIB, 0)), 0);
 	of_type.use_type = (struct place_words){ words, 1 };
 	assert_int_equal(place_kind_fits(&card, &of_type), 0);
-	/* A card alone is one, where nobody is on it. */
+	/* A request for a whole card gets one without tenants. */
 	assert_int_equal(fits(&card, asking(1, GIB, 100)), 1);
 	card.slots_used = 1;
 	assert_int_equal(fits(&card, asking(1, GIB, 100)), 0);

@@ -3,7 +3,7 @@
 
 #include "policy/placement/score.h"
 
-/* Four cards of 100 % and 8,192 MiB, so many of them used, so much in all. */
+/* Four cards of 100 % and 8,192 MiB, this many of them in use, with this use in all. */
 static struct place_node four_cards(unsigned used, uint32_t cores_mpct, uint64_t bytes)
 {
 	struct place_node node = { .card_count = 4 };
@@ -18,7 +18,7 @@ static struct place_node four_cards(unsigned used, uint32_t cores_mpct, uint64_t
 		node.card[i].cores_used_mpct = cores_mpct / used;
 		node.card[i].memory_used_bytes = bytes / used;
 	}
-	/* What does not divide evenly. */
+	/* Amounts that do not divide evenly. */
 	node.card[0].memory_used_bytes += bytes - bytes / used * used;
 	return node;
 }

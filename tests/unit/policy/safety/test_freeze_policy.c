@@ -52,7 +52,7 @@ static void test_one_that_starts_keeps_its_room(void **state)
 	freeze_start(&config, &card, 1, items, 2, &b, true, S);
 	assert_int_equal(a.phase, FREEZE_STARTING);
 	assert_int_equal(b.phase, FREEZE_WAITING);
-	/* It has what it needs, and there is as much again. */
+	/* It has what it needs, and as much is left. */
 	card.free_bytes = 2 * GIB;
 	freeze_note_memory(&a, 2 * GIB, 2 * S);
 	assert_null(freeze_next(&config, &card, 1, items, 2, 4 * S - 1));
@@ -113,7 +113,7 @@ static void test_a_newcomer_waits_behind_those_that_wait(void **state)
 	assert_int_equal(a.key.passes, 1);
 }
 
-static void test_who_was_passed_often_enough_is_next(void **state)
+static void test_often_overtaken_is_next(void **state)
 {
 	struct freeze_item a = make(1, 5e9);
 	struct freeze_card card = { .free_bytes = 0 };
@@ -140,7 +140,7 @@ static void test_cards_are_apart(void **state)
 	freeze_start(&config, cards, 2, items, 3, &b, true, S);
 	assert_true(freeze_is_held(&a));
 	assert_false(freeze_is_held(&b));
-	/* Who waits for card 0 is in nobody's way on card 1. */
+	/* A container that waits for GPU 0 delays none on GPU 1. */
 	freeze_start(&config, cards, 2, items, 3, &c, true, S);
 	assert_false(freeze_is_held(&c));
 }
@@ -160,7 +160,7 @@ static void test_overdue_keeps_its_card(void **state)
 	assert_ptr_equal(freeze_next(&config, cards, 2, items, 2, S), &a);
 }
 
-static void test_by_hand_is_in_nobodys_way(void **state)
+static void test_frozen_by_hand_delays_none(void **state)
 {
 	struct freeze_item a = make(1, 0), b = make(2, 5e9), *items[] = { &a, &b };
 	struct freeze_card card = { .free_bytes = 0 };
@@ -200,7 +200,7 @@ static void test_seen_late(void **state)
 	assert_int_equal(a.phase, FREEZE_STARTING);
 	freeze_start(&config, &card, 1, items, 3, &b, true, S);
 	assert_int_equal(b.phase, FREEZE_WAITING);
-	/* Less is missing than for one that begins. */
+	/* It lacks less than a container that starts. */
 	card.free_bytes = GIB;
 	assert_ptr_equal(freeze_next(&config, &card, 1, items, 3, 3 * S), &b);
 }
@@ -213,7 +213,7 @@ static void test_those_that_hold_some_do_not_wait_for_each_other(void **state)
 	freeze_note_memory(&b, GIB, S);
 	freeze_start(&config, &card, 1, items, 2, &a, true, S);
 	freeze_start(&config, &card, 1, items, 2, &b, true, S);
-	/* Somebody else holds the rest, and may end. */
+	/* Another tenant holds the rest, and may end. */
 	assert_null(freeze_next(&config, &card, 1, items, 2, S));
 	card.is_empty = true;
 	assert_ptr_equal(freeze_next(&config, &card, 1, items, 2, S), &a);
@@ -240,7 +240,7 @@ static uint64_t draw(uint64_t *seed, uint64_t below)
 	return (*seed >> 33) % below;
 }
 
-/* Needs within the threshold, gaps below the time to settle: what the policy's promise is about. */
+/* Needs below the threshold, and pauses below the settle time: the policy's guarantee is for these. */
 static void draw_runner(struct runner *r, uint64_t *seed, uint32_t id)
 {
 	*r = (struct runner){ .item = make(id, (double)draw(seed, 10) * 1e9) };
@@ -254,7 +254,7 @@ static void draw_runner(struct runner *r, uint64_t *seed, uint32_t id)
 	r->run_ns = draw(seed, 60) * S;
 }
 
-/* Of two cards it takes one that has room, as the promise wants: the one with more that nobody starts on. */
+/* Of two GPUs with room it chooses the one with more room on which no container starts. */
 static unsigned choose_card(const struct runner *all, const uint64_t *used, const uint64_t *size,
 			    const struct runner *r)
 {
@@ -299,7 +299,7 @@ static void advance(struct runner *all, struct runner *r, uint64_t *used, const 
 	}
 }
 
-/* Whoever is thawed has the least use of those that wait for that card alone, or was passed often. */
+/* The next container has used the least GPU time of those that wait for that GPU alone, or was overtaken often. */
 static void check_order(const struct runner *all, const struct freeze_item *next)
 {
 	for (unsigned i = 0; i < SCENE_ITEMS; i++) {
@@ -365,10 +365,10 @@ int main(void)
 		cmocka_unit_test(test_an_empty_card_has_room),
 		cmocka_unit_test(test_order_of_thaw),
 		cmocka_unit_test(test_a_newcomer_waits_behind_those_that_wait),
-		cmocka_unit_test(test_who_was_passed_often_enough_is_next),
+		cmocka_unit_test(test_often_overtaken_is_next),
 		cmocka_unit_test(test_cards_are_apart),
 		cmocka_unit_test(test_overdue_keeps_its_card),
-		cmocka_unit_test(test_by_hand_is_in_nobodys_way),
+		cmocka_unit_test(test_frozen_by_hand_delays_none),
 		cmocka_unit_test(test_once_running_it_is_let_be),
 		cmocka_unit_test(test_seen_late),
 		cmocka_unit_test(test_those_that_hold_some_do_not_wait_for_each_other),

@@ -78,7 +78,7 @@ static void test_rows(void **state)
 
 static void test_what_samples_leave_out(void **state)
 {
-	/* One of two busy ones is not listed; nothing is left out; nobody who could be; tenants' work. */
+	/* One of two busy processes is not listed; nothing is left out; no process fits; tenants' work. */
 	assert_true(gpu_account_unlisted(1, 0.5, 0, 1) == 0.5);
 	assert_true(gpu_account_unlisted(1, 0.5, 0, 2) == 0.25);
 	assert_true(gpu_account_unlisted(0.5, 0.45, 0, 1) == 0);

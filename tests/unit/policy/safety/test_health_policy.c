@@ -68,7 +68,7 @@ static void test_ignored(void **state)
 	assert_true(health_note_xid(&h, 62, &list, &now));
 }
 
-/* What was reported stays, whatever the card answers, until it is cured or its time has passed. */
+/* A reported fault stays, whatever the GPU answers, until it is cured or its time is over. */
 static void test_faults_stay(void **state)
 {
 	struct health h = { 0 };
@@ -98,7 +98,7 @@ static void test_answers(void **state)
 {
 	struct health h = { 0 };
 	struct health_time now = at(1);
-	/* One failure in between is none. */
+	/* One failure between good answers does not count. */
 	for (unsigned i = 0; i < 10; i++) {
 		assert_false(health_note_answer(&h, HEALTH_FAILED, &now));
 		assert_false(health_note_answer(&h, HEALTH_FAILED, &now));
@@ -122,7 +122,7 @@ static void test_answers(void **state)
 	assert_false(health_note_answer(&h, HEALTH_ANSWERED, &now));
 	assert_true(health_note_answer(&h, HEALTH_ANSWERED, &now));
 	assert_string_equal(reason(&h), "");
-	/* A cure does not bring back what is lost, nor an answer what was reported. */
+	/* A cure restores neither a lost GPU nor a report that an answer has replaced. */
 	health_note_answer(&h, HEALTH_SAYS_LOST, &now);
 	health_note_ecc(&h, &now);
 	assert_false(health_clear_fault(&h, &now));

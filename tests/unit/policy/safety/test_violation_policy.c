@@ -1,4 +1,4 @@
-/* Who is whose, when a suspicion is confirmed, and what is done: a table each. */
+/* Which tenant a process belongs to, when a suspicion is confirmed, and the action that follows: a table for each. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static const struct violation_evidence guilty = { .is_sound = true,
 						  .is_listed = true,
 						  .has_owner = true };
 
-/* After so many censuses with evidence, at intervals: confirmed? */
+/* Is a violation confirmed after this many censuses with evidence, at intervals? */
 static bool after(struct violation_track *t, unsigned censuses, uint64_t *now_ns, uint64_t step_ns)
 {
 	bool confirmed = false;

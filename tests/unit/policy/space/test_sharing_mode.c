@@ -1,4 +1,4 @@
-/* How a tenant shares its card, by what it asks for and what it is; and which group is whose. */
+/* How a tenant shares its GPU, by its request and its kind, and which group it joins. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +60,7 @@ static void test_groups(void **state)
 	f.namespace_name = "team-a";
 	assert_string_equal(chosen(&space, &f).group, "namespace/team-a");
 	assert_string_equal(chosen(&named, &f).group, "namespace/team-a/ml");
-	/* Who does not say follows the setting. */
+	/* Without a request the setting applies. */
 	f.setting = SHARING_SPACE;
 	assert_int_equal(chosen(&nothing, &f).way, SHARING_SPACE);
 }
@@ -83,7 +83,7 @@ static void test_refusals(void **state)
 	assert_refused(&space, &f, EINVAL, "cores_limit_pct 0.99 may round to no SM");
 	f.limit_pct = 1;
 	assert_int_equal(chosen(&space, &f).way, SHARING_SPACE);
-	/* Of a card whose SMs are known, and of a small instance of one. */
+	/* Of a GPU whose number of SMs is known, and of a small instance of one. */
 	f.sms = 132;
 	f.limit_pct = 0.76;
 	assert_int_equal(chosen(&space, &f).way, SHARING_SPACE);

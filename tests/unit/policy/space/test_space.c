@@ -1,6 +1,6 @@
 /*
- * Members of one space group on the simulated GPU, where those with work run at the same time: shares of its SM-time beside
- * what was asked, and when a member is held.
+ * Members of one space group on the simulated GPU, where members with work run at the same time: shares of SM time beside the
+ * requests, and when a member is held.
  */
 #include <math.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static struct gpu_model *known_table(const struct gpu_model_config *config, stru
 	return m;
 }
 
-/* Runs for so long, and fills in what each got meanwhile; returns the sum of SM-time, in percent. */
+/* Runs for this long, and writes the results; returns the sum of SM time, in percent. */
 static double measure(struct gpu_model *m, struct seat *seats, int count, uint64_t run_ns)
 {
 	uint64_t sm[MOST], work[MOST], held[MOST];
@@ -97,15 +97,16 @@ static double together(const char *name, struct gpu_model *m, struct seat *seats
 	gpu_model_run(m, 1 * SECOND);
 	sum = measure(m, seats, count, 10 * SECOND);
 	for (int i = 0; i < count; i++)
-		say("%-44s %3.0f / %3.0f  %6.2f  %6.2f  held %5.2f\n", i ? "" : name, seats[i].cores,
-		    seats[i].limit, seats[i].got_pct, seats[i].work_pct, seats[i].held_pct);
-	say("%-44s %9s  %6.2f\n", "", "sum", sum);
+		table_add("%-44s %3.0f / %3.0f  %6.2f  %6.2f  held %5.2f\n", i ? "" : name,
+			  seats[i].cores, seats[i].limit, seats[i].got_pct, seats[i].work_pct,
+			  seats[i].held_pct);
+	table_add("%-44s %9s  %6.2f\n", "", "sum", sum);
 	assert_int_equal(gpu_model_violations(m), 0);
 	gpu_model_free(m);
 	return sum;
 }
 
-/* Limits are the hardware's: the gate holds nobody, and counts nothing. */
+/* The hardware enforces limits: the gate holds no launches and counts nothing. */
 static void test_caps_never_hold(void **state)
 {
 	struct gpu_model_config config = gpu_model_default_config();
@@ -123,7 +124,7 @@ static void test_caps_never_hold(void **state)
 			assert_int_equal(arbiter_state(gpu_model_arbiter(m), seats[k].index),
 					 LEASE_FREE);
 	}
-	/* As often as where nobody is arbitrated. */
+	/* As often as without an arbiter. */
 	assert_true(gpu_model_steps(m) - steps < 450);
 	together("caps", m, seats, 3);
 	for (int i = 0; i < 3; i++) {
@@ -190,7 +191,10 @@ static void test_equals_are_never_held(void **state)
 	}
 }
 
-/* What the hardware would give in equal parts: 70 beside 30 has its guarantee, and nothing of the card is left idle for it. */
+/*
+ * The hardware alone would give equal parts: a member with 70 % beside one with 30 % gets its guarantee, and no SM time stays
+ * idle for it.
+ */
 static void test_guarantees_are_kept(void **state)
 {
 	static const struct {
@@ -232,7 +236,7 @@ static void test_guarantees_are_kept(void **state)
 	}
 }
 
-/* Nobody starves, and nobody is held to less than its guarantee, whatever the hardware does. */
+/* No member starves or is held below its guarantee, whatever the hardware does. */
 static void test_several(void **state)
 {
 	static const struct {
@@ -269,7 +273,7 @@ static void test_several(void **state)
 }
 
 /* Its speed was never seen alone: plain MPS. */
-static void test_unknown_speeds_hold_nobody(void **state)
+static void test_unknown_speeds_hold_no_member(void **state)
 {
 	struct gpu_model_config config = gpu_model_default_config();
 	struct seat seats[] = { { 70, 100, { .kernel_ns = 1 * MS } },
@@ -283,11 +287,11 @@ static void test_unknown_speeds_hold_nobody(void **state)
 	assert_true(fabs(seats[0].got_pct - seats[1].got_pct) < 0.5);
 }
 
-/* A newcomer whose speed is not known is held beside one whose speed is, and not below its guarantee. */
-static void test_a_newcomer_gives_way(void **state)
+/* A new member of unknown speed is held beside one of known speed, but not below its guarantee. */
+static void test_a_newcomer_is_slowed_first(void **state)
 {
 	struct gpu_model_config config = gpu_model_default_config();
-	/* Timed beside others its kernels look twice as long. */
+	/* Timed beside others, its kernels seem twice as long. */
 	struct seat seats[] = { { 70, 100, { .kernel_ns = 1 * MS } },
 				{ 30, 100, { .kernel_ns = 1 * MS, .prediction = 2 } } };
 	struct gpu_model *m = table_new(&config, seats, 2);
@@ -334,15 +338,15 @@ static void test_pauses(void **state)
 			least_back_long = fmin(least_back_long, got_over(m, &seats[0], 50 * MS));
 		gpu_model_free(m);
 	}
-	say("70 / 30, in the 70's pause: %.1f; 20 to 70 ms after it: %.1f, beside kernels of 5 ms %.1f\n",
-	    least_lent, least_back, least_back_long);
+	table_add("70 / 30, in the 70's pause: %.1f; 20 to 70 ms after it: %.1f, beside kernels of 5 ms %.1f\n",
+		  least_lent, least_back, least_back_long);
 	assert_true(least_lent > 98);
 	assert_true(least_back > 65);
 	/* One more of those kernels is a tenth of that time. */
 	assert_true(least_back_long > 57);
 }
 
-/* One that tells more or less than it does has what plain MPS would give it, and stops nobody. */
+/* A member that reports more or less than its work gets its share under plain MPS, and stops no other. */
 static void test_liars(void **state)
 {
 	static const struct {
@@ -383,7 +387,7 @@ static void test_liars(void **state)
 	}
 }
 
-/* Of two that could give way, the one that is outranked does first. */
+/* Of two members that could be slowed down, the one of lower priority is slowed first. */
 static void test_lower_priorities_give_way_first(void **state)
 {
 	struct gpu_model_config config = gpu_model_default_config();
@@ -396,8 +400,8 @@ static void test_lower_priorities_give_way_first(void **state)
 	assert_true(seats[1].got_pct > seats[2].got_pct + 5);
 }
 
-/* Nobody was promised anything: as under MPS without us. */
-static void test_without_promises_nobody_is_held(void **state)
+/* No guarantees: as under plain MPS. */
+static void test_without_guarantees_no_member_is_held(void **state)
 {
 	struct gpu_model_config config = gpu_model_default_config();
 	struct seat seats[] = { { 0, 100, { .kernel_ns = 1 * MS, .pull = 2 } },
@@ -415,7 +419,7 @@ static void test_without_promises_nobody_is_held(void **state)
 	assert_true(seats[0].got_pct > 1.9 * seats[2].got_pct);
 }
 
-/* Nobody else there: counted until its speed is well known, then free; nothing is lost. */
+/* A member alone: counted until its speed is well known, then free; nothing is lost. */
 static void test_alone_is_free(void **state)
 {
 	struct gpu_model_config config = gpu_model_default_config();
@@ -434,7 +438,7 @@ static void test_alone_is_free(void **state)
 	gpu_model_free(m);
 }
 
-static void test_tells_what_it_goes_by(void **state)
+static void test_reports_its_basis(void **state)
 {
 	struct gpu_model_config config = gpu_model_default_config();
 	struct seat seats[] = { { 70, 100, { .kernel_ns = 1 * MS, .prediction = 2 } },
@@ -458,7 +462,7 @@ static void test_tells_what_it_goes_by(void **state)
 
 static int print(void **state)
 {
-	printf("\nPercent of the card's SM-time, and of the time as work alone.\n%s", said());
+	printf("\nPercent of the card's SM-time, and of the time as work alone.\n%s", table_text());
 	return 0;
 }
 
@@ -470,14 +474,14 @@ int main(void)
 		cmocka_unit_test(test_equals_are_never_held),
 		cmocka_unit_test(test_guarantees_are_kept),
 		cmocka_unit_test(test_several),
-		cmocka_unit_test(test_unknown_speeds_hold_nobody),
-		cmocka_unit_test(test_a_newcomer_gives_way),
+		cmocka_unit_test(test_unknown_speeds_hold_no_member),
+		cmocka_unit_test(test_a_newcomer_is_slowed_first),
 		cmocka_unit_test(test_pauses),
 		cmocka_unit_test(test_liars),
 		cmocka_unit_test(test_lower_priorities_give_way_first),
-		cmocka_unit_test(test_without_promises_nobody_is_held),
+		cmocka_unit_test(test_without_guarantees_no_member_is_held),
 		cmocka_unit_test(test_alone_is_free),
-		cmocka_unit_test(test_tells_what_it_goes_by),
+		cmocka_unit_test(test_reports_its_basis),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, print);

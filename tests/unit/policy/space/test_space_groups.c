@@ -1,6 +1,6 @@
 /*
- * Space groups beside others, by the clock: two groups, a group beside one that shares time, members that end,
- * stop, lie or get stuck. The rules of a lease hold for a group as for one tenant.
+ * Space groups beside other tenants, which share by time: two groups, a group beside a single tenant, members that end, stop,
+ * report falsely or hang. The rules of a lease are the same for a group as for one tenant.
  */
 #include <errno.h>
 #include <math.h>
@@ -79,7 +79,7 @@ static void test_groups_take_turns(void **state)
 	gpu_model_free(m);
 }
 
-/* A group whose kernels leave room does the more in its turn, and takes no more of the time for it. */
+/* A group whose kernels leave SMs idle does more work in its turn, and is charged no more time for it. */
 static void test_group_is_charged_by_the_wall(void **state)
 {
 	static const struct gpu_model_load small = { .kernel_ns = 200 * US, .part = 0.25 };
@@ -105,7 +105,9 @@ static void test_group_is_charged_by_the_wall(void **state)
 	gpu_model_free(m);
 }
 
-/* One ends in mid-lease: the others have its part at once, and the lease goes on. The last one ends the group. */
+/*
+ * A member ends during the lease: the others get its part at once, and the lease goes on. The group ends with its last member.
+ */
 static void test_member_ends(void **state)
 {
 	struct gpu_model *m = model_new(5);
@@ -136,7 +138,7 @@ static void test_member_ends(void **state)
 	gpu_model_free(m);
 }
 
-/* Members change groups while they work; back to none, they take their turns alone. */
+/* Members change groups while they work. Without a group they take turns as single tenants again. */
 static void test_changes_groups(void **state)
 {
 	struct gpu_model *m = model_new(6);
@@ -158,7 +160,7 @@ static void test_changes_groups(void **state)
 	gpu_model_free(m);
 }
 
-/* Frozen in mid-work, paused, and resumed: the others go on, and it comes back to its share. */
+/* A member is frozen during its work, then paused and resumed: the others go on, and later it gets its share again. */
 static void test_stopped_and_paused(void **state)
 {
 	struct gpu_model *m = model_new(7);
@@ -188,9 +190,8 @@ static void test_stopped_and_paused(void **state)
 }
 
 /*
- * One that shows nothing that is true: whoever is not of its group loses nothing, and the honest member what the
- * card takes from it. One that says to be always busy makes its group an overrunner, which that pays for: a
- * group has a common fate.
+ * A member with false reports: tenants outside its group lose nothing, and the honest member loses what the hardware gives to
+ * the false one. If a member reports to be busy always, the group overruns its lease, and the whole group pays for that.
  */
 static void test_liars(void **state)
 {
@@ -215,7 +216,7 @@ static void test_liars(void **state)
 }
 
 /* A kernel that waits for the host is at work for ever, and is not waited for. */
-static void test_stuck_member_holds_nobody(void **state)
+static void test_stuck_member_holds_no_other(void **state)
 {
 	struct gpu_model *m = model_new(9);
 	struct gpu_model_load persistent = { .kernel_ns = 3600 * SECOND,
@@ -232,7 +233,7 @@ static void test_stuck_member_holds_nobody(void **state)
 	gpu_model_free(m);
 }
 
-/* By hand: what is no group or no tenant is refused, and changes nothing. */
+/* By hand: an index that is no group or no tenant is refused, and changes nothing. */
 static void test_nonsense(void **state)
 {
 	struct bench b = bench_new();
@@ -312,7 +313,7 @@ static void test_member_reports_too_much(void **state)
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(arbiter_set_space_group(b.arbiter, members[i], FIRST, 100), 0);
 	bench_run_for(&b, 5 * MS);
-	/* Both worked between two samples, so that only their reports tell. */
+	/* Both worked between two samples, so only their reports show how much each did. */
 	for (int i = 0; i < 2; i++) {
 		b.seen[members[i]].launches++;
 		b.seen[members[i]].busy_ns += i == 0 ? UINT64_MAX : MS;
@@ -333,7 +334,7 @@ int main(void)
 		cmocka_unit_test(test_changes_groups),
 		cmocka_unit_test(test_stopped_and_paused),
 		cmocka_unit_test(test_liars),
-		cmocka_unit_test(test_stuck_member_holds_nobody),
+		cmocka_unit_test(test_stuck_member_holds_no_other),
 		cmocka_unit_test(test_nonsense),
 		cmocka_unit_test(test_charge_beyond_64_bits),
 		cmocka_unit_test(test_member_reports_too_much),

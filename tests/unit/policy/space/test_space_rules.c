@@ -1,4 +1,4 @@
-/* Single rules of space.h: members whose work goes on as the test says. */
+/* Single rules of space.h, with members whose progress the test sets. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 static uint64_t now = 1000 * MS;
 
-/* Looks for so long, each ms: so much is told in a nanosecond, of which `untried` was never timed alone. */
+/* Samples each ms for this long: the members report this much per ns, of which `untried` was never timed alone. */
 static void look(struct mps_client *m, struct mps_client_observation *s, uint64_t for_ms,
 		 double told, double untried)
 {
@@ -73,7 +73,7 @@ static void test_untried_lengths_say_nothing(void **state)
 	assert_true(m.is_below);
 	look(&m, &s, 1000, 0.2, 0.3);
 	assert_false(m.is_below);
-	/* More than the work that it is a part of: somebody's invention. */
+	/* More than the total of which it is a part: a false report. */
 	look(&m, &s, 100, 0.2, 1e6);
 	assert_true(m.begun_untried_ns <= m.begun_ns);
 }
@@ -116,7 +116,7 @@ static void test_long_work_is_not_missed(void **state)
 }
 
 /* Work that does not end is not waited for. */
-static void test_stuck_work_needs_nobody(void **state)
+static void test_stuck_work_without_other_members(void **state)
 {
 	struct mps_client m = { .guarantee = 0.5, .least = 0.5 };
 	struct mps_client_observation s = { .is_alone = true };
@@ -136,7 +136,7 @@ int main(void)
 		cmocka_unit_test(test_untried_lengths_say_nothing),
 		cmocka_unit_test(test_a_part_of_the_card),
 		cmocka_unit_test(test_long_work_is_not_missed),
-		cmocka_unit_test(test_stuck_work_needs_nobody),
+		cmocka_unit_test(test_stuck_work_without_other_members),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /*
- * Space groups in long random runs. First without a GPU and without sense: what must always hold, does. Then on
- * the simulated GPU with members that come and go: who wants all it can get has its guarantee. A seed that fails
- * can be run again by itself: test_space_soak SEED.
+ * Space groups in long random runs. First with random inputs and no GPU: the invariants must hold. Then on the simulated GPU,
+ * with members that start and end: a member that wants all it can get has its guarantee. A seed that fails can be run again by
+ * itself: test_space_soak SEED.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -94,7 +94,9 @@ static void change_tenants(struct arbiter *a, struct player *players, int *count
 	}
 }
 
-/* Only of one group, or one tenant of none, may any go at the same time under leases; and as it may. */
+/*
+ * Under leases, only members of one group, or one tenant without a group, may run at the same time, each as its state allows.
+ */
 static void check(const struct arbiter *a, struct player *players)
 {
 	int going = -1;
@@ -211,8 +213,8 @@ static void run_with_members(uint64_t seed, double *worst)
 			     (double)(gpu_model_now_ns(m) - begun);
 
 		/*
-		 * Of what the card can do while kernels are in each other's way. Then guarantees add up to more than that,
-		 * and guests that were never alone may have more than theirs.
+		 * As a part of the hardware's speed while kernels contend. If guarantees add up to more, members that were
+		 * never alone may get more than their guarantee.
 		 */
 		*worst = fmin(*worst, got / config.contended - cores[i]);
 		if (got < (config.contended < 1 ? 0.7 * cores[i] * config.contended : cores[i] - 1))

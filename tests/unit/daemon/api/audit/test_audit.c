@@ -1,4 +1,4 @@
-/* What the audit log says of requests: who, of whom, what was before and after; and what it does not. */
+/* The audit log of requests: which caller, which tenant, the values before and after; and which requests it omits. */
 #include "../../fixture.h"
 
 #include <errno.h>
@@ -117,7 +117,7 @@ static void test_what_is_no_change(void **state)
 	assert_int_equal(before, after);
 }
 
-static void test_who_had_no_right(void **state)
+static void test_a_caller_without_the_right(void **state)
 {
 	struct fixture *f = *state;
 	ok(f, "{\"version\":1,\"op\":\"create\",\"name\":\"a\"}");
@@ -143,7 +143,7 @@ static void test_the_page(void **state)
 	free(change_make(f->node, "set", body, strlen(body), &status));
 	assert_int_equal(status, 200);
 	assert_line(0, "set", "by", "{\"kind\":\"page\"}");
-	/* What it does of itself is not the last caller's. */
+	/* An entry for the daemon's own act does not name the last caller. */
 	session_end(&f->session);
 	audit_write(f->node->audit, "test", json_object());
 	assert_line(0, "test", "by", "{\"kind\":\"daemon\"}");
@@ -163,7 +163,7 @@ static void test_names_that_are_no_text(void **state)
 	assert_line(0, "cordon", "tenant", "\"a??b\"");
 }
 
-static void test_lost_lines_are_told_of(void **state)
+static void test_lost_lines_are_reported(void **state)
 {
 	struct fixture *f = *state;
 	char aside[128];
@@ -200,10 +200,12 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_old_and_new, setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_what_is_no_change, setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_who_had_no_right, setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_a_caller_without_the_right, setup,
+						fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_the_page, setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_names_that_are_no_text, setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_lost_lines_are_told_of, setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_lost_lines_are_reported, setup,
+						fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_start_and_stop, setup, fixture_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,6 @@
 /*
- * How long an allocation takes with so many claims in the store (argument; default 1000), on eight pretended
- * cards. Prints JSON: microseconds of allocating and releasing, milliseconds of a restart with them all, and
- * the memory of it all.
+ * Time of an allocation with this many claims in the store (argument; default 1000), on eight simulated cards. Prints JSON:
+ * microseconds of an allocation and a release, milliseconds of a restart with all claims, and the memory used.
  */
 #include "claims_fixture.h"
 
@@ -72,7 +71,7 @@ int main(int argc, char **argv)
 	fixture_start(f);
 	for (unsigned i = 0; i < count; i++)
 		allocate(f, i);
-	/* One more, and one less, at a time: there are always so many. */
+	/* Adds one and removes one in turn, so the number of claims stays the same. */
 	for (unsigned i = 0; i < SAMPLES; i++) {
 		uint64_t then_ns = clock_now_ns();
 		allocate(f, count);

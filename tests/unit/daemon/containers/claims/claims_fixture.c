@@ -63,7 +63,7 @@ void claim_refused(struct fixture *f, const struct claim_request *request, int c
 	assert_int_equal(count_directories(f), directories);
 }
 
-/* Each slot is found to be the claim's that has it, and those that nobody has are nobody's. */
+/* Each slot is found to belong to its claim, and a slot without a claim to none. */
 static void holders_must_hold(struct fixture *f)
 {
 	unsigned had = 0, held = 0;
@@ -91,7 +91,7 @@ static void holders_must_hold(struct fixture *f)
 			held++;
 		}
 	}
-	/* Of cards that are not there somebody may have some too. */
+	/* Claims may also have slots of cards that are missing. */
 	assert_true(held <= had);
 }
 

@@ -94,7 +94,7 @@ static int file_characteristics(sqlite3_file *f)
 	return real_of(f)->pMethods->xDeviceCharacteristics(real_of(f));
 }
 
-/* Version 1: without shared memory, which a store of one daemon needs none of. */
+/* Version 1: without shared memory, which the store of a single daemon does not need. */
 static const sqlite3_io_methods methods = { .iVersion = 1,
 					    .xClose = file_close,
 					    .xRead = file_read,

@@ -15,7 +15,7 @@
 
 static struct card cards[2];
 
-/* One of one card: quota in GiB (0: the rest), percent, one slot (negative: none). */
+/* Terms on one card: quota in GiB (0: the unpromised memory), percent, one slot (negative: none). */
 static struct tenant_terms terms(unsigned number, unsigned card, uint64_t gib, double pct, int slot)
 {
 	struct tenant_terms t = { .device_count = 1 };
@@ -51,9 +51,9 @@ static void test_memory(void **state)
 	       "claim 'key-2': GPU 0: memory quotas add up to 9216 MiB, and the GPU has 8192 MiB");
 	b = terms(2, 1, 4, 0, -1); /* on another card */
 	expect(&a, &b, false, 0, "");
-	b = terms(2, 0, 0, 0, -1); /* what is left */
+	b = terms(2, 0, 0, 0, -1); /* the unpromised memory */
 	expect(&a, &b, false, 0, "");
-	/* A quota that waits is promised nothing; of those that swap the largest counts. */
+	/* The quota of a waiting tenant is not promised; of swappable ones only the largest counts. */
 	b = terms(2, 0, 8, 0, -1);
 	b.on_full = ON_FULL_WAIT;
 	expect(&a, &b, false, 0, "");
@@ -96,7 +96,7 @@ static void test_cores(void **state)
 	b.device[0].promise.cores_pct = 40.5;
 	expect(&a, &b, false, ENOSPC, "guaranteed cores add up to 100.5 %");
 	expect(&a, &b, true, 0, "");
-	/* Thirds that are none in floating point. */
+	/* Thirds, which floating point can't represent. */
 	a.device[0].promise.cores_pct = 100.0 / 3 * 2;
 	b.device[0].promise.cores_pct = 100.0 / 3 + 1e-12;
 	expect(&a, &b, false, 0, "");

@@ -1,4 +1,4 @@
-/* Claims: allocated, released, and what a restart, a full disk and a torn file make of them. */
+/* Claims: allocation, release, and their state after a restart, a full disk and a torn file. */
 #include "claims_fixture.h"
 
 #include <limits.h>
@@ -48,7 +48,7 @@ static void test_made_and_released(void **state)
 	assert_int_equal(slots_count(&terms->device[0].slots), 1);
 	assert_string_equal(claim_uuid(claim, 0), f->node->card[0].info.uuid_text);
 	assert_ptr_equal(claims_of_tenant(f->node->claims, claim->tenant), claim);
-	/* The socket is open to whoever gets the directory mounted, and the way to it to nobody else. */
+	/* Any user who has the directory mounted may use the socket; no other can reach it. */
 	tenant_path(claim->tenant, "allot.sock", path);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0666);
@@ -211,7 +211,7 @@ static struct claim_request full_request(struct fixture *f)
 	request.device[0].terms.has_limit = true;
 	request.device[0].terms.limit_pct = 75;
 	request.device_count = 2;
-	request.device[1].card = &f->node->card[0]; /* the rest of it */
+	request.device[1].card = &f->node->card[0]; /* the unpromised memory */
 	request.uid = 1234;
 	request.priority = -7;
 	request.elastic = ELASTIC_CHOSEN_OFF;
@@ -235,7 +235,7 @@ static void test_over_a_restart(void **state)
 	claims_must_hold(f);
 }
 
-/* What a reboot leaves: the store, and nothing of the run directory's tenants. */
+/* The state after a reboot: the store, and no tenants in the run directory. */
 static void test_over_a_reboot(void **state)
 {
 	struct fixture *f = *state;
@@ -272,7 +272,7 @@ static void test_changes_are_written(void **state)
 	claims_must_hold(f);
 }
 
-/* A card that is gone: the claim waits for it, and its slots and its key are nobody else's. */
+/* A missing card: the claim waits for it, and no other claim gets its slots or its key. */
 static void test_a_card_is_gone(void **state)
 {
 	struct fixture *f = *state;
@@ -299,7 +299,7 @@ static void test_a_card_is_gone(void **state)
 	assert_non_null(claim->tenant);
 	assert_same_terms(claim_terms(claim), &before);
 	claims_must_hold(f);
-	/* And one that is released while it waits leaves nothing. */
+	/* A claim that is released while it waits leaves nothing behind. */
 	fixture_stop(f);
 	fake_gpu.count = 1;
 	fixture_start(f);
@@ -312,7 +312,7 @@ static void test_a_card_is_gone(void **state)
 	claims_must_hold(f);
 }
 
-/* What a daemon that was killed after a release left takes no room from the claim that came after it. */
+/* The remains of a daemon that was killed after a release take no room from a later claim. */
 static void test_what_a_release_left(void **state)
 {
 	struct fixture *f = *state;
@@ -334,7 +334,7 @@ static void test_what_a_release_left(void **state)
 	claims_must_hold(f);
 }
 
-/* ---- what is no store ---- */
+/* ---- files that are no valid store ---- */
 
 static void write_file(const char *path, const char *bytes, size_t size)
 {
@@ -464,7 +464,7 @@ static void test_a_store_that_is_none(void **state)
 	}
 }
 
-/* A second daemon with the same state directory is told so. */
+/* A second daemon with the same state directory is refused. */
 static void test_two_daemons(void **state)
 {
 	struct fixture *f = *state;
@@ -535,7 +535,7 @@ static void test_disk_full(void **state)
 	claims_must_hold(f);
 }
 
-/* What is taken back ends at once, and its row goes with the next transaction that the disk takes. */
+/* A withdrawn claim ends at once. Its row is deleted with the next transaction that the disk accepts. */
 static void test_taken_back_on_a_full_disk(void **state)
 {
 	struct fixture *f = *state;
@@ -556,7 +556,7 @@ static void test_taken_back_on_a_full_disk(void **state)
 	claims_restart(f);
 	assert_int_equal(claims_count(f->node->claims), 2);
 	claims_must_hold(f);
-	/* Without another claim, the daemon's own look deletes it. */
+	/* Without another claim, the daemon's own periodic check deletes it. */
 	failing_vfs.writes_left = 0;
 	claims_undo(f->node->claims, "b", "nobody was told of it");
 	disk_is_good();
@@ -566,7 +566,7 @@ static void test_taken_back_on_a_full_disk(void **state)
 	assert_int_equal(claims_count(f->node->claims), 1);
 }
 
-/* Without room for a first store the daemon starts, refuses with the reason, and goes on when there is room. */
+/* Without room for a first store the daemon starts, refuses claims with the reason, and saves them when there is room. */
 static void test_disk_full_from_the_start(void **state)
 {
 	struct fixture *f = *state;
@@ -581,8 +581,8 @@ static void test_disk_full_from_the_start(void **state)
 }
 
 /*
- * A torn store is made again while the disk fills up, at each write in turn, and the daemon is ended in that
- * state: what is in force stays so, and is written down when there is room.
+ * A torn store is made again while the disk fills up, at each write in turn, and the daemon ends in that state. Claims in force
+ * stay so, and are saved when there is room.
  */
 static void test_disk_full_while_it_is_made_again(void **state)
 {
@@ -628,7 +628,7 @@ static void test_sync_fails(void **state)
 	claim_made(f, &second);
 }
 
-/* ---- who needs it ---- */
+/* ---- while claims are needed ---- */
 
 static enum claim_need need;
 static unsigned asked;
@@ -651,7 +651,7 @@ static void hold(struct client *c)
 {
 }
 
-static void test_nobody_needs_it(void **state)
+static void test_no_claim_needs_it(void **state)
 {
 	struct fixture *f = *state;
 	struct claim_request wanted = claim_of(f, "a", 0, 16, 1, 0);
@@ -672,7 +672,7 @@ static void test_nobody_needs_it(void **state)
 	wait_past_grace(f);
 	need = CLAIM_WANTED;
 	wait_past_grace(f);
-	assert_int_equal(asked, 4); /* of the one that is not for ever */
+	assert_int_equal(asked, 4); /* of the claim with an end */
 	assert_int_equal(claims_count(f->node->claims), 2);
 	need = CLAIM_UNWANTED;
 	wait_past_grace(f);
@@ -713,7 +713,7 @@ static void test_the_whole_grace(void **state)
 
 #define KILLS 100
 
-/* Allocates and releases for ever, and says in one byte a claim what was answered: + made, - released. */
+/* Allocates and releases for ever, and writes one byte for each answer: + allocated, - released. */
 static void churn(struct fixture *f, int fd, unsigned round)
 {
 	for (unsigned i = 0;; i++) {
@@ -737,8 +737,8 @@ struct answers {
 };
 
 /*
- * Counts the child's answers, `most` of them or until it has ended. Of what it began and did not answer either may be: one
- * claim more, or one release more.
+ * Counts the child's answers, up to `most` or until it has ended. The last operation without an answer may or may not count:
+ * one claim more, or one release more.
  */
 static void count_answers(int fd, struct answers *answers, unsigned most)
 {
@@ -764,7 +764,7 @@ static void test_killed(void **state)
 			churn(f, fds[1], round);
 		}
 		close(fds[1]);
-		/* Some time into its start, or into what comes after its first answers. */
+		/* At some time during its start, or after its first answers. */
 		struct timespec pause = { .tv_nsec = rand() % 20 * 1000000L };
 		count_answers(fds[0], &answers, (unsigned)rand() % 8);
 		nanosleep(&pause, NULL);
@@ -793,7 +793,7 @@ static void test_killed(void **state)
 	claims_must_hold(f);
 }
 
-/* Each test begins with a good disk; what the daemon logs is not of interest. */
+/* Each test begins with a working disk; the daemon's log is ignored. */
 static int setup(void **state)
 {
 	failing_vfs_install();
@@ -824,7 +824,7 @@ static int count_in_file(struct fixture *f)
 	return count;
 }
 
-/* The log goes into the file when nobody waits for it, and not with each some allocations. */
+/* The write-ahead log is copied into the file while the daemon is idle, and not every few allocations. */
 static void test_log_goes_into_the_file(void **state)
 {
 	struct fixture *f = *state;
@@ -849,7 +849,7 @@ static off_t log_bytes(struct fixture *f)
 	return stat(log, &st) == 0 ? st.st_size : -1;
 }
 
-/* Commits overwrite the log: one that made it longer would wait for the file system's journal. */
+/* Commits overwrite the log: a longer log would wait for the file system's journal. */
 static void test_log_keeps_its_length(void **state)
 {
 	struct fixture *f = *state;
@@ -868,7 +868,7 @@ static void test_log_keeps_its_length(void **state)
 		else if (i % 2)
 			claims_must_hold(f);
 	}
-	/* What is behind the last commit means nothing to the next daemon. */
+	/* The next daemon ignores data behind the last commit. */
 	claims_restart(f);
 	assert_int_equal(claims_count(f->node->claims), 200);
 	assert_int_equal(log_bytes(f), before);
@@ -896,7 +896,7 @@ int main(void)
 		TEST(test_disk_full_from_the_start),
 		TEST(test_disk_full_while_it_is_made_again),
 		TEST(test_sync_fails),
-		TEST(test_nobody_needs_it),
+		TEST(test_no_claim_needs_it),
 		TEST(test_the_whole_grace),
 		TEST(test_log_goes_into_the_file),
 		TEST(test_log_keeps_its_length),

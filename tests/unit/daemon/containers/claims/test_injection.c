@@ -1,4 +1,4 @@
-/* What a container gets, for each way of the driver; and the library's own place. */
+/* The contents of a container's injection, for each way to load the driver; and the library's own place. */
 #include "claims_fixture.h"
 
 #include <errno.h>
@@ -81,7 +81,7 @@ static void test_with_the_toolkit(void **state)
 	char text[NODE_PATH_MAX], preload[256];
 	struct claim_request request = claim_of(f, "a", 1, 1000, 30, -1);
 	request.device_count = 2;
-	request.device[1].card = &f->node->card[0]; /* the rest, without a limit */
+	request.device[1].card = &f->node->card[0]; /* the unpromised memory, without a limit */
 	struct claim *claim = claim_made(f, &request);
 	struct injection in = injected(f, claim);
 	assert_string_equal(env_of(&in, "NVIDIA_VISIBLE_DEVICES"),
@@ -255,7 +255,7 @@ static void test_library(void **state)
 	struct library second = installed(from, f->dir);
 	assert_string_not_equal(second.name, first.name);
 	assert_int_equal(access(path, F_OK), 0);
-	/* Somebody else's hand. */
+	/* Changed by another program. */
 	write_file(path, "third");
 	write_file(from, "first");
 	assert_int_equal(library_install(from, f->dir, &other, &err), -EBADMSG);

@@ -21,7 +21,7 @@ static void test_renamed(void **state)
 	assert_ptr_equal(claims_find(f->node->claims, "pod/2/main"), claim);
 	assert_ptr_equal(node_find_tenant(f->node, "team.b.main"), claim->tenant);
 	claims_must_hold(f);
-	/* Who comes next may have what it was called before. */
+	/* The next claim may use the old name. */
 	request = claim_of(f, "pod/1/main", 0, 1024, 30, 4);
 	claim_made(f, &request);
 	claims_restart(f);

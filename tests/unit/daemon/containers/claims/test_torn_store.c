@@ -79,7 +79,7 @@ static void must_be(const char *name, struct fixture *f, const struct state_of_c
 			 now.has_second, now.is_renamed, now.priority);
 }
 
-/* Sets the store aside, writes all claims to a new one, and does what was asked. */
+/* Sets the store aside, writes all claims to a new one, and carries the request out. */
 static void test_made_again(void **state)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -56,7 +56,7 @@ static void test_wrong_lists(void **state)
 	refuse(many, "at most 16");
 }
 
-static void test_whose_it_may_be(void **state)
+static void test_possible_owners(void **state)
 {
 	struct engines e;
 	struct container c = { .engine = "docker" };
@@ -73,7 +73,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lists),
 		cmocka_unit_test(test_wrong_lists),
-		cmocka_unit_test(test_whose_it_may_be),
+		cmocka_unit_test(test_possible_owners),
 	};
 	return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
 }

@@ -23,7 +23,7 @@
 	"HTTP/1.0 200 OK\r\n\r\n{\"Id\":\"" ID "\",\"Name\":\"/" \
 	"web\",\"Config\":{\"Image\":\"i\"}}"
 
-/* A server of one answer, for whoever comes. Without one it takes connections, and says nothing. */
+/* A server with one answer for every client. Without an answer it accepts connections and sends nothing. */
 struct server {
 	char path[96];
 	int fd;
@@ -116,7 +116,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* `kind` is what the one socket in the scene's directory is said to be. */
+/* `kind`: the kind of engine to which the one socket in the scene's directory belongs. */
 static void names_start(struct scene *s, const char *kind)
 {
 	struct engines engines;
@@ -133,7 +133,7 @@ static bool ask(struct scene *s)
 	return engine_names_request(s->names, &c);
 }
 
-/* How long it took until there are so many answers. */
+/* Time until there are this many answers. */
 static double wait_for(struct scene *s, unsigned answers)
 {
 	uint64_t begun_ns = clock_now_ns();
@@ -254,7 +254,7 @@ static void test_nonsense(void **state)
 	}
 }
 
-static void test_nobody_to_ask(void **state)
+static void test_no_engine_to_ask(void **state)
 {
 	struct scene *s = *state;
 	struct engines none = { 0 };
@@ -293,7 +293,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_one_that_hangs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_end_while_it_hangs, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nonsense, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_nobody_to_ask, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_engine_to_ask, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_more_than_so_many_wait, setup, teardown),
 		cmocka_unit_test(test_when_again),
 	};

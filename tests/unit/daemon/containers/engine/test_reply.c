@@ -1,4 +1,4 @@
-/* What answers say, and what is made of answers that say nothing, too much, or of another. */
+/* Contents of replies, and the result for empty, too long and foreign ones. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static void test_docker(void **state)
 	assert_string_equal(n.image, "");
 }
 
-static void test_docker_says_nothing(void **state)
+static void test_docker_does_not_answer(void **state)
 {
 	struct engine_name n = { .name = "before" };
 	assert_int_equal(docker("", &n), -EPROTO);
@@ -105,7 +105,7 @@ static void put_pair(struct message *m, unsigned field, const char *key, const c
 	put_message(m, field, &pair);
 }
 
-/* Longer than a byte's length tells. */
+/* Longer than one byte can state. */
 static struct message wrap(unsigned field, const struct message *part)
 {
 	struct message m = { .size = 0 };
@@ -203,7 +203,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_docker),
-		cmocka_unit_test(test_docker_says_nothing),
+		cmocka_unit_test(test_docker_does_not_answer),
 		cmocka_unit_test(test_what_is_shown_is_text),
 		cmocka_unit_test(test_cri),
 		cmocka_unit_test(test_containerd),

@@ -1,4 +1,4 @@
-/* Manifests: what is read, and what is none. */
+/* Manifests: valid and invalid ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -109,7 +109,7 @@ static void test_only_utf8_goes_out(void **state)
 		     "k=\"K\xc3\xb6ln \xe2\x82\xac \xf0\x9f\x98\x80\"");
 	assert_label("a\xff", "k=\"a?\"");
 	assert_label("\xc3", "k=\"?\"");                /* cut */
-	assert_label("\xc3\"x", "k=\"?\\\"x\"");        /* what follows is no part of it */
+	assert_label("\xc3\"x", "k=\"?\\\"x\"");        /* later text is not part of it */
 	assert_label("\xc0\xaf", "k=\"??\"");           /* overlong */
 	assert_label("\xed\xa0\x80", "k=\"???\"");      /* a surrogate */
 	assert_label("\xf4\x90\x80\x80", "k=\"????\""); /* beyond the last character */

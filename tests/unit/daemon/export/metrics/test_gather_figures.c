@@ -1,4 +1,4 @@
-/* What is read of a node with pretended cards, and what it costs. */
+/* Figures of a node with simulated cards, and the cost of gathering them. */
 #include "fixture.h"
 
 #include <signal.h>
@@ -179,7 +179,7 @@ static void test_claims(void **state)
 	free(page);
 }
 
-static void test_one_that_goes_while_it_waits(void **state)
+static void test_a_client_that_leaves_while_it_waits(void **state)
 {
 	struct fixture *f = *state;
 	make_waiting(f, "first");
@@ -221,7 +221,7 @@ static uint64_t thread_time_ns(void)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-/* The least of some: what other work on this machine adds is not the page's. */
+/* The least of several: time of other work on this machine is not the page's. */
 static uint64_t page_cost_ns(struct fixture *f)
 {
 	uint64_t least_ns = UINT64_MAX;
@@ -263,8 +263,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_waiting_for_memory, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_claims, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_one_that_goes_while_it_waits, fixture_setup,
-						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_a_client_that_leaves_while_it_waits,
+						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_a_page_costs_by_its_length, fixture_setup,
 						fixture_teardown),
 	};

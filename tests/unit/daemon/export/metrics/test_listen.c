@@ -1,4 +1,4 @@
-/* Who may read metrics, as the settings have it. */
+/* Which clients may read metrics, by the settings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* What a node answers by HTTP, over a unix socket in its run directory. */
+/* A node's HTTP replies, over a unix socket in its run directory. */
 #include "fixture.h"
 
 #include <errno.h>
@@ -67,7 +67,7 @@ static void test_ready_and_not(void **state)
 				  "\"index\":0,\"memory_bytes\":1048576}]}"));
 	assert_int_equal(get(f, "/readyz", text, sizeof(text)), 200);
 	assert_string_equal(text, "ready\n");
-	/* Until they have moved over it is not known who has what. */
+	/* Until processes have moved over, it is unknown which of them use how much. */
 	struct tenant *t = node_find_tenant(f->node, "a");
 	t->adopting = true;
 	assert_int_equal(get(f, "/readyz", text, sizeof(text)), 503);
@@ -103,7 +103,7 @@ static void test_off(void **state)
 	assert_null(metrics_stop(NULL));
 }
 
-static void test_the_socket_goes_with_the_daemon(void **state)
+static void test_the_socket_is_removed_with_the_daemon(void **state)
 {
 	struct fixture *f = *state;
 	char path[108];
@@ -121,8 +121,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_a_page_is_good_for_a_moment, fixture_setup,
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_off, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(test_the_socket_goes_with_the_daemon, fixture_setup,
-						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_the_socket_is_removed_with_the_daemon,
+						fixture_setup, fixture_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

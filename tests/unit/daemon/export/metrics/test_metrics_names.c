@@ -28,7 +28,7 @@ static void test_words(void **state)
 	assert_int_equal(names, METRICS_NAMES_GPU_MANAGER);
 }
 
-/* Dashboards look for exactly these. */
+/* Dashboards use exactly these names. */
 static void test_hamis_rows(void **state)
 {
 	static const char *const wanted[] = {

@@ -1,4 +1,4 @@
-/* The rows, and what is made of them for figures that the test invents. */
+/* The rows, and their output for figures that the test makes up. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ static void test_rows_are_as_prometheus_wants_them(void **state)
 		char unit[32];
 		if (strncmp(m->name, "allot_", 6) != 0 || ends_with(m->name, "_total") != is_counter)
 			fail_msg("%s", m->name);
-		/* Bytes, seconds and ratios say so at their end. */
+		/* Names of bytes, seconds and ratios end with their unit. */
 		snprintf(unit, sizeof(unit), "_%s%s", m->unit, is_counter ? "_total" : "");
 		if (strchr("bsr", m->unit[0]) && m->unit[0] && !ends_with(m->name, unit))
 			fail_msg("%s: is in %s", m->name, m->unit);

@@ -69,7 +69,7 @@ static void test_values_and_changes(void **state)
 	json_t *row = row_of(json, 0), *other = row_of(json, 1);
 	for (size_t i = 0; i < 4; i++)
 		assert_true(value_of(row, "got_1s_pct", i) == (double)(i + 1));
-	/* What does not change is told once. */
+	/* An unchanged value is sent once. */
 	json_t *quotas = json_object_get(row, "memory_quota_mib");
 	assert_int_equal(json_array_size(quotas), 2);
 	assert_int_equal(json_integer_value(json_array_get(json_array_get(quotas, 1), 0)), 2);
@@ -90,7 +90,7 @@ static void test_ten_minutes_and_no_more(void **state)
 		if (i <= HISTORY_SAMPLES)
 			history_add(h, "goes", 0, sample(1, 1));
 		if (i == HISTORY_SAMPLES + 10) {
-			/* It is told of as long as something of it is there. */
+			/* It is listed as long as any part of it is there. */
 			json_t *json = written(h, NOW(i));
 			assert_int_equal(json_array_size(json_object_get(json, "tenants")), 2);
 			json_decref(json);

@@ -81,7 +81,7 @@ static void test_come_and_gone(void **state)
 	expect("a=1 b=2", "c=3", "{\"id\":\"c\",\"is\":3}", "\"a\",\"b\"");
 }
 
-/* Whoever is passed over is gone, and told of again where it comes later: who applies both in turn has it. */
+/* A difference names tenants that ended and tenants that started again: applying both in turn gives the present state. */
 static void test_another_order(void **state)
 {
 	expect("a=1 b=2 c=3", "c=3 a=1 b=2", "{\"id\":\"a\",\"is\":1},{\"id\":\"b\",\"is\":2}",

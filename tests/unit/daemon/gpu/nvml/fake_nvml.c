@@ -188,7 +188,7 @@ API nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
 	return NVML_SUCCESS;
 }
 
-/* Sets are counted by their handles; the second card tells of Xids alone. */
+/* Sets are counted by their handles; the second card reports only Xids. */
 static int sets;
 
 API nvmlReturn_t nvmlEventSetCreate(nvmlEventSet_t *set)
@@ -209,7 +209,7 @@ API nvmlReturn_t nvmlDeviceGetSupportedEventTypes(nvmlDevice_t device, unsigned 
 {
 	if (is_wrong("events"))
 		return NVML_ERROR_NOT_SUPPORTED;
-	/* More than is asked for, on the first. */
+	/* More than asked for, on the first. */
 	*types = device == (nvmlDevice_t)(uintptr_t)1 ? 0xffff : nvmlEventTypeXidCriticalError;
 	return NVML_SUCCESS;
 }
@@ -224,7 +224,7 @@ API nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t device, unsigned long lon
 	return types == wanted ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
 }
 
-/* timeout_ms says what happens. */
+/* timeout_ms selects the answer. */
 API nvmlReturn_t nvmlEventSetWait_v2(nvmlEventSet_t set, nvmlEventData_t *data, unsigned timeout_ms)
 {
 	const struct event {

@@ -1,4 +1,4 @@
-/* The NVML backend, on a pretended NVML whose path is the first argument. */
+/* The NVML backend, on a fake NVML whose path is the first argument. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static void test_cards(void **state)
 	unsetenv("FAKE_NVML");
 	assert_int_equal(gpu_nvml.open(library, &gpu, &err), 0);
 	assert_int_equal(gpu_nvml.count(gpu), 2);
-	assert_string_equal(gpu_nvml.driver_version(gpu), ""); /* this one does not say */
+	assert_string_equal(gpu_nvml.driver_version(gpu), ""); /* this one does not report it */
 	assert_int_equal(gpu_nvml.info(gpu, 1, &info, &err), 0);
 	assert_string_equal(info.uuid_text, "GPU-0a0b0c0d-1111-2222-3333-000000000002");
 	assert_int_equal(info.uuid[0], 0x0a);
@@ -58,7 +58,7 @@ static void test_cards(void **state)
 	assert_int_equal(gpu_nvml.memory(gpu, 0, &memory, &err), 0);
 	assert_int_equal(memory.used_bytes, 150 * MIB);
 	assert_int_equal(memory.reserved_bytes, 0);
-	/* It has none of the functions that tell where cards sit. */
+	/* It lacks all functions that report where cards are. */
 	assert_string_equal(gpu_nvml.locality(gpu, 0).pci, "");
 	assert_false(gpu_nvml.locality(gpu, 0).numa_known);
 	assert_int_equal(gpu_nvml.links(gpu, links, &err), 0);
@@ -78,7 +78,7 @@ static void test_processes(void **state)
 	unsetenv("FAKE_NVML");
 	assert_int_equal(gpu_nvml.open(library, &gpu, &err), 0);
 	assert_int_equal(gpu_nvml.processes(gpu, 0, list, 3, &count, &err), 0);
-	assert_int_equal(count, 3); /* who computes and draws is there once */
+	assert_int_equal(count, 3); /* a process that computes and draws is listed once */
 	assert_int_equal(list[0].used_bytes, 30 * MIB);
 	assert_false(list[1].used_known);
 	assert_int_equal(list[2].pid, 12);
@@ -101,7 +101,7 @@ static void test_use(void **state)
 	assert_true(list[1].pid == 11 && list[1].share == 1);
 	assert_int_equal(gpu_nvml.use(gpu, 0, 1000, list, 1, &count, &err), 0);
 	assert_int_equal(count, 1);
-	/* Nobody did anything: not an error. */
+	/* No process used the GPU: not an error. */
 	assert_int_equal(gpu_nvml.use(gpu, 0, 3000, list, 3, &count, &err), 0);
 	assert_int_equal(count, 0);
 	setenv("FAKE_NVML", "use", 1);
@@ -157,7 +157,7 @@ static void test_instances(void **state)
 			    "instance 5 with another");
 	assert_int_equal(gpu_nvml.links(gpu, links, &err), 0);
 	assert_int_equal(links[1].way, GPU_WAY_UNKNOWN);
-	/* Of an instance that is not shared; of one that is; of no instance. */
+	/* Of an instance that is not shared, of a shared one, and of no instance. */
 	assert_int_equal(gpu_nvml.wait_fault(gpu, 0, &fault, &err), 0);
 	assert_int_equal(gpu_nvml.wait_fault(gpu, 1, &fault, &err), 1);
 	assert_true(fault.index == 0 && fault.number == 44);

@@ -53,7 +53,7 @@ static void test_init_containers(void **state)
 	json_decref(running.object);
 }
 
-static void test_whose(void **state)
+static void test_which_pod_a_key_names(void **state)
 {
 	assert_true(pod_key_is_of("pod/u-1/main", "u-1", "main"));
 	assert_true(pod_key_is_of("pod/u-1/main/GPU-a-7", "u-1", "main"));
@@ -84,7 +84,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_both_ways),
 		cmocka_unit_test(test_init_containers),
-		cmocka_unit_test(test_whose),
+		cmocka_unit_test(test_which_pod_a_key_names),
 		cmocka_unit_test(test_too_long),
 	};
 	return cmocka_run_group_tests_name("pod key", tests, NULL, NULL);

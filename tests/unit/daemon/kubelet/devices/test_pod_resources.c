@@ -1,4 +1,4 @@
-/* What the kubelet says of its pods, and which claims that keeps. */
+/* The kubelet's list of pods, and which claims it keeps. */
 #include "../../fixture.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 
 static const struct slices one = { .card_count = 1, .per_card = 4, .uuid = { CARD } };
 
-/* Containers of two pods hold 0, 2 and 3, one of another resource, and one that is none of ours. */
+/* Containers of two pods hold 0, 2 and 3; one holds another resource, and one none of ours. */
 #define ID(number) "\x12\x2a" CARD "-" number
 #define DEVICES(size, ids) "\x12" size "\x0a\x0e" RESOURCE ids
 static const char pods[] = "\x0a\x76\x0a\x01p\x1a\x71" DEVICES("\x3c", ID("0"))
@@ -47,7 +47,7 @@ static void test_read(void **state)
 	assert_int_equal(set.card[0].bits[0], 0);
 }
 
-/* ---- asked ---- */
+/* ---- requests to the kubelet ---- */
 
 static atomic_bool is_refusing, is_empty;
 static atomic_uint asked;
@@ -92,7 +92,7 @@ static void test_asked(void **state)
 	pod_resources_request(p);
 	UNTIL(pod_resources_get(p, &set));
 	assert_int_equal(set.card[0].bits[0], 1);
-	/* A failure does not undo what is known. */
+	/* A failure does not undo earlier knowledge. */
 	atomic_store(&is_refusing, true);
 	pod_resources_request(p);
 	UNTIL(atomic_load(&asked) == 3);
@@ -147,7 +147,7 @@ static void test_what_a_pod_holds_is_kept(void **state)
 	make_claim(f, ALLOCATE_KEY CARD "-0", 0);
 	make_claim(f, ALLOCATE_KEY CARD "-1", 1);
 	make_claim(f, "pod/other", 2);
-	/* Nobody has said what pods hold: ours stay, other claims are not our business. */
+	/* Without a list of pods our claims stay; other claims are never touched. */
 	claims_reconcile(f->node->claims);
 	usleep(1000);
 	claims_reconcile(f->node->claims);

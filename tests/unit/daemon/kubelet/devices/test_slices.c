@@ -150,7 +150,7 @@ static void test_preference(void **state)
 	prefer(set_of(ALL, 0x1f, 0xc0), none, 2, 0, 0, 0xc0);
 	prefer(set_of(ALL, 1, 1), none, 2, 3, 0, 0);
 	prefer(set_of(0x1f, ALL, 0x1f), none, 10, 0, ALL, 0);
-	/* Two cards, where one does not do; the rest where it leaves least. */
+	/* Two cards, where one is not enough; the rest on the card where it leaves least. */
 	prefer(set_of(ALL, 0x1f, ALL), none, 12, ALL, 3, 0);
 	prefer(set_of(0xf, 0x1f, 7), none, 6, 0, 0x1f, 1);
 	prefer(set_of(ALL, ALL, ALL), none, 30, ALL, ALL, ALL);
@@ -182,7 +182,7 @@ static void test_impossible_preference(void **state)
 			  "device '" B "-1' must be included, but is not available");
 }
 
-/* Held against every set of cards: never more of them than are needed, and exactly what is wanted. */
+/* Compared with every set of cards: never more cards than needed, and exactly the requested number. */
 static void test_fewest_cards(void **state)
 {
 	unsigned seed = 20261122;
@@ -235,7 +235,7 @@ static void test_preferred_on_cards(void **state)
 	assert_int_equal(slots_count(&got.card[0]), 0);
 	assert_int_equal(slots_count(&got.card[1]), 4);
 	assert_int_equal(slots_count(&got.card[2]), 4);
-	/* What they do not have is of others; what must be among them counts. */
+	/* Devices that they lack belong to others; devices that must be included count. */
 	assert_int_equal(slices_prefer_on(&three, &all, &none, 13, 1 << 1, &got, NULL), 0);
 	assert_int_equal(slots_count(&got.card[1]), 10);
 	assert_int_equal(slots_count(&got.card[0]) + slots_count(&got.card[2]), 3);

@@ -102,7 +102,7 @@ static void test_prepared(void **state)
 	uint8_t expected[1024];
 	Dra__PrepareResponse *read;
 	struct grpc_message *message = dra_message_prepared(outcomes, 2);
-	/* As long as it is: the messages of gRPC do not say, so it is made again by the same rules. */
+	/* Up to its length: gRPC messages do not state it, so it is computed by the same rules. */
 	Dra__Device device[2] = { DRA__DEVICE__INIT, DRA__DEVICE__INIT },
 		    *list[] = { &device[0], &device[1] };
 	Dra__PreparedClaim claim[2] = { DRA__PREPARED_CLAIM__INIT, DRA__PREPARED_CLAIM__INIT };

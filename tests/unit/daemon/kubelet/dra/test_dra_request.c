@@ -1,4 +1,4 @@
-/* An allocated ResourceClaim as a claim of the store: what adds up, what is bounded, what is refused. */
+/* An allocated ResourceClaim as a claim of the store: sums, bounds, refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -130,7 +130,7 @@ static void test_terms(void **state)
 	assert_string_equal(request.sharing.group, "g");
 }
 
-/* With kube_slice_limit = hard the share is the limit, unless the claim says another. */
+/* With kube_slice_limit = hard the share is the limit, unless the claim has another. */
 static void test_hard_limit(void **state)
 {
 	struct dra_result one = share("a");

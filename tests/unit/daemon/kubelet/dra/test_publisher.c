@@ -1,4 +1,4 @@
-/* The writes that the publisher makes of what an API server tells it: the test is the client and the watch. */
+/* The publisher's writes for the API server's answers: the test plays the client and the watch. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +62,7 @@ static json_t *devices(const char *mib)
 			 "value", mib, "allowMultipleAllocations", true);
 }
 
-/* One GPU, whose slice the server has taken as `uid`, or is asked to make where it is NULL. */
+/* One GPU, whose slice the server has stored as `uid`, or is asked to create if it is NULL. */
 static json_t *begin(const char *uid)
 {
 	assert_non_null(publisher_start(NULL, "node", NULL));
@@ -113,7 +113,7 @@ static void test_a_slice_that_is_not_there_is_made_anew(void **state)
 	publisher_stop(publisher);
 }
 
-/* What the server has is not known before its list is complete. */
+/* The server's slices are unknown until its list is complete. */
 static void test_nothing_is_written_amid_a_list(void **state)
 {
 	json_t *object = begin("old");
@@ -140,7 +140,7 @@ static unsigned count_warnings(int fd)
 	return count;
 }
 
-/* The server takes what is sent without the field that it doesn't know. */
+/* The server stores the object without the field that it does not know. */
 static json_t *answer_without_shares(int status, const char *version)
 {
 	json_t *object = stored("one", version), *device;
@@ -153,7 +153,7 @@ static json_t *answer_without_shares(int status, const char *version)
 	return object;
 }
 
-static void test_dropped_shares_are_said_once(void **state)
+static void test_dropped_shares_are_logged_once(void **state)
 {
 	int log = memfd_create("log", 0), before = dup(STDERR_FILENO);
 	assert_true(log >= 0 && before >= 0);
@@ -223,7 +223,7 @@ int main(void)
 		cmocka_unit_test(test_a_late_end_of_an_old_slice),
 		cmocka_unit_test(test_a_slice_that_is_not_there_is_made_anew),
 		cmocka_unit_test(test_nothing_is_written_amid_a_list),
-		cmocka_unit_test(test_dropped_shares_are_said_once),
+		cmocka_unit_test(test_dropped_shares_are_logged_once),
 		cmocka_unit_test(test_what_memory_lacks_for_is_tried_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

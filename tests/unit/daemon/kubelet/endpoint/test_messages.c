@@ -55,7 +55,7 @@ static void test_answers(void **state)
 						 "\x0a\x14\x0a\x07" B "-1\x12\x09Unhealthy");
 	struct slices seated = two;
 	seated.per_card = 1;
-	seated.numa[0] = 0; /* no field says so */
+	seated.numa[0] = 0; /* no field has it */
 	seated.numa[1] = 1;
 	CHECK(message_devices(&seated, is_healthy),
 	      "\x0a\x16\x0a\x07" A "-0\x12\x07Healthy\x1a\x02\x0a\x00"
@@ -121,7 +121,7 @@ static void test_requests(void **state)
 	message_request_free(&r);
 }
 
-/* Whatever comes is read or refused. */
+/* Any input is parsed or refused. */
 static void test_nonsense(void **state)
 {
 	static const char good[] = "\x0a\x14\x0a\x07" A "-0\x12\x07" A "-1\x18\x02";

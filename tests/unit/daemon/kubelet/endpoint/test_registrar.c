@@ -20,7 +20,7 @@
 /* ---- a kubelet ---- */
 
 static char path[64];
-static atomic_uint asked, refusals; /* so many of the next are refused */
+static atomic_uint asked, refusals; /* this many of the next calls are refused */
 static atomic_bool is_silent;
 
 static void silent_gone(void *data, struct grpc_call *call)
@@ -131,7 +131,7 @@ static void test_no_answer(void **state)
 	served_end();
 }
 
-/* An answer that comes after the kubelet has gone is none. */
+/* An answer after the kubelet has gone does not count. */
 static void test_forgotten_meanwhile(void **state)
 {
 	registrar_register(registrar);

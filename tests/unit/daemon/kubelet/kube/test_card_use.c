@@ -1,4 +1,4 @@
-/* A card's use over the last minutes: what is a peak, what is now, and what is worth saying. */
+/* A card's use over the last minutes: its peak, its present use, and which changes are worth reporting. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -46,7 +46,7 @@ static void test_peak_and_now(void **state)
 	assert_int_equal(peak(&use), 0);
 }
 
-/* Work with lulls of most of the window is busy: nobody is invited by a lull. */
+/* Work with pauses for most of the window is busy: a pause attracts no new pod. */
 static void test_lulls(void **state)
 {
 	struct card_use use = { 0 };
@@ -79,7 +79,7 @@ static void test_news(void **state)
 	assert_true(is_news(35, 40, 80, 10000, false));
 	assert_true(is_news(40, 40, 79, 10000, false));
 	assert_true(is_news(40, 40, 80, 14001, false));
-	/* What is used at the moment matters to those who have what is left. */
+	/* Present use matters to the pods that use the idle time. */
 	assert_false(is_news(40, 90, 80, 10000, false));
 	assert_true(is_news(40, 45, 80, 10000, true));
 }

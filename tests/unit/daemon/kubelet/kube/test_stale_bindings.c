@@ -59,7 +59,7 @@ static void end_write(int code)
 	done(write_of.data, &err);
 }
 
-/* ---- in place of the rest ---- */
+/* ---- stand-ins for the rest of the daemon ---- */
 
 const struct kube_pod *const *pods_all(const struct node_pods *pods, size_t *ret_count)
 {

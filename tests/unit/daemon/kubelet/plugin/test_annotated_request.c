@@ -1,4 +1,4 @@
-/* A scheduler's choice as a claim: what adds up, what is bounded, what is refused. */
+/* A scheduler's choice as a claim: sums, bounds, refusals. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,7 +88,7 @@ static void test_limits(void **state)
 	assert_true(!terms->has_cores && terms->limit_pct == 100);
 }
 
-/* Placed by use: nothing is promised, no more than was asked for, behind all others, whatever priority it asks for. */
+/* Opportunistic: no guarantee, no more than requested, and behind all others, whatever its priority. */
 static void test_borrowed(void **state)
 {
 	struct kube_share share = { .container = 1, .card = GPU(0), .memory_mib = 1000 };
@@ -99,7 +99,7 @@ static void test_borrowed(void **state)
 	assert_int_equal(make(&share, 1), 0);
 	assert_true(!terms->has_cores && terms->has_limit && terms->limit_pct == 20);
 	assert_int_equal(request.priority, -100);
-	/* Of other shares it says nothing. */
+	/* Other shares are unaffected. */
 	share.memory_mib = 2000;
 	assert_int_equal(make(&share, 1), 0);
 	assert_true(!terms->has_cores && terms->limit_pct == 100);

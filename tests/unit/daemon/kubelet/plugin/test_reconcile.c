@@ -50,7 +50,7 @@ static struct pod_holder holder_of(const char *const *id, size_t count)
 	return (struct pod_holder){ "team", "train", "main", id, count };
 }
 
-/* What is said of it; "": they agree. */
+/* The reported difference; "": they agree. */
 static const char *slices_say(struct fixture *f, const char *first, const char *second)
 {
 	static struct error err;
@@ -116,7 +116,7 @@ static void test_shares(void **state)
 	static const char said[] = ";" CARD ",NVIDIA,1024,10:;";
 	assert_non_null(strstr(shares_say(f, said, 1), "allotd: this container has no claim"));
 	make_claim(f, POD_KEY "u-1/main", 0, -1, -1);
-	/* On which cards the kubelet's devices lie says nothing. */
+	/* It does not matter on which cards the kubelet's devices lie. */
 	assert_string_equal(shares_say(f, said, 1), "");
 	assert_non_null(strstr(shares_say(f, said, 2), "holds 2 devices"));
 	assert_non_null(strstr(shares_say(f, said, 2), "hami.io/vgpu-devices-allocated: 1 shares"));
@@ -150,7 +150,7 @@ static struct kube_pod *pod_asking(const char *uid, const char *cores, const cha
 	return pod;
 }
 
-/* What is said of what a pod of that uid, which asks for that, holds; the claim that it is about. */
+/* The report on the devices of a pod with this uid and these requests; returns the claim concerned. */
 static const char *cores_say(struct fixture *f, const char *uid, const char *cores,
 			     const char *memory, const char *first, struct claim **ret_claim)
 {
@@ -201,7 +201,7 @@ static void test_cores(void **state)
 	struct claim *own = make_cores(f, POD_KEY "u-1/main/" CARD "-0");
 	assert_string_equal(cores_say(f, "u-1", "2", "2", CARD "-0", &claim), "");
 	assert_ptr_equal(claim, own);
-	/* Another pod that asked for the same holds it; one that asked for something else can't be meant. */
+	/* Another pod with the same request holds it; a pod with a different request can't be meant. */
 	assert_string_equal(cores_say(f, "u-2", "2", "2", CARD "-0", &claim), "");
 	assert_non_null(claim);
 	assert_non_null(strstr(cores_say(f, "u-2", "2", "3", CARD "-0", &claim),
@@ -223,7 +223,7 @@ static void list(void *data, struct grpc_call *call, const uint8_t *message, siz
 
 static const struct grpc_method method = { "/v1.PodResourcesLister/List", list };
 
-/* One container, whose devices are named each by itself; the other resource is none of ours. */
+/* One container, whose devices are listed one by one; the other resource is not ours. */
 static void pack_answer(void)
 {
 	char one[] = CARD "-0", other[] = CARD "-1", strange[] = "x", resource[] = RESOURCE;
@@ -255,8 +255,8 @@ static void pack_answer(void)
 	atomic_store(&answer_size, podresources__list_response__pack(&all, answer));
 }
 
-/* Once more what the kubelet says, and what comes of it. */
-static struct plugin_figures look_again(struct fixture *f)
+/* Reads the kubelet's list again, and returns the result. */
+static struct plugin_figures reconcile_again(struct fixture *f)
 {
 	struct plugin *p = f->node->plugin;
 	uint64_t before = pod_resources_answers(p->pods);
@@ -288,15 +288,15 @@ static void test_a_difference_that_stays(void **state)
 		fail_msg("%s", err.text);
 	pack_answer();
 	served_start(path, &method);
-	/* Once may be a moment; twice is an error, said once. */
-	assert_int_equal(look_again(f).disagreements, 0);
-	assert_int_equal(look_again(f).disagreements, 1);
-	struct plugin_figures figures = look_again(f);
+	/* A first difference may be momentary; a second one is an error, and is logged once. */
+	assert_int_equal(reconcile_again(f).disagreements, 0);
+	assert_int_equal(reconcile_again(f).disagreements, 1);
+	struct plugin_figures figures = reconcile_again(f);
 	assert_int_equal(figures.disagreements, 1);
 	assert_int_equal(figures.disagreements_ever, 1);
 	/* The claim is there: over. */
 	make_claim(f, ALLOCATE_KEY CARD "-0", 0, 0, 1);
-	figures = look_again(f);
+	figures = reconcile_again(f);
 	assert_int_equal(figures.disagreements, 0);
 	assert_int_equal(figures.disagreements_ever, 1);
 	struct claim_holder who;
@@ -307,13 +307,13 @@ static void test_a_difference_that_stays(void **state)
 	assert_string_equal(who.container, "main");
 	/* The pod is gone by the kubelet: no difference, as long as nothing runs in the claim. */
 	atomic_store(&answer_size, 0);
-	look_again(f);
-	assert_int_equal(look_again(f).disagreements, 0);
+	reconcile_again(f);
+	assert_int_equal(reconcile_again(f).disagreements, 0);
 	assert_false(claim_holders_find(f->node->claim_holders, claim, &who));
 	struct client c;
 	client_register(f, client_connect(claim->tenant), 0, &c);
-	look_again(f);
-	assert_int_equal(look_again(f).disagreements, 1);
+	reconcile_again(f);
+	assert_int_equal(reconcile_again(f).disagreements, 1);
 	assert_int_equal(claims_count(f->node->claims), 1);
 	client_close(&c);
 	served_end();

@@ -1,4 +1,4 @@
-/* What a container asks for in gpu-manager's vocabulary, as a claim on cards. */
+/* A container's request in gpu-manager's terms, as a claim on cards. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,7 +96,7 @@ static void test_which_card(void **state)
 	assert_ptr_equal(request.device[0].card, &node->card[1]);
 	assert_int_equal(make((struct vcuda_request){ .cores = 40, .units = 17, .cards = 1 }), 0);
 	assert_ptr_not_equal(request.device[0].card, &node->card[1]);
-	/* A whole card is one that nobody has a part of. */
+	/* A request for a whole card needs a card without other shares. */
 	assert_int_equal(make((struct vcuda_request){ .cores = 200, .units = 8, .cards = 2 }), 0);
 	assert_int_equal(request.device_count, 2);
 	assert_ptr_equal(request.device[0].card, &node->card[0]);
@@ -115,7 +115,7 @@ static void test_all_of_a_card(void **state)
 	assert_true(request.device[0].terms.cores_pct == 100);
 }
 
-/* The claim of a container that asked for part of the memory is not one of a container that asked for all. */
+/* The claim of a container that requested part of the memory does not match one that requested all. */
 static void test_is_met(void **state)
 {
 	static const struct {

@@ -1,6 +1,6 @@
 /*
- * The daemon's side of a helper, against helpers that answer as they are told: this program, run anew. Each
- * order takes the next letter of a script: d, n, s for done, not, stuck; x: ends; h: hangs.
+ * The daemon's side of a helper, against helpers with scripted answers: this program, started again. Each order takes the next
+ * letter of a script: d, n, s for done, not, stuck; x: ends; h: hangs.
  */
 #include <fcntl.h>
 #include <errno.h>
@@ -99,7 +99,7 @@ static void write_script(const char *script)
 	assert_int_equal(fclose(f), 0);
 }
 
-/* Gives an order and waits for what comes of it. */
+/* Gives an order and waits for the result. */
 static enum checkpoint_place order_to(enum checkpoint_goal goal)
 {
 	static struct helper_order order;

@@ -20,7 +20,7 @@ static unsigned count_in(const enum checkpoint_state *s, size_t n, enum checkpoi
 	return count;
 }
 
-/* What the driver does; it refuses a step from any other state. */
+/* The driver's steps; it refuses a step from any other state. */
 static enum checkpoint_state after(enum checkpoint_state state, enum checkpoint_step step)
 {
 	static const enum checkpoint_state before[] = { [CHECKPOINT_LOCK] = CHECKPOINT_RUNNING,
@@ -37,7 +37,7 @@ static enum checkpoint_state after(enum checkpoint_state state, enum checkpoint_
 
 static void check_rules(enum checkpoint_step step, const enum checkpoint_state *s, size_t n)
 {
-	/* Nobody's memory leaves while another runs, and nobody runs while another's is out. */
+	/* No process's memory leaves while another process runs, and none runs while the memory of another is out. */
 	if (step == CHECKPOINT_SAVE)
 		assert_int_equal(count_in(s, n, CHECKPOINT_RUNNING), 0);
 	if (step == CHECKPOINT_UNLOCK)
@@ -70,7 +70,7 @@ static void test_any_states_reach_the_goal(void **state)
 		for (size_t k = 0; k < n; k++)
 			s[k] = (enum checkpoint_state)(rand() % 5 - 1);
 		unsigned lost = count_in(s, n, CHECKPOINT_GONE) + count_in(s, n, CHECKPOINT_FAILED);
-		/* Some way there; then somebody dies, and it goes to either place. */
+		/* Part of the way; then a process dies, and the rest goes to either state. */
 		if (rand() % 2 && n) {
 			go(goal, s, n, (size_t)rand() % (2 * n));
 			size_t dead = (size_t)rand() % n;

@@ -1,4 +1,4 @@
-/* What a helper keeps: written, read back, taken over from one that lives. */
+/* A helper's file: written, read back, taken over from a helper that lives. */
 #include <fcntl.h>
 #include <errno.h>
 #include <setjmp.h>
@@ -73,7 +73,7 @@ static void test_what_is_not_understood_is_left_out(void **state)
 	close(fd);
 }
 
-/* Holds it until it is told to let go; then, as a helper that has ended its work does, removes it. */
+/* Holds the file until it gets the order to stop; then removes it, as a helper that has finished its work does. */
 static _Noreturn void hold(int ready_fd, bool removes)
 {
 	struct helper_order order = some_order();
@@ -107,7 +107,7 @@ static void test_taken_over(void **state)
 		assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 		assert_int_equal(helper_file_read(fd, &back), 0);
 		assert_int_equal(back.process_count, removes ? 0 : 2);
-		/* What is locked is what others find there. */
+		/* Other programs find the locked contents there. */
 		assert_int_equal(access(file_path(), F_OK), 0);
 		close(fd);
 		close(fds[0]);

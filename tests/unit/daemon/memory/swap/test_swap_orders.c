@@ -1,4 +1,4 @@
-/* Tenants whose memory can be moved off the card: their terms, their arena, orders and figures. */
+/* Swappable tenants: their terms, their arena, orders and figures. */
 #include "../../fixture.h"
 
 #include <string.h>
@@ -36,7 +36,7 @@ static void test_the_arena_is_backed_and_goes_to_processes(void **state)
 	ok(f, CREATE("\"name\":\"b\",\"on_full\":\"swap\",\"swap_arena_bytes\":3145728," OF_64_MIB));
 	t = node_find_tenant(f->node, "b");
 	assert_int_equal(t->region.control->arena_bytes, 4 * MIB); /* whole pages of 2 MiB */
-	/* One that is not swappable has none. */
+	/* A tenant that is not swappable has none. */
 	ok(f, CREATE("\"name\":\"c\"," OF_64_MIB));
 	t = node_find_tenant(f->node, "c");
 	assert_null(t->arena);
@@ -77,7 +77,7 @@ static void test_pause_and_resume(void **state)
 	assert_int_equal(order_of(t), SWAP_ORDER_OUT);
 	assert_int_not_equal(t->region.control->swap, word);
 	fixture_until(f, lease_state_of(t->region.control->device[0].lease) == LEASE_STOP);
-	/* A restarted daemon says the same, and makes no arena: that of before has the data. */
+	/* A restarted daemon reports the same, and makes no arena: the previous one has the data. */
 	fixture_stop(f);
 	fixture_start(f);
 	t = node_find_tenant(f->node, "a");
@@ -102,7 +102,7 @@ static void say_out(struct client *c)
 	slot->swap_moved_ns = UINT64_MAX;
 }
 
-/* What can't be, as a tenant may write it. */
+/* Impossible values, which a tenant may write. */
 static void say_nonsense(struct client *c)
 {
 	struct region_slot *slot = &c->report->slot[c->reply.slot];
@@ -143,7 +143,7 @@ static void do_nothing(struct client *c)
 {
 }
 
-/* What a process of the tenant says, by the daemon's own map of the report. */
+/* The report of a process of the tenant, through the daemon's own mapping. */
 static struct region_slot *say(struct tenant *t, enum swap_state state, uint64_t bytes, bool works)
 {
 	struct region_slot *slot = &t->region.report->slot[0];
@@ -162,7 +162,7 @@ static enum tenant_condition condition_of(const struct tenant *t)
 	return tenant_condition(t, figures);
 }
 
-/* As its processes say, not as was asked for. */
+/* By its processes' reports, not by the order. */
 static void test_states(void **state)
 {
 	struct fixture *f = *state;
@@ -176,7 +176,7 @@ static void test_states(void **state)
 	assert_int_equal(condition_of(t), TENANT_LEAVING);
 	say(t, SWAP_OUT, 48 * MIB, false);
 	assert_int_equal(condition_of(t), TENANT_SWAPPED);
-	/* A second one that has given up keeps its memory there. */
+	/* A second process that failed keeps its memory there. */
 	int other = client_spawn(f, t, 0, do_nothing);
 	t->region.report->slot[1].swap_word = t->region.control->swap;
 	t->region.report->slot[1].swap_state = SWAP_IN;
@@ -228,7 +228,7 @@ static void test_turns(void **state)
 	say(b, SWAP_IN, 5 * GIB, true);
 	fixture_turn(f, 200);
 	assert_int_equal(order_of(a), SWAP_ORDER_OUT); /* b's turn is not over */
-	/* b rests: a is next. */
+	/* b is idle: a is next. */
 	say(b, SWAP_IN, 5 * GIB, false);
 	fixture_until(f, order_of(b) == SWAP_ORDER_OUT);
 	say(b, SWAP_OUT, 5 * GIB, false);
@@ -236,7 +236,7 @@ static void test_turns(void **state)
 	assert_true(has_no_lease(a));
 	say(a, SWAP_IN, 5 * GIB, true);
 	fixture_until(f, !has_no_lease(a));
-	/* One that has given up leaving is as it was. */
+	/* A tenant that failed to leave is as before. */
 	say(b, SWAP_OUT, 5 * GIB, true);
 	say(a, SWAP_IN, 5 * GIB, false);
 	fixture_until(f, order_of(a) == SWAP_ORDER_OUT);

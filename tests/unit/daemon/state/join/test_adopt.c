@@ -1,4 +1,4 @@
-/* State files and restarts: what a new daemon makes of what the one before left. */
+/* State files and restarts: how a new daemon uses the files of the previous one. */
 #include "../../fixture.h"
 
 #include <errno.h>
@@ -61,7 +61,7 @@ static void test_terms_survive(void **state)
 	client_close(&c);
 }
 
-/* What a daemon that had `sharing auto` wrote for that is not looked at. */
+/* Fields that an earlier daemon wrote for `sharing auto` are ignored. */
 static void test_sharing_auto_before(void **state)
 {
 	struct fixture *f = *state;
@@ -87,7 +87,7 @@ static void hold_memory(struct client *c)
 	c->report->slot[c->reply.slot].device[0].used_bytes = 100 * MIB;
 }
 
-/* As the library does it: registers again, copies, says so. */
+/* As the library does: registers again, copies, reports that. */
 static void move_over(struct fixture *f, struct tenant *t, uint64_t epoch, struct client *c)
 {
 	client_register(f, client_connect(t), epoch, c);
@@ -105,7 +105,7 @@ static void test_processes_move_over(void **state)
 	int other = client_spawn(f, t, 0, hold_memory);
 	fixture_turn(f, 50);
 	fixture_stop(f);
-	/* What the slots say outlives the daemon: the process carries it over. */
+	/* The slots' contents outlive the daemon: the process carries them over. */
 	assert_int_equal(c.report->slot[c.reply.slot].device[0].used_bytes, 100 * MIB);
 
 	fixture_start(f);
@@ -134,7 +134,7 @@ static void test_processes_move_over(void **state)
 	client_close(&again);
 }
 
-static void test_who_does_not_come(void **state)
+static void test_a_process_that_does_not_return(void **state)
 {
 	struct fixture *f = *state;
 	struct tenant *t = make_tenant(f, "true");
@@ -184,7 +184,7 @@ static void test_dead_meanwhile(void **state)
 	assert_int_equal(t->region.control->adopting, 0);
 }
 
-static void test_nobody_comes_back(void **state)
+static void test_no_process_returns(void **state)
 {
 	struct fixture *f = *state;
 	make_tenant(f, "true");
@@ -196,7 +196,7 @@ static void test_nobody_comes_back(void **state)
 	fixture_until(f, f->node->tenant_count == 0);
 }
 
-static void test_the_holder_comes_back(void **state)
+static void test_the_holder_returns(void **state)
 {
 	struct fixture *f = *state;
 	char line[128];
@@ -337,11 +337,11 @@ int main(void)
 		test(test_terms_survive),
 		test(test_sharing_auto_before),
 		test(test_processes_move_over),
-		test(test_who_does_not_come),
+		test(test_a_process_that_does_not_return),
 		test(test_exec_instead),
 		test(test_dead_meanwhile),
-		test(test_nobody_comes_back),
-		test(test_the_holder_comes_back),
+		test(test_no_process_returns),
+		test(test_the_holder_returns),
 		test(test_garbage),
 		test(test_begun_and_never_finished),
 		test(test_card_is_gone),

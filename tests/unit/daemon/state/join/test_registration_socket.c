@@ -1,4 +1,4 @@
-/* Registration over the real socket; what a registered client can't do; death. */
+/* Registration over the real socket; what a registered client can't do; its death. */
 #include "../../fixture.h"
 
 #include <errno.h>
@@ -57,8 +57,8 @@ static void test_handshake(void **state)
 }
 
 /*
- * Turns the loop until so many beats have come; how long that took. Beats are `period` apart at the least, whatever else
- * runs: n of them take at least n - 1 periods. How long they take at the most is the machine's affair.
+ * Runs the loop until there were this many beats; returns the time. Beats are at least `period` apart, so n of them take at
+ * least n - 1 periods. There is no upper bound on a busy machine.
  */
 static uint64_t ns_of_beats(struct fixture *f, const struct region_control *c, uint32_t count)
 {
@@ -104,7 +104,7 @@ static void test_heartbeat_while_idle(void **state)
 	struct region_slot *slot = &c.report->slot[c.reply.slot];
 	slot->heeds_owner = 1;
 	ring(&c);
-	/* From the ring on, and not at the end of the second; again where the machine stood still for so long. */
+	/* Counted from the ring, not from the end of the second; tried again if the machine stopped for this long. */
 	for (unsigned i = 0; i < 10 && !comes_early; i++) {
 		wait_for_idle(f, &c);
 		slot->device[0].waiting = 1;
@@ -239,7 +239,7 @@ static uint64_t free_depth_ms(const struct tenant *t)
 }
 
 /* The bound is small where a neighbour may come in at any moment. */
-static void test_who_is_alone_may_have_more_in_flight(void **state)
+static void test_a_tenant_alone_may_have_more_in_flight(void **state)
 {
 	struct fixture *f = *state;
 	struct tenant *a = make_tenant(f);
@@ -251,7 +251,7 @@ static void test_who_is_alone_may_have_more_in_flight(void **state)
 	int other = client_spawn(f, b, 0, NULL);
 	assert_int_equal(free_depth_ms(a), 10);
 	assert_int_equal(free_depth_ms(b), 10);
-	int second = client_spawn(f, a, 0, NULL); /* its own is nobody else */
+	int second = client_spawn(f, a, 0, NULL); /* its own process is not another one */
 	client_kill(other);
 	fixture_until(f, b->process_count == 0);
 	assert_int_equal(free_depth_ms(a), 100);
@@ -271,7 +271,7 @@ static void test_exec_registers_again(void **state)
 	assert_int_equal(d.reply.slot, 0);
 	assert_int_equal(t->process_count, 1);
 	assert_int_equal(tenant_usage(t, 0).used_bytes, 0);
-	/* It tells of an earlier daemon that never knew it: no second slot, whatever it wrote into the first. */
+	/* It names an earlier daemon that never knew it: it gets no second slot, whatever it wrote into the first. */
 	d.report->slot[0].migrated = 1;
 	client_register(f, client_connect(t), 77, &e);
 	assert_int_equal(e.reply.status, 0);
@@ -289,7 +289,7 @@ static void test_asks_again(void **state)
 	struct client c, d;
 	client_register(f, client_connect(t), 0, &c);
 	c.report->slot[0].device[0].used_bytes = 5 * MIB;
-	/* It took this daemon for dead, but it is the same: the slot stays, and what is in it. */
+	/* It took this daemon for dead, but it is the same one: the slot and its contents stay. */
 	client_register(f, client_connect(t), f->node->epoch, &d);
 	assert_int_equal(d.reply.status, 0);
 	assert_int_equal(d.reply.slot, 0);
@@ -379,13 +379,13 @@ static void test_descriptors_sent_along_are_closed(void **state)
 	foreign_send(fd, &request, sizeof(request), fds[1]);
 	close(fds[1]);
 	char x;
-	/* Nobody has the other end any more. */
+	/* No process has the other end any more. */
 	fixture_until(f, read(fds[0], &x, 1) == 0);
 	close(fds[0]);
 	close(fd);
 }
 
-/* A give that is refused, a request that has no business with one, and a connection that is one too many. */
+/* A refused gift, a request that may not have descriptors, and one connection too many. */
 static void test_a_descriptor_that_cannot_be_closed(void **state)
 {
 	struct fixture *f = *state;
@@ -479,7 +479,7 @@ int main(void)
 		test(test_heartbeat),
 		test(test_heartbeat_while_idle),
 		test(test_end_of_the_owner),
-		test(test_who_is_alone_may_have_more_in_flight),
+		test(test_a_tenant_alone_may_have_more_in_flight),
 		test(test_seals),
 		test(test_death_gives_back),
 		test(test_lowest_free_slot),

@@ -1,4 +1,4 @@
-/* Which rows are told, and in which order. */
+/* Which rows of the table are called, and in which order. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -113,7 +113,7 @@ static void test_a_failure_ends_it(void **state)
 	assert_string_equal(told, "~a+b");
 }
 
-static void test_populated_is_told_once(void **state)
+static void test_populated_is_reported_once(void **state)
 {
 	node->tenant_count = 1;
 	notify_tenants_changed(node);
@@ -147,7 +147,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_in_order_and_in_reverse, begin, end),
 		cmocka_unit_test_setup_teardown(test_a_failure_ends_it, begin, end),
-		cmocka_unit_test_setup_teardown(test_populated_is_told_once, begin, end),
+		cmocka_unit_test_setup_teardown(test_populated_is_reported_once, begin, end),
 		cmocka_unit_test_setup_teardown(test_one_that_needs_it_is_enough, begin, end),
 		cmocka_unit_test_setup_teardown(test_without_a_table, begin, end),
 	};

@@ -115,7 +115,7 @@ int cgroup_wait_frozen(const struct cgroup *cgroup, unsigned timeout_ms)
 {
 	uint64_t end_ns = clock_now_ns() + timeout_ms * NSEC_PER_MSEC;
 	int r;
-	/* Reading the state of version 1 also makes the kernel look whether it is done. */
+	/* Reading the state of version 1 also makes the kernel check whether the freeze is complete. */
 	while ((r = cgroup_is_frozen(cgroup)) == 0 && clock_now_ns() < end_ns)
 		usleep(500);
 	return r;

@@ -1,6 +1,6 @@
 /*
- * Cgroups for tests: below one that the test makes itself, in whichever hierarchies this machine has
- * mounted and lets it write. Everything is thawed, killed and removed at its end.
+ * Cgroups for tests: below one that the test makes itself, in each hierarchy that this machine has mounted and may be written.
+ * Everything is thawed, killed and removed at its end.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* What one daemon's registry leaves to the next: with real processes, in containers that are pretended. */
+/* The records that one daemon's registry leaves for the next: with real processes, in simulated containers. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -184,7 +184,7 @@ static void test_after_a_reboot_pids_are_others(void **state)
 	sleeper_end(pid);
 }
 
-/* Cards that have changed places; one that is gone. */
+/* Cards that have changed places; one that is missing. */
 static void test_cards_by_uuid(void **state)
 {
 	struct gpu_tasks *before = make_tasks(CARDS);
@@ -227,7 +227,7 @@ static void test_what_is_wrong(void **state)
 	json_error_t where;
 	struct gpu_records_when when = after(0);
 	struct gpu_records *records;
-	/* These are right, so that what follows is refused for what is wrong. */
+	/* These are valid, so that later ones are refused for their own mistake. */
 	static const char *const right[] = { CONTAINER("a", "docker", "1", NO_CARDS),
 					     TASK("1", "x", NO_CARDS), "{}" };
 	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {

@@ -133,7 +133,7 @@ static void call(struct gpu_container *c, const char *namespace, const char *pod
 	strcpy(c->name.name, name);
 }
 
-/* The one that is meant; NULL: none, or several. */
+/* The matching task; NULL: none, or several. */
 static struct gpu_container *find_one(struct scene *s, const char *text)
 {
 	struct gpu_container *found[2];
@@ -184,12 +184,12 @@ static void test_containers_by_name(void **state)
 	assert_int_equal(count(s, "//web"), 0);
 	assert_int_equal(count(s, "/web"), 0);
 	assert_int_equal(count(s, ""), 0);
-	/* Another's id is what the first is called: a whole id wins, its beginning does not. */
+	/* Another task's id equals the first one's name: a whole id wins, the beginning of one does not. */
 	call(c, "", "", "abcd1111");
 	assert_ptr_equal(find_one(s, "abcd1111"), a);
 	call(c, "", "", "abcd1");
 	assert_int_equal(count(s, "abcd1"), 2);
-	/* Who has been told nothing is called nothing. */
+	/* A task whose name is unknown has an empty one. */
 	assert_false(d->has_name);
 	assert_ptr_equal(find_one(s, "ffff"), d);
 }

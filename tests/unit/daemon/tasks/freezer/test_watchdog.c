@@ -1,4 +1,4 @@
-/* What is frozen is thawed when the process that froze it is killed, and by the file when both were. */
+/* Frozen processes are thawed when the process that froze them is killed, and from the file when both were killed. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -38,7 +38,7 @@ static int watchdog_pid(const struct watchdog *w)
 	return pid;
 }
 
-/* A daemon of which only the freezing is there; says how far it is, then waits to be killed. */
+/* A daemon with only its freezing part; reports its progress, then waits to be killed. */
 static _Noreturn void pretend_daemon(const struct cgroup *cgroup, int ready_fd)
 {
 	struct watchdog *w;

@@ -1,4 +1,4 @@
-/* The file of stopped processes: who is still himself is continued, nobody else. */
+/* The file of stopped processes: a process that is still the same one is continued, no other. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -29,7 +29,7 @@ static int spawn_stopped(struct stopped_process *ret)
 	return pid;
 }
 
-static void test_who_is_himself_goes_on(void **state)
+static void test_the_same_process_is_continued(void **state)
 {
 	char dir[] = "/tmp/allot-test-XXXXXX", path[64];
 	struct stopped_process list[3];
@@ -45,7 +45,7 @@ static void test_who_is_himself_goes_on(void **state)
 	assert_int_equal(waitpid(other, &status, WNOHANG), 0);
 	kill(other, SIGKILL);
 	waitpid(other, &status, 0);
-	/* The file is gone, and there may be none. */
+	/* The file is absent, and no file can be made. */
 	assert_int_equal(stopped_list_continue(dir), 0);
 	assert_int_equal(stopped_list_write(dir, NULL, 0), 0);
 	snprintf(path, sizeof(path), "%s/stopped", dir);
@@ -72,7 +72,7 @@ static void test_nonsense_in_the_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_who_is_himself_goes_on),
+		cmocka_unit_test(test_the_same_process_is_continued),
 		cmocka_unit_test(test_nonsense_in_the_file),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

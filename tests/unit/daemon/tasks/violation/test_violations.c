@@ -1,4 +1,4 @@
-/* What the daemon does about offenders, with a daemon in this process. */
+/* The daemon's actions against violating processes, with a daemon in this process. */
 #include "../../fixture.h"
 
 #include <signal.h>

@@ -20,7 +20,7 @@ static void test_by_numbers(void **state)
 	assert_int_equal(named("0"), 1);
 	assert_int_equal(named("2,0"), 5);
 	assert_int_equal(named(" 1 , 2 "), 6);
-	/* They count what the container has. */
+	/* Indices count the container's GPUs. */
 	assert_int_equal(named_cards("0", uuid, 4, 0xc, true), 4);
 	assert_int_equal(named_cards("1", uuid, 4, 0xc, true), 8);
 }

@@ -1,6 +1,6 @@
 /*
- * Openings of a device node, here and in another mount namespace that has a node of its own. Needs
- * root's capabilities; without them it is shown that this is said.
+ * Openings of a device node, here and in another mount namespace with a node of its own. Needs root's capabilities; without
+ * them the test checks that their lack is reported.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -82,7 +82,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* False, and said: what is missing. */
+/* Returns false, and prints what is missing. */
 static bool may_watch(struct scene *s)
 {
 	struct error err = { 0 };
@@ -93,7 +93,7 @@ static bool may_watch(struct scene *s)
 	return false;
 }
 
-/* The child waits until it is told, so that nothing is missed, and opens the node. */
+/* The child waits for a signal before it opens the node, so that no event is missed. */
 static pid_t start_child(struct scene *s, int *ret_go, void (*first)(const struct scene *))
 {
 	int fds[2];
@@ -143,7 +143,7 @@ static void other_namespace(const struct scene *s)
 		_exit(2);
 }
 
-/* What a shell in a container does: the program that begins is seen first, then what it opens. */
+/* A shell in a container: its start is seen first, then the files that it opens. */
 static void exec_twice(const struct scene *s)
 {
 	char command[256];
@@ -186,7 +186,7 @@ static void test_node_that_is_made_later(void **state)
 		skip();
 		return;
 	}
-	/* A namespace is looked at again after a second, when a program begins in it. */
+	/* A namespace is scanned again after a second, when a program starts in it. */
 	usleep(1100000);
 	pid_t first = start_child(s, &go, NULL);
 	finish(first, go);

@@ -58,7 +58,7 @@ static void assert_near(double got, double wanted)
 		fail_msg("%g, not %g", got, wanted);
 }
 
-/* Who is there, and who was: `b` has ended before. */
+/* Present and former tenants: `b` has ended before. */
 static void make_both(struct fixture *f)
 {
 	use_restore(make_tenant(f, "a"), 30 * (double)NSEC_PER_SEC);
@@ -81,7 +81,7 @@ static void test_over_an_end(void **state)
 	assert_near(use_of(f, "b"), 20);
 }
 
-/* A tenant that got the name of one that ended: one use is remembered of that name, the larger. */
+/* A tenant with the name of one that ended: one use is stored for the name, the larger. */
 static void test_a_name_is_remembered_once(void **state)
 {
 	struct fixture *f = *state;
@@ -112,7 +112,7 @@ static void test_a_name_is_remembered_once(void **state)
 	assert_near(use_of(f, "b"), 30);
 }
 
-/* What is written soon after something changed is what a daemon that was killed leaves. */
+/* A daemon that was killed leaves the state that was written soon after a change. */
 static void test_over_a_death(void **state)
 {
 	struct fixture *f = *state;
@@ -124,7 +124,7 @@ static void test_over_a_death(void **state)
 	while (!(killed = read_file(f)) && clock_now_ns() < end_ns)
 		fixture_turn(f, 20);
 	assert_non_null(killed);
-	/* Of a tenant that lives on, this file says it, not its own. */
+	/* Of a tenant that lives on, this file has the use, not its own. */
 	json_t *a = json_array_get(json_object_get(killed, "tenants"), 0);
 	assert_string_equal(json_string_value(json_object_get(a, "name")), "a");
 	assert_near(json_real_value(json_object_get(a, "use_s")), 30);
@@ -138,7 +138,7 @@ static void test_over_a_death(void **state)
 	assert_near(use_of(f, "b"), 20);
 }
 
-/* Half a life without a daemon, by the clock of this boot, whatever the wall clock says. */
+/* Half a half-life without a daemon, by the clock of this boot, whatever the wall clock shows. */
 static void test_it_fades_meanwhile(void **state)
 {
 	struct fixture *f = *state;
@@ -203,7 +203,7 @@ static void test_torn_and_foreign(void **state)
 	expect_set_aside(f, "{\"version\":1," CARDS ",\"tenants\":[]}");
 	expect_set_aside(f, "{\"version\":1," WRITTEN ",\"tenants\":[]}");
 	expect_set_aside(f, "{\"version\":1," WRITTEN "," CARDS "}");
-	/* One that is right before one that is not: neither is taken. */
+	/* A valid entry before an invalid one: neither is used. */
 	expect_set_aside(f, "{\"version\":1," WRITTEN "," CARDS
 			    ",\"tenants\":[{\"name\":\"a\",\"uid\":0,\"use_s\":5},"
 			    "{\"name\":\"b\",\"uid\":0,\"use_s\":-5}]}");
@@ -213,7 +213,7 @@ static void test_torn_and_foreign(void **state)
 			    ",\"tenants\":[],\"tasks\":[{\"pid\":0}]}");
 }
 
-/* The beginning of a file, of every length: what a crash of the machine may leave. */
+/* The beginning of a file, of every length: a crash of the machine may leave it. */
 static void test_cut_at_every_byte(void **state)
 {
 	struct fixture *f = *state;

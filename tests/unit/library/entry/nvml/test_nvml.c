@@ -50,7 +50,7 @@ static void test_lists_processes_with_contexts(void **state)
 	live(2, 12, 300);
 	live(5, 15, 200)->unnamed_bytes = 50;
 	live(7, 17, 100)->context_used_bytes = 0; /* memory of a pool outlives the last context */
-	fake_report->slot[6].device[0].used_bytes = 7; /* nobody's */
+	fake_report->slot[6].device[0].used_bytes = 7; /* of no process of the tenant */
 	assert_int_equal(nvml_compute_processes(0, NULL, NULL, &count, NULL),
 			 NVML_ERROR_INSUFFICIENT_SIZE);
 	assert_int_equal(count, 2);
@@ -101,7 +101,7 @@ static void test_processes_share_what_the_card_did(void **state)
 	live(1, 11, 500)->recent_us = 100000;
 	live(2, 12, 100);
 	assert_int_equal(nvml_process_utilization(0, NULL, NULL, samples, &count, 0), NVML_SUCCESS);
-	assert_int_equal(count, 2); /* who did nothing has no sample */
+	assert_int_equal(count, 2); /* a process without work has no sample */
 	assert_int_equal(samples[0].pid, 10);
 	assert_int_equal(samples[0].smUtil, 60);
 	assert_int_equal(samples[1].smUtil, 20);
@@ -112,7 +112,7 @@ static void test_processes_share_what_the_card_did(void **state)
 	assert_int_equal(count, 3);
 	assert_int_equal(nvml_process_utilization(0, NULL, NULL, samples, &count, UINT64_MAX),
 			 NVML_ERROR_NOT_FOUND);
-	/* One that has not ended a kernel yet: all is its. */
+	/* A process that has not ended a kernel yet: all of the time is its. */
 	start();
 	fake_control->device[0].got_1s_pct_x100 = 8000;
 	live(0, 10, 100)->busy = 1;
@@ -220,15 +220,15 @@ static void test_a_child_forked_meanwhile_reads_what_the_program_set(void **stat
 
 static nvmlReturn_t uuid_result;
 
-static nvmlReturn_t tell_uuid(nvmlDevice_t device, char *uuid, unsigned int length)
+static nvmlReturn_t report_uuid(nvmlDevice_t device, char *uuid, unsigned int length)
 {
 	if (uuid_result == NVML_SUCCESS)
 		snprintf(uuid, length, "%s", FIRST);
 	return uuid_result;
 }
 
-/* As NVML 580 tells none of a device from before it was shut down and begun again. */
-static void test_a_device_that_tells_its_uuid_no_more(void **state)
+/* NVML 580 reports the UUID of no device that it had before nvmlShutdown and nvmlInit. */
+static void test_a_device_whose_uuid_fails_later(void **state)
 {
 	nvmlDevice_t known = (nvmlDevice_t)0x100, other = (nvmlDevice_t)0x200;
 	int card = -1;
@@ -236,7 +236,7 @@ static void test_a_device_that_tells_its_uuid_no_more(void **state)
 	start();
 	fake_control->device_count = 1;
 	fake_control->device[0].uuid[0] = 1;
-	real_nvml.nvmlDeviceGetUUID = tell_uuid;
+	real_nvml.nvmlDeviceGetUUID = report_uuid;
 	uuid_result = NVML_ERROR_INVALID_ARGUMENT;
 	assert_int_equal(nvml_card_of(known, &card), NVML_ERROR_INVALID_ARGUMENT);
 	uuid_result = NVML_SUCCESS;
@@ -253,7 +253,7 @@ static void test_a_device_that_tells_its_uuid_no_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_device_that_tells_its_uuid_no_more),
+		cmocka_unit_test(test_a_device_whose_uuid_fails_later),
 		cmocka_unit_test(test_lists_processes_with_contexts),
 		cmocka_unit_test(test_busy_is_of_what_it_may_reach),
 		cmocka_unit_test(test_processes_share_what_the_card_did),

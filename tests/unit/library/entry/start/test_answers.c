@@ -1,10 +1,10 @@
-/* answers.c: what was asked is answered the same, and nothing else is. */
+/* answers.c: a repeated question gets the same answer, and a different question does not. */
 #include "../../test.h"
 
 #include "library/entry/start/answers.h"
 #include "library/loader/name.h"
 
-/* A driver's functions lie around the one that tells of them; those of ours are far from some driver's. */
+/* A driver's functions lie near the function that returns them; ours are far from any driver's. */
 static char driver[1024];
 #define ASKED (&driver[256])
 #define FUNCTION (&driver[512])
@@ -25,7 +25,7 @@ static struct question of_far_driver(const char *name)
 	return q;
 }
 
-/* The answer to a question is kept, and answers this one the same; asked by nobody before. */
+/* The answer to a question is kept, and is given to the same question; nothing is kept before the first question. */
 static void keep(struct question q, const struct answer *a)
 {
 	struct answer found;
@@ -125,7 +125,7 @@ static void test_what_has_no_room_is_not_kept(void **state)
 	}
 }
 
-/* Of more drivers than two in a process, the others are asked each time. */
+/* With more than two drivers in a process, the others are asked each time. */
 static void test_a_third_driver_is_not_mixed_up(void **state)
 {
 	static char drivers[3][64];
@@ -140,7 +140,7 @@ static void test_a_third_driver_is_not_mixed_up(void **state)
 	}
 }
 
-/* More unknown names than there is room for: asked again, and no search goes on for ever. */
+/* More unknown names than the table holds: the driver is asked again, and every search ends. */
 static void test_unknown_names_fill_up(void **state)
 {
 	int found_count = 0;

@@ -69,12 +69,12 @@ static void test_learns(void **state)
 	for (int i = 0; i < 40; i++)
 		estimate_learn(e, e->key, 1400000);
 	assert_in_range(e->ns, 1390000, 1400000);
-	/* A sample of what stood here before is not this one's. */
+	/* A sample of the former entry in this place does not count for this one. */
 	estimate_learn(e, e->key + 1, 5);
 	assert_in_range(e->ns, 1390000, 1400000);
 }
 
-static void test_one_long_sample_says_nothing(void **state)
+static void test_one_long_sample_changes_nothing(void **state)
 {
 	struct work w = kernel(0x3200, 1, 1);
 	struct estimate *e = estimate_of(&w);
@@ -142,12 +142,12 @@ static void test_samples_the_first_and_then_some(void **state)
 	struct work w = kernel(0x4000, 1, 1);
 	struct estimate *e = estimate_of(&w);
 
-	/* As long as few have come back, always: a stream times few at a time, so most get none. */
+	/* While few samples have come back, each launch asks for one: a stream times few at once, so most get none. */
 	assert_int_equal(samples_wanted(e, 100), 100);
 	for (int i = 0; i < 4; i++)
 		estimate_learn(e, e->key, 1000);
 	assert_in_range(samples_wanted(e, 6400), 99, 101);
-	/* After a surprise soon, until it has been confirmed or not: what is long at once. */
+	/* After a surprise, soon again until it is confirmed or not: a long sample counts at once. */
 	estimate_learn(e, e->key, 9000);
 	assert_in_range(samples_wanted(e, 80), 9, 11);
 	estimate_learn(e, e->key, 1000);
@@ -192,7 +192,7 @@ static void test_beside_others_it_is_a_bound(void **state)
 }
 
 /* However it is timed later, beside its own streams or alone, longer or shorter: within a factor of 16 it counts for the same. */
-static void test_what_is_told_stays(void **state)
+static void test_a_known_length_stays(void **state)
 {
 	static const uint64_t later[] = { 1800000, 600000, 8000000, 9000000,
 					  9000000, 200000, 300000,  200000 };
@@ -223,8 +223,10 @@ static void test_what_is_told_stays(void **state)
 	assert_in_range(estimate_stable_ns(e), 16000000, 25000000);
 }
 
-/* Events at each launch would slow down what they are to time; a length that changes with what runs beside it is no reason. */
-static void test_what_is_told_is_seldom_timed_again(void **state)
+/*
+ * Events at each launch would slow down the kernels that they time. A length that depends on other work is no reason for more.
+ */
+static void test_a_known_length_is_seldom_timed_again(void **state)
 {
 	struct work w = kernel(0x5800, 1, 1);
 	struct estimate *e = estimate_of(&w);
@@ -255,13 +257,13 @@ static void test_a_full_table_recycles(void **state)
 		struct work w = kernel(0x100000 + i * 64, i, 1);
 		assert_non_null(estimate_of(&w));
 	}
-	/* What is used much is still there, and known. */
+	/* An entry that is used much is still there, and its length known. */
 	assert_ptr_equal(estimate_of(&often), e);
 	assert_int_equal(e->ns, 12345);
 }
 
 /* Runs first, with an empty table. Unknown work is paid for like the mean of other entries, however long it is. */
-static void test_what_is_not_told_is_paid_for_as_others(void **state)
+static void test_an_unknown_length_is_charged_as_others(void **state)
 {
 	struct work unknown = kernel(0x9300, 1, 1), often = kernel(0x9100, 1, 1);
 	struct estimate *e = estimate_of(&unknown);
@@ -277,7 +279,7 @@ static void test_what_is_not_told_is_paid_for_as_others(void **state)
 	known_as(0x9200, 50000);
 	assert_int_equal(estimate_paid_ns(e), 20000);
 	assert_int_equal(estimate_paid_ns(estimate_of(&often)), 10000);
-	/* What is in flight is another matter. */
+	/* The prediction of work in flight may still change. */
 	assert_int_equal(estimate_stable_ns(e), 50000000);
 	for (int i = 0; i < 3; i++)
 		estimate_learn(e, e->key, 1000);
@@ -287,19 +289,19 @@ static void test_what_is_not_told_is_paid_for_as_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_not_told_is_paid_for_as_others),
+		cmocka_unit_test(test_an_unknown_length_is_charged_as_others),
 		cmocka_unit_test(test_one_entry_for_one_shape),
 		cmocka_unit_test(test_copies_by_size_class),
 		cmocka_unit_test(test_learns),
-		cmocka_unit_test(test_one_long_sample_says_nothing),
+		cmocka_unit_test(test_one_long_sample_changes_nothing),
 		cmocka_unit_test(test_a_lasting_change_is_taken_up),
 		cmocka_unit_test(test_two_lengths_give_their_mean),
 		cmocka_unit_test(test_lengths_that_vary_are_timed_seldom),
 		cmocka_unit_test(test_samples_the_first_and_then_some),
 		cmocka_unit_test(test_what_is_long_is_looked_into_at_once),
 		cmocka_unit_test(test_beside_others_it_is_a_bound),
-		cmocka_unit_test(test_what_is_told_stays),
-		cmocka_unit_test(test_what_is_told_is_seldom_timed_again),
+		cmocka_unit_test(test_a_known_length_stays),
+		cmocka_unit_test(test_a_known_length_is_seldom_timed_again),
 		cmocka_unit_test(test_a_full_table_recycles),
 	};
 

@@ -1,7 +1,4 @@
-/*
- * What is known to be in flight: what is counted and marked, and that nothing is left of what failed
- * or is gone.
- */
+/* Work in flight: its counts and marks, and that failed or ended work leaves nothing behind. */
 #include "../launching.h"
 
 #include "../../fake_clock.h"
@@ -53,8 +50,8 @@ static void test_free_run_marks_seldom(void **state)
 	assert_in_range(fake_counts().records - records, 18, 150);
 }
 
-/* Marks that the helper makes in so many looks at a device in free run, while one stream goes on, or none. */
-static uint64_t marks_in_looks(int looks, bool goes_on)
+/* Number of marks that the helper records in this many samples of a device in free run, while one stream has work, or none. */
+static uint64_t marks_in_samples(int looks, bool goes_on)
 {
 	uint64_t marks = 0;
 
@@ -77,11 +74,11 @@ static void test_a_quiet_stream_is_marked_once_its_device_is_quiet(void **state)
 	fake_complete_all();
 	inflight_poll(sys_now_ns(), 1, 0);
 	launch(fake_stream(3));
-	assert_int_equal(marks_in_looks(20, true), 0);
-	assert_int_equal(marks_in_looks(1, false), 2);
+	assert_int_equal(marks_in_samples(20, true), 0);
+	assert_int_equal(marks_in_samples(1, false), 2);
 	fake_complete_all();
 	assert_int_equal(inflight_poll(sys_now_ns(), 0, 1), 0);
-	/* Under a lease what is not marked counts as in flight, so there it is as soon as the stream is quiet. */
+	/* Under a lease, unmarked work counts as in flight, so a mark is recorded as soon as the stream is quiet. */
 	launch(fake_stream(3));
 	launch(fake_stream(2));
 	inflight_poll(sys_now_ns(), 0, 0);
@@ -113,8 +110,8 @@ static void test_the_helper_records_nothing_during_a_capture(void **state)
 }
 
 /*
- * The helper has no context. Where the GPU keeps up marks come seldom, so that most places of the ring
- * have no event when it comes to a tail; and the tail may be in a default stream.
+ * The helper has no context. If the GPU keeps up, marks are rare, so most places of the ring have no event when a tail needs
+ * one. The tail may be in a default stream.
  */
 static void test_a_tail_is_marked_without_a_context(void **state)
 {
@@ -233,7 +230,10 @@ static unsigned known_after(CUstream stream, unsigned kinds, unsigned rounds)
 	return known;
 }
 
-/* A trial of space is short, and what it runs may be of many kinds. Under a lease of its own time is no matter, and events cost. */
+/*
+ * A trial of space is short and may have kernels of many kinds. Under a lease of its own, time does not matter, and events cost
+ * time.
+ */
 static void test_many_are_timed_at_once_in_a_trial_of_space(void **state)
 {
 	fake_process_set_lease(LEASE_GO);
@@ -257,7 +257,7 @@ static void test_many_are_timed_at_once_in_a_trial_of_space(void **state)
 	assert_int_equal(fake_counts().queries_after_destroy, 0);
 }
 
-/* Launches that failed, and marks that found no room, keep none of them. */
+/* Launches that failed, and marks without room, keep no entry. */
 static void test_samples_are_given_back(void **state)
 {
 	fake_process_set_lease(LEASE_GO);
@@ -273,7 +273,7 @@ static void test_samples_are_given_back(void **state)
 	fake_control->space_pct_x100[0] = 0;
 }
 
-/* The driver would crash if it were asked about one. */
+/* The driver would crash if asked about an event. */
 static void test_a_handle_of_nothing_is_the_drivers_to_refuse(void **state)
 {
 	CUstream none[] = { (CUstream)(1ULL << 62), (CUstream)8, (CUstream)UINT64_MAX };
@@ -366,7 +366,7 @@ static void test_depth_bounds_streams_beyond_the_records(void **state)
 	fake_control->device[0].depth_ns = 10 * KERNEL_NS;
 	fake_control->device[0].long_work_ns = KERNEL_NS;
 	unsigned one = without_record(3), launches = 0;
-	/* Nothing ends: the first launch that has to wait gives up. */
+	/* No work ends: the first launch that has to wait gives up. */
 	for (; !own()->stuck && launches < INFLIGHT_OVERFLOW_MARKS / 2; launches++)
 		launch(fake_stream(one));
 	assert_int_equal(launches, 11);
@@ -412,7 +412,7 @@ static void test_time_in_which_the_process_stood_still_is_no_wait(void **state)
 
 static void test_marks_that_never_end_are_not_waited_for(void **state)
 {
-	/* As with kernels that wait for the program: each launch goes on after a while, and none is lost count of. */
+	/* Like kernels that wait for the program: each launch goes on after a while, and each is counted. */
 	use_up_records();
 	unsigned one = without_record(2);
 	for (unsigned i = 0; i < INFLIGHT_OVERFLOW_MARKS / 2 + 2; i++)

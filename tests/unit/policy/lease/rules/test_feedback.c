@@ -1,7 +1,4 @@
-/*
- * The control law by itself, on a device that does exactly, or not quite, as it is told: step
- * responses of P, PI and PID.
- */
+/* The control law alone, on a device that follows the control signal exactly or inexactly: step responses of P, PI and PID. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +13,7 @@
 #define MS 1000000ULL
 #define LOOKS_MAX 4000
 
-/* A device that gives `gain` times the rate it is asked for, `delay` looks later, up to `most`. */
+/* A device whose rate is `gain` times the rate that the control sets, `delay` samples later, and at most `most`. */
 struct plant {
 	double gain, most;
 	int delay;
@@ -88,7 +85,7 @@ static void settles_without_error(enum feedback_control control, const char *nam
 				       r.overshoot * 100, r.last * 100);
 				assert_true(fabs(r.last - targets[k]) < 0.002);
 				assert_true(r.settled_s < 3);
-				/* A device that gives twice the rate does so before that is known. */
+				/* A device with a gain of 2 overshoots before the control can measure it. */
 				assert_true(r.overshoot <=
 					    (fmax(plant.gain - 1, 0) + 0.3) * targets[k] + 0.001);
 			}
@@ -138,7 +135,7 @@ static void test_gains(void **state)
 	assert_true(fabs(feedback_gains(&c).i_per_s - 1 / 0.3) < 1e-9);
 }
 
-/* A tenant that wants 10 % of its 50 saves nothing up: what comes after is no more than the target. */
+/* A tenant that wants 10 % of its 50 % saves nothing up: later it gets no more than its target. */
 static void test_does_not_wind_up(void **state)
 {
 	struct feedback_config c = config_of(FEEDBACK_PI);
@@ -155,7 +152,7 @@ static void test_does_not_wind_up(void **state)
 	assert_true(sum < 0.6);
 }
 
-/* Held off by others it asks for more, but only so much, and is back soon after. */
+/* After other tenants kept it from running it gets more for a bounded time, then the target again. */
 static void test_integral_is_bounded(void **state)
 {
 	struct feedback_config c = config_of(FEEDBACK_PI);

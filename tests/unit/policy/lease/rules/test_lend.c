@@ -13,7 +13,7 @@
 #define PERIOD_NS UINT64_C(250000000)
 #define MOST 4
 
-/* Tenants whose demand is given; a period gives each what its limit lets it have, the owners first. */
+/* Tenants with a fixed demand. In each period a tenant gets what its limit allows, and the owners come first. */
 struct card {
 	struct elastic_config config;
 	struct elastic_tenant tenant[MOST];
@@ -94,7 +94,7 @@ static void test_lends_what_is_unused(void **state)
 	assert_near(a->limit_now_pct, 40, 1e-9); /* a step */
 	assert_int_equal(a->reason, ELASTIC_LENT);
 	run(&card, 30);
-	/* 40 are promised to nobody; of b's 30 a tenth is kept. */
+	/* 40 % are unpromised; a tenth of b's 30 % is kept for b. */
 	assert_near(a->limit_now_pct, 97, ELASTIC_BAND_PCT);
 	assert_near(b->spare_pct, 27, 1e-9);
 	assert_near(b->limit_now_pct, 30, 0);
@@ -153,7 +153,7 @@ static void test_short_bursts_do_not_shake(void **state)
 	}
 	assert_true(high - low < 10); /* of the 30 that come and go */
 	assert_true(low > 60);
-	/* What the other had in its bursts is kept for it. */
+	/* What the other tenant used in its bursts stays reserved for it. */
 	assert_true(high <= 100 - 0.8 * 30);
 }
 
@@ -168,7 +168,7 @@ static void test_is_shared_by_guarantee(void **state)
 	assert_near(b->limit_now_pct, 75, ELASTIC_BAND_PCT);
 }
 
-/* What one does not need goes to the other. */
+/* The time that one tenant does not need goes to the other. */
 static void test_modest_borrower(void **state)
 {
 	struct card card = make_card();
@@ -210,7 +210,7 @@ static void test_alone_without_reserve(void **state)
 	assert_near(a->limit_now_pct, 100, 0);
 }
 
-/* Whatever its cap: never a hair above what the arbiter takes for a limit. */
+/* For any cap, the result is never even slightly above the arbiter's largest limit. */
 static void test_fractions(void **state)
 {
 	for (unsigned hundredths = 1; hundredths < 10000; hundredths += 7) {

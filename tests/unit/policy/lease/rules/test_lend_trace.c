@@ -30,7 +30,7 @@
 #define TICK_NS MS
 #define SEED 20261121
 #define RETURNS_MOST 2000
-/* An owner that is not back after so long counts as this late. */
+/* An owner that is not back after this time counts as this late. */
 #define BACK_MOST_NS (500 * MS)
 
 static const double guarantee_pct[TENANTS] = { 40, 30, 20 };

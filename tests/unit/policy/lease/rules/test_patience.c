@@ -1,7 +1,7 @@
 /*
- * What it brings to predict a holder's pauses, against an arbiter that always waits for 1 ms (reactive), and
- * one that always gives way after 0.1 (eager): one tenant that works and rests, one that never rests, equal
- * guarantees. Prints the table that docs/decisions/turn-lengths.md quotes.
+ * What predicting a holder's pauses gains. The rivals are an arbiter that always waits for 1 ms (reactive) and one that always
+ * yields after 0.1 ms (eager). One tenant works with pauses, another without; guarantees are equal. Prints the table in
+ * docs/decisions/turn-lengths.md.
  */
 #include "../rules.h"
 

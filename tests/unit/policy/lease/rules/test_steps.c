@@ -1,7 +1,7 @@
 /*
- * Turns that end where a program's steps do (steps.h): what trainings get of the GPU, by the steps that they do
- * against those that they do alone, with and without. One of them is launch-bound: it lives on the lead that it has
- * gained in the first part of a step, and loses it where a turn ends in the middle.
+ * Turns that end at a program's steps (steps.h): the steps that trainings do, as a part of those that each does alone, with and
+ * without this rule. One training is launch-bound: in the first part of a step it gains a lead over the GPU, which it loses if
+ * a turn ends in the middle.
  */
 #include <math.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static const struct gpu_model_load trainings[TRAININGS] = {
 static const struct gpu_model_load *with_rests(struct gpu_model_load *load, int i)
 {
 	*load = trainings[i];
-	load->tells_sync_points = true;
+	load->reports_sync_points = true;
 	return load;
 }
 
@@ -44,7 +44,7 @@ static double rate(const struct gpu_model *m, int tenant, uint64_t before, uint6
 	return (double)(gpu_model_bursts(m, tenant) - before) / (double)run_ns;
 }
 
-/* Steps a nanosecond that it could do alone and without a cap if it had no pauses: those are nobody's time. */
+/* Steps per ns that it could do alone, without a cap and without pauses. */
 static double rate_alone(int i)
 {
 	struct gpu_model *m = model(0);
@@ -61,7 +61,7 @@ static double rate_alone(int i)
 	return got;
 }
 
-/* Percent of what each does alone, with these caps together. */
+/* Percent of the steps that each does alone, when they run together with these caps. */
 static void run_together(const double caps[TRAININGS], uint64_t step_most_ns,
 			 double got_pct[TRAININGS])
 {
@@ -93,9 +93,9 @@ static void test_trainings_together(void **state)
 		run_together(caps[k], 0, without);
 		run_together(caps[k], 40 * MS, with);
 		for (int i = 0; i < TRAININGS; i++)
-			say("| %.0f %% of %s | %.2f | %.2f |\n", caps[k][i],
-			    (const char *[]){ "ResNet18", "transformer", "GRU" }[i], without[i],
-			    with[i]);
+			table_add("| %.0f %% of %s | %.2f | %.2f |\n", caps[k][i],
+				  (const char *[]){ "ResNet18", "transformer", "GRU" }[i],
+				  without[i], with[i]);
 		for (int i = 0; i < TRAININGS; i++)
 			assert_true(fabs(with[i] - caps[k][i]) < 0.5);
 	}
@@ -140,13 +140,14 @@ static void test_training_alone_with_a_cap(void **state)
 					    rate_alone(i);
 				gpu_model_free(m);
 			}
-			say("| alone, cap %.0f %%, %s | %.2f | %.2f |\n", caps[k],
-			    (const char *[]){ "ResNet18", "transformer", "GRU" }[i], got[0], got[1]);
+			table_add("| alone, cap %.0f %%, %s | %.2f | %.2f |\n", caps[k],
+				  (const char *[]){ "ResNet18", "transformer", "GRU" }[i], got[0],
+				  got[1]);
 			assert_true(fabs(got[1] - caps[k]) < 0.5);
 		}
 }
 
-/* The same trainings, but they wait for no step: under a cap, alone, nothing but its length tells when a turn may end. */
+/* The same trainings without waits after a step. Alone under a cap, only a turn's length decides when it may end. */
 static void test_training_that_never_waits(void **state)
 {
 	static const double caps[] = { 10, 20, 50 };
@@ -167,11 +168,11 @@ static void test_training_that_never_waits(void **state)
 			gpu_model_free(m);
 			if (!k)
 				alone = got;
-			say("| alone, never waits, cap %.0f %%, %s | %.2f |\n", cap,
-			    (const char *[]){ "ResNet18", "transformer", "GRU" }[i],
-			    100 * got / alone);
+			table_add("| alone, never waits, cap %.0f %%, %s | %.2f |\n", cap,
+				  (const char *[]){ "ResNet18", "transformer", "GRU" }[i],
+				  100 * got / alone);
 			assert_true(100 * got / alone > cap - 0.5);
-			/* A launch-bound one gains: its thread works on while its cap lets the GPU rest. */
+			/* A launch-bound training gains: its thread goes on launching while its cap keeps the GPU idle. */
 			assert_true(100 * got / alone < cap * (i == 2 ? 1.04 : 1.01));
 		}
 	}
@@ -187,6 +188,6 @@ int main(void)
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 
-	printf("%s", said());
+	printf("%s", table_text());
 	return failed;
 }

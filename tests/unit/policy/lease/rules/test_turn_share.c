@@ -1,4 +1,4 @@
-/* What a share is worth in a turn: tenants that are here and away, on virtual time. */
+/* A tenant's share over turns, for tenants that come and leave, on virtual time. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static void assert_near(double got, double want)
 		fail_msg("%g, not %g", got, want);
 }
 
-static void test_who_never_leaves(void **state)
+static void test_a_tenant_that_never_leaves(void **state)
 {
 	struct turn_share s = { 0 };
 
@@ -51,13 +51,13 @@ static void test_turns(void **state)
 		/* From its first moment on, by how long the last turn was. */
 		run(&s, true, true, LOOK);
 		assert_near(turn_share_scale(&s), 1 + others);
-		/* The others have gone: what it could not have it has had. */
+		/* The others have left: the time that it missed is made up. */
 		run(&s, true, true, 1000 * S);
 		assert_near(turn_share_scale(&s), 1);
 	}
 }
 
-/* Nobody is owed for what he did not want. */
+/* A tenant is owed nothing for time that it did not want. */
 static void test_away_without_work(void **state)
 {
 	struct turn_share s = { 0 };
@@ -70,7 +70,7 @@ static void test_away_without_work(void **state)
 	assert_near(turn_share_scale(&s), 1.5);
 }
 
-/* Over turns and absences together, with the cap in force at each moment, what was used is the cap. */
+/* Over turns and absences together, with the cap in force at each moment, the time used equals the cap. */
 static void test_a_cap_holds_over_all(void **state)
 {
 	struct turn_share s = { 0 };
@@ -91,7 +91,7 @@ static void test_a_cap_holds_over_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_who_never_leaves),
+		cmocka_unit_test(test_a_tenant_that_never_leaves),
 		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_away_without_work),
 		cmocka_unit_test(test_a_cap_holds_over_all),
