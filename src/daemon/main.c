@@ -71,7 +71,8 @@ static void write_ready(int *fd)
 {
 	static const char text[] = "ready\n";
 	if (*fd >= 0 && write(*fd, text, sizeof(text) - 1) < 0)
-		log_debug("nobody waits for us to be ready: %s", strerror(errno));
+		log_debug("the program that started this daemon no longer waits for it: %s",
+			  strerror(errno));
 	close_fd(fd);
 }
 

@@ -36,7 +36,7 @@ def test_what_it_says_of_itself_excuses_nothing(machine, tmp_path, past_hooks, h
     assert process.wait(timeout=30) != 0
     log = log_of(machine)
     assert "more than its quota" in log or "more than the library counted" in log
-    assert "is told to end" in log
+    assert "is sent SIGTERM" in log
 
 
 def test_within_the_quota_it_is_let_be(machine, tmp_path, past_hooks):

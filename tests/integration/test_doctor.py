@@ -222,7 +222,7 @@ SPEC = {"cdiVersion": "0.5.0", "kind": "allot.dev/gpu", "devices": [
     (put("var/lib/kubelet/config.yaml", ""), "kubelet", "warning", "kubelet.sock is not there"),
     (put("etc/cdi/nvidia.yaml", ""), "cdi", "note", "/etc/cdi/nvidia.yaml"),
     (remove("sys/fs/cgroup/system.slice/cgroup.freeze"), "freezer", "warning", "no cgroup freezer"),
-    (remove("sys/fs/cgroup/cgroup.controllers"), "cgroups", "warning", "cannot be told apart"),
+    (remove("sys/fs/cgroup/cgroup.controllers"), "cgroups", "warning", "cannot be distinguished"),
 ])
 def test_what_is_wrong(host, spoil, check, level, what):
     spoil(host)

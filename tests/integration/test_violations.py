@@ -174,7 +174,7 @@ def test_it_is_ended_and_nobody_else(machine, tmp_path, programs):
     said = settle(machine, tmp_path, on_violation="end", metrics_listen="127.0.0.1:0")
     start_offender(machine, programs)
     machine.wait_for_tenant("round", lambda t: t["violations"] == 1 and not t["offenders"])
-    assert "is told to end" in log_of(machine)
+    assert "is sent SIGTERM" in log_of(machine)
     page = scrape(address_in(said))
     assert page.value("allot_tenant_violations_total", tenant="round", reason="unregistered") == 1
     assert page.value("allot_tenant_violations_total", tenant="round", reason="over_ledger") == 0

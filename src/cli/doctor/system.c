@@ -50,7 +50,7 @@ static void check_pid_namespace(struct doctor *d)
 	finding_set_remedy(
 		findings_add(&d->findings, FINDING_WARNING, "pid-namespace",
 			     "%s: a daemon here cannot see the processes outside of it",
-			     n < 0 ? "not to be told" : "one of its own"),
+			     n < 0 ? "it can't be read" : "one of its own"),
 		"run allotd in the machine's pid namespace: hostPID: true in Kubernetes, --pid host in podman and docker. Tenants do not need it");
 }
 
@@ -102,7 +102,7 @@ static void check_cgroups(struct doctor *d)
 		finding_set_remedy(
 			findings_add(
 				&d->findings, FINDING_WARNING, "cgroups",
-				"no cgroups are mounted at /sys/fs/cgroup: containers cannot be told apart"),
+				"no cgroups are mounted at /sys/fs/cgroup: containers cannot be distinguished"),
 			"mount cgroup2 at /sys/fs/cgroup; in a container, mount the machine's");
 	if (is_v1)
 		findings_add(&d->findings, FINDING_OK, "freezer", "cgroup version 1");

@@ -241,7 +241,8 @@ void memory_wait_give_up(struct tenant *tenant)
 	if (tenant->memory_wait.state != MEMORY_WAIT_QUEUED)
 		return;
 	log_info_of(tenant_log_key(&tenant->terms),
-		    "tenant '%s': waits for memory no more: it was told to end", tenant->terms.name);
+		    "tenant '%s': no longer waits for memory, because it has to end",
+		    tenant->terms.name);
 	count_end(tenant, &tenant->memory_wait, WAIT_GIVEN_UP, clock_now_ns());
 	tenant->memory_wait = (struct memory_wait){ 0 };
 	acknowledge(tenant);

@@ -38,7 +38,7 @@ uint64_t process_used_bytes(struct process *process, unsigned device)
 	uint64_t most = tenant->terms.device[device].card->info.memory_bytes;
 	uint64_t used = load(tenant->region.report->slot[process->slot].device[device].used_bytes);
 	if (used > most) {
-		tenant_mark_corrupt(tenant, "a process says it holds more than the GPU has");
+		tenant_mark_corrupt(tenant, "a process reports more memory than the GPU has");
 		return most;
 	}
 	return used;

@@ -119,8 +119,8 @@ static int check_waiting(const struct promise_card *card, const struct promise *
 					    : 0;
 	if (!p->memory_given)
 		return error_set(err, EINVAL,
-				 "GPU %u: memory_bytes: missing: with on_full wait it must be said "
-				 "how much is needed",
+				 "GPU %u: memory_bytes: missing: on_full 'wait' needs the amount "
+				 "for which the tenant may wait",
 				 i);
 	if (request->has_reserve &&
 	    (request->reserve_bytes == 0 || request->reserve_bytes > p->quota_bytes))

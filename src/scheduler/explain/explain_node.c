@@ -37,12 +37,12 @@ static const char *why_unknown(const struct model *m, const struct model_node *n
 	if (use_of(u, i, m->now_ns))
 		return NULL;
 	if (!u->digest)
-		return "its node does not say it (" KUBE_NODE_USE ")";
+		return "its node does not report it (" KUBE_NODE_USE ")";
 	if (!u->is_live)
-		return "its node has said nothing new since it was first asked";
+		return "its node has reported nothing new since the scheduler first read it";
 	if (m->now_ns - u->changed_ns > USE_FRESH_NS)
-		return "its node has not said it for 180 s";
-	return "its node does not say it of this GPU";
+		return "its node has not reported it for 180 s";
+	return "its node does not report it for this GPU";
 }
 
 static uint64_t cooldown_for_ns(const struct model *m, const struct model_node *node, unsigned i)
@@ -134,7 +134,7 @@ json_t *explain_text(const char *text)
 	return json_string(clean);
 }
 
-/* ---- what a card lacks ---- */
+/* ---- resources that a card lacks ---- */
 
 /*
  * What other pods would have to free on a card. `parts` adds memory, compute and a missing slot, each as a fraction of the

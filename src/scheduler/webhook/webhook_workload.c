@@ -77,8 +77,8 @@ int webhook_apply_workload(struct webhook_work *w)
 	if (r == -ENODATA && w->terms->needs_estimate)
 		return error_set(
 			w->err, EACCES,
-			"how long it takes, or how much it serves at a time, must be said here: "
-			"annotation " OWN(KUBE_DURATION) ", as 2h, or " OWN(
-				KUBE_CONCURRENCY) ", as 8");
+			"this pod must state how long it runs, or how many requests it serves at a time: "
+			"annotation " OWN(KUBE_DURATION) ", for example 2h, or " OWN(
+				KUBE_CONCURRENCY) ", for example 8");
 	return r < 0 && r != -ENODATA ? r : apply_presets(w);
 }

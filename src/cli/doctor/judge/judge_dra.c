@@ -13,7 +13,7 @@ static void judge_registration(const struct facts_dra *d, struct findings *f)
 				     "kube_dra is on, and %s: pods with claims of " DRIVER " wait",
 				     d->has_socket == FACT_NO
 					     ? "there is no socket of " DRIVER " in kube_dra_dir"
-					     : "nobody listens at the socket of " DRIVER),
+					     : "no process listens at the socket of " DRIVER),
 			"start allotd, as root, with kube_dra_dir = the kubelet's "
 			"plugins_registry; in a pod, mount that directory (not the socket)");
 	else if (d->is_known && !d->is_registered)
@@ -35,7 +35,7 @@ static void judge_slice(const struct facts_dra *d, struct findings *f)
 	if (!d->devices)
 		finding_set_remedy(
 			findings_add(f, FINDING_PROBLEM, "dra-slice",
-				     "no ResourceSlice tells of this node's GPUs: the scheduler places "
+				     "no ResourceSlice lists this node's GPUs: the scheduler places "
 				     "no claims here"),
 			"look for 'published' in allotd's log: it must find its Node, and may "
 			"create, update and delete resourceslices");

@@ -73,7 +73,7 @@ static void health_changed(void *data, struct card *card)
 	struct plugin *p = data;
 	if (plugin_publish(p) < 0)
 		log_warning(
-			"device plugin: out of memory: the kubelet is not told of the GPUs' health");
+			"device plugin: out of memory: the kubelet gets no report of the GPUs' health");
 }
 
 static void sync_all(void *data, uint32_t events)

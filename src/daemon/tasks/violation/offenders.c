@@ -34,7 +34,7 @@ static void log_failure(struct suspect *s, const char *what, int error)
 	if (!s->violations->is_failure_logged)
 		log_warning_of(s->log_key,
 			       "tenant '%s': process %d (%s) breaks its tenant's limits, and "
-			       "can't be %s: %s (said once)",
+			       "can't be %s: %s (logged once)",
 			       s->tenant, s->pid, s->name, what, strerror(error));
 	s->violations->is_failure_logged = true;
 }
@@ -136,8 +136,8 @@ static void terminate(struct suspect *s)
 	}
 	s->violations->figures.told_to_end++;
 	offenders_note(s, "told_to_end");
-	log_warning_of(s->log_key, "tenant '%s': process %d (%s) is told to end", s->tenant, s->pid,
-		       s->name);
+	log_warning_of(s->log_key, "tenant '%s': process %d (%s) is sent SIGTERM", s->tenant,
+		       s->pid, s->name);
 }
 
 static void end(struct suspect *s)

@@ -94,7 +94,7 @@ static bool note_task(struct gpu_watch *w, int pid)
 	if (r == -ENOSPC && !w->is_full_logged) {
 		w->is_full_logged = true;
 		log_warning("more than %d processes use GPUs at a time: further ones are not "
-			    "recorded (said once)",
+			    "recorded (logged once)",
 			    GPU_TASKS_LIVE_MAX);
 	}
 	if (r < 0)

@@ -139,19 +139,19 @@ static void test_why_it_is_not_known(void **state)
 	give_training(m);
 	give_node(m, node_object("n", 1, 8192, 100));
 	give_waiting(m, "p", "use");
-	assert_unknown(m, "\"its node does not say it (allot.dev/node-use)\"");
+	assert_unknown(m, "\"its node does not report it (allot.dev/node-use)\"");
 	say_use(m, 1, 0, 0, 80);
-	assert_unknown(m, "\"its node has said nothing new since it was first asked\"");
+	assert_unknown(m, "\"its node has reported nothing new since the scheduler first read it\"");
 	say_use(m, 2, 0, 0, 80);
 	json_t *card = entry(m, "p", true);
 	assert_member(card, "use_unknown", "nothing");
 	json_decref(card);
 	model_advance(m, 1181 * S);
-	assert_unknown(m, "\"its node has not said it for 180 s\"");
+	assert_unknown(m, "\"its node has not reported it for 180 s\"");
 	json_t *other = node_object("n", 1, 8192, 100);
 	annotate(other, KUBE_NODE_USE, "{\"t\":3,\"cards\":[]}");
 	give_node(m, other);
-	assert_unknown(m, "\"its node does not say it of this GPU\"");
+	assert_unknown(m, "\"its node does not report it for this GPU\"");
 	model_free(m);
 }
 
