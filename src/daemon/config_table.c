@@ -278,7 +278,7 @@ const struct settings_table config_settings = {
 void config_default(struct config *config)
 {
 	*config = (struct config){ .arbiter = arbiter_default_config(),
-				   .elastic = elastic_default_config() };
+				   .elastic = lend_default_config() };
 	settings_default(&config_settings, config);
 	settings_default(&config_tuning, config);
 }

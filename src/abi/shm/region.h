@@ -316,12 +316,12 @@ struct region_spent {
 };
 
 /*
- * The doorbell, by which the tenant tells D to read the slots. D sleeps on the futex `rung`. D also reads the slots
+ * The doorbell, by which the tenant tells D to read the slots. D sleeps on the futex `ring_count`. D also reads the slots
  * periodically, and ignores a tenant that rings too often (library/state/bell.h says when to ring, daemon/arbitrate/doorbell.h
  * which rings count).
  */
 struct region_bell {
-	_Alignas(64) _Atomic uint32_t rung; /* futex word, seq_cst; incremented at each ring */
+	_Alignas(64) _Atomic uint32_t ring_count; /* futex word, seq_cst; incremented at each ring */
 	/* Number of sync points: waits of a thread for all work that it launched, as at the end of a step. */
 	_Atomic uint32_t sync_points;
 	/* A part of busy_ns: the time from the start of each lease until 1 ms of work, or half of depth_ns, was in flight. */

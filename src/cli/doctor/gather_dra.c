@@ -40,10 +40,10 @@ static void ask_daemon(struct doctor *d, struct facts_dra *dra, char ret_socket[
 	if (daemon_find(&d->target, &client, NULL) < 0 ||
 	    client_request(client, "hello", NULL, &hello, NULL) < 0)
 		return;
-	const json_t *said = json_object_get(hello, "dra");
-	dra->is_known = said != NULL;
-	dra->is_registered = json_is_true(json_object_get(said, "registered"));
-	const char *socket = json_string_value(json_object_get(said, "socket"));
+	const json_t *status = json_object_get(hello, "dra");
+	dra->is_known = status != NULL;
+	dra->is_registered = json_is_true(json_object_get(status, "registered"));
+	const char *socket = json_string_value(json_object_get(status, "socket"));
 	if (socket)
 		snprintf(ret_socket, PATH_MAX, "%s", socket);
 }

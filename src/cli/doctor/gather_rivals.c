@@ -148,12 +148,12 @@ void gather_tenant(struct doctor *d, struct facts *facts)
 	cleanup_fd int fd = connect_to(path, t);
 	if (fd < 0)
 		return;
-	cleanup_json json_t *said = request_tenant(fd);
-	const char *name = json_string_value(json_object_get(said, "name"));
+	cleanup_json json_t *reply = request_tenant(fd);
+	const char *name = json_string_value(json_object_get(reply, "name"));
 	t->is_known = name;
 	if (!name)
 		return;
 	snprintf(t->name, sizeof(t->name), "%.*s", FACT_NAME_MAX - 1, name);
-	t->is_paused = json_is_true(json_object_get(said, "paused"));
-	read_devices(json_object_get(said, "devices"), t);
+	t->is_paused = json_is_true(json_object_get(reply, "paused"));
+	read_devices(json_object_get(reply, "devices"), t);
 }

@@ -341,7 +341,7 @@ int arbitration_start(struct arbitration **ret, const struct arbiter_config *con
 	if (!a)
 		return error_set_errno(err, ENOMEM, "arbitration");
 	a->can_wait_on_doorbells = doorbell_is_supported();
-	a->elastic = elastic_default_config();
+	a->elastic = lend_default_config();
 	window_init(&a->window_1s, NSEC_PER_SEC, clock_now_ns(), 0);
 	a->config = *config;
 	a->is_paced = config->policy == ARBITER_POLICY_FEEDBACK;
@@ -397,7 +397,7 @@ void arbitration_set_turns(struct arbitration *a, bool has_turns)
 	pthread_mutex_unlock(&a->worker.lock);
 }
 
-void arbitration_set_elastic(struct arbitration *a, const struct elastic_config *config)
+void arbitration_set_elastic(struct arbitration *a, const struct lend_config *config)
 {
 	pthread_mutex_lock(&a->worker.lock);
 	a->elastic = *config;

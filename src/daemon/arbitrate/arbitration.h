@@ -46,7 +46,7 @@ struct lessee_figures {
 	/* from the elastic policy: */
 	double limit_now_pct; /* the lessee's own limit plus what others lend to it */
 	double spare_pct;     /* the part of its guarantee that is left to others */
-	enum elastic_reason elastic_reason;
+	enum lend_reason lend_reason;
 	uint64_t lends, reclaims; /* how often the limit was raised, and lowered */
 };
 
@@ -69,7 +69,7 @@ int arbitration_start(struct arbitration **ret, const struct arbiter_config *con
 typedef void (*arbitration_on_memory)(void *data);
 void arbitration_set_on_memory(struct arbitration *a, arbitration_on_memory on_memory, void *data);
 /* Sets how limits are adapted. Until then the policy's defaults apply. */
-void arbitration_set_elastic(struct arbitration *a, const struct elastic_config *config);
+void arbitration_set_elastic(struct arbitration *a, const struct lend_config *config);
 /* Sets whether a tenant's processes take turns within its leases; the default is no. */
 void arbitration_set_turns(struct arbitration *a, bool has_turns);
 /*

@@ -56,7 +56,7 @@ static bool tick_lessee(struct lessee *l, uint64_t now_ns)
 /* Decides what each lessee is lent from now on. */
 static void lend(struct arbitration *a, uint64_t now_ns)
 {
-	struct elastic_tenant *tenants[ARBITER_MAX_TENANTS];
+	struct lend_tenant *tenants[ARBITER_MAX_TENANTS];
 	double before_pct[ARBITER_MAX_TENANTS];
 	size_t count = 0;
 	for (struct lessee *l = a->lessees; l; l = l->next) {
@@ -67,7 +67,7 @@ static void lend(struct arbitration *a, uint64_t now_ns)
 		before_pct[count] = l->elastic.limit_now_pct;
 		tenants[count++] = &l->elastic;
 	}
-	elastic_decide(&a->elastic, tenants, count, now_ns - a->limits_decided_ns);
+	lend_decide(&a->elastic, tenants, count, now_ns - a->limits_decided_ns);
 	count = 0;
 	for (struct lessee *l = a->lessees; l; l = l->next, count++) {
 		l->lends += l->elastic.limit_now_pct > before_pct[count];

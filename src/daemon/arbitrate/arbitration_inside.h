@@ -42,7 +42,7 @@ struct lessee {
 	struct doorbell doorbell;
 	/* `seen` showed work in flight although no lease permits launches */
 	bool is_ending;
-	struct elastic_tenant elastic;
+	struct lend_tenant elastic;
 	uint64_t lends, reclaims;
 	struct window window_1s, window_60s;
 	struct step_window steps;
@@ -98,8 +98,8 @@ struct arbitration {
 	void (*on_memory)(void *data);
 	void *on_memory_data;
 	uint64_t charged_ns;
-	struct elastic_config elastic;
-	uint64_t limits_decided_ns; /* when elastic_decide() last decided how far lending raises the limits */
+	struct lend_config elastic;
+	uint64_t limits_decided_ns; /* when lend_decide() last set the limits in force, which lending raises */
 	struct window window_1s;
 	struct lease_spans *spans;
 	int span_watchers;

@@ -24,7 +24,7 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 					   .limit_now_pct = share.limit_pct } };
 
 	snprintf(l->tenant, sizeof(l->tenant), "%s", control->tenant_name);
-	doorbell_init(&l->doorbell, &report->bell[device].rung);
+	doorbell_init(&l->doorbell, &report->bell[device].ring_count);
 	pthread_mutex_lock(&a->worker.lock);
 	uint64_t now_ns = clock_now_ns();
 	l->index = arbiter_add(a->arbiter, now_ns, share);
@@ -85,7 +85,7 @@ int lessee_set_share(struct lessee *lessee, struct arbiter_share share)
 	if (r >= 0) {
 		lessee->elastic.cores_pct = share.cores_pct;
 		lessee->elastic.limit_pct = share.limit_pct;
-		elastic_reset(&lessee->elastic);
+		lend_reset(&lessee->elastic);
 	}
 	doorbell_wake(&a->changed);
 	pthread_mutex_unlock(&a->worker.lock);
@@ -116,7 +116,7 @@ void lessee_set_elastic(struct lessee *lessee, bool may_borrow)
 	pthread_mutex_lock(&a->worker.lock);
 	if (lessee->elastic.may_borrow != may_borrow) {
 		lessee->elastic.may_borrow = may_borrow;
-		elastic_reset(&lessee->elastic);
+		lend_reset(&lessee->elastic);
 		arbiter_set_limit(a->arbiter, lessee->index, lessee->elastic.limit_now_pct);
 		doorbell_wake(&a->changed);
 	}
@@ -195,7 +195,7 @@ struct lessee_figures lessee_figures(struct lessee *lessee)
 				    .in_gang = lessee->gang_command.order != GANG_NONE,
 				    .limit_now_pct = lessee->elastic.limit_now_pct,
 				    .spare_pct = lessee->elastic.spare_pct,
-				    .elastic_reason = lessee->elastic.reason,
+				    .lend_reason = lessee->elastic.reason,
 				    .lends = lessee->lends,
 				    .reclaims = lessee->reclaims };
 	if (lessee->gang >= 0) {

@@ -52,8 +52,8 @@ struct config {
 	/* all processes of a tenant get GPU time at the same moments, on all its cards: daemon/arbitrate/gang_board.h */
 	bool is_gang;
 	bool has_turns; /* a tenant's processes take turns within its leases (policy/lease/turns.h) */
-	struct elastic_config elastic;
-	/* detection of GPU work that bypasses the library, and freezing of its container: daemon/tasks */
+	struct lend_config elastic;
+	/* GPU work without the library, and the freezer: daemon/tasks */
 	bool watch_tasks;
 	bool is_freezing;
 	uint64_t freeze_threshold_bytes;

@@ -23,13 +23,13 @@ void elastic_apply(struct tenant *tenant)
 	}
 }
 
-static const char *explain(enum elastic_reason reason)
+static const char *explain(enum lend_reason reason)
 {
 	switch (reason) {
-	case ELASTIC_LENT: return "others leave time unused";
-	case ELASTIC_RECLAIMED: return "others need their time again";
-	case ELASTIC_UNNEEDED: return "it needs no more";
-	case ELASTIC_OFF: return "it borrows nothing any more";
+	case LEND_LENT: return "others leave time unused";
+	case LEND_RECLAIMED: return "others need their time again";
+	case LEND_UNNEEDED: return "it needs no more";
+	case LEND_OFF: return "it borrows nothing any more";
 	}
 	return "?";
 }
@@ -48,7 +48,7 @@ static void log_device(struct tenant *t, unsigned i)
 	log_info_of(tenant_log_key(&t->terms),
 		    "tenant '%s': GPU %u: limit is now %.1f %%, was %.1f, its own is %g: %s (%s)",
 		    t->terms.name, t->terms.device[i].card->index, f.limit_now_pct, before, own,
-		    elastic_reason_name(f.elastic_reason), explain(f.elastic_reason));
+		    lend_reason_name(f.lend_reason), explain(f.lend_reason));
 	device->limit_logged_pct = f.limit_now_pct;
 }
 

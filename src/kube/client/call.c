@@ -279,7 +279,7 @@ struct kube_call *kube_call_start(struct kube_client *client, const struct kube_
 	*call = (struct kube_call){
 		.client = client, .id = ++client->next_id, .line = line, .done = done, .data = data
 	};
-	call->refused = (struct alarm){ .ring = tell_refused, .data = call };
+	call->refused = (struct alarm){ .handler = tell_refused, .data = call };
 	snprintf(call->what, sizeof(call->what), "%s %.*s", request->method,
 		 (int)strcspn(request->path, "?"), request->path);
 	TAILQ_INSERT_TAIL(&client->calls, call, link);

@@ -172,7 +172,7 @@ int kube_client_new(const struct kube_access *access, struct kube_client **ret, 
 	if (!c)
 		return error_set_errno(err, ENOMEM, "Kubernetes client");
 	*c = (struct kube_client){ .curl = curl, .access = access };
-	c->curl_alarm = (struct alarm){ .ring = curl_due, .data = c };
+	c->curl_alarm = (struct alarm){ .handler = curl_due, .data = c };
 	TAILQ_INIT(&c->calls);
 	r = reactor_new(&c->reactor);
 	c->multi = r < 0 ? NULL : curl->multi_init();

@@ -113,7 +113,7 @@ static void ring_due(struct reactor *r)
 	/* The loop ends, because an alarm that its handler sets again is due later than now_ns. */
 	while ((alarm = first_due(r)) && alarm->due_ns <= now_ns) {
 		alarm_clear(r, alarm);
-		alarm->ring(alarm->data);
+		alarm->handler(alarm->data);
 	}
 	arm_timer(r);
 }

@@ -25,9 +25,9 @@ void reactor_process(struct reactor *reactor);
 void reactor_on_ready(struct reactor *reactor, reactor_handler handler, void *data);
 int reactor_watch(struct reactor *reactor, int fd, uint32_t events);
 
-/* An alarm, owned by the caller. Set `ring` and `data`, and zero the rest, before the first alarm_set. */
+/* An alarm, owned by the caller. Set `handler` and `data`, and zero the rest, before the first alarm_set. */
 struct alarm {
-	void (*ring)(void *data);
+	void (*handler)(void *data);
 	void *data;
 	uint64_t due_ns; /* monotonic time; 0 if not set */
 	TAILQ_ENTRY(alarm) link;

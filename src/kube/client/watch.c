@@ -269,7 +269,7 @@ struct kube_watch *kube_watch_start(struct kube_client *client, const char *coll
 	*w = (struct kube_watch){
 		.client = client, .on = *handlers, .data = data, .page_objects = PAGE_OBJECTS
 	};
-	w->again = (struct alarm){ .ring = start_list, .data = w };
+	w->again = (struct alarm){ .handler = start_list, .data = w };
 	w->collection = strdup(collection);
 	w->selector = strdup(selector);
 	if (!w->collection || !w->selector)

@@ -113,17 +113,17 @@ static int read_field(const char *name, const json_t *value, struct dra_terms *t
 
 int dra_terms_add(const json_t *parameters, struct dra_terms *terms, struct error *err)
 {
-	struct dra_terms said = *terms;
+	struct dra_terms parsed = *terms;
 	const char *name;
 	json_t *value;
 	int r = check_type(parameters, err);
 	json_object_foreach((json_t *)parameters, name, value)
 	{
 		if (r >= 0 && strcmp(name, "apiVersion") != 0 && strcmp(name, "kind") != 0)
-			r = read_field(name, value, &said, err);
+			r = read_field(name, value, &parsed, err);
 	}
 	if (r < 0)
 		return error_sanitize(err, error_add(err, -EINVAL, DRA_TERMS_KIND));
-	*terms = said;
+	*terms = parsed;
 	return 0;
 }

@@ -11,12 +11,12 @@ int priority_read(const struct kube_pod *pod, size_t container, const char *reso
 		  struct error *err)
 {
 	const char *text = pod_limit(pod, container, resource);
-	int64_t said = HAMI_LOW;
-	int r = text ? parse_int(text, HAMI_HIGH, HAMI_LOW, &said, err) : 0;
+	int64_t level = HAMI_LOW;
+	int r = text ? parse_int(text, HAMI_HIGH, HAMI_LOW, &level, err) : 0;
 	if (r < 0)
 		return error_sanitize(err, error_add(err, r, "limits: %.100s (0: high, 1: low)",
 						     resource));
-	*ret = said == HAMI_HIGH ? KUBE_PRIORITY_HIGH : 0;
+	*ret = level == HAMI_HIGH ? KUBE_PRIORITY_HIGH : 0;
 	return 0;
 }
 

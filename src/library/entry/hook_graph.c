@@ -241,7 +241,7 @@ CUresult hook_graph_exec_destroy(CUresult (*destroy)(CUgraphExec), CUgraphExec e
  */
 static bool reserve(int index, uint64_t bytes)
 {
-	struct admission wait = { 0 };
+	struct reserve_wait wait = { 0 };
 
 	if (ledger_reserve(index, bytes, false) == 0)
 		return true;
@@ -249,8 +249,8 @@ static bool reserve(int index, uint64_t bytes)
 	if (real.cuDeviceGraphMemTrim)
 		real.cuDeviceGraphMemTrim(reserved[index].device);
 	update_charge(index, 0);
-	/* The wait is short: a process that launches has a context, and the daemon answers such a process at once. */
-	while (admission_wait(index, bytes, &wait))
+	/* A process that launches has a context, so the daemon answers at once. */
+	while (reserve_wait(index, bytes, &wait))
 		if (ledger_reserve(index, bytes, false) == 0)
 			return true;
 	return ledger_reserve(index, bytes, true) == 0;

@@ -179,13 +179,13 @@ static uint64_t max_growth(size_t bytes)
  */
 static bool reserve_growth(const struct known_pool *p, uint64_t growth, bool count_denial)
 {
-	struct admission wait = { 0 };
+	struct reserve_wait wait = { 0 };
 
 	if (ledger_reserve(p->index, growth, false) == 0)
 		return true;
 	trim_locked(p->index);
-	/* The wait is short: this process has a context, and the daemon answers such a process at once. */
-	while (admission_wait(p->index, growth, &wait))
+	/* The daemon answers at once, because this process has a context; only a process without one may have to wait long. */
+	while (reserve_wait(p->index, growth, &wait))
 		if (ledger_reserve(p->index, growth, false) == 0)
 			return true;
 	return ledger_reserve(p->index, growth, count_denial) == 0;

@@ -63,7 +63,7 @@ int charge_location_index(const CUmemLocation *location)
 
 static bool reserve(int index, uint64_t bytes)
 {
-	struct admission wait = { 0 };
+	struct reserve_wait wait = { 0 };
 
 	if (ledger_reserve(index, bytes, false) == 0)
 		return true;
@@ -71,7 +71,7 @@ static bool reserve(int index, uint64_t bytes)
 		suballoc_drain(index);
 	if (trim_pools)
 		trim_pools(index);
-	while (admission_wait(index, bytes, &wait))
+	while (reserve_wait(index, bytes, &wait))
 		if (ledger_reserve(index, bytes, false) == 0)
 			return true;
 	if (ledger_reserve(index, bytes, true) == 0)

@@ -101,7 +101,7 @@ static bool wait_for_answer(int index, uint64_t bytes, uint64_t since_ns, struct
 	}
 }
 
-bool admission_wait(int index, uint64_t bytes, struct admission *wait)
+bool reserve_wait(int index, uint64_t bytes, struct reserve_wait *wait)
 {
 	struct request a = { 0 };
 

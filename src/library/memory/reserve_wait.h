@@ -1,7 +1,7 @@
 /*
  * Waits between a reservation that did not fit and its refusal.
  *
- *     while (ledger_reserve(...)) if (!admission_wait(...)) refuse
+ *     while (ledger_reserve(...)) if (!reserve_wait(...)) refuse
  *
  * First, if the daemon has not yet seen memory that was measured (measured.h), the call waits for the daemon's next NVML query,
  * because memory that other tenants took may have been counted as this tenant's.
@@ -21,8 +21,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* One allocation's wait. Zero it before the first admission_wait(). */
-struct admission {
+/* One allocation's wait. Zero it before the first reserve_wait(). */
+struct reserve_wait {
 	uint64_t since_ns;
 	bool has_waited_for_nvml;
 };
@@ -31,4 +31,4 @@ struct admission {
  * Call after `bytes` did not fit on device `index`. Returns true if the caller should try again, false if the reservation is
  * refused. The caller holds no lock that a free needs. Thread safe.
  */
-bool admission_wait(int index, uint64_t bytes, struct admission *wait);
+bool reserve_wait(int index, uint64_t bytes, struct reserve_wait *wait);

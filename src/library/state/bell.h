@@ -25,6 +25,6 @@ static inline void bell_ring(int index)
 {
 	struct region_bell *bell = &atomic_load(&process_state.report)->bell[index];
 
-	atomic_fetch_add(&bell->rung, 1);
-	sys_futex_wake_shared(&bell->rung, 1);
+	atomic_fetch_add(&bell->ring_count, 1);
+	sys_futex_wake_shared(&bell->ring_count, 1);
 }

@@ -24,18 +24,18 @@ void helper_assign(const struct helper_duties *own)
 static void *helper_main(void *unused)
 {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
-	uint32_t rung = 0;
+	uint32_t rings = 0;
 
 	prctl(PR_SET_TIMERSLACK, 1000UL, 0, 0, 0);
 	prctl(PR_SET_NAME, "allot", 0, 0, 0);
 	if (real.cuThreadExchangeStreamCaptureMode)
 		real.cuThreadExchangeStreamCaptureMode(&mode);
 	for (;;) {
-		uint32_t now_rung = atomic_load(&bell);
+		uint32_t rings_now = atomic_load(&bell);
 
-		bool was_woken = rung != now_rung;
+		bool was_woken = rings != rings_now;
 
-		rung = now_rung;
+		rings = rings_now;
 		atomic_store(&is_in_driver, true);
 		if (atomic_load(&is_leaving)) {
 			atomic_store(&is_in_driver, false);
@@ -44,8 +44,8 @@ static void *helper_main(void *unused)
 		uint64_t sleep_ns = duties->poll(was_woken);
 		atomic_store(&is_in_driver, false);
 		atomic_store(&is_asleep, true);
-		if (atomic_load(&bell) == rung)
-			sys_futex_wait(&bell, rung, sleep_ns, false);
+		if (atomic_load(&bell) == rings)
+			sys_futex_wait(&bell, rings, sleep_ns, false);
 		atomic_store(&is_asleep, false);
 	}
 }

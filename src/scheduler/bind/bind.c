@@ -215,8 +215,8 @@ static struct bind_node *add_node(struct binder *b, const char *name)
 		return NULL;
 	}
 	*node = (struct bind_node){ .binder = b, .name = copy };
-	node->resume = (struct alarm){ .ring = resume_node, .data = node };
-	node->due = (struct alarm){ .ring = fail_expired, .data = node };
+	node->resume = (struct alarm){ .handler = resume_node, .data = node };
+	node->due = (struct alarm){ .handler = fail_expired, .data = node };
 	TAILQ_INIT(&node->jobs);
 	TAILQ_INSERT_TAIL(&b->nodes, node, link);
 	text_index_add(&b->by_name, &node->by_name, copy, node);

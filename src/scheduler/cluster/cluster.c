@@ -355,7 +355,7 @@ int cluster_start(const struct cluster_terms *terms, struct cluster **ret, struc
 	if (!c)
 		return error_set_errno(err, ENOMEM, "cluster");
 	*c = (struct cluster){ .terms = *terms, .started_ns = clock_now_ns() };
-	c->advance = (struct alarm){ .ring = advance, .data = c };
+	c->advance = (struct alarm){ .handler = advance, .data = c };
 	int r = access_by_setting(c->terms.kube_api, &c->access, err);
 	if (r >= 0)
 		r = kube_client_new(&c->access, &c->client, err);

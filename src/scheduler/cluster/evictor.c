@@ -74,15 +74,15 @@ static void refused(struct evictor *v, const struct eviction *e)
 
 static void failed(struct evictor *v, const struct eviction *e, const struct error *err)
 {
-	bool is_said = err->code == EACCES && v->is_forbidden;
+	bool is_logged = err->code == EACCES && v->is_forbidden;
 	v->counts.failed++;
 	v->is_forbidden |= err->code == EACCES;
 	if (err->code == EACCES)
 		model_eviction_refused(v->terms.model, e->uid);
 	else
 		model_eviction_failed(v->terms.model, e->uid);
-	log_write(is_said ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING, "pod %s/%s can't be evicted: %s%s",
-		  e->pod_namespace, e->name, err->text,
+	log_write(is_logged ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
+		  "pod %s/%s can't be evicted: %s%s", e->pod_namespace, e->name, err->text,
 		  err->code == EACCES ? " (the role needs 'create' of pods/eviction)" : "");
 }
 
@@ -197,7 +197,7 @@ int evictor_start(const struct evictor_terms *terms, struct evictor **ret)
 	}
 	if (!v->terms.component)
 		v->terms.component = "allot-scheduler";
-	v->check = (struct alarm){ .ring = check, .data = v };
+	v->check = (struct alarm){ .handler = check, .data = v };
 	LIST_INIT(&v->under_way);
 	alarm_set(kube_client_reactor(terms->client), &v->check, CHECK_INTERVAL_NS);
 	*ret = v;

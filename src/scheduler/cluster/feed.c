@@ -71,8 +71,10 @@ static void log_malformed(struct source *s, const json_t *object, const struct e
 	if (!why && !json_object_size(feed->logged))
 		return;
 	cleanup_free char *name = name_object(s, object);
-	const char *said = name ? json_string_value(json_object_get(feed->logged, name)) : NULL;
-	if (!name || (!why && !said) || (why && said && !strcmp(said, why->text)))
+	const char *logged_text = name ? json_string_value(json_object_get(feed->logged, name))
+				       : NULL;
+	if (!name || (!why && !logged_text) ||
+	    (why && logged_text && !strcmp(logged_text, why->text)))
 		return;
 	if (why) {
 		log_warning("%s", why->text);

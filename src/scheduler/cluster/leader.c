@@ -28,7 +28,7 @@ struct leader {
 	 * result, to use the newer.
 	 */
 	char passed_over[LEASE_VERSION_MAX];
-	bool was_leader; /* what the last call of `changed` reported */
+	bool was_leader; /* the state that the last call of `changed` reported */
 	bool is_named;   /* the watch's first list contains the lease */
 	bool is_unread;  /* the lease is malformed, which was logged */
 	bool fails;      /* the watch fails, which was logged */
@@ -286,8 +286,8 @@ int leader_start(const struct leader_terms *terms, struct leader **ret)
 	if (!l)
 		return -ENOMEM;
 	l->terms = *terms;
-	l->check = (struct alarm){ .ring = check, .data = l };
-	l->give_up = (struct alarm){ .ring = end_release, .data = l };
+	l->check = (struct alarm){ .handler = check, .data = l };
+	l->give_up = (struct alarm){ .handler = end_release, .data = l };
 	election_init(&l->election, &terms->election);
 	snprintf(collection, sizeof(collection),
 		 "/apis/coordination.k8s.io/v1/namespaces/%s/leases", terms->in_namespace);

@@ -314,7 +314,7 @@ int recorder_new(struct kube_client *client, const char *component, struct recor
 	r->component = component ? component : "allot-scheduler";
 	r->events.per_second = RECORDER_PER_SECOND;
 	r->nodes.per_second = RECORDER_NODES;
-	r->work = (struct alarm){ .ring = work, .data = r };
+	r->work = (struct alarm){ .handler = work, .data = r };
 	TAILQ_INIT(&r->order);
 	TAILQ_INIT(&r->jobs);
 	*ret = r;

@@ -24,11 +24,11 @@ static const struct row {
 	{ .name = "batch.kubernetes.io/job-name", .needs_own_size = true },
 };
 
-struct said {
+struct pod_metadata {
 	const json_t *annotations, *labels;
 };
 
-static const char *find(const struct said *s, const char *name)
+static const char *find(const struct pod_metadata *s, const char *name)
 {
 	const char *text = json_string_value(json_object_get(s->annotations, name));
 	return text ? text : json_string_value(json_object_get(s->labels, name));
@@ -42,7 +42,8 @@ static bool is_name(const char *text)
 	return length && !text[length] && length <= GANG_NAME_MAX;
 }
 
-static int read_size(const struct said *s, const char *name, unsigned *ret, struct error *err)
+static int read_size(const struct pod_metadata *s, const char *name, unsigned *ret,
+		     struct error *err)
 {
 	const char *text = name ? find(s, name) : NULL;
 	int64_t size;
@@ -60,8 +61,8 @@ static int read_size(const struct said *s, const char *name, unsigned *ret, stru
 int gang_read(const json_t *pod, struct gang_annotations *ret, struct error *err)
 {
 	const json_t *meta = json_object_get(pod, "metadata");
-	const struct said s = { json_object_get(meta, "annotations"),
-				json_object_get(meta, "labels") };
+	const struct pod_metadata s = { json_object_get(meta, "annotations"),
+					json_object_get(meta, "labels") };
 	*ret = (struct gang_annotations){ 0 };
 	if (!s.annotations && !s.labels)
 		return 0;

@@ -35,7 +35,7 @@ struct template_sweep {
 	char *in_namespace;
 	unsigned removed;
 	struct error err; /* the first error of this sweep */
-	bool is_said;     /* the last sweep's failure was logged as a warning */
+	bool is_logged;   /* the last sweep's failure was logged as a warning */
 };
 
 static const char *text(const json_t *object, const char *name)
@@ -56,10 +56,10 @@ static void end(struct template_sweep *s)
 	if (s->removed)
 		log_info("removed %u ResourceClaimTemplates that no pod uses", s->removed);
 	if (s->err.code)
-		log_write(s->is_said ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
+		log_write(s->is_logged ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
 			  "ResourceClaimTemplates that no pod uses can't be removed: %s; trying again",
 			  s->err.text);
-	s->is_said = s->err.code != 0;
+	s->is_logged = s->err.code != 0;
 	alarm_set(kube_client_reactor(s->client), &s->again, SWEEP_NS);
 }
 
@@ -269,7 +269,7 @@ struct template_sweep *template_sweep_start(struct kube_client *client, bool (*m
 	*s = (struct template_sweep){
 		.client = client, .may_act = may_act, .data = data, .old = json_array()
 	};
-	s->again = (struct alarm){ .ring = start_sweep, .data = s };
+	s->again = (struct alarm){ .handler = start_sweep, .data = s };
 	if (!s->old)
 		return template_sweep_stop(s);
 	alarm_set(kube_client_reactor(client), &s->again, FIRST_NS);

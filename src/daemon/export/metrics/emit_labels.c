@@ -101,13 +101,13 @@ void emit_tenant_states(const struct metric *m, const struct metrics_figures *f,
 void emit_elastic_reasons(const struct metric *m, const struct metrics_figures *f,
 			  struct exposition *x)
 {
-	static const enum elastic_reason reasons[] = { ELASTIC_OFF, ELASTIC_UNNEEDED, ELASTIC_LENT,
-						       ELASTIC_RECLAIMED };
+	static const enum lend_reason reasons[] = { LEND_OFF, LEND_UNNEEDED, LEND_LENT,
+						    LEND_RECLAIMED };
 	for (size_t i = 0; i < f->tenant_device_count; i++) {
 		const struct metrics_tenant_device *d = &f->tenant_device[i];
 		for (size_t k = 0; d->is_elastic && k < sizeof(reasons) / sizeof(reasons[0]); k++)
-			sample(x, m, d->labels, "reason", elastic_reason_name(reasons[k]),
-			       d->elastic_reason == reasons[k]);
+			sample(x, m, d->labels, "reason", lend_reason_name(reasons[k]),
+			       d->lend_reason == reasons[k]);
 	}
 }
 

@@ -138,7 +138,7 @@ struct metrics_tenant_device {
 	double cores_asked_pct, cores_guaranteed_pct, cores_limit_pct, cores_limit_now_pct;
 	double cores_lent_pct, cores_spare_pct, cores_got_pct;
 	bool is_elastic;
-	enum elastic_reason elastic_reason;
+	enum lend_reason lend_reason;
 	uint64_t lends, reclaims;
 	uint64_t charged_ns, overrun_ns, throttled_ns, gate_ns;
 	uint64_t leases, expired, turns, turns_given_up, denied;

@@ -227,7 +227,7 @@ static void gather_tenant_device(struct tenant *t, unsigned i, const struct less
 		.cores_spare_pct = f->spare_pct,
 		.cores_got_pct = f->got_1s_pct,
 		.is_elastic = elastic_is_on(t),
-		.elastic_reason = f->elastic_reason,
+		.lend_reason = f->lend_reason,
 		.lends = f->lends,
 		.reclaims = f->reclaims,
 		.charged_ns = f->account.charged_ns,

@@ -41,8 +41,7 @@ struct health_watch {
 	/* when all cards had answered in the last round; 0: not all did */
 	_Atomic uint64_t answered_ns;
 	_Atomic uint64_t used_bytes[NODE_MAX_CARDS];
-	/* thread only: rounds in a row reported to the main thread since the last change, its own round included */
-	unsigned rung;
+	unsigned rounds; /* thread only: rounds reported since the last news, that round included */
 	/* Written by the main thread. While a card is unhealthy, each round is reported. */
 	_Atomic bool is_any_bad;
 };
@@ -86,10 +85,10 @@ static void ask_all(struct health_watch *w)
 	}
 	atomic_store(&w->answered_ns, have_all ? clock_now_ns() : 0);
 	if (has_changed || !have_all || atomic_load(&w->is_any_bad))
-		w->rung = 0;
-	if (w->rung == HEALTH_ANSWERS)
+		w->rounds = 0;
+	if (w->rounds == HEALTH_ANSWERS)
 		return;
-	w->rung++;
+	w->rounds++;
 	pthread_mutex_lock(&w->worker.lock);
 	memcpy(w->answer, answer, sizeof(w->answer));
 	w->has_answers = true;

@@ -312,7 +312,7 @@ static void update(void *data)
 	}
 }
 
-static void rang(void *data)
+static void retry_due(void *data)
 {
 	struct publisher *p = data;
 	p->is_waiting = false;
@@ -382,7 +382,7 @@ struct publisher *publisher_start(struct kube_client *client, const char *node,
 	if (!p)
 		return NULL;
 	*p = (struct publisher){ .client = client, .node = node, .node_object = object };
-	p->again = (struct alarm){ .ring = rang, .data = p };
+	p->again = (struct alarm){ .handler = retry_due, .data = p };
 	LIST_INIT(&p->slices);
 	snprintf(selector, sizeof(selector),
 		 "fieldSelector=spec.driver%%3D" DRA_DRIVER "%%2Cspec.nodeName%%3D%s", node);

@@ -26,7 +26,7 @@ struct binding {
 	bool is_failure;
 	char *uid, *name, *pod_namespace;
 	size_t container;          /* index of the container in its pod; unset if is_failure */
-	struct kube_shares shares; /* what the container got; the member `containers` is 0 */
+	struct kube_shares shares; /* the assigned devices; the member `containers` is 0 */
 	enum step step;
 	/* a write to the pod may have succeeded although its answer was lost */
 	bool may_be_written;
@@ -279,7 +279,7 @@ static struct binding *new_binding(struct kube_client *client, const char *node,
 	if (!b)
 		return NULL;
 	*b = (struct binding){ .client = client, .node = node, .done = done, .data = data };
-	b->again = (struct alarm){ .ring = begin, .data = b };
+	b->again = (struct alarm){ .handler = begin, .data = b };
 	b->until_ns = clock_now_ns() + BINDING_TIMEOUT_S * NSEC_PER_SEC;
 	b->uid = strdup(pod->uid);
 	b->name = strdup(pod->name);

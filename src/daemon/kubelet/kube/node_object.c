@@ -225,7 +225,7 @@ struct node_object *node_object_start(struct kube_client *client, const char *na
 	if (!o)
 		return NULL;
 	*o = (struct node_object){ .client = client, .name = name, .trouble = trouble, .data = data };
-	o->again = (struct alarm){ .ring = update, .data = o };
+	o->again = (struct alarm){ .handler = update, .data = o };
 	snprintf(selector, sizeof(selector), "fieldSelector=metadata.name%%3D%s", name);
 	o->watch = kube_watch_start(client, "/api/v1/nodes", selector, &handlers, o);
 	return o->watch ? o : node_object_stop(o);

@@ -16,8 +16,8 @@
  * an earlier pod of the same name.
  */
 #define LOCK_LEFT_S 5
-/* After a failed write, the alarm rings this often until the next try: as long as the write itself was retried. */
-#define RETRY_RINGS (BINDING_TIMEOUT_S / LOCK_LEFT_S)
+/* The next try of a failed write comes after this many checks. The write itself has been tried for as long. */
+#define RETRY_CHECKS (BINDING_TIMEOUT_S / LOCK_LEFT_S)
 
 /*
  * A pod whose binding was declared failed. Stays in `cases` while the watch shows the binding as overdue, so that this is done
@@ -26,7 +26,7 @@
 struct stale_binding {
 	char *uid;
 	struct binding *binding; /* the write of the failure; NULL if it has ended */
-	unsigned rings; /* the write has failed: rings until the next try; 0 if it has not failed */
+	unsigned checks_left;    /* if the write has failed: checks until the next try; else 0 */
 	LIST_ENTRY(stale_binding) link;
 };
 
@@ -36,7 +36,7 @@ struct stale_bindings {
 	const struct node_object *object;
 	const struct node_pods *pods;
 	struct binding *unlocking; /* the write that releases the lock; NULL if none is under way */
-	struct alarm again; /* rings when the lock and failed writes are to be checked next */
+	struct alarm again;        /* the next check of the lock and of failed writes */
 	LIST_HEAD(, stale_binding) cases;
 };
 
@@ -74,7 +74,7 @@ static void written(void *data, const struct error *err)
 	if (!err->code)
 		return;
 	log_warning("a stale binding can't be marked as failed: %s; trying again", err->text);
-	c->rings = RETRY_RINGS;
+	c->checks_left = RETRY_CHECKS;
 }
 
 static void release_binding(struct stale_bindings *g, const struct kube_pod *pod)
@@ -106,11 +106,11 @@ static void write_again(struct stale_bindings *g)
 	struct stale_binding *c;
 	LIST_FOREACH(c, &g->cases, link) {
 		const struct kube_pod *pod = pods_find(g->pods, c->uid);
-		if (!c->rings || --c->rings || !pod || !is_over(pod))
+		if (!c->checks_left || --c->checks_left || !pod || !is_over(pod))
 			continue;
 		c->binding = binding_fail(g->client, g->node, pod, written, c);
 		if (!c->binding)
-			c->rings = 1; /* out of memory */
+			c->checks_left = 1; /* out of memory */
 	}
 }
 
@@ -151,7 +151,7 @@ static void check_lock(struct stale_bindings *g)
 			g->node, holder->pod_namespace, holder->name);
 }
 
-static void ring(void *data)
+static void check_due(void *data)
 {
 	struct stale_bindings *g = data;
 	write_again(g);
@@ -170,7 +170,7 @@ struct stale_bindings *stale_bindings_start(struct kube_client *client, const ch
 		return NULL;
 	*g = (struct stale_bindings){ .client = client, .node = node, .object = object, .pods = pods };
 	LIST_INIT(&g->cases);
-	g->again = (struct alarm){ .ring = ring, .data = g };
+	g->again = (struct alarm){ .handler = check_due, .data = g };
 	alarm_set(kube_client_reactor(client), &g->again, LOCK_LEFT_S * NSEC_PER_SEC);
 	return g;
 }

@@ -172,7 +172,7 @@ static CUresult retain_primary(const struct reference *r, CUcontext *context, CU
 
 static CUresult try_primary(const struct reference *r, CUcontext *context, CUdevice device)
 {
-	struct admission wait = { 0 };
+	struct reserve_wait wait = { 0 };
 	uint64_t lacks = 0;
 	int index;
 	CUresult result = find_tenant_device(device, &index);
@@ -182,7 +182,7 @@ static CUresult try_primary(const struct reference *r, CUcontext *context, CUdev
 	/* Wait without locks.primary, so that contexts of other devices can be made and ended meanwhile. */
 	do
 		result = retain_primary(r, context, device, index, &lacks);
-	while (lacks && admission_wait(index, lacks, &wait));
+	while (lacks && reserve_wait(index, lacks, &wait));
 	if (lacks)
 		ledger_count_denial(index);
 	return result;
@@ -301,7 +301,7 @@ struct creation {
 static CUresult begin_create(CUdevice device, struct creation *c)
 {
 	CUresult result = find_tenant_device(device, &c->index);
-	struct admission wait = { 0 };
+	struct reserve_wait wait = { 0 };
 
 	c->is_second = false;
 	if (result != CUDA_SUCCESS || c->index < 0)
@@ -310,7 +310,7 @@ static CUresult begin_create(CUdevice device, struct creation *c)
 	/* The driver states the free memory only of the current context's device. For another device nothing is measured. */
 	measured_begin(&c->measured, process_current_index() == c->index ? c->index : -1);
 	while (ledger_reserve_context(c->index, c->cost))
-		if (!admission_wait(c->index, c->cost, &wait)) {
+		if (!reserve_wait(c->index, c->cost, &wait)) {
 			ledger_count_denial(c->index);
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		}

@@ -7,28 +7,27 @@
 /* Rounds of find_level(); each but the last satisfies at least one tenant. */
 #define ROUNDS_MOST 256
 
-struct elastic_config elastic_default_config(void)
+struct lend_config lend_default_config(void)
 {
-	return (struct elastic_config){ .period_ns = 100 * MS,
-					.fade_ns = 300 * MS,
-					.most_pct = 100,
-					.step_pct = 30,
-					.reserve_pct = 10 };
+	return (struct lend_config){ .period_ns = 100 * MS,
+				     .fade_ns = 300 * MS,
+				     .most_pct = 100,
+				     .step_pct = 30,
+				     .reserve_pct = 10 };
 }
 
-const char *elastic_reason_name(enum elastic_reason reason)
+const char *lend_reason_name(enum lend_reason reason)
 {
-	static const char *const names[] = { [ELASTIC_OFF] = "off",
-					     [ELASTIC_UNNEEDED] = "unneeded",
-					     [ELASTIC_LENT] = "lent",
-					     [ELASTIC_RECLAIMED] = "reclaimed" };
+	static const char *const names[] = {
+		[LEND_OFF] = "off", [LEND_UNNEEDED] = "unneeded", [LEND_LENT] = "lent", [LEND_RECLAIMED] = "reclaimed"
+	};
 	return names[reason];
 }
 
-void elastic_reset(struct elastic_tenant *tenant)
+void lend_reset(struct lend_tenant *tenant)
 {
 	tenant->limit_now_pct = tenant->limit_pct;
-	tenant->reason = tenant->may_borrow ? ELASTIC_UNNEEDED : ELASTIC_OFF;
+	tenant->reason = tenant->may_borrow ? LEND_UNNEEDED : LEND_OFF;
 }
 
 /* ---- demand ---- */
@@ -38,8 +37,8 @@ static double part_pct(uint64_t now_ns, uint64_t before_ns, uint64_t dt_ns)
 	return now_ns > before_ns ? 100.0 * (double)(now_ns - before_ns) / (double)dt_ns : 0;
 }
 
-/* Returns the new demand: rises at once and decays slowly. */
-static double fade(const struct elastic_config *config, double before, double now, uint64_t dt_ns)
+/* Returns the new value, which rises at once and fades slowly. */
+static double fade(const struct lend_config *config, double before, double now, uint64_t dt_ns)
 {
 	if (now >= before)
 		return now;
@@ -47,14 +46,13 @@ static double fade(const struct elastic_config *config, double before, double no
 	return now + (before - now) * kept;
 }
 
-static void update_demand(const struct elastic_config *config, struct elastic_tenant *t,
-			  uint64_t dt_ns)
+static void update_demand(const struct lend_config *config, struct lend_tenant *t, uint64_t dt_ns)
 {
 	double demand = 0;
 
 	if (!t->known) {
 		t->known = true;
-		elastic_reset(t);
+		lend_reset(t);
 	} else if (!t->absent) {
 		demand = part_pct(t->charged_ns, t->charged_before_ns, dt_ns) +
 			 part_pct(t->waited_ns, t->waited_before_ns, dt_ns);
@@ -73,13 +71,13 @@ static void update_demand(const struct elastic_config *config, struct elastic_te
 /* ---- time that may be lent ---- */
 
 /* Returns how much of `owned` percent may be lent if `demand` percent are wanted. */
-static double spare_of(const struct elastic_config *config, double owned, double demand)
+static double spare_of(const struct lend_config *config, double owned, double demand)
 {
 	return owned > demand ? (owned - demand) * (1 - config->reserve_pct / 100) : 0;
 }
 
 /* Sets each tenant's spare_pct. Returns their sum, with the unpromised time that may be lent. */
-static double find_spare(const struct elastic_config *config, struct elastic_tenant *const *tenants,
+static double find_spare(const struct lend_config *config, struct lend_tenant *const *tenants,
 			 size_t count)
 {
 	double promised = 0, sum = 0, unpromised_demand = 0, scale, left;
@@ -91,7 +89,7 @@ static double find_spare(const struct elastic_config *config, struct elastic_ten
 	scale = promised > 100 ? 100 / promised : 1;
 	left = promised < 100 ? 100 - promised : 0;
 	for (size_t i = 0; i < count; i++) {
-		struct elastic_tenant *t = tenants[i];
+		struct lend_tenant *t = tenants[i];
 
 		t->spare_pct = spare_of(config, t->cores_pct * scale, t->own_demand_pct);
 		sum += t->spare_pct;
@@ -106,9 +104,9 @@ static double find_spare(const struct elastic_config *config, struct elastic_ten
 /* ---- borrowers ---- */
 
 /* Returns how many percent above its own cap the tenant would use. */
-static double wanted_pct(const struct elastic_config *config, const struct elastic_tenant *t)
+static double wanted_pct(const struct lend_config *config, const struct lend_tenant *t)
 {
-	double wanted = t->demand_pct * ELASTIC_HEADROOM + ELASTIC_HEADROOM_PCT;
+	double wanted = t->demand_pct * LEND_HEADROOM + LEND_HEADROOM_PCT;
 
 	if (!t->may_borrow)
 		return 0;
@@ -117,8 +115,8 @@ static double wanted_pct(const struct elastic_config *config, const struct elast
 	return wanted > t->limit_pct ? wanted - t->limit_pct : 0;
 }
 
-/* Returns what the tenant is lent at a level: the percent that may be borrowed per percent of guarantee. */
-static double loan_at_level(const struct elastic_config *config, const struct elastic_tenant *t,
+/* Returns what the tenant is lent if each may borrow `level` percent per percent of its guarantee. */
+static double loan_at_level(const struct lend_config *config, const struct lend_tenant *t,
 			    double level)
 {
 	double wanted = wanted_pct(config, t);
@@ -131,7 +129,7 @@ static double loan_at_level(const struct elastic_config *config, const struct el
  * Returns the level at which all of `spare` is lent or no tenant wants more. Each round raises the level for the tenants that
  * want more, until one is satisfied.
  */
-static double find_level(const struct elastic_config *config, struct elastic_tenant *const *tenants,
+static double find_level(const struct lend_config *config, struct lend_tenant *const *tenants,
 			 size_t count, double spare)
 {
 	double level = 0;
@@ -140,7 +138,7 @@ static double find_level(const struct elastic_config *config, struct elastic_ten
 		double lent = 0, weight = 0, next = 0;
 
 		for (size_t i = 0; i < count; i++) {
-			const struct elastic_tenant *t = tenants[i];
+			const struct lend_tenant *t = tenants[i];
 			double wanted = wanted_pct(config, t);
 			double satisfied_at = t->cores_pct > 0 ? wanted / t->cores_pct : 0;
 
@@ -162,18 +160,17 @@ static double find_level(const struct elastic_config *config, struct elastic_ten
 
 /* ---- pace ---- */
 
-static void move_limit(const struct elastic_config *config, struct elastic_tenant *t, double target,
+static void move_limit(const struct lend_config *config, struct lend_tenant *t, double target,
 		       bool is_wanted)
 {
 	double by = target - t->limit_now_pct;
 
 	if (!t->may_borrow) {
-		elastic_reset(t);
+		lend_reset(t);
 		return;
 	}
 	/* No small moves, except to the own cap or most_pct (by default 100: no cap). */
-	if (fabs(by) < ELASTIC_BAND_PCT && target > t->limit_pct &&
-	    target < config->most_pct - END_PCT)
+	if (fabs(by) < LEND_BAND_PCT && target > t->limit_pct && target < config->most_pct - END_PCT)
 		return;
 	if (by > config->step_pct)
 		by = config->step_pct;
@@ -186,13 +183,13 @@ static void move_limit(const struct elastic_config *config, struct elastic_tenan
 	if (t->limit_now_pct < t->limit_pct)
 		t->limit_now_pct = t->limit_pct;
 	if (by > 0)
-		t->reason = ELASTIC_LENT;
+		t->reason = LEND_LENT;
 	else if (by < 0)
-		t->reason = is_wanted ? ELASTIC_RECLAIMED : ELASTIC_UNNEEDED;
+		t->reason = is_wanted ? LEND_RECLAIMED : LEND_UNNEEDED;
 }
 
-void elastic_decide(const struct elastic_config *config, struct elastic_tenant *const *tenants,
-		    size_t count, uint64_t dt_ns)
+void lend_decide(const struct lend_config *config, struct lend_tenant *const *tenants, size_t count,
+		 uint64_t dt_ns)
 {
 	if (!dt_ns)
 		return;
@@ -200,7 +197,7 @@ void elastic_decide(const struct elastic_config *config, struct elastic_tenant *
 		update_demand(config, tenants[i], dt_ns);
 	double level = find_level(config, tenants, count, find_spare(config, tenants, count));
 	for (size_t i = 0; i < count; i++) {
-		struct elastic_tenant *t = tenants[i];
+		struct lend_tenant *t = tenants[i];
 		double lent = loan_at_level(config, t, level);
 
 		/* Lent less than wanted: the owners want their time back. */

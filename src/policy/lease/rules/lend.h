@@ -2,7 +2,7 @@
  * Elastic limits: guaranteed time that its owners leave unused is lent to tenants that are held at a hard cap, and taken back
  * when the owners want it again. Pure policy on plain data: no I/O, no clock.
  *
- *     every period: fill in what the arbiter charged and which tenants waited  ->  elastic_decide()
+ *     every period: fill in what the arbiter charged and which tenants waited  ->  lend_decide()
  *                   ->  an effective limit per tenant, for arbiter_set_limit()
  *
  * This rule need not be fast, because the arbiter protects the owners: a tenant that returns has the least virtual time, and so
@@ -16,7 +16,7 @@
  *             what they use of the unpromised time.
  *   Lent      All other time goes to tenants that may borrow and want more than their cap, in proportion to their guarantees.
  *             None gets more than it asks for, or more than most_pct.
- *   Pace      A limit moves by at most step_pct a period, up or down. Moves of less than ELASTIC_BAND_PCT are left out. A
+ *   Pace      A limit moves by at most step_pct a period, up or down. Moves of less than LEND_BAND_PCT are left out. A
  *             limit is never below the tenant's own cap.
  */
 #pragma once
@@ -26,11 +26,11 @@
 #include <stdint.h>
 
 /* Smaller changes of a limit are left out, except those that reach the own cap or most_pct. */
-#define ELASTIC_BAND_PCT 2.0
-#define ELASTIC_HEADROOM 1.1     /* a borrower is lent its demand times this ... */
-#define ELASTIC_HEADROOM_PCT 5.0 /* ... plus this, so that growing demand can show */
+#define LEND_BAND_PCT 2.0
+#define LEND_HEADROOM 1.1     /* a borrower is lent its demand times this ... */
+#define LEND_HEADROOM_PCT 5.0 /* ... plus this, so that growth shows */
 
-struct elastic_config {
+struct lend_config {
 	uint64_t period_ns;
 	uint64_t fade_ns;   /* time constant of fading demand */
 	double most_pct;    /* highest effective limit */
@@ -39,17 +39,17 @@ struct elastic_config {
 };
 
 /* Period 100 ms, fade 300 ms, limit 100 %, step 30 %, reserve 10 %. */
-struct elastic_config elastic_default_config(void);
+struct lend_config lend_default_config(void);
 
-enum elastic_reason {
-	ELASTIC_OFF,      /* borrows nothing: by choice, or without a hard cap */
-	ELASTIC_UNNEEDED, /* its own cap is enough, or it does not use what it was lent */
-	ELASTIC_LENT,
-	ELASTIC_RECLAIMED, /* the owners want their time back */
+enum lend_reason {
+	LEND_OFF,      /* borrows nothing: by choice, or without a hard cap */
+	LEND_UNNEEDED, /* the own cap is enough, or what was lent is not used */
+	LEND_LENT,
+	LEND_RECLAIMED, /* the owners want their time back */
 };
 
-/* One tenant of a GPU. Initialize all fields to zero except those that the caller sets, and keep them between decisions. */
-struct elastic_tenant {
+/* One tenant of a GPU. All fields begin at zero, except those that the caller sets, and are kept between decisions. */
+struct lend_tenant {
 	/* set by the caller before each decision: */
 	double cores_pct; /* guarantee; 0: none */
 	double limit_pct;
@@ -59,7 +59,7 @@ struct elastic_tenant {
 
 	double limit_now_pct; /* at least limit_pct; at most most_pct, or limit_pct if larger */
 	double spare_pct;     /* the part of its guarantee that is lent to others */
-	enum elastic_reason reason;
+	enum lend_reason reason;
 
 	bool known; /* demand_pct and own_demand_pct are set */
 	uint64_t charged_before_ns, waited_before_ns;
@@ -67,15 +67,12 @@ struct elastic_tenant {
 	double own_demand_pct; /* like demand_pct, but counts only up to the guarantee */
 };
 
-/*
- * Decides the limits of `count` tenants of one GPU, dt_ns after the last decision. Does nothing if dt_ns is 0. New tenants
- * start at their own cap.
- */
-void elastic_decide(const struct elastic_config *config, struct elastic_tenant *const *tenants,
-		    size_t count, uint64_t dt_ns);
+/* For `count` tenants of one GPU, dt_ns after the last decision (0: does nothing). New tenants begin at their own cap. */
+void lend_decide(const struct lend_config *config, struct lend_tenant *const *tenants, size_t count,
+		 uint64_t dt_ns);
 
-/* Sets the limit back to the tenant's own cap. Call after a change of its share. Keeps the demand. */
-void elastic_reset(struct elastic_tenant *tenant);
+/* Sets the limit back to the own cap, after a change of share. Keeps the demand. */
+void lend_reset(struct lend_tenant *tenant);
 
 /* "off", "unneeded", "lent" or "reclaimed". Stable, for programs. */
-const char *elastic_reason_name(enum elastic_reason reason);
+const char *lend_reason_name(enum lend_reason reason);

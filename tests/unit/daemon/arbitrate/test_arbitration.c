@@ -91,7 +91,7 @@ static void test_two_take_turns(void **state)
 
 static void ring(struct client *c)
 {
-	_Atomic uint32_t *bell = &c->report->bell[0].rung;
+	_Atomic uint32_t *bell = &c->report->bell[0].ring_count;
 	atomic_fetch_add(bell, 1);
 	syscall(SYS_futex, bell, FUTEX_WAKE, 1, NULL, NULL, 0);
 }

@@ -28,12 +28,12 @@ static struct tenant *make(struct fixture *f, const char *name, unsigned gib, co
 static void ask(struct tenant *t, uint64_t bytes)
 {
 	struct region_want *w = &t->region.report->want[0][0];
-	_Atomic uint32_t *rung = &t->region.report->bell[0].rung;
+	_Atomic uint32_t *ring_count = &t->region.report->bell[0].ring_count;
 
 	atomic_store(&w->bytes, bytes);
 	atomic_fetch_add(&w->ask, 1);
-	atomic_fetch_add(rung, 1);
-	syscall(SYS_futex, rung, FUTEX_WAKE, 1, NULL, NULL, 0);
+	atomic_fetch_add(ring_count, 1);
+	syscall(SYS_futex, ring_count, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 static bool is_answered(const struct tenant *t)
@@ -296,8 +296,8 @@ static void ask_and_stay(struct client *c)
 	struct region_want *w = &c->report->want[c->reply.slot][0];
 	atomic_store(&w->bytes, 100 * MIB);
 	atomic_fetch_add(&w->ask, 1);
-	atomic_fetch_add(&c->report->bell[0].rung, 1);
-	syscall(SYS_futex, &c->report->bell[0].rung, FUTEX_WAKE, 1, NULL, NULL, 0);
+	atomic_fetch_add(&c->report->bell[0].ring_count, 1);
+	syscall(SYS_futex, &c->report->bell[0].ring_count, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 /* After a restart the order is by waiting time, whichever request is repeated first. */

@@ -54,7 +54,7 @@ static void ring(void)
 	struct alarm *alarm = ringing;
 	assert_non_null(alarm);
 	ringing = NULL;
-	alarm->ring(alarm->data);
+	alarm->handler(alarm->data);
 }
 
 /* Makes a watch whose first list fails and whose second has two objects, until it is stopped. */

@@ -48,7 +48,7 @@ int charge_index(void)
 	return 0;
 }
 
-bool admission_wait(int index, uint64_t bytes, struct admission *wait)
+bool reserve_wait(int index, uint64_t bytes, struct reserve_wait *wait)
 {
 	return false;
 }

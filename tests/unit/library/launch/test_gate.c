@@ -40,12 +40,12 @@ static void test_waits_for_its_turn(void **state)
 
 	fake_process_set_lease(LEASE_GO);
 	fake_process_set_turn(2);
-	uint32_t rung = fake_report->bell[0].rung;
+	uint32_t rings = fake_report->bell[0].ring_count;
 	l = start_launcher(fake_stream(2), 1);
 	assert_true(becomes(&own()->waiting, 1));
 	usleep(120000); /* through two naps */
 	assert_int_equal(l->launches, 0);
-	assert_int_equal(fake_report->bell[0].rung, rung + 1);
+	assert_int_equal(fake_report->bell[0].ring_count, rings + 1);
 	/* Another's again, then its own. */
 	fake_process_set_turn(3);
 	usleep(20000);

@@ -131,19 +131,19 @@ static void test_it_is_counted_whatever_the_lease_is(void **state)
 
 static void test_a_sync_point_rings_if_wanted(void **state)
 {
-	uint32_t rung;
+	uint32_t rings;
 
 	fake_process_set_lease(LEASE_GO);
 	launch(fake_stream(2));
-	rung = fake_report->bell[0].rung;
+	rings = fake_report->bell[0].ring_count;
 	sync_point_after_all();
-	assert_int_equal(fake_report->bell[0].rung, rung);
+	assert_int_equal(fake_report->bell[0].ring_count, rings);
 	fake_control->device[0].sync_point_wanted = 1;
 	sync_point_after_all();
-	assert_int_equal(fake_report->bell[0].rung, rung);
+	assert_int_equal(fake_report->bell[0].ring_count, rings);
 	launch(fake_stream(2));
 	sync_point_after_all();
-	assert_int_equal(fake_report->bell[0].rung, rung + 1);
+	assert_int_equal(fake_report->bell[0].ring_count, rings + 1);
 	fake_control->device[0].sync_point_wanted = 0;
 }
 

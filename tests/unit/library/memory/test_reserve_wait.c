@@ -54,18 +54,18 @@ static void play_daemon(uint64_t *granted)
 
 static void test_does_not_wait_unless_the_tenant_does(void **state)
 {
-	struct admission wait = { 0 };
+	struct reserve_wait wait = { 0 };
 
 	start(0);
 	fake_control->memory_waits = 0;
 	assert_int_equal(ledger_reserve(0, QUOTA, true), 0);
-	assert_false(admission_wait(0, 1, &wait));
+	assert_false(reserve_wait(0, 1, &wait));
 	assert_int_equal(want()->ask, 0);
 	/* Host memory is never waited for, and no grant bounds it. */
 	start(0);
 	fake_control->device[REGION_HOST].quota_bytes = QUOTA;
 	assert_int_equal(ledger_reserve(REGION_HOST, QUOTA, true), 0);
-	assert_false(admission_wait(REGION_HOST, 1, &wait));
+	assert_false(reserve_wait(REGION_HOST, 1, &wait));
 }
 
 static void *sample_later(void *data)
@@ -78,22 +78,22 @@ static void *sample_later(void *data)
 /* Memory of other tenants was taken for that of another process of this tenant, until the daemon reads the usage. */
 static void test_the_daemon_reads_usage_before_a_refusal(void **state)
 {
-	struct admission wait = { 0 };
+	struct reserve_wait wait = { 0 };
 	pthread_t thread;
 
 	start(0);
 	fake_control->memory_waits = 0;
 	fake_report->slot[1].device[0].fresh_bytes = QUOTA;
 	/* A request that no reading could make room for does not wait for one. */
-	assert_false(admission_wait(0, QUOTA + 1, &wait));
+	assert_false(reserve_wait(0, QUOTA + 1, &wait));
 	assert_int_equal(ledger_reserve(0, 4096, false), -ENOMEM);
 	assert_int_equal(pthread_create(&thread, NULL, sample_later, NULL), 0);
-	assert_true(admission_wait(0, 4096, &wait));
+	assert_true(reserve_wait(0, 4096, &wait));
 	pthread_join(thread, NULL);
 	assert_int_equal(ledger_reserve(0, 4096, false), 0);
 	/* Once a call. */
 	fake_report->slot[1].device[0].fresh_bytes = QUOTA;
-	assert_false(admission_wait(0, 4096, &wait));
+	assert_false(reserve_wait(0, 4096, &wait));
 }
 
 static void test_nothing_is_reserved_beyond_the_grant(void **state)
@@ -110,20 +110,20 @@ static void test_nothing_is_reserved_beyond_the_grant(void **state)
 
 static void test_waits_until_it_is_granted(void **state)
 {
-	struct admission wait = { 0 };
+	struct reserve_wait wait = { 0 };
 	uint64_t granted = QUOTA;
 
 	start(0);
-	uint32_t rung = fake_report->bell[0].rung;
+	uint32_t rings = fake_report->bell[0].ring_count;
 	play_daemon(&granted);
 	assert_int_equal(ledger_reserve(0, 4096, false), -ENOMEM);
 	uint64_t begin = sys_now_ns();
-	assert_true(admission_wait(0, 4096, &wait));
+	assert_true(reserve_wait(0, 4096, &wait));
 	assert_true(sys_now_ns() - begin >= 15 * NS_PER_MS);
 	assert_int_equal(ledger_reserve(0, 4096, false), 0);
 	pthread_join(daemon_thread, NULL);
 	assert_int_equal(want()->bytes, 0);
-	assert_int_equal(fake_report->bell[0].rung, rung + 1);
+	assert_int_equal(fake_report->bell[0].ring_count, rings + 1);
 	/* From then on nothing asks. */
 	assert_int_equal(ledger_reserve(0, QUOTA - 4096, false), 0);
 	assert_int_equal(want()->ask, 1);
@@ -131,22 +131,22 @@ static void test_waits_until_it_is_granted(void **state)
 
 static void test_what_the_quota_has_no_room_for_is_not_asked(void **state)
 {
-	struct admission wait = { 0 };
+	struct reserve_wait wait = { 0 };
 
 	start(QUOTA / 2);
-	assert_false(admission_wait(0, QUOTA + 1, &wait));
-	assert_false(admission_wait(0, UINT64_MAX, &wait));
+	assert_false(reserve_wait(0, QUOTA + 1, &wait));
+	assert_false(reserve_wait(0, UINT64_MAX, &wait));
 	assert_int_equal(want()->ask, 0);
 }
 
 static void test_an_answer_without_a_grant_refuses(void **state)
 {
-	struct admission wait = { 0 };
+	struct reserve_wait wait = { 0 };
 	uint64_t granted = QUOTA / 2;
 
 	start(QUOTA / 2);
 	play_daemon(&granted);
-	assert_false(admission_wait(0, QUOTA / 2 + 1, &wait));
+	assert_false(reserve_wait(0, QUOTA / 2 + 1, &wait));
 	pthread_join(daemon_thread, NULL);
 	assert_int_equal(want()->bytes, 0);
 	assert_int_equal(want()->ask, 1);
@@ -154,11 +154,11 @@ static void test_an_answer_without_a_grant_refuses(void **state)
 
 static void test_one_that_holds_is_not_left_without_an_answer(void **state)
 {
-	struct admission wait = { 0 };
+	struct reserve_wait wait = { 0 };
 	uint64_t begin = sys_now_ns();
 
 	start(QUOTA / 2);
-	assert_false(admission_wait(0, QUOTA / 2 + 1, &wait));
+	assert_false(reserve_wait(0, QUOTA / 2 + 1, &wait));
 	assert_true(sys_now_ns() - begin >= NS_PER_S);
 	/* Withdrawn: the count goes up once more, and the doorbell rings. */
 	assert_int_equal(want()->bytes, 0);
@@ -176,13 +176,13 @@ static void *free_later(void *data)
 /* The wait holds no lock that a free needs, and another thread's free ends it. */
 static void test_another_thread_frees_meanwhile(void **state)
 {
-	struct admission wait = { 0 };
+	struct reserve_wait wait = { 0 };
 	pthread_t thread;
 
 	start(QUOTA / 2);
 	assert_int_equal(ledger_reserve(0, QUOTA / 2, false), 0);
 	assert_int_equal(pthread_create(&thread, NULL, free_later, NULL), 0);
-	assert_true(admission_wait(0, 1000, &wait));
+	assert_true(reserve_wait(0, 1000, &wait));
 	pthread_join(thread, NULL);
 	assert_int_equal(ledger_reserve(0, 1000, false), 0);
 	/* There was no answer: the request is withdrawn. */
@@ -191,16 +191,16 @@ static void test_another_thread_frees_meanwhile(void **state)
 
 static void test_a_limit_of_time(void **state)
 {
-	struct admission wait = { 0 };
+	struct reserve_wait wait = { 0 };
 	uint64_t begin = sys_now_ns();
 
 	start(0);
 	fake_control->memory_wait_ns = 50 * NS_PER_MS;
-	assert_false(admission_wait(0, 1, &wait));
+	assert_false(reserve_wait(0, 1, &wait));
 	assert_true(sys_now_ns() - begin >= 50 * NS_PER_MS);
 	/* Of the whole call: it does not begin anew. */
 	begin = sys_now_ns();
-	assert_false(admission_wait(0, 1, &wait));
+	assert_false(reserve_wait(0, 1, &wait));
 	assert_true(sys_now_ns() - begin < 40 * NS_PER_MS);
 }
 
@@ -225,13 +225,13 @@ static void *restart_later(void *data)
 
 static void test_a_new_daemon_is_asked_anew(void **state)
 {
-	struct admission wait = { 0 };
+	struct reserve_wait wait = { 0 };
 	uint64_t granted = QUOTA;
 	pthread_t thread;
 
 	start(0);
 	assert_int_equal(pthread_create(&thread, NULL, restart_later, &granted), 0);
-	assert_true(admission_wait(0, 4096, &wait));
+	assert_true(reserve_wait(0, 4096, &wait));
 	pthread_join(thread, NULL);
 	assert_int_equal(want()->ask, 1);
 }

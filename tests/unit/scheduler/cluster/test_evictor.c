@@ -33,7 +33,7 @@ static void look_at(struct model *m, uint64_t now_s)
 {
 	model_advance(m, now_s * S);
 	assert_non_null(ringing);
-	ringing->ring(ringing->data);
+	ringing->handler(ringing->data);
 }
 
 #define EVICTION "/api/v1/namespaces/ns/pods/low/eviction"

@@ -46,7 +46,7 @@ static int stop(void **state)
 static void ring(void)
 {
 	assert_non_null(ringing);
-	ringing->ring(ringing->data);
+	ringing->handler(ringing->data);
 }
 
 static void put_when(json_t *to, const char *name, int ago_s)

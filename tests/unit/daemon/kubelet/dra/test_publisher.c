@@ -208,7 +208,7 @@ static void test_what_memory_lacks_for_is_tried_again(void **state)
 		struct alarm *alarm = ringing;
 		ringing = NULL;
 		left = most++;
-		alarm->ring(alarm->data);
+		alarm->handler(alarm->data);
 	}
 	left = UINT32_MAX;
 	assert_true(most > 10);

@@ -120,7 +120,7 @@ static void test_a_failed_write_is_tried_again(void **state)
 	unsigned rings = 0;
 	for (; !write_of.done; rings++) {
 		assert_true(rings < 100);
-		alarm_of->ring(alarm_of->data);
+		alarm_of->handler(alarm_of->data);
 		stale_bindings_check(g);
 	}
 	assert_true(rings > 1);
@@ -128,7 +128,7 @@ static void test_a_failed_write_is_tried_again(void **state)
 	end_write(0);
 	/* The watch does not show it yet. */
 	for (unsigned i = 0; i < 2 * rings; i++)
-		alarm_of->ring(alarm_of->data);
+		alarm_of->handler(alarm_of->data);
 	stuck.bind_phase = BIND_FAILED;
 	stale_bindings_check(g);
 	assert_int_equal(write_of.count, 2);

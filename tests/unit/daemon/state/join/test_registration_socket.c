@@ -81,8 +81,8 @@ static void test_heartbeat(void **state)
 
 static void ring(const struct client *c)
 {
-	atomic_fetch_add(&c->report->bell[0].rung, 1);
-	syscall(SYS_futex, &c->report->bell[0].rung, FUTEX_WAKE, 1, NULL, NULL, 0);
+	atomic_fetch_add(&c->report->bell[0].ring_count, 1);
+	syscall(SYS_futex, &c->report->bell[0].ring_count, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
 /* A beat has just come, and the one before it a second ago. */

@@ -15,8 +15,8 @@
 
 /* Tenants with a fixed demand. In each period a tenant gets what its limit allows, and the owners come first. */
 struct card {
-	struct elastic_config config;
-	struct elastic_tenant tenant[MOST];
+	struct lend_config config;
+	struct lend_tenant tenant[MOST];
 	double demand_pct[MOST];
 	size_t count;
 };
@@ -24,7 +24,7 @@ struct card {
 /* Slow ones, so that each step of the rules shows. */
 static struct card make_card(void)
 {
-	struct card card = { .config = elastic_default_config() };
+	struct card card = { .config = lend_default_config() };
 
 	card.config.period_ns = PERIOD_NS;
 	card.config.fade_ns = 4 * PERIOD_NS;
@@ -32,13 +32,11 @@ static struct card make_card(void)
 	return card;
 }
 
-static struct elastic_tenant *add(struct card *card, double cores, double limit, bool may_borrow)
+static struct lend_tenant *add(struct card *card, double cores, double limit, bool may_borrow)
 {
-	struct elastic_tenant *t = &card->tenant[card->count++];
+	struct lend_tenant *t = &card->tenant[card->count++];
 
-	*t = (struct elastic_tenant){ .cores_pct = cores,
-				      .limit_pct = limit,
-				      .may_borrow = may_borrow };
+	*t = (struct lend_tenant){ .cores_pct = cores, .limit_pct = limit, .may_borrow = may_borrow };
 	return t;
 }
 
@@ -49,7 +47,7 @@ static double least(double a, double b)
 
 static void run(struct card *card, unsigned periods)
 {
-	struct elastic_tenant *list[MOST];
+	struct lend_tenant *list[MOST];
 
 	for (size_t i = 0; i < card->count; i++)
 		list[i] = &card->tenant[i];
@@ -59,7 +57,7 @@ static void run(struct card *card, unsigned periods)
 		for (size_t i = 0; i < card->count; i++)
 			left -= least(card->demand_pct[i], card->tenant[i].cores_pct);
 		for (size_t i = 0; i < card->count; i++) {
-			struct elastic_tenant *t = list[i];
+			struct lend_tenant *t = list[i];
 			double demand = card->demand_pct[i];
 			double got = least(demand, t->cores_pct);
 			double limit = t->known ? t->limit_now_pct : t->limit_pct;
@@ -72,7 +70,7 @@ static void run(struct card *card, unsigned periods)
 			t->charged_ns += (uint64_t)(got / 100 * (double)PERIOD_NS);
 			t->waited_ns += (uint64_t)((demand - got) / 100 * (double)PERIOD_NS);
 		}
-		elastic_decide(&card->config, list, card->count, PERIOD_NS);
+		lend_decide(&card->config, list, card->count, PERIOD_NS);
 	}
 }
 
@@ -85,43 +83,43 @@ static void assert_near(double value, double wanted, double slack)
 static void test_lends_what_is_unused(void **state)
 {
 	struct card card = make_card();
-	struct elastic_tenant *a = add(&card, 30, 30, true), *b = add(&card, 30, 30, true);
+	struct lend_tenant *a = add(&card, 30, 30, true), *b = add(&card, 30, 30, true);
 
 	card.demand_pct[0] = 100;
 	run(&card, 1);
 	assert_near(a->limit_now_pct, 30, 0); /* nothing was seen yet */
 	run(&card, 1);
 	assert_near(a->limit_now_pct, 40, 1e-9); /* a step */
-	assert_int_equal(a->reason, ELASTIC_LENT);
+	assert_int_equal(a->reason, LEND_LENT);
 	run(&card, 30);
 	/* 40 % are unpromised; a tenth of b's 30 % is kept for b. */
-	assert_near(a->limit_now_pct, 97, ELASTIC_BAND_PCT);
+	assert_near(a->limit_now_pct, 97, LEND_BAND_PCT);
 	assert_near(b->spare_pct, 27, 1e-9);
 	assert_near(b->limit_now_pct, 30, 0);
-	assert_int_equal(b->reason, ELASTIC_UNNEEDED);
+	assert_int_equal(b->reason, LEND_UNNEEDED);
 }
 
 static void test_takes_it_back(void **state)
 {
 	struct card card = make_card();
-	struct elastic_tenant *a = add(&card, 30, 30, true), *b = add(&card, 30, 30, false);
+	struct lend_tenant *a = add(&card, 30, 30, true), *b = add(&card, 30, 30, false);
 
 	card.demand_pct[0] = 100;
 	run(&card, 40);
 	card.demand_pct[1] = 100;
 	run(&card, 1);
 	assert_near(b->spare_pct, 0, 0); /* seen at once */
-	assert_int_equal(a->reason, ELASTIC_RECLAIMED);
+	assert_int_equal(a->reason, LEND_RECLAIMED);
 	run(&card, 10);
-	assert_near(a->limit_now_pct, 70, ELASTIC_BAND_PCT);
+	assert_near(a->limit_now_pct, 70, LEND_BAND_PCT);
 	assert_near(b->limit_now_pct, 30, 0); /* it may not borrow */
-	assert_int_equal(b->reason, ELASTIC_OFF);
+	assert_int_equal(b->reason, LEND_OFF);
 }
 
 static void test_fades(void **state)
 {
 	struct card card = make_card();
-	struct elastic_tenant *b;
+	struct lend_tenant *b;
 
 	add(&card, 60, 60, true);
 	b = add(&card, 40, 40, false);
@@ -138,7 +136,7 @@ static void test_fades(void **state)
 static void test_short_bursts_do_not_shake(void **state)
 {
 	struct card card = make_card();
-	struct elastic_tenant *a = add(&card, 50, 50, true);
+	struct lend_tenant *a = add(&card, 50, 50, true);
 	double low = 100, high = 0;
 
 	add(&card, 50, 50, false);
@@ -160,42 +158,41 @@ static void test_short_bursts_do_not_shake(void **state)
 static void test_is_shared_by_guarantee(void **state)
 {
 	struct card card = make_card();
-	struct elastic_tenant *a = add(&card, 10, 10, true), *b = add(&card, 30, 30, true);
+	struct lend_tenant *a = add(&card, 10, 10, true), *b = add(&card, 30, 30, true);
 
 	card.demand_pct[0] = card.demand_pct[1] = 100;
 	run(&card, 40);
-	assert_near(a->limit_now_pct, 25, ELASTIC_BAND_PCT);
-	assert_near(b->limit_now_pct, 75, ELASTIC_BAND_PCT);
+	assert_near(a->limit_now_pct, 25, LEND_BAND_PCT);
+	assert_near(b->limit_now_pct, 75, LEND_BAND_PCT);
 }
 
 /* The time that one tenant does not need goes to the other. */
 static void test_modest_borrower(void **state)
 {
 	struct card card = make_card();
-	struct elastic_tenant *a = add(&card, 30, 30, true), *b = add(&card, 30, 30, true);
+	struct lend_tenant *a = add(&card, 30, 30, true), *b = add(&card, 30, 30, true);
 
 	card.demand_pct[0] = 40;
 	card.demand_pct[1] = 100;
 	run(&card, 60);
-	assert_near(a->limit_now_pct, 40 * ELASTIC_HEADROOM + ELASTIC_HEADROOM_PCT,
-		    ELASTIC_BAND_PCT);
-	assert_near(b->limit_now_pct, 51, ELASTIC_BAND_PCT);
+	assert_near(a->limit_now_pct, 40 * LEND_HEADROOM + LEND_HEADROOM_PCT, LEND_BAND_PCT);
+	assert_near(b->limit_now_pct, 51, LEND_BAND_PCT);
 	card.demand_pct[0] = 10;
 	run(&card, 60);
 	assert_near(a->limit_now_pct, 30, 0);
-	assert_int_equal(a->reason, ELASTIC_UNNEEDED);
-	assert_near(b->limit_now_pct, 70 + 0.9 * 20, ELASTIC_BAND_PCT);
+	assert_int_equal(a->reason, LEND_UNNEEDED);
+	assert_near(b->limit_now_pct, 70 + 0.9 * 20, LEND_BAND_PCT);
 }
 
 static void test_most(void **state)
 {
 	struct card card = make_card();
-	struct elastic_tenant *a = add(&card, 30, 30, true), *b = add(&card, 50, 50, true);
+	struct lend_tenant *a = add(&card, 30, 30, true), *b = add(&card, 50, 50, true);
 
 	card.config.most_pct = 45;
 	card.demand_pct[0] = card.demand_pct[1] = 100;
 	run(&card, 40);
-	assert_near(a->limit_now_pct, 45, ELASTIC_BAND_PCT);
+	assert_near(a->limit_now_pct, 45, LEND_BAND_PCT);
 	assert_true(a->limit_now_pct <= 45);
 	assert_near(b->limit_now_pct, 50, 0); /* its own cap is more already */
 }
@@ -203,7 +200,7 @@ static void test_most(void **state)
 static void test_alone_without_reserve(void **state)
 {
 	struct card card = make_card();
-	struct elastic_tenant *a = add(&card, 30, 30, true);
+	struct lend_tenant *a = add(&card, 30, 30, true);
 
 	card.demand_pct[0] = 100;
 	run(&card, 40);
@@ -216,7 +213,7 @@ static void test_fractions(void **state)
 	for (unsigned hundredths = 1; hundredths < 10000; hundredths += 7) {
 		struct card card = make_card();
 		double cores = (double)hundredths / 100;
-		struct elastic_tenant *a = add(&card, cores, cores, true);
+		struct lend_tenant *a = add(&card, cores, cores, true);
 
 		card.demand_pct[0] = 100;
 		run(&card, 15);
@@ -228,32 +225,32 @@ static void test_fractions(void **state)
 static void test_absent_owner(void **state)
 {
 	struct card card = make_card();
-	struct elastic_tenant *a = add(&card, 30, 30, true), *b = add(&card, 70, 70, true);
+	struct lend_tenant *a = add(&card, 30, 30, true), *b = add(&card, 70, 70, true);
 
 	card.demand_pct[0] = card.demand_pct[1] = 100;
 	b->absent = true; /* paused: its threads wait, but not for the card */
 	run(&card, 40);
-	assert_near(a->limit_now_pct, 93, ELASTIC_BAND_PCT);
+	assert_near(a->limit_now_pct, 93, LEND_BAND_PCT);
 }
 
 static void test_without_guarantee(void **state)
 {
 	struct card card = make_card();
-	struct elastic_tenant *a = add(&card, 30, 30, true), *b = add(&card, 0, 100, false);
+	struct lend_tenant *a = add(&card, 30, 30, true), *b = add(&card, 0, 100, false);
 
 	card.demand_pct[0] = card.demand_pct[1] = 100;
 	run(&card, 40);
 	assert_near(a->limit_now_pct, 30, 0); /* the 70 are in use */
 	card.demand_pct[1] = 20;
 	run(&card, 40);
-	assert_near(a->limit_now_pct, 75, ELASTIC_BAND_PCT);
+	assert_near(a->limit_now_pct, 75, LEND_BAND_PCT);
 	assert_near(b->limit_now_pct, 100, 0);
 }
 
 static void test_promised_twice(void **state)
 {
 	struct card card = make_card();
-	struct elastic_tenant *a = add(&card, 80, 80, true), *b = add(&card, 80, 80, true);
+	struct lend_tenant *a = add(&card, 80, 80, true), *b = add(&card, 80, 80, true);
 
 	card.demand_pct[0] = 100;
 	run(&card, 40);
@@ -265,14 +262,14 @@ static void test_promised_twice(void **state)
 static void test_switched_off(void **state)
 {
 	struct card card = make_card();
-	struct elastic_tenant *a = add(&card, 30, 30, true);
+	struct lend_tenant *a = add(&card, 30, 30, true);
 
 	card.demand_pct[0] = 100;
 	run(&card, 40);
 	a->may_borrow = false;
 	run(&card, 1);
 	assert_near(a->limit_now_pct, 30, 0); /* at once */
-	assert_int_equal(a->reason, ELASTIC_OFF);
+	assert_int_equal(a->reason, LEND_OFF);
 }
 
 static void test_bounds_hold(void **state)
@@ -299,7 +296,7 @@ static void test_bounds_hold(void **state)
 		}
 		run(&card, 1);
 		for (size_t i = 0; i < MOST; i++) {
-			const struct elastic_tenant *t = &card.tenant[i];
+			const struct lend_tenant *t = &card.tenant[i];
 
 			assert_true(t->limit_now_pct >= t->limit_pct);
 			assert_true(t->limit_now_pct <= fmax(t->limit_pct, card.config.most_pct));
@@ -314,16 +311,16 @@ static void test_bounds_hold(void **state)
 static void test_reset(void **state)
 {
 	struct card card = make_card();
-	struct elastic_tenant *a = add(&card, 30, 30, true);
+	struct lend_tenant *a = add(&card, 30, 30, true);
 
 	card.demand_pct[0] = 100;
 	run(&card, 40);
 	a->cores_pct = a->limit_pct = 50;
-	elastic_reset(a);
+	lend_reset(a);
 	assert_near(a->limit_now_pct, 50, 0);
 	run(&card, 1);
 	assert_near(a->limit_now_pct, 60, 1e-9);
-	assert_string_equal(elastic_reason_name(a->reason), "lent");
+	assert_string_equal(lend_reason_name(a->reason), "lent");
 }
 
 int main(void)

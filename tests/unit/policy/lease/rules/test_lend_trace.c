@@ -108,11 +108,11 @@ static void await_owner(struct gpu_model *m, struct player *p, int i, uint64_t n
 	}
 }
 
-static void lend(struct gpu_model *m, const struct elastic_config *config,
-		 struct elastic_tenant tenants[TENANTS], const struct player *players,
+static void lend(struct gpu_model *m, const struct lend_config *config,
+		 struct lend_tenant tenants[TENANTS], const struct player *players,
 		 struct outcome *outcome)
 {
-	struct elastic_tenant *list[TENANTS];
+	struct lend_tenant *list[TENANTS];
 
 	for (int i = 0; i < TENANTS; i++) {
 		struct arbiter_account account = arbiter_account(gpu_model_arbiter(m),
@@ -122,7 +122,7 @@ static void lend(struct gpu_model *m, const struct elastic_config *config,
 		list[i]->charged_ns = account.charged_ns;
 		list[i]->waited_ns = account.waited_ns;
 	}
-	elastic_decide(config, list, TENANTS, config->period_ns);
+	lend_decide(config, list, TENANTS, config->period_ns);
 	for (int i = 0; i < TENANTS; i++) {
 		outcome->most_lent_pct = fmax(outcome->most_lent_pct,
 					      list[i]->limit_now_pct - guarantee_pct[i]);
@@ -140,9 +140,9 @@ static int by_length(const void *a, const void *b)
 static struct outcome play(bool is_elastic)
 {
 	struct gpu_model_config config = gpu_model_default_config();
-	struct elastic_config policy = elastic_default_config();
+	struct lend_config policy = lend_default_config();
 	struct gpu_model *m = gpu_model_new(&config);
-	struct elastic_tenant tenants[TENANTS] = { 0 };
+	struct lend_tenant tenants[TENANTS] = { 0 };
 	struct player players[TENANTS] = { 0 };
 	struct outcome outcome = { .first_second_pct = 1000 };
 	uint64_t work_ns = 0, charged_ns = 0;
@@ -152,9 +152,9 @@ static struct outcome play(bool is_elastic)
 		static const struct gpu_model_load rest;
 		struct arbiter_share share = { guarantee_pct[i], guarantee_pct[i] };
 
-		tenants[i] = (struct elastic_tenant){ .cores_pct = guarantee_pct[i],
-						      .limit_pct = guarantee_pct[i],
-						      .may_borrow = is_elastic };
+		tenants[i] = (struct lend_tenant){ .cores_pct = guarantee_pct[i],
+						   .limit_pct = guarantee_pct[i],
+						   .may_borrow = is_elastic };
 		players[i].index = gpu_model_add(m, share, &rest);
 		players[i].chance = SEED + (uint64_t)i;
 		players[i].until_ns = draw_phase(&players[i]);
