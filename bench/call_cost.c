@@ -1,5 +1,5 @@
 /*
- * What calls that are no launch cost more in a tenant: looking a function up, making and freeing memory,
+ * The extra cost, in a tenant, of calls other than launches: looking a function up, making and freeing memory,
  * making a context. Each is timed by turns through the address that dlsym gives a program, and through
  * the driver's own, found in libcuda's symbol table behind the interposer's back. Natively both would be
  * the same: it ends with 1.
@@ -87,7 +87,7 @@ static void find_calls(void)
 	}
 }
 
-/* ---- what is timed ---- */
+/* ---- the timed calls ---- */
 
 /* Again and again the same. */
 static double time_look_up(bool is_native, void *context)

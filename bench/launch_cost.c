@@ -1,4 +1,4 @@
-/* What a launch and an allocation cost the caller: bursts of empty kernels, fewer than the driver
+/* The cost of a launch and an allocation to the caller: bursts of empty kernels, fewer than the driver
  * queues (so that no launch waits for the GPU), with a synchronization outside the clock between
  * them; and pairs of cuMemAlloc and cuMemFree.
  *
@@ -73,7 +73,7 @@ static double time_way(bool is_native, void *context)
 	return time_burst(&w->each[is_native], w->function, w->stream);
 }
 
-/* What a launch through the interposer costs more, into the default stream or another: zeros when nothing is interposed. */
+/* The extra cost of a launch through the interposer, into the default stream or another: zeros without an interposer. */
 static struct by_turns time_added(const struct driver *d, CUfunction f, unsigned bursts,
 				  bool is_default)
 {

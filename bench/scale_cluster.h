@@ -15,12 +15,12 @@
 void scale_node_name(unsigned node, char name[SCALE_NAME_MAX]);
 /* The p-th pod, which has a part of one card, or one alone: as JSON, to be freed. */
 char *scale_pod_text(unsigned p);
-/* A model that has seen all of it, and how long that took. Without memory the program ends. */
+/* A model that knows the whole cluster, and the time to build it. Ends the program if out of memory. */
 struct model *scale_know(const struct model_terms *terms, unsigned nodes, double *ret_s);
 
-/* What this thread has computed: a machine that does other things as well counts that to nobody. */
+/* CPU time of this thread: other work of the machine does not count in it. */
 uint64_t scale_computed_ns(void);
-/* Of a list, which gets sorted: what such a part of it is at or below. */
+/* The quantile `part` of a list, in ms; sorts the list. */
 double scale_part_ms(uint64_t *ns, size_t count, double part);
 
 void scale_die(const char *what, const struct error *err) __attribute__((noreturn));

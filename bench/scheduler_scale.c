@@ -1,5 +1,5 @@
 /*
- * What the scheduler's decisions cost in clusters of several sizes: prints, for each, the time and memory that it takes to
+ * The cost of the scheduler's decisions in clusters of several sizes: prints, for each, the time and memory that it takes to
  * know the cluster, and the time of each verb from JSON to JSON.
  *
  *     scheduler-scale [--json] [NODES...]      100 1000 5000
@@ -23,7 +23,7 @@
 
 #define ROUNDS 200
 
-/* ---- what is asked ---- */
+/* ---- the requests ---- */
 
 static const struct {
 	const char *what, *containers;
@@ -189,7 +189,7 @@ static unsigned names_asked(unsigned nodes)
 	return nodes <= 100 ? nodes : names < 100 ? 100 : names;
 }
 
-/* What kube-scheduler asks next: about those that fit. */
+/* kube-scheduler's next call: about the nodes that fit. */
 static struct call_args *args_of_fit(const struct filter_answer *answer)
 {
 	const struct call_args *args = answer->args;

@@ -1,5 +1,5 @@
 /*
- * What the library costs a process that uses no GPU: /bin/true started and waited for, by turns with the
+ * The cost of the library to a process that uses no GPU: /bin/true started and waited for, by turns with the
  * LD_PRELOAD that this program has itself, and without.
  *
  *     start-cost [--pairs N]     1,000 unless said

@@ -1,4 +1,4 @@
-"""What calls that are no launch cost more in a tenant, and what a process that uses no GPU pays."""
+"""The extra cost, in a tenant, of calls other than launches; and the cost to a process that uses no GPU."""
 
 from harness.result import Row, at_most
 

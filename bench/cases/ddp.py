@@ -51,7 +51,7 @@ def ddp_half(bench):
     window = (settle_s, settle_s + bench.settings.seconds)
     native, tenants = start(bench)
 
-    # What each does alone; what becomes of them without allot; the same under it.
+    # Each alone; then together without allot; then together under it.
     alone_answers = [*record_together(native[:1], short[1]), *record_together(native[1:], short[1])]
     alone = rates(alone_answers, *short)
     unmanaged = rates(record_together(native, short[1]), *short)

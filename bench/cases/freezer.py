@@ -113,7 +113,7 @@ def freeze_and_thaw(bench, version):
 
 
 def memory_mib(pid):
-    """What a process has of its own: Pss, where shared pages count in part."""
+    """The memory of a process: Pss, where shared pages count in part."""
     with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
         return sum(int(line.split()[1]) for line in file if line.startswith("Pss:")) / 1024
 

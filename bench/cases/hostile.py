@@ -63,7 +63,7 @@ class Control:
 
 
 def register(path, magic=MAGIC):
-    """What the tenant's socket says to a process that registers: 0 or an errno."""
+    """The reply of the tenant's socket to a process that registers: 0 or an errno."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
         s.settimeout(30)
         s.connect(path)
@@ -98,7 +98,7 @@ class As:
         os.close(write)
 
     def end(self):
-        """What it counted."""
+        """Its counters."""
         os.kill(self.pid, signal.SIGTERM)
         with os.fdopen(self.read, "rb") as file:
             found = json.loads(file.read() or b'{"error": "it ended without a word"}')

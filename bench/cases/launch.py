@@ -1,4 +1,4 @@
-"""What a tenant's launch and allocation cost more than native ones, alone on the GPU and uncapped."""
+"""The extra cost of a tenant's launch and allocation over native ones, alone on the GPU and uncapped."""
 
 import statistics
 

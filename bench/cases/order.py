@@ -54,7 +54,7 @@ class Batch:
 
 
 def work_s(settings):
-    """What one task has to do, alone."""
+    """The work of one task, alone."""
     return 2.0 if settings.quick else 6.0
 
 
@@ -210,7 +210,7 @@ def spans_of(batch):
 
 
 def ideal_s(bench, scene):
-    """What three take that fit together."""
+    """The time of three tasks that fit together."""
     ideal = scene.run("batch", None, ROOM)
     if len(ideal.ended) != ROOM:
         raise Failed(f"only {len(ideal.ended)} of {ROOM} fit natively")

@@ -1,4 +1,4 @@
-"""What a quota that does not bind adds to a model's epoch: Lu et al., Table 5, equation 6. Of a tenant beside itself while
+"""The time that a quota which does not bind adds to a model's epoch: Lu et al., Table 5, equation 6. Of a tenant beside itself while
 liballot.so stands aside, and beside a native process: where the launching thread sets the pace, native ones differ among
 themselves (ResNet18, batch 32, on an H200: by 3 %, one standard deviation). Beside itself its turns are short: there a pair of
 0.1 s differed by as much as one of 0.05 s (GRU, batch 256: 2 %), so that what makes them differ lasts, and only more pairs help."""

@@ -28,7 +28,7 @@ COLORS = {"in": "#1f6fb4", "leaving": "#e0a030", "returning": "#e0a030", "out": 
 
 
 def work_s(settings):
-    """What one task has to do, alone."""
+    """The work of one task, alone."""
     return 6.0 if settings.quick else 40.0
 
 

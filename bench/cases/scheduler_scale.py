@@ -1,4 +1,4 @@
-"""What the scheduler's decisions cost in clusters of 100, 1,000 and 5,000 nodes of 8 cards with 8 pods each:
+"""The cost of the scheduler's decisions in clusters of 100, 1,000 and 5,000 nodes of 8 cards with 8 pods each:
 `scheduler-scale`, in one process, without HTTP and an API server. No GPU takes part."""
 
 import json

@@ -1,4 +1,4 @@
-"""What could tell how busy the GPU is: allot's own count, and what NVML has; each against the work that
+"""Sensors of how busy the GPU is: allot's own count, and what NVML has; each against the work that
 was done. Error, delay, and the cost of one call; a sensor that the card lacks is named."""
 
 import os
@@ -21,7 +21,7 @@ SENSE = os.path.join(REPOSITORY, "bench", "harness", "sense.py")
 
 
 class Readings:
-    """What the sensors said while a case ran: {sensor: [(Unix time, percent)]}."""
+    """The sensors' values while a case ran: {sensor: [(Unix time, percent)]}."""
 
     def __init__(self, bench, seconds):
         self.bench = bench

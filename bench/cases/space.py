@@ -79,7 +79,7 @@ def by_turns(threes, starts, turn_s, turns):
 
 
 def part_of_mps(rates):
-    """What space makes of what MPS alone makes of it, and its standard error: by the threes, or the turns of the only one."""
+    """The result under space divided by that under MPS alone, and its standard error: by the threes, or the turns of the only one."""
     parts = [[space / mps for space, mps in zip(*pair)] for pair in zip(rates["space"], rates["MPS"])]
     if len(parts) == 1:
         return statistics.median(parts[0]), stats.error_of_median(parts[0])

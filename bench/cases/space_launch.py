@@ -1,4 +1,4 @@
-"""What a launch costs a tenant that shares by space more than a client of MPS without allot."""
+"""The extra cost of a launch to a tenant that shares by space, over a client of MPS without allot."""
 
 import statistics
 

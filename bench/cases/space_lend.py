@@ -1,4 +1,4 @@
-"""What a tenant of 30 % has of an idle card, and how fast one of 70 % gets its guarantee back when it wakes. MPS alone
+"""The share that a tenant of 30 % gets of an idle card, and how fast one of 70 % gets its guarantee back when it wakes. MPS alone
 fixes both parts when a client starts: there a guarantee is there at once, and nothing is lent."""
 
 import tempfile

@@ -41,7 +41,7 @@ def add_lent(bench, what, asked, got):
 
 
 def add_counts(bench, how, what, asked, rates, counts, seconds):
-    """What the daemon's own count was meanwhile, and what it goes by: why a share is off, if one is. rates: steps a
+    """The daemon's own count meanwhile, and its basis: why a share is off, if one is. rates: steps a
     millisecond; counts: what it said at the begin and at the end."""
     for name, pct, rate, first, last in zip(what, asked, rates, *counts):
         def spent_pct(of):

@@ -39,7 +39,7 @@ class Trainings:
     def run(self, label, count, options):
         """(seconds from the first step to the last one's end, what those told that came to their ends)"""
         jobs = [self.start(f"{label}-{i + 1}", options) for i in range(count)]
-        # Who fails while it takes its memory has no line.
+        # A training that fails while it allocates its memory has no line.
         ready = [job for job in jobs if job.wait_line(0, START_S) is not None]
         begin = time.monotonic()
         for job in ready:

@@ -1,4 +1,4 @@
-"""What the place of a job's GPUs is worth: copies between two, by each way that this machine has, and
+"""The effect of the place of a job's GPUs: copies between two, by each way that this machine has, and
 between those that the allocator chooses; rings of four; and an all-reduce, where PyTorch is."""
 
 import importlib.util

@@ -1,4 +1,4 @@
-"""What `allot trace` costs the tenant that it records, by turns recorded and not: launches that nothing else
+"""The cost of `allot trace` to the tenant that it records, by turns recorded and not: launches that nothing else
 holds up, and kernels done."""
 
 import signal

@@ -1,1 +1,1 @@
-"""What bench/run and tests/gpu/run share: programs of the build, tenants, NVML, reports."""
+"""Code that bench/run and tests/gpu/run share: programs of the build, tenants, NVML, reports."""

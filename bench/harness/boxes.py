@@ -177,7 +177,7 @@ class Boxes:
         return self.request("tasks")
 
     def container(self, box):
-        """What the daemon tells of it; None: nothing."""
+        """The daemon's record of it; None: no record."""
         for container in self.tasks()["containers"]:
             if container["id"] == box.id:
                 return container

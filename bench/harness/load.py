@@ -78,7 +78,7 @@ class Together:
 
 @dataclass
 class Outcome:
-    """What one tenant did. Shares are in percent of native alone."""
+    """The results of one tenant. Shares are in percent of native alone."""
     share_pct: float
     windows_pct: list       # share of each whole second of the window
     last: dict              # allot-load's last line; of several processes, that of the first

@@ -225,7 +225,7 @@ class Machine:
                            self.tenant_environment, False)
 
     def ps(self):
-        """What `allot ps --json` says."""
+        """The output of `allot ps --json`."""
         return json.loads(self.tell("ps", "--json"))
 
     def choose(self, count):

@@ -68,7 +68,7 @@ def at_most(row, most):
 
 
 class Result:
-    """What one bench found."""
+    """The findings of one bench."""
 
     def __init__(self, bench, machine, commit, rival_source):
         self.bench = bench

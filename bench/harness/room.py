@@ -11,7 +11,7 @@ KERNEL = Kernel(1000, 8192)
 
 
 def arenas_mib():
-    """What the host has for all arenas together."""
+    """The host memory for all arenas together."""
     with open("/proc/meminfo", encoding="ascii") as file:
         host = {line.split(":")[0]: int(line.split()[1]) // 1024 for line in file}
     return int(min(HOST_PART * host["MemTotal"], FREE_PART * host["MemAvailable"]))

@@ -1,4 +1,4 @@
-"""What a series of shares is judged by. Pure: lists of numbers in, numbers out."""
+"""Measures by which a series of shares is judged. Pure: lists of numbers in, numbers out."""
 
 
 import math

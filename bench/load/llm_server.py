@@ -187,7 +187,7 @@ class Decoder:
         return both[:, :g.heads], both[:, g.heads:], heads[:, rotated:]
 
     def _rest(self, layer, x, attended):
-        """What follows attention in a layer."""
+        """The part of a layer after attention."""
         x = x + functional.linear(attended, layer["out"])
         y = functional.linear(functional.rms_norm(x, (self.geometry.hidden,), layer["mlp_norm"]), layer["up"])
         gate, up = y.chunk(2, dim=-1)
@@ -283,7 +283,7 @@ def wait_until(at):
 
 
 class Server:
-    """What the lines of the input ask of an engine."""
+    """The requests that the input's lines make to an engine."""
 
     def __init__(self, engine, slots, tokens):
         self.engine, self.slots, self.tokens = engine, slots, tokens

@@ -1,4 +1,4 @@
-/* What a run prints when it is over: a line for people, or one of JSON. */
+/* The output of a finished run: a line for people, or one of JSON. */
 #pragma once
 
 #include "run.h"

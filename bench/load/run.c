@@ -42,7 +42,7 @@ static bool is_enough(const struct run *r)
 	return r->options->kernels > 0 && r->sample_count >= (uint64_t)r->options->kernels;
 }
 
-/* What is done without the GPU before a launch; once for each, whether or not there is room for it. */
+/* The work without the GPU before a launch; once for each launch, whether or not there is room for it. */
 static void prepare(struct run *r)
 {
 	const struct options *o = r->options;

@@ -54,7 +54,7 @@ static json_t *node_of(const struct packing_node *node, unsigned n)
 	return object;
 }
 
-/* What its annotation says of the models that will do; "" where any does. */
+/* The value of its annotation for the accepted models; "" if any is accepted. */
 static void name_models(uint32_t models, char *text, size_t size)
 {
 	size_t at = 0;

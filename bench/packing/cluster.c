@@ -104,7 +104,7 @@ uint32_t packing_free_cards(const struct packing_node *node, unsigned cards)
 	return found;
 }
 
-/* ---- who decides ---- */
+/* ---- the policies ---- */
 
 const struct packing_policy packing_policies[] = {
 	{ "allot-fragmentation", allot_begin, allot_place, allot_ended, allot_end, "fragmentation",

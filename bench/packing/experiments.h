@@ -1,4 +1,6 @@
-/* What is measured of a policy: a cluster that is filled until nothing fits, and a day of arrivals. Neither knows a clock but its own. */
+/*
+ * Measurements of a policy: a cluster that is filled until nothing fits, and a day of arrivals. Both use only their own clock.
+ */
 #pragma once
 
 #include "packing/cluster.h"

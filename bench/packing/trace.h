@@ -58,7 +58,7 @@ struct packing_kind {
 	double part;
 };
 
-/* What is drawn from. */
+/* The distributions of the trace. */
 struct packing_histogram {
 	size_t count;
 	struct packing_kind kind[1024];

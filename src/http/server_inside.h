@@ -16,8 +16,8 @@
 #define SERVER_CHECK_NS (250 * NSEC_PER_MSEC)
 
 /*
- * What a connection is doing. Each stage has a deadline, except STAGE_HANDLER (waits for the answer) and STAGE_STREAM (waits
- * for the stream's next part).
+ * The stage of a connection. Each stage has a deadline, except STAGE_HANDLER (waits for the answer) and STAGE_STREAM (waits for
+ * the stream's next part).
  */
 enum stage { STAGE_NEW, STAGE_REQUEST, STAGE_HANDLER, STAGE_ANSWER, STAGE_STREAM, STAGE_IDLE };
 

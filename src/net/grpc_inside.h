@@ -67,7 +67,7 @@ struct grpc_call {
 	TAILQ_ENTRY(grpc_call) link;
 	struct grpc_connection *connection;
 	int32_t stream;
-	/* what has arrived of the request */
+	/* the part of the request that has arrived */
 	size_t header_bytes;
 	bool has_post, has_path, has_type;
 	enum grpc_fault fault;

@@ -6,7 +6,7 @@ import time
 
 
 class Taken:
-    """What steps took. Times of the host; a step's end is that of its work and of its pause."""
+    """Durations of steps. Times of the host; a step's end is that of its work and of its pause."""
 
     def __init__(self):
         self.began_at = time.time()

@@ -80,7 +80,7 @@ class Training:
         return EventTimer() if self.device.type == "cuda" else CpuTimer()
 
     def memory(self):
-        """What is known of the GPU's memory, for a report."""
+        """Known figures of the GPU's memory, for a report."""
         if self.device.type != "cuda":
             return {}
         free_bytes, total_bytes = torch.cuda.mem_get_info(self.device)

@@ -45,7 +45,7 @@ struct settings_row {
 	 * right.
 	 */
 	int (*check)(const char *value, struct error *err);
-	int automatic; /* what the field of a size or number holds for "auto" */
+	int automatic; /* value of a size or number field for "auto" */
 };
 
 /* Another program's name for a setting. '-' and '_' are equivalent in the name. */
@@ -55,7 +55,7 @@ struct settings_alias {
 	/* Writes the setting's value to `ret`; "" sets nothing. NULL if the alias takes the setting's own values. */
 	int (*translate)(const struct config *config, const char *value,
 			 char ret[SETTINGS_TEXT_MAX], struct error *err);
-	const char *why;  /* what is accepted, or why the alias is refused; or NULL */
+	const char *why;  /* the accepted values, or why the alias is refused; or NULL */
 	const char *must; /* the only accepted value, as text */
 	bool is_switch;   /* a switch: on the command line, no value means "true" */
 };

@@ -384,7 +384,7 @@ static void find_why(const json_t *pod, const struct explain_claims *known, char
 			return;
 }
 
-/* ---- what the pod has by each claim ---- */
+/* ---- the pod's shares by each claim ---- */
 
 static void add_results(json_t *to, const char *name, const json_t *claim)
 {

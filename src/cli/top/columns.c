@@ -95,7 +95,7 @@ void columns_short_seconds(double seconds, char ret[COLUMNS_SHORT_MAX])
 		snprintf(ret, COLUMNS_SHORT_MAX, "%.0fh", hours < 99999 ? hours : 99999);
 }
 
-/* ---- what each column shows ---- */
+/* ---- contents of the columns ---- */
 
 static void draw_name(const struct subject *of, const struct place *at)
 {

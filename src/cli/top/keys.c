@@ -45,7 +45,7 @@ static void move(struct view *view, const struct snapshot *snapshot, const struc
 	select_row(view, snapshot, rows, at);
 }
 
-/* ---- what the keys of the list do ---- */
+/* ---- the keys of the list ---- */
 
 static enum keys_outcome show_message(struct view *view, bool is_error, const char *text)
 {

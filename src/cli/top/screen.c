@@ -35,7 +35,7 @@ static const struct look_of looks[STYLE_COUNT] = {
 };
 
 static SCREEN *screen;
-static struct cells shown; /* what the terminal shows; without cells if unknown */
+static struct cells shown; /* the terminal's present contents; without cells if unknown */
 static bool has_colors_here;
 
 static void set_colors(void)

@@ -33,8 +33,8 @@ struct site_config {
 	bool is_open;    /* let everyone connect to a unix socket */
 	bool is_private; /* the program belongs to one user */
 	size_t body_max;
-	const char *what; /* what the log calls the site: "the page" */
-	/* what the page can change, for the log: "it changes nothing"; NULL: web_change_token_file decides */
+	const char *what; /* the site's name in the log: "the page" */
+	/* the page's rights in the log: "it changes nothing"; NULL: web_change_token_file decides */
 	const char *changes;
 	const struct site_route *
 		/* served besides /api/rights and the files; the array ends with a route without a path */

@@ -1,5 +1,5 @@
 /*
- * What a container requests in gpu-manager's terms (github.com/tkestack/gpu-manager). Two resources
+ * A container's request in gpu-manager's terms (github.com/tkestack/gpu-manager). Two resources
  * in the container's limits, whose names are settings:
  *
  *     tencent.com/vcuda-core: 30     hundredths of a GPU's time, up to 100, or a multiple of 100 for whole GPUs

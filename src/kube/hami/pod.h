@@ -1,5 +1,5 @@
 /*
- * What allot uses of a Pod object: names, containers in the order of their shares, and the annotations of HAMi's protocol.
+ * The parts of a Pod object that allot uses: names, containers in the order of their shares, and the annotations of HAMi's protocol.
  * Annotations are parsed later, so an invalid one affects only its own pod. A pod does not change after reading. Thread safe.
  */
 #pragma once

@@ -1,5 +1,5 @@
 /*
- * What the driver would answer to cuGetProcAddress for the names that allot knows (driver_decisions.h, driver_versions.h), and
+ * The driver's answers to cuGetProcAddress for the names that allot knows (driver_decisions.h, driver_versions.h), and
  * which of them are not hooked. A runtime asks for some 500 names, and this table is faster than the driver. driver_versions.h
  * says how the answers are known; tests/gpu/run --only answers compares them with a driver's.
  *

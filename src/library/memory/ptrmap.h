@@ -1,6 +1,6 @@
 /*
- * What this process holds, by address or handle, found in constant time. Each shard of the map has two hash tables with open
- * addressing, in memory of their own (mmap, because the program may have replaced the allocator). Thread safe.
+ * A map of the process's allocations, by address or handle, in constant time. Each shard of the map has two hash tables with
+ * open addressing, in memory of their own (mmap, because the program may have replaced the allocator). Thread safe.
  */
 #pragma once
 

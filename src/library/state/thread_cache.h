@@ -1,4 +1,4 @@
-/* What a small allocation reads (suballoc.h), in one cache line of the process's own page (process_state.h). */
+/* The fields that a small allocation reads (suballoc.h), in one cache line of the process's own page (process_state.h). */
 #pragma once
 
 #include "abi/shm/region.h"

@@ -18,7 +18,7 @@
 struct backing {
 	CUdeviceptr base;
 	uint64_t bytes; /* whole pages */
-	uint64_t asked; /* what the program asked for */
+	uint64_t asked; /* the properties that the program requested */
 	CUcontext owner;
 	CUdevice device;
 	int index;                           /* in the tenant's list */

@@ -1,5 +1,5 @@
 /*
- * What the library needs from the kernel and the compiler. System calls are made directly where libc's wrapper would need a
+ * System calls and compiler helpers of the library. System calls are made directly where libc's wrapper would need a
  * symbol newer than glibc 2.17. Everything here may run before libc is ready, is thread safe, allocates nothing, and keeps the
  * program's errno.
  */

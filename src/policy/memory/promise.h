@@ -1,5 +1,5 @@
 /*
- * What may be promised of a card: checks of memory quotas and shares, and the values that are chosen if a request does not name
+ * Promises of a card: checks of memory quotas and shares, and the values that are chosen if a request does not name
  * them. No I/O, no state.
  *
  * Memory: a quota that was asked for is promised, and all promises never exceed the card. A tenant that asked for no quota may

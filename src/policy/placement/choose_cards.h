@@ -10,7 +10,7 @@ struct place_choice {
 	enum place_reason reason[PLACE_MAX_CARDS];
 	unsigned count;                 /* chosen cards; 0: none */
 	unsigned card[PLACE_MAX_CARDS]; /* indexes, ascending */
-	/* what is taken of each chosen card, in the same order */
+	/* the share that is taken of each chosen card, in the same order */
 	struct place_need need[PLACE_MAX_CARDS];
 	struct place_cost cost; /* of the chosen set, by the request's evaluators */
 	uint64_t sets_seen;

@@ -1,4 +1,4 @@
-/* What all verbs of the extender share, and the verb prioritize. */
+/* Code that all verbs of the extender share, and the verb prioritize. */
 #include "scheduler/extender/extender.h"
 
 #include <errno.h>

@@ -66,7 +66,7 @@ static inline void inventory_prefetch(const struct inventory *inventory)
 		__builtin_prefetch(card + at);
 }
 
-/* ---- what a pod is charged ---- */
+/* ---- a pod's charge ---- */
 
 enum inventory_stage {
 	INVENTORY_APP,

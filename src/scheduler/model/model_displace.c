@@ -127,7 +127,7 @@ static bool try_node(struct model *m, const struct model_node *node,
 	return *ret_list && choose(m, &inventory, *ret_list, *ret_count);
 }
 
-/* ---- what pods want, as filter calls found ---- */
+/* ---- the demand of pods, as filter calls found it ---- */
 
 void model_clear_nomination(struct model *m, struct model_pod *pod)
 {

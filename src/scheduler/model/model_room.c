@@ -212,7 +212,7 @@ void model_room_strings_freed(struct model *m)
 		m->room->generation++;
 }
 
-/* ---- what a request costs ---- */
+/* ---- the charge of a request ---- */
 
 /* The cards of a node while shares are placed one after the other. */
 struct trial {

@@ -336,7 +336,7 @@ enum sim_region_kind {
 struct sim_region {
 	enum sim_region_kind kind;
 	uint64_t base, span; /* span: in whole units */
-	uint64_t bytes;      /* what the program asked for */
+	uint64_t bytes;      /* the program's request */
 	uint32_t block;      /* the memory at the server; 0: none */
 	CUcontext ctx;       /* may be NULL */
 	CUdevice dev;

@@ -1,5 +1,5 @@
 /*
- * What `allot doctor` sees of a machine. gather_*.c collect facts; judge_*.c turn them into findings and examine nothing
+ * The facts about a machine for `allot doctor`. gather_*.c collect them; judge_*.c turn them into findings and examine nothing
  * themselves, so a test can present any fault.
  */
 #pragma once

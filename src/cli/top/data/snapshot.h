@@ -43,7 +43,7 @@ struct top_tenant {
 	char state[SNAPSHOT_WORD_MAX];
 	char on_full[SNAPSHOT_WORD_MAX];
 	char container[SNAPSHOT_TEXT_MAX]; /* the first container of the tenant; "" if unknown */
-	/* what was done with the last process that bypassed the library; "" if none */
+	/* the action on the last process that bypassed the library; "" if none */
 	char offence[SNAPSHOT_WORD_MAX];
 	uint64_t violations;
 	int64_t priority;

@@ -106,7 +106,7 @@ void injection_free(struct injection *in)
 	*in = (struct injection){ 0 };
 }
 
-/* ---- what a container gets ---- */
+/* ---- the contents of an injection ---- */
 
 static int add_cap(struct injection *in, unsigned minor, const char *dev, struct error *err)
 {

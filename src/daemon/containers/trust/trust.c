@@ -122,7 +122,7 @@ struct trust {
 	bool is_good; /* false also if a file was changed so recently that another change would not show in its times */
 	struct stat seen[FILES];
 	uint64_t refused;
-	/* what was logged last: a refusal, or an accepted library's path */
+	/* the last logged refusal, or an accepted library's path */
 	char logged_text[PATHS_MAX > ERROR_TEXT_MAX ? PATHS_MAX : ERROR_TEXT_MAX];
 };
 

@@ -112,7 +112,7 @@ static const struct grpc_method methods[] = {
 	{ SERVICE("v1beta1") "NodeUnprepareResources", dra_unprepare },
 };
 
-/* ---- what is checked each second ---- */
+/* ---- checks of each second ---- */
 
 /*
  * Creates the socket if it is missing; the kubelet then notices and calls it. The directory may not exist yet. Returns false

@@ -164,7 +164,7 @@ struct grpc_message *message_preferred(const struct slices *slices, const struct
 	return pack(&r.base);
 }
 
-/* ---- what a container gets ---- */
+/* ---- the container's part of an answer ---- */
 
 /* The answer for one container. Owns its lists. */
 struct allocated {

@@ -33,7 +33,7 @@ struct suspect {
 	enum violation_reason reason;
 	char tenant[REGION_NAME_MAX];
 	uint32_t log_key;             /* tenant_log_key(), also after the tenant has ended */
-	enum on_violation own_wanted; /* what the tenant wants done with offenders, as last known */
+	enum on_violation own_wanted; /* the tenant's action for violating processes, as last known */
 	int pidfd;
 	struct loop_source *source;
 	bool is_pardoned, is_stopped, is_terminated, is_killed;

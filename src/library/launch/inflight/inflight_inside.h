@@ -1,5 +1,5 @@
 /*
- * What inflight.c (launching threads) and inflight_poll.c (the helper thread) share; inflight.h defines the words. Thread safe.
+ * Shared by inflight.c (launching threads) and inflight_poll.c (the helper thread); inflight.h defines the terms. Thread safe.
  */
 #pragma once
 

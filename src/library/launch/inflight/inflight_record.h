@@ -20,7 +20,7 @@ struct inflight_mark {
 	/* If set, query the end of this timed sample instead of `event`. */
 	int sample;
 	uint32_t launches;
-	uint64_t ns; /* what this mark added to inflight_device.inflight_ns */
+	uint64_t ns; /* amount that this mark added to inflight_device.inflight_ns */
 };
 
 struct inflight_stream {

@@ -1,5 +1,5 @@
 /*
- * What a thread knows for certain after it has waited for launched work. Work has certainly ended if a thread waited for it and
+ * Certain knowledge of a thread after it has waited for launched work. Work has certainly ended if a thread waited for it and
  * nothing was launched meanwhile. A sync point is a wait after which nothing launched before is in flight on the device.
  *
  * Thread safe.

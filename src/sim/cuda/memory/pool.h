@@ -5,7 +5,7 @@
 
 struct piece {
 	uint64_t offset, span; /* rounded up */
-	uint64_t bytes;        /* what the program asked for */
+	uint64_t bytes;        /* the program's request */
 };
 
 /* region->detail of a REGION_POOL: a chunk's allocations in order of address. */
