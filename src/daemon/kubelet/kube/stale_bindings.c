@@ -89,9 +89,8 @@ static void release_binding(struct stale_bindings *g, const struct kube_pod *pod
 		drop(c);
 		return;
 	}
-	log_warning("pod %s/%s: its binding began more than %d s ago, and the kubelet has not "
-		    "asked for its shares: its bind-phase is set to failed, and the node's lock is "
-		    "released for other pods",
+	log_warning("pod %s/%s: bound more than %d s ago, and the kubelet has not asked for its "
+		    "shares: its bind-phase is now failed, and the node's lock is released",
 		    pod->pod_namespace, pod->name, CHOICE_BIND_LIMIT_S);
 	event_send(
 		g->client, &(struct event_about){ "Pod", pod->name, pod->uid, pod->pod_namespace },

@@ -249,8 +249,8 @@ static void test_steps_while_over_the_cap(void **state)
 		gpu_model_run(s.model, RUN_S * SECOND);
 		assert_int_equal(arbiter_mode(gpu_model_arbiter(s.model)), ARBITER_SLICED);
 		steps_s[i] = (double)(gpu_model_steps(s.model) - before) / RUN_S;
-		say("| beside a training, cap %.0f: %.0f steps/s of the arbiter | | | | | |\n",
-		    limits_pct[i], steps_s[i]);
+		table_add("| beside a training, cap %.0f: %.0f steps/s of the arbiter | | | | | |\n",
+			  limits_pct[i], steps_s[i]);
 		end(&s);
 	}
 	assert_true(steps_s[1] < 1.1 * steps_s[0]);
