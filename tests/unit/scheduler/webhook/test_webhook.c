@@ -330,7 +330,7 @@ static void test_who_is_let_alone(void **state)
 	json_decref(response);
 }
 
-static void test_what_must_be_said(void **state)
+static void test_a_missing_estimate_is_refused(void **state)
 {
 	struct webhook_terms terms = default_terms;
 	terms.needs_both = true;
@@ -345,7 +345,8 @@ static void test_what_must_be_said(void **state)
 		     "[" OURS "]", NULL);
 	terms.needs_both = false;
 	terms.needs_estimate = true;
-	assert_denied(&terms, POD("'nvidia.com/gpu':'1'"), 403, "allot.dev/duration, as 2h");
+	assert_denied(&terms, POD("'nvidia.com/gpu':'1'"), 403,
+		      "allot.dev/duration, for example 2h");
 	assert_patch(&terms, NAMED("volcano"), "[]", NULL);
 #define NOTED(metadata, spec) \
 	"{'metadata':{'annotations':{" metadata "}},'spec':{" spec \
@@ -516,7 +517,7 @@ int main(void)
 		cmocka_unit_test(test_schedulers),
 		cmocka_unit_test(test_what_hami_denies),
 		cmocka_unit_test(test_who_is_let_alone),
-		cmocka_unit_test(test_what_must_be_said),
+		cmocka_unit_test(test_a_missing_estimate_is_refused),
 		cmocka_unit_test(test_workloads),
 		cmocka_unit_test(test_quotas),
 		cmocka_unit_test(test_what_is_no_review),
