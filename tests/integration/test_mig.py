@@ -241,7 +241,7 @@ def test_the_kubelet_is_offered_instances(make_node):  # noqa: F811
 def test_a_container_gets_an_instance(mig, tmp_path):
     devices = Devices(mig, tmp_path)
     own = uuids(mig)[1]
-    edits_of(devices.create("part", "--gpu", own, "--memory", "4GiB"), "part")
+    edits_of(devices.create("part", "--gpu", own, "--memory", "4GiB", gpus="GPU 1"), "part")
     claim, = devices.list()["part"]["devices"]
     assert claim["uuid"] == own and claim["index"] == 1
     done = devices.cdi("cards")

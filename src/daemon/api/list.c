@@ -117,7 +117,7 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 		rounded(d->promise.cores_pct), "cores_limit_pct", rounded(d->promise.limit_pct),
 		"cores_limit_now_pct", rounded(f->limit_now_pct), "lent_pct",
 		rounded(f->limit_now_pct - tenant_limit_pct(t, i)), "spare_pct",
-		rounded(f->spare_pct), "lend_reason", lend_reason_name(f->lend_reason),
+		rounded(f->spare_pct), "elastic_reason", lend_reason_name(f->lend_reason),
 		"got_1s_pct", rounded(f->got_1s_pct), "got_60s_pct", rounded(f->got_60s_pct),
 		"waited_s", seconds(usage.waited_ns), "denied", (json_int_t)usage.denied);
 	/* These members are no part of the stable interface. */

@@ -165,7 +165,7 @@ static int note_command(const struct session *session, const json_t *request, st
 	    !peer_is_alive(session->peer))
 		return error_set(
 			err, ESRCH,
-			"command: process %d, which connected, has ended: the process that runs the command must connect",
+			"\"command\": process %d, which sent this request, has ended: the process that runs the command must send it",
 			session->pid);
 	tenant->command_pid = session->pid;
 	tenant->command_start = start_time;

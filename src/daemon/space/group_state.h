@@ -40,7 +40,7 @@ struct mps_group {
 	struct node *node;
 	struct mps_record record;
 	bool is_open;     /* see group_files.h */
-	unsigned members; /* number of tenants; set by the owner */
+	unsigned members; /* number of tenants; set by space_groups.c */
 	mps_faulted faulted;
 	mps_ended ended;
 

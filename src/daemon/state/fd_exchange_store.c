@@ -62,7 +62,7 @@ int fd_store_put(struct fd_store *s, int pid, uint64_t key, uint64_t bytes, int 
 		return error_set(err, EINVAL, "sharing: key and bytes must not be 0");
 	if (*fd < 0 || !has_nonblocking_close(*fd))
 		return error_set(err, EBADF,
-				 "sharing: must come with a descriptor of device memory");
+				 "sharing: the request must bring a descriptor of device memory");
 	if (g && g->pid != pid)
 		return error_set(err, EEXIST,
 				 "sharing: another process already shares memory under this key");

@@ -75,8 +75,8 @@ static int find_owner(const struct choice_query *q, const struct kube_pod **ret,
 		if (!is_here(q, pod))
 			return error_set(
 				err, EBUSY,
-				"node %s is locked by pod %s/%s, which has ended or is ending: "
-				"the kubelet asks for %s",
+				"node %s is locked by pod %s/%s, which has ended or is ending, so no "
+				"pod can be found to which these GPUs belong: the kubelet asks for %s",
 				q->node, lock->pod_namespace, lock->pod, ids_text(q, ids));
 		*ret = pod;
 		return 0;

@@ -18,7 +18,7 @@ void swap_arena_begin(void *mapping, uint64_t bytes);
 /* Takes chunks until this process owns `bytes` in all. Returns false if there are not enough. */
 bool swap_arena_reserve(uint64_t bytes);
 
-/* True if the chunks for the first `bytes` have memory. */
+/* True if the daemon has given host memory to the chunks for the first `bytes`. */
 bool swap_arena_is_ready(uint64_t bytes);
 
 /*

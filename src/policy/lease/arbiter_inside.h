@@ -132,7 +132,7 @@ struct tenant {
 	bool comes_first; /* ARBITER_SLICED: lower priorities are held for this tenant */
 	/* if it began while others ran: estimated time at which the hardware serves it first */
 	uint64_t served_from;
-	/* charged_ns when it last waited for served_from; it waits only once per charged time slice */
+	/* charged_ns when served_from was last set; it is set again only after another time slice was charged */
 	double charged_at_wait_ns;
 	bool is_over_cap; /* held because it used more than its cap */
 	bool is_ahead;    /* held because it had more than its share */
@@ -421,8 +421,8 @@ void gang_rank_widen_patience(const struct arbiter *a, const struct tenant *t,
 /* Call when the holder's turn is over. Returns true for a gang, whose turn ends on all devices together. */
 bool gang_rank_end_turn(struct tenant *t);
 /*
- * Call when the holder has been idle for long enough to lose its lease here. Returns true if it is in a gang that is idle on its
- * other devices too. Then its turn ends on all devices together.
+ * Call when the holder has been idle for long enough to lose its lease here. Returns true if it is in a gang that is idle on
+ * its other devices too. Then its turn ends on all devices together.
  */
 bool gang_rank_idle(const struct arbiter *a, struct tenant *t);
 /*

@@ -124,7 +124,7 @@ uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant, uint64_t free_dep
 		return group_depth_ns(a, t);
 	uint64_t step_ns = (uint64_t)steps_length_ns(&t->steps, most_ns);
 
-	/* A tenant that outranks this one should not wait for a greater depth. */
+	/* A tenant that outranks this one may return at any moment. It should wait for depth_ns of work at most. */
 	if (priority_is_outranked(a, t))
 		return a->config.depth_ns;
 	/* A long slice lets the program keep its lead over the GPU, so as much may be in flight as without a cap. */

@@ -8,7 +8,7 @@
  *            `-- node n2 --- pod d: waits until the lock of another scheduler's pod is released
  *
  * Every write names the version of the object that was read, and the Binding that of the annotated pod, so no other client's
- * write is lost. Call from the client's thread.
+ * write is lost. Call from the thread of the API client's loop.
  */
 #pragma once
 

@@ -82,7 +82,7 @@ static bool is_before(const struct model_pod *a, const struct model_pod *b)
 	return a_fills != b_fills ? a_fills : a->priority < b->priority;
 }
 
-/* Sorts by priority, the lowest first. Pods of equal priority keep their order in the node's list: the latest first. */
+/* Sorts in the order of eviction (is_before()). Of equal pods the latest comes first, as in the node's list. */
 static void sort_by_priority(struct model_pod **pod, size_t count)
 {
 	for (size_t i = 1; i < count; i++)

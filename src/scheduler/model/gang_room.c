@@ -211,8 +211,8 @@ static size_t place_gang(struct gang_search *s, size_t needed)
 }
 
 /*
- * Ends the search. `is_kept`: each placement becomes a reservation, and pods without one lose theirs. Otherwise all get back
- * what they had.
+ * Ends the search. If `is_kept`, each placement becomes its pod's reservation, and a pod without a placement loses its earlier
+ * reservation. Otherwise every pod gets its earlier reservation back.
  */
 static void gang_search_end(struct gang_search *s, bool is_kept)
 {

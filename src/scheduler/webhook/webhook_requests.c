@@ -175,7 +175,7 @@ static void add_vcuda_defaults(struct webhook_work *w, struct webhook_container 
 		    (int64_t)((t->default_memory_bytes - 1) / VCUDA_UNIT_BYTES + 1));
 }
 
-/* HAMi-core reads the priority from this variable. */
+/* Sets the environment variable from which HAMi-core reads the priority. The container's own entries for it are replaced. */
 static void put_priority(struct webhook_work *w, struct webhook_container *c)
 {
 	char text[24];

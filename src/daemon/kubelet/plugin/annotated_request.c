@@ -22,8 +22,9 @@ static int add_share(struct node *node, const struct kube_share *share, unsigned
 	if (!card)
 		return error_set(err, ENODEV, "%s is not a GPU of this node", share->card);
 	if (share->memory_mib == 0 || share->memory_mib > UINT64_MAX / MIB / 2)
-		return error_set(err, EINVAL, "%s: %" PRIu64 " MiB is not a valid share of memory",
-				 share->card, share->memory_mib);
+		return error_set(err, EINVAL,
+				 "%s: memory of %" PRIu64 " MiB: must be 1 to %" PRIu64 " MiB",
+				 share->card, share->memory_mib, UINT64_MAX / MIB / 2);
 	struct claim_device_request *d = allocate_add_card(request, card);
 	if (!d)
 		return error_set(err, EINVAL, "the shares must be of at most %d GPUs",

@@ -252,7 +252,8 @@ static void cannot_freeze(struct freezer *f, struct gpu_container *c, const stru
 	if (f->is_failure_logged)
 		return;
 	f->is_failure_logged = true;
-	log_warning("freezer: can't freeze: %s; such containers start without waiting (logged once)",
+	log_warning("freezer: can't freeze a container: %s; containers for which that is so start "
+		    "without waiting (logged once)",
 		    err->text);
 }
 

@@ -23,7 +23,7 @@
 #define STABLE_FACTOR 16
 
 static struct estimate table[ENTRIES];
-/* mean of the stable values, weighted by launches; 0 if there are none */
+/* mean of the stable_ns of all estimates, weighted by launches: for work that has none yet; 0 if none has one */
 static _Atomic uint32_t typical_ns;
 
 static uint64_t mix(uint64_t h, uint64_t value)
