@@ -214,7 +214,7 @@ static void expect_elastic(struct fixture *f, bool is_on, const char *reason)
 	json_t *tenant = json_array_get(json_object_get(list, "tenants"), 0);
 	const json_t *device = listed_device(list);
 	assert_int_equal(json_is_true(json_object_get(tenant, "elastic")), is_on);
-	assert_string_equal(json_string_value(json_object_get(device, "lend_reason")), reason);
+	assert_string_equal(json_string_value(json_object_get(device, "elastic_reason")), reason);
 	assert_true(json_number_value(json_object_get(device, "cores_limit_now_pct")) == 30);
 	assert_true(json_number_value(json_object_get(device, "lent_pct")) == 0);
 	json_decref(list);

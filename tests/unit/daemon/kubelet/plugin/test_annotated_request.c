@@ -202,8 +202,8 @@ static void test_refused(void **state)
 	char uid[TENANT_CLAIM_MAX];
 
 	refused(&other, 1, ENODEV, "GPU-x is not a GPU of this node");
-	refused(&nothing, 1, EINVAL, "0 MiB is not a valid share");
-	refused(&much, 1, EINVAL, "is not a valid share");
+	refused(&nothing, 1, EINVAL, "memory of 0 MiB: must be 1 to");
+	refused(&much, 1, EINVAL, " MiB: must be 1 to");
 	for (unsigned i = 0; i <= REGION_MAX_DEVICES; i++) {
 		many[i] = (struct kube_share){ .memory_mib = 1 };
 		snprintf(many[i].card, sizeof(many[i].card), UUID "%012u", i);
