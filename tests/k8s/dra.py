@@ -2,6 +2,7 @@
 library. Messages are taken apart and made by their numbers (k8s.io/kubelet, pluginregistration/v1 and dra/v1), so that nothing is
 shared with what is tested."""
 
+import os
 import uuid
 
 from engines import field
@@ -11,6 +12,9 @@ DRIVER = "gpu.allot.dev"
 API = "/apis/resource.k8s.io/v1"
 SOCKET = f"{DRIVER}-reg.sock"
 GATES = "DRAConsumableCapacity=true"
+if os.environ.get("ALLOT_KUBERNETES") == "newest":
+    # Device taints are on by default from 1.36. Tests of them turn them on.
+    GATES += ",DRADeviceTaints=false,DRADeviceTaintRules=false"
 PATIENCE = 20
 
 

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is 
 def sharing_cluster(build_programs, tmp_path_factory):
     """For make_node()."""
     programs = build_programs("etcd", "kube-apiserver", "kube-scheduler")
-    cluster = Cluster(programs, tmp_path_factory.mktemp("tainting"), f"{dra.GATES},DRADeviceTaints=true", ALLOTD_DRA_RULES,
+    cluster = Cluster(programs, tmp_path_factory.mktemp("tainting"), "DRAConsumableCapacity=true,DRADeviceTaints=true", ALLOTD_DRA_RULES,
                       "resource.k8s.io/v1alpha3=true")
     try:
         cluster.start()
