@@ -42,10 +42,10 @@ static void write_others(const struct wanted *w, FILE *out)
 		(long long)explain_number(w->ask, "cards"));
 }
 
-/* What each of HAMi's reasons means. `say`, if set, adds figures. */
+/* The meaning of each of HAMi's reasons in plain words. The function `write`, if set, adds figures. */
 static const struct {
 	const char *reason, *plain;
-	void (*say)(const struct wanted *wanted, FILE *out);
+	void (*write)(const struct wanted *wanted, FILE *out);
 } words[] = {
 	{ "NodeInsufficientDevice", NULL, write_count },
 	{ "CardNotServed",
@@ -79,8 +79,8 @@ static void write_reason(const char *reason, const struct wanted *wanted, FILE *
 		if (strcmp(words[i].reason, reason) != 0)
 			continue;
 		fprintf(out, "      %s: ", reason);
-		if (words[i].say)
-			words[i].say(wanted, out);
+		if (words[i].write)
+			words[i].write(wanted, out);
 		else
 			fputs(words[i].plain, out);
 		fputc('\n', out);

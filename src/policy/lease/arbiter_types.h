@@ -103,7 +103,7 @@ struct arbiter_share {
 };
 
 /*
- * What was seen of a tenant since the last step, over all its processes on this device. Read `launching` before `busy`: a
+ * The tenant's reports since the last step, summed over its processes on this device. Read `launching` before `busy`: a
  * thread sets `busy` before it clears `launching`. No value is trusted: a counter that falls counts as no progress.
  */
 struct arbiter_observation {

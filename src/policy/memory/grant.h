@@ -11,8 +11,8 @@
  *
  * The bound, for a request that fits into its cards if no other waiting request is granted: if q requests waited when it came,
  * and each holder finishes within h, it is granted within patience_ns + (q + 1) x h. Proof: it is overdue after patience_ns at
- * most. What the first overdue request needs is kept free on each of its cards, so no new holder takes bytes that this request
- * lacks; the present holders finish within h. Only the q earlier requests can come before it among the overdue.
+ * most. The bytes that the first overdue request needs are kept free on each of its cards, so no new holder takes them; the
+ * present holders finish within h. Only the q earlier requests can come before it among the overdue.
  *
  * A tenant that holds memory, and reserved less than its quota, may ask for more (is_growth). It gets what is free at that
  * moment, before the waiting requests that are not overdue, or is refused. It does not wait, because it would hold memory while

@@ -1,5 +1,5 @@
 /*
- * What a container requests of a node's cards, and why a card cannot serve the request. Reasons and their order are HAMi's,
+ * A container's request for a node's cards, and the reasons why a card cannot serve it. Reasons and their order are HAMi's,
  * because users know them from events and metrics. (HAMi's reason for a node without any device is left out.)
  */
 #pragma once

@@ -6,7 +6,7 @@
 #include "scheduler/model/model_inside.h"
 
 /*
- * The pod of a call. What an earlier attempt to place the pod charged is removed during the call, because new shares would
+ * The pod of a call. The charge of an earlier attempt to place the pod is removed during the call, because new shares would
  * replace it.
  */
 struct extender_call {

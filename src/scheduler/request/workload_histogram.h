@@ -17,7 +17,7 @@ struct histogram {
 	struct place_histogram kinds;
 	double count[PLACE_KINDS_MAX]; /* decayed number of requests, in `unit`s */
 	/*
-	 * What one new request adds to its kind's count. Grows with each request, so that older ones count less; 0 before
+	 * The amount that one new request adds to its kind's count. Grows with each request, so that older ones count less; 0 before
 	 * the first.
 	 */
 	double unit;

@@ -163,7 +163,7 @@ static void test_without_demand(void **state)
 	gang_board_free(b);
 }
 
-/* What each device learns of the others during the gang's turn. */
+/* During the gang's turn each device learns the shortest idle time of the ranks on the other devices. */
 static void test_rest_elsewhere(void **state)
 {
 	struct gang_board *b = gang_board_new();

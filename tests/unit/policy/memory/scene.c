@@ -161,7 +161,7 @@ static size_t make_requests(struct scene *s, struct grant_card *cards, struct gr
 
 /*
  * The specified order, in other words. Go through the waiting requests in the order of their grants: none is left waiting that
- * would fit. What fits is the free memory, less the earlier grants, less what the earlier overdue requests lack on each card.
+ * would fit. A request may have the free memory, less the earlier grants, less what the earlier overdue requests lack on each card.
  * And no request is granted memory that an earlier overdue request lacks.
  */
 static const char *check_order(const struct scene *s, const struct grant_card *before,

@@ -151,7 +151,7 @@ static void test_short_bursts_do_not_shake(void **state)
 	}
 	assert_true(high - low < 10); /* of the 30 that come and go */
 	assert_true(low > 60);
-	/* What the other tenant used in its bursts stays reserved for it. */
+	/* The time that the other tenant used in its bursts stays reserved for it. */
 	assert_true(high <= 100 - 0.8 * 30);
 }
 

@@ -1,5 +1,5 @@
 /*
- * What predicting a holder's pauses gains. The rivals are an arbiter that always waits for 1 ms (reactive) and one that always
+ * The gain from predicting a holder's pauses. The rivals are an arbiter that always waits for 1 ms (reactive) and one that always
  * yields after 0.1 ms (eager). One tenant works with pauses, another without; guarantees are equal. Prints the table in
  * docs/decisions/turn-lengths.md.
  */
