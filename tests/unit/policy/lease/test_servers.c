@@ -452,6 +452,47 @@ static void test_which_tenants_have_turns(void **state)
 	end(&s);
 }
 
+/*
+ * Trainings that wait for each step of 19 to 25 ms keep the GPU busy, so slices would only cost them work. They take turns, also
+ * after a start with short steps, as while they copy their weights.
+ */
+static void test_trainings_have_turns(void **state)
+{
+	static const struct arbiter_share capped[] = { { 45, 45, 0 }, { 30, 30, 0 }, { 15, 15, 0 } };
+	static const uint64_t step_ns[] = { 25 * MS, 19 * MS, 22 * MS };
+	static const struct gpu_model_load start = {
+		.kernel_ns = 300 * US,
+		.burst_ns = 2 * MS,
+		.think_ns = 200 * US,
+		.reports_sync_points = true,
+	};
+	static const struct gpu_model_load *const starts[] = { &start, &start, &start };
+	struct scene s = begin(3, starts, capped);
+	uint64_t before[3];
+
+	assert_int_equal(arbiter_mode(gpu_model_arbiter(s.model)), ARBITER_SLICED);
+	for (int i = 0; i < 3; i++) {
+		struct gpu_model_load steps = training;
+
+		steps.burst_ns = step_ns[i];
+		gpu_model_set_load(s.model, s.tenant[i], &steps);
+	}
+	gpu_model_run(s.model, SECOND);
+	assert_int_equal(arbiter_mode(gpu_model_arbiter(s.model)), ARBITER_LEASES);
+	for (int i = 0; i < 3; i++)
+		before[i] = gpu_model_work_ns(s.model, s.tenant[i]);
+	gpu_model_run(s.model, RUN_S * SECOND);
+	for (int i = 0; i < 3; i++) {
+		uint64_t work_ns = gpu_model_work_ns(s.model, s.tenant[i]) - before[i];
+		double pct = (double)work_ns / (RUN_S * 1e7);
+
+		table_add("| training, step %.0f ms, cap %.0f | | %.1f | | | |\n", ms(step_ns[i]),
+			  capped[i].cores_pct, pct);
+		assert_true(fabs(pct - capped[i].cores_pct) < 0.5);
+	}
+	end(&s);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -469,6 +510,7 @@ int main(void)
 		cmocka_unit_test(test_priority_is_no_larger_share),
 		cmocka_unit_test(test_liars),
 		cmocka_unit_test(test_which_tenants_have_turns),
+		cmocka_unit_test(test_trainings_have_turns),
 	};
 
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
