@@ -196,8 +196,7 @@ def test_every_way_of_two_servers(tmp_path):
     assert "servers, turns-priority: sum" not in rows
 
 
-@pytest.mark.alone
-@pytest.mark.alone
+@pytest.mark.alone    # rates of processes in turns of half a second
 def test_eager_servers_are_compared_in_turns(tmp_path):
     """All ways by time at once, but not those in space."""
     assert llm.by_turns(("native", "mps", "turns", "turns-priority", "lend"), ("eager",)) == ["native", "turns"]

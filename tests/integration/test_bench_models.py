@@ -240,6 +240,7 @@ def test_overhead_of_a_quota_that_does_not_bind(tmp_path):
     assert rows["mean of 1: added"]["got"] == added["got"]
 
 
+@pytest.mark.alone  # how long epochs take: a process that gets no processor saves up its quota
 def test_epochs_follow_the_quota(tmp_path):
     _, rows, said = bench(tmp_path, "epoch_quota")
     demand = rows["native: GPU busy, by events"]["got"]

@@ -54,7 +54,7 @@ def test_one_that_waits(cluster, scheduler):
 
     first = wait_until(events, 20, "the events")
     assert all(kind == "Warning" for kind, _ in first.values())
-    written = told_of_filter(scheduler, "told")
+    written = told_of_filter(scheduler, "sent")
     # Asked about as often as can be: nothing is written until its time has come, and then the same events count on.
     for _ in range(100):
         ask(scheduler, pod)
@@ -66,7 +66,7 @@ def test_one_that_waits(cluster, scheduler):
 
     last = wait_until(counted, 20, "the counts")
     assert set(last) == set(first)
-    assert told_of_filter(scheduler, "told") - written <= 3 * 2 and told_of_filter(scheduler, "kept_back") >= 99
+    assert told_of_filter(scheduler, "sent") - written <= 3 * 2 and told_of_filter(scheduler, "kept_back") >= 99
     cluster.delete_pod("no-room")
 
 
@@ -84,9 +84,9 @@ def test_dry_runs_tell_nothing(cluster, scheduler):
     """An autoscaler asks about nodes that come whole."""
     pod = cluster.make_pod("dry-run", limits={"main": {GPU: "1", MEMORY: "20000"}})
     wait_until(lambda: scheduler.ask("GET", "/explain/default/dry-run")[0] == 200, what="the pod being known")
-    before = told_of_filter(scheduler, "told"), told_of_filter(scheduler, "kept_back")
+    before = told_of_filter(scheduler, "sent"), told_of_filter(scheduler, "kept_back")
     nodes = [cluster.node(name) for name in NODES]
     answer = ask(scheduler, pod, NodeNames=None, Nodes={"items": nodes})
     assert not answer["Nodes"]["items"]
-    assert (told_of_filter(scheduler, "told"), told_of_filter(scheduler, "kept_back")) == before
+    assert (told_of_filter(scheduler, "sent"), told_of_filter(scheduler, "kept_back")) == before
     cluster.delete_pod("dry-run")

@@ -86,10 +86,10 @@ static void write_events(FILE *out, const struct cluster *cluster)
 {
 	const struct recorder_counts counts = cluster_recorder_counts(cluster);
 	write_head(out, "allot_scheduler_filter_events_total", "counter",
-		   "Events of filter: told, or kept back as a pod was told a moment ago or too many "
-		   "were.");
+		   "Events of filter: sent, or kept back because the pod had one a moment ago or there "
+		   "were too many.");
 	fprintf(out,
-		"allot_scheduler_filter_events_total{result=\"told\"} %" PRIu64
+		"allot_scheduler_filter_events_total{result=\"sent\"} %" PRIu64
 		"\nallot_scheduler_filter_events_total{result=\"kept_back\"} %" PRIu64 "\n",
 		counts.sent, counts.suppressed);
 }
