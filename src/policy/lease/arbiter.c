@@ -21,7 +21,7 @@ struct arbiter_config arbiter_default_config(void)
 		.switch_loss = 0.012,
 		.min_lease_ns = 5 * MS,
 		.step_most_ns = 40 * MS,
-		.slice_step_ns = 12 * MS,
+		.slice_step_ns = 15 * MS,
 		.depth_ns = 2 * MS,
 		.cap_slice_ns = 4 * MS,
 		.cap_slice_most_ns = 50 * MS,

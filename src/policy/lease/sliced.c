@@ -7,7 +7,7 @@
  * Once slices began, they continue while steps are shorter than slice_step_ns times this, and gaps longer than GAP_LEAST_NS
  * divided by this.
  */
-#define STEP_KEEPS 1.25
+#define STEP_KEEPS 1.2
 /*
  * Slices need gaps of at least this length between steps, in which the GPU is idle and other tenants can use it. A loop that
  * only launches and waits has much shorter gaps, a server in Python longer ones (docs/decisions/hardware-slices.md).
