@@ -99,7 +99,10 @@ typedef struct nvmlProcessUtilizationSample_st {
 	unsigned int decUtil;
 } nvmlProcessUtilizationSample_t;
 
-/* For nvmlDeviceGetProcessesUtilizationInfo. The caller sets everything but the count. */
+/*
+ * For nvmlDeviceGetProcessesUtilizationInfo. The caller sets all fields; processSamplesCount is the array's size and, on
+ * return, the number of entries.
+ */
 typedef struct nvmlProcessUtilizationInfo_v1_st {
 	unsigned long long timeStamp;
 	unsigned int pid;

@@ -4,8 +4,8 @@
  *   control  One file per tenant, written only by the daemon. The tenant maps it read-only; the memfd has F_SEAL_FUTURE_WRITE,
  *            so it cannot be mapped writable.
  *   report   One file per tenant, written by the tenant's processes, each in its own slot. It is sealed against shrinking and
- *            growing, so that no tenant can make the daemon fault on it. The daemon trusts nothing in it: it checks every
- *            value where it reads it.
+ *            growing, so that no tenant can make the daemon fault on it. The daemon trusts no value that a report holds, and
+ *            checks each where it reads it.
  *
  * A daemon that takes over a tenant from an earlier daemon creates both files anew, because it cannot write to the earlier
  * daemon's control file. The library then maps the new files instead (library/process.c).
@@ -47,10 +47,10 @@
 enum lease_state {
 	LEASE_STOP = 0,    /* no work may start */
 	LEASE_CLOSING = 1, /* no work may start; the process reports when its running work has ended */
-	LEASE_GO = 2,      /* work may start while less than depth_ns of work is in flight */
-	/* the tenant is alone on the device: work may start while less than free_depth_ns is in flight */
+	LEASE_GO = 2,      /* work may start while less than region_control_device.depth_ns of work is in flight */
+	/* the tenant is alone on the device: work may start while less than region_control_device.free_depth_ns is in flight */
 	LEASE_FREE = 3,
-	/* several tenants run at the same time: each launch is paid for with tokens, see `granted` */
+	/* several tenants run at the same time: each launch is paid for with tokens (region_control_device.granted) */
 	LEASE_PACED = 4,
 };
 #define LEASE_STATE_MASK 0xffU
@@ -66,11 +66,11 @@ static inline enum lease_state lease_state_of(uint32_t word)
  * (library/launch/sync_point.h).
  */
 enum region_sync_point {
-	SYNC_POINT_UNTOLD,
+	SYNC_POINT_UNTOLD, /* never */
 	SYNC_POINT_RUNG, /* at each sync point */
 	/*
 	 * At each sync point, and when work begins on an idle device. If nothing is in flight after a sync point, the library
-	 * also clears `busy` in the slot.
+	 * also clears region_slot_device.busy.
 	 */
 	SYNC_POINT_ENDS_USE,
 };
@@ -81,7 +81,7 @@ enum swap_order {
 	SWAP_ORDER_OUT = 1, /* copy all movable memory to the arena, and free it on the GPU */
 	/*
 	 * The daemon has locked the process's driver calls, or is about to (daemon/memory/checkpoint): the program's calls wait
-	 * in the driver. The library makes no driver calls of its own, and confirms the order in swap_word.
+	 * in the driver. The library makes no driver calls of its own, and confirms the order in region_slot.swap_word.
 	 */
 	SWAP_ORDER_PARKED = 2,
 };
@@ -97,9 +97,9 @@ static inline enum swap_order swap_order_of(uint32_t word)
 enum swap_state {
 	SWAP_NONE = 0, /* no swappable memory: the tenant is not swappable, or swapping has not begun */
 	SWAP_IN = 1, /* on the GPU */
-	SWAP_LEAVING = 2,
+	SWAP_LEAVING = 2, /* being moved from the GPU to the arena */
 	SWAP_OUT = 3, /* in the arena; the process's calls wait */
-	SWAP_RETURNING = 4,
+	SWAP_RETURNING = 4, /* being moved back to the GPU; the process's calls wait */
 	SWAP_SHORT = 5, /* in the arena, and the GPU has no room for it; the process's calls fail with an error */
 };
 
@@ -128,8 +128,9 @@ struct region_control_device {
 	/* memory of the tenant that is in no live slot; counts as used */
 	_Atomic uint64_t unslotted_bytes;
 	/*
-	 * Swapping: the tenant's use of the device must stay below this value; UINT64_MAX means no bound. The rest is kept for
-	 * a tenant whose memory is about to return. D writes this field before it orders that return.
+	 * Swapping: the tenant's use of the device must stay below this value; UINT64_MAX means no bound. The rest of the
+	 * device's memory is kept for another tenant, whose memory is about to return from the arena. D writes this field
+	 * before it orders that return.
 	 */
 	_Atomic uint64_t swap_bound_bytes;
 	/*
@@ -145,8 +146,8 @@ struct region_control_device {
 	 */
 	_Atomic uint32_t turn;
 	/*
-	 * If memory_waits is 1, used memory must stay below this value as well as below the quota. A process asks for more by
-	 * struct region_want. 0 if nothing is granted yet.
+	 * If region_control.memory_waits is 1, used memory must stay below this value as well as below the quota. A process
+	 * asks for more by struct region_want. 0 if nothing is granted yet.
 	 */
 	_Atomic uint64_t memory_granted_bytes; /* seq_cst */
 	/* futex word, seq_cst; incremented after each answer to a struct region_want */
@@ -169,14 +170,16 @@ struct region_control {
 	 */
 	_Atomic uint32_t heartbeat;
 	/*
-	 * 1 while a restarted daemon waits for processes of this tenant to use its files. New allocations wait meanwhile, up to
-	 * a second, because the sum over the slots is incomplete.
+	 * 1 while a restarted daemon waits for processes of this tenant to use its files. New allocations wait meanwhile, for
+	 * at most 1.2 s, because the sum over the slots is incomplete.
 	 */
 	_Atomic uint32_t adopting;
 	/* only slots below this number may be in use */
 	_Atomic uint32_t slot_limit;
 	_Atomic uint32_t census; /* seq_cst; number of D's NVML queries, incremented before each */
-	/* 1 if an allocation beyond the grant waits; set before the first process joins */
+	/*
+	 * 1 if an allocation beyond memory_granted_bytes waits for more, instead of failing; set before the first process joins
+	 */
 	_Atomic uint32_t memory_waits;
 	uint32_t reserved;               /* 0; an older library reads another field here */
 	_Atomic uint64_t memory_wait_ns; /* longest wait for more granted memory; 0 means no limit */
@@ -192,15 +195,16 @@ struct region_control {
 	 * library gives up after a while. 0 also from a daemon that does not know this field.
 	 */
 	_Atomic uint32_t swap_hope;
-	/* 1 if the GPU is too small for all tenants that may swap there, so this tenant will have to leave it */
+	/* 1 if the GPU is too small for all tenants that may swap there, so this tenant's memory will have to leave it */
 	_Atomic uint32_t swap_is_likely;
 	/* Bit i is set if device i is a MIG instance. Fixed; 0 also from a daemon that does not know this field. */
 	uint32_t instances;
 	/* Whether the processes record a trace, and by which clock: trace_ring.h. 0 if the daemon does not know this field. */
 	_Atomic uint32_t trace;
 	/*
-	 * Largest share of each device's SMs that the tenant's work can use. If 0, the tenant does not run at the same time as
-	 * others, and tokens of LEASE_PACED are threads. If not 0, tokens are nanoseconds of the whole device.
+	 * Largest share of each device's SMs that the tenant's work can use, if the tenant shares the device by space (MPS).
+	 * Each token of LEASE_PACED is then a nanosecond of the whole device. 0 if the tenant does not share by space; then
+	 * each token is a thread of a kernel (library/launch/pace.h).
 	 */
 	_Atomic uint16_t space_pct_x100[REGION_MAX_DEVICES];
 	/* [REGION_HOST], for page-locked host memory, has only quota_bytes. */
@@ -220,8 +224,8 @@ struct region_control {
  * census_peak_bytes keeps D from counting memory that was allocated during the query. Memory that T measured around a call
  * (measured.h) is fresh_bytes until D's next query.
  *
- * Work (library/launch/gate.h): T raises `launching` before it reads the lease word. So D, having written LEASE_CLOSING, sees
- * each thread that read an earlier lease.
+ * Work (library/launch/gate.h): T raises `launching` before it reads the lease word. So after D has written LEASE_CLOSING, it
+ * finds in `launching` each thread that still read the earlier lease.
  */
 struct region_slot_device {
 	_Alignas(64) _Atomic uint64_t used_bytes; /* seq_cst */
@@ -242,7 +246,7 @@ struct region_slot_device {
 	/* seq_cst; threads that the gate holds */
 	_Atomic uint32_t waiting;
 	_Atomic uint32_t busy; /* seq_cst; 1 while work is known to be in flight */
-	/* waits for in-flight work that were given up because none ended */
+	/* waits for in-flight work that were given up because no work ended */
 	_Atomic uint32_t stuck;
 	_Atomic uint64_t inflight_ns; /* predicted length of the work in flight */
 	_Atomic uint64_t busy_ns; /* total time with work in flight, up to the end of the last work */
@@ -280,7 +284,7 @@ struct region_slot {
 	_Atomic int32_t pid; /* written by D: the process's pid in the daemon's pid namespace */
 	/* written by T: getpid() in the process, read by the tenant's other processes */
 	_Atomic int32_t own_pid;
-	/* written by T: 1 if its usage was copied from the report of an earlier daemon */
+	/* written by T: 1 if the process copied its usage from the report of an earlier daemon */
 	_Atomic uint32_t migrated;
 	/* Swapping: all written by T. */
 	_Atomic uint32_t swap_state; /* enum swap_state */
@@ -310,7 +314,10 @@ struct region_spent {
 	_Alignas(64) _Atomic uint64_t tokens; /* seq_cst */
 	/* Predicted duration of the paid work, if tokens are nanoseconds; 0 from an older library. */
 	_Atomic uint64_t work_ns;
-	/* The part of work_ns that was hardly ever measured alone, so its prediction is a guess or an upper bound. */
+	/*
+	 * The part of work_ns of kernels that were hardly ever timed while alone on the device. Their predicted duration is a
+	 * guess or an upper bound.
+	 */
 	_Atomic uint64_t untried_ns;
 	uint64_t reserved; /* an older library counts something unused here */
 };

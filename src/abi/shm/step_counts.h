@@ -16,14 +16,14 @@
 #define STEP_UNIT_NS UINT64_C(4096)
 #define STEP_BUCKETS 176U
 
-/* Written by all processes of the tenant; relaxed. All fields only grow. */
+/* `count` steps, which took sum_ns in all. Written by all processes of the tenant; relaxed. All fields only grow. */
 struct step_counts {
 	_Alignas(64) _Atomic uint64_t count;
 	_Atomic uint64_t sum_ns;
 	_Atomic uint64_t bucket[STEP_BUCKETS];
 };
 
-/* Pure and thread safe, as is step_bucket_from_ns(). */
+/* Returns the bucket in which a step of `ns` counts. Pure and thread safe, as is step_bucket_from_ns(). */
 static inline unsigned step_bucket_of(uint64_t ns)
 {
 	uint64_t units = ns / STEP_UNIT_NS;

@@ -7,7 +7,7 @@
  * that is too slow loses the oldest events, and the numbers show how many. The field `number` of a place is 0 while the place
  * is written, and is set last. So a reader has a complete event if `number` was the same before and after.
  *
- * A process asks for its ring on the tenant's socket, as in registration.h, once the control page says that the tenant is
+ * A process asks for its ring on the tenant's socket, as in registration.h, once region_control.trace says that the tenant is
  * traced:
  *
  *   process -> daemon   struct trace_request
@@ -25,7 +25,7 @@
 #define TRACE_MAGIC 0x746c6c61U /* "allt" */
 #define TRACE_VERSION 1U
 #define TRACE_EVENTS 65536U /* a power of two; holds 0.16 s at 400,000 launches a second */
-/* `next` is updated once per so many events, which saves a store for most events */
+/* trace_ring.next is updated once per this many events, which saves a store for the others */
 #define TRACE_STEP 64U
 #define TRACE_NAMES 4096U
 #define TRACE_NAME_MAX 232 /* bytes of a name, including the NUL */
@@ -45,8 +45,9 @@ static inline enum trace_clock trace_clock_of(uint32_t order)
 /* Kinds of events, and the meaning of the fields other than device, thread and time. */
 enum trace_kind {
 	/*
-	 * Work handed to the driver. subject: the function, the executable graph, or the entry point (a name's key); object:
-	 * stream; amount: blocks, or bytes of a copy; extra: threads per block; code: the driver's result.
+	 * TRACE_KERNEL to TRACE_SYNC: work handed to the driver. subject: the function, the executable graph, or the entry
+	 * point (a name's key); object: stream; amount: blocks, or bytes of a copy; extra: threads per block; code: the
+	 * driver's result.
 	 */
 	TRACE_KERNEL = 1,
 	TRACE_GRAPH,
@@ -54,7 +55,10 @@ enum trace_kind {
 	TRACE_SYNC, /* copies and memsets that are complete when the call returns */
 	/* The gate held a thread (library/launch/gate.h). amount: TRACE_WAIT_ flags of all that it waited for. */
 	TRACE_GATE_WAIT,
-	/* Memory. subject: address or handle; amount: bytes, 0 if unknown; for TRACE_DENIED the bytes that were requested. */
+	/*
+	 * TRACE_ALLOC to TRACE_DENIED: memory. subject: address or handle; amount: bytes, 0 if unknown; for TRACE_DENIED the
+	 * bytes that were requested.
+	 */
 	TRACE_ALLOC,
 	TRACE_FREE,
 	TRACE_DENIED,
@@ -72,7 +76,7 @@ enum trace_wait {
 	TRACE_WAIT_TURN = 2,  /* another process of the tenant had its turn */
 	TRACE_WAIT_DEPTH = 4, /* the process had enough work in flight */
 	TRACE_WAIT_GRANT = 8, /* the tenant had no tokens left (LEASE_PACED) */
-	TRACE_WAIT_CAP = 16,  /* the daemon was gone, and the process had reached its time limit */
+	TRACE_WAIT_CAP = 16,  /* the daemon was gone, and the process had reached the tenant's time limit */
 };
 
 #define TRACE_LEASED 1U     /* flag of work: started under a lease */
