@@ -30,24 +30,24 @@
 #include "library/sys/log.h"
 #include "library/trace/trace.h"
 
-#ifndef JOIN_PATIENCE_NS /* Tests define a shorter time. */
+#ifndef JOIN_PATIENCE_NS /* How long a process tries to join while no daemon answers. Tests define a shorter time. */
 #define JOIN_PATIENCE_NS (30 * NS_PER_S)
 #endif
-#define JOIN_ANSWER_NS (5 * NS_PER_S)
+#define JOIN_ANSWER_NS (5 * NS_PER_S) /* how long one try waits for the daemon's answer */
 /* How long the helper thread waits for a new daemon's answer. Short, because meanwhile that thread does not see work end. */
 #define REJOIN_ANSWER_NS (500 * NS_PER_MS)
-#define JOIN_RETRY_NS (50 * NS_PER_MS)
+#define JOIN_RETRY_NS (50 * NS_PER_MS) /* time between two tries */
 
 /*
- * If the heartbeat does not change for this long, the daemon has ended or is stopped. HEARTBEAT_PATIENCE_NS applies while there
- * is work, with 20 beats a second; RESTING_PATIENCE_NS otherwise, with one beat a second, if `owner` will show the daemon's
- * end.
+ * If the heartbeat does not change for this long, the daemon has ended or is stopped. HEARTBEAT_PATIENCE_NS applies while this
+ * process has work, because the heartbeat then changes 20 times a second. RESTING_PATIENCE_NS applies otherwise, because the
+ * heartbeat may change only once a second; not with an older daemon, which does not show its end in region_control.owner.
  */
 #define HEARTBEAT_PATIENCE_NS (250 * NS_PER_MS)
 #define RESTING_PATIENCE_NS (2500 * NS_PER_MS)
 /* The daemon slows its heartbeat after a process had no work for this long. */
 #define RESTED_NS (500 * NS_PER_MS)
-#define REJOIN_EVERY_NS (50 * NS_PER_MS)
+#define REJOIN_EVERY_NS (50 * NS_PER_MS) /* time between two tries to reach a new daemon */
 
 static struct process_own *_Atomic own_page;
 
@@ -70,10 +70,10 @@ static uint64_t had_work_ns; /* when there last was work, or a thread waited to 
 /* When the helper thread first saw that the daemon has ended; 0 if it has not. */
 static uint64_t ended_seen_ns;
 static uint64_t rejoined_ns;
-/* The new daemon still needs this process's descriptors (ipc_broker.h). */
+/* True while a new daemon still lacks descriptors of this process's memory (ipc_broker.h). */
 static bool must_republish;
 static uint32_t parked_word;     /* the swap word, if it is SWAP_ORDER_PARKED; else 0 */
-static uint64_t parked_launches; /* launches when that order was first seen */
+static uint64_t parked_launches; /* launches so far when the helper thread first saw parked_word */
 
 /* The library's parts that have state in the process, called in this order. */
 static const struct part {
@@ -98,7 +98,7 @@ static const struct part {
 	{ trace_reset },
 };
 
-/* Returns what a process that cannot join lacks, and what to do. NULL if unknown. */
+/* Returns, for a process that could not join (`error` is -errno), what is missing and what to do. NULL if unknown. */
 static const char *why_failed(int error)
 {
 	switch (-error) {
@@ -128,7 +128,9 @@ static const char *why_failed(int error)
 	}
 }
 
-/* Returns this process's own page, making it if needed. NULL if that fails, with the reason in *ret_why. */
+/*
+ * Returns this process's own page (struct process_own), making it if needed. NULL if that fails, with the reason in *ret_why.
+ */
 static struct process_own *get_own_page(const char **ret_why)
 {
 	struct process_own *page = atomic_load(&own_page), *none = NULL;
@@ -167,7 +169,10 @@ static void forget_parent(void)
 	atomic_store(&process_state.mode, PROCESS_UNKNOWN);
 }
 
-/* Sets own_pid before anything is counted in the slot, because the tenant's NVML lists processes by own_pid. */
+/*
+ * Returns the slot that `r` assigns to this process. Sets own_pid there before anything is counted, because the library's NVML
+ * hooks list processes by own_pid.
+ */
 static struct region_slot *sign_slot(const struct registration *r)
 {
 	struct region_slot *slot = &r->report->slot[r->slot];
@@ -312,13 +317,16 @@ static void watch_heartbeat(bool has_work, uint64_t now_ns)
 	uint32_t beat = atomic_load_explicit(&control->heartbeat, memory_order_relaxed);
 	bool has_ended = region_has_lost_owner(control);
 
-	/* After the daemon's end, wait as long as after its last heartbeat, because the next daemon may be about to start. */
+	/* When the daemon ends, start the wait for a heartbeat again, because the next daemon may be about to start. */
 	if (has_ended && !ended_seen_ns)
 		ended_seen_ns = heartbeat_seen_ns = now_ns;
 	if (!has_ended)
 		ended_seen_ns = 0;
 
-	/* Until now the heartbeat came only once a second. With work it must come often, so start the wait again. */
+	/*
+	 * While the process had no work, the heartbeat came only once a second. Now it will come often, so start the wait
+	 * again.
+	 */
 	if (has_work && heartbeat_seen_ns && now_ns - had_work_ns > RESTED_NS)
 		heartbeat_seen_ns = now_ns;
 	if (has_work)
@@ -348,8 +356,8 @@ static void watch_heartbeat(bool has_work, uint64_t now_ns)
 
 /*
  * Returns true if the daemon has locked the driver for this process, or is about to (SWAP_ORDER_PARKED). Then the helper thread
- * must not call the driver, because the call would not return. After the daemon's end, a launch since the order shows that the
- * driver is unlocked.
+ * must not call the driver, because the call would not return. Confirms the order in swap_word. After the daemon's end, a
+ * launch since the order shows that the driver is unlocked.
  */
 static bool is_parked(uint32_t count)
 {
@@ -428,7 +436,10 @@ enum process_mode process_join(void)
 		atomic_store(&process_state.mode, mode);
 		return mode;
 	}
-	/* A process has one slot, which a second copy of the library in another namespace would take from the first copy. */
+	/*
+	 * A process has one slot. A second copy of the library, in a linker namespace made by dlmopen, would take that slot
+	 * from the first copy.
+	 */
 	if (!elf_is_in_first_namespace()) {
 		explain_refusal(path, -ENOTSUP,
 				"the driver was loaded by dlmopen into a namespace of its own, "

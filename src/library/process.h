@@ -8,7 +8,7 @@
 
 /*
  * Joins the tenant if one is configured and this process has not joined yet. Blocks for up to 30 s while no daemon answers.
- * Thread safe.
+ * Returns the process's mode afterwards, never PROCESS_UNKNOWN. Thread safe.
  */
 enum process_mode process_join(void);
 

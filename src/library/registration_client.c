@@ -20,8 +20,8 @@ void registration_unmap(const struct region_control *control, struct region_repo
 }
 
 /*
- * Returns NULL if there is no arena or it cannot be mapped; then memory stays on the GPU. Core files leave the arena out
- * because of its size.
+ * Maps the swap arena. Returns NULL if there is none or it cannot be mapped; then memory is never moved off the GPU. Core files
+ * leave the arena out because of its size.
  */
 static void *map_arena(int fd, uint64_t bytes)
 {

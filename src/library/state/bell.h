@@ -2,15 +2,17 @@
  * The tenant's doorbell: a ring wakes the daemon where its next poll would come late. The library rings
  *
  *   when the process joins                     so that the daemon learns of the doorbell
- *   when work begins, or waits to be launched  if there was none for BELL_REST_NS; until then the daemon polls often
+ *   when work begins                           if there was none for BELL_REST_NS; until then the daemon polls often
+ *   when a launch must wait under STOP         the daemon should give this tenant the lease
  *   when work ends under CLOSING or STOP       the daemon can give the lease to another tenant
  *   when a lease was idle for idle_ns          the daemon can give the lease to another tenant
  *   when memory was measured                   the daemon should query NVML (measured.h)
  *   when a thread asks for memory              the daemon should answer (reserve_wait.h)
  *   at a sync point, if the daemon wants that  the daemon can end the turn there (sync_point.h)
+ *   when work begins on an idle device         if the daemon wants that (SYNC_POINT_ENDS_USE)
  *
- * A launch under LEASE_FREE never rings, and rings are not more frequent than work begins and ends. If the daemon is gone or
- * ignores a ring, no harm is done, because the daemon also polls.
+ * Under LEASE_FREE, a launch on a busy device never rings. So rings are not more frequent than work begins and ends. If the
+ * daemon is gone or ignores a ring, no harm is done, because the daemon also polls.
  *
  * Thread safe; takes 1 us or less.
  */

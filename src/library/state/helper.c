@@ -13,7 +13,7 @@ static bool is_started;
 static _Atomic bool is_leaving;
 static _Atomic bool is_in_driver;
 static _Atomic uint32_t bell;
-/* the helper thread sleeps, so waking it takes a system call */
+/* true while the helper thread sleeps; waking it then takes a system call */
 static _Atomic bool is_asleep;
 
 void helper_assign(const struct helper_duties *own)

@@ -1,6 +1,6 @@
 /*
  * The helper thread: one per process, started with the first context. It does the work that no call of the program triggers,
- * then sleeps until another thread wakes it, or as long as its last poll returned.
+ * then sleeps for the time that its poll returned, or until another thread wakes it.
  */
 #pragma once
 
@@ -32,5 +32,5 @@ void helper_stop(void);
 /* Call after helper_stop(). Waits up to 20 ms for a poll in progress to end. */
 void helper_wait_for_poll(void);
 
-/* Call in a forked child, which has no helper thread. */
+/* Call in a forked child, which has no helper thread: lets helper_start() start one. */
 void helper_reset(void);

@@ -25,7 +25,10 @@ enum process_mode {
 	PROCESS_LEAVING,
 };
 
-/* The kernel zeroes this page in a forked child (MADV_WIPEONFORK), because the child does not own the parent's slot. */
+/*
+ * The process's own page. The kernel zeroes it in a forked child (MADV_WIPEONFORK), because the child does not own the parent's
+ * slot.
+ */
 struct process_own {
 	_Alignas(64) _Atomic uint32_t is_joined;
 	_Atomic uint32_t has_one_device; /* the tenant has one device, and `detours` is 0 */
@@ -37,14 +40,14 @@ _Static_assert(offsetof(struct process_own, cache.spares[1]) <= 64,
 
 /* Bits of process_state.detours: why a call takes a longer path. The gate compares the whole word with 0. */
 enum process_detour {
-	DETOUR_HOLD = 1,  /* swappable: calls enter the hold (swap_hold.h) */
-	DETOUR_TRACE = 2, /* traced: calls are recorded (trace.h) */
+	DETOUR_HOLD = 1,  /* the tenant is swappable: calls enter the hold (swap_hold.h) */
+	DETOUR_TRACE = 2, /* the tenant is traced: calls are recorded (trace.h) */
 };
 
 /* Nearly every call reads this, so it fits in one cache line. */
 struct process_state {
 	_Alignas(64) _Atomic uint32_t mode;
-	_Atomic uint32_t shared;         /* memory shared with other processes (shared.h) */
+	_Atomic uint32_t shared;         /* number of allocations shared with other processes (shared.h) */
 	struct process_own *_Atomic own; /* never NULL */
 	const struct region_control *_Atomic control;
 	struct region_report *_Atomic report;
@@ -65,7 +68,7 @@ static inline struct process_own *process_own(void)
 	return atomic_load_explicit(&process_state.own, memory_order_relaxed);
 }
 
-/* True while this process may use its slot: it has joined, and is not a forked child of one that has. */
+/* True while this process may use its slot: it has joined itself; a forked child of a process that joined has not. */
 static inline bool process_is_active(void)
 {
 	return atomic_load_explicit(&process_state.mode, memory_order_acquire) == PROCESS_ACTIVE &&
@@ -96,11 +99,13 @@ static inline const struct region_control_device *process_control_device(int ind
 }
 
 /*
- * Most work in flight under LEASE_FREE for a tenant whose short steps the hardware slices. Its steps bound its work, so this is
- * high: predictions contain other tenants' slices, and a lower bound would hold its thread needlessly.
+ * Most predicted work in flight under LEASE_FREE, for a tenant with short steps that runs at once with others, sliced by the
+ * hardware. The wait at the end of each step already bounds the tenant's work. Predictions then include other tenants' slices,
+ * so a lower bound would hold the tenant's threads needlessly.
  */
 #define PROCESS_SLICED_DEPTH_NS (100 * NS_PER_MS)
 
+/* Returns the most predicted work in flight, in ns, under LEASE_FREE. */
 static inline uint64_t process_free_depth_ns(const struct region_control_device *c)
 {
 	bool is_sliced = atomic_load_explicit(&c->sync_point_wanted, memory_order_relaxed) ==
@@ -110,7 +115,10 @@ static inline uint64_t process_free_depth_ns(const struct region_control_device 
 			 : atomic_load_explicit(&c->free_depth_ns, memory_order_relaxed);
 }
 
-/* True if this process may run under the tenant's lease. Read this after the lease word. */
+/*
+ * True if this process may run under the tenant's lease. Call this after reading the lease word, because the daemon changes
+ * `turn` before the lease word.
+ */
 static inline bool process_has_turn(const struct region_control_device *c)
 {
 	uint32_t turn = atomic_load(&c->turn);
@@ -130,5 +138,5 @@ static inline struct region_slot_device *process_slot_device(int index)
  */
 void process_update_has_one_device(void);
 
-/* Call in a forked child. */
+/* Call in a forked child: forgets the devices that were looked up, and the captures. */
 void process_reset(void);

@@ -6,11 +6,12 @@
 
 struct suballoc_leaf;
 
+/* A device's spare (suballoc.h): there is none, it is there, or an allocation in progress has taken it. */
 enum suballoc_spare { SUBALLOC_NO_SPARE, SUBALLOC_SPARE_THERE, SUBALLOC_SPARE_TAKEN };
 
 struct suballoc_spare_state {
-	_Atomic uint32_t spare;
-	_Atomic uint32_t chunks;
+	_Atomic uint32_t spare;  /* enum suballoc_spare */
+	_Atomic uint32_t chunks; /* chunks of the device that have suballocations */
 	_Atomic uint32_t is_used; /* the spare was taken since the helper thread's last poll */
 };
 

@@ -2,7 +2,7 @@
 
 #include <linux/membarrier.h>
 
-/* For membarrier: 0 not tried, 1 yes, 2 not possible here. */
+/* Whether the process is registered for membarrier: 0 not tried, 1 yes, 2 not possible here. */
 static _Atomic int registered;
 
 static bool can_revoke(void)

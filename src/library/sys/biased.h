@@ -90,6 +90,7 @@ static inline void biased_leave(struct biased_lock *b, enum biased_hold hold)
 		biased_leave_locked(b);
 }
 
+/* Adds n to a guarded word. Returns the old value. */
 static inline uint32_t biased_add(enum biased_hold hold, _Atomic uint32_t *word, uint32_t n)
 {
 	if (unlikely(hold == BIASED_SHARED))
@@ -109,7 +110,7 @@ static inline uint64_t biased_add_wide(enum biased_hold hold, _Atomic uint64_t *
 	return old;
 }
 
-/* Returns false if the word is not `from`. */
+/* Changes the word from `from` to `to`. Returns false, having changed nothing, if the word is not `from`. */
 static inline bool biased_move(enum biased_hold hold, _Atomic uint32_t *word, uint32_t from,
 			       uint32_t to)
 {

@@ -11,11 +11,11 @@
  */
 const char *config_socket(void);
 
-/* True if a tenant is configured wrongly; then refuse the GPU. */
+/* True if the socket's path is too long; then refuse the GPU. */
 bool config_is_unusable(void);
 
 /* True if ALLOT_UNKNOWN=pass (unknown.h). */
 bool config_passes_unknown(void);
 
-/* Called at load, or on first use if a program's constructor runs earlier. May be called again. */
+/* Reads the settings. Called at load, or on first use if a program's constructor runs earlier. Later calls do nothing. */
 void config_load(void);

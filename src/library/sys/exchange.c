@@ -29,7 +29,10 @@ static int connect_to(const char *path, uint64_t patience_ns)
 	return fd;
 }
 
-/* Credentials are for a daemon whose kernel lacks SO_PEERPIDFD. */
+/*
+ * Sends the request with the process's credentials. A daemon on a kernel that lacks SO_PEERPIDFD identifies the process by
+ * them.
+ */
 static int send_request(int fd, const void *request, size_t size, int give_fd)
 {
 	struct ucred who = {
@@ -102,7 +105,7 @@ static int receive_reply(int fd, void *ret, size_t size, int fds[EXCHANGE_FDS_MA
 	take_descriptors(&message, fds);
 	if (n == 0)
 		return -ECONNRESET;
-	/* The kernel dropped descriptors, because this process can open no more. */
+	/* MSG_CTRUNC: the kernel dropped descriptors, because this process can open no more. */
 	if (message.msg_flags & MSG_CTRUNC)
 		return -EMFILE;
 	return n == (ssize_t)size ? 0 : -EPROTO;
