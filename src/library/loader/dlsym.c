@@ -38,8 +38,8 @@ static void *call_real(const struct query *q)
 }
 
 /*
- * Returns `hook` if the driver is loaded and has the function, else NULL. A search of all objects would find this library's
- * export even if the driver lacks the function.
+ * Returns `hook` if the driver is loaded and has the function, else NULL. Looks only in the driver, because a search of all
+ * objects would find this library's own export.
  */
 static void *hook_if_driver_has(const char *library, const char *name, void *hook)
 {
@@ -49,8 +49,8 @@ static void *hook_if_driver_has(const char *library, const char *name, void *hoo
 }
 
 /*
- * Handles a search that found this library's export of a function that is not hooked (forward.c): returns the driver's own
- * function, or NULL if the driver has none.
+ * For a function that is not hooked. Returns `address`, which a search found. But if that is this library's export (forward.c),
+ * returns the driver's own function, or NULL if the driver has none.
  */
 static void *skip_own_export(const struct query *q, const char *library, void *address)
 {
@@ -62,8 +62,8 @@ static void *skip_own_export(const struct query *q, const char *library, void *a
 }
 
 /*
- * A process may have two files of one driver (by two paths, or a copy that the program brought). Lookups in the second are
- * answered from the first, which is hooked. `address` is what the second has.
+ * A process may have two files of one driver (by two paths, or a copy that the program brought). Lookups in the second file are
+ * answered from the first, which is hooked. `address` is what the lookup found; returned unless q->handle is of a second file.
  */
 static void *symbol_in_first_copy(const struct query *q, const char *library, void *address)
 {
@@ -95,8 +95,8 @@ static bool look_up_in_namespace(const struct query *q, void *hook, void **ret_a
 }
 
 /*
- * True if the caller is an interposer of that same function, behind this library in the search order. Such a caller needs the
- * function behind itself; otherwise the two would call each other for ever.
+ * True if the caller interposes the function q->name itself, and the loader searches the caller after this library. Such a
+ * caller needs the function behind itself. If it got this library's function, the two would call each other for ever.
  */
 static bool is_later_interposer(const struct query *q)
 {
@@ -109,8 +109,9 @@ static bool is_later_interposer(const struct query *q)
 
 /*
  * Answers a lookup of dlsym or another hooked function of the loader. The program gets this library's function. An interposer
- * that this library precedes and that uses RTLD_NEXT gets the real one. The loader decides which case it is, unless a version
- * is named, which this library's functions do not have; then the search order decides.
+ * that the loader searches after this library, and that uses RTLD_NEXT, gets the real function. Usually the real dlsym tells
+ * these cases apart. It cannot if a version is named, because this library's functions have none; then this function compares
+ * the search order.
  */
 static struct trampoline_way look_up_loader(const struct query *q, void *ours)
 {

@@ -143,11 +143,11 @@ void *elf_symbol(const struct elf_object *object, const char *name)
 }
 
 struct search {
-	const char *soname; /* this SONAME, or ... */
-	/* ... this symbol, not in the object that contains `self` */
+	const char *soname; /* search for the object with this SONAME, or, if NULL, ... */
+	/* ... for this symbol, in any object but the one that contains `self` */
 	const char *symbol;
 	const void *self;
-	bool past_self; /* only in objects behind that of `self` */
+	bool past_self; /* objects behind that of `self` are reached; only those are searched */
 	bool found;
 	struct elf_object object;
 	void *address;

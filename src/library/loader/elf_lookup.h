@@ -24,7 +24,7 @@ struct elf_object {
 /* Finds the first object with this SONAME; an object without a SONAME is compared by file name. False if there is none. */
 bool elf_find_object(const char *soname, struct elf_object *ret_object);
 
-/* Returns the address of a function or variable that the object defines, or NULL. */
+/* Returns the address of the function or variable `name` that the object defines, or NULL. */
 void *elf_symbol(const struct elf_object *object, const char *name);
 
 /* As elf_symbol(), for a name whose hash is known (name_gnu_hash() in name.h). */

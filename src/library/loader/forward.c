@@ -10,13 +10,16 @@
 #include "library/loader/names.h"
 #include "library/loader/real.h"
 
-/* Where the call continues; it returns `error` if jump_to is NULL. */
+/* Where a call continues. If jump_to is NULL, the call returns `error`. */
 struct forward_way {
 	void *jump_to;
 	uintptr_t error;
 };
 
-/* Called while the driver is not found yet, or if the driver lacks the function. */
+/*
+ * Finds where a call of function `number` (names.h) continues. Called while the driver is not found yet, or if the driver lacks
+ * the function.
+ */
 __attribute__((visibility("hidden"), used)) struct forward_way allot_forward_find(uint32_t number);
 struct forward_way allot_forward_find(uint32_t number)
 {

@@ -10,7 +10,7 @@
 #define FORMS (sizeof(names_forms) / sizeof(names_forms[0]))
 
 struct known_form {
-	uint16_t since; /* version / 10 */
+	uint16_t since; /* CUDA version that introduced this form, / 10 */
 	bool is_ours;   /* this library's hook, not the driver's function */
 	/* Address relative to table.base[is_ours]; 0 if the driver lacks the function. */
 	int32_t offset;
@@ -19,7 +19,7 @@ struct known_form {
 /* The tables of names.h, with the addresses of one driver. */
 struct table {
 	uintptr_t base[2]; /* indexed by is_ours */
-	/* The newest version of any function that the driver has. */
+	/* The CUDA version that introduced the newest function which the driver has. */
 	int version;
 	struct known_form form[FORMS];
 	struct names_first first[NAMES_COUNT + 1];

@@ -1,6 +1,6 @@
 /*
- * The driver's answers to cuGetProcAddress for the names that allot knows (driver_decisions.h, driver_versions.h), and
- * which of them are not hooked. A runtime asks for some 500 names, and this table is faster than the driver. driver_versions.h
+ * The driver's answers to cuGetProcAddress for the names that allot knows (driver_decisions.h, driver_versions.h), and which of
+ * these names are not hooked. A runtime asks for some 500 names, and this table is faster than the driver. driver_versions.h
  * says how the answers are known; tests/gpu/run --only answers compares them with a driver's.
  *
  * Thread safe; allocates nothing.
@@ -34,4 +34,5 @@ enum known_answer {
 	KNOWN_TOO_NEW /* the driver has the name only in newer versions */
 };
 
+/* Answers cuGetProcAddress(name, version, flags) for the name with this hash (name.h). */
 enum known_answer known_look_up(uint64_t hash, int version, cuuint64_t flags, void **ret_function);

@@ -1,7 +1,8 @@
 /*
- * Generates names.h at build time: for each name for which a program can ask cuGetProcAddress, by the name's hash, whether the
- * function is hooked, and its forms with the version since which each exists. So a process need not compare, fill in or
- * relocate names. The functions that are not hooked are numbered for forward.c.
+ * Generates names.h at build time: a table of all names for which a program can ask cuGetProcAddress. By a name's hash, it
+ * tells whether the function is hooked, and which forms the function has, each with the CUDA version that introduced it. So a
+ * process need not compare strings, or fill in or relocate a table at load. The functions that are not hooked are numbered for
+ * forward.c.
  */
 #include <stdio.h>
 #include <stdlib.h>

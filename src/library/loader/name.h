@@ -55,8 +55,8 @@ static inline uint64_t name_load64(const char *at)
 }
 
 /*
- * Reads aligned 8-byte words, which never cross into a page without part of the string. (libc's strlen is not used: on its
- * first call the loader would bind it, which costs as much as 100 lookups.)
+ * As strlen(). Reads aligned 8-byte words, which never cross into a page without part of the string. (libc's strlen is not
+ * used: on its first call the loader would bind it, which costs as much as 100 lookups.)
  */
 static inline size_t name_length(const char *text)
 {

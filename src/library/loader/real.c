@@ -243,7 +243,7 @@ static void *hook_of_nvml(const char *name)
 	return NULL;
 }
 
-/* Handles a form that is in no row, of a name that is hooked in other forms. */
+/* Looks up `name`, a form that has no row although other forms of it may be hooked. Returns a stand-in (unknown.h) or NULL. */
 static void *hook_of_unknown(const char *name)
 {
 	struct elf_object driver;

@@ -44,7 +44,10 @@ static inline CUcontext real_current_context(void)
 	return context;
 }
 
-/* Fills the slots once the library is loaded. Returns false if it is not loaded. May run before libc is ready. */
+/*
+ * Fill the slots of `real` and `real_nvml`, if the program has loaded libcuda or libnvidia-ml. Return false if it has not. May
+ * run before libc is ready.
+ */
 bool real_find_driver(void);
 bool real_find_nvml(void);
 

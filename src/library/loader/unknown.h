@@ -12,7 +12,9 @@
 
 #include <stdbool.h>
 
-/* True if the function of that name must be hidden; logs the name in a tenant. The name's base must be hooked. */
+/*
+ * True if the function of that name must be hidden. In a tenant's process, also logs the name. The name's base must be hooked.
+ */
 bool unknown_is_refused(const char *name);
 
 /*

@@ -9,8 +9,8 @@
 #include "library/sys/log.h"
 #include "library/trace/trace_record.h"
 
-#define ANSWER_NS (500 * NS_PER_MS)
-#define RETRY_NS (50 * NS_PER_MS)
+#define ANSWER_NS (500 * NS_PER_MS) /* how long a request for a ring waits for the daemon */
+#define RETRY_NS (50 * NS_PER_MS)   /* time from a request in vain to the next */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
@@ -21,8 +21,8 @@ static _Atomic uint32_t order;
 static uint64_t tried_ns;
 
 /*
- * All rings are mapped here, with pages of zeros in between. A thread that is still recording when a trace ends writes into
- * those zeros, or into the next ring, whose reader ignores the entry.
+ * Where the ring of each trace is mapped, and pages of zeros between two traces. A thread that is still recording when a trace
+ * ends writes into those zeros, or into the next ring, whose reader ignores the entry.
  */
 static struct trace_ring *place;
 

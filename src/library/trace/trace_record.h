@@ -95,7 +95,7 @@ static inline void trace_note_owner(enum biased_hold hold, uint32_t generation)
 		atomic_store(&trace_sink.owner_id, 0);
 }
 
-/* The inline form of trace_put(), which does not first build the event in memory. */
+/* The inline form of trace_put() or, if is_visit, of trace_put_as_visitor(). Does not first build the event in memory. */
 static inline __attribute__((always_inline)) void trace_put_here(struct trace_event event,
 								 bool is_visit)
 {
@@ -113,7 +113,7 @@ static inline __attribute__((always_inline)) void trace_put_here(struct trace_ev
 		trace_note_owner(hold, generation);
 	uint64_t number = biased_add_wide(hold, &trace_sink.next, 1) + 1;
 	biased_leave(&trace_sink.numbering, hold);
-	/* These events are few, so the ring's count is written each time. */
+	/* Unlike kernels (trace_kernel_quickly()), these events are few, so the ring's count is written each time. */
 	atomic_store_explicit(&ring->next, number, memory_order_relaxed);
 	trace_ring_write(ring, number, &event);
 }
@@ -140,9 +140,13 @@ static inline void trace_memory(enum trace_kind kind, int device, uint64_t subje
 		trace_memory_now(kind, device, subject, bytes);
 }
 
-/* Records an event from `begin` until now. 0 means that tracing began later; then nothing is recorded. */
+/*
+ * Records an event from `begin` until now. `begin` is what trace_begin() returned; if that is 0, tracing began later, and
+ * nothing is recorded.
+ */
 void trace_wait(enum trace_kind kind, int device, uint64_t begin, uint64_t amount, uint16_t code);
 
+/* Returns the begin of an event for trace_wait(), in ticks; 0 if the process is not traced. */
 static inline uint64_t trace_begin(void)
 {
 	return trace_is_on() ? trace_now() : 0;
