@@ -1,7 +1,7 @@
 /*
  * The stream captures of this process. A capture lasts until cuStreamEndCapture, or until its stream or context ends. While
- * there is one (process_state.captures), the library records no events in any stream, and does not move memory off the GPU.
- * Thread safe.
+ * there is any capture (process_state.captures), the helper thread records no events, and the library does not move memory off
+ * the GPU. Thread safe.
  */
 #pragma once
 
@@ -10,10 +10,11 @@
 /* Call before and after the driver call that begins a capture. captures_began() returns `result`. */
 void captures_begin(void);
 CUresult captures_began(CUstream stream, CUresult result);
+/* Call after cuStreamEndCapture returned `result`. */
 void captures_end_called(CUstream stream, CUresult result);
 /* Call after the stream or the context was destroyed, which ends captures in it. */
 void captures_stream_gone(CUstream stream);
 void captures_context_gone(CUcontext context);
 
-/* Call in a forked child. */
+/* Call in a forked child: forgets the parent's captures. */
 void captures_reset(void);

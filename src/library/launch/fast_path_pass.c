@@ -6,8 +6,8 @@
 #include "library/trace/trace_record.h"
 
 /*
- * Returns true if process_state.detours requires the gate. Tracing requires it only if its clock is not the processor's
- * counter.
+ * Returns true if process_state.detours requires the gate. Tracing requires the gate only if the trace's clock is not the
+ * processor's counter.
  */
 static bool must_take_gate(void)
 {

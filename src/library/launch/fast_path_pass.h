@@ -32,10 +32,13 @@ static inline struct inflight_stream *fast_path_pass(CUstream stream)
 	return likely(lease_state_of(atomic_load(lease)) == LEASE_FREE) ? s : NULL;
 }
 
-/* Records an event behind the work and reports that the device is busy, if needed. Returns CUDA_SUCCESS. */
+/*
+ * The rest of fast_path_leave(), if a mark is due behind the work or the device's fast path was closed meanwhile. Returns
+ * CUDA_SUCCESS.
+ */
 CUresult fast_path_leave_slowly(struct inflight_stream *s);
 
-/* Call after the driver's call, whose result it returns. */
+/* Call after the driver's call returned `result`: counts the launch. Returns `result`. */
 static inline CUresult fast_path_leave(struct inflight_stream *s, CUresult result)
 {
 	if (unlikely(result != CUDA_SUCCESS))

@@ -59,8 +59,8 @@ static bool may_pass(enum lease_state state, const struct region_control_device 
 		     const struct inflight_device *f)
 {
 	/*
-	 * Under LEASE_PACED tokens limit the work. But a tenant that runs at the same time as others must finish its work at
-	 * the end of the group's lease, so depth_ns bounds its work.
+	 * Under LEASE_PACED tokens limit the work. But tenants that run at the same time share one lease, and must finish their
+	 * work soon after that lease ends. So depth_ns bounds their work too.
 	 */
 	if (likely(state == LEASE_FREE ||
 		   (state == LEASE_PACED && !pace_most_x100((int)(f - inflight_devices)))))
@@ -336,7 +336,10 @@ void gate_enter_active(struct gate_pass *pass, const struct work *work)
 	if (unlikely(pass->is_leased) && pass->stream) {
 		pass->inflight.is_concurrent = pass->is_paced;
 		pass->inflight.pays = pass->pays;
-		/* With several samples in progress, the program's own speed is known sooner, while nothing else runs. */
+		/*
+		 * Under LEASE_GO no other tenant's work runs. Take several samples at a time then, so that the program's own
+		 * speed is known soon.
+		 */
 		pass->inflight.samples_most = pass->pays && !pass->is_paced ? INFLIGHT_SAMPLES : 1;
 		inflight_begin(pass->stream, work, &pass->inflight);
 	}

@@ -17,8 +17,9 @@
  *                               daemon, as for the lease.
  *   tokens (PACED, pace.h)      The daemon grants tokens in each period, even to a tenant that owes some. Without a daemon,
  *                               as for the lease.
- *   in-flight work              The wait lasts at most 4 times the predicted length of the work, but 10 to 100 ms, without
- *                               the time for which the process was stopped. Then all calls pass until some work ends.
+ *   in-flight work              The wait lasts at most 4 times the predicted length of the work, but at least 10 ms and at
+ *                               most 100 ms. Time for which the process was stopped does not count. Then all calls pass
+ *                               until some work ends.
  *
  * So a stream that waits for its own thread, a host function that needs a lock held here, or ranks that spin for each other are
  * slowed, but never hang.
@@ -34,15 +35,15 @@
 
 struct gate_pass {
 	struct region_slot_device *device; /* NULL if the work is not gated */
-	/* NULL if nothing stays in flight, or the stream has no record */
+	/* the record of the work's stream; NULL if nothing stays in flight, or the stream has no record */
 	struct inflight_stream *stream;
-	int index;
+	int index;      /* device index */
 	bool is_leased; /* the work's length is predicted, and sometimes measured */
 	bool pays;      /* pays tokens by its length (pace.h) */
 	bool is_paced;  /* runs at the same time as other tenants' work */
 	/* The driver must not be called: return CUDA_ERROR_OUT_OF_MEMORY, and call gate_leave() as always. */
 	bool is_refused;
-	bool is_counted_launching;
+	bool is_counted_launching; /* `launching` in the slot counts this launch */
 	/* DETOUR_HOLD: the memory is kept on the GPU (swap_hold.h). DETOUR_TRACE: the work is recorded. */
 	uint32_t detours;
 	uint64_t trace_begin; /* ticks */

@@ -42,7 +42,7 @@ static inline uint64_t pace_cost(const struct work *work)
 	return cost < PACE_MOST ? cost : PACE_MOST;
 }
 
-/* Compares by the difference, so that both counters may wrap. */
+/* True if fewer tokens are spent than granted. Compares by the difference, so that both counters may wrap. */
 static inline bool pace_has_tokens(int index, const _Atomic uint64_t *spent)
 {
 	uint64_t granted = atomic_load(&process_control_device(index)->granted);
@@ -62,12 +62,13 @@ static inline uint32_t pace_most_x100(int index)
 	return atomic_load_explicit(&c->space_pct_x100[index], memory_order_relaxed);
 }
 
-/* Adds the predicted length of work to struct region_spent. is_untried: the work was never timed alone. */
+/* Adds the predicted length of work to struct region_spent. is_untried: the result of estimate_is_untried(). */
 void pace_spend(int index, uint64_t ns, bool is_untried);
 
 /*
- * Pays if granted tokens are left; returns false if the work must wait. Threads that pay at the same moment may all pass with
- * the same last tokens, and the tenant then owes the difference.
+ * Returns false if no granted tokens are left, so the work must wait. Otherwise pays, unless tokens are nanoseconds
+ * (pace_spend()). Threads that pay at the same moment may all pass with the same last tokens, and the tenant then owes the
+ * difference.
  */
 static inline bool pace_pay(int index, const struct work *work)
 {

@@ -13,13 +13,14 @@
 #define POLL_LEASE_NS (150 * NS_PER_US)
 #define POLL_FREE_NS (1 * NS_PER_MS)
 /*
- * Time between polls under a lease while much work is in flight, at least four times this. No poll is needed before half of
+ * Time between polls under a lease while much work is in flight: at least 4 * POLL_AHEAD_NS. No poll is needed before half of
  * that work has ended, and each poll takes the driver's lock.
  */
 #define POLL_AHEAD_NS (500 * NS_PER_US)
 /*
- * If a thread waits for in-flight work in free run, the helper thread polls at once, and then after each hundredth of
- * the bound, because predictions may be too long. During a long wait polls become rarer, by a factor of up to RARER_MOST.
+ * If a thread waits for in-flight work in free run, the helper thread polls at once, and then after each hundredth of the bound
+ * for in-flight work, because predictions may be too long. During a long wait polls become rarer, by a factor of up to
+ * RARER_MOST.
  */
 #define POLLS_OF_DEPTH 100
 #define POLL_DEPTH_NS (100 * NS_PER_US)
@@ -31,12 +32,12 @@
 
 static uint64_t rarer = 1; /* factor by which polls for a waiting thread are now rarer */
 
-/* Used by the helper thread. */
+/* Each device's totals. Only the helper thread writes them. */
 static struct {
 	uint64_t busy_ns; /* total time with work in flight until seen_ns */
 	bool is_busy;
-	uint64_t seen_ns;
-	uint64_t worked_at_ns;
+	uint64_t seen_ns;       /* time of the last poll; 0 if none yet */
+	uint64_t worked_at_ns;  /* when a poll last saw work */
 	bool has_reported_idle; /* idleness was reported since worked_at_ns */
 	uint32_t lease;         /* the lease word to which has_lead belongs */
 	bool has_lead;          /* the thread was ahead of the GPU (LEAD_NS) under that lease */

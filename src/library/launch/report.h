@@ -13,7 +13,7 @@
 
 /* Devices (bits) by the state of their lease. */
 struct report_leases {
-	/* No new work starts here. Another tenant may wait until the work in flight has ended, so poll often. */
+	/* No new work starts on these devices. Another tenant may wait until the work in flight has ended, so poll often. */
 	uint32_t closing;
 	/* LEASE_FREE, and no thread waits for in-flight work. */
 	uint32_t in_free_run;
@@ -37,5 +37,5 @@ uint64_t report_next_poll_ns(const struct report *report, bool was_woken);
 /* For use without a daemon: true if the tenant's own time limit lets device `index` work. Thread safe. */
 bool report_local_cap_allows(int index);
 
-/* Call in a forked child. */
+/* Call in a forked child: forgets the parent's totals. */
 void report_reset(void);

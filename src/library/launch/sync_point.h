@@ -1,10 +1,11 @@
 /*
  * A sync point is a wait after which nothing that the process launched on a device is in flight, as at the end of a training
- * step. The daemon ends a turn there if it can (policy/lease/rules/steps.h), because elsewhere the program loses work that it
- * has queued ahead. Sync points are counted in the report, and ring the doorbell if the daemon asks for that.
+ * step. The daemon ends a turn there if it can (policy/lease/rules/steps.h), because there the program has no launches queued
+ * ahead of the GPU. Elsewhere it loses that lead, and must build it up again in its next turn. Sync points are counted in the
+ * report, and ring the doorbell if the daemon asks for that.
  *
- * The time from a sync point to the next launch is counted too. In it the GPU is idle. A program that computes between its
- * steps leaves such time to others; a loop that only launches and waits does not (policy/lease/sliced.c).
+ * The time from a sync point to the next launch is counted too. During that time the GPU is idle. A program that computes
+ * between its steps leaves such time to others; a loop that only launches and waits does not (policy/lease/sliced.c).
  *
  * Not on the launch path. Thread safe.
  */
@@ -12,11 +13,14 @@
 
 #include "library/launch/inflight/work.h"
 
-/* Call before a wait. */
+/* Call before a wait for GPU work: notes the device and its launches so far. */
 void sync_point_before(void);
-/* Call for the first launch after a sync point, when it has passed the gate. */
+/*
+ * Counts the time since the last sync point (region_bell.gap_ns). Call for the first launch after a sync point, when that
+ * launch has passed the gate.
+ */
 void sync_point_launch(int index);
-/* Call after a successful wait for all work of the current context. */
+/* Counts a sync point, if this was one. Call after a successful wait for all work of the current context. */
 void sync_point_after_all(void);
 /* Call after a successful wait for one stream: a sync point if no other stream has work in flight. */
 void sync_point_after_stream(CUstream stream, enum stream_meaning streams);

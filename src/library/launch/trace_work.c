@@ -4,7 +4,7 @@
 #include "library/sys/locks.h"
 #include "library/trace/trace_record.h"
 
-static _Atomic bool is_full; /* no more names fit in the table */
+static _Atomic bool is_full; /* a key found no free place, so this trace gets no more names */
 
 static _Atomic uint64_t *seen_place(uint64_t key, uint64_t i)
 {
@@ -30,7 +30,7 @@ static bool mark_seen(uint64_t key)
 	return false;
 }
 
-/* `function` may also be the handle of a library's kernel. NULL if this driver does not tell the name. */
+/* Returns the name of a function, or of a library's kernel (CUkernel). NULL if this driver does not tell the name. */
 static const char *name_of_function(const void *function)
 {
 	const char *name = NULL;

@@ -17,7 +17,7 @@ void trace_work(const struct work *work, int device, uint64_t begin, bool is_lea
 void trace_kernel(const struct work *work, int device, uint64_t begin, uint64_t end,
 		  CUresult result);
 
-#define TRACE_SEEN_PLACES 8 /* places for a key; a function that finds none free gets no name */
+#define TRACE_SEEN_PLACES 8 /* places for a key; once a key finds none free, the trace gets no more names */
 
 /* Returns the index of the key's first place in trace_sink.seen. */
 static inline uint64_t trace_seen_at(uint64_t key)
@@ -26,9 +26,9 @@ static inline uint64_t trace_seen_at(uint64_t key)
 }
 
 /*
- * Records a kernel in nearly all cases: its name is recorded, its key is in the first place, and the calling thread owns
- * trace_sink.numbering. Otherwise returns false, having done nothing. Each cache line of code and data matters here
- * (fast_path.h).
+ * Records a kernel, if its name is recorded already, its key is in the first place, and the calling thread owns
+ * trace_sink.numbering; that is so in nearly all cases. Otherwise returns false, having done nothing. Each cache line of code
+ * and data matters here (fast_path.h).
  */
 static inline __attribute__((always_inline)) bool trace_kernel_quickly(const struct work *work,
 								       int device, uint64_t begin,

@@ -1,13 +1,14 @@
 #include "library/launch/inflight/estimate.h"
 
 #define ENTRIES 4096 /* a power of two; 128 KiB */
-#define PLACES 4
-#define FIRST_SAMPLES 4
-#define SAMPLES_AFTER_SURPRISE 2
-#define SAMPLE_EVERY 64
+#define PLACES 4 /* entries in which a key may be */
+#define FIRST_SAMPLES 4 /* samples_wanted of a new entry */
+#define SAMPLES_AFTER_SURPRISE 2 /* samples_wanted after a sample far from the estimate */
+#define SAMPLE_EVERY 64 /* while no samples are wanted, one launch in so many is timed */
 /*
  * Timing a kernel takes two events, which cost the thread and the GPU microseconds. So while samples are wanted, only one in
- * SHORT_EVERY launches of a short kernel is timed. Where several streams share the GPU, samples are always wanted.
+ * SHORT_EVERY launches of a short kernel is timed. Where several streams share the GPU, samples differ so much that more are
+ * always wanted.
  */
 #define SHORT_NS 200000
 #define SHORT_EVERY 8
@@ -23,7 +24,10 @@
 #define STABLE_FACTOR 16
 
 static struct estimate table[ENTRIES];
-/* mean of the stable_ns of all estimates, weighted by launches: for work that has none yet; 0 if none has one */
+/*
+ * Mean stable_ns of all estimates that have one, weighted by launches. It serves for work without a stable_ns. 0 if no estimate
+ * has one.
+ */
 static _Atomic uint32_t typical_ns;
 
 static uint64_t mix(uint64_t h, uint64_t value)
@@ -112,7 +116,7 @@ static bool is_near(uint64_t a, uint64_t b)
 	return is_within(a, b, 2);
 }
 
-/* Called by the helper thread, a few hundred times in a program's life. */
+/* Updates typical_ns. Called by the helper thread, a few hundred times in a program's life. */
 static void learn_typical(void)
 {
 	double sum_ns = 0, uses = 0;
@@ -167,7 +171,7 @@ void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 
 	atomic_store_explicit(&e->before, last, memory_order_relaxed);
 	atomic_store_explicit(&e->last, (uint32_t)ns, memory_order_relaxed);
-	/* After a surprise, time the next launches instead of only the 64th. */
+	/* After a surprise, time the next launches instead of only one in SAMPLE_EVERY. */
 	if (known && !is_near(known, ns)) {
 		wanted = SAMPLES_AFTER_SURPRISE;
 		if (last && surprises < SURPRISES_MOST)
@@ -176,7 +180,7 @@ void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 		wanted--;
 	atomic_store_explicit(&e->samples_wanted, wanted, memory_order_relaxed);
 	atomic_store_explicit(&e->surprises, surprises, memory_order_relaxed);
-	/* Until now the estimate was only an upper bound, so take the smaller value instead of an average. */
+	/* No sample was taken alone yet, so `known` is only an upper bound. Take the smaller value instead of an average. */
 	if (known && !last)
 		typical = ns < known ? ns : known;
 	else if (known && is_near(known, typical))

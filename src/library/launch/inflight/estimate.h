@@ -22,7 +22,7 @@
 struct estimate {
 	_Atomic uint64_t key;
 	_Atomic uint64_t ns; /* the estimate; 0 if not known yet */
-	_Atomic uint32_t uses;
+	_Atomic uint32_t uses; /* launches counted */
 	_Atomic uint32_t samples_wanted; /* how many more samples to take soon */
 	_Atomic uint32_t last, before;   /* the last two samples, in ns; 0 if none yet */
 	_Atomic uint32_t stable_ns;      /* the stable value; 0 before three samples */
@@ -58,8 +58,8 @@ static inline bool estimate_is_untried(const struct estimate *estimate)
 }
 
 /*
- * Returns the length of in-flight work of a tenant that runs at the same time as others; 0 if unknown. An upper bound if the
- * work was timed only while other tenants' work ran.
+ * Returns the predicted length in ns, for in-flight work of a tenant that runs at the same time as others; 0 if unknown. It is
+ * an upper bound if the work was timed only while other tenants' work ran.
  */
 static inline uint64_t estimate_stable_ns(const struct estimate *estimate)
 {
@@ -70,8 +70,8 @@ static inline uint64_t estimate_stable_ns(const struct estimate *estimate)
 
 /*
  * Returns the length for which a tenant pays if it runs at the same time as others: the stable value, else the mean over other
- * entries, else 0. Not an upper bound, which other tenants' work may make a hundred times too long: the tenant's measured speed
- * (policy/space/space.h) must not depend on other tenants.
+ * entries, else 0. Never returns an upper bound from samples taken beside other tenants' work: that may be a hundred times too
+ * long, and the tenant's measured speed (policy/space/space.h) must not depend on other tenants.
  */
 uint64_t estimate_paid_ns(const struct estimate *estimate);
 

@@ -16,9 +16,13 @@
  * and each is timed.
  */
 #define UNKNOWN_NS (1 * NS_PER_MS)
+/* Under a lease, a mark is recorded behind this much predicted work, or this many launches. */
 #define LEASE_MARK_NS (200 * NS_PER_US)
 #define LEASE_MARK_LAUNCHES 16
-/* Where depth_ns is larger than usual, events behind work are recorded less often in proportion: this many per depth_ns. */
+/*
+ * Where depth_ns is larger than usual, marks are recorded less often in proportion: MARKS_IN_DEPTH per depth_ns, but at most
+ * MARKS_RARER_MOST times less often.
+ */
 #define MARKS_IN_DEPTH 10
 #define MARKS_RARER_MOST 10
 
@@ -83,7 +87,10 @@ static void init_stream(struct inflight_stream *s, CUstream handle, uint64_t own
 	s->lease_at = (uint32_t)(offsetof(struct region_control, device) +
 				 (size_t)device * sizeof(struct region_control_device) +
 				 offsetof(struct region_control_device, lease));
-	/* A default stream's handle needs its owner to identify it, so the fast path cannot find this record. */
+	/*
+	 * A default stream is identified by handle and owner. The fast path knows only the handle, so it cannot find such a
+	 * record.
+	 */
 	atomic_store(&s->fast_path_device,
 		     owner && s != &inflight_streams[INFLIGHT_ONLY_PLACE] ? 0 : 1U << device);
 	atomic_store(&s->fast_path_key, owner ? 0 : (uintptr_t)handle);
@@ -106,7 +113,7 @@ static void add_to_used(uint32_t at)
 	inflight_streams[at].is_in_used = true;
 }
 
-/* The caller holds locks.inflight_table. */
+/* As inflight_note_context(). The caller holds locks.inflight_table. */
 static void note_context(CUcontext context)
 {
 	if (!only_context)
@@ -209,7 +216,7 @@ bool inflight_is_capturing(const struct work *work)
 		return false;
 	if (!stream && work->streams == PER_THREAD)
 		stream = CU_STREAM_PER_THREAD;
-	/* An error means the legacy stream while another stream is captured. Nothing may be recorded then. */
+	/* The driver returns an error for the legacy stream while another stream is captured. No event may be recorded then. */
 	return !inflight_is_handle(stream) ||
 	       real.cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
 	       status != CU_STREAM_CAPTURE_STATUS_NONE;
@@ -311,7 +318,7 @@ void inflight_mark_work(struct inflight_stream *s, const struct work *work)
 	mark_overflow(s, work, atomic_load_explicit(&s->average_ns, memory_order_relaxed));
 }
 
-/* Returns how many times rarer events are than in a lease of the usual depth. */
+/* Returns how many times less often marks are recorded than where depth_ns is as usual. */
 static uint64_t mark_interval_factor(const struct inflight_stream *s,
 				     const struct inflight_pass *pass)
 {

@@ -24,6 +24,7 @@
 #include "library/loader/real.h"
 #include "library/state/process_state.h"
 
+/* Sets `busy` in the slot, and its copy shows_busy. If the device is no longer busy, also closes its fast path. */
 void inflight_show_busy(struct region_slot_device *slot, struct inflight_device *d, bool is_busy);
 
 /*
@@ -105,8 +106,8 @@ void inflight_mark_now(struct inflight_stream *stream);
 void inflight_mark_work(struct inflight_stream *stream, const struct work *work);
 
 /*
- * State of a launch under a lease. inflight_begin() predicts, and starts a timed sample if one is needed; inflight_end() counts
- * and marks.
+ * State of a launch under a lease. inflight_begin() finds the estimate, and starts a timed sample if one is needed.
+ * inflight_end() counts the launch, and records a mark if one is due.
  */
 struct inflight_pass {
 	/* Set these before inflight_begin(): */
@@ -134,18 +135,20 @@ void inflight_end(struct inflight_stream *stream, const struct work *work,
 uint32_t inflight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run);
 
 /*
- * Call when a thread waited for in-flight work and none ended. Until some ends, only later work counts. A kernel that waits for
- * its program (persistent, a collective) lasts as long as the program's launches are held back.
+ * Call when a thread waited for in-flight work and none ended. Until some of that work ends, the gate counts only work launched
+ * later. A kernel that waits for its program (persistent, a collective) lasts as long as the program's launches are held back.
  */
 void inflight_ignore_stalled(struct inflight_device *device);
 
-/* Call before the driver call that ends the stream or context. */
+/*
+ * End the records of the stream, or of all streams of the context. Call before the driver call that ends the stream or context.
+ */
 void inflight_drop_stream(CUstream stream);
 void inflight_drop_context(CUcontext context);
 
 /*
  * Call for a new context before anything is launched into it. From the second context on, the driver is asked for the context
- * of a NULL stream. A context that was not reported is found when it passes the gate.
+ * of a NULL stream. A context that was not reported here is found when a launch into it passes the gate.
  */
 void inflight_note_context(CUcontext context);
 
@@ -153,5 +156,5 @@ void inflight_note_context(CUcontext context);
 void inflight_capture_begins(void);
 void inflight_capture_ended(void);
 
-/* Call in a forked child. */
+/* Call in a forked child: forgets all records. */
 void inflight_reset(void);

@@ -25,8 +25,8 @@
 static uint64_t seen_launches[REGION_MAX_DEVICES];
 
 /*
- * Free run: sets how many launches one mark covers, by their average length if known. If all work is done at each poll
- * (keeps_up), marks may be rarer.
+ * Free run: sets how many launches one mark covers, by their average length if known. keeps_up: the poll found no work in
+ * flight, so one mark may cover more launches.
  */
 static void set_mark_every(struct inflight_stream *s, uint64_t average_ns, bool keeps_up)
 {
@@ -160,8 +160,9 @@ static uint32_t devices_launching(uint32_t devices)
 }
 
 /*
- * Stops counting the unmarked work, because a thread has waited for all of it. A mark would take another tenant's work off the
- * GPU for a moment. If something is launched meanwhile, the counts are put back. The caller holds s->lock.
+ * Stops counting the unmarked work, because a thread has waited for all of it. Records no mark, because a mark would take
+ * another tenant's work off the GPU for a moment. If something is launched meanwhile, the counts are put back. The caller holds
+ * s->lock.
  */
 static void drop_unmarked(struct inflight_stream *s, uint32_t launched)
 {

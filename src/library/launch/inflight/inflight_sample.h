@@ -14,7 +14,7 @@
  */
 int inflight_sample_begin(struct inflight_stream *stream, struct estimate *estimate,
 			  bool is_concurrent, uint32_t most);
-/* Does not learn from the sample. Does nothing for INFLIGHT_NO_SAMPLE. */
+/* Gives the sample back, and learns nothing from it. Does nothing for INFLIGHT_NO_SAMPLE. */
 void inflight_sample_release(struct inflight_stream *stream, int sample);
 /* Returns the end event, which the caller records behind the work. */
 CUevent inflight_sample_end(const struct inflight_stream *stream, int sample);

@@ -1,6 +1,7 @@
 /*
- * Certain knowledge of a thread after it has waited for launched work. Work has certainly ended if a thread waited for it and
- * nothing was launched meanwhile. A sync point is a wait after which nothing launched before is in flight on the device.
+ * Tells from the waits of the program's threads which work has ended, without asking the driver. Work has certainly ended if a
+ * thread waited for it and nothing was launched meanwhile. A sync point is a wait after which nothing launched before is in
+ * flight on the device.
  *
  * Thread safe.
  */
@@ -15,11 +16,12 @@
 bool inflight_is_sync_point(int device, struct inflight_stream *only);
 
 /*
- * Call after a wait for all work of the current context, or of the stream `only`. launches_before is inflight_launches() when
- * the wait began; does nothing if something was launched since.
+ * Call after a wait for all work of the current context, or of the stream `only`: records that this work has ended.
+ * launches_before is inflight_launches() when the wait began; does nothing if something was launched since.
  */
 void inflight_note_end(int device, struct inflight_stream *only, uint64_t launches_before);
 
+/* True if all launches on the device are known to have ended, by inflight_note_end(). */
 bool inflight_has_ended(int device);
 
 /* Returns how many launches were handed to the driver for a device so far. */

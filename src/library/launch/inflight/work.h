@@ -52,7 +52,7 @@ struct work {
 		.kind = WORK_IS_SYNC, .stream = NULL, .subject = __func__, .blocks = (bytes_) \
 	}
 
-/* `c` is NULL if the configuration must not be read. */
+/* Returns the work of a kernel launch with configuration `c`, which is NULL if it must not be read. */
 static inline struct work work_configured(const CUlaunchConfig *c, CUfunction f)
 {
 	if (!c)
@@ -62,6 +62,7 @@ static inline struct work work_configured(const CUlaunchConfig *c, CUfunction f)
 					(uint64_t)c->blockDimX * c->blockDimY * c->blockDimZ);
 }
 
+/* Returns the sum of the sizes of a batch of copies. */
 static inline uint64_t work_batch_bytes(const size_t *sizes, size_t count)
 {
 	uint64_t bytes = 0;
