@@ -1,8 +1,8 @@
 /*
- * Which process of the tenant is charged for memory that several of them hold. The report has a table of keys that all of them
- * know, such as a hash of a legacy IPC handle. The owner of an entry is the slot that is charged. When the owner frees the
- * memory or dies, another process that holds it becomes the owner. So each process that holds the memory calls exports_claim()
- * periodically.
+ * Decides which process of a tenant is charged for memory that several of its processes hold. The report has a table of such
+ * memory (region_report.export). Its keys, such as a hash of a legacy IPC handle, are known to all these processes. The owner
+ * of an entry is the slot that is charged. When the owner frees the memory or dies, another process that holds it becomes the
+ * owner. So each process that holds the memory calls exports_claim() periodically.
  *
  * All processes of the tenant write the table; the daemon does not read it. If the table is full or corrupt, memory is charged
  * more than once, but never not at all. Thread safe.
@@ -18,7 +18,7 @@
 /* Returns a key for a handle of `size` bytes; never 0. */
 uint64_t exports_key(const void *bytes, size_t size);
 
-/* Returns a key for a fabric handle of EXPORTS_FABRIC_SIZE bytes, as short as that of a tag (fd_tag.h). */
+/* Returns a key for a fabric handle of EXPORTS_FABRIC_SIZE bytes; it fits in fd_tag.key (61 bits). */
 #define EXPORTS_FABRIC_SIZE 64
 uint64_t exports_fabric_key(const void *handle);
 

@@ -1,8 +1,8 @@
 /*
  * A tag on an open file stays with the file wherever its descriptor is sent. By the tag, the processes of a tenant recognize
- * the memory behind a descriptor; to the driver, all its descriptors are the same device. The tag is a read lock of the open
- * file description (fcntl(2)), which blocks nothing. Its range begins at a random offset and is as long as the memory has
- * pages. /proc shows the range to any process that has the descriptor.
+ * the memory behind a descriptor. Otherwise they could not, because all descriptors of the driver refer to the same device
+ * file. The tag is a read lock of the open file description (fcntl(2)), which blocks nothing. Its range begins at a random
+ * offset and is as long as the memory has pages. /proc shows the range to any process that has the descriptor.
  */
 #pragma once
 
@@ -25,5 +25,5 @@ uint64_t fd_tag_new_key(void);
  */
 bool fd_tag_set(int fd, const struct fd_tag *tag);
 
-/* Returns false if the file has no tag, or if /proc is missing. */
+/* Reads the file's tag. Returns false if the file has none, or if /proc is missing. */
 bool fd_tag_get(int fd, struct fd_tag *ret_tag);

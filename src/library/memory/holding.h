@@ -29,36 +29,39 @@ int charge_index(void);
 
 /*
  * As charge_index(), for a call that fails if no context is current. If the tenant has one device, does not ask the driver,
- * because there can be no context of another (hook_context.c).
+ * because there can be no context of another device (hook_context.c).
  */
 int charge_index_of_call(void);
 
-/* Returns the device's index for memory at that location, or REGION_HOST; -1 if nothing is charged. */
+/*
+ * Returns the index to charge for memory at `location`: of its device, or REGION_HOST for host memory; -1 if nothing is
+ * charged.
+ */
 int charge_location_index(const CUmemLocation *location);
 
 /*
- * Reserves h->bytes on h->device. If that fails, trims this process's memory pools and tries again. If that fails
- * too, waits if the tenant waits for memory (reserve_wait.h). Returns false if refused; the refusal is counted, and
- * the call must fail with CUDA_ERROR_OUT_OF_MEMORY. If h->device is -1, nothing is charged, here or in
- * charge_end().
+ * Reserves h->bytes on h->device. If that fails, trims this process's memory pools and tries again. If that fails too, waits
+ * where waiting may help (reserve_wait.h). Returns false if refused; the refusal is counted, and the call must fail with
+ * CUDA_ERROR_OUT_OF_MEMORY. If h->device is -1, nothing is charged, here or in charge_end().
  */
 bool charge_begin(struct holding *h);
 
 /*
  * As charge_begin(), for memory on the GPU. In a swappable process, also refuses while the GPU's free memory is kept for
- * another tenant. swap_room.h learns of that failure, and of the driver's.
+ * another tenant. Records that refusal for swap_room.h; charge_end() records the driver's.
  */
 bool charge_begin_on_gpu(struct holding *h);
 
 /*
- * Call between charge_begin() and charge_end() if the driver states the real size. Returns false if refused; then h is
- * unchanged.
+ * Call between charge_begin() and charge_end() if the driver states the real size: changes the reservation to `bytes`. Returns
+ * false if refused; then h is unchanged.
  */
 bool charge_resize(struct holding *h, uint64_t bytes);
 
 /*
  * Ends the hook with the driver's `result`. On success, records the holding under the address or handle (8 bytes) at `made`. On
- * failure, gives the reservation back. If out of memory, undo(key) frees the allocation. Returns what the hook must return.
+ * failure, gives the reservation back. If the holding cannot be recorded for lack of host memory, undo(key) frees the
+ * allocation. Returns what the hook must return.
  */
 CUresult charge_end(struct holding *h, CUresult result, const void *made,
 		    void (*undo)(uint64_t key));
@@ -85,13 +88,13 @@ static inline struct suballoc_chunk *charge_suballoc_at(CUdeviceptr ptr)
 }
 
 /*
- * Finds the holding that begins at `ptr`. `bytes` is its size, which is not recorded for a suballocation. Returns false if it
- * is not charged here.
+ * Finds the holding that begins at `ptr`. `bytes` is its size, which is not recorded for a suballocation. Returns false if no
+ * memory that begins there is charged to this process.
  */
 bool charge_find(CUdeviceptr ptr, uint64_t bytes, struct holding *ret_holding);
 
 /* Sets the function that trims the pools of device `index`, for when memory is short. Call before the first charge. */
 void charge_set_trim(void (*trim)(int index));
 
-/* Call after a context has ended: gives back what it owned. */
+/* Call after a context has ended: gives back the charges for the memory that ended with it. */
 void charge_context_gone(CUcontext context);

@@ -13,7 +13,7 @@
 #define LOOK_PATIENCE_NS (5 * NS_PER_S)
 
 struct tally {
-	/* of all slots, with memory that no call names, plus unslotted_bytes */
+	/* used_bytes of all slots, memory that no call names, and unslotted_bytes */
 	uint64_t used;
 	uint64_t tentative; /* tentative_bytes of the other slots */
 	bool lower_asks;    /* a slot before this process's has tentative bytes */
@@ -110,7 +110,7 @@ static uint64_t ledger_limit(int index)
 	return granted < quota ? granted : quota;
 }
 
-/* The caller holds locks.ledger. */
+/* Makes a reservation, by the steps in ledger.h. Returns 0 or -ENOMEM. The caller holds locks.ledger. */
 static int try_reserve(int index, uint64_t bytes)
 {
 	struct region_slot_device *d = process_slot_device(index);

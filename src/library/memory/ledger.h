@@ -32,7 +32,7 @@
  */
 int ledger_reserve(int index, uint64_t bytes, bool count_denial);
 
-/* The count never goes below zero. */
+/* Gives `bytes` back. The count never goes below zero. */
 void ledger_release(int index, uint64_t bytes);
 
 /* Counts a refusal for which count_denial was false. */
@@ -55,14 +55,14 @@ void ledger_add_fresh(int index, uint64_t bytes);
 void ledger_release_unnamed(int index, uint64_t bytes);
 
 /*
- * Call before a final refusal. If memory was measured that the daemon has not seen, waits up to 5 s for its next NVML query and
- * returns true; then the caller tries again. Otherwise returns false.
+ * Call before a final refusal. If memory was measured that the daemon has not seen, waits up to 5 s for the daemon's next NVML
+ * query and returns true; then the caller tries again. Otherwise returns false.
  */
 bool ledger_wait_for_nvml(int index);
 
 /*
- * Call when NVML may show less memory for this process than it is charged (managed and shared memory, pools, graphs, arrays).
- * The daemon then does not use the difference any more.
+ * Call when NVML may show less memory for this process than the process is charged (managed and shared memory, pools, graphs,
+ * arrays). The daemon then does not use the difference any more.
  */
 void ledger_mark_unsure(int index);
 

@@ -1,7 +1,7 @@
 /*
- * Calls that take GPU memory and do not tell how much: modules, stacks, further contexts. The library compares the driver's
- * free memory before and after the call, and charges the difference. The daemon queries NVML within 0.1 s, and corrects the
- * value if other tenants' calls distorted it.
+ * Charges calls that take GPU memory and do not tell how much, such as those that load modules, enlarge stacks or make further
+ * contexts. The library compares the driver's free memory before and after the call, and charges the difference. The daemon
+ * queries NVML within 0.1 s, and corrects the value if other tenants' calls distorted it.
  *
  *     struct measured m;
  *     measured_begin(&m, index);
@@ -24,8 +24,8 @@ struct measured {
 	int index; /* -1 if nothing is measured */
 	size_t free_before;
 	uint64_t used_before; /* the tenant's memory in the ledger */
-	uint64_t grown;
-	uint64_t charged; /* by measured_charge() or measured_charge_retry() */
+	uint64_t grown;   /* bytes that the call took, as measured */
+	uint64_t charged; /* bytes charged by measured_charge() or measured_charge_retry() */
 };
 
 void measured_begin(struct measured *m, int index);
@@ -35,11 +35,11 @@ bool measured_charge(struct measured *m);
 
 /*
  * Call after undoing the call. The memory that became free is a second measurement, because other tenants may have distorted
- * the first. Returns true if it fits: the memory is charged, and the caller makes the call again.
+ * the first. Returns true if that memory fits the quota: then it is charged, and the caller makes the call again.
  */
 bool measured_charge_retry(struct measured *m);
 
-/* Call if a call failed after its memory was charged. */
+/* Gives the charge back. Call if the driver's call failed after its memory was charged. */
 void measured_refund(const struct measured *m);
 
 /* As measured_charge(), for a call that cannot be undone: charges even beyond the quota. */

@@ -15,9 +15,9 @@ enum holding_kind {
 	HOLDING_CONTEXT,
 	/* memory of the virtual memory API, by the library's number for it (hook_vmm.h) */
 	HOLDING_PHYSICAL,
-	HOLDING_HANDLE,  /* a handle of such memory */
-	HOLDING_MAPPING, /* a mapping of such memory, by address */
-	/* such memory bound to a multicast object (hook_multicast.c) */
+	HOLDING_HANDLE,  /* a handle of memory of the kind PHYSICAL */
+	HOLDING_MAPPING, /* a mapping of memory of the kind PHYSICAL, by address */
+	/* memory of the kind PHYSICAL bound to a multicast object (hook_multicast.c) */
 	HOLDING_BINDING,
 	HOLDING_IMPORT, /* an allocation in an imported pool, by address */
 	HOLDING_GRAPH,  /* an executable graph with memory (hook_graph.c) */
@@ -42,20 +42,23 @@ struct holding {
 	uint64_t related;
 };
 
-/* Returns false if out of memory; then the caller gives its reservation back and fails the call. */
+/*
+ * Adds a holding, or replaces the one with the same kind and key. Returns false if out of memory; then the caller gives its
+ * reservation back and fails the call.
+ */
 bool ptrmap_insert(const struct holding *holding);
 
-/* Returns false if there is no such holding, as do the two functions below. */
+/* Removes a holding, and returns what it was. Returns false if there is no such holding, as do the two functions below. */
 bool ptrmap_remove(enum holding_kind kind, uint64_t key, struct holding *ret_holding);
 
 bool ptrmap_find(enum holding_kind kind, uint64_t key, struct holding *ret_holding);
 
-/* Replaces `bytes` and `related`. */
+/* Replaces `bytes` and `related` of a holding. */
 bool ptrmap_update(const struct holding *holding);
 
 /* Removes every holding of the context `owner`, and calls `drop` for each. */
 void ptrmap_remove_owned(uint64_t owner, void (*drop)(const struct holding *, void *),
 			 void *context);
 
-/* Call in a forked child. */
+/* Call in a forked child: forgets all holdings. */
 void ptrmap_reset(void);

@@ -10,8 +10,9 @@
  * granted asks the daemon for more.
  *
  * A tenant that holds no memory yet is granted all that it declared, on all its devices at once, when its turn comes; until
- * then it waits, up to its own limit if it has one. A tenant that holds memory is answered at once. So only a call that makes
- * the first context waits long, and no other thread has memory then that it could free.
+ * then its calls wait, for at most region_control.memory_wait_ns (if 0, without limit). A tenant that holds memory is answered
+ * at once. So only a call that makes the first context waits long. At that time no other thread holds memory that it could free
+ * instead.
  *
  * The program's signal handlers run during the wait, which then goes on. If the daemon is gone, the wait lasts until a new one
  * answers. The waiting thread holds only the lock that serializes requests.

@@ -1,13 +1,13 @@
 /*
- * For memory pools and graphs, for which the driver reserves memory in steps of its own. The driver states how much it has
- * reserved, and that is charged.
+ * Charges memory pools and graphs. The driver reserves memory for them in steps of its own, and states how much it has
+ * reserved; that is charged.
  */
 #pragma once
 
 #include "library/memory/ledger.h"
 
-#define RESERVED_STEP (32ULL << 20) /* as measured with pools */
-#define RESERVED_REFRESH_NS (20 * NS_PER_MS)
+#define RESERVED_STEP (32ULL << 20) /* bytes; the driver's step, as measured with pools */
+#define RESERVED_REFRESH_NS (20 * NS_PER_MS) /* time between two updates of the charges */
 
 /*
  * Sets *charged on device `index` to `bytes`, which the driver has reserved now, and gives back reserved_for_it, the quota

@@ -125,7 +125,7 @@ bool shared_record_import(const struct shared *taken)
 	}
 	if (!is_first)
 		return true;
-	/* locks.shared must not be held here, because making room calls the driver. */
+	/* locks.shared must not be held here, because charge_begin() may trim memory pools, which calls the driver. */
 	if (!charge_begin(&h)) {
 		exports_release(taken->key);
 		return false;

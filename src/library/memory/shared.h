@@ -1,7 +1,7 @@
 /*
- * Memory that this process shares with others: exported or imported. Within a tenant, shared memory is charged once: to the
- * process that allocated it or, once that process freed it or died, to another that holds it. Memory of another tenant is
- * charged to the first process that imports it. exports.h has the table of owners.
+ * Keeps a list of the memory that this process shares with others: exported or imported. Within a tenant, shared memory is
+ * charged once: to the process that allocated it or, once that process freed it or died, to another that holds it. Memory of
+ * another tenant is charged to the first process that imports it. exports.h has the table of owners.
  *
  * Exported memory is charged by the hook that allocated it, imported memory by these functions. Thread safe.
  */
@@ -26,7 +26,7 @@ enum shared_kind {
 struct shared {
 	enum shared_kind kind;
 	int index; /* device index */
-	uint64_t id;
+	uint64_t id;       /* address, number or handle, as the kind says */
 	uint64_t key;      /* identifies the memory in every process (exports.h) */
 	uint64_t bytes;    /* of an import: what to charge if this process is the owner */
 	CUcontext context; /* the context with which the memory ends, or NULL */
@@ -54,8 +54,8 @@ void shared_remove_import(enum shared_kind kind, uint64_t id);
 bool shared_grow(enum shared_kind kind, uint64_t id, uint64_t bytes);
 
 /*
- * Call when this process no longer holds the memory; for exported memory, before its charge is given back. Returns false if the
- * memory was unknown.
+ * Call when this process no longer holds the memory: removes it from the list, so that another process is charged. For exported
+ * memory, call before its charge is given back. Returns false if the memory was unknown.
  */
 bool shared_drop(enum shared_kind kind, uint64_t id);
 

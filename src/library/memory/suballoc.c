@@ -14,6 +14,7 @@
 static struct suballoc_leaf *_Atomic leaf_at[LEAVES];
 static struct suballoc_leaf *_Atomic leaves;
 
+/* How long a spare must be unused before suballoc_trim() gives it back. */
 #define REST_EVERY_NS (100 * NS_PER_MS)
 
 static struct suballoc_leaf *make_leaf(size_t index)

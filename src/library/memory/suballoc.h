@@ -24,7 +24,7 @@
 
 #define SUBALLOC_CHUNK (2ULL << 20)
 #define SUBALLOC_STEP 512ULL
-/* bytes; as measured on an H200 with driver 580 */
+/* the largest suballocation; all three sizes in bytes, as measured on an H200 with driver 580 */
 #define SUBALLOC_MAX (SUBALLOC_CHUNK - SUBALLOC_STEP)
 
 struct suballoc_chunk {
@@ -89,10 +89,10 @@ struct suballoc_chunk *suballoc_chunk_of(CUdeviceptr ptr);
 /* Call after the driver has freed a suballocation. With the last one, the chunk's charge is given back. */
 void suballoc_remove_any(struct suballoc_chunk *chunk);
 
-/* Call after a context has ended: its chunks end with it. */
+/* Call after a context has ended: gives back the charges of the chunks that ended with it. */
 void suballoc_context_gone(uint64_t owner);
 
-/* Call in a forked child. */
+/* Call in a forked child: forgets all chunks and spares. */
 void suballoc_reset(void);
 
 /* ---- the common case, in a process whose tenant has one device ---- */

@@ -31,12 +31,13 @@ static inline bool swap_is_on(void)
 			DETOUR_HOLD);
 }
 
-/* Does not wait. Returns SWAP_PASSED also if the process is not swappable. */
+/* Enters the hold if it is open, without waiting. Returns SWAP_PASSED also if the process is not swappable. */
 static inline enum swap_pass swap_try_enter(void)
 {
 	return swap_is_on() ? swap_try_enter_held() : SWAP_PASSED;
 }
 
+/* True if the calling thread is inside the hold. */
 bool swap_is_inside(void);
 
 /* Waits a short time for the hold to open. */
@@ -73,7 +74,7 @@ static inline void swap_leave_always(const bool *unused)
 {
 	swap_leave();
 }
-/* As WITH_MEMORY_HELD(), in a hook that frees memory or accesses none. */
+/* As WITH_MEMORY_HELD(), but never fails: for a hook that frees memory or accesses none (swap_enter_to_free()). */
 #define WITH_MEMORY_STILL() \
 	__attribute__((cleanup(swap_leave_always), unused)) bool is_memory_still = true; \
 	swap_enter_to_free()
@@ -85,7 +86,7 @@ static inline void swap_leave_always(const bool *unused)
  * false.
  */
 bool swap_hold_close(uint64_t patience_ns);
-/* If has_room is false, calls that need memory fail instead of entering. */
+/* Opens the hold. If has_room is false, only for calls that need no memory; the others then fail (SWAP_NO_ROOM). */
 void swap_hold_open(bool has_room);
 
 /* Call in a forked child. */

@@ -47,7 +47,7 @@ static inline void swap_room_check_result(CUresult result, int device, uint64_t 
  */
 bool swap_room_is_reserved(int device, uint64_t bytes);
 
-/* Call before the first try. */
+/* Call before the first try (WITH_ROOM()). */
 void swap_room_begin(struct swap_room *room);
 /* Call after each try. Returns true if the caller should try again. */
 bool swap_room_should_retry(struct swap_room *room, CUresult result);
