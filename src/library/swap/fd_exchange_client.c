@@ -17,7 +17,10 @@ static _Atomic uint64_t pending_deletes[PENDING_DELETES_MAX];
 static _Atomic uint32_t pending_count;
 static uint64_t tried_ns; /* helper thread */
 
-/* The reply has at most one descriptor, which is closed if ret_fd is NULL. */
+/*
+ * Sends a request and waits for the reply. Returns 0 or -errno. A descriptor that comes with the reply is closed if ret_fd is
+ * NULL.
+ */
 static int call(enum fd_exchange_op op, uint64_t key, uint64_t bytes, int give_fd,
 		struct fd_exchange_reply *ret, int *ret_fd)
 {

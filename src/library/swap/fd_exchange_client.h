@@ -13,8 +13,8 @@ int fd_exchange_put(uint64_t key, uint64_t bytes, int fd);
 int fd_exchange_get(uint64_t key, uint64_t *ret_bytes, int *ret_fd);
 
 /*
- * Makes the daemon close the descriptor with this key, which keeps the memory alive. Does nothing if there is none. If the daemon
- * does not answer, fd_exchange_retry() tries again.
+ * Makes the daemon close the descriptor with this key; while open, the descriptor keeps freed memory allocated. Does nothing if
+ * there is none. If the daemon does not answer, fd_exchange_retry() tries again.
  */
 void fd_exchange_delete(uint64_t key);
 /* Helper thread, at each poll: repeats failed calls of fd_exchange_delete(), once a second. */

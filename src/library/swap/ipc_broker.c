@@ -240,8 +240,8 @@ bool ipc_broker_republish(uint64_t now_ns)
 	int error;
 
 	/*
-	 * Memory with a key stays on the GPU, so the hold need not be entered to keep it there. But do not touch such memory
-	 * while other memory moves.
+	 * Memory with a key stays on the GPU, and the hold is not needed to keep it there. But the hold keeps this function out
+	 * of the driver while other memory moves.
 	 */
 	if (now_ns - given_ns < GIVE_EVERY_NS || swap_try_enter() != SWAP_PASSED)
 		return false;

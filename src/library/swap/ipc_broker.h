@@ -1,9 +1,8 @@
 /*
- * Legacy IPC (cuIpcGetMemHandle) for memory that can be moved off the GPU. Such memory comes from the virtual
- * memory API, which has descriptors but no legacy handles. So the program gets a handle of ours, which contains a
- * key. A process of the same tenant that opens it gets the descriptor from the daemon (abi/shm/fd_exchange.h) and maps
- * the memory. From then on the memory stays on the GPU. Other tenants, and processes without the library, cannot
- * use the handle.
+ * Legacy IPC (cuIpcGetMemHandle) for memory that can be moved off the GPU. Such memory comes from the virtual memory API, which
+ * has descriptors but no legacy handles. So the program gets a handle of allot's own, which contains a key. A process of the
+ * same tenant that opens it gets the descriptor from the daemon (abi/shm/fd_exchange.h) and maps the memory. From then on the
+ * memory stays on the GPU. Other tenants, and processes without the library, cannot use the handle.
  *
  * The caller holds locks.ipc, except for ipc_broker_is_ours() and ipc_broker_republish(). Memory opened here is unmapped when
  * its context ends.
@@ -22,21 +21,23 @@
  */
 CUresult ipc_broker_get(const struct backing *b, CUipcMemHandle *ret);
 
+/* True for a handle of allot's own, of any process or tenant. */
 bool ipc_broker_is_ours(const CUipcMemHandle *handle);
 
 /* Opens a handle of allot's own in the current context. *ret_again: the handle was open already. Each open is counted. */
 CUresult ipc_broker_open(const CUipcMemHandle *handle, CUdeviceptr *ret_ptr, bool *ret_again);
 
-/* The last close unmaps the memory. Returns false if the memory was not opened here. */
+/* Closes memory of ipc_broker_open(); the last close unmaps it. Returns false if `ptr` is not such memory. */
 bool ipc_broker_close(CUdeviceptr ptr, CUresult *ret_result);
 
+/* Call after a context has ended: forgets the memory that was opened in it. */
 void ipc_broker_context_gone(CUcontext context);
 
 /*
- * Helper thread: gives the descriptors of this process's memory again, to a new daemon, which does not have them. Returns true
- * once it has them all; until then call again, at each poll. Tries once a second.
+ * Helper thread: gives a new daemon the descriptors of this process's memory, which the earlier daemon had. Returns true once
+ * the new daemon has them all; until then call again, at each poll. Tries once a second.
  */
 bool ipc_broker_republish(uint64_t now_ns);
 
-/* Call in a forked child. */
+/* Call in a forked child: forgets all opened memory. */
 void ipc_broker_reset(void);

@@ -106,7 +106,10 @@ void swap_publish(struct region_slot *slot)
 	atomic_store(&slot->swap_state, is_started ? atomic_load(&own.state) : SWAP_NONE);
 }
 
-/* Reads the pointer each time: a new daemon brings new pages, and a move may outlast several daemons. */
+/*
+ * Returns the address of the swap word. Call it each time: a new daemon brings new pages, and a move may outlast several
+ * daemons.
+ */
 static const _Atomic uint32_t *order_word(void)
 {
 	return &atomic_load(&process_state.control)->swap;
@@ -161,7 +164,10 @@ static bool wait_for_work(void)
 	return !is_given_up && result == CUDA_SUCCESS;
 }
 
-/* Waiting for work would break a capture, and the memory that the captured graph will use is not known yet. */
+/*
+ * Waits until no capture is in progress: waiting for work would break a capture, and the memory that the captured graph will
+ * use is not known yet. Returns false at until_ns.
+ */
 static bool wait_for_captures(uint64_t until_ns)
 {
 	while (atomic_load(&process_state.captures)) {
@@ -273,8 +279,9 @@ static bool is_gpu_busy(void)
 }
 
 /*
- * Maps the next chunk of the arena or, if all are mapped, page-locks the next. The driver is blocked while it locks, so this
- * pauses `pauses` times as long if the program works. Returns the bytes, or 0 if nothing is left to do.
+ * Maps the next chunk of the arena or, if all are mapped, page-locks the next one. While the driver locks memory, the program's
+ * calls wait. So if the program works, the swap thread then pauses `pauses` times as long as the locking took. Returns the
+ * chunk's bytes, or 0 if nothing is left to do.
  */
 static uint64_t prepare_next(uint64_t pauses)
 {
@@ -481,7 +488,7 @@ static bool is_on_gpu(void)
 	return atomic_load(&own.state) == SWAP_IN;
 }
 
-/* Returns the longest time to sleep. */
+/* Carries out the order of swap word `word`. Returns how long to sleep at most until the next call, in ns. */
 static uint64_t follow_order(uint32_t word)
 {
 	word = effective_order(word);
@@ -509,8 +516,8 @@ static bool is_move_out_likely(void)
 }
 
 /*
- * Maps and locks chunks before a move is ordered, if one is likely. Stops at once when the order changes. Without the pauses a
- * training step may take seconds longer.
+ * Maps and locks chunks before a move is ordered, if one is likely. Stops at once when the order changes. Pauses after each
+ * chunk (AHEAD_PAUSES); otherwise a training step may take seconds longer.
  */
 static void lock_arena_ahead(uint32_t word)
 {

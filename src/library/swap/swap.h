@@ -43,7 +43,7 @@ void swap_context_gone(CUcontext context);
 /* For the helper thread: gives up a wait for work that takes too long. */
 void swap_check_timeout(uint64_t now_ns);
 
-/* Writes the swap state into a new slot. */
+/* Writes this process's swap state and sums into `slot`. */
 void swap_publish(struct region_slot *slot);
 
 /* Call at exit, when the process has left its tenant. Returns when the swap thread is no longer in the driver. */

@@ -32,7 +32,7 @@ void swap_arena_begin(void *mapping, uint64_t bytes)
 	arena.chunk_bytes = chunk < CHUNK_MIN ? CHUNK_MIN : chunk;
 }
 
-/* The arena's last chunk may be shorter. */
+/* Returns the bytes of a chunk. The arena's last chunk may be shorter than the others. */
 static uint64_t size_of(uint32_t chunk)
 {
 	uint64_t left = arena.bytes - chunk * arena.chunk_bytes;
@@ -71,7 +71,7 @@ bool swap_arena_reserve(uint64_t bytes)
 	for (uint32_t i = 0; i < atomic_load(&arena.owned); i++)
 		have += size_of(arena.own[i]);
 	while (have < bytes) {
-		/* Only the daemon that created the arena has a table of its chunks' owners. */
+		/* Only the daemon that created the arena has a table of the chunks' owners. For any other, arena_bytes is 0. */
 		uint64_t more = atomic_load(&process_state.control)->arena_bytes ? take_chunk() : 0;
 		if (!more)
 			return false;

@@ -1,7 +1,7 @@
 /*
  * The process's side of the swap arena: one tenant's host memory for the contents of memory that was moved off the GPU. The
  * tenant's processes share the arena in chunks; the report has each chunk's owner. A process makes memory movable only after it
- * owns enough chunks, so no move fails for lack of room.
+ * owns enough chunks, so the arena always has room for a move.
  *
  * Moved memory lies in the process's chunks without gaps: a position counts bytes from the beginning of its first chunk.
  *

@@ -18,7 +18,7 @@
 struct backing {
 	CUdeviceptr base;
 	uint64_t bytes; /* whole pages */
-	uint64_t asked; /* the properties that the program requested */
+	uint64_t asked; /* bytes that the program requested; at most `bytes` */
 	CUcontext owner;
 	CUdevice device;
 	int index;                           /* in the tenant's list */
@@ -34,8 +34,8 @@ struct backing {
 };
 
 /*
- * Returns CUDA_ERROR_NOT_SUPPORTED if memory cannot be movable (the arena is full, no context, a driver without the API); then
- * the caller allocates in the normal way.
+ * Allocates a backing of at least `bytes`. Returns CUDA_ERROR_NOT_SUPPORTED if memory cannot be movable (the arena is full, no
+ * context, a driver without the API); then the caller allocates in the normal way.
  */
 CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes);
 
@@ -48,8 +48,12 @@ bool swap_backing_find(CUdeviceptr ptr, struct backing *ret_backing);
 /* Keeps the allocation that contains ptr on the GPU from now on. */
 void swap_backing_keep(CUdeviceptr ptr);
 
-/* Returns false if another thread has freed the allocation; then freeing it deletes no descriptor. */
+/*
+ * Records that the daemon has a descriptor of the allocation under `key`; swap_backing_free() then deletes the descriptor.
+ * Returns false if another thread has freed the allocation already; then the caller deletes the descriptor.
+ */
 bool swap_backing_set_key(const struct backing *b, uint64_t key);
+/* True if an allocation of this process has this key. */
 bool swap_backing_has_key(uint64_t key);
 /* Finds the first allocation from ptr on that has a key. False if there is none. */
 bool swap_backing_next_with_key(CUdeviceptr ptr, struct backing *ret);
@@ -80,8 +84,8 @@ CUresult swap_backing_populate(struct backing *b);
 CUresult swap_backing_evict(struct backing *b);
 
 /*
- * For other threads, inside the hold: lets the device `peer` access the memory of context `owner`, or not, after a change in
- * swap_peers.h.
+ * For other threads, inside the hold: allows the device `peer` to access the memory of context `owner`, or forbids it. Call
+ * after a change in swap_peers.h.
  */
 void swap_backing_set_peer_access(CUcontext owner, CUdevice peer, bool is_allowed);
 

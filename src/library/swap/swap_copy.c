@@ -8,11 +8,12 @@
 #define PART_BYTES (UINT64_C(256) << 20)
 #define NON_BLOCKING 1 /* CU_STREAM_NON_BLOCKING */
 
+/* The copying of one GPU's memory. */
 struct lane {
-	int index;
+	int index; /* device index */
 	CUcontext context;
 	CUstream stream;
-	uint32_t at;
+	uint32_t at;         /* where swap_backing_next() continues */
 	struct backing *now; /* the backing being copied; NULL if none */
 	uint64_t done;       /* bytes of `now` already copied */
 	bool has_ended;

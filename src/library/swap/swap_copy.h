@@ -12,7 +12,11 @@
 
 enum swap_copy { SWAP_COPY_OUT, SWAP_COPY_IN };
 
+/* True if a move includes the backing: other processes do not share its memory. */
 bool swap_copy_is_movable(const struct backing *b);
 
-/* Returns when all is copied; CUDA_ERROR_NOT_READY if may_continue() returned false meanwhile. Reports progress in the slot. */
+/*
+ * Copies all movable backings, and returns when all is copied; CUDA_ERROR_NOT_READY if may_continue() returned false between
+ * two parts. Reports progress in the slot.
+ */
 CUresult swap_copy_all(enum swap_copy way, bool (*may_continue)(void));

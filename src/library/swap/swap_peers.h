@@ -1,6 +1,6 @@
 /*
- * In a swappable process: which devices may access which context's memory (cuCtxEnablePeerAccess). The driver does not apply
- * that call to memory of the virtual memory API, so access is set for each range (swap_backing.h). Thread safe.
+ * Keeps, in a swappable process, which devices may access which context's memory (cuCtxEnablePeerAccess). The driver does not
+ * apply that call to memory of the virtual memory API, so access is set for each range (swap_backing.h). Thread safe.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ bool swap_peers_enable(CUcontext from, CUdevice device, CUcontext owner);
 /* Removes a record of swap_peers_enable(). Returns true if no context of the device may access the memory any more. */
 bool swap_peers_disable(CUcontext from, CUdevice device, CUcontext owner);
 
-/* Writes the devices that may access the context's memory, without its own. Returns how many. */
+/* Writes the devices that may access the context's memory, except the context's own device. Returns how many. */
 size_t swap_peers_of(CUcontext owner, CUdevice ret[SWAP_PEERS_MAX]);
 
 /* Returns a number that increases when a device gains or loses access. */
