@@ -70,20 +70,26 @@ static bool mipmap_twin_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned leve
 	return is_known;
 }
 
-/* An array above 1 MiB has pages of its own (measured on an H200 with driver 580). */
+/*
+ * Returns the bytes that an array of this size takes. An array above 1 MiB has pages of its own (measured on an H200 with
+ * driver 580).
+ */
 static uint64_t rounded(uint64_t bytes)
 {
 	return charge_rounded(bytes > MIB && bytes < 2 * MIB ? 2 * MIB : bytes);
 }
 
-/* Relaxed mode: otherwise the calls that ask for the size would break a capture of the program. */
+/*
+ * Exchanges the thread's capture mode. Relaxed mode is needed because otherwise the calls that ask for the size would break a
+ * capture of the program.
+ */
 static void exchange_capture_mode(CUstreamCaptureMode *mode)
 {
 	if (real.cuThreadExchangeStreamCaptureMode)
 		real.cuThreadExchangeStreamCaptureMode(mode);
 }
 
-/* `levels` is 0 for an array without mipmap levels. */
+/* Returns the bytes to charge for an array. `levels` is 0 for an array without mipmap levels. */
 static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned levels)
 {
 	CUDA_ARRAY3D_DESCRIPTOR deferred = *desc;
@@ -112,7 +118,7 @@ static void undo_mipmap(uint64_t mipmap)
 	real.cuMipmappedArrayDestroy((CUmipmappedArray)(uintptr_t)mipmap);
 }
 
-/* Device -1 means that nothing is charged, because the driver will refuse the call. */
+/* Returns what to charge for an array. Its device is -1 if the driver will refuse the call, or nothing is charged. */
 static struct holding charge_of(const void *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 				unsigned levels)
 {

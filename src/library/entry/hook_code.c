@@ -12,8 +12,8 @@
 
 #define UNWRAP(...) __VA_ARGS__
 /*
- * On a full GPU, wait for this much room before loading code of unknown size: the step in which a context's code memory
- * grows.
+ * When loading code fails on a full GPU, the call waits for this much room before it tries again (swap_room.h), because the
+ * code's size is unknown. It is the step in which a context's code memory grows.
  */
 #define CODE_BYTES (32 * MIB)
 
@@ -44,6 +44,7 @@
 		return WITH_ROOM(try_##name(real_function, UNWRAP args)); \
 	}
 
+/* Defines a hook that may load code and cannot unload it again, so the memory is charged even beyond the quota. */
 #define LOADS_FOR_GOOD(name, params, args) \
 	static CUresult try_##name(CUresult(*real_function) params, UNWRAP params) \
 	{ \
@@ -60,6 +61,7 @@
 		return WITH_ROOM(try_##name(real_function, UNWRAP args)); \
 	}
 
+/* Defines a hook that unloads code. */
 #define UNLOADS(name, params, args) \
 	CUresult hook_##name(CUresult(*real_function) params, UNWRAP params) \
 	{ \

@@ -28,7 +28,7 @@ static _Atomic uint32_t graph_devices;
 static struct {
 	CUdevice device;
 	uint64_t bytes;
-} reserved[REGION_MAX_DEVICES];
+} reserved[REGION_MAX_DEVICES]; /* bytes charged for graphs; guarded by locks.graph */
 
 /* The memory that a launch of a graph may map, by device index. */
 struct need {
@@ -256,7 +256,7 @@ static bool reserve(int index, uint64_t bytes)
 	return ledger_reserve(index, bytes, true) == 0;
 }
 
-/* Finds what a launch of the graph needs. */
+/* Finds the memory that a launch of the graph may map. */
 static void find_need(CUgraphExec exec, struct need *ret)
 {
 	struct holding h;
@@ -269,7 +269,10 @@ static void find_need(CUgraphExec exec, struct need *ret)
 		}
 }
 
-/* Ends what begin_launch() began. */
+/*
+ * Call after a launch for which begin_launch() returned true: charges what the driver has reserved by now, instead of what
+ * begin_launch() reserved, and releases locks.graph.
+ */
 static void end_launch(const struct need *need)
 {
 	if (!need->devices)

@@ -1,4 +1,4 @@
-/* Memory of graphs, beside the hooks, which hooks.h declares. */
+/* Keeps the charge for the memory of graphs up to date. hooks.h declares the hooks themselves. */
 #pragma once
 
 #include <stdint.h>
@@ -6,5 +6,5 @@
 /* Updates the charge of every device's graph memory, at most 50 times a second. For the helper thread. */
 void hook_graph_refresh(uint64_t now_ns);
 
-/* Call in a forked child. */
+/* Call in a forked child: forgets the graphs' memory. */
 void hook_graph_reset(void);

@@ -8,7 +8,10 @@
 
 #define HOST_PAGE 4096ULL
 
-/* Page-locked memory is recorded like device memory: addresses are unique, and the memory ends with its context. */
+/*
+ * Returns what to charge for page-locked memory. It is recorded like device memory: addresses are unique, and the memory ends
+ * with its context.
+ */
 static struct holding charge_of(uint64_t bytes)
 {
 	return (struct holding){

@@ -13,5 +13,5 @@ static inline void hook_ipc_freed(uint64_t ptr)
 /* Call after a context has ended: forgets the memory that was open in it. */
 void hook_ipc_context_gone(CUcontext context);
 
-/* Call in a forked child. */
+/* Call in a forked child: forgets all opened memory. */
 void hook_ipc_reset(void);

@@ -38,7 +38,7 @@ static struct holding charge_of(uint64_t bytes)
 
 static CUresult call_alloc(CUresult (*alloc)(CUdeviceptr *, size_t), CUdeviceptr *ptr, size_t bytes)
 {
-	/* The old function is excluded because it returns 32-bit addresses. */
+	/* cuMemAlloc from before CUDA 3.2 is excluded, because it returns 32-bit addresses. */
 	CUresult result = swap_is_on() && alloc == real.cuMemAlloc_v2
 				  ? swap_backing_alloc(ptr, bytes)
 				  : CUDA_ERROR_NOT_SUPPORTED;
@@ -108,8 +108,8 @@ CUresult hook_mem_alloc_managed(CUresult (*alloc)(CUdeviceptr *, size_t, unsigne
 }
 
 /*
- * Allocates memory that can be moved off the GPU. PITCH is the pitch of every known GPU. If a parameter is invalid, the
- * driver's call returns the error.
+ * Allocates memory that can be moved off the GPU. Rows are padded to multiples of PITCH, as on every known GPU. If a parameter
+ * is invalid, the driver's call returns the error.
  */
 static CUresult alloc_pitch_movable(CUdeviceptr *ptr, size_t *pitch, size_t width_bytes,
 				    size_t height, unsigned int element_bytes)
@@ -126,8 +126,8 @@ static CUresult alloc_pitch_movable(CUdeviceptr *ptr, size_t *pitch, size_t widt
 }
 
 /*
- * The driver chooses the pitch, so this reserves for the pitch of every known GPU, and corrects the charge afterwards.
- * Reserving for the width alone would be too little for narrow rows, by a factor of hundreds.
+ * The driver chooses the padding of rows. So this reserves for rows padded to PITCH, as on every known GPU, and corrects the
+ * charge afterwards. Reserving for the width alone would be too little for narrow rows, by a factor of hundreds.
  */
 static CUresult try_pitch(CUresult (*alloc)(CUdeviceptr *, size_t *, size_t, size_t, unsigned int),
 			  CUdeviceptr *ptr, size_t *pitch, size_t width_bytes, size_t height,
@@ -174,7 +174,7 @@ static inline CUresult give_back_suballoc(struct suballoc_chunk *chunk, CUdevice
 {
 	if (likely(result == CUDA_SUCCESS)) {
 		hook_ipc_freed(ptr);
-		/* The trace shows 0 because the size of a suballocation is not recorded. */
+		/* The trace shows 0 bytes, because the size of a suballocation is not recorded. */
 		if (trace_is_on())
 			trace_memory_now(TRACE_FREE, suballoc_device(chunk), ptr, 0);
 		suballoc_remove(&process_own()->cache, chunk);

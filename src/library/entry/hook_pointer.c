@@ -28,14 +28,17 @@ CUresult hook_get_address_range(CUresult (*get)(CUdeviceptr *, size_t *, CUdevic
 	return CUDA_SUCCESS;
 }
 
-/* Movable memory has no 32-bit addresses, so an old call's address is one that the driver knows. */
+/* Movable memory has no 32-bit addresses, so the address in this old call is never of movable memory. */
 CUresult hook_get_address_range_v1(CUresult (*get)(CUdeviceptr_v1 *, unsigned int *, CUdeviceptr_v1),
 				   CUdeviceptr_v1 *base, unsigned int *bytes, CUdeviceptr_v1 ptr)
 {
 	return get(base, bytes, ptr);
 }
 
-/* Answers the attributes that the driver would answer otherwise for linear memory. Returns false for others. */
+/*
+ * Answers an attribute if the driver's answer for a backing is not the one for linear memory. Returns false for other
+ * attributes.
+ */
 static bool attribute_of(const struct backing *b, CUpointer_attribute attr, void *value)
 {
 	switch ((int)attr) {

@@ -48,8 +48,9 @@ static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
 }
 
 /*
- * The caller of this function, and of all below that change `pools`, holds locks.pool. A call's effect on a pool is measured by
- * the reserved bytes before and after, so such calls must not overlap.
+ * Updates the charge of a pool (reserved_update_charge()). The caller of this function, and of all below that change `pools`,
+ * holds locks.pool. A call's effect on a pool is measured by the reserved bytes before and after, so such calls must not
+ * overlap.
  */
 static void update_charge(struct known_pool *p, uint64_t reserved_for_it)
 {
@@ -121,7 +122,10 @@ static void defer_destroy(struct known_pool *p)
 	shrink(p);
 }
 
-/* The last entry of `pools` moves to the place of a destroyed pool. */
+/*
+ * Destroys a pool whose destruction was deferred, if everything allocated from it is freed. The last entry of `pools` then
+ * moves to the pool's place.
+ */
 static void try_deferred_destroy(struct known_pool *p)
 {
 	if (!attribute(p->handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT) &&
@@ -423,7 +427,10 @@ bool hook_pool_import(CUmemoryPool pool, int index, int64_t bytes)
 	/* The driver keeps freed memory in the pool until the pool is destroyed. */
 	if (bytes < 0)
 		return true;
-	/* locks.pool must not be held here, because making room takes that lock too. */
+	/*
+	 * locks.pool must not be held here: a reservation that does not fit trims the pools (hook_pool_trim()), under that
+	 * lock.
+	 */
 	if (shared_key(s.kind, s.id) ? shared_grow(s.kind, s.id, s.bytes) : shared_record_import(&s))
 		return true;
 	WITH_LOCK(&locks.pool);

@@ -28,13 +28,13 @@ void hook_pool_exported(CUmemoryPool pool, uint64_t wanted, uint64_t *ret_key);
 void hook_pool_imported(CUmemoryPool pool, uint64_t key);
 
 /*
- * Call when `bytes` more are imported from the pool; fewer if negative. Once the process that created the pool is gone, this
- * process is charged for the largest sum that it had imported. Returns false if that exceeds the quota.
+ * Call when `bytes` of memory in the pool were imported, or freed again if negative. Once the process that created the pool is
+ * gone, this process is charged for the largest sum that it has imported. Returns false if that exceeds the quota.
  */
 bool hook_pool_import(CUmemoryPool pool, int index, int64_t bytes);
 
 /* Call before an imported allocation is freed. Does nothing for other addresses. */
 void hook_pool_freed_import(CUdeviceptr ptr);
 
-/* Call in a forked child. */
+/* Call in a forked child: forgets all pools. */
 void hook_pool_reset(void);

@@ -64,8 +64,8 @@ CUresult hook_mem_export(CUresult (*export)(void *, CUmemGenericAllocationHandle
 }
 
 /*
- * Returns the key by which processes recognize the memory. Only a descriptor's tag also has the size. Memory without a tag is
- * charged when it is mapped.
+ * Returns the key by which processes recognize the memory. The size is known only from a descriptor's tag (*ret_is_sized).
+ * Memory of unknown size is charged when it is mapped.
  */
 static struct fd_tag identify(void *os_handle, CUmemAllocationHandleType type, bool *ret_is_sized)
 {
@@ -93,7 +93,7 @@ static int place_of(CUmemGenericAllocationHandle handle)
 	return charge_location_index(&prop.location);
 }
 
-/* Returns false if the imported memory exceeds the quota. */
+/* Records imported memory. Returns false if the memory is charged to no process of the tenant, and exceeds the quota. */
 static bool note_import(uint64_t handle, const struct fd_tag *tag, int index)
 {
 	uint64_t number = vmm_number_of(HOLDING_HANDLE, handle);

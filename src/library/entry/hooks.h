@@ -13,5 +13,5 @@
 
 DRIVER_TABLE_HOOKS(DECLARE_HOOK_FUNCTION)
 
-/* Call in a forked child. */
+/* Call in a forked child: forgets the devices' primary contexts (hook_context.c). */
 void hook_context_reset(void);

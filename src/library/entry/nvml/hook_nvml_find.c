@@ -101,7 +101,8 @@ static unsigned int keep_own(nvmlDevice_t *found, unsigned int count)
 
 /*
  * Answers a topology query as NVML 580 does (seen on an H200): with *count 0 and no array, sets *count to the number of
- * devices; with both, fills the array, and leaves *count as it is if keeps_count; otherwise the call is invalid.
+ * devices. With *count above 0 and an array, fills the array, and leaves *count as it is if keeps_count. Otherwise the call is
+ * invalid.
  */
 static nvmlReturn_t fill_devices(nvmlReturn_t result, nvmlDevice_t *found, unsigned int found_count,
 				 bool keeps_count, unsigned int *count, nvmlDevice_t *devices)

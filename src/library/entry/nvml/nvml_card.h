@@ -21,6 +21,7 @@
  */
 bool nvml_is_governed(void);
 
+/* True if NVML is initialized, or cannot tell. */
 bool nvml_is_started(void);
 
 int nvml_card_count(void);
@@ -39,11 +40,15 @@ static inline nvmlReturn_t nvml_error_of(nvmlReturn_t answer, nvmlReturn_t other
 {
 	return answer != NVML_SUCCESS ? answer : otherwise;
 }
+/* Returns NVML's handle of a GPU or MIG instance of the tenant. */
 nvmlReturn_t nvml_device_of(int card, nvmlDevice_t *ret_device);
-/* For a MIG instance, returns the GPU that contains it. */
+/* As nvml_device_of(); but for a MIG instance, returns the GPU that contains the instance. */
 nvmlReturn_t nvml_gpu_of(int card, nvmlDevice_t *ret_device);
 
-/* The prefix is that of the UUID. The ids are those of a MIG instance on its GPU, or NVML_NO_INSTANCE. */
+/*
+ * Tell whether the tenant has a MIG instance there instead of a whole GPU, the prefix of the UUID, and the instance's ids on
+ * its GPU (NVML_NO_INSTANCE for a whole GPU).
+ */
 #define NVML_NO_INSTANCE ~0U
 bool nvml_is_instance(int card);
 const char *nvml_uuid_prefix(int card);

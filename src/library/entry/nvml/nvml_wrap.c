@@ -26,7 +26,10 @@ static nvmlReturn_t absent(void)
 		__VA_ARGS__ \
 	}
 
-/* A function without a device checks first that NVML is initialized. For a function with a device, NVML does that. */
+/*
+ * A function without a device checks first that NVML is initialized. For a function with a device, NVML itself checks that,
+ * when nvml_card_of() calls it.
+ */
 #define WRAP_LOOK(symbol, hook, params, args) \
 	WRAP(symbol, params, args, \
 	     return nvml_is_started() ? nvml_##hook(real_nvml.symbol, UNWRAP args) \

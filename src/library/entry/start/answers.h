@@ -28,8 +28,8 @@ struct answer {
 	CUdriverProcAddressQueryResult status;
 };
 
-/* Returns false if no answer is stored. */
+/* Finds the stored answer to a question. Returns false if there is none. */
 bool answers_find(struct question *question, struct answer *ret_answer);
 
-/* Call after answers_find() with the same question. */
+/* Stores an answer. Call after answers_find() with the same question. */
 void answers_store(const struct question *question, const struct answer *answer);

@@ -72,8 +72,8 @@ static CUresult find_tenant_device(CUdevice device, int *ret_index)
 }
 
 /*
- * Records a new context, and starts the library's threads. Returns false if out of memory; then the context must be destroyed,
- * because it could not be charged.
+ * Records a new context, and starts the library's threads. Returns false if out of memory; then the caller must destroy the
+ * context, because its charge could never be given back.
  */
 static bool record_context(CUcontext context, int index, uint64_t cost)
 {
@@ -98,7 +98,7 @@ static void unreserve_context(int index, uint64_t cost, CUresult result)
 	swap_room_check_result(result, index, cost);
 }
 
-/* A way to take a further reference to a primary context: cuDevicePrimaryCtxRetain, or a green context in it. */
+/* A way to take a reference to a primary context: by cuDevicePrimaryCtxRetain, or by a new green context in it. */
 struct reference {
 	CUresult (*retain)(CUcontext *, CUdevice);
 	CUresult (*create_green)(CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned int);
@@ -220,7 +220,7 @@ static bool is_active(CUdevice device)
 
 /*
  * Call with locks.primary held, before the driver's release or reset. If the context may end (is_last), drops the events
- * recorded in it, which must not be queried after its end.
+ * recorded in the context, because its events must not be queried after its end.
  */
 static void prepare_primary_end(CUdevice device, bool is_last)
 {
@@ -294,7 +294,7 @@ struct creation {
 	int index;
 	uint64_t cost;
 	struct measured measured;
-	/* This is the second attempt: calls of other tenants distorted the first measurement. */
+	/* true in the second attempt, because calls of other tenants distorted the measurement of the first */
 	bool is_second;
 };
 

@@ -11,7 +11,7 @@
 #include "library/state/process_state.h"
 #include "library/sys/config.h"
 
-#define MPS_PATIENCE_NS (10 * NS_PER_S)
+#define MPS_PATIENCE_NS (10 * NS_PER_S) /* how long cuInit waits for a new MPS server */
 /* The pause before a retry: longer than the daemon takes to notice that an MPS server has ended. */
 #define MPS_PAUSE_NS (200 * NS_PER_MS)
 
@@ -31,7 +31,7 @@ static bool is_mps_unavailable(CUresult result)
 
 /*
  * Starts the driver. If the tenant's MPS server has ended since this process joined, rejoins, which waits for a new server, and
- * retries. Otherwise the process might start without MPS, outside its group.
+ * retries. Otherwise the process might start without MPS, and not share the GPU with the other tenants of that server.
  */
 static CUresult init_with_mps(CUresult (*init)(unsigned int), unsigned int flags)
 {

@@ -11,10 +11,13 @@
 #include "library/sys/locks.h"
 
 #define VARIABLE "CUDA_VISIBLE_DEVICES="
-/* one more than a tenant can have devices, so that even a full list can name a device twice */
+/*
+ * Most devices that are read from the variable: one more than a tenant can have, so that the driver sees a device that is named
+ * twice.
+ */
 #define MAX_ENTRIES (REGION_MAX_DEVICES + 1)
 
-/* Never moves, because a thread may hold a pointer to it from getenv(). */
+/* The variable's text while it is changed. Static, because a thread may hold a pointer to it from getenv(). */
 static char entry[sizeof(VARIABLE) + MAX_ENTRIES * NVML_DEVICE_UUID_BUFFER_SIZE];
 /* The entry that visible_end() restores: the program's entry, or `entry` if there was none. NULL while nothing is changed. */
 static char *replaced;
@@ -152,7 +155,7 @@ static bool add_entry(void)
 	return true;
 }
 
-/* `environ` is not `list` any more if another thread has set a variable meanwhile. */
+/* Removes `entry` from the environment. `environ` is not `list` any more if another thread has set a variable meanwhile. */
 static void remove_entry(void)
 {
 	if (environ == list) {
