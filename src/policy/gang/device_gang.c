@@ -238,8 +238,8 @@ static void end_turn(struct gang *g, uint64_t now_ns)
 }
 
 /*
- * Moves the turn's end forward if less is in flight than predicted. Otherwise a rank that finished early would begin its next
- * step before the turn's end.
+ * Moves the turn's predicted end to an earlier time if less work is in flight than predicted. Otherwise a rank that finished
+ * early would begin its next step before the turn's end.
  */
 static void advance_end(struct gang *g, uint64_t now_ns)
 {
@@ -249,7 +249,7 @@ static void advance_end(struct gang *g, uint64_t now_ns)
 		g->at_ns = at_ns;
 }
 
-/* Returns true if work outside `except` should have ended by now, and slips may still help. */
+/* Returns true if work on devices outside the set `except` should have ended by now, and slips may still help. */
 static bool is_late(const struct gang *g, uint64_t except, uint64_t now_ns)
 {
 	if (now_ns >= g->at_ns + GANG_SLIP_MAX_NS)
@@ -300,14 +300,14 @@ static void decide_gathering(struct gang *g)
 	FOR_EACH(d, g->owned) {
 		const struct gang_report *r = &g->part[d].last_report;
 
-		/* If the device was vacant before it was kept for the gang, another tenant may have it by now. */
+		/* A report from before GANG_GATHER proves nothing: another tenant may have got the device since then. */
 		if (r->order != GANG_GATHER || !r->is_vacant)
 			return;
 	}
 	run(g, g->owned);
 }
 
-/* Returns true if another due gang wants a device where this gang has had its time. */
+/* Returns true if another due gang wants a device where this gang has held the lease for a quantum. */
 static bool is_relieved(const struct gang_board *board, const struct gang *g)
 {
 	uint64_t held = 0;
@@ -355,10 +355,7 @@ static void decide_running(struct gang_board *board, struct gang *g, uint64_t no
 static void decide_ending(const struct gang_board *board, struct gang *g, uint64_t now_ns)
 {
 	advance_end(g, now_ns);
-	/*
-	 * The leases may be from before the tenant was a gang, so devices that its other ranks need may be missing: own them
-	 * too.
-	 */
+	/* The leases may be from before the tenant was a gang. Then `owned` lacks devices that other ranks need: add them. */
 	if (is_late(g, 0, now_ns))
 		g->owned |= g->wanting & ~owned_by_others(board, g);
 	if (is_late(g, 0, now_ns) && now_ns >= g->at_ns + GANG_SLIP_ALONE_NS)
@@ -372,7 +369,7 @@ static void decide_ending(const struct gang_board *board, struct gang *g, uint64
 	wait_for_turn(g);
 }
 
-/* Returns true if this held rank may slip, because another rank's work does not end and may be waiting for it. */
+/* Returns true if the rank on `device` may slip, because another rank's work does not end and may be waiting for this rank. */
 static bool may_slip(const struct gang *g, uint64_t device, uint64_t now_ns)
 {
 	const struct gang_report *r = &g->part[device].last_report;
@@ -405,7 +402,7 @@ static struct gang_command choose_command(const struct gang *g, uint64_t device,
 	if (!is_several(g->present) || !(g->present & BIT(device)))
 		return (struct gang_command){ .order = GANG_NONE };
 	if (g->phase == PHASE_WAITING) {
-		/* A waiting gang still has a lease on a device that another gang needs first. */
+		/* Another gang comes first on a device where this waiting gang still has a lease, so close that lease. */
 		if (g->part[device].last_report.holds)
 			command.order = GANG_CLOSE;
 		return command;

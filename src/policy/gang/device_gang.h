@@ -13,9 +13,9 @@
  *
  *   waiting    The gang has work on devices that are leased out. The devices where it has work now take part in its next turn.
  *              A device where it has had none for GANG_COME_NS is left to other tenants.
- *   gathering  Its turn has come on all these devices (`due`), no other gang has one of them, and no other such gang that
- *              wants one of the devices is further behind. The holders are closed so that all devices are drained at the
- *              same moment.
+ *   gathering  The gang's turn has come on all devices that take part (`due`), no other gang has one of them, and no other due
+ *              gang that wants one of them is further behind. The tenants that hold leases there get CLOSING, each at such a
+ *              time that all devices are drained at the same moment.
  *   running    All devices were free at once, and the gang has GO on all. A device on which its work begins later is added,
  *              if no other gang has it. A device on which the gang falls idle is left to other tenants, but not soon while
  *              it works on another device, because the ranks there wait for the idle rank.
@@ -46,12 +46,15 @@
 #define GANG_SLIP_NS UINT64_C(300000)
 /* Slips stop this long after the turn's predicted end; then the drains' deadlines decide. */
 #define GANG_SLIP_MAX_NS UINT64_C(20000000)
-/* Ranks slip one by one for GANG_SLIP_ALONE_NS. After that they slip together, for GANG_SLIP_TOGETHER_NS each time. */
+/*
+ * Until GANG_SLIP_ALONE_NS after the turn's predicted end, ranks slip one by one. Later they slip together, for
+ * GANG_SLIP_TOGETHER_NS each time.
+ */
 #define GANG_SLIP_ALONE_NS UINT64_C(3000000)
 #define GANG_SLIP_TOGETHER_NS UINT64_C(1000000)
 /* A rank that has been idle for less than this is awaited, because its next launch is probably near. */
 #define GANG_COME_NS UINT64_C(5000000)
-/* A turn's end is moved forward only by at least this much, because each move wakes all devices. */
+/* A turn's predicted end is moved to an earlier time only by at least this much, because each move wakes all devices. */
 #define GANG_SOONER_NS UINT64_C(100000)
 #define GANG_GATHER_MAX_NS \
 	UINT64_C(10000000) /* longest predicted drain for which a turn's begin or end waits */
@@ -75,7 +78,8 @@ struct gang_command {
 
 /* A device's report on a tenant. */
 struct gang_report {
-	bool is_present; /* had work or demand recently, under leases */
+	/* had work or demand recently, and the device's arbiter is in ARBITER_LEASES */
+	bool is_present;
 	bool wants;
 	uint64_t idle_ns; /* since its latest demand */
 	bool waits;       /* a thread is held at the gate */
@@ -87,7 +91,7 @@ struct gang_report {
 	bool is_stuck;  /* its work has outlived a drain */
 	bool may_yield; /* had the lease for a quantum, so may yield to another gang */
 	bool is_over;
-	/* has the lease, and is idle for so long that the turn ends if all ranks are */
+	/* has the lease, and is idle for so long that the turn ends if all other ranks are idle too */
 	bool is_idle;
 	bool is_vacant; /* no tenant has the device */
 	/* how far the gang's virtual time is behind other tenants'; grows while the gang waits */

@@ -102,7 +102,7 @@ static void rescale(struct arbiter *a, double factor)
 	}
 }
 
-/* Call when a tenant was added or removed, or changed its share. */
+/* Recomputes what depends on all shares together. Call when a tenant was added or removed, or changed its share. */
 static void count_shares(struct arbiter *a)
 {
 	double scale = order_scale(a);
@@ -151,7 +151,7 @@ void arbiter_deactivate(struct arbiter *a, struct tenant *t)
 	t->reported_ns = 0;
 }
 
-/* A new tenant gets a lease's worth at most: a registration must not bring a full bucket. */
+/* Limits the tokens to a lease's worth. A tenant that is new, or was not capped before, must not begin with a full bucket. */
 static void limit_tokens(struct arbiter *a, struct tenant *t)
 {
 	double most = charge_tokens_kept(a, t);
@@ -331,14 +331,20 @@ static enum arbiter_mode choose_mode(const struct arbiter *a)
 	const struct tenant *only = &a->tenant[a->active[0]];
 	if (a->active_count > 1 || (is_capped(only) && !only->paused))
 		return ARBITER_LEASES;
-	/* A tenant that outranks this one should not wait for all that free run has in flight. */
+	/*
+	 * If another tenant outranks this one, use leases: in free run, more is in flight than the other tenant should wait
+	 * for.
+	 */
 	return priority_is_outranked(a, only) && !only->paused ? ARBITER_LEASES : ARBITER_FREE;
 }
 
 /* Sets whether the tenant may launch in free run and in slices. */
 static void set_free_state(struct arbiter *a, struct tenant *t)
 {
-	/* In slices, a tenant may have little in flight while higher priorities may begin work. */
+	/*
+	 * In slices, a tenant gets GO instead of FREE, so has little in flight, while a higher priority may begin work at any
+	 * time.
+	 */
 	bool is_bounded = a->mode == ARBITER_SLICED && sliced_is_bounded(a, t);
 	enum lease_state state = is_bounded ? LEASE_GO : LEASE_FREE;
 
@@ -358,7 +364,7 @@ static void set_free_state(struct arbiter *a, struct tenant *t)
 	} else {
 		t->state = state;
 		t->draining = false;
-		/* A stopped tenant cannot clear its flags, so its mark stays. */
+		/* A stopped tenant cannot clear its flags, so `overrunning` stays set. */
 		t->overrunning = t->overrunning && t->seen.stopped;
 	}
 }
@@ -401,7 +407,7 @@ static void decide_slices(struct arbiter *a)
 	}
 }
 
-/* Returns the only tenant at work, or NONE. That tenant becomes the holder without a drain. */
+/* Returns the only tenant at work, which becomes the holder without a drain. NONE if no tenant or several are at work. */
 static int find_only_present(const struct arbiter *a)
 {
 	int only = NONE;
@@ -529,7 +535,10 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 		a->tenant[a->active[i]].launched = false;
 
 	if (lease_any_drain(a)) {
-		/* Polls for a drain without a lease are needed while another tenant holds the lease, or runs in slices. */
+		/*
+		 * If a tenant holds the lease or runs in slices, the earlier of both polls comes next. Otherwise nothing but
+		 * the drain is awaited.
+		 */
 		bool is_held = a->mode == ARBITER_SLICED ||
 			       (a->holder != NONE && a->tenant[a->holder].state == LEASE_GO);
 		uint64_t drain_ns = lease_drain_poll_ns(a);

@@ -22,8 +22,9 @@
  * A device has one of three policies (enum arbiter_policy). Leases are the default; the others exist for comparison:
  *
  *   lease      described below
- *   token      KubeShare's policy (token.c): one holder has a token of fixed length. A sliding window counts limits and
- *              guarantees, including work that ran past the token. The policy predicts nothing and ends nothing early.
+ *   token      KubeShare's policy (token.c): one holder has a token of fixed length. Limits and guarantees apply to the use in
+ *              a sliding window, which includes work that ran past the token's end. The policy predicts nothing and ends
+ *              nothing early.
  *   feedback   Algorithm 2 of Lu et al. (paced.c, feedback.h): all tenants run at the same time (PACED). Each launch
  *              pays tokens. A control law grants tokens by the difference between the target share and the measured share.
  *
@@ -56,10 +57,10 @@
  *               A tenant that returns from absence, or has a higher priority, does not wait for the end of a step.
  *   Charge      A tenant alone pays the time with in-flight work. A contended tenant pays the wall time from the first work
  *               under the lease (start_grace_ns after GO at the latest) to the end of the drain, whether or not it reports
- *               busy. It pays 2 x depth_ns more if it shows no use of the lease, so a false "idle" gains next to nothing.
- *               In slices each tenant pays for its part of the time. The tenant's own busy_ns settles only what sampling
- *               cannot see: the charge stays between the wall time and the samples less one poll and report_lag_ns. The time
- *               that the GPU needs to change tenants (switch_ns) is charged to no tenant.
+ *               busy. It pays 2 x depth_ns more if it shows no use of the lease, so a false "idle" gains next to nothing. In
+ *               slices each tenant pays for its part of the time. The tenant's own busy_ns settles only what sampling cannot
+ *               see: the charge is at most the wall time, and at least the sampled time less one poll and report_lag_ns. The
+ *               time that the GPU needs to change tenants (switch_ns) is charged to no tenant.
  *   Cap         A cap is a token bucket, filled at limit x time and emptied by the charge. The bucket may go into debt, which
  *               later time pays. It holds at most limit x window for a tenant that waits, limit x idle_window for an idle
  *               tenant, and a lease's worth for an absent tenant.
@@ -102,7 +103,7 @@ struct arbiter_config arbiter_default_config(void);
 
 struct arbiter;
 
-/* Copies `config`, where times of zero are legal. NULL if out of memory. */
+/* Returns a new arbiter with a copy of `config`, where times of zero are legal; NULL if out of memory. */
 struct arbiter *arbiter_new(const struct arbiter_config *config);
 struct arbiter *arbiter_free(struct arbiter *arbiter); /* NULL is allowed; returns NULL */
 
@@ -110,7 +111,7 @@ struct arbiter *arbiter_free(struct arbiter *arbiter); /* NULL is allowed; retur
 int arbiter_add(struct arbiter *arbiter, uint64_t now_ns, struct arbiter_share share);
 /* arbiter_remove() and the functions below ignore an unused index; functions with an int result return -EINVAL. */
 void arbiter_remove(struct arbiter *arbiter, int tenant);
-/* Changes a share, and keeps the account. Returns -EINVAL for a share out of range. */
+/* Changes a tenant's share; its account of GPU time goes on. Returns -EINVAL for a share out of range. */
 int arbiter_set_share(struct arbiter *arbiter, int tenant, struct arbiter_share share);
 /*
  * Changes only the cap. Tokens up to now are filled at the old cap; weight and virtual time stay. Returns -EINVAL for a
@@ -122,8 +123,9 @@ void arbiter_set_paused(struct arbiter *arbiter, int tenant, bool paused);
 
 /*
  * Puts the tenant into a space group: tenants that run at the same time (space.h). `group` is a number that the caller chooses;
- * 0, as at first: no group. part_pct is the part of the SMs that the tenant's processes can use, at least its cap. The tenant
- * loses its lease and keeps its account. Returns -EINVAL under another policy than leases, -ENOSPC without room for a group.
+ * 0: no group, as for a new tenant. part_pct is the part of the SMs that the tenant's processes can use, at least its cap. The
+ * tenant loses its lease and keeps its account. Returns -EINVAL under another policy than leases, -ENOSPC without room for a
+ * group.
  */
 int arbiter_set_space_group(struct arbiter *arbiter, int tenant, uint32_t group, double part_pct);
 
@@ -161,8 +163,8 @@ int arbiter_holder(const struct arbiter *arbiter);
 bool arbiter_has_lease(const struct arbiter *arbiter, int tenant);
 /*
  * Returns how much work may be in flight under a lease: depth_ns, the larger depth beside a gang, or two steps' length if the
- * program profits. For a capped tenant that is alone with long slices (cap_slice_most_ns), returns a slice, at most
- * free_depth_ns.
+ * program profits from launching that far ahead (steps.h). For a capped tenant that is alone with long slices
+ * (cap_slice_most_ns), returns a slice, at most free_depth_ns.
  */
 uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant, uint64_t free_depth_ns);
 /* Returns the charged length of a step of the tenant's program (steps.h); 0 if unknown. */
@@ -172,7 +174,7 @@ uint64_t arbiter_step_ns(const struct arbiter *arbiter, int tenant);
  * each step's begin and end.
  */
 enum region_sync_point arbiter_wants_sync_point(const struct arbiter *arbiter, int tenant);
-/* Returns how the latest lease ended that was closed or is being closed. */
+/* Returns why the latest lease ended, among those that were closed or are being closed. */
 struct arbiter_lease_end arbiter_last_end(const struct arbiter *arbiter);
 /* Returns how long the tenant's lease may be idle before the tenant loses it. */
 uint64_t arbiter_patience_ns(const struct arbiter *arbiter, int tenant);

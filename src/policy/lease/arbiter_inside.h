@@ -31,7 +31,7 @@
 
 #define NONE (-1)
 
-/* ARBITER_POLICY_TOKEN: use in the sliding window, by parts of it. */
+/* ARBITER_POLICY_TOKEN: a tenant's GPU time in the sliding window, which is divided into TOKEN_PARTS equal parts. */
 #define TOKEN_PARTS 100
 struct token_account {
 	double part_ns[TOKEN_PARTS];
@@ -42,7 +42,7 @@ struct token_account {
 	uint64_t since;    /* time at which the tenant was added */
 };
 
-/* ARBITER_POLICY_FEEDBACK: tokens for each period. */
+/* ARBITER_POLICY_FEEDBACK: a tenant's tokens, and their price in GPU time (paced.c). */
 struct paced_account {
 	struct feedback_loop loop;
 	uint64_t granted;      /* tokens granted in all */
@@ -60,15 +60,16 @@ struct paced_account {
  */
 struct group_part {
 	uint32_t group; /* the caller's number for the group; 0: none */
-	int of;         /* index of the tenant that is this member's group; NONE: no member */
-	bool is_group;  /* this tenant is a group: it has members and no processes */
+	/* index of the tenant that is this member's group; NONE: the tenant is no member */
+	int of;
+	bool is_group; /* this tenant is a group: it has members and no processes */
 	/* the next fields are for members only: */
 	bool is_present; /* had work or demand within free_after_ns */
 	uint64_t last_present_at;
 	bool was_running; /* had work at the last arbiter_step() */
 	/* when its last process was stopped; the present time if some process is not stopped */
 	uint64_t stopped_at;
-	/* wall time against which no reported busy time was charged yet */
+	/* wall time in which further reported busy time fits: more busy time than this is not accepted */
 	double wall_ns;
 	/* percent: its guarantee, or its part of the GPU time that no guarantee covers */
 	double weight;
@@ -79,7 +80,8 @@ struct group_part {
 
 /* Keeps a program with short steps (rules/steps.h) to a part of GPU time (sliced.c). */
 struct step_pace {
-	double more_ns; /* time that a usual step would have to last longer to keep to that part */
+	/* by how much longer a usual step would have to take, to keep to that part */
+	double more_ns;
 	double hold_ns; /* delay from the end of a step until the next one may begin */
 };
 
@@ -132,7 +134,7 @@ struct tenant {
 	bool comes_first; /* ARBITER_SLICED: lower priorities are held for this tenant */
 	/* if it began while others ran: estimated time at which the hardware serves it first */
 	uint64_t served_from;
-	/* charged_ns when served_from was last set; it is set again only after another time slice was charged */
+	/* charged_ns when served_from was last set; served_from is set again only after a further time slice was charged */
 	double charged_at_wait_ns;
 	bool is_over_cap; /* held because it used more than its cap */
 	bool is_ahead;    /* held because it had more than its share */
@@ -169,7 +171,7 @@ struct tenant {
 	/* turns on several devices at once (gang_rank.c): */
 	struct gang_command gang;
 	bool gang_over; /* holds the lease, and its turn should end on all devices together */
-	bool gang_idle; /* the same, but only once it is idle on all devices */
+	bool gang_idle; /* holds the lease, and its turn should end once all ranks are idle */
 
 	struct group_part part;
 
@@ -201,8 +203,9 @@ struct arbiter {
 	uint64_t last_now_ns;
 	uint64_t clock;
 	enum arbiter_mode mode;
-	bool shares_changed; /* the states of free run are out of date */
-	double vclock;       /* least virtual time of the tenants that compete; never falls */
+	/* a share or a tenant changed, so the states of free run must be set again */
+	bool shares_changed;
+	double vclock; /* least virtual time of the tenants that compete; never falls */
 
 	/* state of the lease: */
 	int holder;
@@ -213,7 +216,7 @@ struct arbiter {
 	/* the holder's charge has begun: its first work was seen, or start_grace_ns is over */
 	bool started;
 	bool worked; /* work was seen under this lease */
-	/* granted by order_in_need(), so lasts min_lease_ns even against the account */
+	/* granted to a tenant in need (order_in_need()), so the lease lasts min_lease_ns even without tokens */
 	bool out_of_turn;
 	uint64_t granted_at;
 	double charged_before; /* the holder's charged_ns at granted_at */
@@ -294,8 +297,9 @@ void order_mark_candidates(struct arbiter *a);
 /* Returns true if the tenant may be stuck without a lease and had none for need_ns (arbiter.h: Need). */
 bool order_in_need(const struct arbiter *a, const struct tenant *t);
 /*
- * Returns the virtual time at which a quantum that starts at `vtime` ends; the tenant with the first end comes next. By the
- * start instead, a large share that was idle would wait for a quantum of each small share slightly before it.
+ * Returns the virtual time at which a quantum that starts at `vtime` ends; the tenant with the first end comes next. If the
+ * starts were compared instead, a tenant with a large share that was idle would wait for a quantum of each tenant with a small
+ * share and a slightly lower virtual time.
  */
 double order_turn_end(const struct arbiter *a, const struct tenant *t, double vtime);
 /*
@@ -326,7 +330,7 @@ int priority_best(const struct arbiter *a, int except, int64_t least);
 
 /* Returns true if all active tenants should run at once, sliced by the hardware. */
 bool sliced_is_due(const struct arbiter *a);
-/* Resets credits and pauses when ARBITER_SLICED begins. */
+/* Resets all credits, holds and step accounts. Call when ARBITER_SLICED begins. */
 void sliced_begin(struct arbiter *a);
 /*
  * Notes steps that ended, and tenants that began while others ran, which wait for a time slice. Call at each arbiter_step()
@@ -342,8 +346,8 @@ void sliced_mark(struct arbiter *a);
 /* Returns true if the doorbell must report the tenant's sync points, so that its use is known to the microsecond. */
 bool sliced_wants_sync_point(const struct arbiter *a, const struct tenant *t);
 /*
- * Returns true if the tenant must wait: it is ahead of its share, above its cap, or a higher priority comes first. Caps aside,
- * one tenant that wants the GPU is never held.
+ * Returns true if the tenant must wait: it is ahead of its share, above its cap, or a higher priority comes first. Of the
+ * tenants that want the GPU, at least one is not held, unless caps hold all.
  */
 bool sliced_is_held(const struct arbiter *a, const struct tenant *t);
 /* Returns true if little may be in flight, because a higher priority may begin work at any time. */
@@ -360,7 +364,7 @@ void quantum_learn(struct arbiter *a);
 /* Sets a->start_ns when the holder's first work is seen. */
 void quantum_watch_start(struct arbiter *a, const struct tenant *holder);
 
-/* lease.c */
+/* lease.c; two functions on polls are in lease_poll.c, lease_is_idle() is in turn_end.c */
 
 void lease_grant(struct arbiter *a, int tenant);
 /* Sends CLOSING to a tenant in GO or FREE, whether holder or not. */
@@ -373,9 +377,15 @@ void lease_hold(struct arbiter *a, struct tenant *t);
 void lease_end_drains(struct arbiter *a, uint64_t dt_ns);
 /* Ends, renews or reopens the holder's lease. If there is no holder, grants a lease. */
 void lease_decide(struct arbiter *a);
-/* Returns the time until the next poll for the lease: poll_free_ns at most, or poll_rung_ns if tenants ring. */
+/*
+ * Returns the time until the next poll for the lease: poll_free_ns at most, or poll_rung_ns if all tenants ring their
+ * doorbells.
+ */
 uint64_t lease_next_poll_ns(const struct arbiter *a);
-/* Returns the time until the next poll for drains: poll_drain_ns to poll_lease_ns, or poll_rung_ns if tenants ring. */
+/*
+ * Returns the time until the next poll for drains: poll_drain_ns to poll_lease_ns, or at most poll_rung_ns if the tenants ring
+ * their doorbells.
+ */
 uint64_t lease_drain_poll_ns(const struct arbiter *a);
 bool lease_any_drain(const struct arbiter *a);
 /* Returns true if the holder has been idle for longer than its patience, so should lose the lease. */
@@ -427,7 +437,7 @@ bool gang_rank_end_turn(struct tenant *t);
 bool gang_rank_idle(const struct arbiter *a, struct tenant *t);
 /*
  * Limits how far the virtual time of a gang that waits for another device falls behind. New tenants start at the least virtual
- * time, so they would come before all tenants that worked in the meantime.
+ * time. Without the limit, that would be the gang's, so they would come before all tenants that worked while the gang waited.
  */
 void gang_rank_bound_lag(struct arbiter *a);
 /* Returns the time until the next poll; next_ns is that time without gangs. */
@@ -453,7 +463,7 @@ void group_count(struct arbiter *a, int group);
 void group_leave(struct arbiter *a, struct tenant *t);
 /* Computes each group's observation from its members', and charges the members for dt_ns. */
 void group_observe(struct arbiter *a, uint64_t dt_ns);
-/* Returns how much work a member may have in flight, by the lengths that its library predicts. */
+/* Returns how much work a member may have in flight, measured in the lengths that its library predicts. */
 uint64_t group_depth_ns(const struct arbiter *a, const struct tenant *t);
 /* Derives members' states from their groups'. Returns the time until the next poll, at most next_ns. */
 uint64_t group_decide(struct arbiter *a, uint64_t dt_ns, uint64_t next_ns);

@@ -32,8 +32,8 @@ struct arbiter_config {
 	/* beside a gang, quantum_ns, quantum_min_ns and depth_ns are at least these */
 	struct turn_terms gang_turn;
 	/*
-	 * limit for the library's gates: with more than depth_ns in flight, a second work item starts only while less than
-	 * this is in flight
+	 * with depth_ns or more in flight, the library's gate lets a second work item begin only while less than this is in
+	 * flight
 	 */
 	uint64_t long_work_ns;
 	double switch_loss;    /* part of the device's time that hand-overs may cost */
@@ -75,7 +75,7 @@ struct arbiter_config {
 	/* highest rate of a budget, in percent, for a tenant without a guarantee */
 	double urgent_default_pct;
 	uint64_t debt_max_ns; /* debt beyond this is forgiven */
-	uint64_t max_step_ns; /* most time that one step counts */
+	uint64_t max_step_ns; /* the most time that one arbiter_step() counts */
 	/*
 	 * Time to the next step while draining, under leases, in free run, and idle. With much work in flight the time is
 	 * longer: up to poll_lease_ns while draining, up to poll_free_ns under leases.
@@ -145,7 +145,7 @@ enum arbiter_mode { ARBITER_IDLE, ARBITER_FREE, ARBITER_LEASES, ARBITER_PACED, A
 struct arbiter_account {
 	uint64_t charged_ns; /* GPU time charged; never falls */
 	uint64_t overrun_ns; /* portion of charged_ns that overlapped with another tenant's lease */
-	uint64_t waited_ns;  /* time with demand but without the lease */
+	uint64_t waited_ns;  /* time for which a thread was held at the gate for want of a lease */
 	uint64_t leases;
 	uint64_t step_turns; /* leases that ended with a step of the program (steps.h) */
 	uint64_t expired;    /* drains that passed their deadline */
@@ -159,7 +159,7 @@ struct arbiter_account {
 	bool draining;
 };
 
-/* Of a member of a space group (space.h); otherwise is_member is false and speed 1. */
+/* Speed and pace of a member of a space group (space.h). For any other tenant, is_member is false and speed is 1. */
 struct arbiter_pace {
 	bool is_member;
 	bool is_known;

@@ -6,7 +6,7 @@
 
 /* While the device is kept free for a gang, another tenant gets a lease only if at least this much time is left. */
 #define SHORT_LEASE_NS UINT64_C(2000000)
-/* The most quanta by which a gang may fall behind on one device while it waits for another. */
+/* The most quanta by which a gang's virtual time may fall behind on one device while the gang waits for another device. */
 #define LAG_QUANTA 4.0
 
 bool gang_rank_is_held(const struct arbiter *a, const struct tenant *t)

@@ -52,7 +52,7 @@ static uint64_t drain_limit_ns(const struct arbiter *a, const struct tenant *t)
 	uint64_t inflight = min_u64(t->seen.inflight_ns, a->config.drain_max_ns);
 	uint64_t limit = min_u64(4 * inflight, a->config.drain_max_ns);
 
-	/* This drain starts after one that the tenant's work outlived, so it is short. */
+	/* The tenant's work outlived an earlier drain, so this drain is short. */
 	if (t->overrunning || limit < a->config.drain_min_ns)
 		return a->config.drain_min_ns;
 	return limit;

@@ -8,7 +8,7 @@
 
 /*
  * A thread that was held has lost its lead over the GPU. The GPU runs dry until the thread is ahead again, after ramp_ns. For a
- * program that streams(), slices are so long that this is at most RAMP_PART of them.
+ * program that streams(), slices are so long that ramp_ns is at most RAMP_PART of a slice.
  */
 #define RAMP_PART 0.02
 
@@ -89,7 +89,7 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 	if ((!t->demand && !t->running) || t->arrived) {
 		double keeps = charge_tokens_kept(a, t);
 
-		/* The tenant was absent from filled_at until it became active. */
+		/* A tenant that was active at filled_at was idle since then, not absent, so it keeps tokens as for a pause. */
 		if (t->active && t->filled_at > t->active_since)
 			keeps = max_double(tokens_of_pause(a, t), t->tokens_ns);
 		most = min_double(most, keeps);
@@ -98,7 +98,7 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 	t->filled_at = a->clock;
 }
 
-/* amount_ns is negative if a settlement gives time back. */
+/* Adds amount_ns to the tenant's charge, and takes it from its tokens and budget. Negative: a settlement gives time back. */
 static void add_charge(struct arbiter *a, struct tenant *t, double amount_ns)
 {
 	double weight = order_weight(a, t);
@@ -174,7 +174,7 @@ static void charge_holder(struct arbiter *a, struct tenant *t, uint64_t dt_ns, b
 		quantum_watch_start(a, t);
 	a->worked = a->worked || worked;
 	if (!a->started) {
-		/* The work began at an unknown moment of this step: charge half of it until it is settled. */
+		/* The work began at an unknown moment of this step: charge half of the step until charge_settle(). */
 		if (worked)
 			amount = (double)dt_ns / 2;
 		a->started = worked ||

@@ -176,8 +176,8 @@ static bool has_worked(const struct tenant *t)
 }
 
 /*
- * Returns the charge for busy_ns with work in flight. If the member can use only a part of the SMs, that fraction. Beside
- * others on all SMs: its work if its speed is known, otherwise an equal part.
+ * Returns the charge for busy_ns with work in flight. If the member can use only a part of the SMs, that part of busy_ns.
+ * Beside others on all SMs: its work if its speed is known, otherwise an equal part.
  */
 static double charge_of(const struct tenant *t, double busy_ns, int working)
 {
@@ -288,8 +288,8 @@ void group_observe(struct arbiter *a, uint64_t dt_ns)
 /* ---- decisions ---- */
 
 /*
- * Sets members' parts: of the whole GPU, or of the group's guarantee if the group takes turns with others. Members without a
- * guarantee share what all guarantees leave, by the arbiter's weights.
+ * Sets each member's guarantee and least pace, as parts of the whole GPU or, if the group takes turns with other tenants, of
+ * the group's guarantee. Members without a guarantee share what all guarantees leave, by the arbiter's weights.
  */
 static void set_parts(struct arbiter *a, int group)
 {
@@ -327,10 +327,10 @@ static void set_state(struct arbiter *a, struct tenant *t, enum lease_state stat
 	t->state = state;
 }
 
-/* Facts about all members of a group except one. */
+/* Facts about the members of a group that have part.is_present, except one member. */
 struct others {
 	bool any_there, any_present, any_promised;
-	double limits; /* sum of the caps of those with part.is_present, as parts of the GPU */
+	double limits; /* sum of their caps, as parts of the GPU */
 };
 
 static struct others others_of(const struct arbiter *a, int group, int member)

@@ -8,9 +8,9 @@ static uint64_t between(uint64_t low, uint64_t value, uint64_t high)
 }
 
 /*
- * Returns the time until the next poll of a draining tenant: half of its predicted work, so ever shorter. A tenant that was
- * busy after it could read CLOSING rings its doorbell when its work ends; it is polled only at the deadline and every
- * poll_rung_ns.
+ * Returns the time until the next poll of a draining tenant: half of its predicted work, so that the polls come ever faster. A
+ * tenant that was busy after it could read CLOSING rings its doorbell when its work ends; it is polled only at the deadline and
+ * every poll_rung_ns.
  */
 static uint64_t drain_poll_ns(const struct arbiter *a, const struct tenant *t)
 {
@@ -101,7 +101,11 @@ static uint64_t next_work_ns(const struct arbiter *a, const struct tenant *t, in
 	return next_ns;
 }
 
-/* Returns the time until the poll of a holder whose turn or tokens last for left_ns. */
+/*
+ * Returns the time until the poll of a holder whose turn or tokens last for left_ns: left_ns or, if its program has steps, half
+ * a step less, because from then on a sync point may end the turn. If the time is over, the poll comes when the step is
+ * overdue.
+ */
 static double next_end_ns(const struct arbiter *a, const struct tenant *t, double left_ns)
 {
 	double half_ns = turn_step_ns(a, t) / 2;

@@ -4,8 +4,8 @@
 
 /*
  * Returns the fraction of GPU time in which a tenant may push ahead: its guarantee and a margin, less where guarantees leave no
- * room. The margin is for bursts that take longer than their work. A tenant without a guarantee gets a small part of what is
- * left. All budgets together never exceed the GPU.
+ * room. The margin is for bursts that take longer than their work. Guarantees with their margins never exceed the GPU in sum. A
+ * tenant without a guarantee gets a small part of what is left, at least 1 %.
  */
 static double rate(const struct arbiter *a, const struct tenant *t)
 {

@@ -136,7 +136,7 @@ static void end_period(struct arbiter *a, struct tenant *t)
 	begin_period(a, t);
 }
 
-/* Starts again after a pause or after FREE, with the last grant and the learned price. */
+/* Starts a new period after a pause or after FREE, with the size of the last grant and the learned price. */
 static void begin_again(struct arbiter *a, struct tenant *t)
 {
 	t->paced.loop.has_measured = false;
@@ -148,7 +148,7 @@ static void begin_again(struct arbiter *a, struct tenant *t)
 	begin_period(a, t);
 }
 
-/* Returns the time until the tenant's period ends. */
+/* Ends the tenant's period if its time is over. Returns the time until the next end of a period. */
 static uint64_t poll_tenant(struct arbiter *a, struct tenant *t)
 {
 	uint64_t period = t->paced.loop.period_ns;
@@ -190,7 +190,7 @@ static void set_state(struct arbiter *a, struct tenant *t, bool is_alone)
 		begin_again(a, t);
 	t->state = is_alone ? LEASE_FREE : LEASE_PACED;
 	t->draining = false;
-	/* A stopped tenant cannot clear its flags, so its mark stays. */
+	/* A stopped tenant cannot clear its flags, so `overrunning` stays set. */
 	t->overrunning = t->overrunning && t->seen.stopped;
 }
 

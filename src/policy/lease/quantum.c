@@ -2,7 +2,7 @@
 
 /* assumed cost of a hand-over, with the wake-up of the next holder, until it is measured */
 #define HANDOVER_START_NS 300e3
-/* a longer time is not the cost of a hand-over: the holder had other things to do */
+/* a longer time counts as this, because the rest is not a cost of the hand-over: the holder had other things to do */
 #define HANDOVER_MAX_NS 5e6
 #define HANDOVER_FADE 16 /* number of leases over which the cost is averaged */
 /*

@@ -20,7 +20,7 @@
 /* A tenant without short steps is held when its lead over its share exceeds this ... */
 #define AHEAD_NS 1e6
 #define AHEAD_LEFT_NS 5e5   /* ... until its lead is less than this */
-#define CAP_LEFT_NS 0       /* ... or, above its cap, until its tokens are back */
+#define CAP_LEFT_NS 0       /* ... or, if held for its cap, until it has this many tokens */
 #define CREDIT_MOST_NS 50e6 /* bound of credit_ns, positive or negative */
 #define SAVED_MOST_NS 5e6   /* most credit that a tenant gathers while it wants nothing */
 /*
@@ -281,7 +281,7 @@ void sliced_mark(struct arbiter *a)
 		struct tenant *t = &a->tenant[a->active[i]];
 
 		t->is_ahead = others_want(a, t) && is_ahead(a, t);
-		/* A tenant comes first from half of SAVED_MOST_NS in credit until that is spent. */
+		/* A tenant comes first once its credit reaches half of SAVED_MOST_NS, until the credit is spent. */
 		t->comes_first = wants(t) && !t->is_ahead && !t->is_over_cap &&
 				 t->credit_ns >= (t->comes_first ? 0 : SAVED_MOST_NS / 2);
 	}

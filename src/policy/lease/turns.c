@@ -20,7 +20,7 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* Returns 0 if the clock went back. */
+/* Returns the time from `then` to `now`; 0 if the clock went back. */
 static uint64_t since(uint64_t now, uint64_t then)
 {
 	return now > then ? now - then : 0;

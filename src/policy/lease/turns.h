@@ -114,5 +114,5 @@ void turns_observe(const struct turns *t, struct turns_process *p,
  */
 uint64_t turns_step(struct turns *t, struct turns_process *process, size_t count,
 		    const struct turns_lease *lease);
-/* Returns how long the process with the turn may be idle; UINT64_MAX if every process has it. */
+/* Returns how long the process with the turn may be idle; UINT64_MAX if every process has the turn. */
 uint64_t turns_patience_ns(const struct turns *t, const struct turns_process *process, size_t count);

@@ -17,14 +17,14 @@ struct fade {
 };
 
 /*
- * Adds used_ns, spread evenly since the last call, so that the number of calls does not matter. No time passes before the
- * first call. Half-life 0: no fading. A clock that went back stands still.
+ * Adds used_ns, spread evenly since the last call, so that the number of calls does not matter. The first call adds used_ns
+ * without fading. Half-life 0: no fading. A clock that went back stands still.
  */
 void fade_add(struct fade *f, uint64_t now_ns, uint64_t used_ns, uint64_t half_life_ns);
 
 /*
- * Returns the use as of now_ns (not 0), if it was use_ns at a time passed_ns ago. Serves to restore a stored use under
- * another clock.
+ * Returns the state at now_ns, which must not be 0, of a use that was use_ns at a time passed_ns earlier. Restores a stored use
+ * under another clock.
  */
 struct fade fade_after(double use_ns, uint64_t passed_ns, uint64_t now_ns, uint64_t half_life_ns);
 

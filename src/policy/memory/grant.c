@@ -25,7 +25,7 @@ static int compare(const void *a, const void *b, void *data)
 	return order_compare(&x->key, &y->key, m->now_ns, m->bounds);
 }
 
-/* Returns true if the request could be granted without other tenants. */
+/* Returns true if the request would fit into its cards if no other tenant held memory. */
 static bool is_possible(const struct grant_card *cards, size_t card_count,
 			const struct grant_request *r)
 {
@@ -77,7 +77,7 @@ static bool share_a_card(const struct grant_request *a, const struct grant_reque
 	return false;
 }
 
-/* Counts an overtaking for each waiting request before `granted` in the order that needs one of its cards. */
+/* Counts an overtaking for each waiting request that comes before `granted` in the order and needs one of the same cards. */
 static void count_passes(struct grant_request *first, const struct grant_request *granted)
 {
 	for (struct grant_request *r = first; r < granted; r++)

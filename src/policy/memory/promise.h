@@ -21,7 +21,7 @@
 #include "base/error.h"
 
 struct promise {
-	bool memory_given;    /* false: the tenant may use the rest (see above) */
+	bool memory_given;    /* false: the tenant may use all memory that is not promised */
 	uint64_t quota_bytes; /* quota in force */
 	/* for a tenant that waits: bytes granted at once, at most the quota; 0: the quota */
 	uint64_t reserve_bytes;
@@ -34,12 +34,14 @@ struct promise {
 struct promise_card {
 	unsigned index;
 	uint64_t memory_bytes;
-	uint64_t promised_bytes; /* sum of quotas asked for, without tenants that wait or swap */
-	uint64_t unpromised_held_bytes; /* held by tenants that may use the rest */
-	uint64_t granted_bytes;         /* granted to tenants that wait */
-	uint64_t kept_bytes;            /* kept free for overdue tenants */
-	uint64_t movable_bytes;         /* largest quota of a tenant whose memory can be moved */
-	bool is_movable;                /* the request is from a tenant whose memory can be moved */
+	/* sum of the quotas asked for, except of tenants with on_full wait or swap */
+	uint64_t promised_bytes;
+	uint64_t unpromised_held_bytes; /* held by tenants that have no quota */
+	uint64_t granted_bytes;         /* granted to tenants with on_full wait (grant.h) */
+	/* kept free for tenants that have waited too long (grant.h) */
+	uint64_t kept_bytes;
+	uint64_t movable_bytes; /* largest quota of a tenant whose memory can be moved */
+	bool is_movable;        /* the request is from a tenant whose memory can be moved */
 	double promised_cores_pct;
 	bool may_overcommit; /* guarantees may sum to more than 100 % */
 	unsigned tenant_count;
@@ -47,12 +49,15 @@ struct promise_card {
 
 /* The values that a request names. A value without its has_ flag is kept (request "set") or chosen ("create"). */
 struct promise_request {
-	/* has_memory: the request names a quota. memory_is_unpromised: the request asks for the rest (null in JSON). */
+	/*
+	 * has_memory: the request names a quota. memory_is_unpromised: the request asks for no fixed quota, but for all memory
+	 * that is not promised (null in JSON).
+	 */
 	bool has_memory, memory_is_unpromised;
 	uint64_t memory_bytes;
 	bool has_reserve;
 	uint64_t reserve_bytes;
-	bool waits; /* follows from the tenant's on_full */
+	bool waits; /* the tenant has on_full wait */
 	bool has_cores;
 	double cores_pct;
 	bool has_limit;
@@ -70,5 +75,5 @@ int promise_decide(const struct promise_card *card, const struct promise *now, u
 /* Returns the guarantee in force if all guarantees of a card sum to promised_cores_pct. */
 double promise_effective_pct(double promised_cores_pct, double cores_pct);
 
-/* Returns the quota of a tenant that may use the rest. */
+/* Returns the memory that is not promised: the quota of a tenant that asked for none. */
 uint64_t promise_unpromised_bytes(const struct promise_card *card);

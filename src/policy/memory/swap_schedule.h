@@ -40,7 +40,7 @@ struct swap_schedule_config {
 	uint64_t retry_ns;
 	/* If an ordered leave makes no progress for this long, or for four times the move's length, the order is given up. */
 	uint64_t answer_ns;
-	double move_part; /* 0 to 1 */
+	double move_part; /* the part of the time that moves may take, 0 to 1 */
 	/* the longest turn is at most this many times the shortest, whatever the weights */
 	double weight_most;
 	double bytes_per_s; /* speed of a move until one was measured */
@@ -88,7 +88,7 @@ struct swap_schedule_tenant {
 	uint64_t needs_since_ns;  /* since when it is in the queue; 0: it needs no room */
 	uint64_t spared_until_ns; /* it is not ordered to leave again before this time */
 	uint64_t queued_ns;       /* needs_since_ns at the time when it was let in */
-	/* since when other tenants have the room for its return; 0: there is room */
+	/* since when other tenants take up the room that is reserved for its return; 0: there is room */
 	uint64_t lacks_since_ns;
 	/* since when no room for it seems possible; 0: room is possible */
 	uint64_t never_since_ns;
@@ -110,7 +110,9 @@ struct swap_schedule {
 struct swap_schedule_config swap_schedule_default_config(void);
 void swap_schedule_init(struct swap_schedule *r, const struct swap_schedule_config *config);
 
-/* Adds a tenant at its present place. Returns its number; negative if there are more than SWAP_SCHEDULE_MOST. */
+/*
+ * Adds a tenant that is on its cards (is_in) or swapped out. Returns its number, or -1 if there are SWAP_SCHEDULE_MOST already.
+ */
 int swap_schedule_add(struct swap_schedule *r, bool is_in, uint64_t now_ns);
 void swap_schedule_remove(struct swap_schedule *r, int tenant);
 

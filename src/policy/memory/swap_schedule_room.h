@@ -15,7 +15,7 @@ bool swap_schedule_is_on_card(const struct swap_schedule_tenant *t);
 /* Returns true if the tenant's return was ordered, so bytes are reserved for it, and it is not on the card yet. */
 bool swap_schedule_is_awaited(const struct swap_schedule_tenant *t);
 
-/* Returns the movable bytes on all its cards. */
+/* Returns the tenant's movable bytes, summed over its cards. */
 uint64_t swap_schedule_movable_bytes(const struct swap_schedule_tenant *t);
 /*
  * Returns true if the tenant lacks bytes or must be let in. A tenant that is out may be in need even with nothing to move
@@ -42,7 +42,7 @@ bool room_fits(const struct room *room, const struct swap_schedule_tenant *t);
 bool room_can_ever(const struct swap_schedule *r, int tenant, bool is_return);
 
 /*
- * Orders tenants to leave that together make enough room for this one, or no tenant. Does nothing while a tenant is already
- * leaving a card that is short.
+ * Orders tenants to leave that together make enough room for `tenant`; if there is no such choice, orders none. Does nothing
+ * while a tenant is already leaving a card that is short.
  */
 void room_make(struct swap_schedule *r, int tenant, uint64_t now_ns);

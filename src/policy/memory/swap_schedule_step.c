@@ -208,7 +208,10 @@ static void serve(struct swap_schedule_tenant *t, uint64_t now_ns)
 		t->in_since_ns = now_ns;
 }
 
-/* A tenant that must wait keeps its cards from the tenants behind it. */
+/*
+ * Goes through the queue: lets tenants in that have room, and makes room for others. A tenant that must wait keeps its cards
+ * from the tenants behind it.
+ */
 static void serve_queue(struct swap_schedule *r, uint64_t now_ns)
 {
 	bool is_blocked[SWAP_SCHEDULE_CARDS] = { false };

@@ -35,7 +35,10 @@ struct order_key {
 	uint32_t id;       /* decides ties */
 };
 
-/* A now_ns before since_ns counts as since_ns. */
+/*
+ * Returns true if the tenant has waited for patience_ns or was overtaken passes_most times. A now_ns before since_ns counts as
+ * since_ns.
+ */
 bool order_is_overdue(const struct order_key *k, uint64_t now_ns, const struct order_bounds *bounds);
 
 /* Returns a value below, at or above zero if `a` comes before, with or after `b`. A total order for any one now_ns. */

@@ -6,7 +6,7 @@
 
 #include "policy/placement/evaluate.h"
 
-/* 8 of 16 cards are 12,870 sets, all of which are examined. 8 of 24 would be 735,471. */
+/* Most sets that are examined. All sets of 8 out of 16 cards (12,870) are, but not all of 8 out of 24 (735,471). */
 #define PLACE_SETS_MOST 20000
 
 struct place_set {

@@ -1,6 +1,7 @@
 /*
  * A container's request for a node's cards, and the reasons why a card cannot serve it. Reasons and their order are HAMi's,
- * because users know them from events and metrics. (HAMi's reason for a node without any device is left out.)
+ * because users know them from events and metrics. (HAMi's reason for a node without any device is left out; CardNotServed,
+ * CardUseUnknown and CardCordoned are not HAMi's.)
  */
 #pragma once
 
@@ -85,7 +86,7 @@ enum place_reason {
 	PLACE_REASON_COUNT,
 };
 
-/* Returns HAMi's name for the reason, such as "CardInsufficientMemory"; "" for PLACE_FITS. */
+/* Returns the reason's name in events and metrics, such as "CardInsufficientMemory"; "" for PLACE_FITS. */
 const char *place_reason_name(enum place_reason reason);
 
 /* Returns true if `type` contains a name of `use` (or `use` is empty) and none of `nouse`. */

@@ -37,7 +37,9 @@ struct place_tally {
 	uint16_t cards[PLACE_KINDS_MAX];
 };
 
-/* The first counts one kind, the second all kinds of the histogram. */
+/*
+ * Count the requests that a card would serve: place_kind_fits() of one kind, place_card_fits() of each kind in the histogram.
+ */
 uint16_t place_kind_fits(const struct place_card *card, const struct place_request *kind);
 void place_card_fits(const struct place_histogram *histogram, const struct place_card *card,
 		     struct place_fits *ret);

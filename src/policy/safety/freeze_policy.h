@@ -7,10 +7,11 @@
  *       |          +-- none -------------------> WAITING --- its turn -+   for settle_ns
  *       +--- room on a card, by figures read just now ------------------^
  *
- * - Room: an item has room if a card that it may use has enough free bytes and no other item WAITS for that card. Enough is
- *   what the item lacks of `threshold_bytes`, plus what each item STARTING there still lacks. A card without any work that
- *   might end always has room, because no more memory will ever become free there. (So items that were noticed late, and
- *   are frozen while they hold memory, do not wait for each other.) An item that already has its threshold is not frozen.
+ * - Room: an item, a container with GPU work, has room if a card that it may use has enough free bytes and no other item WAITS
+ *   for that card. Enough is what the item lacks of `threshold_bytes`, plus what each item STARTING there still lacks. A card
+ *   without any work that might end always has room, because no more memory will ever become free there. (So items that were
+ *   noticed late, and are frozen while they hold memory, do not wait for each other.) An item that already has its threshold is
+ *   not frozen.
  * - ASKING: the cards' figures are too old. The item is frozen until they have been read, a few milliseconds, and then goes
  *   on if there is room.
  * - WAITING items go one by one, in the order of policy/memory/wait_order.h: least faded use first, none overtaken for ever.
@@ -72,8 +73,9 @@ bool freeze_is_held(const struct freeze_item *item);
 void freeze_note_memory(struct freeze_item *item, uint64_t held_bytes, uint64_t now_ns);
 
 /*
- * Sets the phase of `item`, one of `items` with `cards` and `key` set, unless it is past ASKING: see freeze_is_held(). Call
- * when the item begins GPU work, or when its cards were read since it asked (`fresh`).
+ * Sets the phase of `item`, unless it is past ASKING. freeze_is_held() then tells whether to freeze the item. `item` is one of
+ * `items`, with `cards` and `key` set. Call when the item begins GPU work and, with `fresh`, when the figures of its cards were
+ * read after that.
  */
 void freeze_start(const struct freeze_config *config, const struct freeze_card *cards,
 		  unsigned card_count, struct freeze_item *const *items, size_t count,

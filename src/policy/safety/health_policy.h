@@ -30,7 +30,7 @@ enum health_effect {
 	HEALTH_LOST,       /* like HEALTH_BAD, until the card answers again */
 };
 
-/* An Xid without a row is HEALTH_BAD. */
+/* A row of the table of Xids in health_policy.c. An Xid without a row counts as HEALTH_BAD. */
 struct health_xid {
 	unsigned number;
 	enum health_effect effect;

@@ -15,7 +15,7 @@
 #define SPACE_FAULT_KINDS 5
 #define SPACE_GONE_PIDS 8
 #define SPACE_NAME_MAX 64 /* size of the name that a user gives to a group */
-/* On a card of unknown size, MPS could round a smaller cap to no SM. */
+/* Smallest cap on a card whose number of SMs is unknown: MPS could round a smaller cap down to no SM. */
 #define SPACE_LIMIT_MIN_PCT 1.0
 
 enum sharing_way { SHARING_TIME, SHARING_SPACE };

@@ -6,11 +6,12 @@
 #define TOLERANCE 0.03  /* part of a guarantee; a smaller difference is not measurable */
 /* fraction of untried work above which the lengths of a member's work count as unknown */
 #define UNTRIED_MOST 0.1
-#define ALONE_FADE_NS 1e9           /* recent time alone over which a speed is measured */
+/* a speed is measured over this recent time without other members */
+#define ALONE_FADE_NS 1e9
 #define ALONE_KNOWN_NS 200e6        /* time alone after which a speed is known */
 #define ALONE_ENOUGH_NS 2e9         /* after this time alone, nothing more is learned */
 #define MEASURED_NS (WINDOW_NS / 3) /* a share is known after being measured for this long */
-/* a member that has less than this above its guarantee is not slowed */
+/* a member whose share exceeds its guarantee by less than this fraction is not slowed */
 #define ABOVE 0.1
 #define FASTER_MOST 0.1 /* most by which a pace grows in a window */
 #define BURST_NS 5e6 /* the work that a pace permits in this time may begin at once, as a burst */
@@ -72,7 +73,10 @@ static void add_faded(struct space_rate *rate, double done_ns, double for_ns, do
 	rate->for_ns = rate->for_ns * keep + for_ns;
 }
 
-/* Measures from one end of work to the next: work that began before the member was alone does not count. */
+/*
+ * Learns the member's speed while it is alone. Measures from one end of work to the next, so that work which began before the
+ * member was alone does not count.
+ */
 static void learn_alone(struct mps_client *m, const struct mps_client_observation *seen,
 			double done_ns)
 {
@@ -91,7 +95,7 @@ static void learn_alone(struct mps_client *m, const struct mps_client_observatio
 	m->alone_pending_ns = 0;
 }
 
-/* Long work counts when it ends; until then the share keeps its last value. */
+/* Learns the member's share. Long work counts when it ends; until then the share keeps its last value. */
 static void learn_window(struct mps_client *m, const struct mps_client_observation *seen,
 			 double done_ns)
 {
@@ -137,7 +141,7 @@ double mps_client_speed(const struct mps_client *m)
 	return mps_client_is_known(m) ? m->alone.done_ns / m->alone.for_ns : 1;
 }
 
-/* Returns reported work per nanosecond at a pace of one. */
+/* Returns reported work per nanosecond at a pace of 1: alone on the whole card. */
 static double whole_speed(const struct mps_client *m)
 {
 	return mps_client_speed(m) / (m->part > 0 ? m->part : 1);

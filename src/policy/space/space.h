@@ -25,8 +25,8 @@
 #include <stdint.h>
 
 /*
- * A member without work for this long counts as absent. The library rings its doorbell when work begins after a pause of 20
- * ms.
+ * A member without work for this long counts as absent. The time must exceed 20 ms: after a pause of that length, the member's
+ * library rings its doorbell when work begins, so a return from absence is noticed at once.
  */
 #define SPACE_AWAY_NS UINT64_C(25000000)
 /* Time until the next poll: while members are measured, and while a member is held. */
@@ -67,7 +67,8 @@ struct mps_client {
 	uint64_t reported_work_ns, untried_ns, done_ns;
 	uint64_t wanted_at;
 	bool is_present;
-	double begun_ns, begun_untried_ns; /* recent work; both fade */
+	/* reported work begun lately, and its untried part; both fade */
+	double begun_ns, begun_untried_ns;
 	/* the lengths of almost all of its launches have been timed */
 	bool is_learned;
 	/* work that ended while no other member worked; decays, but not while others are present */
@@ -92,9 +93,9 @@ struct mps_client {
 void mps_client_observe(struct mps_client *member, const struct mps_client_observation *seen,
 			uint64_t now_ns, uint64_t dt_ns);
 bool mps_client_is_known(const struct mps_client *member);
-/* Returns reported work per nanosecond while it runs alone; 1 until known. */
+/* Returns the member's reported work per nanosecond while no other member runs; 1 until known. */
 double mps_client_speed(const struct mps_client *member);
-/* Returns the part of the card that it has, by its speed. */
+/* Returns the part of the card that the member has, by its speed; 0: not measured. */
 double mps_client_share(const struct mps_client *member);
 /* Returns true if measuring the member alone would still teach something new. */
 bool mps_client_learns(const struct mps_client *member);

@@ -56,8 +56,8 @@ struct feedback_loop {
 };
 
 /*
- * Call at each period's end; dt_ns is its length. `target` and `measured`: shares, clamped to 0..1 (a NaN to 0).
- * `is_limited`: the allowance was used up. Returns the next rate, 0 to rate_max, and sets loop->period_ns.
+ * Call at each period's end; dt_ns is its length. `target` and `measured`: shares, clamped to 0..1 (a NaN to 0). `is_limited`:
+ * the tenant used up what the last rate allowed. Returns the next rate, 0 to rate_max, and sets loop->period_ns.
  */
 double feedback_update(const struct feedback_config *config, struct feedback_loop *loop,
 		       double target, double measured, uint64_t dt_ns, bool is_limited);

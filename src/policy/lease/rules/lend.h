@@ -28,7 +28,7 @@
 /* Smaller changes of a limit are left out, except those that reach the own cap or most_pct. */
 #define LEND_BAND_PCT 2.0
 #define LEND_HEADROOM 1.1     /* a borrower is lent its demand times this ... */
-#define LEND_HEADROOM_PCT 5.0 /* ... plus this, so that growth shows */
+#define LEND_HEADROOM_PCT 5.0 /* ... plus this, so that a growing demand can show */
 
 struct lend_config {
 	uint64_t period_ns;
@@ -53,12 +53,13 @@ struct lend_tenant {
 	/* set by the caller before each decision: */
 	double cores_pct; /* guarantee; 0: none */
 	double limit_pct;
-	bool may_borrow;                /* only with a hard cap */
+	bool may_borrow;                /* may be lent time; false without a hard cap */
 	bool absent;                    /* paused or stopped: waiting does not count */
 	uint64_t charged_ns, waited_ns; /* totals that never fall */
 
-	double limit_now_pct; /* at least limit_pct; at most most_pct, or limit_pct if larger */
-	double spare_pct;     /* the part of its guarantee that is lent to others */
+	/* effective limit: limit_pct at least; at most most_pct, or limit_pct if that is larger */
+	double limit_now_pct;
+	double spare_pct; /* the part of its guarantee that is lent to others */
 	enum lend_reason reason;
 
 	bool known; /* demand_pct and own_demand_pct are set */
@@ -67,7 +68,10 @@ struct lend_tenant {
 	double own_demand_pct; /* like demand_pct, but counts only up to the guarantee */
 };
 
-/* For `count` tenants of one GPU, dt_ns after the last decision (0: does nothing). New tenants begin at their own cap. */
+/*
+ * Decides limit_now_pct, spare_pct and reason for `count` tenants of one GPU, dt_ns after the last decision (0: does nothing).
+ * New tenants begin at their own cap.
+ */
 void lend_decide(const struct lend_config *config, struct lend_tenant *const *tenants, size_t count,
 		 uint64_t dt_ns);
 

@@ -17,10 +17,10 @@ struct turn_share {
 	bool was_here;    /* the tenant was in GPU memory at seen_ns */
 	uint64_t here_ns; /* length of the present turn so far, or of the last one if swapped out */
 	uint64_t last_here_ns; /* length of the turn before */
-	uint64_t away_ns;      /* length of the latest absence, as far as the tenant had work */
+	uint64_t away_ns;      /* time of the latest absence in which the tenant had work */
 };
 
-/* Records whether the tenant is in GPU memory and has work, since the last call. */
+/* Records for the time since the last call whether the tenant was in GPU memory (is_here), and whether it had work. */
 void turn_share_observe(struct turn_share *s, bool is_here, bool has_work, uint64_t now_ns);
 
 /* Returns the factor for guarantee and cap: 1 if swapped out, else at least 1, and falling as the turn grows. */
