@@ -15,8 +15,9 @@ enum install_part {
 	INSTALL_SIM_CUDA,   /* the simulated libcuda.so.1 */
 	/* the simulated libnvidia-ml.so.1, in the directory of INSTALL_SIM_CUDA */
 	INSTALL_SIM_NVML,
-	INSTALL_SIM_MPS, /* the simulated nvidia-cuda-mps-control, in that directory too */
-	INSTALL_BENCH,   /* bench/run, with the files that it imports beside it */
+	/* the simulated nvidia-cuda-mps-control, in the directory of INSTALL_SIM_CUDA */
+	INSTALL_SIM_MPS,
+	INSTALL_BENCH, /* bench/run, with the files that it imports beside it */
 };
 
 /* Finds the absolute path of a part. -ENOENT if this installation lacks it. */

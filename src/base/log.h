@@ -14,7 +14,9 @@ enum log_level {
 	LOG_LEVEL_DEBUG = 7
 };
 
-/* The names of the levels, ended by NULL: the words of a setting. log_level_of() returns the level for an index into them. */
+/*
+ * The names of the levels, ended by NULL, for settings_row.words. log_level_of() returns the level for an index into this list.
+ */
 extern const char *const log_level_words[];
 enum log_level log_level_of(unsigned word);
 
@@ -32,7 +34,7 @@ void log_set_level(enum log_level level);
 #define LOG_NO_KEY UINT32_MAX
 struct log_limit {
 	struct {
-		/* when the bucket will be full again (ten lines) */
+		/* when the bucket will hold all of its ten tokens again */
 		_Atomic uint64_t empty_ns;
 		_Atomic uint64_t left_out;
 	} bucket[LOG_LIMIT_KEYS];

@@ -20,8 +20,8 @@ struct symbol_row {
 #define SYMBOL_ROW(type, prefix, name) { #prefix #name, offsetof(type, name) },
 
 /*
- * Loads `library` (if missing: `other`, unless NULL) and fills `table`. The library stays loaded. On -ENOENT the error says
- * what is missing, after the text `needs`, and the table is unusable.
+ * Loads `library` (if missing: `other`, unless NULL) and fills `table`. The library stays loaded. On -ENOENT the table is
+ * unusable, and the error says what is missing; if it is the library, the error begins with `needs`.
  */
 int symbols_load(const char *library, const char *other, const struct symbol_row *rows,
 		 size_t count, void *table, const char *needs, struct error *err);

@@ -25,5 +25,8 @@ void audit_file_open(struct audit_file *file, const char *path, const char *coun
 void audit_file_close(struct audit_file *file);
 /* Opens the path again, since logrotate may have moved the old file away. */
 void audit_file_reopen(struct audit_file *file);
-/* Appends `line` and a newline. On -errno the line is lost and counted. A line of NULL could not be made: it is lost too. */
+/*
+ * Appends `line` and a newline. On -errno the line is lost and counted. `line` is NULL if memory ran out before the line was
+ * made; that line is lost too.
+ */
 int audit_file_append(struct audit_file *file, const char *line);

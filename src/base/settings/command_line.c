@@ -7,7 +7,7 @@
 #include "base/cleanup.h"
 
 #define NAME_MAX_BYTES 48
-/* getopt codes from here on: first the program's options, then setting_name()'s names */
+/* the codes of options in getopt's table begin here: first the program's own options, then setting_name()'s names */
 #define CODE_OPTION 256
 
 void command_line_complain(void *program, const char *text)

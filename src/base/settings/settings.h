@@ -35,11 +35,14 @@ struct settings_row {
 	const char *name;
 	enum settings_kind kind;
 	size_t offset;
-	/* NULL: settings_default() does not set the field. "auto" for a size or number: the value "auto" is allowed. */
+	/*
+	 * the default, as text; NULL: settings_default() does not set the field. "auto" for a size or number: the value "auto"
+	 * is allowed.
+	 */
 	const char *default_text;
 	uint64_t min, max;
 	const char *help;
-	const char *const *words; /* words of a choice, ended by NULL */
+	const char *const *words; /* words of a SETTINGS_CHOICE or SETTINGS_EITHER, ended by NULL */
 	/*
 	 * A further check of a text, a choice or a number, or NULL. Returns -errno, with an error that says what would be
 	 * right.
@@ -95,7 +98,7 @@ int settings_load(const struct settings_table *table, struct config *config, con
 unsigned settings_check_all(const struct settings_table *table, const struct config *config,
 			    const char *where, settings_complain complain, void *data);
 
-/* Formats the result of an alias's `translate`. -EINVAL if the result is longer than SETTINGS_TEXT_MAX. */
+/* Formats the result of an alias's `translate`. -EINVAL if the result does not fit into SETTINGS_TEXT_MAX bytes. */
 int settings_put(char ret[SETTINGS_TEXT_MAX], struct error *err, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 /* Parses a boolean in the spellings of other programs ("True", "f", "0", "on" ...). Returns 0 or 1, or -EINVAL. */
