@@ -9,9 +9,9 @@
 #include <sys/types.h>
 
 /*
- * Closes fd without blocking the caller, who must not use fd any more. Received data of a socket is read first, so that the
- * peer can still read the last reply.
+ * Closes fd without blocking the caller, who must not use fd any more. Unread data of a socket is read first: otherwise the
+ * peer could get ECONNRESET in place of the last reply.
  */
 void closer_close(uid_t uid, int fd);
-/* Whether a close() for that user currently hangs. If so, accept no more from that user. */
+/* Returns true if a close() for that user hangs, or too many wait. If so, accept no more connections from that user. */
 bool closer_is_stuck(uid_t uid);

@@ -10,7 +10,7 @@
 #define CHUNK 16384
 
 struct exchange {
-	uint8_t *out; /* the request with its frame header */
+	uint8_t *out; /* the request's message with its head (GRPC_HEAD_BYTES) */
 	size_t out_size, out_sent;
 	struct grpc_inbox in;
 	size_t most_bytes;

@@ -69,8 +69,8 @@ static int frame_came(nghttp2_session *session, const nghttp2_frame *frame, void
 }
 
 /*
- * The answer is complete before the request is: resets the stream, because the rest of the request is not needed (RFC 9113,
- * 8.1).
+ * If a call's answer was sent before its request is complete, resets the stream, because the rest of the request is not needed
+ * (RFC 9113, 8.1).
  */
 static int frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {

@@ -111,7 +111,10 @@ void grpc_connection_look(struct grpc_connection *c, uint64_t now_ns);
 struct grpc_call *grpc_call_new(struct grpc_connection *c, int32_t stream);
 /* Frees the call, after calling the `gone` callback of a kept call. */
 void grpc_call_free(struct grpc_call *call);
-/* Handles a header of the request, or a trailer (`is_trailer`). Returns false if there are too many. */
+/*
+ * Handles a header of the request, or a trailer (`is_trailer`). Returns false if all headers together exceed
+ * GRPC_HEADERS_MOST_BYTES.
+ */
 bool grpc_call_header(struct grpc_call *call, const uint8_t *name, size_t name_size,
 		      const uint8_t *value, size_t value_size, bool is_trailer);
 void grpc_call_headers_end(struct grpc_call *call);

@@ -26,7 +26,8 @@ struct grpc_limits {
 	size_t held_bytes; /* most bytes of incomplete requests, of all connections together */
 	/* longest time for a request, or a new connection's preface, to arrive */
 	uint64_t arrive_ns;
-	uint64_t stall_ns; /* longest time in which a peer takes none of the sent bytes */
+	/* longest time for which a peer may take no sent bytes; then its call or connection is closed */
+	uint64_t stall_ns;
 };
 
 struct grpc_service {
