@@ -18,7 +18,7 @@
 int token_read(const char *path, char ret_token[TOKEN_MAX + 1], struct error *err);
 
 /*
- * Whether the Authorization header has the token; NULL: no header. The comparison's time does not depend on where the texts
- * differ. Pure.
+ * Returns true if `authorization`, the value of the Authorization header (NULL: no header), is a bearer token equal to `token`.
+ * The comparison's time does not depend on where the texts differ. Pure.
  */
 bool token_is_named(const char *token, const char *authorization);

@@ -11,13 +11,13 @@
 #include "http/server_inside.h"
 
 /* At the limit of connections, a new one replaces an old one that was in its stage for at least: */
-/* STAGE_IDLE: a client closed sooner would connect again at once */
+/* STAGE_IDLE: a client whose connection was closed sooner would connect again at once */
 #define IDLE_LEAST_NS (1 * NSEC_PER_SEC)
 /* STAGE_NEW: time for a TLS handshake and a request's first line */
 #define SILENT_LEAST_NS (100 * NSEC_PER_MSEC)
 /* STAGE_REQUEST: time for the rest of a request */
 #define REQUEST_LEAST_NS (2 * NSEC_PER_SEC)
-/* for each connection: request line, headers and read buffer */
+/* memory of each connection: request line, headers and read buffer; a request whose line and headers do not fit is refused */
 #define MEMORY_BYTES ((size_t)16384)
 
 /* ---- accepting and the event loop ---- */
@@ -186,7 +186,10 @@ static bool is_overdue(const struct server *s, const struct server_call *c, uint
 	       now_ns - c->since_ns >= limit_ns;
 }
 
-/* Timer: closes overdue connections (libmicrohttpd sees clients that left), and resumes accepting if there is room. */
+/*
+ * Timer: shuts down the sockets of overdue connections, and resumes accepting if there is room. To libmicrohttpd, a socket that
+ * was shut down looks like a client that left.
+ */
 static void check_connections(void *data, uint32_t events)
 {
 	struct server *s = data;

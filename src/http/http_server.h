@@ -2,7 +2,7 @@
  * A small HTTP server on an event loop, by libmicrohttpd. Main thread only. No client can block the loop: sockets are
  * non-blocking, a request's line and headers must fit into 16 KiB, and bodies and connections are limited (server_config.h). A
  * connection is closed if a request does not arrive, or its answer is not read by the client, within SERVER_DEADLINE_NS. At the
- * limit of connections, a new one replaces an idle or slow one, of the peer that has the most.
+ * limit of connections, a new one replaces an idle or slow connection of the peer that has the most connections.
  */
 #pragma once
 
@@ -47,7 +47,8 @@ struct server_answer {
 	const char *line;                  /* a short body, which the server copies */
 	const char *type;                  /* content type of own and line; NULL: plain text */
 	const char *header, *header_value; /* one additional header; NULL: none */
-	bool is_last;                      /* the server takes ownership of `text` */
+	/* no further answer uses `text`: the server takes ownership of it */
+	bool is_last;
 	bool is_later; /* the answer comes later, by server_call_answer(); set only by a handler */
 	/*
 	 * The answer is a stream of content type `type`, whose parts server_stream_send() sends. The stream ends when its
@@ -69,7 +70,7 @@ struct server *server_stop(struct server *server);
 
 unsigned server_connections(const struct server *server);
 
-/* Answers a call whose handler returned is_later. May be called once, from anywhere, or never. */
+/* Answers a call whose handler returned is_later. May be called once, inside or outside of a handler, or never. */
 void server_call_answer(struct server_call *call, const struct server_answer *answer);
 
 /*

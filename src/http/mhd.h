@@ -1,6 +1,6 @@
 /*
- * Loads libmicrohttpd when the first server starts, not at program start: most daemons serve nothing, and the library with its
- * dependencies costs each process 3 MiB and 2.5 ms. Thread safe once loaded.
+ * Loads libmicrohttpd when the first server starts, not at program start: most daemons serve nothing over HTTP, and the library
+ * with its dependencies costs memory and start time. Thread safe once loaded.
  */
 #pragma once
 

@@ -32,14 +32,15 @@ struct server_config {
 	 */
 	const char *certificate_file, *key_file;
 	/*
-	 * PEM file of the CAs for clients' certificates; NULL: none is asked for. Otherwise the server asks each client for one
-	 * but accepts clients without: the handler gets the session and verifies it. Read again after changes, like the files
-	 * above.
+	 * PEM file of the CAs for clients' certificates; NULL: clients are not asked for certificates. Otherwise the server
+	 * asks each client for a certificate, but also accepts clients without: the handler gets the TLS session and verifies
+	 * it. Read again after changes, like the files above.
 	 */
 	const char *client_ca_file;
 	unsigned connections_max; /* 0 means SERVER_MAX_CONNECTIONS */
 	/*
-	 * longest time between an answer and the next request; 0: SERVER_DEADLINE_NS. Shorter while connections_max are open.
+	 * longest time between an answer and the next request; 0: SERVER_DEADLINE_NS. While connections_max connections are
+	 * open, idle ones are closed sooner, to make room for new ones.
 	 */
 	uint64_t idle_ns;
 	/*

@@ -27,7 +27,7 @@ struct server_peer {
 	uint8_t is_v6;
 };
 
-/* A connection has one request at a time, so this is also the call. */
+/* A connection and its call: a connection has one request at a time, so one struct is enough for both. */
 struct server_call {
 	struct server_call *next;
 	struct generation *generation;

@@ -68,6 +68,6 @@ enum access_verdict access_may_change(const struct access_terms *terms,
 bool access_is_plain_host(const char *host);
 /*
  * Whether the Origin header (NULL: true) names the same host and port as the Host header. Schemes may differ, because a proxy
- * may end TLS; the other scheme's page has no token anyway.
+ * may end TLS. That lets no other page in: browsers keep the token apart for each scheme.
  */
 bool access_is_own_origin(const char *origin, const char *host);

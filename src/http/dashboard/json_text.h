@@ -26,7 +26,7 @@ void json_text_close(struct json_text *t, char bracket);
 /* Writes a string, or null if `value` is NULL. Control characters and bytes that are not UTF-8 become '?'. */
 void json_text_string(struct json_text *t, const char *key, const char *value);
 void json_text_whole(struct json_text *t, const char *key, int64_t value);
-/* Writes two decimals; NaN and infinity become null. */
+/* Writes at most two decimals; NaN, infinity and amounts above 1e15 become null. */
 void json_text_real(struct json_text *t, const char *key, double value);
 void json_text_bool(struct json_text *t, const char *key, bool value);
 void json_text_null(struct json_text *t, const char *key);

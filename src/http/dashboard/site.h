@@ -37,7 +37,7 @@ struct site_config {
 	/* the page's rights in the log: "it changes nothing"; NULL: web_change_token_file decides */
 	const char *changes;
 	const struct site_route *
-		/* served besides /api/rights and the files; the array ends with a route without a path */
+		/* the paths that are served besides /api/rights and the files; the array ends with a route without a path */
 		routes;
 	void (*stream_ended)(void *data, struct server_call *call);
 	void *data; /* passed to the routes' handlers and to stream_ended */
@@ -59,7 +59,9 @@ void site_answer_text(struct json_text *text, struct server_answer *ret);
 void site_answer_no_memory(struct server_answer *ret);
 /* Answers with JSON text from malloc(), which the server then owns. `text` is NULL if out of memory. */
 void site_answer_own(char *text, struct server_answer *ret);
-/* For a route of server-sent events: whether the request may begin a stream. If not, *ret is the answer. */
+/*
+ * For a route of server-sent events: returns false for a HEAD request, which begins no stream; *ret is then the whole answer.
+ */
 bool site_begins_stream(const struct server_request *request, struct server_answer *ret);
 /* Answers with a stream of server-sent events, or with an error if `added` is negative (too many streams). */
 void site_answer_stream(int added, struct server_answer *ret);
