@@ -1,4 +1,4 @@
-/* Reads what the mirror needs from a library file: 32- or 64-bit little-endian ELF. Pure. */
+/* Reads from a library file what a mirror (plan.h) needs to know of it. Reads 32- and 64-bit little-endian ELF. Pure. */
 #pragma once
 
 #include <stddef.h>

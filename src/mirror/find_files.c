@@ -100,7 +100,10 @@ struct search {
 	struct mirror_files *files;
 };
 
-/* "libcuda.so" matches libcuda.so and libcuda.so.1; "libcuda.so.1" matches only itself. */
+/*
+ * Returns true if one of `names` matches. "libcuda.so" matches libcuda.so and libcuda.so.1; "libcuda.so.1" does not match
+ * libcuda.so.
+ */
 static bool is_wanted(char *const *names, const char *name)
 {
 	for (; *names; names++) {

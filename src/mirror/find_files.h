@@ -1,4 +1,6 @@
-/* Finds the files of the configured names: libraries in the loader's cache, programs along a search path. */
+/*
+ * Finds the files that a configuration names (volume_config.h): libraries in the loader's cache, programs along a search path.
+ */
 #pragma once
 
 #include "mirror/volume_config.h"

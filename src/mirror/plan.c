@@ -118,7 +118,7 @@ static bool is_planned(const struct mirror_plan *plan, const char *to)
 	return false;
 }
 
-/* Adds an action unless the path has one: the cache lists the preferred file first. */
+/* Adds an action unless its path in the mirror has one already: the loader's cache lists the preferred file first. */
 static int add(struct mirror_plan *plan, enum mirror_kind kind, const char *dir, const char *name,
 	       const char *from, uint16_t machine, struct error *err)
 {

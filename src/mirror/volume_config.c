@@ -6,8 +6,8 @@
 #include <string.h>
 
 /*
- * The default libraries: those for compute and monitoring. Libraries for graphics and video must be
- * listed in a configuration.
+ * The default libraries: those for compute, monitoring and video coding. Libraries for graphics must be listed in a
+ * configuration.
  */
 static const char *const default_libraries[] = {
 	"libcuda.so",
