@@ -72,8 +72,8 @@ const char *allot_client_version(void);
  * uses: the system's or, if that does not run, the caller's own. simulated is NULL for the machine's GPUs, or the name of the
  * simulated GPU that `allot run --sim` was given, such as "h200"; ignored if run_dir is given.
  *
- * Returns -ENOENT if no daemon runs; -EACCES if the caller may not open its socket; -EPERM if the socket belongs neither to
- * root nor to the caller. Free the client with allot_client_close().
+ * Returns -ENOENT if no daemon runs; -EACCES if the caller may not open its socket; -EPERM if the daemon runs neither as root
+ * nor as the caller. Free the client with allot_client_close().
  */
 int allot_client_open(const char *run_dir, const char *simulated, allot_client **ret_client,
 		      struct allot_error *err);
@@ -104,7 +104,7 @@ void allot_list_free(allot_list *list);
  */
 const char *allot_list_json(const allot_list *list);
 
-/* A list's devices and tenants, by an index i from 0. Returns NULL if i is not less than the count. */
+/* Return how many devices and tenants a list has, and the i-th of them, from 0; NULL if i is not less than the count. */
 size_t allot_list_device_count(const allot_list *list);
 const allot_device *allot_list_device(const allot_list *list, size_t i);
 size_t allot_list_tenant_count(const allot_list *list);
@@ -157,7 +157,7 @@ const char *allot_tenant_state(const allot_tenant *tenant);
 /* Returns the uid of the user who made the tenant. */
 uint32_t allot_tenant_uid(const allot_tenant *tenant);
 
-/* Returns -100 to 100; a higher priority may interrupt a lower one. */
+/* Returns the tenant's priority, -100 to 100; a higher priority may interrupt a lower one. */
 int allot_tenant_priority(const allot_tenant *tenant);
 
 /*
@@ -189,7 +189,10 @@ double allot_share_cores_limit_now_pct(const allot_share *share);
 double allot_share_got_1s_pct(const allot_share *share);
 double allot_share_got_60s_pct(const allot_share *share);
 
-/* Since the tenant was made: how long threads waited for their turn on the GPU, and how many allocations were refused. */
+/*
+ * Return how long the tenant's threads have waited for their turn on the GPU, and how many allocations were refused, both since
+ * the tenant was made.
+ */
 double allot_share_waited_s(const allot_share *share);
 uint64_t allot_share_denied(const allot_share *share);
 
@@ -241,8 +244,8 @@ const char *allot_client_warnings(const allot_client *client);
  * Pause and resume a tenant. A paused tenant starts no more work on its devices; running work completes. If its memory is moved
  * out, or back by the driver's checkpoint call, these functions return when the move is over; the duration of the move grows
  * with the number of bytes. -EBUSY or -ENOSPC: the tenant is paused, but its memory can't be moved. -ECANCELED: another client
- * resumed the tenant meanwhile. -ESRCH: it ended meanwhile. -EINVAL: this version does not know the flags. For root and group
- * "allot", `tenant` may also be a container with GPU work, by name or by the beginning of its id.
+ * resumed the tenant meanwhile. -ESRCH: the tenant ended meanwhile. -EINVAL: this version does not know the flags. For root and
+ * group "allot", `tenant` may also be a container with GPU work, by name or by the beginning of its id.
  */
 int allot_client_pause(allot_client *client, const char *tenant, unsigned int flags,
 		       struct allot_error *err);

@@ -14,12 +14,15 @@
 struct client;
 
 /*
- * Connects to the daemon of a run directory, and checks that the socket belongs to root or the caller. Returns -ENOENT if no
- * daemon runs there, -EACCES if the caller may not open the socket. The caller owns the client.
+ * Connects to the daemon of a run directory, and checks that the daemon runs as root or as the caller (else -EPERM). Returns
+ * -ENOENT if no daemon runs there, -EACCES if the caller may not open the socket. The caller owns the client.
  */
 int client_connect(const char *run_dir, struct client **ret_client, struct error *err);
 
-/* Closes the connection; the daemon releases the tenants that were held through it. NULL is allowed; returns NULL. */
+/*
+ * Closes the connection. Tenants with `hold` that were made or attached through the connection are no longer kept by it. NULL
+ * is allowed; returns NULL.
+ */
 struct client *client_free(struct client *client);
 
 /*

@@ -11,13 +11,13 @@
 #include "base/paths.h"
 #include "client/client.h"
 
-/* Finds and connects. Returns -ENOENT if no daemon runs. The caller owns the client. */
+/* Finds a running daemon, in the order above, and connects to it. Returns -ENOENT if none runs. The caller owns the client. */
 int client_find(const char *hardware, const char *run_dir, struct client **ret_client,
 		struct error *err);
 
 /*
- * Like client_find(), but connects only to the system daemon: returns -ENOENT if that does not run, or if run_dir or
- * ALLOT_RUN_DIR selects another.
+ * Like client_find(), but connects only to the system daemon: returns -ENOENT if the system daemon does not run, or if run_dir
+ * or ALLOT_RUN_DIR selects another daemon.
  */
 int client_find_system(const char *hardware, const char *run_dir, struct client **ret_client,
 		       struct error *err);

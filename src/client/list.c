@@ -44,7 +44,7 @@ ALLOT_PUBLIC const char *allot_list_json(const allot_list *list)
 	return list->text;
 }
 
-/* `object` is a device, tenant or share: a JSON object of the reply, cast to another type. */
+/* Returns a member of `object`, which is a device, tenant or share: a JSON object of the reply, cast to another type. */
 static const json_t *member(const void *object, const char *key)
 {
 	return json_object_get((const json_t *)object, key);
