@@ -26,10 +26,10 @@
  *              collectives are so close together that a slip begins the next one, all ranks go on together for a moment, and
  *              are closed at once.
  *
- * So a gang gets as much as the device that has least for it gives: no other tenant loses its turn anywhere. There is no
- * circular wait: a gang holds devices only from the moment, in one step, at which no other gang has any of them. From then on it
- * waits only for drains, which have deadlines. The order of two gangs is decided by one number for each, and by age if the
- * numbers are equal: a total order.
+ * So a gang gets on each device as much time as on the device where it gets least: no other tenant loses its turn anywhere.
+ * There is no circular wait: a gang holds devices only from the moment, in one step, at which no other gang has any of them.
+ * From then on it waits only for drains, which have deadlines. The gang that is further behind in virtual time comes before
+ * another. If both are equally far behind, the lower number from gang_add() comes first, so the order is total.
  *
  * A tenant is a gang while it is present (arbiter.h: active) on two or more leased devices.
  *
@@ -40,7 +40,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define GANG_MAX 256        /* tenants that may become gangs */
+#define GANG_MAX 256        /* most tenants that may become gangs */
 #define GANG_MAX_DEVICES 64 /* A device's number is below this. */
 /* If work is in flight for this much longer than predicted, it may be waiting for another rank. */
 #define GANG_SLIP_NS UINT64_C(300000)

@@ -13,13 +13,14 @@
  *   idle     A process that is idle for as long as its patience (patience.h) loses the turn to a process that waits.
  *   none     If only one process wants the device, every process has the turn, so no launch waits for a poll.
  *
- * Processes may need each other: one process's kernel spins for another's, or its CPU awaits another's results. A turn ends by
- * idleness or by time, so nothing hangs; but it would be slow. So turns are given up for 0.1 s, and each further time for twice
- * as long, up to a minute. This happens when the process whose turn it is
+ * Processes may need each other: one process's kernel spins for another process's kernel, or a thread awaits another process's
+ * results. A turn ends by idleness or by time, so nothing hangs, but such processes would be slow. So turns are given up for
+ * 0.1 s, and each further time for twice as long, up to a minute. This happens when the process whose turn it is
  *
  *   - began nothing for 4 x the length of its in-flight work (drain_min_ns to drain_max_ns, as drains have), and that work
  *     has not ended, or a launch passed its gate for want of progress, while others waited;
- *   - or, together with earlier turns that ended so, has been idle for as much time as slicing would cost, while others waited.
+ *   - or, together with earlier turns that ended by idleness, has been idle for as much time as slicing would cost, while
+ *     others waited.
  *
  * The tenant's account is the same whichever of its processes uses the lease.
  *

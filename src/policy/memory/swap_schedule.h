@@ -5,8 +5,9 @@
  *
  * - Tenants that fit together stay. A tenant is moved only to make room for another that needs room.
  * - A tenant needs room if it is out and has work, or has an allocation that waits. Such tenants form a queue. The first is
- *   served first, and no other may overtake it on a card that it needs, unless all others together could not make enough room
- *   for it. A queued tenant keeps all its cards from the tenants behind it, so no other tenant comes before it twice.
+ *   served first, and no other may overtake it on a card that it needs, unless even all others together could not make enough
+ *   room for the first. A queued tenant keeps all its cards from the tenants behind it, so no other tenant comes before it
+ *   twice.
  * - Room is made first by tenants without work for `idle_ns`, the longest idle first, then by tenants whose turn is over, the
  *   one that came in first before the others. Only tenants that hold memory on a card that is short are chosen. No tenant
  *   leaves unless all that leave make enough room. A tenant that did not leave when ordered, or does not answer, is skipped for

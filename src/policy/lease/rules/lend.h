@@ -1,6 +1,6 @@
 /*
- * Elastic limits: guaranteed time that its owners leave unused is lent to tenants that are held at a hard cap, and taken back
- * when the owners want it again. Pure policy on plain data: no I/O, no clock.
+ * Elastic limits: guaranteed time that its owners, the tenants with the guarantees, leave unused is lent to tenants that are
+ * held at a hard cap. It is taken back when the owners want it again. Pure policy on plain data: no I/O, no clock.
  *
  *     every period: fill in what the arbiter charged and which tenants waited  ->  lend_decide()
  *                   ->  an effective limit per tenant, for arbiter_set_limit()
@@ -11,9 +11,9 @@
  *   Demand    Demand is charged time plus time held at the gate, in percent of the period: the most that the tenant would
  *             have used. It rises at once and decays with time constant fade_ns. A tenant that lies about waiting only keeps
  *             its own guarantee, or gets a larger part of what is lent.
- *   Kept      An owner keeps its demand, at most its guarantee, and reserve_pct of the rest, for a sudden burst. The
- *             reserve also keeps a borrower below 100 %, so that it stays under a lease. Tenants without a guarantee keep
- *             what they use of the unpromised time.
+ *   Kept      An owner keeps its demand, at most its guarantee, and reserve_pct of the rest of its guarantee, for a sudden
+ *             burst. The reserve also keeps a borrower below 100 %, so that it stays under a lease. Tenants without a guarantee
+ *             keep what they use of the unpromised time.
  *   Lent      All other time goes to tenants that may borrow and want more than their cap, in proportion to their guarantees.
  *             None gets more than it asks for, or more than most_pct.
  *   Pace      A limit moves by at most step_pct a period, up or down. Moves of less than LEND_BAND_PCT are left out. A
