@@ -83,7 +83,7 @@ static int check_card(const struct tenant_terms *const *others, size_t count,
 	if (!card)
 		return 0;
 	uint64_t most = card->info.memory_bytes;
-	/* First, because values from a file may be huge: then no sum below overflows. */
+	/* Check this first: quotas read from a file may be huge, and those that pass cannot overflow the sums below. */
 	if (p->memory_given && p->quota_bytes > most)
 		return error_set(err, ENOSPC,
 				 "claim '%s': GPU %u: a memory quota of %" PRIu64

@@ -13,8 +13,9 @@
  * Returns -EEXIST if two claims share a key, tenant id, name or slot. Returns -ENOSPC if the quotas on a card exceed its
  * memory, or the guarantees exceed 100 % without may_overcommit. err names the claims or the card.
  *
- * Quotas of waiting tenants do not count, since they are not promised. Of the swapping tenants only the largest quota counts.
- * Each quota must fit its card. Missing cards (NULL) are not checked.
+ * The quota of a tenant with ON_FULL_WAIT does not count, since it is not promised. Of all tenants with ON_FULL_SWAP on a card
+ * only the largest quota counts, since the others' memory can be moved to the host. Each single quota must fit its card.
+ * Missing cards (NULL) are not checked.
  */
 int claims_check(const struct tenant_terms *const *list, size_t count, bool may_overcommit,
 		 struct error *err);

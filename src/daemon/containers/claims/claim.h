@@ -29,27 +29,31 @@ struct claim_request {
 	const char *tenant;
 	uid_t uid; /* the owner, who may change the tenant; root for the kubelet's claims */
 	/*
-	 * If true, claims_reconcile() may end the claim when no process runs in it and no need check wants it. If false, only
-	 * claims_release() ends it, so the caller must remember the claim.
+	 * If true, claims_reconcile() may end the claim when no process runs in it and no claims_need_check wants it. If false,
+	 * only claims_release() or claims_undo() ends it, so the caller must remember the claim.
 	 */
 	bool while_wanted;
 	int priority;
 	enum on_full on_full;
-	uint64_t swap_arena_bytes; /* with ON_FULL_SWAP; 0: the sum of the quotas */
+	/* host memory for swapped-out data, with ON_FULL_SWAP; 0: the sum of the quotas */
+	uint64_t swap_arena_bytes;
 	enum elastic_choice elastic;
 	struct sharing_request sharing;
-	/* Kubernetes namespace; "": the user's own; NULL: unknown pod, whose tenant cannot share by space */
+	/*
+	 * Kubernetes namespace of the pod; "": no pod, a user asked for the claim; NULL: the pod is not known, so the tenant
+	 * cannot share by space
+	 */
 	const char *namespace_name;
 	/*
-	 * The container set CUDA_DISABLE_CONTROL; ignored, logged and counted unless the setting `allow_disable_control` is
-	 * on.
+	 * The container set CUDA_DISABLE_CONTROL, by which it asks to run without allot's library. Ignored, logged and counted
+	 * unless the setting `allow_disable_control` is on.
 	 */
 	bool wants_no_control;
 	unsigned device_count; /* 1 to REGION_MAX_DEVICES */
 	struct claim_device_request {
 		struct card *card;            /* a card of this node, each at most once */
 		struct promise_request terms; /* `waits` is ignored: it follows from on_full */
-		/* the kubelet's slices; empty: the claim is not made by slices */
+		/* the slots (equal parts of the card) that the kubelet chose; empty: the kubelet chose no slots */
 		struct slots slots;
 	} device[REGION_MAX_DEVICES];
 };
@@ -85,14 +89,14 @@ struct claims_counts {
 	uint64_t refused_full;  /* -ENOSPC because of a card: memory, cores or slots */
 	uint64_t refused_store; /* the store could not be written */
 	uint64_t refused_other;
-	uint64_t stores_set_aside; /* unusable stores that were set aside and rebuilt */
+	uint64_t stores_set_aside; /* unusable store files that were renamed, and rebuilt */
 	uint64_t library_refused;  /* libraries refused by daemon/containers/trust/trust.h */
 };
 
 /*
- * Returns whether a while_wanted claim is needed, for example by the kubelet's pod-resources. claims_reconcile() calls it
- * for each such claim without processes, and keeps the claim if any callback returns CLAIM_WANTED or CLAIM_UNKNOWN. Must
- * not allocate or release claims.
+ * Returns whether a while_wanted claim is needed, for example because a pod still holds its devices. claims_reconcile() calls
+ * it for each such claim without processes, and keeps the claim if any callback returns CLAIM_WANTED or CLAIM_UNKNOWN. Must not
+ * allocate or release claims.
  */
 enum claim_need { CLAIM_UNWANTED, CLAIM_WANTED, CLAIM_UNKNOWN };
 typedef enum claim_need (*claims_need_check)(void *data, const struct claim *claim);

@@ -373,7 +373,7 @@ static int decide(struct claims *claims, const struct claim_request *request,
 
 /* ---- store ---- */
 
-/* Time from the last commit to the checkpoint, which would delay further commits. */
+/* Time from the last commit to the checkpoint. A checkpoint would delay commits, so it runs only after a pause. */
 #define CHECKPOINT_NS (2 * NSEC_PER_SEC)
 
 int claims_commit(struct claims *claims, struct error *err)

@@ -20,10 +20,7 @@
 #include "base/error.h"
 #include "daemon/containers/claims/claim.h"
 
-/*
- * Returns the promised terms, never NULL: terms.claim, terms.name, terms.device[i].promise and .slots. Cards of a parked
- * claim may be NULL; claim_uuid() identifies them.
- */
+/* Returns the claim's terms, never NULL. In those of a parked claim, cards may be NULL; claim_uuid() identifies them. */
 const struct tenant_terms *claim_terms(const struct claim *claim);
 const char *claim_uuid(const struct claim *claim, unsigned device);
 /* Returns the promise made with the claim, before claims_override_terms(). */
@@ -32,12 +29,12 @@ const struct promise *claim_original_promise(const struct claim *claim, unsigned
 const char *claim_parked_reason(const struct claim *claim);
 
 /*
- * Reads the store, if there is one, and puts its claims into force. Call after adopt_all(): adopted tenants keep their
- * claims, other claims get a new tenant, and adopted tenants without a stored claim are removed. A store that is torn,
- * foreign or newer is renamed to "<name>.bad-<time>" and rebuilt from the adopted tenants.
+ * Reads the store, if there is one, and puts its claims into force. Call after adopt_all() has taken over the former daemon's
+ * tenants: these keep their claims, other claims get a new tenant, and a taken-over tenant whose claim is not stored is
+ * removed. A store that is damaged, is another program's or has a newer schema is renamed to "<name>.bad-<time>" and rebuilt
+ * from the tenants that were taken over.
  *
- * Returns 0 even if the store cannot be used, for example on a full disk: each allocation then tries again. Returns
- * -ENOMEM.
+ * Returns 0 even if the store cannot be used, for example on a full disk: each allocation then tries again. Returns -ENOMEM.
  */
 int claims_open(struct node *node, struct claims **ret, struct error *err);
 /* Frees the claims in memory. The store and the tenants stay. NULL is allowed; returns NULL. */
@@ -65,9 +62,9 @@ int claims_release(struct claims *claims, const char *key, const char *why, stru
 void claims_undo(struct claims *claims, const char *key, const char *why);
 
 /*
- * Gives the claim another key, and its tenant a name made from `tenant` (as in claim_request). Needed when another container
- * turns out to hold the claim. Returns -EEXIST if the key is in use, -EINVAL for a wrong key, -ENODEV if parked, or an -errno
- * of the store. After an error nothing has changed.
+ * Gives the claim another key, and its tenant a name made from `tenant` (as in claim_request). Needed when the kubelet's list
+ * shows that another container holds the claim's devices. Returns -EEXIST if the key is in use, -EINVAL for a wrong key,
+ * -ENODEV if parked, or an -errno of the store. After an error nothing has changed.
  */
 int claims_rename(struct claim *claim, const char *key, const char *tenant, struct error *err);
 
@@ -81,7 +78,7 @@ struct claim *claims_holder(struct claims *claims, const char *uuid, const struc
 struct claim *claims_first(struct claims *claims);
 struct claim *claims_next(struct claim *claim);
 unsigned claims_count(const struct claims *claims);
-/* Makes an id that no tenant and no claim has. */
+/* Makes an id that no tenant and no parked claim has. Returns 0 or -errno. */
 int claims_make_tenant_id(struct node *node, char id[TENANT_ID_MAX], struct error *err);
 /*
  * Returns true if a parked claim's tenant has the name or id, which stay taken though the node does not list that tenant.

@@ -46,9 +46,12 @@ struct claims {
 	unsigned keep_count;
 };
 
-/* Opens the store and puts its claims into force, unless that is done. Makes a missing store only if `make`. */
+/* Opens the store and puts its claims into force, unless an earlier call did so. Makes a missing store only if `make`. */
 int claims_use_store(struct claims *claims, bool make, struct error *err);
-/* Sets a torn store aside and writes all claims to a new one. On failure none is open; claims_use_store() tries again. */
+/*
+ * Renames the damaged store, of which *err says what is wrong, and writes all claims to a new store. On failure no store is
+ * open; the next claims_use_store() tries again.
+ */
 int claims_renew_store(struct claims *claims, struct error *err);
 
 /*
@@ -59,14 +62,14 @@ int claims_begin(struct claims *claims, struct error *err);
 bool claims_is_undone(const struct claims *claims, int64_t row);
 /* Tries to delete the rows of claims that were taken back while the store could not be written. */
 void claims_delete_undone(struct claims *claims);
-/* Commits. A timer later copies the log into the store's file (claims_checkpoint_due()), when no caller waits. */
+/* Commits. Copying the log into the store's file is slow, so a timer does that later (claims_checkpoint_due()). */
 int claims_commit(struct claims *claims, struct error *err);
 void claims_checkpoint_due(void *data, uint32_t events);
 
 /* Adds a claim to the list. Always takes ownership of `parked`. Returns NULL if out of memory. */
 struct claim *claims_add(struct claims *claims, int64_t row, uint64_t made_s, struct tenant *tenant,
 			 struct parked *parked);
-/* Records in `holders` that the claim has its slots; frees them. After -ENOMEM some of the slots may be recorded. */
+/* Record in `holders` that the claim has its slots, or that it has them no longer. After -ENOMEM only some may be recorded. */
 int claims_reserve_slots(struct claim *claim);
 void claims_release_slots(struct claim *claim);
 /* Sets claim->original to the stored original terms, if any. Returns 0 or -ENOMEM. */
@@ -83,7 +86,7 @@ int claims_check_library(struct claims *claims, struct error *err);
 
 /* Returns -EINVAL, with what would be accepted, if the text cannot be a claim's key. */
 int claims_check_key(const char *key, struct error *err);
-/* Makes a tenant's name from any text, like `tenant` of claim_request. `id` is the tenant's. */
+/* Makes a tenant's name from any text, by the rules of `tenant` in struct claim_request. `id`: the tenant's id. */
 void claims_make_name(const struct claims *claims, const char *requested, const char *id,
 		      char name[REGION_NAME_MAX]);
 

@@ -115,7 +115,7 @@ static int add_cap(struct injection *in, unsigned minor, const char *dev, struct
 	return add_node(in, dev, leaf, err);
 }
 
-/* A MIG instance needs its card's node and two capability nodes. */
+/* Adds the card's device node and, for a MIG instance, its two capability nodes. */
 static int add_card(struct injection *in, const struct gpu_info *info, const char *dev,
 		    struct error *err)
 {
@@ -148,8 +148,8 @@ int injection_add_nodes(struct injection *in, const struct tenant_terms *terms, 
 }
 
 /*
- * HAMi-core's variables, for tools that display them; liballot.so reads none. They keep their values in a running container
- * even if the terms change.
+ * Adds HAMi-core's variables, for tools that display them; liballot.so reads none. They keep their values in a running
+ * container even if the terms change.
  */
 static int add_hami(struct injection *in, const struct tenant_terms *terms, struct error *err)
 {

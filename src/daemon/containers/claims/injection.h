@@ -48,8 +48,8 @@ struct injection {
 };
 
 /*
- * Free *ret with injection_free(). Returns -ENODEV if the claim is parked, -ENOENT if a part of the installation is missing
- * (err says which), or -ENOMEM.
+ * Makes a claim's injection. Free *ret with injection_free(). Returns -ENODEV if the claim is parked, -ENOENT if a part of the
+ * installation is missing (err says which), or -ENOMEM.
  */
 int injection_make(struct claims *claims, const struct claim *claim, struct injection *ret,
 		   struct error *err);

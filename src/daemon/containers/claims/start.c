@@ -147,7 +147,7 @@ static int follow_store(struct claim *claim, const struct store_claim *written, 
 	return claims_load_original(claim, written, err);
 }
 
-/* Returns the listed claim (adopted, in force or parked), or NULL. */
+/* Returns the claim in claims->list that has the stored claim's key and tenant id, or NULL. */
 static struct claim *find_listed(struct claims *claims, const struct store_claim *written)
 {
 	struct claim *c;
@@ -343,8 +343,8 @@ static void reconcile_due(void *data, uint32_t events)
 }
 
 /*
- * Installs the library at the start, because an upgrade may replace this version's file later. An error is reported when a
- * container asks for the library.
+ * Installs the library at the start, because an upgrade may replace this version's file later. An error is only logged:
+ * claims_allocate() tries again for each claim that needs the library.
  */
 static void install_early(struct claims *claims)
 {

@@ -55,7 +55,7 @@ static const char schema_sql[] = "BEGIN IMMEDIATE;"
 				 " claim INTEGER NOT NULL REFERENCES claim ON DELETE CASCADE,"
 				 " place INTEGER NOT NULL,"
 				 " card TEXT NOT NULL,"
-				 " memory_bytes INTEGER," /* NULL: unpromised memory */
+				 " memory_bytes INTEGER," /* NULL: the claim promises no memory */
 				 " reserve_bytes INTEGER NOT NULL,"
 				 " cores_pct REAL NOT NULL,"
 				 " cores_limit_pct REAL," /* NULL: follows cores_pct */
@@ -200,7 +200,7 @@ static int query_int(struct store *store, const char *sql, long *ret, struct err
 	return r;
 }
 
-/* Returns the schema (above 0), 0 if the file is empty or was never filled, or -EBADMSG if it is not ours. */
+/* Returns the schema (above 0), 0 if the file is empty or was never filled, or -EBADMSG if store_open() cannot use it. */
 static int read_schema(struct store *store, struct error *err)
 {
 	long application = 0, version = 0, tables = 0;
@@ -257,7 +257,7 @@ static int prepare(struct store *store, struct error *err)
 	return 0;
 }
 
-/* Accepts only a plain file: nothing else is our store, and opening it might block. */
+/* Accepts only a plain file, or none: opening a FIFO or a device might block. */
 static int check_file(const char *path, struct error *err)
 {
 	struct stat st;

@@ -1,13 +1,13 @@
 /*
- * The store of claims (claims.h): an SQLite file in WAL mode (new data goes to a log, which a checkpoint copies into the
- * file). One daemon has it open. Each claim has its tenant's terms (tenant.h) and its cards' UUIDs.
+ * The store of claims (claims.h): an SQLite file in WAL mode (new data goes to a log, which a checkpoint copies into the file).
+ * One daemon has it open. Each claim has its tenant's terms (tenant.h) and its cards' UUIDs.
  *
  * A commit waits for the disk (synchronous = FULL): the kubelet keeps our answer to Allocate, and after a power cut starts the
  * container without asking again. Writes within a transaction do not wait. A checkpoint waits for the disk twice, so it runs
  * separately.
  *
- * Errors: -EBADMSG if the file is torn, foreign or of a newer program; -EBUSY if another process has it open; -ENOSPC, -EROFS,
- * -EACCES, -EIO etc. After an error nothing is changed. Not thread safe.
+ * Errors: -EBADMSG if the file is damaged, is another program's or has a newer schema; -EBUSY if another process has it open;
+ * -ENOSPC, -EROFS, -EACCES, -EIO etc. After an error nothing is changed. Not thread safe.
  */
 #pragma once
 
@@ -18,7 +18,10 @@
 #include "daemon/gpu/nvml/gpu.h"
 #include "daemon/state/tenant.h"
 
-/* Older schemas are upgraded: 1 lacks the original terms, 2 the original priority, 3 the group for sharing by space. */
+/*
+ * Version of the tables. store_open() upgrades older ones: 1 lacks the original terms, 2 the original priority, 3 the group for
+ * sharing by space.
+ */
 #define STORE_SCHEMA 4
 
 struct store;

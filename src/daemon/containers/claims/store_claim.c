@@ -10,7 +10,7 @@
 
 /* ---- writing ---- */
 
-/* Binds the values of one statement in order. Texts must stay valid until it has run. */
+/* Binds the values of one statement in order. Texts must stay valid until the statement has run. */
 struct binding {
 	sqlite3_stmt *statement;
 	int next, rc;

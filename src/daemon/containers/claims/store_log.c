@@ -1,7 +1,6 @@
 /*
- * Preallocates the store's log. A commit that lengthens the log waits for the file system's journal, and so for other
- * programs' writes: sometimes 20 to 100 ms, where overwriting takes 0.3 ms. After a checkpoint, SQLite overwrites the log from
- * its beginning.
+ * Preallocates the store's log. A commit that lengthens the log waits for the file system's journal, and so for other programs'
+ * writes, which takes much longer than overwriting. After a checkpoint, SQLite overwrites the log from its beginning.
  *
  * Zeros are harmless: SQLite ignores data after the last valid frame (its file format, "the WAL file": salts and checksum must
  * continue from the header).

@@ -28,7 +28,7 @@ static int ask_docker(const struct question *q, struct engine_name *ret);
 static int ask_cri(const struct question *q, struct engine_name *ret);
 static int ask_containerd(const struct question *q, struct engine_name *ret);
 
-/* An engine. The paths are the defaults of the engines' packages. */
+/* A kind of engine. The paths are those of its sockets by default. */
 struct engine_kind {
 	const char *name;
 	asker ask;
@@ -131,7 +131,7 @@ static int ask_docker(const struct question *q, struct engine_name *ret)
 	return r < 0 ? r : engine_reply_docker(body, size, q->container->id, ret);
 }
 
-/* Makes a gRPC call. `namespace` goes into containerd's header; NULL: none. */
+/* Makes a gRPC call. `namespace` goes into containerd's header; NULL: none. The caller frees *ret. */
 static int call(const struct question *q, const char *method, const char *namespace,
 		unsigned char *message, size_t size, unsigned char **ret, size_t *ret_size)
 {
@@ -192,7 +192,7 @@ static void find_namespace(const struct container *c, char ret[NAMESPACE_MAX])
 	ret[n] = '\0';
 }
 
-/* Asks through CRI, then in the namespace of the cgroup path, then in the usual ones. */
+/* Asks through CRI, then in the namespace of the cgroup path, then in containerd's usual namespaces. */
 static int ask_containerd(const struct question *q, struct engine_name *ret)
 {
 	char own[NAMESPACE_MAX];

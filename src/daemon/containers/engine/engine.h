@@ -25,8 +25,8 @@ struct engines {
 };
 
 /*
- * "auto" (the usual sockets), "none", or a list like "docker:/run/docker.sock,...". Returns -EINVAL with what would be
- * accepted. Pure.
+ * Parses the setting container_engines: "auto" (the usual sockets), "none", or a list like "docker:/run/docker.sock,...".
+ * Returns -EINVAL with what would be accepted. Pure.
  */
 int engines_parse(const char *text, struct engines *ret, struct error *err);
 
@@ -36,8 +36,8 @@ const char *engine_kind_name(const struct engine *engine);
 bool engine_may_own(const struct engine *engine, const struct container *container);
 
 /*
- * Asks until end_ns or until stop_fd is readable. Returns -ENOENT if the engine has no such container, another -errno if
- * its socket cannot be used. Thread safe.
+ * Asks the engine for the container's name and image. Gives up at end_ns (clock_now_ns()), or when stop_fd becomes readable.
+ * Returns -ENOENT if the engine has no such container, another -errno if its socket cannot be used. Thread safe.
  */
 int engine_query(const struct engine *engine, const struct container *container, int stop_fd,
 		 uint64_t end_ns, struct engine_name *ret);

@@ -32,7 +32,7 @@ struct engine_names {
 	void *data;
 	struct worker worker;
 	struct socket_state state[ENGINES_MAX]; /* used by the thread only */
-	/* guarded by the worker's lock: */
+	/* questions and answers on their way, guarded by the worker's lock */
 	struct question_list asked, answered;
 	unsigned asked_count;
 	int stop_fd, answered_fd;
@@ -102,7 +102,7 @@ static void *run(void *data)
 		pthread_mutex_lock(&n->worker.lock);
 		STAILQ_INSERT_TAIL(&n->answered, q, link);
 		ssize_t w = write(n->answered_fd, &one, sizeof(one));
-		(void)w; /* full: the reader is already notified */
+		(void)w; /* the eventfd fails only when full, and then it is readable already */
 	}
 	pthread_mutex_unlock(&n->worker.lock);
 	return NULL;

@@ -14,10 +14,11 @@
 #include "net/loop.h"
 
 #define ENGINE_ASK_NS UINT64_C(2000000000) /* longest wait for one answer */
-/* Wait before an unknown name is asked again; doubles with each failure up to the maximum. */
+/* Wait before a failing engine, or an unknown name, is asked again; doubles with each failure in a row, up to the maximum. */
 #define ENGINE_AGAIN_NS UINT64_C(1000000000)
 #define ENGINE_AGAIN_MOST_NS UINT64_C(60000000000)
-#define ENGINE_QUESTIONS_MAX 256 /* most questions in the queue */
+/* most unanswered questions; engine_names_request() refuses more */
+#define ENGINE_QUESTIONS_MAX 256
 
 struct engine_names;
 
@@ -30,7 +31,10 @@ int engine_names_start(struct loop *loop, const struct engines *engines, engine_
 /* Cancels the current question and stops the thread. NULL is allowed; returns NULL. */
 struct engine_names *engine_names_stop(struct engine_names *names);
 
-/* Returns false, and never calls answer(), if the queue is full or there is no engine. Main thread only. */
+/*
+ * Queues a question for the container's name; answer() gets the result. Returns false, and never calls answer(), if the queue
+ * is full or there is no engine. Main thread only.
+ */
 bool engine_names_request(struct engine_names *names, const struct container *container);
 
 /* Returns how long to wait after this many failures in a row. Pure. */

@@ -20,7 +20,10 @@ struct engine_name {
 	char image[ENGINE_IMAGE_MAX];
 };
 
-/* Return 0 and write *ret, -ENOENT if the reply is about another container, -EPROTO if it is malformed. */
+/*
+ * Parse an engine's reply. Return 0 and write *ret, -ENOENT if the reply is about another container, -EPROTO if it is
+ * malformed.
+ */
 int engine_reply_docker(const char *text, size_t size, const char *id, struct engine_name *ret);
 int engine_reply_cri(const unsigned char *data, size_t size, const char *id,
 		     struct engine_name *ret);
