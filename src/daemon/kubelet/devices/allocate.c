@@ -131,10 +131,10 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 }
 
 /*
- * Finds a claim with the same terms in which no process lives. The kubelet gives the slices of an init container also to the
- * pod's other containers; these share the claim, because the init container's mounts must stay valid. The request may also be
- * another pod's, so changes by claims_override_terms() are undone first. Returns NULL if there is no such claim, or its
- * changes cannot be undone.
+ * Finds the claim with the request's key and terms, if no process lives in it. The kubelet gives the slices of an init
+ * container also to the pod's other containers; these share the claim, because the init container's mounts must stay valid. The
+ * request may also be another pod's, so changes by claims_override_terms() are undone first. Returns NULL if there is no such
+ * claim, or its changes cannot be undone.
  */
 static struct claim *find_same(struct claims *claims, const struct claim_request *request)
 {

@@ -9,29 +9,29 @@
 #include "daemon/containers/claims/injection.h"
 #include "daemon/kubelet/devices/slices.h"
 
-#define ALLOCATE_KEY \
-	"slices/" /* A claim made by slices has this prefix and its first slice's name as key. */
+/* Prefix of the key of a claim made by slices. The name of the claim's first slice follows. */
+#define ALLOCATE_KEY "slices/"
 
 /*
  * Allocates one container's slices. Reuses a claim with exactly these slices if no process lives in it. Releases any other
- * claim that has one of the slices, since the kubelet considers the slice free; returns -EBUSY if a process lives in that
- * claim. The caller owns *ret_injection. After an error nothing is allocated and the outputs are unchanged. Other errors:
- * claims_allocate(), injection_make().
+ * claim made by slices that has one of the slices, since the kubelet considers the slice free; returns -EBUSY if a process
+ * lives in that claim. The caller owns *ret_injection. After an error nothing is allocated and the outputs are unchanged. Other
+ * errors: claims_allocate(), injection_make().
  */
 int allocate_slices(struct node *node, const struct slices *slices, const struct slice_set *set,
 		    struct claim **ret_claim, struct injection *ret_injection, struct error *err);
 
 /*
- * Finds or makes (*ret_is_new) the claim with the request's key and terms. A claim with that key and other terms is
- * released first; -EBUSY if a process runs in it.
+ * Finds the claim with the request's key and terms, or makes it (then *ret_is_new is true). A claim with that key and other
+ * terms is released first; -EBUSY if a process runs in it.
  */
 int allocate_request(struct node *node, const struct claim_request *request, struct claim **ret,
 		     bool *ret_is_new, struct error *err);
 
-/* Returns the request's entry for the card, adding one if needed; NULL if there are too many. */
+/* Returns the request's entry for the card, adding one if needed; NULL if the request has REGION_MAX_DEVICES cards already. */
 struct claim_device_request *allocate_add_card(struct claim_request *request, struct card *card);
 
-/* Returns true if the claim was made by slices and has one of the set. */
+/* Returns true if the claim was made by slices and has one of the slices in `set`. */
 bool allocate_has(const struct slices *slices, const struct claim *claim,
 		  const struct slice_set *set);
 /* Returns true if the claim was made by slices. */

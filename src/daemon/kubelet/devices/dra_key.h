@@ -30,7 +30,7 @@ bool dra_key_parse(const char *key, struct dra_key *ret);
 void dra_claim_path(const struct dra_name *name, char ret_path[DRA_CLAIM_PATH_MAX]);
 
 /*
- * Return whether the tenant was, or was not, made for a ResourceClaim. The cluster's scheduler counts only those that were.
+ * Return whether the tenant was, or was not, made for a ResourceClaim. The cluster's scheduler counts only tenants that were.
  */
 bool dra_key_is_of(const struct tenant *tenant);
 bool dra_key_is_not_of(const struct tenant *tenant);

@@ -177,8 +177,8 @@ uint64_t pod_resources_time_ns(struct pod_resources *p)
 }
 
 /*
- * Calls `each` if the container holds devices of the resource. Joins them, because the kubelet may list each in its own entry.
- * Returns -ENOMEM.
+ * Calls `each` if the container holds devices of the resource. Joins them in one list, because the kubelet may list each device
+ * in an entry of its own. Returns 0 or -ENOMEM.
  */
 static int visit_container(const char *resource, const Podresources__PodResources *pod,
 			   const Podresources__ContainerResources *c, pod_resources_holder each,

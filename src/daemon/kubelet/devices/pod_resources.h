@@ -8,7 +8,10 @@
 
 struct pod_resources;
 
-/* The thread asks only after pod_resources_request(). Copies texts; `slices` must stay valid and unchanged. */
+/*
+ * Starts the thread, which asks the kubelet only after pod_resources_request(). Copies `socket` and `resource`; `slices` must
+ * stay valid and unchanged.
+ */
 int pod_resources_start(const char *socket, const char *resource, const struct slices *slices,
 			struct pod_resources **ret, struct error *err);
 /* Aborts a call in progress. NULL is allowed; returns NULL. */
@@ -17,7 +20,10 @@ struct pod_resources *pod_resources_stop(struct pod_resources *p);
 /* Asks the kubelet in the background. */
 void pod_resources_request(struct pod_resources *p);
 
-/* Reads the slices that pods hold by the last answer. Returns false if that is older than a minute. */
+/*
+ * Sets *ret to the slices that pods hold according to the kubelet's last answer. Returns false if that answer is older than a
+ * minute.
+ */
 bool pod_resources_get(struct pod_resources *p, struct slice_set *ret);
 
 /* A container that holds some of our devices. */
@@ -35,10 +41,14 @@ bool pod_resources_each(struct pod_resources *p, pod_resources_holder each, void
 /* Returns the number of answers so far. The list of pod_resources_each() changes only when this does. */
 uint64_t pod_resources_answers(struct pod_resources *p);
 /*
- * Returns when the last answer was requested, as clock_now_ns(); 0: none. The answer includes everything that happened before.
+ * Returns when the last answer was requested, as clock_now_ns(); 0: none. The answer includes everything that happened before
+ * that time.
  */
 uint64_t pod_resources_time_ns(struct pod_resources *p);
 
-/* Adds a reply's slices to *ret and skips other names. Returns -EPROTO if malformed. Pure, but allocates. */
+/*
+ * Sets *ret to the slices that pods hold according to a reply of the kubelet; skips other devices. Returns -EPROTO if the reply
+ * is malformed. Pure, but allocates.
+ */
 int pod_resources_read(const struct slices *slices, const char *resource, const uint8_t *data,
 		       size_t size, struct slice_set *ret);

@@ -6,7 +6,8 @@
 
 #include "daemon/kubelet/devices/slices.h"
 
-#define UNITS_MAX_PER_CARD 9999 /* four digits: 2.4 TiB */
+/* four digits of a unit's name: 2.4 TiB; memory beyond that is not offered */
+#define UNITS_MAX_PER_CARD 9999
 
 struct units {
 	const struct slices *slices; /* names and NUMA nodes of the cards */

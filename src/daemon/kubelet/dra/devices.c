@@ -39,8 +39,8 @@ int dra_pcie_root(const char *sysfs, const char *address, char ret[64])
 }
 
 /*
- * A GPU's NVLink domain has all GPUs linked to it, directly or through others, and the UUID of its first one as name.
- * Returns NULL without NVLink.
+ * Returns the name of the card's NVLink domain (all GPUs linked to the card, directly or through others): the UUID of the
+ * domain's first GPU. NULL without NVLink.
  */
 static const char *nvlink_domain(const struct place_node *model, unsigned card)
 {

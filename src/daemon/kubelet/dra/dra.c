@@ -22,8 +22,11 @@
 #include "kube/dra/dra_names.h"
 
 #define LOOK_NS NSEC_PER_SEC
-#define PUBLISH_NS \
-	(30 * NSEC_PER_SEC) /* Changes that nobody reports to us are published within this time. */
+/*
+ * Longest time between two calls of publish(): a change without a call of health_changed() or dra_promises_changed() is
+ * published by then.
+ */
+#define PUBLISH_NS (30 * NSEC_PER_SEC)
 /* The kubelet's documentation asks for <driver>-reg.sock. */
 #define SOCKET DRA_DRIVER "-reg.sock"
 

@@ -16,7 +16,7 @@ struct dra;
 /* Checks the settings. Returns -EINVAL, with what would be right, if they contradict each other. Pure. */
 int dra_check(const struct config *config, struct error *err);
 
-/* Starts the driver. *ret is NULL if the setting kube_dra is off. Claims and the Kubernetes client must exist. */
+/* Starts the driver. Leaves *ret as it is if the setting kube_dra is off. Claims and the Kubernetes client must exist. */
 int dra_start(struct node *node, struct dra **ret, struct error *err);
 /*
  * Removes the socket. Claims and ResourceSlices stay; the kubelet removes the ResourceSlices if no driver registers within

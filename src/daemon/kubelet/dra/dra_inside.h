@@ -24,7 +24,7 @@ struct dra {
 	struct loop_source *timer;     /* runs every second */
 	struct preparations preparing; /* calls that wait for the API server */
 	struct publisher *publisher;
-	/* when the publisher last got the list of GPUs; 0: it gets one at the next `timer` */
+	/* when the publisher last got the list of GPUs; 0: the publisher gets the list when `timer` next runs */
 	uint64_t published_ns;
 	uint64_t swept_ns; /* when CDI specs without a claim were last removed */
 	struct dra_need *need;

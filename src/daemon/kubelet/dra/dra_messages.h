@@ -12,7 +12,7 @@
 
 #define DRA_MOST_CLAIMS 256 /* per call; a pod has a few */
 
-/* A prepare or unprepare call. Needs dra_request_free() in any case. */
+/* A prepare or unprepare call. Call dra_request_free() even after dra_request_read() failed. */
 struct dra_request {
 	void *unpacked;
 	size_t count;
@@ -22,7 +22,10 @@ struct dra_request {
 int dra_request_read(const uint8_t *data, size_t size, struct dra_request *ret);
 void dra_request_free(struct dra_request *request);
 
-/* Reads NotifyRegistrationStatus. *ret_error is the caller's; NULL: success. Returns -EPROTO if malformed, or -ENOMEM. */
+/*
+ * Reads NotifyRegistrationStatus. The caller frees *ret_error; NULL: the kubelet has registered the driver. Returns -EPROTO if
+ * malformed, or -ENOMEM.
+ */
 int dra_status_read(const uint8_t *data, size_t size, char **ret_error);
 
 struct dra_prepared_device {

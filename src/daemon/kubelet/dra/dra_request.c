@@ -63,7 +63,10 @@ static int check_instances(const struct claim_request *request, struct error *er
 	return 0;
 }
 
-/* Call after the amounts of all requests for one GPU were added up. A missing limit becomes the default for containers. */
+/*
+ * Checks the limits, and sets a missing limit to the default for containers. Call after the amounts of all requests for one GPU
+ * were added up.
+ */
 static int set_limits(const struct node *node, struct claim_request *request, struct error *err)
 {
 	for (unsigned i = 0; i < request->device_count; i++) {

@@ -53,8 +53,8 @@ struct publisher {
 	struct backoff backoff;
 	uint64_t failures;
 	struct alarm again;
-	bool is_waiting; /* `again` is armed, and nothing is written before that */
-	/* is_refused: a failed write was logged; is_unshared: dropped sharing was logged */
+	bool is_waiting; /* `again` is armed, and nothing is written before it rings */
+	/* is_refused: a failed write was logged; is_unshared: it was logged that the server drops the field for sharing */
 	bool is_refused, is_unshared;
 };
 
@@ -161,7 +161,7 @@ static void look_at_answer(struct publisher *p, const json_t *object)
 	p->is_unshared = is_unshared;
 }
 
-/* Writes nothing more until the alarm rings. retry_after_ns: as in struct kube_answer. */
+/* Logs and counts a failed write. Nothing more is written until the alarm rings. retry_after_ns: as in struct kube_answer. */
 static void retry_later(struct publisher *p, const char *why, uint64_t retry_after_ns)
 {
 	log_write(p->is_refused ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,

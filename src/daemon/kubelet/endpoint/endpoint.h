@@ -56,5 +56,5 @@ int endpoint_check(const char *dir, const char *resource, struct error *err);
 int endpoint_start(struct endpoint *e, const char *dir, struct error *err);
 void endpoint_stop(struct endpoint *e);
 
-/* Call when the last watcher has left. */
+/* Call when the kubelet has ended the last stream of `watchers`. Registers again a second later. */
 void endpoint_is_unwatched(struct endpoint *e);

@@ -20,7 +20,7 @@ struct plugin_socket {
 
 /*
  * Opens the socket. Replaces an existing file, unless a program serves it (-EADDRINUSE): two plugins of one name would
- * otherwise keep replacing each other's socket. `service`: grpc_server_new().
+ * otherwise keep replacing each other's socket. `service` is as for grpc_server_new().
  */
 int plugin_socket_open(struct plugin_socket *s, struct loop *loop,
 		       const struct grpc_service *service, struct error *err);

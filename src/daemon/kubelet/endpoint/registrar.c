@@ -14,7 +14,7 @@
 #include "net/grpc_client.h"
 
 #define METHOD "/v1beta1.Registration/Register"
-/* longer than the 10 s after which the kubelet gives up calling back */
+/* timeout of a registration: longer than the 10 s after which the kubelet gives up calling back */
 #define PATIENCE_NS (15 * NSEC_PER_SEC)
 #define FIRST_RETRY_NS (5 * NSEC_PER_MSEC)
 #define LAST_RETRY_NS (10 * NSEC_PER_SEC)
@@ -27,7 +27,7 @@ struct registrar {
 	size_t request_size;
 	int stop_fd; /* becomes readable when the thread must stop */
 	/* guarded by the worker's lock: */
-	/* counts registrar_register() and registrar_reset(); answers to earlier counts are ignored */
+	/* incremented by registrar_register() and registrar_reset(); the result of a call begun before that is ignored */
 	uint64_t wants;
 	bool is_wanted;
 	uint64_t since_ns;

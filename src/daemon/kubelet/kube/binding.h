@@ -1,9 +1,9 @@
 /*
- * A binding in HAMi's protocol: the scheduler writes a pod's shares of GPUs into the annotation to-allocate and locks the
- * node; the node's daemon then ends the binding. When a container got its shares, they are removed from to-allocate. When none
- * is left, the annotation bind-phase becomes success (or failed if shares could not be given), and the node's lock is released
- * if the pod holds it. Writes apply only to the version that was read, and are retried after a conflict or a lost answer. Main
- * thread only.
+ * A binding in HAMi's protocol: the scheduler writes a pod's shares of GPUs into the annotation to-allocate and locks the node;
+ * the node's daemon then ends the binding. When a container got its shares, they are removed from to-allocate. When to-allocate
+ * has no shares any more, the annotation bind-phase becomes success (or failed if shares could not be given), and the node's
+ * lock is released if the pod holds it. Writes apply only to the version that was read, and are retried after a conflict or a
+ * lost answer. Main thread only.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 #include "kube/hami/find_allocating.h"
 #include "kube/hami/pod.h"
 
-#define BINDING_TIMEOUT_S 60 /* total time for retries */
+#define BINDING_TIMEOUT_S 60 /* total time for retries; then binding_done gets the last error */
 
 struct binding;
 

@@ -26,9 +26,9 @@ double card_use_peak(const struct card_use *use);
 double card_use_now(const struct card_use *use);
 
 /*
- * Decides whether to publish the use again, which costs the API server a write: if the share of time changed by 5 percentage
- * points, the guarantees at all, or memory by a twentieth of the card's. card_use_now() counts only while the card has
- * opportunistic tenants.
+ * card_use_must_publish() returns true if the use has changed enough to be published again, which costs the API server a write:
+ * the peak (or, while the card has opportunistic tenants, the recent average) by 5 percentage points, the sum of guarantees at
+ * all, or the memory used by more than a twentieth of the card's memory.
  */
 struct card_use_change {
 	const struct kube_use *published, *is; /* last published and current use of one card */

@@ -24,7 +24,10 @@ struct desired_metadata {
 	size_t labels;
 };
 
-/* `labels` is like "gpu=on,team=a", or "none"; `scores` may be NULL. Returns -EINVAL with the wrong label, or -ENOMEM. */
+/*
+ * Makes all members but `uses`. `labels` is like "gpu=on,team=a", or "none"; `scores` may be NULL. Returns -EINVAL with the
+ * wrong label, or -ENOMEM.
+ */
 int desired_metadata_make(const struct kube_cards *cards, const struct kube_scores *scores,
 			  const char *labels, struct desired_metadata *ret, struct error *err);
 void desired_metadata_free(struct desired_metadata *desired);

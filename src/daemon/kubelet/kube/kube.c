@@ -79,8 +79,8 @@ static int read_scores(const struct node *node, const struct place_node *placed,
 }
 
 /*
- * All cards and their links; *ret_scores has no cards if no link is known. Returns -ENOMEM. Free by cards_free() and
- * scores_free().
+ * Reads all cards and the links between them; *ret_scores has no cards if no link is known. Returns -ENOMEM. Free by
+ * cards_free() and scores_free().
  */
 static int inventory_read(struct node *node, struct kube_cards *ret_cards,
 			  struct kube_scores *ret_scores)
@@ -150,7 +150,7 @@ static int check_name(const char *name, struct error *err)
 	return 0;
 }
 
-/* Takes the setting, else $NODE_NAME, else the kubelet's default: the host name in small letters. */
+/* Sets the node's name: the setting, else $NODE_NAME, else the kubelet's default: the host name in small letters. */
 static int find_name(struct node_kube *k, struct error *err)
 {
 	const struct config *config = &k->node->config;

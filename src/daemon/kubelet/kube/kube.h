@@ -21,8 +21,8 @@ struct node_pods;
 int node_kube_check(const struct config *config, struct error *err);
 
 /*
- * *ret is NULL if kube_api is off. Returns -errno if no API client can be made (kubeconfig, libcurl). Does not wait for the
- * server.
+ * Starts the API client and the watches. Leaves *ret as it is if kube_api is off. Returns -errno if no API client can be made
+ * (kubeconfig, libcurl). Does not wait for the server.
  */
 int node_kube_start(struct node *node, struct node_kube **ret, struct error *err);
 

@@ -126,8 +126,8 @@ static void log_refusal(struct live_terms *live, const struct kube_pod *pod, con
 /* ---- one claim ---- */
 
 /*
- * If the claim was made before its container was known (allocate_made()), returns the priority in the container's limits,
- * which may be NULL. Returns NULL for other claims: they got that priority when they were made.
+ * Returns the priority in the container's limits for a claim made by slices, whose container was not known when the claim was
+ * made; NULL if there is none. Returns NULL for other claims: they got that priority when they were made.
  */
 static const char *asked_priority(const struct live_terms *live, const struct claim *claim,
 				  const struct kube_pod *pod, const char *container)
@@ -194,7 +194,7 @@ static char *text_of(const struct live_terms *live, const struct claim *claim,
 	return asprintf(&text, "%slimits: %s\n", annotations, priority) < 0 ? NULL : text;
 }
 
-/* `refusal` is NULL if the change was made. */
+/* Records the change of terms in the audit log; `refusal` is NULL if the change was made. */
 static void note_in_audit(struct audit *audit, const struct claim *claim, const json_t *old,
 			  const struct error *refusal)
 {
@@ -225,8 +225,8 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 					   .pod_uid = pod->uid };
 	bool is_new = !s->text || strcmp(s->text, text) != 0;
 	/*
-	 * The plugin reused the claim for another container with its original terms (find_same() in allocate.c): apply the
-	 * change again.
+	 * True if the change must be applied again: the plugin reused the claim for another container, and find_same() in
+	 * allocate.c restored the original terms.
 	 */
 	bool is_lost = *text && !claim->original && !s->is_refused;
 	if (!is_new && !is_lost && !(again && s->is_refused))
@@ -250,7 +250,10 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 	}
 }
 
-/* Finds the container that the claim's key names; *ret_container points into *key. NULL if there is none on this node. */
+/*
+ * Returns the pod that the claim's key names; NULL if the pod is not on this node. *ret_container, the container's name, points
+ * into *key.
+ */
 static const struct kube_pod *pod_by_key(const struct live_terms *live, const struct claim *claim,
 					 struct pod_key *key, const char **ret_container)
 {
@@ -261,8 +264,8 @@ static const struct kube_pod *pod_by_key(const struct live_terms *live, const st
 }
 
 /*
- * Finds the container of a claim made by slices, from the kubelet's list of holders. Returns NULL if unknown, or if the pod is
- * ending: a new pod may have its name.
+ * Returns the pod of a claim made by slices, and its container's name, from the kubelet's list of holders. NULL if the holder
+ * is unknown or the pod is ending: a new pod may have its name.
  */
 static const struct kube_pod *pod_by_slices(const struct live_terms *live,
 					    const struct claim *claim, const char **ret_container)

@@ -18,7 +18,7 @@
 struct node;
 struct live_terms;
 
-/* Does nothing before live_terms_apply(). The arguments must outlive it; `name` is the node's. NULL if out of memory. */
+/* The arguments must outlive the result; `name` is the node's. Returns NULL if out of memory. */
 struct live_terms *live_terms_start(struct node *node, struct kube_client *client, const char *name,
 				    const struct node_pods *pods);
 struct live_terms *live_terms_stop(struct live_terms *live); /* NULL is allowed; returns NULL */
@@ -27,8 +27,8 @@ struct live_terms *live_terms_stop(struct live_terms *live); /* NULL is allowed;
 void live_terms_apply(struct live_terms *live, bool again);
 
 /*
- * Converts annotations to an override for a claim with `device_count` devices. Returns -EINVAL if one has neither one value nor
- * one per device. Pure.
+ * Converts annotations to an override for a claim with `device_count` devices. Returns -EINVAL if an annotation has neither one
+ * value nor one per device. Pure.
  */
 int live_terms_to_override(const struct kube_live *terms, unsigned device_count,
 			   struct claim_override *ret, struct error *err);

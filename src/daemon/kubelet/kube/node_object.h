@@ -14,7 +14,10 @@
 
 struct node_object;
 
-/* Starts to watch. `name` must outlive the result; `trouble` is as in watch.h. Returns NULL if out of memory. */
+/*
+ * Starts to watch. `name` must outlive the result; `trouble` is called as `failed` of struct watch_handlers. Returns NULL if
+ * out of memory.
+ */
 struct node_object *node_object_start(struct kube_client *client, const char *name,
 				      void (*trouble)(void *data, const struct error *err),
 				      void *data);

@@ -10,7 +10,10 @@
 
 struct node_pods;
 
-/* `changed` (may be NULL) is called when a pod was added, changed or removed. `trouble`: watch.h. NULL if out of memory. */
+/*
+ * `changed` (may be NULL) is called when a pod was added, changed or removed. `trouble` is called as `failed` of struct
+ * watch_handlers. Returns NULL if out of memory.
+ */
 struct node_pods *pods_start(struct kube_client *client, const char *node,
 			     void (*changed)(void *data),
 			     void (*trouble)(void *data, const struct error *err), void *data);

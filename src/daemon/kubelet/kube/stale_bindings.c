@@ -16,12 +16,12 @@
  * an earlier pod of the same name.
  */
 #define LOCK_LEFT_S 5
-/* The next try of a failed write comes after this many checks. The write itself has been tried for as long. */
+/* A failed write is tried again after this many runs of check_due(): as long as binding.c has already retried the write. */
 #define RETRY_CHECKS (BINDING_TIMEOUT_S / LOCK_LEFT_S)
 
 /*
- * A pod whose binding was declared failed. Stays in `cases` while the watch shows the binding as overdue, so that this is done
- * once.
+ * A pod whose binding was declared failed. Stays in `cases` while the watch shows the binding as overdue, so that the binding
+ * is declared failed only once.
  */
 struct stale_binding {
 	char *uid;

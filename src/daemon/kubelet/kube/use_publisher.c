@@ -131,7 +131,7 @@ static void publish_if_new(void *data, uint32_t events)
 	char *text = uses_format(&uses);
 	if (!text)
 		return;
-	/* The text contains the time in seconds, so is equal only within one second. */
+	/* The text contains the time in seconds, so two texts are equal only within one second. */
 	bool is_new = !p->text || strcmp(p->text, text) != 0;
 	free(p->text);
 	p->text = text;

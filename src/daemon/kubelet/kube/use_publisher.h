@@ -1,7 +1,7 @@
 /*
  * Measures the cards' use (card_use.h) for schedulers, and decides when to publish it (kube/own/uses.h). The window is the
- * setting kube_use_window. A significant change is published at most once in a twentieth of the window; without one, the use
- * is published once in a fifth, to show that measuring goes on. Main thread only.
+ * setting kube_use_window. A change that card_use_must_publish() finds is published at most once in a twentieth of the window;
+ * without such a change, the use is published once in a fifth of the window, to show that measuring goes on. Main thread only.
  */
 #pragma once
 
@@ -16,5 +16,8 @@ int use_publisher_start(struct node *node, void (*publish)(void *data), void *da
 /* NULL is allowed; returns NULL */
 struct use_publisher *use_publisher_stop(struct use_publisher *p);
 
-/* The annotation allot.dev/node-use, for the caller to free; NULL if there is none yet, `p` is NULL, or memory is out. */
+/*
+ * Returns the text of the annotation allot.dev/node-use, for the caller to free; NULL if there is none yet, `p` is NULL, or
+ * memory is out.
+ */
 char *use_publisher_text(const struct use_publisher *p);

@@ -39,9 +39,9 @@ enum claim_need annotated_need(const struct annotated *annotated, const struct c
 /* Releases claims that annotated_need() calls unwanted and in which no process lives. */
 void annotated_sweep(struct annotated *annotated);
 /*
- * Returns true if a request that does not fit now may fit soon, so its call should wait. For ANNOTATED_LATE_NS after begun_ns:
- * the kubelet may have reassigned devices before the watch shows that their earlier pod ended. For ANNOTATED_ENDING_NS: a
- * claim has outlived its pod, and its last process may end soon.
+ * Returns true if a request that does not fit now may fit soon, so its call should wait. True for ANNOTATED_LATE_NS after
+ * begun_ns: the kubelet may have reassigned devices before the watch shows that their earlier pod ended. True for
+ * ANNOTATED_ENDING_NS if a claim has outlived its pod: the claim's last process may end soon.
  */
 #define ANNOTATED_ENDING_NS (5 * NSEC_PER_SEC)
 #define ANNOTATED_LATE_NS (2 * NSEC_PER_SEC)

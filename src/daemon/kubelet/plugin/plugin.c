@@ -68,7 +68,8 @@ static int check_resources(const struct config *config, struct error *err)
 }
 
 /*
- * Checks that the Kubernetes API is on, unless slices are used: otherwise the pod must be read to learn what a container gets.
+ * Checks the settings of a kube_vocabulary other than slices: the Kubernetes API must be on, because a pod's annotations say
+ * what its containers get.
  */
 static int check_pods_words(const struct config *config, struct error *err)
 {

@@ -16,7 +16,7 @@ struct plugin;
 /* Checks the settings. Returns -EINVAL, with what would be right, if they contradict each other. Pure. */
 int plugin_check(const struct config *config, struct error *err);
 
-/* Starts the plugin. *ret is NULL if the setting kube_plugin is off. Cards, census and claims must be open. */
+/* Starts the plugin. Leaves *ret as it is if the setting kube_plugin is off. Cards, census and claims must be open. */
 int plugin_start(struct node *node, struct plugin **ret, struct error *err);
 /* Removes the socket; claims stay. NULL is allowed; returns NULL. */
 struct plugin *plugin_stop(struct plugin *plugin);
@@ -27,7 +27,8 @@ struct plugin_figures {
 	uint64_t registrations, register_failures, register_ns;
 	uint64_t watchers, slices, healthy_slices;                  /* totals over all resources */
 	uint64_t disagreements, disagreements_ever, reattributions; /* see reconcile.h */
-	uint64_t allocations, refused, allocate_ns; /* allocate_ns: total time of the calls */
+	/* allocate_ns: total time of the answered Allocate calls */
+	uint64_t allocations, refused, allocate_ns;
 };
 
 /* Returns false if there is no plugin. */

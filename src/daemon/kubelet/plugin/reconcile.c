@@ -295,7 +295,7 @@ static void attribute(struct pass *pass)
 	for (size_t i = 0; i < pass->owner_count; i++) {
 		const struct owner *o = &pass->owner[i];
 		struct error err = { 0 };
-		/* The claim is newer than the kubelet's answer, which therefore shows the devices' previous holders. */
+		/* Skip a claim that is newer than the kubelet's answer: the answer may show the devices' previous holders. */
 		if (read_ns < o->claim->known_ns)
 			continue;
 		int r = vcuda_attribute(plugin->vcuda, o->claim, o->pod, o->container, &err);
@@ -336,8 +336,8 @@ static void check_holder(void *data, const struct pod_holder *holder)
 }
 
 /*
- * Returns true if the claim's pod runs, so the kubelet must list a holder; but it does not list init containers that have
- * ended.
+ * Returns true if the kubelet must list a holder: the claim's pod runs or, for a claim made by slices, a process lives in the
+ * claim. False for an init container's claim, because the kubelet does not list init containers that have ended.
  */
 static bool is_to_be_held(const struct plugin *plugin, const struct claim *claim)
 {

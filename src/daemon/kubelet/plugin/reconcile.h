@@ -1,8 +1,8 @@
 /*
  * Compares the kubelet's list of device holders (pod_resources.h), the pods' annotations and our claims: they must agree which
- * container holds which devices. Runs for each container, after each answer of the kubelet. An answer may come in the middle
- * of an allocation, so a difference counts only if two answers in a row show it. It is logged once, with both sides, and once
- * when over.
+ * container holds which devices. Runs for each container, after each answer of the kubelet. An answer may come in the middle of
+ * an allocation, so a difference counts only if two answers in a row show it. The difference is logged once, with both sides,
+ * and once more when it is over.
  *
  * Corrects only one kind of difference: a claim for gpu-manager's resources moves to the container that holds its device, if
  * that container requested the same amounts (allocate_vcuda.h). Unneeded claims are released elsewhere (sync_loop.c,
@@ -46,8 +46,9 @@ int reconcile_shares(const struct kube_pod *pod, struct claims *claims,
 		     const struct pod_holder *holder, struct claim **ret_claim, struct error *err);
 
 /*
- * One container with hundredths of cards' time: finds the claim of its first device. As reconcile_slices(), but the claim
- * may be another container's. *ret_container is the holder's index in the pod.
+ * Checks a container whose device ids are hundredths of cards' time: finds the claim whose key names one of the devices, and
+ * compares its amounts with the pod's request. Returns as reconcile_shares(), but the claim may be another container's.
+ * *ret_container is the holder's index in the pod.
  */
 int reconcile_cores(const struct slices *slices, const struct vcuda_names *names,
 		    const struct kube_pod *pod, struct claims *claims,

@@ -22,13 +22,7 @@
 #include "kube/client/patch.h"
 #include "kube/gpu_manager/vcuda.h"
 
-/*
- * Writes the annotations from which gpu-manager's scheduler computes a node's use: each container's cards
- * (tencent.com/predicate-gpu-idx-N), and whether all containers have theirs (gpu-assigned). In the background and without
- * retries, because the daemon does not need them. Main thread only.
- */
-
-#define VCUDA_TELL_MAX 64 /* most containers of a pod */
+#define VCUDA_TELL_MAX 64 /* most containers of a pod; the cards of further ones are not written */
 
 struct vcuda_telling {
 	const struct kube_pod *pod;
@@ -64,6 +58,11 @@ static void patched(void *data, const struct kube_answer *answer)
 			    answer->err.text);
 }
 
+/*
+ * Writes the annotations from which gpu-manager's scheduler computes a node's use: each container's cards
+ * (tencent.com/predicate-gpu-idx-N), and whether all containers have theirs (gpu-assigned). Does so in the background and
+ * without retries, because the daemon does not need these annotations.
+ */
 static void vcuda_tell(struct kube_client *client, const struct vcuda_telling *t)
 {
 	char name[VCUDA_TELL_MAX][sizeof(VCUDA_INDEX) + 4], cards[VCUDA_TELL_MAX][CARDS_MAX];

@@ -26,7 +26,7 @@ struct vcuda_call {
 	bool is_new;
 	unsigned cores, units;
 	struct grpc_message *reply; /* NULL if refused, or not decided yet */
-	/* written to the pod before the call ends; NULL: nothing to write */
+	/* the write to the pod, after which the call ends; NULL: there is nothing to write */
 	struct binding *binding;
 };
 
@@ -57,7 +57,7 @@ void vcuda_continue(struct vcuda *v);
  * if there is no room yet.
  */
 bool vcuda_assign(struct vcuda_call *c, const struct vcuda_choice *choice);
-/* Refuses the call, and writes into the pod that it failed if a scheduler waits for the pod's shares. */
+/* Refuses the call. If a scheduler waits for the pod's shares, starts to write into the pod that its binding failed. */
 void vcuda_fail(struct vcuda_call *c, const struct kube_pod *pod, int r, const struct error *err);
 /* Writes to the pod what its containers have, for gpu-manager's scheduler. */
 void vcuda_patch_pod(struct vcuda *v, const struct kube_pod *pod);

@@ -43,8 +43,8 @@ struct claim *owners_claim(const struct vcuda_owners *o, const struct kube_pod *
 }
 
 /*
- * Returns true if the kubelet was restarted before it recorded our answer: its list lacks the device, and it will call again.
- * False for init containers, which the kubelet does not list.
+ * Returns true if the kubelet was restarted before it recorded our answer: the kubelet's list lacks the claim's device, and the
+ * kubelet will call again. Not for init containers, which the kubelet does not list.
  */
 static bool is_void(const struct vcuda_owners *o, const struct claim *claim)
 {

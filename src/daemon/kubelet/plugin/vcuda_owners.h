@@ -22,7 +22,7 @@ struct vcuda_owners {
 void owners_begin(struct vcuda_owners *o, struct plugin *plugin);
 struct vcuda_names owners_names(const struct vcuda_owners *o);
 
-/* Returns NULL if the container has no claim of its own. */
+/* Finds the container's own claim. Returns NULL if it has none. */
 struct claim *owners_claim(const struct vcuda_owners *o, const struct kube_pod *pod,
 			   size_t container);
 /*
