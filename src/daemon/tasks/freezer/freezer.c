@@ -143,8 +143,8 @@ static void watchdog_died(void *data, uint32_t events)
 }
 
 /*
- * Cgroup version 1 keeps killed processes frozen, so a container with such a process is thawed. It can also miss processes, so
- * the other containers are frozen again. Version 2 has neither problem.
+ * Cgroup version 1 keeps killed processes frozen, so a container with such a process is thawed. A freeze by version 1 can also
+ * miss processes, so the other containers are frozen again. Version 2 has neither problem.
  */
 static void look_at_v1(void *data, uint32_t events)
 {
@@ -313,8 +313,8 @@ void freezer_task_ended(struct freezer *f, struct gpu_task *task)
 }
 
 /*
- * Answers containers in the order of arrival. Only those that started before the last census began, because its figures
- * include their memory.
+ * Decides about the containers in FREEZE_ASKING (frozen until a census), in the order of arrival. Omits those that were frozen
+ * after the last census began, because the figures of that census are older.
  */
 static void answer_asking(struct freezer *f, const struct freeze_config *config,
 			  struct freeze_item **items, size_t count, uint64_t now_ns)

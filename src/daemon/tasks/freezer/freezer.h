@@ -29,14 +29,14 @@ void freezer_task_begun(struct freezer *freezer, struct gpu_task *task, uint64_t
 void freezer_task_ended(struct freezer *freezer, struct gpu_task *task);
 /* Call after a census (a reading of all cards' memory use) that began at begun_ns. Thaws containers that may now run. */
 void freezer_read(struct freezer *freezer, const struct freeze_card *cards, uint64_t begun_ns);
-/* Returns how much memory of a card thawed containers may still allocate. */
+/* Returns how many bytes of the card's memory the containers that have just been let start may still allocate. */
 uint64_t freezer_starting_bytes(const struct freezer *freezer, unsigned card);
 /* Returns true if a container's start waits for a census, so that one should come soon. */
 bool freezer_needs_census_soon(const struct freezer *freezer);
 /* Returns true if a container is frozen until its first census, so that one should come at once. */
 bool freezer_needs_census_now(const struct freezer *freezer);
 
-/* Why a container stays frozen, whatever the order of waiting containers is. Both may hold. */
+/* Why a container stays frozen, whatever the order of waiting containers is. Both reasons may apply at once. */
 enum freezer_hold {
 	FREEZER_PAUSED = 1 << 0,    /* a user has paused it */
 	FREEZER_VIOLATION = 1 << 1, /* a process in it bypasses the library */
@@ -47,7 +47,7 @@ enum freezer_hold {
  */
 int freezer_hold(struct freezer *freezer, struct gpu_container *container, enum freezer_hold why,
 		 struct error *err);
-/* Ends this hold. Thaws the container unless another one holds it, or it waits for its turn. */
+/* Ends the hold `why`. Thaws the container unless another hold remains, or the container waits for its turn to start. */
 void freezer_release(struct freezer *freezer, struct gpu_container *container,
 		     enum freezer_hold why);
 /* Thaws a container by a user's request, whatever holds it. Returns -EALREADY if nothing does. */

@@ -33,7 +33,7 @@ struct gpu_records {
 	struct gpu_task_list ended, running;
 };
 
-/* Adds the members "containers" and "tasks". */
+/* Adds the members "containers" and "tasks" to `json`. */
 void gpu_records_to_json(const struct gpu_tasks *tasks, uint64_t half_life_ns, uint64_t now_ns,
 			 json_t *json);
 /* Reads all records or, on -EINVAL or -ENOMEM, none. A missing list is empty. */

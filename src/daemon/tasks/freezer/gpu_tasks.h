@@ -24,8 +24,8 @@
 
 #define GPU_TASKS_HISTORY 256   /* ended tasks that are kept */
 #define GPU_TASKS_LIVE_MAX 4096 /* limited because each task uses a file descriptor */
-#define GPU_TASKS_CONTAINERS \
-	1024 /* most containers that are kept; exceeded only while all have live tasks */
+/* most containers that are kept; exceeded only while all have live tasks or are frozen */
+#define GPU_TASKS_CONTAINERS 1024
 #define GPU_TASK_NAME_MAX 16
 #define GPU_TASK_TENANT_MAX 64
 
@@ -52,11 +52,11 @@ struct gpu_container {
 	bool has_library;  /* a tenant's process is in it */
 	struct fade fade;  /* decaying use of all cards together */
 	uint64_t faded_ns; /* use that was already added to `fade` */
-	/* sum before the present freeze; when that began, 0: not frozen */
+	/* frozen_ns: total time of earlier freezes; frozen_since_ns: when the present freeze began, 0: not frozen */
 	uint64_t frozen_ns, frozen_since_ns;
 	/* the following four are used by freezer.c */
 	struct freeze_item item;
-	unsigned holds;       /* of enum freezer_hold; item.by_hand says whether there are any */
+	unsigned holds;       /* bits of enum freezer_hold; item.by_hand is true if any is set */
 	struct cgroup cgroup; /* dir "": not looked up, or unavailable */
 	bool is_frozen;
 	/* the container's name by the engine (gpu_watch_names.c); is_name_requested: the engine's answer is awaited */
@@ -120,8 +120,8 @@ struct gpu_task *gpu_tasks_find(struct gpu_tasks *tasks, int pid);
 /* Returns the container of exactly that id, or NULL. */
 struct gpu_container *gpu_tasks_find_id(struct gpu_tasks *tasks, const char *id);
 /*
- * Containers with GPU work or frozen, by `text`: an id, a prefix of at least four characters, a name, "pod/name" or
- * "namespace/pod/name". Returns their number; writes at most `max`. A whole id matches only that container.
+ * Finds the containers that have GPU work or are frozen, by `text`: an id, a prefix of at least four characters, a name,
+ * "pod/name" or "namespace/pod/name". Returns their number; writes at most `max`. A whole id matches only that container.
  */
 size_t gpu_tasks_find_containers(struct gpu_tasks *tasks, const char *text,
 				 struct gpu_container **ret, size_t max);

@@ -20,12 +20,12 @@
 
 struct watchdog;
 
-/* Starts the child, whose name in `ps` is derived from the daemon's. */
+/* Starts the child, whose process name is "allot-thaw". */
 int watchdog_start(struct watchdog **ret, struct error *err);
 /* Makes the child thaw the remaining cgroups and end, and waits for that. NULL is allowed; returns NULL. */
 struct watchdog *watchdog_stop(struct watchdog *watchdog);
 
-/* Returns the watchdog's pidfd, readable when the child has died. Nothing may stay frozen then. */
+/* Returns the watchdog's pidfd, readable when the child has died. The caller must then thaw all containers. */
 int watchdog_pidfd(const struct watchdog *watchdog);
 
 /* Waits until the child knows the cgroup. Returns -ENOSPC above WATCHDOG_MAX, -EPIPE if the child is gone. */

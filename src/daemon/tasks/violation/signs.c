@@ -65,8 +65,8 @@ bool signs_is_untouchable(int pid)
 /* ---- second sign: a tenant's directory is mounted ---- */
 
 /*
- * Returns true if a line of mountinfo (proc(5)) looks like a mount of this tenant's directory, and where. Any process can make
- * such a path, so is_mounted() checks it.
+ * Returns true if a line of mountinfo (proc(5)) looks like a mount of this tenant's directory, and writes the mount point to
+ * ret_point. Any process can make such a path, so is_mounted() checks it.
  */
 static bool names_tenants_dir(const char *line, const char *id, char ret_point[MOUNT_POINT_MAX])
 {
@@ -127,7 +127,7 @@ static bool is_in_own_namespace(int pid)
 	       (own.st_ino == its.st_ino && own.st_dev == its.st_dev);
 }
 
-/* Finds the tenant whose directory is mounted. Returns NULL if two tenants' directories are mounted. */
+/* Finds the tenant whose directory is mounted. Returns NULL if no tenant's or two tenants' directories are mounted. */
 static const struct tenant *by_mount(struct node *node, int pid)
 {
 	cleanup_free char *text = malloc(MOUNTINFO_MOST);

@@ -25,9 +25,9 @@ struct suspect {
 	uint64_t held_bytes; /* memory on all cards together, by that census */
 	bool is_ours;        /* a process that is never an offender, such as this daemon */
 	struct violation_track track;
-	const char *how; /* the sign by which the tenant was found; NULL: none */
-	char owner[REGION_NAME_MAX];
-	unsigned censuses_left; /* censuses until the signs are read again */
+	const char *how;             /* the sign by which the tenant was found; NULL: none */
+	char owner[REGION_NAME_MAX]; /* name of the tenant to which the signs point; "": none */
+	unsigned censuses_left;      /* censuses until the signs are read again */
 
 	bool is_offender; /* if true, the following fields are valid */
 	enum violation_reason reason;

@@ -4,9 +4,9 @@
  * ledger. violation_policy.h decides which are offenders and which action is due. An offender is counted and logged once, and
  * reported, frozen or ended: the stricter of the settings' and its tenant's choice (`on_violation`).
  *
- * Freezing uses the cgroup of a container that only this tenant uses, else SIGSTOP, repeated whenever the process is
- * continued. When this daemon ends, all continue, as with `allot resume`; after a kill the next daemon continues the stopped
- * processes (file "stopped"). Main thread only.
+ * Freezing uses the cgroup of a container that only this tenant uses, else SIGSTOP, repeated whenever the process is continued.
+ * When this daemon ends, all frozen and stopped processes continue, as with `allot resume`; after a kill the next daemon
+ * continues the stopped processes (file "stopped"). Main thread only.
  */
 #pragma once
 
@@ -34,8 +34,8 @@ struct violations *violations_stop(struct violations *violations);
 /* Call with the readings of all cards, after they were compared with tenants' processes. */
 void violations_census(struct violations *violations, const struct census_card *cards);
 /*
- * Call after several censuses in a row showed a process with held_bytes, and the process or its tenant beyond_bytes above its
- * ledger or quota.
+ * Call after several censuses in a row showed that a process holds held_bytes, and that it is beyond_bytes above its ledger, or
+ * its tenant beyond_bytes above the quota.
  */
 void violations_note_over(struct violations *violations, struct tenant *tenant, int pid,
 			  enum violation_reason reason, unsigned card, uint64_t held_bytes,

@@ -85,7 +85,10 @@ static void look_again(struct gpu_watch *w, struct gpu_task *t)
 		freezer_task_begun(w->freezer, t, 0, true);
 }
 
-/* Adds the process as a task, or finds its task. Returns false if it is gone or is this daemon. */
+/*
+ * Adds the process as a task, or finds its task. Returns false if the process is gone or is this daemon, or if no task can be
+ * added.
+ */
 static bool note_task(struct gpu_watch *w, int pid)
 {
 	struct gpu_task *t;
@@ -192,7 +195,7 @@ static void update_freezer(struct gpu_watch *w, const struct census_card *cards)
 	uint64_t begun_ns = UINT64_MAX;
 	for (unsigned i = 0; i < w->tasks->card_count; i++) {
 		uint64_t size = w->node->card[i].info.memory_bytes;
-		/* A card that cannot be read counts as free: no container waits for it. */
+		/* A card that cannot be read counts as free, so that no container waits for that card. */
 		uint64_t used = cards[i].memory_known ? cards[i].memory.used_bytes : 0;
 		used += promised_bytes(w->node, &w->node->card[i]);
 		free_cards[i].free_bytes = size > used ? size - used : 0;
@@ -227,7 +230,7 @@ void gpu_watch_census(struct gpu_watch *w, const struct census_card *cards)
 	census_enable_use(w->node->census, w->foreign);
 	gpu_watch_request_names(w);
 	plan_reading(w);
-	/* A container started after this census began, so another one is needed at once. */
+	/* A container started after this census began, so another census is needed at once. */
 	if (freezer_needs_census_now(w->freezer))
 		census_request(w->node->census);
 }

@@ -22,7 +22,9 @@ struct freezer;
 struct engine_name;
 struct tenant;
 
-/* Call after cards, census and tenants are ready. Takes node->records. *ret is NULL if the settings disable the watch. */
+/*
+ * Call after cards, census and tenants are ready. Takes node->records. Leaves *ret as it is if the settings disable the watch.
+ */
 int gpu_watch_start(struct node *node, struct gpu_watch **ret, struct error *err);
 /* Thaws all containers and frees the watch. NULL is allowed; returns NULL. */
 struct gpu_watch *gpu_watch_stop(struct gpu_watch *watch);
@@ -31,7 +33,8 @@ struct gpu_watch *gpu_watch_stop(struct gpu_watch *watch);
 void gpu_watch_census(struct gpu_watch *watch, const struct census_card *cards);
 
 /*
- * Returns how much thawed containers without the library may still allocate; that memory counts as taken. `watch` may be NULL.
+ * Returns how many bytes of the card's memory the containers without the library that have just been let start may still
+ * allocate; these bytes count as taken. `watch` may be NULL.
  */
 uint64_t gpu_watch_starting_bytes(const struct gpu_watch *watch, unsigned card);
 
@@ -44,8 +47,8 @@ int gpu_watch_set_paused(struct gpu_watch *watch, const char *name, bool paused,
 			 bool poll, bool *ret_moving, struct error *err);
 
 /*
- * Freezes the container of the process's task, as a user would, and returns its id. Returns -ENOENT outside containers,
- * another -errno if it cannot be frozen.
+ * Freezes the container of the process's task until gpu_watch_release(), and writes the container's id to ret_id. Returns
+ * -ENOENT outside containers, another -errno if it cannot be frozen.
  */
 int gpu_watch_hold(struct gpu_watch *watch, int pid, char ret_id[CONTAINER_ID_MAX],
 		   struct error *err);

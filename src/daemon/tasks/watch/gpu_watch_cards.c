@@ -31,7 +31,10 @@ static bool is_visible(const struct gpu_info *info, int pid)
 	return has_node(pid, "nvidia", info->minor);
 }
 
-/* Finds the cards whose device files the process has. All cards if simulated, or if a device number is unknown. */
+/*
+ * Finds the cards whose device files the process has. Returns all cards if they are simulated, if a device number is unknown,
+ * or if the process has none of the files.
+ */
 static uint64_t visible_cards(const struct gpu_watch *w, int pid)
 {
 	uint64_t all = w->tasks->card_count < 64 ? (UINT64_C(1) << w->tasks->card_count) - 1

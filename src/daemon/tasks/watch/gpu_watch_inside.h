@@ -27,7 +27,10 @@ bool gpu_watch_is_governed(const struct gpu_watch *watch, const struct census_ca
 /* Adds what tasks and containers used up to this census. */
 void gpu_watch_count(struct gpu_watch *watch, const struct census_card *cards);
 
-/* Cards (bit mask) that a process can open and that its CUDA_VISIBLE_DEVICES at its start names. In gpu_watch_cards.c. */
+/*
+ * Returns the cards (bit mask) that a process can open and that its CUDA_VISIBLE_DEVICES at its start names. In
+ * gpu_watch_cards.c.
+ */
 uint64_t gpu_watch_cards(const struct gpu_watch *watch, int pid);
 
 /* Connect to the settings' container engines, and ask them for unknown names. In gpu_watch_names.c. */

@@ -19,7 +19,7 @@
 
 struct open_events;
 
-/* Called when a process has opened one of the nodes; it may have ended. `pid` is never this process. */
+/* Called when a process has opened one of the nodes; the process may have ended since. `pid` is never this process. */
 typedef void (*open_events_handler)(void *data, int pid);
 
 /*
