@@ -12,7 +12,10 @@
 #define PCT_SLACK 1e-6 /* tolerance for sums of floating-point shares */
 
 struct sums {
-	/* sum of the quotas that must stay on the card; largest quota among swapping tenants */
+	/*
+	 * given_bytes: sum of the quotas whose memory must stay on the card; movable_bytes: largest quota of a tenant with
+	 * ON_FULL_SWAP
+	 */
 	uint64_t given_bytes, movable_bytes;
 	double cores_pct;
 };
@@ -51,7 +54,10 @@ static size_t add_stages(struct stage_item *items, const struct tenant_terms *te
 	return count;
 }
 
-/* Containers of one pod that never run at the same time share memory and cores: only the largest of them counts. */
+/*
+ * Subtracts what is counted twice: containers of one pod that never run at the same time (daemon/state/pod_stage.h) share
+ * memory and cores, so only the largest of them counts.
+ */
 static void take_stages_off(struct sums *sums, const struct tenant_terms *const *others,
 			    size_t count, const struct tenant_terms *one, const struct card *card)
 {

@@ -585,6 +585,6 @@ int claims_terms_changed(struct claims *claims, const struct tenant *tenant, str
 		r = claims_commit(claims, err);
 	if (r < 0)
 		store_rollback(claims->store);
-	/* The store is torn: write a new one with every claim's present terms, including this change. */
+	/* The store is damaged: write a new one with every claim's present terms, including this change. */
 	return r == -EBADMSG ? claims_renew_store(claims, err) : r;
 }

@@ -71,7 +71,9 @@ int claims_rename(struct claim *claim, const char *key, const char *tenant, stru
 /* Find a claim by its key, or by its tenant. Return NULL if there is none. */
 struct claim *claims_find(struct claims *claims, const char *key);
 struct claim *claims_of_tenant(struct claims *claims, const struct tenant *tenant);
-/* Returns the claim with the lowest of these slots that is taken, and that slot; NULL if all are free. */
+/*
+ * Finds the lowest of these slots that a claim has. Returns that claim and, in *ret_slot, the slot; NULL if no claim has one.
+ */
 struct claim *claims_holder(struct claims *claims, const char *uuid, const struct slots *slots,
 			    unsigned *ret_slot);
 /* Iterate over the claims, oldest first. NULL at the end. */

@@ -72,7 +72,7 @@ struct claim *claims_add(struct claims *claims, int64_t row, uint64_t made_s, st
 /* Record in `holders` that the claim has its slots, or that it has them no longer. After -ENOMEM only some may be recorded. */
 int claims_reserve_slots(struct claim *claim);
 void claims_release_slots(struct claim *claim);
-/* Sets claim->original to the stored original terms, if any. Returns 0 or -ENOMEM. */
+/* Sets claim->original to the stored terms from before claims_override_terms(), if there are any. Returns 0 or -ENOMEM. */
 int claims_load_original(struct claim *claim, const struct store_claim *written, struct error *err);
 /* Frees the claim and ends its tenant. For a parked claim, deletes the tenant's files. */
 void claims_end(struct claim *claim, const char *why);
@@ -81,7 +81,7 @@ void claims_end(struct claim *claim, const char *why);
 int claims_install_library(struct claims *claims, struct error *err);
 /* Like claims_install_library(), but does nothing if containers get the library from the driver mirror. */
 int claims_prepare_library(struct claims *claims, struct error *err);
-/* Checks the library that containers would get: daemon/containers/trust/trust.h. */
+/* Applies trust_check() (daemon/containers/trust/trust.h) to the library that containers would get. */
 int claims_check_library(struct claims *claims, struct error *err);
 
 /* Returns -EINVAL, with what would be accepted, if the text cannot be a claim's key. */

@@ -1,5 +1,5 @@
 /*
- * Ends claims (containers' rights to shares of cards) that no process and no need check needs any more.
+ * Ends claims (containers' rights to shares of cards) in which no process lives and that no claims_need_check needs any more.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -33,6 +33,8 @@ void holders_remove(struct holders *holders, const char *uuid, const struct slot
 		    const struct claim *claim);
 void holders_clear(struct holders *holders);
 
-/* Returns the claim with the lowest of these slots that is taken, and that slot; NULL if all are free. */
+/*
+ * Finds the lowest of these slots that a claim has. Returns that claim and, in *ret_slot, the slot; NULL if no claim has one.
+ */
 struct claim *holders_first(const struct holders *holders, const char *uuid,
 			    const struct slots *slots, unsigned *ret_slot);

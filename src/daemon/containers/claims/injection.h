@@ -1,7 +1,8 @@
 /*
  * An injection is the environment, mounts and device nodes that make a container's processes belong to a claim's tenant. The
- * kubelet's Allocate reply and CDI specs are made from it. Making one creates no files for the container, so nothing has to be
- * undone. The library's directory is never changed (library_copy.h), so containers keep their library across upgrades.
+ * kubelet's Allocate reply and CDI specs are made from it. Making an injection creates no files for the container, so nothing
+ * has to be undone. The library's directory is never changed (library_copy.h), so containers keep their library across
+ * upgrades.
  *
  * The setting `container_driver` decides where the driver comes from. "toolkit": NVIDIA's container toolkit
  * (NVIDIA_VISIBLE_DEVICES), and /etc/ld.so.preload loads liballot.so. A mirrored driver directory: its libraries include

@@ -118,7 +118,7 @@ static int park(struct claims *claims, const struct store_claim *claim, const st
 	return claims_load_original(added, claim, err);
 }
 
-/* Gives an adopted tenant the store's terms, because its state file may be older. */
+/* Gives the tenant of an adopted claim the store's terms, because the tenant's state file may be older than the store. */
 static int follow_store(struct claim *claim, const struct store_claim *written, struct error *err)
 {
 	struct tenant *tenant = claim->tenant;
@@ -179,7 +179,7 @@ static int restore_claim(struct claims *claims, const struct store_claim *writte
 
 /* ---- all claims ---- */
 
-/* Lists a claim for each adopted tenant. Row -1: not found in the store yet. */
+/* Lists a claim for each adopted tenant (taken over from an earlier daemon). Row -1: not found in the store yet. */
 static int list_adopted(struct claims *claims, struct error *err)
 {
 	struct tenant *t;

@@ -9,7 +9,8 @@
 #include "daemon/containers/engine/engine_http.h"
 #include "net/grpc_client.h"
 
-#define REPLY_MOST_BYTES (1 << 20) /* a container's description takes some ten KiB */
+/* longest reply that is read; a container's description takes some ten KiB */
+#define REPLY_MOST_BYTES (1 << 20)
 #define CRI_METHOD "/runtime.v1.RuntimeService/ContainerStatus"
 #define CONTAINERD_METHOD "/containerd.services.containers.v1.Containers/Get"
 #define NAMESPACE_MAX 77 /* containerd allows 76 characters */

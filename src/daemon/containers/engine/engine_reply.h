@@ -8,7 +8,8 @@
 #include <stddef.h>
 
 #define ENGINE_NAME_MAX 128
-#define ENGINE_POD_MAX 254 /* a pod's name is a DNS subdomain, a namespace is a label */
+/* sizes with the NUL: a pod's name is a DNS subdomain, a namespace a DNS label */
+#define ENGINE_POD_MAX 254
 #define ENGINE_NAMESPACE_MAX 64
 #define ENGINE_IMAGE_MAX 256
 

@@ -118,11 +118,14 @@ enum { FILE_KEYS, FILE_MANIFEST, FILE_SIGNATURE, FILE_LIBRARY, FILES };
 
 struct trust {
 	char path[FILES][PATHS_MAX];
-	/* Files of the last successful check; if unchanged, none is read again. */
+	/*
+	 * is_good: the last check succeeded. seen: the files' states at that check; while they are unchanged, no file is read
+	 * again.
+	 */
 	bool is_good; /* false also if a file was changed so recently that another change would not show in its times */
 	struct stat seen[FILES];
 	uint64_t refused;
-	/* the last logged refusal, or an accepted library's path */
+	/* the text that was logged last: a refusal, or an accepted library's path */
 	char logged_text[PATHS_MAX > ERROR_TEXT_MAX ? PATHS_MAX : ERROR_TEXT_MAX];
 };
 

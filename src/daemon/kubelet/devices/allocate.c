@@ -59,7 +59,7 @@ static int release_former(struct claims *claims, const struct slices *slices,
 		while ((c = claims_holder(claims, slices->uuid[card], &left, &slot))) {
 			char id[SLICE_ID_MAX];
 			slots_remove(&left, slot);
-			/* Release only claims made by slices: others are not the kubelet's. */
+			/* Release only claims that allocate_slices() made. */
 			if (!allocate_is_own_claim(c))
 				continue;
 			slice_format(slices, card, slot, id);

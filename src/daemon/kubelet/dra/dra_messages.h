@@ -10,7 +10,7 @@
 #include "daemon/kubelet/devices/dra_key.h"
 #include "net/grpc_server.h"
 
-#define DRA_MOST_CLAIMS 256 /* per call; a pod has a few */
+#define DRA_MOST_CLAIMS 256 /* most claims in one call of the kubelet; a pod has a few */
 
 /* A prepare or unprepare call. Call dra_request_free() even after dra_request_read() failed. */
 struct dra_request {

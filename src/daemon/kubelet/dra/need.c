@@ -84,8 +84,8 @@ enum claim_need dra_need_of(void *data, const struct claim *claim)
 	if (!dra_key_parse(text, &key))
 		return CLAIM_UNWANTED;
 	/*
-	 * The key was too long for the name, so the API server cannot be asked: keep the claim until the kubelet unprepares
-	 * it.
+	 * The ResourceClaim's namespace and name did not fit in the key, so the API server cannot be asked: keep the claim
+	 * until the kubelet unprepares it.
 	 */
 	if (!*key.name.name)
 		return CLAIM_WANTED;

@@ -30,7 +30,7 @@ struct gpu_slice {
 	char name[NAME_MAX_BYTES];
 	char pool[DRA_POOL_MAX]; /* "": the GPU is gone, so the slice is to be deleted */
 	json_t *device;          /* a list of the one device, with its taints */
-	json_t *object;          /* the slice as the server has it; NULL: it has none */
+	json_t *object;          /* the slice as the server has it; NULL: the server has none */
 	json_t *sent,
 		/* sent: the devices written last; taken: those devices as the server stored them */
 		*taken;

@@ -33,7 +33,7 @@ struct endpoint {
 	const struct grpc_method *methods;
 	size_t method_count;
 	size_t (*request_most_bytes)(const struct endpoint *e);
-	/* called when a kubelet starts, and for one that already runs */
+	/* called when a kubelet starts, and once for a kubelet that runs already */
 	void (*kubelet_started)(struct plugin *plugin);
 	enum endpoint_role role;
 	const char *resource;        /* name of the resource, from the settings */
@@ -42,7 +42,7 @@ struct endpoint {
 	struct registrar *registrar;
 	struct kubelet_dir *dir;
 	bool has_kubelet;
-	bool is_failure_logged; /* of opening the socket */
+	bool is_failure_logged; /* a failure to open the socket was logged */
 	struct loop_source *renew_timer;
 	struct grpc_message *list; /* list of devices that the watchers got last */
 	struct plugin_watchers watchers;

@@ -34,7 +34,7 @@ struct grpc_message *message_preferred(const struct slices *slices, const struct
 				       size_t count);
 struct grpc_message *message_allocated(const struct injection *injections, size_t count);
 
-/* A request for several containers. The ids are the kubelet's texts. */
+/* A request for several containers. The ids belong to `unpacked`, the kubelet's message. */
 struct message_request {
 	void *unpacked;
 	void (*free)(void *unpacked);

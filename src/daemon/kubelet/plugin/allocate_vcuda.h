@@ -6,7 +6,7 @@
  * is refused and the claim undone.
  *
  * The claim's key names the container and the kubelet's first device (pod_key.h). If the kubelet's list later shows the device
- * at another container with the same amounts, the claim moves there (reconcile.h). It ends with its pod, as in
+ * at another container with the same amounts, the claim moves there (reconcile.h). The claim ends with its pod, as in
  * allocate_annotated.h. Main thread only.
  */
 #pragma once

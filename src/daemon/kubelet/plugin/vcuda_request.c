@@ -39,7 +39,10 @@ static int add_card(struct card *card, const struct vcuda_request *ask, uint64_t
 
 /* ---- a scheduler's choice ---- */
 
-/* Finds the chosen card by UUID or device file number; by index if that is unknown. Negative if there is none. */
+/*
+ * Finds the chosen card by UUID or device file number; by index if that number is unknown. Returns the card's index; negative
+ * if there is none.
+ */
 static int find_chosen(const struct node *node, const struct vcuda_request *ask, unsigned which)
 {
 	for (unsigned i = 0; i < node->card_count; i++) {

@@ -23,7 +23,7 @@
 #include "net/loop.h"
 
 #define GPU_TASKS_HISTORY 256   /* ended tasks that are kept */
-#define GPU_TASKS_LIVE_MAX 4096 /* limited because each task uses a file descriptor */
+#define GPU_TASKS_LIVE_MAX 4096 /* most live tasks; limited because each uses a file descriptor */
 /* most containers that are kept; exceeded only while all have live tasks or are frozen */
 #define GPU_TASKS_CONTAINERS 1024
 #define GPU_TASK_NAME_MAX 16
@@ -90,7 +90,7 @@ TAILQ_HEAD(gpu_task_list, gpu_task);
 TAILQ_HEAD(gpu_container_list, gpu_container);
 
 struct gpu_tasks_events {
-	/* called before the task leaves its container */
+	/* called when a task has ended; task->container is still set, but counts the task as live no longer */
 	void (*ended)(void *data, struct gpu_task *task);
 	void *data;
 };

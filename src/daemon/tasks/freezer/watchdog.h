@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "daemon/util/cgroups.h"
 
-#define WATCHDOG_MAX 256 /* most frozen cgroups at a time */
+#define WATCHDOG_MAX 256 /* most frozen cgroups at a time; watchdog_add() refuses more */
 
 struct watchdog;
 

@@ -23,7 +23,7 @@
 
 /* ---- first sign: an ancestor that belongs to a tenant ---- */
 
-/* Returns the tenant of which this is a registered process or the command; NULL if there is none. */
+/* Returns the tenant of which process `pid` is a registered process or the command; NULL if there is none. */
 static const struct tenant *tenant_of_ancestor(struct node *node, int pid)
 {
 	struct tenant *t;

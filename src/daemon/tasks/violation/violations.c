@@ -156,7 +156,7 @@ static void note_seen(struct violations *v, const struct gpu_process *seen)
 	s->is_seen = true;
 }
 
-/* Finds the process's tenant. After signs that showed none, reads them again only after SIGNS_LOOKS censuses. */
+/* Finds the process's tenant. If the signs showed no tenant, they are read again only after SIGNS_LOOKS censuses. */
 static struct tenant *find_owner(struct suspect *s)
 {
 	struct node *node = s->violations->node;

@@ -1,8 +1,9 @@
 /*
- * Finds offenders: a tenant's processes that use a GPU without allot's library, or hold more than it counts. After each census
- * (a reading of the driver's process list) it looks for unregistered processes; census_compare.c reports processes above their
- * ledger. violation_policy.h decides which are offenders and which action is due. An offender is counted and logged once, and
- * reported, frozen or ended: the stricter of the settings' and its tenant's choice (`on_violation`).
+ * Finds offenders: a tenant's processes that use a GPU without allot's library, or hold more memory than the library counted.
+ * After each census (a reading of the driver's process list) violations.c looks for unregistered processes; census_compare.c
+ * reports processes above their ledger. violation_policy.h decides which are offenders and which action is due. An offender is
+ * counted and logged once, and reported, frozen or ended: the stricter of the settings' and its tenant's choice
+ * (`on_violation`).
  *
  * Freezing uses the cgroup of a container that only this tenant uses, else SIGSTOP, repeated whenever the process is continued.
  * When this daemon ends, all frozen and stopped processes continue, as with `allot resume`; after a kill the next daemon
