@@ -24,12 +24,11 @@ struct pattern {
 };
 
 /*
- * systemd's driver turns runc's "slice:prefix:id" into "<slice>/<prefix>-<id>.scope" (runc,
- * docs/systemd.md). With runc's cgroupfs driver, that string is itself one part of the path.
- * Docker: docs.docker.com, "Runtime metrics", "Find the cgroup for a given container". containerd's
- * CRI: internal/cri/server/podsandbox/helpers.go, getCgroupsPath. CRI-O: crio.conf(5),
- * cgroup_manager. podman: podman-run(1), --cgroup-parent, and libpod's container_internal_linux.go.
- * The engines' monitor processes ("crio-conmon-<id>.scope", "libpod-conmon-<id>.scope") match no
+ * The known forms. systemd's driver turns runc's "slice:prefix:id" into "<slice>/<prefix>-<id>.scope" (runc, docs/systemd.md).
+ * With runc's cgroupfs driver, that string is itself one part of the path. Further sources are, for Docker: docs.docker.com,
+ * "Runtime metrics", "Find the cgroup for a given container"; containerd's CRI: internal/cri/server/podsandbox/helpers.go,
+ * getCgroupsPath; CRI-O: crio.conf(5), cgroup_manager; podman: podman-run(1), --cgroup-parent, and libpod's
+ * container_internal_linux.go. The engines' monitor processes ("crio-conmon-<id>.scope", "libpod-conmon-<id>.scope") match no
  * row, because "conmon-<id>" is no id.
  */
 static const struct pattern patterns[] = {

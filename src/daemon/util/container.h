@@ -40,10 +40,9 @@ bool container_match(const char *path, unsigned *ret_length, const char **ret_en
 const char *container_engine(const char *name);
 
 /*
- * Finds the container in the whole text of /proc/PID/cgroup (proc(5), cgroups(7)). Lines are
- * "number:controllers:path"; version 2 has number 0 and no controllers. Any line may identify the
- * container. Its paths are taken from the line of version 2 and the line of version 1's freezer.
- * Returns false if the process is in no container.
+ * Finds the container in the whole text of /proc/PID/cgroup (proc(5), cgroups(7)). Lines are "number:controllers:path";
+ * version 2 has number 0 and no controllers. Any line may identify the container. v2_path is from the line of version 2,
+ * v1_path from the line of version 1's freezer. Returns false if the process is in no container.
  */
 bool container_from_cgroups(const char *text, struct container *ret);
 

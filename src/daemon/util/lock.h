@@ -3,9 +3,9 @@
  * kernel releases a lock when its holder ends.
  *
  * A card's lock is a file named after the card, in each of LOCK_DIRS directories that can be used. One directory is root's:
- * root's daemon starts only with that lock, because any process that can open a file can lock the file for ever. The other
- * directories are shared by all users (mode 1777), and keep daemons of different users off the same card. Root's daemon takes
- * the shared locks too, if it can.
+ * root's daemon starts only with the lock in that directory, because any process that can open a file can lock the file for
+ * ever. The other directories are shared by all users (mode 1777), and keep daemons of different users off the same card.
+ * Root's daemon takes the shared locks too, if it can.
  */
 #pragma once
 
@@ -21,9 +21,9 @@
 int lock_run_dir(const char *run_dir, struct error *err);
 
 /*
- * Locks the card named `key` (letters, digits, '-'). The lock files record `run_dir` for error messages. ret_fds[i] holds
- * the lock in directory i, or is -1. Returns 0 if the card is locked, -EBUSY if another daemon has it, or 1 if root's
- * daemon lacks some shared lock, so that another user's daemon may use the card too (err says why).
+ * Locks the card named `key` (letters, digits, '-'). The lock files record `run_dir` for error messages. ret_fds[i] holds the
+ * lock in directory i, or is -1. Returns 0 if the card is locked, -EBUSY if another daemon has it, or another -errno. Returns
+ * 1 if root's daemon lacks some shared lock, so that another user's daemon may use the card too (err says why).
  */
 int lock_card(const char *key, const char *run_dir, int ret_fds[LOCK_DIRS], struct error *err);
 void lock_release(int fds[LOCK_DIRS]);

@@ -1,6 +1,7 @@
 /*
- * A peer is the process at the other end of a unix socket. It is identified by a pidfd from SO_PEERPIDFD (Linux 6.5). Older
- * kernels: a pidfd for the pid of SO_PEERCRED, confirmed when the first message shows the same pid.
+ * A peer is the process at the other end of a unix socket. A pidfd from SO_PEERPIDFD (Linux 6.5) identifies the peer. On older
+ * kernels, a pidfd is opened for the pid of SO_PEERCRED; the pidfd is confirmed when the first message comes from the same
+ * pid.
  */
 #pragma once
 
@@ -15,19 +16,20 @@ struct peer {
 	uid_t uid;
 	gid_t gid;
 	int pidfd;
-	bool confirmed; /* the pidfd is known to be the peer's */
+	bool confirmed; /* the pidfd is known to be the peer's, not a later process's with the same pid */
 };
 
 /*
- * Identifies the peer of a connected socket. If peer_confirm() will be needed, enables SO_PASSCRED. Returns -ESRCH if the
- * peer is gone, -EPERM if it has no pid in this process's pid namespace.
+ * Identifies the peer of a connected socket; peer_close() closes the pidfd. Without SO_PEERPIDFD, also enables SO_PASSCRED, so
+ * that the first message brings the credentials for peer_confirm(). Returns -ESRCH if the peer is gone, -EPERM if the peer has
+ * no pid in this process's pid namespace.
  */
 int peer_open(int fd, struct peer *ret, struct error *err);
 void peer_close(struct peer *peer);
 
 /*
- * Confirms the pidfd by the sender of the first message. Does nothing if it is confirmed. Returns -ESRCH if the sender is
- * another process or has ended.
+ * Confirms the pidfd by the sender of the first message. Does nothing if the pidfd is already confirmed. Returns -ESRCH if the
+ * sender is another process or has ended.
  */
 int peer_confirm(struct peer *peer, const struct ucred *sender, struct error *err);
 bool peer_is_alive(const struct peer *peer);

@@ -10,8 +10,9 @@ struct service;
 struct loop;
 
 /*
- * Reads the manager's variables, and removes them from the environment, because they are not for child processes. Returns
- * NULL if there is no manager, or if it cannot be reached (which is logged).
+ * Reads the service manager's environment variables and connects to $NOTIFY_SOCKET. Removes the variables from the
+ * environment, because they are not for child processes. Returns NULL if there is no manager, or if it cannot be reached
+ * (which is logged).
  */
 struct service *service_open(void);
 

@@ -26,7 +26,7 @@ int state_file_read(const char *path, size_t most_bytes, json_t **ret, struct er
 	json_error_t where;
 	cleanup_free char *text = NULL;
 	size_t size;
-	/* json_loadfd() would read byte by byte. */
+	/* Read the file before parsing it, because json_loadfd() would read it byte by byte. */
 	int r = whole_file_read(path, most_bytes, &text, &size);
 	if (r == -EINVAL)
 		return error_set(err, EINVAL, "%s: not a plain file", path);

@@ -20,5 +20,5 @@ int state_file_write(const char *path, const json_t *json, size_t flags, size_t 
  * is not JSON or not a plain file.
  */
 int state_file_read(const char *path, size_t most_bytes, json_t **ret, struct error *err);
-/* Renames the file to "<path>.bad", and replaces an older one. Returns 0 or -errno. */
+/* Renames the file to "<path>.bad", in place of an earlier file of that name. Returns 0 or -errno. */
 int state_file_set_aside(const char *path);

@@ -17,6 +17,6 @@ int whole_file_write_lines(const char *path, const char *lines, bool sync);
  * most_bytes, -EINVAL if it is not a plain file. Does not follow a symbolic link.
  */
 int whole_file_read(const char *path, size_t most_bytes, char **ret, size_t *ret_size);
-/* Calls take(data, line) for each line, without its newline. */
+/* Reads the file like whole_file_read(), and calls take(data, line) for each line that is not empty, without its newline. */
 int whole_file_read_lines(const char *path, size_t most_bytes, void (*take)(void *data, char *line),
 			  void *data);
