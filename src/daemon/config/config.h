@@ -19,7 +19,7 @@
 enum kube_vocabulary {
 	/* device ids that the kubelet chose: daemon/kubelet/devices/allocate.h */
 	KUBE_VOCABULARY_SLICES,
-	/* annotations of the pod by a scheduler: daemon/kubelet/plugin/allocate_annotated.h */
+	/* annotations that a scheduler wrote to the pod: daemon/kubelet/plugin/allocate_annotated.h */
 	KUBE_VOCABULARY_HAMI,
 	/* the pod's limits of two resources: daemon/kubelet/plugin/allocate_vcuda.h */
 	KUBE_VOCABULARY_GPU_MANAGER,
@@ -48,7 +48,7 @@ struct config {
 	bool refuse_overcommit;
 	char nvml[CONFIG_PATH_MAX];
 	struct arbiter_config arbiter;
-	bool is_elastic; /* for tenants that do not set this themselves */
+	bool is_elastic; /* tenants that do not choose may borrow unused GPU time: lend.h */
 	/* all processes of a tenant get GPU time at the same moments, on all its cards: daemon/arbitrate/gang_board.h */
 	bool is_gang;
 	bool has_turns; /* a tenant's processes take turns within its leases (policy/lease/turns.h) */
@@ -60,12 +60,13 @@ struct config {
 	uint64_t thaw_settle_ns;
 	char freeze_only[CONFIG_PATH_MAX], freeze_never[CONFIG_PATH_MAX];
 	char task_nodes[CONFIG_PATH_MAX];
-	enum on_violation on_violation; /* for all tenants; a tenant's choice may be stricter */
-	enum sharing_way sharing;       /* for tenants that do not set this themselves */
-	unsigned mps_clients;           /* most processes of one MPS server */
+	/* action on a process that bypasses the library; a tenant may choose a stricter action */
+	enum on_violation on_violation;
+	enum sharing_way sharing; /* how tenants share a card if they do not choose */
+	unsigned mps_clients;     /* most processes of one MPS server */
 	/* health of the cards: daemon/gpu/health */
 	bool watches_health;
-	/* a reported fault is forgotten after this; 0: only when a user uncordons the card */
+	/* a reported fault is forgotten after this time; 0: only when a user uncordons the card */
 	uint64_t health_recover_ns;
 	char health_ignore_xids[CONFIG_PATH_MAX];
 	char cordon[CONFIG_PATH_MAX];
