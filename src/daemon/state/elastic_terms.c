@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 
-#define LOG_STEP_PCT 5.0 /* smaller changes are not logged */
+#define LOG_STEP_PCT 5.0 /* percentage points; smaller changes of a limit are not logged */
 #define SAME_PCT 0.01
 
 bool elastic_is_on(const struct tenant *tenant)

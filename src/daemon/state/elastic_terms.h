@@ -1,6 +1,6 @@
 /*
- * An elastic tenant may borrow GPU time beyond its limit. Decides which tenants are elastic, and what is logged.
- * policy/lease/rules/lend.h decides in each card's arbitration how much is lent. Main thread only.
+ * An elastic tenant may borrow GPU time beyond its limit. This module decides which tenants are elastic, and logs their
+ * limits. How much is lent is decided in each card's arbitration (policy/lease/rules/lend.h). Main thread only.
  */
 #pragma once
 
@@ -8,15 +8,18 @@
 #include "daemon/util/json.h"
 
 /*
- * Turns borrowing on or off per device, by elastic_is_on(). Only a limit derived from the guarantee may be exceeded; one that
- * the user set stays the maximum.
+ * Turns borrowing on or off for each device, by elastic_is_on(). Only a limit derived from the guarantee may be exceeded; a
+ * limit that the user set stays the maximum.
  */
 void elastic_apply(struct tenant *tenant);
 
 /* Returns whether the tenant may borrow: its own choice, or else the daemon's setting. */
 bool elastic_is_on(const struct tenant *tenant);
 
-/* Logs limits that have changed much since they were logged. Call about once a second. */
+/*
+ * Logs the tenant's limits that have changed by at least five percentage points since they were last logged. Call about once a
+ * second.
+ */
 void elastic_log(struct tenant *tenant);
 
 /* Converts the choice for requests and state files: true, false, or null for the daemon's setting. */

@@ -29,7 +29,8 @@ static bool is_same_pod(const struct pod_stage *a, const struct pod_stage *b)
 }
 
 /*
- * Returns true if container `stage` runs at the same time as the init container `init`; with NULL, as the ordinary containers.
+ * Returns true if container `stage` runs at the same time as the init container `init`; if `init` is NULL, as the pod's
+ * ordinary containers.
  */
 static bool runs_beside(const struct pod_stage *stage, const struct pod_stage *init)
 {

@@ -22,7 +22,7 @@ struct pod_stage {
 	unsigned place;
 };
 
-/* The promise to a container or a pod on one card. */
+/* The promise to a container or a pod on one card: promised_bytes with on_full "fail", granted_bytes with "wait". */
 struct stage_amount {
 	uint64_t promised_bytes, granted_bytes;
 	double cores_pct;
@@ -37,8 +37,8 @@ struct stage_item {
 struct pod_stage pod_stage_of(const char *key);
 
 /*
- * Returns how much more the items' sum is than what their pods need at any one time. `beside`: a container to add, or NULL; of
- * its pod, only stages in which it runs count.
+ * Returns how much more the items' sum is than what their pods need at any one time. `beside` is a container that is to be
+ * added, or NULL. Of the pod of `beside`, only the stages in which `beside` runs count.
  */
 struct stage_amount pod_stage_unneeded(const struct stage_item *items, size_t count,
 				       const struct pod_stage *beside);

@@ -1,7 +1,7 @@
 /*
  * A tenant is a user of shares of GPUs: one or more processes with common terms (quota, share, ...) on each card, a shared
  * memory region, and a socket. A held tenant (`hold`) ends when it has neither a client that holds it (a holder) nor a live
- * process; a retired tenant with its last process; others by tenant_remove(). Main thread only.
+ * process. A retired tenant ends when its last process ends. Any other tenant ends by tenant_remove(). Main thread only.
  */
 #pragma once
 
@@ -35,7 +35,7 @@ struct tenant_terms {
 	char id[TENANT_ID_MAX];
 	char name[REGION_NAME_MAX];
 	uid_t uid;
-	/* the tenant ends without a holder and a process; if false, only by removal */
+	/* the tenant ends once it has neither a holder nor a process; if false, only by removal */
 	bool hold;
 	bool is_retired; /* removed, but lives until its processes end: tenant_retire() */
 	bool paused;
@@ -67,11 +67,12 @@ struct swap_moves {
 
 struct tenant_device {
 	struct lessee *lessee;
-	/* of ended processes: refused allocations; ns waited at the gate */
+	/* sums over ended processes: refused allocations, and ns waited at the gate */
 	uint64_t denied, waited_ns;
 	double limit_logged_pct; /* limit in percent as last logged; 0: never logged */
 	uint64_t attributed_ns; /* charged time that was already divided among the tenant's GPU tasks */
-	uint64_t counted_ns;   /* charged time that was already added to the namespace's use */
+	/* charged time that was already added to the use of the Kubernetes namespace */
+	uint64_t counted_ns;
 	uint64_t published_ns; /* charged time that was already added to the card's published use */
 	uint64_t published_since_ns; /* when use_publisher.c first saw this device; 0: not yet */
 	uint64_t worked_ns;          /* when charged time was last seen to grow; 0: never */
@@ -100,7 +101,7 @@ struct process {
 	struct loop_source *source;
 	/* For each device, the data that census_compare.c keeps. */
 	struct process_census {
-		/* the slot's values when the running census was requested */
+		/* the process slot's values when the census in progress was requested */
 		uint64_t used_before, fresh_before, swapped_before;
 		bool was_moving;
 		/* memory by NVML at the last census; 0: not listed */
@@ -180,7 +181,7 @@ struct tenant {
 	struct registration *registration; /* socket where the tenant's processes register */
 	/* trace session that records the tenant; NULL: not traced */
 	struct tenant_trace *trace;
-	/* number of the last trace, as in the control page; 0: never traced */
+	/* number of the last trace, also in the region's control half; 0: never traced */
 	uint32_t trace_order;
 	struct fd_store *fd_store; /* descriptors that processes share; NULL: none yet */
 	bool unsaved;              /* the state file is out of date */
@@ -222,9 +223,9 @@ void tenant_remove(struct tenant *tenant, const char *why);
 /* Counts live processes, including those of the previous daemon that have not joined this one. */
 unsigned tenant_living_count(const struct tenant *tenant);
 /*
- * If no process lives, removes the tenant and returns false. Otherwise retires it and returns true: no process may join, or
- * allocate beyond what it holds. Name and promise stay reserved until the last process ends, so that a process that bypasses
- * its quota takes nothing promised to others.
+ * If no process lives, removes the tenant and returns false. Otherwise retires it and returns true: no process may join, and
+ * the tenant may not allocate more than it holds. Name and promise stay reserved until the last process ends, so that even a
+ * process that bypasses the library uses no memory that is promised to others.
  */
 bool tenant_retire(struct tenant *tenant, const char *why);
 /* Returns -ESHUTDOWN for a retired tenant. */
@@ -236,7 +237,7 @@ enum tenant_place { TENANT_PLACE_OWN, TENANT_PLACE_CLAIM };
  * tenant need not be in memory.
  */
 void tenant_delete_files(const struct node *node, enum tenant_place place, const char *id);
-/* Removes a held or retired tenant without a holder and a live process. */
+/* Removes a retired tenant that has no live process, and a held tenant that also has no holder and whose `grace` is over. */
 void tenant_end_if_unused(struct tenant *tenant);
 
 /* Puts new terms of a device into force. The tenant must hold no more than the new quota. */
@@ -244,7 +245,7 @@ void tenant_set_promise(struct tenant *tenant, unsigned device, const struct pro
 void tenant_set_priority(struct tenant *tenant, int priority);
 /* Sets share_scale, and puts the scaled shares into force. */
 void tenant_scale_share(struct tenant *tenant, double scale);
-/* Returns the cap times share_scale, without what other tenants lend. */
+/* Returns the tenant's own limit times share_scale, without what other tenants lend. */
 double tenant_limit_pct(const struct tenant *tenant, unsigned device);
 
 /* Pauses or resumes. `swapped_out`, only with `paused`: memory leaves the card too, or has left. */
@@ -261,9 +262,9 @@ bool tenant_is_off_card(const struct tenant *tenant);
 struct tenant_usage tenant_usage(struct tenant *tenant, unsigned device);
 /* Returns what a tenant with on_full "wait" occupies: its grant, or what it holds if that is more. */
 uint64_t tenant_taken_bytes(struct tenant *tenant, unsigned device);
-/* Returns the page-locked host memory by the slots. It counts on no card. */
+/* Returns the page-locked host memory that the processes report in their slots. No card's quota counts this memory. */
 uint64_t tenant_host_bytes(const struct tenant *tenant);
-/* Returns the memory that the process holds, by its slot; at most the card's memory. */
+/* Returns the memory that the process reports in its slot; at most the card's memory. */
 uint64_t process_used_bytes(struct process *process, unsigned device);
 /*
  * Returns the memory that no call allocated: the result of the last censuses, plus what the library measured since. At most
@@ -280,15 +281,19 @@ bool process_is_moving(const struct process *process);
 /* Returns process_used_bytes() plus process_unnamed_bytes(). */
 uint64_t process_held_bytes(struct process *process, unsigned device);
 
-/* Returns the key of the rate limit of log lines (log.h). A claim's tenant has its own key; others share their user's. */
+/*
+ * Returns the key by which the rate of log lines is limited (log.h). A claim's tenant has its own key; other tenants share
+ * their user's.
+ */
 uint32_t tenant_log_key(const struct tenant_terms *terms);
 
 /* Writes the state file (tenant_state.h) within 20 ms, with all changes until then. */
 void tenant_save_soon(struct tenant *tenant);
 
 /*
- * "<run dir>/tenants/<id>", or "<run dir>/claims/<id>" for a claim's tenant, and "/<leaf>" unless NULL. Only the daemon's user
- * can enter "claims", so only a process in whose container a claim's directory is mounted can open its socket.
+ * Gives "<run dir>/tenants/<id>", or "<run dir>/claims/<id>" for a claim's tenant, with "/<leaf>" unless `leaf` is NULL. Only
+ * the daemon's user can enter "claims". So only a process in whose container a claim's directory is mounted can open the
+ * socket in it.
  */
 void tenant_path(const struct tenant *tenant, const char *leaf, char path[NODE_PATH_MAX]);
 /* Like tenant_path(). If `id` is NULL, gives the directory that holds the tenants' directories. */
@@ -309,8 +314,8 @@ struct process *tenant_process_of(struct tenant *tenant, int pid);
 void tenant_remove_pid(struct tenant *tenant, int pid);
 
 /*
- * Publishes how much work a tenant that runs alone may have in flight (LEASE_FREE). Little if another tenant has a process on
- * the card, which may want it at any moment; otherwise much more, since a new process needs 0.1 s for its context. Call before
- * a new tenant or process gets its first answer, and after one has gone.
+ * Publishes how much work a tenant that runs alone may have in flight (LEASE_FREE). The limit is low if another tenant has a
+ * process on the card, because that process may need the card at any moment. Otherwise the limit is much higher, since a new
+ * process needs 0.1 s for its context. Call before a new tenant or process gets its first answer, and after one has gone.
  */
 void tenant_publish_free_depth(struct node *node);

@@ -108,7 +108,7 @@ static json_t *tenant_to_json(struct tenant *tenant, uint64_t *ret_used)
 		json_object_set_new(json, "command",
 				    json_pack("{s:i, s:I}", "pid", tenant->command_pid,
 					      "start_time", (json_int_t)tenant->command_start));
-	/* If the store of claims is lost, the claim is made again from this. */
+	/* If the store of claims is lost, the claim is made again from this member. */
 	if (*t->claim.key)
 		json_object_set_new(json, "claim",
 				    json_pack("{s:s, s:b, s:b}", "key", t->claim.key,

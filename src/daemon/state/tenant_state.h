@@ -1,6 +1,6 @@
 /*
- * A tenant's state file, tenants/<id>/tenant.json, from which a restarted daemon adopts it. A new file is renamed over the
- * old one, which survives a crash or a full disk.
+ * A tenant's state file, tenants/<id>/tenant.json, from which a restarted daemon adopts the tenant. A new file is renamed over
+ * the old one, so a crash or a full disk never leaves a partly written file.
  */
 #pragma once
 

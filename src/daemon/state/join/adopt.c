@@ -80,8 +80,8 @@ static void old_process_died(void *data, uint32_t events)
 	struct old_process *old = data;
 	struct tenant *tenant = old->tenant;
 	/*
-	 * A registered process's memory drains (counts as taken until the driver frees it) when its slot is freed; an
-	 * unregistered process's, from here on.
+	 * The memory of an ended process drains (counts as taken until the driver frees it). If the process was registered,
+	 * that begins when its slot is freed; else here.
 	 */
 	for (unsigned i = 0; !old->registered && i < tenant->terms.device_count; i++)
 		drain_add(tenant->node, tenant->terms.device[i].card, old->pid, old->used_bytes[i],
@@ -119,7 +119,10 @@ static int watch(struct tenant *tenant, struct old_process *old)
 				&old->source);
 }
 
-/* Returns whether the tenant's command may come back to hold the tenant, also true if it lives but cannot be watched. */
+/*
+ * Returns whether the tenant's command may come back to hold the tenant. Also true if the command is unknown, or lives but
+ * cannot be watched.
+ */
 static bool watch_command(struct tenant *tenant, const struct tenant_state *state)
 {
 	int r = state->command_pid ? open_process(state->command_pid, state->command_start,
@@ -181,7 +184,7 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 	uint64_t now_ns = clock_now_ns();
 	take_processes(tenant, &state);
 	publish_unslotted(tenant);
-	/* Only now is known what the tenant holds, which is the quota of a retired tenant. */
+	/* Publish the quotas only now: the quota of a retired tenant is what it holds, which was unknown before. */
 	for (unsigned i = 0; i < tenant->terms.device_count; i++)
 		tenant_publish_quota(tenant, i);
 	memory_wait_restore(tenant, &state.past);
@@ -292,7 +295,10 @@ static bool poll_adoption(struct tenant *tenant, uint64_t now_ns)
 		next = o->next;
 		if (!o->registered)
 			continue;
-		/* From here on only the slot counts. Until here the usage counted twice, so no quota can be exceeded. */
+		/*
+		 * Once `migrated` is set, only the slot counts. Before, the usage counted twice, so no quota could be
+		 * exceeded.
+		 */
 		if (atomic_load(&tenant->region.report->slot[o->slot].migrated))
 			forget(o);
 		else

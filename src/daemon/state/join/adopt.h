@@ -18,8 +18,9 @@ struct tenant;
 unsigned adopt_all(struct node *node);
 
 /*
- * Call when a process has registered. `from_before`: it comes from the previous daemon and copies its usage into the slot.
- * Otherwise a process of the state file has executed a new program, and its old usage is dropped.
+ * Notes that a process has registered. With `from_before`, the process comes from the previous daemon and copies its usage
+ * into the slot. Otherwise, if the state file lists the process, it has executed a new program since, and its old usage is
+ * dropped.
  */
 void adopt_registered(struct tenant *tenant, int pid, unsigned slot, bool from_before);
 

@@ -46,7 +46,7 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 	if (r < 0)
 		return r;
 	/*
-	 * previous_epoch is 0, so a program registers for the first time. Slots of this pid then belong to an earlier program
+	 * If previous_epoch is 0, a program registers for the first time. Slots of this pid then belong to an earlier program
 	 * of the process, before an exec.
 	 */
 	if (previous_epoch == 0)

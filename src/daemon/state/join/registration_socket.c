@@ -107,8 +107,8 @@ static void exchange_close(struct exchange *x)
 }
 
 /*
- * Sends `count` descriptors too, without blocking. Returns false if the socket's buffer is full; the client then gets no
- * answer.
+ * Sends a reply and `count` descriptors, without blocking. Returns false if the socket's buffer is full; the client then gets
+ * no answer.
  */
 static bool send_reply(int fd, const void *reply, size_t size, const int *fds, unsigned count)
 {
@@ -194,8 +194,8 @@ static void answer(struct exchange *x, const struct registration_request *reques
 }
 
 /*
- * Keeps the descriptor that came with the request. If it cannot be kept, closer_close() closes it in a thread, because that
- * may block.
+ * Keeps the descriptor that came with the request. If it cannot be kept, closer_close() closes it in another thread, because
+ * close() may block.
  */
 static int store_fd(struct exchange *x, const struct fd_exchange_request *request, bool has_fds,
 		    struct error *err)

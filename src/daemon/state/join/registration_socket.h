@@ -1,7 +1,7 @@
 /*
  * A tenant's socket, where its processes register (abi/shm/registration.h) and get a slot and the descriptors of the tenant's
  * shared memory. No client can block the loop: sockets do not block, each connection must finish within
- * REGISTRATION_DEADLINE_NS, and a tenant has at most REGISTRATION_MAX_PENDING connections.
+ * REGISTRATION_DEADLINE_NS (a start of MPS not counted), and a tenant has at most REGISTRATION_MAX_PENDING connections.
  */
 #pragma once
 
@@ -14,8 +14,8 @@ struct tenant;
 struct registration;
 
 /*
- * Listens on <tenant's directory>/allot.sock, for the tenant's uid and root; a claim's for every process that can enter the
- * directory.
+ * Listens on <tenant's directory>/allot.sock. The tenant's uid and root may connect; to the socket of a claim's tenant, every
+ * process that can enter the directory.
  */
 int registration_open(struct tenant *tenant, struct registration **ret, struct error *err);
 /* Closes the socket and all exchanges; the file stays. NULL is allowed; returns NULL. */

@@ -21,7 +21,7 @@ struct drain {
 void drain_add(struct node *node, struct card *card, int pid, uint64_t bytes, bool was_listed)
 {
 	struct drain *d = bytes ? calloc(1, sizeof(*d)) : NULL;
-	/* If memory for the entry is lacking, the bytes just count as free slightly too early. */
+	/* Without memory for the entry, the bytes just count as free slightly too early. */
 	if (!d)
 		return;
 	*d = (struct drain){ .next = card->drains,
@@ -76,8 +76,8 @@ static bool unlisted(const struct census_card *seen, uint64_t *ret_bytes)
 }
 
 /*
- * Returns true if the driver has freed the memory of `d`. Normally the card's used memory has fallen by d->bytes. If another
- * process allocated meanwhile, it has not; then unlisted memory shows it, or DRAIN_MAX_NS ends the draining.
+ * Returns true if the driver has freed the memory of `d`. Normally the card's used memory has then fallen by d->bytes. If
+ * another process allocated meanwhile, it has not fallen; then the release shows in unlisted memory that has not grown.
  */
 static bool is_confirmed(const struct drain *d, const struct census_card *seen)
 {
@@ -126,7 +126,7 @@ void drain_update(struct node *node, struct card *card, const struct census_card
 		free(d);
 		node_grant_soon(node);
 	}
-	/* Read it only while no memory drains, because unlisted memory would include that of dead processes. */
+	/* Read the unlisted memory only while no memory drains, because it would include that of dead processes. */
 	if (seen && !card->drains)
 		card->unlisted_known = unlisted(seen, &card->unlisted_bytes);
 	if (card->drains)

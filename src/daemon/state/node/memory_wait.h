@@ -21,7 +21,7 @@ enum memory_wait_state { MEMORY_WAIT_NONE, MEMORY_WAIT_QUEUED, MEMORY_WAIT_HOLDI
 /* A tenant's grant or place in the queue, as saved in the state file. All zero: it has neither. */
 struct memory_wait_past {
 	uint64_t granted_bytes[REGION_MAX_DEVICES];
-	/* number of the wait (node->arrivals), and when it began (monotonic) */
+	/* number of the wait (by node->arrivals), and when the wait began (monotonic) */
 	uint64_t arrival, since_ns;
 };
 
@@ -30,9 +30,9 @@ struct memory_wait {
 	enum memory_wait_state state;
 	/* while QUEUED: number of the wait (node->arrivals), and when it began */
 	uint64_t arrival, since_ns;
-	uint32_t passes;
-	unsigned place; /* place in the queue, from 1 */
-	bool is_logged; /* the wait was logged */
+	uint32_t passes; /* how often another tenant got memory before this one during the wait */
+	unsigned place;  /* place in the queue, from 1 */
+	bool is_logged;  /* the wait was logged */
 	/* After a restart, the tenant keeps its earlier place until past_until_ns. */
 	struct memory_wait_past past;
 	uint64_t past_until_ns;

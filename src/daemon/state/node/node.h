@@ -34,7 +34,7 @@ enum allocation_failure {
 	ALLOCATION_OTHER,
 	ALLOCATION_FAILURES
 };
-/* A longer one would not let the path of a tenant's socket fit struct sockaddr_un. */
+/* With a longer run directory, the path of a tenant's socket would not fit struct sockaddr_un. */
 #define NODE_RUN_DIR_MAX 80
 #define NODE_PATH_MAX 160 /* any path below the run directory */
 
@@ -107,7 +107,7 @@ struct past_use {
 struct node {
 	const struct subsystem *subsystems; /* the array ends with a row without a name */
 	struct config config;
-	const char *config_file; /* real path; NULL: no settings file was read */
+	const char *config_file; /* real path of the file that --config names; NULL: none was named */
 	char run_dir[NODE_RUN_DIR_MAX];
 	bool is_private; /* one user's daemon: others have no access to its files */
 	bool lingers;    /* the daemon ends after config.linger_ns without tenants */
@@ -194,12 +194,15 @@ struct node {
 /* Finds a tenant by name, or else by id. Returns NULL if there is none. */
 struct tenant *node_find_tenant(struct node *node, const char *name_or_id);
 
-/* Returns NULL if there is none. */
+/* Finds a card by its UUID. Returns NULL if there is none. */
 struct card *node_find_card(struct node *node, const uint8_t uuid[16]);
 /* Finds a card by its UUID (gpu_uuid_parse()). Returns NULL if the text is no UUID or no card has it. */
 struct card *node_find_card_text(struct node *node, const char *uuid);
 
-/* Call when something changed that may give memory to a waiting tenant. Cheap if none waits. */
+/*
+ * Makes memory_waiters.h decide soon which waiting tenants get memory. Call when something changed that may give memory to a
+ * waiting tenant. Cheap if no tenant waits.
+ */
 void node_grant_soon(struct node *node);
 
 /* Writes the file of use (use_state.h) within three seconds, with all changes until then. */

@@ -16,7 +16,7 @@ struct census_card;
 struct node;
 struct tenant;
 
-/* NULL: the part ignores the event. */
+/* A part's row of the table. A handler that is NULL ignores its event. */
 struct subsystem {
 	const char *name;
 	int (*start)(struct node *node, struct error *err);
@@ -63,5 +63,5 @@ void notify_process_gone(struct node *node, struct tenant *tenant, int pid, unsi
 void notify_census_read(struct node *node, const struct census_card *seen);
 void notify_cards_polled(struct node *node);
 bool any_needs_census(const struct node *node);
-/* Call after adding, removing or changing a tenant. Reports populated_changed too. */
+/* Reports tenants_changed and, if it applies, populated_changed. Call after adding, removing or changing a tenant. */
 void notify_tenants_changed(struct node *node);
