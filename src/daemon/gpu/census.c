@@ -245,7 +245,7 @@ bool census_is_due(struct node *node)
 
 void census_tenants_changed(struct node *node)
 {
-	/* A tenant waits for memory, and memory is granted only after the first census, so request it now. */
+	/* If a tenant waits for memory, request the first census now: no memory is granted before it is read. */
 	if (node->populated && node->waiter_count && !node->foreign_known && node->census)
 		census_request(node->census);
 }

@@ -29,8 +29,8 @@ struct census *census_stop(struct census *census);
 /* Requests a census, unless one is in progress. Main thread only. */
 void census_request(struct census *census);
 /*
- * Call once a second and when a card's memory use changed. Periodic censuses pause while nothing changes; this ends the pause
- * if something has changed since the last census. Main thread only.
+ * Call once a second and when a card's memory use changed. Periodic censuses pause while nothing changes. This call ends the
+ * pause if something has changed since the last census. Main thread only.
  */
 void census_resume_if_changed(struct node *node);
 /* Requests a census only if something may have changed since the last one. Main thread only. */

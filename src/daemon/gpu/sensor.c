@@ -28,7 +28,10 @@ struct sensor {
 	struct gpu_use use[SENSOR_MAX_PROCESSES];
 };
 
-/* Drops samples that are too old: an old figure would throttle a process that is idle now. Returns how many samples remain. */
+/*
+ * Returns `count`, or 0 if no sample was newer than the earlier ones for SENSOR_OLD_US: an old figure would throttle a process
+ * that is idle now.
+ */
 static size_t drop_old(struct sensor *s, size_t count)
 {
 	uint64_t newest_us = s->newest_us;

@@ -41,8 +41,9 @@ struct health_watch {
 	/* when all cards had answered in the last round; 0: not all did */
 	_Atomic uint64_t answered_ns;
 	_Atomic uint64_t used_bytes[NODE_MAX_CARDS];
-	unsigned rounds; /* thread only: rounds reported since the last news, that round included */
-	/* Written by the main thread. While a card is unhealthy, each round is reported. */
+	/* thread only: rounds that woke the main thread since ask_all() last found a reason, that round included */
+	unsigned rounds;
+	/* a card is unhealthy, so each round wakes the main thread; written by the main thread */
 	_Atomic bool is_any_bad;
 };
 
@@ -52,7 +53,7 @@ static void ring(struct health_watch *w)
 {
 	uint64_t one = 1;
 	ssize_t n = write(w->ready_fd, &one, sizeof(one));
-	(void)n; /* full: the reader is already notified */
+	(void)n; /* ignore a failure: the counter is full, so the main thread is already notified */
 }
 
 /* Asks a card for its memory use, without the lock. *ret_changed: the use has changed. */
@@ -233,7 +234,10 @@ static void ready(void *data, uint32_t events)
 		notify_cards_polled(w->node);
 }
 
-/* Runs by a timer, because a driver call that hangs returns no error. */
+/*
+ * Notes that a card is silent if a driver call for it lasts for SILENT_NS. Runs by a timer, because a call that hangs returns
+ * no error.
+ */
 static void look_for_silence(void *data, uint32_t events)
 {
 	struct health_watch *w = data;
@@ -339,7 +343,7 @@ int health_start(struct node *node, struct health_watch **ret, struct error *err
 	w->node = node;
 	w->ready_fd = -1;
 	int r = prepare(w, err);
-	/* The first wait_fault() starts the driver's reports: no fault is missed before the thread runs. */
+	/* Call wait_fault() before the thread runs: its first call starts the driver's reports, so no fault is missed. */
 	if (r >= 0)
 		w->fault_count = node->backend->wait_fault &&
 				 node->backend->wait_fault(node->gpu, 0, w->fault, NULL) > 0;

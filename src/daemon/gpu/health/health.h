@@ -20,12 +20,18 @@ struct health_watch;
 /* Called when the card's health or cordon has changed. */
 typedef void (*health_handler)(void *data, struct card *card);
 
-/* Call after the cards are open. *ret is NULL, and all cards count as healthy, if the settings say so. */
+/*
+ * Starts the thread. Call after the cards are open. If the settings turn health off, *ret is not written, and all cards count
+ * as healthy.
+ */
 int health_start(struct node *node, struct health_watch **ret, struct error *err);
 /* Stops the thread after the call in progress. NULL is allowed; returns NULL. */
 struct health_watch *health_stop(struct health_watch *watch);
 
-/* Returns the memory use of the driver's last answer. False if there is none, or it is too old, or `watch` is NULL. */
+/*
+ * Gives the card's used memory by the driver's last answer. Returns false if there is no answer, or it is too old, or `watch`
+ * is NULL.
+ */
 bool health_used_bytes(const struct health_watch *watch, unsigned card, uint64_t now_ns,
 		       uint64_t *ret_bytes);
 

@@ -1,14 +1,14 @@
 /*
- * The driver's checkpoint calls (CUDA 12.8, driver 570), which take another process off its cards and bring it back. They
- * need libcuda, which starts threads and may hang, so a separate process calls them
- * (daemon/memory/checkpoint/checkpoint_helper.h), and can be killed.
+ * The driver's checkpoint calls (CUDA 12.8, driver 570), which take another process off its cards and bring it back. They need
+ * libcuda, which starts threads and may hang, so a separate process calls them (daemon/memory/checkpoint/checkpoint_helper.h),
+ * and can be killed.
  *
  *     RUNNING  --lock-->  LOCKED  --checkpoint-->  CHECKPOINTED
  *              <-unlock--         <---restore----
  *
  * Locked: the process's CUDA calls block and its submitted work is done. Checkpointed: its device memory is in its own host
- * memory, and nothing of it is on a card, not even its contexts. The driver (580) does not support managed memory and
- * memory shared by IPC handles. Single-threaded.
+ * memory, and nothing of it is on a card, not even its contexts. The driver (580) supports neither managed memory nor memory
+ * shared by IPC handles. Single-threaded.
  */
 #pragma once
 
@@ -32,7 +32,9 @@ enum checkpoint_step {
 
 struct checkpoint_driver;
 
-/* Loads libcuda and starts CUDA without a context, which a restore needs. Returns -EOPNOTSUPP if the driver is too old. */
+/*
+ * Loads libcuda and calls cuInit(), which a restore needs, but makes no context. Returns -EOPNOTSUPP if the driver is too old.
+ */
 int checkpoint_driver_open(const char *library, struct checkpoint_driver **ret, struct error *err);
 
 enum checkpoint_state checkpoint_driver_state(struct checkpoint_driver *driver, int pid);

@@ -46,10 +46,10 @@ struct gpu_info {
 	char name[GPU_NAME_MAX];
 	uint64_t memory_bytes; /* usable memory, without the driver's reserve */
 	bool minor_known;
-	/* minor of the device file; for a MIG instance, of its card's */
+	/* minor of the device file; for a MIG instance, that of its card */
 	unsigned minor;
 	bool is_instance;
-	/* for a MIG instance */
+	/* driver capabilities of a MIG instance; of a card, not known */
 	struct mig_caps caps;
 	/* for a MIG instance: its card's UUID; "": unknown */
 	char card_uuid_text[GPU_UUID_TEXT_MAX];
@@ -115,40 +115,43 @@ struct gpu;
 
 struct gpu_backend {
 	const char *name;
-	/* `source`: for NVML, the library's path or name. Returns -ENODEV if there is no driver or no card. */
+	/* Opens the cards. `source`: for NVML, the library's path or name. Returns -ENODEV if there is no driver or no card. */
 	int (*open)(const char *source, struct gpu **ret, struct error *err);
 	struct gpu *(*close)(struct gpu *gpu); /* NULL is allowed; returns NULL */
 	unsigned (*count)(struct gpu *gpu);
 	const char *(*driver_version)(struct gpu *gpu); /* "" if unknown; valid as long as `gpu` */
-	unsigned (*cuda_version)(
-		/* newest CUDA version of the driver, 12080 for 12.8; 0: unknown */
-		struct gpu *gpu);
-	/* One line: which devices are not shared, and why; "" if none. Valid as long as `gpu`. */
+	/* Returns the newest CUDA version of the driver, 12080 for 12.8; 0: unknown. */
+	unsigned (*cuda_version)(struct gpu *gpu);
+	/* Returns one line that says which devices are not shared, and why; "" if none. Valid as long as `gpu`. */
 	const char *(*left_out)(struct gpu *gpu);
 	int (*info)(struct gpu *gpu, unsigned index, struct gpu_info *ret, struct error *err);
 	int (*memory)(struct gpu *gpu, unsigned index, struct gpu_memory *ret, struct error *err);
 	/*
-	 * Processes with memory on the card, each once, at most `max`. *ret_count is their number, which may exceed `max`.
+	 * Lists the processes with memory on the card, each once, at most `max`. *ret_count is their number, which may exceed
+	 * `max`.
 	 */
 	int (*processes)(struct gpu *gpu, unsigned index, struct gpu_process *list, size_t max,
 			 size_t *ret_count, struct error *err);
 	/*
-	 * Each process's latest sample newer than since_us (a stamp_us, or 0), at most `max`. Idle ones may be missing.
-	 * -EOPNOTSUPP if not reported.
+	 * Lists each process's latest sample of use that is newer than since_us (a stamp_us, or 0), at most `max`. Idle
+	 * processes may be missing. Returns -EOPNOTSUPP if the driver reports no use.
 	 */
 	int (*use)(struct gpu *gpu, unsigned index, uint64_t since_us, struct gpu_use *list,
 		   size_t max, size_t *ret_count, struct error *err);
-	/* Share of recent time in which the card worked for any process, 0 to 1. -EOPNOTSUPP if not reported. */
-	int (*busy)(struct gpu *gpu, unsigned index, double *ret_share, struct error *err);
 	/*
-	 * links: a symmetric matrix, cards a and b at a * count + b. A link that the driver does not report is unknown, not an
-	 * error.
+	 * Gives the share of recent time in which the card worked for any process, 0 to 1. Returns -EOPNOTSUPP if the driver
+	 * does not report it.
 	 */
+	int (*busy)(struct gpu *gpu, unsigned index, double *ret_share, struct error *err);
 	struct gpu_locality (*locality)(struct gpu *gpu, unsigned index);
+	/*
+	 * Fills a symmetric matrix, with the link of cards a and b at a * count + b. A link that the driver does not report is
+	 * unknown, not an error.
+	 */
 	int (*links)(struct gpu *gpu, struct gpu_link *ret, struct error *err);
 	/*
-	 * Waits for a fault of any card after the first call. Returns 1 and *ret, 0 if none came, -EOPNOTSUPP if faults are
-	 * not reported, or another -errno. One thread at a time.
+	 * Waits up to timeout_ms for a fault of any card. Faults before the first call are not reported. Returns 1 and *ret, 0
+	 * if no fault came, -EOPNOTSUPP if faults are not reported, or another -errno. One thread at a time.
 	 */
 	int (*wait_fault)(struct gpu *gpu, unsigned timeout_ms, struct gpu_fault *ret,
 			  struct error *err);
@@ -156,7 +159,7 @@ struct gpu_backend {
 
 extern const struct gpu_backend gpu_nvml;
 
-/* Returns NULL if there is no backend of that name. */
+/* Finds a backend by its name. Returns NULL if there is none of that name. */
 const struct gpu_backend *gpu_backend_find(const char *name);
 
 /*

@@ -4,7 +4,10 @@
 #include "abi/nvml_abi.h"
 #include "daemon/gpu/nvml/gpu.h"
 
-/* A row has field, symbol, whether the symbol is required, and parameters. */
+/*
+ * The functions that are loaded from NVML. A row has the field of struct gpu, the symbol, whether the symbol is required, and
+ * the parameters.
+ */
 #define NVML_ENTRIES(X) \
 	X(init, "nvmlInit_v2", true, (void)) \
 	X(shutdown, "nvmlShutdown", true, (void)) \
@@ -53,7 +56,7 @@
 	X(link_type, "nvmlDeviceGetNvLinkRemoteDeviceType", false, \
 	  (nvmlDevice_t, unsigned, unsigned *))
 
-#define GPU_NVML_INSTANCES_MAX 64 /* per card */
+#define GPU_NVML_INSTANCES_MAX 64 /* MIG instances of a card; more are not used */
 
 /* A card or a MIG instance. NVML reports location, links, device file and faults only for cards. */
 struct gpu_nvml_device {

@@ -1,5 +1,5 @@
 /*
- * Reports faults from NVML's events. A card's fault is reported for each of its MIG instances too.
+ * Reports faults from NVML's events. A fault of a card in MIG mode is reported for each instance that the fault concerns.
  */
 #include <errno.h>
 
@@ -7,7 +7,10 @@
 
 #define NO_INSTANCE ~0U
 
-/* Registers for events. Some cards report only Xids, old ones nothing. Returns -EOPNOTSUPP if none reports any. */
+/*
+ * Registers the cards for NVML's events. Some cards report only Xids, old cards nothing. Returns -EOPNOTSUPP if no card
+ * reports any.
+ */
 static int make_events(struct gpu *gpu, struct error *err)
 {
 	nvmlEventSet_t set;

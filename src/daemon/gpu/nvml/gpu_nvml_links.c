@@ -11,7 +11,8 @@
 #define NUMA_WORDS 16 /* words of 64 NUMA nodes each */
 #define AFFINITY_OF_NODE 0
 #define VENDOR_NVIDIA 0x10de
-#define LINKS_MOST 64 /* a card with fewer links returns an error for higher numbers */
+/* most NVLinks of a card that are asked about; a card with fewer returns an error for higher numbers */
+#define LINKS_MOST 64
 
 /* Reads a decimal or hexadecimal number from a sysfs file. */
 static bool read_number(const char *pci, const char *name, int *ret)
@@ -120,8 +121,8 @@ static void read_ends(struct gpu *gpu, unsigned index, struct ends *ret)
 }
 
 /*
- * Returns the number of NVLinks between two cards: the direct links, plus the links through NVSwitches. Of the latter, the
- * card with fewer of them decides.
+ * Returns the number of NVLinks between two cards: the direct links, plus the links through NVSwitches, which are as many as
+ * the card with fewer of them has.
  */
 static unsigned nvlinks(const struct ends *a, const struct ends *b)
 {

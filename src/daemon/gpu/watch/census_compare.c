@@ -14,9 +14,10 @@
 #include "daemon/util/procfs.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define CONTEXT_LEAST_PART \
-	8 /* A figure below 1/8 of the configured context size is no whole context. */
-#define UNNAMED_STEP_BYTES (2 * MIB) /* smaller growth can wait for the next census */
+/* A figure below 1/8 of the configured context size is no whole context. */
+#define CONTEXT_LEAST_PART 8
+/* smaller growth of unnamed memory waits for the next census */
+#define UNNAMED_STEP_BYTES (2 * MIB)
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
@@ -279,7 +280,7 @@ static bool is_listed(const struct census_card *seen, int pid)
 	return false;
 }
 
-/* Returns what the process held at the census's request or holds now, whichever is more. */
+/* Returns the process's memory on the card when the census was requested or now, whichever is more. */
 static uint64_t most_held(struct process *p, unsigned device)
 {
 	uint64_t before = p->census[device].used_before, now = process_used_bytes(p, device);

@@ -21,7 +21,7 @@ static void notify_main_thread(void *data)
 	const struct node *node = data;
 	uint64_t one = 1;
 	ssize_t n = write(node->memory_event_fd, &one, sizeof(one));
-	(void)n; /* full: the reader is already notified */
+	(void)n; /* ignore a failure: the counter is full, so the main thread is already notified */
 }
 
 static void memory_event_ready(void *data, uint32_t events)
@@ -45,7 +45,7 @@ static int open_memory_event(struct node *node, struct error *err)
 	return r < 0 ? error_set_errno(err, -r, "can't make an event descriptor") : 0;
 }
 
-/* The name of the card's lock: its UUID; if simulated, a hash of the simulation's socket path and the UUID. */
+/* Makes the name of the card's lock: its UUID; if simulated, a hash of the simulation's socket path and the UUID. */
 static void card_key(const struct node *node, const struct card *card, char *key, size_t size)
 {
 	uint32_t hash = 2166136261U; /* FNV-1a */

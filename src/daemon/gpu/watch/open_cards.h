@@ -8,7 +8,7 @@
 
 struct node;
 
-/* Opens the cards of node->backend and node->gpu_source. Returns -E2BIG above NODE_MAX_CARDS. */
+/* Opens the cards of node->backend and node->gpu_source. Returns -E2BIG if there are more than NODE_MAX_CARDS. */
 int cards_start(struct node *node, struct error *err);
 /* Closes the cards. Call after all tenants are gone. Allowed after a failed cards_start(). */
 void cards_stop(struct node *node);
