@@ -23,8 +23,8 @@
 #define RETURN_NS (200 * NSEC_PER_MSEC)
 #define RETURN_LOOK_NS (20 * NSEC_PER_MSEC)
 /*
- * A grant grows in such steps, so that one request serves many allocations. While a step is more than half of the card's free
- * memory, it grows only by the requested bytes.
+ * A grant grows in steps of this size, so that one request serves many allocations. While a step is more than half of the
+ * card's free memory, the grant grows only by the requested bytes.
  */
 #define GROWTH_STEP_BYTES (256 * MIB)
 

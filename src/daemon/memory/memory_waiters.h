@@ -22,7 +22,10 @@
 #include "daemon/state/tenant.h"
 #include "policy/memory/grant.h"
 
-/* Publishes that the tenant waits for memory. Call for a new tenant, or when on_full becomes "wait". */
+/*
+ * Publishes to the tenant's processes whether they need grants (on_full "wait"), and how long they may wait. Call for a new
+ * tenant, or when on_full becomes "wait".
+ */
 void memory_wait_begin(struct tenant *tenant);
 /* Restores the grant or the place in the queue from the previous daemon. */
 void memory_wait_restore(struct tenant *tenant, const struct memory_wait_past *past);

@@ -21,7 +21,8 @@
 #define KEY_MAX 72
 /* Assumed slowest speed of a move: a tenth of a measured checkpoint's speed. */
 #define BYTES_PER_S (UINT64_C(256) << 20)
-#define ROOM_NS (5 * NSEC_PER_SEC) /* time for other tenants to make room */
+/* longest wait of a helper, before it brings processes back, for other tenants to make room on the cards */
+#define ROOM_NS (5 * NSEC_PER_SEC)
 /* After so many lost helpers in a row, the processes' place becomes STUCK. */
 #define RETRIES_MOST 3
 

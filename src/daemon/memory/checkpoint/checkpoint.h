@@ -35,8 +35,8 @@ int checkpoint_new(struct node *node, const char *key, checkpoint_changed change
 struct checkpoint *checkpoint_free(struct checkpoint *checkpoint);
 
 /*
- * Starts a helper if none runs. The caller fills in goal, processes and bytes; the times are set here. Returns -EBUSY while
- * another order runs, or another -errno if no helper can be started.
+ * Orders the processes off their cards or back. Starts a helper if none runs. The caller fills in goal, processes and bytes;
+ * the times are set here. Returns -EBUSY while another order runs, or another -errno if no helper can be started.
  */
 int checkpoint_order(struct checkpoint *checkpoint, struct helper_order *order, struct error *err);
 

@@ -21,9 +21,8 @@
 
 #define MIB (UINT64_C(1) << 20)
 #define ROOM_POLL_NS (50 * NSEC_PER_MSEC)
-#define ORPHAN_POLL_NS \
-	(200 * \
-	 NSEC_PER_MSEC) /* between tries to bring memory back after the daemon has ended, since nobody makes room then */
+/* Interval between tries to bring memory back after the daemon has ended: it is long, since nobody makes room then. */
+#define ORPHAN_POLL_NS (200 * NSEC_PER_MSEC)
 
 struct helper {
 	const char *cuda, *nvml, *path;
@@ -303,7 +302,7 @@ int checkpoint_helper_main(int argc, char **argv)
 	log_init("allot-checkpoint");
 	set_signals();
 	prctl(PR_SET_NAME, "allot-checkpt", 0, 0, 0);
-	/* Remove this variable, inherited from whoever started the daemon: it would hide cards from the driver. */
+	/* Remove this variable, inherited from the daemon's environment: it would hide cards from the driver. */
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	k = (struct helper){ .cuda = argv[2], .nvml = argv[3], .path = argv[4], .file = -1 };
 	if (argc > 5 && !strcmp(argv[5], HELPER_RECOVER))

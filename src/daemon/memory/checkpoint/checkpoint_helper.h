@@ -1,15 +1,15 @@
 /*
- * The helper: a process that makes the driver's checkpoint calls for the processes of one tenant or container. It carries
- * out one order at a time, and stays while those processes are off the card. The daemon's program is executed again for
- * that (HELPER_OPTION), so that the daemon need not load libcuda, and a call that hangs can be ended by a kill.
+ * The helper: a process that makes the driver's checkpoint calls for the processes of one tenant or container. It carries out
+ * one order at a time, and stays while those processes are off the card. The daemon's program is executed again for that
+ * (HELPER_OPTION), so that the daemon need not load libcuda, and a call that hangs can be ended by a kill.
  *
  *  daemon: struct helper_order      over a SOCK_SEQPACKET socket, descriptor HELPER_FD
  *  helper: struct helper_answer     one for each order
  *
- * When the daemon closes its end of the socket or dies, the helper brings all its processes back as soon as their cards
- * have room, and ends. So no process stays off the card for ever. The helper's state is also in a file (helper_file.h). A
- * later helper, started with HELPER_RECOVER or by the next daemon's order, takes the processes over from it, or continues
- * from the file if both daemon and helper were killed.
+ * When the daemon closes its end of the socket or dies, the helper brings all its processes back as soon as their cards have
+ * room, and ends. So no process stays off the card for ever. The helper's state is also in a file (helper_file.h). A later
+ * helper, started with HELPER_RECOVER or by the next daemon's order, takes the processes over from the earlier helper, or from
+ * the file if both daemon and helper were killed.
  *
  * If a step fails, the earlier steps are undone: either all processes have left the card, or none.
  */

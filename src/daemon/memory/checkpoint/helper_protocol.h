@@ -19,7 +19,7 @@ struct helper_process {
 
 struct helper_order {
 	uint32_t goal;
-	uint32_t lock_ms;
+	uint32_t lock_ms; /* how long locking a process may wait for the end of its GPU work */
 	uint32_t room_ms; /* for goal IN: how long to wait for room on the cards */
 	uint32_t process_count;
 	/* memory that the processes take of each card, by NVML's index */

@@ -19,7 +19,7 @@
 #include "daemon/util/memory_cgroup.h"
 
 #define STEP_BYTES (UINT64_C(64) << 20)
-/* This much of the limit of the tenant's cgroup is left to the tenant's processes. */
+/* Backing leaves this much of the limit of the tenant's cgroup to the tenant's processes. */
 #define SPARED_BYTES (UINT64_C(64) << 20)
 /* By default, all arenas together get half of the machine's memory. */
 #define BUDGET_PART 2

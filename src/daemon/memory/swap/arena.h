@@ -1,11 +1,12 @@
 /*
  * A swap arena is a memory file of one tenant, into which the tenant's library copies the memory that it takes off the card.
  * This is the daemon's side. A thread allocates the file's pages in advance (backs the file), so that no eviction lacks
- * memory; the control page tells how much is backed. Each tenant gets a new, zeroed file, so it sees no other tenant's data.
+ * memory; arena_ready_bytes in the region's control half says how much is backed. Each tenant gets a new, zeroed file, so it
+ * sees no other tenant's data.
  *
  * The pages are charged to the daemon's memory cgroup or, with setting swap_arena_charge, to the tenant's. In the second case,
- * a child process enters the tenant's cgroup and backs the file. It stops before the cgroup's limit, where the kernel would
- * kill.
+ * a child process enters the tenant's cgroup and backs the file. The child stops before the cgroup's limit, because the kernel
+ * kills processes of a cgroup that reaches its limit.
  */
 #pragma once
 
@@ -14,7 +15,7 @@
 
 struct arena;
 
-/* Returns what all arenas may have if swap_arena is not set: half of the machine's memory. */
+/* Returns how much host memory all arenas together may have if swap_arena is not set: half of the machine's memory. */
 uint64_t arena_default_budget(void);
 
 /*

@@ -29,16 +29,16 @@ struct swap_figures {
 	/* number of processes that have neither carried out the present order nor given up */
 	unsigned behind;
 	uint64_t copied_bytes; /* copied so far by processes that are moving */
-	uint64_t failed;
-	uint64_t moved_ns; /* longest of the processes' last moves */
+	uint64_t failed;       /* number of moves that failed */
+	uint64_t moved_ns;     /* longest of the processes' last moves */
 	/* changes as long as any process makes progress with its move */
 	uint64_t progress;
 	struct swap_device_figures device[REGION_MAX_DEVICES];
 };
 
 /*
- * Fills in swap_arena_bytes: the sum of the quotas unless the request has less; 0 without swap. Returns -EINVAL,
- * -EOPNOTSUPP or -ENOSPC, with the value and what would be accepted.
+ * Fills in swap_arena_bytes: the sum of the quotas unless the request has less; 0 without on_full "swap". Returns -EINVAL or
+ * -ENOSPC; err then says what would be accepted.
  */
 int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error *err);
 

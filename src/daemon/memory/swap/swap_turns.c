@@ -194,8 +194,8 @@ static void publish_likely(struct node *node, const uint64_t *capacity_bytes)
 }
 
 /*
- * Publishes how much the tenant may hold. Call before giving any order, so that no other tenant takes the memory of one that
- * returns.
+ * Publishes how much the tenant may hold on each card. Call before giving any order, so that no other tenant takes the memory
+ * that a returning tenant needs.
  */
 static void publish_bounds(struct tenant *t)
 {

@@ -7,13 +7,13 @@
 
 #include "daemon/state/tenant.h"
 
-/* Call when a tenant was added or changed: decides at once, and starts the timer. */
+/* Decides at once which tenants are on their cards, and starts the timer. Call when a tenant was added or changed. */
 void swap_turns_update(struct node *node);
 
 /* Handler of node->swap_timer: decides again. `data` is the node. */
 void swap_turns_due(void *data, uint32_t events);
 
-/* Call when the tenant is being removed. */
+/* Takes the tenant out of the schedule. Call when the tenant is being removed. */
 void swap_turns_remove(struct tenant *tenant);
 
 /* Returns how often memory of all present and past tenants was moved. */

@@ -126,7 +126,10 @@ static void set_terms(struct tenant *t, bool is_away, bool paused, bool swapped_
 		t, true, "a restarted daemon may not know whether its memory is on its GPU");
 }
 
-/* Call when all memory is on the card again. */
+/*
+ * Ends the tenant's checkpoint: publishes the quota, and lets the tenant run unless `paused`. Call when all memory is on the
+ * card again.
+ */
 static void resume_on_card(struct tenant *t, bool paused)
 {
 	swap_set_order(t, SWAP_ORDER_IN);

@@ -2,12 +2,12 @@
  * A checkpoint moves all of a tenant's memory off its cards by the driver's calls (checkpoint.h). It is for tenants whose
  * library cannot move the memory (swap_way_of()), and happens only on request: allot pause --swap-out, allot resume.
  *
- * Before the driver is locked, each process's library parks: it confirms that it makes no driver calls of its own
- * (SWAP_ORDER_PARKED). A library thread that blocks in a locked driver could neither end nor find the next daemon.
+ * Before the processes are locked (driver_checkpoint.h), the library of each parks: it confirms that it makes no driver calls
+ * of its own (SWAP_ORDER_PARKED). A library thread that blocks in a locked driver could neither end nor find the next daemon.
  *
- * While the tenant is out, it counts for nothing on its card and keeps its quota, but may not allocate, because no memory is
- * reserved for it. It can return only when as much is free as it was promised or holds; that much is reserved before the
- * restore begins. Main thread only.
+ * While the tenant is out, it counts for nothing on its card and keeps its quota. It may not allocate, because no memory is
+ * reserved for it. It can return only when as much memory is free as it was promised or holds; that much is reserved before
+ * the restore begins. Main thread only.
  */
 #pragma once
 
@@ -38,5 +38,5 @@ enum checkpoint_place tenant_checkpoint_place(const struct tenant *tenant);
 /* Returns true if the tenant is off its card or moving: NVML's figures for its processes then mean nothing. */
 bool tenant_is_checkpointing(const struct tenant *tenant);
 
-/* Makes "swap" of the tenant in the reply to `list`; null if it is on its card and no request failed. */
+/* Makes the member "swap" of the tenant in the reply to `list`; null if the tenant is on its card and no request failed. */
 json_t *tenant_checkpoint_to_json(struct tenant *tenant);
