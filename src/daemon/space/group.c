@@ -18,8 +18,9 @@
 
 #define LOOK_NS (100 * NSEC_PER_MSEC)
 #define QUIT_NS (3 * NSEC_PER_SEC) /* how long a control daemon may take to end by itself */
-#define OVER_NS (5 * NSEC_PER_SEC) /* longest wait for the end of killed servers */
-/* Old processes may still disturb a start this soon after their end, so if it fails, it is retried. */
+/* longest wait for the end of killed servers; then a control daemon is started all the same */
+#define OVER_NS (5 * NSEC_PER_SEC)
+/* A start that fails this soon after a restart began is retried, because old processes may still disturb it. */
 #define SETTLE_NS (10 * NSEC_PER_SEC)
 #define RESTARTS_MOST 5 /* most restarts within RESTARTS_NS without a new member */
 #define RESTARTS_NS (60 * NSEC_PER_SEC)
@@ -279,7 +280,8 @@ int mps_group_start(struct mps_group *g, struct error *err)
 /* ---- after the end of a control daemon ---- */
 
 /*
- * Servers of earlier control daemons end by themselves, unless they are stopped, for example. Returns true if all have ended.
+ * Kills servers of earlier control daemons that still run. Most end by themselves, but a stopped server does not. Returns true
+ * if all have ended.
  */
 static bool end_old(struct mps_group *g)
 {

@@ -29,7 +29,7 @@ static int make_dir(const char *path, mode_t mode, uid_t uid, struct error *err)
 {
 	if (mkdir(path, mode) < 0 && errno != EEXIST)
 		return error_set_errno(err, errno, "make %s", path);
-	/* The directory was this daemon's until now, so no other user can have replaced the path with a link. */
+	/* The parent directory is this daemon's, so no other user can have replaced the path with a link. */
 	if (uid != geteuid() && lchown(path, uid, (gid_t)-1) < 0)
 		return error_set_errno(err, errno, "give %s to uid %u", path, (unsigned)uid);
 	return chmod(path, mode) < 0 ? error_set_errno(err, errno, "chmod %s", path) : 0;

@@ -9,7 +9,7 @@
 void mps_watch_due(void *data, uint32_t events);
 void mps_control_exited(void *data, uint32_t events);
 
-/* Returns how to run the tool for this group: which control daemon, and which user. */
+/* Returns how to run nvidia-cuda-mps-control (mps_spawn.h) for this group: with which pipe directory, and as which user. */
 struct mps_spawn mps_group_spawn(const struct mps_group *group, const char *pipe_dir);
 
 /* mps_fail() ends the start and reports the fault; mps_report_fault() only reports it. */
@@ -20,11 +20,13 @@ void mps_report_fault(struct mps_group *group, enum mps_fault fault, int pid, co
 void mps_kill(struct mps_group *group);
 /* Kills a control daemon that cannot reliably take clients; another is then started. */
 void mps_kill_to_restart(struct mps_group *group);
-/* Remembers a server that mps_scan() no longer lists but that may not have ended. */
+/* Remembers a server that may still run after its control daemon has ended, or after mps_scan() has ceased to list it. */
 void mps_add_old_server(struct mps_group *group, const struct mps_server *server);
 /* Call when the control daemon has ended: starts another, ends the group or reports a failure. */
 void mps_handle_exit(struct mps_group *group);
 /* Starts a control daemon if all old processes have ended. If not, the group's timer calls this again. */
 void mps_restart_when_clear(struct mps_group *group);
-/* Returns true if old processes ended only recently. A start that fails now may fail because of them, and is retried. */
+/*
+ * Returns true for SETTLE_NS after a restart began. A start that fails then may fail because of old processes, and is retried.
+ */
 bool mps_is_settling(const struct mps_group *group);

@@ -19,9 +19,10 @@
 #define ANSWER_NS (NSEC_PER_SEC) /* timeout of a command that only asks */
 /* How often the control daemon is asked whether it answers. */
 #define CHECK_NS (10 * NSEC_PER_SEC)
-#define END_NS (10 * NSEC_PER_SEC) /* longest time that killed processes may take to end */
-#define FAULT_NS \
-	(3 * NSEC_PER_SEC) /* A server's status is polled for so long after its fault message. */
+/* longest time that killed processes may take to end; then the group fails */
+#define END_NS (10 * NSEC_PER_SEC)
+/* A server's status is polled for so long after its fault message. */
+#define FAULT_NS (3 * NSEC_PER_SEC)
 /* A stopped process is reported only after so many scans, because a debugger may continue it soon. */
 #define STOPPED_SCANS 3
 #define LOG_MOST (1 << 20) /* bytes; a longer log is emptied */

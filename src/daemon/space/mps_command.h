@@ -12,12 +12,15 @@
 struct mps_command;
 
 /*
- * `status`: the tool's exit status or -ETIMEDOUT. The command is freed afterwards, without mps_command_free(). May start another
- * command.
+ * Called with the tool's output, once it has ended or is killed. `status` is the tool's exit status or -ETIMEDOUT. The command
+ * was freed before this call, without mps_command_free(). The callee may start another command.
  */
 typedef void (*mps_command_done)(void *data, int status, const char *text);
 
-/* `spawn` selects the control daemon and the user; its descriptors are set here. The tool is killed after timeout_ns. */
+/*
+ * Starts the tool, which sends `command`. `spawn` selects the control daemon and the user; its descriptors are set here. The
+ * tool is killed after timeout_ns.
+ */
 int mps_command_start(struct loop *loop, const struct mps_spawn *spawn, const char *command,
 		      uint64_t timeout_ns, mps_command_done done, void *data,
 		      struct mps_command **ret, struct error *err);

@@ -130,8 +130,8 @@ static _Noreturn void exec_program(const struct mps_spawn *s, char *const *argv,
 }
 
 /*
- * Runs the program as a grandchild of the daemon, which then need not wait for its end (as in checkpoint.c). Sends its pid to
- * the daemon.
+ * Runs the program as a grandchild of the daemon, so that the daemon need not wait for the program's end (as in checkpoint.c).
+ * Sends the program's pid to the daemon.
  */
 static _Noreturn void spawn_detached(int fd, const struct mps_spawn *s, char *const *argv,
 				     char *const *envp, const struct identity *who)

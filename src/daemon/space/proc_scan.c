@@ -17,8 +17,8 @@ static void add_server(struct mps_processes *s, int pid)
 }
 
 /*
- * Children of one thread are servers (/proc/PID/task/TID/children, proc(5)): any thread of the control daemon may start
- * one.
+ * Adds the children of one thread as servers (/proc/PID/task/TID/children, proc(5)): any thread of the control daemon may
+ * start a server.
  */
 static void add_children(struct mps_processes *s, int pid, const char *task)
 {

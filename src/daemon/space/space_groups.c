@@ -14,7 +14,7 @@
 
 _Static_assert(SPACE_FAULT_KINDS == MPS_FAULTS, "space_groups.h has one count for each");
 
-#define KNOWN_MAX 1024 /* most groups of a node */
+#define KNOWN_MAX 1024 /* most groups of a node; a tenant that needs a further group is refused */
 #define MIB (UINT64_C(1) << 20)
 
 struct space_groups {
@@ -359,8 +359,8 @@ bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX])
 }
 
 /*
- * Gives MPS's limits for a client: the limit as the nearest pair of SMs, and the promised quota. They apply from a process's
- * first context on, so after a raise a process gets more only when started again.
+ * Gives MPS's limits for a client: the limit of GPU time as the nearest pair of SMs, and the promised quota. They apply from a
+ * process's first context on, so after a raise a process gets more only when started again.
  */
 int space_each_variable(const struct tenant *t, const char *pipe_dir, space_add add, void *data)
 {

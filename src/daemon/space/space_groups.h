@@ -10,7 +10,7 @@
 
 struct mps_group;
 
-/* `faults`: by kind (space_fault_name()), since the daemon started. */
+/* Numbers of groups and of their tenants. `faults` counts by kind (space_fault_name()) since the daemon started. */
 struct space_figures {
 	uint64_t groups;
 	uint64_t tenants;
@@ -28,12 +28,12 @@ void space_keep_groups_running(struct node *node);
 void space_close(struct node *node);
 
 /*
- * Writes to `terms` whether the tenant gets time slices or a group. namespace_name: Kubernetes namespace or "". Errors of
- * sharing_choose() and space_find().
+ * Writes to `terms` whether the tenant gets time slices or a group. namespace_name is the Kubernetes namespace or "". Returns
+ * -ENOSPC if the group's MPS server is full, or an error of sharing_choose() or space_find().
  */
 int space_choose(struct node *node, const struct sharing_request *request,
 		 const char *namespace_name, struct tenant_terms *terms, struct error *err);
-/* Reads the members "sharing" and "group" of a request. */
+/* Reads the members "sharing" and "group" of a JSON request. Returns 0, or -EINVAL for an invalid value. */
 int space_read_request(const json_t *request, struct sharing_request *ret, struct error *err);
 
 /*
@@ -52,7 +52,7 @@ int space_check_process(const struct tenant *tenant, struct error *err);
 /* Returns true if the processes are MPS clients, which cannot be moved off the card or frozen. */
 bool space_is_client(const struct tenant *tenant);
 
-/* Calls add(data, name, value) for each variable that the tenant's processes need. */
+/* Calls add(data, name, value) for each environment variable that the tenant's processes need. */
 typedef int (*space_add)(void *data, const char *name, const char *value);
 int space_each_variable(const struct tenant *tenant, const char *pipe_dir, space_add add,
 			void *data);
@@ -61,7 +61,7 @@ bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX]);
 
 /* Adds the group to the reply to `create`. */
 void space_describe(const struct tenant *tenant, json_t *reply);
-/* Makes "space" of the tenant in the reply to `list`; null for a time-sliced tenant. */
+/* Makes the member "space" of the tenant in the reply to `list`; null for a time-sliced tenant. */
 json_t *space_to_json(const struct tenant *tenant);
 const char *space_fault_name(unsigned kind);
 struct space_figures space_figures(const struct node *node);

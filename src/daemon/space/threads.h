@@ -3,7 +3,7 @@
  * H200's 132, clients of 10, 15, 30 and 45 % get 12, 18, 38 and 58.
  *
  * A limit is rounded to the nearest pair, at least one. Rounded up, limits of 40 and 60 % would overlap (54 and 80 of 132),
- * and kernels of two clients that share SMs wait for each other (a decoder was 6 % slower). Pure.
+ * and kernels of two clients that share SMs wait for each other. Pure.
  */
 #pragma once
 
@@ -13,7 +13,7 @@ struct mps_threads {
 };
 
 /*
- * limit_pct: above 0, at most 100. sms: of the card or instance; 0: unknown, MPS then gets limit_pct itself and rounds
- * down.
+ * Returns an MPS client's percentage and share of the SMs for a limit of limit_pct (above 0, at most 100). `sms` is the number
+ * of SMs of the card or instance; 0: unknown, so MPS gets limit_pct itself and rounds down.
  */
 struct mps_threads mps_threads_for(double limit_pct, unsigned sms);
