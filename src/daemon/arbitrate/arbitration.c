@@ -19,20 +19,24 @@
  */
 #define GANG_ROUNDS 4
 /*
- * In-flight work that is permitted while gang_command.is_slip. It is below the least work that the gate lets through, so that
- * minimum applies.
+ * In-flight work that is permitted while gang_command.is_slip. The gate lets a certain least amount of work through in any
+ * case; this value is lower, so only that least amount may be in flight.
  */
 #define SLIP_DEPTH_NS 1
+/* Longest times between two readings of a lessee's slots (can_wait()), and of all slots while no lessee works (STILL). */
 #define POLL_IDLE_NS UINT64_C(1000000)
 #define POLL_WAITING_NS UINT64_C(4000000)
 #define POLL_RUNG_NS UINT64_C(20000000)
 #define POLL_STILL_NS NSEC_PER_SEC
-#define NEW_MEMORY_EVERY_NS \
-	UINT64_C(50000000) /* least time between requests for a census ahead of its time */
+/* least time between requests for a census ahead of its time */
+#define NEW_MEMORY_EVERY_NS UINT64_C(50000000)
 #define REQUEST_EVERY_NS UINT64_C(2000000) /* least time between reports of memory requests */
 #define NO_LESSEE_NS (60 * NSEC_PER_SEC)
 
-/* Returns true if the lessee need not be polled: its doorbell works and is trusted, or it has no processes. */
+/*
+ * Returns true if the lessee need not be polled, because its doorbell works and is trusted (doorbell.h), or it has no
+ * processes.
+ */
 static bool has_trusted_doorbell(const struct lessee *l, uint64_t now_ns)
 {
 	const struct arbitration *a = l->owner;

@@ -22,8 +22,8 @@
 #include "policy/lease/rules/lend.h"
 
 #define ARBITRATION_TICK_NS UINT64_C(50000000) /* interval of heartbeats and of window samples */
-#define ARBITRATION_SLEEP_NS \
-	UINT64_C(1000000000) /* Interval of heartbeats while no lessee has anything to do. */
+/* interval of heartbeats while no lessee has anything to do */
+#define ARBITRATION_SLEEP_NS UINT64_C(1000000000)
 
 struct arbitration;
 struct lessee;
@@ -37,7 +37,7 @@ struct lessee_figures {
 	bool busy;
 	bool stopped;        /* none of the lessee's processes can run */
 	bool in_gang;        /* turns are coordinated with the tenant's other cards: gang_board.h */
-	uint64_t gang_turns; /* number of turns as a gang, on all its cards together */
+	uint64_t gang_turns; /* number of turns that the tenant took on all its cards at the same time */
 	/* GPU time charged for one step of the program (policy/lease/rules/steps.h); 0: unknown */
 	uint64_t step_ns;
 	struct step_figures steps;
@@ -56,7 +56,7 @@ struct arbitration_figures {
 	uint64_t charged_ns; /* charged to present and past lessees */
 	uint64_t quantum_ns;
 	uint64_t handover_ns;
-	/* how often another sensor's list lacked a working lessee: arbitration_set_use() */
+	/* how often the list of arbitration_set_use() lacked a lessee that worked */
 	uint64_t unlisted;
 };
 
@@ -68,7 +68,7 @@ int arbitration_start(struct arbitration **ret, const struct arbiter_config *con
  */
 typedef void (*arbitration_on_memory)(void *data);
 void arbitration_set_on_memory(struct arbitration *a, arbitration_on_memory on_memory, void *data);
-/* Sets how limits are adapted. Until then the policy's defaults apply. */
+/* Sets how the limits of lessees that may borrow are adapted (lend.h). Until then the policy's defaults apply. */
 void arbitration_set_elastic(struct arbitration *a, const struct lend_config *config);
 /* Sets whether a tenant's processes take turns within its leases; the default is no. */
 void arbitration_set_turns(struct arbitration *a, bool has_turns);
@@ -82,9 +82,9 @@ bool arbitration_is_sleeping(struct arbitration *a);
 /* Stops the thread. Every lessee must have been removed. NULL is allowed; returns NULL. */
 struct arbitration *arbitration_stop(struct arbitration *a);
 /*
- * Sets each process's use of the card as another sensor (sensor.h) measured it; valid until the next call. For a lessee with
- * no process in the list, its own charged time is used. If a lessee worked but was missing from ARBITRATION_UNLISTED calls in
- * a row, that is logged, once per card.
+ * Sets each process's use of the card as NVML measured it (gpu/sensor.h); valid until the next call. For a lessee with no
+ * process in the list, its own charged time is used. If a lessee worked but was missing from ARBITRATION_UNLISTED calls in a
+ * row, that is logged, once per card.
  */
 #define ARBITRATION_UNLISTED 30
 void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size_t count);
@@ -99,8 +99,8 @@ size_t arbitration_spans(struct arbitration *a, uint64_t since, uint64_t now_ns,
 			 struct lease_span ret[LEASE_SPANS_MAX], uint64_t *ret_since);
 
 /*
- * `device` is the card's index in the region. `control` and `report` must outlive the lessee. Returns -ENOSPC if the
- * arbiter is full, -EINVAL if the share is out of range.
+ * Adds a tenant to the card's arbitration. `device` is the card's index in the region. `control` and `report` must outlive the
+ * lessee. Returns -ENOSPC if the arbiter is full, -EINVAL if the share is out of range.
  */
 int lessee_add(struct arbitration *a, struct region_control *control, struct region_report *report,
 	       unsigned device, struct arbiter_share share, struct lessee **ret, struct error *err);
@@ -122,7 +122,10 @@ void lessee_set_gang(struct lessee *lessee, int gang);
  */
 int lessee_set_space_group(struct lessee *lessee, uint32_t group, double part_pct);
 
-/* Call lessee_add_process() when a process gets a slot, lessee_remove_process() before that slot is zeroed. */
+/*
+ * Start and stop observing the process in a slot. Call lessee_add_process() when the process gets the slot,
+ * lessee_remove_process() before that slot is zeroed.
+ */
 int lessee_add_process(struct lessee *lessee, unsigned slot, int pid);
 void lessee_remove_process(struct lessee *lessee, unsigned slot);
 

@@ -13,8 +13,8 @@ void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t 
 }
 
 /*
- * Publishes the utilization that NVML shows inside the tenant. Returns false if all values are zero and stay so until the
- * next charge.
+ * Publishes the utilization that NVML's functions report to the tenant's processes. Returns false if all values are zero and
+ * stay so until the next charge.
  */
 static bool publish_use(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
 {

@@ -46,7 +46,7 @@ struct lessee {
 	uint64_t lends, reclaims;
 	struct window window_1s, window_60s;
 	struct step_window steps;
-	/* `use`, the lessee's use of the card as measured by another sensor (sensor.h), is valid */
+	/* `use`, the lessee's use of the card by NVML (gpu/sensor.h), is valid */
 	bool has_use;
 	double use;
 	uint64_t use_busy_ns; /* observer.busy_ns when `use` was last set */
@@ -106,13 +106,13 @@ struct arbitration {
 };
 
 /*
- * Returns true if the sensor (sensor.h) misses the lessee, given one more of its lists: `has_worked` says whether the lessee
- * worked since the last list, `is_named` whether the list has it. *unlisted counts lists in a row that lack the lessee though
- * it worked. A few are normal for new processes, small shares or a busy machine. Pure.
+ * Returns true if NVML's lists of processes (gpu/sensor.h) lack the lessee. Call for each list: `has_worked` says whether the
+ * lessee worked since the last list, `is_named` whether this list has it. *unlisted counts lists in a row that lack the lessee
+ * though it worked. A few are normal for new processes, small shares or a busy machine. Pure.
  */
 bool arbitration_is_unlisted(unsigned *unlisted, bool has_worked, bool is_named);
 void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t charged_ns);
-/* Publishes how much work a member of a gang or a space group may have in flight. */
+/* Publishes how much work the lessee may have in flight. */
 void arbitration_publish_depth(const struct arbitration *a, struct lessee *l);
 /*
  * Decides and publishes which process of each lessee has its turn. Call before publishing lease states. Returns the deadline
@@ -120,8 +120,8 @@ void arbitration_publish_depth(const struct arbitration *a, struct lessee *l);
  */
 uint64_t arbitration_publish_turns(struct arbitration *a, uint64_t now_ns);
 /*
- * Publishes after how long an idle time in its lease the lessee should ring, as learned from its gaps between leases and
- * turns.
+ * Publishes how long the lessee must be idle in its lease before it rings its doorbell. The time is learned from the gaps in
+ * its work within leases and turns.
  */
 void arbitration_publish_patience(struct lessee *l);
 /* Records which tenant has the card now. a->spans must not be NULL. */

@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 
-/* Headers that are older than the kernel lack this. */
+/* Kernel headers before Linux 5.16 lack SYS_futex_waitv. */
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
 #endif

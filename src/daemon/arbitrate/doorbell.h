@@ -46,16 +46,19 @@ struct doorbell {
 	uint64_t spent_at_ns;
 };
 
-/* `word` may be above zero: the tenant has then rung before. */
+/* Starts with the present value of the counter `word`. If that is above zero, the tenant has rung before. */
 void doorbell_init(struct doorbell *b, const _Atomic uint32_t *word);
 /* Returns true if the doorbell has rung since the last call. Call before reading the tenant's slot. */
 bool doorbell_poll(struct doorbell *b, uint64_t now_ns);
-/* Call after each observation. `must_ring`: it shows a change that needed a ring. `has_rung`: from doorbell_poll(). */
+/*
+ * Notes a missing ring, after which the tenant is not trusted for some time. Call after each observation of the tenant's slot.
+ * `must_ring`: the observation shows a change that needed a ring. `has_rung`: from doorbell_poll().
+ */
 void doorbell_check(struct doorbell *b, uint64_t now_ns, bool must_ring, bool has_rung);
 /* Returns true if the tenant can be relied on to ring. */
 bool doorbell_is_trusted(const struct doorbell *b, uint64_t now_ns);
 
-/* Most doorbells on which one thread can wait. */
+/* Most doorbells on which one thread can wait; if a card has more tenants, all of them are polled. */
 #define DOORBELL_LIST_MAX 127
 
 struct doorbell_list {

@@ -8,7 +8,7 @@
 struct gangs {
 	pthread_mutex_t lock; /* guards `board` */
 	struct gang_board *board;
-	pthread_mutex_t cards_lock;
+	pthread_mutex_t cards_lock; /* guards `wake_word` */
 	_Atomic uint32_t *wake_word[GANG_MAX_DEVICES];
 };
 

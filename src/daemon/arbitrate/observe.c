@@ -5,7 +5,8 @@
 
 #include "daemon/util/procfs.h"
 
-#define INFLIGHT_MAX_NS UINT64_C(3600000000000) /* an hour: longer predictions are not believed */
+/* an hour; a tenant that predicts more in-flight work counts as having an hour's */
+#define INFLIGHT_MAX_NS UINT64_C(3600000000000)
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
 #define load_ordered(field) atomic_load_explicit(&(field), memory_order_seq_cst)

@@ -13,8 +13,8 @@
 #include "policy/lease/arbiter.h"
 #include "policy/lease/turns.h"
 
-#define OBSERVE_STALL_NS \
-	UINT64_C(20000000) /* After this time without progress, check whether the tenant can run. */
+/* After this time without progress, check whether the tenant can run. */
+#define OBSERVE_STALL_NS UINT64_C(20000000)
 
 struct observed_process {
 	unsigned slot;

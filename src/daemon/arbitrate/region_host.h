@@ -38,8 +38,8 @@ void region_set_turn(struct region_control *control, unsigned device, uint32_t t
 /* Sets the tenant's largest share of the SMs beside other tenants; 0: it does not share by space. */
 void region_set_space(struct region_control *control, unsigned device, double part_pct);
 /*
- * Writes a changed grant under LEASE_PACED and, if `is_waited_for`, wakes its waiters. A thread that begins to wait
- * meanwhile wakes by the next grant or its own timeout. Any thread, one at a time.
+ * Writes the tokens granted in total (LEASE_PACED), if they changed. With `is_waited_for`, also wakes the threads that wait
+ * for tokens. A thread that begins to wait meanwhile wakes by the next grant or its own timeout. Any thread, one at a time.
  */
 void region_set_grant(struct region_control *control, unsigned device, uint64_t granted,
 		      bool is_waited_for);
@@ -51,7 +51,7 @@ void region_set_grant(struct region_control *control, unsigned device, uint64_t 
 void region_set_memory_grant(struct region_control *control, unsigned device, uint64_t bytes);
 void region_wake_memory_grant(struct region_control *control, unsigned device);
 
-/* Zeroes a slot and marks it empty. All that its process held is given back. */
+/* Zeroes a slot and marks it empty. What its process held no longer counts in the tenant's quotas. */
 void region_host_clear_slot(struct region_host *host, unsigned slot);
 /* Marks an empty slot as taken by the process. Raises slot_limit if needed. */
 void region_host_assign_slot(struct region_host *host, unsigned slot, int pid);

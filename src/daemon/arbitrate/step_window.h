@@ -29,7 +29,7 @@ struct step_window {
 };
 
 struct step_figures {
-	/* since the tenant began */
+	/* number of steps since the tenant began, and the sum of their lengths */
 	uint64_t count, sum_ns;
 	bool is_known; /* a step ended recently, so the following are valid */
 	double per_second;
