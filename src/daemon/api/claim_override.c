@@ -9,7 +9,7 @@
 #include "daemon/containers/claims/claims.h"
 #include "daemon/containers/claims/claims_inside.h"
 
-#define SAME_PCT 0.005 /* shares have two decimals */
+#define SAME_PCT 0.005 /* shares that differ by less are equal: shares have two decimals */
 
 static bool is_same_pct(double a, double b)
 {

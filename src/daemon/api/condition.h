@@ -13,9 +13,9 @@ enum tenant_condition {
 	TENANT_LEAVING,   /* asked to leave the card, where some of its swappable memory still is */
 	TENANT_SWAPPED,   /* all of its swappable memory is off the card */
 	TENANT_RETURNING, /* its memory is being copied back */
-	TENANT_STARTING,
-	TENANT_RUNNING, /* has work in flight */
-	TENANT_WAITING,
+	TENANT_STARTING,  /* no process has registered yet */
+	TENANT_RUNNING,   /* has work in flight */
+	TENANT_WAITING,   /* threads wait at its gates for a lease */
 	TENANT_IDLE,
 	TENANT_ENDING, /* removed, but some of its processes still live */
 	TENANT_CONDITIONS

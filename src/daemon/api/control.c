@@ -205,7 +205,7 @@ static bool has_line(const struct connection *c)
 	return c->in_used && memchr(c->in, '\n', c->in_used);
 }
 
-/* Answers the first complete line, if any. Returns false if the connection is broken or memory is out. */
+/* Answers the first complete line of `in`, if any. Returns false if the connection is broken or memory is out. */
 static bool answer_line(struct connection *c)
 {
 	const char *end = c->in_used ? memchr(c->in, '\n', c->in_used) : NULL;
@@ -316,8 +316,8 @@ static bool goes_before(const struct connection *a, const struct connection *b)
 
 /*
  * Called when all connections are taken except those reserved for root. Closes a connection that holds no tenant and no trace,
- * of the user with the most connections. That user keeps at least as many as the newcomer's user then has. Returns false if
- * there is no such connection.
+ * of the user with the most connections. That user keeps at least as many connections as the newcomer's user then has. Returns
+ * false if there is no such connection.
  */
 static bool make_room(struct control *control, unsigned count_of_comer)
 {

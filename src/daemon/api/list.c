@@ -120,7 +120,7 @@ static json_t *tenant_device_to_json(struct tenant *t, unsigned i, const struct 
 		rounded(f->spare_pct), "elastic_reason", lend_reason_name(f->lend_reason),
 		"got_1s_pct", rounded(f->got_1s_pct), "got_60s_pct", rounded(f->got_60s_pct),
 		"waited_s", seconds(usage.waited_ns), "denied", (json_int_t)usage.denied);
-	/* These members are no part of the stable interface. */
+	/* Programs may not rely on the following members. */
 	json_t *more = json_pack(
 		"{s:s, s:f, s:I, s:b, s:s, s:s, s:b, s:f, s:f, s:I, s:I, s:b, s:I, s:I, s:I}",
 		"uuid", d->card->info.uuid_text, "cores_effective_pct",

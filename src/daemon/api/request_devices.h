@@ -14,8 +14,8 @@ struct device_request {
 };
 
 /*
- * Fills the list; no card is in it twice. Returns the number of entries, 0 if the request has no "devices", or -errno with
- * the reason.
+ * Fills the list from the request; no card is in the list twice. Returns the number of entries, 0 if the request has no
+ * "devices", or -errno with the reason.
  */
 int request_read_devices(struct node *node, const json_t *request,
 			 struct device_request list[REGION_MAX_DEVICES], struct error *err);

@@ -10,8 +10,8 @@
 
 struct terms_change {
 	struct promise promise[REGION_MAX_DEVICES];
-	bool changes[REGION_MAX_DEVICES]; /* promise[i] differs from the current one */
-	enum on_full on_full;             /* fail or wait; swap cannot be changed */
+	bool changes[REGION_MAX_DEVICES]; /* terms_change_device() has set promise[i], which otherwise is the current promise */
+	enum on_full on_full; /* fail or wait; swap cannot be changed */
 	enum elastic_choice elastic;
 	enum on_violation on_violation;
 	int priority;
@@ -20,8 +20,8 @@ struct terms_change {
 struct terms_change terms_change_of(const struct tenant *tenant);
 
 /*
- * Returns -EOPNOTSUPP for a change to or from swap, which is decided when a container is made. Call before
- * terms_change_device(), since with `wait` a quota is not promised and need not be free.
+ * Sets on_full in the change. Returns -EOPNOTSUPP for a change to or from swap, which is decided when a container is made.
+ * Call before terms_change_device(), since with `wait` a quota is not promised and need not be free.
  */
 int terms_change_on_full(const struct tenant *tenant, struct terms_change *change,
 			 enum on_full on_full, struct error *err);

@@ -9,14 +9,14 @@
 
 struct topology;
 
-/* Asks the backend about the node's open cards. Facts unknown to the backend are recorded as unknown. Returns -ENOMEM. */
+/* Asks the backend about the node's open cards. Facts unknown to the backend are recorded as unknown. Returns 0 or -ENOMEM. */
 int topology_read(struct node *node, struct topology **ret, struct error *err);
 /* Frees the topology. NULL is allowed; returns NULL. */
 struct topology *topology_free(struct topology *topology);
 
 /*
- * Describes this node, its promises and links for policy/placement. Texts belong to the node. Memory counts as used if it
- * could not be promised to a new tenant with claim key `key` ("": no claim).
+ * Describes this node, its promises and links for policy/placement. The texts in *ret belong to the node. Memory counts as
+ * used if it could not be promised to a new tenant with claim key `key` ("": no claim).
  */
 void topology_model(struct node *node, const char *key, struct place_node *ret);
 

@@ -23,7 +23,7 @@ struct tenant;
 enum audit_by {
 	AUDIT_BY_DAEMON,
 	AUDIT_BY_SOCKET,     /* control socket: uid and pid by SO_PEERCRED */
-	AUDIT_BY_PAGE,       /* HTTP, with the token */
+	AUDIT_BY_PAGE,       /* the web page, over HTTP with its token */
 	AUDIT_BY_KUBELET,    /* a call to the device plugin */
 	AUDIT_BY_KUBERNETES, /* an object of the Kubernetes API */
 };
@@ -37,12 +37,12 @@ struct audit_actor {
 };
 
 struct audit_figures {
-	uint64_t lines, lost;
+	uint64_t lines, lost; /* lines written, and lines that could not be written */
 };
 
 /*
- * Opens the file. *ret is NULL if audit_log is off. A file that cannot be opened is logged, and not an error. Returns
- * -ENOMEM.
+ * Opens the file of the audit log. *ret is NULL if the setting audit_log is off. A file that cannot be opened is logged, and
+ * not an error. Returns 0 or -ENOMEM.
  */
 int audit_start(struct node *node, struct audit **ret, struct error *err);
 struct audit *audit_stop(struct audit *audit); /* returns NULL */
@@ -50,7 +50,7 @@ struct audit *audit_stop(struct audit *audit); /* returns NULL */
 void audit_reopen(struct audit *audit);
 struct audit_figures audit_figures(const struct audit *audit);
 
-/* Sets the actor of all lines until the next call; NULL: the daemon. The caller keeps *actor until then. */
+/* Sets the actor of all lines until the next call; NULL: the daemon. Copies *actor, whose texts must stay valid until then. */
 void audit_set_actor(struct audit *audit, const struct audit_actor *actor);
 /* Like audit_set_actor(), but returns false and does nothing if an actor is set. */
 bool audit_set_actor_if_none(struct audit *audit, const struct audit_actor *actor);
