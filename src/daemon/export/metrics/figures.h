@@ -1,7 +1,7 @@
 /*
  * Figures are the values of all metrics as plain data, gathered anew for each page (gather_figures.h). Each struct begins with
- * the labels of its samples. Texts point into the node or to constants, so figures are valid only during that call. Times are
- * in ns, shares in percent. A field whose validity bit is false has no sample.
+ * the labels of its samples. Texts point into the node or to constants, so figures are valid only while the page is made.
+ * Times are in ns, shares in percent. A field whose validity bit is false has no sample.
  */
 #pragma once
 
@@ -129,8 +129,8 @@ struct metrics_tenant_device {
 	const char *index, *uuid;
 	uint64_t quota_bytes, used_bytes, unnamed_bytes, context_bytes, buffer_bytes;
 	bool has_worked;
-	uint64_t rested_ns;
-	bool waits; /* on_full is "wait" */
+	uint64_t rested_ns; /* time since the tenant last had work on the device; valid if has_worked */
+	bool waits;         /* on_full is "wait" */
 	uint64_t granted_bytes, reserve_bytes, wanted_bytes;
 	bool has_swap_figures;
 	uint64_t swappable_bytes, swapped_bytes;

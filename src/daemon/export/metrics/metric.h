@@ -50,7 +50,7 @@ void metrics_print_list(FILE *out);
 /* Writes one sample: m's value in the struct `thing`, unless its validity bit is false (emit.c). */
 void emit_value(const struct metric *m, const void *thing, const char *labels, struct exposition *x);
 
-/* `emit` functions for one sample per thing (emit.c). */
+/* `emit` functions for one sample per card, tenant, container and so on (emit.c). */
 void emit_daemon(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_cards(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
 void emit_tenants(const struct metric *m, const struct metrics_figures *f, struct exposition *x);
@@ -114,5 +114,6 @@ void emit_gpu_manager_use_asked(const struct metric *m, const struct metrics_fig
 				struct exposition *x);
 void emit_gpu_manager_memory_asked(const struct metric *m, const struct metrics_figures *f,
 				   struct exposition *x);
+/* One sample per state of a container (emit_labels.c). */
 void emit_container_counts(const struct metric *m, const struct metrics_figures *f,
 			   struct exposition *x);

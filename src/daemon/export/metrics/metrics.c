@@ -18,8 +18,8 @@
 #include "http/bearer_token.h"
 
 #define PAGE_NS (100 * NSEC_PER_MSEC) /* a page is reused for this long */
-#define DRIVER_NS \
-	(10 * NSEC_PER_SEC) /* /readyz fails if the driver does not answer within this time */
+/* /readyz fails if the driver does not answer within this time */
+#define DRIVER_NS (10 * NSEC_PER_SEC)
 
 struct metrics {
 	struct node *node;

@@ -9,5 +9,5 @@
 #define METRICS_NAMES_HAMI 1U
 #define METRICS_NAMES_GPU_MANAGER 2U
 
-/* Returns the METRICS_NAMES_ bits, or -EINVAL with the valid values. */
+/* Writes the METRICS_NAMES_ bits of the setting to *ret_names. Returns 0, or -EINVAL; err then names the valid values. */
 int metrics_names_parse(const char *text, unsigned *ret_names, struct error *err);

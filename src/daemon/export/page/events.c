@@ -44,7 +44,9 @@ static struct server_part *make_event(const struct json_text *json)
 	return part;
 }
 
-/* Returns true if, among the clients that can take a state now, any has (has_last) or has not received the previous state. */
+/*
+ * Returns true if a client can take a state now and has (`has_last`) or has not (not `has_last`) received the previous state.
+ */
 static bool is_any(const struct events *e, bool has_last)
 {
 	for (unsigned i = 0; i < e->count; i++)

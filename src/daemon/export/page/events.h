@@ -20,7 +20,7 @@ struct events *events_free(struct events *events);
 
 /* Starts a stream as the answer to the call. Returns -EBUSY beyond EVENTS_READERS_MAX, or -ENOMEM. */
 int events_add(struct events *events, struct server_call *call);
-/* Call when the stream of a call has ended. Does nothing if the call has no stream here. */
+/* Forgets the client of a call whose stream has ended. Does nothing if the call has no stream here. */
 void events_remove(struct events *events, struct server_call *call);
 
 /* Returns the history, which is recorded from the first client until ten minutes after the last; else NULL. */

@@ -22,7 +22,7 @@ struct history_sample {
 	float used_mib, quota_mib;
 };
 
-/* NULL if out of memory. */
+/* Makes an empty history. Returns NULL if out of memory. */
 struct history *history_new(void);
 /* Frees the history. NULL is allowed; returns NULL. */
 struct history *history_free(struct history *history);

@@ -18,5 +18,5 @@ struct page_sent {
 
 /* Writes the present state. *s must be empty. */
 void page_state_write(struct node *node, struct page_sent *sent, struct state_text *s);
-/* Samples each tenant on each of its cards. */
+/* Adds to the history a sample of each tenant on each of its cards. */
 void page_state_sample(struct node *node, struct history *history);

@@ -7,7 +7,7 @@
 #include "daemon/api/dispatch.h"
 #include "daemon/api/session.h"
 
-/* The uid of requests. It owns no tenant, so all rights come from group "allot". */
+/* The uid of the page's requests. No tenant belongs to this uid, so all rights come from group "allot". */
 #define NOBODY ((uid_t)-1)
 
 static unsigned status_of(int code)

@@ -9,8 +9,8 @@
 struct node;
 
 /*
- * Changes and logs, with the rights of group "allot". `operation` is the path after /api/; `body` may be NULL. Returns the
- * protocol's reply, for the caller to free, or NULL if out of memory. *ret_status is the HTTP status.
+ * Makes the change, with the rights of group "allot", and logs it. `operation` is the path after /api/; `body` may be NULL.
+ * Returns the protocol's reply, for the caller to free, or NULL if out of memory. *ret_status is the HTTP status.
  */
 char *change_make(struct node *node, const char *operation, const char *body, size_t size,
 		  unsigned *ret_status);

@@ -37,7 +37,7 @@ enum trace_clock tenant_trace_clock(const struct tenant_trace *trace);
  */
 uint64_t *tenant_trace_spans_sent(struct tenant_trace *trace, unsigned device);
 
-/* Call when the tenant ends. Its trace stays until the client's session ends. */
+/* Detaches the trace, if any, from a tenant that ends. The trace stays until the client's session ends. */
 void tenant_trace_forget(struct tenant *tenant);
 
 /*
