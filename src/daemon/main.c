@@ -78,7 +78,7 @@ static void write_ready(int *fd)
 
 /* ---- directories ---- */
 
-/* Stores the directory's absolute path in `node`. */
+/* Makes the run directory, checks who may access it, and stores its absolute path in `node`. */
 static int prepare_run_dir(const struct options *options, struct error *err)
 {
 	char dir[PATHS_MAX];
@@ -156,9 +156,10 @@ static int signal_fd = -1;
  * fails a pod if the daemon is gone. A scheduler may not have seen the withdrawal yet, so the daemon also waits until no pod
  * was being bound for QUIET_NS. A second signal ends the daemon at once.
  */
-#define WITHDRAW_NS (2 * NSEC_PER_SEC)
+#define WITHDRAW_NS (2 * NSEC_PER_SEC) /* longest wait for the API server */
 #define QUIET_NS NSEC_PER_SEC
-#define DEPART_NS (20 * NSEC_PER_SEC) /* below the 30 s that the kubelet gives our pod to end */
+/* longest wait for pods that are being bound; below the 30 s that the kubelet gives our pod to end */
+#define DEPART_NS (20 * NSEC_PER_SEC)
 #define DEPART_LOOK_NS (50 * NSEC_PER_MSEC)
 static struct loop_source *departing;
 static uint64_t departing_since_ns, quiet_since_ns;
@@ -201,7 +202,10 @@ static void signal_received(void *data, uint32_t events)
 		loop_quit(node.loop);
 }
 
-/* Call before threads start, because threads inherit the mask of blocked signals. */
+/*
+ * Blocks SIGTERM, SIGINT and SIGHUP, and makes signal_fd receive them. Call before threads start, because threads inherit the
+ * mask of blocked signals.
+ */
 static int block_signals(struct error *err)
 {
 	sigset_t set;

@@ -19,6 +19,6 @@ struct options {
 
 /*
  * Parses argv and the files. Returns -1 if the daemon is to start. Otherwise everything was printed (--help, --version,
- * --check-config, --list-tuning, errors), and the result is the exit status.
+ * --check-config, --list-metrics, --list-tuning, errors), and the result is the exit status.
  */
 int options_parse(int argc, char **argv, struct options *options);

@@ -62,7 +62,7 @@ static bool is_at_rest(struct node *node)
 	return was_asleep && node->slept_at_tick;
 }
 
-/* Runs once a second. */
+/* Runs once a second while there are tenants: updates their use, looks for changes, and ends unused tenants. */
 static void tick_due(void *data, uint32_t events)
 {
 	struct node *node = data;
@@ -100,7 +100,7 @@ static void drain_due(void *data, uint32_t events)
 static void linger_due(void *data, uint32_t events)
 {
 	struct node *node = data;
-	/* A connected client may be about to make a tenant. */
+	/* Do not end while there is a tenant, or a connected client, which may be about to make one. */
 	if (node->tenant_count)
 		return;
 	if (control_connections(node->control)) {
