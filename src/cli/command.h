@@ -49,6 +49,10 @@ struct command {
 
 #define WANTED_TENANT "write one tenant's name; allot ps lists them"
 
+/*
+ * Runs the subcommand with the arguments after its name: calls `run`, or reads the options and calls `act`. Returns the exit
+ * status.
+ */
 int command_start(const struct command *self, int argc, char **argv);
 
 /* A `check` that only requires a valid tenant name as operand. */
@@ -73,8 +77,8 @@ extern const struct command command_trace;
 
 /*
  * Runs `allot complete`, which is in no list of commands because only shells call it. argv[0..argc) are the words for
- * completion_find(). Prints "WORD\tHELP" for each matching word, or ":file", ":directory" or ":command I" if the shell must
- * complete. Returns 0.
+ * completion_find(). Prints "WORD\tHELP" for each matching word. If the shell must complete the word itself, prints ":file",
+ * ":directory", or ":command I" for a command that begins at word I. Returns 0.
  */
 int complete_run(const struct command *const *commands, int argc, char **argv);
 

@@ -25,8 +25,9 @@ struct completion {
 typedef void completion_offer(void *data, const char *word, const char *help);
 
 /*
- * Offers completions. words[0..count) are the words after "allot", at least one; the last is to be completed ("" if nothing is
- * typed). bash splits "--elastic=on" into three words, which are joined again. `commands` ends with NULL.
+ * Calls `offer` for each word of the tables that can follow. Returns what the caller must complete itself, such as a file.
+ * words[0..count) are the words after "allot", at least one; the last is to be completed ("" if nothing is typed). bash splits
+ * "--elastic=on" into three words, which count as one option. `commands` ends with NULL.
  */
 struct completion completion_find(const struct command *const *commands, int count,
 				  char *const *words, completion_offer *offer, void *data);

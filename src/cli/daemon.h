@@ -14,7 +14,8 @@
 
 struct daemon_target {
 	const char *sim_spec; /* simulated GPUs; NULL for the machine's real GPUs */
-	const char *policy;  /* policy of a daemon that is started; NULL for the daemon's default */
+	/* how a daemon that is started divides GPU time; NULL for its default */
+	const char *policy;
 	const char *run_dir; /* an explicit run directory; NULL for the default of base/paths.h */
 };
 
@@ -26,8 +27,8 @@ int daemon_find_or_start(const struct daemon_target *target, struct client **ret
 			 struct error *err);
 
 /*
- * Reconnects to the daemon of a run directory; if that was a private daemon, restarts it. -EAGAIN if the system daemon is
- * not back yet.
+ * Connects again to the daemon of a run directory after the connection broke. If it was this user's private daemon and none
+ * runs, starts one. Returns -EAGAIN if the system daemon is not back yet.
  */
 int daemon_reconnect(const struct daemon_target *target, const char *run_dir,
 		     struct client **ret_client, struct error *err);

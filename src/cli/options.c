@@ -156,8 +156,8 @@ const char *options_nearest(const char *text, const char *(*next)(const void *li
 		if (strlen(candidate) > NEAREST_LENGTH_MAX)
 			continue;
 		/*
-		 * Missing letters do not count if the candidate begins with the typed text, such as "--mem", of more than
-		 * three characters.
+		 * If `text` has more than three characters and begins a candidate ("--mem" begins "--memory"), that counts as
+		 * one edit.
 		 */
 		d = prefix > 3 && strncmp(candidate, text, prefix) == 0 ? 1
 									: distance(text, candidate);

@@ -106,8 +106,8 @@ int options_read(const struct option_row *rows, enum option_order order, int arg
 void options_print_help(const struct option_row *rows, FILE *out);
 
 /*
- * Returns the candidate that `text` was probably meant to be, or NULL. It is at most two edits away, and fewer than the text
- * has characters. `next` returns the i-th candidate, and NULL after the last.
+ * Returns the candidate that `text` was probably meant to be, or NULL. The candidate is at most two edits away, and fewer edits
+ * than it has characters. `next` returns the i-th candidate, and NULL after the last.
  */
 const char *options_nearest(const char *text, const char *(*next)(const void *list, size_t i),
 			    const void *list);

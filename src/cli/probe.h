@@ -1,16 +1,16 @@
-/* Checks whether a real GPU can be shared, or whether a simulated GPU's description is valid. */
+/* Checks whether the machine has a real GPU, or whether a simulated GPU's description is valid. */
 #pragma once
 
 #include "base/error.h"
 
 /*
  * Returns 0 if NVML loads and counts a GPU, else -ENODEV; the error says how to get a real or simulated GPU. Takes about 10 ms.
- * Call from one thread only.
+ * Call only while the process has one thread, because it forks and the child loads NVML.
  */
 int probe_gpu(struct error *err);
 
 /*
- * Runs `allot-sim --check SPEC`. Returns 0 if SPEC is a known machine or a valid file, -EINVAL with allot-sim's reason, or
- * -errno if allot-sim can't be run.
+ * Runs `allot-sim --check SPEC`. Returns 0 if SPEC is the name of a simulated machine or a valid file, -EINVAL with allot-sim's
+ * reason, or another -errno if allot-sim is not found.
  */
 int probe_sim(const char *spec, struct error *err);

@@ -8,13 +8,13 @@
 
 #include "base/error.h"
 
-/* The descriptor number of the server's --ready-fd. The server writes to it once it answers requests. */
+/* The descriptor that the server gets as --ready-fd. The server writes a byte to this descriptor once it answers requests. */
 #define SPAWN_READY_FD 3
 #define SPAWN_READY_FD_STRING "3"
 
 /*
- * Runs argv[0], a path, and waits until the server is ready. -errno: it could not be run, ended early (err has the last line of
- * its log), or took longer than timeout_ms and was killed. ret_pid may be NULL.
+ * Runs argv[0], a path, and waits until the server is ready. Returns -errno if the server could not be run, ended early (err
+ * has the last line of its log), or took longer than timeout_ms and was killed. ret_pid may be NULL.
  */
 int spawn_server(char *const argv[], const char *log_path, int timeout_ms, pid_t *ret_pid,
 		 struct error *err);

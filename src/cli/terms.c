@@ -17,7 +17,7 @@ int option_sharing(const struct option_row *row, const char *text, void *field, 
 	return r;
 }
 
-/* Which field of struct terms makes which member of a request. */
+/* The member of a request that each field of struct terms becomes. */
 static const struct member {
 	const char *key;
 	option_parser *parse; /* type of the field */

@@ -78,8 +78,12 @@ option_parser option_sharing; /* const char *, into argv */
 
 /* Returns 0, or -EINVAL if two terms conflict. */
 int terms_check(const struct terms *terms, struct error *err);
+/* Whether any of --memory, --cores and --cores-limit is set. */
 bool terms_have_devices(const struct terms *terms);
-/* Selects the GPUs of --gpu. Without --gpu the daemon chooses one, whose device is NULL. *ret_hello owns the devices. */
+/*
+ * Selects the GPUs of --gpu. Without --gpu, *ret has one element, NULL, and the daemon chooses the GPU. The caller frees
+ * *ret_hello, into which *ret points.
+ */
 int terms_select(const struct terms *terms, struct client *client, json_t **ret_hello,
 		 struct selection *ret, struct error *err);
 /* Makes a request's "devices". If `selection` is NULL, the daemon chooses a GPU. */

@@ -125,7 +125,7 @@ static void release_claim(struct client *client, const char *name, struct error 
 			  file.text, why.text, name);
 }
 
-/* Names the GPUs too: the user must name NVIDIA's devices of the same GPUs beside this one. */
+/* Prints the new device and its GPUs, because the user must also give the container NVIDIA's own devices of these GPUs. */
 static void print_created(const char *name, const json_t *reply, const char *path)
 {
 	json_t *devices = json_object_get(reply, "devices"), *device;

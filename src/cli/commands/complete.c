@@ -110,7 +110,10 @@ static FILE *list_benches(pid_t *ret_pid)
 	return fdopen(ends[0], "r");
 }
 
-/* Prints the benchmarks' names: the first word of each line, such as "shares      about   40 s   what is measured". */
+/*
+ * Prints the names and descriptions of the benchmarks that begin with `current`, from lines such as "shares      about   40 s
+ * what is measured".
+ */
 static void print_benches(const char *current)
 {
 	pid_t pid;

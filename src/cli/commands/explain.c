@@ -116,8 +116,8 @@ static bool is_of_leader(const json_t *answer)
 }
 
 /*
- * Repeats the call until the leader answers, because only the leader knows all reservations. If it never does, keeps another
- * replica's answer.
+ * Repeats the call until the leader answers, because only the leader knows all reservations. If the leader never answers,
+ * *answer stays that of another replica.
  */
 static void ask_for_leader(const struct kube_access *access, const char *path, const char *token,
 			   json_t **answer)

@@ -13,7 +13,7 @@
 #include "cli/format.h"
 #include "cli/target.h"
 
-#define NAME_MOST 400 /* longest name: "namespace/pod/container" */
+#define NAME_MOST 400 /* bytes of the longest name: "namespace/pod/container" */
 
 struct pause_options {
 	struct daemon_target target;

@@ -307,8 +307,8 @@ static int try_rejoin(struct run *run, struct error *err)
 }
 
 /*
- * Waits until the tenant's space group is ready. If the daemon dies, starts a new one or waits until one is started; the new
- * daemon knows the tenant.
+ * Waits until the tenant's group of --sharing space is ready (run/group_wait.h). If the daemon dies, starts a new one or waits
+ * until one is started; the new daemon knows the tenant.
  */
 static int wait_for_group(struct run *run, struct error *err)
 {
@@ -324,7 +324,10 @@ static int wait_for_group(struct run *run, struct error *err)
 	return r;
 }
 
-/* When to look for a new daemon. is_lost is false while a daemon is connected. */
+/*
+ * When to look for a new daemon after the old one died: at next_ns, wait_ms after the last try. is_lost is false while a daemon
+ * is connected.
+ */
 struct rejoin_state {
 	bool is_lost;
 	bool has_warned;

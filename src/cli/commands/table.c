@@ -38,7 +38,8 @@ enum column {
 };
 
 struct column_head {
-	const char *group; /* title above this column and the next ones without a group */
+	/* title above this column and the following ones with NULL; "" for no title */
+	const char *group;
 	const char *title;
 	bool is_text; /* aligned left */
 };
@@ -380,7 +381,7 @@ static void write_line(const struct table *table, const struct row *row, FILE *o
 	fprintf(out, "%.*s\n", (int)length, line);
 }
 
-/* Writes the groups' titles. Each starts where its first column's text starts. */
+/* Writes the titles of the column groups. Each title begins where the text of the group's first column begins. */
 static void write_groups(const struct table *table, FILE *out)
 {
 	int position = 0, written = 0;

@@ -12,5 +12,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* Writes both tables. MEMORY is the sum over all GPUs; for an ended task, the most that it held. */
+/*
+ * Writes the table of containers, if there are any, and the table of tasks (processes). MEMORY is the sum over all GPUs; for an
+ * ended task, the most that it held.
+ */
 void tasks_table_write(const json_t *reply, FILE *out);

@@ -1,3 +1,4 @@
+/* allot trace: records what a tenant does on its GPUs, as a file for Perfetto, until Ctrl-C or the tenant's end. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

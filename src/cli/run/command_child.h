@@ -1,6 +1,6 @@
 /*
  * The command of `allot run`: finds it as a shell does, starts it in this program's process group, and waits for it. Signals to
- * this program are passed on, so that the parent sees the two processes as one.
+ * this program are passed on to the command, so that to this program's parent the two processes look like one.
  */
 #pragma once
 

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 
 #define PAUSE_NS (20 * NSEC_PER_MSEC)
-#define WAIT_NS (90 * NSEC_PER_SEC) /* longer than the daemon's own limit */
+#define WAIT_NS (90 * NSEC_PER_SEC) /* longer than the daemon waits for MPS */
 
 static int mps_error(const json_t *space, struct error *err)
 {

@@ -1,4 +1,6 @@
-/* For a tenant that shares by space (--sharing): starts its command only when the MPS server of its group is ready. */
+/*
+ * For a tenant with --sharing space: waits until the MPS server of its group is ready, and sets the environment that MPS needs.
+ */
 #pragma once
 
 #include <jansson.h>
