@@ -11,7 +11,8 @@
 struct doctor {
 	struct host host;
 	struct daemon_target target;
-	const char *kubeconfig, *node; /* NULL if not given; gather_cluster.c then finds them */
+	/* --kubeconfig and --node; if NULL, gather_cluster.c finds the values */
+	const char *kubeconfig, *node;
 	struct findings findings;
 };
 
@@ -28,7 +29,7 @@ void doctor_check_daemon(struct doctor *doctor);
 /* Checks what else shares or hands out these GPUs (MPS, another device plugin), and the kubelet. */
 void doctor_check_others(struct doctor *doctor);
 /*
- * Runs the checks in rows.c: tenant, node, engines, certificates, clock, cluster. Each gathers facts and judges them
- * separately.
+ * Runs the checks in rows.c: tenant, node, engines, certificates, clock, cluster. Each check has a function that gathers facts
+ * (gather.h) and another that judges them (judge/judge.h).
  */
 void doctor_check_rows(struct doctor *doctor);

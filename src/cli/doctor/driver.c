@@ -149,7 +149,7 @@ static int visit(void *context, const char *name, const char *path, struct error
 {
 	struct library *library = context;
 
-	/* Take the first match, as the loader does. 32-bit libraries come later in the loader's cache. */
+	/* Take the first match, as the loader does, but skip 32-bit libraries, which the loader's cache lists too. */
 	if (!library->path[0] && !strcmp(name, library->name) && !strstr(path, "i386") &&
 	    !strstr(path, "lib32"))
 		snprintf(library->path, sizeof(library->path), "%s", path);

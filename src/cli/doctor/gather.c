@@ -1,4 +1,4 @@
-/* Shared by several subjects: settings, versions of programs, sockets. */
+/* Functions that several of the gather_*.c files use: settings, versions of programs, sockets. */
 #include "cli/doctor/gather.h"
 
 #include <errno.h>

@@ -26,7 +26,10 @@ void gather_tenant(struct doctor *doctor, struct facts *facts);
 #define ALLOTD_CONF "/etc/allot/allotd.conf"
 #define SCHEDULER_CONF "/etc/allot/allot-scheduler.conf"
 
-/* Reads the setting `key` from a file, where its last line counts. If there is none, writes `otherwise` and returns false. */
+/*
+ * Reads the setting `key` from a file. If several lines set it, the last one counts. If none does, writes `otherwise` and
+ * returns false.
+ */
 bool gather_setting(const struct host *host, const char *file, const char *key,
 		    const char *otherwise, char ret[FACT_TEXT_MAX]);
 /*
@@ -34,9 +37,14 @@ bool gather_setting(const struct host *host, const char *file, const char *key,
  * whole output.
  */
 void gather_program_version(const char *program, char ret[FACT_NAME_MAX]);
-/* The daemon's reply to "hello", which the caller frees; NULL if none runs, or the machine is not this one. */
+/*
+ * Returns the daemon's reply to "hello", which the caller frees. NULL if no daemon runs, or if doctor->host is another machine.
+ */
 json_t *gather_hello(struct doctor *doctor);
-/* Finds the API server and credentials. Returns 1; 0 if there are none; -errno if they are not valid. */
+/*
+ * Finds the API server and credentials. Returns 1 if found, 0 if there are none, -errno if they are not valid. Free *ret with
+ * access_free().
+ */
 int gather_access(struct doctor *doctor, struct kube_access *ret, struct error *err);
 /* Whether a process listens at that unix socket. FACT_UNKNOWN if this user may not connect, or `host` is another machine. */
 enum fact gather_listens(const struct host *host, const char *path, int type);

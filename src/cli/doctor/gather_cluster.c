@@ -1,4 +1,4 @@
-/* Gathers what the API server knows of this node. Asks with the credentials of the daemon or the kubelet. */
+/* Gathers what the API server knows of this node, with the credentials of --kubeconfig, the daemon, the kubelet or this pod. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define KUBELET_CONFIG "/etc/kubernetes/kubelet.conf"
 
-/* Finds the node's name as allotd does: the setting, else $NODE_NAME, else the machine's name. */
+/* Finds the node's name: --node, else as allotd does: the setting kube_node_name, else $NODE_NAME, else the machine's name. */
 static void find_node(struct doctor *d, char ret[FACT_TEXT_MAX])
 {
 	const char *variable = getenv("NODE_NAME");

@@ -19,7 +19,10 @@ struct freezers {
 	struct facts_cgroup *cgroup;
 };
 
-/* Checks the freezer's file of the first cgroup that has one; the files of all cgroups have the same owner. */
+/*
+ * Sets may_write by the freezer's file of the first cgroup that has one, and ends the search. All cgroups' files have one
+ * owner.
+ */
 static bool find_freezer(void *data, const char *name)
 {
 	struct freezers *all = data;
@@ -77,8 +80,8 @@ static bool find_own_socket(void *data, const char *name)
 }
 
 /*
- * Whether the kubelet's checkpoint lists the resource. The checkpoint still has registrations from before a restart of the
- * kubelet.
+ * Whether the kubelet's checkpoint lists devices of the resource. The checkpoint may be older than the kubelet's last restart,
+ * after which plugins must register again.
  */
 static enum fact registered(const struct host *host, const char *directory, const char *resource)
 {

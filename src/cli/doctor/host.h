@@ -1,6 +1,6 @@
 /*
- * The machine that doctor examines. Its files are below `root`: "/" for this machine, or a directory where another root is
- * mounted (in a container, in a test). Paths are absolute paths of that machine. Thread safe.
+ * The machine that doctor examines. Its files are below `root`, which is "" for this machine, or a directory where another
+ * machine's root is mounted (in a container, in a test). Paths are absolute paths of that machine. Thread safe.
  */
 #pragma once
 
@@ -28,8 +28,8 @@ char *host_read_all(const struct host *host, const char *path, size_t *ret_size)
 void host_resolve(const struct host *host, const char *path, char *ret, size_t size);
 
 /*
- * Calls `visit` with the name of each entry of the directory but "." and "..", until it returns false. A directory that does
- * not exist has no entries.
+ * Calls `visit` with the name of each entry of the directory but "." and "..", until `visit` returns false. A directory that
+ * does not exist has no entries.
  */
 void host_each(const struct host *host, const char *directory,
 	       bool (*visit)(void *data, const char *name), void *data);

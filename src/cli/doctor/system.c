@@ -7,7 +7,7 @@
 
 #include "cli/doctor/checks.h"
 
-/* minimum version of Linux: 5.3 for pidfds that poll() accepts (sealed memory files need 5.1) */
+/* oldest Linux that allot runs on; it needs pidfds that poll() accepts (5.3) and sealed memory files (5.1) */
 #define KERNEL_LEAST_MAJOR 5
 #define KERNEL_LEAST_MINOR 4
 #define INITIAL_PID_NAMESPACE "pid:[4026531836]" /* PROC_PID_INIT_INO, include/linux/proc_ns.h */
@@ -73,7 +73,10 @@ static void check_descriptors(struct doctor *d)
 		"LimitNOFILE=1048576 for the daemon's service, where there are more");
 }
 
-/* Whether cgroup `name` has a freezer's file; with cgroup version 2 all but the root have one. */
+/*
+ * Adds the finding, and ends the search, if cgroup `name` has a freezer's file. In cgroup version 2, every cgroup but the root
+ * has one.
+ */
 static bool find_freeze_file(void *data, const char *name)
 {
 	struct doctor *d = data;

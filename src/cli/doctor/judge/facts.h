@@ -28,7 +28,7 @@ struct facts_kubelet {
 	enum fact answers;    /* a process listens at kubelet.sock */
 	bool has_our_socket;  /* allot-*.sock exists beside kubelet.sock */
 	enum fact we_answer;  /* a process listens at the allot-*.sock */
-	enum fact registered; /* the kubelet's checkpoint has the resource */
+	enum fact registered; /* the kubelet's checkpoint lists `resource` */
 	char resource[FACT_NAME_MAX];
 	char version[FACT_NAME_MAX]; /* "" if unknown */
 };
@@ -44,7 +44,8 @@ struct facts_spec {
 	char path[FACT_TEXT_MAX];
 	bool is_ours;
 	char fault[FACT_TEXT_MAX]; /* why the file is not a valid spec; "" if it is */
-	char missing[FACT_TEXT_MAX]; /* a path that the spec mounts and the machine lacks; "" if none */
+	/* a path that the spec mounts but the machine lacks; "" if none */
+	char missing[FACT_TEXT_MAX];
 	unsigned devices;
 };
 
@@ -72,7 +73,7 @@ struct facts_clock {
 	int64_t now_s;
 	enum fact is_synced;
 	bool has_step;
-	double step_s; /* how far the clock was set since the daemon started */
+	double step_s; /* seconds by which the clock was set since the daemon started */
 };
 
 struct facts_versions {
@@ -86,7 +87,8 @@ struct facts_process {
 };
 
 struct facts_rivals {
-	struct facts_process process[FACTS_MAX]; /* processes in the table of judge_rivals.c, by name */
+	/* running processes whose names judge_rivals.c lists */
+	struct facts_process process[FACTS_MAX];
 	unsigned count;
 	bool has_hami_files; /* /usr/local/vgpu exists */
 	bool has_mps_pipe;   /* the pipe of an MPS control daemon exists at the usual place */

@@ -1,4 +1,4 @@
-/* The findings of `allot doctor`: one line for each thing that was examined, in that order. Not thread safe. */
+/* The findings of `allot doctor`: one line for each thing that was examined, in the order of the checks. Not thread safe. */
 #pragma once
 
 #include <jansson.h>
@@ -8,7 +8,7 @@
 enum finding_level {
 	FINDING_OK,
 	FINDING_NOTE,    /* no fault, but good to know */
-	FINDING_WARNING, /* works, but not completely or not as well */
+	FINDING_WARNING, /* sharing a GPU works, but something does not work fully */
 	FINDING_PROBLEM, /* sharing a GPU does not work on this machine */
 	FINDING_LEVELS,
 };

@@ -1,6 +1,6 @@
 /*
- * Judges facts. Each function adds a finding, good or bad, for each thing that exists and is known, with what to do. Pure;
- * thread safe.
+ * Judges facts. Each function adds a finding, good or bad, and what to do, for each thing that exists on the machine and whose
+ * facts are known. Pure; thread safe.
  */
 #pragma once
 

@@ -87,7 +87,10 @@ void judge_kubelet(const struct facts *facts, struct findings *f)
 
 /* ---- engines ---- */
 
-/* The versions from which an engine supports CDI with a setting (`able`) and without one (`by_itself`). */
+/*
+ * For each engine, the oldest version that supports CDI with a setting (`able`) and without one (`by_itself`), as
+ * version_number() gives them.
+ */
 static const struct {
 	const char *name;
 	unsigned able, by_itself; /* by_itself is 0 if the engine always needs the setting */

@@ -20,7 +20,7 @@ static void format_day(int64_t s, char text[16])
 		strftime(text, 16, "%Y-%m-%d", &tm);
 }
 
-/* Whether a name is a Service's: kube-apiserver calls the webhook by such a name. */
+/* Whether one of the names is that of a Service, because kube-apiserver calls the webhook by a Service's name. */
 static bool has_service_name(const char *names)
 {
 	for (const char *at = names; (at = strstr(at, ".svc")); at += 4)
@@ -149,7 +149,7 @@ static bool keeps_pods_off(const struct facts_taint *t)
 	return strcmp(t->effect, "PreferNoSchedule") != 0;
 }
 
-/* Kubernetes itself sets such taints on a faulty node. */
+/* Whether Kubernetes itself set the taint, because the node is faulty. */
 static bool is_node_fault(const struct facts_taint *t)
 {
 	return !strncmp(t->key, "node.kubernetes.io/", strlen("node.kubernetes.io/"));
