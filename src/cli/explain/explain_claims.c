@@ -102,7 +102,9 @@ static struct amount capacity_of(const struct device *d)
 	};
 }
 
-/* Returns what is left of the device besides all claims. A device that cannot be shared is left whole or not at all. */
+/*
+ * Returns what all claims leave of the device. A claim without consumedCapacity, on a device that cannot be shared, takes all.
+ */
 static struct amount left_of(const struct device *d, const json_t *all)
 {
 	const json_t *items = json_object_get(all, "items");
@@ -122,7 +124,10 @@ static struct amount left_of(const struct device *d, const json_t *all)
 	return left;
 }
 
-/* Returns what the request needs of the device. Without an amount, memory is the device's default, or all. */
+/*
+ * Returns what the request needs of the device. A request that names no amount of memory needs the device's default amount or,
+ * if it has no default, all its memory.
+ */
 static struct amount need_of(const struct device *d, const json_t *exactly)
 {
 	const json_t *c = json_object_get(json_object_get(d->object, "capacity"), DRA_MEMORY);
@@ -138,7 +143,7 @@ static bool fits(struct amount need, struct amount left)
 	return need.memory_bytes <= left.memory_bytes && need.cores_pct <= left.cores_pct;
 }
 
-/* Returns how much is missing: the missing fractions of memory and of GPU time, added. */
+/* Returns the fraction of the needed memory that is missing, plus that of the GPU's time. */
 static double missing(struct amount need, struct amount left)
 {
 	double memory = need.memory_bytes
@@ -151,7 +156,8 @@ static double missing(struct amount need, struct amount left)
 struct search {
 	size_t devices, nodes, tainted, fitting;
 	struct device nearest;
-	struct amount need, left; /* of `nearest`: the device that lacks least */
+	/* what the request needs of `nearest`, the device that lacks least, and what `nearest` has left */
+	struct amount need, left;
 	double missing;
 	const char *taint; /* the last taint seen */
 };

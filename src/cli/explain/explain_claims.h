@@ -1,6 +1,6 @@
 /*
- * Explains why a pod with ResourceClaims (resource.k8s.io/v1) waits, or which GPUs they gave it: from the claims, the nodes'
- * ResourceSlices, and what other claims use. Does not evaluate selectors. Pure, but allocates memory.
+ * Explains why a pod with ResourceClaims (resource.k8s.io/v1) waits, or which GPUs the claims gave it: from the claims, the
+ * nodes' ResourceSlices, and what other pods' claims use. Does not evaluate selectors. Pure, but allocates memory.
  */
 #pragma once
 

@@ -59,7 +59,10 @@ void explain_add_pod(json_t *e, const json_t *pod)
 
 /* ---- explanation without the scheduler ---- */
 
-/* Reads the borrowed shares (KUBE_BORROWED) of a pod placed by measured use; ignores an invalid annotation. */
+/*
+ * Sets borrowed_pct of the shares of a pod placed by measured use, from annotation KUBE_BORROWED; ignores an invalid
+ * annotation.
+ */
 static void read_borrowed(const json_t *pod, struct kube_shares *shares)
 {
 	struct kube_shares borrowed = { 0 };

@@ -1,6 +1,6 @@
 /*
- * Explains a pod's GPUs from the Pod object: completes allot-scheduler's explanation, or replaces it if there is none. Pure,
- * but allocates memory.
+ * Explains a pod's GPUs from the Pod object: adds to allot-scheduler's explanation, or makes one if allot-scheduler gave none.
+ * Pure, but allocates memory.
  */
 #pragma once
 
@@ -11,7 +11,7 @@ void explain_add_pod(json_t *explanation, const json_t *pod);
 
 /*
  * Makes an explanation from the pod's annotations and events (an EventList; NULL if unknown), without requests and nodes. `why`
- * says why the scheduler was not asked; the member "not_asked" gets it. Returns a new object; NULL if out of memory.
+ * says why allot-scheduler gave none, and becomes the member "not_asked". Returns a new object; NULL if out of memory.
  */
 json_t *explain_of_pod(const json_t *pod, const json_t *events, const char *why);
 

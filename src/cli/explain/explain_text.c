@@ -318,7 +318,7 @@ static void write_card(const json_t *e, const json_t *card, FILE *out)
 	}
 }
 
-/* Writes the nodes that the user named, GPU by GPU. */
+/* Writes each GPU of the node that --node names. */
 static void write_cards(const json_t *e, FILE *out)
 {
 	const json_t *nodes = json_object_get(e, "nodes");

@@ -42,7 +42,7 @@ static void write_others(const struct wanted *w, FILE *out)
 		(long long)explain_number(w->ask, "cards"));
 }
 
-/* The meaning of each of HAMi's reasons in plain words. The function `write`, if set, adds figures. */
+/* HAMi's names of reasons, in plain words. If `write` is set, it writes the words, because they contain figures. */
 static const struct {
 	const char *reason, *plain;
 	void (*write)(const struct wanted *wanted, FILE *out);
@@ -93,9 +93,10 @@ struct group {
 	const json_t *first;
 	size_t nodes;
 	struct wanted wanted;
-	json_int_t unknown, cooling_down; /* counts of GPUs, for a pod placed by measured use */
+	/* counts of GPUs; only for a pod placed by measured use */
+	json_int_t unknown, cooling_down;
 	json_int_t open_in_s;    /* seconds until the first GPU in cooldown takes such pods again */
-	const char *use_unknown; /* why the use of GPUs is unknown, on one of the nodes */
+	const char *use_unknown; /* why the measured use is unknown, on one of the nodes */
 };
 
 struct groups {

@@ -1,4 +1,4 @@
-/* Suggests fixes. Each function looks for one cause in the explanation, and writes a fix if it finds that cause. */
+/* Suggests fixes. Each suggest_...() looks for one cause in the explanation, and writes a fix if it finds that cause. */
 #include <stdbool.h>
 #include <string.h>
 
@@ -56,7 +56,7 @@ static void suggest_smaller_request(struct help *h)
 	}
 }
 
-/* Returns how many GPUs, on all nodes, have this reason. */
+/* Returns how many GPUs of all nodes cannot serve the pod for this reason. */
 static json_int_t cards_with(const struct help *h, const char *reason)
 {
 	json_int_t cards = 0;
