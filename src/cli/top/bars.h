@@ -6,9 +6,9 @@
 #include "cli/top/cells.h"
 
 /*
- * A bar: the requested and the received share, as parts of its width.
+ * A bar: the requested and the received share of a GPU, as parts of the bar's width (0 to 1).
  *
- *     ######++++      |        '#' received, as requested; '+' received beyond; '|' limit
+ *     ######++++      |        '#' received, as requested; '+' received beyond the request; '|' limit
  *     ###...          |        '.' requested but not received
  *     ####~~                   '#' used memory on the GPU, '~' used memory moved off the GPU
  */

@@ -34,7 +34,7 @@ struct cells {
 	struct cell *cell;
 };
 
-/* Makes a grid of blanks, which the caller frees. -ENOMEM. Sizes below 1 count as 1. */
+/* Makes a grid of blanks; free it with cells_free(). Returns 0 or -ENOMEM. Sizes below 1 count as 1. */
 int cells_make(int columns, int lines, bool is_ascii, struct cells *ret_cells);
 void cells_free(struct cells *cells);
 
@@ -48,8 +48,8 @@ int cells_put(struct cells *cells, int line, int column, int width, enum style s
 	      const char *text);
 
 /*
- * Puts text on lines from `line` on, broken between words, and clears the rest of each line. Cut after `most` lines. Returns
- * the number of lines. With cells NULL, only counts.
+ * Puts text on lines from `line` on, broken between words, and clears the rest of each line. A text of more than `most` lines
+ * is cut. Returns the number of lines. If `cells` is NULL, only counts the lines.
  */
 int cells_put_wrapped(struct cells *cells, int line, int columns, int most, enum style style,
 		      const char *text);

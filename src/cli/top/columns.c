@@ -8,8 +8,7 @@
 
 #define GAP 1
 #define NAME_LEAST 8
-#define NAME_FAIR \
-	16 /* names keep this width until all columns of rank RANK_FAIR and above have room */
+#define NAME_FAIR 16 /* width of names, until all columns below RANK_FAIR are dropped */
 #define NAME_MOST 32
 #define RANK_FAIR 20
 #define LENT_LEAST 0.5 /* percent; a smaller value would be shown as 0 */
@@ -257,7 +256,7 @@ static void draw_step_rate(const struct subject *of, const struct place *at)
 	draw_if_step(of, at, of->share->steps_per_s, format_rate);
 }
 
-/* A queued tenant's time in the queue; else the mean number of threads that wait for GPU time. */
+/* Draws a queued tenant's time in the queue; for another tenant, the mean number of its threads that wait for GPU time. */
 static void draw_wait(const struct subject *of, const struct place *at)
 {
 	char text[FORMAT_MAX] = "-";
@@ -397,7 +396,7 @@ static int total(const struct columns *columns)
 	return sum;
 }
 
-/* Drops the least important column, or makes the names narrower by one. */
+/* Drops the column with the lowest rank. But if that rank is RANK_FAIR or higher, first makes the names narrower by one. */
 static void narrow(struct columns *columns)
 {
 	int lowest = COLUMN_TENANT;
@@ -451,7 +450,7 @@ void columns_fit(const struct snapshot *snapshot, const struct rows *rows, int w
 	columns.width[COLUMN_TENANT] = name < NAME_FAIR ? name : NAME_FAIR;
 	while (total(&columns) > width && total(&columns) > NAME_LEAST)
 		narrow(&columns);
-	/* Names get up to half of the spare width first, then bars and histories. */
+	/* Half of the spare width may go to names that were cut; the rest goes to bars and histories. */
 	over = (width - total(&columns)) / 2;
 	name -= columns.width[COLUMN_TENANT];
 	if (over > 0 && name > 0)

@@ -25,7 +25,7 @@ enum keys_outcome {
 	KEYS_CHANGE, /* the caller must do view->change */
 };
 
-/* Handles one key. `rows` are the rows of the snapshot that the view shows. */
+/* Handles one key, typed while the view shows `rows` of `snapshot`. */
 enum keys_outcome keys_handle(struct view *view, const struct snapshot *snapshot,
 			      const struct rows *rows, uint32_t key);
 

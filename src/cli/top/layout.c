@@ -91,10 +91,10 @@ static void describe_memory(const struct top_card *card, char *text, size_t size
 }
 
 struct card_widths {
-	int name, bar, memory, history; /* widths; memory is the width of its text */
+	int name, bar, memory, history; /* in columns; `memory` is for text such as "2.5G/140G" */
 };
 
-/* Returns the widths in all GPUs' lines: names get up to a quarter, two bars and a history the rest. */
+/* Returns the widths that all GPUs' lines have. Names get up to a quarter of the line; two bars and a history get the rest. */
 static struct card_widths fit_cards(const struct snapshot *snapshot, int columns)
 {
 	struct card_widths widths = { 0 };
@@ -166,7 +166,10 @@ static int lines_of_cards(const struct snapshot *snapshot, int graph)
 	return lines;
 }
 
-/* Draws the GPUs in up to `most` lines, the last of which counts those without room. Returns the number of lines. */
+/*
+ * Draws the GPUs in up to `most` lines. If not all fit, the last line says how many more there are. Returns the number of
+ * lines.
+ */
 static int draw_cards(const struct layout *layout, struct cells *cells, int line, int most,
 		      int graph)
 {
@@ -202,7 +205,7 @@ static int draw_cards(const struct layout *layout, struct cells *cells, int line
 
 /* ---- the rows of the table ---- */
 
-/* Returns the first visible row: `before`, unless that hides the selected row. */
+/* Returns the first visible row: `before`, which was the first one so far, unless that hides the selected row. */
 static size_t first_row(size_t before, size_t selected, size_t count, size_t room)
 {
 	if (count <= room || !room)

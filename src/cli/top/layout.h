@@ -14,7 +14,7 @@
 
 struct layout {
 	const struct snapshot *snapshot;
-	const struct history *history; /* fed with `snapshot` last */
+	const struct history *history; /* history_update() was last called with `snapshot` */
 	const struct rows *rows;
 	const struct view *view;
 	const char *source; /* where the GPUs are: "this machine", "simulated h200" */
@@ -23,7 +23,7 @@ struct layout {
 	bool is_page;        /* draw all as a page, without selection and keys */
 };
 
-/* The values that the view must keep (struct view). */
+/* The values of struct view that depend on the drawn layout. The caller stores them in the view. */
 struct layout_result {
 	size_t first, page;
 	bool has_details;

@@ -1,4 +1,4 @@
-/* Which shares are shown, and in which order. Pure. */
+/* Chooses the shares (struct top_share) that allot top shows, and sorts them. Pure. */
 #pragma once
 
 #include "cli/top/data/history.h"
@@ -15,7 +15,7 @@ enum order_key {
 	ORDER_COUNT,
 };
 
-/* A sort order: its name on the command line, its title, and the key that selects it. */
+/* A sort order: its name for --sort, the key that selects it, and words such as "by name". */
 struct order_row {
 	const char *name;
 	char key;
@@ -24,9 +24,10 @@ struct order_row {
 
 extern const struct order_row order_rows[ORDER_COUNT];
 
-/* Returns the order with this name, or ORDER_COUNT if there is none or name is NULL. */
+/* Returns the order with this name, or ORDER_COUNT if there is none. `name` must not be NULL. */
 enum order_key order_find(const char *name);
 
+/* The shown shares, as indexes into the snapshot's shares, in the order of the rows. */
 struct rows {
 	size_t count;
 	size_t *share;
@@ -34,8 +35,8 @@ struct rows {
 
 /*
  * Sorts names and states from A, GPUs from 0, other values from the largest; then by name and GPU. The filter keeps shares
- * whose name, state or container contains it in any case, or whose GPU it is ("gpu1"); "" keeps all. -ENOMEM. The caller frees
- * the rows.
+ * whose name, state or container contains it in any case, or whose GPU it is ("gpu1"); "" keeps all. Returns 0 or -ENOMEM. Free
+ * the rows with order_free().
  */
 int order_make(const struct snapshot *snapshot, const struct history *history, enum order_key key,
 	       bool is_reversed, const char *filter, struct rows *ret_rows);

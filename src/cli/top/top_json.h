@@ -6,7 +6,8 @@
 #include "cli/top/data/history.h"
 
 /*
- * Makes the daemon's list with "rates" in each tenant's devices, and the containers of `tasks`. Changes `list`, whose snapshot
- * must have been fed to the history. Either reply may be NULL. NULL if out of memory. The caller owns the result.
+ * Makes the report: the daemon's list, with "rates" in each tenant's devices, and the containers of `tasks`. Changes `list`,
+ * whose snapshot must have been passed to history_update(). Either reply may be NULL. Returns NULL if out of memory. The caller
+ * owns the result.
  */
 json_t *report_make(json_t *list, json_t *tasks, const struct history *history);

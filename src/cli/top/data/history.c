@@ -8,7 +8,7 @@
 #include "base/clock.h"
 
 #define LEAST_INTERVAL_S \
-	1.0 /* a lease lasts up to 50 ms, so rates over a shorter interval are imprecise */
+	1.0 /* seconds; a lease lasts up to 50 ms, so rates over less are imprecise */
 
 struct track {
 	char id[SNAPSHOT_ID_MAX]; /* the tenant's id; "" if the track is a GPU's own */

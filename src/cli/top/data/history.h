@@ -1,6 +1,6 @@
 /*
  * Values that need several snapshots (snapshot.h): the history of a share or GPU, and rates between two snapshots. The caller
- * passes each snapshot in turn. A share or GPU that a snapshot lacks is forgotten. Reads no clock.
+ * passes each snapshot in turn. The values of a share or GPU that a snapshot lacks are dropped. Reads no clock.
  */
 #pragma once
 
@@ -8,7 +8,10 @@
 
 #define HISTORY_LENGTH 240 /* number of values kept, which is the widest history that is drawn */
 
-/* Rates between the last two snapshots that had the share. */
+/*
+ * Rates between the last two snapshots that had the share. `denied` (refused allocations) and `expired` (leases that ended
+ * late) are how much these counters grew.
+ */
 struct history_rates {
 	bool is_set;
 	double interval_s;
@@ -34,7 +37,7 @@ struct history *history_free(struct history *history);
 /* Adds a snapshot. On -ENOMEM, earlier values of shares or GPUs may be lost. */
 int history_update(struct history *history, const struct snapshot *snapshot);
 
-/* For the i-th share or GPU of the last snapshot. Valid until history_update(). */
+/* Return the values of a share or GPU by its index in the last snapshot. Valid until history_update(). */
 const struct history_rates *history_share_rates(const struct history *history, size_t share);
 const struct history_series *history_share(const struct history *history, size_t share);
 const struct history_series *history_card(const struct history *history, size_t card);

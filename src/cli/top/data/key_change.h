@@ -37,13 +37,13 @@ void change_begin(enum change_kind kind, const struct snapshot *snapshot, size_t
 
 bool change_wants_value(const struct change *change);
 
-/* Writes the prompt for the value: "memory of a on GPU 0 (now 4.0 GiB), such as 6GiB". */
+/* Writes the prompt for the value: "memory of a on GPU 0, now 4.0 GiB, such as 6GiB". */
 void change_ask(const struct change *change, char ret[CHANGE_TEXT_MAX]);
 
 /* Reads the typed value. On -EINVAL and -ERANGE, err says which values are valid. */
 int change_read(struct change *change, const char *text, struct error *err);
 
-/* Writes what the change would do: "set memory of a on GPU 0 to 6.0 GiB (now 4.0 GiB)". */
+/* Writes what the change would do: "set memory of a on GPU 0 to 6.0 GiB, now 4.0 GiB". */
 void change_describe(const struct change *change, char ret[CHANGE_TEXT_MAX]);
 
 /* Returns the request's body and sets *ret_op to the operation. NULL if out of memory. The caller owns the body. */

@@ -1,6 +1,6 @@
 /*
- * Reads a large JSON text in place: a list of 200 tenants has 256 KiB, and parsing all of it takes ten times as long. A part
- * that is no plain value becomes a tree by reader_tree(). Reading ends at the first invalid JSON. Pure.
+ * Reads values from a large JSON text in place, because parsing the whole text into a tree takes much longer. A part that is an
+ * object or array becomes a tree by reader_tree(). Reading ends at the first invalid JSON. Pure.
  */
 #pragma once
 
@@ -18,8 +18,8 @@ struct span {
 struct span reader_whole(const char *text);
 
 /*
- * Iterates over an object's members or an array's elements. *rest is the whole value at first. Returns false after the last
- * one, or if the value is neither.
+ * Iterates over an object's members or an array's elements. At first, *rest is the whole object or array. Returns false after
+ * the last element, or if *rest is of another type.
  *
  *     for (struct span rest = object; reader_member(&rest, &key, &value);)
  */

@@ -62,7 +62,7 @@ static const struct field tenant_fields[] = {
 	FIELD_END,
 };
 
-/* In the order of the protocol, since a daemon's list is then read fastest. */
+/* In the order in which the daemon writes the members, because take() is fastest then. */
 static const struct field share_fields[] = {
 	FIELD(struct top_share, "index", FIELD_INT, card),
 	FIELD(struct top_share, "memory_quota_bytes", FIELD_WHOLE, quota_bytes,
@@ -119,7 +119,10 @@ static bool store(const struct field *field, struct span value, char *to)
 	return false;
 }
 
-/* Stores a member if it is one of the fields. Tries *next first: members mostly come in the fields' order. */
+/*
+ * Stores a member if it is one of the fields, and returns whether it is. Tries *next first: members mostly come in the fields'
+ * order.
+ */
 static bool take(const struct field *fields, size_t *next, struct span key, struct span value,
 		 void *object)
 {
@@ -165,7 +168,7 @@ static double number(const json_t *object, const char *key)
 	return json_number_value(json_object_get(object, key));
 }
 
-/* Copies the label without control characters, cut between characters to fit. */
+/* Copies the container's label (container_name.h) without control characters, cut between characters to fit. */
 static void copy_label(const json_t *container, char *ret, size_t size)
 {
 	char label[CONTAINER_LABEL_MAX];

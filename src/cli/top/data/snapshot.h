@@ -72,7 +72,10 @@ struct top_share {
 	double got_1s_pct, got_60s_pct;
 	bool has_steps; /* some steps ended recently, so the values below are set */
 	double step_p50_ms, step_p99_ms, steps_per_s;
-	/* Since the tenant was made. */
+	/*
+	 * Totals since the tenant was made. overrun_s: GPU time used after a lease had ended. denied: refused allocations.
+	 * expired: leases after which work did not end by the deadline.
+	 */
 	double used_s, waited_s, overrun_s;
 	uint64_t denied, leases, expired;
 };

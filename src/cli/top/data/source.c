@@ -12,7 +12,7 @@
 #include "base/clock.h"
 
 #define END_WAIT_S 1
-#define POLL_NS (200 * NSEC_PER_MSEC) /* interval of asking for a move's result */
+#define POLL_NS (200 * NSEC_PER_MSEC) /* how often to ask how far a move has come */
 
 struct source {
 	const struct daemon_target *target;
@@ -28,7 +28,7 @@ struct source {
 	/* The requested change, or the one in progress; op is NULL if none. */
 	const char *op;
 	json_t *body;
-	/* The request for the state of the present move; NULL if there is none. */
+	/* The request that asks how far moving a tenant's memory has come; NULL if none is moved. */
 	json_t *move;
 	struct client *client;
 };
@@ -79,7 +79,10 @@ static void finish(struct source *source, const struct error *err, const json_t 
 	pthread_mutex_unlock(&source->lock);
 }
 
-/* Requests the change, or its result. Takes ownership of the body. */
+/*
+ * Requests a change, or asks how far its move of memory has come. Takes ownership of `body` and `move`. If the memory is still
+ * being moved, keeps `move` as the next request.
+ */
 static void change_once(struct source *source, const char *op, json_t *body, json_t *move)
 {
 	struct error err = { 0 };
@@ -102,13 +105,13 @@ static void change_once(struct source *source, const char *op, json_t *body, jso
 	pthread_mutex_unlock(&source->lock);
 }
 
-/* Makes the request that asks how far the move that `body` began has come. */
+/* Makes the request that asks how far the move of memory has come that `body` began. */
 static json_t *make_move(const json_t *body)
 {
 	return json_pack("{s:O, s:b}", "name", json_object_get(body, "name"), "poll", 1);
 }
 
-/* Does the requested change, if there is one, and returns whether there was one. The caller holds the lock. */
+/* Sends the requested change, or the request in source->move; returns whether there was one. The caller holds the lock. */
 static bool serve(struct source *source)
 {
 	json_t *body = source->body, *move = source->move, *request;

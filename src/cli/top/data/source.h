@@ -21,11 +21,12 @@ int source_open(const struct daemon_target *target, struct client *client, uint6
 /* Ends the thread. A thread that still waits for the daemon's answer runs on until the process ends. */
 struct source *source_close(struct source *source);
 
+/* Returns a descriptor that is readable when source_take() has something new. */
 int source_fd(const struct source *source);
 
 /*
- * Takes the newest sample and the result of a change. True if there is a new sample, which the caller frees. A failed sample
- * has `trouble` in place of a snapshot.
+ * Takes the newest sample and the result of a change. Returns true if there is a new sample; the caller frees it. If sampling
+ * failed, the sample has `trouble` and no snapshot.
  */
 bool source_take(struct source *source, struct sample *ret_sample,
 		 struct source_outcome *ret_outcome);
