@@ -27,13 +27,13 @@ struct out {
 void out_begin(struct out *out);
 
 /*
- * Begins an event. `phase` is the format's letter; `category` may be NULL; ts_ns counts from the trace's begin. `name` may have
- * any bytes; invalid UTF-8 becomes '?'.
+ * Begins an event. `phase` is the format's letter; `category` may be NULL; ts_ns is the time since the trace began. `name` may
+ * have any bytes; invalid UTF-8 becomes '?'.
  */
 void out_event(struct out *out, char phase, const char *category, int64_t pid, int64_t tid,
 	       uint64_t ts_ns, const char *name);
 void out_duration(struct out *out, uint64_t ns);
-/* Begins the event's `args`. The calls below add members to them. */
+/* Begins the event's `args`. The functions below, up to out_hex(), each add a member. */
 void out_args(struct out *out);
 void out_text(struct out *out, const char *key, const char *value);
 /* Writes a value above INT64_MAX as INT64_MAX, because JSON readers refuse greater values. */

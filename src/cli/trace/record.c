@@ -79,7 +79,7 @@ static int add_process(struct record *r, const json_t *ring, int fd, struct erro
 	return 0;
 }
 
-/* Adds a process for each element of "rings"; the reply brought their descriptors in that order. */
+/* Adds a process for each element of the reply's "rings". The rings' descriptors came with the reply, in the same order. */
 static int add_processes(struct record *r, const json_t *reply, struct error *err)
 {
 	const json_t *rings = json_object_get(reply, "rings");
@@ -175,7 +175,7 @@ int record_round(struct record *r, bool is_last, struct error *err)
 {
 	int asked;
 
-	/* One reply has room for only some rings, so after the last round ask until there are no more. */
+	/* One reply has room for only some rings, so ask until a reply has all that are left. */
 	do
 		asked = ask(r, err);
 	while (asked >= 0 && r->has_more);

@@ -10,8 +10,9 @@
 #include "cli/trace/traced_process.h"
 #include "cli/trace/tracks.h"
 
+/* Processes that do not record; further ones are left out. */
 #define RECORD_UNTRACED_MAX 64
-/* A process counts as not recording if it has not answered for this long. */
+/* A process that the daemon has listed as not recording for this long is returned by record_untraced(). */
 #define RECORD_ANSWER_NS UINT64_C(1000000000)
 
 struct record {
@@ -21,7 +22,7 @@ struct record {
 	struct tracks tracks;
 	struct traced_process **process;
 	size_t process_count;
-	bool has_more; /* the latest reply had as many rings as fit: more may wait */
+	bool has_more; /* the latest reply had as many rings as fit, so the daemon may have more */
 	struct trace_sums sums;
 	/* On the daemon's clock: begin of the trace, and latest reply. */
 	uint64_t begin_ns, now_ns;
@@ -29,7 +30,7 @@ struct record {
 	bool has_ended;
 	struct {
 		int pid;
-		/* when the daemon listed the process as not recording */
+		/* when the daemon first and last listed the process as not recording */
 		uint64_t since_ns, last_ns;
 	} untraced[RECORD_UNTRACED_MAX];
 	size_t untraced_count;
@@ -40,7 +41,8 @@ int record_begin(struct client *client, const char *tenant, int fd, struct recor
 		 struct error *err);
 
 /*
- * Writes what is new. Returns, for example, -ECONNRESET if the daemon is gone; the file can still be finished. Errors of the
+ * Asks the daemon for news, and writes the new events and leases. With `is_last`, no event is left for a later call
+ * (ring_reader_drain()). Returns, for example, -ECONNRESET if the daemon is gone; the file can still be finished. Errors of the
  * file are in out.error.
  */
 int record_round(struct record *record, bool is_last, struct error *err);

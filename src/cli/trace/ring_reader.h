@@ -11,7 +11,7 @@
 
 /*
  * An event that stays incomplete for this long counts as lost: its thread was probably killed. An event whose end stays after
- * `until_ticks` is then delivered: its time is wrong, or the clock was set back.
+ * ring_reader_drain()'s `until_ticks` for this long is delivered: its time is wrong, or the clock was set back.
  */
 #define RING_READER_PATIENCE_NS UINT64_C(200000000)
 
@@ -19,7 +19,8 @@ struct ring_reader {
 	const struct trace_ring *ring;
 	uint64_t done; /* number of events read or lost */
 	uint64_t lost;
-	uint64_t stalled_ns; /* since when the next event is incomplete or too new; 0: it is not */
+	/* when the next event was first found incomplete or too new; 0: it was not */
+	uint64_t stalled_ns;
 	uint32_t names_done;
 };
 
@@ -37,5 +38,8 @@ typedef void ring_reader_event(void *data, const struct trace_event *event);
 size_t ring_reader_drain(struct ring_reader *reader, uint64_t until_ticks, uint64_t now_ns,
 			 bool is_last, ring_reader_event *event, void *data);
 
-/* Reads the next recorded name, with its text terminated. Call before events are read. Returns false if there is none now. */
+/*
+ * Reads the next recorded name, with its text terminated. Returns false if there is none now. Call before ring_reader_drain(),
+ * because events refer to names.
+ */
 bool ring_reader_name(struct ring_reader *reader, struct trace_name *ret);

@@ -25,12 +25,12 @@ int tick_map_begin(struct tick_map *map, uint64_t ticks, uint64_t ns);
 int tick_map_add(struct tick_map *map, uint64_t ticks, uint64_t ns);
 
 /*
- * Returns nanoseconds since the first moment. Before the first moment (negative) and after the last one, the result is an
- * estimate.
+ * Returns the time of `ticks` in nanoseconds since the first moment. Before the first moment (negative) and after the last one,
+ * the time is an estimate.
  */
 int64_t tick_map_ns(const struct tick_map *map, uint64_t ticks);
 
-/* Returns the ticks of the last moment. Times up to there are final. */
+/* Returns the ticks of the last moment. tick_map_ns() gives final times up to there. */
 uint64_t tick_map_last_ticks(const struct tick_map *map);
 
 void tick_map_clear(struct tick_map *map);

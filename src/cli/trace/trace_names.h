@@ -7,6 +7,7 @@
 
 #define NAMES_STREAMS 1024 /* a power of two; further streams get no number */
 
+/* A name of a function, entry point or thread. It applies from the time `since` (ticks) until the key's next name. */
 struct named {
 	uint64_t key, since;
 	uint32_t kind;

@@ -28,13 +28,13 @@ static uint64_t begin_ns(const struct trace_scene *s, const struct trace_event *
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
-/* A kernel of unknown length; it is drawn w->untimed_ns long. */
+/* Whether the event is a kernel of unknown length, which is drawn w->untimed_ns long. */
 static bool is_untimed(const struct trace_event *e)
 {
 	return e->kind == TRACE_KERNEL && e->end == e->begin;
 }
 
-/* Keeps the shortest recent launch. A longer one raises the value only a little. */
+/* Keeps the duration of the shortest recent launch. A longer launch raises that value only a little. */
 static void learn_launch(struct traced_process *p, uint64_t ns)
 {
 	if (!p->launch_ns || ns < p->launch_ns)
@@ -133,7 +133,7 @@ static void write_work(const struct writing *w, const struct trace_event *e)
 	w->scene->sums->launches += e->kind == TRACE_KERNEL || e->kind == TRACE_GRAPH;
 }
 
-/* Returns the most important reason. */
+/* Returns the name of the most important of the reasons (TRACE_WAIT_...). */
 static const char *name_of_wait(uint64_t reasons)
 {
 	if (reasons & TRACE_WAIT_LEASE)
@@ -240,7 +240,7 @@ static void write_event(void *data, const struct trace_event *e)
 	const struct writing *w = data;
 	struct trace_event *held = &w->process->held[e->thread % PROCESS_HELD];
 
-	/* Several threads share a slot. Another thread's kernel is written only if its slot is needed. */
+	/* Several threads share a slot. Another thread's kernel is written early only if this event needs the slot. */
 	if (held->kind && (held->thread == e->thread || is_untimed(e)))
 		flush_held_kernel(w, held, max_duration_ns(w, held, e));
 	if (begin_ns(w->scene, e) > w->scene->end_ns || tick_map_ns(w->scene->map, e->end) < 0)

@@ -20,8 +20,8 @@ struct traced_process {
 	char command[16];
 	uint64_t launch_ns; /* shortest duration of a recent launch; 0 if unknown */
 	/*
-	 * Kernels of unknown length, by thread modulo PROCESS_HELD: each is written when its thread's next event bounds its
-	 * length. Kind 0: empty.
+	 * Kernels of unknown length, at index thread modulo PROCESS_HELD. A kernel is written when its thread's next event
+	 * limits how long the kernel can have lasted. Kind 0: no kernel.
 	 */
 	struct trace_event held[PROCESS_HELD];
 };
@@ -37,7 +37,7 @@ struct trace_scene {
 
 void traced_process_begin(struct traced_process *process, struct out *out);
 
-/* Writes the new events up to the last moment of scene->map; see ring_reader_drain(). -ENOMEM. */
+/* Writes the new events up to the last moment of scene->map; see ring_reader_drain(). Returns 0 or -ENOMEM. */
 int traced_process_write(struct traced_process *process, const struct trace_scene *scene,
 			 uint64_t now_ns, bool is_last);
 

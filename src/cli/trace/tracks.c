@@ -89,7 +89,10 @@ static void note_figures(struct tracks *t, unsigned i, const json_t *device, uin
 
 /* ---- leases of a GPU ---- */
 
-/* Returns the tenant's line on a GPU, and names a new one. Negative without room or memory. */
+/*
+ * Returns the number of the tenant's line in a GPU's track. Adds and names a line for a new tenant; negative if there is no
+ * room or no memory.
+ */
 static int tenant_line(struct tracks *t, unsigned i, const char *tenant)
 {
 	struct tracks_card *card = &t->card[i];

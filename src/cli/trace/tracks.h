@@ -20,10 +20,11 @@ struct tracks {
 	char tenant[64];
 	uint64_t first_ns; /* when the trace began, on the daemon's clock */
 	uint64_t leases;   /* leases of the tenant that began during the trace */
+	/* how often the tenant began to run alone, without leases */
 	uint64_t free_runs;
 	char state[32]; /* "" if no reply had a state yet */
 	uint64_t state_since_ns;
-	unsigned device[TRACKS_DEVICES]; /* indexes of the GPUs */
+	unsigned device[TRACKS_DEVICES]; /* the daemon's index of each of the tenant's GPUs */
 	size_t device_count;
 	struct tracks_card {
 		char *tenant[TRACKS_TENANTS]; /* names; tenant i has line i + 1 of the GPU's track */
@@ -34,13 +35,14 @@ struct tracks {
 		uint64_t used_bytes;
 		double got_pct;
 		bool has_figures;
-		uint64_t leases_first, leases_last; /* numbers of the first and last lease seen */
+		/* `leases_given` in the first and in the last reply */
+		uint64_t leases_first, leases_last;
 	} card[TRACKS_DEVICES];
 };
 
 void tracks_begin(struct tracks *tracks, struct out *out, const char *tenant, uint64_t first_ns);
 
-/* Adds a reply of the time `now_ns`. A track without a value in the reply stays as it is. */
+/* Adds a reply that came at `now_ns`. A track for which the reply has no value stays as it is. */
 void tracks_add(struct tracks *tracks, const json_t *reply, uint64_t now_ns);
 
 /* Ends the present lease and state in the file, and frees the memory. */
