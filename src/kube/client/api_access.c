@@ -115,7 +115,7 @@ static int resolve(const struct reader *r, const char *name, char **ret)
 	return 0;
 }
 
-/* Reads `<key>-data` (base64), or the file that `<key>` names. Neither: *ret stays NULL. */
+/* Reads `<key>-data` (base64), or the file that `<key>` names. If neither is given, *ret stays NULL. */
 static int read_data(const struct reader *r, const json_t *object, const char *key, char **ret)
 {
 	char data_key[64];

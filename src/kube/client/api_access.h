@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-/* The struct owns all its strings. An absent one is NULL. */
+/* The struct owns its strings. A string is NULL if the kubeconfig or the pod gives none. */
 struct kube_access {
 	char *server; /* "https://host:port", perhaps with a path, without a final '/' */
 	char *ca_pem; /* NULL: the machine's own CAs */
@@ -27,7 +27,7 @@ int access_read_config(const char *path, struct kube_access *ret, struct error *
 
 /*
  * Reads the service account in `dir`. `host` and `port` are the values of KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT,
- * which Kubernetes sets in a pod. -ENOENT if one is NULL or empty, because this process is in no pod.
+ * which Kubernetes sets in a pod. Returns -ENOENT if `host` or `port` is NULL or empty, because this process is in no pod.
  */
 int access_of_pod(const char *host, const char *port, const char *dir, struct kube_access *ret,
 		  struct error *err);

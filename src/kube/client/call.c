@@ -14,7 +14,10 @@
 #include "kube/util/untrusted_json.h"
 
 #define CONNECT_TIMEOUT_MS 10000L
-/* A server that vanished is noticed within this time, even by a watch that receives no events. */
+/*
+ * A connection that is silent for KEEPALIVE_S is probed, and closed after UNACKED_MS without an acknowledgement. So even a
+ * watch without events notices that the server is gone.
+ */
 #define KEEPALIVE_S 20L
 #define UNACKED_MS 30000
 
@@ -195,7 +198,7 @@ static CURLcode set_blob(struct kube_call *call, CURLoption option, char *pem)
 	return pem ? call->client->curl->easy_setopt(call->easy, option, &blob) : CURLE_OK;
 }
 
-/* Sets certificates and tokens. Fails if libcurl cannot use them, because it would then connect without them. */
+/* Sets the CA and the client certificate. Fails if libcurl cannot use them, because libcurl would then connect without them. */
 static int set_access(struct kube_call *call)
 {
 	const struct kube_access *a = call->client->access;

@@ -35,7 +35,7 @@ struct kube_call {
 	char why[CURL_ERROR_SIZE];
 	char *text; /* received bytes that are not delivered yet */
 	size_t size, room;
-	struct error failed; /* an error found by this client instead of libcurl; ends the call */
+	struct error failed; /* an error that this client found, not libcurl; ends the call */
 	void (*line)(void *data, json_t *object); /* a kube_line */
 	/* `line` was called with NULL, which tells that the status is 2xx */
 	bool is_good;

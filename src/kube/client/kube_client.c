@@ -73,7 +73,7 @@ static struct kube_call *find_lines(struct kube_client *c)
 	return NULL;
 }
 
-/* Delivers lines and ends of calls. A handler may drop any call, so search again after each. */
+/* Delivers lines and ends of calls. A handler may drop any call, so the list of calls is searched again after each handler. */
 static void deliver(struct kube_client *c)
 {
 	struct kube_call *call;

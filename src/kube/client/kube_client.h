@@ -46,8 +46,8 @@ struct kube_answer {
 
 typedef void (*kube_done)(void *data, const struct kube_answer *answer);
 /*
- * Called for each line of the answer, which holds one JSON object, such as an event of a watch. The first call has NULL: the
- * status is 2xx.
+ * Called for each line of the answer. A line is one JSON object, such as an event of a watch. Before the first line, it is
+ * called with NULL, which says that the status is 2xx.
  */
 typedef void (*kube_line)(void *data, json_t *object);
 
@@ -60,7 +60,7 @@ int kube_client_new(const struct kube_access *access, struct kube_client **ret, 
 struct kube_client *kube_client_free(struct kube_client *client);
 
 int kube_client_fd(const struct kube_client *client);
-/* Does the pending work. Handlers are only called from this function. */
+/* Does the pending work. Handlers (kube_done, kube_line, alarms) are only called from this function. */
 void kube_client_process(struct kube_client *client);
 struct reactor *kube_client_reactor(struct kube_client *client);
 

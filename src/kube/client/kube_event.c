@@ -11,7 +11,7 @@
 #include "kube/util/object.h"
 #include "kube/util/timestamp.h"
 
-/* An object's events are in the object's namespace. A node has none; its events are in this namespace. */
+/* An object's events are in the object's namespace. A node has no namespace; its events are in this one. */
 #define NODE_EVENTS "default"
 #define PATH_SIZE 600 /* fits Kubernetes names of 63 and 253 bytes */
 
@@ -66,7 +66,7 @@ void event_send(struct kube_client *client, const struct event_about *about, boo
 	event_send_as("allotd", client, about, is_warning, reason, message, host);
 }
 
-/* The same form as client-go's: the object's name and the time. */
+/* Makes the name in client-go's form: the object's name and the time. */
 void event_make_name(const struct event_about *about, char ret[EVENT_NAME_MAX])
 {
 	struct timespec now;

@@ -18,7 +18,7 @@
 #define WATCH_MAX_S 600
 /* a watch that lasts this much longer than requested is ended here */
 #define WATCH_GRACE_S 30
-/* A watch that ends sooner, without an event, counts as a failure: the server, or a proxy, rejects watches. */
+/* A watch that ends sooner than this, without an event, counts as a failure: the server or a proxy rejects watches. */
 #define WATCH_SHORT_NS NSEC_PER_SEC
 
 struct kube_watch {
@@ -73,8 +73,8 @@ static void fail(struct kube_watch *w, const struct error *err, uint64_t at_leas
 }
 
 /*
- * Reports that the watch works again; with is_worth, also resets the backoff. A watch that has only started does not reset it,
- * because it may end at once.
+ * Reports that the watch works again. With is_worth, also resets the backoff. A watch that has only started has is_worth false,
+ * because the server may end it at once.
  */
 static void succeed(struct kube_watch *w, bool is_worth)
 {
@@ -86,7 +86,10 @@ static void succeed(struct kube_watch *w, bool is_worth)
 	w->on.failed(w->data, NULL);
 }
 
-/* The server no longer knows w->version: lists again at once, but every fourth time only after a backoff. */
+/*
+ * Handles the server's answer that it no longer knows w->version or w->page: lists again at once, but every fourth time only
+ * after a backoff.
+ */
 static void expire(struct kube_watch *w)
 {
 	w->expired++;
@@ -249,6 +252,7 @@ static bool request_watch(struct kube_watch *w)
 	return w->call != NULL;
 }
 
+/* Starts the watch at w->version, or requests the list's next page if there is no version yet. */
 static void start_list(void *data)
 {
 	struct kube_watch *w = data;

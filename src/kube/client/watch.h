@@ -16,7 +16,8 @@
  * to keep one.
  */
 struct watch_handlers {
-	void (*list_begun)(void *data); /* a list begins; objects that do not follow are gone */
+	/* a list begins: known objects that are not delivered before `synced` are gone */
+	void (*list_begun)(void *data);
 	void (*object)(void *data, json_t *object); /* the object exists or has changed */
 	/* the object was deleted; this is its last state */
 	void (*deleted)(void *data, json_t *object);

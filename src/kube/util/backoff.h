@@ -1,4 +1,7 @@
-/* The wait before the next try, doubled after each failure. The wait is random, so that clients do not retry in step. Pure. */
+/*
+ * The wait before the next try, doubled after each failure up to BACKOFF_MAX_S. The wait is random, so that clients do not
+ * retry at the same moment. Pure.
+ */
 #pragma once
 
 #include <stdint.h>
@@ -6,11 +9,12 @@
 #define BACKOFF_MAX_S 30
 
 struct backoff {
-	unsigned failures; /* number of failures in a row; 0 after a success */
+	/* failures in a row, counted until the wait is BACKOFF_MAX_S; 0 after a success */
+	unsigned failures;
 };
 
 /*
- * Counts a failure. Returns a random time between half of the backoff and all of it, but at least at_least_ns (the server's
- * wish; 0 if none). `random` is any 32 random bits.
+ * Counts a failure, and returns the time until the next try: a random time between half of the backoff and all of it, but at
+ * least at_least_ns (the server's wish; 0 if none). `random` is any 32 random bits.
  */
 uint64_t backoff_next_ns(struct backoff *backoff, uint32_t random, uint64_t at_least_ns);

@@ -134,7 +134,7 @@ int quantity_parse(const char *text, int64_t *ret, struct error *err)
 	}
 }
 
-/* Returns the value as text, using `number` for a JSON number. Returns NULL if it cannot be a quantity. */
+/* Returns a string's text, or a JSON number as text in `number`. Returns NULL if the value cannot be a quantity. */
 static const char *text_of(const json_t *value, char number[32])
 {
 	if (json_is_string(value))

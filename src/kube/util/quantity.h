@@ -10,13 +10,13 @@
 #include "base/error.h"
 
 /*
- * Parses a quantity. Returns -EINVAL if the text is not a quantity, -EDOM if the amount is not
- * whole, -ERANGE if it does not fit. err quotes the text.
+ * Parses a quantity. Returns -EINVAL if the text is not a quantity, -EDOM if the amount is not whole, -ERANGE if the amount
+ * does not fit into 64 bits. err quotes the text.
  */
 int quantity_parse(const char *text, int64_t *ret, struct error *err);
 
 /* Reads a quantity from JSON, where it may be a string or a number. */
 int quantity_read_any(const json_t *value, int64_t *ret, struct error *err);
 
-/* As quantity_read_any, for 0 to `most`. Returns -EINVAL; the error says what is valid. */
+/* Like quantity_read_any(), but accepts only 0 to `most`. Returns 0 or -EINVAL; the error says what is valid. */
 int quantity_read(const json_t *value, uint64_t most, uint64_t *ret, struct error *err);

@@ -1,4 +1,4 @@
-/* An error that quotes outside text must stay one line of printable text in a log. */
+/* An error that quotes text from outside (users, other programs) must stay one line of printable text in a log. */
 #pragma once
 
 #include "base/error.h"

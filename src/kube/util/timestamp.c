@@ -67,7 +67,7 @@ static bool parse_date_time(const char **text, int64_t *ret_s)
 	return true;
 }
 
-/* Reads "Z", or the zone's offset in hours and minutes. */
+/* Reads "Z", or the zone's offset from UTC, such as "+08:00". *ret_ahead_s is how far the zone is ahead of UTC. */
 static bool parse_zone(const char **text, int64_t *ret_ahead_s)
 {
 	*ret_ahead_s = 0;

@@ -10,8 +10,8 @@
 #define ESCAPE_SIZE (sizeof(NUL) - 1)
 
 /*
- * Finds the next \u0000. A backslash escapes the next character, which may be a backslash (RFC
- * 8259, section 7).
+ * Finds the next \u0000 that stands for U+0000. A backslash escapes the next character, which may be a backslash (RFC 8259,
+ * section 7), so "\\u0000" does not.
  */
 static const char *find_nul(const char *from, const char *end)
 {

@@ -82,7 +82,7 @@ static int split(struct reader *r, char *text)
 
 /* ---- scalars ---- */
 
-/* Removes the quotes in place. Returns false unless the closing quote is the last character. */
+/* Removes the quotes in place. Returns false unless the closing quote ends the text. */
 static bool unquote(char *text)
 {
 	char quote = *text, *to = text;
@@ -127,7 +127,10 @@ static int read_scalar(const struct reader *r, char *text, json_t **ret)
 
 /* ---- blocks ---- */
 
-/* Reads the value after "key:" or "-": on the same line, as a block below, or null. */
+/*
+ * Reads the value after "key:" or "-": on the same line, as a block below, or null. With may_be_beside, a sequence below may be
+ * indented like its key.
+ */
 static int read_value(struct reader *r, char *text, size_t indent, bool may_be_beside,
 		      unsigned depth, json_t **ret)
 {
