@@ -6,7 +6,9 @@
 #define DRA_DEVICE_MAX 64 /* size of a device's name, a DNS label, with its NUL */
 #define DRA_POOL_MAX 254  /* size of the name of a pool or slice, with its NUL */
 
-/* Taints of a device (feature gate DRADeviceTaints): its pods continue, no new ones come. */
+/*
+ * Taints of a device (feature gate DRADeviceTaints). Pods that use the device continue; the scheduler gives it to no new ones.
+ */
 #define DRA_TAINT_CORDONED DRA_DRIVER "/cordoned"
 #define DRA_TAINT_UNHEALTHY DRA_DRIVER "/unhealthy"
 

@@ -33,5 +33,5 @@ struct dra_terms {
 	char group[PARSE_NAME_MAX]; /* "" if not given */
 };
 
-/* Adds the parameters to *terms, replacing fields that are set. -EINVAL: the error names the field and its valid values. */
+/* Sets the fields of *terms that the parameters have. -EINVAL: the error names the field and its valid values. */
 int dra_terms_add(const json_t *parameters, struct dra_terms *terms, struct error *err);

@@ -26,7 +26,10 @@ static bool is_ours(const json_t *object)
 
 /* ---- capacity ---- */
 
-/* Returns a capacity of the result, or NULL. The name may be written with or without the driver's domain. */
+/*
+ * Returns the amount of a capacity that the result consumes, or NULL. The capacity's name may be written with or without the
+ * driver's domain.
+ */
 static const json_t *capacity(const json_t *result, const char *name)
 {
 	const json_t *consumed = json_object_get(result, "consumedCapacity");
@@ -58,7 +61,10 @@ static int read_capacity(const json_t *result, struct dra_result *ret, struct er
 
 /* ---- parameters ---- */
 
-/* Whether `requests` has this request. The name of a request also stands for its alternatives: "gpu" names "gpu/small". */
+/*
+ * Whether `requests` names this request; an empty list names all. The name of a request also stands for its alternatives: "gpu"
+ * names "gpu/small".
+ */
 static bool names_request(const json_t *requests, const char *request)
 {
 	size_t length = strcspn(request, "/");
@@ -76,7 +82,9 @@ static bool names_request(const json_t *requests, const char *request)
 	return false;
 }
 
-/* Reads the terms. Those of the class come first in `config`; the claim's replace them. */
+/*
+ * Reads the terms from the parameters in `config`. The class's parameters come first in `config`, so the claim's replace them.
+ */
 static int read_terms(const json_t *config, struct dra_result *ret, struct error *err)
 {
 	json_t *one;

@@ -16,7 +16,7 @@
 struct dra_result {
 	const char *request; /* "gpu", or "gpu/small" if the claim lists alternatives */
 	const char *pool, *device;
-	bool is_whole; /* the scheduler counts no shares, so the claim has the whole device */
+	bool is_whole; /* the result has no consumedCapacity, so the claim has the whole device */
 	uint64_t memory_bytes;
 	double cores_pct; /* 0 means no guarantee */
 	struct dra_terms terms;
@@ -34,5 +34,5 @@ struct dra_claim {
  * parameters are invalid (the error says how), or -ENOMEM.
  */
 int dra_claim_read(json_t *object, struct dra_claim *ret, struct error *err);
-/* Frees the contents and leaves an empty claim. */
+/* Frees the contents of *claim, and sets all its members to 0. */
 void dra_claim_free(struct dra_claim *claim);

@@ -112,7 +112,10 @@ static json_t *memory_quantity(uint64_t bytes)
 	return json_string(text);
 }
 
-/* A claim without a memory request gets the whole GPU, so it fits only a GPU that no claim uses. */
+/*
+ * Makes the memory capacity. Its default request is the whole GPU: a claim without a memory request fits only a GPU that no
+ * claim uses.
+ */
 static json_t *memory_capacity(const struct dra_device *d)
 {
 	return json_pack("{s:o, s:{s:o, s:{s:s, s:s}}}", "value",
@@ -122,8 +125,8 @@ static json_t *memory_capacity(const struct dra_device *d)
 }
 
 /*
- * A claim without a cores request gets no guarantee. If no cores are left, leaves out the request policy, whose step must
- * not exceed the capacity.
+ * Makes the cores capacity. Its default request is 0: a claim without a cores request gets no guarantee. If no cores are left,
+ * leaves out the request policy, whose step must not exceed the capacity.
  */
 static json_t *cores_capacity(const struct dra_device *d)
 {
@@ -201,7 +204,10 @@ json_t *dra_devices(const struct dra_device *device, size_t count)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; list && i < count; i++) {
-		/* Skip devices with less than 2 MiB left: the request policy's steps begin at 1 and 2 MiB. */
+		/*
+		 * Skip devices with less than 2 MiB left: the memory's request policy, of at least 1 MiB and steps of 1 MiB,
+		 * must fit the capacity.
+		 */
 		if (device[i].memory_left_bytes < 2 * MIB)
 			continue;
 		if (json_array_append_new(list, device_of(&device[i])) < 0) {
@@ -214,7 +220,7 @@ json_t *dra_devices(const struct dra_device *device, size_t count)
 
 /* ---- the slice ---- */
 
-/* Returns how many bytes of the node's name fit beside else_bytes others. The cut must end with a letter or digit. */
+/* Returns how many bytes of the node's name fit beside else_bytes other bytes. A cut name must end with a letter or digit. */
 static int node_length(const char *node, size_t else_bytes)
 {
 	size_t length = strnlen(node, else_bytes < DRA_POOL_MAX ? DRA_POOL_MAX - 1 - else_bytes : 0);
@@ -258,7 +264,7 @@ bool dra_slice_is_shared(const json_t *slice)
 	return json_is_true(json_object_get(json_array_get(devices, 0), "allowMultipleAllocations"));
 }
 
-/* Inserts a size in order, without duplicates. */
+/* Inserts a size into the sorted list, unless the list has it already. */
 static int add_size(json_t *sizes, json_int_t mib)
 {
 	size_t i = 0;

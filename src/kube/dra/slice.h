@@ -29,7 +29,7 @@ struct dra_device {
 	bool numa_known;
 	unsigned numa;
 	const char *pci_address, *pcie_root;
-	/* GPUs with the same value are connected by NVLink */
+	/* GPUs with the same nvlink_domain are connected by NVLink */
 	const char *nvlink_domain;
 	unsigned multiprocessors;
 	bool is_cordoned, is_unhealthy; /* each gives a taint */
@@ -49,9 +49,8 @@ bool dra_devices_are_tainted(const json_t *devices);
 json_t *dra_devices_without_taints(const json_t *devices);
 
 /*
- * Make the names of a device's pool, "<node>/<device>", and of its slice,
- * "<node>-<device>-<driver>". If the node's name is too long for that, it is cut. The device's name
- * stays whole, because it is unique.
+ * Make the names of a device's pool, "<node>/<device>", and of its slice, "<node>-<device>-<driver>". If the name gets too
+ * long, the node's part is cut. The device's part stays whole, because it is unique.
  */
 void dra_pool_name(const char *node, const char *device, char ret[DRA_POOL_MAX]);
 void dra_slice_name(const char *node, const char *device, char ret[DRA_POOL_MAX]);
@@ -75,5 +74,7 @@ json_t *dra_slice(const struct dra_slice_names *names, const char *version, int6
  */
 int dra_add_memory_sizes(const json_t *slices, json_t *sizes_mib);
 
-/* Whether the slice's first device may be shared by several claims. If not, the cluster's feature gate for that is off. */
+/*
+ * Whether several claims may share the slice's first device. If not, the cluster's feature gate DRAConsumableCapacity is off.
+ */
 bool dra_slice_is_shared(const json_t *slice);

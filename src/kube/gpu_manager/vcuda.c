@@ -15,7 +15,7 @@
 
 /* ---- limits ---- */
 
-/* Reads a limit. Sets *ret to 0 if the resource is not named. */
+/* Reads the container's limit of a resource. Sets *ret to 0 if the limits do not name the resource. */
 static int read_resource(const json_t *container, const char *name, unsigned most, unsigned *ret,
 			 struct error *err)
 {
@@ -46,7 +46,7 @@ static int read_number(const struct kube_pod *pod, const char *name, unsigned mo
 	return 0;
 }
 
-/* More than a whole GPU means a whole GPU, as in gpu-manager. */
+/* Reads the limit. As in gpu-manager, a limit above a whole GPU counts as a whole GPU. */
 static int read_limit(const struct kube_pod *pod, struct vcuda_request *request, struct error *err)
 {
 	int r = read_number(pod, VCUDA_LIMIT, INT32_MAX, &request->limit_pct, err);
@@ -55,7 +55,7 @@ static int read_limit(const struct kube_pod *pod, struct vcuda_request *request,
 	return r;
 }
 
-/* The container's own annotation precedes the pod's. */
+/* Reads the number of GPUs. The container's own annotation takes precedence over the pod's. */
 static int read_cards(const struct kube_pod *pod, const char *container,
 		      struct vcuda_request *request, struct error *err)
 {
@@ -233,7 +233,7 @@ static int check(struct vcuda_request *request, const struct vcuda_names *names,
 	return 0;
 }
 
-/* Reads what the pod requested before a scheduler chose GPUs. Checks nothing. */
+/* Reads the container's own request, without any scheduler's choice. check() compares the amounts later. */
 static int read_amounts(const struct kube_pod *pod, size_t container,
 			const struct vcuda_names *names, struct vcuda_request *request,
 			struct error *err)
@@ -297,7 +297,7 @@ double vcuda_cores_pct(const struct vcuda_request *request)
 	return (double)request->cores / request->cards;
 }
 
-/* The limit must not be below the guarantee. */
+/* Returns the limit, or the guarantee if that is higher. */
 double vcuda_limit_pct(const struct vcuda_request *request)
 {
 	double cores_pct = vcuda_cores_pct(request);

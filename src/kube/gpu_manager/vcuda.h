@@ -45,11 +45,12 @@ struct vcuda_request {
 	unsigned cores; /* hundredths of a GPU's time, on all its GPUs together */
 	unsigned units; /* units of 256 MiB, on all its GPUs together; 0 means all their memory */
 	unsigned cards; /* number of GPUs, 1 or more */
-	/* percent of each GPU's time; 0 if not given, and then the guaranteed share is the limit */
+	/* limit of the time used, in percent of each GPU; 0 if not given, and then the guaranteed share is the limit */
 	unsigned limit_pct;
 	/* number of GPUs that a scheduler chose: equal to `cards`, or 0 */
 	unsigned chosen;
-	bool is_by_shares; /* chosen by HAMi's protocol, so `uuid` is set; otherwise `minor` is */
+	/* true: chosen by HAMi's protocol, and `uuid` names the GPUs; false: `minor` does */
+	bool is_by_shares;
 	unsigned minor[VCUDA_MAX_CARDS]; /* device file number of each chosen GPU */
 	char uuid[VCUDA_MAX_CARDS][KUBE_ID_MAX];
 };

@@ -23,13 +23,16 @@ struct vcuda_query {
 	bool (*has_claim)(void *data, const struct kube_pod *pod, size_t container);
 	void *data;
 	unsigned count; /* number of devices in the call */
-	/* A call for memory was answered, and the call for cores of the same container is still to come. */
+	/*
+	 * has_open: the kubelet's last call was for memory, of open_units units, and was answered. The call for cores of the
+	 * same container is still to come.
+	 */
 	bool has_open;
 	unsigned open_units;
 };
 
 struct vcuda_choice {
-	const struct kube_pod *pod; /* one of the question's pods */
+	const struct kube_pod *pod; /* one of the query's pods */
 	size_t container;           /* index in pod->container */
 	struct vcuda_request request;
 };
@@ -46,7 +49,7 @@ struct vcuda_choice {
 int vcuda_choose(const struct vcuda_query *query, struct vcuda_choice *ret, struct error *err);
 
 /*
- * Checks a call for memory: some container that is not admitted yet must request this amount. *ret_has_unclaimed: one of them
- * has no claim, so its call for cores is still to come. Errors as in vcuda_choose().
+ * Checks a call for memory: some container of a pod that waits to start must request this amount. *ret_has_unclaimed: one of
+ * these containers has no claim, so its call for cores is still to come. Errors as in vcuda_choose().
  */
 int vcuda_check_memory(const struct vcuda_query *query, bool *ret_has_unclaimed, struct error *err);
