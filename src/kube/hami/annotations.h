@@ -13,7 +13,7 @@
 #define KUBE_NODE_USE "allot.dev/node-use"        /* uses.h */
 #define KUBE_NODE_COOLDOWNS "allot.dev/node-shut" /* cooldowns.h */
 
-/* On a pod, written by the scheduler or allotd: pod.h, shares.h. */
+/* Annotations of a pod that the scheduler or allotd writes: pod.h, shares.h. */
 #define KUBE_POD_NODE "hami.io/vgpu-node"
 #define KUBE_POD_TIME "hami.io/vgpu-time" /* time when the node was chosen, in seconds since 1970 */
 #define KUBE_POD_BIND_TIME "hami.io/bind-time"
@@ -22,21 +22,24 @@
 #define KUBE_POD_ALLOCATED "hami.io/vgpu-devices-allocated"
 
 #define KUBE_LIVE_DOMAIN "allot.dev"
-/* Annotations of a pod that allot adds, written by the user. The full name is "allot.dev/" and this. */
+/*
+ * Annotations of a pod that allot adds to HAMi's, written by the user unless noted. The full name is "allot.dev/" and the name
+ * below.
+ */
 #define KUBE_WORKLOAD "workload" /* training or inference: scheduler/webhook/webhook_workload.c */
 #define KUBE_DURATION "duration" /* estimated duration, such as 2h */
 #define KUBE_CONCURRENCY "concurrency" /* number of requests served at a time */
 /* "use" or "guarantee": the scheduler places the pod by measured use or by guaranteed cores (opportunistic.h) */
 #define KUBE_PLACEMENT "placement"
 /*
- * On a pod placed by measured use, written by the scheduler: shares as in KUBE_POD_ALLOCATED, but with the cores that the pod
+ * Written by the scheduler on a pod placed by measured use: shares as in KUBE_POD_ALLOCATED, but with the cores that the pod
  * requested. KUBE_POD_ALLOCATED has 0 cores, because the pod has no guarantee.
  */
 #define KUBE_BORROWED "borrowed"
 /* name of the gang, whose pods are placed together: scheduler/gang/gang_read.h */
 #define KUBE_GANG "gang"
 #define KUBE_GANG_SIZE "gang-size"
-/* On a waiting pod, written by allot-scheduler: since when there may be room. The change makes schedulers try the pod again. */
+/* Written by allot-scheduler on a waiting pod: since when there may be room. The change makes schedulers try the pod again. */
 #define KUBE_ROOM_SINCE "room-since"
 
 /* Size of a GPU's id with its NUL; fits a MIG instance's UUID, the longest. */

@@ -37,8 +37,8 @@ struct kube_cards {
 };
 
 /*
- * Parses either form. Returns -EINVAL or -ERANGE (the error names the GPU and the field), or
- * -ENOMEM. Free the list with cards_free().
+ * Parses the JSON or the old text. Returns -EINVAL or -ERANGE (the error names the GPU and the field), or -ENOMEM. Free the
+ * list with cards_free().
  */
 int cards_parse(const char *text, struct kube_cards *ret, struct error *err);
 /* Returns the list as JSON, which the caller frees, or NULL if out of memory. */
@@ -46,5 +46,5 @@ char *cards_format(const struct kube_cards *cards);
 /* Frees the contents and leaves an empty list. */
 void cards_free(struct kube_cards *cards);
 
-/* Makes the type that schedulers expect: NVML's name, after "NVIDIA-" unless it begins with NVIDIA. */
+/* Makes the type that schedulers expect: NVML's name, with "NVIDIA-" before it unless it begins with NVIDIA. */
 void cards_type(const char *name, char type[CARD_TYPE_MAX]);

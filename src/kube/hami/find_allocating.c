@@ -30,7 +30,7 @@ static bool is_here(const struct choice_query *q, const struct kube_pod *pod)
 	return is_at(pod, q->node);
 }
 
-/* Whether some container may have open shares. Checks this without parsing. */
+/* Whether the pod may have shares that are not allocated yet. Looks for any text but ';', without parsing. */
 static bool has_open_share(const struct kube_pod *pod)
 {
 	return pod->to_allocate && pod->to_allocate[strspn(pod->to_allocate, ";")];
@@ -177,7 +177,7 @@ static int find_container(const struct choice_query *q, struct choice *c, struct
 			KUBE_POD_TO_ALLOCATE
 			" has shares for container number %zu, but the pod has only %zu containers",
 			c->container + 1, c->pod->containers);
-	/* The call is for a later container, so its ids do not belong to this container's shares. */
+	/* This container has its shares already, so the call is for a container after it, and the ids are not these shares'. */
 	if (q->has_shares && q->has_shares(q->data, c->pod, c->container))
 		return error_set(
 			err, EAGAIN,

@@ -23,7 +23,7 @@ struct choice_query {
 	size_t pod_count;
 	const struct node_lock *lock; /* NULL if the node is not locked */
 	int64_t now_s;
-	/* 0 selects CHOICE_BIND_LIMIT_S or NODE_LOCK_EXPIRY_S */
+	/* age at which a lock or a binding no longer counts; 0: NODE_LOCK_EXPIRY_S, CHOICE_BIND_LIMIT_S */
 	int64_t lock_expiry_s, bind_limit_s;
 	const char *const *id; /* ids that the kubelet picked: "<UUID>-<n>" */
 	size_t id_count;
@@ -36,11 +36,11 @@ struct choice_query {
 };
 
 struct choice {
-	const struct kube_pod *pod;     /* one of the question's pods */
+	const struct kube_pod *pod;     /* one of the query's pods */
 	size_t container;               /* index in pod->container, and in the shares */
 	const struct kube_share *share; /* the container's shares: points into `shares` */
 	size_t share_count;
-	/* Whether the kubelet's ids are on exactly the GPUs that the scheduler chose. */
+	/* The kubelet's ids are on exactly the GPUs that the scheduler chose. */
 	bool cards_agree;
 	/* all shares still to be allocated to the pod; free with shares_free() */
 	struct kube_shares shares;

@@ -11,7 +11,8 @@
 #define HANDSHAKE_MAX 48
 
 enum handshake {
-	HANDSHAKE_NONE,       /* nothing to answer: no annotation, or the plugin's own answer */
+	/* nothing to answer: no annotation, or the plugin's own last answer */
+	HANDSHAKE_NONE,
 	HANDSHAKE_REQUESTING, /* needs an answer */
 	HANDSHAKE_DELETED,    /* needs an answer */
 };

@@ -24,6 +24,8 @@ struct node_lock {
 int node_lock_parse(const char *text, struct node_lock *ret, struct error *err);
 void node_lock_format(const struct node_lock *lock, char text[NODE_LOCK_MAX]);
 
-/* Whether the lock is older than expiry_s. A time in the future is not expired, because machines' clocks differ. */
+/*
+ * Whether the lock is older than expiry_s. A lock whose time is in the future is not expired, because machines' clocks differ.
+ */
 bool node_lock_is_expired(const struct node_lock *lock, int64_t now_s, int64_t expiry_s);
 bool node_lock_is_of(const struct node_lock *lock, const char *pod_namespace, const char *pod);

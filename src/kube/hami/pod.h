@@ -1,6 +1,7 @@
 /*
- * The parts of a Pod object that allot uses: names, containers in the order of their shares, and the annotations of HAMi's protocol.
- * Annotations are parsed later, so an invalid one affects only its own pod. A pod does not change after reading. Thread safe.
+ * The parts of a Pod object that allot uses: names, containers in the order of their shares, and the annotations of HAMi's
+ * protocol. Annotations are parsed later, so an invalid annotation affects only its own pod. A pod does not change after
+ * reading. Thread safe.
  */
 #pragma once
 
@@ -39,7 +40,10 @@ struct kube_pod {
 int pod_read(json_t *object, struct kube_pod **ret, struct error *err);
 struct kube_pod *pod_free(struct kube_pod *pod); /* NULL is allowed; returns NULL */
 
-/* Returns a smaller copy of a Pod object, for keeping many: without what allot does not use. NULL if out of memory. */
+/*
+ * Returns a smaller copy of a Pod object, for programs that keep many: without the members that allot does not use. Returns
+ * NULL if out of memory.
+ */
 json_t *pod_copy_trimmed(const json_t *object);
 
 /* Returns the value of an annotation, or NULL if the pod has none of that name. */

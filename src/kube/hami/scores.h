@@ -1,7 +1,7 @@
 /*
- * How well each pair of a node's GPUs is connected (annotation hami.io/node-nvidia-score). The
- * value is [{"uuid":"GPU-a","score":{"GPU-b":50}}, ...], with one entry per GPU that scores the
- * other GPUs. Thread safe.
+ * Scores of how well each pair of a node's GPUs is connected (annotation hami.io/node-nvidia-score); a higher score is a faster
+ * link. The value is [{"uuid":"GPU-a","score":{"GPU-b":50}}, ...], with one entry per GPU that scores the other GPUs. Thread
+ * safe.
  */
 #pragma once
 

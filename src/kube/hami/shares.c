@@ -40,8 +40,8 @@ static int read_number(const char *what, const char *from, uint64_t *ret, struct
 }
 
 /*
- * Parses "UUID,NVIDIA,<MiB>,<cores>" in place. Further fields are ignored, as HAMi does. -ENODATA for ",,0,0", a share of no
- * GPU.
+ * Parses "UUID,NVIDIA,<MiB>,<cores>" in place. Ignores further fields, as HAMi does. Returns -ENODATA for ",,0,0", which stands
+ * for no GPU.
  */
 static int parse_share(char *text, struct kube_share *share, struct error *err)
 {
@@ -68,7 +68,7 @@ static int parse_share(char *text, struct kube_share *share, struct error *err)
 	return 0;
 }
 
-/* Parses one container's shares, without the ';'. The last ':' may be missing. A share of no GPU is skipped. */
+/* Parses one container's shares, without the ';'. The last ':' may be missing. Skips shares that stand for no GPU. */
 static int parse_container(char *text, struct kube_shares *shares, struct error *err)
 {
 	size_t n = 0;

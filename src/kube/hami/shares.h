@@ -44,7 +44,7 @@ struct kube_shares {
 int shares_parse(const char *text, struct kube_shares *ret, struct error *err);
 /*
  * Like shares_parse(), for a pod with this many containers, of which `init` are init containers. HAMi up to 2.8 leaves init
- * containers out of the text. If so, the shares are moved to the containers that they are for.
+ * containers out of the text. If the text does, the shares are numbered as if it had them.
  */
 int shares_parse_of(const char *text, size_t init, size_t containers, struct kube_shares *ret,
 		    struct error *err);
@@ -59,14 +59,15 @@ void shares_free(struct kube_shares *shares);
 char *shares_format_borrowed(const struct kube_shares *shares);
 bool shares_have_borrowed(const struct kube_shares *shares);
 /*
- * Returns the compute that the share borrows, found in the list `borrowed` (parsed from KUBE_BORROWED); 0 if the list has
- * another share in that place.
+ * Returns the percent of GPU time that the share borrows, found in the list `borrowed` (parsed from KUBE_BORROWED); 0 if the
+ * list has another share in that place, or the share has guaranteed cores.
  */
 unsigned shares_borrowed(const struct kube_shares *borrowed, const struct kube_share *share);
 
 /* Returns the first share of a container, and their number in *ret_count. */
 const struct kube_share *shares_of(const struct kube_shares *shares, size_t container,
 				   size_t *ret_count);
+/* Removes the shares of a container from the list. */
 void shares_erase(struct kube_shares *shares, size_t container);
 bool shares_equal(const struct kube_share *a, size_t a_count, const struct kube_share *b,
 		  size_t b_count);

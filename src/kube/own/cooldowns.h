@@ -1,7 +1,7 @@
 /*
  * Cooldowns of a node's GPUs: until when a GPU takes no opportunistic pods (pods that are placed by measured use). After
- * evicting such pods, the scheduler writes the GPU's cooldown to the node (annotation allot.dev/node-shut), so that its
- * successor knows it.
+ * evicting such pods, the scheduler writes the GPU's cooldown to the node (annotation allot.dev/node-shut), so that a scheduler
+ * that takes over knows it.
  *
  *     {"cards":[{"id":"GPU-..","until":1790000600,"rounds":2}]}
  *
@@ -19,8 +19,9 @@
 
 struct kube_cooldown {
 	char id[KUBE_ID_MAX];
-	/* end of the cooldown, in seconds since 1970; `rounds` still counts for a while afterwards */
+	/* end of the cooldown, in seconds since 1970 */
 	int64_t until_s;
+	/* evictions in a row, from 1; kept for a while after the cooldown, since another eviction would add to it */
 	unsigned rounds;
 };
 

@@ -121,9 +121,10 @@ static int read_priority(const char *text, struct kube_live *live, struct error 
 
 static const struct {
 	const char *name;
-	/* Parses the value. NULL: matters only when the container starts (vcuda.h, annotations.h). */
+	/* Parses the value. NULL if the annotation matters only before the container runs (vcuda.h, annotations.h). */
 	int (*read)(const char *text, struct kube_live *live, struct error *err);
-	bool is_ours_alone; /* only allot writes it */
+	/* only allot writes the annotation, so errors do not offer it to users */
+	bool is_ours_alone;
 } fields[] = {
 	{ "memory", read_memory },   { "cores", read_cores },       { "cores-limit", read_limit },
 	{ "on-full", read_on_full }, { "sharing", read_sharing },   { "priority", read_priority },
@@ -134,7 +135,10 @@ static const struct {
 };
 #define FIELD_COUNT (sizeof(fields) / sizeof(fields[0]))
 
-/* Whether the annotation is in our domain. Its first *ret_owner bytes name a container; 0: all containers. */
+/*
+ * Whether the annotation's name is in the domain allot.dev. The name's first *ret_owner bytes name a container; 0: the
+ * annotation is for all containers.
+ */
 static bool is_ours(const char *name, size_t *ret_owner)
 {
 	const char *slash = strchr(name, '/');
@@ -209,7 +213,7 @@ int live_read(const struct kube_pod *pod, const char *container, struct kube_liv
 	int r = 0;
 	json_object_foreach(annotations_of(pod), name, value)
 	{
-		/* Skip values that are not strings, as live_text() does. The API server accepts none. */
+		/* Skip values that are not strings, as live_text() does; the API server accepts only strings. */
 		if (is_ours(name, &owner) && json_is_string(value))
 			r = check_name(pod, name, owner, err);
 		if (r < 0)

@@ -21,14 +21,17 @@
 
 #define LIVE_VALUES_MAX 16
 
-/* memories, cores and limits are the numbers of values in the arrays; 0 if not given. */
+/*
+ * A container's terms by its pod's annotations. memories, cores and limits are the numbers of values in the arrays below; 0 if
+ * not given.
+ */
 struct kube_live {
 	size_t memories, cores, limits;
 	uint64_t memory_bytes[LIVE_VALUES_MAX];
 	double cores_pct[LIVE_VALUES_MAX]; /* 0 means no guarantee */
 	double limit_pct[LIVE_VALUES_MAX];
 	const char *on_full; /* string of the pod; NULL if not given */
-	/* for processes that start later; strings of the pod, or NULL */
+	/* for processes that start after the change; strings of the pod, or NULL */
 	const char *sharing, *group;
 	bool has_priority;
 	int priority; /* -100 to 100 */
@@ -36,15 +39,15 @@ struct kube_live {
 
 /*
  * Reads what the pod's annotations say about the container. -EINVAL or -ERANGE: the error names the annotation and what is
- * valid. An unknown name in our domain is an error too, as is one for a container that does not exist: the user wanted to
- * change something.
+ * valid. An unknown name in the domain allot.dev, or one for a container that does not exist, is an error too, because the user
+ * wanted to change something.
  */
 int live_read(const struct kube_pod *pod, const char *container, struct kube_live *ret,
 	      struct error *err);
 
 /*
- * Like live_read(), but only `sharing` and `group`, which matter when the container starts. Errors in other annotations are
- * ignored.
+ * Like live_read(), but reads only `sharing` and `group`, which matter when the container starts. Ignores errors in other
+ * annotations.
  */
 int live_read_sharing(const struct kube_pod *pod, const char *container, struct kube_live *ret,
 		      struct error *err);

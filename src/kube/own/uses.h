@@ -1,11 +1,11 @@
 /*
- * How much a node's GPUs are used (annotation allot.dev/node-use), as allotd measures it, so that a scheduler can place pods by
+ * The use of a node's GPUs (annotation allot.dev/node-use), as allotd measures it, so that a scheduler can place pods by
  * measured use.
  *
  *     {"t":1790000000,"cards":[{"id":"GPU-..","peak":41,"now":37,"held":80,"mem":12000}]}
  *
- * The percentages do not count tenants that were placed by measured use. `t` is the time by the node's clock; while it changes,
- * the node still measures. Thread safe.
+ * The percentages do not count tenants that were placed by measured use. `t` is the time of the measurement by the node's
+ * clock; while `t` changes, the node still measures. Thread safe.
  */
 #pragma once
 
