@@ -1,6 +1,7 @@
 /*
  * The subcommands of `allot`, one file each; main.c lists them. An operand is an argument that is not an option. If a
- * subcommand has `act`, main.c reads its options and operand and prints errors. If it has `run`, it does that itself.
+ * subcommand has `act`, main.c reads its options and operand and prints errors. If it has `run`, that function does all of
+ * this.
  */
 #pragma once
 

@@ -27,8 +27,8 @@ int daemon_find_or_start(const struct daemon_target *target, struct client **ret
 			 struct error *err);
 
 /*
- * Connects again to the daemon of a run directory after the connection broke. If it was this user's private daemon and none
- * runs, starts one. Returns -EAGAIN if the system daemon is not back yet.
+ * Connects again to the daemon of a run directory after the connection broke. If that daemon was this user's private one and
+ * does not run, starts it again. Returns -EAGAIN if the system daemon is not back yet.
  */
 int daemon_reconnect(const struct daemon_target *target, const char *run_dir,
 		     struct client **ret_client, struct error *err);

@@ -43,7 +43,10 @@ void selection_all(const json_t *devices, struct selection *ret)
 		ret->device[ret->count++] = device;
 }
 
-/* Finds the GPU whose UUID begins with `text`, ignoring case. NULL if none does, or several do; the latter sets *ret_many. */
+/*
+ * Finds the GPU whose UUID begins with `text`, ignoring case. Returns NULL if there is none, or several; *ret_many tells
+ * whether there are several.
+ */
 static const json_t *find_by_uuid(const struct selection *among, const char *text, size_t length,
 				  bool *ret_many)
 {

@@ -66,7 +66,7 @@ static void print_tenants(int argc, char **argv)
 	}
 }
 
-/* Prints the indexes of GPUs that begin with the typed word; if something was typed, also such UUIDs. */
+/* Prints the GPUs' indexes that begin with the typed word; if something was typed, also the UUIDs that begin with it. */
 static void print_gpus(int argc, char **argv)
 {
 	cleanup_json json_t *hello = ask_daemon(argc, argv, "hello");

@@ -1,4 +1,4 @@
-/* Other programs' processes, and what a tenant's process can find out about its tenant. */
+/* Gathers other programs' processes, and what a tenant's process can find out about its tenant. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -112,7 +112,10 @@ static int find_cuda(void *data, const char *name, const char *path, struct erro
 	return 0;
 }
 
-/* Whether the loader's libcuda.so.1 is a mirror's shim (mirror/shim.h). Its file contains the shim's SONAME. */
+/*
+ * Whether the loader's libcuda.so.1 is a mirror's shim (mirror/shim.h). A shim's file contains "liballot-shim-", which begins
+ * its SONAME.
+ */
 static bool has_shim(const struct host *host)
 {
 	char path[PATH_MAX] = "";

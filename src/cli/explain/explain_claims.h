@@ -25,6 +25,6 @@ const char *explain_claim_name(const json_t *pod, const json_t *entry);
 
 /*
  * Makes an explanation like explain_of_pod(), with the member "claims": what each claim gave the pod. If the pod waits or its
- * node cannot start it, also "why", a sentence. Returns a new object; NULL if out of memory.
+ * node cannot start it, the member "why" gives the reason. Returns a new object; NULL if out of memory.
  */
 json_t *explain_of_claims(const json_t *pod, const struct explain_claims *known);

@@ -95,7 +95,8 @@ struct group {
 	struct wanted wanted;
 	/* counts of GPUs; only for a pod placed by measured use */
 	json_int_t unknown, cooling_down;
-	json_int_t open_in_s;    /* seconds until the first GPU in cooldown takes such pods again */
+	/* until the first GPU in cooldown takes pods placed by measured use again */
+	json_int_t open_in_s;
 	const char *use_unknown; /* why the measured use is unknown, on one of the nodes */
 };
 

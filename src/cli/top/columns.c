@@ -423,7 +423,7 @@ static int longest_name(const struct snapshot *snapshot, const struct rows *rows
 	return most < NAME_MOST ? most : NAME_MOST;
 }
 
-/* Gives the spare width to all columns that may grow, one character at a time, so that they stay equal. */
+/* Gives the spare width to all columns that may grow, one character at a time, so that all get the same. */
 static void grow(struct columns *columns, int over)
 {
 	bool is_given = true;

@@ -24,7 +24,10 @@ struct ring_reader {
 	uint32_t names_done;
 };
 
-/* Maps a ring. -EPROTO if it has another version or is no sealed memory file. The caller keeps the descriptor. */
+/*
+ * Maps a ring. Returns -EPROTO if the ring has another version or `fd` is no sealed memory file. The caller keeps the
+ * descriptor.
+ */
 int ring_reader_open(int fd, struct ring_reader *ret, struct error *err);
 void ring_reader_close(struct ring_reader *reader);
 

@@ -26,7 +26,7 @@ struct names {
 	uint32_t stream_count;
 };
 
-/* Adds a name; -ENOMEM. Leaves out names of an unknown kind or beyond TRACE_NAMES. */
+/* Adds a name. Returns 0 or -ENOMEM. Leaves out names of an unknown kind or beyond TRACE_NAMES. */
 int names_add(struct names *names, const struct trace_name *name);
 
 /* Returns the name that the key had at the time `ticks`; NULL if none was recorded. */

@@ -46,8 +46,8 @@ struct kube_answer {
 
 typedef void (*kube_done)(void *data, const struct kube_answer *answer);
 /*
- * Called for each line of the answer. A line is one JSON object, such as an event of a watch. Before the first line, it is
- * called with NULL, which says that the status is 2xx.
+ * Called for each line of the answer. A line is one JSON object, such as an event of a watch. Before the first line, this
+ * handler is called with NULL, which says that the status is 2xx.
  */
 typedef void (*kube_line)(void *data, json_t *object);
 

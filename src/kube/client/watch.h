@@ -1,7 +1,7 @@
 /*
  * Follows all objects of one kind that match a selector: lists them in pages, then watches for changes. A watch that ends is
- * resumed where it ended; after 410 (the server no longer knows that version) the objects are listed again. Never gives up;
- * waits longer after each failure. Use from the client's thread only.
+ * resumed at the resourceVersion that it had reached; after 410 (the server no longer knows that version) the objects are
+ * listed again. Never gives up; waits longer after each failure. Use from the client's thread only.
  */
 #pragma once
 

@@ -40,8 +40,8 @@ struct vcuda_choice {
 /*
  * Chooses for a call for cores. Errors:
  *
- * -EAGAIN          no container is known that requests this; a watch may be late, so try again
- * -EBUSY           several match, and nothing tells them apart
+ * -EAGAIN          no known container requests this number; the watch of pods may be late, so try again
+ * -EBUSY           several containers match, and nothing tells them apart
  * -EINVAL, -ERANGE the pod's request is invalid; *ret then names the container
  *
  * Each error text gives the call and the pods' requests.

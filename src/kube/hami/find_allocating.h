@@ -53,7 +53,7 @@ bool choice_is_open(const struct kube_pod *pod, const char *node, int64_t now_s)
  * Chooses the pod that holds the node's lock or, without a lock, the only pod that is being bound to this node. The container
  * is the first that still has open shares, because the kubelet calls in that order.
  *
- * After these errors a later try may succeed, because a watch may be late:
+ * After these errors a later try may succeed, because the watch of pods may be late:
  *
  * -EAGAIN     no pod is known to wait, the lock's pod is not known or not allocating, or no share is open. Or the pod's
  *             annotation is out of date: the first open shares in it belong to a container that already has them (has_shares)

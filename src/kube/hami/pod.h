@@ -1,7 +1,7 @@
 /*
  * The parts of a Pod object that allot uses: names, containers in the order of their shares, and the annotations of HAMi's
- * protocol. Annotations are parsed later, so an invalid annotation affects only its own pod. A pod does not change after
- * reading. Thread safe.
+ * protocol. pod_read() does not parse annotations, so an invalid annotation affects only its own pod. A pod does not change
+ * after reading. Thread safe.
  */
 #pragma once
 

@@ -66,7 +66,7 @@ struct facts_certificate {
 	char fault[FACT_TEXT_MAX];  /* why the certificate can't be read; "" if it can */
 	int64_t from_s, until_s;    /* seconds since 1970 */
 	char names[FACT_NAMES_MAX]; /* separated by spaces; "" if none */
-	bool has_key;               /* the file of its key exists */
+	bool has_key;               /* the private key's file exists */
 };
 
 struct facts_clock {

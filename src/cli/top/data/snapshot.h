@@ -1,6 +1,7 @@
 /*
  * The daemon's state at one moment: GPUs, tenants, and each tenant's share of each of its GPUs, from the replies to `list` and
- * `tasks` (docs/reference/protocol.md). Pure; a snapshot never changes. A missing or mistyped value is absent.
+ * `tasks` (docs/reference/protocol.md). Pure; a snapshot never changes. A value that is missing or of the wrong type stays 0 or
+ * "", and its has_... flag false.
  */
 #pragma once
 
