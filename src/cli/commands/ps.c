@@ -51,7 +51,7 @@ static void measure(struct screen *screen)
 	}
 }
 
-/* Draws a frame in one write: on a terminal over the previous frame, else after it. */
+/* Draws a frame: on a terminal over the previous frame, else after it. */
 static void draw(struct screen *screen, const char *frame)
 {
 	int lines = 0;

@@ -204,7 +204,10 @@ static int print_page(struct top *top, struct error *err)
 	return fflush(stdout) == 0 ? 0 : error_set_errno(err, errno, "standard output");
 }
 
-/* Rates need two samples, so print the first sample only if it is the only one. */
+/*
+ * With --once, prints the second sample, because rates need two; or the first one if no daemon answers. Without --once, prints
+ * every sample.
+ */
 static int print(struct top *top, struct client **client, struct error *err)
 {
 	struct timespec pause = clock_to_timespec(top->options->interval.ns);
