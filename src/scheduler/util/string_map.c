@@ -77,7 +77,7 @@ void *string_map_find(const struct string_map *t, const char *text)
 	return find_from(*bucket_of(t, hash), hash, text, length);
 }
 
-/* Each step prefetches what the next one reads. */
+/* Each loop prefetches what the next loop reads. */
 void string_map_find_some(const struct string_map *t, const struct string_map_text *text,
 			  unsigned count, void *ret[STRING_MAP_SOME])
 {

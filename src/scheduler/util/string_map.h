@@ -1,6 +1,6 @@
 /*
- * Hash map from a string to a structure, whose first member is the entry. Grows as needed. Adding never fails: without memory
- * to grow, the map only becomes slower.
+ * Hash map from a string to a structure, whose first member must be a struct string_map_entry. Grows as needed. Adding never
+ * fails: without memory to grow, the map only becomes slower.
  *
  *     struct string_map { bucket[hash & mask] -> entry -> entry }
  *
@@ -24,12 +24,14 @@ struct string_map {
 	size_t buckets, count;
 };
 
-/* No two entries may have the same text. */
+/* Adds an entry for `text`. No two entries may have the same text. */
 void string_map_add(struct string_map *table, struct string_map_entry *entry, const char *text);
 void string_map_remove(struct string_map *table, struct string_map_entry *entry);
-/* Returns NULL if there is no such entry. */
+/* Returns the structure whose entry has this text, or NULL. */
 void *string_map_find(const struct string_map *table, const char *text);
-/* Finds up to STRING_MAP_SOME entries at once, which is faster in a large map. */
+/*
+ * Finds up to STRING_MAP_SOME structures at once, which is faster in a large map. ret[i] is the structure of text[i], or NULL.
+ */
 #define STRING_MAP_SOME 16
 struct string_map_text {
 	const char *text;
