@@ -33,19 +33,20 @@ struct request_terms {
 	const char *count, *memory, *memory_pct, *cores;
 	struct vcuda_names vcuda;
 	unsigned default_count;
-	uint64_t default_memory_mib;          /* 0 for all memory of the card */
-	unsigned default_cores_pct;           /* 0 for no guarantee */
-	const char *node_policy, *gpu_policy; /* in the annotations' format */
-	bool places_by_use;                   /* false: allot.dev/placement is ignored */
+	uint64_t default_memory_mib; /* 0 for all memory of the card */
+	unsigned default_cores_pct;  /* 0 for no guarantee */
+	/* default policies, in the format of the annotations hami.io/node-scheduler-policy and gpu-scheduler-policy */
+	const char *node_policy, *gpu_policy;
+	bool places_by_use; /* false: allot.dev/placement is ignored */
 };
 
 /* HAMi's names and defaults: one card with all its memory; binpack for nodes, spread for cards. */
 extern const struct request_terms request_terms_default;
 
-/* shares that a pod's containers may request together */
+/* Most shares that several containers of a pod may request together; request_read() refuses more. */
 #define REQUEST_SHARES_MAX 512
 
-/* The vendors of the resource names in a request. A kubelet serves the names of some, or none. */
+/* The vendors of resource names: HAMi, or gpu-manager (vcuda). A node's kubelet may serve the names of both, one or neither. */
 enum request_names {
 	REQUEST_NAMES_HAMI = 1,
 	REQUEST_NAMES_VCUDA = 2,
@@ -65,11 +66,11 @@ struct request_part {
 enum request_node_policy {
 	REQUEST_NODES_BINPACK,
 	REQUEST_NODES_SPREAD,
-	/* nodes where other usual requests lose the least room (policy/placement/room.h) */
+	/* nodes where the pod takes the least room from frequent kinds of requests (policy/placement/room.h) */
 	REQUEST_NODES_FRAGMENTATION,
 	REQUEST_NODES_COUNT,
 };
-/* As in the annotation, in the order of enum request_node_policy; NULL-terminated. */
+/* The values of hami.io/node-scheduler-policy, in the order of enum request_node_policy; NULL-terminated. */
 extern const char *const request_node_policy_names[];
 
 struct request {
@@ -82,17 +83,20 @@ struct request {
 	unsigned names; /* bit mask of enum request_names over all parts */
 	/* the pod's compute is not guaranteed, but borrowed while others do not use it */
 	bool is_opportunistic;
-	/* takes only cards that have no share at all, not even of the pod's other containers */
+	/* the pod takes only cards that have no share at all, not even of its other containers */
 	bool is_mutex;
-	/* a card's mode must contain this; NULL: any mode; points into `text` */
+	/*
+	 * the value of nvidia.com/vgpu-mode: a card serves only if this text contains its mode; NULL: any mode; points into
+	 * `text`
+	 */
 	const char *mode;
 	char *text;        /* holds `mode` and the words of all lists; owned */
 	const char **word; /* the lists' arrays; owned */
 };
 
 /*
- * Reads a pod's request. -EINVAL or -ERANGE: err names the container, the limit or annotation, and what would be right.
- * -ENOMEM.
+ * Reads a pod's request. 0: free *ret with request_free(). -EINVAL or -ERANGE: err names the container, the limit or
+ * annotation, and what would be right. -ENOMEM.
  */
 int request_read(const struct kube_pod *pod, const struct request_terms *terms, struct request *ret,
 		 struct error *err);

@@ -4,7 +4,7 @@
  *     limits.nvidia.com/gpumem: 20000      MiB; a percentage or a whole card counts as the memory that was assigned
  *     limits.nvidia.com/gpucores: 300      percent of a card's compute
  *     limits.nvidia.com/gpu: 4             shares of cards; neither Kubernetes nor HAMi enforces this key
- *     requests.nvidia.com/gpumem, gpucores     the same limits; Kubernetes counts only values that containers name
+ *     requests.nvidia.com/gpumem, gpucores     the same limits; Kubernetes counts only the amounts that containers name
  *
  * requests.nvidia.com/gpu is not read, because Kubernetes itself enforces it exactly. Pure; thread-safe.
  */
@@ -34,7 +34,7 @@ const char *quota_resource(const struct request_terms *terms, enum quota_kind ki
 int quota_read(const json_t *object, const struct request_terms *terms, struct quota_limits *ret,
 	       struct error *err);
 
-/* Lowers each limit to that of `by`, if lower. */
+/* Lowers each limit to the limit of `by`, if that is lower or *limits has none. */
 void quota_tighten(struct quota_limits *limits, const struct quota_limits *by);
 /* Returns the limits minus the usage. */
 struct quota_limits quota_left(const struct quota_limits *limits, const struct quota_amounts *used);

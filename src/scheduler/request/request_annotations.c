@@ -13,7 +13,10 @@
 
 /* ---- lists of words ---- */
 
-/* Takes the first item off a list separated by commas, without blanks. "" if it is empty, NULL after the last. */
+/*
+ * Cuts the first item off a comma-separated list, and strips the blanks around it. "" if the item is empty, NULL after the
+ * last.
+ */
 static char *next_word(char **rest)
 {
 	char *word = strsep(rest, ",");
@@ -74,7 +77,7 @@ static int read_lists(const struct kube_pod *pod, struct request *request,
 
 /* ---- policies ---- */
 
-/* Words of the policy for cards, with their evaluators (policy/placement/evaluate.h), or NULL. */
+/* Words of hami.io/gpu-scheduler-policy, with their evaluators (policy/placement/evaluate.h). NULL: only sets is_mutex. */
 static const struct policy {
 	const char *word, *evaluator;
 } policies[] = {
@@ -110,8 +113,8 @@ static int add_policy(const char *word, struct request *request, struct place_re
 }
 
 /*
- * Sets the evaluators that the policy's words name, in their order; "spread" if there is none ("mutex" alone). If all rank
- * cards equally, the least fragmented cards come first.
+ * Sets the evaluators that the policy's words name, in their order; "spread" if there is none ("mutex" alone). If all these
+ * evaluators rank cards equally, the least fragmented cards come first.
  */
 static int read_gpu_policy(const char *text, struct request *request, struct place_request *place,
 			   struct error *err)

@@ -67,7 +67,10 @@ static void set_memory(const struct limits *l, const struct request_terms *terms
 	}
 }
 
-/* Sets the compute. A container that names only a number of cards gets whole cards, unless there are defaults. */
+/*
+ * Sets the compute. A container that names only a number of cards gets whole cards, unless `terms` has defaults for memory or
+ * compute.
+ */
 static void set_cores(const struct limits *l, const struct request_terms *terms,
 		      struct place_request *place)
 {
@@ -125,7 +128,9 @@ static int read_vcuda(const struct kube_pod *pod, size_t container, const struct
 
 /* ---- one container ---- */
 
-/* Raises the request to the amounts in the container's annotations, because the node will raise its limits to them. */
+/*
+ * Raises the request to the amounts in the container's annotations, because the node will raise the container's limits to them.
+ */
 static void raise_to_live(const struct kube_pod *pod, size_t container, struct place_request *place)
 {
 	const struct kube_live_floor floor = live_floor(pod, pod->container[container],

@@ -105,7 +105,7 @@ static unsigned least_counted(const struct histogram *histogram)
 	return least;
 }
 
-/* Whether a digest of this kind is remembered, which is then forgotten. If not, remembers it. */
+/* Whether once[] has the kind's digest; if so, removes that digest. If not, adds it in place of the oldest. */
 static bool was_seen_before(struct histogram *histogram, const struct place_request *kind)
 {
 	uint64_t digest = digest_of(kind);
@@ -128,7 +128,10 @@ static void next_unit(struct histogram *histogram)
 	histogram->unit = 1;
 }
 
-/* Finds a place for a new kind. Returns -EAGAIN if the kind gets none now, or -ENOMEM. */
+/*
+ * Finds an index in `kinds` for a new kind, perhaps in place of the kind with the lowest count. Returns -EAGAIN if the kind
+ * gets none now, or -ENOMEM.
+ */
 static int make_place(struct histogram *histogram, struct place_request *kind, unsigned *ret)
 {
 	bool is_full = histogram->kinds.count == PLACE_KINDS_MAX;

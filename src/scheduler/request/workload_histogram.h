@@ -13,7 +13,7 @@
 #define HISTOGRAM_ONCE 64
 
 struct histogram {
-	/* As in policy/placement/room.h; the histogram owns their words. */
+	/* The kinds and their prices (policy/placement/room.h). The histogram owns the words of their lists. */
 	struct place_histogram kinds;
 	double count[PLACE_KINDS_MAX]; /* decayed number of requests, in `unit`s */
 	/*
@@ -22,17 +22,20 @@ struct histogram {
 	 */
 	double unit;
 	const char **words[PLACE_KINDS_MAX];
-	/* digests of kinds that came once while `kinds` was full; a kind that comes again gets a place */
+	/*
+	 * digests of kinds that came once while `kinds` was full; a kind that comes again replaces the one with the lowest
+	 * count
+	 */
 	uint64_t once[HISTOGRAM_ONCE];
 	unsigned next_once;
 };
 
 /*
- * Counts a request. Returns 1 if its kind got the place *ret_kind, perhaps a dropped kind's; 0 if the kind has a place already,
- * or gets none; -ENOMEM: not counted.
+ * Counts a request. Returns 1 if its kind is new and got the index *ret_kind in `kinds`, perhaps that of a dropped kind.
+ * Returns 0 if the kind has an index already, or gets none. -ENOMEM: not counted.
  */
 int histogram_count(struct histogram *histogram, const struct place_request *request,
 		    unsigned *ret_kind);
-/* Sets each kind's price from the room left for it. */
+/* Sets each kind's price. room[k]: how many more requests of kind k the cluster's cards would serve. */
 void histogram_price(struct histogram *histogram, const uint64_t room[PLACE_KINDS_MAX]);
 void histogram_free(struct histogram *histogram);
