@@ -4,8 +4,8 @@
  * room without lone pods, at most one node per pod. Until the gang is placed, these nodes accept a lone pod only if it outranks
  * the gang; lone pods already there end by themselves.
  *
- * One gang at a time has a backfill reservation, for at most RESERVATION_MOST_NS; then it must wait as long again for the next.
- * A gang that would have no room even without lone pods gets none.
+ * One gang at a time has a backfill reservation, for at most RESERVATION_MOST_NS. Afterwards that gang must wait for
+ * patience_ns again before it gets another. A gang that would have no room even without lone pods gets no backfill reservation.
  *
  * These pure functions decide when; model_backfill.c decides which gang and nodes.
  */
@@ -25,7 +25,7 @@ static inline bool reservation_is_due(uint64_t since_ns, uint64_t now_ns, uint64
 	return patience_ns && since_ns && now_ns >= since_ns && now_ns - since_ns >= patience_ns;
 }
 
-/* Whether a backfill reservation must end. */
+/* Whether a backfill reservation must end, because it has lasted RESERVATION_MOST_NS. */
 static inline bool reservation_is_over(uint64_t is_reserved_since_ns, uint64_t now_ns)
 {
 	return now_ns - is_reserved_since_ns >= RESERVATION_MOST_NS;

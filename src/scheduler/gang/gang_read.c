@@ -11,8 +11,8 @@
 
 /* A pod's gang is named by the first row whose name the pod has. */
 static const struct row {
-	const char *name, *size; /* NULL if there is no name for the size */
-	bool needs_own_size;     /* a gang only with allot.dev/gang-size */
+	const char *name, *size; /* size: NULL if only allot.dev/gang-size gives it */
+	bool needs_own_size;     /* the name makes a gang only together with allot.dev/gang-size */
 } rows[] = {
 	{ .name = OWN_NAME },
 	{ .name = "scheduling.x-k8s.io/pod-group" },
@@ -34,7 +34,7 @@ static const char *find(const struct pod_metadata *s, const char *name)
 	return text ? text : json_string_value(json_object_get(s->labels, name));
 }
 
-/* Whether the text could be a label's value, and so can be printed. */
+/* Whether the text is short and has only characters of a label's value, so that it can be printed. */
 static bool is_name(const char *text)
 {
 	size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -1,6 +1,6 @@
 /*
- * Reads from annotations or labels which gang a pod belongs to, and how many pods it has. All names but the first are other
- * schedulers':
+ * Reads from annotations or labels which gang a pod belongs to (left), and how many pods the gang has (right). Names outside
+ * allot.dev are those of Kubernetes or of other schedulers:
  *
  *     allot.dev/gang, or batch.kubernetes.io/job-name                allot.dev/gang-size
  *     scheduling.x-k8s.io/pod-group                                  allot.dev/gang-size
@@ -30,8 +30,8 @@ struct gang_annotations {
 };
 
 /*
- * Returns -EINVAL if name or size is malformed, or there is a size without a name; err says what would be right. *ret is
- * written even then, with the name, or "" if that is malformed.
+ * Reads which gang the pod belongs to, if any. Returns -EINVAL if name or size is malformed, or there is a size without a name;
+ * err says what would be right. *ret is written even then, with the name, or "" if the name is malformed or missing.
  */
 int gang_read(const json_t *pod, struct gang_annotations *ret, struct error *err);
 

@@ -4,8 +4,8 @@
  *
  *     pending -> reserved -> waits to bind -> binding -> bound
  *
- * Room is reserved for as many pods as the gang's size, or for none. None is bound before bind calls for as many wait, each
- * for its reserved node: by then kube-scheduler has all other resources for them too.
+ * Room is reserved for as many pods as the gang's size, or for none. No pod is bound until bind calls wait for that many pods,
+ * each for its reserved node. By then kube-scheduler has found all other resources for these pods too.
  */
 #pragma once
 
@@ -14,9 +14,9 @@
 #include <stdint.h>
 
 enum gang_state {
-	GANG_ABSENT, /* ending, or not to be scheduled yet; does not count */
+	GANG_ABSENT, /* the pod is ending, or may not be scheduled yet: it does not count for the gang */
 	GANG_PENDING,
-	GANG_RESERVED,      /* has room */
+	GANG_RESERVED,      /* has a reservation */
 	GANG_WAITS_TO_BIND, /* reserved, and its bind call waits for the other pods */
 	GANG_BINDING,
 	GANG_BOUND,          /* bound, with cards */
@@ -41,9 +41,9 @@ enum gang_verdict {
 
 unsigned gang_count_present(const struct gang_counts *counts);
 enum gang_verdict gang_judge(const struct gang_counts *counts);
-/* Returns how many pods keep their room for good, because they are bound or being bound. */
+/* Returns how many pods need no more room, because they are bound, are being bound, or need no cards. */
 unsigned gang_count_committed(const struct gang_counts *counts);
-/* Returns how many pods wait for room or have room that may be taken back. */
+/* Returns the gang's size less gang_count_committed(): pods that need room, or whose room may still be taken back. */
 unsigned gang_count_to_place(const struct gang_counts *counts);
 /* Whether a pod is bound or being bound; then the gang's room is not taken back as a whole any more. */
 bool gang_has_begun(const struct gang_counts *counts);
@@ -52,8 +52,9 @@ bool gang_may_bind(const struct gang_counts *counts);
 
 /* ---- room for several pods ---- */
 
+/* Callbacks of gang_place(). The members are the pods to place, numbered from 0. */
 struct gang_trial {
-	/* Gives member i the best room that the other members leave. False if none fits. */
+	/* Gives member i the best room that the other members leave. False if there is no room for it. */
 	bool (*place)(void *data, size_t i);
 	void (*unplace)(void *data, size_t i);
 	/* Whether two members are alike: if one finds no room, neither does the other. */
