@@ -155,13 +155,13 @@ int inventory_shares_make(const struct kube_shares *list, const uint8_t *stage, 
 		struct inventory_share *to = &shares.share[shares.count];
 		*to = (struct inventory_share){
 			.card = intern(strings, from->card),
-			/* shares.c rejects more than INT32_MAX */
+			/* kube/hami/shares.c rejects more than INT32_MAX */
 			.memory_mib = (uint32_t)from->memory_mib,
 			.cores_pct = from->cores_pct,
 			.container = (uint16_t)from->container,
 			.stage = from->container < containers ? stage[from->container]
 							      : INVENTORY_APP,
-			/* shares.c rejects more than 100 */
+			/* kube/hami/shares.c rejects more than 100 */
 			.borrowed_pct = (uint8_t)from->borrowed_pct,
 		};
 		if (!to->card) {

@@ -2,7 +2,7 @@
  * A node's cards and what is charged to each, compact because a cluster may have 40,000 cards. Not thread-safe.
  *
  *     card[i]   capacity and use, as src/policy/placement judges them
- *     use[i]    the exact sums behind the use, however large
+ *     use[i]    the exact sums of what is charged to card i; in card[i] these sums are capped to its narrower fields
  */
 #pragma once
 
@@ -19,10 +19,12 @@
 
 struct use;
 
+/* Sums of what is charged to one card, and the card's mode. slots: number of shares. */
 struct inventory_use {
 	uint64_t memory_mib, cores_pct, slots;
-	uint64_t borrowed_pct; /* borrowed compute, which is not part of cores_pct */
-	const char *mode;      /* interned */
+	/* compute that opportunistic pods borrow (opportunistic.h); not part of cores_pct */
+	uint64_t borrowed_pct;
+	const char *mode; /* the card's mode, such as hami-core or mig; interned */
 };
 
 struct inventory {
@@ -32,7 +34,10 @@ struct inventory {
 	const char *mode; /* the mode of all cards; NULL if they differ or were not compared */
 	/* Score of the link of cards i and j: score[i * count + j]; NULL if unknown. */
 	uint16_t *score;
-	/* Number of charged shares that nobody can read (is_unknown). While above 0, no card of the node is assigned. */
+	/*
+	 * Number of charged pods whose shares cannot be read (is_unknown in struct inventory_shares). While above 0, no card of
+	 * the node is assigned.
+	 */
 	unsigned unknown;
 	/* Resource names that the node's kubelet serves: bit mask of enum request_names (pod_request.h). */
 	unsigned served_names;
@@ -85,7 +90,7 @@ struct inventory_share {
 #define INVENTORY_SHARES_MAX 512 /* most shares of one pod */
 
 struct inventory_shares {
-	/* The pod's shares cannot be read: while charged, no card of the node is assigned. */
+	/* The pod's shares cannot be read: while they are charged, no card of the node is assigned. */
 	bool is_unknown;
 	unsigned count;
 	struct inventory_share *share; /* in the order of the containers; owned */
