@@ -7,9 +7,10 @@
 #define MIB_BITS 20
 #define MPCT 1000
 #define ALL_CARDS (~UINT64_C(0))
-#define CORES_MOST_PCT 100000u /* more is never used of a GPU's compute */
+/* cap on the compute counted as used of a GPU, so that its thousandths of a percent fit in 32 bits */
+#define CORES_MOST_PCT 100000u
 #define SHARE_KIND "NVIDIA"
-/* HAMi's device plugin makes MIG instances of such a GPU on demand. Allot assigns no such GPU. */
+/* The mode of a GPU on which HAMi's device plugin makes MIG instances on demand. allot-scheduler assigns no such GPU. */
 #define MODE_DYNAMIC "mig"
 /* A link's score (place_link_score): 100 for each NVLink, plus 10 for each level. */
 #define SCORE_OF_NVLINK 100
@@ -45,7 +46,7 @@ const struct inventory *fit_visible_cards(struct fit *fit, const struct inventor
 	return ret;
 }
 
-/* Returns is_wanted(request, word), from `memo` if possible. Equal words are one interned string. */
+/* Returns is_wanted(request, string), from `memo` if possible. Equal strings are interned, so they have the same address. */
 static bool recall(struct fit_memo *memo, const struct request *request, const char *string,
 		   bool (*is_wanted)(const struct request *request, const char *string))
 {
@@ -84,8 +85,8 @@ static bool is_wanted_kind(struct fit *fit, const struct inventory *inventory, u
 }
 
 /*
- * Whether the node's kubelet serves all resource names of the request. Without a device plugin, the kubelet would start the
- * container without a card, or fail the pod.
+ * Whether the node's kubelet serves all resource names of the request. Without a device plugin for a name, the kubelet would
+ * start the container without a card, or fail the pod.
  */
 static bool has_resources(const struct fit *fit, const struct inventory *inventory)
 {
@@ -93,8 +94,8 @@ static bool has_resources(const struct fit *fit, const struct inventory *invento
 }
 
 /*
- * Adds checks that src/policy/placement cannot make to place_check_card(). The first reason counts, in this order: not served,
- * use unknown, unhealthy, cordoned, type, UUID, slots, mutex, quota, memory, compute.
+ * Makes the checks of place_check_card(), and further ones that need more than the card and the part. Returns the first reason
+ * in this order: not served, use unknown, unhealthy, cordoned, type, UUID, slots, mutex, quota, memory, compute.
  */
 enum place_reason fit_check_card(struct fit *fit, const struct inventory *inventory,
 				 const struct place_card *card, unsigned i,
@@ -138,7 +139,10 @@ static unsigned most_of_one_numa(const struct place_card *card, unsigned count,
 	return most;
 }
 
-/* Whether enough cards serve the part. If not, `reason` has one for every card, even for cards that would serve it. */
+/*
+ * Whether enough cards serve the part. If not, reason[i] says why card i does not, even for cards that alone would serve the
+ * part.
+ */
 static bool check_part(struct fit *fit, const struct inventory *inventory,
 		       const struct place_card *card, const struct request_part *part,
 		       enum place_reason *reason)
@@ -176,7 +180,10 @@ static struct place_link link_of(const struct inventory *inventory, unsigned i, 
 	};
 }
 
-/* Fills fit->node with the cards of `among` that may serve the part; at[k] is the index of the k-th in the inventory. */
+/*
+ * Fills fit->node with the cards of `among` (bit i: card i) that may serve the part; at[k] is the index of the k-th in the
+ * inventory.
+ */
 static void collect_cards(struct fit *fit, const struct inventory *inventory,
 			  const struct request_part *part, const struct place_card *card,
 			  uint64_t among, unsigned at[PLACE_MAX_CARDS])
@@ -205,7 +212,7 @@ static void charge_card(struct place_card *card, const struct place_need *need)
 	card->cores_used_mpct += need->cores_mpct;
 }
 
-/* Picks cards of `among` for a part, and charges them to `card`. False if the part does not fit. */
+/* Picks cards of `among` (bit i: card i) for a part, and charges them to `card`. False if the part does not fit. */
 typedef bool pick_fn(struct fit *fit, const struct inventory *inventory, unsigned part,
 		     struct place_card *card, uint64_t among);
 

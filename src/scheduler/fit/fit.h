@@ -3,9 +3,10 @@
  * is too large for a stack. Use a struct fit from one thread at a time.
  *
  * A part is one container's request. Parts get cards one after the other, containers that run together first; each part sees
- * the cards as the earlier parts left them. For two such containers, cards are computed so that any solution is found. An init
- * container ends before the main containers begin: it sees the node without them, but with the sidecars started before it, and
- * reuses the main containers' cards if they suffice. A reused card is charged the larger share.
+ * the cards as the earlier parts left them. For exactly two such containers, the cards are computed instead of tried, so that a
+ * solution is found if there is one. An init container ends before the main containers begin: it sees the node without them,
+ * but with the sidecars started before it, and reuses the main containers' cards if they suffice. A reused card is charged the
+ * larger share.
  */
 #pragma once
 
@@ -37,10 +38,14 @@ struct fit {
 	uint64_t now_ns;
 	const struct request *request;
 	struct fit_memo types, modes;
-	const char *type, *mode; /* strings of the last card: the next card mostly has the same */
+	/* type and mode of the card that was checked last: the next card mostly has the same ones */
+	const char *type, *mode;
 	bool is_wanted; /* the answer for `type` and `mode`; invalid while `type` is NULL */
 	struct fit_quota quota;
-	/* Candidates of a choice, and its results. */
+	/*
+	 * Scratch memory for choosing cards. node: the cards that may serve one part; card: all cards, charged with the parts
+	 * placed so far.
+	 */
 	struct place_node node;
 	struct place_card card[PLACE_MAX_CARDS];
 	struct place_card seen[PLACE_MAX_CARDS]; /* the cards as an opportunistic pod sees them */
@@ -56,10 +61,16 @@ struct fit {
 void fit_begin(struct fit *fit, const struct request *request);
 /* Clears the caches. Call when interned strings of cards were freed: a new one may have the same address. */
 void fit_clear_caches(struct fit *fit);
-/* Sets the namespace's quota, and what others use of it. Call after fit_begin(); without this call there is no quota. */
+/*
+ * Sets the quota of the pod's namespace, and what the namespace's other pods use of it. Call after fit_begin(); without this
+ * call there is no quota.
+ */
 void fit_set_quota(struct fit *fit, const struct quota_limits *limits,
 		   const struct quota_amounts *used);
-/* Sets the histogram of requests by which cards are chosen; it must stay valid. */
+/*
+ * Sets the histogram of frequent requests, for which the policy "fragmentation" keeps room when it chooses cards. The histogram
+ * must stay valid.
+ */
 void fit_set_histogram(struct fit *fit, const struct place_histogram *histogram);
 
 /*
@@ -69,13 +80,13 @@ void fit_set_histogram(struct fit *fit, const struct place_histogram *histogram)
  */
 const struct inventory *fit_visible_cards(struct fit *fit, const struct inventory *inventory,
 					  struct inventory *ret);
-/* The figures behind an opportunistic pod's compute on card i. */
+/* Returns the figures from which the compute of card i that is free for an opportunistic pod is computed. */
 struct opportunistic_card fit_opportunistic_card(const struct fit *fit,
 						 const struct inventory *inventory, unsigned i);
 
 /*
- * Returns why card i cannot serve a share of this part, or PLACE_FITS. `card` is card i, perhaps with other shares charged than
- * in the inventory.
+ * Returns why card i cannot serve a share of this part, or PLACE_FITS. `card` is the array of the node's cards, perhaps with
+ * other shares charged than in the inventory.
  */
 enum place_reason fit_check_card(struct fit *fit, const struct inventory *inventory,
 				 const struct place_card *card, unsigned i,
@@ -97,7 +108,10 @@ bool fit_check(struct fit *fit, const struct inventory *inventory, struct fit_re
 void fit_each_card(struct fit *fit, const struct inventory *inventory,
 		   const struct request_part *part, enum place_reason ret[PLACE_MAX_CARDS]);
 
-/* Whether evictions could make the request fit, judging by cards alone. */
+/*
+ * Whether evictions could make the request fit: whether enough cards have a reason that other pods cause, unlike a wrong type
+ * or bad health.
+ */
 bool fit_is_resolvable(const struct inventory *inventory, const struct fit_reasons *reasons);
 
 /* Returns the stage of a part: init, sidecar or main. */

@@ -69,8 +69,8 @@ void fit_quota_set(struct fit_quota *quota, const struct request *request,
 	if (!quota_allows(&quota->left, &least))
 		quota->state = FIT_QUOTA_EXCEEDED;
 	/*
-	 * The cards decide, unless even the upper bound `all` is within the quota. The bound assumes that init containers share
-	 * no card.
+	 * The cards decide, unless no amount depends on the card and even the upper bound `all` is within the quota. The bound
+	 * assumes that init containers share no card.
 	 */
 	else if (!is_all_fixed || !quota_allows(&quota->left, &all))
 		quota->state = FIT_QUOTA_DEPENDS_ON_CARD;
