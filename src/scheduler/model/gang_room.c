@@ -183,8 +183,8 @@ static bool needs_room(const struct gang_rank *member)
 }
 
 /*
- * Removes the reservations of all the gang's pods, so that any of them may use the room. A pod also keeps the exclusive use of
- * shares that an earlier attempt left in its annotations.
+ * Lists the gang's pods that need room, and suspends the charges of their reservations, so that any of them may use that room.
+ * Shares in a pod's annotations, from an earlier attempt, stay charged: only that pod may use their room. -1: out of memory.
  */
 static int gang_search_begin(struct gang_search *s, const struct gang *gang)
 {
@@ -253,7 +253,7 @@ struct removal {
 	int32_t priority;        /* only pods below this priority */
 	bool with_opportunistic; /* and opportunistic pods, whatever their priority */
 	bool is_lone;            /* only pods outside gangs */
-	/* Linked through `next`, which is unused while a pod is not charged to a node. */
+	/* The removed pods, linked through `next`, which is unused while a pod is not charged to a node. */
 	struct model_pod *removed;
 };
 

@@ -23,7 +23,8 @@ struct model_terms {
 	struct request_terms request;
 	/* how long a reservation lasts, or an assignment whose pod was never bound; 0: 300 s, as in HAMi */
 	uint64_t hold_ns;
-	uint64_t gang_patience_ns; /* backfill_reservation.h; 0: no gang gets one */
+	/* how long a gang waits before it gets a backfill reservation (backfill_reservation.h); 0: no gang gets one */
+	uint64_t gang_patience_ns;
 	/* how long a gang's reservations last until bind calls for all its pods wait; 0: gangs are off */
 	uint64_t gang_hold_ns;
 };
@@ -80,6 +81,7 @@ void model_release(struct model *model, const char *uid);
  * model_bind_permit(): MODEL_PERMIT_ALLOW: the binding may begin, as it always may for a pod outside a gang.
  * MODEL_PERMIT_UNRESERVED: the pod is unknown, or not in state GANG_WAITS_TO_BIND, for example because the reservation expired:
  * call extender_decide() again.
+ * model_binding_started(): call when the pod's binding begins; the reservation then lasts for hold_ns.
  * model_bind_permit_text(): writes why the pod waits; returns as snprintf().
  */
 enum model_bind_permit { MODEL_PERMIT_ALLOW, MODEL_PERMIT_WAIT, MODEL_PERMIT_UNRESERVED };
@@ -94,21 +96,21 @@ int model_bind_permit_text(const struct model *model, const char *uid, char *tex
  */
 struct model_unsized {
 	const char *group; /* "namespace/name" */
-	const char *by;    /* the annotation or label that names it */
+	const char *by;    /* the annotation or label that names the gang */
 };
 size_t model_take_unsized(struct model *model, struct model_unsized *ret, size_t most);
 
 /*
  * Returns up to `most` pods that kube-scheduler should try again: pods that found no node before something became free, and
- * pods of gangs. Each is returned once, some seconds after the change, if it still waits. The strings are valid until the model
- * changes.
+ * pods of gangs. Each is returned once, some seconds after the change, if the pod still waits. The strings are valid until the
+ * model changes.
  */
 struct model_requeue_pod {
 	const char *pod_namespace, *name;
 };
 size_t model_take_requeue(struct model *model, struct model_requeue_pod *ret, size_t most);
 
-/* The string is valid until the model changes. */
+/* A namespace's quota for cards. The string is valid until the model changes. */
 struct model_quota_view {
 	const char *pod_namespace;
 	struct quota_limits limits;
@@ -121,9 +123,10 @@ void model_each_quota(const struct model *model,
 		      void (*each)(void *data, const struct model_quota_view *view), void *data);
 
 /*
- * Returns up to `most` pods to evict: opportunistic pods (opportunistic.h) that lacked compute for `patience_ns` (0: never),
- * and pods in the way of one with higher priority. Each is returned once, and counts as leaving for two minutes. Call about
- * once a second. The strings are valid until the model changes.
+ * Returns up to `most` pods to evict: opportunistic pods (opportunistic.h) that lacked compute for `patience_ns`, and pods
+ * whose room a nominated pod needs (model_displace.c). With patience_ns 0, opportunistic pods are evicted only for a pod of
+ * higher priority. Each is returned once, and counts as leaving for two minutes. Call about once a second. The strings are
+ * valid until the model changes.
  */
 struct model_eviction {
 	const char *pod_namespace, *name, *uid, *node;
@@ -143,9 +146,9 @@ void model_eviction_refused(struct model *model, const char *uid);
 void model_eviction_failed(struct model *model, const char *uid);
 
 /*
- * Returns the next node whose cards closed to opportunistic pods have changed. The caller sets the annotation
- * allot.dev/node-shut to `text` (NULL: removes it) and frees `text`. Returns 1, 0 after the last, or -ENOMEM. If the annotation
- * could not be written, call model_cooldown_retry().
+ * Returns the next node whose set of cards closed to opportunistic pods (cooldown.h) has changed. The caller sets the
+ * annotation allot.dev/node-shut to `text` (NULL: removes it) and frees `text`. Returns 1, 0 after the last, or -ENOMEM. If the
+ * annotation could not be written, call model_cooldown_retry().
  */
 struct model_cooldown {
 	const char *node; /* valid until the model changes */
@@ -159,7 +162,7 @@ struct model_counts {
 	size_t nodes_rejected; /* nodes whose description of their cards was rejected */
 	size_t cards, pods /* that have cards */, pods_waiting, reservations;
 	size_t gangs_waiting; /* gangs with no pod bound or being bound */
-	size_t gangs_placed; /* gangs with as many pods as their size bound, or without need of a card */
+	size_t gangs_placed; /* gangs of which as many pods as their size are bound or need no card */
 };
 struct model_counts model_counts(const struct model *model);
 

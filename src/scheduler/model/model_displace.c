@@ -1,8 +1,9 @@
 /*
- * Makes room for pods that fit no node but would without others: opportunistic pods (opportunistic.h), or pods of lower
- * priority. (kube-scheduler's preemption does not know a card's memory and compute.) The filter call nominates a node, because
- * only that call names the nodes that the pod may use. Victims are chosen some seconds later, if the pod still waits. The room
- * is kept from pods that do not outrank the nominated one, until that is placed or NOMINATION_MAX_NS have passed.
+ * Makes room for a pod that fits no node, by evictions of other pods: of opportunistic ones (opportunistic.h), or of lower
+ * priority. (kube-scheduler's preemption does not know a card's memory and compute.) The filter call nominates a node for the
+ * pod, because only that call names the nodes that the pod may use. Victims are chosen some seconds later, if the pod still
+ * waits. The room is kept from pods that do not outrank the nominated pod, until that pod is placed or NOMINATION_MAX_NS have
+ * passed.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -87,8 +88,8 @@ static const struct inventory_shares *shares_of_pod(const struct opportunistic *
 }
 
 /*
- * Evicts in the list's order until there is room. Then spares, from the last to the first, each pod that is not needed. False
- * if there is no room even without all.
+ * Marks victims in the list's order until the request fits. Then spares, from the last to the first, each victim that is not
+ * needed. False if the request does not fit even without all pods of the list.
  */
 static bool choose(struct model *m, struct inventory *inventory, struct opportunistic *list,
 		   size_t count)
@@ -201,7 +202,7 @@ static void cooldown_cards(struct model *m, struct model_node *node,
 			model_cooldown_card(m, node, i);
 }
 
-/* Names up to `most` victims that the pod still needs; the next call names others. */
+/* Names up to `most` victims that the pod still needs, and returns their number; the next call names the others. */
 static size_t displace(struct model *m, struct model_pod *pod, struct model_eviction *ret,
 		       size_t most)
 {
@@ -218,7 +219,7 @@ static size_t displace(struct model *m, struct model_pod *pod, struct model_evic
 		if (!list[i].is_victim)
 			continue;
 		/*
-		 * Keep the room for the pod. Not if all victims are opportunistic and were named in this call: only
+		 * Keep the room for the pod, unless all victims are opportunistic and were named in this call: then only
 		 * opportunistic pods could take that room, and the cards are closed to them.
 		 */
 		if (!model_is_opportunistic(victim) || named == most || node->nominated_pod)

@@ -55,8 +55,8 @@ static bool was_unschedulable(const struct gang_rank *member)
 }
 
 /*
- * Makes kube-scheduler try the pods in `state` again. Without `is_any`, only pods that a filter call rejected: the others may
- * be tried soon anyway.
+ * Makes kube-scheduler try the pods in `state` again. Without `is_any`, only pods that a filter call rejected: kube-scheduler
+ * will try the others soon anyway.
  */
 static void retry_each(struct model *m, const struct gang *gang, enum gang_state state, bool is_any)
 {
@@ -122,7 +122,10 @@ void model_gang_reserved(struct model *m, struct gang_rank *member)
 
 /* ---- joining and leaving a gang ---- */
 
-/* Updates the gang's size from the sizes that its pods name, and whether enough pods exist. */
+/*
+ * Updates the gang's size from the sizes that its pods name, and whether enough pods exist. If not, or if the sizes differ,
+ * drops the reservations of a gang that has not begun.
+ */
 static void update_size(struct model *m, struct gang *gang)
 {
 	gang->size = gang->conflicting_size = 0;
@@ -250,8 +253,9 @@ void gang_set_candidates(struct gang_rank *member, json_t *names)
 			break;
 		}
 	/*
-	 * New candidate nodes permit a new search. Not if they are the nodes of the failed search: a pod without a filter call
-	 * was searched with the asking pod's nodes, and its first own call may name the same ones.
+	 * New candidate nodes permit a new search, unless they are the nodes of the failed search. That search tried pods
+	 * without a filter call of their own on the asking pod's nodes, and the first call for such a pod may name just these
+	 * nodes.
 	 */
 	if (member->candidates || same != member->gang->failed_candidates)
 		member->gang->failed_at = 0;

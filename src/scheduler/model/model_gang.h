@@ -1,6 +1,6 @@
 /*
  * The model's gangs: which pods form a gang, the state of each pod (pod_gang.h), and how long reservations are kept for the
- * gang. Internal to the model and the extender. Pods outside gangs have no such state.
+ * gang. Internal to the model and the extender. A pod outside gangs has no struct gang_rank.
  *
  *     gangs: "namespace/name" -> gang -> its members, the oldest first: model_pod->member
  */
@@ -10,6 +10,7 @@
 #include "scheduler/gang/gang_read.h"
 #include "scheduler/model/model_inside.h"
 
+/* A pod of a gang: a member. */
 struct gang_rank {
 	struct gang *gang;
 	struct model_pod *pod;
@@ -19,7 +20,7 @@ struct gang_rank {
 	char *gang_error;   /* why the pod's gang annotations are malformed; owned; NULL if valid */
 	json_t *candidates; /* nodes named by the pod's last filter call; NULL if there was none */
 	bool is_gated;      /* the pod has scheduling gates */
-	/* the pod is reserved and in state GANG_WAITS_TO_BIND, or GANG_BINDING */
+	/* waits_to_bind: the pod's bind call waits for the gang's other pods; is_binding: the binding has begun */
 	bool waits_to_bind, is_binding;
 };
 
@@ -34,15 +35,17 @@ struct gang {
 	/* how many times in a row the gang's reservations expired before all pods reached bind */
 	unsigned failures;
 	uint64_t reserved_until_ns; /* when the gang's reservations expire; 0 if there are none */
-	uint64_t retry_at_ns;       /* when to make kube-scheduler try the missing pods again */
-	uint64_t backoff_until_ns;  /* after a failure (gang_backoff_ns()); 0 if none */
-	uint64_t no_room_since_ns; /* since when there is no room for all; 0: there is, or was not tried */
+	/* when to make kube-scheduler try again the pods that have room but no bind call yet */
+	uint64_t retry_at_ns;
+	/* until when no room is searched, after a failure (gang_backoff_ns()); 0 if none */
+	uint64_t backoff_until_ns;
+	uint64_t no_room_since_ns; /* since when there is no room for all pods; 0: there is room, or none was searched */
 	/* The last search for room that failed. It would fail again until something changes. */
 	uint64_t failed_at; /* the model's `capacity_epoch` + 1 at that time; 0: none failed */
 	/* nodes of that search, owned by a member; valid while failed_at is set */
 	const json_t *failed_candidates;
 	unsigned failed_fits; /* number of pods that found room */
-	uint16_t name_at;     /* offset in `text` */
+	uint16_t name_at;     /* offset of the name in `text`, which is "namespace/name" */
 	char text[];
 };
 
@@ -55,7 +58,7 @@ static inline const char *gang_name(const struct gang *gang)
 int model_gang_join(struct model *model, struct model_pod *pod, const struct kube_pod *from,
 		    const struct gang_annotations *annotations, const struct error *gang_error,
 		    struct error *err);
-/* Call when the pod ends or was deleted. */
+/* Removes the pod from its gang, if any. Call when the pod ends or was deleted. */
 void model_gang_leave(struct model *model, struct model_pod *pod);
 
 enum gang_state gang_state_of(const struct gang_rank *member);
@@ -65,7 +68,8 @@ struct gang_counts gang_counts_of(const struct gang *gang);
 void gang_set_candidates(struct gang_rank *member, json_t *names);
 
 /*
- * Call when all pods got reservations: sets when these expire, and makes kube-scheduler retry the rejected pods, except `but`.
+ * Call when all pods got reservations: sets when the reservations expire, and makes kube-scheduler retry the pods that a filter
+ * call had rejected, except `but`.
  */
 void model_gang_all_reserved(struct model *model, struct gang *gang, const struct gang_rank *but);
 /* Records a failed search, in which `fits` pods found room. Frees the gang's reservations unless a binding has begun. */
@@ -77,7 +81,10 @@ bool model_gang_would_fail(const struct model *model, const struct gang_rank *as
 void model_gang_reserved(struct model *model, struct gang_rank *member);
 /* ---- model_bind_permit.c ---- */
 
-/* After a failed binding: whether the pod keeps its reservation because others of its gang are bound. */
+/*
+ * Call after a failed binding. Returns whether the pod keeps its reservation, because other pods of its gang are bound or being
+ * bound.
+ */
 bool model_gang_keeps_reservation(struct model *model, struct gang_rank *member);
 
 /* ---- model_backfill.c ---- */
@@ -90,7 +97,7 @@ void model_backfill_advance(struct model *model);
 /* Whether the node is reserved for a gang and closed to this pod (NULL: unknown to the model). */
 bool model_backfill_bars(const struct model *model, const struct model_node *node,
 			 const struct model_pod *pod);
-/* Returns the gang with the backfill reservation. */
+/* Returns the name of the gang with the backfill reservation; "" if there is none. */
 const char *model_backfill_name(const struct model *model);
 
 /* ---- as time goes on ---- */

@@ -37,11 +37,11 @@ struct model_node {
 	bool is_cooldown_dirty; /* the annotation of its cooldowns (cooldown.h) must be written */
 	bool is_room_stale;     /* the cards' use has changed since `room` was counted */
 	struct place_tally *
-		/* how many of the usual requests its cards could serve (model_room.c); owned; NULL if not counted */
+		/* how many requests of each kind the cards would serve (model_room.c); owned; NULL if not counted */
 		room;
 	struct model_pod *pods;      /* list of the pods that are charged to this node */
-	size_t references;           /* held by pods */
-	uint64_t annotations_digest; /* to detect changed annotations */
+	size_t references;           /* references to this entry, held by pods */
+	uint64_t annotations_digest; /* digest of the annotations about cards, to detect changes */
 	struct use use; /* measured use of the node's cards; empty unless opportunistic pods are on */
 	char name[];
 };
@@ -49,7 +49,7 @@ struct model_node {
 struct model_allocation {
 	struct model_node *node; /* a reference; NULL: no allocation */
 	struct inventory_shares shares;
-	uint64_t expires_ns; /* 0 if never */
+	uint64_t expires_ns; /* when the allocation of an unbound pod is dropped; 0 if never */
 };
 
 struct model_quota;
@@ -67,7 +67,8 @@ struct model_namespace {
 struct model_pod {
 	struct string_map_entry entry; /* key: pod uid */
 	struct model_allocation annotated, reserved;
-	struct model_allocation *charged; /* &annotated, &reserved or NULL */
+	/* the allocation that the node and the quota count: &annotated, &reserved or NULL */
+	struct model_allocation *charged;
 	struct model_pod *next,
 		**at; /* links in the list `pods` of the node to which the pod is charged */
 	struct model_pod *next_pending,
@@ -86,9 +87,10 @@ struct model_pod {
 	struct model_namespace *name_space; /* a reference */
 	struct gang_rank *member;           /* NULL if in no gang */
 	int32_t priority;
-	int64_t since_s;           /* when the pod was placed, by its annotation; 0: unknown */
-	uint64_t leaving_until_ns; /* after the pod's eviction was requested */
-	uint64_t spared_until_ns;  /* after the pod's eviction was refused */
+	int64_t since_s; /* when the pod was placed, by its annotation; 0: unknown */
+	/* until when the pod counts as leaving, after its eviction was requested */
+	uint64_t leaving_until_ns;
+	uint64_t spared_until_ns; /* until when the pod is not evicted, after its eviction was refused */
 	/* node where evictions would make room for the pod; a reference; NULL if none */
 	struct model_node *nominated_node;
 	uint64_t nominated_ns;
@@ -112,8 +114,9 @@ struct model {
 	uint64_t capacity_freed_ns;
 	bool has_requeue_requests;
 	uint64_t now_ns;
-	int64_t wall_s;           /* seconds since 1970, at now_ns; 0 if unknown */
-	bool keeps_opportunistic; /* never evict opportunistic pods to make room */
+	int64_t wall_s; /* seconds since 1970, at now_ns; 0 if unknown */
+	/* do not evict opportunistic pods to make room, except for pods of higher priority */
+	bool keeps_opportunistic;
 	bool has_cooldown;
 	struct fit fit;
 	/* the gang with the backfill reservation (backfill_reservation.h); NULL if none */
@@ -162,8 +165,8 @@ struct model_pod *model_find_pod(const struct model *model, const char *uid);
 void model_suspend_charge(struct model_pod *pod);
 void model_restore_charge(struct model_pod *pod);
 /*
- * Like model_update_pod(), for the pod of a filter call, which may be newer than the watch's. If the watch never reports the
- * pod, it is forgotten after a while.
+ * Like model_update_pod(), for the pod of a filter call, which the watch may not have reported yet. Does nothing if the model
+ * knows the pod. A pod that the watch never reports is forgotten after hold_ns.
  */
 int model_update_pod_from_filter(struct model *model, json_t *pod, struct error *err);
 /*
@@ -205,43 +208,44 @@ void model_quotas_free(struct model *model);
 
 /* Call when cards became free or a node's cards changed: waiting pods may fit now. */
 void model_capacity_freed(struct model *model);
-/* Like model_capacity_freed(), for a namespace whose limits or usage changed. */
+/* Like model_capacity_freed(), for the waiting pods of a namespace whose quota was raised. */
 void model_quota_freed(struct model *model, const struct model_namespace *name_space);
 void model_set_unschedulable(struct model *model, const char *uid, bool is_unschedulable);
 
 /* ---- model_room.c ---- */
 
-/* Counts the request of a new pod. */
+/* Counts a new pod's request in the histogram. */
 void model_count_request(struct model *model, const struct request *request);
 /*
  * Returns the histogram of requests with current prices (policy/placement/room.h), valid until cards change or a request is
- * counted. NULL without requests or memory.
+ * counted. NULL if no request was counted yet, or memory runs out.
  */
 const struct place_histogram *model_histogram(struct model *model);
 /*
- * Returns the value of the room that m->fit's request would use up on these cards, at model_histogram()'s last prices, each
- * share on the card where that is least. MODEL_ROOM_ALL (all the cluster's room) if the request does not fit. `room`: the
- * node's current tally; NULL: counted here.
+ * Returns the value of the room that m->fit's request would use up on these cards, at model_histogram()'s last prices, if each
+ * share goes to the card where it uses up least. MODEL_ROOM_ALL (all the cluster's room) if the request does not fit. `room`:
+ * the node's current tally; NULL: counted here.
  */
 #define MODEL_ROOM_ALL 1.0
 double model_room_loss(struct model *model, const struct inventory *inventory,
 		       const struct place_tally *room);
-/* Call when the node has no cards any more. */
+/* Removes the node's room from the totals. Call before the node's cards are dropped or replaced. */
 void model_room_forget(struct model *model, struct model_node *node);
-/* Call when interned strings of cards outside of the model's nodes were freed. */
+/* Makes the counts cached per card invalid. Call when interned strings of cards outside of the model's nodes were freed. */
 void model_room_strings_freed(struct model *model);
 void model_room_free(struct model *model);
 
 /* ---- model_opportunistic.c, model_displace.c ---- */
 
-/* Closes a card to opportunistic pods; model_take_cooldown() reports that. */
+/* Closes a card to opportunistic pods for a while (opportunistic_cooldown()); model_take_cooldown() then returns the node. */
 void model_cooldown_card(struct model *model, struct model_node *node, unsigned card);
 /* Writes the pod to *ret; from now on the pod counts as leaving. */
 void model_start_eviction(struct model *model, struct model_pod *opportunistic,
 			  struct model_eviction *ret);
 /*
- * For a pod without a node: whether evictions would make room on this one. Victims are opportunistic pods and, with
- * `may_preempt`, pods of lower priority. *ret_priority: the highest priority of the latter; INT32_MIN if none.
+ * For a pod that fits no node: whether evictions would make room on `node`. Victims are opportunistic pods and, with
+ * `may_preempt`, pods of lower priority. *ret_priority: the highest priority of victims that are not opportunistic; INT32_MIN
+ * if none.
  */
 bool model_nomination_cost(struct model *model, const struct request *request, const char *uid,
 			   bool may_preempt, const char *node, int32_t *ret_priority);

@@ -63,7 +63,9 @@ static const char *annotation(const json_t *node, const char *name)
 	return json_string_value(json_object_get(json_object_get(meta, "annotations"), name));
 }
 
-/* Reads the cards' measured use. If it cannot be read, opportunistic pods are placed by guarantees instead. */
+/*
+ * Reads the cards' measured use and cooldowns. If the use cannot be read, opportunistic pods are placed by guarantees instead.
+ */
 static int read_use(struct model *m, struct model_node *node, const json_t *object,
 		    struct error *err)
 {

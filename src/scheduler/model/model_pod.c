@@ -153,7 +153,7 @@ static const char *shares_annotation(const struct kube_pod *from)
 
 /*
  * Returns false if the annotations of shares must be forged: the pod requests no GPU, and anyone can write annotations. If the
- * request cannot be read, they are believed.
+ * request cannot be read, the annotations are believed.
  */
 static bool may_have_shares(const struct model *m, const struct kube_pod *from)
 {
@@ -229,8 +229,8 @@ static int read_annotated(struct model *m, const struct kube_pod *from, const ch
 }
 
 /*
- * Makes an allocation for a pod whose cards cannot be read from its annotations. While charged, the node's cards go to no
- * other pod.
+ * Makes an allocation for a pod whose cards cannot be read from its annotations. While this allocation is charged, the node's
+ * cards go to no other pod.
  */
 static int make_unknown_allocation(struct model *m, const char *node, struct model_allocation *ret,
 				   struct error *err)
@@ -243,7 +243,7 @@ static int make_unknown_allocation(struct model *m, const char *node, struct mod
 	return 0;
 }
 
-/* Charges the shares in the annotations. Unchanged annotations are not read again, and do not expire later. */
+/* Charges the shares in the annotations. Unchanged annotations are not read again, so that their expiry is not put off. */
 static int update_annotated(struct model *m, const struct kube_pod *from, struct model_pod *pod,
 			    bool may_have_shares, struct error *err)
 {

@@ -1,7 +1,7 @@
 /*
- * Finds pods that kube-scheduler should try again. It does so by itself after a change, such as the end of another pod. But if
- * it learns of the change before the model does, the model rejects the pod once more, and kube-scheduler's next try comes only
- * minutes later.
+ * Finds pods that kube-scheduler should try again. kube-scheduler also retries by itself after a change, such as the end of
+ * another pod. But if it learns of the change before the model does, the model rejects the pod once more, and kube-scheduler's
+ * next try comes only minutes later.
  */
 #include "scheduler/model/model_gang.h"
 
@@ -35,7 +35,7 @@ void model_set_unschedulable(struct model *m, const char *uid, bool is_unschedul
 		pod->unschedulable_at = is_unschedulable ? m->capacity_epoch + 1 : 0;
 }
 
-/* Whether no room became free since the pod was rejected. */
+/* Whether the pod was not rejected, or no room became free since. */
 static bool is_rejection_current(const struct model *m, const struct model_pod *pod)
 {
 	return !pod->unschedulable_at || pod->unschedulable_at > m->capacity_epoch;

@@ -28,7 +28,10 @@ struct model_room {
 	struct histogram histogram;
 	uint64_t new_kinds; /* bit k is set if kind k has not been counted on any node yet */
 	uint64_t total[PLACE_KINDS_MAX];
-	/* Incremented when a card type's interned string was freed: another string may get the same address. Starts at 1. */
+	/*
+	 * Incremented when a card type's interned string was freed, which makes all of `memo` invalid: another string may get
+	 * the same address. Starts at 1.
+	 */
 	uint64_t generation;
 	struct memo_card *memo; /* MEMO_CARDS entries; owned; NULL before the first use */
 };
@@ -221,7 +224,7 @@ struct trial {
 	const struct place_card *card; /* the cards with the shares placed so far */
 	/* how many requests of each kind these cards would serve */
 	const struct place_tally *tally;
-	double loss; /* room lost by the shares placed so far, by price */
+	double loss; /* value of the room that the shares placed so far take */
 };
 
 static bool is_same_state(const struct place_card *a, const struct place_card *b)
@@ -232,7 +235,9 @@ static bool is_same_state(const struct place_card *a, const struct place_card *b
 	       a->cores_total_mpct == b->cores_total_mpct && a->slots_total == b->slots_total;
 }
 
-/* Finds the card in `among` (a bit per card) where the share takes the least valuable room. False if none fits. */
+/*
+ * Finds the card in `among` (a bit per card) where the share takes the least valuable room. False if no card serves the share.
+ */
 static bool find_cheapest_card(struct trial *l, const struct place_request *share, uint64_t among,
 			       unsigned *ret, double *ret_loss)
 {

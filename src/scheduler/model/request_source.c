@@ -19,7 +19,7 @@ static const char *const written[] = { KUBE_POD_NODE,
 
 static bool is_wish(const char *name)
 {
-	/* An annotation for one container, such as CONTAINER.allot.dev/memory, begins with its name. */
+	/* An annotation for one container, such as CONTAINER.allot.dev/memory, begins with the container's name. */
 	bool is = strstr(name, "." KUBE_LIVE_DOMAIN "/") != NULL;
 	for (size_t i = 0; i < sizeof(domains) / sizeof(domains[0]); i++)
 		is |= !strncmp(name, domains[i], strlen(domains[i]));
@@ -54,7 +54,7 @@ uint64_t request_source(const struct kube_pod *pod)
 		digest = digest_add(digest,
 				    json_string_value(json_object_get(container, "restartPolicy")));
 		digest = digest_add(digest, resources);
-		/* Names of some annotations contain the container's name, so it counts too. */
+		/* Names of some annotations contain the container's name, so the digest includes that name. */
 		digest = digest_add(digest, pod->container[i]);
 	}
 	return digest + annotations_digest(pod);
