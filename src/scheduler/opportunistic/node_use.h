@@ -20,6 +20,7 @@ struct use_card {
 	uint64_t id;      /* digest of the card's UUID */
 	bool is_reported; /* the node's annotation has this card */
 	uint8_t rounds;   /* number of evictions of opportunistic pods in a row */
+	/* as in struct kube_use (kube/own/uses.h), as is memory_mib */
 	uint16_t peak_pct, now_pct, held_pct;
 	uint32_t memory_mib;
 	uint64_t starved_since_ns; /* since when opportunistic pods lack compute; 0: they do not */

@@ -26,7 +26,7 @@
 
 #define OPPORTUNISTIC_MARGIN_PCT \
 	10 /* percent; this much of the guaranteed but unused compute is not lent */
-/* Measurements are not exact, so a smaller shortfall does not count. */
+/* Percent of compute. Measurements are not exact, so a smaller shortfall does not count. */
 #define OPPORTUNISTIC_SLACK_PCT 2
 #define OPPORTUNISTIC_COOLDOWN_NS (UINT64_C(600) * 1000000000)
 #define OPPORTUNISTIC_COOLDOWN_MOST_NS (UINT64_C(4 * 3600) * 1000000000)
@@ -49,7 +49,10 @@ uint64_t opportunistic_taken_pct(const struct opportunistic_card *card, uint64_t
 /* Returns how much less compute opportunistic pods have now than they requested; 0 if the use is unknown. */
 uint64_t opportunistic_shortfall_pct(const struct opportunistic_card *card);
 
-/* Whether opportunistic pods have lacked compute for after_ns. Call at each check. */
+/*
+ * Notes in *use whether the card's opportunistic pods lack compute now (shortfall_pct above 0). Returns whether they have
+ * lacked compute for after_ns, at every call meanwhile.
+ */
 bool opportunistic_is_due(struct use_card *use, uint64_t shortfall_pct, uint64_t now_ns,
 			  uint64_t after_ns);
 /* Call when pods were evicted from the card: starts or extends the cooldown. */
@@ -57,6 +60,7 @@ void opportunistic_cooldown(struct use_card *use, uint64_t now_ns);
 /* Returns the time until the card's cooldown ends; 0 if it has none, or `use` is NULL (unknown). */
 uint64_t opportunistic_cooldown_for_ns(const struct use_card *use, uint64_t now_ns);
 
+/* A pod that may be evicted. since_s: when the pod was placed; borrowed_pct: percent of one card's compute. */
 struct opportunistic {
 	int32_t priority;
 	int64_t since_s;
