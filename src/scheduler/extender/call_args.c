@@ -31,7 +31,7 @@ static const char *end_of_string(const char *at, const char *end)
 	return NULL;
 }
 
-/* `at` is after a member's name. Returns the text inside its list, or NULL if it is no list. */
+/* `at` is after a member's name. Returns the text inside the list that is the member's value; NULL if the value is no list. */
 static const char *list_after(const char *at, const char *end)
 {
 	at = skip_spaces(at, end);

@@ -20,15 +20,16 @@ struct call_name {
 struct call_args {
 	unsigned references;
 	json_t *object; /* the arguments, perhaps without NodeNames, which are in `name`; owned */
-	const json_t *whole; /* whole Node objects, part of `object`; if sent, they precede names */
-	bool is_by_names;    /* no whole nodes were sent; a null list counts as empty */
-	size_t count;        /* number of nodes, in either form */
+	const json_t *whole; /* whole Node objects, part of `object`; if the call has them, its names are ignored */
+	/* the call names nodes and sends no Node objects; a null list of names counts as empty */
+	bool is_by_names;
+	size_t count; /* number of nodes, in either form */
 	struct call_name name[];
 };
 
 /* Parses the arguments. Returns 0, -ENOMEM, or -EINVAL if `text` is not valid JSON; err then says where. */
 int call_args_read(const char *text, size_t size, struct call_args **ret, struct error *err);
-/* Takes ownership of `object`, also on failure. Returns NULL if memory runs out. */
+/* Makes arguments of a parsed object. Takes ownership of `object`, also on failure. Returns NULL if memory runs out. */
 struct call_args *call_args_of(json_t *object);
 
 struct call_args *call_args_get(struct call_args *args);

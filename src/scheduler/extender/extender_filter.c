@@ -17,7 +17,8 @@
 /* ---- reasons ---- */
 
 struct kept_text {
-	unsigned char cards, lacks, of[PLACE_REASON_COUNT]; /* number of cards with each reason */
+	/* of: number of cards with each reason; lacks: the container wants more cards than the node has */
+	unsigned char cards, lacks, of[PLACE_REASON_COUNT];
 	bool is_kept;
 	uint32_t reason;
 };
@@ -206,11 +207,11 @@ static void judge_all(struct filtering *f)
 
 /* ---- evictions that would make room ---- */
 
-#define DISPLACE_NODES_MOST 64 /* nodes to examine, at most */
+#define DISPLACE_NODES_MOST 64 /* most nodes that nominate_node() examines per call */
 
 /*
- * Whether pods of lower priority may be evicted for this pod. Not for a gang's pod: the whole gang needs room, so the verb
- * preempt decides.
+ * Whether pods of lower priority may be evicted for this pod. Always false for a gang's pod: the whole gang needs room, so the
+ * verb preempt decides.
  */
 static bool may_preempt(const struct filtering *f)
 {
@@ -287,7 +288,7 @@ struct filter_answer *extender_filter(struct model *m, struct call_args *args)
 	};
 	f.failed = !f.answer || !f.others;
 	/*
-	 * A call with names is no simulation: the model adds the pod, which the watch may not have reported yet.
+	 * A call with names is no autoscaler's simulation: the model adds the pod, which the watch may not have reported yet.
 	 * extender_call_begin() reports errors.
 	 */
 	if (!f.failed && args->is_by_names && model_is_ready(m))

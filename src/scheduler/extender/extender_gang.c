@@ -151,7 +151,9 @@ void extender_gang_filter(struct model *m, const struct extender_call *call, jso
 	if (gang_judge(&counts) == GANG_NONE || gang_state_of(member) == GANG_NEEDS_NO_CARDS ||
 	    !member->pod->request)
 		return;
-	/* answer() suspends the charge itself, so restore what extender_call_begin() suspended meanwhile. */
+	/*
+	 * answer() suspends charges itself, so restore the charge that extender_call_begin() suspended, until answer() returns.
+	 */
 	model_restore_charge(member->pod);
 	answer(m, member, names, ret);
 	model_suspend_charge(member->pod);

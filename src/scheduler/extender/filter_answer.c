@@ -8,7 +8,9 @@
 #include "base/text.h"
 #include "scheduler/util/json_quote.h"
 
-/* Nodes without counts in their reasons often alternate between a few texts, so compare with this many of the newest. */
+/*
+ * filter_answer_add_reason() looks for an equal text among this many of the newest: nodes often alternate between a few texts.
+ */
 #define LOOKED_BACK 4
 #define ROOM_FIRST 16
 

@@ -1,7 +1,7 @@
 /*
  * The answer of filter: a verdict per node, in the call's order. Nodes share reasons, so each text is stored once.
  *
- *     verdict[i] -> list, word[k] -> "8/8 CardInsufficientMemory"
+ *     verdict[i] -> list, reason[k] -> "8/8 CardInsufficientMemory"
  *
  * Reference counted. Not thread-safe.
  */
@@ -19,7 +19,7 @@ enum filter_list {
 
 struct filter_verdict {
 	enum filter_list list;
-	uint32_t reason; /* if it does not fit: the reason, an index in filter_answer.reason */
+	uint32_t reason; /* if the node does not fit: why, as an index in filter_answer.reason */
 };
 
 struct filter_answer {

@@ -26,7 +26,7 @@ struct filter_event {
 	char text[FILTER_TEXT_MAX];
 };
 
-/* The texts if no node fits. Returns their number. */
+/* Writes the events of a call in which no node fits: one for each frequent reason, then a summary. Returns their number. */
 unsigned filter_failure_events(const struct filter_answer *answer,
 			       struct filter_event ret[FILTER_EVENTS_MAX]);
 
