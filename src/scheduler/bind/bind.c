@@ -15,7 +15,10 @@ enum slot {
 	SLOT_HELD, /* may have a call under way */
 };
 
-/* The pods to be bound to one node; the first is being bound. Exists while there are pods or the node is locked. */
+/*
+ * The pods to be bound to one node; the first is being bound. Exists while there are such pods, or while the node was locked
+ * when last read.
+ */
 struct bind_node {
 	struct binder *binder;
 	char *name;

@@ -7,8 +7,9 @@
  *            |           `-- pod b, pod c: wait
  *            `-- node n2 --- pod d: waits until the lock of another scheduler's pod is released
  *
- * Every write names the version of the object that was read, and the Binding that of the annotated pod, so no other client's
- * write is lost. Call from the thread of the API client's loop.
+ * Every write names the version of the object that was read, and the Binding names the version of the annotated pod. The server
+ * refuses a write if the object has changed since, so no other client's write is lost. Call from the thread of the API client's
+ * loop.
  */
 #pragma once
 
@@ -49,7 +50,7 @@ bool bind_get_status(const struct binder *binder, const char *uid, struct bind_s
 /* Ends all bindings with ECANCELED: another replica may lead. */
 void binder_cancel(struct binder *binder);
 
-/* Call when a watch reports the node: a binding that waits for its lock goes on if the lock is free. */
+/* Call when a watch reports the node: a binding that waits for the node's lock goes on if the lock is free. */
 void binder_node_changed(struct binder *binder, const json_t *node);
 
 struct bind_counts binder_counts(const struct binder *binder);

@@ -30,14 +30,17 @@ enum lock_state {
 	LOCK_HELD,    /* another pod has the lock; may be taken only if lock_is_abandoned() */
 };
 
-/* Judges a lock and parses it into *ret. *ret names no pod if the lock is free, malformed, or only a time. */
+/*
+ * Judges a lock, notes in *observed_lock when its text changes, and parses it into *ret. *ret names no pod if the lock is free,
+ * malformed, or only a time.
+ */
 enum lock_state lock_check(struct lock_observation *observed_lock, const struct lock_query *query,
 			   struct node_lock *ret);
 
 /*
- * Whether the pod that holds the lock no longer needs it. `holder` is that pod's current state; NULL: the pod is gone. After a
- * binding, the process that made it may be about to release the lock: the answer is false until the lock is unchanged for
- * LOCK_GRACE_NS.
+ * Whether the pod that holds the lock no longer needs it. `holder` is that pod's current state; NULL: the pod is gone. If the
+ * holder's binding has ended or the holder runs, its device plugin or scheduler may be about to release the lock: the answer is
+ * false until the lock has been unchanged for LOCK_GRACE_NS.
  */
 #define LOCK_GRACE_NS UINT64_C(2000000000)
 bool lock_is_abandoned(const struct kube_pod *holder, const char *node, uint64_t unchanged_ns);

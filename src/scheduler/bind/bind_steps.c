@@ -48,7 +48,10 @@ void bind_on_pod(struct bind_job *job, json_t *object)
 		job_start_step(job, job->may_be_locked ? BIND_ANNOTATE : BIND_READ_NODE);
 }
 
-/* Writes the annotation that the binding failed, if the pod's annotations still say that it is under way. */
+/*
+ * Ends the job successfully if the pod is bound after all. Otherwise goes on to annotate that the binding failed, if the pod's
+ * annotations still say that it is under way.
+ */
 void bind_undo_on_pod(struct bind_job *job, json_t *object)
 {
 	struct kube_pod *pod = NULL;

@@ -33,8 +33,8 @@ struct bind_counts {
 	uint64_t conflicts; /* writes that were repeated because another client had changed the object */
 	uint64_t locks_waited;     /* waits for the lock of another pod */
 	uint64_t locks_taken_over; /* locks taken that were abandoned or expired */
-	unsigned nodes, waiting,
-		under_way; /* current numbers: nodes, waiting pods, pods with calls under way */
+	/* current numbers: nodes with pods to bind or locks, pods that wait for another pod's binding, pods being bound */
+	unsigned nodes, waiting, under_way;
 };
 
 /*

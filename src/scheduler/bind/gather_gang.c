@@ -30,7 +30,7 @@ static struct waiting *drop(struct gather *g, struct waiting *w)
 	return NULL;
 }
 
-/* Removes a waiting binding and calls its `done`, which may request another. */
+/* Removes a waiting binding and calls its `done`, which may request another binding. */
 static void report_result(struct gather *g, struct waiting *w, const struct error *err)
 {
 	const struct error why = *err;

@@ -1,8 +1,8 @@
 /*
  * Holds back the bindings of a gang (pods that are placed together or not at all; gang/pod_gang.h). Once bind calls have come
  * for as many pods as the gang's size, starts all these bindings. While a binding waits, kube-scheduler keeps the pod's other
- * resources, such as host memory. A binding that waits too long fails with EAGAIN, but the pod stays reserved. Pods outside
- * gangs do not wait. Not thread-safe.
+ * resources, such as host memory. A binding that waits too long fails with EAGAIN, but the pod's GPUs stay reserved. Pods
+ * outside gangs do not wait. Not thread-safe.
  */
 #pragma once
 
@@ -14,7 +14,7 @@ struct gather;
 
 struct gather_terms {
 	struct model *model; /* required; must outlive the gather */
-	uint64_t wait_ns;
+	uint64_t wait_ns;    /* longest wait of a binding for its gang */
 	/* Starts a binding. Returns 0 if `done` will be called once, later; otherwise `done` is never called. */
 	int (*start)(void *data, const struct decision *decision, bind_done done, void *of);
 	void *data;
