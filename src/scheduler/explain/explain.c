@@ -11,7 +11,8 @@
 #define MIB_BITS 20
 #define MPCT 1000
 #define SECOND_NS UINT64_C(1000000000)
-#define TYPES_MAX 32 /* most types that are listed; a cluster has a handful */
+/* most types of cards that are listed; a cluster has a handful, and cards of further types are left out */
+#define TYPES_MAX 32
 
 /* Casts away const; string_map_each() changes nothing if the callback does not. */
 static struct string_map *string_map_of(const struct string_map *table)
@@ -161,7 +162,7 @@ struct kind {
 
 struct survey {
 	size_t nodes, nodes_without, nodes_aside, cards, cordoned, sick;
-	unsigned most_cards; /* largest number of such cards on one node */
+	unsigned most_cards; /* largest number of cards on one node */
 	struct kind kind[TYPES_MAX];
 	unsigned kinds;
 	/* Nodes that have cards or whose description of their cards was rejected; owned. */

@@ -89,8 +89,8 @@ static void explain_add_card_use(json_t *to, const struct model *m, const struct
 }
 
 /*
- * For an opportunistic pod: adds how many cards have unknown use, and how many are closed. Call after fit_begin() for its
- * request.
+ * For an opportunistic pod: adds how many cards have unknown use, and how many are closed to such pods (cooldown.h). Call after
+ * fit_begin() for the pod's request.
  */
 static void explain_add_use(json_t *to, const struct model *m, const struct model_node *node)
 {
@@ -151,7 +151,10 @@ static uint64_t shortage(uint64_t wanted, uint64_t left)
 	return wanted > left ? wanted - left : 0;
 }
 
-/* Returns false if the card would not serve the request even without other pods. */
+/*
+ * Writes to *ret what the card lacks for the request. Returns false if the card would not serve the request even without other
+ * pods.
+ */
 static bool lack_of(const struct place_card *card, const struct place_request *request,
 		    enum place_reason reason, struct lack *ret)
 {
@@ -195,8 +198,8 @@ static int compare_lacks(const void *a, const void *b)
 }
 
 /*
- * Returns what the node lacks. Counts the cards that lack least, as many as the request wants. NULL if the node would not serve
- * the request even without other pods.
+ * Returns, as JSON, what the node lacks, judged by the cards that lack least, as many of them as the request wants. NULL if the
+ * node would not serve the request even without other pods.
  */
 static json_t *node_lacks(const struct model *m, const struct model_node *node,
 			  const struct place_card *card, const struct fit_reasons *reasons)
