@@ -7,6 +7,7 @@
 #include "scheduler/model/model_inside.h"
 #include "scheduler/page/view.h"
 
+/* Sums over cards. promised: assigned to pods, used or not. */
 struct aggregate_sum {
 	uint64_t memory_bytes, promised_bytes;
 	uint64_t cores_mpct, promised_mpct;

@@ -12,7 +12,7 @@
 /* Interval of checks while the model does not change: what is shown may change with time alone. */
 #define STILL_NS (5 * NSEC_PER_SEC)
 
-/* the page may use one in this many of the explanations that explain_limit allows */
+/* the page may cause explanations at 1 / EXPLAIN_PART of the rate that the setting explain_limit allows */
 #define EXPLAIN_PART 4
 
 static const char before[] = "data: ", after[] = "\n\n";
@@ -130,7 +130,7 @@ static void tick(void *data, uint32_t loop_events)
 	    e->led != cluster_leads(s->cluster))
 		send_to_all(e, now_ns);
 	uint64_t spent_ns = computed_ns() - begun_ns;
-	/* Not counted in the pause: explanations have a limit of their own. */
+	/* The time spent on reasons does not lengthen the pause: explanations have a rate limit of their own. */
 	if (reasons_refresh(e->reasons, m, &e->explaining, m->nodes.count, clock_now_ns()))
 		e->is_due = true;
 	uint64_t pause_ns = (uint64_t)((double)spent_ns / EVENTS_SHARE);

@@ -18,7 +18,7 @@ int events_new(struct scheduler *scheduler, struct events **ret, struct error *e
 /* Call after the server's streams are gone. NULL is allowed; returns NULL. */
 struct events *events_free(struct events *events);
 
-/* Starts a stream of this view for the call. Returns 0, -ENOMEM, or -EBUSY if there are too many. */
+/* Starts a stream of this view for the call. Returns 0, -ENOMEM, or -EBUSY if there are EVENTS_READERS_MAX streams already. */
 int events_add(struct events *events, struct server_call *call, const struct view *view);
 /* Ends the call's stream, if any. */
 void events_remove(struct events *events, struct server_call *call);

@@ -21,7 +21,7 @@ enum view_node_state {
 	VIEW_ASIDE,     /* the description of its cards was rejected */
 	VIEW_UNHEALTHY, /* some card is unhealthy */
 	VIEW_CORDONED,  /* some card is cordoned */
-	VIEW_FULL,      /* no card has any memory, compute or slot left */
+	VIEW_FULL,      /* every card lacks free memory, free compute or free slots */
 	VIEW_USED,
 	VIEW_FREE, /* nothing is assigned */
 	VIEW_NODE_STATES
@@ -47,7 +47,10 @@ struct view {
  */
 typedef const char *(*view_argument)(const void *data, const char *name);
 
-/* Reads a view. By default: all nodes by name, and waiting pods. -EINVAL: err has the value and what would be right. */
+/*
+ * Reads a view. By default: all nodes by name, and the pods that wait or have a reservation. -EINVAL: err has the value and
+ * what would be right.
+ */
 int view_read(view_argument argument, const void *data, struct view *ret, struct error *err);
 
 /* ---- the first rows in some order ---- */
