@@ -17,8 +17,8 @@
 #define KNOWN_NS (60 * NSEC_PER_SEC)
 
 /*
- * Checks a TLS client's certificate. libmicrohttpd requests one but accepts any, so it is verified here when the client uses a
- * restricted verb. Thread-safe for different sessions.
+ * The functions up to peer_check() check a TLS client's certificate. libmicrohttpd requests a certificate but accepts any, so
+ * these functions verify it when the client uses a restricted verb. Thread-safe for different sessions.
  */
 
 #define NAME_BYTES 256
@@ -47,7 +47,7 @@ static int check_trust(gnutls_session_t session, struct error *err)
 	return -EKEYREJECTED;
 }
 
-/* Whether a pattern in `names` matches. A name that contains a NUL never matches. */
+/* Whether a pattern in `names` matches the name. A name that contains a NUL never matches. */
 static bool fits(const char *names, const char *name, size_t size)
 {
 	return strlen(name) == size && webhook_is_listed(names, name);
@@ -161,8 +161,8 @@ int authorize_parse(const char *list, unsigned *ret_verbs, struct error *err)
 }
 
 /*
- * Checks the certificate, which takes 0.3 ms, or uses the last result for the connection: kube-scheduler keeps connections
- * open. A result is valid for KNOWN_NS, because the certificate may expire.
+ * Checks the certificate, which is slow, or uses the last result for the connection: kube-scheduler keeps connections open. A
+ * result is valid for KNOWN_NS, because the certificate may expire.
  */
 static int check_certificate(const struct authorizer *authorizer,
 			     const struct server_request *request, struct error *err)

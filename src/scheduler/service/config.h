@@ -35,7 +35,7 @@ struct config {
 		gang_patience_ns;
 	bool has_gangs, has_filter_events;
 	bool places_by_use;
-	uint64_t opportunistic_patience_ns; /* if 0, opportunistic pods are never evicted */
+	uint64_t opportunistic_patience_ns; /* if 0, opportunistic pods are evicted only for pods of higher priority */
 	/* The webhook. */
 	char scheduler_name[SETTINGS_TEXT_MAX], runtime_class[SETTINGS_TEXT_MAX];
 	bool is_forced, needs_both, needs_estimate, guards_others, has_opt_out;

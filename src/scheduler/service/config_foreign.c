@@ -76,7 +76,7 @@ static int mebibytes(const struct config *config, const char *value, char ret[TE
 	return settings_put(ret, err, "%u%s", mib, mib ? "MiB" : "");
 }
 
-/* Reads Go's format: "5m0s", "1h30m", "1.5s". */
+/* Reads a duration in Go's format: "5m0s", "1h30m", "1.5s". */
 static int duration(const struct config *config, const char *value, char ret[TEXT_MAX],
 		    struct error *err)
 {
@@ -103,7 +103,7 @@ static int duration(const struct config *config, const char *value, char ret[TEX
 	return settings_put(ret, err, "%.0fms", sum_ms);
 }
 
-/* HAMi's default ":9443" means every address. */
+/* Adds the address to a port alone: HAMi's default ":9443" means every address. */
 static int address(const struct config *config, const char *value, char ret[TEXT_MAX],
 		   struct error *err)
 {

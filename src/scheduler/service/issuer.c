@@ -83,7 +83,10 @@ static int add_names(gnutls_x509_crt_t certificate, const char *names, struct er
 		int r = check_name(name, err);
 		if (r >= 0)
 			r = add_name(certificate, name, err);
-		/* The first name is the subject too, cut to 64 bytes. Clients check the names above. */
+		/*
+		 * The first name is the subject too, cut to 64 bytes. Clients check the alternative names, which add_name()
+		 * adds.
+		 */
 		if (r >= 0 && at == names)
 			gnutls_x509_crt_set_dn_by_oid(certificate, GNUTLS_OID_X520_COMMON_NAME, 0,
 						      name, (unsigned)(length < 64 ? length : 64));

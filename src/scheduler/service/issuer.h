@@ -1,4 +1,7 @@
-/* Makes a self-signed certificate with GnuTLS. Enough for a quick start: the API server trusts the webhook's caBundle. */
+/*
+ * Makes a self-signed certificate with GnuTLS. That is enough for a quick start: the API server accepts the certificate if the
+ * webhook's caBundle has it.
+ */
 #pragma once
 
 #include <stdint.h>

@@ -16,10 +16,12 @@ enum metrics_verb {
 
 struct metrics {
 	struct metrics_figures {
-		uint64_t good, refused, failed; /* number of answers */
+		/* numbers of answers: with a status below 400, of 400 to 499, of 500 or more */
+		uint64_t good, refused, failed;
 		uint64_t spent_ns; /* time that the main thread spent on these requests */
 	} verb[VERB_COUNT];
-	uint64_t denied, changed; /* number of pods, counted by the webhook */
+	/* numbers of pods that the webhook denied, and let in with changes */
+	uint64_t denied, changed;
 };
 
 struct cluster;

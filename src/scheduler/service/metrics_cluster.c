@@ -10,7 +10,7 @@
 
 /* ---- labels ---- */
 
-/* Escapes the value as the text format requires. */
+/* Writes a comma and a label. Escapes the value as Prometheus' text format requires. */
 static void write_label(FILE *out, const char *name, const char *value)
 {
 	fprintf(out, ",%s=\"", name);
