@@ -25,7 +25,7 @@
 
 #define ADVANCE_NS NSEC_PER_SEC
 #define REQUEUE_MAX 32       /* most waiting pods that are annotated per second */
-#define UNSIZED_MOST 32      /* most groups without a size that are logged per second */
+#define UNSIZED_MOST 32      /* most gangs without a size that are logged per second */
 #define REQUEUE_PATH_MAX 600 /* names in Kubernetes have at most 63 and 253 bytes */
 
 struct cluster {
@@ -37,7 +37,7 @@ struct cluster {
 	struct model *model;
 	struct feed *feed;
 	struct binder *binder;
-	struct evictor *evictor; /* NULL if pods are never evicted */
+	struct evictor *evictor; /* NULL until start_parts() has made it */
 	struct gather *gather;
 	struct recorder *recorder;     /* NULL if filter calls cause no events */
 	struct leader *leader;         /* NULL if there is no other replica */

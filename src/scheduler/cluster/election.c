@@ -49,8 +49,8 @@ void election_observe(struct election *e, const struct lease *lease, uint64_t no
 	e->exists = lease != NULL;
 	e->seen = lease ? *lease : (struct lease){ 0 };
 	/*
-	 * Another replica holds the lease, or it is gone and any replica may create it: stop leading. (A lease without a holder
-	 * is one that we released.)
+	 * Another replica holds the lease, or the lease is gone and any replica may create it: stop leading. (A lease without a
+	 * holder is one that we released.)
 	 */
 	if (!lease || (lease->holder[0] && !is_ours(e)))
 		e->is_leader = false;

@@ -1,6 +1,6 @@
 /*
  * Evicts two kinds of pods: opportunistic pods (which borrow unused compute; opportunistic.h) that lacked compute for too long,
- * and pods whose GPU shares a pod of higher priority needs. Uses the eviction API (policy/v1), which respects disruption
+ * and pods whose GPU shares another pod needs (model_displace.c). Uses the eviction API (policy/v1), which respects disruption
  * budgets, a few pods at a time; their controllers create new pods. Each evicted pod gets an event with the reason. Call from
  * the client's thread.
  */
@@ -20,7 +20,10 @@ struct evictor_terms {
 	struct model *model;
 	/* Source of the events; kept, not copied; if NULL, allot-scheduler. */
 	const char *component;
-	/* how long an opportunistic pod may lack compute before it is evicted; 0: forever */
+	/*
+	 * how long an opportunistic pod may lack compute before it is evicted; 0: forever, and it is evicted only for a pod of
+	 * higher priority
+	 */
 	uint64_t patience_ns;
 	struct sched_audit *audit; /* NULL if off */
 	/* called before each check; false: another replica leads */

@@ -23,7 +23,7 @@ static void remove_node(struct model *model, const json_t *object)
 
 static const struct source_row {
 	const char *word, *collection, *selector;
-	/* a forbidden list counts as empty */
+	/* if the server forbids the list, the list counts as empty */
 	bool may_be_forbidden;
 	int (*update)(struct model *model, const json_t *object, struct error *err);
 	void (*remove)(struct model *model, const json_t *object);

@@ -29,7 +29,7 @@ struct leader {
 	 */
 	char passed_over[LEASE_VERSION_MAX];
 	bool was_leader; /* the state that the last call of `changed` reported */
-	bool is_named;   /* the watch's first list contains the lease */
+	bool is_named;   /* the watch's latest list contains the lease */
 	bool is_unread;  /* the lease is malformed, which was logged */
 	bool fails;      /* the watch fails, which was logged */
 	bool is_releasing;
@@ -74,7 +74,7 @@ static void observe(struct leader *l, const json_t *object)
 	} else if (lease_read(object, &lease, &err) >= 0) {
 		election_observe(&l->election, &lease, now_ns());
 	} else {
-		/* Not our lease: someone must repair or delete it. */
+		/* A replica does not overwrite a malformed lease: an operator must repair or delete it. */
 		if (!l->is_unread)
 			log_warning("lease %s/%s: %s; delete this lease, so that a leader can be "
 				    "elected",
@@ -129,7 +129,7 @@ static void watch_deleted(void *data, json_t *object)
 	observe_event(data, object, false);
 }
 
-/* The lease is known but missing in the watch's list, which may be older: read the lease itself. */
+/* If the lease is known but missing in the watch's list, reads the lease itself: the list may be older. */
 static void watch_synced(void *data)
 {
 	struct leader *l = data;

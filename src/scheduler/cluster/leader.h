@@ -1,6 +1,6 @@
 /*
- * Elects one leader among the replicas by a Lease (election.h). The others watch it, so a released lease is taken at once. Call
- * from the client's thread.
+ * Elects one leader among the replicas by a Lease (election.h). The other replicas watch the Lease, so one of them takes a
+ * released Lease at once. Call from the client's thread.
  */
 #pragma once
 
@@ -33,7 +33,9 @@ void leader_make_identity(char text[LEADER_IDENTITY_MAX]);
 
 /* Starts the election; calls nothing back before returning. Returns 0 or -ENOMEM. */
 int leader_start(const struct leader_terms *terms, struct leader **ret);
-/* Stops without releasing the lease, which then expires. Calls nobody back. NULL is allowed; returns NULL. */
+/*
+ * Stops without releasing the lease, which then expires. Calls neither `changed` nor `released`. NULL is allowed; returns NULL.
+ */
 struct leader *leader_free(struct leader *leader);
 
 /* Whether this replica leads. Turns false before another replica can lead, even if this replica receives no more updates. */

@@ -17,6 +17,7 @@
 #include "scheduler/util/token_bucket.h"
 #include "scheduler/util/string_map.h"
 
+/* filter answers whose events are not written yet; further answers get no event */
 #define JOBS_MOST 8
 #define WORDS_MOST 8 /* events per pod, one per reason; further reasons get none */
 
@@ -242,8 +243,8 @@ static bool add_job(struct recorder *r, struct filter_answer *answer)
 /* ---- calls ---- */
 
 /*
- * Whether both limits (events, nodes) permit this event. If only the limit of events does, one event of that limit is used
- * up anyway.
+ * Whether both limits (events, nodes) permit this event. If only the limit of events permits it, one event of that limit is
+ * used up anyway.
  */
 static bool may_send(struct recorder *r, size_t nodes, uint64_t now_ns)
 {

@@ -13,7 +13,7 @@
 #define OWN "scheduler" /* the actor in a record: the scheduler, by its own rules */
 /* the actor in a record: kube-scheduler, or another client of the extender */
 #define ASKED "extender"
-/* kube-scheduler asks about many nodes and uses one, so list no more than this. */
+/* Most nodes in a record: kube-scheduler asks about many nodes and uses one. */
 #define NODES_MOST 16
 #define COUNTER "allot_scheduler_audit_lines_lost_total"
 
@@ -59,7 +59,10 @@ static void add_text(json_t *to, const char *name, const json_t *from, const cha
 		json_object_set(to, name, text);
 }
 
-/* Names the victim. Adds its name and shares only if it has GPUs: the model does not know other pods. */
+/*
+ * Returns the victim as JSON. The object has a namespace and a name only if the pod has GPUs: the model does not know other
+ * pods.
+ */
 static json_t *show_victim(const struct model *m, const char *uid)
 {
 	const struct model_pod *pod = model_find_pod(m, uid);
