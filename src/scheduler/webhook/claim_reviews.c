@@ -237,7 +237,7 @@ static int request_sizes(struct claim_review *r, const char *page)
 	return r->call ? 0 : -ENOMEM;
 }
 
-/* Starts a review that needs the API server; like claim_reviews_start(). */
+/* Starts a review that needs the API server. Returns 1 or -ENOMEM, like claim_reviews_start(). */
 static int start(struct claim_review *r)
 {
 	if (!r->claims.needs_sizes) {

@@ -23,7 +23,7 @@ void json_patch_free(struct json_patch *patch);
 void json_patch_put(struct json_patch *patch, json_t *object, const char *path, const char *name,
 		    json_t *value);
 void json_patch_remove(struct json_patch *patch, json_t *object, const char *path, const char *name);
-/* Takes ownership of `value`. */
+/* Appends to `list`, whose JSON Pointer is `path`. Takes ownership of `value`. */
 void json_patch_append(struct json_patch *patch, json_t *list, const char *path, json_t *value);
 void json_patch_remove_at(struct json_patch *patch, json_t *list, const char *path, size_t index);
 

@@ -31,7 +31,7 @@ struct template_sweep {
 	struct alarm again;
 	struct kube_call *call; /* NULL while the alarm is set */
 	json_t *old;            /* metadata of templates not requested lately */
-	/* the namespace whose pods are read and whose templates are then deleted */
+	/* the namespace whose pods are read and whose unused templates are then deleted */
 	char *in_namespace;
 	unsigned removed;
 	struct error err; /* the first error of this sweep */
@@ -155,7 +155,7 @@ static void delete_next(struct template_sweep *s)
 
 /* ---- keeping the templates that pods name ---- */
 
-/* Removes a template of the current namespace from s->old; with NULL, all of them. */
+/* Removes the named template of s->in_namespace from s->old, so that the sweep keeps it; with NULL, all of that namespace. */
 static void mark_used(struct template_sweep *s, const char *name)
 {
 	for (size_t i = json_array_size(s->old); i-- > 0;) {

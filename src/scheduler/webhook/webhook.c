@@ -121,7 +121,7 @@ static bool requests_gpu(const struct webhook_work *w)
 	return false;
 }
 
-/* *ret_is_ours: the pod has, or will get, our scheduler. Warns if it named another. */
+/* Sets *ret_is_ours: whether the pod has, or will get, our scheduler. Warns if the scheduler that the pod names is replaced. */
 static void set_scheduler(struct webhook_work *w, const json_t *spec, bool *ret_is_ours)
 {
 	const char *named = json_string_value(json_object_get(spec, "schedulerName"));
@@ -274,7 +274,7 @@ static json_t *respond(const struct webhook_terms *terms, const json_t *request,
 	return response;
 }
 
-/* Takes ownership of `response`, which may be NULL. */
+/* Returns an AdmissionReview with the response. Takes ownership of `response`, which may be NULL. */
 static json_t *answer_with(json_t *response)
 {
 	return response ? json_pack("{s:s,s:s,s:o}", "apiVersion", API_VERSION, "kind",

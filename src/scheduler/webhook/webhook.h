@@ -15,8 +15,8 @@
 #include "scheduler/request/quota.h"
 
 /*
- * A pod's label to opt out, if the operator permits that. On a namespace, the label works only by the selector in the webhook's
- * configuration.
+ * Labels by which a pod opts out of the webhook, if the operator permits that. On a namespace, the label works only by the
+ * selector in the webhook's configuration.
  */
 #define WEBHOOK_LABEL "allot.dev/webhook"
 #define WEBHOOK_LABEL_HAMI "hami.io/webhook"
@@ -41,7 +41,7 @@ struct webhook_terms {
 	/* Names of the extended resources. */
 	const char *gpu, *memory, *memory_pct, *cores, *priority;
 	const char *vcuda_cores, *vcuda_memory;
-	/* Defaults for containers that name no value. 0: no default, except that one GPU is meant. */
+	/* Defaults for containers that name no value. 0: no default; default_gpus 0 means 1. */
 	unsigned default_gpus, default_cores;
 	uint64_t default_memory_bytes;
 	const char *runtime_class; /* runtime class for GPU pods without one; or "none" */
@@ -59,11 +59,11 @@ struct webhook_terms {
 	void *data;
 };
 
-/* For reviews with a device_class. */
+/* Further input and output of a review with a device_class. */
 struct webhook_claims {
 	/* in: sizes of the cluster's cards, by dra_add_memory_sizes(); NULL if unknown */
 	const json_t *sizes_mib;
-	bool needs_sizes; /* out: there is no response, because sizes_mib is needed: review again */
+	bool needs_sizes; /* out: the response is void, because sizes_mib is needed: review again */
 	/* in: empty. out: ResourceClaimTemplates to create before the response is sent */
 	json_t *templates;
 };

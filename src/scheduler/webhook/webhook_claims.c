@@ -22,7 +22,7 @@
 #define OWN(name) KUBE_LIVE_DOMAIN "/" name
 #define MIB (UINT64_C(1) << 20)
 #define GPUS_MAX 16        /* most GPUs of a tenant */
-#define ALTERNATIVES_MAX 8 /* per request; the API server's limit */
+#define ALTERNATIVES_MAX 8 /* most alternatives of a request: the API server's limit */
 #define ATTRIBUTES "device.attributes[\"" DRA_DRIVER "\"]"
 #define EXPRESSION_MAX 2048
 #define TEMPLATE_BYTES 16 /* bytes of the digest in a template's name */
@@ -436,7 +436,7 @@ static int add_template(struct webhook_work *w, const char *name, json_t *spec)
 
 /* ---- changing the pod ---- */
 
-/* A claim is made from limits, so a request without one would be lost. */
+/* Rejects a GPU resource that has a request but no limit: a claim is made from limits, so the request would be lost. */
 static int check_limits(struct webhook_work *w, const struct webhook_container *c)
 {
 	const json_t *resources = json_object_get(c->object, "resources");
@@ -503,7 +503,7 @@ static int add_claim(struct webhook_work *w, const struct webhook_container *c, 
 
 /*
  * Returns the claim of another container with an equal request that this init container can share, because it ends before that
- * container starts; NULL if none. A claim of its own would keep its share as long as the pod lives.
+ * container starts; NULL if none. A claim of the init container's own would keep its share as long as the pod lives.
  */
 static const char *find_claim(const struct request *request, const struct made *made, size_t part)
 {

@@ -169,7 +169,7 @@ static bool shows_devices(const char *path)
 	return false;
 }
 
-/* Whether a mount here would hide the file that loads the library. */
+/* Whether a mount at this path would hide the file that loads the library. */
 static bool hides_library(const char *path)
 {
 	char plain[PATH_BYTES];
