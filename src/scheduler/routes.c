@@ -21,7 +21,7 @@ static void answer_line(struct server_answer *ret, unsigned status, const char *
 	*ret = (struct server_answer){ .status = status, .line = line };
 }
 
-/* Takes ownership of `text`; NULL: answers that memory ran out. */
+/* Answers with a JSON text, and takes ownership of it. NULL: answers that memory ran out. */
 static void answer_text(struct server_answer *ret, unsigned status, char *text)
 {
 	if (text)
@@ -30,7 +30,7 @@ static void answer_text(struct server_answer *ret, unsigned status, char *text)
 		answer_line(ret, 500, "out of memory\n");
 }
 
-/* Takes ownership of `object`; NULL: answers that memory ran out. */
+/* Answers with an object as JSON, and takes ownership of it. NULL: answers that memory ran out. */
 static void answer_json(struct server_answer *ret, unsigned status, json_t *object)
 {
 	answer_text(ret, status, object ? json_dumps(object, JSON_COMPACT | JSON_ENCODE_ANY) : NULL);
@@ -75,7 +75,7 @@ bool routes_quota(void *data, const char *name, struct webhook_quota *ret)
 	return true;
 }
 
-/* Takes ownership of `answer`; NULL: err says why. */
+/* Counts a review and answers with it. Takes ownership of `answer`; if that is NULL, answers with *err. */
 static void answer_review(struct scheduler *s, const json_t *review, json_t *answer,
 			  const struct error *err, struct server_answer *ret)
 {
@@ -325,8 +325,8 @@ static void do_metrics(struct scheduler *s, struct call_args *args, struct serve
 #define NO_VERB (-1)
 
 /*
- * `args` of a handler: the posted arguments. If the request's path is longer than the row's path, args->object lists the
- * further parts. Otherwise NULL. A handler may keep `args` by taking a reference.
+ * `args` of a handler: for a POST, the posted arguments. For a row whose path ends with '/', args->object lists the further
+ * parts of the request's path. For other rows NULL. A handler may keep `args` by taking a reference.
  */
 static const struct route {
 	const char *path; /* if it ends with '/', longer paths match too */
