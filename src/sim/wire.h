@@ -17,10 +17,10 @@
 #define SIM_MAX_CARDS 16 /* with MIG instances, which the server numbers after the GPUs */
 /*
  * Beside the socket "<path>" the server makes a file "<path>.uvm". A program opens that file in cuInit, as a program of the
- * real driver opens /dev/nvidia-uvm, so that a watcher detects both alike.
+ * real driver opens /dev/nvidia-uvm. So whatever watches for opened device nodes detects simulated programs too.
  */
 #define SIM_NODE_SUFFIX ".uvm"
-#define SIM_NODE_MAX 128
+#define SIM_NODE_MAX 128      /* bytes for the path of that file, with its NUL */
 #define SIM_LAUNCH_QUEUE 1024 /* a process's launches in flight: the real driver's limit */
 
 enum sim_client_kind { SIM_KIND_CUDA = 1, SIM_KIND_NVML = 2, SIM_KIND_CTL = 3 };
@@ -107,7 +107,7 @@ struct sim_gate {
 	_Atomic uint32_t is_shut;
 };
 
-/* One copy of a process runs at a time in each direction. */
+/* The direction of a copy. Of the copies of one process, one at a time runs in each direction. */
 enum sim_way {
 	SIM_WAY_NONE, /* not a copy */
 	SIM_WAY_IN,   /* from the host */
@@ -188,7 +188,7 @@ struct sim_card_info {
 	int32_t numa;      /* -1: unknown */
 	uint32_t peers;    /* bit i: NVLink to card i */
 	uint32_t switched; /* 1 if the links go to a switch */
-	/* to card i; with a switch the same for each peer */
+	/* number of NVLinks to card i; with a switch, the card's total for each peer */
 	uint8_t links[SIM_MAX_CARDS];
 	uint8_t pcie_depth;                      /* 0: place on the PCIe bus unknown */
 	uint8_t pcie[SIM_PCIE_DEPTH];            /* host bridge, then each switch below */
@@ -238,7 +238,7 @@ struct sim_sample {
 	uint32_t pad;
 };
 
-/* NVML's order; CUDA's too if its environment asks for it. */
+/* Orders cards by PCI address, as NVML always does and CUDA with CUDA_DEVICE_ORDER=PCI_BUS_ID. Returns -1, 0 or 1. */
 static inline int sim_pci_compare(const struct sim_card_info *a, const struct sim_card_info *b)
 {
 	uint64_t x = (uint64_t)a->pci_domain << 32 | a->pci_bus << 8 | a->pci_device;

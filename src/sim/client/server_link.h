@@ -32,7 +32,7 @@ struct link {
 	pthread_mutex_t send_lock;
 	pthread_mutex_t room_lock;
 	_Atomic uint64_t launched;
-	_Atomic uint64_t completed; /* of `launched`, as of the latest reply */
+	_Atomic uint64_t completed; /* how many of `launched` are done, by the latest reply */
 	pthread_mutex_t lock;       /* guards the fields below */
 	pthread_cond_t changed;
 	bool reading; /* a thread reads from the socket, without holding `lock` */

@@ -66,7 +66,7 @@ int mps_attach(void (*gone)(void *data), void *data)
 		return r;
 	attached.gone = gone;
 	attached.data = data;
-	/* Block signals in this thread: the program's signals must go to its own threads. */
+	/* The new thread inherits this signal mask, so that only the program's own threads get its signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attr);

@@ -90,7 +90,7 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* True if the client must be refused, because a server has just ended. */
+/* True if the client must be refused: because "sim_refuse" asked for it, or a server ended less than AWAY_MS ago. */
 static bool must_refuse(void)
 {
 	if (refusals > 0) {
@@ -215,7 +215,7 @@ static void quit(void)
 	}
 }
 
-/* As in the real program, an unknown command gives a line and no failure. */
+/* Runs one command, and writes its output to `text`. As in the real program, an unknown command is not an error. */
 static void run_command(char *line, uid_t uid, int listen_fd, char *text, size_t size)
 {
 	unsigned long number;

@@ -110,8 +110,8 @@ static bool fault(int pid)
 }
 
 /*
- * Handles a message of the control daemon. Returns false if that is gone, or wants this server to end. *ret_again: the list of
- * clients has changed since the poll.
+ * Handles a message of the control daemon. Returns false if the daemon is gone, or wants this server to end. Sets *ret_again if
+ * clients were dropped, so that the result of the last poll() is out of date.
  */
 static bool handle_control(int control_fd, bool *ret_again)
 {

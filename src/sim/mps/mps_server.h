@@ -7,7 +7,8 @@
  */
 int mps_serve(int control_fd);
 
-#define MPS_FAULT_OF_ALL 0 /* sent instead of a client's pid */
+/* Sent instead of a client's pid: all clients of the server are dropped. */
+#define MPS_FAULT_OF_ALL 0
 
 /* For the control daemon: passes a client's connection to the server. Returns 0 or -errno. */
 int mps_pass_client(int server_fd, int client_fd, int client_pid);

@@ -17,7 +17,7 @@
 #define CORES_OF_SM(info) \
 	((info).cc_major == 7 || ((info).cc_major == 8 && (info).cc_minor == 0) ? 64 : 128)
 
-/* As a value of nvmlDeviceArchitecture_t. */
+/* Returns a value of nvmlDeviceArchitecture_t. */
 static unsigned int architecture_of(const struct sim_card_info *info)
 {
 	switch (info->cc_major) {
@@ -241,7 +241,10 @@ static const struct nvmlDevice_st *link_peer(const struct nvmlDevice_st *d, unsi
 	return NULL;
 }
 
-/* A GPU without NVLink supports none of the link functions. A link that goes nowhere has only a state: off. */
+/*
+ * Checks a link's number. A GPU without NVLink supports no link function. Of a link without a peer, from links_of() on, callers
+ * report only the state (off).
+ */
 static nvmlReturn_t link_known(const struct nvmlDevice_st *d, unsigned int link)
 {
 	NVML_FAIL_IF(!links_of(d), NVML_ERROR_NOT_SUPPORTED);

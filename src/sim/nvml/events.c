@@ -52,7 +52,7 @@ nvmlReturn_t nvmlDeviceRegisterEvents(nvmlDevice_t handle, unsigned long long ty
 		       : NVML_SUCCESS;
 }
 
-/* An event of a MIG instance belongs to its GPU and names the instance. */
+/* Converts a server's note to NVML's event. For a MIG instance, the device is its GPU, and the ids name the instance. */
 static void fill(nvmlEventData_t *data, const struct nvmlDevice_st *device,
 		 const struct sim_reply_msg *note)
 {
@@ -68,7 +68,7 @@ static void fill(nvmlEventData_t *data, const struct nvmlDevice_st *device,
 	};
 }
 
-/* Each event reaches one waiter. If the waiter's set does not have the event, other sets do not get it either. */
+/* Waits for an event of the set's GPUs. Each event reaches one waiter: if its set lacks the GPU, the event is lost. */
 static nvmlReturn_t set_wait(nvmlEventSet_t set, nvmlEventData_t *data, unsigned int timeout_ms)
 {
 	uint64_t until = sim_clock_ns() + timeout_ms * 1000000ull;

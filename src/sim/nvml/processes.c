@@ -6,7 +6,7 @@
 
 #define NO_INSTANCE ~0u
 
-/* `entry` is the size of one entry; all versions begin alike. */
+/* Lists the compute processes. `entry` is the size of an element of infos: older structs lack the last members. */
 static nvmlReturn_t list(nvmlDevice_t device, unsigned int *count, void *infos, size_t entry)
 {
 	nvmlReturn_t r;

@@ -115,7 +115,7 @@ nvmlReturn_t nvmlShutdown(void)
 	return r;
 }
 
-/* A forked child opens its own link, because the driver's descriptors work in a child too. */
+/* Opens a new link in a forked child, whose copy is dead (server_link.h), because the real NVML works in such a child. */
 static void follow_fork(void)
 {
 	pthread_mutex_lock(&lock);

@@ -4,9 +4,9 @@
  *     RUNNING  lock  LOCKED  checkpoint  CHECKPOINTED
  *             unlock         restore
  *
- * A lock shuts the process's gate, so that its program's calls wait, and is complete when its work is done. A checkpoint
- * releases what the process holds on all GPUs, contexts too, and removes the process from NVML's list. The memory's contents
- * stay in the process. A restore needs room for everything; without it nothing changes.
+ * A lock shuts the process's gate (struct sim_gate), so that the program's calls wait. The lock is complete when the process's
+ * work is done. A checkpoint releases what the process holds on all GPUs, contexts too, and removes the process from NVML's
+ * list. The memory's contents stay in the process. A restore without room for everything fails and changes nothing.
  */
 #include <limits.h>
 #include <linux/futex.h>
@@ -104,7 +104,7 @@ void checkpoint_client_gone(struct server *s, struct client *c)
 		munmap(c->gate, sizeof(*c->gate));
 }
 
-/* Returns the driver's result for a request in the target's state. */
+/* Returns SIM_OK if client c may ask for that of the target in its present state, else the driver's error. */
 static int check(const struct client *c, const struct client *target, uint32_t type)
 {
 	static const enum sim_process before[] = {

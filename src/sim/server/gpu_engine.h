@@ -32,8 +32,9 @@
 #include "sim/wire.h"
 
 #define ENGINE_NEVER UINT64_MAX
-#define ENGINE_ALL 1000000U /* SMs of a card; parts are in these units */
-#define ENGINE_AT_ONCE 128  /* work of one process that runs at once: the kernel limit of an H200 */
+#define ENGINE_ALL 1000000U /* all SMs of a card; a part of them is given in these millionths */
+/* Most pieces of a process's work that run at once: an H200's limit of kernels. */
+#define ENGINE_AT_ONCE 128
 
 struct engine;
 struct engine_stream;
@@ -47,12 +48,15 @@ enum engine_op_kind {
 	ENGINE_SPIN,   /* occupies the card until the host releases it */
 };
 
-/* An event outlives its streams. `completed` is less than `recorded` until the latest record is done. */
+/*
+ * An event, which may outlive the streams that record it. Its records are numbered: `recorded` is the newest, `completed` the
+ * newest that is done.
+ */
 struct engine_event {
 	uint64_t recorded;
 	uint64_t completed;
 	uint64_t completed_at_ns;
-	/* Where the latest record is; NULL when it is done. */
+	/* The stream of the latest record (NULL when that is done), and the stream's cum_ns at the record. */
 	struct engine_stream *stream;
 	uint64_t cum_ns;
 	uint32_t awaits; /* queued records and awaits; the event is freed only at 0 */
@@ -122,7 +126,7 @@ struct engine_card {
 	struct meter meter;
 };
 
-/* Called from engine_advance() and the submitting functions. They must not call the engine. */
+/* Functions that engine_advance() and the submitting functions call. A hook must not call the engine. */
 struct engine_hooks {
 	/* An op with `notify` is done; HOST and SPIN: reached. failed: the op was dropped. */
 	void (*op_notice)(void *arg, struct engine_stream *stream, struct engine_op *op,
@@ -143,7 +147,7 @@ struct engine {
 };
 
 void engine_init(struct engine *e, uint64_t now_ns, struct engine_hooks hooks);
-/* The caller frees the events. */
+/* Frees all processes, streams and ops. The caller frees the events. */
 void engine_fini(struct engine *e);
 struct engine_card *engine_add_card(struct engine *e, uint64_t slice_ns, uint64_t gap_ns,
 				    uint64_t switch_ns);
@@ -165,12 +169,12 @@ void engine_proc_free(struct engine *e, struct engine_proc *proc);
 struct engine_stream *engine_stream_new(struct engine_proc *proc, uint64_t context, uint32_t flags);
 /* Frees the stream when its work is done. The caller must not use the pointer any more. */
 void engine_stream_close(struct engine *e, struct engine_stream *stream);
-/* Drops all work of the stream. Its notices come as failed. */
+/* Drops all work of the stream, gives its notices as failed, and frees the stream. */
 void engine_stream_kill(struct engine *e, struct engine_stream *stream);
 /* Drops all work of all streams, because the card is lost. The notices come as failed. */
 void engine_card_fail(struct engine *e, struct engine_card *card);
 
-/* Everything up to t_ns happens in order. A time before now does nothing. */
+/* Advances virtual time to t_ns: everything up to then happens in order. A t_ns before now_ns changes nothing. */
 void engine_advance(struct engine *e, uint64_t t_ns);
 /*
  * Returns the earliest possible time of the next notice, or ENGINE_NEVER. The bound may move, so call again at that time. A
@@ -184,7 +188,10 @@ uint64_t engine_next_completion(const struct engine *e, const struct engine_proc
 /* The functions below submit at now_ns, so call engine_advance() first. They return false if out of memory. */
 bool engine_work(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
 		 bool notify, uint64_t cookie);
-/* `part` is of the card's SMs, out of ENGINE_ALL; 0 counts as 1. `way` is SIM_WAY_NONE for a kernel. */
+/*
+ * Submits a copy, or a kernel (`way` is SIM_WAY_NONE), that takes ns alone and `part` of the card's SMs, out of ENGINE_ALL. A
+ * part of 0 counts as 1.
+ */
 bool engine_copy(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
 		 uint32_t part, enum sim_way way);
 bool engine_mark(struct engine *e, struct engine_stream *s, uint64_t cookie);
@@ -193,7 +200,7 @@ bool engine_await(struct engine *e, struct engine_stream *s, struct engine_event
 /* Submits a HOST or SPIN. op_notice() comes when the stream reaches the op; engine_release() ends it. */
 bool engine_host(struct engine *e, struct engine_stream *s, enum engine_op_kind kind,
 		 uint64_t cookie);
-/* False if no stream of proc waits at that cookie. */
+/* Ends the HOST or SPIN with that cookie. Returns false if no stream of proc waits there. */
 bool engine_release(struct engine *e, struct engine_proc *proc, uint64_t cookie);
 
 /*
@@ -211,6 +218,6 @@ static inline bool engine_stream_is_idle(const struct engine_stream *s)
 	return !s->head;
 }
 
-/* Lower bounds on when everything queued now is done; exact if nothing else runs. */
+/* Return a lower bound on when the stream's queued work, or the event's latest record, is done. Exact if nothing else runs. */
 uint64_t engine_stream_bound(const struct engine *e, const struct engine_stream *s);
 uint64_t engine_event_bound(const struct engine *e, const struct engine_event *ev);

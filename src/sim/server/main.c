@@ -12,7 +12,7 @@
 #include "sim/client/server_link.h"
 #include "sim/server/server.h"
 
-/* For `allot-sim --ctl`, which asks a running server for statistics or for a fault. Returns the exit status. */
+/* `allot-sim --ctl` asks a running server for statistics or for a fault. These functions return the exit status. */
 
 static int usage(void)
 {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Makes `bucket` the newest, and empties those in between. */
+/* Makes `bucket` the newest, and empties all buckets that are newer than the newest so far. */
 static void roll(struct meter *m, uint64_t bucket)
 {
 	if (bucket <= m->last)

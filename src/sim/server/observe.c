@@ -37,7 +37,7 @@ static bool has_context_on(const struct server *s, const struct client *c, uint3
 	return false;
 }
 
-/* Answers SIM_CARD_STATE. In MIG mode, memory and processes are those of all instances, but not how busy they are. */
+/* Answers SIM_CARD_STATE. For a GPU in MIG mode, counts the memory and processes of all its instances, but no busy time. */
 static void card_state(struct server *s, struct client *c, const struct sim_request_msg *m)
 {
 	struct sim_card_state *state;

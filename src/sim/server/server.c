@@ -14,8 +14,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/* A server with linger_ns ends if no client has come for this long. */
 #define FIRST_CLIENT_NS 30000000000ull
-#define CLOCK_OFF_NS 1000000000ull
+#define CLOCK_OFF_NS 1000000000ull /* a client whose clock differs by more is clock_off */
 
 static int watch(struct server *s, int fd, uint32_t events, void *what)
 {
@@ -223,7 +224,7 @@ static void client_read(struct client *c)
 		c->in_end -= c->in_at;
 		c->in_at = 0;
 	}
-	/* If the buffer is full, requests stay in the socket; only check for the client's end. */
+	/* If the buffer is full, requests stay in the socket. Only check whether the client has hung up. */
 	if (c->in_end == sizeof(c->in)) {
 		struct pollfd p = { .fd = c->fd };
 

@@ -29,13 +29,13 @@ struct block {
 	bool parked;    /* off the GPU: its only holder is checkpointed */
 };
 
-/* A client's hold on a block, by whose number the client names the block. */
+/* A client's hold on a block. The client names the block by the hold's `id`. */
 struct hold {
 	struct hold *next, *prev; /* of the same client */
 	struct client *client;
 	struct block *block;
 	uint32_t id;
-	uint64_t since; /* orders all holds and exports */
+	uint64_t since; /* a running number, which orders all holds and exports */
 	bool counted;   /* NVML counts the block for this client */
 	bool hidden;    /* NVML never counts the block for this client */
 	bool context;
@@ -56,10 +56,10 @@ struct export
 };
 
 struct waiter {
-	struct waiter *next, *prev; /* of the client; event waiters do not use prev */
+	struct waiter *next, *prev; /* of a client, or of an event, which does not use prev */
 	struct client *client;
 	uint32_t req;
-	uint32_t left; /* marks still to come */
+	uint32_t left; /* ENGINE_MARKs that must still be done before the reply */
 	bool failed;
 };
 
@@ -71,7 +71,7 @@ struct event {
 	uint32_t holds; /* clients that may name the event */
 };
 
-/* From small numbers, which the client chooses, to pointers. */
+/* Maps small numbers, which the client chooses for its streams and events, to pointers. */
 struct id_map {
 	void **items;
 	uint32_t size;
@@ -138,7 +138,7 @@ int server_open(struct server *server, const char *path, char *error, size_t err
 int server_run(struct server *server);
 void server_close(struct server *server);
 
-/* payload may be NULL. */
+/* Sends a reply, or nothing if req is 0. payload may be NULL. */
 void server_reply(struct server *server, struct client *client, uint32_t req, int status,
 		  const uint64_t val[5], const void *payload, size_t payload_bytes);
 void server_note(struct server *server, struct client *client, uint32_t type, uint64_t a,

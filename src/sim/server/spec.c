@@ -98,8 +98,8 @@ static void card_default(struct spec_card *card, const char *seed, uint32_t inde
 	spec_make_uuid(&card->info, "GPU-", seed, index);
 	card->slice_ns = 2090000;
 	/*
-	 * Five tenants were measured to get 18.3 % each (91.6 % in total): 2.09 / (2.09 + 0.19). Two tenants lost 0.31 ms in a
-	 * round, which has two switches.
+	 * Five tenants were measured to get 18.3 % each (91.6 % in total): 2.09 / (2.09 + 0.19). The gaps of two
+	 * tenants were shorter: both together took 0.31 ms in a round.
 	 */
 	card->gap_ns = 190000;
 	/*
@@ -110,7 +110,10 @@ static void card_default(struct spec_card *card, const char *seed, uint32_t inde
 	card->switch_ns = 155000;
 }
 
-/* A unit after the number replaces scale, if is_bytes. */
+/*
+ * Parses a number of at most max. A number without a unit is multiplied by `scale`; only sizes (is_bytes) may have a unit, such
+ * as MiB.
+ */
 static int number(const struct spec_at *at, const char *key, const char *text, bool is_bytes,
 		  uint64_t scale, uint64_t max, uint64_t *ret_value)
 {

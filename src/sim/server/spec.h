@@ -55,6 +55,6 @@ struct spec {
  * bytes are enough).
  */
 int spec_load(struct spec *ret_spec, const char *what, char *error, size_t error_size);
-/* Errors name the file as `origin`. */
+/* Parses the text of such a file. Returns as spec_load(); errors name the file as `origin`. */
 int spec_parse(struct spec *ret_spec, const char *text, const char *origin, char *error,
 	       size_t error_size);

@@ -23,7 +23,7 @@ __attribute__((format(printf, 2, 3))) int spec_fail(const struct spec_at *at, co
 int spec_set_nvlink(const struct spec_at *at, struct spec_card *card, const char *value);
 int spec_set_pcie(const struct spec_at *at, struct spec_card *card, const char *value);
 
-/* Call when all GPUs are known. Connects those behind switches, and checks that both ends of each link name each other. */
+/* Call when all GPUs are known. Links all GPUs that have `nvlink = switch`. Checks that both ends of a link name each other. */
 int spec_finish_links(const struct spec_at *at, struct spec *spec);
 
 /* spec_finish_mig() adds an entry for each instance; call it when all GPUs are known and linked. */

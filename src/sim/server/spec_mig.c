@@ -63,7 +63,7 @@ static unsigned int memory_slices(const struct sim_card_info *card, const struct
 	return slices ? (unsigned int)slices : 1;
 }
 
-/* An instance has no links, and the PCI address of its GPU. */
+/* Fills in the entry of the GPU's instance `number`, with that GPU's PCI address and without NVLinks. */
 static void make_instance(struct spec_card *instance, const struct spec_card *card, uint32_t parent,
 			  uint32_t number)
 {
