@@ -133,7 +133,7 @@ typedef struct CUgraphExecUpdateResultInfo_st {
 	CUgraphNode errorFromNode;
 } CUgraphExecUpdateResultInfo;
 
-/* One operation of cuMemcpy3DBatchAsync. Both ends must be linear memory. */
+/* One end of an operation of cuMemcpy3DBatchAsync. The simulation takes only linear memory. */
 struct sim_copy_end {
 	int type; /* 1: linear memory, 2: an array */
 	CUdeviceptr ptr;

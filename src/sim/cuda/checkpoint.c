@@ -25,7 +25,7 @@ CUresult cuCheckpointProcessGetState(int pid, CUprocessState *state)
 	return CUDA_SUCCESS;
 }
 
-/* The simulated driver needs no thread of the process, so any will do. */
+/* Sets *tid to the process's main thread. The simulated driver needs no particular thread for a restore. */
 CUresult cuCheckpointProcessGetRestoreThreadId(int pid, int *tid)
 {
 	uint64_t val[5];

@@ -401,7 +401,10 @@ CUresult cuCtxGetId(CUcontext ctx, unsigned long long *id)
 	return r;
 }
 
-/* Takes local memory for every thread that can run at a time. (The real driver waits for the next launch.) */
+/*
+ * Sets the stack bytes of each thread, and takes local memory for all threads that can run at a time. (The real driver takes it
+ * only at the next launch.)
+ */
 static CUresult set_stack(CUcontext ctx, size_t bytes)
 {
 	uint64_t threads = (uint64_t)sim_context_device(ctx)->info.sms * THREADS_PER_SM;

@@ -71,7 +71,7 @@ CUresult cuMemAllocPitch(CUdeviceptr_v1 *ptr, unsigned int *pitch, unsigned int 
 	return r;
 }
 
-/* The address of a variable may not fit either; there is nothing to free. */
+/* Fails with NOT_FOUND if the variable's address does not fit in 32 bits. There is nothing to free then. */
 CUresult cuModuleGetGlobal(CUdeviceptr_v1 *ptr, unsigned int *bytes, CUmodule module,
 			   const char *name)
 {

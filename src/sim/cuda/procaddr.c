@@ -2,7 +2,7 @@
  * Finds functions by base name and version, as driver 580 does. abi/driver_versions.h has the rule, and the version that added
  * each form of a name. A function of a newer CUDA has no row there, so only dlsym finds it.
  *
- * The table names every function of this library, so a function that is declared but not defined fails to link. The symbols are
+ * symbols[] names every function of this library, so a function that is declared but not defined fails to link. The symbols are
  * bound within the library, whatever else is loaded before it.
  */
 #include <assert.h>
@@ -109,7 +109,7 @@ static void bases_make(void)
 		enter(&forms[i]);
 }
 
-/* At load, not at the first lookup, whose time tests measure. */
+/* Fills the tables at load, not at the first lookup, because tests measure the time of a lookup. */
 __attribute__((constructor)) static void at_load(void)
 {
 	pthread_once(&bases_once, bases_make);
@@ -132,7 +132,7 @@ static CUdriverProcAddressQueryResult look_up(const char *name, int version, boo
 	return CU_GET_PROC_ADDRESS_SUCCESS;
 }
 
-/* If the arguments are invalid, *pfn and *ret_status stay unchanged. */
+/* Answers both forms of cuGetProcAddress. If the arguments are invalid, *pfn and *ret_status stay unchanged. */
 static CUresult get(const char *symbol, void **pfn, int version, cuuint64_t flags,
 		    CUdriverProcAddressQueryResult *ret_status)
 {

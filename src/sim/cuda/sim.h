@@ -2,8 +2,10 @@
  * Shared by the files of the simulated libcuda.so.1.
  *
  * The server keeps the simulated GPUs ("cards"), their memory and their time; this library keeps handles, addresses and
- * captures. A block is memory at the server. Lock order: sim.lock (tables, contexts, addresses), sim_capture_lock,
- * sim_event_lock, the locks of the link. No lock is held while a thread waits for the GPU's work.
+ * captures. A block is GPU memory that the server accounts for.
+ *
+ * Lock order: sim.lock (tables, contexts, addresses), sim_capture_lock, sim_event_lock, the locks of the link. No lock is
+ * held while a thread waits for the GPU's work.
  */
 #pragma once
 
@@ -77,8 +79,8 @@ struct CUctx_st {
 	CUstream streams;
 	uint32_t peers; /* bit i: contexts may access device i */
 	size_t limits[16];
-	uint32_t sms; /* that the context may use */
-	/* local memory beyond a context's initial amount; 0: none */
+	uint32_t sms; /* number of SMs that the context may use */
+	/* block of the threads' local memory beyond STACK_BYTES each (context.c); 0: none */
 	uint32_t stack_block;
 };
 
@@ -148,7 +150,8 @@ enum sim_step_kind {
 	STEP_WRITE32,
 	STEP_WRITE64,
 	STEP_SPIN,
-	STEP_ALLOC, /* ALLOC and FREE: only in graphs. addr; value: bytes */
+	/* Only in graphs. struct sim_step has the address in `addr`, and for STEP_ALLOC the bytes in `value`. */
+	STEP_ALLOC,
 	STEP_FREE,
 };
 
@@ -248,7 +251,7 @@ bool sim_fault_oom(void);
 /* sim_call() waits for the reply; sim_post() sends a one-way request. */
 CUresult sim_call(struct sim_request_msg m, uint64_t *ret_val);
 CUresult sim_post(struct sim_request_msg m);
-/* Small numbers for objects at the server, one sequence for streams and one for events. */
+/* Take and give back the small number of a stream or event at the server. `which` is SIM_ID_STREAM or SIM_ID_EVENT. */
 uint32_t sim_id_get(int which);
 void sim_id_put(int which, uint32_t id);
 enum { SIM_ID_STREAM, SIM_ID_EVENT };
@@ -277,7 +280,7 @@ void sim_space_fit(CUstream stream, const struct sim_step *step, uint64_t *ret_n
 		   uint64_t *ret_part);
 
 /* stream.c */
-/* NULL and the two special handles become the default streams of the current context. */
+/* Finds the stream of handle. NULL, CU_STREAM_LEGACY and CU_STREAM_PER_THREAD mean a default stream of the current context. */
 CUresult sim_stream(CUstream handle, bool ptds, CUstream *ret_stream);
 CUstream sim_stream_new(CUcontext ctx, unsigned int flags, int priority, uint32_t wire_flags);
 void sim_stream_free(CUstream stream);
@@ -289,7 +292,7 @@ CUresult sim_stream_wait(CUstream stream);
 CUresult sim_context_wait(CUcontext ctx);
 
 /* capture.c */
-/* Fails if a capture in progress forbids the call, which then breaks that capture. */
+/* Fails if a capture in progress forbids the call of the program. The capture is then broken. */
 CUresult sim_unsafe_slow(void);
 static inline CUresult sim_unsafe(void)
 {
@@ -297,12 +300,15 @@ static inline CUresult sim_unsafe(void)
 									 : CUDA_SUCCESS;
 }
 #define SIM_UNSAFE() SIM_TRY(sim_unsafe())
-/* Return true if the stream is capturing; *ret_result is then the result of adding to the capture's graph. */
+/*
+ * Return true if a capture concerns the work: then *ret_result is the result of the program's call, and nothing goes to the
+ * server. Otherwise the caller sends the work to the server.
+ */
 bool sim_capture_step(CUstream stream, const struct sim_step *step, CUresult *ret_result);
 bool sim_capture_record(CUstream stream, CUevent event, CUresult *ret_result);
 bool sim_capture_wait_event(CUstream stream, CUevent event, CUresult *ret_result);
 bool sim_is_capturing(CUstream stream);
-/* Call before a wait for the stream. Breaks its capture, if any, and returns an error. */
+/* Call before the host waits for the stream. If a capture forbids that, breaks the capture and returns an error. */
 CUresult sim_capture_forbids_wait(CUstream stream);
 void sim_capture_stream_gone(CUstream stream);
 
@@ -335,7 +341,7 @@ enum sim_region_kind {
 
 struct sim_region {
 	enum sim_region_kind kind;
-	uint64_t base, span; /* span: in whole units */
+	uint64_t base, span; /* span: bytes, a multiple of SIM_UNIT */
 	uint64_t bytes;      /* the program's request */
 	uint32_t block;      /* the memory at the server; 0: none */
 	CUcontext ctx;       /* may be NULL */
@@ -354,7 +360,7 @@ void sim_va_free(struct sim_region *region);
 struct sim_region *sim_va_find(uint64_t addr);
 struct sim_region *sim_va_list(void);
 bool sim_va_is_device(uint64_t addr);
-/* Gives the region host memory for its contents, if the budget allows that or `must` is set. */
+/* Gives the region host memory for its contents, if `must` is set or the limit BACKED_MAX (va.c) allows that. */
 void sim_va_add_backing(struct sim_region *region, bool must);
 /* True if n bytes at addr may be read and written by this process. */
 bool sim_va_has_bytes(uint64_t addr, uint64_t n);
@@ -386,8 +392,8 @@ CUresult sim_pool_default(CUdevice dev, CUmemoryPool *ret_pool);
 bool sim_host_find(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes);
 void sim_vmm_region_gone(struct sim_region *region);
 /*
- * sim_vmm_find() finds the mapping that contains addr. sim_vmm_has_bytes(): host memory has the contents of n bytes from addr
- * on. Call with sim.lock held.
+ * sim_vmm_find() finds the mapping that contains addr. sim_vmm_has_bytes() returns true if host memory has the contents of n
+ * bytes from addr on. Call with sim.lock held.
  */
 bool sim_vmm_find(uint64_t addr, uint64_t *ret_base, uint64_t *ret_bytes);
 bool sim_vmm_has_bytes(uint64_t addr, uint64_t n);

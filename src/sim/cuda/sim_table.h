@@ -229,7 +229,7 @@
 	    const CUgraphEdgeData *edges, size_t count, CUgraphNodeParams *params)) \
 	FN(cuGraphDebugDotPrint, (CUgraph graph, const char *path, unsigned int flags))
 
-/* A function of a future driver, which the library does not know (future.c). */
+/* A function of a future driver, which no table of allot lists (future.c). */
 #define SIM_TABLE_FUTURE(FN) FN(cuMemAlloc_v9, (CUdeviceptr * ptr, size_t bytes))
 
 #define SIM_TABLE(FN) \

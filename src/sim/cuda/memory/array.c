@@ -58,7 +58,7 @@ static bool is_valid(const CUDA_ARRAY3D_DESCRIPTOR *d)
 	       !(d->Flags & CUDA_ARRAY3D_SPARSE); /* sparse arrays are not simulated */
 }
 
-/* Above 1 MiB rounds up to pages of 2 MiB, as on an H200. */
+/* Takes an array's memory; none with deferred mapping. Rounds more than 1 MiB up to pages of 2 MiB, as on an H200. */
 static CUresult alloc_block(CUcontext ctx, uint64_t bytes, unsigned int flags, uint32_t *ret_block)
 {
 	*ret_block = 0;
@@ -169,7 +169,7 @@ CUresult cuArray3DGetDescriptor_v2(CUDA_ARRAY3D_DESCRIPTOR *desc, CUarray array)
 	return CUDA_SUCCESS;
 }
 
-/* As in the driver, only for arrays with deferred mapping. `array` is NULL if the handle is invalid. */
+/* Fails for an array without deferred mapping, as the driver does. `array` is NULL if the handle is invalid. */
 static CUresult requirements(CUDA_ARRAY_MEMORY_REQUIREMENTS *req, const struct CUarray_st *array,
 			     CUdevice dev)
 {

@@ -7,7 +7,7 @@
 #include "sim/cuda/memory/vmm.h"
 #include "sim/cuda/sim.h"
 
-/* Most bytes of a copy of an array, or of a pitched copy: more than a GPU has. */
+/* Most bytes of one copy: more than a GPU has. A larger copy is an invalid value. */
 #define COPY_MAX (1ull << 38)
 
 static bool on_card(uint64_t addr)
@@ -59,7 +59,7 @@ static enum sim_way way_of(bool to_card, bool from_card)
 	return !to_card ? SIM_WAY_OUT : from_card ? SIM_WAY_WITHIN : SIM_WAY_IN;
 }
 
-/* The cost depends on where both ends are, not on the stream. */
+/* A copy between two GPUs takes the time of their link. Any other copy takes the time of the stream's GPU. */
 static struct sim_step linear_step(CUstream stream, uint64_t dst, uint64_t src, uint64_t bytes)
 {
 	const struct sim_device *from = device_of(src), *to = device_of(dst);

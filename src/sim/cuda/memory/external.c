@@ -1,4 +1,4 @@
-/* Memory imported from another interface, for which a descriptor of cuMemExportToShareableHandle stands here. */
+/* Memory imported from another API, such as Vulkan. Here the handle is a descriptor of cuMemExportToShareableHandle. */
 #include <stdlib.h>
 #include <unistd.h>
 

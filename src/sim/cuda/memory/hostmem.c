@@ -150,7 +150,7 @@ struct opened {
 	uint32_t times;
 };
 
-/* Returns the region of memory that is already open in this context, or NULL. Call with sim.lock held. */
+/* Returns the region in which this context has already opened the memory `name`, or NULL. Call with sim.lock held. */
 static struct sim_region *opened_before(uint64_t name, CUcontext ctx)
 {
 	struct sim_region *region = sim_va_list();
@@ -250,7 +250,7 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
 	return region ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* For unknown memory writes 0 and returns INVALID_VALUE. Call with sim.lock held. */
+/* Writes one attribute of the memory at ptr. If ptr is unknown, writes 0 and fails. Call with sim.lock held. */
 static CUresult attribute(void *value, CUpointer_attribute attr, CUdeviceptr ptr)
 {
 	struct sim_region *region = NULL;

@@ -1,7 +1,7 @@
 /*
  * Memory pools and stream-ordered allocation. A pool takes memory in chunks of at least 32 MiB and returns whole chunks: when
- * it is trimmed, or at a sync point if more than its release threshold is reserved. A free takes effect at the call, because no
- * running work could still read the bytes.
+ * it is trimmed, or at a sync point if more than its release threshold is reserved. A free takes effect at the call, not in
+ * stream order, because simulated work does not read memory.
  */
 #include "sim/cuda/memory/pool.h"
 

@@ -4,7 +4,7 @@
 #include "sim/cuda/sim.h"
 
 struct piece {
-	uint64_t offset, span; /* rounded up */
+	uint64_t offset, span; /* bytes from the chunk's start; size rounded up to ALIGN_BYTES */
 	uint64_t bytes;        /* the program's request */
 };
 
@@ -46,7 +46,7 @@ struct CUmemPoolHandle_st {
 /* Called when an allocation of an imported pool is freed. */
 void sim_pool_import_gone(struct sim_region *region);
 CUmemoryPool sim_pool_new(CUdevice dev, bool is_default);
-/* Releases the pool's memory. The struct is freed with the pool's last allocation. */
+/* Destroys the pool. Its empty chunks are released now, and the rest and the struct with the pool's last allocation. */
 void sim_pool_end(CUmemoryPool pool);
 bool sim_pool_is(CUmemoryPool pool);
 /* Releases empty chunks while more than `keep` bytes are reserved. */

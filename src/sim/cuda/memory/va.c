@@ -1,6 +1,7 @@
 /*
- * Device addresses: a reserved range of this process's address space, so that no host address is ever a device address. An
- * array has the region of each 2 MiB. Small regions and all managed memory are accessible, so that copies move real bytes.
+ * Device addresses: a reserved range of this process's address space, so that no host address is ever a device address. The
+ * array `units` has, for each 2 MiB of that range, the region there. Managed memory, and other regions up to BACKED_MAX in all,
+ * are backed by host memory, so that copies move real bytes.
  */
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -78,7 +78,7 @@ SIM_TWINS(cuMemBatchDecompressAsync, _ptsz,
 	  (void)ptds;
 	  return CUDA_ERROR_NOT_SUPPORTED;)
 
-/* Managed memory does not move here. */
+/* Only checks the arguments of a prefetch or discard, because simulated managed memory does not move. */
 static CUresult hints(const CUdeviceptr *ptrs, const size_t *sizes, size_t count, CUstream stream,
 		      bool ptds)
 {

@@ -58,8 +58,8 @@ CUresult sim_unsafe_slow(void)
 }
 
 /*
- * Breaks the captures of blocking streams in the legacy stream's context, because its work would depend on theirs. Call with
- * the lock held.
+ * If `stream` is a legacy stream, breaks the captures of its context's blocking streams and fails, because work of the legacy
+ * stream would depend on captured work. Call with sim_capture_lock held.
  */
 static CUresult legacy_breaks(CUstream stream)
 {
@@ -197,7 +197,7 @@ CUresult sim_capture_forbids_wait(CUstream stream)
 	return r;
 }
 
-/* Leaves the graph. Call with the lock held. */
+/* Ends and frees the capture, but not its graph. Call with sim_capture_lock held. */
 static void capture_end(struct sim_capture *c)
 {
 	struct sim_capture **at;

@@ -102,7 +102,7 @@ SIM_FUNCTION(cuFuncGetParamInfo, (CUfunction f, size_t index, size_t *offset, si
 SIM_FUNCTION(cuKernelGetParamInfo, (CUkernel kernel, size_t index, size_t *offset, size_t *bytes),
 	     param_info((CUfunction)kernel, index, offset, bytes))
 
-/* Only threads count: an SM has room for 2048 threads and 32 blocks. */
+/* An SM has room for 2048 threads and 32 blocks. Registers and shared memory are not simulated. */
 static CUresult active_blocks(int *blocks, CUfunction f, int block_size)
 {
 	SIM_FAIL_IF(!blocks || block_size < 1 || block_size > 1024, CUDA_ERROR_INVALID_VALUE);

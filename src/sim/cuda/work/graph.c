@@ -1,6 +1,6 @@
 /*
- * Graphs: lists of steps that run in the order in which they were added, which satisfies all edges. A graph costs what its
- * kernels cost, and counts as one launch.
+ * Graphs: lists of steps that run in the order in which they were added, which satisfies all edges. A launch of a
+ * graph takes the time of its steps, and counts as one launch.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -400,7 +400,7 @@ static bool is_allocated(CUdeviceptr ptr)
 	return !sim_va_is_device(ptr) || sim_allocation_at(ptr, &base, &bytes, &region);
 }
 
-/* Nodes do not keep their parameters, so there is nothing to change. */
+/* Copy and memset nodes keep only their time, so their parameters cannot be changed. */
 SIM_FUNCTION(cuGraphMemcpyNodeSetParams, (CUgraphNode node, const CUDA_MEMCPY3D *copy),
 	     CUDA_ERROR_NOT_SUPPORTED)
 SIM_FUNCTION(cuGraphMemsetNodeSetParams, (CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params),

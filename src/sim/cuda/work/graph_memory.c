@@ -1,6 +1,6 @@
 /*
  * Memory of graphs. A node gets its addresses when it is made, and memory at the first launch. All graphs of a device share the
- * memory, because they run one after the other here. The memory is kept until it is trimmed.
+ * same memory, which is enough because simulated work does not use it. The memory is kept until cuDeviceGraphMemTrim().
  */
 #include "sim/cuda/sim.h"
 

@@ -39,7 +39,7 @@ SIM_FUNCTION(cuGraphAddNode_v2,
 	      const CUgraphEdgeData *edges, size_t count, CUgraphNodeParams *params),
 	     add(node, graph, dependencies, count, params))
 
-/* Without edges, because none are kept. */
+/* Writes the graph's nodes without edges, because graphs keep none. */
 CUresult cuGraphDebugDotPrint(CUgraph graph, const char *path, unsigned int flags)
 {
 	size_t count = 0;

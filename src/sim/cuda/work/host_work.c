@@ -28,7 +28,7 @@ static void release(struct host_op *op)
 	free(op);
 }
 
-/* In the order in which streams reached the functions. */
+/* Runs the program's host functions and callbacks, in the order in which streams reached them. */
 static void *run_thread(void *arg)
 {
 	for (;;) {
@@ -136,7 +136,7 @@ static void start(void)
 	pthread_attr_t attr;
 	sigset_t all, before;
 
-	/* Block signals in this thread: the program's signals must go to its own threads. */
+	/* The new threads inherit this signal mask, so that only the program's own threads get its signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	pthread_attr_init(&attr);

@@ -41,7 +41,7 @@ void sim_stream_free(CUstream stream)
 	sim_free_handle(stream);
 }
 
-/* The default stream of this thread in its current context. */
+/* Returns the per-thread default stream of this thread in ctx, and makes it at the first call. */
 static CUresult per_thread(CUcontext ctx, CUstream *ret_stream)
 {
 	static _Thread_local struct {
