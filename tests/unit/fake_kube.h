@@ -1,4 +1,4 @@
-/* In place of the Kubernetes client: one call at a time, which the test looks at and answers; no alarm rings. */
+/* Replaces the Kubernetes client: the test looks at one call at a time and answers it. Alarms are noted and never ring. */
 #pragma once
 
 #include <errno.h>
@@ -58,7 +58,7 @@ static void expect_call(const char *method, const char *path)
 	assert_string_equal(call.path, path);
 }
 
-/* Ends the call under way. `object` stays the test's. */
+/* Answers the call under way with this HTTP status and object, which the test still owns. */
 static void answer_call(int status, json_t *object)
 {
 	struct kube_call was = call;

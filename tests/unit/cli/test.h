@@ -1,4 +1,4 @@
-/* What every test of src/cli includes: cmocka wants these before it, in this order. */
+/* Included by every test of src/cli: cmocka needs these headers before its own, in this order. */
 #pragma once
 
 #include <setjmp.h>

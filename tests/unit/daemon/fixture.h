@@ -1,6 +1,6 @@
 /*
- * A daemon in this process for tests: a node with simulated cards, a run directory and lock directories of its own, whose loop
- * the test runs by hand; and a client that registers.
+ * A daemon in the test's own process: a node with fake cards, its own run directory and lock directories, and a loop that the
+ * test runs by hand. Also a client that registers with the daemon.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ struct fake_gpu {
 extern struct fake_gpu fake_gpu;
 extern const struct gpu_backend fake_backend;
 
-/* In which directory fixtures have theirs. */
+/* The directory in which each fixture makes its own; /tmp unless a test sets it. */
 extern const char *fixture_base;
 
 struct fixture {
@@ -42,7 +42,7 @@ struct fixture {
 /* cmocka setup and teardown: *state is the fixture. */
 int fixture_setup(void **state);
 int fixture_teardown(void **state);
-/* Stops like a daemon that ends (tenants' files stay) or that is killed (all files stay as they are). */
+/* Stop the daemon as it ends itself (tenants' files stay), and start it again on the files that are there. */
 void fixture_stop(struct fixture *f);
 void fixture_start(struct fixture *f);
 
@@ -56,13 +56,13 @@ void fixture_turn(struct fixture *f, unsigned ms);
 		assert_true(condition); \
 	} while (0)
 
-/* Sends a request; the reply, owned by the caller. */
+/* Sends a request (a line of JSON). Returns the reply, which the caller owns. */
 json_t *fixture_request(struct fixture *f, const char *line);
-/* A request that must succeed / fail with that errno and a text that holds `word`. */
+/* Send a request that must succeed, or must fail with errno `code` and a text that contains `word`. */
 json_t *fixture_ok(struct fixture *f, const char *line);
 void fixture_refused(struct fixture *f, const char *line, int code, const char *word);
 
-/* The region as a registered client has it. */
+/* A registered client's reply, and its mappings of the region. */
 struct client {
 	struct registration_reply reply;
 	int control_fd, report_fd;
@@ -72,11 +72,11 @@ struct client {
 /* Connects to a tenant's socket; -1 on failure. */
 int client_connect(const struct tenant *tenant);
 int client_connect_path(const char *path);
-/* Sends a request and maps the region of the reply. `f` runs meanwhile (NULL: another process does). */
+/* Registers on fd, maps the region of the reply, and closes fd. Runs the daemon of `f` meanwhile (NULL: it runs elsewhere). */
 void client_register(struct fixture *f, int fd, uint64_t previous_epoch, struct client *ret);
 void client_close(struct client *client);
 
-/* A child process that registers, calls `act` with its region, and sleeps until it is killed. Returns after `act` has run. */
+/* Starts a child process that registers, calls `act` and sleeps until it is killed. Returns its pid after `act` has run. */
 typedef void (*client_act)(struct client *client);
 int client_spawn(struct fixture *f, const struct tenant *tenant, uint64_t previous_epoch,
 		 client_act act);

@@ -8,11 +8,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* After cmocka.h. */
+/* Include cmocka.h before this file. */
 
 struct foreign_lingering {
 	int fd;   /* lingers, with bytes that its peer does not take */
-	int peer; /* its end lets go of it */
+	int peer; /* closing this ends the lingering of fd */
 };
 
 static inline void foreign_linger(struct foreign_lingering *ret)
@@ -34,13 +34,13 @@ static inline void foreign_linger(struct foreign_lingering *ret)
 	assert_true(ret->peer >= 0);
 	close(listener);
 	assert_int_equal(setsockopt(ret->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)), 0);
-	/* More than the other side's buffer takes. */
+	/* Send more than the buffers take, so that close() waits for the peer to read. */
 	struct pollfd room = { .fd = ret->fd, .events = POLLOUT };
 	while (poll(&room, 1, 100) > 0)
 		assert_true(send(ret->fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0);
 }
 
-/* Our own: no last one, as it has been sent. */
+/* Closes this process's descriptor. That does not wait, because the receiver of its copy still has the socket open. */
 static inline void foreign_let_go(struct foreign_lingering *l)
 {
 	close(l->fd);
@@ -71,7 +71,7 @@ static inline void foreign_send(int socket, const void *data, size_t size, int f
 	assert_int_equal(sendmsg(socket, &message, 0), size);
 }
 
-/* The descriptor of a message of one byte. */
+/* Receives a message of one byte. Returns its descriptor. */
 static inline int foreign_receive(int socket)
 {
 	union {

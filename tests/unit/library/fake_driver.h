@@ -13,21 +13,21 @@
 /* Stream i; 0 and 1 stand for the legacy and the per-thread default stream. */
 CUstream fake_stream(unsigned i);
 
-/* Everything as at first. */
+/* Fills `real`, and forgets all streams, counts and settings of earlier tests. */
 void fake_driver_start(void);
 
-/* The calling thread's current context: FAKE_CONTEXT at first; NULL: none. */
+/* Sets the calling thread's current context (NULL: none), as cuCtxSetCurrent. At first it is FAKE_CONTEXT. */
 CUresult fake_set_current(CUcontext context);
 
 /* The effect of the driver's launch: one more unit of work on the stream. */
 CUresult fake_launch(CUstream stream);
 
-/* Pieces of work launched on the stream, and how many of these are done: fake_complete sets it. */
+/* Returns how many pieces of work were launched on the stream. fake_complete() sets how many of them are done. */
 uint64_t fake_launched(CUstream stream);
 void fake_complete(CUstream stream, uint64_t count);
 void fake_complete_all(void);
 
-/* The stream is being captured, or not: events recorded into it meanwhile are counted as faults. */
+/* Sets whether the stream is being captured. Events that are recorded into it meanwhile count in records_in_capture. */
 void fake_set_capturing(CUstream stream, bool is_capturing);
 
 struct fake_counts {
@@ -37,9 +37,9 @@ struct fake_counts {
 };
 struct fake_counts fake_counts(void);
 
-/* The result of cuEventElapsedTime. */
+/* The time that cuEventElapsedTime returns, for any two events. */
 extern _Atomic uint64_t fake_elapsed_us;
-/* From now on cuEventRecord fails. */
+/* While true, cuEventRecord fails. */
 extern _Atomic bool fake_record_fails;
 
 /* An ordinary kernel for a stream. */

@@ -16,14 +16,17 @@ void fake_process_start(uint32_t slots);
 /* From now on this process has slot `slot`. */
 void fake_process_take_slot(uint32_t slot);
 
-/* As the daemon does it for a dead process. */
+/* Clears a slot, as the daemon does for a dead process. */
 void fake_process_clear_slot(uint32_t slot);
 
 void fake_process_set_lease(enum lease_state state);
-/* The process with the turn of the lease: slot + 1, or 0. The word keeps its state, and the turn goes on. */
+/*
+ * Gives the turn (policy/lease/turns.h) to a process: its slot + 1; 0: all may launch. Threads that wait for the lease are
+ * woken; its state stays.
+ */
 void fake_process_set_turn(uint32_t turn);
 
-/* Sum over all slots of device 0. */
+/* Bytes used on device 0, summed over all slots. */
 uint64_t fake_process_used(void);
 
 /* The local cap's answer while the daemon is lost; true at first. */

@@ -1,4 +1,4 @@
-/* A gRPC server in a thread of the test, for clients that block. One at a time. */
+/* A gRPC server in a thread of the test, for tests of clients that block. Only one at a time. */
 #pragma once
 
 #include <pthread.h>
@@ -31,7 +31,7 @@ static void *served_run(void *data)
 	return NULL;
 }
 
-/* Both stay the caller's until served_end(). */
+/* Starts the server on a socket at `path`. `path` and `method` must stay valid until served_end(). */
 static void served_start(const char *path, const struct grpc_method *method)
 {
 	struct grpc_service service = { .methods = method,

@@ -19,34 +19,37 @@
 #define GANG_HOLD_NS (UINT64_C(30) * 1000000000) /* of the models here */
 #define GPU "\"nvidia.com/gpu\":\"1\""
 
-/* A text that is JSON. It must be: the test fails else. */
+/* Parses JSON, written as for printf. The test fails if the text is not JSON. */
 json_t *object_of(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Cards "<name>-0" and on, each for 10 containers; half of them on each NUMA node. */
+/* A node with cards "<name>-0", "<name>-1" and so on, each for 10 containers, half of them on each NUMA node. */
 json_t *node_object(const char *name, unsigned cards, uint64_t memory_mib, unsigned cores_pct);
-/* A node that says that of its cards, and is cordoned so; NULL: not at all. */
+/* A node with these values of the annotations KUBE_NODE_REGISTER and KUBE_NODE_CORDON; NULL: without that annotation. */
 json_t *node_saying(const char *name, const char *cards, const char *cordon);
 /* A pod of namespace "ns", uid "uid-<name>", with one container "main" of these limits. */
 json_t *pod_object(const char *name, const char *limits);
 void annotate(json_t *object, const char *name, const char *value);
-/* With what a decision writes to it: `phase` is its bind-phase; bound to the node if `is_bound`. */
+/* Adds a decision's annotations to the pod, with bind-phase `phase`, and binds the pod to the node if `is_bound`. */
 void allocate(json_t *pod, const char *node, const char *shares, const char *phase, bool is_bound);
 
 /* A model whose lists are complete and empty. */
 struct model *model_of_nothing(void);
-/* The objects are given up. The test fails where the model does not take them. */
+/* Give an object, and its reference, to the model. The test fails if the model refuses the object. */
 void give_node(struct model *model, json_t *node);
 void give_pod(struct model *model, json_t *pod);
-/* Of namespace "ns". */
+/* Gives the model a ResourceQuota of namespace "ns" with these hard limits. */
 void give_quota(struct model *model, const char *name, const char *hard);
 
-/* The verbs' arguments. `nodes`: names by commas. */
+/* The arguments of the extender's verbs filter and bind. `nodes`: names, separated by commas. */
 json_t *filter_args(json_t *pod, const char *nodes);
 json_t *bind_args(const char *pod, const char *node);
 
-/* The names that filter lets through, by commas, and why another one is not: of either list; "" if it is in neither. */
+/*
+ * Read the answer of filter: fitting() returns the names of the nodes that fit, separated by commas. reason_of() returns why a
+ * node does not fit; "" if the answer has no reason for that node.
+ */
 const char *fitting(const json_t *answer);
 const char *reason_of(const json_t *answer, const char *node);
 
-/* What of a card is used. The test fails where there is no such one. */
+/* Returns the card with that UUID and its present use. The test fails if the model has no such card. */
 struct place_card card_of(const struct model *model, const char *uuid);

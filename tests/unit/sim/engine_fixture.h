@@ -1,4 +1,4 @@
-/* A simulated card of its own for each test of its time model, and who has been told what. */
+/* An engine (gpu_engine.h) with one card for each test, and a record of the notices that the engine has given. */
 #pragma once
 
 #include <setjmp.h>

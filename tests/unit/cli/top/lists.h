@@ -29,7 +29,7 @@ static inline json_t *list_new(int cards)
 	return json_pack("{s:i, s:o, s:[]}", "version", 1, "devices", devices, "tenants");
 }
 
-/* One more tenant, on one card; the caller may add to what is returned, which is the list's. */
+/* Adds a tenant with one card. Returns the tenant, which the list owns and the caller may change. */
 static inline json_t *list_add(json_t *list, const char *name, const char *state, int card,
 			       double got_pct)
 {
@@ -62,7 +62,7 @@ static inline bool is_near(double a, double b, double most)
 	return a - b < most && b - a < most;
 }
 
-/* The snapshot of a list, and a history that was fed with it alone. */
+/* Returns the snapshot of a list, which the caller frees, and adds it to the history unless that is NULL. */
 static inline struct snapshot *list_look_with(const json_t *list, const json_t *tasks,
 					      uint64_t at_ns, struct history *history)
 {

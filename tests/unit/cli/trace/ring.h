@@ -1,4 +1,4 @@
-/* A ring as the daemon makes one, for tests: mapped by the test as the process has it. */
+/* A trace ring (struct trace_ring) for tests: made as the daemon does it, and mapped as by the traced process. */
 #pragma once
 
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 
 #include "abi/shm/trace_ring.h"
 
-/* NULL, or the mapping; *ret_fd is the file. */
+/* Returns the mapping of an empty ring, or NULL. *ret_fd is its file. ring_drop() frees both. */
 static inline struct trace_ring *ring_make(int *ret_fd)
 {
 	int fd = memfd_create("ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);

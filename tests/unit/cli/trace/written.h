@@ -1,4 +1,4 @@
-/* What a test wrote as a trace, read again by a JSON parser. */
+/* Reads the trace file that a test has written (struct out) with a JSON parser. */
 #pragma once
 
 #include <setjmp.h>
@@ -21,7 +21,7 @@ static inline void written_begin(struct out *out)
 	out_begin(out);
 }
 
-/* Ends the file; the caller owns what is in it. */
+/* Ends the file, and returns its contents, which the caller owns. */
 static inline json_t *written_end(struct out *out)
 {
 	json_error_t where;
@@ -41,7 +41,7 @@ static inline const json_t *events_of(const json_t *all)
 	return json_object_get(all, "traceEvents");
 }
 
-/* The n-th event of that phase and name, counted from 0; NULL: there are not so many. */
+/* Returns event number n, from 0, of that phase and name, or NULL. */
 static inline const json_t *find_event(const json_t *all, const char *phase, const char *name,
 				       size_t n)
 {

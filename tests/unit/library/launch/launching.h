@@ -23,18 +23,18 @@ int launching_end(void **state);
 /* The kernel that is launched. Each test has its own, because a kernel's learned length outlives a test. */
 extern const void *launched_function;
 
-/* This process's figures on device 0: in the report, and its own. */
+/* Device 0 of this process: its slot in the shared report, and the library's own counts of work in flight. */
 struct region_slot_device *own(void);
 struct inflight_device *device(void);
 
-/* From here to the end of the test, inflight_poll() every 100 us. */
+/* Starts the helper thread, which calls inflight_poll() every 100 us until the test ends. */
 void start_helper(void);
 
-/* One launch, which succeeds or ends with `result`, which it returns. */
+/* Launch one kernel through the gate. The driver returns success, or `result`, which launch_with() returns too. */
 void launch(CUstream stream);
 CUresult launch_with(CUstream stream, CUresult result);
 
-/* Lets the gate learn how long the kernel takes: three samples, seen to end. Leaves the lease GO. */
+/* Lets the gate learn how long the kernel takes, by launches that are seen to end. Leaves the lease in GO. */
 void teach(CUstream stream);
 
 /*
@@ -48,7 +48,7 @@ struct launcher {
 	_Atomic bool has_ended;
 	_Atomic uint64_t launches;
 	uint64_t limit;
-	bool is_running; /* and not joined */
+	bool is_running; /* started, and not joined yet */
 };
 struct launcher *start_launcher(CUstream stream, uint64_t limit);
 void join_launcher(struct launcher *l);

@@ -1,5 +1,5 @@
 /*
- * What the parts of the model of several GPUs (gang_model.h) know of each other:
+ * Declarations that the parts of the model of several GPUs (gang_model.h) share:
  *
  *   gang_model.c       tenants and their threads, the daemon, the run, answers
  *   gang_model_card.c  the GPUs: whose kernel runs, and collectives
@@ -32,31 +32,31 @@ struct collective {
 
 /* A tenant's part on one device. */
 struct rank {
-	int index; /* the arbiter's */
+	int index; /* in the device's arbiter */
 	enum lease_state word;
-	bool is_held; /* at the gate, by the word */
-	bool is_slip; /* as few kernels in flight as can be */
+	bool is_held; /* the word holds its thread at the gate */
+	bool is_slip; /* gang_command() allows only as few kernels in flight as possible */
 	uint64_t depth_ns;
 	uint64_t runs_at;  /* when the thread goes on */
-	bool joins;        /* waits for the end of its work */
+	bool joins;        /* the thread waits for the end of its work */
 	uint64_t asked_at; /* when the work that it waits for was to begin */
 	unsigned kernels_left;
 	uint64_t rounds, collectives;
 
 	struct kernel queue[QUEUE];
 	unsigned head, tail;
-	struct kernel beside[BESIDE]; /* collectives that have come up, with load.overlaps */
+	struct kernel beside[BESIDE]; /* with load.overlaps: collectives that run beside the queue */
 	unsigned beside_head, beside_tail;
 	uint64_t inflight_ns; /* predicted */
 	bool busy;
 	uint64_t flag_falls_at;
 	uint64_t busy_ns, launches, work_ns, spin_ns;
-	bool has_lead; /* since it got its lease: half of its depth was in flight */
+	bool has_lead; /* half of depth_ns has been in flight since the word became GO */
 	uint64_t ramp_ns;
 	uint32_t sync_points;
 	uint64_t progress_at, longest_wait_ns;
-	uint64_t begun_at; /* the collective at the head of the queue; 0: it has not */
-	uint64_t lasted_ns[3]; /* the last collectives on this device, from which the next is predicted */
+	uint64_t begun_at;     /* when the collective at the head began here; 0: it has not begun */
+	uint64_t lasted_ns[3]; /* times of the last collectives here, which predict the next */
 };
 
 struct model_tenant {
@@ -73,7 +73,7 @@ struct model_tenant {
 struct device {
 	struct arbiter *arbiter;
 	uint64_t poll_at;
-	int context; /* -1 at first */
+	int context; /* number of the tenant whose context is on the GPU; -1 at first */
 	uint64_t gap_until, slice_ends;
 };
 

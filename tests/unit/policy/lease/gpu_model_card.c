@@ -16,7 +16,7 @@ static uint32_t group_of(const struct gpu_model *m, int i)
 	return m->process[i]->tenant->group;
 }
 
-/* Whether two processes run at the same time: a group's server is one context. */
+/* True if both processes run at the same time: the processes of a space group share one context, that of its MPS server. */
 static bool are_one(const struct gpu_model *m, int i, int k)
 {
 	if (i == k || i < 0 || k < 0)
@@ -24,7 +24,7 @@ static bool are_one(const struct gpu_model *m, int i, int k)
 	return m->process[i]->used && group_of(m, i) && group_of(m, i) == group_of(m, k);
 }
 
-/* The next process after the present context that has work; -1: none. */
+/* Returns the next process with work, round robin: of another context, or of the present one if no other has work. -1: none. */
 static int next_context(const struct gpu_model *m)
 {
 	int same = -1;
@@ -42,7 +42,7 @@ static int next_context(const struct gpu_model *m)
 	return same;
 }
 
-/* The kernels of the present context. */
+/* True if kernels of the process run: its context is on the GPU, and it has work. */
 static bool runs(const struct gpu_model *m, int i)
 {
 	return has_work(m, i) && are_one(m, m->context, i);
@@ -184,7 +184,7 @@ uint64_t card_event_at(const struct gpu_model *m)
 	return at < m->slice_ends ? at : m->slice_ends;
 }
 
-/* Takes this much work off the running kernels. */
+/* Runs the process's kernels for dt_ns at their speed. */
 static void work_on(struct model_process *p, uint64_t dt_ns)
 {
 	double sms = p->tenant->group ? process_part(p) : 1;

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#define IDLE_MOST_NS (12 * MS)
+#define IDLE_MOST_NS (12 * MS) /* longest that a sliced tenant may be held while the GPU is idle */
 
 /* Adds up a tenant's processes as the daemon does (src/daemon/arbitrate/observe.c). */
 static void add_process(struct gpu_model *m, struct model_process *p,
@@ -182,7 +182,7 @@ static void check(struct gpu_model *m)
 	}
 	if (going > 1)
 		violation(m, "two tenants in GO");
-	/* A token is given by its window, whatever the account of a cap has. */
+	/* The next rule is not for the token policy, which gives the token by windows, whatever a cap's account holds. */
 	if (m->config.arbiter.policy != ARBITER_POLICY_LEASE)
 		return;
 	if (!starved || going || closing || draining) {
@@ -220,7 +220,7 @@ static void write_words(struct gpu_model *m)
 	}
 }
 
-/* As src/daemon/arbitrate/arbitration_turns.c does. */
+/* Chooses which process has the turn, as src/daemon/arbitrate/arbitration_turns.c does. Returns when to choose again. */
 static uint64_t choose_turn(struct gpu_model *m, struct model_tenant *t)
 {
 	enum lease_state state = arbiter_state(m->arbiter, t->index);

@@ -1,5 +1,5 @@
 /*
- * What the parts of the model (gpu_model.h) know of each other:
+ * Declarations that the parts of the model (gpu_model.h) share:
  *
  *   gpu_model.c           tenants and processes come and go; the run; answers
  *   gpu_model_process.c   a process: its thread at the gate, its work in flight
@@ -13,10 +13,10 @@
 #define QUEUE 4096 /* kernels in flight, a power of two */
 #define NEVER UINT64_MAX
 #define BEGIN_NS (1000 * SECOND) /* the clock's value when the model is made */
-#define LATENCIES 4096
+#define LATENCIES 4096 /* most latencies that are kept of a tenant; later ones are dropped */
 #define PROCESSES_MAX (2 * ARBITER_MAX_TENANTS)
 #define STREAMS_MAX 16
-#define MEMBERS_MAX 32 /* most processes of a tenant */
+#define MEMBERS_MAX 32 /* most processes of a tenant, dead ones included */
 
 enum thread_state {
 	THREAD_OFF,
@@ -37,8 +37,8 @@ struct model_tenant {
 	uint64_t leases; /* how often the word became GO, or another process got the turn */
 	struct turns turns;
 	struct turns_process member[MEMBERS_MAX];
-	double slot_work_ns[MEMBERS_MAX]; /* by slot */
-	unsigned members, slots; /* the processes it has; the highest number of processes so far */
+	double slot_work_ns[MEMBERS_MAX]; /* GPU time of the process with that slot */
+	unsigned members, slots; /* processes that it has; processes ever added (next slot) */
 	uint32_t group;          /* the group with which it shares space; 0: none */
 	double percentage;
 	/* Sums over all its processes. */
@@ -63,30 +63,30 @@ struct model_process {
 	uint64_t thread_at;
 	uint64_t burst_left_ns;
 	unsigned bursts;     /* since its load began */
-	uint64_t arrival_ns; /* in the present burst */
+	uint64_t arrival_ns; /* when the present burst arrived */
 	uint64_t held_since_ns;
 
-	uint64_t queue[QUEUE];       /* lengths; the first run_count of them are what runs ... */
-	double left_ns[STREAMS_MAX]; /* ... of which this is left */
+	uint64_t queue[QUEUE];       /* kernel lengths in ns; the first run_count kernels run ... */
+	double left_ns[STREAMS_MAX]; /* ... and have this much left */
 	unsigned head, tail, run_count;
 	double speed; /* in a space group: speed of each kernel, as a part of its speed alone */
 	uint64_t inflight_ns; /* predicted */
 	uint64_t next_kernel_ns;
-	bool pays; /* with this predicted length */
+	bool pays; /* the launch under way pays tokens */
 	uint64_t launches;
 	uint32_t sync_points;
 	uint64_t burst_ended_at; /* when its last burst ended; 0: it has launched since then */
 	uint64_t gate_ns;        /* time at the gate since burst_ended_at */
-	uint64_t gap_ns;         /* as its library reports */
+	uint64_t gap_ns; /* time from the end of a burst to the next launch, without gate_ns */
 
 	bool busy;
 	uint64_t busy_since_ns, busy_done_ns, busy_shown_ns;
 	uint64_t flag_falls_at;
-	uint64_t worked_at; /* until the last time that its busy flag fell */
+	uint64_t worked_at; /* when its busy flag last fell */
 	uint64_t report_idle_at, reported_idle_ns;
-	/* Of its time under a lease: until half of its depth was in flight. */
-	uint64_t ramp_ns, ramp_since; /* 0: not now */
-	uint64_t lease;               /* the tenant's, that this is about */
+	/* A ramp: the time from a new lease until half of the allowed depth, or 1 ms of work, is in flight. */
+	uint64_t ramp_ns, ramp_since; /* sum of all ramps; when the present one began, 0: none */
+	uint64_t lease;               /* tenant->leases at the latest ramp */
 };
 
 struct gpu_model {
@@ -121,7 +121,7 @@ void process_run_thread(struct gpu_model *m, struct model_process *p);
 void process_end_kernel(struct gpu_model *m, struct model_process *p, unsigned which);
 void process_flag_falls(struct gpu_model *m, struct model_process *p);
 void process_report_idle(struct gpu_model *m, struct model_process *p);
-/* The word that let the process through has changed. */
+/* Ends the process's ramp (ramp_since), if one is under way. */
 void process_end_ramp(struct gpu_model *m, struct model_process *p);
 
 /* The part of the GPU's SMs that each of its kernels uses. */

@@ -11,7 +11,7 @@ unsigned process_queued(const struct model_process *p)
 	return p->tail - p->head;
 }
 
-/* The load of the present burst. */
+/* Returns the load that applies to the present burst. */
 static const struct gpu_model_load *part_of(const struct model_process *p)
 {
 	unsigned every = p->load.other_every;
@@ -243,7 +243,7 @@ static void end_burst(struct gpu_model *m, struct model_process *p)
 	p->thread_at = p->arrival_ns > m->now ? p->arrival_ns : m->now;
 }
 
-/* Removes the kernel from the queue; those behind it move up. */
+/* Removes running kernel number `which` from the queue. Returns its length in ns. */
 static uint64_t take_kernel(struct model_process *p, unsigned which)
 {
 	uint64_t length_ns = p->queue[(p->head + which) % QUEUE];
@@ -279,7 +279,7 @@ void process_end_kernel(struct gpu_model *m, struct model_process *p, unsigned w
 	}
 }
 
-/* As the daemon publishes it (src/daemon/arbitrate/arbitration_turns.c). */
+/* Returns how long a process is idle before it reports that, as src/daemon/arbitrate/arbitration_turns.c publishes it. */
 static uint64_t patience_ns(const struct gpu_model *m, const struct model_tenant *t)
 {
 	uint64_t turn_ns = turns_patience_ns(&t->turns, t->member, t->members);

@@ -16,8 +16,8 @@ struct row {
 	/* The results, in percent of the GPU's time. */
 	double got_pct;
 	double charged_pct;
-	double deviation; /* of the share in windows of one second */
-	int index;        /* the arbiter's */
+	double deviation; /* standard deviation of got_pct in windows of one second */
+	int index;        /* in the arbiter */
 };
 
 /*
@@ -27,9 +27,9 @@ struct row {
  */
 double together_after(const char *name, struct row *rows, int count, uint64_t warm_ns,
 		      uint64_t run_ns, const struct gpu_model_config *config);
-/* The same, after two seconds. */
+/* As together_after() with warm_ns of two seconds. */
 double together(const char *name, struct row *rows, int count, uint64_t run_ns,
 		const struct gpu_model_config *config);
 
-/* For the end of a group of tests. */
+/* cmocka teardown of a group of tests: prints the table. */
 int together_print(void **state);

@@ -1,4 +1,4 @@
-/* The same numbers everywhere from the same seed. */
+/* Random numbers for tests: the same seed gives the same numbers on every machine. */
 #pragma once
 
 #include <stdint.h>

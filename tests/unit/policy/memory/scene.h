@@ -1,6 +1,6 @@
 /*
- * A scene of admission on virtual time: cards, and tenants that come, wait, hold, perhaps grow, and end,
- * some of them several times. After each decision all that must hold is checked.
+ * A scene of the admission of memory, on virtual time: cards, and tenants that come, wait, hold memory,
+ * perhaps grow, and end, some of them several times. The rules are checked after each decision.
  */
 #pragma once
 
@@ -8,7 +8,7 @@
 
 struct scene_tally {
 	uint64_t decisions, grants, waits, refusals, overdue, growths;
-	double wait_of_bound; /* the longest wait as a part of its bound */
+	double wait_of_bound; /* the largest part of its bound that a wait took */
 };
 
 /* Plays the scene of `seed`. Returns NULL, or the description of a fault; adds to the tally. */

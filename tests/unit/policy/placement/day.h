@@ -29,7 +29,7 @@ struct day_trace {
 	struct day_task task[DAY_MOST_TASKS];
 };
 
-/* As many of all kinds as keep the node's cards about `load_pct` busy, if all of them fit. */
+/* Draws a day's containers. If all of them fit, they keep about `load_pct` percent of the node's compute in use. */
 void day_draw(struct day_trace *trace, const struct place_node *node, unsigned load_pct,
 	      uint64_t seed);
 
@@ -39,7 +39,7 @@ typedef bool day_chooser(const struct place_node *node, const struct day_kind *k
 day_chooser day_ours, day_rival;
 
 struct day_result {
-	double unusable_cards; /* mean over the day: see below */
+	double unusable_cards; /* mean of day_unusable_cards() over the day */
 	double left_cards;     /* not given out, mean over the day */
 	double links;          /* mean score of a pair of cards in sets of several */
 	unsigned placed, turned_away;
@@ -49,11 +49,12 @@ struct day_result day_run(const struct day_trace *trace, struct place_node node,
 			  day_chooser *chooser);
 
 /*
- * Fragmentation: how many cards' worth of compute are left that a container drawn from the kinds can't
- * use, on average: on cards with too little left of compute or memory for a part of one, on cards that
- * are not free, or too few of those, for whole ones. (As in "Beware of Fragmentation", USENIX ATC 2023.)
+ * Fragmentation: how much of the unallocated compute, in cards, a container of a random kind can't use
+ * on average. A container for a part of a card can't use a card with too little compute or memory left.
+ * A container for whole cards can't use cards that are partly in use, nor any if too few are free. (As
+ * in "Beware of Fragmentation", USENIX ATC 2023.)
  */
 double day_unusable_cards(const struct place_node *node);
 
-/* A kind of container as a request. */
+/* Returns the request of a container of that kind. */
 struct place_request day_request(const struct place_node *node, const struct day_kind *kind);

@@ -16,7 +16,7 @@ extern const char *const layout_names[LAYOUT_COUNT];
 /* The cards of a layout or other description, nothing of them in use, ten slots each. */
 struct place_node layout_node(const char *name);
 
-/* The same cards some in use, some wholly, a few sick or cordoned, now and then. */
+/* Puts the node's cards into random use: some free, some used in part or wholly, a few sick or cordoned. */
 void layout_disturb(struct place_node *node, uint64_t *random);
 
 /* splitmix64: any seed will do; both ends included. */

@@ -1,4 +1,4 @@
-/* Reviews of pods, for tests: JSON is written with ' for ". */
+/* Admission reviews of pods, for tests of the webhook. In the JSON of these tests ' stands for ". */
 #pragma once
 
 #include <setjmp.h>
@@ -46,7 +46,7 @@ static const struct webhook_terms default_terms = {
 	.has_opt_out = true,
 };
 
-/* The response to the creation of this pod, an object of its own. */
+/* Returns the webhook's response to the creation of this pod. The caller owns the response. */
 static inline json_t *respond_to(const struct webhook_terms *terms, const char *pod,
 				 const char *in_namespace)
 {
@@ -62,7 +62,7 @@ static inline json_t *respond_to(const struct webhook_terms *terms, const char *
 	assert_string_equal(json_string_value(json_object_get(answer, "kind")), "AdmissionReview");
 	json_t *response = json_incref(json_object_get(answer, "response"));
 	assert_string_equal(json_string_value(json_object_get(response, "uid")), "u-1");
-	/* Both or neither. */
+	/* A response has both keys or neither. */
 	assert_int_equal(!json_object_get(response, "patch"),
 			 !json_object_get(response, "patchType"));
 	json_decref(answer);
@@ -70,7 +70,7 @@ static inline json_t *respond_to(const struct webhook_terms *terms, const char *
 	return response;
 }
 
-/* As a list; empty where there is none. */
+/* Returns the response's JSON patch as a list, which is empty without a patch. The caller owns the list. */
 static inline json_t *patch_of(const json_t *response)
 {
 	const char *base64 = json_string_value(json_object_get(response, "patch"));
@@ -94,7 +94,7 @@ static inline void assert_json(const char *what, const json_t *is, const char *e
 	json_decref(right);
 }
 
-/* `warning`: a part of the only one; NULL: there is none. */
+/* The webhook must admit the pod with this patch, and with one warning that contains `warning` (NULL: no warning). */
 static inline void assert_patch(const struct webhook_terms *terms, const char *pod,
 				const char *expected, const char *warning)
 {

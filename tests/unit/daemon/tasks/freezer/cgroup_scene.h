@@ -1,6 +1,6 @@
 /*
- * Cgroups for tests: below one that the test makes itself, in each hierarchy that this machine has mounted and may be written.
- * Everything is thawed, killed and removed at its end.
+ * A cgroup with processes for tests, in a hierarchy of version 1 or 2 that this machine has mounted and the test may write.
+ * cgroup_scene_end() thaws the cgroup, kills the processes and removes all.
  */
 #pragma once
 
@@ -15,17 +15,17 @@ struct cgroup_scene {
 	struct cgroups cgroups;
 	struct container container; /* "/allot-test-<pid>/docker/<SCENE_ID>" */
 	struct cgroup cgroup;
-	pid_t pid[SCENE_PROCESSES]; /* each counts in counter[] while it runs */
+	pid_t pid[SCENE_PROCESSES]; /* process i increments counter[8 * i] while it runs */
 	volatile unsigned long *counter;
 };
 
-/* False: this machine has no such hierarchy that may be written; nothing was made then. */
+/* Makes the cgroup. Returns false, and makes nothing, if this machine has no such hierarchy that may be written. */
 bool cgroup_scene_make(struct cgroup_scene *scene, bool v2);
 void cgroup_scene_start(struct cgroup_scene *scene);
 /* Processes that do nothing but start children, which end at once. */
 void cgroup_scene_start_forking(struct cgroup_scene *scene);
-/* Does any of the processes run, within `ms`? */
+/* Returns true as soon as one of the processes runs, false if none does within `ms`. */
 bool cgroup_scene_runs(struct cgroup_scene *scene, unsigned ms);
-/* Waits until all of it stands still, up to timeout_ms; as cgroup_is_frozen(). */
+/* Waits up to timeout_ms until all processes of the cgroup are frozen. Returns as cgroup_is_frozen(). */
 int cgroup_wait_frozen(const struct cgroup *cgroup, unsigned timeout_ms);
 void cgroup_scene_end(struct cgroup_scene *scene);
