@@ -6,7 +6,7 @@
 
 #define STACK_MAX 64
 
-/* Local memory per thread: initial and most bytes of a context. */
+/* The limit of local memory (stack) per thread: its number, its bytes in a new context, and its largest value. */
 #define LIMIT_STACK 0
 #define STACK_BYTES 1024
 #define STACK_MAX_BYTES (512 << 10)

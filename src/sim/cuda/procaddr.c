@@ -42,7 +42,7 @@ static struct form forms[] = { DRIVER_VERSIONS(ROW_VERSION)
 #define SLOTS 2048 /* a power of two, well above the number of rows */
 static_assert(COUNT(symbols) < SLOTS && COUNT(forms) < SLOTS, "an empty slot ends each search");
 
-/* A base name with its forms without (plain) and with (twins) a per-thread suffix, newest first. */
+/* A base name, such as cuMemAlloc, with its forms, newest first. `twins` end in _ptds or _ptsz, `plain` do not. */
 struct base {
 	const char *name; /* NULL for an empty slot */
 	size_t length;

@@ -117,7 +117,7 @@ static void add(const struct listed *l, const struct ordered_card *card)
 	memcpy(device->card_uuid, card_uuid(l, card), sizeof(device->card_uuid));
 }
 
-/* A program with a MIG instance gets that instance and no other device. */
+/* A program that may use MIG instances gets only the first of them, and no other device. */
 static void keep_one_instance(void)
 {
 	for (int i = 0; i < sim.devices_n; i++) {

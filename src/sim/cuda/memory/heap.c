@@ -20,7 +20,7 @@ struct heap {
 	uint16_t rest[SLOTS];
 };
 
-/* All blocks; sim_va_list() has the large allocations too. */
+/* All heaps, so that a search does not pass the large allocations too, as in sim_va_list(). */
 static struct heap *heaps;
 
 static bool is_used(const struct heap *heap, uint32_t slot)

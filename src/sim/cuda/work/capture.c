@@ -15,7 +15,7 @@ struct sim_capture {
 	CUgraph graph;
 	bool foreign; /* the caller made the graph */
 	bool invalid;
-	CUstream members[32]; /* streams that joined, without `origin` */
+	CUstream members[32]; /* streams that joined the capture, without `origin` */
 	int members_n;
 };
 

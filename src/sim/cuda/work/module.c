@@ -13,7 +13,7 @@
 #include "sim/cuda/sim.h"
 
 #define DEFAULT_NS 10000
-/* of a __device__ variable; the real size is in the code, which is not read */
+/* The size of every __device__ variable; the real size is in the code, which is not read. */
 #define GLOBAL_BYTES 4096
 #define CODE_FREE_BYTES (64 << 10) /* bytes for code that the context's own memory has room for */
 

@@ -105,7 +105,7 @@ struct gpu_model {
 	uint64_t slice_ends;
 
 	uint64_t steps, violations;
-	uint64_t lost_since;
+	uint64_t lost_since; /* number of the step since which no held tenant got the lease; 0: none waits */
 	uint64_t idle_since; /* sliced: some tenant is held and no tenant works since then; 0: unknown */
 	int last_holder; /* the arbiter's index of the last tenant with a lease */
 };
