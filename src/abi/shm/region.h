@@ -47,7 +47,7 @@
 enum lease_state {
 	LEASE_STOP = 0,    /* no work may start */
 	LEASE_CLOSING = 1, /* no work may start; the process reports when its running work has ended */
-	LEASE_GO = 2,      /* work may start while less than region_control_device.depth_ns of work is in flight */
+	LEASE_GO = 2, /* work may start while less than region_control_device.depth_ns of work is in flight */
 	/* the tenant is alone on the device: work may start while less than region_control_device.free_depth_ns is in flight */
 	LEASE_FREE = 3,
 	/* several tenants run at the same time: each launch is paid for with tokens (region_control_device.granted) */
@@ -67,7 +67,7 @@ static inline enum lease_state lease_state_of(uint32_t word)
  */
 enum region_sync_point {
 	SYNC_POINT_UNTOLD, /* never */
-	SYNC_POINT_RUNG, /* at each sync point */
+	SYNC_POINT_RUNG,   /* at each sync point */
 	/*
 	 * At each sync point, and when work begins on an idle device. If nothing is in flight after a sync point, the library
 	 * also clears region_slot_device.busy.
@@ -96,9 +96,9 @@ static inline enum swap_order swap_order_of(uint32_t word)
 /* Where a process's swappable memory is (library/swap/swap.h). */
 enum swap_state {
 	SWAP_NONE = 0, /* no swappable memory: the tenant is not swappable, or swapping has not begun */
-	SWAP_IN = 1, /* on the GPU */
-	SWAP_LEAVING = 2, /* being moved from the GPU to the arena */
-	SWAP_OUT = 3, /* in the arena; the process's calls wait */
+	SWAP_IN = 1,        /* on the GPU */
+	SWAP_LEAVING = 2,   /* being moved from the GPU to the arena */
+	SWAP_OUT = 3,       /* in the arena; the process's calls wait */
 	SWAP_RETURNING = 4, /* being moved back to the GPU; the process's calls wait */
 	SWAP_SHORT = 5, /* in the arena, and the GPU has no room for it; the process's calls fail with an error */
 };

@@ -76,7 +76,8 @@ enum trace_wait {
 	TRACE_WAIT_TURN = 2,  /* another process of the tenant had its turn */
 	TRACE_WAIT_DEPTH = 4, /* the process had enough work in flight */
 	TRACE_WAIT_GRANT = 8, /* the tenant had no tokens left (LEASE_PACED) */
-	TRACE_WAIT_CAP = 16,  /* the daemon was gone, and the process had reached the tenant's time limit */
+	TRACE_WAIT_CAP =
+		16, /* the daemon was gone, and the process had reached the tenant's time limit */
 };
 
 #define TRACE_LEASED 1U     /* flag of work: started under a lease */

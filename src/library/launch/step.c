@@ -6,7 +6,7 @@
 
 /* Each device's last step. */
 static struct {
-	_Atomic uint64_t at_ns; /* when the step ended; 0 if there was none */
+	_Atomic uint64_t at_ns;    /* when the step ended; 0 if there was none */
 	_Atomic uint64_t launches; /* the device's launches until then */
 } last[REGION_MAX_DEVICES];
 

@@ -17,7 +17,8 @@ void trace_work(const struct work *work, int device, uint64_t begin, bool is_lea
 void trace_kernel(const struct work *work, int device, uint64_t begin, uint64_t end,
 		  CUresult result);
 
-#define TRACE_SEEN_PLACES 8 /* places for a key; once a key finds none free, the trace gets no more names */
+#define TRACE_SEEN_PLACES \
+	8 /* places for a key; once a key finds none free, the trace gets no more names */
 
 /* Returns the index of the key's first place in trace_sink.seen. */
 static inline uint64_t trace_seen_at(uint64_t key)

@@ -24,8 +24,8 @@ struct measured {
 	int index; /* -1 if nothing is measured */
 	size_t free_before;
 	uint64_t used_before; /* the tenant's memory in the ledger */
-	uint64_t grown;   /* bytes that the call took, as measured */
-	uint64_t charged; /* bytes charged by measured_charge() or measured_charge_retry() */
+	uint64_t grown;       /* bytes that the call took, as measured */
+	uint64_t charged;     /* bytes charged by measured_charge() or measured_charge_retry() */
 };
 
 void measured_begin(struct measured *m, int index);

@@ -6,7 +6,7 @@
 
 #include "library/memory/ledger.h"
 
-#define RESERVED_STEP (32ULL << 20) /* bytes; the driver's step, as measured with pools */
+#define RESERVED_STEP (32ULL << 20)          /* bytes; the driver's step, as measured with pools */
 #define RESERVED_REFRESH_NS (20 * NS_PER_MS) /* time between two updates of the charges */
 
 /*

@@ -25,7 +25,7 @@ enum shared_kind {
 
 struct shared {
 	enum shared_kind kind;
-	int index; /* device index */
+	int index;         /* device index */
 	uint64_t id;       /* address, number or handle, as the kind says */
 	uint64_t key;      /* identifies the memory in every process (exports.h) */
 	uint64_t bytes;    /* of an import: what to charge if this process is the owner */

@@ -47,7 +47,7 @@ enum process_detour {
 /* Nearly every call reads this, so it fits in one cache line. */
 struct process_state {
 	_Alignas(64) _Atomic uint32_t mode;
-	_Atomic uint32_t shared;         /* number of allocations shared with other processes (shared.h) */
+	_Atomic uint32_t shared; /* number of allocations shared with other processes (shared.h) */
 	struct process_own *_Atomic own; /* never NULL */
 	const struct region_control *_Atomic control;
 	struct region_report *_Atomic report;

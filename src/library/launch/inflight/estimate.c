@@ -1,10 +1,10 @@
 #include "library/launch/inflight/estimate.h"
 
-#define ENTRIES 4096 /* a power of two; 128 KiB */
-#define PLACES 4 /* entries in which a key may be */
-#define FIRST_SAMPLES 4 /* samples_wanted of a new entry */
+#define ENTRIES 4096             /* a power of two; 128 KiB */
+#define PLACES 4                 /* entries in which a key may be */
+#define FIRST_SAMPLES 4          /* samples_wanted of a new entry */
 #define SAMPLES_AFTER_SURPRISE 2 /* samples_wanted after a sample far from the estimate */
-#define SAMPLE_EVERY 64 /* while no samples are wanted, one launch in so many is timed */
+#define SAMPLE_EVERY 64          /* while no samples are wanted, one launch in so many is timed */
 /*
  * Timing a kernel takes two events, which cost the thread and the GPU microseconds. So while samples are wanted, only one in
  * SHORT_EVERY launches of a short kernel is timed. Where several streams share the GPU, samples differ so much that more are

@@ -21,8 +21,8 @@
 
 struct estimate {
 	_Atomic uint64_t key;
-	_Atomic uint64_t ns; /* the estimate; 0 if not known yet */
-	_Atomic uint32_t uses; /* launches counted */
+	_Atomic uint64_t ns;             /* the estimate; 0 if not known yet */
+	_Atomic uint32_t uses;           /* launches counted */
 	_Atomic uint32_t samples_wanted; /* how many more samples to take soon */
 	_Atomic uint32_t last, before;   /* the last two samples, in ns; 0 if none yet */
 	_Atomic uint32_t stable_ns;      /* the stable value; 0 before three samples */

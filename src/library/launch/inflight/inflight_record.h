@@ -9,7 +9,7 @@
 #include "library/launch/inflight/estimate.h"
 #include "library/sys/sys.h"
 
-#define INFLIGHT_RING 32 /* most marks of one stream in flight */
+#define INFLIGHT_RING 32    /* most marks of one stream in flight */
 #define INFLIGHT_SAMPLES 16 /* most samples of one stream in progress */
 #define INFLIGHT_NO_SAMPLE (-1)
 /* A power of two, so that little code finds a record (fast_path.h). */
@@ -29,7 +29,7 @@ struct inflight_stream {
 	_Alignas(INFLIGHT_STREAM_SIZE) _Atomic uintptr_t fast_path_key;
 	/* The device's bit; 0 if launches into this stream must take the gate. */
 	_Atomic uint32_t fast_path_device;
-	uint32_t lease_at; /* offset of the device's lease word in struct region_control */
+	uint32_t lease_at;         /* offset of the device's lease word in struct region_control */
 	_Atomic uint32_t launched; /* launches so far; may wrap */
 	_Atomic uint32_t unmarked; /* launches since the last mark */
 	/* part of `unmarked` that the device's totals include */
@@ -42,7 +42,7 @@ struct inflight_stream {
 	/* for a thread's own default stream and an overflow record: the launching thread marks each launch */
 	bool marks_each_launch;
 	_Atomic bool in_use;
-	bool is_in_used; /* inflight_used has this record */
+	bool is_in_used;         /* inflight_used has this record */
 	_Atomic uint32_t synced; /* value of `launched` at the last sync point */
 	/* value of `launched` when all launches up to then had certainly ended (inflight_settle.h) */
 	_Atomic uint32_t ended;
@@ -71,14 +71,14 @@ struct inflight_device {
 	_Atomic int32_t inflight;   /* launches that are counted or marked, and have not ended */
 	_Atomic uint64_t completed; /* launches that were seen to end */
 	_Atomic uint64_t launched_before; /* launches into streams that are gone */
-	_Atomic uint64_t busy_since_ns; /* when work last began on the idle device */
-	_Atomic uint64_t stalled_at; /* 1 + `completed` when a wait was given up; 0 if none */
+	_Atomic uint64_t busy_since_ns;   /* when work last began on the idle device */
+	_Atomic uint64_t stalled_at;      /* 1 + `completed` when a wait was given up; 0 if none */
 	_Atomic int64_t
 		stalled_ns; /* part of inflight_ns that the gate ignores (inflight_ignore_stalled()) */
 	_Atomic uint32_t progress; /* futex word: incremented at each poll while threads wait */
-	_Atomic uint32_t waiters; /* threads that wait for in-flight work to end */
-	_Atomic bool shows_busy; /* copy of the slot's `busy` in a nearer cache line */
-	_Atomic bool has_synced; /* no launch since the last sync point */
+	_Atomic uint32_t waiters;  /* threads that wait for in-flight work to end */
+	_Atomic bool shows_busy;   /* copy of the slot's `busy` in a nearer cache line */
+	_Atomic bool has_synced;   /* no launch since the last sync point */
 	_Atomic uint64_t idle_since_ns; /* when shows_busy was last cleared */
 	/* while the device is idle: since when a launch waits at the gate; 0 if none */
 	_Atomic uint64_t launch_waiting_since_ns;
