@@ -243,7 +243,10 @@ static void *hook_of_nvml(const char *name)
 	return NULL;
 }
 
-/* Looks up `name`, a form that has no row although other forms of it may be hooked. Returns a stand-in (unknown.h) or NULL. */
+/*
+ * Looks up a driver function that driver_table.h lacks, but of which it has another version or stream suffix with a hook, as it
+ * may have cuMemAlloc_v2 but not cuMemAlloc_v9. Returns a stand-in (unknown.h) if the driver has the function; NULL otherwise.
+ */
 static void *hook_of_unknown(const char *name)
 {
 	struct elf_object driver;

@@ -89,7 +89,10 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 	if ((!t->demand && !t->running) || t->arrived) {
 		double keeps = charge_tokens_kept(a, t);
 
-		/* A tenant that was active at filled_at was idle since then, not absent, so it keeps tokens as for a pause. */
+		/*
+		 * A tenant becomes inactive only when it has been idle for free_after_ns. So if it was active at filled_at
+		 * already, it has been idle for less, and keeps as many tokens as for a pause between steps.
+		 */
 		if (t->active && t->filled_at > t->active_since)
 			keeps = max_double(tokens_of_pause(a, t), t->tokens_ns);
 		most = min_double(most, keeps);

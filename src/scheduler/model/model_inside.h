@@ -231,7 +231,10 @@ double model_room_loss(struct model *model, const struct inventory *inventory,
 		       const struct place_tally *room);
 /* Removes the node's room from the totals. Call before the node's cards are dropped or replaced. */
 void model_room_forget(struct model *model, struct model_node *node);
-/* Makes the counts cached per card invalid. Call when interned strings of cards outside of the model's nodes were freed. */
+/*
+ * Makes the counts cached per card invalid. They are found by the address of an interned string, and a new string may get the
+ * address of a freed one. Call when cards that are in no node of the model were freed; model_room_forget() serves its nodes.
+ */
 void model_room_strings_freed(struct model *model);
 void model_room_free(struct model *model);
 

@@ -37,7 +37,10 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 		*ret_is_new = false;
 		return 0;
 	}
-	/* A process that returns after a restart may join even a retired tenant. */
+	/*
+	 * A process that an earlier daemon had registered, and that returns after the daemon's restart, may join even a retired
+	 * tenant: one that was removed and ends with its last process.
+	 */
 	int r = adopt_is_expected(tenant, pid) && previous_epoch != 0
 			? 0
 			: tenant_check_not_retired(tenant, err);
