@@ -103,27 +103,27 @@ static const char *why_failed(int error)
 {
 	switch (-error) {
 	case EMFILE:
-		return "it has no file descriptor left; raise its limit (ulimit -n), or close "
-		       "some before the GPU is first used";
+		return "this process has no file descriptor left; raise its limit (ulimit -n), or "
+		       "close some before it first uses the GPU";
 	case ENFILE: return "the machine has no file descriptor left; raise fs.file-max";
 	case ENOMEM:
-		return "it can't map the tenant's pages; raise its limit of address space "
-		       "(ulimit -v)";
+		return "this process has no address space left for allot's shared memory; raise "
+		       "its limit (ulimit -v)";
 	case EINVAL:
-		return "its user namespace does not map its own user and group; write uid_map and "
-		       "gid_map before the GPU is first used";
+		return "this process runs in a user namespace that does not map its user and "
+		       "group; write uid_map and gid_map before it first uses the GPU";
 	case EACCES:
 	case EPERM:
-		return "it may not connect to the daemon's socket; run it as a user who may, and "
-		       "let its "
-		       "seccomp filter allow Unix sockets";
+		return "this process may not connect to the socket; run it as a user with "
+		       "permission, and let its seccomp filter allow Unix sockets";
 	case EPROTO:
-		return "the daemon's answer can't be read; use liballot.so and allotd of one "
-		       "version";
+		return "liballot.so does not understand the answer of allotd; use both of the "
+		       "same version";
 	case EAGAIN:
 	case ECONNRESET:
 	case EPIPE:
-		return "the daemon ends or stands still (waited 30 s); look whether allotd runs";
+		return "allotd closed the connection or did not answer for 30 s; check that "
+		       "allotd runs, then start the program again";
 	default: return NULL;
 	}
 }
@@ -233,13 +233,15 @@ static void explain_refusal(const char *path, int error, const char *message)
 	if (*message)
 		log_refusal("no GPU for this process: %s", message);
 	else if (error == -ENOENT || error == -ECONNREFUSED)
-		log_refusal("no GPU for this process: no daemon answers at %s (waited 30 s); "
-			    "start allotd, or run without ALLOT_SOCKET",
+		log_refusal("no GPU for this process: no daemon answers at %s (waited 30 s); start "
+			    "allotd, or outside of containers unset ALLOT_SOCKET to use the GPU "
+			    "without a quota",
 			    path);
 	else if (why)
 		log_refusal("no GPU for this process: registration at %s: %s", path, why);
 	else
-		log_refusal("no GPU for this process: registration at %s: failed with errno %d",
+		log_refusal("no GPU for this process: registration at %s failed with errno %d; run "
+			    "allot doctor",
 			    path, -error);
 }
 
@@ -290,7 +292,7 @@ bool process_rejoin(void)
 		return false;
 	if (is_same_daemon(&r)) {
 		registration_unmap(r.control, r.report);
-		log_debug("the daemon stood still");
+		log_debug("the daemon answers again; it was stopped, not restarted");
 	} else {
 		adopt(&r);
 		log_debug("adopted by a new daemon, slot %u", r.slot);
@@ -336,14 +338,14 @@ static void watch_heartbeat(bool has_work, uint64_t now_ns)
 		heartbeat_seen_ns = now_ns;
 		if (atomic_load(&process_state.daemon_lost)) {
 			atomic_store(&process_state.daemon_lost, false);
-			log_debug("the daemon beats again");
+			log_debug("the daemon's heartbeat is back");
 		}
 		return;
 	}
 	if (now_ns - heartbeat_seen_ns < heartbeat_patience_ns(control, has_work || has_ended))
 		return;
 	if (!atomic_exchange(&process_state.daemon_lost, true))
-		log_debug("%s: going on under the last quotas",
+		log_debug("%s: continuing under the last quotas, without turns",
 			  has_ended ? "the daemon has ended" : "no heartbeat from the daemon");
 	if (now_ns - rejoined_ns < REJOIN_EVERY_NS)
 		return;
@@ -441,9 +443,10 @@ enum process_mode process_join(void)
 	 * from the first copy.
 	 */
 	if (!elf_is_in_first_namespace()) {
-		explain_refusal(path, -ENOTSUP,
-				"the driver was loaded by dlmopen into a namespace of its own, "
-				"where no quota can be kept; load it with dlopen");
+		explain_refusal(
+			path, -ENOTSUP,
+			"the program loaded libcuda with dlmopen into a separate linker namespace, "
+			"where allot cannot enforce its quota; load libcuda with dlopen");
 		atomic_store(&process_state.mode, PROCESS_REFUSED);
 		return PROCESS_REFUSED;
 	}

@@ -12,9 +12,9 @@ def lacking(tmp_path_factory):
 
 @pytest.mark.parametrize("what, said", [
     ("madvise", ["madvise(MADV_WIPEONFORK) is refused", "let the filter allow it"]),
-    ("descriptors", ["it has no file descriptor left", "raise its limit (ulimit -n)"]),
-    ("one-descriptor", ["it has no file descriptor left", "raise its limit (ulimit -n)"]),
-    ("namespace", ["its user namespace does not map its own user and group", "write uid_map and gid_map"]),
+    ("descriptors", ["this process has no file descriptor left", "raise its limit (ulimit -n)"]),
+    ("one-descriptor", ["this process has no file descriptor left", "raise its limit (ulimit -n)"]),
+    ("namespace", ["a user namespace that does not map its user and group", "write uid_map and gid_map"]),
 ])
 def test_what_is_missing_is_told(machine, lacking, what, said):
     done = machine.run("--memory", "1GiB", "--", lacking, what)

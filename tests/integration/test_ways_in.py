@@ -90,7 +90,7 @@ def test_a_plugin(held, programs, way, plugin):
 def test_a_plugin_in_a_namespace_of_its_own(held, programs, plugin):
     lines, status = held.run(programs["way"], "plugin-new-namespace", programs[plugin])
     assert (lines, status) == (["cuInit 802"], 1)
-    assert "dlmopen" in held.errors and "load it with dlopen" in held.errors
+    assert "dlmopen" in held.errors and "load libcuda with dlopen" in held.errors
 
 
 def test_the_driver_in_a_namespace_of_its_own(held, programs):

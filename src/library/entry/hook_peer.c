@@ -23,8 +23,8 @@ CUresult hook_ctx_enable_peer(CUresult (*enable)(CUcontext, unsigned int), CUcon
 	if (swap_peers_enable(real_current_context(), device, peer))
 		swap_backing_set_peer_access(peer, device, true);
 	else
-		log_write("swap: too many pairs of peers: memory made from now on can't be reached "
-			  "by this one");
+		log_write("swap: too many pairs of contexts with peer access (1024): this context "
+			  "has no access to memory that is allocated from now on");
 	return result;
 }
 

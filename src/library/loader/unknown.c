@@ -20,8 +20,10 @@ bool unknown_is_refused(const char *name)
 	bool is_refused = *config_socket() && !config_passes_unknown();
 
 	if (*config_socket())
-		log_debug("%s: this driver's, and unknown to this version of allot: %s", name,
-			  is_refused ? "refused" : "passed");
+		log_debug("%s: this version of allot does not know this function of the driver: %s",
+			  name,
+			  is_refused ? "hidden from the program (ALLOT_UNKNOWN=pass allows it)"
+				     : "allowed");
 	return is_refused;
 }
 
@@ -36,7 +38,7 @@ void *unknown_note(const char *name, const void *address)
 		if (atomic_compare_exchange_strong(&noted[i], &empty, address) || empty == address)
 			return (void *)absent_entry;
 	}
-	log_debug("%s: passed: too many unknown entries", name);
+	log_debug("%s: allowed, because the table of hidden functions is full", name);
 	return NULL;
 }
 

@@ -121,8 +121,9 @@ bool reserve_wait(int index, uint64_t bytes, struct reserve_wait *wait)
 	helper_start();
 	uint64_t begin = trace_begin();
 	WITH_LOCK(&locks.memory_request[index]);
-	log_debug("device %d: waiting for a grant of %llu bytes more", index,
-		  (unsigned long long)bytes);
+	log_debug("device %d: an allocation waits until the daemon grants the tenant %llu "
+		  "bytes more (--on-full wait)",
+		  index, (unsigned long long)bytes);
 	bool is_worth_trying = wait_for_answer(index, bytes, wait->since_ns, &a);
 	cancel_request(&a, index);
 	trace_wait(TRACE_MEMORY_WAIT, index, begin, bytes, is_worth_trying ? 0 : ENOMEM);

@@ -65,7 +65,8 @@ void helper_start(void)
 	is_started = true;
 	atexit(duties->on_exit);
 	if (!thread_create(helper_main))
-		log_write("no helper thread: work of this process is gated, but not measured");
+		log_write("cannot start the library's helper thread: launches still wait for their "
+			  "turn, but the GPU time of this process is not measured");
 	duties->on_start();
 }
 

@@ -88,7 +88,8 @@ void fd_exchange_delete(uint64_t key)
 		return;
 	}
 	if (error)
-		log_write("the daemon keeps memory that was freed, until this process ends (errno %d)",
+		log_write("GPU memory that was shared by cuIpcGetMemHandle and freed stays allocated "
+			  "until this process ends: the daemon could not be told (errno %d)",
 			  -error);
 }
 

@@ -67,8 +67,8 @@ CUresult ipc_broker_get(const struct backing *b, CUipcMemHandle *ret)
 	if (!b->key)
 		result = export_to_daemon(b, handle.key, &error);
 	if (error)
-		log_write("cuIpcGetMemHandle: the daemon did not keep the memory's descriptor "
-			  "(errno %d)",
+		log_write("cuIpcGetMemHandle failed: the daemon did not take the descriptor of the "
+			  "memory (errno %d); check that allotd runs",
 			  -error);
 	if (result != CUDA_SUCCESS)
 		return result;

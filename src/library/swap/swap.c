@@ -251,7 +251,7 @@ static void give_up(const char *why)
 		return;
 	}
 	atomic_fetch_add(&own.failed, 1);
-	log_write("swap: %s: memory stays on the GPU", why);
+	log_write("swap: the memory of this process stays on the GPU: %s", why);
 }
 
 static uint64_t lock_next(void)
@@ -475,8 +475,8 @@ static void try_move_in(uint32_t word)
 			  sys_now_ns() - return_since_ns > RETURN_PATIENCE_NS)) {
 		if (!was_short) {
 			atomic_fetch_add(&own.failed, 1);
-			log_write("swap: the GPU has no room for memory that was moved off: calls that need it "
-				  "fail");
+			log_write("swap: the GPU has no room for the return of this process's memory: CUDA "
+				  "calls that need it fail until there is room");
 		}
 		set_state(SWAP_SHORT);
 		swap_hold_open(false);
@@ -527,7 +527,7 @@ static void lock_arena_ahead(uint32_t word)
 	       prepare_next(AHEAD_PAUSES))
 		has_locked = true;
 	if (has_locked)
-		log_debug("swap: the arena is page-locked, as far as it has memory");
+		log_debug("swap: all host memory that the swap arena has so far is page-locked");
 }
 
 static void *swap_main(void *unused)
@@ -562,7 +562,7 @@ void swap_start(void)
 		return;
 	is_started = thread_create(swap_main);
 	if (!is_started)
-		log_write("no thread to move memory: it stays on the GPU");
+		log_write("swap: no thread to move this process's memory: it stays on the GPU");
 }
 
 void swap_wait_for_driver(void)

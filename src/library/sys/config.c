@@ -34,7 +34,8 @@ void config_load(void)
 	if (path && !is_unusable)
 		strcpy(socket_path, path);
 	else if (path)
-		log_refusal("ALLOT_SOCKET: %zu bytes are too long for a socket's path (%zu at most)",
+		log_refusal("ALLOT_SOCKET: the path has %zu bytes, but a socket's path may have at "
+			    "most %zu; use a shorter directory",
 			    strlen(path), sizeof(socket_path) - 1);
 	atomic_store_explicit(&loaded, true, memory_order_release);
 }
