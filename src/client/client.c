@@ -67,10 +67,11 @@ static int connect_socket(const char *run_dir, int *ret_fd, struct error *err)
 		if (errno == ECONNREFUSED || errno == ENOENT || errno == ENOTDIR)
 			return error_set(err, ENOENT, "no daemon runs in %s", run_dir);
 		if (errno == EACCES || errno == EPERM)
-			return error_set(err, EACCES,
-					 "%s: permission denied; ask to be added to the group that "
-					 "may use it",
-					 address.sun_path);
+			return error_set(
+				err, EACCES,
+				"%s: permission denied; ask an administrator to add you to the group of "
+				"this socket",
+				address.sun_path);
 		return error_set_errno(err, errno, "%s", address.sun_path);
 	}
 	*ret_fd = steal_fd(&fd);

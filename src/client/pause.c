@@ -20,7 +20,8 @@ static int ask(struct client *client, const char *op, const char *name, const js
 		json_object_set_new(body, "swap_out", json_true());
 	r = client_request(client, op, body, ret_reply, err);
 	if (r == -ENOENT)
-		return error_set(err, ESRCH, "'%s' ended meanwhile, so it holds no memory", name);
+		return error_set(err, ESRCH,
+				 "tenant '%s' has ended meanwhile, so it holds no memory", name);
 	return r;
 }
 
@@ -38,7 +39,8 @@ static int await(struct client *client, const char *op, const char *name,
 			return r;
 		goes_on = json_is_true(json_object_get(reply, "moving"));
 		if (options->watch && !options->watch(options->data, reply) && goes_on)
-			return error_set(err, EINTR, "interrupted");
+			return error_set(err, EINTR,
+					 "interrupted: the daemon continues to move the memory");
 	}
 	return 0;
 }
@@ -57,6 +59,6 @@ int client_pause(struct client *client, const char *op, const char *name,
 		return r;
 	bool goes_on = json_is_true(json_object_get(reply, "moving")) && !options->no_wait;
 	if (options->watch && !options->watch(options->data, reply) && goes_on)
-		return error_set(err, EINTR, "interrupted");
+		return error_set(err, EINTR, "interrupted: the daemon continues to move the memory");
 	return goes_on ? await(client, op, name, options, reply, err) : 0;
 }

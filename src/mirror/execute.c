@@ -212,7 +212,8 @@ static int replace_directory(const char *made, const char *place, enum occupant 
 	unsigned int flags = occupant == NOTHING ? RENAME_NOREPLACE : RENAME_EXCHANGE;
 
 	if (renameat2(AT_FDCWD, made, AT_FDCWD, place, flags) < 0)
-		return error_set_errno(err, errno, "%s to %s", made, place);
+		return error_set_errno(err, errno, "can't move the finished mirror from %s to %s",
+				       made, place);
 	return 0;
 }
 

@@ -193,8 +193,8 @@ int mirror_plan_make(const struct mirror_files *files, const char *library,
 	}
 	if (r == 0 && !is_planned(&plan, "lib64/libcuda.so.1"))
 		r = error_set(err, ENOENT,
-			      "no 64-bit libcuda.so.1 was found; install NVIDIA's driver, or "
-			      "name the directory that it is below");
+			      "no 64-bit libcuda.so.1 was found; install NVIDIA's driver or, if it is "
+			      "installed below another root directory, name that directory");
 	if (r == 0)
 		r = add(&plan, MIRROR_FILE, "lib64", "liballot.so", library, 0, err);
 	if (r < 0)

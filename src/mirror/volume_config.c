@@ -157,7 +157,9 @@ int mirror_config_parse(const char *text, struct mirror_config *ret_config, stru
 	int r = read_volumes(json_object_get(root, "volume"), &config, err);
 	json_decref(root);
 	if (r == 0 && !config.libraries)
-		r = error_set(err, EINVAL, "no volume names a library");
+		r = error_set(err, EINVAL,
+			      "no volume lists a library: add names to \"libraries\" in \"components\" "
+			      "of a volume");
 	if (r < 0)
 		mirror_config_free(&config);
 	else

@@ -216,7 +216,7 @@ BAD_CONFIGS = [
     ('{"volume": [{"components": {"libraries": "x"}}]}', '"libraries"'),
     ('{"volume": [{"components": {"libraries": [1]}}]}', "entry 1"),
     ('{"volume": [{"components": {"libraries": ["../x"]}}]}', "entry 1"),
-    ('{"volume": [{"components": {"binaries": ["x"]}}]}', "names a library"),
+    ('{"volume": [{"components": {"binaries": ["x"]}}]}', "no volume lists a library"),
 ]
 
 

@@ -410,7 +410,7 @@ def test_the_tenant_ends_while_it_is_waited_for(machine, waiting):
     tenant, process, pausing = waiting
     os.kill(process, signal.SIGKILL)
     said = pausing.communicate(timeout=20)[1]
-    assert pausing.returncode == 1 and "'a' ended meanwhile" in said, said
+    assert pausing.returncode == 1 and "'a' has ended meanwhile" in said, said
     tenant.process.wait(timeout=10)
 
 
