@@ -123,7 +123,10 @@ static int clear_path(const struct address *address, const char *path, struct er
 		return error_set_errno(err, errno, "socket");
 	if (connect(fd, (const struct sockaddr *)&address->storage, address->length) == 0 ||
 	    errno != ECONNREFUSED)
-		return error_set_errno(err, EADDRINUSE, "unix:%s", path);
+		return error_set(err, EADDRINUSE,
+				 "unix:%s: another program listens there: stop it, or use another "
+				 "path",
+				 path);
 	return unlink(path) < 0 ? error_set_errno(err, errno, "remove old %s", path) : 0;
 }
 

@@ -90,7 +90,9 @@ static void reload_certificate(struct server *s)
 		free_if_unused(s->generations->next);
 		return;
 	}
-	log_error("TLS: %s: the certificate and key that were read before stay in use", err.text);
+	log_error("TLS: the changed files can't be used: %s; the certificate and key that "
+		  "were read before stay in use",
+		  err.text);
 	tls_free(&s->tls);
 	/* Keep the new files' state (`seen`), so that an error in them is logged only once. */
 	memcpy(before.seen, s->tls.seen, sizeof(before.seen));

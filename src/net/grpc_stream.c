@@ -298,10 +298,11 @@ void grpc_call_headers_end(struct grpc_call *call)
 		grpc_call_end(call, GRPC_INTERNAL, "grpc-timeout: must be 1 to 8 digits and a unit");
 		return;
 	case GRPC_FAULT_METHOD:
-		grpc_call_end(call, GRPC_UNIMPLEMENTED, "no such method here");
+		grpc_call_end(call, GRPC_UNIMPLEMENTED, "this server has no such method");
 		return;
 	case GRPC_FAULT_MEDIA:
-		end(call, GRPC_UNKNOWN, "must be POST and application/grpc", "415");
+		end(call, GRPC_UNKNOWN,
+		    "the request must be a POST with content type application/grpc", "415");
 		return;
 	case GRPC_FAULT_MALFORMED:
 		call->is_over = true;
@@ -321,7 +322,9 @@ static void refuse_message(struct grpc_call *call, int why)
 		grpc_call_end(call, GRPC_UNIMPLEMENTED, "compressed messages are not understood");
 		return;
 	case -EPROTO: grpc_call_end(call, GRPC_INTERNAL, "more than one message"); return;
-	default: grpc_call_end(call, GRPC_RESOURCE_EXHAUSTED, "no memory"); return;
+	default:
+		grpc_call_end(call, GRPC_RESOURCE_EXHAUSTED, "the server is out of memory");
+		return;
 	}
 }
 
@@ -332,7 +335,9 @@ void grpc_call_data(struct grpc_call *call, const uint8_t *data, size_t size)
 	if (call->is_over)
 		return;
 	if (server->held_bytes + size > limits->held_bytes) {
-		grpc_call_end(call, GRPC_RESOURCE_EXHAUSTED, "too many requests at a time");
+		grpc_call_end(
+			call, GRPC_RESOURCE_EXHAUSTED,
+			"the unfinished requests to this server are too large in sum: try again");
 		return;
 	}
 	int r = grpc_inbox_take(&call->in, data, size, limits->message_bytes);
@@ -356,12 +361,13 @@ void grpc_call_arrived(struct grpc_call *call)
 		return;
 	}
 	if (!grpc_inbox_is_complete(&call->in)) {
-		grpc_call_end(call, GRPC_INTERNAL, "no whole message");
+		grpc_call_end(call, GRPC_INTERNAL,
+			      "the request ended before its message was complete");
 		return;
 	}
 	call->method->handler(server->service.data, call, call->in.data, call->in.size);
 	if (!call->is_over && !call->is_kept)
-		grpc_call_end(call, GRPC_INTERNAL, "no answer");
+		grpc_call_end(call, GRPC_INTERNAL, "internal error: the method gave no answer");
 	free_request(call);
 }
 
@@ -389,9 +395,11 @@ void grpc_call_look(struct grpc_call *call, uint64_t now_ns)
 	if (call->is_over)
 		return;
 	if (!call->has_arrived && now_ns >= call->arrive_by_ns)
-		end_kept(call, GRPC_DEADLINE_EXCEEDED, "the request did not come in time");
+		end_kept(call, GRPC_DEADLINE_EXCEEDED,
+			 "the request did not arrive completely within the server's time limit");
 	else if (call->has_deadline && now_ns >= call->deadline_ns)
-		end_kept(call, GRPC_DEADLINE_EXCEEDED, "the call's own time is over");
+		end_kept(call, GRPC_DEADLINE_EXCEEDED,
+			 "the deadline that the client set (grpc-timeout) has passed");
 	if (call->is_over)
 		return;
 	if (!call->has_arrived)

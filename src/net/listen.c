@@ -22,6 +22,6 @@ int listen_bind(const char *path, int type, struct error *err)
 	if (unlink(path) < 0 && errno != ENOENT)
 		return error_set_errno(err, errno, "remove old %s", path);
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
-		return error_set_errno(err, errno, "bind %s", path);
+		return error_set_errno(err, errno, "can't make the socket %s", path);
 	return steal_fd(&fd);
 }

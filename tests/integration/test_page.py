@@ -347,7 +347,8 @@ def test_who_may_not_change(machine, page):
     assert page.change("pause", request, token=READ)[0] == 401
     assert page.change("pause", request, token="x" * 40)[0] == 401
     # A browser that another site made ask says whose script it was.
-    assert page.change("pause", request, Origin="http://evil.example") == (403, "another site asks\n")
+    assert page.change("pause", request, Origin="http://evil.example") == (
+        403, "refused: a page of another site (header Origin) sent the request\n")
     assert page.change("pause", request, Origin="null")[0] == 403
     assert machine.tenants()["a"]["state"] == "starting"
     assert page.change("pause", request, Origin=page.url.rstrip("/"))[0] == 200
@@ -360,7 +361,7 @@ def test_who_may_not_change(machine, page):
 def test_a_socket_needs_no_token_and_changes_nothing(machine, tmp_path):
     path = machine.run_dir / "page.sock"
     said = start_servers(machine, tmp_path, f"web_listen = unix:{path}\n")
-    assert f"the page is served at unix:{path}, to everyone on this machine; it changes nothing" in said
+    assert f"the page is served at unix:{path}, for every user of this machine; it changes nothing" in said
     assert stat.S_IMODE(path.stat().st_mode) == 0o600, "a private daemon's is its user's"
     assert ask(f"unix:{path}", "/api/state", Host="any.name")[0] == 200
     status, _, text = ask(f"unix:{path}", "/api/pause", "POST", "x" * 20, "{}")
@@ -376,18 +377,18 @@ def test_the_systems_daemon_shows_its_state_to_the_machine(machine, tmp_path):
     start("allot-sim", "--socket", machine.run_dir / "sim.sock", "--spec", tmp_path / "cards")
     said = start("allotd", "--run-dir", machine.run_dir, "--sim-socket", machine.run_dir / "sim.sock", "--nvml",
                  BUILD / "sim" / "libnvidia-ml.so.1", "--config", tmp_path / "settings")
-    assert "to everyone on this machine; it changes nothing" in said
+    assert "for every user of this machine; it changes nothing" in said
     address = page_in(said).split("/")[2]
     assert ask(address, "/api/state")[0] == 200
     for name in ("evil.example", f"evil.example:{address.rpartition(':')[2]}"):
         status, _, text = ask(address, "/api/state", Host=name)
-        assert status == 403 and "by an address, or as localhost" in text
+        assert status == 403 and "by an IP address or as localhost" in text
     assert ask(address, "/api/state", Host="localhost")[0] == 200
     assert ask(address, "/events", Host="evil.example")[0] == 403
 
 
 @pytest.mark.parametrize("settings, says", [
-    ("web_listen = 127.0.0.1:0\n", "a private daemon's tenants are its user's to see: name a web_token_file"),
+    ("web_listen = 127.0.0.1:0\n", "only you may see the tenants of your private daemon: set web_token_file"),
     ("web_listen = 0.0.0.0:0\n", "web_listen: '0.0.0.0:0' can be reached from other machines: name a web_token_file"),
     ("web_listen = 0.0.0.0:0\nweb_change_token_file = /etc/hostname\n", "name a web_token_file"),
     ("web_listen = 127.0.0.1:0\nweb_token_file = /none/such\n", "web_token_file: /none/such: No such file"),
@@ -403,8 +404,8 @@ def test_beyond_this_machine_only_by_a_token_and_said_so(machine, tmp_path):
     token = tmp_path / "token"
     token.write_text(READ)
     said = start_servers(machine, tmp_path, f"web_listen = 0.0.0.0:0\nweb_token_file = {token}\n")
-    assert "to those, also on other machines, who name the token; it changes nothing" in said
-    assert "the token can be read on its way" in said
+    assert "for clients with the token of web_token_file, also from other machines; it changes nothing" in said
+    assert "others on the network can read the token" in said
     address = f"127.0.0.1:{re.search(r'0.0.0.0:([0-9]+)', said).group(1)}"
     assert ask(address, "/api/state")[0] == 401 and ask(address, "/api/state", token=READ, Host="gpu7.example")[0] == 200
 
@@ -517,7 +518,7 @@ def test_no_more_than_so_many_readers(page):
     for reader in readers:
         assert reader.begin() == 200 and reader.next()
     status, _, text = page.ask("/events")
-    assert status == 503 and "too many look" in text
+    assert status == 503 and "too many browsers show this page" in text
     assert page.ask("/api/state")[0] == 200
     readers.pop().close()
     again = []

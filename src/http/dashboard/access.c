@@ -54,9 +54,9 @@ int access_check_private(const struct access_settings *settings, const struct ad
 	    !is_none(settings->web_token_file))
 		return 0;
 	return error_set(err, EACCES,
-			 "web_listen: '%s' can be reached by every user of this machine, and a "
-			 "private daemon's tenants are its user's to see: name a web_token_file, or "
-			 "listen at unix:/path",
+			 "web_listen: '%s' can be reached by every user of this machine, but only "
+			 "you may see the tenants of your private daemon: set web_token_file, or "
+			 "web_listen = unix:/path",
 			 settings->web_listen);
 }
 

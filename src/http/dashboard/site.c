@@ -63,16 +63,20 @@ static bool is_granted(struct site *site, enum access_verdict verdict, const str
 {
 	static const struct server_answer refusals[] = {
 		[ACCESS_NEEDS_TOKEN] = { .status = 401,
-					 .line = "a token is needed\n",
+					 .line = "a token is needed: send the one in the file of setting web_token_file as "
+						 "Authorization: Bearer TOKEN\n",
 					 .header = "WWW-Authenticate",
 					 .header_value = "Bearer realm=\"allot\"" },
 		[ACCESS_WRONG_HOST] = { .status = 403,
-					.line = "must be asked for by an address, or as localhost\n" },
-		[ACCESS_WRONG_ORIGIN] = { .status = 403, .line = "another site asks\n" },
+					.line = "refused: without a token, open this page by an IP address or as "
+						"localhost, not by a host name\n" },
+		[ACCESS_WRONG_ORIGIN] = { .status = 403,
+					  .line = "refused: a page of another site (header Origin) sent the request\n" },
 		[ACCESS_NO_CHANGES] = { .status = 403,
 					.line = "nothing can be changed here: the setting "
 						"web_change_token_file is none\n" },
-		[ACCESS_UNREADABLE] = { .status = 503, .line = "the token can't be checked\n" },
+		[ACCESS_UNREADABLE] = { .status = 503,
+					.line = "the token can't be checked, because its file can't be read: see the log\n" },
 	};
 	if (verdict == ACCESS_UNREADABLE && !site->token_failed)
 		log_warning("page: the token can't be checked: %s; every request is refused",
@@ -124,8 +128,10 @@ bool site_begins_stream(const struct server_request *request, struct server_answ
 void site_answer_stream(int added, struct server_answer *ret)
 {
 	if (added < 0)
-		*ret = (struct server_answer){ .status = 503,
-					       .line = "too many look at the page; close one\n" };
+		*ret = (struct server_answer){
+			.status = 503,
+			.line = "too many browsers show this page at the same time: close one\n"
+		};
 	else
 		*ret = (struct server_answer){ .status = 200,
 					       .is_stream = true,
@@ -149,10 +155,12 @@ static void answer_rights(struct site *site, const struct server_request *reques
 
 static void answer_method(const char *allow, struct server_answer *ret)
 {
-	*ret = (struct server_answer){ .status = 405,
-				       .line = "not by this method\n",
-				       .header = "Allow",
-				       .header_value = allow };
+	*ret = (struct server_answer){
+		.status = 405,
+		.line = "this path does not allow the request's method: see the header Allow\n",
+		.header = "Allow",
+		.header_value = allow
+	};
 }
 
 static void answer_file(struct site *site, const struct server_request *request,
@@ -170,7 +178,7 @@ static void answer_file(struct site *site, const struct server_request *request,
 			site_answer_no_memory(ret);
 		return;
 	}
-	*ret = (struct server_answer){ .status = 404, .line = "there is /\n" };
+	*ret = (struct server_answer){ .status = 404, .line = "not found: the page is at /\n" };
 }
 
 static void handle(void *data, const struct server_request *request, struct server_answer *ret)
@@ -218,19 +226,20 @@ static void log_start(const struct site *site, const char *text, bool has_tls)
 	if (!changes)
 		changes = is_none(settings->web_change_token_file)
 				  ? "it changes nothing"
-				  : "with the other token it changes quotas";
-	log_info("%s is served at %s%s%s, to %s; %s", site->config.what,
+				  : "clients with the token of web_change_token_file may change quotas";
+	log_info("%s is served at %s%s%s, for %s; %s", site->config.what,
 		 is_unix(site) ? ""
 		 : has_tls     ? "https://"
 			       : "http://",
 		 text, is_unix(site) ? "" : "/",
-		 is_none(settings->web_token_file) ? "everyone on this machine"
-		 : is_local                        ? "those on this machine who name the token"
-			    : "those, also on other machines, who name the token",
+		 is_none(settings->web_token_file) ? "every user of this machine"
+		 : is_local ? "clients on this machine with the token of web_token_file"
+			    : "clients with the token of web_token_file, also from other machines",
 		 changes);
 	if (!is_local && !has_tls)
-		log_warning("web_listen: without web_tls_certificate the token can be read on its "
-			    "way from other machines");
+		log_warning(
+			"web_listen: connections from other machines are not encrypted, so others "
+			"on the network can read the token: set web_tls_certificate and web_tls_key");
 }
 
 static int serve(struct site *site, struct error *err)

@@ -232,13 +232,15 @@ static void test_refusals(void **state)
 {
 	check_refused("/test.Test/Refuse", 0, GRPC_FAILED_PRECONDITION,
 		      "no: 5 % of \xc3\xbc\nare gone");
-	check_refused("/test.Test/None", 3, GRPC_UNIMPLEMENTED, "no such method here");
-	check_refused("/", 0, GRPC_UNIMPLEMENTED, "no such method here");
-	check_refused("/test.Test/Forget", 0, GRPC_INTERNAL, "no answer");
+	check_refused("/test.Test/None", 3, GRPC_UNIMPLEMENTED, "this server has no such method");
+	check_refused("/", 0, GRPC_UNIMPLEMENTED, "this server has no such method");
+	check_refused("/test.Test/Forget", 0, GRPC_INTERNAL,
+		      "internal error: the method gave no answer");
 	/* The answer comes before the request is there, and ends it. */
 	check_refused("/test.Test/Echo", LIMIT_BYTES + 1, GRPC_RESOURCE_EXHAUSTED,
 		      "a message of 65537 bytes: must be at most 65536");
-	check_refused("/test.Test/None", 10 << 20, GRPC_UNIMPLEMENTED, "no such method here");
+	check_refused("/test.Test/None", 10 << 20, GRPC_UNIMPLEMENTED,
+		      "this server has no such method");
 	check_echo(10);
 }
 
