@@ -143,7 +143,7 @@ def test_refused(devices):
     for arguments, status, words in [
             (["create", "web"], 1, "'web' is in use"),
             (["create", "a", "--memory", "1TiB"], 1, "more than the GPU has"),
-            (["create", "a", "--memory", "139GiB"], 1, "is possible"),
+            (["create", "a", "--memory", "139GiB"], 1, "is unpromised"),
             (["create", "a", "--gpu", "7"], 1, "7"),
             (["create", "a", "--cores", "50", "--cores-limit", "20"], 2, "less than --cores 50"),
             (["create", "a", "--on-full", "wait"], 2, "needs --memory"),

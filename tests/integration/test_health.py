@@ -93,7 +93,7 @@ def test_a_lost_card_that_comes_back(two, tmp_path):
     settle(two, tmp_path)
     fault(two, "lose", "0")
     told = wait_health(two, "unhealthy")
-    assert told["health_reason"] == "the GPU is lost"
+    assert told["health_reason"] == "the driver reports that the GPU is lost"
     assert create(two).returncode == 0     # on the other one
     fault(two, "heal", "0")
     wait_health(two, "healthy")

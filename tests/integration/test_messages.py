@@ -46,7 +46,7 @@ RUN = [
     (["--memery", "4GiB"], "--memery", "did you mean --memory?"),
     (["--name", "taken"], "'taken'", "choose another"),
     (["--sharing", "time", "--group", "x"], "'x'", "only with --sharing space"),
-    (["--group", "x"], "'x'", "only tenants with sharing 'space' have one"),
+    (["--group", "x"], "'x'", "possible only with sharing 'space'"),
     (["--sharing", "space", "--memory", "1GiB", "--on-full", "swap"], "'space'", "use on_full 'fail' or 'wait'"),
     (["--sharing", "space", "--cores-limit", "0.5%"], "0.5", "must be"),
     (["--swap-arena", "1GiB", "--memory", "1GiB"], "--swap-arena", "only with --on-full swap"),

@@ -487,12 +487,12 @@ def test_quotas_of_swappable_tenants_may_overlap_and_others_may_not(small):
     small.wait_for_tenant("b")
     # What they take turns on is not there for others, ...
     done = small.run("--memory", "600MiB", "--", "true")
-    assert done.returncode == 125 and "is not left" in done.stderr, done.stderr
+    assert done.returncode == 125 and "does not fit" in done.stderr, done.stderr
     run("--memory", "500MiB", name="c")
     small.wait_for_tenant("c")
     # ... and what others are promised is not there for them.
     done = small.run("--memory", "2100MiB", *movable, "--", "true")
-    assert done.returncode == 125 and "is not left" in done.stderr, done.stderr
+    assert done.returncode == 125 and "does not fit" in done.stderr, done.stderr
 
 
 @pytest.mark.alone  # shares

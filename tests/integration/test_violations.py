@@ -87,7 +87,7 @@ def test_who_never_registers_is_told_of(machine, tmp_path, programs, way):
     machine.start("--name", "round", "--memory", "1GiB", "--", *ways(programs)[way])
     found = find_offender(machine, reason="unregistered")
     assert found["action"] == "reported" and found["memory_bytes"] > 600 << 20
-    assert found["sign"] == "started by it"
+    assert found["sign"] == "started by a process of the tenant"
     assert state_of(found["pid"]) in "SR"
     before, after = looks(machine)
     assert before["tenants"][0]["violations"] == after["tenants"][0]["violations"] == 1
@@ -104,7 +104,8 @@ def test_double_fork_is_known_by_its_environment(machine, tmp_path, programs):
     machine.start("--name", "round", "--memory", "1GiB", "--", "sh", "-c",
                   f"(env -u LD_PRELOAD setsid {programs}/hoard 100 100 0 60000 >&2 &) ; exec sleep 60")
     found = find_offender(machine, reason="unregistered")
-    assert found["sign"] in ("by its environment", "started by it")
+    assert found["sign"] in ("its environment names the tenant's socket",
+                             "started by a process of the tenant")
     os.kill(found["pid"], signal.SIGKILL)
     machine.wait_for_tenant("round", lambda t: not t["offenders"] and t["violations"] == 1)
 
@@ -266,7 +267,7 @@ def test_exec_into_a_container(make_boxes, programs):
     box, good, bad = governed_and_round(boxes, programs)
     found = wait_until(lambda: offenders_of(boxes), what="the offender")
     assert [(o["pid"], o["reason"], o["sign"]) for o in found] == \
-        [(bad.pid, "unregistered", "in its container")]
+        [(bad.pid, "unregistered", "in a container of the tenant")]
     task, = [t for t in boxes.tasks()["tasks"] if t["pid"] == bad.pid]
     assert task["violation"] == {"tenant": "governed", "reason": "unregistered",
                                  "action": "reported"}
@@ -319,7 +320,7 @@ def test_a_container_in_the_container(make_boxes, programs, where):
     try:
         assert bad.wait(timeout=20) == -signal.SIGTERM
         assert good.poll() is None
-        assert "in its container" in boxes.log.read_text()
+        assert "in a container of the tenant" in boxes.log.read_text()
     finally:
         bad.kill()
         bad.wait()
@@ -340,4 +341,4 @@ def test_the_mounted_socket_tells(op, make_boxes, programs, tmp_path):
     box.start("unshare", "--mount", "sh", "-c", f"mount --bind {directory} {target} && exec \"$@\"",
               "sh", programs / "hoard", *HOLD)
     found = wait_until(lambda: offenders_of(boxes, made["name"]), what="the offender")
-    assert found[0]["sign"] == "its socket is mounted there"
+    assert found[0]["sign"] == "the tenant's socket is mounted in its file system"

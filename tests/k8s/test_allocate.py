@@ -204,7 +204,7 @@ def test_init_containers_have_the_place_of_the_others(make_node):
     assert {name: quotas(tenant) for name, tenant in node.tenants().items()} == dict.fromkeys(
         names, [(first, memory, 100, 100)])
     node.bind("p-other", f"{first},NVIDIA,1000,10:;")
-    assert "is not left" in node.plugin.refused([f"{first}-5"]).details()
+    assert "does not fit" in node.plugin.refused([f"{first}-5"]).details()
 
 
 def test_sidecars_need_a_place_of_their_own(make_node):
@@ -241,7 +241,7 @@ def test_space(make_node):
     # No user of the machine gets there; in a container, whose users may be anybody, the directory is open.
     assert (mps / "0-1").stat().st_mode & 0o777 == 0o700 and (mps / "0-1/pipe").stat().st_mode & 0o777 == 0o755
     node.bind("p-both", f"{first},NVIDIA,1000,25:;", annotations={"allot.dev/sharing": "time", "allot.dev/group": "x"})
-    assert "only tenants with sharing 'space' have one" in node.plugin.refused([f"{first}-9"]).details()
+    assert "possible only with sharing 'space'" in node.plugin.refused([f"{first}-9"]).details()
     node.bind("p-auto", f"{first},NVIDIA,1000,25:;", annotations={"allot.dev/sharing": "auto"})
     assert "'auto': was removed; must be time or space" in node.plugin.refused([f"{first}-8"]).details()
 

@@ -382,10 +382,10 @@ def test_no_byte_is_promised_twice(make_node):
     found = node.wait_devices(lambda found: found[card["uuid"].lower()]["capacity"]["cores"]["value"] == "75", "less of a card")
     assert found[card["uuid"].lower()]["capacity"]["memory"]["value"] == f"{left}Mi"
     which = sorted(one["uuid"] for one in node.cards()).index(card["uuid"])
-    with pytest.raises(dra.Refused, match="is not left"):
+    with pytest.raises(dra.Refused, match="does not fit"):
         node.driver.prepare(node.claim((which, {"memory": f"{left + 1}Mi"})))
     node.driver.prepare(node.claim((which, {"memory": f"{left}Mi", "cores": "75"})))
-    with pytest.raises(dra.Refused, match="is not left"):
+    with pytest.raises(dra.Refused, match="does not fit"):
         node.driver.prepare(node.claim((which, {"memory": "1Mi"})))
     # What a claim has is the scheduler's to count.
     assert node.devices()[card["uuid"].lower()]["capacity"]["memory"]["value"] == f"{left}Mi"
@@ -411,11 +411,11 @@ def test_beside_the_device_plugin(make_node, shared_cluster, tmp_path):
         node.driver.prepare(claim)
         wait_until(lambda: announced()[cards[0]["uuid"]] == (0, 100), what="less of the first card")
         assert announced()[cards[1]["uuid"]] == (whole[1], 100)
-        assert "is not left" in kubelet.plugin.refused([f"{cards[0]['uuid']}-0"]).details()
+        assert "does not fit" in kubelet.plugin.refused([f"{cards[0]['uuid']}-0"]).details()
         kubelet.plugin.allocate([f"{cards[1]['uuid']}-0"])
         node.wait_devices(lambda found: found[cards[1]["uuid"].lower()]["capacity"]["memory"]["value"] !=
                           f"{whole[1]}Mi", "less of the second card")
-        with pytest.raises(dra.Refused, match="is not left"):
+        with pytest.raises(dra.Refused, match="does not fit"):
             node.driver.prepare(node.claim((1, {})))
         node.driver.unprepare(claim)
         wait_until(lambda: announced()[cards[0]["uuid"]] == (whole[0], 100), what="the first card")

@@ -33,17 +33,16 @@ static int check_share(const struct promise_card *card, const struct promise *p,
 				 "GPU %u: cores_limit_pct %g: must be above 0, at most 100", i,
 				 p->limit_pct);
 	if (p->limit_pct < p->cores_pct)
-		return error_set(
-			err, EINVAL,
-			"GPU %u: cores_limit_pct %g is under cores_pct %g: must be at least that",
-			i, p->limit_pct, p->cores_pct);
+		return error_set(err, EINVAL,
+				 "GPU %u: cores_limit_pct (--cores-limit) %g is less than cores_pct "
+				 "(--cores) %g: must be at least as much",
+				 i, p->limit_pct, p->cores_pct);
 	double left = 100 - card->promised_cores_pct;
 	if (p->cores_pct > left + PCT_SLACK && !card->may_overcommit)
-		return error_set(
-			err, ENOSPC,
-			"GPU %u: %g %% of its time cannot be guaranteed: %g %% are promised to others; "
-			"at most %g %% is possible",
-			i, p->cores_pct, card->promised_cores_pct, left > 0 ? left : 0);
+		return error_set(err, ENOSPC,
+				 "GPU %u: %g %% of its time cannot be guaranteed, because %g %% are "
+				 "guaranteed to other tenants: at most %g %% is possible",
+				 i, p->cores_pct, card->promised_cores_pct, left > 0 ? left : 0);
 	return 0;
 }
 
@@ -57,14 +56,14 @@ static int check_left(const struct promise_card *card, uint64_t want, struct err
 	uint64_t left = taken < card->memory_bytes ? card->memory_bytes - taken : 0;
 	if (want <= left)
 		return 0;
-	return error_set(
-		err, ENOSPC,
-		"GPU %u: memory of %s is not left: at most %s (%" PRIu64 "MiB) is possible. Of %s, "
-		"%s are promised to others, %s are held by tenants without a quota, and %s are "
-		"granted to tenants that wait or swap",
-		i, amount(want).text, amount(left).text, left / MIB,
-		amount(card->memory_bytes).text, amount(card->promised_bytes).text,
-		amount(card->unpromised_held_bytes).text, amount(granted).text);
+	return error_set(err, ENOSPC,
+			 "GPU %u: memory of %s does not fit: at most %s (%" PRIu64
+			 "MiB) is unpromised. Of %s, %s are promised to others, %s are held by "
+			 "tenants without a quota, and %s are granted to tenants with on_full wait "
+			 "or swap",
+			 i, amount(want).text, amount(left).text, left / MIB,
+			 amount(card->memory_bytes).text, amount(card->promised_bytes).text,
+			 amount(card->unpromised_held_bytes).text, amount(granted).text);
 }
 
 static int check_given_memory(const struct promise_card *card, uint64_t want, uint64_t held,
@@ -96,14 +95,16 @@ static int check_unpromised(const struct promise_card *card, uint64_t held, stru
 	if (unpromised == 0)
 		return error_set(
 			err, ENOSPC,
-			"GPU %u: all %s are promised to others: none is left for a tenant without "
-			"a memory quota",
+			"GPU %u: all of its memory (%s) is promised to others: none is left for a "
+			"tenant without a memory quota. Choose another GPU, or ask for a quota "
+			"with on_full 'wait'",
 			card->index, amount(card->memory_bytes).text);
 	if (unpromised < held)
-		return error_set(err, EBUSY,
-				 "GPU %u: the memory that is not promised, %s, is less than the tenant "
-				 "holds, %s",
-				 card->index, amount(unpromised).text, amount(held).text);
+		return error_set(
+			err, EBUSY,
+			"GPU %u: without a quota the tenant may hold %s, which is promised to no "
+			"tenant, and it holds %s now: free some, or set a quota",
+			card->index, amount(unpromised).text, amount(held).text);
 	return 0;
 }
 
@@ -112,11 +113,11 @@ static int check_waiting(const struct promise_card *card, const struct promise *
 {
 	unsigned i = card->index;
 	if (!request->waits)
-		return request->has_reserve ? error_set(err, EINVAL,
-							"GPU %u: reserve_bytes: only with "
-							"on_full 'wait'",
-							i)
-					    : 0;
+		return request->has_reserve
+			       ? error_set(err, EINVAL,
+					   "GPU %u: reserve_bytes: possible only with on_full 'wait': leave it out",
+					   i)
+			       : 0;
 	if (!p->memory_given)
 		return error_set(err, EINVAL,
 				 "GPU %u: memory_bytes: missing: on_full 'wait' needs the amount "

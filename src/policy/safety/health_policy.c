@@ -111,7 +111,9 @@ bool health_note_xid(struct health *h, uint64_t number, const struct health_igno
 		return update(h, when);
 	}
 	snprintf(text, sizeof(text), "Xid %" PRIu64 ": %s", number,
-		 xid ? xid->what : "not in the table of those that do no harm");
+		 xid ? xid->what
+		     : "unknown to allot, so it counts as a fault of the GPU (health_ignore_xids "
+		       "can exempt it)");
 	return note_fault(h, text, when);
 }
 
@@ -152,9 +154,9 @@ bool health_pass_time(struct health *h, uint64_t recover_ns, const struct health
 void health_reason(const struct health *h, char ret_text[HEALTH_REASON_MAX])
 {
 	snprintf(ret_text, HEALTH_REASON_MAX, "%s",
-		 h->is_lost      ? "the GPU is lost"
+		 h->is_lost      ? "the driver reports that the GPU is lost"
 		 : h->has_fault  ? h->fault
 		 : h->is_silent  ? "the driver does not answer"
-		 : h->is_failing ? "the driver's calls fail"
+		 : h->is_failing ? "calls to the driver about this GPU fail"
 				 : "");
 }

@@ -46,10 +46,10 @@ const struct tenant *violation_owner(const struct violation_signs *s, const char
 		const struct tenant *owner;
 		const char *how;
 	} signs[] = {
-		{ s->by_descent, "started by it" },
-		{ s->by_mount, "its socket is mounted there" },
-		{ s->by_container, "in its container" },
-		{ s->by_environment, "by its environment" },
+		{ s->by_descent, "started by a process of the tenant" },
+		{ s->by_mount, "the tenant's socket is mounted in its file system" },
+		{ s->by_container, "in a container of the tenant" },
+		{ s->by_environment, "its environment names the tenant's socket" },
 	};
 	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++)
 		if (signs[i].owner) {

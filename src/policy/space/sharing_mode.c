@@ -29,9 +29,10 @@ static int check_sms(const struct sharing_facts *f, struct error *err)
 static int check_space(const struct sharing_facts *f, struct error *err)
 {
 	if (!f->has_leases)
-		return error_set(err, EINVAL,
-				 "sharing: 'space': groups need policy 'lease': choose that "
-				 "policy, or leave sharing out");
+		return error_set(
+			err, EINVAL,
+			"sharing: 'space': needs the daemon's setting policy = lease: change the "
+			"setting, or use sharing 'time'");
 	if (f->device_count > 1)
 		return error_set(
 			err, EINVAL,
@@ -45,10 +46,11 @@ static int check_space(const struct sharing_facts *f, struct error *err)
 	if (f->sms && check_sms(f, err) < 0)
 		return -EINVAL;
 	if (!f->sms && f->limit_pct < SPACE_LIMIT_MIN_PCT)
-		return error_set(err, EINVAL,
-				 "sharing: 'space': cores_limit_pct %g may round to no SM: must be "
-				 "%g or more",
-				 f->limit_pct, SPACE_LIMIT_MIN_PCT);
+		return error_set(
+			err, EINVAL,
+			"sharing: 'space': cores_limit_pct %g could be less than one SM of this "
+			"GPU, whose number of SMs is unknown: must be %g or more",
+			f->limit_pct, SPACE_LIMIT_MIN_PCT);
 	if (f->missing)
 		return error_set(err, EOPNOTSUPP, "sharing: 'space': %s; or use sharing 'time'",
 				 f->missing);
@@ -76,9 +78,11 @@ int sharing_choose(const struct sharing_request *request, const struct sharing_f
 	if (r < 0)
 		return error_add(err, r, "group");
 	if (*request->group && way == SHARING_TIME)
-		return error_set(err, EINVAL,
-				 "group: '%s': only tenants with sharing 'space' have one",
-				 request->group);
+		return error_set(
+			err, EINVAL,
+			"group: '%s': possible only with sharing 'space': add that, or leave the "
+			"group out",
+			request->group);
 	if (way == SHARING_SPACE) {
 		r = check_space(facts, err);
 		if (r < 0)
@@ -102,10 +106,11 @@ int space_find(const struct space_known *list, size_t count, const struct space_
 		const struct space_key *k = &list[i].key;
 		bool is_same_name = !strcmp(k->group, key->group);
 		if (is_same_name && k->uid != key->uid && is_given(key->group))
-			return error_set(err, EPERM,
-					 "group: '%s' belongs to uid %u, and a group has one "
-					 "user: use another name",
-					 key->group, (unsigned)k->uid);
+			return error_set(
+				err, EPERM,
+				"group: '%s' was made by another user (uid %u), and only that user's "
+				"tenants can join it: use another name",
+				key->group, (unsigned)k->uid);
 		if (is_same_name && k->uid == key->uid && k->card == key->card) {
 			*ret_place = (int)i;
 			*ret_number = list[i].number;

@@ -86,7 +86,7 @@ static void test_on_full(void **state)
 	/* Its quota is no longer promised: another claim may have the whole card. */
 	struct claim_request other = claim_of(f, "pod/2/main", 0, 8192, 30, -1);
 	claim_made(f, &other);
-	override_refused(claim, &nothing, ENOSPC, "is not left");
+	override_refused(claim, &nothing, ENOSPC, "does not fit");
 	assert_int_equal(claim_terms(claim)->on_full, ON_FULL_WAIT);
 	claims_restart(f);
 	claim = claims_find(f->node->claims, "pod/1/main");
@@ -110,12 +110,12 @@ static void test_impossible(void **state)
 	struct claim *claim = claim_made(f, &request);
 	claim_made(f, &other);
 	struct claim_override w = memory_of(5000);
-	override_refused(claim, &w, ENOSPC, "is not left");
+	override_refused(claim, &w, ENOSPC, "does not fit");
 	/* If one part can't be granted, no part is. */
 	w = memory_of(2048);
 	w.device[0].has_limit = true;
 	w.device[0].limit_pct = 20;
-	override_refused(claim, &w, EINVAL, "is under cores_pct 30");
+	override_refused(claim, &w, EINVAL, "is less than cores_pct (--cores) 30");
 	must_have(claim, 0, 1024, 30, 30);
 	assert_null(claim->original);
 	/* Its former share is no longer free: the claim stays as it is until there is room. */
@@ -123,7 +123,7 @@ static void test_impossible(void **state)
 	assert_true(override(claim, &w));
 	struct claim_request third = claim_of(f, "pod/3/main", 0, 8192 - 4096 - 512, 0, -1);
 	claim_made(f, &third);
-	override_refused(claim, &nothing, ENOSPC, "is not left");
+	override_refused(claim, &nothing, ENOSPC, "does not fit");
 	must_have(claim, 0, 512, 30, 30);
 	/* ... and its memory alone still counts as changed. */
 	w.device[0].has_cores = true;

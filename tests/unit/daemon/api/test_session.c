@@ -171,7 +171,7 @@ static void test_promises(void **state)
 		     "\"cores_pct\":60}]"));
 	assert_int_equal(rest->region.control->device[0].quota_bytes, 3 * GIB);
 	fixture_refused(f, CREATE("\"devices\":[{\"index\":0,\"memory_bytes\":4294967296}]"),
-			ENOSPC, "at most 3 GiB (3072MiB) is possible");
+			ENOSPC, "at most 3 GiB (3072MiB) is unpromised");
 	f->node->config.refuse_overcommit = true;
 	fixture_refused(f, CREATE("\"devices\":[{\"index\":0,\"cores_pct\":50}]"), ENOSPC,
 			"at most 40 % is possible");

@@ -54,7 +54,7 @@ static void test_limit_follows_cores(void **state)
 	p = decided(&empty, &p, 0, (struct promise_request){ .has_cores = true, .cores_pct = 40 });
 	assert_true(p.limit_pct == 60);
 	refused(&empty, &p, 0, (struct promise_request){ .has_cores = true, .cores_pct = 70 },
-		EINVAL, "cores_limit_pct 60 is under cores_pct 70");
+		EINVAL, "cores_limit_pct (--cores-limit) 60 is less than cores_pct (--cores) 70");
 }
 
 static void test_shares(void **state)
@@ -100,10 +100,10 @@ static void test_memory(void **state)
 	refused(&card, NULL, 0, r, EINVAL, "must be above 0");
 	card.promised_bytes = 5 * GIB;
 	r.memory_bytes = 4 * GIB;
-	refused(&card, NULL, 0, r, ENOSPC, "at most 3 GiB (3072MiB) is possible");
+	refused(&card, NULL, 0, r, ENOSPC, "at most 3 GiB (3072MiB) is unpromised");
 	card.unpromised_held_bytes = 2 * GIB;
 	r.memory_bytes = 2 * GIB;
-	refused(&card, NULL, 0, r, ENOSPC, "1 GiB (1024MiB) is possible");
+	refused(&card, NULL, 0, r, ENOSPC, "1 GiB (1024MiB) is unpromised");
 	card.promised_bytes = 8 * GIB;
 	refused(&card, NULL, 0, (struct promise_request){ 0 }, ENOSPC, "none is left");
 }

@@ -35,8 +35,9 @@ static void test_xids(void **state)
 		{ 63, false, "" },
 		{ 94, false, "" },
 		{ 48, true, "Xid 48: double-bit ECC error" },
-		{ 79, true, "the GPU is lost" },
-		{ 5000, true, "Xid 5000: not in the table of those that do no harm" },
+		{ 79, true, "the driver reports that the GPU is lost" },
+		{ 5000, true,
+		  "Xid 5000: unknown to allot, so it counts as a fault of the GPU (health_ignore_xids can exempt it)" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct health h = { 0 };
@@ -107,7 +108,7 @@ static void test_answers(void **state)
 	assert_false(health_note_answer(&h, HEALTH_FAILED, &now));
 	assert_false(health_note_answer(&h, HEALTH_FAILED, &now));
 	assert_true(health_note_answer(&h, HEALTH_FAILED, &now));
-	assert_string_equal(reason(&h), "the driver's calls fail");
+	assert_string_equal(reason(&h), "calls to the driver about this GPU fail");
 	assert_false(health_note_answer(&h, HEALTH_ANSWERED, &now));
 	assert_false(health_note_answer(&h, HEALTH_ANSWERED, &now));
 	assert_false(health_note_answer(&h, HEALTH_FAILED, &now)); /* from the beginning */
@@ -116,7 +117,7 @@ static void test_answers(void **state)
 	assert_true(health_note_answer(&h, HEALTH_ANSWERED, &now));
 	/* Lost, or silent: at once. */
 	assert_true(health_note_answer(&h, HEALTH_SAYS_LOST, &now));
-	assert_string_equal(reason(&h), "the GPU is lost");
+	assert_string_equal(reason(&h), "the driver reports that the GPU is lost");
 	assert_false(health_note_answer(&h, HEALTH_SILENT, &now));
 	assert_false(health_note_answer(&h, HEALTH_ANSWERED, &now));
 	assert_false(health_note_answer(&h, HEALTH_ANSWERED, &now));
@@ -126,7 +127,7 @@ static void test_answers(void **state)
 	health_note_answer(&h, HEALTH_SAYS_LOST, &now);
 	health_note_ecc(&h, &now);
 	assert_false(health_clear_fault(&h, &now));
-	assert_string_equal(reason(&h), "the GPU is lost");
+	assert_string_equal(reason(&h), "the driver reports that the GPU is lost");
 }
 
 int main(void)

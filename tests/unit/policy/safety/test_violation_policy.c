@@ -28,7 +28,7 @@ static void test_owner(void **state)
 	assert_ptr_equal(violation_owner(&s, &how), b);
 	s.by_descent = a;
 	assert_ptr_equal(violation_owner(&s, &how), a);
-	assert_string_equal(how, "started by it");
+	assert_string_equal(how, "started by a process of the tenant");
 }
 
 static void test_names(void **state)

@@ -71,7 +71,7 @@ static void test_refusals(void **state)
 	struct sharing_request space = ask(SHARING_SPACE, "");
 	struct sharing_request contradicts = ask(SHARING_TIME, "ml"),
 			       bad = ask(SHARING_SPACE, "a/b");
-	assert_refused(&contradicts, &f, EINVAL, "group: 'ml': only tenants with");
+	assert_refused(&contradicts, &f, EINVAL, "group: 'ml': possible only with");
 	assert_refused(&bad, &f, EINVAL, "group: ");
 	f.device_count = 2;
 	assert_refused(&space, &f, EINVAL, "the tenant has 2");
@@ -80,7 +80,7 @@ static void test_refusals(void **state)
 	assert_refused(&space, &f, EINVAL, "can't be moved off");
 	f = usual();
 	f.limit_pct = 0.99;
-	assert_refused(&space, &f, EINVAL, "cores_limit_pct 0.99 may round to no SM");
+	assert_refused(&space, &f, EINVAL, "cores_limit_pct 0.99 could be less than one SM");
 	f.limit_pct = 1;
 	assert_int_equal(chosen(&space, &f).way, SHARING_SPACE);
 	/* Of a GPU whose number of SMs is known, and of a small instance of one. */
@@ -134,7 +134,7 @@ static void test_keys(void **state)
 	/* A name that was given is one user's, on all cards. */
 	const struct space_key theirs = { 2, 1001, "ml" };
 	assert_int_equal(space_find(list, 4, &theirs, &place, &number, &err), -EPERM);
-	assert_non_null(strstr(err.text, "belongs to uid 1000"));
+	assert_non_null(strstr(err.text, "another user (uid 1000)"));
 }
 
 int main(void)

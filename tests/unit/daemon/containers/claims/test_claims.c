@@ -109,7 +109,7 @@ static void test_refused(void **state)
 	struct claim_request r = claim_of(f, "a", 1, 1, 1, -1);
 	claim_refused(f, &r, EEXIST, "already exists");
 	r = claim_of(f, "b", 0, 4 * 1024, 1, 1);
-	claim_refused(f, &r, ENOSPC, "at most 3 GiB (3072MiB) is possible");
+	claim_refused(f, &r, ENOSPC, "at most 3 GiB (3072MiB) is unpromised");
 	r = claim_of(f, "b", 0, 1, 41, 1);
 	claim_refused(f, &r, ENOSPC, "at most 40");
 	r = claim_of(f, "b", 0, 1, 1, 0);

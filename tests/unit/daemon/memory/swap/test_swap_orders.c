@@ -211,7 +211,7 @@ static void test_turns(void **state)
 	struct fixture *f = *state;
 	ok(f, CREATE("\"name\":\"a\"," SWAPPABLE OF_5_GIB));
 	ok(f, CREATE("\"name\":\"b\"," SWAPPABLE OF_5_GIB));
-	fixture_refused(f, CREATE("\"name\":\"c\"," OF_5_GIB), ENOSPC, "is not left");
+	fixture_refused(f, CREATE("\"name\":\"c\"," OF_5_GIB), ENOSPC, "does not fit");
 	struct tenant *a = node_find_tenant(f->node, "a"), *b = node_find_tenant(f->node, "b");
 	int first = client_spawn(f, a, 0, do_nothing), second = client_spawn(f, b, 0, do_nothing);
 	say(a, SWAP_IN, 5 * GIB, false);
