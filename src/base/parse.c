@@ -155,7 +155,7 @@ static int parse_scaled(const char *text, const struct unit *units, const char *
 	if (!scale_decimal(&number, unit->scale, &value))
 		return fail(err, ERANGE, text, "too large", hint);
 	if (value == 0)
-		return fail(err, EINVAL, text, "less than the smallest unit", hint);
+		return fail(err, EINVAL, text, "less than the smallest possible value", hint);
 	*ret_value = value;
 	return 0;
 }
@@ -307,7 +307,7 @@ static int parse_device(const char *item, struct parse_device *ret, struct error
 	}
 	const char *rest = read_decimal(item, &number);
 	if (!rest || *rest || number.digits || number.whole > 1023)
-		return fail(err, EINVAL, item, "not a GPU", hint);
+		return fail(err, EINVAL, item, "neither the index nor the UUID of a GPU", hint);
 	device.index = (uint32_t)number.whole;
 	*ret = device;
 	return 0;
@@ -336,9 +336,9 @@ int parse_devices(const char *text, struct parse_devices *ret_devices, struct er
 		int r;
 
 		if (length == 0)
-			return fail(err, EINVAL, text, "a GPU is missing", hint);
+			return fail(err, EINVAL, text, "an item of the list is empty", hint);
 		if (length >= sizeof(item))
-			return fail(err, EINVAL, c, "not a GPU", hint);
+			return fail(err, EINVAL, c, "neither the index nor the UUID of a GPU", hint);
 		if (devices.count == PARSE_DEVICES_MAX)
 			return fail(err, EINVAL, text, "more than 16 GPUs", hint);
 		memcpy(item, c, length);

@@ -200,15 +200,16 @@ int paths_make_system(const char *dir, struct error *err)
 			continue;
 		*slash = '\0';
 		if (mkdir(path, 0755) == 0 && chmod(path, 0755) < 0)
-			return error_set_errno(err, errno, "chmod %s", path);
+			return error_set_errno(err, errno, "can't set the mode of %s", path);
 		*slash = '/';
 	}
 	if (mkdir(path, 0755) < 0 && errno != EEXIST)
-		return error_set_errno(err, errno, "make %s", path);
+		return error_set_errno(err, errno, "can't make %s", path);
 	if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
 		return error_set(err, ENOTDIR, "%s: not a directory", path);
 	if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)))
 		return error_set(err, EPERM,
 				 "%s: must belong to root and be writable by nobody else", path);
-	return chmod(path, 0755) < 0 ? error_set_errno(err, errno, "chmod %s", path) : 0;
+	return chmod(path, 0755) < 0 ? error_set_errno(err, errno, "can't set the mode of %s", path)
+				     : 0;
 }

@@ -17,9 +17,10 @@ int symbols_load(const char *library, const char *other, const struct symbol_row
 	for (size_t i = 0; i < count; i++) {
 		void *function = dlsym(handle, rows[i].symbol);
 		if (!function)
-			return error_set(err, ENOENT,
-					 "%s lacks %s: its version is too old, or too new", library,
-					 rows[i].symbol);
+			return error_set(
+				err, ENOENT,
+				"%s has no function %s: its version is too old or too new; install another",
+				library, rows[i].symbol);
 		memcpy((char *)table + rows[i].offset, &function, sizeof(function));
 	}
 	return 0;

@@ -57,7 +57,7 @@ KNOWN_BEFORE = [
     (["--cores", "abc"], 125, ["--cores", "'abc'", "not a number"]),
     (["--cores", "40", "--cores-limit", "30"], 125, ["--cores-limit", "'30'", "--cores 40"]),
     (["--cores-limit", "0"], 125, ["--cores-limit", "'0'"]),
-    (["--gpu", "x"], 125, ["--gpu", "'x'", "not a GPU"]),
+    (["--gpu", "x"], 125, ["--gpu", "'x'", "neither the index nor the UUID of a GPU"]),
     (["--gpu", "0,0"], 125, ["--gpu", "twice"]),
     (["--name", "a/b"], 125, ["--name", "'a/b'"]),
     (["--priority", "1000"], 125, ["--priority", "-100 to 100"]),
@@ -379,7 +379,7 @@ def allotd(*options):
     (["--drain-min", "1s"], "command line: drain_min: is no longer a setting: its value is 10ms; remove it"),
     (["--free_depth=1ms"], "command line: free_depth: is no longer a setting: its value is 10ms; remove it"),
     (["--tuning", "/nowhere"], "/nowhere: No such file"),
-    (["--volume-config", "/etc/x"], "command line: volume_config: '/etc/x': there is no such setting here: "),
+    (["--volume-config", "/etc/x"], "command line: volume_config: '/etc/x': allot has no such setting: "),
     (["--query-port=x"], "command line: query_port: 'x': must be a port, 1 to 65535"),
 ])
 def test_settings_as_options_that_are_not_right(options, says):

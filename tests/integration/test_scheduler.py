@@ -301,7 +301,7 @@ def test_settings_that_are_refused(tmp_path, settings, complaint):
 
 def test_the_command_line(tmp_path):
     (tmp_path / "settings").write_text("# by hand\nhttp_listen = 127.0.0.1:9398 # here\n\nconnections = 8\n")
-    assert run_scheduler("--check-config", tmp_path / "settings").stdout.endswith("settings: good\n")
+    assert run_scheduler("--check-config", tmp_path / "settings").stdout.endswith("settings: all settings are valid\n")
     text = run_scheduler("--help").stdout
     assert "guard_environment" in text and "--issue DIR" in text
     assert run_scheduler("--version").stdout.startswith("allot-scheduler ")
@@ -315,7 +315,7 @@ def test_the_command_line(tmp_path):
                          "--key_file", "/none.key", "--force-overwrite-default-scheduler", "--v=4")
     assert done.returncode == 1 and "https_listen: /none.crt: No such file" in done.stderr, done.stderr
     done = run_scheduler("--kube-qps=50")
-    assert done.returncode == 1 and "command line: kube-qps: '50': there is no such setting here: requests" in done.stderr
+    assert done.returncode == 1 and "command line: kube-qps: '50': allot has no such setting: requests" in done.stderr
     done = run_scheduler("--legacy-metrics")
     assert done.returncode == 1 and "legacy-metrics: 'true': must be false" in done.stderr
     done = run_scheduler("--check-config", tmp_path / "missing")

@@ -28,11 +28,15 @@ static int open_file(struct audit_file *file)
 	char last = '\n';
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		int code = errno;
-		log_failure(file, code, code == ELOOP ? "is a link: name the file itself" : NULL);
+		log_failure(file, code,
+			    code == ELOOP
+				    ? "is a symbolic link: set audit_log to the path of the file itself"
+				    : NULL);
 		return -code;
 	}
 	if (!S_ISREG(st.st_mode)) {
-		log_failure(file, EINVAL, "must be a file");
+		log_failure(file, EINVAL,
+			    "is not a regular file: set audit_log to the path of a file");
 		return -EINVAL;
 	}
 	/*

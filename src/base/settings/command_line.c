@@ -144,7 +144,7 @@ int command_line_check_file(const struct command_line *line, const char *file, s
 			       (void *)line->program) ||
 	    bad)
 		return 1;
-	printf("%s: good\n", file);
+	printf("%s: all settings are valid\n", file);
 	return 0;
 }
 

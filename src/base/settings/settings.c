@@ -218,7 +218,7 @@ static bool is_alias(const char *name, const char *key)
 
 static const char *alias_requirement(const struct settings_alias *alias)
 {
-	return alias->must ? alias->must : "there is no such setting here";
+	return alias->must ? alias->must : "allot has no such setting";
 }
 
 static int set_alias(const struct settings_table *table, const struct settings_alias *alias,

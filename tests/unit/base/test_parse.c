@@ -61,7 +61,7 @@ static void test_bad_sizes(void **state)
 		{ "nanGiB", "not a number" },
 		{ "99999999999999999999GiB", "not a number" },
 		{ "9000000TiB", "too large" },
-		{ "0.1B", "less than the smallest unit" },
+		{ "0.1B", "less than the smallest possible value" },
 		{ "4,5GiB", "unit unknown" },
 		{ "--cores", "not a number" },
 		{ "4GiB\n", "unit unknown" },

@@ -192,7 +192,7 @@ static void test_refused(void **state)
 		{ "kept", "auto", "kept: ", -EINVAL },
 		{ "other_text", "x", "other_text: text: 'xx': must be without x", -EINVAL },
 		{ "itself", "false", "itself: 'false': must be true: it does", -EINVAL },
-		{ "gone", "1", "gone: '1': there is no such setting here: nobody needs it", -EINVAL },
+		{ "gone", "1", "gone: '1': allot has no such setting: nobody needs it", -EINVAL },
 		{ "none", "1", "none: there is no such setting", -ENOENT },
 	};
 	struct config before, c;
