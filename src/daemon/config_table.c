@@ -121,7 +121,8 @@ static const struct settings_row rows[] = {
 	{ "quantum", SETTINGS_DURATION, AT(arbiter.quantum_ns), NULL, US(100), S(1),
 	  "maximum length of a lease while several tenants compute" },
 	{ "elastic", SETTINGS_SWITCH, AT(is_elastic), "off", 0, 0,
-	  "on or off: a tenant with cores and no cores limit may also use the time that others leave unused" },
+	  "on or off: a tenant with --cores and without --cores-limit may also use "
+	  "the GPU time that others leave unused" },
 	{ "elastic_limit", SETTINGS_PERCENT, AT(elastic.most_pct), NULL, PCT(1), PCT(100),
 	  "maximum percent of a GPU that a tenant may reach by elastic = on" },
 	{ "gang", SETTINGS_SWITCH, AT(is_gang), "on", 0, 0,
@@ -218,7 +219,8 @@ static const struct settings_row rows[] = {
 	{ "state_dir", SETTINGS_PLACE, AT(state_dir), "auto", 0, 0,
 	  "directory for state that survives a reboot; auto: below /var/lib/allot, or a private daemon's run directory" },
 	{ "claim_grace", SETTINGS_DURATION, AT(claim_grace_ns), "5m", S(1), S(86400 * 30),
-	  "a scheduler's claim that it no longer knows, and in which no process lives, is released after this time" },
+	  "a claim that its scheduler no longer knows, and that no process uses, is "
+	  "released after this time" },
 	{ "container_driver", SETTINGS_PLACE, AT(container_driver), "toolkit", 0, 0,
 	  "where containers get the driver from: toolkit (NVIDIA's container toolkit), or a directory made by allot mirror" },
 	{ "container_library", SETTINGS_PLACE, AT(container_library), "auto", 0, 0,

@@ -127,8 +127,9 @@ static int prepare_sim(const char *socket_path, struct error *err)
 	strcpy(node.sim_socket, real);
 	node.simulated = true;
 	/* The simulated NVML reads this variable. */
-	return setenv("ALLOT_SIM_SOCKET", real, 1) < 0 ? error_set_errno(err, errno, "environment")
-						       : 0;
+	return setenv("ALLOT_SIM_SOCKET", real, 1) < 0
+		       ? error_set_errno(err, errno, "can't set ALLOT_SIM_SOCKET")
+		       : 0;
 }
 
 static void raise_descriptor_limit(void)
@@ -171,7 +172,8 @@ static void check_withdrawal(void *data, uint32_t events)
 	bool is_late = waited_ns > (departure == KUBE_WITHDRAWING ? WITHDRAW_NS : DEPART_NS);
 	if (departure == KUBE_PODS_ON_WAY && is_late)
 		log_warning(
-			"ending while a pod is being bound to this node: the kubelet may fail it");
+			"ending while a pod is being bound to this node: the kubelet may fail that "
+			"pod");
 	if (departure != KUBE_MAY_END)
 		quiet_since_ns = now_ns;
 	if (now_ns - quiet_since_ns > QUIET_NS || is_late)
@@ -216,7 +218,7 @@ static int block_signals(struct error *err)
 	signal(SIGPIPE, SIG_IGN);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return signal_fd < 0 ? error_set_errno(err, errno, "signals") : 0;
+	return signal_fd < 0 ? error_set_errno(err, errno, "can't receive signals") : 0;
 }
 
 /* ---- life cycle ---- */
@@ -238,7 +240,7 @@ static int start(struct options *options, int *run_lock, struct error *err)
 	if (r < 0)
 		return r;
 	r = loop_add(node.loop, signal_fd, EPOLLIN, signal_received, NULL, &signals);
-	return r < 0 ? error_set_errno(err, -r, "signals") : 0;
+	return r < 0 ? error_set_errno(err, -r, "can't receive signals") : 0;
 }
 
 int main(int argc, char **argv)

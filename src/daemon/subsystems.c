@@ -130,7 +130,7 @@ static int start_timers(struct node *node, struct error *err)
 	for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++) {
 		int r = loop_add_timer(node->loop, timers[i].handler, node, timers[i].timer);
 		if (r < 0)
-			return error_set_errno(err, -r, "timer");
+			return error_set_errno(err, -r, "can't make a timer");
 	}
 	return 0;
 }
@@ -177,9 +177,9 @@ static int make_tenants_dirs(struct node *node, struct error *err)
 		char path[NODE_PATH_MAX];
 		tenant_dir_path(node, (enum tenant_place)i, NULL, NULL, path);
 		if (mkdir(path, modes[i]) < 0 && errno != EEXIST)
-			return error_set_errno(err, errno, "make %s", path);
+			return error_set_errno(err, errno, "can't make %s", path);
 		if (chmod(path, modes[i]) < 0)
-			return error_set_errno(err, errno, "chmod %s", path);
+			return error_set_errno(err, errno, "can't set the mode of %s", path);
 	}
 	return 0;
 }
@@ -395,7 +395,7 @@ static int make_epoch(uint64_t *ret, struct error *err)
 	uint64_t epoch;
 	do {
 		if (getrandom(&epoch, sizeof(epoch), 0) != sizeof(epoch))
-			return error_set_errno(err, errno, "random numbers");
+			return error_set_errno(err, errno, "can't get random numbers (getrandom)");
 		/* 53 bits: exact in JSON readers that store numbers as doubles. */
 		epoch &= (UINT64_C(1) << 53) - 1;
 	} while (!epoch);

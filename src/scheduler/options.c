@@ -28,7 +28,7 @@ static const struct command_option rows[OPTIONS] = {
 	[OPTION_CONFIG] = { "config", "FILE",
 			    "file of settings; default " SYSTEM_CONFIG " if it exists" },
 	[OPTION_CHECK_CONFIG] = { "check-config", "FILE",
-				  "say what is wrong in a file of settings and exit" },
+				  "check a file of settings, print its errors, and exit" },
 	[OPTION_ISSUE] = { "issue", "DIR",
 			   "make a self-signed certificate (tls.crt, tls.key) in DIR, print its caBundle and exit" },
 	[OPTION_NAMES] = { "names", "LIST",

@@ -346,7 +346,7 @@ def test_freezer_that_is_read_only(version, make_boxes, hoard):
     boxes.start_daemon()
     started = [boxes.make().start(hoard, 10 << 10, 1 << 10, 1, 100) for _ in range(3)]
     assert [process.wait(timeout=20) for process in started] == [0, 0, 0]
-    assert boxes.log.read_text().count("Read-only file system; containers for which that is so start") == 1
+    assert boxes.log.read_text().count("Read-only file system; such containers start") == 1
     assert not boxes.boxes[0].is_frozen()
 
 

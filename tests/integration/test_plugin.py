@@ -144,10 +144,10 @@ def test_another_program_serves_the_socket(make_node):
         path.unlink()
         other.bind(str(path))
         other.listen()
-        wait_until(lambda: "another program serves it" in node.log.read_text(), PATIENCE, "the warning")
+        wait_until(lambda: "another program listens on this socket" in node.log.read_text(), PATIENCE, "the warning")
         inode = path.stat().st_ino
         time.sleep(2.5)
-        assert path.stat().st_ino == inode and node.log.read_text().count("another program serves it") == 1
+        assert path.stat().st_ino == inode and node.log.read_text().count("another program listens on this socket") == 1
     node.kubelet.wait_registered(2)
 
 
@@ -260,7 +260,7 @@ def test_a_mounted_directory_is_replaced(make_node):
     node.kubelet.stop()
     replace_by_directory(node)
     assert node.daemon.wait(timeout=PATIENCE) == 0
-    assert f"{mounted} was removed outside of this container" in node.log.read_text()
+    assert f"{mounted} was removed on the host" in node.log.read_text()
     node.kubelet.start()
     node.start()
     node.kubelet.wait_registered(2)

@@ -184,7 +184,7 @@ def test_a_fault_of_a_client(machine, who):
         wait_for_fault(machine, "two")
         wait_until(lambda: is_gone(pid2), what="the end of the other client")
     else:
-        assert fault == f"a fault of process {pid1}: the MPS server threw its GPU work away"
+        assert fault == f"a fault of process {pid1}: the MPS server discarded the GPU work of that process"
         assert space_of(machine, "two")["fault"] is None and not is_gone(pid2)
     wait_until(lambda: is_gone(pid1), what="the end of the client")
     assert f"tenant 'one' ({machine.tenants()['one']['id']}): " in log_of(machine)

@@ -137,7 +137,7 @@ def test_an_end_waits_for_pods_on_their_way(make_node, is_bound):
     node.plugin.allocate([f"{first}-4"])
     assert node.annotations(pod)[PHASE] == "success"
     assert daemon.wait(timeout=60) == 0 and not node.is_locked()
-    assert "the kubelet may fail it" not in node.daemon.log
+    assert "the kubelet may fail that pod" not in node.daemon.log
     node.daemon.start()
 
 
@@ -166,7 +166,7 @@ def test_an_end_does_not_wait_for_ever(make_node):
     node.bind("p-never", f"{node.uuids()[0]},NVIDIA,3000,30:;")
     node.daemon.processes[-1].send_signal(signal.SIGTERM)
     assert node.daemon.processes[-1].wait(timeout=60) == 0
-    assert "the kubelet may fail it" in node.daemon.log
+    assert "the kubelet may fail that pod" in node.daemon.log
     node.daemon.start()
 
 

@@ -313,7 +313,7 @@ REFUSED = [
     ("unknown", [(0, {"memory": "1Gi"})], [dra.terms(speed=9)], "speed: there is no such field: must be coresLimit"),
     ("value", [(0, {"memory": "1Gi"})], [dra.terms(onFull="pray")], "onFull: 'pray': must be fail, wait or swap"),
     ("limit", [(0, {"memory": "1Gi", "cores": "50"})], [dra.terms(coresLimit=40)],
-     "coresLimit 40 is under the 50 cores that are requested: must be at least that"),
+     "coresLimit 40 is less than the 50 % of cores that are requested: must be at least that"),
     ("differ", [(0, {"memory": "1Gi"}, "a"), (1, {"memory": "1Gi"}, "b")], [dra.terms("a", priority=1)],
      "priority is not the same for the requests a and b"),
     ("too-much", [(0, {"memory": "200Gi"})], [], "is more than the GPU has"),
@@ -343,7 +343,7 @@ def test_refused_for_what_they_name(make_node):
         return str(refused.value)
 
     assert "is not on this node any more" in why("gone", dra.result("gpu-0", f"{node.name}/gpu-0", memory="1Gi"))
-    assert "is of the pool 'elsewhere'" in why("elsewhere", dra.result(card, "elsewhere", memory="1Gi"))
+    assert "belongs to the pool 'elsewhere'" in why("elsewhere", dra.result(card, "elsewhere", memory="1Gi"))
     assert "no device of gpu.allot.dev is allocated to the claim" in why("pending")
     claim = node.claim((0, {"memory": "1Gi"}))
     other = {"metadata": {**claim["metadata"], "uid": "0-0-0"}}

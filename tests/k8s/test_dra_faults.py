@@ -100,9 +100,9 @@ def test_a_second_driver_of_the_name(make_node, tmp_path_factory):  # noqa: F811
         "watch_tasks = off\n"), cards="h200x3")
     try:
         second.start()
-        wait_until(lambda: "another program serves it" in second.log, what="the second driver's word")
+        wait_until(lambda: "another program listens on this socket" in second.log, what="the second driver's word")
         time.sleep(3)
-        assert second.log.count("another program serves it") == 1
+        assert second.log.count("another program listens on this socket") == 1
         assert first.socket.stat().st_ino == inode and set(first.slices()) == names
         first.driver.prepare(first.claim((0, {"memory": "1Gi"})))
         first.daemon.end()

@@ -140,7 +140,7 @@ def test_what_can_not_be(live, name, value, why):
     pod.annotate(**{name: None, "memory": "3333MiB"})
     pod.wait_for((3333, 30, 90))
     assert pod.refused() == 1
-    assert pod.node.daemon.log.count("its new terms are refused") == 1
+    assert pod.node.daemon.log.count("the changed annotations are refused") == 1
     assert len(pod.events("GPUTermsRefused")) == 1
 
 

@@ -304,7 +304,8 @@ def test_a_scheduler_chooses_the_cards(make_node):
     node.admit("wide", cores=60, memory=40)
     assert node.tenants()["default.wide.main"] == [(uuid, 20 * UNIT_MIB, 30, 30) for uuid in uuids[6:]]
     for name, annotations, ask, said in (
-            ("taken", predicate("3"), (80, 4), ("GPU 3: can't be given: CardInsufficientCore", "disagree")),
+            ("taken", predicate("3"), (80, 4),
+             ("GPU 3: the scheduler chose this GPU", "does not fit on it: CardInsufficientCore")),
             ("none", predicate("9"), (81, 4), ("GPU 9: is not a GPU of this node",)),
             ("bad", predicate("x"), (82, 4), ("'x': must be GPU numbers",)),
             ("without", predicate(), (83, 4), (f"{INDEX}0: missing",)),
@@ -343,7 +344,8 @@ def test_a_scheduler_that_speaks_the_other_protocol(make_node, cluster):
                               "default.p.two": [(first, 1024, 30, 30), (second, 1024, 30, 30)]}
     bind("much", f"{second},NVIDIA,1024,50:;", main=(50, 4))
     details = node.refused(CORE, 50).details()
-    assert f"{TO_ALLOCATE}: {second}: can't be given: CardInsufficientCore" in details, details
+    assert (f"{TO_ALLOCATE}: {second}: the scheduler chose this GPU, but the request does not fit on it: "
+            "CardInsufficientCore") in details, details
     wait_until(lambda: node.annotations("much")[PHASE] == "failed", what="the bind-phase")
     wait_until(lambda: LOCK not in cluster.annotations(node.name), what="the lock's release")
     bind("other", f"{first},NVIDIA,1024,9:;", main=(10, 4))

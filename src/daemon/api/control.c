@@ -218,8 +218,10 @@ static bool answer_line(struct connection *c)
 		memmove(c->in, end + 1, c->in_used);
 	} else if (c->in_used >= CONTROL_LINE_MAX) {
 		c->ends = true;
-		return set_reply(c, strdup("{\"ok\":false,\"error\":\"a request may have 65535 "
-					   "bytes\",\"errno\":90}\n"));
+		return set_reply(
+			c,
+			strdup("{\"ok\":false,\"error\":\"the request is too long: must be at most 65535 "
+			       "bytes\",\"errno\":90}\n"));
 	}
 	return true;
 }

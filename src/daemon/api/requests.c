@@ -179,9 +179,10 @@ static int read_wait_timeout(const json_t *request, struct tenant_terms *terms, 
 	if (r <= 0)
 		return r;
 	if (terms->on_full != ON_FULL_WAIT)
-		return error_set(err, EINVAL, "wait_timeout_s: only with on_full wait");
+		return error_set(err, EINVAL, "wait_timeout_s: possible only with on_full 'wait'");
 	if (!(seconds > 0 && seconds <= WAIT_TIMEOUT_MOST_S))
-		return error_set(err, EINVAL, "wait_timeout_s: %g: must be above 0 and at most %g",
+		return error_set(err, EINVAL,
+				 "wait_timeout_s: %.10g: must be above 0 and at most %.10g",
 				 seconds, WAIT_TIMEOUT_MOST_S);
 	/* 1 ns more, because 0 would mean no limit */
 	terms->wait_timeout_ns = (uint64_t)(seconds * (double)NSEC_PER_SEC) + 1;

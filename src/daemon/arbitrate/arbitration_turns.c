@@ -49,7 +49,9 @@ void arbitration_publish_patience(struct lessee *l)
 static void log_given_up(const struct lessee *l)
 {
 	static const char *const reasons[] = {
-		[TURNS_LATE] = "work that does not end", [TURNS_STUCK] = "a gate that gave up", [TURNS_IDLE] = "rests"
+		[TURNS_LATE] = "work that does not end",
+		[TURNS_STUCK] = "a gate that gave up",
+		[TURNS_IDLE] = "idle times of the process that has the turn"
 	};
 	const struct turns *t = &l->observer.turns;
 

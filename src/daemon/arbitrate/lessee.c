@@ -42,11 +42,12 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 	if (l->index < 0) {
 		int e = -l->index;
 		free(l);
-		return e == ENOSPC ? error_set(err, e,
-					       "the GPU has %d tenants already, the most allowed: "
-					       "end one first",
-					       ARBITER_MAX_TENANTS)
-				   : error_set_errno(err, e, "can't set its share");
+		return e == ENOSPC
+			       ? error_set(err, e,
+					   "the GPU has %d tenants already, the most allowed: "
+					   "end one first",
+					   ARBITER_MAX_TENANTS)
+			       : error_set_errno(err, e, "can't set the tenant's share of GPU time");
 	}
 	*ret = l;
 	return 0;

@@ -101,10 +101,10 @@ static int one_driver(const struct config *config, const char *value, char ret[T
 
 const struct settings_alias config_aliases[] = {
 	/* gpu-manager's names: */
-	{ "driver", NULL, one_driver, "there is no other driver", "must be nvidia" },
+	{ "driver", NULL, one_driver, "allot supports only NVIDIA's driver", "must be nvidia" },
 	{ "extra_config", NULL, NULL,
-	  "device nodes are those that a container's GPUs need; others are the runtime's or a CDI "
-	  "file's to give" },
+	  "a container gets the device nodes of its GPUs; add others in the "
+	  "container runtime or in a CDI file" },
 	{ "volume_config", NULL, NULL,
 	  "no list of libraries is needed: container_library and container_driver say what containers get" },
 	{ "docker_endpoint", "container_engines", docker_socket, "as docker:PATH" },
@@ -123,9 +123,10 @@ const struct settings_alias config_aliases[] = {
 	{ "checkpoint_path", "state_dir", NULL, NULL },
 	{ "share_mode", "kube_share", share, "on or off" },
 	{ "allocation_check_period", NULL, NULL,
-	  "what pods hold is compared all the time, and when something of it changes" },
+	  "allotd compares the kubelet's records with its own all the time, and "
+	  "after each change" },
 	{ "cgroup_driver", NULL, NULL,
-	  "containers are found with either driver, by what the kernel says" },
+	  "containers are found with both cgroup drivers, systemd and cgroupfs" },
 	/* HAMi's names: */
 	{ "deviceSplitCount", "kube_split_count", NULL, NULL },
 	{ "deviceMemoryScaling", "kube_memory_scaling", NULL, NULL },

@@ -316,12 +316,12 @@ int census_start(struct node *node, struct census **ret, struct error *err)
 {
 	struct census *census = calloc(1, sizeof(*census));
 	if (!census)
-		return error_set_errno(err, ENOMEM, "census");
+		return error_set_errno(err, ENOMEM, "can't start the thread that reads NVML");
 	census->node = node;
 	census->ready_fd = -1;
 	int r = prepare(census);
 	if (r < 0)
-		error_set_errno(err, -r, "census");
+		error_set_errno(err, -r, "can't start the thread that reads NVML");
 	else
 		r = worker_start(&census->worker, "census", run, census, err);
 	if (r < 0) {

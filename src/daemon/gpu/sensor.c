@@ -60,7 +60,8 @@ static void read_use(struct sensor *s)
 	if (r < 0)
 		count = 0;
 	if (r < 0 && atomic_fetch_add(&s->failures, 1) == 0)
-		log_warning("feedback_sensor nvml: %s: allot's busy time is used instead",
+		log_warning("feedback_sensor nvml: the GPU time of processes can't be read (%s): the "
+			    "busy time that allot measures is used instead",
 			    err.text[0] ? err.text : "the driver does not offer it");
 	arbitration_set_use(s->arbitration, s->use, drop_old(s, count));
 }
@@ -87,7 +88,7 @@ int sensor_start(const struct gpu_backend *backend, struct gpu *gpu, unsigned in
 {
 	struct sensor *s = calloc(1, sizeof(*s));
 	if (!s)
-		return error_set_errno(err, ENOMEM, "sensor");
+		return error_set_errno(err, ENOMEM, "can't start the sensor of policy feedback");
 	s->backend = backend;
 	s->gpu = gpu;
 	s->index = index;

@@ -241,7 +241,8 @@ void memory_wait_give_up(struct tenant *tenant)
 	if (tenant->memory_wait.state != MEMORY_WAIT_QUEUED)
 		return;
 	log_info_of(tenant_log_key(&tenant->terms),
-		    "tenant '%s': no longer waits for memory, because it has to end",
+		    "tenant '%s': no longer waits for memory, because it was removed or its "
+		    "wait was cancelled",
 		    tenant->terms.name);
 	count_end(tenant, &tenant->memory_wait, WAIT_GIVEN_UP, clock_now_ns());
 	tenant->memory_wait = (struct memory_wait){ 0 };
@@ -400,7 +401,9 @@ static void grant(struct node *node, struct tenant *t, const struct grant_reques
 	}
 	count_end(t, &before, WAIT_GRANTED, now_ns);
 	tenant_state_save_or_retry(
-		t, false, "its memory is granted, but a restarted daemon may not know of it");
+		t, false,
+		"its memory is granted, but a restarted allotd may promise that memory "
+		"again");
 	log_grant(node, t, now_ns - before.since_ns, waiting);
 	publish(t);
 	acknowledge(t);

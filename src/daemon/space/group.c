@@ -354,8 +354,9 @@ void mps_handle_exit(struct mps_group *g)
 	}
 	bool is_first = !g->again_ns;
 	if (is_first ? !count_restart(g, now_ns) : !mps_is_settling(g)) {
-		mps_fail(g, "its MPS control daemon ends again and again; a new tenant tries once "
-			    "more");
+		mps_fail(g,
+			 "its MPS control daemon keeps ending and is not restarted; the next tenant "
+			 "that joins the group starts it again");
 		return;
 	}
 	if (is_first) {

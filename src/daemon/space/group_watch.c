@@ -66,7 +66,9 @@ static void parse_line(struct mps_group *g, char *line)
 	case MPS_LINE_SERVER_ENDED: server_exited(g, pid); break;
 	case MPS_LINE_CLIENT_FAILED:
 		snprintf(what, sizeof(what),
-			 "a fault of process %d: the MPS server threw its GPU work away", pid);
+			 "a fault of process %d: the MPS server discarded the GPU work of that "
+			 "process",
+			 pid);
 		mps_report_fault(g, MPS_FAULT_CLIENT, pid, what);
 		break;
 	case MPS_LINE_SERVER_FAULT:
@@ -325,7 +327,9 @@ static void watch_due(struct mps_group *g)
 static void end_due(struct mps_group *g)
 {
 	if (g->members && clock_now_ns() - g->begun_ns > END_NS)
-		mps_fail(g, "the group's MPS control daemon was killed, but has not exited");
+		mps_fail(g,
+			 "the group's MPS control daemon (nvidia-cuda-mps-control) was killed, but "
+			 "has not exited");
 	else
 		mps_kill(g);
 }

@@ -113,7 +113,8 @@ int space_open(struct node *node, struct error *err)
 {
 	node->space = calloc(1, sizeof(*node->space));
 	if (!node->space)
-		return error_set_errno(err, ENOMEM, "groups");
+		return error_set_errno(err, ENOMEM,
+				       "can't start the groups that share a GPU by MPS");
 	int r = mps_make_root_dir(node, err);
 	if (r >= 0)
 		mps_load_all(node, group_loaded, node);
@@ -339,8 +340,9 @@ int space_check_process(const struct tenant *tenant, struct error *err)
 		return 0;
 	if (!g || g->state == MPS_FAILED || g->state == MPS_OFF)
 		return error_set(err, EHOSTDOWN, "MPS: %s",
-				 g && *g->why ? g->why
-					      : "does not run for this group: see allotd's log");
+				 g && *g->why
+					 ? g->why
+					 : "does not run for this group: allotd's log says why");
 	return check_full(tenant->node, g, err);
 }
 

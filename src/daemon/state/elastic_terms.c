@@ -46,7 +46,8 @@ static void log_device(struct tenant *t, unsigned i)
 	if (fabs(f.limit_now_pct - before) < LOG_STEP_PCT && !is_end)
 		return;
 	log_info_of(tenant_log_key(&t->terms),
-		    "tenant '%s': GPU %u: limit is now %.1f %%, was %.1f, its own is %g: %s (%s)",
+		    "tenant '%s': GPU %u: its limit of GPU time is now %.1f %%, was %.1f %%; "
+		    "without lent time it is %g %%: %s (%s)",
 		    t->terms.name, t->terms.device[i].card->index, f.limit_now_pct, before, own,
 		    lend_reason_name(f.lend_reason), explain(f.lend_reason));
 	device->limit_logged_pct = f.limit_now_pct;

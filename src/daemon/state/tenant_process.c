@@ -170,9 +170,11 @@ int tenant_add_process(struct tenant *tenant, int pid, uint64_t start_time, int 
 {
 	int slot = lowest_free_slot(tenant);
 	if (slot < 0)
-		return error_set(err, ENOSPC,
-				 "the tenant has %d processes already, the most allowed",
-				 REGION_MAX_SLOTS);
+		return error_set(
+			err, ENOSPC,
+			"the tenant has %d processes already, the most allowed: end one, or start "
+			"another tenant",
+			REGION_MAX_SLOTS);
 	cleanup_free struct process *process = calloc(1, sizeof(*process));
 	if (!process)
 		return error_set_errno(err, ENOMEM, "process %d", pid);

@@ -169,13 +169,15 @@ int cgroup_find_freezer(const struct cgroups *cgroups, const struct container *c
 		r = r1 == 0 || r == -EOPNOTSUPP ? r1 : r;
 	}
 	if (r == -EPERM)
-		return error_set(err, EPERM, "container %.*s holds this daemon, and is never frozen",
+		return error_set(err, EPERM,
+				 "container %.*s can't be frozen: this daemon runs in it",
 				 CONTAINER_SHORT_ID, container->id);
 	if (r == -EOPNOTSUPP)
-		return error_set(err, EOPNOTSUPP,
-				 "container %.*s: there is no freezer for its cgroup: allot doctor "
-				 "says what cgroups here lack",
-				 CONTAINER_SHORT_ID, container->id);
+		return error_set(
+			err, EOPNOTSUPP,
+			"container %.*s can't be frozen: there is no freezer for its cgroup: run "
+			"allot doctor",
+			CONTAINER_SHORT_ID, container->id);
 	if (r < 0)
 		return error_set_errno(err, -r, "freezer of container %.*s", CONTAINER_SHORT_ID,
 				       container->id);

@@ -78,7 +78,8 @@ int peer_open(int fd, struct peer *ret, struct error *err)
 	} else {
 		peer.pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
 		if (peer.pidfd < 0)
-			return error_set_errno(err, errno, "pidfd of process %d", peer.pid);
+			return error_set_errno(err, errno, "can't watch process %d (pidfd_open)",
+					       peer.pid);
 		if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0) {
 			error_set_errno(err, errno, "can't ask for the credentials of the sender");
 			close_fd(&peer.pidfd);

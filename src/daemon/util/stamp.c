@@ -52,8 +52,10 @@ int stamp_from_json(const json_t *json, struct stamp *ret, struct error *err)
 	if (json_read_string(json, "boot", &boot, err) <= 0 || strlen(boot) >= sizeof(s.boot) ||
 	    json_read_int(json, "boot_ns", 0, INT64_MAX, &boot_ns, err) <= 0 ||
 	    json_read_int(json, "wall_ns", 0, INT64_MAX, &wall_ns, err) <= 0)
-		return error_set(err, EINVAL,
-				 "written: boot, boot_ns or wall_ns is missing or invalid");
+		return error_set(
+			err, EINVAL,
+			"written (the file's time stamp): boot, boot_ns or wall_ns is missing or "
+			"invalid");
 	strcpy(s.boot, boot);
 	s.boot_ns = (uint64_t)boot_ns;
 	s.wall_ns = (uint64_t)wall_ns;

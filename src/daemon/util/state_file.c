@@ -12,13 +12,14 @@ int state_file_write(const char *path, const json_t *json, size_t flags, size_t 
 {
 	cleanup_free char *text = json ? json_dumps(json, flags) : NULL;
 	if (!text)
-		return error_set_errno(err, ENOMEM, "write %s", path);
+		return error_set_errno(err, ENOMEM, "can't write %s", path);
 	size_t size = strlen(text);
 	if (size > most_bytes)
-		return error_set(err, EFBIG, "write %s: %zu bytes: must be at most %zu", path, size,
-				 most_bytes);
+		return error_set(err, EFBIG,
+				 "can't write %s: its text has %zu bytes: must be at most %zu",
+				 path, size, most_bytes);
 	int r = whole_file_write(path, text, size, sync);
-	return r < 0 ? error_set_errno(err, -r, "write %s", path) : 0;
+	return r < 0 ? error_set_errno(err, -r, "can't write %s", path) : 0;
 }
 
 int state_file_read(const char *path, size_t most_bytes, json_t **ret, struct error *err)

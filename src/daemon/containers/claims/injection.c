@@ -21,7 +21,7 @@
 
 static int no_memory(struct error *err)
 {
-	return error_set_errno(err, ENOMEM, "injection");
+	return error_set_errno(err, ENOMEM, "mounts and variables of a container");
 }
 
 /* Appends a zeroed element to a list. Returns NULL if out of memory. */
@@ -387,7 +387,7 @@ int injection_make(struct claims *claims, const struct claim *claim, struct inje
 {
 	struct injection in = { 0 };
 	if (!claim->tenant)
-		return error_set(err, ENODEV, "claim '%s' is not in force: %s",
+		return error_set(err, ENODEV, "claim '%s' is not in force, so it has no tenant: %s",
 				 claim_terms(claim)->claim.key, claim_parked_reason(claim));
 	int r = fill(claims, claim, &in, err);
 	if (r < 0) {

@@ -113,7 +113,8 @@ static int park(struct claims *claims, const struct store_claim *claim, const st
 				     : NULL;
 	if (!added)
 		return error_set_errno(err, ENOMEM, "claim '%s'", claim->terms.claim.key);
-	log_error("claim '%s': not in force: %s; it is kept, and is tried again when allotd starts",
+	log_error("claim '%s' is not in force, so its container has no GPU: %s; the claim is "
+		  "kept, and allotd tries again at its next start",
 		  claim->terms.claim.key, why->text);
 	return claims_load_original(added, claim, err);
 }
@@ -272,7 +273,8 @@ static int set_aside(struct claims *claims, const struct error *why, struct erro
 		return error_add(err, r, "%s; and the file can't be renamed", why->text);
 	claims->counts.stores_set_aside++;
 	claims->undone_count = 0; /* these rows belong to the old store */
-	log_error("%s; the file was renamed to %s, and a new one gets the %u claims that are known",
+	log_error("%s; the file was renamed to %s, and a new file has the %u claims that "
+		  "allotd knows",
 		  why->text, name, claims->count);
 	return 0;
 }
@@ -327,7 +329,7 @@ int claims_use_store(struct claims *claims, bool make, struct error *err)
 		r = claims_renew_store(claims, &why);
 	if (r < 0) {
 		if (!claims->is_failure_logged)
-			log_error("claims can't be saved: %s; new ones are refused until they can",
+			log_error("claims can't be saved: %s; new claims are refused until saving works again",
 				  why.text);
 		claims->is_failure_logged = true;
 		error_set(err, -r, "claims can't be saved: %s", why.text);

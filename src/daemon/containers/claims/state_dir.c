@@ -62,7 +62,8 @@ int state_dir_make(const struct node *node, const char *dir, struct error *err)
 	if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
 		return error_set(
 			err, EPERM,
-			"state_dir: %s: must belong to uid %u and be writable by nobody else", dir,
-			(unsigned)geteuid());
+			"state_dir: %s: must belong to uid %u and be writable only by that user: "
+			"use chown, and chmod go-w",
+			dir, (unsigned)geteuid());
 	return 0;
 }

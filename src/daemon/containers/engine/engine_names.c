@@ -56,8 +56,8 @@ static void note_failure(struct engine_names *n, unsigned i, int r)
 	if (s->is_logged || r == -ECANCELED)
 		return;
 	s->is_logged = true;
-	log_warning("%s at %s can't be asked for the names of containers: %s; their ids are shown, "
-		    "and it is asked again (logged once)",
+	log_warning("%s at %s can't be asked for the names of containers: %s; containers are "
+		    "shown by their ids, and allotd asks again (logged once)",
 		    engine_kind_name(&n->engines.item[i]), n->engines.item[i].path, strerror(-r));
 }
 

@@ -127,7 +127,7 @@ static void answer_ready(struct metrics *m, struct server_answer *ret)
 		if (t->adopting)
 			*ret = (struct server_answer){
 				.status = 503,
-				.line = "not ready: processes of the daemon before are moving over\n"
+				.line = "not ready: processes of the previous daemon have yet to connect\n"
 			};
 }
 
@@ -157,13 +157,19 @@ static bool may_ask(struct metrics *m, const char *authorization, struct server_
 			    err.text);
 	m->token_failed = r < 0;
 	if (r < 0)
-		*ret = (struct server_answer){ .status = 503,
-					       .line = "the token can't be checked\n" };
+		*ret = (struct server_answer){
+			.status = 503,
+			.line = "the token can't be checked, because the file of setting "
+				"metrics_token_file can't be read: see allotd's log\n"
+		};
 	else if (!token_is_named(token, authorization))
-		*ret = (struct server_answer){ .status = 401,
-					       .line = "a token is needed\n",
-					       .header = "WWW-Authenticate",
-					       .header_value = "Bearer realm=\"allot metrics\"" };
+		*ret = (struct server_answer){
+			.status = 401,
+			.line = "a token is needed: send the one in the file of setting metrics_token_file "
+				"as Authorization: Bearer TOKEN\n",
+			.header = "WWW-Authenticate",
+			.header_value = "Bearer realm=\"allot metrics\""
+		};
 	else
 		return true;
 	return false;
@@ -184,7 +190,9 @@ static void handle(void *data, const struct server_request *request, struct serv
 			paths[i].answer(m, ret);
 		return;
 	}
-	*ret = (struct server_answer){ .status = 404, .line = "there is /metrics\n" };
+	*ret = (struct server_answer){
+		.status = 404, .line = "not found: there are /metrics, /healthz and /readyz\n"
+	};
 }
 
 /* ---- start and end ---- */

@@ -36,8 +36,9 @@ const struct metric metrics_rows[] = {
 	{ "allot_space_tenants", GAUGE, OF_DAEMON, COUNT(metrics_daemon, space.tenants),
 	  "Tenants in groups that share a device at the same time." },
 	{ "allot_space_faults_total", COUNTER, emit_space_faults, "reason", OWN(""),
-	  "Faults of MPS of groups. It could not start, its control daemon or a server ended or "
-	  "hung, or a client's work was thrown away for its own fault." },
+	  "MPS faults of groups: MPS could not start, its control daemon or a server "
+	  "ended or hung, or a client's work was discarded because of the client's "
+	  "own fault." },
 	{ "allot_allocation_failures_total", COUNTER, emit_allocation_failures, "reason", OWN(""),
 	  "Tenants that were asked for and refused, by the reason." },
 	{ "allot_fragmentation_ratio", GAUGE, emit_fragmentation, "resource", OWN("ratio"),
@@ -76,11 +77,12 @@ const struct metric metrics_rows[] = {
 	  "Sum of the quotas that were asked for, without tenants that wait or swap when memory is "
 	  "short." },
 	{ "allot_device_memory_granted_bytes", GAUGE, OF_DEVICE, BYTES(metrics_card, granted_bytes),
-	  "Granted to tenants that wait for memory." },
+	  "Memory granted to tenants with on_full wait." },
 	{ "allot_device_memory_kept_bytes", GAUGE, OF_DEVICE, BYTES(metrics_card, kept_bytes),
-	  "Free, and kept for tenants that have waited long enough." },
+	  "Free memory that is reserved for tenants that have waited longer than "
+	  "wait_patience." },
 	{ "allot_device_memory_foreign_bytes", GAUGE, OF_DEVICE, BYTES(metrics_card, foreign_bytes),
-	  "Held by processes of no tenant." },
+	  "Memory held by processes that belong to no tenant." },
 	{ "allot_device_memory_draining_bytes", GAUGE, OF_DEVICE, BYTES(metrics_card, draining_bytes),
 	  "Memory of dead processes that the driver has not confirmed as free yet." },
 	{ "allot_device_context_bytes", GAUGE, OF_DEVICE, BYTES(metrics_card, context_bytes),
@@ -97,8 +99,8 @@ const struct metric metrics_rows[] = {
 	  "Measured cost of handing a lease over." },
 	{ "allot_device_sensor_fallbacks_total", COUNTER, OF_DEVICE,
 	  COUNT(metrics_card, sensor_fallbacks),
-	  "Times that NVML told policy feedback nothing of a process at work, so that busy time "
-	  "was taken instead; absent where it does not ask NVML.",
+	  "Times that NVML did not list a working process, so that policy feedback "
+	  "used allot's busy time instead; absent unless feedback_sensor is nvml.",
 	  IF(metrics_card, has_sensor) },
 	{ "allot_device_swapped_out_bytes_total", COUNTER, OF_DEVICE,
 	  BYTES(metrics_card, swapped_out_bytes), "Memory of tenants that was moved out, in sum." },
@@ -157,9 +159,11 @@ const struct metric metrics_rows[] = {
 	  RATIO(metrics_tenant_device, cores_guaranteed_pct),
 	  "The guarantee that it has: less than it asked for while guarantees sum over 100 %." },
 	{ "allot_tenant_cores_limit_ratio", GAUGE, OF_BOTH,
-	  RATIO(metrics_tenant_device, cores_limit_pct), "Its own limit." },
+	  RATIO(metrics_tenant_device, cores_limit_pct),
+	  "The limit of its GPU time, without time that others lend." },
 	{ "allot_tenant_cores_limit_now_ratio", GAUGE, OF_BOTH,
-	  RATIO(metrics_tenant_device, cores_limit_now_pct), "The limit in force." },
+	  RATIO(metrics_tenant_device, cores_limit_now_pct),
+	  "The limit of its GPU time that is in force, with time that others lend." },
 	{ "allot_tenant_cores_lent_ratio", GAUGE, OF_BOTH,
 	  RATIO(metrics_tenant_device, cores_lent_pct),
 	  "The part of its limit in force that is lent to it." },
@@ -196,8 +200,8 @@ const struct metric metrics_rows[] = {
 	  "Whether none of its processes can run: stopped or frozen by others." },
 	{ "allot_tenant_elastic_reason", GAUGE, emit_elastic_reasons,
 	  "tenant, device, uuid, reason", OWN("0 or 1"),
-	  "1 for the reason of the last change of its limit; here and below of tenants that may "
-	  "borrow." },
+	  "1 for the reason of the last change of its limit; here and below only for "
+	  "tenants that may borrow (elastic)." },
 	{ "allot_tenant_lends_total", COUNTER, OF_BOTH, COUNT(metrics_tenant_device, lends),
 	  "Times that its limit was raised since others left time unused.",
 	  IF(metrics_tenant_device, is_elastic) },
@@ -208,7 +212,7 @@ const struct metric metrics_rows[] = {
 	{ "allot_claims", GAUGE, emit_claims, "state", OWN(""),
 	  "Claims on disk: in_force; parked, because their GPU is gone or has no room." },
 	{ "allot_claims_made_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, claims.made),
-	  "Allocations." },
+	  "Claims that were made for containers." },
 	{ "allot_claims_ended_total", COUNTER, emit_claims_ended, "reason", OWN(""),
 	  "Claims that have ended: released; expired, when nobody needed them." },
 	{ "allot_claims_refused_total", COUNTER, emit_claims_refused, "reason", OWN(""),
@@ -219,15 +223,18 @@ const struct metric metrics_rows[] = {
 	  "Allocations whose wish for CUDA_DISABLE_CONTROL was ignored." },
 	{ "allot_library_refused_total", COUNTER, OF_DAEMON,
 	  COUNT(metrics_daemon, claims.library_refused),
-	  "Times that liballot.so was not put into a container, as no signed manifest has it." },
+	  "Times that liballot.so was not put into a container, because no signed "
+	  "manifest lists it." },
 	{ "allot_claims_stores_set_aside_total", COUNTER, OF_DAEMON,
 	  COUNT(metrics_daemon, claims.stores_set_aside),
-	  "Stores of claims that were torn, foreign or newer, and were made again." },
+	  "Files of claims that were damaged or written by another version, and were "
+	  "set aside." },
 
 	{ "allot_audit_lines_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, audit.lines),
 	  "Lines written to the audit log." },
 	{ "allot_audit_lines_lost_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, audit.lost),
-	  "Lines of the audit log that could not be written, as for a full disk." },
+	  "Lines of the audit log that could not be written, for example because the "
+	  "disk is full." },
 
 	{ "allot_live_changes_total", COUNTER, OF_DAEMON, COUNT(metrics_daemon, live_changes),
 	  "Changes of a container's terms by its pod's annotations." },
@@ -361,8 +368,8 @@ const struct metric metrics_rows[] = {
 	  IF(metrics_daemon, has_plugin) },
 	{ "allot_plugin_reattributions_total", COUNTER, OF_DAEMON,
 	  COUNT(metrics_daemon, plugin.reattributions),
-	  "Claims that the kubelet's books gave to another container, which had asked for the "
-	  "same.",
+	  "Claims that were moved to another container with an equal request, "
+	  "because the kubelet reports that this container holds the devices.",
 	  IF(metrics_daemon, has_plugin) },
 	{ "allot_plugin_allocations_total", COUNTER, OF_DAEMON,
 	  COUNT(metrics_daemon, plugin.allocations), "Calls of Allocate that were granted.",

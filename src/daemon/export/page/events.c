@@ -154,14 +154,14 @@ int events_new(struct node *node, struct events **ret, struct error *err)
 {
 	struct events *e = calloc(1, sizeof(*e));
 	if (!e)
-		return error_set_errno(err, ENOMEM, "page");
+		return error_set_errno(err, ENOMEM, "can't start the page (web_listen)");
 	e->node = node;
 	int r = loop_add_timer(node->loop, send_state, e, &e->tick);
 	if (r >= 0)
 		r = loop_add_timer(node->loop, sample, e, &e->sample_timer);
 	if (r < 0) {
 		events_free(e);
-		return error_set_errno(err, -r, "page");
+		return error_set_errno(err, -r, "can't start the page (web_listen)");
 	}
 	*ret = e;
 	return 0;

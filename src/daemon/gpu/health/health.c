@@ -328,7 +328,7 @@ static int prepare(struct health_watch *w, struct error *err)
 	if (r >= 0)
 		r = loop_add_timer(w->node->loop, look_for_silence, w, &w->timer);
 	if (r < 0)
-		return error_set_errno(err, -r, "health");
+		return error_set_errno(err, -r, "can't start to watch the health of GPUs");
 	loop_arm(w->timer, SILENT_NS, SILENT_NS / 4);
 	return 0;
 }
@@ -339,7 +339,7 @@ int health_start(struct node *node, struct health_watch **ret, struct error *err
 		return 0;
 	struct health_watch *w = calloc(1, sizeof(*w));
 	if (!w)
-		return error_set_errno(err, ENOMEM, "health");
+		return error_set_errno(err, ENOMEM, "can't start to watch the health of GPUs");
 	w->node = node;
 	w->ready_fd = -1;
 	int r = prepare(w, err);

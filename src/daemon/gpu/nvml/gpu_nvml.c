@@ -210,7 +210,7 @@ static int nvml_info(struct gpu *gpu, unsigned index, struct gpu_info *ret, stru
 	if (e < 0)
 		return e;
 	if (memory.reserved_bytes >= memory.total_bytes)
-		return error_set(err, EPROTO, "GPU %u: reports no memory", index);
+		return error_set(err, EPROTO, "GPU %u: NVML reports no usable memory", index);
 	info.memory_bytes = memory.total_bytes - memory.reserved_bytes;
 	const struct gpu_nvml_device *device = &gpu->device[index];
 	info.minor_known = gpu->minor && gpu->minor(device->card, &info.minor) == NVML_SUCCESS;

@@ -105,8 +105,10 @@ static int add_instances(struct gpu *gpu, nvmlDevice_t card, struct error *err)
 	for (unsigned i = 0; i < count; i++) {
 		if (!is_alone(found, count, i)) {
 			read_uuid(gpu, found[i].handle, uuid);
-			leave_out(gpu, "%s shares the memory of GPU instance %u with another", uuid,
-				  found[i].gpu_instance);
+			leave_out(gpu,
+				  "%s shares the memory of GPU instance %u with another compute instance, so "
+				  "no quota could be enforced",
+				  uuid, found[i].gpu_instance);
 			continue;
 		}
 		e = add(gpu, &found[i], err);

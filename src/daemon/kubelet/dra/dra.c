@@ -89,7 +89,8 @@ static void notify_status(void *data, struct grpc_call *call, const uint8_t *mes
 	char *why = NULL;
 	int r = dra_status_read(message, size, &why);
 	if (r < 0) {
-		grpc_call_end(call, GRPC_INVALID_ARGUMENT, "not understood: no such message");
+		grpc_call_end(call, GRPC_INVALID_ARGUMENT,
+			      "NotifyRegistrationStatus: the message is malformed");
 		return;
 	}
 	dra->is_registered = !why;
@@ -206,7 +207,7 @@ static int start(struct dra *dra, struct error *err)
 			"of allotd: please report it");
 	r = loop_add_timer(node->loop, timer_due, dra, &dra->timer);
 	if (r < 0)
-		return error_set_errno(err, -r, "timer");
+		return error_set_errno(err, -r, "can't make a timer");
 	loop_arm(dra->timer, 0, LOOK_NS);
 	spec_files_restore(node->config.kube_cdi_dir, node->claims);
 	spec_files_sweep(node->config.kube_cdi_dir, node->claims);

@@ -18,8 +18,8 @@ static int add_limit(const struct dra_result *result, struct promise_request *te
 	if (result->terms.cores_limit_pct < result->cores_pct)
 		return error_set(
 			err, EINVAL,
-			"coresLimit %g is under the %g cores that are requested: must be at least "
-			"that",
+			"coresLimit %g is less than the %g %% of cores that are requested: must be "
+			"at least that",
 			result->terms.cores_limit_pct, result->cores_pct);
 	if (result->terms.cores_limit_pct > terms->limit_pct)
 		terms->limit_pct = result->terms.cores_limit_pct;
@@ -32,9 +32,11 @@ static int add_device(struct node *node, const char *node_name, const struct dra
 	char pool[DRA_POOL_MAX];
 	dra_pool_name(node_name, result->device, pool);
 	if (strcmp(result->pool, pool) != 0)
-		return error_set(err, ENODEV,
-				 "GPU %.63s is of the pool '%.160s', and this node is %s",
-				 result->device, result->pool, node_name);
+		return error_set(
+			err, ENODEV,
+			"GPU %.63s belongs to the pool '%.160s', and this node is %s: delete the "
+			"claim, so that another is chosen",
+			result->device, result->pool, node_name);
 	/* A device's name contains the GPU's UUID. */
 	struct card *card = node_find_card_text(node, result->device);
 	if (!card)
@@ -44,7 +46,8 @@ static int add_device(struct node *node, const char *node_name, const struct dra
 				 result->device);
 	struct claim_device_request *d = allocate_add_card(request, card);
 	if (!d)
-		return error_set(err, EINVAL, "must be at most %d GPUs", REGION_MAX_DEVICES);
+		return error_set(err, EINVAL, "the claim has too many GPUs: must be at most %d GPUs",
+				 REGION_MAX_DEVICES);
 	d->terms.memory_bytes += result->is_whole ? card->info.memory_bytes : result->memory_bytes;
 	d->terms.cores_pct += result->cores_pct;
 	return add_limit(result, &d->terms, err);

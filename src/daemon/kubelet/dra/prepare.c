@@ -158,7 +158,7 @@ static void send_reply(struct preparation *p)
 	if (message)
 		grpc_call_send(p->call, message);
 	grpc_call_end(p->call, message ? GRPC_OK : GRPC_RESOURCE_EXHAUSTED,
-		      message ? NULL : "no memory");
+		      message ? NULL : "allotd is out of memory");
 	grpc_message_unref(message);
 }
 
@@ -236,8 +236,9 @@ static void get_claim(struct item *item)
 
 static void refuse(struct grpc_call *call, int r)
 {
-	const char *why = r == -E2BIG    ? "the call has more claims than allowed"
-			  : r == -ENOMEM ? "no memory"
+	const char *why = r == -E2BIG
+				  ? "the call names more ResourceClaims than allotd takes in one call"
+			  : r == -ENOMEM ? "allotd is out of memory"
 			  : r == -EINVAL ? "the call has an invalid namespace, name or uid"
 					 : "the call is not a valid message";
 	log_warning("DRA: a call of the kubelet is refused: %s", why);

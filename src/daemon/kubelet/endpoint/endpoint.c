@@ -102,9 +102,9 @@ static void directory_changed(void *data, enum kubelet_dir_event event)
 			loop_arm(e->renew_timer, RENEW_NS, 0);
 		break;
 	case KUBELET_DIR_REMOVED_OUTSIDE:
-		log_error("kube_plugin_dir: %s was removed outside of this container, which has it "
-			  "mounted: ending, so that the restarted container mounts the new one; "
-			  "tenants go on",
+		log_error("kube_plugin_dir: %s was removed on the host, so this container's mount of "
+			  "it is stale: allotd ends, and its restarted container mounts the new "
+			  "directory; running tenants go on",
 			  e->node->config.kube_plugin_dir);
 		loop_quit(e->node->loop);
 		break;
@@ -128,7 +128,7 @@ int endpoint_start(struct endpoint *e, const char *dir, struct error *err)
 		return r;
 	r = loop_add_timer(loop, renew_due, e, &e->renew_timer);
 	if (r < 0)
-		return error_set_errno(err, -r, "timer");
+		return error_set_errno(err, -r, "can't make a timer");
 	return kubelet_dir_watch(loop, dir, e->own, directory_changed, e, &e->dir, err);
 }
 

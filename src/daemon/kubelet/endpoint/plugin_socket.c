@@ -44,10 +44,11 @@ int plugin_socket_open(struct plugin_socket *s, struct loop *loop,
 {
 	struct stat st;
 	if (is_served(s->path))
-		return error_set(err, EADDRINUSE,
-				 "%s: another program serves it, and the kubelet knows one plugin of a "
-				 "name: stop one of them",
-				 s->path);
+		return error_set(
+			err, EADDRINUSE,
+			"%s: another program listens on this socket, and the kubelet accepts one "
+			"plugin of a name: stop one of them",
+			s->path);
 	cleanup_fd int fd = listen_bind(s->path, SOCK_STREAM, err);
 	if (fd < 0)
 		return fd;

@@ -182,7 +182,7 @@ static void log_failure_once(struct node_kube *k, bool *fails, const struct erro
 	else if (err)
 		log_debug("Kubernetes API: %s", err->text);
 	else if (was_failing && !k->object_fails && !k->pods_fail)
-		log_info("Kubernetes API: %s answers", k->access.server);
+		log_info("Kubernetes API: %s answers again", k->access.server);
 }
 
 static void node_watch_failed(void *data, const struct error *err)

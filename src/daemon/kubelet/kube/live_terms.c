@@ -114,7 +114,8 @@ static void log_refusal(struct live_terms *live, const struct kube_pod *pod, con
 {
 	char text[ERROR_TEXT_MAX];
 	snprintf(text, sizeof(text),
-		 "container %s: its new terms are refused, and the old ones stay: %.400s",
+		 "container %s: the changed annotations are refused, and the former terms "
+		 "stay in force: %.350s",
 		 container, why);
 	text_clean(text); /* a cut character would make invalid JSON */
 	live->node->live_changes_refused++;

@@ -246,9 +246,9 @@ static void written(void *data, const struct error *err)
 	struct plugin *plugin = c->annotated->plugin;
 	c->binding = NULL;
 	if (err->code) {
-		log_warning(
-			"device plugin: Allocate is refused: its outcome can't be written to pod and node: %s",
-			err->text);
+		log_warning("device plugin: Allocate fails: the GPUs that the container got can't be "
+			    "recorded in its pod and node: %s",
+			    err->text);
 		undo_allocation(c, "its pod can't be annotated");
 		if (c->reply)
 			refuse(c, -err->code, err);
@@ -412,7 +412,7 @@ int annotated_start(struct plugin *plugin, struct annotated **ret, struct error 
 	int r = loop_add_timer(plugin->node->loop, retry_calls, b, &b->timer);
 	if (r < 0) {
 		free(b);
-		return error_set_errno(err, -r, "timer");
+		return error_set_errno(err, -r, "can't make a timer");
 	}
 	*ret = b;
 	return 0;

@@ -343,7 +343,7 @@ int vcuda_start(struct plugin *plugin, struct vcuda **ret, struct error *err)
 	int r = loop_add_timer(plugin->node->loop, retry_calls, v, &v->timer);
 	if (r < 0) {
 		free(v);
-		return error_set_errno(err, -r, "timer");
+		return error_set_errno(err, -r, "can't make a timer");
 	}
 	*ret = v;
 	return 0;

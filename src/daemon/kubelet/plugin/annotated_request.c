@@ -27,8 +27,10 @@ static int add_share(struct node *node, const struct kube_share *share, unsigned
 				 share->card, share->memory_mib, UINT64_MAX / MIB / 2);
 	struct claim_device_request *d = allocate_add_card(request, card);
 	if (!d)
-		return error_set(err, EINVAL, "the shares must be of at most %d GPUs",
-				 REGION_MAX_DEVICES);
+		return error_set(
+			err, EINVAL,
+			"the scheduler gave shares of too many GPUs: must be at most %d GPUs",
+			REGION_MAX_DEVICES);
 	d->terms.memory_bytes += share->memory_mib * MIB;
 	d->terms.cores_pct += share->cores_pct;
 	d->terms.limit_pct += borrowed_pct;

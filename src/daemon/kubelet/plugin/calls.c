@@ -55,7 +55,7 @@ static void reply_and_end(struct grpc_call *call, struct grpc_message *message)
 	if (message)
 		grpc_call_send(call, message);
 	grpc_call_end(call, message ? GRPC_OK : GRPC_RESOURCE_EXHAUSTED,
-		      message ? NULL : "no memory");
+		      message ? NULL : "allotd is out of memory");
 	grpc_message_unref(message);
 }
 
@@ -112,7 +112,7 @@ static void list_and_watch(void *data, struct grpc_call *call, const uint8_t *me
 	struct endpoint *e = data;
 	struct plugin_watcher *w = malloc(sizeof(*w));
 	if (!w) {
-		grpc_call_end(call, GRPC_RESOURCE_EXHAUSTED, "no memory");
+		grpc_call_end(call, GRPC_RESOURCE_EXHAUSTED, "allotd is out of memory");
 		return;
 	}
 	*w = (struct plugin_watcher){ .endpoint = e, .call = call };

@@ -201,8 +201,8 @@ int reconcile_cores(const struct slices *slices, const struct vcuda_names *names
 	}
 	if (ask.cores != holder->count || !vcuda_request_matches(claim, &ask)) {
 		error_set(err, EEXIST,
-			  "it asks for %u %s and %u %s; allotd: claim '%s' (tenant '%s') has another "
-			  "share",
+			  "it asks for %u %s and %u %s; allotd: claim '%s' (tenant '%s') has other "
+			  "amounts",
 			  ask.cores, names->cores, ask.units, names->memory,
 			  claim_terms(claim)->claim.key, claim_terms(claim)->name);
 		return differs(err, holder);
@@ -362,8 +362,8 @@ static void check_claim(const struct pass *pass, const struct claim *claim)
 	if (!is_to_be_held(pass->plugin, claim))
 		return;
 	snprintf(text, sizeof(text),
-		 "allotd: claim '%s' (tenant '%s') is in use; kubelet: no container holds just its "
-		 "devices",
+		 "allotd: claim '%s' (tenant '%s') is in use; kubelet: no container holds "
+		 "exactly the devices of that claim",
 		 claim_terms(claim)->claim.key, claim_terms(claim)->name);
 	note(pass->reconciler, text);
 }

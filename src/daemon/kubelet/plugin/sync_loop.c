@@ -107,7 +107,7 @@ int plugin_begin_sync(struct plugin *p, struct error *err)
 			"a fault of allotd: please report it");
 	r = loop_add_timer(p->node->loop, sync_all, p, &p->sync_timer);
 	if (r < 0)
-		return error_set_errno(err, -r, "timer");
+		return error_set_errno(err, -r, "can't make a timer");
 	loop_arm(p->sync_timer, 0, TICK_NS);
 	r = health_subscribe(p->node, health_changed, p);
 	return r < 0 ? error_set(err, -r,

@@ -200,9 +200,9 @@ static void written(void *data, const struct error *err)
 	struct vcuda_call *c = data;
 	c->binding = NULL;
 	if (err->code) {
-		log_warning(
-			"device plugin: Allocate is refused: its outcome can't be written to pod and node: %s",
-			err->text);
+		log_warning("device plugin: Allocate fails: the GPUs that the container got can't be "
+			    "recorded in its pod and node: %s",
+			    err->text);
 		bool was_given = c->reply != NULL;
 		undo_allocation(c, "its pod can't be annotated");
 		if (was_given)

@@ -25,7 +25,9 @@ static int add_card(struct card *card, const struct vcuda_request *ask, uint64_t
 		    struct claim_request *request, struct error *err)
 {
 	if (request->device_count == REGION_MAX_DEVICES)
-		return error_set(err, EINVAL, "must be of at most %d GPUs", REGION_MAX_DEVICES);
+		return error_set(err, EINVAL,
+				 "the container asks for too many GPUs: must be at most %d GPUs",
+				 REGION_MAX_DEVICES);
 	request->device[request->device_count++] =
 		(struct claim_device_request){ .card = card,
 					       .terms = { .has_memory = true,
@@ -79,7 +81,8 @@ static int take_chosen(struct node *node, const struct place_node *model,
 		if (reason != PLACE_FITS)
 			return error_set(
 				err, ENOSPC,
-				"%s: can't be given: %s: the scheduler and this node disagree",
+				"%s: the scheduler chose this GPU, but the request does not fit on it: %s: "
+				"delete the pod, so that the scheduler chooses again",
 				name, place_reason_name(reason));
 		r = add_card(&node->card[card], ask,
 			     place_need(&model->card[card], &wanted).memory_bytes, request, err);
@@ -166,10 +169,11 @@ int vcuda_request_make(struct node *node, const struct place_node *model,
 	if (r < 0)
 		return r;
 	if (!node->config.is_kube_share && ask->cores != ask->cards * VCUDA_CORES_WHOLE)
-		return error_set(err, EINVAL,
-				 "%u hundredths of %u GPU%s: must be whole GPUs, multiples of 100, "
-				 "while kube_share is off",
-				 ask->cores, ask->cards, ask->cards > 1 ? "s" : "");
+		return error_set(
+			err, EINVAL,
+			"the container asks for %u hundredths of %u GPU%s: must be whole GPUs, "
+			"multiples of 100, while kube_share is off",
+			ask->cores, ask->cards, ask->cards > 1 ? "s" : "");
 	return ask->chosen ? take_chosen(node, model, ask, ret, err)
 			   : take_best(node, model, ask, ret, err);
 }

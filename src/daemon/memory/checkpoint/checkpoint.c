@@ -92,14 +92,16 @@ static int spawn(const struct node *node, const char *key, bool recovers, int *r
 	snprintf(nvml, sizeof(nvml), "%s", node->config.nvml);
 	file_path(node, key, file);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) < 0)
-		return error_set_errno(err, errno, "checkpoint: socket");
+		return error_set_errno(
+			err, errno, "can't start the helper process that moves GPU memory: socket");
 	cleanup_fd int fd = fds[0];
 	pid_t child = fork();
 	if (child == 0)
 		spawn_detached(fds[1], argv);
 	close(fds[1]);
 	if (child < 0)
-		return error_set_errno(err, errno, "checkpoint: fork");
+		return error_set_errno(err, errno,
+				       "can't start the helper process that moves GPU memory: fork");
 	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;
 	if (recv(fd, &helper, sizeof(helper), 0) != sizeof(helper) || helper < 0)
@@ -133,10 +135,10 @@ static int send_order(struct checkpoint *c, struct error *err)
 			r = loop_add(c->node->loop, c->fd, EPOLLIN, reply_ready, c, &c->source);
 	}
 	if (r >= 0 && send(c->fd, &c->order, sizeof(c->order), MSG_NOSIGNAL) < 0)
-		r = error_set(err, errno,
-			      "its GPU memory can't be moved: the helper process takes no orders: %s; "
-			      "try again, which starts another",
-			      strerror(errno));
+		r = error_set(
+			err, errno,
+			"its GPU memory can't be moved: the helper process has gone (%s): try again",
+			strerror(errno));
 	if (r < 0) {
 		disconnect(c);
 		return r;
@@ -194,7 +196,7 @@ static void helper_lost(struct checkpoint *c, const char *why)
 {
 	struct error err = { 0 };
 	disconnect(c);
-	log_warning("checkpoint %s: %s", c->key, why);
+	log_warning("moving the GPU memory of %s: %s", c->key, why);
 	if (c->place != PLACE_OUT)
 		snprintf(c->error_text, sizeof(c->error_text), "%s", why);
 	if (c->place == PLACE_STUCK)
@@ -207,7 +209,9 @@ static void helper_lost(struct checkpoint *c, const char *why)
 	prepare_order(c, is_out ? CHECKPOINT_OUT : CHECKPOINT_IN);
 	if (send_order(c, &err) >= 0)
 		return;
-	log_error("checkpoint %s is stuck: %s", c->key, err.text);
+	log_error("%s is off its GPU, in whole or in part, and its memory can't be moved: "
+		  "%s; resume it to try again",
+		  c->key, err.text);
 	finish_order(c, PLACE_STUCK);
 }
 

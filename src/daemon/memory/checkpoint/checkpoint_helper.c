@@ -123,8 +123,8 @@ static int check_room(struct helper *k, struct error *err)
 					: 0;
 		if (k->order.bytes[i] > room)
 			return error_set(err, ENOMEM,
-					 "GPU %u has %" PRIu64 " MiB free, and %" PRIu64
-					 " MiB have to come back",
+					 "GPU %u has %" PRIu64
+					 " MiB free, and the moved memory needs %" PRIu64 " MiB",
 					 i, room / MIB, k->order.bytes[i] / MIB);
 	}
 	return r;
@@ -163,7 +163,8 @@ static enum helper_result checkpoint_all(struct helper *k, struct error *err)
 	if (r >= 0 && find_by_state(k, CHECKPOINT_SAVED))
 		return HELPER_DONE;
 	if (r >= 0)
-		error_set(err, ESRCH, "none of its processes uses CUDA");
+		error_set(err, ESRCH,
+			  "there is no GPU memory to move: none of its processes uses CUDA");
 	/*
 	 * Undo the order. There is room on the card, because the daemon does not give the memory away before the processes
 	 * have left.

@@ -76,9 +76,8 @@ int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error
 	uint64_t quotas = 0;
 	if (terms->on_full != ON_FULL_SWAP) {
 		if (terms->swap_arena_bytes)
-			return error_set(
-				err, EINVAL,
-				"swap_arena_bytes: only a tenant with on_full 'swap' has one");
+			return error_set(err, EINVAL,
+					 "swap_arena_bytes: possible only with on_full 'swap'");
 		return 0;
 	}
 	for (unsigned i = 0; i < terms->device_count; i++) {

@@ -143,7 +143,8 @@ static void observe_tenant(struct swap_turns *turns, struct tenant *t, uint64_t 
 	seen.has_refused = swap_has_refused(t);
 	if (seen.has_refused && !t->terms.swapped_out)
 		log_info_of(tenant_log_key(&t->terms),
-			    "tenant '%s': its memory can't be moved off the GPU for now",
+			    "tenant '%s': its memory can't be moved off the GPU for another tenant "
+			    "now; trying again",
 			    t->terms.name);
 	if (f.is_short && !t->was_short)
 		widen_margins(turns, t, &f);

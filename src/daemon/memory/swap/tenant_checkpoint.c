@@ -150,13 +150,13 @@ static void place_changed(void *data, struct checkpoint *checkpoint)
 	switch (checkpoint_place(checkpoint)) {
 	case PLACE_IN:
 		if (*error)
-			log_failure(t, "it stays on its GPU", error);
+			log_failure(t, "its memory stays on its GPU", error);
 		resume_on_card(t, t->terms.swapped_out ? t->checkpoint_request->was_paused
 						       : t->terms.paused);
 		break;
 	case PLACE_OUT:
 		if (*error)
-			log_failure(t, "it stays off its GPU", error);
+			log_failure(t, "its memory stays off its GPU", error);
 		else
 			log_info_of(tenant_log_key(&t->terms),
 				    "tenant '%s': %" PRIu64
@@ -167,7 +167,7 @@ static void place_changed(void *data, struct checkpoint *checkpoint)
 		publish_place(t);
 		break;
 	default:
-		log_failure(t, "it is partly off its GPU", error);
+		log_failure(t, "its memory is partly off its GPU", error);
 		publish_place(t);
 		break;
 	}
@@ -198,7 +198,7 @@ static void poll_parking(void *data, uint32_t events)
 	c->is_parking = false;
 	if (send_order(t, CHECKPOINT_OUT, &err) >= 0)
 		return;
-	log_failure(t, "it stays on its GPU", err.text);
+	log_failure(t, "its memory stays on its GPU", err.text);
 	resume_on_card(t, c->was_paused);
 }
 
@@ -228,9 +228,11 @@ int tenant_checkpoint_leave(struct tenant *t, struct error *err)
 			t->terms.name);
 	enum checkpoint_place place = tenant_checkpoint_place(t);
 	if (place != PLACE_IN && place != PLACE_STUCK)
-		return error_set(err, EBUSY,
-				 "its GPU memory is being moved already (%s): wait, then try again",
-				 checkpoint_place_name(place));
+		return error_set(
+			err, EBUSY,
+			"tenant '%s': its GPU memory is being moved already (%s): wait, then try "
+			"again",
+			t->terms.name, checkpoint_place_name(place));
 	if (!t->process_count)
 		return error_set(err, ESRCH,
 				 "tenant '%s' has no process with GPU memory to move; pause it "
@@ -298,9 +300,11 @@ int tenant_checkpoint_return(struct tenant *t, bool paused, struct error *err)
 {
 	enum checkpoint_place place = tenant_checkpoint_place(t);
 	if (place == PLACE_LEAVING || place == PLACE_RETURNING)
-		return error_set(err, EBUSY,
-				 "its GPU memory is being moved already (%s): wait, then try again",
-				 checkpoint_place_name(place));
+		return error_set(
+			err, EBUSY,
+			"tenant '%s': its GPU memory is being moved already (%s): wait, then try "
+			"again",
+			t->terms.name, checkpoint_place_name(place));
 	int r = check_room(t, err);
 	if (r >= 0)
 		r = send_order(t, CHECKPOINT_IN, err);

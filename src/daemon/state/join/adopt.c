@@ -168,8 +168,8 @@ static int adopt(struct node *node, enum tenant_place place, const char *id, str
 		tenant_state_free(&state);
 		return error_set(
 			err, EINVAL,
-			"%s: tenants whose file has the field 'claim', and only those, must be "
-			"below claims/",
+			"%s: is in the wrong directory: a tenant whose file has the field 'claim' "
+			"must be below claims/, any other below tenants/",
 			path);
 	}
 	if (node_find_tenant(node, state.terms.name)) {

@@ -347,7 +347,10 @@ static int exchange_begin(struct registration *registration, int fd, uid_t uid, 
 			"that user that sent them",
 			(unsigned)uid);
 	if (registration->pending_count >= REGISTRATION_MAX_PENDING)
-		return error_set(err, EBUSY, "too many registrations at a time: try again");
+		return error_set(err, EBUSY,
+				 "%d processes of this tenant are registering at this moment, the most "
+				 "allowed: try again",
+				 REGISTRATION_MAX_PENDING);
 	struct exchange *x = calloc(1, sizeof(*x));
 	if (!x)
 		return error_set_errno(err, ENOMEM, "registration");

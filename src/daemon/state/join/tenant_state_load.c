@@ -68,7 +68,7 @@ static int device_from_json(struct node *node, const json_t *json, struct tenant
 		return error_set(err, EINVAL, "uuid: must be a GPU's UUID");
 	d.card = node_find_card(node, uuid);
 	if (!d.card)
-		return error_set(err, ENODEV, "its GPU %s is not on this node", uuid_text);
+		return error_set(err, ENODEV, "the tenant's GPU %s is not on this node", uuid_text);
 	if (json_read_int(json, "memory_quota_bytes", 0, INT64_MAX, &quota, err) <= 0 ||
 	    json_read_bool(json, "memory_given", &d.promise.memory_given, err) <= 0 ||
 	    json_read_bool(json, "limit_given", &d.promise.limit_given, err) <= 0 ||
@@ -217,7 +217,7 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 		return error_set(err, EINVAL, "id: must be '%s', the name of its directory", id);
 	snprintf(t->id, sizeof(t->id), "%s", id);
 	if (json_read_string(root, "name", &text, err) <= 0 || parse_name(text, NULL) < 0)
-		return error_set(err, EINVAL, "name: missing, or not a tenant's name");
+		return error_set(err, EINVAL, "name: missing, or not valid as a tenant's name");
 	snprintf(t->name, sizeof(t->name), "%s", text);
 	if (json_read_int(root, "uid", 0, UINT32_MAX - 1, &uid, err) <= 0 ||
 	    json_read_int(root, "epoch", 1, INT64_MAX, &epoch, err) <= 0 ||

@@ -101,6 +101,9 @@ static int freeze(struct freezer *f, struct gpu_container *c, struct error *err)
 	if (r < 0)
 		return r;
 	r = watchdog_add(f->watchdog, &c->cgroup);
+	if (r == -ENOSPC)
+		return error_set(err, ENOSPC, "at most %d containers can be frozen at a time",
+				 WATCHDOG_MAX);
 	if (r < 0)
 		return error_set_errno(err, -r, "the freezer's watchdog");
 	write_list(f, c);
@@ -252,8 +255,8 @@ static void cannot_freeze(struct freezer *f, struct gpu_container *c, const stru
 	if (f->is_failure_logged)
 		return;
 	f->is_failure_logged = true;
-	log_warning("freezer: can't freeze a container: %s; containers for which that is so start "
-		    "without waiting (logged once)",
+	log_warning("freezer: a container can't be frozen: %s; such containers start their GPU "
+		    "work without waiting for memory (logged once)",
 		    err->text);
 }
 
@@ -358,8 +361,8 @@ void freezer_read(struct freezer *f, const struct freeze_card *cards, uint64_t b
 			freeze_resume(items[i], now_ns);
 	answer_asking(f, &config, items, count, now_ns);
 	while ((next = freeze_next(&config, f->card, f->tasks->card_count, items, count, now_ns)))
-		log_info("container %.*s goes on, after it waited %.1f s", CONTAINER_SHORT_ID,
-			 container_of(next)->what.id,
+		log_info("container %.*s continues, after it waited %.1f s for GPU memory",
+			 CONTAINER_SHORT_ID, container_of(next)->what.id,
 			 (double)(now_ns - next->key.since_ns) / (double)NSEC_PER_SEC);
 	for (size_t i = 0; i < count; i++) {
 		struct error err = { 0 };

@@ -125,9 +125,11 @@ static int leave(struct gpu_watch *w, struct gpu_container *c, struct error *err
 			"tenant's name",
 			CONTAINER_SHORT_ID, c->what.id);
 	if (c->is_frozen)
-		return error_set(err, EBUSY,
-				 "container %.*s is frozen, and its work can't end: resume it first",
-				 CONTAINER_SHORT_ID, c->what.id);
+		return error_set(
+			err, EBUSY,
+			"container %.*s is frozen, so its work on the GPU can't end: resume it "
+			"first",
+			CONTAINER_SHORT_ID, c->what.id);
 	if (place_of(c) == PLACE_OUT)
 		return 0;
 	int r = need(w, c, err);

@@ -14,9 +14,10 @@ int gpu_watch_hold(struct gpu_watch *w, int pid, char ret_id[CONTAINER_ID_MAX], 
 	if (!t || !t->container)
 		return error_set(err, ENOENT, "process %d is in no container", pid);
 	if (container_swap_is_away(t->container))
-		return error_set(err, EBUSY,
-				 "container %.*s: its GPU memory was moved to host memory already",
-				 CONTAINER_SHORT_ID, t->container->what.id);
+		return error_set(
+			err, EBUSY,
+			"container %.*s can't be frozen: its GPU memory is in host memory already",
+			CONTAINER_SHORT_ID, t->container->what.id);
 	int r = freezer_hold(w->freezer, t->container, FREEZER_VIOLATION, err);
 	if (r < 0)
 		return r;

@@ -226,7 +226,7 @@ static int watch(struct open_events *o, struct loop *loop, struct error *err)
 	if (r >= 0)
 		r = loop_add_timer(loop, scan_due, o, &o->scan_timer);
 	if (r < 0)
-		return error_set_errno(err, -r, "watch for openings");
+		return error_set_errno(err, -r, "watch for processes that open a GPU");
 	if (o->exec_fd < 0)
 		loop_arm(o->scan_timer, SCAN_NS, SCAN_NS);
 	return 0;
@@ -237,7 +237,7 @@ int open_events_start(struct loop *loop, const char *paths, open_events_handler 
 {
 	struct open_events *o = calloc(1, sizeof(*o));
 	if (!o)
-		return error_set_errno(err, ENOMEM, "openings");
+		return error_set_errno(err, ENOMEM, "watch for processes that open a GPU");
 	o->handler = handler;
 	o->data = data;
 	o->fan_fd = o->exec_fd = -1;

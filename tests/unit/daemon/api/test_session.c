@@ -89,7 +89,7 @@ static void test_bad_requests(void **state)
 		{ CREATE("\"on_full\":\"swap\",\"swap_arena_bytes\":0"), EINVAL,
 		  "swap_arena_bytes: 0" },
 		{ CREATE("\"swap_arena_bytes\":1048576"), EINVAL,
-		  "swap_arena_bytes: only a tenant with on_full 'swap'" },
+		  "swap_arena_bytes: possible only with on_full 'swap'" },
 		{ CREATE("\"devices\":3"), EINVAL, "devices: must be a list" },
 		{ CREATE("\"devices\":[]"), EINVAL, "devices: must be a list of 1 to 16" },
 		{ CREATE("\"devices\":[3]"), EINVAL, "devices: must be a list of objects" },

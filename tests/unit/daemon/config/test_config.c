@@ -369,12 +369,11 @@ static void test_names_of_others_refused(void **state)
 		const char *line, *why;
 	} rows[] = {
 		{ "driver = amd", "driver: 'amd': must be nvidia" },
-		{ "volume-config = /x",
-		  "volume-config: '/x': allot has no such setting: no list" },
+		{ "volume-config = /x", "volume-config: '/x': allot has no such setting: no list" },
 		{ "extra-config = /x",
-		  "extra-config: '/x': allot has no such setting: device nodes" },
+		  "extra-config: '/x': allot has no such setting: a container gets the device nodes" },
 		{ "virtual-manager-path = /x", "here: sockets and state" },
-		{ "allocation-check-period = 30s", "setting: what pods hold" },
+		{ "allocation-check-period = 30s", "setting: allotd compares the kubelet's records" },
 		{ "cgroup-driver = systemd", "here: containers are found" },
 		{ "query-port = 70000", "query-port: metrics_listen: " },
 		{ "query-port = x", "query-port: 'x': must be a port" },

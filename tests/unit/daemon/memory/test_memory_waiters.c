@@ -374,7 +374,7 @@ static void test_refusals(void **state)
 		  "reserve_bytes 0" },
 		{ CREATE("\"devices\":[{\"memory_bytes\":4096,\"reserve_bytes\":4096}]"), EINVAL,
 		  "only with on_full 'wait'" },
-		{ CREATE("\"wait_timeout_s\":1"), EINVAL, "wait_timeout_s: only with" },
+		{ CREATE("\"wait_timeout_s\":1"), EINVAL, "wait_timeout_s: possible only with" },
 		{ CREATE(WAIT "\"devices\":[{\"memory_bytes\":4096}],\"wait_timeout_s\":-1"),
 		  EINVAL, "wait_timeout_s: -1" },
 		{ CREATE(WAIT "\"devices\":[{\"memory_bytes\":4096}],\"wait_timeout_s\":\"x\""),

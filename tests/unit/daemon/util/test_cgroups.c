@@ -120,7 +120,7 @@ static void test_no_freezer(void **state)
 	refused(&t, ENOENT, "freezer of container 3f4c1a0b9d8e");
 	strcpy(t.container.v1_path, "/box");
 	strcpy(t.cgroups.v1.own, "/box/inner");
-	refused(&t, EPERM, "holds this daemon");
+	refused(&t, EPERM, "this daemon runs in it");
 	t.cgroups.v1.mount[0] = '\0';
 	refused(&t, EOPNOTSUPP, "no freezer");
 	remove_tree(&t);

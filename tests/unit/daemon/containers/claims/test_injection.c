@@ -302,7 +302,7 @@ static void test_state_dir(void **state)
 	assert_int_equal(st.st_mode & 0777, 0755);
 	assert_int_equal(chmod(path, 0777), 0);
 	assert_int_equal(state_dir_make(f->node, path, &err), -EPERM);
-	assert_non_null(strstr(err.text, "writable by nobody else"));
+	assert_non_null(strstr(err.text, "writable only by that user"));
 	snprintf(long_path, sizeof(long_path), "%s/file", path);
 	write_file(long_path, "");
 	assert_int_equal(state_dir_make(f->node, long_path, &err), -ENOTDIR);

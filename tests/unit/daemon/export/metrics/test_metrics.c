@@ -71,7 +71,8 @@ static void test_ready_and_not(void **state)
 	struct tenant *t = node_find_tenant(f->node, "a");
 	t->adopting = true;
 	assert_int_equal(get(f, "/readyz", text, sizeof(text)), 503);
-	assert_string_equal(text, "not ready: processes of the daemon before are moving over\n");
+	assert_string_equal(text,
+			    "not ready: processes of the previous daemon have yet to connect\n");
 	assert_int_equal(get(f, "/healthz", text, sizeof(text)), 200);
 	t->adopting = false;
 	assert_int_equal(get(f, "/readyz", text, sizeof(text)), 200);

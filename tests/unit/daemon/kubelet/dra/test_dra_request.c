@@ -105,7 +105,7 @@ static void test_one_card_twice(void **state)
 	for (size_t i = 0; i < 3; i++)
 		two[i].terms = (struct dra_terms){ .has_cores_limit = true, .cores_limit_pct = 40 };
 	assert_int_equal(make(two, 3), -EINVAL);
-	assert_non_null(strstr(err.text, "coresLimit 40 is under the 60 cores"));
+	assert_non_null(strstr(err.text, "coresLimit 40 is less than the 60 % of cores"));
 	two[0].terms.cores_limit_pct = 60;
 	assert_int_equal(make(two, 3), 0);
 	assert_true(request.device[0].terms.limit_pct == 60);
@@ -162,7 +162,7 @@ static void test_refused(void **state)
 	refused(many, 1, ENODEV, "request a: GPU gpu-b is not on this node any more");
 	many[0] = share("a");
 	many[0].pool = "n2/" FIRST;
-	refused(many, 1, ENODEV, "is of the pool 'n2/" FIRST "', and this node is n1");
+	refused(many, 1, ENODEV, "belongs to the pool 'n2/" FIRST "', and this node is n1");
 	two[1].terms.has_priority = true;
 	refused(two, 2, EINVAL, "request b: priority is not the same for the requests a and b");
 	two[1] = share("b");
@@ -176,7 +176,7 @@ static void test_refused(void **state)
 	node->card[1].info.is_instance = false;
 	two[0].terms.has_cores_limit = true;
 	two[0].terms.cores_limit_pct = 29;
-	refused(two, 1, EINVAL, "coresLimit 29 is under the 30 cores that are requested");
+	refused(two, 1, EINVAL, "coresLimit 29 is less than the 30 % of cores that are requested");
 	for (size_t i = 0; i < REGION_MAX_DEVICES + 1; i++) {
 		many[i] = share("a");
 		snprintf(names[i], sizeof(names[i]), "gpu-00000000-0000-0000-0000-%012zu", i);

@@ -209,7 +209,8 @@ static void test_refused(void **state)
 		snprintf(many[i].card, sizeof(many[i].card), UUID "%012u", i);
 	}
 	assert_int_equal(make(many, REGION_MAX_DEVICES), 0);
-	refused(many, REGION_MAX_DEVICES + 1, EINVAL, "the shares must be of at most 16 GPUs");
+	refused(many, REGION_MAX_DEVICES + 1, EINVAL,
+		"the scheduler gave shares of too many GPUs: must be at most 16 GPUs");
 	memset(uid, 'u', sizeof(uid) - 1);
 	uid[sizeof(uid) - 1] = '\0';
 	pod.uid = uid;

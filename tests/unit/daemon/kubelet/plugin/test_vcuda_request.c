@@ -158,7 +158,8 @@ static void test_a_scheduler(void **state)
 	assert_true(request.device[0].terms.cores_pct == 30);
 	assert_int_equal(request.device[1].terms.memory_bytes, 1024 * MIB);
 	model->card[0].cores_used_mpct = 80000;
-	refused(ask, ENOSPC, "GPU 3: can't be given: CardInsufficientCore");
+	refused(ask, ENOSPC,
+		"GPU 3: the scheduler chose this GPU, but the request does not fit on it: CardInsufficientCore");
 	ask.minor[0] = 0;
 	refused(ask, ENODEV, "GPU 0: is not a GPU of this node");
 }
@@ -175,7 +176,8 @@ static void test_a_scheduler_of_the_other_protocol(void **state)
 	assert_ptr_equal(request.device[0].card, &node->card[2]);
 	assert_ptr_equal(request.device[1].card, &node->card[1]);
 	model->card[1].is_cordoned = true;
-	refused(ask, ENOSPC, "to-allocate: GPU-1: can't be given: CardCordoned");
+	refused(ask, ENOSPC,
+		"to-allocate: GPU-1: the scheduler chose this GPU, but the request does not fit on it: CardCordoned");
 	strcpy(ask.uuid[0], "GPU-x");
 	refused(ask, ENODEV, "to-allocate: GPU-x: is not a GPU of this node");
 }
@@ -184,7 +186,7 @@ static void test_whole_cards_alone(void **state)
 {
 	node->config.is_kube_share = false;
 	refused((struct vcuda_request){ .cores = 30, .units = 4, .cards = 1 }, EINVAL,
-		"30 hundredths of 1 GPU: must be whole GPUs, multiples of 100, while kube_share is off");
+		"the container asks for 30 hundredths of 1 GPU: must be whole GPUs, multiples of 100, while kube_share is off");
 	refused((struct vcuda_request){ .cores = 100, .units = 4, .cards = 2 }, EINVAL, "of 2 GPUs");
 	assert_int_equal(make((struct vcuda_request){ .cores = 200, .units = 4, .cards = 2 }), 0);
 }
