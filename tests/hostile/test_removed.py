@@ -57,7 +57,7 @@ def test_its_processes_take_nothing_from_others(machine, tmp_path, grab, restart
     assert old.take(100) == 2
     assert other.take(19) == 0
     # Should it get round its quota, it finds what it was promised, not what others were.
-    assert "is not left" in refusal(machine, "big", "100GiB")
+    assert "does not fit" in refusal(machine, "big", "100GiB")
     assert "was removed" in refusal(machine, "old", "1GiB")
     old.end()
     new = Grabber(machine, grab, "old", "100GiB")
