@@ -258,7 +258,7 @@ static void pass_to_server(int fd, const struct ucred *who, int listen_fd)
 	struct server *s = must_refuse() ? NULL : server_of(who->uid, listen_fd);
 	if (s && !s->is_faulty && mps_pass_client(s->fd, fd, who->pid) >= 0)
 		return;
-	mps_log("User %u can't be served", (unsigned)who->uid);
+	mps_log("User %u has no server that accepts clients now", (unsigned)who->uid);
 	ssize_t n = send(fd, &away, 1, MSG_NOSIGNAL);
 	(void)n;
 }

@@ -66,7 +66,8 @@ static void take(int fd, int pid)
 	char answer = client_count < MPS_CLIENTS_MAX ? MPS_TAKEN : MPS_FULL;
 
 	if (send(fd, &answer, 1, MSG_NOSIGNAL) != 1 || answer == MPS_FULL) {
-		mps_log("Client {PID: %d} is not taken: %u are connected", pid, client_count);
+		mps_log("Client {PID: %d} is refused: %u of at most %d clients are connected", pid,
+			client_count, MPS_CLIENTS_MAX);
 		close(fd);
 		return;
 	}

@@ -63,7 +63,12 @@ static int ctl_main(const char *socket_path, int words_n, char **words)
 	m.arg[0] = number;
 	int r = link_open(&link, socket_path, SIM_KIND_CTL);
 	if (r < 0) {
-		fprintf(stderr, "allot-sim: %s: %s\n", socket_path, strerror(-r));
+		fprintf(stderr,
+			r == -ECONNRESET
+				? "allot-sim: --socket %s: the server refused the connection (%s): is it of another version of allot?\n"
+				: "allot-sim: --socket %s: no server answers there (%s): start one with "
+				  "allot-sim --spec SPEC --socket PATH\n",
+			socket_path, strerror(-r));
 		return 1;
 	}
 	r = link_call(&link, m, NULL, &payload, &bytes);
@@ -71,8 +76,12 @@ static int ctl_main(const char *socket_path, int words_n, char **words)
 		fwrite(payload, 1, bytes, stdout);
 	free(payload);
 	link_close(&link);
-	if (r)
-		fprintf(stderr, "allot-sim: %s\n", r == SIM_BAD_DEVICE ? "no such GPU" : "failed");
+	if (r == SIM_BAD_DEVICE)
+		fprintf(stderr,
+			"allot-sim: GPU %u does not exist: allot-sim --ctl stats lists the GPUs\n",
+			m.card);
+	else if (r)
+		fprintf(stderr, "allot-sim: the server refused '%s' (error %d)\n", words[0], r);
 	return r ? 1 : 0;
 }
 
@@ -83,17 +92,22 @@ static const char help[] =
 	"       allot-sim --ctl --socket PATH stats | xid GPU NUMBER | ecc GPU |\n"
 	"                       lose GPU | heal GPU\n"
 	"\n"
-	"Simulates the GPUs of a machine for programs that load the libcuda.so.1 and\n"
-	"libnvidia-ml.so.1 beside it with ALLOT_SIM_SOCKET=PATH in the environment.\n"
+	"Simulates the GPUs of a machine for programs that load the simulated\n"
+	"libcuda.so.1 and libnvidia-ml.so.1, which are in the directory of allot-sim,\n"
+	"with ALLOT_SIM_SOCKET=PATH in the environment.\n"
 	"\n"
 	"  --spec       the GPUs: one H200, N of them, the layout of a machine\n"
 	"               (dgx-1v, dgx-a100, pcie, mixed), two H200 of which\n"
 	"               one has MIG instances (h200-mig), or a description file.\n"
 	"  --linger     exit when the last client has been gone for this long (2; 0: never).\n"
-	"  --foreground stay; otherwise it goes to the background once it listens.\n"
-	"  --ready-fd   stay, write a line to this descriptor once it listens, and close it.\n"
-	"  --check      read a description file, and say whether it is right.\n"
-	"  --ctl        ask a running one for statistics, or for a fault.\n";
+	"  --foreground do not fork. Without this option or --ready-fd, allot-sim goes to\n"
+	"               the background once it listens.\n"
+	"  --ready-fd   as --foreground; also writes a line to this descriptor once it\n"
+	"               listens, and closes it.\n"
+	"  --check      check a description file: print the first error, or nothing and exit\n"
+	"               with 0.\n"
+	"  --ctl        ask the allot-sim that listens at --socket for statistics (JSON), or to\n"
+	"               cause a fault: xid, ecc or lose, which heal ends.\n";
 
 struct options {
 	const char *spec, *socket, *check;
@@ -140,7 +154,8 @@ static int parse(struct options *o, int argc, char **argv)
 		case READY_FD:
 			o->ready_fd = (int)strtol(optarg, &end, 10);
 			if (end == optarg || *end || o->ready_fd < 0) {
-				fprintf(stderr, "allot-sim: --ready-fd: '%s' is not a descriptor\n",
+				fprintf(stderr,
+					"allot-sim: --ready-fd: '%s': must be the number of an open file descriptor\n",
 					optarg);
 				return 2;
 			}

@@ -59,7 +59,8 @@ int server_open(struct server *s, const char *path, char *error, size_t error_si
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
 	if (strlen(path) >= sizeof(address.sun_path)) {
-		snprintf(error, error_size, "%s: longer than a socket path may be (%zu bytes)",
+		snprintf(error, error_size,
+			 "--socket %s: a socket's path can have at most %zu bytes: choose a shorter one",
 			 path, sizeof(address.sun_path) - 1);
 		return -ENAMETOOLONG;
 	}
@@ -81,8 +82,9 @@ int server_open(struct server *s, const char *path, char *error, size_t error_si
 		r = watch(s, s->timer_fd, EPOLLIN, &s->timer_fd);
 	if (r < 0) {
 		snprintf(error, error_size, "%s: %s", path,
-			 r == -EADDRINUSE ? "a simulated GPU has this socket already"
-					  : strerror(-r));
+			 r == -EADDRINUSE
+				 ? "another allot-sim already listens there: choose another --socket, or end that process"
+				 : strerror(-r));
 		return r;
 	}
 	engine_init(&s->engine, sim_clock_ns(),

@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,11 +138,14 @@ static int number(const struct spec_at *at, const char *key, const char *text, b
 			if (is_bytes && !strcmp(end, units[i].name))
 				break;
 		if (i == sizeof(units) / sizeof(*units))
-			return spec_fail(at, "%s: '%s' has an unknown unit", key, text);
+			return spec_fail(at,
+					 is_bytes ? "%s: '%s': the unit must be B, KiB, MiB or GiB"
+						  : "%s: '%s': must be a number without a unit",
+					 key, text);
 		factor = units[i].factor;
 	}
 	if (value * (double)factor > (double)max)
-		return spec_fail(at, "%s: '%s' is too large", key, text);
+		return spec_fail(at, "%s: '%s': must be at most %" PRIu64, key, text, max / scale);
 	*ret_value = (uint64_t)(value * (double)factor);
 	return 0;
 }
@@ -212,7 +216,9 @@ static int set_defects(const struct spec_at *at, struct spec_card *card, const c
 			if (strlen(names[i].name) == n && !strncmp(names[i].name, p, n))
 				break;
 		if (i == sizeof(names) / sizeof(*names))
-			return spec_fail(at, "defects: '%.*s' is not known", (int)n, p);
+			return spec_fail(
+				at, "defects: '%.*s' is not known: allot-sim(5) lists the defects",
+				(int)n, p);
 		card->info.defects |= names[i].bit;
 		p += n;
 		while (*p == ' ' || *p == ',')
@@ -250,12 +256,13 @@ static int set_number(const struct spec_at *at, struct spec_card *card, const ch
 	for (i = 0; i < sizeof(rows) / sizeof(*rows) && strcmp(rows[i].key, key); i++)
 		;
 	if (i == sizeof(rows) / sizeof(*rows))
-		return spec_fail(at, "'%s' is not a key of [gpu]", key);
+		return spec_fail(at, "'%s' is not a key of [gpu]: allot-sim(5) lists the keys", key);
 	int r = number(at, key, value, rows[i].is_bytes, rows[i].scale, rows[i].max, &v);
 	if (r < 0)
 		return r;
 	if (v < rows[i].min)
-		return spec_fail(at, "%s: '%s' is too small", key, value);
+		return spec_fail(at, "%s: '%s': must be at least %" PRIu64, key, value,
+				 rows[i].min / rows[i].scale);
 	switch (i) {
 	case 0: card->info.memory_bytes = v; break;
 	case 1: card->info.context_bytes = v; break;
@@ -333,7 +340,7 @@ static int check(const struct spec_at *at, const struct spec *spec)
 		const struct sim_card_info *card = &spec->cards[i].info;
 
 		if (card->context_bytes > card->memory_bytes)
-			return spec_fail(at, "GPU %u: context is larger than memory", i);
+			return spec_fail(at, "GPU %u: context must not be larger than memory", i);
 		for (uint32_t j = 0; j < spec->cards_n; j++) {
 			const struct sim_card_info *other = &spec->cards[j].info;
 
@@ -381,7 +388,10 @@ static int parse(struct spec *ret_spec, const char *text, const char *seed, cons
 		else if (!value)
 			r = spec_fail(&at, "'%s' is not 'key = value'", line);
 		else if (!spec->cards_n)
-			r = spec_fail(&at, "a key before the first [gpu]");
+			r = spec_fail(
+				&at,
+				"'%s' is before the first [gpu]: begin the file with a line [gpu]",
+				line);
 		if (r < 0)
 			break;
 		*value++ = '\0';
@@ -389,7 +399,7 @@ static int parse(struct spec *ret_spec, const char *text, const char *seed, cons
 	}
 	at.line = 0;
 	if (r == 0 && !spec->cards_n)
-		r = spec_fail(&at, "no [gpu]");
+		r = spec_fail(&at, "the file has no [gpu] section: it needs one for each GPU");
 	if (r == 0)
 		r = spec_finish_links(&at, spec);
 	if (r == 0)
@@ -418,12 +428,13 @@ static int load_file(struct spec *ret_spec, const char *path, char *error, size_
 
 	if (!text || !file) {
 		r = file ? -ENOMEM : -errno;
-		snprintf(error, error_size,
-			 r == -ENOENT
-				 ? "'%s': no GPU of that name, and no such file; write for example "
-				   "h200, h200x2, or the path of a description"
-				 : "%s: can't be read",
-			 path);
+		if (r == -ENOENT)
+			snprintf(error, error_size,
+				 "'%s': no GPU of that name, and no such file; write for example "
+				 "h200, h200x2, or the path of a description",
+				 path);
+		else
+			snprintf(error, error_size, "%s: can't be read: %s", path, strerror(-r));
 	} else {
 		n = fread(text, 1, SPEC_MAX_BYTES + 1, file);
 		r = ferror(file) ? -EIO : n > SPEC_MAX_BYTES ? -EFBIG : 0;
@@ -431,7 +442,9 @@ static int load_file(struct spec *ret_spec, const char *path, char *error, size_
 			r = -EINVAL;
 		if (r < 0)
 			snprintf(error, error_size, "%s: not a description file: %s", path,
-				 strerror(-r));
+				 r == -EFBIG    ? "it is larger than 256 KiB"
+				 : r == -EINVAL ? "it contains a NUL byte"
+						: strerror(-r));
 		else
 			text[n] = '\0', r = spec_parse(ret_spec, text, path, error, error_size);
 	}

@@ -122,12 +122,16 @@ int spec_finish_links(const struct spec_at *at, struct spec *spec)
 		const struct sim_card_info *card = &spec->cards[i].info;
 
 		if (card->peers >> spec->cards_n || card->peers >> i & 1)
-			return spec_fail(at, "GPU %u: nvlink must name another GPU of this file", i);
+			return spec_fail(
+				at, "GPU %u: nvlink must name other GPUs of this file, which has %u",
+				i, spec->cards_n);
 		for (uint32_t j = 0; j < spec->cards_n; j++)
 			if ((card->peers >> j & 1) && !(spec->cards[j].info.peers >> i & 1))
-				return spec_fail(at,
-						 "nvlink: GPU %u names %u, which does not name it",
-						 i, j);
+				return spec_fail(
+					at,
+					"nvlink: GPU %u lists GPU %u, but GPU %u does not list GPU %u: "
+					"both must list each other",
+					i, j, j, i);
 	}
 	for (uint32_t i = 0; i < spec->cards_n; i++)
 		divide_links(&spec->cards[i].info);

@@ -112,8 +112,10 @@ static int add_instances(const struct spec_at *at, struct spec *spec, uint32_t p
 					 MEMORY_SLICES);
 		make_instance(instance, card, parent, i);
 		if (instance->info.context_bytes > instance->info.memory_bytes)
-			return spec_fail(at, "GPU %u: mig: context is larger than the %s", parent,
-					 card->profile[i].name);
+			return spec_fail(
+				at,
+				"GPU %u: mig: context must not be larger than the memory of instance %s",
+				parent, card->profile[i].name);
 		spec->cards_n++;
 	}
 	return 0;
