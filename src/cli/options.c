@@ -198,7 +198,7 @@ static int refuse_unknown(const struct option_row *rows, const char *argument, s
 	nearest = options_nearest(name, row_name, rows);
 	if (nearest)
 		return error_set(err, EINVAL, "%s: unknown option; did you mean %s?", name, nearest);
-	return error_set(err, EINVAL, "%s: unknown option; --help lists them", name);
+	return error_set(err, EINVAL, "%s: unknown option; --help lists the options", name);
 }
 
 /* Reads the option argv[0] of `argc` arguments. Returns how many arguments the option takes, or a negative error. */

@@ -82,7 +82,9 @@ int probe_gpu(struct error *err)
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 	if (n != (ssize_t)sizeof(found))
-		return error_set(err, ENODEV, "no GPU: NVML crashed the program that asked it" HINT);
+		return error_set(
+			err, ENODEV,
+			"no GPU: NVIDIA's library NVML crashed while it counted the GPUs" HINT);
 	*err = found;
 	return found.code ? -found.code : 0;
 }

@@ -110,7 +110,7 @@ static int report_exit(const char *path, const char *log_path, off_t offset, str
 	return error_set(err, EIO, "%s ended before it was ready; see %s", program, log_path);
 }
 
-static int wait_until_ready(int ready_fd, int timeout_ms, struct error *err)
+static int wait_until_ready(int ready_fd, int timeout_ms, const char *log_path, struct error *err)
 {
 	struct pollfd p = { .fd = ready_fd, .events = POLLIN };
 	char byte;
@@ -120,7 +120,9 @@ static int wait_until_ready(int ready_fd, int timeout_ms, struct error *err)
 		n = poll(&p, 1, timeout_ms);
 	while (n < 0 && errno == EINTR);
 	if (n == 0)
-		return error_set(err, ETIMEDOUT, "it was not ready after %d s", timeout_ms / 1000);
+		return error_set(err, ETIMEDOUT,
+				 "it did not become ready within %d s: see its log, %s",
+				 timeout_ms / 1000, log_path);
 	if (n < 0)
 		return error_set_errno(err, errno, "poll");
 	return read(ready_fd, &byte, 1) == 1 ? 0 : -EIO;
@@ -147,8 +149,9 @@ static int fork_server(char *const argv[], int log_fd, int ready_fd, int birth_f
 		if (errno != EINTR)
 			return error_set_errno(err, errno, "waitpid");
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		return error_set(err, EAGAIN,
-				 "cannot start another process: the limit of processes is reached");
+		return error_set(
+			err, EAGAIN,
+			"cannot start another process: this user's limit of processes (ulimit -u) is reached");
 	return 0;
 }
 
@@ -187,7 +190,7 @@ int spawn_server(char *const argv[], const char *log_path, int timeout_ms, pid_t
 			argv[0]);
 	if (read_birth(birth_read, &failure))
 		return error_set_errno(err, failure.exec_error, "%s", argv[0]);
-	r = wait_until_ready(ready_read, timeout_ms, err);
+	r = wait_until_ready(ready_read, timeout_ms, log_path, err);
 	if (r == -ETIMEDOUT)
 		kill(birth.pid, SIGKILL);
 	if (r == -EIO)

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/parse.h"
+#include "cli/format.h"
 #include "client/client.h"
 
 int option_sharing(const struct option_row *row, const char *text, void *field, struct error *err)
@@ -131,8 +132,14 @@ static int check_full(const struct terms *terms, struct error *err)
 		return error_set(err, EINVAL, "--swap-arena: only with --on-full swap");
 	if (only_waiting && !waits)
 		return error_set(err, EINVAL, "%s: only with --on-full wait", only_waiting);
-	if (terms->reserve.is_set && terms->reserve.bytes > terms->memory.bytes)
-		return error_set(err, EINVAL, "--reserve: more than --memory; write that or less");
+	if (terms->reserve.is_set && terms->reserve.bytes > terms->memory.bytes) {
+		char reserve[FORMAT_MAX], memory[FORMAT_MAX];
+		format_bytes(terms->reserve.bytes, reserve);
+		format_bytes(terms->memory.bytes, memory);
+		return error_set(err, EINVAL,
+				 "--reserve: '%s' is more than --memory %s; write at most that",
+				 reserve, memory);
+	}
 	return 0;
 }
 

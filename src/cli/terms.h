@@ -39,7 +39,8 @@ option_parser option_sharing; /* const char *, into argv */
 		     "what is not promised to other tenants")), \
 		TERM(type, "--cores", "PERCENT", option_percent, cores, \
 		     .help = "guaranteed percent of each GPU's time, such as 30" or_else( \
-			     "none; a fair part of the time that is left")), \
+			     "no guarantee; a fair part of the time that\n" \
+			     "guarantees leave")), \
 		TERM(type, "--cores-limit", "PERCENT", option_percent, cores_limit, \
 		     .help = "percent it may reach while others leave time unused" or_else( \
 			     "as --cores; 100 without --cores")), \
@@ -48,9 +49,9 @@ option_parser option_sharing; /* const char *, into argv */
 			     "use the time that others leave unused" or_else( \
 				     "the daemon's setting elastic, which is off")), \
 		TERM(type, "--priority", "N", option_int, priority, .min = -100, .max = 100, \
-		     .help = "-100 to 100. A higher priority interrupts a lower\n" \
-			     "one, for at most its --cores, or without --cores for\n" \
-			     "20 % of the time that is left" or_else("0"))
+		     .help = "-100 to 100. It interrupts tenants of lower priority,\n" \
+			     "for at most its --cores, or without --cores for 20 %\n" \
+			     "of the time that guarantees leave" or_else("0"))
 #define TERMS_VIOLATION_ROW(type, or_else) \
 	TERM(type, "--on-violation", "ACTION", option_choice, on_violation, \
 	     .offered = "report freeze end", \

@@ -125,7 +125,7 @@ def test_each_card(machine2, tmp_path):
     for _ in range(2):
         done = devices.cdi("gpus")
         assert done.returncode == 0, done.stderr
-    assert done.stdout.count("there already") == 2
+    assert done.stdout.count("exists already, left as it is") == 2
     claims = devices.list()
     assert set(claims) == {"part", "gpu0", "gpu1"}
     assert [claims[f"gpu{i}"]["devices"][0]["index"] for i in (0, 1)] == [0, 1]

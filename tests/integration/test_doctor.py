@@ -180,7 +180,7 @@ SPEC = {"cdiVersion": "0.5.0", "kind": "allot.dev/gpu", "devices": [
     # A name that exceeds the 255 bytes of a DNS name is passed over.
     (certificate(90, f"URI:spiffe://{'x' * 300},DNS:gpu.example.org"), "certificate", "warning",
      "is for gpu.example.org, but the webhook is called by"),
-    (settings("metrics_tls_certificate = /etc/none.crt\n"), "certificate", "problem", "metrics, /etc/none.crt: is not there"),
+    (settings("metrics_tls_certificate = /etc/none.crt\n"), "certificate", "problem", "metrics server, /etc/none.crt: does not exist"),
     (settings("metrics_tls_certificate = /etc/cdi\n"), "certificate", "problem", "may not be read"),
     (settings("web_tls_certificate = /etc/ld.so.conf\nweb_tls_key = /etc/ld.so.conf\n"), "certificate", "problem",
      "is not a PEM file with a certificate"),
@@ -210,7 +210,7 @@ SPEC = {"cdiVersion": "0.5.0", "kind": "allot.dev/gpu", "devices": [
     (remove("dev/nvidia-uvm"), "device-nodes", "problem", "/dev/nvidia-uvm is missing"),
     (remove("dev/nvidia0"), "device-nodes", "problem", f"/dev/nvidia0 of the GPU at {GPU} is missing"),
     (old_library, "libcuda", "problem",
-     f"/usr/lib/libcuda.so.550.54.15 is of 550.54.15 and the kernel module of {VERSION}"),
+     f"/usr/lib/libcuda.so.550.54.15 has version 550.54.15, but the kernel module has {VERSION}"),
     (remove(f"usr/lib/libcuda.so.{VERSION}"), "libcuda", "problem", f"/usr/lib/libcuda.so.{VERSION}, which does not exist"),
     (no_libraries, "nvml", "problem", "the dynamic loader does not find libnvidia-ml.so.1"),
     (rival, "preload", "problem", "which is HAMi's"),

@@ -51,7 +51,7 @@ RUN = [
     (["--sharing", "space", "--cores-limit", "0.5%"], "0.5", "must be"),
     (["--swap-arena", "1GiB", "--memory", "1GiB"], "--swap-arena", "only with --on-full swap"),
     (["--reserve", "1GiB"], "--reserve", "only with --on-full wait"),
-    (["--on-full", "wait", "--memory", "1GiB", "--reserve", "4GiB"], "more than --memory", "write that or less"),
+    (["--on-full", "wait", "--memory", "1GiB", "--reserve", "4GiB"], "is more than --memory", "write at most"),
     (["--on-full", "wait"], "'wait'", "needs --memory, such as --memory 4GiB"),
     (["--on-full", "wait", "--memory", "1GiB", "--wait-timeout", "soon"], "'soon'", "write for example 2"),
     (["--on-violation", "shoot"], "'shoot'", "must be report, freeze or end"),
@@ -97,7 +97,7 @@ COMMANDS = [
     (["trace", "taken", "--output", "/no/such"], 1, "'/no/such'", "name a file that can be written"),
     (["top", "--interval", "0"], 2, "'0'", "must be more than 0"),
     (["top", "--once", "--sort", "x"], 2, "'x'", "must be name, gpu"),
-    (["tasks", "--nonsense"], 2, "--nonsense", "--help lists them"),
+    (["tasks", "--nonsense"], 2, "--nonsense", "--help lists the options"),
     (["bench", "nonsense"], 2, "'nonsense'", "--list lists them"),
     (["bench", "pair", "--json", "/no/such/x"], 2, "'/no/such/x'", "name another"),
 ]

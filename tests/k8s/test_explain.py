@@ -290,7 +290,7 @@ def test_the_scheduler_can_not_be_asked(cluster, scheduler, account):
         return json.loads(done.stdout), done.stderr
 
     said, heard = fallen(f"{SPACE}/allot-scheduler")
-    assert "403" in heard and "services/proxy" not in said and "shown is only what the pod's annotations and events say" in heard
+    assert "403" in heard and "services/proxy" not in said and "only the pod's annotations and events are shown" in heard
     assert said["state"] == "waiting" and "403" in said["not_asked"] and "nodes" not in said and "asks" not in said
     assert said["events"] == [] and said["containers"] == ["main"]
     done = run("alone", "--service", f"{SPACE}/allot-scheduler", kubeconfig=config)

@@ -207,7 +207,7 @@ static int create_cards(const struct command *self, void *data, char *operand, s
 		snprintf(name, sizeof(name), "gpu%u", one.terms.gpu.devices.item[0].index);
 		r = create(client, &one, name, err);
 		if (r == -EEXIST)
-			printf("%s=%s: there already\n", CDI_KIND, name);
+			printf("%s=%s: exists already, left as it is\n", CDI_KIND, name);
 		else if (r < 0)
 			return r;
 	}
@@ -267,7 +267,7 @@ static void print_device(const char *name, const json_t *claim, const json_t *de
 {
 	const json_t *index = json_object_get(device, "index");
 	const json_t *memory = json_object_get(device, "memory_bytes");
-	char bytes[FORMAT_MAX] = "the rest", gpu[16] = "-", cores[FORMAT_MAX], limit[FORMAT_MAX];
+	char bytes[FORMAT_MAX] = "unpromised", gpu[16] = "-", cores[FORMAT_MAX], limit[FORMAT_MAX];
 	const char *why = json_string_value(json_object_get(claim, "parked"));
 
 	if (json_is_integer(index))

@@ -37,7 +37,7 @@ static int check(const void *options, const char *text, struct error *err)
 	int r = parse_devices(text, &devices, err);
 
 	if (r >= 0 && (devices.all || devices.count != 1))
-		r = error_set(err, EINVAL, "'%.60s': must be one GPU only", text);
+		r = error_set(err, EINVAL, "'%.60s': must name one GPU; allot ps lists them", text);
 	return r;
 }
 

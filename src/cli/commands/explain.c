@@ -89,8 +89,8 @@ static int check_options(const void *options, const char *pod, struct error *err
 			err, EINVAL,
 			"--cert: only with --server; through the API server use --token-file");
 	if (r >= 0 && !o->cert != !o->key)
-		return error_set(err, EINVAL, "%s: needs %s", o->cert ? "--cert" : "--key",
-				 o->cert ? "--key" : "--cert");
+		return error_set(err, EINVAL, "%s: must be given together with %s",
+				 o->cert ? "--cert" : "--key", o->cert ? "--key" : "--cert");
 	if (r >= 0 && o->server && strncmp(o->server, "http://", 7) != 0 &&
 	    strncmp(o->server, "https://", 8) != 0)
 		return error_set(err, EINVAL, "--server: '%.80s': must be https://HOST:PORT",
@@ -236,8 +236,7 @@ static int fall_back(const struct kube_access *access, const char *in, const cha
 		json_decref(events);
 		events = NULL;
 	}
-	fprintf(stderr,
-		"allot: explain: %s; shown is only what the pod's annotations and events say\n",
+	fprintf(stderr, "allot: explain: %s; so only the pod's annotations and events are shown\n",
 		why->text);
 	*ret = explain_of_pod(object, events, why->text);
 	return *ret ? 0 : error_set_errno(err, ENOMEM, "pod %s/%s", in, pod);

@@ -346,7 +346,8 @@ static void rejoin_daemon(struct run *run, struct rejoin_state *back)
 	}
 	/* The command continues with its last quotas. Warn once that no daemon enforces shares of GPU time. */
 	if (!back->has_warned && back->wait_ms >= RETRY_MOST_MS) {
-		fprintf(stderr, "allot: run: the daemon ended and could not be started again: %s\n",
+		fprintf(stderr,
+			"allot: run: the daemon ended and could not be started again: %s. The command goes on with its memory quota; its share of GPU time is not enforced\n",
 			err.text);
 		back->has_warned = true;
 	}
@@ -420,7 +421,7 @@ static int prepare(struct run *run, int *ret_status, struct error *err)
 	if (getenv(TENANT_VARIABLE))
 		return error_set(err, EBUSY,
 				 "this process is already in a tenant (" TENANT_VARIABLE
-				 " is set); tenants cannot be nested");
+				 " is set); tenants cannot be nested: run it outside of that tenant");
 	r = child_find(run->command[0], run->command_path, err);
 	if (r < 0) {
 		*ret_status = child_exit_status(r);

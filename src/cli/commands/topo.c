@@ -18,7 +18,7 @@ static const struct option_row rows[] = {
 	       .help = "a simulated machine: h200, h200x8, dgx-1v, dgx-a100,\n"
 		       "pcie, mixed, h200-mig, or a file (allot-sim(5))"),
 	OPTION("--run-dir", OPTION_VALUE_REQUIRED, "DIR", option_text, struct topo_options,
-	       target.run_dir, .help = "the daemon whose run directory this is"),
+	       target.run_dir, .help = "use the daemon whose run directory is DIR"),
 	OPTION_END,
 };
 

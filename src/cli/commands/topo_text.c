@@ -22,7 +22,7 @@ static const char *meaning_of(const char *word)
 	for (size_t i = 0; word && i < WAY_COUNT; i++)
 		if (!strcmp(ways[i].word, word))
 			return ways[i].meaning;
-	return "not known how near";
+	return "distance unknown";
 }
 
 static const char *text_of(const json_t *object, const char *key, const char *otherwise)
@@ -142,7 +142,9 @@ void topo_text_write(const json_t *reply, FILE *out)
 	write_matrix(reply, out);
 	if (json_array_size(devices) < 2)
 		return;
-	fprintf(out, "\n%-5s  so many NVLinks; else the way over PCIe:\n", "NV#");
+	fprintf(out,
+		"\n%-5s  number of NVLinks between the two GPUs; without, the path over PCIe:\n",
+		"NV#");
 	for (size_t i = 0; i < WAY_COUNT; i++)
 		fprintf(out, "%-5s  %s\n", ways[i].word, ways[i].meaning);
 }

@@ -153,7 +153,7 @@ static void print_untraced(const struct record *r)
 {
 	for (size_t i = 0; record_untraced(r, i); i++)
 		fprintf(stderr,
-			"allot: trace: warning: process %d is not in the trace: it is stopped, its library cannot record, or 1024 other processes are recorded\n",
+			"allot: trace: warning: process %d is not in the trace: it is stopped, its allot library is too old to record, or 1024 other processes are recorded already\n",
 			record_untraced(r, i));
 }
 
@@ -180,7 +180,7 @@ static void print_summary(const struct record *r, const char *path, enum trace_e
 	if (r->sums.lost)
 		fprintf(stderr,
 			"allot: trace: warning: %" PRIu64
-			" events are not in it: they came faster than they could be written\n",
+			" events are missing in the trace: they came faster than they could be written\n",
 			r->sums.lost);
 	print_untraced(r);
 }

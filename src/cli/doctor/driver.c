@@ -204,7 +204,7 @@ static void check_library_of(struct doctor *d, const char *name, const char *che
 	if (version[0] && module_version[0] && strcmp(version, module_version)) {
 		finding_set_remedy(
 			findings_add(&d->findings, FINDING_PROBLEM, check,
-				     "%s is of %s and the kernel module of %s: CUDA can't "
+				     "%s has version %s, but the kernel module has %s: CUDA can't "
 				     "start (error 803)",
 				     real, version, module_version),
 			"reboot, or unload and load NVIDIA's modules, after an upgrade of the "

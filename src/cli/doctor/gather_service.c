@@ -131,7 +131,7 @@ void gather_certificates(struct doctor *d, struct facts *facts)
 		if (!text)
 			snprintf(c->fault, sizeof(c->fault), "%s",
 				 host_has(&d->host, c->path) ? "may not be read by this user"
-							     : "is not there");
+							     : "does not exist");
 		else if (certificate_read(text, size, &c->from_s, &c->until_s, c->names,
 					  sizeof(c->names), &err) < 0)
 			snprintf(c->fault, sizeof(c->fault), "%.*s", FACT_TEXT_MAX - 1, err.text);

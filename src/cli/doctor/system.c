@@ -49,8 +49,9 @@ static void check_pid_namespace(struct doctor *d)
 	}
 	finding_set_remedy(
 		findings_add(&d->findings, FINDING_WARNING, "pid-namespace",
-			     "%s: a daemon here cannot see the processes outside of it",
-			     n < 0 ? "it can't be read" : "one of its own"),
+			     "%s: a daemon started here cannot see the processes outside of it",
+			     n < 0 ? "the process's pid namespace can't be read"
+				   : "this process is in a pid namespace of its own"),
 		"run allotd in the machine's pid namespace: hostPID: true in Kubernetes, --pid host in podman and docker. Tenants do not need it");
 }
 
@@ -62,15 +63,15 @@ static void check_descriptors(struct doctor *d)
 		return;
 	if (limit.rlim_max == RLIM_INFINITY || limit.rlim_max >= DESCRIPTORS_WANTED) {
 		findings_add(&d->findings, FINDING_OK, "descriptors",
-			     "up to %" PRIuMAX " a process", (uintmax_t)limit.rlim_max);
+			     "a process may open up to %" PRIuMAX " files",
+			     (uintmax_t)limit.rlim_max);
 		return;
 	}
-	finding_set_remedy(
-		findings_add(&d->findings, FINDING_NOTE, "descriptors",
-			     "up to %" PRIuMAX
-			     " a process: enough for some thousand processes that share a GPU",
-			     (uintmax_t)limit.rlim_max),
-		"LimitNOFILE=1048576 for the daemon's service, where there are more");
+	finding_set_remedy(findings_add(&d->findings, FINDING_NOTE, "descriptors",
+					"a process may open up to %" PRIuMAX
+					" files: enough for some thousand processes that share a GPU",
+					(uintmax_t)limit.rlim_max),
+			   "LimitNOFILE=1048576 for the daemon's service, where there are more");
 }
 
 /*

@@ -257,7 +257,7 @@ static bool write_shortage(const struct search *s, const char *claim, const char
 			 claim, request, amount_text(s->need, need), s->devices, plural, s->nodes,
 			 s->nodes == 1 ? "" : "s", s->nearest.name, s->nearest.node,
 			 amount_text(s->left, left), taints,
-			 known->all ? "" : " (what other claims have may not be read)");
+			 known->all ? "" : " (you may not read what other claims use)");
 	return true;
 }
 
@@ -298,11 +298,11 @@ static bool claim_is_not_there(const json_t *entry, const char *name,
 	const char *template = explain_word(entry, "resourceClaimTemplateName");
 	if (!*name && json_is_false(json_object_get(known->templates, template)))
 		snprintf(why, WHY_MAX,
-			 "there is no ResourceClaimTemplate %s, of which its claim is to be made",
+			 "there is no ResourceClaimTemplate %s, from which the pod's claim is to be made",
 			 template);
 	else if (!*name)
 		snprintf(why, WHY_MAX,
-			 "its claim %s is not made yet: kube-controller-manager makes it of the "
+			 "the pod's claim %s does not exist yet: kube-controller-manager makes it from the "
 			 "ResourceClaimTemplate %s",
 			 explain_word(entry, "name"), template);
 	else if (json_is_null(json_object_get(known->claims, explain_word(entry, "name"))))
@@ -336,7 +336,7 @@ static bool is_claim_blocking(const json_t *pod, const json_t *entry,
 	if (results_of(claim)) {
 		/* Return false although the text is written: a later test may find a more exact reason. */
 		snprintf(why, WHY_MAX,
-			 "claim %s is allocated on node %s, where something else than GPUs keeps it "
+			 "claim %s is allocated on node %s; something other than GPUs keeps the pod "
 			 "from running",
 			 name, node_of(claim));
 		return false;
@@ -346,8 +346,8 @@ static bool is_claim_blocking(const json_t *pod, const json_t *entry,
 			return true;
 	if (json_array_size(requests))
 		snprintf(why, WHY_MAX,
-			 "a GPU has room for each request of claim %s by itself: what its selectors and "
-			 "constraints leave, or the rest of the pod, does not fit",
+			 "each request of claim %s alone fits a GPU. Together, or with its selectors and "
+			 "constraints, or with the pod's other needs, they fit no node",
 			 name);
 	return false;
 }

@@ -232,7 +232,7 @@ static void write_claims(const json_t *e, FILE *out)
 		char memory[EXPLAIN_AMOUNT_MAX] = "all of the memory";
 		if (json_object_get(one, "memory_mib"))
 			explain_mib(explain_number(one, "memory_mib"), memory);
-		fprintf(out, "  claim %s, request %s has of %s: %s", explain_word(one, "claim"),
+		fprintf(out, "  claim %s, request %s has on %s: %s", explain_word(one, "claim"),
 			explain_word(one, "request"), explain_word(one, "device"), memory);
 		write_time(one, out);
 		fputc('\n', out);
@@ -256,7 +256,7 @@ static void write_amounts(const json_t *e, FILE *out)
 		explain_mib(explain_number(s, "memory_mib"), memory);
 		fprintf(out, "  %s %s %s: %s",
 			explain_container(e, explain_number(s, "container"), name),
-			!strcmp(explain_word(e, "state"), "bound") ? "has of" : "is to get of",
+			!strcmp(explain_word(e, "state"), "bound") ? "has on" : "will get on",
 			explain_word(s, "card"), memory);
 		write_time(s, out);
 		fputc('\n', out);
@@ -278,7 +278,7 @@ static void write_use(const json_t *card, FILE *out)
 	if (!use)
 		return;
 	fprintf(out,
-		"      judged by use: %lld %% promised, %lld %% of that measured: %lld %% used at the peak, %lld %% now; %lld %% lent; %lld %% count as taken",
+		"      judged by use: %lld %% of its time is promised. Of that, %lld %% is measured: %lld %% used at the peak, %lld %% now. %lld %% is lent; so %lld %% counts as taken",
 		(long long)promised, (long long)(measured < promised ? measured : promised),
 		(long long)explain_number(use, "peak_pct"),
 		(long long)explain_number(use, "now_pct"),
@@ -298,13 +298,13 @@ static void write_card(const json_t *e, const json_t *card, FILE *out)
 	explain_mib(explain_number(card, "memory_mib"), all);
 	const char *reason = explain_word(card, "reason");
 	fprintf(out,
-		"  %lld %s %s: %s of %s free, %lld of %lld %% of its time, %lld of %lld places taken; %s\n",
+		"  %lld %s %s: %s of %s free, %lld of %lld %% of its time, %lld of at most %lld containers; %s\n",
 		(long long)explain_number(card, "index"), explain_word(card, "uuid"),
 		explain_word(card, "type"), left, all,
 		(long long)explain_number(card, "free_cores_pct"),
 		(long long)explain_number(card, "cores_pct"),
 		(long long)explain_number(card, "slots_used"),
-		(long long)explain_number(card, "slots"), *reason ? reason : "serves");
+		(long long)explain_number(card, "slots"), *reason ? reason : "can serve the pod");
 	write_use(card, out);
 	for (size_t i = 0; i < json_array_size(pods); i++) {
 		const json_t *pod = json_array_get(pods, i);

@@ -267,11 +267,11 @@ static void draw_help(struct cells *cells)
 	}
 	line += cells->lines > line + 8;
 	cells_put(cells, line++, 2, cells->columns - 2, STYLE_PLAIN,
-		  "In a bar: got of what was asked for, got beyond it, asked for and not used:");
+		  "In a bar: got within the request, got beyond it, requested but not used:");
 	bar_draw(cells, line, 2, 10, &(struct bar){ .got = 0.9, .has_asked = true, .asked = 0.5 });
 	bar_draw(cells, line, 14, 10, &(struct bar){ .got = 0.4, .has_asked = true, .asked = 1 });
 	cells_put(cells, line++, 26, cells->columns - 26, STYLE_PLAIN,
-		  "and of memory, what is not on the GPU:");
+		  "in a bar of memory also what was moved off the GPU:");
 	bar_draw(cells, line, 2, 10,
 		 &(struct bar){ .got = 0.8, .has_asked = true, .asked = 1, .away = 0.4 });
 }
@@ -314,7 +314,7 @@ void layout_draw(const struct layout *layout, struct cells *cells, struct layout
 
 	*ret = (struct layout_result){ .page = 1 };
 	if (!layout->is_page && (cells->columns < LEAST_COLUMNS || cells->lines < LEAST_LINES)) {
-		cells_put(cells, 0, 0, cells->columns, STYLE_PLAIN, "too small");
+		cells_put(cells, 0, 0, cells->columns, STYLE_PLAIN, "terminal too small");
 		return;
 	}
 	if (layout->view->mode == VIEW_HELP) {

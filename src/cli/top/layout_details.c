@@ -35,7 +35,7 @@ static void draw_rule(struct cells *cells, int line, const struct top_tenant *te
 
 static void draw_compute(struct cells *cells, int line, const struct top_share *share)
 {
-	char asked[64] = "nothing asked", used[FORMAT_MAX], over[FORMAT_MAX], lent[48] = "";
+	char asked[64] = "no guarantee requested", used[FORMAT_MAX], over[FORMAT_MAX], lent[48] = "";
 
 	if (share->has_asked && share->requested_pct < share->cores_pct)
 		snprintf(asked, sizeof(asked), "%.4g %% asked, scaled down to %.4g %%",
@@ -47,7 +47,7 @@ static void draw_compute(struct cells *cells, int line, const struct top_share *
 	format_seconds(share->used_s, used);
 	format_seconds(share->overrun_s, over);
 	put(cells, line, "compute",
-	    "%s, limit %.4g %%%s; got %.1f %% in 1 s, %.1f %% in 60 s; %s in all, %s past leases",
+	    "%s, limit %.4g %%%s; got %.1f %% in 1 s, %.1f %% in 60 s; %s in all, %s of it after leases had ended",
 	    asked, share->limit_pct, lent, share->got_1s_pct, share->got_60s_pct, used, over);
 }
 
@@ -68,7 +68,7 @@ static void draw_swap(struct cells *cells, int line, const struct top_tenant *te
 	char bytes[FORMAT_MAX], moved[FORMAT_MAX];
 
 	if (!swap->is_set) {
-		put(cells, line, "swap", "nothing that can be moved, or was; on full: %s",
+		put(cells, line, "swap", "no memory of it can be moved off its GPUs; --on-full: %s",
 		    *tenant->on_full ? tenant->on_full : "?");
 		return;
 	}
@@ -93,7 +93,7 @@ static void draw_leases(struct cells *cells, int line, const struct top_tenant *
 			 (unsigned long long)tenant->place);
 	}
 	put(cells, line, "leases",
-	    "%llu, %.1f a second, %llu ended late; waited %s, now %.2f threads%s",
+	    "%llu, %.1f a second, %llu ended late; waited %s in all; %.2f threads wait now%s",
 	    (unsigned long long)share->leases, rates->leases_per_s,
 	    (unsigned long long)share->expired, waited, rates->waiting, queued);
 }
@@ -103,7 +103,7 @@ static void draw_steps(struct cells *cells, int line, const struct top_share *sh
 	char p50[FORMAT_MAX], p99[FORMAT_MAX], rate[FORMAT_MAX];
 
 	if (!share->has_steps) {
-		put(cells, line, "steps", "none of late");
+		put(cells, line, "steps", "none recently");
 		return;
 	}
 	format_ms(share->step_p50_ms, p50);

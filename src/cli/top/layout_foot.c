@@ -68,7 +68,7 @@ void layout_draw_foot(const struct layout *layout, struct cells *cells)
 	char text[CHANGE_TEXT_MAX];
 
 	switch (view->mode) {
-	case VIEW_FILTER: put_input(cells, line, "show those with: ", view->filter); break;
+	case VIEW_FILTER: put_input(cells, line, "show tenants with: ", view->filter); break;
 	case VIEW_VALUE:
 		change_ask(&view->change, text);
 		if (*view->message)
@@ -80,7 +80,7 @@ void layout_draw_foot(const struct layout *layout, struct cells *cells)
 	case VIEW_CONFIRM:
 		change_describe(&view->change, text);
 		put(cells, line - 1, STYLE_WARNING, text);
-		put(cells, line, STYLE_STRONG, "y: do it   any other key: leave it as it is");
+		put(cells, line, STYLE_STRONG, "y: do it   any other key: cancel");
 		break;
 	default:
 		if (*view->message)

@@ -103,7 +103,7 @@ static void test_refusals(void **state)
 		{ "--mem 4GiB", "--mem: unknown option; did you mean --memory?" },
 		{ "--core=3", "--core: unknown option; did you mean --cores?" },
 		{ "--jsno", "did you mean --json?" },
-		{ "--zzz", "--zzz: unknown option; --help lists them" },
+		{ "--zzz", "--zzz: unknown option; --help lists the options" },
 		{ "-x", "-x: unknown option" },
 		{ "--json=1", "--json: takes no value" },
 		{ "--priority 6", "from -5 to 5" },

@@ -41,9 +41,10 @@ static void judge_slice(const struct facts_dra *d, struct findings *f)
 			"create, update and delete resourceslices");
 	else if (!d->is_shared)
 		finding_set_remedy(
-			findings_add(f, FINDING_WARNING, "dra-slice",
-				     "%u GPU%s in ResourceSlices, and claims get whole ones alone",
-				     d->devices, d->devices == 1 ? "" : "s"),
+			findings_add(
+				f, FINDING_WARNING, "dra-slice",
+				"%u GPU%s in ResourceSlices, but a claim gets a whole GPU, never a part",
+				d->devices, d->devices == 1 ? "" : "s"),
 			"parts need the feature gate DRAConsumableCapacity of kube-apiserver and "
 			"kube-scheduler, on by default from Kubernetes 1.36");
 	else if (d->tainted)

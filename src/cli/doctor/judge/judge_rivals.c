@@ -14,11 +14,11 @@ static const struct {
 	const char *what, *remedy;
 } programs[] = {
 	{ "nvidia-device-p", "device-plugin", FINDING_WARNING,
-	  "NVIDIA's or HAMi's device plugin runs: it hands out the same GPUs, and pods of the two "
-	  "meet on them",
+	  "NVIDIA's or HAMi's device plugin runs: it hands out the same GPUs, so a GPU may get "
+	  "pods of both",
 	  "take it off this node (its DaemonSet's nodeSelector), or give allot other nodes" },
 	{ "vGPUmonitor", "device-plugin", FINDING_WARNING,
-	  "HAMi's monitor runs, which throttles containers of HAMi's library",
+	  "HAMi's monitor runs: it throttles containers that use HAMi's library",
 	  "take HAMi's DaemonSet off this node: docs/guide/migrate-from-hami.md" },
 	{ "gpu-manager", "device-plugin", FINDING_WARNING,
 	  "gpu-manager runs: it hands out the same GPUs",
@@ -27,7 +27,7 @@ static const struct {
 	  "nvshare's scheduler runs: it holds whole GPUs for one client at a time",
 	  "end it, and take its library out of the containers" },
 	{ "nvidia-mig-mana", "monitor", FINDING_WARNING,
-	  "NVIDIA's MIG manager runs: a GPU that it parts anew is taken from the tenants on it",
+	  "NVIDIA's MIG manager runs: when it repartitions a GPU, the tenants on that GPU lose it",
 	  "leave its label nvidia.com/mig.config as it is while tenants run" },
 	{ "dcgm-exporter", "monitor", FINDING_NOTE,
 	  "DCGM's exporter runs: with profiling metrics (DCGM_FI_PROF_*) it holds the GPU's "
@@ -40,9 +40,10 @@ static const struct {
 	  "sensors get no counters",
 	  "dcgmi profile --pause while you measure" },
 	{ "nsys", "monitor", FINDING_NOTE,
-	  "a profiler runs: what it traces is slower, and is charged so", "" },
+	  "a profiler runs: the programs that it traces are slower, and the longer GPU time counts as theirs",
+	  "" },
 	{ "ncu", "monitor", FINDING_NOTE,
-	  "a profiler runs that stops the GPU between kernels: others wait for it", "" },
+	  "a profiler runs that stops the GPU between kernels: other tenants wait meanwhile", "" },
 };
 #define PROGRAMS (sizeof(programs) / sizeof(*programs))
 
@@ -85,7 +86,7 @@ void judge_rivals(const struct facts *facts, struct findings *f)
 			findings_add(
 				f, FINDING_NOTE, "mps-pipe",
 				"/tmp/nvidia-mps/control exists: CUDA programs that see it become clients of that MPS daemon"),
-			"if no MPS daemon runs, remove /tmp/nvidia-mps: CUDA programs fail with error 805");
+			"if no MPS daemon runs, remove /tmp/nvidia-mps: until then CUDA programs fail with error 805");
 }
 
 /* ---- inside a tenant ---- */

@@ -38,44 +38,46 @@ static void judge_certificate(const struct facts_certificate *c, int64_t now_s, 
 	if (c->fault[0])
 		finding_set_remedy(
 			findings_add(f, FINDING_PROBLEM, "certificate",
-				     "of the %s, %s: %s: its server does not start", c->whose,
-				     c->path, c->fault),
-			"name a PEM file that the server can read, or set tls_certificate = none");
+				     "of the %s server, %s: %s: that server does not start",
+				     c->whose, c->path, c->fault),
+			"name a PEM file that the server can read, or set the setting that names this file "
+			"to none: metrics_tls_certificate, web_tls_certificate or tls_certificate");
 	else if (!c->has_key)
 		finding_set_remedy(
-			findings_add(f, FINDING_PROBLEM, "certificate",
-				     "of the %s, %s: the file of its private key does not exist",
-				     c->whose, c->path),
+			findings_add(
+				f, FINDING_PROBLEM, "certificate",
+				"of the %s server, %s: the file of its private key does not exist",
+				c->whose, c->path),
 			"put both files there together, as in a Secret of type kubernetes.io/tls");
 	else if (now_s >= c->until_s)
 		finding_set_remedy(
 			findings_add(f, FINDING_PROBLEM, "certificate",
-				     "of the %s, %s: expired on %s: clients refuse it", c->whose,
-				     c->path, until),
+				     "of the %s server, %s: expired on %s: clients refuse it",
+				     c->whose, c->path, until),
 			"renew it: the files are read again when they change, without a restart");
 	else if (now_s < c->from_s)
 		finding_set_remedy(findings_add(f, FINDING_PROBLEM, "certificate",
-						"of the %s, %s: is not valid before %s", c->whose,
-						c->path, from),
+						"of the %s server, %s: is not valid before %s",
+						c->whose, c->path, from),
 				   "is this machine's clock right? (timedatectl)");
 	else if (c->until_s - now_s < SOON_DAYS * DAY_S)
 		finding_set_remedy(
 			findings_add(f, FINDING_WARNING, "certificate",
-				     "of the %s, %s: expires on %s, in %" PRId64 " days", c->whose,
-				     c->path, until, (c->until_s - now_s) / DAY_S),
+				     "of the %s server, %s: expires on %s, in %" PRId64 " days",
+				     c->whose, c->path, until, (c->until_s - now_s) / DAY_S),
 			"renew it: the files are read again when they change, without a restart");
 	else if (!c->names[0])
 		finding_set_remedy(
 			findings_add(
 				f, FINDING_WARNING, "certificate",
-				"of the %s, %s: names no server (subjectAltName): clients refuse it",
+				"of the %s server, %s: names no server (subjectAltName): clients refuse it",
 				c->whose, c->path),
 			"make one with the names that clients connect to");
 	else if (!strcmp(c->whose, "scheduler") && !has_service_name(c->names))
 		finding_set_remedy(
 			findings_add(
 				f, FINDING_WARNING, "certificate",
-				"of the scheduler, %s: is for %.256s, but the webhook is called by the name of its Service",
+				"of the scheduler server, %s: is for %.256s, but the webhook is called by the name of its Service",
 				c->path, c->names),
 			"make one for allot-scheduler.NAMESPACE.svc (allot-scheduler --issue does)");
 	else

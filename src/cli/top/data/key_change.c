@@ -78,8 +78,8 @@ void change_ask(const struct change *change, char ret[CHANGE_TEXT_MAX])
 
 	describe_tenant(change, whose, sizeof(whose));
 	describe_old(change, was, sizeof(was));
-	snprintf(ret, CHANGE_TEXT_MAX, "%s of %s, now %s, such as %s", row->what, whose, was,
-		 row->example);
+	snprintf(ret, CHANGE_TEXT_MAX, "%s of %s is %s; write for example %s", row->what, whose,
+		 was, row->example);
 }
 
 int change_read(struct change *change, const char *text, struct error *err)

@@ -103,9 +103,11 @@ static void test_none_of_ours(void **state)
 		    "ns/p waits: its request is not valid: container 0: limits: "
 		    "nvidia.com/gpumem: "
 		    "'-1': must be more\n");
-	assert_text("{" POD ",\"state\":\"waiting\",\"gang\":\"gang train: 3 of 4 pods are there\","
-		    "\"asks\":[]}",
-		    "ns/p waits: gang train: 3 of 4 pods are there\n");
+	assert_text(
+		"{" POD
+		",\"state\":\"waiting\",\"gang\":\"gang train: only 3 of its 4 pods exist: none is placed before all exist\","
+		"\"asks\":[]}",
+		"ns/p waits: gang train: only 3 of its 4 pods exist: none is placed before all exist\n");
 	assert_text("{" POD ",\"state\":\"waiting\",\"asks\":[]}",
 		    "ns/p waits, but requests no GPU\n");
 	assert_text("{" POD ",\"state\":\"ending\"}", "ns/p is being deleted\n");
@@ -120,19 +122,19 @@ static void test_on_its_way(void **state)
 	assert_text("{" POD ",\"state\":\"reserved\",\"held_for_s\":280," SHARES "}",
 		    "ns/p waits: node n is chosen and its GPUs are reserved for 280 s; it is not "
 		    "bound yet\n"
-		    "  main is to get of GPU-a: 2.9 GiB\n");
+		    "  main will get on GPU-a: 2.9 GiB\n");
 	assert_text(
 		"{" POD ",\"state\":\"reserved\",\"held_for_s\":9,\"gang\":\"gang train: 1 of 4 "
 		"pods are ready to be bound\"," SHARES "}",
-		"ns/p waits: node n is chosen and its GPUs are reserved for 9 s; it is not bound yet; gang train: 1 of 4 pods are ready to be bound\n  main is to get of GPU-a: 2.9 GiB\n");
+		"ns/p waits: node n is chosen and its GPUs are reserved for 9 s; it is not bound yet; gang train: 1 of 4 pods are ready to be bound\n  main will get on GPU-a: 2.9 GiB\n");
 	assert_text(
 		"{" POD ",\"state\":\"reserved\"," SHARES
 		",\"binding\":{\"node\":\"n\",\"pods_before\":2,"
 		"\"given_up_in_s\":9,\"lock\":\"2026-11-20T10:00:00Z,ns,other\"}}",
-		"ns/p waits: node n is chosen, and it is being bound; the node is still locked for pod ns/other; 2 pods of that node go before it\n  main is to get of GPU-a: 2.9 GiB\n");
+		"ns/p waits: node n is chosen, and it is being bound; the node is still locked for pod ns/other; 2 pods of that node go before it\n  main will get on GPU-a: 2.9 GiB\n");
 	assert_text("{" POD ",\"state\":\"bound\",\"bind_phase\":\"allocating\"," SHARES "}",
 		    "ns/p is on node n, whose device plugin has not given it its GPUs yet\n"
-		    "  main has of GPU-a: 2.9 GiB\n");
+		    "  main has on GPU-a: 2.9 GiB\n");
 }
 
 static void test_card_by_card(void **state)
@@ -153,7 +155,7 @@ static void test_card_by_card(void **state)
 				  "\"CardInsufficientMemory\",\"pods\":[{\"namespace\":\"ns\","
 				  "\"pod\":\"x\","
 				  "\"container\":0,\"memory_mib\":5000,\"cores_pct\":40}]}]}]}",
-		"ns/p waits; node a does not have the requested GPUs free\n  container 0 requests 1 GPU with 8.0 GiB and 30 % of the time\n\nWhy not\n  a: 1/1 CardInsufficientMemory\n      CardInsufficientMemory: at most 3.1 GiB free on any of these GPUs, 8.0 GiB requested\n\nNode a\n  0 GPU-a NVIDIA-H200: 3.1 GiB of 8.0 GiB free, 60 of 100 % of its time, 1 of 10 places taken; CardInsufficientMemory\n      ns/x container 0: 4.9 GiB, 40 %\n\nNearest\n  a: 1 GPU would need 4.9 GiB and 10 % of the time more free\n");
+		"ns/p waits; node a does not have the requested GPUs free\n  container 0 requests 1 GPU with 8.0 GiB and 30 % of the time\n\nWhy not\n  a: 1/1 CardInsufficientMemory\n      CardInsufficientMemory: at most 3.1 GiB free on any of these GPUs, 8.0 GiB requested\n\nNode a\n  0 GPU-a NVIDIA-H200: 3.1 GiB of 8.0 GiB free, 60 of 100 % of its time, 1 of at most 10 containers; CardInsufficientMemory\n      ns/x container 0: 4.9 GiB, 40 %\n\nNearest\n  a: 1 GPU would need 4.9 GiB and 10 % of the time more free\n");
 }
 
 #define FILLER_CARD(more) \
@@ -178,11 +180,11 @@ static void test_placed_by_use(void **state)
 			"a", "\"card\":[" FILLER_CARD(
 				     "\"use\":{\"promised_pct\":80,\"lent_pct\":40,\"measured_pct\":90,"
 				     "\"peak_pct\":30,\"now_pct\":12,\"taken_pct\":80}") "]")),
-		"ns/p waits; node a does not have the requested GPUs free\n  container 0 requests 1 GPU with 1.0 GiB and 30 % of the time, placed by use\n\nWhy not\n  a: 1/1 CardInsufficientCore\n      CardInsufficientCore: at most 20 % of the time free on any of these GPUs, 30 % requested\n\nNode a\n  0 GPU-a NVIDIA-H200: 4.0 GiB of 8.0 GiB free, 20 of 100 % of its time, 2 of 10 places taken; CardInsufficientCore\n      judged by use: 80 % promised, 80 % of that measured: 30 % used at the peak, 12 % now; 40 % lent; 80 % count as taken\n      ns/x container 0: 1.0 GiB, 40 % at most, while others leave it unused\n");
+		"ns/p waits; node a does not have the requested GPUs free\n  container 0 requests 1 GPU with 1.0 GiB and 30 % of the time, placed by use\n\nWhy not\n  a: 1/1 CardInsufficientCore\n      CardInsufficientCore: at most 20 % of the time free on any of these GPUs, 30 % requested\n\nNode a\n  0 GPU-a NVIDIA-H200: 4.0 GiB of 8.0 GiB free, 20 of 100 % of its time, 2 of at most 10 containers; CardInsufficientCore\n      judged by use: 80 % of its time is promised. Of that, 80 % is measured: 30 % used at the peak, 12 % now. 40 % is lent; so 80 % counts as taken\n      ns/x container 0: 1.0 GiB, 40 % at most, while others leave it unused\n");
 	assert_text(
 		FILLER_SAYS(FILLER_NODE(
 			"a", "\"card\":[" FILLER_CARD("\"use_unknown\":\"nobody says it\"") "]")),
-		"ns/p waits; node a does not have the requested GPUs free\n  container 0 requests 1 GPU with 1.0 GiB and 30 % of the time, placed by use\n\nWhy not\n  a: 1/1 CardInsufficientCore\n      CardInsufficientCore: at most 20 % of the time free on any of these GPUs, 30 % requested\n\nNode a\n  0 GPU-a NVIDIA-H200: 4.0 GiB of 8.0 GiB free, 20 of 100 % of its time, 2 of 10 places taken; CardInsufficientCore\n      judged by what is promised, since its measured use is not known: nobody says it\n      ns/x container 0: 1.0 GiB, 40 % at most, while others leave it unused\n");
+		"ns/p waits; node a does not have the requested GPUs free\n  container 0 requests 1 GPU with 1.0 GiB and 30 % of the time, placed by use\n\nWhy not\n  a: 1/1 CardInsufficientCore\n      CardInsufficientCore: at most 20 % of the time free on any of these GPUs, 30 % requested\n\nNode a\n  0 GPU-a NVIDIA-H200: 4.0 GiB of 8.0 GiB free, 20 of 100 % of its time, 2 of at most 10 containers; CardInsufficientCore\n      judged by what is promised, since its measured use is not known: nobody says it\n      ns/x container 0: 1.0 GiB, 40 % at most, while others leave it unused\n");
 	/* Of many nodes, together. */
 	assert_text(
 		FILLER_SAYS(FILLER_NODE("a", "\"cards_shut\":2,\"open_in_s\":500") "," FILLER_NODE(
@@ -245,8 +247,8 @@ static void test_claims(void **state)
 		    "{\"claim\":\"a\",\"request\":\"r\",\"device\":\"gpu-0\",\"memory_mib\":2048},"
 		    "{\"claim\":\"b\",\"request\":\"r\",\"device\":\"gpu-1\"}]}",
 		    "ns/p is on node n\n"
-		    "  claim a, request r has of gpu-0: 2.0 GiB\n"
-		    "  claim b, request r has of gpu-1: all of the memory\n");
+		    "  claim a, request r has on gpu-0: 2.0 GiB\n"
+		    "  claim b, request r has on gpu-1: all of the memory\n");
 }
 
 #define META(annotations) \
@@ -280,7 +282,7 @@ static void test_of_the_pod_alone(void **state)
 	e = explain_of_pod(pod, NULL, "");
 	text = write_text(e);
 	assert_string_equal(text,
-			    "ns/p is on node n\n  main has of GPU-a: 2.9 GiB, 30 % of the time\n");
+			    "ns/p is on node n\n  main has on GPU-a: 2.9 GiB, 30 % of the time\n");
 	free(text);
 	json_decref(e);
 	json_decref(pod);
@@ -296,7 +298,7 @@ static void test_of_the_pod_alone(void **state)
 	e = explain_of_pod(pod, NULL, "");
 	text = write_text(e);
 	assert_string_equal(text,
-			    "ns/p is on node n\n  main has of GPU-a: 2.9 GiB, up to 30 % of the "
+			    "ns/p is on node n\n  main has on GPU-a: 2.9 GiB, up to 30 % of the "
 			    "time while others leave it unused\n");
 	free(text);
 	json_decref(e);

@@ -75,16 +75,16 @@ static char *say(const struct row *row)
 }
 
 #define NEITHER \
-	"a GPU has room for each request of claim c by itself: what its selectors and constraints " \
-	"leave, or the rest of the pod, does not fit"
+	"each request of claim c alone fits a GPU. Together, or with its selectors and " \
+	"constraints, or with the pod's other needs, they fit no node"
 
 static const struct row rows[] = {
 	{ .pod = POD(OF_TEMPLATE),
 	  .templates = "{'t':false}",
-	  .says = "there is no ResourceClaimTemplate t, of which its claim is to be made" },
+	  .says = "there is no ResourceClaimTemplate t, from which the pod's claim is to be made" },
 	{ .pod = POD(OF_TEMPLATE),
 	  .templates = "{'t':true}",
-	  .says = "its claim gpu is not made yet: kube-controller-manager makes it of the "
+	  .says = "the pod's claim gpu does not exist yet: kube-controller-manager makes it from the "
 		  "ResourceClaimTemplate t" },
 	{ .pod = POD(OF_CLAIM), .claims = "{'gpu':null}", .says = "there is no ResourceClaim c" },
 	{ .pod = POD(OF_CLAIM),
@@ -110,8 +110,8 @@ static const struct row rows[] = {
 	  .classes = CLASSES,
 	  .slices = SLICES(DEVICE("gpu-1", "80Gi", "40", "") "," DEVICE("gpu-2", "5Gi", "100", "")),
 	  .says = "claim c, request gpu asks for 10.0 GiB and 50 %, and none of 2 GPUs on 1 node has "
-		  "that left: the nearest, gpu-1 of node n1, has 80.0 GiB and 40 % (what other claims "
-		  "have may not be read)" },
+		  "that left: the nearest, gpu-1 of node n1, has 80.0 GiB and 40 % (you may not read "
+		  "what other claims use)" },
 	/* Without memory all of a GPU is asked for. */
 	{ .pod = POD(OF_CLAIM),
 	  .claims = CLAIM(REQUEST("")),
@@ -154,7 +154,7 @@ static const struct row rows[] = {
 	{ .pod = POD(OF_CLAIM),
 	  .claims = "{'gpu':{'status':{'allocation':{'devices':{'results':[]},'nodeSelector':{"
 		    "'nodeSelectorTerms':[{'matchFields':[{'key':'metadata.name','values':['n1']}]}]}}}}}",
-	  .says = "claim c is allocated on node n1, where something else than GPUs keeps it from "
+	  .says = "claim c is allocated on node n1; something other than GPUs keeps the pod from "
 		  "running" },
 };
 
@@ -195,7 +195,7 @@ static void test_on_a_node(void **state)
 	char *text = say(&has);
 	assert_string_equal(text,
 			    "ns/p is on node n1\n"
-			    "  claim c, request gpu has of gpu-1: 2.0 GiB, 30 % of the time\n");
+			    "  claim c, request gpu has on gpu-1: 2.0 GiB, 30 % of the time\n");
 	free(text);
 	text = say(&refused);
 	assert_non_null(strstr(

@@ -111,7 +111,7 @@ static void test_told(void **state)
 	draw(list, 160, titles, row, sizeof(row));
 	assert_null(strstr(titles, "VIOLATION"));
 	assert_null(strstr(titles, "CONTAINER"));
-	assert_null(strstr(titles, "AWAY"));
+	assert_null(strstr(titles, "SWAPPED"));
 	json_object_set_new(tenant, "violations", json_integer(2));
 	json_object_set_new(tenant, "priority", json_integer(-3));
 	json_object_set_new(tenant, "containers",

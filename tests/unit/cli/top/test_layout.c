@@ -180,7 +180,7 @@ static void test_every_size(void **state)
 				draw(scene, columns, lines);
 	}
 	scene->view.mode = VIEW_LIST;
-	assert_string_equal(draw(scene, 20, 2), "too small\n\n");
+	assert_string_equal(draw(scene, 20, 2), "terminal too small\n\n");
 }
 
 static void test_no_tenants(void **state)
@@ -333,7 +333,7 @@ static void test_questions(void **state)
 	draw(scene, 80, 24);
 	/* However long the name: what y does is to be read. */
 	line_of(scene, 23, line, sizeof(line));
-	assert_string_equal(line, "y: do it   any other key: leave it as it is");
+	assert_string_equal(line, "y: do it   any other key: cancel");
 }
 
 /* Names of wide characters, in UTF-8 and where there is ASCII alone: the columns behind stand where they should. */

@@ -161,7 +161,7 @@ PUT(certificate_misnamed, certificate(f); SET_TEXT(C.names, "gpu.example.org a.s
 PUT(certificate_of_metrics, certificate(f); SET_TEXT(C.whose, "metrics");
     SET_TEXT(C.names, "gpu.example.org"))
 PUT(certificate_keyless, certificate(f); C.has_key = false)
-PUT(certificate_gone, certificate(f); SET_TEXT(C.fault, "is not there"))
+PUT(certificate_gone, certificate(f); SET_TEXT(C.fault, "does not exist"))
 
 /* ---- the clock, versions ---- */
 
@@ -287,7 +287,7 @@ static const struct row rows[] = {
 	ROW(dra_unregistered, judge_dra, PROBLEM, "dra", "has not registered gpu.allot.dev"),
 	ROW(dra_old, judge_dra, PROBLEM, "dra-slice", "knows no resource.k8s.io/v1"),
 	ROW(dra_unpublished, judge_dra, PROBLEM, "dra-slice", "no ResourceSlice lists"),
-	ROW(dra_whole, judge_dra, WARNING, "dra-slice", "claims get whole ones alone"),
+	ROW(dra_whole, judge_dra, WARNING, "dra-slice", "but a claim gets a whole GPU, never a part"),
 	ROW(dra_tainted, judge_dra, NOTE, "dra-slice", "1 with a taint"),
 	ROW(dra_without_rights, judge_dra, WARNING, "dra-rights", "ResourceSlices can't be read"),
 	ROW(dra_without_claims, judge_dra, WARNING, "dra-rights", "ResourceClaims can't be read"),
@@ -335,7 +335,7 @@ static const struct row rows[] = {
 	ROW(certificate_keyless, judge_certificates, PROBLEM, "certificate",
 	    "private key does not exist"),
 	ROW(certificate_gone, judge_certificates, PROBLEM, "certificate",
-	    "is not there: its server does not start"),
+	    "does not exist: that server does not start"),
 
 	ROW(nothing, judge_clock, OK, "", ""),
 	ROW(clock_well, judge_clock, OK, "clock", "is synchronized"),

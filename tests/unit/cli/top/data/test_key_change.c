@@ -54,7 +54,7 @@ static void test_memory(void **state)
 
 	assert_true(change_wants_value(&change));
 	change_ask(&change, text);
-	assert_string_equal(text, "memory of web on GPU 1, now 4.0 GiB, such as 6GiB");
+	assert_string_equal(text, "memory of web on GPU 1 is 4.0 GiB; write for example 6GiB");
 	assert_int_equal(change_read(&change, "6", &err), -EINVAL);
 	assert_non_null(strstr(err.text, "'6'"));
 	assert_int_equal(change_read(&change, "6GiB", &err), 0);
