@@ -87,7 +87,7 @@ static const struct settings_row rows[] = {
 	{ "log_level", SETTINGS_CHOICE, AT(log_level), "info", .words = log_level_words,
 	  .help = "minimum severity to log: error, warning, info or debug" },
 	{ "audit_log", SETTINGS_PLACE, AT(audit_log), "off",
-	  .help = "off, or a file with a JSON line for each pod that is denied, named as a victim, or not bound; reopened on SIGHUP" },
+	  .help = "off, or a file with a JSON line for each pod that is evicted, named as a victim of preemption, or not bound; reopened on SIGHUP" },
 	{ "https_listen", SETTINGS_TEXT, AT(https_listen), "off", .check = check_address,
 	  .help = "address of the webhook and extender by TLS: off, 0.0.0.0:9443, [::]:9443 or unix:/path" },
 	{ "tls_certificate", SETTINGS_PLACE, AT(tls_certificate), "none",
@@ -99,7 +99,7 @@ static const struct settings_row rows[] = {
 	{ "http_open", SETTINGS_SWITCH, AT(is_http_open), "off",
 	  .help = "on or off: http_listen may be an address that other machines can reach" },
 	{ "client_ca", SETTINGS_PLACE, AT(client_ca), "none",
-	  .help = "none, or a PEM file with certificate authorities: clients need a certificate of theirs for the requests in client_verbs; read again when it changes" },
+	  .help = "none, or a PEM file with certificate authorities: requests in client_verbs need a client certificate signed by one of them; read again when it changes" },
 	{ "client_names", SETTINGS_TEXT, AT(client_names), "*",
 	  .help = "comma-separated patterns of the names that client certificates may have" },
 	{ "client_verbs", SETTINGS_TEXT, AT(client_verbs), "bind", .check = check_verbs,
@@ -132,7 +132,7 @@ static const struct settings_row rows[] = {
 	  .help = "the Lease (NAMESPACE/NAME) by which one of several replicas becomes the leader; none: there is one replica" },
 	{ "kube_scheduler_lease", SETTINGS_TEXT, AT(kube_scheduler_lease), "none",
 	  .check = check_lease,
-	  .help = "the Lease of the kube-scheduler beside each replica, or none: the replica beside the leading one answers allot explain" },
+	  .help = "none, or the Lease by which the kube-schedulers beside the replicas elect a leader: the replica beside that leader answers allot explain" },
 	{ "node_policy", SETTINGS_CHOICE, AT(node_policy), "binpack",
 	  .words = request_node_policy_names,
 	  .help = "which nodes to fill first, if the pod does not say: binpack, spread or fragmentation" },
@@ -150,7 +150,7 @@ static const struct settings_row rows[] = {
 	  .help = "on or off: pods that ask for it are placed by the measured use of GPUs, not by what was promised to other pods" },
 	{ "filler_patience", SETTINGS_DURATION, AT(opportunistic_patience_ns), "60s", .min = 0,
 	  .max = S(86400),
-	  .help = "a pod placed by use is evicted after it got too little GPU time for this long; 0: never" },
+	  .help = "a pod placed by use is evicted after it got too little GPU time for this long; 0: only for pods of higher priority" },
 	{ "gangs", SETTINGS_SWITCH, AT(has_gangs), "on",
 	  .help = "on or off: pods of one group (gang) are placed all together or not at all" },
 	{ "gang_wait", SETTINGS_DURATION, AT(gang_wait_ns), "12s", .min = S(1), .max = S(120),
@@ -241,7 +241,7 @@ static int check_clients(const struct config *c, struct error *err)
 	if (c->is_local_trusted && c->is_http_open)
 		return error_set(
 			err, EINVAL,
-			"client_local: on: not together with http_open = on, by which other machines can connect to http_listen");
+			"client_local: on: must be off while http_open is on: other machines could use http_listen without a certificate");
 	return 0;
 }
 

@@ -140,8 +140,9 @@ static int check_cluster(const struct scheduler *s, struct error *err)
 {
 	if (s->cluster)
 		return cluster_check_ready(s->cluster, err);
-	return error_set(err, ENODATA,
-			 "allot-scheduler knows of no nodes: its setting kube_api is off");
+	return error_set(
+		err, ENODATA,
+		"allot-scheduler does not know the cluster's nodes, because its setting kube_api is off: set it to in-cluster or to a kubeconfig");
 }
 
 static void do_filter(struct scheduler *s, struct call_args *args, struct server_call *call,
@@ -247,7 +248,11 @@ static bool may_explain(struct scheduler *s, const struct explain_query *what,
 		return true;
 	snprintf(s->retry_after, sizeof(s->retry_after), "%" PRIu64,
 		 (wait_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC);
-	answer_error(ret, 429, "more is asked to be explained than explain_limit allows: try again");
+	struct error err;
+	error_set(&err, EAGAIN,
+		  "too many explanations per second (setting explain_limit): try again in %s s",
+		  s->retry_after);
+	answer_error(ret, 429, err.text);
 	ret->header = "Retry-After";
 	ret->header_value = s->retry_after;
 	return false;
@@ -264,7 +269,8 @@ static void do_explain(struct scheduler *s, struct call_args *args, struct serve
 	struct error err = { 0 };
 	json_t *answer = NULL;
 	if (!ask.pod || json_array_size(part) > 3) {
-		answer_error(ret, 400, "must be /explain/NAMESPACE/POD, or that and /NODE");
+		answer_error(ret, 400,
+			     "must be /explain/NAMESPACE/POD or /explain/NAMESPACE/POD/NODE");
 		return;
 	}
 	int r = check_cluster(s, &err);
@@ -447,6 +453,6 @@ void routes_handle(void *data, const struct server_request *request, struct serv
 		return;
 	}
 	answer_line(ret, 404,
-		    "there is /webhook, /filter, /prioritize, /preempt, /bind, /explain/, /healthz, "
-		    "/readyz and /metrics\n");
+		    "no such path: there is /webhook, /filter, /prioritize, /preempt, /bind, /explain/, "
+		    "/healthz, /readyz, /leaderz and /metrics\n");
 }

@@ -192,7 +192,7 @@ def test_a_pod_that_waits_is_told_why_and_goes_on(page, api):
         explained = json.loads(page.scheduler_explains("team-b/large"))
         assert {one["why"] for one in explained["nodes"]} == set(groups)
         api.put(NODES, node("c-1", cards=1, memory_mib=143360))
-        until(lambda: why() and why()["says"] == "1 of 4 nodes have enough free GPUs, but it is not placed yet")
+        until(lambda: why() and why()["says"].startswith("1 of 4 nodes have enough free GPUs, but the pod is not placed yet: "))
         api.put(PODS, pod("large", "team-b", {GPU: "1", MEMORY: "90000"}, node="c-1", shares="GPU-c-1-0,NVIDIA,90000,0:;"))
         until(lambda: state["pods"]["keys"] == [])
         assert state["cluster"]["pods_waiting"] == 0

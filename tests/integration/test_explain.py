@@ -70,8 +70,8 @@ def test_a_scheduler_without_a_cluster(tmp_path):
     try:
         done = explain("pod", "--server", f"http://{scheduler.http}/")
         assert done.returncode == 1
-        assert done.stderr == ("allot: explain: allot-scheduler: allot-scheduler knows of no nodes: its setting kube_api is "
-                               "off\n")
+        assert done.stderr == ("allot: explain: allot-scheduler: allot-scheduler does not know the cluster's nodes, because its "
+                               "setting kube_api is off: set it to in-cluster or to a kubeconfig\n")
     finally:
         scheduler.stop()
 

@@ -81,7 +81,8 @@ def scheduler(tmp_path):
         one.stop()
 
 
-LET_IN = (200, "allot-scheduler knows of no nodes: its setting kube_api is off")
+LET_IN = (200, "allot-scheduler does not know the cluster's nodes, because its setting kube_api is off: set it to in-cluster or to a "
+               "kubeconfig")
 
 
 def test_which_certificates_count(scheduler, mine, tmp_path):
@@ -102,7 +103,7 @@ def test_which_certificates_count(scheduler, mine, tmp_path):
     assert status == 403 and "connect to https_listen" in why
     assert ask(plain, "POST", "/filter", {})[0] == 200 and ask(plain, "GET", "/healthz")[0] == 200
     plain.close()
-    assert s.log.read_text().count("bind is refused: ") == 1  # and not for each
+    assert s.log.read_text().count("a request for /bind was refused: ") == 1  # and not for each
     assert 'verb="bind",result="refused"} 6\n' in s.ask("GET", "/metrics")[1].decode()
 
 

@@ -139,7 +139,7 @@ def test_pods_of_a_job_are_a_gang(cluster, made):
         return [event["message"] for event in cluster.events() if event["involvedObject"]["name"] == name]
 
     for name in made.pods():
-        wait_until(lambda name=name: any("room for 1 of 2" in why for why in reasons(name)), 60, f"{name}'s reason")
+        wait_until(lambda name=name: any("only 1 of its 2 pods have room" in why for why in reasons(name)), 60, f"{name}'s reason")
     assert not made.done(list(made.pods()))
     cluster.delete_pod("in-the-way")
     assert len({share.card for share in made.wait_for(2)}) == 2

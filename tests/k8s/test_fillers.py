@@ -280,7 +280,7 @@ def test_inference_fills_what_training_leaves(placing, running):
         running.end(name)
     seconds = time.monotonic() - began
     assert pods.is_bound(names[0])
-    assert "too little is left of the 80 %" in [pods.event("FillerEvicted", name) for name in gone][0]
+    assert "which leaves too little of the 80 %" in [pods.event("FillerEvicted", name) for name in gone][0]
     both = Worked(running.loads).wait(200)
     print(f"training: {100 * part:.1f} % of the work beside four, {100 * both.part('training'):.1f} % beside one; "
           f"three were gone {seconds:.1f} s after its start")
@@ -365,7 +365,7 @@ def test_a_budget_is_kept_to(placing, said, cluster):
         assert refused["node"] == said.name and "disruption budget" in refused["refused"]
         gone, = placing.audited("evict", "said-free")
         assert gone["by"] == {"kind": "scheduler"} and "refused" not in gone
-        assert "too little is left of the 40 %" in gone["reason"]
+        assert "which leaves too little of the 40 %" in gone["reason"]
     finally:
         cluster.request("DELETE", budget)
 

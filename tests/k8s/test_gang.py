@@ -67,7 +67,7 @@ def test_a_gang_waits_for_room_for_all(nodes):
     nodes.add(cards=2)
     nodes.place("in-the-way", mib=CARD_MIB)
     names = nodes.gang("train", 4)
-    nodes.wait_for_reason(names, "gang train: room for 3 of 4")
+    nodes.wait_for_reason(names, "gang train: only 3 of its 4 pods have room")
     assert not nodes.bound(names)
     nodes.end("in-the-way")
     nodes.wait_until_placed(names)
@@ -77,7 +77,7 @@ def test_a_gang_waits_for_room_for_all(nodes):
 def test_the_last_one_calls_the_others(nodes):
     nodes.add(cards=4)
     names = nodes.gang("late", 3, size=4)
-    nodes.wait_for_reason(names, "of 4 pods are there")
+    nodes.wait_for_reason(names, "of its 4 pods exist")
     assert not nodes.bound(names)
     nodes.ask("late-last", annotations={NAME: "late", SIZE: "4"})
     nodes.wait_until_placed([*names, "late-last"])
@@ -94,7 +94,7 @@ def test_one_of_two_gangs(nodes):
             nodes.ask(name, annotations={NAME: name.split("-")[0], SIZE: "4"})
     wait_until(lambda: 4 in [len(nodes.done(names)) for names in gangs], 60, "one of them")
     first, second = sorted(gangs, key=lambda names: -len(nodes.bound(names)))
-    nodes.wait_for_reason(second, "room for 1 of 4")
+    nodes.wait_for_reason(second, "only 1 of its 4 pods have room")
     assert not nodes.bound(second)
     # It has its turn when the other has ended.
     nodes.end(*first)

@@ -271,9 +271,9 @@ def test_token_that_changes(cluster, tmp_path):
 
 @pytest.mark.parametrize("user, what", [
     ("exec:\n      command: aws", "exec: is not supported"),
-    ("client-key: allotd.key", "client-certificate: missing beside client-key"),
+    ("client-key: allotd.key", "client-certificate is missing, but client-key is given"),
     ("client-certificate: none.crt", "none.crt: No such file"),
-    ("client-key-data: '*'", "client-key-data: must be a text in base64"),
+    ("client-key-data: '*'", "client-key-data: must be a string in base64"),
 ])
 def test_kubeconfig_that_is_wrong(cluster, tmp_path, user, what):
     daemon = Daemon(tmp_path, cluster.kubeconfig("wrong.conf", user=user), "wrong").start()

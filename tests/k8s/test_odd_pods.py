@@ -75,7 +75,7 @@ def test_ready_soon_and_told_of_what_comes(cluster, crowd, tmp_path):
         assert status == 200 and answer["NodeNames"] == [NODE], answer
         cluster.delete_pod("whole")
         log = scheduler.log.read_text()
-        assert "odd-pods/odd-7: is annotated with GPU shares but requests none" in log
+        assert "odd-pods/odd-7: has annotations with GPU shares but requests no GPU" in log
         assert "not JSON" not in log and "larger than 16 MiB" not in log, log
         assert ready_s < 4 * READY_S
     finally:

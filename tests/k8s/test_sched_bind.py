@@ -236,12 +236,12 @@ def test_lock_that_is_not_released(cluster, make_binder, node):
     for pod in waiting:
         binder.begin(pod, node)
     first, second = sorted(binder.hear("failed", "bound") for _ in waiting)
-    assert first.startswith(f"failed late-1 EBUSY node {node}: is locked for default/holder (hami.io/mutex.lock is '{text}')")
+    assert first.startswith(f"failed late-1 EBUSY node {node}: pod default/holder holds the node's lock (hami.io/mutex.lock is '{text}')")
     assert second.startswith("failed late-2 EBUSY node " + node)
     assert lock_of(cluster, node) == text
     event, = events_of(cluster, waiting[0])
     assert (event["type"], event["reason"]) == ("Warning", "BindingFailed")
-    assert event["message"].startswith(f"node {node}: is locked for default/holder")
+    assert event["message"].startswith(f"node {node}: pod default/holder holds the node's lock")
     assert not cluster.pod("late-1")["metadata"].get("annotations")
     assert cluster.pod("holder")["metadata"]["uid"] == holder["metadata"]["uid"]
 

@@ -40,7 +40,7 @@ def launch(cluster, scheduler, **tls):
 def test_kube_scheduler_shows_its_certificate(cluster, scheduler):
     launch(cluster, scheduler)
     cluster.make_pod("shown", limits=LIMITS, more={"schedulerName": PROFILE, "nodeSelector": {"of": "clients"}})
-    wait_until(lambda: "filter is refused: a client certificate signed by an authority in client_ca is required" in
+    wait_until(lambda: "a request for /filter was refused: a client certificate signed by an authority in client_ca is required" in
                scheduler.log.read_text(), 60, "the refusal of one that shows none")
     assert not cluster.pod("shown")["spec"].get("nodeName")
     cluster.end("kube-scheduler")

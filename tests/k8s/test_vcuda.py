@@ -308,7 +308,7 @@ def test_a_scheduler_chooses_the_cards(make_node):
              ("GPU 3: the scheduler chose this GPU", "does not fit on it: CardInsufficientCore")),
             ("none", predicate("9"), (81, 4), ("GPU 9: is not a GPU of this node",)),
             ("bad", predicate("x"), (82, 4), ("'x': must be GPU numbers",)),
-            ("without", predicate(), (83, 4), (f"{INDEX}0: missing",)),
+            ("without", predicate(), (83, 4), (f"{INDEX}0 is missing",)),
             ("elsewhere", predicate("1", node="n-9"), (84, 4), ("predicate-node is n-9", node.name)),
             ("limit", {LIMIT: "much"}, (85, 4), (f"{LIMIT}: 'much'",))):
         node.make_pod(name, annotations, main=ask)
@@ -502,7 +502,7 @@ def test_bad_requests(make_node):
     node.make_pod("part", main=(30, 20))
     assert "must be whole GPUs" in node.refused(CORE, 30).details()
     node.make_pod("much", main=(150, 20))
-    assert "must be up to 100, a multiple of 100" in node.refused(CORE, 150).details()
+    assert "must be at most 100, a multiple of 100" in node.refused(CORE, 150).details()
     node.make_pod("no-memory", main=(31, 0))
     assert f"31: a part of a GPU needs {MEMORY} too" in node.refused(CORE, 31).details()
     node.make_pod("no-cores", main=(0, 21))

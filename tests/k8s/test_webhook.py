@@ -129,7 +129,7 @@ def test_who_made_it_is_warned(webhook):
         headers={"Authorization": f"Bearer {ADMIN_TOKEN}", "Content-Type": "application/json"})
     context = ssl.create_default_context(cafile=w.cluster.path("ca.crt"))
     with urllib.request.urlopen(request, timeout=20, context=context) as answer:
-        assert "is taken for bytes: 32 of 256 MiB" in answer.headers["Warning"]
+        assert "so it is read as bytes and replaced by 32 (units of 256 MiB)" in answer.headers["Warning"]
 
 
 def test_pods_are_refused_with_the_reason(webhook):

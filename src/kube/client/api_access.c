@@ -93,7 +93,7 @@ static int read_text(const struct reader *r, const json_t *object, const char *k
 	if (!value || json_is_null(value))
 		return 0;
 	if (!json_is_string(value))
-		return error_set(r->err, EINVAL, "%s: must be a text", key);
+		return error_set(r->err, EINVAL, "%s: must be a string", key);
 	*ret = *json_string_value(value) ? json_string_value(value) : NULL;
 	return 0;
 }
@@ -128,9 +128,9 @@ static int read_data(const struct reader *r, const json_t *object, const char *k
 		return status;
 	if (data) {
 		status = base64_decode(data, ret);
-		return status < 0
-			       ? error_set(r->err, -status, "%s: must be a text in base64", data_key)
-			       : 0;
+		return status < 0 ? error_set(r->err, -status, "%s: must be a string in base64",
+					      data_key)
+				  : 0;
 	}
 	cleanup_free char *path = NULL;
 	if (name)
@@ -189,7 +189,7 @@ static int read_user(const struct reader *r, const json_t *user, struct kube_acc
 	if (status >= 0)
 		status = read_data(r, user, "client-key", &a->key_pem);
 	if (status >= 0 && !a->certificate_pem != !a->key_pem)
-		status = error_set(r->err, EINVAL, "%s: missing beside %s",
+		status = error_set(r->err, EINVAL, "%s is missing, but %s is given: give both",
 				   a->key_pem ? "client-certificate" : "client-key",
 				   a->key_pem ? "client-key" : "client-certificate");
 	if (status >= 0)

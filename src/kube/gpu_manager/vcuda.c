@@ -107,7 +107,11 @@ static int read_choice(const struct kube_pod *pod, size_t container, struct vcud
 	snprintf(name, sizeof(name), VCUDA_INDEX "%zu", container - pod->init_containers);
 	const char *text = pod_annotation(pod, name);
 	if (!text)
-		return is_open ? error_set(err, EINVAL, "%s: missing, beside " VCUDA_TIME, name) : 0;
+		return is_open ? error_set(err, EINVAL,
+					   "annotation %s is missing, although " VCUDA_TIME
+					   " is set: the scheduler must write both",
+					   name)
+			       : 0;
 	int r = parse_minors(text, request, err);
 	if (r < 0)
 		return error_add(err, r, "%s", name);
@@ -125,8 +129,8 @@ static int take_shares(const struct kube_share *share, size_t count, struct vcud
 {
 	if (request->chosen)
 		return error_set(err, EINVAL,
-				 "the GPUs are chosen by " VCUDA_INDEX
-				 "* as well: use one of the two");
+				 "two schedulers chose GPUs, one of them in " VCUDA_INDEX
+				 "*: let only one of them schedule this pod");
 	if (count > VCUDA_MAX_CARDS)
 		return error_set(err, EINVAL, "%zu shares: must be at most %d", count,
 				 VCUDA_MAX_CARDS);
@@ -222,11 +226,11 @@ static int check(struct vcuda_request *request, const struct vcuda_names *names,
 		return error_set(err, EINVAL, "%s: %u: must be at most %d GPUs", names->cores,
 				 request->cores, VCUDA_MAX_CARDS);
 	if (request->cores > request->cards * VCUDA_CORES_WHOLE)
-		return error_set(err, EINVAL,
-				 "%s: %u of %u GPU%s: must be up to 100, a multiple of 100, or "
-				 "among as many GPUs as " KUBE_LIVE_DOMAIN "/" VCUDA_CARDS " says",
-				 names->cores, request->cores, request->cards,
-				 request->cards > 1 ? "s" : "");
+		return error_set(
+			err, EINVAL,
+			"%s: %u for %u GPU%s: must be at most 100, a multiple of 100, or at "
+			"most 100 for each GPU that " KUBE_LIVE_DOMAIN "/" VCUDA_CARDS " requests",
+			names->cores, request->cores, request->cards, request->cards > 1 ? "s" : "");
 	if (!request->units && request->cores < request->cards * VCUDA_CORES_WHOLE)
 		return error_set(err, EINVAL, "%s: %u: a part of a GPU needs %s too", names->cores,
 				 request->cores, names->memory);

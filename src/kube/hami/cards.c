@@ -43,7 +43,7 @@ static int read_text(const json_t *object, const char *key, char *to, size_t siz
 	if (!value)
 		return 0;
 	if (!json_is_string(value))
-		return error_set(err, EINVAL, "%s: must be a text", key);
+		return error_set(err, EINVAL, "%s: must be a string", key);
 	int r = copy_text(json_string_value(value), to, size, err);
 	return r < 0 ? error_add(err, r, "%s", key) : 0;
 }
@@ -113,7 +113,7 @@ static int parse_json(const char *text, struct kube_cards *cards, struct error *
 	cleanup_object json_t *list = json_loads(text, 0, &why);
 	if (!json_is_array(list))
 		return error_set(err, EINVAL, "must be a JSON array: %s",
-				 list ? "it is something else" : why.text);
+				 list ? "it is another kind of JSON value" : why.text);
 	size_t count = json_array_size(list);
 	if (count > CARDS_MAX)
 		return error_set(err, EINVAL, "%zu GPUs: must be at most %d", count, CARDS_MAX);

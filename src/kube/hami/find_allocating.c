@@ -83,7 +83,7 @@ static int find_owner(const struct choice_query *q, const struct kube_pod **ret,
 	}
 	return error_set(
 		err, EAGAIN,
-		"node %s is locked by pod %s/%s, which this node does not know: the kubelet asks "
+		"node %s is locked by pod %s/%s, which allotd does not know yet: the kubelet asks "
 		"for %s",
 		q->node, lock->pod_namespace, lock->pod, ids_text(q, ids));
 }
@@ -167,8 +167,8 @@ static int find_container(const struct choice_query *q, struct choice *c, struct
 	char ids[IDS_TEXT_MAX];
 	if (!c->shares.count)
 		return error_set(err, EAGAIN,
-				 "no share of " KUBE_POD_TO_ALLOCATE
-				 " is left: the kubelet asks for %s",
+				 "annotation " KUBE_POD_TO_ALLOCATE
+				 " has no shares left to allocate, but the kubelet asks for %s",
 				 ids_text(q, ids));
 	c->container = c->shares.share[0].container;
 	if (c->container >= c->pod->containers)

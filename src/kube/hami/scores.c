@@ -43,7 +43,7 @@ static int read_id(const json_t *entry, size_t i, struct kube_scores *s, struct 
 {
 	const char *id = json_string_value(json_object_get(entry, "uuid"));
 	if (!id || !*id || strlen(id) >= KUBE_ID_MAX)
-		return error_set(err, EINVAL, "entry %zu: uuid: must be a text of 1 to %d bytes",
+		return error_set(err, EINVAL, "entry %zu: uuid: must be a string of 1 to %d bytes",
 				 i + 1, KUBE_ID_MAX - 1);
 	if (find(s, id) < s->count)
 		return error_set(err, EINVAL, "entry %zu: %s: has an entry already", i + 1, id);

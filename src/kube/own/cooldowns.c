@@ -64,9 +64,10 @@ int cooldowns_parse(const char *text, struct kube_cooldowns *ret, struct error *
 	struct kube_cooldowns cooldowns = { 0 };
 	json_error_t why;
 	cleanup_object json_t *root = json_loads(text, 0, &why);
-	int r = json_is_object(root) ? parse(root, &cooldowns, err)
-				     : error_set(err, EINVAL, "must be a JSON object: %s",
-						 root ? "it is something else" : why.text);
+	int r = json_is_object(root)
+			? parse(root, &cooldowns, err)
+			: error_set(err, EINVAL, "must be a JSON object: %s",
+				    root ? "it is another kind of JSON value" : why.text);
 	if (r < 0) {
 		cooldowns_free(&cooldowns);
 		return error_sanitize(err, error_add(err, r, KUBE_NODE_COOLDOWNS));

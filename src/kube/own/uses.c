@@ -72,9 +72,10 @@ int uses_parse(const char *text, struct kube_uses *ret, struct error *err)
 	struct kube_uses uses = { 0 };
 	json_error_t why;
 	cleanup_object json_t *root = json_loads(text, 0, &why);
-	int r = json_is_object(root) ? parse(root, &uses, err)
-				     : error_set(err, EINVAL, "must be a JSON object: %s",
-						 root ? "it is something else" : why.text);
+	int r = json_is_object(root)
+			? parse(root, &uses, err)
+			: error_set(err, EINVAL, "must be a JSON object: %s",
+				    root ? "it is another kind of JSON value" : why.text);
 	if (r < 0) {
 		uses_free(&uses);
 		return error_sanitize(err, error_add(err, r, KUBE_NODE_USE));

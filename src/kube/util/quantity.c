@@ -128,8 +128,9 @@ int quantity_parse(const char *text, int64_t *ret, struct error *err)
 		r = multiply(number, factor, &value);
 	switch (r) {
 	case 0: *ret = value; return 0;
-	case -EDOM: return error_set(err, EDOM, "'%.40s' is not whole", text);
-	case -ERANGE: return error_set(err, ERANGE, "'%.40s' has too many digits", text);
+	case -EDOM: return error_set(err, EDOM, "'%.40s' is not a whole number", text);
+	case -ERANGE:
+		return error_set(err, ERANGE, "'%.40s' is too large or has too many digits", text);
 	default: return error_set(err, EINVAL, "'%.40s' is not an amount", text);
 	}
 }

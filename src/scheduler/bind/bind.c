@@ -199,7 +199,7 @@ static void fail_expired(void *data)
 		return;
 	}
 	error_set(&err, EBUSY,
-		  "node %s: the binding of pod %s/%s, which goes first, did not end within %llu s",
+		  "node %s: the binding of pod %s/%s, which is ahead in the queue, did not end within %llu s (bind_limit)",
 		  node->name, first->decision.pod_namespace, first->decision.pod,
 		  (unsigned long long)(b->terms.limit_ns / NSEC_PER_SEC));
 	remove_job(node, job);

@@ -83,11 +83,11 @@ static void wait_for_lock(struct bind_job *job, const struct node_lock *lock)
 		return;
 	}
 	error_set(&err, EBUSY,
-		  "node %s: is locked for %s%s%s (" KUBE_NODE_LOCK
-		  " is '%.200s'), and was not released within %llu s",
-		  d->node, lock && *lock->pod ? lock->pod_namespace : "nobody",
-		  lock && *lock->pod ? "/" : "", lock && *lock->pod ? lock->pod : "",
-		  job->observed_lock->text,
+		  "node %s: %s%s%s%s holds the node's lock (" KUBE_NODE_LOCK
+		  " is '%.200s') and did not release it within %llu s (bind_limit)",
+		  d->node, lock && *lock->pod ? "pod " : "an unknown client",
+		  lock && *lock->pod ? lock->pod_namespace : "", lock && *lock->pod ? "/" : "",
+		  lock && *lock->pod ? lock->pod : "", job->observed_lock->text,
 		  (unsigned long long)(job->terms->limit_ns / NSEC_PER_SEC));
 	error_sanitize(&err, 0);
 	job_fail(job, &err);
@@ -170,7 +170,7 @@ void bind_on_holder(struct bind_job *job, json_t *object)
 					      clock_now_ns() - job->observed_lock->since_ns);
 	pod_free(pod);
 	if (is_abandoned) {
-		take_over(job, "is of a pod that needs it no more");
+		take_over(job, "belongs to a pod that no longer needs it");
 		return;
 	}
 	node_lock_parse(job->observed_lock->text, &lock, NULL);

@@ -109,7 +109,9 @@ int gather_bind(struct gather *g, const struct decision *decision, uint64_t now_
 	struct error err;
 	struct waiting *before = find(g, decision->uid);
 	if (before) {
-		error_set(&err, ECANCELED, "a newer request to bind this pod came");
+		error_set(
+			&err, ECANCELED,
+			"kube-scheduler sent a newer request to bind this pod, which replaces this one");
 		report_result(g, before, &err);
 	}
 	model_set_bind_waiting(g->terms.model, decision->uid, true);

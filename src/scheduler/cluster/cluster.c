@@ -133,10 +133,11 @@ static void warn_unsized(struct cluster *c)
 	struct model_unsized groups[UNSIZED_MOST];
 	size_t n = feed_is_ready(c->feed) ? model_take_unsized(c->model, groups, UNSIZED_MOST) : 0;
 	while (n-- > 0)
-		log_warning("pods of group %s (%s) lack the annotation " KUBE_LIVE_DOMAIN
-			    "/" KUBE_GANG_SIZE
-			    ", which says how many they are: each is placed by itself",
-			    groups[n].group, groups[n].by);
+		log_warning(
+			"pods of group %s (%s) lack the annotation " KUBE_LIVE_DOMAIN
+			"/" KUBE_GANG_SIZE
+			", so they are placed one by one, not as a gang: add the annotation, with the number of pods",
+			groups[n].group, groups[n].by);
 }
 
 static void advance(void *data)
@@ -199,7 +200,8 @@ int cluster_check_leads(const struct cluster *c, struct error *err)
 	if (r < 0 || cluster_leads(c))
 		return r;
 	const char *holder = c->leader ? leader_holder(c->leader) : "";
-	error_set(err, EAGAIN, "this replica does not lead: %s%.200s does", *holder ? "" : "nobody",
+	error_set(err, EAGAIN, "this replica does not lead: %s%.200s",
+		  *holder ? "the leader is " : "no replica leads now; try again in a few seconds",
 		  holder);
 	return error_sanitize(err, -EAGAIN);
 }

@@ -44,7 +44,7 @@ static void answered(void *data, const struct kube_answer *answer)
 	note->call = NULL;
 	if (has_failed) {
 		log_write(n->is_failing ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
-			  "node %s: can't annotate which GPUs are closed to pods placed by use: "
+			  "node %s: the annotation that lists GPUs closed to pods placed by use can't be written: "
 			  "%s; trying again",
 			  note->node, answer->err.text);
 		model_cooldown_retry(n->model, note->node);

@@ -137,7 +137,7 @@ static struct eviction *new_eviction(struct evictor *v, const struct model_evict
 			 "node %.64s: a pod with a guaranteed share needs its GPUs there", of->node);
 	else
 		snprintf(e->why, sizeof(e->why),
-			 "node %.64s: other pods use %u %% of %s: too little is left of the %u %% that pods placed by use asked for",
+			 "node %.64s: other pods use %u %% of %s, which leaves too little of the %u %% that pods placed by use requested",
 			 of->node, of->used_pct, of->card, of->requested_pct);
 	return e;
 }

@@ -147,7 +147,7 @@ static void set_forbidden(struct source *s, const struct error *err)
 		return; /* the watch tries again */
 	if (!s->is_forbidden)
 		log_warning(
-			"%s: %s objects that are not known yet are not enforced: allot-scheduler's role needs list and watch of them",
+			"%s: %s objects that were not read before are not enforced: permit allot-scheduler's role to list and watch them",
 			err->text, rows[s->kind].word);
 	s->is_forbidden = true;
 	s->fails = false;

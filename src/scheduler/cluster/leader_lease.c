@@ -18,7 +18,7 @@ static int read_text(const json_t *object, const char *key, char *to, size_t siz
 	if (!value || json_is_null(value))
 		return 0;
 	if (!text || strlen(text) >= size)
-		return error_set(err, EINVAL, "lease: %s: must be a text of less than %zu bytes",
+		return error_set(err, EINVAL, "lease: %s: must be a string of less than %zu bytes",
 				 key, size);
 	strcpy(to, text);
 	return 0;

@@ -37,12 +37,13 @@ static const char *why_unknown(const struct model *m, const struct model_node *n
 	if (use_of(u, i, m->now_ns))
 		return NULL;
 	if (!u->digest)
-		return "its node does not report it (" KUBE_NODE_USE ")";
+		return "the node does not report how busy its GPUs are (annotation " KUBE_NODE_USE
+		       ")";
 	if (!u->is_live)
-		return "its node has reported nothing new since the scheduler first read it";
+		return "the node's report of GPU use has not changed since the scheduler first read it, so it may be stale";
 	if (m->now_ns - u->changed_ns > USE_FRESH_NS)
-		return "its node has not reported it for 180 s";
-	return "its node does not report it for this GPU";
+		return "the node has not reported the GPU's use for 180 s: is its allotd running?";
+	return "the node does not report the use of this GPU";
 }
 
 static uint64_t cooldown_for_ns(const struct model *m, const struct model_node *node, unsigned i)

@@ -20,7 +20,8 @@ static int read_args(const json_t *args, struct bind_args *ret, struct error *er
 	for (size_t i = 0; i < 4; i++) {
 		text[i] = json_string_value(json_object_get(args, keys[i]));
 		if (!text[i] || !*text[i])
-			return error_set(err, EINVAL, "%s: must be a text", keys[i]);
+			return error_set(err, EINVAL, "%s: must be a string that is not empty",
+					 keys[i]);
 	}
 	*ret = (struct bind_args){ text[0], text[1], text[2], text[3] };
 	return 0;
@@ -49,8 +50,10 @@ static int check_node(const struct bind_args *a, const struct model_node *node, 
 	if (!node)
 		return error_set(err, ENOENT, "node %.128s: not found", a->node);
 	if (node->cards_error)
-		return error_set(err, ENOSPC, "node %.128s: is set aside: %s", a->node,
-				 node->cards_error);
+		return error_set(
+			err, ENOSPC,
+			"node %.128s: gets no pods with GPUs until its list of GPUs is corrected: %s",
+			a->node, node->cards_error);
 	if (!node->inventory.count)
 		return error_set(err, ENOSPC, "node %.128s: reports no GPUs", a->node);
 	return 0;

@@ -34,10 +34,11 @@ static bool answer_if_invalid(const struct gang_rank *member, const struct gang_
 		set_answer(ret, GANG_FILTER_REJECT, gang, "%s", member->gang_error);
 	else if (gang->conflicting_size)
 		set_answer(ret, GANG_FILTER_REJECT, gang,
-			   "its pods state different sizes, %u and %u: must be the same",
+			   "its pods state different numbers of pods, %u and %u: must be the same",
 			   gang->size, gang->conflicting_size);
 	else if (gang_judge(counts) == GANG_INCOMPLETE)
-		set_answer(ret, GANG_FILTER_REJECT, gang, "%u of %u pods are there",
+		set_answer(ret, GANG_FILTER_REJECT, gang,
+			   "only %u of its %u pods exist: none is placed before all exist",
 			   gang_count_present(counts), counts->size);
 	else
 		return false;
@@ -47,14 +48,16 @@ static bool answer_if_invalid(const struct gang_rank *member, const struct gang_
 static void answer_no_room(const struct gang *gang, const struct gang_counts *counts, size_t fits,
 			   struct gang_answer *ret)
 {
-	set_answer(ret, GANG_FILTER_NO_ROOM, gang, "room for %zu of %u",
+	set_answer(ret, GANG_FILTER_NO_ROOM, gang,
+		   "only %zu of its %u pods have room: all must be placed at once",
 		   gang_count_committed(counts) + fits, counts->size);
 }
 
 static void answer_backoff(const struct gang *gang, struct gang_answer *ret)
 {
-	set_answer(ret, GANG_FILTER_REJECT, gang,
-		   "its pods were not all ready to be bound in time: other pods go first");
+	set_answer(
+		ret, GANG_FILTER_REJECT, gang,
+		"not all its pods were ready to be bound within gang_limit: it is tried again later");
 }
 
 static void answer_node(const struct gang_rank *member, struct gang_answer *ret)
@@ -205,8 +208,10 @@ bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret)
 	else if (gang->failed_at)
 		answer_no_room(gang, &counts, gang->failed_fits, ret);
 	else
-		set_answer(ret, GANG_FILTER_NO_ROOM, gang, "room for all %u is to be looked for",
-			   counts.size);
+		set_answer(
+			ret, GANG_FILTER_NO_ROOM, gang,
+			"room for its %u pods is searched when kube-scheduler next tries one of them",
+			counts.size);
 	return true;
 }
 

@@ -11,7 +11,7 @@
 #include "scheduler/extender/extender_inside.h"
 
 /* Why a pod may not use a node although it fits. %s is the gang for which the node is kept (backfill_reservation.h). */
-#define EXTENDER_RESERVED "is left to gang %.63s, which waits for room"
+#define EXTENDER_RESERVED "is reserved for gang %.63s, which has waited long for room"
 
 #define GANG_TEXT_MAX 512
 

@@ -75,15 +75,18 @@ int gang_read(const json_t *pod, struct gang_annotations *ret, struct error *err
 		*ret = (struct gang_annotations){ .name = is_name(name) ? name : "",
 						  .by = row->name };
 		if (!*ret->name)
-			return error_set(err, EINVAL,
-					 "%s: must be letters, digits, '-', '.' or '_', at most %d",
-					 row->name, GANG_NAME_MAX);
+			return error_set(
+				err, EINVAL,
+				"%s: must have only letters, digits, '-', '.' and '_', and at most %d characters",
+				row->name, GANG_NAME_MAX);
 		return read_size(&s, has_own ? OWN_SIZE : row->size, &ret->size, err);
 	}
 	if (!has_own)
 		return 0;
 	*ret = (struct gang_annotations){ .name = "", .by = OWN_SIZE };
-	return error_set(err, EINVAL, OWN_SIZE ": needs " OWN_NAME " too, the gang's name");
+	return error_set(err, EINVAL,
+			 OWN_SIZE " is set without " OWN_NAME ": add " OWN_NAME
+				  " with the gang's name");
 }
 
 bool gang_is_gated(const json_t *pod)

@@ -62,8 +62,10 @@ int model_bind_permit_text(const struct model *m, const char *uid, char *text, s
 		return snprintf(text, size, "the pod is in no gang and waits for no other pod");
 	const struct gang_counts counts = gang_counts_of(member->gang);
 	if (gang_state_of(member) != GANG_WAITS_TO_BIND)
-		return snprintf(text, size, "gang %.63s: its reservation of GPUs has expired",
-				gang_name(member->gang));
+		return snprintf(
+			text, size,
+			"gang %.63s: its reservation of GPUs has expired: kube-scheduler tries again",
+			gang_name(member->gang));
 	return snprintf(text, size, "gang %.63s: %u of %u pods are ready to be bound",
 			gang_name(member->gang),
 			gang_count_committed(&counts) + counts.count[GANG_WAITS_TO_BIND],

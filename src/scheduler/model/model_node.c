@@ -123,7 +123,9 @@ static int update_cards(struct model *m, struct model_node *node,
 	if (r == 0 || r == -ENODATA)
 		return 0;
 	node->cards_error = strdup(why.text);
-	return error_set(err, EINVAL, "node %s is set aside: %s", node->name, why.text);
+	return error_set(err, EINVAL,
+			 "node %s gets no pods with GPUs until its list of GPUs is corrected: %s",
+			 node->name, why.text);
 }
 
 int model_update_node(struct model *m, const json_t *object, struct error *err)

@@ -372,8 +372,9 @@ static int update_pod(struct model *m, const struct kube_pod *from, bool is_watc
 	}
 	request_free(&request);
 	if (r >= 0 && shares_annotation(from) && !is_annotated)
-		r = error_set(err, EINVAL,
-			      "is annotated with GPU shares but requests none: not counted");
+		r = error_set(
+			err, EINVAL,
+			"has annotations with GPU shares but requests no GPU: they are ignored");
 	return r;
 }
 

@@ -36,7 +36,7 @@ static int check_url(const char *url, struct error *err)
 		return 0;
 	return error_set(err, EINVAL,
 			 "web_node_url: '%.100s': must be none, or a URL such as http://" PAGE_URL_NODE
-			 ":9401/, with the node's name in that place",
+			 ":9401/, where " PAGE_URL_NODE " stands for the node's name",
 			 url);
 }
 

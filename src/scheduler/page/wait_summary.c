@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 
-#define SAYS_MAX 160
+#define SAYS_MAX 224
 #define KINDS_MAX 64 /* most different groups; nodes of further groups are only counted */
 
 static const char *word(const json_t *object, const char *name)
@@ -33,8 +33,8 @@ static void write_headline(const json_t *e, struct json_text *t)
 		snprintf(says, sizeof(says), "no node reports GPUs");
 	else if (fit)
 		snprintf(says, sizeof(says),
-			 "%zu of %zu nodes have enough free GPUs, but it is not placed yet", fit,
-			 all);
+			 "%zu of %zu nodes have enough free GPUs, but the pod is not placed yet: other resources may be missing there, or kube-scheduler has not tried again",
+			 fit, all);
 	else
 		snprintf(says, sizeof(says), "none of %zu node%s has the requested GPUs free", all,
 			 all == 1 ? "" : "s");

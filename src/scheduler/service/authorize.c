@@ -226,7 +226,7 @@ unsigned authorize(struct authorizer *authorizer, enum authorize_verb verb,
 	/* Log refusals, because kube-scheduler does not show the answer. Limit the rate, because a client may retry forever. */
 	uint64_t now_ns = clock_now_ns();
 	if (!authorizer->logged_ns || now_ns - authorizer->logged_ns >= SAY_AGAIN_NS) {
-		log_warning("%s is refused: %s", verbs[verb].name, why.text);
+		log_warning("a request for /%s was refused: %s", verbs[verb].name, why.text);
 		authorizer->logged_ns = now_ns;
 	}
 	error_set(err, why.code, "%s", why.text);

@@ -156,9 +156,10 @@ static int only_empty(const struct config *config, const char *value, char ret[T
 
 /* ---- the flags ---- */
 
-#define OTHER_DEVICES "devices are NVIDIA's alone"
-#define LOGS "it logs to standard error, a line a message"
-#define NO_LIMIT "requests are not held back here: the API server's priority and fairness does that"
+#define OTHER_DEVICES "allot-scheduler serves only NVIDIA GPUs"
+#define LOGS "allot-scheduler logs to standard error, one line per message"
+#define NO_LIMIT \
+	"allot-scheduler does not limit its own requests: the API server's Priority and Fairness does"
 
 #define ONLY_TRUE(name, why) \
 	{ \
@@ -178,7 +179,8 @@ static int only_empty(const struct config *config, const char *value, char ret[T
 	}
 
 const struct settings_alias config_aliases[] = {
-	{ "http_bind", "https_listen", address, "by TLS; without: http_listen" },
+	{ "http_bind", "https_listen", address,
+	  "with TLS; for an address without TLS use http_listen" },
 	{ "cert_file", "tls_certificate", unless_empty, NULL },
 	{ "key_file", "tls_key", unless_empty, NULL },
 	{ "scheduler-name", "scheduler_name", unless_empty, NULL },
@@ -188,23 +190,28 @@ const struct settings_alias config_aliases[] = {
 	{ "node-scheduler-policy", "node_policy", NULL, NULL },
 	{ "gpu-scheduler-policy", "gpu_policy", NULL, NULL },
 	{ "metrics-bind-address", NULL, NULL, "/metrics is served at https_listen and http_listen" },
-	ONLY_EMPTY("node-label-selector", "nodes are those that report GPUs"),
+	ONLY_EMPTY("node-label-selector", "allot-scheduler uses every node that reports GPUs"),
 	{ "kube-qps", NULL, NULL, NO_LIMIT },
 	{ "kube-burst", NULL, NULL, NO_LIMIT },
-	{ "kube-timeout", NULL, NULL, "a request has 30 s, a binding bind_limit" },
-	ONLY_FALSE("profiling", "perf(1) needs no help of ours"),
+	{ "kube-timeout", NULL, NULL,
+	  "a request to the API server may take 30 s, a binding bind_limit" },
+	ONLY_FALSE("profiling", "there is no profiling endpoint: use perf(1)"),
 	{ "node-lock-timeout", "lock_expiry", duration, NULL },
-	{ "node-lock-retry-timeout", "bind_limit", duration, "the whole binding's" },
+	{ "node-lock-retry-timeout", "bind_limit", duration,
+	  "limit of the whole binding, not only of the wait for the lock" },
 	ONLY_TRUE("force-overwrite-default-scheduler",
 		  "pods that name no scheduler, or Kubernetes' default, get scheduler_name"),
 	{ "leader-elect", "lease", lease_switch, "none, if false", NULL, true },
-	{ "leader-elect-resource-name", "lease", lease_name, "its name" },
-	{ "leader-elect-resource-namespace", "lease", lease_namespace, "its namespace" },
+	{ "leader-elect-resource-name", "lease", lease_name, "the part NAME of lease" },
+	{ "leader-elect-resource-namespace", "lease", lease_namespace,
+	  "the part NAMESPACE of lease" },
 	ONLY_FALSE("legacy-metrics", "metrics have the names of HAMi 2.10"),
-	{ "device-plugin-namespace", NULL, NULL, "nothing is asked of the device plugin" },
-	{ "device-plugin-service-account", NULL, NULL, "nothing is asked of the device plugin" },
+	{ "device-plugin-namespace", NULL, NULL,
+	  "allot-scheduler does not contact the device plugin" },
+	{ "device-plugin-service-account", NULL, NULL,
+	  "allot-scheduler does not contact the device plugin" },
 	{ "device-config-file", NULL, NULL,
-	  "what it says of nvidia are settings here, under its names too, and the nodes' are allotd's" },
+	  "its keys for nvidia are settings of allot-scheduler, also under their names there; its keys for nodes are settings of allotd" },
 	{ "debug", "log_level", debug, "debug, if true", NULL, true },
 	/* Keys of HAMi's device configuration; in older versions of HAMi, flags. */
 	{ "resourceCountName", "gpu_resource", NULL, NULL },
@@ -215,8 +222,9 @@ const struct settings_alias config_aliases[] = {
 	{ "defaultMemory", "default_memory", mebibytes, "in MiB" },
 	{ "defaultCores", "default_cores", NULL, NULL },
 	{ "defaultGPUNum", "default_gpus", NULL, NULL },
-	ONLY_FALSE("overwriteEnv",
-		   "guard_environment = rewrite takes such variables out, of pods with GPUs"),
+	ONLY_FALSE(
+		"overwriteEnv",
+		"use guard_environment = rewrite, which removes such variables from pods with GPUs"),
 	{ "resource-name", "gpu_resource", NULL, NULL },
 	{ "resource-mem", "memory_resource", NULL, NULL },
 	{ "resource-mem-percentage", "memory_percent_resource", NULL, NULL },
@@ -251,7 +259,7 @@ const struct settings_alias config_aliases[] = {
 	{ "mthreads-cores", NULL, NULL, OTHER_DEVICES },
 	/* Flags of klog. */
 	{ "v", "log_level", verbosity, "info; debug from 4 on" },
-	ONLY_EMPTY("vmodule", "log_level is for all of it"),
+	ONLY_EMPTY("vmodule", "log_level applies to the whole program"),
 	ONLY_TRUE("logtostderr", LOGS),
 	ANY_BOOL("alsologtostderr", LOGS),
 	ANY_BOOL("legacy_stderr_threshold_behavior", LOGS),

@@ -25,7 +25,7 @@ static void write_head(FILE *out, const char *name, const char *type, const char
 static void write_verbs(FILE *out, const struct metrics *m)
 {
 	write_head(out, "allot_scheduler_requests_total", "counter",
-		   "Requests, by what became of them: good, refused (the caller's fault) or failed.");
+		   "Requests by result: good, refused (an error of the client) or failed.");
 	for (int i = 0; i < VERB_COUNT; i++) {
 		const struct metrics_figures *f = &m->verb[i];
 		const struct {
@@ -102,8 +102,9 @@ static void write_audit(FILE *out, const struct sched_audit *audit)
 	write_head(out, "allot_scheduler_audit_lines_total", "counter",
 		   "Lines written to the audit log.");
 	fprintf(out, "allot_scheduler_audit_lines_total %" PRIu64 "\n", figures.lines);
-	write_head(out, "allot_scheduler_audit_lines_lost_total", "counter",
-		   "Lines of the audit log that could not be written, as for a full disk.");
+	write_head(
+		out, "allot_scheduler_audit_lines_lost_total", "counter",
+		"Lines of the audit log that could not be written, for example because the disk is full.");
 	fprintf(out, "allot_scheduler_audit_lines_lost_total %" PRIu64 "\n", figures.lost);
 }
 

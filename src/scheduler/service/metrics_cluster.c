@@ -72,20 +72,19 @@ static const struct card_row {
 	const char *help;
 } card_rows[] = {
 	{ "hami_gpu_memory_limit_bytes", true, false, false, memory_limit,
-	  "Memory of the device that may be given out." },
+	  "GPU memory that can be assigned to pods, in bytes." },
 	{ "hami_gpu_memory_allocated_bytes", true, true, false, memory_used,
-	  "Memory of the device that pods have, or that is kept for them." },
+	  "GPU memory that is assigned to pods or reserved for them, in bytes." },
 	{ "hami_node_gpu_memory_allocated_ratio", false, false, false, memory_ratio,
-	  "The part of the device's memory that is given out, 0 to 1." },
+	  "Fraction of the GPU's memory that is assigned or reserved, 0 to 1." },
 	{ "hami_gpu_core_limit_ratio", true, false, false, cores_limit,
-	  "Percent of the device's time that may be given out." },
+	  "Percent of the GPU's compute time that can be assigned to pods." },
 	{ "hami_gpu_core_allocated_ratio", true, false, false, cores_used,
-	  "Percent of the device's time that is given out." },
-	{ "hami_gpu_shared_count", true, false, false, shared, "Containers that share the device." },
+	  "Percent of the GPU's compute time that is assigned to pods." },
+	{ "hami_gpu_shared_count", true, false, false, shared, "Containers that share the GPU." },
 	{ "hami_node_gpu_overview", true, true, true, memory_used,
-	  "Memory of the device that is given out, with what else is to be known in labels: "
-	  "percent "
-	  "of its time given out, its memory in MiB." },
+	  "GPU memory that is assigned, in bytes. Labels add the assigned percent of its time "
+	  "(device_cores) and its total memory in MiB (device_memory_limit)." },
 };
 
 static double use_now(const struct model_card_view *v)
@@ -115,17 +114,16 @@ static const struct use_row {
 	const char *help;
 } use_rows[] = {
 	{ "allot_scheduler_card_used_ratio", use_now,
-	  "Percent of the device's time that pods used over the last minute, without pods placed "
-	  "by use." },
+	  "Percent of the GPU's time that pods used over the last minute, pods placed by use "
+	  "excluded." },
 	{ "allot_scheduler_card_used_peak_ratio", use_peak,
-	  "Peak over the last minutes of the percent of the device's time that pods used, "
-	  "without pods placed by use. Such pods are placed by it." },
+	  "Highest percent of the GPU's time that pods used over the last minutes, pods placed by "
+	  "use excluded. Those are placed by this value." },
 	{ "allot_scheduler_card_borrowed_ratio", borrowed,
-	  "Percent of the device's time that pods placed by use requested." },
+	  "Percent of the GPU's time that pods placed by use requested." },
 	{ "allot_scheduler_card_shut_seconds", cooldown_for,
-	  "For how long the device takes no pods placed by use, after such pods were evicted "
-	  "from it; 0: "
-	  "it does." },
+	  "Seconds until the GPU takes pods placed by use again, after such pods were evicted from "
+	  "it; 0: it takes them now." },
 };
 
 struct writing {
@@ -232,7 +230,7 @@ static void write_quotas(FILE *out, const struct model *model)
 	model_each_quota(model, write_quota, &w);
 	w.is_limit = true;
 	write_head(out, "hami_resource_quota_limit",
-		   "Shares that the pods of the namespace may have, by its quotas; 0: no limit.");
+		   "Limits of the namespace's quotas: MiB, percent of GPUs' time, shares of GPUs.");
 	model_each_quota(model, write_quota, &w);
 }
 
@@ -245,7 +243,8 @@ static void write_counts(FILE *out, const struct model_counts *c)
 		size_t value;
 	} rows[] = {
 		{ "allot_scheduler_nodes", "Nodes that report GPUs.", c->nodes },
-		{ "allot_scheduler_nodes_aside", "Nodes whose report of GPUs can't be right.",
+		{ "allot_scheduler_nodes_aside",
+		  "Nodes that get no pods with GPUs because their list of GPUs is invalid.",
 		  c->nodes_rejected },
 		{ "allot_scheduler_cards", "GPUs of all nodes.", c->cards },
 		{ "allot_scheduler_pods", "Pods that have GPUs.", c->pods },

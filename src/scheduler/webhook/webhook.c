@@ -128,9 +128,10 @@ static void set_scheduler(struct webhook_work *w, const json_t *spec, bool *ret_
 	bool is_other = named && *named && strcmp(named, DEFAULT_SCHEDULER) != 0 &&
 			strcmp(named, w->terms->scheduler) != 0;
 	if (is_other && w->terms->is_forced)
-		webhook_warn(w, "scheduler %.63s: replaced by %.63s, which gives out GPUs here",
-			     named,
-			     w->terms->device_class ? DEFAULT_SCHEDULER : w->terms->scheduler);
+		webhook_warn(
+			w,
+			"schedulerName %.63s: replaced by %.63s, which places pods with GPUs in this cluster",
+			named, w->terms->device_class ? DEFAULT_SCHEDULER : w->terms->scheduler);
 	*ret_is_ours = !is_other || w->terms->is_forced;
 }
 

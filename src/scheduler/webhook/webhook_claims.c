@@ -65,8 +65,8 @@ static int check_sayable(struct webhook_work *w, const struct request *request)
 						"take the annotation away");
 	if (placement && !strcmp(placement, "use"))
 		return error_set(w->err, EINVAL,
-				 OWN(KUBE_PLACEMENT) ": use: a ResourceClaim is placed by what it was "
-						     "promised: must be guarantee");
+				 OWN(KUBE_PLACEMENT) ": use: pods with ResourceClaims are placed by "
+						     "their guarantees: must be guarantee");
 	for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++)
 		if (webhook_meta(w, "annotations", ignored[i]))
 			webhook_warn(w,
@@ -251,8 +251,8 @@ static int make_request(const struct conversion *c, unsigned gpu, const json_t *
 		cores_pct = 100;
 	if (c->limits && VALUE(c->limit_pct, c->limits, gpu) < cores_pct)
 		return error_set(c->w->err, EINVAL,
-				 "a limit of %g %% is under the %g %% of a GPU's time that are asked "
-				 "for: must be at least that",
+				 "a limit of %g %% is less than the %g %% of a GPU's time that are "
+				 "requested: must be at least that",
 				 VALUE(c->limit_pct, c->limits, gpu), cores_pct);
 	cleanup_object json_t *request = json_pack("{s:s}", "name", name);
 	int r = 0;
@@ -446,7 +446,7 @@ static int check_limits(struct webhook_work *w, const struct webhook_container *
 		if (json_object_get(json_object_get(resources, "requests"), name) &&
 		    !json_object_get(limits, name))
 			return error_set(w->err, EINVAL,
-					 "%.100s: is in requests alone: must be in limits", name);
+					 "%.100s: is in requests only: add it to limits", name);
 	}
 	return 0;
 }
@@ -522,8 +522,8 @@ static int add_own(struct webhook_work *w, const struct webhook_container *conta
 		r = add_claim(w, container, template);
 	if (r >= 0 && container->is_init)
 		webhook_warn(w,
-			     "container %.63s: its share of a GPU is kept for the pod's whole life: it "
-			     "would use another container's if it asked for the same",
+			     "container %.63s: its GPU share stays assigned as long as the pod lives: "
+			     "request the same amounts as another container to use one share",
 			     container->name);
 	return r;
 }

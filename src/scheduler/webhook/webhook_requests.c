@@ -27,18 +27,18 @@ static const struct row {
 	const char *right;
 } rows[RESOURCE_COUNT] = {
 #define AT(field) offsetof(struct webhook_terms, field)
-	[RESOURCE_GPU] = { AT(gpu), 0, GPUS_MAX, 0, "a whole number of GPUs up to 1024, as 1" },
+	[RESOURCE_GPU] = { AT(gpu), 0, GPUS_MAX, 0, "a whole number of GPUs up to 1024, such as 1" },
 	[RESOURCE_MEMORY] = { AT(memory), 1, MEMORY_MAX_MIB, MIB,
-			      "a whole number of MiB up to 1048575, as 8192" },
+			      "a whole number of MiB up to 1048575, such as 8192" },
 	[RESOURCE_MEMORY_PCT] = { AT(memory_pct), 1, PCT_MAX, 0,
 				  "1 to 100, percent of a GPU's memory" },
 	[RESOURCE_CORES] = { AT(cores), 0, PCT_MAX, 0, "0 to 100, percent of a GPU's time" },
-	[RESOURCE_PRIORITY] = { AT(priority), 0, 1, 0, "0, high, or 1, low" },
+	[RESOURCE_PRIORITY] = { AT(priority), 0, 1, 0, "0 (high) or 1 (low)" },
 	[RESOURCE_VCUDA_CORES] = { AT(vcuda_cores), 0, CORES_MAX, 0,
 				   "hundredths of a GPU's time: up to 100, or a multiple of 100" },
 	[RESOURCE_VCUDA_MEMORY] = { AT(vcuda_memory), 0, VCUDA_MAX_UNITS, (int64_t)VCUDA_UNIT_BYTES,
-				    "units of 256 MiB up to 1000000, as 32 for 8 GiB, or bytes, as "
-				    "8Gi" },
+				    "units of 256 MiB up to 1000000, such as 32 for 8 GiB, or bytes, "
+				    "such as 8Gi" },
 #undef AT
 };
 
@@ -147,9 +147,10 @@ static void convert_bytes(struct webhook_work *w, struct webhook_container *c,
 	int64_t units = (bytes - 1) / row->byte_unit + 1;
 	put(w, c, resource, units);
 	webhook_warn(w,
-		     "container %.63s: %.100s: %" PRId64 " is taken for bytes: %" PRId64
-		     " of %" PRId64 " MiB",
-		     c->name, name_of(w, resource), bytes, units, row->byte_unit / MIB);
+		     "container %.63s: %.100s: %" PRId64 " is more than %" PRId64
+		     ", so it is read as bytes and replaced by %" PRId64 " (units of %" PRId64
+		     " MiB)",
+		     c->name, name_of(w, resource), bytes, row->max, units, row->byte_unit / MIB);
 }
 
 static void add_hami_defaults(struct webhook_work *w, struct webhook_container *c)
@@ -345,8 +346,9 @@ static int check_quota(struct webhook_work *w)
 		if (quota.limits.has[k])
 			return error_set(
 				w->err, EACCES,
-				"namespace %.63s: a ResourceQuota limits %.100s, which pods ask for by "
-				"ResourceClaims here: limit %.100s.deviceclass.resource.k8s.io/devices",
+				"namespace %.63s: a ResourceQuota limits %.100s, but pods here get ResourceClaims, "
+				"which that quota does not count: limit "
+				"%.100s.deviceclass.resource.k8s.io/devices instead",
 				w->pod_namespace, name_of(w, quota_rows[k].resource),
 				w->terms->device_class);
 	for (int k = 0; k < QUOTA_KINDS; k++) {

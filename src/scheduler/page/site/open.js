@@ -14,7 +14,7 @@ class DeviceCard extends Card {
     const isUsedKnown = device.used_pct !== undefined;
     const usedBytes = device.used_mib * MIB;
     const isWell = device.health === "healthy";
-    const notes = [`${device.slots_used} of ${device.slots} places taken`];
+    const notes = [`${device.slots_used} of at most ${device.slots} containers`];
     if (device.cordoned) notes.push("cordoned: takes no new pods");
     if (!isWell) notes.push("unhealthy");
     super.show({

@@ -113,16 +113,17 @@ static void test_bad(void **state)
 	bad("    server: 10.0.0.1\n", "    token: t\n", "server: '10.0.0.1': must be https://");
 	bad(SERVER "    proxy-url: http://p\n", "    token: t\n", "proxy-url: is not supported");
 	bad(SERVER "    certificate-authority-data: '%'\n", "    token: t\n",
-	    "clusters 'k': certificate-authority-data: must be a text in base64");
+	    "clusters 'k': certificate-authority-data: must be a string in base64");
 	bad(SERVER "    certificate-authority: none\n", "    token: t\n", "certificate-authority: ");
 	bad(SERVER "    insecure-skip-tls-verify: 1\n", "    token: t\n",
 	    "insecure-skip-tls-verify");
 	bad(SERVER, "    x: y\n", "users 'u': must have a token, a tokenFile or");
-	bad(SERVER, "    token:\n      x: y\n", "users 'u': token: must be a text");
+	bad(SERVER, "    token:\n      x: y\n", "users 'u': token: must be a string");
 	bad(SERVER, "    exec:\n      command: aws\n", "users 'u': exec: is not supported");
 	bad(SERVER, "    auth-provider:\n      name: gcp\n", "users 'u': auth-provider: is not");
-	bad(SERVER, "    client-key-data: a2V5\n", "client-certificate: missing beside client-key");
-	bad(SERVER, "    client-certificate-data: a2V5\n", "client-key: missing beside");
+	bad(SERVER, "    client-key-data: a2V5\n",
+	    "client-certificate is missing, but client-key is given");
+	bad(SERVER, "    client-certificate-data: a2V5\n", "client-key is missing, but");
 	bad("    a b\n", "    token: t\n", "line 5: must be 'key: value'");
 }
 

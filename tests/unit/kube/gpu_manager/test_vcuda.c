@@ -186,9 +186,9 @@ static void test_refused(void **state)
 		{ CORES("30"), "", "vcuda-core: 30: a part of a GPU needs tencent", EINVAL },
 		{ MEMORY("30"), "",
 		  "vcuda-memory is requested without tencent.com/vcuda-core: request both", EINVAL },
-		{ BOTH("130", "3"), "", "130 of 1 GPU: must be up to 100, a multiple of 100, or",
+		{ BOTH("130", "3"), "", "130 for 1 GPU: must be at most 100, a multiple of 100, or",
 		  EINVAL },
-		{ BOTH("250", "3"), "\"allot.dev/cards\":\"2\"", "250 of 2 GPUs", EINVAL },
+		{ BOTH("250", "3"), "\"allot.dev/cards\":\"2\"", "250 for 2 GPUs", EINVAL },
 		{ CORES("100"), "\"allot.dev/cards\":\"2\"", "a part of a GPU needs", EINVAL },
 		{ BOTH("1.5", "3"), "", "vcuda-core: '1.5': must be a whole number up to", EINVAL },
 		{ BOTH("5", "8Gi"), "", "vcuda-memory: '8Gi': must be a whole number up to", EINVAL },
@@ -197,7 +197,7 @@ static void test_refused(void **state)
 		{ BOTH("5", "5"), "\"allot.dev/cards\":\"x\"", "allot.dev/cards: 'x'", EINVAL },
 		{ BOTH("5", "5"), "\"tencent.com/vcuda-core-limit\":\"0\"", "vcuda-core-limit: '0'",
 		  ERANGE },
-		{ BOTH("5", "5"), PREDICATED("false"), "predicate-gpu-idx-0: missing", EINVAL },
+		{ BOTH("5", "5"), PREDICATED("false"), "predicate-gpu-idx-0 is missing", EINVAL },
 		{ BOTH("5", "5"), PREDICATED("false") INDEX(""), "'': must be GPU numbers", EINVAL },
 		{ BOTH("5", "5"), PREDICATED("false") INDEX("1,"), "'1,': must be GPU numbers",
 		  EINVAL },
@@ -228,7 +228,8 @@ static void test_refused(void **state)
 		{ BOTH("5", "5"),
 		  PREDICATED("false")
 			  INDEX("0") "," TO_ALLOCATE("allocating", ";GPU-a,NVIDIA,1280,5:;"),
-		  "chosen by tencent.com/predicate-gpu-idx-* as well", EINVAL },
+		  "two schedulers chose GPUs, one of them in tencent.com/predicate-gpu-idx-*",
+		  EINVAL },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct vcuda_request ask;

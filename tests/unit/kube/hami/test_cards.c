@@ -85,7 +85,7 @@ static void test_bad(void **state)
 	bad("[", "must be a JSON array");
 	bad("[1]", "GPU 0: must be an object");
 	bad("[{\"id\":\"a\"},{}]", "GPU 1: id: missing");
-	bad("[{\"id\":7}]", "GPU 0: id: must be a text");
+	bad("[{\"id\":7}]", "GPU 0: id: must be a string");
 	bad("[{\"id\":\"a\",\"count\":-1}]", "GPU 0: count: must be a whole number");
 	bad("[{\"id\":\"a\",\"devmem\":1.5}]", "devmem: must be");
 	bad("[{\"id\":\"a\",\"devcore\":4294967296}]", "devcore: must be");

@@ -51,7 +51,7 @@ static void test_bad(void **state)
 {
 	bad("", "must be a JSON array");
 	bad("{}", "must be a JSON array");
-	bad("[7]", "entry 1: uuid: must be a text");
+	bad("[7]", "entry 1: uuid: must be a string");
 	bad("[{\"uuid\":\"\"}]", "entry 1: uuid: must be");
 	bad("[{\"uuid\":\"a\"},{\"uuid\":\"a\"}]", "entry 2: a: has an entry already");
 	bad("[{\"uuid\":\"a\",\"score\":7}]", "a: score: must be an object");

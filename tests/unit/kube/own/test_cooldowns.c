@@ -41,7 +41,7 @@ static void bad(const char *text, const char *why)
 static void test_bad(void **state)
 {
 	bad("", "must be a JSON object");
-	bad("[]", "must be a JSON object: it is something else");
+	bad("[]", "must be a JSON object: it is another kind of JSON value");
 	bad("{}", "\"cards\" must be an array");
 	bad("{\"cards\":[" CARD("") "]}", "GPU 0: id: must be 1 to");
 	bad("{\"cards\":[" CARD("a") ",{\"id\":\"b\",\"until\":-1,\"rounds\":1}]}",

@@ -45,7 +45,7 @@ static void bad(const char *text, const char *why)
 static void test_bad(void **state)
 {
 	bad("", "must be a JSON object");
-	bad("[]", "must be a JSON object: it is something else");
+	bad("[]", "must be a JSON object: it is another kind of JSON value");
 	bad("{\"cards\":[]}", "t: must be a whole number from 0");
 	bad("{\"t\":-1,\"cards\":[]}", "t: must be a whole number from 0");
 	bad("{\"t\":1}", "\"cards\" must be an array");

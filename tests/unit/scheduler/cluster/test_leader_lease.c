@@ -61,9 +61,9 @@ static void test_broken(void **state)
 		{ "{}", "lease: metadata.resourceVersion: missing" },
 		{ "[]", "lease: metadata.resourceVersion: missing" },
 		{ "{\"metadata\":{\"resourceVersion\":1}}",
-		  "lease: resourceVersion: must be a text of less than 64 bytes" },
+		  "lease: resourceVersion: must be a string of less than 64 bytes" },
 		{ "{\"metadata\":{\"resourceVersion\":\"1\"},\"spec\":{\"holderIdentity\":[]}}",
-		  "lease: holderIdentity: must be a text of less than 256 bytes" },
+		  "lease: holderIdentity: must be a string of less than 256 bytes" },
 		{ "{\"metadata\":{\"resourceVersion\":\"1\"},\"spec\":{\"leaseDurationSeconds\":-1}"
 		  "}",
 		  "lease: leaseDurationSeconds: must be 0 to 1000000000" },

@@ -299,16 +299,20 @@ static void test_one_of_a_gang(void **state)
 	give_node(m, node_object("n", 1, 1000, 100));
 	give_pod(m, json_incref(pod));
 	json_t *answer = explained(m, "p", NULL);
-	assert_at(answer, "gang", "\"gang train: 1 of 2 pods are there\"");
+	assert_at(answer, "gang",
+		  "\"gang train: only 1 of its 2 pods exist: none is placed before all exist\"");
 	json_decref(answer);
 	give_pod(m, other);
 	answer = explained(m, "p", NULL);
-	assert_at(answer, "gang", "\"gang train: room for all 2 is to be looked for\"");
+	assert_at(
+		answer, "gang",
+		"\"gang train: room for its 2 pods is searched when kube-scheduler next tries one of them\"");
 	json_decref(answer);
 	json_t *args = filter_args(json_incref(pod), "n");
 	json_decref(verbs_filter(m, args));
 	answer = explained(m, "p", NULL);
-	assert_at(answer, "gang", "\"gang train: room for 1 of 2\"");
+	assert_at(answer, "gang",
+		  "\"gang train: only 1 of its 2 pods have room: all must be placed at once\"");
 	json_decref(answer);
 	give_node(m, node_object("n", 2, 1000, 100));
 	json_decref(verbs_filter(m, args));

@@ -139,19 +139,24 @@ static void test_why_it_is_not_known(void **state)
 	give_training(m);
 	give_node(m, node_object("n", 1, 8192, 100));
 	give_waiting(m, "p", "use");
-	assert_unknown(m, "\"its node does not report it (allot.dev/node-use)\"");
+	assert_unknown(
+		m,
+		"\"the node does not report how busy its GPUs are (annotation allot.dev/node-use)\"");
 	say_use(m, 1, 0, 0, 80);
-	assert_unknown(m, "\"its node has reported nothing new since the scheduler first read it\"");
+	assert_unknown(
+		m,
+		"\"the node's report of GPU use has not changed since the scheduler first read it, so it may be stale\"");
 	say_use(m, 2, 0, 0, 80);
 	json_t *card = entry(m, "p", true);
 	assert_member(card, "use_unknown", "nothing");
 	json_decref(card);
 	model_advance(m, 1181 * S);
-	assert_unknown(m, "\"its node has not reported it for 180 s\"");
+	assert_unknown(
+		m, "\"the node has not reported the GPU's use for 180 s: is its allotd running?\"");
 	json_t *other = node_object("n", 1, 8192, 100);
 	annotate(other, KUBE_NODE_USE, "{\"t\":3,\"cards\":[]}");
 	give_node(m, other);
-	assert_unknown(m, "\"its node does not report it for this GPU\"");
+	assert_unknown(m, "\"the node does not report the use of this GPU\"");
 	model_free(m);
 }
 

@@ -601,7 +601,7 @@ static void test_decide_refuses(void **state)
 	give_pod(m, running("r", "a", "a-0,NVIDIA,1000,10:;"));
 	give_pod(m, ending);
 	json_object_set_new(other, "PodName", json_string("q"));
-	refuses(m, bare, -EINVAL, "PodNamespace: must be a text");
+	refuses(m, bare, -EINVAL, "PodNamespace: must be a string that is not empty");
 	refuses(m, other, -ESTALE, "pod ns/q: uid uid-p belongs to pod ns/p");
 	refuses(m, bind_args("q", "a"), -ENOENT,
 		"pod ns/q: not found: it requests no GPU, or no longer exists");

@@ -185,7 +185,7 @@ static void test_who_outranks_it_waits_for_nobody(void **state)
 	ask(&s, s.gang[0], node, NULL);
 	json_t *lone = pod_object("lone", "\"nvidia.com/gpu\":\"1\"");
 	give_pod(s.m, json_incref(lone));
-	ask(&s, lone, node, "is left to gang train, which waits for room");
+	ask(&s, lone, node, "is reserved for gang train, which has waited long for room");
 	assert_string_equal(node, "");
 	json_t *high = pod_object("high", "\"nvidia.com/gpu\":\"1\"");
 	json_object_set_new(json_object_get(high, "spec"), "priority", json_integer(1000));

@@ -88,9 +88,9 @@ static void test_too_few_are_there(void **state)
 {
 	struct scene s = begin(4, 0, 3);
 	struct error err;
-	ask(s.m, s.pod[0], "a", "", "a", "gang train: 3 of 4 pods are there");
+	ask(s.m, s.pod[0], "a", "", "a", "gang train: only 3 of its 4 pods exist");
 	assert_int_equal(decide(s.m, "p0", "a", 0, &err), -EAGAIN);
-	assert_non_null(strstr(err.text, "3 of 4 pods are there"));
+	assert_non_null(strstr(err.text, "only 3 of its 4 pods exist: none"));
 	assert_int_equal(called(s.m), 0);
 	assert_int_equal(model_counts(s.m).gangs_waiting, 1);
 	/* The fourth: who was told so is called, and nobody else. */
@@ -105,7 +105,7 @@ static void test_too_few_are_there(void **state)
 static void test_room_for_all_or_for_none(void **state)
 {
 	struct scene s = begin(2, 1, 4);
-	ask(s.m, s.pod[0], "a,b", "", "a", "gang train: room for 3 of 4");
+	ask(s.m, s.pod[0], "a,b", "", "a", "gang train: only 3 of its 4 pods have room");
 	assert_int_equal(model_counts(s.m).reservations, 0);
 	/* Whoever is in no gang has all of it. */
 	json_t *lone = pod_object("lone", "\"nvidia.com/gpu\":\"2\"");
@@ -207,7 +207,7 @@ static void test_those_that_do_not_come(void **state)
 	assert_int_equal(model_bind_permit(s.m, "uid-p0"), MODEL_PERMIT_UNRESERVED);
 	assert_int_equal(model_counts(s.m).reservations, 0);
 	ask(s.m, s.pod[0], "a", "", "a",
-	    "gang train: its pods were not all ready to be bound in time");
+	    "gang train: not all its pods were ready to be bound within gang_limit");
 	assert_int_equal(victims(s.m, s.pod[0], "uid-low0"), 0);
 	json_t *lone = pod_object("lone", "\"nvidia.com/gpu\":\"4\"");
 	ask(s.m, lone, "a", "a", NULL, NULL);
@@ -238,7 +238,7 @@ static void test_room_that_suits_nobody_is_given_back(void **state)
 	ask(s.m, s.pod[0], "a", "a", NULL, NULL);
 	ask(s.m, s.pod[3], "c", "", NULL, NULL);
 	assert_int_equal(model_counts(s.m).reservations, 0);
-	ask(s.m, s.pod[0], "a", "", "a", "gang train: room for 3 of 4");
+	ask(s.m, s.pod[0], "a", "", "a", "gang train: only 3 of its 4 pods have room");
 	end(&s);
 }
 
@@ -250,10 +250,10 @@ static void test_each_by_what_it_was_asked_about(void **state)
 	allocate(lone, "b", "b-0,NVIDIA,1000,100:;", "success", true);
 	give_pod(s.m, json_incref(lone));
 	ask(s.m, s.pod[0], "a", "", "a",
-	    "gang train: room for 2 of 4"); /* all are taken to be for a */
-	ask(s.m, s.pod[1], "a", "", "a", "gang train: room for 2 of 4");
+	    "gang train: only 2 of its 4 pods have room"); /* all are taken to be for a */
+	ask(s.m, s.pod[1], "a", "", "a", "gang train: only 2 of its 4 pods have room");
 	ask(s.m, s.pod[2], "b", "", "b", "gang train: room for");
-	ask(s.m, s.pod[3], "b", "", "b", "gang train: room for 3 of 4");
+	ask(s.m, s.pod[3], "b", "", "b", "gang train: only 3 of its 4 pods have room");
 	model_remove_pod(s.m, lone);
 	ask(s.m, s.pod[3], "b", "b", NULL, NULL);
 	ask(s.m, s.pod[0], "a", "a", NULL, NULL);
@@ -285,7 +285,7 @@ static void test_sizes_that_differ(void **state)
 	give_pod(s.m, json_incref(s.pod[3]));
 	for (unsigned i = 0; i < 4; i++)
 		ask(s.m, s.pod[i], "a", "", "a",
-		    "gang train: its pods state different sizes, 4 and 3: must be the same");
+		    "gang train: its pods state different numbers of pods, 4 and 3: must be the same");
 	end(&s);
 }
 
@@ -295,11 +295,11 @@ static void test_sizes_that_can_not_be(void **state)
 	s.pod[3] = member("p3", "train", "many");
 	give_pod(s.m, json_incref(s.pod[3]));
 	ask(s.m, s.pod[3], "a", "", "a", "gang train: allot.dev/gang-size: 'many'");
-	ask(s.m, s.pod[0], "a", "", "a", "gang train: room for 3 of 4");
+	ask(s.m, s.pod[0], "a", "", "a", "gang train: only 3 of its 4 pods have room");
 	json_t *nameless = pod_object("nameless", CARD);
 	annotate(nameless, "allot.dev/gang-size", "2");
 	give_pod(s.m, json_incref(nameless));
-	ask(s.m, nameless, "a", "", "a", "gang: allot.dev/gang-size: needs allot.dev/gang too");
+	ask(s.m, nameless, "a", "", "a", "gang: allot.dev/gang-size is set without allot.dev/gang");
 	json_decref(nameless);
 	end(&s);
 }
@@ -322,7 +322,7 @@ static void test_no_size(void **state)
 	/* One of them says it for all. */
 	json_t *other = member("p1", "train", "3");
 	give_pod(m, other);
-	ask(m, pod, "a", "", "a", "gang train: 2 of 3 pods are there");
+	ask(m, pod, "a", "", "a", "gang train: only 2 of its 3 pods exist");
 	json_decref(pod);
 	model_free(m);
 }
@@ -333,8 +333,8 @@ static void test_gangs_are_of_a_namespace(void **state)
 	json_t *pod = member("p3", "train", "4");
 	json_object_set_new(json_object_get(pod, "metadata"), "namespace", json_string("other"));
 	give_pod(s.m, json_incref(pod));
-	ask(s.m, pod, "a", "", "a", "gang train: 1 of 4 pods are there");
-	ask(s.m, s.pod[0], "a", "", "a", "gang train: 3 of 4 pods are there");
+	ask(s.m, pod, "a", "", "a", "gang train: only 1 of its 4 pods exist");
+	ask(s.m, s.pod[0], "a", "", "a", "gang train: only 3 of its 4 pods exist");
 	json_decref(pod);
 	end(&s);
 }
@@ -351,7 +351,7 @@ static void test_gated_pods_and_such_without_cards(void **state)
 	json_t *spec = json_object_get(gated, "spec");
 	json_object_set_new(spec, "schedulingGates", object_of("[{\"name\":\"later\"}]"));
 	give_pod(s.m, json_incref(gated));
-	ask(s.m, s.pod[0], "a", "", "a", "gang train: 3 of 4 pods are there");
+	ask(s.m, s.pod[0], "a", "", "a", "gang train: only 3 of its 4 pods exist");
 	json_object_del(spec, "schedulingGates");
 	give_pod(s.m, json_incref(gated));
 	ask(s.m, s.pod[0], "a", "a", NULL, NULL);
@@ -384,7 +384,7 @@ static void test_one_that_ends_before_they_are_bound(void **state)
 	ask(s.m, s.pod[0], "a", "a", NULL, NULL);
 	model_remove_pod(s.m, s.pod[3]);
 	assert_int_equal(model_counts(s.m).reservations, 0);
-	ask(s.m, s.pod[0], "a", "", "a", "gang train: 3 of 4 pods are there");
+	ask(s.m, s.pod[0], "a", "", "a", "gang train: only 3 of its 4 pods exist");
 	end(&s);
 }
 
@@ -404,7 +404,7 @@ static void test_one_that_is_ending(void **state)
 	json_object_set_new(meta, "deletionTimestamp", json_string("2026-01-01T00:00:00Z"));
 	give_pod(s.m, json_incref(s.pod[3]));
 	assert_int_equal(model_counts(s.m).reservations, 0);
-	ask(s.m, s.pod[0], "a", "", "a", "gang train: 3 of 4 pods are there");
+	ask(s.m, s.pod[0], "a", "", "a", "gang train: only 3 of its 4 pods exist");
 	json_decref(lone);
 	end(&s);
 }
@@ -433,7 +433,7 @@ static void test_the_rest_of_one_after_a_restart(void **state)
 	struct error err;
 	bound(s.m, s.pod[0], "a", "a-0");
 	/* Three are missing, and there is room for two: all of them wait, as half of each of two gangs would run else. */
-	ask(s.m, s.pod[1], "a", "", "a", "gang train: room for 3 of 4");
+	ask(s.m, s.pod[1], "a", "", "a", "gang train: only 3 of its 4 pods have room");
 	give_node(s.m, node_object("b", 1, 1000, 100));
 	ask(s.m, s.pod[1], "a,b", "a", NULL, NULL);
 	/* It has begun: nobody waits for the others then. */
@@ -457,7 +457,7 @@ static void test_one_that_runs_keeps_what_it_has(void **state)
 	give_node(s.m, node_object("c", 0, 1000, 100));
 	ask(s.m, s.pod[3], "c", "", NULL, NULL);
 	assert_int_equal(model_counts(s.m).reservations, 2);
-	ask(s.m, s.pod[1], "a", "", "a", "gang train: room for 3 of 4");
+	ask(s.m, s.pod[1], "a", "", "a", "gang train: only 3 of its 4 pods have room");
 	assert_int_equal(model_counts(s.m).reservations, 2);
 	end(&s);
 }
@@ -466,7 +466,7 @@ static void test_quotas_have_room_for_all(void **state)
 {
 	struct scene s = begin(5, 0, 4);
 	give_quota(s.m, "q", "\"limits.nvidia.com/gpu\":\"3\"");
-	ask(s.m, s.pod[0], "a", "", "a", "gang train: room for 3 of 4");
+	ask(s.m, s.pod[0], "a", "", "a", "gang train: only 3 of its 4 pods have room");
 	assert_int_equal(model_counts(s.m).reservations, 0);
 	give_quota(s.m, "q", "\"limits.nvidia.com/gpu\":\"4\"");
 	ask(s.m, s.pod[0], "a", "a", NULL, NULL);
@@ -510,7 +510,7 @@ static void test_nobody_ends_for_half_a_gang(void **state)
 	struct model_counts before = model_counts(s.m);
 	assert_int_equal(victims(s.m, s.pod[0], "uid-low0"), 0);
 	give_node(s.m, node_object("b", 1, 1000, 100));
-	ask(s.m, s.pod[0], "a,b", "", "b", "gang train: room for 1 of 4");
+	ask(s.m, s.pod[0], "a,b", "", "b", "gang train: only 1 of its 4 pods have room");
 	/* With b there is room for the fourth: it knows b as it was asked about last. */
 	assert_int_equal(victims(s.m, s.pod[0], "uid-low0"), 1);
 	struct model_counts after = model_counts(s.m);

@@ -102,7 +102,7 @@ static void test_what_can_not_be(void **state)
 		{ "\"annotations\":{\"allot.dev/gang\":\"\"}", "",
 		  "allot.dev/gang: must be letters" },
 		{ "\"annotations\":{\"allot.dev/gang-size\":\"4\"}", "",
-		  "allot.dev/gang-size: needs allot.dev/gang too" },
+		  "allot.dev/gang-size is set without allot.dev/gang" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct gang_annotations said;

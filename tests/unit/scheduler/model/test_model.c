@@ -128,7 +128,7 @@ static void test_forged(void **state)
 		assert_int_equal(model_update_pod(m, pod, &err), -EINVAL);
 		assert_string_equal(
 			err.text,
-			"pod ns/a: is annotated with GPU shares but requests none: not counted");
+			"pod ns/a: has annotations with GPU shares but requests no GPU: they are ignored");
 		json_decref(pod);
 		has(m, "n-0", 0, 0, 0);
 		model_free(m);

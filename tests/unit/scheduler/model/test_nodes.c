@@ -33,30 +33,31 @@ static void test_forms(void **state)
 static void test_lies(void **state)
 {
 	static const char *const rows[][2] = {
-		{ "[", "node n is set aside: hami.io/node-nvidia-register: must be a JSON array: " },
+		{ "[",
+		  "node n gets no pods with GPUs until its list of GPUs is corrected: hami.io/node-nvidia-register: must be a JSON array: " },
 		{ "[" WELL("GPU-a") "," WELL("GPU-a") "]",
-		  "node n is set aside: hami.io/node-nvidia-register: GPU 1, GPU-a: is also the id of GPU 0" },
+		  "node n gets no pods with GPUs until its list of GPUs is corrected: hami.io/node-nvidia-register: GPU 1, GPU-a: is also the id of GPU 0" },
 		{ "[" WELL("GPU-a;") "]",
-		  "node n is set aside: hami.io/node-nvidia-register: GPU 0, GPU-a;: id: "
+		  "node n gets no pods with GPUs until its list of GPUs is corrected: hami.io/node-nvidia-register: GPU 0, GPU-a;: id: "
 		  "must not contain spaces, ',', ':' or ';'" },
 		{ "[{\"id\":\"GPU-a\",\"count\":10,\"devcore\":100,\"health\":true}]",
-		  "node n is set aside: hami.io/node-nvidia-register: GPU 0, GPU-a: devmem: 0: "
+		  "node n gets no pods with GPUs until its list of GPUs is corrected: hami.io/node-nvidia-register: GPU 0, GPU-a: devmem: 0: "
 		  "must "
 		  "be 100 to 16777216" },
 		{ "[{\"id\":\"GPU-a\",\"count\":10,\"devmem\":20000000,\"devcore\":100,"
 		  "\"health\":true}]",
-		  "node n is set aside: hami.io/node-nvidia-register: GPU 0, GPU-a: devmem: "
+		  "node n gets no pods with GPUs until its list of GPUs is corrected: hami.io/node-nvidia-register: GPU 0, GPU-a: devmem: "
 		  "20000000: must be 100 to 16777216" },
 		{ "[{\"id\":\"GPU-a\",\"count\":10,\"devmem\":8192,\"health\":true}]",
-		  "node n is set aside: hami.io/node-nvidia-register: GPU 0, GPU-a: devcore: 0: "
+		  "node n gets no pods with GPUs until its list of GPUs is corrected: hami.io/node-nvidia-register: GPU 0, GPU-a: devcore: 0: "
 		  "must "
 		  "be 1 to 10000" },
 		{ "[{\"id\":\"GPU-a\",\"devmem\":8192,\"devcore\":100,\"health\":true}]",
-		  "node n is set aside: hami.io/node-nvidia-register: GPU 0, GPU-a: count: 0: "
+		  "node n gets no pods with GPUs until its list of GPUs is corrected: hami.io/node-nvidia-register: GPU 0, GPU-a: count: 0: "
 		  "must "
 		  "be 1 to 10000" },
 		{ "[{\"id\":\"GPU-a\",\"count\":-1}]",
-		  "node n is set aside: hami.io/node-nvidia-register: GPU 0: count: must be a "
+		  "node n gets no pods with GPUs until its list of GPUs is corrected: hami.io/node-nvidia-register: GPU 0: count: must be a "
 		  "whole "
 		  "number from 0 to 2147483647" },
 	};
@@ -73,8 +74,10 @@ static void test_lies(void **state)
 		json_t *args = filter_args(pod_object("a", GPU), "n");
 		json_t *answer = verbs_filter(m, args);
 		assert_string_equal(fitting(answer), "");
-		assert_string_equal(reason_of(answer, "n"),
-				    err.text + strlen("node n is set aside: "));
+		assert_string_equal(
+			reason_of(answer, "n"),
+			err.text +
+				strlen("node n gets no pods with GPUs until its list of GPUs is corrected: "));
 		json_decref(args);
 		json_decref(answer);
 		/* Once it tells the truth, it is taken back. */
@@ -93,7 +96,9 @@ static void test_too_many_cards(void **state)
 	json_t *node = node_object("n", PLACE_MAX_CARDS + 1, 8192, 100);
 	give_node(m, node_object("n", PLACE_MAX_CARDS, 8192, 100));
 	assert_int_equal(model_update_node(m, node, &err), -EINVAL);
-	assert_string_equal(err.text, "node n is set aside: 65 GPUs: must be at most 64");
+	assert_string_equal(
+		err.text,
+		"node n gets no pods with GPUs until its list of GPUs is corrected: 65 GPUs: must be at most 64");
 	assert_int_equal(model_counts(m).cards, 0);
 	json_decref(node);
 	model_free(m);

@@ -200,10 +200,10 @@ static void test_what_is_done_anyway_can_not_be_otherwise(void **state)
 	settings_default(&config_table, &config);
 	refuse("force-overwrite-default-scheduler", "false", "must be true: pods that name no");
 	refuse("legacy-metrics", "true", "must be false: ");
-	refuse("enable-ascend", "true", "NVIDIA's alone");
-	refuse("logtostderr", "maybe", "must be true: it logs");
-	refuse("node-label-selector", "gpu=on", "nodes are those that report");
-	refuse("kube-qps", "50", "priority and fairness");
+	refuse("enable-ascend", "true", "serves only NVIDIA GPUs");
+	refuse("logtostderr", "maybe", "must be true: allot-scheduler logs");
+	refuse("node-label-selector", "gpu=on", "uses every node that reports");
+	refuse("kube-qps", "50", "Priority and Fairness");
 }
 
 /* In any order. */

@@ -79,7 +79,7 @@ static void test_asks(void **state)
 		  "[" OURS "]", "nvidia.com/gpumem-percentage is ignored" },
 		{ POD("'nvidia.com/gpu':'1','nvidia.com/gpumem':'8Gi'"),
 		  "[" PUT_FIRST("nvidia.com~1gpumem", "'8192'") "," OURS "]",
-		  "nvidia.com/gpumem: 8589934592 is taken for bytes: 8192 of 1 MiB" },
+		  "nvidia.com/gpumem: 8589934592 is more than 1048575, so it is read as bytes and replaced by 8192 (units of 1 MiB)" },
 		{ POD("'nvidia.com/gpu':'1','nvidia.com/gpumem':'2k'"), "[" OURS "]", NULL },
 		/* By requests alone: Kubernetes itself judges that. */
 		{ "{'spec':{'containers':[{'name':'a','resources':{'requests':{'nvidia.com/"
@@ -91,7 +91,7 @@ static void test_asks(void **state)
 		{ POD("'tencent.com/vcuda-core':'200'"), "[" OURS "]", NULL },
 		{ POD("'tencent.com/vcuda-core':'20','tencent.com/vcuda-memory':'8Gi'"),
 		  "[" PUT_FIRST("tencent.com~1vcuda-memory", "'32'") "," OURS "]",
-		  "tencent.com/vcuda-memory: 8589934592 is taken for bytes: 32 of 256 MiB" },
+		  "tencent.com/vcuda-memory: 8589934592 is more than 1000000, so it is read as bytes and replaced by 32 (units of 256 MiB)" },
 		{ POD("'tencent.com/vcuda-core':'20','tencent.com/vcuda-memory':'257Mi'"),
 		  "[" PUT_FIRST("tencent.com~1vcuda-memory", "'2'") "," OURS "]", "2 of 256 MiB" },
 		{ "{'metadata':{'annotations':{'allot.dev/"
@@ -112,7 +112,7 @@ static void test_requests_stay_equal(void **state)
 		"{'spec':{'containers':[{'name':'a','resources':{"
 		"'limits':{'tencent.com/vcuda-core':'20','tencent.com/vcuda-memory':'8Gi'},"
 		"'requests':{'tencent.com/vcuda-core':'20','tencent.com/vcuda-memory':'8Gi'}}}]}}",
-		"[" PUT("tencent.com~1vcuda-memory", "'32'") "," OURS "]", "taken for bytes");
+		"[" PUT("tencent.com~1vcuda-memory", "'32'") "," OURS "]", "read as bytes");
 }
 
 static void test_wrong_asks(void **state)
@@ -127,9 +127,10 @@ static void test_wrong_asks(void **state)
 		  422 },
 		{ "'nvidia.com/gpu':'-1'", "nvidia.com/gpu: '-1': must be a whole number of GPUs",
 		  422 },
-		{ "'nvidia.com/gpu':'1.5'", "nvidia.com/gpu: '1.5' is not whole", 422 },
-		{ "'nvidia.com/gpu':'500m'", "nvidia.com/gpu: '500m' is not whole", 422 },
-		{ "'nvidia.com/gpu':'99999999999999999999'", "has too many digits", 422 },
+		{ "'nvidia.com/gpu':'1.5'", "nvidia.com/gpu: '1.5' is not a whole number", 422 },
+		{ "'nvidia.com/gpu':'500m'", "nvidia.com/gpu: '500m' is not a whole number", 422 },
+		{ "'nvidia.com/gpu':'99999999999999999999'", "is too large or has too many digits",
+		  422 },
 		{ "'nvidia.com/gpu':'2000'", "must be a whole number of GPUs up to 1024", 422 },
 		{ "'nvidia.com/gpu':{}", "must be an amount", 422 },
 		{ "'nvidia.com/gpu':true", "must be an amount", 422 },
@@ -145,7 +146,7 @@ static void test_wrong_asks(void **state)
 		{ "'nvidia.com/gpucores':'101'", "nvidia.com/gpucores: '101': must be 0 to 100",
 		  422 },
 		{ "'nvidia.com/gpu':'1','nvidia.com/priority':'2'",
-		  "nvidia.com/priority: '2': must be 0, high", 422 },
+		  "nvidia.com/priority: '2': must be 0 (high)", 422 },
 		{ "'nvidia.com/gpu':'0','nvidia.com/gpumem':'1000'",
 		  "nvidia.com/gpu: '0': must be 1 or more", 422 },
 		{ "'tencent.com/vcuda-core':'30'", "a part of a GPU needs tencent.com/vcuda-memory",
@@ -260,7 +261,7 @@ static void test_schedulers(void **state)
 	assert_patch(&default_terms, NAMED("allot-scheduler"), "[]", NULL);
 	assert_patch(&default_terms, NAMED("volcano"), "[]", NULL);
 	assert_patch(&forced, NAMED("volcano"), "[" OURS "]",
-		     "scheduler volcano: replaced by allot-scheduler");
+		     "schedulerName volcano: replaced by allot-scheduler");
 	/* What another scheduler's pod asks for is not ours to judge. */
 	assert_patch(&default_terms,
 		     "{'spec':{'schedulerName':'volcano','containers':[{'name':'a','resources':{'"

@@ -225,12 +225,12 @@ static void test_what_a_claim_can_not_say(void **state)
 		{ POD("'allot.dev/gang':'g','allot.dev/gang-size':'2'", "'nvidia.com/gpu':'1'"),
 		  "allot.dev/gang: pods with ResourceClaims are placed by the cluster's own scheduler" },
 		{ POD("'allot.dev/placement':'use'", "'nvidia.com/gpumem':'1'"),
-		  "allot.dev/placement: use: a ResourceClaim is placed by what it was promised" },
+		  "allot.dev/placement: use: pods with ResourceClaims are placed by their guarantees" },
 		{ POD("", "'nvidia.com/gpu':'17'"), "container main: 17 GPUs: must be at most 16" },
 		{ POD("'allot.dev/memory':'1GiB,2GiB'", "'nvidia.com/gpu':'3'"),
 		  "allot.dev/memory: has 2 values for 3 GPUs" },
 		{ POD("'allot.dev/cores-limit':'20'", "'nvidia.com/gpucores':'30'"),
-		  "a limit of 20 % is under the 30 %" },
+		  "a limit of 20 % is less than the 30 %" },
 		{ POD("'allot.dev/nonsense':'1'", "'nvidia.com/gpu':'1'"),
 		  "allot.dev/nonsense: there is no such annotation" },
 		{ "{'spec':{'nodeName':'n','containers':[{'name':'a'," LIMITS(
@@ -241,7 +241,7 @@ static void test_what_a_claim_can_not_say(void **state)
 		  "container a: spec.resourceClaims already has 'a'" },
 		{ "{'spec':{'containers':[{'name':'a','resources':{'requests':{'nvidia.com/gpumem':'1'}}}]"
 		  "}}",
-		  "container a: nvidia.com/gpumem: is in requests alone" },
+		  "container a: nvidia.com/gpumem: is in requests only: add it to limits" },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		assert_refused(rows[i].pod, rows[i].why);
@@ -357,13 +357,13 @@ static void test_several_containers(void **state)
 		2,
 		"{'/spec/containers/0':'a','/spec/initContainers/0':'x','/spec/initContainers/1':'x',"
 		"'/spec/initContainers/2':'x'}",
-		"container x: its share of a GPU is kept for the pod's whole life");
+		"container x: its GPU share stays assigned as long as the pod lives");
 	/* A sidecar runs beside all others. */
 	assert_claims("{'spec':{'initContainers':[" SIDECAR("s", "5") "," C(
 			      "x", "5") "],"
 					"'containers':[{'name':'a'}]}}",
 		      1, "{'/spec/initContainers/0':'s','/spec/initContainers/1':'x'}",
-		      "container x: its share");
+		      "container x: its GPU share");
 }
 
 static bool quota(void *data, const char *name, struct webhook_quota *ret)
@@ -377,11 +377,10 @@ static void test_quota(void **state)
 	struct webhook_terms terms = default_terms;
 	terms.device_class = "gpu.allot.dev";
 	terms.quota = quota;
-	assert_denied(
-		&terms, POD("", "'nvidia.com/gpumem':'1'"), 403,
-		"namespace default: a ResourceQuota limits nvidia.com/gpumem, which pods ask for by "
-		"ResourceClaims here: limit "
-		"gpu.allot.dev.deviceclass.resource.k8s.io/devices");
+	assert_denied(&terms, POD("", "'nvidia.com/gpumem':'1'"), 403,
+		      "namespace default: a ResourceQuota limits nvidia.com/gpumem, but pods here get "
+		      "ResourceClaims, which that quota does not count: limit "
+		      "gpu.allot.dev.deviceclass.resource.k8s.io/devices instead");
 }
 
 static void test_deny(void **state)
