@@ -357,7 +357,7 @@ def test_what_others_hold_counts(machine, python):
     foreign.communicate("\n", timeout=20)
     says(waiter)
     late = machine.run("--memory", "60GiB", "--", "true")
-    assert late.returncode == 125 and "granted to tenants that wait" in late.stderr
+    assert late.returncode == 125 and "granted to tenants with on_full wait or swap" in late.stderr
     waiter.go()
     waiter.end()
     promised.terminate()

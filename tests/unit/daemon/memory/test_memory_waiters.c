@@ -180,7 +180,7 @@ static void test_promises_and_grants_know_of_each_other(void **state)
 	fixture_refused(f,
 			"{\"version\":1,\"op\":\"create\",\"name\":\"b\",\"devices\":"
 			"[{\"index\":0,\"memory_bytes\":4294967296}]}",
-			ENOSPC, "5 GiB are granted to tenants that wait");
+			ENOSPC, "5 GiB are granted to tenants with on_full");
 	/* A promise is not granted to others. */
 	json_decref(fixture_ok(f, "{\"version\":1,\"op\":\"create\",\"name\":\"b\",\"devices\":"
 				  "[{\"index\":0,\"memory_bytes\":3221225472}]}"));

@@ -195,7 +195,7 @@ static void test_a_private_daemon(void **state)
 	assert_int_equal(access_check_private(&settings, &tcp, false, &err), 0);
 	assert_int_equal(access_check_private(&settings, &path, true, &err), 0);
 	assert_true(access_check_private(&settings, &tcp, true, &err) < 0);
-	assert_non_null(strstr(err.text, "name a web_token_file"));
+	assert_non_null(strstr(err.text, "set web_token_file"));
 	settings.web_token_file = "/x";
 	assert_int_equal(access_check_private(&settings, &tcp, true, &err), 0);
 }

@@ -129,7 +129,7 @@ static void test_waiting(void **state)
 	r.waits = false;
 	refused(&card, NULL, 0, r, EINVAL, "only with on_full 'wait'");
 	r.has_reserve = false;
-	refused(&card, NULL, 0, r, ENOSPC, "2 GiB are granted to tenants that wait");
+	refused(&card, NULL, 0, r, ENOSPC, "2 GiB are granted to tenants with on_full");
 	card.kept_bytes = GIB;
 	r.memory_bytes = 1;
 	refused(&card, NULL, 0, r, ENOSPC, "3 GiB are granted");

@@ -98,7 +98,7 @@ static void test_refusals(void **state)
 	assert_int_equal(chosen(&space, &f).way, SHARING_SPACE);
 	f = usual();
 	f.has_leases = false;
-	assert_refused(&space, &f, EINVAL, "policy 'lease'");
+	assert_refused(&space, &f, EINVAL, "policy = lease");
 	f = usual();
 	f.missing = "there is no program";
 	assert_refused(&space, &f, EOPNOTSUPP, "there is no program; or use sharing 'time'");

@@ -252,7 +252,7 @@ static void test_each_by_what_it_was_asked_about(void **state)
 	ask(s.m, s.pod[0], "a", "", "a",
 	    "gang train: only 2 of its 4 pods have room"); /* all are taken to be for a */
 	ask(s.m, s.pod[1], "a", "", "a", "gang train: only 2 of its 4 pods have room");
-	ask(s.m, s.pod[2], "b", "", "b", "gang train: room for");
+	ask(s.m, s.pod[2], "b", "", "b", "gang train: only 3 of its 4 pods have room");
 	ask(s.m, s.pod[3], "b", "", "b", "gang train: only 3 of its 4 pods have room");
 	model_remove_pod(s.m, lone);
 	ask(s.m, s.pod[3], "b", "b", NULL, NULL);

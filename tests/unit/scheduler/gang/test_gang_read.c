@@ -98,9 +98,9 @@ static void test_what_can_not_be(void **state)
 		{ "\"annotations\":{\"allot.dev/gang\":\"a\",\"allot.dev/gang-size\":\"4097\"}",
 		  "a", "allot.dev/gang-size: '4097'" },
 		{ "\"annotations\":{\"allot.dev/gang\":\"a b\",\"allot.dev/gang-size\":\"4\"}", "",
-		  "allot.dev/gang: must be letters" },
+		  "allot.dev/gang: must have only letters" },
 		{ "\"annotations\":{\"allot.dev/gang\":\"\"}", "",
-		  "allot.dev/gang: must be letters" },
+		  "allot.dev/gang: must have only letters" },
 		{ "\"annotations\":{\"allot.dev/gang-size\":\"4\"}", "",
 		  "allot.dev/gang-size is set without allot.dev/gang" },
 	};

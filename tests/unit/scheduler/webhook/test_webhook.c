@@ -93,7 +93,8 @@ static void test_asks(void **state)
 		  "[" PUT_FIRST("tencent.com~1vcuda-memory", "'32'") "," OURS "]",
 		  "tencent.com/vcuda-memory: 8589934592 is more than 1000000, so it is read as bytes and replaced by 32 (units of 256 MiB)" },
 		{ POD("'tencent.com/vcuda-core':'20','tencent.com/vcuda-memory':'257Mi'"),
-		  "[" PUT_FIRST("tencent.com~1vcuda-memory", "'2'") "," OURS "]", "2 of 256 MiB" },
+		  "[" PUT_FIRST("tencent.com~1vcuda-memory", "'2'") "," OURS "]",
+		  "replaced by 2 (units of 256 MiB)" },
 		{ "{'metadata':{'annotations':{'allot.dev/"
 		  "cards':'2'}},'spec':{'containers':[{'name':'a',"
 		  "'resources':{'limits':{'tencent.com/vcuda-core':'150','tencent.com/"
