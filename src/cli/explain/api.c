@@ -79,6 +79,8 @@ int api_get(const struct kube_access *access, const char *path, const char *toke
 	struct kube_client *client;
 	struct question q = { 0 };
 	const struct kube_request request = { .method = "GET", .path = path, .proxied_token = token };
+	*ret_status = 0;
+	*ret = NULL;
 	int r = kube_client_new(access, &client, err);
 	if (r < 0)
 		return r;

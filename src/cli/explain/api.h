@@ -17,9 +17,8 @@
 int api_find(const char *config, struct kube_access *ret, struct error *err);
 
 /*
- * Sends a GET. `token` is for a service behind the server's proxy, or NULL. Writes the HTTP status (0: no answer) and the
- * answer (NULL unless JSON), also if the server refuses; then the result is -errno with the server's reason. If no request
- * could be made, nothing is written.
+ * Sends a GET. `token` is for a service behind the server's proxy, or NULL. Always writes the HTTP status (0: no answer) and
+ * the answer (NULL unless JSON). If the server refuses, the result is -errno with the server's reason.
  */
 int api_get(const struct kube_access *access, const char *path, const char *token, int *ret_status,
 	    json_t **ret, struct error *err);

@@ -1,6 +1,9 @@
 /* What allot explain says of what it is told. */
 #include "../test.h"
 
+#include <sys/resource.h>
+
+#include "cli/explain/api.h"
 #include "cli/explain/explain_pod.h"
 #include "cli/explain/explain_text.h"
 
@@ -305,14 +308,39 @@ static void test_of_the_pod_alone(void **state)
 	json_decref(pod);
 }
 
+/* Without file descriptors no query can be made. Its status is then not that of another server's answer, such as 404. */
+static void test_a_query_that_cannot_begin(void **state)
+{
+	const struct kube_access access = { .server = (char *)"https://127.0.0.1:1" };
+	struct error err = { 0 };
+	struct rlimit before, none;
+	json_t *answer = NULL;
+	int status = 404;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){ .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	int r = api_get(&access, "/api/v1/namespaces/ns/pods/p", NULL, &status, &answer, &err);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_true(r < 0);
+	assert_int_equal(status, 0);
+	assert_null(answer);
+	assert_string_not_equal(err.text, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_groups),        cmocka_unit_test(test_never),
-		cmocka_unit_test(test_none_of_ours),  cmocka_unit_test(test_on_its_way),
-		cmocka_unit_test(test_card_by_card),  cmocka_unit_test(test_many),
-		cmocka_unit_test(test_quota),         cmocka_unit_test(test_of_the_pod_alone),
-		cmocka_unit_test(test_placed_by_use), cmocka_unit_test(test_claims),
+		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_never),
+		cmocka_unit_test(test_none_of_ours),
+		cmocka_unit_test(test_on_its_way),
+		cmocka_unit_test(test_card_by_card),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_quota),
+		cmocka_unit_test(test_of_the_pod_alone),
+		cmocka_unit_test(test_placed_by_use),
+		cmocka_unit_test(test_claims),
+		cmocka_unit_test(test_a_query_that_cannot_begin),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
