@@ -337,6 +337,18 @@ static json_t *verdict(const struct model_node *node, const char *word)
 	return json_pack("{s:s,s:s}", "node", node->name, "verdict", word);
 }
 
+/* Says why the pod may not use a node that it fits; NULL if it may. Filter has the same checks, in the same order. */
+static json_t *why_left(const struct model *m, const struct model_node *node,
+			const struct model_pod *pod)
+{
+	const struct model_pod *first = model_nominated_pod(m, node, pod->text, pod->priority);
+	if (first)
+		return json_sprintf(EXTENDER_NOMINATED, first->pod_namespace, model_pod_name(first));
+	return model_backfill_bars(m, node, pod)
+		       ? json_sprintf(EXTENDER_RESERVED, model_backfill_name(m))
+		       : NULL;
+}
+
 json_t *explain_node(struct model *m, const struct model_node *node, const struct model_pod *pod,
 		     bool has_cards)
 {
@@ -358,14 +370,13 @@ json_t *explain_node(struct model *m, const struct model_node *node, const struc
 	/* fit_check() sets `picks` only if it places the pod's other containers first; add_why_not() reads it. */
 	m->fit.picks = 0;
 	if (fit_check(&m->fit, &node->inventory, &reasons)) {
-		bool is_left = model_backfill_bars(m, node, pod);
-		object = verdict(node, is_left ? "left" : "fits");
+		json_t *why = why_left(m, node, pod);
+		object = verdict(node, why ? "left" : "fits");
 		json_object_set_new(
 			object, "score",
 			json_real(place_cards_score(node->inventory.card, inventory->count)));
-		if (is_left)
-			json_object_set_new(object, "why",
-					    json_sprintf(EXTENDER_RESERVED, model_backfill_name(m)));
+		if (why)
+			json_object_set_new(object, "why", why);
 		if (request->count)
 			fit_each_card(&m->fit, inventory, &request->part[0], reasons.reason);
 	} else {

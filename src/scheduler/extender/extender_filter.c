@@ -100,9 +100,8 @@ static struct filter_verdict judge_known(struct filtering *f, const struct model
 	const struct model_pod *first = model_nominated_pod(f->model, node, f->call->pod->uid,
 							    extender_call_priority(f->call));
 	if (first)
-		snprintf(text, sizeof(text),
-			 "is reserved for pod %.63s/%.128s, for which other pods are evicted",
-			 first->pod_namespace, model_pod_name(first));
+		snprintf(text, sizeof(text), EXTENDER_NOMINATED, first->pod_namespace,
+			 model_pod_name(first));
 	else if (model_backfill_bars(f->model, node, f->call->suspended))
 		snprintf(text, sizeof(text), EXTENDER_RESERVED, model_backfill_name(f->model));
 	else

@@ -12,6 +12,8 @@
 
 /* Why a pod may not use a node although it fits. %s is the gang for which the node is kept (backfill_reservation.h). */
 #define EXTENDER_RESERVED "is reserved for gang %.63s, which has waited long for room"
+/* The same for a node whose room is kept for one pod (model_nominated_pod()); %s is its namespace and its name. */
+#define EXTENDER_NOMINATED "is reserved for pod %.63s/%.128s, for which other pods are evicted"
 
 #define GANG_TEXT_MAX 512
 

@@ -170,6 +170,36 @@ static void test_the_same_as_filter(void **state)
 	model_free(m);
 }
 
+/* A pod that fits a node may still not use it: the room is kept for the pod for which others were evicted. */
+static void test_room_that_is_kept(void **state)
+{
+	static const char why[] = "is reserved for pod ns/urgent, for which other pods are evicted";
+	const uint64_t second_ns = UINT64_C(1000000000);
+	struct model *m = model_of_nothing();
+	struct model_eviction evicted;
+	give_node(m, node_object("n", 1, 8192, 100));
+	fill(m, "low", "n", "n-0,NVIDIA,6000,0:;");
+	json_t *urgent = pod_object("urgent", MEMORY("4000"));
+	json_object_set_new(json_object_get(urgent, "spec"), "priority", json_integer(10));
+	give_pod(m, json_incref(urgent));
+	give_pod(m, pod_object("late", MEMORY("1000")));
+	json_t *args = filter_args(urgent, "n");
+	model_advance(m, 1000 * second_ns);
+	json_decref(verbs_filter(m, args));
+	json_t *answer = explained(m, "late", NULL);
+	assert_at(answer, "nodes.0.verdict", "\"fits\"");
+	json_decref(answer);
+	model_advance(m, 1006 * second_ns);
+	assert_int_equal(model_take_evictions(m, 0, &evicted, 1), 1);
+	answer = explained(m, "late", NULL);
+	assert_at(answer, "nodes.0.verdict", "\"left\"");
+	json_t *node = json_array_get(json_object_get(answer, "nodes"), 0);
+	assert_string_equal(json_string_value(json_object_get(node, "why")), why);
+	json_decref(answer);
+	json_decref(args);
+	model_free(m);
+}
+
 static void test_card_by_card(void **state)
 {
 	struct model *m = model_of_nothing();
@@ -347,6 +377,7 @@ int main(void)
 		cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_quota),
 		cmocka_unit_test(test_the_same_as_filter),
+		cmocka_unit_test(test_room_that_is_kept),
 		cmocka_unit_test(test_card_by_card),
 		cmocka_unit_test(test_what_is_lacking),
 		cmocka_unit_test(test_containers_in_each_others_way),
