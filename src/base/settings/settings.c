@@ -90,9 +90,11 @@ static int range_error(const struct settings_row *row, const char *value, struct
 static bool is_allowed_zero(const struct settings_row *row, const char *value)
 {
 	static const char *const units[] = { "us", "ms", "s", "m", "h", NULL };
-	size_t digits = row->min ? 0 : strspn(value, "0.");
-	return digits && (!value[digits] || (row->kind == SETTINGS_DURATION &&
-					     find_word(units, value + digits, NULL) >= 0));
+	size_t digits = row->min ? 0 : strspn(value, "0");
+	size_t decimals = value[digits] == '.' ? strspn(value + digits + 1, "0") : 0;
+	const char *unit = value + digits + (decimals ? 1 + decimals : 0);
+	return digits &&
+	       (!*unit || (row->kind == SETTINGS_DURATION && find_word(units, unit, NULL) >= 0));
 }
 
 static bool is_automatic(const struct settings_row *row, const char *value)

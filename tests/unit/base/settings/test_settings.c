@@ -17,7 +17,7 @@ struct config {
 	char text[SETTINGS_TEXT_MAX], place[SETTINGS_TEXT_MAX];
 	bool is_on;
 	unsigned choice, count;
-	uint64_t size, time_ns, room;
+	uint64_t size, time_ns, delay_ns, room;
 	bool is_hard;
 	double part_pct, gain, kept;
 };
@@ -46,6 +46,8 @@ static const struct settings_row rows[] = {
 	{ "size", SETTINGS_SIZE, offsetof(struct config, size), "0", .max = 1 << 20, .help = "b" },
 	{ "time", SETTINGS_DURATION, offsetof(struct config, time_ns), "2s", .min = 1000000000,
 	  .max = 9000000000, .help = "d" },
+	{ "delay", SETTINGS_DURATION, offsetof(struct config, delay_ns), "0.0s", .max = 9000000000,
+	  .help = "d" },
 	{ "room", SETTINGS_SIZE, offsetof(struct config, room), "auto", 1 << 20, 1 << 30, "r" },
 	{ "limit", SETTINGS_EITHER, offsetof(struct config, is_hard), "soft", .words = limits,
 	  .help = "l" },
@@ -183,6 +185,12 @@ static void test_refused(void **state)
 		{ "size", "2MiB", "size: '2MiB': must be from 0MiB to 1MiB", -ERANGE },
 		{ "size", "2", "size: ", -EINVAL },
 		{ "time", "0", "time: ", -EINVAL },
+		{ "size", ".", "size: '.': not a number", -EINVAL },
+		{ "size", "0.", "size: '0.': not a number", -EINVAL },
+		{ "part", "...", "part: '...': not a number", -EINVAL },
+		{ "part", "0.0.0", "part: '0.0.0': not a number", -EINVAL },
+		{ "delay", ".s", "delay: '.s': not a number", -EINVAL },
+		{ "delay", "0.0.0s", "delay: '0.0.0s': ", -EINVAL },
 		{ "time", "10s", "time: '10s': must be from 1s to 9s", -ERANGE },
 		{ "room", "2GiB", "room: '2GiB': must be from 1MiB to 1024MiB", -ERANGE },
 		{ "limit", "on", "limit: 'on': must be soft or hard", -EINVAL },
