@@ -125,6 +125,7 @@ void gather_certificates(struct doctor *d, struct facts *facts)
 			continue;
 		facts->certificates++;
 		snprintf(c->whose, sizeof(c->whose), "%s", settings[i].whose);
+		c->setting = settings[i].certificate;
 		gather_setting(&d->host, settings[i].file, settings[i].key, "none", key);
 		c->has_key = key[0] == '/' && host_has(&d->host, key);
 		cleanup_free char *text = host_read_all(&d->host, c->path, &size);

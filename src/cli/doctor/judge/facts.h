@@ -62,7 +62,8 @@ struct facts_injection {
 
 struct facts_certificate {
 	char path[FACT_TEXT_MAX];
-	char whose[FACT_NAME_MAX];  /* "metrics", "page" or "scheduler" */
+	char whose[FACT_NAME_MAX]; /* "metrics", "page" or "scheduler" */
+	const char *setting; /* the setting that names the file, such as "web_tls_certificate" */
 	char fault[FACT_TEXT_MAX];  /* why the certificate can't be read; "" if it can */
 	int64_t from_s, until_s;    /* seconds since 1970 */
 	char names[FACT_NAMES_MAX]; /* separated by spaces; "" if none */

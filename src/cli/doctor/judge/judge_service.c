@@ -40,8 +40,7 @@ static void judge_certificate(const struct facts_certificate *c, int64_t now_s, 
 			findings_add(f, FINDING_PROBLEM, "certificate",
 				     "of the %s server, %s: %s: that server does not start",
 				     c->whose, c->path, c->fault),
-			"name a PEM file that the server can read, or set the setting that names this file "
-			"to none: metrics_tls_certificate, web_tls_certificate or tls_certificate");
+			"name a PEM file that the server can read, or set %s = none", c->setting);
 	else if (!c->has_key)
 		finding_set_remedy(
 			findings_add(

@@ -147,6 +147,7 @@ static void certificate(struct facts *f)
 	f->certificates = 1;
 	f->certificate[0] = (struct facts_certificate){ .path = "/etc/allot/tls.crt",
 							.whose = "scheduler",
+							.setting = "tls_certificate",
 							.from_s = NOW - DAY,
 							.until_s = NOW + 90 * DAY,
 							.names = "allot-scheduler.allot-system.svc",
@@ -387,6 +388,25 @@ static void test_rows(void **state)
 		assert_row(&rows[i]);
 }
 
+/* The remedy names the setting that the certificate comes from. */
+static void test_remedy_of_a_certificate(void **state)
+{
+	static const char *const settings[] = { "tls_certificate", "web_tls_certificate",
+						"metrics_tls_certificate" };
+	for (size_t i = 0; i < sizeof(settings) / sizeof(*settings); i++) {
+		struct facts facts = { 0 };
+		struct findings found = { 0 };
+		char wanted[64];
+		facts.clock.now_s = NOW;
+		certificate_gone(&facts);
+		facts.certificate[0].setting = settings[i];
+		judge_certificates(&facts, &found);
+		snprintf(wanted, sizeof(wanted), "or set %s = none", settings[i]);
+		assert_int_equal(found.count, 1);
+		assert_non_null(strstr(found.list[0].remedy, wanted));
+	}
+}
+
 static void test_versions(void **state)
 {
 	static const struct {
@@ -415,6 +435,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_remedy_of_a_certificate),
 		cmocka_unit_test(test_versions),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
