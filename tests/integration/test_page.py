@@ -361,7 +361,7 @@ def test_who_may_not_change(machine, page):
 def test_a_socket_needs_no_token_and_changes_nothing(machine, tmp_path):
     path = machine.run_dir / "page.sock"
     said = start_servers(machine, tmp_path, f"web_listen = unix:{path}\n")
-    assert f"the page is served at unix:{path}, for every user of this machine; it changes nothing" in said
+    assert f"the page is served at unix:{path}, for this user and root; it changes nothing" in said
     assert stat.S_IMODE(path.stat().st_mode) == 0o600, "a private daemon's is its user's"
     assert ask(f"unix:{path}", "/api/state", Host="any.name")[0] == 200
     status, _, text = ask(f"unix:{path}", "/api/pause", "POST", "x" * 20, "{}")

@@ -217,11 +217,22 @@ static int check_token(const char *key, const char *file, struct error *err)
 	return r < 0 ? error_add(err, r, "%s", key) : 0;
 }
 
+static const char *readers_of(const struct site *site)
+{
+	bool is_of_user = is_unix(site) && !site->config.is_open;
+	if (is_none(site->config.settings.web_token_file))
+		return is_of_user ? "this user and root" : "every user of this machine";
+	if (is_of_user)
+		return "this user and root, with the token of web_token_file";
+	return address_is_local(&site->address)
+		       ? "clients on this machine with the token of web_token_file"
+		       : "clients with the token of web_token_file, also from other machines";
+}
+
 /* Logs the page's address, who may see it, and what it can change. */
 static void log_start(const struct site *site, const char *text, bool has_tls)
 {
 	const struct access_settings *settings = &site->config.settings;
-	bool is_local = address_is_local(&site->address);
 	const char *changes = site->config.changes;
 	if (!changes)
 		changes = is_none(settings->web_change_token_file)
@@ -231,12 +242,8 @@ static void log_start(const struct site *site, const char *text, bool has_tls)
 		 is_unix(site) ? ""
 		 : has_tls     ? "https://"
 			       : "http://",
-		 text, is_unix(site) ? "" : "/",
-		 is_none(settings->web_token_file) ? "every user of this machine"
-		 : is_local ? "clients on this machine with the token of web_token_file"
-			    : "clients with the token of web_token_file, also from other machines",
-		 changes);
-	if (!is_local && !has_tls)
+		 text, is_unix(site) ? "" : "/", readers_of(site), changes);
+	if (!address_is_local(&site->address) && !has_tls)
 		log_warning(
 			"web_listen: connections from other machines are not encrypted, so others "
 			"on the network can read the token: set web_tls_certificate and web_tls_key");
