@@ -38,8 +38,12 @@ static void test_paths(void **state)
 		assert_answer("POST", posts[i], "nonsense", 400,
 			      "the body of the request is not JSON");
 	}
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < 5; i++)
+		assert_answer("GET", "/", NULL, 404, posts[i]);
+	for (size_t i = 0; i < 4; i++) {
 		assert_answer("POST", gets[i], "{}", 405, "must be GET or HEAD");
+		assert_answer("GET", "/", NULL, 404, gets[i]);
+	}
 	assert_answer("POST", "/explain/ns/pod", "{}", 405, "must be GET or HEAD");
 	assert_answer("GET", "/explain", NULL, 404, "/explain/");
 	static const char *const wrong[] = { "/explain/", "/explain/ns", "/explain/ns/",
