@@ -116,8 +116,12 @@ int gather_bind(struct gather *g, const struct decision *decision, uint64_t now_
 	}
 	model_set_bind_waiting(g->terms.model, decision->uid, true);
 	const enum model_bind_permit turn = model_bind_permit(g->terms.model, decision->uid);
-	if (turn == MODEL_PERMIT_WAIT)
-		return add(g, decision, now_ns, done, data);
+	if (turn == MODEL_PERMIT_WAIT) {
+		int r = add(g, decision, now_ns, done, data);
+		if (r < 0)
+			model_set_bind_waiting(g->terms.model, decision->uid, false);
+		return r;
+	}
 	if (turn == MODEL_PERMIT_UNRESERVED) {
 		model_release(g->terms.model, decision->uid);
 		return -EAGAIN;
