@@ -69,10 +69,9 @@ static void observe(struct leader *l, const json_t *object)
 {
 	struct lease lease;
 	struct error err;
-	if (!object) {
-		election_observe(&l->election, NULL, now_ns());
-	} else if (lease_read(object, &lease, &err) >= 0) {
-		election_observe(&l->election, &lease, now_ns());
+	if (!object || lease_read(object, &lease, &err) >= 0) {
+		l->is_unread = false;
+		election_observe(&l->election, object ? &lease : NULL, now_ns());
 	} else {
 		/* A replica does not overwrite a malformed lease: an operator must repair or delete it. */
 		if (!l->is_unread)
