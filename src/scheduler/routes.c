@@ -46,6 +46,19 @@ static void answer_error(struct server_answer *ret, unsigned status, const char 
 	answer_json(ret, status, json_pack("{s:s}", "Error", clean));
 }
 
+/* ---- counting answers ---- */
+
+static void count_answer(struct scheduler *s, enum metrics_verb verb, unsigned status)
+{
+	struct metrics_figures *f = &s->metrics.verb[verb];
+	if (status >= 500)
+		f->failed++;
+	else if (status >= 400)
+		f->refused++;
+	else
+		f->good++;
+}
+
 /* ---- the webhook ---- */
 
 static void count_review(struct scheduler *s, const json_t *request, const json_t *response)
@@ -100,6 +113,7 @@ static void reviewed(void *data, json_t *json)
 	struct error none = { .code = ENOMEM, .text = "out of memory" };
 	struct server_answer answer;
 	answer_review(p->scheduler, p->args->object, json, &none, &answer);
+	count_answer(p->scheduler, VERB_WEBHOOK, answer.status);
 	server_call_answer(p->call, &answer);
 	call_args_put(p->args);
 	free(p);
@@ -201,9 +215,11 @@ static void do_bind(struct scheduler *s, struct call_args *args, struct server_c
 	int r = check_cluster(s, &err);
 	if (r >= 0)
 		r = cluster_bind(s->cluster, args->object, done, data, &err);
-	ret->is_later = r >= 0;
-	if (ret->is_later)
+	if (r >= 0) {
+		/* binding_done() answers with this status, whatever became of the binding. */
+		*ret = (struct server_answer){ .status = 200, .is_later = true };
 		return;
+	}
 	sched_audit_forget(s->audit, data);
 	sched_audit_refuse(s->audit, args->object, &err);
 	answer_error(ret, 200, err.text);
@@ -354,18 +370,14 @@ static const struct route {
 	{ "/metrics", false, NO_VERB, AUTHORIZE_METRICS, do_metrics },
 };
 
+/* `status`: 0 if the answer comes later and is then counted. */
 static void count(struct scheduler *s, const struct route *route, unsigned status, uint64_t spent_ns)
 {
 	if (route->verb == NO_VERB)
 		return;
-	struct metrics_figures *f = &s->metrics.verb[route->verb];
-	f->spent_ns += spent_ns;
-	if (status >= 500)
-		f->failed++;
-	else if (status >= 400)
-		f->refused++;
-	else
-		f->good++;
+	s->metrics.verb[route->verb].spent_ns += spent_ns;
+	if (status)
+		count_answer(s, (enum metrics_verb)route->verb, status);
 }
 
 /* Parses the posted arguments. If that fails, returns NULL and writes the answer to *ret. */
@@ -431,7 +443,7 @@ static void dispatch(struct scheduler *s, const struct route *route,
 	else if (!route->is_post)
 		answer_line(ret, 500, "out of memory\n");
 	call_args_put(args);
-	count(s, route, ret->is_later ? 200 : ret->status, clock_now_ns() - before_ns);
+	count(s, route, ret->status, clock_now_ns() - before_ns);
 }
 
 void routes_handle(void *data, const struct server_request *request, struct server_answer *ret)

@@ -2,8 +2,33 @@
 #include "webhook/review.h"
 
 #include "scheduler/routes.h"
+#include "scheduler/webhook/claim_reviews.h"
 
 static struct scheduler scheduler; /* knows of no cluster */
+
+/* ---- a review that waits for the API server, and its later answer ---- */
+
+static struct {
+	claim_reviewed done;
+	void *data;
+	unsigned status;
+} later;
+
+int claim_reviews_start(struct claim_reviews *reviews, json_t *review, claim_reviewed done,
+			void *data, json_t **ret_answer, struct error *err)
+{
+	later.done = done;
+	later.data = data;
+	return 1;
+}
+
+void server_call_answer(struct server_call *call, const struct server_answer *answer)
+{
+	later.status = answer->status;
+	free(answer->own);
+}
+
+/* ---- requests ---- */
 
 static void ask(const char *method, const char *path, const char *body, struct server_answer *ret)
 {
@@ -13,7 +38,7 @@ static void ask(const char *method, const char *path, const char *body, struct s
 	*ret = (struct server_answer){ 0 };
 	scheduler.webhook = default_terms;
 	routes_handle(&scheduler, &request, ret);
-	assert_false(ret->is_later);
+	assert_int_equal(ret->is_later, scheduler.claim_reviews != NULL);
 }
 
 static void assert_answer(const char *method, const char *path, const char *body, unsigned status,
@@ -95,12 +120,31 @@ static void test_what_is_counted(void **state)
 	assert_answer("GET", "/metrics", NULL, 200, "\nallot_scheduler_pods_changed_total 1\n");
 }
 
+/* A review with claims counts when it is answered, by the status of that answer. */
+static void test_a_later_answer_is_counted(void **state)
+{
+	const struct metrics_figures *webhook = &scheduler.metrics.verb[VERB_WEBHOOK];
+	struct server_answer answer;
+	scheduler.metrics = (struct metrics){ 0 };
+	scheduler.claim_reviews = (struct claim_reviews *)&later;
+	for (unsigned i = 0; i < 2; i++) {
+		ask("POST", "/webhook", REVIEW("{}"), &answer);
+		assert_int_equal(webhook->good, i);
+		later.done(later.data, i ? NULL : json_pack("{s:{s:b}}", "response", "allowed", 1));
+		assert_int_equal(later.status, i ? 500 : 200);
+		assert_int_equal(webhook->good, 1);
+		assert_int_equal(webhook->failed, i);
+	}
+	scheduler.claim_reviews = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_paths),
 		cmocka_unit_test(test_without_a_cluster),
 		cmocka_unit_test(test_what_is_counted),
+		cmocka_unit_test(test_a_later_answer_is_counted),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
