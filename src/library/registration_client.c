@@ -97,8 +97,8 @@ int registration_ask(const char *path, uint64_t previous_epoch, uint64_t patienc
 		     struct registration *ret)
 {
 	memset(ret, 0, sizeof(*ret));
-	uint64_t held = exchange_block_signals();
+	struct exchange_saved saved = exchange_begin();
 	int error = send_request(path, previous_epoch, patience_ns, ret);
-	exchange_restore_signals(held);
+	exchange_end(saved);
 	return error;
 }

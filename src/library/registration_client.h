@@ -19,7 +19,7 @@ struct registration {
 /*
  * Sends a request to the daemon at `path`. Returns 0 and fills `ret`, or returns -errno: -ENOENT or -ECONNREFUSED if no daemon
  * listens, -ECONNRESET or -EPIPE if the daemon went away meanwhile, -EAGAIN if it did not answer for patience_ns. If the daemon
- * refuses, ret->message says why. Unmap with registration_unmap(). Blocks signals meanwhile. Changes errno.
+ * refuses, ret->message says why. Unmap with registration_unmap(). Blocks signals meanwhile. Keeps errno.
  */
 int registration_ask(const char *path, uint64_t previous_epoch, uint64_t patience_ns,
 		     struct registration *ret);

@@ -32,7 +32,7 @@ static int call(enum fd_exchange_op op, uint64_t key, uint64_t bytes, int give_f
 		.bytes = bytes,
 	};
 	int fds[EXCHANGE_FDS_MAX];
-	uint64_t held = exchange_block_signals();
+	struct exchange_saved saved = exchange_begin();
 	int error = exchange(config_socket(), TIMEOUT_NS, &request, sizeof(request), give_fd, ret,
 			     sizeof(*ret), fds);
 
@@ -48,7 +48,7 @@ static int call(enum fd_exchange_op op, uint64_t key, uint64_t bytes, int give_f
 		else if (fds[i] >= 0)
 			close(fds[i]);
 	}
-	exchange_restore_signals(held);
+	exchange_end(saved);
 	return error;
 }
 

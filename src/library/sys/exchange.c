@@ -132,15 +132,17 @@ int exchange(const char *path, uint64_t patience_ns, const void *request, size_t
 	return error;
 }
 
-uint64_t exchange_block_signals(void)
+struct exchange_saved exchange_begin(void)
 {
-	uint64_t all = ~0ULL, old = 0;
+	struct exchange_saved saved = { .error = errno };
+	uint64_t all = ~0ULL;
 
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &old, sizeof(all));
-	return old;
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &saved.signals, sizeof(all));
+	return saved;
 }
 
-void exchange_restore_signals(uint64_t held)
+void exchange_end(struct exchange_saved saved)
 {
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &held, NULL, sizeof(held));
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &saved.signals, NULL, sizeof(saved.signals));
+	errno = saved.error;
 }

@@ -1,6 +1,6 @@
 /*
  * One request and its reply on the tenant's socket, with file descriptors. Callers block signals meanwhile: a call on a socket
- * with a timeout is never restarted, so a profiler's timer would interrupt every exchange. Thread safe; changes errno.
+ * with a timeout is never restarted, so a profiler's timer would interrupt every exchange. Thread safe.
  */
 #pragma once
 
@@ -12,11 +12,18 @@
 /*
  * Sends `request`, the process's credentials and, unless negative, the descriptor give_fd to the daemon that listens at `path`.
  * The reply's descriptors belong to the caller; unused entries of ret_fds are -1, and descriptors that do not fit are closed.
- * Returns 0 or -errno; -EPROTO if the reply is not reply_size bytes long.
+ * Returns 0 or -errno; -EPROTO if the reply is not reply_size bytes long. Changes errno: call between exchange_begin() and
+ * exchange_end().
  */
 int exchange(const char *path, uint64_t patience_ns, const void *request, size_t request_size,
 	     int give_fd, void *ret_reply, size_t reply_size, int ret_fds[EXCHANGE_FDS_MAX]);
 
-/* Blocks all signals and returns the old mask, for exchange_restore_signals(). */
-uint64_t exchange_block_signals(void);
-void exchange_restore_signals(uint64_t held);
+/* What the program must find unchanged after an exchange. */
+struct exchange_saved {
+	uint64_t signals;
+	int error; /* errno */
+};
+
+/* Blocks all signals. exchange_end() restores the thread's signal mask and errno. */
+struct exchange_saved exchange_begin(void);
+void exchange_end(struct exchange_saved saved);

@@ -61,8 +61,7 @@ static int request_ring(uint32_t word)
 					 .order = word };
 	struct trace_reply reply = { 0 };
 	int fds[EXCHANGE_FDS_MAX];
-	uint64_t held = exchange_block_signals();
-	int saved = errno;
+	struct exchange_saved saved = exchange_begin();
 	int error = exchange(config_socket(), ANSWER_NS, &request, sizeof(request), -1, &reply,
 			     sizeof(reply), fds);
 
@@ -76,8 +75,7 @@ static int request_ring(uint32_t word)
 	for (int i = 0; i < EXCHANGE_FDS_MAX; i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
-	errno = saved;
-	exchange_restore_signals(held);
+	exchange_end(saved);
 	return error;
 }
 

@@ -39,7 +39,7 @@ static unsigned open_descriptors(void)
 	return count;
 }
 
-/* Asks once, with the daemon answering so; checks that no descriptor and no signal mask is left. */
+/* Asks once, with the daemon answering so; checks that errno, descriptors and the signal mask are as before. */
 static int ask(enum fake_answer answer, struct registration *r)
 {
 	sigset_t before, after;
@@ -48,7 +48,9 @@ static int ask(enum fake_answer answer, struct registration *r)
 	fake.answer = (int)answer;
 	unsigned descriptors = open_descriptors();
 	sigprocmask(SIG_SETMASK, NULL, &before);
+	errno = EDOM;
 	error = registration_ask(path, 0, 200 * NS_PER_MS, r);
+	assert_int_equal(errno, EDOM);
 	sigprocmask(SIG_SETMASK, NULL, &after);
 	for (int i = 1; i < 65; i++)
 		assert_int_equal(sigismember(&before, i), sigismember(&after, i));

@@ -19,12 +19,12 @@ const char *config_socket(void)
 	return "/nowhere";
 }
 
-uint64_t exchange_block_signals(void)
+struct exchange_saved exchange_begin(void)
 {
-	return 0;
+	return (struct exchange_saved){ 0 };
 }
 
-void exchange_restore_signals(uint64_t held)
+void exchange_end(struct exchange_saved saved)
 {
 }
 
