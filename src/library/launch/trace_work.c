@@ -4,30 +4,20 @@
 #include "library/sys/locks.h"
 #include "library/trace/trace_record.h"
 
-static _Atomic bool is_full; /* a key found no free place, so this trace gets no more names */
-
 static _Atomic uint64_t *seen_place(uint64_t key, uint64_t i)
 {
 	return &trace_sink.seen[(trace_seen_at(key) + i) % (1 << TRACE_SEEN_BITS)];
 }
 
-static bool is_seen(uint64_t key)
+/* Returns the key's place: where it is, else the first free place. NULL if other keys have all its places. */
+static _Atomic uint64_t *find_place(uint64_t key)
 {
-	for (uint64_t i = 0; i < TRACE_SEEN_PLACES; i++)
-		if (atomic_load_explicit(seen_place(key, i), memory_order_relaxed) == key)
-			return true;
-	return false;
-}
-
-/* Adds the key. False if no place is free. The caller holds locks.trace_seen. */
-static bool mark_seen(uint64_t key)
-{
-	for (uint64_t i = 0; i < TRACE_SEEN_PLACES; i++)
-		if (!atomic_load_explicit(seen_place(key, i), memory_order_relaxed)) {
-			atomic_store_explicit(seen_place(key, i), key, memory_order_relaxed);
-			return true;
-		}
-	return false;
+	for (uint64_t i = 0; i < TRACE_SEEN_PLACES; i++) {
+		uint64_t other = atomic_load_explicit(seen_place(key, i), memory_order_relaxed);
+		if (!other || other == key)
+			return seen_place(key, i);
+	}
+	return NULL;
 }
 
 /* Returns the name of a function, or of a library's kernel (CUkernel). NULL if this driver does not tell the name. */
@@ -59,14 +49,13 @@ static __attribute__((noinline, cold)) void record_name(const struct work *work,
 	if (atomic_load_explicit(&trace_sink.seen_when, memory_order_relaxed) != when) {
 		for (size_t i = 0; i < 1 << TRACE_SEEN_BITS; i++)
 			atomic_store_explicit(&trace_sink.seen[i], 0, memory_order_relaxed);
-		atomic_store(&is_full, false);
 		atomic_store_explicit(&trace_sink.seen_when, when, memory_order_release);
 	}
-	if (is_seen(key))
+	_Atomic uint64_t *place = find_place(key);
+	if (!place || atomic_load_explicit(place, memory_order_relaxed))
 		return;
-	if (!mark_seen(key))
-		atomic_store(&is_full, true);
-	else if (name)
+	atomic_store_explicit(place, key, memory_order_relaxed);
+	if (name)
 		trace_put_name(is_kernel ? TRACE_NAMES_FUNCTION : TRACE_NAMES_ENTRY, key, since,
 			       name);
 }
@@ -74,9 +63,10 @@ static __attribute__((noinline, cold)) void record_name(const struct work *work,
 /* True if this trace has the name of the work's subject, or will never have it. */
 static bool is_named(const struct work *work)
 {
-	return atomic_load_explicit(&trace_sink.seen_when, memory_order_acquire) ==
-		       trace_seen_now() &&
-	       (is_seen((uint64_t)(uintptr_t)work->subject) || atomic_load(&is_full));
+	if (atomic_load_explicit(&trace_sink.seen_when, memory_order_acquire) != trace_seen_now())
+		return false;
+	_Atomic uint64_t *place = find_place((uint64_t)(uintptr_t)work->subject);
+	return !place || atomic_load_explicit(place, memory_order_relaxed);
 }
 
 static inline struct trace_event event_of(const struct work *work, enum trace_kind kind, int device,

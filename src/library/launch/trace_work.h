@@ -18,7 +18,7 @@ void trace_kernel(const struct work *work, int device, uint64_t begin, uint64_t 
 		  CUresult result);
 
 #define TRACE_SEEN_PLACES \
-	8 /* places for a key; once a key finds none free, the trace gets no more names */
+	8 /* places for a key; a key that finds none free has no name in the trace */
 
 /* Returns the index of the key's first place in trace_sink.seen. */
 static inline uint64_t trace_seen_at(uint64_t key)

@@ -6,6 +6,7 @@
 
 #include "library/launch/fast_path_pass.h"
 #include "library/launch/trace_launch.h"
+#include "library/launch/trace_work.h"
 #include "library/trace/trace_record.h"
 
 #define THREADS 4
@@ -87,6 +88,37 @@ static void test_a_launch(void **state)
 	assert_int_equal(ring->name_count, 3);
 	assert_true(ring->name[2].since > ring->name[0].since);
 	end_trace();
+	real.cuFuncGetName = NULL;
+}
+
+/* Returns the next key above `key` that has its place in the table of names at `at`. */
+static uintptr_t next_key(uintptr_t key, uint64_t at)
+{
+	do
+		key += 8;
+	while (trace_seen_at(key) != at);
+	return key;
+}
+
+/* A function that finds no free place in the table of names stays without a name, but other functions get theirs. */
+static void test_a_crowded_table_of_names(void **state)
+{
+	const void *before = launched_function;
+	uintptr_t key = 0;
+	real.cuFuncGetName = announce_name;
+	begin_trace();
+	for (int i = 0; i <= TRACE_SEEN_PLACES; i++) {
+		key = next_key(key, 0);
+		launched_function = (void *)key;
+		launch(fake_stream(2));
+		assert_int_equal(name_of(TRACE_NAMES_FUNCTION, key) != NULL, i < TRACE_SEEN_PLACES);
+	}
+	key = next_key(key, 2048);
+	launched_function = (void *)key;
+	launch(fake_stream(2));
+	assert_non_null(name_of(TRACE_NAMES_FUNCTION, key));
+	end_trace();
+	launched_function = (void *)(uintptr_t)before;
 	real.cuFuncGetName = NULL;
 }
 
@@ -317,6 +349,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		launching_test(test_a_launch),
+		launching_test(test_a_crowded_table_of_names),
 		launching_test(test_a_refused_launch),
 		launching_test(test_without_a_tracer),
 		launching_test(test_by_the_fast_path),
