@@ -133,17 +133,31 @@ int cdi_spec_path(const char *dir, const char *name, char ret_path[PATHS_MAX], s
 	return paths_join(dir, leaf, ret_path, PATHS_MAX, err);
 }
 
+/* Returns 0 or -errno. */
+static int write_all(int fd, const char *text, size_t size)
+{
+	while (size) {
+		ssize_t written = write(fd, text, size);
+		if (written < 0 && errno != EINTR)
+			return -errno;
+		if (written > 0) {
+			text += written;
+			size -= (size_t)written;
+		}
+	}
+	return 0;
+}
+
 static int write_text(const char *path, const char *text, struct error *err)
 {
 	char fresh[PATHS_MAX + 16];
-	size_t size = strlen(text);
 
 	/* Use a temporary name without ".json" at its end, so that no engine reads the unfinished file. */
 	snprintf(fresh, sizeof(fresh), "%s.XXXXXX", path);
 	cleanup_fd int fd = mkstemp(fresh);
 	if (fd < 0)
 		return error_set_errno(err, errno, "%s", path);
-	int r = write(fd, text, size) != (ssize_t)size ? -(errno ? errno : ENOSPC) : 0;
+	int r = write_all(fd, text, strlen(text));
 	if (r == 0 && (fchmod(fd, 0644) < 0 || fsync(fd) < 0 || rename(fresh, path) < 0))
 		r = -errno;
 	if (r < 0) {
@@ -161,6 +175,5 @@ int cdi_spec_write(const char *dir, const char *path, const json_t *spec, struct
 		return error_set(err, ENOMEM, "out of memory");
 	if (mkdir(dir, 0755) == 0 && chmod(dir, 0755) < 0)
 		return error_set_errno(err, errno, "%s", dir);
-	errno = 0;
 	return write_text(path, text, err);
 }

@@ -7,9 +7,11 @@
 #include <cmocka.h>
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -124,12 +126,33 @@ static void test_file(void **state)
 	assert_int_equal(cdi_spec_write(inner, path, spec, &err), -ENOENT);
 }
 
+/* A file that can't be written whole: the kernel's reason is reported, and no part of the file is left. */
+static void test_a_short_write(void **state)
+{
+	char dir[64] = "/tmp/allot-test-XXXXXX", path[PATHS_MAX];
+	cleanup_spec json_t *spec = json_pack("{s:s}", "a", "longer than eight bytes");
+	struct error err = { 0 };
+	struct rlimit before, few;
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(cdi_spec_path(dir, "web", path, &err), 0);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	few = (struct rlimit){ .rlim_cur = 8, .rlim_max = before.rlim_max };
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &few), 0);
+	int r = cdi_spec_write(dir, path, spec, &err);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	signal(SIGXFSZ, SIG_DFL);
+	assert_int_equal(r, -EFBIG);
+	assert_int_equal(count_files(dir), 0);
+	assert_int_equal(rmdir(dir), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_spec),         cmocka_unit_test(test_small),
 		cmocka_unit_test(test_what_is_none), cmocka_unit_test(test_names),
-		cmocka_unit_test(test_file),
+		cmocka_unit_test(test_file),         cmocka_unit_test(test_a_short_write),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
