@@ -273,6 +273,40 @@ def test_streams_run_side_by_side(sim):  # noqa: F811
         """))
 
 
+def test_a_copy_takes_the_rate_of_its_memory(sim):  # noqa: F811
+    """Also where an address alone says which kind of memory it is, and in graphs."""
+    sim.run(SIDE_BY_SIDE + textwrap.dedent("""
+        bytes = 32 * MIB
+        p, q = ok(cu.cuMemAlloc(bytes)), ok(cu.cuMemAlloc(bytes))
+        host = ok(cu.cuMemAllocHost(bytes))
+        copy_ms = bytes / 55404578406 * 1e3
+        kinds = cu.CUmemorytype
+
+        def copy(kind, dst, src):
+            c = cu.CUDA_MEMCPY3D()
+            c.dstMemoryType = c.srcMemoryType = kind
+            c.dstDevice, c.srcDevice = dst, src
+            c.WidthInBytes, c.Height, c.Depth = bytes, 1, 1
+            return c
+
+        def submitted(c):
+            return together(1, lambda stream, _: ok(cu.cuMemcpy3DAsync(c, stream)))[0]
+
+        def in_graph(c):
+            g = ok(cu.cuGraphCreate(0))
+            ok(cu.cuGraphAddMemcpyNode(g, None, 0, c, ok(cu.cuCtxGetCurrent())))
+            x = ok(cu.cuGraphInstantiate(g, 0))
+            return together(1, lambda stream, _: ok(cu.cuGraphLaunch(x, stream)))[0]
+
+        for ms in submitted, in_graph:
+            near(ms(copy(kinds.CU_MEMORYTYPE_UNIFIED, p, int(host))), copy_ms)
+            near(ms(copy(kinds.CU_MEMORYTYPE_UNIFIED, int(host), p)), copy_ms)
+            within_ms = ms(copy(kinds.CU_MEMORYTYPE_UNIFIED, p, q))
+            assert within_ms < copy_ms / 5, within_ms
+            assert ms(copy(kinds.CU_MEMORYTYPE_DEVICE, p, q)) == within_ms
+        """))
+
+
 def test_a_part_of_the_sms_is_all_that_streams_share(sim, tmp_path):  # noqa: F811
     pipe = tmp_path / "pipe"
     pipe.mkdir()

@@ -15,9 +15,9 @@ static bool on_card(uint64_t addr)
 	return sim_va_is_device(addr);
 }
 
-static struct sim_step copy_step(CUstream stream, uint64_t bytes, enum sim_way way)
+static struct sim_step copy_step(CUcontext ctx, uint64_t bytes, enum sim_way way)
 {
-	const struct sim_card_info *info = &sim_context_device(stream->ctx)->info;
+	const struct sim_card_info *info = &sim_context_device(ctx)->info;
 	uint64_t per_s = way == SIM_WAY_WITHIN ? info->set_bytes_per_s : info->copy_bytes_per_s;
 
 	return (struct sim_step){ .kind = STEP_COPY,
@@ -66,7 +66,7 @@ static struct sim_step linear_step(CUstream stream, uint64_t dst, uint64_t src, 
 
 	if (from && to && from != to)
 		return peer_step(&from->info, &to->info, to->card, bytes);
-	return copy_step(stream, bytes, way_of(on_card(dst), on_card(src)));
+	return copy_step(stream->ctx, bytes, way_of(on_card(dst), on_card(src)));
 }
 
 static void move(uint64_t dst, uint64_t src, uint64_t bytes)
@@ -123,7 +123,7 @@ static CUresult cost_only(uint64_t bytes, enum sim_way way, CUstream handle, boo
 	SIM_FAIL_IF(bytes > COPY_MAX, CUDA_ERROR_INVALID_VALUE);
 	if (wait)
 		SIM_UNSAFE();
-	struct sim_step step = copy_step(stream, bytes, way);
+	struct sim_step step = copy_step(stream->ctx, bytes, way);
 	CUresult r = sim_submit(stream, &step);
 	return r == CUDA_SUCCESS && wait ? sim_stream_wait(stream) : r;
 }
@@ -173,6 +173,21 @@ SIM_TWINS(cuMemcpyAtoHAsync_v2, _ptsz,
 	  (void *dst, CUarray src, size_t src_offset, size_t bytes, CUstream stream),
 	  return cost_only(bytes, SIM_WAY_OUT, stream, ptds, false);)
 
+/* Whether one end of a pitched copy is in device memory or an array. `device`: its address, unless of host memory. */
+static bool is_end_on_card(CUmemorytype type, uint64_t device)
+{
+	return type == CU_MEMORYTYPE_UNIFIED ? on_card(device) : type != CU_MEMORYTYPE_HOST;
+}
+
+struct sim_step sim_copy_3d_step(CUcontext ctx, const CUDA_MEMCPY3D *copy)
+{
+	bool to_card = is_end_on_card(copy->dstMemoryType, copy->dstDevice);
+	bool from_card = is_end_on_card(copy->srcMemoryType, copy->srcDevice);
+
+	return copy_step(ctx, copy->WidthInBytes * copy->Height * copy->Depth,
+			 way_of(to_card, from_card));
+}
+
 /* One end of a pitched copy. addr is 0 for an array. */
 struct end {
 	uint64_t addr, pitch, plane;
@@ -182,7 +197,7 @@ struct end {
 static struct end end_of(CUmemorytype type, uint64_t host, uint64_t device, uint64_t pitch,
 			 uint64_t height, uint64_t x, uint64_t y, uint64_t z, uint64_t width)
 {
-	struct end end = { 0, pitch ? pitch : width, 0, type != CU_MEMORYTYPE_HOST };
+	struct end end = { 0, pitch ? pitch : width, 0, is_end_on_card(type, device) };
 
 	end.plane = end.pitch * height;
 	if (type == CU_MEMORYTYPE_HOST)

@@ -416,14 +416,9 @@ SIM_FUNCTION(cuGraphExecMemsetNodeSetParams,
 CUresult cuGraphAddMemcpyNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
 			      size_t count, const CUDA_MEMCPY3D *copy, CUcontext ctx)
 {
-	struct sim_step step = { .kind = STEP_COPY, .way = SIM_WAY_IN };
-
 	SIM_ENTER(cuGraphAddMemcpyNode);
 	SIM_FAIL_IF(!copy || !sim_context_is_valid(ctx), CUDA_ERROR_INVALID_VALUE);
-	step.ns = ns_of(copy->WidthInBytes * copy->Height * copy->Depth,
-			sim_context_device(ctx)->info.copy_bytes_per_s);
-	if (copy->dstMemoryType == CU_MEMORYTYPE_HOST)
-		step.way = SIM_WAY_OUT;
+	struct sim_step step = sim_copy_3d_step(ctx, copy);
 	return add(node, graph, &step);
 }
 
