@@ -55,8 +55,12 @@ static CUresult host_alloc(void **ptr, size_t bytes, unsigned int flags)
 	SIM_UNSAFE();
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	SIM_FAIL_IF(at == MAP_FAILED, CUDA_ERROR_OUT_OF_MEMORY);
-	*ptr = at;
-	return host_add((uintptr_t)at, bytes, flags, false);
+	CUresult r = host_add((uintptr_t)at, bytes, flags, false);
+	if (r == CUDA_SUCCESS)
+		*ptr = at;
+	else
+		munmap(at, bytes);
+	return r;
 }
 
 SIM_FUNCTION(cuMemAllocHost_v2, (void **ptr, size_t bytes), host_alloc(ptr, bytes, 0))
