@@ -72,16 +72,12 @@ static void note_figures(struct tracks *t, unsigned i, const json_t *device, uin
 {
 	struct tracks_card *card = &t->card[i];
 	uint64_t used = (uint64_t)json_integer_value(json_object_get(device, "memory_used_bytes"));
-	uint64_t leases = (uint64_t)json_integer_value(json_object_get(device, "leases_given"));
 	double got = json_number_value(json_object_get(device, "got_1s_pct"));
 
 	if (!card->has_figures || used != card->used_bytes)
 		counter(t, "memory", t->device[i], "bytes", (double)used, now_ns);
 	if (!card->has_figures || got < card->got_pct || got > card->got_pct)
 		counter(t, "compute, 1 s", t->device[i], "percent", got, now_ns);
-	if (!card->has_figures)
-		card->leases_first = leases;
-	card->leases_last = leases;
 	card->used_bytes = used;
 	card->got_pct = got;
 	card->has_figures = true;
@@ -164,9 +160,7 @@ static void count_lease(struct tracks *t, unsigned i, const json_t *span)
 	t->card[i].lease_number = number;
 	if (!tenant || !kind || strcmp(tenant, t->tenant) != 0 || has_begun_before(t, span))
 		return;
-	if (!strcmp(kind, "free"))
-		t->free_runs++;
-	else
+	if (strcmp(kind, "free") != 0)
 		t->leases++;
 }
 

@@ -20,9 +20,7 @@ struct tracks {
 	char tenant[64];
 	uint64_t first_ns; /* when the trace began, on the daemon's clock */
 	uint64_t leases;   /* leases of the tenant that began during the trace */
-	/* how often the tenant began to run alone, without leases */
-	uint64_t free_runs;
-	char state[32]; /* "" if no reply had a state yet */
+	char state[32];    /* "" if no reply had a state yet */
 	uint64_t state_since_ns;
 	unsigned device[TRACKS_DEVICES]; /* the daemon's index of each of the tenant's GPUs */
 	size_t device_count;
@@ -35,8 +33,6 @@ struct tracks {
 		uint64_t used_bytes;
 		double got_pct;
 		bool has_figures;
-		/* `leases_given` in the first and in the last reply */
-		uint64_t leases_first, leases_last;
 	} card[TRACKS_DEVICES];
 };
 
