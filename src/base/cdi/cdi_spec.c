@@ -10,6 +10,7 @@
 
 #include "base/cleanup.h"
 #include "base/parse.h"
+#include "base/write_all.h"
 
 int cdi_check_name(const char *name, struct error *err)
 {
@@ -131,21 +132,6 @@ int cdi_spec_path(const char *dir, const char *name, char ret_path[PATHS_MAX], s
 
 	snprintf(leaf, sizeof(leaf), "allot-%s.json", name);
 	return paths_join(dir, leaf, ret_path, PATHS_MAX, err);
-}
-
-/* Returns 0 or -errno. */
-static int write_all(int fd, const char *text, size_t size)
-{
-	while (size) {
-		ssize_t written = write(fd, text, size);
-		if (written < 0 && errno != EINTR)
-			return -errno;
-		if (written > 0) {
-			text += written;
-			size -= (size_t)written;
-		}
-	}
-	return 0;
 }
 
 static int write_text(const char *path, const char *text, struct error *err)

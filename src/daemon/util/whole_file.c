@@ -10,20 +10,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-
-static int write_all(int fd, const char *text, size_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, text, size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		text += n;
-		size -= (size_t)n;
-	}
-	return 0;
-}
+#include "base/write_all.h"
 
 int whole_file_write(const char *path, const char *text, size_t size, bool sync)
 {

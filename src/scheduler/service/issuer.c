@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/write_all.h"
 #include "kube/util/base64.h"
 
 #define NAME_MAX_BYTES 254
@@ -168,12 +169,13 @@ static int write_file(const char *path, mode_t mode, const gnutls_datum_t *text,
 	cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
 	if (fd < 0)
 		return error_set_errno(err, errno, "%s", path);
-	ssize_t n = write(fd, text->data, text->size);
-	if (n == (ssize_t)text->size && fsync(fd) == 0)
+	int r = write_all(fd, text->data, text->size);
+	if (r == 0 && fsync(fd) < 0)
+		r = -errno;
+	if (r == 0)
 		return 0;
-	int code = n < 0 ? errno : EIO;
 	unlink(path);
-	return error_set_errno(err, code, "%s", path);
+	return error_set_errno(err, -r, "%s", path);
 }
 
 static int write_both(const struct generated_certificate *m, const char *dir, struct error *err)

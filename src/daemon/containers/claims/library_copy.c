@@ -12,6 +12,7 @@
 
 #include "base/cleanup.h"
 #include "base/paths.h"
+#include "base/write_all.h"
 #include "daemon/containers/claims/container_paths.h"
 #include "daemon/containers/trust/file_bytes.h"
 
@@ -41,15 +42,9 @@ static int write_file(const char *dir, const char *leaf, const char *bytes, size
 	cleanup_fd int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
 	if (fd < 0)
 		return error_set_errno(err, errno, "%s", path);
-	while (size) {
-		ssize_t n = write(fd, bytes, size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return error_set_errno(err, errno, "%s", path);
-		bytes += n;
-		size -= (size_t)n;
-	}
+	r = write_all(fd, bytes, size);
+	if (r < 0)
+		return error_set_errno(err, -r, "%s", path);
 	/* fchmod() ignores the umask: other users' programs must be able to load the file. */
 	if (fchmod(fd, mode) < 0 || fsync(fd) < 0)
 		return error_set_errno(err, errno, "%s", path);
