@@ -5,14 +5,21 @@
 /* Whether the process is registered for membarrier: 0 not tried, 1 yes, 2 not possible here. */
 static _Atomic int registered;
 
+static bool membarrier(int command)
+{
+	int saved = errno;
+	bool is_done = syscall(SYS_membarrier, command, 0, 0) == 0;
+
+	errno = saved;
+	return is_done;
+}
+
 static bool can_revoke(void)
 {
 	int state = atomic_load(&registered);
 
 	if (!state) {
-		state = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0
-				? 1
-				: 2;
+		state = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) ? 1 : 2;
 		atomic_store(&registered, state);
 	}
 	return state == 1;
@@ -24,7 +31,7 @@ static bool can_revoke(void)
  */
 static void barrier_all_threads(void)
 {
-	if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0)
+	if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED))
 		sys_sleep_ns(10 * NS_PER_MS);
 }
 

@@ -43,14 +43,16 @@ static void *add_one_thread(void *unused)
 	return (void *)(uintptr_t)add_one();
 }
 
+/* Returns how the lock was held; -1 if the visit changed errno. */
 static void *visit_thread(void *unused)
 {
+	errno = EDOM;
 	enum biased_hold hold = biased_visit(&lock);
 
 	biased_add(hold, &word, 1);
 	biased_add_wide(hold, &wide, 1);
 	biased_leave(&lock, hold);
-	return (void *)(uintptr_t)hold;
+	return (void *)(errno == EDOM ? (intptr_t)hold : -1);
 }
 
 static enum biased_hold in_a_thread(void *(*function)(void *))
@@ -169,7 +171,10 @@ static bool forbid_membarrier(void)
 static bool is_shared_at_once(void)
 {
 	biased_reset(&lock);
-	return forbid_membarrier() && add_one() == BIASED_SHARED && add_one() == BIASED_SHARED;
+	if (!forbid_membarrier())
+		return false;
+	errno = EDOM;
+	return add_one() == BIASED_SHARED && add_one() == BIASED_SHARED && errno == EDOM;
 }
 
 /* Forbidden once there is an owner: it is taken from it all the same. */
