@@ -78,8 +78,8 @@ static int set_limits(const struct node *node, struct claim_request *request, st
 		if (terms->limit_pct && terms->limit_pct < terms->cores_pct)
 			return error_set(
 				err, EINVAL,
-				"coresLimit %g is less than the %g %% of cores that the claim's "
-				"requests ask for on GPU %u together: must be at least that, or "
+				"coresLimit %g is less than the %g %% of cores that the claim asks "
+				"for on GPU %u: must be at least that, or "
 				"let them get different GPUs (distinctAttribute)",
 				terms->limit_pct, terms->cores_pct, request->device[i].card->index);
 		if (!terms->limit_pct)
