@@ -144,17 +144,25 @@ static int send_note(struct watchdog *w, const struct cgroup *cgroup, bool add)
 	return send(w->fd, &note, sizeof(note), MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
+/* Ends a child that does not answer: a late answer would be taken for that to the next note. */
+static void kill_child(struct watchdog *w)
+{
+	shutdown(w->fd, SHUT_RDWR);
+	syscall(SYS_pidfd_send_signal, w->pidfd, SIGKILL, NULL, 0);
+}
+
 int watchdog_add(struct watchdog *w, const struct cgroup *cgroup)
 {
 	struct pollfd p = { .fd = w->fd, .events = POLLIN };
 	char answer = 0;
 	int r = send_note(w, cgroup, true);
 	if (r < 0)
-		return r;
-	if (poll(&p, 1, ANSWER_MS) <= 0)
+		/* ECONNRESET: the child ended before it read the last note. */
+		return r == -ECONNRESET ? -EPIPE : r;
+	if (poll(&p, 1, ANSWER_MS) <= 0 || recv(w->fd, &answer, 1, 0) != 1) {
+		kill_child(w);
 		return -EPIPE;
-	if (recv(w->fd, &answer, 1, 0) != 1)
-		return -EPIPE;
+	}
 	return answer ? 0 : -ENOSPC;
 }
 

@@ -28,6 +28,9 @@ struct watchdog *watchdog_stop(struct watchdog *watchdog);
 /* Returns the watchdog's pidfd, readable when the child has died. The caller must then thaw all containers. */
 int watchdog_pidfd(const struct watchdog *watchdog);
 
-/* Waits until the child knows the cgroup. Returns -ENOSPC above WATCHDOG_MAX, -EPIPE if the child is gone. */
+/*
+ * Waits until the child knows the cgroup. Returns -ENOSPC above WATCHDOG_MAX, -EPIPE if the child is gone. A child that does not
+ * answer within a second is killed.
+ */
 int watchdog_add(struct watchdog *watchdog, const struct cgroup *cgroup);
 void watchdog_remove(struct watchdog *watchdog, const struct cgroup *cgroup);

@@ -1,5 +1,6 @@
 /* Frozen processes are thawed when the process that froze them is killed, and from the file when both were killed. */
 #include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -133,6 +134,25 @@ static void test_limits(void **state)
 	assert_null(watchdog_stop(NULL));
 }
 
+/* The answer to the first note comes after its time: the second must not be answered by it. */
+static void test_a_late_answer(void **state)
+{
+	const struct cgroup first = { .is_v2 = true, .dir = "/nowhere/1" };
+	const struct cgroup second = { .is_v2 = true, .dir = "/nowhere/2" };
+	struct watchdog *w;
+	struct error err = { 0 };
+	assert_int_equal(watchdog_start(&w, &err), 0);
+	struct pollfd died = { .fd = watchdog_pidfd(w), .events = POLLIN };
+	int pid = watchdog_pid(w);
+	kill(pid, SIGSTOP);
+	assert_int_equal(watchdog_add(w, &first), -EPIPE);
+	kill(pid, SIGCONT);
+	usleep(100000);
+	assert_int_equal(watchdog_add(w, &second), -EPIPE);
+	assert_int_equal(poll(&died, 1, 5000), 1);
+	watchdog_stop(w);
+}
+
 static void test_state_file(void **state)
 {
 	struct cgroup_scene s;
@@ -165,6 +185,7 @@ int main(void)
 		cmocka_unit_test(test_killed_daemon),
 		cmocka_unit_test(test_what_was_thawed_is_forgotten),
 		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_a_late_answer),
 		cmocka_unit_test(test_state_file),
 	};
 	return cmocka_run_group_tests_name("watchdog", tests, NULL, NULL);
