@@ -6,6 +6,7 @@
 #include <linux/connector.h>
 #include <linux/filter.h>
 #include <linux/netlink.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -50,24 +51,37 @@ static int subscribe(int fd)
 	return send(fd, &message, length, 0) < 0 ? -errno : 0;
 }
 
+/* Receives one message. Returns true if it is an event of the kernel; false with *ret_error 0 if it is anything else. */
+static bool receive(int fd, int flags, struct proc_event *ret, int *ret_error)
+{
+	struct answer answer;
+	struct sockaddr_nl from = { 0 };
+	socklen_t from_size = sizeof(from);
+	ssize_t n = recvfrom(fd, &answer, sizeof(answer), flags, (struct sockaddr *)&from,
+			     &from_size);
+	*ret_error = n < 0 && errno != EINTR ? -errno : 0;
+	/* A process may send to a netlink socket, too. Only messages of port 0 come from the kernel. */
+	if (from.nl_pid != 0 ||
+	    n < (ssize_t)(EVENT_AT + offsetof(struct proc_event, event_data) + 4))
+		return false;
+	size_t size = (size_t)n - EVENT_AT;
+	*ret = (struct proc_event){ 0 };
+	memcpy(ret, (char *)&answer + EVENT_AT, size < sizeof(*ret) ? size : sizeof(*ret));
+	return true;
+}
+
 /* Waits for the kernel's answer. Without support in the kernel none comes, and the wait times out. */
 static int read_answer(int fd)
 {
 	struct timeval limit = { .tv_usec = 200000 };
-	struct answer answer;
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	for (unsigned i = 0; i < 1000; i++) {
-		struct proc_event event = { 0 };
-		ssize_t n = recv(fd, &answer, sizeof(answer), 0);
-		if (n < 0)
-			return errno == EAGAIN ? -EPERM : -errno;
-		if (n < (ssize_t)(EVENT_AT + offsetof(struct proc_event, event_data) + 4))
-			continue;
-		size_t size = (size_t)n - EVENT_AT;
-		memcpy(&event, (char *)&answer + EVENT_AT,
-		       size < sizeof(event) ? size : sizeof(event));
-		if (event.what == PROC_EVENT_NONE)
-			return event.event_data.ack.err ? -(int)event.event_data.ack.err : 0;
+		struct proc_event event;
+		int error;
+		if (receive(fd, 0, &event, &error) && event.what == PROC_EVENT_NONE)
+			return -(int)event.event_data.ack.err;
+		if (error < 0)
+			return error == -EAGAIN ? -EPERM : error;
 	}
 	return 0; /* so many events arrived that the subscription must work */
 }
@@ -94,24 +108,12 @@ int exec_events_open(void)
 
 int exec_events_read(int fd)
 {
-	struct answer answer;
 	for (;;) {
-		struct sockaddr_nl from = { 0 };
-		socklen_t from_size = sizeof(from);
-		struct proc_event event = { 0 };
-		ssize_t n = recvfrom(fd, &answer, sizeof(answer), MSG_DONTWAIT,
-				     (struct sockaddr *)&from, &from_size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errno == EAGAIN ? 0 : -errno;
-		/* Any process may send to a netlink socket. Only messages of port 0 come from the kernel. */
-		if (from.nl_pid != 0 || n <= (ssize_t)EVENT_AT)
-			continue;
-		size_t size = (size_t)n - EVENT_AT;
-		memcpy(&event, (char *)&answer + EVENT_AT,
-		       size < sizeof(event) ? size : sizeof(event));
-		if (event.what == PROC_EVENT_EXEC)
+		struct proc_event event;
+		int error;
+		if (receive(fd, MSG_DONTWAIT, &event, &error) && event.what == PROC_EVENT_EXEC)
 			return event.event_data.exec.process_tgid;
+		if (error < 0)
+			return error == -EAGAIN ? 0 : error;
 	}
 }
