@@ -291,6 +291,10 @@ static bool assign(struct annotated_call *c, const struct choice *choice)
 	if (r == -ENOSPC && annotated_may_fit_soon(c->annotated, c->begun_ns))
 		return false;
 	undo_allocation(c, "its container can't be prepared");
+	/* Without binding_take(), the container has no shares: the write that begins below records the failure. */
+	c->reply = grpc_message_unref(c->reply);
+	free(c->assignment);
+	c->assignment = NULL;
 	error_add(&err, r, "pod %s/%s, container %s", choice->pod->pod_namespace, choice->pod->name,
 		  choice->pod->container[choice->container]);
 	refuse(c, r, &err);

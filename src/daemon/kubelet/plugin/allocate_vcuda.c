@@ -62,6 +62,7 @@ static void vcuda_forget(struct vcuda_call *c)
 	TAILQ_REMOVE(&c->v->calls, c, link);
 	binding_drop(c->binding);
 	grpc_message_unref(c->reply);
+	free(c->share);
 	free(c);
 }
 

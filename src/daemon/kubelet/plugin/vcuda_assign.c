@@ -138,19 +138,18 @@ static int make_reply(struct vcuda_call *c, const struct vcuda_choice *choice, s
 	struct vcuda *v = c->v;
 	cleanup_injection struct injection injection = { 0 };
 	struct claim *claim = owners_init(&v->owners, choice, &c->set);
-	int r;
-	if (claim)
-		r = owners_share(&v->owners, choice);
-	else
-		r = make_claim(c, choice, &claim, err);
+	bool is_shared = claim != NULL;
+	int r = is_shared ? 0 : make_claim(c, choice, &claim, err);
 	if (r < 0)
-		return claim ? error_set_errno(err, ENOMEM, "Allocate") : r;
+		return r;
 	memcpy(c->key, claim_terms(claim)->claim.key, sizeof(c->key));
 	r = injection_make(v->plugin->node->claims, claim, &injection, err);
 	if (r < 0)
 		return r;
 	c->reply = message_allocated(&injection, 1);
-	return c->reply ? 0 : error_set_errno(err, ENOMEM, "Allocate");
+	if (c->reply && is_shared)
+		c->share = owners_share_new(choice);
+	return c->reply && (c->share || !is_shared) ? 0 : error_set_errno(err, ENOMEM, "Allocate");
 }
 
 static void undo_allocation(struct vcuda_call *c, const char *why)
@@ -158,6 +157,8 @@ static void undo_allocation(struct vcuda_call *c, const char *why)
 	if (c->is_new)
 		claims_undo(c->v->plugin->node->claims, c->key, why);
 	c->is_new = false;
+	free(c->share);
+	c->share = NULL;
 	c->reply = grpc_message_unref(c->reply);
 }
 
@@ -192,6 +193,8 @@ static void end_well(struct vcuda_call *c)
 	v->awaited.units = c->units;
 	memcpy(v->awaited.key, c->key, sizeof(v->awaited.key));
 	v->has_open = false;
+	if (c->share)
+		owners_record(&v->owners, steal_pointer(&c->share));
 	vcuda_answer(c);
 }
 

@@ -85,16 +85,20 @@ void owners_forget(struct vcuda_owners *o, const struct node_pods *pods)
 	}
 }
 
-int owners_share(struct vcuda_owners *o, const struct vcuda_choice *choice)
+struct owners_share *owners_share_new(const struct vcuda_choice *choice)
 {
 	size_t length = strlen(choice->pod->uid) + 1;
 	struct owners_share *s = malloc(sizeof(*s) + length);
 	if (!s)
-		return -ENOMEM;
+		return NULL;
 	s->container = choice->container;
 	memcpy(s->uid, choice->pod->uid, length);
-	TAILQ_INSERT_TAIL(&o->shares, s, link);
-	return 0;
+	return s;
+}
+
+void owners_record(struct vcuda_owners *o, struct owners_share *share)
+{
+	TAILQ_INSERT_TAIL(&o->shares, share, link);
 }
 
 struct claim *owners_init(const struct vcuda_owners *o, const struct vcuda_choice *choice,

@@ -34,7 +34,9 @@ bool owners_has(const struct vcuda_owners *o, const struct kube_pod *pod, size_t
 /* Finds the claim of an init container of the pod with the same amounts and a device in `set`; NULL if there is none. */
 struct claim *owners_init(const struct vcuda_owners *o, const struct vcuda_choice *choice,
 			  const struct slice_set *set);
-/* Records that the container uses that claim, until the pod has started and no more calls come. Returns -ENOMEM. */
-int owners_share(struct vcuda_owners *o, const struct vcuda_choice *choice);
-/* Forgets what owners_share() recorded for pods that have started or are gone. With NULL, forgets all. */
+/* Makes the record that the container uses that claim. Ends with free() or owners_record(). Returns NULL if out of memory. */
+struct owners_share *owners_share_new(const struct vcuda_choice *choice);
+/* Keeps the record, until the pod has started and no more calls come. */
+void owners_record(struct vcuda_owners *o, struct owners_share *share);
+/* Forgets what owners_record() recorded for pods that have started or are gone. With NULL, forgets all. */
 void owners_forget(struct vcuda_owners *o, const struct node_pods *pods);
