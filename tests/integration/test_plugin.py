@@ -424,6 +424,9 @@ def test_what_is_allocated(make_node):
     again, = plugin.allocate(chosen)
     assert again.mounts == before.mounts and again.env == before.env
     assert len(node.tenants()) == 2 and all(os.path.exists(host) for _, host, _ in before.mounts)
+    # Also if the same call fails for another container.
+    plugin.refused(chosen, ["GPU-none-0"])
+    assert len(node.tenants()) == 2 and all(os.path.exists(host) for _, host, _ in before.mounts)
     # Also one of several, and with others.
     plugin.allocate(ids(first, 3, 0))
     assert sorted(len(t["devices"]) for t in node.tenants()) == [1]

@@ -196,7 +196,7 @@ static bool make_key(const struct slices *slices, const struct slice_set *set,
 }
 
 int allocate_slices(struct node *node, const struct slices *slices, const struct slice_set *set,
-		    struct claim **ret_claim, struct injection *ret_injection, struct error *err)
+		    struct claim **ret_new_claim, struct injection *ret_injection, struct error *err)
 {
 	char key[sizeof(ALLOCATE_KEY) + SLICE_ID_MAX];
 	struct claim_request request;
@@ -216,7 +216,7 @@ int allocate_slices(struct node *node, const struct slices *slices, const struct
 		return r;
 	r = injection_make(node->claims, claim, ret_injection, err);
 	if (r >= 0) {
-		*ret_claim = claim;
+		*ret_new_claim = same ? NULL : claim;
 		return 0;
 	}
 	if (!same)

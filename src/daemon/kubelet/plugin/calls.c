@@ -191,7 +191,7 @@ static void get_preferred(void *data, struct grpc_call *call, const uint8_t *mes
 
 struct allocation {
 	size_t count;
-	struct claim **claim;
+	struct claim **claim; /* of each container; NULL: its claim was there before the call */
 	struct injection *injection;
 };
 
@@ -203,11 +203,13 @@ static void free_allocation(struct allocation *a)
 	free(a->injection);
 }
 
-/* Undoes the call's claims, because the call failed for one of its containers. */
+/* Undoes the claims that the call made, because it failed for one of its containers. */
 static void undo(struct plugin *plugin, const struct allocation *a)
 {
 	for (size_t i = 0; i < a->count; i++) {
 		char key[TENANT_CLAIM_MAX];
+		if (!a->claim[i])
+			continue;
 		memcpy(key, claim_terms(a->claim[i])->claim.key, sizeof(key));
 		claims_undo(plugin->node->claims, key,
 			    "another container of the same call can't get its GPUs");
