@@ -37,13 +37,14 @@ struct node_object {
 	bool is_withdrawn;
 	struct kube_call *patch;
 	struct alarm again;
+	bool is_waiting; /* a patch failed, and none is sent before `again` rings */
 	struct backoff backoff;
 	uint64_t patched_ns; /* time of the last successful patch; 0: none */
 	bool is_refused;     /* a failed patch was logged, and none has succeeded since */
 	bool is_disputed;    /* it was logged that another writer changes the same fields */
 };
 
-static void update(void *data);
+static void update(struct node_object *o);
 
 static const char *text_of(const struct node_object *o, const char *part, const char *name)
 {
@@ -68,6 +69,19 @@ static bool store_metadata(struct node_object *o, json_t *metadata, bool is_cert
 }
 
 /* ---- writing ---- */
+
+static void wait_before_retry(struct node_object *o, uint64_t in_ns)
+{
+	o->is_waiting = true;
+	alarm_set(kube_client_reactor(o->client), &o->again, in_ns);
+}
+
+static void wait_is_over(void *data)
+{
+	struct node_object *o = data;
+	o->is_waiting = false;
+	update(o);
+}
 
 static void patched(void *data, const struct kube_answer *answer)
 {
@@ -94,9 +108,8 @@ static void patched(void *data, const struct kube_answer *answer)
 		  "node %s: its GPUs can't be published: %s; trying again", o->name,
 		  answer->err.text);
 	o->is_refused = true;
-	alarm_set(kube_client_reactor(o->client), &o->again,
-		  backoff_next_ns(&o->backoff, (uint32_t)clock_now_ns() * 2654435761U,
-				  answer->retry_after_ns));
+	wait_before_retry(o, backoff_next_ns(&o->backoff, (uint32_t)clock_now_ns() * 2654435761U,
+					     answer->retry_after_ns));
 }
 
 static int send_patch(struct node_object *o, const struct patch_pair *annotation,
@@ -125,7 +138,7 @@ static void send(struct node_object *o, const struct metadata_diff *w, const cha
 	if (handshake)
 		annotation[annotations++] = (struct patch_pair){ KUBE_NODE_HANDSHAKE, handshake };
 	if (send_patch(o, annotation, annotations, w->label, w->labels) < 0)
-		alarm_set(kube_client_reactor(o->client), &o->again, NSEC_PER_SEC);
+		wait_before_retry(o, NSEC_PER_SEC);
 }
 
 /* Returns true if another writer has just undone what we wrote. Logs that, and arms `again`. */
@@ -144,11 +157,10 @@ static bool is_too_soon(struct node_object *o, const struct metadata_diff *w)
 	return true;
 }
 
-static void update(void *data)
+static void update(struct node_object *o)
 {
-	struct node_object *o = data;
 	char answer[HANDSHAKE_MAX];
-	if (o->is_withdrawn || o->patch || !o->metadata || !o->desired.cards)
+	if (o->is_withdrawn || o->patch || o->is_waiting || !o->metadata || !o->desired.cards)
 		return;
 	const struct metadata_diff w = desired_metadata_diff(&o->desired, o->metadata);
 	bool must_patch = w.annotations || w.labels;
@@ -225,7 +237,7 @@ struct node_object *node_object_start(struct kube_client *client, const char *na
 	if (!o)
 		return NULL;
 	*o = (struct node_object){ .client = client, .name = name, .trouble = trouble, .data = data };
-	o->again = (struct alarm){ .handler = update, .data = o };
+	o->again = (struct alarm){ .handler = wait_is_over, .data = o };
 	snprintf(selector, sizeof(selector), "fieldSelector=metadata.name%%3D%s", name);
 	o->watch = kube_watch_start(client, "/api/v1/nodes", selector, &handlers, o);
 	return o->watch ? o : node_object_stop(o);
