@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/export/metrics/metric.h"
+#include "daemon/memory/swap/swap_orders.h"
 #include "daemon/tasks/namespace_use.h"
 
 #define MORE_LABELS_MAX (METRICS_LABELS_MAX + 256)
@@ -201,12 +202,11 @@ void emit_violation_actions(const struct metric *m, const struct metrics_figures
 
 void emit_swap_states(const struct metric *m, const struct metrics_figures *f, struct exposition *x)
 {
-	static const char *const states[] = { "in", "leaving", "out", "returning", "short" };
 	for (size_t i = 0; i < f->tenant_count; i++) {
 		const struct metrics_tenant *t = &f->tenant[i];
-		for (size_t k = 0; t->swap_state && k < sizeof(states) / sizeof(states[0]); k++)
-			sample(x, m, t->labels, "state", states[k],
-			       !strcmp(t->swap_state, states[k]));
+		for (unsigned k = 0; t->swap_state && k < SWAP_TEXTS; k++)
+			sample(x, m, t->labels, "state", swap_text(k),
+			       !strcmp(t->swap_state, swap_text(k)));
 	}
 }
 

@@ -248,10 +248,16 @@ enum checkpoint_place swap_place(const struct tenant *tenant)
 	return place_of(tenant, &f);
 }
 
+const char *swap_text(unsigned state)
+{
+	return state == SWAP_TEXT_SHORT ? "short"
+					: checkpoint_place_name((enum checkpoint_place)state);
+}
+
 const char *swap_state_text(const struct tenant *tenant)
 {
 	struct swap_figures f = swap_figures(tenant);
 	if (tenant->terms.on_full != ON_FULL_SWAP || !(f.in + f.moving + f.out))
 		return NULL;
-	return f.is_short ? "short" : checkpoint_place_name(place_of(tenant, &f));
+	return swap_text(f.is_short ? SWAP_TEXT_SHORT : (unsigned)place_of(tenant, &f));
 }

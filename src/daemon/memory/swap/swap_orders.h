@@ -75,5 +75,9 @@ struct swap_progress swap_progress(struct tenant *tenant);
 
 /* Returns true if leaving has ended without success: all processes left or gave up, and memory is still on the cards. */
 bool swap_has_refused(const struct tenant *tenant);
+/* The states that swap_state_text() tells apart: the places, and one more. */
+enum { SWAP_TEXT_SHORT = PLACE_STUCK + 1, SWAP_TEXTS };
+/* Names a state, which must be below SWAP_TEXTS. */
+const char *swap_text(unsigned state);
 /* Returns the name of the tenant's place, "short" without room to return, or NULL if no memory can be moved. */
 const char *swap_state_text(const struct tenant *tenant);

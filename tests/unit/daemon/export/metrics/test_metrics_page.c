@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "daemon/export/metrics/metric.h"
+#include "daemon/memory/swap/swap_orders.h"
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -133,6 +134,15 @@ static void test_what_is_not_known_is_absent(void **state)
 	assert_has(page, "allot_tenant_swap_state{tenant=\"t\",state=\"in\"} 0");
 	assert_has(page, "allot_containers{state=\"waiting\"} 0");
 	free(page);
+	for (unsigned i = 0; i < SWAP_TEXTS; i++) {
+		char line[96];
+		f.tenant->swap_state = swap_text(i);
+		snprintf(line, sizeof(line), "allot_tenant_swap_state{tenant=\"t\",state=\"%s\"} 1",
+			 f.tenant->swap_state);
+		page = write_page(&f);
+		assert_has(page, line);
+		free(page);
+	}
 }
 
 static void test_steps_are_a_summary(void **state)
