@@ -133,6 +133,8 @@ static int send_order(struct checkpoint *c, struct error *err)
 		r = spawn(c->node, c->key, false, &c->fd, &c->pidfd, err);
 		if (r >= 0)
 			r = loop_add(c->node->loop, c->fd, EPOLLIN, reply_ready, c, &c->source);
+		if (r < 0 && c->fd >= 0)
+			error_set_errno(err, -r, "checkpoint: can't watch the helper process");
 	}
 	if (r >= 0 && send(c->fd, &c->order, sizeof(c->order), MSG_NOSIGNAL) < 0)
 		r = error_set(

@@ -58,13 +58,14 @@ static int need_watchdog(struct freezer *f, struct error *err)
 	if (f->watchdog)
 		return 0;
 	int r = watchdog_start(&f->watchdog, err);
-	if (r >= 0)
-		r = loop_add(f->loop, watchdog_pidfd(f->watchdog), EPOLLIN, watchdog_died, f,
-			     &f->watchdog_source);
+	if (r < 0)
+		return r;
+	r = loop_add(f->loop, watchdog_pidfd(f->watchdog), EPOLLIN, watchdog_died, f,
+		     &f->watchdog_source);
 	if (r >= 0)
 		return 0;
 	f->watchdog = watchdog_stop(f->watchdog);
-	return r;
+	return error_set_errno(err, -r, "the freezer's watchdog");
 }
 
 static void thaw(struct freezer *f, struct gpu_container *c)

@@ -10,7 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -60,6 +62,18 @@ static int pretend_helper(char **argv)
 }
 
 /* ---- the daemon ---- */
+
+/* In place of the C library's: refuses while refuses_watches, as a kernel that is out of watches does. */
+static bool refuses_watches;
+
+int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
+{
+	if (refuses_watches && operation == EPOLL_CTL_ADD) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return (int)syscall(SYS_epoll_ctl, epoll, operation, fd, event);
+}
 
 static struct node node; /* large */
 static struct checkpoint *checkpoint;
@@ -188,6 +202,19 @@ static void test_hangs_are_ended_in_time(void **state)
 	assert_true(clock_now_ns() - begun_ns < PATIENCE_NS);
 }
 
+/* No helper can be watched: the caller is told why. */
+static void test_no_more_watches(void **state)
+{
+	static struct helper_order order = { .goal = CHECKPOINT_OUT };
+	struct error err = { 0 };
+	refuses_watches = true;
+	assert_int_equal(checkpoint_order(checkpoint, &order, &err), -ENOSPC);
+	refuses_watches = false;
+	assert_int_equal(err.code, ENOSPC);
+	assert_non_null(strstr(err.text, "can't watch the helper"));
+	assert_int_equal(checkpoint_place(checkpoint), PLACE_IN);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], HELPER_OPTION))
@@ -197,7 +224,7 @@ int main(int argc, char **argv)
 		TEST(test_there_and_back),          TEST(test_refused),
 		TEST(test_stuck_and_tried_again),   TEST(test_lost_while_it_leaves),
 		TEST(test_lost_while_it_returns),   TEST(test_lost_again_and_again),
-		TEST(test_hangs_are_ended_in_time),
+		TEST(test_hangs_are_ended_in_time), TEST(test_no_more_watches),
 	};
 	log_init("test");
 	return cmocka_run_group_tests(tests, NULL, NULL);
