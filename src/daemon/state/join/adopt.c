@@ -20,6 +20,7 @@
 #include "daemon/util/procfs.h"
 
 #define LOOK_NS (2 * NSEC_PER_MSEC)
+#define RETRY_NS (100 * NSEC_PER_MSEC) /* between two tries to watch a process */
 
 static void publish_unslotted(struct tenant *tenant)
 {
@@ -75,9 +76,8 @@ void adopt_forget_all(struct tenant *tenant)
 	}
 }
 
-static void old_process_died(void *data, uint32_t events)
+static void remove_ended(struct old_process *old)
 {
-	struct old_process *old = data;
 	struct tenant *tenant = old->tenant;
 	/*
 	 * The memory of an ended process drains (counts as taken until the driver frees it). If the process was registered,
@@ -89,34 +89,47 @@ static void old_process_died(void *data, uint32_t events)
 	forget(old);
 	tenant_save_soon(tenant);
 	node_grant_soon(tenant->node);
+}
+
+static void old_process_died(void *data, uint32_t events)
+{
+	struct old_process *old = data;
+	struct tenant *tenant = old->tenant;
+	remove_ended(old);
 	tenant_end_if_unused(tenant);
 }
 
-/* Opens a pidfd. Returns -ESRCH if the process with this pid and start time has ended. */
+/* Opens a pidfd. Returns -ESRCH if the process with this pid and start time has ended; another -errno if it may live. */
 static int open_process(int pid, uint64_t start_time, int *ret_pidfd)
 {
 	struct pollfd ended = { .events = POLLIN };
 	uint64_t start_now;
 	cleanup_fd int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (pidfd < 0)
-		return -errno;
+	int open_error = pidfd < 0 ? errno : 0;
 	/* Read after the pidfd was opened: if the start time matches, the pidfd is this process's. */
 	int r = procfs_start_time(pid, &start_now);
 	ended.fd = pidfd;
-	if (r < 0 || start_now != start_time || poll(&ended, 1, 0) > 0)
+	if (r == -ENOENT || r == -ESRCH || (r >= 0 && start_now != start_time) ||
+	    (pidfd >= 0 && poll(&ended, 1, 0) > 0))
 		return -ESRCH;
+	if (pidfd < 0 || r < 0)
+		return pidfd < 0 ? -open_error : r;
 	*ret_pidfd = pidfd;
 	pidfd = -1;
 	return 0;
 }
 
-/* Watches a process of the state file, if it still exists. */
+/* Watches a process of the state file. Returns -ESRCH if it has ended; after another -errno it may live, and is not watched. */
 static int watch(struct tenant *tenant, struct old_process *old)
 {
+	old->pidfd = -1;
 	int r = open_process(old->pid, old->start_time, &old->pidfd);
-	return r < 0 ? r
-		     : loop_add(tenant->node->loop, old->pidfd, EPOLLIN, old_process_died, old,
-				&old->source);
+	if (r >= 0)
+		r = loop_add(tenant->node->loop, old->pidfd, EPOLLIN, old_process_died, old,
+			     &old->source);
+	if (r < 0)
+		close_fd(&old->pidfd);
+	return r;
 }
 
 /*
@@ -138,17 +151,20 @@ static bool watch_command(struct tenant *tenant, const struct tenant_state *stat
 	return true;
 }
 
-/* Moves live processes to the tenant and frees the other entries. */
+/* Moves processes that may live to the tenant and frees the other entries. */
 static void take_processes(struct tenant *tenant, struct tenant_state *state)
 {
 	while (state->old) {
 		struct old_process *old = state->old;
 		state->old = old->next;
-		if (watch(tenant, old) < 0) {
-			close_fd(&old->pidfd);
+		int r = watch(tenant, old);
+		if (r == -ESRCH) {
 			free(old);
 			continue;
 		}
+		if (r < 0)
+			log_warning("tenant '%s': process %d can't be watched: %s; trying again",
+				    tenant->terms.name, old->pid, strerror(-r));
 		old->tenant = tenant;
 		old->next = tenant->old;
 		tenant->old = old;
@@ -316,14 +332,33 @@ static bool poll_adoption(struct tenant *tenant, uint64_t now_ns)
 	return copying || tenant->adopting;
 }
 
+/* Tries again to watch processes that could not be watched. Returns true if some still are not. May end the tenant. */
+static bool retry_watches(struct tenant *tenant)
+{
+	bool has_unwatched = false, has_ended = false;
+	for (struct old_process *o = tenant->old, *next; o; o = next) {
+		next = o->next;
+		int r = o->source ? 0 : watch(tenant, o);
+		has_unwatched |= r < 0 && r != -ESRCH;
+		has_ended |= r == -ESRCH;
+		if (r == -ESRCH)
+			remove_ended(o);
+	}
+	if (has_ended)
+		tenant_end_if_unused(tenant);
+	return has_unwatched;
+}
+
 void adopt_timer_due(void *data, uint32_t events)
 {
 	struct node *node = data;
-	struct tenant *t;
 	uint64_t now_ns = clock_now_ns();
-	bool again = false;
-	TAILQ_FOREACH(t, &node->tenants, link)
-		again |= poll_adoption(t, now_ns);
-	if (again)
-		loop_arm(node->adopt_timer, LOOK_NS, 0);
+	bool is_copying = false, has_unwatched = false;
+	for (struct tenant *t = TAILQ_FIRST(&node->tenants), *next; t; t = next) {
+		next = TAILQ_NEXT(t, link);
+		is_copying |= poll_adoption(t, now_ns);
+		has_unwatched |= retry_watches(t);
+	}
+	if (is_copying || has_unwatched)
+		loop_arm(node->adopt_timer, is_copying ? LOOK_NS : RETRY_NS, 0);
 }

@@ -6,12 +6,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "daemon/state/tenant_state.h"
+
+/* In place of the C library's: refuses to watch a process while refuses_pidfds, as a kernel that is out of watches does. */
+static bool refuses_pidfds;
+
+int epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
+{
+	char path[64], target[64] = "";
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (refuses_pidfds && operation == EPOLL_CTL_ADD &&
+	    readlink(path, target, sizeof(target) - 1) > 0 && strstr(target, "pidfd")) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return (int)syscall(SYS_epoll_ctl, epoll, operation, fd, event);
+}
 
 static struct tenant *make_tenant(struct fixture *f, const char *hold)
 {
@@ -147,6 +164,27 @@ static void test_a_process_that_does_not_return(void **state)
 	/* Still counted, as long as it lives. */
 	assert_int_equal(t->region.control->device[0].unslotted_bytes, 100 * MIB);
 	client_kill(pid);
+	fixture_until(f, t->region.control->device[0].unslotted_bytes == 0);
+}
+
+/* Counted, too, if it can't be watched at first; its end is noticed, before and after it can be. */
+static void test_processes_that_can_not_be_watched(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f, "true");
+	int first = client_spawn(f, t, 0, hold_memory), second = client_spawn(f, t, 0, hold_memory);
+	fixture_turn(f, 50);
+	fixture_stop(f);
+	refuses_pidfds = true;
+	fixture_start(f);
+	t = node_find_tenant(f->node, "a");
+	assert_int_equal(t->region.control->device[0].unslotted_bytes, 200 * MIB);
+	client_kill(first);
+	fixture_until(f, t->region.control->device[0].unslotted_bytes == 100 * MIB);
+	refuses_pidfds = false;
+	fixture_until(f, t->old->source != NULL);
+	assert_int_equal(t->region.control->device[0].unslotted_bytes, 100 * MIB);
+	client_kill(second);
 	fixture_until(f, t->region.control->device[0].unslotted_bytes == 0);
 }
 
@@ -338,6 +376,7 @@ int main(void)
 		test(test_sharing_auto_before),
 		test(test_processes_move_over),
 		test(test_a_process_that_does_not_return),
+		test(test_processes_that_can_not_be_watched),
 		test(test_exec_instead),
 		test(test_dead_meanwhile),
 		test(test_no_process_returns),
