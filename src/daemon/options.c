@@ -144,14 +144,13 @@ int options_parse(int argc, char **argv, struct options *options)
 	struct options o = { .ready_fd = -1 };
 	struct command_settings settings;
 	int r = command_line_read(&command_line, argc, argv, &o, &settings);
-	const char *file = o.config_file;
-	if (!file && !o.is_private && access(SYSTEM_CONFIG, F_OK) == 0)
-		file = SYSTEM_CONFIG;
+	if (!o.config_file && !o.is_private && access(SYSTEM_CONFIG, F_OK) == 0)
+		o.config_file = SYSTEM_CONFIG;
 	config_default(&o.config);
 	if (r < 0 && o.tuning_file)
 		r = load_tuning(o.tuning_file, &o.config);
 	if (r < 0)
-		r = command_line_configure(&command_line, &settings, file, &o.config);
+		r = command_line_configure(&command_line, &settings, o.config_file, &o.config);
 	free(settings.item);
 	if (r < 0)
 		*options = o;

@@ -10,7 +10,7 @@
 struct options {
 	const char *run_dir;
 	const char *sim_socket;
-	const char *config_file;
+	const char *config_file; /* of --config, or the default one; NULL: there is none */
 	const char *tuning_file; /* NULL: default tuning */
 	bool foreground, is_private;
 	int ready_fd;

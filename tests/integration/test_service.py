@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 
+from held import can_mount
 from machines import BUILD
 from servers import start
 
@@ -52,6 +53,28 @@ def test_the_manager_hears_of_the_daemon(machine, tmp_path):
             pass
         assert line == ["STOPPING=1"]
         assert daemon.wait(timeout=30) == 0
+
+
+def test_the_settings_of_the_system_are_named(machine, tmp_path):
+    """A daemon that reads /etc/allot/allotd.conf because no other file was named says so."""
+    if not can_mount():
+        pytest.skip("no mount namespaces")
+    machine.run_dir.mkdir(parents=True, mode=0o700)
+    sim = machine.run_dir / "sim.sock"
+    start("allot-sim", "--socket", sim, "--spec", "h200")
+    etc = tmp_path / "etc"
+    subprocess.run(["cp", "-a", "/etc", etc], check=True)
+    (etc / "allot").mkdir(exist_ok=True)
+    (etc / "allot" / "allotd.conf").write_text("policy = token\n")
+    daemon = subprocess.Popen(
+        ["unshare", "--mount", "--propagation", "private", "sh", "-c", 'mount --bind "$0" /etc && exec "$@"', etc,
+         BUILD / "allotd", "--foreground", "--run-dir", machine.run_dir, "--sim-socket", sim,
+         "--nvml", BUILD / "sim" / "libnvidia-ml.so.1", "--ready-fd", "1"],
+        stdout=subprocess.PIPE, text=True, env=machine.environment)
+    machine.started.append(daemon)
+    assert daemon.stdout.readline().startswith("ready")
+    done = machine.run("--", "true", environment={"ALLOT_CONFIG": os.devnull})
+    assert done.returncode == 0 and "with the settings of /etc/allot/allotd.conf;" in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("program, options", (("allotd", " --foreground"), ("allot-scheduler", "")))

@@ -107,7 +107,7 @@ struct past_use {
 struct node {
 	const struct subsystem *subsystems; /* the array ends with a row without a name */
 	struct config config;
-	const char *config_file; /* real path of the file that --config names; NULL: none was named */
+	const char *config_file; /* real path of the file of settings; NULL: there is none */
 	char run_dir[NODE_RUN_DIR_MAX];
 	bool is_private; /* one user's daemon: others have no access to its files */
 	bool lingers;    /* the daemon ends after config.linger_ns without tenants */
