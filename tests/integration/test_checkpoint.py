@@ -3,6 +3,7 @@ move their memory, contexts and all."""
 
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -193,6 +194,27 @@ def test_work_and_threads_wait_while_it_is_out(machine, python):
         resume(machine)
     tenant.go()
     tenant.line()
+    tenant.end()
+
+
+def test_an_allocation_waits_while_it_is_out(machine, python):
+    """Its thread was not in the driver when the tenant left, so the library sees the allocation first."""
+    tenant = plain(machine, python, """
+        look()
+        print("begins", flush=True)
+        big = ok(cu.cuMemAlloc(64 * MIB))
+        print("has it", flush=True)
+        ok0(cu.cuMemFree(big))
+        check()
+        """)
+    tenant.line()
+    pause(machine)
+    tenant.go()
+    assert tenant.line() == "begins"
+    assert not select.select([tenant.process.stdout], [], [], 0.3)[0]
+    assert card_used(machine) == 0
+    resume(machine)
+    assert tenant.line() == "has it"
     tenant.end()
 
 

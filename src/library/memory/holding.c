@@ -61,6 +61,19 @@ int charge_location_index(const CUmemLocation *location)
 		       : -1;
 }
 
+/*
+ * While a tenant is off its GPU by the driver's checkpoint call, its quota is what it holds, so that new processes take nothing
+ * there. The driver then holds each call of its processes until the tenant is back, and this one. Returns true if the driver
+ * answered, so a refused reservation is worth one more try. Returns false if the thread has no context, as in a new process.
+ */
+static bool wait_in_driver(void)
+{
+	size_t free_bytes, total_bytes;
+
+	return real.cuMemGetInfo_v2 && !atomic_load(&process_state.captures) &&
+	       real.cuMemGetInfo_v2(&free_bytes, &total_bytes) == CUDA_SUCCESS;
+}
+
 static bool reserve(int index, uint64_t bytes)
 {
 	struct reserve_wait wait = { 0 };
@@ -74,6 +87,8 @@ static bool reserve(int index, uint64_t bytes)
 	while (reserve_wait(index, bytes, &wait))
 		if (ledger_reserve(index, bytes, false) == 0)
 			return true;
+	if (index != REGION_HOST && wait_in_driver() && ledger_reserve(index, bytes, false) == 0)
+		return true;
 	if (ledger_reserve(index, bytes, true) == 0)
 		return true;
 	log_debug("device %d (%d: host memory): allocation of %llu bytes refused: the tenant "
