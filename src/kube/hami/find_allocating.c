@@ -75,9 +75,9 @@ static int find_owner(const struct choice_query *q, const struct kube_pod **ret,
 		if (!is_here(q, pod))
 			return error_set(
 				err, EBUSY,
-				"node %s is locked by pod %s/%s, which has ended or is ending, so no "
-				"pod can be found to which these GPUs belong: the kubelet asks for %s",
-				q->node, lock->pod_namespace, lock->pod, ids_text(q, ids));
+				"the kubelet asks for %s, but for which pod is unknown: node %s is still "
+				"locked by pod %s/%s, which has ended or is ending",
+				ids_text(q, ids), q->node, lock->pod_namespace, lock->pod);
 		*ret = pod;
 		return 0;
 	}
@@ -109,8 +109,11 @@ static int find_allocating(const struct choice_query *q, const struct kube_pod *
 		found = pod;
 	}
 	if (!found && late.code)
-		return error_set(err, late.code, "%s: the kubelet asks for %s", late.text,
-				 ids_text(q, ids));
+		return error_set(
+			err, late.code,
+			"the kubelet asks for %s, but the pod that waits for GPUs of this node "
+			"was bound too long ago (%s): create the pod anew",
+			ids_text(q, ids), late.text);
 	if (!found)
 		return error_set(err, EAGAIN,
 				 "no pod is being bound to node %s by a scheduler that chooses GPUs: "

@@ -14,7 +14,8 @@
 static struct {
 	uint8_t *mapping;
 	uint64_t bytes, chunk_bytes;
-	uint64_t ready_bytes; /* as last seen; for the swap thread */
+	/* how much of the arena has memory: the largest arena_ready_bytes seen so far; only the swap thread uses it */
+	uint64_t ready_bytes;
 	/* numbers of the chunks that this process owns, in the order in which they are filled */
 	uint16_t own[REGION_ARENA_CHUNKS];
 	_Atomic uint32_t owned;

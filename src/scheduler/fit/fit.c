@@ -119,7 +119,7 @@ enum place_reason fit_check_card(struct fit *fit, const struct inventory *invent
 	return reason;
 }
 
-/* ---- one part alone ---- */
+/* ---- whether one part (the request of one container) fits, without regard to the others ---- */
 
 static bool quota_depends_on_card(const struct fit *fit)
 {

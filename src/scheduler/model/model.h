@@ -101,9 +101,9 @@ struct model_unsized {
 size_t model_take_unsized(struct model *model, struct model_unsized *ret, size_t most);
 
 /*
- * Returns up to `most` pods that kube-scheduler should try again: pods that found no node before something became free, and
- * pods of gangs. Each is returned once, some seconds after the change, if the pod still waits. The strings are valid until the
- * model changes.
+ * Returns up to `most` pods that kube-scheduler should try again. Those that found no node are returned once, two seconds
+ * after something became free, if they still wait. Those of a gang are returned at once when the gang's turn has come: all of
+ * its pods exist, its pause is over, or room is reserved for it. The strings are valid until the model changes.
  */
 struct model_requeue_pod {
 	const char *pod_namespace, *name;

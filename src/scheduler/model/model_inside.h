@@ -42,7 +42,7 @@ struct model_node {
 	struct model_pod *pods;      /* list of the pods that are charged to this node */
 	size_t references;           /* references to this entry, held by pods */
 	uint64_t annotations_digest; /* digest of the annotations about cards, to detect changes */
-	struct use use; /* measured use of the node's cards; empty unless opportunistic pods are on */
+	struct use use;              /* measured use of the cards; empty if place_by_use is off */
 	char name[];
 };
 

@@ -100,7 +100,9 @@ static int add_instances(struct gpu *gpu, nvmlDevice_t card, struct error *err)
 	}
 	if (!count) {
 		read_uuid(gpu, card, uuid);
-		leave_out(gpu, "%s is in MIG mode and has no instance", uuid);
+		leave_out(gpu,
+			  "%s is in MIG mode and has no instance (create one, or turn MIG mode off)",
+			  uuid);
 	}
 	for (unsigned i = 0; i < count; i++) {
 		if (!is_alone(found, count, i)) {

@@ -106,7 +106,7 @@ int cards_start(struct node *node, struct error *err)
 		return r;
 	const char *left_out = node->backend->left_out ? node->backend->left_out(node->gpu) : "";
 	if (*left_out)
-		log_warning("GPUs that are not shared: %s", left_out);
+		log_warning("some GPUs or MIG instances are not shared: %s", left_out);
 	unsigned count = node->backend->count(node->gpu);
 	node->gangs = node->config.is_gang && count > 1 ? gangs_new() : NULL;
 	if (node->config.is_gang && count > 1 && !node->gangs)

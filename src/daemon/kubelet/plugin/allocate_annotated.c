@@ -318,9 +318,11 @@ static int choose(struct annotated_call *c, struct choice *ret, struct error *er
 				  .has_shares = has_shares,
 				  .data = c->annotated };
 	if (!pods_are_known(node_kube_pods(kube)))
-		return error_set(err, EAGAIN,
-				 "the pods of node %s have not been read from the API server yet",
-				 q.node);
+		return error_set(
+			err, EAGAIN,
+			"the pods of node %s could not be read from the API server in time, so "
+			"the pod that these GPUs are for is unknown: allotd's log says why",
+			q.node);
 	q.pod = pods_all(node_kube_pods(kube), &q.pod_count);
 	int r = node_object_lock(node_kube_object(kube), &lock, err);
 	if (r < 0 && r != -ENOENT)

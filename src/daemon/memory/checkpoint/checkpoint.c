@@ -198,7 +198,9 @@ static void helper_lost(struct checkpoint *c, const char *why)
 {
 	struct error err = { 0 };
 	disconnect(c);
-	log_warning("moving the GPU memory of %s: %s", c->key, why);
+	log_warning("%s: the helper process for moving its GPU memory was lost: %s; another one is "
+		    "started",
+		    c->key, why);
 	if (c->place != PLACE_OUT)
 		snprintf(c->error_text, sizeof(c->error_text), "%s", why);
 	if (c->place == PLACE_STUCK)

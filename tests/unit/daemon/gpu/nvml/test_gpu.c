@@ -214,8 +214,8 @@ static void test_no_gpu(void **state)
 	refused("empty", library, "no GPU");
 	refused("mig-none", library,
 		"no GPU to share: GPU-0a0b0c0d-1111-2222-3333-000000000001 is in MIG mode and has "
-		"no "
-		"instance; GPU-0a0b0c0d-1111-2222-3333-000000000002 is");
+		"no instance (create one, or turn MIG mode off); "
+		"GPU-0a0b0c0d-1111-2222-3333-000000000002 is");
 	refused("", "libc.so.6", "lacks nvmlInit_v2");
 }
 
