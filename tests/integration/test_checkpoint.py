@@ -135,7 +135,7 @@ def test_a_card_that_is_full_after_all(machine, python):
     # At once, before a census has seen it, or after.
     done = machine.allot("resume", "a", *machine.sim)
     assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr
-    assert "GPU 0" in done.stderr and "come back" in done.stderr
+    assert "GPU 0" in done.stderr and "the moved memory needs" in done.stderr
     assert swap_of(machine)["state"] == "out"
     assert machine.tenants()["a"]["state"] == "swapped"
     hoard.kill()

@@ -107,7 +107,7 @@ def test_when_no_card_is_well(two, tmp_path):
     wait_health(two, "unhealthy", 1)
     wait_health(two, "unhealthy", 0)
     refused = create(two)
-    assert refused.returncode == 125 and "only 0 GPUs that take new tenants" in refused.stderr
+    assert refused.returncode == 125 and "there are only 0 that take new tenants" in refused.stderr
 
 
 def test_health_off(two, tmp_path):

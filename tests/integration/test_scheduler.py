@@ -315,7 +315,7 @@ def test_the_command_line(tmp_path):
                          "--key_file", "/none.key", "--force-overwrite-default-scheduler", "--v=4")
     assert done.returncode == 1 and "https_listen: /none.crt: No such file" in done.stderr, done.stderr
     done = run_scheduler("--kube-qps=50")
-    assert done.returncode == 1 and "command line: kube-qps: '50': allot has no such setting: requests" in done.stderr
+    assert done.returncode == 1 and "command line: kube-qps: '50': allot has no such setting: allot-scheduler does not limit" in done.stderr
     done = run_scheduler("--legacy-metrics")
     assert done.returncode == 1 and "legacy-metrics: 'true': must be false" in done.stderr
     done = run_scheduler("--check-config", tmp_path / "missing")

@@ -85,7 +85,7 @@ def test_new_size(machine, top):
     terminal.set_size(30, 6)
     terminal.wait_for(lambda lines: len(lines) == 6 and lines[5].startswith("q quit"), "6 lines")
     terminal.set_size(10, 2)
-    terminal.wait_for(lambda lines: lines[0] == "terminal too small", "2 lines")
+    terminal.wait_for(lambda lines: lines[0] == "too small", "2 lines")
     terminal.press("q")
     assert terminal.process.wait(timeout=20) == 0
 

@@ -314,7 +314,7 @@ void layout_draw(const struct layout *layout, struct cells *cells, struct layout
 
 	*ret = (struct layout_result){ .page = 1 };
 	if (!layout->is_page && (cells->columns < LEAST_COLUMNS || cells->lines < LEAST_LINES)) {
-		cells_put(cells, 0, 0, cells->columns, STYLE_PLAIN, "terminal too small");
+		cells_put(cells, 0, 0, cells->columns, STYLE_PLAIN, "too small");
 		return;
 	}
 	if (layout->view->mode == VIEW_HELP) {

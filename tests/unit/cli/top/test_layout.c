@@ -180,7 +180,7 @@ static void test_every_size(void **state)
 				draw(scene, columns, lines);
 	}
 	scene->view.mode = VIEW_LIST;
-	assert_string_equal(draw(scene, 20, 2), "terminal too small\n\n");
+	assert_string_equal(draw(scene, 20, 2), "too small\n\n");
 }
 
 static void test_no_tenants(void **state)
