@@ -36,7 +36,10 @@ static void cluster_ended(void *data)
 	loop_quit(s->loop);
 }
 
-/* The first signal stops in order: bindings under way end, and the lease is released. A second signal stops at once. */
+/*
+ * SIGHUP reopens the audit log. Any other signal stops: the first one in order, if there is a cluster (bindings under way end,
+ * and the lease is released); a second one at once.
+ */
 static void on_signal(void *data, uint32_t events)
 {
 	struct signals *signals = data;

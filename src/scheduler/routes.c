@@ -370,7 +370,7 @@ static const struct route {
 	{ "/metrics", false, NO_VERB, AUTHORIZE_METRICS, do_metrics },
 };
 
-/* `status`: 0 if the answer comes later and is then counted. */
+/* Counts a request. `status`: 0 if the answer comes later and is counted then. */
 static void count(struct scheduler *s, const struct route *route, unsigned status, uint64_t spent_ns)
 {
 	if (route->verb == NO_VERB)

@@ -43,7 +43,8 @@ struct binder {
 /* ---- slots: which nodes may have a call under way ---- */
 
 /*
- * Returns true if the node may have calls under way now. Otherwise the node is queued, and resume_node() is called when it gets a slot.
+ * Returns true if the node may have calls under way now. Otherwise the node is queued, and resume_node() is called when it gets
+ * a slot.
  */
 static bool acquire_slot(struct bind_node *node)
 {
@@ -79,7 +80,7 @@ static void release_slot(struct bind_node *node)
 	alarm_set(kube_client_reactor(b->terms.client), &next->resume, 0);
 }
 
-/* ---- nodes ---- */
+/* ---- nodes, each with a queue of bindings ---- */
 
 static struct bind_node *drop_node(struct bind_node *node)
 {

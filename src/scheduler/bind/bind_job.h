@@ -42,7 +42,7 @@ struct bind_job {
 	void (*on_wait)(struct bind_job *job,
 			uint64_t in_ns); /* the owner must call job_resume() after this time */
 	void *owner;
-	bind_done done; /* this and the next fields are for the owner only */
+	bind_done done; /* this and the next three fields are for the owner only */
 	void *data;
 	struct text_index_entry by_uid;
 	TAILQ_ENTRY(bind_job) link;
@@ -63,7 +63,7 @@ struct bind_job {
 /* Creates a job that fails at `until_ns` of the monotonic clock. Returns NULL if memory runs out. */
 struct bind_job *job_new(const struct bind_terms *terms, const struct decision *decision,
 			 uint64_t until_ns);
-/* Drops a call under way. `job` may be NULL; returns NULL. */
+/* Frees the job, and drops its call under way. `job` may be NULL; returns NULL. */
 struct bind_job *job_free(struct bind_job *job);
 
 void job_resume(struct bind_job *job);

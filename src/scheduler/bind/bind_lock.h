@@ -1,4 +1,4 @@
-/* Decides whether a pod may take a node's lock (annotation hami.io/mutex.lock, kube/hami/node_lock.h). Pure; thread-safe. */
+/* Decides whether a pod may take a node's lock (annotation hami.io/mutex.lock, kube/hami/node_lock.h). No I/O, no clock. */
 #pragma once
 
 #include <stdbool.h>

@@ -35,7 +35,8 @@ int gather_bind(struct gather *gather, const struct decision *decision, uint64_t
 		bind_done done, void *data);
 
 /*
- * Starts the bindings of complete gangs; fails those that waited too long or lost their reservation. Call about once a second.
+ * Starts the waiting bindings that model_bind_permit() permits; fails those that waited too long or lost their reservation.
+ * Call about once a second.
  */
 void gather_advance(struct gather *gather, uint64_t now_ns);
 /* Ends all waiting bindings with ECANCELED: another replica may lead. */

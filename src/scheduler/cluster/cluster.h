@@ -27,7 +27,7 @@ struct cluster_terms {
 	uint64_t bind_limit_ns; /* if 0, BIND_LIMIT_NS */
 	uint64_t gang_wait_ns;  /* longest wait of a binding for its gang (gather_gang.h) */
 	int64_t lock_expiry_s;  /* if 0, NODE_LOCK_EXPIRY_S */
-	/* evictor.h; if 0, no pod is evicted for lack of compute */
+	/* how long an opportunistic pod may lack compute before it is evicted (evictor.h); if 0, it is not evicted for that */
 	uint64_t opportunistic_patience_ns;
 	bool has_filter_events;    /* report filter calls by events (recorder.h) */
 	struct sched_audit *audit; /* NULL if off; must outlive the cluster */

@@ -6,7 +6,7 @@
  *     leader    sends renewal ---------- may act until + deadline --|  margin  |
  *     another              `-> sees it ------- may take it after + duration ---------|
  *
- * Pure. All times are in ns of one clock, which must never stand still. Not thread-safe.
+ * No I/O and no clock: the caller passes the time, in ns of a clock that must never stand still. Not thread-safe.
  */
 #pragma once
 
@@ -17,7 +17,9 @@
 
 struct election_terms {
 	const char *identity; /* Unique among all replicas, past ones too. Kept, not copied. */
-	/* retry < deadline < duration. 0: the defaults of 14 s, 10 s and 2 s, close to Kubernetes' own. */
+	/*
+	 * retry < deadline < duration. If 0, duration is 14 s, deadline 10 s and retry 2 s, close to Kubernetes' own defaults.
+	 */
 	unsigned duration_s;
 	uint64_t deadline_ns, retry_ns;
 };
@@ -36,7 +38,7 @@ enum election_step {
 struct election {
 	struct election_terms terms;
 	struct lease seen;
-	bool is_known; /* `seen` is the latest known state */
+	bool is_known; /* false: `seen` may be outdated, so the next step reads the lease */
 	bool exists;
 	bool is_deleted;     /* the lease was deleted while another replica held it */
 	uint64_t changed_ns; /* when this replica last saw the lease change */

@@ -45,5 +45,5 @@ int evictor_start(const struct evictor_terms *terms, struct evictor **ret);
 /* Abandons evictions under way. NULL is allowed; returns NULL. */
 struct evictor *evictor_stop(struct evictor *evictor);
 
-/* All zero if `evictor` is NULL. */
+/* Returns the counts; all are 0 if `evictor` is NULL. */
 struct evictor_counts evictor_counts(const struct evictor *evictor);

@@ -154,7 +154,7 @@ static void set_forbidden(struct source *s, const struct error *err)
 	set_synced(s);
 }
 
-/* Logs that a watch fails, or works again (`why` is NULL). An unreachable server fails all watches; that is logged once. */
+/* Logs that a watch fails, or works again (`err` is NULL). An unreachable server fails all watches; that is logged once. */
 static void watch_failed(void *data, const struct error *err)
 {
 	struct source *s = data;

@@ -128,7 +128,7 @@ static void watch_deleted(void *data, json_t *object)
 	observe_event(data, object, false);
 }
 
-/* If the lease is known but missing in the watch's list, reads the lease itself: the list may be older. */
+/* If the lease was seen but is missing in the watch's list, reads the lease itself: the list may be older than the lease. */
 static void watch_synced(void *data)
 {
 	struct leader *l = data;

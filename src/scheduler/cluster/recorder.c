@@ -17,7 +17,7 @@
 #include "scheduler/util/token_bucket.h"
 #include "scheduler/util/string_map.h"
 
-/* filter answers whose events are not written yet; further answers get no event */
+/* most filter answers that wait for their events to be written; further answers get no event */
 #define JOBS_MOST 8
 #define WORDS_MOST 8 /* events per pod, one per reason; further reasons get none */
 
@@ -240,7 +240,7 @@ static bool add_job(struct recorder *r, struct filter_answer *answer)
 	return true;
 }
 
-/* ---- calls ---- */
+/* ---- reporting the results of filter calls ---- */
 
 /*
  * Whether both limits (events, nodes) permit this event. If only the limit of events permits it, one event of that limit is

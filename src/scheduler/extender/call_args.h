@@ -14,7 +14,7 @@
 struct call_name {
 	const char *text; /* NUL-terminated; NULL if the value is no valid name */
 	uint32_t length;
-	bool is_plain; /* needs no JSON escapes */
+	bool is_plain; /* is known to need no JSON escapes */
 };
 
 struct call_args {

@@ -76,7 +76,7 @@ static struct filter_verdict reject_with_reasons(struct filtering *f,
 	return (struct filter_verdict){ .list = list, .reason = kept->reason };
 }
 
-/* ---- nodes ---- */
+/* ---- the verdict on each node ---- */
 
 static struct filter_verdict judge(struct filtering *f, const struct inventory *inventory)
 {
@@ -220,7 +220,10 @@ static bool may_preempt(const struct filtering *f)
 	return known && !known->member && !(policy && !strcmp(policy, "Never"));
 }
 
-/* No node fits: chooses the first node where evictions would make room and whose victims have the lowest priority. */
+/*
+ * Call when no node fits. Examines up to DISPLACE_NODES_MOST nodes with verdict FILTER_FAILED, and nominates for the pod the
+ * first one where evictions make room and whose victims have the lowest priority. Does nothing for an opportunistic pod.
+ */
 static void nominate_node(struct filtering *f)
 {
 	const struct filter_answer *answer = f->answer;

@@ -46,8 +46,9 @@ int extender_gang_check(struct model *model, const struct model_pod *pod, const 
 bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret);
 
 /*
- * Returns true if the pod is in no gang, or if the gang's missing pods would have room once all opportunistic pods and all pods
- * below `priority` ended. If false, evictions for this pod would not help.
+ * Whether evictions for this pod may help; always true outside gangs. If room is searched for the gang as a whole, evictions
+ * help only if all pods of the gang would have room without the pods below `priority` and (unless this pod is one) the
+ * opportunistic pods.
  */
 bool extender_gang_may_preempt(struct model *model, const struct extender_call *call,
 			       int32_t priority);

@@ -26,8 +26,8 @@ void extender_call_end(struct extender_call *call);
 int32_t extender_call_priority(const struct extender_call *call);
 
 /*
- * Reads the cards of a call's whole Node object, and adds the use that the model knows. Errors as by inventory_read(). Free
- * *ret with inventory_free().
+ * Reads the cards of a call's whole Node object, and charges the pods that the model has on the node of this name. Errors as by
+ * inventory_read(). Free *ret with inventory_free().
  */
 int inventory_of_object(struct model *model, const json_t *node, struct inventory *ret,
 			struct error *err);

@@ -1,8 +1,8 @@
 /*
  * The verb preempt: kube-scheduler names nodes, and victims on each: pods whose end would make room. The answer keeps these
  * victims, because kube-scheduler has reasons of its own, such as host memory, and spared all pods that it could. If the
- * victims free too little of the cards, adds as few further pods of lower priority as needed: lowest priority first, then the
- * latest. If the namespace's quota is used up, only pods of that namespace help.
+ * victims free too little of the cards, adds as few further pods as needed: opportunistic pods first, then those of lower
+ * priority, the lowest first. If the namespace's quota is used up, only pods of that namespace help.
  */
 #include <errno.h>
 #include <stdlib.h>

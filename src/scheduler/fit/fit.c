@@ -181,8 +181,8 @@ static struct place_link link_of(const struct inventory *inventory, unsigned i, 
 }
 
 /*
- * Fills fit->node with the cards of `among` (bit i: card i) that may serve the part; at[k] is the index of the k-th in the
- * inventory.
+ * Fills fit->node with the cards of `among` (bit i: card i) that may serve the part; at[k] is the index in the inventory of the
+ * k-th card in fit->node.
  */
 static void collect_cards(struct fit *fit, const struct inventory *inventory,
 			  const struct request_part *part, const struct place_card *card,
@@ -250,8 +250,9 @@ static unsigned rank_by_need(const struct place_card *card, const unsigned *foun
 }
 
 /*
- * Picks the first cards that serve the part or, under a quota, those that use least of it. Fast. Also a fallback where the
- * policy's best cards would leave none for the next part.
+ * Picks the first cards that serve the part or, if the quota depends on the cards, those that use least of it. Faster than
+ * place_part(), and a fallback where the policy's best cards would leave none for the next part. Returns false for a part with
+ * NUMA binding.
  */
 static bool pick_part(struct fit *fit, const struct inventory *inventory, unsigned part,
 		      struct place_card *card, uint64_t among)
@@ -343,7 +344,7 @@ static bool pick_in_quota(struct fit *fit, const struct inventory *inventory, un
 	}
 }
 
-/* ---- all parts ---- */
+/* ---- all parts of the request (one part per container) ---- */
 
 /* Sets fit->card to the cards as `init` finds them: with the sidecars that started before it. */
 static void set_init_cards(struct fit *fit, const struct inventory *inventory,
@@ -400,7 +401,10 @@ static unsigned count_bits(uint64_t bits)
 	return (unsigned)__builtin_popcountll(bits);
 }
 
-/* Whether exactly two containers run together: then their cards are computed instead of found by trial. */
+/*
+ * Whether the request has exactly two containers, which run together, no NUMA binding, and no quota that depends on the cards.
+ * Then the cards are computed instead of found by trial.
+ */
 static bool is_pair(const struct fit *fit)
 {
 	const struct request *request = fit->request;
@@ -489,7 +493,10 @@ void fit_set_quota(struct fit *fit, const struct quota_limits *limits,
 	fit_quota_set(&fit->quota, fit->request, limits, used);
 }
 
-/* Sets fit->serves. Returns true if at least as many cards serve every part as all parts want in sum: then any choice works. */
+/*
+ * Returns true if at least as many cards serve every part as all parts want in sum: then any choice works, and fit->serves is
+ * incomplete. Returns false otherwise, and for NUMA binding; then fit->serves is set.
+ */
 static bool find_serving_cards(struct fit *fit, const struct inventory *inventory)
 {
 	const struct request *request = fit->request;

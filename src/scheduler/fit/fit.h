@@ -3,10 +3,10 @@
  * is too large for a stack. Use a struct fit from one thread at a time.
  *
  * A part is one container's request. Parts get cards one after the other, containers that run together first; each part sees
- * the cards as the earlier parts left them. For exactly two such containers, the cards are computed instead of tried, so that a
- * solution is found if there is one. An init container ends before the main containers begin: it sees the node without them,
- * but with the sidecars started before it, and reuses the main containers' cards if they suffice. A reused card is charged the
- * larger share.
+ * the cards as the earlier parts left them. If there are only two such containers, the cards are computed instead of tried
+ * (is_pair() in fit.c has the conditions), so that a solution is found if there is one. An init container ends before the main
+ * containers begin: it sees the node without them, but with the sidecars started before it, and reuses the main containers'
+ * cards if they suffice. A reused card is charged the larger share.
  */
 #pragma once
 

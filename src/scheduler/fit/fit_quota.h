@@ -1,7 +1,7 @@
 /*
  * Decides whether a pod's shares would exceed what is left of its namespace's quota. Often the request alone decides. The cards
- * matter in three cases: memory in percent, whole cards, and init containers, which may share cards with other containers.
- * Pure; internal to fit.c.
+ * matter in three cases: memory in percent, whole cards, and init containers, which may share cards with other containers. No
+ * I/O. Internal to fit.c.
  */
 #pragma once
 
@@ -21,12 +21,12 @@ struct fit_quota {
 	bool is_exceeded; /* cards were found, but exceed the quota together */
 	struct quota_limits left;
 	struct quota_amounts lasting; /* lower bound of what all parts that run together use */
-	/* lower bound of what the pod uses besides one share of the current part */
+	/* lower bound of what the pod uses besides one share of the part that fit_quota_set_part() named */
 	struct quota_amounts beside;
 };
 
 void fit_quota_clear(struct fit_quota *quota);
-/* Sets the quota for a request. `used`: by the namespace's other pods. */
+/* Sets the quota for a request. `used`: what the namespace's other pods use of it. */
 void fit_quota_set(struct fit_quota *quota, const struct request *request,
 		   const struct quota_limits *limits, const struct quota_amounts *used);
 /* Sets the part whose cards fit_quota_refuses() checks from now on. */

@@ -64,8 +64,8 @@ static bool may_move_first(const struct gang_trial *trial, const struct gang_slo
 }
 
 /*
- * Places the members in the order of `order`; returns how many found room. *ret_first: the first member without room that might
- * fit in another order, or `count`.
+ * Places the members in the order of `order`; returns how many found room. *ret_first: index in `order` of the first member
+ * without room that might fit in another order, or `count`.
  */
 static size_t place_all(const struct gang_trial *trial, struct gang_slot *order, size_t count,
 			size_t *ret_first)

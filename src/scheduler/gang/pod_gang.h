@@ -1,6 +1,6 @@
 /*
- * Gangs: pods that are placed together or not at all. Decides when a gang's pods may go on, and finds room for all, as pure
- * functions of their states.
+ * Gangs: pods that are placed together or not at all. Decides from the numbers of pods in each state when a gang's pods may go
+ * on, and finds room for all of them by the caller's functions (struct gang_trial).
  *
  *     pending -> reserved -> waits to bind -> binding -> bound
  *
@@ -14,7 +14,8 @@
 #include <stdint.h>
 
 enum gang_state {
-	GANG_ABSENT, /* the pod is ending, or may not be scheduled yet: it does not count for the gang */
+	/* neither bound nor being bound, and ending or held by scheduling gates: does not count for the gang */
+	GANG_ABSENT,
 	GANG_PENDING,
 	GANG_RESERVED,      /* has a reservation */
 	GANG_WAITS_TO_BIND, /* reserved, and its bind call waits for the other pods */
@@ -35,7 +36,10 @@ enum gang_verdict {
 	GANG_PLACE_TOGETHER, /* search room for gang_count_to_place() pods at once */
 	/* Room is reserved for enough pods; a further pod is placed alone. */
 	GANG_COMPLETE,
-	/* The gang has begun, and some of its pods have ended since: their replacements are placed alone. */
+	/*
+	 * A pod of the gang was bound (gang_has_begun()), and fewer pods than the size exist now: replacements are placed
+	 * alone.
+	 */
 	GANG_REPLACE_PODS,
 };
 

@@ -16,7 +16,10 @@ static uint64_t at_most(uint64_t value, uint64_t most)
 	return value < most ? value : most;
 }
 
-/* Copies card i's sums into its struct place_card. A sum that does not fit is capped, which is still more than any card has. */
+/*
+ * Copies card i's sums into its struct place_card. A sum that is too large for its field is capped to a value that is still
+ * more than any card has.
+ */
 static void copy_sums(struct inventory *inventory, unsigned i)
 {
 	const struct inventory_use *use = &inventory->use[i];
@@ -138,7 +141,7 @@ uint64_t inventory_shares_borrowed_pct(const struct inventory_shares *shares, co
 	return pct;
 }
 
-/* ---- shares ---- */
+/* ---- making and freeing the list of a pod's shares ---- */
 int inventory_shares_make(const struct kube_shares *list, const uint8_t *stage, size_t containers,
 			  struct string_map *strings, struct inventory_shares *ret,
 			  struct error *err)

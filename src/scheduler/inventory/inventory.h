@@ -41,7 +41,10 @@ struct inventory {
 	unsigned unknown;
 	/* Resource names that the node's kubelet serves: bit mask of enum request_names (pod_request.h). */
 	unsigned served_names;
-	/* Measured use of the cards; belongs to the node. NULL if no pods are placed by use. */
+	/*
+	 * Measured use of the cards; belongs to the model's node. NULL if the setting place_by_use is off, or the cards are
+	 * those of a Node object in a request, which are in no node of the model.
+	 */
 	const struct use *seen;
 	struct string_map *strings;
 };
@@ -71,7 +74,7 @@ static inline void inventory_prefetch(const struct inventory *inventory)
 		__builtin_prefetch(card + at);
 }
 
-/* ---- a pod's charge ---- */
+/* ---- a pod's shares of cards, and charging them to a node ---- */
 
 enum inventory_stage {
 	INVENTORY_APP,
@@ -105,7 +108,10 @@ int inventory_shares_make(const struct kube_shares *list, const uint8_t *stage, 
 			  struct error *err);
 void inventory_shares_free(struct inventory_shares *shares,
 			   struct string_map *strings); /* leaves no shares */
-/* Returns the compute that the shares borrow (opportunistic.h) of a card, an interned UUID; NULL: of all cards. */
+/*
+ * Returns the percent of compute that the shares borrow (opportunistic.h) of `card`, an interned UUID; of all cards if `card`
+ * is NULL.
+ */
 uint64_t inventory_shares_borrowed_pct(const struct inventory_shares *shares, const char *card);
 
 struct quota_amounts inventory_shares_sum(const struct inventory_shares *shares);

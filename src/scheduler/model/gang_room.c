@@ -111,7 +111,10 @@ struct gang_search {
 	struct scan scan;
 };
 
-/* Charges the namespace too: its quota must have room for all of the gang's pods together. */
+/*
+ * Charges the allocation to its node and to the pod's namespace, whose quota must have room for all of the gang's pods
+ * together.
+ */
 static void charge(struct model_pod *pod, const struct model_allocation *allocation)
 {
 	const struct quota_amounts has = inventory_shares_sum(&allocation->shares);
@@ -247,7 +250,7 @@ size_t gang_room_reserve(struct model *m, struct gang *gang, const struct gang_r
 	return placed;
 }
 
-/* ---- room without other pods ---- */
+/* ---- whether there would be room if other pods were gone ---- */
 
 struct removal {
 	int32_t priority;        /* only pods below this priority */

@@ -2,7 +2,7 @@
  * Finds room for all pods of a gang (pod_gang.h), one after the other. Each pod takes the node that its policy ranks first,
  * among the nodes of its last filter call (or, without one, of the current call), and the cards that bind would assign. During
  * the search, the gang's pods that are not bound or being bound are not charged. The asker is the pod of the current filter
- * call. Call from the model's thread only.
+ * or preempt call. Call from the model's thread only.
  */
 #pragma once
 
@@ -22,7 +22,10 @@ size_t gang_room_reserve(struct model *model, struct gang *gang, const struct ga
 bool gang_room_without(struct model *model, struct gang *gang, const struct gang_rank *asker,
 		       size_t needed, int32_t priority);
 
-/* Gives the gang a backfill reservation (backfill_reservation.h). Returns false if no nodes would help. */
+/*
+ * Marks the nodes of a backfill reservation for the gang (backfill_reservation.h). Returns false if the gang would have no room
+ * even without the lone pods that do not outrank it.
+ */
 bool gang_room_reservation(struct model *model, struct gang *gang, const struct gang_rank *asker,
 			   size_t needed);
 

@@ -21,7 +21,7 @@ struct model;
 
 struct model_terms {
 	struct request_terms request;
-	/* how long a reservation lasts, or an assignment whose pod was never bound; 0: 300 s, as in HAMi */
+	/* how long a reservation lasts, or the shares in the annotations of a pod that was never bound; 0: 300 s, as in HAMi */
 	uint64_t hold_ns;
 	/* how long a gang waits before it gets a backfill reservation (backfill_reservation.h); 0: no gang gets one */
 	uint64_t gang_patience_ns;
@@ -46,15 +46,16 @@ void model_list_end(struct model *model, enum model_kind kind);
 bool model_is_ready(const struct model *model);
 
 /*
- * Adds or updates a node. -EINVAL: its description of cards is impossible, and it gets no pods until the description
- * changes. -ENOMEM.
+ * Adds or updates a node. -EINVAL: an annotation is malformed. Without a valid description of its cards the node gets no pods
+ * with GPUs; without its measured use, opportunistic pods are placed there by guarantees. -ENOMEM.
  */
 int model_update_node(struct model *model, const json_t *node, struct error *err);
 void model_remove_node(struct model *model, const char *name);
 
 /*
- * Adds or updates a pod. -EINVAL: its annotations or requests are malformed, and its earlier state stays. -ENOMEM. Pods without
- * cards and GPU requests are not stored.
+ * Adds or updates a pod. -EINVAL: the object or its annotations of shares are malformed, or these annotations are ignored
+ * because the pod requests no GPU. A malformed request is no error here: the pod waits, and explanations have the reason.
+ * -ENOMEM. Pods without shares, GPU requests and gang are not stored, unless a filter call named them.
  */
 int model_update_pod(struct model *model, const json_t *pod, struct error *err);
 void model_remove_pod(struct model *model, const json_t *pod);
@@ -70,8 +71,9 @@ void model_advance(struct model *model, uint64_t now_ns);
 void model_set_wall(struct model *model, int64_t wall_s);
 
 /*
- * Frees what extender_decide() reserved. Call only if the pod certainly was not bound. After a lost answer do not call: the
- * watch's next report or the expiry frees the reservation. Unknown uids are ignored.
+ * Frees what extender_decide() reserved, except for a gang's pod if other pods of the gang are bound or being bound. Call only
+ * if the pod certainly was not bound. After a lost answer do not call: the watch's next report or the expiry frees the
+ * reservation. Unknown uids are ignored.
  */
 void model_release(struct model *model, const char *uid);
 
@@ -79,8 +81,8 @@ void model_release(struct model *model, const char *uid);
  * Pods of a gang (pod_gang.h) are bound only once bind calls for as many pods as the gang's size are waiting.
  * model_set_bind_waiting(): after extender_decide() for this pod, or when its bind call has ended.
  * model_bind_permit(): MODEL_PERMIT_ALLOW: the binding may begin, as it always may for a pod outside a gang.
- * MODEL_PERMIT_UNRESERVED: the pod is unknown, or not in state GANG_WAITS_TO_BIND, for example because the reservation expired:
- * call extender_decide() again.
+ * MODEL_PERMIT_UNRESERVED: the pod is unknown, or is a gang's pod that neither waits to bind nor is being bound, for example
+ * because the reservation expired: call extender_decide() again.
  * model_binding_started(): call when the pod's binding begins; the reservation then lasts for hold_ns.
  * model_bind_permit_text(): writes why the pod waits; returns as snprintf().
  */
@@ -125,8 +127,8 @@ void model_each_quota(const struct model *model,
 /*
  * Returns up to `most` pods to evict: opportunistic pods (opportunistic.h) that lacked compute for `patience_ns`, and pods
  * whose room a nominated pod needs (model_displace.c). With patience_ns 0, opportunistic pods are evicted only for a pod of
- * higher priority. Each is returned once, and counts as leaving for two minutes. Call about once a second. The strings are
- * valid until the model changes.
+ * higher priority. A returned pod counts as leaving for two minutes, and is not returned again meanwhile. Call about once a
+ * second. The strings are valid until the model changes.
  */
 struct model_eviction {
 	const char *pod_namespace, *name, *uid, *node;
@@ -134,7 +136,7 @@ struct model_eviction {
 	bool is_preempted; /* not opportunistic, but of lower priority than the other pod */
 	const char *for_namespace, *for_pod; /* the other pod, if is_displaced */
 	const char *card;
-	/* The next two only if not is_displaced. */
+	/* `card` and the next two are set only if not is_displaced. */
 	unsigned used_pct;      /* compute of `card` that other pods than opportunistic ones use */
 	unsigned requested_pct; /* compute of `card` that all opportunistic pods requested */
 };
@@ -142,13 +144,16 @@ size_t model_take_evictions(struct model *model, uint64_t patience_ns, struct mo
 			    size_t most);
 /* Call when an eviction was refused: the pod is spared for some minutes, and others may be chosen. Ignores unknown uids. */
 void model_eviction_refused(struct model *model, const char *uid);
-/* Call when the eviction of a pod failed for another reason. Some seconds later the pod may be named again. Ignores unknown uids. */
+/*
+ * Call when an eviction failed, but was not refused. Some seconds later the pod may be returned again. Unknown uids are
+ * ignored.
+ */
 void model_eviction_failed(struct model *model, const char *uid);
 
 /*
- * Returns the next node whose set of cards closed to opportunistic pods (cooldown.h) has changed. The caller sets the
- * annotation allot.dev/node-shut to `text` (NULL: removes it) and frees `text`. Returns 1, 0 after the last, or -ENOMEM. If the
- * annotation could not be written, call model_cooldown_retry().
+ * Returns the next node where the cooldown of a card began (cooldown.h), so that opportunistic pods may not use the card. The
+ * caller sets the annotation allot.dev/node-shut to `text` (NULL: removes it) and frees `text`. Returns 1, 0 after the last, or
+ * -ENOMEM. If the annotation could not be written, call model_cooldown_retry().
  */
 struct model_cooldown {
 	const char *node; /* valid until the model changes */
@@ -160,8 +165,9 @@ void model_cooldown_retry(struct model *model, const char *node);
 struct model_counts {
 	size_t nodes;          /* nodes that have cards */
 	size_t nodes_rejected; /* nodes whose description of their cards was rejected */
-	size_t cards, pods /* that have cards */, pods_waiting, reservations;
-	size_t gangs_waiting; /* gangs with no pod bound or being bound */
+	/* pods: that have cards; pods_waiting: that have none and are not bound; reservations: pods with one */
+	size_t cards, pods, pods_waiting, reservations;
+	size_t gangs_waiting; /* gangs of known size, with no pod bound or being bound */
 	size_t gangs_placed; /* gangs of which as many pods as their size are bound or need no card */
 };
 struct model_counts model_counts(const struct model *model);
@@ -173,7 +179,8 @@ struct model_card_view {
 	const struct place_card *card;
 	const struct use_card *use; /* measured use of the card; NULL if unknown */
 	uint64_t borrowed_pct;      /* compute that opportunistic pods requested */
-	uint64_t cooldown_for_ns; /* how long the card is still closed to opportunistic pods; 0: open */
+	/* how long the card is still closed to opportunistic pods; 0: open, or use unknown */
+	uint64_t cooldown_for_ns;
 };
 struct model_share_view {
 	const char *pod_namespace, *pod, *uid, *node, *card;

@@ -55,8 +55,8 @@ static bool fits(struct model *m, const struct inventory *inventory)
 }
 
 /*
- * Lists the pods that may be evicted, in the order of eviction: opportunistic ones first. Discharges pods that are leaving
- * already. NULL if memory runs out.
+ * Lists the pods that may be evicted, in the order of eviction: opportunistic ones first. Discharges from *inventory the pods
+ * that are leaving already (model_is_leaving()). NULL if memory runs out.
  */
 static struct opportunistic *list_victims(const struct model *m, const struct model_node *node,
 					  const struct nomination *nomination,
@@ -128,7 +128,7 @@ static bool try_node(struct model *m, const struct model_node *node,
 	return *ret_list && choose(m, &inventory, *ret_list, *ret_count);
 }
 
-/* ---- the demand of pods, as filter calls found it ---- */
+/* ---- nominating a node for a pod that fits no node ---- */
 
 void model_clear_nomination(struct model *m, struct model_pod *pod)
 {
@@ -192,7 +192,10 @@ const struct model_pod *model_nominated_pod(const struct model *m, const struct 
 
 /* ---- evictions ---- */
 
-/* Closes the cards to opportunistic pods, which would take the room just made. */
+/*
+ * Begins a cooldown (cooldown.h) on each card that has none and where the evicted pod borrowed compute: otherwise other
+ * opportunistic pods would take the room.
+ */
 static void cooldown_cards(struct model *m, struct model_node *node,
 			   const struct inventory_shares *allocation)
 {

@@ -298,7 +298,7 @@ void model_gangs_advance(struct model *m)
 	model_backfill_advance(m);
 }
 
-/* ---- reports to other modules ---- */
+/* ---- gangs whose pods name no size ---- */
 
 struct unsized {
 	struct model_unsized *ret;

@@ -30,7 +30,7 @@ struct gang {
 	const char *by; /* name of the annotation or label that names the gang; constant */
 	unsigned size;  /* number of pods; 0 if unknown */
 	unsigned conflicting_size; /* another size that a pod names; 0 if all agree */
-	bool is_size_reported;     /* the missing size was reported */
+	bool is_size_reported;     /* model_take_unsized() has returned the gang */
 	bool was_complete;         /* at least `size` pods existed when last checked */
 	/* how many times in a row the gang's reservations expired before all pods reached bind */
 	unsigned failures;
@@ -39,7 +39,11 @@ struct gang {
 	uint64_t retry_at_ns;
 	/* until when no room is searched, after a failure (gang_backoff_ns()); 0 if none */
 	uint64_t backoff_until_ns;
-	uint64_t no_room_since_ns; /* since when there is no room for all pods; 0: there is room, or none was searched */
+	/*
+	 * since when there is no room for all pods (a search for a backfill reservation, and the reservation's end, restart
+	 * this time); 0: there is room, or it was never searched
+	 */
+	uint64_t no_room_since_ns;
 	/* The last search for room that failed. It would fail again until something changes. */
 	uint64_t failed_at; /* the model's `capacity_epoch` + 1 at that time; 0: none failed */
 	/* nodes of that search, owned by a member; valid while failed_at is set */
@@ -74,10 +78,13 @@ void gang_set_candidates(struct gang_rank *member, json_t *names);
 void model_gang_all_reserved(struct model *model, struct gang *gang, const struct gang_rank *but);
 /* Records a failed search, in which `fits` pods found room. Frees the gang's reservations unless a binding has begun. */
 void model_gang_failed(struct model *model, struct gang_rank *asker, unsigned fits);
-/* Whether the last search failed and nothing has changed since. */
+/* Whether the last search failed, with the same candidate nodes as the asker's, and no room became free since. */
 bool model_gang_would_fail(const struct model *model, const struct gang_rank *asker);
 
-/* Call when bind has reserved cards for this member: its reservation then expires with those of the gang's other pods. */
+/*
+ * Call when bind has reserved cards for this member: until a binding of the gang begins, all reservations of the gang expire
+ * together.
+ */
 void model_gang_reserved(struct model *model, struct gang_rank *member);
 /* ---- model_bind_permit.c ---- */
 
@@ -89,7 +96,7 @@ bool model_gang_keeps_reservation(struct model *model, struct gang_rank *member)
 
 /* ---- model_backfill.c ---- */
 
-/* Call when the gang found no room: gives it a backfill reservation if it has waited long enough. */
+/* Call when the gang found no room: gives it a backfill reservation if it has waited long enough and no other gang has one. */
 void model_backfill_consider(struct model *model, struct gang_rank *asker);
 /* Call when the gang has room or is gone: ends its backfill reservation, if any. */
 void model_backfill_end(struct model *model, const struct gang *gang);

@@ -33,7 +33,7 @@ struct model_node {
 	const struct model_pod
 		*nominated_pod; /* evictions make room on this node for that pod; NULL if none */
 	bool exists, is_listed;
-	bool is_reserved;       /* part of the backfill reservation: closed to lone pods */
+	bool is_reserved;       /* kept for the gang with the backfill reservation */
 	bool is_cooldown_dirty; /* the annotation of its cooldowns (cooldown.h) must be written */
 	bool is_room_stale;     /* the cards' use has changed since `room` was counted */
 	struct place_tally *
@@ -161,7 +161,7 @@ void model_nodes_free(struct model *model);
 /* ---- model_pod.c ---- */
 
 struct model_pod *model_find_pod(const struct model *model, const char *uid);
-/* Between these two calls, the node looks as if this pod were not there. */
+/* Between these two calls, the node and the namespace's quota look as if this pod were not there. */
 void model_suspend_charge(struct model_pod *pod);
 void model_restore_charge(struct model_pod *pod);
 /*
@@ -178,7 +178,7 @@ int model_make_allocation(struct model *model, const struct model_pod *pod, stru
 			  struct error *err);
 /* Frees an allocation that was not charged, so no room becomes free and no rejected pods are retried. */
 void model_free_allocation(struct model *model, struct model_allocation *allocation);
-/* Charges the allocation in place of the pod's earlier reservation, and takes ownership of it. */
+/* Charges the allocation in place of the pod's earlier reservation or annotated shares, and takes ownership of it. */
 void model_reserve_allocation(struct model *model, struct model_pod *pod,
 			      struct model_allocation *allocation);
 /* Reserves the shares for a limited time, in place of the earlier reservation. On -EINVAL or -ENOMEM nothing is reserved. */
@@ -232,8 +232,9 @@ double model_room_loss(struct model *model, const struct inventory *inventory,
 /* Removes the node's room from the totals. Call before the node's cards are dropped or replaced. */
 void model_room_forget(struct model *model, struct model_node *node);
 /*
- * Makes the counts cached per card invalid. They are found by the address of an interned string, and a new string may get the
- * address of a freed one. Call when cards that are in no node of the model were freed; model_room_forget() serves its nodes.
+ * Makes all cached counts invalid. They are found by the address of a card type's interned string, and a new string may get the
+ * address of a freed one. Call after cards outside of the model were freed, such as those of a Node object in a request. (For
+ * the model's own nodes, model_room_forget() does this.)
  */
 void model_room_strings_freed(struct model *model);
 void model_room_free(struct model *model);

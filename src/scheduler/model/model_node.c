@@ -8,7 +8,7 @@
 #include "scheduler/model/model_inside.h"
 #include "scheduler/opportunistic/cooldown.h"
 
-/* ---- entries ---- */
+/* ---- entries of the map of nodes ---- */
 
 static void forget_cards(struct model *m, struct model_node *node)
 {

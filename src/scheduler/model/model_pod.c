@@ -15,7 +15,7 @@ static void free_pod_read(struct kube_pod **pod)
 }
 #define cleanup_pod cleanup(free_pod_read)
 
-/* ---- charges ---- */
+/* ---- charging a pod's shares to its node and namespace ---- */
 
 void model_suspend_charge(struct model_pod *pod)
 {
@@ -66,7 +66,7 @@ static void drop_allocation(struct model *m, struct model_allocation *allocation
 	model_free_allocation(m, allocation);
 }
 
-/* ---- entries ---- */
+/* ---- entries of the map of pods ---- */
 struct model_pod *model_find_pod(const struct model *m, const char *uid)
 {
 	return string_map_find(&m->pods, uid);
@@ -192,8 +192,8 @@ static int make_allocation(struct model *m, const struct kube_shares *shares, co
 }
 
 /*
- * Reads which part of the shares is borrowed. If that annotation is malformed or does not match, all compute counts as
- * guaranteed.
+ * Reads from the annotation KUBE_BORROWED which part of the shares is borrowed. If that annotation is malformed or does not
+ * match the shares, all compute counts as guaranteed.
  */
 static int overlay_borrowed(const struct kube_pod *from, struct kube_shares *shares,
 			    struct error *err)

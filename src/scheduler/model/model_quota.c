@@ -1,6 +1,6 @@
 /*
- * The model's namespaces: what the pods of each use of the cards together, and what its ResourceQuota objects allow. Of several
- * quotas, the tightest limit of each kind counts.
+ * The model's namespaces: what all pods of a namespace together use of the cards, and what the namespace's ResourceQuota
+ * objects allow. Of several quotas, the tightest limit of each kind counts.
  */
 #include <errno.h>
 #include <stdio.h>

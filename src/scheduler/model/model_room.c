@@ -70,7 +70,7 @@ void model_room_free(struct model *m)
 	m->room = NULL;
 }
 
-/* ---- room of a card ---- */
+/* ---- room of a card: how many requests of each kind it would serve ---- */
 
 /* Returns the fields of the card that its room depends on; all other fields are zero. */
 static struct place_card state_of(const struct place_card *card)
@@ -215,7 +215,7 @@ void model_room_strings_freed(struct model *m)
 		m->room->generation++;
 }
 
-/* ---- the charge of a request ---- */
+/* ---- the value of the room that a request would take ---- */
 
 /* The cards of a node while shares are placed one after the other. */
 struct trial {

@@ -13,7 +13,10 @@
 #define COOLDOWN_MOST_S ((int64_t)(OPPORTUNISTIC_COOLDOWN_MOST_NS / NSEC_PER_SEC))
 #define FORGIVE_S ((int64_t)(OPPORTUNISTIC_FORGIVE_NS / NSEC_PER_SEC))
 
-/* Converts wall-clock time to monotonic time. Times before the start of the monotonic clock become 1. */
+/*
+ * Converts wall-clock time to monotonic time, to at most COOLDOWN_MOST_S from now. Times before the start of the monotonic
+ * clock become 1.
+ */
 static uint64_t to_monotonic_ns(int64_t until_s, struct cooldown_now now)
 {
 	if (until_s >= now.wall_s) {

@@ -1,7 +1,7 @@
 /*
  * The measured use of a node's cards, which allotd writes in an annotation (kube/own/uses.h). A measurement is valid for
  * USE_FRESH_NS after the scheduler saw the annotation change, by its own clock. So an annotation that a dead allotd left behind
- * is never used, even after a restart of the scheduler. Pure, except for memory; not thread-safe.
+ * is never used, even after a restart of the scheduler. No I/O and no clock; not thread-safe.
  */
 #pragma once
 
@@ -29,7 +29,7 @@ struct use_card {
 };
 
 struct use {
-	unsigned count;           /* 0 if nothing is known */
+	unsigned count;           /* 0 until an annotation was read */
 	struct use_card *card;    /* in the order of the node's inventory; owned */
 	uint64_t digest;          /* digest of the annotation; 0 if there is none */
 	uint64_t changed_ns;      /* when the annotation last changed */
@@ -38,8 +38,8 @@ struct use {
 };
 
 /*
- * Reads the annotation (NULL: missing). `inventory` has the node's cards, perhaps changed; known cards keep their state.
- * -EINVAL: malformed, counts as missing; -ENOMEM.
+ * Reads the annotation (NULL: missing). `inventory` has the node's cards, perhaps changed; cards that `use` has already keep
+ * their cooldowns. -EINVAL: malformed, counts as missing; -ENOMEM.
  */
 int use_update(struct use *use, const char *text, const struct inventory *inventory,
 	       uint64_t now_ns, struct error *err);

@@ -14,7 +14,7 @@
  * Cooldown: after an eviction a card takes no opportunistic pod for OPPORTUNISTIC_COOLDOWN_NS. Another eviction within
  * OPPORTUNISTIC_FORGIVE_NS doubles this time, up to OPPORTUNISTIC_COOLDOWN_MOST_NS. So pods move only a few times a day.
  *
- * Pure; thread-safe.
+ * No I/O, no clock, and no state besides the arguments.
  */
 #pragma once
 
@@ -42,7 +42,8 @@ struct opportunistic_card {
 /*
  * Returns the compute that an opportunistic pod may not use. Guarantees that existed when peak_pct was measured (held_pct)
  * count as the measured use plus the margin; newer guarantees count in full. Measured use above the guarantees counts as
- * measured. Compute that other opportunistic pods borrowed counts too. In a cooldown, all compute is taken.
+ * measured. Compute that other opportunistic pods borrowed counts too. In a cooldown, all compute is taken. If the use is
+ * unknown, all guarantees count in full, and a cooldown has no effect.
  */
 uint64_t opportunistic_taken_pct(const struct opportunistic_card *card, uint64_t now_ns);
 

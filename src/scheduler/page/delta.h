@@ -1,6 +1,6 @@
 /*
  * Remembers what was sent to a reader of the web page, so that the next event has only changes. A row is identified by its key
- * and compared by a digest of its JSON. Pure, except for memory.
+ * and compared by a digest of its JSON. No I/O.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ struct sent_state {
  */
 bool delta_part(uint64_t *sent, const char *key, struct json_text *part, struct json_text *to);
 
-/* State while a list of rows is written. For a row that was sent before, only its key is written. */
+/* State while a list of rows is written. For a row that was sent before and is the same now, only its key is written. */
 struct delta_writer {
 	struct sent_rows *sent, next;
 	struct json_text keys, rows, row;

@@ -1,4 +1,4 @@
-/* How much of the cluster was assigned in the last ten minutes, for a page that has just been loaded. Pure; not thread-safe. */
+/* How much of the cluster was assigned in the last ten minutes, for a page that has just been loaded. Not thread-safe. */
 #pragma once
 
 #include "base/clock.h"

@@ -8,7 +8,7 @@
 #include "scheduler/page/reasons.h"
 #include "scheduler/page/delta.h"
 
-#define STATE_PODS_OF_NODE 200 /* most pods that are listed for the open node */
+#define STATE_PODS_OF_NODE 200 /* most pods that are listed for the open node (view.h) */
 
 struct page_cluster {
 	const struct model *model;

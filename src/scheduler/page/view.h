@@ -1,6 +1,6 @@
 /*
  * A view: what a reader of the web page sees. It has a page of nodes, a page of pods, and details of one node, the open one.
- * Pure, except for memory.
+ * No I/O.
  */
 #pragma once
 
@@ -33,7 +33,7 @@ extern const char *const view_node_states[VIEW_NODE_STATES], *const view_pod_sta
 
 struct view {
 	char node[VIEW_TEXT_MAX]; /* part of the node's name; "" for all nodes */
-	/* Part of a namespace's name: selects its pods, and the nodes that they are on. */
+	/* Part of the names of namespaces: selects their pods, and the nodes that these pods are on. "" for all. */
 	char pod_namespace[VIEW_TEXT_MAX];
 	char open[VIEW_TEXT_MAX];         /* name of the open node; "" for none */
 	unsigned node_states, pod_states; /* bit i is set if state i is shown */

@@ -101,5 +101,7 @@ struct request {
 int request_read(const struct kube_pod *pod, const struct request_terms *terms, struct request *ret,
 		 struct error *err);
 void request_free(struct request *request);
-/* Returns a digest of all that request_read() reads. Pods with equal digests fit the same nodes equally well. */
+/*
+ * Returns a digest of all that request_read() reads. Pods of one namespace with equal digests fit the same nodes equally well.
+ */
 uint64_t request_source(const struct kube_pod *pod);

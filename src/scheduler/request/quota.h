@@ -6,7 +6,7 @@
  *     limits.nvidia.com/gpu: 4             shares of cards; neither Kubernetes nor HAMi enforces this key
  *     requests.nvidia.com/gpumem, gpucores     the same limits; Kubernetes counts only the amounts that containers name
  *
- * requests.nvidia.com/gpu is not read, because Kubernetes itself enforces it exactly. Pure; thread-safe.
+ * requests.nvidia.com/gpu is not read, because Kubernetes itself enforces it exactly. No I/O and no global state.
  */
 #pragma once
 

@@ -195,7 +195,7 @@ static int read_weights(const char *text, struct place_request *place, struct er
 
 /* ---- all annotations ---- */
 
-/* As in HAMi, any other text counts as false. */
+/* Whether an annotation's text means true. As in HAMi, any text that is not in this list means false. */
 static bool is_true(const char *text)
 {
 	static const char *const truths[] = { "true", "True", "TRUE", "t", "T", "1" };

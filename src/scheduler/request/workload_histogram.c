@@ -11,7 +11,7 @@
 /* Requests with longer lists are unusual, and not counted. */
 #define WORDS_BYTES_MOST 4096
 
-/* ---- kinds ---- */
+/* ---- the kind of a request (workload_histogram.h) ---- */
 
 static struct place_request kind_of(const struct place_request *request)
 {

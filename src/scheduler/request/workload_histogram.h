@@ -1,9 +1,9 @@
 /*
- * Counts the kinds of requests that pods made lately, for policy/placement/room.h. Requests of one kind are equal in all that
- * decides which cards serve them. Each request counts when its pod is first seen. Counts decay by half every
- * HISTOGRAM_HALF_LIFE requests, without a clock. If there are too many kinds, the one with the lowest count is dropped. A
- * kind's price is its fraction of all requests, divided by the room left for it: frequent kinds with little room are expensive.
- * Not thread-safe.
+ * Counts the kinds of requests that pods made lately, for policy/placement/room.h. Requests of one kind have the same number of
+ * cards, memory, compute and lists of card types; UUIDs, modes and NUMA binding make no difference. A request counts once, when
+ * the model first stores its pod. Counts decay by half every HISTOGRAM_HALF_LIFE requests, without a clock. If there are too
+ * many kinds, the one with the lowest count is dropped. A kind's price is its fraction of all requests, divided by the room
+ * left for it: frequent kinds with little room are expensive. Not thread-safe.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 struct histogram {
 	/* The kinds and their prices (policy/placement/room.h). The histogram owns the words of their lists. */
 	struct place_histogram kinds;
-	double count[PLACE_KINDS_MAX]; /* decayed number of requests, in `unit`s */
+	double count[PLACE_KINDS_MAX]; /* decayed number of requests, multiplied by `unit` */
 	/*
 	 * The amount that one new request adds to its kind's count. Grows with each request, so that older ones count less; 0 before
 	 * the first.

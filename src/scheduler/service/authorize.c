@@ -161,8 +161,8 @@ int authorize_parse(const char *list, unsigned *ret_verbs, struct error *err)
 }
 
 /*
- * Checks the certificate, which is slow, or uses the last result for the connection: kube-scheduler keeps connections open. A
- * result is valid for KNOWN_NS, because the certificate may expire.
+ * Checks the certificate, which is slow, or relies on an earlier check of the same connection that succeeded: kube-scheduler
+ * keeps connections open. An earlier check counts for KNOWN_NS, because the certificate may expire.
  */
 static int check_certificate(const struct authorizer *authorizer,
 			     const struct server_request *request, struct error *err)

@@ -27,7 +27,7 @@ struct authorizer {
 	unsigned verbs; /* bits of verbs that need a certificate */
 	/* patterns of the names that client certificates may have (peer_check()); owned by the caller */
 	const char *names;
-	bool is_local_trusted;  /* clients without TLS need no certificate */
+	bool is_local_trusted;  /* clients without TLS need neither certificate nor token */
 	const char *token_file; /* NULL if there is none */
 	uint64_t logged_ns;     /* when a refusal was logged last; 0: never */
 };

@@ -29,7 +29,7 @@ struct config {
 	/* The cluster and the extender. */
 	char kube_api[SETTINGS_TEXT_MAX], lease[SETTINGS_TEXT_MAX],
 		kube_scheduler_lease[SETTINGS_TEXT_MAX];
-	unsigned node_policy; /* index in the words of the table row */
+	unsigned node_policy; /* index in request_node_policy_names */
 	char gpu_policy[SETTINGS_TEXT_MAX];
 	uint64_t bind_limit_ns, lock_expiry_ns, hold_ns, gang_wait_ns, gang_hold_ns,
 		gang_patience_ns;

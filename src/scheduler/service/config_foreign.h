@@ -5,7 +5,7 @@
  *
  *     github.com/Project-HAMi/HAMi, cmd/scheduler/main.go, pkg/scheduler/config/config.go, pkg/device; k8s.io/klog/v2
  *
- * A name may have '-' or '_'. Pure.
+ * A flag's name may be written with '-' or with '_'.
  */
 #pragma once
 

@@ -59,7 +59,7 @@ static void write_expiry(FILE *out, const struct config *config)
 	fprintf(out, "allot_scheduler_certificate_expires_seconds %" PRId64 "\n", expiry_s);
 }
 
-/* Writes the counts of evictions of opportunistic pods, which are placed by use. */
+/* Writes the counts of all evictions: of opportunistic pods, and of pods of lower priority than a waiting pod (evictor.h). */
 static void write_evictions(FILE *out, const struct cluster *cluster)
 {
 	const struct evictor_counts counts = cluster_evictor_counts(cluster);

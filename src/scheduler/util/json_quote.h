@@ -1,4 +1,4 @@
-/* Writes a text as a JSON string into the caller's memory. Pure. */
+/* Writes a text as a JSON string into the caller's memory. Keeps no state. */
 #pragma once
 
 #include <stddef.h>

@@ -46,7 +46,7 @@ void string_map_free(struct string_map *table);
 
 /* ---- interned strings: equal strings stored once ---- */
 
-/* Returns the stored string with a reference; NULL if memory runs out. */
+/* Returns the stored string that equals `text`, with a reference for the caller; NULL if memory runs out. */
 const char *intern(struct string_map *strings, const char *text);
-/* Drops a reference. NULL is allowed. */
+/* Drops a reference; the last one frees the string. NULL is allowed. */
 void intern_release(struct string_map *strings, const char *interned);

@@ -68,7 +68,7 @@ static void deny(struct claim_review *r, const struct error *why)
 	finish(r, webhook_deny(r->review, why));
 }
 
-/* ---- templates ---- */
+/* ---- creating ResourceClaimTemplates ---- */
 
 static void make_next(struct claim_review *r);
 
@@ -135,7 +135,10 @@ static void template_touched(void *data, const struct kube_answer *answer)
 		template_is_there(r);
 }
 
-/* Updates the next template's time of its last request (template_sweep.h), or creates the template. */
+/*
+ * Updates the time of the last request on the next template (template_sweep.h), or creates the template. After the last
+ * template, answers the review.
+ */
 static void make_next(struct claim_review *r)
 {
 	json_t *template = json_array_get(r->claims.templates, r->made);

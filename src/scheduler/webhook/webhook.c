@@ -121,7 +121,10 @@ static bool requests_gpu(const struct webhook_work *w)
 	return false;
 }
 
-/* Sets *ret_is_ours: whether the pod has, or will get, our scheduler. Warns if the scheduler that the pod names is replaced. */
+/*
+ * Sets *ret_is_ours: whether our scheduler may place the pod, because the pod names no other scheduler, or one that the setting
+ * force_scheduler replaces. Warns of a replacement.
+ */
 static void set_scheduler(struct webhook_work *w, const json_t *spec, bool *ret_is_ours)
 {
 	const char *named = json_string_value(json_object_get(spec, "schedulerName"));

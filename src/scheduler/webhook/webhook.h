@@ -2,8 +2,8 @@
  * The mutating webhook, which changes pods that request GPUs before they are stored (kubernetes.io, "AdmissionReview v1"). It
  * completes and checks requests in HAMi's or gpu-manager's names, and sets the scheduler. Settings of a pod that would bypass
  * allot's library are treated as the operator configured (enum webhook_guard). A denial says what would be right. With a
- * DeviceClass, requests become ResourceClaims (webhook_claims.c), and the cluster's default scheduler places the pod. Pure;
- * thread-safe.
+ * DeviceClass, requests become ResourceClaims (webhook_claims.c), and the cluster's default scheduler places the pod. No
+ * I/O; thread-safe if webhook_terms.quota is.
  */
 #pragma once
 

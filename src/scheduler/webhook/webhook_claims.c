@@ -21,7 +21,7 @@
 
 #define OWN(name) KUBE_LIVE_DOMAIN "/" name
 #define MIB (UINT64_C(1) << 20)
-#define GPUS_MAX 16        /* most GPUs of a tenant */
+#define GPUS_MAX 16        /* most GPUs of one container */
 #define ALTERNATIVES_MAX 8 /* most alternatives of a request: the API server's limit */
 #define ATTRIBUTES "device.attributes[\"" DRA_DRIVER "\"]"
 #define EXPRESSION_MAX 2048
@@ -502,8 +502,8 @@ static int add_claim(struct webhook_work *w, const struct webhook_container *c, 
 }
 
 /*
- * Returns the claim of another container with an equal request that this init container can share, because it ends before that
- * container starts; NULL if none. A claim of the init container's own would keep its share as long as the pod lives.
+ * Returns the claim of another container with an equal request that this init container can share, because the two never run at
+ * the same time; NULL if none. A claim of the init container's own would keep its share as long as the pod lives.
  */
 static const char *find_claim(const struct request *request, const struct made *made, size_t part)
 {

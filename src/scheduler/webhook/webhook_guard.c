@@ -14,8 +14,8 @@
 /* ---- the operator's decision ---- */
 
 /*
- * Applies the operator's decision. Returns true if the setting must be rewritten; sets *ret_r to an error if the setting is
- * denied.
+ * Treats `what`, a part of the pod that can bypass the library, as the operator configured (`guard`). Returns true if the
+ * caller must rewrite that part; sets *ret_r to an error if the pod is denied.
  */
 static bool decide(struct webhook_work *w, enum webhook_guard guard, const char *what,
 		   const char *right, int *ret_r)
@@ -74,7 +74,10 @@ static const struct variable *find_variable(const json_t *entry, bool requests_g
 	return NULL;
 }
 
-/* Sets NVIDIA_VISIBLE_DEVICES to NO_GPU in a container without a GPU request, because CUDA images set it to all GPUs. */
+/*
+ * Sets NVIDIA_VISIBLE_DEVICES to NO_GPU in a container without a GPU request, because CUDA images set it to all GPUs. Keeps a
+ * value that the container itself sets.
+ */
 static void put_no_gpu(struct webhook_work *w, struct webhook_container *c)
 {
 	cleanup_free char *path = json_patch_path(c->path, "env");

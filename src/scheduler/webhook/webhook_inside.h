@@ -59,9 +59,9 @@ struct webhook_work {
  */
 void webhook_strip(struct webhook_work *w);
 
-/* The next functions return 0; -EACCES: not allowed; -EINVAL: malformed. `err` says what is wrong and what to do. */
+/* The next five functions return 0; -EACCES: not allowed; -EINVAL: malformed. `err` says what is wrong and what to do. */
 
-/* Reads each container's request, also after a malformed one. Changes nothing. */
+/* Reads each container's request into w->container, also after a malformed one. Does not change the pod. */
 int webhook_read_requests(struct webhook_work *w);
 /* Completes counts, defaults, units and priority; then checks all, with the namespace's quota. */
 int webhook_complete_requests(struct webhook_work *w);
@@ -71,8 +71,8 @@ int webhook_guard(struct webhook_work *w, bool is_ours);
 int webhook_apply_workload(struct webhook_work *w);
 
 /*
- * Turns limits into claims, after webhook_complete_requests(). -ENODATA, without text, if claims->needs_sizes was set. A claim has
- * its container's name.
+ * Turns limits into claims, after webhook_complete_requests(). -ENODATA, without text, if claims->needs_sizes was set. A claim
+ * has its container's name.
  */
 int webhook_make_claims(struct webhook_work *w);
 
