@@ -66,7 +66,8 @@ typedef struct CUctx_st *CUcontext;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
 typedef struct CUlib_st *CUlibrary;
-typedef int CUjit_option; /* allot needs only the values defined below */
+/* Enums of cuda.h. allot defines only the values that it uses, as macros below the type. */
+typedef int CUjit_option;
 typedef int CUlibraryOption;
 typedef int CUlimit;
 #define CU_LIMIT_STACK_SIZE 0 /* bytes per thread */
@@ -462,7 +463,7 @@ typedef struct CUDA_MEMCPY3D_v1_st {
 	unsigned int Depth;
 } CUDA_MEMCPY3D_v1;
 
-/* ---- Work other than a single launch or copy ---- */
+/* ---- Types for calls that do several launches or copies, and for rarely used calls ---- */
 
 typedef struct CUDA_LAUNCH_PARAMS_st {
 	CUfunction function;
@@ -477,7 +478,7 @@ typedef struct CUDA_LAUNCH_PARAMS_st {
 	void **kernelParams;
 } CUDA_LAUNCH_PARAMS;
 
-/* allot never reads these operations. */
+/* allot never reads the contents of these types: it passes pointers to them on to the driver. */
 typedef struct CUmemcpyAttributes_st CUmemcpyAttributes;
 typedef struct CUDA_MEMCPY3D_BATCH_OP_st CUDA_MEMCPY3D_BATCH_OP;
 typedef struct CUDA_FABRIC_COPY_BATCH_OP_st CUDA_FABRIC_COPY_BATCH_OP;

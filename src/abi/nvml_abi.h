@@ -100,8 +100,8 @@ typedef struct nvmlProcessUtilizationSample_st {
 } nvmlProcessUtilizationSample_t;
 
 /*
- * For nvmlDeviceGetProcessesUtilizationInfo. The caller sets all fields; processSamplesCount is the array's size and, on
- * return, the number of entries.
+ * For nvmlDeviceGetProcessesUtilizationInfo: first one process, then the call's argument, of which the caller sets all fields.
+ * processSamplesCount is the size of procUtilArray and, on return, the number of entries.
  */
 typedef struct nvmlProcessUtilizationInfo_v1_st {
 	unsigned long long timeStamp;
@@ -202,7 +202,10 @@ typedef struct nvmlEventData_st {
 #define nvmlEventTypeDoubleBitEccError 0x2ull
 #define nvmlEventTypeXidCriticalError 0x8ull
 
-/* allot never reads these types: it answers that the program's GPU has no such parts. */
+/*
+ * allot never reads the contents of these structures: it answers "not supported", or passes them on to NVML. The last three
+ * types are enums in nvml.h.
+ */
 typedef struct nvmlUnit_st *nvmlUnit_t;
 typedef struct nvmlGpmSample_st *nvmlGpmSample_t;
 typedef struct nvmlGpmSupport_st nvmlGpmSupport_t;

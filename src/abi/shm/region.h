@@ -121,11 +121,11 @@ struct region_control_device {
 	/* 0; an older library reads another field here */
 	uint64_t reserved;
 	/*
-	 * A process that holds a lease and is idle for this long rings the doorbell, so that D can give the lease to another
-	 * tenant.
+	 * A process that holds a lease and had no work in flight for this long rings the doorbell, so that D can give the lease
+	 * to another tenant.
 	 */
 	_Atomic uint64_t idle_ns;
-	/* memory of the tenant that is in no live slot; counts as used */
+	/* memory that the tenant uses and no live slot shows; counts as used */
 	_Atomic uint64_t unslotted_bytes;
 	/*
 	 * Swapping: the tenant's use of the device must stay below this value; UINT64_MAX means no bound. The rest of the
@@ -171,7 +171,7 @@ struct region_control {
 	_Atomic uint32_t heartbeat;
 	/*
 	 * 1 while a restarted daemon waits for processes of this tenant to use its files. New allocations wait meanwhile, for
-	 * at most 1.2 s, because the sum over the slots is incomplete.
+	 * at most 1.2 s, because the slots do not yet show all memory that the tenant uses.
 	 */
 	_Atomic uint32_t adopting;
 	/* only slots below this number may be in use */
@@ -220,33 +220,33 @@ struct region_control {
  * One process on one device. Written by T, but D zeroes the slot of a dead process.
  *
  * Memory (library/memory/ledger.h): an allocation is first tentative, then used. Memory that no call names (code, local memory,
- * memory that libraries keep) is known only to NVML: D queries NVML and writes the difference as unnamed_bytes.
- * census_peak_bytes keeps D from counting memory that was allocated during the query. Memory that T measured around a call
- * (measured.h) is fresh_bytes until D's next query.
+ * memory that libraries keep) is known only to NVML: D queries NVML and writes what exceeds used_bytes as unnamed_bytes. By
+ * census_peak_bytes, D recognizes memory that was allocated during the query, which is not unnamed. Memory that T measured
+ * around a call (measured.h) is fresh_bytes until D's next query.
  *
- * Work (library/launch/gate.h): T raises `launching` before it reads the lease word. So after D has written LEASE_CLOSING, it
- * finds in `launching` each thread that still read the earlier lease.
+ * Work (library/launch/gate.h): T raises `launching` before it reads the lease word. So after D has written LEASE_CLOSING,
+ * `launching` counts each thread that still read the earlier lease.
  */
 struct region_slot_device {
 	_Alignas(64) _Atomic uint64_t used_bytes; /* seq_cst */
 	_Atomic uint64_t tentative_bytes; /* seq_cst; the allocation that is being decided, or 0 */
 	_Atomic uint64_t context_used_bytes; /* part of used_bytes that belongs to contexts */
 	_Atomic uint64_t peak_bytes;
-	_Atomic uint64_t denied;        /* allocations refused because of the quota */
+	_Atomic uint64_t denied;        /* number of allocations refused because of the quota */
 	_Atomic uint64_t unnamed_bytes; /* written by D: memory that NVML shows beyond used_bytes */
 	/* highest used_bytes since the NVML query that `census` numbers */
 	_Atomic uint64_t census_peak_bytes;
 	/* T's copy of region_control.census, taken after each rise of used_bytes */
 	_Atomic uint32_t census;
-	/* 1 if NVML may show less memory for the process than used_bytes */
+	/* 1 if NVML may show less memory for the process than used_bytes; read only by an older daemon */
 	_Atomic uint32_t unsure;
 
-	/* seq_cst; threads between the gate and the driver */
+	/* seq_cst; number of threads between the gate and the driver */
 	_Alignas(64) _Atomic uint32_t launching;
-	/* seq_cst; threads that the gate holds */
+	/* seq_cst; number of threads that the gate holds */
 	_Atomic uint32_t waiting;
 	_Atomic uint32_t busy; /* seq_cst; 1 while work is known to be in flight */
-	/* waits for in-flight work that were given up because no work ended */
+	/* number of waits for in-flight work that were given up because no work ended */
 	_Atomic uint32_t stuck;
 	_Atomic uint64_t inflight_ns; /* predicted length of the work in flight */
 	_Atomic uint64_t busy_ns; /* total time with work in flight, up to the end of the last work */
@@ -387,7 +387,7 @@ static inline bool region_has_lost_owner(const struct region_control *c)
 	return atomic_load(&c->owner) & FUTEX_OWNER_DIED;
 }
 
-/* True if this build can use a mapped file with this layout. Pure; thread safe. */
+/* True if the mapped file has the version and the size that this build uses. Pure; thread safe. */
 static inline bool region_control_is_valid(const struct region_control *c)
 {
 	return c->magic == REGION_MAGIC && c->version == REGION_VERSION &&

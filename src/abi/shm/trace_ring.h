@@ -5,7 +5,7 @@
  *
  * To record an event, a thread takes the next number and overwrites the oldest event, in place number % TRACE_EVENTS. A reader
  * that is too slow loses the oldest events, and the numbers show how many. The field `number` of a place is 0 while the place
- * is written, and is set last. So a reader has a complete event if `number` was the same before and after.
+ * is written, and is set last. So a reader has a complete event if `number` was the same before and after the copy.
  *
  * A process asks for its ring on the tenant's socket, as in registration.h, once region_control.trace says that the tenant is
  * traced:
