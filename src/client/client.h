@@ -20,8 +20,8 @@ struct client;
 int client_connect(const char *run_dir, struct client **ret_client, struct error *err);
 
 /*
- * Closes the connection. Tenants with `hold` that were made or attached through the connection are no longer kept by it. NULL
- * is allowed; returns NULL.
+ * Closes the connection. A tenant with `hold` (docs/reference/protocol.md) that was made or attached through the connection
+ * then lives only as long as its processes. NULL is allowed; returns NULL.
  */
 struct client *client_free(struct client *client);
 
