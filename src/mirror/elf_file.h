@@ -1,4 +1,4 @@
-/* Reads from a library file what a mirror (plan.h) needs to know of it. Reads 32- and 64-bit little-endian ELF. Pure. */
+/* Parses the bytes of a library file for what a mirror (plan.h) needs. Reads 32- and 64-bit little-endian ELF. Does no I/O. */
 #pragma once
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Reads the loader's cache, /etc/ld.so.cache, which maps library names to files. Pure. */
+/* Parses the contents of the loader's cache, /etc/ld.so.cache, which maps library names to files. Does no I/O. */
 #pragma once
 
 #include <stddef.h>
