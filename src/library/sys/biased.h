@@ -18,8 +18,8 @@
 #include "library/sys/sys.h"
 
 /*
- * How often the lock may be taken from its owner, before all threads share it. A thread pointer is aligned, so its low bits can
- * hold a number below this one.
+ * How often ownership may pass to another thread, before all threads share the lock. A thread pointer is aligned, so its low
+ * bits can hold a number below this one.
  */
 #define BIASED_LOSSES_MAX 8
 
@@ -29,8 +29,8 @@ struct biased_lock {
 	/* busy[losses] is 1 while the owner holds the lock */
 	_Atomic uint8_t busy[BIASED_LOSSES_MAX];
 	struct sys_lock lock;   /* held by threads that are not the owner */
-	_Atomic bool is_shared; /* never reset */
-	/* How often the lock was taken from its owner. Guarded by `lock`. */
+	_Atomic bool is_shared; /* BIASED_SHARED from now on; only biased_reset() ends it */
+	/* How often ownership has passed to another thread, not counting biased_visit(). Guarded by `lock`. */
 	_Atomic uint8_t losses;
 };
 

@@ -7,7 +7,7 @@
 
 /*
  * Returns the path of the tenant's socket: that of the container, or else ALLOT_SOCKET. Empty if the process belongs to no
- * tenant.
+ * tenant, or if the path is too long (config_is_unusable()).
  */
 const char *config_socket(void);
 
