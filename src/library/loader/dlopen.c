@@ -32,7 +32,7 @@ static uintptr_t without_deepbind(uintptr_t flags)
  */
 static struct hooked_namespace {
 	const void *own; /* this library's handle there; NULL if the entry is unused */
-	size_t objects;  /* objects there right after this library was loaded */
+	size_t objects;  /* number of objects there right after this library was loaded */
 	Lmid_t id;
 	long thread;
 } namespaces[16];

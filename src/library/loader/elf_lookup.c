@@ -143,11 +143,13 @@ void *elf_symbol(const struct elf_object *object, const char *name)
 }
 
 struct search {
-	const char *soname; /* search for the object with this SONAME, or, if NULL, ... */
-	/* ... for this symbol, in any object but the one that contains `self` */
+	/* what to find: the object with this SONAME; if NULL, the symbol below */
+	const char *soname;
+	/* looked for in all objects except the one that contains `self` */
 	const char *symbol;
 	const void *self;
-	bool past_self; /* objects behind that of `self` are reached; only those are searched */
+	/* objects are searched while this is true; set when the search passes `self` */
+	bool past_self;
 	bool found;
 	struct elf_object object;
 	void *address;

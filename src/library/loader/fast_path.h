@@ -33,7 +33,7 @@
 #define FAST_PATH_SLOT(symbol, streams, params, args, ...) CUresult(*symbol) params;
 
 struct fast_path {
-	_Alignas(SYS_PAGE) _Atomic uint32_t open; /* devices (bits) */
+	_Alignas(SYS_PAGE) _Atomic uint32_t open; /* bit i: the fast path of device i is open */
 	const struct region_control *_Atomic control;
 	/* Copies from `real` (real.h), so that a launch reads one cache line; from trace_launch while the process is traced. */
 	struct {

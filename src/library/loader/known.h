@@ -21,7 +21,7 @@
  */
 void known_fill(const struct elf_object *driver, void *(*hook_of_row)(size_t row));
 
-/* True if the name with this hash (name.h) is hooked in any form. */
+/* True if a version or stream variant of the base name with this hash (name.h) is hooked. */
 bool known_is_hooked(uint64_t hash);
 
 /* The driver's functions that are not hooked, indexed by the numbers in names.h; NULL if the driver lacks one. */
@@ -31,7 +31,7 @@ enum known_answer {
 	/* only the driver can tell */
 	KNOWN_NOT,
 	KNOWN_FOUND,  /* *ret_function is the hook, or the driver's function if there is no hook */
-	KNOWN_TOO_NEW /* the driver has the name only in newer versions */
+	KNOWN_TOO_NEW /* the driver has the name, but only in CUDA versions above `version` */
 };
 
 /* Answers cuGetProcAddress(name, version, flags) for the name with this hash (name.h). */

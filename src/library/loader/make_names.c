@@ -12,7 +12,7 @@
 #include "abi/driver_versions.h"
 #include "library/loader/name.h"
 
-#define NAMES_MAX 4095 /* the largest number that fits in the low bits of an entry */
+#define NAMES_MAX 4095 /* the largest number that fits in the low bits of an entry of names_table */
 #define FORMS_MAX 2048
 
 static struct name {

@@ -67,10 +67,10 @@ void *real_hook_of_known(const void *address);
 void *real_hook_of_answer(const void *address);
 
 /*
- * A quick test for dlsym. Returns the hook with exactly that name, a stand-in for a form of a hooked name that only the driver
- * knows, or NULL.
+ * A quick lookup for dlsym. Returns the hook with exactly that name. For a hooked name with a version or stream suffix that
+ * driver_table.h lacks, such as cuMemAlloc_v9, returns a stand-in (unknown.h). Otherwise NULL.
  */
 void *real_hook_of_name(const char *name);
 
-/* True if `name` is any form of a hooked driver function. */
+/* True if `name` without its version and stream suffix (_v2, _ptsz, _ptds) is the name of a hooked driver function. */
 bool real_hooks_form_of(const char *name);

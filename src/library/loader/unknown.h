@@ -1,7 +1,7 @@
 /*
- * Driver functions that driver_table.h lacks although it has other forms of the name, such as a cuMemAlloc_v9 of a newer
- * driver. Such a function could bypass the quotas. So the library hides it, unless ALLOT_UNKNOWN=pass; in both cases the log
- * names it.
+ * Driver functions that driver_table.h lacks although it has another version of the same name: cuMemAlloc_v9 of a newer driver,
+ * beside cuMemAlloc_v2. Such a function could bypass the quotas. So the library hides it, unless ALLOT_UNKNOWN=pass; in both
+ * cases the log names it.
  *
  * For a hidden function, cuGetProcAddress answers "not found". dlsym must return an address, because its caller has seen that
  * the symbol exists, so it returns a stand-in that answers CUDA_ERROR_NOT_FOUND.
@@ -13,7 +13,8 @@
 #include <stdbool.h>
 
 /*
- * True if the function of that name must be hidden. In a tenant's process, also logs the name. The name's base must be hooked.
+ * True if the function `name` must be hidden. In a tenant's process, also logs the name. Call only if real_hooks_form_of(name),
+ * and driver_table.h has no row for `name`.
  */
 bool unknown_is_refused(const char *name);
 
