@@ -48,7 +48,8 @@ bool charge_begin(struct holding *h);
 
 /*
  * As charge_begin(), for memory on the GPU. In a swappable process, also refuses while the GPU's free memory is kept for
- * another tenant. Records that refusal for swap_room.h; charge_end() records the driver's.
+ * another tenant, and records that lack of room (swap_room.h). If the driver's call fails for lack of room, charge_end()
+ * records it.
  */
 bool charge_begin_on_gpu(struct holding *h);
 

@@ -28,7 +28,7 @@
 
 /*
  * Reserves `bytes` on device `index` (of the tenant's list, or REGION_HOST). Returns 0, or -ENOMEM if the bytes do not fit.
- * count_denial says whether to count a refusal: a caller that can trim something first calls without it.
+ * count_denial says whether to count a refusal: a caller that can free something and try again passes false at first.
  */
 int ledger_reserve(int index, uint64_t bytes, bool count_denial);
 
@@ -62,7 +62,7 @@ bool ledger_wait_for_nvml(int index);
 
 /*
  * Call when NVML may show less memory for this process than the process is charged (managed and shared memory, pools, graphs,
- * arrays). The daemon then does not use the difference any more.
+ * arrays). Sets region_slot_device.unsure, which only an older daemon reads.
  */
 void ledger_mark_unsure(int index);
 

@@ -20,7 +20,7 @@ struct entry {
 /* Guarded by locks.shared, which is never held during a driver call. */
 static struct entry *list;
 static size_t capacity;
-static _Atomic uint32_t uncharged; /* imports for which another process is charged */
+static _Atomic uint32_t uncharged; /* number of imports for which another process is charged */
 
 static bool is_in(const struct entry *e)
 {
@@ -159,7 +159,7 @@ void shared_remove_import(enum shared_kind kind, uint64_t id)
 		drop(e);
 }
 
-/* Returns how much more to charge for an import that has grown; its device is -1 if nothing. */
+/* Returns how much more to charge for an import that has grown; the result's device is -1 if nothing is to be charged. */
 static struct holding growth(enum shared_kind kind, uint64_t id, uint64_t bytes)
 {
 	struct holding more = { .device = -1 };

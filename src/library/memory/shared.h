@@ -40,7 +40,10 @@ static inline bool shared_any(void)
 /* Records exported memory, for which this process is charged. If out of memory, other processes will be charged too. */
 void shared_record_export(const struct shared *given);
 
-/* Records imported memory. Returns false if the memory is charged to no process of the tenant, and exceeds the quota. */
+/*
+ * Records imported memory. Returns false if the memory is charged to no process of the tenant and exceeds the quota, or if host
+ * memory ran out.
+ */
 bool shared_record_import(const struct shared *taken);
 
 /* If the memory was imported already, counts this import too and returns true. Call shared_remove_import() once per import. */

@@ -47,7 +47,7 @@ struct suballoc_chunk {
 #define SUBALLOC_CHUNK_SHIFT 21
 #define SUBALLOC_LEAF_SHIFT 31
 #define SUBALLOC_LEAF_CHUNKS (1 << (SUBALLOC_LEAF_SHIFT - SUBALLOC_CHUNK_SHIFT))
-/* bits of a device pointer that the table covers; a GPU has 57, a host uses 49 */
+/* bits of a device pointer that the table covers: as many as a host uses, of the 57 of a GPU; suballoc_add() fails beyond */
 #define SUBALLOC_ADDRESS_BITS 49
 
 struct suballoc_leaf {
@@ -78,8 +78,9 @@ void suballoc_drain(int device);
 void suballoc_trim(uint64_t now_ns);
 
 /*
- * Counts a suballocation at `ptr`. Its charge becomes the chunk's, stays as the spare, or is given back. Returns false, having
- * done nothing, if the address is beyond the table or memory ran out.
+ * Counts a suballocation at `ptr`. If it is the chunk's first, its charge becomes the chunk's. Otherwise the charge stays as
+ * the spare or, if there is a spare already, is given back. Returns false, having done nothing, if the address is beyond the
+ * table or memory ran out.
  */
 bool suballoc_add(CUdeviceptr ptr, int device, enum suballoc_charge charge);
 

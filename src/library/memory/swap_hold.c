@@ -7,7 +7,7 @@
 enum hold_state { HOLD_OPEN, HOLD_CLOSED, HOLD_NO_ROOM };
 
 static _Atomic uint32_t hold;   /* futex word, seq_cst; enum hold_state */
-static _Atomic uint32_t inside; /* seq_cst; threads inside; a futex word while closed */
+static _Atomic uint32_t inside; /* seq_cst; number of threads inside; a futex word while closed */
 static __thread uint32_t depth; /* nested calls of this thread inside; 0 if outside */
 
 static void count_out(void)

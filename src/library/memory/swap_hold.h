@@ -57,8 +57,8 @@ static inline void swap_leave(void)
 }
 
 /*
- * Keeps memory on the GPU until the end of the calling function. If the memory cannot be on the GPU, that function returns
- * CUDA_ERROR_OUT_OF_MEMORY. Use it first in a hook, before any lock.
+ * WITH_MEMORY_HELD() keeps memory on the GPU until the end of the calling function. If the memory cannot be on the GPU, that
+ * function returns CUDA_ERROR_OUT_OF_MEMORY. Use the macro first in a hook, before any lock.
  */
 static inline void swap_leave_cleanup(bool *is_inside)
 {

@@ -39,7 +39,7 @@ struct opened {
 static struct opened *opened; /* OPEN_MAX entries */
 static uint32_t opened_count;
 
-static uint64_t given_ns; /* helper thread: when the descriptors were last given again */
+static uint64_t given_ns; /* helper thread: when it last gave the descriptors to a new daemon */
 
 static CUresult export_to_daemon(const struct backing *b, uint64_t key, int *ret_error)
 {

@@ -224,7 +224,7 @@ static void report_out_bytes(bool is_all)
 
 /*
  * Returns the swap word to obey: while the daemon is lost 0 (SWAP_ORDER_IN), because nothing else would bring the memory back.
- * A new daemon's order is obeyed even if the value is the same.
+ * So a new daemon's order is obeyed even if its value equals the last order of the earlier daemon.
  */
 static uint32_t effective_order(uint32_t word)
 {

@@ -43,7 +43,7 @@ void swap_context_gone(CUcontext context);
 /* For the helper thread: gives up a wait for work that takes too long. */
 void swap_check_timeout(uint64_t now_ns);
 
-/* Writes this process's swap state and sums into `slot`. */
+/* Writes into `slot` this process's swap state, and for each device the fields of struct region_slot_swap. */
 void swap_publish(struct region_slot *slot);
 
 /* Call at exit, when the process has left its tenant. Returns when the swap thread is no longer in the driver. */

@@ -58,7 +58,7 @@ bool swap_backing_has_key(uint64_t key);
 /* Finds the first allocation from ptr on that has a key. False if there is none. */
 bool swap_backing_next_with_key(CUdeviceptr ptr, struct backing *ret);
 
-/* Call after a context has ended: drops everything that it owned. */
+/* Call after a context has ended: frees the backings that the context owned. */
 void swap_backing_context_gone(CUcontext context);
 
 /* Sums for the device with this index, or for all devices if negative. */
