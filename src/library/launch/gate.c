@@ -44,8 +44,8 @@ static bool has_room(const struct inflight_device *f, uint64_t depth_ns, uint64_
 }
 
 /*
- * Returns true if a wait for the process's own work was given up, and no work has ended since: another wait would be
- * useless.
+ * Returns true if a wait for the process's own work was given up, no work has ended since, and less than STALL_DEPTH_NS is in
+ * flight: another wait would be useless.
  */
 static bool is_stalled(const struct inflight_device *f)
 {
@@ -257,7 +257,10 @@ static inline bool is_free(const struct region_control_device *c, const struct i
 		       (int64_t)process_free_depth_ns(c);
 }
 
-/* Returns false if the memory that the work may access is not on the GPU; then the work must pass the gate again. */
+/*
+ * Enters the hold (swap_hold.h). If the hold is closed, waits a short time and returns false; then the work must pass the gate
+ * again. If the GPU has no room for the memory (SWAP_NO_ROOM), sets pass->is_refused and returns true.
+ */
 static __attribute__((noinline)) bool enter_hold(struct gate_pass *pass, const struct work *work)
 {
 	enum swap_pass held = swap_try_enter();

@@ -18,8 +18,8 @@
  *   tokens (PACED, pace.h)      The daemon grants tokens in each period, even to a tenant that owes some. Without a daemon,
  *                               as for the lease.
  *   in-flight work              The wait lasts at most 4 times the predicted length of the work, but at least 10 ms and at
- *                               most 100 ms. Time for which the process was stopped does not count. Then all calls pass
- *                               until some work ends.
+ *                               most 100 ms. Time for which the process was stopped does not count. Then calls pass without
+ *                               this wait until some work ends, while less than STALL_DEPTH_NS (gate.c) is in flight.
  *
  * So a stream that waits for its own thread, a host function that needs a lock held here, or ranks that spin for each other are
  * slowed, but never hang.

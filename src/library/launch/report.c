@@ -69,7 +69,10 @@ static enum lease_state lease_of(int index)
 	return lease_state_of(atomic_load(&process_control_device(index)->lease));
 }
 
-/* True if the device is idle under a lease, which is reported once per idle period. */
+/*
+ * True if the daemon must be told that the device is idle: no work is in flight under LEASE_GO, and the daemon was not told
+ * since work last ended.
+ */
 static bool must_report_idle(int index)
 {
 	return !account[index].is_busy && !account[index].has_reported_idle &&
@@ -222,7 +225,7 @@ static uint64_t poll_free_ns(uint32_t count)
 	return least_ns;
 }
 
-/* True if every device with work has much in flight, and no thread waits for work to end. */
+/* True if every device with work has at least 4 * POLL_AHEAD_NS of it in flight, and no thread waits for work to end. */
 static bool is_far_ahead(uint32_t count, uint32_t busy)
 {
 	for (uint32_t i = 0; i < count; i++) {

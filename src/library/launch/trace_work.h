@@ -17,8 +17,8 @@ void trace_work(const struct work *work, int device, uint64_t begin, bool is_lea
 void trace_kernel(const struct work *work, int device, uint64_t begin, uint64_t end,
 		  CUresult result);
 
-#define TRACE_SEEN_PLACES \
-	8 /* places for a key; a key that finds none free has no name in the trace */
+/* Number of places in trace_sink.seen where a key may be. A key that finds none of them free has no name in the trace. */
+#define TRACE_SEEN_PLACES 8
 
 /* Returns the index of the key's first place in trace_sink.seen. */
 static inline uint64_t trace_seen_at(uint64_t key)

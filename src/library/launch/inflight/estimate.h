@@ -26,7 +26,8 @@ struct estimate {
 	_Atomic uint32_t samples_wanted; /* how many more samples to take soon */
 	_Atomic uint32_t last, before;   /* the last two samples, in ns; 0 if none yet */
 	_Atomic uint32_t stable_ns;      /* the stable value; 0 before three samples */
-	_Atomic uint32_t surprises;      /* samples that were far from the estimate */
+	/* number of samples far from the estimate, at most SURPRISES_MOST (estimate.c) */
+	_Atomic uint32_t surprises;
 };
 
 /* Returns the entry for this work, adding one if needed. Never NULL. */
@@ -47,7 +48,7 @@ bool estimate_wants_stable_sample(struct estimate *estimate);
 void estimate_learn(struct estimate *estimate, uint64_t key, uint64_t ns);
 /*
  * Like estimate_learn(), for work that ran at the same time as other tenants' work, so that the sample is an upper bound. If
- * the sample exceeds the known value, the work will be timed again while nothing else runs.
+ * the sample exceeds `ns` by more than a quarter, the work will be timed again while no other tenant's work runs.
  */
 void estimate_learn_concurrent(struct estimate *estimate, uint64_t key, uint64_t ns);
 

@@ -20,8 +20,8 @@
 #define LEASE_MARK_NS (200 * NS_PER_US)
 #define LEASE_MARK_LAUNCHES 16
 /*
- * Where depth_ns is larger than usual, marks are recorded less often in proportion: MARKS_IN_DEPTH per depth_ns, but at most
- * MARKS_RARER_MOST times less often.
+ * If depth_ns is larger than MARKS_IN_DEPTH * LEASE_MARK_NS, marks are recorded less often in proportion: MARKS_IN_DEPTH per
+ * depth_ns, but at most MARKS_RARER_MOST times less often.
  */
 #define MARKS_IN_DEPTH 10
 #define MARKS_RARER_MOST 10
@@ -318,7 +318,10 @@ void inflight_mark_work(struct inflight_stream *s, const struct work *work)
 	mark_overflow(s, work, atomic_load_explicit(&s->average_ns, memory_order_relaxed));
 }
 
-/* Returns how many times less often marks are recorded than where depth_ns is as usual. */
+/*
+ * Returns the factor by which LEASE_MARK_NS and LEASE_MARK_LAUNCHES are multiplied for this work; 1 if depth_ns is small, or if
+ * the work pays no tokens by its length.
+ */
 static uint64_t mark_interval_factor(const struct inflight_stream *s,
 				     const struct inflight_pass *pass)
 {

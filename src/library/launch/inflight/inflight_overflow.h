@@ -34,8 +34,8 @@ void inflight_overflow_reap(struct inflight_stream *record, uint32_t *ret_launch
 			    uint64_t *ret_ns);
 
 /*
- * Call when a context ends, and its events with it: removes all its marks, and returns the sums of their launches and predicted
- * time.
+ * Call when a context ends, and its events with it: removes all marks of that context, and returns the sums of their launches
+ * and predicted time.
  */
 void inflight_overflow_drop(struct inflight_stream *record, CUcontext context,
 			    uint32_t *ret_launches, uint64_t *ret_ns);

@@ -180,8 +180,9 @@ static void drop_unmarked(struct inflight_stream *s, uint32_t launched)
 }
 
 /*
- * Returns true while the stream has work in flight. Records a mark behind unmarked work: at once with `flush`, or with has_tail
- * if nothing was launched since the last poll.
+ * Returns true while the stream has work in flight. Records a mark behind unmarked work: with `flush` at once, with has_tail if
+ * nothing was launched into the stream since the last poll. has_tail is false for a device in free run that still gets
+ * launches.
  */
 static bool poll_stream(struct inflight_stream *s, uint64_t now_ns, bool has_tail, bool flush)
 {

@@ -12,7 +12,7 @@
 #define INFLIGHT_RING 32    /* most marks of one stream in flight */
 #define INFLIGHT_SAMPLES 16 /* most samples of one stream in progress */
 #define INFLIGHT_NO_SAMPLE (-1)
-/* A power of two, so that little code finds a record (fast_path.h). */
+/* Bytes of a record (struct inflight_stream): a power of two, so that little code finds a record (fast_path.h). */
 #define INFLIGHT_STREAM_SIZE 1024
 
 struct inflight_mark {
@@ -55,10 +55,11 @@ struct inflight_stream {
 	struct sys_lock lock; /* guards the fields below */
 	uint32_t head, tail;  /* marks [tail, head) are in flight; indices modulo INFLIGHT_RING */
 	struct inflight_mark ring[INFLIGHT_RING];
-	uint32_t seen_launched; /* at the helper thread's last poll */
-	uint64_t progress_ns;   /* when the helper thread last saw work end in this busy period */
+	uint32_t seen_launched; /* value of `launched` at the helper thread's last poll */
+	/* when the helper thread last saw work end, or first saw work in flight; 0 while none is */
+	uint64_t progress_ns;
 	_Atomic uint32_t samples_taken; /* bits: samples in progress */
-	/* Marks in flight of an overflow record; written under `lock`. */
+	/* Number of marks in flight, for an overflow record; written under `lock`. */
 	_Atomic uint32_t overflow_marks;
 };
 
