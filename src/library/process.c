@@ -45,7 +45,7 @@
  */
 #define HEARTBEAT_PATIENCE_NS (250 * NS_PER_MS)
 #define RESTING_PATIENCE_NS (2500 * NS_PER_MS)
-/* The daemon slows its heartbeat after a process had no work for this long. */
+/* After this long without work in this process, the heartbeat may have slowed down to once a second. */
 #define RESTED_NS (500 * NS_PER_MS)
 #define REJOIN_EVERY_NS (50 * NS_PER_MS) /* time between two tries to reach a new daemon */
 
@@ -57,8 +57,8 @@ static struct retired {
 	struct region_report *report;
 } previous;
 /*
- * Mappings of still earlier daemons' files. A call that began under such a daemon may still access them, so pages of zeros,
- * which take no memory, replace the files.
+ * Mappings of still earlier daemons' files, at most RETIRED_MAX; then the oldest is unmapped. A call that began under such a
+ * daemon may still access them, so pages of zeros, which take no memory, replace the files.
  */
 #define RETIRED_MAX 64
 static struct retired retired[RETIRED_MAX];

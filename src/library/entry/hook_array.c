@@ -118,7 +118,7 @@ static void undo_mipmap(uint64_t mipmap)
 	real.cuMipmappedArrayDestroy((CUmipmappedArray)(uintptr_t)mipmap);
 }
 
-/* Returns what to charge for an array. Its device is -1 if the driver will refuse the call, or nothing is charged. */
+/* Returns what to charge for an array. The result's device is -1 if the driver will refuse the call, or nothing is charged. */
 static struct holding charge_of(const void *ret_array, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 				unsigned levels)
 {

@@ -13,7 +13,7 @@
 #define UNWRAP(...) __VA_ARGS__
 /*
  * When loading code fails on a full GPU, the call waits for this much room before it tries again (swap_room.h), because the
- * code's size is unknown. It is the step in which a context's code memory grows.
+ * code's size is unknown. A context's code memory grows in steps of this size.
  */
 #define CODE_BYTES (32 * MIB)
 

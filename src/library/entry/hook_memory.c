@@ -190,7 +190,7 @@ static CUdeviceptr forget_import(CUdeviceptr ptr)
 	return ptr;
 }
 
-/* Returns the chunk of `ptr` if it is in the part of the table that was read last, otherwise NULL. */
+/* Returns the chunk of `ptr` if it has suballocations and is in the leaf (suballoc.h) that was read last, otherwise NULL. */
 static inline struct suballoc_chunk *suballoc_nearby(CUdeviceptr ptr)
 {
 	struct suballoc_chunk *chunk = suballoc_chunk_nearby(&process_own()->cache, ptr);

@@ -18,8 +18,8 @@
 #define MAX_POOLS 1024
 
 /*
- * The pools from which memory was allocated. They are not in ptrmap.h, because this list is read 50 times a second, and
- * ptrmap.h may have 100,000 other entries.
+ * The pools that the program created or imported, or from which it allocated. They are not in ptrmap.h, because this list is
+ * read 50 times a second, and ptrmap.h may have 100,000 other entries.
  */
 struct known_pool {
 	CUmemoryPool handle;
@@ -48,9 +48,9 @@ static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which)
 }
 
 /*
- * Updates the charge of a pool (reserved_update_charge()). The caller of this function, and of all below that change `pools`,
- * holds locks.pool. A call's effect on a pool is measured by the reserved bytes before and after, so such calls must not
- * overlap.
+ * Updates the charge of a pool (reserved_update_charge()). The caller of this function, of those from here to trim_locked(),
+ * and of reserve_growth() holds locks.pool. A call's effect on a pool is measured by the reserved bytes before and after, so
+ * such calls must not overlap.
  */
 static void update_charge(struct known_pool *p, uint64_t reserved_for_it)
 {
@@ -217,7 +217,7 @@ static bool has_spare(const struct known_pool *p, size_t bytes)
 	return used <= reserved && bytes <= reserved - used;
 }
 
-/* Sets *ret_result to the driver's result. Returns false if the pool's growth exceeds the quota. */
+/* Sets *ret_result to the driver's result. Returns false if the pool's growth exceeds the quota, or `pools` is full. */
 static bool alloc_in_pool(const struct async_request *r, CUdeviceptr *ptr, size_t bytes,
 			  CUresult *ret_result)
 {

@@ -66,7 +66,10 @@ static int index_of(CUdeviceptr ptr)
 	return process_device_index(device);
 }
 
-/* Records an imported allocation. Returns false if the memory is charged to no process of the tenant, and exceeds the quota. */
+/*
+ * Records an imported allocation. Returns false if the memory is charged to no process of the tenant and exceeds the quota, or
+ * if host memory ran out.
+ */
 static bool note_import(CUdeviceptr ptr, CUmemoryPool pool)
 {
 	struct holding h = {

@@ -1,6 +1,6 @@
 /*
  * Memory of the virtual memory API. Physical memory is charged until its handle was released as often as it was obtained, and
- * its last mapping is gone, because the driver keeps the memory that long.
+ * its last mapping and last multicast binding are gone, because the driver keeps the memory that long.
  */
 #include "library/entry/hook_vmm.h"
 

@@ -7,14 +7,14 @@
 #include "library/sys/sys.h"
 
 /*
- * References to memory of the virtual memory API, shared by the hook_vmm*.c files and guarded by locks.vmm. The caller of a
- * function below holds that lock, and a driver call that changes the references is made under it.
+ * References to memory of the virtual memory API, shared by hook_vmm*.c and hook_multicast.c, and guarded by locks.vmm. The
+ * caller of a function below holds that lock, and a driver call that changes the references is made under it.
  *
  * The driver may reuse the value of a released handle although the memory is still mapped. So the library gives each memory a
  * number of its own:
  *     HANDLE    handle value -> number, and how often the handle was obtained
  *     MAPPING   address -> number
- *     PHYSICAL  number -> bytes charged, and references: one for the handle, one for each mapping
+ *     PHYSICAL  number -> bytes charged, and references: one for the handle, one for each mapping and binding
  *     BINDING   place in a multicast object -> number
  */
 

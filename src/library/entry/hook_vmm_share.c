@@ -93,7 +93,10 @@ static int place_of(CUmemGenericAllocationHandle handle)
 	return charge_location_index(&prop.location);
 }
 
-/* Records imported memory. Returns false if the memory is charged to no process of the tenant, and exceeds the quota. */
+/*
+ * Records imported memory. Returns false if the memory is charged to no process of the tenant and exceeds the quota, or if host
+ * memory ran out.
+ */
 static bool note_import(uint64_t handle, const struct fd_tag *tag, int index)
 {
 	uint64_t number = vmm_number_of(HOLDING_HANDLE, handle);

@@ -7,7 +7,7 @@
  * All values come from the region (abi/shm/region.h). Busy time is a percentage of what the tenant may use: a tenant that is
  * limited to 30 % and uses that shows 100 %. The values of the processes add up to the value of the GPU.
  *
- * Thread safe. All functions but the first two need an active process.
+ * Thread safe. The functions below nvml_card_of() need a process that has joined its tenant (process_is_active()).
  */
 #pragma once
 
@@ -46,8 +46,8 @@ nvmlReturn_t nvml_device_of(int card, nvmlDevice_t *ret_device);
 nvmlReturn_t nvml_gpu_of(int card, nvmlDevice_t *ret_device);
 
 /*
- * Tell whether the tenant has a MIG instance there instead of a whole GPU, the prefix of the UUID, and the instance's ids on
- * its GPU (NVML_NO_INSTANCE for a whole GPU).
+ * Tell of the tenant's device `card` whether it is a MIG instance instead of a whole GPU, the prefix of its UUID, and the
+ * instance's ids on its GPU (NVML_NO_INSTANCE for a whole GPU).
  */
 #define NVML_NO_INSTANCE ~0U
 bool nvml_is_instance(int card);

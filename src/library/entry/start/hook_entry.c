@@ -72,7 +72,10 @@ static bool substitute(struct answer *a, const char *name)
 	return real_hooks_form_of(name) && unknown_is_refused(name);
 }
 
-/* Stores only an answer that will not change. Other errors may mean that the driver was asked too early. */
+/*
+ * Stores the answer if it is final: a function was found, or the name does not exist. Another error may mean that the driver
+ * was asked too early.
+ */
 static void store_if_final(const struct question *q, const struct answer *a)
 {
 	if (a->result == CUDA_SUCCESS || (a->result == CUDA_ERROR_NOT_FOUND && !a->pfn))

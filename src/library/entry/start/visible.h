@@ -9,8 +9,8 @@
 
 /*
  * Call before the driver starts: rewrites the variable to the devices' UUIDs, which mean the same to the driver and to other
- * readers. Returns false if nothing was changed; pass the result to visible_end(). Thread safe; of two threads at the same
- * time, one changes the variable for both. Needs an active process.
+ * readers. Returns false if nothing was changed, as when the driver has started or the process has joined no tenant; pass the
+ * result to visible_end(). Thread safe; of two threads at the same time, one changes the variable for both.
  */
 bool visible_begin(void);
 void visible_end(bool is_changed);
