@@ -48,7 +48,10 @@ enum lease_state {
 	LEASE_STOP = 0,    /* no work may start */
 	LEASE_CLOSING = 1, /* no work may start; the process reports when its running work has ended */
 	LEASE_GO = 2, /* work may start while less than region_control_device.depth_ns of work is in flight */
-	/* the tenant is alone on the device: work may start while less than region_control_device.free_depth_ns is in flight */
+	/*
+	 * the tenant is alone on the device, or tenants with short steps run at once, sliced by the hardware: work may start
+	 * while less of it is in flight than process_free_depth_ns() in library/state/process_state.h returns
+	 */
 	LEASE_FREE = 3,
 	/* several tenants run at the same time: each launch is paid for with tokens (region_control_device.granted) */
 	LEASE_PACED = 4,
@@ -115,7 +118,7 @@ struct region_control_device {
 	_Atomic uint64_t quota_bytes;   /* UINT64_MAX means no quota */
 	_Atomic uint64_t context_bytes; /* memory that one CUDA context takes on this device */
 	_Atomic uint64_t depth_ns;      /* most work in flight under LEASE_GO */
-	_Atomic uint64_t free_depth_ns; /* most work in flight under LEASE_FREE */
+	_Atomic uint64_t free_depth_ns; /* most work in flight under LEASE_FREE, if alone */
 	/* Under LEASE_GO, a second work item may start beyond depth_ns while less than long_work_ns is in flight. */
 	_Atomic uint64_t long_work_ns;
 	/* 0; an older library reads another field here */
@@ -253,8 +256,8 @@ struct region_slot_device {
 	_Atomic uint64_t launches;  /* work items handed to the driver so far */
 	_Atomic uint64_t waited_ns; /* total time for which the gate held threads */
 	/*
-	 * Written by D: a fading sum of the growth of busy_ns. allot's NVML divides got_1s_pct_x100 among the processes in this
-	 * proportion.
+	 * Written by D: a fading sum of the growth of busy_ns. The library's NVML hooks divide got_1s_pct_x100 among the
+	 * processes in this proportion.
 	 */
 	_Atomic uint32_t recent_us;
 	/* how long the process had been idle at its last ring of the doorbell; 0 if it has work */
@@ -315,8 +318,8 @@ struct region_spent {
 	/* Predicted duration of the paid work, if tokens are nanoseconds; 0 from an older library. */
 	_Atomic uint64_t work_ns;
 	/*
-	 * The part of work_ns of kernels that were hardly ever timed while alone on the device. Their predicted duration is a
-	 * guess or an upper bound.
+	 * The part of work_ns of kernels that were timed fewer than three times while the tenant was alone on the device. Their
+	 * predicted duration is a guess or an upper bound.
 	 */
 	_Atomic uint64_t untried_ns;
 	uint64_t reserved; /* an older library counts something unused here */
