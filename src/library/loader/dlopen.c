@@ -28,7 +28,8 @@ static uintptr_t without_deepbind(uintptr_t flags)
 
 /*
  * Namespaces into which this library was loaded. glibc has only 16, so a namespace is reused once the program has closed what
- * it loaded there; only by the thread that used the namespace, because only then has the earlier load certainly ended.
+ * it loaded there. Only the thread that used the namespace reuses it: to others it may look unused while that thread is still
+ * loading into it.
  */
 static struct hooked_namespace {
 	const void *own; /* this library's handle there; NULL if the entry is unused */

@@ -28,7 +28,7 @@ static struct form {
 	int since;
 	size_t name;
 	bool is_twin; /* _ptsz or _ptds */
-	/* number of a function that is not hooked */
+	/* for a function that is not hooked: its index in known_passed[] */
 	int forward;
 } forms[FORMS_MAX];
 static size_t forms_count;

@@ -62,9 +62,9 @@ int charge_location_index(const CUmemLocation *location)
 }
 
 /*
- * While a tenant is off its GPU by the driver's checkpoint call, its quota is what it holds, so that new processes take nothing
- * there. The driver then holds each call of its processes until the tenant is back, and this one. Returns true if the driver
- * answered, so a refused reservation is worth one more try. Returns false if the thread has no context, as in a new process.
+ * Makes a call that the driver does not answer while the tenant is off its GPU by the driver's checkpoint call. Meanwhile the
+ * quota is what the tenant holds, so that new processes take nothing there. Returns true if the driver answered: then a refused
+ * reservation is worth one more try. False if the process captures a stream, or the thread has no context, as in a new process.
  */
 static bool wait_in_driver(void)
 {

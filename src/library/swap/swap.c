@@ -32,7 +32,7 @@
 static bool is_started;
 static _Atomic bool is_exiting, is_in_driver;
 
-static CUcontext contexts[CONTEXTS_MAX]; /* contexts whose work may use the memory */
+static CUcontext contexts[CONTEXTS_MAX]; /* contexts whose work may use movable memory */
 static uint32_t contexts_count;
 static bool has_too_many;
 

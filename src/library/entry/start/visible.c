@@ -38,8 +38,8 @@ static char **find(const char *prefix, size_t length)
 }
 
 /*
- * Reads a number as strtol() does, which the driver uses; strtol itself is a different symbol in each glibc. Returns false if
- * there is none.
+ * Reads a number as strtol() does, which the driver uses. strtol itself is not called, because a build with a newer glibc would
+ * need a symbol that an older glibc lacks. Returns false if there is no number.
  */
 static bool read_number(const char **at, int *ret)
 {
