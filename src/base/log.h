@@ -34,7 +34,7 @@ void log_set_level(enum log_level level);
 #define LOG_NO_KEY UINT32_MAX
 struct log_limit {
 	struct {
-		/* when the bucket will hold all of its ten tokens again */
+		/* monotonic time at which the bucket will have all of its tokens again */
 		_Atomic uint64_t empty_ns;
 		_Atomic uint64_t left_out;
 	} bucket[LOG_LIMIT_KEYS];

@@ -21,7 +21,7 @@
 #define PARSE_UUID_MAX 80
 #define PARSE_DEVICES_MAX 16
 
-/* Parses an amount of memory: a decimal number above 0 and a unit: B, KiB to TiB or KB to TB (also Ki to Ti). */
+/* Parses an amount of memory: a decimal number above 0 and a unit: B, KiB to TiB or KB to TB (also without the B). */
 int parse_size(const char *text, uint64_t *ret_bytes, struct error *err);
 
 /* Parses a share in percent: above 0, at most 100, at most two decimals; "%" may follow. */

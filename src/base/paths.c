@@ -32,7 +32,10 @@ static uint32_t hash_path(const char *path)
 	return hash;
 }
 
-/* Makes "sim-", up to 16 safe characters of the file's name, and the hash of its path. */
+/*
+ * Makes "sim-", the file's name, and the hash of its path. The name ends before its first '.' or after 16 characters, and has
+ * '_' for each character that is_word() rejects.
+ */
 static void name_file(const char *real_path, char ret_name[PATHS_HARDWARE_MAX])
 {
 	const char *slash = strrchr(real_path, '/');

@@ -1,4 +1,7 @@
-/* Cleans untrusted text (a process's name, a container engine's output) before it is shown or becomes JSON. Pure; thread safe. */
+/*
+ * Cleans untrusted text (a process's name, a container engine's output) before it is shown or becomes JSON. No I/O and no
+ * allocation; thread safe.
+ */
 #pragma once
 
 #include <stddef.h>

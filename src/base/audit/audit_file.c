@@ -40,8 +40,8 @@ static int open_file(struct audit_file *file)
 		return -EINVAL;
 	}
 	/*
-	 * If the last line lacks its newline (the previous daemon was killed, or the disk was full), the next line begins with
-	 * one.
+	 * If the last line lacks its newline (the previous daemon was killed, or the disk was full), append() writes a newline
+	 * before the next line.
 	 */
 	if (st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) != 1)
 		last = '\n';

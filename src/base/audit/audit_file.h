@@ -17,7 +17,7 @@ struct audit_file {
 	bool is_torn;    /* the last line lacks its newline */
 	bool is_failing; /* writing fails, and that was logged */
 	uint64_t lines, lost;
-	uint64_t unreported; /* lost lines that no line of the file reports yet */
+	uint64_t unreported; /* number of lost lines that no line of the file reports yet */
 };
 
 /* Opens the file, creating it with mode 0600 if needed. A failure is logged, and the next line retries. */

@@ -15,7 +15,10 @@ void command_line_complain(void *program, const char *text)
 	fprintf(stderr, "%s: %s\n", (const char *)program, text);
 }
 
-/* Returns the name of the index-th option that is a setting, or NULL after the last. */
+/*
+ * Returns the index-th name that an option may have besides the program's own: former settings, then settings, then aliases.
+ * NULL after the last. *ret_is_switch: the value may be left out.
+ */
 static const char *setting_name(const struct command_line *line, size_t index, bool *ret_is_switch)
 {
 	size_t former = line->former ? line->former->count : 0;

@@ -55,7 +55,10 @@ struct settings_row {
 struct settings_alias {
 	const char *name;
 	const char *setting; /* NULL if the alias is refused, or accepts only the value `must` */
-	/* Writes the setting's value to `ret`; "" sets nothing. NULL if the alias takes the setting's own values. */
+	/*
+	 * Writes the setting's value to `ret`; "" sets nothing. NULL: the alias takes the setting's own values, or is refused
+	 * if `setting` is NULL.
+	 */
 	int (*translate)(const struct config *config, const char *value,
 			 char ret[SETTINGS_TEXT_MAX], struct error *err);
 	const char *why;  /* the accepted values, or why the alias is refused; or NULL */
@@ -83,8 +86,8 @@ const struct settings_row *settings_find(const struct settings_table *table, con
 const char *settings_name(const struct settings_table *table, size_t index, bool *ret_is_switch);
 void settings_default(const struct settings_table *table, struct config *config);
 /*
- * Sets `key`, a setting or an alias. Returns -ENOENT if there is no such setting; -EINVAL or -ERANGE, with what would be right.
- * On failure *config is unchanged.
+ * Sets `key`, a setting or an alias. Returns -ENOENT if there is no such setting; -EINVAL or -ERANGE if the value is wrong, and
+ * the error says what would be right. On failure *config is unchanged.
  */
 int settings_set(const struct settings_table *table, struct config *config, const char *key,
 		 const char *value, struct error *err);
