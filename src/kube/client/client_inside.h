@@ -1,7 +1,4 @@
-/*
- * Shared by kube_client.c, which drives libcurl and delivers answers, and call.c, which is one
- * call.
- */
+/* Shared by kube_client.c, which drives libcurl and delivers answers, and call.c, which starts and ends one call. */
 #pragma once
 
 #include <jansson.h>

@@ -40,7 +40,7 @@ struct kube_answer {
 	json_t *object;
 	size_t bytes;            /* bytes of the answer that were read */
 	uint64_t retry_after_ns; /* 0 if the server gave no time */
-	/* code: 0 for a status 2xx; EFBIG if the answer exceeds KUBE_BODY_MAX */
+	/* err.code is 0 if the status is 2xx and the answer is JSON; EFBIG if the answer exceeds KUBE_BODY_MAX */
 	struct error err;
 };
 

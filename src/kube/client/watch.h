@@ -12,11 +12,11 @@
 #include "kube/client/kube_client.h"
 
 /*
- * Callbacks to the owner. Each may stop the watch; then none is called any more. The watch owns the objects: take a reference
- * to keep one.
+ * The callbacks of kube_watch_start()'s caller. Each may stop the watch; then none is called any more. The watch owns the
+ * objects: take a reference to keep one.
  */
 struct watch_handlers {
-	/* a list begins: known objects that are not delivered before `synced` are gone */
+	/* a list begins: an object of an earlier list that is not delivered again before `synced` no longer exists */
 	void (*list_begun)(void *data);
 	void (*object)(void *data, json_t *object); /* the object exists or has changed */
 	/* the object was deleted; this is its last state */

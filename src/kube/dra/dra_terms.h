@@ -10,7 +10,7 @@
  *     sharing: space       # time or space
  *     group: trainers      # with sharing: space
  *
- * Every field is optional. Pure; thread safe.
+ * Every field is optional. No I/O; thread safe.
  */
 #pragma once
 

@@ -16,7 +16,7 @@
 struct dra_result {
 	const char *request; /* "gpu", or "gpu/small" if the claim lists alternatives */
 	const char *pool, *device;
-	bool is_whole; /* the result has no consumedCapacity, so the claim has the whole device */
+	bool is_whole; /* consumedCapacity has no memory, so the claim has the whole device */
 	uint64_t memory_bytes;
 	double cores_pct; /* 0 means no guarantee */
 	struct dra_terms terms;
@@ -29,10 +29,7 @@ struct dra_claim {
 	json_t *object;            /* owned */
 };
 
-/*
- * Reads a claim and takes a reference to `object`. Returns -EINVAL if the capacity or the
- * parameters are invalid (the error says how), or -ENOMEM.
- */
+/* Reads a claim and takes a reference to `object`. Returns -EINVAL if the claim is invalid (the error says how), or -ENOMEM. */
 int dra_claim_read(json_t *object, struct dra_claim *ret, struct error *err);
 /* Frees the contents of *claim, and sets all its members to 0. */
 void dra_claim_free(struct dra_claim *claim);

@@ -205,8 +205,8 @@ json_t *dra_devices(const struct dra_device *device, size_t count)
 	json_t *list = json_array();
 	for (size_t i = 0; list && i < count; i++) {
 		/*
-		 * Skip devices with less than 2 MiB left: the memory's request policy, of at least 1 MiB and steps of 1 MiB,
-		 * must fit the capacity.
+		 * Skip devices with less than 2 MiB left: the API server wants the capacity to be at least the smallest request
+		 * (1 MiB) plus one step (1 MiB).
 		 */
 		if (device[i].memory_left_bytes < 2 * MIB)
 			continue;

@@ -39,8 +39,8 @@ struct dra_device {
 void dra_device_name(const char *uuid, char ret[DRA_DEVICE_MAX]);
 
 /*
- * Makes the slice's "devices" from the devices that have a share left. Returns a new reference, or
- * NULL if out of memory.
+ * Makes the slice's "devices" from the devices that have at least 2 MiB of memory left. Returns a new reference, or NULL if out
+ * of memory.
  */
 json_t *dra_devices(const struct dra_device *device, size_t count);
 
@@ -69,12 +69,13 @@ json_t *dra_slice(const struct dra_slice_names *names, const char *version, int6
 		  json_t *devices);
 
 /*
- * Adds the memory sizes (MiB) of the whole GPUs in the API server's list of slices to a sorted list without duplicates. Returns
- * 0 or -ENOMEM.
+ * Adds the memory sizes (MiB) of the GPUs (not the MIG instances) in the API server's list of slices to a sorted list without
+ * duplicates. Returns 0 or -ENOMEM.
  */
 int dra_add_memory_sizes(const json_t *slices, json_t *sizes_mib);
 
 /*
- * Whether several claims may share the slice's first device. If not, the cluster's feature gate DRAConsumableCapacity is off.
+ * Whether the slice, as the API server stored it, lets several claims share its first device. The API server drops the field
+ * allowMultipleAllocations if its feature gate DRAConsumableCapacity is off.
  */
 bool dra_slice_is_shared(const json_t *slice);

@@ -237,7 +237,7 @@ static int check(struct vcuda_request *request, const struct vcuda_names *names,
 	return 0;
 }
 
-/* Reads the container's own request, without any scheduler's choice. check() compares the amounts later. */
+/* Reads the container's own request, without any scheduler's choice. check() tests the amounts later. */
 static int read_amounts(const struct kube_pod *pod, size_t container,
 			const struct vcuda_names *names, struct vcuda_request *request,
 			struct error *err)

@@ -13,7 +13,7 @@
  *     tencent.com/predicate-time, gpu-assigned: false, predicate-node    from the same scheduler
  *     hami.io/vgpu-devices-to-allocate    the GPUs chosen by a scheduler that uses HAMi's protocol (shares.h), while
  *                                         bind-phase is allocating; -allocated: the same afterwards
- *     allot.dev/cards: 2, trainer.allot.dev/cards: 2    the number of GPUs that share both resources equally
+ *     allot.dev/cards: 2, trainer.allot.dev/cards: 2    the number of GPUs over which both amounts are spread evenly
  *
  * Thread safe.
  */

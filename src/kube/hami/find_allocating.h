@@ -46,12 +46,16 @@ struct choice {
 	struct kube_shares shares;
 };
 
-/* Whether the pod is bound or being bound to the node and has shares that the kubelet has not asked for yet. */
+/*
+ * Whether the pod is being bound to the node and has shares that the kubelet has not asked for yet. False if the binding began
+ * more than CHOICE_BIND_LIMIT_S ago.
+ */
 bool choice_is_open(const struct kube_pod *pod, const char *node, int64_t now_s);
 
 /*
- * Chooses the pod that holds the node's lock or, without a lock, the only pod that is being bound to this node. The container
- * is the first that still has open shares, because the kubelet calls in that order.
+ * Chooses the pod that holds the node's lock or, if no valid lock names a pod, the only pod that is being bound to this node.
+ * The container is the first in the pod that has shares to be allocated (KUBE_POD_TO_ALLOCATE), because the kubelet calls for
+ * the containers in their order.
  *
  * After these errors a later try may succeed, because the watch of pods may be late:
  *

@@ -10,7 +10,7 @@
 #include "kube/hami/pod.h"
 
 #define KUBE_PRIORITY_ENV "CUDA_TASK_PRIORITY"
-/* HAMi's high priority on allot's scale: between the default and the operator's own values. */
+/* HAMi's high priority on allot's scale: above the default 0, with room above it for other priorities. */
 #define KUBE_PRIORITY_HIGH 10
 /* Priority of containers placed by measured use instead of a guarantee (opportunistic.h): the lowest. */
 #define KUBE_PRIORITY_OPPORTUNISTIC (-100)

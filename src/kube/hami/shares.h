@@ -60,7 +60,7 @@ char *shares_format_borrowed(const struct kube_shares *shares);
 bool shares_have_borrowed(const struct kube_shares *shares);
 /*
  * Returns the percent of GPU time that the share borrows, found in the list `borrowed` (parsed from KUBE_BORROWED); 0 if the
- * list has another share in that place, or the share has guaranteed cores.
+ * list has no share of the same container, GPU and memory, or if the share has guaranteed cores.
  */
 unsigned shares_borrowed(const struct kube_shares *borrowed, const struct kube_share *share);
 

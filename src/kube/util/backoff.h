@@ -1,6 +1,6 @@
 /*
  * The wait before the next try, doubled after each failure up to BACKOFF_MAX_S. The wait is random, so that clients do not
- * retry at the same moment. Pure.
+ * retry at the same moment. No I/O and no clock.
  */
 #pragma once
 

@@ -12,7 +12,7 @@
 #define DIGITS_MAX 18 /* digits that always fit 64 bits */
 #define EXPONENT_MAX 40
 
-/* A decimal number: its digits without the point, and how many were behind the point. */
+/* A decimal number: digits / 10^behind. `behind` is negative if zeros were cut off (1000: digits 1, behind -3). */
 struct number {
 	bool is_negative;
 	uint64_t digits;

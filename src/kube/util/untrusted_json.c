@@ -11,7 +11,7 @@
 
 /*
  * Finds the next \u0000 that stands for U+0000. A backslash escapes the next character, which may be a backslash (RFC 8259,
- * section 7), so "\\u0000" does not.
+ * section 7), so "\\u0000" is a backslash and "u0000".
  */
 static const char *find_nul(const char *from, const char *end)
 {
