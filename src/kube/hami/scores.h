@@ -16,7 +16,7 @@ struct kube_scores {
 	int *score;              /* the score of GPUs i and j is score[i * count + j]; owned */
 };
 
-/* Makes a table of zeros for `count` GPUs without names. Returns 0 or -ENOMEM. */
+/* Makes a table of zeros for `count` GPUs, whose ids are "" at first. Returns 0 or -ENOMEM. */
 int scores_new(size_t count, struct kube_scores *ret);
 /*
  * Parses the annotation's value. A missing pair scores 0. Returns -EINVAL if a scored GPU has no
