@@ -107,7 +107,8 @@ void options_print_help(const struct option_row *rows, FILE *out);
 
 /*
  * Returns the candidate that `text` was probably meant to be, or NULL. The candidate is at most two edits away, and fewer edits
- * than it has characters. `next` returns the i-th candidate, and NULL after the last.
+ * than it has characters. If `text` is its beginning, of more than three characters, that counts as one edit. `next` returns
+ * the i-th candidate, and NULL after the last.
  */
 const char *options_nearest(const char *text, const char *(*next)(const void *list, size_t i),
 			    const void *list);

@@ -105,8 +105,8 @@ static int write_spec(const struct cdi_options *options, const char *name, const
 }
 
 /*
- * Connects to the daemon of --run-dir; without --run-dir, starts a private daemon if none runs. That daemon stays as long as it
- * has a tenant.
+ * Connects to the daemon of --run-dir; without --run-dir, starts a private daemon if none runs. A private daemon runs as long
+ * as it has a tenant.
  */
 static int connect_daemon(const struct cdi_options *options, struct client **ret, struct error *err)
 {

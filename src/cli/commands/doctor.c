@@ -40,7 +40,7 @@ static void (*const checks[])(struct doctor *) = {
 	doctor_check_daemon, doctor_check_others, doctor_check_rows,
 };
 
-/* Copies the root directory without trailing slashes. "/" becomes "", which stands for this machine. */
+/* Writes the real path of the root directory. Writes "", which stands for this machine, if `root` is NULL or is "/". */
 static int set_root(const char *root, char ret[PATH_MAX], struct error *err)
 {
 	struct stat st;

@@ -220,7 +220,7 @@ static int proxy_path(const struct explain_options *o, const char *in, const cha
 				 "the names of the pod, the namespace and the Service are too long together");
 }
 
-/* Explains from the Pod object alone, because allot-scheduler gave no answer. */
+/* Explains from the Pod object and its events, because allot-scheduler gave no answer. */
 static int fall_back(const struct kube_access *access, const char *in, const char *pod,
 		     const json_t *object, const struct error *why, json_t **ret, struct error *err)
 {

@@ -308,7 +308,7 @@ static int try_rejoin(struct run *run, struct error *err)
 
 /*
  * Waits until the tenant's group of --sharing space is ready (run/group_wait.h). If the daemon dies, starts a new one or waits
- * until one is started; the new daemon knows the tenant.
+ * until one is started; the new daemon takes over the tenants of the old one.
  */
 static int wait_for_group(struct run *run, struct error *err)
 {
@@ -356,8 +356,8 @@ static void rejoin_daemon(struct run *run, struct rejoin_state *back)
 }
 
 /*
- * Makes allocations of the command that wait for memory fail. Otherwise a program that handles Ctrl-C itself, such as Python,
- * would handle the signal only after the wait.
+ * Lets the allocations fail for which the command waits now (--on-full wait). Otherwise a program that handles Ctrl-C itself,
+ * such as Python, would handle the signal only after the wait.
  */
 static void cancel_wait(struct run *run)
 {

@@ -1,4 +1,4 @@
-/* allot set: changes a live tenant's quotas. */
+/* allot set: changes the quotas, shares, priority or on_violation of a running tenant. */
 #include <errno.h>
 #include <stdio.h>
 

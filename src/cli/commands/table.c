@@ -134,7 +134,7 @@ static void put_effective(const json_t *device, char cell[CELL_MAX])
 		snprintf(cell + used, CELL_MAX - used, " (%.4g)", json_number_value(effective));
 }
 
-/* Writes "queued #2 1m05s": the place in the queue for memory, and the time waited. */
+/* Writes the state; for a tenant in the queue for memory also its place there and the time waited: "queued #2 1m05s". */
 static void put_state(const json_t *tenant, char cell[CELL_MAX])
 {
 	const json_t *wait = json_object_get(tenant, "memory_wait");
@@ -189,7 +189,10 @@ static void put_containers(const json_t *tenant, char cell[CELL_MAX])
 		snprintf(cell, CELL_MAX, "%s", label);
 }
 
-/* Writes "2 frozen": the number of violations, and the action taken against the last offending process that still lives. */
+/*
+ * Writes "2 frozen": the number of violations, and the action taken against the last offending process that still lives; "2
+ * gone" if none lives.
+ */
 static void put_violations(const json_t *tenant, char cell[CELL_MAX])
 {
 	json_int_t count = json_integer_value(json_object_get(tenant, "violations"));
@@ -205,8 +208,8 @@ static void put_violations(const json_t *tenant, char cell[CELL_MAX])
 }
 
 /*
- * Writes "space user/1000 hung": the tenant's space group, whose tenants use the GPU at the same time, and the group's
- * state.
+ * Writes "space user/1000 hung": the tenant's space group, whose tenants use the GPU at the same time, and the group's state,
+ * unless that is "ready".
  */
 static void put_sharing(const json_t *tenant, char cell[CELL_MAX])
 {

@@ -124,7 +124,7 @@ static enum fact is_same_file(const struct host *host, const char *path)
 	return size == own_size && !memcmp(bytes, own_bytes, size) ? FACT_YES : FACT_NO;
 }
 
-/* Reads the mirror's record, in which `allot mirror` wrote the versions. */
+/* Reads the driver's version from the file `versions`, which `allot mirror` writes into the directory that it makes. */
 static void read_record(const struct host *host, struct facts_injection *in)
 {
 	char path[PATH_MAX];

@@ -19,7 +19,7 @@
 #define ANSWER_MS 5000
 #define ANSWER_MAX 65536
 
-/* ---- rivals ---- */
+/* ---- rivals: other programs that use or hand out these GPUs ---- */
 
 struct processes {
 	struct doctor *d;

@@ -7,7 +7,10 @@
 #include "cli/explain/explain_claims.h"
 #include "kube/client/api_access.h"
 
-/* Reads everything in *ret for this pod. `in` is the pod's namespace. Free *ret with explain_claims_free(). */
+/*
+ * Reads the members of *ret for this pod; `slices` and `all` only if the pod has no node yet. `in` is the pod's namespace. Free
+ * *ret with explain_claims_free().
+ */
 void explain_claims_fetch(const struct kube_access *access, const char *in, const json_t *pod,
 			  struct explain_claims *ret);
 void explain_claims_free(struct explain_claims *known);

@@ -159,7 +159,7 @@ struct search {
 	/* what the request needs of `nearest`, the device that lacks least, and what `nearest` has left */
 	struct amount need, left;
 	double missing;
-	const char *taint; /* the last taint seen */
+	const char *taint; /* key of the first taint of a tainted device */
 };
 
 static void check_device(struct search *s, const struct device *d, const json_t *exactly,
@@ -221,8 +221,9 @@ static void check_slices(struct search *s, const json_t *exactly, const struct e
 /* ---- reasons ---- */
 
 /*
- * Each function below that has a parameter `why` tests one reason for which the pod may wait. If the reason holds, it writes
- * the reason and returns true.
+ * Each function below that returns a bool and has a parameter `why` tests one reason for which the pod may wait. If the reason
+ * holds, it writes the reason and returns true. is_claim_blocking() may also write a less exact reason and return false: that
+ * text stays if no later test finds a reason.
  */
 
 static bool is_of_driver(const char *class, const struct explain_claims *known)

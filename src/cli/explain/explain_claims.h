@@ -7,9 +7,14 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-/* Objects as the API server returned them. NULL if the user may not read them. */
+/*
+ * Objects as the API server returned them. NULL if the user may not read them; `slices` and `all` also if the pod has a node.
+ */
 struct explain_claims {
-	/* {an entry of spec.resourceClaims: the claim, or null}; unreadable claims are missing */
+	/*
+	 * {name of an entry of spec.resourceClaims: its claim, or null if there is none}; claims that the user may not read are
+	 * missing
+	 */
 	json_t *claims;
 	json_t *templates; /* {name: whether it exists} */
 	json_t *classes;   /* {name: the DeviceClass, or null if there is none} */

@@ -1,6 +1,6 @@
 /*
  * Explains a pod's GPUs from the Pod object: adds to allot-scheduler's explanation, or makes one if allot-scheduler gave none.
- * Pure, but allocates memory.
+ * No I/O; allocates memory.
  */
 #pragma once
 

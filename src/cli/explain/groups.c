@@ -93,9 +93,9 @@ struct group {
 	const json_t *first;
 	size_t nodes;
 	struct wanted wanted;
-	/* counts of GPUs; only for a pod placed by measured use */
+	/* number of GPUs whose use is unknown, or that are in a cooldown; 0 unless the pod is placed by measured use */
 	json_int_t unknown, cooling_down;
-	/* until the first GPU in cooldown takes pods placed by measured use again */
+	/* seconds until the first of the GPUs in a cooldown takes pods placed by measured use again */
 	json_int_t open_in_s;
 	const char *use_unknown; /* why the measured use is unknown, on one of the nodes */
 };

@@ -1,4 +1,4 @@
-/* Draws bars and histories into cells: with block characters on a UTF-8 terminal, else with '#'. Pure. */
+/* Draws bars and histories into cells: with block characters on a UTF-8 terminal, else with '#'. No I/O. */
 #pragma once
 
 #include <stddef.h>

@@ -8,7 +8,7 @@
 
 #define GAP 1
 #define NAME_LEAST 8
-#define NAME_FAIR 16 /* width of names, until all columns below RANK_FAIR are dropped */
+#define NAME_FAIR 16 /* names keep this width while a column of a rank below RANK_FAIR is left */
 #define NAME_MOST 32
 #define RANK_FAIR 20
 #define LENT_LEAST 0.5 /* percent; a smaller value would be shown as 0 */
@@ -396,7 +396,10 @@ static int total(const struct columns *columns)
 	return sum;
 }
 
-/* Drops the column with the lowest rank. But if that rank is RANK_FAIR or higher, first makes the names narrower by one. */
+/*
+ * Drops the column with the lowest rank. But if that rank is RANK_FAIR or higher, and the names can be narrower, makes them
+ * narrower by one instead.
+ */
 static void narrow(struct columns *columns)
 {
 	int lowest = COLUMN_TENANT;
@@ -423,7 +426,7 @@ static int longest_name(const struct snapshot *snapshot, const struct rows *rows
 	return most < NAME_MOST ? most : NAME_MOST;
 }
 
-/* Gives the spare width to all columns that may grow, one character at a time, so that all get the same. */
+/* Gives the spare width to all columns that may grow, one character at a time in turn, until each has its greatest width. */
 static void grow(struct columns *columns, int over)
 {
 	bool is_given = true;

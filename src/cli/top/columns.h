@@ -1,6 +1,6 @@
 /*
  * The table of shares, with one row for each: a share is a tenant's part of one GPU. Chooses the columns that fit, and draws
- * each column. Pure.
+ * each column. No I/O.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* The keyboard as a state machine: each key changes the view. Pure. */
+/* The keyboard as a state machine: each key changes the view. No I/O. */
 #pragma once
 
 #include <stdint.h>

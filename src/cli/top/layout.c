@@ -78,7 +78,7 @@ static int draw_notices(const struct layout *layout, struct cells *cells, int li
 	return line + (column > 0) - first;
 }
 
-/* ---- cards ---- */
+/* ---- cards (GPUs) ---- */
 
 static void describe_memory(const struct top_card *card, char *text, size_t size)
 {
@@ -276,7 +276,10 @@ static void draw_help(struct cells *cells)
 		 &(struct bar){ .got = 0.8, .has_asked = true, .asked = 1, .away = 0.4 });
 }
 
-/* Draw the details only if some rows still fit. */
+/*
+ * Whether to draw the details: as the user chose, or by the height of the screen; never if fewer than ROWS_LEAST rows would
+ * fit.
+ */
 static bool wants_details(const struct layout *layout, int lines, int left)
 {
 	enum view_details details = layout->view->details;

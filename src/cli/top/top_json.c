@@ -10,7 +10,10 @@ static json_t *make_rates(const struct history_rates *rates)
 			 "expired", (json_int_t)rates->expired);
 }
 
-/* Adds "rates" to each device of each tenant, counted in the order of snapshot_make()'s shares. */
+/*
+ * Adds "rates" to each device of each tenant. The n-th device in the list is the n-th share of snapshot_make(), so also of
+ * `history`.
+ */
 static void add_rates(json_t *tenants, const struct history *history)
 {
 	size_t i, j, share = 0;

@@ -10,7 +10,7 @@
 #include "cli/trace/traced_process.h"
 #include "cli/trace/tracks.h"
 
-/* Processes that do not record; further ones are left out. */
+/* record_untraced() knows at most this many processes; further ones are left out. */
 #define RECORD_UNTRACED_MAX 64
 /* A process that the daemon has listed as not recording for this long is returned by record_untraced(). */
 #define RECORD_ANSWER_NS UINT64_C(1000000000)

@@ -1,4 +1,4 @@
-/* Names of a process's functions, entry points and threads, and numbers of its streams. Pure, but allocates memory. */
+/* Names of a process's functions, entry points and threads, and numbers of its streams. No I/O; allocates memory. */
 #pragma once
 
 #include <stddef.h>
@@ -29,7 +29,7 @@ struct names {
 /* Adds a name. Returns 0 or -ENOMEM. Leaves out names of an unknown kind or beyond TRACE_NAMES. */
 int names_add(struct names *names, const struct trace_name *name);
 
-/* Returns the name that the key had at the time `ticks`; NULL if none was recorded. */
+/* Returns the name that the key had at the time `ticks`, or its first name if that came later; NULL if it got none. */
 const char *names_find(const struct names *names, enum trace_name_kind kind, uint64_t key,
 		       uint64_t ticks);
 

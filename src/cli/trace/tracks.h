@@ -29,7 +29,7 @@ struct tracks {
 		unsigned tenant_count;
 		/* The lease that had no end in the last reply, or NULL. */
 		json_t *going_on;
-		uint64_t lease_number; /* number of the last lease that was counted */
+		uint64_t lease_number; /* number of the last lease that count_lease() looked at */
 		uint64_t used_bytes;
 		double got_pct;
 		bool has_figures;

@@ -98,8 +98,8 @@ struct facts_rivals {
 struct facts_tenant {
 	bool is_tenant; /* ALLOT_SOCKET is set */
 	char socket[FACT_TEXT_MAX];
-	char fault[FACT_TEXT_MAX]; /* why the daemon does not answer; "" if it does */
-	bool is_known;             /* the daemon answered; the fields below are valid */
+	char fault[FACT_TEXT_MAX]; /* why connecting to `socket` failed; "" if it did not */
+	bool is_known;             /* the daemon named the tenant: name to device are valid */
 	char name[FACT_NAME_MAX];
 	bool is_paused;
 	unsigned devices;
@@ -136,11 +136,11 @@ struct facts_dra {
 	/* the API server was asked; each member *_fault is "" if this user may read the objects */
 	bool is_asked;
 	char slices_fault[FACT_TEXT_MAX], claims_fault[FACT_TEXT_MAX];
-	bool has_api;        /* the API server has resource.k8s.io/v1 */
+	bool has_api;        /* false: the API server said that it lacks resource.k8s.io/v1 */
 	enum fact has_class; /* DeviceClass gpu.allot.dev exists */
-	unsigned devices;    /* number of devices in this node's ResourceSlice */
+	unsigned devices;    /* number of devices in this node's ResourceSlices */
 	unsigned tainted;    /* number of these devices with a taint */
-	bool is_shared;      /* several claims may share a device */
+	bool is_shared;      /* several claims may share at least one of these devices */
 };
 
 struct facts {

@@ -1,6 +1,6 @@
 /*
  * Judges facts. Each function adds a finding, good or bad, and what to do, for each thing that exists on the machine and whose
- * facts are known. Pure; thread safe.
+ * facts are known. No I/O and no clock; thread safe.
  */
 #pragma once
 

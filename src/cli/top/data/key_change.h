@@ -1,4 +1,6 @@
-/* A change made from the keyboard: a tenant is paused, resumed, or gets another quota. Pure. */
+/*
+ * A change made from the keyboard: a tenant is paused, resumed, or gets another quota, share or priority. No I/O and no clock.
+ */
 #pragma once
 
 #include <jansson.h>
@@ -37,7 +39,7 @@ void change_begin(enum change_kind kind, const struct snapshot *snapshot, size_t
 
 bool change_wants_value(const struct change *change);
 
-/* Writes the prompt for the value: "memory of a on GPU 0, now 4.0 GiB, such as 6GiB". */
+/* Writes the prompt for the value: "memory of a on GPU 0 is 4.0 GiB; write for example 6GiB". */
 void change_ask(const struct change *change, char ret[CHANGE_TEXT_MAX]);
 
 /* Reads the typed value. On -EINVAL and -ERANGE, err says which values are valid. */

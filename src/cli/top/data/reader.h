@@ -38,7 +38,10 @@ bool reader_number(struct span value, double *ret);
 /* Reads an integer, clamped to the range of int64_t. Returns false if the value is no integer. */
 bool reader_whole_number(struct span value, int64_t *ret);
 
-/* Copies a string without control characters, cut at a character to fit `size` bytes; "" if the value is no string. */
+/*
+ * Copies a string up to its first control character or invalid UTF-8, cut between characters to fit `size` bytes; "" if the
+ * value is no string.
+ */
 void reader_text(struct span value, char *ret, size_t size);
 
 /* Makes a tree of one value. Returns NULL if the value is no valid JSON or memory is out. The caller owns the tree. */

@@ -168,7 +168,7 @@ static double number(const json_t *object, const char *key)
 	return json_number_value(json_object_get(object, key));
 }
 
-/* Copies the container's label (container_name.h) without control characters, cut between characters to fit. */
+/* Copies the container's label (container_name.h) up to its first control character, cut between characters to fit. */
 static void copy_label(const json_t *container, char *ret, size_t size)
 {
 	char label[CONTAINER_LABEL_MAX];

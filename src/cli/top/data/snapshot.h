@@ -44,7 +44,7 @@ struct top_tenant {
 	char state[SNAPSHOT_WORD_MAX];
 	char on_full[SNAPSHOT_WORD_MAX];
 	char container[SNAPSHOT_TEXT_MAX]; /* the first container of the tenant; "" if unknown */
-	/* the action on the last process that bypassed the library; "" if none */
+	/* the action on the last process that bypassed the library and still lives; "" if none does */
 	char offence[SNAPSHOT_WORD_MAX];
 	uint64_t violations;
 	int64_t priority;
@@ -81,7 +81,7 @@ struct top_share {
 	uint64_t denied, leases, expired;
 };
 
-/* A container that the daemon froze or moved off its GPUs, now or earlier. */
+/* A container that is frozen, or whose memory is moved off its GPUs or back (is_stopped() in snapshot.c). */
 struct top_frozen {
 	char name[SNAPSHOT_TEXT_MAX];
 	char state[SNAPSHOT_WORD_MAX]; /* waiting, paused, leaving, swapped, returning, stuck */
