@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 struct ancillary {
-	struct ucred sender; /* zeroed without SO_PASSCRED */
+	struct ucred sender; /* zeroed unless ancillary_peek() was called with with_sender */
 	bool has_fds;
 };
 
@@ -21,7 +21,7 @@ struct ancillary {
  *
  * If has_fds is set, receive the message only by ancillary_take(), or give up the socket with closer_close(). Set with_sender
  * only for a socket with SO_PASSCRED: otherwise descriptors would take up the room that is meant for the sender. `uid` is the
- * peer's.
+ * peer's, for closer_close().
  */
 ssize_t ancillary_peek(int fd, uid_t uid, void *data, size_t size, bool with_sender,
 		       struct ancillary *ret);

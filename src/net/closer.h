@@ -9,8 +9,8 @@
 #include <sys/types.h>
 
 /*
- * Closes fd without blocking the caller, who must not use fd any more. Unread data of a socket is read first: otherwise the
- * peer could get ECONNRESET in place of the last reply.
+ * Closes fd, which the caller must not use any more. Does not block, unless memory or threads are short. Unread data of a
+ * socket is read first: otherwise the peer could get ECONNRESET in place of the last reply.
  */
 void closer_close(uid_t uid, int fd);
 /* Returns true if a close() for that user hangs, or too many wait. If so, accept no more connections from that user. */

@@ -21,7 +21,8 @@ struct grpc_request {
 struct grpc_reply {
 	enum grpc_status status;
 	char text[GRPC_TEXT_MAX]; /* the server's text for the status; "" if none */
-	uint8_t *message; /* owned by the caller, to be freed with free(); NULL unless the status is GRPC_OK */
+	/* owned by the caller, to be freed with free(); NULL if the message is empty or the status is not GRPC_OK */
+	uint8_t *message;
 	size_t size;
 };
 

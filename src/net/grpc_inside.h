@@ -41,7 +41,7 @@ struct grpc_connection {
 	nghttp2_session *session;
 	const uint8_t *out; /* output of the session that the socket has not taken yet */
 	size_t out_size;
-	uint64_t out_since_ns; /* when the socket last took some of `out` */
+	uint64_t out_since_ns; /* when `out` was filled, or the socket last took some of it */
 	bool has_begun;        /* the peer's SETTINGS have arrived: it speaks HTTP/2 */
 	uint64_t begin_by_ns;
 	uint64_t idle_since_ns; /* since when the connection has no call */
@@ -82,7 +82,7 @@ struct grpc_call {
 	/* state of the answer */
 	struct grpc_message *now, *next; /* the message being sent, and the next one */
 	size_t sent;                     /* bytes sent of `now` */
-	uint64_t sent_ns;                /* when the peer last took some bytes */
+	uint64_t sent_ns;                /* when bytes were last sent, or the first message came */
 	bool has_headers, is_deferred;
 	bool is_over; /* the status was sent, or is about to be */
 	enum grpc_status status;

@@ -19,7 +19,7 @@ struct grpc_method {
 };
 
 struct grpc_limits {
-	/* most connections; a further one replaces the one that has been without a call for the longest */
+	/* most connections; a further one replaces the one without a call for the longest, or is closed if all have calls */
 	unsigned connections;
 	unsigned calls; /* most calls at a time per connection */
 	size_t message_bytes;

@@ -22,8 +22,8 @@ int net_link_open(struct net_link *link, const char *path, int stop_fd, uint64_t
 void net_link_close(struct net_link *link);
 
 /*
- * Reads at least one and up to `size` bytes, and returns their number; 0 if the other side has closed. -ETIMEDOUT, -ECANCELED
- * if stop_fd became readable, or another -errno.
+ * Reads at least one and up to `size` bytes, and returns their number; 0 if the other side has closed. Returns -ETIMEDOUT at
+ * the link's end_ns, -ECANCELED if its stop_fd became readable, or another -errno.
  */
 ssize_t net_link_read(const struct net_link *link, void *data, size_t size);
 /* Writes all bytes; errors as for net_link_read(). */
