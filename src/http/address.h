@@ -23,7 +23,7 @@ struct address {
  */
 int address_parse(const char *text, struct address *ret, struct error *err);
 
-/* True if only this machine can reach the address: a unix socket or a loopback address. Pure. */
+/* True if only this machine can reach the address: a unix socket or a loopback address. Also true for "off". Pure. */
 bool address_is_local(const struct address *address);
 
 /*

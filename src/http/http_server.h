@@ -42,7 +42,7 @@ struct server_request {
 /* An answer. Its body is the first of text, own and line that is not NULL. */
 struct server_answer {
 	unsigned status;
-	struct server_text *text;          /* owned by the caller */
+	struct server_text *text;          /* owned by the caller, unless is_last */
 	char *own;                         /* from malloc(); the server takes ownership */
 	const char *line;                  /* a short body, which the server copies */
 	const char *type;                  /* content type of own and line; NULL: plain text */

@@ -70,7 +70,7 @@ struct server {
 	struct loop_source *listen_source, *check_timer;
 	struct server_call *calls;
 	unsigned count;
-	size_t bodies; /* total bytes of all requests' bodies */
+	size_t bodies; /* bytes that are allocated for the bodies of all requests */
 	bool is_accept_paused;
 	struct tls tls;
 	uint64_t certificate_checked_ns; /* when the certificate files were last checked for changes */

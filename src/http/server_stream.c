@@ -47,7 +47,7 @@ static ssize_t read_stream(void *data, uint64_t position, char *to, size_t room)
 {
 	struct server_call *c = data;
 	if (!c->part) {
-		/* The kernel's buffer has the whole part: suspend the connection until the next part comes. */
+		/* There is no part, or the kernel's buffer has all of it: suspend the connection until the next part comes. */
 		server_set_stage(c, STAGE_STREAM);
 		c->is_suspended = true;
 		c->generation->server->mhd->suspend_connection(c->at);

@@ -22,7 +22,8 @@
 #include "http/address.h"
 
 /*
- * The settings of a page; both programs have settings of these names. The caller owns the texts. "none" and "off" mean unset.
+ * The settings of a page; allotd and allot-scheduler both have settings of these names. The caller owns the texts. "none" and
+ * "off" mean unset.
  */
 struct access_settings {
 	const char *web_listen, *web_token_file, *web_tls_certificate, *web_tls_key;
@@ -68,6 +69,6 @@ enum access_verdict access_may_change(const struct access_terms *terms,
 bool access_is_plain_host(const char *host);
 /*
  * Whether the Origin header (NULL: true) names the same host and port as the Host header. Schemes may differ, because a proxy
- * may end TLS. That lets no other page in: browsers keep the token apart for each scheme.
+ * may end TLS. A page of the other scheme gains nothing by that: browsers store the page's token separately for each scheme.
  */
 bool access_is_own_origin(const char *origin, const char *host);

@@ -1,6 +1,6 @@
 /*
- * The files of a web page, compiled into the program by embed.py: files of the program itself, and those that both programs
- * share (src/http/dashboard/site). Constant; thread safe.
+ * The files of a web page, compiled into the program by embed.py: files of the program itself, and those that allotd and
+ * allot-scheduler share (src/http/dashboard/site). Constant; thread safe.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /*
  * Writes JSON as text, without building a tree first, because the state of 200 tenants is written four times a second. Adds
- * commas. If memory runs out, further calls do nothing, and json_text_end() reports it. Pure; not thread safe.
+ * commas. If memory runs out, further calls do nothing, and json_text_end() reports it. No I/O; not thread safe.
  *
  *     json_text_open(&t, NULL, '{'); json_text_whole(&t, "index", 0); json_text_close(&t, '}');
  */

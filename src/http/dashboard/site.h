@@ -34,7 +34,7 @@ struct site_config {
 	bool is_private; /* the program belongs to one user */
 	size_t body_max;
 	const char *what; /* the site's name in the log: "the page" */
-	/* the page's rights in the log: "it changes nothing"; NULL: web_change_token_file decides */
+	/* what the log says about changes, like "it changes nothing"; NULL: a text that depends on web_change_token_file */
 	const char *changes;
 	const struct site_route *
 		/* the paths that are served besides /api/rights and the files; the array ends with a route without a path */
@@ -57,7 +57,7 @@ struct server *site_server(const struct site *site);
 /* Answers with the JSON, or with an error if memory ran out. Takes ownership of the text; *text is empty afterwards. */
 void site_answer_text(struct json_text *text, struct server_answer *ret);
 void site_answer_no_memory(struct server_answer *ret);
-/* Answers with JSON text from malloc(), which the server then owns. `text` is NULL if out of memory. */
+/* Answers with JSON text from malloc(), which the server then owns; with an error if `text` is NULL (out of memory). */
 void site_answer_own(char *text, struct server_answer *ret);
 /*
  * For a route of server-sent events: returns false for a HEAD request, which begins no stream; *ret is then the whole answer.
