@@ -17,8 +17,9 @@ enum id_kind {
 /* One form of a container's cgroup name. A path's part is its text between two slashes. */
 struct pattern {
 	const char *engine;
-	const char *parent; /* how the part before this one must begin; NULL: any */
-	bool is_inside;     /* `before` may stand anywhere in the part */
+	/* how the part before this one must begin (for ID_NAME: what it must be); NULL: any */
+	const char *parent;
+	bool is_inside; /* `before` may stand anywhere in the part */
 	const char *before, *after;
 	enum id_kind id;
 };

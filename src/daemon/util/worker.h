@@ -1,6 +1,6 @@
 /*
- * A worker is a thread of the daemon with a lock for the data that it shares. run() is called with the lock held, waits for
- * `wake` as needed, and returns when `stop` is set.
+ * A worker is a thread of the daemon with a lock for the data that it shares. The thread's function run() takes the lock, waits
+ * for `wake` as needed, and returns when `stop` is set.
  */
 #pragma once
 
