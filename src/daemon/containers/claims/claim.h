@@ -66,7 +66,7 @@ struct claim {
 	int64_t row;
 	uint64_t made_s;   /* seconds since 1970 */
 	uint64_t known_ns; /* clock_now_ns() when this daemon made or read the claim */
-	/* clock_now_ns() when the claim was first found not needed; 0: needed */
+	/* since when claims_reconcile() has found the claim not needed (clock_now_ns()); 0: needed at the last check */
 	uint64_t unwanted_ns;
 	/*
 	 * NULL: parked, because a card is missing or has no room. A parked claim keeps its slots and key; a later daemon

@@ -34,7 +34,8 @@ const char *claim_parked_reason(const struct claim *claim);
  * removed. A store that is damaged, is another program's or has a newer schema is renamed to "<name>.bad-<time>" and rebuilt
  * from the tenants that were taken over.
  *
- * Returns 0 even if the store cannot be used, for example on a full disk: each allocation then tries again. Returns -ENOMEM.
+ * Returns 0 even if the store cannot be used, for example on a full disk: each allocation then tries again. Returns -errno if
+ * memory or a timer cannot be had.
  */
 int claims_open(struct node *node, struct claims **ret, struct error *err);
 /* Frees the claims in memory. The store and the tenants stay. NULL is allowed; returns NULL. */

@@ -46,7 +46,10 @@ struct claims {
 	unsigned keep_count;
 };
 
-/* Opens the store and puts its claims into force, unless an earlier call did so. Makes a missing store only if `make`. */
+/*
+ * Opens the store and puts its claims into force, unless an earlier call did so. Makes a missing store only if `make`, or if
+ * there are claims to save in it.
+ */
 int claims_use_store(struct claims *claims, bool make, struct error *err);
 /*
  * Renames the damaged store, of which *err says what is wrong, and writes all claims to a new store. On failure no store is

@@ -55,8 +55,8 @@ struct injection {
 int injection_make(struct claims *claims, const struct claim *claim, struct injection *ret,
 		   struct error *err);
 /*
- * Adds the existing device nodes of the tenant's cards, and the common ones. `dev` is "/dev" except in tests. Returns 0 or
- * -ENOMEM.
+ * Adds the device nodes of the tenant's cards, and those that every CUDA program needs, such as nvidiactl; skips missing ones.
+ * `dev` is "/dev" except in tests. Returns 0 or -ENOMEM.
  */
 int injection_add_nodes(struct injection *injection, const struct tenant_terms *terms,
 			const char *dev, struct error *err);

@@ -119,7 +119,10 @@ static int park(struct claims *claims, const struct store_claim *claim, const st
 	return claims_load_original(added, claim, err);
 }
 
-/* Gives the tenant of an adopted claim the store's terms, because the tenant's state file may be older than the store. */
+/*
+ * Gives a tenant that was taken over from an earlier daemon the terms that the store has for its claim, because the tenant's
+ * state file may be older than the store.
+ */
 static int follow_store(struct claim *claim, const struct store_claim *written, struct error *err)
 {
 	struct tenant *tenant = claim->tenant;
@@ -192,8 +195,8 @@ static int list_adopted(struct claims *claims, struct error *err)
 }
 
 /*
- * Removes adopted tenants whose claims are not stored. A killed daemon had not stored the claim yet, or had already deleted
- * its row.
+ * Removes the tenants that were taken over from an earlier daemon and whose claims are not stored (row -1). That daemon was
+ * killed before it stored the claim, or after it had deleted the claim's row.
  */
 static void remove_unwritten(struct claims *claims)
 {
@@ -307,7 +310,7 @@ static int open_and_read(struct claims *claims, struct error *err)
 {
 	bool is_new = false;
 	int r = open_store(claims, &is_new, err);
-	/* Put the claims of adopted tenants into a new store, because an old one may have been lost. */
+	/* Put the claims of tenants that were taken over (list_adopted()) into a new store: the old store may have been lost. */
 	if (r >= 0)
 		r = is_new ? write_all(claims, err) : merge(claims, err);
 	if (r < 0)
@@ -381,7 +384,7 @@ int claims_open(struct node *node, struct claims **ret, struct error *err)
 		claims_close(claims);
 		return r;
 	}
-	/* Ignore the result: errors were logged, and without a store adopted tenants' claims stay in force. */
+	/* Ignore the result: errors were logged, and without a store the claims of list_adopted() stay in force. */
 	claims_use_store(claims, false, NULL);
 	if (claims->store)
 		install_early(claims);

@@ -37,7 +37,8 @@ bool engine_may_own(const struct engine *engine, const struct container *contain
 
 /*
  * Asks the engine for the container's name and image. Gives up at end_ns (clock_now_ns()), or when stop_fd becomes readable.
- * Returns -ENOENT if the engine has no such container, another -errno if its socket cannot be used. Thread safe.
+ * Returns -ENOENT if the engine has no such container, another -errno if it cannot be reached, is too slow or its reply is
+ * malformed. Thread safe.
  */
 int engine_query(const struct engine *engine, const struct container *container, int stop_fd,
 		 uint64_t end_ns, struct engine_name *ret);

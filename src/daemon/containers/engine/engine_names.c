@@ -32,7 +32,7 @@ struct engine_names {
 	void *data;
 	struct worker worker;
 	struct socket_state state[ENGINES_MAX]; /* used by the thread only */
-	/* questions and answers on their way, guarded by the worker's lock */
+	/* questions that wait for the thread, answers that wait for the main thread; guarded by the worker's lock */
 	struct question_list asked, answered;
 	unsigned asked_count;
 	int stop_fd, answered_fd;
