@@ -19,7 +19,7 @@ static json_t *text_or_null(const char *text)
 	return text[0] ? json_string(text) : json_null();
 }
 
-/* Lists the cards that were ever used. */
+/* Lists the cards that the task or container has ever used. */
 static json_t *cards_to_json(const struct gpu_task_card *card, unsigned count)
 {
 	json_t *list = json_array();

@@ -26,7 +26,7 @@ struct freezer {
 	struct cgroups cgroups;
 	struct watchdog *watchdog;
 	struct loop_source *watchdog_source, *v1_timer;
-	unsigned v1_count; /* containers that are frozen by cgroup version 1 */
+	unsigned v1_count; /* number of containers that are frozen by cgroup version 1 */
 	struct freeze_card card[FREEZE_MAX_CARDS];
 	uint64_t read_ns; /* when the last census began; 0: none yet */
 	uint64_t arrivals;

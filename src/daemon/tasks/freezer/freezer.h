@@ -1,11 +1,11 @@
 /*
  * A container without allot's library cannot be made to wait in its allocations, so the freezer stops all its processes
- * (cgroup freezer) while its GPU memory has no room. Freezes and thaws by freeze_policy.h and by users' requests. A cgroup is
- * listed in the watchdog and in the state file before it is frozen, so it is thawed even if this process is killed. Main
- * thread only.
+ * (cgroup freezer) while its GPU memory has no room. Freezes and thaws by freeze_policy.h and by request (enum freezer_hold). A
+ * cgroup is listed in the watchdog (watchdog.h) and in a file (frozen_list.h) before it is frozen, so it is thawed even if this
+ * process is killed. Main thread only.
  *
- * Never frozen are: a container with the library, this daemon's container, processes outside containers, and, while MPS serves
- * several containers, any container, because a stopped client would block the others.
+ * Never frozen for lack of memory are: a container with the library, this daemon's container, processes outside containers,
+ * and, while MPS serves several containers, any container, because a stopped client would block the others.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ void freezer_task_ended(struct freezer *freezer, struct gpu_task *task);
 void freezer_read(struct freezer *freezer, const struct freeze_card *cards, uint64_t begun_ns);
 /* Returns how many bytes of the card's memory the containers that have just been let start may still allocate. */
 uint64_t freezer_starting_bytes(const struct freezer *freezer, unsigned card);
-/* Returns true if a container's start waits for a census, so that one should come soon. */
+/* Returns true if a container waits at its start or has just been let start, so that a census should come soon. */
 bool freezer_needs_census_soon(const struct freezer *freezer);
 /* Returns true if a container is frozen until its first census, so that one should come at once. */
 bool freezer_needs_census_now(const struct freezer *freezer);
@@ -60,7 +60,7 @@ struct freezer_figures {
 };
 struct freezer_figures freezer_figures(const struct freezer *freezer, uint64_t now_ns);
 
-/* Returns "running", "starting", "waiting" (frozen at its start), "paused" (by request) or "ended". */
+/* Returns "running", "starting", "waiting" (frozen at its start), "paused" (by an enum freezer_hold) or "ended". */
 const char *freezer_state_name(const struct gpu_container *container);
 /* Returns the total time for which the container was frozen. */
 uint64_t freezer_frozen_ns(const struct gpu_container *container, uint64_t now_ns);

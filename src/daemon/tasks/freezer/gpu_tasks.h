@@ -22,7 +22,7 @@
 #include "policy/safety/freeze_policy.h"
 #include "net/loop.h"
 
-#define GPU_TASKS_HISTORY 256   /* ended tasks that are kept */
+#define GPU_TASKS_HISTORY 256   /* number of ended tasks that are kept: the last ones */
 #define GPU_TASKS_LIVE_MAX 4096 /* most live tasks; limited because each uses a file descriptor */
 /* most containers that are kept; exceeded only while all have live tasks or are frozen */
 #define GPU_TASKS_CONTAINERS 1024
@@ -51,7 +51,7 @@ struct gpu_container {
 	unsigned live;
 	bool has_library;  /* a tenant's process is in it */
 	struct fade fade;  /* decaying use of all cards together */
-	uint64_t faded_ns; /* use that was already added to `fade` */
+	uint64_t faded_ns; /* sum of the cards' used_ns that was already added to `fade` */
 	/* frozen_ns: total time of earlier freezes; frozen_since_ns: when the present freeze began, 0: not frozen */
 	uint64_t frozen_ns, frozen_since_ns;
 	/* the following four are used by freezer.c */
@@ -62,11 +62,11 @@ struct gpu_container {
 	/* the container's name by the engine (gpu_watch_names.c); is_name_requested: the engine's answer is awaited */
 	struct engine_name name;
 	bool has_name, is_name_requested;
-	/* the name was reported since the first task began; an older name may have changed */
+	/* the name was reported since `live` last rose from 0; an older name may have changed */
 	bool is_name_current;
 	unsigned name_failures;
 	uint64_t name_retry_ns;      /* the engine is not asked again before this time */
-	struct container_swap *swap; /* NULL: never requested; see container_swap.h */
+	struct container_swap *swap; /* NULL: no move was requested (container_swap.h) */
 	struct gpu_task_card card[]; /* by card index */
 };
 
@@ -127,8 +127,8 @@ size_t gpu_tasks_find_containers(struct gpu_tasks *tasks, const char *text,
 				 struct gpu_container **ret, size_t max);
 
 /*
- * Add a record of the previous daemon (gpu_records.h), which the registry then owns: a container without tasks and with a
- * new id; a task that ended after all in `ended`.
+ * Add a record of the previous daemon (gpu_records.h), which `tasks` then owns: a container without tasks, whose id `tasks`
+ * lacks; a task that ended later than all in tasks->ended.
  */
 void gpu_tasks_put_container(struct gpu_tasks *tasks, struct gpu_container *container);
 void gpu_tasks_put_ended(struct gpu_tasks *tasks, struct gpu_task *task);

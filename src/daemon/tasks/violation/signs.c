@@ -23,7 +23,7 @@
 
 /* ---- first sign: an ancestor that belongs to a tenant ---- */
 
-/* Returns the tenant of which process `pid` is a registered process or the command; NULL if there is none. */
+/* Returns the tenant that process `pid` has registered with, or whose command_pid it is; NULL if there is none. */
 static const struct tenant *tenant_of_ancestor(struct node *node, int pid)
 {
 	struct tenant *t;
@@ -156,7 +156,7 @@ static const struct tenant *by_mount(struct node *node, int pid)
 
 /* ---- third sign: a container in which a tenant's process has registered ---- */
 
-/* Sets p->cgroup and its hierarchy; "" if the process is in no container. */
+/* Sets p->cgroup, the cgroup path of the process's container ("" if it is in none), and p->is_cgroup_v2. */
 static void note_container(struct process *p)
 {
 	char text[CGROUP_TEXT_MOST];

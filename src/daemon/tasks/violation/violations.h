@@ -1,9 +1,9 @@
 /*
  * Finds offenders: a tenant's processes that use a GPU without allot's library, or hold more memory than the library counted.
- * After each census (a reading of the driver's process list) violations.c looks for unregistered processes; census_compare.c
- * reports processes above their ledger. violation_policy.h decides which are offenders and which action is due. An offender is
- * counted and logged once, and reported, frozen or ended: the stricter of the settings' and its tenant's choice
- * (`on_violation`).
+ * After each census (a reading of the driver's process list) violations.c looks for processes that never registered with the
+ * library; census_compare.c reports processes that hold too much. violation_policy.h decides which are offenders and which
+ * action is due. An offender is counted and logged once, and reported, frozen or ended: the stricter of the settings' and its
+ * tenant's choice (`on_violation`).
  *
  * Freezing uses the cgroup of a container that only this tenant uses, else SIGSTOP, repeated whenever the process is continued.
  * When this daemon ends, all frozen and stopped processes continue, as with `allot resume`; after a kill the next daemon
@@ -35,8 +35,8 @@ struct violations *violations_stop(struct violations *violations);
 /* Call with the readings of all cards, after they were compared with tenants' processes. */
 void violations_census(struct violations *violations, const struct census_card *cards);
 /*
- * Call after several censuses in a row showed that a process holds held_bytes, and that it is beyond_bytes above its ledger, or
- * its tenant beyond_bytes above the quota.
+ * Call after several censuses in a row showed that a process holds held_bytes, and that this is beyond_bytes more than the
+ * library counted for the process, or that its tenant is beyond_bytes above the quota.
  */
 void violations_note_over(struct violations *violations, struct tenant *tenant, int pid,
 			  enum violation_reason reason, unsigned card, uint64_t held_bytes,
@@ -60,5 +60,8 @@ json_t *violations_of_process(const struct violations *violations, int pid);
 
 struct violations_figures violations_figures(const struct violations *violations);
 
-/* Returns the action for offenders: the stricter of the tenant's own choice and the setting. */
+/*
+ * Returns the action for offenders: the stricter of the tenant's own choice and the setting. But if that is freezing and the
+ * tenant is an MPS client, returns ON_VIOLATION_REPORT.
+ */
 enum on_violation violations_action(const struct tenant *tenant);

@@ -22,10 +22,10 @@ struct container_swap {
 	struct gpu_watch *watch;
 	struct gpu_container *container;
 	struct checkpoint *checkpoint;
-	struct helper_order order; /* the last order, with the memory that it freed on each card */
+	struct helper_order order; /* the last order, with the memory to free on each card */
 	/* the memory in `order` is reserved for the container's return */
 	bool is_reserved;
-	uint64_t back_ns; /* when the container returned */
+	uint64_t back_ns; /* when the last move ended */
 	int failed;       /* errno of the last request; 0: it did not fail */
 };
 

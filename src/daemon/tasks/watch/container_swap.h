@@ -23,12 +23,12 @@ int container_swap(struct gpu_watch *watch, struct gpu_container *container, boo
 bool container_swap_is_away(const struct gpu_container *container);
 /* Returns "leaving", "swapped", "returning", or "stuck" if only a part is off the GPUs; NULL if it is on its GPUs. */
 const char *container_swap_state(const struct gpu_container *container);
-/* Makes "swap" of the container's JSON; null if never requested. */
+/* Makes the member "swap" of the container's JSON; null if no move off the GPUs was ever requested. */
 json_t *container_swap_to_json(const struct gpu_container *container);
 
 /*
- * Call after a census that began at begun_ns. Its figures include containers that had returned by then, so their reserved
- * memory is released.
+ * Call after a census (a reading of the cards' memory use, census.h) that began at begun_ns. Its figures include containers
+ * that had returned by then, so the memory that was reserved for their return is released.
  */
 void container_swap_read(struct gpu_watch *watch, uint64_t begun_ns);
 

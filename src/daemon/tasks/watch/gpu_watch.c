@@ -22,7 +22,7 @@
 #define SIM_NODE_SUFFIX ".uvm" /* the node beside the simulated card's socket: src/sim/wire.h */
 #define NAMESAKES_TOLD 16
 #define SOON_NS (50 * NSEC_PER_MSEC) /* census interval while a container starts or waits */
-/* Census interval while openings report new tasks and all tasks belong to tenants. */
+/* Census interval while open_events.h reports new tasks and all tasks belong to tenants. */
 #define SELDOM_NS (10 * NSEC_PER_SEC)
 
 /* ---- intervals of the census ---- */
@@ -75,7 +75,7 @@ static void note_tenant(struct gpu_watch *w, struct gpu_task *t)
 		t->container->has_library = true;
 }
 
-/* Notes the tenant of a task that joined one after it began. The freezer then lets its container run. */
+/* Notes the tenant of a task that joined the tenant only after it had begun. The freezer then lets the task's container run. */
 static void look_again(struct gpu_watch *w, struct gpu_task *t)
 {
 	if (t->tenant[0])

@@ -10,10 +10,14 @@
 struct node;
 
 /*
- * Loads use for use.h, and tasks and containers into node->records. Call after the cards, before tenants and the GPU watch.
+ * Loads the tenants' use (daemon/state/use.h), and tasks and containers into node->records. Call after the cards were found,
+ * before tenants and the GPU watch start.
  */
 void use_state_load(struct node *node);
 /* Handler of node->use_timer, which node_save_use_soon() starts. `data` is the node. */
 void use_state_save_due(void *data, uint32_t events);
-/* Writes the file at the daemon's end. Does nothing if use_state_load() was not called. */
+/*
+ * Writes the file at the daemon's end. Does nothing if use_state_load() was not called, or if the GPU watch has not taken over
+ * node->records yet.
+ */
 void use_state_save(struct node *node);
