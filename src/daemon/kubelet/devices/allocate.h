@@ -36,10 +36,10 @@ struct claim_device_request *allocate_add_card(struct claim_request *request, st
 /* Returns true if the claim was made by slices and has one of the slices in `set`. */
 bool allocate_has(const struct slices *slices, const struct claim *claim,
 		  const struct slice_set *set);
-/* Returns true if the claim was made by slices. */
+/* Returns true if the claim was made by slices: its key begins with ALLOCATE_KEY. */
 bool allocate_is_own_claim(const struct claim *claim);
 
 /* Returns true if a process lives in the claim. Processes that an earlier daemon knew count even before they reconnect. */
 bool allocate_is_in_use(const struct claim *claim);
-/* Returns true if the claim is in force and was made with the request's terms. */
+/* Returns true if the claim is in force (has a tenant) and was made for the request's cards, slots, memory and cores. */
 bool allocate_is_same(const struct claim *claim, const struct claim_request *request);

@@ -21,8 +21,8 @@ struct pod_resources *pod_resources_stop(struct pod_resources *p);
 void pod_resources_request(struct pod_resources *p);
 
 /*
- * Sets *ret to the slices that pods hold according to the kubelet's last answer. Returns false if that answer is older than a
- * minute.
+ * Sets *ret to the slices that pods hold according to the kubelet's last answer. Returns false if there is none, or it is
+ * older than a minute.
  */
 bool pod_resources_get(struct pod_resources *p, struct slice_set *ret);
 

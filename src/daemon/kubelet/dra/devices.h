@@ -12,6 +12,7 @@ struct node;
 json_t *dra_node_devices(struct node *node);
 
 /*
- * Finds the standard attribute pcieRoot, like "pci0000:17", of a PCI address below `sysfs`. Returns -ENOENT if not found.
+ * Finds the PCIe root (DRA's standard attribute pcieRoot), like "pci0000:17", of the PCI device `address`. `sysfs` is the
+ * directory with a link for each PCI device. Returns -ENOENT if not found.
  */
 int dra_pcie_root(const char *sysfs, const char *address, char ret[64]);

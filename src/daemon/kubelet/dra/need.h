@@ -17,6 +17,6 @@ struct dra_need *dra_need_free(struct dra_need *need); /* NULL is allowed; retur
 
 /*
  * For claims_add_need_check(); `data` is the struct dra_need. Asks the API server in the background, and returns CLAIM_UNKNOWN
- * until a later call.
+ * until the answer has come. Returns CLAIM_UNWANTED for a claim that was not made for a ResourceClaim.
  */
 enum claim_need dra_need_of(void *data, const struct claim *claim);

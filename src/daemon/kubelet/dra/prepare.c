@@ -41,7 +41,7 @@ struct preparation {
 	struct grpc_call *call;
 	uint64_t begun_ns;
 	struct dra_request request; /* owns the names */
-	size_t count, waiting;      /* waiting: claims that wait for the API server */
+	size_t count, waiting;      /* waiting: number of claims that wait for the API server */
 	struct item item[];
 };
 

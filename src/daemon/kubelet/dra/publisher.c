@@ -276,7 +276,7 @@ static bool is_right(const struct gpu_slice *s, const char *node_uid, const json
 	       (s->sent && json_equal(s->sent, devices) && json_equal(has, s->taken));
 }
 
-/* Writes the slice if it is not as desired. */
+/* Writes the slice if the server's is not as desired. If its GPU is gone, deletes it at the server, then forgets it. */
 static void update_slice(struct publisher *p, struct gpu_slice *s, const char *node_uid)
 {
 	cleanup_object json_t *devices = NULL;
@@ -298,7 +298,7 @@ static void update_slice(struct publisher *p, struct gpu_slice *s, const char *n
 		write_slice(p, s, node_uid, devices, false);
 }
 
-/* Writes one slice; called again after each answer. */
+/* Starts to write or delete one slice that is not as desired, if no call is under way. Called again after each answer. */
 static void update(void *data)
 {
 	struct publisher *p = data;

@@ -22,7 +22,10 @@ struct publisher *publisher_stop(struct publisher *publisher);
 
 /* Sets the devices to publish (kube/dra/slice.h) and takes the reference. NULL changes nothing. */
 void publisher_set_devices(struct publisher *publisher, json_t *devices);
-/* Stops writing until publisher_set_devices() is called, because another driver owns the slices. */
+/*
+ * Stops writing until publisher_set_devices() is called. Call while this driver has no socket for the kubelet: another driver
+ * of the same name may own the slices.
+ */
 void publisher_pause(struct publisher *publisher);
 /* Returns the number of devices in the server's slices, and of failed writes. */
 void publisher_count(const struct publisher *publisher, uint64_t *ret_devices,

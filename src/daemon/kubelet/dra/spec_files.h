@@ -15,13 +15,13 @@ struct claims;
 /* Makes the full name of the claim's CDI device. */
 void spec_file_id(const char *uid, char ret_id[DRA_CDI_ID_MAX]);
 
-/* Writes the spec of a claim in force. After -errno an older spec may remain. */
+/* Writes the spec of a claim that has a tenant. After -errno an older spec may remain. */
 int spec_file_write(const char *dir, struct claims *claims, const struct claim *claim,
 		    const char *uid, struct error *err);
 /* Removes the claim's spec. Returns 0 also if there is none. */
 int spec_file_remove(const char *dir, const char *uid, struct error *err);
 
-/* Writes the specs of all claims in force again, since a reboot may have emptied `dir`. */
+/* Writes the specs of all ResourceClaims that have tenants again, since a reboot may have emptied `dir`. */
 void spec_files_restore(const char *dir, struct claims *claims);
 /* Removes specs of claims that are gone, and temporary files of a killed daemon. */
 void spec_files_sweep(const char *dir, struct claims *claims);

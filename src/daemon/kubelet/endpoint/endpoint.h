@@ -29,8 +29,8 @@ enum endpoint_role {
 
 struct endpoint {
 	struct node *node;
-	struct plugin *plugin; /* its methods get the endpoint as their data */
-	const struct grpc_method *methods;
+	struct plugin *plugin;
+	const struct grpc_method *methods; /* of the plugin; they get the endpoint as their data */
 	size_t method_count;
 	size_t (*request_most_bytes)(const struct endpoint *e);
 	/* called when a kubelet starts, and once for a kubelet that runs already */

@@ -22,8 +22,8 @@ typedef void (*kubelet_dir_handler)(void *data, enum kubelet_dir_event event);
 struct kubelet_dir;
 
 /*
- * Begins to watch `dir`. `dir` and `own` (file name of the plugin's socket in that directory) must stay valid. If the directory
- * or the kubelet's socket already exists, that is reported in the loop's next turn.
+ * Begins to watch `dir`. `dir` and `own` (file name of the plugin's socket in that directory) must stay valid. If the kubelet's
+ * socket already exists, KUBELET_DIR_KUBELET_STARTED comes in the loop's next turn.
  */
 int kubelet_dir_watch(struct loop *loop, const char *dir, const char *own,
 		      kubelet_dir_handler handler, void *data, struct kubelet_dir **ret,

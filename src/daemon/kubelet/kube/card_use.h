@@ -1,6 +1,6 @@
 /*
  * How much of a card's time was used in the last minutes, from which a scheduler chooses a card: the peak, which short lulls
- * do not lower, and the recent average. Pure; not thread safe.
+ * do not lower, and the recent average. No I/O, no clock; not thread safe.
  *
  *     samples:  |.|.|.|.|.|.|.|.|.|.|    each is a sixtieth of the window, newest last
  *                             '-----'    now: average of the last fifth

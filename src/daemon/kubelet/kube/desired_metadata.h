@@ -36,7 +36,7 @@ bool desired_metadata_equal(const struct desired_metadata *a, const struct desir
 /* Checks labels by Kubernetes' rules for names and values. */
 int desired_metadata_check_labels(const char *labels, struct error *err);
 
-/* The entries that a patch has to set, because the Node object lacks it or has another value. */
+/* The annotations and labels that a patch has to set, because the Node object lacks them or has other values. */
 struct metadata_diff {
 	struct patch_pair annotation[3], label[DESIRED_LABELS_MAX]; /* these point into `desired` */
 	size_t annotations, labels;

@@ -27,8 +27,9 @@ int node_kube_check(const struct config *config, struct error *err);
 int node_kube_start(struct node *node, struct node_kube **ret, struct error *err);
 
 /*
- * Call before the daemon ends: removes what the Node object shows, so that no more pods are placed here. Returns false if
- * there is nothing to remove or `kube` is NULL; else node_kube_withdrawal() tells when the daemon may end.
+ * Call before the daemon ends: removes our annotations, such as the list of GPUs, from the Node object, so that no more pods
+ * are placed here. Returns false if there is nothing to remove or `kube` is NULL; else node_kube_withdrawal() tells when the
+ * daemon may end.
  */
 bool node_kube_withdraw(struct node_kube *kube);
 enum kube_withdrawal {

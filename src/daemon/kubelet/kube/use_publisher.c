@@ -19,7 +19,8 @@
 
 struct watched_card {
 	struct card_use use;
-	uint64_t charged_ns; /* GPU time charged since the last sample */
+	/* GPU time charged since the last sample, without that of opportunistic tenants (is_opportunistic()) */
+	uint64_t charged_ns;
 	double held_pct;
 	uint64_t memory_bytes;
 	bool has_opportunistic;

@@ -291,7 +291,7 @@ static bool assign(struct annotated_call *c, const struct choice *choice)
 	if (r == -ENOSPC && annotated_may_fit_soon(c->annotated, c->begun_ns))
 		return false;
 	undo_allocation(c, "its container can't be prepared");
-	/* Without binding_take(), the container has no shares: the write that begins below records the failure. */
+	/* No binding was begun, so the container got no shares: drop the answer. The write below records the failure. */
 	c->reply = grpc_message_unref(c->reply);
 	free(c->assignment);
 	c->assignment = NULL;

@@ -49,7 +49,7 @@ bool annotated_may_fit_soon(const struct annotated *annotated, uint64_t begun_ns
 
 /*
  * Returns true if the result `r` of choosing a pod may change soon, because the watches may lag; the call should then wait.
- * -EAGAIN (no pod is known to wait): for 20 s after begun_ns. -EBUSY (several pods seem to wait, or an ending pod has the
- * lock) and -ETIMEDOUT (the binding seems too old): for ANNOTATED_LATE_NS.
+ * -EAGAIN (no pod is known to wait): for 20 s after begun_ns. -EBUSY (several pods seem to wait, or an ending pod holds the
+ * node's lock) and -ETIMEDOUT (the binding seems too old): for ANNOTATED_LATE_NS.
  */
 bool annotated_may_change(int r, uint64_t begun_ns);

@@ -21,8 +21,8 @@
 #define LOOK_NS (50 * NSEC_PER_MSEC) /* poll interval while a call waits for its pod */
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 /*
- * How long a call for memory waits if its amount is not that of the awaited pod. By then the watch shows whether that pod
- * ended between its two calls.
+ * How long a call for memory waits if its amount is not that of awaited_pod(), whose call for cores was answered last. By then
+ * the watch shows whether that pod ended between its two calls.
  */
 #define OTHER_HALF_NS (5 * NSEC_PER_SEC)
 
@@ -91,8 +91,8 @@ void vcuda_answer(struct vcuda_call *c)
 /* ---- cores ---- */
 
 /*
- * Used if a call for memory was answered before its call for cores. Stops expecting the latter if no pod waits for such an
- * amount any more.
+ * has_open: a call for memory was answered, and the same container's call for cores is still expected. Clears that if no pod
+ * waits for such an amount of memory any more.
  */
 static void close_open(struct vcuda *v, const struct vcuda_names *names)
 {

@@ -40,11 +40,11 @@ void plugin_refuse(struct grpc_call *call, const char *method, int error, const 
 
 /* sync_loop.c: starts the plugin's periodic work. */
 int plugin_begin_sync(struct plugin *plugin, struct error *err);
-/* Call after a claim was made: the kubelet is then asked for holders within two seconds instead of ten. */
+/* Call after a claim was made: the kubelet is then asked within two seconds, not ten, which containers hold devices. */
 void plugin_request_pods_soon(struct plugin *plugin);
 /* Stops the periodic work. Allowed if plugin_begin_sync() failed or was not called. */
 void plugin_end_sync(struct plugin *plugin);
-/* Asks the kubelet for holders now, because a call waits for them, but at most once a second. */
+/* Asks the kubelet now which containers hold devices, because a call waits for that; but at most once a second. */
 void plugin_request_pods(struct plugin *plugin);
 
 /* calls.c: the service's methods, and the largest size of a request */

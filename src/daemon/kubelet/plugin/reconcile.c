@@ -33,7 +33,7 @@ struct reconciler {
 	struct reconcile_figures figures;
 };
 
-/* ---- one container, pure ---- */
+/* ---- checks of one container, which change nothing ---- */
 
 /* Puts before the error's text which container holds how many devices. Returns -EEXIST. */
 static int differs(struct error *err, const struct pod_holder *holder)
@@ -215,7 +215,7 @@ int reconcile_cores(const struct slices *slices, const struct vcuda_names *names
 struct pass {
 	struct reconciler *reconciler;
 	struct plugin *plugin;
-	/* claims that agree with the kubelet's list; has space for all claims */
+	/* claims for which the kubelet lists a holder, even if they differ from it; has space for all claims */
 	struct claim **matched;
 	size_t matched_count;
 	/* in gpu-manager's vocabulary: claims and their holders; has space for all claims */

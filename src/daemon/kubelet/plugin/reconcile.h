@@ -21,9 +21,9 @@ struct plugin;
 struct reconciler;
 
 struct reconcile_figures {
-	/* logged differences: those that exist now, and all since the daemon started */
+	/* numbers of logged differences: of those that exist now, and of all since the daemon started */
 	uint64_t now, ever;
-	uint64_t reattributions; /* claims that moved to another container (allocate_vcuda.h) */
+	uint64_t reattributions; /* number of claims that moved to another container */
 };
 
 struct reconciler *reconcile_new(void);

@@ -34,7 +34,10 @@ bool owners_has(const struct vcuda_owners *o, const struct kube_pod *pod, size_t
 /* Finds the claim of an init container of the pod with the same amounts and a device in `set`; NULL if there is none. */
 struct claim *owners_init(const struct vcuda_owners *o, const struct vcuda_choice *choice,
 			  const struct slice_set *set);
-/* Makes the record that the container uses that claim. Ends with free() or owners_record(). Returns NULL if out of memory. */
+/*
+ * Makes the record that the container uses the claim of owners_init(). Pass it to owners_record(), or free it with free().
+ * Returns NULL if out of memory.
+ */
 struct owners_share *owners_share_new(const struct vcuda_choice *choice);
 /* Keeps the record, until the pod has started and no more calls come. */
 void owners_record(struct vcuda_owners *o, struct owners_share *share);
