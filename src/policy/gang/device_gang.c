@@ -130,7 +130,7 @@ static void read_reports(struct gang *g)
 			is_due &= r->idle_ns >= GANG_COME_NS;
 			continue;
 		}
-		/* `behind` is that of the device where the gang is furthest behind; a NaN is ignored. */
+		/* `behind` is that of the device where the gang is furthest behind. */
 		if (!g->wanting || r->behind > g->behind)
 			g->behind = r->behind;
 		g->wanting |= BIT(d);

@@ -3,7 +3,7 @@
  * ends on no device before it has begun on all devices. A tenant with a lease on one device, while another tenant has the next
  * device, would spin through its lease and pay for it.
  *
- * Each device keeps its own arbiter, virtual time and tokens. The arbiters share a board: plain data, and one pure decision.
+ * Each device keeps its own arbiter, virtual time and tokens. The arbiters share a board: plain data, for gang_decide().
  * For each device and step of its arbiter:
  *
  *     arbiter_step()  ->  arbiter_gang_report()  ->  gang_set_report()  ->  gang_decide()

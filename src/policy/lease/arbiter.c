@@ -125,7 +125,9 @@ static void count_shares(struct arbiter *a)
 
 static void activate(struct arbiter *a, struct tenant *t)
 {
-	/* The tenant was idle until now: fill its bucket by the rule for idle tenants. */
+	/*
+	 * The tenant was absent until now, and `active` is still false: this fills its bucket by the rule for absent tenants.
+	 */
 	charge_fill_tokens(a, t);
 	priority_fill(a, t);
 	t->active = true;
@@ -249,7 +251,7 @@ int arbiter_set_limit(struct arbiter *a, int tenant, double limit_pct)
 	share.limit_pct = limit_pct;
 	if (!share_is_valid(share))
 		return -EINVAL;
-	/* The caller sets the limit each period, so an unchanged limit must cost nothing. */
+	/* The caller sets the limit in each period of rules/lend.h, so an unchanged limit must cost nothing. */
 	if (fabs(limit_pct - t->share.limit_pct) < LIMIT_STEP_PCT)
 		return 0;
 	charge_fill_tokens(a, t);
@@ -364,7 +366,9 @@ static void set_free_state(struct arbiter *a, struct tenant *t)
 	} else {
 		t->state = state;
 		t->draining = false;
-		/* A stopped tenant cannot clear its flags, so `overrunning` stays set. */
+		/*
+		 * A stopped process cannot clear its busy flag. While `overrunning` is set, that flag does not count as work.
+		 */
 		t->overrunning = t->overrunning && t->seen.stopped;
 	}
 }
@@ -407,7 +411,10 @@ static void decide_slices(struct arbiter *a)
 	}
 }
 
-/* Returns the only tenant at work, which becomes the holder without a drain. NONE if no tenant or several are at work. */
+/*
+ * Returns the only tenant with demand or work, which may keep running: enter_leases() makes it the holder without a drain. NONE
+ * if there is no such tenant, or several.
+ */
 static int find_only_present(const struct arbiter *a)
 {
 	int only = NONE;
@@ -536,8 +543,8 @@ uint64_t arbiter_step(struct arbiter *a, uint64_t now_ns)
 
 	if (lease_any_drain(a)) {
 		/*
-		 * If a tenant holds the lease or runs in slices, the earlier of both polls comes next. Otherwise nothing but
-		 * the drain is awaited.
+		 * If a tenant holds the lease or runs in slices, the poll that decide() asked for and the drain's are both
+		 * needed, so the earlier one comes next. Otherwise nothing but the drain is awaited.
 		 */
 		bool is_held = a->mode == ARBITER_SLICED ||
 			       (a->holder != NONE && a->tenant[a->holder].state == LEASE_GO);

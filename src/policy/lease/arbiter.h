@@ -6,7 +6,8 @@
  *                                                         again at the latest
  *
  * The caller owns the arbiter and frees it; no pointer into it outlives the next call. One caller at a time. Times are
- * nanoseconds of any monotonic clock. A step counts max_step_ns at most, so a stopped daemon charges no tenant for the gap.
+ * nanoseconds of any monotonic clock. One arbiter_step() counts max_step_ns at most, so no tenant is charged for more if the
+ * daemon was stopped for longer.
  *
  * Terms:
  *   lease          the right of one tenant to run on the device
@@ -17,6 +18,9 @@
  *   tokens         what is left of a capped tenant's time: a token bucket
  *   drain          the time from CLOSING until the holder's in-flight work has ended
  *   demand         in-flight work, or a launch that waits at the gate
+ *   active         (a tenant) has demand or work, or had some less than free_after_ns ago; if paused or stopped: has work
+ *   idle           has neither demand nor work now; an idle tenant may still be active
+ *   absent         not active: idle for free_after_ns, or idle and paused or stopped
  *   doorbell       a wake-up that a tenant's library sends to the caller, for example when its work ends
  *
  * A device has one of three policies (enum arbiter_policy). Leases are the default; the others exist for comparison:
@@ -37,7 +41,7 @@
  *               demand and tokens, the one whose quantum would end first in virtual time comes next. A lease ends when the
  *               quantum is over and another tenant would be chosen, when the tokens are used up, or when the holder has
  *               been idle for too long while another waits. After min_lease_ns a lease also ends for a tenant that returned and
- *               would have been chosen instead at the grant or, if it was absent for free_after_ns, would be chosen now.
+ *               would have been chosen instead at the grant or, if it was absent, would be chosen now.
  *               CLOSING is sent before the end, earlier by the predicted in-flight work. The next GO comes when the holder's
  *               work is done, or at the drain deadline; after the deadline the holder pays for the overlap as well.
  *   Slices      Several tenants are active, without gang or space group, and at least one program has short steps (steps.h)
@@ -163,15 +167,16 @@ int arbiter_holder(const struct arbiter *arbiter);
 bool arbiter_has_lease(const struct arbiter *arbiter, int tenant);
 /*
  * Returns how much work may be in flight under a lease: depth_ns, the larger depth beside a gang, or two steps' length if the
- * program profits from launching that far ahead (steps.h). For a capped tenant that is alone with long slices
- * (cap_slice_most_ns), returns a slice, at most free_depth_ns.
+ * program profits from launching that far ahead (steps.h). For a capped tenant that is alone and gathers more than cap_slice_ns
+ * of tokens before a lease (cap_slice_most_ns), returns that amount, at most free_depth_ns. For a member of a space group:
+ * group_depth_ns().
  */
 uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant, uint64_t free_depth_ns);
 /* Returns the charged length of a step of the tenant's program (steps.h); 0 if unknown. */
 uint64_t arbiter_step_ns(const struct arbiter *arbiter, int tenant);
 /*
  * Returns which sync points the library should report (steps.h). Under leases: the next one, if it ends the lease. In slices:
- * each step's begin and end.
+ * each step's begin and end, if the program's steps are short.
  */
 enum region_sync_point arbiter_wants_sync_point(const struct arbiter *arbiter, int tenant);
 /* Returns why the latest lease ended, among those that were closed or are being closed. */

@@ -64,7 +64,7 @@ struct group_part {
 	int of;
 	bool is_group; /* this tenant is a group: it has members and no processes */
 	/* the next fields are for members only: */
-	bool is_present; /* had work or demand within free_after_ns */
+	bool is_present; /* had work or demand within free_after_ns, and is not paused */
 	uint64_t last_present_at;
 	bool was_running; /* had work at the last arbiter_step() */
 	/* when its last process was stopped; the present time if some process is not stopped */
@@ -115,7 +115,7 @@ struct tenant {
 	uint64_t present_at; /* time of the latest demand or work */
 	uint64_t worked_at;  /* time of the latest work or launch */
 
-	/* place in the list of active tenants: */
+	/* place in arbiter.active, the list of active tenants (arbiter.h): */
 	bool active;
 	int active_index;
 	uint64_t active_since;
@@ -274,7 +274,7 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t);
 double charge_tokens_needed(const struct arbiter *a, const struct tenant *t);
 /* Returns the GPU time that a capped tenant gathers before a lease while it is alone. */
 uint64_t charge_alone_slice_ns(const struct arbiter *a, const struct tenant *t);
-/* Returns the most tokens that a new tenant starts with: enough for a lease beside any other tenants. */
+/* Returns the most tokens that a new or absent tenant has: enough for a lease beside any other tenants. */
 double charge_tokens_kept(const struct arbiter *a, const struct tenant *t);
 /* Charges all active tenants for dt_ns, by the rules of the mode. */
 void charge_step(struct arbiter *a, uint64_t dt_ns);
@@ -319,7 +319,7 @@ void priority_fill(struct arbiter *a, struct tenant *t);
 void priority_charge(struct arbiter *a, struct tenant *t, double amount_ns);
 /* Sets priorities_differ. Call when a tenant was added, removed, or changed priority. */
 void priority_count(struct arbiter *a);
-/* Returns true if a tenant of a higher priority has ever worked, because it may return at any moment. */
+/* Returns true if a tenant of a higher priority, not paused, has ever launched work: it may want the GPU at any moment. */
 bool priority_is_outranked(const struct arbiter *a, const struct tenant *t);
 /* Sets `urgent`; `demand` must be up to date. */
 void priority_mark(struct arbiter *a);

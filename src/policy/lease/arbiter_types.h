@@ -48,7 +48,7 @@ struct arbiter_config {
 	/* upper bound of these tokens for a program that never waits for its work */
 	uint64_t cap_slice_most_ns;
 	uint64_t window_ns; /* how long a waiting tenant may save up its cap: bucket size / limit */
-	/* like window_ns, for an idle tenant that does not count as absent */
+	/* like window_ns, for a tenant that has been idle for less than free_after_ns */
 	uint64_t idle_window_ns;
 	uint64_t idle_min_ns; /* shortest idle time after which a holder loses the lease */
 	uint64_t idle_ns;     /* longest such idle time */

@@ -35,7 +35,7 @@ static int find_entitled(const struct arbiter *a)
 
 		if (t->gang.order != GANG_GO || index == a->holder || t->draining)
 			continue;
-		/* A slip (is_slip) must not wait for tokens: it lets the turn end on another device. */
+		/* A slip (device_gang.h), a short GO that lets the turn end on another device, must not wait for tokens. */
 		if (t->candidate || (t->gang.is_slip && t->demand))
 			return index;
 	}

@@ -1,8 +1,8 @@
 #include "policy/lease/arbiter_inside.h"
 
 /*
- * Most tokens needed for a lease beside other tenants. An absent tenant keeps this many, so it need not wait when it
- * returns.
+ * Most tokens needed for a lease beside other tenants. A tenant that was absent (arbiter.h) keeps this many, so it need not
+ * wait when it returns.
  */
 #define SLICE_MAX_NS 10000000
 
@@ -90,8 +90,9 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 		double keeps = charge_tokens_kept(a, t);
 
 		/*
-		 * A tenant becomes inactive only when it has been idle for free_after_ns. So if it was active at filled_at
-		 * already, it has been idle for less, and keeps as many tokens as for a pause between steps.
+		 * An active tenant becomes inactive once it was without demand and work for free_after_ns, is paused or is
+		 * stopped. This one has been active since before filled_at, so it has paused for less than free_after_ns, and
+		 * keeps as many tokens as for a pause between two training steps.
 		 */
 		if (t->active && t->filled_at > t->active_since)
 			keeps = max_double(tokens_of_pause(a, t), t->tokens_ns);

@@ -11,7 +11,7 @@
 
 /*
  * Most in-flight work of a member while the group has the GPU alone. DEPTH_NS is large, because lengths are guesses and the GPU
- * must not run dry. For a paced member it is small, because its work delays the member that the pace protects.
+ * must not run dry. PACED_DEPTH_NS, for a paced member, is small, because its work delays the member that the pace protects.
  */
 #define DEPTH_NS UINT64_C(20000000)
 #define PACED_DEPTH_NS UINT64_C(5000000)
@@ -351,8 +351,9 @@ static struct others others_of(const struct arbiter *a, int group, int member)
 }
 
 /*
- * Returns the group's state if the caps leave room for all members, or no member has a guarantee. Otherwise the member's work
- * must be measured: PACED beside other members, GO if it is alone.
+ * Returns the member's state: STOP if it is paused; the group's state if the group may not launch, the caps leave room for all
+ * members, or no member has a guarantee. Otherwise the member's work must be measured: PACED beside other members, GO if it is
+ * alone and its speed is still being learned.
  */
 static enum lease_state state_of(const struct arbiter *a, int group, int member)
 {

@@ -190,7 +190,7 @@ static void set_state(struct arbiter *a, struct tenant *t, bool is_alone)
 		begin_again(a, t);
 	t->state = is_alone ? LEASE_FREE : LEASE_PACED;
 	t->draining = false;
-	/* A stopped tenant cannot clear its flags, so `overrunning` stays set. */
+	/* A stopped process cannot clear its busy flag. While `overrunning` is set, that flag does not count as work. */
 	t->overrunning = t->overrunning && t->seen.stopped;
 }
 

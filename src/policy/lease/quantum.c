@@ -40,10 +40,10 @@ void quantum_watch_start(struct arbiter *a, const struct tenant *holder)
 }
 
 /*
- * Learns the cost of a hand-over: the uncharged time from grant to grant, plus the delay of the holder's first work beyond
- * start_grace_ns, as on a host short of CPUs. Also learns that holder's ramp_ns. Leases that no other tenant wanted next do not
- * count, because the device may have been idle for want of work. A tenant that understates its use makes hand-overs look
- * expensive and lengthens turns, up to quantum_ns at most.
+ * Learns the cost of a hand-over: the uncharged time from grant to grant, RAMP_LOSS of the holder's ramp, and the delay of its
+ * first work beyond start_grace_ns, as on a host short of CPUs. Also learns that holder's ramp_ns. Leases that no other tenant
+ * wanted next do not count for the cost, because the device may have been idle for want of work. A tenant that understates its
+ * use makes hand-overs look expensive and lengthens turns, up to quantum_ns at most.
  */
 void quantum_learn(struct arbiter *a)
 {

@@ -237,7 +237,7 @@ static bool is_over_cap(const struct arbiter *a, const struct tenant *t)
 
 /*
  * Returns true if another tenant wants the GPU and is neither ahead nor above its cap. A tenant is marked as ahead only then,
- * so the GPU is never kept idle.
+ * so a lead over the share never leaves the GPU idle (a cap may).
  */
 static bool others_want(const struct arbiter *a, const struct tenant *t)
 {

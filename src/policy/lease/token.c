@@ -121,7 +121,10 @@ static void decide_on_holder(struct arbiter *a)
 	}
 }
 
-/* Returns the time until the token's end, poll_drain_ns to poll_lease_ns. */
+/*
+ * Returns the time until the next poll: poll_idle_ns if no tenant is active, else the time until the token's end, bounded to
+ * poll_drain_ns .. poll_lease_ns.
+ */
 static uint64_t next_poll_ns(const struct arbiter *a)
 {
 	uint64_t left = a->config.poll_lease_ns;

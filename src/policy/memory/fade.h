@@ -5,7 +5,7 @@
  *
  * Only charged time is added. So while a tenant is paused, frozen or waiting, nothing is added, and its use continues to fade.
  *
- * Pure: times are arguments, of any one clock. Not thread safe.
+ * No clock, no I/O: times are arguments, of any one clock. Not thread safe.
  */
 #pragma once
 

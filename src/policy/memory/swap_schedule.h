@@ -39,7 +39,10 @@ struct swap_schedule_config {
 	uint64_t turn_min_ns;
 	uint64_t idle_ns;
 	uint64_t retry_ns;
-	/* If an ordered leave makes no progress for this long, or for four times the move's length, the order is given up. */
+	/*
+	 * If a tenant that was ordered to leave makes no progress for this long, and for at least four times its move's length,
+	 * the order is given up.
+	 */
 	uint64_t answer_ns;
 	double move_part; /* the part of the time that moves may take, 0 to 1 */
 	/* the longest turn is at most this many times the shortest, whatever the weights */
@@ -136,5 +139,8 @@ uint64_t swap_schedule_turn_ns(const struct swap_schedule *r, int tenant, uint64
  */
 uint64_t swap_schedule_may_take(const struct swap_schedule *r, int tenant, unsigned part);
 
-/* Returns true if there is no room now, but there would be if all tenants left that obey orders: waiting helps. */
+/*
+ * Returns true if the tenant is queued and there is no room for it now, but would be if all tenants left that obey orders:
+ * waiting helps.
+ */
 bool swap_schedule_can_ever_fit(const struct swap_schedule *r, int tenant);

@@ -13,7 +13,7 @@ struct choosing {
 	uint64_t sets_seen;
 };
 
-/* Bit i of `able`: card i may be chosen. */
+/* Finds the best set of cards in `able` (bit i: card i may be chosen), and keeps it in *c if it beats the set there. */
 static void choose_best(struct choosing *c, uint64_t able)
 {
 	struct place_pool pool = { 0 };

@@ -1,6 +1,6 @@
 /*
  * Room: how many more requests of each kind would still fit, and how much of that a placement takes. Requests of one kind are
- * equal. Pure; thread safe.
+ * equal. No I/O, no static data; thread safe.
  *
  * A placement costs, summed over all kinds, the number of requests for which there is no longer room, times the kind's price.
  * The price grows as a kind's room becomes scarce (scheduler/request/workload_histogram.h). So scarce cards are kept for the

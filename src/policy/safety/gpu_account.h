@@ -23,9 +23,9 @@ struct gpu_account_interval {
 };
 
 /*
- * Returns the share of each of `unlisted` tasks, which hold GPU memory but have no sample: the driver may leave out busy
- * processes. The card's use beyond samples (`listed`) and tenants' charges is divided equally; 0 if it is GPU_ACCOUNT_NOISE or
- * less.
+ * Returns the share, 0 to 1, of each of `unlisted` tasks, which hold GPU memory but have no sample: the driver may leave out
+ * busy processes. The card's use (`busy`), less the sum of the samples (`listed`) and what tenants were charged (`tenants`), is
+ * divided equally; 0 if it is GPU_ACCOUNT_NOISE or less.
  */
 #define GPU_ACCOUNT_NOISE 0.1
 double gpu_account_unlisted(double busy, double listed, double tenants, unsigned unlisted);

@@ -6,7 +6,7 @@
  * has passed without another fault. No driver call tells whether a card was repaired. A card that did not answer, or was lost,
  * is healthy again when it has answered HEALTH_ANSWERS times in a row.
  *
- * Pure; thread safe.
+ * No clock, no I/O, no static data. The functions change only the struct health that they are given.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ enum health_effect {
 	HEALTH_OF_PROGRAM, /* the program's own fault, so the card is healthy */
 	HEALTH_NOTED,      /* only logged */
 	HEALTH_BAD,        /* nothing new should be placed on this card */
-	HEALTH_LOST,       /* like HEALTH_BAD, until the card answers again */
+	HEALTH_LOST,       /* like HEALTH_BAD, until HEALTH_ANSWERS answers in a row */
 };
 
 /* A row of the table of Xids in health_policy.c. An Xid without a row counts as HEALTH_BAD. */

@@ -6,7 +6,7 @@
  * or the largest process of a tenant above its quota. One census (list of GPU processes) proves nothing: a process that was
  * just forked, or is about to register, looks the same.
  *
- * Pure; thread safe.
+ * No clock, no I/O, no static data. Only violation_confirm() changes an argument (`track`).
  */
 #pragma once
 
@@ -65,8 +65,8 @@ struct violation_track {
 	uint64_t since_ns;
 };
 /*
- * Returns true once the violation is confirmed and has lasted least_ns. A census that cannot be believed neither counts nor
- * resets.
+ * Returns true once VIOLATION_CENSUSES censuses in a row have shown the violation, and it has lasted least_ns. A census that is
+ * not sound, or finds the process stopped or away, neither counts nor begins the row anew.
  */
 bool violation_confirm(struct violation_track *track, const struct violation_evidence *evidence,
 		       uint64_t now_ns, uint64_t least_ns);

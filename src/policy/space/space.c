@@ -185,8 +185,8 @@ static bool is_measured(const struct mps_client *m)
 }
 
 /*
- * Returns the least pace: the guarantee if the speed is known. If not, lengths may have been measured beside other members, so
- * may be too long by up to the number of members at work.
+ * Returns the lower bound of the member's pace: `least` if its speed is known. If not, its lengths may have been measured while
+ * others ran, so may be too long by a factor of up to the number of members at work; `least` is multiplied by that number.
  */
 static double least_pace(const struct mps_client *m, int present)
 {

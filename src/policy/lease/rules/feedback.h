@@ -1,7 +1,6 @@
 /*
  * A control law: how much a tenant may launch, from the share of the device that it is meant to have and the share that was
- * measured (Lu et al., Algorithm 2 and section 5.5: docs/reference/seeds.md). Pure.
- * The caller owns the state.
+ * measured (Lu et al., Algorithm 2 and section 5.5: docs/reference/seeds.md). No clock, no I/O. The caller owns the state.
  *
  *     rate = p x error + i x (integral of error over time) - d x (slope of the measured share)
  *
@@ -9,7 +8,7 @@
  * low-pass filter with time constant `smooth`. With p = 1 and i = 1 / smooth, a device that follows the rate exactly reaches
  * its target at once. A device that runs twice or half as much as the rate also converges.
  *
- *   P     the seed's algorithm: the rate is p x error, so the share stays below the target by a fixed part
+ *   P     Lu et al.'s algorithm: the rate is p x error, so the share stays below the target by a fixed part
  *   PI    no error remains
  *   PID   like PI, and also lowers the rate early when the share rises fast
  *

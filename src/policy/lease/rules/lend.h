@@ -54,7 +54,7 @@ struct lend_tenant {
 	double cores_pct; /* guarantee; 0: none */
 	double limit_pct;
 	bool may_borrow;                /* may be lent time; false without a hard cap */
-	bool absent;                    /* paused or stopped: waiting does not count */
+	bool absent;                    /* paused or stopped: has no demand, even if it waits */
 	uint64_t charged_ns, waited_ns; /* totals that never fall */
 
 	/* effective limit: limit_pct at least; at most most_pct, or limit_pct if that is larger */

@@ -5,7 +5,7 @@
  * longer, patience shrinks by an eighth of its excess over the lower bound.
  *
  * The rule applies to tenants, which hold a lease, and to the processes of one tenant, which take turns within that lease.
- * Pure. Not thread safe. All times are nanoseconds of any one clock.
+ * No clock, no I/O. Not thread safe. All times are nanoseconds of any one clock.
  */
 #pragma once
 

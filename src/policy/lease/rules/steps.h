@@ -16,7 +16,7 @@
  * left at the step's end. Now and then a trial finds out whether the program profits: some steps run with the usual depth, some
  * with the greater one.
  *
- * Pure; not thread safe. Times are nanoseconds of charge, not of a clock.
+ * No clock, no I/O; not thread safe. Times are nanoseconds of charge, not of a clock.
  */
 #pragma once
 

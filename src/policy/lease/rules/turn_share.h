@@ -4,7 +4,7 @@
  * absence. An absence counts only while the tenant had work, because a guarantee covers only such time. The scale is 1 +
  * absence / turn, where the turn is the longer of the last two observed, and at least 1 s.
  *
- * Pure; nanoseconds.
+ * No clock, no I/O; times are nanoseconds.
  */
 #pragma once
 
