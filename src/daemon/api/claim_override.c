@@ -131,7 +131,7 @@ static int override_terms(struct claim *claim, const struct claim_override *over
 		return error_set_errno(err, ENOMEM, "claim '%s'", claim_terms(claim)->claim.key);
 	if (kept)
 		*kept = original;
-	/* set before the change is made, because that saves claim->original too */
+	/* set it first, because terms_change_make() saves claim->original with the terms */
 	claim->original = kept;
 	r = terms_change_make(claim->tenant, &change, err);
 	claim->original = r < 0 ? before : kept;

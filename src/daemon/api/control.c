@@ -38,7 +38,8 @@ struct user {
 
 struct connection {
 	struct connection *next;
-	TAILQ_ENTRY(connection) link; /* in user.ready */
+	/* in user.ready while an event or a request waits to be served (set_ready()) */
+	TAILQ_ENTRY(connection) link;
 	struct control *control;
 	struct user *user;
 	struct peer peer;
@@ -318,8 +319,8 @@ static bool goes_before(const struct connection *a, const struct connection *b)
 
 /*
  * Called when all connections are taken except those reserved for root. Closes a connection that holds no tenant and no trace,
- * of the user with the most connections. That user keeps at least as many connections as the newcomer's user then has. Returns
- * false if there is no such connection.
+ * of the user other than root with the most connections. That user keeps at least as many connections as the newcomer's user
+ * then has. Returns false if there is no such connection.
  */
 static bool make_room(struct control *control, unsigned count_of_comer)
 {
@@ -412,7 +413,7 @@ int control_serve(struct control *control, int fd, struct error *err)
 	control->connections = c;
 	control->count++;
 	user->count++;
-	/* A new client will probably ask for the cards' memory use. */
+	/* A new client will probably ask for the cards' memory use, so have it measured now. */
 	census_request(node->census);
 	return 0;
 }

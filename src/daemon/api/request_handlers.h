@@ -35,7 +35,7 @@ int request_release(struct session *session, const json_t *request, json_t *repl
 		    struct error *err);
 int request_claims(struct session *session, const json_t *request, json_t *reply, struct error *err);
 
-/* Adds the tenant's members to the reply to `create`. */
+/* Adds the tenant's id, name, socket and devices to the reply to a request such as `create`. */
 void request_describe_tenant(const struct tenant *tenant, json_t *reply);
 /* Logs, and adds to the reply, each device whose guarantees are scaled down because their sum is too large. */
 void request_warn_of_overcommit(const struct tenant *tenant, json_t *reply);

@@ -1,4 +1,4 @@
-/* Requests that change something: create, attach, set, pause, resume, remove. */
+/* The requests create, attach, set, pause, resume, unqueue, remove, cordon and space. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -136,7 +136,7 @@ static int choose_devices(struct node *node, const json_t *request, struct tenan
 	return 0;
 }
 
-/* Returns 1 if the request has "on_violation", else 0; *on_violation is then unchanged. */
+/* Returns 1 and sets *on_violation if the request has "on_violation", 0 if not, -errno if its value is invalid. */
 static int read_on_violation(const json_t *request, enum on_violation *on_violation,
 			     struct error *err)
 {
@@ -427,7 +427,10 @@ static int move_by_checkpoint(struct tenant *tenant, const struct pausing *p, js
 	return 0;
 }
 
-/* Returns -errno if the memory has to stay. */
+/*
+ * Adds to the reply how much of the memory has left the GPUs. Returns -errno if swapping out was cancelled, or the memory has
+ * to stay.
+ */
 static int add_leaving_progress(struct tenant *tenant, json_t *reply, struct error *err)
 {
 	struct swap_progress p = swap_progress(tenant);

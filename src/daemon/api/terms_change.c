@@ -49,7 +49,10 @@ int terms_change_device(struct tenant *tenant, struct terms_change *change, unsi
 	return r;
 }
 
-/* Saves the terms. Those of a claim must be in the claims store at once; the tenant's state file can wait. */
+/*
+ * Saves the terms at once: in the claims store if the tenant has a claim, else in the tenant's state file. With a claim, the
+ * state file follows soon.
+ */
 static int write_down(struct tenant *tenant, struct error *err)
 {
 	if (!*tenant->terms.claim.key)

@@ -65,7 +65,7 @@ void audit_write(struct audit *audit, const char *event, json_t *what);
 json_t *audit_terms(const struct audit *audit, const struct tenant *tenant);
 /*
  * Adds to `what`, as "old" and "new", the terms in which `old` and `now` (from audit_terms()) differ. NULL: there was no
- * tenant. Pure.
+ * tenant.
  */
 void audit_add_change(json_t *what, const json_t *old, const json_t *now);
 /*
