@@ -67,7 +67,10 @@ static uint64_t publish_turn(struct arbitration *a, struct lessee *l, uint64_t n
 	if (o->count < 2 && !l->turn)
 		return UINT64_MAX;
 	struct turns_lease lease = lease_of(a, l, now_ns);
-	/* Without the lease there is nothing to decide, unless turns of the last lease are still open. */
+	/*
+	 * Without the lease there is nothing to decide, unless time in the last lease is still to be counted (was_in_use), or
+	 * its work drains.
+	 */
 	if (lease.state == TURNS_AWAY && !o->turns.was_in_use &&
 	    !arbiter_is_draining(a->arbiter, l->index))
 		return UINT64_MAX;

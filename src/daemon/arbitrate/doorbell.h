@@ -9,7 +9,7 @@
  * A ring only makes the daemon read the slot. A tenant is trusted to ring (doorbell_is_trusted) if it has rung before, does
  * not ring too often, and was not seen to begin or end work or demand without a ring. Any other tenant is polled.
  *
- * Pure except doorbell_wait and the functions that it uses. Not thread safe, except doorbell_wake.
+ * Only doorbell_is_supported(), doorbell_wait() and doorbell_wake() make system calls. Not thread safe, except doorbell_wake().
  */
 #pragma once
 

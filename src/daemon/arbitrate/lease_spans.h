@@ -1,6 +1,6 @@
 /*
  * A span is a time in which one tenant had a card's lease or ran alone without one. Records the latest spans in a ring buffer.
- * Not thread safe. Pure, except for memory.
+ * Not thread safe. No clock, no I/O.
  */
 #pragma once
 

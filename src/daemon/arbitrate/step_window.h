@@ -9,7 +9,7 @@
  * 5 s after the last copy, a new copy is made as `newer`, and the last one becomes `older`. So the span is 5 to 10 s. With
  * fewer than 20 steps in the span, the next copy is made only after 30 s, so that slow programs have figures too.
  *
- * The tenant may write any counts, so they are used for display only. Pure; not thread safe.
+ * The tenant may write any counts, so they are used for display only. No clock, no I/O; not thread safe.
  */
 #pragma once
 

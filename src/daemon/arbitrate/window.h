@@ -1,6 +1,6 @@
 /*
  * A sliding average of a growing counter of nanoseconds: its growth during the last `span`, in
- * percent of that span. A ring buffer of samples, one per step. Pure, without a clock of its own.
+ * percent of that span. A ring buffer of samples, one per step. No I/O, no clock of its own.
  * Not thread safe.
  *
  *     samples:   |....|....|....|....|     step = span / WINDOW_STEPS
