@@ -1,6 +1,6 @@
 /*
  * Writes metrics as text for Prometheus, format 0.0.4. Each name has a # HELP and a # TYPE line, then its samples, one per line.
- * Pure; not thread safe.
+ * Changes nothing but the struct exposition; not thread safe.
  *
  *     # HELP allot_device_memory_bytes What can be held on the device.
  *     # TYPE allot_device_memory_bytes gauge
@@ -16,7 +16,7 @@
 
 #define EXPOSITION_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
-/* enough for a pod's container on a device */
+/* bytes of a sample's labels with the NUL; enough for a pod's container on a device */
 #define EXPOSITION_LABELS_MAX 768
 struct exposition_labels {
 	char text[EXPOSITION_LABELS_MAX];
@@ -54,5 +54,5 @@ void exposition_real(struct exposition *x, const char *name, const char *labels,
  */
 void exposition_label(char *text, size_t size, const char *key, const char *value);
 
-/* Returns the text, for the caller to free, and its length, or -ENOMEM. Leaves *x empty. */
+/* Gives the text, for the caller to free, and its length. Returns 0 or -ENOMEM. Leaves *x empty. */
 int exposition_end(struct exposition *x, char **ret_text, size_t *ret_length);

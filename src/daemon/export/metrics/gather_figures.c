@@ -88,7 +88,10 @@ static void note_library(struct metrics_tenant *m, uint32_t version)
 	m->library[i].processes++;
 }
 
-/* Gathers the names of pod and container. Without a container's name, uses the tenant's. */
+/*
+ * Gathers the names of pod and container. Without a container's name, uses the tenant's. Also counts the tenant's processes by
+ * library version.
+ */
 static void gather_pod(const struct tenant *t, struct metrics_tenant *m)
 {
 	const struct engine_name *who = gpu_watch_tenant_name(t->node->watch, t);

@@ -115,7 +115,9 @@ static void answer_health(struct metrics *m, struct server_answer *ret)
 	*ret = (struct server_answer){ .status = 200, .line = "ok\n" };
 }
 
-/* Answers /readyz: ready if the driver answers and all tenants of the previous daemon are adopted. */
+/*
+ * Answers /readyz: ready if the driver answers, and all processes of the previous daemon's tenants have connected to this one.
+ */
 static void answer_ready(struct metrics *m, struct server_answer *ret)
 {
 	const struct tenant *t;

@@ -16,7 +16,7 @@ struct metrics;
  */
 int metrics_check(const struct config *config, struct error *err);
 
-/* Starts to listen. *ret is NULL if metrics_listen is off. */
+/* Starts to listen. If metrics_listen is off, returns 0 and leaves *ret as it is. */
 int metrics_start(struct node *node, struct metrics **ret, struct error *err);
 /* Stops listening. NULL is allowed; returns NULL. */
 struct metrics *metrics_stop(struct metrics *metrics);

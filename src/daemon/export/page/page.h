@@ -20,7 +20,7 @@ struct page;
 /* Checks the settings web_*. Pure. */
 int page_check(const struct config *config, struct error *err);
 
-/* Starts to listen. *ret is NULL if web_listen is off. */
+/* Starts to listen. If web_listen is off, returns 0 and leaves *ret as it is. */
 int page_start(struct node *node, struct page **ret, struct error *err);
 /* Stops listening. NULL is allowed; returns NULL. */
 struct page *page_stop(struct page *page);

@@ -19,7 +19,8 @@
 
 #define HOST_MAX 65
 #define MIB 1048576.0
-#define CONTAINERS_MAX 256 /* most containers in a state; stopped ones come first */
+/* most containers in a page's state; those that are frozen or moved off their cards come first */
+#define CONTAINERS_MAX 256
 
 static const char *const lease_names[] = {
 	[LEASE_STOP] = "stop", [LEASE_CLOSING] = "closing", [LEASE_GO] = "go", [LEASE_FREE] = "free", [LEASE_PACED] = "paced"
@@ -242,7 +243,7 @@ static void write_container(struct node *node, const struct gpu_container *c, un
 	json_text_close(t, '}');
 }
 
-/* Writes containers that are stopped (first) or have GPU work, CONTAINERS_MAX in all. */
+/* Writes the containers that are frozen or moved off their cards, then those with GPU work; CONTAINERS_MAX in all. */
 static void write_containers(struct node *node, uint64_t now_ns, struct json_text *t)
 {
 	const struct gpu_tasks *tasks = node->watch ? gpu_watch_tasks(node->watch) : NULL;

@@ -1,6 +1,6 @@
 /*
  * The web page's state as JSON text. Each tenant's position in the text is kept, so that a client that has the previous state
- * gets only the tenants that changed. Pure but for memory; not thread safe.
+ * gets only the tenants that changed. No clock, no I/O; not thread safe.
  */
 #pragma once
 
