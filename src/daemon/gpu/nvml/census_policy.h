@@ -1,6 +1,6 @@
 /*
  * A census is one reading of NVML's figures (census.h); a ledger is what a process's library counts. Rules: when a process
- * holds more than its ledger, what a context costs, and when the next census is due. Pure; thread safe.
+ * holds more than its ledger, what a context costs, and when the next census is due. No clock, no I/O.
  */
 #pragma once
 
@@ -76,7 +76,7 @@ struct census_stability {
 	unsigned same_count; /* number of them; 0: no census yet */
 };
 
-/* Adds a census to `stability`, or begins anew if it read something else. Pure. */
+/* Adds a census to `stability`, or begins anew if it read something else. */
 void census_stability_note(struct census_stability *stability, uint64_t mark, uint64_t ledgers,
 			   uint64_t now_ns);
 
@@ -84,20 +84,21 @@ void census_stability_note(struct census_stability *stability, uint64_t mark, ui
 bool census_is_stable(const struct census_stability *stability, uint64_t ledgers,
 		      uint64_t interval_ns, uint64_t now_ns);
 
-/* Returns true if is_over was set CENSUS_OVER_COUNT times in a row and for least_ns. Pure. */
+/* Returns true if is_over was set CENSUS_OVER_COUNT times in a row and for least_ns. Counts in *over. */
 bool census_confirm(struct census_over *over, bool is_over, uint64_t now_ns, uint64_t least_ns);
 
 /*
  * Learns the cost of a context (CUDA's own memory of a process) from NVML's figure for a tenant's process. Returns a cost that
- * two tenants' figures confirm, so that one tenant cannot lower it for others; else UINT64_MAX. Pure.
+ * two tenants' figures confirm, so that one tenant cannot lower it for others; else UINT64_MAX. Keeps the least figure in
+ * *least.
  */
 uint64_t census_confirmed_context(struct census_least *least, const char *tenant,
 				  uint64_t nvml_bytes);
 
 /*
- * Returns unnamed memory, which a process holds without an allocation: NVML's figure minus the ledger's peak during the
- * census. It grows only if two censuses agree: it is at most the previous census's result (*beyond_before, then set to this
- * one's) or counted_bytes (already charged), whichever is more. Pure.
+ * Returns unnamed memory, which a process holds without an allocation: NVML's figure minus the ledger's peak during the census.
+ * It grows only if two censuses agree: it is at most the previous census's result (*beyond_before, then set to this one's) or
+ * counted_bytes (already charged), whichever is more.
  */
 uint64_t census_unnamed(uint64_t nvml_bytes, uint64_t ledger_most_bytes, uint64_t counted_bytes,
 			uint64_t *beyond_before);
