@@ -508,8 +508,8 @@ void memory_wait_due(void *data, uint32_t events)
 	uint64_t now_ns = clock_now_ns();
 	struct tenant *t;
 	/*
-	 * Decide nothing until all of the previous daemon's processes have registered with this one: until then it is unknown
-	 * which tenant holds what.
+	 * Decide nothing while processes of the previous daemon may still register with this one (tenant.adopting), or before a
+	 * census has measured the memory of processes that belong to no tenant: it is unknown how much is free.
 	 */
 	if (is_any_adopting(node) || !node->foreign_known)
 		return;

@@ -42,10 +42,10 @@ void memory_wait_set_on_full(struct tenant *tenant, enum on_full on_full);
  */
 void memory_wait_due(void *data, uint32_t events);
 
-/* Ends the wait of a tenant that is being removed. */
+/* Counts the wait of a tenant that is being removed as ended without a grant, if it is QUEUED. */
 void memory_wait_end(struct tenant *tenant);
 
-/* Denies the tenant's pending requests, if any. */
+/* Takes the tenant out of the queue, if it is QUEUED, and denies its requests. */
 void memory_wait_give_up(struct tenant *tenant);
 
 /* Returns the bytes of the tenant's unanswered requests on a device. */

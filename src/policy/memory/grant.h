@@ -32,7 +32,7 @@
 
 struct grant_card {
 	uint64_t size_bytes;  /* how much can be held on the card */
-	uint64_t taken_bytes; /* bytes granted, promised, draining, or used by other processes */
+	uint64_t taken_bytes; /* granted, promised, used by others, or not freed by the driver */
 	uint64_t kept_bytes;  /* output: free bytes that are kept for overdue requests */
 };
 

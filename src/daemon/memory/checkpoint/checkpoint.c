@@ -191,8 +191,8 @@ static void finish_order(struct checkpoint *c, enum checkpoint_place place)
 }
 
 /*
- * The helper ended without an answer or was killed. Starts another helper, which undoes an unfinished order, or keeps the
- * processes off the card if they were off.
+ * The helper ended without an answer or was killed. Starts another helper, which keeps the processes off the card if they were
+ * off (PLACE_OUT), and otherwise brings them back. For STUCK processes, starts none.
  */
 static void helper_lost(struct checkpoint *c, const char *why)
 {

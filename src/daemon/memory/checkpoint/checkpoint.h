@@ -9,7 +9,7 @@
  *                      +------> STUCK <---------------+     or ends here; a new order tries again
  *
  * A helper that does not answer in time (setting checkpoint_timeout, plus a second per 256 MiB) is killed, and another helper
- * undoes what it began. Main thread only.
+ * brings the processes back to their cards. Main thread only.
  */
 #pragma once
 

@@ -212,7 +212,7 @@ static void execute_order(struct helper *k, int fd)
 		log_debug("the daemon does not take the answer: %s", strerror(errno));
 }
 
-/* Returns the pid of the first process whose memory is off the GPU. */
+/* Returns the pid of the first process whose memory is off the GPU or, without one, of the first locked process; 0: none. */
 static int first_away(const struct helper *k)
 {
 	const struct helper_process *p = find_by_state(k, CHECKPOINT_SAVED);

@@ -48,7 +48,7 @@ int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error
  */
 int swap_check_host_memory(struct node *node, uint64_t bytes, struct error *err);
 
-/* Handler of the event of subsystem.h: gives the first order, and a new tenant its arena. */
+/* Handler of the event tenant_added (subsystem.h): gives the first order, and a new tenant its arena. */
 int swap_tenant_added(struct tenant *tenant, bool is_new, struct error *err);
 void swap_close(struct tenant *tenant);
 
@@ -56,7 +56,7 @@ void swap_close(struct tenant *tenant);
 uint64_t swap_budget_bytes(const struct node *node);
 uint64_t swap_reserved_bytes(const struct node *node);
 
-/* Orders the tenant's processes onto their cards or off them. */
+/* Orders the tenant's processes onto their cards, off them, or to park (tenant_checkpoint.h). */
 void swap_set_order(struct tenant *tenant, enum swap_order order);
 /* Gives the present order again, so that processes that gave up try again. */
 void swap_repeat_order(struct tenant *tenant);

@@ -34,7 +34,7 @@ static bool is_swappable(const struct tenant *t)
 	return t->terms.on_full == ON_FULL_SWAP;
 }
 
-/* Returns true if threads wait at the gate or for swapped-out memory, or work is in flight. */
+/* Returns true if threads wait at the gate or for swapped-out memory, or work is in flight; false for a paused tenant. */
 static bool has_work(const struct tenant *t)
 {
 	for (unsigned i = 0; i < t->slot_limit && !t->terms.paused; i++) {
@@ -67,8 +67,8 @@ static void widen_margins(struct swap_turns *turns, const struct tenant *t,
 }
 
 /*
- * Returns the tenant's weight: its guarantee. Tenants without a guarantee share what the others leave, at least 1 each
- * (arbiter.h).
+ * Returns the tenant's weight: its guarantee, on several cards the least one. Tenants without a guarantee share what the others
+ * leave, at least 1 each (arbiter.h).
  */
 static double weight_of(const struct node *node, const struct tenant *t)
 {

@@ -266,7 +266,10 @@ void tenant_checkpoint_adopted(struct tenant *t)
 
 /* ---- returning ---- */
 
-/* Returns what a return needs on a card: the promise or, without one, what the tenant holds. */
+/*
+ * Returns what a return needs on a card: the promised quota; with on_full "wait", the grant; without a quota, what the tenant
+ * holds.
+ */
 static uint64_t wanted_bytes(struct tenant *t, unsigned device)
 {
 	const struct promise *p = &t->terms.device[device].promise;
