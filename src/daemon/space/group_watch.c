@@ -280,7 +280,10 @@ static bool is_control_over(const struct mps_group *g)
 	return poll(&p, 1, 0) > 0;
 }
 
-/* Reports servers that ended since the last scan. Returns false if the group is ending. */
+/*
+ * Reports servers that ended since the last scan. Returns false if the control daemon has ended, or the group is no longer
+ * ready or hung.
+ */
 static bool detect_exits(struct mps_group *g)
 {
 	struct mps_processes before = g->scanned;

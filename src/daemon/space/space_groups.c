@@ -361,8 +361,8 @@ bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX])
 }
 
 /*
- * Gives MPS's limits for a client: the limit of GPU time as the nearest pair of SMs, and the promised quota. They apply from a
- * process's first context on, so after a raise a process gets more only when started again.
+ * Gives MPS's limits for a client: the limit of GPU time, rounded to whole pairs of SMs (threads.h), and the promised quota.
+ * They apply from a process's first context on, so after a raise a process gets more only when started again.
  */
 int space_each_variable(const struct tenant *t, const char *pipe_dir, space_add add, void *data)
 {

@@ -37,8 +37,8 @@ int space_choose(struct node *node, const struct sharing_request *request,
 int space_read_request(const json_t *request, struct sharing_request *ret, struct error *err);
 
 /*
- * Event of subsystem.h: starts the tenant's group, if it has one. If that fails, a new tenant is refused, but an adopted
- * tenant stays.
+ * Handler of the event tenant_added (subsystem.h): starts the tenant's group, if it has one. If that fails, a new tenant is
+ * refused, but an adopted tenant stays.
  */
 int space_tenant_added(struct tenant *tenant, bool is_new, struct error *err);
 void space_leave(struct tenant *tenant);
