@@ -26,7 +26,10 @@ struct promise_card node_promised_beside(struct node *node, const struct card *c
 struct promise_card node_promised_to(struct node *node, const struct card *card,
 				     bool (*counts)(const struct tenant *tenant));
 
-/* Sets the quota of tenants that asked for no amount: the memory that is promised to no other tenant. */
+/*
+ * Sets the quota of tenants that asked for no amount, except removed ones that still have processes: the memory that is
+ * promised to no other tenant.
+ */
 void node_update_unpromised_quotas(struct node *node, const struct card *card);
 /* Calls node_update_unpromised_quotas() for each card that has a tenant without a promised amount. */
 void node_update_all_unpromised_quotas(struct node *node);

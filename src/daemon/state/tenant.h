@@ -223,9 +223,9 @@ void tenant_remove(struct tenant *tenant, const char *why);
 /* Counts live processes, including those of the previous daemon that have not joined this one. */
 unsigned tenant_living_count(const struct tenant *tenant);
 /*
- * If no process lives, removes the tenant and returns false. Otherwise retires it and returns true: no process may join, and
- * the tenant may not allocate more than it holds. Name and promise stay reserved until the last process ends, so that even a
- * process that bypasses the library uses no memory that is promised to others.
+ * If no process lives, removes the tenant and returns false. Otherwise retires it and returns true: no new process may join,
+ * and the tenant may not allocate more than it holds. Name and promise stay reserved until the last process ends, so that even
+ * a process that bypasses the library uses no memory that is promised to others.
  */
 bool tenant_retire(struct tenant *tenant, const char *why);
 /* Returns -ESHUTDOWN for a retired tenant. */
@@ -274,8 +274,8 @@ uint64_t process_unnamed_bytes(struct process *process, unsigned device);
 /* Returns the process's memory that is not on the card: swap_orders.h, daemon/memory/swap/tenant_checkpoint.h. */
 uint64_t process_swapped_bytes(struct process *process, unsigned device);
 /*
- * Returns true while memory moves off the GPU or back. The slot may then count bytes as swapped out that the driver still
- * holds.
+ * Returns true while the library moves the process's memory off the GPU or back (on_full "swap"). The slot may then count bytes
+ * as swapped out that the driver still holds.
  */
 bool process_is_moving(const struct process *process);
 /* Returns process_used_bytes() plus process_unnamed_bytes(). */

@@ -134,7 +134,7 @@ uint64_t tenant_taken_bytes(struct tenant *tenant, unsigned device)
 	return used > granted ? used : granted;
 }
 
-/* Called when the process has ended. Ends the tenant if that was the last process. */
+/* Called when the process has ended. Then ends the tenant if tenant_end_if_unused() says so. */
 static void process_died(void *data, uint32_t events)
 {
 	struct process *process = data;

@@ -24,10 +24,10 @@ unsigned adopt_all(struct node *node);
  */
 void adopt_registered(struct tenant *tenant, int pid, unsigned slot, bool from_before);
 
-/* Returns true if some process of the previous daemon is still awaited. */
+/* Returns true while a tenant waits for processes of the previous daemon, at most for config.adopt_wait_ns. */
 bool adopt_is_any_expected(const struct node *node);
 
-/* Returns true if this tenant still awaits process `pid` of the previous daemon. */
+/* Returns true if `pid` is a process that the previous daemon had registered, and this one has not yet. */
 bool adopt_is_expected(const struct tenant *tenant, int pid);
 
 /* Call when a slot was freed: a process that was moving into it is awaited again. */

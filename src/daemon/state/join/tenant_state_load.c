@@ -77,10 +77,7 @@ static int device_from_json(struct node *node, const json_t *json, struct tenant
 		return error_set(err, EINVAL,
 				 "devices: memory_quota_bytes, memory_given, limit_given, "
 				 "cores_pct or cores_limit_pct is missing or invalid");
-	/*
-	 * Only tenants that wait for memory have these members, and files of older daemons lack
-	 * them.
-	 */
+	/* Files of older daemons lack these members. */
 	if (json_read_int(json, "memory_reserve_bytes", 0, INT64_MAX, &reserve, err) < 0 ||
 	    json_read_int(json, "memory_granted_bytes", 0, INT64_MAX, &granted, err) < 0)
 		return error_set(err, EINVAL,

@@ -140,7 +140,7 @@ struct node {
 	struct memory_wait_counts waits;
 	/* requests on the control socket, and how many of them were refused */
 	uint64_t requests, refused;
-	/* last reply to `list`, also for requests that came before list_ns; NULL: none */
+	/* last reply to `list`, which also answers requests that came before list_ns; NULL: none */
 	char *list_text;
 	uint64_t list_ns; /* when making list_text began */
 	/* failed requests for a tenant, by reason */
