@@ -74,5 +74,5 @@ void audit_add_change(json_t *what, const json_t *old, const json_t *now);
  */
 json_t *audit_about(const struct audit *audit, const struct tenant *tenant);
 
-/* Handler of the event of subsystem.h: writes that the tenant has ended. */
+/* Handler of the event tenant_ended (subsystem.h): writes that the tenant has ended. */
 void audit_tenant_ended(struct tenant *tenant, const char *why);
