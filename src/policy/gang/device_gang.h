@@ -78,7 +78,7 @@ struct gang_command {
 
 /* A device's report on a tenant. */
 struct gang_report {
-	/* had work or demand recently, and the device's arbiter is in ARBITER_LEASES */
+	/* is active on the device (arbiter.h), and the device's arbiter is in ARBITER_LEASES */
 	bool is_present;
 	bool wants;
 	uint64_t idle_ns; /* since its latest demand */

@@ -423,7 +423,7 @@ bool gang_rank_is_awaited(const struct arbiter *a);
 bool gang_rank_decide_on_holder(struct arbiter *a, struct tenant *holder);
 /* Returns the tenant for the next lease: `next`, the choice without gangs, or a gang; NONE if the device is kept free. */
 int gang_rank_choose(const struct arbiter *a, int next);
-/* Returns how long a gang may be idle on this device while its other ranks work or have just become idle. */
+/* Returns how long a gang may be idle on this device while its other ranks work or have just become idle; else 0. */
 uint64_t gang_rank_idle_limit_ns(const struct arbiter *a, const struct tenant *t);
 /* Widens the bounds of the holder's patience if it is a gang. */
 void gang_rank_widen_patience(const struct arbiter *a, const struct tenant *t,

@@ -36,7 +36,10 @@ uint64_t lease_drain_poll_ns(const struct arbiter *a)
 	return least;
 }
 
-/* Returns the time until the first tenant that lacks only tokens has enough of them. For a device without a holder. */
+/*
+ * For a device without a holder. Returns the time until the first tenant that lacks only tokens has enough of them;
+ * poll_lease_ns if tenants must be polled or an interrupted one waits.
+ */
 static uint64_t next_tokens_ns(const struct arbiter *a)
 {
 	double least = (double)a->config.poll_rung_ns;

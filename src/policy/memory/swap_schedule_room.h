@@ -12,7 +12,10 @@ struct room {
 };
 
 bool swap_schedule_is_on_card(const struct swap_schedule_tenant *t);
-/* Returns true if the tenant's return was ordered, so bytes are reserved for it, and it is not on the card yet. */
+/*
+ * Returns true if the tenant's return was ordered, so bytes are reserved for it, and it is not on the card yet. False once the
+ * tenant found too little room (is_short).
+ */
 bool swap_schedule_is_awaited(const struct swap_schedule_tenant *t);
 
 /* Returns the tenant's movable bytes, summed over its cards. */

@@ -82,5 +82,8 @@ bool place_is_free(const struct place_card *card);
 /* Returns a name such as "SYS"; "?" for an unknown level. */
 const char *place_level_name(enum place_level level);
 
-/* HAMi's score, higher for nearer: 10 (across sockets) to 60 by level, plus 100 per NVLink; 0: unknown. */
+/*
+ * Returns HAMi's score of the link, higher for nearer cards: 10 (across sockets) to 60 by level, plus 100 per NVLink; 0:
+ * unknown.
+ */
 unsigned place_link_score(struct place_link link);

@@ -25,8 +25,8 @@
 #include <stdint.h>
 
 /*
- * A member without work for this long counts as absent. The time must exceed 20 ms: after a pause of that length, the member's
- * library rings its doorbell when work begins, so a return from absence is noticed at once.
+ * A member that has had neither work nor a waiting thread for this long counts as absent. The time must exceed 20 ms: after a
+ * pause of that length, the member's library rings its doorbell when work begins, so a return from absence is noticed at once.
  */
 #define SPACE_AWAY_NS UINT64_C(25000000)
 /* Time until the next poll: while members are measured, and while a member is held. */
