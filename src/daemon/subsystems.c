@@ -211,8 +211,8 @@ static void stop_tenants(struct node *node)
 }
 
 /*
- * Runs after the tenants and claims of an earlier daemon were adopted. Ends unused groups. Restores processes that an earlier
- * daemon's checkpoint helper left suspended, except those of tenants that is_to_stay_out().
+ * Runs after the tenants and claims of an earlier daemon were adopted. Ends groups without tenants (space_groups.h). Restores
+ * processes that an earlier daemon's checkpoint helper left suspended, except those of tenants that is_to_stay_out().
  */
 static int clean_up_after_adoption(struct node *node, struct error *err)
 {

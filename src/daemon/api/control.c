@@ -33,7 +33,7 @@ struct user {
 	uid_t uid;
 	unsigned count;
 	TAILQ_HEAD(, connection) ready;
-	TAILQ_ENTRY(user) link; /* in control.ready while one of its connections is ready */
+	TAILQ_ENTRY(user) link; /* in control.ready while its own `ready` is not empty */
 };
 
 struct connection {

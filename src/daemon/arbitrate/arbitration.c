@@ -28,7 +28,7 @@
 #define POLL_WAITING_NS UINT64_C(4000000)
 #define POLL_RUNG_NS UINT64_C(20000000)
 #define POLL_STILL_NS NSEC_PER_SEC
-/* least time between requests for a census ahead of its time */
+/* least time between calls of on_memory() because of new memory */
 #define NEW_MEMORY_EVERY_NS UINT64_C(50000000)
 #define REQUEST_EVERY_NS UINT64_C(2000000) /* least time between reports of memory requests */
 #define NO_LESSEE_NS (60 * NSEC_PER_SEC)

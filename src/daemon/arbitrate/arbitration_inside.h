@@ -40,7 +40,7 @@ struct lessee {
 	struct observer observer;
 	bool paused;
 	struct doorbell doorbell;
-	/* `seen` showed work in flight although no lease permits launches */
+	/* `seen` showed work in flight while the lease is closing or stopped: the doorbell must ring when it ends */
 	bool is_ending;
 	struct lend_tenant elastic;
 	uint64_t lends, reclaims;
@@ -56,7 +56,7 @@ struct lessee {
 	/* how much of the lessee's charged time was already added to the card's sum */
 	uint64_t charged_counted_ns;
 	uint64_t charged_at_tick_ns; /* the lessee's charged time at the last tick */
-	bool is_quiet;               /* all published figures of the lessee are zero */
+	bool is_quiet;               /* the last tick found no charge and published only zeros */
 	uint64_t tick_ns;            /* time of the latest tick */
 	int gang;                    /* the lessee's number on the board of gangs; negative: none */
 	struct gang_command gang_command;

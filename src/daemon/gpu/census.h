@@ -46,6 +46,6 @@ void census_enable_use(struct census *census, bool wanted);
 /* Returns true if a library measured memory that no census has confirmed. Main thread only. */
 bool census_is_due(struct node *node);
 
-/* Handlers of the events of subsystem.h. */
+/* Handlers of the events tenants_changed and populated_changed (subsystem.h). */
 void census_tenants_changed(struct node *node);
 void census_populated_changed(struct node *node);

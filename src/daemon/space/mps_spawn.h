@@ -14,8 +14,8 @@
 #define MPS_PROGRAM "nvidia-cuda-mps-control"
 
 /*
- * Finds the program: for a simulated card, this installation's; else the first on PATH or in /usr/bin. If there is none,
- * returns -ENOENT, and err says what to do.
+ * Finds the program: for a simulated card, this installation's; else the first on PATH or in the usual directories. If there is
+ * none, returns -ENOENT, and err says what to do.
  */
 int mps_find_program(bool is_simulated, char ret_path[PATHS_MAX], struct error *err);
 
@@ -29,8 +29,8 @@ struct mps_spawn {
 	/* in_fd: its stdin; out_fd: its stdout and stderr; the caller keeps both */
 	int in_fd, out_fd;
 	/*
-	 * The program gets its own session and is not this daemon's child. So it may outlive this daemon and leaves no zombie.
-	 * If false, the caller must wait for the child's end.
+	 * If true, the program gets its own session and is not this daemon's child, so it may outlive this daemon and leaves no
+	 * zombie. If false, the caller must wait for the child's end.
 	 */
 	bool is_detached;
 };

@@ -59,7 +59,7 @@ int space_each_variable(const struct tenant *tenant, const char *pipe_dir, space
 /* Gives the host's directory where the tenant's group listens. Returns false without a group. */
 bool space_pipe_dir(const struct tenant *tenant, char path[NODE_PATH_MAX]);
 
-/* Adds the group to the reply to `create`. */
+/* Adds to the reply to `create` how the tenant shares, and its group's state and environment variables. */
 void space_describe(const struct tenant *tenant, json_t *reply);
 /* Makes the member "space" of the tenant in the reply to `list`; null for a time-sliced tenant. */
 json_t *space_to_json(const struct tenant *tenant);

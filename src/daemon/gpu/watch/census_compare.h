@@ -13,7 +13,7 @@ void census_compare(struct node *node, unsigned card_index, const struct census_
 
 /*
  * Updates card->foreign_bytes: memory that no tenant's process has counted, which is not available to waiting tenants
- * (memory_waiters.h). After the last card sets node->foreign_known. Uses NVML's list if that gives every process's memory and
+ * (memory_waiters.h). After the last card, sets node->foreign_known. Uses NVML's list if that gives every process's memory and
  * has all tenants' processes; else the card's use minus ledgers and draining memory.
  */
 void census_count_foreign(struct node *node, struct card *card, const struct census_card *seen);

@@ -29,7 +29,7 @@ struct tenant_checkpoint {
 	uint64_t park_until_ns;
 	/* the tenant was paused before the request to leave; restored if leaving fails */
 	bool was_paused;
-	int failed; /* errno of the last request; 0: none */
+	int failed; /* errno with which the last request failed; 0: it did not fail */
 };
 
 static void place_changed(void *data, struct checkpoint *checkpoint);

@@ -30,7 +30,10 @@ bool adopt_is_any_expected(const struct node *node);
 /* Returns true if `pid` is a process that the previous daemon had registered, and this one has not yet. */
 bool adopt_is_expected(const struct tenant *tenant, int pid);
 
-/* Call when a slot was freed: a process that was moving into it is awaited again. */
+/*
+ * Call when a slot was freed: if a process of the previous daemon was still copying its usage into it, that process counts as
+ * not registered again.
+ */
 void adopt_slot_gone(struct tenant *tenant, int pid, unsigned slot);
 
 /*
