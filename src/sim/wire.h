@@ -21,7 +21,7 @@
  */
 #define SIM_NODE_SUFFIX ".uvm"
 #define SIM_NODE_MAX 128      /* bytes for the path of that file, with its NUL */
-#define SIM_LAUNCH_QUEUE 1024 /* a process's launches in flight: the real driver's limit */
+#define SIM_LAUNCH_QUEUE 1024 /* most launches of a process in flight, as in the real driver */
 
 enum sim_client_kind { SIM_KIND_CUDA = 1, SIM_KIND_NVML = 2, SIM_KIND_CTL = 3 };
 
@@ -78,7 +78,7 @@ enum sim_request {
 	SIM_CTX_FREE,   /* card, arg: context; drops the unfinished work of the context's streams */
 	SIM_CARD_STATE, /* card -> payload struct sim_card_state, then its processes */
 	SIM_SAMPLES,    /* card, arg: since ns -> payload: struct sim_sample, oldest first */
-	SIM_LISTEN,     /* card, arg: on; if on is 1, the client gets SIM_NOTE_XID from now on */
+	SIM_LISTEN,     /* card, arg: on; if 1, the client gets Xid and ECC notes from now on */
 	/* The next requests act on another process. arg: its pid. The reply comes when the request is carried out. */
 	SIM_PROCESS_STATE, /* -> val: enum sim_process */
 	SIM_PROCESS_LOCK,  /* arg: pid, limit in ms (0: none) */
@@ -100,8 +100,8 @@ enum sim_block_kind { SIM_BLOCK_DATA, SIM_BLOCK_CONTEXT, SIM_BLOCK_MANAGED };
 enum sim_process { SIM_PROCESS_RUNNING, SIM_PROCESS_LOCKED, SIM_PROCESS_CHECKPOINTED };
 
 /*
- * Memory that one CUDA client shares with the server. While is_shut is set, the program's calls wait, because the client sends
- * none of their requests. is_shut is a futex word that only the server writes.
+ * Memory that one CUDA client shares with the server. While is_shut is set, the client sends only requests that
+ * sim_passes_gate() names, so the program's other calls wait. is_shut is a futex word that only the server writes.
  */
 struct sim_gate {
 	_Atomic uint32_t is_shut;
@@ -209,7 +209,7 @@ enum sim_mig {
 /* Faults of NVML on some machines, for which a description file can ask. */
 enum sim_defect {
 	SIM_DEFECT_NO_PROCESS_UTILIZATION = 1, /* process utilization is not supported */
-	SIM_DEFECT_LOSES_BUSY_PROCESS = 2,     /* NVML does not list the busiest process */
+	SIM_DEFECT_LOSES_BUSY_PROCESS = 2,     /* process utilization lacks the busiest process */
 	SIM_DEFECT_NO_PROCESS_MEMORY = 4,      /* the memory of processes is not available */
 	SIM_DEFECT_NO_SAMPLES = 8,
 	SIM_DEFECT_NO_UTILIZATION = 16,

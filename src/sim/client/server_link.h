@@ -27,7 +27,7 @@ struct link_note {
 
 struct link {
 	int fd;
-	struct sim_gate *gate; /* may be NULL */
+	struct sim_gate *gate; /* NULL unless this is a program's CUDA client */
 	atomic_bool dead;
 	pthread_mutex_t send_lock;
 	pthread_mutex_t room_lock;

@@ -109,11 +109,11 @@ struct CUevent_st {
 	unsigned int flags;
 	bool imported;
 	/* Guarded by sim_event_lock: */
-	uint64_t records; /* records so far; an answer about an older record is dropped */
+	uint64_t records; /* number of records; the server's answer about an older one is dropped */
 	bool done;
 	uint64_t at_ns;
 	uint64_t not_before_ns; /* the earliest possible time of completion, by the server */
-	uint64_t capture_id;    /* the capture that recorded the event last; 0: none */
+	uint64_t capture_id;    /* id of the capture that recorded the event last; 0: none */
 	uint64_t captured_in;   /* `joining` of the stream in which the event was captured */
 };
 
@@ -175,7 +175,7 @@ struct sim {
 	struct sim_device devices[SIM_MAX_CARDS];
 	CUcontext contexts;
 	uint32_t next_context;
-	atomic_uint captures; /* captures in progress; at 0 every check is cheap */
+	atomic_uint captures; /* number of captures in progress; at 0 every check is cheap */
 };
 
 enum sim_mode { SIM_UNINIT, SIM_READY, SIM_FAULTY, SIM_FORKED };
@@ -210,8 +210,8 @@ static inline void sim_unlock(pthread_mutex_t **lock)
 	__attribute__((cleanup(sim_unlock), unused)) pthread_mutex_t *sim_lock_ = sim_lock()
 
 /*
- * lib.c. Every entry point begins with SIM_ENTER, which fails if the library is not initialized, or if the environment asks for
- * a fault in this function.
+ * lib.c. An entry point that needs cuInit() begins with SIM_ENTER, which fails if the library is not initialized, or if
+ * ALLOT_SIM_FAULT asks for a fault in this function.
  */
 CUresult sim_enter_slow(const char *name, bool needs_init);
 static inline CUresult sim_enter(const char *name)
@@ -246,7 +246,7 @@ static inline CUresult sim_enter(const char *name)
 CUresult sim_find_devices(void);
 /* future.c. Returns SIM_FUTURE_VERSION if ALLOT_SIM_FUTURE is set, else SIM_DRIVER_VERSION. */
 int sim_driver_version(void);
-/* True if this allocation must fail because of ALLOT_SIM_FAULT=oom-after=N. */
+/* Counts an allocation. True if it must fail because of ALLOT_SIM_FAULT=oom-after=N. */
 bool sim_fault_oom(void);
 /* sim_call() waits for the reply; sim_post() sends a one-way request. */
 CUresult sim_call(struct sim_request_msg m, uint64_t *ret_val);

@@ -18,7 +18,7 @@ static struct {
 	void *data;
 } attached = { .fd = -1 };
 
-/* The server sends nothing more, so recv() returns when the server ends. */
+/* Calls gone() when the server ends or drops this process. The server sends no more bytes, so recv() returns only then. */
 static void *watch(void *unused)
 {
 	char byte;

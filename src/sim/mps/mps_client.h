@@ -3,8 +3,9 @@
 
 /*
  * Connects to the MPS control daemon of CUDA_MPS_PIPE_DIRECTORY. Returns 1 if a server accepted this process; a new thread
- * calls gone(data) when that server ends. Returns 0 if there is no daemon; the program then goes on without MPS, as with the
- * real driver. Returns -EUSERS if the server is full, -ECONNREFUSED if the server has ended and there is no new one yet.
+ * calls gone(data) when that server ends or drops this process. Returns 0 if there is no daemon; the program then goes on
+ * without MPS, as with the real driver. Returns -EUSERS if the server is full, -ECONNREFUSED if the server has ended and there
+ * is no new one yet.
  */
 int mps_attach(void (*gone)(void *data), void *data);
 

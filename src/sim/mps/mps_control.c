@@ -30,7 +30,7 @@ struct server {
 	uid_t uid;
 	/* passes clients to the server; shut down for writing to ask the server to end */
 	int fd;
-	bool is_faulty; /* takes no clients */
+	bool is_faulty; /* after "sim_fault PID stays": accepts no clients any more */
 };
 
 static struct server servers[MPS_SERVERS_MAX];
@@ -38,7 +38,7 @@ static unsigned server_count;
 static bool is_quitting;
 static int64_t away_until_ms; /* clients are refused until then, after a server's end */
 static int connection = -1;   /* the connection that is served now, or -1 */
-/* clients that are still to be refused, as "sim_refuse" asked */
+/* how many clients are still to be refused; set by "sim_refuse N" */
 static long refusals;
 
 static const char *pipe_dir(void)
@@ -90,7 +90,10 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* True if the client must be refused: because "sim_refuse" asked for it, or a server ended less than AWAY_MS ago. */
+/*
+ * True if the client must be refused: because "sim_refuse" asked for it (then this refusal is counted), or because a server
+ * ended less than AWAY_MS ago.
+ */
 static bool must_refuse(void)
 {
 	if (refusals > 0) {
@@ -122,7 +125,7 @@ static void reap_servers(void)
 			}
 }
 
-/* Starts a server if the user has none. NULL if that fails. */
+/* Returns the user's server, which is started if the user has none. NULL if none can be started. */
 static struct server *server_of(uid_t uid, int listen_fd)
 {
 	int fds[2];
@@ -187,8 +190,8 @@ static bool has_client(const struct server *s, int pid)
 }
 
 /*
- * Causes a fault that the simulation's kernels cannot. "sim_fault PID" drops one client. "sim_fault PID all" ends its server.
- * "sim_fault PID stays" drops all clients of the server, which accepts no new ones.
+ * Causes a fault of an MPS client, because simulated kernels never fault. "sim_fault PID" drops that client. "sim_fault PID
+ * all" ends its server. "sim_fault PID stays" drops all clients of the server, which accepts no new ones.
  */
 static void cause_fault(const char *line)
 {

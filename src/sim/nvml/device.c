@@ -172,7 +172,7 @@ nvmlReturn_t nvmlDeviceGetMemoryAffinity(nvmlDevice_t device, unsigned int size,
 	return NVML_SUCCESS;
 }
 
-/* Simulated nodes have no CPUs. */
+/* Simulated NUMA nodes have no CPUs. */
 nvmlReturn_t nvmlDeviceGetCpuAffinity(nvmlDevice_t device, unsigned int size, unsigned long *cpus)
 {
 	GETTER(size && cpus);
@@ -230,7 +230,7 @@ static unsigned int links_of(const struct nvmlDevice_st *d)
 	return links;
 }
 
-/* Returns the GPU at the other end of a link; NULL for a link to a switch. */
+/* Returns the GPU at the other end of a link, NULL if the link has no peer. Not for a GPU whose links go to a switch. */
 static const struct nvmlDevice_st *link_peer(const struct nvmlDevice_st *d, unsigned int link)
 {
 	for (uint32_t i = 0; i < SIM_MAX_CARDS; i++) {
@@ -242,8 +242,8 @@ static const struct nvmlDevice_st *link_peer(const struct nvmlDevice_st *d, unsi
 }
 
 /*
- * Checks a link's number. A GPU without NVLink supports no link function. Of a link without a peer, from links_of() on, callers
- * report only the state (off).
+ * Checks a link's number. A GPU without NVLink supports no link function. A link without a peer (its number is links_of() or
+ * more) is known: its state is off, and callers refuse only to describe its peer.
  */
 static nvmlReturn_t link_known(const struct nvmlDevice_st *d, unsigned int link)
 {

@@ -13,7 +13,10 @@ struct engine_stream;
 void engine_run_untimed_proc(struct engine *e, struct engine_proc *proc);
 /* Does the same for all processes, until no more events happen. */
 void engine_run_untimed(struct engine *e);
-/* Removes the head of s, gives its notice, and completes its event. */
+/*
+ * Removes the op at the head of s, gives its notice (HOST and SPIN gave it when reached), and completes the event that it
+ * records.
+ */
 void engine_pop(struct engine *e, struct engine_stream *s, bool failed);
-/* Chooses the process that runs. Call when a process has gained or lost work. */
+/* Chooses another process to run if the current one has no work. Call when a process has gained or lost work. */
 void engine_reschedule(struct engine_card *card);

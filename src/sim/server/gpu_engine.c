@@ -133,7 +133,7 @@ static uint64_t run_work(struct engine_op *op, uint64_t ns, struct rate rate)
 	return done;
 }
 
-/* True if another process waits for the end of the slice. */
+/* True if a process that does not run together with the current one waits for the end of the slice. */
 static bool is_contended(const struct engine_card *card)
 {
 	if (!card->current->group)
@@ -144,7 +144,10 @@ static bool is_contended(const struct engine_card *card)
 	return false;
 }
 
-/* Returns the next process after `after` in the ring that has work, possibly `after` itself. NULL if none has. */
+/*
+ * Returns the next process with work after `after` (from the list's end on, from its start), or `after` itself. NULL if none
+ * has.
+ */
 static struct engine_proc *next_runnable(struct engine_card *card, struct engine_proc *after)
 {
 	struct engine_proc *p = after;
@@ -365,7 +368,7 @@ static uint64_t completion_bound(const struct engine *e, const struct engine_str
 	return e->now_ns + (cum_ns > s->done_ns ? cum_ns - s->done_ns : 0);
 }
 
-/* As completion_bound(), but ENGINE_NEVER while the host must act first, and never earlier than `change`. */
+/* As completion_bound(), but ENGINE_NEVER while the host must act first, and not before `change` (engine_next_change()). */
 static uint64_t next_completion(const struct engine *e, const struct engine_stream *s,
 				uint64_t cum_ns, uint64_t change)
 {
@@ -417,7 +420,7 @@ uint64_t engine_next_completion(const struct engine *e, const struct engine_proc
 	for (const struct engine_stream *s = proc->streams; s; s = s->next) {
 		if (s->runs && s->head->left_ns < least)
 			least = s->head->left_ns;
-		/* The awaited event may be another process's and happen at `change`, and the work behind it may be short. */
+		/* The awaited event may happen at `change`, and the work behind it may end at once: so no later bound holds. */
 		if (s->head && s->head->kind == ENGINE_AWAIT)
 			return change;
 	}

@@ -59,7 +59,7 @@ struct engine_event {
 	/* The stream of the latest record (NULL when that is done), and the stream's cum_ns at the record. */
 	struct engine_stream *stream;
 	uint64_t cum_ns;
-	uint32_t awaits; /* queued records and awaits; the event is freed only at 0 */
+	uint32_t awaits; /* number of queued records and awaits; the event is freed only at 0 */
 	bool orphan;     /* engine_event_drop() was called */
 	bool watched;    /* the caller wants event_done() */
 };
@@ -102,7 +102,7 @@ struct engine_proc {
 	struct engine_stream *streams;
 	uint64_t group;   /* 0: none */
 	uint32_t limit;   /* part of the SMs that the process may use, out of ENGINE_ALL */
-	uint32_t running; /* streams whose heads run while this process has the card */
+	uint32_t running; /* number of streams whose heads run while this process has the card */
 	uint64_t wanted;  /* sum of the parts of running ops */
 	uint32_t ways;    /* bit per enum sim_way: a copy runs in that direction */
 	uint32_t spinning;
@@ -131,7 +131,7 @@ struct engine_hooks {
 	/* An op with `notify` is done; HOST and SPIN: reached. failed: the op was dropped. */
 	void (*op_notice)(void *arg, struct engine_stream *stream, struct engine_op *op,
 			  bool failed);
-	/* A watched event happened. */
+	/* The latest record of a watched event is done; or, with `orphan` set, the caller must free the event. */
 	void (*event_done)(void *arg, struct engine_event *event);
 	void *arg;
 };
@@ -152,7 +152,7 @@ void engine_fini(struct engine *e);
 struct engine_card *engine_add_card(struct engine *e, uint64_t slice_ns, uint64_t gap_ns,
 				    uint64_t switch_ns);
 
-/* Returns NULL if out of memory. */
+/* Adds a process to the card; the engine only keeps `owner` for the hooks. Returns NULL if out of memory. */
 struct engine_proc *engine_proc_new(struct engine *e, struct engine_card *card, void *owner);
 /* Lets the process run at the same time as others of the group. Call before the process has work. */
 static inline void engine_proc_set_group(struct engine_proc *proc, uint64_t group)
@@ -164,7 +164,7 @@ static inline void engine_proc_set_limit(struct engine_proc *proc, uint32_t part
 {
 	proc->limit = part < ENGINE_ALL ? part : ENGINE_ALL;
 }
-/* Drops all work of the process without notices. The change to another process takes no time. */
+/* Frees the process with its streams and all their work, without notices. The change to another process then takes no time. */
 void engine_proc_free(struct engine *e, struct engine_proc *proc);
 struct engine_stream *engine_stream_new(struct engine_proc *proc, uint64_t context, uint32_t flags);
 /* Frees the stream when its work is done. The caller must not use the pointer any more. */
@@ -185,7 +185,7 @@ uint64_t engine_next_notice(const struct engine *e);
 uint64_t engine_next_event(const struct engine *e, const struct engine_event *ev);
 uint64_t engine_next_completion(const struct engine *e, const struct engine_proc *proc);
 
-/* The functions below submit at now_ns, so call engine_advance() first. They return false if out of memory. */
+/* engine_work() to engine_host() submit at e->now_ns, so call engine_advance() first. They return false if out of memory. */
 bool engine_work(struct engine *e, struct engine_stream *s, uint64_t ns, uint32_t launches,
 		 bool notify, uint64_t cookie);
 /*
@@ -200,7 +200,7 @@ bool engine_await(struct engine *e, struct engine_stream *s, struct engine_event
 /* Submits a HOST or SPIN. op_notice() comes when the stream reaches the op; engine_release() ends it. */
 bool engine_host(struct engine *e, struct engine_stream *s, enum engine_op_kind kind,
 		 uint64_t cookie);
-/* Ends the HOST or SPIN with that cookie. Returns false if no stream of proc waits there. */
+/* Ends the HOST or SPIN with that cookie. Returns false if it is not at the head of a stream of proc. */
 bool engine_release(struct engine *e, struct engine_proc *proc, uint64_t cookie);
 
 /*

@@ -12,7 +12,10 @@
 #include "sim/client/server_link.h"
 #include "sim/server/server.h"
 
-/* `allot-sim --ctl` asks a running server for statistics or for a fault. These functions return the exit status. */
+/*
+ * `allot-sim --ctl` asks a running server for statistics or for a fault. The functions down to ctl_main() return the exit
+ * status.
+ */
 
 static int usage(void)
 {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Makes `bucket` the newest, and empties all buckets that are newer than the newest so far. */
+/* Makes `bucket` the newest unless a newer one exists, and empties the buckets after the newest so far, up to `bucket`. */
 static void roll(struct meter *m, uint64_t bucket)
 {
 	if (bucket <= m->last)

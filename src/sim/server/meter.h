@@ -10,7 +10,7 @@
 #define METER_BUCKETS 128
 
 struct meter {
-	uint64_t last; /* the newest bucket */
+	uint64_t last; /* number of the newest bucket */
 	uint32_t busy_ns[METER_BUCKETS];
 };
 

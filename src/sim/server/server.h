@@ -25,7 +25,7 @@ struct block {
 	uint64_t name; /* 0 if it has none */
 	uint64_t bytes;
 	uint32_t card;
-	uint32_t holds; /* of clients and exports */
+	uint32_t holds; /* number of clients' holds and of exports */
 	bool parked;    /* off the GPU: its only holder is checkpointed */
 };
 
@@ -59,7 +59,7 @@ struct waiter {
 	struct waiter *next, *prev; /* of a client, or of an event, which does not use prev */
 	struct client *client;
 	uint32_t req;
-	uint32_t left; /* ENGINE_MARKs that must still be done before the reply */
+	uint32_t left; /* number of ENGINE_MARKs that must still be done before the reply */
 	bool failed;
 };
 
@@ -68,7 +68,7 @@ struct event {
 	struct waiter *waiters;     /* waiting SIM_EVENT_SYNC requests */
 	struct event *next_named, *next_watched;
 	uint64_t name;
-	uint32_t holds; /* clients that may name the event */
+	uint32_t holds; /* number of clients that may name the event */
 };
 
 /* Maps small numbers, which the client chooses for its streams and events, to pointers. */
@@ -94,7 +94,7 @@ struct client {
 	bool gone; /* freed at the end of this round of the loop */
 	/* the client's clock differs (another time namespace), so its time stamps mean nothing */
 	bool clock_off;
-	bool listens;    /* wants Xid notes */
+	bool listens;    /* wants SIM_NOTE_XID and SIM_NOTE_ECC */
 	uint32_t broken; /* bit i: card i was lost while this client used it */
 	struct engine_proc *procs[SIM_MAX_CARDS];
 	uint64_t held_bytes[SIM_MAX_CARDS];
@@ -102,7 +102,7 @@ struct client {
 	struct id_map streams, events;
 	struct waiter *waiters;
 	uint32_t room_req;
-	uint64_t completed_before; /* launches that were dropped with a lost card */
+	uint64_t completed_before; /* launches that came after the card was lost */
 	unsigned char in[16384];
 	size_t in_at, in_end;
 	unsigned char *out;
@@ -129,12 +129,15 @@ struct server {
 	struct event *named_events, *watched_events;
 	struct export *exports;
 	uint64_t names;
-	uint64_t turns; /* holds and exports made so far; gives their order */
+	uint64_t turns; /* number of holds and exports made so far; gives their order */
 };
 
 /* Listens on path. Returns 0, or -errno with one line in error. */
 int server_open(struct server *server, const char *path, char *error, size_t error_size);
-/* Runs until the last client has been gone for linger_ns. Returns 0, or -errno if the loop fails. */
+/*
+ * Runs until the last client has been gone for linger_ns, or no client has come in the first 30 s; without end if linger_ns is
+ * 0. Returns 0, or -errno if the loop fails.
+ */
 int server_run(struct server *server);
 void server_close(struct server *server);
 

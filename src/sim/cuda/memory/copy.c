@@ -1,6 +1,6 @@
 /*
- * Copies, which take time at the rate of the link (spec.h). If both ends have real bytes, an asynchronous copy moves them at
- * once, a synchronous one at its end. A captured copy moves nothing.
+ * Copies, which take time at the rate of the link (spec.h). If the simulation keeps the bytes of both ends (va.c), an
+ * asynchronous copy moves them at once, a synchronous one at its end. A captured copy moves nothing.
  */
 #include <string.h>
 
@@ -173,7 +173,10 @@ SIM_TWINS(cuMemcpyAtoHAsync_v2, _ptsz,
 	  (void *dst, CUarray src, size_t src_offset, size_t bytes, CUstream stream),
 	  return cost_only(bytes, SIM_WAY_OUT, stream, ptds, false);)
 
-/* Whether one end of a pitched copy is in device memory or an array. `device`: its address, unless of host memory. */
+/*
+ * Whether one end of a pitched copy is in device memory or an array. `device` is the address of that end, unless it is host
+ * memory.
+ */
 static bool is_end_on_card(CUmemorytype type, uint64_t device)
 {
 	return type == CU_MEMORYTYPE_UNIFIED ? on_card(device) : type != CU_MEMORYTYPE_HOST;

@@ -20,7 +20,7 @@ struct heap {
 	uint16_t rest[SLOTS];
 };
 
-/* All heaps, so that a search does not pass the large allocations too, as in sim_va_list(). */
+/* All heaps. A search for them in sim_va_list() would have to pass all large allocations too. */
 static struct heap *heaps;
 
 static bool is_used(const struct heap *heap, uint32_t slot)

@@ -254,7 +254,10 @@ CUresult cuIpcCloseMemHandle(CUdeviceptr ptr)
 	return region ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Writes one attribute of the memory at ptr. If ptr is unknown, writes 0 and fails. Call with sim.lock held. */
+/*
+ * Writes one attribute of the memory at ptr. If ptr is unknown, writes 0 (for DEVICE_ORDINAL -2) and fails. Call with sim.lock
+ * held.
+ */
 static CUresult attribute(void *value, CUpointer_attribute attr, CUdeviceptr ptr)
 {
 	struct sim_region *region = NULL;

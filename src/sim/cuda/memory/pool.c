@@ -12,7 +12,7 @@
 #define ALIGN_BYTES 512
 
 static CUmemoryPool pools;
-/* empty chunks of all pools; at 0 a sync point has nothing to release */
+/* number of empty chunks in all pools; at 0 a sync point has nothing to release */
 static atomic_uint empty_chunks;
 
 bool sim_pool_is(CUmemoryPool pool)

@@ -4,7 +4,7 @@
 #include "sim/cuda/sim.h"
 
 struct piece {
-	uint64_t offset, span; /* bytes from the chunk's start; size rounded up to ALIGN_BYTES */
+	uint64_t offset, span; /* bytes from the chunk's start; size, a multiple of ALIGN_BYTES */
 	uint64_t bytes;        /* the program's request */
 };
 
@@ -17,7 +17,7 @@ struct chunk {
 	uint32_t pieces_n, pieces_size;
 };
 
-/* Memory that an imported pool holds since the first pointer into it was imported. */
+/* Memory that an imported pool holds since the first pointer into that memory was imported. */
 struct kept {
 	struct kept *next;
 	uint64_t name;
@@ -34,7 +34,7 @@ struct CUmemPoolHandle_st {
 	bool is_ended; /* destroyed; the struct stays until the pool's last allocation is freed */
 	CUmemAllocationHandleType handle_types;
 	struct kept *kept;   /* of an imported pool */
-	uint32_t pointers_n; /* imported pointers that are not freed yet */
+	uint32_t pointers_n; /* number of imported pointers that are not freed yet */
 	CUmemoryPool next;
 	struct chunk *chunks;
 	uint64_t threshold, max_bytes;
@@ -46,7 +46,7 @@ struct CUmemPoolHandle_st {
 /* Called when an allocation of an imported pool is freed. */
 void sim_pool_import_gone(struct sim_region *region);
 CUmemoryPool sim_pool_new(CUdevice dev, bool is_default);
-/* Destroys the pool. Its empty chunks are released now, and the rest and the struct with the pool's last allocation. */
+/* Destroys the pool. Its empty chunks are released now, the others and the struct when its last allocation is freed. */
 void sim_pool_end(CUmemoryPool pool);
 bool sim_pool_is(CUmemoryPool pool);
 /* Releases empty chunks while more than `keep` bytes are reserved. */

@@ -67,7 +67,7 @@ CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr ptr)
 }
 
 /*
- * Returns an imported pool's hold on the memory `name`, which it opens if needed. As on a real H200 (driver 580), NVML counts
+ * Returns an imported pool's hold on the memory `name`, which the first call opens. As on a real H200 (driver 580), NVML counts
  * the memory for no process, and the pool keeps it until the pool is destroyed. Call with sim.lock held, also open_pointer().
  */
 static CUresult keep(CUmemoryPool pool, uint64_t name, struct kept **ret_kept)

@@ -19,7 +19,7 @@ struct fault {
 	char symbol[64];
 	bool hang, crash;
 	int code;
-	atomic_llong after; /* calls that still succeed */
+	atomic_llong after; /* number of calls that still succeed */
 };
 
 static struct fault faults[16];
@@ -127,7 +127,7 @@ static void open_node(const char *socket_path)
 		close(fd);
 }
 
-/* Everything that the process had on the GPU is gone with its MPS server. */
+/* Makes every later call fail, because all that the process had on the GPU is gone with its MPS server. */
 static void on_mps_server_gone(void *unused)
 {
 	link_abort(&sim.link);
@@ -189,7 +189,7 @@ CUresult sim_post(struct sim_request_msg m)
 	return (CUresult)link_post(&sim.link, m);
 }
 
-/* Freed numbers are used again, so that the server's tables stay small. */
+/* The numbers of streams [0] and of events [1]. Freed numbers are used again, so that the server's tables stay small. */
 static struct {
 	pthread_mutex_t lock;
 	uint32_t next;

@@ -2,7 +2,7 @@
  * Modules and functions. Code is not read, but takes GPU memory by the length of its image. A function's name gives its cost:
  *
  *     allot_sim_<us>us_<blocks>b   <us> for the whole grid of <blocks> blocks, on an idle GPU
- *     allot_sim_spin_<blocks>b     until the 32 bits at its first parameter are not 0
+ *     allot_sim_spin_<blocks>b     until the 32 bits at the address in its first parameter are not 0
  *     anything else                10 us
  */
 #include <stdio.h>
@@ -97,7 +97,10 @@ static CUresult load_image(CUmodule *module, const void *image)
 	return module && image ? load(module, image_bytes(image)) : CUDA_ERROR_INVALID_VALUE;
 }
 
-/* The structs are not freed, because a faulty program may still launch their functions. Call with sim.lock held. */
+/*
+ * Frees the module's memory and makes its handles invalid. The structs stay, because a faulty program may still launch the
+ * functions. Call with sim.lock held.
+ */
 static void unload(CUmodule module)
 {
 	CUmodule *at;
@@ -187,7 +190,7 @@ static CUresult get_function(CUfunction *ret_f, CUmodule module, const char *nam
 	return f ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* A grid that fills the GPU takes longer with more blocks; a smaller one does not. */
+/* Returns the time of a grid of that many blocks. Beyond one block per SM, more blocks take longer in proportion. */
 uint64_t sim_kernel_ns(CUfunction f, CUdevice dev, uint64_t blocks)
 {
 	uint64_t sms = (uint64_t)sim.devices[dev].info.sms;
