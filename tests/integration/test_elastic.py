@@ -72,7 +72,7 @@ def test_idle_time_is_lent_and_comes_back(machine):
     assert share.is_sound() and 24 < share.charged_pct < 36, share
 
     log = (machine.run_dir / "allotd.log").read_text()
-    assert "'borrower': GPU 0: limit " in log and "lent (others leave time unused)" in log
+    assert "'borrower': GPU 0: its limit of GPU time is now " in log and "lent (others leave time unused)" in log
     assert "reclaimed (others need their time again)" in log
 
     done = machine.allot("set", "borrower", "--elastic", "off", *machine.sim)

@@ -89,7 +89,7 @@ static int range_error(const struct settings_row *row, const char *value, struct
 /* Whether the value is zero and the row allows zero. The parsers of sizes, durations and percents refuse zero. */
 static bool is_allowed_zero(const struct settings_row *row, const char *value)
 {
-	static const char *const units[] = { "us", "ms", "s", "m", "h", NULL };
+	static const char *const units[] = { "ns", "us", "ms", "s", "m", "h", NULL };
 	size_t digits = row->min ? 0 : strspn(value, "0");
 	size_t decimals = value[digits] == '.' ? strspn(value + digits + 1, "0") : 0;
 	const char *unit = value + digits + (decimals ? 1 + decimals : 0);

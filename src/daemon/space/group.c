@@ -68,7 +68,7 @@ static void reset_group(struct mps_group *g)
 	g->scanned = (struct mps_processes){ 0 };
 	g->stopped_scans = 0;
 	g->quitting = g->gone = g->faulty = 0;
-	g->has_listed = g->is_start_requested = false;
+	g->is_start_requested = false;
 }
 
 void mps_kill(struct mps_group *g)

@@ -156,6 +156,7 @@ static void test_values(void **state)
 	assert_int_equal(settings_set(&table, &c, "time", "1500ms", NULL), 0);
 	assert_int_equal(settings_set(&table, &c, "room", "2MiB", NULL), 0);
 	assert_int_equal(settings_set(&table, &c, "limit", "hard", NULL), 0);
+	assert_int_equal(settings_set(&table, &c, "delay", "0ns", NULL), 0);
 	assert_int_equal(settings_set(&table, &c, "part", "0", NULL), 0);
 	assert_int_equal(settings_set(&table, &c, "gain", "2.5", NULL), 0);
 	assert_true(c.room == 2 << 20 && c.is_hard && c.part_pct == 0 && c.gain == 2.5);
