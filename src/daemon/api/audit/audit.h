@@ -64,8 +64,8 @@ void audit_write(struct audit *audit, const char *event, json_t *what);
 /* Returns the terms that requests can change; the caller owns them. NULL if the log is off or memory is out. */
 json_t *audit_terms(const struct audit *audit, const struct tenant *tenant);
 /*
- * Adds to `what`, as "old" and "new", the terms in which `old` and `now` (from audit_terms()) differ. NULL: there was no
- * tenant.
+ * Adds to `what`, as "old" and "new", the terms in which `old` and `now` (from audit_terms()) differ. If `old` is NULL, as for
+ * a new tenant, all terms of `now` are new; if `now` is NULL, all terms of `old` are old.
  */
 void audit_add_change(json_t *what, const json_t *old, const json_t *now);
 /*

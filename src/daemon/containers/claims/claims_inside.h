@@ -82,7 +82,10 @@ void claims_end(struct claim *claim, const char *why);
 
 /* Installs the library for containers, unless an installed copy is still accepted by `trust`. */
 int claims_install_library(struct claims *claims, struct error *err);
-/* Like claims_install_library(), but does nothing if containers get the library from the driver mirror. */
+/*
+ * Like claims_install_library(), but does nothing if the setting container_driver names a mirror: a copy of the driver's files
+ * that has the library among them.
+ */
 int claims_prepare_library(struct claims *claims, struct error *err);
 /* Applies trust_check() (daemon/containers/trust/trust.h) to the library that containers would get. */
 int claims_check_library(struct claims *claims, struct error *err);

@@ -80,8 +80,8 @@ static const char filled_sql[] = "PRAGMA user_version = 4;";
 	"ALTER TABLE claim ADD COLUMN space_group TEXT NOT NULL DEFAULT '';" \
 	"PRAGMA user_version = 4;"
 /*
- * The upgrade from each schema number. Claims of schema 2 get the original priority 0: in that schema, only claims with the
- * default priority could be changed.
+ * The upgrade from each schema number. Table `asked` has the terms that overridden claims had before. Schema 2 did not store the
+ * priority there, because it could override only claims with the default priority, 0.
  */
 static const char *const upgrade_sql[STORE_SCHEMA] = {
 	[1] = "BEGIN IMMEDIATE;" ASKED_SQL GROUP_SQL "COMMIT;",

@@ -12,8 +12,8 @@
 
 #define PROBES 16 /* number of places, from the hash on, where a stream's record may be */
 /*
- * The length assumed for unknown work where tenants run at the same time. It is long, so that few such launches are in flight
- * and each is timed.
+ * The length assumed for work of unknown length where tenants run at the same time. It is long, so that few such launches
+ * reach the bound of work in flight (depth_ns).
  */
 #define UNKNOWN_NS (1 * NS_PER_MS)
 /* Under a lease, a mark is recorded behind this much predicted work, or this many launches. */
