@@ -404,6 +404,7 @@ static void test_remedy_of_a_certificate(void **state)
 		snprintf(wanted, sizeof(wanted), "or set %s = none", settings[i]);
 		assert_int_equal(found.count, 1);
 		assert_non_null(strstr(found.list[0].remedy, wanted));
+		findings_free(&found);
 	}
 }
 
