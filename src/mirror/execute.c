@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/paths.h"
+#include "base/write_all.h"
 #include "mirror/shim.h"
 
 #define RECORD "versions"
@@ -24,20 +25,6 @@ static int remove_one(const char *path, const struct stat *st, int kind, struct 
 static void remove_tree(const char *path)
 {
 	nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-}
-
-static int write_all(int fd, const void *bytes, size_t size)
-{
-	for (const char *c = bytes; size;) {
-		ssize_t n = write(fd, c, size);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		c += n;
-		size -= (size_t)n;
-	}
-	return 0;
 }
 
 static int copy_bytes(int from, int to)

@@ -51,7 +51,7 @@ void region_set_grant(struct region_control *control, unsigned device, uint64_t 
 void region_set_memory_grant(struct region_control *control, unsigned device, uint64_t bytes);
 void region_wake_memory_grant(struct region_control *control, unsigned device);
 
-/* Zeroes a slot and marks it empty. What its process held no longer counts in the tenant's quotas. */
+/* Zeroes a slot and marks it empty, so the memory of its process no longer counts in the tenant's quotas. */
 void region_host_clear_slot(struct region_host *host, unsigned slot);
 /* Marks an empty slot as taken by the process. Raises slot_limit if needed. */
 void region_host_assign_slot(struct region_host *host, unsigned slot, int pid);

@@ -27,7 +27,7 @@
 #define MS 1000000ULL
 #define SECOND 1000000000ULL
 
-/* What a process falsely reports to the daemon. */
+/* False reports of a process to the daemon. */
 enum lie {
 	LIE_NONE,
 	LIE_IDLE,     /* never busy, never any progress */

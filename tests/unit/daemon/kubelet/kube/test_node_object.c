@@ -1,4 +1,4 @@
-/* What is written to this node's Node object, and when: the test plays the client and the watch. */
+/* When and with which contents the Node object of this node is patched. The test plays the client and the watch. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
