@@ -339,6 +339,11 @@ struct region_bell {
 	uint64_t reserved; /* an older library counts something unused here */
 	/* Total time from each sync point to the next launch, without the time that the gate held that launch. */
 	_Atomic uint64_t gap_ns;
+	/*
+	 * A part of busy_ns: the time under leases in which less than 1 ms of work, and less than half of depth_ns, was in
+	 * flight. 0 from an older library.
+	 */
+	_Atomic uint64_t behind_ns;
 };
 
 /*

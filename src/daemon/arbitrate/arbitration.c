@@ -101,6 +101,8 @@ static void observe_lessee(struct lessee *l, uint64_t now_ns)
 	l->seen.has_doorbell = has_trusted_doorbell(l, now_ns);
 	l->seen.ramp_ns = atomic_load_explicit(&l->report->bell[l->device].ramp_ns,
 					       memory_order_relaxed);
+	l->seen.behind_ns = atomic_load_explicit(&l->report->bell[l->device].behind_ns,
+						 memory_order_relaxed);
 	l->seen.sync_points = atomic_load_explicit(&l->report->bell[l->device].sync_points,
 						   memory_order_relaxed);
 	l->seen.gap_ns = atomic_load_explicit(&l->report->bell[l->device].gap_ns,

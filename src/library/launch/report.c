@@ -121,10 +121,11 @@ static void ring_if_due(int index, bool has_worked, uint64_t now_ns)
 }
 
 /*
- * ramp_ns counts the busy time from the start of a lease until the thread is ahead of the GPU (LEAD_NS) again. This time is
- * what a turn costs the tenant (policy/lease/quantum.c).
+ * behind_ns counts the busy time under leases in which the thread is not ahead of the GPU (LEAD_NS). ramp_ns counts only the
+ * part of it from the start of each lease until the thread is ahead again, which is what a turn costs the tenant
+ * (policy/lease/quantum.c).
  */
-static void measure_ramp(int index, uint64_t used_ns, int64_t inflight_ns)
+static void measure_lead(int index, uint64_t used_ns, int64_t inflight_ns)
 {
 	const struct region_control_device *c = process_control_device(index);
 	struct region_bell *own = &atomic_load(&process_state.report)->bell[index];
@@ -136,11 +137,13 @@ static void measure_ramp(int index, uint64_t used_ns, int64_t inflight_ns)
 		account[index].lease = word;
 		account[index].has_lead = false;
 	}
-	if (account[index].has_lead)
-		return;
 	int64_t depth_ns = (int64_t)atomic_load_explicit(&c->depth_ns, memory_order_relaxed);
 
-	account[index].has_lead = inflight_ns >= LEAD_NS || 2 * inflight_ns >= depth_ns;
+	if (inflight_ns >= LEAD_NS || 2 * inflight_ns >= depth_ns) {
+		account[index].has_lead = true;
+		return;
+	}
+	atomic_fetch_add_explicit(&own->behind_ns, used_ns, memory_order_relaxed);
 	if (!account[index].has_lead)
 		atomic_fetch_add_explicit(&own->ramp_ns, used_ns, memory_order_relaxed);
 }
@@ -167,7 +170,7 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 	}
 	if (account[index].seen_ns)
 		fill_local_tokens(index, now_ns - account[index].seen_ns, used_ns);
-	measure_ramp(index, used_ns, inflight_ns);
+	measure_lead(index, used_ns, inflight_ns);
 	account[index].seen_ns = now_ns;
 	atomic_store_explicit(&d->inflight_ns,
 			      is_busy && inflight_ns > 0 ? (uint64_t)inflight_ns : 0,

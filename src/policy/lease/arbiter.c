@@ -24,7 +24,7 @@ struct arbiter_config arbiter_default_config(void)
 		.slice_step_ns = 15 * MS,
 		.depth_ns = 2 * MS,
 		.cap_slice_ns = 4 * MS,
-		.cap_slice_most_ns = 50 * MS,
+		.cap_slice_most_ns = 100 * MS,
 		.long_work_ns = 20 * MS,
 		.window_ns = 500 * MS,
 		.idle_window_ns = 100 * MS,
@@ -138,6 +138,7 @@ static void activate(struct arbiter *a, struct tenant *t)
 	t->candidate = false;
 	t->credit_ns = 0;
 	t->is_ahead = false;
+	t->has_long_slices = false;
 	charge_begin(t);
 }
 
@@ -483,7 +484,7 @@ static void note_sync_points(struct arbiter *a)
 
 		t->has_synced = t->seen.sync_points != t->steps.sync_points;
 		steps_observe(&t->steps, t->seen.sync_points, t->seen.gap_ns, t->charged_ns,
-			      a->mode == ARBITER_LEASES && !a->gang_count);
+			      a->mode == ARBITER_LEASES && a->active_count > 1 && !a->gang_count);
 	}
 }
 

@@ -167,9 +167,8 @@ int arbiter_holder(const struct arbiter *arbiter);
 bool arbiter_has_lease(const struct arbiter *arbiter, int tenant);
 /*
  * Returns how much work may be in flight under a lease: depth_ns, the larger depth beside a gang, or two steps' length if the
- * program profits from launching that far ahead (steps.h). For a capped tenant that is alone and gathers more than cap_slice_ns
- * of tokens before a lease (cap_slice_most_ns), returns that amount, at most free_depth_ns. For a member of a space group:
- * group_depth_ns().
+ * program profits from launching that far ahead (steps.h). For a capped tenant that is alone, and has known steps or long
+ * slices (cap_slice_most_ns), returns free_depth_ns, at least depth_ns. For a member of a space group: group_depth_ns().
  */
 uint64_t arbiter_depth_ns(const struct arbiter *arbiter, int tenant, uint64_t free_depth_ns);
 /* Returns the charged length of a step of the tenant's program (steps.h); 0 if unknown. */

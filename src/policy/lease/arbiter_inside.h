@@ -154,6 +154,10 @@ struct tenant {
 	struct steps steps;
 	/* mean time from a lease's begin until its thread was ahead of the GPU, less RAMP_SEEN_NS (quantum.c) */
 	double ramp_ns;
+	/* mean time of a lease in which its thread was not ahead of the GPU, less BEHIND_SEEN_NS (quantum.c) */
+	double behind_ns;
+	/* While it is alone under a cap: slices of cap_slice_most_ns, because in short ones its thread is seldom ahead. */
+	bool has_long_slices;
 	/* charged_ns at the last poll that saw it without work or a held thread */
 	double charged_at_idle_ns;
 	bool has_synced;     /* reached a sync point since the arbiter's last step */
@@ -219,11 +223,12 @@ struct arbiter {
 	/* granted to a tenant in need (order_in_need()), so the lease lasts min_lease_ns even without tokens */
 	bool out_of_turn;
 	uint64_t granted_at;
-	double charged_before; /* the holder's charged_ns at granted_at */
-	uint64_t ramp_before;  /* the holder's seen.ramp_ns at granted_at */
-	uint64_t busy_before;  /* the holder's seen.busy_ns at granted_at */
-	uint64_t start_ns;     /* time from granted_at to the first work */
-	uint64_t ran_ns;       /* time since `started`, or since the turn was last renewed */
+	double charged_before;  /* the holder's charged_ns at granted_at */
+	uint64_t ramp_before;   /* the holder's seen.ramp_ns at granted_at */
+	uint64_t behind_before; /* the holder's seen.behind_ns at granted_at */
+	uint64_t busy_before;   /* the holder's seen.busy_ns at granted_at */
+	uint64_t start_ns;      /* time from granted_at to the first work */
+	uint64_t ran_ns;        /* time since `started`, or since the turn was last renewed */
 	double vtime_at_start;
 	bool wants_sync_point;  /* the holder's next sync point ends its turn */
 	bool wanted_sync_point; /* wants_sync_point before the present decision */
@@ -272,7 +277,14 @@ void arbiter_deactivate(struct arbiter *a, struct tenant *t);
 void charge_fill_tokens(struct arbiter *a, struct tenant *t);
 /* Returns the tokens that a capped tenant needs to get a lease. */
 double charge_tokens_needed(const struct arbiter *a, const struct tenant *t);
-/* Returns the GPU time that a capped tenant gathers before a lease while it is alone. */
+/*
+ * Returns true for a program that launches without waiting for its work, like a training that never reads its loss. Such a
+ * program should get few long pauses instead of many short ones, because each costs its thread the lead over the GPU.
+ */
+bool charge_streams(const struct arbiter *a, const struct tenant *t);
+/* Returns how far below zero a capped tenant's tokens may fall while it is alone. Then long slices are as far above as below. */
+uint64_t charge_alone_debt_ns(const struct arbiter *a, const struct tenant *t);
+/* Returns the GPU time for which a capped tenant that is alone runs before it pauses. */
 uint64_t charge_alone_slice_ns(const struct arbiter *a, const struct tenant *t);
 /* Returns the most tokens that a new or absent tenant has: enough for a lease beside any other tenants. */
 double charge_tokens_kept(const struct arbiter *a, const struct tenant *t);

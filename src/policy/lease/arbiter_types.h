@@ -127,6 +127,8 @@ struct arbiter_observation {
 	 * half of the depth was in flight.
 	 */
 	uint64_t ramp_ns;
+	/* As ramp_ns, but all time in which the program was not ahead of the GPU (monotonic). */
+	uint64_t behind_ns;
 	/* tokens paid under LEASE_PACED (monotonic); in a space group ns of SM time */
 	uint64_t spent;
 	uint64_t work_ns; /* space group: predicted work that was paid for (monotonic) */

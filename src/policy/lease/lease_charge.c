@@ -6,12 +6,6 @@
  */
 #define SLICE_MAX_NS 10000000
 
-/*
- * A thread that was held has lost its lead over the GPU. The GPU runs dry until the thread is ahead again, after ramp_ns. For a
- * program that streams(), slices are so long that ramp_ns is at most RAMP_PART of a slice.
- */
-#define RAMP_PART 0.02
-
 static double min_double(double a, double b)
 {
 	return a < b ? a : b;
@@ -28,11 +22,7 @@ static double bucket_ns(const struct arbiter *a, const struct tenant *t)
 	return t->share.limit_pct / 100.0 * (double)a->config.window_ns;
 }
 
-/*
- * Returns true for a program that launches without waiting for its work, like a training that never reads its loss. Such a
- * program should get few long pauses instead of many short ones, because each costs its thread the lead over the GPU.
- */
-static bool streams(const struct arbiter *a, const struct tenant *t)
+bool charge_streams(const struct arbiter *a, const struct tenant *t)
 {
 	double most_ns = (double)a->config.step_most_ns;
 
@@ -43,19 +33,22 @@ static bool streams(const struct arbiter *a, const struct tenant *t)
 
 uint64_t charge_alone_slice_ns(const struct arbiter *a, const struct tenant *t)
 {
-	double slice_ns = t->ramp_ns / RAMP_PART;
+	double most_ns = min_double((double)a->config.cap_slice_most_ns, bucket_ns(a, t));
 
-	if (slice_ns <= (double)a->config.cap_slice_ns || !streams(a, t))
-		return a->config.cap_slice_ns;
-	return slice_ns < (double)a->config.cap_slice_most_ns
-		       ? (uint64_t)slice_ns
-		       : max_u64(a->config.cap_slice_ns, a->config.cap_slice_most_ns);
+	return t->has_long_slices ? max_u64(a->config.cap_slice_ns, (uint64_t)most_ns)
+				  : a->config.cap_slice_ns;
+}
+
+uint64_t charge_alone_debt_ns(const struct arbiter *a, const struct tenant *t)
+{
+	return a->active_count > 1 ? 0 : (charge_alone_slice_ns(a, t) - a->config.cap_slice_ns) / 2;
 }
 
 double charge_tokens_needed(const struct arbiter *a, const struct tenant *t)
 {
-	uint64_t slice_ns = a->active_count > 1 ? min_u64(a->quantum_ns / 2, SLICE_MAX_NS)
-						: charge_alone_slice_ns(a, t);
+	uint64_t slice_ns = a->active_count > 1
+				    ? min_u64(a->quantum_ns / 2, SLICE_MAX_NS)
+				    : charge_alone_slice_ns(a, t) - charge_alone_debt_ns(a, t);
 
 	return min_double((double)slice_ns, bucket_ns(a, t));
 }

@@ -12,6 +12,12 @@
  */
 #define RAMP_LOSS 0.2
 #define RAMP_SEEN_NS 300000
+/*
+ * A program that never waits for its work has long slices once its thread was behind the GPU for BEHIND_MOST_NS of each short
+ * one. BEHIND_SEEN_NS is measured even if the thread is ahead at once.
+ */
+#define BEHIND_MOST_NS 50e3
+#define BEHIND_SEEN_NS 300000
 /* fraction of GPU time left unused by caps that may go into hand-overs */
 #define SLACK_PART (1.0 / 3)
 
@@ -39,6 +45,20 @@ void quantum_watch_start(struct arbiter *a, const struct tenant *holder)
 	a->start_ns = passed_ns - min_u64(busy_ns, passed_ns);
 }
 
+/* Learns how long the last holder was behind the GPU, and chooses its slices. Long ones end with activate() too. */
+static void choose_slices(const struct arbiter *a, struct tenant *t)
+{
+	double behind_ns = 0;
+
+	if (t->seen.behind_ns > a->behind_before + BEHIND_SEEN_NS)
+		behind_ns = (double)(t->seen.behind_ns - a->behind_before - BEHIND_SEEN_NS);
+	t->behind_ns += (behind_ns - t->behind_ns) / HANDOVER_FADE;
+	if (turn_step_ns(a, t) > 0)
+		t->has_long_slices = false;
+	else if (charge_streams(a, t) && t->behind_ns > BEHIND_MOST_NS)
+		t->has_long_slices = true;
+}
+
 /*
  * Learns the cost of a hand-over: the uncharged time from grant to grant, RAMP_LOSS of the holder's ramp, and the delay of its
  * first work beyond start_grace_ns, as on a host short of CPUs. Also learns that holder's ramp_ns. Leases that no other tenant
@@ -57,6 +77,7 @@ void quantum_learn(struct arbiter *a)
 	if (t->seen.ramp_ns > a->ramp_before + RAMP_SEEN_NS)
 		ramp_ns = (double)(t->seen.ramp_ns - a->ramp_before - RAMP_SEEN_NS);
 	t->ramp_ns += (ramp_ns - t->ramp_ns) / HANDOVER_FADE;
+	choose_slices(a, t);
 	if (!a->was_wanted)
 		return;
 	double lost = (double)(a->clock - a->granted_at) - (t->charged_ns - a->charged_before);

@@ -127,16 +127,16 @@ uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant, uint64_t free_dep
 	/* A tenant that outranks this one may return at any moment. It should wait for depth_ns of work at most. */
 	if (priority_is_outranked(a, t))
 		return a->config.depth_ns;
-	/* A long slice lets the program keep its lead over the GPU, so as much may be in flight as without a cap. */
-	uint64_t slice_ns = charge_alone_slice_ns(a, t);
-	if (is_capped(t) && a->active_count == 1 && !a->gang_count &&
-	    slice_ns > a->config.cap_slice_ns)
-		return min_u64(slice_ns, max_u64(free_depth_ns, a->terms.depth_ns));
 	/*
 	 * Beside a gang no tenant gets a greater depth: the gang's other devices would wait for that work, and the trial of
 	 * depths (steps.h) would be invalid.
 	 */
-	if (a->gang_count || !steps_may_be_ahead(&t->steps, most_ns))
+	if (a->gang_count)
+		return a->terms.depth_ns;
+	/* While no other tenant is active, as much may be in flight as without a cap, so that the program keeps its lead. */
+	if (is_capped(t) && a->active_count == 1 && (step_ns || t->has_long_slices))
+		return max_u64(free_depth_ns, a->terms.depth_ns);
+	if (!steps_may_be_ahead(&t->steps, most_ns))
 		return a->terms.depth_ns;
 	/*
 	 * Lengths of short kernels are overestimated. With twice a step's length as the limit, the step's end limits in-flight

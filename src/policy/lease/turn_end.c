@@ -18,6 +18,8 @@ bool turn_tokens_are_used_up(const struct arbiter *a, const struct tenant *t, bo
 	 */
 	if (a->urgent_lease)
 		drained -= (double)a->config.urgent_slice_ns;
+	else if (!contended)
+		drained -= (double)charge_alone_debt_ns(a, t);
 	return is_capped(t) && t->tokens_ns <= drained;
 }
 

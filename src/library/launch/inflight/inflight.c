@@ -21,7 +21,8 @@
 #define LEASE_MARK_LAUNCHES 16
 /*
  * If depth_ns is larger than MARKS_IN_DEPTH * LEASE_MARK_NS, marks are recorded less often in proportion: MARKS_IN_DEPTH per
- * depth_ns, but at most MARKS_RARER_MOST times less often.
+ * depth_ns, but at most MARKS_RARER_MOST times less often. Such a bound also needs no exact predictions, so only launches of
+ * unknown length are timed. Marks and samples cost a training several percent of its speed.
  */
 #define MARKS_IN_DEPTH 10
 #define MARKS_RARER_MOST 10
@@ -318,30 +319,34 @@ void inflight_mark_work(struct inflight_stream *s, const struct work *work)
 	mark_overflow(s, work, atomic_load_explicit(&s->average_ns, memory_order_relaxed));
 }
 
-/*
- * Returns the factor by which LEASE_MARK_NS and LEASE_MARK_LAUNCHES are multiplied for this work; 1 if depth_ns is small, or if
- * the work pays no tokens by its length.
- */
-static uint64_t mark_interval_factor(const struct inflight_stream *s,
-				     const struct inflight_pass *pass)
+/* Returns the factor by which LEASE_MARK_NS and LEASE_MARK_LAUNCHES are multiplied; 1 if depth_ns is small. */
+static uint64_t mark_interval_factor(const struct inflight_stream *s)
 {
-	uint64_t depth_ns = pass->pays ? atomic_load_explicit(
-						 &process_control_device(s->device)->depth_ns,
-						 memory_order_relaxed)
-				       : 0;
+	uint64_t depth_ns = atomic_load_explicit(&process_control_device(s->device)->depth_ns,
+						 memory_order_relaxed);
 	uint64_t factor = depth_ns / (MARKS_IN_DEPTH * LEASE_MARK_NS);
 
 	return factor < 1 ? 1 : factor > MARKS_RARER_MOST ? MARKS_RARER_MOST : factor;
+}
+
+static bool wants_sample(const struct inflight_stream *s, const struct inflight_pass *pass)
+{
+	if (inflight_is_overflow(s))
+		return false;
+	if (pass->is_concurrent)
+		return estimate_wants_bound(pass->estimate);
+	if (pass->pays)
+		return estimate_wants_stable_sample(pass->estimate);
+	if (mark_interval_factor(s) > 1)
+		return !atomic_load_explicit(&pass->estimate->ns, memory_order_relaxed);
+	return estimate_wants_sample(pass->estimate);
 }
 
 void inflight_begin(struct inflight_stream *s, const struct work *work, struct inflight_pass *pass)
 {
 	pass->sample = INFLIGHT_NO_SAMPLE;
 	pass->estimate = estimate_of(work);
-	bool wants = pass->is_concurrent ? estimate_wants_bound(pass->estimate)
-		     : pass->pays        ? estimate_wants_stable_sample(pass->estimate)
-					 : estimate_wants_sample(pass->estimate);
-	if (wants && !inflight_is_overflow(s))
+	if (wants_sample(s, pass))
 		pass->sample = inflight_sample_begin(s, pass->estimate, pass->is_concurrent,
 						     pass->samples_most);
 }
@@ -371,7 +376,7 @@ void inflight_end(struct inflight_stream *s, const struct work *work, struct inf
 	atomic_fetch_add_explicit(&s->unmarked_counted, 1, memory_order_relaxed);
 	uint64_t sum = atomic_fetch_add_explicit(&s->unmarked_ns, ns, memory_order_relaxed) + ns;
 	inflight_count_into_device(s, 1, (int64_t)ns);
-	uint64_t factor = mark_interval_factor(s, pass);
+	uint64_t factor = mark_interval_factor(s);
 	if (pass->sample != INFLIGHT_NO_SAMPLE || !is_known || s->marks_each_launch ||
 	    sum >= factor * LEASE_MARK_NS || n >= factor * LEASE_MARK_LAUNCHES) {
 		WITH_LOCK(&s->lock);

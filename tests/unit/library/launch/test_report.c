@@ -50,12 +50,35 @@ static void test_a_child_has_no_lead(void **state)
 	assert_true(ramp_with(0) > 0);
 }
 
+static void test_behind_without_a_lead_under_a_lease(void **state)
+{
+	_Atomic uint64_t *behind_ns = &fake_report->bell[0].behind_ns;
+
+	fake_process_set_lease(LEASE_GO);
+	fake_control->device[0].depth_ns = 4 * NS_PER_MS;
+	ramp_with(0);
+	*behind_ns = 0;
+	ramp_with(1 * NS_PER_MS);
+	assert_int_equal(*behind_ns, 0);
+	/* Not a ramp any more, but behind. */
+	assert_int_equal(ramp_with(900 * NS_PER_US), 0);
+	assert_int_equal(*behind_ns, NS_PER_MS);
+	/* Half of the depth is a lead too. */
+	fake_control->device[0].depth_ns = 1 * NS_PER_MS;
+	ramp_with(500 * NS_PER_US);
+	fake_process_set_lease(LEASE_FREE);
+	ramp_with(0);
+	assert_int_equal(*behind_ns, NS_PER_MS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_a_child_has_saved_up_no_time, start,
 						launching_end),
 		cmocka_unit_test_setup_teardown(test_a_child_has_no_lead, start, launching_end),
+		cmocka_unit_test_setup_teardown(test_behind_without_a_lead_under_a_lease, start,
+						launching_end),
 	};
 
 	return cmocka_run_group_tests_name("report", tests, NULL, NULL);

@@ -17,6 +17,7 @@ static void add_process(struct gpu_model *m, struct model_process *p,
 		.busy_ns = p->busy_shown_ns,
 		.launches = p->launches,
 		.ramp_ns = p->ramp_ns,
+		.behind_ns = p->behind_ns,
 		.sync_points = p->sync_points,
 		.gap_ns = p->gap_ns,
 	};
@@ -45,6 +46,7 @@ static void add_process(struct gpu_model *m, struct model_process *p,
 	sum->busy_ns += seen.busy_ns;
 	sum->launches += seen.launches;
 	sum->ramp_ns += seen.ramp_ns;
+	sum->behind_ns += seen.behind_ns;
 	sum->sync_points += seen.sync_points;
 	sum->gap_ns += seen.gap_ns;
 	turns_observe(&p->tenant->turns, &p->tenant->member[p->member],
@@ -212,6 +214,8 @@ static void write_words(struct gpu_model *m)
 
 		if (p->used && p->tenant->word == LEASE_STOP)
 			process_end_ramp(m, p);
+		if (p->used)
+			process_watch_behind(m, p);
 		if (p->used && p->thread == THREAD_HELD && !p->tenant->stopped &&
 		    process_is_let_through(m, p)) {
 			p->thread = THREAD_WAKES;

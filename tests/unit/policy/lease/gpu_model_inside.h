@@ -87,6 +87,8 @@ struct model_process {
 	/* A ramp: the time from a new lease until half of the allowed depth, or 1 ms of work, is in flight. */
 	uint64_t ramp_ns, ramp_since; /* sum of all ramps; when the present one began, 0: none */
 	uint64_t lease;               /* tenant->leases at the latest ramp */
+	/* Time under leases in which as little is in flight as in a ramp; since when that is so now, 0: it is not. */
+	uint64_t behind_ns, behind_since;
 };
 
 struct gpu_model {
@@ -123,6 +125,8 @@ void process_flag_falls(struct gpu_model *m, struct model_process *p);
 void process_report_idle(struct gpu_model *m, struct model_process *p);
 /* Ends the process's ramp (ramp_since), if one is under way. */
 void process_end_ramp(struct gpu_model *m, struct model_process *p);
+/* Counts behind_ns until now. Call when the lease or the work in flight has changed. */
+void process_watch_behind(struct gpu_model *m, struct model_process *p);
 
 /* The part of the GPU's SMs that each of its kernels uses. */
 double process_part(const struct model_process *p);

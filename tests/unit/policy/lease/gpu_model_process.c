@@ -50,7 +50,8 @@ void process_begin_load(struct gpu_model *m, struct model_process *p)
 
 static uint64_t depth_ns(const struct gpu_model *m, const struct model_process *p)
 {
-	return arbiter_depth_ns(m->arbiter, p->tenant->index, FREE_DEPTH_NS);
+	return arbiter_depth_ns(m->arbiter, p->tenant->index,
+				m->tenants > 1 ? GROUP_FREE_DEPTH_NS : FREE_DEPTH_NS);
 }
 
 static bool has_room(const struct gpu_model *m, const struct model_process *p)
@@ -139,15 +140,28 @@ void process_end_ramp(struct gpu_model *m, struct model_process *p)
 	p->ramp_since = 0;
 }
 
+static bool is_ahead(const struct gpu_model *m, const struct model_process *p)
+{
+	return p->inflight_ns >= MS || 2 * p->inflight_ns >= depth_ns(m, p);
+}
+
+void process_watch_behind(struct gpu_model *m, struct model_process *p)
+{
+	if (p->behind_since)
+		p->behind_ns += m->now - p->behind_since;
+	p->behind_since = p->tenant->word == LEASE_GO && p->busy && !is_ahead(m, p) ? m->now : 0;
+}
+
 static void watch_ramp(struct gpu_model *m, struct model_process *p)
 {
+	process_watch_behind(m, p);
 	if (p->tenant->word != LEASE_GO)
 		return;
 	if (p->lease != p->tenant->leases) {
 		p->lease = p->tenant->leases;
 		p->ramp_since = m->now;
 	}
-	if (p->inflight_ns >= MS || 2 * p->inflight_ns >= depth_ns(m, p))
+	if (is_ahead(m, p))
 		process_end_ramp(m, p);
 }
 
@@ -264,6 +278,7 @@ void process_end_kernel(struct gpu_model *m, struct model_process *p, unsigned w
 	p->tenant->kernels++;
 	p->inflight_ns = process_queued(p) && p->inflight_ns > was ? p->inflight_ns - was : 0;
 	p->busy_shown_ns = p->busy_done_ns + m->now - p->busy_since_ns;
+	process_watch_behind(m, p);
 	if (!process_queued(p)) {
 		p->flag_falls_at = m->now + random_between(&m->random, 25 * US, 75 * US);
 		if (!p->load.late_report)
@@ -291,6 +306,7 @@ static uint64_t patience_ns(const struct gpu_model *m, const struct model_tenant
 void process_flag_falls(struct gpu_model *m, struct model_process *p)
 {
 	p->busy = false;
+	process_watch_behind(m, p);
 	p->flag_falls_at = NEVER;
 	p->worked_at = m->now;
 	p->report_idle_at = m->now + patience_ns(m, p->tenant);

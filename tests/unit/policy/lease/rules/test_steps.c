@@ -178,12 +178,42 @@ static void test_training_that_never_waits(void **state)
 	}
 }
 
+/* Leases in a second under a cap of 50 %, alone. */
+static double leases_of(const struct gpu_model_load *load)
+{
+	struct gpu_model *m = model(40 * MS);
+	int tenant = gpu_model_add(m, (struct arbiter_share){ 50, 50, 0 }, load);
+
+	gpu_model_run(m, 2 * SECOND);
+	uint64_t before = arbiter_leases(gpu_model_arbiter(m), tenant);
+	gpu_model_run(m, 20 * SECOND);
+	double leases = (double)(arbiter_leases(gpu_model_arbiter(m), tenant) - before) / 20;
+	gpu_model_free(m);
+	return leases;
+}
+
+/* Only a program whose thread is seldom ahead in short slices has long ones; after each wait that is no step's end too. */
+static void test_long_slices(void **state)
+{
+	const struct gpu_model_load loop = { .kernel_ns = 200 * US };
+	struct gpu_model_load training = trainings[2];
+
+	training.never_waits = true;
+	assert_true(leases_of(&loop) > 40);
+	assert_true(leases_of(&training) < 10);
+	training.never_waits = false;
+	training.reports_sync_points = true;
+	training.burst_ns = 200 * MS;
+	assert_true(leases_of(&training) < 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trainings_together),
 		cmocka_unit_test(test_steps_that_ended_are_forgotten),
 		cmocka_unit_test(test_training_that_never_waits),
+		cmocka_unit_test(test_long_slices),
 		cmocka_unit_test(test_training_alone_with_a_cap),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
