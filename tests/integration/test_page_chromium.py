@@ -233,7 +233,7 @@ def test_a_tenant_waits_and_goes_on(browser, machine, page):
 
 def test_memory_that_leaves_the_card_and_comes_back(browser, machine, page):
     """What allot ps says of a tenant that is moved off, and paused: on the page as well, until it is back."""
-    start_load(machine, "able", "--memory", "8GiB", "--on-full", "swap", load=("--mib", 4096))
+    start_load(machine, "able", "--memory", "8GiB", "--on-full", "swap", load=("--mib", 1536))
     machine.wait_for_tenant("able", lambda t: t["swap"] and t["swap"]["swappable_bytes"])
     tab = look(browser, page)
     tab.wait("!document.querySelector('#moved-none').hidden")
