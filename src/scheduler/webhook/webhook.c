@@ -121,21 +121,15 @@ static bool requests_gpu(const struct webhook_work *w)
 	return false;
 }
 
-/*
- * Sets *ret_is_ours: whether our scheduler may place the pod, because the pod names no other scheduler, or one that the setting
- * force_scheduler replaces. Warns of a replacement.
- */
-static void set_scheduler(struct webhook_work *w, const json_t *spec, bool *ret_is_ours)
+/* Returns the scheduler that the pod names, if that is neither the default one nor ours; else NULL. */
+static const char *other_scheduler(const struct webhook_work *w, const json_t *spec)
 {
 	const char *named = json_string_value(json_object_get(spec, "schedulerName"));
-	bool is_other = named && *named && strcmp(named, DEFAULT_SCHEDULER) != 0 &&
-			strcmp(named, w->terms->scheduler) != 0;
-	if (is_other && w->terms->is_forced)
-		webhook_warn(
-			w,
-			"schedulerName %.63s: replaced by %.63s, which places pods with GPUs in this cluster",
-			named, w->terms->device_class ? DEFAULT_SCHEDULER : w->terms->scheduler);
-	*ret_is_ours = !is_other || w->terms->is_forced;
+
+	if (!named || !*named || strcmp(named, DEFAULT_SCHEDULER) == 0 ||
+	    strcmp(named, w->terms->scheduler) == 0)
+		return NULL;
+	return named;
 }
 
 static void put_spec(struct webhook_work *w, json_t *spec, const char *name, const char *value)
@@ -163,15 +157,22 @@ static int make_ours(struct webhook_work *w, json_t *spec)
 		return r;
 	if (strcmp(w->terms->runtime_class, "none") != 0 && !(class && *class))
 		put_spec(w, spec, "runtimeClassName", w->terms->runtime_class);
-	put_spec(w, spec, "schedulerName",
-		 w->terms->device_class ? DEFAULT_SCHEDULER : w->terms->scheduler);
+	const char *placer = w->terms->device_class ? DEFAULT_SCHEDULER : w->terms->scheduler;
+	const char *other = other_scheduler(w, spec);
+	if (other)
+		webhook_warn(
+			w,
+			"schedulerName %.63s: replaced by %.63s, which places pods with GPUs in this cluster",
+			other, placer);
+	put_spec(w, spec, "schedulerName", placer);
 	return 0;
 }
 
 static int process_pod(struct webhook_work *w)
 {
 	json_t *spec = json_object_get(w->pod, "spec");
-	bool is_ours;
+	/* A pod for another scheduler is left to it, unless the setting force_scheduler is on. */
+	bool is_ours = !other_scheduler(w, spec) || w->terms->is_forced;
 	/* Before the exemption: even ignored pods must not carry annotations that assign GPUs. */
 	webhook_strip(w);
 	if (is_exempt(w))
@@ -179,7 +180,6 @@ static int process_pod(struct webhook_work *w)
 	int r = find_containers(w);
 	if (r < 0)
 		return r;
-	set_scheduler(w, spec, &is_ours);
 	r = webhook_read_requests(w);
 	/* A malformed request in a pod for another scheduler is no error here. */
 	r = is_ours ? r : 0;
