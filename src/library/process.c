@@ -40,8 +40,9 @@
 
 /*
  * If the heartbeat does not change for this long, the daemon has ended or is stopped. HEARTBEAT_PATIENCE_NS applies while this
- * process has work, because the heartbeat then changes 20 times a second. RESTING_PATIENCE_NS applies otherwise, because the
- * heartbeat may change only once a second; not with an older daemon, which does not show its end in region_control.owner.
+ * process has work, because the heartbeat then changes 20 times a second. Otherwise the heartbeat may change only once a
+ * second, so RESTING_PATIENCE_NS applies. With an older daemon, which does not show its end in region_control.owner,
+ * HEARTBEAT_PATIENCE_NS always applies.
  */
 #define HEARTBEAT_PATIENCE_NS (250 * NS_PER_MS)
 #define RESTING_PATIENCE_NS (2500 * NS_PER_MS)
@@ -72,7 +73,8 @@ static uint64_t ended_seen_ns;
 static uint64_t rejoined_ns;
 /* True while a new daemon still lacks descriptors of this process's memory (ipc_broker.h). */
 static bool must_republish;
-static uint32_t parked_word;     /* the swap word, if it is SWAP_ORDER_PARKED; else 0 */
+/* region_control.swap while its order is SWAP_ORDER_PARKED; else 0 */
+static uint32_t parked_word;
 static uint64_t parked_launches; /* launches so far when the helper thread first saw parked_word */
 
 /* The library's parts that have state in the process, called in this order. */

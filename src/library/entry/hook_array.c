@@ -71,8 +71,8 @@ static bool mipmap_twin_bytes(const CUDA_ARRAY3D_DESCRIPTOR *desc, unsigned leve
 }
 
 /*
- * Returns the bytes that an array of this size takes. An array above 1 MiB has pages of its own (measured on an H200 with
- * driver 580).
+ * Returns the bytes that an array of this size takes. An array above 1 MiB has whole pages of 2 MiB to itself (measured on an
+ * H200 with driver 580).
  */
 static uint64_t rounded(uint64_t bytes)
 {

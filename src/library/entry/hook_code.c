@@ -18,8 +18,8 @@
 #define CODE_BYTES (32 * MIB)
 
 /*
- * Defines a hook that loads code, and unloads it again if it does not fit the quota. `made` is the parameter that receives the
- * handle.
+ * Defines a hook that loads code. If the code does not fit the quota, the hook unloads it, and then loads it once more or fails
+ * (measured_charge_retry()). `made` is the parameter that receives the handle.
  */
 #define LOADS(name, params, args, made, unload) \
 	static CUresult try_##name(CUresult(*real_function) params, UNWRAP params) \

@@ -195,8 +195,8 @@ CUresult hook_graph_instantiate_flags(CUresult (*make)(CUgraphExec *, CUgraph, u
 }
 
 /*
- * The driver checks the stream of an upload before the graph. So check the stream before reading the graph, whose handle may be
- * invalid.
+ * False if the driver will refuse an upload into this stream. The driver then does not read the graph, whose handle may be
+ * invalid, so the library must not read it either.
  */
 static bool is_stream(CUstream stream)
 {
@@ -223,7 +223,10 @@ CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
 	return note(make(exec, graph, params), graph, exec);
 }
 
-/* The estimate of the graph's duration is kept. If another graph gets the same address, a few launches correct it. */
+/*
+ * Keeps the estimate of how long a launch of the graph takes (estimate.h). If another graph gets the same address, a few
+ * launches correct that estimate.
+ */
 CUresult hook_graph_exec_destroy(CUresult (*destroy)(CUgraphExec), CUgraphExec exec)
 {
 	/*
@@ -249,7 +252,7 @@ static bool reserve(int index, uint64_t bytes)
 	if (real.cuDeviceGraphMemTrim)
 		real.cuDeviceGraphMemTrim(reserved[index].device);
 	update_charge(index, 0);
-	/* A process that launches has a context, so the daemon answers at once. */
+	/* The daemon answers reserve_wait() at once, because a process that launches has a context. */
 	while (reserve_wait(index, bytes, &wait))
 		if (ledger_reserve(index, bytes, false) == 0)
 			return true;

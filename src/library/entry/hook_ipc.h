@@ -3,7 +3,10 @@
 
 #include "library/memory/shared.h"
 
-/* Call before memory at `ptr` is freed: another process that has the memory open becomes the one that is charged. */
+/*
+ * Call after memory at `ptr` was freed, and before its charge is given back: another process that has the memory open is
+ * charged instead.
+ */
 static inline void hook_ipc_freed(uint64_t ptr)
 {
 	if (shared_any())

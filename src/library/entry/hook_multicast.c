@@ -14,7 +14,10 @@ static uint64_t binding_key(uint64_t object, int device, size_t offset)
 	return object << 32 | (uint64_t)device << 27 | (offset >> 21 & ((1U << 27) - 1));
 }
 
-/* The object is recorded as memory of 0 bytes, so that a process that imports it knows it too. */
+/*
+ * Records the object as memory of 0 bytes. If the object is exported, its tag then says 0 bytes (fd_tag.h), so an importing
+ * process is not charged for it.
+ */
 CUresult hook_multicast_create(CUresult (*create)(CUmemGenericAllocationHandle *,
 						  const CUmulticastObjectProp *),
 			       CUmemGenericAllocationHandle *object,

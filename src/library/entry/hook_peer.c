@@ -1,6 +1,6 @@
 /*
- * Peer access: the driver keeps it as a property of two contexts, for memory of cuMemAlloc. Memory that can be moved off the
- * GPU (swap_backing.h) gets access range by range, now and whenever it is mapped again.
+ * Peer access: the driver keeps it as a property of two contexts, for memory of cuMemAlloc. For memory that can be moved off
+ * the GPU (swap_backing.h), the library sets the access of each address range, now and whenever the range is mapped again.
  */
 #include "library/entry/hooks.h"
 #include "library/loader/real.h"

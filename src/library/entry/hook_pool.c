@@ -94,7 +94,10 @@ static void shrink(struct known_pool *p)
 	update_charge(p, 0);
 }
 
-/* Call when the pool and all memory that was exported from it have ended. */
+/*
+ * Call after the driver has destroyed the pool: gives its charge back. Processes that imported its memory are charged from then
+ * on.
+ */
 static void forget(struct known_pool *p)
 {
 	shared_drop(SHARED_EXPORTED_POOL, (uint64_t)(uintptr_t)p->handle);
@@ -424,7 +427,7 @@ bool hook_pool_import(CUmemoryPool pool, int index, int64_t bytes)
 		s.key = p->key;
 		s.bytes = p->imports += (uint64_t)bytes;
 	}
-	/* The driver keeps freed memory in the pool until the pool is destroyed. */
+	/* The charge does not shrink, because the driver keeps freed memory in the pool until the pool is destroyed. */
 	if (bytes < 0)
 		return true;
 	/*

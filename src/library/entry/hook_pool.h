@@ -16,8 +16,8 @@ void hook_pool_trim(int index);
 void hook_pool_refresh(uint64_t now_ns);
 
 /*
- * Call when a pool is exported. *ret_key is the key by which other processes know the pool, or 0 if the pool is unknown here. A
- * pool without a key gets `wanted`, or a new key if `wanted` is 0.
+ * Call when a pool is exported. *ret_key is the key by which other processes know the pool, or 0 if this process does not know
+ * the pool or has imported it. A pool without a key gets `wanted`, or a new key if `wanted` is 0.
  */
 void hook_pool_exported(CUmemoryPool pool, uint64_t wanted, uint64_t *ret_key);
 
@@ -28,8 +28,9 @@ void hook_pool_exported(CUmemoryPool pool, uint64_t wanted, uint64_t *ret_key);
 void hook_pool_imported(CUmemoryPool pool, uint64_t key);
 
 /*
- * Call when `bytes` of memory in the pool were imported, or freed again if negative. Once the process that created the pool is
- * gone, this process is charged for the largest sum that it has imported. Returns false if that exceeds the quota.
+ * Call when `bytes` of memory in the pool were imported, or freed again if negative. Once the process that created the pool has
+ * ended or destroyed it, this process is charged for the largest sum that it has imported. Returns false if that exceeds the
+ * quota.
  */
 bool hook_pool_import(CUmemoryPool pool, int index, int64_t bytes);
 

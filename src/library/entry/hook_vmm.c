@@ -186,7 +186,7 @@ CUresult hook_mem_map(CUresult (*map)(CUdeviceptr, size_t, size_t, CUmemGenericA
 	};
 	if (result != CUDA_SUCCESS)
 		return result;
-	/* A mapping is the first to show the size of imported memory. */
+	/* Imported memory of unknown size is charged now, because a mapping is the first to show the size. */
 	if (!shared_grow(SHARED_IMPORTED_PHYSICAL, h.related, offset + bytes)) {
 		real.cuMemUnmap(ptr, bytes);
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -1,8 +1,8 @@
 /*
  * The tenant's GPUs as NVML shows them. `card` is a GPU's index in the tenant's list, which has CUDA's order.
  *
- * For a tenant's MIG instance, NVML shows what it shows in a container that has one: a GPU in MIG mode with only that instance.
- * Queries about the GPU are answered for the instance.
+ * For a tenant's MIG instance, NVML shows the same as in a container that was given one instance: a GPU in MIG mode with only
+ * that instance. Queries about the GPU are answered for the instance.
  *
  * All values come from the region (abi/shm/region.h). Busy time is a percentage of what the tenant may use: a tenant that is
  * limited to 30 % and uses that shows 100 %. The values of the processes add up to the value of the GPU.
