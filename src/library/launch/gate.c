@@ -161,7 +161,8 @@ static uint32_t reason_of(bool is_lost, bool is_held, bool has_depth, uint32_t w
 }
 
 /*
- * If the device is idle, records since when its next launch waits. If that launch ends a pause, a step begins with it (step.h).
+ * If no work is in flight on the device, records since when its next launch waits. After a pause of STEP_PAUSE_NS without work,
+ * a step begins at that time (step.h).
  */
 static void note_launch_waiting(const struct gate_pass *pass, const struct work *work,
 				uint64_t since_ns)
@@ -361,7 +362,7 @@ static void show_busy(struct region_slot_device *slot, int index)
 	if (wanted_ns > atomic_load(&f->idle_since_ns) + STEP_PAUSE_NS)
 		atomic_store_explicit(&f->pause_end_ns, wanted_ns, memory_order_relaxed);
 	inflight_show_busy(slot, f, true);
-	/* Work begins on an idle device, so a step may begin here. */
+	/* Work begins on an idle device, and with SYNC_POINT_ENDS_USE the daemon wants to learn that at once. */
 	if (atomic_load_explicit(&process_control_device(index)->sync_point_wanted,
 				 memory_order_relaxed) == SYNC_POINT_ENDS_USE)
 		bell_ring(index);

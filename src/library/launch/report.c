@@ -13,8 +13,8 @@
 #define POLL_LEASE_NS (150 * NS_PER_US)
 #define POLL_FREE_NS (1 * NS_PER_MS)
 /*
- * Time between polls under a lease while much work is in flight: at least 4 * POLL_AHEAD_NS. No poll is needed before half of
- * that work has ended, and each poll takes the driver's lock.
+ * Time between polls under a lease while at least 4 * POLL_AHEAD_NS of work is in flight. No poll is needed before half of that
+ * work has ended, and each poll takes the driver's lock.
  */
 #define POLL_AHEAD_NS (500 * NS_PER_US)
 /*
@@ -30,7 +30,8 @@
 /* For how long a tenant may save up unused time of its own time limit while there is no daemon. */
 #define LOCAL_WINDOW_NS (100 * NS_PER_MS)
 
-static uint64_t rarer = 1; /* factor by which polls for a waiting thread are now rarer */
+/* poll_free_ns() multiplies the time between polls by this; 1 to RARER_MOST */
+static uint64_t rarer = 1;
 
 /* Each device's totals. Only the helper thread writes them. */
 static struct {

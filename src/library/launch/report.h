@@ -23,10 +23,14 @@ struct report_leases {
 struct report {
 	struct report_leases leases;
 	uint32_t count;
-	uint32_t busy;    /* devices (bits) with work in flight */
-	bool any_busy;    /* a device is busy, or a thread waits for in-flight work */
-	bool any_waits;   /* a thread waits at the gate */
-	uint64_t idle_ns; /* time until a lease without work must be reported */
+	uint32_t busy;  /* devices (bits) with work in flight */
+	bool any_busy;  /* a device is busy, or a thread waits for in-flight work */
+	bool any_waits; /* a thread waits at the gate */
+	/*
+	 * Time to the next poll while nothing is in flight: REPORT_IDLE_NS, or less if the daemon must be told sooner that a
+	 * device is idle.
+	 */
+	uint64_t idle_ns;
 };
 
 /* Polls the work in flight and updates the slot. For the helper thread. */

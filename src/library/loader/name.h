@@ -87,7 +87,7 @@ static inline uint64_t name_hash(const char *name, size_t length)
 	} else {
 		for (; i < length; i++) {
 			last = last << 8 | (unsigned char)name[i];
-			__asm__ volatile(""); /* see text.h */
+			__asm__ volatile(""); /* keeps the compiler from calling libc (text.h) */
 		}
 	}
 	h = (h ^ last) * odd;

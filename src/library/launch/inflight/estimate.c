@@ -13,8 +13,8 @@
 #define SHORT_NS 200000
 #define SHORT_EVERY 8
 /*
- * One key may stand for kernels of several lengths, whose samples are often far from the estimate. Each such surprise halves
- * how often the key is timed, down to one launch in SAMPLE_EVERY, because timing costs speed.
+ * One key may stand for kernels of several lengths, whose samples are often far from the estimate. Each such surprise after the
+ * first halves how often the key is timed, down to one launch in SAMPLE_EVERY, because timing costs speed.
  */
 #define SURPRISES_MOST 7
 /*
@@ -180,7 +180,7 @@ void estimate_learn(struct estimate *e, uint64_t key, uint64_t ns)
 		wanted--;
 	atomic_store_explicit(&e->samples_wanted, wanted, memory_order_relaxed);
 	atomic_store_explicit(&e->surprises, surprises, memory_order_relaxed);
-	/* No sample was taken alone yet, so `known` is only an upper bound. Take the smaller value instead of an average. */
+	/* All earlier samples were taken beside other tenants' work, so `known` is an upper bound. Take the smaller value. */
 	if (known && !last)
 		typical = ns < known ? ns : known;
 	else if (known && is_near(known, typical))

@@ -9,8 +9,9 @@
  *   free run   LEASE_FREE, under which launches are counted but not predicted
  *
  * The launching thread counts launches, and sometimes records a mark. Only the helper thread queries marks, because a query
- * from another thread breaks a capture in global mode. The helper thread also records a mark behind the last work of a quiet
- * stream; in free run, only once the whole device is quiet.
+ * from another thread breaks a capture in global mode. The helper thread also records a mark behind the last work of a stream
+ * that is quiet: nothing was launched into it since the last poll. In free run it waits until all streams of the device are
+ * quiet.
  *
  * A launch costs two relaxed counters in free run, and one event per `mark_every` launches. Under a lease it costs a lookup of
  * the estimate, and one event per about 200 us of work.
@@ -84,8 +85,8 @@ static inline struct inflight_stream *inflight_stream_of(const struct work *work
 bool inflight_is_capturing(const struct work *work);
 
 /*
- * Free run: counts a launch. Returns true when a mark is due. Threads that launch into one stream at the same time may lose a
- * count, but the mark is behind all their launches anyway.
+ * Free run: counts a launch. Returns true if mark_every launches have no mark, so that the caller must record one. Threads that
+ * launch into one stream at the same time may lose a count, but the mark is behind all their launches anyway.
  */
 static inline bool inflight_count(struct inflight_stream *s)
 {
@@ -107,7 +108,8 @@ void inflight_mark_work(struct inflight_stream *stream, const struct work *work)
 
 /*
  * State of a launch under a lease. inflight_begin() finds the estimate, and starts a timed sample if one is needed.
- * inflight_end() counts the launch, and records a mark if one is due.
+ * inflight_end() counts the launch, and records a mark if the launch is timed or of unknown length, or if enough launched work
+ * has no mark (LEASE_MARK_NS).
  */
 struct inflight_pass {
 	/* Set these before inflight_begin(): */
@@ -128,9 +130,10 @@ void inflight_end(struct inflight_stream *stream, const struct work *work,
 		  struct inflight_pass *pass, bool is_launched);
 
 /*
- * For the helper thread: queries all marks. Returns the devices (bits) with work in flight. Streams of the devices `flush` get
- * their marks at once. On devices `in_free_run`, quiet streams get marks only when nothing is launched on the device any more,
- * because a mark takes four driver calls, each with a lock that launching threads need.
+ * For the helper thread: queries all marks. Returns the devices (bits) with work in flight. Unmarked work gets a mark: on the
+ * devices `flush` at once, otherwise when nothing was launched into its stream since the last poll; on the devices
+ * `in_free_run` when nothing was launched on the whole device, because a mark takes four driver calls, each with a lock that
+ * launching threads need.
  */
 uint32_t inflight_poll(uint64_t now_ns, uint32_t flush, uint32_t in_free_run);
 
@@ -152,7 +155,7 @@ void inflight_drop_context(CUcontext context);
  */
 void inflight_note_context(CUcontext context);
 
-/* Call when a capture begins, and when it has ended. During a capture the helper thread records nothing. */
+/* Call when a capture begins, and when it has ended. During a capture the helper thread records no events. */
 void inflight_capture_begins(void);
 void inflight_capture_ended(void);
 

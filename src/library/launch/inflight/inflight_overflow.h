@@ -2,9 +2,9 @@
  * The overflow record: a device's one record for all streams that found no place in the table of records.
  *
  * The launching thread records a mark (an event) behind each launch into such a stream. Marks of different streams are reached
- * in any order, so the helper thread queries each. While half of the device's INFLIGHT_OVERFLOW_MARKS places are taken,
- * launches wait up to 100 ms for marks to be reached. If all are taken, a launch reuses a place; both launches then count as in
- * flight until the later one ends.
+ * in any order, so the helper thread queries each. While at least half of the device's INFLIGHT_OVERFLOW_MARKS places are
+ * taken, launches wait up to 100 ms for marks to be reached. If all are taken, a launch reuses a place; both launches then
+ * count as in flight until the later one ends.
  *
  * Thread safe.
  */

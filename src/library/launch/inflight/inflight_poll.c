@@ -136,7 +136,10 @@ static void mark_in_context(struct inflight_stream *s)
 		real.cuCtxSetCurrent(before);
 }
 
-/* Records a mark behind a quiet stream's last work, unless a capture might include the event. */
+/*
+ * Records a mark behind the stream's unmarked work, unless a capture might include the event, or the launching thread marks
+ * each launch.
+ */
 static void mark_tail(struct inflight_stream *s)
 {
 	WITH_LOCK(&locks.inflight_capture);

@@ -69,8 +69,9 @@ _Static_assert(offsetof(struct inflight_stream, in_use) < 64,
 
 struct inflight_device {
 	_Alignas(64) _Atomic int64_t inflight_ns; /* predicted length of the work in flight */
-	_Atomic int32_t inflight;   /* launches that are counted or marked, and have not ended */
-	_Atomic uint64_t completed; /* launches that were seen to end */
+	/* Launches that have not ended: all that were made under a lease, and in free run those with a mark behind them. */
+	_Atomic int32_t inflight;
+	_Atomic uint64_t completed;       /* launches that were seen to end */
 	_Atomic uint64_t launched_before; /* launches into streams that are gone */
 	_Atomic uint64_t busy_since_ns;   /* when work last began on the idle device */
 	_Atomic uint64_t stalled_at;      /* 1 + `completed` when a wait was given up; 0 if none */
@@ -83,7 +84,7 @@ struct inflight_device {
 	_Atomic uint64_t idle_since_ns; /* when shows_busy was last cleared */
 	/* while the device is idle: since when a launch waits at the gate; 0 if none */
 	_Atomic uint64_t launch_waiting_since_ns;
-	/* when the launch that ended the last pause came to the gate (step.h) */
+	/* when a launch last came to the gate after at least STEP_PAUSE_NS without work in flight (step.h) */
 	_Atomic uint64_t pause_end_ns;
 };
 

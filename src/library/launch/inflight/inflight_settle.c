@@ -15,7 +15,10 @@ bool inflight_is_sync_point(int device, struct inflight_stream *only)
 	uint32_t end = atomic_load(&inflight_used_count);
 	bool has_worked = false;
 
-	/* The overflow record stands for many streams, and nothing shows that the other ones are idle. */
+	/*
+	 * The overflow record stands for many streams. The thread waited for one, and nothing shows whether the others have
+	 * work in flight.
+	 */
 	if (only && inflight_is_overflow(only))
 		return false;
 	for (uint32_t i = 0; i < end; i++) {
