@@ -30,8 +30,8 @@ uint64_t exports_owner(const struct region_report *report, const struct region_s
 bool exports_is_alive(const struct region_report *report, uint64_t owner);
 
 /*
- * Returns true if this process has become the owner, because there was no live one, and must charge the memory. False if any
- * process already is the owner.
+ * Returns true if this process has become the owner, because there was no live one, and must charge the memory. False if a live
+ * process, possibly this one, already is the owner.
  */
 bool exports_claim(uint64_t key);
 

@@ -13,7 +13,7 @@
 
 struct fd_tag {
 	uint64_t key;   /* never 0 */
-	uint64_t pages; /* of FD_TAG_PAGE bytes; 0 if not device memory */
+	uint64_t pages; /* of FD_TAG_PAGE bytes; 0 for a pool or a multicast object */
 };
 
 /* Returns a random key. */

@@ -24,7 +24,10 @@
  */
 uint64_t charge_rounded(uint64_t bytes);
 
-/* Returns the index of the calling thread's device; -1 if the tenant does not have that device. */
+/*
+ * Returns the index of the calling thread's device; -1 if nothing is charged: no tenant, no current context, or not the
+ * tenant's device.
+ */
 int charge_index(void);
 
 /*

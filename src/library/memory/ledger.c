@@ -206,7 +206,8 @@ void ledger_make_fresh(int index, uint64_t bytes)
 	WITH_LOCK(&locks.ledger);
 	struct region_slot_device *d = process_slot_device(index);
 	/*
-	 * The bytes count twice for a moment, rather than not at all. A reservation that is refused meanwhile is tried again.
+	 * The bytes count twice for a moment, rather than not at all. A reservation that does not fit meanwhile is tried again
+	 * (ledger_wait_for_nvml()).
 	 */
 	atomic_fetch_add(&d->fresh_bytes, bytes);
 	subtract_clamped(&d->used_bytes, bytes);

@@ -30,7 +30,8 @@ struct place {
 	uint64_t extra; /* the holding's `owner` or `related`; no kind has both */
 	int32_t device;
 	uint16_t kind; /* enum holding_kind */
-	uint16_t live; /* only in the entry of a chunk: number of its holdings; the last one takes the entry along, so not 0 */
+	/* Only in the entry of a chunk: number of its holdings. Never 0, because the entry is erased with its last holding. */
+	uint16_t live;
 };
 
 struct table {

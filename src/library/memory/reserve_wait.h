@@ -9,10 +9,10 @@
  * Then, if the tenant waits for memory (allot run --on-full wait), an allocation that fits the quota but not the part that was
  * granted asks the daemon for more.
  *
- * A tenant that holds no memory yet is granted all that it declared, on all its devices at once, when its turn comes; until
- * then its calls wait, for at most region_control.memory_wait_ns (if 0, without limit). A tenant that holds memory is answered
- * at once. So only a call that makes the first context waits long. At that time no other thread holds memory that it could free
- * instead.
+ * A tenant that holds no memory yet is granted all that it declared, on all its devices at once, when its turn in the daemon's
+ * queue comes; until then its calls wait, for at most region_control.memory_wait_ns (if 0, without limit). A tenant that holds
+ * memory is answered at once. So only a call that makes the first context waits long. At that time no other thread holds memory
+ * that it could free instead.
  *
  * The program's signal handlers run during the wait, which then goes on. If the daemon is gone, the wait lasts until a new one
  * answers. The waiting thread holds only the lock that serializes requests.

@@ -80,8 +80,8 @@ static void claim_and_charge(struct entry *e)
 }
 
 /*
- * Removes the entry. If this process holds the same memory in another entry, that one is charged before the old charge is given
- * back. The caller holds locks.shared.
+ * Removes the entry. If this process is charged for the memory and has another entry for it, charges that entry before it gives
+ * this one's charge back. The caller holds locks.shared.
  */
 static void drop(struct entry *e)
 {

@@ -109,7 +109,10 @@ void suballoc_failed(int device, enum suballoc_charge charge)
 {
 	enum biased_hold hold = biased_enter(cache_lock());
 	bool is_kept = keep_spare(hold, device, charge);
-	/* Either this thread sees the end of the last chunk, or the thread that ends that chunk sees the spare. */
+	/*
+	 * Either this thread sees the end of the last chunk, or the thread that ends that chunk sees the spare. So one of them
+	 * gives the spare back.
+	 */
 	if (hold == BIASED_SHARED)
 		atomic_thread_fence(memory_order_seq_cst);
 	bool is_needed = atomic_load(&spare_of(device)->chunks);

@@ -4,8 +4,8 @@
  * counts the suballocations of each chunk, and finds the count by address with two loads.
  *
  * Whether an existing chunk had room is known only after the driver's call, so a whole chunk is reserved before it. If no new
- * chunk was needed, the reservation stays as a spare for the next suballocation, one per device. The spare is given back when
- * it is not used, when memory is short, and with the last chunk.
+ * chunk was needed, the reservation stays as a spare for the next suballocation, one per device. The spare is given back after
+ * 100 ms without use, when memory is short, and with the device's last chunk.
  *
  * Most calls come from one thread, and find a spare and a chunk in use. Such a call costs as much as the memory that it
  * touches, because the driver evicts the first-level cache between two calls. So these functions are inline, and read one cache
@@ -74,7 +74,7 @@ void suballoc_failed(int device, enum suballoc_charge charge);
 /* Gives the spare's charge back, if there is a spare. */
 void suballoc_drain(int device);
 
-/* For the helper thread: gives back the spares that were not used since the last call. */
+/* For the helper thread, at each poll: every 100 ms, gives back the spares that were not used in that time. */
 void suballoc_trim(uint64_t now_ns);
 
 /*

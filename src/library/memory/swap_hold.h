@@ -86,7 +86,7 @@ static inline void swap_leave_always(const bool *unused)
  * false.
  */
 bool swap_hold_close(uint64_t patience_ns);
-/* Opens the hold. If has_room is false, only for calls that need no memory; the others then fail (SWAP_NO_ROOM). */
+/* Opens the hold. If has_room is false, only for calls that need no memory; all other calls fail (SWAP_NO_ROOM). */
 void swap_hold_open(bool has_room);
 
 /* Call in a forked child. */

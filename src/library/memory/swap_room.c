@@ -72,8 +72,8 @@ bool swap_room_is_reserved(int device, uint64_t bytes)
 }
 
 /*
- * True if the GPU has more than enough room for what was lacking, however the driver rounds that. False also if no context can
- * tell.
+ * True if the GPU has more than enough room for shortage.bytes, however the driver rounds them. False also if that cannot be
+ * asked here.
  */
 static bool gpu_has_room(void)
 {
@@ -89,7 +89,7 @@ void swap_room_begin(struct swap_room *room)
 {
 	room->bytes = 0;
 	room->had_room = false;
-	/* Inside an outer call, `shortage` belongs to that call. */
+	/* Inside the hold of an outer call, `shortage` belongs to the outer call. */
 	if (swap_is_on() && !swap_is_inside())
 		shortage.bytes = 0;
 }

@@ -5,7 +5,7 @@
  *     return WITH_ROOM(try_to_allocate(...));
  *
  * repeats the call until it succeeds, fails for another reason, or room is no longer expected. The call is not repeated either
- * if the GPU had more than enough room before and after a try. Drivers return "out of memory" also for what they cannot do,
+ * if the GPU had more than enough room at two failures in a row. Drivers return "out of memory" also for what they cannot do,
  * such as the cuCtxCreate from before CUDA 3.2.
  *
  * The call reports by swap_room_record_shortage() that it failed for lack of room; holding.h does so for charged memory.
