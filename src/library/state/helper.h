@@ -9,7 +9,7 @@
 
 struct helper_duties {
 	uint64_t (*poll)(bool was_woken); /* one poll; returns how long to sleep, in ns */
-	/* Called once, by the thread that starts the helper thread, because that thread's first poll may come late. */
+	/* Called once, by the thread that starts the helper thread, because the helper thread's first poll may come late. */
 	void (*on_start)(void);
 	/* Called at exit. The handler is registered after cuInit, so it runs before the driver's own exit handlers. */
 	void (*on_exit)(void);
@@ -22,8 +22,8 @@ void helper_assign(const struct helper_duties *duties);
 void helper_start(void);
 
 /*
- * Causes a poll now, because work has begun after a pause, or a thread waits for in-flight work. Cheap if the helper thread is
- * awake.
+ * Makes the helper thread poll at once. Call when work begins on an idle device, or a thread waits for in-flight work. Cheap if
+ * the helper thread is awake.
  */
 void helper_wake(void);
 

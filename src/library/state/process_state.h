@@ -99,9 +99,9 @@ static inline const struct region_control_device *process_control_device(int ind
 }
 
 /*
- * Most predicted work in flight under LEASE_FREE, for a tenant with short steps that runs at once with others, sliced by the
- * hardware. The wait at the end of each step already bounds the tenant's work. Predictions then include other tenants' slices,
- * so a lower bound would hold the tenant's threads needlessly.
+ * Most predicted work in flight under LEASE_FREE, for a tenant with short steps that runs at the same time as others, by the
+ * GPU's own time slices. The wait at the end of each step already bounds the tenant's work. Predictions then include other
+ * tenants' slices, so a lower bound would hold the tenant's threads needlessly.
  */
 #define PROCESS_SLICED_DEPTH_NS (100 * NS_PER_MS)
 

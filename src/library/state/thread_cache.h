@@ -12,7 +12,7 @@ enum suballoc_spare { SUBALLOC_NO_SPARE, SUBALLOC_SPARE_THERE, SUBALLOC_SPARE_TA
 struct suballoc_spare_state {
 	_Atomic uint32_t spare;   /* enum suballoc_spare */
 	_Atomic uint32_t chunks;  /* number of chunks of the device that have suballocations */
-	_Atomic uint32_t is_used; /* the spare was taken since the helper thread's last poll */
+	_Atomic uint32_t is_used; /* the spare was taken since suballoc_trim() last cleared this */
 };
 
 /* All zeros is valid. */

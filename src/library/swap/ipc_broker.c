@@ -13,8 +13,8 @@
 #define READ_WRITE 3 /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 #define OPEN_MAX 4096
 /*
- * How often to ask again for a descriptor that the daemon lacks. In this time, the process that owns the memory gives the
- * descriptor to a restarted daemon.
+ * If the daemon lacks a descriptor, ask TAKE_TRIES times, TAKE_EVERY_NS apart. In that second, the process that owns the memory
+ * gives the descriptor to a restarted daemon.
  */
 #define TAKE_TRIES 20
 #define TAKE_EVERY_NS (50 * NS_PER_MS)

@@ -224,7 +224,7 @@ static void report_out_bytes(bool is_all)
 
 /*
  * Returns the swap word to obey: while the daemon is lost 0 (SWAP_ORDER_IN), because nothing else would bring the memory back.
- * So a new daemon's order is obeyed even if its value equals the last order of the earlier daemon.
+ * own.word becomes 0 too, so a new daemon's order is obeyed even if it has the value of the earlier daemon's last order.
  */
 static uint32_t effective_order(uint32_t word)
 {
@@ -325,8 +325,8 @@ static bool move_out(void)
 	}
 	copied_ns = sys_now_ns() - begin_ns;
 	/*
-	 * Report out_bytes first: other tenants take the memory as soon as it is free, and both tenants' bytes would be
-	 * counted.
+	 * Report out_bytes first: other tenants take the memory as soon as it is free, and the bytes of both would count as on
+	 * the GPU for a moment.
 	 */
 	report_out_bytes(true);
 	/* Memory that cannot be removed stays on the GPU, unchanged. */
@@ -436,7 +436,7 @@ static bool move_in(void)
 			return false;
 		}
 	}
-	/* Also copies memory that could not be removed from the GPU; that changes nothing. */
+	/* Also copies memory that could not be removed from the GPU: the arena has the same data, so nothing changes. */
 	uint64_t begin_ns = sys_now_ns();
 	CUresult result = swap_copy_all(SWAP_COPY_IN, is_running);
 	copied_ns = sys_now_ns() - begin_ns;
@@ -453,7 +453,7 @@ static void try_move_in(uint32_t word)
 
 	if (!return_since_ns)
 		return_since_ns = begin_ns;
-	/* In state SWAP_SHORT, calls that free may be inside the hold. */
+	/* In state SWAP_SHORT, calls that free memory may be inside the hold. */
 	if (was_short && !swap_hold_close(PATIENCE_NS))
 		return;
 	set_state(was_short ? SWAP_SHORT : SWAP_RETURNING);

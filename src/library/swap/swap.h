@@ -46,7 +46,7 @@ void swap_check_timeout(uint64_t now_ns);
 /* Writes into `slot` this process's swap state, and for each device the fields of struct region_slot_swap. */
 void swap_publish(struct region_slot *slot);
 
-/* Call at exit, when the process has left its tenant. Returns when the swap thread is no longer in the driver. */
+/* Call at exit, when the process has left its tenant. Waits up to 5 s until the swap thread is no longer in the driver. */
 void swap_wait_for_driver(void);
 
 /* Call in a forked child. */

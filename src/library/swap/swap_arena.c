@@ -72,7 +72,10 @@ bool swap_arena_reserve(uint64_t bytes)
 	for (uint32_t i = 0; i < atomic_load(&arena.owned); i++)
 		have += size_of(arena.own[i]);
 	while (have < bytes) {
-		/* Only the daemon that created the arena has a table of the chunks' owners. For any other, arena_bytes is 0. */
+		/*
+		 * Only the report of the daemon that created the arena has the chunks' owners. In a later daemon's page,
+		 * arena_bytes is 0.
+		 */
 		uint64_t more = atomic_load(&process_state.control)->arena_bytes ? take_chunk() : 0;
 		if (!more)
 			return false;

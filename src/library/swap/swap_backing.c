@@ -253,7 +253,7 @@ CUresult swap_backing_alloc(CUdeviceptr *ptr, size_t bytes)
 	return result;
 }
 
-/* cuMemFree waits for the context's work, but unmapping does not. */
+/* Waits for the context's work, as cuMemFree does; unmapping does not wait. */
 static CUresult wait_for_work(CUcontext owner)
 {
 	CUcontext current = real_current_context();

@@ -3,8 +3,8 @@
  * becomes a backing: an address range with memory of the virtual memory API. A program sees it as memory of cuMemAlloc;
  * ipc_broker.h adds legacy IPC.
  *
- * Backings are allocated and freed inside the hold (swap_hold.h). The swap thread uses them while the hold is closed. All other
- * functions are thread safe.
+ * Backings are allocated and freed inside the hold (swap_hold.h). The swap thread uses them while the hold is closed. All
+ * functions but those for the swap thread are thread safe.
  */
 #pragma once
 
@@ -24,7 +24,7 @@ struct backing {
 	int index;                           /* in the tenant's list */
 	CUmemGenericAllocationHandle handle; /* valid while the memory is on the GPU */
 	bool is_resident;
-	/* stays on the GPU, because other processes may use the memory */
+	/* stays on the GPU, because other processes or devices may access the memory */
 	bool is_kept;
 	uint64_t arena_offset; /* position in the arena (swap_arena.h) while off the GPU */
 	/* the driver's id of the first memory at `base`; never reused */
@@ -65,7 +65,8 @@ void swap_backing_context_gone(CUcontext context);
 struct backing_figures {
 	uint64_t movable_bytes; /* on the GPU or moved off */
 	uint64_t out_bytes;     /* the part of movable_bytes that is moved off */
-	uint64_t kept_bytes;    /* movable, but shared with other processes */
+	/* of backings that must stay on the GPU (is_kept); not in movable_bytes */
+	uint64_t kept_bytes;
 };
 struct backing_figures swap_backing_figures(int index);
 

@@ -12,7 +12,7 @@
 
 enum swap_copy { SWAP_COPY_OUT, SWAP_COPY_IN };
 
-/* True if a move includes the backing: other processes do not share its memory. */
+/* True if a move includes the backing; false if the backing must stay on the GPU (is_kept). */
 bool swap_copy_is_movable(const struct backing *b);
 
 /*

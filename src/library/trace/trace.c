@@ -10,14 +10,14 @@
 #include "library/trace/trace_record.h"
 
 #define ANSWER_NS (500 * NS_PER_MS) /* how long a request for a ring waits for the daemon */
-#define RETRY_NS (50 * NS_PER_MS)   /* time from a request in vain to the next */
+#define RETRY_NS (50 * NS_PER_MS)   /* time from a request without an answer to the next */
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
 /* the last value of region_control.trace that was carried out or given up */
 static _Atomic uint32_t order;
-/* When the daemon was last asked for a ring in vain; 0 if the last request succeeded. */
+/* When a request for a ring last remained without an answer; 0 if the daemon answered the last one. */
 static uint64_t tried_ns;
 
 /*

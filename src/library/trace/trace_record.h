@@ -20,7 +20,7 @@ static inline bool trace_is_on(void)
 struct trace_sink {
 	/* The fields before `seen` share a cache line, because the driver evicts the first-level cache between two launches. */
 	_Alignas(64) struct trace_ring *_Atomic ring;
-	/* events so far; the ring's own `next` is updated once per TRACE_STEP events */
+	/* events so far; kernels update the ring's own `next` only once per TRACE_STEP events */
 	_Atomic uint64_t next;
 	_Atomic uint32_t clock;
 	_Atomic uint32_t generation; /* counts traces; each trace records all names anew */
@@ -76,8 +76,8 @@ void trace_sink_begin(struct trace_ring *ring, enum trace_clock clock);
 void trace_record_thread_name(uint32_t generation);
 
 /*
- * Call inside `numbering`. Clears owner_id if the lock's owner changes. Sets it to the calling thread's id if that thread is
- * the owner and `seen` is valid; then the thread may use trace_kernel_quickly().
+ * Call while holding the lock `numbering`. Clears owner_id if the lock's owner changes. Sets it to the calling thread's id if
+ * that thread is the owner and `seen` is valid; then the thread may use trace_kernel_quickly().
  */
 static inline void trace_note_owner(enum biased_hold hold, uint32_t generation)
 {
