@@ -230,8 +230,8 @@ CUresult hook_graph_instantiate_params(CUresult (*make)(CUgraphExec *, CUgraph,
 CUresult hook_graph_exec_destroy(CUresult (*destroy)(CUgraphExec), CUgraphExec exec)
 {
 	/*
-	 * Forget the graph before the call, since another graph may get its address at once. The charge for mapped memory is
-	 * updated later.
+	 * Forget the graph before the call, since another graph may get its address at once. hook_graph_refresh() later updates
+	 * the charge for mapped memory.
 	 */
 	if (process_is_active())
 		forget(exec);

@@ -107,7 +107,7 @@ struct depth_wait {
 	uint64_t completed;
 };
 
-/* Makes the helper thread poll the stream's work now; under LEASE_FREE it polls rarely. */
+/* Makes the helper thread poll the stream's work now, because under LEASE_FREE that thread polls rarely. */
 static void request_poll(struct inflight_stream *own)
 {
 	if (atomic_load_explicit(&own->unmarked, memory_order_relaxed))

@@ -8,7 +8,7 @@
 #include "library/state/bell.h"
 #include "library/state/process_state.h"
 
-/* How often the helper thread polls while work is in flight. Measured in docs/decisions/in-flight-bounds.md. */
+/* Time between two polls of the helper thread while work is in flight (measured in docs/decisions/in-flight-bounds.md). */
 #define POLL_CLOSING_NS (40 * NS_PER_US)
 #define POLL_LEASE_NS (150 * NS_PER_US)
 #define POLL_FREE_NS (1 * NS_PER_MS)

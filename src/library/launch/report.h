@@ -38,7 +38,7 @@ struct report report_devices(uint64_t now_ns);
 /* Returns the time until the next poll. For the helper thread. */
 uint64_t report_next_poll_ns(const struct report *report, bool was_woken);
 
-/* For use without a daemon: true if the tenant's own time limit lets device `index` work. Thread safe. */
+/* For use without a daemon: true if the tenant's own time limit now allows work on device `index`. Thread safe. */
 bool report_local_cap_allows(int index);
 
 /* Call in a forked child: forgets the parent's totals. */

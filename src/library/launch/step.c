@@ -7,7 +7,7 @@
 /* Each device's last step. */
 static struct {
 	_Atomic uint64_t at_ns;    /* when the step ended; 0 if there was none */
-	_Atomic uint64_t launches; /* the device's launches until then */
+	_Atomic uint64_t launches; /* inflight_launches() of the device at that time */
 } last[REGION_MAX_DEVICES];
 
 static void count_step(struct step_counts *c, uint64_t ns)

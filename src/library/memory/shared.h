@@ -74,5 +74,5 @@ void shared_refresh(uint64_t now_ns);
 /* Writes this process's ownerships into the report of a restarted daemon, before the process uses that report. */
 void shared_republish(struct region_report *report, const struct region_slot *slot);
 
-/* Call in a forked child. */
+/* Call in a forked child: forgets all shared memory. */
 void shared_reset(void);

@@ -89,5 +89,5 @@ bool swap_hold_close(uint64_t patience_ns);
 /* Opens the hold. If has_room is false, only for calls that need no memory; all other calls fail (SWAP_NO_ROOM). */
 void swap_hold_open(bool has_room);
 
-/* Call in a forked child. */
+/* Call in a forked child: opens the hold, and counts no thread inside. */
 void swap_hold_reset(void);

@@ -75,5 +75,5 @@ uint64_t swap_wanted_bytes(int device);
  */
 bool swap_wait_for_room(uint64_t *since_ns);
 
-/* Call in a forked child. */
+/* Call in a forked child: forgets the bytes for which the parent's threads wait. */
 void swap_room_reset(void);

@@ -15,7 +15,7 @@
 /* Keys that the daemon has not deleted yet, because it did not answer; 0: unused. */
 static _Atomic uint64_t pending_deletes[PENDING_DELETES_MAX];
 static _Atomic uint32_t pending_count;
-static uint64_t tried_ns; /* helper thread */
+static uint64_t tried_ns; /* when the helper thread last repeated failed deletes */
 
 /*
  * Sends a request and waits for the reply. Returns 0 or -errno. A descriptor that comes with the reply is closed if ret_fd is

@@ -49,5 +49,5 @@ void swap_publish(struct region_slot *slot);
 /* Call at exit, when the process has left its tenant. Waits up to 5 s until the swap thread is no longer in the driver. */
 void swap_wait_for_driver(void);
 
-/* Call in a forked child. */
+/* Call in a forked child: it is not swappable, and forgets the parent's contexts and backings. */
 void swap_reset(void);

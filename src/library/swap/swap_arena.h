@@ -39,5 +39,5 @@ void swap_arena_relock(void);
 /* Returns the address of a position. *ret_run is the number of contiguous bytes there. */
 void *swap_arena_at(uint64_t at, uint64_t *ret_run);
 
-/* Call in a forked child. */
+/* Call in a forked child: forgets the mapping, and the chunks that the parent owns. */
 void swap_arena_reset(void);

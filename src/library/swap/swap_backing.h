@@ -90,5 +90,5 @@ CUresult swap_backing_evict(struct backing *b);
  */
 void swap_backing_set_peer_access(CUcontext owner, CUdevice peer, bool is_allowed);
 
-/* Call in a forked child. */
+/* Call in a forked child: forgets all backings, which are the parent's. */
 void swap_backing_reset(void);

@@ -31,5 +31,5 @@ uint32_t swap_peers_generation(void);
 /* Call after a context has ended: drops its records. */
 void swap_peers_context_gone(CUcontext context);
 
-/* Call in a forked child. */
+/* Call in a forked child: forgets all records. */
 void swap_peers_reset(void);

@@ -13,7 +13,7 @@
 #include "library/sys/sys.h"
 
 struct locks {
-	/* one request for memory per device: reserve_wait.h */
+	/* one per device: held by the thread that asks the daemon for memory there (reserve_wait.h) */
 	_Alignas(SYS_PAGE) struct sys_lock memory_request[REGION_MAX_DEVICES];
 	struct sys_lock captures;
 	struct sys_lock fast_path; /* take no other lock while holding this one */

@@ -113,7 +113,7 @@ void inflight_mark_work(struct inflight_stream *stream, const struct work *work)
  */
 struct inflight_pass {
 	/* Set these before inflight_begin(): */
-	/* `ns` is the estimate's stable value, because the tenant runs at the same time as others */
+	/* the tenant runs at the same time as others, and pays by length, so `ns` is the estimate's stable value */
 	bool pays;
 	/* other tenants' work runs too, so a sample may be too long */
 	bool is_concurrent;

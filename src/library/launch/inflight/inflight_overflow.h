@@ -40,5 +40,5 @@ void inflight_overflow_reap(struct inflight_stream *record, uint32_t *ret_launch
 void inflight_overflow_drop(struct inflight_stream *record, CUcontext context,
 			    uint32_t *ret_launches, uint64_t *ret_ns);
 
-/* Call in a forked child, where the events do not exist. */
+/* Call in a forked child: forgets all marks, whose events do not exist there. */
 void inflight_overflow_reset(void);

@@ -17,7 +17,7 @@
 
 struct inflight_mark {
 	CUevent event; /* untimed; made on first use */
-	/* If set, query the end of this timed sample instead of `event`. */
+	/* If not INFLIGHT_NO_SAMPLE, query the end of this timed sample instead of `event`. */
 	int sample;
 	uint32_t launches;
 	uint64_t ns; /* amount that this mark added to inflight_device.inflight_ns */
@@ -74,7 +74,8 @@ struct inflight_device {
 	_Atomic uint64_t completed;       /* launches that were seen to end */
 	_Atomic uint64_t launched_before; /* launches into streams that are gone */
 	_Atomic uint64_t busy_since_ns;   /* when work last began on the idle device */
-	_Atomic uint64_t stalled_at;      /* 1 + `completed` when a wait was given up; 0 if none */
+	/* 1 + `completed` when the gate last gave up a wait for in-flight work; 0 if never */
+	_Atomic uint64_t stalled_at;
 	_Atomic int64_t
 		stalled_ns; /* part of inflight_ns that the gate ignores (inflight_ignore_stalled()) */
 	_Atomic uint32_t progress; /* futex word: incremented at each poll while threads wait */

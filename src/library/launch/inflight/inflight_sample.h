@@ -22,5 +22,5 @@ CUevent inflight_sample_end(const struct inflight_stream *stream, int sample);
 void inflight_sample_learn(struct inflight_stream *stream, int sample);
 /* Call when the stream ends. context_lives is false if the events have ended with their context. */
 void inflight_sample_drop(struct inflight_stream *stream, bool context_lives);
-/* Call in a forked child, where the events do not exist. */
+/* Call in a forked child: forgets the stream's samples, whose events do not exist there. */
 void inflight_sample_forget(struct inflight_stream *stream);
