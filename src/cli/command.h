@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "cli/options.h"
 
-/* Exit statuses of every subcommand except run, which has its own (run/command_child.h). */
-#define EXIT_REFUSED 1 /* the request could not be done */
+/* Exit statuses that the subcommands share, except run, which has its own (run/command_child.h). */
+#define EXIT_REFUSED 1 /* the request could not be done, or doctor or bench found a fault */
 #define EXIT_USAGE 2
 
 enum operand {

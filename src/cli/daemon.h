@@ -14,7 +14,7 @@
 
 struct daemon_target {
 	const char *sim_spec; /* simulated GPUs; NULL for the machine's real GPUs */
-	/* how a daemon that is started divides GPU time; NULL for its default */
+	/* policy by which a daemon that is started here divides GPU time, such as "lease"; NULL for the daemon's default */
 	const char *policy;
 	const char *run_dir; /* an explicit run directory; NULL for the default of base/paths.h */
 };

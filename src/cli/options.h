@@ -2,7 +2,7 @@
  * Options of a subcommand: one table row each. The row's parser reads the value, and --help is made from the rows.
  *
  *     static const struct option_row rows[] = {
- *         OPTION_SIZE("--memory", "SIZE", struct run_options, memory, "device memory ..."),
+ *         OPTION("--memory", OPTION_VALUE_REQUIRED, "SIZE", option_size, struct run_options, memory, .help = "quota ..."),
  *         OPTION_END,
  *     };
  */
@@ -106,9 +106,9 @@ int options_read(const struct option_row *rows, enum option_order order, int arg
 void options_print_help(const struct option_row *rows, FILE *out);
 
 /*
- * Returns the candidate that `text` was probably meant to be, or NULL. The candidate is at most two edits away, and fewer edits
- * than it has characters. If `text` is its beginning, of more than three characters, that counts as one edit. `next` returns
- * the i-th candidate, and NULL after the last.
+ * Returns the candidate that `text` was probably meant to be, or NULL. The candidate is at most two edits away from `text`, and
+ * has more characters than that. A `text` of more than three characters with which a candidate begins ("--mem" for "--memory")
+ * counts as one edit away. `next` returns the i-th candidate, and NULL after the last.
  */
 const char *options_nearest(const char *text, const char *(*next)(const void *list, size_t i),
 			    const void *list);

@@ -4,8 +4,8 @@
 #include "base/error.h"
 
 /*
- * Returns 0 if NVML loads and counts a GPU, else -ENODEV; the error says how to get a real or simulated GPU. Takes about 10 ms.
- * Call only while the process has one thread, because this function forks and the child loads NVML.
+ * Returns 0 if NVML can be loaded and finds at least one GPU, else -ENODEV; the error says how to get a real or simulated GPU.
+ * Takes about 10 ms. Call only while the process has one thread, because this function forks and the child loads NVML.
  */
 int probe_gpu(struct error *err);
 

@@ -15,8 +15,9 @@ struct selection {
 /*
  * Selects devices. `devices` is the list "devices" in a reply to `hello` or `list`. `visible` is CUDA_VISIBLE_DEVICES, NULL if
  * unset; as in CUDA, it is read up to the first entry without a device, and its numbers are indexes in the daemon's order.
- * `wanted` is --gpu, whose indexes count within `visible`; NULL: the first visible device. A UUID may be a unique prefix, in
- * any case. Returns 0; -ENODEV, and the error lists the available devices; or -EINVAL if `wanted` names a device twice.
+ * `wanted` is --gpu, whose indexes count within `visible`; NULL: the first visible device. A UUID may be shortened to a unique
+ * prefix; upper and lower case do not differ. Returns 0; -ENODEV if a device does not exist (the error lists the available
+ * ones); or -EINVAL if `wanted` names a device twice.
  */
 int selection_make(const json_t *devices, const char *visible, const struct parse_devices *wanted,
 		   struct selection *ret_selection, struct error *err);

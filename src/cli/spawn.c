@@ -12,7 +12,7 @@
 
 #include "base/cleanup.h"
 
-/* The report that the new process sends before it becomes the server. */
+/* A report of the new process: it sends one before exec, and another if exec failed. */
 struct birth {
 	pid_t pid;
 	int exec_error; /* 0, or the error code if exec failed */
@@ -77,7 +77,7 @@ static bool read_birth(int fd, struct birth *ret)
 	return n == (ssize_t)sizeof(*ret);
 }
 
-/* Removes a log prefix, "<3>" or "allotd: ", from a line. */
+/* Returns the log's line without its prefixes: "<3>", the program's name ("allotd: ") and "error: ". */
 static const char *skip_prefix(const char *line, const char *program)
 {
 	size_t length = strlen(program);

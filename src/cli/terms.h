@@ -77,7 +77,9 @@ option_parser option_sharing; /* const char *, into argv */
 			     "on the GPU, and their memory moves to host memory and\n" \
 			     "back (default: fail)")
 
-/* Returns 0, or -EINVAL if two terms conflict. */
+/*
+ * Returns 0, or -EINVAL if two terms conflict, or one is set without another that it needs (--on-full wait without --memory).
+ */
 int terms_check(const struct terms *terms, struct error *err);
 /* Whether any of --memory, --cores and --cores-limit is set. */
 bool terms_have_devices(const struct terms *terms);

@@ -111,8 +111,8 @@ static FILE *list_benches(pid_t *ret_pid)
 }
 
 /*
- * Prints the names and descriptions of the benchmarks that begin with `current`, from lines such as "shares      about   40 s
- * what is measured".
+ * Prints the names that begin with `current`, and the descriptions, of the benchmarks. A line of the list is such as
+ *     shares      about   40 s  what is measured
  */
 static void print_benches(const char *current)
 {

@@ -1,9 +1,9 @@
 /*
  * allot run: makes a tenant, runs a command in it, and exits with the command's exit status.
  *
- * All errors that can be found early are reported before a daemon is started. While the command
- * runs, the connection that holds the tenant stays open. If the daemon dies, a private daemon is
- * started again, and the tenant is attached to the new daemon.
+ * All errors that can be found early are reported before a daemon is started. While the command runs, the connection that holds
+ * the tenant stays open. If a private daemon dies, this program starts another one; if the system daemon dies, this program
+ * waits for its return. The connection to the new daemon then holds the tenant.
  */
 #include <errno.h>
 #include <poll.h>

@@ -11,7 +11,7 @@
 
 #define GAP 2
 #define NAME_MIN 8
-#define LENT_LEAST 0.5 /* percent; a smaller value would be shown as 0 */
+#define LENT_LEAST 0.5 /* percent; a smaller lent share is not shown: it would be rounded to 0 */
 
 enum column {
 	COLUMN_TENANT,
@@ -19,7 +19,7 @@ enum column {
 	COLUMN_STATE,
 	COLUMN_MEMORY_ASKED,
 	COLUMN_MEMORY_GOT,
-	COLUMN_SWAPPED, /* shown when a tenant's memory can be moved */
+	COLUMN_SWAPPED, /* shown when some tenant's memory can be moved off its GPUs */
 	COLUMN_CORES_ASKED,
 	COLUMN_CORES_LIMIT,
 	COLUMN_GOT_1S,
@@ -38,7 +38,7 @@ enum column {
 };
 
 struct column_head {
-	/* title above this column and the following ones with NULL; "" for no title */
+	/* title above this column and the following ones whose `group` is NULL; "" for no title */
 	const char *group;
 	const char *title;
 	bool is_text; /* aligned left */
@@ -402,7 +402,7 @@ static void write_groups(const struct table *table, FILE *out)
 	fputc('\n', out);
 }
 
-/* Writes the device's faults; nothing if the device is healthy and takes new tenants. */
+/* Writes the device's fault, if it has one, and "cordoned" if it takes no new tenants because of `allot cordon`. */
 static void write_health(const json_t *device, FILE *out)
 {
 	const char *health = json_string_value(json_object_get(device, "health"));

@@ -61,7 +61,8 @@ static const struct option_row rows[] = {
 struct top {
 	const struct top_options *options;
 	struct history *history;
-	struct sample sample; /* the last sample with an answer; empty if none */
+	/* the last sample that the daemon answered; if it has answered none, the first sample, whose snapshot is empty */
+	struct sample sample;
 	bool has_trouble;
 	struct error trouble;
 	struct rows rows;
