@@ -1,6 +1,6 @@
 /*
- * Gathers the facts of facts.h from a machine: one function for each subject, which fills in its part of the facts and changes
- * nothing. A fact that can't be found out stays FACT_UNKNOWN, "" or false. Not thread safe.
+ * Gathers the facts of judge/facts.h from a machine: one function for each subject, which fills in its part of the facts and
+ * changes nothing on the machine. A fact that can't be found out stays FACT_UNKNOWN, "" or false. Not thread safe.
  */
 #pragma once
 

@@ -66,7 +66,7 @@ static void read_node(const json_t *node, struct facts_cluster *c)
 	for (size_t i = 0; i < json_array_size(taints) && c->taints < FACTS_MAX; i++) {
 		const json_t *one = json_array_get(taints, i);
 		const char *key = json_string_value(json_object_get(one, "key"));
-		/* Skip the taint of a cordon, because cordons are reported elsewhere. */
+		/* Skip the taint that a cordon sets, because is_cordoned tells of cordons already. */
 		if (!key || !strcmp(key, "node.kubernetes.io/unschedulable"))
 			continue;
 		struct facts_taint *t = &c->taint[c->taints++];

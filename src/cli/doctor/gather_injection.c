@@ -16,7 +16,7 @@ struct specs {
 	struct facts *facts;
 };
 
-/* Returns the first host path in the edits that does not exist, or NULL. */
+/* Returns the first host path in `edits` (a spec's containerEdits) that does not exist on the machine, or NULL. */
 static const char *missing_of(const struct host *host, const json_t *edits)
 {
 	const char *const lists[][2] = { { "mounts", "hostPath" }, { "deviceNodes", "path" } };

@@ -22,10 +22,7 @@
 #include "cli/doctor/gather.h"
 #include "client/client.h"
 
-/*
- * GnuTLS, which reads certificates, is loaded only when needed, because `allot` is started often and seldom needs it. Not
- * thread safe.
- */
+/* GnuTLS, which reads certificates, is loaded only when needed, because `allot` is started often and seldom needs it. */
 
 #define LIBRARY "libgnutls.so.30"
 

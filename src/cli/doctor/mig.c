@@ -40,8 +40,8 @@ static bool check_cap(struct instances *all, const char *dir)
 }
 
 /*
- * For an entry of all->dir that begins with `prefix`: checks its `access` file, and calls `then` for the entries of its
- * directory `below`. `then` is NULL for a compute instance.
+ * For an entry of all->dir whose name begins with `prefix`: checks the file `access`, if there is one, in the entry's directory
+ * `below` ("": the entry itself), and calls `then` for the entries of that directory. `then` is NULL for a compute instance.
  */
 static bool visit(struct instances *all, const char *name, const char *prefix, const char *below,
 		  bool (*then)(void *data, const char *name))

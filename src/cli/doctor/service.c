@@ -36,7 +36,10 @@ void doctor_check_daemon(struct doctor *d)
 	if (!host_is_local(&d->host))
 		return;
 	r = daemon_find(&d->target, &client, &err);
-	/* A container of a tenant contains no daemon's socket; another check asks the tenant's own socket. */
+	/*
+	 * A tenant's container has no socket of the daemon, so "none runs" would mislead. gather_tenant() asks the tenant's
+	 * socket.
+	 */
 	if (r == -ENOENT && getenv("ALLOT_SOCKET"))
 		return;
 	if (r == -ENOENT) {

@@ -118,9 +118,9 @@ struct facts_taint {
 };
 
 struct facts_cluster {
-	bool is_asked; /* a kubeconfig or service account was found, so the API server was asked */
+	bool is_asked; /* a kubeconfig or service account exists for asking the API server */
 	char node[FACT_TEXT_MAX];
-	char fault[FACT_TEXT_MAX]; /* why the API server did not answer; "" if it did */
+	char fault[FACT_TEXT_MAX]; /* why the Node object can't be read; "" if it was read */
 	bool is_cordoned;
 	struct facts_taint taint[FACTS_MAX];
 	unsigned taints;

@@ -11,7 +11,7 @@ void judge_cgroup_rights(const struct facts *facts, struct findings *f)
 	const struct facts_cgroup *c = &facts->cgroup;
 
 	if (!c->has_any)
-		return; /* reported by the check of cgroups */
+		return; /* check_cgroups() in system.c reports it */
 	if (c->is_read_only)
 		finding_set_remedy(
 			findings_add(
