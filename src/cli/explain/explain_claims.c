@@ -102,9 +102,7 @@ static struct amount capacity_of(const struct device *d)
 	};
 }
 
-/*
- * Returns what all claims leave of the device. A claim without consumedCapacity, on a device that cannot be shared, takes all.
- */
+/* Returns how much of the device all claims leave. A claim without consumedCapacity takes all: its device cannot be shared. */
 static struct amount left_of(const struct device *d, const json_t *all)
 {
 	const json_t *items = json_object_get(all, "items");
@@ -143,7 +141,7 @@ static bool fits(struct amount need, struct amount left)
 	return need.memory_bytes <= left.memory_bytes && need.cores_pct <= left.cores_pct;
 }
 
-/* Returns the fraction of the needed memory that is missing, plus that of the GPU's time. */
+/* Returns the missing fraction of the needed memory, plus the missing fraction of a GPU's time. */
 static double missing(struct amount need, struct amount left)
 {
 	double memory = need.memory_bytes

@@ -8,15 +8,13 @@
 #include <stdbool.h>
 
 /*
- * Objects as the API server returned them. NULL if the user may not read them; `slices` and `all` also if the pod has a node.
+ * Objects as the API server returned them. `slices`, `all` and `events` are NULL if the user may not read them; `slices` and
+ * `all` also if the pod has a node. The other members leave out objects that the user may not read.
  */
 struct explain_claims {
-	/*
-	 * {name of an entry of spec.resourceClaims: its claim, or null if there is none}; claims that the user may not read are
-	 * missing
-	 */
+	/* {name of an entry of spec.resourceClaims: its claim, or null if there is none} */
 	json_t *claims;
-	json_t *templates; /* {name: whether it exists} */
+	json_t *templates; /* {name: whether this ResourceClaimTemplate exists} */
 	json_t *classes;   /* {name: the DeviceClass, or null if there is none} */
 	json_t *slices;    /* a ResourceSliceList of the driver gpu.allot.dev */
 	json_t *all;       /* a ResourceClaimList of all namespaces */
@@ -25,7 +23,7 @@ struct explain_claims {
 
 /* Whether the pod has ResourceClaims, of any driver. */
 bool explain_has_claims(const json_t *pod);
-/* Returns the name of the claim for an entry of spec.resourceClaims; "" if not created yet. */
+/* Returns the name of the claim for an entry of spec.resourceClaims; "" if the claim is not created yet. */
 const char *explain_claim_name(const json_t *pod, const json_t *entry);
 
 /*

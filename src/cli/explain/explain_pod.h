@@ -6,7 +6,10 @@
 
 #include <jansson.h>
 
-/* Adds to an explanation: "containers", the containers' names; "scheduled", kube-scheduler's message; and "bind_phase". */
+/*
+ * Adds to an explanation: "containers", the containers' names; "scheduled", kube-scheduler's message why it has not placed the
+ * pod; and "bind_phase", the annotation KUBE_POD_BIND_PHASE.
+ */
 void explain_add_pod(json_t *explanation, const json_t *pod);
 
 /*

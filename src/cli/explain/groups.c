@@ -13,7 +13,7 @@
 
 struct wanted {
 	const json_t *ask;
-	json_int_t free_mib, free_pct; /* the most that is free on any GPU of the group */
+	json_int_t free_mib, free_pct; /* the most that one GPU of a struct group has free */
 };
 
 static void write_memory(const struct wanted *w, FILE *out)
@@ -93,7 +93,10 @@ struct group {
 	const json_t *first;
 	size_t nodes;
 	struct wanted wanted;
-	/* number of GPUs whose use is unknown, or that are in a cooldown; 0 unless the pod is placed by measured use */
+	/*
+	 * `unknown`: number of GPUs whose measured use is unknown. `cooling_down`: number of GPUs that take no pods placed by
+	 * measured use for some time after evictions. Both are 0 for a pod that is not placed by measured use.
+	 */
 	json_int_t unknown, cooling_down;
 	/* seconds until the first of the GPUs in a cooldown takes pods placed by measured use again */
 	json_int_t open_in_s;
