@@ -8,10 +8,14 @@
 
 #define GAP 1
 #define NAME_LEAST 8
-#define NAME_FAIR 16 /* names keep this width while a column of a rank below RANK_FAIR is left */
+/*
+ * If there is no room, columns are dropped, the lowest rank first. Names keep this width until all columns of a rank below
+ * RANK_FAIR are dropped.
+ */
+#define NAME_FAIR 16
 #define NAME_MOST 32
 #define RANK_FAIR 20
-#define LENT_LEAST 0.5 /* percent; a smaller value would be shown as 0 */
+#define LENT_LEAST 0.5 /* percent; a smaller lent share is not shown: it would be rounded to 0 */
 
 enum column {
 	COLUMN_TENANT,

@@ -27,7 +27,7 @@ void columns_draw_share(struct cells *cells, int line, const struct columns *col
 			const struct snapshot *snapshot, const struct history *history,
 			size_t share);
 
-/* Formats bytes as "512M", "2.5G" or "140G": four characters, or five if the number is 1000 or more. */
+/* Formats bytes as "512M", "2.5G" or "140G": at most four characters below 1000 PiB. */
 void columns_short_bytes(uint64_t bytes, char ret[COLUMNS_SHORT_MAX]);
 
 /* Formats a percentage, such as "29.9" or "100". */

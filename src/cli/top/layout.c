@@ -15,7 +15,7 @@
 	30           /* from this height on, the selected tenant's details are shown by default */
 #define ROWS_LEAST 5 /* rows that stay visible above the details */
 #define ROWS_BESIDE_GRAPHS 10
-#define GRAPH_LINES 2 /* height of a GPU's history, if all fit */
+#define GRAPH_LINES 2 /* lines of a GPU's history, if the histories of all GPUs fit */
 
 /* ---- the top line ---- */
 
@@ -277,8 +277,8 @@ static void draw_help(struct cells *cells)
 }
 
 /*
- * Whether to draw the details: as the user chose, or by the height of the screen; never if fewer than ROWS_LEAST rows would
- * fit.
+ * Whether to draw the selected tenant's details: as the user chose, or by the height of the screen. Never on a page, or if
+ * fewer than ROWS_LEAST rows of the table would be left.
  */
 static bool wants_details(const struct layout *layout, int lines, int left)
 {
@@ -291,7 +291,7 @@ static bool wants_details(const struct layout *layout, int lines, int left)
 	return left >= LAYOUT_DETAIL_LINES + ROWS_LEAST;
 }
 
-/* Returns the height of the GPUs' histories: GRAPH_LINES, or 0 if the rest would not fit. */
+/* Returns the height of each GPU's history: GRAPH_LINES, or 0 if the table and the details would then lack room. */
 static int graph_lines(const struct layout *layout, int lines)
 {
 	const struct snapshot *snapshot = layout->snapshot;

@@ -152,7 +152,7 @@ bool screen_key(uint32_t *ret_key)
 
 	if (r == ERR)
 		return false;
-	/* A resize clears the terminal, even if its size is the same afterwards. */
+	/* A resize clears the terminal, even if its size is the same afterwards. So all cells must be drawn again. */
 	if (r == KEY_CODE_YES && key == KEY_RESIZE)
 		cells_free(&shown);
 	if (r == KEY_CODE_YES)

@@ -1,4 +1,4 @@
-/* Shows cells on the terminal and reads keys. Only this file uses ncurses. One thread, one screen per process. */
+/* Shows cells on the terminal and reads keys. Only screen.c uses ncurses. One thread, one screen per process. */
 #pragma once
 
 #include "base/error.h"

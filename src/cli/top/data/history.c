@@ -7,8 +7,11 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 
-#define LEAST_INTERVAL_S \
-	1.0 /* seconds; a lease lasts up to 50 ms, so rates over less are imprecise */
+/*
+ * Seconds. If two snapshots are less apart, the history takes the daemon's got_1s_pct instead of the rate, which would be
+ * imprecise because a lease lasts up to 50 ms.
+ */
+#define LEAST_INTERVAL_S 1.0
 
 struct track {
 	char id[SNAPSHOT_ID_MAX]; /* the tenant's id; "" if the track is a GPU's own */

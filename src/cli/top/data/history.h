@@ -1,6 +1,7 @@
 /*
  * Values that need several snapshots (snapshot.h): the history of a share or GPU, and rates between two snapshots. The caller
- * passes each snapshot in turn. The values of a share or GPU that a snapshot lacks are dropped. Reads no clock.
+ * passes each snapshot in turn. If a snapshot lacks a share or GPU, the earlier values of that share or GPU are dropped. Reads
+ * no clock.
  */
 #pragma once
 
@@ -9,8 +10,8 @@
 #define HISTORY_LENGTH 240 /* number of values kept, which is the widest history that is drawn */
 
 /*
- * Rates between the last two snapshots that had the share. `denied` (refused allocations) and `expired` (leases that ended
- * late) are how much these counters grew.
+ * Rates between the last two snapshots. is_set is false if the share is new, or if its counters went back because the daemon
+ * was restarted. `denied` (refused allocations) and `expired` (leases that ended late) are how much these counters grew.
  */
 struct history_rates {
 	bool is_set;
@@ -21,7 +22,10 @@ struct history_rates {
 	uint64_t denied, expired;
 };
 
-/* The values of a share or GPU from 0 to 1, one per snapshot, the newest last. */
+/*
+ * The values of a share or GPU from 0 to 1, one per snapshot, the newest last. `got` is the used part of the GPU's time;
+ * `memory` is the used part of the share's quota, or of the GPU's memory.
+ */
 struct history_series {
 	size_t count;
 	float got[HISTORY_LENGTH];

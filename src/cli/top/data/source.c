@@ -12,7 +12,7 @@
 #include "base/clock.h"
 
 #define END_WAIT_S 1
-#define POLL_NS (200 * NSEC_PER_MSEC) /* how often to ask how far a move has come */
+#define POLL_NS (200 * NSEC_PER_MSEC) /* how often to ask how far a move of memory has come */
 
 struct source {
 	const struct daemon_target *target;
@@ -111,7 +111,10 @@ static json_t *make_move(const json_t *body)
 	return json_pack("{s:O, s:b}", "name", json_object_get(body, "name"), "poll", 1);
 }
 
-/* Sends the requested change, or the request in source->move; returns whether there was one. The caller holds the lock. */
+/*
+ * Sends the requested change, or the request in source->move; returns whether there was one. The caller holds the lock, which
+ * is released while the daemon is asked.
+ */
 static bool serve(struct source *source)
 {
 	json_t *body = source->body, *move = source->move, *request;

@@ -25,8 +25,9 @@ struct source *source_close(struct source *source);
 int source_fd(const struct source *source);
 
 /*
- * Takes the newest sample and the result of a change. Returns true if there is a new sample; the caller frees it. If sampling
- * failed, the sample has `trouble` and no snapshot.
+ * Takes the newest sample, and in *ret_outcome the result of a change that has ended since the last call (else is_set is
+ * false). Returns true if there is a new sample; the caller frees it. If sampling failed, the sample has `trouble` and no
+ * snapshot.
  */
 bool source_take(struct source *source, struct sample *ret_sample,
 		 struct source_outcome *ret_outcome);
