@@ -51,7 +51,10 @@ void out_event_end(struct out *out);
 void out_name(struct out *out, const char *what, int64_t pid, int64_t tid, const char *name);
 void out_sort_index(struct out *out, const char *what, int64_t pid, int64_t tid, int index);
 
-/* Ends the list of events and begins otherData. Add its members, then call out_end(). */
+/*
+ * Ends the list of events and begins the format's object for metadata, otherData. Add its members by out_text() and so on, then
+ * call out_end().
+ */
 void out_begin_other(struct out *out);
 /* Ends the file and writes everything that is left. Returns 0, or the -errno of the first write that failed. */
 int out_end(struct out *out);
