@@ -26,7 +26,7 @@ enum operand {
 
 struct command {
 	const char *name;
-	const char *usage; /* after "allot NAME " */
+	const char *usage; /* what follows "allot NAME " in the usage line */
 	const char *summary;
 	const char *about; /* paragraph(s) for --help, after the usage; if NULL, the summary is printed */
 	const struct option_row *rows;

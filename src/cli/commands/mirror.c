@@ -53,7 +53,7 @@ static int find_all(const char *root, const struct mirror_config *config,
 	const char *search = getenv("PATH");
 	int r = mirror_find_libraries(root, config->libraries, files, err);
 
-	/* With another root, this program's PATH does not apply. */
+	/* This program's PATH does not apply below another root, so the usual directories are searched there. */
 	if (*root || !search)
 		search = USUAL_SEARCH;
 	return r < 0 ? r : mirror_find_binaries(root, search, config->binaries, files, err);

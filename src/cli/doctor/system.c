@@ -7,7 +7,10 @@
 
 #include "cli/doctor/checks.h"
 
-/* oldest Linux that allot runs on; it needs pidfds that poll() accepts (5.3) and sealed memory files (5.1) */
+/*
+ * oldest Linux that allot supports: the first long-term release with pidfds that poll() accepts (since 5.3) and sealed memory
+ * files (5.1)
+ */
 #define KERNEL_LEAST_MAJOR 5
 #define KERNEL_LEAST_MINOR 4
 #define INITIAL_PID_NAMESPACE "pid:[4026531836]" /* PROC_PID_INIT_INO, include/linux/proc_ns.h */

@@ -28,7 +28,7 @@ static uint64_t begin_ns(const struct trace_scene *s, const struct trace_event *
 	return ns > 0 ? (uint64_t)ns : 0;
 }
 
-/* Whether the event is a kernel of unknown length, which is drawn w->untimed_ns long. */
+/* Whether the event is a kernel of unknown length. Such a kernel is drawn untimed_ns (struct writing) long. */
 static bool is_untimed(const struct trace_event *e)
 {
 	return e->kind == TRACE_KERNEL && e->end == e->begin;

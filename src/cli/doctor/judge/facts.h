@@ -56,7 +56,7 @@ struct facts_injection {
 	bool is_mirror; /* container_driver names a directory */
 	char mirror[FACT_TEXT_MAX];
 	bool has_mirror_library;
-	enum fact is_same_library; /* the mirror's library is the one beside this program */
+	enum fact is_same_library; /* the mirror's library has the same content as this program's */
 	char mirror_driver[FACT_NAME_MAX], module[FACT_NAME_MAX]; /* versions; "" if unknown */
 };
 

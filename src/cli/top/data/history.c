@@ -61,8 +61,8 @@ static bool is_of(const struct track *track, const char *id, int card)
 }
 
 /*
- * Takes the track out of the old tracks, or makes one. Lists mostly keep their order, so the search starts after the track
- * found last.
+ * Takes the track of this tenant and GPU out of the old tracks, or makes one. Snapshots mostly keep their order, so the search
+ * starts after the track found last.
  */
 static struct track *take(struct tracks *old, size_t *from, const char *id, int card)
 {
