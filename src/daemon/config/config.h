@@ -15,7 +15,7 @@
 
 #define CONFIG_PATH_MAX SETTINGS_TEXT_MAX
 
-/* Where the kubelet's plugin reads how much of a card a container gets. */
+/* Setting kube_vocabulary: where the device plugin for the kubelet reads how much of a card a container gets. */
 enum kube_vocabulary {
 	/* device ids that the kubelet chose: daemon/kubelet/devices/allocate.h */
 	KUBE_VOCABULARY_SLICES,
@@ -36,19 +36,21 @@ struct config {
 	uint64_t use_half_life_ns;
 	/* after this wait, memory is reserved for a tenant: policy/memory/wait_order.h */
 	uint64_t wait_patience_ns;
-	/* host memory for the arenas of all tenants; 0: half of the machine's memory */
+	/* most host memory for the swapped-out data (the arenas) of all tenants; 0: half of the machine's memory */
 	uint64_t swap_arena_bytes;
 	/* a tenant's arena is charged to the tenant's memory cgroup, not to the daemon's */
 	bool is_arena_tenants;
 	uint64_t checkpoint_timeout_ns; /* see daemon/memory/checkpoint/checkpoint.h */
-	uint64_t free_depth_ns;         /* limit of in-flight work while a tenant runs alone */
-	/* limit of in-flight work while no other tenant has a process on the card */
+	/* limit of a tenant's in-flight work while it is the only tenant that computes on the card */
+	uint64_t free_depth_ns;
+	/* the same limit while no other tenant even has a process on the card */
 	uint64_t free_depth_alone_ns;
 	/* refuse guarantees with a sum above 100 % instead of scaling them */
 	bool refuse_overcommit;
 	char nvml[CONFIG_PATH_MAX];
 	struct arbiter_config arbiter;
-	bool is_elastic; /* tenants that do not choose may borrow unused GPU time: lend.h */
+	/* whether tenants that do not say otherwise may borrow GPU time that others leave unused: lend.h */
+	bool is_elastic;
 	/* all processes of a tenant get GPU time at the same moments, on all its cards: daemon/arbitrate/gang_board.h */
 	bool is_gang;
 	bool has_turns; /* a tenant's processes take turns within its leases (policy/lease/turns.h) */
@@ -62,7 +64,7 @@ struct config {
 	char task_nodes[CONFIG_PATH_MAX];
 	/* action on a process that bypasses the library; a tenant may choose a stricter action */
 	enum on_violation on_violation;
-	enum sharing_way sharing; /* how tenants share a card if they do not choose */
+	enum sharing_way sharing; /* by time or by space: of tenants that do not say which */
 	unsigned mps_clients;     /* most processes of one MPS server */
 	/* health of the cards: daemon/gpu/health */
 	bool watches_health;
@@ -98,7 +100,10 @@ struct config {
 	/* "toolkit", or the directory of a driver mirror */
 	char container_driver[CONFIG_PATH_MAX];
 	char container_library[CONFIG_PATH_MAX]; /* "auto", or the path of liballot.so */
-	/* libraries that containers may get: "none", or files; daemon/containers/trust */
+	/*
+	 * Files: the signed list of the libraries that containers may get, and the keys that may sign the list. Both "none":
+	 * any library (daemon/containers/trust).
+	 */
 	char library_manifest[CONFIG_PATH_MAX], library_keys[CONFIG_PATH_MAX];
 	bool allow_disable_control;
 	char audit_log[CONFIG_PATH_MAX]; /* "off", or a file */
