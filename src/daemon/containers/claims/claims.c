@@ -299,7 +299,7 @@ static int decide_device(struct claims *claims, const struct claim_request *requ
 	return promise_decide(&card, NULL, 0, &wanted, &terms->device[device].promise, err);
 }
 
-/* Checks that no claim has one of the slots, not even a parked claim whose card is missing. */
+/* Checks that no claim has one of the slots that `fresh` is to get, not even a parked claim whose card is missing. */
 static int check_slots(struct claims *claims, const struct store_claim *fresh, struct error *err)
 {
 	for (unsigned i = 0; i < fresh->terms.device_count; i++) {
@@ -373,7 +373,7 @@ static int decide(struct claims *claims, const struct claim_request *request,
 
 /* ---- store ---- */
 
-/* Time from the last commit to the checkpoint. A checkpoint would delay commits, so it runs only after a pause. */
+/* A checkpoint would delay commits, so it runs only when no commit has come for this long. */
 #define CHECKPOINT_NS (2 * NSEC_PER_SEC)
 
 int claims_commit(struct claims *claims, struct error *err)
@@ -585,6 +585,6 @@ int claims_terms_changed(struct claims *claims, const struct tenant *tenant, str
 		r = claims_commit(claims, err);
 	if (r < 0)
 		store_rollback(claims->store);
-	/* The store is damaged: write a new one with every claim's present terms, including this change. */
+	/* If the store is damaged (-EBADMSG), write a new one with every claim's present terms, including this change. */
 	return r == -EBADMSG ? claims_renew_store(claims, err) : r;
 }

@@ -43,7 +43,7 @@ struct claims *claims_close(struct claims *claims);
 
 /*
  * Checks whether the terms fit, stores the claim on disk and makes its tenant: all or nothing. Returns -EINVAL or -ENODEV
- * for a wrong request; -EEXIST if the key is in use or another claim has a slot; -ENOSPC if the card or the disk is full;
+ * for a wrong request; -EEXIST if another claim has the key or one of the slots; -ENOSPC if the card or the disk is full;
  * -EBUSY if the card is cordoned; -EIO if it is unhealthy; or another -errno.
  */
 int claims_allocate(struct claims *claims, const struct claim_request *request, struct claim **ret,

@@ -58,14 +58,18 @@ int claims_use_store(struct claims *claims, bool make, struct error *err);
 int claims_renew_store(struct claims *claims, struct error *err);
 
 /*
- * Begins a transaction, which also deletes the rows of claims that were taken back. After any error, call store_rollback().
+ * Begins a transaction, which also deletes the rows of claims that claims_undo() could not delete. After any error, call
+ * store_rollback().
  */
 int claims_begin(struct claims *claims, struct error *err);
 /* Returns true if the row's claim was taken back (claims_undo()). */
 bool claims_is_undone(const struct claims *claims, int64_t row);
 /* Tries to delete the rows of claims that were taken back while the store could not be written. */
 void claims_delete_undone(struct claims *claims);
-/* Commits. Copying the log into the store's file is slow, so a timer does that later (claims_checkpoint_due()). */
+/*
+ * Commits the store's transaction: adds it to the store's write-ahead log. Copying the log into the store's file is slow, so a
+ * timer does the copying later (claims_checkpoint_due()).
+ */
 int claims_commit(struct claims *claims, struct error *err);
 void claims_checkpoint_due(void *data, uint32_t events);
 
@@ -83,8 +87,8 @@ void claims_end(struct claim *claim, const char *why);
 /* Installs the library for containers, unless an installed copy is still accepted by `trust`. */
 int claims_install_library(struct claims *claims, struct error *err);
 /*
- * Like claims_install_library(), but does nothing if the setting container_driver names a mirror: a copy of the driver's files
- * that has the library among them.
+ * Like claims_install_library(), but does nothing if the setting container_driver names a mirror (a copy of the driver's files
+ * that has the library among them), unless the cards are simulated.
  */
 int claims_prepare_library(struct claims *claims, struct error *err);
 /* Applies trust_check() (daemon/containers/trust/trust.h) to the library that containers would get. */

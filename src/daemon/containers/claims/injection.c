@@ -329,8 +329,8 @@ static int add_variable(void *data, const char *name, const char *value)
 }
 
 /*
- * For a tenant that shares its card by space, mounts its group's MPS pipe directory. Writable, because CUDA's MPS client
- * writes there.
+ * For a tenant that shares its card by space, mounts its group's MPS pipe directory, and sets CUDA's variables for it. The
+ * mount is writable, because CUDA's MPS client writes there.
  */
 static int add_space(struct injection *in, const struct tenant *tenant, struct error *err)
 {

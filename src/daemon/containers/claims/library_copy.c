@@ -82,7 +82,7 @@ static int make(const struct library *library, const char *parent, const char *b
 	return r;
 }
 
-/* Returns 1 if these bytes are installed, 0 if nothing is, -EBADMSG if the installed file differs. */
+/* Returns 1 if these bytes are installed, 0 if nothing is, -EBADMSG if the installed file differs or cannot be read. */
 static int check_installed(const struct library *library, const char *bytes, size_t size,
 			   struct error *err)
 {

@@ -75,7 +75,7 @@ static const char schema_sql[] = "BEGIN IMMEDIATE;"
  * the file.
  */
 static const char filled_sql[] = "PRAGMA user_version = 4;";
-/* Adds the group for sharing by space. Claims of older schemas have none. */
+/* Adds the column for the tenant's group, in which tenants share a card by space. Claims of older schemas have no group. */
 #define GROUP_SQL \
 	"ALTER TABLE claim ADD COLUMN space_group TEXT NOT NULL DEFAULT '';" \
 	"PRAGMA user_version = 4;"

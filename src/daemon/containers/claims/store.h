@@ -2,9 +2,9 @@
  * The store of claims (claims.h): an SQLite file in WAL mode (new data goes to a log, which a checkpoint copies into the file).
  * One daemon has it open. Each claim has its tenant's terms (tenant.h) and its cards' UUIDs.
  *
- * A commit waits for the disk (synchronous = FULL): the kubelet keeps our answer to Allocate, and after a power cut starts the
- * container without asking again. Writes within a transaction do not wait. A checkpoint waits for the disk twice, so it runs
- * separately.
+ * A commit waits for the disk (synchronous = FULL), because a claim must survive a power cut: the kubelet keeps our answer to
+ * Allocate, and then starts the container without asking again. Writes within a transaction do not wait. A checkpoint waits for
+ * the disk twice, so it runs separately.
  *
  * Errors: -EBADMSG if the file is damaged, is another program's or has a newer schema; -EBUSY if another process has it open;
  * -ENOSPC, -EROFS, -EACCES, -EIO etc. After an error nothing is changed. Not thread safe.

@@ -193,7 +193,10 @@ static void find_namespace(const struct container *c, char ret[NAMESPACE_MAX])
 	ret[n] = '\0';
 }
 
-/* Asks through CRI, then in the namespace of the cgroup path, then in containerd's usual namespaces. */
+/*
+ * Asks through CRI. While the container is not found, asks in the containerd namespace that its cgroup's path names, then in
+ * containerd's usual namespaces.
+ */
 static int ask_containerd(const struct question *q, struct engine_name *ret)
 {
 	char own[NAMESPACE_MAX];

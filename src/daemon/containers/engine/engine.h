@@ -10,7 +10,7 @@
 #include "daemon/util/container.h"
 
 #define ENGINES_MAX 16
-#define ENGINE_PATH_MAX 108 /* longest path of a socket */
+#define ENGINE_PATH_MAX 108 /* size of a socket's path, with the NUL */
 
 struct engine_kind;
 

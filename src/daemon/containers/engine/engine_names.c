@@ -61,7 +61,7 @@ static void note_failure(struct engine_names *n, unsigned i, int r)
 		    engine_kind_name(&n->engines.item[i]), n->engines.item[i].path, strerror(-r));
 }
 
-/* A missing socket is not a failure: most machines have only one of the four engines, which may be installed later. */
+/* A missing socket is not a failure: most machines have only one of the four engines, and another may be installed later. */
 static bool has_socket(const char *path)
 {
 	return access(path, F_OK) == 0;

@@ -67,7 +67,7 @@ static int hash_bytes(const void *bytes, size_t size, uint8_t ret[SHA256_BYTES],
 	return r < 0 ? error_set(err, EIO, "SHA-256: %s", tls.strerror(r)) : 0;
 }
 
-/* Returns 0 if the key "BEGIN ... END" has signed the data. */
+/* Returns 0 if the key in `pem` has signed the data, -EKEYREJECTED if not, -EINVAL if it is no Ed25519 key, or -ENOMEM. */
 static int verify_by(const gnutls_datum_t *pem, const gnutls_datum_t *data,
 		     const gnutls_datum_t *signature, struct error *err)
 {
