@@ -11,7 +11,7 @@
 
 #define MORE_LABELS_MAX (METRICS_LABELS_MAX + 256)
 
-/* Labels of a thing, with room for more labels. */
+/* A copy of the labels of a struct of figures.h, with room for more labels. */
 struct more_labels {
 	char text[MORE_LABELS_MAX];
 };

@@ -50,7 +50,7 @@ void exposition_real(struct exposition *x, const char *name, const char *labels,
 
 /*
  * Appends key="value" to the labels in `text`, after a comma if needed. Escapes the value, and replaces bytes that are not
- * UTF-8 by '?', since one such byte invalidates the page. Cuts a value that does not fit between characters.
+ * UTF-8 by '?', since one such byte invalidates the page. Cuts a value that is too long, but never within a character.
  */
 void exposition_label(char *text, size_t size, const char *key, const char *value);
 

@@ -95,7 +95,7 @@ struct metrics_card {
 struct metrics_tenant {
 	char labels[METRICS_LABELS_MAX];
 	const char *id, *on_full;
-	/* the engine has named the pod; else `container` is the tenant's name */
+	/* the engine has told the container's names; an unknown name is "", but an unknown `container` is the tenant's name */
 	bool has_pod;
 	const char *namespace, *pod, *container;
 	char claim_labels[EXPOSITION_LABELS_MAX]; /* labels of the ResourceClaim; "" if none */

@@ -141,7 +141,10 @@ static uint64_t context_bytes(const struct tenant *t, unsigned device)
 	return sum < most ? sum : most;
 }
 
-/* Gathers the moves of the tenant's memory. `devices` are the tenant's own, in order. */
+/*
+ * Gathers how much of the tenant's memory can be moved to the host, how much was moved, and the moves. `devices`: the figures
+ * of the tenant's devices, in order; their used_bytes must be set.
+ */
 static void gather_swap(struct tenant *t, struct metrics_tenant *m,
 			struct metrics_tenant_device *devices)
 {

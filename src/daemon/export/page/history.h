@@ -27,7 +27,7 @@ struct history *history_new(void);
 /* Frees the history. NULL is allowed; returns NULL. */
 struct history *history_free(struct history *history);
 
-/* Begins a sampling, to which history_add() adds. `now_ns` is on the clock of history_write(). */
+/* Begins a sampling, to which history_add() adds. `now_ns`: the time, by the same clock as in history_write(). */
 void history_step(struct history *history, uint64_t now_ns);
 /* Adds a sample. A second sample of a row in the same sampling replaces the first. */
 void history_add(struct history *history, const char *id, unsigned card,

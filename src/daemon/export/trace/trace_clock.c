@@ -55,7 +55,7 @@ struct trace_moment trace_clock_now(enum trace_clock clock)
 	struct trace_moment best = { 0 };
 	uint64_t least = UINT64_MAX;
 
-	/* Keep the pair of readings that was disturbed least. */
+	/* Read both clocks several times. Keep the two readings that came closest together, so were interrupted least. */
 	for (int i = 0; i < TRIES; i++) {
 		uint64_t before = trace_ticks(clock);
 		uint64_t now_ns = clock_now_ns();

@@ -19,7 +19,7 @@ enum trace_clock trace_clock_here(void);
 
 /* One moment, read on two clocks. */
 struct trace_moment {
-	uint64_t ticks, now_ns; /* now_ns: on the daemon's clock, as leases are */
+	uint64_t ticks, now_ns; /* now_ns: on clock_now_ns(), like the times of leases */
 };
 
 struct trace_moment trace_clock_now(enum trace_clock clock);
