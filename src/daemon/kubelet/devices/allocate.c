@@ -112,8 +112,8 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 		return 0;
 	}
 	/*
-	 * An earlier call made the claim, but its answer was lost, and the scheduler has since chosen other terms. Replace the
-	 * claim.
+	 * Replace a claim with other terms: an earlier call made it, but the answer was lost, and the scheduler has chosen
+	 * again. Also replace a claim that is parked (has no tenant).
 	 */
 	if (claim && allocate_is_in_use(claim))
 		return error_set(

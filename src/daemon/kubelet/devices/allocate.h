@@ -41,5 +41,8 @@ bool allocate_is_own_claim(const struct claim *claim);
 
 /* Returns true if a process lives in the claim. Processes that an earlier daemon knew count even before they reconnect. */
 bool allocate_is_in_use(const struct claim *claim);
-/* Returns true if the claim is in force (has a tenant) and was made for the request's cards, slots, memory and cores. */
+/*
+ * Returns true if the claim is in force (has a tenant) and was made for the request's cards and slots, with the request's
+ * memory, cores and limits.
+ */
 bool allocate_is_same(const struct claim *claim, const struct claim_request *request);

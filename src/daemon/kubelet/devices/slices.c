@@ -110,8 +110,9 @@ static void take(const struct slices *slices, const struct slice_set *available,
 }
 
 /*
- * Chooses the next card to take slices from. Prefers a card already used, the one with the fewest available slices; else the
- * fullest card that has all wanted slices; else the card with the most available, so that few cards are needed.
+ * Chooses the next card to take slices from: of the cards from which `taken` has slices already, the one with the fewest left;
+ * else, of the cards with at least `wanted` slices left, the one with the fewest; else the card with the most left, so that few
+ * cards are needed.
  */
 static unsigned choose(const struct slices *slices, const struct slice_set *available,
 		       const struct slice_set *taken, unsigned wanted)

@@ -6,8 +6,8 @@
 struct node;
 
 /*
- * Returns the GPUs in the format of kube/dra/slice.h; a GPU that takes no new tenants has a taint. A new reference, or NULL if
- * out of memory.
+ * Returns the GPUs in the format of kube/dra/slice.h; a GPU that is cordoned or unhealthy has a taint. A new reference, or NULL
+ * if out of memory.
  */
 json_t *dra_node_devices(struct node *node);
 

@@ -1,7 +1,7 @@
 /*
  * The DRA driver gpu.allot.dev (Dynamic Resource Allocation, Kubernetes 1.34 and newer). ResourceSlices tell the scheduler
  * what this node's GPUs have. Each allocated ResourceClaim becomes a tenant, with the claim's memory as quota and its cores
- * as share. Only the system daemon has this driver. Main thread only.
+ * as share. A daemon with --private has no such driver. Main thread only.
  *
  *     kubelet finds our socket -> GetInfo -> NodePrepareResources: read the claim from the API server, make a tenant,
  *     write the CDI spec -> containers of any pod of the claim start with that spec -> NodeUnprepareResources
@@ -26,7 +26,7 @@ struct dra *dra_stop(struct dra *dra);
 
 struct dra_figures {
 	bool is_registered; /* the kubelet has confirmed the registration and is connected */
-	uint64_t devices;   /* number of devices in the API server's ResourceSlices */
+	uint64_t devices;   /* number of devices in this node's ResourceSlices at the API server */
 	uint64_t prepared, refused,
 		unprepared;  /* numbers of claims since the start; a repeated prepare counts */
 	uint64_t prepare_ns; /* total time of the calls that prepared claims */

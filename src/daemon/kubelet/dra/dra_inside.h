@@ -20,7 +20,8 @@ struct dra {
 	struct kube_client *client;
 	const char *node_name;
 	struct plugin_socket socket;
-	char *logged_error;            /* NULL: none */
+	/* the failure that was logged last; NULL: none, or it is over */
+	char *logged_error;
 	struct loop_source *timer;     /* runs every second */
 	struct preparations preparing; /* calls that wait for the API server */
 	struct publisher *publisher;

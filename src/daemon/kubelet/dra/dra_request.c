@@ -67,8 +67,8 @@ static int check_instances(const struct claim_request *request, struct error *er
 }
 
 /*
- * Checks the limits, and sets a missing limit to the default for containers. Call after the amounts of all requests for one GPU
- * were added up.
+ * Checks the limits. Sets a missing limit to the guarantee if the setting kube_slice_limit is hard, else to 100 %. Call after
+ * the amounts of all requests for one GPU were added up.
  */
 static int set_limits(const struct node *node, struct claim_request *request, struct error *err)
 {

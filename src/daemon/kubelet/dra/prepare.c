@@ -126,7 +126,7 @@ static const struct item *failed_item(const struct preparation *p)
 	return NULL;
 }
 
-/* Undoes all claims that this call made, because `why` failed and the pod cannot start without it. */
+/* Undoes all claims that this call made, because one claim, `why`, failed, and the pod cannot start without that claim. */
 static void undo_all(struct preparation *p, const struct item *why)
 {
 	log_warning("DRA: ResourceClaim %s/%s can't be prepared: %s", why->name.in_namespace,

@@ -239,7 +239,7 @@ static void check_claim(struct live_terms *live, struct claim *claim, const stru
 		note_in_audit(audit, claim, old, r < 0 ? &err : NULL);
 	audit_set_actor(audit, NULL);
 	json_decref(old);
-	/* Log only the first refusal of a change, because the numbers in its reason differ each time. */
+	/* A refused change is retried every 30 s. Log only its first refusal: the numbers in the reason differ each time. */
 	if (r < 0 && is_new)
 		log_refusal(live, pod, container, err.text);
 	if (has_changed)

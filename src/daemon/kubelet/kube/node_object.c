@@ -141,7 +141,7 @@ static void send(struct node_object *o, const struct metadata_diff *w, const cha
 		wait_before_retry(o, NSEC_PER_SEC);
 }
 
-/* Returns true if another writer has just undone what we wrote. Logs that, and arms `again`. */
+/* Returns true if another writer has undone what we wrote less than PUT_BACK_NS ago. Logs that, and arms `again`. */
 static bool is_too_soon(struct node_object *o, const struct metadata_diff *w)
 {
 	uint64_t since_ns = clock_now_ns() - o->patched_ns;

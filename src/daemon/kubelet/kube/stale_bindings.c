@@ -20,8 +20,8 @@
 #define RETRY_CHECKS (BINDING_TIMEOUT_S / LOCK_LEFT_S)
 
 /*
- * A pod whose binding was declared failed. Stays in `cases` while the watch shows the binding as overdue, so that the binding
- * is declared failed only once.
+ * A pod whose binding was declared failed. Stays in `cases` while the watch shows the binding as overdue (is_over()), so that
+ * the binding is declared failed only once.
  */
 struct stale_binding {
 	char *uid;

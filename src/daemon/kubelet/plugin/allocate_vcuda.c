@@ -91,8 +91,8 @@ void vcuda_answer(struct vcuda_call *c)
 /* ---- cores ---- */
 
 /*
- * has_open: a call for memory was answered, and the same container's call for cores is still expected. Clears that if no pod
- * waits for such an amount of memory any more.
+ * has_open: a call for memory was answered, and the same container's call for cores is still expected. Clears has_open if no
+ * container without a claim requests that amount of memory any more.
  */
 static void close_open(struct vcuda *v, const struct vcuda_names *names)
 {

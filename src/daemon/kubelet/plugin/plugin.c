@@ -68,8 +68,8 @@ static int check_resources(const struct config *config, struct error *err)
 }
 
 /*
- * Checks the settings of a kube_vocabulary other than slices: the Kubernetes API must be on, because a pod's annotations say
- * what its containers get.
+ * Checks the settings of a kube_vocabulary other than slices: the Kubernetes API must be on, because only the pods there say
+ * what their containers get (hami: in annotations; gpu-manager: in the containers' limits).
  */
 static int check_pods_words(const struct config *config, struct error *err)
 {

@@ -1,7 +1,7 @@
 /*
  * The kubelet's device plugin (v1beta1): shows each card as equal slices (with gpu-manager's resources also as units of
- * memory), reports the cards' health, and makes each container a tenant with its share. Only the system daemon has it. Main
- * thread only.
+ * memory), reports the cards' health, and makes each container a tenant with its share. A daemon with --private has no plugin.
+ * Main thread only.
  */
 #pragma once
 

@@ -22,7 +22,8 @@
 #include "kube/client/patch.h"
 #include "kube/gpu_manager/vcuda.h"
 
-#define VCUDA_TELL_MAX 64 /* most containers of a pod; the cards of further ones are not written */
+/* most containers of a pod whose cards are written into its annotations; those of further containers are left out */
+#define VCUDA_TELL_MAX 64
 
 struct vcuda_telling {
 	const struct kube_pod *pod;

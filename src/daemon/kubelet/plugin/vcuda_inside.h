@@ -39,7 +39,8 @@ struct vcuda {
 	struct vcuda_owners owners;
 	/* The call for memory that is expected after a call for cores. */
 	struct {
-		bool is_due, is_new; /* is_new: the claim was made for the call for cores */
+		/* is_due: that call has not come yet; is_new: the claim was made for the call for cores */
+		bool is_due, is_new;
 		char key[TENANT_CLAIM_MAX];
 		unsigned cores, units;
 	} awaited;
