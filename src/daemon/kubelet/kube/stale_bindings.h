@@ -1,8 +1,8 @@
 /*
  * A binding is a scheduler's assignment of GPU shares to a pod (binding.h), during which the pod holds the node's lock. Ends
  * bindings that are stuck, so that the scheduler can go on:
- *     - A pod still waits for its shares, although its bind-time is too old. The pod gets bind-phase failed and an event,
- *       and the node's lock is released.
+ *     - A pod still waits for its shares, although its bind-time is more than CHOICE_BIND_LIMIT_S ago. The pod gets
+ *       bind-phase failed and an event, and the node's lock is released.
  *     - A pod's binding has ended, but the pod still holds the lock, because a daemon died before it released the lock.
  *       The lock is released.
  * Main thread only.
