@@ -60,7 +60,7 @@ static int check_nodes(struct model *m, struct scan *scan, const json_t *names)
 	return 0;
 }
 
-/* Returns the node that the pod's policy ranks first, or NULL if none fits. */
+/* Returns the node that the pod's policy ranks first. NULL if every node is too full, or kept for other pods. */
 static struct node_fit *best_of(struct model *m, struct scan *scan, const struct gang_rank *member,
 				const json_t *names)
 {
@@ -280,7 +280,7 @@ static void remove_pods(struct removal *l, struct model_node *node)
 	}
 }
 
-/* Removes pods on the members' candidate nodes only. */
+/* Discharges, for the trial, the pods on the members' candidate nodes that may_remove() accepts. */
 static void remove_pods_of_candidates(struct gang_search *s, struct removal *l)
 {
 	const json_t *last = NULL, *name;

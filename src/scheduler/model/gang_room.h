@@ -29,7 +29,7 @@ bool gang_room_without(struct model *model, struct gang *gang, const struct gang
 bool gang_room_reservation(struct model *model, struct gang *gang, const struct gang_rank *asker,
 			   size_t needed);
 
-/* Whether the member still fits its reserved node. */
+/* Whether the member still fits `node`, on which it has its reservation. */
 bool gang_room_still_fits(struct model *model, const struct gang_rank *member,
 			  const struct model_node *node);
 /*

@@ -21,11 +21,14 @@ struct model;
 
 struct model_terms {
 	struct request_terms request;
-	/* how long a reservation lasts, or the shares in the annotations of a pod that was never bound; 0: 300 s, as in HAMi */
+	/*
+	 * how long a reservation lasts; the shares in the annotations of a pod that is not bound count as long. 0: 300 s, as in
+	 * HAMi
+	 */
 	uint64_t hold_ns;
 	/* how long a gang waits before it gets a backfill reservation (backfill_reservation.h); 0: no gang gets one */
 	uint64_t gang_patience_ns;
-	/* how long a gang's reservations last until bind calls for all its pods wait; 0: gangs are off */
+	/* how long a gang's reservations last if bind calls for all its pods do not come; 0: gangs are off */
 	uint64_t gang_hold_ns;
 };
 
@@ -79,11 +82,12 @@ void model_release(struct model *model, const char *uid);
 
 /*
  * Pods of a gang (pod_gang.h) are bound only once bind calls for as many pods as the gang's size are waiting.
- * model_set_bind_waiting(): after extender_decide() for this pod, or when its bind call has ended.
+ * model_set_bind_waiting(): call after extender_decide() for this pod, and when its bind call has ended.
  * model_bind_permit(): MODEL_PERMIT_ALLOW: the binding may begin, as it always may for a pod outside a gang.
+ * MODEL_PERMIT_WAIT: bind calls for too few pods of the gang wait; ask again when the model has changed.
  * MODEL_PERMIT_UNRESERVED: the pod is unknown, or is a gang's pod that neither waits to bind nor is being bound, for example
  * because the reservation expired: call extender_decide() again.
- * model_binding_started(): call when the pod's binding begins; the reservation then lasts for hold_ns.
+ * model_binding_started(): call when the pod's binding begins; a gang's pod then keeps its reservation for hold_ns from now.
  * model_bind_permit_text(): writes why the pod waits; returns as snprintf().
  */
 enum model_bind_permit { MODEL_PERMIT_ALLOW, MODEL_PERMIT_WAIT, MODEL_PERMIT_UNRESERVED };
@@ -103,9 +107,10 @@ struct model_unsized {
 size_t model_take_unsized(struct model *model, struct model_unsized *ret, size_t most);
 
 /*
- * Returns up to `most` pods that kube-scheduler should try again. Those that found no node are returned once, two seconds
- * after something became free, if they still wait. Those of a gang are returned at once when the gang's turn has come: all of
- * its pods exist, its pause is over, or room is reserved for it. The strings are valid until the model changes.
+ * Returns up to `most` pods that kube-scheduler should try again. Those that found no node are returned once, two seconds after
+ * something became free, if they still wait. Those of a gang are returned at once when the gang's turn has come: all of its
+ * pods exist, its pause is over, or room is reserved for it (then again every few seconds, until bind calls come). The strings
+ * are valid until the model changes.
  */
 struct model_requeue_pod {
 	const char *pod_namespace, *name;
@@ -142,7 +147,9 @@ struct model_eviction {
 };
 size_t model_take_evictions(struct model *model, uint64_t patience_ns, struct model_eviction *ret,
 			    size_t most);
-/* Call when an eviction was refused: the pod is spared for some minutes, and others may be chosen. Ignores unknown uids. */
+/*
+ * Call when an eviction was refused: the pod is not chosen again for some minutes, but other pods may be. Ignores unknown uids.
+ */
 void model_eviction_refused(struct model *model, const char *uid);
 /*
  * Call when an eviction failed, but was not refused. Some seconds later the pod may be returned again. Unknown uids are

@@ -266,7 +266,10 @@ static int compare_nominees(const void *one, const void *other)
 	return (a->place < b->place) - (a->place > b->place);
 }
 
-/* Lists the pods whose victims may be named now, in the order in which they get room. Returns NULL if memory runs out. */
+/*
+ * Lists the pods that were nominated at least SETTLE_NS ago, in the order in which they get room. Returns NULL if memory runs
+ * out.
+ */
 static struct nominee *list_nominees(const struct model *m, size_t *ret_count)
 {
 	size_t count = 0;

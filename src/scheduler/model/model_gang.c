@@ -123,8 +123,8 @@ void model_gang_reserved(struct model *m, struct gang_rank *member)
 /* ---- joining and leaving a gang ---- */
 
 /*
- * Updates the gang's size from the sizes that its pods name, and whether enough pods exist. If not, or if the sizes differ,
- * drops the reservations of a gang that has not begun.
+ * Updates the gang's size from the sizes that its pods name, and whether enough pods exist. If too few exist, or the sizes
+ * differ, drops the gang's reservations, unless one of its pods is bound or being bound.
  */
 static void update_size(struct model *m, struct gang *gang)
 {
@@ -283,7 +283,7 @@ static void advance_one(void *data, void *thing)
 	const struct gang_counts counts = gang_counts_of(gang);
 	if (gang_has_begun(&counts)) {
 		gang->failures = 0;
-		gang->reserved_until_ns = 0; /* Reservations that are left expire by themselves. */
+		gang->reserved_until_ns = 0; /* each reservation has an expires_ns of its own */
 		return;
 	}
 	model_gang_release(m, gang);

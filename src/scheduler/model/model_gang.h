@@ -107,6 +107,6 @@ bool model_backfill_bars(const struct model *model, const struct model_node *nod
 /* Returns the name of the gang with the backfill reservation; "" if there is none. */
 const char *model_backfill_name(const struct model *model);
 
-/* ---- as time goes on ---- */
+/* ---- expiry of pauses and reservations ---- */
 
 void model_gangs_advance(struct model *model);

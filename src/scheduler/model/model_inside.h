@@ -24,11 +24,11 @@ struct model_room;
 struct place_tally;
 struct gang_rank;
 
-/* The members that a filter call reads come first: it scans all nodes, so memory latency limits it. */
+/* The members that a filter call reads come first. Such a call scans all nodes, so memory latency limits its speed. */
 struct model_node {
 	struct string_map_entry entry; /* key: node name */
 	struct inventory inventory;    /* empty while the node does not exist */
-	uint64_t filtered_in; /* the model's `filters` at the last filter call with this node */
+	uint64_t filtered_in; /* the last filter call with this node, numbered by model.filters */
 	char *cards_error; /* why the description of the node's cards was rejected; NULL if it was accepted */
 	const struct model_pod
 		*nominated_pod; /* evictions make room on this node for that pod; NULL if none */
@@ -87,7 +87,7 @@ struct model_pod {
 	struct model_namespace *name_space; /* a reference */
 	struct gang_rank *member;           /* NULL if in no gang */
 	int32_t priority;
-	int64_t since_s; /* when the pod was placed, by its annotation; 0: unknown */
+	int64_t since_s; /* time of placement, in s since 1970, from an annotation; 0: unknown */
 	/* until when the pod counts as leaving, after its eviction was requested */
 	uint64_t leaving_until_ns;
 	uint64_t spared_until_ns; /* until when the pod is not evicted, after its eviction was refused */
@@ -108,6 +108,7 @@ struct model {
 	struct model_pod *pending;
 	bool is_synced[3];   /* per enum model_kind: a full list has been read */
 	uint64_t generation; /* incremented when a node, a pod or its shares change */
+	/* number of filter calls so far */
 	uint64_t filters;
 	uint64_t capacity_epoch; /* incremented when rejected pods may fit; starts at 1 */
 	/* since when rejected pods may fit and model_take_requeue() must look for them; 0: none */
@@ -181,7 +182,10 @@ void model_free_allocation(struct model *model, struct model_allocation *allocat
 /* Charges the allocation in place of the pod's earlier reservation or annotated shares, and takes ownership of it. */
 void model_reserve_allocation(struct model *model, struct model_pod *pod,
 			      struct model_allocation *allocation);
-/* Reserves the shares for a limited time, in place of the earlier reservation. On -EINVAL or -ENOMEM nothing is reserved. */
+/*
+ * Reserves the shares for terms.hold_ns, in place of an earlier reservation or the shares in annotations. On -EINVAL or -ENOMEM
+ * nothing is reserved.
+ */
 int model_reserve(struct model *model, struct model_pod *pod, struct model_node *node,
 		  const struct kube_shares *shares, struct error *err);
 void model_drop_reserved(struct model *model, struct model_pod *pod);

@@ -154,7 +154,7 @@ int model_update_node(struct model *m, const json_t *object, struct error *err)
 	if (r >= 0)
 		r = read_use(m, node, object, err);
 	model_node_put(m, node);
-	/* The error quotes names from the object, perhaps cut inside a character. */
+	/* The error quotes names from the object, perhaps cut inside a UTF-8 character, so it must be made printable. */
 	return r < 0 ? error_sanitize(err, r) : 0;
 }
 

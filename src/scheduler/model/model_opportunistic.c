@@ -27,8 +27,8 @@ struct eviction_scan {
 };
 
 /*
- * Lists the pods on the card that may be evicted. *ret_borrowed_pct: compute that all opportunistic pods on the card have
- * borrowed, except pods that are leaving. NULL if memory runs out.
+ * Lists the opportunistic pods on the card that may be evicted now. *ret_borrowed_pct: is raised by the compute (percent) that
+ * all opportunistic pods borrow there, except those that model_is_leaving(). NULL if memory runs out.
  */
 static struct opportunistic *list_opportunistic(const struct model *m,
 						const struct model_node *node, const char *card,

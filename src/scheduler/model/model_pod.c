@@ -58,7 +58,7 @@ void model_free_allocation(struct model *m, struct model_allocation *allocation)
 	*allocation = (struct model_allocation){ 0 };
 }
 
-/* Frees an allocation that was charged until now, and notes that room became free. */
+/* Frees an allocation that is not charged any more. If it has a node, notes that room there may have become free. */
 static void drop_allocation(struct model *m, struct model_allocation *allocation)
 {
 	if (allocation->node)
@@ -143,7 +143,10 @@ static struct model_pod *new_pod(struct model *m, const struct kube_pod *from)
 
 /* ---- shares in annotations ---- */
 
-/* Returns the annotation with the pod's shares; NULL if the pod has none, or only of a failed attempt. */
+/*
+ * Returns the annotation with the pod's shares; NULL if there is none, it names no card or no node, or the attempt to bind
+ * failed.
+ */
 static const char *shares_annotation(const struct kube_pod *from)
 {
 	const char *text = from->allocated ? from->allocated : from->to_allocate;

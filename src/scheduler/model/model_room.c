@@ -14,11 +14,11 @@
 #include "scheduler/model/model_inside.h"
 #include "scheduler/request/workload_histogram.h"
 
-/* Many cards are in equal states: cache the counts for this many states. */
+/* Many cards are in equal states. So place_card_fits()'s counts are cached, for this many states. */
 #define MEMO_CARDS 4096
 
 struct memo_card {
-	/* model_room.generation when this entry was made; if that differs, the entry is unused */
+	/* model_room.generation when this entry was made; if the two differ now, the entry is invalid */
 	uint64_t generation;
 	struct place_card card; /* the fields that determine the counts; all others are zero */
 	struct place_fits fits;
@@ -145,7 +145,10 @@ static void count_kind(const struct place_histogram *kinds, unsigned k,
 	}
 }
 
-/* Counts all kinds if the cards' use has changed, otherwise only the new kinds. False if memory runs out. */
+/*
+ * Counts the node's room: for all kinds if the cards' use has changed, otherwise only for the new kinds. Adds the change to the
+ * totals of all nodes. False if memory runs out.
+ */
 static bool count_room(struct model_room *room, struct model_node *node)
 {
 	const struct place_histogram *kinds = &room->histogram.kinds;
@@ -261,7 +264,10 @@ static bool find_cheapest_card(struct trial *l, const struct place_request *shar
 	return found;
 }
 
-/* Places the part's shares on different cards. `card` and `tally` are l->card and l->tally, writable. */
+/*
+ * Places the part's shares on different cards, and adds their loss to l->loss. False if the cards do not suffice. `card` and
+ * `tally` are l->card and l->tally, writable.
+ */
 static bool place_part(struct trial *l, const struct place_request *share, struct place_card *card,
 		       struct place_tally *tally)
 {
