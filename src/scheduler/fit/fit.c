@@ -445,8 +445,8 @@ static bool check_pair(struct fit *fit, const struct inventory *inventory)
 }
 
 /*
- * Picks first cards that the other part cannot use, then cards that serve both at once, then cards that the other part could
- * have.
+ * Picks first cards that the other part cannot use, then cards that serve both parts at once, then cards that serve either part
+ * but not both.
  */
 static bool pick_scarce(struct fit *fit, const struct inventory *inventory, unsigned part,
 			struct place_card *card, uint64_t among)
@@ -522,7 +522,10 @@ static bool find_serving_cards(struct fit *fit, const struct inventory *inventor
 	return false;
 }
 
-/* Whether all parts fit together. If even the cards that use least of the quota exceed it, none fit. */
+/*
+ * Whether all parts fit together. If even the cards that use least of the quota exceed it, no cards fit, so place_part() is not
+ * tried. (With init containers it is: they may share cards.)
+ */
 static bool fit_together(struct fit *fit, const struct inventory *inventory, struct fit_reasons *ret)
 {
 	if (place_all(fit, inventory, pick_part, ret) == 0)
@@ -549,7 +552,7 @@ static bool check_parts(struct fit *fit, const struct inventory *inventory, stru
 		return fit_together(fit, inventory, ret);
 	if (check_pair(fit, inventory))
 		return true;
-	/* The parts do not fit together; this call fills in the reasons. */
+	/* The parts do not fit together: this call only fills in the reasons. */
 	place_all(fit, inventory, pick_part, ret);
 	return false;
 }

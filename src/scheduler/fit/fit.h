@@ -25,7 +25,7 @@ struct fit_pick {
 	struct place_need need;
 };
 
-/* Cache: for each type or mode of cards, whether the request accepts them. Valid until the request or the cards change. */
+/* Cache: for each type (or mode) of cards, whether the request accepts it. Valid until the request or the cards change. */
 #define FIT_MEMO_STRINGS 8
 struct fit_memo {
 	unsigned count;
@@ -34,7 +34,7 @@ struct fit_memo {
 };
 
 struct fit {
-	/* set by the caller; measurements of use that are too old at this time do not count */
+	/* set by the caller; a measured use that is older than USE_FRESH_NS at this time does not count */
 	uint64_t now_ns;
 	const struct request *request;
 	struct fit_memo types, modes;
@@ -120,6 +120,6 @@ enum inventory_stage fit_stage(const struct request_part *part);
 int fit_reasons_text(const struct inventory *inventory, const struct fit_reasons *reasons,
 		     char *text, size_t size);
 
-/* Chooses cards. 0: free *ret with shares_free(). -ENOSPC: *ret_reasons says why. -ENOMEM. */
+/* Chooses cards for the request of fit_begin(). 0: free *ret with shares_free(). -ENOSPC: *ret_reasons says why. -ENOMEM. */
 int fit_choose(struct fit *fit, const struct inventory *inventory, struct kube_shares *ret,
 	       struct fit_reasons *ret_reasons);
