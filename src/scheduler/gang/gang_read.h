@@ -35,5 +35,5 @@ struct gang_annotations {
  */
 int gang_read(const json_t *pod, struct gang_annotations *ret, struct error *err);
 
-/* Returns true if the pod may not be scheduled yet (spec.schedulingGates). */
+/* Returns true if the pod may not be scheduled yet, because it has scheduling gates (spec.schedulingGates). */
 bool gang_is_gated(const json_t *pod);

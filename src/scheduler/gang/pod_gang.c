@@ -51,8 +51,8 @@ enum gang_verdict gang_judge(const struct gang_counts *counts)
 /* ---- room for several pods ---- */
 
 /*
- * Whether member k might fit if it went first: a member placed earlier may be in its way. A member that is like k cannot be:
- * the two would only swap places.
+ * Whether member k might fit if it were placed first: a member placed before k may be in its way. A member that is like k
+ * (is_like()) is not: the two would only swap places.
  */
 static bool may_move_first(const struct gang_trial *trial, const struct gang_slot *order, size_t k)
 {

@@ -47,9 +47,9 @@ unsigned gang_count_present(const struct gang_counts *counts);
 enum gang_verdict gang_judge(const struct gang_counts *counts);
 /* Returns how many pods need no more room, because they are bound, are being bound, or need no cards. */
 unsigned gang_count_committed(const struct gang_counts *counts);
-/* Returns the gang's size less gang_count_committed(): pods that need room, or whose room may still be taken back. */
+/* Returns the gang's size less gang_count_committed(): how many pods need room, or have room that may still be taken back. */
 unsigned gang_count_to_place(const struct gang_counts *counts);
-/* Whether a pod is bound or being bound; then the gang's room is not taken back as a whole any more. */
+/* Whether a pod is bound or being bound; then the other pods' reservations are not dropped all together any more. */
 bool gang_has_begun(const struct gang_counts *counts);
 /* Whether the pods in state GANG_WAITS_TO_BIND may be bound now. */
 bool gang_may_bind(const struct gang_counts *counts);
