@@ -32,7 +32,10 @@ struct inventory {
 	struct place_card *card; /* uuid and type are interned; owned, like the next pointers */
 	struct inventory_use *use;
 	const char *mode; /* the mode of all cards; NULL if they differ or were not compared */
-	/* Score of the link of cards i and j: score[i * count + j]; NULL if unknown. */
+	/*
+	 * Score of the link of cards i and j, higher for nearer cards (place_link_score()): score[i * count + j]; NULL if
+	 * unknown.
+	 */
 	uint16_t *score;
 	/*
 	 * Number of charged pods whose shares cannot be read (is_unknown in struct inventory_shares). While above 0, no card of
@@ -62,7 +65,7 @@ struct inventory_source {
 int inventory_read(const struct inventory_source *source, struct string_map *strings,
 		   struct inventory *ret, struct error *err);
 void inventory_free(struct inventory *inventory); /* leaves an inventory without cards */
-/* Makes a copy for trials. Returns 0 or -ENOMEM. */
+/* Makes a copy, on which shares can be charged for a trial. Returns 0 or -ENOMEM. */
 int inventory_copy(const struct inventory *from, struct inventory *ret);
 
 /* Prefetches the cards, which are read soon. */

@@ -114,7 +114,7 @@ static size_t find_scores(const struct kube_scores *scores, const char *uuid)
 	return i;
 }
 
-/* Reads the links' scores. Ignores malformed or incomplete ones: cards can be assigned without them. */
+/* Reads the links' scores. Ignores scores that are malformed or lack a card: cards can be assigned without scores. */
 static void read_scores(const char *text, struct inventory *inventory)
 {
 	struct kube_scores scores;
