@@ -15,7 +15,7 @@
 
 /*
  * Converts wall-clock time to monotonic time, to at most COOLDOWN_MOST_S from now. Times before the start of the monotonic
- * clock become 1.
+ * clock become 1, because 0 means no cooldown.
  */
 static uint64_t to_monotonic_ns(int64_t until_s, struct cooldown_now now)
 {
@@ -56,7 +56,10 @@ int cooldown_load(struct use *u, const char *text, const struct inventory *inven
 {
 	struct kube_cooldowns cooldowns = { 0 };
 	uint64_t digest = text ? digest_add(DIGEST_FIRST, text) : 0;
-	/* Cooldowns matter only where use is measured: without it no pod is opportunistic. */
+	/*
+	 * Cooldowns matter only where use is measured: elsewhere the compute of opportunistic pods is guaranteed like that of
+	 * other pods.
+	 */
 	if (digest == u->cooldown_digest || !u->count)
 		return 0;
 	if (!text)

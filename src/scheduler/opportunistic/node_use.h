@@ -33,12 +33,12 @@ struct use {
 	struct use_card *card;    /* in the order of the node's inventory; owned */
 	uint64_t digest;          /* digest of the annotation; 0 if there is none */
 	uint64_t changed_ns;      /* when the annotation last changed */
-	bool is_live;             /* the annotation was seen to change, so its allotd is alive */
+	bool is_live;             /* the annotation was seen to change: an allotd writes it */
 	uint64_t cooldown_digest; /* digest of the annotation that cooldown.h read; 0 if none */
 };
 
 /*
- * Reads the annotation (NULL: missing). `inventory` has the node's cards, perhaps changed; cards that `use` has already keep
+ * Reads the annotation (NULL: missing). `inventory` has the node's cards, perhaps changed; cards that are in `use` already keep
  * their cooldowns. -EINVAL: malformed, counts as missing; -ENOMEM.
  */
 int use_update(struct use *use, const char *text, const struct inventory *inventory,

@@ -20,7 +20,7 @@ uint64_t opportunistic_taken_pct(const struct opportunistic_card *c, uint64_t no
 		return c->guaranteed_pct + c->borrowed_pct;
 	if (now_ns < c->use->cooldown_ns)
 		return c->total_pct;
-	/* Some of these guarantees may have ended since the measurement; they count until the node reports again. */
+	/* Some of the guarantees in held_pct may have ended since the measurement; they count until the node reports again. */
 	uint64_t held = c->use->held_pct, peak = c->use->peak_pct;
 	uint64_t used = peak < held ? least(held, peak + OPPORTUNISTIC_MARGIN_PCT) : peak;
 	return used + less(c->guaranteed_pct, held) + c->borrowed_pct;

@@ -8,8 +8,8 @@
  *
  * Placing: other pods are counted with the use that the node measured, not with their guarantees.
  *
- * Eviction: if the other pods' present use leaves opportunistic pods less than they requested for long enough, as many of them
- * are evicted as needed: lowest priority first, then the latest.
+ * Eviction: if the other pods' present use leaves opportunistic pods less than they requested for as long as the setting
+ * filler_patience, as many of them are evicted as needed: lowest priority first; of equal priority, the pod placed last.
  *
  * Cooldown: after an eviction a card takes no opportunistic pod for OPPORTUNISTIC_COOLDOWN_NS. Another eviction within
  * OPPORTUNISTIC_FORGIVE_NS doubles this time, up to OPPORTUNISTIC_COOLDOWN_MOST_NS. So pods move only a few times a day.
@@ -52,7 +52,7 @@ uint64_t opportunistic_shortfall_pct(const struct opportunistic_card *card);
 
 /*
  * Notes in *use whether the card's opportunistic pods lack compute now (shortfall_pct above 0). Returns whether they have
- * lacked compute for after_ns, at every call meanwhile.
+ * lacked it at every call for at least after_ns.
  */
 bool opportunistic_is_due(struct use_card *use, uint64_t shortfall_pct, uint64_t now_ns,
 			  uint64_t after_ns);
@@ -70,7 +70,7 @@ struct opportunistic {
 	bool is_victim; /* result: evict this pod */
 };
 
-/* Sorts by order of eviction: lowest priority first, then the latest. */
+/* Sorts by order of eviction: lowest priority first; of equal priority, the pod placed last. */
 void opportunistic_sort(struct opportunistic *list, size_t count);
 /* Sorts the list and marks victims until they together borrowed at least `shortfall_pct`, or all. Returns their number. */
 size_t opportunistic_choose(struct opportunistic *list, size_t count, uint64_t shortfall_pct);
