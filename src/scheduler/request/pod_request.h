@@ -77,7 +77,7 @@ struct request {
 	size_t containers;         /* number of init and main containers together */
 	size_t count;              /* number of parts; 0 if the pod requests no card */
 	struct request_part *part; /* in the order of the containers; owned */
-	/* Card types wanted and unwanted. All parts have the same lists, so fit.h checks each type once. */
+	/* Lists of card types: wanted, and unwanted. All parts have the same lists, so fit.h checks each type once. */
 	struct place_words use_type, nouse_type;
 	enum request_node_policy node_policy;
 	unsigned names; /* bit mask of enum request_names over all parts */

@@ -28,7 +28,7 @@ const struct request_terms request_terms_default = {
 
 /* ---- HAMi's vocabulary ---- */
 
-/* A limit that may be missing. */
+/* A limit in a container's resources; `value` is valid only if is_there. */
 struct limit {
 	bool is_there;
 	uint64_t value;

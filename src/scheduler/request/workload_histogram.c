@@ -8,7 +8,7 @@
 #define GROWTH 1.000693387462580632
 /* When `unit` reaches this value, all counts and `unit` are divided by it, to keep doubles exact. */
 #define UNIT_MOST 1e9
-/* Requests with longer lists are unusual, and not counted. */
+/* Requests whose lists of card types need more bytes are unusual, and not counted. */
 #define WORDS_BYTES_MOST 4096
 
 /* ---- the kind of a request (workload_histogram.h) ---- */
@@ -130,7 +130,7 @@ static void next_unit(struct histogram *histogram)
 
 /*
  * Finds an index in `kinds` for a new kind, perhaps in place of the kind with the lowest count. Returns -EAGAIN if the kind
- * gets none now, or -ENOMEM.
+ * gets none now, because its lists are too long or it came for the first time while `kinds` was full; or -ENOMEM.
  */
 static int make_place(struct histogram *histogram, struct place_request *kind, unsigned *ret)
 {
