@@ -8,7 +8,7 @@
 /* Prefixes of annotations that users write. */
 static const char *const domains[] = { "nvidia.com/", "hami.io/", "tencent.com/",
 				       KUBE_LIVE_DOMAIN "/" };
-/* Annotations that schedulers write. */
+/* Annotations with these prefixes that only schedulers write, so they are no part of the request. */
 static const char *const written[] = { KUBE_POD_NODE,
 				       KUBE_POD_TIME,
 				       KUBE_POD_BIND_TIME,
