@@ -96,7 +96,9 @@ static struct bind_node *drop_node(struct bind_node *node)
 	return NULL;
 }
 
-/* Sets the alarm for the time limit of the first job that waits. */
+/*
+ * Sets the alarm for the time limit of the first job that waits: the second in the queue, because the first one is being bound.
+ */
 static void set_due(struct bind_node *node)
 {
 	struct reactor *reactor = kube_client_reactor(node->binder->terms.client);
@@ -129,7 +131,7 @@ static void report_result(struct binder *b, struct bind_job *job, const struct e
 	done(data, &why);
 }
 
-/* The first job has ended: starts the next. The ended job's callback may start another binding. */
+/* The first job has ended: starts the next job. Calls the ended job's callback last, because it may start another binding. */
 static void job_ended(struct bind_job *job, const struct error *err)
 {
 	struct bind_node *node = job->owner;
@@ -187,7 +189,10 @@ static void resume_node(void *data)
 		job_resume(first);
 }
 
-/* Fails the first waiting job if its time is up. The jobs behind it have later limits. */
+/*
+ * Fails the first waiting job (the second in the queue) if its time is up. The jobs behind it have later limits, so set_due()
+ * then sets the alarm for the next one.
+ */
 static void fail_expired(void *data)
 {
 	struct bind_node *node = data;

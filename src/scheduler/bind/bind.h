@@ -24,7 +24,7 @@ struct binder;
 
 /* Returns 0 or -ENOMEM. */
 int binder_new(const struct bind_terms *terms, struct binder **ret);
-/* Abandons bindings without calling `done`; see binder_cancel(). NULL is allowed; returns NULL. */
+/* Abandons bindings without calling `done` (binder_cancel() calls it). NULL is allowed; returns NULL. */
 struct binder *binder_free(struct binder *binder);
 
 /*
@@ -47,7 +47,7 @@ struct bind_status {
  */
 bool bind_get_status(const struct binder *binder, const char *uid, struct bind_status *ret);
 
-/* Ends all bindings with ECANCELED: another replica may lead. */
+/* Ends all bindings; `done` gets ECANCELED. Call when this replica ceases to lead: the next leader may bind the pods. */
 void binder_cancel(struct binder *binder);
 
 /* Call when a watch reports the node: a binding that waits for the node's lock goes on if the lock is free. */

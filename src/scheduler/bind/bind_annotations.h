@@ -21,9 +21,12 @@ char *bind_pod_patch(const struct decision *decision, const char *shares, int64_
 char *bind_failed_patch(const char *version);
 char *bind_body(const struct decision *decision, const char *version);
 
-/* Returns 0 if `pod` is the decision's pod and may still be bound, else -ESTALE; err says why. */
+/*
+ * Returns 0 if `pod` is the decision's pod, and unbound or bound to the decision's node. -ESTALE if it is another pod, bound
+ * elsewhere, being deleted, or ended; err says which.
+ */
 int bind_check_pod(const struct decision *decision, const struct kube_pod *pod, struct error *err);
-/* Whether the pod's annotations already name these shares and this node. */
+/* Whether the pod's annotations already name these shares and the decision's node. */
 bool bind_is_annotated(const struct decision *decision, const char *shares,
 		       const struct kube_pod *pod);
 

@@ -82,7 +82,7 @@ void job_fail(struct bind_job *job, const struct error *why)
 	job_start_step(job, BIND_UNDO_READ_POD);
 }
 
-/* If the pause would exceed the job's time limit, it ends at the limit, for a last try. */
+/* A pause that would exceed the job's time limit ends at the limit, for a last try. */
 void job_retry_later(struct bind_job *job, uint64_t at_least_ns, uint64_t most_ns)
 {
 	uint64_t now_ns = clock_now_ns();

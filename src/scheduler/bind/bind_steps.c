@@ -12,7 +12,7 @@
 #include "kube/util/sanitize.h"
 #include "scheduler/bind/bind_annotations.h"
 
-/* The watch may report a released lock late, so a waiting job also reads the lock this often. */
+/* The watch may report a released lock late, so a job that waits for the lock also reads it this often. */
 #define LOCK_READ_INTERVAL_NS (2 * NSEC_PER_SEC)
 
 static const char *annotation(const json_t *object, const char *name)

@@ -33,7 +33,10 @@ struct bind_counts {
 	uint64_t conflicts; /* writes that were repeated because another client had changed the object */
 	uint64_t locks_waited;     /* waits for the lock of another pod */
 	uint64_t locks_taken_over; /* locks taken that were abandoned or expired */
-	/* current numbers: nodes with pods to bind or locks, pods that wait for another pod's binding, pods being bound */
+	/*
+	 * current numbers: nodes that have pods to bind or are locked, pods that wait for another pod's binding, pods being
+	 * bound
+	 */
 	unsigned nodes, waiting, under_way;
 };
 

@@ -78,8 +78,8 @@ static int start(struct gather *g, const struct decision *decision, bind_done do
 }
 
 /*
- * Starts `w` if its gang may begin. Returns true if `w` no longer waits. Callbacks may have removed other entries too, so the
- * caller must walk the list from its start again.
+ * Starts `w` if model_bind_permit() allows it. Returns true if `w` no longer waits. Callbacks may have removed other entries
+ * too, so the caller must walk the list from its start again.
  */
 static bool start_if_permitted(struct gather *g, struct waiting *w)
 {
@@ -150,7 +150,7 @@ void gather_advance(struct gather *g, uint64_t now_ns)
 	struct waiting *w;
 	struct error err;
 	char text[TEXT_MAX];
-	/* The watch may have reported further pods of a gang, which completes it. */
+	/* The watch may have reported pods that are bound or need no cards. These count for their gang without a bind call. */
 	start_all(g);
 	while ((w = find_late(g, now_ns))) {
 		model_bind_permit_text(g->terms.model, w->decision.uid, text, sizeof(text));

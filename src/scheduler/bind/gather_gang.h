@@ -35,11 +35,11 @@ int gather_bind(struct gather *gather, const struct decision *decision, uint64_t
 		bind_done done, void *data);
 
 /*
- * Starts the waiting bindings that model_bind_permit() permits; fails those that waited too long or lost their reservation.
+ * Starts the waiting bindings that model_bind_permit() permits; fails those that waited for wait_ns or lost their reservation.
  * Call about once a second.
  */
 void gather_advance(struct gather *gather, uint64_t now_ns);
-/* Ends all waiting bindings with ECANCELED: another replica may lead. */
+/* Ends all waiting bindings; `done` gets ECANCELED. Call when this replica ceases to lead. */
 void gather_cancel(struct gather *gather);
 
 size_t gather_count(const struct gather *gather);
