@@ -129,7 +129,10 @@ static struct filter_verdict judge_for_gang(struct filtering *f, const struct mo
 	const struct gang_answer *gang = &f->gang;
 	if (gang->result == GANG_FILTER_NODE && !strcmp(name, gang->node))
 		return fits;
-	/* If evictions on the node might help, keep the node's own reason: the gang's reason would hide that. */
+	/*
+	 * A node that does not fit keeps its own verdict, which says whether evictions there might help. The gang's verdict
+	 * says that they never do.
+	 */
 	if (gang->result == GANG_FILTER_NO_ROOM) {
 		struct filter_verdict verdict = judge_known(f, node);
 		if (verdict.list != FILTER_FITS)
@@ -221,8 +224,9 @@ static bool may_preempt(const struct filtering *f)
 }
 
 /*
- * Call when no node fits. Examines up to DISPLACE_NODES_MOST nodes with verdict FILTER_FAILED, and nominates for the pod the
- * first one where evictions make room and whose victims have the lowest priority. Does nothing for an opportunistic pod.
+ * Call when no node fits. Examines up to DISPLACE_NODES_MOST nodes with verdict FILTER_FAILED, and nominates for the pod one
+ * where evictions make room: the one whose most important victim has the lowest priority. Does nothing for an opportunistic
+ * pod.
  */
 static void nominate_node(struct filtering *f)
 {
@@ -291,7 +295,7 @@ struct filter_answer *extender_filter(struct model *m, struct call_args *args)
 	f.failed = !f.answer || !f.others;
 	/*
 	 * A call with names is no autoscaler's simulation: the model adds the pod, which the watch may not have reported yet.
-	 * extender_call_begin() reports errors.
+	 * Errors of the pod are ignored here, because extender_call_begin() reports them.
 	 */
 	if (!f.failed && args->is_by_names && model_is_ready(m))
 		model_update_pod_from_filter(m, json_object_get(args->object, "Pod"), NULL);

@@ -12,7 +12,7 @@
 
 /* Why a pod may not use a node although it fits. %s is the gang for which the node is kept (backfill_reservation.h). */
 #define EXTENDER_RESERVED "is reserved for gang %.63s, which has waited long for room"
-/* The same for a node whose room is kept for one pod (model_nominated_pod()); %s is its namespace and its name. */
+/* The same for a node whose room is kept for one pod (model_nominated_pod()): %s/%s are that pod's namespace and name. */
 #define EXTENDER_NOMINATED "is reserved for pod %.63s/%.128s, for which other pods are evicted"
 
 #define GANG_TEXT_MAX 512
@@ -42,7 +42,10 @@ void extender_gang_filter(struct model *model, const struct extender_call *call,
 int extender_gang_check(struct model *model, const struct model_pod *pod, const char *node,
 			struct error *err);
 
-/* Writes why an unbound pod waits for its gang, from the last search for room. Returns false if the pod does not wait. */
+/*
+ * Writes why an unbound pod waits for its gang, from the last search for room. Returns false if the gang is not what it waits
+ * for.
+ */
 bool extender_gang_why(const struct model_pod *pod, struct gang_answer *ret);
 
 /*

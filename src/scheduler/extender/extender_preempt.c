@@ -160,7 +160,7 @@ static bool answer_named(json_t *list, const json_t *named)
 	return is_whole;
 }
 
-/* Whether the pod would have room on the node; the victims are then in v->list. */
+/* Whether evictions would make room for the pod on the node; if so, the victims are in v->list. */
 static bool try_node(struct model *m, const struct extender_call *call, const json_t *named,
 		     struct victims *v)
 {

@@ -40,7 +40,9 @@ struct filter_answer *filter_answer_new(struct call_args *args);
 struct filter_answer *filter_answer_get(struct filter_answer *answer);
 void filter_answer_put(struct filter_answer *answer); /* `answer` may be NULL */
 
-/* Adds a reason, or finds an equal one among the newest; returns its index in *ret_reason. Returns 0 or -ENOMEM. */
+/*
+ * Adds a reason, or finds an equal text among the newest; writes the index of the reason to *ret_reason. Returns 0 or -ENOMEM.
+ */
 int filter_answer_add_reason(struct filter_answer *answer, const char *text, uint32_t *ret_reason);
 /* Returns a reason's text, valid until the next filter_answer_add_reason(). */
 const char *filter_answer_reason(const struct filter_answer *answer, uint32_t reason);

@@ -14,7 +14,7 @@
 struct kind {
 	char reason[FILTER_REASON_MAX];
 	size_t nodes;
-	/* first nodes with this reason, in alphabetical order, so that the text stays the same */
+	/* first nodes with this reason, in alphabetical order, so that equal results give equal texts */
 	const char *first[FILTER_NAMES_MOST];
 	unsigned names;
 };
