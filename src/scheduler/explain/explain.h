@@ -26,6 +26,6 @@ struct explain_query {
 int explain_pod(struct model *model, const struct explain_query *query, json_t **ret,
 		struct error *err);
 
-/* Explains this pod. `only`: one node; NULL: all. Returns 0 or -ENOMEM. */
+/* Explains this pod. `only`: the only node to examine; NULL: all nodes with cards. Returns 0 or -ENOMEM. */
 int explain_known(struct model *model, struct model_pod *pod, const struct model_node *only,
 		  json_t **ret, struct error *err);

@@ -138,8 +138,8 @@ json_t *explain_text(const char *text)
 /* ---- resources that a card lacks ---- */
 
 /*
- * The resources that other pods would have to free on a card. `parts` adds memory, compute and a missing slot, each as a
- * fraction of the card's total; it serves to compare cards.
+ * The resources that other pods would have to free on a card. `parts` adds memory, compute and a missing slot (place for one
+ * share), each as a fraction of the card's total; cards are compared by it.
  */
 struct lack {
 	uint64_t memory_bytes;
