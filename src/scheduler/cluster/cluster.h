@@ -59,7 +59,7 @@ void cluster_record_filter(struct cluster *cluster, struct filter_answer *answer
 
 /*
  * For the extender's verb bind. Returns 0 if the binding has begun; `done` is then called once, later (bind.h). Otherwise an
- * error of cluster_check_leads() or extender_decide(), or -EALREADY.
+ * error of cluster_check_leads(), extender_decide() or gather_bind(), or -EALREADY: the pod is being bound.
  */
 int cluster_bind(struct cluster *cluster, const json_t *args, bind_done done, void *data,
 		 struct error *err);

@@ -50,7 +50,7 @@ void election_observe(struct election *e, const struct lease *lease, uint64_t no
 	e->seen = lease ? *lease : (struct lease){ 0 };
 	/*
 	 * Another replica holds the lease, or the lease is gone and any replica may create it: stop leading. (A lease without a
-	 * holder is one that we released.)
+	 * holder was released by the replica that held it, so no other replica leads.)
 	 */
 	if (!lease || (lease->holder[0] && !is_ours(e)))
 		e->is_leader = false;

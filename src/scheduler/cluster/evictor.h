@@ -26,7 +26,7 @@ struct evictor_terms {
 	 */
 	uint64_t patience_ns;
 	struct sched_audit *audit; /* NULL if off */
-	/* called before each check; false: another replica leads */
+	/* called once a second, before victims are chosen; false: another replica leads, so choose none */
 	bool (*may_act)(void *data);
 	void *data;
 };

@@ -1,6 +1,7 @@
 /*
- * Finds out whether the kube-scheduler beside us leads. In a pod with both schedulers, kube-scheduler has a Lease of its own,
- * whose holder begins with the pod's hostname. This module only reads that Lease. Call from the client's thread.
+ * Finds out whether the kube-scheduler in the same pod as this process leads. In a pod with both schedulers, kube-scheduler has
+ * a Lease of its own, whose holder begins with the pod's hostname. This module only reads that Lease. Call from the client's
+ * thread.
  */
 #pragma once
 

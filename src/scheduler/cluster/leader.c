@@ -64,7 +64,7 @@ void leader_make_identity(char text[LEADER_IDENTITY_MAX])
 		 (unsigned long long)random);
 }
 
-/* ---- taking in the lease that was read ---- */
+/* ---- handling a lease that was read or that the watch reports ---- */
 static void observe(struct leader *l, const json_t *object)
 {
 	struct lease lease;
@@ -160,7 +160,7 @@ static void handle_answer(struct leader *l, const struct kube_answer *answer)
 		election_write_succeeded(&l->election, l->step, &lease, l->began_ns, now_ns());
 		return;
 	}
-	/* 404: the lease was deleted, which the next read shows. */
+	/* 404 is not logged: the lease was deleted, and the next read will show that. */
 	if (answer->err.code && !is_conflict && answer->status != 404)
 		log_debug("lease %s/%s: %s", l->terms.in_namespace, l->terms.name, answer->err.text);
 	election_write_failed(&l->election, is_conflict || answer->status == 404, now_ns());

@@ -21,7 +21,7 @@
 #define JOBS_MOST 8
 #define WORDS_MOST 8 /* events per pod, one per reason; further reasons get none */
 
-/* A pod's event for one reason. The server has it, as far as we know, unless the name is "". */
+/* A pod's event for one reason. As far as we know, the server has the event, unless `name` is "". */
 struct pod_event {
 	char reason[FILTER_REASON_MAX];
 	char name[EVENT_NAME_MAX]; /* "" if the event must be created */
@@ -34,8 +34,8 @@ struct pod {
 	TAILQ_ENTRY(pod) link;         /* in a list whose first pod is forgotten first */
 	char *uid, *name, *in_namespace;
 	struct pod_event failed[WORDS_MOST], placed;
-	uint64_t due_ns,
-		step_ns; /* due_ns: earliest time of the next event; step_ns: the interval before it */
+	/* due_ns: earliest time of the next event; step_ns: the pause after the last one, which doubles with each event */
+	uint64_t due_ns, step_ns;
 	uint64_t filtered_since_event; /* filter calls since the last event */
 	size_t fit, unfit;             /* numbers of nodes in the last filter call */
 	char node[EVENT_NAME_MAX];     /* the node in the last success event; "" if none */
