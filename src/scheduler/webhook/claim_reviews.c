@@ -25,7 +25,7 @@ struct claim_review {
 	struct claim_reviews *all;
 	json_t *review;
 	struct webhook_claims claims;
-	/* GPU sizes for claims.sizes_mib; incomplete while pages are still being read */
+	/* GPU sizes for claims.sizes_mib; incomplete until the API server's last page was read */
 	json_t *sizes_mib;
 	json_t *answer; /* the review's answer; NULL while it waits for the sizes */
 	size_t made;

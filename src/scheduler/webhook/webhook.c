@@ -17,7 +17,7 @@
 #define PATTERN_MAX 256
 #define WARNINGS_MAX 16 /* the API server cuts off warnings beyond 4 KiB in all */
 
-/* ---- helpers of all parts ---- */
+/* ---- helpers that all parts of the webhook use ---- */
 
 void webhook_warn(struct webhook_work *w, const char *format, ...)
 {
@@ -181,7 +181,7 @@ static int process_pod(struct webhook_work *w)
 	if (r < 0)
 		return r;
 	r = webhook_read_requests(w);
-	/* A malformed request in a pod for another scheduler is no error here. */
+	/* A malformed request is ignored in a pod for another scheduler, which may have its own rules. */
 	r = is_ours ? r : 0;
 	is_ours = is_ours && requests_gpu(w);
 	if (r >= 0)

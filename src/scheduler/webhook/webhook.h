@@ -54,16 +54,16 @@ struct webhook_terms {
 	bool has_opt_out;       /* pods may opt out by label */
 	/* turn GPU limits into ResourceClaims of this class; NULL: do not */
 	const char *device_class;
-	/* Writes a namespace's quota; false if unknown. NULL: quotas are not checked. */
+	/* Writes a namespace's quota for cards; false if no quota is known for it. NULL: quotas are not checked. */
 	bool (*quota)(void *data, const char *name, struct webhook_quota *ret);
 	void *data;
 };
 
 /* Further input and output of a review with a device_class. */
 struct webhook_claims {
-	/* in: sizes of the cluster's cards, by dra_add_memory_sizes(); NULL if unknown */
+	/* in: memory sizes of the cluster's GPUs (dra_add_memory_sizes()); NULL if unknown */
 	const json_t *sizes_mib;
-	bool needs_sizes; /* out: the response is void, because sizes_mib is needed: review again */
+	bool needs_sizes; /* out: the response is void: set sizes_mib and review again */
 	/* in: empty. out: ResourceClaimTemplates to create before the response is sent */
 	json_t *templates;
 };

@@ -36,7 +36,10 @@ static bool always(const char *value)
 	return true;
 }
 
-/* Whether the variable may be switched on. `value` is NULL if it comes from another object, so is unknown. */
+/*
+ * Whether the variable may be switched on. `value`: NULL if another object gives the variable's value (valueFrom), which is
+ * then unknown.
+ */
 static bool unless_off(const char *value)
 {
 	return !value || (strcmp(value, "") && strcmp(value, "false") && strcmp(value, "0"));

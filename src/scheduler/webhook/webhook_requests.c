@@ -302,7 +302,7 @@ static int64_t cores_of(const struct webhook_container *c)
 	return c->value[RESOURCE_GPU] * (is_whole ? PCT_MAX : c->value[RESOURCE_CORES]);
 }
 
-/* The least number of shares that the container needs. */
+/* Returns the least number of shares of GPUs that the container needs. */
 static int64_t gpus_of(const struct webhook_container *c)
 {
 	if (is_vcuda(c))

@@ -51,7 +51,7 @@ static int apply_presets(struct webhook_work *w)
 				    workload);
 }
 
-/* Checks the pod's estimate of its duration or concurrency; a Job's time limit counts. -ENODATA if there is none. */
+/* Checks the pod's estimate of its duration or concurrency; a Job's time limit counts. -ENODATA if the pod has no estimate. */
 static int read_estimate(struct webhook_work *w)
 {
 	const char *duration = webhook_meta(w, "annotations", OWN(KUBE_DURATION));
