@@ -27,7 +27,7 @@ struct aggregate {
 	size_t count;
 	struct aggregate_sum sum;
 	size_t nodes_without, nodes_rejected;
-	/* numbers of pods: all in the model; those that wait for cards; those with a reservation */
+	/* numbers of pods: all in the model; that wait for cards; that have a reservation */
 	size_t pods, waiting, reserved;
 };
 

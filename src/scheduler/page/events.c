@@ -32,9 +32,9 @@ struct events {
 	/* The page has its own rate limit, so that its explanations take nothing from `allot explain`. */
 	struct token_bucket explaining;
 	struct history history;
-	/* the model's `generation` when events were last made, and when that was */
+	/* the model's `generation` when events were last made, and the time of that (monotonic clock) */
 	uint64_t generation, checked_ns;
-	bool is_due; /* a reader needs an event even if nothing changes */
+	bool is_due; /* a reader still lacks an event: make events even if the model is unchanged */
 	bool led;
 };
 

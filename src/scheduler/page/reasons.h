@@ -10,7 +10,7 @@
 
 /* Reasons are cached for this many pods, those requested last. */
 #define REASONS_MAX 512
-/* A reason counts as current for at least this time. */
+/* A reason is not computed again for at least this time, even if the model changes. */
 #define REASONS_GOOD_NS (UINT64_C(3) * 1000000000)
 /* Most time of one reasons_refresh(); the last explanation may exceed it. */
 #define REASONS_MOST_NS (UINT64_C(5) * 1000000)
@@ -23,8 +23,8 @@ struct reasons *reasons_free(struct reasons *reasons); /* `reasons` may be NULL;
 /* Returns the reason as JSON, valid until the next call here. NULL: not known yet; a later reasons_refresh() computes it. */
 const char *reasons_get(struct reasons *reasons, const struct model_pod *pod, uint64_t now_ns);
 /*
- * Computes reasons that reasons_get() was asked for in the last seconds. Each takes `nodes` tokens (at least 100) from the
- * bucket, and none is computed while the bucket is empty. True if a reason has changed.
+ * Computes reasons that reasons_get() was asked for in the last 8 s and that are missing or outdated. Each takes `nodes` tokens
+ * (at least 100) from the bucket, and none is computed while the bucket is empty. True if a reason has changed.
  */
 bool reasons_refresh(struct reasons *reasons, struct model *model, struct token_bucket *bucket,
 		     size_t nodes, uint64_t now_ns);

@@ -237,7 +237,7 @@ static void write_pod_here(const struct model_node *node, const struct model_pod
 		unsigned index = card_index(&node->inventory, s->card);
 		json_text_open(t, NULL, '{');
 		json_text_whole(t, "container", s->container);
-		/* A card that the node no longer has gets no index, but its UUID is still known. */
+		/* A card that the node no longer has gets the index null; the share still names its UUID. */
 		if (index < node->inventory.count)
 			json_text_whole(t, "index", index);
 		else
