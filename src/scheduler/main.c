@@ -37,8 +37,8 @@ static void cluster_ended(void *data)
 }
 
 /*
- * SIGHUP reopens the audit log. Any other signal stops: the first one in order, if there is a cluster (bindings under way end,
- * and the lease is released); a second one at once.
+ * SIGHUP reopens the audit log. Any other signal stops: the first one in order, if there is a cluster (bindings under way are
+ * cancelled, and the lease is released); a second one at once.
  */
 static void on_signal(void *data, uint32_t events)
 {
@@ -82,7 +82,7 @@ struct listener {
 	struct server *server; /* NULL if off */
 };
 
-/* Warns of a certificate that clients will soon reject. */
+/* Warns of a certificate that has expired, or will in less than EXPIRY_SOON_DAYS: clients reject an expired one. */
 static void check_expiry(const char *file)
 {
 	struct error err = { 0 };

@@ -227,7 +227,7 @@ static void do_bind(struct scheduler *s, struct call_args *args, struct server_c
 
 /* ---- explanations ---- */
 
-/* Adds why the pod's binding waits, which only the binder knows. */
+/* Adds whether this replica serves kube-scheduler ("leads"), and why the pod's binding waits, which only the binder knows. */
 static void add_binding(const struct scheduler *s, json_t *to)
 {
 	const char *uid = json_string_value(json_object_get(to, "uid"));
@@ -251,8 +251,8 @@ static unsigned status_of(int r)
 #define EXPLAIN_LEAST 100 /* an explanation counts as at least this many nodes */
 
 /*
- * Limits the rate of explanations: anyone may request them, and they run on the thread that places pods. False: *ret says when
- * to try again.
+ * Limits the rate of explanations: by default anyone may request them, and they run on the thread that places pods. False: *ret
+ * says when to try again.
  */
 static bool may_explain(struct scheduler *s, const struct explain_query *what,
 			struct server_answer *ret)

@@ -99,7 +99,8 @@ static int check_name(gnutls_session_t session, const char *names, struct error 
 /*
  * Checks a session's client (a gnutls_session_t; NULL without TLS). A pattern in `names` (fnmatch(3), separated by commas) must
  * match the certificate's common name, a DNS name, URI or mail address. -ENOTCONN: no TLS; -ENODATA: no certificate;
- * -EKEYREJECTED: not from the issuers, expired, or not for clients; -EACCES: no name matches. err says what would be right.
+ * -EKEYREJECTED: not signed by an authority in client_ca, expired, or not for clients; -EACCES: no name matches. err says what
+ * would be right.
  */
 static int peer_check(void *session, const char *names, struct error *err)
 {
