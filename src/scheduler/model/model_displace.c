@@ -167,7 +167,7 @@ void model_nominate(struct model *m, const char *uid, bool may_preempt, const ch
 {
 	struct model_pod *pod = model_find_pod(m, uid);
 	struct model_node *node = model_find_node(m, name);
-	/* The pod wants this node already, or room on another node is being made for it. */
+	/* Nothing to do: the pod is nominated for this node already, or victims on another node were chosen for it. */
 	if (!pod || !node || pod->nominated_node == node ||
 	    (pod->nominated_node && pod->nominated_node->nominated_pod == pod))
 		return;

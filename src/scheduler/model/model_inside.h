@@ -35,7 +35,7 @@ struct model_node {
 	bool exists, is_listed;
 	bool is_reserved;       /* kept for the gang with the backfill reservation */
 	bool is_cooldown_dirty; /* the annotation of its cooldowns (cooldown.h) must be written */
-	bool is_room_stale;     /* the cards' use has changed since `room` was counted */
+	bool is_room_stale;     /* the cards' charges have changed since `room` was counted */
 	struct place_tally *
 		/* how many requests of each kind the cards would serve (model_room.c); owned; NULL if not counted */
 		room;
@@ -58,7 +58,7 @@ struct model_quota;
 struct model_namespace {
 	struct string_map_entry entry; /* key: namespace */
 	struct model_quota *quotas;    /* list of the quotas that limit cards */
-	struct quota_limits limits;    /* the tightest of all quotas */
+	struct quota_limits limits;    /* for each kind, the tightest limit of all quotas */
 	struct quota_amounts used;     /* sum of what the namespace's pods are charged */
 	size_t references;
 	char name[];

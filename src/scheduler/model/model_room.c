@@ -2,8 +2,8 @@
  * Counts requests, and the cluster's room for them, for the policy "fragmentation" (policy/placement/room.h). A kind is a class
  * of equal requests.
  *
- *     room      per node: how many requests of each kind its cards would serve; counted again when the use of the cards
- *               changes, and for each new kind
+ *     room      per node: how many requests of each kind its cards would serve; counted again when what is charged to the
+ *               cards changes, and for each new kind
  *     total[k]  the room for requests of kind k on all nodes; the price of the kind is derived from it
  *
  * Counting requests is cheap; rooms are counted only when a pod is placed by this policy.
@@ -146,8 +146,8 @@ static void count_kind(const struct place_histogram *kinds, unsigned k,
 }
 
 /*
- * Counts the node's room: for all kinds if the cards' use has changed, otherwise only for the new kinds. Adds the change to the
- * totals of all nodes. False if memory runs out.
+ * Counts the node's room: for all kinds if what is charged to the cards has changed, otherwise only for the new kinds. Adds the
+ * change to the totals of all nodes. False if memory runs out.
  */
 static bool count_room(struct model_room *room, struct model_node *node)
 {
