@@ -76,7 +76,9 @@ int cooldown_load(struct use *u, const char *text, const struct inventory *inven
 	return r;
 }
 
-/* Converts to wall-clock seconds, rounded up; 0 if the cooldown no longer counts. */
+/*
+ * Converts to wall-clock seconds, rounded up; 0 if there is no cooldown, or it ended OPPORTUNISTIC_FORGIVE_NS ago or earlier.
+ */
 static int64_t to_wall_s(uint64_t cooldown_ns, struct cooldown_now now)
 {
 	if (!cooldown_ns || now.ns >= cooldown_ns + OPPORTUNISTIC_FORGIVE_NS)

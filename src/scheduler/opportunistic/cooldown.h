@@ -22,6 +22,9 @@ struct cooldown_now {
 /* Reads the annotation (NULL: missing) into `use` of the inventory's cards. -EINVAL: malformed, nothing changed; -ENOMEM. */
 int cooldown_load(struct use *use, const char *text, const struct inventory *inventory,
 		  struct cooldown_now now, struct error *err);
-/* Makes the annotation's text, which the caller frees; NULL if no card has a cooldown. Returns 0 or -ENOMEM. */
+/*
+ * Makes the annotation's text, which the caller frees; NULL if no card has a cooldown or had one in the last
+ * OPPORTUNISTIC_FORGIVE_NS. Returns 0 or -ENOMEM.
+ */
 int cooldown_format(const struct use *use, const struct inventory *inventory,
 		    struct cooldown_now now, char **ret);

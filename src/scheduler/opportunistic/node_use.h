@@ -19,7 +19,7 @@ struct inventory;
 struct use_card {
 	uint64_t id;      /* digest of the card's UUID */
 	bool is_reported; /* the node's annotation has this card */
-	uint8_t rounds;   /* number of evictions of opportunistic pods in a row */
+	uint8_t rounds;   /* number of cooldowns in a row (opportunistic_cooldown()) */
 	/* as in struct kube_use (kube/own/uses.h), as is memory_mib */
 	uint16_t peak_pct, now_pct, held_pct;
 	uint32_t memory_mib;
