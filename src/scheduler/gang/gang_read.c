@@ -9,7 +9,7 @@
 #define OWN_NAME KUBE_LIVE_DOMAIN "/" KUBE_GANG
 #define OWN_SIZE KUBE_LIVE_DOMAIN "/" KUBE_GANG_SIZE
 
-/* A pod's gang is named by the first row whose name the pod has. */
+/* The first row whose `name` is an annotation or a label of the pod names the pod's gang. */
 static const struct row {
 	const char *name, *size; /* size: NULL if only allot.dev/gang-size gives it */
 	bool needs_own_size;     /* the name makes a gang only together with allot.dev/gang-size */
