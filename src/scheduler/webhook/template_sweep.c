@@ -30,7 +30,7 @@ struct template_sweep {
 	void *data;
 	struct alarm again;
 	struct kube_call *call; /* NULL while the alarm is set */
-	json_t *old;            /* metadata of templates not requested lately */
+	json_t *old;            /* metadata of the templates that is_old() accepts */
 	/* the namespace whose pods are read and whose unused templates are then deleted */
 	char *in_namespace;
 	unsigned removed;
