@@ -33,7 +33,7 @@ struct cluster_terms {
 	struct sched_audit *audit; /* NULL if off; must outlive the cluster */
 	/* the Lease for leader election; NULL: there is no other replica, and this one always leads */
 	const char *lease_namespace, *lease_name;
-	/* the Lease of the kube-schedulers beside the replicas (kube_lease.h); NULL if there is none */
+	/* the Lease of the kube-schedulers in the replicas' pods (kube_lease.h); NULL if there is none */
 	const char *kube_lease_namespace, *kube_lease_name;
 	/* called at the end of cluster_end(); may be NULL */
 	void (*ended)(void *data);

@@ -17,5 +17,5 @@ int kube_lease_start(struct kube_client *client, const char *in_namespace, const
 /* `lease` may be NULL; returns NULL */
 struct kube_lease *kube_lease_stop(struct kube_lease *lease);
 
-/* Whether the Lease names the kube-scheduler beside us as its holder, even if the Lease has expired. */
+/* Whether the Lease names the kube-scheduler in this pod as its holder, even if the Lease has expired. */
 bool kube_lease_is_ours(const struct kube_lease *lease);
