@@ -82,7 +82,10 @@ static bool is_before(const struct model_pod *a, const struct model_pod *b)
 	return a_fills != b_fills ? a_fills : a->priority < b->priority;
 }
 
-/* Sorts in the order of eviction (is_before()). Of equal pods the latest comes first, as in the node's list. */
+/*
+ * Sorts in the order of eviction (is_before()). Of equal pods, the pod that was charged to the node last comes first, as in the
+ * node's list.
+ */
 static void sort_by_priority(struct model_pod **pod, size_t count)
 {
 	for (size_t i = 1; i < count; i++)
@@ -167,7 +170,7 @@ static bool try_node(struct model *m, const struct extender_call *call, const js
 	/* The pod requests no GPU, so any node that kube-scheduler found will do. */
 	if (!call->request_error.code && !call->request.count)
 		return answer_named(v->list, named);
-	/* Evict nothing from a node that the verb filter would reject for the pod. */
+	/* Evict nothing from a node that the verb filter would reject for the pod even if its GPUs were free. */
 	if (!v->node || v->node->cards_error ||
 	    model_nominated_pod(m, v->node, call->pod->uid, extender_call_priority(call)) ||
 	    model_backfill_bars(m, v->node, call->suspended) ||
