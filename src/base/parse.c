@@ -64,7 +64,7 @@ static bool is_alnum(char c)
 	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Writes "'<text>': <reason>; <hint>". Bytes that would disturb a terminal become '?', and a long text is cut. */
+/* Returns -code; err is "'<text>': <reason>; <hint>". Bytes that would disturb a terminal become '?'; a long text is cut. */
 static int fail(struct error *err, int code, const char *text, const char *reason, const char *hint)
 {
 	char shown[64];

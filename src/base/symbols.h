@@ -1,6 +1,7 @@
 /*
  * Loads a shared library, such as GnuTLS, only when it is needed, and makes a table of pointers to its functions:
  *
+ *     #define FUNCTIONS(F) F(global_init) F(init) F(deinit)
  *     #define MEMBER(name) __typeof__(gnutls_##name) *name;
  *     struct tls_library { FUNCTIONS(MEMBER) };
  *     #define ROW(name) SYMBOL_ROW(struct tls_library, gnutls_, name)

@@ -1,7 +1,7 @@
 /*
  * The audit log's file. Lines are only ever appended, so the file may have the attribute "append only". A line that can't be
- * written is counted as lost; the failure is logged once, until writing works again. Never blocks to wait for the file. Use
- * from one thread.
+ * written is counted as lost; the failure is logged once, until writing works again. Opening never blocks: if the path is a
+ * pipe, it is refused at once. Use from one thread.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct audit_file {
 	uint64_t unreported; /* number of lost lines that no line of the file reports yet */
 };
 
-/* Opens the file, creating it with mode 0600 if needed. A failure is logged, and the next line retries. */
+/* Opens the file, creating it with mode 0600 if needed. A failure is logged, and audit_file_append() tries to open it again. */
 void audit_file_open(struct audit_file *file, const char *path, const char *counter);
 void audit_file_close(struct audit_file *file);
 /* Opens the path again, since logrotate may have moved the old file away. */

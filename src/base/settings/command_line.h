@@ -1,7 +1,7 @@
 /*
  * The command line of a program that has settings. It accepts the program's own options, and --KEY VALUE for each setting; such
- * a value takes precedence over the file's. Options are written with '-'; '_' is accepted too. Each error is printed on
- * standard error as one line.
+ * a value takes precedence over the one in the file of settings. KEY may have '-' or '_' between its words. Each error is
+ * printed on standard error as one line.
  */
 #pragma once
 

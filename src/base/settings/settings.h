@@ -113,5 +113,5 @@ void settings_format_default(const struct settings_row *row, const struct config
 			     char *text, size_t size);
 void settings_print_help(const struct settings_table *table, const struct config *defaults,
 			 FILE *out);
-/* Prints one line per alias: the corresponding setting, or why there is none. */
+/* Prints one line per alias: the corresponding setting, or the only accepted value, or that the alias is refused; and why. */
 void settings_print_aliases(const struct settings_table *table, FILE *out);
