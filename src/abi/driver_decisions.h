@@ -6,7 +6,7 @@
  *   GOVERNED(group, why)      the functions of DRIVER_TABLE_<group> (driver_table.h): hooked
  *   REFUSED(reason, base)     in DRIVER_TABLE_REFUSED: hooked, and fails in a tenant
  *   PASSED(reason, base)      not hooked
- *   REASON(reason, why)
+ *   REASON(reason, why)       what a `reason` of REFUSED and PASSED stands for
  *
  * A base name stands for all its forms: versions (_vN) and per-thread-stream twins (_ptsz and _ptds). Either all forms are
  * hooked or none is. So for a form that a newer driver adds, the base tells whether it must be hooked (unknown.h).

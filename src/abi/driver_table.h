@@ -1,5 +1,5 @@
 /*
- * Every function of the driver API that allot hooks, one row each. From a row come the enum, the typed slot for the real
+ * Every function of the driver API that allot hooks, one row each. From a row come an enum value, the typed slot for the real
  * function, the name table, the exported wrapper and the list of exports (src/library). The simulated GPU must define every
  * row's symbol (src/sim); if one is missing, linking fails. CI compares the prototypes with NVIDIA's headers.
  *
@@ -59,7 +59,10 @@
 	     (ctx, how, flags, dev)) \
 	HOOK(cuCtxDestroy_v2, ctx_destroy, (CUcontext ctx), (ctx))
 
-/* Access to the memory of another context. For memory that can be moved (swap.h), the library sets it again after each move. */
+/*
+ * Access to the memory of another context. The library gives this access again after each move of memory that can be moved off
+ * the GPU (swap.h).
+ */
 #define DRIVER_TABLE_PEER(HOOK) \
 	HOOK(cuCtxEnablePeerAccess, ctx_enable_peer, (CUcontext peer, unsigned int flags), \
 	     (peer, flags)) \
@@ -278,7 +281,7 @@
 
 /*
  * Old versions of hooked functions, and rare functions for the same purposes. Prototypes with _v1 types have sizes and device
- * addresses of 32 bits. An upload maps and copies a graph's memory before the launch.
+ * addresses of 32 bits. cuGraphUpload maps and copies a graph's memory before the launch, so it has the hook of cuGraphLaunch.
  */
 #define DRIVER_TABLE_OLD(HOOK) \
 	HOOK(cuMemAlloc, mem_alloc_v1, (CUdeviceptr_v1 *ptr, unsigned int bytes), (ptr, bytes)) \
@@ -526,7 +529,7 @@
 
 /*
  * Batches, and other calls that copy or fill memory. Some batches state their bytes only in structures that differ between CUDA
- * versions; these are told apart by their number of operations.
+ * versions. For these the number of operations stands for the bytes, by which the library tells work of different length apart.
  */
 #define DRIVER_TABLE_BATCH(WORK) \
 	WORK_TWINS(WORK, cuMemcpyBatchAsync, _ptsz, \
@@ -590,7 +593,8 @@
 		   WORK_COPY(stream, BYTES_BATCH(ptrs, sizes, count)))
 
 /*
- * Work in old versions of the API. The oldest launches have their block's shape from an earlier call, and no per-thread twins.
+ * Work in old versions of the API, which have no per-thread-stream twins. cuLaunch and the two cuLaunchGrid calls have their
+ * block's shape from an earlier call, so their rows give 0 threads.
  */
 #define DRIVER_TABLE_OLD_WORK(WORK) \
 	WORK(cuLaunch, LEGACY, (CUfunction f), (f), WORK_KERNEL(NULL, f, 1, 0)) \
@@ -679,7 +683,10 @@
 	WORK(cuStreamSynchronize_ptsz, PER_THREAD, (CUstream stream), (stream), \
 	     sync_point_after_stream(stream, PER_THREAD))
 
-/* A wait for one point of a stream. A step of the program may end there, but not a turn. */
+/*
+ * A wait for one point of a stream. A step of the program may end there (step.h), but the wait is no sync point (sync_point.h),
+ * so the daemon does not end the tenant's turn on the GPU there.
+ */
 #define DRIVER_TABLE_EVENT(HOOK) \
 	HOOK(cuEventSynchronize, event_synchronize, (CUevent event), (event))
 
@@ -776,7 +783,7 @@
 
 /*
  * Functions that only the daemon's helper calls, to move another process's memory off the GPU
- * (daemon/gpu/nvml/driver_checkpoint.h). Optional arguments are left out, except those of a lock.
+ * (daemon/gpu/nvml/driver_checkpoint.h). The helper passes NULL for `args`, except for a lock.
  *
  *     CALL(symbol, params)
  */

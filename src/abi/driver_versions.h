@@ -10,7 +10,7 @@
  */
 #pragma once
 
-#define DRIVER_VERSIONS_NEWEST 13000 /* versions beyond this one are not known */
+#define DRIVER_VERSIONS_NEWEST 13000 /* the table lacks what later versions add */
 
 /* clang-format off */
 #define DRIVER_VERSIONS(SINCE) \

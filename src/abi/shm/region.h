@@ -65,15 +65,15 @@ static inline enum lease_state lease_state_of(uint32_t word)
 }
 
 /*
- * When the library rings the doorbell for a sync point: a wait for all work that the thread launched
- * (library/launch/sync_point.h).
+ * When the library rings the doorbell for a sync point: a wait after which nothing that the process launched on the device is
+ * in flight (library/launch/sync_point.h).
  */
 enum region_sync_point {
 	SYNC_POINT_UNTOLD, /* never */
 	SYNC_POINT_RUNG,   /* at each sync point */
 	/*
-	 * At each sync point, and when work begins on an idle device. If nothing is in flight after a sync point, the library
-	 * also clears region_slot_device.busy.
+	 * At each sync point, and when work begins while region_slot_device.busy is 0. The library also clears `busy` at each
+	 * sync point, unless another thread has launched work since.
 	 */
 	SYNC_POINT_ENDS_USE,
 };
@@ -119,7 +119,10 @@ struct region_control_device {
 	_Atomic uint64_t context_bytes; /* memory that one CUDA context takes on this device */
 	_Atomic uint64_t depth_ns;      /* most work in flight under LEASE_GO */
 	_Atomic uint64_t free_depth_ns; /* most work in flight under LEASE_FREE, if alone */
-	/* Under LEASE_GO, a second work item may start beyond depth_ns while less than long_work_ns is in flight. */
+	/*
+	 * If depth_ns or more is in flight, but in one work item only, a second item may start while less than long_work_ns is
+	 * in flight.
+	 */
 	_Atomic uint64_t long_work_ns;
 	/* 0; an older library reads another field here */
 	uint64_t reserved;
@@ -198,7 +201,10 @@ struct region_control {
 	 * library gives up after a while. 0 also from a daemon that does not know this field.
 	 */
 	_Atomic uint32_t swap_hope;
-	/* 1 if the GPU is too small for all tenants that may swap there, so this tenant's memory will have to leave it */
+	/*
+	 * 1 if the quotas of all tenants that may swap on this GPU exceed its memory together, so that this tenant's memory will
+	 * probably have to leave the GPU
+	 */
 	_Atomic uint32_t swap_is_likely;
 	/* Bit i is set if device i is a MIG instance. Fixed; 0 also from a daemon that does not know this field. */
 	uint32_t instances;
@@ -332,7 +338,7 @@ struct region_spent {
  */
 struct region_bell {
 	_Alignas(64) _Atomic uint32_t ring_count; /* futex word, seq_cst; incremented at each ring */
-	/* Number of sync points: waits of a thread for all work that it launched, as at the end of a step. */
+	/* Number of sync points (enum region_sync_point): waits for all work in flight, as at the end of a step. */
 	_Atomic uint32_t sync_points;
 	/* A part of busy_ns: the time from the start of each lease until 1 ms of work, or half of depth_ns, was in flight. */
 	_Atomic uint64_t ramp_ns;

@@ -2,8 +2,8 @@
  * A histogram of the durations of a tenant's steps on one device (library/launch/step.h defines a step). All processes of the
  * tenant count in the same fields, so their steps are merged.
  *
- * A bucket is a duration in units of STEP_UNIT_NS, rounded down to its four highest bits. Each power of two has eight buckets;
- * none but the lowest is wider than an eighth of its lower bound.
+ * A bucket is a duration in units of STEP_UNIT_NS, rounded down to its four highest bits. Each power of two from 8 on has eight
+ * buckets, and none of these but the last is wider than an eighth of its lower bound.
  *
  *     bucket     0  1  ...  7   8  9 ... 15   16  17 ... 23   ...   175
  *     from unit  0  1  ...  7   8  9 ... 15   16  18 ... 30   ...   15 << 20: 64 s, and everything longer
