@@ -79,7 +79,10 @@ enum sim_request {
 	SIM_CARD_STATE, /* card -> payload struct sim_card_state, then its processes */
 	SIM_SAMPLES,    /* card, arg: since ns -> payload: struct sim_sample, oldest first */
 	SIM_LISTEN,     /* card, arg: on; if 1, the client gets Xid and ECC notes from now on */
-	/* The next requests act on another process. arg: its pid. The reply comes when the request is carried out. */
+	/*
+	 * SIM_PROCESS_STATE to SIM_PROCESS_UNLOCK act on another process. arg: its pid. The reply comes when the request is
+	 * carried out.
+	 */
 	SIM_PROCESS_STATE, /* -> val: enum sim_process */
 	SIM_PROCESS_LOCK,  /* arg: pid, limit in ms (0: none) */
 	SIM_PROCESS_CHECKPOINT,
@@ -155,7 +158,7 @@ struct sim_reply_msg {
 	uint32_t req; /* 0: a note */
 	int32_t status;
 	uint32_t payload_bytes;
-	uint64_t completed; /* this client's launches that are done */
+	uint64_t completed; /* number of this client's launches that are done */
 	uint64_t val[5];
 };
 static_assert(sizeof(struct sim_reply_msg) == 64, "replies are cut by size");
@@ -183,7 +186,7 @@ struct sim_card_info {
 	 */
 	uint64_t far_bytes_per_s;
 	int32_t sms;
-	uint32_t busy_threads; /* threads that keep one SM busy; an SM has room for more */
+	uint32_t busy_threads; /* number of threads that keep one SM busy; an SM has room for more */
 	int32_t cc_major, cc_minor;
 	int32_t numa;      /* -1: unknown */
 	uint32_t peers;    /* bit i: NVLink to card i */

@@ -202,8 +202,8 @@ struct region_control {
 	 */
 	_Atomic uint32_t swap_hope;
 	/*
-	 * 1 if the quotas of all tenants that may swap on this GPU exceed its memory together, so that this tenant's memory will
-	 * probably have to leave the GPU
+	 * 1 if the quotas of all tenants that may swap on this GPU together exceed its memory, so that this tenant's memory
+	 * will probably have to leave the GPU
 	 */
 	_Atomic uint32_t swap_is_likely;
 	/* Bit i is set if device i is a MIG instance. Fixed; 0 also from a daemon that does not know this field. */

@@ -2,7 +2,7 @@
  * A client's connection to the server that simulates the GPUs ("cards"). Thread safe, except where noted.
  *
  * There is no reader thread: one of the threads that wait for a reply reads the replies of all, until its own has come. After a
- * fork, the child's link is dead and its descriptor closed. If the server goes away, every call returns LINK_DEAD, including
+ * fork, the child's link is dead and its descriptor closed. If the server goes away, every call fails with LINK_DEAD, including
  * calls that wait.
  */
 #pragma once

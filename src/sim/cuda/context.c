@@ -402,8 +402,8 @@ CUresult cuCtxGetId(CUcontext ctx, unsigned long long *id)
 }
 
 /*
- * Sets the stack bytes of each thread, and takes local memory for all threads that can run at a time. (The real driver takes it
- * only at the next launch.)
+ * Sets the stack bytes of each thread. Bytes above STACK_BYTES are taken from GPU memory, for all threads that can run at a
+ * time. (The real driver takes that memory only at the next launch.)
  */
 static CUresult set_stack(CUcontext ctx, size_t bytes)
 {

@@ -1,6 +1,6 @@
 /*
- * Old and rare calls, each by the newer call. All simulated device addresses are above 4 GiB, so a call that returns a 32-bit
- * address fails with out of memory.
+ * Old and rare calls. Most of them call their newer version. All simulated device addresses are above 4 GiB, so a call that
+ * must return a 32-bit address fails: an allocation with "out of memory", a query with "not found".
  */
 #include "sim/cuda/sim.h"
 
@@ -173,7 +173,7 @@ OLD(cuVDPAUCtxCreate_v2,
     CUDA_ERROR_NOT_SUPPORTED)
 OLD_TWINS(cuStreamBeginCaptureToCig, _ptsz, (CUstream stream, CUstreamCigCaptureParams *params),
 	  CUDA_ERROR_INVALID_CONTEXT)
-/* Checks `maps` before anything else (CUDA 13.0 on an H200). */
+/* Checks `maps` before anything else, as CUDA 13.0 does on an H200. */
 #define MAP_ARRAY(symbol) \
 	CUresult symbol(CUarrayMapInfo *maps, unsigned int count, CUstream stream) \
 	{ \
@@ -190,7 +190,7 @@ OLD(cuLogicalEndpointImport,
     (CUlogicalEndpointId id, const void *handle, CUlogicalEndpointIpcHandleType type),
     CUDA_ERROR_NOT_SUPPORTED)
 
-/* ---- launches: a block always has one thread ---- */
+/* ---- launches; cuLaunch and cuLaunchGrid always run blocks of one thread ---- */
 
 static CUresult launch_grid(CUfunction f, int width, int height, CUstream stream)
 {

@@ -77,7 +77,7 @@ struct CUctx_st {
 	CUcontext next;
 	CUstream legacy;
 	CUstream streams;
-	uint32_t peers; /* bit i: contexts may access device i */
+	uint32_t peers; /* bit i: this context may access the memory of device i */
 	size_t limits[16];
 	uint32_t sms; /* number of SMs that the context may use */
 	/* block of the threads' local memory beyond STACK_BYTES each (context.c); 0: none */
@@ -163,8 +163,9 @@ struct sim_step {
 	void *fn;                 /* HOST_FUNC: a CUhostFn; CALLBACK: a CUstreamCallback */
 	void *data;
 	uint64_t addr, value;
-	unsigned int flags; /* ALLOC: the device */
-	CUstream stream;    /* CALLBACK: the callback's first argument */
+	/* WAIT32, WAIT64: how to compare, as in cuStreamWaitValue32(); ALLOC: the device */
+	unsigned int flags;
+	CUstream stream; /* CALLBACK: the callback's first argument */
 };
 
 struct sim {
@@ -321,7 +322,7 @@ bool sim_graph_add(CUgraph graph, const struct sim_step *step, CUgraphNode *ret_
 uint64_t sim_graph_addresses(CUcontext ctx, uint64_t bytes);
 /* Makes sure that the device has this much graph memory, which stays reserved after a launch. */
 CUresult sim_graph_map(CUdevice dev, uint64_t bytes);
-/* Frees the graph memory with the device's last context. Call with sim.lock held. */
+/* Frees all graph memory of the device: for a trim, and when its last context ends. Call with sim.lock held. */
 void sim_graph_memory_gone(struct sim_device *device);
 
 /* host_work.c: work of a stream that the host does, such as callbacks. */

@@ -266,7 +266,7 @@ static void pass_to_server(int fd, const struct ucred *who, int listen_fd)
 	(void)n;
 }
 
-/* Connections are served one at a time. A peer that does not close soon is dropped after a second. */
+/* Connections are served one at a time. If a peer sends nothing for a second, its commands so far are run. */
 static void take_connection(int fd, int listen_fd)
 {
 	struct timeval patience = { .tv_sec = 1 };

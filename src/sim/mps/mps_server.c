@@ -36,7 +36,10 @@ void mps_log(const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	/* The daemon's and the server's process names do not differ in their first 15 bytes; the pid tells the lines apart. */
+	/*
+	 * Print "Server" or "Control" and the pid, because the names of both processes have the same first 15 bytes, and Linux
+	 * keeps no more.
+	 */
 	printf("[%s.%03ld %s %5d] %s\n", stamp, now.tv_nsec / 1000000,
 	       is_server ? "Server" : "Control", getpid(), text);
 	fflush(stdout);

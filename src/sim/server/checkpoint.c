@@ -1,8 +1,8 @@
 /*
  * Takes processes off their GPUs and brings them back, at the request of another process.
  *
- *     RUNNING  lock  LOCKED  checkpoint  CHECKPOINTED
- *             unlock         restore
+ *     RUNNING -- lock ----> LOCKED -- checkpoint --> CHECKPOINTED
+ *             <- unlock ---        <-- restore -----
  *
  * A lock shuts the process's gate (struct sim_gate), so that the program's calls wait. The lock is complete when the process's
  * work is done. A checkpoint releases what the process holds on all GPUs, contexts too, and removes the process from NVML's

@@ -145,8 +145,8 @@ static bool is_contended(const struct engine_card *card)
 }
 
 /*
- * Returns the next process with work after `after` (from the list's end on, from its start), or `after` itself. NULL if none
- * has.
+ * Returns the next process with work in the list, which counts as a ring, after `after`; that is `after` itself if only it has
+ * work. Begins at the list's start if `after` is NULL. Returns NULL if no process has work.
  */
 static struct engine_proc *next_runnable(struct engine_card *card, struct engine_proc *after)
 {

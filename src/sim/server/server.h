@@ -56,7 +56,7 @@ struct export
 };
 
 struct waiter {
-	struct waiter *next, *prev; /* of a client, or of an event, which does not use prev */
+	struct waiter *next, *prev; /* in the list of a client, or of an event without prev */
 	struct client *client;
 	uint32_t req;
 	uint32_t left; /* number of ENGINE_MARKs that must still be done before the reply */
@@ -102,7 +102,8 @@ struct client {
 	struct id_map streams, events;
 	struct waiter *waiters;
 	uint32_t room_req;
-	uint64_t completed_before; /* launches that came after the card was lost */
+	/* number of launches that came after their card was lost; they count as completed */
+	uint64_t completed_before;
 	unsigned char in[16384];
 	size_t in_at, in_end;
 	unsigned char *out;
@@ -118,7 +119,7 @@ struct server {
 	uint64_t linger_ns; /* how long the server lives without clients; 0: for ever */
 	uint64_t empty_since_ns;
 	bool had_client;
-	uint32_t lost; /* bit i: card i is lost */
+	uint32_t lost; /* bit i: card i fell off the bus (SIM_CTL_LOSE) */
 	struct client *clients;
 	uint64_t used_bytes[SIM_MAX_CARDS];
 	struct hold **holds;

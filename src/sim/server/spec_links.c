@@ -142,7 +142,7 @@ int spec_finish_links(const struct spec_at *at, struct spec *spec)
 		for (uint32_t j = 0; j < spec->cards_n; j++) {
 			struct sim_card_info *other = &spec->cards[j].info;
 
-			/* Two GPUs share as many links as both of them have. */
+			/* If two GPUs give different numbers of links to each other, the smaller number holds. */
 			if (card->links[j] < other->links[i])
 				other->links[i] = card->links[j];
 			links += card->links[j];

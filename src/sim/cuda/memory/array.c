@@ -200,7 +200,7 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *ret_mipmap, const CUDA_ARRAY3D
 	mipmap->whole.magic = MAGIC_MIPMAP;
 	mipmap->whole.ctx = ctx;
 	mipmap->whole.desc = d = *desc;
-	/* A mipmap has at most as many levels as its longest side can be halved. */
+	/* Each level has half the sides of the one before. A level of one element is the last, even if `levels` is larger. */
 	for (; mipmap->levels_n < SIM_MIN(levels, 16u); mipmap->levels_n++) {
 		struct CUarray_st *level = &mipmap->levels[mipmap->levels_n];
 

@@ -1,4 +1,4 @@
-/* Events. Final answers are kept, so that polling needs no request. */
+/* Events. The server's answer that an event is done is kept, so that polling a completed event needs no request. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
  * Graphs: lists of steps that run in the order in which they were added, which satisfies all edges. A launch of a
- * graph takes the time of its steps, and counts as one launch.
+ * graph takes the time of its steps, and counts as one launch if it has a kernel.
  */
 #include <stdlib.h>
 #include <string.h>
