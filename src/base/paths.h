@@ -22,9 +22,9 @@
 #define PATHS_SYSTEM_BASE "/run/allot"
 
 /*
- * Makes the directory name for some hardware: "gpu" if spec is NULL, "sim-h200x2" for the word h200x2, whether or not there is
- * such a simulated GPU, else "sim-<stem>-<hash of the real path>" of the file `spec`. -EINVAL if spec is empty, -ENAMETOOLONG
- * for a word above 32 bytes, -ENOENT if the file does not exist.
+ * Makes the directory name for some hardware: "gpu" if spec is NULL; "sim-h200x2" for the word h200x2 (letters, digits, '-' and
+ * '_'), whether or not there is such a simulated GPU; else "sim-<start of its name>-<hash of its real path>" for a file `spec`.
+ * -EINVAL if spec is empty, -ENAMETOOLONG for a word above 32 bytes, -ENOENT if the file does not exist.
  */
 int paths_hardware(const char *spec, char ret_name[PATHS_HARDWARE_MAX], struct error *err);
 

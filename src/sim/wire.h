@@ -186,7 +186,7 @@ struct sim_card_info {
 	 */
 	uint64_t far_bytes_per_s;
 	int32_t sms;
-	uint32_t busy_threads; /* number of threads that keep one SM busy; an SM has room for more */
+	uint32_t busy_threads; /* how many threads keep one SM busy; an SM has room for more */
 	int32_t cc_major, cc_minor;
 	int32_t numa;      /* -1: unknown */
 	uint32_t peers;    /* bit i: NVLink to card i */

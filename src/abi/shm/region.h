@@ -302,7 +302,7 @@ struct region_slot {
 	_Atomic uint32_t swap_failed;   /* failed moves; an order that was given up counts once */
 	_Atomic uint64_t swap_moved_ns; /* duration of the last complete move */
 	_Atomic uint64_t swap_progress_bytes; /* total bytes moved so far; grows during a move */
-	/* written by T: 1 if this library reads `owner`; 0 from an older library */
+	/* written by T: 1 if this library reads region_control.owner; 0 from an older library */
 	_Atomic uint32_t heeds_owner;
 	/* written by T: MiB that the current move has copied; 0 from an older library */
 	_Atomic uint32_t swap_copied_mib;

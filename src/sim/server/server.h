@@ -56,7 +56,8 @@ struct export
 };
 
 struct waiter {
-	struct waiter *next, *prev; /* in the list of a client, or of an event without prev */
+	/* in a client's list, or in an event's list, which does not use prev */
+	struct waiter *next, *prev;
 	struct client *client;
 	uint32_t req;
 	uint32_t left; /* number of ENGINE_MARKs that must still be done before the reply */
