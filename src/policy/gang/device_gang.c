@@ -14,7 +14,8 @@ struct gang {
 	enum phase phase;
 	uint64_t devices; /* devices that reported the gang; the sets below are subsets */
 	uint64_t present, wanting, owned;
-	bool is_due; /* waiting, and due on all devices that it wants */
+	/* is_due in the reports of all devices that it wants, and no other rank became idle just now */
+	bool is_due;
 	bool is_stuck;
 	double behind;
 	uint64_t at_ns, slip_until_ns;
@@ -140,7 +141,7 @@ static void read_reports(struct gang *g)
 	g->is_stuck = is_stuck && waits;
 }
 
-/* Returns the devices that other gangs own. */
+/* Returns the devices that are part of other gangs' turns (`owned`). */
 static uint64_t owned_by_others(const struct gang_board *board, const struct gang *except)
 {
 	uint64_t owned = 0;
@@ -158,7 +159,9 @@ static bool is_behind(const struct gang *g, int index, const struct gang *other,
 	return !(g->behind < other->behind) && index < other_index;
 }
 
-/* Returns true if another waiting gang wants one of this gang's devices and comes first. */
+/*
+ * Returns true if another gang that is due wants one of the devices that this gang wants, and is further behind (is_behind()).
+ */
 static bool must_wait(const struct gang_board *board, int index)
 {
 	const struct gang *g = board->gang[index];
@@ -216,7 +219,7 @@ static uint64_t devices_where(const struct gang *g, bool (*says)(const struct ga
 	return set;
 }
 
-/* Returns the predicted end of the gang's last in-flight work. */
+/* Returns the predicted end of the gang's last in-flight work, at most GANG_GATHER_MAX_NS from now. */
 static uint64_t ends_at(const struct gang *g, uint64_t now_ns)
 {
 	uint64_t longest_ns = 0;

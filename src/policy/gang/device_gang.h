@@ -70,8 +70,9 @@ enum gang_order {
 struct gang_command {
 	enum gang_order order;
 	uint64_t at_ns;
-	bool is_stuck; /* the gang's work on another device has outlived a drain */
-	bool is_slip;  /* with GANG_GO: the library keeps no more work in flight than necessary */
+	/* work of the gang has outlived a drain on some device, and a rank of the gang waits at a gate */
+	bool is_stuck;
+	bool is_slip; /* with GANG_GO: the library keeps no more work in flight than necessary */
 	/* How long the gang's ranks that hold leases on other devices have been idle; UINT64_MAX if there are none. */
 	uint64_t idle_elsewhere_ns;
 };

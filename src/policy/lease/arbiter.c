@@ -394,7 +394,7 @@ static void enter_slices(struct arbiter *a)
 	sliced_begin(a);
 }
 
-/* Lets all tenants run, except those that sliced_is_held() holds. */
+/* Lets all tenants run, except paused ones and those that sliced_is_held() holds. */
 static void decide_slices(struct arbiter *a)
 {
 	sliced_mark(a);
@@ -413,8 +413,8 @@ static void decide_slices(struct arbiter *a)
 }
 
 /*
- * Returns the only tenant with demand or work, which may keep running: enter_leases() makes it the holder without a drain. NONE
- * if there is no such tenant, or several.
+ * Returns the only tenant with demand or work, which may keep running: if it has demand and tokens, enter_leases() makes it the
+ * holder without a drain. NONE if there is no such tenant, or several.
  */
 static int find_only_present(const struct arbiter *a)
 {

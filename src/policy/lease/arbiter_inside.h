@@ -99,7 +99,7 @@ struct tenant {
 
 	/* set by the caller: */
 	struct arbiter_observation seen;
-	/* the counters in `seen` are valid as a base for differences */
+	/* `seen` holds an earlier observation, so the counters of the next one can be compared with it */
 	bool counters_known;
 	bool seen_since_close; /* was observed after its processes could read CLOSING */
 	bool launched;         /* launched work since the last arbiter_step() */
@@ -158,7 +158,7 @@ struct tenant {
 	double behind_ns;
 	/* While it is alone under a cap: slices of cap_slice_most_ns, because in short ones its thread is seldom ahead. */
 	bool has_long_slices;
-	/* charged_ns at the last poll that saw it without work or a held thread */
+	/* charged_ns at the last poll that saw neither work nor a thread held at its gate */
 	double charged_at_idle_ns;
 	bool has_synced;     /* reached a sync point since the arbiter's last step */
 	bool ended_step;     /* its last turn ended with a step of its program */
@@ -197,7 +197,7 @@ struct arbiter {
 	bool priorities_differ;
 	int gang_count;   /* tenants with a gang order other than GANG_NONE */
 	int member_count; /* members of space groups */
-	int wanting;      /* tenants that wanted the GPU during the charged step */
+	int wanting;      /* tenants with demand or work at the last charge_step(); 0 in free run */
 	/* terms of turns in force: the usual ones, or those beside a gang */
 	struct turn_terms terms;
 	uint64_t quantum_ns;
@@ -213,7 +213,7 @@ struct arbiter {
 
 	/* state of the lease: */
 	int holder;
-	int last_holder; /* NONE: unknown */
+	int last_holder; /* the tenant that had the latest lease; NONE: unknown */
 	enum close_reason close_reason;
 	struct arbiter_lease_end last_end;
 	bool was_wanted; /* at the last decision, another tenant wanted the lease */
@@ -282,7 +282,10 @@ double charge_tokens_needed(const struct arbiter *a, const struct tenant *t);
  * program should get few long pauses instead of many short ones, because each costs its thread the lead over the GPU.
  */
 bool charge_streams(const struct arbiter *a, const struct tenant *t);
-/* Returns how far below zero a capped tenant's tokens may fall while it is alone. Then long slices are as far above as below. */
+/*
+ * Returns how far below zero a capped tenant's tokens may fall while it is alone; 0 beside other tenants. So a long slice
+ * begins about as far above zero as it ends below.
+ */
 uint64_t charge_alone_debt_ns(const struct arbiter *a, const struct tenant *t);
 /* Returns the GPU time for which a capped tenant that is alone runs before it pauses. */
 uint64_t charge_alone_slice_ns(const struct arbiter *a, const struct tenant *t);

@@ -66,8 +66,8 @@ struct arbiter_config {
 	uint64_t need_ns;          /* a tenant in need (arbiter.h) gets min_lease_ns this often */
 	uint64_t urgent_window_ns; /* how long a budget may be saved up: bucket size / rate */
 	/*
-	 * the most by which budget and tokens may be overdrawn; also what both must hold before the tenant may push ahead
-	 * again
+	 * the most by which a budget (arbiter.h: Priority) and the tokens may be overdrawn; also what both must hold before the
+	 * tenant may push ahead again
 	 */
 	uint64_t urgent_slice_ns;
 	/* a budget's rate is the guarantee times this, if other guarantees leave that much */

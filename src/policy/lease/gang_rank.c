@@ -188,7 +188,10 @@ uint64_t gang_rank_next_poll_ns(const struct arbiter *a, uint64_t next_ns)
 
 /* ---- reports on a tenant ---- */
 
-/* Returns true if a candidate that is not held for a gang comes before tenant `index`. */
+/*
+ * Returns true if another candidate comes before tenant `index`. The holder does not count, nor do ranks that wait for their
+ * gang's turn (gang_rank_is_held()).
+ */
 static bool comes_later(const struct arbiter *a, int index)
 {
 	const struct tenant *t = &a->tenant[index];

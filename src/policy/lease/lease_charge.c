@@ -150,8 +150,8 @@ void charge_unused_lease(struct arbiter *a, struct tenant *t)
 }
 
 /*
- * Returns how long a tenant that has work now had work during dt_ns: all of it, or at most poll_lease_ns if its doorbell rang
- * when the work began.
+ * Returns how long a tenant with work had work during dt_ns: for all of it, but at most poll_lease_ns if the work began in this
+ * time and a doorbell told so.
  */
 static double ran_of(const struct arbiter *a, const struct tenant *t, uint64_t dt_ns)
 {

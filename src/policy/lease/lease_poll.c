@@ -9,8 +9,8 @@ static uint64_t between(uint64_t low, uint64_t value, uint64_t high)
 
 /*
  * Returns the time until the next poll of a draining tenant: half of its predicted work, so that the polls come ever faster. A
- * tenant that was busy after it could read CLOSING rings its doorbell when its work ends; it is polled only at the deadline and
- * every poll_rung_ns.
+ * tenant that has a doorbell, and was busy after it could read CLOSING, rings it when its work ends. Unless a gang is on the
+ * device, such a tenant is polled only at the deadline and every poll_rung_ns.
  */
 static uint64_t drain_poll_ns(const struct arbiter *a, const struct tenant *t)
 {
@@ -38,7 +38,7 @@ uint64_t lease_drain_poll_ns(const struct arbiter *a)
 
 /*
  * For a device without a holder. Returns the time until the first tenant that lacks only tokens has enough of them;
- * poll_lease_ns if tenants must be polled or an interrupted one waits.
+ * poll_lease_ns if a tenant rings no doorbell, a gang is on the device, or a tenant that a higher priority interrupted waits.
  */
 static uint64_t next_tokens_ns(const struct arbiter *a)
 {

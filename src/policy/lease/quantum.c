@@ -45,7 +45,10 @@ void quantum_watch_start(struct arbiter *a, const struct tenant *holder)
 	a->start_ns = passed_ns - min_u64(busy_ns, passed_ns);
 }
 
-/* Learns how long the last holder was behind the GPU, and chooses its slices. Long ones end with activate() too. */
+/*
+ * Learns for how long the last holder's thread was behind the GPU, and sets has_long_slices by that. (activate() also clears
+ * has_long_slices: the tenant was absent.)
+ */
 static void choose_slices(const struct arbiter *a, struct tenant *t)
 {
 	double behind_ns = 0;

@@ -107,7 +107,10 @@ struct swap_schedule {
 	struct swap_schedule_tenant tenant[SWAP_SCHEDULE_MOST];
 	unsigned end;    /* all numbers in use are below this */
 	uint64_t orders; /* total orders to leave */
-	/* For each card: since when all tenants that are out would have room, and none is queued; 0 if this is not so. */
+	/*
+	 * For each card: since when there has been room for the return of all tenants that are out and need nothing, and no
+	 * tenant has queued for the card. 0 if this is not so, or there is no such tenant.
+	 */
 	uint64_t room_since_ns[SWAP_SCHEDULE_CARDS];
 };
 
@@ -130,7 +133,7 @@ void swap_schedule_observe(struct swap_schedule *r, int tenant,
 void swap_schedule_step(struct swap_schedule *r, const uint64_t *capacity_bytes,
 			unsigned card_count, uint64_t now_ns);
 
-/* Returns how long a tenant may stay while another needs need_bytes on all its cards. */
+/* Returns how long the tenant's turn lasts if another tenant needs need_bytes, summed over that other tenant's cards. */
 uint64_t swap_schedule_turn_ns(const struct swap_schedule *r, int tenant, uint64_t need_bytes);
 
 /*

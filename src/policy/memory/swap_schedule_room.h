@@ -21,8 +21,8 @@ bool swap_schedule_is_awaited(const struct swap_schedule_tenant *t);
 /* Returns the tenant's movable bytes, summed over its cards. */
 uint64_t swap_schedule_movable_bytes(const struct swap_schedule_tenant *t);
 /*
- * Returns true if the tenant lacks bytes or must be let in. A tenant that is out may be in need even with nothing to move
- * back.
+ * Returns true if the tenant lacks bytes on a card, or is out and has work or is_recalled. So a tenant that is out may be in
+ * need even with nothing to move back. False if a user ordered it out.
  */
 bool swap_schedule_is_in_need(const struct swap_schedule_tenant *t);
 
@@ -39,8 +39,8 @@ void room_free(const struct swap_schedule *r, struct room *ret);
 bool room_fits(const struct room *room, const struct swap_schedule_tenant *t);
 
 /*
- * Returns true if there would be room for the tenant once all tenants left that can: for the bytes that it lacks or, if
- * is_return, for all that it must move back.
+ * Returns true if there would be room for the tenant once all other tenants left, even those that ignored an order to leave:
+ * room for the bytes that it lacks or, if is_return, for all that it must move back.
  */
 bool room_can_ever(const struct swap_schedule *r, int tenant, bool is_return);
 

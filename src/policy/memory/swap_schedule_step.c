@@ -326,7 +326,7 @@ static bool has_lost_room(const struct swap_schedule *r, struct swap_schedule_te
 	return is_over && now_ns - t->lacks_since_ns >= r->config.turn_min_ns;
 }
 
-/* Calls off the return, and gives the tenant back its place in the queue. */
+/* Calls off the tenant's return. If the tenant has work, it gets back its place in the queue. */
 static void cancel_return(struct swap_schedule_tenant *t, uint64_t now_ns)
 {
 	t->should_be_in = false;

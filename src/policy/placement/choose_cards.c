@@ -39,7 +39,7 @@ static void choose_best(struct choosing *c, uint64_t able)
 	c->best = set;
 }
 
-/* A card of unknown NUMA node cannot serve a request that must stay on one node. */
+/* Chooses among the sets whose cards are all of one NUMA node. A card whose NUMA node is unknown is in none of them. */
 static void choose_in_each_numa(struct choosing *c, const struct place_node *node, uint64_t able)
 {
 	for (unsigned i = 0; i < node->card_count; i++) {

@@ -246,7 +246,10 @@ static void hold(struct mps_client *m, bool is_held, uint64_t dt_ns)
 	m->is_held = is_held;
 }
 
-/* Over one window, paces change in proportion to what the worst served member lacks. */
+/*
+ * Over one window (WINDOW_NS), paces fall in proportion to what the worst served member lacks of its guarantee, or rise in
+ * proportion to what it has beyond.
+ */
 void space_set_paces(struct mps_client *const *m, size_t count, uint64_t dt_ns)
 {
 	double off = FASTER_MOST;

@@ -99,7 +99,7 @@ double mps_client_speed(const struct mps_client *member);
 double mps_client_share(const struct mps_client *member);
 /* Returns true if measuring the member alone would still teach something new. */
 bool mps_client_learns(const struct mps_client *member);
-/* Convert work to reported work and back. The second result is never more than reported_work_ns. */
+/* Convert work to reported work, and back. mps_client_work_ns() never returns more than reported_work_ns. */
 uint64_t mps_client_reported_work_ns(const struct mps_client *member, uint64_t work_ns);
 uint64_t mps_client_work_ns(const struct mps_client *member, uint64_t reported_work_ns);
 /* Returns the reported work that the member may begin now. */

@@ -25,7 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Smaller changes of a limit are left out, except those that reach the own cap or most_pct. */
+/* In percent of the GPU: smaller changes of a limit are left out, except those that reach the tenant's own cap or most_pct. */
 #define LEND_BAND_PCT 2.0
 #define LEND_HEADROOM 1.1     /* a borrower is lent its demand times this ... */
 #define LEND_HEADROOM_PCT 5.0 /* ... plus this, so that a growing demand can show */
@@ -75,7 +75,7 @@ struct lend_tenant {
 void lend_decide(const struct lend_config *config, struct lend_tenant *const *tenants, size_t count,
 		 uint64_t dt_ns);
 
-/* Sets the limit back to the own cap, after a change of share. Keeps the demand. */
+/* Sets limit_now_pct back to the tenant's own cap. Call after a change of its share. Keeps the demand. */
 void lend_reset(struct lend_tenant *tenant);
 
 /* "off", "unneeded", "lent" or "reclaimed". Stable, for programs. */

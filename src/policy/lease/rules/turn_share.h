@@ -17,7 +17,7 @@ struct turn_share {
 	bool was_here;    /* the tenant was in GPU memory at seen_ns */
 	uint64_t here_ns; /* length of the present turn so far, or of the last one if swapped out */
 	uint64_t last_here_ns; /* length of the turn before */
-	uint64_t away_ns;      /* time of the latest absence in which the tenant had work */
+	uint64_t away_ns;      /* in the latest absence: time in which the tenant had work */
 };
 
 /* Records for the time since the last call whether the tenant was in GPU memory (is_here), and whether it had work. */
