@@ -38,7 +38,7 @@ struct kube_answer {
 	int status; /* HTTP status; 0 if there was no answer */
 	/* The answer's object, or NULL. Valid only during `done`; take a reference to keep it. */
 	json_t *object;
-	size_t bytes;            /* bytes of the answer that were read */
+	size_t bytes;            /* size of the answer, without the lines that a kube_line got */
 	uint64_t retry_after_ns; /* 0 if the server gave no time */
 	/* err.code is 0 if the status is 2xx and the answer is JSON; EFBIG if the answer exceeds KUBE_BODY_MAX */
 	struct error err;

@@ -26,7 +26,7 @@ struct kube_watch {
 	char *collection, *selector;
 	struct watch_handlers on;
 	void *data;
-	struct kube_call *call; /* NULL while the alarm is set */
+	struct kube_call *call; /* NULL while `again` is set */
 	struct alarm again;
 	struct backoff backoff;
 	char *version; /* the resourceVersion at which the watch resumes; NULL: list first */

@@ -9,7 +9,7 @@
 #include "kube/util/object.h"
 
 #define MIB (UINT64_C(1) << 20)
-#define TEXT_MAX 64 /* maximum bytes of an attribute */
+#define TEXT_MAX 64 /* most bytes of an attribute's text; a longer text is cut */
 #define STANDARD "resource.kubernetes.io/"
 
 /* ---- attributes ---- */

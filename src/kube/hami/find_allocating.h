@@ -48,7 +48,7 @@ struct choice {
 
 /*
  * Whether the pod is being bound to the node and has shares that the kubelet has not asked for yet. False if the binding began
- * more than CHOICE_BIND_LIMIT_S ago.
+ * more than CHOICE_BIND_LIMIT_S ago, or its time is invalid. Some schedulers write no time; then there is no time limit.
  */
 bool choice_is_open(const struct kube_pod *pod, const char *node, int64_t now_s);
 

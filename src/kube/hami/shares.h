@@ -21,7 +21,7 @@
 struct kube_share {
 	size_t container; /* index of its container: the number of ';' before the share */
 	char card[KUBE_ID_MAX];
-	char kind[SHARE_KIND_MAX]; /* "NVIDIA" */
+	char kind[SHARE_KIND_MAX]; /* the GPU's vendor: "NVIDIA" */
 	uint64_t memory_mib;
 	unsigned cores_pct;
 	/*

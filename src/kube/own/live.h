@@ -8,7 +8,7 @@
  * A value is either for all of a container's GPUs, or a list separated by commas with one value per
  * GPU, in the order in which the container got them. A container's own annotation takes precedence
  * over the pod's. (The container's name stands before the domain, because a DNS label always fits
- * there; behind the '/' it may be too long.) Only allocates memory, no other effects. Thread safe.
+ * there; behind the '/' it may be too long.) The functions allocate memory and have no other effects. Thread safe.
  */
 #pragma once
 

@@ -9,7 +9,7 @@
 #define BACKOFF_MAX_S 30
 
 struct backoff {
-	/* failures in a row, counted until the wait is BACKOFF_MAX_S; 0 after a success */
+	/* failures in a row, counted until the wait is BACKOFF_MAX_S; the user of the backoff sets it to 0 after a success */
 	unsigned failures;
 };
 
