@@ -11,7 +11,7 @@
 #include "http/server_inside.h"
 
 /* At the limit of connections, a new one replaces an old one that was in its stage for at least: */
-/* STAGE_IDLE: a client whose connection was closed sooner would connect again at once */
+/* STAGE_IDLE: a client whose idle connection was closed sooner than this would connect again at once */
 #define IDLE_LEAST_NS (1 * NSEC_PER_SEC)
 /* STAGE_NEW: time for a TLS handshake and a request's first line */
 #define SILENT_LEAST_NS (100 * NSEC_PER_MSEC)

@@ -306,8 +306,8 @@ static void take_body(struct server *s, struct server_call *c, const char *part,
 
 /*
  * Callback: the headers have arrived, a part of the body, or its end (*body_length is 0); or server_call_answer() was called.
- * If bodies are not accepted (body_max 0), GET and HEAD are answered after their headers; any other request is refused, and its
- * connection ends because its body stays unread.
+ * If bodies are not accepted (body_max 0), GET and HEAD are answered after their headers. Any other request is answered before
+ * its body is read, and its connection then ends.
  */
 enum MHD_Result server_on_request(void *data, struct MHD_Connection *at, const char *url,
 				  const char *method, const char *version, const char *body,

@@ -60,7 +60,7 @@ struct generation {
 	struct MHD_Daemon *daemon;
 	struct loop_source *source, *soon_timer;
 	unsigned count;
-	bool has_resumed; /* a call was answered since libmicrohttpd last ran */
+	bool has_resumed; /* server_wake() resumed a call since libmicrohttpd last ran */
 };
 
 struct server {
