@@ -13,5 +13,8 @@
  * socket is read first: otherwise the peer could get ECONNRESET in place of the last reply.
  */
 void closer_close(uid_t uid, int fd);
-/* Returns true if a close() for that user hangs, or too many wait. If so, accept no more connections from that user. */
+/*
+ * Returns true if a close() hangs in the thread for that user (and for a few other users), or too many wait for it. If so,
+ * accept no more connections from that user.
+ */
 bool closer_is_stuck(uid_t uid);

@@ -84,7 +84,7 @@ struct grpc_call {
 	size_t sent;                     /* bytes sent of `now` */
 	uint64_t sent_ns;                /* when bytes were last sent, or the first message came */
 	bool has_headers, is_deferred;
-	bool is_over; /* the status was sent, or is about to be */
+	bool is_over; /* the call has its status (grpc_call_end()), or its stream is being reset */
 	enum grpc_status status;
 	char text[GRPC_CODED_TEXT_MAX];
 	bool is_kept;
