@@ -165,7 +165,10 @@ static int write_mirror(const struct mirror_plan *plan, const char *dir, const c
 
 enum occupant { NOTHING, OTHER_MIRROR, SAME_MIRROR };
 
-/* Finds what exists at `place`, and whether its RECORD equals `record`. -EEXIST if it must not be replaced. */
+/*
+ * Finds whether a mirror is at `place`, and whether its RECORD equals `record`. Removes an empty directory there. -EEXIST if
+ * anything else is there.
+ */
 static int find_occupant(const char *place, const char *record, enum occupant *ret,
 			 struct error *err)
 {
