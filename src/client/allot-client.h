@@ -127,7 +127,7 @@ uint64_t allot_device_memory_bytes(const allot_device *device);
  */
 int allot_device_memory_used_bytes(const allot_device *device, uint64_t *ret_bytes);
 
-/* Returns the GPU time charged to all tenants in the last second. */
+/* Returns the GPU time charged to all tenants in the last second, in percent of that second. */
 double allot_device_busy_pct(const allot_device *device);
 
 /*
@@ -185,7 +185,10 @@ double allot_share_cores_pct(const allot_share *share);
 double allot_share_cores_limit_pct(const allot_share *share);
 double allot_share_cores_limit_now_pct(const allot_share *share);
 
-/* Return the GPU time charged in the last 1 and 60 seconds, or since the tenant was made if that is shorter. */
+/*
+ * Return the GPU time charged in the last 1 and 60 seconds (or since the tenant was made, if that is shorter), in percent of
+ * this time.
+ */
 double allot_share_got_1s_pct(const allot_share *share);
 double allot_share_got_60s_pct(const allot_share *share);
 
