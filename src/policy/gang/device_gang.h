@@ -94,7 +94,7 @@ struct gang_report {
 	bool is_over;
 	/* has the lease, and is idle for so long that the turn ends if all other ranks are idle too */
 	bool is_idle;
-	bool is_vacant; /* no tenant has the device */
+	bool is_vacant; /* no tenant has the lease, and none drains */
 	/* how far the gang's virtual time is behind other tenants'; grows while the gang waits */
 	double behind;
 	uint64_t free_in_ns; /* predicted time until the device can be free for the gang */
@@ -113,7 +113,7 @@ int gang_add(struct gang_board *board);
 /* gang_remove() and the functions below ignore unused numbers. */
 void gang_remove(struct gang_board *board, int gang);
 
-/* Stores a device's report until its next one. Pass all zeros if the tenant is not on the device. */
+/* Stores a device's report on the gang, until its next report. Pass all zeros if the tenant is not on the device. */
 void gang_set_report(struct gang_board *board, int gang, unsigned device,
 		     const struct gang_report *report);
 /* Decides all turns. Returns the devices whose orders changed, a bit each: step their arbiters soon. */

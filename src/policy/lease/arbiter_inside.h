@@ -217,7 +217,9 @@ struct arbiter {
 	enum close_reason close_reason;
 	struct arbiter_lease_end last_end;
 	bool was_wanted; /* at the last decision, another tenant wanted the lease */
-	/* the holder's charge has begun: its first work was seen, or start_grace_ns is over */
+	/*
+	 * the holder's charge has begun: its first work was seen or, while other tenants want the GPU, start_grace_ns is over
+	 */
 	bool started;
 	bool worked; /* work was seen under this lease */
 	/* granted to a tenant in need (order_in_need()), so the lease lasts min_lease_ns even without tokens */
@@ -305,7 +307,7 @@ void charge_begin(struct tenant *t);
 double order_weight(const struct arbiter *a, const struct tenant *t);
 /* Returns the factor on guarantees: 1, or less if they sum to more than 100 %. */
 double order_scale(const struct arbiter *a);
-/* Sets `demand` and `running` from observations. */
+/* Sets what struct tenant derives from `seen`, such as `demand` and `running`, except `candidate`. */
 void order_read_demand(struct arbiter *a);
 /* Sets `candidate`, limits how far a returning tenant's virtual time may lag, and advances the virtual clock. */
 void order_mark_candidates(struct arbiter *a);

@@ -42,7 +42,8 @@ struct arbiter_config {
 	uint64_t step_most_ns;
 	/* programs whose steps are no longer than this are sliced by the hardware; 0: none are */
 	uint64_t slice_step_ns;
-	uint64_t depth_ns; /* the most by which CLOSING precedes a quantum's end */
+	/* usual bound on the work in flight under a lease; also the most by which CLOSING precedes a quantum's end */
+	uint64_t depth_ns;
 	/* a capped tenant that is alone gathers this many tokens before it gets a lease again */
 	uint64_t cap_slice_ns;
 	/* upper bound of these tokens for a program that never waits for its work */

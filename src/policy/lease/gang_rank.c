@@ -14,7 +14,10 @@ bool gang_rank_is_held(const struct arbiter *a, const struct tenant *t)
 	return t->gang.order != GANG_NONE && t->gang.order != GANG_GO && !order_in_need(a, t);
 }
 
-/* Returns the tenant for which the device is kept free, or whose turn is ending on other devices; or NONE. */
+/*
+ * Returns a gang for which the device is kept free (GANG_GATHER), or whose turn is ending on all its devices (GANG_CLOSE); or
+ * NONE.
+ */
 static int find_reserving(const struct arbiter *a)
 {
 	for (int i = 0; i < a->active_count; i++) {

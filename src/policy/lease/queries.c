@@ -13,7 +13,7 @@ enum lease_state arbiter_state(const struct arbiter *a, int tenant)
 	return a->tenant[tenant].state;
 }
 
-/* At most UINT64_MAX: processes may report any values, whose sums may not fit 64 bits. */
+/* Converts to 0 at least and UINT64_MAX at most: processes may report any values, whose sums may not fit 64 bits. */
 static uint64_t to_ns(double ns)
 {
 	return ns >= 0x1p64 ? UINT64_MAX : ns > 0 ? (uint64_t)ns : 0;

@@ -4,7 +4,10 @@
 #define LAST_OFF_NS UINT64_C(60000000000)
 /* After turns went well for FORGIVEN_AFTER times as long as they were last given up, that failure is forgotten. */
 #define FORGIVEN_AFTER 8
-/* largest acceptable loss by idleness: the fraction of time that hardware slicing would lose */
+/*
+ * Turns are given up once idleness has lost this fraction of the time (about what hardware slicing would lose), and
+ * LOST_LEAST_NS.
+ */
 #define LOST_PART 0.1
 #define LOST_LEAST_NS UINT64_C(10000000)
 #define LOST_WINDOW_NS UINT64_C(100000000) /* held_ns and lost_ns decay over this time */
@@ -193,7 +196,7 @@ static bool has_lost(struct turns *t, uint64_t idle_ns, uint64_t now_ns)
 
 static uint64_t start_limit_ns(const struct turns_lease *lease)
 {
-	/* Must be less than the arbiter's start_limit_ns, after which it takes the lease away. */
+	/* Must be less than start_limit_ns, after which the arbiter takes the lease from the tenant. */
 	return lease->config->start_limit_ns / 2;
 }
 

@@ -71,7 +71,7 @@ enum turns_reason {
 
 struct turns {
 	uint32_t turn;     /* slot + 1 of the process with the turn; 0: every process */
-	bool was_in_use;   /* the last step was in the lease or its drain */
+	bool was_in_use;   /* at the last turns_step(), the tenant had the lease or drained */
 	uint64_t given;    /* number of turns so far */
 	uint64_t given_up; /* how often turns were given up */
 	enum turns_reason reason;

@@ -104,7 +104,10 @@ bool room_fits(const struct room *room, const struct swap_schedule_tenant *t)
 	return true;
 }
 
-/* Returns the room if all other tenants left. Tenants that ignored an order to leave count only with is_by_stubborn. */
+/*
+ * Returns the room that there would be if all other tenants left; those that ignored an order to leave only with
+ * is_by_stubborn.
+ */
 static void room_without_others(const struct swap_schedule *r, const struct swap_schedule_tenant *t,
 				bool is_by_stubborn, struct room *ret)
 {

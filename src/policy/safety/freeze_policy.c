@@ -56,7 +56,10 @@ uint64_t freeze_starting_bytes(const struct freeze_config *config, unsigned card
 	return bytes;
 }
 
-/* Returns true if the card has the bytes that the item lacks, besides those that STARTING items may take. */
+/*
+ * Returns true if the card has the bytes that the item lacks, besides those that STARTING items may take. Also true if none of
+ * the work on the card might end (freeze_policy.h: Room).
+ */
 static bool has_room(const struct freeze_config *config, const struct freeze_card *cards,
 		     unsigned card, struct freeze_item *const *items, size_t count,
 		     const struct freeze_item *item)

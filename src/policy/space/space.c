@@ -219,7 +219,10 @@ static void slow_down(struct mps_client *const *m, size_t count, int present, do
 	}
 }
 
-/* Raises a pace. Removes it once it is twice what the member does, because it then limits nothing. */
+/*
+ * Raises the pace of a held member. Removes the pace once it is more than twice the member's share, because it limits nothing
+ * then.
+ */
 static void speed_up(struct mps_client *m, double by)
 {
 	if (!m->is_held)

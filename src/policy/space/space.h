@@ -63,7 +63,10 @@ struct mps_client {
 	double part;      /* part of the SMs that its processes can use; 0: all */
 	int priority;
 
-	bool is_counted; /* reported_work_ns, untried_ns and done_ns are valid as a base for differences */
+	/*
+	 * reported_work_ns, untried_ns and done_ns are of the last poll, so the next poll's counters can be compared with them
+	 */
+	bool is_counted;
 	uint64_t reported_work_ns, untried_ns, done_ns;
 	uint64_t wanted_at;
 	bool is_present;

@@ -1,8 +1,8 @@
 /*
  * Patience: how long a turn is kept for a holder that is idle. Waiting costs the length of the pause; ending the turn costs two
- * hand-overs, there and back. So patience adapts to the holder's pauses. It begins short. If a holder that lost its turn wants
- * to work again before two hand-overs would have paid off, patience doubles, up to a bound. If the holder stays idle for
- * longer, patience shrinks by an eighth of its excess over the lower bound.
+ * hand-overs, there and back. So patience adapts to the holder's pauses. It begins short. If a holder that lost its turn had
+ * been idle for less time than two hand-overs take when it wants to work again, patience doubles, up to a bound. If the holder
+ * was idle for longer, patience shrinks by an eighth of its excess over the lower bound.
  *
  * The rule applies to tenants, which hold a lease, and to the processes of one tenant, which take turns within that lease.
  * No clock, no I/O. Not thread safe. All times are nanoseconds of any one clock.
