@@ -14,7 +14,7 @@
  */
 void closer_close(uid_t uid, int fd);
 /*
- * Returns true if a close() hangs in the thread for that user (and for a few other users), or too many wait for it. If so,
- * accept no more connections from that user.
+ * Returns true if a close() hangs in the thread for that user, which may serve other users too, or if too many descriptors wait
+ * for that thread. If so, accept no more connections from that user.
  */
 bool closer_is_stuck(uid_t uid);

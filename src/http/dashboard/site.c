@@ -24,7 +24,8 @@ struct site {
 	struct site_config config;
 	struct address address;
 	struct server *server;
-	bool token_failed; /* a failure to read a token has been logged */
+	/* at the last request a token's file could not be read, and this was logged */
+	bool token_failed;
 };
 
 static bool is_none(const char *file)

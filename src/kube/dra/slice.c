@@ -65,7 +65,10 @@ static const char *architecture(const struct dra_device *d)
 	}
 }
 
-/* Returns the MIG profile, the end of the product's name: "NVIDIA H100 80GB HBM3 MIG 1g.10gb". */
+/*
+ * Returns the MIG profile, the end of the product's name: "1g.10gb" of "NVIDIA H100 80GB HBM3 MIG 1g.10gb". NULL if there is
+ * none.
+ */
 static const char *profile(const struct dra_device *d)
 {
 	const char *at = d->is_instance && d->product ? strstr(d->product, " MIG ") : NULL;

@@ -21,7 +21,7 @@ struct kube_pod {
 	const char *uid, *name, *pod_namespace, *version;
 	const char *node;                    /* spec.nodeName; "" if not bound yet */
 	const char *vgpu_node;               /* the node that the scheduler chose; "" if none */
-	const char *to_allocate, *allocated; /* see shares.h; NULL if there is none */
+	const char *to_allocate, *allocated; /* annotations (shares.h); NULL if there is none */
 	const char *bind_time;               /* NULL if there is none */
 	const char *created;                 /* RFC 3339, in whole seconds; "" if unknown */
 	bool is_started;                     /* the kubelet has admitted or rejected the pod */

@@ -24,6 +24,6 @@ int scores_new(size_t count, struct kube_scores *ret);
  * with scores_free().
  */
 int scores_parse(const char *text, struct kube_scores *ret, struct error *err);
-/* The caller frees the text; NULL if out of memory. */
+/* Returns the annotation's value, which the caller frees; NULL if out of memory. */
 char *scores_format(const struct kube_scores *scores);
 void scores_free(struct kube_scores *scores);

@@ -48,7 +48,7 @@ int shares_parse(const char *text, struct kube_shares *ret, struct error *err);
  */
 int shares_parse_of(const char *text, size_t init, size_t containers, struct kube_shares *ret,
 		    struct error *err);
-/* The caller frees the text; NULL if out of memory. */
+/* Returns the annotation's value, which the caller frees; NULL if out of memory. */
 char *shares_format(const struct kube_shares *shares);
 void shares_free(struct kube_shares *shares);
 

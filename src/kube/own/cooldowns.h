@@ -35,6 +35,6 @@ struct kube_cooldowns {
  * -ENOMEM. Free with cooldowns_free().
  */
 int cooldowns_parse(const char *text, struct kube_cooldowns *ret, struct error *err);
-/* The caller frees the text; NULL if out of memory. */
+/* Returns the annotation's value, which the caller frees; NULL if out of memory. */
 char *cooldowns_format(const struct kube_cooldowns *cooldowns);
 void cooldowns_free(struct kube_cooldowns *cooldowns); /* leaves an empty list */

@@ -64,7 +64,7 @@ struct kube_live_floor {
 struct kube_live_floor live_floor(const struct kube_pod *pod, const char *container, size_t count);
 
 /*
- * Returns all annotations that live_read() uses as one text, to compare with an earlier one. The caller frees the text. NULL if
- * out of memory.
+ * Returns all of the pod's annotations in the domain allot.dev as one text, to compare with an earlier one. The caller frees
+ * the text. NULL if out of memory.
  */
 char *live_text(const struct kube_pod *pod);

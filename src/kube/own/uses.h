@@ -35,6 +35,6 @@ struct kube_uses {
  * -ENOMEM. Free with uses_free().
  */
 int uses_parse(const char *text, struct kube_uses *ret, struct error *err);
-/* The caller frees the text; NULL if out of memory. */
+/* Returns the annotation's value, which the caller frees; NULL if out of memory. */
 char *uses_format(const struct kube_uses *uses);
 void uses_free(struct kube_uses *uses); /* leaves an empty list */
