@@ -31,8 +31,8 @@ static struct node node; /* static because it is large */
 /* ---- background ---- */
 
 /*
- * Forks, and returns only in the child, which is in its own session. The parent waits until the child writes the result of its
- * start to *ret_fd, and exits with that result.
+ * Forks, and returns only in the child, which is in its own session. The parent waits until the child writes a byte to *ret_fd
+ * or ends. Then the parent exits: with 0 after a byte (the child is ready), else with 1.
  */
 static int go_to_background(int *ret_fd, struct error *err)
 {
@@ -159,7 +159,7 @@ static int signal_fd = -1;
  */
 #define WITHDRAW_NS (2 * NSEC_PER_SEC) /* longest wait for the API server */
 #define QUIET_NS NSEC_PER_SEC
-/* longest wait for pods that are being bound; below the 30 s that the kubelet gives our pod to end */
+/* longest wait for pods that are being bound; below the 30 s that the kubelet gives the daemon's own pod to end */
 #define DEPART_NS (20 * NSEC_PER_SEC)
 #define DEPART_LOOK_NS (50 * NSEC_PER_MSEC)
 static struct loop_source *departing;

@@ -9,8 +9,8 @@ struct gpu_backend;
 struct node;
 
 /*
- * Opens the cards and starts every part. *node must be zero except for config, run_dir and flags. Call node_close() after
- * any result.
+ * Opens the cards by `backend` (`source` is the name or path of its library), and starts every part. *node must be zero except
+ * for what main() sets from settings and options (config, run_dir, is_private, ...). Call node_close() after any result.
  */
 int node_open(struct node *node, const struct gpu_backend *backend, const char *source,
 	      struct error *err);

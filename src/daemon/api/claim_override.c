@@ -60,7 +60,10 @@ int claims_load_original(struct claim *claim, const struct store_claim *written,
 	return 0;
 }
 
-/* Makes a request for all terms of a device: those of the override, and the original ones otherwise. */
+/*
+ * Makes a request for all terms of a device: those of the override, and the original ones otherwise. An original limit that
+ * equals the original cores_pct follows an overridden cores_pct.
+ */
 static struct promise_request request_of(const struct promise *original,
 					 const struct promise_request *override)
 {

@@ -15,7 +15,7 @@ enum tenant_condition {
 	TENANT_RETURNING, /* its memory is being copied back */
 	TENANT_STARTING,  /* no process has registered yet */
 	TENANT_RUNNING,   /* has work in flight */
-	TENANT_WAITING,   /* threads wait at its gates for a lease */
+	TENANT_WAITING,   /* its threads wait for a lease before they launch more work */
 	TENANT_IDLE,
 	TENANT_ENDING, /* removed, but some of its processes still live */
 	TENANT_CONDITIONS

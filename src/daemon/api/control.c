@@ -62,7 +62,7 @@ struct control {
 	int fd;
 	struct loop_source *source;
 	struct loop_source *timer;
-	struct loop_source *turn; /* armed while a user is ready */
+	struct loop_source *turn; /* armed while `ready` is not empty */
 	struct connection *connections;
 	struct user *users;
 	TAILQ_HEAD(, user) ready;
@@ -228,7 +228,8 @@ static bool answer_line(struct connection *c)
 }
 
 /*
- * Returns 1 after reading or if there is nothing to read, 0 at the end of the stream, negative if the connection is broken.
+ * Returns 1 after reading or if there is nothing to read, 0 at the end of the stream. Returns -errno if the connection must be
+ * closed: it is broken, memory is out, or the client sent descriptors.
  */
 static int read_some(struct connection *c)
 {
@@ -246,7 +247,7 @@ static int read_some(struct connection *c)
 		return n == -EAGAIN || n == -EINTR ? 1 : (int)n;
 	if (ancillary.has_fds)
 		return -EPROTO; /* clients never need to send descriptors */
-	struct error ignored;   /* after an error the peer stays unconfirmed */
+	struct error ignored;   /* after an error c->peer.confirmed stays false */
 	if (n > 0 && c->has_sender)
 		peer_confirm(&c->peer, &ancillary.sender, &ignored);
 	n = recv(c->fd, c->in + c->in_used, (size_t)n, MSG_DONTWAIT);

@@ -6,8 +6,8 @@
  * dropped. Users are served in turn, one request each. Clients that ask for the list of tenants at the same time get the same
  * reply.
  *
- * If all connections are taken, a new one replaces an old one that holds no tenant, of the user with the most connections. If
- * there is no such connection, only a user with fewer than CONTROL_ASSURED connections gets a new one.
+ * If all connections are taken, a new one replaces an old one without tenants and traces, of the user (not root) with the most
+ * connections. If there is no such connection, only a user with fewer than CONTROL_ASSURED connections gets a new one.
  */
 #pragma once
 

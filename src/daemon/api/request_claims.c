@@ -39,7 +39,7 @@ static int read_key(const json_t *request, struct key *ret, const char **ret_nam
 	return 0;
 }
 
-/* Finds the claim that the request names. Returns -EPERM if it belongs to another user. */
+/* Finds the claim that the request names. Returns -EPERM if it is another user's and the caller is no administrator. */
 static int find_own(struct session *session, const json_t *request, struct claim **ret,
 		    struct error *err)
 {
@@ -156,7 +156,7 @@ int request_claim(struct session *session, const json_t *request, json_t *reply,
 	int r = read_key(request, &key, &wanted.tenant, err);
 	if (r < 0)
 		return r;
-	/* Fail if the name is taken: a person chose it, so no other may replace it. */
+	/* Fail if the name is in use: a person chose it, so the daemon must not choose another name instead. */
 	if (node_find_tenant(session->node, wanted.tenant) ||
 	    claims_has_parked(claims, wanted.tenant))
 		return error_set(err, EEXIST,

@@ -134,7 +134,7 @@ int request_trace_poll(struct session *session, const json_t *request, json_t *r
 	return 0;
 }
 
-/* Makes the processes stop recording. The caller can still read the events in its rings. */
+/* Makes the processes stop recording. The caller can still read the events in the rings that it got by trace_poll. */
 int request_trace_end(struct session *session, const json_t *request, json_t *reply,
 		      struct error *err)
 {

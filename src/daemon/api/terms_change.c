@@ -73,7 +73,10 @@ static void apply_terms(struct tenant *tenant, const struct terms_change *c, con
 	tenant->terms.on_violation = c->on_violation;
 }
 
-/* Checks again after the quotas were lowered: the tenant may have allocated since the first check. */
+/*
+ * Checks, after the quotas were lowered, that the tenant holds no more than they allow. promise_decide() has checked that
+ * already, but the tenant may have allocated since.
+ */
 static int check_held(struct tenant *tenant, const struct terms_change *before, struct error *err)
 {
 	for (unsigned i = 0; i < tenant->terms.device_count; i++) {
