@@ -84,7 +84,7 @@ static json_t *ms_or_null(uint64_t ns)
 	return ns ? json_real(rounded((double)ns / NSEC_PER_MSEC)) : json_null();
 }
 
-/* Returns null if no step ended recently. */
+/* Returns null if no step ended in the span of the figures (step_window.h). */
 static json_t *steps_to_json(const struct step_figures *s)
 {
 	if (!s->is_known)

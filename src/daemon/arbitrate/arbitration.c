@@ -63,14 +63,17 @@ static bool can_wait(const struct lessee *l, uint64_t now_ns)
 	if (!seen->has_doorbell)
 		return passed_ns < POLL_IDLE_NS;
 	/*
-	 * Poll gangs even if their doorbells are trusted: a gang does not ring when it begins to wait at another card's gate.
+	 * Poll gangs even if their doorbells are trusted: a gang does not ring when it begins to wait for another card's lease.
 	 */
 	if (l->gang_command.order != GANG_NONE && passed_ns >= POLL_WAITING_NS)
 		return false;
 	return passed_ns < POLL_RUNG_NS && atomic_load(l->doorbell.word) == l->doorbell.seen_value;
 }
 
-/* Checks whether the lessee rang its doorbell when its slots changed. */
+/*
+ * Checks whether the lessee rang its doorbell for a change that needs a ring: it began to work or to wait, or its work ended
+ * after its lease was revoked.
+ */
 static void check_doorbell(struct lessee *l, const struct arbiter_observation *before,
 			   bool has_rung, uint64_t now_ns)
 {
@@ -110,8 +113,8 @@ static void observe_lessee(struct lessee *l, uint64_t now_ns)
 	if (a->is_paced || l->shares_space) {
 		const struct region_spent *spent = &l->report->spent[l->device];
 		/*
-		 * Read work before payments. The library counts work only after it has paid, so the payments read here include
-		 * those for this work.
+		 * Read work before payments (spent tokens). The library counts work only after it has paid, so the payments
+		 * read here include those for this work.
 		 */
 		l->seen.work_ns = atomic_load(&spent->work_ns);
 		l->seen.untried_ns = atomic_load(&spent->untried_ns);
@@ -153,8 +156,8 @@ static void observe(struct arbitration *a, uint64_t now_ns)
 }
 
 /*
- * Collects the doorbells that end the next sleep. Omits a tenant that waits without work in flight: its slots are read when it
- * gets the lease.
+ * Collects the doorbells that end the next sleep. Omits a tenant that waits for the lease and has no work in
+ * flight: its slots are read when it gets the lease.
  */
 static void collect_doorbells(struct arbitration *a)
 {
@@ -182,7 +185,8 @@ static bool permits_launch(enum lease_state state)
 }
 
 /*
- * Reports the gangs' ranks on this card to the board and reads the board's decisions. Returns true if a decision changed.
+ * Reports the state of the gangs' lessees on this card to the board, and reads the board's decisions. Returns true if a
+ * decision changed.
  */
 static bool exchange_with_gangs(struct arbitration *a, uint64_t now_ns)
 {

@@ -33,7 +33,7 @@ struct lessee_figures {
 	struct arbiter_pace pace;
 	enum arbiter_mode mode;
 	double got_1s_pct, got_60s_pct;
-	bool waiting; /* threads of the lessee wait at its gates */
+	bool waiting; /* threads of the lessee wait until they may launch work */
 	bool busy;
 	bool stopped;        /* none of the lessee's processes can run */
 	bool in_gang;        /* turns are coordinated with the tenant's other cards: gang_board.h */
@@ -117,8 +117,9 @@ void lessee_set_elastic(struct lessee *lessee, bool may_borrow);
 void lessee_set_gang(struct lessee *lessee, int gang);
 
 /*
- * Puts the lessee into a space group, whose members run at the same time. part_pct is the share of the SMs for its contexts:
- * arbiter_set_space_group(). Returns -EINVAL if the policy has no leases, -ENOSPC if there is no room.
+ * Puts the lessee into a space group, whose members run at the same time; group 0 takes it out of its group. part_pct is the
+ * share of the SMs for its contexts: arbiter_set_space_group(). Returns -EINVAL if the policy has no leases, -ENOSPC if there
+ * is no room.
  */
 int lessee_set_space_group(struct lessee *lessee, uint32_t group, double part_pct);
 

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "daemon/arbitrate/arbitration.h"
 
-/* Interval of ticks while no tenant did anything recently, when only heartbeats are due. */
+/* Interval of ticks while every lessee has is_quiet: only heartbeats are due then. */
 #define TICK_QUIET_NS UINT64_C(90000000)
 
 void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t charged_ns)

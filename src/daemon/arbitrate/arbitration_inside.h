@@ -108,7 +108,8 @@ struct arbitration {
 /*
  * Returns true if NVML's lists of processes (gpu/sensor.h) lack the lessee. Call for each list: `has_worked` says whether the
  * lessee worked since the last list, `is_named` whether this list has it. *unlisted counts lists in a row that lack the lessee
- * though it worked. A few are normal for new processes, small shares or a busy machine.
+ * though it worked. A few are normal for new processes, small shares or a busy machine, so returns true only from
+ * ARBITRATION_UNLISTED on.
  */
 bool arbitration_is_unlisted(unsigned *unlisted, bool has_worked, bool is_named);
 void arbitration_count_charge(struct arbitration *a, struct lessee *l, uint64_t charged_ns);

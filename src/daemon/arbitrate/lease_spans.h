@@ -11,7 +11,7 @@
 #include "abi/shm/region.h"
 #include "policy/lease/arbiter.h"
 
-#define LEASE_SPANS_MAX 256 /* a span lasts at least 5 ms, so this is more than a second */
+#define LEASE_SPANS_MAX 256 /* spans kept; each lasts at least 5 ms: more than a second */
 
 struct lease_span {
 	char tenant[REGION_NAME_MAX];
@@ -48,7 +48,8 @@ void lease_spans_note(struct lease_spans *spans, uint64_t now_ns, const char *te
 
 /*
  * Copies the spans with numbers above `since`, oldest first, as they were at now_ns: omits spans that began later, and shows
- * spans that ended later as not ended. Returns their count. Pass *ret_since, the last ended span, as `since` next time.
+ * spans that ended later as not ended. Returns their count. Pass *ret_since, the number of the last ended span, as `since`
+ * next time.
  */
 size_t lease_spans_since(const struct lease_spans *spans, uint64_t since, uint64_t now_ns,
 			 struct lease_span ret[LEASE_SPANS_MAX], uint64_t *ret_since);

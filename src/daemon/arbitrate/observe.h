@@ -27,9 +27,9 @@ struct observed_process {
 	uint64_t recent_seen_ns, recent_ns;
 	uint32_t request_seen; /* number of the latest memory request, as last read */
 	/*
-	 * For a process on several devices. is_held_elsewhere: it waits at another device's gate. launches_when_held: its
-	 * launches on this device when that wait began. comes_here: it launched on this device between its last two such
-	 * waits.
+	 * For a process on several devices. is_held_elsewhere: it waits at another device's gate (until it may launch there).
+	 * launches_when_held: its launches on this device when that wait began. comes_here: it launched on this device between
+	 * its last two such waits.
 	 */
 	bool is_held_elsewhere, comes_here;
 	uint64_t launches_when_held;

@@ -7,7 +7,7 @@
  *           |<---- the figures' span ---->|
  *
  * 5 s after the last copy, a new copy is made as `newer`, and the last one becomes `older`. So the span is 5 to 10 s. With
- * fewer than 20 steps in the span, the next copy is made only after 30 s, so that slow programs have figures too.
+ * fewer than 20 steps since the last copy, the next copy is made only after 30 s, so that slow programs have figures too.
  *
  * The tenant may write any counts, so they are used for display only. No clock, no I/O; not thread safe.
  */
@@ -31,7 +31,7 @@ struct step_window {
 struct step_figures {
 	/* number of steps since the tenant began, and the sum of their lengths */
 	uint64_t count, sum_ns;
-	bool is_known; /* a step ended recently, so the following are valid */
+	bool is_known; /* a step ended in the span, so the following are valid */
 	double per_second;
 	uint64_t p50_ns, p99_ns; /* error at most 1/8 */
 };

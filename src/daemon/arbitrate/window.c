@@ -19,7 +19,10 @@ void window_add(struct window *w, uint64_t now_ns, uint64_t value_ns)
 		w->count++;
 }
 
-/* Compares with the oldest sample that is at most 1.5 spans old; after a gap without such samples, with the newest sample. */
+/*
+ * Compares with the oldest sample that is at most a span and half a step old; after a gap without such samples, with the newest
+ * sample.
+ */
 double window_pct(const struct window *w, uint64_t now_ns, uint64_t value_ns)
 {
 	uint64_t reach_ns = w->step_ns * WINDOW_STEPS + w->step_ns / 2;

@@ -23,7 +23,7 @@ struct window {
 /* Starts an empty window over span_ns. value_ns is the counter's present value. */
 void window_init(struct window *w, uint64_t span_ns, uint64_t now_ns, uint64_t value_ns);
 
-/* Adds a sample. Samples closer together than a step are dropped. */
+/* Adds a sample, or drops it if it comes less than 0.9 steps after the last one. */
 void window_add(struct window *w, uint64_t now_ns, uint64_t value_ns);
 
 /*
