@@ -184,7 +184,7 @@ void census_request_if_changed(struct node *node)
 		census_request(node->census);
 }
 
-/* Sets the timer for the next periodic census, one interval from now. Call right after a census. */
+/* Sets the timer for the next periodic census, one interval from now, or pauses these censuses. Call right after a census. */
 static void arm_next(struct census *census)
 {
 	struct node *node = census->node;

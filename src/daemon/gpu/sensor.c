@@ -53,7 +53,7 @@ static void read_use(struct sensor *s)
 	if (s->backend->use)
 		r = s->backend->use(s->gpu, s->index, since_us, s->use, SENSOR_MAX_PROCESSES,
 				    &count, &err);
-	/* Pass on only the first failure, as an empty list: further failures change nothing. */
+	/* Pass on only the first failure in a row, as an empty list: further failures change nothing. */
 	if (r < 0 && s->is_failing)
 		return;
 	s->is_failing = r < 0;

@@ -29,8 +29,8 @@ int health_start(struct node *node, struct health_watch **ret, struct error *err
 struct health_watch *health_stop(struct health_watch *watch);
 
 /*
- * Gives the card's used memory by the driver's last answer. Returns false if there is no answer, or it is too old, or `watch`
- * is NULL.
+ * Gives the card's used memory by the driver's last answer. Returns false if any card did not answer in the last round, or that
+ * round is too long ago, or `watch` is NULL.
  */
 bool health_used_bytes(const struct health_watch *watch, unsigned card, uint64_t now_ns,
 		       uint64_t *ret_bytes);

@@ -49,7 +49,7 @@ struct gpu_info {
 	/* minor of the device file; for a MIG instance, that of its card */
 	unsigned minor;
 	bool is_instance;
-	/* driver capabilities of a MIG instance; of a card, not known */
+	/* driver capabilities of a MIG instance; for a whole card, is_known is false */
 	struct mig_caps caps;
 	/* for a MIG instance: its card's UUID; "": unknown */
 	char card_uuid_text[GPU_UUID_TEXT_MAX];

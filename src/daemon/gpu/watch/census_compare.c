@@ -16,7 +16,7 @@
 #define MIB (UINT64_C(1) << 20)
 /* A figure below 1/8 of the configured context size is no whole context. */
 #define CONTEXT_LEAST_PART 8
-/* smaller growth of unnamed memory waits for the next census */
+/* growth of unnamed memory by less than this waits for the next periodic census; more growth brings one forward */
 #define UNNAMED_STEP_BYTES (2 * MIB)
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)
