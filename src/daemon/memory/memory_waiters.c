@@ -205,8 +205,8 @@ static uint64_t held_bytes(struct tenant *t)
 }
 
 /*
- * Gives a grant to a tenant that holds memory without one: the previous daemon ended before saving it, or the state file was
- * lost.
+ * Gives a grant to a tenant that holds memory without one: its on_full has just become "wait", the previous daemon ended before
+ * saving the grant, or the state file was lost.
  */
 static void grant_held(struct tenant *t)
 {
@@ -356,7 +356,7 @@ static void apply_growth(struct tenant *t, const struct grant_request *r)
 
 /*
  * Returns true if a card now has less memory than is granted and promised, because a tenant without a promise allocated in the
- * meantime. First lowers the quotas of such tenants.
+ * meantime. First lowers the quotas of the tenants without a promise.
  */
 static bool is_overfull(struct node *node, const struct tenant *t)
 {

@@ -8,10 +8,10 @@
  *   HOLDING  granted, until it holds nothing and has no live process. A request to grow beyond the
  *            grant is answered at once: see grant.h
  *
- * These count as taken on a card: grants, promises to tenants that do not wait, the largest quota of a swappable tenant,
+ * These count as taken on a card: grants, promises to tenants that do not wait, the largest of the swappable tenants' quotas,
  * memory that tenants without a promise hold, draining memory, memory of processes that belong to no tenant, and what thawed
- * containers may still allocate. A grant is saved in the state file before the tenant learns of it, so a restarted daemon
- * knows every holder. Main thread only.
+ * containers may still allocate. A tenant's first grant is saved in the state file before the tenant learns of it, so a
+ * restarted daemon knows every holder. Growth of a grant is saved soon after. Main thread only.
  */
 #pragma once
 
@@ -42,7 +42,7 @@ void memory_wait_set_on_full(struct tenant *tenant, enum on_full on_full);
  */
 void memory_wait_due(void *data, uint32_t events);
 
-/* Counts the wait of a tenant that is being removed as ended without a grant, if it is QUEUED. */
+/* Call when the tenant is being removed: if it is QUEUED, counts its wait as ended without a grant. */
 void memory_wait_end(struct tenant *tenant);
 
 /* Takes the tenant out of the queue, if it is QUEUED, and denies its requests. */

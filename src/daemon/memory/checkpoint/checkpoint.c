@@ -23,7 +23,7 @@
 #define BYTES_PER_S (UINT64_C(256) << 20)
 /* longest wait of a helper, before it brings processes back, for other tenants to make room on the cards */
 #define ROOM_NS (5 * NSEC_PER_SEC)
-/* After so many lost helpers in a row, the processes' place becomes STUCK. */
+/* If more helpers than this are lost in a row, the processes' place becomes STUCK. */
 #define RETRIES_MOST 3
 
 struct checkpoint {

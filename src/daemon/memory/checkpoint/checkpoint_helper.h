@@ -11,7 +11,8 @@
  * helper, started with HELPER_RECOVER or by the next daemon's order, takes the processes over from the earlier helper, or from
  * the file if both daemon and helper were killed.
  *
- * If a step fails, the earlier steps are undone: either all processes have left the card, or none.
+ * If a step fails, the earlier steps are undone: either all processes have left the card, or none. If undoing fails too, the
+ * answer is HELPER_STUCK.
  */
 #pragma once
 

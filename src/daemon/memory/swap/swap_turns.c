@@ -34,7 +34,7 @@ static bool is_swappable(const struct tenant *t)
 	return t->terms.on_full == ON_FULL_SWAP;
 }
 
-/* Returns true if threads wait at the gate or for swapped-out memory, or work is in flight; false for a paused tenant. */
+/* Returns true if threads wait for the lease or for swapped-out memory, or work is in flight; false for a paused tenant. */
 static bool has_work(const struct tenant *t)
 {
 	for (unsigned i = 0; i < t->slot_limit && !t->terms.paused; i++) {
