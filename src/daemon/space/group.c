@@ -390,7 +390,7 @@ void mps_group_end(struct mps_group *g)
 	if (is_hung || mps_command_start(g->node->loop, &s, "quit -t 1", QUIT_NS, quit_done, g,
 					 &g->command, NULL) < 0)
 		mps_kill(g);
-	/* after that, group_watch.c kills a control daemon that has not ended */
+	/* after QUIT_NS, group_watch.c kills a control daemon that has not ended */
 	loop_arm(g->timer, QUIT_NS, NSEC_PER_SEC);
 }
 

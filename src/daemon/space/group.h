@@ -15,7 +15,10 @@
 
 #include "daemon/space/group_state.h"
 
-/* Makes a group in state "off". If record.pid, the previous daemon's control daemon, still runs, it is taken over. */
+/*
+ * Makes a group in state "off". If record.pid, the previous daemon's control daemon, still runs, it is taken over, and the
+ * state is "starting". is_open: see mps_make_dirs(); the callbacks: see group_state.h.
+ */
 int mps_group_new(struct node *node, const struct mps_record *record, bool is_open,
 		  mps_faulted faulted, mps_ended ended, struct mps_group **ret, struct error *err);
 /*

@@ -261,7 +261,7 @@ static void detect_stopped(struct mps_group *g)
 		pid = g->scanned.server[i].is_stopped ? g->scanned.server[i].pid : 0;
 	if (!pid) {
 		if (g->stopped_scans)
-			/* a stopped process may run again: check at once */
+			/* the stopped process runs again or is gone: ask the control daemon at once */
 			g->checked_ns = 0;
 		g->stopped_scans = 0;
 		return;

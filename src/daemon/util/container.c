@@ -19,7 +19,7 @@ struct pattern {
 	const char *engine;
 	/* how the part before this one must begin (for ID_NAME: what it must be); NULL: any */
 	const char *parent;
-	bool is_inside; /* `before` may stand anywhere in the part */
+	bool is_inside; /* `before`, the text before the id, may stand anywhere in the part */
 	const char *before, *after;
 	enum id_kind id;
 };
