@@ -55,6 +55,9 @@ int mps_open_log(const struct node *node, const char *id, bool is_new, struct er
 
 /* Writes the .json file. Returns 0 or -errno. */
 int mps_save(const struct node *node, const struct mps_record *record, struct error *err);
-/* Calls found() for each group of the previous daemon. Deletes the files of groups whose card is gone or whose .json is invalid. */
+/*
+ * Calls found(data) for each group of the previous daemon. Deletes the files of a group whose card is gone, or whose .json file
+ * is invalid.
+ */
 void mps_load_all(struct node *node, void (*found)(void *data, const struct mps_record *record),
 		  void *data);

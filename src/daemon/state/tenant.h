@@ -67,7 +67,7 @@ struct swap_moves {
 
 struct tenant_device {
 	struct lessee *lessee;
-	/* sums over ended processes: refused allocations, and ns waited at the gate */
+	/* sums over ended processes: refused allocations, and ns waited until a launch was allowed */
 	uint64_t denied, waited_ns;
 	double limit_logged_pct; /* limit in percent as last logged; 0: never logged */
 	uint64_t attributed_ns; /* charged time that was already divided among the tenant's GPU tasks */
@@ -191,8 +191,8 @@ struct tenant {
 };
 
 /*
- * Sums over a tenant's processes on one device; some include ended processes. Each value is limited to a possible maximum,
- * since processes can write anything into their slots.
+ * Sums over a tenant's processes on one device; denied and waited_ns include ended processes. Each value is limited to a
+ * possible maximum, since processes can write anything into their slots.
  */
 struct tenant_usage {
 	uint64_t used_bytes;    /* includes unslotted and unnamed bytes */
@@ -218,7 +218,7 @@ int tenant_adopt(struct node *node, const struct tenant_terms *terms, struct ten
  * returns NULL.
  */
 struct tenant *tenant_free(struct tenant *tenant);
-/* Frees the tenant and deletes its files. No process may live. */
+/* Frees the tenant and deletes its files. No process may live. If `why` is NULL (making it failed), nothing is logged. */
 void tenant_remove(struct tenant *tenant, const char *why);
 /* Counts live processes, including those of the previous daemon that have not joined this one. */
 unsigned tenant_living_count(const struct tenant *tenant);

@@ -1,6 +1,6 @@
 /*
- * A tenant's state file, tenants/<id>/tenant.json, from which a restarted daemon adopts the tenant. A new file is renamed over
- * the old one, so a crash or a full disk never leaves a partly written file.
+ * A tenant's state file, tenant.json in its directory (tenant_path()), from which a restarted daemon adopts the tenant. A new
+ * file is renamed over the old one, so a crash or a full disk never leaves a partly written file.
  */
 #pragma once
 

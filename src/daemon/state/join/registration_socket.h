@@ -18,5 +18,5 @@ struct registration;
  * process that can enter the directory.
  */
 int registration_open(struct tenant *tenant, struct registration **ret, struct error *err);
-/* Closes the socket and all exchanges; the file stays. NULL is allowed; returns NULL. */
+/* Closes the socket and its open connections; the file stays. NULL is allowed; returns NULL. */
 struct registration *registration_close(struct registration *registration);

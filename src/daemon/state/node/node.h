@@ -80,7 +80,7 @@ struct card {
 	uint64_t unlisted_bytes;
 	/* memory of processes of no tenant, by the last census: census_compare.h */
 	uint64_t foreign_bytes;
-	uint64_t kept_bytes; /* free memory reserved for tenants that have waited long enough */
+	uint64_t kept_bytes; /* free memory reserved for waiting tenants: memory_wait_card() */
 	uint64_t swapped_out_bytes; /* sum of all bytes of tenants ever moved off this card */
 	uint64_t returning_bytes; /* memory reserved for containers that return from a checkpoint */
 	struct health health;     /* see policy/safety/health_policy.h */
@@ -143,7 +143,7 @@ struct node {
 	/* last reply to `list`, which also answers requests that came before list_ns; NULL: none */
 	char *list_text;
 	uint64_t list_ns; /* when making list_text began */
-	/* failed requests for a tenant, by reason */
+	/* requests to make a tenant that failed, by reason */
 	uint64_t allocation_failures[ALLOCATION_FAILURES];
 	/* changes of containers' terms by their pods' annotations: made, refused */
 	uint64_t live_changes, live_changes_refused;
