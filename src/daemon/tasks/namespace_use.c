@@ -10,7 +10,7 @@
 #include "daemon/tasks/watch/gpu_watch.h"
 
 #define GIB 1073741824.0
-/* If the last count is longer ago than this, there were no tenants meanwhile. */
+/* If the last count is longer ago than this, there were no tenants meanwhile, so no memory use is added. */
 #define GAP_MOST_NS (10 * NSEC_PER_SEC)
 
 static struct namespace_use *find(struct namespace_uses *u, const char *name)

@@ -80,7 +80,7 @@ struct card {
 	uint64_t unlisted_bytes;
 	/* memory of processes of no tenant, by the last census: census_compare.h */
 	uint64_t foreign_bytes;
-	uint64_t kept_bytes; /* free memory reserved for waiting tenants: memory_wait_card() */
+	uint64_t kept_bytes; /* free memory reserved for waiting tenants by grant_decide() */
 	uint64_t swapped_out_bytes; /* sum of all bytes of tenants ever moved off this card */
 	uint64_t returning_bytes; /* memory reserved for containers that return from a checkpoint */
 	struct health health;     /* see policy/safety/health_policy.h */

@@ -4,8 +4,9 @@
  * cgroup is listed in the watchdog (watchdog.h) and in a file (frozen_list.h) before it is frozen, so it is thawed even if this
  * process is killed. Main thread only.
  *
- * Never frozen for lack of memory are: a container with the library, this daemon's container, processes outside containers,
- * and, while MPS serves several containers, any container, because a stopped client would block the others.
+ * Never frozen for lack of memory are: a container with the library, this daemon's container, containers that freeze_only or
+ * freeze_never excludes, and processes outside containers. While a process of MPS uses a GPU, no container is frozen, because a
+ * stopped MPS client would block the other clients.
  */
 #pragma once
 

@@ -4,8 +4,8 @@
  * task's memory and GPU time, and informs the freezer. A tenant's GPU time is taken from its leases; that of other tasks from
  * the driver's samples or, without them, from presence on the driver's list.
  *
- * If openings cannot be watched, the driver's list is read every census_interval, which is logged once. A private daemon
- * watches only with freezer = on. Main thread only.
+ * If openings cannot be watched (logged once), the driver's list is read every census_interval. A private daemon watches only
+ * with freezer = on. Main thread only.
  */
 #pragma once
 
@@ -59,7 +59,7 @@ void gpu_watch_release(struct gpu_watch *watch, const char *id);
 /* Returns true if the process's container is off its GPUs or moving. `watch` may be NULL. */
 bool gpu_watch_is_away(const struct gpu_watch *watch, int pid);
 
-/* Return the known tasks and containers, and the freezer, for reading only. */
+/* Return the recorded tasks and containers, and the freezer, for reading only. */
 const struct gpu_tasks *gpu_watch_tasks(const struct gpu_watch *watch);
 const struct freezer *gpu_watch_freezer(const struct gpu_watch *watch);
 
