@@ -147,8 +147,8 @@ static bool choose_near(struct node *node, struct device_request *list, int coun
 }
 
 /*
- * Chooses a card for each entry without one: the emptiest, and among equally empty ones those nearest to the others.
- * Returns false if there are too few.
+ * Chooses a card for each entry without one: the emptiest, and among equally empty ones those nearest to the other chosen
+ * cards. Returns false if there are too few.
  */
 static bool choose_cards(struct node *node, struct device_request *list, int count)
 {

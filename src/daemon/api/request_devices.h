@@ -22,7 +22,7 @@ int request_read_devices(struct node *node, const json_t *request,
 
 /*
  * For a new tenant: like request_read_devices(), but also chooses a card for each entry without one. A request without
- * "devices" counts as one such entry. Returns -ENODEV if too few cards take new tenants.
+ * "devices" counts as one entry without a card. Returns -ENODEV if too few cards take new tenants.
  */
 int request_choose_devices(struct node *node, const json_t *request,
 			   struct device_request list[REGION_MAX_DEVICES], struct error *err);

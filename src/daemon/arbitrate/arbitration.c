@@ -19,8 +19,8 @@
  */
 #define GANG_ROUNDS 4
 /*
- * In-flight work that is permitted while gang_command.is_slip. The gate lets a certain least amount of work through in any
- * case; this value is lower, so only that least amount may be in flight.
+ * In-flight work (ns) that is permitted while gang_command.is_slip (device_gang.h). The library lets a certain least amount of
+ * work through in any case; this value is lower, so only that least amount may be in flight.
  */
 #define SLIP_DEPTH_NS 1
 /* Longest times between two readings of a lessee's slots (can_wait()), and of all slots while no lessee works (STILL). */

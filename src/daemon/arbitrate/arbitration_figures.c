@@ -30,7 +30,10 @@ static void sample(struct lessee *l, uint64_t now_ns, uint64_t charged_ns)
 	window_add(&l->window_60s, now_ns, charged_ns);
 }
 
-/* Updates the lessee's figures. Returns true if nothing about the lessee needs publishing. */
+/*
+ * Updates the lessee's heartbeat, windows and step figures. Returns true (is_quiet) if nothing was charged since the last tick,
+ * and all published values are zero.
+ */
 static bool tick_lessee(struct lessee *l, uint64_t now_ns)
 {
 	uint64_t charged_ns = arbiter_charged_ns(l->owner->arbiter, l->index);

@@ -121,8 +121,8 @@ void arbitration_publish_depth(const struct arbitration *a, struct lessee *l);
  */
 uint64_t arbitration_publish_turns(struct arbitration *a, uint64_t now_ns);
 /*
- * Publishes how long the lessee must be idle in its lease before it rings its doorbell. The time is learned from the gaps in
- * its work within leases and turns.
+ * Publishes how long the lessee must have no work in its lease before it rings its doorbell. The time is learned from the gaps
+ * in its work within leases and turns.
  */
 void arbitration_publish_patience(struct lessee *l);
 /* Records which tenant has the card now. a->spans must not be NULL. */
@@ -132,5 +132,8 @@ void arbitration_note_span(struct arbitration *a, uint64_t now_ns);
  * all ring. Heartbeats then come every ARBITRATION_SLEEP_NS.
  */
 bool arbitration_may_sleep(const struct arbitration *a);
-/* Updates windows, NVML's figures inside tenants, heartbeats and lent limits, and sets the time of the next tick. */
+/*
+ * Updates windows, the utilization that NVML's functions report inside tenants, heartbeats and lent limits. Sets the time of
+ * the next tick.
+ */
 void arbitration_tick(struct arbitration *a, uint64_t now_ns);

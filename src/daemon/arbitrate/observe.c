@@ -86,8 +86,8 @@ static bool is_held_elsewhere(const struct region_slot *slot, unsigned device)
 }
 
 /*
- * Returns true if the process waits at another device's gate and this counts as waiting here too (observer.in_gang). Call
- * after add_progress().
+ * Returns true if the process waits until it may launch on another device, and this counts as waiting here too
+ * (observer.in_gang). Call after add_progress().
  */
 static bool waits_with_others(const struct observer *o, struct observed_process *p,
 			      const struct region_slot *slot)

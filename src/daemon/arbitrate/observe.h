@@ -52,8 +52,8 @@ struct observer {
 	bool has_new_memory;
 	bool has_memory_request; /* a memory request (region_want) began or ended */
 	/*
-	 * Set by the caller if the tenant has its turns on several devices at the same time. A process with comes_here that
-	 * waits at another device's gate then counts as waiting here too: probably one thread uses the devices in turn, and
+	 * Set by the caller if the tenant has its turns on several devices at the same time. A process with comes_here and
+	 * is_held_elsewhere then counts as waiting here too: probably one thread uses the devices in turn, and
 	 * will launch here next.
 	 */
 	bool in_gang;
@@ -71,8 +71,8 @@ void observer_free(struct observer *o); /* frees the members, not `o` itself */
 struct arbiter_observation observer_read(struct observer *o, uint64_t now_ns, bool has_lease);
 
 /*
- * Writes each process's recent busy time into its slot, after reducing the old sum by 1/OBSERVE_FADE. Call at even
- * intervals until it returns false: all sums are then zero.
+ * Writes each process's recent busy time, a decaying sum, into its slot: reduces the sum by 1/OBSERVE_FADE, then adds the busy
+ * time since the last call. Call at even intervals until it returns false: all sums are then zero.
  */
 #define OBSERVE_FADE 20
 bool observer_publish_recent(struct observer *o, struct region_report *report);

@@ -14,7 +14,7 @@
 #include "daemon/space/group.h"
 #include "daemon/space/group_inside.h"
 
-/* Longest start until a server is active; a faulty card takes long. */
+/* Longest time from a control daemon's start until set_ready(). A faulty card takes long. */
 #define START_NS (60 * NSEC_PER_SEC)
 #define ANSWER_NS (NSEC_PER_SEC) /* timeout of a command that only asks */
 /* How often the control daemon is asked whether it answers. */
@@ -281,8 +281,8 @@ static bool is_control_over(const struct mps_group *g)
 }
 
 /*
- * Reports servers that ended since the last scan. Returns false if the control daemon has ended, or the group is no longer
- * ready or hung.
+ * Reports servers that ended since the last scan. Returns false if the control daemon has ended, or the group's state is then
+ * neither MPS_READY nor MPS_HUNG.
  */
 static bool detect_exits(struct mps_group *g)
 {

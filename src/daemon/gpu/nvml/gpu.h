@@ -139,8 +139,8 @@ struct gpu_backend {
 	int (*use)(struct gpu *gpu, unsigned index, uint64_t since_us, struct gpu_use *list,
 		   size_t max, size_t *ret_count, struct error *err);
 	/*
-	 * Gives the share of recent time in which the card worked for any process, 0 to 1. Returns -EOPNOTSUPP if the driver
-	 * does not report it.
+	 * Gives the share of the driver's last sampling period (1/6 to 1 s) in which the card worked for any process, 0 to 1.
+	 * Returns -EOPNOTSUPP if the driver does not report it.
 	 */
 	int (*busy)(struct gpu *gpu, unsigned index, double *ret_share, struct error *err);
 	struct gpu_locality (*locality)(struct gpu *gpu, unsigned index);

@@ -1,7 +1,7 @@
 /*
- * Tenants whose memory can be moved off the card take turns on the cards' memory. policy/memory/swap_schedule.h decides, from
- * what their processes report, which tenants are on their cards; the others may not use the GPU meanwhile. A timer runs while
- * there are such tenants. Main thread only.
+ * Tenants whose memory can be moved off the card (on_full "swap") take turns on the cards' memory.
+ * policy/memory/swap_schedule.h decides, from what their processes report, which tenants are on their cards; a tenant whose
+ * memory is off may not use the GPU. A timer runs while there are tenants with on_full "swap". Main thread only.
  */
 #pragma once
 

@@ -108,7 +108,7 @@ static int send_order(struct tenant *t, enum checkpoint_goal goal, struct error 
 	return checkpoint_order(t->checkpoint, order, err);
 }
 
-/* Publishes the quota, and tells the other parts, since the tenant's move changes how much can be promised to others. */
+/* Publishes the quota, and reports tenants_changed: the tenant's move changes how much can be promised to other tenants. */
 static void publish_place(struct tenant *t)
 {
 	for (unsigned i = 0; i < t->terms.device_count; i++)

@@ -301,8 +301,8 @@ void adopt_slot_gone(struct tenant *tenant, int pid, unsigned slot)
 }
 
 /*
- * Forgets old processes whose usage was copied to their slots, and ends the adoption when due. Returns true while polling is
- * needed.
+ * Forgets old processes whose usage was copied to their slots. Ends the adoption if none is left, or adopting_end_ns is over.
+ * Returns true while polling is needed.
  */
 static bool poll_adoption(struct tenant *tenant, uint64_t now_ns)
 {

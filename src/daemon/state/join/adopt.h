@@ -14,7 +14,7 @@
 struct node;
 struct tenant;
 
-/* Adopts all tenants that it can, and returns their number. Logs the others, and leaves their files. */
+/* Adopts all tenants that it can, and returns their number. Logs those that cannot be adopted, and leaves their files. */
 unsigned adopt_all(struct node *node);
 
 /*

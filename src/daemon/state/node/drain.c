@@ -97,7 +97,7 @@ static bool is_confirmed(const struct drain *d, const struct census_card *seen)
 
 /*
  * If the card's used memory falls, that confirms only as much draining memory as the size of the fall. So once `d` is
- * confirmed, lower the figures with which other dead processes' memory is compared by the part that `d` explains.
+ * confirmed, lower figure_bytes of the other entries by the part of the fall that `d` explains.
  */
 static void use_up_fall(struct card *card, const struct drain *d)
 {

@@ -186,7 +186,7 @@ struct node {
 	struct loop_source *adopt_timer;
 	struct loop_source *linger_timer;
 	struct loop_source *drain_timer;
-	struct loop_source *memory_wait_timer; /* runs when a decision is due: memory_waiters.h */
+	struct loop_source *memory_wait_timer; /* runs memory_wait_due() soon after node_grant_soon() */
 	struct swap_turns *swap_turns;         /* NULL: no tenant has had movable memory yet */
 	struct loop_source *swap_timer;        /* runs while tenants have movable memory */
 };

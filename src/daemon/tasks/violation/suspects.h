@@ -68,7 +68,7 @@ void suspects_remove(struct suspect *s);
 
 /* Takes the action that is due against each offender. */
 void offenders_act(struct violations *v);
-/* Lets the process continue if it was frozen or stopped; its container stays frozen while that is due to another suspect. */
+/* Lets the process continue if it was frozen or stopped. Its container stays frozen if it is frozen for another suspect too. */
 void offenders_resume(struct suspect *s);
 /* Saves which processes are stopped, for the next daemon. */
 void offenders_write_list(struct violations *v);

@@ -123,7 +123,7 @@ static void count_card(struct gpu_watch *w, unsigned card, const struct census_c
 		count_task(t, card, seen, unlisted, now_ns);
 }
 
-/* Divides the time of a tenant's leases among its processes, by their recent busy time. */
+/* Divides the time of a tenant's leases among its processes, by their recent busy time (recent_us in their slots). */
 static void count_tenant(struct gpu_watch *w, struct tenant *t)
 {
 	for (unsigned d = 0; d < t->terms.device_count; d++) {
