@@ -16,7 +16,7 @@
 #define CONTROL_LINE_MAX 65536
 #define CONTROL_DEADLINE_NS UINT64_C(5000000000)
 #define CONTROL_MAX_CONNECTIONS 1024
-#define CONTROL_MAX_PER_UID 256 /* per user other than root */
+#define CONTROL_MAX_PER_UID 256 /* connections of a user other than root */
 #define CONTROL_KEPT_FOR_ROOT 64
 /* connections that each user gets, even if all others are taken and hold tenants */
 #define CONTROL_ASSURED 8

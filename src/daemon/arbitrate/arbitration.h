@@ -41,7 +41,7 @@ struct lessee_figures {
 	/* GPU time charged for one step of the program (policy/lease/rules/steps.h); 0: unknown */
 	uint64_t step_ns;
 	struct step_figures steps;
-	/* turns that processes took within leases, and turns given up (policy/lease/turns.h) */
+	/* turns that processes took within leases, and how often all processes ran together instead (policy/lease/turns.h) */
 	uint64_t turns, turns_given_up;
 	/* from the elastic policy: */
 	double limit_now_pct; /* the lessee's own limit plus what others lend to it */
@@ -56,7 +56,7 @@ struct arbitration_figures {
 	uint64_t charged_ns; /* charged to present and past lessees */
 	uint64_t quantum_ns;
 	uint64_t handover_ns;
-	/* how often the list of arbitration_set_use() lacked a lessee that worked */
+	/* how often a lessee that worked was missing from ARBITRATION_UNLISTED lists in a row: arbitration_set_use() */
 	uint64_t unlisted;
 };
 

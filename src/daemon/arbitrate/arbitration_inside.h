@@ -84,8 +84,8 @@ struct arbitration {
 	struct lessee *lessees;
 	unsigned lessee_count, process_count;
 	unsigned space_count;    /* number of lessees that share by space */
-	bool is_missing_logged;  /* a lessee missing from the sensor's list was logged */
-	uint64_t unlisted_count; /* how often a working lessee was missing from the sensor's list */
+	bool is_missing_logged;  /* the first lessee with is_unlisted was logged */
+	uint64_t unlisted_count; /* how often a lessee's is_unlisted became true */
 	uint64_t stepped_ns, observed_ns;
 	bool is_still;      /* no doorbell has rung since the last step */
 	bool needs_polling; /* some lessee may change without ringing, so must be polled */

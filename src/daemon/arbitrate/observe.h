@@ -23,7 +23,7 @@ struct observed_process {
 	uint64_t since_ns;                 /* when the slot was taken */
 	uint64_t busy_seen, launches_seen; /* counters as last read */
 	uint64_t busy_credited_ns;         /* the part of busy_ns that is believed */
-	/* busy_credited_ns at the last tick, and a decaying sum of its growth */
+	/* busy_credited_ns at the last observer_publish_recent(), and a decaying sum of its growth */
 	uint64_t recent_seen_ns, recent_ns;
 	uint32_t request_seen; /* number of the latest memory request, as last read */
 	/*
@@ -42,7 +42,7 @@ struct observer {
 	struct turns_process *turn; /* the same processes, as turns.h needs them */
 	size_t count, capacity;
 	struct turns turns;
-	uint64_t busy_ns, launches; /* sums, with ended processes */
+	uint64_t busy_ns, launches; /* sums over all processes, ended ones too */
 	/* sum of the tenant's counters, to notice progress */
 	uint64_t progress;
 	uint64_t progress_ns; /* time of the last change of `progress` */

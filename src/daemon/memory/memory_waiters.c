@@ -128,7 +128,7 @@ void memory_wait_restore(struct tenant *tenant, const struct memory_wait_past *p
 		if (past->granted_bytes[i])
 			a->state = MEMORY_WAIT_HOLDING;
 	}
-	/* Restore the place in the queue. A since_ns in the future is from an earlier boot. */
+	/* Restore the place in the queue. Ignore a since_ns in the future: it is from an earlier boot. */
 	if (a->state == MEMORY_WAIT_NONE && past->arrival && past->since_ns <= now_ns) {
 		a->past = *past;
 		a->past_until_ns = now_ns + tenant->node->config.adopt_wait_ns + RETURN_NS;

@@ -26,7 +26,7 @@ struct mps_spawn {
 	const char *device;     /* UUID of the only visible card; NULL: not set */
 	const char *sim_socket; /* "": not simulated */
 	uid_t uid;              /* user to run as: this daemon's own, or any if that is root */
-	/* in_fd: its stdin; out_fd: its stdout and stderr; the caller keeps both */
+	/* in_fd: the program's stdin; out_fd: its stdout and stderr; the caller keeps both open */
 	int in_fd, out_fd;
 	/*
 	 * If true, the program gets its own session and is not this daemon's child, so it may outlive this daemon and leaves no

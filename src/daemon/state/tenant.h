@@ -26,8 +26,9 @@ enum elastic_choice { ELASTIC_BY_SETTING, ELASTIC_CHOSEN_ON, ELASTIC_CHOSEN_OFF 
 /* The claim that a tenant was made for: daemon/containers/claims/claims.h. */
 struct tenant_claim {
 	char key[TENANT_CLAIM_MAX]; /* "" if the tenant belongs to no claim */
-	bool while_wanted;          /* the tenant ends when its claim is not needed any more */
-	bool is_uncontrolled;       /* the claim asks for a container without the library */
+	/* claims_reconcile() may end the claim and the tenant when the claim is not needed any more */
+	bool while_wanted;
+	bool is_uncontrolled; /* the claim asks for a container without the library */
 };
 
 /* A tenant's terms, as requested. Saved in the state file, and read again at adoption. */
@@ -136,7 +137,7 @@ struct tenant {
 	double share_scale;
 	bool is_away;    /* some memory is off the card, so the tenant gets no lease */
 	bool wants_room; /* an allocation of this swappable tenant waits for room on the card */
-	/* at the last poll there was no room for what is off the card */
+	/* at the last poll there was no room on the card for the tenant's memory that is off it (swap_turns.c) */
 	bool was_short;
 	/* helper that checkpoints the tenant; NULL: never requested */
 	struct checkpoint *checkpoint;

@@ -31,5 +31,5 @@ int namespace_use_start(struct node *node, struct error *err);
 void namespace_use_stop(struct node *node);
 /* Adds the use since the last call. `has_worked` is false if no tenant can have used GPU time; then adds only memory use. */
 void namespace_use_count(struct node *node, bool has_worked, uint64_t now_ns);
-/* Call when a tenant ends: counts its GPU time since namespace_use_count(). */
+/* Call when a tenant ends: counts its GPU time since the last namespace_use_count(). */
 void namespace_use_end(struct tenant *tenant);

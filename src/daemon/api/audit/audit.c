@@ -17,7 +17,7 @@ struct audit {
 	struct audit_actor actor;
 };
 
-/* ---- a line ---- */
+/* ---- writing a line ---- */
 
 static json_t *command_of(int pid)
 {

@@ -52,7 +52,7 @@ struct audit_figures audit_figures(const struct audit *audit);
 
 /* Sets the actor of all lines until the next call; NULL: the daemon. Copies *actor, whose texts must stay valid until then. */
 void audit_set_actor(struct audit *audit, const struct audit_actor *actor);
-/* Like audit_set_actor(), but returns false and does nothing if an actor is set. */
+/* Like audit_set_actor(), but returns false and does nothing if an actor other than the daemon is set. */
 bool audit_set_actor_if_none(struct audit *audit, const struct audit_actor *actor);
 
 /*

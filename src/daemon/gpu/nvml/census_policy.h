@@ -32,8 +32,8 @@ struct census_card {
  * the ledger as unnamed memory.)
  */
 #define CENSUS_SLACK_BYTES (UINT64_C(512) << 20)
-#define CENSUS_SLACK_PART 20 /* or 1/20 of its ledger, if that is more */
-/* censuses in a row that must show the excess, over at least two intervals */
+#define CENSUS_SLACK_PART 20 /* the slack is 1/20 of the ledger, if that is more */
+/* censuses in a row that must show the same before census_confirm() returns true */
 #define CENSUS_OVER_COUNT 3
 /* A second census this much later confirms memory beyond the ledger. */
 #define CENSUS_CONFIRM_NS UINT64_C(100000000)
@@ -69,11 +69,11 @@ struct census_least {
 
 /* The latest censuses in a row that read the same. */
 struct census_stability {
-	uint64_t mark;       /* hash of everything that they showed */
-	uint64_t ledgers;    /* hash of the ledgers after the last of them */
-	uint64_t since_ns;   /* time of the first of them */
-	uint64_t last_ns;    /* time of the last of them */
-	unsigned same_count; /* number of them; 0: no census yet */
+	uint64_t mark;       /* hash of everything that these censuses showed */
+	uint64_t ledgers;    /* hash of the ledgers after the last census */
+	uint64_t since_ns;   /* time of the first of these censuses */
+	uint64_t last_ns;    /* time of the last census */
+	unsigned same_count; /* number of these censuses; 0: no census yet */
 };
 
 /* Adds a census to `stability`, or begins anew if it read something else. */

@@ -91,7 +91,7 @@ struct ends {
 	bool is_known; /* `self`, the card's PCI address, is valid */
 	nvmlPciInfo_t self;
 	unsigned switched; /* number of links that end at an NVSwitch */
-	unsigned count;    /* number of the other links */
+	unsigned count;    /* number of links that end elsewhere: their ends are in `end` */
 	nvmlPciInfo_t end[LINKS_MOST];
 };
 

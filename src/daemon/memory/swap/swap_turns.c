@@ -15,7 +15,7 @@
 #define POLL_MOVING_NS (10 * NSEC_PER_MSEC)
 /* A card that proves to have less free memory than calculated gets this much more margin from then on. */
 #define MARGIN_STEP_BYTES (UINT64_C(256) << 20)
-#define MARGIN_PART 4 /* limit of that margin: a quarter of the card's memory */
+#define MARGIN_PART 4 /* limit of all added margin: a quarter of the card's memory */
 #define SCALE_STEP 0.03
 
 #define load(field) atomic_load_explicit(&(field), memory_order_relaxed)

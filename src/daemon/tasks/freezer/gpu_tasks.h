@@ -33,14 +33,14 @@ struct gpu_tasks;
 
 /* A task's or container's use of one card. */
 struct gpu_task_card {
-	bool is_present; /* held memory on the card at the last census */
+	bool is_present; /* the driver listed it on the card at the last census */
 	uint64_t held_bytes, most_bytes;
 	uint64_t used_ns;
 	/* tasks only: when the last counted sample ended, on the driver's clock */
 	uint64_t sample_us;
 	double sample_share; /* tasks only: the task's share of the card in that sample */
 	uint64_t sampled_ns; /* when that sample was read; 0: none yet */
-	uint64_t seen_ns;    /* tasks only: time of the last counted census */
+	uint64_t seen_ns;    /* tasks only: when gpu_watch_count() last counted it; 0: never */
 	/* tasks only: how long the container had been frozen when the last sample was counted */
 	uint64_t frozen_ns;
 };

@@ -24,7 +24,7 @@ struct gpu_watch {
 /* Returns true if certainly only containers that the freezer controls hold memory on the card. */
 bool gpu_watch_is_governed(const struct gpu_watch *watch, const struct census_card *seen);
 
-/* Adds what tasks and containers used up to this census. */
+/* Adds the memory and GPU time that tasks and containers used since the last census. */
 void gpu_watch_count(struct gpu_watch *watch, const struct census_card *cards);
 
 /*
