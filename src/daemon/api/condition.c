@@ -17,7 +17,10 @@ const char *tenant_condition_name(enum tenant_condition condition)
 	return names[condition];
 }
 
-/* Returns where the tenant's memory is moving or was moved; `otherwise` if it is on the cards and stays there. */
+/*
+ * Returns where the tenant's memory is moving or was moved. Returns `otherwise` if all memory is on the cards and stays there,
+ * or if a move failed half way (PLACE_STUCK).
+ */
 static enum tenant_condition moved_or(const struct tenant *t, enum tenant_condition otherwise)
 {
 	switch (swap_way_of(&t->terms) == SWAP_BY_LIBRARY ? swap_place(t)

@@ -97,7 +97,7 @@ static bool is_emptier(const struct promise_card *a, const struct promise_card *
 	return !(a->promised_cores_pct > b->promised_cores_pct) && a->tenant_count < b->tenant_count;
 }
 
-/* Returns the emptiest card that is not in the list, or NULL. Several devices never include a MIG instance. */
+/* Returns the emptiest card that is not in the list, or NULL. If `count` is above 1, leaves out MIG instances. */
 static struct card *choose_emptiest(struct node *node, const struct device_request *list, int count)
 {
 	struct promise_card best_promised;

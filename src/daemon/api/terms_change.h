@@ -26,7 +26,10 @@ struct terms_change terms_change_of(const struct tenant *tenant);
 int terms_change_on_full(const struct tenant *tenant, struct terms_change *change,
 			 enum on_full on_full, struct error *err);
 
-/* Applies `request` to the terms `from` (NULL: the current ones). Errors are those of promise_decide(). */
+/*
+ * Sets the device's promise in the change: `request` applied to the terms `from` (NULL: the current ones). Errors are those of
+ * promise_decide().
+ */
 int terms_change_device(struct tenant *tenant, struct terms_change *change, unsigned device,
 			const struct promise *from, const struct promise_request *request,
 			struct error *err);

@@ -257,8 +257,9 @@ static void publish(struct arbitration *a)
 }
 
 /*
- * Advances the arbiter by the length of a sleep, in several steps. One step counts at most max_step_ns, in case the daemon was
- * stopped. An intended sleep may be longer, but must count in full for tokens, budgets and debts.
+ * Advances the arbiter by the length of a sleep, in several steps. One step counts at most max_step_ns, so that a time in
+ * which the daemon was stopped does not count. An intended sleep may be longer, but must count in full for tokens, budgets and
+ * debts.
  */
 static void count_sleep(struct arbitration *a, uint64_t now_ns)
 {

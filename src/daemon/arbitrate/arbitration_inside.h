@@ -40,7 +40,7 @@ struct lessee {
 	struct observer observer;
 	bool paused;
 	struct doorbell doorbell;
-	/* `seen` showed work in flight while the lease is closing or stopped: the doorbell must ring when it ends */
+	/* `seen` showed work in flight while the lease is closing or stopped: the doorbell must ring when that work ends */
 	bool is_ending;
 	struct lend_tenant elastic;
 	uint64_t lends, reclaims;
@@ -129,7 +129,7 @@ void arbitration_publish_patience(struct lessee *l);
 void arbitration_note_span(struct arbitration *a, uint64_t now_ns);
 /*
  * Returns true if the thread can sleep until a doorbell rings: no lessee has work, demand or state that changes with time, and
- * all ring. Heartbeats then come every ARBITRATION_SLEEP_NS.
+ * all ring their doorbells. Heartbeats then come every ARBITRATION_SLEEP_NS.
  */
 bool arbitration_may_sleep(const struct arbitration *a);
 /*

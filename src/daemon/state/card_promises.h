@@ -10,8 +10,8 @@ struct node;
 struct tenant;
 
 /*
- * Sums the promises except those to `except` (may be NULL). Of containers that never run at the same time (pod_stage.h),
- * counts what the pod needs at any one time. Usage is as the tenants' processes report it.
+ * Sums the promises except those to `except` (may be NULL). For a pod's containers that never run at the same time
+ * (pod_stage.h), counts the most that the pod needs at any one time. Usage is as the tenants' processes report it.
  */
 struct promise_card node_promised(struct node *node, const struct card *card,
 				  const struct tenant *except);

@@ -56,8 +56,8 @@ void audit_set_actor(struct audit *audit, const struct audit_actor *actor);
 bool audit_set_actor_if_none(struct audit *audit, const struct audit_actor *actor);
 
 /*
- * Writes one line. `what` has the members that this kind of event adds; it is freed here. NULL means that memory ran out, and
- * counts the line as lost.
+ * Writes one line. `what` has the members that this kind of event adds; it is freed here. If `what` is NULL, memory ran out,
+ * and the line counts as lost.
  */
 void audit_write(struct audit *audit, const char *event, json_t *what);
 

@@ -33,7 +33,7 @@ struct census_card {
  */
 #define CENSUS_SLACK_BYTES (UINT64_C(512) << 20)
 #define CENSUS_SLACK_PART 20 /* the slack is 1/20 of the ledger, if that is more */
-/* censuses in a row that must show the same before census_confirm() returns true */
+/* number of censuses in a row that must have is_over before census_confirm() returns true */
 #define CENSUS_OVER_COUNT 3
 /* A second census this much later confirms memory beyond the ledger. */
 #define CENSUS_CONFIRM_NS UINT64_C(100000000)

@@ -192,7 +192,7 @@ static void finish_order(struct checkpoint *c, enum checkpoint_place place)
 
 /*
  * The helper ended without an answer or was killed. Starts another helper, which keeps the processes off the card if they were
- * off (PLACE_OUT), and otherwise brings them back. For STUCK processes, starts none.
+ * off (PLACE_OUT), and otherwise brings them back. For STUCK processes, or after RETRIES_MOST lost helpers, starts none.
  */
 static void helper_lost(struct checkpoint *c, const char *why)
 {
