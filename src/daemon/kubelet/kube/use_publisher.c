@@ -92,11 +92,13 @@ static void sample(struct use_publisher *p, uint64_t now_ns)
 static struct kube_use use_of(const struct use_publisher *p, unsigned i)
 {
 	const struct watched_card *card = &p->card[i];
-	struct kube_use use = { .peak_pct = (unsigned)lround(card_use_peak(&card->use)),
-				.now_pct = (unsigned)lround(card_use_now(&card->use)),
-				/* Rounding down is safe: guarantees beyond held_pct count as used in full. */
-				.held_pct = (unsigned)card->held_pct,
-				.memory_mib = card->memory_bytes >> MIB_BITS };
+	struct kube_use use = {
+		.peak_pct = (unsigned)lround(card_use_peak(&card->use)),
+		.now_pct = (unsigned)lround(card_use_now(&card->use)),
+		/* Rounding down is safe: guarantees beyond held_pct count as used in full. */
+		.held_pct = (unsigned)card->held_pct,
+		.memory_mib = card->memory_bytes >> MIB_BITS
+	};
 	snprintf(use.id, sizeof(use.id), "%s", p->node->card[i].info.uuid_text);
 	return use;
 }

@@ -264,8 +264,8 @@ static void test_schedulers(void **state)
 	assert_patch(&forced, NAMED("volcano"), "[" OURS "]",
 		     "schedulerName volcano: replaced by allot-scheduler");
 	/* A pod without GPUs keeps its scheduler, and gets no warning that it was replaced. */
-	assert_patch(&forced, "{'spec':{'schedulerName':'volcano','containers':[{'name':'a'}]}}", "[]",
-		     NULL);
+	assert_patch(&forced, "{'spec':{'schedulerName':'volcano','containers':[{'name':'a'}]}}",
+		     "[]", NULL);
 	/* What another scheduler's pod asks for is not ours to judge. */
 	assert_patch(&default_terms,
 		     "{'spec':{'schedulerName':'volcano','containers':[{'name':'a','resources':{'"
