@@ -18,9 +18,10 @@
  */
 #include "policy/lease/arbiter_inside.h"
 
-#define WORTH_FADE_NS 300e6 /* time constant with which the price fades, in ns of charge */
-#define WORTH_KNOWN_NS 2e6  /* the price counts as known from this charge on */
-#define GRANT_MAX 1e18      /* far above a real grant, far below overflow */
+/* The price (tokens per ns of GPU time) fades with this time constant of charged GPU time. An idle tenant keeps its price. */
+#define WORTH_FADE_NS 300e6
+#define WORTH_KNOWN_NS 2e6 /* the price counts as known from this charge on */
+#define GRANT_MAX 1e18     /* far above a real grant, far below overflow */
 
 void paced_add(struct arbiter *a, struct tenant *t)
 {

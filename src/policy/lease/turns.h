@@ -56,13 +56,16 @@ struct turns_process {
 	uint64_t came_at;     /* time since when is_present holds */
 	uint64_t served_ns;   /* time that it had the turn */
 	uint64_t worked_at;   /* time of its latest work, or of its turn's begin if later */
-	uint64_t launched_at; /* time of its latest launch, or the latest time without work */
+	uint64_t launched_at; /* latest launch, poll without work, or begin of its turn */
 	uint64_t launched_inflight_ns; /* predicted work in flight at launched_at */
 	bool has_patience;
 	struct patience patience;
 };
 
-/* Why turns were given up last: what the process with the turn did while others waited. */
+/*
+ * Why the tenant last stopped taking turns, so that all its processes may run for a while: what the process with the turn did
+ * while others waited.
+ */
 enum turns_reason {
 	TURNS_LATE,  /* its work did not end */
 	TURNS_STUCK, /* its gate gave up waiting for the end of any work */

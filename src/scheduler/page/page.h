@@ -17,7 +17,7 @@ struct cluster_page;
 /* Whether the page's settings fit together; returns 0 or a negative error. Pure. */
 int cluster_page_check(const struct config *config, struct error *err);
 
-/* Starts to listen; the cluster must exist. *ret is NULL if web_listen is "off". */
+/* Starts to listen. Call after scheduler->cluster is set; if that is NULL, or web_listen is "off", *ret is NULL. */
 int cluster_page_start(struct scheduler *scheduler, struct cluster_page **ret, struct error *err);
 /* `page` may be NULL; returns NULL. */
 struct cluster_page *cluster_page_stop(struct cluster_page *page);

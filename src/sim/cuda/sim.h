@@ -80,7 +80,7 @@ struct CUctx_st {
 	uint32_t peers; /* bit i: this context may access the memory of device i */
 	size_t limits[16];
 	uint32_t sms; /* number of SMs that the context may use */
-	/* block of the threads' local memory beyond STACK_BYTES each (context.c); 0: none */
+	/* id of the memory block that holds what all threads' stacks need above STACK_BYTES each (context.c); 0: none */
 	uint32_t stack_block;
 };
 

@@ -36,7 +36,7 @@ struct vcuda_telling {
 #define CARDS_MAX 96 /* size of a text with REGION_MAX_DEVICES numbers */
 #define PATH_MAX_BYTES 640
 
-/* Writes the cards' numbers, like "0,1". Returns false if they do not fit. Pure. */
+/* Writes the cards' numbers, like "0,1". Returns false if there are none, one is missing, or they do not fit. Pure. */
 static bool vcuda_tell_cards(const struct claim *claim, char *ret, size_t size)
 {
 	const struct tenant_terms *terms = claim_terms(claim);

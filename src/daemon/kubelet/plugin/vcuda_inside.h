@@ -62,5 +62,5 @@ void vcuda_continue(struct vcuda *v);
 bool vcuda_assign(struct vcuda_call *c, const struct vcuda_choice *choice);
 /* Refuses the call. If a scheduler waits for the pod's shares, starts to write into the pod that its binding failed. */
 void vcuda_fail(struct vcuda_call *c, const struct kube_pod *pod, int r, const struct error *err);
-/* Writes to the pod what its containers have, for gpu-manager's scheduler. */
+/* Annotates the pod, in the background, with its containers' cards and whether all got theirs, for gpu-manager's scheduler. */
 void vcuda_patch_pod(struct vcuda *v, const struct kube_pod *pod);
