@@ -45,7 +45,8 @@ int install_own_directory(char ret_dir[PATHS_MAX], struct error *err)
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
 
 	if (n < 0)
-		return error_set_errno(err, errno, "/proc/self/exe");
+		return error_set_errno(err, errno,
+				       "can't find this program's own directory: /proc/self/exe");
 	path[n] = '\0';
 	char *slash = strrchr(path, '/');
 	if (!slash)

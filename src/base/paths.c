@@ -209,7 +209,8 @@ int paths_make_system(const char *dir, struct error *err)
 	if (mkdir(path, 0755) < 0 && errno != EEXIST)
 		return error_set_errno(err, errno, "can't make %s", path);
 	if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode))
-		return error_set(err, ENOTDIR, "%s: not a directory", path);
+		return error_set(err, ENOTDIR,
+				 "%s: not a directory: remove it, and allot makes one", path);
 	if (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)))
 		return error_set(err, EPERM,
 				 "%s: must belong to root and be writable by nobody else", path);

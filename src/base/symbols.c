@@ -19,7 +19,7 @@ int symbols_load(const char *library, const char *other, const struct symbol_row
 		if (!function)
 			return error_set(
 				err, ENOENT,
-				"%s has no function %s: its version is too old or too new; install another",
+				"%s has no function %s: its version is too old or too new; install another version of it",
 				library, rows[i].symbol);
 		memcpy((char *)table + rows[i].offset, &function, sizeof(function));
 	}

@@ -120,7 +120,10 @@ int client_connect(const char *run_dir, struct client **ret_client, struct error
 
 static int gone(struct client *client, struct error *err)
 {
-	return error_set(err, ECONNRESET, "the daemon in %s closed the connection", client->run_dir);
+	return error_set(err, ECONNRESET,
+			 "the daemon in %s closed the connection: try again; if this goes on, see "
+			 "its log",
+			 client->run_dir);
 }
 
 static int wait_for(struct client *client, short events, uint64_t deadline_ns, struct error *err)
@@ -131,7 +134,9 @@ static int wait_for(struct client *client, short events, uint64_t deadline_ns, s
 		int n;
 
 		if (now_ns >= deadline_ns)
-			return error_set(err, ETIMEDOUT, "the daemon in %s does not answer",
+			return error_set(err, ETIMEDOUT,
+					 "the daemon in %s has not answered for 10 s: if this goes "
+					 "on, see its log, or restart it",
 					 client->run_dir);
 		n = poll(&p, 1, (int)((deadline_ns - now_ns) / NSEC_PER_MSEC) + 1);
 		if (n > 0)
@@ -318,7 +323,9 @@ int client_read_reply(struct client *client, const char *text, json_t **ret_repl
 	cleanup_json json_t *reply = json_loads(text, 0, NULL);
 
 	if (!json_is_object(reply))
-		return error_set(err, EPROTO, "the daemon in %s does not speak allot's protocol",
+		return error_set(err, EPROTO,
+				 "the daemon in %s does not speak allot's protocol: another "
+				 "program, or another version of allot, has the socket there",
 				 client->run_dir);
 	if (!json_is_true(json_object_get(reply, "ok")))
 		return read_refusal(reply, err);

@@ -26,12 +26,14 @@ static int check_share(const struct promise_card *card, const struct promise *p,
 {
 	unsigned i = card->index;
 	if (!isfinite(p->cores_pct) || p->cores_pct < 0 || p->cores_pct > 100)
-		return error_set(err, EINVAL, "GPU %u: cores_pct %g: must be from 0 to 100", i,
+		return error_set(err, EINVAL,
+				 "GPU %u: cores_pct (--cores) %g: must be from 0 to 100", i,
 				 p->cores_pct);
 	if (!isfinite(p->limit_pct) || p->limit_pct <= 0 || p->limit_pct > 100)
 		return error_set(err, EINVAL,
-				 "GPU %u: cores_limit_pct %g: must be above 0, at most 100", i,
-				 p->limit_pct);
+				 "GPU %u: cores_limit_pct (--cores-limit) %g: must be above 0, at "
+				 "most 100",
+				 i, p->limit_pct);
 	if (p->limit_pct < p->cores_pct)
 		return error_set(err, EINVAL,
 				 "GPU %u: cores_limit_pct (--cores-limit) %g is less than cores_pct "
@@ -71,7 +73,8 @@ static int check_given_memory(const struct promise_card *card, uint64_t want, ui
 {
 	unsigned i = card->index;
 	if (want == 0)
-		return error_set(err, EINVAL, "GPU %u: memory_bytes 0: must be above 0", i);
+		return error_set(err, EINVAL, "GPU %u: memory_bytes (--memory) 0: must be above 0",
+				 i);
 	if (want > card->memory_bytes)
 		return error_set(err, ENOSPC,
 				 "GPU %u: memory of %s is more than the GPU has: at most %s (%" PRIu64
@@ -115,13 +118,14 @@ static int check_waiting(const struct promise_card *card, const struct promise *
 	if (!request->waits)
 		return request->has_reserve
 			       ? error_set(err, EINVAL,
-					   "GPU %u: reserve_bytes: possible only with on_full 'wait': leave it out",
+					   "GPU %u: reserve_bytes (--reserve): possible only "
+					   "with on_full 'wait' (--on-full wait): leave it out",
 					   i)
 			       : 0;
 	if (!p->memory_given)
 		return error_set(err, EINVAL,
-				 "GPU %u: memory_bytes: missing: on_full 'wait' needs the amount "
-				 "for which the tenant may wait",
+				 "GPU %u: memory_bytes (--memory): missing: on_full 'wait' needs "
+				 "the amount for which the tenant may wait",
 				 i);
 	if (request->has_reserve &&
 	    (request->reserve_bytes == 0 || request->reserve_bytes > p->quota_bytes))

@@ -20,8 +20,8 @@ static int check_sms(const struct sharing_facts *f, struct error *err)
 		return 0;
 	return error_set(
 		err, EINVAL,
-		"sharing: 'space': cores_limit_pct %g of %u SMs is less than one SM: must be %g "
-		"or more",
+		"sharing: 'space': cores_limit_pct (--cores-limit) %g of %u SMs is less than one "
+		"SM: must be %g or more",
 		f->limit_pct, f->sms, least_pct);
 }
 
@@ -48,8 +48,8 @@ static int check_space(const struct sharing_facts *f, struct error *err)
 	if (!f->sms && f->limit_pct < SPACE_LIMIT_MIN_PCT)
 		return error_set(
 			err, EINVAL,
-			"sharing: 'space': cores_limit_pct %g could be less than one SM of this "
-			"GPU, whose number of SMs is unknown: must be %g or more",
+			"sharing: 'space': cores_limit_pct (--cores-limit) %g could be less than "
+			"one SM of this GPU, whose number of SMs is unknown: must be %g or more",
 			f->limit_pct, SPACE_LIMIT_MIN_PCT);
 	if (f->missing)
 		return error_set(err, EOPNOTSUPP, "sharing: 'space': %s; or use sharing 'time'",

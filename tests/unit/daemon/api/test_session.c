@@ -83,7 +83,7 @@ static void test_bad_requests(void **state)
 		{ CREATE("\"elastic\":\"on\""), EINVAL, "elastic: must be true or false" },
 		{ CREATE("\"on_full\":\"explode\""), EINVAL, "on_full: 'explode'" },
 		{ CREATE("\"on_full\":\"wait\""), EINVAL,
-		  "memory_bytes: missing: on_full 'wait' needs" },
+		  "memory_bytes (--memory): missing: on_full 'wait' needs" },
 		{ CREATE("\"on_full\":\"swap\""), EINVAL, "needs a quota" },
 		{ CREATE("\"on_full\":\"swap\",\"devices\":[{},{}]"), EINVAL, "needs a quota" },
 		{ CREATE("\"on_full\":\"swap\",\"swap_arena_bytes\":0"), EINVAL,

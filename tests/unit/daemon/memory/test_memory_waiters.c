@@ -365,7 +365,7 @@ static void test_refusals(void **state)
 		int code;
 		const char *word;
 	} rows[] = {
-		{ CREATE("\"on_full\":\"wait\""), EINVAL, "memory_bytes: missing" },
+		{ CREATE("\"on_full\":\"wait\""), EINVAL, "memory_bytes (--memory): missing" },
 		{ CREATE(WAIT "\"devices\":[{\"memory_bytes\":9663676416}]"), ENOSPC,
 		  "more than the GPU has" },
 		{ CREATE(WAIT "\"devices\":[{\"memory_bytes\":4096,\"reserve_bytes\":4097}]"),

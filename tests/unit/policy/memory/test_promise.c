@@ -76,9 +76,9 @@ static void test_shares(void **state)
 	r.cores_pct = NAN;
 	refused(&card, NULL, 0, r, EINVAL, "from 0 to 100");
 	r = (struct promise_request){ .has_limit = true, .limit_pct = 0 };
-	refused(&card, NULL, 0, r, EINVAL, "cores_limit_pct 0");
+	refused(&card, NULL, 0, r, EINVAL, "cores_limit_pct (--cores-limit) 0");
 	r.limit_pct = 100.1;
-	refused(&card, NULL, 0, r, EINVAL, "cores_limit_pct 100.1");
+	refused(&card, NULL, 0, r, EINVAL, "cores_limit_pct (--cores-limit) 100.1");
 }
 
 static void test_effective(void **state)
@@ -125,7 +125,7 @@ static void test_waiting(void **state)
 	r.reserve_bytes = GIB;
 	assert_int_equal(decided(&card, NULL, 0, r).reserve_bytes, GIB);
 	refused(&card, NULL, 0, (struct promise_request){ .waits = true }, EINVAL,
-		"memory_bytes: missing");
+		"memory_bytes (--memory): missing");
 	r.waits = false;
 	refused(&card, NULL, 0, r, EINVAL, "only with on_full 'wait'");
 	r.has_reserve = false;

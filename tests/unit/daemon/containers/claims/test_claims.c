@@ -123,7 +123,7 @@ static void test_refused(void **state)
 	r = claim_of(f, long_key, 0, 1, 1, 1);
 	claim_refused(f, &r, EINVAL, "key");
 	r = claim_of(f, "b", 0, 0, 1, 1);
-	claim_refused(f, &r, EINVAL, "memory_bytes 0");
+	claim_refused(f, &r, EINVAL, "memory_bytes (--memory) 0");
 	r = claim_of(f, "b", 0, 1, 1, 1);
 	r.device_count = 0;
 	claim_refused(f, &r, EINVAL, "1 to 16");
