@@ -73,7 +73,7 @@ static int lock_start(const char *run_dir, int *ret_fd, struct error *err)
 		r = flock(fd, LOCK_EX);
 	while (r < 0 && errno == EINTR);
 	if (r < 0)
-		return error_set_errno(err, errno, "%s: lock", path);
+		return error_set_errno(err, errno, "%s: can't be locked", path);
 	*ret_fd = steal_fd(&fd);
 	return 0;
 }

@@ -151,7 +151,7 @@ static int run_benches(const struct bench_options *options, int names, char **na
 	execvp(INTERPRETER, a.words);
 	if (errno == ENOENT)
 		return error_set(err, ENOENT,
-				 "the benches need " INTERPRETER
+				 "the benchmarks need " INTERPRETER
 				 ", which is not in PATH: install it");
 	return error_set_errno(err, errno, "%s", INTERPRETER);
 }

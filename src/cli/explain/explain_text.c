@@ -118,7 +118,9 @@ static void write_binding(const json_t *e, FILE *out)
 		fprintf(out, "; the node is still locked for pod %.*s/%s", (int)(pod - holder - 1),
 			holder + 1, pod + 1);
 	else if (*lock)
-		fputs("; the node's lock is still that of another pod, which it does not name", out);
+		fputs("; the node is still locked (annotation hami.io/mutex.lock) for another "
+		      "pod, which the lock does not name",
+		      out);
 	explain_count(before, count);
 	if (before)
 		fprintf(out, "; %s pod%s of that node %s before it", count, before == 1 ? "" : "s",
@@ -285,7 +287,8 @@ static void write_use(const json_t *card, FILE *out)
 		(long long)explain_number(use, "lent_pct"),
 		(long long)explain_number(use, "taken_pct"));
 	if (json_object_get(use, "shut_for_s"))
-		fprintf(out, ", since it takes no such pods for %lld s more after evictions",
+		fprintf(out,
+			", since after evictions it takes no pods placed by use for %lld s more",
 			(long long)explain_number(use, "shut_for_s"));
 	fputc('\n', out);
 }

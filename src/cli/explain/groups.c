@@ -54,8 +54,8 @@ static const struct {
 	  "kube_vocabulary",
 	  NULL },
 	{ "CardUseUnknown",
-	  "a pod of the node notes shares of its GPUs that can't be read: the scheduler's log "
-	  "names it",
+	  "a pod on the node has an annotation with GPU shares that can't be read: "
+	  "allot-scheduler's log names it",
 	  NULL },
 	{ "CardNotHealth", "the GPU is not healthy", NULL },
 	{ "CardCordoned", "the GPU is cordoned: it takes no new pods", NULL },

@@ -45,7 +45,8 @@ int space_await(struct client *client, const json_t *tenant, struct error *err)
 			return r;
 		if (clock_now_ns() > until_ns)
 			return error_set(err, ETIMEDOUT,
-					 "--sharing: 'space': NVIDIA MPS did not start within %d s",
+					 "--sharing: 'space': NVIDIA MPS did not start within %d "
+					 "s; see allotd's log, or use --sharing time",
 					 (int)(WAIT_NS / NSEC_PER_SEC));
 		clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 	}

@@ -74,8 +74,9 @@ static void draw_swap(struct cells *cells, int line, const struct top_tenant *te
 	}
 	format_bytes(swap->swapped_bytes, bytes);
 	format_seconds(swap->moved_s, moved);
-	put(cells, line, "swap", "%s, %s: %s not on the GPU; the last move took %s; %llu failed",
-	    swap->kind, swap->state, bytes, moved, (unsigned long long)swap->failed);
+	put(cells, line, "swap",
+	    "%s, %s: %s not on the GPU; the last move took %s; %llu moves failed", swap->kind,
+	    swap->state, bytes, moved, (unsigned long long)swap->failed);
 }
 
 static void draw_leases(struct cells *cells, int line, const struct top_tenant *tenant,

@@ -174,8 +174,10 @@ static void judge_taint(const struct facts_taint *t, struct findings *f)
 				t->key, equals, t->value, t->effect),
 			"set daemon.tolerations in the chart for allotd, and tolerations in the pods that may use these GPUs");
 	else
-		findings_add(f, FINDING_NOTE, "taint", "%s%s%s:%s", t->key, equals, t->value,
-			     t->effect);
+		findings_add(
+			f, FINDING_NOTE, "taint",
+			"%s%s%s:%s: pods that do not tolerate this taint are placed on other nodes if possible",
+			t->key, equals, t->value, t->effect);
 }
 
 void judge_cluster(const struct facts *facts, struct findings *f)
