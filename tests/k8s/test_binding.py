@@ -63,7 +63,7 @@ class Node:
         def ask():
             self.say("allocate", *ids)
             answer = self.hear()
-            return None if "allotd does not know yet" in answer or "no pod is being bound" in answer else answer
+            return None if "has not shown to allotd yet" in answer or "no pod is being bound" in answer else answer
 
         return wait_until(ask, what="an answer")
 

@@ -152,7 +152,9 @@ static int read_server(const struct reader *r, const json_t *cluster, struct kub
 	for (size_t i = 0; status >= 0 && i < 2; i++) {
 		status = read_text(r, cluster, refused[i], &other);
 		if (status >= 0 && other)
-			status = error_set(r->err, EINVAL, "%s: is not supported", refused[i]);
+			status = error_set(r->err, EINVAL,
+					   "%s: is not supported: use a kubeconfig without it",
+					   refused[i]);
 	}
 	if (status >= 0)
 		status = keep(r, server, &a->server);

@@ -167,7 +167,8 @@ static int add_bearer(struct kube_call *call, const char *header, const char *to
 {
 	cleanup_free char *value = NULL;
 	if (strpbrk(token, "\r\n"))
-		return error_set(&call->failed, EINVAL, "the token must be one line");
+		return error_set(&call->failed, EINVAL,
+				 "the bearer token has a line break: it must be one line");
 	if (asprintf(&value, "Bearer %s", token) < 0)
 		value = NULL;
 	return value ? add_header(call, header, value) : -ENOMEM;
@@ -217,8 +218,8 @@ static int set_access(struct kube_call *call)
 	return code == CURLE_OK
 		       ? 0
 		       : error_set(&call->failed, EOPNOTSUPP,
-				   "this libcurl can't use client certificates (%s): install one "
-				   "with OpenSSL",
+				   "this libcurl can't use the CA or the client certificate for "
+				   "the API server (%s): install a libcurl with OpenSSL",
 				   curl->easy_strerror(code));
 }
 

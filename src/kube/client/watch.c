@@ -119,7 +119,10 @@ static void listed(void *data, const struct kube_answer *answer)
 	const char *version = meta_text(answer->object, "resourceVersion");
 	w->call = NULL;
 	if (!err.code && !version)
-		error_set(&err, EPROTO, "GET %s: the list has no resourceVersion", w->collection);
+		error_set(&err, EPROTO,
+			  "GET %s: the answer is not a list of the Kubernetes API (it has no "
+			  "resourceVersion): check the address of the API server",
+			  w->collection);
 	if (answer->status == 410) {
 		expire(w);
 		return;
@@ -182,8 +185,8 @@ static void on_error_event(struct kube_watch *w, const json_t *status)
 		expire(w);
 		return;
 	}
-	error_set(&err, EBUSY, "watch of %s: %lld: %.300s", w->collection, (long long)code,
-		  message ? message : "");
+	error_set(&err, EBUSY, "watch of %s: the API server reports error %lld: %.300s",
+		  w->collection, (long long)code, message ? message : "");
 	fail(w, &err, 0);
 }
 
@@ -226,7 +229,9 @@ static void watch_ended(void *data, const struct kube_answer *answer)
 		return;
 	}
 	if (!err.code && is_short)
-		error_set(&err, EBUSY, "watch of %s: the API server ended it at once",
+		error_set(&err, EBUSY,
+			  "watch of %s: the API server, or a proxy before it, ended the watch at "
+			  "once: if this goes on, check the API server's log",
 			  w->collection);
 	if (err.code)
 		fail(w, &err, answer->retry_after_ns);

@@ -111,7 +111,10 @@ static int read_result(const json_t *result, const json_t *config, struct dra_re
 				    .pool = text_of(result, "pool"),
 				    .device = text_of(result, "device") };
 	if (!ret->request || !ret->pool || !ret->device)
-		return error_set(err, EINVAL, "an allocated device has no request, pool or name");
+		return error_set(
+			err, EINVAL,
+			"status.allocation lists a device of gpu.allot.dev without a request, pool "
+			"or device name: delete the claim and create it anew");
 	if (json_is_true(json_object_get(result, "adminAccess")))
 		return error_set(
 			err, EINVAL,

@@ -69,22 +69,25 @@ static int find_owner(const struct choice_query *q, const struct kube_pod **ret,
 		if (strcmp(pod_node(pod), q->node) != 0)
 			return error_set(
 				err, EINVAL,
-				"node %s is locked by pod %s/%s, which is on node %s: the kubelet asks for %s",
+				"node %s is locked by pod %s/%s, which is on node %s, so it is "
+				"unknown for which pod the kubelet asks for %s: when the lock has "
+				"expired (after 300 s by default), create the waiting pod anew",
 				q->node, lock->pod_namespace, lock->pod, pod_node(pod),
 				ids_text(q, ids));
 		if (!is_here(q, pod))
 			return error_set(
 				err, EBUSY,
 				"the kubelet asks for %s, but for which pod is unknown: node %s is still "
-				"locked by pod %s/%s, which has ended or is ending",
+				"locked by pod %s/%s, which has ended or is ending: when the lock "
+				"has expired (after 300 s by default), create the waiting pod anew",
 				ids_text(q, ids), q->node, lock->pod_namespace, lock->pod);
 		*ret = pod;
 		return 0;
 	}
 	return error_set(
 		err, EAGAIN,
-		"node %s is locked by pod %s/%s, which allotd does not know yet: the kubelet asks "
-		"for %s",
+		"node %s is locked by pod %s/%s, which the API server has not shown to allotd yet: "
+		"the kubelet asks for %s; if this goes on, see allotd's log",
 		q->node, lock->pod_namespace, lock->pod, ids_text(q, ids));
 }
 
@@ -137,7 +140,8 @@ static int find_pod(const struct choice_query *q, const struct kube_pod **ret, s
 	if ((*ret)->bind_phase != BIND_ALLOCATING)
 		return error_set(err, EAGAIN,
 				 "pod %s/%s holds the lock of node %s, and its " KUBE_POD_BIND_PHASE
-				 " is not allocating",
+				 " is not 'allocating', so no scheduler is binding it: create "
+				 "the pod anew",
 				 (*ret)->pod_namespace, (*ret)->name, q->node);
 	return check_time(q, *ret, err);
 }

@@ -155,9 +155,10 @@ static void test_nobody(void **state)
 	add_pod(s, "p", "n1", "success", NOW, ";;");
 	refused(s, EAGAIN, "no pod is being bound", "GPU-a-3");
 	lock(s, NOW, "q");
-	refused(s, EAGAIN, "locked by pod ns/q, which allotd does not know yet", "GPU-a-3");
+	refused(s, EAGAIN, "locked by pod ns/q, which the API server has not shown to allotd yet",
+		"GPU-a-3");
 	lock(s, NOW, "p");
-	refused(s, EAGAIN, "pod ns/p holds the lock of node n1", "bind-phase is not allocating");
+	refused(s, EAGAIN, "pod ns/p holds the lock of node n1", "bind-phase is not 'allocating'");
 }
 
 static void test_too_late(void **state)
