@@ -140,7 +140,7 @@ def test_pods_are_refused_with_the_reason(webhook):
     said = w.refusal({"nvidia.com/gpu": "1", "nvidia.com/gpucores": "130"})
     assert said.startswith("422: ") and "container main: nvidia.com/gpucores: '130': must be 0 to 100" in said
     said = w.refusal({"nvidia.com/gpu": "1"}, container={"securityContext": {"privileged": True}})
-    assert "container main: privileged, and requests a GPU" in said
+    assert "container main: securityContext.privileged is true (the container requests a GPU)" in said
     said = w.refusal({"nvidia.com/gpu": "1"}, volumes=[{"name": "d", "hostPath": {"path": "/dev/nvidia0"}}])
     assert "volume d: the host path /dev/nvidia0 contains device files" in said
     said = w.refusal({"nvidia.com/gpu": "1"}, container={"image": "other"})

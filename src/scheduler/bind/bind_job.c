@@ -61,7 +61,8 @@ void job_fail(struct bind_job *job, const struct error *why)
 {
 	struct error err = *why;
 	if (job->step >= BIND_UNDO_READ_POD) {
-		log_warning("the failed binding of pod %s/%s to node %s could not be undone: %s",
+		log_warning("the failed binding of pod %s/%s to node %s could not be undone: %s; "
+			    "if the node stays locked, its lock is taken over after lock_expiry",
 			    job->decision.pod_namespace, job->decision.pod, job->decision.node,
 			    why->text);
 		err = job->why;

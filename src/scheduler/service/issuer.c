@@ -154,12 +154,12 @@ static int make(struct generated_certificate *m, const char *names, struct error
 						 GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1),
 						 0);
 	if (r < 0)
-		return tls_error(err, "make a key", r);
+		return tls_error(err, "can't make a private key", r);
 	r = add_names(m->certificate, names, err);
 	if (r < 0)
 		return r;
 	r = fill(m);
-	return r < 0 ? tls_error(err, "make a certificate", r) : 0;
+	return r < 0 ? tls_error(err, "can't make a certificate", r) : 0;
 }
 
 /* ---- files ---- */

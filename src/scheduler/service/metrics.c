@@ -68,13 +68,16 @@ static void write_evictions(FILE *out, const struct cluster *cluster)
 		uint64_t count;
 	} rows[] = {
 		{ "allot_scheduler_fillers_evicted_total",
-		  "Pods placed by use that were evicted because other pods needed their GPUs.",
+		  "Pods, placed by use or of lower priority, that were evicted because other pods "
+		  "needed their GPUs.",
 		  counts.evicted },
 		{ "allot_scheduler_fillers_refused_total",
-		  "Evictions of pods placed by use that a disruption budget refused.",
+		  "Evictions, of pods placed by use or of lower priority, that a disruption budget "
+		  "refused.",
 		  counts.refused },
 		{ "allot_scheduler_fillers_failed_total",
-		  "Evictions of pods placed by use that failed.", counts.failed },
+		  "Evictions, of pods placed by use or of lower priority, that failed.",
+		  counts.failed },
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		write_head(out, rows[i].name, "counter", rows[i].help);

@@ -81,7 +81,8 @@ static void template_is_there(struct claim_review *r)
 static void deny_for_template(struct claim_review *r, const struct kube_answer *answer)
 {
 	struct error why = answer->err;
-	error_add(&why, -why.code, "a ResourceClaimTemplate for the pod");
+	error_add(&why, -why.code,
+		  "a ResourceClaimTemplate for the pod could not be created or updated");
 	deny(r, &why);
 }
 
@@ -217,7 +218,9 @@ static void slices_listed(void *data, const struct kube_answer *answer)
 	const char *next = json_string_value(json_object_get(metadata, "continue"));
 	r->call = NULL;
 	if (why.code) {
-		error_add(&why, -why.code, "the sizes of the cluster's GPUs");
+		error_add(&why, -why.code,
+			  "the memory sizes of the cluster's GPUs, which a request in percent "
+			  "needs, could not be read");
 		deny(r, &why);
 		return;
 	}

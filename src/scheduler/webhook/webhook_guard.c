@@ -265,8 +265,8 @@ static int guard_privilege(struct webhook_work *w, struct webhook_container *c)
 	int r = 0;
 	if (!json_is_true(json_object_get(context, "privileged")))
 		return 0;
-	snprintf(what, sizeof(what), "container %.63s: privileged%s", c->name,
-		 c->requests_gpu ? ", and requests a GPU" : "");
+	snprintf(what, sizeof(what), "container %.63s: securityContext.privileged is true%s",
+		 c->name, c->requests_gpu ? " (the container requests a GPU)" : "");
 	if (decide(w, w->terms->privileged, what,
 		   "a privileged container sees all GPUs of its node: remove privileged", &r) &&
 	    path)

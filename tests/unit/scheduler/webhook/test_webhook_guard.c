@@ -143,12 +143,14 @@ static void test_privileged(void **state)
 		"{'spec':{'containers':[{'name':'a','securityContext':{'privileged':true}," GPU
 		"}]}}";
 	struct webhook_terms terms = default_terms;
-	assert_denied(&terms, pod, 403, "container a: privileged, and requests a GPU");
+	assert_denied(&terms, pod, 403,
+		      "container a: securityContext.privileged is true "
+		      "(the container requests a GPU)");
 	terms.privileged = GUARD_REWRITE;
 	assert_patch(&terms, pod,
 		     "[{'op':'add','path':'/spec/containers/0/securityContext/"
 		     "privileged','value':false}," OURS "]",
-		     "privileged, and requests a GPU: removed");
+		     "securityContext.privileged is true (the container requests a GPU): removed");
 	terms.privileged = GUARD_ALLOW;
 	assert_patch(&terms, pod, "[" OURS "]", NULL);
 }
@@ -179,7 +181,8 @@ static void test_others(void **state)
 		     "[]", NULL);
 	assert_denied(&terms,
 		      "{'spec':{'containers':[{'name':'a','securityContext':{'privileged':true}}]}}",
-		      403, "container a: privileged: a privileged container sees all GPUs");
+		      403, "container a: securityContext.privileged is true: "
+		      "a privileged container sees all GPUs");
 	response = respond_to(
 		&terms,
 		"{'spec':{'containers':[{'name':'a','securityContext':{'privileged':true}}]}}",
