@@ -297,7 +297,7 @@ bool process_rejoin(void)
 		log_debug("the daemon answers again; it was stopped, not restarted");
 	} else {
 		adopt(&r);
-		log_debug("adopted by a new daemon, slot %u", r.slot);
+		log_debug("registered with the restarted daemon, slot %u", r.slot);
 	}
 	atomic_store(&process_state.daemon_lost, false);
 	return true;

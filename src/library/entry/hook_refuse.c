@@ -19,7 +19,7 @@ static bool is_initialized(void)
 
 static CUresult refuse(const char *symbol)
 {
-	log_debug("%s: refused in a tenant", symbol);
+	log_debug("%s: refused: allot can't enforce a tenant's limits on it", symbol);
 	return CUDA_ERROR_NOT_SUPPORTED;
 }
 

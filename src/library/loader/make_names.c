@@ -180,7 +180,8 @@ static void print_forms(size_t passed)
 		text += strlen(f->symbol) + 1;
 	}
 	if (text > UINT16_MAX)
-		fail("the text is too long", "names_text");
+		fail("longer than 65535 bytes: make names_form.text wider than uint16_t",
+		     "names_text");
 	printf("};\n\n");
 }
 

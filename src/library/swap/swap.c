@@ -159,8 +159,8 @@ static bool wait_for_work(void)
 	if (!is_given_up && result != CUDA_SUCCESS)
 		swap_hold_open(true);
 	if (is_given_up || result != CUDA_SUCCESS)
-		log_debug("swap: work: %s, error %d", is_given_up ? "does not end" : "failed",
-			  (int)result);
+		log_debug("swap: waiting for this process's GPU work %s (CUDA error %d)",
+			  is_given_up ? "took too long" : "failed", (int)result);
 	return !is_given_up && result == CUDA_SUCCESS;
 }
 
@@ -247,7 +247,8 @@ static bool should_move_out(void)
 static void give_up(const char *why)
 {
 	if (!should_move_out()) {
-		log_debug("swap: called off");
+		log_debug("swap: not moved off the GPU: the order was withdrawn, or the "
+			  "process exits");
 		return;
 	}
 	atomic_fetch_add(&own.failed, 1);
@@ -332,7 +333,8 @@ static bool move_out(void)
 	/* Memory that cannot be removed stays on the GPU, unchanged. */
 	for (struct backing *b; (b = swap_backing_next(&at));)
 		if (swap_copy_is_movable(b) && swap_backing_evict(b) != CUDA_SUCCESS)
-			log_debug("swap: %llu bytes could not be unmapped",
+			log_debug("swap: %llu bytes stay on the GPU, because the driver could not "
+				  "unmap them",
 				  (unsigned long long)b->bytes);
 	return true;
 }
@@ -365,7 +367,7 @@ static void try_move_out(uint32_t word)
 	bool is_out = is_quiet && move_out();
 	real.cuCtxSetCurrent(NULL); /* the context may end before the next move */
 	if (!is_quiet)
-		give_up("work or a capture does not end");
+		give_up("its GPU work, a stream capture or a CUDA call did not end in time");
 	else if (!is_out)
 		swap_hold_open(true);
 	if (is_out)
@@ -376,7 +378,8 @@ static void try_move_out(uint32_t word)
 	trace_wait(TRACE_SWAP_OUT, 0, trace_from, swap_backing_figures(-1).movable_bytes,
 		   is_out ? 0 : ECANCELED);
 	if (is_out)
-		log_debug("swap: %llu bytes out in %llu us, of which copies %llu",
+		log_debug("swap: moved %llu bytes off the GPU in %llu us, of which copying took "
+			  "%llu us",
 			  (unsigned long long)swap_backing_figures(-1).out_bytes,
 			  (unsigned long long)((sys_now_ns() - begin_ns) / NS_PER_US),
 			  (unsigned long long)(copied_ns / NS_PER_US));
@@ -466,7 +469,8 @@ static void try_move_in(uint32_t word)
 		set_state(SWAP_IN);
 		swap_hold_open(true);
 		trace_wait(TRACE_SWAP_IN, 0, trace_from, swap_backing_figures(-1).movable_bytes, 0);
-		log_debug("swap: back in %llu us, of which copies %llu",
+		log_debug("swap: memory is back on the GPU after %llu us, of which copying took "
+			  "%llu us",
 			  (unsigned long long)((sys_now_ns() - begin_ns) / NS_PER_US),
 			  (unsigned long long)(copied_ns / NS_PER_US));
 		return;
@@ -562,7 +566,8 @@ void swap_start(void)
 		return;
 	is_started = thread_create(swap_main);
 	if (!is_started)
-		log_write("swap: no thread to move this process's memory: it stays on the GPU");
+		log_write("swap: can't start the thread that moves this process's memory, so the "
+			  "memory stays on the GPU: check the limit of threads (ulimit -u)");
 }
 
 void swap_wait_for_driver(void)

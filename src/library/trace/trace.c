@@ -125,7 +125,9 @@ static void apply_order(uint32_t word)
 		error = request_ring(word);
 		tried_ns = error < 0 ? sys_now_ns() : 0;
 		if (error)
-			log_debug("not traced: errno %d", error < 0 ? -error : error);
+			log_debug("this process is not traced: the daemon gave it no trace ring "
+				  "(errno %d)",
+				  error < 0 ? -error : error);
 		else
 			begin(word);
 	}
