@@ -173,7 +173,7 @@ static void check_withdrawal(void *data, uint32_t events)
 	if (departure == KUBE_PODS_ON_WAY && is_late)
 		log_warning(
 			"ending while a pod is being bound to this node: the kubelet may fail that "
-			"pod");
+			"pod: if it fails, create it anew");
 	if (departure != KUBE_MAY_END)
 		quiet_since_ns = now_ns;
 	if (now_ns - quiet_since_ns > QUIET_NS || is_late)

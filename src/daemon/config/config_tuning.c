@@ -138,8 +138,8 @@ static int check_order(const struct config *config, const char *first, const cha
 		return 0;
 	settings_format(less, low, low_text, sizeof(low_text));
 	settings_format(more, high, high_text, sizeof(high_text));
-	return error_set(err, EINVAL, "%s: '%s' is above %s, '%s'", first, low_text, second,
-			 high_text);
+	return error_set(err, EINVAL, "%s: '%s' is above %s, '%s': must be at most that", first,
+			 low_text, second, high_text);
 }
 
 static int check_drain(const struct config *config, struct error *err)

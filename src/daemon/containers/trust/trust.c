@@ -306,7 +306,7 @@ int trust_refuse(struct trust *trust, struct error *err)
 		return -err->code;
 	trust->refused++;
 	if (strcmp(trust->logged_text, err->text) != 0)
-		log_error("library refused: no container gets it: %s", err->text);
+		log_error("library refused: no container gets liballot.so: %s", err->text);
 	snprintf(trust->logged_text, sizeof(trust->logged_text), "%s", err->text);
 	return error_add(err, -err->code, "library refused");
 }

@@ -136,7 +136,8 @@ static int make_ring(enum trace_clock clock, struct error *err)
 {
 	cleanup_fd int fd = memfd_create("allot-trace", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (fd < 0 || ftruncate(fd, sizeof(struct trace_ring)) < 0)
-		return error_set_errno(err, errno, "trace: %zu bytes", sizeof(struct trace_ring));
+		return error_set_errno(err, errno, "trace: can't make shared memory of %zu bytes",
+				       sizeof(struct trace_ring));
 	struct trace_ring *ring = mmap(NULL, sizeof(*ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 				       0);
 	if (ring == MAP_FAILED)

@@ -109,7 +109,8 @@ static int add_instances(struct gpu *gpu, nvmlDevice_t card, struct error *err)
 			read_uuid(gpu, found[i].handle, uuid);
 			leave_out(gpu,
 				  "%s shares the memory of GPU instance %u with another compute instance, so "
-				  "no quota could be enforced",
+				  "no quota could be enforced (leave one compute instance in it, "
+				  "then restart allotd)",
 				  uuid, found[i].gpu_instance);
 			continue;
 		}

@@ -34,15 +34,15 @@ static int add_device(struct node *node, const char *node_name, const struct dra
 	if (strcmp(result->pool, pool) != 0)
 		return error_set(
 			err, ENODEV,
-			"GPU %.63s belongs to the pool '%.160s', and this node is %s: delete the "
-			"claim, so that another is chosen",
+			"GPU %.63s belongs to the pool '%.160s', which is not of this node, %s: "
+			"delete the ResourceClaim and its pod, so that a new claim gets another GPU",
 			result->device, result->pool, node_name);
 	/* A device's name contains the GPU's UUID. */
 	struct card *card = node_find_card_text(node, result->device);
 	if (!card)
 		return error_set(err, ENODEV,
-				 "GPU %.63s is not on this node any more: delete the claim, so that "
-				 "another is chosen",
+				 "GPU %.63s is not on this node any more: delete the ResourceClaim "
+				 "and its pod, so that a new claim gets another GPU",
 				 result->device);
 	struct claim_device_request *d = allocate_add_card(request, card);
 	if (!d)
@@ -80,7 +80,7 @@ static int set_limits(const struct node *node, struct claim_request *request, st
 				err, EINVAL,
 				"coresLimit %g is less than the %g %% of cores that the claim asks "
 				"for on GPU %u: must be at least that, or "
-				"let them get different GPUs (distinctAttribute)",
+				"let the claim's requests get different GPUs (distinctAttribute)",
 				terms->limit_pct, terms->cores_pct, request->device[i].card->index);
 		if (!terms->limit_pct)
 			terms->limit_pct = terms->has_cores && node->config.is_kube_slice_hard

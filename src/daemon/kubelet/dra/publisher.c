@@ -207,7 +207,8 @@ static void written(void *data, const struct kube_answer *reply)
 	s->sent = sent;
 	s->taken = json_incref(devices_of(reply->object));
 	look_at_answer(p, reply->object);
-	log_info("DRA: %s is published, generation %" PRId64, s->name, generation_of(reply->object));
+	log_info("DRA: ResourceSlice %s is published, generation %" PRId64, s->name,
+		 generation_of(reply->object));
 	store_slice(p, reply->object);
 	update(p);
 }
@@ -366,7 +367,9 @@ static void watch_failed(void *data, const struct error *err)
 {
 	struct publisher *p = data;
 	if (err && !p->fails)
-		log_warning("DRA: ResourceSlices: %s; trying again", err->text);
+		log_warning("DRA: this node's ResourceSlices can't be read from the API server: "
+			    "%s; trying again",
+			    err->text);
 	p->fails = err != NULL;
 }
 

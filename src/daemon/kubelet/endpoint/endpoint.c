@@ -52,7 +52,9 @@ static void renew(struct endpoint *e)
 	plugin_socket_close(&e->socket);
 	if (open_socket(e, &err) < 0) {
 		log_write(e->is_failure_logged ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
-			  "device plugin: %s; trying again", err.text);
+			  "device plugin: its socket for the kubelet can't be opened: %s; trying "
+			  "again",
+			  err.text);
 		e->is_failure_logged = true;
 		loop_arm(e->renew_timer, AGAIN_NS, 0);
 		return;

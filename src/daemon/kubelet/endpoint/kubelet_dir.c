@@ -86,7 +86,9 @@ static void check_directory(void *data, uint32_t events)
 		return;
 	}
 	if (!k->is_missing_logged)
-		log_info("kube_plugin_dir: %s: %s; trying again each second", k->dir, strerror(why));
+		log_info("kube_plugin_dir: %s: can't be watched for the kubelet's socket: %s; "
+			 "trying again each second",
+			 k->dir, strerror(why));
 	k->is_missing_logged = true;
 }
 

@@ -73,7 +73,9 @@ static void written(void *data, const struct error *err)
 	c->binding = NULL;
 	if (!err->code)
 		return;
-	log_warning("a stale binding can't be marked as failed: %s; trying again", err->text);
+	log_warning("a pod whose GPU shares the kubelet did not ask for can't be marked as failed "
+		    "(bind-phase): %s; trying again",
+		    err->text);
 	c->checks_left = RETRY_CHECKS;
 }
 
@@ -126,8 +128,9 @@ static void unlocked(void *data, const struct error *err)
 	struct stale_bindings *g = data;
 	g->unlocking = NULL;
 	if (err->code)
-		log_warning("node %s: its stale lock can't be released: %s; trying again", g->node,
-			    err->text);
+		log_warning("node %s: its lock, left by a pod whose binding has ended, can't be "
+			    "released: %s; trying again",
+			    g->node, err->text);
 }
 
 static void check_lock(struct stale_bindings *g)

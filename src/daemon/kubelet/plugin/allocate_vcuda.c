@@ -233,7 +233,9 @@ static bool try_call(struct vcuda_call *c)
 		return c->role == ENDPOINT_SHARES ? try_cores(c) : try_memory(c);
 	if (clock_now_ns() - c->begun_ns < PATIENCE_NS)
 		return false;
-	error_set(&err, ENODEV, "the pods of node %s can't be read from the API server",
+	error_set(&err, ENODEV,
+		  "the pods of node %s could not be read from the API server in time, so "
+		  "the pod that these GPUs are for is unknown: allotd's log says why",
 		  node_kube_name(v->plugin->node->kube));
 	vcuda_refuse(c, -ENODEV, &err);
 	return true;

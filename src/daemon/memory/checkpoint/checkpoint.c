@@ -198,8 +198,9 @@ static void helper_lost(struct checkpoint *c, const char *why)
 {
 	struct error err = { 0 };
 	disconnect(c);
-	log_warning("%s: the helper process for moving its GPU memory was lost: %s; another one is "
-		    "started",
+	log_warning("tenant or container %s: the helper process that moves its GPU memory was "
+		    "lost: %s; another one takes over, unless the memory is only partly off the "
+		    "GPU, or too many helpers were lost: then resume it to try again",
 		    c->key, why);
 	if (c->place != PLACE_OUT)
 		snprintf(c->error_text, sizeof(c->error_text), "%s", why);
@@ -213,8 +214,8 @@ static void helper_lost(struct checkpoint *c, const char *why)
 	prepare_order(c, is_out ? CHECKPOINT_OUT : CHECKPOINT_IN);
 	if (send_order(c, &err) >= 0)
 		return;
-	log_error("%s is off its GPU, in whole or in part, and its memory can't be moved: "
-		  "%s; resume it to try again",
+	log_error("tenant or container %s is off its GPU, in whole or in part, and its memory "
+		  "can't be moved: %s; resume it to try again",
 		  c->key, err.text);
 	finish_order(c, PLACE_STUCK);
 }
@@ -332,11 +333,14 @@ void checkpoint_recover(struct node *node, bool (*keeps)(struct node *node, cons
 		if (strncmp(entry->d_name, FILE_PREFIX, strlen(FILE_PREFIX)) != 0 ||
 		    strlen(key) >= KEY_MAX || keeps(node, key))
 			continue;
-		log_info("checkpoint %s: left by the previous daemon: its memory is moved back "
-			 "to the GPU",
+		log_info("tenant or container %s: the previous daemon had moved its GPU memory to "
+			 "host memory: it is moved back to the GPU",
 			 key);
 		if (spawn(node, key, true, &fd, &pidfd, &err) < 0)
-			log_error("checkpoint %s: can't move its memory back: %s", key, err.text);
+			log_error("tenant or container %s: its GPU memory can't be moved back from "
+				  "host memory, so its GPU work stays stopped: %s; restart allotd "
+				  "to try again",
+				  key, err.text);
 		close_fd(&fd);
 		close_fd(&pidfd);
 	}

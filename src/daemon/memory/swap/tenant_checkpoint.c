@@ -167,7 +167,7 @@ static void place_changed(void *data, struct checkpoint *checkpoint)
 		publish_place(t);
 		break;
 	default:
-		log_failure(t, "its memory is partly off its GPU", error);
+		log_failure(t, "its memory is partly off its GPU (resume it to try again)", error);
 		publish_place(t);
 		break;
 	}
@@ -258,7 +258,9 @@ void tenant_checkpoint_adopted(struct tenant *t)
 	    (t->checkpoint && checkpoint_place(t->checkpoint) != PLACE_IN))
 		return;
 	if (begin_to_leave(t, &err) < 0)
-		log_error("tenant '%s': its memory can't be moved off its GPU again: %s",
+		log_error("tenant '%s': its memory was off its GPU when the previous daemon ended, "
+			  "but can't be moved off again: %s; resume the tenant, then pause it with "
+			  "--swap-out",
 			  t->terms.name, err.text);
 	else
 		t->checkpoint_request->was_paused = t->is_away = true;

@@ -136,8 +136,9 @@ static void terminate(struct suspect *s)
 	}
 	s->violations->figures.told_to_end++;
 	offenders_note(s, "told_to_end");
-	log_warning_of(s->log_key, "tenant '%s': process %d (%s) is sent SIGTERM", s->tenant,
-		       s->pid, s->name);
+	log_warning_of(s->log_key,
+		       "tenant '%s': process %d (%s) bypasses the library, and is sent SIGTERM",
+		       s->tenant, s->pid, s->name);
 }
 
 static void end(struct suspect *s)
@@ -152,7 +153,8 @@ static void end(struct suspect *s)
 	}
 	s->violations->figures.killed++;
 	offenders_note(s, "killed");
-	log_warning_of(s->log_key, "tenant '%s': process %d (%s) did not end, and is killed",
+	log_warning_of(s->log_key,
+		       "tenant '%s': process %d (%s) did not end after SIGTERM, and is killed",
 		       s->tenant, s->pid, s->name);
 }
 

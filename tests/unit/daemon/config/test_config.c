@@ -261,7 +261,7 @@ static void test_order(void **state)
 	assert_int_equal(tune(&c, "feedback_period_min = 200ms\nfeedback_period_max = 200ms\n"), 0);
 	assert_int_equal(tune(&c, "feedback_period_min = 200ms\nfeedback_period_max = 150ms\n"), 1);
 	assert_string_equal(said, "f: feedback_period_min: '200ms' is above feedback_period_max, "
-				  "'150ms'\n");
+				  "'150ms': must be at most that\n");
 	assert_int_equal(tune(&c, "drain_max = 5ms\n"), 1);
 	assert_non_null(strstr(said, "f: drain_min: '10ms' is above drain_max, '5ms'"));
 }

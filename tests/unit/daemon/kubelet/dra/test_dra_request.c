@@ -162,7 +162,8 @@ static void test_refused(void **state)
 	refused(many, 1, ENODEV, "request a: GPU gpu-b is not on this node any more");
 	many[0] = share("a");
 	many[0].pool = "n2/" FIRST;
-	refused(many, 1, ENODEV, "belongs to the pool 'n2/" FIRST "', and this node is n1");
+	refused(many, 1, ENODEV,
+		"belongs to the pool 'n2/" FIRST "', which is not of this node, n1");
 	two[1].terms.has_priority = true;
 	refused(two, 2, EINVAL, "request b: priority is not the same for the requests a and b");
 	two[1] = share("b");
