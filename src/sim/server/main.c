@@ -84,7 +84,10 @@ static int ctl_main(const char *socket_path, int words_n, char **words)
 			"allot-sim: GPU %u does not exist: allot-sim --ctl stats lists the GPUs\n",
 			m.card);
 	else if (r)
-		fprintf(stderr, "allot-sim: the server refused '%s' (error %d)\n", words[0], r);
+		fprintf(stderr,
+			"allot-sim: '%s' failed (CUDA error %d; 46 means that the server has "
+			"ended)\n",
+			words[0], r);
 	return r ? 1 : 0;
 }
 
@@ -148,7 +151,7 @@ static int parse(struct options *o, int argc, char **argv)
 			o->linger_s = strtod(optarg, &end);
 			if (end == optarg || *end || !(o->linger_s >= 0) || o->linger_s > 1e6) {
 				fprintf(stderr,
-					"allot-sim: --linger: '%s' is not a number of "
+					"allot-sim: --linger: '%s': must be from 0 to 1000000 "
 					"seconds\n",
 					optarg);
 				return 2;
@@ -264,7 +267,8 @@ int main(int argc, char **argv)
 	if (!o.foreground)
 		o.ready_fd = to_background();
 	if (!o.foreground && o.ready_fd < 0) {
-		fprintf(stderr, "allot-sim: %s\n", strerror(-o.ready_fd));
+		fprintf(stderr, "allot-sim: can't start a background process: %s\n",
+			strerror(-o.ready_fd));
 		free(path);
 		return 1;
 	}

@@ -375,7 +375,10 @@ static int parse(struct spec *ret_spec, const char *text, const char *seed, cons
 			continue;
 		if (!strcmp(line, "[gpu]") || !strcmp(line, OLD_SECTION)) {
 			if (spec->cards_n == SIM_MAX_CARDS) {
-				r = spec_fail(&at, "more than %d GPUs", SIM_MAX_CARDS);
+				r = spec_fail(
+					&at,
+					"more than %d GPUs: leave out [gpu] sections from here on",
+					SIM_MAX_CARDS);
 			} else {
 				card_default(&spec->cards[spec->cards_n], seed, spec->cards_n);
 				spec->cards_n++;

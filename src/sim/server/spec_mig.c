@@ -42,7 +42,8 @@ int spec_set_mig(const struct spec_at *at, struct spec_card *card, const char *v
 		int r;
 
 		if (card->profiles_n == SIM_MIG_INSTANCES)
-			return spec_fail(at, "mig: more than %d instances", SIM_MIG_INSTANCES);
+			return spec_fail(at, "mig: more than %d instances: leave some out",
+					 SIM_MIG_INSTANCES);
 		r = read_profile(at, p, n, &card->profile[card->profiles_n]);
 		if (r < 0)
 			return r;
@@ -101,7 +102,8 @@ static int add_instances(const struct spec_at *at, struct spec *spec, uint32_t p
 		struct spec_card *instance = &spec->cards[spec->cards_n];
 
 		if (spec->cards_n == SIM_MAX_CARDS)
-			return spec_fail(at, "more than %d GPUs and MIG instances", SIM_MAX_CARDS);
+			return spec_fail(at, "more than %d GPUs and MIG instances: leave some out",
+					 SIM_MAX_CARDS);
 		compute += card->profile[i].slices;
 		memory += memory_slices(&card->info, &card->profile[i]);
 		if (compute > COMPUTE_SLICES || memory > MEMORY_SLICES)
