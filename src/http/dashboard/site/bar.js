@@ -1,19 +1,19 @@
-// How far along something is, with a mark where it was asked to be, and the figures beside it; and a card of two of them.
+// A bar that shows a share, with an optional mark and with figures beside it; and a card with two such bars.
 import { make, setClass, setText } from "./format.js";
 
-// In steps that are about a pixel: what can't be seen is not drawn.
+// Rounds to half percents, about a pixel, so that changes that can't be seen are not drawn.
 function partOf(value) {
   return `${Math.round(200 * Math.min(1, Math.max(0, value || 0))) / 2}%`;
 }
 
-// One element and what is painted behind it (page.css), so that a change of it moves nothing. It is for the eye alone.
+// The bar is the background of one element (page.css), so that a change needs no layout. Screen readers skip it.
 export class Bar {
   constructor() {
     this.element = make("span", { className: "bar", "aria-hidden": "true" });
     this.figures = make("span", { className: "figures" });
   }
 
-  // `mark` null: there is none.
+  // `part` and `mark` are from 0 to 1; a `mark` of null draws no mark.
   show(part, mark, figures) {
     const size = `${partOf(part)} 100%`;
     if (mark === null) {
@@ -36,9 +36,9 @@ export class Bar {
   }
 }
 
-// Of a GPU, or of all of them: how much of its compute and memory is in use or promised, and what is to be said of it.
+// A card of one GPU or of all GPUs: how much compute and memory is in use or promised, and notes below.
 export class Card {
-  // `compute`: a Bar, or what is shown as one and has its figures within.
+  // `compute` is a Bar, or an object with the same show() that draws its figures itself.
   constructor(element, heading = "", compute = new Bar()) {
     this.compute = compute;
     this.memory = new Bar();
@@ -49,7 +49,7 @@ export class Card {
     element.replaceChildren(heading, ...rows, this.note);
   }
 
-  // `compute` and `memory` as Bar.show() has them; `kind`: how bad it is.
+  // `compute` and `memory` are lists of Bar.show()'s arguments. `kind` is the class of the notes: "", "warn" or "bad".
   show({ compute, memory, notes, kind }) {
     this.compute.show(...compute);
     this.memory.show(...memory);

@@ -1,10 +1,10 @@
-// The line that says how fresh the page is: whether figures come, or since when they are old, and why.
+// The line that says whether the page is live or, if not, how old its figures are and why.
 import { setClass, setText } from "./format.js";
 
 const SILENCE_MS = 7000;
 
 export class Connection {
-  // `program`: what answers. `isRegular`: it sends something at least every few seconds, so that silence says that it hangs.
+  // `program` is the server's name. `isRegular`: it sends something every few seconds, so silence means that it hangs.
   constructor(program, isRegular = false) {
     Object.assign(this, { program, begunAt: performance.now(), heardAt: null });
     this.element = document.getElementById("connection");
@@ -14,11 +14,11 @@ export class Connection {
   say(text, isLost = false) {
     setText(this.element, text);
     setClass(this.element, isLost ? "lost" : "");
-    // Old figures lose their colours.
+    // Show old figures without colours.
     setClass(document.body, isLost && this.heardAt ? "old" : "");
   }
 
-  // A new try: how long nothing has come counts from here.
+  // Call for each attempt to connect: the time of silence starts anew.
   begin() {
     this.begunAt = performance.now();
   }

@@ -1,4 +1,4 @@
-// Figures as people read them, and elements that change only where what they show does.
+// Formats figures for people, and changes elements only if what they show has changed.
 
 const units = ["B", "KiB", "MiB", "GiB", "TiB"];
 
@@ -38,7 +38,7 @@ export function count(number, one, many = `${one}s`) {
   return `${number} ${number === 1 ? one : many}`;
 }
 
-// An element: make("td", {className: "number"}, "text", child...)
+// Returns a new element: make("td", {className: "number"}, "text", child...)
 export function make(name, properties = {}, ...children) {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(properties))
@@ -48,7 +48,7 @@ export function make(name, properties = {}, ...children) {
   return element;
 }
 
-// What is shown already is not written again: to read it is cheap, and to write it makes the browser draw.
+// Writes only a changed text: reading it is cheap, and writing it makes the browser draw.
 export function setText(element, text) {
   const { firstChild } = element;
   if (!firstChild) element.append(text);
@@ -67,7 +67,8 @@ export function setAttribute(element, name, value) {
   if (element.getAttribute(name) !== value) element.setAttribute(name, value);
 }
 
-// Keeps a list of children, behind those that are there already: one for each item, by its key, made and shown by these.
+// Keeps one child of `parent` for each item, after the children that are there already. keyOf(item) identifies the item,
+// make(item) returns its part, and the part's show(item) updates it.
 export class List {
   constructor(parent, keyOf, make) {
     Object.assign(this, { parent, keyOf, make, parts: new Map(), keys: [], head: parent.lastElementChild });
@@ -96,7 +97,7 @@ export class List {
   }
 }
 
-// What a tenant is known by besides its name, everywhere on the page: a letter, a colour, a kind of line.
+// How the page marks a tenant besides its name: with a letter, a colour and a kind of line, the same everywhere.
 const marks = new Map();
 const colours = 8;
 export const dashes = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
@@ -119,7 +120,8 @@ export function badge(name) {
   return make("span", { className: `badge m${mark.colour} d${mark.dash}`, "aria-hidden": "true" }, mark.letter);
 }
 
-// The theme's colours, for what no style sheet reaches. To ask the browser makes it find out all styles: so once.
+// The theme's colours, for canvases, which no style sheet reaches. Asking makes the browser compute all styles, so the answers
+// are kept.
 const variables = new Map();
 
 export function variable(name) {
@@ -128,7 +130,7 @@ export function variable(name) {
   return variables.get(name);
 }
 
-// They are others now.
+// Call when the theme has changed.
 export function forgetVariables() {
   variables.clear();
 }

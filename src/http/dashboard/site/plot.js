@@ -1,18 +1,18 @@
-// A chart over the last ten minutes, drawn by uPlot where it is in view.
+// A chart of the last ten minutes. uPlot draws it while it is in view.
 import { variable } from "./format.js";
 import { watchView } from "./view.js";
 
 export const KEEP_S = 600;
 const clock = new Intl.DateTimeFormat([], { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 
-// All that there is, but a minute at least.
+// Returns the time axis: all the samples, but at least a minute and at most KEEP_S.
 function timeRange(_, least, most) {
   const end = most ?? Date.now() / 1000;
   return [Math.max(end - KEEP_S, Math.min(least ?? end, end - 60)), end];
 }
 
 export class Plot {
-  // `most`: what the vertical axis reaches at least.
+  // `most` is the smallest value at which the vertical axis may end.
   constructor(element, { height, most, padding }) {
     Object.assign(this, { element, height, most, padding, isSeen: false });
     new ResizeObserver(() => this.plot?.setSize(this.size)).observe(element);
@@ -26,7 +26,7 @@ export class Plot {
     return { width: Math.max(200, this.element.clientWidth), height: this.height };
   }
 
-  // What its lines are, and what else is drawn: decorate(plot).
+  // Sets the chart's lines. decorate(plot) draws what else belongs on the chart.
   setLines(lines, decorate = () => {}) {
     this.plot?.destroy();
     this.plot = null;
@@ -34,7 +34,7 @@ export class Plot {
     this.decorate = decorate;
   }
 
-  // Times, and a list of values for each line.
+  // `data` is a list of times, then a list of values for each line.
   show(data) {
     this.data = data;
     this.draw();

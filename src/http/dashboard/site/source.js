@@ -1,4 +1,4 @@
-// What the daemon says: its state as it changes, and answers to what is asked of it.
+// The connection to the server: a stream of events, and single requests.
 
 let token = sessionStorage.getItem("allot-token") ?? "";
 
@@ -8,7 +8,7 @@ export function setToken(value) {
   else sessionStorage.removeItem("allot-token");
 }
 
-// By a header and never by a cookie: no other site can have a browser send it.
+// The token goes in a header and never in a cookie, so that no other site can make a browser send it.
 function headers(more = {}) {
   return token ? { Authorization: `Bearer ${token}`, ...more } : more;
 }
@@ -19,7 +19,7 @@ export async function ask(path) {
   return answer.json();
 }
 
-// The control protocol's reply; throws with its one line where it was refused.
+// Returns the control protocol's reply. Throws its error text if the request was refused.
 export async function change(operation, request) {
   const answer = await fetch(`/api/${operation}`, {
     method: "POST",
@@ -37,7 +37,7 @@ export async function change(operation, request) {
   return reply;
 }
 
-// Calls tell(state) as states come, until `signal` is aborted; ends, by an error or without, when the stream does.
+// Calls tell(state) for each event until `signal` is aborted. Returns when the stream ends, or throws if it fails.
 async function follow(path, signal, tell) {
   const answer = await fetch(path, { headers: headers(), signal });
   if (!answer.ok) throw Object.assign(new Error((await answer.text()).trim()), { status: answer.status });
@@ -57,9 +57,9 @@ async function follow(path, signal, tell) {
   }
 }
 
-// Follows while the page is seen, and tries again when that ends. Each time told.mayBegin(), then told.begins() beside the stream's
-// told.state(state); in the end told.lost(error) or told.refused(error).
-// `path`(): where states are, which may be another each time.
+// Follows the stream of events while the page is visible, and connects again when the stream ends. For each connection it calls
+// told.mayBegin(), then told.begins() and, for each event, told.state(state), and at the end told.lost(error) or
+// told.refused(error). `path`() returns the stream's path, which may differ each time.
 export class Source {
   constructor(told, path = () => "/events") {
     Object.assign(this, { told, path });
@@ -82,7 +82,7 @@ export class Source {
     try {
       await this.told.mayBegin();
       if (controller.signal.aborted) return;
-      // What was before is asked for together with what is now: neither waits for the other.
+      // Requests the history and the stream at the same time, so that neither waits for the other.
       await Promise.all([
         this.told.begins(),
         follow(this.path(), controller.signal, (state) => {

@@ -1,10 +1,10 @@
-// Dark or light, by choice or as the system has it; and keys that do something anywhere on the page.
+// The dark or light theme, chosen by the user or the system; and keys that work anywhere on the page.
 import { forgetVariables, setText } from "./format.js";
 
 const themes = ["auto", "dark", "light"];
 
 export class Theme {
-  // changed(): colours are others now.
+  // Calls changed() when the colours have changed.
   constructor(changed) {
     this.changed = changed;
     this.prefersDark = matchMedia("(prefers-color-scheme: dark)");
@@ -35,7 +35,7 @@ export class Theme {
   }
 }
 
-// Calls the key's function, but where its letter is typed.
+// Calls the function of a pressed key, except while the user types in a field or a dialog is open.
 export function onKeys(keys) {
   document.addEventListener("keydown", (event) => {
     const isTyping = event.target.matches("input, select, textarea") || document.querySelector("dialog[open]");

@@ -1,4 +1,4 @@
-// The GPUs, how they hang together, and who is on which: a picture, and the links as a table.
+// The GPUs, the links between them and the tenants on each: a picture, and a table of the links.
 import { make, markOf, percent, setAttribute, setText } from "./format.js";
 import { watchView } from "./view.js";
 
@@ -12,7 +12,7 @@ function draw(name, attributes, ...children) {
   return element;
 }
 
-// Beside each other where there are few, else around an ellipse, so that no link runs through another GPU.
+// Places one or two GPUs side by side, and more around an ellipse, so that no link runs through another GPU.
 function places(count) {
   const isRow = count < 3;
   const size = isRow ? { width: count * 260, height: 120 } : { width: 760, height: count < 7 ? 380 : 480 };
@@ -94,7 +94,7 @@ export class Topology {
       make("td", {}, link.pcie ?? "not known"))));
   }
 
-  // `state.isOther` false: each tenant is where it was.
+  // If `state.isOther` is false, each tenant still has the same GPUs.
   show(state) {
     if (!this.nodes || this.nodes.length !== state.devices.length) return;
     this.devices = state.devices;
@@ -103,7 +103,7 @@ export class Topology {
     this.showUse();
   }
 
-  // How busy they are is drawn while it is seen.
+  // Draws how busy the GPUs are, but only while the picture is in view.
   showUse() {
     if (this.isSeen) this.devices?.forEach((device, i) => this.nodes[i].showUse(device));
   }

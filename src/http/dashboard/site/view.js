@@ -1,5 +1,5 @@
-// What is in view: pictures are drawn only there, and what is folded is written when it is opened. Other text is not held back, as
-// readers of the screen and searches go everywhere.
+// Tells what is in view. Pictures are drawn only while in view, and folded lists are filled when they are opened. Other text is
+// always written, because screen readers and searches read the whole page.
 import { List } from "./format.js";
 
 const watched = new WeakMap();
@@ -7,13 +7,13 @@ const observer = new IntersectionObserver((entries) => {
   for (const { target, isIntersecting } of entries) watched.get(target)(isIntersecting);
 });
 
-// Calls tell(true) when some of the element comes into view, and tell(false) when none is any more.
+// Calls tell(true) when a part of the element comes into view, and tell(false) when no part is in view any more.
 export function watchView(element, tell) {
   watched.set(element, tell);
   observer.observe(element);
 }
 
-// Calls tell() when a pixel of the page has another size: the page is zoomed, or on another screen.
+// Calls tell() when the size of a pixel changes: the page was zoomed, or moved to another screen.
 export function watchScale(tell) {
   const now = matchMedia(`(resolution: ${devicePixelRatio}dppx)`);
   now.addEventListener("change", () => {
@@ -22,7 +22,7 @@ export function watchScale(tell) {
   }, { once: true });
 }
 
-// A List within <details>: show(items()) while that is open.
+// A List within <details>. It calls items() and shows them only while the element is open.
 export class FoldedList extends List {
   constructor(parent, keyOf, make) {
     super(parent, keyOf, make);

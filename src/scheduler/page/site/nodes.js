@@ -1,9 +1,9 @@
-// The table of nodes: a page of them, by what is promised.
+// The table of nodes, a page at a time, with how much of each node's compute and memory is promised.
 import { Bar } from "./bar.js";
 import { List, bytes, make, percent, setAttribute, setClass, setHidden, setText } from "./format.js";
 
 const ROWS = 50;
-const FROM_MAX = 20000; // view.h: behind that a filter is better
+const FROM_MAX = 20000; // VIEW_FROM_MAX in view.h; beyond it, users should filter
 const states = {
   free: ["○", ""], used: ["●", "good"], full: ["■", ""], cordoned: ["‖", "warn"], unhealthy: ["⚠", "bad"], aside: ["⚠", "bad"],
 };
@@ -12,7 +12,7 @@ const columns = [
   { title: "Memory promised", order: "memory" }, { title: "Containers", order: "shares" },
 ];
 
-// Pages of a table: before and after the one that is shown.
+// The buttons of a table that show its previous and its next page.
 export class Pager {
   constructor(name, to) {
     this.element = document.getElementById(`${name}-pager`);
@@ -23,7 +23,7 @@ export class Pager {
     this.buttons[1].onclick = () => to(this.from + ROWS);
   }
 
-  // `none`: the text where there is nothing to show.
+  // `none` is the text to show if there are no rows.
   show({ seen, from, keys }, none) {
     this.from = from;
     setText(this.shown, seen > ROWS || from ? `${from + 1} to ${from + keys.length} of ${seen}` : String(seen));
@@ -82,7 +82,7 @@ export class Nodes {
     this.rows.clear();
   }
 
-  // `all`: how many nodes there are, whatever the filters say.
+  // `all` is the number of nodes without the filters.
   take({ seen, from, keys, rows }, all) {
     for (const row of rows) this.rows.set(row.node, row);
     const wanted = new Set(keys);

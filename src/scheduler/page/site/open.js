@@ -1,4 +1,4 @@
-// One node: its GPUs, how they hang together, and which pods have what of them.
+// The node that the user has opened: its GPUs, the links between them, and each pod's share of them.
 import { Card } from "./bar.js";
 import { List, badge, bytes, count, make, markOf, percent, setHidden, setText } from "./format.js";
 import { Topology } from "./topology.js";
@@ -72,7 +72,7 @@ export class Open {
       pod, share, name: `${pod.namespace}/${pod.pod}`, key: `${pod.uid}/${share.container}/${share.card}`,
     }))));
     this.showTopology(devices, node?.links ?? [], pods);
-    // To where it is, once: below the table that it was chosen in.
+    // Move the focus to the node when it is opened, because it is below the table in which the user chose it.
     if (this.name !== name) this.title.focus();
     this.name = name;
   }

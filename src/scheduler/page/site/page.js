@@ -1,4 +1,4 @@
-// The cluster's page: what is looked at is asked for, and what comes, differences, goes to its parts.
+// The cluster's page: asks allot-scheduler for what the user looks at, and passes the changes that come to the page's parts.
 import { Card } from "./bar.js";
 import { Connection } from "./connection.js";
 import { bytes, count, percent, setText } from "./format.js";
@@ -16,14 +16,14 @@ const connection = new Connection("allot-scheduler");
 const summary = document.getElementById("summary");
 const filterError = document.getElementById("filter-error");
 
-// ---- what is looked at: kept in the address, so that it can be sent to somebody ----
+// ---- filters and the open node: kept in the address, so that the user can send it to somebody ----
 
 const fields = { node: "filter-node", namespace: "filter-namespace", node_state: "filter-node-state", pod_state: "filter-pod-state" };
 const view = new URLSearchParams(location.hash.slice(1));
 for (const [name, id] of Object.entries(fields)) {
   const field = document.getElementById(id);
   if (view.has(name)) field.value = view.get(name);
-  // Names of Kubernetes have no capitals.
+  // Kubernetes names have no capitals, so the input is lower-cased.
   const whatever = field.matches("select") ? field.options[0].value : "";
   const take = () => look({
     [name]: field.value === whatever ? "" : field.value.trim().toLowerCase(), nodes_from: "", pods_from: "",
@@ -46,7 +46,7 @@ function look(changes) {
   source.start();
 }
 
-// ---- parts ----
+// ---- the page's parts ----
 
 const nodes = new Nodes({ look, view });
 const pods = new Pods({ look, view });
@@ -73,7 +73,7 @@ class Cluster extends Card {
 }
 const cluster = new Cluster(document.getElementById("cluster"));
 
-// Read out to users of a screen reader: seldom, and only news.
+// Updates the text that screen readers read out: only if it has changed, and at most every SUMMARY_MS.
 let summaryAt = 0;
 function summarize(all) {
   const parts = [count(all.nodes, "node"), count(all.cards, "GPU"), count(all.pods, "pod")];
@@ -84,7 +84,7 @@ function summarize(all) {
   summary.textContent = text;
 }
 
-// ---- what comes ----
+// ---- events ----
 
 let state = {};
 let seen = 0;
@@ -93,7 +93,7 @@ const source = new Source({
     const rights = await ask("/api/rights");
     if (!rights.read) throw Object.assign(new Error("a token is needed"), { status: 401 });
     setText(filterError, "");
-    // The first event of a stream has all of it.
+    // The first event of a stream has the whole state.
     state = {};
     nodes.clear();
     pods.clear();
@@ -133,7 +133,7 @@ const source = new Source({
 const theme = new Theme(() => past.rebuild());
 onKeys({ "/": () => document.getElementById("filter-node").focus(), t: () => theme.next(), Escape: () => open.close() });
 
-// What stands still is no event: time goes on all the same.
+// While nothing changes no event comes, but the charts go on.
 setInterval(() => {
   if (!document.hidden && state.cluster) past.add(state.cluster);
 }, 1000);

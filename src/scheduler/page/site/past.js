@@ -1,4 +1,4 @@
-// How much was promised, and how many waited: what allot-scheduler has kept, and from then on a moment a second.
+// Charts of how much was promised and how many pods waited: allot-scheduler's history, then one sample a second.
 import { make, percent, setText, variable } from "./format.js";
 import { KEEP_S, Plot } from "./plot.js";
 import { FoldedList } from "./view.js";
@@ -50,7 +50,7 @@ export class Past {
     };
   }
 
-  // Colours have changed.
+  // Call when the theme's colours have changed.
   rebuild() {
     for (const plot of this.plots) {
       plot.paint();

@@ -1,4 +1,4 @@
-// The table of pods: where they are, or why they wait, in the words of `allot explain`.
+// The table of pods: on which node each is, or why it waits, in the words of `allot explain`.
 import { List, bytes, count, make, percent, setClass, setHidden, setText } from "./format.js";
 import { Pager } from "./nodes.js";
 
@@ -101,7 +101,7 @@ export class Pods {
     this.rows.clear();
   }
 
-  // `all`: how many pods with GPUs there are, whatever the filters say.
+  // `all` is the number of pods with GPUs without the filters.
   take({ seen, from, keys, rows }, all) {
     for (const row of rows) this.rows.set(row.uid, row);
     const wanted = new Set(keys);

@@ -1,23 +1,23 @@
-// What changes with every state, drawn into one picture that lies over a list. To lay out, style and paint the same as text costs a
-// browser three times as much, and a picture for each as much again. Where each is drawn is a place of its own in the list, by whose
-// label readers of the screen are told, which costs nothing where nobody listens.
+// Draws everything in a list that changes with each state into one canvas over the list. As text, the same would cost the
+// browser three times as much, and with a canvas for each drawing as much again. Each drawing has an empty element in the list,
+// which sets its place, and whose label tells screen readers what is drawn there.
 import { make, variable } from "./format.js";
 import { watchView } from "./view.js";
 
-// The shorthand is empty where one of its parts has a value that it can't say, as font-variant-numeric has here, and a canvas then
-// keeps its own font of 10 px.
+// Returns the element's font, put together from its parts. The shorthand `font` is empty if it can't express a value, such as
+// that of font-variant-numeric here, and a canvas would then keep its default font of 10 px.
 function fontOf(element) {
   const { fontStyle, fontWeight, fontSize, fontFamily } = getComputedStyle(element);
   return `${fontStyle} ${fontWeight} ${fontSize} ${fontFamily}`;
 }
 
 export class Board {
-  // `drawingsOf`(): the Drawings in `container`. Their words have the font of their places, which is one.
+  // `drawingsOf`() returns the Drawings in `container`. They all have the font of the first one's element.
   constructor(container, drawingsOf) {
     Object.assign(this, { container, drawingsOf, isSeen: false, isPlaced: false });
     this.canvas = make("canvas", { className: "board", width: 0, height: 0, "aria-hidden": "true" });
     container.append(this.canvas);
-    // Places move with the size of what has them, and else where later() is called.
+    // Places change when the container's size changes. Callers report other changes with later(true).
     new ResizeObserver(() => this.redraw()).observe(container);
     watchView(container, (isSeen) => {
       this.isSeen = isSeen;
@@ -25,14 +25,14 @@ export class Board {
     });
   }
 
-  // Once before the next time that something is shown, and not while nothing is. Drawings may be elsewhere now: `isMoved`.
+  // Draws once before the browser's next frame, if the board is in view. `isMoved`: drawings may have other places now.
   later(isMoved = false) {
     if (isMoved) this.isPlaced = false;
     if (this.isSeen) this.frame ??= requestAnimationFrame(() => (this.isPlaced ? this.draw() : this.redraw()));
   }
 
-  // What is where, colours or scale are others. What is not seen keeps no picture. To ask for places makes the browser lay out what
-  // has changed, so the first one that asks does that for all.
+  // Call when places, colours or the scale have changed. A board out of view keeps no picture. Asking for places makes the
+  // browser lay out all changes, so the first board that asks pays for all boards.
   redraw() {
     const at = this.container.getBoundingClientRect();
     this.drawings = this.isSeen && at.width ? this.drawingsOf() : [];
@@ -41,7 +41,7 @@ export class Board {
     else Object.assign(this.canvas, { width: 0, height: 0 });
   }
 
-  // No larger than need be: a browser copies all of a picture that is another.
+  // Makes the canvas no larger than needed, because a browser copies the whole canvas whenever it changes.
   place(at) {
     const { canvas, drawings } = this;
     const scale = devicePixelRatio;
@@ -63,7 +63,7 @@ export class Board {
     this.draw();
   }
 
-  // All of it: to keep some of a picture, a browser copies all of it.
+  // Draws everything anew: to keep a part, the browser would copy the whole canvas anyway.
   draw() {
     cancelAnimationFrame(this.frame);
     this.frame = undefined;
@@ -72,15 +72,15 @@ export class Board {
   }
 }
 
-// What is drawn in one place. Of those that extend it, picture(paint, box) draws.
+// What is drawn in one place. Subclasses draw it in picture(paint, box).
 export class Drawing {
-  // `at`.board: where it is drawn, which may be another later. `ink`: what colour its words have.
+  // `at.board` is the board that draws it, which may change. `ink` is the colour of its text.
   constructor(at, ink = "ink") {
     Object.assign(this, { at, ink, text: "" });
     this.element = make("span", { className: "drawing", role: "img" });
   }
 
-  // What can't be told from what is there is not drawn.
+  // Asks for a new drawing only if it would look different.
   change(text, ...more) {
     const wanted = [text, ...more].join();
     if (this.wanted === wanted) return;
@@ -89,7 +89,7 @@ export class Drawing {
     this.at.board?.later();
   }
 
-  // In less room than it has, letters are narrower.
+  // Makes the letters narrower if the text is wider than `room`.
   write(paint, x, y, room) {
     paint.fillStyle = variable(this.ink);
     paint.fillText(this.text, x, y + 0.5, Math.max(1, room));

@@ -1,4 +1,4 @@
-// Each GPU: how busy, how full, against what was promised; and what is wrong with it.
+// A card for each GPU: how busy and how full it is, how much of it is promised, and whether it is unhealthy.
 import { Card } from "./bar.js";
 import { Board } from "./board.js";
 import { List, bytes, count, make, percent } from "./format.js";

@@ -1,11 +1,11 @@
-// Compute and memory over time, by tenant, against limit and quota.
+// Charts of each tenant's compute and memory over time, with its limit and its quota.
 import { List, badge, bytes, colourOf, dashes, make, markOf, percent, setText, GIB } from "./format.js";
 import { Plot } from "./plot.js";
 import { FoldedList } from "./view.js";
 
 const SHOWN_MAX = 6;
 
-// At the end of each tenant's line, its letter: lines are not told apart by colour alone.
+// Writes each tenant's letter at the end of its line, so that readers need not tell lines apart by colour.
 function drawLetters(plot, tenants) {
   const { ctx } = plot;
   ctx.save();
@@ -24,7 +24,7 @@ function drawLetters(plot, tenants) {
   ctx.restore();
 }
 
-// Each tenant has two lines: what it has, and what it may have.
+// Draws two lines for each tenant: what it uses, and what it may use at most.
 class TenantsPlot extends Plot {
   constructor(id, field, bound, most) {
     super(document.getElementById(id), { height: 220, most, padding: [null, 24, null, null] });
@@ -94,7 +94,7 @@ export class Charts {
       .map((tenant) => ({ tenant, device: tenant.devices.find((device) => device.index === index) }))
       .filter(({ tenant, device }) => device && this.tenants.matches(tenant));
     const weight = ({ device }) => device.got_60s_pct * 10 + (100 * device.memory_used_bytes) / (device.memory_quota_bytes || 1);
-    // Who is shown stays, but where another has clearly more: lines that come and go can't be read.
+    // A shown tenant is replaced only if another uses clearly more: lines that come and go can't be read.
     const stays = ({ tenant }) => (this.shown?.includes(tenant.id) ? 1.3 : 1);
     here.sort((a, b) => weight(b) * stays(b) - weight(a) * stays(a));
     return here.slice(0, SHOWN_MAX).sort((a, b) => (a.tenant.name < b.tenant.name ? -1 : 1));
@@ -104,7 +104,7 @@ export class Charts {
     if (this.last) this.show(...this.last);
   }
 
-  // Colours have changed.
+  // Call when the theme's colours have changed.
   rebuild() {
     this.shown = null;
     this.again();

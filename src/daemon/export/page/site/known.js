@@ -1,4 +1,4 @@
-// What is known of the tenants by the events so far, and which of it is news.
+// All tenants as the events so far describe them, and what the last event changed.
 import { markOf } from "./format.js";
 
 const placesOf = (tenant) => tenant.devices.map((device) => device.index).join();
@@ -10,7 +10,7 @@ export class Known {
 
   clear() {
     this.tenants = [];
-    this.at = new Map(); // by id: where in `tenants`
+    this.at = new Map(); // tenant id -> index in `tenants`
   }
 
   drop(gone) {
@@ -28,8 +28,9 @@ export class Known {
     return was;
   }
 
-  // An event has all tenants; or only those that changed since the last event, and the ids of removed ones (`gone`). Returns the
-  // event with all tenants; `changed`: [before, now] of each changed tenant; `isOther`: a tenant is new, was removed, or moved.
+  // An event has either all tenants, or only those that changed since the last event and the ids of removed ones (`gone`).
+  // Returns the event with all tenants added. `changed` has [before, now] of each changed tenant. `isOther` is true if a tenant
+  // was added, was removed, or has other GPUs.
   take(event) {
     let isOther = !event.gone || event.gone.length > 0;
     if (!event.gone) this.clear();
@@ -37,7 +38,7 @@ export class Known {
     const changed = [];
     for (const tenant of event.tenants) {
       const was = this.put(tenant);
-      // Letters by the order in which tenants came, wherever they are shown first.
+      // Assign the tenant's letter now, so that letters follow the order in which tenants arrive.
       markOf(tenant.name);
       if (was) changed.push([was, tenant]);
       isOther ||= !was || placesOf(was) !== placesOf(tenant);

@@ -1,10 +1,10 @@
-// Who had which GPU when: a lane each, and the same in figures.
+// Which tenant had which GPU in the last second: a lane for each GPU, and a table with the same figures.
 import { List, badge, colourOf, make, markOf, percent, setText, variable } from "./format.js";
 import { FoldedList, watchView } from "./view.js";
 
 const SHOWN_MS = 1000;
 const GAP_PX = 1;
-const EDGE_PX = 6; // narrower ones would be all edge
+const EDGE_PX = 6; // in a narrower block the edge would cover the colour
 
 class Lane {
   constructor({ index }) {
@@ -18,7 +18,7 @@ class Lane {
     });
   }
 
-  // To ask an element for its size at each state would have everything laid out at once.
+  // Keeps the size: asking the element for it at each state would force a layout.
   fit({ width, height }) {
     this.size = { width, height };
     this.canvas.width = Math.round(width * devicePixelRatio);
@@ -26,7 +26,7 @@ class Lane {
     this.draw();
   }
 
-  // What was drawn last is drawn again only where it moves: nothing that stays empty.
+  // Draws the lane, except one that was empty and still is.
   show({ spans, now }) {
     const isStill = !spans.length && !this.spans?.length;
     Object.assign(this, { spans, now });
@@ -50,7 +50,7 @@ class Lane {
     }
   }
 
-  // A tenant's colour, and where there is room its letter or name, so that nobody needs the colour.
+  // Draws a span in its tenant's colour and, where there is room, with its letter or name, so that nobody needs the colour.
   block(paint, span, left, width, height) {
     const mark = markOf(span.tenant);
     paint.fillStyle = colourOf(mark);
@@ -81,7 +81,7 @@ class TableRow {
 
 export class Leases {
   constructor() {
-    this.spans = new Map(); // by GPU: by number
+    this.spans = new Map(); // GPU index -> (span number -> span)
     this.lanes = new List(document.getElementById("leases"), (item) => item.index, (item) => new Lane(item));
     this.table = new FoldedList(document.getElementById("lease-table").tBodies[0],
       (item) => `${item.index}/${item.tenant}`, (item) => new TableRow(item));

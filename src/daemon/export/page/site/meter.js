@@ -1,14 +1,14 @@
-// What a Board has of a tenant and of a GPU: a word, figures, a bar with figures beside or below it.
+// What a Board draws of a tenant or a GPU: a word, figures, or a bar with figures beside or below it.
 import { Drawing } from "./board.js";
 import { variable } from "./format.js";
 
-// As .bar has it, in what the root's font has.
+// The sizes of .bar in page.css, computed from the root element's font size.
 const REM = parseFloat(getComputedStyle(document.documentElement).fontSize);
 const GAP = 0.4 * REM; // between bar and figures
 const BAR = { height: 0.75 * REM, least: 3 * REM, most: 5 * REM };
 const MARK = 3;
 
-// In a colour of page.css that says how bad it is.
+// A word in a colour of page.css, which shows how bad the state is.
 export class Word extends Drawing {
   show(text, colour) {
     this.ink = colour || "ink";
@@ -32,7 +32,7 @@ export class Figures extends Drawing {
   }
 }
 
-// As Bar of bar.js: `part` and `mark` of 1; mark null: there is none.
+// Like Bar in bar.js. `part` and `mark` are from 0 to 1; a `mark` of null draws no mark.
 class Meter extends Drawing {
   show(part, mark, figures) {
     const bounded = (value) => Math.min(1, Math.max(0, value || 0));
@@ -57,7 +57,7 @@ class Meter extends Drawing {
   }
 }
 
-// The bar, and its figures beside it.
+// A bar with its figures beside it.
 export class RowMeter extends Meter {
   picture(paint, { x, y, width, height }) {
     if (this.measured !== this.text) this.needed = paint.measureText((this.measured = this.text)).width;
@@ -68,7 +68,7 @@ export class RowMeter extends Meter {
   }
 }
 
-// The bar, and its figures below it.
+// A bar with its figures below it.
 export class CardMeter extends Meter {
   constructor(at) {
     super(at, "soft");

@@ -1,4 +1,4 @@
-// Memory that was moved off its GPU: whose, how much, and whether it comes or goes. And frozen containers.
+// The list of tenants and containers whose memory was moved off its GPU, and the list of frozen containers.
 import { List, badge, bytes, count, make, seconds, setHidden, setText } from "./format.js";
 
 const WAYS = {
@@ -6,7 +6,7 @@ const WAYS = {
   short: "off the GPU, which has no room for it to return", stuck: "in part on the GPU, in part off it",
 };
 
-// What a container is called: by its pod, its engine's name, or its id.
+// Returns namespace/pod/name for a pod's container, else the container engine's name for it, else the start of its id.
 export function nameOf(container) {
   if (container.pod) return `${container.namespace}/${container.pod}/${container.name}`;
   return container.name ?? container.id.slice(0, 12);
@@ -52,7 +52,7 @@ export class Moved {
       ...state.containers.filter((container) => isAway(container.swap))
         .map((container) => ({ key: container.id, name: nameOf(container), text: textOfSwap(container.swap) })),
     ];
-    // The one that has used least goes on first.
+    // Paused containers come last. Of the waiting ones, the container that has used least time is the next to run.
     const frozen = state.containers.filter((container) => ["waiting", "paused"].includes(container.state))
       .sort((a, b) => (a.state === b.state ? a.faded_use_s - b.faded_use_s : a.state === "waiting" ? -1 : 1))
       .map((container) => ({

@@ -1,4 +1,4 @@
-// The page: what comes from the daemon goes to its parts.
+// The daemon's page: passes each event from the daemon to the parts of the page.
 import { Cards } from "./cards.js";
 import { Charts } from "./charts.js";
 import { Connection } from "./connection.js";
@@ -45,12 +45,12 @@ async function act(operation, request) {
   setText(actError, said);
 }
 
-// Read out to users of a screen reader: seldom, and only news.
+// Updates the text that screen readers read out: only if it has changed, and at most every SUMMARY_MS.
 let summaryAt = 0;
 function summarize(state) {
   const states = new Map();
   for (const tenant of state.tenants) states.set(tenant.state, (states.get(tenant.state) ?? 0) + 1);
-  // Which tenants compute changes too often to be read out.
+  // Leaves out the states that change too often to be read out, such as running and idle.
   const settled = ["queued", "paused", "leaving", "swapped", "returning"].filter((name) => states.has(name))
     .map((name) => `${states.get(name)} ${name === "queued" ? "waiting for memory" : name}`);
   const frozen = state.containers.filter((container) => container.state === "waiting").length;

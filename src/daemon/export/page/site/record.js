@@ -1,4 +1,4 @@
-// The last ten minutes of each tenant on each GPU: what the daemon has kept, and from then on a sample a second.
+// The last ten minutes of each tenant on each GPU: the daemon's history, then one sample a second.
 
 const KEEP_S = 600;
 const EVERY_S = 1;
@@ -12,7 +12,7 @@ export class Record {
 
   clear() {
     this.times = []; // seconds since 1970
-    this.rows = new Map(); // "id/index": a list of each field, a value a time
+    this.rows = new Map(); // "tenant id/GPU index" -> a list for each field, with a value for each of `times`
   }
 
   row(key) {
@@ -24,7 +24,7 @@ export class Record {
     return row;
   }
 
-  // The daemon's history, in place of everything that is here.
+  // Replaces all samples by the daemon's history.
   load(history, now = Date.now() / 1000) {
     const spread = (changes) => {
       const values = new Array(history.ages_s.length).fill(null);
@@ -42,7 +42,7 @@ export class Record {
       });
   }
 
-  // True: a sample was taken.
+  // Returns true if it took a sample, and false if the last sample is less than EVERY_S old.
   add(state, now = Date.now() / 1000) {
     if (now - (this.times.at(-1) ?? 0) < EVERY_S - 0.05) return false;
     this.times.push(now);

@@ -1,4 +1,4 @@
-// The table of tenants: asked against got, sorted and filtered, and what may be done about each.
+// The table of tenants: what each asked for and gets. It can be sorted and filtered, and has buttons to change a tenant.
 import { Bar } from "./bar.js";
 import { Board } from "./board.js";
 import { List, badge, bytes, make, milliseconds, percent, rate, seconds, setAttribute, setClass, setHidden, setText } from "./format.js";
@@ -10,7 +10,7 @@ const states = {
   paused: ["‖", "warn"], ending: ["◍", "warn"],
 };
 
-// As in the manual allot-ps(1).
+// The same texts as in the manual page allot-ps(1).
 const MEANINGS = {
   starting: "No process of the tenant uses a GPU yet.",
   running: "It has work on a GPU.",
@@ -26,7 +26,7 @@ const MEANINGS = {
 
 const sum = (tenant, field) => tenant.devices.reduce((all, device) => all + device[field], 0);
 
-// Of its GPUs, the one on which a step takes longest; null: it had none of late.
+// Returns the steps of the GPU on which a step takes longest, or null if the tenant had no steps lately.
 const slowest = (tenant) => tenant.devices.map((device) => device.steps)
   .reduce((most, steps) => steps && (!most || steps.p99_ms > most.p99_ms) ? steps : most, null);
 
@@ -41,7 +41,7 @@ const columns = [
   { title: "Priority", of: (tenant) => tenant.priority, falls: true },
 ];
 
-// What is not laid out as a table is one for readers of the screen all the same, in each browser.
+// The style sheet does not lay the rows out as a table. The roles tell screen readers that it is one, in every browser.
 function setRole(row) {
   row.setAttribute("role", "row");
   for (const cell of row.cells) cell.setAttribute("role", cell.tagName === "TD" ? "cell" : `${cell.scope === "col" ? "column" : "row"}header`);
@@ -95,7 +95,7 @@ class Row {
 
 const GROUP = 10;
 
-// So many rows of the table, which are drawn together or not at all: it is what is looked at that costs.
+// GROUP rows of the table. A group out of view is not drawn, so only the rows in view cost time.
 class Group {
   constructor(rowOf) {
     this.element = make("tbody", { role: "rowgroup" });
@@ -122,7 +122,7 @@ export class Tenants {
     document.getElementById("states").append(...Object.entries(MEANINGS).flatMap(([state, meaning]) =>
       [make("dt", {}, `${states[state][0]} ${state}`), make("dd", {}, meaning)]));
     this.filter.addEventListener("input", () => this.again());
-    this.rows = new Map(); // by a tenant's id: a row that goes to another group stays what it is
+    this.rows = new Map(); // tenant id -> row; a row that moves to another group is kept
     this.groups = new List(this.table, (group) => group.number, () => new Group(({ tenant }) => this.rowOf(tenant, act)));
     this.heads = columns.map((column) => {
       const head = make("th", { scope: "col" }, make("button", { type: "button" }, column.title));
@@ -170,7 +170,7 @@ export class Tenants {
     for (const { board } of this.groups.parts.values()) board.redraw();
   }
 
-  // Nobody comes, goes or changes place.
+  // Returns whether the rows stay the same, in the same order.
   isSettled(state, mayChange) {
     const { of } = this.sorted.column;
     return this.last?.mayChange === mayChange && !state.isOther &&

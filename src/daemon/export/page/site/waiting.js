@@ -1,4 +1,4 @@
-// Which tenants wait for memory, in which order, for how much, and which tenants hold it.
+// The list of tenants that wait for memory: in which order, for how much, and which tenants hold it.
 import { List, badge, bytes, count, make, seconds, setHidden, setText } from "./format.js";
 
 class Waiter {
