@@ -200,8 +200,7 @@ static int read_request(const struct kube_pod *pod, const struct request_terms *
 		shares += request->part[i].place.count;
 	if (request->count > 1 && shares > REQUEST_SHARES_MAX)
 		return error_set(err, EINVAL,
-				 "the pod's containers ask for %" PRIu64
-				 " GPUs: must be at most %d",
+				 "the pod's containers ask for %" PRIu64 " GPUs: must be at most %d",
 				 shares, REQUEST_SHARES_MAX);
 	if (r_wishes < 0 && request->count) {
 		if (err)

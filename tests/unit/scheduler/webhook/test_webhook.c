@@ -293,8 +293,9 @@ static void test_what_hami_denies(void **state)
 	assert_denied(&default_terms,
 		      "{'spec':{'containers':[{'name':'a','securityContext':{'privileged':true},"
 		      "'resources':{'limits':{'nvidia.com/gpu':'1'}}}]}}",
-		      403, "container a: securityContext.privileged is true "
-			   "(the container requests a GPU)");
+		      403,
+		      "container a: securityContext.privileged is true "
+		      "(the container requests a GPU)");
 	assert_patch(&default_terms,
 		     "{'spec':{'containers':[{'name':'a','securityContext':{'privileged':true}},"
 		     "{'name':'b','resources':{'limits':{'nvidia.com/gpu':'1'}}}]}}",

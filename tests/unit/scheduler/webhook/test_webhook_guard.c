@@ -181,7 +181,8 @@ static void test_others(void **state)
 		     "[]", NULL);
 	assert_denied(&terms,
 		      "{'spec':{'containers':[{'name':'a','securityContext':{'privileged':true}}]}}",
-		      403, "container a: securityContext.privileged is true: "
+		      403,
+		      "container a: securityContext.privileged is true: "
 		      "a privileged container sees all GPUs");
 	response = respond_to(
 		&terms,

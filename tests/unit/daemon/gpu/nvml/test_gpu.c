@@ -150,14 +150,13 @@ static void test_instances(void **state)
 	assert_int_equal(gpu_nvml.info(gpu, 1, &info, &err), 0);
 	assert_string_equal(info.uuid_text, "GPU-0a0b0c0d-1111-2222-3333-000000000002");
 	assert_false(info.is_instance);
-	assert_string_equal(
-		gpu_nvml.left_out(gpu),
-		"MIG-0a0b0c0d-1111-2222-3333-000000000066 shares the memory of GPU "
-		"instance 5 with another compute instance, so no quota could be enforced "
-		"(leave one compute instance in it, then restart allotd); "
-		"MIG-0a0b0c0d-1111-2222-3333-000000000069 shares the memory of GPU "
-		"instance 5 with another compute instance, so no quota could be enforced "
-		"(leave one compute instance in it, then restart allotd)");
+	assert_string_equal(gpu_nvml.left_out(gpu),
+			    "MIG-0a0b0c0d-1111-2222-3333-000000000066 shares the memory of GPU "
+			    "instance 5 with another compute instance, so no quota could be enforced "
+			    "(leave one compute instance in it, then restart allotd); "
+			    "MIG-0a0b0c0d-1111-2222-3333-000000000069 shares the memory of GPU "
+			    "instance 5 with another compute instance, so no quota could be enforced "
+			    "(leave one compute instance in it, then restart allotd)");
 	assert_int_equal(gpu_nvml.links(gpu, links, &err), 0);
 	assert_int_equal(links[1].way, GPU_WAY_UNKNOWN);
 	/* Of an instance that is not shared, of a shared one, and of no instance. */
