@@ -107,7 +107,7 @@ static void test_bad_requests(void **state)
 		  "more than the GPU" },
 		{ CREATE("\"devices\":[{\"cores_pct\":\"30\"}]"), EINVAL,
 		  "cores_pct: must be a number" },
-		{ CREATE("\"devices\":[{\"cores_pct\":150}]"), EINVAL, "cores_pct 150" },
+		{ CREATE("\"devices\":[{\"cores_pct\":150}]"), EINVAL, "cores_pct (--cores) 150" },
 		{ CREATE("\"devices\":[{\"cores_pct\":50,\"cores_limit_pct\":20}]"), EINVAL,
 		  "is less than cores_pct" },
 		{ "{\"version\":1,\"op\":\"set\"}", EINVAL, "name: missing" },

@@ -97,7 +97,8 @@ static void test_refused(void **state)
 {
 	static const char *const rows[][2] = {
 		{ "{}", "no uid" },
-		{ ALLOCATED("{\"driver\":\"gpu.allot.dev\"}", ""), "no request, pool or name" },
+		{ ALLOCATED("{\"driver\":\"gpu.allot.dev\"}", ""),
+		  "without a request, pool or device name" },
 		{ ALLOCATED(RESULT("a", "g", ",\"adminAccess\":true"), ""),
 		  "request a: adminAccess is not offered" },
 		{ ALLOCATED(RESULT("a", "g", SHARE("0", "1")), ""),
