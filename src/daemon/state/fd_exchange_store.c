@@ -59,7 +59,9 @@ int fd_store_put(struct fd_store *s, int pid, uint64_t key, uint64_t bytes, int 
 {
 	struct stored_fd *g = find(s, key);
 	if (!key || !bytes)
-		return error_set(err, EINVAL, "sharing: key and bytes must not be 0");
+		return error_set(
+			err, EINVAL,
+			"sharing: the request has key 0 or size 0: liballot.so and allotd must be of the same version");
 	if (*fd < 0 || !has_nonblocking_close(*fd))
 		return error_set(err, EBADF,
 				 "sharing: the request must bring a descriptor of device memory");

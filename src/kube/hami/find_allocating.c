@@ -173,10 +173,11 @@ static int find_container(const struct choice_query *q, struct choice *c, struct
 {
 	char ids[IDS_TEXT_MAX];
 	if (!c->shares.count)
-		return error_set(err, EAGAIN,
-				 "annotation " KUBE_POD_TO_ALLOCATE
-				 " has no shares left to allocate, but the kubelet asks for %s",
-				 ids_text(q, ids));
+		return error_set(
+			err, EAGAIN,
+			"annotation " KUBE_POD_TO_ALLOCATE
+			" lists no shares that are still to be given out, but the kubelet asks for %s: if the pod does not start, create it anew",
+			ids_text(q, ids));
 	c->container = c->shares.share[0].container;
 	if (c->container >= c->pod->containers)
 		return error_set(

@@ -52,7 +52,8 @@ static size_t add(const char *symbol, size_t length)
 		if (names[i].length == length && memcmp(names[i].text, symbol, length) == 0)
 			return i;
 		if (names[i].hash >> 12 == hash >> 12)
-			fail("its hash equals that of another name: change name_hash()", symbol);
+			fail("its hash equals that of another name: change name_hash() in library/loader/name.h",
+			     symbol);
 	}
 	if (names_count == NAMES_MAX)
 		fail("too many names", symbol);

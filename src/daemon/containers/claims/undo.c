@@ -12,8 +12,9 @@ static void keep_row(struct claims *claims, int64_t row)
 {
 	int64_t *grown = realloc(claims->undone, (claims->undone_count + 1) * sizeof(*grown));
 	if (!grown) {
-		log_error("claims: out of memory: row %lld stays in the claim store, and a "
-			  "restarted allotd restores its claim",
+		log_error("claims: out of memory: an ended claim, row %lld, stays in the claim store: a "
+			  "restarted allotd restores it, and releases it after claim_grace; a device of allot "
+			  "cdi must be removed with allot cdi remove",
 			  (long long)row);
 		return;
 	}

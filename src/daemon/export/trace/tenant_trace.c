@@ -148,7 +148,9 @@ static int make_ring(enum trace_clock clock, struct error *err)
 	ring->clock = (uint32_t)clock;
 	munmap(ring, sizeof(*ring));
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-		return error_set_errno(err, errno, "trace: can't seal its shared memory");
+		return error_set_errno(
+			err, errno,
+			"trace: this process is not traced: can't fix the size of its shared memory (F_ADD_SEALS)");
 	return steal_fd(&fd);
 }
 

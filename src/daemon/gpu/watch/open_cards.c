@@ -114,8 +114,10 @@ int cards_start(struct node *node, struct error *err)
 			err, ENOMEM,
 			"can't start the part that gives tenants turns on several GPUs");
 	if (count > NODE_MAX_CARDS)
-		return error_set(err, E2BIG, "%u GPUs found: allotd manages at most %d", count,
-				 NODE_MAX_CARDS);
+		return error_set(
+			err, E2BIG,
+			"%u GPUs and MIG instances found, and allotd can't start with more than %d: make fewer MIG instances",
+			count, NODE_MAX_CARDS);
 	for (unsigned i = 0; i < count; i++) {
 		r = open_card(node, i, err);
 		if (r < 0)
