@@ -62,8 +62,10 @@ def used(boxes):
 
 def test_it_leaves_and_comes_back(boxes, python):
     program = Program(boxes, python)
-    done = boxes.allot("pause", program.id, "--swap-out")
-    assert done.returncode == 0, done.stderr
+    for _ in range(2):
+        done = boxes.allot("pause", program.id, "--swap-out")
+        assert done.returncode == 0, done.stderr
+        assert done.stderr.splitlines()[-1] == f"allot: pause: '{program.id}': its GPU memory is in host memory"
     container = program.container()
     assert container["state"] == "swapped" and container["frozen_s"] == 0
     swap = container["swap"]

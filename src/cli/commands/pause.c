@@ -57,6 +57,7 @@ struct progress {
 	const char *name;
 	bool is_terminal; /* redraw one line; if false, print one line at the start and one at the end */
 	bool is_begun;
+	bool has_amounts; /* false for a container: the amounts below are unknown */
 	uint64_t moved_bytes, total_bytes, stays_bytes;
 };
 
@@ -95,7 +96,9 @@ static void print_end(const struct progress *p)
 	format_bytes(p->total_bytes, total);
 	format_bytes(p->stays_bytes, stays);
 	fprintf(stderr, "allot: pause: '%s': ", p->name);
-	if (p->stays_bytes)
+	if (!p->has_amounts)
+		fputs("its GPU memory is in host memory\n", stderr);
+	else if (p->stays_bytes)
 		fprintf(stderr, "%s moved to host memory; %s cannot be moved and stays on the GPU\n",
 			total, stays);
 	else if (p->total_bytes)
@@ -109,6 +112,7 @@ static bool watch(void *data, const json_t *reply)
 	struct progress *p = data;
 	bool is_moving = json_is_true(json_object_get(reply, "moving"));
 
+	p->has_amounts = json_object_get(reply, "total_bytes");
 	p->moved_bytes = bytes_in(reply, "moved_bytes");
 	p->total_bytes = bytes_in(reply, "total_bytes");
 	p->stays_bytes = bytes_in(reply, "stays_bytes");
