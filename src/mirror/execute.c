@@ -1,5 +1,6 @@
 #include "mirror/execute.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -163,11 +164,27 @@ static int write_mirror(const struct mirror_plan *plan, const char *dir, const c
 	return r < 0 ? r : write_record(dir, record, err);
 }
 
-enum occupant { NOTHING, OTHER_MIRROR, SAME_MIRROR };
+static bool is_absent_or_empty(const char *place)
+{
+	struct stat st;
+
+	if (lstat(place, &st) < 0)
+		return errno == ENOENT;
+	/* A symbolic link to a directory is no directory: renameat2() can't replace it by one. */
+	cleanup_dir DIR *dir = S_ISDIR(st.st_mode) ? opendir(place) : NULL;
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			return false;
+	return dir;
+}
+
+enum occupant { ABSENT_OR_EMPTY, OTHER_MIRROR, SAME_MIRROR };
 
 /*
- * Finds whether a mirror is at `place`, and whether its RECORD equals `record`. Removes an empty directory there. -EEXIST if
- * anything else is there.
+ * Finds whether a mirror is at `place`, and whether its RECORD equals `record`. -EEXIST if anything but a mirror or
+ * an empty directory is there.
  */
 static int find_occupant(const char *place, const char *record, enum occupant *ret,
 			 struct error *err)
@@ -179,9 +196,8 @@ static int find_occupant(const char *place, const char *record, enum occupant *r
 
 	if (r < 0)
 		return r;
-	*ret = NOTHING;
-	/* rmdir() removes an empty directory and fails on anything else. */
-	if (rmdir(place) == 0 || errno == ENOENT)
+	*ret = ABSENT_OR_EMPTY;
+	if (is_absent_or_empty(place))
 		return 0;
 	cleanup_file FILE *file = fopen(path, "re");
 	if (!file)
@@ -195,11 +211,14 @@ static int find_occupant(const char *place, const char *record, enum occupant *r
 	return 0;
 }
 
-/* Moves the directory `made` to `place`. An old mirror there is exchanged with it at once, and is at `made` afterwards. */
+/*
+ * Moves the directory `made` to `place`. An old mirror there is exchanged with it at once, and is at `made` afterwards. An empty
+ * directory is replaced; the kernel refuses if it was filled meanwhile.
+ */
 static int replace_directory(const char *made, const char *place, enum occupant occupant,
 			     struct error *err)
 {
-	unsigned int flags = occupant == NOTHING ? RENAME_NOREPLACE : RENAME_EXCHANGE;
+	unsigned int flags = occupant == ABSENT_OR_EMPTY ? 0 : RENAME_EXCHANGE;
 
 	if (renameat2(AT_FDCWD, made, AT_FDCWD, place, flags) < 0)
 		return error_set_errno(err, errno, "can't move the finished mirror from %s to %s",
@@ -230,7 +249,7 @@ int mirror_execute(const struct mirror_plan *plan, const char *place, bool *ret_
 	r = write_mirror(plan, made, record, err);
 	if (r == 0)
 		r = replace_directory(made, place, occupant, err);
-	if (r < 0 || occupant != NOTHING)
+	if (r < 0 || occupant != ABSENT_OR_EMPTY)
 		remove_tree(made);
 	return r;
 }
