@@ -116,7 +116,7 @@ void closer_close(uid_t uid, int fd)
 	free(w);
 	/* Without memory or a thread, close the descriptor here, although that may block. */
 	if (fd >= 0)
-		close(fd);
+		empty_and_close(fd);
 }
 
 bool closer_is_stuck(uid_t uid)
