@@ -105,7 +105,7 @@ int terms_select(const struct terms *terms, struct client *client, json_t **ret_
 	*ret = (struct selection){ .count = 1 };
 	if (!terms->gpu.is_set)
 		return 0;
-	int r = client_request(client, "hello", NULL, ret_hello, err);
+	int r = client_request(client, "hello", json_object(), ret_hello, err);
 	return r < 0 ? r
 		     : selection_make(json_object_get(*ret_hello, "devices"), NULL,
 				      &terms->gpu.devices, ret, err);

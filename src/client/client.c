@@ -170,7 +170,7 @@ static int send_all(struct client *client, const char *text, size_t length, uint
 static int send_request(struct client *client, const char *op, json_t *body, uint64_t deadline_ns,
 			struct error *err)
 {
-	cleanup_json json_t *request = body ? body : json_object();
+	cleanup_json json_t *request = body;
 	cleanup_free char *text = NULL;
 	size_t length;
 

@@ -34,9 +34,10 @@ int client_fd(const struct client *client);
 const char *client_run_dir(const struct client *client);
 
 /*
- * Sends request `op` with the members of `body`, and waits some seconds for the reply. Takes ownership of `body`, which may be
- * NULL. If the daemon refuses, returns its -errno with its text; -ECONNRESET if the daemon went away; -ETIMEDOUT if it does not
- * answer. The caller owns *ret_reply; ret_reply may be NULL.
+ * Sends request `op` with the members of `body`, and waits some seconds for the reply. Takes ownership of `body`. Sends nothing
+ * and returns -ENOMEM if `body` is NULL, so the result of json_pack() needs no check. If the daemon refuses, returns its -errno
+ * with its text; -ECONNRESET if the daemon went away; -ETIMEDOUT if it does not answer. The caller owns *ret_reply; ret_reply
+ * may be NULL.
  */
 int client_request(struct client *client, const char *op, json_t *body, json_t **ret_reply,
 		   struct error *err);

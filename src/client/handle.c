@@ -64,7 +64,7 @@ ALLOT_PUBLIC int allot_client_open(const char *run_dir, const char *simulated,
 		return no_memory(err);
 	r = find_daemon(run_dir, simulated, &client->connection, &own);
 	if (r >= 0)
-		r = client_request(client->connection, "hello", NULL, &hello, &own);
+		r = client_request(client->connection, "hello", json_object(), &hello, &own);
 	if (r >= 0) {
 		const char *daemon = json_string_value(json_object_get(hello, "daemon"));
 
@@ -94,7 +94,7 @@ ALLOT_PUBLIC int allot_client_list(allot_client *client, allot_list **ret_list,
 {
 	struct error own = { 0 };
 	json_t *reply = NULL;
-	int r = client_request(client->connection, "list", NULL, &reply, &own);
+	int r = client_request(client->connection, "list", json_object(), &reply, &own);
 
 	if (r < 0)
 		return handle_fail(r, &own, err);

@@ -13,12 +13,11 @@ static int ask(struct client *client, const char *op, const char *name, const js
 	       bool swap_out, json_t **ret_reply, struct error *err)
 {
 	const char *id = json_string_value(json_object_get(first, "id"));
-	json_t *body = json_pack("{s:s, s:b}", "name", id ? id : name, "poll", 1);
-	int r;
+	int r = client_request(client, op,
+			       json_pack("{s:s, s:b, s:o*}", "name", id ? id : name, "poll", 1,
+					 "swap_out", swap_out ? json_true() : NULL),
+			       ret_reply, err);
 
-	if (swap_out)
-		json_object_set_new(body, "swap_out", json_true());
-	r = client_request(client, op, body, ret_reply, err);
 	if (r == -ENOENT)
 		return error_set(err, ESRCH,
 				 "tenant '%s' has ended meanwhile, so it holds no memory", name);
@@ -49,12 +48,11 @@ int client_pause(struct client *client, const char *op, const char *name,
 		 const struct client_pause_options *options, struct error *err)
 {
 	cleanup_json json_t *reply = NULL;
-	json_t *body = json_pack("{s:s}", "name", name);
-	int r;
+	int r = client_request(client, op,
+			       json_pack("{s:s, s:o*}", "name", name, "swap_out",
+					 options->swap_out ? json_true() : NULL),
+			       &reply, err);
 
-	if (options->swap_out)
-		json_object_set_new(body, "swap_out", json_true());
-	r = client_request(client, op, body, &reply, err);
 	if (r < 0)
 		return r;
 	bool goes_on = json_is_true(json_object_get(reply, "moving")) && !options->no_wait;

@@ -193,7 +193,7 @@ static int create_cards(const struct command *self, void *data, char *operand, s
 	int r = connect_daemon(options, &client, err);
 
 	if (r >= 0)
-		r = client_request(client, "hello", NULL, &hello, err);
+		r = client_request(client, "hello", json_object(), &hello, err);
 	if (r < 0)
 		return r;
 	json_array_foreach(json_object_get(hello, "devices"), i, card)
@@ -308,7 +308,7 @@ static int list(const struct command *self, void *data, char *operand, struct er
 	int r = daemon_find(&options->target, &client, err);
 
 	if (r >= 0)
-		r = client_request(client, "claims", NULL, &reply, err);
+		r = client_request(client, "claims", json_object(), &reply, err);
 	if (r < 0)
 		return r;
 	json_array_foreach(json_object_get(reply, "claims"), i, claim)

@@ -49,7 +49,7 @@ static json_t *ask_daemon(int argc, char **argv, const char *op)
 	json_t *reply = NULL;
 
 	if (daemon_find(&target, &client, NULL) >= 0)
-		client_request(client, op, NULL, &reply, NULL);
+		client_request(client, op, json_object(), &reply, NULL);
 	return reply;
 }
 

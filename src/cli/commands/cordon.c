@@ -20,7 +20,7 @@ static int find_gpu(struct client *client, const struct parse_devices *wanted, j
 		    const json_t **ret, struct error *err)
 {
 	struct selection all, chosen;
-	int r = client_request(client, "hello", NULL, ret_hello, err);
+	int r = client_request(client, "hello", json_object(), ret_hello, err);
 
 	if (r < 0)
 		return r;

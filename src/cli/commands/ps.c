@@ -99,7 +99,7 @@ static int fetch(const struct ps_options *options, struct client **client, json_
 	if (r < 0 && r != -ENOENT)
 		return r;
 	if (r == 0)
-		r = client_request(*client, "list", NULL, &reply, err);
+		r = client_request(*client, "list", json_object(), &reply, err);
 	if (r < 0)
 		*client = client_free(*client);
 	/* The daemon of this connection has ended, so look for another one. */

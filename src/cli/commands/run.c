@@ -150,7 +150,7 @@ static bool has_tenants(struct client *client)
 {
 	cleanup_json json_t *list = NULL;
 
-	return client_request(client, "list", NULL, &list, NULL) < 0 ||
+	return client_request(client, "list", json_object(), &list, NULL) < 0 ||
 	       json_array_size(json_object_get(list, "tenants")) > 0;
 }
 
@@ -201,7 +201,7 @@ static int try_create(struct run *run, struct error *err)
 
 	if (r < 0)
 		return r;
-	r = client_request(client, "hello", NULL, &hello, err);
+	r = client_request(client, "hello", json_object(), &hello, err);
 	if (r < 0)
 		return r;
 	warn_of_ignored_config(hello);

@@ -25,7 +25,7 @@ static int list_tasks(const struct command *self, void *data, char *operand, str
 	cleanup_json json_t *reply = NULL;
 	int r = daemon_find(&options->target, &client, err);
 	if (r >= 0)
-		r = client_request(client, "tasks", NULL, &reply, err);
+		r = client_request(client, "tasks", json_object(), &reply, err);
 	if (r < 0)
 		return r;
 	json_object_del(reply, "ok");

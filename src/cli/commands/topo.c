@@ -31,7 +31,7 @@ static int show_topology(const struct command *self, void *data, char *operand, 
 	int r = options->target.run_dir ? daemon_find(&options->target, &client, err)
 					: daemon_find_or_start(&options->target, &client, err);
 	if (r >= 0)
-		r = client_request(client, "topology", NULL, &reply, err);
+		r = client_request(client, "topology", json_object(), &reply, err);
 	if (r < 0)
 		return r;
 	json_object_del(reply, "ok");

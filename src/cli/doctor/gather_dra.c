@@ -38,7 +38,7 @@ static void ask_daemon(struct doctor *d, struct facts_dra *dra, char ret_socket[
 	cleanup_json json_t *hello = NULL;
 
 	if (daemon_find(&d->target, &client, NULL) < 0 ||
-	    client_request(client, "hello", NULL, &hello, NULL) < 0)
+	    client_request(client, "hello", json_object(), &hello, NULL) < 0)
 		return;
 	const json_t *status = json_object_get(hello, "dra");
 	dra->is_known = status != NULL;

@@ -174,7 +174,7 @@ static void find_clock_step(struct doctor *d, struct facts_clock *clock)
 	struct stat st;
 
 	if (daemon_find(&d->target, &client, NULL) < 0 ||
-	    client_request(client, "hello", NULL, &hello, NULL) < 0)
+	    client_request(client, "hello", json_object(), &hello, NULL) < 0)
 		return;
 	snprintf(path, sizeof(path), "%s/allotd.sock", client_run_dir(client));
 	double start_s = started_s((int)json_integer_value(json_object_get(hello, "pid")));
@@ -206,7 +206,7 @@ json_t *gather_hello(struct doctor *d)
 	json_t *hello = NULL;
 
 	if (!host_is_local(&d->host) || daemon_find(&d->target, &client, NULL) < 0 ||
-	    client_request(client, "hello", NULL, &hello, NULL) < 0)
+	    client_request(client, "hello", json_object(), &hello, NULL) < 0)
 		return NULL;
 	return hello;
 }

@@ -52,7 +52,7 @@ void doctor_check_daemon(struct doctor *d)
 	if (r == -EINVAL && d->target.sim_spec)
 		return;
 	if (r >= 0)
-		r = client_request(client, "hello", NULL, &hello, &err);
+		r = client_request(client, "hello", json_object(), &hello, &err);
 	if (r < 0) {
 		finding_set_remedy(
 			findings_add(&d->findings, FINDING_PROBLEM, "daemon", "%s", err.text),

@@ -65,7 +65,7 @@ void waiting_poll(struct waiting *w, struct client *client, const char *id)
 	if (!w->is_watched || clock_now_ns() < w->next_ns)
 		return;
 	w->next_ns = clock_now_ns() + POLL_INTERVAL_NS;
-	if (!id || client_request(client, "list", NULL, &list, NULL) < 0 ||
+	if (!id || client_request(client, "list", json_object(), &list, NULL) < 0 ||
 	    !waiting_describe(find_tenant(list, id), text, sizeof(text)))
 		return;
 	fprintf(stderr, "allot: run: %s; allot ps shows the queue\n", text);

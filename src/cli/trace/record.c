@@ -135,7 +135,7 @@ static int ask(struct record *r, struct error *err)
 {
 	cleanup_json json_t *reply = NULL;
 	uint64_t ticks, ns;
-	int result = client_request(r->client, "trace_poll", NULL, &reply, err);
+	int result = client_request(r->client, "trace_poll", json_object(), &reply, err);
 
 	if (result >= 0)
 		result = read_moment(reply, &ticks, &ns, err);

@@ -7,6 +7,7 @@
 #include <sys/un.h>
 
 #include "client/client.h"
+#include "client/pause.h"
 #include "../scratch.h"
 
 static char requests[4096];
@@ -71,20 +72,53 @@ static void test_requests(void **state)
 	pthread_create(&thread, NULL, serve, &daemon);
 	assert_int_equal(client_connect(scratch, &client, &err), 0);
 	assert_string_equal(client_run_dir(client), scratch);
-	assert_int_equal(client_request(client, "hello", NULL, &reply, &err), 0);
+	assert_int_equal(client_request(client, "hello", json_object(), &reply, &err), 0);
 	assert_int_equal(json_integer_value(json_object_get(reply, "pid")), 7);
 	json_decref(reply);
 	assert_int_equal(client_request(client, "create", json_pack("{s:s}", "name", "a"), NULL,
 					&err),
 			 -EEXIST);
 	assert_string_equal(err.text, "name taken");
-	assert_int_equal(client_request(client, "list", NULL, NULL, &err), -EPROTO);
-	assert_int_equal(client_request(client, "list", NULL, NULL, &err), -ECONNRESET);
+	assert_int_equal(client_request(client, "list", json_object(), NULL, &err), -EPROTO);
+	assert_int_equal(client_request(client, "list", json_object(), NULL, &err), -ECONNRESET);
 	pthread_join(thread, NULL);
 	assert_non_null(strstr(requests, "\"version\":1"));
 	assert_non_null(strstr(requests, "\"op\":\"hello\""));
 	assert_non_null(strstr(requests, "\"name\":\"a\""));
 	client_free(client);
+	close(daemon.listener);
+}
+
+static unsigned failing_allocations;
+
+static void *allocate(size_t size)
+{
+	if (!failing_allocations)
+		return malloc(size);
+	failing_allocations--;
+	return NULL;
+}
+
+/* A request whose members could not be made is not sent without them. */
+static void test_no_memory_for_the_members(void **state)
+{
+	static const char *const replies[] = { "{\"ok\":true}\n", NULL };
+	const struct client_pause_options options = { 0 };
+	struct daemon daemon = { .listener = listen_there(), .replies = replies };
+	struct client *client;
+	struct error err;
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, serve, &daemon);
+	assert_int_equal(client_connect(scratch, &client, &err), 0);
+	json_set_alloc_funcs(allocate, free);
+	failing_allocations = 1;
+	assert_int_equal(client_pause(client, "pause", "a", &options, &err), -ENOMEM);
+	json_set_alloc_funcs(malloc, free);
+	assert_int_equal(client_pause(client, "pause", "a", &options, &err), 0);
+	client_free(client);
+	pthread_join(thread, NULL);
+	assert_non_null(strstr(requests, "\"name\":\"a\""));
 	close(daemon.listener);
 }
 
@@ -111,6 +145,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_requests, make_scratch, remove_scratch),
+		cmocka_unit_test_setup_teardown(test_no_memory_for_the_members, make_scratch,
+						remove_scratch),
 		cmocka_unit_test_setup_teardown(test_nobody_there, make_scratch, remove_scratch),
 	};
 

@@ -10,7 +10,7 @@ static int ask_list(struct client *client, bool wants_list, struct sample *sampl
 		    struct error *err)
 {
 	cleanup_free char *text = NULL;
-	int r = client_request_text(client, "list", NULL, &text, err);
+	int r = client_request_text(client, "list", json_object(), &text, err);
 
 	if (r < 0)
 		return r;
@@ -28,7 +28,7 @@ static int ask(struct client *client, bool wants_list, struct sample *sample, ch
 
 	if (r < 0)
 		return r;
-	r = client_request(client, "tasks", NULL, &sample->tasks, NULL);
+	r = client_request(client, "tasks", json_object(), &sample->tasks, NULL);
 	return r == -ECONNRESET || r == -ETIMEDOUT
 		       ? error_set(err, -r, "the daemon in %s closed the connection",
 				   client_run_dir(client))
