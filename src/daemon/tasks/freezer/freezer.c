@@ -77,7 +77,7 @@ static void thaw(struct freezer *f, struct gpu_container *c)
 	if (r < 0 && r != -ENOENT && r != -ENODEV) {
 		log_error("container %.*s can't be thawed: %s; trying again", CONTAINER_SHORT_ID,
 			  c->what.id, strerror(-r));
-		/* Thawing is retried later. Until then the watchdog and the state file keep the cgroup. */
+		/* freezer_read() tries again. Until then the watchdog and the state file keep the cgroup. */
 		return;
 	}
 	c->is_frozen = false;
@@ -343,6 +343,7 @@ void freezer_read(struct freezer *f, const struct freeze_card *cards, uint64_t b
 	struct freeze_config config = policy(f);
 	uint64_t now_ns = clock_now_ns();
 	struct freeze_item *next;
+	struct gpu_container *c;
 	size_t count;
 	memcpy(f->card, cards, f->tasks->card_count * sizeof(*cards));
 	f->read_ns = begun_ns;
@@ -350,8 +351,8 @@ void freezer_read(struct freezer *f, const struct freeze_card *cards, uint64_t b
 	if (!items)
 		return;
 	for (size_t i = 0; i < count; i++) {
-		struct gpu_container *c = container_of(items[i]);
 		uint64_t held = 0;
+		c = container_of(items[i]);
 		for (unsigned k = 0; k < f->tasks->card_count; k++)
 			held += c->card[k].held_bytes;
 		freeze_note_memory(items[i], held, now_ns);
@@ -365,12 +366,13 @@ void freezer_read(struct freezer *f, const struct freeze_card *cards, uint64_t b
 		log_info("container %.*s continues, after it waited %.1f s for GPU memory",
 			 CONTAINER_SHORT_ID, container_of(next)->what.id,
 			 (double)(now_ns - next->key.since_ns) / (double)NSEC_PER_SEC);
-	for (size_t i = 0; i < count; i++) {
-		struct error err = { 0 };
-		if (apply(f, container_of(items[i]), &err) < 0)
-			cannot_freeze(f, container_of(items[i]), &err);
-	}
 	free(items);
+	/* All containers, because one without tasks may still have to be thawed. */
+	TAILQ_FOREACH(c, &f->tasks->containers, link) {
+		struct error err = { 0 };
+		if (apply(f, c, &err) < 0)
+			cannot_freeze(f, c, &err);
+	}
 }
 
 uint64_t freezer_starting_bytes(const struct freezer *f, unsigned card)

@@ -230,6 +230,23 @@ static void test_two_reasons(void **state)
 	cgroup_scene_end(&c);
 }
 
+/* A container without tasks, whose resume failed at first, is thawed at the next reading. */
+static void test_a_failed_thaw_is_tried_again(void **state)
+{
+	struct scene *s = *state;
+	struct gpu_container *c = s->container;
+	struct error err = { 0 };
+	c->is_frozen = true;
+	c->cgroup.is_v2 = true;
+	strcpy(c->cgroup.dir, "/dev/null"); /* the write fails with ENOTDIR */
+	assert_int_equal(freezer_resume(s->freezer, c, &err), 0);
+	read_cards(s, GIB);
+	assert_true(c->is_frozen);
+	strcpy(c->cgroup.dir, s->dir); /* as after the container's end */
+	read_cards(s, GIB);
+	assert_false(c->is_frozen);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +256,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_left_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_by_hand, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_two_reasons, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_failed_thaw_is_tried_again, setup, teardown),
 	};
 	return cmocka_run_group_tests_name("freezer", tests, NULL, NULL);
 }
