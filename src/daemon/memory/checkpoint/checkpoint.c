@@ -197,19 +197,22 @@ static void finish_order(struct checkpoint *c, enum checkpoint_place place)
 static void helper_lost(struct checkpoint *c, const char *why)
 {
 	struct error err = { 0 };
+	bool is_retried = c->place != PLACE_STUCK && c->lost < RETRIES_MOST;
 	disconnect(c);
 	log_warning("tenant or container %s: the helper process that moves its GPU memory was "
-		    "lost: %s; another one takes over, unless the memory is only partly off the "
-		    "GPU, or too many helpers were lost: then resume it to try again",
-		    c->key, why);
+		    "lost: %s; %s",
+		    c->key, why,
+		    is_retried ? "another one takes over"
+			       : "its memory may be partly off the GPU: resume it to try again");
 	if (c->place != PLACE_OUT)
 		snprintf(c->error_text, sizeof(c->error_text), "%s", why);
 	if (c->place == PLACE_STUCK)
 		return;
-	if (++c->lost > RETRIES_MOST) {
+	if (!is_retried) {
 		finish_order(c, PLACE_STUCK);
 		return;
 	}
+	c->lost++;
 	bool is_out = c->place == PLACE_OUT;
 	prepare_order(c, is_out ? CHECKPOINT_OUT : CHECKPOINT_IN);
 	if (send_order(c, &err) >= 0)

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "../../../captured_log.h"
 #include "../../../scratch.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -187,7 +188,10 @@ static void test_lost_while_it_returns(void **state)
 static void test_lost_again_and_again(void **state)
 {
 	write_script("xxxxxxxx");
-	assert_int_equal(order_to(CHECKPOINT_OUT), PLACE_STUCK);
+	struct captured_log log = captured_log_begin();
+	enum checkpoint_place place = order_to(CHECKPOINT_OUT);
+	assert_int_equal(captured_log_end(&log, "another one takes over"), 3);
+	assert_int_equal(place, PLACE_STUCK);
 	write_script("d");
 	assert_int_equal(order_to(CHECKPOINT_IN), PLACE_IN);
 }
