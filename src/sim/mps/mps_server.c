@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -24,22 +23,17 @@ static bool is_server; /* this process is a server, not the control daemon */
 
 void mps_log(const char *format, ...)
 {
-	char name[16] = "", stamp[32], text[512];
+	char stamp[32], text[512];
 	struct timespec now;
 	struct tm tm;
 	va_list arguments;
 
-	prctl(PR_GET_NAME, name);
 	clock_gettime(CLOCK_REALTIME, &now);
 	localtime_r(&now.tv_sec, &tm);
 	strftime(stamp, sizeof(stamp), "%F %T", &tm);
 	va_start(arguments, format);
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	/*
-	 * Print "Server" or "Control" and the pid, because the names of both processes have the same first 15 bytes, and Linux
-	 * keeps no more.
-	 */
 	printf("[%s.%03ld %s %5d] %s\n", stamp, now.tv_nsec / 1000000,
 	       is_server ? "Server" : "Control", getpid(), text);
 	fflush(stdout);
