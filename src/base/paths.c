@@ -167,8 +167,8 @@ int paths_check_text(const char *dir, struct error *err)
 	snprintf(shown, sizeof(shown), "%s", dir);
 	text_clean(shown);
 	return error_set(err, EILSEQ,
-			 "run directory '%s': its path is not UTF-8 (\"?\"), or has control "
-			 "characters: set ALLOT_RUN_DIR to another directory",
+			 "run directory '%s': its path is not UTF-8, or has control characters "
+			 "(each shown as \"?\"): set ALLOT_RUN_DIR to another directory",
 			 shown);
 }
 
