@@ -169,7 +169,7 @@ static int check_policy(struct run *run, struct client *client, const json_t *he
 	if (run->options.policy && strcmp(run->options.policy, policy) != 0)
 		return error_set(err, has_tenants(client) ? EBUSY : EAGAIN,
 				 "--policy: '%s': the daemon in %s applies policy '%.20s' to all "
-				 "tenants of its GPUs; end it first, or leave --policy out",
+				 "tenants of its GPUs; end that daemon first, or leave --policy out",
 				 run->options.policy, client_run_dir(client), policy);
 	snprintf(run->policy, sizeof(run->policy), "%s", policy);
 	run->target.policy = run->policy;

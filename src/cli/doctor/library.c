@@ -38,8 +38,9 @@ static void check_own(struct doctor *d)
 	}
 	cleanup_free char *bytes = host_read_all(&here, path, &size);
 	if (!bytes || elf_file_read(bytes, size, &file) < 0)
-		findings_add(&d->findings, FINDING_PROBLEM, "library", "%s is not a shared library",
-			     path);
+		finding_set_remedy(findings_add(&d->findings, FINDING_PROBLEM, "library",
+						"%s is not a shared library", path),
+				   "install allot again");
 	else if (stat(path, &st) == 0 && !(st.st_mode & S_IROTH))
 		finding_set_remedy(findings_add(&d->findings, FINDING_PROBLEM, "library",
 						"%s can't be read by other users", path),

@@ -37,8 +37,8 @@ static void judge_slice(const struct facts_dra *d, struct findings *f)
 			findings_add(f, FINDING_PROBLEM, "dra-slice",
 				     "no ResourceSlice lists this node's GPUs: the scheduler places "
 				     "no claims here"),
-			"look for 'published' in allotd's log: it must find its Node, and may "
-			"create, update and delete resourceslices");
+			"look for 'published' in allotd's log: allotd must find the Node it runs "
+			"on, and must be allowed to create, update and delete resourceslices");
 	else if (!d->is_shared)
 		finding_set_remedy(
 			findings_add(
@@ -66,7 +66,7 @@ static void judge_right(const char *fault, const char *resource, const char *wha
 	if (fault[0])
 		finding_set_remedy(findings_add(f, FINDING_WARNING, "dra-rights",
 						"%s can't be read: %s", resource, fault),
-				   "the daemon's account %s, as the chart's ClusterRole has it",
+				   "allow the daemon's service account to %s, as the ClusterRole of allot's chart does",
 				   what);
 }
 
@@ -82,13 +82,13 @@ void judge_dra(const struct facts *facts, struct findings *f)
 	if (!d->has_api) {
 		finding_set_remedy(findings_add(f, FINDING_PROBLEM, "dra-slice",
 						"the API server knows no resource.k8s.io/v1"),
-				   "Kubernetes 1.34 or newer is needed, or --runtime-config="
-				   "resource.k8s.io/v1=true");
+				   "Kubernetes 1.34 or newer is needed, or kube-apiserver with "
+				   "--runtime-config=resource.k8s.io/v1=true");
 		return;
 	}
 	judge_right(d->slices_fault, "ResourceSlices",
-		    "must list, watch, create, update and delete resourceslices", f);
-	judge_right(d->claims_fault, "ResourceClaims", "must get resourceclaims", f);
+		    "list, watch, create, update and delete resourceslices", f);
+	judge_right(d->claims_fault, "ResourceClaims", "get resourceclaims", f);
 	if (!d->slices_fault[0])
 		judge_slice(d, f);
 	if (d->has_class == FACT_NO)

@@ -170,8 +170,8 @@ void judge_specs(const struct facts *facts, struct findings *f)
 					"%s: %s: engines ignore this CDI file, and some then refuse all CDI devices",
 					s->path, s->fault),
 				s->is_ours
-					? "allot cdi remove, and create it again; or remove the "
-					  "file"
+					? "remove its device by allot cdi remove, and create that "
+					  "device again; or remove the file"
 					: "generate it again (nvidia-ctk cdi generate), or remove the file");
 		else if (s->missing[0])
 			finding_set_remedy(
@@ -196,26 +196,27 @@ static void judge_mirror(const struct facts_injection *in, struct findings *f)
 		finding_set_remedy(
 			findings_add(
 				f, FINDING_PROBLEM, "injection",
-				"container_driver: the mirror %s has no lib64/liballot.so: containers are refused",
+				"container_driver: %s has no lib64/liballot.so: containers are refused",
 				in->mirror),
-			"allot mirror %s, as root", in->mirror);
+			"run allot mirror %s as root: it copies the driver and allot's library there", in->mirror);
 	else if (in->mirror_driver[0] && in->module[0] && strcmp(in->mirror_driver, in->module) != 0)
 		finding_set_remedy(
 			findings_add(
 				f, FINDING_PROBLEM, "injection",
-				"the mirror %s has driver %s but the kernel module is %s: CUDA cannot start in containers (error 803)",
+				"container_driver: %s has driver %s but the kernel module is %s: "
+				"CUDA cannot start in containers (error 803)",
 				in->mirror, in->mirror_driver, in->module),
-			"run allot mirror %s again; running containers keep the old one",
+			"run allot mirror %s again; running containers keep the old driver",
 			in->mirror);
 	else if (in->is_same_library == FACT_NO)
 		finding_set_remedy(
 			findings_add(f, FINDING_WARNING, "injection",
-				     "the mirror %s has another liballot.so than the installed one",
+				     "container_driver: %s has another liballot.so than the installed one",
 				     in->mirror),
 			"run allot mirror %s again after an upgrade of allot", in->mirror);
 	else
 		findings_add(f, FINDING_OK, "injection",
-			     "containers get the driver and allot's library from the mirror %s",
+			     "containers get the driver and allot's library from %s, which allot mirror made",
 			     in->mirror);
 }
 
@@ -238,8 +239,8 @@ void judge_injection(const struct facts *facts, struct findings *f)
 		finding_set_remedy(
 			findings_add(
 				f, FINDING_WARNING, "injection",
-				"containers would get no driver: NVIDIA's container toolkit is not installed, and container_driver names no mirror"),
-			"install nvidia-container-toolkit; or allot mirror DIR, and "
-			"container_driver = "
-			"DIR in /etc/allot/allotd.conf");
+				"containers would get no driver: NVIDIA's container toolkit is not "
+				"installed, and container_driver names no copy of the driver"),
+			"install nvidia-container-toolkit; or copy the driver by allot mirror DIR, "
+			"and set container_driver = DIR in /etc/allot/allotd.conf");
 }

@@ -109,7 +109,7 @@ static void judge_library(const struct facts_tenant *t, struct findings *f)
 {
 	if (t->is_preloaded || t->has_shim) {
 		findings_add(f, FINDING_OK, "preloaded", "%s",
-			     !t->is_preloaded ? "liballot.so is loaded before the driver (a mirror)"
+			     !t->is_preloaded ? "libcuda.so.1 here is of allot mirror, and loads liballot.so first"
 			     : t->is_command
 				     ? "liballot.so is in this process (LD_PRELOAD of allot run)"
 				     : "liballot.so is in this process (/etc/ld.so.preload)");
@@ -118,10 +118,12 @@ static void judge_library(const struct facts_tenant *t, struct findings *f)
 	finding_set_remedy(
 		findings_add(
 			f, FINDING_PROBLEM, "preloaded",
-			"liballot.so is not in this process: CUDA programs started like this one bypass the quota, and the daemon acts on them as on_violation says"),
+			"liballot.so is not in this process: CUDA programs started like this one "
+			"bypass the quota, and the daemon reports, freezes or ends them (setting on_violation)"),
 		t->wants_control
 			? "was LD_PRELOAD removed from the environment? Start the command with allot run, or the container with allot's device"
-			: "CUDA_DISABLE_CONTROL is set; remove it from the container, unless allow_disable_control = on is meant");
+			: "CUDA_DISABLE_CONTROL is set; "
+			  "remove it from the container, unless the daemon is meant to allow that (allow_disable_control = on)");
 }
 
 void judge_tenant(const struct facts *facts, struct findings *f)

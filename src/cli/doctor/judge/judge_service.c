@@ -76,7 +76,8 @@ static void judge_certificate(const struct facts_certificate *c, int64_t now_s, 
 		finding_set_remedy(
 			findings_add(
 				f, FINDING_WARNING, "certificate",
-				"of the scheduler server, %s: is for %.256s, but the webhook is called by the name of its Service",
+				"of the scheduler server, %s: is for %.256s, "
+				"but kube-apiserver calls the webhook by the name of its Service",
 				c->path, c->names),
 			"make one for allot-scheduler.NAMESPACE.svc (allot-scheduler --issue does)");
 	else

@@ -378,7 +378,7 @@ static const struct row rows[] = {
 	ROW(tenant_alone, judge_tenant, PROBLEM, "tenant",
 	    "Connection refused: CUDA programs here wait 30 s"),
 	ROW(tenant_around, judge_tenant, PROBLEM, "preloaded", "bypass the quota"),
-	ROW(tenant_by_mirror, judge_tenant, OK, "preloaded", "a mirror"),
+	ROW(tenant_by_mirror, judge_tenant, OK, "preloaded", "libcuda.so.1 here is of allot mirror"),
 	ROW(tenant_uncontrolled, judge_tenant, PROBLEM, "preloaded", "is not in this process"),
 };
 
