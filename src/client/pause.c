@@ -39,7 +39,7 @@ static int await(struct client *client, const char *op, const char *name,
 		goes_on = json_is_true(json_object_get(reply, "moving"));
 		if (options->watch && !options->watch(options->data, reply) && goes_on)
 			return error_set(err, EINTR,
-					 "interrupted: the daemon continues to move the memory");
+					 "interrupted: the daemon continues to move the tenant's memory");
 	}
 	return 0;
 }
@@ -57,6 +57,7 @@ int client_pause(struct client *client, const char *op, const char *name,
 		return r;
 	bool goes_on = json_is_true(json_object_get(reply, "moving")) && !options->no_wait;
 	if (options->watch && !options->watch(options->data, reply) && goes_on)
-		return error_set(err, EINTR, "interrupted: the daemon continues to move the memory");
+		return error_set(err, EINTR,
+				 "interrupted: the daemon continues to move the tenant's memory");
 	return goes_on ? await(client, op, name, options, reply, err) : 0;
 }
