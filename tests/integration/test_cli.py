@@ -402,7 +402,7 @@ def test_options_go_before_the_file(tmp_path):
 
 
 @pytest.mark.parametrize("text, says", [
-    ("quantum = 30ms", ":1: quantum: is a setting: write it to the file of --config"),
+    ("quantum = 30ms", ":1: quantum: is a setting, not a tuning: write it to the file of --config"),
     ("kubeconfig = /k", ":1: kubeconfig: no such tuning (allotd --list-tuning lists it)"),
     ("depth = 5", ":1: depth: '5': must be from 10us to 1s"),
     ("drain_max = 5ms", ": drain_min: '10ms' is above drain_max, '5ms'"),

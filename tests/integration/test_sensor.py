@@ -18,7 +18,7 @@ def load(machine, seconds, *terms):
 
 
 @pytest.mark.parametrize("defects, says", [
-    ("defects = loses-busy-process\n", "NVML does not list a process that is at work"),
+    ("defects = loses-busy-process\n", "NVML has no utilization of a process that uses the GPU"),
     ("defects = no-process-utilization\n", "nvmlDeviceGetProcessUtilization: not supported"),
     ("", None),
 ], ids=["names none", "tells nothing", "sound"])

@@ -148,6 +148,6 @@ int claims_override_terms(struct claim *claim, const struct claim_override *over
 {
 	if (claim->tenant)
 		return override_terms(claim, override, ret_changed, err);
-	return error_set(err, ENODEV, "claim '%s' is not in force: %s",
+	return error_set(err, ENODEV, "claim '%s' could not be restored when allotd started: %s",
 			 claim_terms(claim)->claim.key, claim->parked->why);
 }

@@ -64,14 +64,14 @@ void claims_reconcile(struct claims *claims)
 		if (now_ns - c->unwanted_ns < claims->node->config.claim_grace_ns)
 			continue;
 		snprintf(key, sizeof(key), "%s", claim_terms(c)->claim.key);
-		if (claims_release(claims, key, "nothing runs in it, and nothing needs it any more",
+		if (claims_release(claims, key, "no process runs in it, and no pod needs it any more",
 				   &err) < 0) {
 			log_warning("claim '%s' can't be released: %s; trying again", key, err.text);
 			continue;
 		}
 		claims->counts.released--;
 		claims->counts.expired++;
-		log_info("claim '%s': released: nothing runs in it, and nothing needs it any more",
+		log_info("claim '%s': released: no process runs in it, and no pod needs it any more",
 			 key);
 	}
 }

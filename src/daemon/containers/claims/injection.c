@@ -387,7 +387,7 @@ int injection_make(struct claims *claims, const struct claim *claim, struct inje
 {
 	struct injection in = { 0 };
 	if (!claim->tenant)
-		return error_set(err, ENODEV, "claim '%s' is not in force, so it has no tenant: %s",
+		return error_set(err, ENODEV, "claim '%s' could not be restored when allotd started: %s",
 				 claim_terms(claim)->claim.key, claim_parked_reason(claim));
 	int r = fill(claims, claim, &in, err);
 	if (r < 0) {

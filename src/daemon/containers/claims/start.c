@@ -53,7 +53,7 @@ static int find_cards(struct node *node, struct store_claim *claim, struct error
 		struct card *card = node_find_card_text(node, claim->uuid[i]);
 		claim->terms.device[i].card = card;
 		if (!card)
-			r = error_set(err, ENODEV, "its GPU %s is not on this node", claim->uuid[i]);
+			r = error_set(err, ENODEV, "GPU %s is not on this node", claim->uuid[i]);
 	}
 	return r;
 }
@@ -113,7 +113,7 @@ static int park(struct claims *claims, const struct store_claim *claim, const st
 				     : NULL;
 	if (!added)
 		return error_set_errno(err, ENOMEM, "claim '%s'", claim->terms.claim.key);
-	log_error("claim '%s' is not in force, so its container has no GPU: %s; the claim is "
+	log_error("claim '%s' can't be restored, so its container has no GPU: %s; the claim is "
 		  "kept, and allotd tries again at its next start",
 		  claim->terms.claim.key, why->text);
 	return claims_load_original(added, claim, err);
@@ -217,7 +217,9 @@ static void check_all(struct claims *claims)
 	for (struct claim *c = claims_first(claims); list && c; c = claims_next(c))
 		list[count++] = claim_terms(c);
 	if (list && claims_check(list, count, !claims->node->config.refuse_overcommit, &err) < 0)
-		log_warning("the saved claims conflict, but all stay in force: %s", err.text);
+		log_warning("claims saved before this start conflict; all are kept until their "
+			    "pods or devices end: %s",
+			    err.text);
 	free(list);
 }
 

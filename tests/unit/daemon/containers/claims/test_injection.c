@@ -173,7 +173,7 @@ static void test_parked(void **state)
 	fixture_start(f);
 	struct claim *claim = claims_find(f->node->claims, "a");
 	assert_int_equal(injection_make(f->node->claims, claim, &in, &err), -ENODEV);
-	assert_non_null(strstr(err.text, "is not in force"));
+	assert_non_null(strstr(err.text, "could not be restored when allotd started"));
 }
 
 /* The machine has no such nodes: null devices stand in for them. */
