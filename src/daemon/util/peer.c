@@ -81,7 +81,9 @@ int peer_open(int fd, struct peer *ret, struct error *err)
 			return error_set_errno(err, errno, "can't watch process %d (pidfd_open)",
 					       peer.pid);
 		if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)) < 0) {
-			error_set_errno(err, errno, "can't ask for the credentials of the sender");
+			error_set_errno(err, errno,
+					"can't ask the kernel which process sends a request "
+					"(SO_PASSCRED)");
 			close_fd(&peer.pidfd);
 			return -err->code;
 		}
@@ -106,7 +108,8 @@ int peer_confirm(struct peer *peer, const struct ucred *sender, struct error *er
 	if (sender->pid != peer->pid || !pidfd_is_alive(peer->pidfd))
 		return error_set(
 			err, ESRCH,
-			"process %d has ended, or another process sent the request: connect again",
+			"process %d connected, but has ended, or another process sent the request: "
+			"connect again",
 			peer->pid);
 	peer->confirmed = true;
 	return 0;

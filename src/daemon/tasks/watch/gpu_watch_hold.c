@@ -16,7 +16,7 @@ int gpu_watch_hold(struct gpu_watch *w, int pid, char ret_id[CONTAINER_ID_MAX], 
 	if (container_swap_is_away(t->container))
 		return error_set(
 			err, EBUSY,
-			"container %.*s can't be frozen: its GPU memory is in host memory already",
+			"container %.*s can't be frozen: it is suspended, with its GPU memory in host memory",
 			CONTAINER_SHORT_ID, t->container->what.id);
 	int r = freezer_hold(w->freezer, t->container, FREEZER_VIOLATION, err);
 	if (r < 0)

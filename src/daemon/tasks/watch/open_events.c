@@ -197,10 +197,10 @@ static int read_paths(struct open_events *o, const char *paths, struct error *er
 		return error_set_errno(err, ENOMEM, "device nodes");
 	for (char *p = strtok_r(o->paths, ",", &save); p; p = strtok_r(NULL, ",", &save)) {
 		if (o->path_count == OPEN_EVENTS_MAX_NODES)
-			return error_set(err, E2BIG, "device nodes: must be at most %d",
+			return error_set(err, E2BIG, "task_nodes: must be at most %d device nodes",
 					 OPEN_EVENTS_MAX_NODES);
 		if (*p != '/')
-			return error_set(err, EINVAL, "device node '%s': must be an absolute path",
+			return error_set(err, EINVAL, "task_nodes: '%s': must be an absolute path",
 					 p);
 		o->path[o->path_count++] = p;
 	}
@@ -226,7 +226,7 @@ static int watch(struct open_events *o, struct loop *loop, struct error *err)
 	if (r >= 0)
 		r = loop_add_timer(loop, scan_due, o, &o->scan_timer);
 	if (r < 0)
-		return error_set_errno(err, -r, "watch for processes that open a GPU");
+		return error_set_errno(err, -r, "can't watch for processes that open a GPU");
 	if (o->exec_fd < 0)
 		loop_arm(o->scan_timer, SCAN_NS, SCAN_NS);
 	return 0;
@@ -237,7 +237,7 @@ int open_events_start(struct loop *loop, const char *paths, open_events_handler 
 {
 	struct open_events *o = calloc(1, sizeof(*o));
 	if (!o)
-		return error_set_errno(err, ENOMEM, "watch for processes that open a GPU");
+		return error_set_errno(err, ENOMEM, "can't watch for processes that open a GPU");
 	o->handler = handler;
 	o->data = data;
 	o->fan_fd = o->exec_fd = -1;
