@@ -40,7 +40,7 @@ int ld_cache_each(const void *bytes, size_t size, ld_cache_visitor *visit, void 
 
 	if (!start)
 		return error_set(err, EINVAL,
-				 "not a loader's cache that allot can read: run ldconfig");
+				 "the loader's cache is not in a format that allot can read: run ldconfig");
 	size -= (size_t)(start - (const char *)bytes);
 	if (size < sizeof(header))
 		return error_set(err, EINVAL,
