@@ -192,12 +192,12 @@ def test_annotation_that_was_changed(node, door):
 def test_disagreement_names_both_sides(node):
     node.bind("unequal", "GPU-a,NVIDIA,1,2:;")
     answer = node.allocate("GPU-a-0", "GPU-a-1")
-    assert answer == ("error pod default/unequal: hami.io/vgpu-devices-to-allocate has 1 shares for container main, "
-                      "the kubelet asks for 2: GPU-a-0, GPU-a-1")
+    assert answer == ("error pod default/unequal: hami.io/vgpu-devices-to-allocate has 1 GPU shares for container main, "
+                      "but the kubelet asks for 2 (GPU-a-0, GPU-a-1): create the pod anew")
     assert node.annotations("unequal")[TO_ALLOCATE] == "GPU-a,NVIDIA,1,2:;"
 
 
 def test_nobody_is_being_bound(node):
     node.say("allocate", "GPU-a-0")
-    assert node.hear() == (f"error no pod is being bound to node {node.name} by a scheduler that chooses GPUs: the pod needs "
-                           "the schedulerName of allot-scheduler, which its webhook sets: the kubelet asks for GPU-a-0")
+    assert node.hear() == (f"error no pod is being bound to node {node.name} by a scheduler that chooses GPUs, but the kubelet "
+                           "asks for GPU-a-0: the pod needs the schedulerName of allot-scheduler, which its webhook sets")

@@ -102,7 +102,9 @@ static int read_choice(const struct kube_pod *pod, size_t container, struct vcud
 	if (container < pod->init_containers || !pod_annotation(pod, VCUDA_TIME) || !assigned)
 		return 0;
 	if (is_open && node && *pod->node && strcmp(node, pod->node) != 0)
-		return error_set(err, EINVAL, VCUDA_NODE " is %.100s, and the pod is on %.100s",
+		return error_set(err, EINVAL,
+				 "annotation " VCUDA_NODE " is %.100s, but the pod is on node "
+				 "%.100s: create the pod anew",
 				 node, pod->node);
 	snprintf(name, sizeof(name), VCUDA_INDEX "%zu", container - pod->init_containers);
 	const char *text = pod_annotation(pod, name);
@@ -132,7 +134,7 @@ static int take_shares(const struct kube_share *share, size_t count, struct vcud
 				 "two schedulers chose GPUs, one of them in " VCUDA_INDEX
 				 "*: let only one of them schedule this pod");
 	if (count > VCUDA_MAX_CARDS)
-		return error_set(err, EINVAL, "%zu shares: must be at most %d", count,
+		return error_set(err, EINVAL, "%zu GPU shares: must be at most %d", count,
 				 VCUDA_MAX_CARDS);
 	for (size_t i = 0; i < count; i++) {
 		for (size_t k = 0; k < i; k++)
@@ -156,8 +158,8 @@ static int compare_shares(const struct kube_share *share, size_t count,
 		    (mib && share[i].memory_mib != mib))
 			return error_set(
 				err, EINVAL,
-				"gives %llu MiB and %u cores of %.64s, but the pod asks for %u "
-				"%s and %u %s of %u GPU%s",
+				"the scheduler assigned %llu MiB and %u cores of %.64s, but the "
+				"pod asks for %u %s and %u %s of %u GPU%s: create the pod anew",
 				(unsigned long long)share[i].memory_mib, share[i].cores_pct,
 				share[i].card, request->cores, names->cores, request->units,
 				names->memory, request->cards, request->cards > 1 ? "s" : "");
@@ -217,8 +219,8 @@ static int check(struct vcuda_request *request, const struct vcuda_names *names,
 				 names->memory, names->cores);
 	if (request->chosen && request->cards && request->chosen != request->cards)
 		return error_set(err, EINVAL,
-				 "the scheduler has chosen %u GPUs, " KUBE_LIVE_DOMAIN
-				 "/" VCUDA_CARDS " says %u",
+				 "the scheduler has chosen %u GPUs, but annotation " KUBE_LIVE_DOMAIN
+				 "/" VCUDA_CARDS " asks for %u: create the pod anew",
 				 request->chosen, request->cards);
 	if (!request->cards)
 		request->cards = cards_of(request);

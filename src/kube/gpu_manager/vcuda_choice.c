@@ -80,8 +80,8 @@ static int is_unclear(const struct vcuda_query *q, const struct candidate *a,
 	return error_set(
 		err, EBUSY,
 		"pod %.63s/%.63s, container %.63s and pod %.63s/%.63s, container %.63s request "
-		"%u %s each but differ otherwise: it is not clear which of them the kubelet "
-		"means",
+		"%u %s each but differ otherwise, and the kubelet does not say which of them it "
+		"starts: delete one of the pods until the other runs",
 		a->choice.pod->pod_namespace, a->choice.pod->name, container_of(&a->choice),
 		b->choice.pod->pod_namespace, b->choice.pod->name, container_of(&b->choice),
 		q->count, q->names->cores);
@@ -102,7 +102,9 @@ static int fail_no_match(const struct vcuda_query *q, const struct candidate *ot
 {
 	if (!other->choice.pod)
 		return error_set(
-			err, EAGAIN, "no pod that waits to start on node %s requests %u %s%s",
+			err, EAGAIN,
+			"the kubelet asks for GPUs, but no pod that waits to start on node %s "
+			"requests %u %s%s",
 			q->node, q->count, q->names->cores,
 			q->has_open
 				? " together with the memory of the kubelet's previous Allocate call"
@@ -171,7 +173,9 @@ int vcuda_check_memory(const struct vcuda_query *q, bool *ret_has_unclaimed, str
 	if (is_found)
 		return 0;
 	if (!broken.error)
-		return error_set(err, EAGAIN, "no pod that waits to start on node %s requests %u %s",
+		return error_set(err, EAGAIN,
+				 "the kubelet asks for GPU memory, but no pod that waits to start "
+				 "on node %s requests %u %s",
 				 q->node, q->count, q->names->memory);
 	*err = broken.err;
 	return error_add(err, broken.error, "pod %.63s/%.63s, container %.63s",

@@ -53,7 +53,8 @@ static int check_time(const struct choice_query *q, const struct kube_pod *pod, 
 		return 0;
 	if (r >= 0 && q->now_s - since_s > limit_s)
 		r = error_set(err, ETIMEDOUT,
-			      KUBE_POD_BIND_TIME " is %lld s ago: a binding may take %lld s",
+			      KUBE_POD_BIND_TIME
+			      " is %lld s ago, but the binding to a node may take %lld s at most",
 			      (long long)(q->now_s - since_s), (long long)limit_s);
 	return r < 0 ? error_add(err, r, "pod %s/%s", pod->pod_namespace, pod->name) : 0;
 }
@@ -105,8 +106,9 @@ static int find_allocating(const struct choice_query *q, const struct kube_pod *
 		if (found)
 			return error_set(err, EBUSY,
 					 "pods %s/%s and %s/%s are both being bound to node %s, "
-					 "and the node's lock names neither: can't tell which of "
-					 "them the kubelet's request for %s is for",
+					 "and the node's lock names neither, so it is unknown for which "
+					 "of them the kubelet asks for %s: delete one of the pods "
+					 "until the other runs",
 					 found->pod_namespace, found->name, pod->pod_namespace,
 					 pod->name, q->node, ids_text(q, ids));
 		found = pod;
@@ -119,9 +121,9 @@ static int find_allocating(const struct choice_query *q, const struct kube_pod *
 			ids_text(q, ids), late.text);
 	if (!found)
 		return error_set(err, EAGAIN,
-				 "no pod is being bound to node %s by a scheduler that chooses GPUs: "
-				 "the pod needs the schedulerName of allot-scheduler, which its "
-				 "webhook sets: the kubelet asks for %s",
+				 "no pod is being bound to node %s by a scheduler that chooses GPUs, "
+				 "but the kubelet asks for %s: the pod needs the schedulerName of "
+				 "allot-scheduler, which its webhook sets",
 				 q->node, ids_text(q, ids));
 	*ret = found;
 	return 0;
@@ -183,20 +185,22 @@ static int find_container(const struct choice_query *q, struct choice *c, struct
 		return error_set(
 			err, EINVAL,
 			KUBE_POD_TO_ALLOCATE
-			" has shares for container number %zu, but the pod has only %zu containers",
+			" has GPU shares for container number %zu, but the pod has only %zu containers: "
+			"create the pod anew",
 			c->container + 1, c->pod->containers);
 	/* This container has its shares already, so the call is for a container after it, and the ids are not these shares'. */
 	if (q->has_shares && q->has_shares(q->data, c->pod, c->container))
 		return error_set(
 			err, EAGAIN,
 			KUBE_POD_TO_ALLOCATE
-			" still has the shares that container %s was given: the kubelet asks for %s",
+			" still lists the GPU shares that container %s has already, but the kubelet asks for "
+			"%s: if the pod does not start, create it anew",
 			c->pod->container[c->container], ids_text(q, ids));
 	c->share = shares_of(&c->shares, c->container, &c->share_count);
 	if (c->share_count != q->id_count)
 		return error_set(err, EINVAL,
 				 KUBE_POD_TO_ALLOCATE
-				 " has %zu shares for container %s, the kubelet asks for %zu: %s",
+				 " has %zu GPU shares for container %s, but the kubelet asks for %zu (%s): create the pod anew",
 				 c->share_count, c->pod->container[c->container], q->id_count,
 				 ids_text(q, ids));
 	c->cards_agree = do_cards_agree(q, c);

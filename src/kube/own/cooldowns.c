@@ -46,7 +46,8 @@ static int parse(const json_t *root, struct kube_cooldowns *cooldowns, struct er
 	const json_t *list = json_object_get(root, "cards");
 	size_t count = json_array_size(list);
 	if (!json_is_array(list) || count > CARDS_MAX)
-		return error_set(err, EINVAL, "\"cards\" must be an array of at most %d", CARDS_MAX);
+		return error_set(err, EINVAL, "\"cards\": must be an array of at most %d GPUs",
+				 CARDS_MAX);
 	cooldowns->card = calloc(count + 1, sizeof(*cooldowns->card));
 	if (!cooldowns->card)
 		return error_set_errno(err, ENOMEM, "cards");

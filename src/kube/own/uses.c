@@ -55,7 +55,8 @@ static int parse(const json_t *root, struct kube_uses *uses, struct error *err)
 	uses->measured_s = (int64_t)measured_s;
 	size_t count = json_array_size(list);
 	if (!json_is_array(list) || count > CARDS_MAX)
-		return error_set(err, EINVAL, "\"cards\" must be an array of at most %d", CARDS_MAX);
+		return error_set(err, EINVAL, "\"cards\": must be an array of at most %d GPUs",
+				 CARDS_MAX);
 	uses->card = calloc(count + 1, sizeof(*uses->card));
 	if (!uses->card)
 		return error_set_errno(err, ENOMEM, "cards");

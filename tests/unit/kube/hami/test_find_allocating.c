@@ -204,7 +204,8 @@ static void test_given_and_not_seen_yet(void **state)
 	s->q.id_count = 2;
 	s->q.has_shares = is_first;
 	s->q.data = s->pod[0];
-	refused(s, EAGAIN, "still has the shares that container init was given", "GPU-a-3, GPU-b-0");
+	refused(s, EAGAIN, "still lists the GPU shares that container init has already",
+		"GPU-a-3, GPU-b-0");
 	s->q.pod_count = 0;
 	pod_free(s->pod[0]);
 	add_pod(s, "p", "n1", "allocating", NOW, ";GPU-a,NVIDIA,1,2:GPU-b,NVIDIA,1,2:;;");
@@ -217,8 +218,8 @@ static void test_disagreement(void **state)
 	struct scene *s = *state;
 	add_pod(s, "p", "n1", "allocating", NOW, ";GPU-a,NVIDIA,1,2:GPU-b,NVIDIA,1,2:;;");
 	refused(s, EINVAL,
-		"pod ns/p: hami.io/vgpu-devices-to-allocate has 2 shares for container one",
-		"the kubelet asks for 1: GPU-a-3");
+		"pod ns/p: hami.io/vgpu-devices-to-allocate has 2 GPU shares for container one",
+		"the kubelet asks for 1 (GPU-a-3)");
 }
 
 static void test_broken_annotation(void **state)
@@ -233,7 +234,7 @@ static void test_more_than_the_pod_has(void **state)
 {
 	struct scene *s = *state;
 	add_pod(s, "p", "n1", "allocating", NOW, ";;;GPU-a,NVIDIA,1,2:;");
-	refused(s, EINVAL, "has shares for container number 4", "the pod has only 3 containers");
+	refused(s, EINVAL, "has GPU shares for container number 4", "the pod has only 3 containers");
 }
 
 #define IN_SCENE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
