@@ -236,7 +236,8 @@ static int check_clients(const struct config *c, struct error *err)
 			"client_ca: '%.60s': needs https_listen, since client certificates work only with TLS",
 			c->client_ca);
 	if (!has_ca && strcmp(c->client_names, "*") != 0)
-		return error_set(err, EINVAL, "client_names: '%.60s': needs client_ca",
+		return error_set(err, EINVAL, "client_names: '%.60s': needs client_ca, since the names are those in "
+				 "client certificates",
 				 c->client_names);
 	if (c->is_local_trusted && c->is_http_open)
 		return error_set(
@@ -265,7 +266,8 @@ static int check_claims(const struct config *c, struct error *err)
 	if (!c->makes_claims || strcmp(c->kube_api, "off") != 0)
 		return 0;
 	return error_set(err, EINVAL,
-			 "make_claims: on: needs kube_api: the claims' templates are made there");
+			 "make_claims: on: needs kube_api, since allot-scheduler makes the claims' "
+			 "templates in the Kubernetes API");
 }
 
 /* A gang's reservations must outlast the wait for the bind calls of all its pods. */

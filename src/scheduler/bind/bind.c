@@ -205,7 +205,8 @@ static void fail_expired(void *data)
 		return;
 	}
 	error_set(&err, EBUSY,
-		  "node %s: the binding of pod %s/%s, which is ahead in the queue, did not end within %llu s (bind_limit)",
+		  "node %s: the binding of pod %s/%s, which is ahead in the queue, did not end within %llu s "
+		  "(bind_limit); kube-scheduler tries again",
 		  node->name, first->decision.pod_namespace, first->decision.pod,
 		  (unsigned long long)(b->terms.limit_ns / NSEC_PER_SEC));
 	remove_job(node, job);
@@ -300,7 +301,8 @@ void binder_cancel(struct binder *b)
 			continue;
 		}
 		error_set(&err, ECANCELED,
-			  "pod %s/%s: another replica became the leader and binds it",
+			  "pod %s/%s: not bound, since this replica of allot-scheduler no longer leads; "
+			  "kube-scheduler tries again",
 			  job->decision.pod_namespace, job->decision.pod);
 		remove_job(node, job);
 		if (TAILQ_EMPTY(&node->jobs))

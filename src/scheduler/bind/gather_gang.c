@@ -166,7 +166,8 @@ void gather_cancel(struct gather *g)
 	struct error err;
 	while ((w = TAILQ_FIRST(&g->waiting))) {
 		error_set(&err, ECANCELED,
-			  "pod %.63s/%.128s: another replica became the leader and binds it",
+			  "pod %.63s/%.128s: not bound, since this replica of allot-scheduler no longer leads; "
+			  "kube-scheduler tries again",
 			  w->decision.pod_namespace, w->decision.pod);
 		report_result(g, w, &err);
 	}

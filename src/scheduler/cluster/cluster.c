@@ -90,10 +90,10 @@ static void leader_changed(void *data, bool is_leader)
 {
 	struct cluster *c = data;
 	if (is_leader) {
-		log_info("this replica is the leader now, as %s", c->identity);
+		log_info("this replica of allot-scheduler is the leader now, as %s", c->identity);
 		return;
 	}
-	log_info("this replica is no longer the leader");
+	log_info("this replica of allot-scheduler is no longer the leader");
 	gather_cancel(c->gather);
 	binder_cancel(c->binder);
 }
@@ -200,7 +200,7 @@ int cluster_check_leads(const struct cluster *c, struct error *err)
 	if (r < 0 || cluster_leads(c))
 		return r;
 	const char *holder = c->leader ? leader_holder(c->leader) : "";
-	error_set(err, EAGAIN, "this replica does not lead: %s%.200s",
+	error_set(err, EAGAIN, "this replica of allot-scheduler does not lead: %s%.200s",
 		  *holder ? "the leader is " : "no replica leads now; try again in a few seconds",
 		  holder);
 	return error_sanitize(err, -EAGAIN);

@@ -147,7 +147,8 @@ static void set_forbidden(struct source *s, const struct error *err)
 		return; /* the watch tries again */
 	if (!s->is_forbidden)
 		log_warning(
-			"%s: %s objects that were not read before are not enforced: permit allot-scheduler's role to list and watch them",
+			"%s: %s objects are not enforced, except those read before: "
+			"permit allot-scheduler's role to list and watch them",
 			err->text, rows[s->kind].word);
 	s->is_forbidden = true;
 	s->fails = false;

@@ -180,7 +180,9 @@ int extender_gang_check(struct model *m, const struct model_pod *pod, const char
 				 "its gang; kube-scheduler tries again",
 				 gang_name(member->gang));
 	if (pod->reserved.node && strcmp(pod->reserved.node->name, node) != 0)
-		return error_set(err, ESTALE, "gang %.63s: its GPUs are reserved on node %.253s",
+		return error_set(err, ESTALE,
+				 "gang %.63s: this pod's GPUs are reserved on node %.253s, but "
+				 "kube-scheduler chose another node; it tries again",
 				 gang_name(member->gang), pod->reserved.node->name);
 	return 0;
 }

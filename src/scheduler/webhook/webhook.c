@@ -297,7 +297,7 @@ json_t *webhook_review(const struct webhook_terms *terms, const json_t *review,
 	const char *uid = uid_of(review);
 	const char *version = json_string_value(json_object_get(review, "apiVersion"));
 	if (!version || strcmp(version, API_VERSION) != 0) {
-		error_set(err, EINVAL, "apiVersion '%.60s': must be " API_VERSION,
+		error_set(err, EINVAL, "AdmissionReview: apiVersion '%.60s': must be " API_VERSION,
 			  version ? version : "");
 		return NULL;
 	}

@@ -115,7 +115,7 @@ static int add_selector(struct webhook_work *w, json_t *selectors, const char *b
 	if (r >= 0 && is_cut)
 		r = error_set(
 			w->err, EINVAL,
-			"the list of names of GPUs is too long: the selector must have at most %d bytes",
+			"the list of GPU names or UUIDs is too long: the claim's CEL selector must have at most %d bytes",
 			EXPRESSION_MAX - 1);
 	if (r >= 0 &&
 	    json_array_append_new(selectors, json_pack("{s:{s:s}}", "cel", "expression", text)) < 0)
@@ -252,7 +252,7 @@ static int make_request(const struct conversion *c, unsigned gpu, const json_t *
 	if (c->limits && VALUE(c->limit_pct, c->limits, gpu) < cores_pct)
 		return error_set(c->w->err, EINVAL,
 				 "a limit of %g %% is less than the %g %% of a GPU's time that are "
-				 "requested: must be at least that",
+				 "requested: raise the limit, or request less",
 				 VALUE(c->limit_pct, c->limits, gpu), cores_pct);
 	cleanup_object json_t *request = json_pack("{s:s}", "name", name);
 	int r = 0;
@@ -342,7 +342,8 @@ static int check_values(const struct conversion *c)
 					 "or one for each",
 					 names[i], counts[i], count);
 	if (count > GPUS_MAX)
-		return error_set(c->w->err, EINVAL, "%u GPUs: must be at most %d", count, GPUS_MAX);
+		return error_set(c->w->err, EINVAL, "requests %u GPUs: must be at most %d", count,
+				 GPUS_MAX);
 	return 0;
 }
 
@@ -522,7 +523,7 @@ static int add_own(struct webhook_work *w, const struct webhook_container *conta
 		r = add_claim(w, container, template);
 	if (r >= 0 && container->is_init)
 		webhook_warn(w,
-			     "container %.63s: its GPU share stays assigned as long as the pod lives: "
+			     "init container %.63s: its GPU share stays assigned until the pod ends: "
 			     "request the same amounts as another container to use one share",
 			     container->name);
 	return r;

@@ -118,7 +118,10 @@ static int guard_environment(struct webhook_work *w, struct webhook_container *c
 		put_no_gpu(w, c);
 	if (r >= 0 && w->terms->environment >= GUARD_REWRITE && c->requests_gpu &&
 	    json_array_size(json_object_get(c->object, "envFrom")))
-		webhook_warn(w, "container %.63s: variables from envFrom are not checked", c->name);
+		webhook_warn(w,
+			     "container %.63s: environment variables from envFrom are not checked, "
+			     "and may bypass the limits: use env instead",
+			     c->name);
 	return r;
 }
 

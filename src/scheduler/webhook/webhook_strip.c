@@ -31,7 +31,7 @@ void webhook_strip(struct webhook_work *w)
 	json_object_foreach_safe(annotations, next, name, value) if (is_written_by_us(name))
 	{
 		webhook_warn(w,
-			     "annotation %.63s: removed: only the scheduler and the node write it",
+			     "annotation %.63s: removed: only allot-scheduler and allotd may write it",
 			     name);
 		json_patch_remove(&w->patch, annotations, "/metadata/annotations", name);
 	}

@@ -62,7 +62,9 @@ static void test_what_no_line_shows(void **state)
 		"client_ca: '/ca': needs https_listen, since client certificates work only with TLS"));
 	assert_int_equal(check(&err, (const char *const[][2]){ { "client_names", "a" }, { 0 } }),
 			 -EINVAL);
-	assert_string_equal(err.text, "client_names: 'a': needs client_ca");
+	assert_string_equal(
+		err.text,
+		"client_names: 'a': needs client_ca, since the names are those in client certificates");
 	assert_int_equal(check(&err, (const char *const[][2]){ { "client_local", "on" },
 							       { "http_open", "on" },
 							       { 0 } }),

@@ -226,7 +226,7 @@ static void test_what_a_claim_can_not_say(void **state)
 		  "allot.dev/gang: pods with ResourceClaims are placed by the cluster's own scheduler" },
 		{ POD("'allot.dev/placement':'use'", "'nvidia.com/gpumem':'1'"),
 		  "allot.dev/placement: use: pods with ResourceClaims are placed by their guarantees" },
-		{ POD("", "'nvidia.com/gpu':'17'"), "container main: 17 GPUs: must be at most 16" },
+		{ POD("", "'nvidia.com/gpu':'17'"), "container main: requests 17 GPUs: must be at most 16" },
 		{ POD("'allot.dev/memory':'1GiB,2GiB'", "'nvidia.com/gpu':'3'"),
 		  "allot.dev/memory: has 2 values for 3 GPUs" },
 		{ POD("'allot.dev/cores-limit':'20'", "'nvidia.com/gpucores':'30'"),
@@ -357,7 +357,7 @@ static void test_several_containers(void **state)
 		2,
 		"{'/spec/containers/0':'a','/spec/initContainers/0':'x','/spec/initContainers/1':'x',"
 		"'/spec/initContainers/2':'x'}",
-		"container x: its GPU share stays assigned as long as the pod lives");
+		"init container x: its GPU share stays assigned until the pod ends");
 	/* A sidecar runs beside all others. */
 	assert_claims("{'spec':{'initContainers':[" SIDECAR("s", "5") "," C(
 			      "x", "5") "],"
