@@ -250,7 +250,8 @@ static int prepare(struct store *store, struct error *err)
 		if (rc == SQLITE_ERROR)
 			return error_set(
 				err, EBADMSG,
-				"%s: another program has changed its tables, so allotd can't use it: %s",
+				"%s: another program has changed the tables in this "
+				"database, so allotd can't use it: %s",
 				store->path, sqlite3_errmsg(store->db));
 		if (rc != SQLITE_OK)
 			return store_fail(store, rc, err);
@@ -301,7 +302,8 @@ int store_open(const char *path, struct store **ret, bool *ret_is_new, struct er
 		return error_set_errno(err, ENOMEM, "%s", path);
 	if ((size_t)snprintf(store->path, sizeof(store->path), "%s", path) >= sizeof(store->path)) {
 		free(store);
-		return error_set(err, ENAMETOOLONG, "%s: this path must have at most %zu bytes",
+		return error_set(err, ENAMETOOLONG,
+				 "%s: this path must have at most %zu bytes: use a shorter state_dir",
 				 path, sizeof(store->path) - 1);
 	}
 	int r = open_database(store, &is_new, err);
@@ -363,7 +365,9 @@ int store_set_aside(const char *path, char *ret_name, size_t size, struct error 
 	char from[300], to[300];
 	if ((size_t)snprintf(ret_name, size, "%s.bad-%lld", path, (long long)time(NULL)) >= size)
 		return error_set(err, ENAMETOOLONG,
-				 "%s with .bad-TIME at its end is too long for a path", path);
+				 "%s with .bad-TIME at the end is too long for a path: use "
+				 "a shorter state_dir",
+				 path);
 	if (rename(path, ret_name) < 0)
 		return error_set_errno(err, errno, "rename %s to %s", path, ret_name);
 	/* Rename the log too, so that a new store does not use the old log. */

@@ -12,9 +12,9 @@ static void keep_row(struct claims *claims, int64_t row)
 {
 	int64_t *grown = realloc(claims->undone, (claims->undone_count + 1) * sizeof(*grown));
 	if (!grown) {
-		log_error("claims: out of memory: an ended claim, row %lld, stays in the claim store: a "
-			  "restarted allotd restores it, and releases it after claim_grace; a device of allot "
-			  "cdi must be removed with allot cdi remove",
+		log_error("claims: out of memory: an ended claim (row %lld of claims.db) can't be deleted: a "
+			  "restarted allotd restores the claim, and releases it after claim_grace; if "
+			  "allot cdi made it, remove it with allot cdi remove",
 			  (long long)row);
 		return;
 	}
@@ -28,8 +28,8 @@ void claims_undo(struct claims *claims, const char *key, const char *why)
 	struct claim *claim = claims_find(claims, key);
 	if (!claim || claims_release(claims, key, why, &err) >= 0)
 		return;
-	log_warning("%s; the claim ends all the same, and is deleted from the store as soon as "
-		    "that can be written",
+	log_warning("%s; the claim ends all the same, and allotd deletes it from the file as soon "
+		    "as it can write there again",
 		    err.text);
 	if (claim->row >= 0)
 		keep_row(claims, claim->row);

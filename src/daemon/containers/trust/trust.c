@@ -225,8 +225,9 @@ static int read_signature(struct trust *trust, uint8_t ret[SIGNATURE_BYTES], str
 		return error_add(err, r, "the manifest's signature");
 	if (size != SIGNATURE_BYTES)
 		return error_set(err, EINVAL,
-				 "%s: %zu bytes: must be an Ed25519 signature, of %d bytes", path,
-				 size, SIGNATURE_BYTES);
+				 "%s: has %zu bytes: must be an Ed25519 signature, of %d bytes: sign the "
+				 "manifest again",
+				 path, size, SIGNATURE_BYTES);
 	memcpy(ret, bytes, SIGNATURE_BYTES);
 	return 0;
 }
