@@ -312,8 +312,8 @@ def test_changes(machine, page):
     machine.wait_for_tenant("a", lambda t: t["state"] != "paused")
     assert page.change("unqueue", {"name": "a"})[0] == 200
     log = (machine.run_dir / "allotd.log").read_text()
-    assert "page: changed through the web page: set: " in log
-    assert "page: changed through the web page: pause: " in log
+    assert "page: a user of the web page made a change: set: " in log
+    assert "page: a user of the web page made a change: pause: " in log
 
 
 @pytest.mark.parametrize("operation, body, status, says", [

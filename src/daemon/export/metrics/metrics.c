@@ -155,7 +155,8 @@ static bool may_ask(struct metrics *m, const char *authorization, struct server_
 		return true;
 	int r = token_read(path, token, &err);
 	if (r < 0 && !m->token_failed)
-		log_warning("metrics_token_file: %s: nobody may read metrics until it can be read",
+		log_warning("metrics_token_file: %s: every request for metrics is refused until allotd can "
+			    "read a token from this file",
 			    err.text);
 	m->token_failed = r < 0;
 	if (r < 0)

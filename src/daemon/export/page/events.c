@@ -104,7 +104,7 @@ static void watch_spans(struct events *e, bool is_watched)
 {
 	for (unsigned i = 0; i < e->node->card_count; i++)
 		if (arbitration_watch_spans(e->node->card[i].arbitration, is_watched) < 0)
-			log_warning("page: out of memory: it does not show which tenant has GPU %u",
+			log_warning("page: out of memory: the web page does not show which tenant has GPU %u",
 				    i);
 	e->sent = (struct page_sent){ 0 };
 }
@@ -154,14 +154,14 @@ int events_new(struct node *node, struct events **ret, struct error *err)
 {
 	struct events *e = calloc(1, sizeof(*e));
 	if (!e)
-		return error_set_errno(err, ENOMEM, "can't start the page (web_listen)");
+		return error_set_errno(err, ENOMEM, "can't start the web page (web_listen)");
 	e->node = node;
 	int r = loop_add_timer(node->loop, send_state, e, &e->tick);
 	if (r >= 0)
 		r = loop_add_timer(node->loop, sample, e, &e->sample_timer);
 	if (r < 0) {
 		events_free(e);
-		return error_set_errno(err, -r, "can't start the page (web_listen)");
+		return error_set_errno(err, -r, "can't start the web page (web_listen)");
 	}
 	*ret = e;
 	return 0;

@@ -140,7 +140,7 @@ int page_start(struct node *node, struct page **ret, struct error *err)
 		return page_check(&node->config, err);
 	struct page *p = calloc(1, sizeof(*p));
 	if (!p)
-		return error_set_errno(err, ENOMEM, "can't start the page (web_listen)");
+		return error_set_errno(err, ENOMEM, "can't start the web page (web_listen)");
 	*p = (struct page){ .node = node };
 	const struct site_config terms = {
 		.loop = node->loop,

@@ -63,6 +63,6 @@ char *change_make(struct node *node, const char *operation, const char *body, si
 	int code = http_status(reply);
 	*ret_status = status_of(code);
 	if (!code)
-		log_info("page: changed through the web page: %s: %.200s", operation, line);
+		log_info("page: a user of the web page made a change: %s: %.200s", operation, line);
 	return reply;
 }

@@ -141,7 +141,7 @@ static int make_ring(enum trace_clock clock, struct error *err)
 	struct trace_ring *ring = mmap(NULL, sizeof(*ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 				       0);
 	if (ring == MAP_FAILED)
-		return error_set_errno(err, errno, "trace: can't map its memory");
+		return error_set_errno(err, errno, "trace: can't map the shared memory of the trace");
 	ring->magic = TRACE_MAGIC;
 	ring->version = TRACE_VERSION;
 	ring->size_bytes = sizeof(*ring);
@@ -191,7 +191,8 @@ int tenant_trace_join(struct tenant *tenant, const struct process *process, uint
 				 TENANT_TRACE_WAITING_MAX);
 	if (trace->ring_count == TENANT_TRACE_RINGS_MAX)
 		return error_set(err, ENOSPC,
-				 "trace: %d processes are recorded already, the most allowed",
+				 "trace: %d processes are recorded already, the most "
+				 "allowed: this one is not",
 				 TENANT_TRACE_RINGS_MAX);
 	if (note_pid(trace, process->pid) < 0)
 		return error_set_errno(err, ENOMEM, "trace");
