@@ -88,7 +88,9 @@ int sensor_start(const struct gpu_backend *backend, struct gpu *gpu, unsigned in
 {
 	struct sensor *s = calloc(1, sizeof(*s));
 	if (!s)
-		return error_set_errno(err, ENOMEM, "can't start the sensor of policy feedback");
+		return error_set_errno(
+			err, ENOMEM,
+			"can't start to read the GPU time of processes (feedback_sensor = nvml)");
 	s->backend = backend;
 	s->gpu = gpu;
 	s->index = index;

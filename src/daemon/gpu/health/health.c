@@ -285,8 +285,8 @@ void health_clear_fault_by_hand(struct card *card)
 {
 	struct health_time now = time_now();
 	if (health_clear_fault(&card->health, &now))
-		log_warning("GPU %u (%s) is healthy again, by request", card->index,
-			    card->info.uuid_text);
+		log_warning("GPU %u (%s) is healthy again: uncordoning it cleared its fault",
+			    card->index, card->info.uuid_text);
 }
 
 int health_subscribe(struct node *node, health_handler handler, void *data)

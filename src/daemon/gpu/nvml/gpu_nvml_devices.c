@@ -129,7 +129,9 @@ int gpu_nvml_find_devices(struct gpu *gpu, struct error *err)
 	if (r != NVML_SUCCESS)
 		return gpu_nvml_fail(err, "nvmlDeviceGetCount", r);
 	if (count == 0)
-		return error_set(err, ENODEV, "the NVIDIA driver is installed, but finds no GPU");
+		return error_set(err, ENODEV,
+				 "the NVIDIA driver is installed, but finds no GPU: nvidia-smi -L must "
+				 "list one here; a container must be given its GPUs");
 	for (unsigned i = 0; i < count; i++) {
 		struct gpu_nvml_device d = { 0 };
 		r = gpu->handle(i, &d.handle);

@@ -42,7 +42,8 @@ static int open_memory_event(struct node *node, struct error *err)
 			? -errno
 			: loop_add(node->loop, node->memory_event_fd, EPOLLIN, memory_event_ready,
 				   node, &node->memory_event_source);
-	return r < 0 ? error_set_errno(err, -r, "can't make an event descriptor") : 0;
+	return r < 0 ? error_set_errno(err, -r, "can't make the eventfd for changes of GPU memory")
+		     : 0;
 }
 
 /* Makes the name of the card's lock: its UUID; if simulated, a hash of the simulation's socket path and the UUID. */
