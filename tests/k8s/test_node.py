@@ -347,4 +347,4 @@ def test_lock_that_was_left(cluster, daemon, ended):
         cluster.request("PATCH", f"/api/v1/namespaces/default/pods/{pod}/status", {"status": {"phase": "Failed"}},
                         kind="application/merge-patch+json")
     wait_until(lambda: LOCK not in cluster.annotations(daemon.node), what="the lock's release")
-    assert daemon.log.count("whose binding has ended: releasing it") == 1
+    assert daemon.log.count("whose binding has ended: releasing the lock") == 1

@@ -118,8 +118,8 @@ int allocate_request(struct node *node, const struct claim_request *request, str
 	if (claim && allocate_is_in_use(claim))
 		return error_set(
 			err, EBUSY,
-			"processes still use tenant '%s', whose shares are to change: end them, "
-			"or wait until they have ended",
+			"processes still use the previous GPU shares of tenant '%s': end them, or "
+			"wait until they have ended",
 			claim_terms(claim)->name);
 	if (claim)
 		r = claims_release(node->claims, request->key, "its container gets other shares",

@@ -148,7 +148,9 @@ static int check_must(const struct slices *slices, const struct slice_set *avail
 				continue;
 			slice_format(slices, i, k, id);
 			return error_set(err, EINVAL,
-					 "device '%s' must be included, but is not available", id);
+					 "the kubelet says that device '%s' must be included, but does not list "
+					 "it as available",
+					 id);
 		}
 	return 0;
 }

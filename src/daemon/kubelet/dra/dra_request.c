@@ -60,8 +60,8 @@ static int check_instances(const struct claim_request *request, struct error *er
 		if (request->device_count > 1 && request->device[i].card->info.is_instance)
 			return error_set(
 				err, EINVAL,
-				"GPU %u is an instance of MIG, beside which CUDA shows a program no "
-				"other: ask for one device in a claim",
+				"GPU %u is a MIG instance, and CUDA shows a process no other device "
+				"beside one: ask for one device in a claim",
 				request->device[i].card->index);
 	return 0;
 }

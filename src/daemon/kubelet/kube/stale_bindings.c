@@ -149,7 +149,7 @@ static void check_lock(struct stale_bindings *g)
 	g->unlocking = binding_unlock(g->client, g->node, holder, unlocked, g);
 	if (g->unlocking)
 		log_warning(
-			"node %s: its lock is of pod %s/%s, whose binding has ended: releasing it",
+			"node %s: the node's lock is held by pod %s/%s, whose binding has ended: releasing the lock",
 			g->node, holder->pod_namespace, holder->name);
 }
 

@@ -75,12 +75,12 @@ int reconcile_slices(const struct slices *slices, struct claims *claims,
 			return 0;
 		}
 		error_set(err, EEXIST,
-			  "allotd: claim '%s' (tenant '%s') has only some of them, or others as "
-			  "well",
+			  "allotd: claim '%s' (tenant '%s') has only some of these devices, "
+			  "or others as well",
 			  claim_terms(c)->claim.key, claim_terms(c)->name);
 		return differs(err, holder);
 	}
-	error_set(err, EEXIST, "allotd: no claim has them");
+	error_set(err, EEXIST, "allotd: no claim has these devices");
 	return differs(err, holder);
 }
 
@@ -103,7 +103,7 @@ static int check_shares(const struct kube_share *share, size_t count, const stru
 		if (!claim_has_card(claim, share[i].card))
 			return error_set(err, EEXIST,
 					 KUBE_POD_ALLOCATED ": a share of %.64s; allotd: claim '%s' "
-							    "has no share of it",
+							    "has no share of that GPU",
 					 share[i].card, claim_terms(claim)->claim.key);
 	for (unsigned d = 0; d < claim_terms(claim)->device_count; d++) {
 		size_t i = 0;
@@ -111,8 +111,8 @@ static int check_shares(const struct kube_share *share, size_t count, const stru
 			i++;
 		if (i == count)
 			return error_set(err, EEXIST,
-					 "allotd: claim '%s' is of %s; " KUBE_POD_ALLOCATED
-					 ": no share of it",
+					 "allotd: claim '%s' has a share of %s; " KUBE_POD_ALLOCATED
+					 ": no share of that GPU",
 					 claim_terms(claim)->claim.key, claim_uuid(claim, d));
 	}
 	return 0;
@@ -188,11 +188,11 @@ int reconcile_cores(const struct slices *slices, const struct vcuda_names *names
 	*ret_claim = claim;
 	*ret_container = container;
 	if (!claim) {
-		error_set(err, EEXIST, "allotd: no claim has them");
+		error_set(err, EEXIST, "allotd: no claim has these devices");
 		return differs(err, holder);
 	}
 	if (container == pod->containers) {
-		error_set(err, EEXIST, "its pod has no such container");
+		error_set(err, EEXIST, "the pod has no such container");
 		return differs(err, holder);
 	}
 	if (vcuda_request_read(pod, container, names, &ask, err) < 0) {
@@ -201,8 +201,8 @@ int reconcile_cores(const struct slices *slices, const struct vcuda_names *names
 	}
 	if (ask.cores != holder->count || !vcuda_request_matches(claim, &ask)) {
 		error_set(err, EEXIST,
-			  "it asks for %u %s and %u %s; allotd: claim '%s' (tenant '%s') has other "
-			  "amounts",
+			  "the container asks for %u %s and %u %s; allotd: claim '%s' (tenant '%s') "
+			  "has other amounts",
 			  ask.cores, names->cores, ask.units, names->memory,
 			  claim_terms(claim)->claim.key, claim_terms(claim)->name);
 		return differs(err, holder);

@@ -179,7 +179,8 @@ static void test_impossible_preference(void **state)
 	refuse_preference(set_of(7, 0, 0), set_of(7, 0, 0), 2,
 			  "the kubelet asks for 2 devices, fewer than the 3 that must be included");
 	refuse_preference(set_of(7, 0, 0), set_of(0, 2, 0), 2,
-			  "device '" B "-1' must be included, but is not available");
+			  "the kubelet says that device '" B
+			  "-1' must be included, but does not list it as available");
 }
 
 /* Compared with every set of cards: never more cards than needed, and exactly the requested number. */

@@ -69,13 +69,15 @@ static void test_slices(void **state)
 	struct fixture *f = *state;
 	assert_string_equal(slices_say(f, CARD "-0", NULL),
 			    "kubelet: pod team/train, container main: holds 1 devices, '" CARD
-			    "-0' first: allotd: no claim has them");
+			    "-0' first: allotd: no claim has these devices");
 	make_claim(f, ALLOCATE_KEY CARD "-0", 0, 0, 1);
 	/* As many, of which one is another. */
 	assert_non_null(strstr(slices_say(f, CARD "-0", CARD "-2"),
 			       "allotd: claim '" ALLOCATE_KEY CARD "-0' (tenant 'slices-"));
-	assert_non_null(strstr(slices_say(f, CARD "-0", NULL), "or others as well"));
-	assert_non_null(strstr(slices_say(f, OTHER "-0", OTHER "-1"), "no claim has them"));
+	assert_non_null(strstr(slices_say(f, CARD "-0", NULL),
+			       "has only some of these devices, or others as well"));
+	assert_non_null(strstr(slices_say(f, OTHER "-0", OTHER "-1"),
+			       "no claim has these devices"));
 	assert_non_null(strstr(slices_say(f, CARD "-9", NULL), CARD "-9"));
 	assert_string_equal(slices_say(f, CARD "-1", CARD "-0"), "");
 }
@@ -122,7 +124,7 @@ static void test_shares(void **state)
 	assert_non_null(strstr(shares_say(f, said, 2), "hami.io/vgpu-devices-allocated: 1 shares"));
 	assert_non_null(strstr(shares_say(f, ";" OTHER ",NVIDIA,1024,10:;", 1),
 			       "a share of " OTHER
-			       "; allotd: claim 'pod/u-1/main' has no share of it"));
+			       "; allotd: claim 'pod/u-1/main' has no share of that GPU"));
 	assert_non_null(strstr(shares_say(f, NULL, 1), "hami.io/vgpu-devices-allocated: missing"));
 	assert_non_null(strstr(shares_say(f, "nonsense", 1), "hami.io/vgpu-devices-allocated: "));
 }
@@ -194,7 +196,7 @@ static void test_cores(void **state)
 	struct fixture *f = *state;
 	struct claim *claim;
 	assert_non_null(strstr(cores_say(f, "u-1", "2", "2", CARD "-0", &claim),
-			       "holds 2 devices, '" OTHER "-3' first: allotd: no claim has them"));
+			       "holds 2 devices, '" OTHER "-3' first: allotd: no claim has these devices"));
 	struct claim *init = make_cores(f, POD_KEY "u-1/init/" CARD "-0");
 	assert_string_equal(cores_say(f, "u-1", "2", "2", CARD "-0", &claim), "");
 	assert_ptr_equal(claim, init);
@@ -205,7 +207,7 @@ static void test_cores(void **state)
 	assert_string_equal(cores_say(f, "u-2", "2", "2", CARD "-0", &claim), "");
 	assert_non_null(claim);
 	assert_non_null(strstr(cores_say(f, "u-2", "2", "3", CARD "-0", &claim),
-			       "it asks for 2 x/core and 3 x/memory; allotd: claim 'pod/u-1/"));
+			       "the container asks for 2 x/core and 3 x/memory; allotd: claim 'pod/u-1/"));
 	assert_non_null(
 		strstr(cores_say(f, "u-2", "3", "2", CARD "-0", &claim), "asks for 3 x/core"));
 	assert_non_null(strstr(cores_say(f, "u-2", "2", "x", CARD "-0", &claim), "x/memory: 'x'"));
