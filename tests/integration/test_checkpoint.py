@@ -108,7 +108,7 @@ def test_its_room_is_others_while_it_is_out(machine, python):
     other.line()
     tenant.go()
     done = machine.allot("resume", "a", *machine.sim)
-    assert done.returncode == 1 and "it stays in host memory" in done.stderr, done.stderr
+    assert done.returncode == 1 and "stays in host memory: it needs" in done.stderr, done.stderr
     assert "102400 MiB of GPU 0" in done.stderr and done.stderr.count("\n") == 1
     assert swap_of(machine)["state"] == "out"
     assert not says(tenant, 0.2)

@@ -134,12 +134,15 @@ static int send_order(struct checkpoint *c, struct error *err)
 		if (r >= 0)
 			r = loop_add(c->node->loop, c->fd, EPOLLIN, reply_ready, c, &c->source);
 		if (r < 0 && c->fd >= 0)
-			error_set_errno(err, -r, "checkpoint: can't watch the helper process");
+			error_set_errno(
+				err, -r,
+				"checkpoint: can't watch the helper process that moves GPU memory");
 	}
 	if (r >= 0 && send(c->fd, &c->order, sizeof(c->order), MSG_NOSIGNAL) < 0)
 		r = error_set(
 			err, errno,
-			"its GPU memory can't be moved: the helper process has gone (%s): try again",
+			"GPU memory can't be moved: the helper process that moves it has gone (%s): "
+			"try again",
 			strerror(errno));
 	if (r < 0) {
 		disconnect(c);
@@ -166,7 +169,8 @@ int checkpoint_order(struct checkpoint *c, struct helper_order *order, struct er
 	enum checkpoint_place before = c->place;
 	if (before == PLACE_LEAVING || before == PLACE_RETURNING)
 		return error_set(err, EBUSY,
-				 "its GPU memory is being moved already (%s): wait, then try again",
+				 "the container's or tenant's GPU memory is being moved already (%s): wait, "
+				 "then try again",
 				 checkpoint_place_name(before));
 	c->order = *order;
 	c->begun_ns = clock_now_ns();

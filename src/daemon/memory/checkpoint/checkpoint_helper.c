@@ -88,7 +88,8 @@ static int run_steps(struct helper *k, enum checkpoint_goal goal, struct error *
 	}
 	return error_set(
 		err, EIO,
-		"the driver reported success, but the state of the processes did not change");
+		"the driver reports that it moved GPU memory, but the state of the "
+		"processes did not change");
 }
 
 /* ---- room on the cards ---- */
@@ -164,7 +165,8 @@ static enum helper_result checkpoint_all(struct helper *k, struct error *err)
 		return HELPER_DONE;
 	if (r >= 0)
 		error_set(err, ESRCH,
-			  "there is no GPU memory to move: none of its processes uses CUDA");
+			  "there is no GPU memory to move: none of the container's or tenant's "
+			  "processes uses CUDA");
 	/*
 	 * Undo the order. There is room on the card, because the daemon does not give the memory away before the processes
 	 * have left.

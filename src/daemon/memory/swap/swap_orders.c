@@ -68,7 +68,8 @@ int swap_check_host_memory(struct node *node, uint64_t bytes, struct error *err)
 	if (node->simulated)
 		return 0;
 	reserved_arenas(node, &pending);
-	return arena_check_memory(bytes, pending, err);
+	int r = arena_check_memory(bytes, pending, err);
+	return r < 0 ? error_add(err, r, "moving memory off the GPU") : 0;
 }
 
 int swap_check_terms(struct node *node, struct tenant_terms *terms, struct error *err)

@@ -292,10 +292,10 @@ static int check_room(struct tenant *t, struct error *err)
 		if (wanted > left)
 			return error_set(
 				err, ENOSPC,
-				"tenant '%s' needs %" PRIu64
-				" MiB of GPU %u to come back; of %" PRIu64 " MiB, %" PRIu64
-				" are promised to others or held: it stays in host memory; free "
-				"GPU memory, then resume it again",
+				"tenant '%s' stays in host memory: it needs %" PRIu64
+				" MiB of GPU %u to come back, and of %" PRIu64 " MiB, %" PRIu64
+				" are promised to others or in use; free GPU memory, then resume "
+				"the tenant again",
 				t->terms.name, wanted / MIB, card->index, most / MIB, taken / MIB);
 	}
 	return 0;

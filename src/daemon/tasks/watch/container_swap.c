@@ -160,11 +160,11 @@ static int check_room(struct container_swap *s, struct error *err)
 		uint64_t most = card->info.memory_bytes;
 		if (s->order.bytes[i] && s->order.bytes[i] > (taken < most ? most - taken : 0))
 			return error_set(err, ENOSPC,
-					 "container %.*s needs %" PRIu64
-					 " MiB of GPU %u to come back; of "
-					 "%" PRIu64 " MiB, %" PRIu64
-					 " are promised or held: it stays in host memory; free GPU "
-					 "memory, then resume it again",
+					 "container %.*s stays in host memory: it needs %" PRIu64
+					 " MiB of GPU %u to come back, and of %" PRIu64
+					 " MiB, %" PRIu64
+					 " are promised to tenants or in use; free GPU memory, then "
+					 "resume the container again",
 					 CONTAINER_SHORT_ID, s->container->what.id,
 					 s->order.bytes[i] / MIB, i, most / MIB, taken / MIB);
 	}
