@@ -179,7 +179,7 @@ def test_one_instance_and_nothing_beside_it(mig):
     for list_ in (f"{own},{other}", f"{small},{whole}", "0,3"):
         refused = mig.run("--gpu", list_, "--memory", "1GiB", "--", "true")
         assert refused.returncode == 125
-        assert "is a MIG instance" in refused.stderr and "only one, of 2" in refused.stderr
+        assert "is a MIG instance" in refused.stderr and "may have only this one, and not 2" in refused.stderr
     assert mig.run("--gpu", "2", "--memory", "1GiB", "--", "true").returncode == 0
 
 

@@ -105,7 +105,7 @@ static void group_loaded(void *data, const struct mps_record *record)
 	struct error err = { 0 };
 	struct mps_group *group;
 	if (add_group(data, record, &group, &err) < 0)
-		log_warning("group '%s' of the previous daemon can't be continued: %s",
+		log_warning("MPS group '%s' of the previous daemon can't be continued: %s",
 			    record->group, err.text);
 }
 

@@ -204,7 +204,7 @@ static int check_instances(const struct tenant_terms *terms, struct error *err)
 			return error_set(
 				err, EINVAL,
 				"GPU %u (%s) is a MIG instance: CUDA shows a process no other "
-				"device beside it, so it must be the tenant's only one, of %u",
+				"device beside it, so the tenant may have only this one, and not %u",
 				card->index, card->info.uuid_text, terms->device_count);
 	}
 	return 0;

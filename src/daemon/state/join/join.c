@@ -27,8 +27,8 @@ int join_tenant(struct tenant *tenant, struct peer *peer, uint64_t previous_epoc
 
 	if (tenant->corrupt)
 		return error_set(err, EBADMSG,
-				 "the tenant's report in shared memory is corrupt, so no process "
-				 "may join: start a new tenant");
+				 "the tenant's report in shared memory is corrupt, so no more "
+				 "processes may join the tenant: start a new one");
 	if (procfs_start_time(pid, &start_time) < 0 || !peer_is_alive(peer))
 		return error_set(err, ESRCH, "process %d has ended", pid);
 	struct process *again = find_again(tenant, pid, previous_epoch);

@@ -215,7 +215,8 @@ static int exchange_fd(struct exchange *x, const struct fd_exchange_request *req
 	struct tenant *tenant = x->registration->tenant;
 	struct process *process = tenant_process_of(tenant, x->peer.pid);
 	if (!process)
-		return error_set(err, EPERM, "sharing: process %d has not registered", x->peer.pid);
+		return error_set(err, EPERM, "sharing: process %d has not registered with allotd",
+				 x->peer.pid);
 	if (!tenant->fd_store)
 		tenant->fd_store = fd_store_new();
 	if (!tenant->fd_store)
@@ -288,7 +289,8 @@ static void answer_trace(struct exchange *x, const struct trace_request *request
 	if (r >= 0)
 		process = tenant_process_of(tenant, x->peer.pid);
 	if (r >= 0 && !process)
-		r = error_set(&err, EPERM, "trace: process %d has not registered", x->peer.pid);
+		r = error_set(&err, EPERM, "trace: process %d has not registered with allotd",
+			      x->peer.pid);
 	if (r >= 0)
 		r = ring_fd = tenant_trace_join(tenant, process, request->order, &err);
 	if (r < 0) {
@@ -455,7 +457,7 @@ int registration_open(struct tenant *tenant, struct registration **ret, struct e
 		r = loop_add_timer(loop, timer_due, registration, &registration->timer);
 	if (r < 0) {
 		registration_close(registration);
-		return error_set_errno(err, -r, "watch the registration socket");
+		return error_set_errno(err, -r, "can't watch the tenant's registration socket");
 	}
 	*ret = registration;
 	return 0;

@@ -161,8 +161,8 @@ static void look_at_v1(void *data, uint32_t events)
 			cgroup_retry_freeze(&c->cgroup);
 			continue;
 		}
-		log_info("container %.*s: a process was killed while the container was frozen: "
-			 "thawed",
+		log_info("container %.*s is thawed, so that a process that was killed in it can "
+			 "end",
 			 CONTAINER_SHORT_ID, c->what.id);
 		thaw(f, c);
 		set_holds(c, 0);
