@@ -52,5 +52,7 @@ int text_check(const char *text, struct error *err)
 		return 0;
 	snprintf(shown, sizeof(shown), "%s", text);
 	text_clean(shown);
-	return error_set(err, EILSEQ, "'%s': is not UTF-8, or has control characters (each shown as \"?\")", shown);
+	return error_set(err, EILSEQ,
+			 "'%s': is not UTF-8, or has control characters (each shown as \"?\")",
+			 shown);
 }

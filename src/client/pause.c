@@ -38,8 +38,9 @@ static int await(struct client *client, const char *op, const char *name,
 			return r;
 		goes_on = json_is_true(json_object_get(reply, "moving"));
 		if (options->watch && !options->watch(options->data, reply) && goes_on)
-			return error_set(err, EINTR,
-					 "interrupted: the daemon continues to move the tenant's memory");
+			return error_set(
+				err, EINTR,
+				"interrupted: the daemon continues to move the tenant's memory");
 	}
 	return 0;
 }

@@ -103,10 +103,11 @@ static int prepare_run_dir(const struct options *options, struct error *err)
 	if (!real)
 		return error_set_errno(err, errno, "%s", dir);
 	if (strlen(real) >= NODE_RUN_DIR_MAX)
-		return error_set(err, ENAMETOOLONG,
-				 "run directory %s: must have at most %d bytes, as it holds sockets: use another "
-				 "--run-dir",
-				 real, NODE_RUN_DIR_MAX - 1);
+		return error_set(
+			err, ENAMETOOLONG,
+			"run directory %s: must have at most %d bytes, as it holds sockets: use another "
+			"--run-dir",
+			real, NODE_RUN_DIR_MAX - 1);
 	r = paths_check_text(real, err);
 	if (r >= 0)
 		strcpy(node.run_dir, real);

@@ -39,8 +39,9 @@ int ld_cache_each(const void *bytes, size_t size, ld_cache_visitor *visit, void 
 	struct header header;
 
 	if (!start)
-		return error_set(err, EINVAL,
-				 "the loader's cache is not in a format that allot can read: run ldconfig");
+		return error_set(
+			err, EINVAL,
+			"the loader's cache is not in a format that allot can read: run ldconfig");
 	size -= (size_t)(start - (const char *)bytes);
 	if (size < sizeof(header))
 		return error_set(err, EINVAL,

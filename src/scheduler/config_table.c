@@ -236,7 +236,8 @@ static int check_clients(const struct config *c, struct error *err)
 			"client_ca: '%.60s': needs https_listen, since client certificates work only with TLS",
 			c->client_ca);
 	if (!has_ca && strcmp(c->client_names, "*") != 0)
-		return error_set(err, EINVAL, "client_names: '%.60s': needs client_ca, since the names are those in "
+		return error_set(err, EINVAL,
+				 "client_names: '%.60s': needs client_ca, since the names are those in "
 				 "client certificates",
 				 c->client_names);
 	if (c->is_local_trusted && c->is_http_open)

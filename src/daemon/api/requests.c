@@ -442,18 +442,18 @@ static int add_leaving_progress(struct tenant *tenant, json_t *reply, struct err
 	if (!swap_has_refused(tenant))
 		return 0;
 	if (tenant->arena && ready_bytes < p.total_bytes)
-		return error_set(err, ENOSPC,
-				 "tenant '%s' is paused, but its memory stays on its GPUs: moving it needs "
-				 "%" PRIu64 " MiB of host memory, and the tenant has %" PRIu64
-				 " MiB: run the tenant with a larger --swap-arena, or free host "
-				 "memory and pause it again",
-				 tenant->terms.name, p.total_bytes / MIB, ready_bytes / MIB);
-	return error_set(
-		err, EBUSY,
-		"tenant '%s' is paused, but its memory stays on its GPUs: "
-		"its GPU work or a graph capture does not end, or copying failed: "
-		"pause the tenant again, or resume it",
-		tenant->terms.name);
+		return error_set(
+			err, ENOSPC,
+			"tenant '%s' is paused, but its memory stays on its GPUs: moving it needs "
+			"%" PRIu64 " MiB of host memory, and the tenant has %" PRIu64
+			" MiB: run the tenant with a larger --swap-arena, or free host "
+			"memory and pause it again",
+			tenant->terms.name, p.total_bytes / MIB, ready_bytes / MIB);
+	return error_set(err, EBUSY,
+			 "tenant '%s' is paused, but its memory stays on its GPUs: "
+			 "its GPU work or a graph capture does not end, or copying failed: "
+			 "pause the tenant again, or resume it",
+			 tenant->terms.name);
 }
 
 static int pause_container(struct node *node, const char *name, const struct pausing *p,

@@ -167,8 +167,9 @@ void arbitration_set_use(struct arbitration *a, const struct gpu_use *list, size
 	a->is_missing_logged |= must_log;
 	pthread_mutex_unlock(&a->worker.lock);
 	if (must_log)
-		log_warning("feedback_sensor nvml: NVML has no utilization of a process that uses the GPU: "
-			    "allot's busy time is used instead");
+		log_warning(
+			"feedback_sensor nvml: NVML has no utilization of a process that uses the GPU: "
+			"allot's busy time is used instead");
 }
 
 struct arbitration_figures arbitration_figures(struct arbitration *a)

@@ -155,7 +155,8 @@ static int check_feedback_period(const struct config *config, struct error *err)
 static int refuse_name(const char *key, struct error *err)
 {
 	if (settings_find(&config_settings, key))
-		return error_set(err, ENOENT, "%s: is a setting, not a tuning: write it to the file of --config",
+		return error_set(err, ENOENT,
+				 "%s: is a setting, not a tuning: write it to the file of --config",
 				 key);
 	return error_set(err, ENOENT, "%.60s: no such tuning (allotd --list-tuning lists it)", key);
 }

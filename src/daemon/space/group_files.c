@@ -159,7 +159,8 @@ static int load(struct node *node, const char *path, struct mps_record *ret, str
 				 "missing or invalid");
 	ret->card = node_find_card_text(node, uuid_text);
 	if (!ret->card)
-		return error_set(err, ENODEV, "the group's GPU %.80s is not on this node", uuid_text);
+		return error_set(err, ENODEV, "the group's GPU %.80s is not on this node",
+				 uuid_text);
 	strcpy(ret->group, group);
 	ret->uid = (uid_t)uid;
 	ret->number = (unsigned)number;

@@ -51,7 +51,8 @@ int access_read_file(const char *path, char **ret, struct error *err)
 		size--;
 	text[size] = '\0';
 	if (!size || size >= FILE_MAX || strlen(text) != size)
-		return error_set(err, EINVAL, "%s: must be a text file that is not empty and has less than 1 MiB",
+		return error_set(err, EINVAL,
+				 "%s: must be a text file that is not empty and has less than 1 MiB",
 				 path);
 	char *fitting = strdup(text);
 	explicit_bzero(text, size);

@@ -104,13 +104,14 @@ static int find_allocating(const struct choice_query *q, const struct kube_pod *
 		    !has_open_share(pod) || check_time(q, pod, &late) < 0)
 			continue;
 		if (found)
-			return error_set(err, EBUSY,
-					 "pods %s/%s and %s/%s are both being bound to node %s, "
-					 "and the node's lock names neither, so it is unknown for which "
-					 "of them the kubelet asks for %s: delete one of the pods "
-					 "until the other runs",
-					 found->pod_namespace, found->name, pod->pod_namespace,
-					 pod->name, q->node, ids_text(q, ids));
+			return error_set(
+				err, EBUSY,
+				"pods %s/%s and %s/%s are both being bound to node %s, "
+				"and the node's lock names neither, so it is unknown for which "
+				"of them the kubelet asks for %s: delete one of the pods "
+				"until the other runs",
+				found->pod_namespace, found->name, pod->pod_namespace, pod->name,
+				q->node, ids_text(q, ids));
 		found = pod;
 	}
 	if (!found && late.code)
@@ -198,11 +199,12 @@ static int find_container(const struct choice_query *q, struct choice *c, struct
 			c->pod->container[c->container], ids_text(q, ids));
 	c->share = shares_of(&c->shares, c->container, &c->share_count);
 	if (c->share_count != q->id_count)
-		return error_set(err, EINVAL,
-				 KUBE_POD_TO_ALLOCATE
-				 " has %zu GPU shares for container %s, but the kubelet asks for %zu (%s): create the pod anew",
-				 c->share_count, c->pod->container[c->container], q->id_count,
-				 ids_text(q, ids));
+		return error_set(
+			err, EINVAL,
+			KUBE_POD_TO_ALLOCATE
+			" has %zu GPU shares for container %s, but the kubelet asks for %zu (%s): create the pod anew",
+			c->share_count, c->pod->container[c->container], q->id_count,
+			ids_text(q, ids));
 	c->cards_agree = do_cards_agree(q, c);
 	return 0;
 }

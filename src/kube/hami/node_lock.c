@@ -12,8 +12,8 @@ static int parse_name(const char *what, const char *from, size_t size, char to[K
 		      struct error *err)
 {
 	if (!size || size >= KUBE_NAME_MAX)
-		return error_set(err, EINVAL, KUBE_NODE_LOCK ": %s '%.*s': must be 1 to %d bytes", what,
-				 size > 40 ? 40 : (int)size, from, KUBE_NAME_MAX - 1);
+		return error_set(err, EINVAL, KUBE_NODE_LOCK ": %s '%.*s': must be 1 to %d bytes",
+				 what, size > 40 ? 40 : (int)size, from, KUBE_NAME_MAX - 1);
 	memcpy(to, from, size);
 	to[size] = '\0';
 	return 0;
@@ -28,7 +28,8 @@ int node_lock_parse(const char *text, struct node_lock *ret, struct error *err)
 	if ((space && !pod) || (pod && strchr(pod + 1, ',')))
 		return error_sanitize(
 			err, error_set(err, EINVAL,
-				       KUBE_NODE_LOCK ": '%.80s': must be TIME,NAMESPACE,POD or a time alone",
+				       KUBE_NODE_LOCK
+				       ": '%.80s': must be TIME,NAMESPACE,POD or a time alone",
 				       text));
 	size_t length = space ? (size_t)(space - text) : strlen(text);
 	snprintf(time, sizeof(time), "%.*s", length > 63 ? 63 : (int)length, text);

@@ -101,7 +101,8 @@ static int measure(const char *text, size_t *ret_shares, struct error *err)
 		shares++;
 	}
 	if (containers > SHARES_MAX || shares > SHARES_MAX)
-		return error_set(err, EINVAL, "%zu containers and %zu GPU shares: must be at most %d of each",
+		return error_set(err, EINVAL,
+				 "%zu containers and %zu GPU shares: must be at most %d of each",
 				 containers, shares, SHARES_MAX);
 	*ret_shares = shares;
 	return 0;

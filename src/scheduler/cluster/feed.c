@@ -146,10 +146,9 @@ static void set_forbidden(struct source *s, const struct error *err)
 	if (!is_permanent(s->feed))
 		return; /* the watch tries again */
 	if (!s->is_forbidden)
-		log_warning(
-			"%s: %s objects are not enforced, except those read before: "
-			"permit allot-scheduler's role to list and watch them",
-			err->text, rows[s->kind].word);
+		log_warning("%s: %s objects are not enforced, except those read before: "
+			    "permit allot-scheduler's role to list and watch them",
+			    err->text, rows[s->kind].word);
 	s->is_forbidden = true;
 	s->fails = false;
 	set_synced(s);

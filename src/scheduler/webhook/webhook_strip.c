@@ -30,9 +30,9 @@ void webhook_strip(struct webhook_work *w)
 	void *next;
 	json_object_foreach_safe(annotations, next, name, value) if (is_written_by_us(name))
 	{
-		webhook_warn(w,
-			     "annotation %.63s: removed: only allot-scheduler and allotd may write it",
-			     name);
+		webhook_warn(
+			w, "annotation %.63s: removed: only allot-scheduler and allotd may write it",
+			name);
 		json_patch_remove(&w->patch, annotations, "/metadata/annotations", name);
 	}
 }

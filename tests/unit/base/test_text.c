@@ -61,8 +61,8 @@ static void test_it_is_told_what_is_none(void **state)
 
 	assert_int_equal(text_check("a \303\266", &err), 0);
 	assert_int_equal(text_check("a\xff", &err), -EILSEQ);
-	assert_string_equal(
-		err.text, "'a?': is not UTF-8, or has control characters (each shown as \"?\")");
+	assert_string_equal(err.text,
+			    "'a?': is not UTF-8, or has control characters (each shown as \"?\")");
 	memset(text, '\n', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
 	assert_int_equal(text_check(text, &err), -EILSEQ);

@@ -64,10 +64,11 @@ static void judge_right(const char *fault, const char *resource, const char *wha
 			struct findings *f)
 {
 	if (fault[0])
-		finding_set_remedy(findings_add(f, FINDING_WARNING, "dra-rights",
-						"%s can't be read: %s", resource, fault),
-				   "allow the daemon's service account to %s, as the ClusterRole of allot's chart does",
-				   what);
+		finding_set_remedy(
+			findings_add(f, FINDING_WARNING, "dra-rights", "%s can't be read: %s",
+				     resource, fault),
+			"allow the daemon's service account to %s, as the ClusterRole of allot's chart does",
+			what);
 }
 
 void judge_dra(const struct facts *facts, struct findings *f)

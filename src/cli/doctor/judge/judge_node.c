@@ -198,26 +198,28 @@ static void judge_mirror(const struct facts_injection *in, struct findings *f)
 				f, FINDING_PROBLEM, "injection",
 				"container_driver: %s has no lib64/liballot.so: containers are refused",
 				in->mirror),
-			"run allot mirror %s as root: it copies the driver and allot's library there", in->mirror);
+			"run allot mirror %s as root: it copies the driver and allot's library there",
+			in->mirror);
 	else if (in->mirror_driver[0] && in->module[0] && strcmp(in->mirror_driver, in->module) != 0)
 		finding_set_remedy(
-			findings_add(
-				f, FINDING_PROBLEM, "injection",
-				"container_driver: %s has driver %s but the kernel module is %s: "
-				"CUDA cannot start in containers (error 803)",
-				in->mirror, in->mirror_driver, in->module),
+			findings_add(f, FINDING_PROBLEM, "injection",
+				     "container_driver: %s has driver %s but the kernel module is %s: "
+				     "CUDA cannot start in containers (error 803)",
+				     in->mirror, in->mirror_driver, in->module),
 			"run allot mirror %s again; running containers keep the old driver",
 			in->mirror);
 	else if (in->is_same_library == FACT_NO)
 		finding_set_remedy(
-			findings_add(f, FINDING_WARNING, "injection",
-				     "container_driver: %s has another liballot.so than the installed one",
-				     in->mirror),
+			findings_add(
+				f, FINDING_WARNING, "injection",
+				"container_driver: %s has another liballot.so than the installed one",
+				in->mirror),
 			"run allot mirror %s again after an upgrade of allot", in->mirror);
 	else
-		findings_add(f, FINDING_OK, "injection",
-			     "containers get the driver and allot's library from %s, which allot mirror made",
-			     in->mirror);
+		findings_add(
+			f, FINDING_OK, "injection",
+			"containers get the driver and allot's library from %s, which allot mirror made",
+			in->mirror);
 }
 
 void judge_injection(const struct facts *facts, struct findings *f)
@@ -237,10 +239,9 @@ void judge_injection(const struct facts *facts, struct findings *f)
 			"containers get the driver from NVIDIA's container toolkit, and allot's library by /etc/ld.so.preload");
 	else if (has_engine)
 		finding_set_remedy(
-			findings_add(
-				f, FINDING_WARNING, "injection",
-				"containers would get no driver: NVIDIA's container toolkit is not "
-				"installed, and container_driver names no copy of the driver"),
+			findings_add(f, FINDING_WARNING, "injection",
+				     "containers would get no driver: NVIDIA's container toolkit is not "
+				     "installed, and container_driver names no copy of the driver"),
 			"install nvidia-container-toolkit; or copy the driver by allot mirror DIR, "
 			"and set container_driver = DIR in /etc/allot/allotd.conf");
 }

@@ -108,11 +108,12 @@ static void judge_quotas(const struct facts_tenant *t, struct findings *f)
 static void judge_library(const struct facts_tenant *t, struct findings *f)
 {
 	if (t->is_preloaded || t->has_shim) {
-		findings_add(f, FINDING_OK, "preloaded", "%s",
-			     !t->is_preloaded ? "libcuda.so.1 here is of allot mirror, and loads liballot.so first"
-			     : t->is_command
-				     ? "liballot.so is in this process (LD_PRELOAD of allot run)"
-				     : "liballot.so is in this process (/etc/ld.so.preload)");
+		findings_add(
+			f, FINDING_OK, "preloaded", "%s",
+			!t->is_preloaded
+				? "libcuda.so.1 here is of allot mirror, and loads liballot.so first"
+			: t->is_command ? "liballot.so is in this process (LD_PRELOAD of allot run)"
+					: "liballot.so is in this process (/etc/ld.so.preload)");
 		return;
 	}
 	finding_set_remedy(

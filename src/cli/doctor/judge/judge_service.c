@@ -74,11 +74,10 @@ static void judge_certificate(const struct facts_certificate *c, int64_t now_s, 
 			"make one with the names that clients connect to");
 	else if (!strcmp(c->whose, "scheduler") && !has_service_name(c->names))
 		finding_set_remedy(
-			findings_add(
-				f, FINDING_WARNING, "certificate",
-				"of the scheduler server, %s: is for %.256s, "
-				"but kube-apiserver calls the webhook by the name of its Service",
-				c->path, c->names),
+			findings_add(f, FINDING_WARNING, "certificate",
+				     "of the scheduler server, %s: is for %.256s, "
+				     "but kube-apiserver calls the webhook by the name of its Service",
+				     c->path, c->names),
 			"make one for allot-scheduler.NAMESPACE.svc (allot-scheduler --issue does)");
 	else
 		findings_add(f, FINDING_OK, "certificate", "of the %s: %.256s, until %s", c->whose,

@@ -30,7 +30,8 @@ static int ask(struct client *client, bool wants_list, struct sample *sample, ch
 		return r;
 	r = client_request(client, "tasks", json_object(), &sample->tasks, NULL);
 	return r == -ECONNRESET || r == -ETIMEDOUT
-		       ? error_set(err, -r, "the daemon in %s closed the connection or does not answer: see its log",
+		       ? error_set(err, -r,
+				   "the daemon in %s closed the connection or does not answer: see its log",
 				   client_run_dir(client))
 		       : 0;
 }

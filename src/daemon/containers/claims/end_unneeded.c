@@ -64,8 +64,8 @@ void claims_reconcile(struct claims *claims)
 		if (now_ns - c->unwanted_ns < claims->node->config.claim_grace_ns)
 			continue;
 		snprintf(key, sizeof(key), "%s", claim_terms(c)->claim.key);
-		if (claims_release(claims, key, "no process runs in it, and no pod needs it any more",
-				   &err) < 0) {
+		if (claims_release(claims, key,
+				   "no process runs in it, and no pod needs it any more", &err) < 0) {
 			log_warning("claim '%s' can't be released: %s; trying again", key, err.text);
 			continue;
 		}

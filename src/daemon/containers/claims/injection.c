@@ -387,7 +387,8 @@ int injection_make(struct claims *claims, const struct claim *claim, struct inje
 {
 	struct injection in = { 0 };
 	if (!claim->tenant)
-		return error_set(err, ENODEV, "claim '%s' could not be restored when allotd started: %s",
+		return error_set(err, ENODEV,
+				 "claim '%s' could not be restored when allotd started: %s",
 				 claim_terms(claim)->claim.key, claim_parked_reason(claim));
 	int r = fill(claims, claim, &in, err);
 	if (r < 0) {

@@ -40,7 +40,8 @@ int claims_rename(struct claim *claim, const char *key, const char *tenant, stru
 	if (r < 0)
 		return r;
 	if (!claim->tenant)
-		return error_set(err, ENODEV, "claim '%s' could not be restored when allotd started: %s",
+		return error_set(err, ENODEV,
+				 "claim '%s' could not be restored when allotd started: %s",
 				 claim_terms(claim)->claim.key, claim->parked->why);
 	if (claims_find(claims, key))
 		return error_set(err, EEXIST, "claim '%s' already exists", key);

@@ -248,11 +248,10 @@ static int prepare(struct store *store, struct error *err)
 					    SQLITE_PREPARE_PERSISTENT, &store->statement[i], NULL);
 		/* SQLITE_ERROR here: the file has our schema number, but not our tables. */
 		if (rc == SQLITE_ERROR)
-			return error_set(
-				err, EBADMSG,
-				"%s: another program has changed the tables in this "
-				"database, so allotd can't use it: %s",
-				store->path, sqlite3_errmsg(store->db));
+			return error_set(err, EBADMSG,
+					 "%s: another program has changed the tables in this "
+					 "database, so allotd can't use it: %s",
+					 store->path, sqlite3_errmsg(store->db));
 		if (rc != SQLITE_OK)
 			return store_fail(store, rc, err);
 	}

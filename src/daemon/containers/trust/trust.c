@@ -224,10 +224,11 @@ static int read_signature(struct trust *trust, uint8_t ret[SIGNATURE_BYTES], str
 	if (r < 0)
 		return error_add(err, r, "the manifest's signature");
 	if (size != SIGNATURE_BYTES)
-		return error_set(err, EINVAL,
-				 "%s: has %zu bytes: must be an Ed25519 signature, of %d bytes: sign the "
-				 "manifest again",
-				 path, size, SIGNATURE_BYTES);
+		return error_set(
+			err, EINVAL,
+			"%s: has %zu bytes: must be an Ed25519 signature, of %d bytes: sign the "
+			"manifest again",
+			path, size, SIGNATURE_BYTES);
 	memcpy(ret, bytes, SIGNATURE_BYTES);
 	return 0;
 }

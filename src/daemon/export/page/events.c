@@ -104,8 +104,9 @@ static void watch_spans(struct events *e, bool is_watched)
 {
 	for (unsigned i = 0; i < e->node->card_count; i++)
 		if (arbitration_watch_spans(e->node->card[i].arbitration, is_watched) < 0)
-			log_warning("page: out of memory: the web page does not show which tenant has GPU %u",
-				    i);
+			log_warning(
+				"page: out of memory: the web page does not show which tenant has GPU %u",
+				i);
 	e->sent = (struct page_sent){ 0 };
 }
 

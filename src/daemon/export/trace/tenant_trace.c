@@ -141,7 +141,8 @@ static int make_ring(enum trace_clock clock, struct error *err)
 	struct trace_ring *ring = mmap(NULL, sizeof(*ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 				       0);
 	if (ring == MAP_FAILED)
-		return error_set_errno(err, errno, "trace: can't map the shared memory of the trace");
+		return error_set_errno(err, errno,
+				       "trace: can't map the shared memory of the trace");
 	ring->magic = TRACE_MAGIC;
 	ring->version = TRACE_VERSION;
 	ring->size_bytes = sizeof(*ring);

@@ -24,8 +24,8 @@
 static void publish_context(struct node *node, struct card *card, uint64_t cost)
 {
 	struct tenant *t;
-	log_info("GPU %u: each CUDA context takes %" PRIu64 " MiB of the GPU's memory",
-		 card->index, cost / MIB);
+	log_info("GPU %u: each CUDA context takes %" PRIu64 " MiB of the GPU's memory", card->index,
+		 cost / MIB);
 	card->context_bytes = cost;
 	TAILQ_FOREACH(t, &node->tenants, link)
 		for (unsigned i = 0; i < t->terms.device_count; i++)

@@ -147,10 +147,11 @@ static int check_must(const struct slices *slices, const struct slice_set *avail
 			if (!slots_has(&must->card[i], k) || slots_has(&available->card[i], k))
 				continue;
 			slice_format(slices, i, k, id);
-			return error_set(err, EINVAL,
-					 "the kubelet says that device '%s' must be included, but does not list "
-					 "it as available",
-					 id);
+			return error_set(
+				err, EINVAL,
+				"the kubelet says that device '%s' must be included, but does not list "
+				"it as available",
+				id);
 		}
 	return 0;
 }

@@ -168,10 +168,11 @@ int checkpoint_order(struct checkpoint *c, struct helper_order *order, struct er
 {
 	enum checkpoint_place before = c->place;
 	if (before == PLACE_LEAVING || before == PLACE_RETURNING)
-		return error_set(err, EBUSY,
-				 "the container's or tenant's GPU memory is being moved already (%s): wait, "
-				 "then try again",
-				 checkpoint_place_name(before));
+		return error_set(
+			err, EBUSY,
+			"the container's or tenant's GPU memory is being moved already (%s): wait, "
+			"then try again",
+			checkpoint_place_name(before));
 	c->order = *order;
 	c->begun_ns = clock_now_ns();
 	c->lost = 0;

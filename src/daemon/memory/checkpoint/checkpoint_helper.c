@@ -86,10 +86,9 @@ static int run_steps(struct helper *k, enum checkpoint_goal goal, struct error *
 		if (k->state[next.index] != CHECKPOINT_GONE)
 			return error_set(err, -r, "%s", failure.text);
 	}
-	return error_set(
-		err, EIO,
-		"the driver reports that it moved GPU memory, but the state of the "
-		"processes did not change");
+	return error_set(err, EIO,
+			 "the driver reports that it moved GPU memory, but the state of the "
+			 "processes did not change");
 }
 
 /* ---- room on the cards ---- */

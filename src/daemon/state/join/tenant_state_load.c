@@ -211,7 +211,8 @@ static int terms_from_json(const json_t *root, const char *id, struct tenant_sta
 				 "version of allotd wrote it",
 				 (int)version, TENANT_STATE_VERSION);
 	if (json_read_string(root, "id", &text, err) <= 0 || strcmp(text, id) != 0)
-		return error_set(err, EINVAL, "id: must be '%s', the name of this file's directory", id);
+		return error_set(err, EINVAL, "id: must be '%s', the name of this file's directory",
+				 id);
 	snprintf(t->id, sizeof(t->id), "%s", id);
 	if (json_read_string(root, "name", &text, err) <= 0 || parse_name(text, NULL) < 0)
 		return error_set(err, EINVAL, "name: missing, or not valid as a tenant's name");

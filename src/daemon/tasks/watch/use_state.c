@@ -84,7 +84,8 @@ static int cards_from_json(struct node *node, const json_t *root, struct gpu_rec
 	json_t *list = NULL;
 	if (json_read_array(root, "devices", &list, err) <= 0 ||
 	    json_array_size(list) > NODE_MAX_CARDS)
-		return error_set(err, EINVAL, "devices: missing, or lists more GPUs than a node can have");
+		return error_set(err, EINVAL,
+				 "devices: missing, or lists more GPUs than a node can have");
 	ret->old_count = (unsigned)json_array_size(list);
 	ret->count = node->card_count;
 	for (unsigned i = 0; i < ret->old_count; i++) {

@@ -602,7 +602,8 @@ static void test_decide_refuses(void **state)
 	give_pod(m, ending);
 	json_object_set_new(other, "PodName", json_string("q"));
 	refuses(m, bare, -EINVAL, "PodNamespace: must be a string that is not empty");
-	refuses(m, other, -ESTALE, "pod ns/q: kube-scheduler sent uid uid-p, which belongs to pod ns/p");
+	refuses(m, other, -ESTALE,
+		"pod ns/q: kube-scheduler sent uid uid-p, which belongs to pod ns/p");
 	refuses(m, bind_args("q", "a"), -ENOENT,
 		"pod ns/q: not found: it requests no GPU, or no longer exists");
 	refuses(m, bind_args("p", "b"), -ENOENT, "pod ns/p: node b: not found");

@@ -47,7 +47,8 @@ static void test_protocol_annotations(void **state)
 			 i % 2 ? "hami.io/webhook" : "of", name);
 		snprintf(patch, sizeof(patch),
 			 "[{'op':'remove','path':'/metadata/annotations/%s'}]", names[i]);
-		assert_patch(&default_terms, pod, patch, "only allot-scheduler and allotd may write it");
+		assert_patch(&default_terms, pod, patch,
+			     "only allot-scheduler and allotd may write it");
 	}
 	assert_patch(&default_terms,
 		     "{'metadata':{'annotations':{'allot.dev/memory':'1Gi','mine':'y'}},"

@@ -209,7 +209,8 @@ static void test_what_is_none(void **state)
 {
 	write_bytes("manifest.sig", "short", 5);
 	assert_refused(
-		EINVAL, "has 5 bytes: must be an Ed25519 signature, of 64 bytes: sign the manifest again");
+		EINVAL,
+		"has 5 bytes: must be an Ed25519 signature, of 64 bytes: sign the manifest again");
 	sign(0, "allot-manifest 2\n");
 	assert_refused(EINVAL, "line 1: must be 'allot-manifest 1'");
 	sign_for(0, "code");

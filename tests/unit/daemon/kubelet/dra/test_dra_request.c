@@ -173,7 +173,8 @@ static void test_refused(void **state)
 	two[1].device = SECOND;
 	two[1].pool = "n1/" SECOND;
 	node->card[1].info.is_instance = true;
-	refused(two, 2, EINVAL, "is a MIG instance, and CUDA shows a process no other device beside one");
+	refused(two, 2, EINVAL,
+		"is a MIG instance, and CUDA shows a process no other device beside one");
 	node->card[1].info.is_instance = false;
 	two[0].terms.has_cores_limit = true;
 	two[0].terms.cores_limit_pct = 29;

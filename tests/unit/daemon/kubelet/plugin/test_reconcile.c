@@ -76,8 +76,7 @@ static void test_slices(void **state)
 			       "allotd: claim '" ALLOCATE_KEY CARD "-0' (tenant 'slices-"));
 	assert_non_null(strstr(slices_say(f, CARD "-0", NULL),
 			       "has only some of these devices, or others as well"));
-	assert_non_null(strstr(slices_say(f, OTHER "-0", OTHER "-1"),
-			       "no claim has these devices"));
+	assert_non_null(strstr(slices_say(f, OTHER "-0", OTHER "-1"), "no claim has these devices"));
 	assert_non_null(strstr(slices_say(f, CARD "-9", NULL), CARD "-9"));
 	assert_string_equal(slices_say(f, CARD "-1", CARD "-0"), "");
 }
@@ -196,7 +195,8 @@ static void test_cores(void **state)
 	struct fixture *f = *state;
 	struct claim *claim;
 	assert_non_null(strstr(cores_say(f, "u-1", "2", "2", CARD "-0", &claim),
-			       "holds 2 devices, '" OTHER "-3' first: allotd: no claim has these devices"));
+			       "holds 2 devices, '" OTHER
+			       "-3' first: allotd: no claim has these devices"));
 	struct claim *init = make_cores(f, POD_KEY "u-1/init/" CARD "-0");
 	assert_string_equal(cores_say(f, "u-1", "2", "2", CARD "-0", &claim), "");
 	assert_ptr_equal(claim, init);
@@ -206,8 +206,9 @@ static void test_cores(void **state)
 	/* Another pod with the same request holds it; a pod with a different request can't be meant. */
 	assert_string_equal(cores_say(f, "u-2", "2", "2", CARD "-0", &claim), "");
 	assert_non_null(claim);
-	assert_non_null(strstr(cores_say(f, "u-2", "2", "3", CARD "-0", &claim),
-			       "the container asks for 2 x/core and 3 x/memory; allotd: claim 'pod/u-1/"));
+	assert_non_null(
+		strstr(cores_say(f, "u-2", "2", "3", CARD "-0", &claim),
+		       "the container asks for 2 x/core and 3 x/memory; allotd: claim 'pod/u-1/"));
 	assert_non_null(
 		strstr(cores_say(f, "u-2", "3", "2", CARD "-0", &claim), "asks for 3 x/core"));
 	assert_non_null(strstr(cores_say(f, "u-2", "2", "x", CARD "-0", &claim), "x/memory: 'x'"));
