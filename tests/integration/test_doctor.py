@@ -176,10 +176,10 @@ SPEC = {"cdiVersion": "0.5.0", "kind": "allot.dev/gpu", "devices": [
 @pytest.mark.parametrize("spoil, check, level, what", [
     (certificate(-1), "certificate", "problem", "/etc/allot/tls.crt: expired on "),
     (certificate(5), "certificate", "warning", "expires on "),
-    (certificate(90, "DNS:gpu.example.org"), "certificate", "warning", "gpu.example.org, but the webhook is called by"),
+    (certificate(90, "DNS:gpu.example.org"), "certificate", "warning", "gpu.example.org, but kube-apiserver calls the webhook by"),
     # A name that exceeds the 255 bytes of a DNS name is passed over.
     (certificate(90, f"URI:spiffe://{'x' * 300},DNS:gpu.example.org"), "certificate", "warning",
-     "is for gpu.example.org, but the webhook is called by"),
+     "is for gpu.example.org, but kube-apiserver calls the webhook by"),
     (settings("metrics_tls_certificate = /etc/none.crt\n"), "certificate", "problem", "metrics server, /etc/none.crt: does not exist"),
     (settings("metrics_tls_certificate = /etc/cdi\n"), "certificate", "problem", "may not be read"),
     (settings("web_tls_certificate = /etc/ld.so.conf\nweb_tls_key = /etc/ld.so.conf\n"), "certificate", "problem",

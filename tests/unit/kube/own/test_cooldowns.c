@@ -42,7 +42,7 @@ static void test_bad(void **state)
 {
 	bad("", "must be a JSON object");
 	bad("[]", "must be a JSON object: it is another kind of JSON value");
-	bad("{}", "\"cards\" must be an array");
+	bad("{}", "\"cards\": must be an array");
 	bad("{\"cards\":[" CARD("") "]}", "GPU 0: id: must be 1 to");
 	bad("{\"cards\":[" CARD("a") ",{\"id\":\"b\",\"until\":-1,\"rounds\":1}]}",
 	    "GPU 1: until: must be a whole number from 0");

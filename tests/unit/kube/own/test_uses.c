@@ -48,8 +48,8 @@ static void test_bad(void **state)
 	bad("[]", "must be a JSON object: it is another kind of JSON value");
 	bad("{\"cards\":[]}", "t: must be a whole number from 0");
 	bad("{\"t\":-1,\"cards\":[]}", "t: must be a whole number from 0");
-	bad("{\"t\":1}", "\"cards\" must be an array");
-	bad("{\"t\":1,\"cards\":{}}", "\"cards\" must be an array");
+	bad("{\"t\":1}", "\"cards\": must be an array");
+	bad("{\"t\":1,\"cards\":{}}", "\"cards\": must be an array");
 	bad("{\"t\":1,\"cards\":[1]}", "GPU 0: id: must be 1 to");
 	bad("{\"t\":1,\"cards\":[" CARD("") "]}", "GPU 0: id: must be 1 to");
 	bad("{\"t\":1,\"cards\":[" CARD("a") ",{\"id\":\"b\",\"peak\":1.5}]}",
