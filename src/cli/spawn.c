@@ -120,8 +120,10 @@ static int wait_until_ready(int ready_fd, int timeout_ms, const char *log_path, 
 		n = poll(&p, 1, timeout_ms);
 	while (n < 0 && errno == EINTR);
 	if (n == 0)
-		return error_set(err, ETIMEDOUT, "not ready within %d s; see the log, %s",
-				 timeout_ms / 1000, log_path);
+		return error_set(
+			err, ETIMEDOUT,
+			"the new process was not ready within %d s and was ended; see its log, %s",
+			timeout_ms / 1000, log_path);
 	if (n < 0)
 		return error_set_errno(err, errno, "poll");
 	return read(ready_fd, &byte, 1) == 1 ? 0 : -EIO;

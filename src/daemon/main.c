@@ -130,7 +130,9 @@ static int prepare_sim(const char *socket_path, struct error *err)
 	node.simulated = true;
 	/* The simulated NVML reads this variable. */
 	return setenv("ALLOT_SIM_SOCKET", real, 1) < 0
-		       ? error_set_errno(err, errno, "can't set ALLOT_SIM_SOCKET")
+		       ? error_set_errno(
+				 err, errno,
+				 "simulated GPU: can't set the environment variable ALLOT_SIM_SOCKET")
 		       : 0;
 }
 

@@ -133,7 +133,7 @@ void arbitration_note_span(struct arbitration *a, uint64_t now_ns);
  */
 bool arbitration_may_sleep(const struct arbitration *a);
 /*
- * Updates windows, the utilization that NVML's functions report inside tenants, heartbeats and lent limits. Sets the time of
- * the next tick.
+ * Updates the averages of charged GPU time (window.h), the utilization that NVML's functions report inside tenants, heartbeats
+ * and lent limits. Sets the time of the next tick.
  */
 void arbitration_tick(struct arbitration *a, uint64_t now_ns);

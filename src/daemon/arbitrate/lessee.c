@@ -47,7 +47,9 @@ int lessee_add(struct arbitration *a, struct region_control *control, struct reg
 					   "the GPU has %d tenants already, the most allowed: "
 					   "end one first",
 					   ARBITER_MAX_TENANTS)
-			       : error_set_errno(err, e, "can't set the tenant's share of GPU time");
+			       : error_set_errno(
+					 err, e,
+					 "the tenant can't get its share of GPU time: a fault of allotd, please report it");
 	}
 	*ret = l;
 	return 0;

@@ -15,9 +15,10 @@ int state_file_write(const char *path, const json_t *json, size_t flags, size_t 
 		return error_set_errno(err, ENOMEM, "can't write %s", path);
 	size_t size = strlen(text);
 	if (size > most_bytes)
-		return error_set(err, EFBIG,
-				 "can't write %s: its text has %zu bytes: must be at most %zu",
-				 path, size, most_bytes);
+		return error_set(
+			err, EFBIG,
+			"can't write %s: its text has %zu bytes, but allotd's limit for this file is %zu: please report it",
+			path, size, most_bytes);
 	int r = whole_file_write(path, text, size, sync);
 	return r < 0 ? error_set_errno(err, -r, "can't write %s", path) : 0;
 }

@@ -38,7 +38,7 @@ struct process_own {
 _Static_assert(offsetof(struct process_own, cache.spares[1]) <= 64,
 	       "what a small allocation needs is one line of the cache");
 
-/* Bits of process_state.detours: why a call takes a longer path. The gate compares the whole word with 0. */
+/* Bits of process_state.detours: why a call takes a longer path. The gate (gate.c) compares the whole word with 0. */
 enum process_detour {
 	DETOUR_HOLD = 1,  /* the tenant is swappable: calls enter the hold (swap_hold.h) */
 	DETOUR_TRACE = 2, /* the tenant is traced: calls are recorded (trace.h) */

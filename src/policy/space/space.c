@@ -6,7 +6,7 @@
 #define TOLERANCE 0.03  /* part of a guarantee; a smaller difference is not measurable */
 /* fraction of untried work above which the lengths of a member's work count as unknown */
 #define UNTRIED_MOST 0.1
-/* a speed is measured over this recent time without other members */
+/* a speed is averaged over about the last second in which no other member ran */
 #define ALONE_FADE_NS 1e9
 #define ALONE_KNOWN_NS 200e6        /* time alone after which a speed is known */
 #define ALONE_ENOUGH_NS 2e9         /* after this time alone, nothing more is learned */

@@ -122,8 +122,10 @@ int model_update_quota(struct model *m, const json_t *object, struct error *err)
 	struct quota_limits limits;
 	if (read_key(object, key, &in) < 0)
 		return error_sanitize(
-			err, error_set(err, EINVAL,
-				       "ResourceQuota with a missing or invalid namespace or name"));
+			err,
+			error_set(
+				err, EINVAL,
+				"a ResourceQuota is ignored: the API server sent it without a valid namespace and name"));
 	struct model_quota *quota = string_map_find(&m->quotas, key);
 	if (quota)
 		quota->is_listed = true;

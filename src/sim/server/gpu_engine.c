@@ -1,4 +1,4 @@
-/* The time model: cards, time slices and the order of virtual time. See gpu_engine.h. */
+/* The time model: cards, their time slices, and the advance of virtual time from one change to the next. See gpu_engine.h. */
 #include "sim/server/gpu_engine.h"
 
 #include <assert.h>

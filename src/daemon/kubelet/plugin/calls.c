@@ -73,8 +73,9 @@ static int check_read(int r, struct error *err)
 		return error_set(err, EPROTO,
 				 "the kubelet's request is not a valid protobuf message");
 	case -E2BIG:
-		return error_set(err, E2BIG,
-				 "the kubelet's request names more devices than the node has");
+		return error_set(
+			err, E2BIG,
+			"the kubelet's request names more devices than this node has, and is refused");
 	case -ENOMEM: return error_set_errno(err, ENOMEM, "request");
 	default: return r;
 	}

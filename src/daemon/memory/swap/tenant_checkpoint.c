@@ -173,7 +173,7 @@ static void place_changed(void *data, struct checkpoint *checkpoint)
 	}
 }
 
-/* ---- leaving ---- */
+/* ---- moving off the card ---- */
 
 static bool has_parked(struct tenant *t)
 {
@@ -266,7 +266,7 @@ void tenant_checkpoint_adopted(struct tenant *t)
 		t->checkpoint_request->was_paused = t->is_away = true;
 }
 
-/* ---- returning ---- */
+/* ---- moving back to the card ---- */
 
 /*
  * Returns what a return needs on a card: the promised quota; with on_full "wait", the grant; without a quota, what the tenant

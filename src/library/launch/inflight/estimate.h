@@ -47,8 +47,9 @@ bool estimate_wants_stable_sample(struct estimate *estimate);
 /* Learns from a sample. Does nothing if the entry no longer has the key that it had when the sample began. */
 void estimate_learn(struct estimate *estimate, uint64_t key, uint64_t ns);
 /*
- * Like estimate_learn(), for work that ran at the same time as other tenants' work, so that the sample is an upper bound. If
- * the sample exceeds `ns` by more than a quarter, the work will be timed again while no other tenant's work runs.
+ * Like estimate_learn(), for work that ran at the same time as other tenants' work. So the sample is an upper bound: it can
+ * only lower a known estimate. If it is the first sample, or exceeds the estimate by more than a quarter, the work will be
+ * timed again while no other tenant's work runs.
  */
 void estimate_learn_concurrent(struct estimate *estimate, uint64_t key, uint64_t ns);
 

@@ -98,7 +98,10 @@ static inline bool inflight_count(struct inflight_stream *s)
 	atomic_store_explicit(&s->unmarked, n, memory_order_relaxed);
 	return n >= atomic_load_explicit(&s->mark_every, memory_order_relaxed);
 }
-/* Records a mark behind all unmarked work. Does nothing for an overflow record. */
+/*
+ * Records a mark behind all unmarked work. Does nothing for an overflow record, which counts the launches of several streams:
+ * there each launch gets its own mark.
+ */
 void inflight_mark_now(struct inflight_stream *stream);
 /*
  * Like inflight_mark_now(), after inflight_count() for the launch of `work`. In an overflow record that launch gets its own
