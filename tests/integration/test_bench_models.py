@@ -59,8 +59,8 @@ def test_a_training_at_half_is_compared_pair_by_pair(monkeypatch):
     result = types.SimpleNamespace(rows=[], charts=[], add=lambda row: result.rows.append(row))
     training.trainings_half(types.SimpleNamespace(
         settings=types.SimpleNamespace(training_seconds=8, training_rounds=3), result=result, bar=lambda real, _: real))
-    assert [row.name for row in result.rows] == [f"{model} at 50 %, waits: {when}: step over native"
-                                                 for model, _ in training.HALVED for _, when in training.WAITS]
+    assert [row.name for row in result.rows] == [f"{model}, batch {batch}, at 50 %, waits: {when}: step over native"
+                                                 for model, batch in training.HALVED for _, when in training.WAITS]
     first = result.rows[0]      # of three pairs one is of the slow epoch
     assert first.runs == pytest.approx([2 / 1.5, 2, 2]) and first.got == pytest.approx(2) and first.passed
     assert all(one.said == 3 * [("sync", 1), ("sync", 10), ("sync", 0)] + ["ended"] for one in made)

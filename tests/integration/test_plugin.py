@@ -201,7 +201,7 @@ def test_the_directory_comes_and_goes(make_node):
     node.plugins.rmdir()
     node.config.write_text(node.config.read_text().replace("/nowhere", str(node.plugins)))
     node.start()
-    wait_until(lambda: f"{node.plugins}: No such file" in node.log.read_text(), what="a word")
+    wait_until(lambda: f"{node.plugins}: can't be watched for the kubelet's socket: No such file" in node.log.read_text(), what="a word")
     node.plugins.mkdir()
     node.kubelet.start()
     node.kubelet.wait_registered()

@@ -374,7 +374,7 @@ pid_t stage_spawn(const struct stage *s, const struct stage_tenant *tenant, char
 
 json_t *stage_list(struct stage *s)
 {
-	return request(s, "list", NULL);
+	return request(s, "list", json_object());
 }
 
 json_t *stage_find(json_t *list, const char *name)
