@@ -200,4 +200,4 @@ def test_disagreement_names_both_sides(node):
 def test_nobody_is_being_bound(node):
     node.say("allocate", "GPU-a-0")
     assert node.hear() == (f"error no pod is being bound to node {node.name} by a scheduler that chooses GPUs, but the kubelet "
-                           "asks for GPU-a-0: the pod needs the schedulerName of allot-scheduler, which its webhook sets")
+                           "asks for GPU-a-0: the pod needs allot-scheduler's schedulerName, which its webhook sets")

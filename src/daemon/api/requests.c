@@ -451,8 +451,8 @@ static int add_leaving_progress(struct tenant *tenant, json_t *reply, struct err
 			tenant->terms.name, p.total_bytes / MIB, ready_bytes / MIB);
 	return error_set(err, EBUSY,
 			 "tenant '%s' is paused, but its memory stays on its GPUs: "
-			 "its GPU work or a graph capture does not end, or copying failed: "
-			 "pause the tenant again, or resume it",
+			 "GPU work or a graph capture does not end, or copying failed: "
+			 "pause or resume the tenant again",
 			 tenant->terms.name);
 }
 

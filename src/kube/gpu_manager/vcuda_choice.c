@@ -80,8 +80,8 @@ static int is_unclear(const struct vcuda_query *q, const struct candidate *a,
 	return error_set(
 		err, EBUSY,
 		"pod %.63s/%.63s, container %.63s and pod %.63s/%.63s, container %.63s request "
-		"%u %s each but differ otherwise, and the kubelet does not say which of them it "
-		"starts: delete one of the pods until the other runs",
+		"%u %s each but differ otherwise, and the kubelet names neither: "
+		"delete one pod until the other runs",
 		a->choice.pod->pod_namespace, a->choice.pod->name, container_of(&a->choice),
 		b->choice.pod->pod_namespace, b->choice.pod->name, container_of(&b->choice),
 		q->count, q->names->cores);

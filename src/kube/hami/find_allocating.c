@@ -70,17 +70,17 @@ static int find_owner(const struct choice_query *q, const struct kube_pod **ret,
 		if (strcmp(pod_node(pod), q->node) != 0)
 			return error_set(
 				err, EINVAL,
-				"node %s is locked by pod %s/%s, which is on node %s, so it is "
-				"unknown for which pod the kubelet asks for %s: when the lock has "
-				"expired (after 300 s by default), create the waiting pod anew",
+				"node %s is locked by pod %s/%s, which is on node %s, but the kubelet "
+				"asks for %s: create the waiting pod anew when the lock has expired "
+				"(lock_expiry)",
 				q->node, lock->pod_namespace, lock->pod, pod_node(pod),
 				ids_text(q, ids));
 		if (!is_here(q, pod))
 			return error_set(
 				err, EBUSY,
-				"the kubelet asks for %s, but for which pod is unknown: node %s is still "
-				"locked by pod %s/%s, which has ended or is ending: when the lock "
-				"has expired (after 300 s by default), create the waiting pod anew",
+				"the kubelet asks for %s: node %s is still locked by pod %s/%s, which has "
+				"ended or is ending: create the waiting pod anew when the lock has "
+				"expired (lock_expiry)",
 				ids_text(q, ids), q->node, lock->pod_namespace, lock->pod);
 		*ret = pod;
 		return 0;
@@ -106,10 +106,8 @@ static int find_allocating(const struct choice_query *q, const struct kube_pod *
 		if (found)
 			return error_set(
 				err, EBUSY,
-				"pods %s/%s and %s/%s are both being bound to node %s, "
-				"and the node's lock names neither, so it is unknown for which "
-				"of them the kubelet asks for %s: delete one of the pods "
-				"until the other runs",
+				"pods %s/%s and %s/%s are both being bound to node %s, and the kubelet "
+				"asks for %s for one of them: delete one until the other runs",
 				found->pod_namespace, found->name, pod->pod_namespace, pod->name,
 				q->node, ids_text(q, ids));
 		found = pod;
@@ -121,11 +119,12 @@ static int find_allocating(const struct choice_query *q, const struct kube_pod *
 			"was bound too long ago (%s): create the pod anew",
 			ids_text(q, ids), late.text);
 	if (!found)
-		return error_set(err, EAGAIN,
-				 "no pod is being bound to node %s by a scheduler that chooses GPUs, "
-				 "but the kubelet asks for %s: the pod needs the schedulerName of "
-				 "allot-scheduler, which its webhook sets",
-				 q->node, ids_text(q, ids));
+		return error_set(
+			err, EAGAIN,
+			"no pod is being bound to node %s by a scheduler that chooses GPUs, but "
+			"the kubelet asks for %s: the pod needs allot-scheduler's schedulerName, "
+			"which its webhook sets",
+			q->node, ids_text(q, ids));
 	*ret = found;
 	return 0;
 }

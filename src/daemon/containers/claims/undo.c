@@ -12,10 +12,10 @@ static void keep_row(struct claims *claims, int64_t row)
 {
 	int64_t *grown = realloc(claims->undone, (claims->undone_count + 1) * sizeof(*grown));
 	if (!grown) {
-		log_error("claims: out of memory: an ended claim (row %lld of claims.db) can't be deleted: a "
-			  "restarted allotd restores the claim, and releases it after claim_grace; if "
-			  "allot cdi made it, remove it with allot cdi remove",
-			  (long long)row);
+		log_error(
+			"claims: out of memory: an ended claim (row %lld of claims.db) can't be deleted: a "
+			"restarted allotd restores it; allot cdi remove removes a claim of allot cdi",
+			(long long)row);
 		return;
 	}
 	grown[claims->undone_count++] = row;

@@ -79,7 +79,7 @@ static int set_limits(const struct node *node, struct claim_request *request, st
 			return error_set(
 				err, EINVAL,
 				"coresLimit %g is less than the %g %% of cores that the claim asks "
-				"for on GPU %u: must be at least that, or "
+				"for on GPU %u: raise it, or "
 				"let the claim's requests get different GPUs (distinctAttribute)",
 				terms->limit_pct, terms->cores_pct, request->device[i].card->index);
 		if (!terms->limit_pct)
