@@ -289,7 +289,7 @@ bool charge_streams(const struct arbiter *a, const struct tenant *t);
  * begins about as far above zero as it ends below.
  */
 uint64_t charge_alone_debt_ns(const struct arbiter *a, const struct tenant *t);
-/* Returns the GPU time for which a capped tenant that is alone runs before it pauses. */
+/* Returns the GPU time that a capped tenant saves up in each pause while it is alone. */
 uint64_t charge_alone_slice_ns(const struct arbiter *a, const struct tenant *t);
 /* Returns the most tokens that a new or absent tenant has: enough for a lease beside any other tenants. */
 double charge_tokens_kept(const struct arbiter *a, const struct tenant *t);

@@ -13,8 +13,8 @@
 #define RAMP_LOSS 0.2
 #define RAMP_SEEN_NS 300000
 /*
- * A program that never waits for its work has long slices once its thread was behind the GPU for BEHIND_MOST_NS of each short
- * one. BEHIND_SEEN_NS is measured even if the thread is ahead at once.
+ * A program that never waits for its work has long slices once its thread was behind the GPU for BEHIND_MOST_NS of each lease,
+ * on average. In each lease BEHIND_SEEN_NS more are measured, even if the thread is ahead at once.
  */
 #define BEHIND_MOST_NS 50e3
 #define BEHIND_SEEN_NS 300000
