@@ -158,11 +158,10 @@ struct tenant {
 	double behind_ns;
 	/* While it is alone under a cap: slices of cap_slice_most_ns, because in short ones its thread is seldom ahead. */
 	bool has_long_slices;
-	/* charged_ns at the last poll that saw neither work nor a thread held at its gate */
-	double charged_at_idle_ns;
-	bool has_synced;     /* reached a sync point since the arbiter's last step */
-	bool ended_step;     /* its last turn ended with a step of its program */
-	uint64_t step_turns; /* number of turns that ended with a step */
+	double charged_at_pause_ns; /* charged_ns when it last had nothing to do (lease_order.c) */
+	bool has_synced;            /* reached a sync point since the arbiter's last step */
+	bool ended_step;            /* its last turn ended with a step of its program */
+	uint64_t step_turns;        /* number of turns that ended with a step */
 
 	/* the part of the charge that charge_settle() may still correct: */
 	double sampled_ns; /* GPU time charged by sampling */

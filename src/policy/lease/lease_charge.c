@@ -28,7 +28,7 @@ bool charge_streams(const struct arbiter *a, const struct tenant *t)
 
 	return a->config.policy == ARBITER_POLICY_LEASE && most_ns > 0 &&
 	       steps_length_ns(&t->steps, most_ns) <= 0 &&
-	       t->charged_ns - t->charged_at_idle_ns >= most_ns;
+	       t->charged_ns - t->charged_at_pause_ns >= most_ns;
 }
 
 uint64_t charge_alone_slice_ns(const struct arbiter *a, const struct tenant *t)
@@ -66,7 +66,8 @@ static double tokens_of_pause(const struct arbiter *a, const struct tenant *t)
 {
 	double pause_ns = t->share.limit_pct / 100.0 * (double)a->config.idle_window_ns;
 
-	return max_double(charge_tokens_kept(a, t), min_double(pause_ns, bucket_ns(a, t)));
+	return max_double(max_double(charge_tokens_kept(a, t), charge_tokens_needed(a, t)),
+			  min_double(pause_ns, bucket_ns(a, t)));
 }
 
 void charge_fill_tokens(struct arbiter *a, struct tenant *t)

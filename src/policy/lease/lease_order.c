@@ -2,6 +2,12 @@
 
 #include "policy/lease/arbiter_inside.h"
 
+/*
+ * A tenant without work for longer than this has nothing to do. For less than this, its thread may only be slow: natively it
+ * may be far ahead of the GPU, but in a short slice it can't be, and after a slice it takes a moment to come to the closed gate.
+ */
+#define PAUSE_NS 2000000
+
 double order_scale(const struct arbiter *a)
 {
 	return a->promised_pct > 100.0 ? 100.0 / a->promised_pct : 1.0;
@@ -36,8 +42,6 @@ void order_read_demand(struct arbiter *a)
 		t->ran = t->running || (was_running && seen->has_doorbell && !seen->stopped);
 		t->demand = !t->paused && !seen->stopped &&
 			    (seen->waiting || seen->busy || seen->launching);
-		if (!t->running && !seen->waiting)
-			t->charged_at_idle_ns = t->charged_ns;
 		t->arrived = (t->demand || t->running) && !was_there;
 		if (t->demand || t->running || (t->launched && !t->paused))
 			t->present_at = a->clock;
@@ -45,6 +49,8 @@ void order_read_demand(struct arbiter *a)
 			t->worked_at = a->clock;
 		else if (t->launched)
 			t->worked_at = a->clock - min_u64(seen->idle_ns, a->clock - t->worked_at);
+		if (a->clock - t->present_at > PAUSE_NS)
+			t->charged_at_pause_ns = t->charged_ns;
 		gang_rank_widen_patience(a, t, &bounds);
 		if (t->demand)
 			patience_learn(&t->patience, &bounds, a->clock);

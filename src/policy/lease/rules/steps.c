@@ -8,6 +8,8 @@
  * One step counts as at most MOST usual ones, because it may be an exception: a long prompt among short steps, or a lost CPU.
  */
 #define MOST 2
+/* If so many steps in a row are longer than that, they are no exceptions: all that was learned is forgotten. */
+#define LONG_IN_A_ROW 3
 /* After this charge without a sync point, all that was learned about steps is forgotten. */
 #define OVER_NS 500e6
 /*
@@ -74,6 +76,9 @@ void steps_observe(struct steps *s, uint32_t sync_points, uint64_t gap_ns, doubl
 	/* The charge may have fallen by a settlement. */
 	double length_ns = charged_ns > s->since_ns ? (charged_ns - s->since_ns) / more : 0;
 	s->since_ns = charged_ns;
+	s->longer = length_ns > MOST * s->length_ns ? s->longer + 1 : 0;
+	if (s->longer == LONG_IN_A_ROW)
+		s->seen = s->longer = 0;
 	blend(s, &s->length_ns, length_ns);
 	if (s->seen <= KNOWN)
 		s->seen++;

@@ -47,6 +47,7 @@ struct gpu_model_load {
 	 * kernels of tail_kernel_ns. If those are shorter than launch_ns, the GPU works off what was launched before.
 	 */
 	uint64_t launch_ns, tail_kernel_ns;
+	uint64_t compute_ns; /* the thread needs this from each launch until it is at the gate again */
 	double tail_part;
 	/*
 	 * When set: one of this many bursts is of the other load instead, with that load's kernels, burst, launches and pauses.

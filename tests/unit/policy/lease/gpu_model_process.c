@@ -183,7 +183,7 @@ static void launch(struct gpu_model *m, struct model_process *p)
 	p->launches++;
 	watch_ramp(m, p);
 	p->thread = THREAD_AT_GATE;
-	p->thread_at = m->now;
+	p->thread_at = m->now + p->load.compute_ns;
 	if (p->load.burst_ns) {
 		p->burst_left_ns -= p->next_kernel_ns < p->burst_left_ns ? p->next_kernel_ns
 									 : p->burst_left_ns;

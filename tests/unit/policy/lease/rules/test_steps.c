@@ -118,6 +118,25 @@ static void test_steps_that_ended_are_forgotten(void **state)
 	assert_true(steps_length_ns(&s, 40e6) > 0);
 }
 
+/* A program that now waits for each tenth step only: after three such steps, their length is learned anew. */
+static void test_steps_that_became_longer(void **state)
+{
+	struct steps s = { 0 };
+	double charged_ns = 0;
+	uint32_t points = 0;
+
+	for (int i = 0; i < 10; i++)
+		steps_observe(&s, ++points, 0, charged_ns += 1e6, false);
+	assert_true(steps_length_ns(&s, 40e6) > 0);
+	for (int i = 0; i < 10; i++) {
+		steps_observe(&s, ++points, 0, charged_ns += 250e6, false);
+		/* A single long one, as a prefill among decode steps, changes little. */
+		assert_true(i > 1 || steps_length_ns(&s, 40e6) > 0);
+		assert_true(i < 2 || steps_length_ns(&s, 40e6) == 0);
+	}
+	assert_true(fabs(steps_length_ns(&s, INFINITY) - 250e6) < 1e6);
+}
+
 /* A cap alone: a turn was 4 ms. */
 static void test_training_alone_with_a_cap(void **state)
 {
@@ -196,6 +215,7 @@ static double leases_of(const struct gpu_model_load *load)
 static void test_long_slices(void **state)
 {
 	const struct gpu_model_load loop = { .kernel_ns = 200 * US };
+	const struct gpu_model_load slow = { .kernel_ns = 200 * US, .compute_ns = 300 * US };
 	struct gpu_model_load training = trainings[2];
 
 	training.never_waits = true;
@@ -205,6 +225,8 @@ static void test_long_slices(void **state)
 	training.reports_sync_points = true;
 	training.burst_ns = 200 * MS;
 	assert_true(leases_of(&training) < 10);
+	/* On a slow CPU the thread is not yet at the gate when the work of a slice has ended. */
+	assert_true(leases_of(&slow) < 10);
 }
 
 int main(void)
@@ -212,6 +234,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_trainings_together),
 		cmocka_unit_test(test_steps_that_ended_are_forgotten),
+		cmocka_unit_test(test_steps_that_became_longer),
 		cmocka_unit_test(test_training_that_never_waits),
 		cmocka_unit_test(test_long_slices),
 		cmocka_unit_test(test_training_alone_with_a_cap),
