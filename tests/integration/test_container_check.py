@@ -1,4 +1,5 @@
-"""The group `container` of tests/gpu/run, on the simulated GPU: a container of runc's by a CDI specification."""
+"""The groups `container` and `dra` of tests/gpu/run, on the simulated GPU: a container of runc's by a CDI specification, which
+`allot cdi create` writes, or the driver for a ResourceClaim."""
 
 import os
 import subprocess
@@ -11,12 +12,13 @@ from test_freezer_runc import remove_left, why_not_runc
 
 @pytest.mark.alone  # shares
 @pytest.mark.skipif(os.geteuid() != 0, reason="containers are root's")
-def test_a_container_by_its_specification(tmp_path):
+@pytest.mark.parametrize("group", ["container", "dra"])
+def test_a_container_by_its_specification(tmp_path, group):
     reason = why_not_runc(tmp_path)
     remove_left(f"allot-probe-{os.getpid()}")
     if reason:
         pytest.skip(reason)
     result = subprocess.run([sys.executable, ROOT / "tests/gpu/run", "--build", BUILD, "--sim", "h200", "--only",
-                             "container"], capture_output=True, text=True, timeout=120, check=False)
+                             group], capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     assert result.stdout.endswith("6 passed, 0 failed, 0 skipped\n"), result.stdout

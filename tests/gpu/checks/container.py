@@ -93,17 +93,17 @@ def refusal(lines):
     return said[-1].get("refused") if said else None
 
 
-def check_memory(tally, container, load):
+def check_memory(tally, container, load, what):
     """In a container of its own, as the tenant's first process."""
     job = container.start("container, memory", [*load, "--seconds", "0.2", "--mib", str(HELD_MIB), "--alloc-over"])
     status = job.wait(START_S)
     if status != 0:
-        tally.bad("a container with the devices of its CDI specification", f"status {status}{job.tail()}")
+        tally.bad(f"{what}: a container with the devices of its CDI specification", f"status {status}{job.tail()}")
         return False
-    tally.good("a container with the devices of its CDI specification",
+    tally.good(f"{what}: a container with the devices of its CDI specification",
                ", ".join(node["path"] for node in container.edits.get("deviceNodes", [])) or "none: simulated")
     refused = refusal(job.text())
-    tally.verdict(refused == REFUSAL, "container: its quota is the card, and what is more is out of memory",
+    tally.verdict(refused == REFUSAL, f"{what}: its quota is the GPU, and what is more is out of memory",
                   json.dumps(refused))
     return True
 
@@ -122,6 +122,21 @@ def share_of(loads, container, load):
     return 100 * series.rate(WARM_S, end) / loads.native_rate(KERNEL), inside
 
 
+def check_container(machine, tally, container, loads, tenant, what):
+    """`tenant`: the name of the one that it is. `what`: what is checked, for the report."""
+    load = loads.command(KERNEL)
+    if check_memory(tally, container, load, what):
+        pct, inside = share_of(loads, container, load)
+        least = SIM_SHARE * CORES if machine.sim else CORES - POINTS
+        tally.verdict(least <= pct <= CORES + POINTS, f"{what}: its share of the work", f"{pct:.2f} % of {CORES}")
+        tally.verdict(inside.returncode == 0 and refusal(inside.stdout.splitlines()) == REFUSAL,
+                      f"{what}: what is run in it later has the same quota",
+                      inside.stderr.strip() or json.dumps(refusal(inside.stdout.splitlines())))
+    found, = (t for t in machine.ps()["tenants"] if t["name"] == tenant)
+    tally.verdict(found["devices"][0]["memory_used_bytes"] == 0, f"{what}: nothing is left of it",
+                  f"{found['devices'][0]['memory_used_bytes']} bytes")
+
+
 def check(machine, tally, options):
     runc, _ = find_runc(machine)
     why = "needs root" if os.geteuid() else None if runc else "no runc here"
@@ -130,24 +145,13 @@ def check(machine, tally, options):
         return
     loads = Loads(machine)
     loads.native_rate(KERNEL)
-    load = loads.command(KERNEL)
     with tempfile.TemporaryDirectory(prefix="allot-box-", dir="/tmp") as folder:
         machine.tell("cdi", "create", NAME, "--memory", f"{QUOTA_MIB}MiB", "--cores", str(CORES), "--cores-limit",
                      str(CORES), "--output", folder)
         with open(os.path.join(folder, f"allot-{NAME}.json"), encoding="utf-8") as file:
             container = Container(machine, folder, json.load(file))
         try:
-            if check_memory(tally, container, load):
-                pct, inside = share_of(loads, container, load)
-                least = SIM_SHARE * CORES if machine.sim else CORES - POINTS
-                tally.verdict(least <= pct <= CORES + POINTS, "container: its share of the work",
-                              f"{pct:.2f} % of {CORES}")
-                tally.verdict(inside.returncode == 0 and refusal(inside.stdout.splitlines()) == REFUSAL,
-                              "container: what is run in it later has the same quota",
-                              inside.stderr.strip() or json.dumps(refusal(inside.stdout.splitlines())))
-            tenant, = (t for t in machine.ps()["tenants"] if t["name"] == NAME)
-            tally.verdict(tenant["devices"][0]["memory_used_bytes"] == 0, "container: nothing is left of it",
-                          f"{tenant['devices'][0]['memory_used_bytes']} bytes")
+            check_container(machine, tally, container, loads, NAME, "container")
         finally:
             container.tell("delete", "--force", container.id)
             machine.tell("cdi", "remove", NAME)
