@@ -91,6 +91,9 @@ struct opportunistic_card fit_opportunistic_card(const struct fit *fit,
 enum place_reason fit_check_card(struct fit *fit, const struct inventory *inventory,
 				 const struct place_card *card, unsigned i,
 				 const struct place_request *part);
+/* Returns whether card i may serve a share of this part as far as memory and compute are not concerned. `card`: as above. */
+bool fit_may_serve(struct fit *fit, const struct inventory *inventory,
+		   const struct place_card *card, unsigned i, const struct place_request *part);
 
 struct fit_reasons {
 	const struct request_part *part;           /* the first part that does not fit */

@@ -1,7 +1,7 @@
 /*
  * Shared by the webhook's parts: webhook.c (the review), webhook_requests.c (requests), webhook_guard.c (settings that bypass the
  * library), webhook_strip.c (annotations reserved for schedulers), webhook_workload.c (presets, estimates), webhook_claims.c
- * (ResourceClaims).
+ * (ResourceClaims), webhook_spec.c (their specs).
  */
 #pragma once
 
@@ -13,6 +13,8 @@
 #include "base/error.h"
 #include "scheduler/webhook/json_patch.h"
 
+struct kube_pod;
+struct request;
 struct webhook_claims;
 struct webhook_terms;
 
@@ -75,6 +77,14 @@ int webhook_apply_workload(struct webhook_work *w);
  * has its container's name.
  */
 int webhook_make_claims(struct webhook_work *w);
+/* Returns -EINVAL if a ResourceClaim can't express the request; warns of annotations that have no effect. webhook_spec.c. */
+int webhook_check_sayable(struct webhook_work *w, const struct request *request);
+/*
+ * Makes the spec of the claim that part number `part` of the request becomes, as a new reference. -ENODATA as
+ * webhook_make_claims(). webhook_spec.c.
+ */
+int webhook_make_spec(struct webhook_work *w, const struct kube_pod *pod,
+		      const struct request *request, size_t part, json_t **ret);
 
 void webhook_warn(struct webhook_work *w, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
