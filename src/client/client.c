@@ -192,8 +192,10 @@ static int grow(struct client *client, struct error *err)
 	char *buffer;
 
 	if (size > REPLY_MAX_BYTES)
-		return error_set(err, EMSGSIZE, "the daemon's reply is longer than %u MiB",
-				 REPLY_MAX_BYTES >> 20);
+		return error_set(
+			err, EMSGSIZE,
+			"the daemon's reply is longer than %u MiB: check that the socket is allotd's and that allotd has this program's version",
+			REPLY_MAX_BYTES >> 20);
 	buffer = realloc(client->buffer, size);
 	if (!buffer)
 		return error_set(err, ENOMEM, "out of memory");

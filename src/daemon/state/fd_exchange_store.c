@@ -63,8 +63,9 @@ int fd_store_put(struct fd_store *s, int pid, uint64_t key, uint64_t bytes, int 
 			err, EINVAL,
 			"sharing: the request has key 0 or size 0: liballot.so and allotd must be of the same version");
 	if (*fd < 0 || !has_nonblocking_close(*fd))
-		return error_set(err, EBADF,
-				 "sharing: the request must bring a descriptor of device memory");
+		return error_set(
+			err, EBADF,
+			"sharing: the request came without a file descriptor of GPU memory: liballot.so and allotd must be of the same version");
 	if (g && g->pid != pid)
 		return error_set(err, EEXIST,
 				 "sharing: another process already shares memory under this key");

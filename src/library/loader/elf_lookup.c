@@ -145,10 +145,10 @@ void *elf_symbol(const struct elf_object *object, const char *name)
 struct search {
 	/* what to find: the object with this SONAME; if NULL, the symbol below */
 	const char *soname;
-	/* looked for in all objects except the one that contains `self` */
+	/* not looked for in the object that contains `self` */
 	const char *symbol;
 	const void *self;
-	/* objects are searched while this is true; set when the search passes `self` */
+	/* An object is searched only while this is true. Set when the search passes `self`, or true from the start. */
 	bool past_self;
 	bool found;
 	struct elf_object object;

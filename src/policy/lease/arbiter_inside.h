@@ -42,11 +42,11 @@ struct token_account {
 	uint64_t since;    /* time at which the tenant was added */
 };
 
-/* ARBITER_POLICY_FEEDBACK: a tenant's tokens, and their price in GPU time (paced.c). */
+/* ARBITER_POLICY_FEEDBACK: a tenant's tokens, and the price of GPU time in tokens (paced.c). */
 struct paced_account {
 	struct feedback_loop loop;
 	uint64_t granted;      /* tokens granted in all */
-	uint64_t grant;        /* tokens of the last period */
+	uint64_t grant;        /* tokens of the last grant, which is for the present period */
 	uint64_t began_at;     /* begin of the present period */
 	uint64_t spent_before; /* tokens spent before the present period */
 	double charged_before;

@@ -105,9 +105,9 @@ static uint64_t next_work_ns(const struct arbiter *a, const struct tenant *t, in
 }
 
 /*
- * Returns the time until the poll of a holder whose turn or tokens last for left_ns: left_ns or, if its program has steps, half
- * a step less, because from then on a sync point may end the turn. If the time is over, the poll comes when the step is
- * overdue.
+ * Returns the time until the poll of a holder whose turn or tokens last for left_ns. If its program has steps, the poll comes
+ * half a step earlier, because from then on a sync point may end the turn. If half a step or less is left, it comes after
+ * left_ns. If the time is over, it comes when the step is overdue.
  */
 static double next_end_ns(const struct arbiter *a, const struct tenant *t, double left_ns)
 {

@@ -20,8 +20,10 @@ static int read_args(const json_t *args, struct bind_args *ret, struct error *er
 	for (size_t i = 0; i < 4; i++) {
 		text[i] = json_string_value(json_object_get(args, keys[i]));
 		if (!text[i] || !*text[i])
-			return error_set(err, EINVAL, "%s: must be a string that is not empty",
-					 keys[i]);
+			return error_set(
+				err, EINVAL,
+				"bind request: %s must be a string that is not empty: is kube-scheduler the caller?",
+				keys[i]);
 	}
 	*ret = (struct bind_args){ text[0], text[1], text[2], text[3] };
 	return 0;

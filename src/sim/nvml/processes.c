@@ -1,4 +1,4 @@
-/* The processes on a device, with the defects of NVML that the description asks for. */
+/* The processes on a device. Imitates the defects of NVML that the simulated GPU's description lists (sim/server/spec.h). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* A device's memory and utilization, with the defects of NVML that the description asks for. */
+/* A device's memory and utilization, with the defects of NVML that the simulated GPU's description lists (sim/server/spec.h). */
 #include <stdlib.h>
 
 #include "sim/nvml/nvml.h"

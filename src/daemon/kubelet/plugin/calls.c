@@ -75,7 +75,7 @@ static int check_read(int r, struct error *err)
 	case -E2BIG:
 		return error_set(
 			err, E2BIG,
-			"the kubelet's request names more devices than this node has, and is refused");
+			"the kubelet's request names more devices than this node has, and is refused: restart the kubelet, then make the pod anew");
 	case -ENOMEM: return error_set_errno(err, ENOMEM, "request");
 	default: return r;
 	}

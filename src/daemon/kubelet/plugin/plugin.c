@@ -121,8 +121,8 @@ static int prepare_slices(struct plugin *p, struct error *err)
 		if (!slices_can_name(p->slices.uuid[i]))
 			return error_set(
 				err, EINVAL,
-				"GPU %u: '%s': this UUID is too long for the name of a device", i,
-				p->slices.uuid[i]);
+				"GPU %u: UUID '%s' is too long: the kubelet allows names of devices of at most 63 bytes",
+				i, p->slices.uuid[i]);
 	}
 	return plugin_publish(p) < 0 ? error_set_errno(err, ENOMEM, "device plugin") : 0;
 }

@@ -601,7 +601,8 @@ static void test_decide_refuses(void **state)
 	give_pod(m, running("r", "a", "a-0,NVIDIA,1000,10:;"));
 	give_pod(m, ending);
 	json_object_set_new(other, "PodName", json_string("q"));
-	refuses(m, bare, -EINVAL, "PodNamespace: must be a string that is not empty");
+	refuses(m, bare, -EINVAL,
+		"bind request: PodNamespace must be a string that is not empty: is kube-scheduler the caller?");
 	refuses(m, other, -ESTALE,
 		"pod ns/q: kube-scheduler sent uid uid-p, which belongs to pod ns/p");
 	refuses(m, bind_args("q", "a"), -ENOENT,
