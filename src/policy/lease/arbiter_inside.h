@@ -276,6 +276,8 @@ void arbiter_deactivate(struct arbiter *a, struct tenant *t);
 
 /* Adds the tokens that the bucket gained up to a->clock. */
 void charge_fill_tokens(struct arbiter *a, struct tenant *t);
+/* Returns the size of the token bucket: limit x window. */
+double charge_bucket_ns(const struct arbiter *a, const struct tenant *t);
 /* Returns the tokens that a capped tenant needs to get a lease. */
 double charge_tokens_needed(const struct arbiter *a, const struct tenant *t);
 /*
@@ -422,6 +424,11 @@ bool turn_tokens_are_used_up(const struct arbiter *a, const struct tenant *t, bo
 bool turn_may_be_cut(const struct arbiter *a, const struct tenant *t, const struct tenant *other);
 /* Returns what is left of the turn once the in-flight work is done, while `other` waits; negative if the turn is over. */
 double turn_left_ns(const struct arbiter *a, const struct tenant *t, int other);
+/*
+ * Returns the length of the longest steps with which turns end: step_most_ns. While a capped tenant is alone, it is the size of
+ * its token bucket, if that is more.
+ */
+double turn_step_most_ns(const struct arbiter *a, const struct tenant *t);
 /* Returns the length of a step; 0 if unknown, or if turns do not end with steps. */
 double turn_step_ns(const struct arbiter *a, const struct tenant *t);
 /* Returns the predicted length of the in-flight work, at most the allowed depth if `contended`. */

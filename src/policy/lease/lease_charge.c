@@ -16,8 +16,7 @@ static double max_double(double a, double b)
 	return a > b ? a : b;
 }
 
-/* Returns the size of the token bucket: limit x window. */
-static double bucket_ns(const struct arbiter *a, const struct tenant *t)
+double charge_bucket_ns(const struct arbiter *a, const struct tenant *t)
 {
 	return t->share.limit_pct / 100.0 * (double)a->config.window_ns;
 }
@@ -26,14 +25,13 @@ bool charge_streams(const struct arbiter *a, const struct tenant *t)
 {
 	double most_ns = (double)a->config.step_most_ns;
 
-	return a->config.policy == ARBITER_POLICY_LEASE && most_ns > 0 &&
-	       steps_length_ns(&t->steps, most_ns) <= 0 &&
+	return a->config.policy == ARBITER_POLICY_LEASE && most_ns > 0 && turn_step_ns(a, t) <= 0 &&
 	       t->charged_ns - t->charged_at_pause_ns >= most_ns;
 }
 
 uint64_t charge_alone_slice_ns(const struct arbiter *a, const struct tenant *t)
 {
-	double most_ns = min_double((double)a->config.cap_slice_most_ns, bucket_ns(a, t));
+	double most_ns = min_double((double)a->config.cap_slice_most_ns, charge_bucket_ns(a, t));
 
 	return t->has_long_slices ? max_u64(a->config.cap_slice_ns, (uint64_t)most_ns)
 				  : a->config.cap_slice_ns;
@@ -50,12 +48,12 @@ double charge_tokens_needed(const struct arbiter *a, const struct tenant *t)
 				    ? min_u64(a->quantum_ns / 2, SLICE_MAX_NS)
 				    : charge_alone_slice_ns(a, t) - charge_alone_debt_ns(a, t);
 
-	return min_double((double)slice_ns, bucket_ns(a, t));
+	return min_double((double)slice_ns, charge_bucket_ns(a, t));
 }
 
 double charge_tokens_kept(const struct arbiter *a, const struct tenant *t)
 {
-	return min_double(SLICE_MAX_NS, bucket_ns(a, t));
+	return min_double(SLICE_MAX_NS, charge_bucket_ns(a, t));
 }
 
 /*
@@ -67,14 +65,14 @@ static double tokens_of_pause(const struct arbiter *a, const struct tenant *t)
 	double pause_ns = t->share.limit_pct / 100.0 * (double)a->config.idle_window_ns;
 
 	return max_double(max_double(charge_tokens_kept(a, t), charge_tokens_needed(a, t)),
-			  min_double(pause_ns, bucket_ns(a, t)));
+			  min_double(pause_ns, charge_bucket_ns(a, t)));
 }
 
 void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 {
 	double filled = t->tokens_ns +
 			t->share.limit_pct / 100.0 * (double)(a->clock - t->filled_at);
-	double most = bucket_ns(a, t);
+	double most = charge_bucket_ns(a, t);
 
 	/*
 	 * A waiting tenant saves up tokens. An idle one saves as for a pause between steps, and after a longer pause only for a
@@ -108,8 +106,8 @@ static void add_charge(struct arbiter *a, struct tenant *t, double amount_ns)
 	t->tokens_ns -= amount_ns;
 	if (t->tokens_ns < -debt_max)
 		t->tokens_ns = -debt_max;
-	else if (t->tokens_ns > bucket_ns(a, t))
-		t->tokens_ns = bucket_ns(a, t);
+	else if (t->tokens_ns > charge_bucket_ns(a, t))
+		t->tokens_ns = charge_bucket_ns(a, t);
 	priority_charge(a, t, amount_ns);
 	t->vtime += amount_ns / weight;
 	if (t->overrunning && t->vtime > a->vclock + debt_max / weight)

@@ -117,7 +117,7 @@ static double next_end_ns(const struct arbiter *a, const struct tenant *t, doubl
 		return left_ns;
 	if (left_ns > 0)
 		return left_ns - half_ns;
-	return steps_left_ns(&t->steps, t->charged_ns, (double)a->config.step_most_ns);
+	return steps_left_ns(&t->steps, t->charged_ns, turn_step_most_ns(a, t));
 }
 
 uint64_t lease_next_poll_ns(const struct arbiter *a)

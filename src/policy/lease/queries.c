@@ -134,7 +134,7 @@ uint64_t arbiter_depth_ns(const struct arbiter *a, int tenant, uint64_t free_dep
 	if (a->gang_count)
 		return a->terms.depth_ns;
 	/* While no other tenant is active, as much may be in flight as without a cap, so that the program keeps its lead. */
-	if (is_capped(t) && a->active_count == 1 && (step_ns || t->has_long_slices))
+	if (is_capped(t) && a->active_count == 1 && (turn_step_ns(a, t) > 0 || t->has_long_slices))
 		return max_u64(free_depth_ns, a->terms.depth_ns);
 	if (!steps_may_be_ahead(&t->steps, most_ns))
 		return a->terms.depth_ns;

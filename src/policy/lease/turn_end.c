@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "policy/lease/arbiter_inside.h"
 
 double turn_predicted_ns(const struct arbiter *a, const struct tenant *t, bool contended)
@@ -23,9 +25,19 @@ bool turn_tokens_are_used_up(const struct arbiter *a, const struct tenant *t, bo
 	return is_capped(t) && t->tokens_ns <= drained;
 }
 
+double turn_step_most_ns(const struct arbiter *a, const struct tenant *t)
+{
+	double most_ns = (double)a->config.step_most_ns;
+
+	/* Nobody waits for the end of its step, and its pause comes after the step. */
+	return is_capped(t) && a->active_count == 1 && most_ns > 0
+		       ? fmax(most_ns, charge_bucket_ns(a, t))
+		       : most_ns;
+}
+
 double turn_step_ns(const struct arbiter *a, const struct tenant *t)
 {
-	return steps_length_ns(&t->steps, (double)a->config.step_most_ns);
+	return steps_length_ns(&t->steps, turn_step_most_ns(a, t));
 }
 
 /*
@@ -34,7 +46,7 @@ double turn_step_ns(const struct arbiter *a, const struct tenant *t)
  */
 static bool ends_with_step(struct arbiter *a, const struct tenant *t, double left_ns)
 {
-	double most_ns = (double)a->config.step_most_ns;
+	double most_ns = turn_step_most_ns(a, t);
 	bool is_near = left_ns <= turn_step_ns(a, t) / 2;
 	bool is_worth = a->ran_ns >= min_u64(a->config.min_lease_ns, a->quantum_ns) / 2;
 

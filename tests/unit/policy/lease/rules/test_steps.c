@@ -229,6 +229,24 @@ static void test_long_slices(void **state)
 	assert_true(leases_of(&slow) < 10);
 }
 
+/* A server with steps of 60 ms, alone under a cap of 50 %: each step runs as a whole, and the pause comes after it. */
+static void test_steps_of_a_server_alone(void **state)
+{
+	const struct gpu_model_load server = { .kernel_ns = 100 * US,
+					       .burst_ns = 60 * MS,
+					       .think_ns = 1 * MS,
+					       .launch_ns = 8 * US,
+					       .reports_sync_points = true };
+	struct gpu_model *m = model(40 * MS);
+	int tenant = gpu_model_add(m, (struct arbiter_share){ 50, 50, 0 }, &server);
+
+	gpu_model_run(m, 4 * SECOND);
+	gpu_model_take_latency_ns(m, tenant, 0.99);
+	gpu_model_run(m, 20 * SECOND);
+	assert_true(gpu_model_latency_ns(m, tenant, 0.99) < 130 * MS);
+	gpu_model_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +255,7 @@ int main(void)
 		cmocka_unit_test(test_steps_that_became_longer),
 		cmocka_unit_test(test_training_that_never_waits),
 		cmocka_unit_test(test_long_slices),
+		cmocka_unit_test(test_steps_of_a_server_alone),
 		cmocka_unit_test(test_training_alone_with_a_cap),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
