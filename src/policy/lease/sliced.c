@@ -24,7 +24,8 @@
 #define CREDIT_MOST_NS 50e6 /* bound of credit_ns, positive or negative */
 #define SAVED_MOST_NS 5e6   /* most credit that a tenant gathers while it wants nothing */
 /*
- * The hardware's time slice: a process that begins while another runs waits this long (docs/decisions/hardware-slices.md).
+ * The hardware's time slice: a process that begins while another runs waits this long (docs/decisions/hardware-slices.md). The
+ * arbiter credits it to a tenant, whichever of its processes begins.
  */
 #define TIME_SLICE_NS 2100000
 
