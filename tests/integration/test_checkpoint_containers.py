@@ -1,6 +1,7 @@
 """Containers without the library: taken off the card by hand, and back. Cgroups are real, GPU and containers'
 engine are not."""
 
+import errno
 import os
 import signal
 
@@ -130,6 +131,27 @@ def test_a_frozen_one_is_not_asked(boxes, python):
     assert done.returncode == 1 and "is frozen" in done.stderr and done.stderr.count("\n") == 1
     assert boxes.allot("resume", program.id).returncode == 0
     program.check()
+    program.end()
+
+
+def test_a_poll_fails_once_another_request_moves_it(boxes, python):
+    """Otherwise the first client would report a success, though the memory is where it did not want it."""
+    program = Program(boxes, python)
+    name = program.id
+
+    def poll(op, **more):
+        return boxes.request(op, name=name, poll=True, **more)
+
+    assert boxes.allot("pause", name, "--swap-out").returncode == 0
+    assert "error" not in poll("pause", swap_out=True)
+    refused = poll("resume")
+    assert refused["errno"] == errno.ECANCELED and "paused again with --swap-out" in refused["error"], refused
+    assert boxes.request("resume", name=name)["moving"]
+    refused = poll("pause", swap_out=True)
+    assert refused["errno"] == errno.ECANCELED and "was resumed" in refused["error"], refused
+    assert "error" not in poll("resume")
+    program.check()
+    assert poll("pause", swap_out=True)["errno"] == errno.ECANCELED and "error" not in poll("resume")
     program.end()
 
 

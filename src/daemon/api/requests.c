@@ -398,14 +398,15 @@ static void add_progress(json_t *reply, bool is_moving, const struct swap_progre
 	json_object_set_new(reply, "stays_bytes", json_integer((json_int_t)p->stays_bytes));
 }
 
-static int check_still_to_leave(const struct tenant *tenant, struct error *err)
+static int check_still_wanted(const struct tenant *tenant, bool swap_out, struct error *err)
 {
-	if (tenant->terms.swapped_out)
+	if (tenant->terms.swapped_out == swap_out)
 		return 0;
 	return error_set(
-		err, ECANCELED,
-		"tenant '%s': swapping out was cancelled: the tenant was resumed, or paused again without --swap-out",
-		tenant->terms.name);
+		err, ECANCELED, "tenant '%s': %s", tenant->terms.name,
+		swap_out
+			? "swapping out was cancelled: the tenant was resumed, or paused again without --swap-out"
+			: "its return to the GPU was cancelled: the tenant was paused again with --swap-out");
 }
 
 static int move_by_checkpoint(struct tenant *tenant, const struct pausing *p, json_t *reply,
@@ -418,8 +419,8 @@ static int move_by_checkpoint(struct tenant *tenant, const struct pausing *p, js
 	if (r >= 0)
 		r = tenant_checkpoint_outcome(tenant, err);
 	bool is_moving = r > 0;
-	if (r >= 0 && p->swap_out)
-		r = check_still_to_leave(tenant, err);
+	if (r >= 0)
+		r = check_still_wanted(tenant, p->swap_out, err);
 	if (r < 0)
 		return r;
 	struct swap_progress progress = tenant_checkpoint_progress(tenant);
@@ -435,7 +436,7 @@ static int add_leaving_progress(struct tenant *tenant, json_t *reply, struct err
 {
 	struct swap_progress p = swap_progress(tenant);
 	uint64_t ready_bytes = atomic_load(&tenant->region.control->arena_ready_bytes);
-	int r = check_still_to_leave(tenant, err);
+	int r = check_still_wanted(tenant, true, err);
 	if (r < 0)
 		return r;
 	add_progress(reply, swap_place(tenant) == PLACE_LEAVING, &p);

@@ -25,8 +25,9 @@ struct container_swap {
 	struct helper_order order; /* the last order, with the memory to free on each card */
 	/* the memory in `order` is reserved for the container's return */
 	bool is_reserved;
-	uint64_t back_ns; /* when the last move ended */
-	int failed;       /* errno of the last request; 0: it did not fail */
+	bool is_out_wanted; /* the last accepted request was to leave the GPUs */
+	uint64_t back_ns;   /* when the last move ended */
+	int failed;         /* errno of the last request; 0: it did not fail */
 };
 
 static enum checkpoint_place place_of(const struct gpu_container *c)
@@ -184,16 +185,28 @@ static int come_back(struct gpu_container *c, struct error *err)
 	return r;
 }
 
+/* Checks that a poll's earlier request is still in force. The swap state is lost at the end of the container's GPU work. */
+static int check_still_wanted(const struct gpu_container *c, bool out, struct error *err)
+{
+	bool is_out_wanted = c->swap && c->swap->is_out_wanted;
+	if (out == is_out_wanted)
+		return 0;
+	return error_set(
+		err, ECANCELED, "container %.*s: %s", CONTAINER_SHORT_ID, c->what.id,
+		out ? "swapping out was cancelled: the container was resumed, or its GPU work ended"
+		    : "the resume was cancelled: the container was paused again with --swap-out");
+}
+
 int container_swap(struct gpu_watch *w, struct gpu_container *c, bool out, bool poll,
 		   bool *ret_moving, struct error *err)
 {
-	int r = 0;
-	if (!poll)
-		r = out ? leave(w, c, err) : come_back(c, err);
+	int r = poll ? check_still_wanted(c, out, err) : out ? leave(w, c, err) : come_back(c, err);
 	if (r < 0 || !c->swap)
 		return r;
-	if (!poll)
+	if (!poll) {
 		c->swap->failed = 0;
+		c->swap->is_out_wanted = out;
+	}
 	*ret_moving = place_of(c) == PLACE_LEAVING || place_of(c) == PLACE_RETURNING;
 	if (!*ret_moving && c->swap->failed)
 		return error_set(err, c->swap->failed, "%s", checkpoint_error(c->swap->checkpoint));

@@ -301,6 +301,24 @@ static void test_pause(void **state)
 	fixture_until(f, lease_state_of(t->region.control->device[0].lease) == LEASE_FREE);
 }
 
+/* A client that waits for a move is told that a later request has reversed it. */
+static void test_a_poll_of_a_reversed_move(void **state)
+{
+	struct fixture *f = *state;
+	static const char polls_leaving[] =
+		"{\"version\":1,\"op\":\"pause\",\"name\":\"a\",\"swap_out\":true,\"poll\":true}";
+	static const char polls_return[] =
+		"{\"version\":1,\"op\":\"resume\",\"name\":\"a\",\"poll\":true}";
+	ok(f, CREATE("\"name\":\"a\",\"devices\":[{\"index\":0}]"));
+	struct tenant *t = node_find_tenant(f->node, "a");
+	ok(f, polls_return);
+	fixture_refused(f, polls_leaving, ECANCELED, "the tenant was resumed");
+	t->terms.swapped_out = true;
+	ok(f, polls_leaving);
+	fixture_refused(f, polls_return, ECANCELED, "paused again with --swap-out");
+	t->terms.swapped_out = false;
+}
+
 static void test_others_tenants(void **state)
 {
 	struct fixture *f = *state;
@@ -482,6 +500,7 @@ int main(void)
 		test(test_set),
 		test(test_set_needs_an_index),
 		test(test_pause),
+		test(test_a_poll_of_a_reversed_move),
 		test(test_others_tenants),
 		test(test_hold),
 		test(test_held_tenant_is_removed),
