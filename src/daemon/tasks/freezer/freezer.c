@@ -68,17 +68,17 @@ static int need_watchdog(struct freezer *f, struct error *err)
 	return error_set_errno(err, -r, "the freezer's watchdog");
 }
 
-static void thaw(struct freezer *f, struct gpu_container *c)
+static int thaw(struct freezer *f, struct gpu_container *c)
 {
 	uint64_t now_ns = clock_now_ns();
 	if (!c->is_frozen)
-		return;
+		return 0;
 	int r = cgroup_thaw(&c->cgroup);
 	if (r < 0 && r != -ENOENT && r != -ENODEV) {
 		log_error("container %.*s can't be thawed: %s; trying again", CONTAINER_SHORT_ID,
 			  c->what.id, strerror(-r));
 		/* freezer_read() tries again. Until then the watchdog and the state file keep the cgroup. */
-		return;
+		return r;
 	}
 	c->is_frozen = false;
 	c->frozen_ns += now_ns - c->frozen_since_ns;
@@ -90,6 +90,7 @@ static void thaw(struct freezer *f, struct gpu_container *c)
 	if (!c->cgroup.is_v2 && --f->v1_count == 0)
 		loop_disarm(f->v1_timer);
 	write_list(f, NULL);
+	return 0;
 }
 
 static int freeze(struct freezer *f, struct gpu_container *c, struct error *err)
@@ -430,8 +431,12 @@ int freezer_resume(struct freezer *f, struct gpu_container *c, struct error *err
 	set_holds(c, 0);
 	if (freeze_is_held(&c->item))
 		freeze_resume(&c->item, clock_now_ns());
-	thaw(f, c);
-	return 0;
+	int r = thaw(f, c);
+	return r < 0 ? error_set(err, -r,
+				 "container %.*s can't be thawed and stays frozen: %s; allotd tries "
+				 "again, and allot tasks shows when it runs",
+				 CONTAINER_SHORT_ID, c->what.id, strerror(-r))
+		     : 0;
 }
 
 struct freezer_figures freezer_figures(const struct freezer *f, uint64_t now_ns)
@@ -453,6 +458,8 @@ const char *freezer_state_name(const struct gpu_container *c)
 		return "paused";
 	if (freeze_is_held(&c->item))
 		return "waiting";
+	if (c->is_frozen) /* its thaw failed */
+		return "paused";
 	if (!c->live)
 		return "ended";
 	return c->item.phase == FREEZE_STARTING ? "starting" : "running";

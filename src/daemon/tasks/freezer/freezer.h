@@ -51,7 +51,10 @@ int freezer_hold(struct freezer *freezer, struct gpu_container *container, enum 
 /* Ends the hold `why`. Thaws the container unless another hold remains, or the container waits for its turn to start. */
 void freezer_release(struct freezer *freezer, struct gpu_container *container,
 		     enum freezer_hold why);
-/* Thaws a container by a user's request, whatever holds it. Returns -EALREADY if nothing does. */
+/*
+ * Thaws a container by a user's request, whatever holds it. Returns -EALREADY if it is not frozen. If it cannot be thawed,
+ * returns another -errno; freezer_read() then tries again.
+ */
 int freezer_resume(struct freezer *freezer, struct gpu_container *container, struct error *err);
 
 struct freezer_figures {
@@ -61,7 +64,10 @@ struct freezer_figures {
 };
 struct freezer_figures freezer_figures(const struct freezer *freezer, uint64_t now_ns);
 
-/* Returns "running", "starting", "waiting" (frozen at its start), "paused" (by an enum freezer_hold) or "ended". */
+/*
+ * Returns "running", "starting", "waiting" (frozen at its start), "paused" (by an enum freezer_hold, or because a thaw failed)
+ * or "ended".
+ */
 const char *freezer_state_name(const struct gpu_container *container);
 /* Returns the total time for which the container was frozen. */
 uint64_t freezer_frozen_ns(const struct gpu_container *container, uint64_t now_ns);

@@ -1,4 +1,5 @@
 /* The freezer with pretended tasks: cgroups that go away under it, containers that it must leave alone. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -239,7 +240,10 @@ static void test_a_failed_thaw_is_tried_again(void **state)
 	c->is_frozen = true;
 	c->cgroup.is_v2 = true;
 	strcpy(c->cgroup.dir, "/dev/null"); /* the write fails with ENOTDIR */
-	assert_int_equal(freezer_resume(s->freezer, c, &err), 0);
+	/* The user is told so, and sees that it does not run. */
+	assert_int_equal(freezer_resume(s->freezer, c, &err), -ENOTDIR);
+	assert_non_null(strstr(err.text, "stays frozen"));
+	assert_string_equal(freezer_state_name(c), "paused");
 	read_cards(s, GIB);
 	assert_true(c->is_frozen);
 	strcpy(c->cgroup.dir, s->dir); /* as after the container's end */
