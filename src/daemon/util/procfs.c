@@ -54,8 +54,9 @@ static int read_stat(int pid, char *ret_state, uint64_t *ret_start)
 {
 	char path[64], text[1024];
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	if (read_small(path, text, sizeof(text)) < 0)
-		return -ESRCH;
+	int r = read_small(path, text, sizeof(text));
+	if (r < 0)
+		return r == -ENOENT ? -ESRCH : r;
 	char *rest = strrchr(text, ')');
 	if (!rest || sscanf(rest + 1,
 			    " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"

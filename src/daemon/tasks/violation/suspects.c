@@ -67,10 +67,12 @@ int suspects_watch(struct suspect *s)
 		return -errno;
 	fcntl(s->pidfd, F_SETFD, FD_CLOEXEC);
 	/* If the start time differs, the pid was reused before the pidfd was opened. */
-	int r = procfs_start_time(s->pid, &start_time) < 0 || start_time != s->start_time
-			? -ESRCH
-			: loop_add(s->violations->node->loop, s->pidfd, EPOLLIN, process_ended, s,
-				   &s->source);
+	int r = procfs_start_time(s->pid, &start_time);
+	if (r >= 0 && start_time != s->start_time)
+		r = -ESRCH;
+	if (r >= 0)
+		r = loop_add(s->violations->node->loop, s->pidfd, EPOLLIN, process_ended, s,
+			     &s->source);
 	if (r < 0)
 		close_fd(&s->pidfd);
 	return r;

@@ -28,6 +28,7 @@ struct suspect {
 	const char *how;             /* the sign by which the tenant was found; NULL: none */
 	char owner[REGION_NAME_MAX]; /* name of the tenant to which the signs point; "": none */
 	unsigned censuses_left;      /* censuses until the signs are read again */
+	bool is_failure_logged;      /* a failure to watch it is logged */
 
 	bool is_offender; /* if true, the following fields are valid */
 	enum violation_reason reason;
@@ -61,7 +62,7 @@ struct violations {
 struct suspect *suspects_find(const struct violations *v, int pid);
 /* Finds or makes the suspect. Returns NULL if the process is gone or there are SUSPECTS_MOST. */
 struct suspect *suspects_get(struct violations *v, int pid);
-/* Watches for the process's end, which removes the suspect. Returns -ESRCH if the process is gone. */
+/* Watches for the process's end, which removes the suspect. Returns -ESRCH if the process is gone, or another -errno. */
 int suspects_watch(struct suspect *s);
 /* Removes the suspect from the list. Undoes no action. */
 void suspects_remove(struct suspect *s);

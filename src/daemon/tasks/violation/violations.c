@@ -65,10 +65,27 @@ static void become_offender(struct suspect *s, struct tenant *t, enum violation_
 	note_in_audit(s, t);
 }
 
+/*
+ * Returns true once the process's end will be noticed; only then may it become an offender, since it may be frozen. If it lives
+ * but can't be watched, the next census tries again.
+ */
+static bool ensure_watched(struct suspect *s, const struct tenant *t)
+{
+	int r = suspects_watch(s);
+	if (r < 0 && r != -ESRCH && !s->is_failure_logged) {
+		s->is_failure_logged = true;
+		log_warning_of(
+			tenant_log_key(&t->terms),
+			"tenant '%s': process %d (%s) breaks its tenant's limits, and can't "
+			"be watched: %s; nothing is done about it until that works (logged once)",
+			t->terms.name, s->pid, s->name, strerror(-r));
+	}
+	return r >= 0;
+}
+
 static void note_unregistered(struct suspect *s, struct tenant *t)
 {
-	/* The process has ended, so there is no offender. */
-	if (suspects_watch(s) < 0)
+	if (!ensure_watched(s, t))
 		return;
 	become_offender(s, t, VIOLATION_UNREGISTERED, s->how);
 	log_warning_of(tenant_log_key(&t->terms),
@@ -82,7 +99,7 @@ void violations_note_over(struct violations *v, struct tenant *t, int pid,
 			  uint64_t beyond_bytes)
 {
 	struct suspect *s = v ? suspects_get(v, pid) : NULL;
-	if (!s || s->is_offender || suspects_watch(s) < 0)
+	if (!s || s->is_offender || !ensure_watched(s, t))
 		return;
 	s->held_bytes = held_bytes;
 	become_offender(s, t, reason, NULL);

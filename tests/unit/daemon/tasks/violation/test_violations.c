@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -87,6 +88,38 @@ static void test_a_poll_resumes_nothing(void **state)
 	waitpid(pid, NULL, 0);
 }
 
+static void limit_files(rlim_t files, struct rlimit limit)
+{
+	limit.rlim_cur = files;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+/* A lack of descriptors is logged once. It makes no offender of the process, and does not count as its end. */
+static void test_an_offender_that_cannot_be_watched(void **state)
+{
+	struct fixture *f = *state;
+	struct tenant *t = make_tenant(f, 0);
+	struct rlimit limit;
+	int pid = start_process();
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	struct captured_log log = captured_log_begin();
+	int lowest = dup(STDERR_FILENO);
+	close(lowest);
+	limit_files((rlim_t)lowest + 1, limit); /* enough to find the process, but not to watch it */
+	for (unsigned i = 0; i < 2; i++)
+		violations_note_over(f->node->violations, t, pid, VIOLATION_OVER_QUOTA, 0, 2 * GIB,
+				     GIB);
+	limit_files(limit.rlim_cur, limit);
+	assert_int_equal(captured_log_end(&log, "can't be watched: Too many open files"), 1);
+	const struct suspect *s = suspects_find(f->node->violations, pid);
+	assert_non_null(s);
+	assert_false(s->is_offender);
+	violations_note_over(f->node->violations, t, pid, VIOLATION_OVER_QUOTA, 0, 2 * GIB, GIB);
+	assert_true(s->is_offender);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -94,6 +127,8 @@ int main(void)
 						fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_a_poll_resumes_nothing, fixture_setup,
 						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_an_offender_that_cannot_be_watched,
+						fixture_setup, fixture_teardown),
 	};
 	return cmocka_run_group_tests_name("violations", tests, NULL, NULL);
 }
