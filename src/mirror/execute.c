@@ -211,6 +211,30 @@ static int find_occupant(const char *place, const char *record, enum occupant *r
 	return 0;
 }
 
+static int fail_mount_point(const char *place, struct error *err)
+{
+	return error_set(
+		err, EBUSY,
+		"%s: is a mount point, which a finished mirror can't replace: name a directory in it, "
+		"such as %s/mirror",
+		place, place);
+}
+
+/* Refuses a place that replace_directory() could not replace. Kernels before 5.8 do not tell mount points. */
+static int check_replaceable(const char *place, struct error *err)
+{
+	const char *slash = strrchr(place, '/'), *name = slash ? slash + 1 : place;
+	struct statx st;
+
+	if (!strcmp(name, ".") || !strcmp(name, ".."))
+		return error_set(err, EINVAL, "%s: write the directory's own name in place of '%s'",
+				 place, name);
+	if (statx(AT_FDCWD, place, AT_SYMLINK_NOFOLLOW, 0, &st) == 0 &&
+	    (st.stx_attributes & STATX_ATTR_MOUNT_ROOT))
+		return fail_mount_point(place, err);
+	return 0;
+}
+
 /*
  * Moves the directory `made` to `place`. An old mirror there is exchanged with it at once, and is at `made` afterwards. An empty
  * directory is replaced; the kernel refuses if it was filled meanwhile.
@@ -220,10 +244,12 @@ static int replace_directory(const char *made, const char *place, enum occupant 
 {
 	unsigned int flags = occupant == ABSENT_OR_EMPTY ? 0 : RENAME_EXCHANGE;
 
-	if (renameat2(AT_FDCWD, made, AT_FDCWD, place, flags) < 0)
-		return error_set_errno(err, errno, "can't move the finished mirror from %s to %s",
-				       made, place);
-	return 0;
+	if (renameat2(AT_FDCWD, made, AT_FDCWD, place, flags) == 0)
+		return 0;
+	return errno == EBUSY
+		       ? fail_mount_point(place, err)
+		       : error_set_errno(err, errno, "can't move the finished mirror from %s to %s",
+					 made, place);
 }
 
 int mirror_execute(const struct mirror_plan *plan, const char *place, bool *ret_is_new,
@@ -241,6 +267,9 @@ int mirror_execute(const struct mirror_plan *plan, const char *place, bool *ret_
 	*ret_is_new = occupant != SAME_MIRROR;
 	if (occupant == SAME_MIRROR)
 		return 0;
+	r = check_replaceable(place, err);
+	if (r < 0)
+		return r;
 	if ((size_t)snprintf(made, sizeof(made), "%s.new-%d", place, (int)getpid()) >= sizeof(made))
 		return error_set(err, ENAMETOOLONG,
 				 "%.60s...: this path is too long: use a shorter one", place);

@@ -7,6 +7,8 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -59,6 +61,23 @@ static void test_other_contents_are_kept(void **state)
 	assert_int_equal(unlink(inside), 0);
 }
 
+/* Refused before anything is made, although the file to copy is not there. */
+static void test_places_that_cannot_be_replaced(void **state)
+{
+	struct error err;
+	char directory[sizeof(place)];
+	strcpy(directory, place);
+	strcat(place, "/.");
+	assert_int_equal(execute("/nonexistent/libcuda.so.1", &err), -EINVAL);
+	strcpy(place, directory);
+	if (mount("none", place, "tmpfs", 0, NULL) < 0)
+		skip();
+	int r = execute("/nonexistent/libcuda.so.1", &err);
+	assert_int_equal(umount(place), 0);
+	assert_int_equal(r, -EBUSY);
+	assert_non_null(strstr(err.text, "is a mount point"));
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, remove_scratch)
@@ -66,6 +85,7 @@ int main(void)
 		TEST(test_an_empty_directory_becomes_the_mirror),
 		TEST(test_a_failure_keeps_the_empty_directory),
 		TEST(test_other_contents_are_kept),
+		TEST(test_places_that_cannot_be_replaced),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
