@@ -132,8 +132,9 @@ void model_each_quota(const struct model *model,
 /*
  * Returns up to `most` pods to evict: opportunistic pods (opportunistic.h) that lacked compute for `patience_ns`, and pods
  * whose room a nominated pod needs (model_displace.c). With patience_ns 0, opportunistic pods are evicted only for a pod of
- * higher priority. A returned pod counts as leaving for two minutes, and is not returned again meanwhile. Call about once a
- * second. The strings are valid until the model changes.
+ * higher priority. The victims that make room for one pod, or on one card, are returned by one call if they are at most
+ * `most`. A returned pod counts as leaving for two minutes, and is not returned again meanwhile. Call about once a second, also
+ * with `most` 0. The strings are valid until the model changes.
  */
 struct model_eviction {
 	const char *pod_namespace, *name, *uid, *node;

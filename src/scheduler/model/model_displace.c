@@ -3,7 +3,7 @@
  * priority. (kube-scheduler's preemption does not know a card's memory and compute.) The filter call nominates a node for the
  * pod, because only that call names the nodes that the pod may use. Victims are chosen some seconds later, if the pod still
  * waits. The room is kept from pods that do not outrank the nominated pod, until that pod is placed or NOMINATION_MAX_NS have
- * passed.
+ * passed since the first eviction.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -205,19 +205,25 @@ static void cooldown_cards(struct model *m, struct model_node *node,
 			model_cooldown_card(m, node, i);
 }
 
-/* Names up to `most` victims that the pod still needs, and returns their number; the next call names the others. */
+/*
+ * Names up to `most` victims that the pod still needs, and returns their number; the next call names the others. If there are
+ * more and other pods' victims were named before, names none and sets *ret_waits: the next call may name all at once.
+ */
 static size_t displace(struct model *m, struct model_pod *pod, struct model_eviction *ret,
-		       size_t most)
+		       size_t most, bool is_first, bool *ret_waits)
 {
 	struct model_node *node = pod->nominated_node;
 	const struct nomination nomination = { pod, pod->may_preempt };
 	cleanup_free struct opportunistic *list = NULL;
-	size_t count, named = 0;
+	size_t count, needed = 0, named = 0;
 	fit_begin(&m->fit, pod->request);
 	model_apply_quota(m, pod->pod_namespace);
 	if (!node->exists || node->cards_error || !try_node(m, node, &nomination, &list, &count))
 		return 0;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++)
+		needed += list[i].is_victim;
+	*ret_waits = !is_first && needed > most;
+	for (size_t i = 0; i < count && !*ret_waits; i++) {
 		struct model_pod *victim = list[i].pod;
 		if (!list[i].is_victim)
 			continue;
@@ -225,8 +231,11 @@ static size_t displace(struct model *m, struct model_pod *pod, struct model_evic
 		 * Keep the room for the pod, unless all victims are opportunistic and were named in this call: then only
 		 * opportunistic pods could take that room, and the cards are closed to them.
 		 */
-		if (!model_is_opportunistic(victim) || named == most || node->nominated_pod)
+		if ((!model_is_opportunistic(victim) || named == most || node->nominated_pod) &&
+		    node->nominated_pod != pod) {
 			node->nominated_pod = pod;
+			pod->room_kept_ns = m->now_ns;
+		}
 		if (named == most)
 			break;
 		model_start_eviction(m, victim, &ret[named]);
@@ -291,15 +300,16 @@ static struct nominee *list_nominees(const struct model *m, size_t *ret_count)
 size_t model_take_displaced(struct model *m, struct model_eviction *ret, size_t most)
 {
 	size_t count = 0, nominees;
+	bool waits = false;
 	cleanup_free struct nominee *list = list_nominees(m, &nominees);
-	for (size_t i = 0; list && i < nominees && count < most; i++) {
+	for (size_t i = 0; list && i < nominees && count < most && !waits; i++) {
 		struct model_pod *p = list[i].pod;
 		const bool is_over = has_victims(p) &&
-				     m->now_ns - p->nominated_ns >= NOMINATION_MAX_NS;
+				     m->now_ns - p->room_kept_ns >= NOMINATION_MAX_NS;
 		/* A pod that has victims may need more of them, because an eviction was refused or others took the room. */
 		if (needs_nomination(p) && !is_over)
-			count += displace(m, p, ret + count, most - count);
-		if (!needs_nomination(p) || is_over || !has_victims(p))
+			count += displace(m, p, ret + count, most - count, !count, &waits);
+		if (!needs_nomination(p) || is_over || (!has_victims(p) && !waits))
 			model_clear_nomination(m, p);
 	}
 	return count;

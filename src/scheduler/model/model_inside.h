@@ -94,6 +94,7 @@ struct model_pod {
 	/* node where evictions would make room for the pod; a reference; NULL if none */
 	struct model_node *nominated_node;
 	uint64_t nominated_ns;
+	uint64_t room_kept_ns; /* when that node's room was first kept for the pod */
 	/* for nominated_node: pods of lower priority may be evicted too, not just opportunistic ones */
 	bool may_preempt;
 	bool is_bound, is_terminating, is_listed;

@@ -91,8 +91,9 @@ static void check_card(struct eviction_scan *l, struct model_node *node, unsigne
 	if (!opportunistic_is_due(&node->use.card[i], shortfall_pct, now_ns, l->patience_ns) ||
 	    l->count == l->most)
 		return;
-	if (!opportunistic_choose(list, count, shortfall_pct))
-		return;
+	const size_t victims = opportunistic_choose(list, count, shortfall_pct);
+	if (!victims || (l->count && victims > l->most - l->count))
+		return; /* the next call may name all at once */
 	for (size_t k = 0; k < count && l->count < l->most; k++)
 		if (list[k].is_victim)
 			add_eviction(l, card->uuid, &seen, list[k].pod);

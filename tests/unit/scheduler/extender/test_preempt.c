@@ -110,14 +110,19 @@ static json_t *waiting(const char *name, int priority, const char *policy)
 	return pod;
 }
 
-static const char *turned_away(struct model *m, json_t *pod)
+static const char *turned_away_from(struct model *m, json_t *pod, const char *node)
 {
 	static char text[200];
-	json_t *args = filter_args(pod, "n"), *answer = verbs_filter(m, args);
-	snprintf(text, sizeof(text), "%s", reason_of(answer, "n"));
+	json_t *args = filter_args(pod, node), *answer = verbs_filter(m, args);
+	snprintf(text, sizeof(text), "%s", reason_of(answer, node));
 	json_decref(args);
 	json_decref(answer);
 	return text;
+}
+
+static const char *turned_away(struct model *m, json_t *pod)
+{
+	return turned_away_from(m, pod, "n");
 }
 
 static size_t evictions(struct model *m, uint64_t now_s, struct model_eviction list[8])
@@ -202,6 +207,37 @@ static void test_more_victims_than_at_once(void **state)
 	model_free(m);
 }
 
+/* Victims that don't fit into the rest of a call are all named by the next one, so that none is evicted in vain. */
+static void test_victims_are_named_together(void **state)
+{
+	struct model *m = full_node();
+	give_node(m, node_object("n2", 1, 8192, 100));
+	json_t *pod = pod_object("else", GPU);
+	allocate(pod, "n2", "n2-0,NVIDIA,6000,0:;", "success", true);
+	give_pod(m, pod);
+	model_advance(m, 1000 * S);
+	turned_away_from(m, waiting_for("first", MIB("4000"), 20), "n2");
+	turned_away(m, waiting_for("big", MIB("8000"), 10));
+	assert_evicted(m, 1006, 0, "");
+	assert_evicted(m, 1006, 2, "else");
+	assert_evicted(m, 1007, 2, "low,middle");
+	model_free(m);
+}
+
+/* The time for which the room is kept begins with the first eviction, however long the pod waited for that. */
+static void test_room_is_kept_after_a_long_wait(void **state)
+{
+	struct model *m = full_node();
+	model_advance(m, 1000 * S);
+	turned_away(m, waiting_for("big", MIB("8000"), 10));
+	assert_evicted(m, 1200, 1, "low");
+	assert_evicted(m, 1201, 1, "middle");
+	end_pod(m, "low");
+	assert_string_equal(turned_away(m, waiting_for("late", MIB("4000"), 10)),
+			    "is reserved for pod ns/big, for which other pods are evicted");
+	model_free(m);
+}
+
 /* If the eviction of a victim is refused, another pod goes instead. */
 static void test_a_victim_that_is_refused(void **state)
 {
@@ -256,6 +292,8 @@ int main(void)
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_victims),
 					    cmocka_unit_test(test_pods_that_find_no_room),
 					    cmocka_unit_test(test_more_victims_than_at_once),
+					    cmocka_unit_test(test_victims_are_named_together),
+					    cmocka_unit_test(test_room_is_kept_after_a_long_wait),
 					    cmocka_unit_test(test_a_victim_that_is_refused),
 					    cmocka_unit_test(test_who_is_served_first),
 					    cmocka_unit_test(test_a_node_that_is_reserved),
