@@ -70,8 +70,10 @@ struct gpu {
 	void *library;
 	bool initialized;
 	unsigned device_count;
-	struct gpu_nvml_device *device; /* instances of one card are adjacent */
-	char left_out[512];
+	struct gpu_nvml_device *device;     /* instances of one card are adjacent */
+	char left_out[ERROR_TEXT_MAX - 32]; /* whole entries, and the number of those that didn't fit */
+	size_t left_out_length;             /* of the entries */
+	unsigned left_out_more;
 	char version[GPU_VERSION_MAX];
 	nvmlEventSet_t events; /* for wait_fault; NULL: not made yet */
 	nvmlEventData_t event; /* the last event of `events` */

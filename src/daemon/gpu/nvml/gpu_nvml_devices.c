@@ -11,16 +11,19 @@
 
 __attribute__((format(printf, 2, 3))) static void leave_out(struct gpu *gpu, const char *format, ...)
 {
-	size_t n = strlen(gpu->left_out);
+	static const char more[] = "; and 4294967295 more";
+	char entry[256], *end = gpu->left_out + gpu->left_out_length;
+	const size_t room = sizeof(gpu->left_out) - gpu->left_out_length;
+	const char *separator = gpu->left_out_length ? "; " : "";
 	va_list arguments;
 
-	if (n)
-		n += (size_t)snprintf(gpu->left_out + n, sizeof(gpu->left_out) - n, "; ");
-	if (n >= sizeof(gpu->left_out))
-		return;
 	va_start(arguments, format);
-	vsnprintf(gpu->left_out + n, sizeof(gpu->left_out) - n, format, arguments);
+	vsnprintf(entry, sizeof(entry), format, arguments);
 	va_end(arguments);
+	if (gpu->left_out_more || strlen(separator) + strlen(entry) + sizeof(more) > room)
+		snprintf(end, room, "%sand %u more", separator, ++gpu->left_out_more);
+	else
+		gpu->left_out_length += (size_t)snprintf(end, room, "%s%s", separator, entry);
 }
 
 static int add(struct gpu *gpu, const struct gpu_nvml_device *device, struct error *err)

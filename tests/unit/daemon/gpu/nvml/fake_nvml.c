@@ -1,8 +1,8 @@
 /*
  * A pretended libnvidia-ml.so.1 for test_gpu.c. FAKE_NVML says what is wrong with it: "driver" (not
  * loaded), "empty" (no card), "v1" (no nvmlDeviceGetMemoryInfo_v2: it answers not-supported). "mig": the first
- * card is in MIG mode, with a GPU instance 3 of one compute instance, and one 5 of two; "mig-none": both
- * are, and have none.
+ * card is in MIG mode, with a GPU instance 3 of one compute instance, and one 5 of two; "mig-many": with
+ * a GPU instance 5 of seven compute instances; "mig-none": both are, and have none.
  */
 #include "abi/nvml_abi.h"
 
@@ -62,7 +62,8 @@ API nvmlReturn_t nvmlDeviceGetMinorNumber(nvmlDevice_t device, unsigned *minor)
 
 API nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, unsigned *current, unsigned *pending)
 {
-	*current = is_wrong("mig-none") || (is_wrong("mig") && (uintptr_t)device == 1);
+	*current = is_wrong("mig-none") ||
+		   ((is_wrong("mig") || is_wrong("mig-many")) && (uintptr_t)device == 1);
 	*pending = 1;
 	return is_wrong("v1") ? NVML_ERROR_NOT_SUPPORTED : NVML_SUCCESS;
 }
@@ -79,7 +80,7 @@ static const unsigned instances[7][2] = { [1] = { 3, 0 }, [2] = { 5, 0 }, [5] = 
 API nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsigned index,
 						     nvmlDevice_t *instance)
 {
-	if (is_wrong("mig-none") || !instances[index][0])
+	if (is_wrong("mig-none") || (!is_wrong("mig-many") && !instances[index][0]))
 		return NVML_ERROR_NOT_FOUND;
 	*instance = (nvmlDevice_t)(uintptr_t)(FIRST_INSTANCE + index);
 	return NVML_SUCCESS;
@@ -87,13 +88,14 @@ API nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(nvmlDevice_t device, unsign
 
 API nvmlReturn_t nvmlDeviceGetGpuInstanceId(nvmlDevice_t device, unsigned *id)
 {
-	*id = instances[(uintptr_t)device - FIRST_INSTANCE][0];
+	*id = is_wrong("mig-many") ? 5 : instances[(uintptr_t)device - FIRST_INSTANCE][0];
 	return NVML_SUCCESS;
 }
 
 API nvmlReturn_t nvmlDeviceGetComputeInstanceId(nvmlDevice_t device, unsigned *id)
 {
-	*id = instances[(uintptr_t)device - FIRST_INSTANCE][1];
+	unsigned index = (unsigned)((uintptr_t)device - FIRST_INSTANCE);
+	*id = is_wrong("mig-many") ? index : instances[index][1];
 	return NVML_SUCCESS;
 }
 

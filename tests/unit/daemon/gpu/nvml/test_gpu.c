@@ -170,6 +170,22 @@ static void test_instances(void **state)
 	unsetenv("FAKE_NVML");
 }
 
+/* Seven instances are left out: the text has the first two in full, and the number of the others. */
+static void test_many_instances_left_out(void **state)
+{
+	struct gpu *gpu;
+	struct error err;
+	setenv("FAKE_NVML", "mig-many", 1);
+	assert_int_equal(gpu_nvml.open(library, &gpu, &err), 0);
+	assert_int_equal(gpu_nvml.count(gpu), 1);
+	const char *text = gpu_nvml.left_out(gpu), *last = strrchr(text, ';');
+	assert_non_null(strstr(text, "then restart allotd); MIG-"));
+	assert_non_null(last);
+	assert_string_equal(last, "; and 5 more");
+	gpu_nvml.close(gpu);
+	unsetenv("FAKE_NVML");
+}
+
 static void write_access(const char *dir, const char *text)
 {
 	char path[160];
@@ -230,10 +246,15 @@ static void test_backends(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_uuid),         cmocka_unit_test(test_cards),
-		cmocka_unit_test(test_processes),    cmocka_unit_test(test_use),
-		cmocka_unit_test(test_faults),       cmocka_unit_test(test_no_gpu),
-		cmocka_unit_test(test_backends),     cmocka_unit_test(test_instances),
+		cmocka_unit_test(test_uuid),
+		cmocka_unit_test(test_cards),
+		cmocka_unit_test(test_processes),
+		cmocka_unit_test(test_use),
+		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_no_gpu),
+		cmocka_unit_test(test_backends),
+		cmocka_unit_test(test_instances),
+		cmocka_unit_test(test_many_instances_left_out),
 		cmocka_unit_test(test_capabilities),
 	};
 	library = argc > 1 ? argv[1] : "";
