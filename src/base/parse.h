@@ -20,6 +20,7 @@
 #define PARSE_NAME_MAX 64 /* size of a tenant's name, including the NUL */
 #define PARSE_UUID_MAX 80
 #define PARSE_DEVICES_MAX 16
+#define PRIORITY_MOST 100 /* a tenant's priority is from -PRIORITY_MOST to PRIORITY_MOST */
 
 /* Parses an amount of memory: a decimal number above 0 and a unit: B, KiB to TiB or KB to TB (also without the B). */
 int parse_size(const char *text, uint64_t *ret_bytes, struct error *err);

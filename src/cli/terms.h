@@ -7,6 +7,7 @@
 
 #include <jansson.h>
 
+#include "base/parse.h"
 #include "cli/options.h"
 #include "cli/selection.h"
 
@@ -48,7 +49,8 @@ option_parser option_sharing; /* const char *, into argv */
 		     .help = "on: with --cores and no --cores-limit, it may also\n" \
 			     "use the time that others leave unused" or_else( \
 				     "the daemon's setting elastic, which is off")), \
-		TERM(type, "--priority", "N", option_int, priority, .min = -100, .max = 100, \
+		TERM(type, "--priority", "N", option_int, priority, .min = -PRIORITY_MOST, \
+		     .max = PRIORITY_MOST, \
 		     .help = "-100 to 100. It interrupts tenants of lower priority,\n" \
 			     "for at most its --cores, or without --cores for 20 %\n" \
 			     "of the time that guarantees leave" or_else("0"))

@@ -2,9 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/parse.h"
 #include "client/handle.h"
-
-#define PRIORITY_MOST 100
 
 ALLOT_PUBLIC allot_change *allot_change_new(void)
 {

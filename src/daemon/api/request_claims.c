@@ -126,7 +126,7 @@ static int read_claim(struct session *session, const json_t *request, struct cla
 {
 	const char *on_full = NULL;
 	int64_t priority = 0, arena_bytes = 0;
-	int r = json_read_int(request, "priority", -1000, 1000, &priority, err);
+	int r = request_read_priority(request, &priority, err);
 	if (r >= 0)
 		r = json_read_string(request, "on_full", &on_full, err);
 	if (r >= 0)

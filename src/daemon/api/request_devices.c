@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "base/parse.h"
 #include "daemon/api/request_handlers.h"
 #include "daemon/api/topology.h"
 #include "daemon/gpu/health/health.h"
@@ -195,4 +196,9 @@ int request_choose_devices(struct node *node, const json_t *request,
 			 count > 1 ? "s" : "", takers,
 			 takers < node->card_count ? " that take new tenants (allot ps lists them)"
 						   : "");
+}
+
+int request_read_priority(const json_t *request, int64_t *ret, struct error *err)
+{
+	return json_read_int(request, "priority", -PRIORITY_MOST, PRIORITY_MOST, ret, err);
 }

@@ -198,7 +198,7 @@ static int read_terms(struct session *session, const json_t *request, struct ten
 	int64_t priority = 0, host_bytes = 0, arena_bytes = 0;
 	int r = choose_name(session, request, terms.name, err);
 	if (r >= 0)
-		r = json_read_int(request, "priority", -1000, 1000, &priority, err);
+		r = request_read_priority(request, &priority, err);
 	if (r >= 0)
 		r = json_read_bool(request, "hold", &terms.hold, err);
 	if (r >= 0)
@@ -340,7 +340,7 @@ int request_set(struct session *session, const json_t *request, json_t *reply, s
 	if (has_elastic < 0)
 		return has_elastic;
 	int64_t priority = tenant->terms.priority;
-	int has_priority = json_read_int(request, "priority", -1000, 1000, &priority, err);
+	int has_priority = request_read_priority(request, &priority, err);
 	if (has_priority < 0)
 		return has_priority;
 	change.priority = (int)priority;

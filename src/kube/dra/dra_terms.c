@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "kube/util/sanitize.h"
 
 /* ---- values ---- */
@@ -33,7 +34,7 @@ static int read_cores_limit(const json_t *value, struct dra_terms *terms, struct
 static int read_priority(const json_t *value, struct dra_terms *terms, struct error *err)
 {
 	json_int_t priority = json_integer_value(value);
-	if (!json_is_integer(value) || priority < -100 || priority > 100)
+	if (!json_is_integer(value) || priority < -PRIORITY_MOST || priority > PRIORITY_MOST)
 		return error_set(err, EINVAL, "must be a whole number from -100 to 100");
 	terms->has_priority = true;
 	terms->priority = (int)priority;

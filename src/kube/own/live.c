@@ -109,7 +109,7 @@ static int read_group(const char *text, struct kube_live *live, struct error *er
 static int read_priority(const char *text, struct kube_live *live, struct error *err)
 {
 	int64_t priority;
-	int r = parse_int(text, -100, 100, &priority, err);
+	int r = parse_int(text, -PRIORITY_MOST, PRIORITY_MOST, &priority, err);
 	if (r < 0)
 		return r;
 	live->has_priority = true;

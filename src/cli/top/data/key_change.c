@@ -6,8 +6,6 @@
 #include "base/parse.h"
 #include "cli/format.h"
 
-#define PRIORITY_MOST 100
-
 struct change_row {
 	const char *op;
 	const char *verb;

@@ -8,6 +8,9 @@
 #include "daemon/containers/claims/store.h"
 #include "daemon/containers/claims/store_inside.h"
 
+/* Earlier versions of allotd took priorities up to this. */
+#define PRIORITY_STORED_MOST 1000
+
 /* ---- writing ---- */
 
 /* Binds the values of one statement in order. Texts must stay valid until the statement has run. */
@@ -260,7 +263,7 @@ static int read_original(struct store *store, sqlite3_stmt *s, struct store_clai
 	if (!read_text(s, 1, on_full, sizeof(on_full)) ||
 	    on_full_parse(on_full, &claim->original.on_full) < 0)
 		return fail_corrupt(store, claim->row, "asked: on_full", err);
-	if (!read_int(s, 6, -1000, 1000, &priority))
+	if (!read_int(s, 6, -PRIORITY_STORED_MOST, PRIORITY_STORED_MOST, &priority))
 		return fail_corrupt(store, claim->row, "asked: priority", err);
 	claim->original.priority = (int)priority;
 	int r = read_promise(store, s, 2, claim->row, &claim->original.promise[i], err);
@@ -317,7 +320,8 @@ static int read_claim(struct store *store, sqlite3_stmt *s, struct store_claim *
 		return fail_corrupt(store, claim->row, "name", err);
 	if (!read_int(s, 4, 0, INT64_MAX, &made) || !read_int(s, 5, 0, UINT32_MAX - 1, &uid) ||
 	    !read_int(s, 6, 0, 1, &wanted) || !read_int(s, 7, 0, 1, &uncontrolled) ||
-	    !read_int(s, 8, -1000, 1000, &priority) || !read_int(s, 10, 0, INT64_MAX, &arena) ||
+	    !read_int(s, 8, -PRIORITY_STORED_MOST, PRIORITY_STORED_MOST, &priority) ||
+	    !read_int(s, 10, 0, INT64_MAX, &arena) ||
 	    !read_int(s, 11, ELASTIC_BY_SETTING, ELASTIC_CHOSEN_OFF, &elastic))
 		return fail_corrupt(store, claim->row, "a number", err);
 	if (!read_text(s, 9, on_full, sizeof(on_full)) || on_full_parse(on_full, &t->on_full) < 0)

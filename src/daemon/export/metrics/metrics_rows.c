@@ -120,7 +120,7 @@ const struct metric metrics_rows[] = {
 	{ "allot_tenant_claim", GAUGE, emit_tenant_claims, "tenant, namespace, claim, uid",
 	  OWN("1"), "Which ResourceClaim the tenant was made for." },
 	{ "allot_tenant_priority", GAUGE, OF_TENANT, REAL(metrics_tenant, priority),
-	  "Its priority, -1000 to 1000; the highest comes first." },
+	  "Its priority, -100 to 100; the highest comes first." },
 	{ "allot_tenant_processes", GAUGE, OF_TENANT, COUNT(metrics_tenant, processes),
 	  "Processes of the tenant that use the library." },
 	{ "allot_tenant_use_seconds", GAUGE, OF_TENANT, SECONDS(metrics_tenant, use_ns),
