@@ -10,7 +10,10 @@
 #define FIRST_EVERY_NS 200000u
 #define NEVER_NS (1000000 * NS_PER_S) /* from the begin of a run */
 
-/* Its own two times bound the interval, so a report that comes late is still exact. */
+/*
+ * Its own two times bound the interval, so a report that comes late is still exact. The last interval may be short: a kernel
+ * that ends in it ran mostly before it. So a rate is printed only for at least half of an interval.
+ */
 static void report(struct sampler *s)
 {
 	uint64_t done = lanes_collect(s->lanes), now_ns = clock_now_ns();
@@ -24,9 +27,11 @@ static void report(struct sampler *s)
 	if (s->json)
 		printf("{%s\"t_s\":%.4f,\"kernels\":%llu,\"work_s\":%.6f}\n", id, t_s,
 		       (unsigned long long)kernels, work_s);
+	else if (interval_s * 2e9 < (double)s->every_ns)
+		printf("%8.2f s  %8llu kernels\n", t_s, (unsigned long long)kernels);
 	else
 		printf("%8.2f s  %8llu kernels  %6.2f %%\n", t_s, (unsigned long long)kernels,
-		       interval_s > 0 ? 100 * work_s / interval_s : 0);
+		       100 * work_s / interval_s);
 	fflush(stdout);
 	s->reported_ns = now_ns;
 	s->reported_kernels = done;

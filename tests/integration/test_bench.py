@@ -319,6 +319,15 @@ def test_reports_come_while_a_launch_is_held_back(machine):
     assert len(at) >= 60, at
 
 
+def test_a_short_last_report_has_no_rate(machine):
+    """A kernel that ends in a window shorter than itself would be several hundred percent of it."""
+    program, _, *options = machine.load("--kernel-us", 20000, "--seconds", 1.1, "--report-every", 0.5)
+    result = machine.run("--memory", "4GiB", "--", program, *options)
+    assert result.returncode == 0, result.stderr
+    *_, whole, last, _ = result.stdout.splitlines()
+    assert whole.endswith("%") and last.endswith("kernels"), result.stdout
+
+
 def test_so_much_work_and_no_more(machine):
     lines = load_lines(machine, "--kernels", 150, "--seconds", 60, "--iters", 1000)
     assert lines[-1]["kernels"] == 150
