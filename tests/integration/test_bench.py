@@ -15,6 +15,7 @@ import pytest
 from machines import BUILD, ROOT
 
 sys.path.append(str(ROOT / "bench"))
+from cases import topology              # noqa: E402
 from harness import regress, stats      # noqa: E402
 from harness.build import Build         # noqa: E402
 from harness.job import Failed          # noqa: E402
@@ -91,7 +92,7 @@ def test_topology_measures_by_place(home, tmp_path):
     native = {row["name"]: row["native"] for row in said["cases"]}
     assert {name.partition(":")[0] for name in got} == {
         "a copy", "a copy, the two chosen", "a copy, the two farthest", "a ring of 4, chosen",
-        "a ring of 4, farthest", "a ring of 4"}
+        "a ring of 4, nearest", "a ring of 4, farthest", "a ring of 4"}
     # 93.1, 46.6 and 5 GiB/s: half of what the host's way carries, for cards 0 and 1 do not say.
     four, two = native["a copy: GPUs 2 and 3, NV4"], native["a copy: GPUs 0 and 1, NV2"]
     far = native["a copy: GPUs 0 and 2, SYS"]
@@ -102,6 +103,23 @@ def test_topology_measures_by_place(home, tmp_path):
     assert got["a copy: chosen against farthest"] > 5
     (skipped,) = said["skipped"]
     assert skipped == {"name": "all-reduce over 4", "reason": "the simulated GPU computes nothing"}
+
+
+@pytest.mark.parametrize("chosen, passes", [((0, 1, 2, 3), True), ((2, 3, 4, 5), False)])
+def test_a_ring_is_judged_against_the_nearest(monkeypatch, chosen, passes):
+    """Of six GPUs, 0 to 3 have links of 100, and others of 10; those of GPU 5 to 0 and 1 have 1."""
+    links = [{"devices": [a, b], "nvlinks": 0, "pcie": "SYS",
+              "score": 100 if b < 4 else 1 if b == 5 and a < 2 else 10} for b in range(6) for a in range(b)]
+    said = {"devices": [{"index": i, "uuid": f"GPU-{i}"} for i in range(6)], "links": links}
+    machine = types.SimpleNamespace(tell=lambda *_: json.dumps(said), sim="six",
+                                    choose=lambda count: chosen[:count])
+    rows = []
+    result = types.SimpleNamespace(add=rows.append, skip=lambda *_: None, charts=[])
+    monkeypatch.setattr(topology, "copies", lambda _bench, cards, _gpus, moves, *_: [
+        cards.link[tuple(sorted(move))]["score"] for move in moves])
+    topology.topology(types.SimpleNamespace(machine=machine, result=result, bar=lambda bar, _quick: bar))
+    (judged,) = [row for row in rows if row.name.startswith("a ring of 4, chosen")]
+    assert (judged.passed, judged.bar) == (passes, "at least 95")
 
 
 def test_topology_needs_two_gpus(home, tmp_path):
