@@ -110,6 +110,8 @@ static void observe_lessee(struct lessee *l, uint64_t now_ns)
 						   memory_order_relaxed);
 	l->seen.gap_ns = atomic_load_explicit(&l->report->bell[l->device].gap_ns,
 					      memory_order_relaxed);
+	l->seen.waits = atomic_load_explicit(&l->report->steps[l->device].count,
+					     memory_order_relaxed);
 	if (a->is_paced || l->shares_space) {
 		const struct region_spent *spent = &l->report->spent[l->device];
 		/*

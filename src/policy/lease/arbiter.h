@@ -66,8 +66,8 @@
  *               see: the charge is at most the wall time, and at least the sampled time less one poll and report_lag_ns. The
  *               time that the GPU needs to change tenants (switch_ns) is charged to no tenant.
  *   Cap         A cap is a token bucket, filled at limit x time and emptied by the charge. The bucket may go into debt, which
- *               later time pays. It holds at most limit x window for a tenant that waits, limit x idle_window for an idle
- *               tenant, and a lease's worth for an absent tenant.
+ *               later time pays. It holds at most limit x window for a tenant that waits. It holds limit x idle_window for
+ *               an idle tenant, or what its next lease needs, and a lease's worth for an absent tenant.
  *   Weight      The weight is the guarantee. Tenants without one share what the guarantees leave of 100, at least 1 each.
  *               Guarantees that sum to more than 100 are scaled down to 100 while this is so. Caps are not scaled.
  *   Priority    A tenant with demand that outranks the holder, and has budget, takes the lease at once: CLOSING is sent

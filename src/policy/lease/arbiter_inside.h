@@ -156,6 +156,8 @@ struct tenant {
 	double ramp_ns;
 	/* mean time of a lease in which its thread was not ahead of the GPU, less BEHIND_SEEN_NS (quantum.c) */
 	double behind_ns;
+	/* means of its leases: number of times that its program waited, and charge */
+	double lease_waits, lease_ns;
 	/* While it is alone under a cap: slices of cap_slice_most_ns, because in short ones its thread is seldom ahead. */
 	bool has_long_slices;
 	double charged_at_pause_ns; /* charged_ns when it last had nothing to do (lease_order.c) */
@@ -227,6 +229,7 @@ struct arbiter {
 	double charged_before;  /* the holder's charged_ns at granted_at */
 	uint64_t ramp_before;   /* the holder's seen.ramp_ns at granted_at */
 	uint64_t behind_before; /* the holder's seen.behind_ns at granted_at */
+	uint64_t waits_before;  /* the holder's seen.waits at granted_at */
 	uint64_t busy_before;   /* the holder's seen.busy_ns at granted_at */
 	uint64_t start_ns;      /* time from granted_at to the first work */
 	uint64_t ran_ns;        /* time since `started`, or since the turn was last renewed */
@@ -422,7 +425,10 @@ bool turn_ends_with_tokens(struct arbiter *a, const struct tenant *t, bool conte
 bool turn_tokens_are_used_up(const struct arbiter *a, const struct tenant *t, bool contended);
 /* Returns true if `other` may take the lease in the middle of a step. */
 bool turn_may_be_cut(const struct arbiter *a, const struct tenant *t, const struct tenant *other);
-/* Returns what is left of the turn once the in-flight work is done, while `other` waits; negative if the turn is over. */
+/*
+ * Returns what is left of the turn once the in-flight work is done, while `other` waits; negative if the turn is over. If `other`
+ * comes first and turns end with steps: what is left of min_lease_ns.
+ */
 double turn_left_ns(const struct arbiter *a, const struct tenant *t, int other);
 /*
  * Returns the length of the longest steps with which turns end: step_most_ns. While a capped tenant is alone, it is the size of

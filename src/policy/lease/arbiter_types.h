@@ -49,7 +49,7 @@ struct arbiter_config {
 	/* upper bound of these tokens for a program that never waits for its work */
 	uint64_t cap_slice_most_ns;
 	uint64_t window_ns; /* how long a waiting tenant may save up its cap: bucket size / limit */
-	/* like window_ns, for a tenant that has been idle for less than free_after_ns */
+	/* like window_ns, for a tenant that has been idle for less than free_after_ns; it may also have what a lease needs */
 	uint64_t idle_window_ns;
 	uint64_t idle_min_ns; /* shortest idle time after which a holder loses the lease */
 	uint64_t idle_ns;     /* longest such idle time */
@@ -137,6 +137,8 @@ struct arbiter_observation {
 	uint64_t untried_ns;
 	uint32_t sync_points; /* how often the tenant waited for all of its work; wraps around */
 	uint64_t gap_ns;      /* time from each sync point to the next launch (monotonic) */
+	/* how often the program waited for work: sync points, and events while more was in flight (monotonic) */
+	uint64_t waits;
 	bool has_utilization;
 	/* the tenant's use of the device as another sensor measured it, 0 to 1 */
 	double utilization;

@@ -27,6 +27,7 @@ void lease_grant(struct arbiter *a, int tenant)
 	a->charged_before = t->charged_ns;
 	a->ramp_before = t->seen.ramp_ns;
 	a->behind_before = t->seen.behind_ns;
+	a->waits_before = t->seen.waits;
 	a->busy_before = t->seen.busy_ns;
 	a->start_ns = 0;
 	a->ran_ns = 0;

@@ -13,7 +13,7 @@
 #define RAMP_LOSS 0.2
 #define RAMP_SEEN_NS 300000
 /*
- * A program that never waits for its work has long slices once its thread was behind the GPU for BEHIND_MOST_NS of each lease,
+ * A program that seldom or never waits for its work has long slices once its thread was behind the GPU for BEHIND_MOST_NS of each lease,
  * on average. In each lease BEHIND_SEEN_NS more are measured, even if the thread is ahead at once.
  */
 #define BEHIND_MOST_NS 50e3
@@ -46,17 +46,21 @@ void quantum_watch_start(struct arbiter *a, const struct tenant *holder)
 }
 
 /*
- * Learns for how long the last holder's thread was behind the GPU, and sets has_long_slices by that. (activate() also clears
- * has_long_slices: the tenant was absent.)
+ * Learns from the last holder's lease for how long its thread was behind the GPU and how often its program waits, and sets
+ * has_long_slices. (activate() also clears has_long_slices: the tenant was absent.)
  */
 static void choose_slices(const struct arbiter *a, struct tenant *t)
 {
-	double behind_ns = 0;
+	double behind_ns = 0, waits = (double)(t->seen.waits - a->waits_before);
 
 	if (t->seen.behind_ns > a->behind_before + BEHIND_SEEN_NS)
 		behind_ns = (double)(t->seen.behind_ns - a->behind_before - BEHIND_SEEN_NS);
 	t->behind_ns += (behind_ns - t->behind_ns) / HANDOVER_FADE;
-	if (turn_step_ns(a, t) > 0)
+	t->lease_waits += (waits - t->lease_waits) / HANDOVER_FADE;
+	t->lease_ns += (t->charged_ns - a->charged_before - t->lease_ns) / HANDOVER_FADE;
+	/* A program that waits more often than once a long slice may be a server. */
+	bool is_server = t->lease_waits * (double)a->config.cap_slice_most_ns > t->lease_ns;
+	if (turn_step_ns(a, t) > 0 || is_server)
 		t->has_long_slices = false;
 	else if (charge_streams(a, t) && t->behind_ns > BEHIND_MOST_NS)
 		t->has_long_slices = true;

@@ -9,7 +9,7 @@
  */
 #define MOST 2
 /* If so many steps in a row are longer than that, they are no exceptions: all that was learned is forgotten. */
-#define LONG_IN_A_ROW 3
+#define LONG_IN_A_ROW 8
 /* After this charge without a sync point, all that was learned about steps is forgotten. */
 #define OVER_NS 500e6
 /*
@@ -24,6 +24,12 @@ static void go_on(struct steps *s, enum steps_trial trial)
 {
 	s->trial = trial;
 	s->tried = 0;
+}
+
+static void forget(struct steps *s)
+{
+	s->seen = s->longer = 0;
+	go_on(s, STEPS_TRY_USUAL);
 }
 
 static void try_depth(struct steps *s, double length_ns)
@@ -68,7 +74,7 @@ void steps_observe(struct steps *s, uint32_t sync_points, uint64_t gap_ns, doubl
 
 	if (!more) {
 		if (charged_ns - s->since_ns > OVER_NS)
-			s->seen = 0;
+			forget(s);
 		return;
 	}
 	s->sync_points = sync_points;
@@ -78,7 +84,7 @@ void steps_observe(struct steps *s, uint32_t sync_points, uint64_t gap_ns, doubl
 	s->since_ns = charged_ns;
 	s->longer = length_ns > MOST * s->length_ns ? s->longer + 1 : 0;
 	if (s->longer == LONG_IN_A_ROW)
-		s->seen = s->longer = 0;
+		forget(s);
 	blend(s, &s->length_ns, length_ns);
 	if (s->seen <= KNOWN)
 		s->seen++;

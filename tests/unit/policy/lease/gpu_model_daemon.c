@@ -20,6 +20,7 @@ static void add_process(struct gpu_model *m, struct model_process *p,
 		.behind_ns = p->behind_ns,
 		.sync_points = p->sync_points,
 		.gap_ns = p->gap_ns,
+		.waits = p->load.never_waits ? 0 : p->bursts,
 	};
 
 	switch (p->load.lie) {
@@ -49,6 +50,7 @@ static void add_process(struct gpu_model *m, struct model_process *p,
 	sum->behind_ns += seen.behind_ns;
 	sum->sync_points += seen.sync_points;
 	sum->gap_ns += seen.gap_ns;
+	sum->waits += seen.waits;
 	turns_observe(&p->tenant->turns, &p->tenant->member[p->member],
 		      &(struct turns_observation){ .waits = seen.waiting,
 						   .works = seen.busy || seen.launching,
