@@ -145,11 +145,13 @@ static int watch(struct mps_group *g, struct error *err)
 		return ended_at_once(g, err);
 	if (g->pidfd < 0)
 		return error_set_errno(err, errno, MPS_PROGRAM " (pid %d)", g->record.pid);
-	if (procfs_start_time(g->record.pid, &start_time) < 0 ||
-	    (g->record.start_time && start_time != g->record.start_time))
+	int r = procfs_start_time(g->record.pid, &start_time);
+	if (r == -ESRCH || (r >= 0 && g->record.start_time && start_time != g->record.start_time))
 		return ended_at_once(g, err);
+	if (r < 0)
+		return error_set_errno(err, -r, MPS_PROGRAM " (pid %d)", g->record.pid);
 	g->record.start_time = start_time;
-	int r = loop_add(g->node->loop, g->pidfd, EPOLLIN, mps_control_exited, g, &g->source);
+	r = loop_add(g->node->loop, g->pidfd, EPOLLIN, mps_control_exited, g, &g->source);
 	if (r < 0)
 		return error_set_errno(err, -r, MPS_PROGRAM);
 	g->state = MPS_STARTING;

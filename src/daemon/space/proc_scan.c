@@ -1,6 +1,7 @@
 #include "daemon/space/proc_scan.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,8 +47,9 @@ bool mps_is_over(const struct mps_server *server)
 	uint64_t start_time;
 	char text[2048];
 	int threads = 0;
-	if (procfs_start_time(server->pid, &start_time) >= 0)
-		return start_time != server->start_time;
+	int r = procfs_start_time(server->pid, &start_time);
+	if (r != -ESRCH)
+		return r >= 0 && start_time != server->start_time;
 	if (procfs_read(server->pid, "status", text, sizeof(text)) <= 0)
 		return true;
 	/* A zombie's count includes the zombie itself, and threads that have not ended. */

@@ -47,7 +47,8 @@ static void read_states(struct helper *k)
 		const struct helper_process *p = &k->order.process[i];
 		uint64_t start_time;
 		k->state[i] = CHECKPOINT_GONE;
-		if (procfs_start_time(p->pid, &start_time) >= 0 && start_time == p->start_time)
+		int r = procfs_start_time(p->pid, &start_time);
+		if (r != -ESRCH && (r < 0 || start_time == p->start_time))
 			k->state[i] = checkpoint_driver_state(k->driver, p->pid);
 	}
 }
