@@ -1,6 +1,7 @@
 """A ResourceClaim as a container: the kubelet's call (NodePrepareResources) is made by gRPC's own library, and runc gets what the
 CDI specification says that the driver wrote. Kubernetes' API server is a stand-in; the real one is in tests/k8s."""
 
+import importlib.util
 import json
 import os
 import tempfile
@@ -110,10 +111,7 @@ def check_claim(machine, tally, grpc, folder):
 
 def check(machine, tally, options):
     runc, _ = find_runc(machine)
-    try:
-        import grpc
-    except ImportError:
-        grpc = None
+    grpc = importlib.import_module("grpc") if importlib.util.find_spec("grpc") else None
     why = "needs root" if os.geteuid() else "no runc here" if not runc else None if grpc else "no grpcio here"
     if why:
         tally.skip("a container by a ResourceClaim", why)
