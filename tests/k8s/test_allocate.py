@@ -312,7 +312,7 @@ def test_several_containers_in_a_call(make_node):
     node = make_node()
     first, second = node.uuids()
     error = node.plugin.refused([f"{first}-0"], [f"{second}-0"])
-    assert "the request is for 2 containers: must be for one" in error.details()
+    assert "the kubelet's call is for 2 containers, and allotd answers calls for one only" in error.details()
 
 
 def test_a_claim_lives_as_long_as_its_pod(make_node, cluster):

@@ -497,7 +497,7 @@ def test_bad_requests(make_node):
     assert "must be 0 to 99" in core.refused([f"{first}-100"]).details()
     assert "'GPU-x-0' is not one of allotd's" in memory.refused(["GPU-x-0"]).details()
     assert "named twice" in memory.refused([f"{first}-111"] * 2).details()
-    assert "the request is for 2 containers: must be for one" in memory.refused([f"{first}-0"], [f"{first}-1"]).details()
+    assert "the kubelet's call is for 2 containers, and allotd answers calls for one only" in memory.refused([f"{first}-0"], [f"{first}-1"]).details()
     assert "the request names no devices" in core.refused([]).details()
     node.make_pod("part", main=(30, 20))
     assert "must be whole GPUs" in node.refused(CORE, 30).details()

@@ -65,8 +65,9 @@ static int read_scores(json_t *entry, size_t i, struct kube_scores *s, struct er
 			return error_set(err, EINVAL, "%s: score: %.80s: is not a GPU of the node",
 					 s->id[i], id);
 		if (!json_is_integer(value) || score < 0 || score > INT_MAX)
-			return error_set(err, EINVAL, "%s: score: %s: must be a whole number",
-					 s->id[i], id);
+			return error_set(err, EINVAL,
+					 "%s: score: %.80s: must be a whole number from 0 to %d",
+					 s->id[i], id, INT_MAX);
 		s->score[i * s->count + j] = (int)score;
 	}
 	return 0;

@@ -14,8 +14,8 @@
  * memory is answered at once. So only a call that makes the first context waits long. At that time no other thread holds memory
  * that it could free instead.
  *
- * The program's signal handlers run during the wait, which then goes on. If the daemon is gone, the wait lasts until a new one
- * answers. The waiting thread holds only the lock that serializes requests.
+ * The program's signal handlers run during the wait, which then goes on. If the daemon is gone, a tenant that holds no memory
+ * waits until a new daemon answers or memory_wait_ns is over; one that holds memory is refused after a second. The waiting thread holds only the lock that serializes requests.
  */
 #pragma once
 

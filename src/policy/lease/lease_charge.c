@@ -82,9 +82,9 @@ void charge_fill_tokens(struct arbiter *a, struct tenant *t)
 		double keeps = charge_tokens_kept(a, t);
 
 		/*
-		 * An active tenant becomes inactive once it was without demand and work for free_after_ns, is paused or is
-		 * stopped. This one has been active since before filled_at, so it has paused for less than free_after_ns, and
-		 * keeps as many tokens as for a pause between two training steps.
+		 * An active tenant becomes inactive once it was idle for free_after_ns, or if it is paused or stopped. This one
+		 * has been active since before filled_at, so it was idle for less than free_after_ns. It keeps as many tokens as
+		 * for the time between two training steps, or all that it has if that is more.
 		 */
 		if (t->active && t->filled_at > t->active_since)
 			keeps = max_double(tokens_of_pause(a, t), t->tokens_ns);

@@ -177,7 +177,8 @@ static bool has_worked(const struct tenant *t)
 
 /*
  * Returns the charge for busy_ns with work in flight. If the member can use only a part of the SMs: that part of busy_ns. On
- * all SMs and alone: busy_ns. On all SMs beside others: its work if its speed is known, otherwise an equal part of busy_ns.
+ * all SMs and alone: busy_ns. On all SMs beside others: its work, if the library counted it and its speed is known; otherwise an
+ * equal part of busy_ns.
  */
 static double charge_of(const struct tenant *t, double busy_ns, int working)
 {

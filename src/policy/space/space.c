@@ -185,8 +185,9 @@ static bool is_measured(const struct mps_client *m)
 }
 
 /*
- * Returns the lower bound of the member's pace: `least` if its speed is known. If not, its lengths may have been measured while
- * others ran, so may be too long by a factor of up to the number of members at work; `least` is multiplied by that number.
+ * Returns the lower bound of the member's pace: `least` if its speed is known. If not, the predicted lengths of its work may have
+ * been measured while others ran. They may then be too long by a factor of up to `present`, the number of present members; so the
+ * bound is `least` times `present`, at most 1.
  */
 static double least_pace(const struct mps_client *m, int present)
 {

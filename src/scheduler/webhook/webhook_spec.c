@@ -196,9 +196,13 @@ static int add_alternatives(const struct conversion *c, double cores_pct, const 
 	if (!json_array_size(sizes) || json_array_size(sizes) > ALTERNATIVES_MAX)
 		return error_set(
 			w->err, EINVAL,
-			"%.100s: the cluster's GPUs have %zu sizes of memory, and a request in "
-			"percent needs 1 to %d: ask for MiB, by %.100s",
-			resource, json_array_size(sizes), ALTERNATIVES_MAX, w->terms->memory);
+			"%.100s: the cluster's GPUs have %zu different sizes of memory, and a request in "
+			"percent is possible with 1 to %d: %s, by %.100s",
+			resource, json_array_size(sizes), ALTERNATIVES_MAX,
+			json_array_size(sizes) ? "ask for MiB"
+					       : "are there ResourceSlices of " DRA_DRIVER
+						 "? Or ask for MiB",
+			w->terms->memory);
 	json_array_foreach((json_t *)sizes, i, size)
 	{
 		uint64_t mib = (uint64_t)json_integer_value(size);

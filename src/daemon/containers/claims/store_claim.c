@@ -64,9 +64,10 @@ static int add_slots(struct store *store, int64_t row, const char *uuid, const s
 		bind_int(&b, row);
 		r = run_bound(store, SQL_ADD_SLOT, &b, err);
 		if (r == -EEXIST)
-			return error_set(err, EEXIST,
-					 "device %s-%u already belongs to another claim in the store",
-					 uuid, i);
+			return error_set(
+				err, EEXIST,
+				"device %s-%u is already recorded for another claim: this is a fault of allotd: please report it",
+				uuid, i);
 	}
 	return r;
 }

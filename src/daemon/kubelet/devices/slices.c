@@ -170,9 +170,10 @@ int slices_prefer(const struct slices *slices, const struct slice_set *available
 		musts += slots_count(&must->card[i]);
 	}
 	if (size > there)
-		return error_set(err, EINVAL,
-				 "the kubelet asks for %u devices, and only %u are available", size,
-				 there);
+		return error_set(
+			err, EINVAL,
+			"the kubelet asks for %u devices, but lists only %u as available: restart the kubelet, then make the pod anew",
+			size, there);
 	if (size < musts)
 		return error_set(
 			err, EINVAL,

@@ -394,8 +394,10 @@ int annotated_allocate(struct annotated *b, struct grpc_call *call,
 		       const struct message_request *request, struct error *err)
 {
 	if (request->count != 1)
-		return error_set(err, EINVAL, "the request is for %zu containers: must be for one",
-				 request->count);
+		return error_set(
+			err, EINVAL,
+			"the kubelet's call is for %zu containers, and allotd answers calls for one only: the kubelet's version is not supported",
+			request->count);
 	struct annotated_call *c = new_call(b, &request->container[0]);
 	if (!c)
 		return error_set_errno(err, ENOMEM, "request");

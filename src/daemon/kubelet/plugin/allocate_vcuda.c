@@ -275,8 +275,10 @@ int vcuda_allocate(struct vcuda *v, struct grpc_call *call, enum endpoint_role r
 {
 	const struct message_container *container = request->container;
 	if (request->count != 1)
-		return error_set(err, EINVAL, "the request is for %zu containers: must be for one",
-				 request->count);
+		return error_set(
+			err, EINVAL,
+			"the kubelet's call is for %zu containers, and allotd answers calls for one only: the kubelet's version is not supported",
+			request->count);
 	if (!container->count)
 		return error_set(err, EINVAL, "the request names no devices");
 	struct vcuda_call *c = calloc(1, sizeof(*c));

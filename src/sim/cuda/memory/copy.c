@@ -1,5 +1,6 @@
 /*
- * Copies, which take time at the rate of the link (spec.h). If the simulation keeps the bytes of both ends (va.c), an
+ * Copies. To or from the host or another GPU, a copy takes time at the rate of the link (spec.h); within a GPU, at
+ * set_bytes_per_s. If the simulation keeps the bytes of both ends (va.c), an
  * asynchronous copy moves them at once, a synchronous one at its end. A captured copy moves nothing.
  */
 #include <string.h>

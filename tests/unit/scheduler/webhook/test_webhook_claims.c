@@ -205,12 +205,15 @@ static void test_a_part_of_each_size(void **state)
 				    "0", "4096", "16384") "," SIZE("1", "20480", "81920") "]}]}");
 	json_decref(sizes);
 	sizes = json_array();
-	assert_refused(pod, "have 0 sizes of memory");
+	assert_refused(
+		pod,
+		"is possible with 1 to 8: are there ResourceSlices of gpu.allot.dev? Or ask for MiB, by ");
 	for (int i = 1; i < 10; i++)
 		json_array_append_new(sizes, json_integer(i));
-	assert_refused(pod,
-		       "have 9 sizes of memory, and a request in percent needs 1 to 8: ask for MiB, by "
-		       "nvidia.com/gpumem");
+	assert_refused(
+		pod,
+		"have 9 different sizes of memory, and a request in percent is possible with 1 to 8: ask for MiB, by "
+		"nvidia.com/gpumem");
 	json_decref(sizes);
 	sizes = NULL;
 }

@@ -174,8 +174,9 @@ static void refuse_preference(struct slice_set available, struct slice_set must,
 
 static void test_impossible_preference(void **state)
 {
-	refuse_preference(set_of(1, 1, 0), set_of(0, 0, 0), 3,
-			  "the kubelet asks for 3 devices, and only 2 are available");
+	refuse_preference(
+		set_of(1, 1, 0), set_of(0, 0, 0), 3,
+		"the kubelet asks for 3 devices, but lists only 2 as available: restart the kubelet, then make the pod anew");
 	refuse_preference(set_of(7, 0, 0), set_of(7, 0, 0), 2,
 			  "the kubelet asks for 2 devices, fewer than the 3 that must be included");
 	refuse_preference(set_of(7, 0, 0), set_of(0, 2, 0), 2,
