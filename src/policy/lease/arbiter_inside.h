@@ -293,6 +293,8 @@ bool charge_streams(const struct arbiter *a, const struct tenant *t);
  * begins about as far above zero as it ends below.
  */
 uint64_t charge_alone_debt_ns(const struct arbiter *a, const struct tenant *t);
+/* Returns the GPU time of a long slice: cap_slice_most_ns, but no more than the token bucket holds; cap_slice_ns at least. */
+double charge_long_slice_ns(const struct arbiter *a, const struct tenant *t);
 /* Returns the GPU time that a capped tenant saves up in each pause while it is alone. */
 uint64_t charge_alone_slice_ns(const struct arbiter *a, const struct tenant *t);
 /* Returns the most tokens that a new or absent tenant has: enough for a lease beside any other tenants. */

@@ -29,12 +29,16 @@ bool charge_streams(const struct arbiter *a, const struct tenant *t)
 	       t->charged_ns - t->charged_at_pause_ns >= most_ns;
 }
 
-uint64_t charge_alone_slice_ns(const struct arbiter *a, const struct tenant *t)
+double charge_long_slice_ns(const struct arbiter *a, const struct tenant *t)
 {
 	double most_ns = min_double((double)a->config.cap_slice_most_ns, charge_bucket_ns(a, t));
 
-	return t->has_long_slices ? max_u64(a->config.cap_slice_ns, (uint64_t)most_ns)
-				  : a->config.cap_slice_ns;
+	return max_double((double)a->config.cap_slice_ns, most_ns);
+}
+
+uint64_t charge_alone_slice_ns(const struct arbiter *a, const struct tenant *t)
+{
+	return t->has_long_slices ? (uint64_t)charge_long_slice_ns(a, t) : a->config.cap_slice_ns;
 }
 
 uint64_t charge_alone_debt_ns(const struct arbiter *a, const struct tenant *t)

@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "policy/lease/arbiter_inside.h"
 
 /* assumed cost of a hand-over, with the wake-up of the next holder, until it is measured */
@@ -18,6 +20,8 @@
  */
 #define BEHIND_MOST_NS 50e3
 #define BEHIND_SEEN_NS 300000
+/* bound of the number of waits in one lease, for each long slice's worth of charge */
+#define WAITS_MOST 4
 /* fraction of GPU time left unused by caps that may go into hand-overs */
 #define SLACK_PART (1.0 / 3)
 
@@ -51,15 +55,20 @@ void quantum_watch_start(struct arbiter *a, const struct tenant *holder)
  */
 static void choose_slices(const struct arbiter *a, struct tenant *t)
 {
-	double behind_ns = 0, waits = (double)(t->seen.waits - a->waits_before);
+	double behind_ns = 0, waits = 0;
+	double charged_ns = t->charged_ns - a->charged_before, slice_ns = charge_long_slice_ns(a, t);
 
+	if (t->seen.waits > a->waits_before)
+		waits = (double)(t->seen.waits - a->waits_before);
 	if (t->seen.behind_ns > a->behind_before + BEHIND_SEEN_NS)
 		behind_ns = (double)(t->seen.behind_ns - a->behind_before - BEHIND_SEEN_NS);
 	t->behind_ns += (behind_ns - t->behind_ns) / HANDOVER_FADE;
+	/* A checkpoint waits for many copies: one lease alone must not decide. */
+	waits = fmin(waits, WAITS_MOST * charged_ns / slice_ns);
 	t->lease_waits += (waits - t->lease_waits) / HANDOVER_FADE;
-	t->lease_ns += (t->charged_ns - a->charged_before - t->lease_ns) / HANDOVER_FADE;
+	t->lease_ns += (charged_ns - t->lease_ns) / HANDOVER_FADE;
 	/* A program that waits more often than once a long slice may be a server. */
-	bool is_server = t->lease_waits * (double)a->config.cap_slice_most_ns > t->lease_ns;
+	bool is_server = t->lease_waits * slice_ns > t->lease_ns;
 	if (turn_step_ns(a, t) > 0 || is_server)
 		t->has_long_slices = false;
 	else if (charge_streams(a, t) && t->behind_ns > BEHIND_MOST_NS)

@@ -8,8 +8,6 @@
  * One step counts as at most MOST usual ones, because it may be an exception: a long prompt among short steps, or a lost CPU.
  */
 #define MOST 2
-/* If so many steps in a row are longer than that, they are no exceptions: all that was learned is forgotten. */
-#define LONG_IN_A_ROW 8
 /* After this charge without a sync point, all that was learned about steps is forgotten. */
 #define OVER_NS 500e6
 /*
@@ -24,12 +22,6 @@ static void go_on(struct steps *s, enum steps_trial trial)
 {
 	s->trial = trial;
 	s->tried = 0;
-}
-
-static void forget(struct steps *s)
-{
-	s->seen = s->longer = 0;
-	go_on(s, STEPS_TRY_USUAL);
 }
 
 static void try_depth(struct steps *s, double length_ns)
@@ -74,7 +66,7 @@ void steps_observe(struct steps *s, uint32_t sync_points, uint64_t gap_ns, doubl
 
 	if (!more) {
 		if (charged_ns - s->since_ns > OVER_NS)
-			forget(s);
+			s->seen = 0;
 		return;
 	}
 	s->sync_points = sync_points;
@@ -82,9 +74,6 @@ void steps_observe(struct steps *s, uint32_t sync_points, uint64_t gap_ns, doubl
 	/* The charge may have fallen by a settlement. */
 	double length_ns = charged_ns > s->since_ns ? (charged_ns - s->since_ns) / more : 0;
 	s->since_ns = charged_ns;
-	s->longer = length_ns > MOST * s->length_ns ? s->longer + 1 : 0;
-	if (s->longer == LONG_IN_A_ROW)
-		forget(s);
 	blend(s, &s->length_ns, length_ns);
 	if (s->seen <= KNOWN)
 		s->seen++;

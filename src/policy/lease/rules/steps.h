@@ -33,7 +33,6 @@ enum steps_trial { STEPS_TRY_USUAL, STEPS_TRY_AHEAD, STEPS_DECIDED };
 struct steps {
 	uint32_t sync_points;   /* number of sync points, as last reported */
 	unsigned seen;          /* number of sync points counted so far, until length_ns is known */
-	unsigned longer;        /* number of latest steps that were much longer than length_ns */
 	double since_ns;        /* charge at the latest sync point */
 	double length_ns;       /* fading mean of the charge of a step */
 	uint64_t gap_before_ns; /* gap_ns as reported at the latest sync point */
