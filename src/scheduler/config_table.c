@@ -150,7 +150,7 @@ static const struct settings_row rows[] = {
 	  .help = "on or off: pods that ask for it are placed by the measured use of GPUs, not by what was promised to other pods" },
 	{ "filler_patience", SETTINGS_DURATION, AT(opportunistic_patience_ns), "60s", .min = 0,
 	  .max = S(86400),
-	  .help = "a pod placed by use is evicted after it got too little GPU time for this long; 0: only for pods of higher priority" },
+	  .help = "if a pod placed by use gets too little GPU time for this long, as many such pods as needed are evicted; 0: only for pods of higher priority" },
 	{ "gangs", SETTINGS_SWITCH, AT(has_gangs), "on",
 	  .help = "on or off: pods of one group (gang) are placed all together or not at all" },
 	{ "gang_wait", SETTINGS_DURATION, AT(gang_wait_ns), "12s", .min = S(1), .max = S(120),

@@ -117,8 +117,8 @@ static const struct use_row {
 	  "Percent of the GPU's time that pods used over the last minute, pods placed by use "
 	  "excluded." },
 	{ "allot_scheduler_card_used_peak_ratio", use_peak,
-	  "Highest percent of the GPU's time that pods used over the last minutes, pods placed by "
-	  "use excluded. Those are placed by this value." },
+	  "90th percentile of card_used_ratio over the last minutes. Pods are placed by use by this "
+	  "value." },
 	{ "allot_scheduler_card_borrowed_ratio", borrowed,
 	  "Percent of the GPU's time that pods placed by use requested." },
 	{ "allot_scheduler_card_shut_seconds", cooldown_for,
