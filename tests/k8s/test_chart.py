@@ -13,7 +13,7 @@ import yaml
 
 from charts import CHART, NAMESPACE, VALUES, Helm, check_settings, objects, of_kind, path_of, sets
 from cluster import ADMIN_TOKEN, ApiError
-from machines import BUILD, ROOT
+from machines import BUILD, ROOT, wait_until
 from scheduler import Scheduler
 
 # Of operators that are not there: an API server knows them by their definitions alone.
@@ -277,6 +277,17 @@ def test_what_helm_has_made_is_served(helm, tmp_path):
         scheduler.stop()
 
 
+def are_policies_over(cluster):
+    """The API server goes on applying a ValidatingAdmissionPolicy for a moment after it was deleted."""
+    pod = {"metadata": {"name": "later", "annotations": {"hami.io/vgpu-node": "n"}},
+           "spec": {"containers": [{"name": "main", "image": "i", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}
+    try:
+        return cluster.request("POST", "/api/v1/namespaces/default/pods", pod, query="?dryRun=All")
+    except ApiError as error:
+        assert error.status in (403, 422), error
+        return None
+
+
 def test_install_and_upgrade(helm, cluster):
     """For real, with the certificate kept."""
     into = ["--namespace", "chart", "--kubeconfig", administrator(cluster)]
@@ -292,6 +303,7 @@ def test_install_and_upgrade(helm, cluster):
     assert "quantum = 30ms" in settings
     helm.check("uninstall", "gpu", "--no-hooks", *into)
     assert "gpu-allot-scheduler" not in [one["metadata"]["name"] for one in cluster.request("GET", webhooks)["items"]]
+    wait_until(lambda: are_policies_over(cluster), 60, what="the end of the chart's policies")
 
 
 # ---- alerts and the dashboard ----
