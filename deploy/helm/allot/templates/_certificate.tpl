@@ -1,11 +1,11 @@
-{{/* Which Secret has the certificate. */}}
+{{/* The name of the Secret with the certificate. */}}
 {{- define "allot.tlsSecret" -}}
 {{ default (printf "%s-tls" (include "allot.scheduler" .)) .Values.certificate.secretName }}
 {{- end }}
 
 {{/*
-JSON of crt, key and caBundle, each in base64; key "" where no Secret is to be made. What Helm has made is remembered in
-.Values, so that Secret and webhook get the same one.
+JSON with crt, key and caBundle, each in base64. key is "" if the chart makes no Secret. A certificate that Helm has made
+is kept in .Values, so that Secret and webhook get the same one.
 */}}
 {{- define "allot.tls" -}}
 {{- $c := .Values.certificate -}}

@@ -5,7 +5,7 @@ preemptVerb: preempt
 bindVerb: bind
 weight: 1
 nodeCacheCapable: true
-# A binding says itself what it failed of, after it has waited for those of its gang.
+# Longer than a binding with its wait for the gang, so that allot-scheduler itself reports why a binding failed.
 httpTimeout: {{ add (int .Values.scheduler.gangSeconds) (int .Values.scheduler.bindSeconds) 2 }}s
 managedResources:
   {{- include "allot.managedResources" . | trim | nindent 2 }}

@@ -17,7 +17,7 @@
 {{ include "allot.fullname" . }}-scheduler
 {{- end }}
 
-{{/* For {{ include "allot.labels" (list . "allotd") }}: what an object is of. */}}
+{{/* The labels of an object of one component: {{ include "allot.labels" (list . "allotd") }}. */}}
 {{- define "allot.labels" -}}
 {{- $root := index . 0 -}}
 {{ include "allot.selector" . }}
@@ -37,7 +37,6 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{ $image.repository }}{{ $image.digest | empty | ternary (printf ":%s" (default .Chart.AppVersion $image.tag)) (printf "@%s" $image.digest) }}
 {{- end }}
 
-{{/* Of the cluster's version, without what a vendor puts behind it. */}}
 {{- define "allot.kubeSchedulerImage" -}}
 {{- include "allot.kubernetesImage" (list . .Values.scheduler.kubeScheduler.image) -}}
 {{- end }}
@@ -46,14 +45,14 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 {{- include "allot.kubernetesImage" (list . .Values.uninstall.image) -}}
 {{- end }}
 
-{{/* Of (list . image): by default of the cluster's own version. */}}
+{{/* Of (list . image): the tag is by default the cluster's version, without a vendor's suffix. */}}
 {{- define "allot.kubernetesImage" -}}
 {{- $image := index . 1 -}}
 {{- $version := (index . 0).Capabilities.KubeVersion.Version | regexFind "^v?[0-9]+\\.[0-9]+\\.[0-9]+" -}}
 {{ $image.repository }}:{{ default $version $image.tag }}
 {{- end }}
 
-{{/* The scheduler's names in its certificate. */}}
+{{/* The DNS names in the scheduler's certificate. */}}
 {{- define "allot.hosts" -}}
 {{- $name := include "allot.scheduler" . -}}
 {{- $hosts := list -}}

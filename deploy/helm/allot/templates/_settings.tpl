@@ -1,4 +1,4 @@
-{{/* Lines of settings of a dict: true and false are on and off; null leaves a setting out. */}}
+{{/* A dict of settings as lines of a file: true and false become on and off; null leaves a setting out. */}}
 {{- define "allot.lines" -}}
 {{- range $name, $value := . }}
 {{- if kindIs "bool" $value }}
@@ -11,7 +11,7 @@
 {{- end }}
 {{- end }}
 
-{{/* "true": pods are placed by how much others use of GPUs. */}}
+{{/* "true" if place_by_use is on. */}}
 {{- define "allot.placesByUse" -}}
 {{- $value := get .Values.scheduler.settings "place_by_use" -}}
 {{- or (eq (toString $value) "true") (eq (toString $value) "on") -}}
@@ -90,9 +90,10 @@
 {{- end }}
 
 {{/*
-What kube-scheduler asks its extender about, by the names that the settings give. gpu-manager's units kubelets count as they are,
-so kube-scheduler does as well, and sees by itself where the end of others makes room. HAMi's count says nothing of memory; and of
-pods that ask for both, a kube-scheduler that counts one of them forgets for minutes that a new node may serve them.
+The resources about which kube-scheduler asks its extender, under the names in the settings. kube-scheduler itself counts
+gpu-manager's units, as the kubelet does, so it sees when pods that end make room. It does not count HAMi's nvidia.com/gpu, a
+number that says nothing about memory. If kube-scheduler counted one resource of a pod that asks for several, it could
+overlook for minutes that a new node has room.
 */}}
 {{- define "allot.managedResources" -}}
 {{- $settings := .Values.scheduler.settings -}}
@@ -116,7 +117,7 @@ pods that ask for both, a kube-scheduler that counts one of them forgets for min
 {{ .Values.scheduler.settings.scheduler_name | default "allot-scheduler" }}
 {{- end }}
 
-{{/* Whose pods the webhook completes and checks. */}}
+{{/* Selects the pods that the webhook completes and checks. */}}
 {{- define "allot.seenPods" -}}
 - { key: allot.dev/webhook, operator: NotIn, values: [ignore] }
 - { key: hami.io/webhook, operator: NotIn, values: [ignore] }
@@ -129,7 +130,7 @@ pods that ask for both, a kube-scheduler that counts one of them forgets for min
 {{- end }}
 {{- end }}
 
-{{/* What several values are together: said here, once, for all templates. */}}
+{{/* Checks values that depend on each other, for all templates. */}}
 {{- define "allot.check" -}}
 {{- $scheduler := .Values.scheduler -}}
 {{- $kube := $scheduler.kubeScheduler -}}
@@ -138,7 +139,7 @@ pods that ask for both, a kube-scheduler that counts one of them forgets for min
 {{- fail "vocabulary: slices needs no scheduler: set scheduler.enabled to false, or vocabulary to hami or gpu-manager" }}
 {{- end }}
 {{- if not (or .Values.daemon.devicePlugin .Values.dra.enabled) }}
-{{- fail "daemon.devicePlugin and dra.enabled: are both false: nodes would give nothing to pods" }}
+{{- fail "daemon.devicePlugin and dra.enabled: are both false: nodes would offer pods no GPUs" }}
 {{- end }}
 {{- if and .Values.dra.enabled (not .Values.daemon.enabled) }}
 {{- fail "dra.enabled: needs daemon.enabled: allotd is the driver" }}
@@ -153,7 +154,7 @@ pods that ask for both, a kube-scheduler that counts one of them forgets for min
 {{- fail "dra.convert: the cluster's own kube-scheduler places claims: set scheduler.kubeScheduler.enabled to false" }}
 {{- end }}
 {{- if and $scheduler.enabled (not .Values.daemon.devicePlugin) (not .Values.dra.convert) }}
-{{- fail "daemon.devicePlugin: false needs no scheduler: set scheduler.enabled to false, as the cluster's own places claims; or dra.convert to true" }}
+{{- fail "daemon.devicePlugin: false needs no scheduler: set scheduler.enabled to false, because the cluster's own scheduler places claims; or set dra.convert to true" }}
 {{- end }}
 {{- if and .Values.test.claim (not .Values.dra.enabled) }}
 {{- fail "test.claim: needs dra.enabled" }}
@@ -165,7 +166,7 @@ pods that ask for both, a kube-scheduler that counts one of them forgets for min
 {{- fail "scheduler.enabled and daemon.enabled: are both false: nothing would be installed" }}
 {{- end }}
 {{- if and $scheduler.enabled $scheduler.page.enabled (not $scheduler.page.tokenSecret) }}
-{{- fail "scheduler.page.tokenSecret: is empty: the page shows pods of every namespace to whoever reaches the Service: name a Secret whose key is token" }}
+{{- fail "scheduler.page.tokenSecret: is empty: the page would show pods of every namespace to every client that reaches the Service: name a Secret with the key token" }}
 {{- end }}
 {{- if $scheduler.enabled }}
 {{- if $kube.enabled }}
