@@ -1,6 +1,6 @@
-# fish completion of allot. What fits is said by the program itself.
+# fish completion of allot. The command `allot complete` lists the words that fit.
 
-# Lines of `allot complete`: "WORD\tHELP", or ":..." for what fish completes.
+# `allot complete` prints lines "WORD\tHELP", or ":..." for words that fish itself completes.
 function __allot_complete
 	set -l current (commandline -ct)
 	set -l words (commandline -opc) "$current"

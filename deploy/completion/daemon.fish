@@ -1,5 +1,5 @@
-# fish completion of allotd and allot-scheduler: their --help has a line an option, and a line a setting, which is
-# an option as well.
+# fish completion of allotd and allot-scheduler. Their --help has a line for each option and each setting. Each setting is an
+# option too.
 function __allot_daemon_complete
 	set -l words (commandline -opc)
 	$words[1] --help 2>/dev/null | sed -n \
