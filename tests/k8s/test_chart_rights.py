@@ -116,7 +116,7 @@ def test_a_driver_writes_slices_of_its_node(accounts, cluster):
         try:
             cluster.request(method, where, body, token=bound)
         except ApiError as error:
-            assert error.status == 422 and "allotd may write ResourceSlices of its own node" in str(error), error
+            assert error.status == 422 and "allotd may write only ResourceSlices of its own node" in str(error), error
             return False
         return True
 
