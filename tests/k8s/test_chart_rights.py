@@ -224,7 +224,7 @@ def test_the_scheduler_writes_templates_of_its_own(accounts, cluster):
         try:
             cluster.request(method, at, body, token=bearer, **more)
         except ApiError as error:
-            assert error.status == 422 and "ResourceClaimTemplates of its own" in str(error), error
+            assert error.status == 422 and "only its own ResourceClaimTemplates" in str(error), error
             return False
         return True
 
