@@ -1,4 +1,4 @@
-"""What scripts/demo does after the build."""
+"""The part of scripts/demo that runs after the build."""
 
 import argparse
 import ctypes
@@ -37,15 +37,15 @@ class Tenant:
     process: subprocess.Popen = None
     output: pathlib.Path = None
     got_pct: float = 0.0
-    used_s: float = 0.0  # GPU time charged, as the daemon says
-    charged_pct: float = 0.0  # the same, of the time that its load took
+    used_s: float = 0.0  # GPU time that the daemon charged
+    charged_pct: float = 0.0  # the same, in percent of the load's run time
     held_gib: float = 0.0
     refused: str = ""
     series: list = dataclasses.field(default_factory=list)
 
 
 class CannotRun(Exception):
-    """A load does not run here; the text says why."""
+    """The load can't run here; the text says why."""
 
 
 def fail(words):
@@ -86,7 +86,7 @@ def json_lines(text):
 
 
 def run_alone(command):
-    """Runs a load without allot, for what it costs on the GPU alone; its JSON lines."""
+    """Runs a load without allot to learn its cost on the idle GPU; returns its JSON lines."""
     result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     lines = json_lines(result.stdout)
     if result.returncode != 0 or not lines:
@@ -95,12 +95,11 @@ def run_alone(command):
 
 
 class LoadWork:
-    """Kernels of known cost: the share is the work done in the time that it took."""
+    """Kernels of known cost: a tenant's share is its work, in GPU time, over the time that this took."""
 
     def __init__(self, simulated, seconds):
-        # The simulated card, its tenants and the daemon share the machine's processors. With two,
-        # each tenant was 0.1 to 0.7 points short in most runs, 1.6 in one, and 10 beside a program
-        # that kept one of them busy.
+        # The simulated card, its tenants and the daemon share the machine's processors, so shares
+        # are less exact there: with two processors each tenant was 0.1 to 0.7 points short in most runs.
         self.tolerance_points = 2 if simulated else 1
         self.tolerance_text = f"{self.tolerance_points} point{'s' if simulated else ''}"
         self.what = f"kernels of {KERNEL_US / 1000:g} ms, {seconds:g} s"
@@ -120,17 +119,17 @@ class LoadWork:
         load = [LOAD, *self.kernel, "--seconds", str(self.seconds), "--json",
                 "--start-at", f"{start_at:.3f}", "--mib", str(int(tenant.quota_gib * 1024 * 0.75)),
                 *over]
-        # It stays until what it was charged has been read.
+        # The tenant stays until the demo has read what it was charged.
         return ["sh", "-c", '"$@" && { read -r line || :; }', "sh", *load] if self.simulated else load
 
     def stays(self, tenant):
-        """Whether the load has ended, and its tenant waits to be let go."""
+        """Whether the load has ended, and its tenant waits until it may end too."""
         lines = json_lines(tenant.output.read_text()) if self.simulated else []
         return bool(lines) and "share_pct" in lines[-1]
 
     def speed(self, tenants):
-        """What the card did of the time charged. A simulated one stands still where the machine's
-        processors are busy with other things; that is no tenant's loss to another."""
+        """The part of the charged time in which the card worked. A simulated card pauses while the machine's
+        processors are busy with other programs; no tenant loses that time to another tenant."""
         charged = sum(tenant.charged_pct for tenant in tenants)
         if not self.simulated or not charged:
             return 1.0
@@ -155,7 +154,7 @@ class LoadWork:
 
 
 class TorchWork:
-    """Trainings: the share is a step's time alone, against its time as a tenant."""
+    """Trainings: a tenant's share is the time of a step alone on the GPU over its time in the tenant."""
 
     tolerance_text = "1 point, or 3 % of the share"
     BATCH = {"resnet18": 128, "transformer": 256}
@@ -166,7 +165,7 @@ class TorchWork:
         self.seconds = min(seconds, 14)
         self.what = f"PyTorch, {model}, {self.seconds:g} s"
         self.start_in_s = 0
-        # Both batches that are likely, in one process: PyTorch takes long to start.
+        # Measures both likely batch sizes in one process, because PyTorch takes long to start.
         alone = run_alone(self.load([self.batch, 2 * self.batch], 3))
         self.native_ms = {line["batch"]: line["step_ms_mean"] for line in alone}
         self.peak_gib = alone[0]["peak_reserved_bytes"] / GIB
@@ -177,7 +176,7 @@ class TorchWork:
                 *more]
 
     def quota_gib(self, asked_pct):
-        # Room for one batch and its context, and far from room for the four that one asks for.
+        # Enough for one batch and its context, and far too little for the four batches that one tenant asks for.
         return round(1.2 * self.peak_gib + 0.8, 1)
 
     def command(self, tenant, start_at):
@@ -207,7 +206,7 @@ class TorchWork:
 
 
 def choose_work(options):
-    """What runs on a real GPU: PyTorch where it is installed and works, else our own kernels."""
+    """The work for a real GPU: PyTorch where it is installed and works, else our own kernels."""
     model = None if options.load else torch_model()
     if model:
         try:
@@ -225,7 +224,7 @@ class Demo:
         self.sim = []
         self.notes = []
         if not self.gpu:
-            # A daemon and a card of our own: nobody else's tenants are in the way.
+            # The demo's own daemon and card: no other tenants use them.
             spec = options.sim or "h200"
             self.sim = ["--sim", spec]
             self.environment["ALLOT_RUN_DIR"] = str(self.scratch / "run")
@@ -258,7 +257,7 @@ class Demo:
             return {"devices": [], "tenants": []}
 
     def watch(self):
-        """Shows the live table until all have ended; notes what the daemon says meanwhile."""
+        """Shows the live table until all tenants have ended, and records the daemon's figures meanwhile."""
         interval = "1" if sys.stdout.isatty() else "5"
         table = subprocess.Popen([ALLOT, "ps", *self.sim, "--watch", interval],
                                  env=self.environment)
@@ -296,7 +295,7 @@ class Demo:
                 tenant.series = shares[tenant.name]
 
     def report(self):
-        """Prints asked against got; returns what is not as it should be."""
+        """Prints what each tenant asked for and got; returns a text for each share that is off."""
         wrong = []
         speed = self.work.speed(self.tenants)
         if speed < SPEED_WORTH_A_WORD:
@@ -342,7 +341,7 @@ class Demo:
         shutil.rmtree(self.scratch, ignore_errors=True)
 
     def is_running(self):
-        """Whether our own daemon or card still answers: they end when nobody needs them."""
+        """Whether the demo's daemon or card still runs: both end by themselves once nothing uses them."""
         for path in self.scratch.glob("run/*/*.sock"):
             for kind in (socket.SOCK_STREAM, socket.SOCK_SEQPACKET):
                 with socket.socket(socket.AF_UNIX, kind) as probe:
@@ -357,7 +356,7 @@ def main():
     parser.add_argument("--load", action="store_true")
     parser.add_argument("--seconds", type=float, default=20)
     options = parser.parse_args()
-    # As an exception, so that the tenants and a daemon of our own are ended with it.
+    # SIGTERM becomes an exception, so that `finally` ends the tenants and the demo's daemon.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     for part in (ALLOT, LOAD):
         if not part.exists():

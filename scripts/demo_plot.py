@@ -1,4 +1,4 @@
-"""The demo's picture: what each tenant asked for against what it got, as SVG; python3 alone."""
+"""Draws the demo's picture as SVG: what each tenant asked for and what it got. Needs only python3."""
 
 import math
 from xml.sax.saxutils import escape
@@ -42,7 +42,7 @@ class Svg:
 
 
 def nice_top(value, steps=6):
-    """The least multiple of a round step that is not below value, in few steps; and the step."""
+    """(the least multiple of a round step that is not below value, the step); it takes only a few steps."""
     scale = 1e-3
     while True:
         for factor in (1, 2, 2.5, 5):
@@ -67,7 +67,7 @@ def draw_scale(svg, left, right, top, step, unit):
 
 
 def draw_bars(svg, left, right, title, unit, tenants, asked, got, form):
-    """A pair of bars a tenant: an outline for what was asked, a filled one for what it got."""
+    """Two bars for each tenant: an outline for what it asked for, a filled one for what it got."""
     svg.text(left - 30, TOP - 38, title, 14, INK, weight="600")
     most = max([asked(t) for t in tenants] + [got(t) for t in tenants] + [1e-3])
     top, step = nice_top(most * 1.12)
@@ -120,8 +120,8 @@ def draw_key(svg, x, y):
 
 def draw(path, subtitle, tenants, note=""):
     """
-    Writes the picture. A tenant: name, asked_pct, got_pct, quota_gib, held_gib, and series, a list
-    of (seconds, percent), which may be empty for all.
+    Writes the picture. Each tenant is a dictionary: name, asked_pct, got_pct, quota_gib, held_gib, and series,
+    a list of (seconds, percent). All series may be empty.
     """
     svg = Svg()
     svg.text(30, 34, "One GPU, three tenants: what they asked for and what they got", 18, INK,

@@ -36,8 +36,8 @@ install_needed() {
 		echo "allot: packages are missing and this user may not install any; please run as root: apt-get install$wanted" >&2
 		return 1
 	fi
-	# Another apt-get, such as that of unattended upgrades, is waited for. `update` knows no such option before apt 2.7: what it
-	# could not fetch does not matter where the packages are known already.
+	# Waits for another apt-get, such as that of unattended upgrades. Before apt 2.7 `update` can't wait and may fail, which
+	# does not matter if the packages are known already.
 	log=$(mktemp)
 	# shellcheck disable=SC2086
 	if { as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout="$apt_wait_s" update || :
@@ -53,7 +53,7 @@ install_needed() {
 	return 1
 }
 
-# A header or library that the compiler can use.
+# Prints the test, for need(), whether the compiler can use this library.
 has_library() {
 	printf 'pkg-config --exists %s' "$1"
 }
@@ -76,7 +76,7 @@ need_build_tools() {
 	need 'command -v python3' python3
 }
 
-# Of scripts/package.
+# For scripts/package.
 need_deb_tools() {
 	need 'dpkg-query -W -f "\${Status}" build-essential | grep -q " installed"' build-essential
 	need 'command -v dh' debhelper

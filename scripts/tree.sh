@@ -1,7 +1,7 @@
-# Sourced by scripts/package and scripts/release: the tree as it is released.
+# Sourced by scripts/package and scripts/release: copies and packs the source tree for a release.
 # shellcheck shell=sh
 
-# The tree without what was built: tracked files and new ones where there is git, else all but build*.
+# Copies the tree without build results: with git, tracked and new files; without git, everything but build*.
 #     copy_tree FOLDER
 copy_tree() {
 	mkdir -p "$1"
@@ -12,7 +12,7 @@ copy_tree() {
 	fi | while_there | tar --null -T - -cf - | tar -xf - -C "$1"
 }
 
-# Files that are tracked and were removed are left out.
+# Leaves out tracked files that were deleted from the tree.
 while_there() {
 	xargs -0 sh -c 'for file; do [ ! -e "$file" ] && [ ! -L "$file" ] || printf "%s\0" "$file"; done' sh
 }
@@ -21,12 +21,12 @@ version() {
 	sed -n "s/^  version: '\(.*\)',/\1/p" meson.build | head -1
 }
 
-# Of the version: the date of debian/changelog's first entry, in seconds since 1970.
+# The date of this version: that of debian/changelog's first entry, in seconds since 1970.
 release_time() {
 	date -u +%s -d "$(sed -n 's/^ -- .*>  //p' debian/changelog | head -1)"
 }
 
-# The tree as a tar file, the same bytes wherever and whenever it is made.
+# Packs the tree into a tar file whose bytes do not depend on where and when it is made.
 #     pack_tree FILE
 pack_tree() {
 	packed=$(mktemp -d)
