@@ -1,1 +1,1 @@
-"""The groups of tests/gpu/run, a module each: check(machine, tally, options)."""
+"""The groups of tests/gpu/run. Each is a module with a function check(machine, tally, options)."""

@@ -1,4 +1,4 @@
-"""What cuGetProcAddress answers in a tenant, against what the driver itself does
+"""Compares what cuGetProcAddress returns in a tenant with what the driver itself returns
 (tests/gpu/answers.c)."""
 
 RUN_S = 300
@@ -25,7 +25,7 @@ def judge(tally, job, status):
 
 
 def check(machine, tally, options):
-    # Forms that only a newer driver has are refused by policy: not what is asked here.
+    # By default a tenant is refused functions that only a newer driver has. ALLOT_UNKNOWN=pass turns this off here.
     job = machine.tenant("answers", ["env", "ALLOT_UNKNOWN=pass",
                                      machine.build.program("gpu-answers")], ["--memory", "1GiB"])
     judge(tally, job, job.wait(RUN_S))

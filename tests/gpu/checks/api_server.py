@@ -1,5 +1,5 @@
-"""A stand-in for Kubernetes' API server, with what a DRA driver asks of it: its node, its ResourceSlices, and claims. A watch
-tells of nothing. The real server is in tests/k8s."""
+"""A stand-in for Kubernetes' API server, with only what a DRA driver asks for: its node, its ResourceSlices, and claims. A
+watch never reports a change. tests/k8s uses the real server."""
 
 import contextlib
 import http.server
@@ -19,7 +19,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     ended = threading.Event()
 
     def log_message(self, *_):
-        """Nothing is logged."""
+        """Suppresses the log."""
 
     def answer(self, status, thing):
         data = json.dumps(thing).encode()
@@ -73,7 +73,7 @@ def kubeconfig(port):
 
 @contextlib.contextmanager
 def serve():
-    """Yields ({path: object}, which may be changed, and the port)."""
+    """Yields ({path: object}, port); the caller may change the dictionary."""
     handler = type("Own", (Handler,), {"objects": {}, "ended": threading.Event()})
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True

@@ -1,12 +1,12 @@
-"""In a tenant: starts a load, asks nvidia-smi in several ways while it runs, and prints one JSON line of
-what it said. The first argument is the load's program."""
+"""Runs in a tenant: starts a load, runs nvidia-smi in several ways meanwhile, and prints nvidia-smi's outputs as
+one line of JSON. The first argument is the path of the load's program."""
 
 import json
 import subprocess
 import sys
 import time
 
-SETTLE_S = 3            # utilization is told of the last second
+SETTLE_S = 3            # utilization is that of the last second
 
 COMMANDS = {
     "plain": [],

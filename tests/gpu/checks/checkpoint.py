@@ -1,6 +1,6 @@
-"""A tenant that was not made swappable is taken off the GPU by the driver's checkpoint call and brought back:
-every byte, its stream, event and graph are as they were; meanwhile nothing of it is on the card, another may
-have its room, and a daemon that is killed leaves nobody out. Prints how fast it went."""
+"""A tenant that was not started as swappable is taken off the GPU by the driver's checkpoint call, and brought back.
+Afterwards its memory, stream, event and graph are unchanged. While it is off, it holds no GPU memory, and another tenant
+can use the room. If the daemon is killed meanwhile, the tenant still comes back. Prints the speed of each move."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ SETTLE_S = 3.0
 
 
 class Held:
-    """A tenant that holds so much, and says whether it has it still."""
+    """A tenant that holds this much memory, and reports on request whether its contents are intact."""
 
     def __init__(self, machine, mib, name=NAME):
         program = machine.build.program("gpu-checkpoint")
@@ -50,7 +50,7 @@ class Held:
 
 
 def order(machine, *words):
-    """(seconds that it took, None or what allot said against it)."""
+    """Runs an allot command: (seconds that it took, allot's error text or None)."""
     sim = ["--sim", machine.sim] if machine.sim else []
     begin = time.monotonic()
     done = subprocess.run([machine.allot, *words, *sim], env=machine.tenant_environment,
@@ -63,7 +63,7 @@ def rate(held, seconds):
 
 
 def there_and_back(machine, tally, held):
-    """Once; what was said against it, or None."""
+    """Moves the tenant off the card and back once. Returns allot's error text, or None."""
     gib = f"{held.bytes / GIB:g} GiB"
     before = machine.nvml.memory().used
     left_s, refused = order(machine, "pause", NAME, "--swap-out")
@@ -89,7 +89,8 @@ def there_and_back(machine, tally, held):
 
 
 def check_room(machine, tally, held):
-    """What it left is another's; then it may not come back, and says why; nothing is lost."""
+    """Another tenant takes the room that the first one left. The first one can't come back then, and allot says why; once
+    the other has ended, it comes back with all its memory."""
     total = machine.nvml.memory().total
     _, refused = order(machine, "pause", NAME, "--swap-out")
     if refused:
@@ -105,7 +106,7 @@ def check_room(machine, tally, held):
         tally.verdict(refused and refused.count("\n") == 0, "in one line", refused or "")
     other.job.kill()
     settled(lambda: machine.tenant_device("other") is None, 10)
-    # NVML, and the daemon's look at it, need a moment.
+    # It takes a moment until NVML shows the room as free and the daemon reads that.
     settled(lambda: order(machine, "resume", NAME)[1] is None, 20)
     held.check(tally, "after it had no room")
 
@@ -116,7 +117,7 @@ def check_daemon_killed(machine, tally, held):
         tally.bad("leaves before the daemon is killed", refused)
         return
     os.kill(machine.daemon_pid(), signal.SIGKILL)
-    # Back by its helper, or off again by the next daemon: resumed, it has all of it.
+    # The tenant's helper may have brought it back, or the next daemon taken it off again. Resuming it works in both cases.
     settled(lambda: NAME in machine.tell("ps"), 20)
     settled(lambda: order(machine, "resume", NAME)[1] is None, 30)
     held.check(tally, "after the daemon was killed")

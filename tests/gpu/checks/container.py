@@ -1,6 +1,6 @@
-"""A container that runc makes with what `allot cdi create` says, and nothing else of the GPU: its device nodes are enough,
-it sees its quota, has its share of the GPU's time and no more, what is run in it later (runc exec) belongs to it, and
-it is given back when it has ended."""
+"""A container that runc starts with nothing of the GPU but the edits that `allot cdi create` wrote. Its device nodes suffice,
+it sees its quota as the GPU's memory and gets its share of GPU time but no more. A process that `runc exec` starts in it
+belongs to the same tenant. When the container has ended, its tenant holds nothing any more."""
 
 import json
 import os
@@ -15,11 +15,11 @@ KERNEL = Kernel(1000, 8192)
 MIB = 1 << 20
 QUOTA_MIB = 4096
 HELD_MIB = 1024
-BEYOND_MIB = 64         # of its total, what allot-load asks for
+BEYOND_MIB = 64         # allot-load asks for this much more than the total
 CORES = 30
-POINTS = 1.0            # that a share may differ
-SIM_SHARE = 0.5         # of its own, at least: a simulated GPU has its time from processors that may be busy
-WARM_S, RUN_S = 5.0, 10.0       # what is run later has ended when the share is measured
+POINTS = 1.0            # tolerance of a share
+SIM_SHARE = 0.5         # least part of the share on a simulated GPU, which is slower while the processors are busy
+WARM_S, RUN_S = 5.0, 10.0       # the second process ends during the warm-up
 START_S = 60
 REFUSAL = {"asked_bytes": (QUOTA_MIB + BEYOND_MIB) * MIB, "error": "CUDA_ERROR_OUT_OF_MEMORY"}
 ROOT = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc/ld.so.cache")
@@ -27,7 +27,7 @@ NAME = "box"
 
 
 def find_runc(machine):
-    """(path, environment); of a packed build it stands beside its library."""
+    """(path, environment). In a packed build, runc and its library are in the folder of `allot`."""
     packed = os.path.join(os.path.dirname(machine.allot), "runc")
     if os.access(packed, os.X_OK):
         return packed, dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(packed))
@@ -47,7 +47,7 @@ class Container:
         self.edits = spec["devices"][0]["containerEdits"]
 
     def write(self, command):
-        """The configuration that runc makes itself, with the container's edits as an engine applies them."""
+        """Writes runc's default configuration, with the CDI edits applied as a container engine does it."""
         path = os.path.join(self.bundle, "config.json")
         with open(path, encoding="utf-8") as file:
             config = json.load(file)
@@ -88,13 +88,13 @@ class Container:
 
 
 def refusal(lines):
-    """What allot-load was refused, by its last line; None: nothing."""
+    """The request that allot-load was refused, from its last line; None if nothing was refused."""
     said = [json.loads(line) for line in lines if line.startswith("{")]
     return said[-1].get("refused") if said else None
 
 
 def check_memory(tally, container, load, what):
-    """In a container of its own, as the tenant's first process."""
+    """Checks the quota with a load that is the container's first process."""
     job = container.start("container, memory", [*load, "--seconds", "0.2", "--mib", str(HELD_MIB), "--alloc-over"])
     status = job.wait(START_S)
     if status != 0:
@@ -109,7 +109,7 @@ def check_memory(tally, container, load, what):
 
 
 def share_of(loads, container, load):
-    """(percent of what the kernel's program does alone, what became of a second one that was run in it later)."""
+    """(share: percent of the load's native rate alone on the GPU, result of a second load that runc exec started)."""
     job = container.start("container, share", [*load, "--seconds", str(WARM_S + RUN_S + 1), "--report-every", "0.1"])
     if job.wait_line(0, START_S) is None:
         raise Failed(f"status {job.wait(10)}{job.tail()}")
@@ -123,7 +123,7 @@ def share_of(loads, container, load):
 
 
 def check_container(machine, tally, container, loads, tenant, what):
-    """`tenant`: the name of the one that it is. `what`: what is checked, for the report."""
+    """`tenant`: the name of the container's tenant. `what`: begins the name of each verdict."""
     load = loads.command(KERNEL)
     if check_memory(tally, container, load, what):
         pct, inside = share_of(loads, container, load)

@@ -1,5 +1,5 @@
-"""Work that the GPU starts by itself, graphs launched by a kernel and kernels launched by a kernel: it is
-the time of the launch that began it, and a tenant held to a share gets no more of it."""
+"""Work that the GPU starts itself: graphs and kernels that a kernel launches. Its time is charged to the launch
+that began it, so a tenant with a cap gets no more of it than its share."""
 
 import tempfile
 

@@ -1,5 +1,6 @@
-"""A ResourceClaim as a container: the kubelet's call (NodePrepareResources) is made by gRPC's own library, and runc gets what the
-CDI specification says that the driver wrote. Kubernetes' API server is a stand-in; the real one is in tests/k8s."""
+"""A container for a ResourceClaim. The test calls allot's DRA driver as the kubelet does (NodePrepareResources, with gRPC's own
+library), and runc gets the edits of the CDI specification that the driver wrote. The API server is a stand-in
+(api_server.py); tests/k8s uses the real one."""
 
 import importlib.util
 import json
@@ -36,7 +37,7 @@ def text(number, value):
 
 
 def call(grpc, socket, method):
-    """NodePrepareResources and NodeUnprepareResources (k8s.io/kubelet, dra/v1) take a list of claims, here of one."""
+    """The request of NodePrepareResources and NodeUnprepareResources (k8s.io/kubelet, dra/v1): a list with one claim."""
     meta = CLAIM["metadata"]
     claim = text(1, meta["namespace"]) + text(2, meta["uid"]) + text(3, meta["name"])
     with grpc.insecure_channel(f"unix:{socket}") as channel:
@@ -53,7 +54,7 @@ def wait_for(condition, what):
 
 
 def allocate(objects):
-    """Gives a part of the first GPU to the claim, as a scheduler does."""
+    """The claim with a part of the first GPU allocated to it, as a scheduler does it."""
     slices = wait_for(lambda: [one for path, one in objects.items() if path.startswith(api_server.SLICES)
                                and one["spec"].get("devices")], "a ResourceSlice with a GPU")
     spec = slices[0]["spec"]
@@ -70,7 +71,7 @@ def allocate(objects):
 
 
 def read_spec(folder, answer):
-    """The device that the answer names, from the specifications in `folder`; nothing else may be in them."""
+    """The CDI device that the answer names, from the specifications in `folder`; these may have no other device."""
     found = []
     for name in os.listdir(folder):
         with open(os.path.join(folder, name), encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""PyTorch and JAX in a tenant: they find a smaller GPU and work on it."""
+"""PyTorch and JAX in a tenant: each sees a GPU with only the quota's memory, and works on it."""
 
 import importlib.util
 import os

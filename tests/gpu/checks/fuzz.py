@@ -1,5 +1,5 @@
-"""Every way of getting memory, mixed at random near a quota (tests/gpu/fuzz.c): its ledger against
-NVML whenever it rests, and NVML against the quota all the time."""
+"""A program allocates memory in every way, in random order, near its quota (tests/gpu/fuzz.c). Whenever it pauses, the
+tenant's ledger must agree with NVML. NVML must never show more than the quota."""
 
 import json
 import threading
@@ -9,12 +9,12 @@ from .memory import agree, check_exit, mib, tolerance
 
 QUOTA = 4 << 30
 STEPS = 10000
-SILENCE_S = 120         # of the program, between two rests
+SILENCE_S = 120         # longest time between two pauses of the program
 SAMPLE_S = 0.02
 
 
 class Watch(threading.Thread):
-    """The most that NVML ever says of one process."""
+    """Records the most memory that NVML ever shows for one process."""
 
     def __init__(self, machine, pid):
         super().__init__(daemon=True)
@@ -26,7 +26,7 @@ class Watch(threading.Thread):
     def run(self):
         while not self.over.wait(SAMPLE_S):
             processes = self.machine.nvml.processes()
-            # Of another pid namespace: it is the only one.
+            # In another pid namespace the process has another pid; if NVML lists one process, it is that.
             used = processes.get(self.pid, sum(processes.values()) if len(processes) == 1 else 0)
             self.most = max(self.most, used)
             self.samples += 1
@@ -62,7 +62,7 @@ class Fuzz:
         self.job.say("on")
 
     def follow(self):
-        """(what it said at its end, or None; its status)"""
+        """(the program's last event or None, its exit status)"""
         seen, end = 0, None
         while (line := self.job.wait_line(seen, SILENCE_S)) is not None:
             seen += 1

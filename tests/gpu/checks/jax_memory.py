@@ -1,4 +1,4 @@
-"""Computes something with JAX, says how much memory it has preallocated, and waits for input."""
+"""Computes something with JAX, prints how much memory JAX has preallocated, and waits for input."""
 
 import json
 import sys

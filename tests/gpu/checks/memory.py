@@ -1,11 +1,11 @@
-"""Memory calls under a quota: what the program itself can judge (tests/gpu/memory.c), and its ledger
-against what NVML says of its process from outside."""
+"""Memory calls under a quota. tests/gpu/memory.c checks the results of its own calls; this module compares the
+tenant's ledger with the memory that NVML shows for the process."""
 
 import time
 
 QUOTA = 4 << 30
 MIB = 1 << 20
-SETTLE_S = 2.0          # a pool's size and a context's are read again now and then
+SETTLE_S = 2.0          # the ledger updates the sizes of pools and contexts only now and then
 
 
 def tolerance(bytes_):
@@ -13,7 +13,7 @@ def tolerance(bytes_):
 
 
 def look(machine, pid):
-    """(ledger, what NVML says of the process), in bytes; None where one is not known."""
+    """(bytes in the ledger, bytes that NVML shows for the process); each may be None if unknown."""
     device = machine.tenant_device("memory")
     processes = machine.nvml.processes()
     used = processes.get(pid)
@@ -23,7 +23,7 @@ def look(machine, pid):
 
 
 def near(ledger, used, unseen):
-    """Of `unseen` bytes, which are charged, NVML may tell or not."""
+    """Whether both agree. The ledger includes `unseen` bytes that NVML may or may not show."""
     return -tolerance(used) <= ledger - used <= unseen + tolerance(used)
 
 

@@ -1,5 +1,5 @@
-"""A mirror of this machine's driver (allot mirror): programs that find it by LD_LIBRARY_PATH, without a
-preload, are tenants like any other."""
+"""A mirror of this machine's driver (allot mirror): programs that load its libraries through LD_LIBRARY_PATH, without
+a preload, are tenants like any other."""
 
 import os
 import subprocess

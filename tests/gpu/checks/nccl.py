@@ -1,5 +1,5 @@
-"""NCCL's ranks, whose kernels wait for each other across two GPUs, beside a saturating tenant on each:
-both ranks in one tenant, then each in a tenant of its own."""
+"""Two NCCL ranks, whose kernels wait for each other across two GPUs, beside a saturating tenant on each GPU.
+First both ranks are in one tenant, then in one tenant each."""
 
 import importlib.util
 import os

@@ -1,14 +1,14 @@
-"""Runs one program twice, native and then in a tenant, and compares: its numbers, its ledger with
-what NVML says of it from outside, what happens when it asks for more than its quota, and its end.
+"""Runs one program twice, natively and then in a tenant, and checks four things: both runs have the same results, the
+tenant's ledger agrees with NVML, requests beyond the quota are refused, and the end frees everything.
 
 The program writes JSON lines to stdout, among any other output:
-  {"at":"hold","pids":[..],"name":".."}  memory is held and the GPU idle; it then reads a line from
+  {"at":"hold","pids":[..],"name":".."}  it holds memory and the GPU is idle; it now waits for a line on
                         stdin. `pids` (default: the program and its children) use the GPU
-  {"at":"over","refused":true,"what":".."}  it asked for more than `--quota BYTES`, an argument that
-                        only the tenant's run has, and went on; any number of times
-  {"at":"end","digest":".."}  of its results, or "values":[..] with "rtol": where both runs can't be
-                        the same to the bit
-  {"at":"skip","why":".."}  what it needs is missing here
+  {"at":"over","refused":true,"what":".."}  it asked for more memory than `--quota BYTES` and went on. Only
+                        the tenant's run has this argument. May come any number of times
+  {"at":"end","digest":".."}  digest of its results; or "values":[..] with "rtol", the relative tolerance,
+                        where two runs can't have bitwise equal results
+  {"at":"skip","why":".."}  this machine lacks something that the program needs
 """
 
 import json
@@ -23,10 +23,10 @@ from . import swapped
 from .memory import mib, near, tolerance
 
 START_S = 240           # an import alone can take a minute on a cold disk
-SETTLE_S = 5.0          # what no call named is measured by the daemon, now and then
+SETTLE_S = 5.0          # the daemon measures memory that no call allocates only now and then
 RELEASE_S = 5.0
 
-# Outlives the program, so that its tenant does too. The program may leave a line unfinished.
+# This shell outlives the program, so that the tenant does, too. "\n" first: the program may leave a line unfinished.
 KEEP = '"$@"; printf "\\nended %s\\n" "$?"; read x'
 
 
@@ -35,7 +35,7 @@ class Broken(Exception):
 
 
 class Cards:
-    """NVML's processes, on every GPU of the machine."""
+    """The processes that NVML shows on each GPU of the machine."""
 
     def __init__(self, machine):
         first = machine.nvml
@@ -47,7 +47,7 @@ class Cards:
 
 
 class Run:
-    """One of the two runs: what the program said."""
+    """One of the two runs, with the events that the program printed."""
 
     def __init__(self, machine, job, timeout_s):
         self.machine = machine
@@ -59,7 +59,7 @@ class Run:
         self.end = self.why_skipped = self.status = None
 
     def follow(self, at_hold):
-        """Until it has ended; calls at_hold(event) each time that it holds."""
+        """Reads the program's events until it has ended; calls at_hold(event) at each "hold"."""
         seen = 0
         while self.status is None:
             left_s = self.deadline - time.monotonic()
@@ -103,8 +103,8 @@ def devices_of(machine, name):
 
 
 def used_by_program(processes, before, pids):
-    """What NVML says of the program's processes on one GPU. Where it knows none of `pids`, it has
-    those of another pid namespace: of the ones that came since `before`, then."""
+    """Bytes that NVML shows for the program's processes on one GPU. If it lists none of `pids`, it uses pids of
+    another pid namespace; then all processes count that were not there in `before`."""
     known = [pid for pid in pids if pid in processes]
     if not known:
         known = [pid for pid in processes if pid not in before]
@@ -112,7 +112,7 @@ def used_by_program(processes, before, pids):
 
 
 def compare_hold(tally, name, event, cards, before, machine, tenant, quota, job):
-    """The ledger against NVML, and NVML against the quota, on each of the tenant's GPUs."""
+    """Checks on each of the tenant's GPUs that the ledger agrees with NVML, and that NVML shows no more than the quota."""
     pids = event.get("pids") or job.pids()
     unseen = event.get("unseen_bytes", 0)
     what = f"{name}, at {event['name']}" if event.get("name") else name
@@ -138,7 +138,7 @@ def compare_hold(tally, name, event, cards, before, machine, tenant, quota, job)
 
 
 def same(native, tenant):
-    """(whether the two results are the same, how it was found out)"""
+    """(whether the two results are the same, text on how they were compared)"""
     if "digest" in native or "digest" in tenant:
         ours, theirs = tenant.get("digest"), native.get("digest")
         if ours == theirs:
@@ -159,14 +159,14 @@ def furthest(a, b):
 
 
 def apart(native, tenant):
-    """How far the numbers behind two unequal digests are from each other, where they were told."""
+    """Text on how far the values behind two unequal digests differ, if both runs printed values."""
     if "values" not in native or "values" not in tenant:
         return ""
     return f", values differ by {furthest(native['values'], tenant['values']):.2g}"
 
 
 def check_release(machine, tenant):
-    """(whether the ledger is empty, how it went); the tenant outlives its program."""
+    """(whether the ledger is empty and the tenant has no violations, details). The tenant outlives its program."""
     begin = time.monotonic()
     while True:
         devices, now = devices_of(machine, tenant)
@@ -195,7 +195,7 @@ def check_end(machine, tally, name, tenant, run, native):
 
 
 def move(machine, tally, name, event, cards, before, tenant, job):
-    """Off the card and back, where the tenant can be."""
+    """Moves the tenant's memory off the card and back, if the tenant is swappable."""
     pids = event.get("pids") or job.pids()
 
     def held():
@@ -242,7 +242,7 @@ def run_tenant(machine, tally, name, command, quota, options, timeout_s, over, n
 
 
 def run(machine, tally, name, command, quota_bytes, options=(), timeout_s=START_S, over=True):
-    """`options` are further ones of allot run; `over`: the program tries to pass its quota."""
+    """`options`: further options of allot run. `over`: whether the program tries to exceed its quota."""
     job = machine.native(name, ["/bin/sh", "-c", KEEP, "sh", *command], stdin=True)
     native = Run(machine, job, timeout_s)
     try:

@@ -1,4 +1,4 @@
-"""Forward progress: each case of gpu-progress, repeated beside a tenant that saturates the GPU."""
+"""Forward progress: runs each case of gpu-progress many times beside a tenant that saturates the GPU."""
 
 import os
 import tempfile
@@ -8,16 +8,16 @@ from harness.load import Kernel, Loads
 
 KERNEL = Kernel(1000, 132)
 REPORT_S = 0.05
-SILENCE_S = 1.0         # nobody may be without progress for that long
+SILENCE_S = 1.0         # no tenant may be without progress for this long
 FAIR = ["--memory", "4GiB", "--cores-limit", "100"]
 ROLES = {"waitvalue": 1, "hostfunc": 1, "ipc": 2, "spin": 2, "persistent": 1, "sigstop": 2,
          "capture": 1}
 NAMES = list(ROLES)
-LONGEST_REP_S = 5       # of any case; times the repetitions: the hard limit
+LONGEST_REP_S = 5       # of any case; a run's hard time limit is this times the repetitions
 
 
 class Saturator:
-    """A tenant that never stops launching, and how long it was ever without progress."""
+    """A tenant that never stops launching. Measures its longest time without progress."""
 
     def __init__(self, machine, loads):
         self.job = machine.tenant("saturator", loads.command(
@@ -51,7 +51,7 @@ def start(machine, loads, name, role, share_file, reps):
 
 def run_case(machine, tally, loads, saturator, name, reps):
     roles = ROLES[name]
-    # On a tmpfs: a page of an ordinary file may not be pinned for the GPU.
+    # The shared file is on a tmpfs, because pages of an ordinary file can't be pinned for the GPU.
     with tempfile.TemporaryDirectory(prefix="allot-progress-", dir="/dev/shm") as folder:
         share_file = os.path.join(folder, "share") if roles == 2 else None
         begin = time.time()
@@ -63,7 +63,7 @@ def run_case(machine, tally, loads, saturator, name, reps):
             for job in jobs:
                 job.kill()
         end = time.time()
-    # The last role's figures where one drives the other, else the first's.
+    # In the case sigstop the last role drives the other, so its figures count.
     said = jobs[-1 if name == "sigstop" else 0].text()
     detail = (said[-1] if said else "said nothing").removeprefix(name + ": ")
     bad = [job for job, status in zip(jobs, states) if status != 0]
@@ -84,7 +84,7 @@ def check(machine, tally, options):
     loads.calibrate(KERNEL)
     saturator = None
     for name in options.progress:
-        # Two tenants that stop each other need no third; the stopped one saturates the GPU itself.
+        # The case sigstop needs no third tenant: the stopped tenant saturates the GPU itself.
         if name == "sigstop" and saturator:
             saturator.job.stop()
             saturator = None

@@ -1,5 +1,5 @@
-"""Small CUDA C++ programs (tests/gpu/samples), one for each part of CUDA, built by nvcc. The CUDA
-runtime is linked statically, as nvcc does unasked; one program is built with the shared one too."""
+"""Small CUDA C++ programs (tests/gpu/samples), one for each part of CUDA, built by nvcc. The CUDA runtime is linked
+statically, nvcc's default; one program is also built with the shared runtime."""
 
 import concurrent.futures
 import os
@@ -11,14 +11,14 @@ from . import pair, swapped
 
 FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "samples")
 TOOLKIT = "/usr/local/cuda/bin"
-# Hopper, and what came later by compiling anew: clusters need it.
+# Code for Hopper, because clusters need it, and PTX that newer GPUs compile.
 FLAGS = ["-O2", "-std=c++17", "-arch=sm_90", "-Xcompiler", "-Wall"]
 COMPILE_S = 300
 GIB = 1 << 30
 
 
 class Sample:
-    """One build of a program. `over`: it tries to pass its quota by its own way of getting it."""
+    """One build of a program. `over`: whether it tries to exceed its quota, with its own way of allocating memory."""
 
     def __init__(self, source, quota_gib=1.5, flags=(), over=True, name=None):
         self.name = name or source.replace("_", " ")
@@ -62,12 +62,12 @@ def find_nvcc():
 
 
 def library_folder(nvcc):
-    """Of the shared runtime: a toolkit is not always where the loader looks."""
+    """The folder of the shared CUDA runtime, which the loader may not search by itself."""
     return os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(nvcc))), "lib64")
 
 
 def compile_one(nvcc, sample, folder):
-    """(path, None), or (None, what the compiler said)."""
+    """(path, None), or (None, the compiler's messages)."""
     program = os.path.join(folder, sample.name.replace(" ", "-"))
     command = [nvcc, *FLAGS, *sample.flags, os.path.join(FOLDER, sample.source + ".cu"), "-o",
                program]
@@ -88,7 +88,7 @@ def compile_all(nvcc, samples, folder):
 
 
 def chosen(options):
-    """Those that --samples names, or all."""
+    """The samples that --samples names, or all samples."""
     names = getattr(options, "samples", None)
     return [s for s in SAMPLES if not names or s.source in names.split(",")]
 

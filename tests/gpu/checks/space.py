@@ -1,5 +1,6 @@
-"""Tenants that share the GPU at the same time, by the driver's own MPS: three of a group run at once, each within its
-quota; a client or a server that is killed is noticed, and the next start works; nothing is left."""
+"""Tenants that run on the GPU at the same time under the driver's MPS (--sharing space). Three tenants of a group run at once,
+each within its quota. allot notices when an MPS client or server is killed, and the next tenant starts without help. At the
+end no MPS process is left."""
 
 import json
 import os
@@ -17,8 +18,8 @@ from .waiting import settled
 
 KERNEL = Kernel(1000, 40)
 KEEP_S = 90
-REPORTS = 6             # of half a second
-NOTICE_S = 1.5          # a second, and what it takes to ask
+REPORTS = 6             # reports, each of half a second
+NOTICE_S = 1.5          # the daemon may take a second; the rest is for asking it
 START_S = 60
 STARTS_AT_ONCE = 4
 TERMS = ["--sharing", "space", "--memory", "8GiB"]
@@ -26,14 +27,14 @@ ROOT_ONLY_UID = 65534
 
 
 def load(machine, *options):
-    """Kernels of a third of the SMs: their cost was found on the idle GPU, natively."""
+    """A load of kernels that use a third of the SMs; their cost was measured natively on the idle GPU."""
     if not hasattr(machine, "space_loads"):
         machine.space_loads = Loads(machine)
     return machine.space_loads.command(KERNEL, "--report-every", "0.5", *options)
 
 
 def mps_processes():
-    """pids of control daemons and servers."""
+    """The pids of all MPS control daemons and servers."""
     found = set()
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -62,7 +63,7 @@ def tenants(machine):
 
 
 def shares(jobs):
-    """What each did in its last reports, in percent of one alone; of those that have so many."""
+    """The work of each job in its last REPORTS reports, in percent of a job alone; jobs with fewer reports are left out."""
     found = []
     for job in jobs:
         reports = [event for _, event in job.json() if "t_s" in event][-REPORTS - 1:]
@@ -77,7 +78,7 @@ def start(machine, name, *options):
 
 
 def check_together(machine, tally):
-    """In turns the three would do the work of one."""
+    """If the three tenants only took turns, together they would do the work of one alone."""
     jobs = [start(machine, f"space-{i + 1}") for i in range(3)]
     if not settled(lambda: len(shares(jobs)) == 3):
         raise Failed(f"not all of them work{jobs[0].tail()}")
@@ -101,7 +102,7 @@ def check_quota(machine, tally):
 
 
 def check_killed_client(machine, tally, jobs):
-    """In the middle of its kernels: the others go on."""
+    """Kills a client while its kernels run; the others must go on."""
     victim = tenants(machine)["space-1"]["processes"][0]["pid"]
     before = [len(job.json()) for job in jobs[1:]]
     os.kill(victim, signal.SIGKILL)
@@ -111,7 +112,7 @@ def check_killed_client(machine, tally, jobs):
 
 
 def kill_mps(machine, who):
-    """The group's server, or its control daemon; its pid, and when it was killed."""
+    """Kills the group's MPS server or its control daemon. Returns (its pid, time of the kill)."""
     if not settled(lambda: tenants(machine)["space-stays"]["space"]["state"] == "ready"):
         raise Failed("the group has no MPS")
     _, record = record_of(machine)
@@ -127,7 +128,7 @@ def is_told(machine, pid):
 
 
 def check_killed_mps(machine, tally, who):
-    """One that outlives it is told why, and who comes next has another."""
+    """A tenant that outlives the killed MPS process gets the cause in its `fault`; the next tenant gets a new MPS process."""
     victim, begin = kill_mps(machine, who)
     noticed = settled(lambda: is_told(machine, victim), 10)
     after_s = time.monotonic() - begin
@@ -140,7 +141,7 @@ def check_killed_mps(machine, tally, who):
 
 
 def check_start_at_once(machine, tally):
-    """Nobody waits for the daemon to notice: again and again, as it is a matter of moments."""
+    """Starts a tenant right after a kill, before the daemon may have noticed; several times, with different delays."""
     for i in range(STARTS_AT_ONCE):
         kill_mps(machine, "server")
         time.sleep(0.05 * i)

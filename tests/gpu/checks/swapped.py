@@ -1,4 +1,4 @@
-"""A program's memory off the card and back, in the middle of its run (tests/gpu/run --swap)."""
+"""Moves a program's memory off the card and back while it runs (tests/gpu/run --swap)."""
 
 import time
 
@@ -11,7 +11,7 @@ MOVE_S = 60.0
 
 
 def state(machine, tenant):
-    """What `allot ps` says of the tenant's moves, or None."""
+    """The tenant's swap state in `allot ps`, or None."""
     for entry in machine.ps()["tenants"]:
         if entry["name"] == tenant:
             return entry["swap"]
@@ -19,7 +19,7 @@ def state(machine, tenant):
 
 
 def wait_for(machine, tenant, wanted):
-    """The state when it is `wanted`; else what it was in the end."""
+    """Waits for the state `wanted`; returns the last state, also after a timeout."""
     deadline = time.monotonic() + MOVE_S
     while True:
         swap = state(machine, tenant)
@@ -29,9 +29,9 @@ def wait_for(machine, tenant, wanted):
 
 
 def out_and_in(machine, tally, what, tenant, held):
-    """`held()`: what NVML says that the program holds, all GPUs together. Afterwards it goes on."""
+    """Moves the memory out and in again. `held()`: bytes that NVML shows for the program, over all GPUs."""
     before_bytes = held()
-    # The simulated card's processes, and those that just began, may have nothing that moves.
+    # On a simulated card, or just after its start, a process may hold nothing that can be moved.
     if not state(machine, tenant):
         tally.skip(f"{what}: leaves the card and comes back", "nothing that can be moved")
         return

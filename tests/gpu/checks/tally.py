@@ -1,4 +1,4 @@
-"""Counts verdicts, each printed as it comes."""
+"""Prints each verdict at once, and counts them."""
 
 
 class Tally:

@@ -1,7 +1,7 @@
-"""Tools of the trade in a tenant: profilers, checkers and debuggers find there what they find without.
+"""Profilers, checkers and debuggers in a tenant find the same as natively.
 
-Each is run natively and then under `allot run`, and its exit status and what it found are compared. A
-tool that is not here, or that does not work here natively, is skipped."""
+Each tool runs natively and then under `allot run`; its exit status and findings must be the same. A tool that this
+machine lacks, or that does not work here natively, is skipped."""
 
 import glob
 import importlib.util
@@ -25,8 +25,8 @@ SANITIZER = r"ERROR SUMMARY: \d+ errors?|RACECHECK SUMMARY: \d+ hazards?|Invalid
 
 @dataclass
 class Tool:
-    """`command`: words, of which {NAME} is the path of a program that is built here, and {folder} of a folder.
-    `finds`: what of its output is compared. `works`: what it says natively where it works."""
+    """`command`: in its words, {NAME} stands for the path of a program that is built here, {folder} for a scratch folder.
+    `finds`: pattern of the output that is compared. `works`: text that the tool prints natively if it works."""
     name: str
     command: list
     finds: str
@@ -70,13 +70,13 @@ TOOLS = [
 
 
 def find_tool(name):
-    """On PATH, or in a toolkit's or a product's own folder."""
+    """Looks for a tool on PATH and in the folders of the CUDA toolkit and of Nsight."""
     places = [samples.TOOLKIT, *glob.glob("/opt/nvidia/nsight-*/*"), *glob.glob("/opt/nvidia/nsight-*/*/bin")]
     return shutil.which(name) or next(filter(None, (shutil.which(name, path=place) for place in places)), None)
 
 
 def compile_programs(folder):
-    """{name: path} of what could be built; CUPTI is not in every toolkit."""
+    """{name: path} of the programs that could be built; not every toolkit has CUPTI."""
     nvcc = samples.find_nvcc()
     if not nvcc or not shutil.which("g++"):
         return {}
@@ -99,7 +99,7 @@ def compile_programs(folder):
 
 
 def fill(tool, folder, programs):
-    """What is run, variables first; None where something of it is not here."""
+    """The command, with its environment variables first; None if this machine lacks a part of it."""
     needed = set(re.findall(r"\{(\w+)\}", " ".join([*tool.command, *tool.environment.values()]))) - {"folder"}
     program = tool.command[0] if "{" in tool.command[0] else find_tool(tool.command[0])
     if not program or needed - set(programs) or (PYTHON in tool.command and not importlib.util.find_spec("torch")):
@@ -110,7 +110,7 @@ def fill(tool, folder, programs):
 
 
 def use(tool, job):
-    """((status, what it found), all that it printed)."""
+    """((exit status, findings), all output)."""
     try:
         status = job.wait(TOOL_S)
     except Failed as error:

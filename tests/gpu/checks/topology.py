@@ -1,4 +1,4 @@
-"""allot topo against nvidia-smi topo -m: the same word for each pair of cards, and the same NUMA nodes."""
+"""allot topo and nvidia-smi topo -m must show the same link (NV18, PIX, ...) for each pair of cards and the same NUMA nodes."""
 
 import json
 import re
@@ -7,7 +7,7 @@ import subprocess
 
 
 def read_matrix(text):
-    """Of nvidia-smi topo -m: {(a, b): word}, and {card: NUMA node, or None}."""
+    """From nvidia-smi topo -m: ({(a, b): link}, {card: NUMA node or None})."""
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in text.splitlines()]
     heads = [line for line in lines if re.match(r"\s*GPU0\b", line)]
     columns = [column.strip() for column in heads[0].split("\t")] if heads else []

@@ -1,6 +1,6 @@
-"""nvidia-smi in a tenant, beside another tenant: it shows the quota as the card's memory, the tenant's
-own processes, and its own use of the GPU. In a pid namespace of its own, as a container has one: the
-list of processes nvidia-smi asks of the kernel by itself, which tells of those in its namespace."""
+"""nvidia-smi in a tenant, beside another tenant, shows the quota as the card's memory, and only the tenant's own processes and
+GPU use. It runs in a new pid namespace, as in a container, because it asks the kernel itself for the list of processes, and
+the kernel lists those of the namespace."""
 
 import os
 import re
@@ -17,7 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def rows_of(text):
-    """The fields of CSV lines."""
+    """A list of fields for each CSV line."""
     return [[field.strip() for field in line.split(",")] for line in text.splitlines() if line.strip()]
 
 
@@ -61,7 +61,7 @@ def check(machine, tally, options):
         tally.skip("nvidia-smi in a tenant", why)
         return
     load = machine.build.program("allot-load")
-    # Calibrated on the idle GPU: a capped one measures its own pauses.
+    # The kernel is calibrated natively on the idle GPU: a capped tenant would measure its own pauses, too.
     busy = Loads(machine).command(KERNEL, "--seconds", "600")
     neighbour = machine.tenant("neighbour", busy,
                                ["--gpu", "0", "--memory", "8GiB", "--cores", "40"])

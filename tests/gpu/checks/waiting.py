@@ -1,10 +1,10 @@
-"""Waiting for what is seen a little later than it happens."""
+"""Waits for conditions that become visible a little after their cause."""
 
 import time
 
 
 def settled(condition, seconds=60.0):
-    """Whether condition() was true within so long."""
+    """Whether condition() became true within this time."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline:

@@ -1,5 +1,5 @@
-"""Programs as people run them (tests/gpu/workloads), each native and under a quota: pair.py says
-what is compared. What a program needs and this machine lacks is skipped."""
+"""Real programs (tests/gpu/workloads), each run natively and under a quota; pair.py says what is compared. A program
+is skipped if this machine lacks something that it needs."""
 
 import importlib.util
 import os
@@ -13,8 +13,8 @@ FOLDER = os.path.join(os.path.dirname(HERE), "workloads")
 GIB = 1 << 30
 LIMIT_S = 240           # an import alone can take a minute on a cold disk
 
-# `needs`: Python modules; `sim`: computes nothing that the simulated GPU can't. Those of one
-# framework follow each other, while its files are in the page cache.
+# `needs`: Python modules; `sim`: whether the simulated GPU suffices. Programs of one framework follow each other, so that
+# the framework's files are still in the page cache.
 Workload = namedtuple("Workload", "name program quota needs sim gpus",
                       defaults=(4 * GIB, ("torch",), False, 1))
 
@@ -42,7 +42,7 @@ NAMES = tuple(workload.name for workload in WORKLOADS)
 def is_here(module):
     try:
         return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:     # not even the package around it
+    except ModuleNotFoundError:     # the package that contains the module is missing, too
         return False
 
 
