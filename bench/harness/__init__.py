@@ -1,1 +1,1 @@
-"""Code that bench/run and tests/gpu/run share: programs of the build, tenants, NVML, reports."""
+"""Code that bench/run and tests/gpu/run share: finds the build's programs, runs tenants, reads NVML, writes reports."""

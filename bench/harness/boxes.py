@@ -1,6 +1,5 @@
-"""Containers as far as the freezer knows them: cgroups named as an engine names them, below one that is
-made for this; and a system daemon that watches them. Nothing else on the machine is touched. For the bench
-and for tests/integration."""
+"""Test containers for the freezer, and a system daemon that watches them. Each is only a cgroup with an engine's kind of
+name, below a cgroup made for this run; nothing else on the machine is touched. The bench and tests/integration use this."""
 
 import itertools
 import json
@@ -25,7 +24,7 @@ def wait_until(condition, seconds=10.0, what="the condition"):
 
 
 def hierarchies():
-    """{"v2": mount, "v1": mount of the freezer}, those that this machine has."""
+    """{"v2": mount point, "v1": mount point of the freezer}, with only the cgroup versions that this machine has."""
     found = {}
     for line in pathlib.Path("/proc/self/mountinfo").read_text().splitlines():
         fields, _, rest = line.partition(" - ")
@@ -41,7 +40,7 @@ def hierarchies():
 
 
 def why_not(version):
-    """Why no test cgroups can be had there; None: they can."""
+    """Why test cgroups of this version can't be made; None if they can."""
     mount = hierarchies().get(version)
     if os.geteuid() != 0:
         return "needs root"
@@ -122,12 +121,12 @@ class Box:
 
 
 class Boxes:
-    """Containers of one machine, and their daemon. `card` is the socket of a simulated one, or None."""
+    """The containers of one machine, and their daemon. `card` is the socket of a simulated card, or None."""
 
     def __init__(self, version, card, directory, allotd, sim_dir=None, **settings):
         self.card = card
         self.allotd = allotd
-        self.wrapper = []       # what starts the daemon
+        self.wrapper = []       # command words in front of the daemon's
         directory = pathlib.Path(directory)
         # Of no other, even where the one before could not be removed.
         self.top = hierarchies()[version] / f"allot-test-{os.getpid()}-{next(NUMBERS)}"
@@ -177,7 +176,7 @@ class Boxes:
         return self.request("tasks")
 
     def container(self, box):
-        """The daemon's record of it; None: no record."""
+        """The daemon's record of this container, or None."""
         for container in self.tasks()["containers"]:
             if container["id"] == box.id:
                 return container

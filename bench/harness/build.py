@@ -1,10 +1,10 @@
-"""The programs of a build, whether scripts/build, meson alone, its install or tests/gpu/pack laid it
-out. The root may also be the folder of `allot` itself."""
+"""Finds the programs of a build, in the layout of scripts/build, of meson, of an installation or of tests/gpu/pack.
+The root may also be the folder of `allot` itself."""
 
 import glob
 import os
 
-# Where meson leaves each of them in its own tree.
+# The place of each program in meson's build tree.
 PLACES = {
     "allot": "src/cli",
     "allotd": "src/daemon",
@@ -28,7 +28,7 @@ REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__f
 
 
 class Missing(Exception):
-    """A part of the build that is not there; the text says what to do."""
+    """A part of the build is missing; the text says what to do."""
 
 
 class Build:

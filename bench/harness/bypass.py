@@ -1,4 +1,4 @@
-"""Tenants whose liballot.so can stand aside for a while (src/library/bypass.h): the same process with and without it."""
+"""Tenants whose liballot.so can be bypassed for a while (src/library/bypass.h), to compare one process with and without it."""
 
 import contextlib
 import glob
@@ -10,7 +10,7 @@ LIBRARY = "liballot-bypass.so"
 
 
 def find(build):
-    """None where there is none: an installed allot has no such library."""
+    """The path of the library with the bypass, or None: an installed allot does not have it."""
     for folder in ("", "meson/src/library", "../library", "src/library"):
         path = os.path.join(build.root, folder, LIBRARY)
         if os.path.exists(path):
@@ -20,13 +20,14 @@ def find(build):
 
 @contextlib.contextmanager
 def standing_aside(machine):
-    """Tenants that are started meanwhile have it. Yields whether there is one: else they are as ever."""
+    """Tenants that start within this context have the library with the bypass. Yields False, and changes nothing, if there
+    is none."""
     library, allot = find(machine.build), machine.allot
     if not library:
         yield False
         return
     with tempfile.TemporaryDirectory(prefix="allot-bypass-", dir="/tmp") as directory:
-        # `allot run` takes what is beside it, wherever links to it are.
+        # `allot run` takes the library beside its own file and follows links to that, so allot is copied, not linked.
         shutil.copy(allot, os.path.join(directory, "allot"))
         shutil.copy(library, os.path.join(directory, "liballot.so"))
         beside = [machine.build.program("allotd"), *glob.glob(os.path.join(os.path.dirname(allot), "lib*.so.*"))]

@@ -1,4 +1,4 @@
-"""The results that lie in bench/results, for the pages that are made from them."""
+"""Reads the results in bench/results, for the pages that are generated from them."""
 
 import glob
 import json
@@ -10,10 +10,10 @@ FOLDER = os.path.join(REPOSITORY, "bench", "results")
 
 
 def load(simulated=False, sharing="time"):
-    """{bench: [results]} of real GPUs, or of simulated ones, by that option of bench/run: the newest, or the
-    newest of each of its parts. A result has its file as "path"."""
+    """{bench: [results]} of real or of simulated GPUs, measured with this --sharing: the newest result, or the newest of
+    each part (--part). "path" in a result is its file."""
     found = {}
-    # By date, since that is how names begin; of one day, parts before the whole.
+    # Sorted by date, with which names begin. Within a day, parts come before whole results.
     for path in sorted(glob.glob(os.path.join(FOLDER, "*.json"))):
         with open(path, encoding="utf-8") as file:
             result = json.load(file)

@@ -1,4 +1,4 @@
-"""A child process whose output is read as it comes, each line with the time of its arrival."""
+"""A child process. Its output is read as it arrives, and each line gets the time of its arrival."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import time
 
 
 class Failed(Exception):
-    """A program ended badly, or not at all; the text says which and how."""
+    """A program failed or did not end; the text says which program and how."""
 
 
 class Job:
@@ -19,7 +19,7 @@ class Job:
         self.lines = []     # (arrival as Unix time, text)
         self.errors = []
         self.arrived = threading.Condition()
-        # A session of its own: a kill reaches `allot run` and the command within.
+        # Starts in a new session, so that kill() reaches both `allot run` and its command.
         self.process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
@@ -45,11 +45,11 @@ class Job:
         return [line for _, line in self.lines]
 
     def json(self):
-        """Its JSON lines: (arrival, object)."""
+        """The JSON lines of the output: [(arrival, object)]."""
         return [(at, json.loads(line)) for at, line in list(self.lines) if line.startswith("{")]
 
     def wait_line(self, count, timeout_s):
-        """Waits until it has written more than `count` lines; the next one, or None at its end."""
+        """Waits until the output has more than `count` lines. Returns the line after these, or None if the output ended."""
         deadline = time.monotonic() + timeout_s
         with self.arrived:
             while len(self.lines) <= count:
@@ -70,7 +70,7 @@ class Job:
         return ": " + " | ".join(last) if last else ""
 
     def wait(self, timeout_s):
-        """Its exit status; it is killed, and Failed raised, when it does not end in time."""
+        """Returns the exit status. A process that does not end in time is killed, and Failed is raised."""
         try:
             status = self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -81,13 +81,13 @@ class Job:
         return status
 
     def check(self, timeout_s):
-        """Waits, and raises Failed unless it ended with status 0."""
+        """Waits, and raises Failed unless the process ended with status 0."""
         status = self.wait(timeout_s)
         if status != 0:
             raise Failed(f"{self.name}: ended with status {status}{self.tail()}")
 
     def stop(self, timeout_s=10):
-        """SIGTERM, and SIGKILL where that does not help. Its status is not looked at."""
+        """Ends the process with SIGTERM, or SIGKILL if that does not suffice. Ignores its status."""
         if self.process.poll() is None:
             self.process.terminate()
             try:
@@ -97,7 +97,7 @@ class Job:
         self.kill()
 
     def kill(self):
-        """Ends whatever of it is left, a stopped process too."""
+        """Kills all processes of the session that are left, also stopped ones."""
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except (ProcessLookupError, PermissionError):
@@ -105,7 +105,7 @@ class Job:
         self.process.wait()
 
     def pids(self):
-        """The pids of it and of all its descendants that live now."""
+        """The pids of the process and of all its living descendants."""
         parents = {}
         for entry in os.listdir("/proc"):
             if entry.isdigit():

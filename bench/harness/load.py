@@ -1,7 +1,7 @@
-"""Runs of allot-load: kernels of known cost, several tenants at the same time, one common window.
+"""Runs allot-load, with kernels of known cost, in several tenants at the same time, and measures all in one common window.
 
-A share is the kernels that a tenant finished in the window, over what one tenant without allot,
-alone, finishes in such a time (measured in the same run)."""
+A tenant's share is the number of kernels that it finished in the window, divided by the number that a single native
+process finishes in the same time, alone on the GPU (measured in the same run)."""
 
 import bisect
 import statistics
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from .job import Failed
 
-SETUP_S = 2.0       # from a tenant's start until it is ready: daemon, context, module
+SETUP_S = 2.0       # from a tenant's start until it is ready (daemon asked, context and module made)
 SETTLE_S = 1.0      # estimates and credits settle before the window begins
-TAIL_S = 0.3        # everyone still runs when the window ends
+TAIL_S = 0.3        # all tenants still run when the window ends
 LATE_S = 0.25
 REPORT_S = 0.1
-EXACT_US = 500      # from there on a simulated kernel takes what its name says, launch and all
+EXACT_US = 500      # from this cost on, a simulated kernel takes exactly its nominal time, including the launch
 
 
 @dataclass(frozen=True)
@@ -30,17 +30,17 @@ class Kernel:
 
 @dataclass
 class Load:
-    """One tenant of a run. options: those of allot run; None: native."""
+    """One tenant of a run. options: options of allot run; None: a native process."""
     name: str
     kernel: Kernel
     options: list = None
     more: tuple = ()        # further options of allot-load
-    mode: tuple = ()        # those of them that change what a kernel costs, so native has them too
-    environment: dict = None    # native: what is added to that of all
+    mode: tuple = ()        # options of allot-load that change a kernel's cost; the native run gets them, too
+    environment: dict = None    # for a native process: variables added to the common environment
 
 
 class Series:
-    """Kernels done against time, from a run's reports."""
+    """The number of finished kernels as a function of time, from a run's reports."""
 
     def __init__(self, reports):
         self.at = [0.0]
@@ -50,7 +50,7 @@ class Series:
             self.done.append(self.done[-1] + report["kernels"])
 
     def done_at(self, t):
-        """Between two reports the work is taken as even."""
+        """Kernels finished until t, interpolated between two reports."""
         i = bisect.bisect_left(self.at, t)
         if i == 0:
             return 0.0
@@ -64,7 +64,7 @@ class Series:
 
 
 class Together:
-    """Several processes of one tenant, as one series."""
+    """The sum of the series of a tenant's processes."""
 
     def __init__(self, series):
         self.series = series
@@ -78,17 +78,17 @@ class Together:
 
 @dataclass
 class Outcome:
-    """The results of one tenant. Shares are in percent of native alone."""
+    """The results of one tenant. Shares are in percent of a native process alone on the GPU."""
     share_pct: float
     windows_pct: list       # share of each whole second of the window
-    last: dict              # allot-load's last line; of several processes, that of the first
+    last: dict              # allot-load's last line, of the tenant's first process
     series: Series = None
-    rate: float = None      # native, alone
-    settle_s: float = 0.0   # the window's begin and length, from the common start
+    rate: float = None      # kernels a second of a native process alone
+    settle_s: float = 0.0   # begin of the window, from the common start; below it its length
     seconds: float = 0.0
 
     def windows(self, width_s, begin=None, end=None):
-        """Shares of windows so wide, of the common window or another part of the run."""
+        """Shares in consecutive windows of width_s, within the common window or from `begin` to `end`."""
         begin = self.settle_s if begin is None else begin
         end = self.settle_s + self.seconds if end is None else end
         count = int((end - begin) / width_s + 1e-6)
@@ -109,7 +109,7 @@ class Loads:
         self.alone = {}
 
     def calibrate(self, kernel):
-        """Turns of the kernel's loop and its cost; once a run, native, with the GPU idle."""
+        """Loop count and cost of a kernel, measured once a run, natively, on the idle GPU."""
         if kernel not in self.calibrated:
             job = self.machine.native(f"calibration of {kernel}",
                                       self._command(kernel) + ["--calibrate-only"])
@@ -127,7 +127,7 @@ class Loads:
         return self._command(kernel) + (["--iters", str(iters)] if iters else []) + list(more)
 
     def native_rate(self, kernel, mode=()):
-        """Kernels a second that one process does alone, without allot."""
+        """Kernels a second of one native process alone on the GPU."""
         if self.machine.sim and kernel.cost_us >= EXACT_US and not {"--streams", "--sync-every"} & set(mode):
             return 1e6 / kernel.cost_us
         key = (kernel, mode)
@@ -138,9 +138,9 @@ class Loads:
         return self.alone[key]
 
     def run(self, loads, seconds, *, report_s=REPORT_S, events=(), setup_s=None, settle_s=None):
-        """Runs them at the same time; an Outcome each, in their order. events: (seconds from the
-        common start, function), called in that order while they run. setup_s: what the slowest
-        takes to be ready; a run in which that was too short is thrown away. settle_s: of this run, before its window."""
+        """Runs the loads at the same time and returns an Outcome for each, in their order. events: [(seconds from the
+        common start, function)], functions to call during the run. setup_s: time until the slowest load is ready; if a
+        load needs longer, the run is repeated. settle_s: time between the common start and the window."""
         settle_s = self.settle_s if settle_s is None else settle_s
         rates = [self.native_rate(load.kernel, load.mode) for load in loads]
         length = settle_s + seconds + TAIL_S
@@ -190,7 +190,7 @@ class Loads:
         processes = {}
         for at, line in reports:
             processes.setdefault(line.get("id"), []).append((at, line))
-        # The slowest of its processes counts.
+        # The tenant's slowest process counts.
         began = max(min(at - line["t_s"] for at, line in lines) for lines in processes.values())
         if began > start_at + LATE_S:
             raise Late(f"{job.name}: began {began - start_at:.2f} s late")
@@ -200,4 +200,4 @@ class Loads:
 
 
 class Late(Failed):
-    """A tenant was not ready when all were to begin."""
+    """A tenant was not ready at the common start."""

@@ -1,5 +1,5 @@
-"""The GPU that is measured, real or simulated, and how a command gets onto it: in a tenant of its
-own through `allot run`, or native, with nothing of allot around it."""
+"""The GPU that is measured, real or simulated. Runs commands on it in two ways: each in its own tenant through
+`allot run`, or natively, without allot."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ from .job import Failed, Job
 
 
 def read_commit():
-    """From ALLOT_COMMIT, where the copy has no .git, else from git."""
+    """The commit that is measured: from ALLOT_COMMIT, for a copy without .git, else from git."""
     if os.environ.get("ALLOT_COMMIT"):
         return os.environ["ALLOT_COMMIT"]
     try:
@@ -29,7 +29,7 @@ def read_commit():
 
 @contextlib.contextmanager
 def server(command, path, environment=None):
-    """A process that serves at this socket."""
+    """Starts a server, and returns its process once this socket exists."""
     process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + 20
@@ -44,14 +44,14 @@ def server(command, path, environment=None):
 
 
 class Machine:
-    """Use it in a `with`. A tenant without processes on the GPU (the keeper) holds one daemon
+    """Use it in a `with`. A tenant without processes on the GPU (the keeper) keeps one daemon alive
     for the whole time, so that no case measures a daemon's start."""
 
     def __init__(self, build, sim=None):
         self.build = build
         self.sim = sim
-        self.options = []       # of allot run, for every tenant of the daemon
-        self.sharing = None     # --sharing of every tenant that says none itself
+        self.options = []       # options of allot run for all tenants
+        self.sharing = None     # --sharing of tenants that do not set it themselves
         self.allot = build.program("allot")
         self.jobs = []
         self.keeper = None
@@ -97,9 +97,9 @@ class Machine:
         return socket
 
     def restart(self, options):
-        """Ends every tenant and the daemon, and begins anew with tenants that have these options of
-        allot run: for what belongs to a daemon, like its policy. Failed says why it could not be
-        had; then there is a daemon as before all this."""
+        """Ends all tenants and the daemon, and starts a daemon whose tenants have these options of allot run. This is for
+        options that belong to a daemon, such as its policy. If they are refused, starts a daemon without
+        options and raises Failed with the reason."""
         for job in self.jobs:
             job.kill()
         self._wait_for_daemon_to_end()
@@ -113,7 +113,7 @@ class Machine:
 
     @contextlib.contextmanager
     def without_daemon(self):
-        """Ends every tenant and the daemon: a GPU has one daemon, and another user's is to have its turn."""
+        """Ends all tenants and the daemon, so that the caller can start another daemon: a GPU can have only one."""
         for job in self.jobs:
             job.kill()
         self._wait_for_daemon_to_end()
@@ -124,8 +124,8 @@ class Machine:
 
     @contextlib.contextmanager
     def system_daemon(self, settings=""):
-        """A daemon that every user may ask, as a node has it, in place of the private one. Yields its run directory.
-        `settings`: lines of its file."""
+        """Replaces the private daemon by a system daemon, which serves all users, as on a node. Yields its run directory.
+        `settings`: lines of its settings file."""
         with self.without_daemon(), tempfile.TemporaryDirectory(prefix="allot-gpu-", dir="/tmp") as folder, \
                 contextlib.ExitStack() as servers:
             os.chmod(folder, 0o755)
@@ -157,7 +157,7 @@ class Machine:
         shutil.rmtree(self.run_dir, ignore_errors=True)
 
     def _wait_for_daemon_to_end(self):
-        """A private daemon goes when its last tenant has gone."""
+        """A private daemon ends after its last tenant."""
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
             if not any("allotd.sock" in files for _, _, files in os.walk(self.run_dir)):
@@ -167,36 +167,36 @@ class Machine:
     # ---- commands
 
     def native(self, name, command, stdin=False, environment=None):
-        """`environment`: what is added to that of all native processes."""
+        """`environment`: variables added to those of all native processes."""
         return self._start(name, command, {**self.native_environment, **(environment or {})}, stdin)
 
     def tenant(self, name, command, options=(), stdin=False):
-        """`options` are those of allot run."""
+        """`options`: options of allot run."""
         sim = ["--sim", self.sim] if self.sim else []
         sharing = ["--sharing", self.sharing] if self.sharing and "--sharing" not in options else []
         return self._start(name, [self.allot, "run", "--name", name, *sim, *self.options, *sharing,
                                   *options, "--", *command], self.tenant_environment, stdin)
 
     def start(self, name, command, options=None, stdin=False, environment=None):
-        """A tenant with these options, or native, in this environment, when they are None."""
+        """Starts a tenant with these options or, if they are None, a native process with this environment."""
         if options is None:
             return self.native(name, command, stdin, environment)
         return self.tenant(name, command, options, stdin)
 
     def refuses(self, *options):
-        """None when allot run takes these options here, else what it says against them."""
+        """None if allot run accepts these options here, else its error text."""
         job = self.tenant("offered", ["/bin/true"], ["--memory", "64MiB", *options])
         return None if job.wait(30) == 0 else f"not offered by this build{job.tail()}"
 
     def stop_all(self):
-        """Ends what a case has left running, and returns when what it was promised is free again."""
+        """Kills all jobs of a case, and waits until the daemon has removed their tenants."""
         for job in self.jobs:
             if job is not self.keeper:
                 job.kill()
         self.settle()
 
     def settle(self):
-        """Returns when what those that have ended were promised is free again."""
+        """Waits until the daemon has removed the tenants of ended jobs, and so freed what these were promised."""
         deadline = time.monotonic() + 10
         while len(self.ps()["tenants"]) > 1 and time.monotonic() < deadline:
             time.sleep(0.1)
@@ -219,7 +219,7 @@ class Machine:
         return out.stdout
 
     def trace(self, name, path):
-        """`allot trace` of a tenant, which goes on until it is interrupted."""
+        """Starts `allot trace` of a tenant; it records until it is interrupted."""
         sim = ["--sim", self.sim] if self.sim else []
         return self._start(f"trace of {name}", [self.allot, "trace", name, *sim, "--output", path],
                            self.tenant_environment, False)
@@ -229,8 +229,8 @@ class Machine:
         return json.loads(self.tell("ps", "--json"))
 
     def choose(self, count):
-        """The GPUs that the daemon gives who asks for so many and names none, by its protocol: `allot run` names
-        them. The tenant is gone with the connection."""
+        """The GPUs that the daemon chooses for a tenant that asks for `count` GPUs without naming any. This asks the
+        daemon by its protocol, as `allot run` always names GPUs. The tenant ends with the connection."""
         path, = (os.path.join(folder, "allotd.sock") for folder, _, files in os.walk(self.run_dir)
                  if "allotd.sock" in files)
         request = {"version": 1, "op": "create", "hold": True, "name": "chosen",
@@ -245,7 +245,7 @@ class Machine:
         return [device["index"] for device in reply["devices"]]
 
     def daemon_pid(self):
-        """The pid of this machine's allotd, told by the run directory in its command line."""
+        """The pid of this machine's allotd, found by the run directory in its command line."""
         for entry in os.listdir("/proc"):
             try:
                 with open(f"/proc/{entry}/cmdline", "rb") as file:

@@ -1,4 +1,4 @@
-"""An MPS control daemon of the bench's own, without allot: what --sharing space is held against."""
+"""The bench's own MPS control daemon, without allot. --sharing space is compared with it."""
 
 import contextlib
 import os
@@ -14,18 +14,18 @@ READY_S = 10
 
 
 def threads(pct):
-    """A client's environment: a fixed part of the SMs."""
+    """The environment of an MPS client with a fixed percentage of the SMs."""
     return {"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": f"{pct:g}"}
 
 
 def priority(level):
-    """A client's environment: 0 comes before 1, and is the default."""
+    """The environment of an MPS client with a priority: 0, the default, comes before 1."""
     return {"CUDA_MPS_CLIENT_PRIORITY": str(level)}
 
 
 @contextlib.contextmanager
 def plain_mps(machine):
-    """Whatever is started natively meanwhile is a client of it. It has no other setting."""
+    """Runs an MPS control daemon with default settings. All native processes that start within this context are its clients."""
     program = os.path.join(machine.build.sim_dir(), PROGRAM) if machine.sim else shutil.which(PROGRAM)
     if not program or not os.path.exists(program):
         raise Failed(f"there is no {PROGRAM} here")
@@ -44,7 +44,7 @@ def plain_mps(machine):
 
 
 def _end(daemon, program, environment):
-    """With its servers, while nobody is a client any more; what hangs is killed."""
+    """Ends the control daemon and its servers, and kills the daemon if it hangs. No client may be left."""
     try:
         subprocess.run([program], input="quit -t 1\n", text=True, env=environment, check=False,
                        stdout=subprocess.DEVNULL, timeout=READY_S)

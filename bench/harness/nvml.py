@@ -1,4 +1,4 @@
-"""NVML seen from outside the tenants, with ctypes: no package is needed."""
+"""Reads NVML outside of the tenants. It uses ctypes, so that it needs no package."""
 
 import ctypes
 import os
@@ -25,10 +25,10 @@ class Utilization(ctypes.Structure):
 
 
 class Nvml:
-    """One device. The library stays loaded, and initialized, until the program ends."""
+    """One device. The NVML library stays loaded and initialized until the program ends."""
 
     def __init__(self, index=None, library="libnvidia-ml.so.1"):
-        """index: default, the one that is CUDA's first."""
+        """index: NVML's index; default: CUDA's first device."""
         try:
             self.lib = ctypes.CDLL(library)
         except OSError as error:
@@ -71,7 +71,7 @@ class Nvml:
         return memory
 
     def utilization_pct(self):
-        """Of the device, over the last period that the driver samples."""
+        """Utilization of the device over the driver's last sample period."""
         value = Utilization()
         self.call("nvmlDeviceGetUtilizationRates", self.device, ctypes.byref(value))
         return value.gpu

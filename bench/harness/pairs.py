@@ -1,6 +1,5 @@
-"""Native and tenant compared by turns, in short rounds next to each other, so that what drifts
-(clocks, heat) is the same in both: bench/by_turns.c's rule for processes. Pure, but for what it
-calls."""
+"""Compares a native process and a tenant in alternating short rounds, so that drift (clocks, heat) affects both
+alike. bench/by_turns.c has the same rule within one process. Has no side effects but those of the functions it is given."""
 
 import statistics
 
@@ -8,7 +7,7 @@ from . import stats
 
 
 class Pairs:
-    """The rounds that have been measured, in any unit."""
+    """The rounds measured so far, in any unit."""
 
     def __init__(self):
         self.native = []
@@ -19,7 +18,7 @@ class Pairs:
         self.tenant.append(tenant)
 
     def added_pct(self):
-        """Of each pair, in percent of the native median."""
+        """The tenant's extra cost in each pair, in percent of the native median."""
         middle = statistics.median(self.native)
         return [100 * (here - there) / middle for there, here in zip(self.native, self.tenant)]
 
@@ -32,8 +31,8 @@ class Pairs:
 
 
 def until_known(take, least, most, error_pct):
-    """take(count): so many pairs, each (native, tenant). At least `least`, and then as many again until the standard error
-    is small enough, but no more than `most`. The first pair of all is thrown away."""
+    """take(count) measures that many pairs (native, tenant). Takes at least `least` pairs, and further ones until the standard
+    error is small enough, but at most `most`. Discards the very first pair."""
     pairs = Pairs()
     take(1)
     while len(pairs.native) < most:
@@ -45,9 +44,8 @@ def until_known(take, least, most, error_pct):
 
 
 def by_turns(native, tenant, least, most, error_pct):
-    """Calls each in turn, the other one first in every other pair: at least `least` pairs, and then
-    until the standard error is small enough, but no more than `most`. The first pair is thrown
-    away."""
+    """Calls both in turn, and swaps their order in every other pair. Takes at least `least` pairs, and further ones until
+    the standard error is small enough, but at most `most`. Discards the first pair."""
     pairs = Pairs()
     for turn in range(most + 1):
         if turn % 2:

@@ -1,4 +1,4 @@
-"""Charts as SVG, by hand: a bar chart of a bench's rows, and lines over time."""
+"""Draws charts as SVG without a library: bars for a bench's rows, and lines over time."""
 
 from xml.sax.saxutils import escape
 
@@ -10,7 +10,7 @@ LINES = ["#1f6fb4", "#d98032", "#5aa469", "#8e5ea2", "#c0504d", "#3f8f8f"]
 
 
 def nice_ceiling(value):
-    """The next of 1, 2, 5 x 10^n at or above it."""
+    """The least of 1, 2, 5 x 10^n that is at least the value."""
     step = 1.0
     while step * 10 <= value:
         step *= 10
@@ -60,7 +60,7 @@ class Canvas:
 
 
 def bars(path, title, rows, unit, labels=LABELS):
-    """Rows one under the other, each with the bars of what is known of it."""
+    """The rows below each other, each with a bar for every value that it has."""
     rows = [row for row in rows if row.unit == unit]
     if not rows:
         return
@@ -93,7 +93,7 @@ def bars(path, title, rows, unit, labels=LABELS):
 
 
 def note(parts, now, color):
-    """For spans(): one more look at something; parts of one color grow."""
+    """For spans(): adds one more reading; a reading of the same color extends the last part."""
     if parts and parts[-1][2] == color:
         parts[-1] = (parts[-1][0], now, color)
     else:
@@ -101,7 +101,7 @@ def note(parts, now, color):
 
 
 def spans(path, title, groups):
-    """groups: {label: [(name, [(begin_s, end_s, color), ...], note)]}, one below the other over time."""
+    """A chart of colored spans over time. groups: {label: [(name, [(begin_s, end_s, color), ...], note)]}, below each other."""
     left, right, top, thick = 150, 150, 56, 16
     longest = max(end for rows in groups.values() for _, parts, _ in rows for _, end, _ in parts)
     height = top + sum(30 + thick * len(rows) for rows in groups.values()) + 30
@@ -130,8 +130,8 @@ def spans(path, title, groups):
 
 
 def lines(path, title, series, asked, y_label, x_label="seconds", ticks=()):
-    """series: {label: values, one a second}; asked: {label: the value that was asked for}; ticks:
-    what to write below each value."""
+    """series: {label: values, one for each second}; asked: {label: value that was asked for}; ticks: labels below the
+    values."""
     width, height, left, right, top, bottom = 860, 340, 60, 24, 62, 40
     canvas = Canvas(width, height, title)
     longest = max(len(values) for values in series.values())

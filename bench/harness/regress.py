@@ -1,4 +1,4 @@
-"""Two results of one bench compared: what is worse than before, by more than the tolerance and what chance makes of it. Pure."""
+"""Compares two results of one bench: finds rows that got worse by more than the tolerance and by more than chance."""
 
 import json
 import math
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .job import Failed
 
 
-SIGNIFICANT = 3     # standard errors of a difference: one in a thousand, each way, is chance
+SIGNIFICANT = 3     # standard errors of a difference: chance exceeds this, in each direction, once in a thousand rows
 
 
 @dataclass
@@ -26,7 +26,7 @@ class Change:
 
 
 def badness(row, got):
-    """The larger, the worse: which way that is, the bar says. None where a row has none."""
+    """A figure that is larger for a worse row, by the direction of the row's bar. None for a row without a bar."""
     bar = row.get("bar", "")
     if re.match(r"at least\b", bar):
         return -got
@@ -38,9 +38,9 @@ def badness(row, got):
 
 
 def compare(baseline, now, tolerance_pct):
-    """Both as read from JSON. (changes, names of judged rows that the new run lacks). A row may be
-    worse by the tolerance, in percent of what it was before or of what was asked for; and by what the
-    standard errors of both make of it by chance, where they are known and that is more."""
+    """Compares two results as read from JSON. Returns (changes, names of judged rows that the new run lacks). A row may
+    be worse by the tolerance, in percent of its old value or of the value asked for. If chance may make
+    a larger difference, by the standard errors of both, that one is allowed."""
     found = {row["name"]: row for row in now["cases"]}
     changes, missing = [], []
     for row in baseline["cases"]:
@@ -76,7 +76,7 @@ def read(path):
 
 
 def judge(baseline, now, tolerance_pct, say=print):
-    """Prints the comparison; whether nothing is worse and nothing missing."""
+    """Prints the comparison. Returns whether no row is worse and none missing."""
     if baseline.get("gpu") != now.get("gpu") or baseline.get("simulated") != now.get("simulated"):
         say(f"note: the baseline is of {baseline.get('gpu')}, this is {now.get('gpu')}")
     changes, missing = compare(baseline, now, tolerance_pct)

@@ -1,4 +1,4 @@
-"""A bench's rows: printed as they come, judged, and written as JSON and SVG."""
+"""The rows of a bench: prints each as it is measured, judges it, and writes all as JSON and SVG."""
 
 import datetime
 import json
@@ -18,11 +18,11 @@ class Row:
     asked: float = None
     native: float = None
     rival: float = None
-    mps: float = None       # under MPS without allot, in the same run
+    mps: float = None       # the same measured under MPS without allot, in the same run
     bar: str = None         # in words: "within 1 of asked", "at least 48"
     passed: bool = None     # None: reported only
     error: float = None     # the standard error of got, in the row's unit, where it is known
-    runs: list = None       # got of each run, where there were several and got is their median
+    runs: list = None       # with several runs: the value of each; got is then their median
 
     def line(self):
         def number(value):
@@ -49,7 +49,7 @@ def within(row, points):
 
 
 def within_pct(row, pct):
-    """The same, in percent of what was asked."""
+    """Judges a row by its distance from what was asked, in percent of that."""
     row.bar = f"within {pct:g} % of asked"
     row.passed = abs(row.got / row.asked - 1) <= pct / 100
     return row
@@ -77,21 +77,21 @@ class Result:
         self.rival_source = rival_source
         self.date = datetime.date.today().isoformat()
         self.rows = []
-        self.charts = []        # functions of a path's stem, see plot.py
+        self.charts = []        # functions that draw a chart to a path with this stem, see plot.py
         self.skipped = []       # {"name", "reason"}
-        self.has_gpu = True     # False: none takes part, it is the same on any
-        self.part = None        # (number, of so many), when only some cells were to be measured
-        self.scenes = None      # of the bench llm, when not all were to be measured: their names
+        self.has_gpu = True     # False: the bench uses no GPU, so its result is the same on any
+        self.part = None        # (number, count) of --part, when only a part of the cells was measured
+        self.scenes = None      # for the bench llm: names of the scenes, when not all were measured
         self.sharing = machine.sharing or TIME
 
     def add(self, row):
         if self.machine.sim:
-            row.rival = None    # measured on a real GPU: nothing to compare with
+            row.rival = None    # rivals were measured on a real GPU, so a simulated run has nothing to compare with
         self.rows.append(row)
         print(row.line(), flush=True)
 
     def skip(self, name, reason):
-        """Notes what could not be measured here, and why."""
+        """Records a case that could not be measured here, and why."""
         self.skipped.append({"name": name, "reason": reason})
         print(f"{name:46} skipped: {reason}", flush=True)
 
@@ -109,7 +109,7 @@ class Result:
         return os.path.join(folder, f"{self.date}-{gpu}-{self.bench}{sharing}{part}")
 
     def json(self):
-        """The documented form: bench/README.md."""
+        """The result in the form that bench/README.md documents."""
         none = None if self.has_gpu else "none"
         values = {"version": 1, "bench": self.bench, "gpu": none or self.machine.gpu,
                 "driver": none or self.machine.driver, "simulated": bool(none or self.machine.sim),

@@ -1,12 +1,12 @@
-"""A smaller card, for benches of swapping: where the host has no room for the arenas of tenants on the
-whole card, a process outside of allot holds the rest of it."""
+"""Makes the card smaller for benches of swapping. If host memory is too small for the swap arenas of tenants that use the
+whole card, a process outside of allot occupies a part of the card."""
 
 from .job import Failed
 from .load import Kernel
 
 MIB = 1 << 20
-HOST_PART = 0.48            # of the host's memory, for all arenas: they may have half of it (swap_arena)
-FREE_PART = 0.70            # of what of it is available
+HOST_PART = 0.48            # part of host memory used for all arenas; the daemon allows half of it (swap_arena)
+FREE_PART = 0.70            # part of the available host memory used for all arenas
 KERNEL = Kernel(1000, 8192)
 
 
@@ -18,7 +18,7 @@ def arenas_mib():
 
 
 class Room:
-    """The card, or as much of it, most_mib at most, as `wanted` times its size fits into arenas on the host."""
+    """Makes the card so small that `wanted` times its size fits into arenas on the host, and at most most_mib."""
 
     def __init__(self, bench, wanted, most_mib=None):
         total = bench.machine.ps()["devices"][0]["memory_bytes"] // MIB

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Reads the card's own sensors by NVML at even intervals, in a process of its own, and prints each
-reading as a line of JSON; the last line has the cost of a call and what is missing, with the error.
+"""Reads the card's sensors through NVML at even intervals, in a separate process, and prints each reading as a
+line of JSON. The last line has the cost of a call, and the sensors that the card lacks, with NVML's error.
 
     sense.py LIBRARY SECONDS INTERVAL_S
 """
@@ -42,7 +42,7 @@ class GpmMetric(ctypes.Structure):
 
 
 class GpmMetrics(ctypes.Structure):
-    # Longer than any version's table: the library looks at `count` of them.
+    # Longer than the table of any NVML version; the library reads only `count` entries.
     _fields_ = [("version", ctypes.c_uint), ("count", ctypes.c_uint), ("first", ctypes.c_void_p),
                 ("second", ctypes.c_void_p), ("metrics", GpmMetric * 512)]
 
@@ -58,7 +58,7 @@ class Sensors:
         return {"NVML device": self.nvml.utilization_pct()}
 
     def samples(self):
-        """The mean of the card's newest samples; nothing where none came since the last look."""
+        """The mean of the card's samples since the last reading; nothing if there are none."""
         kind, count, rows = ctypes.c_uint(), ctypes.c_uint(120), (Sample * 120)()
         self.nvml.call("nvmlDeviceGetSamples", self.nvml.device, ctypes.c_uint(SAMPLES_GPU),
                         ctypes.c_ulonglong(self.last_us), ctypes.byref(kind), ctypes.byref(count),
@@ -70,7 +70,7 @@ class Sensors:
         return {"NVML samples": statistics.fmean(row.value & 0xffffffff for row in fresh)}
 
     def processes(self):
-        """The sum over the processes that are named."""
+        """The sum over all processes that NVML lists."""
         count, rows = ctypes.c_uint(64), (ProcessSample * 64)()
         since_us = int((time.time() - 1) * 1e6)
         self.nvml.call("nvmlDeviceGetProcessUtilization", self.nvml.device, rows,
@@ -81,7 +81,7 @@ class Sensors:
         return {"NVML processes": sum(newest.values())}
 
     def gpm(self):
-        """Between this look and the last one; nothing at the first."""
+        """The mean since the last reading; nothing at the first one."""
         support = GpmSupport(GPM_VERSION, 0)
         self.nvml.call("nvmlGpmQueryDeviceSupport", self.nvml.device, ctypes.byref(support))
         if not support.supported:
@@ -108,7 +108,7 @@ def cost_us(sensor):
         try:
             sensor()
         except Unavailable:
-            pass    # an answer too, and as dear
+            pass    # this is an answer, too, and costs as much
         times.append((time.perf_counter() - begin) * 1e6)
     return statistics.median(times)
 

@@ -1,4 +1,4 @@
-"""Measures by which a series of shares is judged. Pure: lists of numbers in, numbers out."""
+"""Statistics by which series of shares are judged. Pure functions of lists of numbers."""
 
 
 import math
@@ -10,31 +10,31 @@ def mean(values):
 
 
 def jain(shares):
-    """Jain's index of fairness: 1 when all are equal, 1/n when one has all."""
+    """Jain's fairness index: 1 if all values are equal, 1/n if one value is the whole sum."""
     squares = sum(share * share for share in shares)
     return sum(shares) ** 2 / (len(shares) * squares) if squares else 0.0
 
 
 def percentile(values, pct):
-    """The smallest value that at least pct percent do not exceed."""
+    """The smallest value that at least pct percent of the values do not exceed."""
     ranked = sorted(values)
     rank = max(1, -(-len(ranked) * pct // 100))
     return ranked[int(rank) - 1]
 
 
 def within_pct(values, asked, points):
-    """Percent of the values that are at most so many points off."""
+    """Percent of the values that are at most `points` away from the target."""
     return 100 * sum(abs(value - asked) <= points for value in values) / len(values)
 
 
 def sliding(values, width):
-    """Means of each `width` values that follow each other; the i-th ends with value i + width - 1."""
+    """Moving means of `width` consecutive values; the i-th mean ends with value i + width - 1."""
     return [mean(values[i:i + width]) for i in range(len(values) - width + 1)]
 
 
 def settling(times, values, target, points, stays_s):
-    """When a step response came within `points` of its target and stayed there for so long: the
-    first such time, or None. Times rise evenly."""
+    """The first time at which a step response comes within `points` of its target and then stays there for the given
+    time, or None. Times must be evenly spaced."""
     since = None
     for t, value in zip(times, values):
         if abs(value - target) > points:
@@ -47,14 +47,14 @@ def settling(times, values, target, points, stays_s):
 
 
 def overshoot(values, before, target):
-    """How far the response went past its target, in the direction of the step; 0 when it did not."""
+    """How far the response overshot its target, in the direction of the step; 0 if it did not."""
     past = [value - target if target > before else target - value for value in values]
     return max(0.0, *past)
 
 
 def error_of_median(values):
-    """The median's standard error, from the quartiles' distance: 1.2533 sigma / sqrt(n), with
-    sigma = distance / 1.349, as of a normal distribution. Of a single value it is not known."""
+    """The standard error of the median: 1.2533 sigma / sqrt(n), with sigma = interquartile range / 1.349, as for a
+    normal distribution. It is unknown for a single value."""
     if len(values) < 2:
         return math.inf
     low, _, high = statistics.quantiles(values, n=4, method="inclusive")
@@ -62,8 +62,8 @@ def error_of_median(values):
 
 
 def recommended(curve, least_sum_pct, least_jain):
-    """curve: [(tenants, sum in percent, Jain's index)] by rising number. The largest number up to
-    which all keep both bounds, or None."""
+    """curve: [(tenants, sum in percent, Jain's index)], by rising number of tenants. Returns the largest number up to
+    which all points keep both bounds, or None."""
     best = None
     for tenants, total, index in curve:
         if total < least_sum_pct or index < least_jain:

@@ -1,4 +1,4 @@
-"""A training process that stays (bench/load/trainings/serve.py), native or in a tenant."""
+"""A training process that keeps running and takes commands (bench/load/trainings/serve.py), native or in a tenant."""
 
 import json
 import os
@@ -8,14 +8,14 @@ import time
 from .job import Failed
 from .load import LATE_S, Series
 
-READY_S = 240       # import of torch, the first steps: a slow disk, a cold cache
+READY_S = 240       # for importing torch and the first steps, with a slow disk and a cold cache
 MODEL_S = 120
 
 
 class Trainer:
-    """options: those of allot run; None: native, and environment is what is added then. more: further
-    options of torch_load.py. program: another one that obeys lines in place of it. ready() waits for what is started here, so
-    that several can start together."""
+    """options: options of allot run, or None for a native process, which gets the variables in environment. more: further
+    options of torch_load.py. program: another program that obeys the same lines. The constructor does not wait; ready() does,
+    so that several trainings can start together."""
 
     def __init__(self, bench, name, options=None, more=(), environment=None, program=None):
         settings = bench.settings
@@ -36,7 +36,7 @@ class Trainer:
         return any(line.startswith("{") for line in self.job.text()[self.read:])
 
     def answer(self, limit_s):
-        """Of the line that it was last told. Failed when that can't be obeyed."""
+        """The answer to the line that the training was last told. Raises Failed if it could not obey."""
         deadline = time.monotonic() + limit_s
         while True:
             line = self.job.wait_line(self.read, max(0.0, deadline - time.monotonic()))
@@ -55,19 +55,19 @@ class Trainer:
         return self.answer(limit_s)
 
     def steps_in(self, seconds, least=2):
-        """The steps of about so long a time, as it goes now."""
+        """How many steps take about this long at the current speed."""
         return max(least, round(1e3 * seconds / self.ask("measure", seconds)["step_ms_mean"]))
 
     def epoch_s(self, steps):
         return self.ask("steps", steps, limit_s=600)["elapsed_s"]
 
     def turns(self, pairs, steps):
-        """(while liballot.so stands aside, with it), in seconds, of each pair."""
+        """[(seconds while liballot.so is bypassed, seconds with it)] of each pair."""
         answer = self.ask("turns", pairs, steps, limit_s=600)
         return list(zip(answer["aside_s"], answer["with_s"]))
 
     def set(self, *options):
-        """As a tenant: allot set."""
+        """Changes the tenant's options with allot set."""
         self.machine.tell("set", self.name, *options)
 
     def end(self):
@@ -75,9 +75,9 @@ class Trainer:
 
 
 def processors_of_their_own(count, trainings=1):
-    """Options for trainings that run at once, each on so many processors: what takes turns with one of them takes the same
-    option. One is served by a neighbour of the machine's where the other is not, or by a slower processor: several percent
-    of what launches. None where there are too few: what else runs needs some."""
+    """Options that give each of these trainings, which run at once, `count` processors of its own. Trainings that are compared
+    in turns must get the same option, because a slower or busier processor changes launching by several percent. The
+    options are empty if the machine has too few processors: other programs need some, too."""
     if len(os.sched_getaffinity(0)) < count * (trainings + 1):
         return trainings * [()]
     return [("--processors", f"{count}:{i}") for i in range(trainings)]
@@ -89,8 +89,8 @@ def ready(trainers):
 
 
 def take_models(trainers, models):
-    """Gives each its (name, batch), all at the same time; what the first says of its own. Their
-    warm-ups are done then."""
+    """Makes all trainings load their (name, batch) at the same time, and waits until they are warm. Returns the answer of
+    the first."""
     for trainer, (name, batch) in zip(trainers, models):
         trainer.say("model", name, batch)
     answers = [trainer.answer(MODEL_S) for trainer in trainers]
@@ -102,7 +102,7 @@ def take_models(trainers, models):
 
 
 def series_of(answer, at):
-    """Steps against time from `at` on, of an answer to `record`."""
+    """The number of steps as a function of time, from `at` on, from an answer to `record`."""
     shift_s = answer["began_at"] - at
     if shift_s > LATE_S:
         raise Failed(f"a training began {shift_s:.2f} s late")
@@ -110,8 +110,9 @@ def series_of(answer, at):
 
 
 def record_together(trainers, seconds, look=None, look_s=0.0):
-    """All from the same moment on: the answers, with each one's Series as "series". look() is called look_s after that."""
-    # Rounded as it is said: a training that began earlier than `at` could end before the window does.
+    """Records all trainings from the same moment on. Returns their answers, with a Series as "series" in each. Calls look()
+    look_s after that moment."""
+    # Rounded as it is sent: a training that began earlier than `at` could end before the window does.
     at = round(time.time() + 0.5, 3)
     for trainer in trainers:
         trainer.say("record", seconds, f"{at:.3f}")
