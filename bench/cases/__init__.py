@@ -1,4 +1,4 @@
-"""The benches, in the order in which they run. Each takes a Bench and adds rows to its result."""
+"""The list of benches, in the order in which they run. Each is a function that takes a Bench and adds rows to its result."""
 
 from dataclasses import dataclass
 from typing import Callable
@@ -7,7 +7,7 @@ from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, hostile, launch,
                overhead, packing, policies, response, scale, scheduler_scale, sensors, shares, space, space_bursty, space_launch,
                space_lend, space_priority, space_shares, swap_trainings, together, topology, tracing, training)
 
-# Why some can't be had with --sharing space.
+# Reasons why some benches can't run with --sharing space.
 BOTH = "it measures --sharing space by itself"
 NO_GPU = "no GPU takes part"
 NO_TENANT = "its containers are without the library, and share nothing by MPS"
@@ -21,11 +21,11 @@ class Case:
     name: str
     run: Callable
     about: str
-    seconds: Callable       # of (Bench settings): about how long it takes
+    seconds: Callable       # function of the Bench settings: about how long the bench takes
     is_long: bool = False   # left out of --quick
     trains: bool = False    # needs PyTorch and a GPU that computes
-    cuts: bool = False      # has cells that --part and --within choose from
-    not_space: str = None   # why it can't be had with --sharing space
+    cuts: bool = False      # has cells, of which --part and --within choose some
+    not_space: str = None   # why it can't run with --sharing space
 
 
 CASES = [

@@ -1,5 +1,5 @@
-"""Static against elastic allocation on a committed trace of busy and idle phases (the abstract of
-Lu et al.): three tenants of different kernels, each with a third of the GPU guaranteed."""
+"""Compares static with elastic allocation on a committed trace of busy and idle phases (as in the abstract of
+Lu et al.). Three tenants run different kernels; each is guaranteed a third of the GPU."""
 
 import os
 
@@ -14,7 +14,7 @@ TRACE = os.path.join(REPOSITORY, "bench", "traces", "bursty.trace")
 KERNELS = (Kernel(200, 8192), Kernel(1000, 8192), Kernel(5000, 8192))
 GUARANTEE = 33
 
-# How a third is given: as a hard cap; lent by the arbiter from turn to turn; a cap that the daemon moves.
+# Ways to give each tenant its third: a hard cap; unused time lent by the arbiter at each turn; a cap that the daemon adjusts.
 STATIC, LENT, ELASTIC = "static", "lent", "elastic"
 WAYS = {STATIC: ["--cores", str(GUARANTEE)],
         LENT: ["--cores", str(GUARANTEE), "--cores-limit", "100"],
@@ -30,16 +30,16 @@ def seconds_of(settings):
 
 
 def measure(bench, way):
-    """(sum of work in percent, mean busy percent, first_ms of all phases)"""
+    """(sum of all tenants' work in percent, mean busy percent, first_ms of each phase)"""
     loads = [Load(f"burst{i}", kernel, [*MEMORY, *WAYS[way]],
                   ("--trace", TRACE, "--trace-row", str(i))) for i, kernel in enumerate(KERNELS)]
     busy = []
 
     def look():
-        # Of several cards, the one that they are on.
+        # On a machine with several cards, the card of these tenants.
         busy.append(max(device["busy_pct"] for device in bench.machine.ps()["devices"]))
     seconds = length_s(bench.settings)
-    begin = bench.settings.settle_s + 1     # busy_pct is of the second that has passed
+    begin = bench.settings.settle_s + 1     # busy_pct is that of the last second
     events = [(begin + i, look) for i in range(int(seconds))]
     outcomes = bench.loads.run(loads, seconds, events=events)
     firsts = [phase["first_ms"] - kernel.cost_us / 1e3

@@ -2,7 +2,7 @@
 
 from harness.result import Row, at_most
 
-# In what they are told.
+# The unit of each row.
 UNITS = (("cuGetProcAddress, governed", "ns"), ("cuGetProcAddress, passed", "ns"),
          ("cuGetProcAddress, unknown", "ns"), ("cuGetProcAddress", "us"), ("cuMemAlloc", "ns"),
          ("cuCtxCreate", "us"), ("cuDevicePrimaryCtxRetain", "us"))
@@ -10,7 +10,7 @@ SCALE = {"ns": 1.0, "us": 1e3}
 
 
 def measure(bench, program, *options):
-    """One tenant's process that compares with itself: its lines."""
+    """Runs a tenant's process that measures itself with and without hooks. Returns its lines."""
     job = bench.machine.start(program, [bench.machine.build.program(program), *options],
                               ["--memory", "8GiB"])
     job.check(300)
@@ -25,7 +25,7 @@ def calls(bench):
 
 
 def add_rows(bench, line, unit):
-    """Judged in percent of the driver's own time, by the pairs' median."""
+    """Adds a row that is judged by the median of the pairs, in percent of the driver's own time."""
     scale = SCALE[unit]
     native, added = line["native_ns"], line["added_ns"]
     bench.result.add(Row(line["name"], unit, (native + added) / scale, native=native / scale))
@@ -34,7 +34,7 @@ def add_rows(bench, line, unit):
     bench.result.add(Row(f"{line['name']}: standard error of the median", "%",
                          100.0 * line["error_ns"] / native))
     row = Row(f"{line['name']}: added", "%", 100.0 * added / native, error=100.0 * line["error_ns"] / native)
-    # The simulated driver's own time says nothing of a real one's.
+    # The simulated driver's own time says nothing about a real driver's.
     bench.result.add(row if bench.machine.sim else at_most(row, 1))
 
 
@@ -46,5 +46,5 @@ def start(bench):
                          native=line["native_ns"] / 1e6))
     bench.result.add(Row("/bin/true: quartiles' distance", "ms",
                          (line["added_high_ns"] - line["added_low_ns"]) / 1e6))
-    # No GPU takes part: judged on a simulated one as well.
+    # This uses no GPU, so it is also judged on a simulated one.
     bench.result.add(at_most(Row("/bin/true: added", "ms", line["added_ns"] / 1e6), 0.3))

@@ -1,5 +1,5 @@
-"""The daemon's CPU, by thread: 50 tenants that never stop, with kernels of 1 ms and of 20 us, three such,
-and tenants without work."""
+"""The daemon's CPU time by thread: with 50 and with three tenants that never stop, with kernels of 1 ms and of 20 us,
+and with tenants without work."""
 
 import os
 import time
@@ -12,7 +12,7 @@ MOST_PCT = 2
 IDLE_PCT = 0.1
 LONG, SHORT = Kernel(1000, 132), Kernel(20, 132)
 SETUP_S = 2.0
-IDLE_S = 10.0       # until what it did at its start is forgotten
+IDLE_S = 10.0       # wait until the daemon's work at its start no longer counts
 
 
 def threads(pid):
@@ -83,7 +83,7 @@ def at_work(bench, count, kernel):
 
 
 def idle(bench, count):
-    """They have registered, and wait for their first burst until long after the end."""
+    """Starts tenants without work: they have registered, and their first burst comes long after the end of the bench."""
     command = bench.loads.command(LONG, "--seconds", "3600", "--burst", "1", "--start-at",
                                   f"{time.time() + 3600:.0f}")
     jobs = [bench.machine.tenant(f"i{i}", command, ["--memory", "1GiB"]) for i in range(count)]

@@ -1,4 +1,4 @@
-"""A job of DistributedDataParallel on two GPUs at half of both, beside another training on each."""
+"""A PyTorch DistributedDataParallel job with half of each of two GPUs, beside another training on each GPU."""
 
 from harness import plot
 from harness.result import Row, at_most, within
@@ -9,7 +9,7 @@ GPUS = 2
 HALF = 50
 MODEL = "resnet18"
 MEMORY = ["--memory", "32GiB"]
-START_S = 45            # of six processes, together, and their models
+START_S = 45            # for the start of six processes at once, with their models
 POINTS = 2
 STUCK_MS = 10000        # far longer than any wait for a turn, and less than NCCL's own patience
 
@@ -20,12 +20,12 @@ def seconds_of(settings):
 
 
 def device_of(bench, gpu):
-    """For a native training: a tenant's first device is the GPU that it was given."""
+    """Options that put a native training on this GPU. A tenant needs none: its first device is the GPU that it was given."""
     return () if bench.settings.torch_options else ("--device", f"cuda:{gpu}")
 
 
 def start(bench):
-    """The trainings natively, and as tenants: that over both GPUs, and one on each."""
+    """Starts the trainings natively and as tenants: the job on both GPUs, and one training on each GPU."""
     ranks = ("--ranks", str(GPUS))
     share = [*MEMORY, "--cores", str(HALF)]
     native = [Trainer(bench, "native-ddp", None, ranks)] + [

@@ -1,5 +1,5 @@
-"""Epoch time against a compute quota and against a memory quota (figures 8 and 9 of Lu et al.).
-One process a side, and `allot set` between epochs."""
+"""Epoch time as a function of the compute quota and of the memory quota (figures 8 and 9 of Lu et al.). One native process
+and one tenant run; `allot set` changes the tenant's quota between epochs."""
 
 import time
 
@@ -11,19 +11,19 @@ from harness.trainer import Trainer, ready, take_models
 from load.trainings.table import BATCHES
 
 ROOM = ["--memory", "64GiB"]
-START_S = 30            # of the processes, together
+START_S = 30            # for the start of the processes
 BUILD_S = 4             # of a model
-DEMAND_PCT = 60         # of the GPU that the model is made to want
+DEMAND_PCT = 60         # percent of the GPU that the model is made to demand
 NEAR_POINTS = 5         # above the demand: work comes in steps, so such a quota may bind at times
 
 
 def epoch_seconds(settings):
-    """Of an epoch that nothing holds up."""
+    """The steps of an epoch without a binding quota."""
     return 0.6 if settings.quick else 2.5
 
 
 def settle_seconds(settings):
-    """After a change of quota."""
+    """How long to wait after a change of the quota."""
     return 0.5 if settings.quick else 1.0
 
 
@@ -42,7 +42,7 @@ def quotas(settings):
 
 
 def expected_s(native_s, demand_pct, quota_pct):
-    """An epoch under a quota: inverse to it below what the model wants, and else as without one."""
+    """Expected epoch time under a quota: inversely proportional to the quota below the model's demand, unchanged above."""
     return native_s * max(1.0, demand_pct / quota_pct)
 
 
@@ -55,13 +55,12 @@ def quota_seconds(settings):
 
 
 def watch_busy(bench, trainer, seconds):
-    """A native training's own account of its steps, and the mean of NVML's device utilization
-    meanwhile, None where there is none."""
+    """(the native training's own report of its steps, mean NVML device utilization during them or None)."""
     trainer.say("busy", seconds)
     begin, seen = time.monotonic(), []
     while not trainer.has_answered() and time.monotonic() < begin + seconds:
         time.sleep(0.1)
-        if time.monotonic() > begin + seconds / 2:      # NVML's figure is of the time before
+        if time.monotonic() > begin + seconds / 2:      # NVML's figure is that of the time before the call
             try:
                 seen.append(bench.machine.nvml.utilization_pct())
             except Unavailable:
@@ -70,11 +69,10 @@ def watch_busy(bench, trainer, seconds):
 
 
 def make_demand(bench, native):
-    """Gives the native training a pause of the host after each step such that its GPU is busy for
-    DEMAND_PCT of the time; the pause in ms and the demand that came out, in percent.
+    """Makes the native training pause on the host after each step, so that it keeps the GPU busy for DEMAND_PCT of the
+    time. Returns (pause in ms, measured demand in percent).
 
-    Busy is the time between two events, before a step's first kernel and after its last, over the
-    time from step to step."""
+    The GPU counts as busy between two events, before a step's first kernel and after its last one."""
     seconds = busy_seconds(bench.settings)
     step_ms = native.ask("busy", seconds / 2)["gpu_ms_mean"]
     pause_ms = step_ms * (100 / DEMAND_PCT - 1)
@@ -128,7 +126,7 @@ def epoch_quota(bench):
         bench.result.add(within_pct(row, bench.bar(3, 15)))
     tenant.ask("pause", f"{pause_ms:.3f}")
     series = under_quotas(bench, tenant, steps, native_s, demand_pct)
-    # How far the card itself has moved meanwhile.
+    # How far the card's own speed has drifted meanwhile.
     bench.result.add(Row(f"wants {DEMAND_PCT} %, native again at the end: epoch", "s",
                          native.epoch_s(steps), native=native_s))
     ticks = [f"{pct} %" for pct in quotas(bench.settings)]
@@ -140,7 +138,7 @@ def epoch_quota(bench):
 # ---- figure 9
 
 SEED_MODELS = ("resnet18", "transformer", "gru")
-FACTORS = (1.25, 1.5, 2)        # of what the model was seen to hold
+FACTORS = (1.25, 1.5, 2)        # of the memory that the model was seen to hold
 REFUSED_MS = 5000
 MIB = 1 << 20
 STEP_MIB = 256
@@ -169,7 +167,7 @@ def rounded_up(mib):
 
 
 def too_little(bench, tenant, name, model, batch, need_mib):
-    """Half of what the model holds, if what the process holds without it is less."""
+    """A quota of half of the model's memory, if the process holds less than that without the model."""
     tenant.ask("free")
     mib = max(need_mib / 2, held_mib(bench, tenant) + STEP_MIB)
     if mib >= 0.9 * need_mib:

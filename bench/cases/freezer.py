@@ -1,5 +1,6 @@
-"""Containers without the library: how long freezing and thawing take, what watching them costs, and how many
-are caught at their start before they hold memory. Needs root and cgroups; has a daemon of its own."""
+"""Containers without liballot.so, which the daemon freezes: how long freezing and thawing take, the CPU cost of
+watching, and how many containers are frozen at their start before they hold memory. Needs root and cgroups; uses a
+separate daemon."""
 
 import itertools
 import os
@@ -23,13 +24,13 @@ CPU_PCT, MEMORY_MIB = 0.5, 20
 CAUGHT_PCT = 99
 BEYOND_CONTEXT_MIB = 64
 TASKS, ROOM = 6, 3
-PART, SPARE_MIB = 0.30, 1536    # of the card, each; of that for the context and what is rounded
+PART, SPARE_MIB = 0.30, 1536    # each one's part of the card; within that, room for the context and for rounding
 LEAST_WAIT_S = 0.2
-UNLIKE = 1.1            # uses that differ by a tenth
+UNLIKE = 1.1            # GPU uses that differ by more than a tenth count as different
 AT_ONCE = 10            # containers that start together
 CONTAINERS = 50
 SETUP_S = 8.0
-SIM_CONTEXT_MS = 90     # of the simulated card's context: the least that was measured on an H200
+SIM_CONTEXT_MS = 90     # time to make a context on the simulated card: the least that an H200 needed
 
 
 def rounds(settings):
@@ -50,7 +51,7 @@ def seconds_of(settings):
 
 
 class Scene:
-    """Boxes on the card that is measured, or on a simulated one of their own; `with` ends them."""
+    """Boxes on the measured card, or on their own simulated card; the end of `with` ends them."""
 
     def __init__(self, bench, version, **settings):
         build = bench.machine.build
@@ -82,12 +83,12 @@ class Scene:
         return box.start(*self.load, "--report-every", 0, *options)
 
     def idle(self, box):
-        """Holds a context, and does one kernel every quarter of an hour."""
+        """Starts a process that holds a context and runs one kernel every quarter of an hour."""
         return self.start(box, "--seconds", 900, "--burst", 1, "--period-ms", 900000)
 
 
 def freeze_and_thaw(bench, version):
-    """Through the daemon, by hand: what a decision takes until every process stands still, or runs."""
+    """Pauses and resumes a container through the daemon: the time until all its processes stand still, or run again."""
     with Scene(bench, version, freezer="off") as scene:
         boxes, box = scene.boxes, scene.boxes.make()
         for _ in range(PROCESSES):
@@ -113,7 +114,7 @@ def freeze_and_thaw(bench, version):
 
 
 def memory_mib(pid):
-    """The memory of a process: Pss, where shared pages count in part."""
+    """The memory of a process as Pss, which divides shared pages among the processes that share them."""
     with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
         return sum(int(line.split()[1]) for line in file if line.startswith("Pss:")) / 1024
 
@@ -146,7 +147,7 @@ def cost(bench, version):
 
 
 def caught(bench, version):
-    """Each would take 1 GiB at once after its context. The card never has what they wait for."""
+    """Starts containers that each want 1 GiB right after making a context. The card never has the room that they wait for."""
     with Scene(bench, version, freezer="on", freeze_threshold="100TiB") as scene:
         boxes = scene.boxes
         holder = boxes.make()
@@ -163,7 +164,7 @@ def caught(bench, version):
             wait_until(lambda: sum(c["id"] in ids and c["state"] != "ended"
                                    for c in boxes.tasks()["containers"]) == len(ids),
                        60, "the containers' GPU work")
-            time.sleep(0.5)     # several readings; one that was missed has its memory by then
+            time.sleep(0.5)     # several readings of the daemon; a container that it missed holds its memory by then
             for container in boxes.tasks()["containers"]:
                 if container["id"] in ids:
                     devices = container["devices"]
@@ -187,7 +188,7 @@ def run_together(scene, boxes, options):
 
 
 def six(bench, version):
-    """The scene of Gil et al.: six of equal need, room for three. Those that wait have used more or less."""
+    """The scene of Gil et al.: six containers of equal need, room for three. Those that wait differ in their past GPU use."""
     work_ms = 1000 * (2 if bench.settings.quick else 6)
     for title, setting in (("native", "off"), ("freezer", "on")):
         with Scene(bench, version, freezer=setting) as scene:
@@ -206,7 +207,7 @@ def six(bench, version):
                                      TASKS))
                 continue
             half, _ = run_together(scene, made[:ROOM], options)
-            # Of the others the last one has used least.
+            # Among the others, the last one has used the GPU least.
             for i, box in enumerate(made[ROOM:]):
                 run_together(scene, [box], ["--seconds", 60, "--kernels", 500 * (TASKS - i)])
             time.sleep(0.5)
@@ -223,7 +224,7 @@ def six(bench, version):
 
 
 def report_order(bench, title, use_s, waited_s):
-    """Those that found room had no order to keep; of the others a pair counts when their uses are unlike."""
+    """Judges the order of admission: containers that found room at once do not count, and pairs only if their uses differ."""
     waits = sorted((id for id in use_s if waited_s[id] >= LEAST_WAIT_S), key=use_s.get)
     for id in waits:
         bench.result.add(Row(f"six containers, {title}: {use_s[id]:.1f} s used before: waited", "s",
@@ -242,7 +243,7 @@ def freezer(bench):
         return
     bench.loads.calibrate(KERNEL)
     if not bench.machine.sim:
-        # Two daemons never arbitrate one card.
+        # One card must not have two daemons.
         bench.machine.keeper.kill()
         bench.machine._wait_for_daemon_to_end()
     try:

@@ -1,8 +1,10 @@
-"""Users who ask the daemon for as much as it takes, beside tenants at work and a user who only wants to begin.
+"""Users who flood the daemon with requests, beside tenants at work and an honest user who wants to start one.
 
-Each of USERS hostile users holds CONNECTIONS connections to the control socket: a quarter asks for the list without end, a
-quarter makes and removes tenants, which the daemon logs, a quarter never finishes its line, a quarter reads no answer. Each also has its part of REFUSED registrations a second refused by its own tenant's socket. Two tenants of other users
-work with hard caps. An honest user creates a tenant and registers a process in it, again and again; root asks for the list.
+Each of USERS hostile users holds CONNECTIONS connections to the control socket. A quarter of them asks for the list of tenants
+without end, a quarter creates and removes tenants (which the daemon logs), a quarter never finishes its line, and a quarter
+never reads an answer. The users also make REFUSED registrations a second in total that their own tenants' sockets refuse.
+Two tenants of other users work with hard caps. An honest user creates a tenant and registers a process in it, again and
+again; root asks for the list.
 """
 
 import json
@@ -42,7 +44,7 @@ CREATE = [{"index": 0, "memory_bytes": 1 << 20}]
 
 
 class Control:
-    """A connection that asks and waits."""
+    """A connection that sends a request and waits for the answer."""
 
     def __init__(self, run_dir):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -55,7 +57,7 @@ class Control:
         return json.loads(self.lines.readline() or b'{"ok": false, "error": "closed"}')
 
     def tenant(self, name):
-        """The path of its socket."""
+        """The path of the tenant's socket."""
         reply = self.ask("create", name=name, devices=CREATE, hold=True)
         if not reply["ok"]:
             raise Failed(f"tenant {name}: {reply['error']}")
@@ -63,7 +65,7 @@ class Control:
 
 
 def register(path, magic=MAGIC):
-    """The reply of the tenant's socket to a process that registers: 0 or an errno."""
+    """Registers a process at the tenant's socket. Returns the reply: 0 or an errno."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as s:
         s.settimeout(30)
         s.connect(path)
@@ -75,7 +77,7 @@ def register(path, magic=MAGIC):
 
 
 class As:
-    """A process of this user that runs `work`, a generator that yields what it has counted, until told to end."""
+    """A process of this user that runs `work`, a generator that yields its counters, until it is told to end."""
 
     def __init__(self, uid, work, *arguments):
         self.read, write = os.pipe()
@@ -92,13 +94,13 @@ class As:
                     if ends:
                         break
                 os.write(write, json.dumps(found).encode())
-            except BaseException as error:      # the parent tells
+            except BaseException as error:      # the parent reports the error
                 os.write(write, json.dumps({"error": repr(error)}).encode())
             os._exit(0)
         os.close(write)
 
     def end(self):
-        """Its counters."""
+        """Ends the process and returns its counters."""
         os.kill(self.pid, signal.SIGTERM)
         with os.fdopen(self.read, "rb") as file:
             found = json.loads(file.read() or b'{"error": "it ended without a word"}')
@@ -109,8 +111,8 @@ class As:
 
 
 class Peer:
-    """One of the hostile connections. It asks for the list, makes and removes a tenant, which the daemon logs, never ends its
-    line, or never reads an answer."""
+    """One hostile connection of one of four kinds: it asks for the list, creates and removes tenants, never finishes its line,
+    or never reads an answer."""
 
     KINDS = ("lists", "tenants", "unfinished", "unread")
 
@@ -194,7 +196,7 @@ def attack(run_dir):
 
 
 def begin_again(run_dir):
-    """Times, in ms, of the registrations of an honest user's processes."""
+    """Times, in ms, that registrations of an honest user's processes take."""
     control, times = Control(run_dir), []
     path = control.tenant("honest")
     while True:
@@ -217,7 +219,7 @@ def begin_again(run_dir):
 
 
 def come_and_go(run_dir):
-    """Times, in ms, until an honest user, by a connection of its own, has a tenant."""
+    """Times, in ms, that an honest user needs to create a tenant, each over a new connection."""
     times = []
     while True:
         begin = time.monotonic()
@@ -231,7 +233,7 @@ def come_and_go(run_dir):
 
 
 def look(run_dir):
-    """Times, in ms, of root's lists."""
+    """Times, in ms, that root's requests for the list take."""
     times = []
     while True:
         begin = time.monotonic()
@@ -251,7 +253,7 @@ def seconds_of(settings):
 
 
 def measure(bench, run_dir, hostile):
-    """(shares of the tenants at work, {what: times in ms}, counts of all hostile users together)"""
+    """(shares of the working tenants, {request: times in ms}, sums of all hostile users' counters)"""
     watched = {"registration of an honest user's process": (HONEST_UID, begin_again),
                "an honest user's tenant, from connecting": (HONEST_UID + 1, come_and_go), "root's list": (0, look)}
     processes = {}

@@ -1,4 +1,4 @@
-"""The extra cost of a tenant's launch and allocation over native ones, alone on the GPU and uncapped."""
+"""The extra cost of a launch and an allocation in a tenant over native ones. The tenant is alone on the GPU and uncapped."""
 
 import statistics
 
@@ -6,7 +6,7 @@ from harness import plot
 from harness.result import Row, at_most
 
 
-# Streams, and what launch_cost.c calls what is added there: by turns in one process, hooked and unhooked.
+# (kind of launch, launch_cost.c's name for its added cost). It measures this in one process, alternately hooked and unhooked.
 ADDED = (("launch", "launch_added_ns"), ("launch into the default stream", "default_added_ns"))
 
 
@@ -15,17 +15,17 @@ def error_key(key):
 
 
 def add_added(bench, tenant, added, most_ns):
-    """The rows that are judged, and their errors. tenant: the measures of its processes, by their keys."""
+    """Adds the judged rows, with their standard errors. tenant: {name: values measured in the tenant's processes}."""
     for what, key in ADDED:
         error_ns = statistics.median(tenant[error_key(key)])
         row = Row(f"{what}: {added}, by turns in one process", "ns", statistics.median(tenant[key]), error=error_ns)
-        # The simulated driver sends a message for what costs a real one nothing.
+        # The simulated driver sends a message where a real driver does almost nothing.
         bench.result.add(row if bench.machine.sim else at_most(row, most_ns))
         bench.result.add(Row(f"{what}: added, standard error of a process's median", "ns", error_ns))
 
 
 def measure(bench, is_native, mean_of, options=()):
-    """options: further ones of a tenant's."""
+    """options: further options of the tenant."""
     command = [bench.machine.build.program("launch-cost"), "--bursts",
                str(bench.settings.launch_bursts)]
     job = bench.machine.start("launch-cost", command, None if is_native else ["--memory", "4GiB", *options])
@@ -36,8 +36,8 @@ def measure(bench, is_native, mean_of, options=()):
 
 
 def launch_cost(bench):
-    """Native and tenant in turn, many short rounds: a process's luck with its addresses and clocks
-    moves a launch by more than what is looked for, so medians over processes are compared."""
+    """Alternates native and tenant processes in many short rounds and compares medians over processes: a launch differs
+    more between processes, by their addresses and clocks, than by the cost that is measured."""
     keys = ("launch_ns_median", *(key for _, key in ADDED), *(error_key(key) for _, key in ADDED), "alloc_free_ns_median")
     native = {key: [] for key in keys}
     tenant = {key: [] for key in keys}

@@ -1,8 +1,9 @@
-"""LLM servers, and a training, at once on one GPU: as the hardware slices it, under MPS without allot, and as tenants.
+"""LLM servers, and a training, at once on one GPU: time-sliced by the hardware, under MPS without allot, and as tenants.
 
-A scene is what runs together; a way is how the GPU is shared. The processes of a way start anew for each run: two starts of
-the same differ by up to a twentieth. Step: a decode step, from its launch until its tokens are on the host. First token: from
-the arrival of a request. Share: the work done, by how long its prefills and steps take alone, in a part of the time."""
+A scene is a set of programs that run together; a way is how they share the GPU. The processes of a way start anew for each run,
+because two starts of the same program differ by up to a twentieth. Step: a decode step, from its launch until its tokens are on
+the host. First token: the time from a request's arrival to its first token. Share: the time that the work done (prefills and
+steps) would take alone on the GPU, over the time that passed."""
 
 import argparse
 import bisect
@@ -21,13 +22,14 @@ from harness.mps import plain_mps, threads
 from harness.result import Row, at_least, at_most
 from harness.trainer import MODEL_S, Trainer, ready, series_of
 
-TAIL_S = 0.3            # of a closed loop: everyone still runs when the window ends
-OPEN_TAIL_S = 2.0       # of an open one: requests that arrived in the window may still be answered
+TAIL_S = 0.3            # for closed loops: all members still run when the window ends
+OPEN_TAIL_S = 2.0       # for open loops: requests that arrived in the window may still be answered
 LEAD_S = 0.5            # until the common start
-# One of two goes idle: the other has its part after IDLE_S, and the first has its own again RETURN_S after it comes back.
+# One of two servers goes idle: after IDLE_S the other must have its part, too. RETURN_S after it comes back, the first must
+# have its own part again.
 IDLE_S, RETURN_S = 0.05, 0.02
-START_S = 9             # a way: PyTorch, weights, graphs
-# Ways that are compared in turns: so many windows of each (quick: QUICK_TURNS), their length, and the time before it.
+START_S = 9             # for starting a way's processes: PyTorch, weights, graphs
+# For ways that are compared in turns: windows of each way (with --quick: QUICK_TURNS), their length, and the time before each.
 TURNS, QUICK_TURNS, TURN_S, TURN_SETTLE_S, TURN_LEAD_S = 24, 2, 0.5, 0.1, 0.15
 MS = 1e3
 
@@ -52,13 +54,13 @@ class LlmServer:
         return Trainer(bench, name, options, list(map(str, more)), environment, bench.settings.llm_server)
 
     def prepare(self, process):
-        """It is warm as soon as it is ready."""
+        """Nothing to do: a server is warm as soon as it is ready."""
 
     def say(self, process, seconds, at, path, arrivals=()):
         process.say("serve", f"{seconds:.3f}", f"{at:.3f}", path, *arrivals)
 
     def lines(self, answer, path):
-        """Its events."""
+        """The server's events."""
         if answer["late_s"] > LATE_S:
             raise Failed(f"{self.name}: began {answer['late_s']:.2f} s late")
         with open(path, encoding="utf-8") as file:
@@ -96,8 +98,8 @@ class Training:
 
 
 def server_figures(lines, begin, end):
-    """Of a server's events from `begin` to `end`. A request that has no first token yet counts with the time that it has
-    waited by the end of the events."""
+    """The figures of a server, from its events between `begin` and `end`. A request without a first token counts with the time
+    that it has waited at the end of the events."""
     steps = [(*line["step"], line["tokens"]) for line in lines if "step" in line]
     requests = [line for line in lines if "request" in line]
     firsts = [line["first"] for line in requests if line["first"] is not None]
@@ -116,8 +118,8 @@ def server_figures(lines, begin, end):
 
 
 def prefills(lines):
-    """[(begin, end)] of a server that does one thing at a time: a prefill begins when the one before has ended, or when its
-    request arrives."""
+    """[(begin, end)] of each prefill, for a server that does one thing at a time: a prefill begins when its request arrives
+    or, if that is later, when the work before it has ended."""
     steps = [line["step"][1] for line in lines if "step" in line]
     requests = sorted((line["first"], line["request"]) for line in lines if line.get("first") is not None)
     ends = sorted([*steps, *(first for first, _ in requests)])
@@ -126,7 +128,7 @@ def prefills(lines):
 
 
 def share_of(lines, begin, end, alone):
-    """Of the time from `begin` to `end`, what its work takes alone: 1 is all of the GPU that it can use."""
+    """The time that the server's work would take alone, over the time from `begin` to `end`; 1 is as much as it can use."""
     def within(since, until):
         return max(0.0, min(until, end) - max(since, begin)) / max(until - since, 1e-9)
     work_ms = (sum(within(*line["step"]) for line in lines if "step" in line) * alone["step_p50"] +
@@ -144,7 +146,7 @@ TWO_EAGER = tuple(LlmServer(f"eager{i}", 50, "1b", 4, 128, is_eager=True, memory
 class Scene:
     about: str
     members: tuple
-    load_pct: int = None    # None: closed loop; else requests arrive at random, so many of what one server does alone
+    load_pct: int = None    # None: closed loop; else requests arrive at random, at this part of the rate that one server handles alone
     has_pause: bool = False     # the second of two servers is idle, comes, is idle again and comes back
     by_turns: bool = False      # ways that slice the GPU by time are compared in turns
 
@@ -175,14 +177,14 @@ DEFAULT_SCENES = ",".join(SCENES)
 @dataclass(frozen=True)
 class Way:
     about: str
-    sharing: str = None         # of allot run; None: not a tenant
-    limit_pct: int = None       # None: the guarantee
+    sharing: str = None         # options of allot run; None: not a tenant
+    limit_pct: int = None       # None: the same as the guarantee
     is_mps: bool = False        # without allot
     is_split: bool = False      # by SMs
     with_priority: bool = False
 
     def options(self, member):
-        """Of allot run, or None."""
+        """The options of allot run, or None."""
         if not self.sharing:
             return None
         return ["--memory", member.memory, "--sharing", self.sharing, "--cores", str(member.cores_pct), "--cores-limit",
@@ -193,7 +195,7 @@ class Way:
         return threads(member.cores_pct) if self.is_split else None
 
     def differs_for(self, members):
-        """Whether it is another way than the one without priorities."""
+        """Whether this way differs from the one without priorities."""
         return not self.with_priority or any(member.priority for member in members)
 
 
@@ -230,14 +232,14 @@ def parse_ways(text):
 
 
 def by_turns(ways, names):
-    """Those of the ways that are compared in turns in these scenes: slices of time, without MPS. None if only one is left."""
+    """The ways that are compared in turns in these scenes: those that share by time, without MPS. Empty if only one is left."""
     found = [way for way in ways if SCENES[names[0]].by_turns and not WAYS[way].is_mps and WAYS[way].sharing != "space"
              and not WAYS[way].with_priority]
     return found if len(found) > 1 else []
 
 
 def groups(scenes):
-    """[(members, names of scenes)]: scenes of the same members are measured on the same processes."""
+    """[(members, names of scenes)]: scenes with the same members are measured with the same processes."""
     found = {}
     for name in scenes:
         found.setdefault(SCENES[name].members, []).append(name)
@@ -245,7 +247,7 @@ def groups(scenes):
 
 
 def run_seconds(settings, members, names):
-    """One run of every way of these scenes."""
+    """About how long one run of every way of these scenes takes."""
     more_s = settings.settle_s + LEAD_S + 1
     ways = [way for way in settings.ways if WAYS[way].differs_for(members) and way != ALONE]
     windows_s = sum(more_s + settings.seconds * (4 if SCENES[name].has_pause else 1) for name in names)
@@ -260,7 +262,7 @@ def seconds_of(settings):
 
 # ---- bars
 
-# (scene, way, figure, of way, "least" or "most", bar). Under a real GPU only.
+# (scene, way, figure, way to compare with, "least" or "most", bar). They apply only on a real GPU.
 BARS = [
     ("servers", "turns", "sum", "native", "least", 1.0),
     ("servers", "turns", "step_p99", "native", "most", 1.25),
@@ -298,9 +300,9 @@ UNITS = {"sum": "tok/s", "of_alone": "x", "tokens_s": "tok/s", "steps_s": "1/s",
 
 
 def together(figures, alone):
-    """One run's figures of all members as one: sums of tokens, and of latencies the worst. With a pause: the speed of decoding of
-    the one that stays against alone, and of the one that comes back against before. Not of prefills: the CPU bounds them, and
-    in one process they take up to half as long again."""
+    """Combines the figures of all members in one run: the sum of tokens, and the worst of latencies. With a pause, it compares
+    the decoding speed of the server that stays with that alone, and the speed of the one that comes back with that before its
+    pause. Prefills are not compared, because the CPU limits them and their times vary by up to a half."""
     if "share" in figures[0]:
         stays, returns = figures
         return {"apart": stays["step_alone"] / stays["step_apart"], "returned": returns["step_before"] / returns["step_back"]}
@@ -321,12 +323,12 @@ def work(figures):
 
 
 def medians(runs):
-    """Of each figure, over runs."""
+    """The median of each figure over runs."""
     return {key: statistics.median(run[key] for run in runs) for key in runs[0]}
 
 
 def means(windows):
-    """Of each figure, over windows."""
+    """The mean of each figure over windows."""
     return {key: statistics.mean(window[key] for window in windows) for key in windows[0]}
 
 
@@ -352,8 +354,8 @@ def started(bench, way, members):
 
 
 def window(bench, members, processes, arrivals=None, seconds=None, settle_s=None, lead_s=LEAD_S):
-    """One window in common: each member's figures. arrivals: (rate, seed) of each; None: closed loops. seconds, settle_s: None:
-    as in the settings."""
+    """Measures a common window and returns the figures of each member. arrivals: (rate, seed) of each member; None: closed
+    loops. seconds and settle_s: None means the value in the settings."""
     seconds = bench.settings.seconds if seconds is None else seconds
     settle_s = bench.settings.settle_s if settle_s is None else settle_s
     whole_s = settle_s + seconds + (OPEN_TAIL_S if arrivals else TAIL_S)
@@ -368,8 +370,8 @@ def window(bench, members, processes, arrivals=None, seconds=None, settle_s=None
 
 
 def window_with_pause(bench, members, processes):
-    """Runs four windows: the first alone, both, the first alone, both. The speed alone is measured in the same processes:
-    from start to start a prefill, which the CPU bounds, takes up to half as long again."""
+    """Runs four windows: the first server alone, both, the first alone, both. The speed alone is measured in the same
+    processes, because the CPU limits prefills, and their times differ by up to a half between two starts."""
     settle_s, seconds = bench.settings.settle_s, bench.settings.seconds
     comes, idle, back, end = (settle_s + n * seconds for n in (1, 2, 3, 4))
     with tempfile.TemporaryDirectory(prefix="allot-llm-") as folder:
@@ -390,7 +392,7 @@ def window_with_pause(bench, members, processes):
 
 
 def mean_step_ms(lines, begin, end):
-    """Of the decode steps that began from `begin` to `end`."""
+    """The mean time of the decode steps that began between `begin` and `end`."""
     took_ms = [MS * (until - since) for since, until in (line["step"] for line in lines if "step" in line) if begin <= since < end]
     if not took_ms:
         raise Failed("no step in a window; take a longer one (--seconds)")
@@ -398,17 +400,17 @@ def mean_step_ms(lines, begin, end):
 
 
 def set_of(members):
-    """Of those that are alike, one."""
+    """One member of each group of equal members."""
     return list({kind(member): member for member in reversed(members)}.values())[::-1]
 
 
 def kind(member):
-    """What is the same of members that do the same."""
+    """A key that is equal for members that do the same work."""
     return tuple(value for key, value in vars(member).items() if key != "name")
 
 
 def measure_alone(bench, members, processes, alone):
-    """Adds to alone[kind of a member] the figures of a run of it, while the others are idle."""
+    """Runs one member of each kind while the others are idle, and adds its figures to alone[kind]."""
     for member, process in zip(members, processes):
         if kind(member) not in {kind(other) for other in members[:members.index(member)]}:
             alone.setdefault(kind(member), []).append(window(bench, [member], [process])[0])
@@ -419,8 +421,8 @@ def turns_of(settings):
 
 
 def measure_by_turns(bench, ways, members, names, found, alone):
-    """One run of these ways, whose processes all live and work in turns: the means of their windows. A process that its CPU
-    bounds is up to half as fast again from one second to the next, so ways that run one after the other can't be compared."""
+    """One run of these ways: their processes all stay alive and work in turns. Returns the means of their windows. The speed of
+    a process that its CPU limits varies by up to a half within seconds, so ways that run one after the other can't be compared."""
     windows = {way: [] for way in ways}
     with contextlib.ExitStack() as stack:
         processes = {way: stack.enter_context(started(bench, way, members)) for way in ways}
@@ -435,7 +437,7 @@ def measure_by_turns(bench, ways, members, names, found, alone):
 
 
 def arrivals_of(scene, run, alone):
-    """(rate, seed) of each member, the same in every way: by the first run alone."""
+    """(rate, seed) of each member, from its first run alone; the same in every way."""
     if scene.load_pct is None:
         return None
     found = []
@@ -446,7 +448,7 @@ def arrivals_of(scene, run, alone):
 
 
 def measure_run(bench, way, members, names, run, found, alone):
-    """Adds a run's figures to found[scene][way], and to `alone` where that is asked for."""
+    """Adds a run's figures to found[scene][way] and, if requested, to `alone`."""
     with started(bench, way, members) as processes:
         if way == "native" and ALONE in bench.settings.ways:
             measure_alone(bench, members, processes, alone)
@@ -462,7 +464,7 @@ def measure_run(bench, way, members, names, run, found, alone):
 
 
 def report(members, names, found, alone):
-    """The figures of all ways so far."""
+    """Prints the figures of all ways so far."""
     for member in set_of(members) if alone else ():
         print(f"{'  ' + member.name + ' alone':24} {text_of(alone[kind(member)])}", flush=True)
     usual = usual_of(members, alone)
@@ -477,7 +479,7 @@ def usual_of(members, alone):
 
 
 def text_of(runs):
-    """The figures of a way on one line: medians, and from the least to the most of several runs."""
+    """The figures of a way on one line: the median and, for several runs, the least and the most."""
     parts = []
     for key, label in (("sum", "sum"), ("tokens_s", "tok/s"), ("of_alone", "of alone"), ("step_p50", "p50"),
                        ("step_p99", "p99"), ("step_max", "max"), ("first_p50", "first p50"), ("first_p99", "p99"),
@@ -498,7 +500,7 @@ def each(runs):
 
 
 def add_rows(bench, name, members, ways, alone):
-    """Every figure of a scene, and its bars."""
+    """Adds the rows of a scene: every figure, with its bars."""
     usual = usual_of(members, alone)
     runs_of = {way: [together(figures, usual) for figures in runs] for way, runs in ways.items() if runs}
     labelled = [(f"{name}, {way}", runs) for way, runs in runs_of.items()]
@@ -517,7 +519,7 @@ def add_rows(bench, name, members, ways, alone):
 
 
 def judged(name, members, found, usual):
-    """Rows with their bars, of the ways that were measured."""
+    """Adds the rows that have a bar, for the ways that were measured."""
     for scene, way, figure, other, side, bar in BARS:
         if scene != name or way not in found or (other and other not in found) or figure not in found[way]:
             continue
@@ -542,17 +544,17 @@ def add_charts(bench, name):
 
 
 class Group:
-    """Scenes of the same members, and what was measured of them."""
+    """Scenes with the same members, and their measurements."""
 
     def __init__(self, members, names):
         self.members, self.names = members, names
-        self.found = {name: {} for name in names}       # [way]: figures of each member, of each run
+        self.found = {name: {} for name in names}       # [way]: for each run, the figures of each member
         self.alone = {}
         self.broken = []
 
 
 def measure_ways(bench, group, run):
-    """Every way once, so that all have the same times of day."""
+    """Runs every way once, so that the runs of all ways spread evenly over the bench's time."""
     ways = list(dict.fromkeys("native" if way == ALONE else way for way in bench.settings.ways))
     in_turns = by_turns(ways, group.names)
     if in_turns and not set(in_turns) & set(group.broken):
@@ -562,7 +564,7 @@ def measure_ways(bench, group, run):
             bench.result.skip(f"{', '.join(group.names)}: {', '.join(in_turns)}", str(error))
             group.broken += in_turns
     ways = [way for way in ways if way not in in_turns]
-    for way in sorted(ways, key=lambda way: way != "native"):     # what is alone is known first
+    for way in sorted(ways, key=lambda way: way != "native"):     # the figures alone must be known first
         if way in group.broken or not WAYS[way].differs_for(group.members):
             continue
         try:

@@ -1,5 +1,5 @@
-"""One tenant alone under a hard cap: how near is what it gets to what was asked, over 10 s and in
-windows of 1 s and 100 ms. The bars are issue 4's."""
+"""One tenant alone under a hard cap: how close its share is to the cap, over 10 s and in windows of 1 s and 100 ms. The
+bars are those of issue 4."""
 
 from harness import plot, stats
 from harness.load import Kernel
@@ -10,7 +10,7 @@ from .shares import LARGE, SMALL, capped
 SHORT = Kernel(20, 8192)
 LONG = Kernel(5000, 8192)
 
-# By worth: a run that is cut short has the ends and the middle of every kernel first.
+# The most important caps first: a run that is cut short then has the ends and the middle for every kernel.
 CELLS = [(kernel, pct) for pct in (50, 5, 95) for kernel in (LARGE, SHORT, LONG, SMALL)] + \
     [(LARGE, 1)] + [(LARGE, pct) for pct in (10, 90, 30, 70, 20, 80, 40, 60)]
 QUICK = [(LARGE, 50), (LARGE, 5), (SHORT, 50), (LONG, 95)]
@@ -32,12 +32,12 @@ def cell_s(settings):
 
 
 def measure(bench, kernel, pct):
-    """A cell's rows; what of it counts in the summary."""
+    """Adds the rows of a cell, and returns its values for the summary."""
     outcome, = bench.loads.run([capped("capped", kernel, pct)], bench.settings.cell_seconds,
                                setup_s=SETUP_S)
     name = f"alone, {pct} %, {kernel}"
     row = Row(name, "%", outcome.share_pct, pct, native=100.0)
-    # At 1 % the mean is judged by itself, and not counted in the others' mean.
+    # At 1 % the mean has its own bar, and does not count in the mean of the others.
     bench.result.add(within(row, bench.bar(0.5, 1.5)) if pct == 1 else row)
     deviation = outcome.deviation_pct()
     bench.result.add(Row(f"{name}: 1 s windows, std dev", "points", deviation))

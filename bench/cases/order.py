@@ -1,5 +1,5 @@
-"""Tasks that need more memory together than the card has: the scene of Gil et al.. Six of equal need, room
-for three, the same amount of work each, started together."""
+"""Tasks that together need more memory than the card has, as in the paper of Gil et al.: six tasks of equal need start
+together, the card has room for three, and each does the same amount of work."""
 
 import itertools
 import threading
@@ -15,10 +15,10 @@ from harness.room import Room
 TASKS = 6
 ROOM = 3
 PART = 0.30                     # of the card's memory, each
-SPARE_MIB = 1536                # of that: the context, and what the driver rounds
-SMALL_SPARE_MIB = 768           # of a smaller card's part: less, or four would fit
-SWAP_CARD_MIB = 48 << 10        # so much at most: all six arenas are made and page-locked in the scene
-ARENA_MIB = 64                  # beyond the memory that moves
+SPARE_MIB = 1536                # of that, for the context and the driver's rounding
+SMALL_SPARE_MIB = 768           # the same on a smaller card; with more, four tasks would fit
+SWAP_CARD_MIB = 48 << 10        # at most this much, because the scene makes and page-locks all six arenas
+ARENA_MIB = 64                  # arena size beyond the memory that moves
 KERNEL = Kernel(1000, 8192)
 LOOK_S = 0.05
 MIB = 1 << 20
@@ -32,7 +32,7 @@ class Task:
     name: str
     job: object
     begin: float
-    let_in: float = None        # it was seen to wait no more
+    let_in: float = None        # when it was first seen not to wait any more
     end: float = None
     status: int = None
     waited: bool = False
@@ -54,7 +54,7 @@ class Batch:
 
 
 def work_s(settings):
-    """The work of one task, alone."""
+    """The time that one task's work takes alone."""
     return 2.0 if settings.quick else 6.0
 
 
@@ -64,7 +64,7 @@ def seconds_of(settings):
 
 
 class Scene:
-    """Six tasks, each of which needs PART of `card_mib`, spare_mib of that for what it does not allocate."""
+    """Six tasks. Each needs PART of `card_mib`; spare_mib of that is for memory that it does not allocate itself."""
 
     def __init__(self, bench, card_mib, spare_mib=SPARE_MIB):
         self.bench = bench
@@ -88,19 +88,19 @@ class Scene:
         return Task(name, self.machine.start(name, self.command(parts, mib), options), time.time())
 
     def waiting(self):
-        """{name: its tenant} of those that wait for memory."""
+        """{name: tenant} of the tasks that wait for memory."""
         return {tenant["name"]: tenant for tenant in self.machine.ps()["tenants"]
                 if tenant["state"] == "queued"}
 
     def states(self):
-        """{name: of COLORS}, of those that are tenants."""
+        """{name: one of COLORS} of the tasks that are tenants."""
         def state(tenant):
             place = tenant["swap"]["state"] if tenant.get("swap") else "in"
             return "waits" if tenant["state"] == "queued" else PLACES.get(place, "runs")
         return {tenant["name"]: state(tenant) for tenant in self.machine.ps()["tenants"]}
 
     def watch(self, tasks, limit_s, are_tenants):
-        """Follows them to their ends."""
+        """Watches the tasks until they have ended."""
         batch = Batch(tasks)
         stop = threading.Event()
 
@@ -166,8 +166,8 @@ def report(bench, label, batch, native, batch_s, quick_most=1.15):
 
 
 def by_use(scene, label, way):
-    """Tasks with a past: who used the least is let in first. Their pasts and their order of coming are
-    unlike."""
+    """Tasks that have used the GPU before: the one with the least use is admitted first. The order of their use differs from
+    the order in which they ask."""
     bench, machine = scene.bench, scene.machine
     pasts = [4, 1, 6, 2, 5, 3]
     names = [f"{label}-past-{i + 1}" for i in range(TASKS)]
@@ -239,7 +239,7 @@ def order(bench):
     if refused:
         bench.result.skip("swap", refused)
     else:
-        # The arenas of six have to fit into host memory, so of a smaller card.
+        # The arenas of all six tasks must fit into host memory, so the card is made smaller.
         room = Room(bench, TASKS * PART, SWAP_CARD_MIB)
         bench.result.add(Row("swap: the card, of which each needs 30 %", "GiB", room.mib / 1024))
         scene = Scene(bench, room.mib, SMALL_SPARE_MIB)

@@ -1,7 +1,7 @@
-"""The time that a quota which does not bind adds to a model's epoch: Lu et al., Table 5, equation 6. Of a tenant beside itself while
-liballot.so stands aside, and beside a native process: where the launching thread sets the pace, native ones differ among
-themselves (ResNet18, batch 32, on an H200: by 3 %, one standard deviation). Beside itself its turns are short: there a pair of
-0.1 s differed by as much as one of 0.05 s (GRU, batch 256: 2 %), so that what makes them differ lasts, and only more pairs help."""
+"""The time that a quota which does not bind adds to a model's epoch (Lu et al., Table 5, equation 6). It is measured in two
+ways: a tenant against itself while liballot.so is bypassed, and a tenant against a native process. Where the launching thread
+sets the pace, native processes differ from each other (ResNet18, batch 32, on an H200: 3 %, one standard deviation). Against
+itself, a tenant is measured in short turns: longer ones do not reduce the differences between pairs; only more pairs do."""
 
 import statistics
 import time
@@ -14,17 +14,17 @@ from harness.trainer import Trainer, processors_of_their_own, ready, take_models
 from load.trainings.table import BATCHES
 
 QUOTA = ["--memory", "64GiB"]
-ROUND_S = 0.05          # an epoch here, beside a native process: the steps of about so long
-TURN_S = 0.02           # the same beside itself, one step at least
+ROUND_S = 0.05          # of an epoch against a native process: as many steps as take about this long
+TURN_S = 0.02           # the same against itself; at least one step
 LEAST_PAIRS = 16
-PROCESSORS = 4          # of a training: what launches, with the backward pass, and those of the driver and the library
-ERROR_PCT = 0.06        # the bar can be told apart by then
-START_S = 30            # of the two processes, together
-BUILD_S = 4             # of a model in both, together, and until its steps' time is known
+PROCESSORS = 4          # of a training: threads that launch (also in the backward pass), and those of the driver and the library
+ERROR_PCT = 0.06        # precise enough to judge the bar
+START_S = 30            # for the start of the two processes
+BUILD_S = 4             # for making a model in both, and until the time of its steps is known
 
 
 def most_pairs(settings):
-    """(beside itself, beside a native process)."""
+    """(pairs against itself, pairs against a native process)."""
     return (3, 1) if settings.quick else (1000, 50)
 
 
@@ -34,7 +34,7 @@ def cells_of(settings):
 
 
 def cell_seconds(settings):
-    """Where launching sets the pace, of steps of 10 ms."""
+    """About how long a cell takes, if launching sets the pace and a step takes 10 ms."""
     itself, native = most_pairs(settings)
     return BUILD_S + 2 * (itself * 1.5 * TURN_S + native * 1.5 * ROUND_S)
 
@@ -50,7 +50,7 @@ def beside_native(native, tenant, most):
 
 
 def beside_itself(bench, tenant, most):
-    """Its pairs, and the part of all that time that threads were held at the gate, in percent."""
+    """(pairs, steps of a turn, percent of the time that threads were held before a launch)."""
     def held_s():
         return bench.machine.tenant_device(tenant.name)["waited_s"]
 
@@ -61,7 +61,7 @@ def beside_itself(bench, tenant, most):
 
 
 def measure(bench, native, tenant, can_stand_aside, model, batch):
-    """Adds the rows of a model; what was added to its epoch in percent."""
+    """Adds the rows of a model. Returns the time added to its epoch, in percent."""
     size = take_models((native, tenant), 2 * [(model, batch)])["input"]
     alone = native.ask("measure", ROUND_S)
     most, most_native = most_pairs(bench.settings)

@@ -1,5 +1,5 @@
-"""Tenants whose memory does not fit on the card together, taking turns on it (`--on-full swap`): what becomes
-of the work, what moves cost, and what it costs those that do fit."""
+"""Tenants whose memory does not fit on the card together take turns on it (`--on-full swap`): how much work gets done,
+what moving memory costs, and what the option costs tenants that do fit."""
 
 import os
 import tempfile
@@ -12,10 +12,10 @@ from harness.result import Row, at_least, at_most
 from harness.room import Room
 
 KERNEL = Kernel(1000, 8192)
-PART = 0.60                 # of the card's memory, each of two
+PART = 0.60                 # of the card's memory, for each of two tenants
 FITS = 0.30
-SPARE_MIB = 1536            # of a task's part: its context, and what the driver rounds
-ARENA_MIB = 64              # beyond the memory that moves
+SPARE_MIB = 1536            # of a task's part, for its context and the driver's rounding
+ARENA_MIB = 64              # arena size beyond the memory that moves
 MOVES = 3
 RATE_GIB_S = 40
 SERIAL = 0.8
@@ -28,7 +28,7 @@ COLORS = {"in": "#1f6fb4", "leaving": "#e0a030", "returning": "#e0a030", "out": 
 
 
 def work_s(settings):
-    """The work of one task, alone."""
+    """The time that one task's work takes alone."""
     return 6.0 if settings.quick else 40.0
 
 
@@ -40,7 +40,7 @@ def seconds_of(settings):
 
 
 class Scene:
-    """A card of which two tasks of 60 % each can have their arenas in host memory."""
+    """A card so small that host memory has room for the arenas of two tasks with 60 % of it each."""
 
     def __init__(self, bench):
         self.bench, self.machine = bench, bench.machine
@@ -66,7 +66,7 @@ class Scene:
         return self.start(name, part, options, "--kernels", str(kernels), "--seconds", "3600")
 
     def places(self):
-        """{tenant's name: where its memory is}"""
+        """{tenant's name: state of its memory (on the card, moving, off)}"""
         return {tenant["name"]: tenant["swap"]["state"] for tenant in self.machine.ps()["tenants"]
                 if tenant.get("swap")}
 
@@ -108,13 +108,13 @@ def wait_for(condition, what, limit_s=120):
 
 
 def is_quiet(log):
-    """It tells of page-locking, and has told nothing more for a while."""
+    """Waits until the tenant has reported page-locking, and then nothing more for a while."""
     return os.path.exists(log) and time.time() - os.stat(log).st_mtime > QUIET_S and \
         "page-locked" in open(log, encoding="utf-8").read()
 
 
 def rates(bench, scene):
-    """Both ways, the arena page-locked ahead: so there is another whose quota does not fit beside it."""
+    """Measures moves out and in with an arena that is page-locked in advance, which needs a second tenant that does not fit."""
     machine = bench.machine
     other = machine.start("other", ["/bin/sleep", "3600"], scene.swap(PART))
     with tempfile.TemporaryDirectory() as folder:
@@ -141,7 +141,7 @@ def rates(bench, scene):
 
 
 def fitting(bench, scene):
-    """Two that fit together: with swap allowed and without, by turns."""
+    """Two tenants that fit together, alternately with --on-full swap and without it."""
     took = {"fail": [], "swap": []}
     for i in range(1 if bench.settings.quick else 2):
         for way in ("fail", "swap") if i % 2 == 0 else ("swap", "fail"):

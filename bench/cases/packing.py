@@ -1,5 +1,5 @@
-"""How full a cluster gets by allot's policies, by HAMi's formulas and by fragmentation gradient descent, on the same tasks:
-`cluster-packing`, on virtual time. No GPU takes part."""
+"""How full a cluster gets with allot's policies, HAMi's formulas and fragmentation gradient descent, for the same tasks.
+Runs `cluster-packing` in virtual time, without a GPU."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ from harness.job import Failed
 from harness.result import Row, at_least
 
 OURS, DEFAULT = "allot-fragmentation", "allot-default"
-RIVALS = ("hami-binpack", "fgd")        # the bar is the better one
+RIVALS = ("hami-binpack", "fgd")        # the better of these two is the bar
 NAMES = {"allot-fragmentation": "allot, fragmentation", "allot-binpack": "allot, binpack",
          "allot-default": "allot, its defaults", "hami-binpack": "HAMi's formula, binpack",
          "hami-default": "HAMi's formula, its defaults", "fgd": "gradient descent",
@@ -39,7 +39,7 @@ def measure(bench):
 
 
 def add_rows(bench, title, by_policy):
-    """One seed of a small cluster says nothing of which is the better: judged when it is measured in full."""
+    """Adds rows. They are judged only in a full run: one seed of a small cluster does not show which policy is better."""
     bar = max(by_policy[rival]["packed_pct"] for rival in RIVALS)
     for policy, line in by_policy.items():
         row = Row(f"{title}: {NAMES[policy]}", "%", line["packed_pct"])

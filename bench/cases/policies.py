@@ -51,7 +51,7 @@ def policies(bench):
         try:
             responses[policy] = measure(bench, policy, native)
         except Failed as error:
-            # A rival that can't do a case is a finding, not the end of the others.
+            # If a rival policy fails in a case, that is a result; the other cases go on.
             bench.result.skip(f"{policy}: the rest", str(error))
     bench.machine.restart([])
     if responses:

@@ -1,4 +1,4 @@
-"""How fast shares follow: a share that is changed, a tenant that comes, requests with priority."""
+"""How fast shares adapt to a changed share, to a new tenant, and to requests with priority."""
 
 import tempfile
 import time
@@ -11,7 +11,7 @@ from .shares import MEMORY, capped, fair
 
 FINE = Kernel(200, 8192)        # 10 ms windows hold 50 of them
 WINDOW_S = 0.01
-SLIDING = 20                    # windows: what is judged are means of 200 ms, a few turns
+SLIDING = 20                    # windows: the judged values are means of 200 ms, which is a few turns
 POINTS = 6
 STAYS_S = 0.5
 REQUEST = Kernel(500, 8192)
@@ -20,7 +20,7 @@ PERIOD_MS = 50
 
 
 def judge_step(bench, name, outcome, step_s, before, target):
-    """Rows on one response; its sliding means, for a chart."""
+    """Adds the rows of one response. Returns its sliding means for a chart."""
     end = outcome.settle_s + outcome.seconds
     windows = outcome.windows(WINDOW_S, step_s - WINDOW_S * SLIDING, end)
     means = stats.sliding(windows, SLIDING)
@@ -43,7 +43,7 @@ def judge_step(bench, name, outcome, step_s, before, target):
 
 
 def set_step(bench, label=""):
-    """20 % become 60 % by `allot set`."""
+    """`allot set` raises a share from 20 % to 60 %."""
     steps = []
     at = bench.settings.settle_s + 1
 
@@ -55,12 +55,12 @@ def set_step(bench, label=""):
                                report_s=WINDOW_S, events=[(at, change)])
     took_ms = 1e3 * (steps[-1][1] - steps[-1][0])
     bench.result.add(Row(f"{label}allot set 20 to 60 %: the command itself", "ms", took_ms))
-    # From the moment that the command was started: what somebody waits who asks for more.
+    # Counted from the start of the command, because a user waits from then on.
     return judge_step(bench, f"{label}allot set 20 to 60 %", outcome, at, 20, 60)
 
 
 def arrival(bench, label=""):
-    """Alone it has all; a second tenant with the same guarantee begins to work."""
+    """A tenant alone has the whole GPU; then a second tenant with the same guarantee begins to work."""
     at = bench.settings.settle_s + 1
     with tempfile.NamedTemporaryFile("w", suffix=".trace", encoding="utf-8") as trace:
         trace.write(f"0 {at:.3f} 10000\n")

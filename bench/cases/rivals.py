@@ -1,5 +1,5 @@
-"""HAMi-core on one H200, measured earlier by the same load (driver 580.159.04, 2026-11-20):
-with its NVML fix and GPU_CORE_UTILIZATION_POLICY=FORCE."""
+"""Results of HAMi-core on one H200 with the same load, measured on 2026-11-20 (driver 580.159.04), with its NVML fix
+and GPU_CORE_UTILIZATION_POLICY=FORCE."""
 
 SOURCE = "HAMi-core 8f3a89c, measured earlier on an H200, driver 580.159.04, 2026-11-20"
 

@@ -1,4 +1,4 @@
-"""From 1 to 64 tenants with equal shares: the sum of their work, its fairness, the daemon's CPU."""
+"""From 1 to 64 tenants with equal shares: the sum of their work, its fairness, and the daemon's CPU time."""
 
 import os
 import time
@@ -13,7 +13,7 @@ from .shares import LARGE, fair
 LEAST_SUM_PCT = 95
 LEAST_JAIN = 0.99
 TICKS_S = os.sysconf("SC_CLK_TCK")
-NATIVE_MOST = 16        # natively, so many contexts tell enough
+NATIVE_MOST = 16        # native runs need no more contexts than this
 
 
 def cpu_s(pid):

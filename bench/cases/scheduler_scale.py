@@ -1,5 +1,5 @@
-"""The cost of the scheduler's decisions in clusters of 100, 1,000 and 5,000 nodes of 8 cards with 8 pods each:
-`scheduler-scale`, in one process, without HTTP and an API server. No GPU takes part."""
+"""The cost of the scheduler's decisions in clusters of 100, 1,000 and 5,000 nodes with 8 GPUs each and 8 pods on each GPU.
+Runs `scheduler-scale`, one process without HTTP, API server and GPU."""
 
 import json
 import subprocess

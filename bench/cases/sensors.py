@@ -1,5 +1,5 @@
-"""Sensors of how busy the GPU is: allot's own count, and what NVML has; each against the work that
-was done. Error, delay, and the cost of one call; a sensor that the card lacks is named."""
+"""Compares sensors of GPU utilization, allot's own and those of NVML, with the work that was really done: the error, the
+delay, and the cost of one call. Names the sensors that the card lacks."""
 
 import os
 import sys
@@ -39,12 +39,12 @@ class Readings:
         self.thread.start()
 
     def _ask_allot(self):
-        """`allot ps`: the time charged in the last second."""
+        """allot's own sensor: the time charged in the last second, from `allot ps`."""
         costs = []
         while not self.over.is_set():
             begin = time.time()
             try:
-                # Of several cards, the one that it is on.
+                # On a machine with several cards, the card of this load.
                 busy = max(d["busy_pct"] for d in self.bench.machine.ps()["devices"])
             except (Failed, OSError):
                 continue
@@ -78,7 +78,7 @@ def measure(bench, load, seconds):
         readings.append(Readings(bench, length + 0.2))
     outcome, = bench.loads.run([load], seconds, events=[(0, start)])
     found = readings[-1].finish()
-    # A second is what allot's own figure looks back on.
+    # allot's own figure covers the last second.
     begin = began[-1] + bench.settings.settle_s + 1
     within = {sensor: [value for at, value in values if begin <= at < began[-1] + length]
               for sensor, values in found.found.items()}
@@ -106,8 +106,8 @@ def sensors(bench):
 
 
 def add_delays(bench, seconds):
-    """From the first work of a tenant that was idle until half of the final reading. Returns the
-    sensors that gave any reading."""
+    """Measures the delay of each sensor: from the first work of an idle tenant until the sensor shows half of its final reading.
+    Returns the sensors that gave any reading."""
     busy_at = bench.settings.settle_s + 0.5
     with tempfile.NamedTemporaryFile("w", suffix=".trace", encoding="utf-8") as trace:
         trace.write(f"0 {busy_at:.3f} 10000\n")

@@ -1,4 +1,4 @@
-"""Shares of GPU time: work done by kernels of known cost."""
+"""Shares of GPU time, measured by the work of kernels of known cost."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from harness.result import Row, at_least, within
 from . import rivals
 
 MEMORY = ["--memory", "4GiB"]
-SMALL = Kernel(1000, 132)       # a block an SM
+SMALL = Kernel(1000, 132)       # one block per SM
 LARGE = Kernel(1000, 8192)      # many waves of short blocks
 
 
@@ -18,7 +18,7 @@ def capped(name, kernel, pct):
 
 
 def fair(name, kernel, pct):
-    """A guarantee, and all that others leave."""
+    """Options of a tenant with a guarantee that may also use all time that others leave."""
     return Load(name, kernel, [*MEMORY, "--cores", str(pct), "--cores-limit", "100"])
 
 
@@ -99,7 +99,7 @@ LOOPS = (1, 8, 64)      # kernels, then a wait for all of them
 
 
 def closed_loops(bench):
-    """Each against the same loop alone, natively."""
+    """Compares each tenant with the same loop in a native process alone."""
     kernel, pcts = LARGE, (45, 30, 15)
     for count in LOOPS:
         mode = ("--sync-every", str(count))
@@ -120,7 +120,7 @@ def closed_loops_seconds(settings):
 
 
 def side_by_side(bench, label, kernels):
-    """Tenants of equal guarantees and unequal kernels, a row each; their shares, and the native ones."""
+    """Tenants with equal guarantees and different kernels. Adds a row for each; returns their shares and the native ones."""
     native = bench.loads.run([Load(f"n{k.cost_us}us", k) for k in kernels],
                              bench.settings.native_seconds)
     equal = 100 / len(kernels)

@@ -1,5 +1,5 @@
-"""Three trainings at once on one card: as the hardware slices them, under MPS without allot, and with --sharing space. The
-measure is work: steps a second of all three over those of one that has the card for itself, without allot."""
+"""Three trainings at once on one card: time-sliced by the hardware, under MPS without allot, and with --sharing space. The
+result is the steps a second of all three, divided by those of one training alone on the card without allot."""
 
 import statistics
 
@@ -13,17 +13,17 @@ MODEL = "resnet18"
 TURN_S = {128: 3.0, 16: 1.5}    # by the batch
 BEGIN_S = 0.5                   # of a turn, until it counts
 END_S = 0.1                     # of one, when it does no more
-# With the smaller batch the launching threads set the pace, and what makes one process faster than another stays for as long as it
-# lives, which no number of turns tells: two starts, on two machines, gave 1.004 and 0.982 with errors of 0.004 by turns. So
-# several threes of each way are compared.
+# With the smaller batch the launching threads set the pace, and one process stays faster than another for its whole life. More
+# turns do not average that out: two starts gave 1.004 and 0.982, each with a standard error of 0.004. So several groups of
+# three trainings are started for each way.
 STARTS = {128: 1, 16: 6}
-TURNS = {128: 6, 16: 3}         # of each three
+TURNS = {128: 6, 16: 3}         # of each group of three
 QUICK_STARTS = {128: 1, 16: 2}
 QUICK_TURNS = {128: 2, 16: 1}
 PROCESSORS = 4                  # of a training
 TENANT = ["--memory", "24GiB", "--sharing", "space"]
 LATER_TENANT = ["--memory", "4GiB", "--sharing", "space"]   # has the smaller batch alone
-OF_MPS = 0.99                   # of what MPS alone makes of it
+OF_MPS = 0.99                   # of the result under MPS alone
 
 
 def starts_of(settings):
@@ -42,13 +42,13 @@ def seconds_of(settings):
 
 
 def start(bench, way, number, options):
-    """Three of a way; `number` of them were started before."""
+    """Starts a group of three trainings of a way; `number` groups were started before."""
     more = processors_of_their_own(PROCESSORS, COUNT)
     return [Trainer(bench, f"{way}-{number + 1}-{i + 1}", options, more[i]) for i in range(COUNT)]
 
 
 def start_all(bench):
-    """{way: its threes}. Space is left out where it is refused, and the result says why."""
+    """{way: its groups of three}. If --sharing space is refused, that way is left out and the result says why."""
     count = max(starts_of(bench.settings).values())
     threes = {"MPS": [start(bench, "mps", i, None) for i in range(count)]}
     refused = bench.machine.refuses(*TENANT)
@@ -60,14 +60,14 @@ def start_all(bench):
 
 
 def rate_of(trainers, turn_s):
-    """Steps a second of all, at once."""
+    """The sum of steps a second of all trainings, which run at the same time."""
     answers = record_together(trainers, BEGIN_S + turn_s + END_S)
     return sum(answer["series"].rate(BEGIN_S, BEGIN_S + turn_s) for answer in answers)
 
 
 def by_turns(threes, starts, turn_s, turns):
-    """{way: for each of its threes, steps a second of all in each turn}: those of the ways that were started as the same
-    one, one after the other, the first one another each time."""
+    """{way: [steps a second in each turn, for each of its groups]}. The groups with the same number, one of each way, take turns;
+    each round begins with another way."""
     ways = list(threes)
     rates = {way: [[] for _ in threes[way][:starts]] for way in ways}
     for turn in range(turns):
@@ -79,7 +79,7 @@ def by_turns(threes, starts, turn_s, turns):
 
 
 def part_of_mps(rates):
-    """The result under space divided by that under MPS alone, and its standard error: by the threes, or the turns of the only one."""
+    """(result under space divided by that under MPS alone, standard error), over the groups, or over the turns of a single one."""
     parts = [[space / mps for space, mps in zip(*pair)] for pair in zip(rates["space"], rates["MPS"])]
     if len(parts) == 1:
         return statistics.median(parts[0]), stats.error_of_median(parts[0])
@@ -88,7 +88,7 @@ def part_of_mps(rates):
 
 
 def measure(bench, threes, batch):
-    """Adds the rows of a batch; returns the one that is judged, if there is space."""
+    """Adds the rows of a batch. Returns the judged row, or None without --sharing space."""
     starts = starts_of(bench.settings)[batch]
     trainers = [trainer for way in threes.values() for three in way[:starts] for trainer in three]
     take_models(trainers, len(trainers) * [(MODEL, batch)])
@@ -105,7 +105,7 @@ def measure(bench, threes, batch):
 
 
 def space(bench):
-    # All ways stay, and take turns on the same processors.
+    # The trainings of all ways stay alive, and take turns on the same processors.
     threes = {"native": [start(bench, "native", 0, None)]}
     with plain_mps(bench.machine):
         threes |= start_all(bench)

@@ -1,5 +1,5 @@
-"""Lending in space on the committed trace of busy and idle phases: three tenants at 45 / 30 / 15 % with all that the others
-leave, against plain MPS with these percentages, which never lends."""
+"""Lending with --sharing space on the committed trace of busy and idle phases. Three tenants have guarantees of 45, 30 and 15 %
+and may use what the others leave; they are compared with plain MPS with the same percentages, which never lends."""
 
 from harness import stats
 from harness.result import Row, at_least
@@ -21,7 +21,7 @@ def seconds_of(settings):
 
 
 def measure_way(bench, way):
-    """(work of each in percent, ms until the owner's work begins again, of all phases)"""
+    """([work of each tenant in percent], [ms until a tenant's work begins again, for each phase])"""
     members = [Member(f"burst{pct}", kernel, pct, 100, more=("--trace", TRACE, "--trace-row", str(i)))
                for i, (kernel, pct) in enumerate(zip(KERNELS, SHARES))]
     outcomes = measure(bench, way, members, length_s(bench.settings))

@@ -1,4 +1,4 @@
-"""The extra cost of a launch to a tenant that shares by space, over a client of MPS without allot."""
+"""The extra cost of a launch in a tenant with --sharing space, over that in a client of MPS without allot."""
 
 import statistics
 
@@ -22,8 +22,8 @@ def seconds_of(settings):
 
 
 def space_launch(bench):
-    """As launch_cost: a tenant's process against itself, hooked and unhooked by turns, both as a client of MPS; and
-    processes by turns."""
+    """Measures as launch_cost does: one process alternately hooked and unhooked, a client of MPS in both cases; and native and
+    tenant processes in turns."""
     if not is_offered(bench, "cost of a launch"):
         return
     plain, tenant = ({key: [] for key in KEYS} for _ in range(2))

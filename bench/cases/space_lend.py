@@ -1,5 +1,5 @@
-"""The share that a tenant of 30 % gets of an idle card, and how fast one of 70 % gets its guarantee back when it wakes. MPS alone
-fixes both parts when a client starts: there a guarantee is there at once, and nothing is lent."""
+"""The share that a tenant with a guarantee of 30 % gets while the card is idle, and how fast a tenant with 70 % has its guarantee
+again when it wakes. MPS alone fixes both parts when a client starts: it never lends, so a guarantee is available at once."""
 
 import tempfile
 
@@ -13,10 +13,10 @@ from .space_ways import MPS, NATIVE_S, SPACE, Member, is_offered, measure, run_s
 LENDS_PCT, WAKES_PCT = 30, 70
 REPORT_S = 0.002
 LOOK_S = 0.001
-WINDOW_S = 0.01         # over which a wake's work is looked at
-ENOUGH = 0.95           # of the guarantee: a window holds whole kernels
+WINDOW_S = 0.01         # window in which the work after a wake is measured
+ENOUGH = 0.95           # of the guarantee, since a window counts only whole kernels
 BUSY_S, PERIOD_S = 0.18, 0.3537
-NEW = 6                 # wakes of a program whose kernels are still being timed: told, not judged
+NEW = 6                 # first wakes, while kernels are still being timed: reported, not judged
 
 
 def lend_seconds(settings):
@@ -42,8 +42,8 @@ def wake_seconds(settings):
 
 
 def until_guarantee_ms(series, rate, begin_s):
-    """From a wake until the work of the last WINDOW_S was what the guarantee is in such a time; a wake that never got
-    there counts as long as it lasted."""
+    """The time from a wake until the work of the last WINDOW_S reaches the guarantee. A wake that never reaches it counts with
+    its whole length."""
     least = ENOUGH * WAKES_PCT / 100
     t = begin_s + WINDOW_S
     while t < begin_s + BUSY_S:
@@ -54,7 +54,7 @@ def until_guarantee_ms(series, rate, begin_s):
 
 
 def measure_wakes(bench, way, path, begins):
-    """(ms of each wake, the lender's share while the other one idles)"""
+    """(ms of each wake, share of the smaller tenant while the other one is idle)"""
     members = [Member("lender", LARGE, LENDS_PCT, 100),
                Member("wakes", FINE, WAKES_PCT, 100, more=("--trace", path))]
     lender, woken = measure(bench, way, members, PERIOD_S * len(begins), report_s=REPORT_S)
