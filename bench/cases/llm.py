@@ -422,7 +422,7 @@ def turns_of(settings):
 
 def measure_by_turns(bench, ways, members, names, found, alone):
     """One run of these ways: their processes all stay alive and work in turns. Returns the means of their windows. The speed of
-    a process that its CPU limits varies by up to a half within seconds, so ways that run one after the other can't be compared."""
+    a process that its CPU limits varies by up to a half within seconds, so only ways that run in turns can be compared."""
     windows = {way: [] for way in ways}
     with contextlib.ExitStack() as stack:
         processes = {way: stack.enter_context(started(bench, way, members)) for way in ways}

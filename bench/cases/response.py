@@ -97,7 +97,7 @@ def latency(outcome, key="p99"):
 
 
 def priority(bench):
-    # The first request meets a trainer that ran free, and those after it wait for it.
+    # The first request finds a training that used the whole GPU until then, and later requests queue behind it.
     more = ("--burst", str(BURST), "--period-ms", str(PERIOD_MS), "--warmup",
             str(bench.settings.settle_s))
     options = [*MEMORY, "--cores", "20", "--cores-limit", "100"]

@@ -106,8 +106,8 @@ def sensors(bench):
 
 
 def add_delays(bench, seconds):
-    """Measures the delay of each sensor: from the first work of an idle tenant until the sensor shows half of its final reading.
-    Returns the sensors that gave any reading."""
+    """Measures the delay of each sensor: from the first work of an idle tenant until the sensor shows half of its final
+    reading. Returns the sensors that gave any reading."""
     busy_at = bench.settings.settle_s + 0.5
     with tempfile.NamedTemporaryFile("w", suffix=".trace", encoding="utf-8") as trace:
         trace.write(f"0 {busy_at:.3f} 10000\n")

@@ -66,8 +66,8 @@ def rate_of(trainers, turn_s):
 
 
 def by_turns(threes, starts, turn_s, turns):
-    """{way: [steps a second in each turn, for each of its groups]}. The groups with the same number, one of each way, take turns;
-    each round begins with another way."""
+    """{way: [steps a second in each turn, for each of its groups]}. The groups with the same number, one of each way, take
+    turns; each round begins with another way."""
     ways = list(threes)
     rates = {way: [[] for _ in threes[way][:starts]] for way in ways}
     for turn in range(turns):
@@ -79,7 +79,7 @@ def by_turns(threes, starts, turn_s, turns):
 
 
 def part_of_mps(rates):
-    """(result under space divided by that under MPS alone, standard error), over the groups, or over the turns of a single one."""
+    """(result under space divided by that under MPS alone, standard error), over the groups or a single group's turns."""
     parts = [[space / mps for space, mps in zip(*pair)] for pair in zip(rates["space"], rates["MPS"])]
     if len(parts) == 1:
         return statistics.median(parts[0]), stats.error_of_median(parts[0])

@@ -1,5 +1,6 @@
-"""The share that a tenant with a guarantee of 30 % gets while the card is idle, and how fast a tenant with 70 % has its guarantee
-again when it wakes. MPS alone fixes both parts when a client starts: it never lends, so a guarantee is available at once."""
+"""The share that a tenant with a guarantee of 30 % gets while the card is idle, and how fast a tenant with 70 % has its
+guarantee again when it wakes. MPS alone fixes both parts when a client starts: it never lends, so a guarantee is available
+at once."""
 
 import tempfile
 

@@ -1,6 +1,6 @@
-"""Shares of tenants that run at the same time: kernels of known cost, and trainings. A share is work done relative to the
-same program alone without a quota. With caps it is what plain MPS gives with the same part of the SMs; with lending it is the
-guarantee at least, once a program's speed was seen while it was alone."""
+"""Shares of tenants that run at the same time, with kernels of known cost and with trainings. A share is the work done relative
+to the same program alone without a quota. With caps it should equal the share under plain MPS with the same part of the SMs.
+With lending it should be at least the guarantee, once the daemon has seen the program's speed while it ran alone."""
 
 from harness import plot
 from harness.mps import plain_mps, threads
@@ -12,9 +12,9 @@ from .space_ways import MPS, NATIVE_S, SHARING, SPACE, Member, is_offered, measu
 from .training import SEED_MODELS
 
 SHARES = (45, 30, 15)
-FILLING = ("--streams", "8")    # so many kernels of a block an SM as an SM has room for; two keep it busy
-POINTS = (0.7, 5)       # on a GPU, simulated
-LEARN_S = 5             # until lengths are timed and speeds are known
+FILLING = ("--streams", "8")    # as many kernels with one block per SM as fit on an SM; two keep it busy
+POINTS = (0.7, 5)       # (on a real GPU, on a simulated one)
+LEARN_S = 5             # until kernels are timed and the programs' speeds are known
 
 
 def three_seconds(settings):
@@ -41,8 +41,8 @@ def add_lent(bench, what, asked, got):
 
 
 def add_counts(bench, how, what, asked, rates, counts, seconds):
-    """The daemon's own count meanwhile, and its basis: why a share is off, if one is. rates: steps a
-    millisecond; counts: what it said at the begin and at the end."""
+    """Prints the daemon's own figures and what they are based on, to explain a share that is off. rates: steps a millisecond;
+    counts: the daemon's figures at the begin and at the end."""
     for name, pct, rate, first, last in zip(what, asked, rates, *counts):
         def spent_pct(of):
             return 100 * (of(last) - of(first)) / seconds
@@ -62,8 +62,8 @@ def works(bench, way, kernel, mode, limit=None):
 
 
 def space_three(bench):
-    """Kernels of a block an SM, one after the other, leave most of the card to others: each could have all that it asks for
-    at once, and a cap holds it nevertheless."""
+    """Kernels with one block per SM, one after the other, leave most of the card to others. So each tenant could have all that
+    it asks for at once, but its cap must hold."""
     if not is_offered(bench, "45 / 30 / 15 %"):
         return
     for kernel, mode in ((LARGE, ()), (SMALL, FILLING)):
@@ -79,7 +79,7 @@ def space_three(bench):
 
 
 def models_window_s(settings):
-    """Of lending and of limits."""
+    """The window of the cases with lending and with limits."""
     return 0.7 * settings.seconds
 
 
@@ -88,14 +88,14 @@ def models_seconds(settings):
 
 
 def steps_ms(bench, trainers):
-    """Of each, one after the other."""
+    """The step time of each training in ms, measured one after the other."""
     return [trainer.ask("measure", bench.settings.native_seconds / 2)["step_ms_mean"] for trainer in trainers]
 
 
 def space_models(bench):
-    """All but the lending ones start together, which saves time; who is not measured, idles. Alone and without a quota a tenant
-    that shares space is a client of MPS with all of the card. Its steps are measured before and after, as a GRU's differ by some
-    percent from one run of seconds to the next."""
+    """All trainings but the lending ones start together, to save time; those that are not measured idle. A tenant with
+    --sharing space that is alone and has no quota is an MPS client with the whole card. Its steps are measured before and
+    after, because those of a GRU differ by some percent between two runs of seconds."""
     if not is_offered(bench, "models at 45 / 30 / 15 %"):
         return
     settings = bench.settings
@@ -110,8 +110,8 @@ def space_models(bench):
     learn_s = settings.settle_s + LEARN_S
 
     def rates(trainers, counts=None):
-        """Steps a millisecond of each, and while lengths are learnt. counts: gets what the daemon says of each, at the begin and
-        at the end."""
+        """Steps a millisecond of each training, also while the daemon learns the kernels' lengths. counts: receives the daemon's
+        figures for each, at the begin and at the end."""
         def look():
             if counts is not None:
                 counts.append([bench.machine.tenant_device(trainer.name) for trainer in trainers])

@@ -1,4 +1,4 @@
-"""The ways in which the same load is measured for --sharing space: natively, under MPS without allot, and by allot."""
+"""The three ways to run a load in the benches of --sharing space: natively, under MPS without allot, and with allot."""
 
 import contextlib
 from dataclasses import dataclass
@@ -9,23 +9,23 @@ from harness.mps import plain_mps, threads
 NATIVE, MPS, SPACE = "native", "plain MPS", "--sharing space"
 MEMORY = ["--memory", "4GiB"]
 SHARING = ["--sharing", "space"]
-NATIVE_S = 7            # about: to calibrate a kernel, and to measure what one alone does
+NATIVE_S = 7            # about how long it takes to calibrate a kernel and to measure a process alone
 START_S = 2.4           # until a client is ready, and 0.2 more for each: its server may have to start first
 
 
 @dataclass(frozen=True)
 class Member:
-    """Of a group. limit_pct: None: no more than its guarantee. Under plain MPS it has `fixed_pct` of the SMs, or its
-    guarantee; 100: all."""
+    """A member of a group. limit_pct: the most that it may use; None: its guarantee. Under plain MPS it has `fixed_pct` of the
+    SMs or, if that is None, its guarantee; 100 means all SMs."""
     name: str
     kernel: Kernel
     cores_pct: float
     limit_pct: float = None
     fixed_pct: float = None
     more: tuple = ()        # options of allot-load
-    mode: tuple = ()        # those of them that change what a kernel costs
-    options: tuple = ()     # of allot run
-    environment: dict = None    # of a client of plain MPS
+    mode: tuple = ()        # options of allot-load that change a kernel's cost
+    options: tuple = ()     # options of allot run
+    environment: dict = None    # environment of a client of plain MPS
 
     def load(self, way):
         if way == NATIVE:
@@ -39,7 +39,7 @@ class Member:
 
 
 def is_offered(bench, what):
-    """Whether tenants can share by space here; notes why not."""
+    """Whether tenants can use --sharing space here; if not, the result gets the reason."""
     refused = bench.machine.refuses(*SHARING)
     if refused:
         bench.result.skip(what, refused)
@@ -47,7 +47,7 @@ def is_offered(bench, what):
 
 
 def measure(bench, way, members, seconds, **more):
-    """The members' Outcomes. What one alone does was measured natively before."""
+    """The members' Outcomes, relative to a native process alone, which was measured before."""
     for member in members:
         bench.loads.calibrate(member.kernel)
         bench.loads.native_rate(member.kernel, member.mode)
@@ -57,15 +57,15 @@ def measure(bench, way, members, seconds, **more):
 
 
 def run_seconds(settings, seconds):
-    """How long measure() takes, about."""
+    """About how long measure() takes."""
     return START_S + settings.settle_s + seconds + 1
 
 
 def window_s(settings):
-    """These benches run each load two to four times, and take less than a window for each."""
+    """Length of a window: shorter than usual, because these benches run each load two to four times."""
     return 0.3 * settings.seconds
 
 
 def over_sum(works):
-    """Shares in percent: each one's work, relative to the same program alone, over the sum of all."""
+    """Shares in percent: the work of each, relative to the same program alone, divided by the sum of all these."""
     return [100 * work / sum(works) for work in works]

@@ -1,5 +1,5 @@
-"""Two PyTorch trainings of 60 % of the card's memory each, all of it used and changed in each step: whether both
-come to their ends, with the losses that they have alone, and how long that takes."""
+"""Two PyTorch trainings, each with 60 % of the card's memory, all of which it changes in each step. Checks that both finish
+with the same losses as alone, and measures how long that takes."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ from harness.result import Row, at_least
 from .oversubscribe import PART, SERIAL, Scene
 
 PROGRAM = os.path.join(REPOSITORY, "bench", "swap_training.py")
-# Of a training's part, not its parameters': the context, the libraries' memory, data, and one more matrix
+# The part of a training's memory that is not parameters: the context, libraries, data, and one more matrix
 # while the parameters are made.
 SPARE_GIB = 3
 START_S = 240       # an import alone can take a minute on a cold disk
@@ -37,9 +37,9 @@ class Trainings:
         return self.bench.machine.start(name, command, options, stdin=True)
 
     def run(self, label, count, options):
-        """(seconds from the first step to the last one's end, what those told that came to their ends)"""
+        """(seconds from the first step to the end of the last one, reports of the trainings that finished)"""
         jobs = [self.start(f"{label}-{i + 1}", options) for i in range(count)]
-        # A training that fails while it allocates its memory has no line.
+        # A training that fails while it allocates its memory prints no line.
         ready = [job for job in jobs if job.wait_line(0, START_S) is not None]
         begin = time.monotonic()
         for job in ready:

@@ -1,4 +1,4 @@
-"""Several tenants at the same time, of unequal kinds: who gets what, and what is lost."""
+"""Several different tenants at the same time: the share that each gets, and the work that is lost in total."""
 
 from harness import plot
 from harness.load import Kernel, Load
@@ -12,7 +12,7 @@ TWENTY_MS = Kernel(20000, 8192)
 
 
 def target(bench):
-    """Table 9 of Lu et al.: a target's loss as others come, who are promised all the rest."""
+    """Table 9 of Lu et al.: the share that a target tenant loses when others start, which are promised the rest of the GPU."""
     seconds = bench.settings.cell_seconds
     alone, = bench.loads.run([capped("target", LARGE, 50)], seconds)
     bench.result.add(Row("50 % target alone", "%", alone.share_pct, 50, native=100.0))
@@ -38,7 +38,7 @@ def pair(bench):
 
 
 def add_difference(bench, label, shares, unmanaged):
-    """Of two tenants that should get the same."""
+    """Adds a row on two tenants that should get the same share."""
     bench.result.add(within(Row(f"{label}, difference", "points", abs(shares[0] - shares[1]), 0,
                                 abs(unmanaged[0] - unmanaged[1])), bench.bar(1, 6)))
 
@@ -55,9 +55,9 @@ def odd_work(bench):
 
 
 def many_streams(bench):
-    """Kernels of four streams overlap at their ends, so that in its time such a process does more work
-    than one with a single stream. Each is measured against what a process with its streams does alone;
-    the work done is told too."""
+    """Tenants with one and with four streams. Kernels of several streams overlap at their ends, so a process with four streams
+    does more work in the same GPU time. So each is compared with a process alone that has as many streams; the work
+    done is reported, too."""
     many = ("--processes", "4", "--streams", "4")
     alone, = bench.loads.run([Load("alone", LARGE, more=("--streams", "4"))],
                              bench.settings.native_seconds)
@@ -81,7 +81,7 @@ def many_streams(bench):
 
 
 def thousands_of_streams(bench):
-    """A tenant with more streams than the library keeps a record of each, capped, beside one that takes all that is left."""
+    """A capped tenant with more streams than the library can track one by one, beside a tenant that takes all that is left."""
     many = capped("many", Kernel(200, 264), 10)
     many.more = ("--streams", "4000")
     outcomes = bench.loads.run([many, fair("one", LARGE, 50)], bench.settings.cell_seconds)

@@ -1,5 +1,5 @@
-"""The effect of the place of a job's GPUs: copies between two, by each way that this machine has, and
-between those that the allocator chooses; rings of four; and an all-reduce, where PyTorch is."""
+"""How much it matters which GPUs a job gets: speed of copies between two GPUs over each kind of link of this machine, and
+between the two that the allocator chooses; copies around rings of four; and an all-reduce, if PyTorch is installed."""
 
 import importlib.util
 import itertools
@@ -14,7 +14,7 @@ from harness.result import Row, at_least
 MEMORY = "4GiB"
 MIB, QUICK_MIB = 256, 64
 RING = 4
-NEAR = 0.95         # of the fastest way: what the chosen pair has to reach
+NEAR = 0.95         # of the fastest link's speed, which the chosen pair must reach
 ALL_REDUCE = os.path.join(REPOSITORY, "bench", "all_reduce.py")
 
 
@@ -23,7 +23,7 @@ def seconds_of(settings):
 
 
 class Cards:
-    """The machine's GPUs without MIG, and how near each is to each."""
+    """The machine's GPUs without MIG, and how near each is to each other one."""
 
     def __init__(self, machine):
         said = json.loads(machine.tell("topo", "--json"))
@@ -42,19 +42,19 @@ class Cards:
         return min(itertools.combinations(sorted(self.uuid), count), key=self.score)
 
     def nearest_ring(self, count):
-        """The GPUs of the ring whose worst step is as near as can be."""
+        """The GPUs whose ring has the best worst link."""
         return max(itertools.combinations(sorted(self.uuid), count),
                    key=lambda cards: self.ring_scores(self.ring(cards)))
 
     def ways(self):
-        """A pair for each way that there is, {word: pair}, nearest first."""
+        """{link: pair of GPUs} for each kind of link that the machine has, nearest first."""
         found = {}
         for pair in sorted(self.link, key=lambda pair: -self.link[pair]["score"]):
             found.setdefault(self.word(pair), pair)
         return found
 
     def ring(self, cards):
-        """The order in which the worst step is as near as can be."""
+        """The order of these GPUs around a ring in which the worst link is best."""
         first, *rest = sorted(cards)
         return max(([first, *order] for order in itertools.permutations(rest)), key=self.ring_scores)
 
@@ -67,7 +67,7 @@ def steps(ring):
 
 
 def copies(bench, cards, gpus, moves, tenant, options=()):
-    """GiB a second for each move between two of `gpus`; the program sees these alone, in that order."""
+    """GiB a second of each move between two of `gpus`; the program sees only these GPUs, in that order."""
     size, seconds = (QUICK_MIB, "0.3") if bench.settings.quick else (MIB, "2")
     words = ["--mib", str(size), "--seconds", seconds, *options,
              *(f"{gpus.index(a)}-{gpus.index(b)}" for a, b in moves)]
@@ -99,7 +99,7 @@ def ring_row(bench, cards, name, gpus):
 
 
 def all_reduce(bench, cards, gpus):
-    """GiB a second and GPU that an all-reduce moves over the links, as NCCL's tests count it."""
+    """GiB a second that an all-reduce moves over the links of each GPU, as NCCL's tests count it."""
     job = bench.machine.tenant("all-reduce", [sys.executable, ALL_REDUCE],
                                ["--gpu", ",".join(map(str, gpus)), "--memory", "16GiB"])
     job.check(180)

@@ -1,5 +1,5 @@
-"""The cost of `allot trace` to the tenant that it records, by turns recorded and not: launches that nothing else
-holds up, and kernels done."""
+"""The cost of `allot trace` to the recorded tenant, measured alternately with and without recording: the time of a launch that
+nothing else delays, and the number of finished kernels."""
 
 import signal
 import statistics
@@ -16,9 +16,9 @@ MEMORY = ["--memory", "4GiB"]
 KERNELS = (Kernel(20, 132), Kernel(200, 8192))
 WINDOW_S = 1.0
 REPORT_S = 0.05
-BEGINS_S = 0.3          # until a process records: its helper looks 20 times a second
+BEGINS_S = 0.3          # until a process records; its helper thread polls 20 times a second
 LEAST_PAIRS, MOST_PAIRS = 5, 15
-ERROR_PCT = 0.3         # the bar can be told apart by then
+ERROR_PCT = 0.3         # precise enough to judge the bar
 BAR_PCT = 2
 
 
@@ -32,8 +32,8 @@ def seconds_of(settings):
 
 
 class Recording:
-    """`allot trace` while this is entered, into nothing: what a disk takes is not measured. `lost`: events
-    that were not written, once it has ended."""
+    """Runs `allot trace` within the `with`. It writes to /dev/null, so that no disk is measured. Afterwards `lost` has the
+    number of events that were not written."""
 
     def __init__(self, bench):
         self.bench = bench
@@ -56,7 +56,7 @@ class Recording:
 # ---- launches
 
 def launch_ns(bench, is_recorded):
-    """(a launch, and what allot added to the driver's own) of a process of its own."""
+    """(time of a launch, part of it that allot added), measured in a new process."""
     command = [bench.machine.build.program("launch-cost"), "--bursts",
                str(bench.settings.launch_bursts)]
     job = bench.machine.tenant(NAME, ["/bin/sh", "-c", 'echo here; read -r go; exec "$@"', "sh",
@@ -91,7 +91,7 @@ def launches(bench):
 # ---- kernels done
 
 class Running:
-    """A load that goes on, and what it did in a window of its reports."""
+    """A load that keeps running, and the work that it did in a window of its reports."""
 
     def __init__(self, bench, kernel, seconds):
         turns = bench.loads.calibrate(kernel)["iters"]

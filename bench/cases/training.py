@@ -16,21 +16,21 @@ MIB = 1 << 20
 
 
 def start(bench, name, options, more=()):
-    """Of ResNet18."""
+    """Starts a training of ResNet18."""
     command = [sys.executable, bench.settings.torch_load, "--json", *bench.settings.torch_options,
                *more]
     return bench.machine.start(name, command, options)
 
 
 def train(bench, name, options, seconds):
-    """One training alone; its last line."""
+    """Runs one training alone. Returns its last line."""
     job = start(bench, name, options, ["--seconds", str(seconds)])
     job.check(READY_S + seconds)
     return job.json()[-1][1]
 
 
 def native_step_ms(bench):
-    """Of ResNet18; measured once a run."""
+    """The native step time of ResNet18, measured once a run."""
     if bench.native_resnet_ms is None:
         last = train(bench, "native", None, bench.settings.training_seconds)
         bench.native_resnet_ms = last["step_ms_median"]
@@ -58,7 +58,7 @@ def resnet_half(bench):
     native = native_step_ms(bench)
     last = train(bench, "half", ["--memory", "64GiB", "--cores", "50"],
                  bench.settings.training_seconds)
-    # The mean: throttling makes steps uneven, and the work done is what was asked for.
+    # Uses the mean: throttling makes steps uneven, and a share is about the work done.
     row = Row("ResNet18 at 50 %: mean step over native", "times", last["step_ms_mean"] / native, 2.0,
               native=1.0, rival=rivals.RESNET_HALF_TIMES)
     row.bar = "within 5 % of asked"
@@ -70,13 +70,13 @@ def resnet_half(bench):
         stem + ".svg", "ResNet18 at half of the GPU", bench.result.rows, "times"))
 
 
-# As in SEED_MODELS, the GPU sets the pace of each when it is alone.
+# As in SEED_MODELS, the GPU sets the pace of each model when it runs alone.
 HALVED = (("resnet18", 128), ("transformer", 64), ("gru", 1024))
 WAITS = ((1, "each step"), (10, "each 10 steps"), (0, "never"))
 
 
 def trainings_half(bench):
-    """By turns with a native process, each of whose steps count as long as they take with the wait for the last one."""
+    """Alternates with a native process. The time of a round of steps includes the wait for the last step."""
     seconds, rounds = bench.settings.training_seconds / 4, bench.settings.training_rounds
     trainers = [Trainer(bench, "native"), Trainer(bench, "half", ["--memory", "64GiB", "--cores", "50"])]
     try:
@@ -104,7 +104,7 @@ def trainings_half_seconds(settings):
 
 
 class MemoryWatch:
-    """The most that NVML says a job's processes hold together, looked at all the time."""
+    """The most memory that NVML ever shows for a job's processes together, polled during the whole run."""
 
     def __init__(self, machine, job):
         self.machine = machine
@@ -152,7 +152,7 @@ def oom(bench):
     row.bar = "trains on"
     row.passed = last.get("steps", 0) > 0
     bench.result.add(row)
-    # Reported, not judged: code that the driver loads into the card is named by no call, so it is
+    # Reported, not judged: no call shows the code that the driver loads onto the card, so that is
     # in NVML's figure and not yet in the ledger.
     row = Row("most memory by NVML, beyond the quota", "MiB", (most_bytes - quota) / MIB)
     if most_bytes == 0:
@@ -163,9 +163,9 @@ def oom(bench):
         stem + ".svg", "PyTorch over its memory quota of 8 GiB", bench.result.rows, "MiB"))
 
 
-# Share asked for and batch. The batch is large enough that the GPU sets the pace: a GRU of batch 64
-# is paced by the thread that launches its small kernels, and does 72 to 99 steps a second alone
-# (H200), by how fast a CPU that thread happens to have.
+# Share asked for and batch. The batch is large enough that the GPU sets the pace. With a batch of 64 the
+# thread that launches the GRU's small kernels would, and its speed depends on the CPU that it runs on
+# (72 to 99 steps a second alone on an H200).
 SEED_MODELS = {"resnet18": (45, 128), "transformer": (30, 64), "gru": (15, 1024)}
 
 
@@ -174,8 +174,8 @@ def seed_models_seconds(settings):
 
 
 def seed_models(bench):
-    """Native and tenants start together, which saves time; the native ones are measured one after
-    the other, while nothing else runs, and have gone before the tenants begin."""
+    """Native processes and tenants start together, to save time. The native ones are measured one after the other while
+    nothing else runs, and have ended before the tenants begin."""
     native = [Trainer(bench, f"native-{model}") for model in SEED_MODELS]
     tenants = [Trainer(bench, model, ["--memory", "24GiB", "--cores", str(pct)])
                for model, (pct, _) in SEED_MODELS.items()]
