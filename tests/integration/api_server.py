@@ -1,5 +1,5 @@
-"""A stand-in for Kubernetes' API server, as far as allot-scheduler follows it: lists and watches of nodes, pods and quotas,
-which a test changes; nobody is asked who they are. tests/k8s has the real one."""
+"""A stand-in for Kubernetes' API server with what allot-scheduler needs: lists and watches of nodes, pods and quotas, which a
+test can change. It does not authenticate clients. tests/k8s uses the real server."""
 
 import http.server
 import json

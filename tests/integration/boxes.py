@@ -1,4 +1,4 @@
-"""The bench's containers (bench/harness/boxes.py) on a simulated machine of the tests' build."""
+"""The bench's test containers (bench/harness/boxes.py) on a simulated machine, with the programs of the tests' build."""
 
 import importlib.util
 import subprocess

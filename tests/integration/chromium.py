@@ -1,5 +1,5 @@
-"""A real Chromium without a screen, told what to do by its DevTools protocol over a pair of pipes: no port, no driver
-and no library in between."""
+"""Drives a real, headless Chromium by its DevTools protocol over a pair of pipes, without a port, a driver or a
+library."""
 
 import base64
 import collections

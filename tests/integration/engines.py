@@ -1,6 +1,6 @@
-"""Real container engines in directories, and on sockets, of the test's own: nothing of the machine's engines,
-images or network is touched. Containers have no network, and see the host's programs read-only. What an
-engine needs is looked for in build/engines, where scripts/test unpacks it, and then on the machine."""
+"""Real container engines with the test's own directories and sockets: the machine's engines, images and network are not
+touched. Containers have no network, and see the host's programs read-only. An engine's programs are looked for in
+build/engines, where scripts/test unpacks them, and then on the machine."""
 
 import fcntl
 import hashlib

@@ -1,5 +1,5 @@
-"""The fixtures of tests on a simulated machine. A folder's conftest.py imports `pytest_configure`, `built` and those that its
-tests name."""
+"""Fixtures for tests on a simulated machine. The conftest.py of a folder imports `pytest_configure`, `built` and the fixtures
+that its tests use."""
 
 import signal
 import sys

@@ -1,5 +1,5 @@
-"""Command lines of the documentation that call programs of others: whether these know such a command and such options. They are
-asked for help, which runs nothing and asks no server."""
+"""Checks the documentation's command lines of other projects' programs, such as kubectl: whether a program knows the command
+and its options. Only --help of the program is called, which changes nothing and asks no server."""
 
 import os
 import re

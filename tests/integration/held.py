@@ -1,4 +1,4 @@
-"""Small C programs in a tenant that outlives them, so that its ledger can be read afterwards."""
+"""Runs small C programs in a tenant that outlives them, so that the tenant's ledger can be read after their end."""
 
 import os
 import pathlib

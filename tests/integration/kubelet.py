@@ -1,6 +1,6 @@
-"""The kubelet's side of the device plugin's protocol, by gRPC's own library: it takes registrations, calls
-back before it answers, and watches. Messages are taken apart and made by their numbers (v1beta1, api.proto), so
-that nothing is shared with what is tested."""
+"""Plays the kubelet in the device plugin protocol, with gRPC's own library: it accepts registrations, calls the plugin
+back before it answers, and watches its devices. It encodes and decodes messages by their field numbers (v1beta1,
+api.proto), so that it shares no code with the tested program."""
 
 import pathlib
 import threading

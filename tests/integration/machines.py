@@ -1,6 +1,6 @@
-"""What tests of a simulated machine use: the programs of build/ on a simulated GPU, in a run directory of the test's own.
-ALLOT_BUILD names another build directory. Every folder of tests may import this module; conftest.py none may, as each folder
-has one of that name."""
+"""Simulated machines for tests: the programs of build/ on a simulated GPU, in the test's own run directory. ALLOT_BUILD names
+another build directory. All test folders may import this module. No module may import conftest.py, because each folder
+has a file of that name."""
 
 import json
 import os

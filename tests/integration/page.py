@@ -1,4 +1,4 @@
-"""What tests of the daemon's web page share: a daemon that serves it, and requests as its script makes them."""
+"""Shared by the tests of the daemon's web page: a daemon that serves the page, and requests like those of the page's script."""
 
 import contextlib
 import http.client

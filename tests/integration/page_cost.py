@@ -1,4 +1,4 @@
-"""What a page costs: processor time of processes and threads, and what a browser does for each state that it is told."""
+"""Measures the cost of a web page: processor time of processes and threads, and a browser's work for each state it receives."""
 
 import pathlib
 import re

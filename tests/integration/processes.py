@@ -1,4 +1,4 @@
-"""Ends of processes, for whatever starts some: these tests, and those against Kubernetes."""
+"""Ends processes that a test has started; for these tests and for those against Kubernetes."""
 
 import subprocess
 

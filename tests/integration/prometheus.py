@@ -1,4 +1,4 @@
-"""A real Prometheus of a test's own, with the configuration, rules and dashboard of deploy/prometheus."""
+"""Runs a real Prometheus for a test, with the configuration, rules and dashboard of deploy/prometheus."""
 
 import http.client
 import json

@@ -1,5 +1,5 @@
-"""A tenant that is one Python program with NVIDIA's cuda.bindings, doing a step whenever it is told to;
-and what the simulated card itself says of the memory that is held."""
+"""A tenant with one Python program that uses NVIDIA's cuda.bindings and does one step each time it is told to. Also reads
+from the simulated card itself how much memory is held."""
 
 import json
 import subprocess

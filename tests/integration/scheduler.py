@@ -1,4 +1,4 @@
-"""allot-scheduler in a test: started, asked over HTTP and HTTPS, and ended."""
+"""Starts allot-scheduler for a test, sends it requests over HTTP and HTTPS, and ends it."""
 
 import base64
 import http.client

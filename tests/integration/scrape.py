@@ -1,4 +1,4 @@
-"""Reads the daemon's metrics as Prometheus does: by HTTP, with Prometheus's own parser."""
+"""Reads the daemon's metrics as Prometheus does: over HTTP, with Prometheus's own parser."""
 
 import http.client
 import re

@@ -1,4 +1,4 @@
-"""A card and a daemon of a test's own, with settings that `allot run` has no option for."""
+"""Starts a simulated card and a daemon for one test, with settings for which `allot run` has no option."""
 
 import subprocess
 

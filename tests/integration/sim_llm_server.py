@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What bench/load/llm_server.py is, on the simulated GPU: the same loop and answers, with kernels of known length in place of a
-decoder's."""
+"""Replaces bench/load/llm_server.py on the simulated GPU: it has the same loop and answers, but runs kernels of known length
+instead of a decoder."""
 
 import ctypes
 import sys

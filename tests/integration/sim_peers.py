@@ -1,6 +1,6 @@
-"""For tests of the simulated GPU against outside clients that know nothing of it: NVIDIA's
-cuda.bindings and pynvml, without which such tests are skipped. Each client is a process of its own.
-A test file imports the fixtures `sim` and `start_sim` like the rest."""
+"""Fixtures and clients for tests of the simulated GPU with NVIDIA's own Python packages, cuda.bindings and pynvml, which
+know nothing of the simulation; without the packages such tests are skipped. Each client runs in a separate process. A test
+file must import the fixtures `sim` and `start_sim` from here, too."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What `bench/load/torch_load.py --serve` is, on the simulated GPU: the same answers to the same
-lines, with kernels and memory of known size in place of PyTorch's."""
+"""Replaces `bench/load/torch_load.py --serve` on the simulated GPU: it gives the same answers to the same lines, but uses
+kernels and memory of known size instead of PyTorch."""
 
 import argparse
 import ctypes

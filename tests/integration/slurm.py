@@ -1,5 +1,6 @@
-"""A Slurm cluster of one node, this machine, on loopback: slurmctld, slurmd and munged with keys, ports and folders of the test's
-own. Their packages would start daemons, so scripts/test unpacks them to build/slurm; installed ones are taken else."""
+"""A Slurm cluster with this machine as its only node, on loopback: slurmctld, slurmd and munged with the test's own keys, ports
+and folders. Installing their packages would start daemons, so scripts/test only unpacks them to build/slurm. Without that
+folder, installed programs are used."""
 
 import os
 import pathlib

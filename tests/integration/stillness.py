@@ -1,7 +1,7 @@
-"""A machine that stands still for a moment, as shared ones do, fails a test that waits for so long, and that
-says nothing of what was tested. So a thread looks at the clock all the time, and a test that failed while
-the machine stood still is run once more, and named at the end. What fails on a machine that went on fails
-at once; so does what fails twice."""
+"""Repeats tests that failed only because the machine stood still. A shared machine may stand still for a moment, so that a test
+with a timeout fails, which says nothing about the tested program. So a thread watches the clock all the time. A test that
+failed while the machine stood still runs once more, and is named at the end. It fails for good if it fails again, or if the
+machine did not stand still."""
 
 import threading
 import time

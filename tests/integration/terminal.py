@@ -1,4 +1,4 @@
-"""`allot top` in a terminal of the test's own, which a terminal emulator reads."""
+"""Runs `allot top` in a new pseudoterminal, whose screen a terminal emulator library reads."""
 
 import fcntl
 import os

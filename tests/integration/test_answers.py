@@ -1,5 +1,5 @@
-"""What cuGetProcAddress answers in a tenant, against the simulated driver's own answers: the group
-`answers` of tests/gpu/run, and that its program sees a difference where there is one."""
+"""cuGetProcAddress must answer in a tenant as the simulated driver does: runs the group `answers` of tests/gpu/run, and
+checks that its program finds a difference if there is one."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The audit log of a daemon that runs: who did what, over a rotation, a full disk and the daemon's death."""
+"""The audit log of a running daemon: it says who did what, also after a rotation, a full disk or the daemon's death."""
 
 import json
 import os

@@ -1,8 +1,6 @@
-"""The project's bars for shares, as processes on the simulated card in wall time, a row a case: of
-time charged, with wide bounds, since the machine that runs the tests shares a few cores among the
-processes, the daemon and the card. On virtual time the same cases are held to the bars themselves,
-and the rivals are beside them (tests/unit/policy/lease/test_bars.c); test_policies.py, test_priority.py
-and test_elastic.py have the rest."""
+"""The project's bars for shares of charged time, with real processes on the simulated card in wall time. Bounds are wide, because
+processes, daemon and card share the few cores of the test machine. tests/unit/policy/lease/test_bars.c runs the same cases,
+and rival policies, in virtual time with the exact bars. Further cases: test_policies.py, test_priority.py, test_elastic.py."""
 
 import time
 from dataclasses import dataclass

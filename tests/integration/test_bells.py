@@ -1,5 +1,5 @@
-"""Tenants that the daemon does not hear: an old kernel under it, or rings that are lost. They share the
-GPU as others do; the daemon looks more often, that is all."""
+"""Tenants whose doorbells do not reach the daemon, because its kernel is too old or rings are lost. They must share the GPU as
+others do; the daemon only polls more often."""
 
 import json
 import time

@@ -1,6 +1,5 @@
-"""The benches of trainings: their arithmetic, what a training process answers, and each bench from
-end to end on the simulated GPU, with sim_training.py in place of PyTorch. How near they come to their
-bars is measured, not tested, here."""
+"""The benches of trainings: their arithmetic, the answers of a training process, and each bench from end to end on the simulated
+GPU, with sim_training.py instead of PyTorch. Whether a bench meets its bars is not tested here."""
 
 import io
 import json

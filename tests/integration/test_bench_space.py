@@ -1,5 +1,5 @@
-"""The benches of sharing in space, on the simulated GPU and its stand-in for MPS: that all three ways are measured, what
---sharing does to a result, and when a woken tenant is at its guarantee. The figures themselves are a real GPU's."""
+"""The benches of --sharing space on the simulated GPU, with a stand-in for MPS: all three ways are measured, --sharing appears
+in the result, and the time until a woken tenant has its guarantee is right. Only a real GPU gives meaningful figures."""
 
 import json
 import subprocess

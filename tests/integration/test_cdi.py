@@ -1,4 +1,4 @@
-"""Devices for container engines: what `allot cdi` writes, and podman with it as it is."""
+"""CDI devices for container engines: the specifications that `allot cdi` writes, and a real podman that uses them."""
 
 import json
 import os

@@ -1,6 +1,6 @@
-"""docker and containerd with a device that `allot cdi` wrote, no Kubernetes around: each with daemons, folders and
-CDI specs of the test's own. podman: test_cdi.py. Where an engine is too old for CDI, or not there, its tests are
-skipped and say so."""
+"""docker and containerd with a device that `allot cdi` wrote, without Kubernetes. Each engine runs with the test's own daemons,
+folders and CDI specs. podman is in test_cdi.py. Tests of an engine that is missing or too old for CDI are skipped, with the
+reason."""
 
 import os
 import shutil

@@ -1,5 +1,5 @@
-"""Tenants and containers that leave the card by the driver's checkpoint call: for those whose library can't
-move their memory, contexts and all."""
+"""Tenants and containers that the driver's checkpoint call takes off the card, with their contexts. allot uses this where
+liballot.so can't move the memory."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""Containers without the library: taken off the card by hand, and back. Cgroups are real, GPU and containers'
-engine are not."""
+"""Containers without liballot.so: an administrator takes them off the card and brings them back. Cgroups are real; the GPU is
+simulated, and there is no container engine."""
 
 import errno
 import os

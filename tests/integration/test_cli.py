@@ -1,4 +1,4 @@
-"""The command line: bad input, exit statuses, ps, set, and what is left running: nothing."""
+"""The command line: bad input, exit statuses, ps and set; afterwards no process is left running."""
 
 import ctypes
 import json

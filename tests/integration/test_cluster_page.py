@@ -1,5 +1,5 @@
-"""allot-scheduler's page by HTTP, of a cluster that a stand-in API server has: what a view shows, what is told of changes, and
-who may ask."""
+"""allot-scheduler's web page over HTTP, for the cluster of a stand-in API server: what each view shows, how changes are
+reported, and who may read it."""
 
 import contextlib
 import http.client

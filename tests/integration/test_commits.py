@@ -1,4 +1,4 @@
-"""scripts/check-commits: the form of a commit's message."""
+"""scripts/check-commits, which checks the form of commit messages."""
 
 import shutil
 import subprocess

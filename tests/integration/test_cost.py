@@ -1,5 +1,5 @@
-"""What a tenant's process that uses no GPU has of ours: the library, and nothing else. What it costs in
-time is bench/run --only start."""
+"""A tenant's process that uses no GPU: of allot it must contain the library and nothing else. `bench/run --only start` measures
+the time that this costs."""
 
 import os
 import pathlib

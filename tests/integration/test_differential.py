@@ -1,5 +1,5 @@
-"""tests/differential/run: the calls of the driver and of NVML with and without allot, for a while, and
-those that once differed. By hand it runs for longer, and on a real GPU."""
+"""Runs tests/differential/run for a while: it makes random calls of the driver and of NVML with and without allot, and compares
+the results. Also repeats calls that once differed. By hand it can run longer, and on a real GPU."""
 
 import re
 import subprocess

@@ -1,5 +1,5 @@
-"""The documentation: the tutorial is followed line by line, every other command line goes through a real shell and the
-real parsers of options, also those of others (foreign.py), pages that are made of tables are fresh, and no link leads nowhere."""
+"""The documentation: the tutorial works line by line; a real shell and the real option parsers accept all other command lines,
+also those of other projects' programs (foreign.py); generated pages are up to date; and no link leads nowhere."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""allot doctor: machines made of files, each with one thing wrong, and this one."""
+"""allot doctor: on fake machines that consist of files, each with one fault, and on the machine that runs the tests."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""Functions of the driver API by old ABIs, in batches, and of a driver that is newer than allot: governed
-as their newer forms are. Clients call by ctypes: no binding knows these."""
+"""Driver API functions with old ABIs, in batched forms, and of a driver newer than allot: allot must govern them like their
+current forms. Clients call them with ctypes, because no Python binding has them."""
 
 import textwrap
 

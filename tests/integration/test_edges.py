@@ -1,5 +1,5 @@
-"""Every hooked function before the start of the driver or NVML, after NVML's end, and with NULL pointers: it
-answers as it does without the library."""
+"""Calls every hooked function before the driver or NVML is initialized, after NVML's shutdown, and with NULL pointers. Each
+must return what it returns without the library."""
 
 import pytest
 

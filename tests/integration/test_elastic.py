@@ -1,5 +1,5 @@
-"""Elastic limits, in wall time on the simulated card: with wide bounds, since other tests run beside.
-Those of the policy itself are held on virtual time: tests/unit/policy/lease/rules/test_lend_trace.c."""
+"""Elastic limits in wall time on the simulated card. Bounds are wide, because other tests run at the same time.
+tests/unit/policy/lease/rules/test_lend_trace.c checks the policy in virtual time with exact bounds."""
 
 import subprocess
 

@@ -1,5 +1,5 @@
-"""Containers by their names: of podman, docker and containerd as they are, each with containers of its own;
-of CRI-O, and of an engine that does not answer, by a stand-in."""
+"""Finding containers by name: with real podman, docker and containerd, and with stand-ins for CRI-O and for an engine that does
+not answer."""
 
 import signal
 import time

@@ -1,4 +1,4 @@
-"""allot explain where there is no cluster: on a machine without Kubernetes, and before an allot-scheduler that knows none."""
+"""allot explain without a cluster: on a machine without Kubernetes, and with an allot-scheduler that knows no cluster."""
 
 import os
 import subprocess

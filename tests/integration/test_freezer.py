@@ -1,5 +1,5 @@
-"""Containers without the library: they are seen when they begin, wait frozen while memory is short, go on
-one by one, and never stay frozen. Cgroups are real, GPU and containers' engine are not."""
+"""Containers without liballot.so: the daemon sees them when they start, freezes them while memory is short, thaws them one by
+one, and never leaves one frozen. Cgroups are real; the GPU is simulated, and there is no container engine."""
 
 import json
 import os

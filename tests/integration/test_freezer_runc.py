@@ -1,4 +1,4 @@
-"""The freezer with containers that runc makes: namespaces, cgroups and a root file system of their own."""
+"""The freezer with containers that runc starts, which have their own namespaces, cgroups and root file system."""
 
 import json
 import os

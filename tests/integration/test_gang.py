@@ -1,6 +1,5 @@
-"""Tenants on two simulated cards whose ranks wait for each other (programs/ranks.c), as processes. The
-bounds are wide: a machine that tests has few cores. On virtual time they are held to more
-(tests/unit/policy/gang/test_device_gang.c)."""
+"""Tenants on two simulated cards, with ranks that wait for each other (programs/ranks.c), as real processes. Bounds are wide,
+because the test machine has few cores. tests/unit/policy/gang/test_device_gang.c has tighter bounds in virtual time."""
 
 import json
 import subprocess

@@ -1,4 +1,5 @@
-"""Faults of cards while the daemon runs: they take no new tenants, those on them go on, and it is over when it is."""
+"""Cards that become faulty while the daemon runs: a faulty card gets no new tenants, its old tenants go on, and it is used again
+when the fault is over."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Page-locked host memory: counted by itself, against a quota of its own, never on a card."""
+"""Page-locked host memory: it counts against a separate quota, and never as memory of a card."""
 
 import textwrap
 

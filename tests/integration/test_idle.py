@@ -1,5 +1,5 @@
-"""A daemon whose tenants have nothing to do: how often it wakes, counted as switches of its threads, which is the
-same on any machine; and that it hears what happens all the same."""
+"""A daemon with idle tenants: how often it wakes, counted as context switches of its threads, which does not depend on the
+machine's speed; and that it still notices events."""
 
 import os
 import pathlib
