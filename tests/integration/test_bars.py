@@ -1,6 +1,7 @@
-"""The project's bars for shares of charged time, with real processes on the simulated card in wall time. Bounds are wide, because
-processes, daemon and card share the few cores of the test machine. tests/unit/policy/lease/test_bars.c runs the same cases,
-and rival policies, in virtual time with the exact bars. Further cases: test_policies.py, test_priority.py, test_elastic.py."""
+"""The project's bars for shares of charged time, with real processes on the simulated card in wall time. Bounds are wide,
+because processes, daemon and card share the few cores of the test machine. tests/unit/policy/lease/test_bars.c runs the same
+cases, and rival policies, in virtual time with the exact bars. Further cases: test_policies.py, test_priority.py,
+test_elastic.py."""
 
 import time
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
-"""`allot bench` on the simulated GPU: how it finds its files, what it refuses, the form of its results, and its regression check
-with a good and a bad run. Also the modes of allot-load. How exact shares are is not tested here."""
+"""`allot bench` on the simulated GPU: how it finds its files, what it refuses, the form of its results, and its regression
+check with a good and a bad run. Also the modes of allot-load. How exact shares are is not tested here."""
 
 import importlib.machinery
 import importlib.util

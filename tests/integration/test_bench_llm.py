@@ -1,5 +1,5 @@
-"""The bench of LLM servers: the server's loop and schedule, the computed figures, and all ways to share the GPU, on the simulated
-GPU with sim_llm_server.py instead of PyTorch. Only a real GPU gives meaningful figures."""
+"""The bench of LLM servers: the server's loop and schedule, the computed figures, and all ways to share the GPU, on the
+simulated GPU with sim_llm_server.py instead of PyTorch. Only a real GPU gives meaningful figures."""
 
 import json
 import subprocess

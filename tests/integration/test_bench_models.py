@@ -1,5 +1,5 @@
-"""The benches of trainings: their arithmetic, the answers of a training process, and each bench from end to end on the simulated
-GPU, with sim_training.py instead of PyTorch. Whether a bench meets its bars is not tested here."""
+"""The benches of trainings: their arithmetic, the answers of a training process, and each bench from end to end on the
+simulated GPU, with sim_training.py instead of PyTorch. Whether a bench meets its bars is not tested here."""
 
 import io
 import json

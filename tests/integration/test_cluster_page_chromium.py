@@ -1,5 +1,5 @@
-"""The cluster's web page in a real Chromium: it shows changes of nodes, pods and reasons, filters them, and opens a node by mouse
-and by keyboard. It requests nothing from other machines. ALLOT_SCREENSHOTS=DIR keeps pictures for the documentation."""
+"""The cluster's web page in a real Chromium: it shows changes of nodes, pods and reasons, filters them, and opens a node by
+mouse and by keyboard. It requests nothing from other machines. ALLOT_SCREENSHOTS=DIR keeps pictures for the documentation."""
 
 import json
 import os

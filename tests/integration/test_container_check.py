@@ -1,5 +1,5 @@
-"""The groups `container` and `dra` of tests/gpu/run on the simulated GPU: a container that runc starts with a CDI specification,
-which `allot cdi create` writes, or allot's DRA driver for a ResourceClaim."""
+"""The groups `container` and `dra` of tests/gpu/run on the simulated GPU: a container that runc starts with a CDI
+specification, which `allot cdi create` writes, or allot's DRA driver for a ResourceClaim."""
 
 import os
 import subprocess

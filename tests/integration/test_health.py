@@ -1,5 +1,5 @@
-"""Cards that become faulty while the daemon runs: a faulty card gets no new tenants, its old tenants go on, and it is used again
-when the fault is over."""
+"""Cards that become faulty while the daemon runs: a faulty card gets no new tenants, its old tenants go on, and it is used
+again when the fault is over."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""The container image: made twice it is the same, an engine takes it, and the daemon in it serves a card."""
+"""The container image: two builds of it are identical, a container engine accepts it, and the daemon in it serves a card."""
 
 import json
 import re

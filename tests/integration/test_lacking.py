@@ -1,4 +1,4 @@
-"""A process that lacks what joining a tenant takes: it is refused the GPU, and told what is missing and what to do."""
+"""A process that lacks something it needs to join its tenant is refused the GPU, and told what is missing and what to do."""
 
 import pytest
 

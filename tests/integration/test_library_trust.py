@@ -1,4 +1,4 @@
-"""Which library containers get: signed by scripts/sign-manifest, checked by the daemon before each."""
+"""Containers get only a liballot.so that scripts/sign-manifest has signed; the daemon checks it before each container."""
 
 import subprocess
 

@@ -1,5 +1,5 @@
-"""What looking costs: 200 tenants on eight cards, of which one on each works, at four looks a second. Bars by counters and against other
-commands of the same run; percent of a core are printed, as this machine has them."""
+"""The cost of monitoring: 200 tenants on eight cards, with one working tenant per card, are read four times a second. The bars
+are counters and comparisons with other commands of the same run. CPU use is only printed, as it depends on the machine."""
 
 import os
 import re

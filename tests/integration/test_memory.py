@@ -1,5 +1,5 @@
-"""Memory of a tenant that is not one allocation and one free: what no call names, legacy IPC, graphs.
-What its processes hold is compared with the simulated card's own figures."""
+"""A tenant's memory that is more than one allocation and one free: memory that no call allocates by name, legacy IPC, graphs.
+The ledger is compared with the simulated card's own figures for the processes."""
 
 import textwrap
 

@@ -1,5 +1,5 @@
-"""What users get wrong, and what they are told: one line that names what is wrong, why, and what would be right. A row
-each: what is done, the value that has to be named, and the words by which it says what to do."""
+"""Error messages: one line that says what is wrong, why, and what to do. Each row of the table has the user's mistake, the value
+that the message must name, and the words that say what to do."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""/metrics of allotd, on the simulated GPU: what it says is what `allot ps` says, in Prometheus's own format,
-to whom it should, and nobody who asks can hurt the daemon."""
+"""/metrics of allotd on the simulated GPU: it agrees with `allot ps`, has Prometheus's format, and answers only authorized
+clients; and no client can harm the daemon."""
 
 import os
 import pathlib

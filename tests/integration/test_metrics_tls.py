@@ -1,4 +1,4 @@
-"""Metrics by TLS: to whom they are shown, and a certificate that is replaced meanwhile."""
+"""Metrics over TLS: which clients may read them, and a certificate that is replaced while the daemon runs."""
 
 import http.client
 import os

@@ -1,5 +1,5 @@
-"""MIG: a card in that mode is not offered, its instances are, each with memory, time and tenants of its own;
-and a tenant of one sees what a container with one instance does."""
+"""MIG: a card in MIG mode is not offered, but its instances are, each with its own memory, time and tenants. A tenant on an
+instance sees the same as a container with that one instance."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The daemon's web page by HTTP: its files, its state, who may see and change what, and readers that are slow or many."""
+"""The daemon's web page over HTTP: its files, its state, who may see and change what, and slow or numerous readers."""
 
 import contextlib
 import http.client

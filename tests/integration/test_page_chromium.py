@@ -1,5 +1,5 @@
-"""The daemon's web page in a real Chromium: what it shows changes, what it changes is changed, by hand and by keyboard, and
-nothing is asked of any other machine. ALLOT_SCREENSHOTS=DIR keeps pictures for the documentation."""
+"""The daemon's web page in a real Chromium: it follows the daemon's changes, can change tenants by mouse and by keyboard, and
+requests nothing from other machines. ALLOT_SCREENSHOTS=DIR keeps pictures for the documentation."""
 
 import json
 import os

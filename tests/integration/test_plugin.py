@@ -1,4 +1,4 @@
-"""The kubelet's device plugin: a system daemon on simulated cards, and a kubelet of gRPC's own library."""
+"""allotd's device plugin for the kubelet: a system daemon on simulated cards, and a test kubelet made with gRPC's own library."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""The policies beside leases, as processes on the simulated card. The bounds are wide: they say that a
-policy is at work, not how well. On virtual time they are held to more (tests/unit/policy/lease)."""
+"""The policies other than leases, with real processes on the simulated card. Bounds are wide: they show that a policy works, not
+how exactly. tests/unit/policy/lease has tighter bounds in virtual time."""
 
 import time
 

@@ -1,5 +1,5 @@
-"""Priority and guarantees that sum over 100 %, with real processes on the simulated GPU: wide bounds,
-since the machine that runs the tests has other things to do. Exact ones: tests/unit/policy/lease."""
+"""Priority, and guarantees that sum to more than 100 %, with real processes on the simulated GPU. Bounds are wide, because the
+test machine runs other programs, too. tests/unit/policy/lease has exact bounds."""
 
 import json
 import time

@@ -1,5 +1,5 @@
-"""Processes of every shape that GPU programs have: each keeps its quota, none hangs, and the ledger ends
-at zero."""
+"""GPU programs with all structures of processes that occur (forks, threads, ...): each keeps its quota, none hangs, and the
+ledger is zero at the end."""
 
 import os
 import shutil

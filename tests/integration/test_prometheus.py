@@ -1,5 +1,5 @@
-"""Alerts and the dashboard: Prometheus' own checker reads them, they are of metrics that there are, and a real
-Prometheus that reads a daemon has data for every panel and fires when something is wrong."""
+"""Alerts and the dashboard: Prometheus's own checker accepts them, they use only existing metrics, and a real Prometheus that
+reads a daemon has data for every panel and fires alerts when something is wrong."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""A daemon that is killed together with the command of a tenant."""
+"""A daemon that is killed at the same time as a tenant's command."""
 
 import os
 import select

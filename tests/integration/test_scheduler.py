@@ -1,4 +1,4 @@
-"""allot-scheduler as who asks it sees it: TLS, limits, clients that misbehave, its command line."""
+"""allot-scheduler from the view of its clients: TLS, limits, clients that misbehave, and its command line."""
 
 import base64
 import http.client

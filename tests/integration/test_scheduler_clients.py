@@ -1,5 +1,5 @@
-"""allot-scheduler asks its clients who they are: certificates that count and that do not, tokens, and both replaced while
-it serves."""
+"""allot-scheduler authenticates its clients: valid and invalid certificates, tokens, and the replacement of both while it
+serves."""
 
 import http.client
 import json

@@ -1,5 +1,5 @@
-"""Policy feedback, tuned by `feedback_sensor = nvml`, on cards whose NVML fails it: the tenant is measured by
-allot's own busy time, held to its cap all the same, and the log says so once."""
+"""The policy `feedback` with `feedback_sensor = nvml`, on cards whose NVML can't measure utilization: the daemon uses its own
+busy time instead, still enforces the tenant's cap, and logs this once."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The daemon as a service: what its manager hears, and the unit by systemd's own check."""
+"""The daemon as a service: its notifications to the service manager, and its unit file, checked by systemd's own tool."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""scripts/setup.sh, which installs what a build needs: what it says where it can't."""
+"""scripts/setup.sh, which installs the packages that a build needs: its messages where it can't install them."""
 
 import os
 import subprocess

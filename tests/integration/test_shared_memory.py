@@ -1,5 +1,5 @@
-"""Memory that goes from one process to another: VMM handles, pools, external memory. In a tenant it is
-charged once, while anyone holds it; in another tenant where it is taken in."""
+"""Memory that processes share: VMM handles, pools, external memory. A tenant is charged once for it while any of its processes
+holds it. Another tenant that imports the memory is charged, too."""
 
 import textwrap
 

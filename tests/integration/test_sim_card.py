@@ -1,4 +1,4 @@
-"""What the simulated card tells of itself, by CUDA and by NVML; and of the load on it."""
+"""What the simulated card reports about itself and its load, through CUDA and NVML."""
 
 import time
 

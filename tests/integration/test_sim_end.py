@@ -1,5 +1,5 @@
-"""What goes wrong around the simulated card, or ends: clients that are killed or fork, a server
-that is not there, dies or leaves, a lost card, and faults made to order."""
+"""Failures and ends around the simulated card: clients that are killed or fork, a server that is missing, dies or exits, a lost
+card, and injected faults."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Memory on the simulated card: its amount to the byte, each way to have it, and its contents."""
+"""Memory on the simulated card: its exact amount in bytes, every way to allocate it, and its contents."""
 
 import textwrap
 

@@ -1,4 +1,4 @@
-"""Work on the simulated card: how long it takes, what it waits for, how several share the time."""
+"""Work on the simulated card: how long it takes, what it waits for, and how several processes share the time."""
 
 import textwrap
 import time

@@ -1,5 +1,5 @@
-"""docs/guide/slurm.md, on a Slurm cluster of one node: its settings, scripts and command line as they stand there, but for the
-places that a test has not got."""
+"""docs/guide/slurm.md on a Slurm cluster of one node: uses the settings, scripts and command lines of the page unchanged, but for
+paths that a test does not have."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Tenants that share a simulated card at the same time: what each gets of it, beside the same in turns."""
+"""The shares of tenants that run on a simulated card at the same time, compared with the same tenants in turns."""
 
 import json
 import subprocess

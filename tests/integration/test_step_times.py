@@ -1,5 +1,5 @@
-"""How long a tenant's steps take, and how many a second: what ps, top and metrics say against what the program itself measured.
-Ratios alone, since the machine that runs the tests has other things to do."""
+"""A tenant's step time and steps a second: ps, top and metrics must agree with the program's own measurement. Only ratios are
+checked, because the test machine runs other programs, too."""
 
 import json
 

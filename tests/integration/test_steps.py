@@ -1,6 +1,6 @@
-"""Turns end where a program's steps do (src/policy/lease/rules/steps.h): a training beside a load on one simulated card. What it is
-worth is held to a bar on virtual time (tests/unit/policy/lease/rules/test_steps.c); here steps are seen by the library, told to the
-daemon, and its turns end with them, as two real processes on a machine that has other things to do."""
+"""Turns end where a program's steps end (src/policy/lease/rules/steps.h): a training beside a load on one simulated card. Here
+two real processes show that the library detects steps and reports them to the daemon, and that turns end with them. The
+gain has a bar in virtual time (tests/unit/policy/lease/rules/test_steps.c)."""
 
 import time
 from collections import Counter

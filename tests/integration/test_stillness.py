@@ -1,4 +1,4 @@
-"""What runs a test again is a machine that stood still, and nothing else."""
+"""stillness.py: a failed test runs again only if the machine stood still meanwhile."""
 
 import pathlib
 import textwrap

@@ -1,4 +1,4 @@
-"""Memory that leaves the card by request and comes back: contents, addresses and graphs as they were."""
+"""Memory that is moved off the card on request, and back: contents, addresses and graphs are unchanged."""
 
 import os
 import select

@@ -1,4 +1,4 @@
-"""Tenants of two cards whose memory leaves them: both at once, each card's bytes under their addresses."""
+"""Tenants on two cards whose memory is moved off: from both cards at once, and back to the same card and addresses."""
 
 import textwrap
 

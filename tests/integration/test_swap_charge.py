@@ -1,4 +1,4 @@
-"""Whose memory cgroup a swap arena counts in, with real cgroups; root alone can make them."""
+"""Which memory cgroup a swap arena is charged to, with real cgroups, so only root can run this."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""Tenants whose memory does not fit on the card together: they take turns on it, and lose nothing."""
+"""Tenants whose memory does not fit on the card together take turns on it, and lose no data."""
 
 import os
 import pty

@@ -1,4 +1,4 @@
-"""allot top: in a terminal of the test's own, which a terminal emulator reads; and as scripts use it."""
+"""allot top: in a pseudoterminal, whose screen a terminal emulator library reads; and as scripts use it."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""How near the cards are to each other: from a description by NVML and the daemon to allot topo, and to
-the cards that a tenant of several gets."""
+"""How near the cards are to each other: from the simulated description, through NVML and the daemon, to `allot topo` and to the
+choice of cards for a tenant that wants several."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""allot trace on the simulated GPU: what is in the file is what was done, and its end is proper in every case."""
+"""allot trace on the simulated GPU: the file has what the program did, and is complete however the recording ends."""
 
 import os
 import pathlib

@@ -1,7 +1,6 @@
-"""Several processes of one tenant on one simulated card: by turns within its leases, and all at once with
-`turns = off`. What that is worth is held to a bar on virtual time (tests/unit/policy/lease/test_turns_gain.c,
-test_bars.c); here it is real processes, on a machine whose few cores have other things to do, so the bounds
-are counters, and wide."""
+"""Several processes of one tenant on one simulated card: they take turns within its leases, or run all at once with
+`turns = off`. Real processes share the test machine's few cores, so bounds are wide and on counters only. The gain has a bar
+in virtual time (tests/unit/policy/lease/test_turns_gain.c, test_bars.c)."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Who gets round the library is found, told of, and by setting frozen or ended; who does not is let be."""
+"""A process that bypasses the library is found and reported; settings can also freeze or end it. Others are left alone."""
 
 import json
 import os

@@ -1,6 +1,5 @@
-"""One virtual card: what CUDA and NVML say in a tenant agrees, by every version of every call, and
-NVIDIA's nvidia-ml-py, nvitop and nvtop show the tenant's quota, processes and use of the GPU. Of MIG
-instances: test_mig.py."""
+"""A tenant's virtual card: CUDA and NVML agree in a tenant, in every version of every call. nvidia-ml-py, nvitop and nvtop show
+the tenant's quota, processes and GPU use. For MIG instances see test_mig.py."""
 
 import fcntl
 import json

@@ -1,4 +1,4 @@
-"""--on-full wait: allocations that wait for memory, in order, and everything that may end the wait."""
+"""--on-full wait: allocations wait for memory in order; and everything that can end such a wait."""
 
 import os
 import re

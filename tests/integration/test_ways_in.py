@@ -1,5 +1,5 @@
-"""Every way in which a program comes to the driver: the quota holds, and the ledger ends at zero. What
-can't be governed is refused, and says so."""
+"""Every way in which a program can reach the driver: the quota holds, and the ledger is zero at the end. A way that allot can't
+govern is refused with a message."""
 
 import os
 import pathlib

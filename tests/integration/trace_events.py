@@ -1,5 +1,5 @@
-"""Reads what `allot trace` wrote, and holds it to the Trace Event Format: what Perfetto and chrome://tracing
-would not show, or show wrongly, is an error here."""
+"""Reads a file of `allot trace` and checks it against the Trace Event Format. Anything that Perfetto and chrome://tracing would
+not show, or would show wrongly, is an error."""
 
 import json
 from collections import defaultdict

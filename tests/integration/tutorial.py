@@ -1,5 +1,5 @@
-"""docs/guide/tutorial.md, line by line, as somebody who copies and pastes it into a shell. By itself, `python3 tutorial.py`, it is done
-in the source's folder, the build too; test_docs.py does it with the build under test."""
+"""Runs docs/guide/tutorial.md line by line, like a user who pastes it into a shell. `python3 tutorial.py` runs all of it in
+the source folder, with the build; test_docs.py uses the build under test."""
 
 import json
 import os
