@@ -1,5 +1,5 @@
-"""Error messages: one line that says what is wrong, why, and what to do. Each row of the table has the user's mistake, the value
-that the message must name, and the words that say what to do."""
+"""Error messages: one line that says what is wrong, why, and what to do. Each row of the table has the user's mistake, the
+value that the message must name, and the words that say what to do."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""allot mirror: a directory of the driver's libraries, for LD_LIBRARY_PATH or a mount, in which liballot.so is loaded before the
-driver. The driver is that of a fake root file system, or the simulated one."""
+"""allot mirror: a directory of the driver's libraries, for LD_LIBRARY_PATH or a mount, in which liballot.so is loaded before
+the driver. The driver is that of a fake root file system, or the simulated one."""
 
 import json
 import os

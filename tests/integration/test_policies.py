@@ -1,5 +1,5 @@
-"""The policies other than leases, with real processes on the simulated card. Bounds are wide: they show that a policy works, not
-how exactly. tests/unit/policy/lease has tighter bounds in virtual time."""
+"""The policies other than leases, with real processes on the simulated card. Bounds are wide: they show that a policy works,
+not how exactly. tests/unit/policy/lease has tighter bounds in virtual time."""
 
 import time
 

@@ -1,5 +1,5 @@
-"""Less common calls of the simulated driver: types of graph nodes, the DOT output of a graph, streams of green contexts, managed
-variables of libraries; and NVML in a forked child."""
+"""Less common calls of the simulated driver: types of graph nodes, the DOT output of a graph, streams of green contexts,
+managed variables of libraries; and NVML in a forked child."""
 
 from sim_peers import sim, start_sim    # noqa: F401
 

@@ -1,5 +1,5 @@
-"""docs/guide/slurm.md on a Slurm cluster of one node: uses the settings, scripts and command lines of the page unchanged, but for
-paths that a test does not have."""
+"""docs/guide/slurm.md on a Slurm cluster of one node: uses the settings, scripts and command lines of the page unchanged, but
+for paths that a test does not have."""
 
 import pytest
 

@@ -1,5 +1,5 @@
-"""Tenants that run on a card at the same time, as MPS clients: their groups, the groups' MPS control daemons, and what happens to
-the tenants when a control daemon, a server or a client ends."""
+"""Tenants that run on a card at the same time, as MPS clients: their groups, the groups' MPS control daemons, and what happens
+to the tenants when a control daemon, a server or a client ends."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What renders the chart and the kustomization, and reads what comes out."""
+"""Renders the Helm chart and the kustomization, and reads the rendered objects."""
 
 import json
 import pathlib

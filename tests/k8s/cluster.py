@@ -1,5 +1,5 @@
-"""A Kubernetes API server of a test's own: real etcd and kube-apiserver on loopback, with certificates,
-tokens and keys in a directory of the test's. It ends exactly what it started."""
+"""Starts a Kubernetes API server for a test: real etcd and kube-apiserver on loopback, with certificates, tokens and keys in
+the test's directory. Ends only the processes that it started."""
 
 import base64
 import json

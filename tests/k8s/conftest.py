@@ -1,4 +1,4 @@
-"""What every test against a real API server uses."""
+"""Fixtures for all tests against a real API server."""
 
 import pathlib
 import subprocess

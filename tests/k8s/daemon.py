@@ -1,4 +1,4 @@
-"""allotd on simulated cards, as a test's node: in the foreground, so that its log is the test's."""
+"""Runs allotd on simulated cards as the node of a test, in the foreground, so that the test gets its log."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""A way to the API server that a test can shut: connections through it are cut, refused, or held up at will."""
+"""A proxy in front of the API server, with which a test can cut, refuse or delay connections."""
 
 import select
 import socket

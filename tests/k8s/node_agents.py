@@ -1,7 +1,7 @@
-"""The node's end of bindings, for many nodes at once: what device plugins write of pods that were bound to them, a moment after
-that as a kubelet is. A program of its own, so that it takes no time from who measures:
+"""Plays the device plugins of many nodes: a moment after a pod was bound, it writes what a node's plugin writes for the pod.
+It is a separate program, so that it does not take processor time from the process that measures:
 
-    node_agents.py URL CA TOKEN     prints "NAME SECONDS" when a pod is seen bound, by the clock of time.time()
+    node_agents.py URL CA TOKEN     prints "NAME SECONDS" when it sees that a pod is bound; SECONDS is time.time()
 """
 
 import http.client

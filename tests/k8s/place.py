@@ -1,5 +1,5 @@
-"""A place of a test's own for programs that keep state where the machine has its own: mounts and processes
-apart from the machine's. Everything in it ends with it, also what has gone into the background."""
+"""New mount and pid namespaces for a test's programs that keep state at fixed paths, so that they do not touch the machine's
+state. All processes in them end with them, also those in the background."""
 
 import os
 import signal

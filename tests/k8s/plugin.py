@@ -1,4 +1,4 @@
-"""Device plugins of nodes without a kubelet: allotd's own end of a binding (kube-binding), asked in a kubelet's place for
+"""Device plugins for nodes without a kubelet: calls allotd's code for bindings (kube-binding) as a kubelet would, to allocate
 what the scheduler has written."""
 
 import os

@@ -1,5 +1,5 @@
-"""A node whose pods run: a real kubelet, with containerd and runc, on a real API server. What the kubelet and
-containerd keep is in a directory of the test's, and everything that they start ends with it."""
+"""A node that really runs pods: a real kubelet with containerd and runc, on a real API server. The kubelet and containerd keep
+their state in the test's directory, and everything that they start ends with the node."""
 
 import contextlib
 import json

@@ -1,5 +1,5 @@
-"""HAMi's vocabulary from end to end but for kubelet and scheduler: a real API server, whose pods are bound as a
-scheduler does it, a kubelet of gRPC's own library that picks devices without looking, and allotd between them."""
+"""HAMi's resource names and annotations from end to end, without a real kubelet and scheduler: a real API server, the test binds
+pods as a scheduler does, a test kubelet made with gRPC's library picks any devices, and allotd stands between them."""
 
 import json
 import os

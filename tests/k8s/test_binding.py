@@ -1,5 +1,5 @@
-"""What a device plugin does of a binding, against a real API server: which pod an Allocate is for, and what is
-written when it has been given its shares."""
+"""A device plugin's part of a binding, against a real API server: how it finds the pod of an Allocate call, and what it writes
+once the pod has its shares."""
 
 import os
 import select

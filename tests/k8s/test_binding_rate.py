@@ -1,9 +1,9 @@
-"""Many pods created at once on many nodes, by kube-scheduler as the chart configures it, with the webhook: all are bound, as fast as
-by a kube-scheduler alone, and a pod that fits nowhere is told why. Of two sizes:
+"""Many pods are created at once, and kube-scheduler, configured as in the chart and with the webhook, binds them to many nodes.
+All are bound, as fast as by a kube-scheduler alone, and a pod that fits nowhere gets the reason. The size is small by default;
 
     ALLOT_BIND=500x8x4000 build/venv/bin/python -m pytest -s tests/k8s/test_binding_rate.py     nodes x GPUs x pods
 
-prints what was measured; by default it is small."""
+runs a larger one and prints the measurements."""
 
 import json
 import os

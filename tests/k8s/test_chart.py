@@ -1,5 +1,5 @@
-"""The Helm chart: linted and rendered with several sets of values, wrong ones refused by name, and its objects before a
-real API server."""
+"""The Helm chart: Helm lints and renders it with several sets of values, refuses wrong values by name, and a real API server
+accepts its objects."""
 
 import base64
 import json

@@ -1,5 +1,5 @@
-"""What the chart's accounts may do: just what the programs do, shown by the API server's own account of it and by the
-programs at work with nothing else."""
+"""The rights of the chart's service accounts: exactly those that the programs need. The API server's own access reviews show it,
+and the programs work with no other rights."""
 
 import http.client
 import json

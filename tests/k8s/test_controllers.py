@@ -1,5 +1,5 @@
-"""Pods that a real controller manager makes and takes away: a Deployment keeps its replicas on cards, and gives back what it
-no longer wants; a group of a Job's pods is placed whole."""
+"""Pods that a real controller manager creates and deletes: a Deployment keeps its replicas on cards and frees the cards of
+replicas that it removes; the pods of a Job that form a group are placed all together."""
 
 import re
 

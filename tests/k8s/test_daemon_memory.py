@@ -1,5 +1,5 @@
-"""How much memory the daemon takes on a full node: eight cards, 200 tenants with a process each, the kubelet's plugin,
-metrics that are read, and the Kubernetes API with as many pods as a node has."""
+"""The daemon's memory use on a full node: eight cards, 200 tenants with one process each, the kubelet's plugin, a reader of the
+metrics, and a Kubernetes API with as many pods as a node may have."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""What the documentation tells readers to paste for Kubernetes: objects before a real API server, Helm's lines."""
+"""The documentation's examples for Kubernetes: a real API server accepts the objects, and Helm accepts its command lines."""
 
 import re
 import shlex

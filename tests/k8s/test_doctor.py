@@ -1,4 +1,4 @@
-"""allot doctor asks a real API server of its node."""
+"""allot doctor with a real API server, which it asks about its node."""
 
 import json
 import subprocess

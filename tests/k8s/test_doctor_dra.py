@@ -1,4 +1,4 @@
-"""allot doctor on a node with the DRA driver: its socket and registration, its slice, the class, and rights."""
+"""allot doctor on a node with the DRA driver checks its socket and registration, its ResourceSlice, the class, and rights."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""allotd as the DRA driver gpu.allot.dev: a real API server, claims that are allocated as a scheduler does it, and a kubelet of
-gRPC's own library."""
+"""allotd as the DRA driver gpu.allot.dev, with a real API server. The test allocates claims as a scheduler does, and calls the
+driver as a kubelet does, with gRPC's own library."""
 
 import json
 import os

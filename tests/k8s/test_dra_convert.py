@@ -1,4 +1,4 @@
-"""Manifests that know nothing of claims, in a cluster that has them: the webhook makes ResourceClaimTemplates of their limits, the
+"""Manifests without claims in a cluster that uses claims: the webhook makes ResourceClaimTemplates from their limits, the
 cluster's own scheduler places the claims, and a real kubelet runs the pods."""
 
 import concurrent.futures

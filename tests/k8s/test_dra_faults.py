@@ -1,7 +1,7 @@
-"""What goes wrong around the DRA driver, and how soon all is well again after that: a full disk, a second driver of the same name, an
-API server that is away, a reboot. A real API server; claims are allocated as a scheduler does it.
+"""Faults around the DRA driver, and the time to recover from each: a full disk, a second driver of the same name, an unreachable
+API server, a reboot. The API server is real; the test allocates claims as a scheduler does.
 
-    ALLOT_AWAY_S=60 build/venv/bin/python -m pytest -s tests/k8s/test_dra_faults.py     how long the API server is away
+    ALLOT_AWAY_S=60 build/venv/bin/python -m pytest -s tests/k8s/test_dra_faults.py     seconds that the API server is away
 
 prints how long each recovery took."""
 

@@ -1,5 +1,5 @@
-"""`helm test` of the chart by a ResourceClaim: a real API server, scheduler, controller of claims and kubelet, the image that
-deploy/image/build makes, and allotd beside it as the driver."""
+"""`helm test` of the chart with a ResourceClaim: a real API server, scheduler, claim controller and kubelet, the image that
+deploy/image/build makes, and allotd outside of the cluster as the driver."""
 
 import os
 import stat

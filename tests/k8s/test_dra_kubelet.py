@@ -1,5 +1,5 @@
-"""The DRA driver in a whole cluster: pods with ResourceClaims, a real API server, scheduler, controller of claims and kubelet, and
-containerd and runc, which run the containers by their CDI devices."""
+"""The DRA driver in a whole cluster: pods with ResourceClaims, a real API server, scheduler, claim controller and kubelet, and
+containerd and runc, which run the containers with their CDI devices."""
 
 import os
 import random

@@ -1,11 +1,11 @@
-"""ResourceClaims at scale: a real API server, the cluster's own scheduler, controller of claims, and an allotd with simulated GPUs
-for each node; the test is their kubelets. Claims of random memory and cores come and go: each tenant has what was requested, no
-claim that the scheduler has placed is refused, and no GPU is promised over.
+"""ResourceClaims at scale: a real API server, the cluster's own scheduler and claim controller, and an allotd with simulated
+GPUs for each node; the test plays the kubelets. Claims with random memory and cores come and go. Each tenant must get
+what it requested, no claim that the scheduler placed may be refused, and no GPU may be overcommitted.
 
     ALLOT_CLAIMS_AT=64x8x1000 build/venv/bin/python -m pytest -s tests/k8s/test_dra_scale.py     nodes x GPUs x claims
 
-prints what was measured, and beside it the binding of pods that ask for the same in their limits, by the extender in the same
-cluster; by default it is small."""
+prints the measurements and, to compare, those of pods that ask for the same in their limits and are bound through the extender
+in the same cluster. The size is small by default."""
 
 import contextlib
 import json

@@ -1,4 +1,4 @@
-"""Cordoned GPUs as tainted devices, where the cluster knows taints of devices: a real API server and scheduler."""
+"""Cordoned GPUs become tainted devices, if the cluster supports device taints: with a real API server and scheduler."""
 
 import os
 

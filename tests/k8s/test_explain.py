@@ -1,5 +1,5 @@
-"""allot explain, as a user of the cluster runs it: by the service proxy of a real API server, with no more rights than its
-manual names, and without any of them."""
+"""allot explain as a cluster's user runs it, through the service proxy of a real API server: with only the rights that its
+manual names, and without each of them."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""Events of filter before a real API server: HAMi's reasons and texts, one event a reason whose count grows, and however often
-a pod is asked about, it is told seldom."""
+"""Events that `filter` writes to a real API server: they have HAMi's reasons and texts, there is one event per reason whose
+count grows, and few are written however often kube-scheduler asks about a pod."""
 
 import pytest
 

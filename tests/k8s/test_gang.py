@@ -1,4 +1,4 @@
-"""Gangs, through a real kube-scheduler that knows nothing of them: pods of a group are placed whole or not at all."""
+"""Gangs with a real kube-scheduler, which knows nothing about them: all pods of a group are placed, or none."""
 
 import random
 import re

@@ -1,5 +1,5 @@
-"""HAMi's wire, both ways: allot-scheduler in front of HAMi's device plugin, and allotd behind HAMi's scheduler. What HAMi
-writes is recorded, how it reads is restated (hami.py)."""
+"""Compatibility with HAMi in both directions: allot-scheduler with HAMi's device plugin, and allotd with HAMi's scheduler. HAMi's
+outputs are recordings; hami.py reimplements how HAMi reads."""
 
 import datetime
 import json

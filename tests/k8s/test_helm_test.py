@@ -1,5 +1,5 @@
-"""`helm test` of the chart on a node whose pods run: the image that deploy/image/build makes, a real kubelet, and Helm itself,
-which waits for the pod's end and shows what it said."""
+"""`helm test` of the chart on a node that really runs pods: the image that deploy/image/build makes, a real kubelet, and Helm
+itself, which waits until the test pod ends and shows its output."""
 
 import shutil
 import stat

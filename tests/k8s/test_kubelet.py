@@ -1,5 +1,5 @@
-"""allotd beside a real kubelet, whose pods containerd and runc run: registration, quotas inside of pods, the
-health of cards, and pods that outlive both daemons.
+"""allotd with a real kubelet, whose pods containerd and runc run: registration, quotas within pods, the health of cards, and
+pods that outlive a restart of allotd and of the kubelet.
 
 ALLOT_KILLS: how often allotd is killed while a container is allocated, in each vocabulary; 5 by default."""
 

@@ -1,5 +1,5 @@
-"""gpu-manager's vocabulary beside a real kubelet: pods that ask for cores and memory of simulated cards, which containerd and
-runc run.
+"""gpu-manager's resource names with a real kubelet: pods that ask for cores and memory of simulated cards, and that containerd
+and runc run.
 
 ALLOT_KILLS: how often allotd is killed while a container is allocated; 5 by default."""
 

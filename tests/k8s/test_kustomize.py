@@ -1,4 +1,4 @@
-"""The kustomization, for those without Helm: the same objects as the chart's by its defaults."""
+"""The kustomization, for users without Helm: it makes the same objects as the chart with its default values."""
 
 import base64
 import json

@@ -1,5 +1,5 @@
-"""Annotations of a pod that change the terms of its containers while they run: a real API server, allotd, and the
-kubelet of gRPC's own library. What the tenant is given is read from the daemon that enforces it."""
+"""Annotations of a pod that change the shares of its running containers: with a real API server, allotd, and a test kubelet made
+with gRPC's own library. The new shares are read from the daemon, which enforces them."""
 
 import itertools
 import os

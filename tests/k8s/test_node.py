@@ -1,4 +1,4 @@
-"""The node half of HAMi's protocol, against a real API server: what allotd has stands on its Node."""
+"""The node's part of HAMi's protocol, against a real API server: allotd writes its devices to annotations of its Node."""
 
 import json
 import os

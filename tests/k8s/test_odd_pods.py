@@ -1,5 +1,5 @@
-"""allot-scheduler in a cluster where some pods hold what a program may trip over: U+0000 in any text, a
-megabyte, annotations that are broken."""
+"""allot-scheduler in a cluster where some pods have unusual contents: U+0000 in any text, a megabyte of text, or broken
+annotations."""
 
 import json
 import time

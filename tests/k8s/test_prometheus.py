@@ -1,5 +1,5 @@
-"""The dashboard's view of the cluster: a real Prometheus that reads allot-scheduler beside a real API server has data
-for every panel, and tells of a node whose cards can't be and of one without allotd."""
+"""The dashboard's view of the cluster: a real Prometheus that reads allot-scheduler, with a real API server, has data for every
+panel, and reports a node whose cards are implausible and a node without allotd."""
 
 import json
 import time

@@ -1,5 +1,5 @@
-"""Namespaces' quotas of cards, with the real API server and kube-scheduler: pods beyond one wait with the reason until there
-is more of it, or are refused by the webhook, and nobody else is held to it."""
+"""Quotas of cards for namespaces, with a real API server and kube-scheduler: pods beyond a quota wait, with the reason, until it
+has room, or the webhook refuses them. Pods of other namespaces are not affected."""
 
 import base64
 import json

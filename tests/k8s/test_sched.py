@@ -1,6 +1,6 @@
-"""Pods that ask for parts of GPUs, from a real kube-scheduler through allot-scheduler to allotd's end of the binding, on
-nodes without a kubelet: where they land is what HAMi's formulas say, no card is given twice, and what does not fit waits
-with its reason."""
+"""Pods that ask for parts of GPUs, from a real kube-scheduler through allot-scheduler to allotd's part of the binding, on nodes
+without a kubelet: pods are placed as HAMi's formulas say, nothing is assigned twice, and a pod that does not fit waits
+with the reason."""
 
 import collections
 import concurrent.futures

@@ -1,5 +1,5 @@
-"""What the scheduler writes when it binds a pod, against a real API server: HAMi's annotations, the node's lock and who
-has it, the Binding, events; and what becomes of it when somebody is faster, or the server is away."""
+"""What the scheduler writes when it binds a pod, against a real API server: HAMi's annotations, the node's lock and its owner,
+the Binding, and events; also when another scheduler is faster, or the API server can't be reached."""
 
 import os
 import re

@@ -1,5 +1,5 @@
-"""A real kube-scheduler that shows allot-scheduler a certificate, and one that shows none; explanations by a token, and no more
-of them than may be asked for."""
+"""Authentication of allot-scheduler's clients: a real kube-scheduler with a certificate and one without; and explanations for a
+token, up to the allowed rate of requests."""
 
 import json
 import time

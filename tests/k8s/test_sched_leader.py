@@ -1,6 +1,6 @@
-"""Which of several schedulers leads, by a Lease on a real API server: leaders that are killed, stopped, ended in order, cut
-off; and the lease as others see it. The time a lease holds is short here, so that no test waits for long: the virtual clock
-of the unit tests has the real ones."""
+"""Leader election among several schedulers by a Lease on a real API server: leaders that are killed, stopped, shut down in order
+or cut off from the server; and the Lease as others see it. Lease times are short here, so that no test waits for long. Unit
+tests use the real times with a virtual clock."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""allot-scheduler beside a real API server, asked as kube-scheduler asks an extender."""
+"""allot-scheduler with a real API server; the test sends it the requests that kube-scheduler sends to an extender."""
 
 import json
 import signal

@@ -1,5 +1,5 @@
-"""The cluster's page of an allot-scheduler that follows a real API server, with the rights of its account: a node, a pod on
-it, and one that waits until there is room. tests/integration/test_cluster_page.py has the rest, of a stand-in's cluster."""
+"""The cluster's web page, from an allot-scheduler that follows a real API server with only its account's rights: a node, a pod
+on it, and a pod that waits for room. tests/integration/test_cluster_page.py tests the rest with a stand-in API server."""
 
 import json
 import urllib.request

@@ -1,4 +1,4 @@
-"""What the chart does before Helm takes it away: the daemons end while they still have their rights."""
+"""The chart's hook before Helm uninstalls it: the daemons end while they still have their rights."""
 
 import subprocess
 

@@ -1,7 +1,7 @@
-"""allotd and allot-scheduler are updated again and again while a Deployment rolls: a real kubelet, kube-scheduler and
-controller manager. No pod fails.
+"""allotd and allot-scheduler are updated again and again during a rolling update of a Deployment, with a real kubelet,
+kube-scheduler and controller manager. No pod may fail.
 
-ALLOT_UPDATES: how many times each; 3 by default."""
+ALLOT_UPDATES: how many times each of the two is updated; 3 by default."""
 
 import os
 import random

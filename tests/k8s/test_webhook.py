@@ -1,4 +1,4 @@
-"""The webhook as a real API server calls it: what comes out, what is refused, and what happens without it."""
+"""The webhook, called by a real API server: how it changes objects, which it refuses, and what happens if it is unreachable."""
 
 import base64
 import json
