@@ -1,6 +1,6 @@
-"""Dynamic Resource Allocation in tests: objects of resource.k8s.io, and the kubelet's calls of a DRA driver, made with gRPC's own
-library. It encodes and decodes messages by their field numbers (k8s.io/kubelet, pluginregistration/v1 and dra/v1), so
-that it shares no code with the tested driver."""
+"""Dynamic Resource Allocation in tests: objects of resource.k8s.io, and the kubelet's calls of a DRA driver, made with
+gRPC's own library. It encodes and decodes messages by their field numbers (k8s.io/kubelet, pluginregistration/v1 and
+dra/v1), so that it shares no code with the tested driver."""
 
 import os
 import uuid

@@ -1,5 +1,5 @@
-"""Reimplements how HAMi reads annotations that others write, and makes objects as HAMi writes them (the README of tests/data/hami
-says where each form comes from). Versions are strings: "2.8", "2.10"."""
+"""Reimplements how HAMi reads annotations that others write, and makes objects as HAMi writes them (the README of
+tests/data/hami says where each form comes from). Versions are strings: "2.8", "2.10"."""
 
 import datetime
 import json

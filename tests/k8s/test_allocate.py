@@ -1,5 +1,5 @@
-"""HAMi's resource names and annotations from end to end, without a real kubelet and scheduler: a real API server, the test binds
-pods as a scheduler does, a test kubelet made with gRPC's library picks any devices, and allotd stands between them."""
+"""HAMi's resource names and annotations from end to end, without a real kubelet and scheduler: a real API server, the test
+binds pods as a scheduler does, a test kubelet made with gRPC's library picks any devices, and allotd stands between them."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""The rights of the chart's service accounts: exactly those that the programs need. The API server's own access reviews show it,
-and the programs work with no other rights."""
+"""The rights of the chart's service accounts: exactly those that the programs need. The API server's own access reviews show
+it, and the programs work with no other rights."""
 
 import http.client
 import json

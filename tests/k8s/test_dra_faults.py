@@ -1,5 +1,5 @@
-"""Faults around the DRA driver, and the time to recover from each: a full disk, a second driver of the same name, an unreachable
-API server, a reboot. The API server is real; the test allocates claims as a scheduler does.
+"""Faults around the DRA driver, and the time to recover from each: a full disk, a second driver of the same name, an
+unreachable API server, a reboot. The API server is real; the test allocates claims as a scheduler does.
 
     ALLOT_AWAY_S=60 build/venv/bin/python -m pytest -s tests/k8s/test_dra_faults.py     seconds that the API server is away
 

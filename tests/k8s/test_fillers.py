@@ -1,5 +1,6 @@
-"""Inference pods use the GPU time that trainings leave, and make room when the trainings need it again: with a real API server and
-kube-scheduler, allot-scheduler with place_by_use, and one node whose allotd has programs that work on a simulated card."""
+"""Inference pods use the GPU time that trainings leave, and make room when the trainings need it again: with a real API
+server and kube-scheduler, allot-scheduler with place_by_use, and one node whose allotd has programs that work on a simulated
+card."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-"""Compatibility with HAMi in both directions: allot-scheduler with HAMi's device plugin, and allotd with HAMi's scheduler. HAMi's
-outputs are recordings; hami.py reimplements how HAMi reads."""
+"""Compatibility with HAMi in both directions: allot-scheduler with HAMi's device plugin, and allotd with HAMi's scheduler.
+HAMi's outputs are recordings; hami.py reimplements how HAMi reads."""
 
 import datetime
 import json

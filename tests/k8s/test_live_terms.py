@@ -1,5 +1,5 @@
-"""Annotations of a pod that change the shares of its running containers: with a real API server, allotd, and a test kubelet made
-with gRPC's own library. The new shares are read from the daemon, which enforces them."""
+"""Annotations of a pod that change the shares of its running containers: with a real API server, allotd, and a test kubelet
+made with gRPC's own library. The new shares are read from the daemon, which enforces them."""
 
 import itertools
 import os

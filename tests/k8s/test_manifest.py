@@ -1,5 +1,5 @@
-"""The manifests of deploy/kubernetes: a real API server accepts each object with all its fields, and allotd accepts the settings
-in them."""
+"""The manifests of deploy/kubernetes: a real API server accepts each object with all its fields, and allotd accepts the
+settings in them."""
 
 import json
 import re

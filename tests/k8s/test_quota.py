@@ -1,5 +1,5 @@
-"""Quotas of cards for namespaces, with a real API server and kube-scheduler: pods beyond a quota wait, with the reason, until it
-has room, or the webhook refuses them. Pods of other namespaces are not affected."""
+"""Quotas of cards for namespaces, with a real API server and kube-scheduler: pods beyond a quota wait, with the reason,
+until it has room, or the webhook refuses them. Pods of other namespaces are not affected."""
 
 import base64
 import json

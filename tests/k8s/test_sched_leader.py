@@ -1,6 +1,6 @@
-"""Leader election among several schedulers by a Lease on a real API server: leaders that are killed, stopped, shut down in order
-or cut off from the server; and the Lease as others see it. Lease times are short here, so that no test waits for long. Unit
-tests use the real times with a virtual clock."""
+"""Leader election among several schedulers by a Lease on a real API server: leaders that are killed, stopped, shut down in
+order or cut off from the server; and the Lease as others see it. Lease times are short here, so that no test waits for long.
+Unit tests use the real times with a virtual clock."""
 
 import os
 import re

@@ -1,5 +1,6 @@
-"""gpu-manager's resource names without a real kubelet: a real API server with pods that ask for cores and memory, a test kubelet
-made with gRPC's own library, which allocates each resource separately and records who holds what, and allotd between them."""
+"""gpu-manager's resource names without a real kubelet: a real API server with pods that ask for cores and memory, a test
+kubelet made with gRPC's own library, which allocates each resource separately and records who holds what, and allotd between
+them."""
 
 import json
 import os
