@@ -146,7 +146,7 @@ TWO_EAGER = tuple(LlmServer(f"eager{i}", 50, "1b", 4, 128, is_eager=True, memory
 class Scene:
     about: str
     members: tuple
-    load_pct: int = None    # None: closed loop; else requests arrive at random, at this part of the rate that one server handles alone
+    load_pct: int = None    # None: closed loop; else requests arrive at random, at this part of one server's rate alone
     has_pause: bool = False     # the second of two servers is idle, comes, is idle again and comes back
     by_turns: bool = False      # ways that slice the GPU by time are compared in turns
 

@@ -110,8 +110,8 @@ def space_models(bench):
     learn_s = settings.settle_s + LEARN_S
 
     def rates(trainers, counts=None):
-        """Steps a millisecond of each training, also while the daemon learns the kernels' lengths. counts: receives the daemon's
-        figures for each, at the begin and at the end."""
+        """Steps a millisecond of each training, also while the daemon learns the kernels' lengths. counts: receives the
+        daemon's figures for each, at the begin and at the end."""
         def look():
             if counts is not None:
                 counts.append([bench.machine.tenant_device(trainer.name) for trainer in trainers])
