@@ -1,4 +1,4 @@
-"""allotd's device plugin for the kubelet: a system daemon on simulated cards, and a test kubelet made with gRPC's own library."""
+"""allotd's device plugin for the kubelet: a system daemon on simulated cards, and a test kubelet that uses gRPC's library."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Legacy IPC of memory that can be moved off the card: allot makes its own handles and passes file descriptors via the daemon."""
+"""Legacy IPC of memory that can be moved off the card: allot's own handles, and file descriptors passed via the daemon."""
 
 import textwrap
 

@@ -1,5 +1,5 @@
 """`helm test` of the chart with a ResourceClaim: a real API server, scheduler, claim controller and kubelet, the image that
-deploy/image/build makes, and allotd outside of the cluster as the driver."""
+deploy/image/build makes, and an allotd that the test starts as the driver."""
 
 import os
 import stat

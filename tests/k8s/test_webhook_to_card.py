@@ -1,4 +1,4 @@
-"""The whole way of a pod from the API to a card: a real API server calls the webhook, and a real kube-scheduler the extender."""
+"""The way of a pod from the API to a card: a real API server calls the webhook, and a real kube-scheduler the extender."""
 
 import json
 import subprocess
