@@ -15,8 +15,8 @@
 #define RAMP_LOSS 0.2
 #define RAMP_SEEN_NS 300000
 /*
- * A program that seldom or never waits for its work has long slices once its thread was behind the GPU for BEHIND_MOST_NS of each lease,
- * on average. In each lease BEHIND_SEEN_NS more are measured, even if the thread is ahead at once.
+ * A program that seldom or never waits for its work has long slices once its thread was behind the GPU for BEHIND_MOST_NS of each
+ * lease, on average. In each lease BEHIND_SEEN_NS more are measured, even if the thread is ahead at once.
  */
 #define BEHIND_MOST_NS 50e3
 #define BEHIND_SEEN_NS 300000
@@ -56,7 +56,9 @@ void quantum_watch_start(struct arbiter *a, const struct tenant *holder)
 static void choose_slices(const struct arbiter *a, struct tenant *t)
 {
 	double behind_ns = 0, waits = 0;
-	double charged_ns = t->charged_ns - a->charged_before, slice_ns = charge_long_slice_ns(a, t);
+	/* A settlement may have given back more than the lease was charged. */
+	double charged_ns = fmax(t->charged_ns - a->charged_before, 0);
+	double slice_ns = charge_long_slice_ns(a, t);
 
 	if (t->seen.waits > a->waits_before)
 		waits = (double)(t->seen.waits - a->waits_before);
