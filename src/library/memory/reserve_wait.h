@@ -15,7 +15,8 @@
  * that it could free instead.
  *
  * The program's signal handlers run during the wait, which then goes on. If the daemon is gone, a tenant that holds no memory
- * waits until a new daemon answers or memory_wait_ns is over; one that holds memory is refused after a second. The waiting thread holds only the lock that serializes requests.
+ * waits until a new daemon answers or memory_wait_ns is over; one that holds memory is refused after a second. The waiting
+ * thread holds only the lock that serializes requests.
  */
 #pragma once
 
