@@ -29,9 +29,10 @@ int token_read(const char *path, char ret_token[TOKEN_MAX + 1], struct error *er
 				 TOKEN_MIN, TOKEN_MAX);
 	for (size_t i = 0; i < length; i++)
 		if (begin[i] <= ' ' || begin[i] > '~')
-			return error_set(err, EINVAL,
-					 "%s: a token may contain only printable ASCII characters",
-					 path);
+			return error_set(
+				err, EINVAL,
+				"%s: a token may contain only printable ASCII characters without spaces",
+				path);
 	memcpy(ret_token, begin, length);
 	ret_token[length] = '\0';
 	return 0;

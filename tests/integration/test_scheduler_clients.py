@@ -92,7 +92,7 @@ def test_which_certificates_count(scheduler, mine, tmp_path):
     status, why = bind(s)
     assert status == 403 and "a client certificate signed by an authority in client_ca is required, but none was presented" in why
     status, why = bind(s, mine.issue("allotd", alternative="DNS:kube-scheduler.example"))
-    assert (status, why) == (403, "the client certificate is for 'allotd', but client_names allows only kube-scheduler, spiffe://cluster/*")
+    assert (status, why) == (403, "no name of the client certificate (common name 'allotd') is in client_names, which is kube-scheduler, spiffe://cluster/*")
     for wrong in (Authority(tmp_path / "other").issue("kube-scheduler"), mine.issue("kube-scheduler", use="serverAuth"),
                   mine.issue("kube-scheduler", days=-1)):
         status, why = bind(s, wrong)

@@ -35,9 +35,10 @@ void bind_on_pod(struct bind_job *job, json_t *object)
 		r = bind_check_pod(&job->decision, pod, &err);
 	pod_free(pod);
 	if (r >= 0 && is_bound && !is_annotated)
-		r = error_set(&err, ESTALE,
-			      "pod %s/%s: is already bound to node %s, with other GPU shares",
-			      job->decision.pod_namespace, job->decision.pod, job->decision.node);
+		r = error_set(
+			&err, ESTALE,
+			"pod %s/%s: is already bound to node %s, with other GPU shares: only one scheduler may serve this pod",
+			job->decision.pod_namespace, job->decision.pod, job->decision.node);
 	if (r < 0)
 		job_fail(job, &err);
 	else if (is_bound)

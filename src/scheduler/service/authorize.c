@@ -92,7 +92,7 @@ static int check_name(gnutls_session_t session, const char *names, struct error 
 	text_clean(name);
 	return is_good ? 0
 		       : error_set(err, EACCES,
-				   "the client certificate is for '%.64s', but client_names allows only %.120s",
+				   "no name of the client certificate (common name '%.64s') is in client_names, which is %.120s",
 				   name, names);
 }
 

@@ -53,7 +53,8 @@ static int parse_whole(const char *value, unsigned most, unsigned *ret, struct e
 	char *end;
 	unsigned long number = strtoul(value, &end, 10);
 	if (!*value || value[strspn(value, "0123456789")] || strlen(value) > 9 || number > most)
-		return error_set(err, EINVAL, "'%.60s': must be a number up to %u", value, most);
+		return error_set(err, EINVAL, "'%.60s': must be a whole number from 0 to %u", value,
+				 most);
 	*ret = (unsigned)number;
 	return 0;
 }

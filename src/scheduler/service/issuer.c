@@ -76,9 +76,10 @@ static int add_names(gnutls_x509_crt_t certificate, const char *names, struct er
 		char name[NAME_MAX_BYTES];
 		size_t length = strcspn(at, ",");
 		if (length >= sizeof(name))
-			return error_set(err, EINVAL,
-					 "--names: '%.60s...': must be at most %zu bytes", at,
-					 sizeof(name) - 1);
+			return error_set(
+				err, EINVAL,
+				"--names: '%.60s...': a name must have at most %zu bytes; commas separate names",
+				at, sizeof(name) - 1);
 		memcpy(name, at, length);
 		name[length] = '\0';
 		int r = check_name(name, err);

@@ -48,7 +48,8 @@ int slice_parse(const struct slices *slices, const char *id, unsigned *ret_card,
 		if (!parse_slot(dash + 1, slices->per_card, &number))
 			return error_set(
 				err, EINVAL,
-				"device '%.63s' is not one of allotd's: '%.20s' must be 0 to %u",
+				"device '%.63s' is not one of allotd's: its number '%.20s' must be 0 to %u: "
+				"if fewer parts of a GPU are offered now, restart the kubelet",
 				id, dash + 1, slices->per_card - 1);
 		*ret_card = i;
 		*ret_number = number;

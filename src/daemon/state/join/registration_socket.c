@@ -225,9 +225,10 @@ static int exchange_fd(struct exchange *x, const struct fd_exchange_request *req
 	case FD_EXCHANGE_PUT: return store_fd(x, request, has_fds, err);
 	case FD_EXCHANGE_GET:
 		*ret_fd = fd_store_get(tenant->fd_store, request->key, &reply->bytes);
-		return *ret_fd < 0 ? error_set(err, ENOENT,
-					       "sharing: no process shares memory under this key")
-				   : 0;
+		return *ret_fd < 0
+			       ? error_set(err, ENOENT,
+					   "sharing: the GPU memory that the process opens (cuIpcOpenMemHandle) was freed, or is not this tenant's")
+			       : 0;
 	case FD_EXCHANGE_DELETE:
 		fd_store_delete(tenant->fd_store, x->peer.pid, request->key);
 		return 0;

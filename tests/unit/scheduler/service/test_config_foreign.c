@@ -180,7 +180,7 @@ static void test_what_they_mean(void **state)
 	refuse("node-scheduler-policy", "best", "'best': must be binpack, spread or fragmentation");
 	set("default-mem", "5000");
 	assert_int_equal(config.default_memory_bytes, UINT64_C(5000) << 20);
-	refuse("defaultMemory", "5Gi", "'5Gi': must be a number");
+	refuse("defaultMemory", "5Gi", "'5Gi': must be a whole number from 0 to");
 	set("node-lock-timeout", "1m30s");
 	assert_int_equal(config.lock_expiry_ns, 90 * NSEC_PER_SEC);
 	set("node-lock-retry-timeout", "1500ms");
