@@ -1,6 +1,7 @@
 """The benches of trainings: their arithmetic, the answers of a training process, and each bench from end to end on the
 simulated GPU, with sim_training.py instead of PyTorch. Whether a bench meets its bars is not tested here."""
 
+import contextlib
 import io
 import json
 import math
@@ -32,37 +33,48 @@ SIM_TRAINING = Path(__file__).parent / "sim_training.py"
 # ---- arithmetic
 
 class HalfTrainer:
-    """Steps of 10 ms, and natively of 5; natively one epoch is slow."""
+    """A tenant's steps take 10 ms, and native ones 5 ms; the first native epoch is slow."""
     def __init__(self, _, name, options=None):
-        self.name, self.epochs, self.said, self.is_native = name, 0, [], options is None
+        self.name, self.commands, self.is_native = name, [], options is None
+        self.native_epochs = 0
 
     def ask(self, *words):
-        self.said.append(words)
+        self.commands.append(words)
+        if words[0] == "bypass":
+            self.is_native = words[1] == 1
 
-    def steps_in(self, seconds, least):
-        return max(least, int(seconds / 0.005))
+    def steps_in(self, seconds):
+        return int(seconds / 0.010)
 
     def epoch_s(self, steps):
-        self.epochs += 1
-        return steps * (0.005 if self.is_native else 0.010) * (1.5 if self.is_native and self.epochs == 1 else 1)
+        if not self.is_native:
+            return steps * 0.010
+        self.native_epochs += 1
+        return steps * 0.005 * (1.5 if self.native_epochs == 1 else 1)
 
     def end(self):
-        self.said.append("ended")
+        self.commands.append("ended")
 
 
-def test_a_training_at_half_is_compared_pair_by_pair(monkeypatch):
+@pytest.mark.parametrize("can_bypass", [False, True])
+def test_a_training_at_half_is_compared_pair_by_pair(monkeypatch, can_bypass):
     made = []
+    monkeypatch.setattr(training, "standing_aside", lambda machine: contextlib.nullcontext(can_bypass))
     monkeypatch.setattr(training, "Trainer", lambda *words: made.append(HalfTrainer(*words)) or made[-1])
     monkeypatch.setattr(training, "ready", lambda trainers: None)
     monkeypatch.setattr(training, "take_models", lambda trainers, models: None)
     result = types.SimpleNamespace(rows=[], charts=[], add=lambda row: result.rows.append(row))
     training.trainings_half(types.SimpleNamespace(
-        settings=types.SimpleNamespace(training_seconds=8, training_rounds=3), result=result, bar=lambda real, _: real))
+        settings=types.SimpleNamespace(training_seconds=8, training_rounds=3), result=result, bar=lambda real, _: real,
+        machine=None))
     assert [row.name for row in result.rows] == [f"{model}, batch {batch}, at 50 %, waits: {when}: step over native"
-                                                 for model, batch in training.HALVED for _, when in training.WAITS]
-    first = result.rows[0]      # of three pairs one is of the slow epoch
+                                                 for model, batch in training.HALVED for _, when, _ in training.WAITS]
+    first = result.rows[0]      # One of its three pairs has the slow epoch.
     assert first.runs == pytest.approx([2 / 1.5, 2, 2]) and first.got == pytest.approx(2) and first.passed
-    assert all(one.said == 3 * [("sync", 1), ("sync", 10), ("sync", 0)] + ["ended"] for one in made)
+    assert len(made) == (1 if can_bypass else 2)
+    for one in made:
+        assert [words for words in one.commands if words[0] == "sync"] == 3 * [("sync", 1), ("sync", 10), ("sync", 0)]
+        assert one.commands[-1] == "ended"
 
 
 def test_pairs_tell_what_was_added_though_all_drifts():

@@ -1,19 +1,19 @@
-"""A training process that stays: it is told on its input, a line each, what to do, and answers each
-line with one of JSON. Import and start of PyTorch are then paid once for many measurements.
+"""A training process for many measurements, so that PyTorch is imported and started only once. It reads commands from its
+input, one a line, and answers each with a line of JSON.
 
-    model NAME BATCH    makes it, in place of the one before, and warms it up; {"fits": false,
-                        "error"} when the memory does not suffice, and the process goes on
-    free                gives its memory back
-    pause MS            of the host after each step, from now on
-    sync N              waits for the GPU after each N steps, from now on; 0: only at the end
-    steps N             takes one step that does not count, then N that do
+    model NAME BATCH    frees the model, makes this one and warms it up; {"fits": false, "error"} if there is not enough
+                        memory, and the process goes on
+    free                frees the model
+    pause MS            from now on, the host sleeps after each step
+    sync N              from now on, waits for the GPU after each N steps; 0: only at the end
+    steps N             takes steps until the first wait, which do not count, then N steps that do
     measure SECONDS     takes steps for that long
-    busy SECONDS        the same, with the GPU's time of a step
-    record SECONDS AT   the same from the Unix time AT on, with each step's end
-    bypass 1            from now on liballot.so stands aside, until bypass 0
-    turns PAIRS N       so many times N steps while liballot.so stands aside and N with it, after one each
-                        that does not count; the other one is first in every other pair. Nothing is asked
-                        in between, so that turns can be short, and drift is the same in both
+    busy SECONDS        as measure; also measures the GPU's time of a step
+    record SECONDS AT   as measure, from the Unix time AT on; also notes each step's end
+    bypass 1            from now on liballot.so is bypassed, until bypass 0
+    turns PAIRS N       PAIRS times N steps with liballot.so bypassed and N steps with it, each after steps that do not count.
+                        In every other pair the other one is first. There are no commands in between, so turns can be short,
+                        and drift affects both equally
 """
 
 import json
@@ -116,7 +116,7 @@ class Server:
         return take_steps(self.training, goes_on, self.pause_s, with_timer, self.sync_every)
 
     def _counted(self, count):
-        self._take(lambda done, _: done < 1)
+        self._take(lambda done, _: done < max(1, self.sync_every))
         return self._take(lambda done, _: done < count)
 
     def _steps(self, count):

@@ -36,9 +36,10 @@ class Taken:
 
 
 def take_steps(training, goes_on, pause_s=0.0, with_timer=False, sync_every=1):
-    """Steps for as long as goes_on(steps done, seconds since the beginning) holds. A pause is the
-    host's work after a step. sync_every: wait for the GPU after so many steps, 0: only after the last one. The end of a step
-    without a wait is when it was queued. A timer needs a wait after each."""
+    """Takes steps while goes_on(steps done, seconds since the beginning) is true, and returns their times. pause_s: a sleep
+    after each step, in place of other work of the host. sync_every: waits for the GPU after so many steps; 0: only after the
+    last one. A step without a wait ends when it is queued. The last step always ends when the GPU has done it. A timer needs a
+    wait after each step."""
     timer = training.timer() if with_timer else None
     sync_every = 1 if with_timer else sync_every
     taken = Taken()
@@ -57,8 +58,9 @@ def take_steps(training, goes_on, pause_s=0.0, with_timer=False, sync_every=1):
         if pause_s:
             time.sleep(pause_s)
         taken.ends_s.append(time.perf_counter() - taken.begin)
-    if sync_every != 1:
+    if sync_every != 1 and taken.ends_s:
         training.wait()
+        taken.ends_s[-1] = time.perf_counter() - taken.begin
     return taken
 
 
