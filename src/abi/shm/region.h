@@ -70,11 +70,9 @@ static inline enum lease_state lease_state_of(uint32_t word)
  */
 enum region_sync_point {
 	SYNC_POINT_UNTOLD, /* never */
-	SYNC_POINT_RUNG,   /* at each sync point */
-	/*
-	 * At each sync point, and when work begins while region_slot_device.busy is 0. The library also clears `busy` at each
-	 * sync point, unless another thread has launched work since.
-	 */
+	/* At each sync point. The library first clears region_slot_device.busy, unless another thread has launched work. */
+	SYNC_POINT_RUNG,
+	/* As SYNC_POINT_RUNG, and also when work begins while `busy` is 0. */
 	SYNC_POINT_ENDS_USE,
 };
 

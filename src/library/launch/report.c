@@ -7,6 +7,7 @@
 #include "library/launch/pace.h"
 #include "library/state/bell.h"
 #include "library/state/process_state.h"
+#include "library/sys/locks.h"
 
 /* Time between two polls of the helper thread while work is in flight (measured in docs/decisions/in-flight-bounds.md). */
 #define POLL_CLOSING_NS (40 * NS_PER_US)
@@ -33,12 +34,12 @@
 /* poll_free_ns() multiplies the time between polls by this; 1 to RARER_MOST */
 static uint64_t rarer = 1;
 
-/* Each device's totals. Only the helper thread writes them. */
+/* Each device's totals, under locks.report. A report is made by a poll, or when a thread has waited for all work. */
 static struct {
 	uint64_t busy_ns; /* total time with work in flight until seen_ns */
 	bool is_busy;
-	uint64_t seen_ns;       /* time of the last poll; 0 if none yet */
-	uint64_t worked_at_ns;  /* when a poll last saw work */
+	uint64_t seen_ns;       /* time of the last report; 0 if none yet */
+	uint64_t worked_at_ns;  /* when a report last showed work */
 	bool has_reported_idle; /* idleness was reported since worked_at_ns */
 	uint32_t lease;         /* the lease word to which has_lead belongs */
 	bool has_lead;          /* the thread was ahead of the GPU (LEAD_NS) under that lease */
@@ -149,18 +150,15 @@ static void measure_lead(int index, uint64_t used_ns, int64_t inflight_ns)
 		atomic_fetch_add_explicit(&own->ramp_ns, used_ns, memory_order_relaxed);
 }
 
-/* Reports device `index` to the daemon. is_busy is what the poll showed at now_ns. */
-static void report_device(int index, bool is_busy, uint64_t now_ns)
+/*
+ * Counts the time since the last report, and publishes it. is_busy: there is work in flight at now_ns. The caller holds
+ * locks.report.
+ */
+static void count_use(int index, bool is_busy, int64_t inflight_ns, uint64_t now_ns)
 {
 	struct region_slot_device *d = process_slot_device(index);
-	struct inflight_device *f = &inflight_devices[index];
-	/* A thread may have waited for all the work since the helper thread's poll. */
-	is_busy = is_busy && !inflight_has_ended(index);
-	bool has_worked = is_busy || account[index].is_busy;
-	uint64_t used_ns = 0,
-		 since_ns = atomic_load_explicit(&f->busy_since_ns, memory_order_relaxed);
-	int64_t inflight_ns = atomic_load_explicit(&f->inflight_ns, memory_order_relaxed);
-	uint64_t launches = inflight_launches(index);
+	uint64_t used_ns = 0, since_ns = atomic_load_explicit(&inflight_devices[index].busy_since_ns,
+							      memory_order_relaxed);
 
 	if (since_ns < account[index].seen_ns)
 		since_ns = account[index].seen_ns;
@@ -176,7 +174,24 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 	atomic_store_explicit(&d->inflight_ns,
 			      is_busy && inflight_ns > 0 ? (uint64_t)inflight_ns : 0,
 			      memory_order_relaxed);
-	atomic_store_explicit(&d->launches, launches, memory_order_relaxed);
+	atomic_store_explicit(&d->launches, inflight_launches(index), memory_order_relaxed);
+}
+
+/* Reports device `index` to the daemon. is_busy is what the poll showed at now_ns. */
+static void report_device(int index, bool is_busy, uint64_t now_ns)
+{
+	WITH_LOCK(&locks.report);
+	struct region_slot_device *d = process_slot_device(index);
+	struct inflight_device *f = &inflight_devices[index];
+	/* A thread may have waited for all the work since the helper thread's poll. */
+	is_busy = is_busy && !inflight_has_ended(index);
+	bool has_worked = is_busy || account[index].is_busy;
+
+	/* That thread's report may be later than the poll. */
+	if (now_ns < account[index].seen_ns)
+		now_ns = account[index].seen_ns;
+	count_use(index, is_busy, atomic_load_explicit(&f->inflight_ns, memory_order_relaxed),
+		  now_ns);
 	if (!is_busy && (atomic_load(&d->busy) || atomic_load(&f->shows_busy))) {
 		has_worked = true;
 		/* Clear `busy` first and poll again, so that a launch in between is not lost. */
@@ -190,6 +205,26 @@ static void report_device(int index, bool is_busy, uint64_t now_ns)
 	}
 	account[index].is_busy = is_busy;
 	ring_if_due(index, has_worked, now_ns);
+}
+
+void report_end_of_work(int index)
+{
+	WITH_LOCK(&locks.report);
+	struct region_slot_device *d = process_slot_device(index);
+	struct inflight_device *f = &inflight_devices[index];
+	uint64_t now_ns = sys_now_ns();
+
+	if (!inflight_has_ended(index))
+		return;
+	count_use(index, false, 0, now_ns);
+	inflight_show_busy(d, f, false);
+	account[index].is_busy = !inflight_has_ended(index);
+	/* Another thread may have launched work before it could see that `busy` is cleared. */
+	if (account[index].is_busy)
+		inflight_show_busy(d, f, true);
+	atomic_store_explicit(&d->idle_us, 0, memory_order_relaxed);
+	account[index].worked_at_ns = now_ns;
+	account[index].has_reported_idle = false;
 }
 
 static struct report_leases read_leases(uint32_t count)

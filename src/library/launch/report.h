@@ -1,6 +1,6 @@
 /*
- * The helper thread's report to the daemon, through this process's slot: whether each device is busy, how long it was busy, and
- * how much work is in flight.
+ * Reports to the daemon, through this process's slot: whether each device is busy, how long it was busy, and how much work is in
+ * flight. The helper thread reports after each of its polls. A thread that has waited for all of the work can report at once.
  */
 #pragma once
 
@@ -37,6 +37,13 @@ struct report {
 struct report report_devices(uint64_t now_ns);
 /* Returns the time until the next poll. For the helper thread. */
 uint64_t report_next_poll_ns(const struct report *report, bool was_woken);
+
+/*
+ * Call after a wait for work on device `index`, and after inflight_note_end(): if nothing is in flight, counts the busy time
+ * until now and clears `busy`. Otherwise the helper thread would do so up to POLL_AHEAD_NS later, and the tenant would pay for
+ * that time. Thread safe.
+ */
+void report_end_of_work(int index);
 
 /* For use without a daemon: true if the tenant's own time limit now allows work on device `index`. Thread safe. */
 bool report_local_cap_allows(int index);

@@ -2,6 +2,7 @@
 
 #include "library/launch/inflight/inflight.h"
 #include "library/launch/inflight/inflight_settle.h"
+#include "library/launch/report.h"
 #include "library/launch/step.h"
 #include "library/loader/fast_path.h"
 #include "library/state/bell.h"
@@ -64,19 +65,12 @@ static void sync_point(int index, struct inflight_stream *only)
 	atomic_fetch_add_explicit(&own->sync_points, 1, memory_order_relaxed);
 	uint32_t wanted = atomic_load_explicit(&process_control_device(index)->sync_point_wanted,
 					       memory_order_relaxed);
-	if (wanted == SYNC_POINT_ENDS_USE) {
-		/*
-		 * Clear `busy` now. The helper thread would do so up to a millisecond later, and the tenant would pay for
-		 * that time.
-		 */
-		if (index == before.index)
-			inflight_note_end(index, only, before.launches);
-		if (inflight_has_ended(index))
-			inflight_show_busy(process_slot_device(index), &inflight_devices[index],
-					   false);
-	}
-	if (wanted)
-		bell_ring(index);
+	if (!wanted)
+		return;
+	if (index == before.index)
+		inflight_note_end(index, only, before.launches);
+	report_end_of_work(index);
+	bell_ring(index);
 }
 
 void sync_point_after_all(void)

@@ -129,7 +129,11 @@ void helper_wake(void)
 	atomic_fetch_add(&fake_wakes, 1);
 }
 
-/* Weak, for the test of report.c. */
+/* These two are weak, so that tests can link report.c. */
+__attribute__((weak)) void report_end_of_work(int index)
+{
+}
+
 __attribute__((weak)) bool report_local_cap_allows(int index)
 {
 	return atomic_load(&fake_local_cap_allows);

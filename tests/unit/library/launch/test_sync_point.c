@@ -2,6 +2,7 @@
 #include "launching.h"
 
 #include "library/launch/fast_path_pass.h"
+#include "library/launch/report.h"
 #include "library/launch/sync_point.h"
 
 static uint32_t sync_points(void)
@@ -147,6 +148,42 @@ static void test_a_sync_point_rings_if_wanted(void **state)
 	fake_control->device[0].sync_point_wanted = 0;
 }
 
+/* With a ring the daemon learns when the work ended, and how long it lasted, before the helper thread polls. */
+static void test_a_sync_point_that_rings_ends_the_busy_time(void **state)
+{
+	uint64_t begun_ns, passed_ns, busy_ns, launches;
+
+	report_reset();
+	report_devices(sys_now_ns());
+	fake_process_set_lease(LEASE_GO);
+	fake_control->device[0].sync_point_wanted = SYNC_POINT_RUNG;
+	busy_ns = own()->busy_ns;
+	launches = own()->launches;
+	begun_ns = sys_now_ns();
+	launch(fake_stream(2));
+	sync_point_before();
+	sys_sleep_ns(5 * NS_PER_MS);
+	sync_point_after_all();
+	passed_ns = sys_now_ns();
+	assert_false(own()->busy);
+	assert_int_equal(own()->launches, launches + 1);
+	assert_in_range(own()->busy_ns - busy_ns, 5 * NS_PER_MS, passed_ns - begun_ns);
+	busy_ns = own()->busy_ns;
+	sys_sleep_ns(5 * NS_PER_MS);
+	/* A poll that began before the sync point counts nothing twice, nor does a later one. */
+	report_devices(begun_ns);
+	report_devices(sys_now_ns());
+	assert_int_equal(own()->busy_ns, busy_ns);
+
+	/* Another thread launches during the wait. */
+	launch(fake_stream(2));
+	sync_point_before();
+	launch(fake_stream(3));
+	sync_point_after_all();
+	assert_true(own()->busy);
+	fake_control->device[0].sync_point_wanted = SYNC_POINT_UNTOLD;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -157,6 +194,7 @@ int main(void)
 		launching_test(test_gap_is_reported_on_the_fast_path),
 		launching_test(test_it_is_counted_whatever_the_lease_is),
 		launching_test(test_a_sync_point_rings_if_wanted),
+		launching_test(test_a_sync_point_that_rings_ends_the_busy_time),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -246,10 +246,10 @@ static void end_burst(struct gpu_model *m, struct model_process *p)
 						? arbiter_wants_sync_point(m->arbiter,
 									   p->tenant->index)
 						: SYNC_POINT_UNTOLD;
-	if (wanted == SYNC_POINT_ENDS_USE)
-		p->busy = false;
-	if (wanted)
+	if (wanted) {
+		process_flag_falls(m, p);
 		ring(m, p);
+	}
 	note_latency(m, p);
 	p->bursts++;
 	p->thread = THREAD_THINKS;
