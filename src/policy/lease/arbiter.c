@@ -482,9 +482,13 @@ static void note_sync_points(struct arbiter *a)
 	for (int i = 0; i < a->active_count; i++) {
 		struct tenant *t = &a->tenant[a->active[i]];
 
-		t->has_synced = t->seen.sync_points != t->steps.sync_points;
+		uint32_t steps = t->seen.sync_points - t->steps.sync_points;
+
+		t->has_synced = steps != 0;
 		steps_observe(&t->steps, t->seen.sync_points, t->seen.gap_ns, t->charged_ns,
 			      a->mode == ARBITER_LEASES && a->active_count > 1 && !a->gang_count);
+		if (steps)
+			charge_pauses(a, t, steps);
 	}
 }
 

@@ -31,6 +31,12 @@
 
 #define NONE (-1)
 
+/*
+ * A tenant without work for longer than this has nothing to do. For less than this, its thread may only be slow: natively it
+ * may be far ahead of the GPU, but in a short slice it can't be, and after a slice it takes a moment to come to the closed gate.
+ */
+#define ARBITER_PAUSE_NS 2000000
+
 /* ARBITER_POLICY_TOKEN: a tenant's GPU time in the sliding window, which is divided into TOKEN_PARTS equal parts. */
 #define TOKEN_PARTS 100
 struct token_account {
@@ -162,6 +168,7 @@ struct tenant {
 	bool has_long_slices;
 	double charged_at_pause_ns; /* charged_ns when it last had nothing to do (lease_order.c) */
 	bool has_synced;            /* reached a sync point since the arbiter's last step */
+	double idle_ns;             /* time without work since its latest sync point */
 	bool ended_step;            /* its last turn ended with a step of its program */
 	uint64_t step_turns;        /* number of turns that ended with a step */
 
@@ -305,6 +312,11 @@ void charge_step(struct arbiter *a, uint64_t dt_ns);
 void charge_settle(struct arbiter *a, struct tenant *t, uint64_t last_dt_ns);
 /* Charges a holder that showed no use of its lease for work that may have run unseen. */
 void charge_unused_lease(struct arbiter *a, struct tenant *t);
+/*
+ * Call when the tenant has reached this many sync points since the last call. If it is alone under a cap and pauses shortly
+ * after each step, charges it for these pauses.
+ */
+void charge_pauses(struct arbiter *a, struct tenant *t, uint32_t steps);
 /* Starts a new account for charge_settle(). */
 void charge_begin(struct tenant *t);
 

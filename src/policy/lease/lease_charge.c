@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "policy/lease/arbiter_inside.h"
 
 /*
@@ -5,6 +7,8 @@
  * wait when it returns.
  */
 #define SLICE_MAX_NS 10000000
+/* most of a step's length that is charged for the pause after it */
+#define PAUSE_PART (1.0 / 16)
 
 static double min_double(double a, double b)
 {
@@ -153,6 +157,21 @@ void charge_unused_lease(struct arbiter *a, struct tenant *t)
 }
 
 /*
+ * Natively, the GPU also idles for a moment after each step. So the moment counts as a part of the step: then a cap of 50 % makes
+ * a step take twice as long. A longer pause leaves time to other tenants, and costs nothing. idle_ns is a bound, because one
+ * process may pause while another works.
+ */
+void charge_pauses(struct arbiter *a, struct tenant *t, uint32_t steps)
+{
+	double most_ns = fmin(t->idle_ns, PAUSE_PART * steps * steps_length_ns(&t->steps, INFINITY));
+
+	t->idle_ns = 0;
+	if (is_capped(t) && a->mode == ARBITER_LEASES && a->active_count == 1 && !a->gang_count &&
+	    t->steps.gap_ns <= ARBITER_PAUSE_NS)
+		add_charge(a, t, fmin(t->steps.gap_ns * steps, most_ns));
+}
+
+/*
  * Returns how long a tenant with work had work during dt_ns: for all of it, but at most poll_lease_ns if the work began in this
  * time and a doorbell told so.
  */
@@ -271,6 +290,7 @@ void charge_step(struct arbiter *a, uint64_t dt_ns)
 		charge_fill_tokens(a, t);
 		priority_fill(a, t);
 		t->wall_ns += (double)dt_ns;
+		t->idle_ns += t->ran ? 0 : (double)dt_ns;
 		t->claimed_ns += t->reported_ns;
 		t->reported_ns = 0;
 		if (running > 1)

@@ -2,12 +2,6 @@
 
 #include "policy/lease/arbiter_inside.h"
 
-/*
- * A tenant without work for longer than this has nothing to do. For less than this, its thread may only be slow: natively it
- * may be far ahead of the GPU, but in a short slice it can't be, and after a slice it takes a moment to come to the closed gate.
- */
-#define PAUSE_NS 2000000
-
 double order_scale(const struct arbiter *a)
 {
 	return a->promised_pct > 100.0 ? 100.0 / a->promised_pct : 1.0;
@@ -49,7 +43,7 @@ void order_read_demand(struct arbiter *a)
 			t->worked_at = a->clock;
 		else if (t->launched)
 			t->worked_at = a->clock - min_u64(seen->idle_ns, a->clock - t->worked_at);
-		if (a->clock - t->present_at > PAUSE_NS)
+		if (a->clock - t->present_at > ARBITER_PAUSE_NS)
 			t->charged_at_pause_ns = t->charged_ns;
 		gang_rank_widen_patience(a, t, &bounds);
 		if (t->demand)
