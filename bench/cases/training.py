@@ -94,10 +94,10 @@ def trainings_half(bench):
                 for waits, when, windows in WAITS:
                     for trainer in trainers:
                         trainer.ask("sync", waits)
-                    # Whole groups of steps with a wait at their end. A window is four times as long as natively.
+                    # Whole groups of steps with a wait at their end: natively in a quarter of the capped window's time.
                     group = max(waits, 1)
-                    seconds = windows * bench.settings.training_seconds
-                    steps = 2 * max(group, half.steps_in(seconds / 2) // 4 // group * group)
+                    count = half.steps_in(windows * bench.settings.training_seconds / 4)
+                    steps = 2 * max(group, 2 * count // group * group)
                     pairs = [(native_epoch_s(native, half, steps // 2), half.epoch_s(steps)) for _ in range(rounds)]
                     runs = [half_s / 2 / native_s for native_s, half_s in pairs]
                     bench.result.add(within_pct(
