@@ -158,17 +158,18 @@ void charge_unused_lease(struct arbiter *a, struct tenant *t)
 
 /*
  * Natively, the GPU also idles for a moment after each step. So the moment counts as a part of the step: then a cap of 50 % makes
- * a step take twice as long. A longer pause leaves time to other tenants, and costs nothing. idle_ns is a bound, because one
- * process may pause while another works.
+ * a step take twice as long. As in switch_cost_ns(), the time that the GPU needs to begin again is charged to nobody. A longer
+ * pause leaves time to other tenants, and costs nothing. idle_ns is a bound, because one process may pause while another works.
  */
 void charge_pauses(struct arbiter *a, struct tenant *t, uint32_t steps)
 {
-	double most_ns = fmin(t->idle_ns, PAUSE_PART * steps * steps_length_ns(&t->steps, INFINITY));
+	double pause_ns = fmax(t->steps.gap_ns - (double)a->config.switch_ns, 0);
+	double most_ns = PAUSE_PART * steps_length_ns(&t->steps, INFINITY);
 
-	t->idle_ns = 0;
 	if (is_capped(t) && a->mode == ARBITER_LEASES && a->active_count == 1 && !a->gang_count &&
 	    t->steps.gap_ns <= ARBITER_PAUSE_NS)
-		add_charge(a, t, fmin(t->steps.gap_ns * steps, most_ns));
+		add_charge(a, t, fmin(steps * fmin(pause_ns, most_ns), t->idle_ns));
+	t->idle_ns = 0;
 }
 
 /*

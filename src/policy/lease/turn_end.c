@@ -31,7 +31,7 @@ double turn_step_most_ns(const struct arbiter *a, const struct tenant *t)
 
 	/* Nobody waits for the end of its step, and its pause comes after the step. (For a gang, tenants elsewhere may wait.) */
 	return is_capped(t) && a->active_count == 1 && !a->gang_count && most_ns > 0
-		       ? fmax(most_ns, charge_long_slice_ns(a, t))
+		       ? fmax(most_ns, charge_bucket_ns(a, t))
 		       : most_ns;
 }
 
