@@ -151,8 +151,8 @@ static void test_training_alone_with_a_cap(void **state)
 				  (const char *[]){ "ResNet18", "transformer", "GRU" }[i], got[0],
 				  got[1]);
 			/* The moments in which the GPU waits for launches within a step are not all charged. */
-			assert_true(got[1] > caps[k] - 0.3 &&
-				    got[1] < caps[k] * (i == 2 ? 1.02 : 1) + 0.3);
+			assert_true(got[1] > caps[k] - 0.2 &&
+				    got[1] < caps[k] * (i == 2 ? 1.02 : 1) + 0.45);
 		}
 }
 
