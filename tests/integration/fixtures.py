@@ -10,15 +10,15 @@ import stillness
 from chromium import Chromium
 from machines import BUILD, make_machine
 
-# Ignored ones would be inherited by every program under test: by a job in the background, under nohup.
+# A background job, or nohup, ignores these signals, and every program under test would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def pytest_configure(config):
     stillness.pytest_configure(config)
-    config.addinivalue_line("markers", "alone: nothing else may run beside it, as its subject is how much of the GPU or of time "
-                                       "somebody gets")
+    config.addinivalue_line("markers", "alone: no other test may run at the same time, because it measures shares of the GPU, "
+                                       "or times")
 
 
 @pytest.fixture(scope="module")

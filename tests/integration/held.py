@@ -11,11 +11,11 @@ from machines import BUILD
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
 SIM = BUILD / "sim"
-# What use.h prints under a quota of 4 GiB: the second allocation is refused.
+# The output of use.h under a quota of 4 GiB: the second allocation is refused.
 GOVERNED = ["cuInit 0", "fits 0", "too much 2", "free 0", "release 0"]
 
-# Runs its arguments, says how they ended, and stays until told to go.
-KEEPER = '"$@"; echo "status $?"; read -r line'
+# Runs its arguments, prints their exit status, and then waits for a line, so that the tenant continues to exist.
+RUN_AND_WAIT = '"$@"; echo "status $?"; read -r line'
 
 
 def compile_c(output, *arguments, compiler="gcc"):
@@ -30,12 +30,12 @@ def compile_c(output, *arguments, compiler="gcc"):
 
 
 def link_with_driver():
-    """The arguments that link with libcuda.so.1, before the sources' own."""
+    """Returns the compiler arguments that link with libcuda.so.1; they must precede the sources."""
     return ["-Wl,--no-as-needed", f"-L{SIM}", "-l:libcuda.so.1", "-lpthread", "-ldl"]
 
 
 class Held:
-    """A tenant with a quota of 4 GiB. `run` runs one command in it and returns (lines, status)."""
+    """A tenant with a quota of 4 GiB. run() runs one command in it and returns (lines of its output, status)."""
 
     def __init__(self, machine, *options, name="held", memory="4GiB", environment=None, **more):
         self.machine = machine
@@ -45,7 +45,7 @@ class Held:
         self.more = more
 
     def run(self, *command, timeout=60):
-        process = self.machine.start(*self.options, "--", "sh", "-c", KEEPER, "sh", *command,
+        process = self.machine.start(*self.options, "--", "sh", "-c", RUN_AND_WAIT, "sh", *command,
                                      stdin=subprocess.PIPE, environment=self.environment,
                                      **self.more)
         lines = []
@@ -59,14 +59,14 @@ class Held:
         return lines[:-1], int(lines[-1].split()[1])
 
     def after(self):
-        """The ledger ends at zero, whatever the command did."""
+        """Waits until the tenant's ledger is at zero, as it must be whatever the command did."""
         tenant = self.machine.wait_for_tenant(
             self.name, lambda t: all(d["memory_used_bytes"] == 0 for d in t["devices"]))
         self.tenant = tenant
 
 
 def environment_of_commands(**values):
-    """A command in front of a command that sets variables for it alone."""
+    """Returns a command prefix that sets variables for one command only."""
     return ["env", *(f"{name}={value}" for name, value in values.items())]
 
 
@@ -76,7 +76,7 @@ def can_mount():
 
 
 def find_library(name):
-    """The path of a library of the system; skips where it has none."""
+    """Returns the path of a library of the system; skips the test if there is none."""
     for place in ("/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib"):
         if (pathlib.Path(place) / name).exists():
             return pathlib.Path(place) / name

@@ -1,6 +1,6 @@
 """Simulated machines for tests: the programs of build/ on a simulated GPU, in the test's own run directory. ALLOT_BUILD names
-another build directory. All test folders may import this module. No module may import conftest.py, because each folder
-has a file of that name."""
+another build directory. All test folders may import this module. No module may import conftest.py, because each folder has a
+file of that name."""
 
 import json
 import os
@@ -18,8 +18,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("ALLOT_BUILD", ROOT / "build")).resolve()
 GIB = 1 << 30
 
-# Of the environment that the tests run in, nothing that changes what allot does.
-# A worker of pytest-xdist has LINES and COLUMNS, which a terminal's own size would not be looked at for.
+# Variables of the tests' own environment that would change what allot does. A worker of pytest-xdist has LINES and COLUMNS,
+# which take precedence over a terminal's size.
 FOREIGN = ("ALLOT_", "CUDA_", "LD_PRELOAD", "LD_LIBRARY_PATH", "XDG_RUNTIME_DIR", "NVIDIA_", "LINES", "COLUMNS")
 
 
@@ -36,7 +36,7 @@ def wait_until(condition, seconds=60.0, what="the condition"):
 
 
 def stop_process(pid):
-    """SIGSTOP; returns when no thread of it runs any more, which the signal alone does not say."""
+    """Stops a process by SIGSTOP. Returns when all its threads have stopped, which may be some time after the signal."""
     os.kill(pid, signal.SIGSTOP)
     tasks = pathlib.Path(f"/proc/{pid}/task")
     wait_until(lambda: all((task / "stat").read_text().rpartition(")")[2].split()[0] == "T" for task in tasks.iterdir()),
@@ -44,8 +44,8 @@ def stop_process(pid):
 
 
 def read_of_processes(name):
-    """(pid, text of /proc/PID/NAME) of each process; one that ends meanwhile is left out. Path.glob() would raise
-    ProcessLookupError then: it asks for the status of each file, and forgives only some errors."""
+    """Yields (pid, text of /proc/PID/NAME) of each process, except of those that end meanwhile. Path.glob() would raise
+    ProcessLookupError for them: it reads the status of each file, and ignores only some errors."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             text = pathlib.Path(f"/proc/{pid}/{name}").read_text(errors="replace")
@@ -55,27 +55,27 @@ def read_of_processes(name):
 
 
 def processes_of(text):
-    """{pid: command line} of the processes whose command line has `text`, but for zombies."""
+    """Returns {pid: command line} of the processes, except zombies, whose command line contains `text`."""
     lines = ((pid, line.replace("\0", " ")) for pid, line in read_of_processes("cmdline"))
     return {pid: line for pid, line in lines if text in line}
 
 
 @dataclass
 class Share:
-    """What a tenant had of a card in the time of its load: work done, over all its processes, and GPU
-    time charged. Policies go by the charge, so that is what a test of shares in wall time looks at.
-    The work is less where processors are short: ends of work, and grants, are then seen late, at the
-    tenant's cost."""
+    """A tenant's share of a GPU while its load ran: the work of all its processes, and the GPU time charged. Policies use the
+    charge, so tests of shares in wall time check it. Work is lower on a busy machine, where the ends of work and grants are
+    noticed late."""
     work_pct: float
     charged_pct: float
 
     def is_sound(self):
-        """Something was done, and nothing that was not charged."""
+        """Whether some work was done, and none that was not charged."""
         return 0 < self.work_pct < self.charged_pct + 3
 
 
 def kill_servers(*pids):
-    """Returns when they have ended: until then their sockets take connections, and their locks are held."""
+    """Kills processes, and returns when they have ended. Until then their sockets accept connections, and their locks are
+    held."""
     servers = [os.pidfd_open(pid) for pid in pids]
     for server in servers:
         signal.pidfd_send_signal(server, signal.SIGKILL)
@@ -85,7 +85,7 @@ def kill_servers(*pids):
 
 
 class Machine:
-    """One simulated machine: `allot` with a run directory of its own."""
+    """One simulated machine: `allot` with its own run directory."""
 
     def __init__(self, directory, spec):
         self.base = directory / "run"
@@ -113,7 +113,7 @@ class Machine:
         return self.allot("run", *self.sim, *options_and_command, **more)
 
     def start(self, *options_and_command, **more):
-        """The same in the background; a Popen, ended with the test."""
+        """Starts `allot run` in the background. Returns its Popen, which clean() terminates."""
         more.setdefault("stdin", subprocess.DEVNULL)
         more.setdefault("stdout", subprocess.PIPE)
         more.setdefault("stderr", subprocess.PIPE)
@@ -125,23 +125,23 @@ class Machine:
         return process
 
     def load(self, *options):
-        """The command of a load: kernels of known cost."""
+        """Returns the command of allot-load, which launches kernels of known cost."""
         return [str(BUILD / "allot-load"), "--json", *map(str, options)]
 
     def start_load(self, *terms, load=()):
-        """A load in the background, in a tenant of these terms that stays for end_load()."""
+        """Starts a load in the background, in a tenant with the options `terms`. The tenant stays until end_load()."""
         return self.start(*terms, "--", "sh", "-c", '"$@" && echo end && read -r line', "sh",
                           *self.load(*load), stdin=subprocess.PIPE,
                           environment={"ALLOT_LOG": str(self.tenants_log)})
 
     def was_daemon_missed(self):
-        """Whether allotd had no processor for so long that tenants which log to `tenants_log` took it for dead."""
+        """Whether allotd got no CPU time for so long that a tenant of start_load() took it for dead."""
         return self.tenants_log.exists() and "no heartbeat from the daemon" in self.tenants_log.read_text()
 
     def end_load(self, tenant, name=None):
-        """Waits for its load's end, then ends it. Returns a Share, and the load's JSON lines. Skips the
-        test where allotd had no processor for so long that tenants took it for dead: nobody arbitrates
-        and charges then, as is meant."""
+        """Waits for the end of a load of start_load(), then ends its tenant. Returns a Share, and the load's JSON lines.
+        Skips the test if allotd got no CPU time for so long that tenants took it for dead: by design, nothing is arbitrated or
+        charged then."""
         lines = []
         for line in iter(tenant.stdout.readline, "end\n"):
             assert line, tenant.stderr.read()
@@ -150,7 +150,7 @@ class Machine:
         tenant.stdin.close()
         tenant.wait(timeout=20)
         if self.was_daemon_missed():
-            pytest.skip("this machine let allotd stand still for 250 ms")
+            pytest.skip("allotd got no CPU time for 250 ms on this machine")
         last = [line for line in lines if "share_pct" in line]
         return Share(work_pct=sum(line["share_pct"] for line in last),
                      charged_pct=100 * sum(device["used_s"] for device in devices) /
@@ -165,15 +165,15 @@ class Machine:
         return {tenant["name"]: tenant for tenant in self.ps()["tenants"]}
 
     def wait_for_tenant(self, name, condition=lambda tenant: True):
-        """Waits until the tenant is listed and the condition holds of it."""
-        def look():
+        """Waits until the tenant is listed and condition(tenant) is true. Returns the tenant."""
+        def find_tenant():
             tenant = self.tenants().get(name)
             return tenant if tenant and condition(tenant) else None
 
-        return wait_until(look, what=f"tenant {name}")
+        return wait_until(find_tenant, what=f"tenant {name}")
 
     def servers(self):
-        """{pid: command line} of the daemons and cards of this machine."""
+        """Returns {pid: command line} of this machine's daemons and servers of simulated GPUs."""
         return {pid: line for pid, line in processes_of(str(self.base)).items()
                 if re.match(r"\S*/allot(d|-sim) ", line)}
 
@@ -181,19 +181,19 @@ class Machine:
         return {pid for pid, line in self.servers().items() if "/allotd " in line}
 
     def kill_daemon(self, *more):
-        """Kills the daemon, and `more` pids with it; returns when the next one, which `allot run` starts, has
-        its tenants back."""
+        """Kills the daemon, and the pids `more` with it. Returns when the next daemon, which `allot run` starts, lists its
+        GPUs."""
         old = self.daemons()
         kill_servers(*old, *more)
         wait_until(lambda: self.daemons() - old and self.ps()["devices"], what="the next daemon")
 
     def wait_until_gone(self, seconds=20.0):
-        """Private daemons and cards end by themselves, soon after the last tenant; a daemon that never
-        had one waits longer, for whoever started it."""
-        wait_until(lambda: not self.servers(), seconds, "the end of daemon and card")
+        """Waits until the private daemon and the simulated GPU have ended, as they do soon after the last tenant. A daemon that
+        never had a tenant waits longer, for the command that started it."""
+        wait_until(lambda: not self.servers(), seconds, "the end of the daemon and the simulated GPU")
 
     def mps_pids(self):
-        """Of groups' control daemons, by the records that their daemon may be taking away just now."""
+        """Returns the pids of groups' MPS control daemons, from allotd's records, which allotd may be deleting meanwhile."""
         found = []
         for record in self.base.glob("*/mps/*.json"):
             try:
@@ -216,7 +216,7 @@ class Machine:
                     pipe.close()
         helpers = [pid for pid, line in processes_of(str(self.base)).items()
                    if line.startswith("allot-checkpoint ")]
-        # A group's MPS outlives its daemon; its command line does not tell whose it is.
+        # A group's MPS control daemon outlives allotd, and its command line does not show which allotd started it.
         helpers += self.mps_pids()
         for pid in filter(None, [*self.servers(), *helpers]):
             try:
@@ -226,5 +226,5 @@ class Machine:
 
 
 def make_machine(tmp_path_factory, spec):
-    # Short: a socket's path has 107 bytes.
+    # A short name, because a socket's path has at most 107 bytes.
     return Machine(tmp_path_factory.mktemp("m"), spec)

@@ -1,10 +1,10 @@
-"""Ends processes that a test has started; for these tests and for those against Kubernetes."""
+"""Ends processes that a test has started. tests/k8s uses it, too."""
 
 import subprocess
 
 
 def end_process(process, seconds=20):
-    """Terminates it; by force if it does not end in time."""
+    """Terminates a process, and kills it if it does not end in time."""
     process.terminate()
     try:
         process.wait(timeout=seconds)

@@ -1,5 +1,5 @@
-"""A tenant with one Python program that uses NVIDIA's cuda.bindings and does one step each time it is told to. Also reads
-from the simulated card itself how much memory is held."""
+"""Runs a Python program as a tenant, one step at a time. The program uses NVIDIA's cuda.bindings. Also reads from the simulated
+GPU itself how much of its memory is used."""
 
 import json
 import subprocess
@@ -32,7 +32,7 @@ def used():
     free, total = ok(cu.cuMemGetInfo())
     return total - free
 
-# The test looks, and says when it has.
+# Lets the test check something: prints a line, and waits for the test's answer.
 def look(text="look"):
     print(text, flush=True)
     return sys.stdin.readline().strip()
@@ -56,7 +56,7 @@ def prop(types=0):
 
 
 class Tenant:
-    """One Python program as a tenant, that does a step whenever it is told to."""
+    """A tenant whose Python program is PREAMBLE and then `code`. The program waits in look() until the test calls go()."""
 
     def __init__(self, machine, python, code, memory="4GiB", name="a", options=(),
                  environment=None):
@@ -66,11 +66,13 @@ class Tenant:
             PREAMBLE + textwrap.dedent(code), stdin=subprocess.PIPE, environment=environment or {})
 
     def line(self):
+        """Returns the next line that the program prints."""
         line = self.process.stdout.readline()
         assert line, self.process.communicate(timeout=10)[1]
         return line.strip()
 
     def go(self, text=""):
+        """Lets the program's look() return `text`."""
         try:
             self.process.stdin.write(text + "\n")
             self.process.stdin.flush()
@@ -78,6 +80,7 @@ class Tenant:
             raise AssertionError(self.process.stderr.read()) from None
 
     def end(self):
+        """Waits for the program's end, which must be a success."""
         out, err = self.process.communicate(timeout=30)
         assert self.process.returncode == 0, out + err
 
@@ -93,7 +96,7 @@ class Tenant:
 
 
 def card_used(machine):
-    """What the card itself says is held, of all."""
+    """Returns the bytes of memory that all processes use, as the simulated GPU's server counts them."""
     simulator = BUILD / "allot-sim"
     done = subprocess.run([simulator, "--ctl", "--socket", machine.run_dir / "sim.sock", "stats"],
                           capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""Starts a simulated card and a daemon for one test, with settings for which `allot run` has no option."""
+"""Starts a simulated GPU and a daemon for one test, with settings for which `allot run` has no option."""
 
 import subprocess
 
@@ -6,7 +6,7 @@ from machines import BUILD, kill_servers
 
 
 def start(program, *arguments):
-    """A server goes to the background when it is ready. Returns what it said until then."""
+    """Starts a server, which goes to the background when it is ready. Returns the messages that it printed until then."""
     done = subprocess.run([BUILD / program, *arguments], stdin=subprocess.DEVNULL, check=False,
                           capture_output=True, text=True, timeout=20)
     assert done.returncode == 0, done.stderr
@@ -14,8 +14,8 @@ def start(program, *arguments):
 
 
 def start_servers(machine, directory, settings, card="", tuning=""):
-    """settings, tuning: allotd's lines; card: lines of the card's description. Both end after the test: see
-    Machine. Returns what the daemon said while it started."""
+    """Starts a machine's simulated GPU and daemon; Machine.clean() ends both. `settings`, `tuning`: lines for allotd. `card`:
+    lines of the GPU's description. Returns the messages of the daemon's start."""
     machine.run_dir.mkdir(parents=True, mode=0o700)
     socket = machine.run_dir / "sim.sock"
     (directory / "cards").write_text(f"[gpu]\n{card}")
@@ -26,7 +26,7 @@ def start_servers(machine, directory, settings, card="", tuning=""):
 
 
 def start_daemon(machine, directory):
-    """With the settings that start_servers() wrote. Returns what it said while it started."""
+    """Starts a daemon with the settings that start_servers() wrote. Returns the messages of its start."""
     socket = machine.run_dir / "sim.sock"
     return start("allotd", "--private", "--run-dir", machine.run_dir, "--sim-socket", socket,
                  "--nvml", BUILD / "sim" / "libnvidia-ml.so.1", "--config", directory / "settings",
@@ -34,6 +34,6 @@ def start_daemon(machine, directory):
 
 
 def restart_daemon(machine, directory):
-    """Kills the daemon; returns when the next one serves."""
+    """Kills the daemon, and returns when the next one serves."""
     kill_servers(*machine.daemons())
     start_daemon(machine, directory)

@@ -1,6 +1,6 @@
-"""Fixtures and clients for tests of the simulated GPU with NVIDIA's own Python packages, cuda.bindings and pynvml, which
-know nothing of the simulation; without the packages such tests are skipped. Each client runs in a separate process. A test
-file must import the fixtures `sim` and `start_sim` from here, too."""
+"""Fixtures and clients for tests of the simulated GPU with NVIDIA's own Python packages, cuda.bindings and pynvml, which do not
+know that the GPU is simulated. Without the packages such tests are skipped. Each client runs in a separate process. A test file
+must import the fixtures `sim` and `start_sim` from here, too."""
 
 import json
 import os
@@ -21,7 +21,7 @@ LIBRARIES = BUILD / "sim"
 MIB = 1 << 20
 CONTEXT = 518 * MIB
 
-# What every client begins with.
+# The beginning of every client.
 PREAMBLE = """
 import ctypes, os, sys, threading, time
 import pynvml
@@ -51,18 +51,18 @@ def used():
 
 
 def client_command(code):
-    """Runs the code after PREAMBLE."""
+    """Returns the command of a client that runs PREAMBLE and then `code`."""
     return [sys.executable, "-c", PREAMBLE + textwrap.dedent(code)]
 
 
 def client_environment(socket, **more):
-    """With it the simulated driver is found, and the card whose server listens there."""
+    """Returns an environment in which a client uses the simulated driver, and the GPUs whose server listens at `socket`."""
     return {**os.environ, "LD_LIBRARY_PATH": str(LIBRARIES), "ALLOT_SIM_SOCKET": str(socket),
             **more}
 
 
 class Sim:
-    """A server of simulated cards, and its clients."""
+    """A server of simulated GPUs, and its clients."""
 
     def __init__(self, directory, spec):
         self.socket = str(directory / "card.sock")
@@ -75,10 +75,10 @@ class Sim:
             assert time.monotonic() < deadline and self.server.poll() is None
             time.sleep(0.02)
 
-    def ctl(self, *words):
-        done = subprocess.run([SERVER, "--ctl", "--socket", self.socket, *words],
+    def ctl(self, *arguments):
+        done = subprocess.run([SERVER, "--ctl", "--socket", self.socket, *arguments],
                               capture_output=True, text=True, check=True)
-        return json.loads(done.stdout) if words[0] == "stats" else None
+        return json.loads(done.stdout) if arguments[0] == "stats" else None
 
     def used(self, card=0):
         return self.ctl("stats")["cards"][card]["memory_used_bytes"]
@@ -104,7 +104,7 @@ class Sim:
 
 @pytest.fixture
 def start_sim(tmp_path):
-    """start_sim(spec): a server of the test's own."""
+    """Returns start_sim(spec), which starts a server for this test."""
     started = []
 
     def start(spec="h200"):

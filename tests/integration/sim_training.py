@@ -13,7 +13,7 @@ from trainings.serve import Server, serve       # noqa: E402
 
 KERNELS = 10            # in a step
 KERNEL_US = 1000
-SAMPLE_MIB = 16         # that each sample of a batch holds
+SAMPLE_MIB = 16         # memory for each sample of a batch
 
 cuda = ctypes.CDLL("libcuda.so.1")
 Pointer = ctypes.c_void_p
@@ -25,8 +25,8 @@ def do(name, *arguments):
         sys.exit(f"{name}: {result}")
 
 
-class Card:
-    """One device: its context is current from here on, until another's is used."""
+class Gpu:
+    """One GPU. Its context is current after construction, until use() of another one."""
 
     def __init__(self, index):
         self.context, module, self.kernel = Pointer(), Pointer(), Pointer()
@@ -40,7 +40,7 @@ class Card:
         do("cuCtxSetCurrent", self.context)
 
     def hold(self, mib):
-        """Whether it could be had."""
+        """Allocates memory, and returns whether that succeeded."""
         self.use()
         held = ctypes.c_ulonglong()
         if cuda.cuMemAlloc_v2(ctypes.byref(held), ctypes.c_size_t(mib << 20)) != 0:
@@ -56,7 +56,7 @@ class Card:
 
 
 class Timer:
-    """Of the card's time, which is known."""
+    """Stands for a timer of GPU time: the time of a step is known."""
 
     def begin(self):
         pass
@@ -68,23 +68,23 @@ class Timer:
 
 
 class Training:
-    """On several cards a step is that of each at the same time, and ends with the last."""
+    """On several GPUs, all run a step at the same time, and it ends with the last of them."""
 
     size = "samples"
     timer = Timer
 
-    def __init__(self, cards):
-        self.cards = cards
+    def __init__(self, gpus):
+        self.gpus = gpus
 
     def launch(self):
         for _ in range(KERNELS):
-            for card in self.cards:
-                card.use()
-                do("cuLaunchKernel", card.kernel, 132, 1, 1, 256, 1, 1, 0, None, None, None)
+            for gpu in self.gpus:
+                gpu.use()
+                do("cuLaunchKernel", gpu.kernel, 132, 1, 1, 256, 1, 1, 0, None, None, None)
 
     def wait(self):
-        for card in self.cards:
-            card.use()
+        for gpu in self.gpus:
+            gpu.use()
             do("cuCtxSynchronize")
 
     def memory(self):
@@ -96,23 +96,23 @@ def main():
     parser.add_argument("--serve", action="store_true", required=True)
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--device", default="cuda:0")
-    parser.add_argument("--processors")     # only what is measured on a GPU needs them
+    parser.add_argument("--processors")     # ignored: only measurements on a real GPU need it
     options = parser.parse_args()
     do("cuInit", 0)
     first = int(options.device.rpartition(":")[2])
-    cards = [Card(first + i) for i in range(options.ranks)]
+    gpus = [Gpu(first + i) for i in range(options.ranks)]
 
     def make(_, batch):
-        if not all(card.hold(batch * SAMPLE_MIB) for card in cards):
+        if not all(gpu.hold(batch * SAMPLE_MIB) for gpu in gpus):
             return None, "out of memory"
-        training = Training(cards)
+        training = Training(gpus)
         training.launch()
         training.wait()
         return training, None
 
     def free():
-        for card in cards:
-            card.give_back()
+        for gpu in gpus:
+            gpu.give_back()
     serve(Server(make, free, bypass=bypass.of_this_process()).obey, sys.stdin, sys.stdout)
 
 

@@ -1,7 +1,7 @@
-"""Repeats tests that failed only because the machine stood still. A shared machine may stand still for a moment, so that a test
-with a timeout fails, which says nothing about the tested program. So a thread watches the clock all the time. A test that
-failed while the machine stood still runs once more, and is named at the end. It fails for good if it fails again, or if the
-machine did not stand still."""
+"""Repeats tests that failed while the machine stood still. A shared machine may run nothing for a moment, so that a test with a
+timeout fails, which says nothing about the tested program. So a thread checks the clock all the time. A test that failed while
+the machine stood still runs once more, and is listed at the end. It fails for good if it fails again, or if the machine did not
+stand still."""
 
 import threading
 import time
@@ -10,11 +10,11 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 LOOK_S = 0.01
-STILL_S = 0.25  # so late a look means that nothing could run: two cores' own load makes some 0.05 s
+STILL_S = 0.25  # a wake-up this late means that nothing could run; normal load on two cores delays it by about 0.05 s
 
 
 class Stillness(threading.Thread):
-    """The longest time, since begin(), in which this process did not run though it had asked to."""
+    """Measures the longest time since begin() by which this process woke up too late."""
 
     def __init__(self):
         super().__init__(name="stillness", daemon=True)
@@ -44,7 +44,7 @@ class Plugin:
         if still_s < STILL_S or not any(report.failed for report in reports):
             return reports
         self.again.append(f"{item.nodeid}: stood still for {still_s:.2f} s")
-        # As a test that was not run yet: function fixtures are made anew.
+        # Resets the test, so that its fixtures are made again.
         item._initrequest()
         return runtestprotocol(item, nextitem=nextitem, log=False)
 
@@ -56,7 +56,7 @@ class Plugin:
         hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         return True
 
-    # Of several workers (pytest-xdist) each looks at its own tests; all are named by who started them.
+    # Each worker of pytest-xdist watches its own tests, and the controller lists all of them.
     def pytest_sessionfinish(self, session):
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput["again"] = self.again
@@ -74,7 +74,7 @@ class Plugin:
 
 def pytest_configure(config):
     if config.pluginmanager.hasplugin("stillness-plugin"):
-        return  # two folders of tests at once: the other's conftest did it
+        return  # the conftest.py of another test folder has done this
     stillness = Stillness()
     stillness.start()
     config.pluginmanager.register(Plugin(stillness), "stillness-plugin")

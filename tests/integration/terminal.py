@@ -17,7 +17,7 @@ pyte = pytest.importorskip("pyte", reason="the terminal emulator of these tests 
 
 
 class Terminal:
-    """`allot top` in a terminal. What it shows is read all the time, as a real one does."""
+    """`allot top` in a terminal. A thread reads its output all the time, as a real terminal does."""
 
     def __init__(self, machine, *options, columns=80, lines=24, environment=None):
         self.master, self.slave = pty.openpty()
@@ -27,7 +27,7 @@ class Terminal:
         self.lock = threading.Lock()
         self.set_size(columns, lines)
         self.before = termios.tcgetattr(self.slave)
-        # A terminal type whose sequences the emulator knows: it has no "repeat this character".
+        # A terminal type whose sequences the emulator knows: it does not know REP (repeat the last character).
         variables = {**machine.environment, "TERM": "screen-256color", "LC_ALL": "C.UTF-8",
                      "NO_COLOR": "", **(environment or {})}
         self.process = subprocess.Popen(
@@ -48,7 +48,7 @@ class Terminal:
                 self.stream.feed(data)
 
     def set_size(self, columns, lines):
-        """The kernel tells the program by SIGWINCH."""
+        """Changes the terminal's size, on which the kernel sends SIGWINCH to the program."""
         with self.lock:
             self.screen.resize(lines, columns)
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
@@ -73,7 +73,7 @@ class Terminal:
         return self.wait_for(lambda lines: any(text in line for line in lines), text)
 
     def order(self):
-        """The tenants' names, from above."""
+        """Returns the tenants' names, from top to bottom."""
         lines = self.lines()
         heads = [i for i, line in enumerate(lines) if line.startswith("TENANT ")]
         return [line.split()[0] for line in lines[heads[0] + 1:] if line[:1].isalpha()
