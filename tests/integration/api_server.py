@@ -1,5 +1,5 @@
-"""A stand-in for Kubernetes' API server with what allot-scheduler needs: lists and watches of nodes, pods and quotas, which a
-test can change. It does not authenticate clients. tests/k8s uses the real server."""
+"""A stand-in for Kubernetes's API server. It serves lists and watches of nodes, pods and quotas, which a test can change. It
+does not authenticate clients. tests/k8s uses the real server."""
 
 import http.server
 import json
@@ -19,7 +19,7 @@ class Collection:
 
 
 class ApiServer:
-    """`with ApiServer() as api: api.put("/api/v1/nodes", node)`; .kubeconfig(path) writes one for it."""
+    """Usage: `with ApiServer() as api: api.put("/api/v1/nodes", node)`. kubeconfig(path) writes a kubeconfig for it."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -46,12 +46,12 @@ class ApiServer:
         path.write_text(json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "c",
             "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{self.server.server_port}"}}],
-            "users": [{"name": "u", "user": {"token": "nobody-asks"}}],
+            "users": [{"name": "u", "user": {"token": "unchecked"}}],
             "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}]}))
         return path
 
     def put(self, path, thing):
-        """Makes an object, or changes it: by its namespace and name."""
+        """Creates an object, or replaces the one with the same namespace and name."""
         meta = thing["metadata"]
         key = (meta.get("namespace", ""), meta["name"])
         with self.lock:
@@ -59,9 +59,9 @@ class ApiServer:
             self.version += 1
             meta["resourceVersion"] = str(self.version)
             meta.setdefault("uid", "-".join(filter(None, key)))
-            word = "MODIFIED" if key in collection.objects else "ADDED"
+            event = "MODIFIED" if key in collection.objects else "ADDED"
             collection.objects[key] = thing
-            self.tell(collection, word, thing)
+            self.notify(collection, event, thing)
 
     def drop(self, path, name, namespace=""):
         with self.lock:
@@ -69,10 +69,10 @@ class ApiServer:
             self.version += 1
             thing = collection.objects.pop((namespace, name))
             thing["metadata"]["resourceVersion"] = str(self.version)
-            self.tell(collection, "DELETED", thing)
+            self.notify(collection, "DELETED", thing)
 
-    def tell(self, collection, word, thing):
-        line = json.dumps({"type": word, "object": {"kind": collection.kind, "apiVersion": "v1", **thing}}) + "\n"
+    def notify(self, collection, event, thing):
+        line = json.dumps({"type": event, "object": {"kind": collection.kind, "apiVersion": "v1", **thing}}) + "\n"
         for watcher in collection.watchers:
             watcher.put(line.encode())
 
@@ -81,7 +81,7 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request, client_address):
-        """A client that ends is no fault."""
+        """Ignores clients that close their connection."""
         if not isinstance(sys.exc_info()[1], ConnectionError):
             super().handle_error(request, client_address)
 
@@ -104,7 +104,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.list(collection, urllib.parse.parse_qs(address.query))
 
     def list(self, collection, query):
-        """A page of it; what changes between pages may be missed, or come twice."""
+        """Returns one page. An object that changes between two pages may be missing, or be listed twice."""
         begin, most = int(query.get("continue", ["0"])[0]), int(query.get("limit", ["500"])[0])
         with self.api.lock:
             items, version = list(collection.objects.values()), self.api.version
@@ -114,7 +114,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                           "metadata": {"resourceVersion": str(version), **more}, "items": items[begin:end]})
 
     def do_POST(self):
-        """Events are taken, and forgotten."""
+        """Accepts events and discards them."""
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.answer(201, {})
 
@@ -129,13 +129,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def watch(self, collection):
-        """Of what happens from now on; what did so between list and watch is told first."""
+        """Streams changes from now on. First it sends the objects that changed since the client's resourceVersion, as MODIFIED;
+        objects that were deleted before the watch are not reported."""
         mine = queue.Queue()
         since = int(urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query)["resourceVersion"][0])
         with self.api.lock:
             for thing in collection.objects.values():
                 if int(thing["metadata"]["resourceVersion"]) > since:
-                    self.api.tell(type("One", (), {"kind": collection.kind, "watchers": [mine]}), "MODIFIED", thing)
+                    self.api.notify(type("One", (), {"kind": collection.kind, "watchers": [mine]}), "MODIFIED", thing)
             collection.watchers.append(mine)
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -155,16 +156,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 # ---- objects ----
 
-def node(name, cards=8, memory_mib=81920, kind="NVIDIA-H100", **more):
-    """As allotd, or HAMi, announces it; `more`: of the first card."""
+def node(name, gpus=8, memory_mib=81920, kind="NVIDIA-H100", **more):
+    """Returns a node whose annotation lists its GPUs, as allotd and HAMi write it. `more`: fields of the first GPU."""
     announced = [{"id": f"GPU-{name}-{i}", "index": i, "count": 10, "devmem": memory_mib, "devcore": 100, "type": kind,
-                  "numa": i // 4, "mode": "hami-core", "health": True, **(more if i == 0 else {})} for i in range(cards)]
+                  "numa": i // 4, "mode": "hami-core", "health": True, **(more if i == 0 else {})} for i in range(gpus)]
     return {"metadata": {"name": name, "annotations": {"hami.io/node-nvidia-register": json.dumps(announced)}},
             "spec": {}, "status": {}}
 
 
 def pod(name, namespace="default", limits=None, node=None, shares=None, **meta):
-    """shares: "GPU-n-0,NVIDIA,MIB,PCT:;", what it has of that node's cards."""
+    """Returns a pod. `shares`: its parts of the GPUs of `node`, such as "GPU-n-0,NVIDIA,MIB,PCT:;"."""
     annotations = {"hami.io/vgpu-node": node, "hami.io/vgpu-devices-allocated": shares,
                    "hami.io/bind-phase": "success"} if shares else {}
     return {"metadata": {"name": name, "namespace": namespace, "annotations": annotations, **meta},

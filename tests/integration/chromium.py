@@ -1,5 +1,4 @@
-"""Drives a real, headless Chromium by its DevTools protocol over a pair of pipes, without a port, a driver or a
-library."""
+"""Drives a real, headless Chromium by its DevTools protocol over a pair of pipes, without a port, a driver or a library."""
 
 import base64
 import collections
@@ -14,7 +13,7 @@ import time
 
 import pytest
 
-# When the page first showed what is so now: its script counts the states in the document's data.
+# Records when the page first showed live values. The page's script counts the states that it has shown in data-states.
 WATCH_STATES = """new MutationObserver((_, self) => {
   if (!document.documentElement?.dataset.states) return;
   window.shownAt = performance.now();
@@ -24,7 +23,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 
 def find_chromium():
-    """None: there is none that starts. Ubuntu's package is a stub that asks for a snap."""
+    """Returns the path of a Chromium that starts, or None. Ubuntu's package is a stub that asks for a snap."""
     for name in NAMES:
         path = shutil.which(name)
         if path:
@@ -35,21 +34,21 @@ def find_chromium():
     return None
 
 
-def kind_of(words):
-    """Of a process, by its command line."""
-    told = {name: value for name, _, value in (word.partition("=") for word in words)}
-    return told.get("--utility-sub-type", told.get("--type", "browser")).partition(".")[0]
+def kind_of(arguments):
+    """Returns the kind of a Chromium process, such as "renderer", from its command line."""
+    options = {name: value for name, _, value in (argument.partition("=") for argument in arguments)}
+    return options.get("--utility-sub-type", options.get("--type", "browser")).partition(".")[0]
 
 
 class Chromium:
-    """`browser.open(url)` gives a Tab."""
+    """One browser with its profile in `directory`. open(url) returns a Tab."""
 
     def __init__(self, directory, *options):
         to_read, self.write_fd = os.pipe()
         self.read_fd, to_write = os.pipe()
 
-        def place():
-            # Chromium reads 3 and writes 4; either may be the other's number here.
+        def move_pipes():
+            # Chromium reads from descriptor 3 and writes to 4. Here either number may be the other's, so both are copied first.
             ends = [fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (to_read, to_write)]
             os.dup2(ends[0], 3)
             os.dup2(ends[1], 4)
@@ -60,25 +59,25 @@ class Chromium:
                    "--disable-default-apps", "--disable-extensions", "--no-default-browser-check", "--mute-audio",
                    "--remote-debugging-pipe", f"--user-data-dir={directory}", *options, "about:blank"]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL, pass_fds=(3, 4), preexec_fn=place)
+                                        stderr=subprocess.DEVNULL, pass_fds=(3, 4), preexec_fn=move_pipes)
         os.close(to_read)
         os.close(to_write)
-        self.rest = b""
+        self.buffer = b""
         self.number = 0
         self.events = []
         self.tabs = []
 
     def message(self, seconds):
-        """The next, or None."""
+        """Returns the next message, or None if none arrives in time."""
         deadline = time.monotonic() + seconds
-        while b"\0" not in self.rest:
+        while b"\0" not in self.buffer:
             ready, _, _ = select.select([self.read_fd], [], [], max(0, deadline - time.monotonic()))
             if not ready:
                 return None
             part = os.read(self.read_fd, 1 << 16)
             assert part, "Chromium has ended"
-            self.rest += part
-        one, _, self.rest = self.rest.partition(b"\0")
+            self.buffer += part
+        one, _, self.buffer = self.buffer.partition(b"\0")
         return json.loads(one)
 
     def command(self, method, session=None, **parameters):
@@ -107,17 +106,17 @@ class Chromium:
         self.events.clear()
 
     def used_s(self):
-        """{kind of process: {kind of thread: seconds of a processor so far}}, of all that Chromium has started."""
+        """Returns {kind of process: {name of thread: CPU seconds so far}} for all processes that Chromium has started."""
         used = collections.defaultdict(collections.Counter)
         todo = [self.process.pid]
         while todo:
             home = pathlib.Path(f"/proc/{todo.pop()}")
             try:
-                words = (home / "cmdline").read_bytes().replace(b"\0", b" ").decode().split()
+                arguments = (home / "cmdline").read_bytes().replace(b"\0", b" ").decode().split()
                 for task in (home / "task").iterdir():
                     todo += map(int, (task / "children").read_text().split())
                     thread = "main" if task.name == home.name else (task / "comm").read_text().strip()
-                    used[kind_of(words)][thread] += int((task / "schedstat").read_text().split()[0]) / 1e9
+                    used[kind_of(arguments)][thread] += int((task / "schedstat").read_text().split()[0]) / 1e9
             except OSError:
                 continue
         return used
@@ -133,7 +132,8 @@ class Chromium:
 
 
 class Tab:
-    """`domains` are told of what happens, at a cost: of Accessibility, that all of the tree for readers of the screen is kept."""
+    """One page. `domains`: the DevTools domains whose events are received. Each has a cost: for Accessibility, Chromium keeps
+    the whole accessibility tree."""
 
     def __init__(self, browser, url, width=1280, height=1000, scheme="light",
                  domains=("Page", "Runtime", "Log", "Network", "Accessibility")):
@@ -154,14 +154,14 @@ class Tab:
                                                              {"name": "prefers-reduced-motion", "value": "reduce"}])
 
     def run(self, script):
-        """The value of a JavaScript expression, awaited."""
+        """Returns the value of a JavaScript expression; a promise is awaited."""
         answer = self.command("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in answer, (script, answer["exceptionDetails"])
         return answer["result"].get("value")
 
     def wait(self, script, seconds=30):
-        """Until an expression is true; returns its value. What fails meanwhile, as where the page is not there yet, is not
-        true."""
+        """Waits until an expression is true, and returns its value. An exception counts as false, because the page may not be
+        loaded yet."""
         deadline = time.monotonic() + seconds
         while True:
             answer = self.command("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
@@ -184,7 +184,8 @@ class Tab:
         self.command("Input.insertText", text=text)
 
     def picture(self, path, selector="body"):
-        """Of an element, whole, also what is out of the window, which the page leaves out by content-visibility."""
+        """Writes a PNG of a whole element. Parts outside the window are included, though the page skips them by
+        content-visibility."""
         self.run("[...document.styleSheets].at(-1).insertRule('* { content-visibility: visible !important; }'), 0")
         box = self.run(f"(() => {{ const b = document.querySelector({json.dumps(selector)}).getBoundingClientRect();"
                        "return [b.x + scrollX, b.y + scrollY, b.width, b.height]; })()")
@@ -193,26 +194,26 @@ class Tab:
         path.write_bytes(base64.b64decode(answer["data"]))
 
     def heard(self, method):
-        """What was told under that name so far, of this tab."""
+        """Returns the parameters of all events of this method that this tab has sent so far."""
         self.run("0")
         return [event["params"] for event in self.browser.events
                 if event["method"] == method and event.get("sessionId") == self.session]
 
     def complaints(self):
-        """Errors and warnings: of the console, of the browser, and what no script caught."""
-        told = [event["args"] for event in self.heard("Runtime.consoleAPICalled")
-                if event["type"] in ("error", "warning", "assert")]
-        told += [event["exceptionDetails"] for event in self.heard("Runtime.exceptionThrown")]
-        told += [event["entry"] for event in self.heard("Log.entryAdded")
-                 if event["entry"]["level"] in ("error", "warning")]
-        return told
+        """Returns the errors and warnings of the console and of the browser, and uncaught exceptions."""
+        found = [event["args"] for event in self.heard("Runtime.consoleAPICalled")
+                 if event["type"] in ("error", "warning", "assert")]
+        found += [event["exceptionDetails"] for event in self.heard("Runtime.exceptionThrown")]
+        found += [event["entry"] for event in self.heard("Log.entryAdded")
+                  if event["entry"]["level"] in ("error", "warning")]
+        return found
 
     def requests(self):
-        """The addresses of all that the page asked for."""
+        """Returns the URLs that the page has requested."""
         return [event["request"]["url"] for event in self.heard("Network.requestWillBeSent")]
 
     def load_times_ms(self, times=5):
-        """Loads the page again so often; the medians of when it had something to see, and when it showed what is so now."""
+        """Reloads the page `times` times. Returns the median times until the first paint and until live values are shown."""
         self.command("Page.addScriptToEvaluateOnNewDocument", source=WATCH_STATES)
         painted, shown = [], []
         for _ in range(times):
@@ -222,5 +223,5 @@ class Tab:
         return sorted(painted)[times // 2], sorted(shown)[times // 2]
 
     def loaded_bytes(self):
-        """What came over the wire, headers included, but for the stream."""
+        """Returns the bytes received over the network, including headers, but without the event stream."""
         return sum(event["encodedDataLength"] for event in self.heard("Network.loadingFinished"))

@@ -14,13 +14,13 @@ CHANGE = "a-token-that-also-changes"
 
 
 def page_in(log):
-    """Where a daemon, or allot-scheduler, says that it serves its page: http://... None: it does not, or not yet."""
+    """Returns the page's URL, from the log of allotd or allot-scheduler; None if the log does not have it (yet)."""
     found = re.search(r"page is served at (\S+),", log)
     return found and found[1]
 
 
 class Page:
-    """Of a machine's daemon, with both tokens."""
+    """The page of a machine's daemon, with tokens that allow reading and changes."""
 
     def __init__(self, machine, directory, settings="", card=""):
         self.read_file, self.change_file = directory / "read-token", directory / "change-token"
@@ -49,7 +49,7 @@ class Page:
 
 @contextlib.contextmanager
 def hold_tenants(machine, tenants):
-    """Tenants without a process, each (name, index of its card, bytes), for as long as this lasts."""
+    """Within this context the daemon has these tenants, without processes. Each is (name, index of its GPU, bytes)."""
     with socket.socket(socket.AF_UNIX) as control, control.makefile("rw") as lines:
         control.connect(str(machine.run_dir / "allotd.sock"))
         for name, index, memory_bytes in tenants:
@@ -62,7 +62,7 @@ def hold_tenants(machine, tenants):
 
 
 def ask(address, path, method="GET", token=None, body=None, **headers):
-    """Status, headers and text of the answer."""
+    """Returns status, headers and text of the answer."""
     if address.startswith("unix:"):
         connection = UnixConnection(address[len("unix:"):], 10)
     else:
@@ -79,7 +79,7 @@ def ask(address, path, method="GET", token=None, body=None, **headers):
 
 
 class Events:
-    """The states of /events as they come, each whole: told() has what was told of it."""
+    """A reader of /events. next() returns the whole state after each event; told() returns the event itself."""
 
     def __init__(self, address, token=READ, receive_bytes=None):
         host, _, port = address.rpartition(":")
@@ -97,7 +97,7 @@ class Events:
         return self.answer.status
 
     def next(self):
-        """None: the stream has ended."""
+        """Returns the whole state after the next event, or None at the end of the stream."""
         state = self.told()
         if state is None:
             return None
@@ -109,7 +109,7 @@ class Events:
         return {**state, "tenants": list(self.tenants.values())}
 
     def told(self):
-        """An event: the whole state, or differences from the one before."""
+        """Returns the next event: a whole state, or the differences from the state before. None: the stream has ended."""
         line = self.answer.readline()
         if not line:
             return None

@@ -6,27 +6,27 @@ import time
 
 
 def cpu_s(pid, tid=None):
-    """Of its threads, or of one."""
+    """Returns the CPU seconds of all threads of a process, or of one thread."""
     tasks = pathlib.Path(f"/proc/{pid}/task").iterdir() if tid is None else [pathlib.Path(f"/proc/{pid}/task/{tid}")]
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
 
 class Watch:
-    """Processor time and time, from one look to the next."""
+    """Measures the CPU time of a process, or of one of its threads, and wall time, from construction to end()."""
 
-    def __init__(self, *who):
-        self.who, self.begun, self.before = who, time.monotonic(), cpu_s(*who)
+    def __init__(self, *target):
+        self.target, self.begun, self.before = target, time.monotonic(), cpu_s(*target)
 
     def end(self):
-        """(seconds of a processor, seconds)"""
-        return cpu_s(*self.who) - self.before, time.monotonic() - self.begun
+        """Returns (CPU seconds, wall seconds)."""
+        return cpu_s(*self.target) - self.before, time.monotonic() - self.begun
 
 
 def resident_bytes(pid):
     return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1]) << 10
 
 
-# What the page does to the document, and draws, from now on.
+# Counts the page's changes of the document, and its drawings, from now on.
 COUNT = """(() => {
   window.done = {texts: 0, nodes: 0, draws: 0, boards: 0};
   new MutationObserver((records) => {
@@ -42,7 +42,8 @@ METRICS = ("TaskDuration", "ScriptDuration", "LayoutDuration", "RecalcStyleDurat
 
 
 def count_changes(tab, seconds):
-    """({"texts", "nodes", "draws", "boards"}: how often each, how many states) of the page from now on; prints each per state."""
+    """Counts the page's changes for `seconds`. Returns ({"texts", "nodes", "draws", "boards": number of changes}, number of
+    states), and prints the numbers per state."""
     tab.run(COUNT)
     seen = tab.run(STATES)
     time.sleep(seconds)
@@ -52,13 +53,13 @@ def count_changes(tab, seconds):
 
 
 def measure(browser, tab, what, seconds):
-    """{metric: ms of the page's main thread, or how often, at each state; "all_pct", "main_pct": of a core, of all processes and
-    of that thread}; prints that, and processor time by process."""
+    """Measures a page for `seconds`. Returns {metric: milliseconds of the page's main thread, or a count, per state; "all_pct",
+    "main_pct": percent of a core in all processes, and in that thread}. Prints these, and CPU time by process."""
     tab.command("Performance.enable", timeDomain="threadTicks")
 
     def figures():
-        told = {one["name"]: one["value"] for one in tab.command("Performance.getMetrics")["metrics"]}
-        return told, browser.used_s(), tab.run(STATES), time.monotonic()
+        metrics = {one["name"]: one["value"] for one in tab.command("Performance.getMetrics")["metrics"]}
+        return metrics, browser.used_s(), tab.run(STATES), time.monotonic()
 
     before, used, seen, begun = figures()
     time.sleep(seconds)

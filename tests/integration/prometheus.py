@@ -13,18 +13,18 @@ import yaml
 from machines import BUILD, ROOT, wait_until
 
 FILES = ROOT / "deploy" / "prometheus"
-# Grafana's variables, as it fills them in.
+# Values for Grafana's variables in queries.
 VARIABLES = {"$__rate_interval": "10s", "$node": ".*"}
 
 
 def find(program):
-    """prometheus or promtool: scripts/test takes them out of Debian's package of Prometheus."""
+    """Returns the path of prometheus or promtool. scripts/test unpacks them from Debian's package of Prometheus."""
     here = ROOT / "build" / program
     return str(here) if here.exists() else shutil.which(program)
 
 
 def alerts_of_rules():
-    """{name: rule}"""
+    """Returns {name of alert: its rule}."""
     groups = yaml.safe_load((FILES / "rules.yaml").read_text())["groups"]
     rules = [rule for group in groups for rule in group["rules"]]
     named = {rule["alert"]: rule for rule in rules}
@@ -33,7 +33,7 @@ def alerts_of_rules():
 
 
 def dashboard_queries():
-    """{(row, panel, what): expression}"""
+    """Returns {(row, panel, legend): expression}."""
     found = {}
     row = None
     for panel in json.loads((FILES / "dashboard.json").read_text())["panels"]:
@@ -47,10 +47,10 @@ def dashboard_queries():
 
 
 def metric_names():
-    """What allotd and allot-scheduler have."""
+    """Returns the names of all metrics of allotd and allot-scheduler."""
     done = subprocess.run([BUILD / "allotd", "--list-metrics"], capture_output=True, text=True, check=True)
     types = dict(re.findall(r"^\| `(\w+)` \| (\w+) ", done.stdout, re.M))
-    names = set(types) | {f"{name}_{part}" for name, what in types.items() if what == "summary" for part in ("count", "sum")}
+    names = set(types) | {f"{name}_{part}" for name, kind in types.items() if kind == "summary" for part in ("count", "sum")}
     for file in ("metrics.c", "metrics_cluster.c"):
         names |= set(re.findall(r'"((?:allot_scheduler|hami)_\w+)"', (ROOT / "src/scheduler/service" / file).read_text()))
     return names
@@ -63,8 +63,8 @@ def free_port():
 
 
 class Prometheus:
-    """Reads `targets` ({job: address}) every second, and asks the rules as often. Alerts fire at once, and after two
-    seconds where it takes an hour else: these two are all that is changed of what is shipped."""
+    """A Prometheus that scrapes `targets` ({job: address}) and evaluates the rules every second. The shipped rules are changed
+    in two ways: alerts fire at once, and conditions over one hour cover two seconds."""
 
     def __init__(self, folder, targets):
         folder.mkdir(exist_ok=True)
@@ -102,33 +102,33 @@ class Prometheus:
             connection.close()
 
     def query(self, expression):
-        """[(labels, value)]"""
+        """Returns [(labels, value)]."""
         status, text = self.ask("/api/v1/query?" + urllib.parse.urlencode({"query": expression}))
         assert status == 200, text
         return [(one["metric"], float(one["value"][1])) for one in json.loads(text)["data"]["result"]]
 
     def evaluations(self):
-        """When each group of rules was asked last."""
+        """Returns {group of rules: time of its last evaluation}."""
         groups = json.loads(self.ask("/api/v1/rules")[1])["data"]["groups"]
         return {group["name"]: group["lastEvaluation"] for group in groups}
 
     def wait_for_evaluation(self):
-        """Until each was asked twice: the first of these may have begun before now."""
+        """Waits until each group was evaluated twice: the first evaluation may have begun before this call."""
         for _ in range(2):
             before = self.evaluations()
             wait_until(lambda: all(then != before[name] for name, then in self.evaluations().items()),
-                       what="the rules being asked")
+                       what="an evaluation of the rules")
 
     def firing(self):
-        """[labels] of the alerts that do."""
+        """Returns the labels of each alert that is firing."""
         return [one["labels"] for one in json.loads(self.ask("/api/v1/alerts")[1])["data"]["alerts"]
                 if one["state"] == "firing"]
 
     def wait_for_alert(self, name, **labels):
-        def look():
+        def matching():
             return [one for one in self.firing() if one["alertname"] == name and labels.items() <= one.items()]
 
-        return wait_until(look, what=f"alert {name}")[0]
+        return wait_until(matching, what=f"alert {name}")[0]
 
     def wait_for_data(self, expression, what=""):
         return wait_until(lambda: self.query(expression), what=f"data for {what}: {expression}")

@@ -13,12 +13,12 @@ PROGRAM = BUILD / "allot-scheduler"
 
 
 def run_scheduler(*arguments):
-    """A run that ends by itself."""
+    """Runs allot-scheduler with arguments after which it ends by itself."""
     return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
 
 
 def issue(folder, *arguments):
-    """A certificate and key of the program's own making; returns the caBundle."""
+    """Makes a certificate and a key in `folder` by `allot-scheduler --issue`. Returns the caBundle."""
     done = run_scheduler("--issue", folder, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -41,12 +41,12 @@ class Scheduler:
         self.https = self.address("https") if tls else None
 
     def address(self, kind):
-        def look():
+        def find_address():
             assert self.process.poll() is None, self.log.read_text()
             found = re.search(rf"serves {kind} at (\S+)", self.log.read_text())
             return found and found[1]
 
-        return wait_until(look, what=f"{kind} being served")
+        return wait_until(find_address, what=f"{kind} being served")
 
     def stop(self):
         if self.process.poll() is None:
@@ -55,12 +55,12 @@ class Scheduler:
         assert status == 0, self.log.read_text()
 
     def connect(self, certificate=None):
-        """By TLS, where the server must be who that certificate says; by default its own."""
+        """Connects by TLS, and verifies the server against `certificate`, which is its own by default."""
         context = ssl.create_default_context(cafile=certificate or self.certificate)
         return http.client.HTTPSConnection(self.https, timeout=20, context=context)
 
     def ask(self, method, path, body=None, connection=None, certificate=None):
-        """(status, the answer's bytes)."""
+        """Returns (status, bytes of the answer)."""
         own = connection or self.connect(certificate)
         try:
             own.request(method, path, body, {"Content-Type": "application/json"} if body else {})
@@ -75,14 +75,15 @@ class Scheduler:
         return status, json.loads(answer)
 
     def bind(self, pod, node):
-        """What /bind says is wrong, "" if nothing: as soon as pod and node are known, of which a watch tells."""
+        """Returns the error of /bind, or "" on success. Repeats the request until the scheduler knows pod and node from its
+        watches."""
         meta = pod["metadata"]
 
         def answer():
-            status, said = self.post("/bind", {"PodName": meta["name"], "PodNamespace": meta["namespace"],
-                                               "PodUID": meta["uid"], "Node": node})
+            status, result = self.post("/bind", {"PodName": meta["name"], "PodNamespace": meta["namespace"],
+                                                 "PodUID": meta["uid"], "Node": node})
             assert status == 200
-            return None if "is not known" in said["Error"] else said
+            return None if "is not known" in result["Error"] else result
 
         return wait_until(answer, what=f"{meta['name']} and {node} being known")["Error"]
 

@@ -26,7 +26,7 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 def request(address, path="/metrics", method="GET", headers=None, body=None):
-    """address: as metrics_listen has it. Returns status, headers and text of the answer."""
+    """Returns status, headers and text of the answer. `address`: as in the setting metrics_listen."""
     if address.startswith("unix:"):
         connection = UnixConnection(address[len("unix:"):], 10)
     else:
@@ -40,7 +40,7 @@ def request(address, path="/metrics", method="GET", headers=None, body=None):
 
 
 class Page:
-    """The samples of a page."""
+    """The samples of a page of metrics."""
 
     def __init__(self, text):
         self.samples = {}
@@ -53,19 +53,19 @@ class Page:
                 self.types[sample.name] = family.type
 
     def all(self, name, **labels):
-        """[(labels, value)] of the samples that have these labels among theirs."""
+        """Returns [(labels, value)] of the samples that have these labels among theirs."""
         wanted = set(labels.items())
         return [(dict(found), value) for (other, found), value in self.samples.items()
                 if other == name and wanted <= set(found)]
 
     def value(self, name, **labels):
-        """That of the one sample with these labels; None: there is none."""
+        """Returns the value of the one sample with these labels, or None if there is none."""
         found = self.all(name, **labels)
         assert len(found) <= 1, found
         return found[0][1] if found else None
 
     def label(self, name, label, **labels):
-        """The one value of that label for which a sample is 1: a state, a reason."""
+        """Returns the value of `label` in the one sample whose value is 1, such as the current state or reason."""
         true = [found[label] for found, value in self.all(name, **labels) if value == 1]
         assert len(true) == 1, true
         return true[0]
@@ -80,20 +80,21 @@ def scrape(address, **more):
 
 
 def wait_for_page(address, condition, what="a page of metrics"):
-    """Pages are made ten times a second at most: what was asked for before now is seen within that."""
-    def look():
+    """Waits for a page for which condition(page) is true, and returns it. The daemon makes at most ten pages a second, so a
+    change appears after 0.1 s at most."""
+    def read():
         page = scrape(address)
         return page if condition(page) else None
 
-    return wait_until(look, what=what)
+    return wait_until(read, what=what)
 
 
 def address_in(log):
-    """Where a daemon says that it serves metrics."""
+    """Returns the address at which a daemon serves metrics, from its log."""
     return re.search(r"metrics are served at (\S+)", log).group(1)
 
 
 def listen(machine, tmp_path, settings=""):
-    """The machine's daemon, with metrics on a port that the kernel chooses. Returns where."""
-    said = start_servers(machine, tmp_path, f"metrics_listen = 127.0.0.1:0\n{settings}")
-    return address_in(said)
+    """Starts the machine's daemon with metrics on a port that the kernel chooses. Returns the address."""
+    log = start_servers(machine, tmp_path, f"metrics_listen = 127.0.0.1:0\n{settings}")
+    return address_in(log)

@@ -26,7 +26,7 @@ LOAD_MAX = 200 << 10
 
 
 class ClusterPage:
-    """allot-scheduler with its page, of a stand-in's cluster."""
+    """allot-scheduler with its page, for the cluster of a stand-in API server."""
 
     def __init__(self, directory, api, settings=""):
         self.api = api
@@ -53,11 +53,11 @@ class ClusterPage:
         return connection.getresponse().read()
 
     def until(self, view, condition, what):
-        """The first state of that view of which it is true."""
-        def look():
+        """Returns the first state of that view for which condition(state) is true."""
+        def read():
             state = self.state(view)
             return condition(state) and state
-        return wait_until(look, what=what)
+        return wait_until(read, what=what)
 
     @contextlib.contextmanager
     def events(self, view=""):
@@ -69,11 +69,11 @@ class ClusterPage:
             answer.begin()
             assert answer.status == 200
 
-            def told():
+            def next_event():
                 line = answer.readline()
                 assert line.startswith(b"data: ") and answer.readline() == b"\n", line[:80]
                 return json.loads(line[len(b"data: "):])
-            yield told
+            yield next_event
 
 
 @pytest.fixture
@@ -90,38 +90,38 @@ def page(tmp_path, api):
 
 
 def fill(api):
-    """Two teams on three nodes, of which one is not well; a pod that none has room for."""
+    """Fills a cluster: two teams on three nodes, one with an unhealthy GPU, and a pod that fits on no node."""
     for name, more in (("a-1", {}), ("a-2", {}), ("b-1", {"health": False})):
-        api.put(NODES, node(name, cards=2, **more))
+        api.put(NODES, node(name, gpus=2, **more))
     api.put(PODS, pod("train", "team-a", node="a-1", shares="GPU-a-1-0,NVIDIA,40960,50:;"))
     api.put(PODS, pod("serve", "team-b", node="a-1", shares="GPU-a-1-0,NVIDIA,20480,25:;"))
     api.put(PODS, pod("whole", "team-a", node="b-1", shares="GPU-b-1-1,NVIDIA,81920,100:;"))
     api.put(PODS, pod("large", "team-b", {GPU: "1", MEMORY: "90000"}))
 
 
-# The largest cluster: nodes of 8 cards, a pod on each card, and some that wait.
-LARGE, CARDS, WAITING = 5000, 8, 40
-PODS_IN_ALL = LARGE * CARDS + WAITING
+# The largest cluster: nodes with 8 GPUs, a pod on each GPU, and some waiting pods.
+LARGE, GPUS_PER_NODE, WAITING = 5000, 8, 40
+PODS_IN_ALL = LARGE * GPUS_PER_NODE + WAITING
 SECONDS = 4.0
 
 
-def by_name(i):
+def node_name(i):
     return f"gpu-{i:05}.cluster.example.com"
 
 
-def large(api):
+def fill_large_cluster(api):
     for i in range(LARGE):
-        api.put(NODES, node(by_name(i), cards=CARDS))
-        for p in range(CARDS):
-            api.put(PODS, pod(f"job-{i:05}-{p}", f"team-{p}", node=by_name(i),
-                              shares=f"GPU-{by_name(i)}-{p},NVIDIA,{8192 * (1 + p)},{10 + 10 * p}:;"))
+        api.put(NODES, node(node_name(i), gpus=GPUS_PER_NODE))
+        for p in range(GPUS_PER_NODE):
+            api.put(PODS, pod(f"job-{i:05}-{p}", f"team-{p}", node=node_name(i),
+                              shares=f"GPU-{node_name(i)}-{p},NVIDIA,{8192 * (1 + p)},{10 + 10 * p}:;"))
     for i in range(WAITING):
         api.put(PODS, pod(f"wait-{i}", "team-x", {GPU: "8"}))
 
 
 @contextlib.contextmanager
 def changing(api, on):
-    """A pod of that node gets another share, twenty times a second."""
+    """Within this context, a pod of that node gets another share twenty times a second."""
     end = threading.Event()
 
     def change():
@@ -144,9 +144,9 @@ def names(state, section, key):
     return [rows[one][key] for one in state[section]["keys"]]
 
 
-# ---- what is shown ----
+# ---- states ----
 
-def test_all_of_a_cluster(page, api):
+def test_state_of_a_cluster(page, api):
     fill(api)
     state = page.until("pod_state=all&open=a-1", lambda s: s["cluster"]["pods"] == 4 and s["cluster"]["nodes"] == 3, "the pods")
     cluster = state["cluster"]
@@ -167,15 +167,15 @@ def test_all_of_a_cluster(page, api):
     assert state["open"]["url"] is None
 
 
-def test_a_pod_that_waits_is_told_why_and_goes_on(page, api):
-    """As `allot explain` says; its reason changes with the cluster, and ends when it is bound."""
+def test_reasons_of_a_waiting_pod_follow_the_cluster(page, api):
+    """The page gives the same reasons as `allot explain`. They change with the cluster, and end when the pod is bound."""
     fill(api)
-    with page.events() as told:
+    with page.events() as next_event:
         state = {}
 
         def until(condition):
             for _ in range(200):
-                state.update(told())
+                state.update(next_event())
                 if condition():
                     return
             raise AssertionError(state)
@@ -191,17 +191,17 @@ def test_a_pod_that_waits_is_told_why_and_goes_on(page, api):
         assert why()["nearest"] == []
         explained = json.loads(page.scheduler_explains("team-b/large"))
         assert {one["why"] for one in explained["nodes"]} == set(groups)
-        api.put(NODES, node("c-1", cards=1, memory_mib=143360))
+        api.put(NODES, node("c-1", gpus=1, memory_mib=143360))
         until(lambda: why() and why()["says"].startswith("1 of 4 nodes have enough free GPUs, but the pod is not placed yet: "))
         api.put(PODS, pod("large", "team-b", {GPU: "1", MEMORY: "90000"}, node="c-1", shares="GPU-c-1-0,NVIDIA,90000,0:;"))
         until(lambda: state["pods"]["keys"] == [])
         assert state["cluster"]["pods_waiting"] == 0
 
 
-def test_a_page_of_many(page, api):
-    """Fifty rows at a time, and the rest on request."""
+def test_tables_have_pages_of_fifty_rows(page, api):
+    """The state has fifty rows of each table; others are sent on request."""
     for i in range(120):
-        api.put(NODES, node(f"n-{i:03}", cards=1))
+        api.put(NODES, node(f"n-{i:03}", gpus=1))
         api.put(PODS, pod(f"w-{i:03}", "team", {GPU: "4"}))
     state = page.until("", lambda s: s["nodes"]["seen"] == 120 == s["pods"]["seen"], "all of them")
     assert [len(state[part]["keys"]) for part in ("nodes", "pods")] == [50, 50]
@@ -212,13 +212,13 @@ def test_a_page_of_many(page, api):
 
 
 def test_the_largest_cluster(page, api):
-    """Of 40,000 pods on 5,000 nodes whoever looks is told of a page of each, then of what has changed; it costs the thread that
-    places pods a small part of its time, and the model's memory a small part more."""
-    large(api)
+    """Of 40,000 pods on 5,000 nodes, a reader gets a page of each table, and then the changes. That costs the thread that
+    places pods little time, and little memory compared with the model."""
+    fill_large_cluster(api)
     view = "pod_state=bound"
     page.until(view, lambda s: s["cluster"]["pods"] == PODS_IN_ALL and s["cluster"]["nodes"] == LARGE, "all of it")
     pid = page.scheduler.process.pid
-    with changing(api, by_name(0)):
+    with changing(api, node_name(0)):
         time.sleep(1)
         kept = resident_bytes(pid)
         watch = Watch(pid, pid)
@@ -226,40 +226,41 @@ def test_the_largest_cluster(page, api):
         used_s, seconds = watch.end()
         without = used_s / seconds
         with contextlib.ExitStack() as stack:
-            told, *others = [stack.enter_context(page.events(view)) for _ in range(4)]
+            next_event, *others = [stack.enter_context(page.events(view)) for _ in range(4)]
             for reader in others:
                 reader()
-            state = told()
-            assert state["pods"]["seen"] == LARGE * CARDS + 1 and [len(state[part]["keys"]) for part in ("nodes", "pods")] == [50, 50]
+            state = next_event()
+            assert state["pods"]["seen"] == LARGE * GPUS_PER_NODE + 1
+            assert [len(state[part]["keys"]) for part in ("nodes", "pods")] == [50, 50]
             watch, sizes = Watch(pid, pid), []
             while time.monotonic() - watch.begun < 2 * SECONDS:
-                sizes.append(len(json.dumps(told())))
+                sizes.append(len(json.dumps(next_event())))
             used_s, seconds = watch.end()
             grown = resident_bytes(pid) - kept
     share = used_s / seconds - without
     print(f"whole {len(json.dumps(state))} bytes, then {max(sizes)} at most; {len(sizes) / seconds:.1f} states a second for "
           f"{100 * share:.2f} % of the thread; {kept >> 10} KiB, and {grown >> 10} more")
     assert len(json.dumps(state)) < 64 << 10
-    # A row of each table, the cluster's sums, and the keys where pods come in another order.
+    # An event has one row of each table, the cluster's sums, and the keys if the order of pods changes.
     assert len(sizes) > 2 and max(sizes) < 6 << 10
-    # Four readers of the view that costs most: whatever it costs, the pause is by it (EVENTS_SHARE).
+    # Four readers of the most expensive view. The pause between events grows with their cost (EVENTS_SHARE).
     assert share < 0.05
     assert grown < kept / 8
 
 
-def test_reasons_without_a_reader_that_follows(page, api):
+def test_reasons_without_an_event_stream(page, api):
     fill(api)
-    # At first it may be that no node has said what it has.
+    # At first, no node may have reported its GPUs.
     page.until("", lambda s: s["pods"]["rows"] and (s["pods"]["rows"][0]["why"] or {}).get("says", "").startswith("none of "),
                "why it waits")
 
 
-def test_differences_make_up_the_whole(page, api):
-    """Who follows a stream has what who asks at the end is told, whatever happened in between."""
+def test_differences_add_up_to_the_whole_state(page, api):
+    """A reader of the stream ends with the same state as a request at the end, whatever happened in between."""
     fill(api)
     view = "pod_state=all&open=a-1"
     page.until(view, lambda s: s["cluster"]["pods"] == 4, "the pods")
-    with page.events(view) as told:
+    with page.events(view) as next_event:
         rows, state = {"nodes": {}, "pods": {}}, {}
 
         def take(event):
@@ -270,15 +271,15 @@ def test_differences_make_up_the_whole(page, api):
                     known.update({row["node" if part == "nodes" else "uid"]: row for row in event[part]["rows"]})
             return event
 
-        assert take(told())["version"] == 1
+        assert take(next_event())["version"] == 1
         for i in range(20):
             if i % 3 == 0:
-                api.put(NODES, node(f"x-{i:02}", cards=1))
+                api.put(NODES, node(f"x-{i:02}", gpus=1))
             api.put(PODS, pod(f"new-{i % 7}", "team-c", node="a-2", shares=f"GPU-a-2-{i % 2},NVIDIA,{100 * i + 100},{i}:;"))
             if i % 5 == 4:
                 api.drop(PODS, "new-0" if i == 4 else f"new-{i % 7}", "team-c")
                 api.put(PODS, pod(f"new-{i % 7}", "team-c", node="a-1", shares=f"GPU-a-1-1,NVIDIA,{i},1:;"))
-            event = take(told())
+            event = take(next_event())
             assert "version" not in event and len(json.dumps(event)) < len(json.dumps(page.state(view)))
         wanted = page.until(view, lambda s: "x-18" in s["nodes"]["keys"] and all(
             row["why"] for row in s["pods"]["rows"] if row["state"] == "waiting"), "the last node")
@@ -287,12 +288,12 @@ def test_differences_make_up_the_whole(page, api):
             return state["cluster"] == wanted["cluster"] and state["open"] == wanted["open"] and all(
                 [rows[part].get(key) for key in state[part]] == wanted[part]["rows"] for part in rows)
 
-        # Events end when all is told: one that never comes fails by its time.
+        # No event follows once all is sent, so a missing one fails by the socket's timeout.
         while not is_same():
-            take(told())
+            take(next_event())
 
 
-# ---- who may see it ----
+# ---- access ----
 
 def test_a_token_is_needed(page):
     for path in ("/api/state", "/events", "/api/history"):
@@ -300,7 +301,7 @@ def test_a_token_is_needed(page):
         assert page.ask(path, "HEAD")[0] == 200
     assert json.loads(page.ask("/api/rights", token=None)[2]) == {"read": False, "change": False}
     assert json.loads(page.ask("/api/rights")[2]) == {"read": True, "change": False}
-    # It changes nothing, by whatever path; and has none of the extender's.
+    # No path changes anything, and the extender's paths do not exist.
     for path in ("/api/state", "/api/set", "/bind", "/filter", "/"):
         assert page.ask(path, "POST")[0] == 405
     for path in ("/metrics", "/explain/a/b", "/..", "/api"):
@@ -310,7 +311,7 @@ def test_a_token_is_needed(page):
     assert "web_token_file" in page.scheduler.log.read_text()
 
 
-def test_what_can_not_be_meant(page):
+def test_bad_queries_are_refused(page):
     for view, why in (("node=A", "node: 'A': must be of a-z"), ("order=size", "order: 'size': must be name, memory"),
                       ("nodes_from=x", "nodes_from: 'x': must be 0 to 20000"), ("open=%0a", "open: '?': must be of a-z")):
         for path in ("/api/state", "/events"):
@@ -318,23 +319,23 @@ def test_what_can_not_be_meant(page):
             assert status == 400 and text.startswith(why) and text.count("\n") == 1, text
 
 
-def test_too_many_and_one_that_takes_nothing(page, api):
-    """Sixteen look at a time, and one that does not read keeps nobody."""
+def test_sixteen_readers_at_most_and_a_slow_one_delays_none(page, api):
+    """Sixteen readers are served at a time. One that does not read delays no other."""
     fill(api)
     with contextlib.ExitStack() as stack:
         readers = [stack.enter_context(page.events()) for _ in range(16)]
         assert page.ask("/events")[0] == 503
-        for told in readers[1:]:
-            assert told()["version"] == 1
-        api.put(NODES, node("z", cards=1))
-        for told in readers[1:]:
-            while "z" not in told().get("nodes", {"keys": []})["keys"]:
+        for next_event in readers[1:]:
+            assert next_event()["version"] == 1
+        api.put(NODES, node("z", gpus=1))
+        for next_event in readers[1:]:
+            while "z" not in next_event().get("nodes", {"keys": []})["keys"]:
                 pass
     wait_until(lambda: page.ask("/events", "HEAD")[0] == 200, what="room for another")
 
 
-def test_files_and_their_sum(page):
-    """All that the page names is there, is its own, and is little."""
+def test_files_are_local_and_small(page):
+    """All files to which the page refers exist on its server, and their total size is small."""
     wanted, seen, total = ["/"], set(), 0
     while wanted:
         path = wanted.pop()
@@ -350,7 +351,7 @@ def test_files_and_their_sum(page):
     assert total < LOAD_MAX, total
     assert_named_at_once(page)
     for path in [path for site in SITES for path in site.glob("*.*")]:
-        assert ("/" if path.name == "index.html" else f"/{path.name}") in seen, f"{path}: nothing of the page asks for it"
+        assert ("/" if path.name == "index.html" else f"/{path.name}") in seen, f"{path}: no file of the page refers to it"
 
 
 @pytest.mark.parametrize("settings,why", [
@@ -362,7 +363,7 @@ def test_files_and_their_sum(page):
     ("web_node_url = ftp://{node}/\n", "web_node_url: 'ftp://{node}/': must be none, or a URL such as http://{node}:9401/"),
     ("web_node_url = http://node/\n", "web_node_url: 'http://node/': must be none"),
 ])
-def test_settings_that_can_not_be_meant(tmp_path, settings, why):
+def test_bad_settings_are_refused(tmp_path, settings, why):
     (tmp_path / "settings").write_text(settings)
     done = run_scheduler("--check-config", tmp_path / "settings")
     assert done.returncode == 1 and why in done.stderr and done.stderr.count("\n") == 1, done.stderr

@@ -11,8 +11,8 @@ import pytest
 from api_server import ApiServer, node, pod
 from chromium import find_chromium
 from page_cost import count_changes, measure
-from test_cluster_page import (GPU, MEMORY, NODES, PODS, PODS_IN_ALL, SECONDS, TOKEN, ClusterPage, by_name, changing, fill,
-                               large)
+from test_cluster_page import (GPU, MEMORY, NODES, PODS, PODS_IN_ALL, SECONDS, TOKEN, ClusterPage, node_name, changing, fill,
+                               fill_large_cluster)
 from test_page_chromium import CONTRAST
 
 pytestmark = pytest.mark.skipif(not find_chromium(), reason="no Chromium that starts without a snap: scripts/test "
@@ -34,8 +34,8 @@ def page(tmp_path, api):
     page.scheduler.stop()
 
 
-def look(browser, page, view="", **more):
-    """A tab that names the token, as a user types it."""
+def open_page(browser, page, view="", **more):
+    """Opens the page in a tab, and types the token as a user does."""
     tab = browser.open(f"{page.url}{view}", **more)
     tab.wait("document.querySelector('#token-dialog').open")
     tab.type(TOKEN)
@@ -44,8 +44,8 @@ def look(browser, page, view="", **more):
     return tab
 
 
-def assert_well(tab, page):
-    assert all("401" in str(told) for told in tab.complaints()), tab.complaints()
+def assert_no_faults(tab, page):
+    assert all("401" in str(message) for message in tab.complaints()), tab.complaints()
     assert tab.requests() and all(url.startswith(page.url) for url in tab.requests()), set(tab.requests())
 
 
@@ -53,15 +53,15 @@ def rows(table):
     return f"[...document.querySelectorAll('#{table}-table tbody tr')].map(row => row.cells[0].textContent).join()"
 
 
-def test_it_changes_as_the_cluster_does(browser, page, api):
+def test_the_page_follows_the_cluster(browser, page, api):
     fill(api)
-    tab = look(browser, page)
+    tab = open_page(browser, page)
     tab.wait(f"{rows('node')} === 'a-1,a-2,b-1'")
     tab.wait(f"{rows('pod')} === 'team-b/large'")
     tab.wait("document.querySelector('td.why').textContent.startsWith('none of 3 nodes has the requested GPUs free')")
     assert "too little memory free" in tab.run("document.querySelector('td.why ul').textContent")
-    # A node comes, and the pod finds room on it.
-    api.put(NODES, node("c-1", cards=1, memory_mib=143360))
+    # A new node has room for the pod.
+    api.put(NODES, node("c-1", gpus=1, memory_mib=143360))
     tab.wait(f"{rows('node')} === 'a-1,a-2,b-1,c-1'")
     tab.wait("document.querySelector('td.why').textContent.startsWith('1 of 4 nodes have enough free GPUs')")
     api.put(PODS, pod("large", "team-b", {GPU: "1", MEMORY: "90000"}, node="c-1", shares="GPU-c-1-0,NVIDIA,90000,45:;"))
@@ -70,11 +70,11 @@ def test_it_changes_as_the_cluster_does(browser, page, api):
     tab.wait("document.querySelector('#summary').textContent.includes('0 waiting')")
     api.drop(NODES, "a-2")
     tab.wait(f"{rows('node')} === 'a-1,b-1,c-1'")
-    assert_well(tab, page)
+    assert_no_faults(tab, page)
 
 
-def test_filters_and_a_node_that_is_opened(browser, page, api):
-    tab = look(browser, page)
+def test_filters_and_the_details_of_a_node(browser, page, api):
+    tab = open_page(browser, page)
     none = "document.querySelector('#{0}-none').checkVisibility() && document.querySelector('#{0}-none').textContent"
     tab.wait(f"{none.format('pods')} === 'No pod asks for GPUs.'")
     assert tab.run(none.format("nodes")).startswith("No node reports GPUs.")
@@ -90,12 +90,12 @@ def test_filters_and_a_node_that_is_opened(browser, page, api):
     tab.wait(f"{rows('pod')} === 'team-b/large,team-b/serve' && {rows('node')} === 'a-1'")
     tab.run(choose.format("#filter-node", "other"))
     tab.wait(f"{none.format('nodes')} === 'No node matches the filters.'")
-    # What can't be a name is said, and does no harm.
+    # An invalid name is reported, and does no harm.
     tab.run(choose.format("#filter-node", "a_1"))
     tab.wait("document.querySelector('#filter-error').textContent.includes('must be of a-z')")
     tab.run(choose.format("#filter-node", ""))
     tab.wait("document.querySelector('#filter-error').textContent === ''")
-    # The address has the filters, so that others can be sent it.
+    # The URL contains the filters, so that it can be shared.
     assert tab.run("location.hash") == "#pod_state=all&namespace=team-b"
     tab.wait(f"{rows('node')} === 'a-1'")
     tab.run("document.querySelector('#node-table tbody button').click()")
@@ -111,13 +111,13 @@ def test_filters_and_a_node_that_is_opened(browser, page, api):
     tab.wait("document.querySelector('#open-pods').textContent.includes('team-b/new')")
     tab.press("Escape")
     tab.wait("document.querySelector('#open').hidden")
-    assert all("400" in str(told) or "401" in str(told) for told in tab.complaints()), tab.complaints()
+    assert all("400" in str(message) or "401" in str(message) for message in tab.complaints()), tab.complaints()
 
 
-def test_by_keyboard(browser, page, api):
-    """From the first key to a node that is open, and each thing on the way has a name."""
+def test_a_node_is_opened_by_keyboard(browser, page, api):
+    """Opens a node by keys only. Each element that gets the focus on the way has a name."""
     fill(api)
-    tab = look(browser, page)
+    tab = open_page(browser, page)
     tab.wait(f"{rows('node')} === 'a-1,a-2,b-1'")
     tab.run("document.activeElement.blur()")
     tab.press("/")
@@ -140,12 +140,12 @@ def test_by_keyboard(browser, page, api):
     tab.press("t")
     assert tab.run("document.documentElement.dataset.theme") != before
     tab.run("localStorage.clear()")
-    assert_well(tab, page)
+    assert_no_faults(tab, page)
 
 
 def test_every_control_and_picture_has_a_name(browser, page, api):
     fill(api)
-    tab = look(browser, page, "#open=a-1")
+    tab = open_page(browser, page, "#open=a-1")
     tab.wait("document.querySelectorAll('#open-cards li').length === 2")
     tab.wait("document.querySelectorAll('td.why li').length > 0")
     tab.run("document.querySelectorAll('details').forEach(d => d.open = true)")
@@ -162,9 +162,9 @@ def test_every_control_and_picture_has_a_name(browser, page, api):
     tab.wait(f"{rows('node')} === 'b-1,a-1,a-2'")
 
 
-def test_text_can_be_read_dark_and_light(browser, page, api):
+def test_text_has_contrast_in_both_themes(browser, page, api):
     fill(api)
-    tab = look(browser, page, "#open=a-1")
+    tab = open_page(browser, page, "#open=a-1")
     tab.wait("document.querySelectorAll('td.why li').length > 0")
     tab.run("document.querySelectorAll('details').forEach(d => d.open = true)")
     for scheme in ("light", "dark"):
@@ -173,21 +173,21 @@ def test_text_can_be_read_dark_and_light(browser, page, api):
         assert json.loads(tab.run(CONTRAST)) == [], scheme
 
 
-def test_it_is_light(browser, tmp_path, api):
-    """Of the largest cluster, 5,000 nodes with 8 GPUs and 40,000 pods: little is loaded, soon, and a change of one row is the
-    work of one row."""
-    large(api)
+def test_cost_of_the_largest_cluster(browser, tmp_path, api):
+    """For the largest cluster, 5,000 nodes with 8 GPUs and 40,000 pods, the page loads few bytes, quickly. A change of one row
+    costs as much as one row."""
+    fill_large_cluster(api)
     page = ClusterPage(tmp_path, api)
     try:
         page.until("", lambda s: s["cluster"]["pods"] == PODS_IN_ALL, "all pods")
-        tab = look(browser, page)
+        tab = open_page(browser, page)
         tab.wait("document.querySelectorAll('#node-table tbody tr').length === 50")
         tab.wait("document.querySelectorAll('#pod-table tbody tr').length === 40")
         assert tab.run("document.querySelector('#nodes-shown').textContent") == "1 to 50 of 5000"
         loaded = tab.loaded_bytes()
         state = len(page.ask("/api/state")[2])
         assert loaded + state < LOAD_MAX, (loaded, state)
-        # On a machine with nothing else to do it takes a tenth of a second; here others may have the processors.
+        # An idle machine takes a tenth of a second; here other programs may use the CPUs.
         painted_ms, shown_ms = tab.load_times_ms()
         print(f"load: something to see after {painted_ms:.0f} ms, live values after {shown_ms:.0f} ms; {loaded} bytes, "
               f"{state} bytes of a whole state")
@@ -195,20 +195,20 @@ def test_it_is_light(browser, tmp_path, api):
         tab.run("document.querySelector('#nodes-pager button:last-child').click()")
         tab.wait("document.querySelector('#nodes-shown').textContent === '51 to 100 of 5000'")
         tab.wait("document.querySelector('#node-table tbody th').textContent.startsWith('gpu-00050')")
-        assert_well(tab, page)
+        assert_no_faults(tab, page)
         browser.close_tabs()
-        with changing(api, by_name(0)):
-            tab = look(browser, page, "#pod_state=bound&node=gpu-0000", domains=["Runtime"])
+        with changing(api, node_name(0)):
+            tab = open_page(browser, page, "#pod_state=bound&node=gpu-0000", domains=["Runtime"])
             tab.wait("document.querySelectorAll('#node-table tbody tr').length === 10")
             each = measure(browser, tab, "changes of one node of 5,000", SECONDS)
             done, states = count_changes(tab, SECONDS)
         assert states > 1
         assert each["LayoutCount"] < 2.5 and each["RecalcStyleCount"] < 2.5
-        # The row's figures, and those of the cluster; 80 pods and 10 nodes are shown besides.
+        # Only the figures of the row and of the cluster change, though 80 pods and 10 nodes are shown.
         assert done["texts"] < 12 * states and done["nodes"] <= 2 * states, done
         browser.close_tabs()
-        # The last page that is told, of as many pods: a filter finds what is behind.
-        tab = look(browser, page, "#pod_state=all&pods_from=20000")
+        # The last page that the server sends. Pods behind it can be found by a filter.
+        tab = open_page(browser, page, "#pod_state=all&pods_from=20000")
         tab.wait("document.querySelector('#pods-shown').textContent.startsWith('20001 to 20050 of 400')")
         assert tab.run("document.querySelector('#pods-pager button:last-child').disabled")
     finally:
@@ -222,7 +222,7 @@ def test_pictures_for_the_documentation(browser, tmp_path, api):
     try:
         for i in range(12):
             more = {"health": False} if i == 7 else {}
-            one = node(f"gpu-{i:02}", cards=4, memory_mib=143360, kind="NVIDIA-H200", **more)
+            one = node(f"gpu-{i:02}", gpus=4, memory_mib=143360, kind="NVIDIA-H200", **more)
             links = [{"uuid": f"GPU-gpu-{i:02}-{a}",
                       "score": {f"GPU-gpu-{i:02}-{b}": 1810 if a // 2 == b // 2 else 40 for b in range(4) if a != b}}
                      for a in range(4)]
@@ -236,7 +236,7 @@ def test_pictures_for_the_documentation(browser, tmp_path, api):
         api.put(PODS, pod("large", "vision", {GPU: "4", MEMORY: "140000", "nvidia.com/gpucores": "80"},
                           annotations={"nvidia.com/use-gputype": "H100"}))
         for scheme in ("light", "dark"):
-            tab = look(browser, page, "#open=gpu-03&order=memory", scheme=scheme, width=1180, height=2400)
+            tab = open_page(browser, page, "#open=gpu-03&order=memory", scheme=scheme, width=1180, height=2400)
             tab.wait("document.querySelectorAll('td.why li').length > 1")
             tab.run("document.querySelectorAll('#pod-table details').forEach(d => d.open = true)")
             time.sleep(20 if scheme == "light" else 5)
