@@ -1,6 +1,6 @@
 """Real container engines with the test's own directories and sockets: the machine's engines, images and network are not
-touched. Containers have no network, and see the host's programs read-only. An engine's programs are looked for in
-build/engines, where scripts/test unpacks them, and then on the machine."""
+touched. Containers have no network, and see the host's programs read-only. An engine's programs are taken from build/engines,
+where scripts/test unpacks them, or else from the machine."""
 
 import fcntl
 import hashlib
@@ -30,14 +30,15 @@ def find(program):
 
 
 def version_of(program):
-    """(28, 2), or None for a build that does not say."""
-    said = subprocess.run([find(program), "--version"], capture_output=True, text=True, check=False).stdout
-    version = re.search(r"(\d+)\.(\d+)\.", said)
+    """Returns (major, minor), such as (28, 2); None if the program prints no version."""
+    output = subprocess.run([find(program), "--version"], capture_output=True, text=True, check=False).stdout
+    version = re.search(r"(\d+)\.(\d+)\.", output)
     return version and (int(version[1]), int(version[2]))
 
 
 def too_old_for_cdi(program, *least):
-    """"containerd 1.6: devices by CDI from 1.7 on", or None."""
+    """Returns a reason such as "containerd 1.6: devices by CDI from 1.7 on"; None if the program is new enough or has no
+    version."""
     version = version_of(program)
     if not version or version >= least:
         return None
@@ -45,12 +46,12 @@ def too_old_for_cdi(program, *least):
 
 
 class Engine:
-    """One engine; a context, which ends with all that it made. `needs`: programs."""
+    """One engine, as a context manager that removes all that it made. `needs`: the programs that must be installed."""
 
     needs = ()
     kind = None
-    cgroup = None   # above its containers'
-    # Where others of the kind have that cgroup too, which whoever made it takes away.
+    cgroup = None   # the parent of its containers' cgroups
+    # Whether all engines of this kind use the same cgroup. The engine that made it removes it, so only one may run at a time.
     is_one_at_a_time = False
 
     def __init__(self, directory):
@@ -61,8 +62,8 @@ class Engine:
         self.processes = []
         self.made = []
         if self.is_one_at_a_time:
-            self.turn = open(pathlib.Path(tempfile.gettempdir(), f"allot-test-{self.kind}.lock"), "w")
-            fcntl.flock(self.turn, fcntl.LOCK_EX)
+            self.lock = open(pathlib.Path(tempfile.gettempdir(), f"allot-test-{self.kind}.lock"), "w")
+            fcntl.flock(self.lock, fcntl.LOCK_EX)
         self.cgroups_before = set(self.cgroups())
 
     def cgroups(self):
@@ -124,17 +125,17 @@ class Engine:
                 self.remove_cgroup(part)
             self.remove_cgroup(place)
         if self.is_one_at_a_time:
-            self.turn.close()
+            self.lock.close()
 
     @staticmethod
     def remove_cgroup(place):
         try:
             place.rmdir()
         except OSError:
-            pass    # another's by now
+            pass    # another engine uses it
 
     def unmount(self):
-        """What an engine leaves mounted below its directory."""
+        """Unmounts what the engine has left mounted below its directory."""
         with open("/proc/self/mounts") as file:
             places = [line.split()[1] for line in file]
         for place in sorted(places, reverse=True):
@@ -191,7 +192,7 @@ default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
 
 
 def image_layer():
-    """A file system of nothing but places to mount on."""
+    """Returns a tar archive of empty directories, on which the host's directories are mounted."""
     layer = io.BytesIO()
     with tarfile.open(fileobj=layer, mode="w") as tar:
         for name in ("usr", "lib", "lib64", "bin", "tmp", "etc"):
@@ -240,7 +241,7 @@ class Docker(Engine):
                           self.image, *command)
 
     def exec(self, name, *command):
-        """What it says, and its status."""
+        """Returns the lines of its output, and its status."""
         done = self.call("docker", "exec", name, *command)
         return done.stdout.splitlines(), done.returncode
 
@@ -251,7 +252,7 @@ class Docker(Engine):
 # ---- containerd, through its CRI ----
 
 def field(number, value):
-    """One field of a protobuf message: a number, a text or a message."""
+    """Encodes one field of a protobuf message: a number, a text, or the bytes of a message."""
     def varint(n):
         out = bytearray()
         while n > 127:
@@ -266,7 +267,7 @@ def field(number, value):
 
 
 def fields_of(message):
-    """{number: value} of a message's numbers and texts, the last of each."""
+    """Decodes a protobuf message to {number: value}. Of a repeated field only the last value is kept."""
     found, at = {}, 0
 
     def varint():
@@ -295,8 +296,8 @@ def pairs(number, values):
 
 
 class Containerd(Engine):
-    """Its CRI is called as kubelet does it (k8s.io/cri-api, runtime/v1): with pods on the host's network,
-    and kubelet's labels."""
+    """containerd, called through its CRI as the kubelet does (k8s.io/cri-api, runtime/v1), with the kubelet's labels. Pods use
+    the host's network."""
 
     needs = ("containerd", "ctr", "runc")
     kind = "containerd"
@@ -340,7 +341,7 @@ conf_dir = "{self.directory}/cni"
         return self.call("ctr", "--address", self.socket, "version").returncode == 0
 
     def import_image(self):
-        """The pods' own process sleeps: the layer has a program for that, its library, and nothing else."""
+        """The layer has one static program, which sleeps: the process of each pod's sandbox."""
         layer = io.BytesIO(image_layer())
         pause = self.build_pause()
         with tarfile.open(fileobj=layer, mode="a") as tar:
@@ -360,7 +361,7 @@ conf_dir = "{self.directory}/cni"
                 entry = tarfile.TarInfo(name)
                 entry.size = len(text)
                 tar.addfile(entry, io.BytesIO(text))
-        # Its transfer service, which 2.0 takes for that, unpacks for no snapshotter that was not configured.
+        # From 2.0 on, ctr imports by the transfer service, which unpacks only for configured snapshotters.
         local = ["--local"] if (version_of("ctr") or (2, 0)) >= (2, 0) else []
         self.check("ctr", "--address", self.socket, "--namespace", "k8s.io", "images", "import", *local,
                    "--snapshotter", "native", path)
@@ -379,7 +380,7 @@ conf_dir = "{self.directory}/cni"
 
     @staticmethod
     def id_of(reply):
-        """The first field of a reply, a text shorter than 128 bytes."""
+        """Returns the first field of a reply, which is a text shorter than 128 bytes."""
         return reply[2:2 + reply[1]].decode()
 
     def run(self, name, command, environment=(), shared=(), pod="pod-0", namespace="team", devices=()):
@@ -394,7 +395,7 @@ conf_dir = "{self.directory}/cni"
         mounts = [field(1, str(path)) + field(2, str(path)) + field(3, int(path in HOST))
                   for path in (*HOST, *shared)]
         config = field(1, field(1, name)) + field(2, field(1, self.image))
-        config += b"".join(field(3, str(word)) for word in command)
+        config += b"".join(field(3, str(argument)) for argument in command)
         config += b"".join(field(6, field(1, key) + field(2, str(value)))
                            for key, value in environment)
         config += b"".join(field(7, mount) for mount in mounts)
@@ -406,14 +407,14 @@ conf_dir = "{self.directory}/cni"
         return container
 
     def exec(self, container, *command):
-        """What it says, and its status."""
-        words = b"".join(field(2, str(word)) for word in command)
-        reply = self.cri("ExecSync", field(1, container) + words + field(3, 60))
+        """Returns the lines of its output, and its status."""
+        arguments = b"".join(field(2, str(argument)) for argument in command)
+        reply = self.cri("ExecSync", field(1, container) + arguments + field(3, 60))
         found = {1: b"", 3: 0, **fields_of(reply)}
         return found[1].decode().splitlines(), found[3]
 
     def remove(self, name):
-        """As the kubelet, again until it is done: a container that ends by itself meanwhile is an error."""
+        """Repeats each call until it succeeds, as the kubelet does: a call fails if a container ends meanwhile."""
         for method in ("StopPodSandbox", "RemovePodSandbox"):
             wait_until(lambda: self.is_done(method, name), what=f"{method} of {name}")  # noqa: B023
 
@@ -427,7 +428,7 @@ conf_dir = "{self.directory}/cni"
         return True
 
     def unmount(self):
-        # Its shims end by themselves, a moment later.
+        # The shims end by themselves soon afterwards.
         deadline = time.monotonic() + 5
         while time.monotonic() < deadline and self.has_shims():
             time.sleep(0.1)

@@ -1,5 +1,5 @@
-"""Checks the documentation's command lines of other projects' programs, such as kubectl: whether a program knows the command
-and its options. Only --help of the program is called, which changes nothing and asks no server."""
+"""Checks the documentation's command lines of other projects' programs, such as kubectl: does the program know the command and
+its options? Only the program's --help is called, which changes nothing and contacts no server."""
 
 import os
 import re
@@ -15,33 +15,33 @@ def ask(*command):
 
 
 def by_parsing(tool, *arguments):
-    """Of programs that read all options before they look at --help, and say which they don't know."""
-    # What stands behind run's image, or behind --, is another program's.
+    """Checks a call of a program that parses all options before it handles --help, and rejects unknown options."""
+    # Words after run's image, or after --, belong to another program.
     at = next((arguments.index(word) + more for word, more in (("run", 1), ("--", 0)) if word in arguments), len(arguments))
-    status, said = ask(tool, *arguments[:at], "--help", *arguments[at:])
-    assert status == 0, said
-    # An unknown command is answered by the help of what stands before it.
-    usage = re.search(r"^Usage:\s*(.*)", said, re.M)
+    status, output = ask(tool, *arguments[:at], "--help", *arguments[at:])
+    assert status == 0, output
+    # For an unknown command, the program prints the help of the command before it.
+    usage = re.search(r"^Usage:\s*(.*)", output, re.M)
     command = [word for word in arguments if re.fullmatch("[a-z][a-z-]*", word)]
-    assert usage and any(f" {word} " in usage[1] + " " for word in command), said
+    assert usage and any(f" {word} " in usage[1] + " " for word in command), output
 
 
 def by_text(*command):
-    """Of programs whose help names options, and commands where there are such: COMMAND... prints it."""
+    """Returns a check that each option of a call is in the help text that COMMAND... prints."""
     def check(_, *arguments):
-        status, said = ask(*command)
-        assert status == 0, said
+        status, output = ask(*command)
+        assert status == 0, output
         for word in arguments:
             option = re.match(r"(--[\w-]+|-\w)", word)
             if option:
-                assert re.search(rf"(?<![\w-]){option[1]}(?![\w-])", said), f"{command[0]} does not have {word}"
+                assert re.search(rf"(?<![\w-]){option[1]}(?![\w-])", output), f"{command[0]} does not have {word}"
     return check
 
 
 def by_text_of_verb(tool, *arguments):
     verb = next(word for word in arguments if not word.startswith("-"))
-    status, said = ask(tool, "--help")
-    assert status == 0 and re.search(rf"(?<![\w-]){verb}(?![\w-])", said), f"{tool} {verb}"
+    status, output = ask(tool, "--help")
+    assert status == 0 and re.search(rf"(?<![\w-]){verb}(?![\w-])", output), f"{tool} {verb}"
     by_text(tool, "--help")(tool, *arguments)
 
 
@@ -50,17 +50,17 @@ def by_text_behind_verb(tool, verb, *arguments):
 
 
 def as_known(*forms):
-    """Of programs that can't be had everywhere: lines as their manuals have them. Where they can, test_slurm.py and test_image.py
-    run those of srun and ctr; nvidia-ctk asks a driver."""
+    """Returns a check against known forms, from the manuals of programs that are not available everywhere. Where they are,
+    test_slurm.py and test_image.py run srun and ctr. nvidia-ctk needs a driver."""
     def check(*call):
         assert any(re.fullmatch(form, " ".join(call[1:])) for form in forms), " ".join(call)
     return check
 
 
 def is_run(*_):
-    """Lines of docs/guide/install.md and embed.md, which tests/package runs as they are."""
+    """Accepts lines of docs/guide/install.md and embed.md, which tests/package runs as they are."""
 
-# A program: what looks at its lines.
+# The check for each program's command lines.
 PROGRAMS = {
     "kubectl": by_parsing, "helm": by_parsing, "docker": by_parsing, "podman": by_parsing,
     "systemctl": by_text_of_verb, "journalctl": by_text("journalctl", "--help"), "apt": as_known(r"(?:install|remove|purge)(?: \S+)?"),
@@ -77,11 +77,11 @@ PROGRAMS = {
 
 
 def check_call(call):
-    """That the program takes it; False where the program is not here to be asked."""
+    """Asserts that the program accepts the call. Returns False, without a check, if the program is not installed."""
     tool = call[0]
-    look = PROGRAMS[tool]
-    needs_tool = look in (by_parsing, by_text_of_verb, by_text_behind_verb) or tool in ("journalctl", "curl", "jq", "logger")
+    check = PROGRAMS[tool]
+    needs_tool = check in (by_parsing, by_text_of_verb, by_text_behind_verb) or tool in ("journalctl", "curl", "jq", "logger")
     if needs_tool and not shutil.which(tool):
         return False
-    look(*call)
+    check(*call)
     return True

@@ -18,7 +18,7 @@ PATIENCE = 20
 
 
 def take_apart(data):
-    """[(number, bytes or whole number)] of a message's fields."""
+    """Decodes a protobuf message to [(field number, bytes or integer)]."""
     def varint(at):
         value = shift = 0
         while True:
@@ -53,7 +53,7 @@ def names(number, ids):
 
 
 class Answer:
-    """What a container gets."""
+    """The decoded answer for one container: its environment, mounts and devices."""
 
     def __init__(self, data):
         fields = take_apart(data)
@@ -69,7 +69,7 @@ class Answer:
 
 
 class Plugin:
-    """A connection to the plugin's socket, and its calls. `authority`: as older kubelets name the socket."""
+    """A connection to the plugin's socket, and its calls. `authority`: the name that older kubelets send for the socket."""
 
     def __init__(self, path, authority=None):
         options = [("grpc.default_authority", authority)] if authority else []
@@ -93,7 +93,7 @@ class Plugin:
         return [Answer(answer) for answer in all_of(take_apart(self.call("Allocate", request)), 1)]
 
     def refused(self, *containers):
-        """The error of an Allocate that must fail."""
+        """Returns the error of an Allocate that must fail."""
         with pytest.raises(grpc.RpcError) as raised:
             self.allocate(*containers)
         return raised.value
@@ -106,20 +106,20 @@ class Plugin:
 
 
 def numa_of(device):
-    """The nodes of a device's topology; None: it has none."""
+    """Returns the NUMA nodes of a device's topology, or None if it has no topology."""
     topologies = [take_apart(topology) for topology in all_of(device, 3)]
     assert len(topologies) <= 1
-    # A node of the number 0 has no field.
+    # protobuf omits the field of node number 0.
     return [next((n for _, n in take_apart(node)), 0) for node in all_of(topologies[0], 1)] \
         if topologies else None
 
 
 class Watch:
-    """A stream of lists: {device: "Healthy" or "Unhealthy"}."""
+    """A ListAndWatch stream. `lists` has all lists received so far, each as {device: "Healthy" or "Unhealthy"}."""
 
     def __init__(self, plugin):
         self.lists, self.error = [], None
-        self.numa = {}      # of the last list: {device: its NUMA nodes}
+        self.numa = {}      # {device: its NUMA nodes} of the last list
         self.stream = plugin.channel.unary_stream(SERVICE + "ListAndWatch")(b"")
         self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()
@@ -143,19 +143,20 @@ class Watch:
 
 
 class Kubelet:
-    """`plugins` and `watches`: of each resource that is registered; `plugin` and `watch`: of the one that came last."""
+    """`plugins` and `watches` have the connection and the stream of each registered resource; `plugin` and `watch` are those of
+    the last registration."""
 
     def __init__(self, directory):
         self.directory = pathlib.Path(directory)
         self.path = self.directory / "kubelet.sock"
         self.server = self.plugin = self.watch = None
         self.plugins, self.watches = {}, {}
-        self.refusal = None         # what it says to whoever registers
+        self.refusal = None         # the error with which it refuses registrations
         self.registrations = []     # [(time, {number: text})]
-        self.errors = []            # of calls back
+        self.errors = []            # errors of its calls to the plugin
 
     def start(self):
-        """As a kubelet that starts: every socket in the directory goes, then its own appears."""
+        """Starts as a kubelet does: it removes every socket in the directory, then makes its own."""
         class Handler(grpc.GenericRpcHandler):
             def service(handler, details):  # noqa: N805
                 if details.method != "/v1beta1.Registration/Register":
@@ -202,7 +203,7 @@ class Kubelet:
         return self.plugin
 
     def stop(self):
-        """As one that is killed: its socket stays."""
+        """Closes all connections and stops the server, which removes its socket."""
         for resource in list(self.plugins):
             self.drop_plugin(resource)
         self.plugin = self.watch = None
@@ -212,7 +213,7 @@ class Kubelet:
 
 
 class Books:
-    """The kubelet's pod-resources: {(namespace, pod, container): {resource: ids}}."""
+    """The kubelet's pod-resources service. `held`: {(namespace, pod, container): {resource: ids}}."""
 
     def __init__(self, path):
         class Handler(grpc.GenericRpcHandler):
@@ -230,7 +231,7 @@ class Books:
 
     def list(self, request, context):
         self.asked += 1
-        # An entry for each device, as a kubelet has it.
+        # One entry for each device, as a kubelet sends them.
         return b"".join(
             field(1, field(1, pod) + field(2, namespace) + field(3, field(1, container) + b"".join(
                 field(2, field(1, resource) + field(2, name)) for resource, ids in devices.items() for name in ids)))

@@ -13,12 +13,13 @@ from machines import ROOT, wait_until
 from processes import end_process
 
 UNPACKED = ROOT / "build/slurm"
-# Debian's programs have these names by links; Slurm goes by them: a slurmctld of another name reads no Gres of its nodes.
+# Debian's programs have other names, such as slurmctld-wlm. Slurm depends on the names: with another name, slurmctld reads
+# no Gres of its nodes. So these links have the right names.
 LINKED = ("slurmctld", "slurmd", "slurmstepd")
 
 
 def find(name):
-    """A program, or None."""
+    """Returns the path of a program, or None."""
     for folder in (UNPACKED / "usr/sbin", UNPACKED / "usr/bin", "/usr/sbin", "/usr/bin"):
         for path in (pathlib.Path(folder, name), pathlib.Path(folder, f"{name}-wlm")):
             if path.exists():
@@ -27,7 +28,7 @@ def find(name):
 
 
 def libraries():
-    """The folder of Slurm's own library and plugins."""
+    """Returns the folder of Slurm's own library and plugins, or None."""
     return next((path.parent for root in (UNPACKED / "usr/lib", pathlib.Path("/usr/lib"))
                  for path in root.glob("*/slurm*/libslurmfull.so")), None)
 
@@ -46,7 +47,8 @@ def free_port():
 
 
 class Slurm:
-    """A context. `slurm_conf`, `gres_conf`: more lines of these files; a job's programs are found in `bin` first."""
+    """A cluster, as a context manager. `slurm_conf`, `gres_conf`: more lines for these files. Jobs search for programs in `bin`
+    first."""
 
     def __init__(self, directory, slurm_conf, gres_conf):
         self.directory = directory
@@ -80,15 +82,15 @@ MpiDefault=none
 PartitionName=all Nodes=ALL Default=YES
 {slurm_conf}
 """)
-        # A machine's cgroups are not the test's; before 23.11 nobody asks for them here, and the word is not known.
+        # The test must not use the machine's cgroups. Versions before 23.11 don't use them here, and don't know this setting.
         if self.version() >= (23, 11):
             (directory / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
         self.processes = []
 
     def version(self):
-        said = subprocess.run([self.directory / "programs/slurmd", "-V"], env=self.environment, capture_output=True, text=True,
+        text = subprocess.run([self.directory / "programs/slurmd", "-V"], env=self.environment, capture_output=True, text=True,
                               check=True).stdout
-        return tuple(map(int, re.search(r"(\d+)\.(\d+)", said).groups()))
+        return tuple(map(int, re.search(r"(\d+)\.(\d+)", text).groups()))
 
     def serve(self, *command):
         with open(self.directory / "log", "a") as log:
@@ -96,6 +98,7 @@ PartitionName=all Nodes=ALL Default=YES
                                                    env=self.environment))
 
     def said(self):
+        """Returns the end of the servers' log."""
         return (self.directory / "log").read_text()[-3000:]
 
     def is_ready(self):
@@ -106,16 +109,16 @@ PartitionName=all Nodes=ALL Default=YES
 
     def start(self):
         run, programs = self.directory / "run", self.directory / "programs"
-        # A test's folder is below /tmp, which others may write to: munge wants that to be forced.
+        # A test's folder is below /tmp, which other users may write to. munged accepts that only with --force.
         self.serve(find("munged"), "--foreground", "--force", f"--socket={run}/munge.sock", f"--key-file={self.directory}/munge.key",
                    f"--pid-file={run}/munge.pid", f"--log-file={self.directory}/munge.log", f"--seed-file={run}/seed")
         wait_until((run / "munge.sock").exists, what="munged")
         self.serve(programs / "slurmctld", "-D")
         self.serve(programs / "slurmd", "-D", "-d", programs / "slurmstepd")
-        wait_until(self.is_ready, seconds=60, what="a node that is idle")
+        wait_until(self.is_ready, seconds=60, what="an idle node")
 
     def run(self, line, **more):
-        """A job's command line, as a user gives it to a shell; in the background."""
+        """Starts a job's command line, as a user types it in a shell, in the background."""
         return subprocess.Popen(["sh", "-c", f"exec {line}"], env=self.environment, cwd=self.directory, text=True,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
 

@@ -19,7 +19,7 @@ MOUNTS = {"/run/allot/tenant", "/etc/ld.so.preload", "/run/allot/sim", "/run/all
 
 
 class Devices:
-    """`allot cdi` of a machine, whose files are in a directory of the test's."""
+    """Calls `allot cdi` on a machine. The CDI files are in the test's `directory`."""
 
     def __init__(self, machine, directory):
         self.machine = machine
@@ -71,7 +71,7 @@ def edits_of(spec, name, version="0.3.0"):
     return environment, mounts
 
 
-def test_what_is_written(devices):
+def test_create_writes_a_specification(devices):
     spec = devices.create("web", "--memory", "4GiB", "--cores", "30", "--cores-limit", "60")
     environment, mounts = edits_of(spec, "web")
     assert environment["ALLOT_SOCKET"] == "/run/allot/tenant/allot.sock"
@@ -82,7 +82,7 @@ def test_what_is_written(devices):
     for mount in mounts.values():
         assert os.path.exists(mount["hostPath"])
         assert mount["options"] == ["ro", "nosuid", "nodev", "bind"]
-    # What is preloaded is there under that name, a copy of our own and nobody else's to change.
+    # The preloaded library exists under that name. It is a copy that only its owner may change.
     with open(mounts["/etc/ld.so.preload"]["hostPath"]) as file:
         assert file.read() == f"{library}/liballot.so\n"
     copy = f"{mounts[library]['hostPath']}/liballot.so"
@@ -94,7 +94,7 @@ def test_what_is_written(devices):
     assert claim["key"] == "cdi/web" and claim["parked"] is None and claim["processes"] == 0
     (device,) = claim["devices"]
     assert device["memory_bytes"] == 4 * GIB and device["cores_limit_pct"] == 60
-    # A second one has another tenant, the same library, and not what the first was promised.
+    # A second device has another tenant and the same library, and takes nothing of the first one's memory.
     other = devices.create("1st", "--on-full", "swap", "--memory", "1GiB")
     environment, others = edits_of(other, "1st", version="0.5.0")
     assert environment["CUDA_OVERSUBSCRIBE"] == "true"
@@ -106,10 +106,10 @@ def test_what_is_written(devices):
     assert list(devices.directory.iterdir()) == []
     assert not os.path.exists(mounts["/run/allot/tenant"]["hostPath"])
     devices.machine.wait_until_gone()
-    assert os.path.exists(copy)     # whoever was started with it may be started again
+    assert os.path.exists(copy)     # a container that was started with it may be started again
 
 
-def test_several_cards(machine2, tmp_path):
+def test_a_device_of_several_gpus(machine2, tmp_path):
     devices = Devices(machine2, tmp_path)
     environment, _ = edits_of(devices.create("pair", "--gpu", "all", "--memory", "2GiB", gpus="GPUs 0, 1"), "pair")
     assert environment["CUDA_DEVICE_MEMORY_LIMIT_1"] == "2048m"
@@ -118,8 +118,8 @@ def test_several_cards(machine2, tmp_path):
     devices.remove_all()
 
 
-def test_each_card(machine2, tmp_path):
-    """A device a card, of what is left of it; made once."""
+def test_a_device_for_each_gpu(machine2, tmp_path):
+    """`allot cdi gpus` makes one device for each GPU, with its unpromised memory; a second call changes nothing."""
     devices = Devices(machine2, tmp_path)
     devices.create("part", "--gpu", "1", "--memory", "40GiB", gpus="GPU 1")
     for _ in range(2):
@@ -137,10 +137,10 @@ def test_each_card(machine2, tmp_path):
     devices.remove_all()
 
 
-def test_refused(devices):
+def test_bad_requests_are_refused(devices):
     devices.create("web", "--memory", "4GiB")
     before = devices.list()
-    for arguments, status, words in [
+    for arguments, status, message in [
             (["create", "web"], 1, "'web' is in use"),
             (["create", "a", "--memory", "1TiB"], 1, "more than the GPU has"),
             (["create", "a", "--memory", "139GiB"], 1, "is unpromised"),
@@ -151,22 +151,22 @@ def test_refused(devices):
             (["create", "a-"], 2, "must end with a letter or digit"),
             (["create"], 2, "write one name"),
             (["remove", "b"], 1, "there is no device 'b'")]:
-        assert words in devices.refuse(*arguments, status=status)
+        assert message in devices.refuse(*arguments, status=status)
     assert "create, gpus, remove or list" in devices.refuse("make", "a", status=2, output=False)
-    # Where no file can be written there is no device.
-    told = devices.cdi("create", "b", "--output", devices.directory / "no" / "such", output=False)
-    assert told.returncode == 1 and "--output" in told.stderr
+    # If the file cannot be written, no device is made.
+    failed = devices.cdi("create", "b", "--output", devices.directory / "no" / "such", output=False)
+    assert failed.returncode == 1 and "--output" in failed.stderr
     assert devices.list() == before
     assert "belongs to claim 'cdi/web'" in request(devices.machine, op="remove", name="web")["error"]
-    # A file without its claim is removed, and said.
+    # A file without its claim is removed, with a message.
     devices.path("gone").write_text("{}")
     done = devices.cdi("remove", "gone")
     assert done.returncode == 0 and "no longer had" in done.stderr and not devices.path("gone").exists()
     devices.remove_all()
 
 
-def test_changed_while_it_lives(devices):
-    """A quota that was set later is what a killed daemon's successor has."""
+def test_a_changed_quota_outlives_the_daemon(devices):
+    """After a daemon is killed, the next one has the quota of `allot set`."""
     devices.create("web", "--memory", "4GiB")
     done = devices.machine.allot("set", "web", "--memory", "6GiB", *devices.machine.sim)
     assert done.returncode == 0, done.stderr
@@ -178,8 +178,8 @@ def test_changed_while_it_lives(devices):
     devices.remove_all()
 
 
-def test_lowered_below_its_reserve(devices):
-    """A killed daemon's successor makes the claim again, with no more at once than the quota."""
+def test_a_quota_below_the_reserve_lowers_it(devices):
+    """After a daemon is killed, the next one makes the claim again, with a reserve of at most the quota."""
     assert devices.machine.run("--", "true").returncode == 0    # starts a daemon
     done = request(devices.machine, op="claim", name="web", on_full="wait",
                    devices=[{"memory_bytes": 8 * GIB, "reserve_bytes": 6 * GIB}])
@@ -197,7 +197,7 @@ def test_lowered_below_its_reserve(devices):
 # -- a daemon that is killed --
 
 def request(machine, **body):
-    """One request of docs/reference/protocol.md, past `allot`. None: the daemon went away."""
+    """Sends one request of docs/reference/protocol.md, without `allot`. Returns the answer, or None if the daemon went away."""
     with socket.socket(socket.AF_UNIX) as connection:
         try:
             connection.connect(str(machine.run_dir / "allotd.sock"))
@@ -220,7 +220,7 @@ def kill_daemon(machine):
 
 
 def churn(machine, prefix):
-    """Allocates and releases until the daemon is gone. Returns what must be there, and what may be."""
+    """Allocates and releases until the daemon is gone. Returns the claims that must exist, and the one that may."""
     there = set()
     for i in range(100000):
         name = f"{prefix}-{i}"
@@ -236,8 +236,8 @@ def churn(machine, prefix):
     pytest.fail("the daemon was not killed")
 
 
-def test_killed_in_mid_allocation(devices):
-    """At random points: what was answered is there, what was not is whole or not at all."""
+def test_a_daemon_killed_during_allocations(devices):
+    """Killed at random points: each answered claim exists, and one that was not answered exists completely or not at all."""
     machine, seed, sum_there = devices.machine, random.Random(1), 0
     devices.create("first", "--memory", "1GiB")
     for round_ in range(20):
@@ -251,22 +251,22 @@ def test_killed_in_mid_allocation(devices):
         answered.add("first")
         there = set(devices.list())
         assert answered <= there <= answered | {unsure}, (answered, there, unsure)
-        # As many tenants and directories as claims, and no more promised than there is.
+        # There are as many tenants and directories as claims, and the GPU's memory is not overcommitted.
         assert there <= set(machine.tenants())
         assert len(list((machine.run_dir / "claims").iterdir())) == len(there)
-        card = machine.ps()["devices"][0]
-        assert len(there) * GIB <= card["promised_bytes"] <= card["memory_bytes"]
+        gpu = machine.ps()["devices"][0]
+        assert len(there) * GIB <= gpu["promised_bytes"] <= gpu["memory_bytes"]
         for name in there - {"first"}:
             assert request(machine, op="release", name=name)["ok"]
         sum_there += len(answered)
-    assert sum_there > 20   # beside "first", some
+    assert sum_there > 20   # some claims besides "first"
     devices.remove_all()
 
 
 # -- podman --
 
 class CdiPodman(Podman):
-    """Podman with an /etc/cdi of its own: in a mount namespace in which /etc is a copy."""
+    """Podman with its own /etc/cdi, in a mount namespace whose /etc is a copy."""
 
     @classmethod
     def why_not(cls):
@@ -280,15 +280,15 @@ class CdiPodman(Podman):
         subprocess.run(["cp", "-a", "/etc", etc], check=True)
         self.specs = etc / "cdi"
         self.specs.mkdir(exist_ok=True)
-        self.keeper = subprocess.Popen(
+        self.namespace = subprocess.Popen(
             ["unshare", "--mount", "--propagation", "private", "sh", "-c",
              'mount --bind "$1" /etc && echo ready && exec sleep 3600', "sh", etc],
             stdout=subprocess.PIPE, text=True)
-        self.processes.append(self.keeper)
-        assert self.keeper.stdout.readline() == "ready\n"
+        self.processes.append(self.namespace)
+        assert self.namespace.stdout.readline() == "ready\n"
 
     def call(self, *command, **more):
-        inside = ["nsenter", f"--mount=/proc/{self.keeper.pid}/ns/mnt", f"--wd={self.directory}"]
+        inside = ["nsenter", f"--mount=/proc/{self.namespace.pid}/ns/mnt", f"--wd={self.directory}"]
         return super().call(*inside, find(command[0]), *command[1:], **more)
 
 
@@ -315,12 +315,12 @@ def programs(tmp_path_factory):
             "hoard": compile_c(out / "hoard", *link_with_driver(), "hoard.c")}
 
 
-# What an engine's exec does not pass on of a device's environment, and the simulated card needs.
+# The simulated GPU needs these, but an engine's exec does not pass on the device's environment.
 SIMULATED = ["--env=LD_LIBRARY_PATH=/run/allot/sim", "--env=ALLOT_SIM_SOCKET=/run/allot/sim.sock"]
 
 
 class Box:
-    """A container with a device, made by `start`."""
+    """A container with a CDI device. start() makes it."""
 
     def __init__(self, podman, devices, name, programs):
         self.podman, self.devices, self.name = podman, devices, name
@@ -357,12 +357,12 @@ class Box:
 
 @pytest.fixture
 def box(podman, devices, programs):
-    """A device of 4 GiB, not started yet."""
+    """A container with a device of 4 GiB, not started yet."""
     devices.create("web", "--memory", "4GiB", "--cores", "30")
     box = Box(podman, devices, "web", programs)
     yield box
     box.remove()
-    # Where the test did not, and the daemon is still there: it ends soon after its last tenant.
+    # If the test has not removed it. This may fail: the daemon ends soon after its last tenant.
     devices.cdi("remove", "web", "--force")
 
 
@@ -373,7 +373,7 @@ def test_podman_sees_its_quota(box):
 
 
 def hold(box, mib):
-    """A process in the running container that holds so much for a minute."""
+    """Starts a process in the container that holds so much memory for a minute."""
     box.start_exec(box.programs["hoard"], mib, mib, 0, 60000)
     wait_until(lambda: box.tenant()["devices"][0]["memory_used_bytes"] >= mib << 20,
                what="memory in use")
@@ -381,19 +381,19 @@ def hold(box, mib):
 
 def test_podman_exec_belongs_to_the_tenant(box):
     box.start("sleep", "1000")
-    # Nothing of the device's environment is there, and it is governed all the same.
+    # exec gets nothing of the device's environment, and is governed all the same.
     assert box.exec("sh", "-c", 'echo "[$ALLOT_SOCKET]"') == (["[]"], 0)
     assert box.exec(box.programs["way"], "local") == (GOVERNED, 0)
     for lie in ("", "/tmp/no.sock"):
         assert box.exec("env", f"ALLOT_SOCKET={lie}", box.programs["way"], "local") == (GOVERNED, 0)
     assert box.tenant()["devices"][0]["denied"] == 3
-    # What the container holds counts, whoever holds it.
+    # Memory of all the container's processes counts.
     hold(box, 2500)
     lines, _ = box.exec(box.programs["way"], "local")
     assert lines[:2] == ["cuInit 0", "fits 2"], lines
 
 
-def test_podman_over_a_killed_daemon(box):
+def test_podman_exec_after_a_killed_daemon(box):
     box.start("sleep", "1000")
     hold(box, 2500)
     kill_daemon(box.devices.machine)
@@ -403,21 +403,21 @@ def test_podman_over_a_killed_daemon(box):
     assert lines[:2] == ["cuInit 0", "fits 2"], lines
 
 
-def test_podman_removed_while_it_runs(box):
+def test_removing_a_device_in_use_needs_force(box):
     box.start("sleep", "1000")
     hold(box, 100)
     assert "in use by 1 process: " in box.devices.refuse("remove", "web")
     assert box.devices.path("web").exists() and "web" in box.devices.list()
     assert box.devices.cdi("remove", "web", "--force").returncode == 0
     assert "web" not in box.devices.list() and not box.devices.path("web").exists()
-    # The process goes on, as the container does.
+    # Its process and the container continue.
     lines, status = box.exec("sh", "-c", "cat /proc/[0-9]*/cmdline | tr '\\0' ' '")
     assert status == 0 and f"{box.programs['hoard']} 100 100" in lines[0]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="a file system of its own needs root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
 def test_full_disk(machine, tmp_path):
-    """However little room is left: a claim that could not be made, or not be told of, is none."""
+    """With any amount of free space: if the claim or its CDI file cannot be written, there is no claim."""
     disk, output = tmp_path / "disk", tmp_path / "cdi"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m,mode=755", "none", disk], check=True)
@@ -426,17 +426,17 @@ def test_full_disk(machine, tmp_path):
         (disk / "cdi").mkdir()
         output.symlink_to(disk / "cdi")
         devices = Devices(machine, output)
-        # The last: room for the library that containers get, and for nothing beside it.
-        for left in [*range(0, 240, 4), 1024, (BUILD / "liballot.so").stat().st_size // 1024]:
+        # The last size is room for the containers' library only.
+        for free_kib in [*range(0, 240, 4), 1024, (BUILD / "liballot.so").stat().st_size // 1024]:
             with open(disk / "ballast", "wb", buffering=0) as file:
                 room = os.statvfs(disk).f_bavail * os.statvfs(disk).f_frsize
-                os.posix_fallocate(file.fileno(), 0, max(1, room - left * 1024))
+                os.posix_fallocate(file.fileno(), 0, max(1, room - free_kib * 1024))
             done = devices.cdi("create", "a", "--memory", "20GiB", "--cores", "80")
             assert done.returncode == 1 and ("No space left" in done.stderr or "disk is full" in done.stderr), done
-            assert devices.list() == {} and not list((disk / "cdi").iterdir()), (left, done.stderr)
+            assert devices.list() == {} and not list((disk / "cdi").iterdir()), (free_kib, done.stderr)
             (disk / "ballast").unlink()
             restart_daemon(machine, tmp_path)
-            assert devices.list() == {}, left
+            assert devices.list() == {}, free_kib
             shutil.rmtree(disk / "state", ignore_errors=True)
             restart_daemon(machine, tmp_path)
         devices.create("a", "--memory", "20GiB", "--cores", "80")

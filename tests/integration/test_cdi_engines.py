@@ -60,7 +60,7 @@ def programs(tmp_path_factory):
 
 @pytest.fixture
 def start(engine, machine, tmp_path, programs):
-    """Starts a container with a device of these terms; its files are in the test's directory."""
+    """Starts a container with a device of these terms. The device's files are in the test's directory."""
     devices = Devices(machine, tmp_path)
     shared = {os.path.dirname(path) for path in programs.values()} | {tmp_path}
     started = []
@@ -78,7 +78,7 @@ def start(engine, machine, tmp_path, programs):
         engine.remove(made)
         engine.made.remove(made)
         (engine.specs / f"allot-{name}.json").unlink()
-        # Its processes may be there for a moment still.
+        # Its processes may exist for a moment longer.
         assert devices.cdi("remove", name, "--force").returncode == 0
 
 
@@ -87,17 +87,17 @@ def device_of(start, name):
 
 
 def test_a_container_has_its_quota(engine, start, programs, tmp_path):
-    """What its program does under 4 GiB is what a tenant's does; and nobody passed it any option but the device."""
-    said = tmp_path / "said"
-    start("web", "/bin/sh", "-c", f"{programs['way']} local >{said}; echo over >>{said}")
-    wait_until(lambda: said.exists() and "over" in said.read_text(), what="the container's program")
-    assert said.read_text().splitlines() == [*GOVERNED, "over"]
+    """Under 4 GiB its program behaves as in any tenant, though the container got no option but the device."""
+    output = tmp_path / "output"
+    start("web", "/bin/sh", "-c", f"{programs['way']} local >{output}; echo over >>{output}")
+    wait_until(lambda: output.exists() and "over" in output.read_text(), what="the container's program")
+    assert output.read_text().splitlines() == [*GOVERNED, "over"]
     assert device_of(start, "web")["denied"] == 1
     assert device_of(start, "web")["cores_pct"] == 30
 
 
 def test_exec_belongs_to_the_tenant(engine, start, programs):
-    """Also where it lies about the socket, and with what the container itself holds counted."""
+    """Also with a wrong socket in its environment. The memory of the container's own process counts."""
     container = start("web", "/bin/sh", "-c", f"{programs['hoard']} 2500 2500 0 60000")
     wait_until(lambda: device_of(start, "web")["memory_used_bytes"] >= 2500 << 20, what="memory in use")
     environment = ["/usr/bin/env", "LD_LIBRARY_PATH=/run/allot/sim", "ALLOT_SIM_SOCKET=/run/allot/sim.sock"]
@@ -110,8 +110,8 @@ def test_two_containers_have_a_quota_each(engine, start, programs):
     containers = {name: start(name, "/bin/sleep", "1000", terms=("--memory", size))
                   for name, size in (("small", "4GiB"), ("large", "40GiB"))}
     environment = ["/usr/bin/env", "LD_LIBRARY_PATH=/run/allot/sim", "ALLOT_SIM_SOCKET=/run/allot/sim.sock"]
-    said = {name: engine.exec(container, *environment, programs["way"], "local")[0]
-            for name, container in containers.items()}
-    assert said["small"] == GOVERNED
-    assert said["large"][:3] == ["cuInit 0", "fits 0", "too much 0"], said["large"]
+    output = {name: engine.exec(container, *environment, programs["way"], "local")[0]
+              for name, container in containers.items()}
+    assert output["small"] == GOVERNED
+    assert output["large"][:3] == ["cuInit 0", "fits 0", "too much 0"], output["large"]
     assert [device_of(start, name)["denied"] for name in ("small", "large")] == [1, 0]

@@ -1,5 +1,5 @@
-"""The groups `container` and `dra` of tests/gpu/run on the simulated GPU: a container that runc starts with a CDI
-specification, which `allot cdi create` writes, or allot's DRA driver for a ResourceClaim."""
+"""The groups `container` and `dra` of tests/gpu/run on the simulated GPU. runc starts a container with a CDI specification,
+which `allot cdi create` writes, or allot's DRA driver for a ResourceClaim."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from test_freezer_runc import remove_left, why_not_runc
 
 
 @pytest.mark.alone  # shares
-@pytest.mark.skipif(os.geteuid() != 0, reason="containers are root's")
+@pytest.mark.skipif(os.geteuid() != 0, reason="containers need root")
 @pytest.mark.parametrize("group", ["container", "dra"])
 def test_a_container_by_its_specification(tmp_path, group):
     reason = why_not_runc(tmp_path)

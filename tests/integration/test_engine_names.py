@@ -18,7 +18,8 @@ ENGINES = {engine.kind: engine for engine in (Podman, Docker, Containerd)}
 
 @pytest.fixture(scope="module")
 def engine_of(tmp_path_factory):
-    """An engine by its kind, started once; skipped, with its own words, where it can't run here."""
+    """Returns get(kind), which starts an engine of that kind once. It skips the test, with the engine's message, if it can't
+    run here."""
     started, reasons = {}, {}
 
     def get(kind):
@@ -34,7 +35,7 @@ def engine_of(tmp_path_factory):
             except RuntimeError as error:
                 started.pop(kind).__exit__()
                 reasons[kind] = str(error)
-            except Exception as error:  # of grpcio
+            except Exception as error:  # an error of grpcio
                 if kind != "containerd" or "StatusCode" not in str(error):
                     raise
                 started.pop(kind).__exit__()
@@ -50,14 +51,14 @@ def engine_of(tmp_path_factory):
 
 @pytest.fixture
 def start(hoard, request):  # noqa: F811
-    """Starts a program that holds memory on the boxes' card, in a container of an engine."""
+    """Starts a program that holds memory on the boxes' GPU, in a container of an engine."""
     ended = []
 
     def begin(engine, name, boxes, **more):
-        card = boxes.sim.socket.rpartition("/")[0]
+        socket_folder = boxes.sim.socket.rpartition("/")[0]
         environment = [("LD_LIBRARY_PATH", BUILD / "sim"), ("ALLOT_SIM_SOCKET", boxes.sim.socket)]
         found = engine.run(name, [hoard, 100, 100, 0, 60000], environment,
-                           [BUILD, card, str(hoard).rpartition("/")[0]], **more)
+                           [BUILD, socket_folder, str(hoard).rpartition("/")[0]], **more)
         ended.append((engine, engine.made[-1]))
         return found
 
@@ -82,7 +83,7 @@ def is_running(boxes, container):
 
 
 @pytest.mark.parametrize("kind", ["podman", "docker"])
-def test_by_name(kind, engine_of, make_boxes, start):  # noqa: F811
+def test_a_container_is_found_by_its_name(kind, engine_of, make_boxes, start):  # noqa: F811
     engine = engine_of(kind)
     boxes = make_boxes("v2", freezer="off", container_engines=engine.setting())
     container = start(engine, f"trainer-{kind}", boxes)
@@ -93,14 +94,14 @@ def test_by_name(kind, engine_of, make_boxes, start):  # noqa: F811
     table = boxes.allot("tasks").stdout
     line = next(line for line in table.splitlines() if line.startswith(container[:12]))
     assert line.endswith(f"  trainer-{kind}")
-    # By hand.
+    # `allot pause` and `allot resume` accept the name.
     assert boxes.allot("pause", f"trainer-{kind}").returncode == 0
     assert find(boxes, container)["state"] == "paused"
     assert boxes.allot("resume", f"trainer-{kind}").returncode == 0
     wait_until(lambda: is_running(boxes, container), what="the thaw")
     unknown = boxes.allot("pause", "trainer")
     assert unknown.returncode == 1 and "no container with GPU work" in unknown.stderr
-    # The next daemon has it from the state file, also when nobody can be asked any more.
+    # The next daemon reads the name from the state file, even if no engine answers.
     wait_until(lambda: f"trainer-{kind}" in (boxes.run_dir / "use.json").read_text()
                if (boxes.run_dir / "use.json").exists() else False, what="the state file")
     boxes.end_daemon(signal.SIGKILL)
@@ -109,7 +110,7 @@ def test_by_name(kind, engine_of, make_boxes, start):  # noqa: F811
     assert find(boxes, container)["name"] == f"trainer-{kind}"
 
 
-def test_of_a_pod(engine_of, make_boxes, start):  # noqa: F811
+def test_a_container_is_found_by_its_pod(engine_of, make_boxes, start):  # noqa: F811
     engine = engine_of("containerd")
     boxes = make_boxes("v2", freezer="off", container_engines=engine.setting())
     first = start(engine, "main", boxes, pod="job-0", namespace="team")
@@ -129,7 +130,7 @@ def test_of_a_pod(engine_of, make_boxes, start):  # noqa: F811
     assert find(boxes, first)["frozen_s"] == 0
 
 
-def test_same_name_of_two_engines(engine_of, make_boxes, start):  # noqa: F811
+def test_a_name_in_two_engines_is_ambiguous(engine_of, make_boxes, start):  # noqa: F811
     engines = [engine_of("podman"), engine_of("docker")]
     boxes = make_boxes("v2", freezer="off",
                        container_engines=",".join(engine.setting() for engine in engines))
@@ -143,8 +144,8 @@ def test_same_name_of_two_engines(engine_of, make_boxes, start):  # noqa: F811
     assert boxes.allot("resume", ids[0][:12]).returncode == 0
 
 
-def test_an_engine_that_stands_still(engine_of, make_boxes, start):  # noqa: F811
-    """Its containers are seen, and frozen by their ids, all the same; their names come when it goes on."""
+def test_an_engine_that_does_not_answer(engine_of, make_boxes, start):  # noqa: F811
+    """Its containers are found, and can be paused by their ids, all the same. Their names follow when the engine continues."""
     engine = engine_of("podman")
     boxes = make_boxes("v2", freezer="off", container_engines=engine.setting())
     boxes.end_daemon()
@@ -174,7 +175,7 @@ def test_an_engine_that_stands_still(engine_of, make_boxes, start):  # noqa: F81
 
 
 class Answers:
-    """A gRPC server in place of CRI-O: {id: the reply's message}, else NOT_FOUND."""
+    """A gRPC server in place of CRI-O. It answers from `known` ({id: message of the reply}), or with NOT_FOUND."""
 
     def __init__(self, path):
         grpc = pytest.importorskip("grpc")
@@ -200,7 +201,7 @@ class Answers:
         return self.known[container]
 
 
-def test_crio_by_a_stand_in(make_boxes, hoard, tmp_path):  # noqa: F811
+def test_names_of_crio_containers(make_boxes, hoard, tmp_path):  # noqa: F811
     crio = Answers(tmp_path / "crio.sock")
     boxes = make_boxes("v2", freezer="off", container_engines=f"cri-o:{tmp_path}/crio.sock")
     box = boxes.make()
@@ -214,7 +215,7 @@ def test_crio_by_a_stand_in(make_boxes, hoard, tmp_path):  # noqa: F811
         field(8, field(1, "quay.io/a/b:1")) + pairs(12, {"io.kubernetes.pod.name": "p\x1b[2J",
                                                         "io.kubernetes.pod.namespace": "n" * 100})
     crio.known[box.id] = field(1, status)
-    # Asked again by itself.
+    # The daemon repeats the request by itself.
     found = wait_named(boxes, box.id)
     assert found["name"] == "main" and found["image"] == "quay.io/a/b:1"
     assert found["pod"] == "p?[2J" and found["namespace"] == "n" * 63

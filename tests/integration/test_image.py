@@ -1,4 +1,4 @@
-"""The container image: two builds of it are identical, a container engine accepts it, and the daemon in it serves a card."""
+"""The container image: two builds of it are identical, a container engine accepts it, and the daemon in it serves a GPU."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from servers import start
 BUILDER = ROOT / "deploy/image/build"
 
 
-def make(output, *options):
+def build_image(output, *options):
     return subprocess.run([BUILDER, "--build", (BUILD / "meson").resolve(), "--output", output, *options],
                           capture_output=True, text=True, check=False, timeout=300)
 
@@ -25,7 +25,7 @@ def image(tmp_path_factory):
     if not shutil.which("apt-get"):
         pytest.skip("no apt-get here: an image is made of the distribution's packages")
     path = tmp_path_factory.mktemp("image") / "allot.tar"
-    done = make(path, "--name", "allot.test/allot:1")
+    done = build_image(path, "--name", "allot.test/allot:1")
     assert done.returncode == 0, done.stderr
     return path
 
@@ -44,9 +44,9 @@ def run(podman, *command, options=()):
     return podman.check(*podman.base, "run", "--rm", "--network", "none", *options, "allot.test/allot:1", *command)
 
 
-def test_it_is_small_and_the_same_each_time(image, tmp_path):
+def test_builds_are_small_and_identical(image, tmp_path):
     again = tmp_path / "again.tar"
-    done = make(again, "--name", "allot.test/allot:1")
+    done = build_image(again, "--name", "allot.test/allot:1")
     assert done.returncode == 0, done.stderr
     assert again.read_bytes() == image.read_bytes()
     assert image.stat().st_size < 64 << 20
@@ -54,49 +54,49 @@ def test_it_is_small_and_the_same_each_time(image, tmp_path):
         (manifest,) = json.load(archive.extractfile("manifest.json"))
         with tarfile.open(fileobj=archive.extractfile(manifest["Layers"][0])) as layer:
             members = {member.name: member for member in layer}
-    # Nothing of whoever made it, and nothing that gives rights.
+    # No user or group of the build machine, and no setuid or setgid programs.
     assert {(member.uid, member.gid, member.uname, member.gname) for member in members.values()} == {(0, 0, "", "")}
     assert not [name for name, member in members.items() if member.isreg() and member.mode & 0o6000]
     assert "var/lib/dpkg/status.d/libc6" in members and "usr/local/bin/allotd" in members
-    # `allot top` in it knows terminals.
+    # `allot top` needs descriptions of terminals.
     assert "usr/lib/terminfo/x/xterm-256color" in members
 
 
-def test_an_engine_runs_what_is_in_it(podman):
+def test_an_engine_runs_the_programs(podman):
     for program in ("allot", "allotd", "allot-scheduler"):
         assert re.match(rf"{program} \d+\.\d+\.\d+", run(podman, program, "--version"))
     assert "liballot.so" in run(podman, "sh", "-c", "ls /usr/local/lib/*/allot/liballot.so /usr/local/lib/allot/liballot.so; :")
 
 
-def test_containerd_takes_it_as_the_documentation_says(image, tmp_path_factory):
-    """By the line of deploy/kubernetes/allotd.yaml, which is README's with a namespace."""
+def test_containerd_imports_it_as_documented(image, tmp_path_factory):
+    """By the line of deploy/kubernetes/allotd.yaml, which is the README's with a namespace."""
     line = re.search(r"ctr -n k8s\.io images import", (ROOT / "deploy/kubernetes/allotd.yaml").read_text())[0]
     assert "`ctr images import`" in (ROOT / "README.md").read_text()
     why_not = Containerd.why_not()
     if why_not:
         pytest.skip(why_not)
     with Containerd(tmp_path_factory.mktemp("c") / "containerd") as engine:
-        # Where its daemon is, and that its files are plain ones, which is for the test's place alone.
+        # The address of the test's daemon, and its snapshotter: users do not need these.
         engine.environment.update(CONTAINERD_ADDRESS=str(engine.socket), CONTAINERD_SNAPSHOTTER="native")
-        # The service of 2.0 unpacks for no snapshotter that was not configured.
+        # From 2.0 on, the transfer service unpacks only for configured snapshotters.
         local = ["--local"] if (version_of("ctr") or (2, 0)) >= (2, 0) else []
-        said = engine.check(*line.split(), *local, image)
-        assert "allot.test/allot:1" in said
-        said = engine.check("ctr", "-n", "k8s.io", "run", "--rm", "--cgroup", f"/{engine.cgroup}/version", "--snapshotter", "native",
-                            "allot.test/allot:1", "allot-version", "allot", "--version")
-        assert re.match(r"allot \d+\.\d+\.\d+", said)
+        output = engine.check(*line.split(), *local, image)
+        assert "allot.test/allot:1" in output
+        output = engine.check("ctr", "-n", "k8s.io", "run", "--rm", "--cgroup", f"/{engine.cgroup}/version", "--snapshotter",
+                              "native", "allot.test/allot:1", "allot-version", "allot", "--version")
+        assert re.match(r"allot \d+\.\d+\.\d+", output)
 
 
-def test_it_has_a_simulated_gpu(podman):
-    """What the chart's test runs: as nobody, with nothing that may be written but /tmp."""
-    said = run(podman, "allot", "run", "--sim", "h200", "--memory", "4GiB", "--cores", "30", "--",
-               "allot-load", "--seconds", "1", "--mib", "1024", "--alloc-over",
-               options=("--user", "65534:65534", "--read-only", "--tmpfs", "/tmp", "--env", "HOME=/tmp"))
-    assert "of the GPU" in said
+def test_the_simulated_gpu_works(podman):
+    """The command of the chart's test, as user nobody, who may write only to /tmp."""
+    output = run(podman, "allot", "run", "--sim", "h200", "--memory", "4GiB", "--cores", "30", "--",
+                 "allot-load", "--seconds", "1", "--mib", "1024", "--alloc-over",
+                 options=("--user", "65534:65534", "--read-only", "--tmpfs", "/tmp", "--env", "HOME=/tmp"))
+    assert "of the GPU" in output
 
 
-def test_the_daemon_in_it_serves_the_host(podman, machine, tmp_path):
-    """A card, and NVML, of the test's own; a tenant outside of the container, whose pids the daemon sees."""
+def test_the_daemon_serves_the_host(podman, machine, tmp_path):
+    """GPU and NVML are the test's. The tenant is outside the container, and the daemon sees its pids."""
     machine.run_dir.mkdir(parents=True, mode=0o700)
     sim = machine.run_dir / "sim.sock"
     start("allot-sim", "--socket", sim, "--spec", "h200")
@@ -109,22 +109,22 @@ def test_the_daemon_in_it_serves_the_host(podman, machine, tmp_path):
         "allotd", "--private", "--foreground", "--run-dir", machine.run_dir, "--sim-socket", sim,
         "--nvml", "/sim/libnvidia-ml.so.1", "--config", tmp_path / "settings")
 
-    def said():
+    def messages():
         return podman.call(*podman.base, "logs", "daemon").stderr
 
-    wait_until(lambda: "ready: 1 GPU" in said(), what="the daemon")
-    assert "metrics are served at 127.0.0.1:" in said()
+    wait_until(lambda: "ready: 1 GPU" in messages(), what="the daemon")
+    assert "metrics are served at 127.0.0.1:" in messages()
     done = machine.run("--memory", "2GiB", "--", *machine.load("--seconds", 0.2, "--json", "--alloc-over"))
     assert done.returncode == 0, done.stderr
     assert '"refused"' in done.stdout
     podman.remove("daemon")
 
 
-@pytest.mark.parametrize("options, told", [
+@pytest.mark.parametrize("options, message", [
     (["--name", "Allot"], "--name Allot: must be NAME:TAG"),
     (["--build", "/no/such/tree"], "/no/such/tree/src/daemon/allotd is missing; run scripts/build"),
 ])
-def test_what_is_wrong_is_named(tmp_path, options, told):
-    done = make(tmp_path / "x.tar", *options)
-    assert done.returncode == 1 and told in done.stderr, done.stderr
+def test_bad_options_are_named(tmp_path, options, message):
+    done = build_image(tmp_path / "x.tar", *options)
+    assert done.returncode == 1 and message in done.stderr, done.stderr
     assert not (tmp_path / "x.tar").exists()
