@@ -1,6 +1,6 @@
-"""The project's bars for shares of charged time, with real processes on the simulated card in wall time. Bounds are wide,
-because processes, daemon and card share the few cores of the test machine. tests/unit/policy/lease/test_bars.c runs the same
-cases, and rival policies, in virtual time with the exact bars. Further cases: test_policies.py, test_priority.py,
+"""The project's bars for shares of charged time, with real processes on the simulated GPU in wall time. Bounds are wide,
+because processes, daemon and simulated GPU share the few cores of the test machine. tests/unit/policy/lease/test_bars.c runs
+the same cases, and other policies, in virtual time with the exact bars. Further cases: test_policies.py, test_priority.py,
 test_elastic.py."""
 
 import time
@@ -11,8 +11,8 @@ import pytest
 pytestmark = pytest.mark.alone  # shares
 
 SECONDS = 4
-FILLING = 264   # blocks: a kernel leaves no room to those of other streams
-SETUP_S = 2.5   # until the last of several tenants is ready: they begin together
+FILLING = 264   # blocks of a kernel that leaves no room for kernels of other streams
+SETUP_S = 2.5   # time until the last of several tenants is ready, so that all begin at the same time
 
 
 @dataclass
@@ -27,10 +27,10 @@ class Tenant:
 class Bar:
     name: str
     tenants: list
-    within: float = None    # points from the cores asked
-    sum_pct: float = None   # at least; one alone and without a cap is 100
-    jain: float = None      # at least
-    apart: float = None     # points between most and least
+    within: float = None    # the most points between the share and the requested cores
+    sum_pct: float = None   # the least sum of shares; one tenant alone, without a cap, gets 100
+    jain: float = None      # the least fairness index
+    apart: float = None     # the most points between the largest and the smallest share
 
     def __str__(self):
         return self.name

@@ -1,5 +1,5 @@
 """`allot bench` on the simulated GPU: how it finds its files, what it refuses, the form of its results, and its regression
-check with a good and a bad run. Also the modes of allot-load. How exact shares are is not tested here."""
+check with a good and a bad run. Also the modes of allot-load. The accuracy of shares is not tested here."""
 
 import importlib.machinery
 import importlib.util
@@ -27,7 +27,7 @@ PROGRAMS = ("allot", "allotd", "allot-sim", "allot-load", "liballot.so", "sim")
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """The layout of scripts/build: a folder of programs, bench/ beside it."""
+    """A folder with the layout of scripts/build: a folder of programs, and bench/ beside it."""
     base = tmp_path_factory.mktemp("b")
     (base / "build").mkdir()
     for name in PROGRAMS:
@@ -48,7 +48,7 @@ def bench(home, *arguments, timeout=100, **environment):
 
 @pytest.fixture(scope="module")
 def cell(home):
-    """(the run, its JSON) of one cell."""
+    """Returns (the finished run, its JSON) of one cell."""
     path = home / "cell.json"
     result = bench(home, *CELL, "--sim", "h200", "--json", path)
     return result, json.loads(path.read_text())
@@ -75,10 +75,10 @@ nvlink = 2:4
 """
 
 
-@pytest.mark.alone  # how long copies take
-def test_topology_measures_by_place(home, tmp_path):
-    """Two pairs with bridges of two and four links, and PCIe between them: the daemon takes the nearer one. Which
-    way a copy goes is told apart by what the description says it carries."""
+@pytest.mark.alone  # durations of copies
+def test_topology_measures_each_path(home, tmp_path):
+    """Two pairs of GPUs, with two and with four NVLinks, are connected by PCIe. The daemon chooses the nearer pair. Each path
+    has its own speed, so the durations show which path a copy took."""
     spec = tmp_path / "pairs"
     spec.write_text(PAIRS)
     program = home / "build" / "peer-copy"
@@ -87,13 +87,13 @@ def test_topology_measures_by_place(home, tmp_path):
     path = tmp_path / "result.json"
     result = bench(home, "topology", "--quick", "--sim", spec, "--json", path)
     assert path.exists(), result.stdout + result.stderr
-    said = json.loads(path.read_text())
-    got = {row["name"]: row["got"] for row in said["cases"]}
-    native = {row["name"]: row["native"] for row in said["cases"]}
+    report = json.loads(path.read_text())
+    got = {row["name"]: row["got"] for row in report["cases"]}
+    native = {row["name"]: row["native"] for row in report["cases"]}
     assert {name.partition(":")[0] for name in got} == {
         "a copy", "a copy, the two chosen", "a copy, the two farthest", "a ring of 4, chosen",
         "a ring of 4, nearest", "a ring of 4, farthest", "a ring of 4"}
-    # 93.1, 46.6 and 5 GiB/s: half of what the host's way carries, for cards 0 and 1 do not say.
+    # 93.1, 46.6 and 5 GiB/s. The last is half of copy_bytes_s, because GPU 0 has no far_bytes_s.
     four, two = native["a copy: GPUs 2 and 3, NV4"], native["a copy: GPUs 0 and 1, NV2"]
     far = native["a copy: GPUs 0 and 2, SYS"]
     assert two / four == pytest.approx(0.5, rel=0.25)
@@ -101,7 +101,7 @@ def test_topology_measures_by_place(home, tmp_path):
     assert "a copy, the two chosen: GPUs 2 and 3, NV4" in got
     assert "a copy, the two farthest: GPUs 0 and 2, SYS" in got
     assert got["a copy: chosen against farthest"] > 5
-    (skipped,) = said["skipped"]
+    (skipped,) = report["skipped"]
     assert skipped == {"name": "all-reduce over 4", "reason": "the simulated GPU computes nothing"}
 
 
@@ -110,8 +110,8 @@ def test_a_ring_is_judged_against_the_nearest(monkeypatch, chosen, passes):
     """Of six GPUs, 0 to 3 have links of 100, and others of 10; those of GPU 5 to 0 and 1 have 1."""
     links = [{"devices": [a, b], "nvlinks": 0, "pcie": "SYS",
               "score": 100 if b < 4 else 1 if b == 5 and a < 2 else 10} for b in range(6) for a in range(b)]
-    said = {"devices": [{"index": i, "uuid": f"GPU-{i}"} for i in range(6)], "links": links}
-    machine = types.SimpleNamespace(tell=lambda *_: json.dumps(said), sim="six",
+    report = {"devices": [{"index": i, "uuid": f"GPU-{i}"} for i in range(6)], "links": links}
+    machine = types.SimpleNamespace(tell=lambda *_: json.dumps(report), sim="six",
                                     choose=lambda count: chosen[:count])
     rows = []
     result = types.SimpleNamespace(add=rows.append, skip=lambda *_: None, charts=[])
@@ -128,8 +128,8 @@ def test_topology_needs_two_gpus(home, tmp_path):
     assert json.loads(path.read_text())["skipped"] == [{"name": "copies between GPUs", "reason": "one GPU"}]
 
 
-def test_a_list_that_nobody_reads_to_its_end():
-    """`bench/run --list | head -1`: its reader is gone before the second line."""
+def test_list_ends_quietly_if_its_pipe_is_closed():
+    """`bench/run --list | head -1`: the reader ends before the second line."""
     listing = subprocess.Popen([sys.executable, ROOT / "bench/run", "--list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                env={**os.environ, "PYTHONUNBUFFERED": "1"}, text=True)
     listing.stdout.close()
@@ -137,7 +137,7 @@ def test_a_list_that_nobody_reads_to_its_end():
     assert listing.wait(timeout=60) == -signal.SIGPIPE
 
 
-def test_it_lists_the_benches_and_their_time(home):
+def test_lists_the_benches_and_their_times(home):
     result = bench(home, "--list")
     assert result.returncode == 0, result.stderr
     names = [line.split()[0] for line in result.stdout.splitlines()]
@@ -187,22 +187,22 @@ def test_a_result_has_the_documented_form(cell):
 
 
 def with_got(result, got):
-    """The same result, its judged rows changed."""
+    """Returns the result with only its judged rows, each with the value got(row)."""
     rows = [dict(row, got=got(row)) for row in result["cases"] if "bar" in row]
     return dict(result, cases=rows)
 
 
-def test_regress_tells_worse_from_as_good(home, cell, tmp_path):
-    def again(got):
+def test_regress_finds_worse_results(home, cell, tmp_path):
+    def regress_against(got):
         baseline = tmp_path / "baseline.json"
         baseline.write_text(json.dumps(with_got(cell[1], got)))
         return bench(home, "regress", "--baseline", baseline, *CELL[1:], "--sim", "h200")
 
-    # What no machine is worse than, and what none can be as good as.
-    good = again(lambda row: 0 if row["bar"].startswith("at least") else 100)
+    # No result is worse than the first baseline, and none is as good as the second one.
+    good = regress_against(lambda row: 0 if row["bar"].startswith("at least") else 100)
     assert good.returncode == 0, good.stdout + good.stderr
     assert "3 compared, 0 worse, 0 missing" in good.stdout
-    bad = again(lambda row: 200 if row["bar"].startswith("at least") else -100)
+    bad = regress_against(lambda row: 200 if row["bar"].startswith("at least") else -100)
     assert bad.returncode == 1, bad.stdout + bad.stderr
     assert "3 compared, 3 worse, 0 missing" in bad.stdout
 
@@ -211,17 +211,17 @@ def test_regress_judges_by_the_bar():
     def result(*rows):
         return {"cases": [dict(zip(("name", "unit", "got", "asked", "bar"), row)) for row in rows]}
     before = result(("near", "%", 50.5, 50, "within 1 of asked"), ("sum", "%", 98, 100, "at least 97"),
-                    ("cost", "ns", 40, 0, "at most 50"), ("told", "%", 5, 5, ""))
+                    ("cost", "ns", 40, 0, "at most 50"), ("no bar", "%", 5, 5, ""))
     now = result(("near", "%", 48, 50, ""), ("sum", "%", 97.5, 100, ""), ("cost", "ns", 50, 0, ""))
     changes, missing = regress.compare(before, now, 2)
     assert [(change.name, change.is_worse) for change in changes] == \
         [("near", True), ("sum", False), ("cost", True)]
-    assert not missing     # 'told' has no bar, so nothing is asked of it
+    assert not missing     # 'no bar' is not compared
     assert regress.compare(before, result(), 2)[1] == ["near", "sum", "cost"]
 
 
-def test_regress_knows_chance():
-    """A figure of few nanoseconds, measured to one: two of them are no news, ten are."""
+def test_regress_allows_for_the_standard_error():
+    """Of figures with a standard error, only a difference of several standard errors counts as worse."""
     def result(got, error):
         return {"cases": [{"name": "added", "unit": "ns", "got": got, "bar": "at most 30", "error": error}]}
     for got, is_worse in ((17.6, False), (18.4, True), (10, False)):
@@ -231,7 +231,7 @@ def test_regress_knows_chance():
     assert change.is_worse
 
 
-def test_a_file_that_is_no_result_is_no_baseline(tmp_path):
+def test_a_baseline_must_be_a_result(tmp_path):
     for text in ("{}", "[]", "no", '{"version":1,"bench":"x","cases":[{"name":"a"}]}'):
         path = tmp_path / "f"
         path.write_text(text)
@@ -252,15 +252,15 @@ def test_several_processes_are_one_tenant(home, tmp_path):
     result = bench(home, "many_streams", "--quick", "--sim", "h200", "--json", path)
     assert result.returncode in (0, 1), result.stdout + result.stderr
     rows = {row["name"]: row for row in json.loads(path.read_text())["cases"]}
-    # Natively five processes share evenly; as two tenants, two do. Both figures are of the same seconds: what either does
-    # alone is measured at another time, when the machine may have been busy.
-    many, one = (rows[f"many streams, {who}: work"]
-                 for who in ("4 processes x 4 streams", "1 process, 1 stream"))
+    # Natively five processes share evenly; under allot two tenants do. Both figures are of the same seconds: a tenant alone is
+    # measured at another time, when the machine may be busy.
+    many, one = (rows[f"many streams, {tenant}: work"]
+                 for tenant in ("4 processes x 4 streams", "1 process, 1 stream"))
     assert many["native"] > 2 * one["native"]
     assert many["got"] < 1.5 * one["got"]
 
 
-def test_what_settles_and_what_does_not():
+def test_statistics():
     times = [i * 0.1 for i in range(11)]
     rising = [20, 30, 58, 70, 63, 61, 59, 60, 60, 60, 60]
     assert stats.settling(times, rising, 60, 6, 0.5) == pytest.approx(0.4)
@@ -274,7 +274,7 @@ def test_what_settles_and_what_does_not():
     assert stats.recommended([(1, 100, 1), (2, 96, 1), (4, 90, 1), (8, 99, 1)], 95, 0.99) == 2
 
 
-def test_a_run_ends_in_time_and_says_where():
+def test_cells_beyond_the_end_of_the_run_are_skipped():
     path = str(ROOT / "bench" / "run")
     loader = importlib.machinery.SourceFileLoader("bench_run", path)
     spec = importlib.util.spec_from_loader("bench_run", loader)
@@ -283,7 +283,7 @@ def test_a_run_ends_in_time_and_says_where():
     settings = module.Settings(1, 1, True, "", part=(1, 2), end=module.time.monotonic() + 50)
     skipped = []
     fake = types.SimpleNamespace(settings=settings, result=types.SimpleNamespace(
-        rows=[types.SimpleNamespace(name="the first cell")], skip=lambda *words: skipped.append(words)))
+        rows=[types.SimpleNamespace(name="the first cell")], skip=lambda *arguments: skipped.append(arguments)))
     costs = {"a": 10, "b": 10, "c": 1000, "d": 10, "e": 10}
     assert list(module.Bench.cells(fake, costs, costs.get)) == ["a"]
     (what, why), = skipped
@@ -298,27 +298,27 @@ def load_lines(machine, *options):
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def test_bursts_tell_their_latencies(machine):
+def test_bursts_report_their_latencies(machine):
     *_, last = load_lines(machine, "--burst", 10, "--kernel-us", 500, "--period-ms", 50, "--seconds", 1)
     latency = last["latency_ms"]
     assert 15 <= latency["count"] <= 20 and last["kernels"] == 10 * latency["count"]
     assert 5 <= latency["p50"] <= latency["p90"] <= latency["p99"] <= latency["max"]
 
 
-@pytest.mark.alone  # how much is done in a time
+@pytest.mark.alone  # rates
 def test_a_trace_is_followed(machine, tmp_path):
     trace = tmp_path / "t"
     trace.write_text("# of two\n0 0.3 0.6\n1 0 1\n0 0.9 1.0\n")
     *reports, last = load_lines(machine, "--trace", trace, "--seconds", 1.2, "--report-every", 0.1)
     assert [(phase["begin_s"], phase["end_s"]) for phase in last["phases"]] == [(0.3, 0.6), (0.9, 1.0)]
     assert all(phase["first_ms"] >= 1 for phase in last["phases"])
-    # What is queued when a phase ends is a few milliseconds; idle is idle.
+    # At the end of a phase a few milliseconds of work are queued. Between phases there is none.
     assert sum(report["kernels"] for report in reports if report["t_s"] <= 0.29) == 0
     assert sum(report["kernels"] for report in reports) == last["kernels"] > 50
 
 
-def test_a_first_kernel_is_seen_while_the_launching_thread_is_held(machine, tmp_path):
-    """At 10 % a kernel of 0.1 s has 0.9 s of waiting behind it, beyond the end of its phase."""
+def test_a_first_kernel_is_timed_while_the_launching_thread_waits(machine, tmp_path):
+    """At 10 %, a kernel of 0.1 s is followed by 0.9 s of waiting, which ends after the phase."""
     trace = tmp_path / "t"
     trace.write_text("0 0.1 0.2\n0 3 3.2\n")
     tenant = machine.run("--memory", "1GiB", "--cores", 10, "--", *machine.load(
@@ -328,7 +328,7 @@ def test_a_first_kernel_is_seen_while_the_launching_thread_is_held(machine, tmp_
     assert all(100 <= phase["first_ms"] < 600 for phase in phases), phases
 
 
-def test_reports_come_while_a_launch_is_held_back(machine):
+def test_reports_continue_while_a_launch_waits(machine):
     """At 5 % a launch waits for longer than a report's interval."""
     result = machine.run("--memory", "1GiB", "--cores", "5", "--",
                          *machine.load("--seconds", 1.5, "--report-every", 0.02))
@@ -338,7 +338,7 @@ def test_reports_come_while_a_launch_is_held_back(machine):
 
 
 def test_a_short_last_report_has_no_rate(machine):
-    """A kernel that ends in a window shorter than itself would be several hundred percent of it."""
+    """A kernel that ends in an interval shorter than itself would give a rate of several hundred percent."""
     program, _, *options = machine.load("--kernel-us", 20000, "--seconds", 1.1, "--report-every", 0.5)
     result = machine.run("--memory", "4GiB", "--", program, *options)
     assert result.returncode == 0, result.stderr
@@ -346,19 +346,19 @@ def test_a_short_last_report_has_no_rate(machine):
     assert whole.endswith("%") and last.endswith("kernels"), result.stdout
 
 
-def test_so_much_work_and_no_more(machine):
+def test_kernels_limits_the_work(machine):
     lines = load_lines(machine, "--kernels", 150, "--seconds", 60, "--iters", 1000)
     assert lines[-1]["kernels"] == 150
     assert lines[-1]["elapsed_s"] < 30
 
 
 @pytest.mark.alone  # shares
-def test_cooperative_kernels_are_work_too(machine):
+def test_cooperative_kernels_count_as_work(machine):
     *_, last = load_lines(machine, "--cooperative", "--seconds", 1)
     assert 30 < last["share_pct"] < 60
 
 
-def test_processes_have_lines_of_their_own(machine):
+def test_each_process_has_its_own_lines(machine):
     lines = load_lines(machine, "--processes", 3, "--streams", 2, "--seconds", 0.5)
     assert {line["id"] for line in lines if "elapsed_s" in line} == {0, 1, 2}
 

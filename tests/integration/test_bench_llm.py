@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 
 
 class Clock:
-    """An engine on virtual time."""
+    """A clock and an engine in virtual time."""
     prefill_s, decode_s = 0.010, 0.005
 
     def __init__(self):
@@ -38,6 +38,7 @@ class Clock:
 
 
 def served(seconds, arrivals=None, slots=8, tokens=64):
+    """Returns a Batch that has served for so many seconds of virtual time."""
     clock = Clock()
     batch = Batch(clock, slots, tokens, arrivals, clock.now, clock.sleep)
     batch.serve(0.0, seconds)
@@ -71,7 +72,7 @@ def test_an_open_loop_waits_for_arrivals_and_for_a_slot():
     assert served(1, [0.2, 5.0]).requests[-1].arrived == 0.2
 
 
-def test_figures_count_what_is_in_the_window(tmp_path):
+def test_figures_cover_the_window_only(tmp_path):
     batch = served(4)
     batch.write(tmp_path / "events")
     lines = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
@@ -107,10 +108,10 @@ def test_shares_are_of_the_time_that_the_work_takes_alone(tmp_path):
     assert llm.prefills(lines) == [pytest.approx((0.5, 0.51)), pytest.approx((1.5, 1.51))]
 
 
-def test_with_a_pause_each_is_measured_against_itself():
-    stays = {"share": 0.5, "share_apart": 0.96, "busy": 0.98, "step_alone": 5.0, "step_apart": 5.2}
+def test_pause_compares_each_server_with_itself():
+    in_place = {"share": 0.5, "share_apart": 0.96, "busy": 0.98, "step_alone": 5.0, "step_apart": 5.2}
     returns = {"share": 0.5, "share_back": 0.49, "step_before": 10.0, "step_back": 10.1}
-    found = llm.together([stays, returns], None)
+    found = llm.together([in_place, returns], None)
     assert found == {"apart": pytest.approx(5.0 / 5.2), "returned": pytest.approx(10.0 / 10.1)}
     rows = {row.name: row.passed for row in llm.judged("pause", llm.TWO_4B, {"lend": {"apart": 0.97, "returned": 0.99}}, None)}
     assert list(rows.values()) == [False, True]
@@ -124,9 +125,9 @@ def test_a_step_counts_where_it_begins():
         llm.mean_step_ms(lines, 3, 4)
 
 
-def test_every_way_has_its_turn_in_each_run(monkeypatch):
-    """A run that there is no time for takes nothing of what is measured. A way that failed is not tried again."""
-    order, said, cells = [], [], []
+def test_each_run_measures_every_way(monkeypatch):
+    """A run for which there is no time is left out; the others keep their length. A way that failed is not tried again."""
+    order, skipped, cells = [], [], []
 
     def measure_run(_, way, members, names, run, found, alone):
         if way == "mps" and len(members) == 2 and names == ["servers"]:
@@ -143,16 +144,17 @@ def test_every_way_has_its_turn_in_each_run(monkeypatch):
         return cells[:3]
     settings = types.SimpleNamespace(scenes=("servers", "training"), ways=("turns", "mps", "native", "turns-priority"), runs=2, quick=False,
                                      settle_s=0.5, seconds=2)
-    bench = types.SimpleNamespace(settings=settings, cells=in_time, result=types.SimpleNamespace(skip=lambda *words: said.append(words)))
+    bench = types.SimpleNamespace(settings=settings, cells=in_time, result=types.SimpleNamespace(
+        skip=lambda *arguments: skipped.append(arguments)))
     with pytest.raises(llm.Failed, match="some ways failed: mps"):
         llm.llm(bench)
-    assert len(cells) == 4 and said == [("servers: mps", "no MPS")]
+    assert len(cells) == 4 and skipped == [("servers: mps", "no MPS")]
     assert order == [(0, "servers", "native"), (0, "servers", "turns"),
                      *((0, "training", way) for way in ("native", "turns", "mps", "turns-priority")),
                      (1, "servers", "native"), (1, "servers", "turns")]
 
 
-def test_bars_are_of_what_was_measured():
+def test_only_measured_ways_are_judged():
     def of(total, p99):
         return {"sum": total, "step_p99": p99}
     found = {"native": of(100, 10), "turns": of(99, 12)}
@@ -162,7 +164,7 @@ def test_bars_are_of_what_was_measured():
     assert not list(llm.judged("servers", llm.TWO_4B, {"turns": of(1, 1)}, None))
 
 
-def test_scenes_of_the_same_servers_share_their_processes():
+def test_scenes_with_the_same_servers_share_their_processes():
     together, beside = llm.groups(["servers", "training", "open60"])
     assert together[1] == ["servers", "open60"] and beside[1] == ["training"]
     assert len(llm.set_of(llm.TWO_4B)) == 1 and llm.set_of(llm.BESIDE) == list(llm.BESIDE)
@@ -182,32 +184,32 @@ def bench(path, *options):
     return {row["name"]: row for row in json.loads(path.read_text())["cases"]}, run.stdout + run.stderr
 
 
-@pytest.mark.alone    # a process that begins late fails its way
+@pytest.mark.alone    # a process that starts late makes its way fail
 def test_every_way_of_two_servers(tmp_path):
-    rows, said = bench(tmp_path / "llm.json", "--seconds", "1", "--settle", "0.2", "--runs", "2", "--scenes",
-                       "servers,open60,pause", "--ways", "alone,native,lend")
+    rows, output = bench(tmp_path / "llm.json", "--seconds", "1", "--settle", "0.2", "--runs", "2", "--scenes",
+                         "servers,open60,pause", "--ways", "alone,native,lend")
     for way in ("native", "lend"):
         for scene in ("servers", "open60"):
             row = rows[f"{scene}, {way}: sum"]
-            assert row["got"] > 100 and len(row["runs"]) == 2, said
-            assert rows[f"{scene}, {way}: step p99"]["got"] >= 2, said
-        assert 0.5 < rows[f"pause, {way}: {llm.LABELS['apart']}"]["got"] < 1.5, said
-        assert len(rows[f"pause, {way}: {llm.LABELS['returned']}"]["runs"]) == 2, said
+            assert row["got"] > 100 and len(row["runs"]) == 2, output
+            assert rows[f"{scene}, {way}: step p99"]["got"] >= 2, output
+        assert 0.5 < rows[f"pause, {way}: {llm.LABELS['apart']}"]["got"] < 1.5, output
+        assert len(rows[f"pause, {way}: {llm.LABELS['returned']}"]["runs"]) == 2, output
     assert "servers, turns-priority: sum" not in rows
 
 
 @pytest.mark.alone    # rates of processes in turns of half a second
 def test_eager_servers_are_compared_in_turns(tmp_path):
-    """All ways by time at once, but not those in space."""
+    """Only ways that share by time, without MPS and priorities, are compared in turns."""
     assert llm.by_turns(("native", "mps", "turns", "turns-priority", "lend"), ("eager",)) == ["native", "turns"]
     assert llm.by_turns(("native", "lend"), ("eager",)) == llm.by_turns(("native", "turns"), ("servers",)) == []
-    rows, said = bench(tmp_path / "llm.json", "--seconds", "1", "--quick", "--scenes", "eager", "--ways", "native,turns")
-    assert rows["eager, turns: sum"]["got"] > 0.5 * rows["eager, native: sum"]["got"] > 0, said
+    rows, output = bench(tmp_path / "llm.json", "--seconds", "1", "--quick", "--scenes", "eager", "--ways", "native,turns")
+    assert rows["eager, turns: sum"]["got"] > 0.5 * rows["eager, native: sum"]["got"] > 0, output
 
 
 def test_a_server_beside_a_training(tmp_path):
-    rows, said = bench(tmp_path / "llm.json", "--seconds", "1", "--runs", "1", "--scenes", "training", "--ways",
-                       "alone,native,turns-priority")
+    rows, output = bench(tmp_path / "llm.json", "--seconds", "1", "--runs", "1", "--scenes", "training", "--ways",
+                         "alone,native,turns-priority")
     # Ten kernels of a millisecond.
-    assert rows["training, alone, train: training step"]["got"] >= 9, said
-    assert rows["training, turns-priority: work of all against alone"]["got"] > 0.5, said
+    assert rows["training, alone, train: training step"]["got"] >= 9, output
+    assert rows["training, turns-priority: work of all against alone"]["got"] > 0.5, output

@@ -57,7 +57,7 @@ class HalfTrainer:
 
 
 @pytest.mark.parametrize("can_bypass", [False, True])
-def test_a_training_at_half_is_compared_pair_by_pair(monkeypatch, can_bypass):
+def test_a_training_at_half_is_compared_in_pairs(monkeypatch, can_bypass):
     made = []
     monkeypatch.setattr(training, "standing_aside", lambda machine: contextlib.nullcontext(can_bypass))
     monkeypatch.setattr(training, "Trainer", lambda *words: made.append(HalfTrainer(*words)) or made[-1])
@@ -77,18 +77,18 @@ def test_a_training_at_half_is_compared_pair_by_pair(monkeypatch, can_bypass):
         assert one.commands[-1] == "ended"
 
 
-def test_pairs_tell_what_was_added_though_all_drifts():
+def test_pairs_measure_overhead_despite_drift():
     pairs = Pairs()
     for i in range(9):
-        slow = 1 + i / 10       # the clock falls, by far more than what was added
+        slow = 1 + i / 10       # a drift that is far larger than the overhead
         pairs.add(100 * slow, 100.5 * slow)
     assert pairs.median_pct() == pytest.approx(0.5, abs=0.01)
     assert pairs.error_pct() < 0.1
-    pairs.add(140, 400)         # one that was disturbed changes little
+    pairs.add(140, 400)         # one disturbed pair changes little
     assert pairs.median_pct() == pytest.approx(0.5, abs=0.02)
 
 
-def test_pairs_are_taken_until_their_median_is_known():
+def test_pairs_are_taken_until_their_median_is_precise():
     def taken(noise, error_pct):
         asked = []
 
@@ -103,7 +103,7 @@ def test_pairs_are_taken_until_their_median_is_known():
     assert asked == [1, 16, 16, 8] and len(pairs.native) == 40 and pairs.error_pct() > 0.06
 
 
-def test_the_error_of_a_median_falls_with_the_root_of_their_number():
+def test_the_error_of_a_median_falls_with_the_root_of_the_number():
     values = [1, 2, 3, 4, 5]
     assert stats.error_of_median(values) == pytest.approx(0.929 * 2 / math.sqrt(5))
     assert stats.error_of_median(values * 16) == pytest.approx(stats.error_of_median(values) / 4,
@@ -111,7 +111,7 @@ def test_the_error_of_a_median_falls_with_the_root_of_their_number():
     assert stats.error_of_median([7] * 3) == 0 and stats.error_of_median([7]) == math.inf
 
 
-def test_turns_alternate_and_end_when_enough_is_known():
+def test_turns_alternate_until_the_median_is_precise():
     order = []
 
     def side(name, *times):
@@ -121,7 +121,7 @@ def test_turns_alternate_and_end_when_enough_is_known():
             order.append(name)
             return left.pop(0) if left else times[-1]
         return measure
-    # The first pair is thrown away, whatever it was.
+    # The first pair is always discarded.
     pairs = by_turns(side("n", 900, 100), side("t", 9, 101), 2, 10, 0.5)
     assert pairs.native == [100, 100] and pairs.median_pct() == pytest.approx(1)
     assert "".join(order) == "tnnttn"
@@ -130,12 +130,12 @@ def test_turns_alternate_and_end_when_enough_is_known():
     assert len(noisy.native) == 7 and noisy.error_pct() > 0.5
 
 
-def test_an_epoch_is_inverse_to_its_quota_below_the_demand():
+def test_epoch_time_is_inverse_to_a_quota_below_the_demand():
     assert expected_s(10, 60, 30) == 20 and expected_s(10, 60, 10) == 60
     assert expected_s(10, 60, 60) == 10 and expected_s(10, 60, 61) == 10
 
 
-def test_a_bar_in_percent_of_what_was_asked():
+def test_a_bar_in_percent_of_the_request():
     assert within_pct(Row("r", "s", 20.5, 20), 3).passed
     assert not within_pct(Row("r", "s", 19.3, 20), 3).passed
 
@@ -150,7 +150,7 @@ def test_steps_are_counted_in_the_common_window():
 
 
 def test_a_record_reaches_the_end_of_its_window(monkeypatch):
-    """The training begins at the time that it is told, and stops right after so many seconds."""
+    """The training begins at the given time, and stops right after the given seconds."""
     class Prompt:
         def say(self, _, seconds, at):
             self.answered = {"began_at": float(at), "ends_s": [seconds / 2, seconds]}
@@ -185,8 +185,8 @@ class Fake:
         return {"total_bytes": 7}
 
 
-def told(*lines):
-    """The answers to these lines, of a process in which a batch of 99 does not fit."""
+def answers_to(*lines):
+    """Returns the answers to these lines, of a training process in which a batch of 99 does not fit."""
     out = io.StringIO()
     server = Server(lambda _, batch: (None, "out of memory") if batch == 99 else (Fake(), None))
     serve(server.obey, [line + "\n" for line in lines], out)
@@ -195,18 +195,18 @@ def told(*lines):
     return answers
 
 
-def test_a_training_does_what_it_is_told():
-    model, steps, pause, slow, record = told("model gru 4", "steps 3", "pause 5", "measure 0.02",
-                                             "record 0.05 1")
+def test_a_training_obeys_its_commands():
+    model, steps, pause, slow, record = answers_to("model gru 4", "steps 3", "pause 5", "measure 0.02",
+                                                   "record 0.05 1")
     assert model["fits"] and model["input"] == "3 pixels" and model["total_bytes"] == 7
     assert steps["steps"] == 3 and pause["pause_ms"] == 5
     assert slow["step_ms_mean"] >= 5 and slow["elapsed_s"] >= 0.02
     assert len(record["ends_s"]) == record["steps"] and record["ends_s"][-1] >= 0.05
-    assert record["late_s"] > 1e6       # it was told of a time long ago
+    assert record["late_s"] > 1e6       # the given time was long ago
 
 
-def test_memory_that_does_not_suffice_ends_no_process():
-    refused, none, fits, steps = told("model gru 99", "steps 1", "model gru 1", "steps 1")
+def test_a_process_survives_out_of_memory():
+    refused, none, fits, steps = answers_to("model gru 99", "steps 1", "model gru 1", "steps 1")
     assert refused["fits"] is False and refused["error"] == "out of memory"
     assert "no model" in none["refused"] and fits["fits"] and steps["steps"] == 1
 
@@ -216,7 +216,7 @@ def test_memory_that_does_not_suffice_ends_no_process():
     ("model none 4", "'none'"), ("model gru 0", "'0'"), ("measure nan", "'nan'"),
     ("pause -1", "'-1'")])
 def test_bad_lines_are_refused_and_named(line, wrong):
-    *_, answer = told("model gru 4", line)
+    *_, answer = answers_to("model gru 4", line)
     assert wrong in answer["refused"]
 
 
@@ -231,70 +231,71 @@ def test_ranks_stop_at_the_same_step():
 # ---- end to end
 
 def bench(tmp_path, name, *options, sim="h200"):
-    """(status, {name: row}, what it printed)"""
+    """Returns (exit status, {name: row}, printed text)."""
     path = tmp_path / "result.json"
     result = subprocess.run(
         [sys.executable, ROOT / "bench" / "run", name, "--quick", "--build", BUILD, "--sim", sim,
          "--torch-load", SIM_TRAINING, "--json", path, *options],
         capture_output=True, text=True, timeout=150, check=False)
-    said = result.stdout + result.stderr
-    assert result.returncode in (0, 1) and "not measured" not in said, said
+    output = result.stdout + result.stderr
+    assert result.returncode in (0, 1) and "not measured" not in output, output
     found = json.loads(path.read_text())
-    return result.returncode, {row["name"]: row for row in found["cases"]}, said
+    return result.returncode, {row["name"]: row for row in found["cases"]}, output
 
 
 def test_overhead_of_a_quota_that_does_not_bind(tmp_path):
-    _, rows, said = bench(tmp_path, "models_overhead")
+    _, rows, output = bench(tmp_path, "models_overhead")
     added = rows["resnet18, 128 x samples: added"]
-    assert added["unit"] == "%" and -50 < added["got"] < 50, said
+    assert added["unit"] == "%" and -50 < added["got"] < 50, output
     assert next(row["got"] for name, row in rows.items() if "its standard error, 3 pairs of" in name) >= 0
     assert rows["mean of 1: added"]["got"] == added["got"]
 
 
-@pytest.mark.alone  # how long epochs take: a process that gets no processor saves up its quota
+@pytest.mark.alone  # durations of epochs: a process without CPU time saves up its quota
 def test_epochs_follow_the_quota(tmp_path):
-    _, rows, said = bench(tmp_path, "epoch_quota")
+    _, rows, output = bench(tmp_path, "epoch_quota")
     demand = rows["native: GPU busy, by events"]["got"]
-    assert 40 < demand < 80, said
+    assert 40 < demand < 80, output
     epochs = {pct: next(row for name, row in rows.items() if name == f"wants 60 %, quota {pct} %: epoch")
               for pct in (30, 60, 100)}
     before, after = epochs[100]["native"], rows["wants 60 %, native again at the end: epoch"]["got"]
     if after > 1.25 * before:
-        pytest.skip(f"other work took the processors: {before:g} s natively before, {after:g} after")
-    assert epochs[30]["got"] > 1.4 * epochs[100]["got"], said
+        pytest.skip(f"other programs used the CPUs: {before:g} s natively before, {after:g} after")
+    assert epochs[30]["got"] > 1.4 * epochs[100]["got"], output
     assert epochs[30]["asked"] == pytest.approx(epochs[30]["native"] * demand / 30, rel=0.01)
     assert epochs[100]["asked"] == epochs[100]["native"]
 
 
 def test_epochs_under_memory_quotas_and_an_error_under_too_small_a_one(tmp_path):
-    _, rows, said = bench(tmp_path, "epoch_memory")
+    _, rows, output = bench(tmp_path, "epoch_memory")
     error = next(row for name, row in rows.items() if name.endswith("an error after"))
-    assert error["pass"], said
-    assert sum("epoch" in name and "bar" in row for name, row in rows.items()) == 4, said
+    assert error["pass"], output
+    assert sum("epoch" in name and "bar" in row for name, row in rows.items()) == 4, output
 
 
 def test_three_trainings_at_once(tmp_path):
-    _, rows, said = bench(tmp_path, "seed_models", "--seconds", "2")
+    _, rows, output = bench(tmp_path, "seed_models", "--seconds", "2")
     got = [next(row["got"] for name, row in rows.items()
                 if name.startswith(model) and "steps a" in name)
            for model in ("resnet18", "transformer", "gru")]
-    assert got[0] > got[1] > got[2] > 5, said
+    assert got[0] > got[1] > got[2] > 5, output
 
 
 def test_a_job_over_two_gpus_beside_one_on_each(tmp_path):
-    _, rows, said = bench(tmp_path, "ddp_half", "--seconds", "2", sim="h200x2")
+    _, rows, output = bench(tmp_path, "ddp_half", "--seconds", "2", sim="h200x2")
     shares = [row["got"] for name, row in rows.items() if name.endswith("steps a second")]
-    assert len(shares) == 3 and all(20 < share < 80 for share in shares), said
+    assert len(shares) == 3 and all(20 < share < 80 for share in shares), output
     assert sum("longest step" in name for name in rows) == 3
 
 
 def test_one_gpu_is_too_few_for_a_job_over_two(tmp_path):
-    status, rows, said = bench(tmp_path, "ddp_half")
-    assert status == 0 and not rows and "skipped: one GPU" in said
+    status, rows, output = bench(tmp_path, "ddp_half")
+    assert status == 0 and not rows and "skipped: one GPU" in output
 
 
-def test_a_tenant_that_stands_aside():
-    """What models_overhead compares a tenant with: while its library stands aside nothing is counted, and then it is again."""
+def test_bypassed_steps_are_not_charged():
+    """models_overhead compares a tenant with itself: while its library is bypassed nothing is charged, and afterwards it is
+    again."""
     with Machine(Build(BUILD), "h200") as machine, standing_aside(machine) as can:
         assert can
         job = machine.tenant("aside", [sys.executable, SIM_TRAINING, "--serve"], ["--memory", "2GiB"], stdin=True)
@@ -310,13 +311,13 @@ def test_a_tenant_that_stands_aside():
         assert json.loads(job.wait_line(next(lines), 60)) == {"ready": True}
         assert ask("model resnet18 32")["fits"]
         used, steps = [], []
-        for is_aside in (0, 1, 0):
-            assert ask(f"bypass {is_aside}") == {"bypass": bool(is_aside)}
+        for is_bypassed in (0, 1, 0):
+            assert ask(f"bypass {is_bypassed}") == {"bypass": bool(is_bypassed)}
             before = used_s()
             steps.append(ask("steps 20")["elapsed_s"])
             used.append(used_s() - before)
         assert "refused" in ask("bypass 2")
-        # Of three pairs of ten steps and one, those with the library are charged.
+        # In each of the three pairs, one untimed step and ten timed ones are charged: those with the library.
         before = used_s()
         turns = ask("turns 3 10")
         assert len(turns["aside_s"]) == len(turns["with_s"]) == 3
