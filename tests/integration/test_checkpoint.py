@@ -1,4 +1,4 @@
-"""Tenants and containers that the driver's checkpoint call takes off the card, with their contexts. allot uses this where
+"""Tenants whose GPU memory and contexts are moved to host memory by the driver's checkpoint calls. allot uses these where
 liballot.so can't move the memory."""
 
 import json
@@ -24,8 +24,8 @@ CARD = 143771 * MIB
 FAULT = "ALLOT_SIM_FAULT"
 
 
-def plain(machine, python, code, **more):
-    """Of any tenant that was not made swappable."""
+def start_unswappable(machine, python, code, **more):
+    """Starts a tenant without --on-full swap."""
     return Tenant(machine, python, BUFFERS + textwrap.dedent(code), **more)
 
 
@@ -39,7 +39,7 @@ def pause(machine, name="a"):
 
 
 def listed(machine):
-    """The processes that NVML lists on the card."""
+    """Returns the pids of the processes that NVML lists on the GPU."""
     program = ("import pynvml as n; n.nvmlInit(); "
                "h = n.nvmlDeviceGetHandleByIndex(0); "
                "print([p.pid for p in n.nvmlDeviceGetComputeRunningProcesses(h)])")
@@ -61,8 +61,8 @@ def settings(directory, text="checkpoint_timeout = 1500ms\n"):
     return str(path)
 
 
-def test_all_of_it_leaves_and_comes_back(machine, python):
-    tenant = plain(machine, python, """
+def test_all_memory_is_swapped_out_and_back(machine, python):
+    tenant = start_unswappable(machine, python, """
         small = ok(cu.cuMemAlloc(64 << 10))
         look()
         check()
@@ -77,7 +77,7 @@ def test_all_of_it_leaves_and_comes_back(machine, python):
     swap = swap_of(machine)
     assert (swap["kind"], swap["state"], swap["swapped_bytes"], swap["error"]) == \
         ("checkpoint", "out", HELD + 2 * MIB, None)
-    # The context too, which the library could not move; the quota is used as before.
+    # The context has left too, which the library could not move. The used quota is unchanged.
     assert card_used(machine) == 0 and listed(machine) == []
     assert tenant.used() == HELD + 2 * MIB
     assert machine.tenants()["a"]["state"] == "swapped"
@@ -92,9 +92,9 @@ def test_all_of_it_leaves_and_comes_back(machine, python):
     tenant.end()
 
 
-def test_its_room_is_others_while_it_is_out(machine, python):
-    """Promised and used by another; and without room it stays in host memory, as it is, until there is some."""
-    tenant = plain(machine, python, """
+def test_others_use_the_memory_of_a_swapped_tenant(machine, python):
+    """Another tenant is promised the memory and uses it. Meanwhile a resume fails, and the tenant stays in host memory."""
+    tenant = start_unswappable(machine, python, """
         look()
         check()
         """, memory="100GiB")
@@ -115,14 +115,14 @@ def test_its_room_is_others_while_it_is_out(machine, python):
     other.go()
     other.end()
     machine.wait_for_tenant("a")
-    wait_until(lambda: card_used(machine) == 0, what="an empty card")
+    wait_until(lambda: card_used(machine) == 0, what="an empty GPU")
     wait_until(lambda: machine.allot("resume", "a", *machine.sim).returncode == 0, what="its return")
     tenant.end()
 
 
-def test_a_card_that_is_full_after_all(machine, python):
-    """What NVML says counts before a restore is tried: here somebody of no tenant holds the rest."""
-    tenant = plain(machine, python, "look()\ncheck()")
+def test_a_resume_fails_on_a_gpu_full_of_foreign_memory(machine, python):
+    """allotd asks NVML for free memory before a restore. Here a process of no tenant holds almost all of it."""
+    tenant = start_unswappable(machine, python, "look()\ncheck()")
     tenant.line()
     pause(machine)
     hoard = subprocess.Popen(
@@ -132,7 +132,7 @@ def test_a_card_that_is_full_after_all(machine, python):
              "ALLOT_SIM_SOCKET": str(machine.run_dir / "sim.sock")})
     machine.started.append(hoard)
     assert hoard.stdout.readline()
-    # At once, before a census has seen it, or after.
+    # Immediately: the census may not have seen that memory yet.
     done = machine.allot("resume", "a", *machine.sim)
     assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr
     assert "GPU 0" in done.stderr and "the moved memory needs" in done.stderr
@@ -145,9 +145,9 @@ def test_a_card_that_is_full_after_all(machine, python):
     tenant.end()
 
 
-def test_all_processes_or_none(machine, python):
-    """One of two holds what the driver can't move: the other is back at once, and both go on."""
-    tenant = plain(machine, python, """
+def test_all_processes_are_swapped_out_or_none(machine, python):
+    """One of two processes holds memory that the driver can't move. The other one is restored at once, and both continue."""
+    tenant = start_unswappable(machine, python, """
         import subprocess
         child = subprocess.Popen([sys.executable, "-c", CHILD], stdin=subprocess.PIPE,
                                  stdout=subprocess.PIPE, text=True)
@@ -170,7 +170,7 @@ def test_all_processes_or_none(machine, python):
     before = card_used(machine)
     done = machine.allot("pause", "a", "--swap-out", *machine.sim)
     assert done.returncode == 1 and "managed memory" in done.stderr, done.stderr
-    assert done.stderr.count("\n") == 2  # how far it was, and why it came no further
+    assert done.stderr.count("\n") == 2  # the progress, and the reason of the failure
     assert card_used(machine) == before and len(listed(machine)) == 2
     state = machine.tenants()["a"]
     assert state["state"] != "swapped" and state["state"] != "paused", state
@@ -184,9 +184,9 @@ def test_all_processes_or_none(machine, python):
     tenant.end()
 
 
-def test_work_and_threads_wait_while_it_is_out(machine, python):
-    """Threads that copy, set, allocate and launch all the time see nothing of ten moves."""
-    tenant = plain(machine, python, "SIZE, OTHER = 2 * MIB, 64 << 10\n" + WORKERS)
+def test_work_and_threads_wait_while_swapped_out(machine, python):
+    """Threads that copy, set, allocate and launch all the time do not notice ten moves."""
+    tenant = start_unswappable(machine, python, "SIZE, OTHER = 2 * MIB, 64 << 10\n" + WORKERS)
     tenant.line()
     for _ in range(10):
         pause(machine)
@@ -197,9 +197,9 @@ def test_work_and_threads_wait_while_it_is_out(machine, python):
     tenant.end()
 
 
-def test_an_allocation_waits_while_it_is_out(machine, python):
+def test_an_allocation_waits_while_swapped_out(machine, python):
     """Its thread was not in the driver when the tenant left, so the library sees the allocation first."""
-    tenant = plain(machine, python, """
+    tenant = start_unswappable(machine, python, """
         look()
         print("begins", flush=True)
         big = ok(cu.cuMemAlloc(64 * MIB))
@@ -218,9 +218,9 @@ def test_an_allocation_waits_while_it_is_out(machine, python):
     tenant.end()
 
 
-def test_work_that_does_not_end(machine, python, tmp_path):
-    """A stream waits for a value that nobody writes: given up in time, and the tenant goes on."""
-    tenant = plain(machine, python, """
+def test_swap_out_gives_up_on_work_that_does_not_end(machine, python, tmp_path):
+    """A stream waits for a value that is not written yet. The swap-out fails in time, and the tenant continues."""
+    tenant = start_unswappable(machine, python, """
         stream = ok(cu.cuStreamCreate(1))
         ok0(cu.cuStreamWaitValue32(stream, held[0][0], 7, 1))
         look()
@@ -241,8 +241,8 @@ def test_work_that_does_not_end(machine, python, tmp_path):
     tenant.end()
 
 
-def test_killed_while_it_is_out(machine, python):
-    tenant = plain(machine, python, "look()")
+def test_a_process_killed_while_swapped_out(machine, python):
+    tenant = start_unswappable(machine, python, "look()")
     tenant.line()
     pause(machine)
     os.kill(machine.tenants()["a"]["processes"][0]["pid"], signal.SIGKILL)
@@ -254,9 +254,9 @@ def test_killed_while_it_is_out(machine, python):
     machine.wait_until_gone()
 
 
-def test_ends_by_itself_while_it_is_out(machine, python):
-    """A program that is told to end does: nothing of the library's waits in the locked driver."""
-    tenant = plain(machine, python, "look()\nsys.exit(0)")
+def test_a_program_can_exit_while_swapped_out(machine, python):
+    """The library does not wait in the locked driver."""
+    tenant = start_unswappable(machine, python, "look()\nsys.exit(0)")
     tenant.line()
     pause(machine)
     tenant.go()
@@ -265,8 +265,8 @@ def test_ends_by_itself_while_it_is_out(machine, python):
     assert time.monotonic() - begun < 5
 
 
-def test_a_process_that_starts_meanwhile_takes_nothing(machine, python):
-    tenant = plain(machine, python, """
+def test_a_process_that_starts_while_swapped_out_gets_no_memory(machine, python):
+    tenant = start_unswappable(machine, python, """
         import subprocess
         look()
         child = subprocess.run([sys.executable, "-c", CHILD], stdout=subprocess.PIPE, text=True)
@@ -287,14 +287,15 @@ def test_a_process_that_starts_meanwhile_takes_nothing(machine, python):
     tenant.end()
 
 
-def test_the_daemon_is_killed_while_it_is_out(machine, python):
-    """The helper brings all back; the next daemon, whose state says that it was out, takes it off again."""
-    tenant = plain(machine, python, "look(); check(); look(); check()")
+def test_the_daemon_is_killed_while_a_tenant_is_swapped_out(machine, python):
+    """The helper restores the memory. The next daemon reads in its state that the tenant was swapped out, and swaps it out
+    again."""
+    tenant = start_unswappable(machine, python, "look(); check(); look(); check()")
     tenant.line()
     pause(machine)
     tenant.go()
     machine.kill_daemon()
-    wait_until(lambda: (swap_of(machine) or {}).get("state") == "out", what="the order from before")
+    wait_until(lambda: (swap_of(machine) or {}).get("state") == "out", what="the swap-out")
     assert card_used(machine) == 0
     if not says(tenant, 0.3):
         resume(machine)
@@ -305,9 +306,9 @@ def test_the_daemon_is_killed_while_it_is_out(machine, python):
     tenant.end()
 
 
-def test_a_busy_one_is_found_by_the_next_daemon(machine, python):
-    """Its helper thread has work to look after, and must not wait in the locked driver for the end of it."""
-    tenant = plain(machine, python, """
+def test_the_next_daemon_adopts_a_busy_swapped_tenant(machine, python):
+    """The library's helper thread has work in flight, and must not wait for its end in the locked driver."""
+    tenant = start_unswappable(machine, python, """
         module = ok(cu.cuModuleLoadData(b".version 8.0\\n.target sm_90\\n\\0"))
         kernel = ok(cu.cuModuleGetFunction(module, b"allot_sim_700000us_132b"))
         while look() != "end":
@@ -321,7 +322,7 @@ def test_a_busy_one_is_found_by_the_next_daemon(machine, python):
         pause(machine)
         machine.kill_daemon(*helpers(machine))
         wait_until(lambda: machine.tenants().get("a", {}).get("processes"), what="its adoption")
-        wait_until(lambda: (swap_of(machine) or {}).get("state") == "out", what="out as before")
+        wait_until(lambda: (swap_of(machine) or {}).get("state") == "out", what="the swap-out")
         assert not machine.tenants()["a"]["adopting"]
         resume(machine)
     tenant.go("end")
@@ -330,13 +331,13 @@ def test_a_busy_one_is_found_by_the_next_daemon(machine, python):
 
 @pytest.mark.parametrize("step, order", [
     ("Lock", "pause"), ("Checkpoint", "pause"), ("Restore", "resume"), ("Unlock", "resume")])
-def test_the_daemon_and_its_helper_are_killed_in_the_middle(machine, python, tmp_path, monkeypatch,
+def test_the_daemon_and_its_helper_are_killed_during_a_move(machine, python, tmp_path, monkeypatch,
                                                             step, order):
-    """At each step of a move: what the next daemon finds is brought to one end, with its contents."""
-    # This daemon's helpers hang in that call, those of the next do not.
+    """At each step of a move: the next daemon completes it, and the contents of the memory are intact."""
+    # Helpers of this daemon hang in that call; those of the next daemon do not.
     monkeypatch.setenv(FAULT, f"hang=cuCheckpointProcess{step}")
     start_servers(machine, tmp_path, "")
-    tenant = plain(machine, python, "look(); check(); look(); check()")
+    tenant = start_unswappable(machine, python, "look(); check(); look(); check()")
     tenant.line()
     if order == "resume":
         pause(machine)
@@ -351,7 +352,7 @@ def test_the_daemon_and_its_helper_are_killed_in_the_middle(machine, python, tmp
     command.wait(timeout=20)
     wait_until(lambda: machine.tenants().get("a", {}).get("processes"), what="its adoption")
     if order == "pause":
-        wait_until(lambda: (swap_of(machine) or {}).get("state") == "out", what="the order from before")
+        wait_until(lambda: (swap_of(machine) or {}).get("state") == "out", what="the swap-out")
         assert card_used(machine) == 0
         resume(machine)
     wait_until(lambda: card_used(machine) == HELD, what="its return")
@@ -363,9 +364,9 @@ def test_the_daemon_and_its_helper_are_killed_in_the_middle(machine, python, tmp
     tenant.end()
 
 
-def test_the_helper_is_killed_while_it_is_out(machine, python):
-    """Another takes its place: nothing is out without one that would bring it back."""
-    tenant = plain(machine, python, "look(); check()")
+def test_the_helper_is_killed_while_a_tenant_is_swapped_out(machine, python):
+    """Another helper replaces it, because each swapped tenant needs one that can restore it."""
+    tenant = start_unswappable(machine, python, "look(); check()")
     tenant.line()
     pause(machine)
     first = list(helpers(machine))
@@ -379,20 +380,20 @@ def test_the_helper_is_killed_while_it_is_out(machine, python):
     tenant.end()
 
 
-def faulty(machine, python, tmp_path, monkeypatch, fault, settings_="", code="look(); check()"):
-    """A tenant of a daemon whose helpers' driver has that fault."""
+def start_with_faulty_driver(machine, python, tmp_path, monkeypatch, fault, settings_="", code="look(); check()"):
+    """Starts a tenant of a daemon whose checkpoint helpers have a driver with that fault."""
     monkeypatch.setenv(FAULT, fault)
     start_servers(machine, tmp_path, settings_)
-    tenant = plain(machine, python, code)
+    tenant = start_unswappable(machine, python, code)
     tenant.line()
     return tenant
 
 
 @pytest.mark.parametrize("step", ["Lock", "Checkpoint"])
 def test_a_driver_that_hangs(machine, python, tmp_path, monkeypatch, step):
-    """The helper is killed in time, and what it had begun is taken back by another."""
-    tenant = faulty(machine, python, tmp_path, monkeypatch, f"hang=cuCheckpointProcess{step}",
-                    "checkpoint_timeout = 500ms\n")
+    """The helper is killed in time, and another one takes back the unfinished move."""
+    tenant = start_with_faulty_driver(machine, python, tmp_path, monkeypatch, f"hang=cuCheckpointProcess{step}",
+                                      "checkpoint_timeout = 500ms\n")
     done = machine.allot("pause", "a", "--swap-out", *machine.sim)
     assert done.returncode == 1 and "did not answer in time" in done.stderr, done.stderr
     assert card_used(machine) == HELD and swap_of(machine)["state"] == "in"
@@ -402,8 +403,8 @@ def test_a_driver_that_hangs(machine, python, tmp_path, monkeypatch, step):
 
 
 def test_a_restore_that_fails(machine, python, tmp_path, monkeypatch):
-    """It stays out, with what it holds, and is told why; ended, it leaves nothing behind."""
-    tenant = faulty(machine, python, tmp_path, monkeypatch, "fail=cuCheckpointProcessRestore:304")
+    """The tenant stays in host memory, with the reason in its state. When it ends, it leaves nothing behind."""
+    tenant = start_with_faulty_driver(machine, python, tmp_path, monkeypatch, "fail=cuCheckpointProcessRestore:304")
     pause(machine)
     done = machine.allot("resume", "a", *machine.sim)
     assert done.returncode == 1 and "CUDA_ERROR_OPERATING_SYSTEM" in done.stderr, done.stderr
@@ -416,8 +417,8 @@ def test_a_restore_that_fails(machine, python, tmp_path, monkeypatch):
     tenant.process.wait(timeout=10)
 
 
-def test_a_driver_that_does_not_support_it(machine, python, tmp_path, monkeypatch):
-    tenant = faulty(machine, python, tmp_path, monkeypatch, "fail=cuCheckpointProcessLock:801")
+def test_a_driver_without_checkpoints(machine, python, tmp_path, monkeypatch):
+    tenant = start_with_faulty_driver(machine, python, tmp_path, monkeypatch, "fail=cuCheckpointProcessLock:801")
     done = machine.allot("pause", "a", "--swap-out", *machine.sim)
     assert done.returncode == 1 and "CUDA_ERROR_NOT_SUPPORTED" in done.stderr, done.stderr
     assert done.stderr.count("\n") == 2 and swap_of(machine)["state"] == "in"
@@ -425,8 +426,8 @@ def test_a_driver_that_does_not_support_it(machine, python, tmp_path, monkeypatc
     tenant.end()
 
 
-def test_memory_that_others_may_open(machine, python):
-    tenant = plain(machine, python, """
+def test_shared_memory_is_not_swapped_out(machine, python):
+    tenant = start_unswappable(machine, python, """
         handle = ok(cu.cuIpcGetMemHandle(held[0][0]))
         look()
         check()
@@ -439,9 +440,9 @@ def test_memory_that_others_may_open(machine, python):
     tenant.end()
 
 
-def test_a_pause_stays_one(machine, python):
-    """What was paused before is so after a swap-out that failed; a swapped one may come back paused."""
-    tenant = plain(machine, python, "look(); check()")
+def test_pause_of_a_swapped_tenant_brings_its_memory_back(machine, python):
+    """A paused tenant can be swapped out. `allot pause` then brings its memory back, and it is still paused."""
+    tenant = start_unswappable(machine, python, "look(); check()")
     tenant.line()
     assert machine.allot("pause", "a", *machine.sim).returncode == 0
     pause(machine)
@@ -452,16 +453,16 @@ def test_a_pause_stays_one(machine, python):
     tenant.end()
 
 
-def test_what_moves_is_let_go_on(machine, python, tmp_path, monkeypatch):
-    """Another request meanwhile is refused, and one that only asks changes nothing."""
-    tenant = faulty(machine, python, tmp_path, monkeypatch, "hang=cuCheckpointProcessLock",
-                    "checkpoint_timeout = 2s\n")
+def test_a_move_is_not_interrupted_by_other_requests(machine, python, tmp_path, monkeypatch):
+    """While a tenant is moved, requests for other moves are refused."""
+    tenant = start_with_faulty_driver(machine, python, tmp_path, monkeypatch, "hang=cuCheckpointProcessLock",
+                                      "checkpoint_timeout = 2s\n")
     first = subprocess.Popen([BUILD / "allot", "pause", "a", "--swap-out", *machine.sim],
                              env=machine.environment, stderr=subprocess.PIPE, text=True)
     machine.started.append(first)
-    wait_until(lambda: (swap_of(machine) or {}).get("state") == "leaving", what="it leaves")
-    for words in (["resume", "a"], ["pause", "a", "--swap-out"]):
-        done = machine.allot(*words, *machine.sim)
+    wait_until(lambda: (swap_of(machine) or {}).get("state") == "leaving", what="the move")
+    for arguments in (["resume", "a"], ["pause", "a", "--swap-out"]):
+        done = machine.allot(*arguments, *machine.sim)
         assert done.returncode == 1 and "is being moved already (leaving)" in done.stderr, done.stderr
     assert first.wait(timeout=20) == 1
     tenant.go()

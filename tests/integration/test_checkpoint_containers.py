@@ -1,4 +1,4 @@
-"""Containers without liballot.so: an administrator takes them off the card and brings them back. Cgroups are real; the GPU is
+"""Containers without liballot.so: an administrator moves their GPU memory to host memory and back. Cgroups are real; the GPU is
 simulated, and there is no container engine."""
 
 import errno
@@ -23,14 +23,14 @@ while look() != "end":
 
 
 class Program:
-    """BUFFERS in a box of its own; says a line when it holds all, and one for each check."""
+    """BUFFERS in its own container. It prints a line when it holds all buffers, and one after each check."""
 
     def __init__(self, boxes, python):
         self.boxes, self.box = boxes, boxes.make()
         self.process = self.box.start(python, "-c", CODE, stdin=-1)
         assert self.process.stdout.readline() == "look\n"
         self.id = self.box.id[:12]
-        wait_until(lambda: self.held() == HELD, what="what it holds")
+        wait_until(lambda: self.held() == HELD, what="its memory")
 
     def container(self):
         return self.boxes.container(self.box)
@@ -61,7 +61,7 @@ def used(boxes):
     return boxes.request("list")["devices"][0]["memory_used_bytes"]
 
 
-def test_it_leaves_and_comes_back(boxes, python):
+def test_memory_is_swapped_out_and_back(boxes, python):
     program = Program(boxes, python)
     for _ in range(2):
         done = boxes.allot("pause", program.id, "--swap-out")
@@ -71,35 +71,35 @@ def test_it_leaves_and_comes_back(boxes, python):
     assert container["state"] == "swapped" and container["frozen_s"] == 0
     swap = container["swap"]
     assert (swap["kind"], swap["state"], swap["swapped_bytes"]) == ("checkpoint", "out", HELD)
-    # Whoever asked the driver for it is no GPU task.
+    # The checkpoint helper, which called the driver, is no GPU task.
     assert {task["container"] for task in boxes.request("tasks")["tasks"]} == {program.box.id}
-    wait_until(lambda: used(boxes) == 0 and program.held() == 0, what="an empty card")
+    wait_until(lambda: used(boxes) == 0 and program.held() == 0, what="an empty GPU")
     program.say("check")
     assert not says(program, 0.3)
     done = boxes.allot("resume", program.id)
     assert done.returncode == 0, done.stderr
     assert program.process.stdout.readline() == "look\n"
-    wait_until(lambda: used(boxes) == HELD, what="its memory on the card")
+    wait_until(lambda: used(boxes) == HELD, what="its memory on the GPU")
     assert program.container()["state"] == "running"
     assert boxes.allot("resume", program.id).returncode == 1
     program.end()
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
-def test_it_comes_back_when_the_daemon_ends(boxes, python, how):
+def test_memory_returns_when_the_daemon_ends(boxes, python, how):
     program = Program(boxes, python)
     assert boxes.allot("pause", program.id, "--swap-out").returncode == 0
     program.say("check")
     boxes.end_daemon(how)
     assert program.process.stdout.readline() == "look\n"
     boxes.start_daemon()
-    wait_until(lambda: program.held() == HELD, what="what it holds")
+    wait_until(lambda: program.held() == HELD, what="its memory")
     program.check()
     program.end()
 
 
-def test_what_two_that_were_killed_left_comes_back(boxes, python):
-    """Daemon and helper at once, as a service that is killed: the next daemon sees to it."""
+def test_the_next_daemon_restores_memory_if_the_helper_died_too(boxes, python):
+    """Daemon and helper are killed at once, as by a service manager. The next daemon restores the memory."""
     program = Program(boxes, python)
     assert boxes.allot("pause", program.id, "--swap-out").returncode == 0
     helper = int((boxes.run_dir / f"keeper-{program.box.id}").read_text().split()[1])
@@ -114,7 +114,7 @@ def test_what_two_that_were_killed_left_comes_back(boxes, python):
     program.end()
 
 
-def test_killed_while_it_is_out(boxes, python):
+def test_a_container_killed_while_swapped_out(boxes, python):
     program = Program(boxes, python)
     assert boxes.allot("pause", program.id, "--swap-out").returncode == 0
     program.process.kill()
@@ -124,7 +124,7 @@ def test_killed_while_it_is_out(boxes, python):
     assert program.container()["swap"] is None and used(boxes) == 0
 
 
-def test_a_frozen_one_is_not_asked(boxes, python):
+def test_a_frozen_container_is_not_swapped_out(boxes, python):
     program = Program(boxes, python)
     assert boxes.allot("pause", program.id).returncode == 0
     done = boxes.allot("pause", program.id, "--swap-out")
@@ -135,7 +135,7 @@ def test_a_frozen_one_is_not_asked(boxes, python):
 
 
 def test_a_poll_fails_once_another_request_moves_it(boxes, python):
-    """Otherwise the first client would report a success, though the memory is where it did not want it."""
+    """Otherwise the first client would report a success, though the memory has been moved back."""
     program = Program(boxes, python)
     name = program.id
 
@@ -155,11 +155,11 @@ def test_a_poll_fails_once_another_request_moves_it(boxes, python):
     program.end()
 
 
-def test_its_room_is_kept_while_it_comes_back(boxes, python):
-    """A quota that leaves it no room is promised while it is out: then it stays there, and says so."""
+def test_a_container_stays_out_while_its_memory_is_promised(boxes, python):
+    """While it is swapped out, a tenant is promised memory that it would need. A resume then fails, and gives the reason."""
     program = Program(boxes, python)
     assert boxes.allot("pause", program.id, "--swap-out").returncode == 0
-    wait_until(lambda: used(boxes) == 0, what="an empty card")
+    wait_until(lambda: used(boxes) == 0, what="an empty GPU")
     most = boxes.request("list")["devices"][0]["memory_bytes"]
     made = boxes.request("create", name="big", devices=[{"index": 0, "memory_bytes": most - HELD // 2}])
     assert made.get("ok", True) and "error" not in made, made

@@ -14,12 +14,12 @@ from scrape import address_in, wait_for_page
 from sim_peers import start_sim  # noqa: F401
 
 GIB = 1 << 30
-CARD_GIB = 139    # of a simulated H200, less than that
+CARD_GIB = 139    # a simulated H200 has a little more
 NEED_MIB = 44 << 10  # three fit, not four
-# From cuInit to the context: 90 to 190 ms on an H200; the simulated one takes none. More here, because on a loaded machine the
-# daemon has been too late for 300.
+# From cuInit to the context: 90 to 190 ms on an H200, and none on the simulated GPU. More here, because on a loaded machine the
+# daemon was too late with 300 ms.
 CONTEXT_MS = 1000
-# Between two allocations: the daemon may stand still for a second before it freezes.
+# Between two allocations, so that a daemon that is late by a second still freezes the container in time.
 PAUSE_MS = 500
 
 VERSIONS = [pytest.param(v, marks=pytest.mark.skipif(why_not(v) is not None,
@@ -46,11 +46,13 @@ def make_boxes(start_sim, tmp_path):  # noqa: F811
 
 
 def lines_of(process):
+    """Returns {first word: last number} of the lines that a process printed."""
     return {line.split()[0]: float(line.split()[-1]) for line in process.stdout.read().splitlines()}
 
 
-def six(boxes, hoard):
-    """Gil et al., Figure 4: six containers of equal need, started together, room for three."""
+def run_six(boxes, hoard):
+    """Gil et al., Figure 4: six containers of equal need, started together, with memory for three. Returns (box, status,
+    lines_of()) of each."""
     started = [(box, box.start(hoard, NEED_MIB, 4 << 10, 20, 700, CONTEXT_MS)) for box in
                [boxes.make() for _ in range(6)]]
     return [(box, process.wait(timeout=60), lines_of(process)) for box, process in started]
@@ -59,27 +61,27 @@ def six(boxes, hoard):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_six_containers_with_room_for_three(version, make_boxes, hoard):
     boxes = make_boxes(version, freeze_threshold="45GiB")
-    ended = six(boxes, hoard)
+    ended = run_six(boxes, hoard)
     assert [status for _, status, _ in ended] == [0] * 6, boxes.log.read_text()
-    # Some waited, and none of those is thawed before another has settled.
+    # Half of them had to wait.
     waited = [boxes.container(box)["frozen_s"] for box, _, _ in ended]
     assert sum(frozen > 0.3 for frozen in waited) >= 3, waited
     assert not any(box.is_frozen() for box, _, _ in ended)
 
 
 @pytest.mark.parametrize("version", VERSIONS[:1])
-def test_without_it_three_of_six_fail(version, make_boxes, hoard):
+def test_without_the_freezer_some_of_six_fail(version, make_boxes, hoard):
     boxes = make_boxes(version, freezer="off")
-    statuses = [status for _, status, _ in six(boxes, hoard)]
+    statuses = [status for _, status, _ in run_six(boxes, hoard)]
     assert statuses.count(1) >= 2, statuses
-    # They are recorded all the same.
+    # The daemon records their tasks all the same.
     tasks = boxes.tasks()
     assert not tasks["freezer"] and tasks["watch"] == "openings"
     assert sum(task["name"] == "hoard" and task["ended"] for task in tasks["tasks"]) == 6
 
 
-def hold_the_card(boxes, hoard):
-    """A container that has most of the card; and one that waits for it."""
+def fill_the_gpu(boxes, hoard):
+    """Starts a container that holds most of the GPU, and one that waits for memory. Returns box and process of each."""
     first, second = boxes.make(), boxes.make()
     holder = first.start(hoard, (CARD_GIB - 10) << 10, 32 << 10, 0, 60000)
     wait_until(lambda: holder.stdout.readline().startswith("full"), what="the holder")
@@ -90,34 +92,34 @@ def hold_the_card(boxes, hoard):
     return first, holder, second, waiter
 
 
-@pytest.mark.alone  # it is frozen within the 100 ms that a context takes
+@pytest.mark.alone  # a container must be frozen before it has a context
 @pytest.mark.parametrize("version", VERSIONS[:1])
-def test_room_on_a_card_that_it_did_not_name_is_of_no_use(version, make_boxes, hoard):
-    """Two cards, the first one full: who names that one waits, who names none goes on."""
+def test_only_memory_of_visible_gpus_counts(version, make_boxes, hoard):
+    """Two GPUs, the first one full: a container that names the first waits, and one that names the second runs."""
     boxes = make_boxes(version, spec="h200x2", freeze_threshold="45GiB")
     holder = boxes.make().start(hoard, 120 << 10, 4 << 10, 1, 8000)
     wait_until(lambda: any(c["state"] == "running" for c in boxes.tasks()["containers"]),
                what="the holder")
-    named, free = boxes.make(), boxes.make()
+    blocked, unblocked = boxes.make(), boxes.make()
     boxes.environment["CUDA_VISIBLE_DEVICES"] = "0"
-    waits = named.start(hoard, NEED_MIB, 4 << 10, 1, 100, CONTEXT_MS)
-    wait_until(lambda: boxes.state(named) == "waiting", what="the one that named the full card")
+    blocked_process = blocked.start(hoard, NEED_MIB, 4 << 10, 1, 100, CONTEXT_MS)
+    wait_until(lambda: boxes.state(blocked) == "waiting", what="the container with the full GPU")
     boxes.environment["CUDA_VISIBLE_DEVICES"] = "1"
-    goes = free.start(hoard, NEED_MIB, 4 << 10, 1, 100, CONTEXT_MS)
-    assert goes.wait(timeout=20) == 0
-    assert boxes.state(named) == "waiting"
-    assert holder.wait(timeout=30) == 0 and waits.wait(timeout=20) == 0
+    unblocked_process = unblocked.start(hoard, NEED_MIB, 4 << 10, 1, 100, CONTEXT_MS)
+    assert unblocked_process.wait(timeout=20) == 0
+    assert boxes.state(blocked) == "waiting"
+    assert holder.wait(timeout=30) == 0 and blocked_process.wait(timeout=20) == 0
 
 
-@pytest.mark.alone  # it is frozen within the 100 ms that a context takes
+@pytest.mark.alone  # a container must be frozen before it has a context
 @pytest.mark.parametrize("version", VERSIONS)
-def test_waits_until_the_holder_ends(version, make_boxes, hoard):
+def test_a_container_waits_until_the_holder_ends(version, make_boxes, hoard):
     boxes = make_boxes(version, freeze_threshold="25GiB")
-    first, holder, second, waiter = hold_the_card(boxes, hoard)
+    first, holder, second, waiter = fill_the_gpu(boxes, hoard)
     table = boxes.allot("tasks")
     assert table.returncode == 0, table.stderr
     assert f"{second.id[:12]}  docker      waiting" in table.stdout
-    # Once running it is let be.
+    # A running container is not frozen.
     assert not first.is_frozen()
     holder.kill()
     assert waiter.wait(timeout=20) == 0
@@ -128,11 +130,11 @@ def test_waits_until_the_holder_ends(version, make_boxes, hoard):
 
 
 @pytest.mark.parametrize("version", VERSIONS[:1])
-def test_the_page_tells_who_stands_still(version, make_boxes, hoard, tmp_path):
+def test_the_page_shows_frozen_containers(version, make_boxes, hoard, tmp_path):
     token = tmp_path / "token"
     token.write_text("a-token-that-only-reads")
     boxes = make_boxes(version, freeze_threshold="25GiB", web_listen="127.0.0.1:0", web_token_file=token)
-    first, holder, second, waiter = hold_the_card(boxes, hoard)
+    first, holder, second, waiter = fill_the_gpu(boxes, hoard)
     address = page_in(boxes.log.read_text()).split("/")[2]
 
     def containers():
@@ -151,9 +153,9 @@ def test_the_page_tells_who_stands_still(version, make_boxes, hoard, tmp_path):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_metrics_tell_of_containers(version, make_boxes, hoard):
+def test_metrics_of_containers(version, make_boxes, hoard):
     boxes = make_boxes(version, freeze_threshold="25GiB", metrics_listen="127.0.0.1:0")
-    first, holder, second, waiter = hold_the_card(boxes, hoard)
+    first, holder, second, waiter = fill_the_gpu(boxes, hoard)
     address = address_in(boxes.log.read_text())
     page = wait_for_page(address, lambda p: p.value("allot_containers", state="waiting") == 1)
     tasks = boxes.tasks()
@@ -161,7 +163,7 @@ def test_metrics_tell_of_containers(version, make_boxes, hoard):
     assert page.value("allot_containers_without_library") == 2
     assert page.value("allot_container_frozen", container=second.id, engine="docker") == 1
     assert page.value("allot_container_frozen", container=first.id) == 0
-    # Either may have stood still while the card was read.
+    # Either may have been frozen for a moment while the GPU's memory was read.
     assert page.value("allot_freezer_freezes_total") == page.value("allot_freezer_thaws_total") + 1
     held = page.value("allot_container_memory_used_bytes", container=first.id, device="0")
     assert held == boxes.container(first)["devices"][0]["memory_used_bytes"] > 100 * GIB
@@ -183,27 +185,27 @@ def test_metrics_tell_of_containers(version, make_boxes, hoard):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_nothing_stays_frozen_after_the_daemon(version, how, make_boxes, hoard):
     boxes = make_boxes(version, freeze_threshold="25GiB")
-    first, holder, second, waiter = hold_the_card(boxes, hoard)
+    first, holder, second, waiter = fill_the_gpu(boxes, hoard)
     boxes.end_daemon(how)
     wait_until(lambda: not second.is_frozen(), what="the thaw")
-    # As it would be without any freezer.
+    # It runs out of memory, as without a freezer.
     assert waiter.wait(timeout=20) == 1
 
 
 def find_watchdog(boxes):
-    """The daemon's child of that name."""
+    """Returns the pid of the daemon's child allot-thaw."""
     for pid, text in read_of_processes("stat"):
-        name, _, rest = text.partition("(")[2].rpartition(")")
-        if name == "allot-thaw" and int(rest.split()[1]) == boxes.daemon.pid:
+        name, _, fields = text.partition("(")[2].rpartition(")")
+        if name == "allot-thaw" and int(fields.split()[1]) == boxes.daemon.pid:
             return pid
     return pytest.fail("no watchdog")
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_frozen_without_watchdog_and_daemon(version, make_boxes, hoard):
-    """Both killed at once, as a service manager can: the next daemon thaws what the file names."""
+def test_the_next_daemon_thaws_if_the_watchdog_died_too(version, make_boxes, hoard):
+    """Daemon and watchdog are killed at once, as a service manager can. The next daemon thaws the containers in its file."""
     boxes = make_boxes(version, freeze_threshold="25GiB")
-    first, holder, second, waiter = hold_the_card(boxes, hoard)
+    first, holder, second, waiter = fill_the_gpu(boxes, hoard)
     watchdog = find_watchdog(boxes)
     boxes.daemon.send_signal(signal.SIGSTOP)
     os.kill(watchdog, signal.SIGKILL)
@@ -216,16 +218,16 @@ def test_frozen_without_watchdog_and_daemon(version, make_boxes, hoard):
 
 
 @pytest.mark.parametrize("version", VERSIONS[:1])
-def test_watchdog_alone_is_killed(version, make_boxes, hoard):
+def test_containers_are_thawed_if_the_watchdog_dies(version, make_boxes, hoard):
     boxes = make_boxes(version, freeze_threshold="25GiB")
-    first, holder, second, waiter = hold_the_card(boxes, hoard)
+    first, holder, second, waiter = fill_the_gpu(boxes, hoard)
     os.kill(find_watchdog(boxes), signal.SIGKILL)
     wait_until(lambda: not second.is_frozen(), what="the thaw")
     assert "watchdog process has died" in boxes.log.read_text()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_by_hand(version, make_boxes, hoard):
+def test_pause_and_resume_by_hand(version, make_boxes, hoard):
     boxes = make_boxes(version, freezer="off")
     box = boxes.make()
     process = box.start(hoard, 100, 100, 0, 60000)
@@ -233,10 +235,10 @@ def test_by_hand(version, make_boxes, hoard):
     wait_until(lambda: boxes.state(box) == "running", what="its task")
 
     def used():
-        # On a busy machine a look may come before the card tells of a process.
+        # On a busy machine, a reading may come before the GPU lists the process.
         return sum(device["memory_used_bytes"] for device in boxes.container(box)["devices"])
 
-    wait_until(lambda: used() > 100 << 20, what="its memory to be told")
+    wait_until(lambda: used() > 100 << 20, what="its memory in the list")
     assert boxes.allot("pause", box.id[:63]).returncode == 0
     wait_until(box.is_frozen, what="the freeze")
     assert boxes.state(box) == "paused"
@@ -252,15 +254,15 @@ def test_by_hand(version, make_boxes, hoard):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_killed_while_it_waits(version, make_boxes, hoard):
+def test_a_container_killed_while_it_waits(version, make_boxes, hoard):
     boxes = make_boxes(version, freeze_threshold="25GiB")
-    first, holder, second, waiter = hold_the_card(boxes, hoard)
+    first, holder, second, waiter = fill_the_gpu(boxes, hoard)
     waiter.kill()
-    # Version 1 keeps the killed until they are thawed.
+    # With version 1, a killed process ends only when it is thawed.
     assert waiter.wait(timeout=5) == -signal.SIGKILL
     wait_until(lambda: boxes.state(second) == "ended", what="its end")
     second.remove()
-    # A cgroup that is gone is in nobody's way.
+    # A removed cgroup delays no other container.
     third = boxes.make()
     waiter = third.start(hoard, 20 << 10, 4 << 10, PAUSE_MS, 100, CONTEXT_MS)
     wait_until(third.is_frozen, what="the next one to be frozen")
@@ -269,7 +271,7 @@ def test_killed_while_it_waits(version, make_boxes, hoard):
 
 
 def start_tenant(boxes, box, *arguments):
-    """`allot run`, of which this daemon and its card are found where that looks for them."""
+    """Starts `allot run` in a box, with links by which it finds this daemon and its simulated GPU. Returns the process."""
     base = boxes.directory / "base"
     if not base.exists():
         base.mkdir(mode=0o700)
@@ -281,8 +283,8 @@ def start_tenant(boxes, box, *arguments):
 
 
 @pytest.mark.parametrize("version", VERSIONS[:1])
-def test_what_was_granted_is_not_free(version, make_boxes, hoard):
-    """A tenant that waits for memory has been granted all that it declared, and holds little of it yet."""
+def test_granted_memory_is_not_free(version, make_boxes, hoard):
+    """A tenant with --on-full wait is granted all memory that it declared, though it holds little of it yet."""
     boxes = make_boxes(version, freeze_threshold="25GiB")
     first, second = boxes.make(), boxes.make()
     tenant = start_tenant(boxes, first, "--memory", "120GiB", "--on-full", "wait", "--", hoard, 100,
@@ -291,8 +293,8 @@ def test_what_was_granted_is_not_free(version, make_boxes, hoard):
     wait_until(lambda: tenant.stdout.readline().startswith("full"), what="the tenant's memory")
     wait_until(lambda: boxes.state(first) == "running" and boxes.container(first)["library"],
                what="the tenant")
-    told, = boxes.request("list")["tenants"]
-    assert [(c["id"], c["engine"]) for c in told["containers"]] == [(first.id, "docker")]
+    listed, = boxes.request("list")["tenants"]
+    assert [(c["id"], c["engine"]) for c in listed["containers"]] == [(first.id, "docker")]
     waiter = second.start(hoard, 1 << 10, 1 << 10, 1, 100, CONTEXT_MS)
     wait_until(lambda: boxes.state(second) == "waiting", what="the container to wait")
     tenant.terminate()
@@ -301,9 +303,9 @@ def test_what_was_granted_is_not_free(version, make_boxes, hoard):
 
 @pytest.mark.parametrize("version", VERSIONS[:1])
 def test_a_tenant_is_never_frozen(version, make_boxes, hoard):
-    """It has the library, and a quota; whether it waits is said by its --on-full."""
+    """It has the library and a quota, so its --on-full decides whether it waits."""
     boxes = make_boxes(version, freeze_threshold="25GiB")
-    first, holder, second, waiter = hold_the_card(boxes, hoard)
+    first, holder, second, waiter = fill_the_gpu(boxes, hoard)
     third = boxes.make()
     tenant = start_tenant(boxes, third, "--memory", "4GiB", "--", hoard, 100, 10, 1, 300)
     assert tenant.wait(timeout=20) == 0
@@ -315,9 +317,9 @@ def test_a_tenant_is_never_frozen(version, make_boxes, hoard):
 
 
 @pytest.mark.parametrize("version", VERSIONS[:1])
-def test_who_runs_is_let_be_by_the_next_daemon(version, make_boxes, hoard):
+def test_the_next_daemon_does_not_freeze_running_containers(version, make_boxes, hoard):
     boxes = make_boxes(version, freeze_threshold="25GiB")
-    first, holder, second, waiter = hold_the_card(boxes, hoard)
+    first, holder, second, waiter = fill_the_gpu(boxes, hoard)
     third = boxes.make()
     boxes.end_daemon()
     small = third.start(hoard, 1 << 10, 1 << 10, 1, 60000)
@@ -329,7 +331,7 @@ def test_who_runs_is_let_be_by_the_next_daemon(version, make_boxes, hoard):
 
 @pytest.mark.skipif(why_not("no freezer") is not None, reason=str(why_not("no freezer")))
 def test_no_freezer(make_boxes, hoard):
-    """A container whose cgroup can't be frozen starts as it would without one; that is said once."""
+    """A container whose cgroup can't be frozen starts as it would without a freezer. The log says so once."""
     boxes = make_boxes("no freezer", freeze_threshold="130GiB")
     started = [boxes.make().start(hoard, 10 << 10, 1 << 10, 1, 100) for _ in range(3)]
     assert [process.wait(timeout=20) for process in started] == [0, 0, 0]
@@ -337,7 +339,7 @@ def test_no_freezer(make_boxes, hoard):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_freezer_that_is_read_only(version, make_boxes, hoard):
+def test_a_read_only_freezer(version, make_boxes, hoard):
     boxes = make_boxes(version, freeze_threshold="130GiB")
     boxes.end_daemon()
     mount = boxes.top.parent
@@ -351,7 +353,7 @@ def test_freezer_that_is_read_only(version, make_boxes, hoard):
 
 
 @pytest.mark.parametrize("version", VERSIONS[:1])
-def test_lists_of_containers(version, make_boxes, hoard):
+def test_freeze_never_excludes_containers(version, make_boxes, hoard):
     boxes = make_boxes(version, freeze_threshold="130GiB", freeze_never="*/docker/a1100001*")
     first, second = boxes.make(), boxes.make()
     one = first.start(hoard, 20 << 10, 4 << 10, 1, 1000)
@@ -363,9 +365,9 @@ def test_lists_of_containers(version, make_boxes, hoard):
 
 @pytest.mark.parametrize("defects", ["", "loses-busy-process", "no-process-utilization"])
 @pytest.mark.parametrize("version", VERSIONS[:1])
-def test_gpu_time(version, defects, make_boxes, tmp_path):
-    """A process at work all the time, and one that holds memory alone: by the driver's samples; where
-    those leave the busy one out, by what is left of the card's use; without any, by presence."""
+def test_gpu_time_of_containers(version, defects, make_boxes, tmp_path):
+    """One process works all the time, one only holds memory. Their time is taken from the driver's samples; if these lack the
+    busy process, from the remaining use of the GPU; without samples, from presence."""
     spec = tmp_path / "spec"
     spec.write_text(f"[gpu]\ndefects = {defects}\n" if defects else "[gpu]\n")
     boxes = make_boxes(version, spec=str(spec), freezer="off")
@@ -378,11 +380,11 @@ def test_gpu_time(version, defects, make_boxes, tmp_path):
     wait_until(lambda: boxes.state(busy) == "ended", what="its end")
     used = boxes.container(busy)["devices"][0]["used_s"]
     other = boxes.container(idle)["devices"][0]["used_s"]
-    # Samples come after their 0.2 s, and the machine may be busy with other things.
+    # A sample arrives after its 0.2 s, and the machine may be busy.
     if not defects:
         assert 2.0 < used < 5.5 and other < 0.3 * used, (used, other)
     elif defects == "loses-busy-process":
-        # What is left is shared by the two that are in no sample.
+        # The remaining use is divided between the two processes without samples.
         assert 0.8 < used < 3.5, (used, other)
     else:
         assert 3.0 < used < 6.0 and other > 3.0, (used, other)
@@ -390,20 +392,21 @@ def test_gpu_time(version, defects, make_boxes, tmp_path):
 
 
 def wait_recorded(boxes, condition):
-    """Until the state file says it: what is newer is lost when the daemon is killed."""
+    """Waits until condition(state file) is true, because newer state is lost when the daemon is killed."""
     path = boxes.run_dir / "use.json"
     wait_until(lambda: path.exists() and condition(json.loads(path.read_text())),
                what="the state file")
 
 
 def work(boxes, box, seconds):
+    """Runs a load in a box to its end."""
     box.start(BUILD / "allot-load", "--seconds", seconds, "--iters", 1000).wait(timeout=60)
     wait_until(lambda: boxes.state(box) == "ended", what="its end")
 
 
 @pytest.mark.parametrize("version", VERSIONS[:1])
-def test_use_outlives_a_daemon_that_was_killed(version, make_boxes, hoard):
-    """Who has used more waits longer, and tasks stay recorded, as if there had been one daemon."""
+def test_recorded_use_outlives_a_killed_daemon(version, make_boxes, hoard):
+    """Tasks are still recorded, and a container that has used the GPU more waits longer, as with a single daemon."""
     boxes = make_boxes(version, freeze_threshold="25GiB")
     much, little, third = boxes.make(), boxes.make(), boxes.make()
     work(boxes, much, 3)
@@ -424,7 +427,7 @@ def test_use_outlives_a_daemon_that_was_killed(version, make_boxes, hoard):
         assert old["devices"][0]["used_s"] <= new["devices"][0]["used_s"] + 0.001
     used = [boxes.container(box)["faded_use_s"] for box in (much, little)]
     assert used[0] > 1.5 > 0.9 > used[1] > 0, used
-    # The first that comes has used most, and goes last.
+    # The first to arrive has used the GPU most, and is thawed last.
     waiters = []
     for box in (much, little):
         waiters.append(box.start(hoard, 120 << 10, 60 << 10, 1, 1500, CONTEXT_MS))
@@ -453,7 +456,7 @@ def test_a_task_that_ends_while_there_is_no_daemon(version, make_boxes, hoard):
 
 @pytest.mark.parametrize("text", ["", '{"version":1,"writ', '{"version":2}', "\0" * 4096])
 @pytest.mark.parametrize("version", VERSIONS[:1])
-def test_a_state_file_that_is_torn(version, text, make_boxes):
+def test_a_damaged_state_file_is_renamed(version, text, make_boxes):
     boxes = make_boxes(version)
     boxes.end_daemon(signal.SIGKILL)
     path = boxes.run_dir / "use.json"

@@ -14,7 +14,7 @@ from test_freezer import CARD_GIB, CONTEXT_MS, PAUSE_MS, hoard  # noqa: F401
 
 
 def why_not_runc(directory):
-    """Why runc makes no container here; None: it does. As the kernel and the machine's cgroups allow."""
+    """Returns why runc makes no container here, or None. That depends on the kernel and on the machine's cgroups."""
     if not shutil.which("runc"):
         return "no runc"
     container = RuncContainer(directory, f"allot-probe-{os.getpid()}", None, ["/bin/true"])
@@ -65,7 +65,7 @@ class RuncContainer:
 
 
 def remove_left(top):
-    """What runc leaves of the cgroups above its own, in each hierarchy of version 1."""
+    """Removes the cgroups that runc leaves above its own, in each hierarchy."""
     for mount in {path.parent for path in hierarchies().values()}:
         for name in ("*/" + top, top):
             for directory in mount.glob(name):
@@ -105,7 +105,7 @@ def runc(start_sim, tmp_path, hoard):  # noqa: F811
     remove_left(f"allot-probe-{os.getpid()}")
 
 
-def test_containers_wait_for_each_other(runc, tmp_path):
+def test_a_container_waits_for_another(runc, tmp_path):
     hoard = tmp_path / "hoard"  # noqa: F811
     first = runc.make_runc(hoard, (CARD_GIB - 10) << 10, 32 << 10, 0, 60000)
     second = runc.make_runc(hoard, 20 << 10, 4 << 10, PAUSE_MS, 300, CONTEXT_MS)
@@ -118,7 +118,7 @@ def test_containers_wait_for_each_other(runc, tmp_path):
     waiter = second.start()
     wait_until(lambda: runc.state(second) == "waiting", what="the second to wait")
     assert not runc.container(first)["frozen_s"] > 1
-    # Its processes are those of another pid namespace; here they have the host's numbers.
+    # Its processes are in another pid namespace; tasks have the host's pids.
     tasks = [t for t in runc.tasks()["tasks"] if t["container"] == second.id]
     assert [t["name"] for t in tasks] == ["hoard"] and not tasks[0]["ended"]
     os.kill(next(t["pid"] for t in runc.tasks()["tasks"] if t["container"] == first.id),
@@ -128,8 +128,8 @@ def test_containers_wait_for_each_other(runc, tmp_path):
     holder.wait(timeout=30)
 
 
-def test_six_of_six_end(runc, tmp_path):
-    """Gil et al., Figure 4: room for three of six. Their threshold is what each needs."""
+def test_six_containers_with_room_for_three(runc, tmp_path):
+    """Gil et al., Figure 4: memory for three of six. The threshold is the need of one."""
     runc.end_daemon()
     runc.config.write_text(runc.config.read_text().replace("25GiB", "45GiB"))
     runc.start_daemon()
