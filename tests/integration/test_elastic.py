@@ -1,4 +1,4 @@
-"""Elastic limits in wall time on the simulated card. Bounds are wide, because other tests run at the same time.
+"""Elastic limits in wall time on the simulated GPU. Bounds are wide, because the test machine has few cores.
 tests/unit/policy/lease/rules/test_lend_trace.c checks the policy in virtual time with exact bounds."""
 
 import subprocess
@@ -22,8 +22,8 @@ def wait_for_device(machine, name, condition, seconds, what):
 
 
 def start_owner(machine, seconds, *options):
-    """A tenant of 30 % that is idle until it is told to go, with a load of so many seconds; it stays
-    for end_load()."""
+    """Starts a tenant of 30 % that is idle until it reads a line, and then runs a load for so many seconds. It stays until
+    end_load()."""
     load = machine.load(*MILLISECOND_KERNELS, "--seconds", seconds, *options)
     return machine.start(*TERMS, "--name", "owner", "--", "sh", "-c",
                          'read -r line; "$@" && echo end && read -r line', "sh", *load,
@@ -48,7 +48,7 @@ def test_idle_time_is_lent_and_comes_back(machine):
                              *machine.load(*MILLISECOND_KERNELS, "--seconds", 60))
     machine.wait_for_tenant("borrower", lambda tenant: tenant["elastic"])
 
-    # 40 are promised to nobody, and of the owner's 30 a tenth is kept: 97 in steps of 30.
+    # 40 are unpromised, and of the owner's 30 a tenth is kept. So the limit rises to 97, in steps of 30.
     wait_for_device(machine, "borrower", lambda d: d["cores_limit_now_pct"] > 90, 15, "the lent part")
     wait_for_device(machine, "borrower", lambda d: d["got_1s_pct"] > 60, 10, "its use")
     lent = device(machine, "borrower")
@@ -58,7 +58,7 @@ def test_idle_time_is_lent_and_comes_back(machine):
     assert device(machine, "owner")["cores_limit_now_pct"] == 30
     assert "30+6" in machine.allot("ps", *machine.sim).stdout
 
-    # Once a second.
+    # The log is written once a second.
     wait_until(lambda: "lent (others leave time unused)" in (machine.run_dir / "allotd.log").read_text(), 10,
                "the log of what is lent")
     owner.stdin.write("go\n")
@@ -67,7 +67,7 @@ def test_idle_time_is_lent_and_comes_back(machine):
                                 lambda d: d["elastic_reason"] == "reclaimed" and d, 10, "a reclaim")
     assert reclaimed["cores_limit_now_pct"] < 95
     share, reports = machine.end_load(owner, "owner")
-    # Back within the first half second: as if that were like the others.
+    # The owner gets its time back within its first half second.
     assert 100 * reports[0]["work_s"] / reports[0]["t_s"] > share.work_pct / 3, reports
     assert share.is_sound() and 24 < share.charged_pct < 36, share
 
@@ -83,13 +83,13 @@ def test_idle_time_is_lent_and_comes_back(machine):
     borrower.terminate()
 
 
-def test_off_is_a_hard_cap(machine):
+def test_without_elastic_the_cap_is_hard(machine):
     start_owner(machine, 1)
     machine.wait_for_tenant("owner")
     assert 24 < charged(machine, start_capped(machine), "capped") < 36
 
 
-def test_an_explicit_limit_is_the_most(machine):
+def test_an_explicit_limit_caps_lending(machine):
     capped = start_capped(machine, "--cores-limit", "40", "--elastic", "on")
     machine.wait_for_tenant("capped", lambda tenant: tenant["state"] == "waiting")
     seen = device(machine, "capped")
@@ -101,7 +101,7 @@ def test_an_explicit_limit_is_the_most(machine):
     ("elastic = yes", "'yes': must be on or off"),
     ("elastic_limit = 120", "'120'"),
 ])
-def test_bad_settings(tmp_path, line, says):
+def test_bad_settings_are_refused(tmp_path, line, says):
     file = tmp_path / "allotd.conf"
     file.write_text(line + "\n")
     done = subprocess.run([BUILD / "allotd", "--check-config", file], capture_output=True, text=True,

@@ -1,4 +1,4 @@
-"""Tenants on two simulated cards, with ranks that wait for each other (programs/ranks.c), as real processes. Bounds are wide,
+"""Tenants on two simulated GPUs, with ranks that wait for each other (programs/ranks.c), as real processes. Bounds are wide,
 because the test machine has few cores. tests/unit/policy/gang/test_device_gang.c has tighter bounds in virtual time."""
 
 import json
@@ -14,7 +14,7 @@ from held import compile_c, link_with_driver
 
 pytestmark = pytest.mark.alone  # shares
 
-ROUND_S = 0.005     # of ranks.c, alone
+ROUND_S = 0.005     # duration of a round of ranks.c, if it runs alone
 SIM_TRAINING = Path(__file__).parent / "sim_training.py"
 HALF = ["--memory", "1GiB", "--cores", 50, "--cores-limit", 100]
 
@@ -25,15 +25,15 @@ def ranks(tmp_path_factory):
 
 
 def start_singles(machine, seconds, begin):
-    """One tenant a card; kernels of two lengths, so that the cards' turns are not in step by chance."""
+    """Starts one tenant on each GPU. Their kernels differ in length, so that the GPUs' turns are not in step by chance."""
     return [machine.start_load("--gpu", gpu, *HALF, load=(
         "--kernel-us", kernel_us, "--seconds", seconds, "--start-at", begin))
             for gpu, kernel_us in ((0, 1000), (1, 3000))]
 
 
-def test_half_beside_one_on_each(machine2, ranks):
-    """A fair part of both cards; of its time there it spins no more than it must: each second that it
-    is charged is half of work at least, where each card by itself gives a third; no hang."""
+def test_a_gang_beside_one_tenant_on_each_gpu(machine2, ranks):
+    """The gang gets a fair share of both GPUs, and never hangs. At least half of each charged second is work; with separate
+    turns on each GPU it would be a third, because ranks spin."""
     begin = int(time.time()) + 3
     singles = start_singles(machine2, 12, begin)
     time.sleep(max(0, begin + 0.5 - time.time()))
@@ -42,7 +42,7 @@ def test_half_beside_one_on_each(machine2, ranks):
     tenant = machine2.wait_for_tenant("training", lambda t: all(d["gang"] for d in t["devices"]))
     first = tenant["devices"][0]["gang_turns"]
     wait_until(lambda: machine2.tenants()["training"]["devices"][1]["gang_turns"] > first + 20,
-               what="20 turns on both cards")
+               what="20 turns on both GPUs")
     half = json.loads(training.stdout.readline())
     used_s = [device["used_s"] for device in machine2.tenants()["training"]["devices"]]
     training.stdin.close()
@@ -52,16 +52,15 @@ def test_half_beside_one_on_each(machine2, ranks):
     assert all(30 < part < 64 for part in charged_pct), charged_pct
     for single, part in zip(shares, charged_pct):
         assert single.is_sound() and single.charged_pct > 0.6 * part, (shares, charged_pct)
-    # Where processors are short nobody's time is worth what it should be, and of who waits for two cards
-    # least: not to be judged then.
+    # If CPU time is short, tenants do less work in their GPU time, and a gang on two GPUs does least. That is not judged.
     if min(share.work_pct / share.charged_pct for share in shares) > 0.95:
         assert half["collectives"] * ROUND_S / max(used_s) > 0.5, (half, used_s, shares)
     assert half["longest_ms"] < 4000
 
 
-def test_one_thread_that_goes_from_card_to_card(machine2):
-    """Held at one card's gate, it has nothing to do on the other, and yet its turns are on both: a turn on one
-    alone ends at the other's gate (of 169 leases on each none was part of a turn on both)."""
+def test_one_thread_that_uses_the_gpus_in_turn(machine2):
+    """While the thread waits at one GPU's gate, it has no work for the other. Yet its turns are on both GPUs, because a turn on
+    one alone would end at the other's gate."""
     begin = int(time.time()) + 3
     singles = start_singles(machine2, 10, begin)
     training = machine2.start("--gpu", "all", "--name", "training", *HALF, "--", sys.executable, SIM_TRAINING, "--serve",
@@ -83,8 +82,8 @@ def test_one_thread_that_goes_from_card_to_card(machine2):
     assert all(share.is_sound() for share in shares), shares
 
 
-def test_two_cards_visible_and_one_used(machine2):
-    """No gang: the other card's tenant has that card alone."""
+def test_two_gpus_visible_and_one_used(machine2):
+    """That is no gang, so the other GPU's tenant has that GPU alone."""
     begin = int(time.time()) + 3
     both = machine2.start_load("--gpu", "all", "--name", "both", *HALF, load=(
         "--seconds", 4, "--start-at", begin))

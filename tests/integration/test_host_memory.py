@@ -1,4 +1,4 @@
-"""Page-locked host memory: it counts against a separate quota, and never as memory of a card."""
+"""Page-locked host memory: it counts against a separate quota, and never as memory of a GPU."""
 
 import textwrap
 
@@ -49,11 +49,11 @@ def host_used(tenant):
 
 
 @pytest.mark.parametrize("way", ["alloc", "plain", "register", "vmm", "pool"])
-def test_each_way_of_getting_it_is_bound_by_the_quota(machine, python, way):
+def test_each_way_of_allocation_is_bound_by_the_quota(machine, python, way):
     tenant = Tenant(machine, python, EACH_WAY + textwrap.dedent(f"""
         p = get("{way}", 64 * MIB)
         look()
-        # What is held counts for every other way, and the other way round.
+        # Memory that is allocated in one way counts for all ways.
         for other in WAYS:
             if other not in ("{way}", "register"):
                 refused(WAYS[other][0](96 * MIB))
@@ -77,11 +77,11 @@ def test_each_way_of_getting_it_is_bound_by_the_quota(machine, python, way):
     tenant.end()
 
 
-def test_without_a_quota_it_is_counted_alone(machine, python):
+def test_without_a_quota_it_is_only_counted(machine, python):
     tenant = Tenant(machine, python, EACH_WAY + textwrap.dedent("""
         p = get("alloc", 8192 * MIB)
         look()
-        # What was allocated in a context goes with it.
+        # Memory that was allocated in a context is freed with it.
         ok(cu.cuDevicePrimaryCtxReset(0))
         look()
         """), memory="1GiB")

@@ -12,8 +12,8 @@ from machines import BUILD, GIB, wait_until
 
 TENANTS = 8
 WINDOW_S = 6
-# Eight: the arbiter's second; the health's question and two waits for faults; the main thread's second, and its look at
-# whether the driver is silent; and one more at the window's edge. Nothing of it is any tenant's: with a beat of 20 times a second it was 27.
+# Each second the arbiter wakes, the health thread reads the state and waits twice for faults, and the main thread wakes and
+# checks whether the driver answers. The remainder is a margin. None of these wake-ups is for a tenant.
 MOST_A_SECOND = 9
 MOST_OF_ARBITER = 2
 MOST_OF_CENSUS = 0.5
@@ -25,11 +25,11 @@ def kernel_waits_for_several():
 
 
 pytestmark = pytest.mark.skipif(not kernel_waits_for_several(),
-                                reason="without futex_waitv (Linux 5.16) the daemon looks instead of waiting")
+                                reason="without futex_waitv (Linux 5.16) the daemon polls instead of waiting")
 
 
 def switches(pid):
-    """{thread: (name, voluntary switches)}"""
+    """Returns {thread: (name, voluntary context switches so far)}."""
     found = {}
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
         found[task.name] = ((task / "comm").read_text().strip(),
@@ -37,8 +37,8 @@ def switches(pid):
     return found
 
 
-def a_second(pid, seconds):
-    """{name: switches a second}"""
+def switches_a_second(pid, seconds):
+    """Returns {name of thread: voluntary context switches a second}, measured for so many seconds."""
     before, begin = switches(pid), time.monotonic()
     time.sleep(seconds)
     passed, sums = time.monotonic() - begin, {}
@@ -47,20 +47,20 @@ def a_second(pid, seconds):
     return sums
 
 
-def is_at_rest(pid):
-    counts = a_second(pid, 2)
+def is_idle(pid):
+    counts = switches_a_second(pid, 2)
     return counts["allot-arbiter"] <= MOST_OF_ARBITER and counts["allot-census"] == 0
 
 
 @pytest.fixture
-def resting(machine):
-    """A machine whose tenants have joined, with a context each, and do nothing; its daemon has come to rest."""
+def idle_machine(machine):
+    """A machine whose tenants have joined, with a context each, and do nothing; its daemon has become idle."""
     for i in range(TENANTS):
         machine.start("--name", f"t{i}", "--memory", "2GiB", "--",
                       *machine.load("--burst", "1", "--start-at", f"{time.time() + 3600:.0f}"))
     for i in range(TENANTS):
         machine.wait_for_tenant(f"t{i}", lambda tenant: tenant["devices"][0]["memory_used_bytes"])
-    wait_until(lambda: is_at_rest(daemon(machine)), 60, "a daemon at rest")
+    wait_until(lambda: is_idle(daemon(machine)), 60, "an idle daemon")
     return machine
 
 
@@ -68,43 +68,43 @@ def daemon(machine):
     return next(iter(machine.daemons()))
 
 
-def test_wakes_seldom(resting):
-    counts = a_second(daemon(resting), WINDOW_S)
+def test_an_idle_daemon_wakes_seldom(idle_machine):
+    counts = switches_a_second(daemon(idle_machine), WINDOW_S)
     assert sum(counts.values()) <= MOST_A_SECOND, counts
     assert counts["allot-arbiter"] <= MOST_OF_ARBITER, counts
     assert counts["allot-census"] <= MOST_OF_CENSUS, counts
-    assert not resting.ps()["devices"][0]["foreign_bytes"]
+    assert not idle_machine.ps()["devices"][0]["foreign_bytes"]
 
 
-def test_hears_who_begins(resting):
-    """Two at once, so that leases are given; and is at rest again when they have ended."""
-    loads = [resting.start("--name", f"w{i}", "--memory", "2GiB", "--cores", "50", "--",
-                           *resting.load("--seconds", "3")) for i in range(2)]
+def test_notices_tenants_that_begin_work(idle_machine):
+    """Two loads at once, so that leases are granted. The daemon is idle again when they have ended."""
+    loads = [idle_machine.start("--name", f"w{i}", "--memory", "2GiB", "--cores", "50", "--",
+                                *idle_machine.load("--seconds", "3")) for i in range(2)]
     for load in loads:
         out, err = load.communicate(timeout=60)
         assert load.returncode == 0 and '"share_pct"' in out, err
-    wait_until(lambda: is_at_rest(daemon(resting)), 60, "a daemon at rest again")
+    wait_until(lambda: is_idle(daemon(idle_machine)), 60, "an idle daemon again")
 
 
-def test_sees_memory_of_nobody(resting, python):
-    """A process of no tenant takes memory: long before the reading that comes all the same."""
+def test_notices_foreign_memory(idle_machine, python):
+    """A process of no tenant allocates memory. The daemon notices it, and its end."""
     code = ("import sys; from cuda.bindings import driver as cu; cu.cuInit(0); "
             "cu.cuCtxSetCurrent(cu.cuDevicePrimaryCtxRetain(0)[1]); cu.cuMemAlloc(30 << 30); "
             "print('held', flush=True); sys.stdin.readline()")
     foreign = subprocess.Popen(
         [python, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        env={**resting.environment, "LD_LIBRARY_PATH": str(BUILD / "sim"),
-             "ALLOT_SIM_SOCKET": str(resting.run_dir / "sim.sock")})
-    resting.started.append(foreign)
+        env={**idle_machine.environment, "LD_LIBRARY_PATH": str(BUILD / "sim"),
+             "ALLOT_SIM_SOCKET": str(idle_machine.run_dir / "sim.sock")})
+    idle_machine.started.append(foreign)
     assert foreign.stdout.readline() == "held\n"
-    wait_until(lambda: resting.ps()["devices"][0]["foreign_bytes"] > 30 * GIB, 20, "its bytes")
+    wait_until(lambda: idle_machine.ps()["devices"][0]["foreign_bytes"] > 30 * GIB, 20, "its bytes")
     foreign.communicate("\n", timeout=20)
-    wait_until(lambda: not resting.ps()["devices"][0]["foreign_bytes"], 20, "their end")
+    wait_until(lambda: not idle_machine.ps()["devices"][0]["foreign_bytes"], 20, "their end")
 
 
-def test_processes_come_back_to_the_next_daemon(resting):
-    """They have no beat to miss for seconds, and know at their next look."""
-    resting.kill_daemon()
-    wait_until(lambda: all(tenant["processes"] for tenant in resting.ps()["tenants"]), 20, "all processes")
-    assert len(resting.ps()["tenants"]) == TENANTS
-    wait_until(lambda: is_at_rest(daemon(resting)), 60, "a daemon at rest again")
+def test_processes_join_the_next_daemon(idle_machine):
+    """They miss no heartbeat for seconds, and notice the new daemon at their next check."""
+    idle_machine.kill_daemon()
+    wait_until(lambda: all(tenant["processes"] for tenant in idle_machine.ps()["tenants"]), 20, "all processes")
+    assert len(idle_machine.ps()["tenants"]) == TENANTS
+    wait_until(lambda: is_idle(daemon(idle_machine)), 60, "an idle daemon again")

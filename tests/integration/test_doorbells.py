@@ -1,5 +1,5 @@
-"""Tenants whose doorbells do not reach the daemon, because its kernel is too old or rings are lost. They must share the GPU as
-others do; the daemon only polls more often."""
+"""Tenants whose doorbells do not reach the daemon, because its kernel is too old or doorbells are lost. They must share the GPU
+as others do; the daemon only polls more often."""
 
 import json
 import time
@@ -23,7 +23,7 @@ def shim(tmp_path_factory):
 
 
 def shares(machine, first_command, environment):
-    """got_1s_pct of two equal tenants, in the middle of their work."""
+    """Returns got_1s_pct of two equal tenants, in the middle of their work."""
     load = machine.load("--seconds", "6")
     options = ("--cores", "50", "--cores-limit", "100", "--memory", "4GiB", "--")
     first = machine.start("--name", "a", *options, *first_command, *load, environment=environment)
@@ -39,12 +39,12 @@ def shares(machine, first_command, environment):
     return got
 
 
-def test_a_kernel_that_waits_for_one_word(machine, shim):
+def test_shares_with_a_kernel_without_futex_waitv(machine, shim):
     got = shares(machine, (), {"LD_PRELOAD": str(shim), "UNHEARD": "daemon"})
     assert all(35 <= part <= 65 for part in got), got
 
 
-def test_one_whose_rings_are_lost(machine, shim):
+def test_shares_of_a_tenant_whose_doorbells_are_lost(machine, shim):
     got = shares(machine, ("sh", "-c", f'LD_PRELOAD="{shim} $LD_PRELOAD" UNHEARD=tenant exec "$@"', "sh"),
                  {})
     assert all(35 <= part <= 65 for part in got), got
