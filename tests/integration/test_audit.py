@@ -1,4 +1,4 @@
-"""The audit log of a running daemon: it says who did what, also after a rotation, a full disk or the daemon's death."""
+"""The audit log of a running daemon: it records who did what, also after a rotation, a full disk or the daemon's death."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from servers import start, start_servers
 from test_cdi import Devices
 
 
-def settle(machine, tmp_path, log, more=""):
+def start_audited_daemon(machine, tmp_path, log, more=""):
     return start_servers(machine, tmp_path,
                          f"metrics_listen = 127.0.0.1:0\naudit_log = {log}\ncensus_interval = 50ms\n{more}")
 
@@ -28,9 +28,9 @@ def wait_for_lost(address, count):
     wait_for_page(address, lambda page: page.value("allot_audit_lines_lost_total") == count, f"{count} lost lines")
 
 
-def test_who_and_what(machine, tmp_path):
+def test_events_name_their_author_and_the_change(machine, tmp_path):
     log = tmp_path / "audit.log"
-    settle(machine, tmp_path, log)
+    start_audited_daemon(machine, tmp_path, log)
     tenant = machine.start("--name", "a", "--memory", "1GiB", "--cores", "20", "--", "sleep", "60")
     machine.wait_for_tenant("a")
     assert machine.allot("set", "a", "--cores", "40", *machine.sim).returncode == 0
@@ -51,9 +51,9 @@ def test_who_and_what(machine, tmp_path):
 
 
 def test_rotation(machine, tmp_path):
-    """As logrotate does: moved away, and the daemon told."""
+    """The log is renamed and the daemon gets SIGHUP, as by logrotate."""
     log, old = tmp_path / "audit.log", tmp_path / "audit.log.1"
-    settle(machine, tmp_path, log)
+    start_audited_daemon(machine, tmp_path, log)
     log.rename(old)
     (pid,) = machine.daemons()
     os.kill(pid, signal.SIGHUP)
@@ -64,7 +64,7 @@ def test_rotation(machine, tmp_path):
     assert [(line["event"], line["tenant"]) for line in events(log)] == [("claim", "a")]
     devices.remove_all()
     assert events(log, "release")[0]["tenant"] == "a" and events(log, "end")[0]["reason"] == "released by request"
-    # It ends, and another goes on behind it.
+    # The daemon ends, and the next one appends to the same log.
     os.kill(pid, signal.SIGTERM)
     wait_until(lambda: events(log, "stop"), what="the daemon's end")
     wait_until(lambda: not machine.daemons(), what="the daemon's end")
@@ -73,15 +73,15 @@ def test_rotation(machine, tmp_path):
     assert [line["event"] for line in events(log)[-2:]] == ["stop", "start"]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="a file system of its own needs root")
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
 def test_full_disk(machine, tmp_path):
-    """Nothing waits and nothing fails; what is missing is counted, said, and told of when there is room."""
+    """No request waits or fails. Lost lines are counted in a metric and reported, also in the log once there is room."""
     disk = tmp_path / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k,nr_inodes=8", "none", disk], check=True)
     try:
         log, ballast = disk / "audit.log", disk / "ballast"
-        address = address_in(settle(machine, tmp_path, log))
+        address = address_in(start_audited_daemon(machine, tmp_path, log))
         devices = Devices(machine, tmp_path)
         with open(ballast, "wb", buffering=0) as file:
             file.write(bytes(4096))
@@ -96,34 +96,35 @@ def test_full_disk(machine, tmp_path):
         assert len(devices.list()) == count + 1
         ballast.unlink()
         devices.create("after")
-        told, = [json.loads(line) for line in log.read_text().splitlines() if '"lost"' in line]
-        assert told["lines"] == 2
+        lost, = [json.loads(line) for line in log.read_text().splitlines() if '"lost"' in line]
+        assert lost["lines"] == 2
         wait_for_lost(address, 2)
-        # One line may have been cut; the others are whole.
+        # One line may be truncated; the others are complete.
         whole = [line for line in log.read_text().splitlines() if line.endswith("}")]
         assert json.loads(whole[-1])["tenant"] == "after" and len(log.read_text().splitlines()) - len(whole) <= 1
         devices.remove_all()
     finally:
-        # The daemon has it open until the machine's end.
+        # Lazily: the daemon has the log open until the test's end.
         subprocess.run(["umount", "--lazy", disk], check=True)
 
 
-def test_violations(machine, tmp_path):
-    """Who gets round the library, and what was done."""
+def test_violations_are_recorded(machine, tmp_path):
+    """A process that bypasses the library is recorded, and the action against it."""
     log = tmp_path / "audit.log"
-    settle(machine, tmp_path, log, "on_violation = end\n")
-    # Without the library, below the tenant's command: it holds memory that no ledger has.
-    tenant = machine.start("--name", "round", "--memory", "1GiB", "--", "sh", "-c",
+    start_audited_daemon(machine, tmp_path, log, "on_violation = end\n")
+    # A child without the library: the memory that it holds is in no ledger.
+    tenant = machine.start("--name", "bypass", "--memory", "1GiB", "--", "sh", "-c",
                            f"env -u LD_PRELOAD {BUILD / 'allot-load'} --seconds 60")
-    wait_until(lambda: events(log, "violation_action"), what="what is done about it")
+    wait_until(lambda: events(log, "violation_action"), what="the action")
     found, = events(log, "violation")
-    assert found["tenant"] == "round" and found["reason"] == "unregistered" and found["process"] == "allot-load"
+    assert found["tenant"] == "bypass" and found["reason"] == "unregistered" and found["process"] == "allot-load"
     assert events(log, "violation_action")[0]["action"] == "told_to_end"
     tenant.wait(timeout=20)
 
 
-def test_a_file_that_can_not_be(machine, tmp_path):
-    """The daemon starts all the same, and says it."""
-    said = settle(machine, tmp_path, tmp_path / "none" / "audit.log")
-    assert f"audit_log: {tmp_path}/none/audit.log: No such file or directory: events are lost until the file can be written" in said
-    wait_for_lost(address_in(said), 1)
+def test_the_daemon_starts_without_a_writable_log(machine, tmp_path):
+    """The daemon starts all the same, and reports that events are lost."""
+    messages = start_audited_daemon(machine, tmp_path, tmp_path / "none" / "audit.log")
+    assert f"audit_log: {tmp_path}/none/audit.log: No such file or directory: events are lost until the file can be " \
+        "written" in messages
+    wait_for_lost(address_in(messages), 1)

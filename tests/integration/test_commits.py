@@ -18,12 +18,12 @@ def check(tmp_path, message):
 
 @pytest.mark.parametrize("message", [GOOD, "# a comment\n\n" + GOOD, GOOD + "\nSigned-off-by: A <a@example.com>\n",
                                      GOOD + "\n    " + 120 * "x" + "\n"])
-def test_good(tmp_path, message):
+def test_good_messages_pass(tmp_path, message):
     done = check(tmp_path, message)
     assert (done.returncode, done.stdout) == (0, "")
 
 
-@pytest.mark.parametrize("message, said", [
+@pytest.mark.parametrize("message, fault", [
     (73 * "x" + "\n\nWhy.\n", "the subject has 73 characters"),
     ("Untie the parts.\n\nWhy.\n", "full stop"),
     ("Untie the parts\nWhy.\n", "second line must be empty"),
@@ -32,14 +32,14 @@ def test_good(tmp_path, message):
     ("Untie the parts\n\n" + 101 * "x" + "\n", "a line of the body has 101 characters"),
     ("# nothing\n", "empty"),
 ])
-def test_bad(tmp_path, message, said):
+def test_bad_messages_are_refused(tmp_path, message, fault):
     done = check(tmp_path, message)
     assert done.returncode == 1
-    assert said in done.stdout
+    assert fault in done.stdout
 
 
 @pytest.mark.skipif(not shutil.which("git"), reason="no git here")
-def test_the_hook_refuses(tmp_path):
+def test_the_hook_refuses_bad_messages(tmp_path):
     def git(*arguments, **more):
         return subprocess.run(["git", "-c", "user.name=a", "-c", "user.email=a@example.com", "-c",
                                f"core.hooksPath={ROOT / 'scripts/hooks'}", *arguments],

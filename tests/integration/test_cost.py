@@ -1,5 +1,5 @@
-"""A tenant's process that uses no GPU: of allot it must contain the library and nothing else. `bench/run --only start` measures
-the time that this costs."""
+"""A tenant's process that uses no GPU must contain allot's library, and nothing else of allot. `bench/run --only start`
+measures the time that this costs."""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ from machines import BUILD, processes_of, wait_until
 
 
 class Process:
-    """A process of a tenant, looked at from outside."""
+    """A process of a tenant, observed from outside."""
 
     def __init__(self, machine, mark, *command):
         machine.start("--name", "a", "--memory", "1GiB", "--", *command)
@@ -20,13 +20,13 @@ class Process:
         self.machine = machine
 
     def files(self):
-        """Names of the files that are mapped."""
+        """Returns the names of the files that are mapped."""
         lines = (self.proc / "maps").read_text().splitlines()
         return {fields[5] for fields in (line.split(None, 5) for line in lines)
                 if len(fields) == 6 and not fields[5].startswith("[")}
 
     def shared(self):
-        """Mappings that are shared with another process, as a tenant's region is; not libc's cache."""
+        """Returns the mappings that are shared with other processes, as a tenant's region is, without libc's gconv cache."""
         lines = (self.proc / "maps").read_text().splitlines()
         return [line for line in lines if line.split()[1].endswith("s") and "/gconv/" not in line]
 
@@ -60,8 +60,8 @@ def test_a_process_without_gpu_has_the_library_and_nothing_else(machine):
     process.end()
 
 
-def test_the_library_is_all_that_is_mapped_more(machine):
-    """Against the same program without allot."""
+def test_the_library_is_the_only_additional_mapping(machine):
+    """Compared with the same program without allot."""
     inside = machine.run("--memory", "1GiB", "--", "cat", "/proc/self/maps")
     assert inside.returncode == 0, inside.stderr
 
@@ -73,8 +73,8 @@ def test_the_library_is_all_that_is_mapped_more(machine):
     assert files(inside.stdout) - native == {os.path.realpath(BUILD / "liballot.so")}
 
 
-def test_a_process_with_gpu_is_seen_to_have_more(machine):
-    """That the looks above would see it."""
+def test_a_process_with_gpu_has_more(machine):
+    """Shows that the checks above would find the additional parts."""
     process = Process(machine, "--kernel-us 997", *machine.load(
         "--kernel-us", "997", "--seconds", "60"))
     wait_until(process.registered, what="its registration")

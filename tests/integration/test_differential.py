@@ -17,14 +17,14 @@ def run(*options, timeout=240):
                            *map(str, options)], capture_output=True, text=True, timeout=timeout, check=False)
 
 
-def test_nothing_differs_that_no_policy_explains():
+def test_random_calls_do_not_differ():
     result = run("--seconds", SECONDS, "--seed", 1)
     assert result.returncode == 0, result.stdout + result.stderr
     assert int(re.search(r"^(\d+) calls in", result.stdout, re.MULTILINE).group(1)) > 1000, result.stdout
 
 
-# Pointers and handles that are looked at before the driver refuses the call; outputs of calls that failed; errors of
-# another function than the program called.
+# The causes were: pointers and handles that the library read before the driver refused the call; outputs of failed calls; and
+# errors of another function than the program called.
 ONCE_DIFFERED = ["cuArrayCreate", "cuArrayCreate_v2", "cuArray3DCreate", "cuMemcpy2D_v2", "cuMemcpyBatchAsync",
                  "cuMemPrefetchBatchAsync", "cuMemCreate", "cuMipmappedArrayCreate", "cuMemAlloc", "cuMemAllocPitch",
                  "cuLaunchKernelEx", "cuGraphLaunch", "cuGraphInstantiateWithFlags", "cuGreenCtxDestroy", "cuCtxCreate_v3",
@@ -32,7 +32,7 @@ ONCE_DIFFERED = ["cuArrayCreate", "cuArrayCreate_v2", "cuArray3DCreate", "cuMemc
                  "nvmlDeviceGetUtilizationRates", "nvmlDeviceGetGraphicsRunningProcesses_v2"]
 
 
-def test_what_once_differed():
+def test_calls_that_once_differed():
     result = run(*(text for function in ONCE_DIFFERED for text in ("--function", function)))
     assert result.returncode == 0, result.stdout + result.stderr
 
@@ -49,7 +49,7 @@ print(cuda.cuMipmappedArrayCreate(ctypes.byref(array), description, 0), cuda.cuS
 """
 
 
-def test_an_array_that_the_driver_refuses_leaves_a_capture_alone(machine, python):
+def test_a_refused_array_does_not_break_a_capture(machine, python):
     result = machine.run("--memory", "1GiB", "--", python, "-c", CAPTURE)
     assert (result.returncode, result.stdout) == (0, "1 0\n"), result.stdout + result.stderr
 
@@ -87,7 +87,7 @@ def test_a_sequence_ends_with_its_caller():
     until(lambda: not is_alive(child))
 
 
-def test_a_run_that_is_ended_waits_for_no_sequence():
+def test_a_terminated_run_ends_its_sequences():
     process = subprocess.Popen([sys.executable, ROOT / "tests/differential/run", "--build", BUILD, "--jobs", "1",
                                 "--function", "cuStreamQuery", "--environment", "ALLOT_SIM_FAULT=hang=cuStreamQuery"],
                                stdout=subprocess.DEVNULL)
@@ -99,14 +99,14 @@ def test_a_run_that_is_ended_waits_for_no_sequence():
     until(lambda: not is_alive(child))
 
 
-def test_a_difference_is_seen_and_told():
+def test_a_difference_is_reported():
     result = run("--function", "cuStreamQuery", "--environment", "ALLOT_SIM_FAULT=fail=cuStreamQuery:46")
     assert result.returncode == 1, result.stdout + result.stderr
     assert re.search(r"with: +\d+ cuStreamQuery\(.*\) = 46;", result.stdout), result.stdout
     assert "--only function:" in result.stdout
 
 
-def test_a_crash_in_a_tenant_alone_is_told():
+def test_a_crash_in_a_tenant_alone_is_reported():
     result = run("--function", "cuStreamQuery", "--environment", "ALLOT_SIM_FAULT=crash=cuStreamQuery")
     assert result.returncode == 1, result.stdout + result.stderr
     assert "signal 6 under allot alone" in result.stdout

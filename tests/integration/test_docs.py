@@ -1,5 +1,5 @@
-"""The documentation: the tutorial works line by line; a real shell and the real option parsers accept all other command lines,
-also those of other projects' programs (foreign.py); generated pages are up to date; and no link leads nowhere."""
+"""The documentation. The tutorial works line by line. A real shell and the real option parsers accept all other command lines,
+also those of other projects' programs (foreign.py). Generated pages are up to date, and all links have a target."""
 
 import json
 import os
@@ -25,18 +25,18 @@ LANGUAGES = {"sh", "yaml", "json", "python", "c", "text"}
 
 
 def fences(page):
-    """[(language, text)] of a page."""
+    """Returns [(language, text)] of a page's code blocks."""
     tokens = markdown_it.MarkdownIt("commonmark").parse(page.read_text())
     return [(token.info.strip(), token.content) for token in tokens if token.type == "fence"]
 
 
-def named(page):
+def page_name(page):
     return str(page.relative_to(ROOT))
 
 
 # ---- the tutorial ----
 
-def test_the_tutorial_line_by_line(tmp_path):
+def test_the_tutorial_works_line_by_line(tmp_path):
     (tmp_path / "build").symlink_to(BUILD)
     environment = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     tutorial.follow(tmp_path, {**environment, "ALLOT_RUN_DIR": str(tmp_path / "r")}, skipped=[tutorial.BUILD_LINE])
@@ -46,30 +46,31 @@ def test_the_tutorial_line_by_line(tmp_path):
 
 RECORDER = """#!/bin/sh
 line=$(printf '%s\\037' "$0" "$@")
-printf '%s\\n' "$line" >>"$RECORD" # At once: the other end of a pipe writes too.
+printf '%s\\n' "$line" >>"$RECORD" # In one write, because the other end of a pipe writes too.
 """
 
 
 @pytest.fixture(scope="module")
 def recorder(tmp_path_factory):
-    """A folder like the tree, in which each program writes down how it was called, and does nothing."""
+    """Returns a folder like the tree, in which each program only records how it was called."""
     folder = tmp_path_factory.mktemp("recorder")
     places = [f"bin/{name}" for name in (*OURS, *foreign.PROGRAMS, "sudo")]
     places += [f"build/{name}" for name in OURS]
-    places += [named(path) for path in (ROOT / "scripts").iterdir()] + ["deploy/image/build", "bench/run"]
+    places += [page_name(path) for path in (ROOT / "scripts").iterdir()] + ["deploy/image/build", "bench/run"]
     for place in places:
         path = folder / place
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(RECORDER)
         path.chmod(0o755)
-    # What lines read, or go to.
+    # Files that command lines read or write.
     (folder / "build/packages").mkdir()
     (folder / "build/packages/SHA256SUMS").touch()
     return folder
 
 
 def calls_of(recorder, text):
-    """[[program, argument, ...]] of what a shell makes of it; programs of the tree by their path."""
+    """Runs text in a shell whose programs only record calls. Returns [[program, argument, ...]]; programs of the tree are named
+    by their path."""
     record = recorder / "record"
     record.write_text("")
     environment = {"PATH": str(recorder / "bin"), "RECORD": str(record), "USER": "alice", "HOME": str(recorder),
@@ -83,14 +84,14 @@ def calls_of(recorder, text):
 
 
 def command_lines(page):
-    """What a reader would paste."""
+    """Yields a page's shell blocks, which a reader would paste."""
     for language, text in fences(page):
         if language == "sh":
             yield text
 
 
-def words_of_text(page):
-    """Command lines within sentences and tables."""
+def commands_in_sentences(page):
+    """Yields command lines in a page's sentences and tables."""
     reader = markdown_it.MarkdownIt("commonmark").enable("table")
     for token in reader.parse(page.read_text()):
         for child in token.children or []:
@@ -100,16 +101,16 @@ def words_of_text(page):
 
 
 def lines_of_manual(path):
-    """Those of its examples, and what stands in bold in its sentences."""
+    """Yields a manual's command lines: those of its examples, and those in bold in its sentences."""
     text = path.read_text().replace("\\-", "-").replace("\\(aq", "'")
     programs = "|".join(map(re.escape, (*OURS, *foreign.PROGRAMS)))
     for block in re.findall(r"^\.nf\n(.*?)^\.fi", text, re.M | re.S):
         for line in block.splitlines():
             if re.match(rf" *(?:{programs}|scripts/[\w-]+) -?-?\w", line):
                 yield line.strip()
-    for first, rest in re.findall(r"^\.(B|BR|BI|RB) (.*)", text, re.M):
-        words = re.findall(r'"([^"]*)"|(\S+)', rest)
-        bold = [rest.replace('"', "")] if first == "B" else ["".join(word) for word in words][first == "RB"::2]
+    for macro, arguments in re.findall(r"^\.(B|BR|BI|RB) (.*)", text, re.M):
+        words = re.findall(r'"([^"]*)"|(\S+)', arguments)
+        bold = [arguments.replace('"', "")] if macro == "B" else ["".join(word) for word in words][macro == "RB"::2]
         for line in bold:
             if re.match(rf"(?:{programs}) -?-?[a-z]", line):
                 yield line
@@ -123,7 +124,8 @@ def check_script(program, *arguments):
 
 
 def check_call(machine, call):
-    """That the real program takes these options and values; False where it is not here to be asked."""
+    """Asserts that the real program accepts these options and values. Returns False, without a check, if it is not
+    installed."""
     if call[0] in foreign.PROGRAMS:
         return foreign.check_call(call)
     if call[0] not in OURS:
@@ -131,7 +133,7 @@ def check_call(machine, call):
     program, *arguments = (re.sub("^(/etc/allot/.*|FILE)$", os.devnull, word) for word in call)
     if program == "allot" and arguments[:1] == ["run"] and "--" in arguments:
         options = arguments[1:arguments.index("--")]
-        # Readers have more host memory than this machine.
+        # Readers have more host memory than the test machine.
         if "swap" in options and "--swap-arena" not in options:
             options += ["--swap-arena", "64MiB"]
         done = machine.allot("run", *(options if "--sim" in options else [*machine.sim, *options]), "--", "true")
@@ -143,17 +145,17 @@ def check_call(machine, call):
 
 
 def check_named(machine, call):
-    """The same of a call in a sentence, whose last option may be named without its value."""
+    """Like check_call(), for a call in a sentence, whose last option may be named without its value."""
     *before, last = call
     if call[0] not in OURS or not last.startswith("--"):
         check_call(machine, call)
         return
     check_call(machine, before)
-    told = subprocess.run([BUILD / before[0], *before[1:], "--help"], capture_output=True, text=True, check=True).stdout
-    assert re.search(rf"{last[2:]}\b", told), call
+    help_text = subprocess.run([BUILD / before[0], *before[1:], "--help"], capture_output=True, text=True, check=True).stdout
+    assert re.search(rf"{last[2:]}\b", help_text), call
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page != tutorial.TUTORIAL], ids=named)
+@pytest.mark.parametrize("page", [page for page in PAGES if page != tutorial.TUTORIAL], ids=page_name)
 def test_command_lines(recorder, machine2, page):
     seen = 0
     for text in command_lines(page):
@@ -164,9 +166,9 @@ def test_command_lines(recorder, machine2, page):
         assert seen, "a guide without a command"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_commands_in_sentences(recorder, machine2, page):
-    for text in words_of_text(page):
+    for text in commands_in_sentences(page):
         for call in calls_of(recorder, re.sub(r"[<>]|\.\.\.", "", text)):
             check_named(machine2, call)
 
@@ -181,7 +183,7 @@ def test_command_lines_of_manuals(recorder, machine2):
     assert seen > 60
 
 
-def test_that_wrong_lines_are_found(recorder, machine2):
+def test_wrong_lines_are_found(recorder, machine2):
     for line in ("allot run --memry 4GiB -- true", "allot run --memory 4GB2 -- true", "allotd --chek-config x",
                  "allot cordn GPU", "allot set eval --core 3", "scripts/package --quik deb", "sleep --forever",
                  "nvidia-ctk cdi generate --outputs=x", "srun --gress=shard:1 shared python3 x"):
@@ -195,7 +197,7 @@ def test_that_wrong_lines_are_found(recorder, machine2):
 
 @pytest.mark.parametrize("line", ["kubectl lable node NODE x=y", "kubectl label node NODE x=y --overwite",
                                   "podman run --devices x IMAGE", "systemctl enabel allotd", "systemctl enable --new allotd"])
-def test_that_wrong_lines_of_others_are_found(recorder, line):
+def test_wrong_lines_of_other_programs_are_found(recorder, line):
     call, = calls_of(recorder, line)
     if not shutil.which(call[0]):
         pytest.skip(f"no {call[0]} here")
@@ -211,7 +213,7 @@ def test_blocks_of_a_language_are_well_formed():
     seen = set()
     for page in PAGES:
         for language, text in fences(page):
-            assert language in LANGUAGES, f"{named(page)}: a block must say its language:\n{text}"
+            assert language in LANGUAGES, f"{page_name(page)}: a block must say its language:\n{text}"
             if language in READERS:
                 READERS[language](text)
                 seen.add(language)
@@ -246,15 +248,15 @@ def test_a_wrong_link_is_found(tmp_path):
         assert what in done.stdout
 
 
-def test_settings_are_what_the_programs_say():
+def test_pages_of_settings_are_up_to_date():
     made = subprocess.run([ROOT / "scripts/settings-page", BUILD], capture_output=True, text=True, check=True).stdout
     assert made == (ROOT / "docs/reference/settings.md").read_text(), "scripts/settings-page >docs/reference/settings.md"
     done = subprocess.run([ROOT / "scripts/manual-pages", "--check", BUILD], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_measured_figures_are_of_the_evaluation():
-    """Of the comparison's table of shares, but for the column that says that it was measured otherwise."""
+def test_figures_of_the_comparison_are_in_the_evaluation():
+    """The comparison's table of shares, except the column with figures from other measurements."""
     measured = [float(number) for number in re.findall(r"\d+(?:\.\d+)?", (ROOT / "docs/reference/evaluation.md").read_text())]
     text = (ROOT / "docs/guide/comparison.md").read_text().split("## Shares that were asked for, and got")[1].split("##")[0]
     head, _, *rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line[:1] == "|"]
@@ -266,9 +268,9 @@ def test_measured_figures_are_of_the_evaluation():
         assert any(abs(round(one, decimals) - float(number)) < 1e-9 for one in measured), number
 
 
-def test_links_of_the_tree_lead_somewhere():
-    """As whoever reads the files sees them; README and the chart's are not pages of the site."""
+def test_links_between_files_have_a_target():
+    """Links as readers of the files see them, because README.md and the chart's are not pages of the site."""
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
             if not re.match(r"\w+:", target):
-                assert (page.parent / target).exists(), f"{named(page)}: {target}"
+                assert (page.parent / target).exists(), f"{page_name(page)}: {target}"

@@ -17,7 +17,7 @@ GPU = "0000:17:00.0"
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory):
-    """One with the driver's name, for the loader's cache."""
+    """Returns make(path, soname), which compiles an empty library with the driver's soname, for the loader's cache."""
     source = tmp_path_factory.mktemp("lib") / "lib.c"
     source.write_text("int nothing;\n")
 
@@ -28,7 +28,7 @@ def library(tmp_path_factory):
 
 
 class Host:
-    """The files of a machine on which all is well."""
+    """The files of a machine without faults."""
 
     def __init__(self, root, library):
         self.root = root
@@ -58,16 +58,16 @@ class Host:
         (self.root / path).write_text(text)
 
     def cache(self):
-        """By the real ldconfig, which makes the links as well."""
+        """Makes the loader's cache with the real ldconfig, which also makes the links."""
         subprocess.run(["/sbin/ldconfig", "-r", self.root], check=True, capture_output=True)
 
-    def findings(self, status=None):
+    def findings(self):
         done = subprocess.run([BUILD / "allot", "doctor", "--json", "--root", self.root], capture_output=True,
                               text=True, check=False, timeout=60)
-        said = json.loads(done.stdout)
-        assert done.stderr == "" and said["version"] == 1
-        assert done.returncode == (1 if said["worst"] == "problem" else 0)
-        return said
+        report = json.loads(done.stdout)
+        assert done.stderr == "" and report["version"] == 1
+        assert done.returncode == (1 if report["worst"] == "problem" else 0)
+        return report
 
 
 @pytest.fixture
@@ -77,15 +77,15 @@ def host(tmp_path, library):
     return Host(tmp_path / "root", library)
 
 
-def test_all_is_well(host):
-    said = host.findings()
-    assert said["worst"] == "ok", said
-    texts = {finding["check"]: finding["what"] for finding in said["findings"]}
+def test_no_fault(host):
+    report = host.findings()
+    assert report["worst"] == "ok", report
+    texts = {finding["check"]: finding["what"] for finding in report["findings"]}
     assert texts["driver"] == f"NVIDIA's kernel module {VERSION}"
     assert texts["libcuda"] == f"/usr/lib/libcuda.so.{VERSION}"
     assert texts["device-nodes"] == "of 1 GPU"
     assert texts["cgroups"] == texts["freezer"].replace("cgroup ", "") == "version 2"
-    # What runs is not of the machine whose files these are.
+    # Running programs do not belong to the machine of these files.
     assert not {"daemon", "pid-namespace", "gpus", "tenant"} & set(texts)
 
 
@@ -129,7 +129,7 @@ def plugins(host):
 
 
 def certificate(days, names="DNS:allot-scheduler.allot-system.svc"):
-    """The scheduler's, by openssl, which ends in so many days."""
+    """Makes the scheduler's certificate with openssl; it ends in so many days."""
     def make(host):
         folder = host.root / "etc/allot"
         host.write("etc/allot/allot-scheduler.conf",
@@ -151,7 +151,7 @@ def settings(text, *more):
 
 
 def mirror(driver):
-    """One that allot mirror made of that driver, with this build's library."""
+    """Makes a mirror as `allot mirror` does, of that driver, with this build's library."""
     def make(host):
         host.write("srv/mirror/versions", json.dumps({"version": 1, "driver": driver}))
         (host.root / "srv/mirror/lib64").mkdir()
@@ -177,7 +177,7 @@ SPEC = {"cdiVersion": "0.5.0", "kind": "allot.dev/gpu", "devices": [
     (certificate(-1), "certificate", "problem", "/etc/allot/tls.crt: expired on "),
     (certificate(5), "certificate", "warning", "expires on "),
     (certificate(90, "DNS:gpu.example.org"), "certificate", "warning", "gpu.example.org, but kube-apiserver calls the webhook by"),
-    # A name that exceeds the 255 bytes of a DNS name is passed over.
+    # A name that exceeds the 255 bytes of a DNS name is skipped.
     (certificate(90, f"URI:spiffe://{'x' * 300},DNS:gpu.example.org"), "certificate", "warning",
      "is for gpu.example.org, but kube-apiserver calls the webhook by"),
     (settings("metrics_tls_certificate = /etc/none.crt\n"), "certificate", "problem", "metrics server, /etc/none.crt: does not exist"),
@@ -224,12 +224,12 @@ SPEC = {"cdiVersion": "0.5.0", "kind": "allot.dev/gpu", "devices": [
     (remove("sys/fs/cgroup/system.slice/cgroup.freeze"), "freezer", "warning", "no cgroup freezer"),
     (remove("sys/fs/cgroup/cgroup.controllers"), "cgroups", "warning", "cannot be distinguished"),
 ])
-def test_what_is_wrong(host, spoil, check, level, what):
+def test_each_fault_is_found(host, spoil, check, level, what):
     spoil(host)
-    said = host.findings()
-    found = [finding for finding in said["findings"] if finding["check"] == check and what in finding["what"]]
-    assert found and {finding["level"] for finding in found} == {level}, said
-    # Whoever reads it is told what to do.
+    report = host.findings()
+    found = [finding for finding in report["findings"] if finding["check"] == check and what in finding["what"]]
+    assert found and {finding["level"] for finding in found} == {level}, report
+    # Each warning and problem says what to do.
     assert level == "note" or all(finding["remedy"] for finding in found), found
 
 
@@ -242,7 +242,7 @@ def test_a_certificate_of_many_names(host):
 
 
 def test_mps_that_allotd_started(host):
-    """Beside it, another's is still found."""
+    """It is not reported, but another MPS daemon beside it is."""
     mps("/run/allot/gpu/mps/0-1/pipe")(host)
     host.write("run/allot/gpu/mps/0-1.json", "{}")
     assert "mps" not in {finding["check"] for finding in host.findings()["findings"]}
@@ -252,8 +252,8 @@ def test_mps_that_allotd_started(host):
     assert found["level"] == "warning" and "(pid 78)" in found["what"]
 
 
-def test_instances_of_mig(host):
-    """A device file for each GPU instance and each compute instance; nothing is said of a machine without MIG."""
+def test_device_files_of_mig_instances(host):
+    """Each GPU instance and each compute instance must have a device file. A machine without MIG has no such finding."""
     assert "mig-nodes" not in {finding["check"] for finding in host.findings()["findings"]}
     caps = "proc/driver/nvidia/capabilities"
     host.write(f"{caps}/mig/config", "DeviceFileMinor: 1\nDeviceFileMode: 256\nDeviceFileModify: 1\n")
@@ -281,8 +281,8 @@ def test_this_machine(machine):
     tenant = machine.start("--name", "a", "--", "sleep", "60")
     machine.wait_for_tenant("a")
     done = machine.allot("doctor", "--json", *machine.sim)
-    said = json.loads(done.stdout)
-    found = {finding["check"]: finding for finding in said["findings"]}
+    report = json.loads(done.stdout)
+    found = {finding["check"]: finding for finding in report["findings"]}
     assert found["daemon"]["level"] == "ok" and "1 simulated GPU" in found["daemon"]["what"]
     assert found["library"]["what"] == str(BUILD / "liballot.so")
     assert found["driver"]["level"] == found["kernel"]["level"] == "ok"
@@ -290,8 +290,8 @@ def test_this_machine(machine):
     assert text.returncode == done.returncode
     assert f"daemon             {found['daemon']['what'][:20]}" in text.stdout
     assert text.stdout.splitlines()[-1].startswith(
-        f"{sum(finding['level'] == 'problem' for finding in said['findings'])} problem")
-    # That daemon gives its containers the simulated driver, also if --sim is not there to say so.
+        f"{sum(finding['level'] == 'problem' for finding in report['findings'])} problem")
+    # That daemon gives its containers the simulated driver, also if doctor is called without --sim.
     run_dir = found["daemon"]["what"].split(", ")[2]
     assert "injection" not in by_check(machine.allot("doctor", "--json", "--run-dir", run_dir))
     tenant.terminate()
@@ -302,7 +302,7 @@ def by_check(done):
 
 
 def test_in_a_tenant(machine, tmp_path):
-    """Its daemon answers, which tenant it is and what it has; or ALLOT_SOCKET leads nowhere."""
+    """doctor reports the tenant and its quota, or that ALLOT_SOCKET leads nowhere."""
     doctor = [BUILD / "allot", "doctor", "--json", *machine.sim]
     terms = ["--name", "web", "--memory", "4GiB", "--cores", "30", "--cores-limit", "60"]
     found = by_check(machine.run(*terms, "--", *doctor))
@@ -311,13 +311,13 @@ def test_in_a_tenant(machine, tmp_path):
     assert found["quota"]["what"] == \
         "GPU 0: 0 of 4096 MiB used; 30 % of its time guaranteed, at most 60 %"
     assert found["preloaded"]["level"] == "ok" and "LD_PRELOAD of allot run" in found["preloaded"]["what"]
-    # A way round the library, as the program sees it itself; and a tenant that stands still.
+    # A program that bypasses the library sees that itself. A paused tenant is reported.
     found = by_check(machine.run(*terms, "--", "env", "-u", "LD_PRELOAD", *doctor))
     assert found["preloaded"]["level"] == "problem" and found["tenant"]["level"] == "ok"
     pause = f"{BUILD}/allot pause web {' '.join(machine.sim)} && exec {' '.join(map(str, doctor))}"
     found = by_check(machine.run(*terms, "--", "sh", "-c", pause))
     assert found["tenant"]["level"] == "warning" and "is paused" in found["tenant"]["what"]
-    # In a container the tenant's socket is all that there is of the daemon.
+    # A container has only the tenant's socket, and nothing else of the daemon.
     found = by_check(machine.run(*terms, "--", BUILD / "allot", "doctor", "--json", "--run-dir", tmp_path))
     assert found["tenant"]["level"] == "ok" and "daemon" not in found
     gone = tmp_path / "gone.sock"
@@ -329,23 +329,23 @@ def test_in_a_tenant(machine, tmp_path):
         assert found["level"] == "problem" and what in found["what"], found
 
 
-def test_a_clock_that_was_set(machine):
-    """The daemon's start by the file system's time, and by how long it runs, are apart."""
+def test_a_changed_clock(machine):
+    """The daemon's start time by its socket's time stamp differs from that by its run time."""
     tenant = machine.start("--name", "a", "--", "sleep", "60")
     machine.wait_for_tenant("a")
-    for step, told in ((-3600, "was set forward by 36"), (+3600, "was set back by 3")):
+    for step, message in ((-3600, "was set forward by 36"), (+3600, "was set back by 3")):
         stamp = time.time() + step
         os.utime(machine.run_dir / "allotd.sock", (stamp, stamp))
         clock = by_check(machine.allot("doctor", "--json", *machine.sim))["clock"]
-        assert clock["level"] == "warning" and told in clock["what"], clock
+        assert clock["level"] == "warning" and message in clock["what"], clock
     tenant.terminate()
 
 
-@pytest.mark.parametrize("options, told", [
+@pytest.mark.parametrize("options, message", [
     (["--root", "/no/such"], "--root /no/such: No such file or directory"),
     (["--root", "/etc/passwd"], "--root /etc/passwd: not a directory"),
     (["now"], "'now': unexpected argument"),
 ])
-def test_usage(machine, options, told):
+def test_usage(machine, options, message):
     done = machine.allot("doctor", *options)
-    assert done.returncode == 2 and told in done.stderr and done.stderr.count("\n") == 1
+    assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1

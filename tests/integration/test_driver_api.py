@@ -61,7 +61,7 @@ def test_old_functions_show_the_quota(client):
         """, "--memory", "2GiB")
 
 
-def test_the_old_function_asked_for_nothing_needs_no_context(client):
+def test_the_old_meminfo_without_outputs_needs_no_context(client):
     client("""
         ok(cu.cuInit(0))
         assert cu.cuMemGetInfo(None, None) == 0
@@ -111,7 +111,7 @@ def test_green_contexts_hold_a_charged_primary_context(client):
         ok(cu.cuCtxSetCurrent(None))
         second = c.c_void_p()
         ok(cu.cuCtxCreate_v2(c.byref(second), 0, 0))
-        assert used() == base   # of the second alone: the primary context's was given back
+        assert used() == base   # only of the second context: the primary one's was given back
         """, "--memory", "2GiB")
     out = client("""
         ok(cu.cuInit(0))
@@ -120,7 +120,7 @@ def test_green_contexts_hold_a_charged_primary_context(client):
     assert out == "2\n"
 
 
-def test_a_green_context_that_is_refused_makes_no_primary_one(client):
+def test_a_refused_green_context_makes_no_primary_context(client):
     client("""
         ok(cu.cuInit(0))
         ctx, green, flags, active = c.c_void_p(), c.c_void_p(), u32(), c.c_int(1)
@@ -137,7 +137,7 @@ def test_a_green_context_that_is_refused_makes_no_primary_one(client):
         """, "--memory", "2GiB")
 
 
-def test_a_green_context_ends_with_the_primary_one(client):
+def test_a_green_context_ends_with_the_primary_context(client):
     client("""
         ok(cu.cuInit(0))
         green, flags, active = c.c_void_p(), u32(), c.c_int(1)
@@ -154,7 +154,7 @@ def test_a_green_context_ends_with_the_primary_one(client):
         """, "--memory", "2GiB")
 
 
-def test_refused_in_a_tenant(client):
+def test_functions_that_tenants_may_not_use(client):
     client("""
         start()
         ctx = c.c_void_p()
@@ -200,8 +200,8 @@ LOADS = {
 
 @pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
 def test_work_of_all_kinds_is_gated(client, load):
-    """0.3 s of work at 20 % of the GPU take 1.5 s; half of that is far from ungated. A round is shorter where the daemon had no
-    processor and took no lease back meanwhile. That is charged, so the rounds after it take longer."""
+    """At 20 % of the GPU, 0.3 s of work take 1.5 s; the bound is half of that. A round is shorter while the daemon has no CPU
+    time and takes no lease back. That time is charged, so later rounds take longer."""
     client("""
         class Launch(c.Structure):
             _fields_ = [("f", c.c_void_p), *((n, u32) for n in "xyzuvwb"), ("stream", c.c_void_p),
@@ -212,7 +212,7 @@ def test_work_of_all_kinds_is_gated(client, load):
 
         start()
         f = kernel(b"allot_sim_1000us_132b")
-        # 1 ms at the speed of the simulated card's memory.
+        # 1 ms at the speed of the simulated GPU's memory.
         n = 2 * 10**9
         p = alloc(2 * n)
         dsts, srcs, sizes = (u64 * 1)(p.value + n), (u64 * 1)(p), (size * 1)(n)
@@ -224,7 +224,7 @@ def test_work_of_all_kinds_is_gated(client, load):
             ok(cu.cuCtxSynchronize())
             return time.monotonic() - begin
 
-        # It teaches how long the work is.
+        # The library learns how long the work takes.
         work(100)
         took = [work(300)]
         while sum(took) < 0.75 * len(took) and len(took) < 8:
@@ -243,7 +243,7 @@ UNKNOWN = """
     """
 
 
-def test_unknown_forms_of_governed_names(client, tmp_path):
+def test_unknown_versions_of_governed_functions(client, tmp_path):
     log = tmp_path / "log"
     future = {"ALLOT_SIM_FUTURE": "1", "ALLOT_LOG": str(log)}
     assert client(UNKNOWN, **future) == "500 0 False 1\n"
@@ -254,7 +254,7 @@ def test_unknown_forms_of_governed_names(client, tmp_path):
     assert "does not know this function of the driver: allowed" in log.read_text()
 
 
-def test_what_is_refused_is_refused_by_the_driver_before_cuinit(client):
+def test_before_cuinit_the_driver_refuses_calls(client):
     client("""
         assert cu.cuMemMapArrayAsync(None, 1, None) == 1
         assert cu.cuMemMapArrayAsync(None, 0, None) == 3

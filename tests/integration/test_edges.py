@@ -9,7 +9,7 @@ from held import compile_c
 NVML_UNINITIALIZED = "1"
 NVML_NOT_SUPPORTED = "3"
 CUDA_NOT_SUPPORTED = "801"
-# A tenant gets other values from these, whatever the arguments: it has no process there, or no such pid.
+# These return other values in a tenant, whatever the arguments: it has no process there, or no such pid.
 OTHER_VALUES = {"nvmlDeviceGetProcessUtilization", "nvmlSystemGetProcessName"}
 
 
@@ -19,7 +19,7 @@ def edges(tmp_path_factory):
 
 
 def ends_of(machine, options, *command):
-    """{(symbol, case): how it ended}"""
+    """Returns {(symbol, case): result or signal of the call}."""
     done = machine.run("--memory", "10GiB", *options, "--", *command)
     assert done.returncode == 0, done.stdout[-200:] + done.stderr
     return {tuple(line.split(" ", 2)[:2]): line.split(" ", 2)[2] for line in done.stdout.splitlines()}
@@ -33,20 +33,20 @@ def compare(machine, edges, mode, *options):
 
 
 @pytest.mark.parametrize("mode", ["early", "joined"])
-def test_before_the_start(machine, edges, mode):
-    # The simulated NVML looks at some structures first.
+def test_before_initialization(machine, edges, mode):
+    # The simulated NVML checks some structures before it checks that it is initialized.
     assert not {case: ends for case, ends in compare(machine, edges, mode).items()
                 if not (case[0].startswith("nvml") and ends[1] == NVML_UNINITIALIZED)}
 
 
-def test_after_the_end_of_nvml(machine, edges):
+def test_after_shutdown_of_nvml(machine, edges):
     ends = ends_of(machine, (), edges, "late")
     assert len(ends) > 50 and set(ends.values()) == {NVML_UNINITIALIZED}
 
 
 @pytest.mark.parametrize("options", [(), ("--on-full", "swap")])
 def test_null_pointers(machine, edges, options):
-    """What a tenant may not use at all is refused whatever the arguments are."""
+    """Functions that a tenant may not use are refused whatever the arguments are."""
     def is_refused(symbol, end):
         return end == (NVML_NOT_SUPPORTED if symbol.startswith("nvml") else CUDA_NOT_SUPPORTED)
 
@@ -72,7 +72,7 @@ for count in (0, 1, 2, 64):
 
 
 def test_arrays_of_devices(machine2, python):
-    """NVML leaves a count that is more than it has as it was: what lies behind in the array is no device."""
+    """If the count exceeds the number of devices, NVML leaves it unchanged. The elements behind the devices are no devices."""
     two = ["--gpu", "0,1", "--memory", "10GiB"]
     alone = machine2.run(*two, "--", "env", "-u", "LD_PRELOAD", python, "-c", TOPOLOGY)
     tenant = machine2.run(*two, "--", python, "-c", TOPOLOGY)

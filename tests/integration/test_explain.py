@@ -25,7 +25,7 @@ def test_a_machine_without_kubernetes(tmp_path, options):
                                "this program does not run in a pod; name a kubeconfig by --kubeconfig, or allot-scheduler by --server\n")
 
 
-def test_a_kubeconfig_of_a_server_that_is_away(tmp_path):
+def test_a_kubeconfig_of_an_unreachable_server(tmp_path):
     config = tmp_path / "config"
     config.write_text("""apiVersion: v1
 clusters:
@@ -60,7 +60,7 @@ users:
     (("p", "--server", "http://h", "--service", "a/b"), "--server: can't be used with --service"),
     (("p", "--ca", "file"), "--ca: only with --server"),
 ])
-def test_what_can_not_be_meant(arguments, why):
+def test_bad_arguments_are_refused(arguments, why):
     done = explain(*arguments)
     assert done.returncode == 2 and why in done.stderr, done.stderr
 
@@ -76,7 +76,7 @@ def test_a_scheduler_without_a_cluster(tmp_path):
         scheduler.stop()
 
 
-def test_a_server_that_is_another(tmp_path):
+def test_a_server_without_the_path(tmp_path):
     scheduler = Scheduler(tmp_path / "s", tls=False)
     try:
         done = explain("pod", "--server", f"http://{scheduler.http}/elsewhere")
