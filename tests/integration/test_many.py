@@ -1,5 +1,5 @@
-"""The cost of monitoring: 200 tenants on eight cards, with one working tenant per card, are read four times a second. The bars
-are counters and comparisons with other commands of the same run. CPU use is only printed, as it depends on the machine."""
+"""The cost of monitoring: 200 tenants on eight GPUs, one working tenant per GPU, are read four times a second. The limits are
+counters, and comparisons with other commands of the same run. CPU use is only printed, as it depends on the machine."""
 
 import os
 import re
@@ -23,6 +23,7 @@ COLUMNS, LINES = 120, 50
 
 @pytest.fixture(scope="module")
 def crowd(tmp_path_factory):
+    """(machine, page): a machine with eight GPUs and 200 tenants that all have a process, and its daemon's page."""
     machine = make_machine(tmp_path_factory, "h200x8")
     try:
         page = Page(machine, tmp_path_factory.mktemp("page"), card="[gpu]\n" * 7)
@@ -39,7 +40,7 @@ def crowd(tmp_path_factory):
 
 
 def ps_s(machine):
-    """Processor time of one `allot ps --json`, which asks for the same list."""
+    """Processor time of one `allot ps --json`, which requests the same list."""
     before = os.times()
     for _ in range(5):
         subprocess.run([BUILD / "allot", "ps", "--json", *machine.sim], env=machine.environment, check=True,
@@ -63,18 +64,18 @@ def test_top(crowd):
             written = terminal.raw[first:]
     finally:
         terminal.close()
-    looks = seconds * 4
-    print(f"allot top: {100 * used_s / seconds:.2f} % of a core, {len(written) / looks:.0f} bytes a look; "
+    samples = seconds * 4
+    print(f"allot top: {100 * used_s / seconds:.2f} % of a core, {len(written) / samples:.0f} bytes a sample; "
           f"allot ps --json: {1000 * ps_s(machine):.1f} ms each")
-    # No flicker: nothing is cleared and drawn anew, only what changed is written.
+    # No flicker: nothing is cleared and drawn again, only changes are written.
     assert not re.search(rb"\x1b\[[0-3]?J|\x1bc", written)
-    assert 0 < len(written) < looks * COLUMNS * LINES
-    # With a terminal to keep up, a look costs less than the command that shows a list once.
-    assert used_s / looks < ps_s(machine)
+    assert 0 < len(written) < samples * COLUMNS * LINES
+    # Although it updates a terminal, a sample costs less than the command that prints the list once.
+    assert used_s / samples < ps_s(machine)
 
 
 def test_page(crowd):
-    """The daemon's part of it: all of what its main thread does more with a reader than without."""
+    """The daemon's part of the cost: the extra processor time of its main thread while a page is read."""
     machine, page = crowd
     daemon, = machine.daemons()
     watch = Watch(daemon, daemon)
@@ -97,39 +98,40 @@ def test_page(crowd):
     assert more / 4 < ps_s(machine)
 
 
-# What a browser has to do for any page that changes four times a second: to draw one number.
+# A browser's least work for any page that changes four times a second: it draws one number.
 LEAST_PAGE = """data:text/html,<!doctype html><p id=n>0</p><script>let n = 0; setInterval(() => {
-  n++; document.getElementById('n').firstChild.data = String(n); document.documentElement.dataset.states = n; }, 250)</script>"""
+  n++; document.getElementById('n').firstChild.data = String(n);
+  document.documentElement.dataset.states = n; }, 250)</script>"""
 
 
 @pytest.mark.skipif(not find_chromium(), reason="no Chromium here")
 def test_page_in_a_browser(crowd, tmp_path):
-    """What is shown already is neither written nor drawn again; so a state of 200 tenants costs a browser some times what one
-    number does, and not as much as its tenants are."""
+    """The page does not write or draw again the contents that it shows already. So the cost of a state of 200
+    tenants is a small multiple of the cost of one number, and not proportional to the number of tenants."""
     _, page = crowd
     browser = Chromium(tmp_path)
     try:
-        least = measure(browser, look(browser, LEAST_PAGE, 20), "a page with one number", SECONDS)
+        least = measure(browser, open_page(browser, LEAST_PAGE, 20), "a page with one number", SECONDS)
         browser.close_tabs()
         tab = browser.open(page.url, domains=["Runtime"])
         tab.wait("document.querySelector('#token-dialog').open")
         tab.type(READ)
         tab.press("Enter")
-        # Until its script is compiled for speed and what it made when it began is swept away: not the cost of what goes on for hours.
+        # Wait until the script is compiled for speed and the garbage of its start is collected: the steady state is measured.
         tab.wait(f"{STATES} >= 80", seconds=120)
         assert tab.run("document.querySelectorAll('#tenant-table tbody tr').length") == TENANTS
         each = measure(browser, tab, "the page", SECONDS)
         own = {name: f"{each[name] - least[name]:.2f} % of a core" for name in ("all_pct", "main_pct")}
-        print(f"the page's own part, without what the one number costs: {own}")
+        print(f"the page's own part, without the cost of the one number: {own}")
         done, states = count_changes(tab, SECONDS)
         assert states > 2
-        # What changes with every state is drawn, once, where it is in view: the GPUs and the first rows. The rows have 1,400 figures;
-        # hardly one of them is laid out or styled anew, and nothing is torn down and built anew.
+        # Figures that change with every state are drawn once, where they are in view: the GPUs and the first rows. Of the
+        # 1,400 figures of the rows hardly one needs a new layout or style, and no element is removed and built again.
         assert each["LayoutCount"] < 0.5 and each["RecalcStyleCount"] < 0.5
         assert done["texts"] < states and done["nodes"] <= 1
         assert 0 < done["boards"] <= 3 * states + 3
         assert each["TaskDuration"] < 8 * least["TaskDuration"]
-        # The timelines are below: no picture is drawn until somebody looks at it.
+        # The timelines are further down: none is drawn until it is scrolled into view.
         assert done["draws"] == 0
         tab.run("document.querySelector('#leases').scrollIntoView()")
         tab.wait("window.done.draws > 0")
@@ -138,7 +140,8 @@ def test_page_in_a_browser(crowd, tmp_path):
         browser.close()
 
 
-def look(browser, url, states):
+def open_page(browser, url, states):
+    """A tab with the page, which has received at least so many states."""
     tab = browser.open(url, domains=["Runtime"])
     tab.wait(f"{STATES} >= {states}")
     return tab

@@ -1,5 +1,5 @@
-"""Error messages: one line that says what is wrong, why, and what to do. Each row of the table has the user's mistake, the
-value that the message must name, and the words that say what to do."""
+"""Error messages: one line that states the error, its reason and the remedy. Each row of the tables has the user's mistake, the
+value that the message must name, and part of the remedy."""
 
 import json
 import os
@@ -15,12 +15,13 @@ from servers import start_servers
 LINE_MOST = 400
 
 
-def check(said, value, remedy):
-    assert said.count("\n") == 1 and said.endswith("\n"), said
-    assert len(said) <= LINE_MOST and said.isprintable() is False and said[:-1].isprintable(), said
-    assert value in said and remedy in said, said
-    # What there is to do stands behind what is wrong.
-    assert said.index(value) <= said.index(remedy), said
+def check(message, value, remedy):
+    """Checks that the message is one printable line, and names first the value and then the remedy."""
+    assert message.count("\n") == 1 and message.endswith("\n"), message
+    assert len(message) <= LINE_MOST and message.isprintable() is False and message[:-1].isprintable(), message
+    assert value in message and remedy in message, message
+    # The remedy follows the error.
+    assert message.index(value) <= message.index(remedy), message
 
 
 RUN = [
@@ -59,14 +60,14 @@ RUN = [
 ]
 
 
-def test_run(machine):
+def test_errors_of_run(machine):
     tenant = machine.start("--name", "taken", "--", "sleep", "60")
     machine.wait_for_tenant("taken")
     for options, value, remedy in RUN:
         done = machine.run(*options, "--", "true")
         assert done.returncode == 125, (options, done)
         check(done.stderr, value, remedy)
-    # Quotas that sum over the whole are taken, with a warning that says what each has for now.
+    # Quotas that sum to over 100 % are accepted, with a warning that states the present guarantee.
     other = machine.start("--name", "other", "--cores", "70", "--", "sleep", "60")
     machine.wait_for_tenant("other")
     done = machine.run("--cores", "70", "--", "true")
@@ -103,7 +104,7 @@ COMMANDS = [
 ]
 
 
-def test_commands(machine):
+def test_errors_of_other_commands(machine):
     tenant = machine.start("--name", "taken", "--", "sleep", "60")
     machine.wait_for_tenant("taken")
     for arguments, status, value, remedy in COMMANDS:
@@ -143,13 +144,14 @@ SETTINGS = [
 
 
 def command_line(program, *arguments, status=1):
+    """Runs the program, which must end with `status`; returns its stderr."""
     done = subprocess.run([BUILD / program, *arguments], capture_output=True, text=True, check=False, timeout=20,
                           stdin=subprocess.DEVNULL)
     assert done.returncode == status, done
     return done.stderr
 
 
-def test_settings(tmp_path):
+def test_errors_of_settings(tmp_path):
     file = tmp_path / "conf"
     for text, value, remedy in SETTINGS:
         file.write_text(text + "\n")
@@ -162,8 +164,8 @@ def test_settings(tmp_path):
 
 @pytest.mark.parametrize("program, settings", [("allotd", ("state_dir = /tmp/x", "audit_log = /x", "kube_labels = x")),
                                                ("allot-scheduler", ("audit_log = /x", "scheduler_name = x"))])
-def test_settings_are_text(program, settings, tmp_path):
-    """What is not can't be told in JSON, on a page, or by a Node's annotation."""
+def test_settings_must_be_utf8(program, settings, tmp_path):
+    """Bytes that are not UTF-8 can't be shown in JSON, on a page, or in a Node's annotation."""
     file = tmp_path / "settings"
     for setting in settings:
         for bad in (b"\xff", b"\x1b", b"\xed\xa0\x80"):
@@ -173,13 +175,13 @@ def test_settings_are_text(program, settings, tmp_path):
             check(done.stderr, setting.split()[0], "is not UTF-8")
 
 
-def test_places(machine, tmp_path):
-    """A daemon that can't begin where it is told to."""
+def test_errors_of_run_directories(machine, tmp_path):
+    """A daemon that can't start in the run directory that it was given."""
     start_servers(machine, tmp_path, "")
     sim = ["--sim-socket", machine.run_dir / "sim.sock", "--nvml", BUILD / "sim" / "libnvidia-ml.so.1"]
 
-    def start(place, *more):
-        return command_line("allotd", "--private", "--foreground", "--run-dir", place, *sim, *more).splitlines(True)[-1]
+    def start(run_dir, *more):
+        return command_line("allotd", "--private", "--foreground", "--run-dir", run_dir, *sim, *more).splitlines(True)[-1]
 
     long = tmp_path / ("x" * 90)
     check(start(long), str(long), "at most 79 bytes")
@@ -214,8 +216,8 @@ PODS = [
 ]
 
 
-def test_pods(tmp_path):
-    """Denied as kubectl shows it: the message of the status."""
+def test_errors_of_pods(tmp_path):
+    """The webhook denies the pod; kubectl shows the message of the status."""
     scheduler = Scheduler(tmp_path)
     try:
         for limits, annotations, value, remedy in PODS:
@@ -229,8 +231,8 @@ def test_pods(tmp_path):
         scheduler.stop()
 
 
-def test_requests_by_hand(machine, tmp_path):
-    """The daemon's own words, to a program that speaks its protocol."""
+def test_errors_of_protocol_requests(machine, tmp_path):
+    """The daemon's own messages, to a program that speaks its protocol."""
     start_servers(machine, tmp_path, "")
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(str(machine.run_dir / "allotd.sock"))
@@ -250,10 +252,11 @@ def test_requests_by_hand(machine, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"version":1}'])
-def test_what_is_no_request(machine, tmp_path, text):
+def test_malformed_requests(machine, tmp_path, text):
     start_servers(machine, tmp_path, "")
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(str(machine.run_dir / "allotd.sock"))
         connection.sendall(text.encode() + b"\n")
-        said = json.loads(connection.makefile().readline())["error"]
-        assert "\n" not in said and any(word in said for word in ("not JSON: column", "must be one JSON object", "missing"))
+        error = json.loads(connection.makefile().readline())["error"]
+        assert "\n" not in error
+        assert any(reason in error for reason in ("not JSON: column", "must be one JSON object", "missing"))

@@ -1,5 +1,5 @@
-"""/metrics of allotd on the simulated GPU: it agrees with `allot ps`, has Prometheus's format, and answers only authorized
-clients; and no client can harm the daemon."""
+"""/metrics of allotd on the simulated GPU. It agrees with `allot ps`, has Prometheus's format, and answers only authorized
+clients; no client can harm the daemon."""
 
 import os
 import pathlib
@@ -27,28 +27,30 @@ look("held")
 
 @pytest.fixture
 def served(machine, tmp_path):
+    """The address at which the machine's daemon serves its metrics."""
     return listen(machine, tmp_path)
 
 
 def find_promtool():
-    """scripts/test puts it there, out of Debian's package of Prometheus."""
+    """The path of promtool, or None. scripts/test extracts it from Debian's package of Prometheus."""
     here = ROOT / "build" / "promtool"
     return str(here) if here.exists() else shutil.which("promtool")
 
 
 def hold(machine, python, name, mib, *options, memory=None):
+    """Starts a tenant that allocates `mib` MiB and then prints "held". Its quota is `memory`, or has room for a context."""
     tenant = Tenant(machine, python, HOLD.format(mib=mib), memory or f"{mib + 1024}MiB", name,
                     options)
     return tenant
 
 
-# ---- what it says ----
+# ---- values ----
 
-def assert_between(before, value, after, what):
-    assert before <= value <= after, f"{what}: {before} {value} {after}"
+def assert_between(before, value, after, name):
+    assert before <= value <= after, f"{name}: {before} {value} {after}"
 
 
-def test_it_says_what_ps_says(machine, python, served):
+def test_values_agree_with_ps(machine, python, served):
     loader = machine.start("--name", "loads", "--memory", "8GiB", "--cores", "30",
                            "--cores-limit", "60", "--priority", "5", "--",
                            *machine.load("--seconds", 60))
@@ -97,8 +99,8 @@ def test_it_says_what_ps_says(machine, python, served):
     holder.end()
 
 
-def test_time_and_limits_that_are_lent(machine, served):
-    """Alone on the card it is lent what nobody uses, and that is counted."""
+def test_lent_time_and_limits_are_counted(machine, served):
+    """A tenant that is alone on the GPU is lent the unused time, and the lending is counted."""
     machine.start("--name", "a", "--memory", "1GiB", "--cores", "30", "--elastic", "on", "--",
                   *machine.load("--seconds", 60, "--kernel-us", 1000))
     page = wait_for_page(served, lambda p: (p.value("allot_tenant_cores_lent_ratio") or 0) > 0.3,
@@ -112,7 +114,7 @@ def test_time_and_limits_that_are_lent(machine, served):
     wait_for_page(served, lambda p: p.value("allot_tenant_gpu_seconds_total") > used + 0.1)
 
 
-def test_who_waits_for_memory_is_seen_and_goes_on(machine, python, served):
+def test_a_wait_for_memory_is_shown_until_it_is_granted(machine, python, served):
     first = hold(machine, python, "first", 100 << 10, "--on-full", "wait")
     assert first.line() == "held"
     second = hold(machine, python, "second", 100 << 10, "--on-full", "wait")
@@ -121,7 +123,7 @@ def test_who_waits_for_memory_is_seen_and_goes_on(machine, python, served):
     assert page.value("allot_tenant_memory_wait_place", tenant="second") == 1
     assert page.label("allot_tenant_state", "state", tenant="second") == "queued"
     assert page.value("allot_tenants", state="queued") == 1
-    # The first that asks is its context.
+    # Its context is the first request.
     assert page.value("allot_tenant_memory_wanted_bytes", tenant="second") >= 500 * MIB
     assert page.value("allot_tenant_memory_reserve_bytes", tenant="second") == 101 * GIB
     assert page.value("allot_tenant_memory_granted_bytes", tenant="second") == 0
@@ -145,7 +147,7 @@ def test_who_waits_for_memory_is_seen_and_goes_on(machine, python, served):
     second.end()
 
 
-def test_who_waits_and_is_ended(machine, python, served):
+def test_an_interrupted_wait_is_counted(machine, python, served):
     first = hold(machine, python, "first", 100 << 10, "--on-full", "wait")
     assert first.line() == "held"
     second = hold(machine, python, "second", 100 << 10, "--on-full", "wait")
@@ -161,7 +163,7 @@ def test_who_waits_and_is_ended(machine, python, served):
     first.end()
 
 
-def test_memory_that_moves_is_seen(machine, python, tmp_path):
+def test_moves_of_swapped_memory_are_counted(machine, python, tmp_path):
     machine_served = start_servers(machine, tmp_path, "metrics_listen = 127.0.0.1:0\n",
                                    f"memory = {2560 * MIB}\n")
     address = address_in(machine_served)
@@ -171,7 +173,7 @@ def test_memory_that_moves_is_seen(machine, python, tmp_path):
     assert scrape(address).value("allot_tenant_swap_arena_bytes", tenant="first") == GIB
     second = hold(machine, python, "second", 1000, *swap, memory="1600MiB")
     assert second.line() == "held"
-    # Counted at the daemon's next look.
+    # The daemon's next sample counts it.
     page = wait_for_page(address, lambda p: p.value("allot_tenant_swap_moves_total", tenant="first",
                                                     direction="out"))
     assert page.label("allot_tenant_swap_state", "state", tenant="first") == "out"
@@ -184,7 +186,7 @@ def test_memory_that_moves_is_seen(machine, python, tmp_path):
     assert page.value("allot_swap_arena_reserved_bytes") == 2 * GIB
     second.go()
     second.end()
-    # There is room again: back it comes, and the figures of who ended stay in the sum.
+    # There is room again: the memory moves back, and the figures of the ended tenant remain in the sum.
     page = wait_for_page(address, lambda p: p.value("allot_tenant_swap_moves_total", tenant="first",
                                                     direction="back") == 1)
     assert page.value("allot_swap_moves_total", direction="back") == 1
@@ -192,7 +194,7 @@ def test_memory_that_moves_is_seen(machine, python, tmp_path):
     first.end()
 
 
-def test_hamis_names_say_the_same(machine, python, served):
+def test_values_under_hamis_names_agree(machine, python, served):
     holder = hold(machine, python, "holds", 2000)
     assert holder.line() == "held"
     load = machine.start("--name", "works", "--memory", "1GiB", "--", *machine.load("--seconds", 60))
@@ -227,13 +229,13 @@ def test_hamis_names_say_the_same(machine, python, served):
     holder.end()
 
 
-def test_gpu_managers_names_by_option(machine2, tmp_path):
-    said = start_servers(machine2, tmp_path, "metrics_listen = 127.0.0.1:0\n"
-                         "metrics_names = gpu-manager\n", card="[gpu]\n")
+def test_gpu_managers_names_are_optional(machine2, tmp_path):
+    log = start_servers(machine2, tmp_path, "metrics_listen = 127.0.0.1:0\n"
+                        "metrics_names = gpu-manager\n", card="[gpu]\n")
     tenant = machine2.start("--name", "two", "--gpu", "0,1", "--memory", "4GiB", "--cores", "30",
                             "--", "sleep", "60")
     machine2.wait_for_tenant("two")
-    page = scrape(address_in(said))
+    page = scrape(address_in(log))
     pod = {"pod_name": "", "namespace": "", "node": os.uname().nodename, "container_name": "two"}
     assert page.all("container_request_gpu_utilization") == [({**pod, "req_of_gpu": "total"}, 0.6)]
     assert page.all("container_request_gpu_memory") == \
@@ -245,9 +247,9 @@ def test_gpu_managers_names_by_option(machine2, tmp_path):
     tenant.terminate()
 
 
-def test_what_is_left_in_pieces(machine2, tmp_path):
-    said = start_servers(machine2, tmp_path, "metrics_listen = 127.0.0.1:0\n", card="[gpu]\n")
-    address = address_in(said)
+def test_fragmentation_and_failed_allocations(machine2, tmp_path):
+    log = start_servers(machine2, tmp_path, "metrics_listen = 127.0.0.1:0\n", card="[gpu]\n")
+    address = address_in(log)
     assert scrape(address).value("allot_fragmentation_ratio", resource="cores") == 0
     tenant = machine2.start("--name", "a", "--gpu", "1", "--memory", "4GiB", "--cores", "60", "--",
                             "sleep", "60")
@@ -256,7 +258,7 @@ def test_what_is_left_in_pieces(machine2, tmp_path):
         assert machine2.run(*options, "--", "true").returncode == 125
     page = wait_for_page(address, lambda p: p.value(
         "allot_allocation_failures_total", reason="no_room") == 1)
-    # 40 points of 140 that are left are on a card of which something is promised.
+    # Of 140 unpromised points, 40 are on a GPU that is partly promised.
     assert page.value("allot_fragmentation_ratio", resource="cores") == pytest.approx(40 / 140)
     assert page.value("allot_fragmentation_ratio", resource="memory") == pytest.approx(0.49, abs=0.02)
     assert page.value("allot_allocation_failures_total", reason="name_in_use") == 1
@@ -282,20 +284,20 @@ def test_use_by_namespace_outlives_its_tenants(machine, python, served):
 
 @pytest.mark.skipif(not find_promtool(), reason="promtool is missing; scripts/test gets it")
 def test_promtool_on_gpu_managers_names(machine, tmp_path):
-    """One of them ends as a counter does, and is none: that is gpu-manager's, and all there is to say."""
+    """gpu-manager gives one gauge a name that ends like a counter's. That is promtool's only complaint."""
     address = listen(machine, tmp_path, "metrics_names = hami,gpu-manager\n")
     tenant = machine.start("--name", "a", "--memory", "1GiB", "--", "sleep", "60")
     machine.wait_for_tenant("a")
     _, _, text = request(address)
     done = subprocess.run([find_promtool(), "check", "metrics"], input=text, check=False,
                           capture_output=True, text=True)
-    said = (done.stdout + done.stderr).splitlines()
-    assert len(said) == 1 and said[0].startswith("container_gpu_memory_total non-counter"), done
+    complaints = (done.stdout + done.stderr).splitlines()
+    assert len(complaints) == 1 and complaints[0].startswith("container_gpu_memory_total non-counter"), done
     tenant.terminate()
 
 
 @pytest.mark.skipif(not find_promtool(), reason="promtool is missing; scripts/test gets it")
-def test_promtool_has_nothing_to_say(machine, python, served):
+def test_promtool_reports_nothing(machine, python, served):
     tenants = [hold(machine, python, "fails", 100, "--elastic", "on", "--cores", "10"),
                hold(machine, python, "waits", 100, "--on-full", "wait"),
                hold(machine, python, "swaps", 100, "--on-full", "swap")]
@@ -320,14 +322,14 @@ def test_every_metric_is_documented():
     assert mark and table == done.stdout, "docs/reference/metrics.md: see CONTRIBUTING.md for how it is made"
 
 
-def test_no_other_type_than_its_name_says(served):
+def test_types_match_names(served):
     page = scrape(served)
     assert len(page.types) > 20
     for name, kind in page.types.items():
         assert kind == ("counter" if name.endswith("_total") else "gauge"), name
 
 
-# ---- who may ask, and what ----
+# ---- access ----
 
 def test_paths_and_methods(served):
     assert request(served, "/healthz")[::2] == (200, "ok\n")
@@ -343,7 +345,7 @@ def test_paths_and_methods(served):
     assert request(served, "/metrics?name=x")[0] == 200
 
 
-def test_a_token(machine, tmp_path):
+def test_token_is_required_and_reread(machine, tmp_path):
     file = tmp_path / "token"
     file.write_text(TOKEN + "\n")
     address = listen(machine, tmp_path, f"metrics_token_file = {file}\n")
@@ -359,10 +361,10 @@ def test_a_token(machine, tmp_path):
     assert request(address)[1]["WWW-Authenticate"].startswith("Bearer ")
     assert "allot_" not in request(address)[2]
     assert request(address, method="POST")[0] == 405
-    # Those who look after the daemon need none, and learn nothing.
+    # Health checks need no token, and reveal nothing.
     assert status(path="/healthz") == 200 and status(path="/readyz") == 200
     assert status(path="/none") == 404
-    # Another token counts from now on; without a file nobody may read, and the log says so once.
+    # A new token takes effect at once. Without the file every request is refused, and the log says so once.
     file.write_text("quite-another-token")
     assert status(f"Bearer {TOKEN}") == 401
     assert status("Bearer quite-another-token") == 200
@@ -378,7 +380,7 @@ def test_a_unix_socket(machine, tmp_path):
     start_servers(machine, tmp_path, f"metrics_listen = unix:{path}\n")
     assert scrape(f"unix:{path}").value("allot_device_memory_bytes") > GIB
     assert path.stat().st_mode & 0o777 == 0o600
-    # One whose own socket has the longest name that there is.
+    # A client whose own socket has the longest name possible.
     client = socket.socket(socket.AF_UNIX)
     client.bind(str(tmp_path / "c").ljust(107, "x"))
     client.connect(str(path))
@@ -396,22 +398,23 @@ def test_ipv6(machine, tmp_path):
         socket.socket(socket.AF_INET6).bind(("::1", 0))
     except OSError as error:
         pytest.skip(f"no IPv6 here: {error}")
-    said = start_servers(machine, tmp_path, "metrics_listen = [::1]:0\n")
-    assert address_in(said).startswith("[::1]:")
-    assert scrape(address_in(said)).value("allot_device_memory_bytes") > GIB
+    log = start_servers(machine, tmp_path, "metrics_listen = [::1]:0\n")
+    assert address_in(log).startswith("[::1]:")
+    assert scrape(address_in(log)).value("allot_device_memory_bytes") > GIB
 
 
-# ---- at the start ----
+# ---- start ----
 
-def start_fails(machine, tmp_path, settings, says):
+def start_fails(machine, tmp_path, settings, messages):
+    """Checks that a daemon with these settings ends, and that its error contains all of the messages."""
     with pytest.raises(AssertionError) as failure:
         start_servers(machine, tmp_path, settings)
-    assert all(part in str(failure.value) for part in says), failure.value
+    assert all(part in str(failure.value) for part in messages), failure.value
     wait_until(lambda: not [line for line in machine.servers().values() if "/allotd " in line],
                what="the end of the daemon")
 
 
-def test_a_port_in_use(machine, tmp_path):
+def test_a_port_in_use_prevents_the_start(machine, tmp_path):
     taken = socket.socket()
     taken.bind(("127.0.0.1", 0))
     taken.listen()
@@ -421,14 +424,14 @@ def test_a_port_in_use(machine, tmp_path):
     taken.close()
 
 
-def test_a_file_that_is_no_socket(machine, tmp_path):
+def test_a_file_that_is_not_a_socket_is_kept(machine, tmp_path):
     file = tmp_path / "precious"
     file.write_text("kept")
     start_fails(machine, tmp_path, f"metrics_listen = unix:{file}\n", [f"{file}", "is not a socket"])
     assert file.read_text() == "kept"
 
 
-@pytest.mark.parametrize("settings, says", [
+@pytest.mark.parametrize("settings, messages", [
     ("metrics_listen = 0.0.0.0:0\n",
      ["'0.0.0.0:0' can be reached from other machines", "metrics_token_file", "metrics_open = on"]),
     ("metrics_listen = localhost:9400\n", ["settings:1: metrics_listen: 'localhost:9400'",
@@ -444,25 +447,25 @@ def test_a_file_that_is_no_socket(machine, tmp_path):
      ["/etc/passwd: must be a PEM file"]),
 ], ids=["open to all", "a name", "a relative path", "no such token", "a key alone", "no such certificate",
         "no PEM file"])
-def test_settings_that_are_not_right(machine, tmp_path, settings, says):
-    start_fails(machine, tmp_path, settings, says)
+def test_wrong_settings_prevent_the_start(machine, tmp_path, settings, messages):
+    start_fails(machine, tmp_path, settings, messages)
 
 
-def test_open_to_all_if_that_is_said(machine, tmp_path):
-    said = start_servers(machine, tmp_path, "metrics_listen = 0.0.0.0:0\nmetrics_open = on\n")
-    port = address_in(said).rpartition(":")[2]
+def test_metrics_open_allows_any_client(machine, tmp_path):
+    log = start_servers(machine, tmp_path, "metrics_listen = 0.0.0.0:0\nmetrics_open = on\n")
+    port = address_in(log).rpartition(":")[2]
     assert scrape(f"127.0.0.1:{port}").value("allot_device_memory_bytes") > GIB
 
 
-@pytest.mark.parametrize("where", ["127.0.0.1", "unix"])
-def test_after_a_kill_the_next_daemon_serves_at_the_same_place(machine, tmp_path, where):
+@pytest.mark.parametrize("kind", ["127.0.0.1", "unix"])
+def test_the_next_daemon_serves_at_the_same_address(machine, tmp_path, kind):
     free = socket.socket()
     free.bind(("127.0.0.1", 0))
-    address = (f"unix:{tmp_path}/m" if where == "unix" else "127.0.0.1:%d" % free.getsockname()[1])
+    address = (f"unix:{tmp_path}/m" if kind == "unix" else "127.0.0.1:%d" % free.getsockname()[1])
     free.close()
     settings = tmp_path / "settings"
     settings.write_text(f"metrics_listen = {address}\n")
-    # Starts a daemon, and another when that has gone.
+    # It starts a daemon, and the next one after that daemon was killed.
     tenant = machine.start("--name", "a", "--memory", "1GiB", "--", "sleep", "60",
                            environment={"ALLOT_CONFIG": str(settings)})
     machine.wait_for_tenant("a")
@@ -485,16 +488,16 @@ def test_after_a_kill_the_next_daemon_serves_at_the_same_place(machine, tmp_path
 
 
 def test_off_by_default(machine, tmp_path):
-    said = start_servers(machine, tmp_path, "")
-    assert "metrics" not in said
+    log = start_servers(machine, tmp_path, "")
+    assert "metrics" not in log
     daemon, = [pid for pid, line in machine.servers().items() if "/allotd " in line]
-    # Nor does it cost anything.
+    # The HTTP library is not even loaded.
     assert "libmicrohttpd" not in pathlib.Path(f"/proc/{daemon}/maps").read_text()
 
 
-# ---- clients that are not well ----
+# ---- misbehaving clients ----
 
-def test_slow_clients_are_dropped_and_hold_nobody_up(machine, served):
+def test_slow_clients_are_dropped_and_delay_no_one(machine, served):
     host, port = served.split(":")
     begun = time.monotonic()
 
@@ -504,7 +507,7 @@ def test_slow_clients_are_dropped_and_hold_nobody_up(machine, served):
         return client
 
     slow = [connect(b""), connect(b"GET /metr"), connect(b"GET /metrics HTTP/1.1\r\nHost: x\r\nX: ")]
-    # One that goes on, a byte at a time, is slow all the same.
+    # A client that sends a byte at a time is slow too.
     drip = connect(b"GET /metrics HTTP/1.1\r\nHost: x\r\nX: ")
     asked = 0
     while time.monotonic() - begun < 4:
@@ -527,8 +530,8 @@ def test_slow_clients_are_dropped_and_hold_nobody_up(machine, served):
         client.close()
 
 
-def test_more_clients_than_it_serves(machine, served):
-    """Who holds all its connections keeps another waiting for as long as they are let live."""
+def test_more_clients_than_connections(machine, served):
+    """Clients that hold all connections delay others only until the idle connections are dropped."""
     host, port = served.split(":")
     many = [socket.create_connection((host, int(port))) for _ in range(45)]
     assert machine.ps()["devices"]
@@ -538,7 +541,7 @@ def test_more_clients_than_it_serves(machine, served):
     assert request(served, "/healthz")[0] == 200
 
 
-def test_pages_are_made_ten_times_a_second_at_most(served):
+def test_at_most_ten_pages_a_second_are_made(served):
     begun = time.monotonic()
     for _ in range(200):
         page = scrape(served)
@@ -546,8 +549,8 @@ def test_pages_are_made_ten_times_a_second_at_most(served):
     assert page.value("allot_metrics_pages_total") <= 10 * elapsed + 1
 
 
-def test_a_daemon_that_is_asked_ends_when_it_should(tmp_path_factory, tmp_path):
-    """Clients that stay connected keep no private daemon alive."""
+def test_connected_clients_keep_no_daemon_alive(tmp_path_factory, tmp_path):
+    """A private daemon ends after its last tenant, even while a metrics client is connected."""
     machine = make_machine(tmp_path_factory, "h200")
     settings = tmp_path / "settings"
     settings.write_text("metrics_listen = 127.0.0.1:0\n")

@@ -1,5 +1,5 @@
-"""Alerts and the dashboard: Prometheus's own checker accepts them, they use only existing metrics, and a real Prometheus that
-reads a daemon has data for every panel and fires alerts when something is wrong."""
+"""Alerts and the dashboard. Prometheus's own checker accepts them, and they use only existing metrics. A real Prometheus that
+reads a daemon has data for every panel, and fires alerts when something is wrong."""
 
 import os
 import re
@@ -33,7 +33,7 @@ def run_promtool(*arguments, **more):
                           **more)
 
 
-# ---- as files ----
+# ---- files ----
 
 @promtool
 def test_rules_and_configuration_are_well_formed():
@@ -47,7 +47,7 @@ def test_rules_fire_when_they_should():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_each_alert_is_tested_firing_and_not():
+def test_each_alert_has_a_firing_and_a_quiet_test():
     tests = {one["name"]: one["alert_rule_test"] for one in
              yaml.safe_load((FILES / "rules_test.yaml").read_text())["tests"]}
     assert list(tests) == list(alerts_of_rules())
@@ -57,8 +57,8 @@ def test_each_alert_is_tested_firing_and_not():
 
 
 @promtool
-def test_a_rule_that_never_fires_is_found(tmp_path):
-    """Of the tests above, that they can fail. Those that take no hours."""
+def test_rule_tests_detect_rules_that_never_fire(tmp_path):
+    """Shows that test_rules_fire_when_they_should can fail, with the rules whose tests take minutes and not hours."""
     rules = yaml.safe_load((FILES / "rules.yaml").read_text())
     for group in rules["groups"]:
         for rule in group["rules"]:
@@ -74,20 +74,20 @@ def test_a_rule_that_never_fires_is_found(tmp_path):
     assert missed == {one["name"] for one in tests["tests"]} and len(missed) > 10, done.stdout
 
 
-def test_each_alert_is_explained():
+def test_each_alert_is_documented():
     page = (ROOT / "docs" / "reference" / "alerts.md").read_text()
     explained = re.findall(r"^## (Allot\w+)$", page, re.M)
     assert explained == list(alerts_of_rules())
 
 
 @promtool
-def test_every_expression_is_of_metrics_that_there_are(tmp_path):
+def test_every_expression_uses_existing_metrics(tmp_path):
     expressions = {**dashboard_queries(), **{name: rule["expr"] for name, rule in alerts_of_rules().items()}}
     assert len(expressions) > 60
-    there_are = metric_names()
-    for what, expression in expressions.items():
+    existing = metric_names()
+    for name, expression in expressions.items():
         names = set(re.findall(r"\b(?:allot|hami)_\w+", expression))
-        assert names and names <= there_are, (what, names - there_are)
+        assert names and names <= existing, (name, names - existing)
     file = tmp_path / "rules.yaml"
     file.write_text(yaml.safe_dump({"groups": [{"name": "checked", "rules": [
         {"record": f"r{i}", "expr": one} for i, one in enumerate(expressions.values())]}]}))
@@ -95,7 +95,7 @@ def test_every_expression_is_of_metrics_that_there_are(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_dashboard_is_what_its_table_makes():
+def test_the_dashboard_is_generated_from_its_table():
     made = subprocess.run([ROOT / "scripts/dashboard"], capture_output=True, text=True, check=True).stdout
     assert made == (FILES / "dashboard.json").read_text(), "scripts/dashboard >deploy/helm/allot/files/dashboard.json"
 
@@ -104,10 +104,10 @@ def test_the_dashboard_is_what_its_table_makes():
 
 @pytest.fixture
 def watched(machine, tmp_path):
-    """(machine, Prometheus) of a card of 8 GiB."""
-    said = start_servers(machine, tmp_path, "metrics_listen = 127.0.0.1:0\ncensus_interval = 50ms\n",
-                         f"memory = {8 << 30}\n")
-    prometheus = Prometheus(tmp_path / "prometheus", {"allotd": address_in(said)})
+    """(machine, Prometheus): Prometheus scrapes the daemon of a machine whose GPU has 8 GiB."""
+    log = start_servers(machine, tmp_path, "metrics_listen = 127.0.0.1:0\ncensus_interval = 50ms\n",
+                        f"memory = {8 << 30}\n")
+    prometheus = Prometheus(tmp_path / "prometheus", {"allotd": address_in(log)})
     yield machine, prometheus
     prometheus.stop()
 
@@ -124,10 +124,10 @@ def test_a_demo_has_data_for_every_panel(watched, python):
     assert swap.line() == "held" and first.line() == "held"
     Tenant(machine, python, HOLD.format(mib=1000), "3GiB", "second", ("--on-full", "wait"))
     machine.wait_for_tenant("second", lambda t: t["state"] == "queued")
-    queries = {what: expression for what, expression in dashboard_queries().items() if what[0] != CLUSTER}
+    queries = {panel: expression for panel, expression in dashboard_queries().items() if panel[0] != CLUSTER}
     assert len(queries) > 30
-    for what, expression in queries.items():
-        prometheus.wait_for_data(expression, what)
+    for panel, expression in queries.items():
+        prometheus.wait_for_data(expression, panel)
     busy = prometheus.query('sum(rate(allot_tenant_gpu_seconds_total{tenant=~"train|eval"}[5s]))')[0][1]
     assert busy > 0.2
     assert prometheus.query("count(allot_build_info)")[0][1] == 1
@@ -138,28 +138,28 @@ def names_of(alerts):
 
 
 @prometheus
-def test_faults_fire_their_alerts_and_health_none(watched, python):
+def test_only_faults_fire_their_alerts(watched, python):
     machine, prometheus = watched
     machine.start("--name", "well", "--memory", "1GiB", "--cores", "30", "--", *machine.load("--seconds", 120))
-    round_it = machine.start("--name", "round", "--memory", "1GiB", "--", "sh", "-c",
-                             'read -r line; exec env -u LD_PRELOAD "$@"', "sh", *machine.load("--seconds", 120),
-                             stdin=subprocess.PIPE)
+    bypassing = machine.start("--name", "bypassing", "--memory", "1GiB", "--", "sh", "-c",
+                              'read -r line; exec env -u LD_PRELOAD "$@"', "sh", *machine.load("--seconds", 120),
+                              stdin=subprocess.PIPE)
     wants = Tenant(machine, python, DENIED, "1GiB", "wants")
     assert wants.line() == "ready"
-    # An increase is seen by who has seen the 0.
+    # Prometheus computes an increase only from samples that include the 0 before.
     for metric in ("violations_total", "allocations_denied_total"):
-        for tenant in ("round", "wants"):
+        for tenant in ("bypassing", "wants"):
             prometheus.wait_for_data(f'count_over_time(allot_tenant_{metric}{{tenant="{tenant}"}}[1m]) >= 2')
     prometheus.wait_for_evaluation()
     wait_until(lambda: prometheus.firing() == [], what="no alert")
 
-    round_it.stdin.write("go\n")
-    round_it.stdin.close()
+    bypassing.stdin.write("go\n")
+    bypassing.stdin.close()
     wants.go()
     assert wants.line() == "refused"
     refused = machine.run("--memory", "100GiB", "--", "true")
     assert refused.returncode == 125
-    found = prometheus.wait_for_alert("AllotLibraryBypassed", tenant="round", reason="unregistered")
+    found = prometheus.wait_for_alert("AllotLibraryBypassed", tenant="bypassing", reason="unregistered")
     assert found["node"] == "127.0.0.1"
     prometheus.wait_for_alert("AllotAllocationsDenied", tenant="wants")
     prometheus.wait_for_alert("AllotTenantsRefused", reason="no_room")

@@ -1,4 +1,4 @@
-"""allot-scheduler from the view of its clients: TLS, limits, clients that misbehave, and its command line."""
+"""allot-scheduler as its clients see it: TLS, limits, misbehaving clients, and its command line."""
 
 import base64
 import http.client
@@ -21,6 +21,7 @@ from scheduler import Scheduler, gpu_pod, issue, patch_of, review, run_scheduler
 
 @pytest.fixture
 def scheduler(tmp_path):
+    """start(settings, tls) starts allot-scheduler until the test ends; it returns the Scheduler."""
     started = []
 
     def start(settings="", tls=True):
@@ -32,7 +33,7 @@ def scheduler(tmp_path):
         one.stop()
 
 
-def test_a_pod_is_completed_by_tls(scheduler):
+def test_the_webhook_completes_pods_over_tls(scheduler):
     s = scheduler()
     status, answer = s.post("/webhook", review(gpu_pod({"nvidia.com/gpumem": "3000"})))
     assert status == 200
@@ -48,21 +49,21 @@ def test_a_pod_is_completed_by_tls(scheduler):
     assert "allot_scheduler_pods_denied_total 1\n" in text and "allot_scheduler_pods_changed_total 1\n" in text
 
 
-def test_what_is_no_review_is_refused(scheduler):
+def test_malformed_reviews_are_refused(scheduler):
     s = scheduler()
     for body in ("", "{", "[" * 100000, '{"a":1,"a":2}', b"\xff\xfe", json.dumps({"kind": "AdmissionReview"}),
                  json.dumps([review({})])):
         status, answer = s.ask("POST", "/webhook", body)
         assert status == 400 and json.loads(answer)["Error"], (body[:40], status, answer)
-    # A NUL in a text is no way past it.
+    # A NUL character in a text does not bypass the check.
     status, answer = s.ask("POST", "/webhook",
                            json.dumps(review(gpu_pod({"nvidia.com/gpu": "1\0"}, hostname="a\0b"))))
     assert status == 200 and not json.loads(answer)["response"]["allowed"]
     assert 'requests_total{verb="webhook",result="refused"} 7\n' in s.ask("GET", "/metrics")[1].decode()
 
 
-def test_audit_log(scheduler, tmp_path):
-    """A binding that is refused has a line; after SIGHUP, which logrotate sends, in a new file."""
+def test_the_audit_log_is_reopened_after_sighup(scheduler, tmp_path):
+    """A refused binding is logged; after SIGHUP, which logrotate sends, the log continues in a new file."""
     log, old = tmp_path / "audit.log", tmp_path / "audit.log.1"
     s = scheduler(f"audit_log = {log}\n", tls=False)
 
@@ -88,7 +89,7 @@ def test_audit_log(scheduler, tmp_path):
     assert stat.S_IMODE(log.stat().st_mode) == 0o600
     log.rename(old)
     s.process.send_signal(signal.SIGHUP)
-    wait_until(log.exists, what="a new file")
+    wait_until(log.exists, what="the new log file")
     ask()
     assert [line["event"] for line in events(old)] == ["start", "bind"]
     own = http.client.HTTPConnection(s.http, timeout=20)
@@ -111,7 +112,7 @@ def test_paths_and_methods(scheduler):
         status, answer = s.post(path, {})
         assert status == 200 and "kube_api is off" in answer["Error"]
     assert s.post("/prioritize", {})[0] == 503
-    # Without TLS the same, for those on this machine.
+    # Clients on this machine get the same answers without TLS.
     plain = http.client.HTTPConnection(s.http, timeout=20)
     plain.request("POST", "/webhook", json.dumps(review(gpu_pod({"nvidia.com/gpu": "1"}))))
     assert json.load(plain.getresponse())["response"]["allowed"]
@@ -122,18 +123,18 @@ def test_a_body_over_the_limit(scheduler):
     s = scheduler("body_limit = 64KiB\n")
     pod = gpu_pod({"nvidia.com/gpu": "1"})
     pod["metadata"]["annotations"] = {"fill": ""}
-    room = 64 * 1024 - len(json.dumps(review(pod)))
+    fill_bytes = 64 * 1024 - len(json.dumps(review(pod)))
     for more, expected in ((0, 200), (1, 413), (3_000_000, 413)):
-        pod["metadata"]["annotations"]["fill"] = "x" * (room + more)
+        pod["metadata"]["annotations"]["fill"] = "x" * (fill_bytes + more)
         assert s.ask("POST", "/webhook", json.dumps(review(pod)))[0] == expected
-    # As well where no length is told before.
+    # A chunked body, without a length in advance, has the same limit.
     body = iter([b"x" * 10000] * 20)
     assert s.ask("POST", "/webhook", body)[0] == 413
     assert s.ask("GET", "/healthz")[0] == 200
 
 
-def test_slow_clients_hold_nobody_up(scheduler):
-    """Some stop in the middle of TLS, some of a request, some don't read: others are answered at once."""
+def test_slow_clients_delay_no_one(scheduler):
+    """Some clients stop during the TLS handshake, some within a request, and some don't read. Others are answered at once."""
     s = scheduler("connections = 64\n")
     host, port = s.https.split(":")
     slow = []
@@ -153,7 +154,7 @@ def test_slow_clients_hold_nobody_up(scheduler):
         assert s.ask("POST", "/webhook", body, connection)[0] == 200
     connection.close()
 
-    # And none of them stays for ever.
+    # In the end all of them are dropped.
     def is_closed(one):
         one.settimeout(0.01)
         try:
@@ -174,7 +175,7 @@ def test_slow_clients_hold_nobody_up(scheduler):
         one.close()
 
 
-def test_a_certificate_is_replaced_while_it_serves(scheduler, tmp_path):
+def test_a_certificate_is_replaced_while_the_scheduler_serves(scheduler, tmp_path):
     s = scheduler()
     first = tmp_path / "first.crt"
     first.write_bytes(s.certificate.read_bytes())
@@ -190,16 +191,16 @@ def test_a_certificate_is_replaced_while_it_serves(scheduler, tmp_path):
         except (ssl.SSLError, ConnectionError):
             return False
 
-    # Half of a change is none: the old certificate and key go on.
+    # Only the key has changed. It does not match the certificate, so the old pair remains in use.
     os.replace(tmp_path / "new/tls.key", s.key)
     wait_until(lambda: is_served(first) and "that were read before stay in use" in s.log.read_text(),
-               what="the refusal of half of a change")
+               what="the log entry about the mismatch")
     new = tmp_path / "new.crt"
     new.write_bytes((tmp_path / "new/tls.crt").read_bytes())
     os.replace(tmp_path / "new/tls.crt", s.certificate)
     wait_until(lambda: is_served(new), what="the new certificate")
     assert not is_served(first)
-    # Who was connected is answered once more, and then asked to come again.
+    # An existing connection gets one more answer, which asks the client to reconnect.
     old.request("POST", "/webhook", body)
     answer = old.getresponse()
     assert answer.status == 200 and answer.getheader("Connection") == "close"
@@ -208,8 +209,8 @@ def test_a_certificate_is_replaced_while_it_serves(scheduler, tmp_path):
     assert s.process.poll() is None
 
 
-def test_many_at_a_time(scheduler):
-    """More than there are places: whoever is idle makes room, so that all are answered."""
+def test_idle_connections_make_room_for_others(scheduler):
+    """With more clients than allowed connections, idle ones are closed, so that all requests are answered."""
     s = scheduler("connections = 8\n")
     connections = [s.connect() for _ in range(12)]
     for connection in connections:
@@ -219,7 +220,7 @@ def test_many_at_a_time(scheduler):
         connection.close()
 
 
-def test_the_issuer(tmp_path):
+def test_issued_certificates(tmp_path):
     folder = tmp_path / "tls"
     bundle = issue(folder, "--names", "scheduler.example,10.1.2.3,::1")
     assert base64.b64decode(bundle) == (folder / "tls.crt").read_bytes()
@@ -231,7 +232,7 @@ def test_the_issuer(tmp_path):
                    capture_output=True)
     done = run_scheduler("--ca-bundle", folder / "tls.crt")
     assert done.stdout.strip() == bundle
-    # A key is told to nobody, and nothing is overwritten.
+    # A key is never printed, and no file is overwritten.
     done = run_scheduler("--ca-bundle", folder / "tls.key")
     assert done.returncode == 1 and "must be a PEM file with a certificate" in done.stderr
     before = (folder / "tls.key").read_bytes()
@@ -249,7 +250,7 @@ def test_the_issuer(tmp_path):
     assert done.returncode == 1 and "needs --issue" in done.stderr
 
 
-def test_a_certificate_that_has_expired_is_named(scheduler, tmp_path):
+def test_expiry_of_a_certificate_is_reported(scheduler, tmp_path):
     folder = tmp_path / "s0"
     folder.mkdir()
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
@@ -260,7 +261,7 @@ def test_a_certificate_that_has_expired_is_named(scheduler, tmp_path):
     text = s.ask("GET", "/metrics")[1].decode()
     expires = float(text.split("\nallot_scheduler_certificate_expires_seconds ")[1].split()[0])
     assert 86400 < expires - time.time() < 3 * 86400
-    # One that has ended is served, as there is no other; clients see it for what it is.
+    # An expired certificate is still served, as there is no other; clients refuse it.
     openssl = ["openssl", "x509", "-in", folder / "tls.crt", "-signkey", folder / "tls.key", "-days", "-1", "-out",
                folder / "old.crt"]
     subprocess.run(openssl, check=True, capture_output=True, timeout=30)
@@ -273,7 +274,7 @@ def test_a_certificate_that_has_expired_is_named(scheduler, tmp_path):
             return "expired" in str(error)
         return False
 
-    wait_until(is_refused, what="clients seeing the end of the certificate")
+    wait_until(is_refused, what="clients to refuse the expired certificate")
     (tmp_path / "s1").mkdir()
     for name in ("tls.crt", "tls.key"):
         shutil.copy(folder / name, tmp_path / "s1" / name)
@@ -307,22 +308,23 @@ def test_the_command_line(tmp_path):
     assert run_scheduler("--version").stdout.startswith("allot-scheduler ")
     assert run_scheduler("--nonsense").returncode == 1
     assert "'extra': unexpected argument" in run_scheduler("extra").stderr
-    # The command line goes before the file.
+    # The command line overrides the file.
     done = run_scheduler("--config", tmp_path / "settings", "--http-listen", "off")
     assert done.returncode == 1 and "set at least one of them" in done.stderr
-    # HAMi's flags, in its way: a switch needs no value.
+    # HAMi's flags in HAMi's syntax: a switch needs no value.
     done = run_scheduler("--http_bind=127.0.0.1:0", "--debug", "--leader-elect=false", "--cert_file=/none.crt",
                          "--key_file", "/none.key", "--force-overwrite-default-scheduler", "--v=4")
     assert done.returncode == 1 and "https_listen: /none.crt: No such file" in done.stderr, done.stderr
     done = run_scheduler("--kube-qps=50")
-    assert done.returncode == 1 and "command line: kube-qps: '50': allot has no such setting: allot-scheduler does not limit" in done.stderr
+    assert done.returncode == 1
+    assert "command line: kube-qps: '50': allot has no such setting: allot-scheduler does not limit" in done.stderr
     done = run_scheduler("--legacy-metrics")
     assert done.returncode == 1 and "legacy-metrics: 'true': must be false" in done.stderr
     done = run_scheduler("--check-config", tmp_path / "missing")
     assert done.returncode == 1 and "missing: No such file" in done.stderr
 
 
-def test_a_port_in_use_is_named(scheduler, tmp_path):
+def test_a_port_in_use_is_reported(scheduler, tmp_path):
     s = scheduler(tls=False)
     done = run_scheduler("--http-listen", s.http)
     assert done.returncode == 1 and f"http_listen: {s.http}: Address already in use" in done.stderr
@@ -331,7 +333,7 @@ def test_a_port_in_use_is_named(scheduler, tmp_path):
     assert done.returncode == 1 and "No such file" in done.stderr
 
 
-def test_it_ends_while_clients_are_there(scheduler):
+def test_the_scheduler_ends_although_clients_are_connected(scheduler):
     s = scheduler()
     connections = [s.connect() for _ in range(4)]
     for connection in connections:

@@ -1,4 +1,4 @@
-"""allot top: in a pseudoterminal, whose screen a terminal emulator library reads; and as scripts use it."""
+"""allot top in a pseudoterminal, whose screen a terminal emulator library reads; and its output for scripts."""
 
 import json
 import os
@@ -17,7 +17,7 @@ COLOURS = re.compile(rb"\x1b\[[0-9;]*\b(3[0-7]|38;5;\d+)[;m]")
 
 @pytest.fixture
 def top(machine):
-    """Starts `allot top` in a terminal; ended with the test."""
+    """start(*options) runs `allot top` in a terminal until the test ends; it returns the Terminal."""
     started = []
 
     def start(*options, **more):
@@ -30,7 +30,7 @@ def top(machine):
 
 
 def start_two(machine):
-    """A small tenant `able` that has asked for much, and a `baker` the other way round."""
+    """Starts `able` with little memory and many cores, and `baker` with much memory and few cores."""
     able = machine.start("--name", "able", "--memory", "5GiB", "--cores", "60", "--", "sleep", "60")
     machine.wait_for_tenant("able")
     baker = machine.start("--name", "baker", "--memory", "50GiB", "--cores", "20", "--on-full", "fail",
@@ -49,14 +49,14 @@ def test_shows_sorts_and_quits(machine, top):
     terminal.wait_for(lambda _: terminal.order() == ["able", "baker"], "order by name")
     terminal.press("r")
     terminal.wait_for_text("reversed")
-    terminal.wait_for(lambda _: terminal.order() == ["baker", "able"], "the other way round")
+    terminal.wait_for(lambda _: terminal.order() == ["baker", "able"], "reverse order")
     terminal.press("/abl\r")
     terminal.wait_for(lambda _: terminal.order() == ["able"], "filter")
     terminal.press("q")
     assert terminal.process.wait(timeout=20) == 0
     assert termios.tcgetattr(terminal.slave) == terminal.before
-    # It left the alternate screen, and shows the cursor.
-    wait_until(lambda: b"\x1b[?1049l" in terminal.raw, what="the end of the other screen")
+    # It has left the alternate screen and shows the cursor.
+    wait_until(lambda: b"\x1b[?1049l" in terminal.raw, what="the end of the alternate screen")
     assert terminal.raw.rindex(b"\x1b[?1049l") > terminal.raw.rindex(b"\x1b[?1049h")
 
 
@@ -74,12 +74,12 @@ def test_signals_restore_the_terminal(machine, top, number):
     assert termios.tcgetattr(terminal.slave) == terminal.before
 
 
-def test_new_size(machine, top):
+def test_layout_follows_the_size(machine, top):
     start_two(machine)
     terminal = top("--sort", "name")
     terminal.wait_for(lambda lines: "quit" in lines[23] and "able" in "".join(lines), "24 lines")
     terminal.set_size(120, 40)
-    # Now there is room for all that is known of the selected tenant, and for more columns.
+    # Now there is room for the selected tenant's details, and for more columns.
     terminal.wait_for(lambda lines: len(lines) == 40 and "quit" in lines[39] and
                       all(word in "".join(lines) for word in ("able on GPU 0", "REFUSED")), "40 lines")
     terminal.set_size(30, 6)
@@ -90,7 +90,7 @@ def test_new_size(machine, top):
     assert terminal.process.wait(timeout=20) == 0
 
 
-def test_changes_after_a_confirmation(machine, top):
+def test_changes_need_a_confirmation(machine, top):
     start_two(machine)
     terminal = top("--sort", "name")
     terminal.wait_for_text("able")
@@ -114,11 +114,11 @@ def test_changes_after_a_confirmation(machine, top):
     terminal.wait_for(lambda lines: any(re.match("able .* 6.0G ", line) for line in lines), "6 GiB")
 
 
-def test_what_the_daemon_refuses_is_said(machine, top):
+def test_refusals_of_the_daemon_are_shown(machine, top):
     start_two(machine)
     terminal = top("--sort", "name")
     terminal.wait_for_text("able")
-    # What is no size is said at once, and can be put right.
+    # An invalid size is reported at once, and can be corrected.
     terminal.press("m900GB!\r")
     terminal.wait_for_text("'900GB!': unit unknown")
     terminal.press("\x7f\r")
@@ -126,25 +126,25 @@ def test_what_the_daemon_refuses_is_said(machine, top):
     terminal.press("y")
     refused = machine.allot("set", "able", "--memory", "900GB", *machine.sim)
     assert refused.returncode == 1
-    # Whole, over as many lines as it takes: its end says what would be right.
+    # The refusal is shown in full, over several lines: its end says what to do.
     whole = refused.stderr.removeprefix("allot: set: ").strip()
     terminal.wait_for(lambda lines: whole in " ".join(line.rstrip() for line in lines), "the whole refusal")
     assert machine.tenants()["able"]["devices"][0]["memory_quota_bytes"] == 5 * GIB
 
 
-def test_a_daemon_that_goes_away(machine, top):
+def test_a_killed_daemon_is_reported(machine, top):
     runs = start_two(machine)
     terminal = top()
     terminal.wait_for_text("able")
-    # `allot run` would start the next one at once: that comes when we are done looking.
+    # `allot run` would start the next daemon at once: it is stopped until the checks are done.
     for run in runs:
         run.send_signal(signal.SIGSTOP)
     try:
         for pid in machine.daemons():
             os.kill(pid, signal.SIGKILL)
-        lines = terminal.wait_for(lambda lines: lines[1].startswith("! "), "that it is away")
+        lines = terminal.wait_for(lambda lines: lines[1].startswith("! "), "the message about the daemon")
         assert lines[1].startswith(("! the daemon in /", "! no daemon runs in /")), lines[1]
-        # What was known stays in sight; the keyboard works.
+        # The last figures remain on the screen; the keyboard works.
         assert any(line.startswith("able ") for line in lines)
         terminal.press("?")
         terminal.wait_for_text("any key goes back")
@@ -156,8 +156,8 @@ def test_a_daemon_that_goes_away(machine, top):
                       any(line.startswith("able ") for line in lines), "the next daemon")
 
 
-def test_a_daemon_that_does_not_answer(machine, top):
-    """The keyboard does, all the same."""
+def test_keys_work_while_the_daemon_does_not_answer(machine, top):
+    """The daemon is stopped by a signal."""
     start_two(machine)
     terminal = top("--sort", "name")
     terminal.wait_for_text("able")
@@ -169,7 +169,7 @@ def test_a_daemon_that_does_not_answer(machine, top):
         terminal.wait_for_text("any key goes back")
         terminal.press("x")
         terminal.press("r")
-        terminal.wait_for(lambda _: terminal.order() == ["baker", "able"], "the other way round")
+        terminal.wait_for(lambda _: terminal.order() == ["baker", "able"], "reverse order")
         terminal.press("q")
         assert terminal.process.wait(timeout=8) == 0
     finally:
@@ -178,15 +178,15 @@ def test_a_daemon_that_does_not_answer(machine, top):
     assert termios.tcgetattr(terminal.slave) == terminal.before
 
 
-def test_does_not_flicker(machine, top):
-    """While nothing but figures changes the screen is never cleared, nor written anew."""
+def test_updates_do_not_flicker(machine, top):
+    """While only figures change, the screen is never cleared or written again."""
     start_two(machine)
     terminal = top()
     terminal.wait_for_text("baker")
     begin = len(terminal.raw)
     clock = terminal.lines()[0][-8:]
     terminal.wait_for(lambda lines: re.fullmatch(r"\d\d:\d\d:\d\d", lines[0][-8:])
-                      and lines[0][-8:] != clock, "a later look")
+                      and lines[0][-8:] != clock, "a later update")
     written = terminal.raw[begin:]
     assert written and not re.search(rb"\x1b\[[0-3]?J", written)
     assert b"TENANT" not in written
@@ -247,7 +247,7 @@ def test_once_json(machine):
     rates = able["devices"][0]["rates"]
     assert 0.2 <= rates["interval_s"] < 20
     assert rates["leases_per_s"] >= 0 and rates["denied"] == 0
-    # Beside that it is what allot ps tells.
+    # All other fields are those of allot ps.
     assert set(machine.tenants()["able"]) == set(able)
     assert set(machine.tenants()["able"]["devices"][0]) | {"rates"} == set(able["devices"][0])
 
