@@ -1,5 +1,5 @@
-"""A tenant's memory that is more than one allocation and one free: memory that no call allocates by name, legacy IPC, graphs.
-The ledger is compared with the simulated card's own figures for the processes."""
+"""Memory charges beyond one allocation and one free: memory that no call allocates by name, legacy IPC memory, and memory of
+graphs. The ledger is compared with the simulated GPU's own figures for the processes."""
 
 import textwrap
 
@@ -20,7 +20,7 @@ def test_code_and_local_memory_are_charged(machine, python):
         library = ok(cu.cuLibraryLoadData(b".version 8.0" + b" " * (8 * MIB), [], [], 0, [], [], 0))
         look()
         assert used() == base + 102 * MIB, used() - base
-        # As much less is left as is not seen in any call.
+        # Memory that no call allocates by name leaves that much less of the quota.
         refused(cu.cuMemAlloc(4096 * MIB - 518 * MIB - 100 * MIB))
         p = ok(cu.cuMemAlloc(4096 * MIB - 518 * MIB - 102 * MIB))
         look()
@@ -58,7 +58,7 @@ def test_code_and_local_memory_are_charged(machine, python):
 
 
 def test_code_and_local_memory_are_refused_over_the_quota(machine, python):
-    """At the call, not at the daemon's next look; and what is refused is not held."""
+    """The call itself is refused, before the daemon's next sample; and refused memory is not charged."""
     tenant = Tenant(machine, python, """
         start()
         base = used()
@@ -80,8 +80,8 @@ def test_code_and_local_memory_are_refused_over_the_quota(machine, python):
     tenant.end()
 
 
-def test_nothing_is_refused_for_code_that_is_gone(machine, python):
-    """Code counts for no more than two looks after it was unloaded."""
+def test_unloaded_code_causes_no_refusal(machine, python):
+    """Code is charged for at most two samples after it was unloaded."""
     tenant = Tenant(machine, python, """
         start()
         module = ok(cu.cuModuleLoadData(b".version 8.0" + b" " * (90 * MIB)))
@@ -98,7 +98,7 @@ def test_nothing_is_refused_for_code_that_is_gone(machine, python):
     tenant.end()
 
 
-# Two processes of one tenant: the parent opens what its child exports, and tells it what to do.
+# Two processes of one tenant: the parent opens memory that its child exports, and sends the child commands.
 IPC = """
 ours, theirs = socket.socketpair()
 child = os.fork()
@@ -108,15 +108,15 @@ if child == 0:
     p = ok(cu.cuMemAlloc(64 * MIB))
     handle = ok(cu.cuIpcGetMemHandle(p))
     theirs.send(handle_bytes(handle))
-    while (word := theirs.recv(10)) != b"die":
-        if word == b"free":
+    while (command := theirs.recv(10)) != b"die":
+        if command == b"free":
             ok(cu.cuMemFree(p))
         theirs.send(b"done")
     os._exit(0)
 
-def tell(word):
-    ours.send(word)
-    if word == b"die":
+def send_command(command):
+    ours.send(command)
+    if command == b"die":
         os.waitpid(child, 0)
     else:
         ours.recv(10)
@@ -127,36 +127,36 @@ handle = handle_of(ours.recv(64))
 """
 
 
-@pytest.mark.parametrize("word", ["free", "die"])
-def test_ipc_memory_is_charged_once_while_anyone_holds_it(machine, python, word):
-    rest = CONTEXT if word == "die" else 2 * CONTEXT
+@pytest.mark.parametrize("command", ["free", "die"])
+def test_ipc_memory_is_charged_once_until_its_last_holder_releases_it(machine, python, command):
+    contexts = CONTEXT if command == "die" else 2 * CONTEXT
     tenant = Tenant(machine, python, IPC + textwrap.dedent(f"""
         q = ok(cu.cuIpcOpenMemHandle(handle, 1))
         assert int(ok(cu.cuIpcOpenMemHandle(handle, 1))) == int(q)
         ok(cu.cuIpcCloseMemHandle(q))
         look()
-        tell(b"{word}")
+        send_command(b"{command}")
         look()
         ok(cu.cuIpcCloseMemHandle(q))
         look()
-        if {word == "free"}:
-            tell(b"die")
+        if {command == "free"}:
+            send_command(b"die")
         """))
     tenant.line()
     tenant.wait_used(2 * CONTEXT + 64 * MIB)
     tenant.go()
     tenant.line()
-    tenant.wait_used(rest + 64 * MIB)
-    assert card_used(machine) == rest + 64 * MIB
+    tenant.wait_used(contexts + 64 * MIB)
+    assert card_used(machine) == contexts + 64 * MIB
     tenant.go()
     tenant.line()
-    tenant.wait_used(rest)
+    tenant.wait_used(contexts)
     tenant.go()
     tenant.end()
 
 
-# Two tenants: one is told to export and gives its handle out, the other is told that.
-ACROSS = """
+# Two tenants: the one that gets "export" allocates memory and prints its handle; the other gets the handle.
+TWO_TENANTS = """
 start()
 if (text := look()).startswith("export"):
     p = ok(cu.cuMemAlloc(64 * MIB))
@@ -166,16 +166,17 @@ handle = handle_of(bytes.fromhex(text))
 """
 
 
-def hand_over(maker, user):
-    for tenant in maker, user:
+def export_and_open(exporter, importer):
+    """Hands the exporter's handle to the importer; returns once the importer has opened it."""
+    for tenant in exporter, importer:
         tenant.line()
-    maker.go("export")
-    user.go(maker.line())
-    user.line()
+    exporter.go("export")
+    importer.go(exporter.line())
+    importer.line()
 
 
-def test_ipc_memory_of_another_tenant_is_charged_where_it_is_opened(machine, python):
-    code = ACROSS + textwrap.dedent("""
+def test_ipc_memory_is_charged_to_each_tenant_that_opens_it(machine, python):
+    code = TWO_TENANTS + textwrap.dedent("""
         refused_once = ok(cu.cuMemAlloc(460 * MIB))
         refused(cu.cuIpcOpenMemHandle(handle, 1))
         ok(cu.cuMemFree(refused_once))
@@ -184,18 +185,18 @@ def test_ipc_memory_of_another_tenant_is_charged_where_it_is_opened(machine, pyt
         ok(cu.cuIpcCloseMemHandle(q))
         look()
         """)
-    maker = Tenant(machine, python, code, name="maker")
-    user = Tenant(machine, python, code, name="user", memory="1GiB")
-    hand_over(maker, user)
-    user.wait_used(CONTEXT + 64 * MIB)
-    maker.wait_used(CONTEXT + 64 * MIB)
-    user.go()
-    user.line()
-    user.wait_used(CONTEXT)
-    user.go()
-    maker.go()
-    user.end()
-    maker.end()
+    exporter = Tenant(machine, python, code, name="exporter")
+    importer = Tenant(machine, python, code, name="importer", memory="1GiB")
+    export_and_open(exporter, importer)
+    importer.wait_used(CONTEXT + 64 * MIB)
+    exporter.wait_used(CONTEXT + 64 * MIB)
+    importer.go()
+    importer.line()
+    importer.wait_used(CONTEXT)
+    importer.go()
+    exporter.go()
+    importer.end()
+    exporter.end()
 
 
 GRAPH = """
@@ -220,7 +221,7 @@ def test_memory_of_graphs_is_charged_while_it_is_reserved(machine, python):
     tenant = Tenant(machine, python, GRAPH + textwrap.dedent("""
         start()
         stream = ok(cu.cuStreamCreate(1))
-        # One that is captured, one that is made of nodes: they share memory.
+        # One graph is captured, one is built of nodes: they share memory.
         ok(cu.cuStreamBeginCapture(stream, cu.CUstreamCaptureMode(1)))
         p = ok(cu.cuMemAllocAsync(96 * MIB, stream))
         ok(cu.cuMemFreeAsync(p, stream))
@@ -230,17 +231,17 @@ def test_memory_of_graphs_is_charged_while_it_is_reserved(machine, python):
         ok(cu.cuGraphLaunch(captured, stream))
         ok(cu.cuGraphLaunch(made, stream))
         look()
-        # Beyond the quota: at once what never fits, at the launch what does not fit now.
+        # Over the quota: a graph that can never fit is refused at instantiation, one that does not fit now at its launch.
         refused(cu.cuGraphInstantiate(graph_with(1024 * MIB + 1), 0))
         large = ok(cu.cuGraphInstantiate(graph_with(512 * MIB), 0))
         refused(cu.cuGraphLaunch(large, stream))
-        # Captured it maps nothing: what the driver says of it counts, not the quota.
+        # A captured launch maps nothing: the driver's own answer counts, not the quota.
         mine = cu.CUstream(cu.CU_STREAM_PER_THREAD)
         ok(cu.cuStreamBeginCapture(mine, cu.CUstreamCaptureMode(2)))
         per_thread = ctypes.CDLL("libcuda.so.1").cuGraphLaunch_ptsz
         assert per_thread(ctypes.c_void_p(int(large)), None) != 2
         cu.cuStreamEndCapture(mine)
-        # To make room what no graph uses was given back.
+        # Memory that no graph uses was released to make room.
         assert used() == 518 * MIB, used()
         ok(cu.cuGraphLaunch(captured, stream))
         assert used() == (518 + 96) * MIB, used()

@@ -10,7 +10,7 @@ from python_tenant import CONTEXT, MIB, Tenant, card_used
 
 pytest.importorskip("cuda.bindings.driver")
 
-# The parent takes in what its child gives out, and tells it what to do.
+# The parent imports memory that its child exports, and sends the child commands.
 PAIR = """
 FABRIC = cu.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_FABRIC
 ACCESS = cu.CUmemAccessDesc()
@@ -37,40 +37,41 @@ def make_pool(max_size=0, types=FD):
 
 ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
-def fork(give, steps):
-    # give(): bytes and descriptors to send, once; then steps[word]() for each word.
+def fork(export, commands):
+    # The child sends the bytes and descriptors of export() once, then calls commands[command]() for each command.
     child = os.fork()
     if child == 0:
         ours.close()
         start()
-        data, fds = give()
+        data, fds = export()
         socket.send_fds(theirs, [data], fds)
         for fd in fds:
             os.close(fd)
-        while (word := theirs.recv(10).decode()) != "die":
-            steps[word]()
+        while (command := theirs.recv(10).decode()) != "die":
+            commands[command]()
             theirs.send(b"done")
         os._exit(0)
     theirs.close()
     start()
     data, fds, _, _ = socket.recv_fds(ours, 256, 4)
 
-    def tell(word):
-        ours.send(word.encode())
-        if word == "die":
+    def send_command(command):
+        ours.send(command.encode())
+        if command == "die":
             os.waitpid(child, 0)
         else:
             ours.recv(10)
-    return data, fds, tell
+    return data, fds, send_command
 """
 
 
-def pair(machine, python, code, memory="4GiB", name="a"):
+def start_pair(machine, python, code, memory="4GiB", name="a"):
+    """Starts a tenant with code that can call the functions of PAIR."""
     return Tenant(machine, python, PAIR + textwrap.dedent(code), memory=memory, name=name)
 
 
-def steps(tenant, machine, *expected):
-    """At each look of the program, what the tenant and the card must come to."""
+def check_steps(tenant, machine, *expected):
+    """At each look() of the program, compares the bytes of ledger and GPU with the next pair (ledger, GPU) of `expected`."""
     for ledger, card in expected:
         tenant.line()
         tenant.wait_used(ledger)
@@ -79,47 +80,47 @@ def steps(tenant, machine, *expected):
     tenant.end()
 
 
-@pytest.mark.parametrize("way", ["FD", "FABRIC"])
-@pytest.mark.parametrize("word", ["release", "die"])
-def test_vmm_memory_is_charged_once_while_anyone_holds_it(machine, python, way, word):
-    contexts = 2 * CONTEXT if word == "release" else CONTEXT
-    tenant = pair(machine, python, f"""
+@pytest.mark.parametrize("handle_type", ["FD", "FABRIC"])
+@pytest.mark.parametrize("command", ["release", "die"])
+def test_vmm_memory_is_charged_once_until_its_last_holder_releases_it(machine, python, handle_type, command):
+    contexts = 2 * CONTEXT if command == "release" else CONTEXT
+    tenant = start_pair(machine, python, f"""
         held = []
-        def give():
-            held.append(make(types={way}))
-            h = ok(cu.cuMemExportToShareableHandle(held[0], {way}, 0))
-            return (b"x", [int(h)]) if {way} == FD else (ctypes.string_at(h.getPtr(), 64), [])
-        data, fds, tell = fork(give, {{"release": lambda: ok(cu.cuMemRelease(held[0]))}})
-        if {way} == FD:
+        def export():
+            held.append(make(types={handle_type}))
+            h = ok(cu.cuMemExportToShareableHandle(held[0], {handle_type}, 0))
+            return (b"x", [int(h)]) if {handle_type} == FD else (ctypes.string_at(h.getPtr(), 64), [])
+        data, fds, send_command = fork(export, {{"release": lambda: ok(cu.cuMemRelease(held[0]))}})
+        if {handle_type} == FD:
             source = fds[0]
         else:
             source = cu.CUmemFabricHandle()
             ctypes.memmove(source.getPtr(), data, 64)
             source = source.getPtr()
-        first = ok(cu.cuMemImportFromShareableHandle(source, {way}))
-        second = ok(cu.cuMemImportFromShareableHandle(source, {way}))
+        first = ok(cu.cuMemImportFromShareableHandle(source, {handle_type}))
+        second = ok(cu.cuMemImportFromShareableHandle(source, {handle_type}))
         p = map_(first)
         for fd in fds:
             os.close(fd)
         look()
-        tell("{word}")
+        send_command("{command}")
         look()
         ok(cu.cuMemRelease(first))
         ok(cu.cuMemUnmap(p, 64 * MIB))
         look()
         ok(cu.cuMemRelease(second))
         look()
-        if "{word}" == "release":
-            tell("die")
+        if "{command}" == "release":
+            send_command("die")
         """)
-    steps(tenant, machine,
-          (2 * CONTEXT + 64 * MIB, 2 * CONTEXT + 64 * MIB),
-          (contexts + 64 * MIB, contexts + 64 * MIB),
-          (contexts + 64 * MIB, contexts + 64 * MIB),
-          (contexts, contexts))
+    check_steps(tenant, machine,
+                (2 * CONTEXT + 64 * MIB, 2 * CONTEXT + 64 * MIB),
+                (contexts + 64 * MIB, contexts + 64 * MIB),
+                (contexts + 64 * MIB, contexts + 64 * MIB),
+                (contexts, contexts))
 
 
-def test_vmm_memory_in_one_process_twice_is_charged_once(machine, python):
+def test_vmm_memory_imported_by_its_own_process_is_charged_once(machine, python):
     tenant = Tenant(machine, python, PAIR + textwrap.dedent("""
         start()
         made = make()
@@ -128,7 +129,7 @@ def test_vmm_memory_in_one_process_twice_is_charged_once(machine, python):
         os.close(fd)
         assert used() == 582 * MIB, used() // MIB
         ok(cu.cuMemRelease(made))
-        # At once: nothing may fit in between.
+        # The charge moves to the import without a gap.
         assert used() == 582 * MIB, used() // MIB
         ok(cu.cuMemRelease(again))
         assert used() == 518 * MIB, used() // MIB
@@ -136,10 +137,10 @@ def test_vmm_memory_in_one_process_twice_is_charged_once(machine, python):
     tenant.end()
 
 
-def test_vmm_memory_of_another_tenant_is_charged_where_it_comes_in(machine, python, tmp_path):
-    """By its tag at the import; without one, as it is mapped. Over the quota it is refused."""
+def test_vmm_memory_of_another_tenant_is_charged_to_the_importer(machine, python, tmp_path):
+    """The import is charged at once, as the exporter's library tagged the descriptor. Over the quota the import fails."""
     path = tmp_path / "socket"
-    maker = pair(machine, python, f"""
+    exporter = start_pair(machine, python, f"""
         start()
         server = socket.socket(socket.AF_UNIX)
         server.bind("{path}")
@@ -150,9 +151,9 @@ def test_vmm_memory_of_another_tenant_is_charged_where_it_comes_in(machine, pyth
         client, _ = server.accept()
         socket.send_fds(client, [b"x"], [fd])
         look()
-        """, name="maker")
-    maker.line()
-    user = pair(machine, python, f"""
+        """, name="exporter")
+    exporter.line()
+    importer = start_pair(machine, python, f"""
         start()
         refused_once = ok(cu.cuMemAlloc(460 * MIB))
         client = socket.socket(socket.AF_UNIX)
@@ -164,56 +165,56 @@ def test_vmm_memory_of_another_tenant_is_charged_where_it_comes_in(machine, pyth
         look()
         ok(cu.cuMemRelease(handle))
         look()
-        """, name="user", memory="1GiB")
-    maker.go()
-    user.line()
-    user.wait_used(CONTEXT + 64 * MIB)
-    maker.wait_used(CONTEXT + 64 * MIB)
+        """, name="importer", memory="1GiB")
+    exporter.go()
+    importer.line()
+    importer.wait_used(CONTEXT + 64 * MIB)
+    exporter.wait_used(CONTEXT + 64 * MIB)
     assert card_used(machine) == 2 * CONTEXT + 64 * MIB
-    user.go()
-    user.line()
-    user.wait_used(CONTEXT)
-    user.go()
-    maker.go()
-    user.end()
-    maker.line()
-    maker.end()
+    importer.go()
+    importer.line()
+    importer.wait_used(CONTEXT)
+    importer.go()
+    exporter.go()
+    importer.end()
+    exporter.line()
+    exporter.end()
 
 
 def test_memory_of_imported_pools_is_charged_once(machine, python):
-    tenant = pair(machine, python, """
+    tenant = start_pair(machine, python, """
         held = []
-        def give():
+        def export():
             pool = make_pool()
             p = ok(cu.cuMemAllocFromPoolAsync(96 * MIB, pool, 0))
             ok(cu.cuStreamSynchronize(0))
             data = ok(cu.cuMemPoolExportPointer(p))
             fd = int(ok(cu.cuMemPoolExportToShareableHandle(pool, FD, 0)))
             return ctypes.string_at(data.getPtr(), 64), [fd]
-        data, fds, tell = fork(give, {})
+        data, fds, send_command = fork(export, {})
         pool = ok(cu.cuMemPoolImportFromShareableHandle(fds[0], FD, 0))
         share = cu.CUmemPoolPtrExportData()
         ctypes.memmove(share.getPtr(), data, 64)
         p = ok(cu.cuMemPoolImportPointer(pool, share))
         assert cu.cuMemAllocFromPoolAsync(MIB, pool, 0)[0] == R.CUDA_ERROR_INVALID_VALUE
         look()
-        tell("die")
+        send_command("die")
         look()
         ok(cu.cuMemFreeAsync(p, 0))
         look()
-        # The card holds it until the pool is destroyed, which NVML does not show.
+        # The GPU holds it until the pool is destroyed, which NVML does not show.
         ok(cu.cuMemPoolDestroy(pool))
         look()
         """)
-    steps(tenant, machine,
-          (2 * CONTEXT + 96 * MIB, 2 * CONTEXT + 96 * MIB),
-          (CONTEXT + 96 * MIB, CONTEXT + 96 * MIB),
-          (CONTEXT + 96 * MIB, CONTEXT + 96 * MIB),
-          (CONTEXT, CONTEXT))
+    check_steps(tenant, machine,
+                (2 * CONTEXT + 96 * MIB, 2 * CONTEXT + 96 * MIB),
+                (CONTEXT + 96 * MIB, CONTEXT + 96 * MIB),
+                (CONTEXT + 96 * MIB, CONTEXT + 96 * MIB),
+                (CONTEXT, CONTEXT))
 
 
 def test_a_destroyed_pool_is_charged_until_its_last_allocation_is_freed(machine, python):
-    tenant = pair(machine, python, """
+    tenant = start_pair(machine, python, """
         start()
         pool = make_pool()
         ok(cu.cuDeviceSetMemPool(0, pool))
@@ -225,19 +226,19 @@ def test_a_destroyed_pool_is_charged_until_its_last_allocation_is_freed(machine,
         look()
         refused(cu.cuMemAlloc(420 * MIB))
         ok(cu.cuMemFreeAsync(p, 0))
-        # Room for what is asked for is made at once.
+        # An allocation that needs the pool's cached memory gets it at once.
         ok(cu.cuMemFree(ok(cu.cuMemAlloc(500 * MIB))))
         look()
-        # A pool with a greatest size refuses by itself.
+        # A pool with a maximum size refuses by itself.
         small = make_pool(64 * MIB)
         refused(cu.cuMemAllocFromPoolAsync(96 * MIB, small, 0))
         ok(cu.cuMemAllocFromPoolAsync(32 * MIB, small, 0))
         look()
         """, memory="1GiB")
-    steps(tenant, machine,
-          (CONTEXT + 96 * MIB, CONTEXT + 96 * MIB),
-          (CONTEXT, CONTEXT),
-          (CONTEXT + 32 * MIB, CONTEXT + 32 * MIB))
+    check_steps(tenant, machine,
+                (CONTEXT + 96 * MIB, CONTEXT + 96 * MIB),
+                (CONTEXT, CONTEXT),
+                (CONTEXT + 32 * MIB, CONTEXT + 32 * MIB))
 
 
 def test_a_pool_is_charged_to_its_own_device(machine2, python):
@@ -257,7 +258,7 @@ def test_a_pool_is_charged_to_its_own_device(machine2, python):
 
 
 def test_memory_bound_to_a_multicast_object_is_charged_until_it_is_unbound(machine, python):
-    tenant = pair(machine, python, """
+    tenant = start_pair(machine, python, """
         start()
         p = cu.CUmulticastObjectProp()
         p.numDevices, p.size = 1, 128 * MIB
@@ -282,21 +283,21 @@ def test_memory_bound_to_a_multicast_object_is_charged_until_it_is_unbound(machi
         ok(cu.cuMemRelease(mc))
         look()
         """)
-    steps(tenant, machine,
-          (CONTEXT + 128 * MIB, CONTEXT + 128 * MIB),
-          (CONTEXT + 128 * MIB, CONTEXT + 128 * MIB),
-          (CONTEXT + 64 * MIB, CONTEXT + 64 * MIB),
-          (CONTEXT, CONTEXT))
+    check_steps(tenant, machine,
+                (CONTEXT + 128 * MIB, CONTEXT + 128 * MIB),
+                (CONTEXT + 128 * MIB, CONTEXT + 128 * MIB),
+                (CONTEXT + 64 * MIB, CONTEXT + 64 * MIB),
+                (CONTEXT, CONTEXT))
 
 
-def test_external_memory_whose_maker_is_gone_is_charged_as_unnamed(machine, python, tmp_path):
-    """No call makes it; NVML counts it for its maker and then for who holds it still."""
-    tenant = pair(machine, python, """
+def test_external_memory_of_an_ended_process_is_charged_to_its_importer(machine, python, tmp_path):
+    """No call of the importer allocates it. NVML counts it for its exporter, and after that one's end for its importer."""
+    tenant = start_pair(machine, python, """
         held = []
-        def give():
+        def export():
             held.append(make())
             return b"x", [int(ok(cu.cuMemExportToShareableHandle(held[0], FD, 0)))]
-        data, fds, tell = fork(give, {})
+        data, fds, send_command = fork(export, {})
         desc = cu.CUDA_EXTERNAL_MEMORY_HANDLE_DESC()
         desc.type = cu.CUexternalMemoryHandleType.CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD
         desc.handle.fd = fds[0]
@@ -306,13 +307,13 @@ def test_external_memory_whose_maker_is_gone_is_charged_as_unnamed(machine, pyth
         part.size = 64 * MIB
         p = ok(cu.cuExternalMemoryGetMappedBuffer(memory, part))
         look()
-        tell("die")
+        send_command("die")
         look()
         ok(cu.cuMemFree(p))
         ok(cu.cuDestroyExternalMemory(memory))
         look()
         """)
-    steps(tenant, machine,
-          (2 * CONTEXT + 64 * MIB, 2 * CONTEXT + 64 * MIB),
-          (CONTEXT + 64 * MIB, CONTEXT + 64 * MIB),
-          (CONTEXT, CONTEXT))
+    check_steps(tenant, machine,
+                (2 * CONTEXT + 64 * MIB, 2 * CONTEXT + 64 * MIB),
+                (CONTEXT + 64 * MIB, CONTEXT + 64 * MIB),
+                (CONTEXT, CONTEXT))

@@ -1,4 +1,4 @@
-"""Memory that is moved off the card on request, and back: contents, addresses and graphs are unchanged."""
+"""Memory that is moved off the GPU on request, and back: contents, addresses and graphs are unchanged."""
 
 import os
 import select
@@ -14,7 +14,7 @@ from python_tenant import CONTEXT, MIB, Tenant, card_used
 
 pytest.importorskip("cuda.bindings.driver")
 
-# Buffers of several sizes with bytes of their own, and a check that they are all there.
+# Buffers of several sizes with distinct contents, and check() of all of them.
 BUFFERS = """
 import hashlib, threading
 start()
@@ -42,7 +42,7 @@ def check():
     for ptr, n, want in held:
         assert digest(ptr, n) == want, (hex(ptr), n)
 """
-# Threads that copy, set, allocate and free all the time, until they are told to stop.
+# Threads that copy, set, allocate and free memory until the test sends a line.
 WORKERS = """
 stop = False
 counts = [0] * 4
@@ -82,12 +82,13 @@ def swap_of(machine, name="a"):
     return machine.tenants()[name]["swap"]
 
 
-def stays(machine):
-    """What of it stays on its card, by the reason."""
+def unmovable(machine):
+    """The bytes of tenant "a" that can't be moved off its GPU, by reason."""
     return swap_of(machine)["devices"][0]["stays"]
 
 
 def pause(machine, name="a", state="out"):
+    """Pauses the tenant and swaps it out; returns once that is complete."""
     done = machine.allot("pause", name, "--swap-out", *machine.sim)
     assert done.returncode == 0, done.stderr
     assert swap_of(machine, name)["state"] == state
@@ -98,7 +99,7 @@ def resume(machine, name="a"):
     assert done.returncode == 0, done.stderr
 
 
-def test_memory_leaves_and_comes_back_as_it_was(machine, python):
+def test_memory_is_unchanged_after_a_move(machine, python):
     tenant = swappable(machine, python, """
         small = ok(cu.cuMemAlloc(64 << 10))
         look()
@@ -110,12 +111,12 @@ def test_memory_leaves_and_comes_back_as_it_was(machine, python):
     assert swap_of(machine)["state"] == "in"
     assert swap_of(machine)["swappable_bytes"] == HELD
     assert card_used(machine) == CONTEXT + HELD + 2 * MIB
-    assert stays(machine) == {"contexts_bytes": CONTEXT, "known_to_others_bytes": 0,
-                              "not_movable_bytes": 2 * MIB}
+    assert unmovable(machine) == {"contexts_bytes": CONTEXT, "known_to_others_bytes": 0,
+                                  "not_movable_bytes": 2 * MIB}
     pause(machine)
     swap = swap_of(machine)
     assert swap["swapped_bytes"] == HELD and swap["failed"] == 0 and swap["moved_s"] > 0
-    # What is small stays, and what is out still counts against the quota.
+    # Small allocations are not moved, and memory that is swapped out still counts against the quota.
     assert card_used(machine) == CONTEXT + 2 * MIB
     assert tenant.used() == CONTEXT + HELD + 2 * MIB
     assert machine.tenants()["a"]["state"] == "swapped"
@@ -135,12 +136,12 @@ def tenant_says(tenant, seconds):
 
 
 def assert_waits(tenant):
-    """The tenant's call waits for memory that is out. Without a daemon the library brings the memory back by itself, so it does
-    that too if allotd has no processor for 250 ms."""
+    """The tenant's call waits for memory that is swapped out. If allotd gets no processor for 250 ms, the library takes it for
+    dead and moves the memory back itself. A call that returns is no failure then."""
     assert not tenant_says(tenant, 0.5) or tenant.machine.was_daemon_missed()
 
 
-def test_again_and_again_with_memory_that_comes_and_goes(machine, python):
+def test_repeated_moves_with_changing_allocations(machine, python):
     tenant = swappable(machine, python, """
         for step in range(6):
             look()
@@ -161,20 +162,20 @@ def test_again_and_again_with_memory_that_comes_and_goes(machine, python):
     tenant.end()
 
 
-def test_work_and_threads_wait_while_it_is_out(machine, python):
-    """Threads that copy, set, allocate and free all the time see nothing of ten moves."""
+def test_threads_wait_during_moves(machine, python):
+    """Threads that copy, set, allocate and free memory are not disturbed by ten moves."""
     tenant = swappable(machine, python, "SIZE, OTHER = 4 * MIB, 2 * MIB\n" + WORKERS)
     tenant.line()
     for _ in range(10):
         pause(machine)
         resume(machine)
-        wait_until(lambda: swap_of(machine)["state"] == "in", what="its return")
+        wait_until(lambda: swap_of(machine)["state"] == "in", what="the memory's return")
     tenant.go()
     tenant.line()
     tenant.end()
 
 
-def test_a_graph_made_before_runs_after(machine, python):
+def test_a_graph_works_after_a_move(machine, python):
     tenant = swappable(machine, python, """
         stream = ok(cu.cuStreamCreate(1))
         ptr, n, _ = held[3]
@@ -194,7 +195,7 @@ def test_a_graph_made_before_runs_after(machine, python):
     tenant.end()
 
 
-def test_a_node_is_made_when_the_memory_is_there(machine, python):
+def test_adding_a_graph_node_waits_for_the_memory(machine, python):
     tenant = swappable(machine, python, """
         ptr, n, _ = held[3]
         graph = ok(cu.cuGraphCreate(0))
@@ -213,25 +214,25 @@ def test_a_node_is_made_when_the_memory_is_there(machine, python):
     tenant.end()
 
 
-def test_what_a_pointer_is_does_not_change(machine, python):
-    """What is asked of memory that can be moved is answered as for any other, also while it is out."""
+def test_pointer_attributes_do_not_change(machine, python):
+    """Queries about movable memory have the same answers as about other memory, even while it is swapped out."""
     tenant = swappable(machine, python, """
         A = cu.CUpointer_attribute
-        asked = (A.CU_POINTER_ATTRIBUTE_CONTEXT, A.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+        attributes = (A.CU_POINTER_ATTRIBUTE_CONTEXT, A.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
                  A.CU_POINTER_ATTRIBUTE_RANGE_SIZE, A.CU_POINTER_ATTRIBUTE_BUFFER_ID)
         ptr, n, _ = held[1]
-        def facts():
-            return ([int(ok(cu.cuPointerGetAttribute(a, ptr + 9))) for a in asked],
+        def query():
+            return ([int(ok(cu.cuPointerGetAttribute(a, ptr + 9))) for a in attributes],
                     [int(x) for x in ok(cu.cuMemGetAddressRange(ptr + 9))])
-        before = facts()
+        before = query()
         assert before[0][0] == int(ok(cu.cuCtxGetCurrent())), before
         assert before[0][1:3] == [ptr, n] and before[1] == [ptr, n], before
         look()
-        assert facts() == before, (facts(), before)
+        assert query() == before, (query(), before)
         look()
         T = A.CU_POINTER_ATTRIBUTE_MEMORY_TYPE
         assert int(ok(cu.cuPointerGetAttribute(T, ptr))) == 2
-        assert facts() == before
+        assert query() == before
         assert cu.cuMemRetainAllocationHandle(ptr)[0] == R.CUDA_ERROR_INVALID_VALUE
         """)
     tenant.line()
@@ -243,8 +244,8 @@ def test_what_a_pointer_is_does_not_change(machine, python):
     tenant.end()
 
 
-def test_what_others_know_stays(machine, python):
-    """What other devices may write to (RDMA asks for SYNC_MEMOPS) is on the card, and ps says so."""
+def test_memory_that_other_devices_use_is_not_moved(machine, python):
+    """Memory that other devices may write to (RDMA sets SYNC_MEMOPS) remains on the GPU, and ps reports it."""
     tenant = swappable(machine, python, """
         yes = ctypes.c_uint(1)
         ok0(cu.cuPointerSetAttribute(ctypes.addressof(yes), cu.CUpointer_attribute.
@@ -255,26 +256,26 @@ def test_what_others_know_stays(machine, python):
         look()
         """)
     tenant.line()
-    kept = 34 * MIB
-    wait_until(lambda: stays(machine)["known_to_others_bytes"] == kept, what="it is told")
+    shared_bytes = 34 * MIB
+    wait_until(lambda: unmovable(machine)["known_to_others_bytes"] == shared_bytes, what="the report of the shared memory")
     pause(machine)
-    assert swap_of(machine)["swapped_bytes"] == HELD - kept
-    assert card_used(machine) == CONTEXT + kept
+    assert swap_of(machine)["swapped_bytes"] == HELD - shared_bytes
+    assert card_used(machine) == CONTEXT + shared_bytes
     resume(machine)
     tenant.go()
     tenant.line()
-    wait_until(lambda: stays(machine)["known_to_others_bytes"] == 0, what="it is gone")
+    wait_until(lambda: unmovable(machine)["known_to_others_bytes"] == 0, what="the report of its release")
     tenant.go()
     tenant.end()
 
 
-def test_what_has_no_room_in_the_arena_stays(machine, python):
+def test_memory_beyond_the_arena_is_not_moved(machine, python):
     tenant = swappable(machine, python, "look(); check()", options=("--swap-arena", "40MiB"))
     tenant.line()
-    # Three fit: 2, 4 and 34; the last two are as they always were.
+    # The arena has room for the first three: 2, 4 and 34 MiB. The other two are ordinary allocations.
     wait_until(lambda: swap_of(machine), what="a swappable process")
-    # The helper may just be telling what was tried.
-    wait_until(lambda: swap_of(machine)["swappable_bytes"] == 40 * MIB, what="only what fits")
+    # The helper thread may still report an allocation that it tried.
+    wait_until(lambda: swap_of(machine)["swappable_bytes"] == 40 * MIB, what="only the memory that fits")
     pause(machine)
     assert swap_of(machine)["swapped_bytes"] == 40 * MIB
     assert card_used(machine) == CONTEXT + 10 * MIB
@@ -283,8 +284,8 @@ def test_what_has_no_room_in_the_arena_stays(machine, python):
     tenant.end()
 
 
-def test_a_capture_under_way_ends_first(machine, python):
-    """It would be spoilt by a move: after two seconds the order is given up, and nothing has moved."""
+def test_a_move_waits_for_a_graph_capture(machine, python):
+    """A move would invalidate the capture. After two seconds the request fails, and nothing has moved."""
     tenant = swappable(machine, python, """
         stream = ok(cu.cuStreamCreate(1))
         mode = cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
@@ -310,7 +311,7 @@ def test_a_capture_under_way_ends_first(machine, python):
     tenant.end()
 
 
-def test_killed_while_it_is_out(machine, python):
+def test_a_tenant_killed_while_swapped_out_ends(machine, python):
     tenant = swappable(machine, python, "look()")
     tenant.line()
     pause(machine)
@@ -323,8 +324,8 @@ def test_killed_while_it_is_out(machine, python):
     machine.wait_until_gone()
 
 
-def test_states_say_where_the_memory_is(machine, python):
-    """One that stands still neither leaves nor returns, whatever was asked for."""
+def test_states_during_moves(machine, python):
+    """A stopped process neither leaves nor returns, so its state remains `leaving` or `returning`."""
     tenant = swappable(machine, python, """
         look()
         check()
@@ -352,7 +353,7 @@ def test_states_say_where_the_memory_is(machine, python):
 
 
 def test_pause_waits_for_a_busy_tenant(machine, python):
-    """Until all is off; and says how much that is, and how much stays."""
+    """`allot pause` waits until all movable memory is off the GPU. It reports that amount, and the unmovable amount."""
     tenant = swappable(machine, python, "SIZE, OTHER = 4 * MIB, 2 * MIB\n" + WORKERS)
     tenant.line()
     done = machine.allot("pause", "a", "--swap-out", *machine.sim)
@@ -360,11 +361,11 @@ def test_pause_waits_for_a_busy_tenant(machine, python):
     listed = machine.tenants()["a"]
     assert listed["state"] == "swapped" and listed["swap"]["swapped_bytes"] >= HELD
     assert card_used(machine) == CONTEXT
-    # On a busy machine all may be off by the first look: then only the end is told.
+    # On a busy machine all may be off at the first report; then only the last line is printed.
     *first, last = done.stderr.splitlines()
     assert len(first) <= 1 and all("moved to host memory" in line for line in first)
     assert " MiB moved to host memory; 518.0 MiB cannot be moved" in last
-    # Nothing is left to do.
+    # A second pause returns at once.
     done = machine.allot("pause", "a", "--swap-out", *machine.sim)
     assert done.returncode == 0 and done.stderr.splitlines() == [last], done
     resume(machine)
@@ -375,7 +376,7 @@ def test_pause_waits_for_a_busy_tenant(machine, python):
 
 @pytest.fixture
 def waiting(machine, python):
-    """A pause that waits, as the process of its tenant stands still; that process."""
+    """(tenant, its stopped process, a running `allot pause` that waits for that process)."""
     tenant = swappable(machine, python, """
         look()
         check()
@@ -391,13 +392,13 @@ def waiting(machine, python):
     return tenant, process, pausing
 
 
-def test_the_waiting_can_be_interrupted(machine, waiting):
-    """The request stays in force."""
+def test_an_interrupted_pause_remains_in_force(machine, waiting):
+    """SIGINT ends the wait, but not the pause."""
     tenant, process, pausing = waiting
     pausing.send_signal(signal.SIGINT)
-    said = pausing.communicate(timeout=20)[1]
+    errors = pausing.communicate(timeout=20)[1]
     assert pausing.returncode == 128 + signal.SIGINT
-    assert "'a' stays paused" in said and "allot resume a" in said, said
+    assert "'a' stays paused" in errors and "allot resume a" in errors, errors
     assert machine.tenants()["a"]["state"] == "leaving"
     os.kill(process, signal.SIGCONT)
     machine.wait_for_tenant("a", lambda t: t["state"] == "swapped")
@@ -406,20 +407,20 @@ def test_the_waiting_can_be_interrupted(machine, waiting):
     tenant.end()
 
 
-def test_the_tenant_ends_while_it_is_waited_for(machine, waiting):
+def test_pause_fails_when_the_tenant_ends(machine, waiting):
     tenant, process, pausing = waiting
     os.kill(process, signal.SIGKILL)
-    said = pausing.communicate(timeout=20)[1]
-    assert pausing.returncode == 1 and "'a' has ended meanwhile" in said, said
+    errors = pausing.communicate(timeout=20)[1]
+    assert pausing.returncode == 1 and "'a' has ended meanwhile" in errors, errors
     tenant.process.wait(timeout=10)
 
 
-@pytest.mark.parametrize("words", [("resume", "a"), ("pause", "a")])
-def test_the_tenant_is_resumed_while_it_is_waited_for(machine, waiting, words):
+@pytest.mark.parametrize("arguments", [("resume", "a"), ("pause", "a")])
+def test_pause_fails_when_the_move_is_cancelled(machine, waiting, arguments):
     tenant, process, pausing = waiting
-    assert machine.allot(*words, *machine.sim).returncode == 0
-    said = pausing.communicate(timeout=20)[1]
-    assert pausing.returncode == 1 and "swapping out was cancelled" in said, said
+    assert machine.allot(*arguments, *machine.sim).returncode == 0
+    errors = pausing.communicate(timeout=20)[1]
+    assert pausing.returncode == 1 and "swapping out was cancelled" in errors, errors
     os.kill(process, signal.SIGCONT)
     resume(machine)
     tenant.go()
@@ -427,8 +428,8 @@ def test_the_tenant_is_resumed_while_it_is_waited_for(machine, waiting, words):
 
 
 @pytest.mark.parametrize("after_ms", [0, 2, 5, 10, 20, 50])
-def test_killed_while_it_leaves_or_returns(machine, python, after_ms):
-    """Whatever it was doing: its memory is given back, and another's is as it was."""
+def test_a_tenant_killed_during_a_move_releases_its_memory(machine, python, after_ms):
+    """The kill comes at different moments; another tenant's memory is unchanged."""
     other = swappable(machine, python, "look(); check()", name="other")
     other.line()
     tenant = swappable(machine, python, "look()")
@@ -443,13 +444,13 @@ def test_killed_while_it_leaves_or_returns(machine, python, after_ms):
     time.sleep(after_ms / 1000)
     os.kill(process, signal.SIGKILL)
     wait_until(lambda: "a" not in machine.tenants(), what="the end of the tenant")
-    wait_until(lambda: card_used(machine) == CONTEXT + HELD, what="its memory on the card")
+    wait_until(lambda: card_used(machine) == CONTEXT + HELD, what="the release of the killed tenant's memory")
     other.go()
     other.end()
 
 
-def test_a_program_goes_on_while_the_arena_is_locked(machine, python):
-    """However long that takes: here for ever."""
+def test_a_program_works_while_the_arena_is_page_locked(machine, python):
+    """Here page-locking never ends, and the program still works."""
     tenant = swappable(machine, python, """
         look()
         for step in range(300):
@@ -460,7 +461,7 @@ def test_a_program_goes_on_while_the_arena_is_locked(machine, python):
     tenant.line()
     done = machine.allot("pause", "a", "--swap-out", "--no-wait", *machine.sim)
     assert done.returncode == 0, done.stderr
-    wait_until(lambda: swap_of(machine)["state"] == "leaving", what="leaving")
+    wait_until(lambda: swap_of(machine)["state"] == "leaving", what="the state `leaving`")
     tenant.go()
     tenant.line()
     assert swap_of(machine)["state"] == "leaving" and swap_of(machine)["swapped_bytes"] == 0
@@ -470,7 +471,7 @@ def test_a_program_goes_on_while_the_arena_is_locked(machine, python):
     tenant.process.wait()
 
 
-def test_a_copy_that_fails_leaves_all_where_it_is(machine, python):
+def test_a_failed_copy_moves_nothing(machine, python):
     tenant = swappable(machine, python, """
         look()
         check()
@@ -479,7 +480,7 @@ def test_a_copy_that_fails_leaves_all_where_it_is(machine, python):
     for failed in (1, 2):
         done = machine.allot("pause", "a", "--swap-out", *machine.sim)
         assert done.returncode == 1 and "copying failed" in done.stderr, done.stderr
-        # The same request again tries again.
+        # A repeated request tries again.
         assert swap_of(machine)["failed"] == failed
         assert swap_of(machine)["swapped_bytes"] == 0
         assert card_used(machine) == CONTEXT + HELD
@@ -488,8 +489,8 @@ def test_a_copy_that_fails_leaves_all_where_it_is(machine, python):
     tenant.end()
 
 
-def test_without_room_to_return_to_calls_are_told(machine, python):
-    """The card has no memory any more, for whatever reason: what is out stays there, as it is."""
+def test_calls_fail_without_room_for_the_return(machine, python):
+    """The GPU has no free memory any more, for whatever reason. The memory remains swapped out, and calls get an error."""
     tenant = swappable(machine, python, """
         look()
         data = bytearray(8)
@@ -509,8 +510,8 @@ def test_without_room_to_return_to_calls_are_told(machine, python):
     tenant.end()
 
 
-def test_ends_while_it_is_out(machine, python):
-    """A program that is told to end does so, with its memory where it is."""
+def test_a_program_can_exit_while_swapped_out(machine, python):
+    """The exit does not wait for the memory's return."""
     tenant = swappable(machine, python, """
         look()
         sys.exit(0)
@@ -521,8 +522,8 @@ def test_ends_while_it_is_out(machine, python):
     tenant.end()
 
 
-def test_the_daemon_dies_while_it_is_out(machine, python):
-    """The library brings the memory back by itself; the next daemon sends it out again."""
+def test_the_next_daemon_continues_the_swap_out(machine, python):
+    """Without a daemon the library moves the memory back itself; the next daemon moves it out again."""
     tenant = swappable(machine, python, """
         look()
         check()
@@ -533,9 +534,9 @@ def test_the_daemon_dies_while_it_is_out(machine, python):
     pause(machine)
     tenant.go()
     machine.kill_daemon()
-    # Back by itself, or out and resumed by the next daemon: either way with its contents.
-    wait_until(lambda: machine.tenants().get("a", {}).get("swap"), what="its adoption")
-    wait_until(lambda: swap_of(machine)["state"] in ("out", "in"), what="the order from before")
+    # Either the library has moved it back, or the next daemon resumes it: its contents are right in both cases.
+    wait_until(lambda: machine.tenants().get("a", {}).get("swap"), what="the adoption of the tenant")
+    wait_until(lambda: swap_of(machine)["state"] in ("out", "in"), what="the end of the move")
     resume(machine)
     tenant.line()
     pause(machine)
@@ -544,8 +545,9 @@ def test_the_daemon_dies_while_it_is_out(machine, python):
     tenant.end()
 
 
-def test_a_daemon_that_stood_still_is_heard_again(machine, python):
-    """It was missed for so long that the memory came back by itself; what it asks for is what it asked for before."""
+def test_a_stopped_daemon_is_obeyed_again_when_it_continues(machine, python):
+    """The library took the daemon for dead and moved the memory back. When the daemon continues, its request is in force
+    again."""
     tenant = swappable(machine, python, """
         look()
         check()
@@ -555,22 +557,22 @@ def test_a_daemon_that_stood_still_is_heard_again(machine, python):
     (daemon,) = machine.daemons()
     os.kill(daemon, signal.SIGSTOP)
     try:
-        wait_until(lambda: card_used(machine) == CONTEXT + HELD, what="its memory on the card")
+        wait_until(lambda: card_used(machine) == CONTEXT + HELD, what="the memory's return to the GPU")
     finally:
         os.kill(daemon, signal.SIGCONT)
-    wait_until(lambda: swap_of(machine)["state"] == "out", what="its memory off the card again")
+    wait_until(lambda: swap_of(machine)["state"] == "out", what="the second move out")
     tenant.go()
     resume(machine)
     tenant.end()
 
 
-@pytest.mark.parametrize("options, said", [
+@pytest.mark.parametrize("options, message", [
     (("--on-full", "swap"), "needs --memory"),
     (("--swap-arena", "1GiB", "--memory", "1GiB"), "only with --on-full swap"),
 ])
-def test_bad_options(machine, options, said):
+def test_bad_options(machine, options, message):
     done = machine.run(*options, "--", "true")
-    assert done.returncode == 125 and said in done.stderr, done.stderr
+    assert done.returncode == 125 and message in done.stderr, done.stderr
 
 
 def test_an_arena_beyond_the_budget_is_refused(machine):

@@ -1,4 +1,4 @@
-"""Tenants on two cards whose memory is moved off: from both cards at once, and back to the same card and addresses."""
+"""Tenants on two GPUs whose memory is moved off: from both GPUs at once, and back to the same GPU and addresses."""
 
 import textwrap
 
@@ -11,31 +11,31 @@ from test_swap_turns import WORKER
 
 pytest.importorskip("cuda.bindings.driver")
 
-CARD = 2560 * MIB
+GPU_BYTES = 2560 * MIB
 SPEC = f"""
 [gpu]
 name = first
-memory = {CARD}
+memory = {GPU_BYTES}
 nvlink = 1
 [gpu]
 name = second
-memory = {CARD}
+memory = {GPU_BYTES}
 nvlink = 0
 """
 
-# Contexts on both cards, as a program of two GPUs has them.
-BOTH = """
+# Contexts on both GPUs, as a program for two GPUs has them.
+BOTH_GPUS = """
 ok(cu.cuInit(0))
 contexts = [ok(cu.cuDevicePrimaryCtxRetain(ok(cu.cuDeviceGet(d)))) for d in range(2)]
 
 def on(device):
     ok(cu.cuCtxSetCurrent(contexts[device]))
 
-def may_reach(device, ptr):
-    place = cu.CUmemLocation()
-    place.type = cu.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
-    place.id = device
-    return ok(cu.cuMemGetAccess(place, cu.CUdeviceptr(ptr))) == 3
+def can_access(device, ptr):
+    location = cu.CUmemLocation()
+    location.type = cu.CUmemLocationType.CU_MEM_LOCATION_TYPE_DEVICE
+    location.id = device
+    return ok(cu.cuMemGetAccess(location, cu.CUdeviceptr(ptr))) == 3
 """
 
 
@@ -48,8 +48,8 @@ def pair(tmp_path_factory):
     machine.clean()
 
 
-def of_both(machine, python, code):
-    return Tenant(machine, python, BUFFERS + BOTH + textwrap.dedent(code), memory="1536MiB",
+def tenant_of_both(machine, python, code):
+    return Tenant(machine, python, BUFFERS + BOTH_GPUS + textwrap.dedent(code), memory="1536MiB",
                   options=("--gpu", "0,1", "--on-full", "swap"))
 
 
@@ -57,8 +57,8 @@ def used(machine):
     return [card["memory_used_bytes"] for card in machine.ps()["devices"]]
 
 
-def test_both_cards_are_left_and_come_back_as_they_were(pair, python):
-    tenant = of_both(pair, python, """
+def test_memory_of_both_gpus_is_unchanged_after_a_move(pair, python):
+    tenant = tenant_of_both(pair, python, """
         on(1)
         for i, n in enumerate((12 * MIB, 5 * MIB)):
             ptr = int(ok(cu.cuMemAlloc(n)))
@@ -70,15 +70,15 @@ def test_both_cards_are_left_and_come_back_as_they_were(pair, python):
         look()
         """)
     tenant.line()
-    here = [50 * MIB, 18 * MIB]
+    expected = [50 * MIB, 18 * MIB]
     wait_until(lambda: swap_of(pair), what="a swappable process")
-    assert [d["swappable_bytes"] for d in swap_of(pair)["devices"]] == here
-    wait_until(lambda: used(pair) == [CONTEXT + n for n in here], what="NVML's figures")
+    assert [d["swappable_bytes"] for d in swap_of(pair)["devices"]] == expected
+    wait_until(lambda: used(pair) == [CONTEXT + n for n in expected], what="NVML's figures")
     pause(pair)
     swap = swap_of(pair)
-    assert [d["swapped_bytes"] for d in swap["devices"]] == here
-    assert swap["swapped_bytes"] == sum(here) and swap["failed"] == 0
-    wait_until(lambda: used(pair) == [CONTEXT, CONTEXT], what="both cards")
+    assert [d["swapped_bytes"] for d in swap["devices"]] == expected
+    assert swap["swapped_bytes"] == sum(expected) and swap["failed"] == 0
+    wait_until(lambda: used(pair) == [CONTEXT, CONTEXT], what="both GPUs to be empty but for contexts")
     tenant.go()
     resume(pair)
     tenant.line()
@@ -87,13 +87,13 @@ def test_both_cards_are_left_and_come_back_as_they_were(pair, python):
     tenant.end()
 
 
-def test_peers_reach_it_as_the_program_said(pair, python):
-    """Peer access is said of contexts; memory that can be moved has it for what is there and what comes."""
-    tenant = of_both(pair, python, """
+def test_peer_access_is_as_the_program_set_it(pair, python):
+    """Programs set peer access for contexts. Movable memory has it for existing and later allocations, also after a move."""
+    tenant = tenant_of_both(pair, python, """
         on(0)
         before = int(ok(cu.cuMemAlloc(4 * MIB)))
         on(1)
-        assert not may_reach(1, before)
+        assert not can_access(1, before)
         assert cu.cuCtxEnablePeerAccess(contexts[0], 0)[0] == R.CUDA_SUCCESS
         assert cu.cuCtxEnablePeerAccess(contexts[0], 0)[0] == \
             R.CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED
@@ -102,13 +102,13 @@ def test_peers_reach_it_as_the_program_said(pair, python):
         on(1)
         other = int(ok(cu.cuMemAlloc(4 * MIB)))
         look()
-        # From the first to the second nobody said it.
-        assert may_reach(1, before) and may_reach(1, after)
-        assert may_reach(0, before) and may_reach(1, other) and not may_reach(0, other)
+        # Access from the first GPU to the second was not enabled.
+        assert can_access(1, before) and can_access(1, after)
+        assert can_access(0, before) and can_access(1, other) and not can_access(0, other)
         look()
-        assert may_reach(1, before) and may_reach(1, after) and not may_reach(0, other)
+        assert can_access(1, before) and can_access(1, after) and not can_access(0, other)
         assert cu.cuCtxDisablePeerAccess(contexts[0])[0] == R.CUDA_SUCCESS
-        assert not may_reach(1, before) and not may_reach(1, after) and may_reach(0, before)
+        assert not can_access(1, before) and not can_access(1, after) and can_access(0, before)
         look()
         """)
     tenant.line()
@@ -116,30 +116,30 @@ def test_peers_reach_it_as_the_program_said(pair, python):
     tenant.line()
     pause(pair)
     resume(pair)
-    wait_until(lambda: swap_of(pair)["state"] == "in", what="it is back")
+    wait_until(lambda: swap_of(pair)["state"] == "in", what="the memory's return")
     tenant.go()
     tenant.line()
     tenant.go()
     tenant.end()
 
 
-def test_turns_on_two_cards(pair, python):
-    """One of both cards and one of each that fit on none of them with it: all get on, and nothing is lost."""
+def test_turns_on_two_gpus(pair, python):
+    """One tenant uses both GPUs, and one tenant each a single GPU; no two fit on a GPU. All make progress and lose no data."""
     single = WORKER + textwrap.dedent("""
-        pieces = [take(m) for m in (40, 30)]
+        blocks = [take(m) for m in (40, 30)]
         big = ballast(1000)
         look("ready")
-        print(work(pieces), flush=True)
+        print(work(blocks), flush=True)
         """)
-    double = WORKER.replace("start()", "", 1) + BOTH + textwrap.dedent("""
+    double = WORKER.replace("start()", "", 1) + BOTH_GPUS + textwrap.dedent("""
         on(0)
-        pieces = [take(40)]
+        blocks = [take(40)]
         big = ballast(1000)
         on(1)
-        pieces.append(take(30))
+        blocks.append(take(30))
         more = ballast(1000)
         look("ready")
-        print(work(pieces), flush=True)
+        print(work(blocks), flush=True)
         """)
     arena = ("--on-full", "swap", "--swap-arena", "2304MiB")
     tenants = [Tenant(pair, python, code, name=name, memory="1700MiB",
@@ -152,21 +152,21 @@ def test_turns_on_two_cards(pair, python):
         tenant.go()
     out = {name: set() for name in ("both", "first", "second")}
 
-    def all_were_out():
-        assert all(n <= CARD for n in used(pair))
+    def all_have_left_and_returned():
+        assert all(n <= GPU_BYTES for n in used(pair))
         for name, tenant in pair.tenants().items():
             swap = tenant["swap"]
             if not swap:
                 continue
             out[name].add(swap["state"] == "out")
             if swap["state"] in ("in", "out"):
-                parts = [d["swapped_bytes"] == d["swappable_bytes"] for d in swap["devices"]
-                         if d["swappable_bytes"]]
-                assert len(set(parts)) == 1, swap
-        return all(seen == {True, False} for seen in out.values())
+                is_out = [d["swapped_bytes"] == d["swappable_bytes"] for d in swap["devices"]
+                          if d["swappable_bytes"]]
+                assert len(set(is_out)) == 1, swap
+        return all(states == {True, False} for states in out.values())
 
     # A turn is nine times as long as the moves that end it, which take seconds each on a busy machine.
-    wait_until(all_were_out, 240, "turns of all three")
+    wait_until(all_have_left_and_returned, 240, "turns of all three")
     for tenant in tenants:
         tenant.go()
     for tenant in tenants:

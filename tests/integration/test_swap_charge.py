@@ -1,4 +1,4 @@
-"""Which memory cgroup a swap arena is charged to, with real cgroups, so only root can run this."""
+"""The memory cgroup that a swap arena is charged to, with real cgroups, so only root can run this."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ ARENA = 96 * MIB
 
 
 class MemoryCgroup:
-    """A memory cgroup of our own."""
+    """A memory cgroup that the test makes and removes."""
 
     def __init__(self):
         self.is_v1 = (V1 / "memory.limit_in_bytes").exists()
@@ -52,7 +52,7 @@ class MemoryCgroup:
         for pid in self.processes():
             os.kill(int(pid), 9)
         wait_until(lambda: not self.processes(), what="an empty cgroup")
-        # What was charged to it may be let go a moment later.
+        # Its last charges may be released a moment later.
         for _ in range(50):
             try:
                 return self.dir.rmdir()
@@ -65,9 +65,9 @@ class MemoryCgroup:
 def cgroup():
     if os.geteuid() != 0:
         pytest.skip("only root may make cgroups")
-    made = MemoryCgroup()
-    yield made
-    made.remove()
+    cgroup = MemoryCgroup()
+    yield cgroup
+    cgroup.remove()
 
 
 def swappable_in(cgroup, machine, python, tmp_path, charge):
@@ -92,14 +92,14 @@ def log_of(machine):
 
 
 @pytest.mark.parametrize("charge", ["tenant", "daemon"])
-def test_it_counts_where_it_is_said(cgroup, machine, python, tmp_path, charge):
+def test_the_arena_is_charged_to_the_configured_cgroup(cgroup, machine, python, tmp_path, charge):
     tenant = swappable_in(cgroup, machine, python, tmp_path, charge)
     wait_until(lambda: swap_of(machine)["arena_ready_bytes"] == ARENA, what="the arena")
     if charge == "tenant":
         wait_until(lambda: cgroup.used() >= ARENA, what="the charge")
-    # The program alone takes less than that: the simulated card keeps its bytes elsewhere.
+    # The program alone uses less than that: the simulated GPU keeps its bytes elsewhere.
     assert (cgroup.used() >= ARENA) == (charge == "tenant"), cgroup.used()
-    # Whoever backed it has gone again.
+    # The process of allotd that backed the arena with pages has left the cgroup.
     assert all("allotd" not in pathlib.Path(f"/proc/{pid}/cmdline").read_text()
                for pid in cgroup.processes())
     pause(machine)
@@ -110,13 +110,13 @@ def test_it_counts_where_it_is_said(cgroup, machine, python, tmp_path, charge):
     tenant.end()
 
 
-def test_a_tenant_is_not_killed_for_it(cgroup, machine, python, tmp_path):
-    """The cgroup has too little room: the arena ends before that, memory stays on the GPU, all goes on."""
+def test_a_full_cgroup_limits_the_arena_and_kills_nothing(cgroup, machine, python, tmp_path):
+    """The cgroup has too little room: the arena ends before its limit, other memory remains on the GPU, the program runs on."""
     cgroup.limit(110 * MIB)
     tenant = swappable_in(cgroup, machine, python, tmp_path, "tenant")
-    wait_until(lambda: "stays on the GPU" in log_of(machine), what="it is said")
-    said = [line for line in log_of(machine).splitlines() if "swap arena" in line][0]
-    assert "tenant 'a'" in said and str(cgroup.dir) in said and "Cannot allocate" in said
+    wait_until(lambda: "stays on the GPU" in log_of(machine), what="the warning")
+    warning = [line for line in log_of(machine).splitlines() if "swap arena" in line][0]
+    assert "tenant 'a'" in warning and str(cgroup.dir) in warning and "Cannot allocate" in warning
     assert swap_of(machine)["arena_ready_bytes"] < ARENA
     done = machine.allot("pause", "a", "--swap-out", *machine.sim)
     assert done.returncode == 1 and "of host memory" in done.stderr, done.stderr

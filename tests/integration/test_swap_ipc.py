@@ -1,4 +1,4 @@
-"""Legacy IPC of memory that can be moved off the card: allot's own handles, and file descriptors passed via the daemon."""
+"""Legacy IPC of memory that can be moved off the GPU: allot's own handles, and file descriptors passed via the daemon."""
 
 import textwrap
 
@@ -6,7 +6,7 @@ import pytest
 
 from machines import make_machine, wait_until
 from python_tenant import CONTEXT, MIB, Tenant, card_used
-from test_memory import ACROSS, IPC, hand_over
+from test_memory import TWO_TENANTS, IPC, export_and_open
 from test_swap import pause, resume, swap_of
 from test_swap_cards import SPEC
 
@@ -32,46 +32,46 @@ def swappable(machine, python, code, **more):
     return Tenant(machine, python, textwrap.dedent(code), options=("--on-full", "swap"), **more)
 
 
-@pytest.mark.parametrize("word", ["free", "die"])
-def test_it_is_charged_once_while_anyone_holds_it(machine, python, word):
-    """As for memory that can't be moved (test_memory.py); and it is there as long as anyone has it open."""
-    rest = CONTEXT if word == "die" else 2 * CONTEXT
+@pytest.mark.parametrize("command", ["free", "die"])
+def test_shared_memory_is_charged_once_until_its_last_holder_releases_it(machine, python, command):
+    """The same as for unmovable memory (test_memory.py); and the memory exists as long as a process has it open."""
+    contexts = CONTEXT if command == "die" else 2 * CONTEXT
     tenant = swappable(machine, python, CODE + IPC + textwrap.dedent(f"""
         q = ok(cu.cuIpcOpenMemHandle(handle, 1))
         assert int(ok(cu.cuIpcOpenMemHandle(handle, 1))) == int(q)
         write(q, pattern(b"ours", 1 << 20))
         ok(cu.cuIpcCloseMemHandle(q))
         look()
-        tell(b"{word}")
+        send_command(b"{command}")
         look()
         assert read(q, 1 << 20) == pattern(b"ours", 1 << 20)
         ok(cu.cuIpcCloseMemHandle(q))
         assert cu.cuIpcCloseMemHandle(q)[0] != R.CUDA_SUCCESS
         look()
         assert cu.cuIpcOpenMemHandle(handle, 1)[0] == R.CUDA_ERROR_INVALID_HANDLE
-        if {word == "free"}:
-            tell(b"die")
+        if {command == "free"}:
+            send_command(b"die")
         """))
     tenant.line()
     tenant.wait_used(2 * CONTEXT + 64 * MIB)
     assert card_used(machine) == 2 * CONTEXT + 64 * MIB
     wait_until(lambda: swap_of(machine), what="a swappable process")
     wait_until(lambda: sum(d["stays"]["known_to_others_bytes"]
-                           for d in swap_of(machine)["devices"]) == 64 * MIB, 5, "it stays")
+                           for d in swap_of(machine)["devices"]) == 64 * MIB, 5, "the report of shared memory")
     tenant.go()
     tenant.line()
-    tenant.wait_used(rest + 64 * MIB)
-    assert card_used(machine) == rest + 64 * MIB
+    tenant.wait_used(contexts + 64 * MIB)
+    assert card_used(machine) == contexts + 64 * MIB
     tenant.go()
     tenant.line()
-    tenant.wait_used(rest)
-    wait_until(lambda: card_used(machine) == rest, what="the card has it back")
+    tenant.wait_used(contexts)
+    wait_until(lambda: card_used(machine) == contexts, what="the memory's release")
     tenant.go()
     tenant.end()
 
 
-def test_what_is_shared_stays_and_the_rest_moves(machine, python):
-    """The simulated card's processes don't see each other's bytes; tests/gpu has that."""
+def test_only_memory_that_is_not_shared_moves(machine, python):
+    """Processes of the simulated GPU don't see each other's bytes; tests/gpu checks those."""
     tenant = swappable(machine, python, CODE + textwrap.dedent("""
         ours, theirs = socket.socketpair()
         child = os.fork()
@@ -86,14 +86,14 @@ def test_what_is_shared_stays_and_the_rest_moves(machine, python):
         theirs.close()
         start()
         p = int(ok(cu.cuMemAlloc(3 * MIB + 1)))
-        alone = int(ok(cu.cuMemAlloc(16 * MIB)))
+        unshared = int(ok(cu.cuMemAlloc(16 * MIB)))
         write(p, pattern(b"parent", 3 * MIB))
-        write(alone, pattern(b"alone", 16 * MIB))
-        one = ok(cu.cuIpcGetMemHandle(p))
-        # The same memory, the same handle; its maker has no need to open it.
-        assert handle_bytes(ok(cu.cuIpcGetMemHandle(p + 100))) == handle_bytes(one)
-        assert cu.cuIpcOpenMemHandle(one, 1)[0] == R.CUDA_ERROR_INVALID_CONTEXT
-        ours.send(handle_bytes(one))
+        write(unshared, pattern(b"unshared", 16 * MIB))
+        exported = ok(cu.cuIpcGetMemHandle(p))
+        # The same memory has the same handle; its exporter can't open it, as on a real GPU.
+        assert handle_bytes(ok(cu.cuIpcGetMemHandle(p + 100))) == handle_bytes(exported)
+        assert cu.cuIpcOpenMemHandle(exported, 1)[0] == R.CUDA_ERROR_INVALID_CONTEXT
+        ours.send(handle_bytes(exported))
         def child_works():
             ours.send(b"work")
             return ours.recv(5000) == pattern(b"child", 5000)
@@ -101,7 +101,7 @@ def test_what_is_shared_stays_and_the_rest_moves(machine, python):
         look()
         assert child_works()
         assert read(p, 4096) == pattern(b"parent", 4096)
-        assert read(alone, 16 * MIB) == pattern(b"alone", 16 * MIB)
+        assert read(unshared, 16 * MIB) == pattern(b"unshared", 16 * MIB)
         look()
         ours.close()
         os.waitpid(child, 0)
@@ -116,29 +116,29 @@ def test_what_is_shared_stays_and_the_rest_moves(machine, python):
     tenant.end()
 
 
-def test_another_tenant_has_no_use_of_the_handle(machine, python):
-    code = ACROSS + textwrap.dedent("""
+def test_another_tenant_cant_open_the_handle(machine, python):
+    code = TWO_TENANTS + textwrap.dedent("""
         assert cu.cuIpcOpenMemHandle(handle, 1)[0] == R.CUDA_ERROR_INVALID_HANDLE
         look()
         """)
-    maker, user = (swappable(machine, python, code, name=name) for name in ("maker", "user"))
-    hand_over(maker, user)
-    for tenant in user, maker:
+    exporter, importer = (swappable(machine, python, code, name=name) for name in ("exporter", "importer"))
+    export_and_open(exporter, importer)
+    for tenant in importer, exporter:
         tenant.go()
         tenant.end()
 
 
 def test_a_handle_outlives_the_daemon(machine, python):
-    """Who made the memory tells the next daemon of it."""
+    """The exporting process reports the memory to the next daemon."""
     tenant = swappable(machine, python, CODE + IPC + textwrap.dedent("""
         look()
         q = ok(cu.cuIpcOpenMemHandle(handle, 1))
         write(q, pattern(b"after", 1 << 20))
         look()
         ok(cu.cuIpcCloseMemHandle(q))
-        tell(b"free")
+        send_command(b"free")
         look()
-        tell(b"die")
+        send_command(b"die")
         """))
     tenant.line()
     machine.kill_daemon()
@@ -147,13 +147,13 @@ def test_a_handle_outlives_the_daemon(machine, python):
     tenant.line()
     tenant.go()
     tenant.line()
-    wait_until(lambda: card_used(machine) == 2 * CONTEXT, what="the card has it back")
+    wait_until(lambda: card_used(machine) == 2 * CONTEXT, what="the memory's release")
     tenant.go()
     tenant.end()
 
 
-def test_from_card_to_card(tmp_path_factory, python):
-    """Opened on the other card, which reaches it over the link; gone with the context that it was opened in."""
+def test_memory_is_opened_on_another_gpu(tmp_path_factory, python):
+    """The other GPU accesses it over NVLink. It is closed with the context that it was opened in."""
     spec = tmp_path_factory.mktemp("spec") / "pair.sim"
     spec.write_text(SPEC)
     pair = make_machine(tmp_path_factory, str(spec))
@@ -165,17 +165,17 @@ def test_from_card_to_card(tmp_path_factory, python):
             assert read(q, 1 << 20) == pattern(b"far", 1 << 20)
             look()
             ok(cu.cuDevicePrimaryCtxReset(1))
-            tell(b"free")
+            send_command(b"free")
             look()
-            tell(b"die")
+            send_command(b"die")
             """), options=("--gpu", "0,1", "--on-full", "swap"), memory="1536MiB")
         tenant.line()
         wait_until(lambda: pair.ps()["devices"][0]["memory_used_bytes"] == CONTEXT + 64 * MIB, 5,
-                   "the first card")
+                   "the memory on the first GPU")
         tenant.go()
         tenant.line()
         wait_until(lambda: pair.ps()["devices"][0]["memory_used_bytes"] == CONTEXT, 5,
-                   "the first card has it back")
+                   "the memory's release")
         tenant.go()
         tenant.end()
     finally:

@@ -1,4 +1,4 @@
-"""--on-full wait: allocations wait for memory in order; and everything that can end such a wait."""
+"""--on-full wait: allocations wait for memory in order. Also the events that can end such a wait."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from python_tenant import PREAMBLE, Tenant, card_used
 cuda = pytest.importorskip("cuda.bindings.driver")
 
 WAIT = ("--on-full", "wait")
-# Takes memory when it is told to, and more, and ends.
+# Allocates {gib} GiB besides its context, and ends when it gets a line.
 HOLD = """
 start()
 p = ok(cu.cuMemAlloc({gib} << 30))
@@ -22,27 +22,29 @@ look("held")
 """
 
 
-def held(machine, python, name, gib, *options, code=HOLD):
-    """A tenant that asks for gib + 1 GiB, and says "held" when it has them."""
+def start_holder(machine, python, name, gib, *options, code=HOLD):
+    """Starts a tenant with a quota of gib + 1 GiB, which prints "held" once it has allocated gib GiB."""
     return Tenant(machine, python, code.format(gib=gib), f"{gib + 1}GiB", name,
                   (*WAIT, *options))
 
 
-def state(machine, name):
+def state_of(machine, name):
     return machine.tenants()[name]["state"]
 
 
 def wait_queued(machine, name, place=None):
+    """Waits until the tenant waits for memory, at that place in the queue if given; returns the tenant."""
     return machine.wait_for_tenant(
         name, lambda t: t["state"] == "queued" and
         (place is None or t["memory_wait"]["place"] == place))
 
 
-def says(tenant, text="held"):
+def expect_line(tenant, text="held"):
     assert tenant.line() == text
 
 
 def granted_in_order(machine):
+    """The names of tenants in the order in which the daemon granted memory, from its log."""
     log = (machine.run_dir / "allotd.log").read_text()
     return re.findall(r"tenant '(\w+)': granted", log)
 
@@ -51,15 +53,15 @@ def process_of(machine, name):
     return machine.tenants()[name]["processes"][0]["pid"]
 
 
-def test_six_of_six_end_where_there_is_room_for_three(machine, python):
-    """Gil et al., Table 1: of six started together three failed."""
-    card = machine.start("--name", "card", "--memory", "1GiB", "--", "sleep", "60")
-    machine.wait_for_tenant("card")
+def test_six_tenants_end_with_memory_for_three(machine, python):
+    """In Gil et al., Table 1, three of six tenants that were started together failed."""
+    idle = machine.start("--name", "idle", "--memory", "1GiB", "--", "sleep", "60")
+    machine.wait_for_tenant("idle")
     tenants = []
     for i in range(6):
-        tenants.append(held(machine, python, f"t{i}", 44))
+        tenants.append(start_holder(machine, python, f"t{i}", 44))
         if i < 3:
-            says(tenants[i])
+            expect_line(tenants[i])
         else:
             wait_queued(machine, f"t{i}", i - 2)
     assert card_used(machine) <= 141 * GIB
@@ -67,13 +69,13 @@ def test_six_of_six_end_where_there_is_room_for_three(machine, python):
         tenant.go()
         tenant.end()
         if i + 3 < 6:
-            says(tenants[i + 3])
+            expect_line(tenants[i + 3])
     assert granted_in_order(machine) == [f"t{i}" for i in range(6)]
-    card.terminate()
+    idle.terminate()
 
 
-def test_tenants_that_hold_and_grow_all_end(machine, python):
-    """Each takes 30 GiB three times. Waiting with each allocation, two would wait for each other."""
+def test_growing_tenants_do_not_deadlock(machine, python):
+    """Each tenant allocates 30 GiB three times. If each allocation waited by itself, two tenants would wait for each other."""
     grow = """
     start()
     for i in range(3):
@@ -86,28 +88,28 @@ def test_tenants_that_hold_and_grow_all_end(machine, python):
         tenant.end()
 
 
-def test_least_use_comes_first(machine, python):
-    """`used` has worked before, under the same name: `fresh`, which comes later, is before it."""
-    first = held(machine, python, "first", 10)
-    says(first)
+def test_the_tenant_with_the_least_use_comes_first(machine, python):
+    """`used` has used the GPU before, under the same name. So `fresh`, which comes later, is ahead of it."""
+    first = start_holder(machine, python, "first", 10)
+    expect_line(first)
     worked = machine.run("--name", "used", "--memory", "2GiB", *WAIT, "--",
                          *machine.load("--seconds", 0.5, "--iters", 1000))
     assert worked.returncode == 0, worked.stderr
-    big = held(machine, python, "big", 120)
-    says(big)
-    used = held(machine, python, "used", 100)
+    big = start_holder(machine, python, "big", 120)
+    expect_line(big)
+    used = start_holder(machine, python, "used", 100)
     wait_queued(machine, "used", 1)
     assert machine.tenants()["used"]["use_s"] > 0.1
-    fresh = held(machine, python, "fresh", 100)
+    fresh = start_holder(machine, python, "fresh", 100)
     wait_queued(machine, "fresh", 1)
     wait_queued(machine, "used", 2)
     big.go()
     big.end()
-    says(fresh)
-    assert state(machine, "used") == "queued"
+    expect_line(fresh)
+    assert state_of(machine, "used") == "queued"
     fresh.go()
     fresh.end()
-    says(used)
+    expect_line(used)
     used.go()
     used.end()
     first.go()
@@ -115,41 +117,41 @@ def test_least_use_comes_first(machine, python):
 
 
 def test_a_killed_holder_makes_room(machine, python):
-    holder, waiter = held(machine, python, "holder", 100), None
-    says(holder)
-    waiter = held(machine, python, "waiter", 100)
+    holder, waiter = start_holder(machine, python, "holder", 100), None
+    expect_line(holder)
+    waiter = start_holder(machine, python, "waiter", 100)
     wait_queued(machine, "waiter")
     os.kill(process_of(machine, "holder"), signal.SIGKILL)
     begin = time.monotonic()
-    says(waiter)
+    expect_line(waiter)
     assert time.monotonic() - begin < 5
     waiter.go()
     waiter.end()
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_who_is_ended_while_it_waits_leaves_the_queue(machine, python, number):
-    holder = held(machine, python, "holder", 100)
-    says(holder)
-    waiter = held(machine, python, "waiter", 100)
+def test_a_tenant_that_ends_leaves_the_queue(machine, python, number):
+    holder = start_holder(machine, python, "holder", 100)
+    expect_line(holder)
+    waiter = start_holder(machine, python, "waiter", 100)
     wait_queued(machine, "waiter", 1)
-    next_one = held(machine, python, "next", 100)
+    next_one = start_holder(machine, python, "next", 100)
     wait_queued(machine, "next", 2)
     os.kill(process_of(machine, "waiter"), number)
     assert waiter.process.wait(timeout=10) == 128 + number
     wait_queued(machine, "next", 1)
     holder.go()
     holder.end()
-    says(next_one)
+    expect_line(next_one)
     next_one.go()
     next_one.end()
 
 
 def test_ctrl_c_ends_a_waiting_program(machine, python):
-    """As at a terminal the whole group gets it. Python's handler runs when the call is over, so the call
-    must fail."""
-    holder = held(machine, python, "holder", 100)
-    says(holder)
+    """As at a terminal, the whole process group gets the signal. Python's handler runs after the call, so the call must
+    fail."""
+    holder = start_holder(machine, python, "holder", 100)
+    expect_line(holder)
     code = PREAMBLE + """
 try:
     ok(cu.cuInit(0))
@@ -169,8 +171,8 @@ except KeyboardInterrupt:
 
 
 def test_a_signal_handler_runs_and_the_wait_goes_on(machine, python):
-    holder = held(machine, python, "holder", 100)
-    says(holder)
+    holder = start_holder(machine, python, "holder", 100)
+    expect_line(holder)
     code = """
 import signal
 r, w = os.pipe2(os.O_NONBLOCK)
@@ -184,18 +186,18 @@ print(len(os.read(r, 100)), flush=True)
     for _ in range(3):
         os.kill(process_of(machine, "waiter"), signal.SIGUSR1)
         time.sleep(0.1)
-    assert state(machine, "waiter") == "queued"
+    assert state_of(machine, "waiter") == "queued"
     holder.go()
     holder.end()
-    says(waiter)
+    expect_line(waiter)
     waiter.go()
-    says(waiter, "3")
+    expect_line(waiter, "3")
     waiter.end()
 
 
-def test_a_timeout_is_out_of_memory(machine, python):
-    holder = held(machine, python, "holder", 100)
-    says(holder)
+def test_a_timeout_ends_in_out_of_memory(machine, python):
+    holder = start_holder(machine, python, "holder", 100)
+    expect_line(holder)
     code = """
     ok(cu.cuInit(0))
     begin = time.monotonic()
@@ -205,7 +207,7 @@ def test_a_timeout_is_out_of_memory(machine, python):
     look("refused")
     """
     waiter = Tenant(machine, python, code, "101GiB", "waiter", (*WAIT, "--wait-timeout", "1s"))
-    says(waiter, "refused")
+    expect_line(waiter, "refused")
     assert waiter.device()["denied"] == 1
     machine.wait_for_tenant("waiter", lambda t: t["state"] == "idle" and not t["memory_wait"])
     waiter.go()
@@ -214,7 +216,7 @@ def test_a_timeout_is_out_of_memory(machine, python):
     holder.end()
 
 
-def test_what_can_never_be_met_is_refused_at_once(machine, python):
+def test_requests_that_can_never_be_met_are_refused_at_once(machine, python):
     over = machine.run("--memory", "500GiB", *WAIT, "--", "true")
     assert over.returncode == 125 and "more than the GPU has" in over.stderr
     code = """
@@ -239,7 +241,7 @@ def test_bad_options(machine, options, text):
     assert not machine.servers()
 
 
-def test_growth_past_the_reservation_gets_what_is_free_or_nothing(machine, python):
+def test_growth_past_the_reservation_does_not_wait(machine, python):
     code = """
     start()
     first = ok(cu.cuMemAlloc(40 << 30))
@@ -253,12 +255,12 @@ def test_growth_past_the_reservation_gets_what_is_free_or_nothing(machine, pytho
     look("grown")
     """
     grower = Tenant(machine, python, code, "120GiB", "grower", (*WAIT, "--reserve", "10GiB"))
-    says(grower, "first")
+    expect_line(grower, "first")
     assert grower.device()["memory_granted_bytes"] < 42 * GIB
-    other = held(machine, python, "other", 60)
-    says(other)
+    other = start_holder(machine, python, "other", 60)
+    expect_line(other)
     grower.go()
-    says(grower, "grown")
+    expect_line(grower, "grown")
     other.go()
     other.end()
     grower.go()
@@ -266,8 +268,8 @@ def test_growth_past_the_reservation_gets_what_is_free_or_nothing(machine, pytho
 
 
 def test_other_calls_pass_while_a_thread_waits(machine2, python):
-    holder = held(machine2, python, "holder", 100, "--gpu", "0")
-    says(holder)
+    holder = start_holder(machine2, python, "holder", 100, "--gpu", "0")
+    expect_line(holder)
     code = """
     import threading
     ok(cu.cuInit(0))
@@ -284,64 +286,64 @@ def test_other_calls_pass_while_a_thread_waits(machine2, python):
     thread.join()
     """
     waiter = Tenant(machine2, python, code, "101GiB", "waiter", (*WAIT, "--gpu", "0"))
-    says(waiter, "waiting")
+    expect_line(waiter, "waiting")
     wait_queued(machine2, "waiter")
     waiter.go()
-    says(waiter, "passed")
-    assert state(machine2, "waiter") == "queued"
+    expect_line(waiter, "passed")
+    assert state_of(machine2, "waiter") == "queued"
     holder.go()
     holder.end()
     waiter.go()
     waiter.end()
 
 
-def test_two_cards_are_granted_together_or_not_at_all(machine2, python):
-    one = held(machine2, python, "one", 100, "--gpu", "1")
-    says(one)
-    both = held(machine2, python, "both", 100, "--gpu", "0,1")
+def test_memory_of_two_gpus_is_granted_together(machine2, python):
+    one = start_holder(machine2, python, "one", 100, "--gpu", "1")
+    expect_line(one)
+    both = start_holder(machine2, python, "both", 100, "--gpu", "0,1")
     wait_queued(machine2, "both")
-    zero = held(machine2, python, "zero", 100, "--gpu", "0")
-    says(zero)
+    zero = start_holder(machine2, python, "zero", 100, "--gpu", "0")
+    expect_line(zero)
     tenant = wait_queued(machine2, "both")
     assert [d["memory_granted_bytes"] for d in tenant["devices"]] == [0, 0]
     assert tenant["memory_wait"]["passed"] == 1
     one.go()
     one.end()
     time.sleep(0.3)
-    assert state(machine2, "both") == "queued"
+    assert state_of(machine2, "both") == "queued"
     zero.go()
     zero.end()
-    says(both)
+    expect_line(both)
     both.go()
     both.end()
 
 
-def test_a_restarted_daemon_knows_who_holds_and_who_waits(machine, python):
-    holder = held(machine, python, "holder", 100)
-    says(holder)
-    waiter = held(machine, python, "waiter", 100)
+def test_the_next_daemon_knows_holders_and_waiters(machine, python):
+    holder = start_holder(machine, python, "holder", 100)
+    expect_line(holder)
+    waiter = start_holder(machine, python, "waiter", 100)
     wait_queued(machine, "waiter")
-    late = held(machine, python, "late", 100)
+    late = start_holder(machine, python, "late", 100)
     wait_queued(machine, "late", 2)
     machine.kill_daemon()
     wait_queued(machine, "waiter", 1)
     wait_queued(machine, "late", 2)
     assert machine.tenants()["holder"]["devices"][0]["memory_granted_bytes"] == 101 * GIB
     time.sleep(1.5)
-    assert state(machine, "waiter") == "queued"
+    assert state_of(machine, "waiter") == "queued"
     holder.go()
     holder.end()
-    says(waiter)
-    assert state(machine, "late") == "queued"
+    expect_line(waiter)
+    assert state_of(machine, "late") == "queued"
     waiter.go()
     waiter.end()
-    says(late)
+    expect_line(late)
     late.go()
     late.end()
 
 
-def test_what_others_hold_counts(machine, python):
-    """A process of no tenant, one with a promise, and the other way round."""
+def test_memory_of_other_processes_counts(machine, python):
+    """Memory of a process without a tenant, and memory that is promised, delay a waiter; a waiter's grant refuses a promise."""
     promised = machine.start("--name", "promised", "--memory", "60GiB", "--", "sleep", "60")
     machine.wait_for_tenant("promised")
     foreign = subprocess.Popen(
@@ -351,11 +353,11 @@ def test_what_others_hold_counts(machine, python):
              "ALLOT_SIM_SOCKET": str(machine.run_dir / "sim.sock")})
     machine.started.append(foreign)
     assert foreign.stdout.readline() == "held\n"
-    wait_until(lambda: machine.ps()["devices"][0]["foreign_bytes"] > 30 * GIB, what="its bytes")
-    waiter = held(machine, python, "waiter", 60)
+    wait_until(lambda: machine.ps()["devices"][0]["foreign_bytes"] > 30 * GIB, what="the foreign process's bytes")
+    waiter = start_holder(machine, python, "waiter", 60)
     wait_queued(machine, "waiter")
     foreign.communicate("\n", timeout=20)
-    says(waiter)
+    expect_line(waiter)
     late = machine.run("--memory", "60GiB", "--", "true")
     assert late.returncode == 125 and "granted to tenants with on_full wait or swap" in late.stderr
     waiter.go()
@@ -363,9 +365,9 @@ def test_what_others_hold_counts(machine, python):
     promised.terminate()
 
 
-def test_a_terminal_is_told_of_the_wait(machine, python):
-    holder = held(machine, python, "holder", 100)
-    says(holder)
+def test_a_wait_is_shown_on_a_terminal(machine, python):
+    holder = start_holder(machine, python, "holder", 100)
+    expect_line(holder)
     ours, theirs = os.openpty()
     try:
         waiter = machine.start("--name", "waiter", "--memory", "101GiB", *WAIT, "--",
@@ -383,10 +385,10 @@ def test_a_terminal_is_told_of_the_wait(machine, python):
     assert waiter.wait(timeout=20) == 0
 
 
-def test_a_paused_one_is_passed_until_it_is_resumed(machine, python):
-    holder = held(machine, python, "holder", 100)
-    says(holder)
-    waiter = held(machine, python, "waiter", 100)
+def test_a_paused_waiter_gets_nothing_until_resumed(machine, python):
+    holder = start_holder(machine, python, "holder", 100)
+    expect_line(holder)
+    waiter = start_holder(machine, python, "waiter", 100)
     wait_queued(machine, "waiter")
     assert machine.allot("pause", "waiter", *machine.sim).returncode == 0
     holder.go()
@@ -395,6 +397,6 @@ def test_a_paused_one_is_passed_until_it_is_resumed(machine, python):
     tenant = machine.tenants()["waiter"]
     assert tenant["state"] == "paused" and not tenant["devices"][0]["memory_granted_bytes"]
     assert machine.allot("resume", "waiter", *machine.sim).returncode == 0
-    says(waiter)
+    expect_line(waiter)
     waiter.go()
     waiter.end()
