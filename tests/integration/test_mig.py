@@ -1,4 +1,4 @@
-"""MIG: a card in MIG mode is not offered, but its instances are, each with its own memory, time and tenants. A tenant on an
+"""MIG: a GPU in MIG mode is not offered, but its instances are, each with its own memory, time and tenants. A tenant on an
 instance sees the same as a container with that one instance."""
 
 import json
@@ -20,14 +20,14 @@ MIG = "mig = 3g.71gb, 2g.35gb, 1g.18gb\n[card]\npci = 0000:2a:00.0\n"
 
 @pytest.fixture
 def mig(tmp_path_factory):
-    """Two H200: one with instances of 3, 2 and 1 slices, and one without."""
+    """A machine with two H200: one has instances of 3, 2 and 1 slices, the other none."""
     machine = make_machine(tmp_path_factory, "h200-mig")
     yield machine
     machine.clean()
 
 
 def topo(machine):
-    """Starts a daemon where none runs."""
+    """The topology; starts a daemon if none runs."""
     return json.loads(machine.allot("topo", "--json", *machine.sim).stdout)
 
 
@@ -35,19 +35,20 @@ def uuids(machine):
     return [device["uuid"] for device in topo(machine)["devices"]]
 
 
-TELL = """
+UUID_BY = """
 import json
 
 def uuid_by(symbol, device=0):
-    "By the driver's own symbol: the older one names an instance's card."
+    "The UUID from the driver function `symbol`: the older function returns the GPU's instead of the instance's."
     text = (ctypes.c_ubyte * 16)()
     assert getattr(ctypes.CDLL("libcuda.so.1"), symbol)(ctypes.byref(text), device) == 0
     return bytes(text).hex()
 """
 
 
-def tell(machine, python, code, *options, **more):
-    done = machine.run(*options, "--", python, "-c", PREAMBLE + TELL + code, **more)
+def run_python(machine, python, code, *options, **more):
+    """Runs the code in a tenant; returns the JSON value that it prints last."""
+    done = machine.run(*options, "--", python, "-c", PREAMBLE + UUID_BY + code, **more)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -69,7 +70,7 @@ def test_instances_are_devices(mig):
 
 def test_a_tenant_sees_its_instance_alone(mig, python):
     instance = uuids(mig)[2]
-    said = tell(mig, python, """
+    seen = run_python(mig, python, """
 start()
 block = ok(cu.cuMemAlloc(256 * MIB))
 pynvml.nvmlInit()
@@ -103,19 +104,19 @@ print(json.dumps({
 }))
 """, "--gpu", instance, "--memory", "4GiB")
     digits = instance[4:].replace("-", "")
-    count, name, new, old, total, used = said["cuda"]
+    count, name, new, old, total, used = seen["cuda"]
     assert (count, name, new) == (1, "NVIDIA H200 MIG 1g.18gb", digits)
-    assert old != digits and said["uuid"] == [f"GPU-{old[:8]}-{old[8:12]}-{old[12:16]}-{old[16:20]}-"
+    assert old != digits and seen["uuid"] == [f"GPU-{old[:8]}-{old[8:12]}-{old[12:16]}-{old[16:20]}-"
                                               f"{old[20:]}", instance]
     assert total == 4 * GIB and used == (256 + 518) * MIB
-    assert said["count"] == 1 and said["mode"] == [1, 1] and said["is"] == [0, 1]
-    assert said["name"] == name and said["index"] == [0, 0]
-    assert said["memory"] == [[total, used]] * 2
-    assert said["processes"] == [[said["pid"], used, *said["ids"]]]
-    assert said["others"] == [6, 6, 6, 2] and said["second"] == 2
+    assert seen["count"] == 1 and seen["mode"] == [1, 1] and seen["is"] == [0, 1]
+    assert seen["name"] == name and seen["index"] == [0, 0]
+    assert seen["memory"] == [[total, used]] * 2
+    assert seen["processes"] == [[seen["pid"], used, *seen["ids"]]]
+    assert seen["others"] == [6, 6, 6, 2] and seen["second"] == 2
 
 
-def test_other_devices_are_not_there(mig, python):
+def test_other_devices_are_hidden(mig, python):
     all_uuids = uuids(mig)
     code = """
 pynvml.nvmlInit()
@@ -129,14 +130,14 @@ for uuid in %r:
 print(json.dumps(found))
 """ % all_uuids
     for i in (0, 1, 3):
-        assert tell(mig, python, code, "--gpu", i, "--memory", "1GiB") == [all_uuids[i]]
+        assert run_python(mig, python, code, "--gpu", i, "--memory", "1GiB") == [all_uuids[i]]
 
 
 @pytest.mark.parametrize("value, found", [("0", 1), ("1", 0), ("{own}", 1), ("{other}", 0)])
-def test_visible_devices_within(mig, python, value, found):
-    """Numbers count the tenant's devices, which is this one; another's instance is none of its own."""
+def test_visible_devices_count_the_tenants_devices(mig, python, value, found):
+    """CUDA_VISIBLE_DEVICES counts the tenant's devices: only this instance. Another tenant's instance is not among them."""
     own, other = uuids(mig)[1], uuids(mig)[0]
-    said = tell(mig, python, f"""
+    seen = run_python(mig, python, f"""
 os.environ["CUDA_VISIBLE_DEVICES"] = {value.format(own=own, other=other)!r}
 r = cu.cuInit(0)[0]
 names = []
@@ -145,23 +146,23 @@ for i in range(ok(cu.cuDeviceGetCount()) if r == 0 else 0):
 print(json.dumps(names))
 """, "--gpu", own, "--memory", "1GiB")
     digits = own[4:].replace("-", "")
-    assert (said == [digits]) == bool(found)
+    assert (seen == [digits]) == bool(found)
 
 
 def test_the_quota_holds_on_an_instance(mig, python):
-    said = tell(mig, python, """
+    seen = run_python(mig, python, """
 start()
 first = cu.cuMemAlloc(1024 * MIB)[0]
 second = cu.cuMemAlloc(1024 * MIB)[0]
 print(json.dumps([int(first), int(second)]))
 """, "--gpu", "2", "--memory", "2GiB")
-    assert said == [0, 2]
+    assert seen == [0, 2]
     too_much = mig.run("--gpu", "2", "--memory", "18GiB", "--", "true")
     assert too_much.returncode == 125 and "18" in too_much.stderr
 
 
 def test_instances_do_not_take_turns(mig):
-    """Two that would halve a card have an instance each: both are charged nearly all of it."""
+    """Two tenants on one instance each are both charged nearly all of its time, instead of half of the GPU's each."""
     for index in (0, 1):
         mig.start("--gpu", index, "--name", f"on{index}", "--memory", "4GiB", "--",
                   *mig.load("--seconds", 60))
@@ -174,7 +175,7 @@ def test_instances_do_not_take_turns(mig):
     assert shown[0] > 500 * MIB and shown[1] > 500 * MIB and shown[2:] == [0, 0]
 
 
-def test_one_instance_and_nothing_beside_it(mig):
+def test_a_tenant_has_one_instance_and_no_other_device(mig):
     own, other, small, whole = uuids(mig)
     for list_ in (f"{own},{other}", f"{small},{whole}", "0,3"):
         refused = mig.run("--gpu", list_, "--memory", "1GiB", "--", "true")
@@ -183,27 +184,28 @@ def test_one_instance_and_nothing_beside_it(mig):
     assert mig.run("--gpu", "2", "--memory", "1GiB", "--", "true").returncode == 0
 
 
-def fault(machine, *words):
-    subprocess.run([BUILD / "allot-sim", "--ctl", "--socket", machine.run_dir / "sim.sock", *words],
+def fault(machine, *arguments):
+    """Sends a command of `allot-sim --ctl` to the simulator."""
+    subprocess.run([BUILD / "allot-sim", "--ctl", "--socket", machine.run_dir / "sim.sock", *arguments],
                    check=True, capture_output=True, timeout=10)
 
 
-def test_faults_of_instance_and_card(tmp_path_factory, tmp_path):
+def test_faults_of_an_instance_and_of_its_gpu(tmp_path_factory, tmp_path):
     machine = make_machine(tmp_path_factory, "h200-mig")
-    said = start_servers(machine, tmp_path, "metrics_listen = 127.0.0.1:0\n", card=MIG)
+    log = start_servers(machine, tmp_path, "metrics_listen = 127.0.0.1:0\n", card=MIG)
     health = lambda: [device["health"] for device in machine.ps()["devices"]]
     try:
         assert health() == ["healthy"] * 4
-        # The server's numbers: cards first, then their instances. An Xid of an instance is its own.
+        # In the simulator GPUs are numbered first, then their instances. An Xid of an instance concerns that instance only.
         fault(machine, "xid", "3", "95")
         wait_until(lambda: health() == ["healthy", "unhealthy", "healthy", "healthy"],
-                   what="the instance to be out")
-        page = scrape(address_in(said))
+                   what="the instance to be unhealthy")
+        page = scrape(address_in(log))
         assert page.value("allot_device_healthy", device="1") == 0
         assert page.value("allot_device_faults_total", device="1", kind="xid") == 1
-        # What NVML lays to no instance befalls all of the card.
+        # An Xid that NVML attributes to no instance concerns the whole GPU.
         fault(machine, "xid", "0", "95")
-        wait_until(lambda: health() == ["unhealthy"] * 3 + ["healthy"], what="the card to be out")
+        wait_until(lambda: health() == ["unhealthy"] * 3 + ["healthy"], what="the GPU to be unhealthy")
         assert machine.run("--memory", "1GiB", "--", "true").returncode == 0
         assert "Xid 95" in machine.run("--gpu", "2", "--memory", "1GiB", "--", "true").stderr
     finally:
@@ -227,7 +229,7 @@ def test_the_kubelet_is_offered_instances(make_node):  # noqa: F811
         error = plugin.refused(pair)
         assert "is a MIG instance" in error.details()
     assert len(node.tenants()) == 1
-    # A card that is gone takes all of its instances along, and brings them back.
+    # The loss of a GPU makes all of its instances unhealthy, and its return makes them healthy.
     def unhealthy():
         return {name.rpartition("-")[0] for name, health in node.kubelet.watch.last.items()
                 if health == "Unhealthy"}
@@ -250,18 +252,18 @@ def test_a_container_gets_an_instance(mig, tmp_path):
     devices.remove_all()
 
 
-def test_a_card_without_instances_is_told(tmp_path_factory, tmp_path):
+def test_a_gpu_without_instances_is_reported(tmp_path_factory, tmp_path):
     machine = make_machine(tmp_path_factory, "h200-mig")
-    said = start_servers(machine, tmp_path, "", card="mig = on\n[card]\npci = 0000:2a:00.0\n")
+    log = start_servers(machine, tmp_path, "", card="mig = on\n[card]\npci = 0000:2a:00.0\n")
     try:
         assert [device["name"] for device in machine.ps()["devices"]] == ["NVIDIA H200"]
-        assert "is in MIG mode and has no instance" in "".join(said)
+        assert "is in MIG mode and has no instance" in "".join(log)
     finally:
         machine.clean()
 
 
 def test_a_percentage_of_a_small_instance(mig):
-    """Of its own SMs, not the card's: an eighth of 132."""
+    """A percentage refers to the instance's own SMs, an eighth of the GPU's 132."""
     refused = mig.run("--gpu", "2", "--sharing", "space", "--cores-limit", "5", "--", "true")
     assert refused.returncode == 125 and "5 of 16 SMs is less than one SM: must be 6.25 or more" in refused.stderr
     assert mig.run("--gpu", "0", "--sharing", "space", "--cores-limit", "5", "--", "true").returncode == 0

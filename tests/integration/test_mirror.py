@@ -1,5 +1,5 @@
-"""allot mirror: a directory of the driver's libraries, for LD_LIBRARY_PATH or a mount, in which liballot.so is loaded before
-the driver. The driver is that of a fake root file system, or the simulated one."""
+"""allot mirror: a directory of the driver's libraries, for LD_LIBRARY_PATH or a mount. It loads liballot.so before the driver.
+The driver is that of a fake root file system, or the simulated one."""
 
 import json
 import os
@@ -17,7 +17,7 @@ VERSION = "580.159.04"
 
 
 def make_cache(entries):
-    """The bytes of an ld.so.cache (glibc's sysdeps/generic/dl-cache.h)."""
+    """The bytes of an ld.so.cache (glibc's sysdeps/generic/dl-cache.h) with these (soname, path) entries."""
     header = 48
     strings, offsets = b"", []
     start = header + 24 * len(entries)
@@ -30,7 +30,7 @@ def make_cache(entries):
 
 
 class Root:
-    """A root directory with a driver that has no code."""
+    """A fake root directory, with libraries that have no code."""
 
     def __init__(self, path):
         self.path = path
@@ -78,40 +78,41 @@ def root(tmp_path):
 
 
 def mirror(machine, *arguments, status=0):
+    """Runs `allot mirror`, which must end with `status`; returns its stdout, or its stderr if it failed."""
     result = machine.allot("mirror", *arguments)
     assert result.returncode == status, result.stderr
     return result.stdout if status == 0 else result.stderr
 
 
-def tree(place):
-    return sorted(str(path.relative_to(place)) for path in place.rglob("*")
+def tree(target):
+    return sorted(str(path.relative_to(target)) for path in target.rglob("*")
                   if not path.is_dir() or path.is_symlink())
 
 
-def test_what_is_in_it(machine, root, tmp_path):
+def test_contents(machine, root, tmp_path):
     root.driver()
-    place = tmp_path / "driver"
-    out = mirror(machine, "--root", root.path, place)
+    target = tmp_path / "driver"
+    out = mirror(machine, "--root", root.path, target)
     assert VERSION in out
-    assert tree(place) == [
+    assert tree(target) == [
         "bin/nvidia-smi", "lib64/liballot.so", "lib64/libcuda.so", "lib64/libcuda.so.1",
         f"lib64/libcuda.so.{VERSION}", "lib64/libnvidia-ml.so", "lib64/libnvidia-ml.so.1",
         f"lib64/libnvidia-ml.so.{VERSION}", "lib64/libnvidia-ptxjitcompiler.so.1",
         f"lib64/libnvidia-ptxjitcompiler.so.{VERSION}", "versions"]
-    assert (place / "lib").is_dir()
-    # Shims are regular files: ldconfig would point a link elsewhere.
-    assert not (place / "lib64/libcuda.so.1").is_symlink()
-    assert (place / "lib64/libnvidia-ptxjitcompiler.so.1").readlink() == pathlib.Path(
+    assert (target / "lib").is_dir()
+    # Shims are regular files, because ldconfig would replace a symbolic link.
+    assert not (target / "lib64/libcuda.so.1").is_symlink()
+    assert (target / "lib64/libnvidia-ptxjitcompiler.so.1").readlink() == pathlib.Path(
         f"libnvidia-ptxjitcompiler.so.{VERSION}")
     source = root.path / f"usr/lib/here/libcuda.so.{VERSION}"
-    assert os.path.samefile(source, place / f"lib64/libcuda.so.{VERSION}")
-    record = json.loads((place / "versions").read_text())
+    assert os.path.samefile(source, target / f"lib64/libcuda.so.{VERSION}")
+    record = json.loads((target / "versions").read_text())
     assert record["driver"] == VERSION
     assert record["files"][f"lib64/libcuda.so.{VERSION}"]["version"] == VERSION
     assert record["files"]["lib64/libcuda.so.1"] == {"shim": f"libcuda.so.{VERSION}"}
 
 
-def test_a_shim_needs_ours_and_then_the_driver(machine, root, tmp_path):
+def test_a_shim_needs_liballot_before_the_driver(machine, root, tmp_path):
     root.driver()
     mirror(machine, "--root", root.path, tmp_path / "driver")
     shown = subprocess.run(["readelf", "-dW", tmp_path / "driver/lib64/libcuda.so.1"],
@@ -123,22 +124,22 @@ def test_a_shim_needs_ours_and_then_the_driver(machine, root, tmp_path):
     assert "[$ORIGIN]" in shown.stdout
 
 
-def test_made_again(machine, root, tmp_path):
-    """Nothing changed: left alone. Something did: replaced at once, nothing left beside it."""
+def test_a_second_run_replaces_only_changes(machine, root, tmp_path):
+    """A second run leaves an unchanged mirror alone. It replaces a changed one atomically, and leaves nothing beside it."""
     root.driver()
-    place = tmp_path / "driver"
-    mirror(machine, "--root", root.path, place)
-    inode = place.stat().st_ino
-    assert "unchanged" in mirror(machine, "--root", root.path, place)
-    assert place.stat().st_ino == inode
+    target = tmp_path / "driver"
+    mirror(machine, "--root", root.path, target)
+    inode = target.stat().st_ino
+    assert "unchanged" in mirror(machine, "--root", root.path, target)
+    assert target.stat().st_ino == inode
     root.make_library(f"libnvidia-cfg.so.{VERSION}", "libnvidia-cfg.so.1")
-    assert "unchanged" not in mirror(machine, "--root", root.path, f"{place}/")
-    assert place.stat().st_ino != inode
-    assert (place / "lib64/libnvidia-cfg.so.1").exists()
+    assert "unchanged" not in mirror(machine, "--root", root.path, f"{target}/")
+    assert target.stat().st_ino != inode
+    assert (target / "lib64/libnvidia-cfg.so.1").exists()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["driver", "root"]
 
 
-def test_rolled_back_by_removing_it(machine, root, tmp_path):
+def test_removing_the_mirror_restores_everything(machine, root, tmp_path):
     root.driver()
     before = {path: path.read_bytes() for path in root.path.rglob("*") if path.is_file()}
     mirror(machine, "--root", root.path, tmp_path / "driver")
@@ -146,20 +147,20 @@ def test_rolled_back_by_removing_it(machine, root, tmp_path):
     assert before == {path: path.read_bytes() for path in root.path.rglob("*") if path.is_file()}
 
 
-def test_never_over_something_else(machine, root, tmp_path):
+def test_other_directories_are_never_replaced(machine, root, tmp_path):
     root.driver()
-    place = tmp_path / "precious"
-    place.mkdir()
-    (place / "file").write_text("x")
-    assert "not a mirror" in mirror(machine, "--root", root.path, place, status=1)
-    assert tree(place) == ["file"]
-    (place / "file").unlink()
-    mirror(machine, "--root", root.path, place)
-    assert (place / "lib64/libcuda.so.1").exists()
+    target = tmp_path / "precious"
+    target.mkdir()
+    (target / "file").write_text("x")
+    assert "not a mirror" in mirror(machine, "--root", root.path, target, status=1)
+    assert tree(target) == ["file"]
+    (target / "file").unlink()
+    mirror(machine, "--root", root.path, target)
+    assert (target / "lib64/libcuda.so.1").exists()
 
 
 def test_the_block_list(machine, root, tmp_path):
-    """Other vendors' GL, and libc, are not the driver's, whatever a configuration names."""
+    """Other vendors' GL libraries, and libc, are never mirrored, even if a configuration names them."""
     root.driver()
     root.make_library("libnvidia-tls.so.1", "libnvidia-tls.so.1")
     needs = ["-Wl,--no-as-needed", f"-L{root.path}/usr/lib/here", "-l:libnvidia-tls.so.1"]
@@ -171,15 +172,15 @@ def test_the_block_list(machine, root, tmp_path):
         "name": "nvidia", "base": "/etc/gpu-manager/vdriver", "components": {
             "binaries": ["nvidia-smi", "no-such-program"],
             "libraries": ["libcuda.so", "libGL.so", "libEGL.so", "libc.so", "libnothing.so"]}}]}))
-    place = tmp_path / "driver"
-    mirror(machine, "--root", root.path, "--config", config, place)
-    assert tree(place) == ["bin/nvidia-smi", "lib64/libEGL.so.1", "lib64/libEGL.so.1.0.0",
-                           "lib64/liballot.so", "lib64/libcuda.so", "lib64/libcuda.so.1",
-                           f"lib64/libcuda.so.{VERSION}", "versions"]
+    target = tmp_path / "driver"
+    mirror(machine, "--root", root.path, "--config", config, target)
+    assert tree(target) == ["bin/nvidia-smi", "lib64/libEGL.so.1", "lib64/libEGL.so.1.0.0",
+                            "lib64/liballot.so", "lib64/libcuda.so", "lib64/libcuda.so.1",
+                            f"lib64/libcuda.so.{VERSION}", "versions"]
 
 
-def as_32_bit(path):
-    """A library of 32 bits, by hand: one segment, a SONAME; no compiler for it is asked for."""
+def write_32_bit_library(path):
+    """Writes a 32-bit library with one segment and a SONAME, without a 32-bit compiler."""
     def build(soname):
         strings = b"\0" + soname.encode() + b"\0"
         dynamic = struct.pack("<8I", 14, 1, 5, 148, 6, 148, 0, 0)
@@ -187,23 +188,23 @@ def as_32_bit(path):
                                                            52, 32, 2, 0, 0, 0))
         size = 148 + len(strings)
         load = struct.pack("<8I", 1, 0, 0, 0, size, size, 6, 4096)
-        where = struct.pack("<8I", 2, 116, 116, 116, 32, 32, 6, 4)
-        return header + load + where + dynamic + strings
+        dynamic_segment = struct.pack("<8I", 2, 116, 116, 116, 32, 32, 6, 4)
+        return header + load + dynamic_segment + dynamic + strings
 
     return path.write_bytes(build(path.name.rsplit(".", 1)[0] + ".1"))
 
 
-def test_32_bits(machine, root, tmp_path):
-    """In lib; but for what would be ungoverned there: liballot.so has 64 bits."""
+def test_32_bit_libraries(machine, root, tmp_path):
+    """32-bit libraries are mirrored in lib, except libcuda: liballot.so has 64 bits, so 32-bit programs would be ungoverned."""
     root.driver()
     folder = root.path / "usr/lib32"
     folder.mkdir()
     for name in ("libnvidia-ptxjitcompiler.so", "libcuda.so"):
-        as_32_bit(folder / f"{name}.5")
+        write_32_bit_library(folder / f"{name}.5")
         root.name(f"{name}.5", f"{name}.1", "usr/lib32")
-    place = tmp_path / "driver"
-    mirror(machine, "--root", root.path, place)
-    assert [path for path in tree(place) if path.startswith("lib/")] == [
+    target = tmp_path / "driver"
+    mirror(machine, "--root", root.path, target)
+    assert [path for path in tree(target) if path.startswith("lib/")] == [
         "lib/libnvidia-ptxjitcompiler.so.1", "lib/libnvidia-ptxjitcompiler.so.5"]
 
 
@@ -257,28 +258,28 @@ def test_bad_usage(machine):
     assert "--rot" in mirror(machine, "--rot", "/", "x", status=2)
 
 
-def test_copies_where_links_can_not_be(machine, root, tmp_path):
-    """Another file system: /dev/shm beside the test's own."""
+def test_files_are_copied_to_another_file_system(machine, root, tmp_path):
+    """Hard links can't cross file systems: here from the test's directory to /dev/shm."""
     shm = pathlib.Path("/dev/shm")
     if not shm.is_dir() or shm.stat().st_dev == tmp_path.stat().st_dev or not os.access(shm, os.W_OK):
         pytest.skip("no second file system to write to")
     root.driver()
-    place = shm / f"allot-test-{os.getpid()}"
+    target = shm / f"allot-test-{os.getpid()}"
     try:
-        mirror(machine, "--root", root.path, place)
-        copy = place / f"lib64/libcuda.so.{VERSION}"
+        mirror(machine, "--root", root.path, target)
+        copy = target / f"lib64/libcuda.so.{VERSION}"
         source = root.path / f"usr/lib/here/libcuda.so.{VERSION}"
         assert copy.read_bytes() == source.read_bytes() and copy.stat().st_nlink == 1
-        assert "unchanged" in mirror(machine, "--root", root.path, place)
+        assert "unchanged" in mirror(machine, "--root", root.path, target)
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(target, ignore_errors=True)
 
 
-# -- programs that run with it, on the simulator --
+# -- programs that run with a mirror, on the simulator --
 
 @pytest.fixture
 def simulated(machine, root, tmp_path):
-    """A mirror of the simulator's driver; its files are named as NVIDIA's are."""
+    """The library directory of a mirror of the simulator's driver, whose files are named as NVIDIA's are."""
     folder = root.path / "usr/lib/here"
     folder.mkdir(parents=True)
     for name in ("libcuda.so", "libnvidia-ml.so"):
@@ -310,26 +311,26 @@ def without_preload(lib64):
     ["way", "plugin-deepbind", "plugin"], ["way", "plugin-deepbind", "plugin-linked"],
 ], ids=" ".join)
 @pytest.mark.parametrize("preload", [False, True])
-def test_a_program_without_a_preload(machine, programs, simulated, command, preload):
-    words = [programs[command[0]], *(programs.get(word, word) for word in command[1:])]
+def test_programs_are_governed_through_the_mirror(machine, programs, simulated, command, preload):
+    arguments = [programs[command[0]], *(programs.get(word, word) for word in command[1:])]
     before = ["env", f"LD_LIBRARY_PATH={simulated}"] if preload else without_preload(simulated)
     held = Held(machine)
-    lines, status = held.run(*before, *words)
+    lines, status = held.run(*before, *arguments)
     assert (lines, status) == (GOVERNED, 0), held.errors
 
 
 @pytest.mark.parametrize("command", [["way", "new-namespace"],
                                      ["way", "plugin-new-namespace", "plugin"]], ids=" ".join)
-def test_a_namespace_is_refused(machine, programs, simulated, command):
-    words = [programs[command[0]], *(programs.get(word, word) for word in command[1:])]
+def test_a_new_link_namespace_is_refused(machine, programs, simulated, command):
+    arguments = [programs[command[0]], *(programs.get(word, word) for word in command[1:])]
     held = Held(machine)
-    lines, status = held.run(*without_preload(simulated), *words)
+    lines, status = held.run(*without_preload(simulated), *arguments)
     assert (lines, status) == (["cuInit 802"], 1)
     assert "dlmopen" in held.errors
 
 
-def test_found_by_a_mount_alone(machine, programs, simulated, tmp_path):
-    """The shim's RUNPATH leads to what it needs: its own name is all that a program must find."""
+def test_the_shim_alone_leads_to_its_dependencies(machine, programs, simulated, tmp_path):
+    """The shim's RUNPATH leads to its dependencies, so a program needs to find only the shim."""
     alone = tmp_path / "alone"
     alone.mkdir()
     held = Held(machine)
@@ -351,7 +352,7 @@ def test_beside_a_preloaded_library(machine, programs, simulated, tmp_path, othe
     assert (lines, status) == (GOVERNED, 0), held.errors
 
 
-def test_an_address_sanitized_program(machine, simulated, tmp_path):
+def test_a_program_with_address_sanitizer(machine, simulated, tmp_path):
     program = compile_c(tmp_path / "asan", "-fsanitize=address", "way.c", "-ldl")
     held = Held(machine)
     lines, status = held.run(*without_preload(simulated),
@@ -370,20 +371,20 @@ print(pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(0)).total
     assert (lines, status) == (["4"], 0), held.errors
 
 
-def test_a_driver_whose_file_has_the_name_of_the_shim(machine, programs, root, tmp_path):
+def test_a_driver_file_with_the_name_of_the_shim(machine, programs, root, tmp_path):
     folder = root.path / "usr/lib/here"
     folder.mkdir(parents=True)
     shutil.copy(SIM / "libcuda.so.1", folder)
     root.name("libcuda.so.1", "libcuda.so.1")
-    place = tmp_path / "driver"
-    mirror(machine, "--root", root.path, place)
+    target = tmp_path / "driver"
+    mirror(machine, "--root", root.path, target)
     held = Held(machine)
-    lines, status = held.run(*without_preload(place / "lib64"), programs["way"], "local")
+    lines, status = held.run(*without_preload(target / "lib64"), programs["way"], "local")
     assert (lines, status) == (GOVERNED, 0), held.errors
 
 
 def test_outside_a_tenant(programs, simulated):
-    """No tenant's environment: the program runs as if the mirror were the driver's own directory."""
+    """Outside a tenant the program runs as if the mirror were the driver's own directory."""
     done = subprocess.run([programs["way"], "local"], capture_output=True, text=True, check=False,
                           env={"LD_LIBRARY_PATH": str(simulated)}, timeout=30)
     assert done.stdout.startswith("cuInit ") and "allot" not in done.stderr

@@ -1,4 +1,4 @@
-"""GPU programs with all structures of processes that occur (forks, threads, ...): each keeps its quota, none hangs, and the
+"""GPU programs with all structures of processes that occur (forks, threads, ...). Each keeps its quota, none hangs, and the
 ledger is zero at the end."""
 
 import os
@@ -26,7 +26,7 @@ def held(machine):
 FULL_AND_DONE = ["full 2", "fits 0", "finish 0"]
 START = ["start 0"]
 
-# What a shape prints: each of these ends with 0.
+# The output of each shape of tests/integration/programs/shape.c; each ends with status 0.
 SHAPES = {
     "fork-before": ["child 0"] * 3 + START + FULL_AND_DONE,
     "fork-after": START + ["child 0", "idle child 0"] + FULL_AND_DONE,
@@ -44,18 +44,18 @@ SHAPES = {
 
 
 @pytest.mark.parametrize("name", SHAPES)
-def test_shape(held, shape, name):
+def test_quota_holds_in_each_process_shape(held, shape, name):
     lines, status = held.run(shape, name)
     assert (lines, status) == (SHAPES[name], 0), held.errors
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may change its root")
-def test_another_root(held, shape, tmp_path):
+def test_quota_holds_after_chroot(held, shape, tmp_path):
     lines, status = held.run(shape, "chroot", tmp_path)
     assert (lines, status) == (START + FULL_AND_DONE, 0), held.errors
 
 
-def test_eight_devices(tmp_path_factory, shape):
+def test_quota_holds_on_eight_devices(tmp_path_factory, shape):
     machine = make_machine(tmp_path_factory, "h200x8")
     try:
         held = Held(machine, "--gpu", "all")
@@ -66,20 +66,20 @@ def test_eight_devices(tmp_path_factory, shape):
         machine.clean()
 
 
-def test_thousands_of_short_processes(held, shape):
-    """No slot leaks: there are 1024 of them. Starting the last costs what starting the first did."""
+def test_short_processes_leak_no_slot(held, shape):
+    """The last of 2000 processes starts as fast as the first, so none of the 1024 slots leaks."""
     for _ in range(3):
         lines, status = held.run(shape, "many", "2000", timeout=300)
         assert status == 0 and lines[-1] == "failures 0"
         first, last = (float(line.split()[1]) for line in lines[:2])
         print(f"start to end of a process, median: first hundred {first:.0f} us, last {last:.0f} us")
-        # Other work of the machine may begin in between; a leak is there each time.
+        # Other programs of the machine may slow one run, but a leak shows in each.
         if last < 2 * first:
             return
     assert last < 2 * first
 
 
-# -- Python's own ways to have many processes --
+# -- Python's multiprocessing and launchers --
 
 POOL = """
 import ctypes, multiprocessing, sys
@@ -119,8 +119,8 @@ print([rank.wait() for rank in ranks])
 """
 
 
-def test_launching_as_torchrun_does(machine, shape, python, tmp_path):
-    """Four ranks at once, each with a context and 1 GiB: 8 GiB hold them all."""
+def test_ranks_of_a_launcher_like_torchrun(machine, shape, python, tmp_path):
+    """Four ranks run at once, each with a context and 1 GiB: together they fit 8 GiB."""
     script = tmp_path / "launcher.py"
     script.write_text(LAUNCHER)
     held = Held(machine, memory="8GiB")
@@ -128,7 +128,7 @@ def test_launching_as_torchrun_does(machine, shape, python, tmp_path):
     assert (lines, status) == (["[0, 0, 0, 0]"], 0), held.errors
 
 
-# -- others' runtimes --
+# -- other runtimes --
 
 JAVA = """
 public class Way {
@@ -141,8 +141,8 @@ public class Way {
 """
 
 
-def test_a_jvm(held, tmp_path):
-    """Java by JNI; the JVM has signal handlers and many threads of its own."""
+def test_quota_holds_in_a_jvm(held, tmp_path):
+    """Java uses the GPU through JNI; the JVM has signal handlers and many threads of its own."""
     if not shutil.which("java"):
         pytest.skip("no java here")
     (tmp_path / "Way.java").write_text(JAVA)
@@ -161,8 +161,8 @@ def test_a_jvm(held, tmp_path):
         held.errors
 
 
-def test_signals_from_outside(machine, shape, tmp_path):
-    """SIGUSR1 sent to allot run alone reaches a program's own handler, while it waits at no gate."""
+def test_allot_run_forwards_signals(machine, shape, tmp_path):
+    """A signal sent only to allot run reaches the program's own handler while the program does not wait for a lease."""
     process = machine.start("--memory", "4GiB", "--", "sh", "-c",
                             'trap "echo usr1" USR1; trap "echo usr2; exit 0" USR2; "$0" quiet; '
                             "echo up; while :; do sleep 0.05; done", shape)

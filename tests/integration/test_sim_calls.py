@@ -1,5 +1,5 @@
-"""Less common calls of the simulated driver: types of graph nodes, the DOT output of a graph, streams of green contexts,
-managed variables of libraries; and NVML in a forked child."""
+"""Less common calls of the simulated driver: types of graph nodes, the DOT output of a graph, streams of green contexts, and
+managed variables of libraries. Also NVML in a forked child."""
 
 from sim_peers import sim, start_sim    # noqa: F401
 
@@ -12,13 +12,13 @@ PREAMBLE = """
         """
 
 
-def test_nodes_by_their_type_and_a_drawing(sim, tmp_path):     # noqa: F811
+def test_node_types_and_dot_output_of_a_graph(sim, tmp_path):     # noqa: F811
     sim.run(PREAMBLE + f"""
         f = kernel("allot_sim_1000us_132b")
         graph = ok(cu.cuGraphCreate(0))
         params = (c.c_ulonglong * 32)()
-        def add(kind, *words):
-            params[:] = [kind, 0, *words, *[0] * (30 - len(words))]
+        def add(kind, *fields):
+            params[:] = [kind, 0, *fields, *[0] * (30 - len(fields))]
             node, got = c.c_void_p(), c.c_int()
             raw("cuGraphAddNode", c.byref(node), c.c_void_p(int(graph)), None, c.c_size_t(0), params)
             raw("cuGraphNodeGetType", node, c.byref(got))
@@ -51,7 +51,7 @@ def test_a_green_context_has_streams(sim):     # noqa: F811
         """)
 
 
-def test_a_managed_variable_is_the_hosts_too(sim):     # noqa: F811
+def test_a_managed_variable_is_host_accessible(sim):     # noqa: F811
     sim.run(PREAMBLE + """
         library, at, size = c.c_void_p(), c.c_ulonglong(), c.c_size_t()
         raw("cuLibraryLoadData", c.byref(library), b".version 7.0", None, None, 0, None, None, 0)
@@ -65,7 +65,7 @@ def test_a_managed_variable_is_the_hosts_too(sim):     # noqa: F811
         """)
 
 
-def test_nvml_goes_on_after_a_fork(sim):     # noqa: F811
+def test_nvml_works_after_a_fork(sim):     # noqa: F811
     sim.run("""
         pynvml.nvmlInit()
         device = pynvml.nvmlDeviceGetHandleByIndex(0)

@@ -1,11 +1,11 @@
-"""What the simulated card reports about itself and its load, through CUDA and NVML."""
+"""The simulated GPU reports its properties and its load through CUDA and NVML."""
 
 import time
 
 from sim_peers import sim, start_sim  # noqa: F401
 
 
-def test_device(sim):  # noqa: F811
+def test_device_properties(sim):  # noqa: F811
     sim.run("""
         ok(cu.cuInit(0))
         assert ok(cu.cuDriverGetVersion()) == 13000
@@ -88,18 +88,18 @@ def test_get_proc_address(sim):  # noqa: F811
             result, pfn, status = get(name, version, flags)
             assert result == R.CUDA_SUCCESS and pfn == address(symbol), (name, version, flags)
             assert status == S.CU_GET_PROC_ADDRESS_SUCCESS
-        for name, version, flags, why in [
+        for name, version, flags, expected in [
                 ("cuLaunchKernelEx", 11000, 0, S.CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT),
                 ("cuLaunchKernel", 6050, 2, S.CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT),
                 ("cuNoSuchThing", 12000, 0, S.CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
                 ("cuMemAlloc_v2", 12000, 0, S.CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND),
                 ("cuFabricCpyBatchAsync", 13000, 0, S.CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND)]:
-            assert get(name, version, flags) == (R.CUDA_SUCCESS, 0, why), (name, version, flags)
+            assert get(name, version, flags) == (R.CUDA_SUCCESS, 0, expected), (name, version, flags)
             pfn = ctypes.c_void_p(7)
             assert lib.cuGetProcAddress(name.encode(), ctypes.byref(pfn), version,
                                         ctypes.c_uint64(flags)) == R.CUDA_ERROR_NOT_FOUND
-            assert pfn.value == 7, "written though nothing was found"
-        # What can't be answered leaves the outputs as they are.
+            assert pfn.value == 7, "the output was written although nothing was found"
+        # Invalid arguments leave the outputs unchanged.
         for version, flags in [(13010, 0), (12000, 3)]:
             pfn, status = ctypes.c_void_p(7), ctypes.c_int(7)
             assert lib.cuGetProcAddress_v2(b"cuMemAlloc", ctypes.byref(pfn), version,
@@ -109,7 +109,7 @@ def test_get_proc_address(sim):  # noqa: F811
         """)
 
 
-def test_nvml_load_and_its_defects(start_sim, tmp_path):  # noqa: F811
+def test_nvml_load_and_defects_of_nvml(start_sim, tmp_path):  # noqa: F811
     spec = tmp_path / "cards"
     spec.write_text("[gpu]\ndefects = loses-busy-process\n[card]\ndefects = no-process-utilization"
                     "\n[card]\n")

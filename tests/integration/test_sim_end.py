@@ -1,5 +1,5 @@
-"""Failures and ends around the simulated card: clients that are killed or fork, a server that is missing, dies or exits, a lost
-card, and injected faults."""
+"""Failures of the simulated GPU and its clients. A client is killed or forks; the server is missing, is killed or exits; a GPU
+is lost; faults are injected."""
 
 import os
 import subprocess
@@ -10,12 +10,12 @@ import pytest
 from sim_peers import CONTEXT, LIBRARIES, MIB, SERVER, client_command, client_environment, sim, start_sim  # noqa: F401
 
 
-def test_no_server(tmp_path, sim):  # noqa: F811
+def test_init_fails_without_a_server(tmp_path, sim):  # noqa: F811
     assert "100" in sim.run("print(int(cu.cuInit(0)[0]))", ALLOT_SIM_SOCKET=str(tmp_path / "none"))
     assert "100" in sim.run("print(int(cu.cuInit(0)[0]))", ALLOT_SIM_SOCKET="")
 
 
-def test_killed_client_gives_everything_back(sim):  # noqa: F811
+def test_a_killed_client_releases_everything(sim):  # noqa: F811
     client = sim.popen("""
         start()
         ok(cu.cuMemAlloc(1 << 30)); ok(cu.cuMemAllocAsync(1 << 20, 0))
@@ -40,7 +40,7 @@ def test_killed_client_gives_everything_back(sim):  # noqa: F811
             "ok(cu.cuCtxSynchronize()); assert time.monotonic() - t < 0.05")
 
 
-def test_xid_and_lost_card(sim):  # noqa: F811
+def test_xid_and_lost_gpu(sim):  # noqa: F811
     watcher = sim.popen("""
         pynvml.nvmlInit()
         h = pynvml.nvmlDeviceGetHandleByIndex(0)
@@ -76,7 +76,7 @@ def test_xid_and_lost_card(sim):  # noqa: F811
     sim.run("start(); ok(cu.cuMemAlloc(1))")
 
 
-def test_server_that_dies(sim):  # noqa: F811
+def test_calls_fail_after_the_server_is_killed(sim):  # noqa: F811
     client = sim.popen("""
         start()
         ok(launch(kernel("allot_sim_60000000us_132b")))
@@ -92,7 +92,7 @@ def test_server_that_dies(sim):  # noqa: F811
     assert client.wait(10) == 0
 
 
-def test_fork(sim):  # noqa: F811
+def test_a_forked_child_is_not_initialized(sim):  # noqa: F811
     sim.run("""
         start()
         p = ok(cu.cuMemAlloc(MIB * 4))
@@ -105,7 +105,7 @@ def test_fork(sim):  # noqa: F811
         """)
 
 
-def test_faults(sim):  # noqa: F811
+def test_injected_faults(sim):  # noqa: F811
     sim.run("""
         start()
         for i in range(3):
@@ -124,22 +124,22 @@ def test_faults(sim):  # noqa: F811
     assert client.poll() is None
 
 
-def test_lingers_and_leaves(tmp_path):
+def test_the_server_ends_after_its_last_client(tmp_path):
     socket = tmp_path / "s"
     server = subprocess.Popen([SERVER, "--spec", "h200", "--socket", socket, "--linger",
                                "0.3", "--foreground"])
     while not socket.exists():
         time.sleep(0.01)
     time.sleep(0.5)
-    assert server.poll() is None  # nobody came yet
+    assert server.poll() is None  # no client has connected yet
     subprocess.run(client_command("start()"), check=True, timeout=30,
                    env=client_environment(socket))
     assert server.wait(5) == 0
     assert not socket.exists()
 
 
-@pytest.mark.parametrize("word", ["all", "stays"])
-def test_an_mps_fault_ends_no_server_without_that_client(tmp_path, word):
+@pytest.mark.parametrize("scope", ["all", "stays"])
+def test_an_mps_fault_of_an_unknown_client_ends_no_server(tmp_path, scope):
     control = [str(LIBRARIES / "nvidia-cuda-mps-control")]
     environment = {**os.environ, "CUDA_MPS_PIPE_DIRECTORY": str(tmp_path)}
     daemon = subprocess.Popen([*control, "-f"], env=environment, stdout=subprocess.DEVNULL)
@@ -154,7 +154,7 @@ def test_an_mps_fault_ends_no_server_without_that_client(tmp_path, word):
         ask(f"start_server -uid {os.getuid()}")
         server = ask("get_server_list")
         assert server.strip()
-        ask(f"sim_fault 1 {word}")
+        ask(f"sim_fault 1 {scope}")
         time.sleep(0.2)
         assert ask("get_server_list") == server
         assert ask(f"get_server_status {server.strip()}") == "ACTIVE\n"

@@ -1,11 +1,11 @@
-"""Memory on the simulated card: its exact amount in bytes, every way to allocate it, and its contents."""
+"""Memory on the simulated GPU: its exact amount in bytes, every way to allocate it, and its contents."""
 
 import textwrap
 
 from sim_peers import sim, start_sim  # noqa: F401
 
 
-def test_memory_is_exact_and_agrees(sim):  # noqa: F811
+def test_cuda_and_nvml_agree_on_memory_to_the_byte(sim):  # noqa: F811
     sim.run("""
         start()
         pynvml.nvmlInit()
@@ -77,7 +77,7 @@ def test_copies_move_bytes(sim):  # noqa: F811
         """)
 
 
-def test_pools(sim):  # noqa: F811
+def test_pool_reserves_and_releases_memory(sim):  # noqa: F811
     sim.run("""
         start()
         base = used()
@@ -146,7 +146,7 @@ def test_vmm_lives_until_released_and_unmapped(sim):  # noqa: F811
         """))
 
 
-def test_exported_memory_outlives_its_maker(sim):  # noqa: F811
+def test_exported_memory_outlives_its_process(sim):  # noqa: F811
     sim.run(VMM + textwrap.dedent("""
         import array, socket
         ours, theirs = socket.socketpair()
@@ -169,7 +169,7 @@ def test_exported_memory_outlives_its_maker(sim):  # noqa: F811
             time.sleep(0.005)
         assert used() == base + 64 * MIB
         ok(cu.cuMemRelease(h))
-        assert used() == base + 64 * MIB      # the descriptor still stands for it
+        assert used() == base + 64 * MIB      # the descriptor still holds it
         os.close(fd)
         while used() != base and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -177,7 +177,7 @@ def test_exported_memory_outlives_its_maker(sim):  # noqa: F811
         """))
 
 
-def test_memory_of_a_card_that_the_process_does_not_see(start_sim):  # noqa: F811
+def test_memory_of_an_invisible_gpu_cant_be_imported(start_sim):  # noqa: F811
     start_sim("h200x2").run(VMM + textwrap.dedent("""
         import socket
         ours, theirs = socket.socketpair()

@@ -1,4 +1,4 @@
-"""Work on the simulated card: how long it takes, what it waits for, and how several processes share the time."""
+"""Work on the simulated GPU: its duration, its dependencies, and how processes share the time."""
 
 import textwrap
 import time
@@ -9,7 +9,7 @@ from sim_peers import sim, start_sim  # noqa: F401
 
 
 @pytest.mark.alone  # how long launches take
-def test_launch_events_and_time(sim):  # noqa: F811
+def test_launches_take_their_time(sim):  # noqa: F811
     sim.run("""
         start()
         f = kernel("allot_sim_1000us_132b")
@@ -75,7 +75,7 @@ def test_host_functions_and_values(sim):  # noqa: F811
         host = (ctypes.c_uint32 * 1)()
         ok(cu.cuMemcpyDtoH(ctypes.addressof(host), flag, 4))
         assert host[0] == 7
-        # A kernel that spins until it is told, in the presence of other work of its process.
+        # A kernel that spins until its flag is set, beside other work of its process.
         ok(cu.cuMemsetD32(flag, 0, 1))
         spin = kernel("allot_sim_spin_1b")
         ok(cu.cuLaunchKernel(spin, 1, 1, 1, 1, 1, 1, 0, s, ((flag,), (None,)), 0))
@@ -135,7 +135,7 @@ def test_graphs(sim):  # noqa: F811
         assert out == [R.CUDA_SUCCESS]
         assert cu.cuMemAlloc(1)[0] == R.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
         assert cu.cuStreamEndCapture(s)[0] == R.CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
-        # Work that does not come back, and a stream that is not capturing.
+        # A capture whose fork is not joined, and a stream that is not capturing.
         ok(cu.cuStreamBeginCapture(s, M.CU_STREAM_CAPTURE_MODE_RELAXED))
         ok(cu.cuEventRecord(e, s)); ok(cu.cuStreamWaitEvent(t, e, 0)); ok(launch(f, t))
         assert cu.cuStreamEndCapture(s)[0] == R.CUDA_ERROR_STREAM_CAPTURE_UNJOINED
@@ -171,27 +171,27 @@ def test_a_captured_copy_moves_nothing(sim):  # noqa: F811
         """)
 
 
-def test_a_stream_that_left_a_capture_joins_no_other_to_it(sim):  # noqa: F811
-    """One of the next streams usually gets the memory, and so the number, of the one that was destroyed."""
+def test_a_reused_stream_number_does_not_join_an_old_capture(sim):  # noqa: F811
+    """One of the next streams usually gets the memory, and so the number, of a destroyed stream."""
     sim.run("""
         start()
         f = kernel("allot_sim_1000us_132b")
-        s, gone = ok(cu.cuStreamCreate(1)), ok(cu.cuStreamCreate(1))
+        s, destroyed = ok(cu.cuStreamCreate(1)), ok(cu.cuStreamCreate(1))
         fork, join = ok(cu.cuEventCreate(2)), ok(cu.cuEventCreate(2))
         ok(cu.cuStreamBeginCapture(s, cu.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
-        ok(cu.cuEventRecord(fork, s)); ok(cu.cuStreamWaitEvent(gone, fork, 0))
-        ok(launch(f, gone)); ok(cu.cuEventRecord(join, gone)); ok(cu.cuStreamWaitEvent(s, join, 0))
-        ok(cu.cuStreamDestroy(gone))
-        made = [new := ok(cu.cuStreamCreate(1))]
-        while int(new) != int(gone) and len(made) < 64:
-            made.append(new := ok(cu.cuStreamCreate(1)))
+        ok(cu.cuEventRecord(fork, s)); ok(cu.cuStreamWaitEvent(destroyed, fork, 0))
+        ok(launch(f, destroyed)); ok(cu.cuEventRecord(join, destroyed)); ok(cu.cuStreamWaitEvent(s, join, 0))
+        ok(cu.cuStreamDestroy(destroyed))
+        created = [new := ok(cu.cuStreamCreate(1))]
+        while int(new) != int(destroyed) and len(created) < 64:
+            created.append(new := ok(cu.cuStreamCreate(1)))
         ok(cu.cuStreamWaitEvent(new, fork, 0)); ok(launch(f, new))
         ok(cu.cuStreamWaitEvent(s, join, 0))
         assert cu.cuStreamEndCapture(s)[0] == R.CUDA_ERROR_STREAM_CAPTURE_UNJOINED
         """)
 
 
-def test_an_updated_graph_takes_its_new_memory(sim):  # noqa: F811
+def test_an_updated_graph_allocates_its_new_memory(sim):  # noqa: F811
     sim.run("""
         start()
 
@@ -215,12 +215,12 @@ def test_an_updated_graph_takes_its_new_memory(sim):  # noqa: F811
         """)
 
 
-SIDE_BY_SIDE = """
+CONCURRENT = """
 start()
 N = cu.CUstream_flags.CU_STREAM_NON_BLOCKING
 
-def together(streams, submit):
-    # When the last of what submit(stream, index) puts into so many streams is done, in ms, of the card's own time.
+def run_together(streams, submit):
+    # Calls submit(stream, index) for each stream; returns when the work of each ended, in ms of the GPU's own time.
     gate = (ctypes.c_uint32 * 1)(0)
     used = [ok(cu.cuStreamCreate(N)) for _ in range(streams)]
     begin, *ends = [ok(cu.cuEventCreate(0)) for _ in range(streams + 1)]
@@ -240,22 +240,22 @@ def kernels(streams, blocks):
     def submit(stream, _):
         for i in range(10):
             ok(launch(f, stream, blocks))
-    return max(together(streams, submit))
+    return max(run_together(streams, submit))
 
-def near(got, meant):
-    assert abs(got - meant) < 1e-3 * meant, (got, meant)
+def check_ms(got, expected):
+    assert abs(got - expected) < 1e-3 * expected, (got, expected)
 """
 
 
-def test_streams_run_side_by_side(sim):  # noqa: F811
-    """Blocks of 128 threads, of which 449 keep an SM busy."""
-    sim.run(SIDE_BY_SIDE + textwrap.dedent("""
-        near(kernels(1, 264), 10)
-        near(kernels(2, 132), 10)
-        near(kernels(2, 264), 20 * 256 / 449)
-        near(kernels(8, 264), 80 * 256 / 449)
-        near(kernels(2, 528), 20)
-        # Copies and kernels; of the copies one each way.
+def test_streams_run_concurrently(sim):  # noqa: F811
+    """Blocks have 128 threads, and an SM is fully busy with 449 threads."""
+    sim.run(CONCURRENT + textwrap.dedent("""
+        check_ms(kernels(1, 264), 10)
+        check_ms(kernels(2, 132), 10)
+        check_ms(kernels(2, 264), 20 * 256 / 449)
+        check_ms(kernels(8, 264), 80 * 256 / 449)
+        check_ms(kernels(2, 528), 20)
+        # Copies and kernels are concurrent, with one copy at a time in each direction.
         f = kernel("allot_sim_5000us_132b")
         bytes = 32 * MIB
         p = ok(cu.cuMemAlloc(bytes))
@@ -268,14 +268,14 @@ def test_streams_run_side_by_side(sim):  # noqa: F811
                 ok(cu.cuMemcpyDtoHAsync(host, p, bytes, stream))
             else:
                 ok(cu.cuMemcpyHtoDAsync(p, host, bytes, stream))
-        for got, meant in zip(together(4, submit), (5, copy_ms, 2 * copy_ms, copy_ms)):
-            near(got, meant)
+        for got, expected in zip(run_together(4, submit), (5, copy_ms, 2 * copy_ms, copy_ms)):
+            check_ms(got, expected)
         """))
 
 
-def test_a_copy_takes_the_rate_of_its_memory(sim):  # noqa: F811
-    """Also where an address alone says which kind of memory it is, and in graphs."""
-    sim.run(SIDE_BY_SIDE + textwrap.dedent("""
+def test_the_kinds_of_memory_decide_the_rate_of_a_copy(sim):  # noqa: F811
+    """The rate is also right where only an address reveals the kind of memory, and in graphs."""
+    sim.run(CONCURRENT + textwrap.dedent("""
         bytes = 32 * MIB
         p, q = ok(cu.cuMemAlloc(bytes)), ok(cu.cuMemAlloc(bytes))
         host = ok(cu.cuMemAllocHost(bytes))
@@ -290,31 +290,31 @@ def test_a_copy_takes_the_rate_of_its_memory(sim):  # noqa: F811
             return c
 
         def submitted(c):
-            return together(1, lambda stream, _: ok(cu.cuMemcpy3DAsync(c, stream)))[0]
+            return run_together(1, lambda stream, _: ok(cu.cuMemcpy3DAsync(c, stream)))[0]
 
         def in_graph(c):
             g = ok(cu.cuGraphCreate(0))
             ok(cu.cuGraphAddMemcpyNode(g, None, 0, c, ok(cu.cuCtxGetCurrent())))
             x = ok(cu.cuGraphInstantiate(g, 0))
-            return together(1, lambda stream, _: ok(cu.cuGraphLaunch(x, stream)))[0]
+            return run_together(1, lambda stream, _: ok(cu.cuGraphLaunch(x, stream)))[0]
 
         for ms in submitted, in_graph:
-            near(ms(copy(kinds.CU_MEMORYTYPE_UNIFIED, p, int(host))), copy_ms)
-            near(ms(copy(kinds.CU_MEMORYTYPE_UNIFIED, int(host), p)), copy_ms)
+            check_ms(ms(copy(kinds.CU_MEMORYTYPE_UNIFIED, p, int(host))), copy_ms)
+            check_ms(ms(copy(kinds.CU_MEMORYTYPE_UNIFIED, int(host), p)), copy_ms)
             within_ms = ms(copy(kinds.CU_MEMORYTYPE_UNIFIED, p, q))
             assert within_ms < copy_ms / 5, within_ms
             assert ms(copy(kinds.CU_MEMORYTYPE_DEVICE, p, q)) == within_ms
         """))
 
 
-def test_a_part_of_the_sms_is_all_that_streams_share(sim, tmp_path):  # noqa: F811
+def test_a_percentage_of_the_sms_limits_all_streams(sim, tmp_path):  # noqa: F811
     pipe = tmp_path / "pipe"
     pipe.mkdir()
-    # 58 of 132 SMs. One of them has five blocks, which alone would leave room on the whole card.
-    sim.run(SIDE_BY_SIDE + textwrap.dedent("""
-        near(kernels(1, 264), 10 * 5 * 128 / 449)
-        near(kernels(8, 264), 80 * 256 / 449 * 132 / 58)
-        near(kernels(8, 528), 80 * 132 / 58)
+    # 58 of 132 SMs. One of them has five blocks, which would leave room on the whole GPU.
+    sim.run(CONCURRENT + textwrap.dedent("""
+        check_ms(kernels(1, 264), 10 * 5 * 128 / 449)
+        check_ms(kernels(8, 264), 80 * 256 / 449 * 132 / 58)
+        check_ms(kernels(8, 528), 80 * 132 / 58)
         """), CUDA_MPS_PIPE_DIRECTORY=str(pipe), CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="45")
 
 
@@ -331,7 +331,7 @@ while time.monotonic() < end:
 
 @pytest.mark.alone  # shares
 @pytest.mark.parametrize("tenants,share_pct", [(1, 100.0), (2, 45.8), (5, 18.3)])
-def test_sharing_loses_to_switches(sim, tenants, share_pct):  # noqa: F811
+def test_switches_cost_time_when_tenants_share(sim, tenants, share_pct):  # noqa: F811
     clients = [sim.popen(SATURATE) for _ in range(tenants)]
     for client in clients:
         assert client.stdout.readline() == "up\n"

@@ -1,5 +1,5 @@
-"""How near the cards are to each other: from the simulated description, through NVML and the daemon, to `allot topo` and to the
-choice of cards for a tenant that wants several."""
+"""The distances between GPUs: from the simulated description, through NVML and the daemon, to `allot topo` and to the choice of
+GPUs for a tenant that wants several."""
 
 import json
 import socket
@@ -20,14 +20,15 @@ def topo(machine, *options):
 
 @pytest.fixture
 def machine_of(tmp_path_factory):
-    made = []
+    """make(spec) makes a machine from that description of the simulator; it is removed with the test."""
+    machines = []
 
     def make(spec):
-        made.append(make_machine(tmp_path_factory, spec))
-        return made[-1]
+        machines.append(make_machine(tmp_path_factory, spec))
+        return machines[-1]
 
     yield make
-    for machine in made:
+    for machine in machines:
         machine.clean()
 
 
@@ -36,7 +37,7 @@ def links_of(reply):
 
 
 def matrix(text):
-    """The table of allot topo: {(a, b): word}."""
+    """Parses the table of allot topo: {(a, b): link}."""
     lines = text.split("\n\n")[1].splitlines()
     return {(a, b): cell for a, line in enumerate(lines[1:])
             for b, cell in enumerate(line.split()[1:-1])}
@@ -58,12 +59,12 @@ def test_dgx_1v(machine_of):
     assert tree["devices"] == list(range(8)) and tree["numa"] is None
     assert [group["numa"] for group in tree["groups"]] == [0, 1]
     assert [part["devices"] for part in tree["groups"][0]["groups"]] == [[0, 1], [2, 3]]
-    # People read the same.
-    words = matrix(topo(machine))
+    # The table agrees with the JSON.
+    cells = matrix(topo(machine))
     for (a, b), link in links.items():
-        word = f"NV{link['nvlinks']}" if link["nvlinks"] else link["pcie"]
-        assert words[a, b] == words[b, a] == word
-    assert all(words[i, i] == "X" for i in range(8))
+        expected = f"NV{link['nvlinks']}" if link["nvlinks"] else link["pcie"]
+        assert cells[a, b] == cells[b, a] == expected
+    assert all(cells[i, i] == "X" for i in range(8))
 
 
 def test_switched_and_mixed(machine_of):
@@ -77,8 +78,8 @@ def test_switched_and_mixed(machine_of):
     assert not any(link["nvlinks"] for link in pcie["links"])
 
 
-def test_nothing_known(machine_of, tmp_path):
-    """A machine whose kernel knows no NUMA nodes, with cards that no NVLink joins."""
+def test_no_numa_and_no_nvlink(machine_of, tmp_path):
+    """The kernel of the machine reports no NUMA nodes, and no NVLink joins the GPUs."""
     spec = tmp_path / "plain"
     spec.write_text("[gpu]\nnuma = none\n[card]\nnuma = none\n")
     reply = json.loads(topo(machine_of(str(spec)), "--json"))
@@ -86,8 +87,8 @@ def test_nothing_known(machine_of, tmp_path):
     assert links_of(reply)[0, 1] == {"devices": [0, 1], "nvlinks": 0, "pcie": "SYS", "score": 10}
 
 
-def test_nearest_cards(machine_of):
-    """Several devices without an index: those of the emptiest that are nearest to each other."""
+def test_the_nearest_gpus_are_chosen(machine_of):
+    """A tenant that wants several GPUs, and names none, gets those of the emptiest that are nearest to each other."""
     machine = machine_of("dgx-1v")
     topo(machine)  # starts the daemon
     with socket.socket(socket.AF_UNIX) as control:
@@ -105,12 +106,12 @@ def test_nearest_cards(machine_of):
         assert create(devices=[part, part]) == [2, 3]
         assert create(devices=[part] * 4) == [4, 5, 6, 7]
         assert create(devices=[part, part]) == [0, 1]
-        # Two that are named, and of the emptiest the one that is nearest to these: by four links.
+        # Two are named; the third is the one of the emptiest that is nearest to these, by four links.
         assert create(devices=[{"index": 5, **part}, part, {"index": 7, **part}]) == [5, 6, 7]
 
 
 def test_bad_input(machine):
-    for options, status, words in [
+    for options, status, message in [
             (["--sim", "dgx-2"], 1, "dgx-2"),
             (["--sim", "h200x17"], 1, "1 to 16 GPUs"),
             (["more"], 2, "'more': unexpected argument"),
@@ -118,13 +119,13 @@ def test_bad_input(machine):
             (["--run-dir", str(machine.base / "none")], 1, "none")]:
         done = machine.allot("topo", *options)
         assert done.returncode == status, (options, done)
-        assert len(done.stderr.splitlines()) == 1 and words in done.stderr, done.stderr
+        assert len(done.stderr.splitlines()) == 1 and message in done.stderr, done.stderr
         assert done.stderr.startswith("allot: topo: ")
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_nvml(start_sim, layout):  # noqa: F811
-    """What NVML says of links agrees with itself."""
+def test_nvml_links_are_consistent(start_sim, layout):  # noqa: F811
+    """NVML's answers about links agree with each other."""
     sim = start_sim(layout)
     sim.run("""
         pynvml.nvmlInit()

@@ -1,4 +1,4 @@
-"""A tenant's virtual card: CUDA and NVML agree in a tenant, in every version of every call. nvidia-ml-py, nvitop and nvtop show
+"""A tenant's virtual GPU: CUDA and NVML agree in a tenant, in every version of every call. nvidia-ml-py, nvitop and nvtop show
 the tenant's quota, processes and GPU use. For MIG instances see test_mig.py."""
 
 import fcntl
@@ -23,7 +23,7 @@ pytest.importorskip("cuda.bindings.driver")
 
 CONTEXT = 518 << 20
 
-# Begins the programs that run in a tenant; they print JSON.
+# The first part of the programs that run in a tenant; they print JSON.
 PREAMBLE = """
 import ctypes, json, os, subprocess, sys, time
 import pynvml as nv
@@ -47,8 +47,8 @@ def uuid_of(ordinal):
     h = bytes(ok(cu.cuDeviceGetUuid(ordinal)).bytes).hex()
     return f"GPU-{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
 
-def loads(*options_of_each):
-    '''Saturating processes of this tenant, each sure to be at work.'''
+def start_loads(*options_of_each):
+    '''Starts saturating processes of this tenant; returns when each has done work.'''
     started = []
     for options in options_of_each:
         p = subprocess.Popen([LOAD, "--json", "--seconds", "60", *options], stdout=subprocess.PIPE)
@@ -68,6 +68,7 @@ def program(code):
 
 
 def run_json(machine, python, code, *options, **more):
+    """Runs the code in a tenant; returns the JSON value that it prints last."""
     result = machine.run(*options, "--", python, "-c", program(code), **more)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout.splitlines()[-1])
@@ -75,7 +76,7 @@ def run_json(machine, python, code, *options, **more):
 
 @pytest.fixture
 def neighbour(machine):
-    """Another tenant, that keeps the GPU busy."""
+    """Another tenant, which keeps the GPU busy."""
     process = machine.start("--name", "neighbour", "--cores", "40", "--memory", "8GiB", "--",
                             *machine.load("--seconds", "120"))
     while '"t_s"' not in process.stdout.readline() and process.poll() is None:
@@ -83,9 +84,10 @@ def neighbour(machine):
     return machine.wait_for_tenant("neighbour")
 
 
-def test_devices_that_nvml_has_not_or_leaves_behind(machine, python):
-    """As NVML does on a GPU: none without attaching; the old call leaves the last one behind for an index too high."""
-    said = run_json(machine, python, """
+def test_invalid_indices_and_initialization_without_devices(machine, python):
+    """As on a real GPU: NVML has no devices if initialized without attaching. For an invalid index, the old call outputs the
+    last handle, and the new call leaves the output unchanged."""
+    shown = run_json(machine, python, """
         def by_index(function, index):
             h = ctypes.c_void_p(0x1234)
             return [getattr(lib, function)(index, ctypes.byref(h)), h.value]
@@ -101,15 +103,15 @@ def test_devices_that_nvml_has_not_or_leaves_behind(machine, python):
         found["new without"] = by_index("nvmlDeviceGetHandleByIndex_v2", 0)
         print(json.dumps(found))
         """)
-    assert said == {"last": said["last"], "old": [2, said["last"]], "new": [2, 0x1234], "count": 0,
-                    "old without": [2, 0x1234], "new without": [2, 0x1234]}
+    assert shown == {"last": shown["last"], "old": [2, shown["last"]], "new": [2, 0x1234], "count": 0,
+                     "old without": [2, 0x1234], "new without": [2, 0x1234]}
 
 
-def test_memory_and_processes_by_every_version(machine, python, neighbour):
-    said = run_json(machine, python, """
+def test_all_versions_of_calls_for_memory_and_processes(machine, python, neighbour):
+    shown = run_json(machine, python, """
         start()
         ok(cu.cuMemAlloc(1 << 30))
-        child, = loads(["--mib", "256"])
+        child, = start_loads(["--mib", "256"])
         ended = subprocess.Popen(["true"])
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
         h = nv.nvmlDeviceGetHandleByIndex(0)
@@ -148,33 +150,33 @@ def test_memory_and_processes_by_every_version(machine, python, neighbour):
             "no_name": failure(nv.nvmlSystemGetProcessName, ended.pid)}))
         child.kill()
         """, "--memory", "4GiB", "--cores", "30", "--name", "own")
-    own, child = said["self"], said["child"]
+    own, child = shown["self"], shown["child"]
     listed = sorted([[own, CONTEXT + GIB], [child, CONTEXT + (256 << 20)]])
     used = sum(bytes_ for _, bytes_ in listed)
-    assert said["nvml"] == [4 * GIB, used, 4 * GIB - used]
-    assert said["v2"] == [*said["nvml"], 0]
-    assert said["cuda"] == said["nvml"] and said["total_mem"] == 4 * GIB
+    assert shown["nvml"] == [4 * GIB, used, 4 * GIB - used]
+    assert shown["v2"] == [*shown["nvml"], 0]
+    assert shown["cuda"] == shown["nvml"] and shown["total_mem"] == 4 * GIB
     for version in ("", "_v2", "_v3"):
-        # NVML_ERROR_INSUFFICIENT_SIZE with the count that would do.
-        assert said["lists"]["Compute" + version] == [[7, 2, []], [7, 2, []], [0, 2, listed]]
+        # NVML_ERROR_INSUFFICIENT_SIZE with the sufficient count.
+        assert shown["lists"]["Compute" + version] == [[7, 2, []], [7, 2, []], [0, 2, listed]]
         for kind in ("Graphics", "MPSCompute"):
-            assert said["lists"][kind + version] == [[0, 0, []]] * 3
-    assert said["detail"] == {"0": listed, "1": [], "2": []}
-    assert said["wrong_versions"] == [25, 25]   # NVML_ERROR_ARGUMENT_VERSION_MISMATCH
-    assert said["no_mode"] == 2   # NVML_ERROR_INVALID_ARGUMENT
-    assert said["names"][0] == said["names"][1] and said["no_process"] == 6
-    assert said["no_name"] == 21   # NVML_ERROR_NO_DATA
+            assert shown["lists"][kind + version] == [[0, 0, []]] * 3
+    assert shown["detail"] == {"0": listed, "1": [], "2": []}
+    assert shown["wrong_versions"] == [25, 25]   # NVML_ERROR_ARGUMENT_VERSION_MISMATCH
+    assert shown["no_mode"] == 2   # NVML_ERROR_INVALID_ARGUMENT
+    assert shown["names"][0] == shown["names"][1] and shown["no_process"] == 6
+    assert shown["no_name"] == 21   # NVML_ERROR_NO_DATA
 
 
-def test_utilization_is_of_the_tenants_own_card(machine, python, neighbour):
-    """Held to 20 %, and using them with two processes: its card is full. The neighbour's part and the
-    card's counters are not to be had."""
-    said = run_json(machine, python, """
+def test_utilization_is_relative_to_the_tenants_share(machine, python, neighbour):
+    """Two processes use all of the tenant's 20 %, so NVML reports a full GPU. The neighbour's utilization and the
+    physical GPU's counters are not available."""
+    shown = run_json(machine, python, """
         h = nv.nvmlDeviceGetHandleByIndex(0)
         idle = [nv.nvmlDeviceGetUtilizationRates(h).gpu, nv.nvmlDeviceGetUtilizationRates(h).memory,
                 failure(nv.nvmlDeviceGetProcessUtilization, h, 0)]
-        children = loads([], ["--mib", "1024"])
-        # Until both are at work, and all calls see the same figure, which changes 20 times a second.
+        children = start_loads([], ["--mib", "1024"])
+        # Wait until both are at work, and all calls return the same figure, which changes 20 times a second.
         until = time.monotonic() + 60
         while time.monotonic() < until:
             rates = nv.nvmlDeviceGetUtilizationRates(h)
@@ -203,32 +205,32 @@ def test_utilization_is_of_the_tenants_own_card(machine, python, neighbour):
         for c in children:
             c.kill()
         """, "--memory", "8GiB", "--cores", "20", "--name", "own")
-    assert said["idle"] == [0, 0, 6]    # NVML_ERROR_NOT_FOUND
-    assert 80 <= said["rates"][0] <= 100
+    assert shown["idle"] == [0, 0, 6]    # NVML_ERROR_NOT_FOUND
+    assert 80 <= shown["rates"][0] <= 100
     used = 2 * CONTEXT + GIB
-    assert said["rates"][1] == used * 100 // (8 * GIB)
-    assert said["kind"] == 1 and said["fresh"]
-    assert said["samples"] == [said["rates"][0]]
-    assert said["memory_samples"] == [said["rates"][1]]
-    for rows in (said["by_process"], said["newer"]):
-        assert sorted(row[0] for row in rows) == sorted(said["children"])
-        assert abs(sum(row[1] for row in rows) - said["rates"][0]) <= 7
+    assert shown["rates"][1] == used * 100 // (8 * GIB)
+    assert shown["kind"] == 1 and shown["fresh"]
+    assert shown["samples"] == [shown["rates"][0]]
+    assert shown["memory_samples"] == [shown["rates"][1]]
+    for rows in (shown["by_process"], shown["newer"]):
+        assert sorted(row[0] for row in rows) == sorted(shown["children"])
+        assert abs(sum(row[1] for row in rows) - shown["rates"][0]) <= 7
         assert min(row[1] for row in rows) >= 25
-    assert said["future"] == 6
-    assert said["none"] == [3] * 5      # NVML_ERROR_NOT_SUPPORTED
+    assert shown["future"] == 6
+    assert shown["none"] == [3] * 5      # NVML_ERROR_NOT_SUPPORTED
 
 
 LISTED = """
     start()
-    child, = loads([])
+    child, = start_loads([])
     h = nv.nvmlDeviceGetHandleByIndex(0)
     listed = lambda: sorted(p.pid for p in nv.nvmlDeviceGetComputeRunningProcesses(h))
     print(json.dumps([os.getpid(), child.pid, listed()]), flush=True)
 """
 
 
-def test_pids_are_the_containers(machine, python, neighbour):
-    """In a pid namespace below the daemon's, as a container's."""
+def test_pids_are_those_of_the_pid_namespace(machine, python, neighbour):
+    """The tenant's pid namespace is a child of the daemon's, like a container's."""
     unshare = ["unshare", "--pid", "--fork", "--mount-proc"]
     if subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode:
         pytest.skip("no pid namespace may be made here")
@@ -239,8 +241,8 @@ def test_pids_are_the_containers(machine, python, neighbour):
     assert own == 1 and listed == [own, child]
 
 
-def test_after_a_restart_of_the_daemon(machine, python):
-    """Both processes have moved to a fresh report, with their figures and pids."""
+def test_nvml_works_after_a_restart_of_the_daemon(machine, python):
+    """The next daemon has a new shared report, in which both processes have their figures and pids."""
     process = machine.start("--memory", "4GiB", "--cores", "20", "--name", "own", "--", python, "-c",
                             program(LISTED + """
     sys.stdin.readline()
@@ -257,8 +259,8 @@ def test_after_a_restart_of_the_daemon(machine, python):
     machine.wait_for_tenant("own", lambda tenant: len(tenant["processes"]) == 2)
     output, errors = process.communicate("\n", timeout=60)
     assert errors == ""
-    *said, busy = json.loads(output)
-    assert said == [own, child, listed, 2 * CONTEXT, 4 * GIB]
+    *shown, busy = json.loads(output)
+    assert shown == [own, child, listed, 2 * CONTEXT, 4 * GIB]
     assert busy >= 60
 
 
@@ -283,24 +285,24 @@ DEVICES = """
                  for i in range(ok(cu.cuDeviceGetCount()))],
         "found": [found(*names) for names in json.loads(sys.argv[1])],
         "beyond": failure(nv.nvmlDeviceGetHandleByIndex, count),
-        # Where there is none near it, the binding's second call, for an array of none, is as invalid as natively.
+        # Without a near GPU, the binding's second call, for an array of 0, is as invalid as on a real GPU.
         "near": [len(nv.nvmlDeviceGetTopologyNearestGpus(nv.nvmlDeviceGetHandleByIndex(0),
                                                          nv.NVML_TOPOLOGY_SYSTEM)) if count > 1 else 0,
                  len(nv.nvmlSystemGetTopologyGpuSet(0))]}))
 """
 
 
-def test_only_own_devices_in_own_order(machine2, python):
-    physical = []       # [uuid, pci, serial] as the machine has them
+def test_a_tenant_sees_its_devices_in_its_order(machine2, python):
+    physical = []       # [uuid, pci, serial] of the machine's GPUs
 
     def seen(*options):
         result = machine2.run(*options, "--memory", "1GiB", "--", python, "-c", program(DEVICES),
                               json.dumps(physical))
         assert result.returncode == 0, result.stderr
-        said = json.loads(result.stdout)
-        assert [row[:3] for row in said["nvml"]] == said["cuda"]
-        assert said["beyond"] == 2      # NVML_ERROR_INVALID_ARGUMENT
-        return said
+        shown = json.loads(result.stdout)
+        assert [row[:3] for row in shown["nvml"]] == shown["cuda"]
+        assert shown["beyond"] == 2      # NVML_ERROR_INVALID_ARGUMENT
+        return shown
 
     both = seen("--gpu", "all")
     assert both["near"] == [1, 2]
@@ -312,12 +314,12 @@ def test_only_own_devices_in_own_order(machine2, python):
     assert swapped["found"] == [[1] * 5, [0] * 5]
     second = seen("--gpu", "1")
     assert [row[0] for row in second["nvml"]] == [uuids[1]]
-    assert second["found"] == [[6] * 5, [0] * 5]    # the other: NVML_ERROR_NOT_FOUND
+    assert second["found"] == [[6] * 5, [0] * 5]    # not the tenant's: NVML_ERROR_NOT_FOUND
     assert second["near"] == [0, 1]
 
 
-# What driver 580 makes of CUDA_VISIBLE_DEVICES on two H200: cuInit's result, and the devices. A and B
-# stand for the UUIDs of devices 0 and 1.
+# Values of CUDA_VISIBLE_DEVICES, and with driver 580 on two H200 the result of cuInit and the devices. A and B are the UUIDs
+# of devices 0 and 1. C is B with digits in upper case, and D is B with its prefix in lower case.
 VISIBLE = [
     (None, 0, [0, 1]), ("", 100, []), ("0", 0, [0]), ("1", 0, [1]), ("1,0", 0, [1, 0]),
     ("0,0", 101, []), ("0,1,0", 101, []), ("-1", 100, []), ("0,-1", 0, [0]), ("-1,0", 100, []),
@@ -328,7 +330,7 @@ VISIBLE = [
     ("{D}", 100, []), ("MIG-{A}", 100, []), (",0", 100, []), ("0,,1", 0, [0]), ("0,", 0, [0]),
 ]
 
-SEE = """
+SHOW_DEVICES = """
 import ctypes, json, sys
 cu, nv = ctypes.CDLL("libcuda.so.1"), ctypes.CDLL("libnvidia-ml.so.1")
 r = cu.cuInit(0)
@@ -350,7 +352,7 @@ for i in range(count.value):
 print(json.dumps([r, uuids, known]))
 """
 
-SEE_ALL = """
+SHOW_DEVICES_IN_ENVIRONMENTS = """
 import json, os, subprocess, sys
 for environment in json.loads(sys.argv[2]):
     e = {k: v for k, v in os.environ.items() if not k.startswith("CUDA_")}
@@ -359,30 +361,31 @@ for environment in json.loads(sys.argv[2]):
 """
 
 
-def see(machine, python, environments):
-    """What CUDA and NVML find in a tenant of all devices, under each of the environments."""
-    result = machine.run("--gpu", "all", "--memory", "1GiB", "--", python, "-c", SEE_ALL, SEE,
+def devices_in(machine, python, environments):
+    """Runs SHOW_DEVICES in a tenant of all devices, in each of the environments; returns [cuInit's result, CUDA's UUIDs, NVML's
+    UUIDs] for each."""
+    result = machine.run("--gpu", "all", "--memory", "1GiB", "--", python, "-c", SHOW_DEVICES_IN_ENVIRONMENTS, SHOW_DEVICES,
                          json.dumps(environments))
     assert result.returncode == 0, result.stderr
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
 def test_cuda_visible_devices_in_a_tenant(machine2, python):
-    """It concerns CUDA, as on any machine: NVML goes on telling all of the tenant's devices."""
-    a, b = see(machine2, python, [{}])[0][2]
+    """The variable affects CUDA only, as without allot: NVML still lists all of the tenant's devices."""
+    a, b = devices_in(machine2, python, [{}])[0][2]
     names = {"A": a, "B": b, "C": "GPU-" + b[4:].upper(), "D": "gpu-" + b[4:]}
     environments = [{} if value is None else {"CUDA_VISIBLE_DEVICES": value.format(**names)}
                     for value, _, _ in VISIBLE]
     bare = [uuid[4:].replace("-", "") for uuid in (a, b)]
-    for row, (result, uuids, known) in zip(VISIBLE, see(machine2, python, environments)):
+    for row, (result, uuids, known) in zip(VISIBLE, devices_in(machine2, python, environments)):
         assert (row[0], result, uuids) == (row[0], row[1], [bare[i] for i in row[2]])
         assert known == [a, b]
 
 
 def test_numbers_count_the_tenants_devices(machine2, python):
-    """A script that sets CUDA_VISIBLE_DEVICES to 0 has the tenant's first device, whichever that is."""
-    a, b = see(machine2, python, [{}])[0][2]
-    options = ["--memory", "1GiB", "--", python, "-c", SEE_ALL, SEE]
+    """A script that sets CUDA_VISIBLE_DEVICES to 0 gets the tenant's first device, whichever that is."""
+    a, b = devices_in(machine2, python, [{}])[0][2]
+    options = ["--memory", "1GiB", "--", python, "-c", SHOW_DEVICES_IN_ENVIRONMENTS, SHOW_DEVICES]
     environments = [{"CUDA_VISIBLE_DEVICES": value} for value in ("0", "1", "0,1", "1,0", "0,0", b)]
     bare = {uuid: uuid[4:].replace("-", "") for uuid in (a, b)}
     for gpus, expected in (("1", [[b], [], [b], [], [], [b]]),
@@ -396,15 +399,15 @@ def test_numbers_count_the_tenants_devices(machine2, python):
                                             for e, row in zip(environments, expected)]
 
 
-def test_no_variable_and_foreign_uuids(machine2, python):
-    """A program that unsets CUDA_VISIBLE_DEVICES, or names another's device, has its tenant's devices alone, as
-    NVML in it does."""
-    a, b = see(machine2, python, [{}])[0][2]
+def test_unset_variable_and_foreign_uuids(machine2, python):
+    """A program that unsets CUDA_VISIBLE_DEVICES, or names another tenant's device, sees only its tenant's devices,
+    in CUDA and in NVML."""
+    a, b = devices_in(machine2, python, [{}])[0][2]
     values = {None: [b], b: [b], a: [], f"{b},{a}": [b], f"{a},{b}": [], b[:12]: [b], a[:12]: [], f"GPU-{b[4:].upper()}": [b],
               "GPU-" + "0" * 600: [], f" {b} ,{a}": [b]}
     for value, expected in values.items():
         set_it = "del os.environ[name]" if value is None else f"os.environ[name] = {value!r}"
-        program = f'import os\nname = "CUDA_VISIBLE_DEVICES"\n{set_it}\n' + SEE + """
+        program = f'import os\nname = "CUDA_VISIBLE_DEVICES"\n{set_it}\n' + SHOW_DEVICES + """
 libc = ctypes.CDLL(None)
 libc.getenv.restype = ctypes.c_char_p
 left = libc.getenv(name.encode())
@@ -417,15 +420,15 @@ assert (left and left.decode()) == os.environ.get(name)
         assert known == [b]
 
 
-def test_refused_has_no_device(machine, python):
-    """A process whose tenant can't be had: none of the machine's cards is shown to it."""
-    seen, = see(machine, python, [{"ALLOT_SOCKET": "/" + "x" * 200}])
+def test_a_process_without_its_tenant_sees_no_device(machine, python):
+    """A process that can't connect to its tenant sees none of the machine's GPUs."""
+    seen, = devices_in(machine, python, [{"ALLOT_SOCKET": "/" + "x" * 200}])
     assert seen == [802, [], []]    # CUDA_ERROR_SYSTEM_NOT_READY
 
 
-def test_device_order(tmp_path_factory, make_other, python):
-    """Alone, CUDA puts the fastest first unless told to go by PCI addresses, as NVML always does. In a tenant
-    both have its devices in its own order."""
+def test_device_order_is_the_tenants(tmp_path_factory, make_other, python):
+    """Without allot CUDA lists the fastest GPU first, unless CUDA_DEVICE_ORDER requests the order of PCI addresses, which NVML
+    always has. In a tenant both list its devices in the tenant's order."""
     spec = tmp_path_factory.mktemp("spec") / "cards"
     spec.write_text("[gpu]\npci = 0000:3a:00.0\nsms = 132\n[card]\npci = 0000:18:00.0\nsms = 66\n"
                     "[gpu]\npci = 0000:5d:00.0\nsms = 132\n")
@@ -433,9 +436,9 @@ def test_device_order(tmp_path_factory, make_other, python):
     orders = [{}, {"CUDA_DEVICE_ORDER": "FASTEST_FIRST"}, {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"},
               {"CUDA_VISIBLE_DEVICES": "0"},
               {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": "0"}]
-    seen = see(machine, python, orders)
+    seen = devices_in(machine, python, orders)
     known = seen[0][2]          # in the order of PCI addresses
-    # Numbers count the tenant's devices, in the order of NVML, whatever CUDA's own would be.
+    # Numbers count the tenant's devices in NVML's order, whatever CUDA's own order would be.
     order = [[[u[4:].replace("-", "") for u in known].index(uuid) for uuid in row[1]] for row in seen]
     assert order == [[0, 1, 2], [0, 1, 2], [0, 1, 2], [0], [0]]
     assert all(row[2] == known for row in seen)
@@ -454,11 +457,11 @@ def make_other(tmp_path_factory):
         machine.clean()
 
 
-def test_nvitop(machine, python, neighbour):
+def test_nvitop_shows_the_tenant(machine, python, neighbour):
     pytest.importorskip("nvitop")
-    said = run_json(machine, python, """
+    shown = run_json(machine, python, """
         from nvitop import CudaDevice, Device
-        children = loads([], ["--mib", "512"])
+        children = start_loads([], ["--mib", "512"])
         time.sleep(2)
         [device] = Device.all()
         shot = device.as_snapshot()
@@ -477,17 +480,17 @@ def test_nvitop(machine, python, neighbour):
             c.kill()
         """, "--memory", "4GiB", "--cores", "20", "--name", "own")
     held = [CONTEXT, CONTEXT + (512 << 20)]
-    assert said["total"] == 4 * GIB and said["used"] == sum(held)
-    assert said["processes"] == {str(pid): bytes_ for pid, bytes_ in zip(said["children"], held)}
-    assert said["gpu"] >= 60 and said["cuda"] == [said["uuid"]]
-    assert said["errors"] == ""
-    assert re.search(rf"{sum(held) >> 20}MiB / 4096MiB", said["once"]), said["once"]
-    table = said["once"].split("Processes:")[1]
-    assert re.findall(r"^\| +0 +(\d+) C", table, re.MULTILINE) == list(map(str, said["children"]))
+    assert shown["total"] == 4 * GIB and shown["used"] == sum(held)
+    assert shown["processes"] == {str(pid): bytes_ for pid, bytes_ in zip(shown["children"], held)}
+    assert shown["gpu"] >= 60 and shown["cuda"] == [shown["uuid"]]
+    assert shown["errors"] == ""
+    assert re.search(rf"{sum(held) >> 20}MiB / 4096MiB", shown["once"]), shown["once"]
+    table = shown["once"].split("Processes:")[1]
+    assert re.findall(r"^\| +0 +(\d+) C", table, re.MULTILINE) == list(map(str, shown["children"]))
 
 
 NVTOP = """
-    (child,) = loads([])
+    (child,) = start_loads([])
     time.sleep(2)
     print(child.pid, flush=True)
     subprocess.run(["nvtop", "-p", "-C"])
@@ -495,7 +498,7 @@ NVTOP = """
 
 
 def read_screen(command, environment, seconds):
-    """What a program draws on a terminal of 120 by 40, as bytes."""
+    """The bytes that a program draws within `seconds` on a terminal of 120 by 40, decoded."""
     terminal, other = pty.openpty()
     fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
     process = subprocess.Popen(command, stdin=other, stdout=other, stderr=other,
@@ -519,8 +522,8 @@ def read_screen(command, environment, seconds):
     return drawn.decode(errors="replace")
 
 
-def test_nvtop(machine, python, neighbour, tmp_path):
-    """Its screen: the quota as the card's memory, one process, and the GPU as busy as its tenant."""
+def test_nvtop_shows_the_tenant(machine, python, neighbour, tmp_path):
+    """nvtop shows the quota as the GPU's memory, one process, and the GPU as busy as its tenant."""
     if not shutil.which("nvtop"):
         pytest.skip("no nvtop here (Debian 12 has it in contrib)")
     command = [BUILD / "allot", "run", *machine.sim, "--memory", "4GiB", "--cores", "20", "--name",

@@ -1,4 +1,4 @@
-"""Every way in which a program can reach the driver: the quota holds, and the ledger is zero at the end. A way that allot can't
+"""All ways in which a program can reach the driver: the quota holds, and the ledger is zero at the end. A way that allot can't
 govern is refused with a message."""
 
 import os
@@ -36,29 +36,30 @@ def held(machine):
     return Held(machine)
 
 
-def governed(held, *command):
+def assert_governed(held, *command):
+    """Runs the command in a tenant; checks its output, and that one allocation was denied."""
     lines, status = held.run(*command)
     assert lines == GOVERNED, (lines, held.errors)
     assert status == 0
     assert held.tenant["devices"][0]["denied"] == 1
 
 
-def test_linked_with_the_driver(held, programs):
-    governed(held, programs["linked"])
+def test_a_program_linked_with_the_driver(held, programs):
+    assert_governed(held, programs["linked"])
 
 
 @pytest.mark.parametrize("bound", ["", "1"])
-def test_bound_lazily_or_at_once(held, programs, bound):
-    governed(held, *environment_of_commands(LD_BIND_NOW=bound), programs["linked"])
+def test_lazy_and_immediate_binding(held, programs, bound):
+    assert_governed(held, *environment_of_commands(LD_BIND_NOW=bound), programs["linked"])
 
 
 @pytest.mark.parametrize("way", ["local", "global", "deepbind", "proc-address"])
-def test_opened(held, programs, way):
-    governed(held, programs["way"], way)
+def test_a_driver_opened_with_dlopen(held, programs, way):
+    assert_governed(held, programs["way"], way)
 
 
-def test_the_run_path_of_the_library_that_opens(held, programs, tmp_path):
-    """dlopen is hooked, and the loader still sees who called: the RUNPATH is that library's own."""
+def test_dlopen_uses_the_runpath_of_its_caller(held, programs, tmp_path):
+    """dlopen is hooked, but the loader still sees its caller: it searches that library's RUNPATH."""
     (tmp_path / "sub").mkdir()
     shutil.copy(programs["plugin"], tmp_path / "sub/inner.so")
     outer = tmp_path / "outer.c"
@@ -72,10 +73,10 @@ int plugin_run(void)
 """)
     compile_c(tmp_path / "outer.so", "-shared", "-fPIC", outer, "-ldl", "-Wl,--enable-new-dtags",
               "-Wl,-rpath,$ORIGIN/sub")
-    governed(held, programs["way"], "plugin-local", tmp_path / "outer.so")
+    assert_governed(held, programs["way"], "plugin-local", tmp_path / "outer.so")
 
 
-def test_a_version_that_the_driver_does_not_have(held, programs):
+def test_dlvsym_with_a_missing_version(held, programs):
     lines, status = held.run(programs["way"], "versioned")
     assert (lines, status) in (((["cuInit missing"]), 1), ((GOVERNED), 0))
 
@@ -83,29 +84,29 @@ def test_a_version_that_the_driver_does_not_have(held, programs):
 @pytest.mark.parametrize("plugin", ["plugin", "symbolic", "plugin-linked"])
 @pytest.mark.parametrize("way", ["plugin-local", "plugin-deepbind"])
 def test_a_plugin(held, programs, way, plugin):
-    governed(held, programs["way"], way, programs[plugin])
+    assert_governed(held, programs["way"], way, programs[plugin])
 
 
 @pytest.mark.parametrize("plugin", ["plugin", "symbolic", "plugin-linked"])
-def test_a_plugin_in_a_namespace_of_its_own(held, programs, plugin):
+def test_a_plugin_in_a_new_link_namespace_is_refused(held, programs, plugin):
     lines, status = held.run(programs["way"], "plugin-new-namespace", programs[plugin])
     assert (lines, status) == (["cuInit 802"], 1)
     assert "dlmopen" in held.errors and "load libcuda with dlopen" in held.errors
 
 
-def test_the_driver_in_a_namespace_of_its_own(held, programs):
+def test_the_driver_in_a_new_link_namespace_is_refused(held, programs):
     lines, status = held.run(programs["way"], "new-namespace")
     assert (lines, status) == (["cuInit 802"], 1)
     assert "dlmopen" in held.errors
 
 
-def test_namespaces_are_given_back(held, programs):
+def test_link_namespaces_are_released(held, programs):
     lines, status = held.run(programs["way"], "many-namespaces")
     assert (lines, status) == (["two that differ 1"], 0), held.errors
 
 
-def test_a_namespace_outside_a_tenant_is_left_alone(programs):
-    """No tenant: dlmopen gives what it always gave; there is no card, so the driver says so."""
+def test_link_namespaces_outside_a_tenant_work(programs):
+    """Outside a tenant dlmopen works as without allot. There is no GPU, so the driver reports that."""
     done = subprocess.run([programs["way"], "new-namespace"], capture_output=True, text=True,
                           env={"LD_PRELOAD": str(LIBRARY), "LD_LIBRARY_PATH": str(SIM)},
                           check=False, timeout=30)
@@ -118,23 +119,24 @@ def test_two_copies_of_the_driver(held, programs, tmp_path):
     assert (lines, status) == (GOVERNED + GOVERNED, 0)
 
 
-def test_one_copy_under_another_name(held, programs, tmp_path):
+def test_a_copy_of_the_driver_under_another_name(held, programs, tmp_path):
     copy = shutil.copy(SIM / "libcuda.so.1", tmp_path / "libmine.so")
-    governed(held, programs["way"], "one-copy", copy)
+    assert_governed(held, programs["way"], "one-copy", copy)
 
 
-@pytest.mark.parametrize("left", [0, 100, 5000])
-def test_a_truncated_copy(held, programs, tmp_path, left):
-    """The loader's own trouble; ours is only that nothing is left behind."""
+@pytest.mark.parametrize("length", [0, 100, 5000])
+def test_a_truncated_copy(held, programs, tmp_path, length):
+    """The loader refuses it; allot must only leave nothing behind."""
     whole = (SIM / "libcuda.so.1").read_bytes()
-    (tmp_path / "libcuda.so.1").write_bytes(whole[:left])
+    (tmp_path / "libcuda.so.1").write_bytes(whole[:length])
     lines, status = held.run(programs["way"], "one-copy", tmp_path / "libcuda.so.1")
     assert status != 0 and GOVERNED[0] not in lines
 
 
-# -- drivers that are not as expected --
+# -- unusual drivers --
 
 def odd_driver(tmp_path, *defines):
+    """Compiles a driver from odd_driver.c; returns the first part of a command that uses it."""
     compile_c(tmp_path / "libcuda.so.1", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1",
               "-Wl,-Bsymbolic", *defines, "odd_driver.c")
     return environment_of_commands(LD_LIBRARY_PATH=tmp_path)
@@ -158,7 +160,7 @@ def test_a_newer_driver(held, programs, tmp_path):
     assert status == 0 and lines[-2:] == ["cuInit 0", "cuDriverGetVersion 0 99000"]
 
 
-# -- NVIDIA's own ways --
+# -- NVIDIA's libraries --
 
 CUDART = ROOT / "build/headers/13/nvidia/cu13/lib"
 
@@ -173,8 +175,8 @@ def test_the_cuda_runtime(held, tmp_path, kind):
                         "-lpthread", "-lm")
     lines, status = held.run(program)
     assert status == 0
-    # The simulator has none of the tables without a header that the runtime asks for at last; on a
-    # card the first is what happens. By then it has every function by way of proc-address, above.
+    # The runtime finally requests tables that have no public header, and the simulator has none of them. A GPU gives the
+    # first result. By then the runtime has every function from cuGetProcAddress, as above.
     assert lines in ([
         "fits cudaSuccess", "too much cudaErrorMemoryAllocation", f"total {4 << 30}",
         "free cudaSuccess", "reset cudaSuccess"], [
@@ -200,48 +202,48 @@ print(int(cu.cuDevicePrimaryCtxRelease(0)[0]))
 @pytest.mark.parametrize("way", ["linked", "local"])
 def test_beside_jemalloc(held, programs, order, way):
     jemalloc = find_library("libjemalloc.so.2")
-    both = [jemalloc, LIBRARY] if order == "before" else [LIBRARY, jemalloc]
+    preload = [jemalloc, LIBRARY] if order == "before" else [LIBRARY, jemalloc]
     command = [programs["linked"]] if way == "linked" else [programs["way"], way]
-    governed(held, *environment_of_commands(LD_PRELOAD=":".join(map(str, both))), *command)
+    assert_governed(held, *environment_of_commands(LD_PRELOAD=":".join(map(str, preload))), *command)
 
 
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_beside_another_interposer_of_dlsym(held, programs, tmp_path, order):
     other = compile_c(tmp_path / "other.so", "-shared", "-fPIC", ROOT / "tests/preload/other.c",
                       "-ldl")
-    both = [other, LIBRARY] if order == "before" else [LIBRARY, other]
-    governed(held, *environment_of_commands(LD_PRELOAD=":".join(map(str, both))), programs["way"],
-             "local")
+    preload = [other, LIBRARY] if order == "before" else [LIBRARY, other]
+    assert_governed(held, *environment_of_commands(LD_PRELOAD=":".join(map(str, preload))), programs["way"],
+                    "local")
 
 
-def test_beside_a_plugin_that_nccl_would_load(held, programs):
-    """libnccl opens its network plugin by name, locally, and asks it for tables; so does this."""
-    governed(held, programs["way"], "plugin-local", programs["plugin-linked"])
+def test_a_plugin_as_nccl_loads_it(held, programs):
+    """libnccl opens its network plugin by name, with RTLD_LOCAL, and looks up its tables; so does this program."""
+    assert_governed(held, programs["way"], "plugin-local", programs["plugin-linked"])
 
 
 @pytest.mark.parametrize("flags", [["-static-libasan"], []])
-def test_an_address_sanitized_program(held, tmp_path, flags):
+def test_a_program_with_address_sanitizer(held, tmp_path, flags):
     program = compile_c(tmp_path / "asan", "-fsanitize=address", *flags, "way.c", "-ldl")
     options = environment_of_commands(
         ASAN_OPTIONS="detect_leaks=0:verify_asan_link_order=0:protect_shadow_gap=0")
-    governed(held, *options, program, "local")
+    assert_governed(held, *options, program, "local")
 
 
-def test_a_thread_sanitized_program(held, tmp_path):
-    """Its runtime wraps the loader's functions, and is not ready when they are first called."""
+def test_a_program_with_thread_sanitizer(held, tmp_path):
+    """The sanitizer's runtime wraps the loader's functions, and is not ready when they are first called."""
     program = compile_c(tmp_path / "tsan", "-fsanitize=thread", "way.c", "-ldl")
     alone = subprocess.run([program, "no-such-way"], capture_output=True, check=False, timeout=60)
     if alone.returncode != 2:
-        pytest.skip("a thread sanitizer does not run here")
-    # It sees no lock of a library that was built without it.
+        pytest.skip("the thread sanitizer does not run here")
+    # It does not see the locks of a library that was built without it.
     options = environment_of_commands(TSAN_OPTIONS="ignore_noninstrumented_modules=1")
-    governed(held, *options, program, "local")
+    assert_governed(held, *options, program, "local")
 
 
-# -- other ways to be preloaded, and none --
+# -- /etc/ld.so.preload, and programs without a preload --
 
 def with_etc_ld_so_preload(scratch, *command):
-    """In a mount namespace of its own: the machine's file is never touched. LD_PRELOAD is unset."""
+    """The command in a new mount namespace with its own /etc: the machine's file is never touched. LD_PRELOAD is unset."""
     script = (
         'mount -t tmpfs tmpfs "$1" && mkdir "$1/upper" "$1/work" && '
         'mount -t overlay overlay -o "lowerdir=/etc,upperdir=$1/upper,workdir=$1/work" /etc && '
@@ -250,6 +252,7 @@ def with_etc_ld_so_preload(scratch, *command):
 
 
 def run_with_etc_ld_so_preload(held, scratch, *command):
+    """Checks that the command is governed with liballot.so in /etc/ld.so.preload; skips without overlay mounts."""
     scratch.mkdir()
     before = pathlib.Path("/etc/ld.so.preload").exists()
     lines, status = held.run(*with_etc_ld_so_preload(scratch, *command))
@@ -266,36 +269,36 @@ def test_etc_ld_so_preload(held, programs, tmp_path):
 
 @pytest.fixture
 def secure_program(programs, tmp_path):
-    """A program that the kernel starts with AT_SECURE: with the group of nobody who runs it."""
+    """A program that the kernel starts with AT_SECURE: it is setgid with the group of nobody."""
     if os.geteuid() != 0:
-        pytest.skip("only root can make such a program")
+        pytest.skip("only root can make a setgid program")
     program = shutil.copy(programs["way"], tmp_path / "secure")
     os.chown(program, 0, 65534)
     os.chmod(program, 0o2755)
     return program
 
 
-def test_secure_execution_takes_no_ld_preload(held, secure_program):
-    """The loader's rule; a limit that docs/internals/ways-in.md names. Nothing crashes, and nothing is left behind."""
+def test_secure_execution_ignores_ld_preload(held, secure_program):
+    """The loader ignores it, a limit that docs/internals/ways-in.md documents. Nothing crashes, and nothing is left behind."""
     lines, status = held.run(secure_program, "one-copy", SIM / "libcuda.so.1")
     assert (lines[2], status) == ("too much 0", 0)
 
 
 @pytest.mark.skipif(not can_mount(), reason="can't mount here")
-def test_secure_execution_by_etc_ld_so_preload(held, secure_program, tmp_path):
+def test_secure_execution_with_etc_ld_so_preload(held, secure_program, tmp_path):
     run_with_etc_ld_so_preload(held, tmp_path / "scratch", secure_program, "one-copy",
                                SIM / "libcuda.so.1")
 
 
-def test_a_program_whose_libc_is_musl(held, tmp_path):
-    """NVIDIA's driver wants glibc: musl's loader says so, and nothing is ungoverned."""
+def test_a_program_with_musl_is_refused(held, tmp_path):
+    """NVIDIA's driver needs glibc: musl's loader reports that, and nothing is ungoverned."""
     program = compile_c(tmp_path / "musl", "way.c", compiler="musl-gcc")
     lines, status = held.run(program, "local")
     assert status == 1 and lines[0].startswith("refused: "), (lines, held.errors)
 
 
-def test_a_static_program_finds_no_driver(held, tmp_path):
-    """Nothing can be preloaded; it has no loader to open a driver with either."""
+def test_a_static_program_runs_in_a_tenant(held, tmp_path):
+    """Nothing can be preloaded into a static program. It ends with a usage error here: this does not try to open the driver."""
     done = subprocess.run(["gcc", "-static", "-D_GNU_SOURCE", "-w", "-o", tmp_path / "static",
                            ROOT / "tests/integration/programs/way.c", "-ldl"],
                           capture_output=True, check=False)
