@@ -1,5 +1,5 @@
-"""Priority, and guarantees that sum to more than 100 %, with real processes on the simulated GPU. Bounds are wide, because the
-test machine runs other programs, too. tests/unit/policy/lease has exact bounds."""
+"""Priority, and guarantees that sum to more than 100 %, with real processes on the simulated GPU. The limits are wide, because
+the test machine runs other programs, too. tests/unit/policy/lease has exact limits."""
 
 import json
 import time
@@ -8,12 +8,13 @@ import pytest
 
 
 def last_report(process, seconds=40):
+    """Waits for the load's end; returns (its last JSON line, its stderr)."""
     out, err = process.communicate(timeout=seconds)
     assert process.returncode == 0, err
     return json.loads(out.strip().splitlines()[-1]), err
 
 
-def test_too_much_is_promised(machine):
+def test_guarantees_over_100_percent_are_scaled(machine):
     first = machine.start("--name", "a", "--cores", "60", "--cores-limit", "100", "--memory", "4GiB",
                           "--", *machine.load("--seconds", "4"))
     machine.wait_for_tenant("a")
@@ -30,7 +31,7 @@ def test_too_much_is_promised(machine):
     assert "warning" not in err
 
 
-def test_priority_is_set(machine):
+def test_priority_can_be_set(machine):
     process = machine.start("--name", "a", "--priority", "5", "--memory", "4GiB", "--",
                             *machine.load("--seconds", "3"))
     assert machine.wait_for_tenant("a")["priority"] == 5
@@ -45,7 +46,7 @@ def test_priority_is_set(machine):
 
 @pytest.mark.alone  # shares
 def test_priority_gives_no_share(machine):
-    """One that never stops is held to its guarantee beside one without priority."""
+    """A tenant of high priority whose load never stops is limited to its guarantee, beside a tenant of normal priority."""
     high = machine.start("--name", "high", "--priority", "50", "--cores", "30", "--cores-limit", "100",
                          "--memory", "4GiB", "--", *machine.load("--seconds", "8"))
     low = machine.start("--name", "low", "--cores", "70", "--cores-limit", "100",

@@ -1,4 +1,4 @@
-"""A daemon that is killed at the same time as a tenant's command."""
+"""A daemon that is killed together with a tenant's command: the next daemon releases the tenant's name."""
 
 import os
 import select
@@ -10,17 +10,17 @@ from servers import start_daemon, start_servers
 
 
 def kill_all(pids):
-    """Returns when all have ended."""
-    ends = [os.pidfd_open(pid) for pid in pids]
-    for end in ends:
-        signal.pidfd_send_signal(end, signal.SIGKILL)
-    for end in ends:
-        assert select.select([end], [], [], 20)[0]
-        os.close(end)
+    """Kills these processes; returns when all have ended."""
+    pidfds = [os.pidfd_open(pid) for pid in pids]
+    for pidfd in pidfds:
+        signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+    for pidfd in pidfds:
+        assert select.select([pidfd], [], [], 20)[0]
+        os.close(pidfd)
 
 
-def test_name_is_free_at_once(machine, tmp_path):
-    """The next daemon sees that nobody can come back, and keeps no name for an hour."""
+def test_the_name_of_a_dead_command_is_free_at_once(machine, tmp_path):
+    """The next daemon sees that the dead command can't reconnect, and does not reserve its name for adopt_grace."""
     start_servers(machine, tmp_path, "", tuning="adopt_grace = 1h\n")
     run = machine.start("--name", "a", "--", "sleep", "1000")
     children = Path(f"/proc/{run.pid}/task/{run.pid}/children")
@@ -31,8 +31,8 @@ def test_name_is_free_at_once(machine, tmp_path):
     assert machine.run("--name", "a", "--", "true").returncode == 0
 
 
-def test_command_that_ends_meanwhile(machine, tmp_path):
-    """It lived when the next daemon began, and ends without having come back."""
+def test_the_name_is_free_when_an_unadopted_command_ends(machine, tmp_path):
+    """The command is alive when the next daemon starts, and ends without having reconnected."""
     start_servers(machine, tmp_path, "", tuning="adopt_grace = 1h\n")
     run = machine.start("--name", "a", "--", "sleep", "1000")
     wait_until(lambda: "a" in machine.tenants(), what="the tenant")

@@ -13,8 +13,8 @@ from machines import BUILD
 from servers import start
 
 
-def test_the_manager_hears_of_the_daemon(machine, tmp_path):
-    """Ready once it answers, signs of life while it goes on, the end; tenants' programs hear of no manager."""
+def test_the_service_manager_is_notified(machine, tmp_path):
+    """The daemon notifies its start, its watchdog and its end. Tenants' programs do not inherit the variables for that."""
     machine.run_dir.mkdir(parents=True, mode=0o700)
     sim = machine.run_dir / "sim.sock"
     start("allot-sim", "--socket", sim, "--spec", "h200")
@@ -23,7 +23,7 @@ def test_the_manager_hears_of_the_daemon(machine, tmp_path):
         manager.bind(name)
         manager.settimeout(30)
 
-        def hear():
+        def receive():
             return manager.recv(4096).decode().splitlines()
 
         daemon = subprocess.Popen(
@@ -31,32 +31,32 @@ def test_the_manager_hears_of_the_daemon(machine, tmp_path):
              "--nvml", BUILD / "sim" / "libnvidia-ml.so.1"], stderr=subprocess.DEVNULL,
             env={**machine.environment, "NOTIFY_SOCKET": name, "WATCHDOG_USEC": "200000"})
         machine.started.append(daemon)
-        assert hear() == ["READY=1", f"MAINPID={daemon.pid}", f"STATUS=1 GPU, {machine.run_dir}"]
+        assert receive() == ["READY=1", f"MAINPID={daemon.pid}", f"STATUS=1 GPU, {machine.run_dir}"]
         done = machine.run("--", "sh", "-c", "env")
         assert done.returncode == 0 and "NOTIFY" not in done.stdout and "WATCHDOG" not in done.stdout
         for _ in range(3):
-            assert hear() == ["WATCHDOG=1"]
+            assert receive() == ["WATCHDOG=1"]
         daemon.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, daemon.pid, os.WSTOPPED)
         manager.settimeout(0)
         with pytest.raises(BlockingIOError):
-            while hear() == ["WATCHDOG=1"]:
+            while receive() == ["WATCHDOG=1"]:
                 pass
         manager.settimeout(0.5)
         with pytest.raises(TimeoutError):
-            hear()
+            receive()
         manager.settimeout(30)
         daemon.send_signal(signal.SIGCONT)
-        assert hear() == ["WATCHDOG=1"]
+        assert receive() == ["WATCHDOG=1"]
         daemon.terminate()
-        while (line := hear()) == ["WATCHDOG=1"]:
+        while (line := receive()) == ["WATCHDOG=1"]:
             pass
         assert line == ["STOPPING=1"]
         assert daemon.wait(timeout=30) == 0
 
 
-def test_the_settings_of_the_system_are_named(machine, tmp_path):
-    """A daemon that reads /etc/allot/allotd.conf because no other file was named says so."""
+def test_the_system_settings_file_is_reported(machine, tmp_path):
+    """A daemon that reads /etc/allot/allotd.conf, because no other file was given, reports that."""
     if not can_mount():
         pytest.skip("no mount namespaces")
     machine.run_dir.mkdir(parents=True, mode=0o700)
@@ -78,7 +78,7 @@ def test_the_settings_of_the_system_are_named(machine, tmp_path):
 
 
 @pytest.mark.parametrize("program, options", (("allotd", " --foreground"), ("allot-scheduler", "")))
-def test_the_unit(tmp_path, program, options):
+def test_the_unit_file_is_valid(tmp_path, program, options):
     if not shutil.which("systemd-analyze"):
         pytest.skip("no systemd-analyze here")
     text = (BUILD / f"{program}.service").read_text()

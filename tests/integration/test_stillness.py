@@ -1,4 +1,4 @@
-"""stillness.py: a failed test runs again only if the machine stood still meanwhile."""
+"""stillness.py: a failed test runs again only if the machine was stopped during it."""
 
 import pathlib
 import textwrap
@@ -8,7 +8,7 @@ import pytest
 pytest_plugins = ["pytester"]
 HERE = str(pathlib.Path(__file__).parent)
 
-# A stop of all threads of the process is what a machine that stands still looks like from within.
+# To a process, a stopped machine looks like a stop of all its threads.
 STOP = """
 import os, signal, subprocess, time
 def stand_still():
@@ -18,6 +18,7 @@ runs = []
 
 
 def results(pytester, code):
+    """Runs the tests in `code` with the plugin `stillness`, in a process of its own."""
     pytester.makepyfile(STOP + textwrap.dedent(code))
     return pytester.runpytest_subprocess("-p", "no:cacheprovider", "-p", "stillness")
 
@@ -27,7 +28,7 @@ def path(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", HERE)
 
 
-def test_what_fails_while_the_machine_goes_on_fails(pytester):
+def test_a_failure_on_a_running_machine_counts(pytester):
     result = results(pytester, """
         def test_it():
             runs.append(1)
@@ -37,7 +38,7 @@ def test_what_fails_while_the_machine_goes_on_fails(pytester):
     result.stdout.no_fnmatch_line("*run again*")
 
 
-def test_what_fails_while_it_stands_still_is_run_again_and_named(pytester):
+def test_a_failure_on_a_stopped_machine_is_retried_and_reported(pytester):
     result = results(pytester, """
         import pytest
         @pytest.fixture
@@ -55,7 +56,7 @@ def test_what_fails_while_it_stands_still_is_run_again_and_named(pytester):
     result.stdout.fnmatch_lines(["*run again*", "*::test_it: stood still for 0.*"])
 
 
-def test_once(pytester):
+def test_a_failure_is_retried_only_once(pytester):
     result = results(pytester, """
         def test_it():
             runs.append(1)
@@ -65,7 +66,7 @@ def test_once(pytester):
     result.assert_outcomes(failed=1)
 
 
-def test_what_passes_is_not_run_again(pytester):
+def test_a_passed_test_is_not_retried(pytester):
     result = results(pytester, """
         def test_it():
             runs.append(1)

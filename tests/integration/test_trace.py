@@ -1,4 +1,4 @@
-"""allot trace on the simulated GPU: the file has what the program did, and is complete however the recording ends."""
+"""allot trace on the simulated GPU: the file has all that the program did, and is complete however the recording ends."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ from trace_events import Trace
 
 cuda = pytest.importorskip("cuda.bindings.driver")
 
-# A kernel of the simulated card by its cost, and a stream of its own.
+# A kernel that takes {us} microseconds on the simulated GPU, and a stream of its own.
 KERNEL = """
 start()
 module = ok(cu.cuModuleLoadData(b"allot-sim"))
@@ -44,35 +44,35 @@ class Recorder:
             stderr=subprocess.PIPE, text=True, **more)
         machine.started.append(self.process)
 
-    def wait_until_it_records(self, machine, name):
+    def wait_until_recording(self, machine, name):
         log = machine.run_dir / "allotd.log"
         begin = re.compile(rf"tenant '{re.escape(name)}' .*: traced by process {self.process.pid} ")
         wait_until(lambda: self.process.poll() is None and begin.search(log.read_text()),
-                   what="the trace's begin")
+                   what="the start of the trace")
         return self
 
     def end(self, number=signal.SIGINT):
         if number:
             self.process.send_signal(number)
-        _, said = self.process.communicate(timeout=20)
-        assert self.process.returncode == 0, said
-        return Trace(self.path.read_text()), said
+        _, errors = self.process.communicate(timeout=20)
+        assert self.process.returncode == 0, errors
+        return Trace(self.path.read_text()), errors
 
 
 @pytest.fixture
 def traced(machine, python, tmp_path):
-    """Starts a tenant, which says "ready" and waits, and what records it."""
+    """start(code, *options) starts a tenant, and runs `code` in it once it is recorded; returns (tenant, Recorder)."""
     def start(code, *options, name="a", memory="4GiB", path=tmp_path / "trace.json", us=20):
         code = KERNEL.replace("{us}", str(us)) + textwrap.dedent(code)
         tenant = Tenant(machine, python, "look('begin')\n" + code, memory, name, options)
         assert tenant.line() == "begin"
-        recorder = Recorder(machine, name, path).wait_until_it_records(machine, name)
+        recorder = Recorder(machine, name, path).wait_until_recording(machine, name)
         tenant.go()
         return tenant, recorder
     return start
 
 
-def test_every_launch_allocation_and_denial(machine, traced):
+def test_each_launch_allocation_and_denial_is_recorded(machine, traced):
     tenant, recorder = traced("""
         p = ok(cu.cuMemAlloc(64 << 20))
         launch(1000)
@@ -85,11 +85,11 @@ def test_every_launch_allocation_and_denial(machine, traced):
         """)
     assert tenant.line() == "done"
     figures = machine.tenants()["a"]
-    trace, said = recorder.end()
+    trace, errors = recorder.end()
     tenant.go()
     tenant.end()
     launches = trace.of("launch")
-    assert len(launches) == trace.other["launches"] == 1000, said
+    assert len(launches) == trace.other["launches"] == 1000, errors
     pid = figures["processes"][0]["pid"]
     for event in launches:
         assert event["name"] == "allot_sim_20us_1b" and event["pid"] == pid
@@ -105,14 +105,14 @@ def test_every_launch_allocation_and_denial(machine, traced):
     denied = trace.of("memory", "allocation denied")
     assert [event["args"]["bytes"] for event in denied] == [8 << 30]
     assert len(denied) == figures["devices"][0]["denied"] == trace.other["denied"]
-    # The curve of the process's memory rose to what it held.
+    # The counter of the process's memory rose to the amount that it held.
     used = [event["args"]["bytes"] for event in trace.of("memory", "memory, GPU 0", "C")]
     assert max(used) >= (64 << 20) + (2 << 20) and used[-1] < max(used)
-    assert trace.other["lost"] == 0 and "1,000" not in said and "1000 launches" in said
+    assert trace.other["lost"] == 0 and "1,000" not in errors and "1000 launches" in errors
 
 
 @pytest.mark.skipif(tuple(map(int, os.uname().release.split(".")[:2])) < (5, 14), reason="the kernel maps pages one by one")
-def test_no_launch_waits_for_a_page(machine, traced):
+def test_pages_of_the_trace_are_populated_at_the_first_launch(machine, traced):
     tenant, recorder = traced("""
         launch(1)
         maps = open("/proc/self/smaps").read()
@@ -123,8 +123,8 @@ def test_no_launch_waits_for_a_page(machine, traced):
     tenant.go()
 
 
-def test_leases_add_up(machine, traced):
-    """Two at half of the card each: as many leases as ps counts, none of which overlap, and its ends have reasons."""
+def test_leases_agree_with_ps_and_do_not_overlap(machine, traced):
+    """Two tenants have half of the GPU each. The trace has as many leases as ps counts, none overlap, and all have a reason."""
     other = machine.start_load("--name", "b", "--memory", "4GiB", "--cores", "50",
                                load=("--seconds", 60, "--iters", 1000, "--report-every", 0))
     machine.wait_for_tenant("b", lambda t: t["devices"][0]["used_s"] > 0.1)
@@ -137,21 +137,21 @@ def test_leases_add_up(machine, traced):
     assert tenant.line() == "done"
     # The last lease has ended, and is counted.
     machine.wait_for_tenant("a", lambda t: t["devices"][0]["lease"] not in ("go", "closing"))
-    trace, said = recorder.end()
+    trace, errors = recorder.end()
     counted = machine.tenants()["a"]["devices"][0]
     tenant.go()
     tenant.end()
     other.terminate()
     leases = trace.leases_of("a")
-    assert len(leases) == trace.other["leases"] == counted["leases"] > 5, said
+    assert len(leases) == trace.other["leases"] == counted["leases"] > 5, errors
     assert {lease["args"].get("end") for lease in leases} <= {"turn", "idle", "cap", "alone"}
-    # One at a time on the card, whoever's; and most of what it was charged was in these. The rest is work that was in
-    # flight when a lease ended: little on an idle machine, a fifth beside six busy loops.
+    # Only one lease at a time holds the GPU, and most of the charge was within leases. The remainder is work that was in flight
+    # when a lease ended: little on an idle machine, a fifth beside six busy loops.
     spans = sorted((e["ts"], e["ts"] + e["dur"]) for e in trace.of("lease") if e["name"] != "drain")
     assert all(before[1] <= after[0] + 0.002 for before, after in zip(spans, spans[1:]))
     held_s = sum(lease["dur"] for lease in leases) / 1e6
     assert counted["used_s"] / 2 < held_s < trace.other["lasted_s"]
-    # What was launched under a lease was launched within one.
+    # Launches that are marked as leased are within a lease.
     inside = [any(lease["ts"] <= e["ts"] <= lease["ts"] + lease["dur"] + 1000 for lease in leases)
               for e in trace.of("launch") if e["args"].get("leased")]
     assert len(inside) > 50 and sum(inside) > 0.9 * len(inside)
@@ -183,22 +183,22 @@ def test_a_wait_for_memory_and_a_pause(machine, python, traced):
     assert {event["name"] for event in trace.of("state")} >= {"queued", "paused"}
 
 
-def test_processes_that_come_and_go(machine, python, traced):
-    """Each is in it from its first launch on: also what is begun, and has ended, between two rounds; and a fork's child."""
+def test_short_processes_are_recorded(machine, python, traced):
+    """Each process is recorded from its first launch on, also a short one between two rounds, and a fork's child."""
     child = KERNEL.replace("{us}", "20") + "launch(300)\n"
     tenant, recorder = traced(f"""
         import subprocess
-        from_here = [subprocess.Popen([sys.executable, "-c", {PREAMBLE_OF_CHILD!r} + {child!r}])
+        children = [subprocess.Popen([sys.executable, "-c", {PREAMBLE_OF_CHILD!r} + {child!r}])
                      for _ in range(3)]
-        assert all(p.wait() == 0 for p in from_here)
+        assert all(p.wait() == 0 for p in children)
         if not os.fork():
             os._exit(0)
         os.wait()
         launch(100)
         """)
     tenant.end()
-    _, said = recorder.process.communicate(timeout=20)
-    assert recorder.process.returncode == 0 and "which has ended" in said
+    _, errors = recorder.process.communicate(timeout=20)
+    assert recorder.process.returncode == 0 and "which has ended" in errors
     trace = Trace(recorder.path.read_text())
     by_pid = {}
     for event in trace.of("launch"):
@@ -219,57 +219,57 @@ def start():
 """
 
 
-def test_what_can_go_wrong(machine, traced, tmp_path):
+def test_errors_and_ends_of_a_recording(machine, traced, tmp_path):
     tenant, recorder = traced("launch(10)\nlook('done')")
     assert tenant.line() == "done"
-    kept = tmp_path / "kept.json"
-    kept.write_text("mine")
+    existing = tmp_path / "kept.json"
+    existing.write_text("mine")
 
     def refused(*args):
         result = machine.allot("trace", *args, *machine.sim)
         assert result.stdout == "" and result.stderr.count("\n") == 1, result.stderr
         return result.returncode, result.stderr
 
-    assert refused("nobody", "--output", kept) == (1, "allot: trace: there is no tenant 'nobody': allot ps lists them\n")
-    assert kept.read_text() == "mine"
-    code, said = refused("a")
-    assert code == 1 and "traced already, by process" in said
+    assert refused("nobody", "--output", existing) == (1, "allot: trace: there is no tenant 'nobody': allot ps lists them\n")
+    assert existing.read_text() == "mine"
+    code, errors = refused("a")
+    assert code == 1 and "traced already, by process" in errors
     assert refused() == (2, "allot: trace: write one tenant's name; allot ps lists them\n")
     assert refused("a", "--seconds", "x")[0] == 2
     trace, _ = recorder.end()
     assert trace.other["launches"] == 10
-    code, said = refused("a", "--output", tmp_path / "none" / "x")
-    assert code == 1 and "none/x': No such file or directory" in said
-    code, said = refused("a", "--seconds", "0.1", "--output", "/dev/full")
-    assert code == 1 and "/dev/full': can't be written: No space left on device" in said
-    # By time, and to a pipe; with nobody to read it.
+    code, errors = refused("a", "--output", tmp_path / "none" / "x")
+    assert code == 1 and "none/x': No such file or directory" in errors
+    code, errors = refused("a", "--seconds", "0.1", "--output", "/dev/full")
+    assert code == 1 and "/dev/full': can't be written: No space left on device" in errors
+    # A limited time, to a pipe, also to one whose reader has gone.
     done = machine.allot("trace", "a", *machine.sim, "--seconds", "0.2", "--output", "-")
     assert done.returncode == 0 and 0.19 < Trace(done.stdout).other["lasted_s"] < 5
     done = subprocess.run(f"{BUILD}/allot trace a --sim h200 --seconds 0.2 --output - | true",
                           shell=True, env=machine.environment, capture_output=True, text=True,
                           timeout=20, check=True)
     assert "Broken pipe" in done.stderr
-    done = machine.allot("trace", "a", *machine.sim, "--limit", "1KiB", "--output", kept)
+    done = machine.allot("trace", "a", *machine.sim, "--limit", "1KiB", "--output", existing)
     assert done.returncode == 0 and "as large as --limit allows" in done.stderr
-    Trace(kept.read_text())
-    # Killed, it leaves the tenant as it was: the next may trace.
-    third = Recorder(machine, "a", tmp_path / "third.json").wait_until_it_records(machine, "a")
+    Trace(existing.read_text())
+    # A killed recorder leaves the tenant unchanged: the next may trace it.
+    third = Recorder(machine, "a", tmp_path / "third.json").wait_until_recording(machine, "a")
     third.process.kill()
     third.process.wait()
     wait_until(lambda: machine.allot("trace", "a", *machine.sim, "--seconds", "0.1", "--output",
-                                     tmp_path / "fourth.json").returncode == 0, what="the fourth")
-    # The daemon dies: what there is, is finished.
-    last = Recorder(machine, "a", tmp_path / "last.json").wait_until_it_records(machine, "a")
+                                     tmp_path / "fourth.json").returncode == 0, what="the fourth recording")
+    # When the daemon is killed, the recorder completes the file with what it has.
+    last = Recorder(machine, "a", tmp_path / "last.json").wait_until_recording(machine, "a")
     for pid in machine.daemons():
         os.kill(pid, signal.SIGKILL)
-    _, said = last.process.communicate(timeout=20)
-    assert last.process.returncode == 1 and "closed the connection" in said and "recording stopped after" in said
+    _, errors = last.process.communicate(timeout=20)
+    assert last.process.returncode == 1 and "closed the connection" in errors and "recording stopped after" in errors
     assert Trace((tmp_path / "last.json").read_text()).other["tenant"] == "a"
     tenant.process.kill()
 
 
-def test_a_process_that_does_not_answer(machine, traced, tmp_path):
-    """It is named; and on a terminal there is progress meanwhile."""
+def test_a_process_that_does_not_answer_is_reported(machine, traced, tmp_path):
+    """The message names the process. Meanwhile a terminal shows the progress."""
     tenant, recorder = traced("launch(10)\nlook('done')")
     assert tenant.line() == "done"
     recorder.end()
@@ -280,16 +280,16 @@ def test_a_process_that_does_not_answer(machine, traced, tmp_path):
                            "--output", tmp_path / "x"], env=machine.environment, stderr=slave,
                           timeout=20, check=False)
     os.kill(pid, signal.SIGCONT)
-    said = os.read(master, 65536).decode()
+    shown = os.read(master, 65536).decode()
     os.close(slave)
     os.close(master)
     assert done.returncode == 0
-    assert said.count("\r\x1b[K") > 2 and "no process records yet" in said
-    assert f"process {pid} is not in the trace" in said.splitlines()[-1]
+    assert shown.count("\r\x1b[K") > 2 and "no process records yet" in shown
+    assert f"process {pid} is not in the trace" in shown.splitlines()[-1]
     assert Trace((tmp_path / "x").read_text()).other["processes"] == 0
 
 
-def test_a_daemon_of_before(machine, tmp_path):
+def test_an_older_daemon_cant_trace(machine, tmp_path):
     refusal = b'{"ok":false,"error":"op \'trace\': unknown operation","errno":95}\n'
 
     def answer(listener):
@@ -310,9 +310,9 @@ def test_a_daemon_of_before(machine, tmp_path):
 
 
 @pytest.mark.alone  # a cost
-def test_what_it_costs(machine, traced):
-    """By turns traced and not, in one process: launches that it does in the same time, both ways. The bar on
-    real hardware is bench/run's, trace_overhead; here card, tenant and allot share two processors."""
+def test_tracing_costs_little(machine, traced):
+    """Compares the launches that one process does in the same processor time, alternately traced and not. The requirement
+    on real hardware is trace_overhead of bench/run; here the GPU, the tenant and allot share two processors."""
     tenant, recorder = traced("""
         def rate():
             count, begin = 0, time.process_time()
@@ -331,7 +331,7 @@ def test_what_it_costs(machine, traced):
             recorder.path.unlink()
             recorder = Recorder(machine, "a", recorder.path)
             wait_until(lambda: recorder.path.exists() and recorder.path.stat().st_size,
-                       what="the trace's begin")
+                       what="the start of the trace")
             time.sleep(0.1)
         tenant.go("go")
         rates[is_traced].append(int(tenant.line()))
