@@ -1,5 +1,5 @@
-"""The machine that the other files attack: without an attack, a tenant has its quota and nothing is
-reported against it."""
+"""The machine that the other files attack: without an attack, a tenant has its quota, and allot run prints nothing about a
+violation."""
 
 from machines import GIB
 

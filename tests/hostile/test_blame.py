@@ -1,4 +1,4 @@
-"""Programs past the library that make themselves look like another tenant's: the violation is not booked to it."""
+"""Programs that bypass the library and imitate another tenant's: the violation is not attributed to that tenant."""
 
 import os
 import pwd
@@ -8,7 +8,7 @@ import pytest
 
 from machines import wait_until
 from held import SIM
-from test_violations import HOLD, find_offender, holders, programs, settle  # noqa: F401
+from test_violations import HOLD, find_offender, holders, programs, start_with_settings  # noqa: F401
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the victim is root, the attacker is not")
 
@@ -17,7 +17,7 @@ USER = {"user": NOBODY.pw_uid, "group": NOBODY.pw_gid, "extra_groups": []}
 
 
 def open_to_users(machine, *more):
-    """Directories as the system daemon has them: users can pass through, if they know the names."""
+    """Gives directories the modes of the system daemon's: other users can enter them if they know the names."""
     for path in [machine.run_dir / "tenants", *more]:
         for directory in [path, *path.parents]:
             if directory.stat().st_mode & 0o777 == 0o700:
@@ -28,6 +28,7 @@ def open_to_users(machine, *more):
 
 
 def attack(machine, command, environment, **user):
+    """Starts the command, as another user if `user` is given; returns once it holds memory of the GPU."""
     process = subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, text=True,
                                env={**os.environ, "LD_LIBRARY_PATH": str(SIM),
                                     "ALLOT_SIM_SOCKET": str(machine.run_dir / "sim.sock"),
@@ -39,24 +40,25 @@ def attack(machine, command, environment, **user):
 
 
 def mount_and_hold(programs, source, target):  # noqa: F811
+    """The command of a process that mounts `source` at `target` and then holds memory."""
     return ["sh", "-c", f"mount --bind {source} {target} && exec \"$@\"", "sh", programs / "hoard", *HOLD]
 
 
-@pytest.mark.parametrize("way", ["likeness", "mount", "environment"])
-def test_another_tenant_is_not_blamed(machine, tmp_path, programs, way):  # noqa: F811
-    settle(machine, tmp_path)
+@pytest.mark.parametrize("disguise", ["imitation", "mount", "environment"])
+def test_the_violation_is_not_attributed_to_another_tenant(machine, tmp_path, programs, disguise):  # noqa: F811
+    start_with_settings(machine, tmp_path)
     machine.start("--name", "victim", "--memory", "1GiB", "--", "sleep", "100")
     machine.wait_for_tenant("victim")
     [directory] = (machine.run_dir / "tenants").iterdir()
     target = tmp_path / "target"
     target.mkdir()
     open_to_users(machine, tmp_path, programs)
-    if way == "likeness":
-        # Root's own container, say, of a directory that a user named.
-        likeness = tmp_path / "tenants" / directory.name
-        likeness.mkdir(parents=True)
-        attack(machine, ["unshare", "--mount", *mount_and_hold(programs, likeness, target)], {})
-    elif way == "mount":
+    if disguise == "imitation":
+        # For example a container of root's, with a directory that a user named.
+        imitation = tmp_path / "tenants" / directory.name
+        imitation.mkdir(parents=True)
+        attack(machine, ["unshare", "--mount", *mount_and_hold(programs, imitation, target)], {})
+    elif disguise == "mount":
         # The victim's own directory, in a user namespace.
         if subprocess.run(["unshare", "--user", "true"], check=False, **USER).returncode != 0:
             pytest.skip("users can't make user namespaces here")
@@ -65,8 +67,8 @@ def test_another_tenant_is_not_blamed(machine, tmp_path, programs, way):  # noqa
     else:
         attack(machine, [programs / "hoard", *HOLD],
                {"ALLOT_SOCKET": str(directory / "allot.sock")}, **USER)
-    # What comes later and is a tenant's is found: so the attacker was judged, too.
-    machine.start("--name", "round", "--memory", "1GiB", "--", "env", "-u", "LD_PRELOAD",
+    # A later process of a tenant is found, so the daemon has judged the attacker, too.
+    machine.start("--name", "bypassing", "--memory", "1GiB", "--", "env", "-u", "LD_PRELOAD",
                   programs / "hoard", *HOLD)
     find_offender(machine, reason="unregistered")
     assert machine.tenants()["victim"]["violations"] == 0

@@ -1,4 +1,4 @@
-"""Memory taken past the library, by a process that writes what it likes of itself: NVML and the quota decide."""
+"""A process allocates memory without the library and falsifies its part of the tenant's report: NVML and the quota decide."""
 
 import pathlib
 
@@ -14,33 +14,34 @@ PROGRAM = pathlib.Path(__file__).resolve().parent / "programs" / "past_hooks.c"
 
 @pytest.fixture(scope="session")
 def past_hooks(tmp_path_factory):
-    """The program, and a copy of the driver under a name that the library does not know."""
+    """(program, a copy of the driver under a name that the library does not know)."""
     folder = tmp_path_factory.mktemp("past")
     copy = folder / "libmine.so.1"
     copy.write_bytes((SIM / "libcuda.so.1").read_bytes().replace(b"libcuda.so.1", b"libmine.so.1"))
     return compile_c(folder / "past", f"-I{ROOT}/src", PROGRAM, "-ldl"), copy
 
 
-def start(machine, past_hooks, mib, how, *options):
+def start(machine, past_hooks, mib, mode, *options):
+    """Starts past_hooks in tenant "thief"; returns the process once it has allocated `mib` MiB."""
     program, copy = past_hooks
     process = machine.start("--name", "thief", "--memory", "4GiB", *options, "--", program, copy,
-                            str(mib), how)
+                            str(mib), mode)
     assert process.stdout.readline() == "taken\n", process.stderr.read()
     return process
 
 
-@pytest.mark.parametrize("how", ["ledger", "fresh"])
-def test_what_it_says_of_itself_excuses_nothing(machine, tmp_path, past_hooks, how):
+@pytest.mark.parametrize("mode", ["ledger", "fresh"])
+def test_a_false_report_excuses_nothing(machine, tmp_path, past_hooks, mode):
     start_servers(machine, tmp_path, SETTINGS + "on_violation = end\n")
-    process = start(machine, past_hooks, 40 * 1024, how)
+    process = start(machine, past_hooks, 40 * 1024, mode)
     assert process.wait(timeout=30) != 0
     log = log_of(machine)
     assert "more than its quota" in log or "more than the library counted" in log
     assert "is sent SIGTERM" in log
 
 
-def test_within_the_quota_it_is_let_be(machine, tmp_path, past_hooks):
-    """What a ledger admits and the quota has room for is nobody's loss."""
+def test_memory_in_the_ledger_and_quota_is_allowed(machine, tmp_path, past_hooks):
+    """Memory that the ledger contains and that fits the quota harms no other tenant."""
     start_servers(machine, tmp_path, SETTINGS + "on_violation = end\n")
     process = start(machine, past_hooks, 2048, "ledger")
     tenant = machine.wait_for_tenant("thief", lambda t: t["devices"][0]["memory_used_bytes"] >= 2 * GIB)

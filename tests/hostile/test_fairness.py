@@ -1,4 +1,4 @@
-"""Peers that take what others need: connections, answers."""
+"""A daemon without free connections: clients must report that."""
 
 import os
 import socket
@@ -8,20 +8,20 @@ import threading
 from machines import BUILD
 
 
-def test_ps_tells_that_the_daemon_does_not_answer(tmp_path):
-    """A daemon that has no place for a connection is no machine without tenants."""
+def test_ps_reports_that_the_daemon_closed_the_connection(tmp_path):
+    """`allot ps` must not print an empty list when the daemon has no free connection."""
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(os.path.join(tmp_path, "allotd.sock"))
     listener.listen(8)
 
-    def turn_away():
+    def close_each_connection():
         while True:
             try:
                 listener.accept()[0].close()
             except OSError:
                 return
 
-    thread = threading.Thread(target=turn_away, daemon=True)
+    thread = threading.Thread(target=close_each_connection, daemon=True)
     thread.start()
     try:
         done = subprocess.run([BUILD / "allot", "ps", "--run-dir", tmp_path], capture_output=True, text=True, timeout=60)

@@ -1,4 +1,4 @@
-"""Locks of cards held by a user who runs no daemon: root's daemon starts all the same."""
+"""A user without a daemon holds the locks of GPUs: root's daemon starts all the same."""
 
 import os
 import pathlib
@@ -15,32 +15,32 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the attacker is anoth
 
 
 def lock_files(pid):
-    """Of cards, as the daemon has them open."""
+    """The lock files of GPUs that the daemon has open."""
     links = (os.readlink(link) for link in pathlib.Path(f"/proc/{pid}/fd").iterdir())
     return [path for path in links if path.endswith(".lock") and not path.endswith("/allotd.lock")]
 
 
 def hold(path):
-    """Takes the lock as soon as it is free, and keeps it."""
+    """Starts a process of `nobody` that takes the lock as soon as it is free, and prints "held"."""
     nobody = pwd.getpwnam("nobody")
     return subprocess.Popen(["flock", path, "sh", "-c", "echo held; read -r line"], text=True,
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                             user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[])
 
 
-def test_a_user_who_holds_all_locks_does_not_keep_roots_daemon_out(machine, tmp_path):
+def test_roots_daemon_starts_while_a_user_holds_the_locks(machine, tmp_path):
     start_servers(machine, tmp_path, SETTINGS)
     [daemon] = machine.daemons()
     files = lock_files(daemon)
     assert len(files) == 3
     attackers = {path: hold(path) for path in files}
     try:
-        [roots] = [path for path in files if path.startswith("/run/allot/cards/")]
-        assert attackers[roots].wait(timeout=20) != 0, "root's lock file can be opened by others"
+        [root_file] = [path for path in files if path.startswith("/run/allot/cards/")]
+        assert attackers[root_file].wait(timeout=20) != 0, "root's lock file can be opened by others"
         os.kill(daemon, 9)
-        for path in set(files) - {roots}:
+        for path in set(files) - {root_file}:
             assert attackers[path].stdout.readline() == "held\n"
-        wait_until(lambda: not machine.daemons(), what="the daemon's end")
+        wait_until(lambda: not machine.daemons(), what="the end of the daemon")
         assert "another process holds" in start_daemon(machine, tmp_path)
         assert machine.run("--", "true").returncode == 0
     finally:
@@ -48,7 +48,7 @@ def test_a_user_who_holds_all_locks_does_not_keep_roots_daemon_out(machine, tmp_
             attacker.communicate()
 
 
-def test_a_second_daemon_of_roots_is_told_of_the_first(machine, tmp_path):
+def test_a_second_daemon_of_root_reports_the_first(machine, tmp_path):
     start_servers(machine, tmp_path, SETTINGS)
     [daemon] = machine.daemons()
     other = tmp_path / "other"

@@ -1,4 +1,4 @@
-"""Requests in a loop that allotd has something to say about: the log does not grow with them."""
+"""Requests in a loop, each of which could cause a log entry: the log does not grow with them."""
 
 import json
 import socket
@@ -9,8 +9,8 @@ from test_violations import log_of
 REQUESTS = 2000
 
 
-def ask_often(machine, times, *requests):
-    """Sends the requests over and over; returns the last answer."""
+def repeat_requests(machine, times, *requests):
+    """Sends the requests `times` times; returns the last answer."""
     with socket.socket(socket.AF_UNIX) as control, control.makefile("rw") as lines:
         control.connect(str(machine.run_dir / "allotd.sock"))
         for _ in range(times):
@@ -22,20 +22,20 @@ def ask_often(machine, times, *requests):
     return answer
 
 
-def test_what_is_granted_with_a_warning(machine, tmp_path):
+def test_repeated_warnings_are_limited(machine, tmp_path):
     start_servers(machine, tmp_path, "")
     for name in "one", "two":
         machine.start("--name", name, "--cores", "50", "--", "sleep", "100")
         machine.wait_for_tenant(name)
-    answer = ask_often(machine, REQUESTS, {"op": "set", "name": "one",
-                                           "devices": [{"index": 0, "cores_pct": 90}]})
+    answer = repeat_requests(machine, REQUESTS, {"op": "set", "name": "one",
+                                                 "devices": [{"index": 0, "cores_pct": 90}]})
     assert answer["warnings"]
     assert 1 <= log_of(machine).count("guarantees add up to") < REQUESTS / 10
 
 
-def test_tenants_that_come_and_go(machine, tmp_path):
+def test_entries_of_short_tenants_are_limited(machine, tmp_path):
     start_servers(machine, tmp_path, "")
-    ask_often(machine, REQUESTS // 4,
-              {"op": "create", "name": "brief", "devices": [{"index": 0, "memory_bytes": 1 << 30}]},
-              {"op": "remove", "name": "brief"})
+    repeat_requests(machine, REQUESTS // 4,
+                    {"op": "create", "name": "brief", "devices": [{"index": 0, "memory_bytes": 1 << 30}]},
+                    {"op": "remove", "name": "brief"})
     assert 1 <= log_of(machine).count("'brief'") < REQUESTS / 10
