@@ -1,5 +1,5 @@
-"""A system of this machine's own release, made by debootstrap on first use and kept, for packages that are
-installed and purged in it: what is left must be what was there before."""
+"""A root directory with this machine's own release, made by debootstrap on first use and kept. Packages are installed and
+purged in it: nothing may be left of them."""
 
 import os
 import pathlib
@@ -11,7 +11,7 @@ import pytest
 
 from packages import ROOT, run
 
-# In namespaces of its own, so that what is mounted and what runs ends with it.
+# Runs a command in the root, in new namespaces, so that its mounts and processes end with it.
 INSIDE = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c",
           'mount -t proc proc "$0/proc" && mount -t tmpfs tmpfs "$0/tmp" && mount --bind "$1" "$0/mnt" && '
           'shift && exec chroot "$@"']
@@ -22,11 +22,13 @@ def release():
 
 
 class System:
+    """A root directory with this machine's release; it is made if it does not exist."""
+
     def __init__(self):
         own = release()
         self.at = ROOT / f"build/roots/{own['VERSION_CODENAME']}-packages"
         if os.getuid() != 0 or not shutil.which("debootstrap"):
-            pytest.skip("a system is made by root, with debootstrap")
+            pytest.skip("making a root directory needs root and debootstrap")
         if not self.at.exists():
             self.make(own)
 
@@ -39,7 +41,7 @@ class System:
                                sites[0]], capture_output=True, text=True, check=False)
         if done.returncode:
             pytest.skip(f"debootstrap: {done.stdout.strip().splitlines()[-1]}")
-        # Whatever mirrors and proxies this machine uses.
+        # The new system uses the mirrors and proxies of this machine.
         for name in ("etc/resolv.conf", "etc/apt/apt.conf", "etc/apt/sources.list"):
             if pathlib.Path("/", name).exists():
                 shutil.copy(pathlib.Path("/", name), new / name)
@@ -48,12 +50,12 @@ class System:
         new.rename(self.at)
 
     def run(self, shared, *command, **more):
-        """In the system, where the folder `shared` is /mnt."""
+        """Runs a command in the system, with the folder `shared` mounted at /mnt; returns its output."""
         return run(*INSIDE, self.at, shared, self.at, "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8",
                    "DEBIAN_FRONTEND=noninteractive", *command, **more)
 
     def files(self):
-        """All that packages may leave behind, but for what apt and dpkg note of them."""
-        apart = ("var/lib/dpkg", "var/lib/apt", "var/cache", "var/log", "proc", "tmp", "mnt", "run", "dev", "sys")
+        """The paths that packages could leave behind, except records of apt and dpkg and directories of the running system."""
+        ignored = ("var/lib/dpkg", "var/lib/apt", "var/cache", "var/log", "proc", "tmp", "mnt", "run", "dev", "sys")
         return {str(path.relative_to(self.at)) for path in self.at.rglob("*")
-                if not str(path.relative_to(self.at)).startswith(apart)}
+                if not str(path.relative_to(self.at)).startswith(ignored)}

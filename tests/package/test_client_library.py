@@ -1,4 +1,4 @@
-"""liballot-client as others build with it: by pkg-config, in C99 and C++, against a real daemon."""
+"""liballot-client as other projects use it: by pkg-config, in C99 and C++, against a real daemon."""
 
 import os
 import pathlib
@@ -16,24 +16,25 @@ SOURCE = ROOT / "src/client"
 
 
 def symbols_of(library):
-    """{name: version}, of what is exported."""
+    """{name: version} of the exported functions."""
     lines = run("nm", "-D", "--defined-only", library).splitlines()
     return dict(re.match(r"\S+ T (\w+)@@(\S+)", line).groups() for line in lines if " T " in line)
 
 
-def test_exports_are_what_the_header_declares():
+def test_exports_match_the_header():
     header = (SOURCE / "allot-client.h").read_text()
     code = re.sub(r"/\*.*?\*/", "", header, flags=re.DOTALL)
     declared = set(re.findall(r"\b(allot_\w+)\(", code))
     exported = symbols_of(BUILD / "liballot-client.so.0")
     assert set(exported) == declared
     assert set(exported.values()) == {"LIBALLOT_CLIENT_0.1"}
-    # What Debian's packages depend on by, reviewed with each change.
-    kept = (ROOT / "debian/liballot-client0.symbols").read_text()
-    assert set(re.findall(r"^ (allot_\w+)@LIBALLOT_CLIENT_0.1 ", kept, re.M)) == declared
+    # Debian's packages depend on these; each change of the file is reviewed.
+    symbols = (ROOT / "debian/liballot-client0.symbols").read_text()
+    assert set(re.findall(r"^ (allot_\w+)@LIBALLOT_CLIENT_0.1 ", symbols, re.M)) == declared
 
 
-def compile_user(installed, output, *more):
+def compile_client(installed, output, *more):
+    """Compiles use_client.c by pkg-config against the installed library; returns the folder of libraries."""
     pc, = pathlib.Path(installed).rglob("allot-client.pc")
     environment = {**os.environ, "PKG_CONFIG_PATH": str(pc.parent),
                    "PKG_CONFIG_SYSROOT_DIR": str(installed.parent.parent)}
@@ -43,27 +44,27 @@ def compile_user(installed, output, *more):
     return pc.parent.parent
 
 
-def test_the_header_is_cplusplus_as_well(tmp_path):
+def test_the_header_compiles_as_cplusplus(tmp_path):
     if not shutil.which("g++"):
         pytest.skip("no g++ here")
     (tmp_path / "a.cc").write_text('#include <allot-client.h>\nint main() { return allot_client_version() == 0; }\n')
     run("g++", "-std=c++11", "-pedantic", "-Wall", "-Werror", "-fsyntax-only", f"-I{SOURCE}", tmp_path / "a.cc")
 
 
-def test_the_guides_program(installed, tmp_path):
-    """docs/guide/embed.md: what it shows is built by the line that it shows."""
+def test_the_program_of_the_guide_compiles(installed, tmp_path):
+    """The program in docs/guide/embed.md is built by the command line in it."""
     blocks = tutorial.blocks(ROOT / "docs/guide/embed.md")
     program, = (text for language, text in blocks if language == "c")
-    line, = (text for language, text in blocks if text.startswith("cc "))
+    command, = (text for language, text in blocks if text.startswith("cc "))
     (tmp_path / "change.c").write_text(program)
     pc, = pathlib.Path(installed).rglob("allot-client.pc")
-    run("sh", "-ec", line, cwd=tmp_path, env={**os.environ, "PKG_CONFIG_PATH": str(pc.parent),
-                                              "PKG_CONFIG_SYSROOT_DIR": str(installed.parent.parent)})
+    run("sh", "-ec", command, cwd=tmp_path, env={**os.environ, "PKG_CONFIG_PATH": str(pc.parent),
+                                                 "PKG_CONFIG_SYSROOT_DIR": str(installed.parent.parent)})
     assert os.access(tmp_path / "change", os.X_OK)
 
 
-def test_a_program_lists_changes_and_pauses(machine2, installed, tmp_path):
-    libraries = compile_user(installed, tmp_path / "use_client")
+def test_a_program_lists_changes_and_pauses_tenants(machine2, installed, tmp_path):
+    libraries = compile_client(installed, tmp_path / "use_client")
     machine2.start("--gpu", "0,1", "--memory", "2GiB", "--cores", 30, "--name", "a", "--", "sleep", 60)
     machine2.wait_for_tenant("a")
     before = machine2.ps()

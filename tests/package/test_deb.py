@@ -1,4 +1,4 @@
-"""Debian packages: the same bytes wherever they are built; installed, used, upgraded, removed and purged."""
+"""Debian packages: they are the same bytes wherever they are built, and are installed, used, upgraded, removed and purged."""
 
 import json
 import os
@@ -27,18 +27,19 @@ def test_lintian_finds_no_errors(debs):
     if not shutil.which("lintian"):
         pytest.skip("no lintian here")
     changes, = (path for name, path in debs.items() if name.endswith(".changes"))
-    done = subprocess.run(["lintian", "--allow-root", "--fail-on", "error", changes], capture_output=True, text=True, check=False)
+    done = subprocess.run(["lintian", "--allow-root", "--fail-on", "error", changes], capture_output=True, text=True,
+                          check=False)
     assert done.returncode == 0, done.stdout
 
 
-def test_liballot_asks_for_no_newer_glibc(debs, tmp_path):
+def test_liballot_needs_no_newer_glibc(debs, tmp_path):
     run("dpkg-deb", "-x", debs[next(name for name in debs if name.startswith("allot_") and name.endswith(".deb"))], tmp_path)
     library, = tmp_path.glob("usr/lib/*/allot/liballot.so")
     assert "not ok" not in run(ROOT / "scripts/check-symbols", library)
 
 
-# What is looked at in the system, after the packages were installed there.
-LOOK = r"""
+# Checks in the system after the packages were installed there.
+CHECK_INSTALLED = r"""
 set -e
 getent group allot
 test -f /lib/systemd/system/allotd.service
@@ -63,17 +64,17 @@ tail -n 1 /tmp/b
 """
 
 
-def test_installs_runs_upgrades_and_leaves_nothing(debs):
+def test_packages_install_run_upgrade_and_leave_nothing(debs):
     system = System()
     folder = next(iter(debs.values())).parent
     names = names_of(debs)
     archives = [f"/mnt/{name}" for name in debs if name.endswith(".deb") and "-dbgsym" not in name]
 
-    def apt(*words):
-        system.run(folder, "apt-get", "-qq", "-y", "--no-install-recommends", *words)
+    def apt(*arguments):
+        system.run(folder, "apt-get", "-qq", "-y", "--no-install-recommends", *arguments)
 
     if not (system.at / "ready").exists():
-        # What they depend on stays, for the next time.
+        # Their dependencies remain installed for the next run.
         apt("update")
         apt("install", *archives)
         apt("purge", *names)
@@ -81,9 +82,9 @@ def test_installs_runs_upgrades_and_leaves_nothing(debs):
     before = system.files()
     system.run(folder, "dpkg", "-i", *archives)
     try:
-        looked = system.run(folder, "sh", "-c", LOOK).splitlines()
-        assert looked[0].startswith("allot:") and f"quota {3 << 30}" in looked
-        assert all(json.loads(line)["elapsed_s"] > 0 for line in looked[-2:])
+        output = system.run(folder, "sh", "-c", CHECK_INSTALLED).splitlines()
+        assert output[0].startswith("allot:") and f"quota {3 << 30}" in output
+        assert all(json.loads(line)["elapsed_s"] > 0 for line in output[-2:])
         (system.at / "var/lib/allot/gpu").mkdir(parents=True)
         system.run(folder, "dpkg", "-i", *archives)
         system.run(folder, "dpkg", "--remove", *names)

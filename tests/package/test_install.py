@@ -1,4 +1,4 @@
-"""What `meson install` puts where, and what the shells offer with it."""
+"""The files that `meson install` installs, and the completions of shells."""
 
 import json
 import os
@@ -15,54 +15,55 @@ COMPLETIONS = ROOT / "deploy/completion"
 ENVIRONMENT = {**os.environ, "PATH": f"{BUILD}:{os.environ['PATH']}"}
 
 
-def test_installs_whole(installed):
-    there = {str(path.relative_to(installed)) for path in installed.rglob("*") if not path.is_dir()}
+def test_all_files_are_installed(installed):
+    files = {str(path.relative_to(installed)) for path in installed.rglob("*") if not path.is_dir()}
     for name in ("bin/allot", "bin/allotd", "bin/allot-scheduler", "include/allot-client.h",
                  "lib/systemd/system/allotd.service", "lib/systemd/system/allot-scheduler.service", "lib/sysusers.d/allot.conf",
                  "lib/sysusers.d/allot-scheduler.conf", "libexec/allot/allot-sim", "bin/allot-load",
-                 "share/man/man3/allot-client.3", "share/man/man5/allotd.conf.5", "share/man/man7/allot-kubernetes.7", "share/man/man8/allotd.8",
+                 "share/man/man3/allot-client.3", "share/man/man5/allotd.conf.5", "share/man/man7/allot-kubernetes.7",
+                 "share/man/man8/allotd.8",
                  "share/bash-completion/completions/allot-scheduler", "share/fish/vendor_completions.d/allot.fish",
                  "share/zsh/site-functions/_allot", "share/zsh/site-functions/_allotd"):
-        assert name in there or f"{name}.gz" in there, name
-    libraries = {name.rsplit("/", 1)[-1] for name in there if name.startswith("lib")}
+        assert name in files or f"{name}.gz" in files, name
+    libraries = {name.rsplit("/", 1)[-1] for name in files if name.startswith("lib")}
     assert {"liballot.so", "liballot-client.so.0", "liballot-client.so", "libcuda.so.1"} <= libraries
-    # Each subcommand has a page, and so has allot-load.
+    # Each subcommand has a manual page, and so does allot-load.
     commands = re.findall(r"^  (\w+) ", run(BUILD / "allot", "help").split("Commands:")[1].split("\n\n")[0], re.M)
-    pages = {name.rsplit("/", 1)[-1] for name in there if "/man1/" in name}
+    pages = {name.rsplit("/", 1)[-1] for name in files if "/man1/" in name}
     assert {f"allot-{name}.1" for name in commands if name not in ("help", "version")} == pages - {"allot.1", "allot-load.1"}
 
 
-def test_what_is_installed_finds_its_parts(installed, tmp_path):
+def test_installed_programs_find_their_libraries(installed, tmp_path):
     environment = {**os.environ, "ALLOT_RUN_DIR": str(tmp_path / "run")}
     line = run(installed / "bin/allot", "run", "--sim", "h200", "--memory", "2GiB", "--", installed / "bin/allot-load",
                "--json", "--seconds", "0.2", env=environment).splitlines()[-1]
     assert json.loads(line)["elapsed_s"] > 0
 
 
-def test_manuals_are_of_the_tables():
+def test_manuals_are_generated_from_the_tables():
     for program in ("allotd", "allot-scheduler"):
         assert run(ROOT / "scripts/settings-page", "--manual", program, BUILD) == \
             (ROOT / f"docs/reference/{program}.conf.5").read_text(), f"scripts/settings-page --manual {program}"
         example = ROOT / f"deploy/examples/{program}.conf"
         assert run(ROOT / "scripts/settings-page", "--example", program, BUILD) == example.read_text(), \
             f"scripts/settings-page --example {program}"
-        # A line of it may be made a setting as it is.
+        # The example is a valid file of settings.
         run(BUILD / program, "--check-config", example)
     if shutil.which("mandoc"):
         for page in sorted((ROOT / "docs/reference").glob("*.[1-8]")):
-            said = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], capture_output=True, text=True,
-                                  check=False).stdout.splitlines()
-            assert not [line for line in said if "missing date" not in line]
+            warnings = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", page], capture_output=True, text=True,
+                                      check=False).stdout.splitlines()
+            assert not [line for line in warnings if "missing date" not in line]
 
 
 def complete_by_bash(*words):
-    """What bash offers in place of the last of the words."""
-    script = f'. {COMPLETIONS}/allot; . {COMPLETIONS}/daemon; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); "$(complete -p "$1" | ' \
-             'sed "s/.*-F \\([a-z_]*\\) .*/\\1/")"; printf "%s\\n" "${COMPREPLY[@]}"'
+    """The completions that bash offers for the last of the words."""
+    script = f'. {COMPLETIONS}/allot; . {COMPLETIONS}/daemon; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); ' \
+             '"$(complete -p "$1" | sed "s/.*-F \\([a-z_]*\\) .*/\\1/")"; printf "%s\\n" "${COMPREPLY[@]}"'
     return run("bash", "-c", script, "bash", *words, env=ENVIRONMENT).split()
 
 
-def test_bash_completes(machine2):  # noqa: F811
+def test_bash_completion(machine2):  # noqa: F811
     assert {"run", "set", "help"} <= set(complete_by_bash("allot", ""))
     assert complete_by_bash("allot", "set", "x", "--mem") == ["--memory"]
     assert complete_by_bash("allot", "set", "x", "--elastic", "=", "o") == ["on", "off"]
@@ -76,7 +77,7 @@ def test_bash_completes(machine2):  # noqa: F811
     assert complete_by_bash("allot", "pause", "--run-dir", "/nowhere", "h") == []
 
 
-def test_fish_completes():
+def test_fish_completion():
     if not shutil.which("fish"):
         pytest.skip("no fish here")
 
@@ -91,11 +92,11 @@ def test_fish_completes():
     assert "--use-half-life" in complete("daemon.fish", "allotd --use")
 
 
-def test_zsh_completes(tmp_path):
-    """The function, with what zsh's completion would give it, since that needs a terminal."""
+def test_zsh_completion(tmp_path):
+    """The completion function runs with stand-ins for zsh's completion system, which needs a terminal."""
     if not shutil.which("zsh"):
         pytest.skip("no zsh here")
-    (tmp_path / "look").write_text("""
+    (tmp_path / "stand_ins").write_text("""
 _describe() { print -l -- ${(P)2} }
 _normal() { print -l -- normal $words $CURRENT }
 compadd() { print -l -- ${(P)2} }
@@ -104,8 +105,8 @@ words=("$@"); CURRENT=$#
 """)
 
     def complete(*words):
-        return run("zsh", "-f", tmp_path / "look", *words,
-                   env={**ENVIRONMENT, "FILE": str(COMPLETIONS / ("_allot" if words[0] == "allot" else "_daemon"))}).splitlines()
+        file = COMPLETIONS / ("_allot" if words[0] == "allot" else "_daemon")
+        return run("zsh", "-f", tmp_path / "stand_ins", *words, env={**ENVIRONMENT, "FILE": str(file)}).splitlines()
 
     assert complete("allot", "unc") == ["uncordon:let a GPU take new tenants again"]
     assert complete("allot", "set", "x", "--elastic", "o") == ["on:", "off:"]

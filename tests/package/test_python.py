@@ -16,7 +16,7 @@ from machines import BUILD, wait_until
 @pytest.fixture(scope="module")
 def allot(tmp_path_factory):
     at = tmp_path_factory.mktemp("python")
-    # setuptools writes beside what it builds.
+    # setuptools writes into the source directory.
     shutil.copytree(ROOT / "python", at / "source")
     run(sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-build-isolation", "--no-deps",
         "--target", at / "installed", at / "source")
@@ -38,14 +38,14 @@ def tenant(machine2):
     return machine2
 
 
-def test_lists_as_allot_ps_does(allot, tenant):
+def test_list_agrees_with_allot_ps(allot, tenant):
     with allot.Client(tenant.run_dir) as client:
         now = client.list()
         assert client.daemon == f"allotd {allot.version()}"
-    told = tenant.ps()
-    for device, as_told in zip(now.devices, told["devices"]):
+    listed = tenant.ps()
+    for device, row in zip(now.devices, listed["devices"]):
         assert (device.index, device.uuid, device.name, device.memory_bytes, device.memory_used_bytes) == tuple(
-            as_told[key] for key in ("index", "uuid", "name", "memory_bytes", "memory_used_bytes"))
+            row[key] for key in ("index", "uuid", "name", "memory_bytes", "memory_used_bytes"))
         assert device.promised_cores_pct == 30 and device.fault is None and device.is_cordoned is False
     a = now.tenant("a")
     assert now.tenant(a.id) is a and a.uid == os.getuid()
@@ -56,7 +56,7 @@ def test_lists_as_allot_ps_does(allot, tenant):
         now.tenant("nobody")
 
 
-def test_changes_and_pauses(allot, tenant):
+def test_changes_and_pauses_tenants(allot, tenant):
     client = allot.Client(tenant.run_dir)
     assert client.set("a", device=1, memory_bytes=3 << 30, cores_limit_pct=70, priority=5) == ()
     share = client.list().tenant("a").shares[1]
@@ -74,7 +74,7 @@ def test_changes_and_pauses(allot, tenant):
     assert client.request("hello")["simulated"] is True
 
 
-def test_says_what_was_refused(allot, tenant):
+def test_refusals_raise_errors(allot, tenant):
     with pytest.raises(allot.Error, match="no daemon runs in /nowhere") as caught:
         allot.Client("/nowhere")
     assert caught.value.errno == errno.ENOENT
@@ -83,7 +83,7 @@ def test_says_what_was_refused(allot, tenant):
         client.set("nobody", cores_pct=10)
     assert caught.value.errno == errno.ENOENT
     with pytest.raises(allot.Error) as caught:
-        client.set("a", cores_pct=10)  # which of its two devices?
+        client.set("a", cores_pct=10)  # the tenant has two devices
     assert caught.value.errno == errno.EINVAL
     for wrong in ({"cores_pct": 101}, {"memory_bytes": 0}, {"memory_bytes": 1 << 64}, {"priority": 1 << 32},
                   {"memory_bytes": 1, "memory_rest": True}):
@@ -102,7 +102,7 @@ def test_says_what_was_refused(allot, tenant):
         client.list()
 
 
-def test_keeps_no_descriptor(allot, tenant):
+def test_no_descriptor_is_leaked(allot, tenant):
     def count():
         gc.collect()
         return len(os.listdir("/proc/self/fd"))

@@ -1,4 +1,4 @@
-"""What scripts/release adds to packages: source, bill of materials, checksums, signature."""
+"""The files that scripts/release adds to packages: source, bill of materials, checksums, signature."""
 
 import json
 import shutil
@@ -13,7 +13,7 @@ from packages import ROOT, run
 
 @pytest.fixture(scope="module")
 def released(debs, tmp_path_factory):
-    """(folder, file of allowed signers)"""
+    """A folder with a release, its key, and the file of allowed signers."""
     at = tmp_path_factory.mktemp("release")
     for path in debs.values():
         shutil.copy2(path, at)
@@ -24,6 +24,7 @@ def released(debs, tmp_path_factory):
 
 
 def verify(at, text):
+    """The exit status of ssh-keygen for this text of SHA256SUMS."""
     return subprocess.run(["ssh-keygen", "-Y", "verify", "-f", at / "signers", "-I", "release@allot.dev", "-n", "allot-release",
                            "-s", at / "SHA256SUMS.sig"], input=text, capture_output=True, check=False).returncode
 
@@ -37,15 +38,15 @@ def test_checksums_are_signed(released):
     assert named == {path.name for path in released.iterdir() if path.name.endswith((".deb", ".tar.gz", ".spdx.json"))}
 
 
-def test_the_guides_lines(released):
-    """Those of docs/guide/install.md by which whoever gets packages looks at them."""
+def test_the_commands_of_the_guide_verify_a_release(released):
+    """The commands in docs/guide/install.md by which users verify packages."""
     text, = (text for language, text in tutorial.blocks(ROOT / "docs/guide/install.md") if "ssh-keygen -Y verify" in text)
     assert text.startswith("cd build/packages\n")
-    said = run("sh", "-ec", text.split("\n", 1)[1], cwd=released)
-    assert "Good" in said and "OK" in said and "FAILED" not in said
+    output = run("sh", "-ec", text.split("\n", 1)[1], cwd=released)
+    assert "Good" in output and "OK" in output and "FAILED" not in output
 
 
-def test_the_same_again(released):
+def test_a_second_run_changes_nothing(released):
     before = {path.name: path.read_bytes() for path in released.iterdir()}
     run(ROOT / "scripts/release", released / "key", released)
     assert {path.name: path.read_bytes() for path in released.iterdir()} == before
@@ -66,7 +67,8 @@ def test_the_bill_of_materials_is_spdx(released):
             assert package["checksums"][0]["checksumValue"] == hashes[package["packageFileName"]]
 
 
-def test_says_what_is_wrong(tmp_path):
-    for words, said in (((), "no key given"), ((tmp_path / "none",), "no such key"), ((__file__, tmp_path), "no packages there")):
-        done = subprocess.run([ROOT / "scripts/release", *words], capture_output=True, text=True, check=False)
-        assert done.returncode == 2 and said in done.stderr and len(done.stderr.splitlines()) == 1
+def test_errors_of_the_command_line(tmp_path):
+    for arguments, message in (((), "no key given"), ((tmp_path / "none",), "no such key"),
+                               ((__file__, tmp_path), "no packages there")):
+        done = subprocess.run([ROOT / "scripts/release", *arguments], capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and message in done.stderr and len(done.stderr.splitlines()) == 1

@@ -1,4 +1,4 @@
-"""RPMs, as far as Debian's rpm can tell: they are built, whole, installable, and what is installed runs."""
+"""RPM packages, as far as Debian's rpm can check them: they are built, complete, installable, and their programs run."""
 
 import os
 import shutil
@@ -12,11 +12,11 @@ def test_rpm_packages(tmp_path):
     if not shutil.which("rpmbuild"):
         pytest.skip("no rpmbuild here")
     rpms = make_packages("rpm", tmp_path / "first")
-    assert sorted(name.split("-0.")[0] for name in rpms) == ["allot", "allot-client-devel", "allot-client-libs", "allot-scheduler",
-                                                             "python3-allot"]
+    assert sorted(name.split("-0.")[0] for name in rpms) == ["allot", "allot-client-devel", "allot-client-libs",
+                                                             "allot-scheduler", "python3-allot"]
     root = tmp_path / "root"
     root.mkdir()
-    # Debian's rpm knows of no package that would satisfy what these need.
+    # The database of Debian's rpm has no package that could satisfy the dependencies.
     run("rpm", "--root", root, "--dbpath", "/db", "--nodeps", "--noscripts", "-i", *rpms.values())
     library, = root.glob("usr/lib64/liballot-client.so.0") or root.glob("usr/lib/**/liballot-client.so.0")
     site, = root.glob("usr/lib/python3*/site-packages")
