@@ -12,10 +12,10 @@ from machines import BUILD, ROOT
 
 CHART = ROOT / "deploy/helm/allot"
 KUSTOMIZATION = ROOT / "deploy/kustomize"
-NAMESPACE = "allot-chart"  # that no other test has
+NAMESPACE = "allot-chart"  # no other test uses it
 VERSION = "1.34.4"
 
-# Several ways to have it: each is linted, rendered, and put before a real API server.
+# Configurations of the chart. Each is linted, rendered, and sent to a real API server.
 VALUES = {
     "defaults": [],
     "own-kube-scheduler": ["scheduler.kubeScheduler.enabled=false", "scheduler.bindSeconds=25",
@@ -26,8 +26,8 @@ VALUES = {
     "secret": ["certificate.from=secret", "certificate.secretName=mine", "certificate.caBundle=bWluZQ=="],
     "node-alone": ["scheduler.enabled=false", "vocabulary=slices", "daemon.settings.kube_slices=7",
                    "daemon.settings.gang=off", "daemon.nodeSelector=null"],
-    "claims-alone": ["test.claim.memory=1Gi", "test.claim.cores=10", "scheduler.enabled=false", "daemon.devicePlugin=false", "dra.enabled=true",
-                     "daemon.kubeletDir=/var/lib/k0s/kubelet"],
+    "claims-alone": ["test.claim.memory=1Gi", "test.claim.cores=10", "scheduler.enabled=false", "daemon.devicePlugin=false",
+                     "dra.enabled=true", "daemon.kubeletDir=/var/lib/k0s/kubelet"],
     "claims-of-limits": ["daemon.devicePlugin=false", "dra.enabled=true", "dra.convert=true",
                          "scheduler.kubeScheduler.enabled=false", "scheduler.settings.device_class=training.gpu.allot.dev"],
     "scheduler-alone": ["daemon.enabled=false", "scheduler.replicas=1", "webhook.enabled=false"],
@@ -70,13 +70,13 @@ class Helm:
         return done.stdout
 
     def render(self, values=(), *options, release="allot", namespace=NAMESPACE):
-        """Objects of an installation, in Helm's order."""
+        """The objects of an installation, in Helm's order."""
         made = objects(self.check("template", release, CHART, "--namespace", namespace, "--kube-version", VERSION,
                                   *sets(values), *options))
         return [one for one in made if not is_of_uninstall(one)]
 
     def render_uninstall(self, values=(), release="allot", namespace=NAMESPACE):
-        """What Helm makes before it takes away the rest."""
+        """The objects that Helm creates before it uninstalls the others."""
         made = objects(self.check("template", release, CHART, "--namespace", namespace, "--kube-version", VERSION,
                                   *sets(values)))
         return [one for one in made if is_of_uninstall(one)]
@@ -91,7 +91,8 @@ def objects(text):
 
 
 def kube_scheduler_configuration(cluster, folder, extender, **more):
-    """The chart's own, of kube-scheduler alone in a test; `extender`: where it is, and by TLS how."""
+    """Writes the chart's configuration of kube-scheduler to a file for a test, and returns its path. `extender`: the extender's
+    fields that differ, such as its URL and TLS settings. `more`: other fields of the configuration."""
     program = subprocess.run([ROOT / "tests/k8s/build", "helm"], capture_output=True, text=True, check=True).stdout.strip()
     made = Helm(pathlib.Path(program) / "helm", folder).render()
     config = yaml.safe_load(of_kind(made, "ConfigMap", "allot-scheduler")["data"]["kube-scheduler.yaml"])
@@ -112,7 +113,7 @@ def of_kind(made, kind, name=None):
 
 
 def path_of(one):
-    """Of the collection that an object is made in."""
+    """The API path of the collection that an object is created in."""
     api = one["apiVersion"]
     plural = re.sub("y$", "ie", one["kind"].lower())
     plural += "es" if plural.endswith("ss") else "s"
@@ -121,7 +122,7 @@ def path_of(one):
 
 
 def check_settings(program, text, folder):
-    """As the program itself reads them."""
+    """Asserts that the program accepts this settings file."""
     file = folder / f"{program}.conf"
     file.write_text(text)
     done = subprocess.run([BUILD / program, "--check-config", file], capture_output=True, text=True, check=False,

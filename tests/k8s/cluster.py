@@ -1,5 +1,5 @@
-"""Starts a Kubernetes API server for a test: real etcd and kube-apiserver on loopback, with certificates, tokens and keys in
-the test's directory. Ends only the processes that it started."""
+"""Starts a Kubernetes API server for a test: a real etcd and kube-apiserver on loopback, with certificates, tokens and keys
+in the test's directory. Ends only the processes that it started."""
 
 import base64
 import json
@@ -15,13 +15,13 @@ ADMIN_TOKEN = "admin-of-the-test"
 ALLOTD_TOKEN = "allotd-of-the-test"
 SCHEDULER_TOKEN = "scheduler-of-the-test"
 
-# What allotd may do, as its manifest will have it: no more.
+# The rights of allotd: exactly those of its manifest.
 ALLOTD_RULES = [
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch", "patch"]},
     {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch", "patch"]},
     {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
 ]
-# And where it is a DRA driver alone.
+# Its rights if it is only a DRA driver.
 ALLOTD_DRA_RULES = [
     {"apiGroups": [""], "resources": ["nodes"], "verbs": ["list", "watch"]},
     {"apiGroups": ["resource.k8s.io"], "resources": ["resourceslices"],
@@ -29,7 +29,7 @@ ALLOTD_DRA_RULES = [
     {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims"], "verbs": ["get"]},
 ]
 
-# And allot-scheduler.
+# The rights of allot-scheduler.
 SCHEDULER_RULES = [
     {"apiGroups": [""], "resources": ["nodes", "pods"], "verbs": ["get", "list", "watch", "patch"]},
     {"apiGroups": [""], "resources": ["resourcequotas"], "verbs": ["list", "watch"]},
@@ -38,7 +38,7 @@ SCHEDULER_RULES = [
     {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"],
      "verbs": ["get", "list", "watch", "create", "patch"]},
 ]
-# And where it makes claims of limits.
+# Its additional rights if it converts limits to claims.
 CLAIM_MAKER_RULES = [
     {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaimtemplates"],
      "verbs": ["list", "create", "patch", "delete"]},
@@ -68,8 +68,8 @@ def openssl(*arguments):
 
 class Cluster:
     def __init__(self, programs, directory, gates="", allotd_rules=(*ALLOTD_RULES, *ALLOTD_DRA_RULES), apis=""):
-        """`gates`: feature gates of the API server and of what is launched beside it, as --feature-gates has them. `apis`: that
-        are not served by default, as --runtime-config has them."""
+        """`gates`: feature gates of the API server and of the controllers and plain scheduler, as in --feature-gates. `apis`:
+        APIs that are not served by default, as in --runtime-config."""
         self.allotd_rules = list(allotd_rules)
         self.gates = [f"--feature-gates={gates}"] if gates else []
         self.apis = [f"--runtime-config={apis}"] if apis else []
@@ -85,7 +85,7 @@ class Cluster:
         return self.directory / name
 
     def make_certificate(self, name, subject, extensions):
-        """Signed by the test's authority: NAME.key and NAME.crt."""
+        """Writes NAME.key and NAME.crt, signed by the test's authority."""
         openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", subject,
                 "-keyout", self.path(f"{name}.key"), "-out", self.path(f"{name}.csr"))
         self.path(f"{name}.ext").write_text(extensions)
@@ -105,7 +105,7 @@ class Cluster:
                                            f'{SCHEDULER_TOKEN},allot-scheduler,3,"allot"\n')
 
     def kubeconfig(self, name, port=None, user=None, cluster=None):
-        """A file for allotd, as kubeadm lays it out; by token unless `user` says otherwise."""
+        """Writes a kubeconfig as kubeadm does, and returns its path. It has allotd's token unless `user` says otherwise."""
         authority = base64.b64encode(self.path("ca.crt").read_bytes()).decode()
         cluster = cluster or f"certificate-authority-data: {authority}"
         user = user or f"token: {ALLOTD_TOKEN}"
@@ -154,14 +154,15 @@ users:
             "--endpoint-reconciler-type=none", f"--tls-cert-file={self.path('server.crt')}",
             f"--tls-private-key-file={self.path('server.key')}", f"--client-ca-file={self.path('ca.crt')}",
             f"--token-auth-file={self.path('tokens.csv')}", "--authorization-mode=RBAC",
-            "--service-cluster-ip-range=10.96.0.0/24", "--allow-privileged=true", "--service-account-issuer=https://kubernetes.default.svc",
+            "--service-cluster-ip-range=10.96.0.0/24", "--allow-privileged=true",
+            "--service-account-issuer=https://kubernetes.default.svc",
             f"--service-account-key-file={self.path('accounts.key')}",
             f"--service-account-signing-key-file={self.path('accounts.key')}",
-            # There is no controller that makes accounts for pods.
+            # No controller here creates service accounts for pods.
             "--disable-admission-plugins=ServiceAccount", "--profiling=false", *self.gates, *self.apis)
 
     def launch_scheduler(self, extender, name="allot-scheduler", timeout_s=30, tls=None):
-        """The real one as the chart configures it, for pods of that schedulerName; `tls`: the extender's tlsConfig."""
+        """Runs kube-scheduler as the chart configures it, for pods of that schedulerName. `tls`: the extender's tlsConfig."""
         from charts import kube_scheduler_configuration
         config = kube_scheduler_configuration(
             self, self.directory,
@@ -171,13 +172,13 @@ users:
         self.launch("kube-scheduler", "--config", config, "--secure-port=0", "--authentication-skip-lookup=true")
 
     def launch_controllers(self, controllers):
-        """Of the kube-controller-manager, by commas."""
+        """Runs kube-controller-manager with these controllers, which commas separate."""
         config = self.kubeconfig("controllers.conf", user=f"token: {ADMIN_TOKEN}")
         self.launch("kube-controller-manager", "--kubeconfig", config, f"--controllers={controllers}",
                     "--leader-elect=false", "--secure-port=0", *self.gates)
 
     def launch_plain_scheduler(self):
-        """The cluster's own, as nobody has configured it."""
+        """Runs kube-scheduler with its default configuration."""
         config = self.kubeconfig("scheduler.conf", user=f"token: {ADMIN_TOKEN}")
         self.launch("kube-scheduler", "--kubeconfig", config, "--leader-elect=false", "--secure-port=0",
                     "--authentication-skip-lookup=true", *self.gates)
@@ -193,7 +194,7 @@ users:
                 process.wait()
 
     def wait_until_ready(self, seconds=120):
-        """The first start of a machine that stands still now and then may take long."""
+        """Waits for the API server. Its first start on a busy machine may take long."""
         deadline = time.monotonic() + seconds
         while True:
             for name, process in self.started.items():
@@ -217,7 +218,7 @@ users:
         self.permit("allot-scheduler", SCHEDULER_RULES)
 
     def permit(self, name, rules, user=None):
-        """The user of that name, or of another, and the service account."""
+        """Gives these rights to the user `user`, by default `name`, and to the service account `name` in "default"."""
         group = "rbac.authorization.k8s.io"
         for kind, body in (("clusterroles", {"rules": rules}),
                            ("clusterrolebindings",
@@ -227,7 +228,7 @@ users:
             self.request("POST", f"/apis/{group}/v1/{kind}", {"metadata": {"name": name}, **body})
 
     def account_token(self):
-        """Of the service account that may do what allotd may."""
+        """A token of the service account that has allotd's rights."""
         accounts = "/api/v1/namespaces/default/serviceaccounts"
         self.request("POST", accounts, {"metadata": {"name": "allotd"}})
         return self.request("POST", f"{accounts}/allotd/token", {"spec": {}})["status"]["token"]
@@ -239,7 +240,7 @@ users:
         self.wait_until_ready()
 
     def compact(self, version):
-        """etcd forgets what was before this version, as it is told to every five minutes."""
+        """Makes etcd discard the history before this version, as the API server does every five minutes."""
         request = urllib.request.Request(f"http://127.0.0.1:{self.etcd_port}/v3/kv/compaction", method="POST",
                                          data=json.dumps({"revision": version, "physical": True}).encode())
         with urllib.request.urlopen(request, timeout=20):
@@ -252,7 +253,7 @@ users:
     # ---- the API, as the administrator ----
 
     def send(self, method, path, data, kind, query="", token=ADMIN_TOKEN):
-        """Bytes, as they are; the answer's."""
+        """Sends these bytes and returns those of the answer. Raises ApiError for an HTTP error."""
         context = ssl.create_default_context(cafile=self.path("ca.crt"))
         request = urllib.request.Request(
             self.url + path + query, method=method, data=data,
@@ -273,8 +274,8 @@ users:
             "name": name, "annotations": annotations or {}, "labels": labels or {}}})
 
     def make_gpu_node(self, name, cards, slices=10, labels=None, serves=None):
-        """A node without a kubelet that pods may be bound to. `cards`: what the annotation says of each: {"id": ..};
-        `serves`: what its kubelet would, as HAMi's words by default."""
+        """A node without a kubelet that pods may be bound to. `cards`: fields of each GPU in the annotation, {"id": ..};
+        `serves`: the resources that its kubelet would report, by default those of HAMi's vocabulary."""
         register = [{"index": i, "count": slices, "devmem": 81920, "devcore": 100, "type": "NVIDIA-H200", "numa": 0,
                      "mode": "hami-core", "health": True, **card} for i, card in enumerate(cards)]
         self.make_node(name, {"hami.io/node-nvidia-register": json.dumps(register)}, {"gpu": "on", **(labels or {})})
@@ -283,11 +284,11 @@ users:
         path = f"/api/v1/nodes/{name}"
         self.set_status(name, {"capacity": amounts, "allocatable": amounts,
                                "conditions": [{"type": "Ready", "status": "True"}]})
-        # Who makes a node taints it; the controller that would take that away is not there.
+        # Admission taints a new node. The controller that would remove the taint does not run here.
         self.request("PATCH", path, {"spec": {"taints": None}}, kind="application/merge-patch+json")
 
     def set_status(self, name, status):
-        """As a kubelet tells of its node."""
+        """Patches the node's status, as a kubelet does."""
         self.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": status}, kind="application/merge-patch+json")
 
     def node(self, name):
@@ -304,7 +305,7 @@ users:
 
     def make_pod(self, name, node=None, annotations=None, containers=("main",), init=(), in_namespace="default",
                  limits=None, more=None):
-        """`limits`: {container: {resource: how much}}. `more`: of the spec."""
+        """`limits`: {container: {resource: amount}}. `more`: other fields of the spec."""
         def make(names):
             return [{"name": one, "image": "none", "resources": {"limits": (limits or {}).get(one, {})}}
                     for one in names]
@@ -323,7 +324,7 @@ users:
                             query="?gracePeriodSeconds=0")
 
     def delete_pods(self):
-        """All pods of all namespaces, at once and without a kubelet."""
+        """Deletes all pods of all namespaces immediately; no kubelet has to confirm it."""
         for namespace in self.request("GET", "/api/v1/namespaces")["items"]:
             self.request("DELETE", f"/api/v1/namespaces/{namespace['metadata']['name']}/pods",
                          query="?gracePeriodSeconds=0")

@@ -19,7 +19,7 @@ def pytest_configure(config):
 
 @pytest.fixture(scope="session")
 def build_programs():
-    """build_programs(NAME...): where they are, of Kubernetes and etcd; tests are skipped where they can't be built."""
+    """build_programs(NAME...) builds programs of Kubernetes or etcd and returns their folder. Skips the test if it can't."""
     def build(*names):
         done = subprocess.run([HERE / "build", *names], capture_output=True, text=True, check=False)
         if done.returncode == 77:
@@ -37,7 +37,7 @@ def programs(build_programs):
 
 @pytest.fixture(scope="session")
 def shared_cluster(programs, tmp_path_factory):
-    """One API server for all files, which does not know parts of devices: from 1.36 on it does by default."""
+    """One API server for all files. DRAConsumableCapacity is off, which is on by default from Kubernetes 1.36."""
     cluster = Cluster(programs, tmp_path_factory.mktemp("cluster"), "DRAConsumableCapacity=false")
     try:
         cluster.start()
@@ -48,7 +48,7 @@ def shared_cluster(programs, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cluster(shared_cluster):
-    """The cluster, without the pods of other files: names of pods need to be unique within a file only. Nodes
-    stay, so each test uses nodes of its own."""
+    """The cluster, without the pods of other files: pod names need to be unique only within a file. Nodes are kept,
+    so each test uses its own nodes."""
     yield shared_cluster
     shared_cluster.delete_pods()

@@ -1,4 +1,4 @@
-"""Runs allotd on simulated cards as the node of a test, in the foreground, so that the test gets its log."""
+"""Runs allotd on simulated GPUs as the node of a test, in the foreground, so that the test gets its log."""
 
 import os
 import signal
@@ -10,7 +10,8 @@ from machines import BUILD, wait_until
 class Daemon:
     def __init__(self, directory, kubeconfig, node, settings="", cards="h200x2", within=(), environment=None,
                  is_private=True, tuning=""):
-        """`within`: a command that runs the daemon."""
+        """`cards`: the simulated GPUs, as allot-sim's --spec has them. `within`: a command in front of the daemon's.
+        `is_private`: run with --private, which needs no root."""
         self.private = ["--private"] if is_private else []
         self.directory = directory
         self.run_dir = directory / "r"
@@ -31,11 +32,11 @@ class Daemon:
                 [BUILD / "allot-sim", "--socket", card_socket, "--spec", self.cards, "--linger", "0",
                  "--foreground"],
                 stdin=subprocess.DEVNULL))
-            # Its socket is there before anybody answers.
+            # The socket exists before the simulator answers.
             wait_until(lambda: subprocess.run([BUILD / "allot-sim", "--ctl", "--socket", card_socket, "stats"],
-                                              capture_output=True, check=False).returncode == 0, what="the simulated card")
+                                              capture_output=True, check=False).returncode == 0, what="the simulated GPU")
         ended = self.processes[0].poll()
-        assert ended is None, f"the simulated card has ended: {ended}"
+        assert ended is None, f"the simulated GPU has ended: {ended}"
         (self.directory / "settings").write_text(
             f"kube_api = {self.kubeconfig}\nkube_node_name = {self.node}\nlinger = 1h\nlog_level = debug\n{self.settings}")
         (self.directory / "tuning").write_text(self.tuning)
@@ -52,7 +53,7 @@ class Daemon:
         return (self.directory / "log").read_text(errors="replace")
 
     def end(self):
-        """The daemon; its card stays."""
+        """Ends the daemon in order; its simulated GPU keeps running."""
         daemon = self.processes.pop()
         daemon.send_signal(signal.SIGTERM)
         assert daemon.wait(timeout=20) == 0, self.log

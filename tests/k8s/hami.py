@@ -1,5 +1,5 @@
-"""Reimplements how HAMi reads annotations that others write, and makes objects as HAMi writes them (the README of
-tests/data/hami says where each form comes from). Versions are strings: "2.8", "2.10"."""
+"""Reimplements how HAMi reads annotations that others write, and creates objects as HAMi writes them. The README of
+tests/data/hami names the source of each form. Versions are strings: "2.8", "2.10"."""
 
 import datetime
 import json
@@ -15,7 +15,7 @@ PHASE, BIND_TIME, NODE = "hami.io/bind-phase", "hami.io/bind-time", "hami.io/vgp
 
 
 def recorded(name, **other):
-    """Of a file; texts of it are replaced by others: names, UUIDs."""
+    """The object in a recorded file. `other`: texts to replace in it, such as names and UUIDs."""
     text = (DATA / f"{name}.json").read_text()
     for old, new in other.items():
         text = text.replace(old, new)
@@ -23,14 +23,14 @@ def recorded(name, **other):
 
 
 def recorded_cards(node):
-    """The UUIDs of a node's cards, by their index."""
+    """The UUIDs of a node's GPUs, by index."""
     text = node["metadata"]["annotations"][REGISTER]
     if not text.startswith("["):
         return [one.split(",")[0] for one in text.split(":") if one]
     return [card["id"] for card in sorted(json.loads(text), key=lambda card: card.get("index", 0))]
 
 
-# ---- a node, as HAMi's scheduler reads it ----
+# ---- how HAMi's scheduler reads a node ----
 
 INT32 = 2 ** 31
 FIELDS = {"id": str, "index": int, "count": int, "devmem": int, "devcore": int, "type": str, "numa": int, "mode": str,
@@ -38,7 +38,7 @@ FIELDS = {"id": str, "index": int, "count": int, "devmem": int, "devcore": int, 
 
 
 def read_register(text):
-    """UnMarshalNodeDevices: a field of another type, or a number out of its range, is an error; unknown ones are not."""
+    """UnMarshalNodeDevices: a field of a wrong type or a number out of range is an error; an unknown field is not."""
     cards = json.loads(text)
     assert isinstance(cards, list) and cards
     for card in cards:
@@ -59,11 +59,11 @@ def read_scores(text):
 
 
 def handshake_is_asked(text):
-    """CheckHealth: while this stands, an answer is waited for."""
+    """CheckHealth: HAMi's scheduler waits for an answer while the annotation has this form."""
     return "Requesting" in text
 
 
-# ---- a pod, as HAMi's device plugin reads it ----
+# ---- how HAMi's device plugin reads a pod ----
 
 RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 
@@ -84,7 +84,7 @@ def number(text):
 
 
 def decode_container(text):
-    """Of what stands between ':' only parts with a ',' are devices."""
+    """[(UUID, type, MiB, percent)] of one container. Only parts between ':' that contain a ',' are devices."""
     found = []
     for part in text.split(":"):
         if "," in part:
@@ -95,7 +95,7 @@ def decode_container(text):
 
 
 def decode(text, version):
-    """DecodePodDevices: v2.8 drops what is empty, v2.10 keeps it, and what stands behind the last ';' too."""
+    """DecodePodDevices: v2.8 drops empty containers. v2.10 keeps them, also the one behind the last ';'."""
     containers = [decode_container(part) for part in text.split(";")]
     return [one for one in containers if one] if version == "2.8" else containers
 
@@ -105,7 +105,7 @@ def encode(containers):
 
 
 class Plugin:
-    """HAMi's device plugin on a node, as far as it goes by annotations."""
+    """HAMi's device plugin on a node, as far as it uses annotations."""
 
     def __init__(self, cluster, node, version):
         self.cluster = cluster
@@ -113,7 +113,7 @@ class Plugin:
         self.version = version
 
     def find_pod(self):
-        """GetPendingPod: whom the lock names, else who waits."""
+        """GetPendingPod: the pod that the lock names, otherwise one that waits; None if there is none."""
         lock = self.cluster.annotations(self.node).get(LOCK)
         if lock is not None and read_lock(lock)[1]:
             space, name = read_lock(lock)
@@ -127,7 +127,8 @@ class Plugin:
         return None
 
     def allocate(self, count):
-        """An Allocate for `count` devices: (container's name, its devices). The pod is written, and its lock let go."""
+        """Answers an Allocate call for `count` devices: (container's name, its devices). Updates the pod's annotations, and
+        releases the node's lock after the last container."""
         pod = self.find_pod()
         text = pod["metadata"]["annotations"][TO_ALLOCATE]
         containers = decode(text, self.version)
@@ -145,7 +146,7 @@ class Plugin:
         return name, devices
 
     def release(self, pod):
-        """ReleaseNodeLock: the owner's alone."""
+        """ReleaseNodeLock: releases the lock only if this pod owns it."""
         node = self.cluster.node(self.node)
         lock = node["metadata"]["annotations"].get(LOCK, "")
         if lock.endswith(f",{pod['metadata']['namespace']},{pod['metadata']['name']}"):
@@ -154,7 +155,7 @@ class Plugin:
 
 
 def lock_of(pod, hours=8):
-    """GenerateNodeLockKeyByPod: in the time of where the scheduler stands."""
+    """GenerateNodeLockKeyByPod: with the local time of the scheduler, `hours` east of UTC."""
     zone = datetime.timezone(datetime.timedelta(hours=hours))
     now = datetime.datetime.fromtimestamp(int(time.time()), zone).isoformat()
     return f"{now},{pod['metadata']['namespace']},{pod['metadata']['name']}"

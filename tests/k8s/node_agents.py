@@ -1,5 +1,5 @@
-"""Plays the device plugins of many nodes: a moment after a pod was bound, it writes what a node's plugin writes for the pod.
-It is a separate program, so that it does not take processor time from the process that measures:
+"""Simulates the device plugins of many nodes: shortly after a pod was bound, it writes the annotations that its node's plugin
+would write. It is a separate program, so that it does not take CPU time from the process that measures:
 
     node_agents.py URL CA TOKEN     prints "NAME SECONDS" when it sees that a pod is bound; SECONDS is time.time()
 """
@@ -19,7 +19,7 @@ WORKERS = 8
 
 
 class Server:
-    """One connection that stays."""
+    """A client of the API server with one persistent connection."""
 
     def __init__(self, url, ca, token):
         self.at = urllib.parse.urlsplit(url).netloc
@@ -31,7 +31,7 @@ class Server:
         self.connection = http.client.HTTPSConnection(self.at, timeout=600, context=self.context)
 
     def ask(self, method, path, body=None, kind="application/json"):
-        """(status, the object); a connection that was closed meanwhile is opened again."""
+        """(status, the object). Reconnects once if the server has closed the connection."""
         for left in (1, 0):
             try:
                 if not self.connection:
@@ -45,7 +45,7 @@ class Server:
                     raise
 
     def watch(self, path):
-        """All objects as they are and as they become, over watches that the server ends; ended ones not."""
+        """Yields all objects, then each that is added or changed. Lists again whenever the watch ends; skips deletions."""
         while True:
             _, found = self.ask("GET", path)
             yield from found["items"]
@@ -60,12 +60,12 @@ class Server:
                     if event["type"] != "DELETED":
                         yield event["object"]
             except (OSError, http.client.HTTPException, ValueError):
-                pass    # it was cut, amid a line too
+                pass    # the connection ended, perhaps within a line
             self.connection = None
 
 
-def give(server, pod):
-    """Its containers have their shares, and its node takes the next."""
+def finish_allocation(server, pod):
+    """Marks all containers of the pod as allocated, and releases the node's lock for the next pod."""
     meta = pod["metadata"]
     node = f"/api/v1/nodes/{pod['spec']['nodeName']}"
     patch = "application/merge-patch+json"
@@ -82,7 +82,7 @@ def work(server, jobs):
         due, pod = jobs.get()
         time.sleep(max(0, due - time.monotonic()))
         try:
-            give(server, pod)
+            finish_allocation(server, pod)
         except (OSError, http.client.HTTPException):
             jobs.put((time.monotonic() + DELAY_S, pod))
 

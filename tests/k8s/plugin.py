@@ -1,5 +1,5 @@
 """Device plugins for nodes without a kubelet: calls allotd's code for bindings (kube-binding) as a kubelet would, to allocate
-what the scheduler has written."""
+the shares that the scheduler has written."""
 
 import os
 import select
@@ -19,25 +19,25 @@ class DevicePlugin:
         self.node = node
         self.process = subprocess.Popen([BUILD / "kube-binding", kubeconfig, node], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, bufsize=0)
-        self.heard = b""
+        self.buffer = b""
         self.is_over = threading.Event()
-        self.given = []  # what kube-binding said of each call
+        self.answers = []  # of kube-binding, one for each call
         self.thread = threading.Thread(target=self.work, daemon=True)
         self.thread.start()
 
-    def hear(self):
-        while b"\n" not in self.heard:
+    def read_line(self):
+        while b"\n" not in self.buffer:
             if not select.select([self.process.stdout], [], [], 20)[0]:
-                return "error: kube-binding says nothing"
+                return "error: kube-binding does not answer"
             more = os.read(self.process.stdout.fileno(), 65536)
             if not more:
                 return "error: kube-binding has ended"
-            self.heard += more
-        line, _, self.heard = self.heard.partition(b"\n")
+            self.buffer += more
+        line, _, self.buffer = self.buffer.partition(b"\n")
         return line.decode()
 
     def ask(self):
-        """As a kubelet calls for each container of the pod that is being bound. The ids are any of that number."""
+        """Calls kube-binding for the next container of the pod that is being bound, as a kubelet would, with arbitrary ids."""
         lock = self.cluster.annotations(self.node).get(LOCK, "").split(",")
         if len(lock) != 3:
             return
@@ -49,9 +49,9 @@ class DevicePlugin:
         if not wanted:
             return
         self.process.stdin.write(("allocate " + " ".join(f"{card}-0" for card in wanted[0]) + "\n").encode())
-        answer = self.hear()
+        answer = self.read_line()
         if answer.startswith("chosen"):
-            self.given.append(f"{answer}: {self.hear()}")
+            self.answers.append(f"{answer}: {self.read_line()}")
 
     def work(self):
         while not self.is_over.wait(0.03):

@@ -1,5 +1,5 @@
-"""A node that really runs pods: a real kubelet with containerd and runc, on a real API server. The kubelet and containerd keep
-their state in the test's directory, and everything that they start ends with the node."""
+"""A node that runs pods: a real kubelet with containerd and runc, and a real API server. The kubelet and containerd keep
+their state in the test's directory, and every process that they start ends with the node."""
 
 import contextlib
 import json
@@ -15,7 +15,7 @@ import pytest
 from cluster import ADMIN_TOKEN, ApiError, free_ports
 from machines import wait_until
 from engines import HOST, Containerd, version_of
-from place import Place, pid_within
+from sandbox import Sandbox, pid_within
 
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 CONTROLLERS = ("cpu", "cpuset", "memory", "pids")
@@ -23,14 +23,14 @@ RESOURCE = "nvidia.com/gpu"
 
 
 def hierarchies():
-    """Where cgroups are made: in one place for all controllers, or in one for each."""
+    """The mount points of cgroups: one for all controllers (version 2), or one for each (version 1)."""
     if (CGROUPS / "cgroup.controllers").exists():
         return [CGROUPS]
     return [path for path in CGROUPS.iterdir() if path.is_dir() and not path.is_symlink()]
 
 
 def why_not():
-    """Why no kubelet runs here; None: it does."""
+    """Why no kubelet can run on this machine; None if it can."""
     reason = Containerd.why_not()
     missing = [program for program in ("unshare", "nsenter", "mount", "cc") if not shutil.which(program)]
     if reason or missing:
@@ -55,12 +55,12 @@ def why_not():
 
 
 class PodEngine(Containerd):
-    """containerd for a kubelet, in its place; what it makes ends with that."""
+    """containerd for a kubelet, in the sandbox. Its processes end with the sandbox."""
 
     cgroup = None
 
-    def __init__(self, directory, place):
-        self.place = place
+    def __init__(self, directory, sandbox):
+        self.sandbox = sandbox
         self.specs = directory / "cdi"
         super().__init__(directory)
 
@@ -75,13 +75,13 @@ class PodEngine(Containerd):
         return ()
 
     def call(self, *command, **more):
-        return super().call(*self.place.within(*command), **more)
+        return super().call(*self.sandbox.within(*command), **more)
 
     def serve(self, *command):
-        return super().serve(*self.place.within(*command))
+        return super().serve(*self.sandbox.within(*command))
 
     def start(self):
-        # A network as the kubelet wants to hear of one: pods are on the host's.
+        # The kubelet requires a network to be configured; the pods use the host's.
         (self.directory / "cni").mkdir()
         (self.directory / "cni/none.conflist").write_text(json.dumps(
             {"cniVersion": "0.4.0", "name": "none", "plugins": [{"type": "loopback"}]}))
@@ -90,7 +90,7 @@ class PodEngine(Containerd):
 
 class RealKubelet:
     def __init__(self, directory, cluster, program, node, gates=None):
-        """`gates`: feature gates, {name: whether}."""
+        """`gates`: feature gates, {name: True or False}."""
         self.cluster = cluster
         self.gates = gates or {}
         self.program = program
@@ -98,21 +98,21 @@ class RealKubelet:
         self.directory = directory
         self.cgroup = f"allot-kubelet-{os.getpid()}"
         self.process = None
-        self.place = Place(directory)
-        self.engine = PodEngine(directory / "engine", self.place)
+        self.sandbox = Sandbox(directory)
+        self.engine = PodEngine(directory / "engine", self.sandbox)
 
     @property
     def plugins(self):
-        return self.place.kubelet_dir / "device-plugins"
+        return self.sandbox.kubelet_dir / "device-plugins"
 
     @property
     def registry(self):
-        """Of plugins that the kubelet finds by their sockets."""
-        return self.place.kubelet_dir / "plugins_registry"
+        """The folder in which the kubelet finds plugins by their sockets."""
+        return self.sandbox.kubelet_dir / "plugins_registry"
 
     @property
     def pod_resources(self):
-        return self.place.kubelet_dir / "pod-resources/kubelet.sock"
+        return self.sandbox.kubelet_dir / "pod-resources/kubelet.sock"
 
     @property
     def log(self):
@@ -130,15 +130,15 @@ class RealKubelet:
             "featureGates": self.gates,
             "cgroupDriver": "cgroupfs", "cgroupRoot": f"/{self.cgroup}", "failCgroupV1": False,
             "failSwapOn": False,
-            # Nothing outside of its place is changed, and no pod ends for what other programs use.
+            # The kubelet changes nothing outside the sandbox, and evicts no pod because of what other programs use.
             "enforceNodeAllocatable": [], "makeIPTablesUtilChains": False, "oomScoreAdj": 0,
             "volumePluginDir": str(self.directory / "volume-plugins"), "localStorageCapacityIsolation": False,
             "evictionHard": {"memory.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%",
                              "imagefs.available": "0%"},
             "imageGCHighThresholdPercent": 100, "enableControllerAttachDetach": False, "resolvConf": "",
-            # How long the API server may not know what the kubelet knows; ten by default.
+            # How often the node's status is written; every 10 s by default.
             "nodeStatusUpdateFrequency": "1s",
-            # When a pod is looked at again whose claims could not be prepared; a minute by default.
+            # How soon a pod is tried again whose claims could not be prepared; a minute by default.
             "syncFrequency": "5s"}))
 
     def start(self):
@@ -151,7 +151,7 @@ class RealKubelet:
     def launch(self):
         config = self.cluster.kubeconfig("kubelet.conf", user=f"token: {ADMIN_TOKEN}")
         with open(self.directory / "kubelet.log", "ab") as log:
-            self.process = subprocess.Popen(self.place.within(
+            self.process = subprocess.Popen(self.sandbox.within(
                 self.program, "--config", self.directory / "kubelet.json", "--kubeconfig", config,
                 "--hostname-override", self.node, "--root-dir", "/var/lib/kubelet",
                 "--container-runtime-endpoint", f"unix://{self.engine.socket}"),
@@ -166,18 +166,18 @@ class RealKubelet:
         return ("Ready", "True") in [(one["type"], one["status"]) for one in conditions]
 
     def allocatable(self, resource=RESOURCE):
-        """Devices that pods may have."""
-        # Thousands are written as "2k".
+        """How many devices of this resource pods may use; -1 if the node does not have the resource."""
+        # The API server writes 2000 as "2k".
         count = self.cluster.node(self.node)["status"]["allocatable"].get(resource, "-1")
         return int(count.replace("k", "000"))
 
     def kill(self):
-        """Its pods go on."""
+        """Kills the kubelet. Its pods keep running."""
         os.kill(wait_until(lambda: pid_within(self.process), what="the kubelet's process"), signal.SIGKILL)
         self.process.wait(timeout=20)
 
     def stop(self):
-        self.place.close()
+        self.sandbox.close()
         for process in [*filter(None, [self.process]), *self.engine.processes]:
             process.wait(timeout=20)
         for path in hierarchies():
@@ -189,14 +189,14 @@ class RealKubelet:
     # ---- pods ----
 
     def pod_spec(self, containers, shared):
-        """`containers`: {name: ({resource: devices}, command)}. They see the host's programs, and the directory
-        `shared`."""
-        places = {f"v{i}": (str(path), path != shared) for i, path in enumerate([*HOST, shared])}
+        """`containers`: {name: ({resource: devices}, command)}. The host's programs and the directory `shared` are mounted
+        in each container."""
+        volumes = {f"v{i}": (str(path), path != shared) for i, path in enumerate([*HOST, shared])}
         mounts = [{"name": volume, "mountPath": path, "readOnly": is_read_only}
-                  for volume, (path, is_read_only) in places.items()]
+                  for volume, (path, is_read_only) in volumes.items()]
         return {"hostNetwork": True, "automountServiceAccountToken": False, "enableServiceLinks": False,
                 "terminationGracePeriodSeconds": 1,
-                "volumes": [{"name": volume, "hostPath": {"path": path}} for volume, (path, _) in places.items()],
+                "volumes": [{"name": volume, "hostPath": {"path": path}} for volume, (path, _) in volumes.items()],
                 "containers": [
                     {"name": container, "image": self.engine.image, "imagePullPolicy": "Never",
                      "command": list(map(str, command)), "volumeMounts": mounts, "resources": {"limits": limits}}
@@ -215,7 +215,7 @@ class RealKubelet:
         return [pod["metadata"]["name"] for pod in found if pod["spec"].get("nodeName") == self.node]
 
     def remove_pods(self, *names):
-        """Waits until the kubelet says that they are gone."""
+        """Deletes these pods, and waits until the kubelet has reported their end."""
         for name in names:
             self.cluster.request("DELETE", f"/api/v1/namespaces/default/pods/{name}")
         wait_until(lambda: not set(names) & set(self.pods()), 60, f"the end of {', '.join(names)}")
@@ -223,7 +223,7 @@ class RealKubelet:
 
 @contextlib.contextmanager
 def running_kubelet(cluster, build_programs, directory, node, gates=None):
-    """A kubelet that is ready; skips where none can be, so far nothing of allot's taking part."""
+    """A kubelet that is ready. Skips the test if none becomes ready: no part of allot is involved so far."""
     reason = why_not()
     if reason:
         pytest.skip(reason)
@@ -232,29 +232,29 @@ def running_kubelet(cluster, build_programs, directory, node, gates=None):
         try:
             kubelet.start()
         except (AssertionError, RuntimeError, pytest.fail.Exception) as error:
-            pytest.skip(f"no kubelet becomes ready here: {error}")
+            pytest.skip(f"no kubelet becomes ready on this machine: {error}")
         yield kubelet
     finally:
         kubelet.stop()
 
 
 class QuotaPods:
-    """Pods of a kubelet in each of whose containers a program (quota.c) notes its memory: what it is told of, what it gets and
-    what it is refused."""
+    """Pods of a kubelet whose containers run quota.c, which records the memory that it sees, gets and is refused."""
 
     def __init__(self, kubelet, shared, program, fits_mib, too_much_mib):
-        """`shared`: a directory of the containers too. The program takes `fits_mib` of each card, and then asks for `too_much_mib`
-        in vain."""
+        """`shared`: a directory that is mounted in the containers. The program allocates `fits_mib` on each GPU, and then
+        `too_much_mib`, which must fail."""
         self.kubelet, self.shared, self.program = kubelet, shared, program
         self.fits_mib, self.too_much_mib = fits_mib, too_much_mib
 
     def command(self, out, too_much_mib=None):
-        """Notes it in the file `out`, and holds its memory until it is ended."""
+        """The program's command line. It writes to the file `out`, and holds its memory until it is ended."""
         return ["/bin/sh", "-c", f"sleep 10000 | {self.program} {self.fits_mib} {too_much_mib or self.too_much_mib} "
                                  f">{self.shared}/{out}"]
 
     def seen(self, name, container="main"):
-        """[MiB of each card] that a container's program was told of, all else being as it must; None: not yet."""
+        """[MiB of each GPU] that the program in a container saw. Asserts that its first allocation succeeded and its second
+        failed. None if it has not finished yet."""
         path = self.shared / f"{name}.{container}"
         lines = path.read_text().splitlines() if path.exists() else []
         if not lines or lines[-1] != "end":
@@ -264,9 +264,9 @@ class QuotaPods:
         return [int(match[1]) for match in found]
 
     def wait_for(self, name, container="main", seconds=60):
-        """A kubelet whose call failed tries again after its syncFrequency."""
-        def look():
+        """seen() as soon as the pod runs. A kubelet whose call failed tries again after its syncFrequency."""
+        def seen_while_running():
             status = self.kubelet.status(name)
             assert status["phase"] in ("Pending", "Running"), status
             return status["phase"] == "Running" and self.seen(name, container)
-        return wait_until(look, seconds, f"pod {name}")
+        return wait_until(seen_while_running, seconds, f"pod {name}")
