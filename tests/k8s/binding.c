@@ -1,14 +1,14 @@
 /*
- * A node's end of bindings, driven from outside: what a device plugin does in Allocate, by lines on stdin.
+ * Drives the node's part of a binding by commands on stdin, one a line: the steps of a device plugin's Allocate.
  *
  *     kube-binding KUBECONFIG NODE
  *
- *     allocate ID...     chooses pod and container, and takes what they get:
+ *     allocate ID...     chooses the pod and container, and records that the container has its shares:
  *                        "chosen NAMESPACE/POD CONTAINER UUID:MIB:CORES,... agree|differ", then "written"
- *     fail NAMESPACE/POD "written"
- *     wait NAMESPACE/POD until the pod is known: "known"
+ *     fail NAMESPACE/POD marks the binding as failed: "written"
+ *     wait NAMESPACE/POD waits until the pod is known: "known"
  *
- * Whatever fails: "error ..." in one line.
+ * A failure is reported as "error ..." in one line.
  */
 #include <errno.h>
 #include <inttypes.h>

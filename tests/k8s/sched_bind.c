@@ -1,15 +1,15 @@
 /*
- * The scheduler's binder and feed, driven from outside by lines on stdin; what the feed tells a model goes to stdout.
+ * Drives the scheduler's binder and feed by commands on stdin, one a line. The feed's calls to the model go to stdout.
  *
  *     kube-sched-bind KUBECONFIG LIMIT_S LOCK_EXPIRY_S
  *
  *     bind NAMESPACE POD UID NODE SHARES   "begun", then "bound POD" or "failed POD ERRNO WHY"
- *     follow on|off                        may it write? off: as one that is no longer the leader
+ *     follow on|off                        on: act as a scheduler that is not the leader and may not write; off: as the leader
  *     cancel                               ends all bindings
  *     counts                               "counts SUCCEEDED FAILED CANCELLED CONFLICTS WAITED TAKEN_OVER UNDER_WAY WAITING"
- *     feed                                 begins to watch: "begin nodes", "node NAME", "node-gone NAME", "synced nodes", ...
+ *     feed                                 starts the watches: "begin nodes", "node NAME", "node-gone NAME", "synced nodes", ...
  *
- * SHARES may be "-": none. Whatever fails otherwise: "error ..." in one line.
+ * SHARES "-" means no shares. Any other failure is reported as "error ..." in one line.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -43,7 +43,7 @@ static void say(const char *format, ...)
 	fflush(stdout);
 }
 
-/* ---- a model that tells what it is told ---- */
+/* ---- a model that prints each call ---- */
 
 static const char *meta(const json_t *object, const char *key)
 {

@@ -1,6 +1,6 @@
 /*
- * One replica that wants to lead. Says "leads TIME" and "follows TIME" (seconds of the monotonic clock), each before what it
- * says is known to others; on SIGTERM it lets the lease go, says "released TIME", and ends.
+ * One replica of a leader election. It prints "leads TIME" and "follows TIME" (seconds of the monotonic clock) when it begins
+ * and ceases to lead. On SIGTERM it releases the lease, prints "released TIME", and ends.
  *
  *     kube-sched-leader KUBECONFIG NAME IDENTITY DURATION_S DEADLINE_MS RETRY_MS
  */
