@@ -16,7 +16,7 @@ from cluster import ADMIN_TOKEN, ApiError
 from machines import BUILD, ROOT, wait_until
 from scheduler import Scheduler
 
-# Of operators that are not there: an API server knows them by their definitions alone.
+# Kinds of operators that are not installed here. The API server does not know them without their definitions.
 FOREIGN = {"ServiceMonitor": "monitoring.coreos.com/v1", "PrometheusRule": "monitoring.coreos.com/v1",
            "Certificate": "cert-manager.io/v1", "Issuer": "cert-manager.io/v1"}
 
@@ -46,13 +46,13 @@ def test_lint(helm, values):
     helm.check("lint", "--strict", CHART, *sets(values))
 
 
-@pytest.mark.parametrize("value, told", [
+@pytest.mark.parametrize("value, message", [
     ("vocabulary=nvidia", "'/vocabulary': value must be one of 'hami', 'gpu-manager', 'slices'"),
     ("scheduler.setings.a=b", "'/scheduler': additional properties 'setings' not allowed"),
     ("scheduler.settings.gpu_polcy=spread", "'/scheduler/settings': additional properties 'gpu_polcy' not allowed"),
     ("daemon.settings.quantumm=1ms", "'/daemon/settings': additional properties 'quantumm' not allowed"),
     ("daemon.settings.gang=maybe", "'/daemon/settings/gang': value must be one of true, false, 'on', 'off'"),
-    # The chart says those itself.
+    # The chart itself writes these settings.
     ("daemon.settings.kube_plugin=off", "'/daemon/settings': additional properties 'kube_plugin' not allowed"),
     ("scheduler.settings.lease=none", "'/scheduler/settings': additional properties 'lease' not allowed"),
     ("scheduler.replicas=0", "'/scheduler/replicas'"),
@@ -63,7 +63,7 @@ def test_lint(helm, values):
     ("daemon.metrics.port=70000", "'/daemon/metrics/port': maximum"),
     ("image.digest=sha256:1", "'/image/digest'"),
     ("priorityClass.value=2000000000", "'/priorityClass/value'"),
-    # What several are together.
+    # Combinations of values.
     ("vocabulary=slices", "vocabulary: slices needs no scheduler"),
     ("scheduler.bindSeconds=12", "scheduler.bindSeconds: 12: must be at most leaseSeconds - renewSeconds of "
                                  "scheduler.kubeScheduler, 10"),
@@ -81,37 +81,37 @@ def test_lint(helm, values):
     ("certificate.from=secret", "certificate.from: secret needs certificate.secretName"),
     ("monitoring.serviceMonitor.enabled=true", "monitoring.serviceMonitor.enabled: needs daemon.metrics.enabled"),
 ])
-def test_wrong_values_are_refused_by_name(helm, value, told):
+def test_wrong_values_are_refused_by_name(helm, value, message):
     done = helm.run("template", "allot", CHART, *sets([value]))
-    assert done.returncode != 0 and told in done.stderr, done.stderr
+    assert done.returncode != 0 and message in done.stderr, done.stderr
 
 
-def test_the_schema_is_of_the_programs(helm):
+def test_schema_matches_the_programs(helm):
     made = subprocess.run([ROOT / "scripts/chart-schema", BUILD], capture_output=True, text=True, check=True).stdout
-    assert made == (CHART / "values.schema.json").read_text(), "scripts/chart-schema makes another"
+    assert made == (CHART / "values.schema.json").read_text(), "scripts/chart-schema writes a different schema"
 
 
-def test_every_value_has_its_place():
-    """What the schema allows is in values.yaml, to be found; lint looks at the other direction."""
+def test_every_schema_value_is_in_values_yaml():
+    """Each value that the schema allows is in values.yaml, where users find it. Helm's lint checks the other direction."""
     schema = json.loads((CHART / "values.schema.json").read_text())
 
-    def look(shape, values, path):
+    def check(shape, values, path):
         for name, inner in shape.get("properties", {}).items():
             if path + name in ("global", "scheduler.settings", "daemon.settings") or path.endswith("resources."):
                 continue
             assert name in values, path + name
-            look(inner, values[name] if isinstance(values[name], dict) else {}, f"{path}{name}.")
+            check(inner, values[name] if isinstance(values[name], dict) else {}, f"{path}{name}.")
 
-    look(schema, yaml.safe_load((CHART / "values.yaml").read_text()), "")
+    check(schema, yaml.safe_load((CHART / "values.yaml").read_text()), "")
 
 
 @pytest.mark.parametrize("guide", [*sorted((ROOT / "docs/guide").glob("migrate-from-*.md")),
                                    ROOT / "docs/guide/kubernetes.md", CHART / "README.md"],
                          ids=lambda path: path.stem)
-def test_guides_name_values_that_there_are(guide):
+def test_guides_name_existing_values(guide):
     schema = json.loads((CHART / "values.schema.json").read_text())
     tops = "|".join(schema["properties"])
-    # What is of another chart stands in the first column of a table, or behind its name.
+    # Values of other charts are in the first column of a table, or behind that chart's name.
     text = re.sub(r"^\| .*? \| |^helm .*upgrade hami .*$", "", guide.read_text(), flags=re.M)
     named = re.findall(rf"(?<![\w./-])(?:{tops})(?:\.\w+)+", text)
     assert named
@@ -119,15 +119,15 @@ def test_guides_name_values_that_there_are(guide):
         shape = schema
         for part in path.split("."):
             if shape.get("type") == "object" and "properties" not in shape:
-                break   # names of the user's, as of resources
+                break   # the user chooses the names below, such as those of resources
             assert part in shape.get("properties", {}), f"{path}: there is no {part}"
             shape = shape["properties"][part]
 
 
-# ---- what is rendered ----
+# ---- rendered objects ----
 
 @pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
-def test_an_api_server_takes_them(helm, cluster, namespace, values):
+def test_api_server_accepts_the_objects(helm, cluster, namespace, values):
     made = helm.render(values)
     names = [(one["kind"], one["metadata"].get("namespace"), one["metadata"]["name"]) for one in made]
     assert len(set(names)) == len(names)
@@ -135,7 +135,7 @@ def test_an_api_server_takes_them(helm, cluster, namespace, values):
         if one["kind"] in FOREIGN:
             assert one["apiVersion"] == FOREIGN[one["kind"]]
             continue
-        # With its fields checked to the last one; what is there already is of another test.
+        # The server checks all fields. An object that already exists belongs to another test.
         try:
             cluster.request("POST", path_of(one), one, query="?fieldValidation=Strict&dryRun=All")
         except ApiError as error:
@@ -143,7 +143,7 @@ def test_an_api_server_takes_them(helm, cluster, namespace, values):
 
 
 @pytest.mark.parametrize("values", VALUES.values(), ids=VALUES)
-def test_the_programs_take_their_settings(helm, tmp_path, values):
+def test_programs_accept_their_settings(helm, tmp_path, values):
     found = {file: text for one in helm.render(values) if one["kind"] == "ConfigMap"
              for file, text in one["data"].items()}
     for file, text in found.items():
@@ -152,7 +152,7 @@ def test_the_programs_take_their_settings(helm, tmp_path, values):
     assert {"allotd.conf", "allot-scheduler.conf"} & set(found)
 
 
-def test_settings_go_through_as_they_are(helm):
+def test_settings_are_passed_through(helm):
     made = helm.render(["daemon.settings.gang=false", "daemon.settings.quantum=30ms", "daemon.settings.elastic=on",
                         "daemon.settings.kube_split_count=1000000", "daemon.settings.kube_memory_scaling=1.5",
                         "daemon.settings.cordon=null"])
@@ -161,7 +161,7 @@ def test_settings_go_through_as_they_are(helm):
         "kube_plugin = on", "kube_split_count = 1000000", "kube_vocabulary = hami", "quantum = 30ms"]
 
 
-def test_settings_that_change_start_pods_anew(helm):
+def test_changed_settings_restart_only_their_pods(helm):
     def stamps(*values):
         made = helm.render(values)
         return [of_kind(made, kind)["spec"]["template"]["metadata"]["annotations"]["allot.dev/settings"]
@@ -173,7 +173,7 @@ def test_settings_that_change_start_pods_anew(helm):
     assert before[0] == scheduler[0] and before[1] != scheduler[1]
 
 
-def test_a_volume_of_the_node_has_the_nodes_path(helm):
+def test_host_volumes_are_mounted_at_the_hosts_path(helm):
     for values in VALUES["defaults"], VALUES["everything"]:
         spec = of_kind(helm.render(values), "DaemonSet")["spec"]["template"]["spec"]
         paths = {volume["name"]: volume["hostPath"]["path"] for volume in spec["volumes"] if "hostPath" in volume}
@@ -181,7 +181,7 @@ def test_a_volume_of_the_node_has_the_nodes_path(helm):
             assert paths.get(mount["name"], mount["mountPath"]) == mount["mountPath"]
 
 
-def test_the_extender_is_asked_about_what_the_settings_name(helm):
+def test_extender_manages_the_resources_of_the_settings(helm):
     made = helm.render(["scheduler.settings.gpu_resource=example.com/gpu", "scheduler.settings.scheduler_name=shares"])
     config = yaml.safe_load(of_kind(made, "ConfigMap", "allot-scheduler")["data"]["kube-scheduler.yaml"])
     names = [one["name"] for one in config["extenders"][0]["managedResources"]]
@@ -189,7 +189,7 @@ def test_the_extender_is_asked_about_what_the_settings_name(helm):
     assert config["profiles"] == [{"schedulerName": "shares", "percentageOfNodesToScore": 100}]
 
 
-def test_a_webhook_that_makes_templates_says_so(helm):
+def test_webhook_that_creates_templates_declares_side_effects(helm):
     for name, effects, rights in (("claims-of-limits", "NoneOnDryRun", [["list", "create", "patch", "delete"], ["list"]]),
                                   ("defaults", "None", [])):
         made = helm.render(VALUES[name])
@@ -198,8 +198,8 @@ def test_a_webhook_that_makes_templates_says_so(helm):
         assert [rule["verbs"] for rule in role["rules"] if rule["apiGroups"] == ["resource.k8s.io"]] == rights
 
 
-def test_nobody_but_the_daemon_may_more_than_it_needs(helm):
-    """Pods, by the rules that Kubernetes has for them."""
+def test_all_pods_but_the_daemons_are_restricted(helm):
+    """They meet the rules of Kubernetes' restricted pod security standard that are checked here."""
     for values in VALUES.values():
         for one in helm.render(values):
             if one["kind"] not in ("Deployment", "Pod"):
@@ -211,7 +211,7 @@ def test_nobody_but_the_daemon_may_more_than_it_needs(helm):
                                                    "capabilities": {"drop": ["ALL"]}}
 
 
-def test_the_test_is_where_the_gpus_are(helm):
+def test_helm_test_pod_uses_the_configured_gpus(helm):
     simulated = of_kind(helm.render(), "Pod")
     assert simulated["metadata"]["labels"]["allot.dev/webhook"] == "ignore"
     assert simulated["spec"]["containers"][0]["command"][:4] == ["allot", "run", "--sim", "h200"]
@@ -226,7 +226,7 @@ def test_the_test_is_where_the_gpus_are(helm):
     assert request["exactly"]["capacity"]["requests"] == {"memory": "1Gi", "cores": 10}
 
 
-def test_the_notes_say_how_another_kube_scheduler_asks(helm, cluster):
+def test_notes_show_the_extender_of_another_kube_scheduler(helm, cluster):
     notes = helm.check("install", "--dry-run=client", "notes", CHART, "--namespace", NAMESPACE, "--kubeconfig",
                        administrator(cluster), *sets(VALUES["own-kube-scheduler"])).split("NOTES:\n", 1)[1]
     block = notes[notes.index("profiles:"):notes.index("\nThe certificate")]
@@ -241,7 +241,7 @@ def test_secret_and_webhook_have_the_same_certificate(helm, tmp_path):
     made = helm.render()
     secret, webhook = of_kind(made, "Secret"), of_kind(made, "MutatingWebhookConfiguration")
     assert webhook["webhooks"][0]["clientConfig"]["caBundle"] == secret["data"]["tls.crt"]
-    # As allot-scheduler --issue makes them, by files.
+    # A certificate from files, made by allot-scheduler --issue.
     issued = subprocess.run([BUILD / "allot-scheduler", "--issue", tmp_path / "tls"], capture_output=True, text=True,
                             check=True, timeout=60).stdout.strip()
     made = helm.render(["certificate.from=files"], "--set-file", f"certificate.crt={tmp_path}/tls/tls.crt",
@@ -258,8 +258,8 @@ def test_secret_and_webhook_have_the_same_certificate(helm, tmp_path):
     assert mounted[0]["secret"]["secretName"] == certificate["spec"]["secretName"]
 
 
-def test_what_helm_has_made_is_served(helm, tmp_path):
-    """And vouches for itself under the Service's name, as an API server asks for it."""
+def test_certificate_made_by_helm_is_served(helm, tmp_path):
+    """It is valid for the Service's name, under which an API server connects."""
     made = helm.render()
     name = f"{of_kind(made, 'Service')['metadata']['name']}.{NAMESPACE}.svc"
     folder = tmp_path / "tls"
@@ -278,7 +278,7 @@ def test_what_helm_has_made_is_served(helm, tmp_path):
 
 
 def are_policies_over(cluster):
-    """The API server goes on applying a ValidatingAdmissionPolicy for a moment after it was deleted."""
+    """Whether a deleted ValidatingAdmissionPolicy is no longer applied: the API server does so for a moment."""
     pod = {"metadata": {"name": "later", "annotations": {"hami.io/vgpu-node": "n"}},
            "spec": {"containers": [{"name": "main", "image": "i", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}
     try:
@@ -288,8 +288,8 @@ def are_policies_over(cluster):
         return None
 
 
-def test_install_and_upgrade(helm, cluster):
-    """For real, with the certificate kept."""
+def test_upgrade_keeps_the_certificate(helm, cluster):
+    """The chart is installed in a real API server, upgraded and uninstalled."""
     into = ["--namespace", "chart", "--kubeconfig", administrator(cluster)]
     secret = "/api/v1/namespaces/chart/secrets/gpu-allot-scheduler-tls"
     helm.check("install", "gpu", CHART, "--create-namespace", *into)
@@ -308,7 +308,7 @@ def test_install_and_upgrade(helm, cluster):
 
 # ---- alerts and the dashboard ----
 
-def test_an_operators_object_has_the_rules(helm):
+def test_rule_and_dashboard_objects_have_the_charts_files(helm):
     made = helm.render(VALUES["everything"])
     assert of_kind(made, "PrometheusRule")["spec"] == objects((CHART / "files/rules.yaml").read_text())[0]
     assert json.loads(of_kind(made, "ConfigMap", "allot-dashboard")["data"]["allot.json"])["title"] == "allot"

@@ -1,5 +1,5 @@
-"""The rights of the chart's service accounts: exactly those that the programs need. The API server's own access reviews show
-it, and the programs work with no other rights."""
+"""The chart's service accounts have exactly the rights that the programs need: the API server's access reviews list them, and
+the programs work with no other rights."""
 
 import http.client
 import json
@@ -28,10 +28,10 @@ def helm(build_programs, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def accounts(helm, cluster):
-    """accounts(VALUES, NAMESPACE): a namespace with the chart's accounts and their rights; all that is rendered."""
+    """accounts(VALUES, NAMESPACE) creates a namespace with the chart's accounts and rights; returns all rendered objects."""
     def install(values, namespace):
         cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
-        # Names that no other test's objects have.
+        # The release name makes the objects' names unique among all tests.
         made = helm.render(values, release=f"{namespace}-allot", namespace=namespace)
         for one in made:
             if one["kind"] in RIGHTS:
@@ -53,7 +53,7 @@ def flat(rules):
 
 
 def rights_in(cluster, namespace, account, where):
-    """What the API server says that it may, beyond what everybody may."""
+    """The account's rights in the namespace `where`, as flat(), without those that every account has."""
     def ask(bearer):
         context = ssl.create_default_context(cafile=cluster.path("ca.crt"))
         connection = http.client.HTTPSConnection(f"127.0.0.1:{cluster.port}", timeout=20, context=context)
@@ -75,16 +75,16 @@ def without_leases(rules):
     return [rule for rule in rules if "leases" not in rule["resources"]]
 
 
-def test_the_daemon_may_what_its_tests_need(accounts, cluster):
+def test_daemon_has_exactly_the_rights_of_its_tests(accounts, cluster):
     made = accounts(["scheduler.enabled=false", "vocabulary=slices"], "rights-daemon")
     account = of_kind(made, "ServiceAccount")["metadata"]["name"]
-    # tests/k8s has allotd run with these.
+    # allotd runs with these rights in tests/k8s.
     for where in ("rights-daemon", "default"):
         assert rights_in(cluster, "rights-daemon", account, where) == flat(ALLOTD_RULES)
 
 
-def test_a_driver_of_claims_may_less(accounts, cluster):
-    """Nothing of pods, and no change of Nodes; with the device plugin, both."""
+def test_dra_driver_has_fewer_rights(accounts, cluster):
+    """It may not read pods or change Nodes, unless the device plugin is enabled too."""
     for where, plugin, rules in (("rights-claims", "false", ALLOTD_DRA_RULES),
                                  ("rights-both", "true", [*ALLOTD_RULES, *ALLOTD_DRA_RULES])):
         made = accounts(["scheduler.enabled=false", "vocabulary=slices", "dra.enabled=true", f"daemon.devicePlugin={plugin}"],
@@ -93,8 +93,8 @@ def test_a_driver_of_claims_may_less(accounts, cluster):
         assert rights_in(cluster, where, account, "default") == flat(rules)
 
 
-def test_a_driver_writes_slices_of_its_node(accounts, cluster):
-    """By the policy of the chart, and the token that a kubelet gives a pod."""
+def test_policy_lets_a_driver_write_only_its_nodes_slices(accounts, cluster):
+    """The chart's policy reads the node from the token that a kubelet gives a pod."""
     where = "slices-policy"
     made = accounts(["scheduler.enabled=false", "dra.enabled=true"], where)
     account = of_kind(made, "ServiceAccount", f"{where}-allotd")["metadata"]["name"]
@@ -129,16 +129,16 @@ def test_a_driver_writes_slices_of_its_node(accounts, cluster):
         assert may("DELETE", f"{path}/{one['metadata']['name']}") == (node == "slices-mine")
 
 
-def test_wrong_terms_of_claims_are_refused_early(helm, cluster):
-    """By the chart's policy, when a claim, a template or a class is made: not on a node."""
+def test_policy_refuses_wrong_claim_parameters(helm, cluster):
+    """The chart's policy refuses them when a claim, template or class is created, not later on a node."""
     made = [one for one in helm.render(["scheduler.enabled=false", "dra.enabled=true"], release="early-allot")
             if one["metadata"]["name"].endswith("-dra-terms")]
     assert len(made) == 2
     for one in made:
         cluster.request("POST", path_of(one), one)
 
-    def told(make, **fields):
-        """Why it is refused; None: it is not."""
+    def refusal(make, **fields):
+        """Why it is refused; None if it is accepted."""
         try:
             make([dra.terms(**fields)])
         except ApiError as error:
@@ -158,10 +158,10 @@ def test_wrong_terms_of_claims_are_refused_early(helm, cluster):
         cluster.request("POST", f"{dra.API}/deviceclasses", {"metadata": {"name": "early"}, "spec": {"config": config}},
                         query="?dryRun=All")
 
-    wait_until(lambda: told(claim, onFull="pray"), what="the policy")
+    wait_until(lambda: refusal(claim, onFull="pray"), what="the policy")
     for make in (claim, template, device_class):
-        assert not told(make, coresLimit=60, priority=-7, onFull="wait", sharing="space", group="a.b")
-        assert not told(make) and not told(make, coresLimit="50.5%") and not told(make, coresLimit=0.5)
+        assert not refusal(make, coresLimit=60, priority=-7, onFull="wait", sharing="space", group="a.b")
+        assert not refusal(make) and not refusal(make, coresLimit="50.5%") and not refusal(make, coresLimit=0.5)
         for fields, why in (({"memory": "1Gi"}, "there is no such field: must be coresLimit"),
                             ({"coresLimit": 0}, "coresLimit: must be a percentage"),
                             ({"coresLimit": "101"}, "coresLimit: must be a percentage"),
@@ -171,8 +171,8 @@ def test_wrong_terms_of_claims_are_refused_early(helm, cluster):
                             ({"sharing": "auto"}, "sharing: must be time or space"),
                             ({"group": "a b"}, "group: must be a letter or digit"),
                             ({"kind": "Other"}, "apiVersion gpu.allot.dev/v1 and the kind GpuTerms")):
-            assert why in (told(make, **fields) or ""), (make, fields)
-    # One GPU might be given twice.
+            assert why in (refusal(make, **fields) or ""), (make, fields)
+    # A request for several GPUs could get one GPU twice.
     for more in ({"count": 2}, {"allocationMode": "All"}, {"count": 1}):
         for where, wrap in (("resourceclaims", lambda spec: spec), ("resourceclaimtemplates", lambda spec: {"spec": spec})):
             for class_name in (dra.DRIVER, "other.example.com"):
@@ -185,13 +185,13 @@ def test_wrong_terms_of_claims_are_refused_early(helm, cluster):
                     assert "make a request for each GPU" in str(error), error
                     is_refused = True
                 assert is_refused == (more != {"count": 1} and class_name == dra.DRIVER), (more, where, class_name)
-    # Of another driver it is not ours to say.
+    # Parameters of another driver are not checked.
     other = {"opaque": {"driver": "gpu.example.com", "parameters": {"memory": "1Gi"}}}
     for make in (claim, template, device_class):
         make([other])
 
 
-def test_the_scheduler_may_what_its_tests_need(accounts, cluster):
+def test_scheduler_has_exactly_the_rights_of_its_tests(accounts, cluster):
     made = accounts(["daemon.enabled=false", *VALUES["own-kube-scheduler"]], "rights-scheduler")
     account = of_kind(made, "ServiceAccount")["metadata"]["name"]
     elsewhere = flat(without_leases(SCHEDULER_RULES))
@@ -205,8 +205,8 @@ def test_the_scheduler_may_what_its_tests_need(accounts, cluster):
     assert rights_in(cluster, "rights-scheduler", account, "rights-scheduler") == elsewhere | at_home
 
 
-def test_the_scheduler_writes_templates_of_its_own(accounts, cluster):
-    """By the policy of the chart."""
+def test_policy_lets_the_scheduler_write_only_its_templates(accounts, cluster):
+    """The chart's policy checks the name and the label of a ResourceClaimTemplate."""
     where = "templates-policy"
     made = accounts(VALUES["claims-of-limits"], where)
     for one in made:
@@ -238,8 +238,8 @@ def test_the_scheduler_writes_templates_of_its_own(accounts, cluster):
     cluster.request("DELETE", f"{path}/other")
 
 
-def test_a_daemon_changes_what_is_of_its_node(helm, accounts, cluster):
-    """By the policy of the chart, and the token that a kubelet gives a pod."""
+def test_policy_lets_a_daemon_change_only_its_node_and_pods(helm, accounts, cluster):
+    """The chart's policy reads the node from the token that a kubelet gives a pod."""
     where, pods = "rights-policy", "/api/v1/namespaces/default/pods"
     made = accounts([], where)
     account = of_kind(made, "ServiceAccount", f"{where}-allotd")["metadata"]["name"]
@@ -252,7 +252,7 @@ def test_a_daemon_changes_what_is_of_its_node(helm, accounts, cluster):
                            "uid": daemon["metadata"]["uid"]}}})["status"]["token"]
 
     def may(path, body, bearer=bound):
-        """Without what else comes of it."""
+        """Whether a dry run of this patch is accepted."""
         try:
             cluster.request("PATCH", path, body, kind="application/merge-patch+json", query="?dryRun=All", token=bearer)
         except ApiError as error:
@@ -274,14 +274,14 @@ def test_a_daemon_changes_what_is_of_its_node(helm, accounts, cluster):
     assert not may(f"{pods}/on-policy-mine", {"metadata": {"finalizers": ["a/b"]}})
     image = {"spec": {"containers": [{"name": "main", "image": "another"}]}}
     assert not may(f"{pods}/on-policy-mine", image)
-    # One that no pod was given, too.
+    # A token that is bound to no pod is refused too.
     assert not may(mine, noted, token(cluster, where, account))
     assert not [one for one in helm.render(["daemon.admissionPolicy=false"]) if "AdmissionPolicy" in one["kind"] and
                 one["metadata"]["name"].endswith("allotd")]
 
 
-def of_the_protocol():
-    """The annotations that the webhook takes off a new pod, as its source has them."""
+def protocol_annotations():
+    """The annotations that the webhook removes from a new pod, read from its source."""
     texts = dict(re.findall(r'#define (\w+) "([^"]+)"', "".join(
         (ROOT / "src/kube" / name).read_text() for name in ("hami/annotations.h", "own/live.h", "gpu_manager/vcuda.h"))))
     table = re.search(r"written_by_us\[\] = {(.*?)};", (ROOT / "src/scheduler/webhook/webhook_strip.c").read_text(), re.S)[1]
@@ -290,16 +290,16 @@ def of_the_protocol():
     return [*names, texts["VCUDA_INDEX"] + "0"]
 
 
-def test_only_scheduler_and_node_say_what_was_given(helm, accounts, cluster):
+def test_only_scheduler_and_daemon_write_protocol_annotations(helm, accounts, cluster):
     where, path = "rights-pods", "/api/v1/namespaces/default/pods"
     made = accounts([], where)
     writers = [token(cluster, where, one["metadata"]["name"]) for one in made if one["kind"] == "ServiceAccount"]
     assert len(writers) == 2
     policy = [one for one in made if "AdmissionPolicy" in one["kind"] and one["metadata"]["name"].endswith("-pods")]
-    cluster.make_node("rights-told-node")
-    cluster.make_pod("rights-plain", "rights-told-node", containers=("main",))
-    cluster.make_pod("rights-told", "rights-told-node", containers=("main",),
-                     annotations={name: "x" for name in of_the_protocol()})
+    cluster.make_node("rights-refusal-node")
+    cluster.make_pod("rights-plain", "rights-refusal-node", containers=("main",))
+    cluster.make_pod("rights-refusal", "rights-refusal-node", containers=("main",),
+                     annotations={name: "x" for name in protocol_annotations()})
 
     def refused(method, at, body, bearer=None, **more):
         try:
@@ -322,19 +322,19 @@ def test_only_scheduler_and_node_say_what_was_given(helm, accounts, cluster):
         for one in policy:
             cluster.request("POST", path_of(one), one)
         wait_until(lambda: annotate("rights-plain", {"hami.io/vgpu-node": "n"}), 60, what="the policy")
-        for name in of_the_protocol():
+        for name in protocol_annotations():
             assert name in annotate("rights-plain", {name: "1"}), "added"
             assert name in annotate("rights-plain", {name: "1"}, part="/status"), "added to its status"
-            assert name in annotate("rights-told", {name: "2"}), "changed"
-            assert name in annotate("rights-told", {name: None}), "removed"
+            assert name in annotate("rights-refusal", {name: "2"}), "changed"
+            assert name in annotate("rights-refusal", {name: None}), "removed"
             assert name in create({name: "1"}), "created with"
             binding = {"metadata": {"name": "rights-plain", "annotations": {name: "1"}},
-                       "target": {"kind": "Node", "name": "rights-told-node"}}
+                       "target": {"kind": "Node", "name": "rights-refusal-node"}}
             assert name in refused("POST", f"{path}/rights-plain/binding", binding), "bound with"
             for bearer in writers:
                 assert not annotate("rights-plain", {name: "1"}, bearer)
-        # All else is as before, also of pods that have such annotations.
-        for pod in ("rights-plain", "rights-told"):
+        # Other changes are accepted, also of pods that have such annotations.
+        for pod in ("rights-plain", "rights-refusal"):
             assert not annotate(pod, {"allot.dev/cores": "20", "team": "a"})
             assert not refused("PATCH", f"{path}/{pod}/status", {"status": {"phase": "Running"}},
                                kind="application/merge-patch+json")
@@ -343,7 +343,7 @@ def test_only_scheduler_and_node_say_what_was_given(helm, accounts, cluster):
         for one in policy:
             cluster.request("DELETE", f"{path_of(one)}/{one['metadata']['name']}")
     wait_until(lambda: not annotate("rights-plain", {"hami.io/vgpu-node": "n"}), 60, what="the policy's end")
-    for pod in ("rights-plain", "rights-told"):
+    for pod in ("rights-plain", "rights-refusal"):
         cluster.delete_pod(pod)
     for off in ("podPolicy.enabled=false", "vocabulary=slices"):
         more = ["scheduler.enabled=false"] if off.startswith("v") else []
@@ -352,8 +352,8 @@ def test_only_scheduler_and_node_say_what_was_given(helm, accounts, cluster):
 
 @pytest.mark.parametrize("values, is_own_served", [([], True), (VALUES["claims-of-limits"], False)],
                          ids=["extender", "claims"])
-def test_pods_that_the_webhook_has_not_seen(helm, cluster, values, is_own_served):
-    """It does not run here. Those that ask for GPUs are refused rather than stored for a scheduler that chooses none."""
+def test_policy_refuses_gpu_pods_that_bypassed_the_webhook(helm, cluster, values, is_own_served):
+    """The webhook does not run here. Without the policy, a scheduler that chooses no GPUs would bind such pods."""
     policy = [one for one in helm.render(values, release="unseen-allot", namespace="unseen")
               if "AdmissionPolicy" in one["kind"] and one["metadata"]["name"].endswith("-unseen")]
     assert len(policy) == 2
@@ -400,13 +400,13 @@ def test_pods_that_the_webhook_has_not_seen(helm, cluster, values, is_own_served
     (["scheduler.settings.place_by_use=on"], "kube_use_window = 5m"),
     (["scheduler.settings.place_by_use=true", "daemon.settings.kube_use_window=2m"], "kube_use_window = 2m"),
 ])
-def test_daemons_say_what_is_used(helm, values, line):
+def test_place_by_use_sets_the_daemons_use_window(helm, values, line):
     (settings,) = [one["data"]["allotd.conf"] for one in helm.render(values)
                    if one["kind"] == "ConfigMap" and "allotd.conf" in one["data"]]
     assert [one for one in settings.splitlines() if one.startswith("kube_use_window")] == ([line] if line else [])
 
 
-def test_no_role_has_more_than_it_names(helm):
+def test_roles_have_no_wildcards_and_no_secrets(helm):
     for values in VALUES.values():
         for one in helm.render(values):
             if one["kind"] in ("ClusterRole", "Role"):
@@ -416,7 +416,7 @@ def test_no_role_has_more_than_it_names(helm):
                     assert verb != "delete" or resource in ("resourceslices", "resourceclaimtemplates")
 
 
-def test_allot_scheduler_leads_with_them(accounts, cluster, tmp_path):
+def test_scheduler_leads_with_the_charts_rights(accounts, cluster, tmp_path):
     made = accounts(["daemon.enabled=false", *VALUES["own-kube-scheduler"]], "rights-lead")
     account = of_kind(made, "ServiceAccount")["metadata"]["name"]
     settings = of_kind(made, "ConfigMap")["data"]["allot-scheduler.conf"]
@@ -424,7 +424,7 @@ def test_allot_scheduler_leads_with_them(accounts, cluster, tmp_path):
     kubeconfig = cluster.kubeconfig("rights-lead.conf", user=f"token: {token(cluster, 'rights-lead', account)}")
     scheduler = Scheduler(tmp_path / "s", f"kube_api = {kubeconfig}\nlease = {lease}\n")
     try:
-        wait_until(lambda: ask(scheduler.http, "/leaderz") == 200, what="its leading")
+        wait_until(lambda: ask(scheduler.http, "/leaderz") == 200, what="its leadership")
         assert ask(scheduler.http, "/readyz") == 200
     finally:
         scheduler.stop()
@@ -438,7 +438,7 @@ def ask(where, path):
 
 
 class Pair:
-    """allot-scheduler and the real kube-scheduler, as a pod of the chart has them: by its settings and account."""
+    """allot-scheduler and the real kube-scheduler with the settings and the account of the chart's pod."""
 
     def __init__(self, cluster, made, namespace, folder, programs):
         account = of_kind(made, "ServiceAccount")["metadata"]["name"]
@@ -461,7 +461,7 @@ class Pair:
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def kill(self):
-        """Both at once, as a node that is lost takes them."""
+        """Kills both at once, as the loss of their node would."""
         for process in (self.process, self.allot.process):
             process.kill()
             process.wait()
@@ -472,7 +472,7 @@ class Pair:
         self.allot.stop()
 
 
-def test_a_pair_gives_a_pod_its_card(accounts, cluster, build_programs, tmp_path):
+def test_charts_scheduler_pod_places_a_pod(accounts, cluster, build_programs, tmp_path):
     programs = build_programs("kube-scheduler")
     made = accounts(["daemon.enabled=false", "scheduler.settings.scheduler_name=of-the-chart"], "rights-pair")
     cluster.make_gpu_node("chart-node", [{"id": "GPU-chart"}])
@@ -492,7 +492,7 @@ def test_a_pair_gives_a_pod_its_card(accounts, cluster, build_programs, tmp_path
     assert "forbidden" not in pair.log.read_text() + pair.allot.log.read_text()
 
 
-def test_another_pair_takes_over(accounts, cluster, build_programs, tmp_path):
+def test_second_scheduler_pod_takes_over(accounts, cluster, build_programs, tmp_path):
     programs = build_programs("kube-scheduler")
     kube = "scheduler.kubeScheduler"
     made = accounts(["daemon.enabled=false", "scheduler.settings.scheduler_name=in-pairs", "scheduler.bindSeconds=2",
@@ -517,16 +517,16 @@ def test_another_pair_takes_over(accounts, cluster, build_programs, tmp_path):
         first_holder = wait_until(holder, 60, what="the first pair's lease")
         second = Pair(cluster, made, "rights-over", tmp_path / "second", programs)
         place("over-one")
-        # Nobody will tell of the node's Allocate: the lock is what a daemon would take away.
+        # No daemon runs on the node, so the test removes the lock that the daemon would release.
         cluster.patch("/api/v1/nodes/over-node", {"annotations": {"hami.io/mutex.lock": None}})
         first.kill()
         place("over-two")
         assert holder() != first_holder
-        # 20 hundredths are left, so the second knew of what the first had given.
+        # 20 % are left and the third pod needs 40: the second scheduler knows the shares that the first assigned.
         cluster.patch("/api/v1/nodes/over-node", {"annotations": {"hami.io/mutex.lock": None}})
         make("over-three")
         wait_until(lambda: [event for event in cluster.events() if event["involvedObject"]["name"] == "over-three" and
-                            "CardInsufficientCore" in event["message"]], 60, what="why the third waits")
+                            "CardInsufficientCore" in event["message"]], 60, what="the reason of the third pod")
     finally:
         for pair in (first, second):
             if pair and pair.process.poll() is None:

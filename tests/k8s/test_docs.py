@@ -18,7 +18,7 @@ def helm(build_programs, tmp_path_factory):
     return Helm(build_programs("helm", "kustomize") / "helm", tmp_path_factory.mktemp("helm"))
 
 
-def test_objects(cluster):
+def test_api_server_accepts_the_objects(cluster):
     seen = 0
     for page in PAGES:
         for text in re.findall(r"^ *```yaml\n(.*?)^ *```", page.read_text(), re.M | re.S):
@@ -31,21 +31,21 @@ def test_objects(cluster):
     assert seen
 
 
-def test_helms_lines(helm):
+def test_helm_renders_the_charts_command_lines(helm):
     seen = 0
     for page in PAGES:
         text = page.read_text().replace("\\\n", " ")
         for line in re.findall(r"^\s*(helm (?:install|upgrade) .*deploy/helm/allot .*)$", text, re.M):
             words = shlex.split(line, comments=True)[2:]
-            told = [word for word in words if word not in ("--create-namespace", "--reuse-values")]
-            told[told.index("deploy/helm/allot")] = str(CHART)
-            helm.check("template", *told)
+            arguments = [word for word in words if word not in ("--create-namespace", "--reuse-values")]
+            arguments[arguments.index("deploy/helm/allot")] = str(CHART)
+            helm.check("template", *arguments)
             seen += 1
     assert seen >= 6
 
 
-def test_helms_other_lines(helm):
-    """What is no chart of ours, or asks a cluster: that Helm knows the command and its options."""
+def test_helm_knows_all_commands_and_options(helm):
+    """Helm parses every command line of the pages, including those that use another chart or need a cluster."""
     seen = 0
     for page in PAGES:
         text = page.read_text().replace("\\\n", " ")
@@ -60,11 +60,12 @@ def test_helms_other_lines(helm):
             foreign.by_parsing(helm.program, *wrong.split()[1:])
 
 
-def test_values_that_are_named(helm):
-    """Lines NAME=VALUE of blocks: the chart's schema refuses values that it does not have."""
+def test_named_values_exist_in_the_chart(helm):
+    """Lines NAME=VALUE: the chart's schema refuses unknown names."""
     seen = 0
     for page in PAGES:
-        for name, value in re.findall(r"^((?:daemon|scheduler|webhook|image|certificate)\.[\w.]+)=(\S+)", page.read_text(), re.M):
+        values = re.findall(r"^((?:daemon|scheduler|webhook|image|certificate)\.[\w.]+)=(\S+)", page.read_text(), re.M)
+        for name, value in values:
             helm.check("template", "allot", CHART, "--set", f"{name}={value.lower()}")
             assert helm.run("template", "allot", CHART, "--set", f"{name}x={value.lower()}").returncode
             seen += 1

@@ -1,4 +1,4 @@
-"""allot doctor with a real API server, which it asks about its node."""
+"""allot doctor reads its node from a real API server."""
 
 import json
 import subprocess
@@ -9,11 +9,11 @@ from machines import BUILD
 def findings(*options):
     done = subprocess.run([BUILD / "allot", "doctor", "--json", "--sim", "h200", *options], capture_output=True, text=True,
                           check=False, timeout=120)
-    said = json.loads(done.stdout)
-    return [(one["check"], one["level"], one["what"]) for one in said["findings"] if one["check"] in ("node", "taint")]
+    report = json.loads(done.stdout)
+    return [(one["check"], one["level"], one["what"]) for one in report["findings"] if one["check"] in ("node", "taint")]
 
 
-def test_taints(cluster):
+def test_findings_about_the_node_and_its_taints(cluster):
     config = cluster.kubeconfig("doctor.conf")
     options = ["--kubeconfig", config, "--node", "doctors"]
     (check, level, what), = findings(*options)
@@ -24,7 +24,7 @@ def test_taints(cluster):
     try:
         found = findings(*options)
         assert ("node", "ok", "doctors takes pods") in found
-        # The server itself adds that the node is not ready.
+        # The server itself adds a taint because the node is not ready.
         assert {("note", "nvidia.com/gpu=present:NoSchedule"), ("warning", "node.kubernetes.io/disk-pressure:NoSchedule")} \
             <= {(level, what.split(": ")[0]) for check, level, what in found if check == "taint"}
         cluster.request("PATCH", "/api/v1/nodes/doctors", {"spec": {"unschedulable": True, "taints": None}},

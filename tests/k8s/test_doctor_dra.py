@@ -1,4 +1,4 @@
-"""allot doctor on a node with the DRA driver checks its socket and registration, its ResourceSlice, the class, and rights."""
+"""allot doctor on a node with the DRA driver checks its registration, ResourceSlice, DeviceClass and rights."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from cluster import ADMIN_TOKEN, SCHEDULER_TOKEN
 from machines import BUILD, wait_until
 from test_dra import make_node, sharing_cluster  # noqa: F401
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon needs root")
 
 
 def findings(node, **access):
@@ -22,14 +22,14 @@ def findings(node, **access):
             if one["check"].startswith("dra")}
 
 
-def test_a_driver_of_claims(make_node):  # noqa: F811
+def test_findings_about_a_dra_driver(make_node):  # noqa: F811
     node = make_node()
     node.wait_devices(lambda found: len(found) == 2, "the slice")
     assert "has not registered gpu.allot.dev" in findings(node)["dra", "problem"]
     node.driver.notify()
     found = wait_until(lambda: ("dra", "ok") in (found := findings(node)) and found, what="the registration")
     assert found["dra-slice", "ok"] == "2 GPUs in ResourceSlices"
-    # The account of a test's driver has no need of classes.
+    # The driver's account may not read DeviceClasses, so there is no finding about them.
     assert set(found) == {("dra", "ok"), ("dra-slice", "ok")}
     found = findings(node, user=f"token: {SCHEDULER_TOKEN}")
     assert "ResourceClaims can't be read: GET" in found["dra-rights", "warning"]

@@ -1,5 +1,5 @@
-"""`helm test` of the chart on a node that really runs pods: the image that deploy/image/build makes, a real kubelet, and Helm
-itself, which waits until the test pod ends and shows its output."""
+"""`helm test` of the chart on a node that runs pods: the image that deploy/image/build makes, a real kubelet, and Helm itself,
+which waits for the end of the test pod."""
 
 import shutil
 import stat
@@ -15,7 +15,7 @@ from machines import BUILD, ROOT, wait_until
 SPACE, RELEASE, NODE = "tested", "gpu", "helm-tests"
 REPOSITORY, TAG = "allot.test/allot", "1"
 
-# The pod has a network of its own, and nothing in it: containerd wants to hear of one address.
+# A CNI plugin that sets up nothing. It reports an address because containerd requires one.
 PLUGIN = """#!/bin/sh
 case $CNI_COMMAND in
 VERSION) echo '{"cniVersion":"0.4.0","supportedVersions":["0.3.1","0.4.0"]}' ;;
@@ -59,7 +59,7 @@ def release_of(cluster):
 
 
 def bind(cluster, name):
-    """In place of a kube-scheduler, which would find this node alone."""
+    """Binds the pod to the node of this file, as kube-scheduler would."""
     path = f"/api/v1/namespaces/{SPACE}/pods/{name}"
 
     def is_new():
@@ -69,18 +69,18 @@ def bind(cluster, name):
             assert error.status == 404
             return False
 
-    # Helm deletes that of the test before.
+    # Helm first deletes the pod of the test before.
     wait_until(is_new, 60, "the test's pod")
     cluster.request("POST", f"{path}/binding", {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name},
                                                 "target": {"apiVersion": "v1", "kind": "Node", "name": NODE}})
 
 
 def run_test(helm, cluster, kubelet, *values):
-    """What `helm test` ended with: (its status, what it said, the pod's status)."""
+    """Installs the chart and runs `helm test`: (exit status, output, the pod's status, the log of its container)."""
     into = release_of(cluster)
     sets = [part for value in (f"image.repository={REPOSITORY}", "image.pullPolicy=Never", *values)
             for part in ("--set", value)]
-    # The other tests' pods would wait for a webhook that nobody serves.
+    # Without the webhook, which no program would serve here: pods of other tests would wait for it.
     sets += ["--set", "webhook.enabled=false", "--set-string", f"image.tag={TAG}"]
     helm.check("upgrade", "--install", RELEASE, CHART, "--create-namespace", *sets, *into)
     name = f"{RELEASE}-allot-test"
@@ -89,25 +89,25 @@ def run_test(helm, cluster, kubelet, *values):
                             env={"HOME": str(helm.home), "PATH": "/usr/bin:/bin"})
     try:
         bind(cluster, name)
-        said, _ = test.communicate(timeout=180)
+        output, _ = test.communicate(timeout=180)
     finally:
         test.kill()
         test.wait()
     status = cluster.request("GET", f"/api/v1/namespaces/{SPACE}/pods/{name}")["status"]
     log = kubelet.engine.call("sh", "-c", f"cat /var/log/pods/{SPACE}_{name}_*/load/*.log").stdout
-    return test.returncode, said, status, log
+    return test.returncode, output, status, log
 
 
-def test_it_computes_under_a_quota(helm, cluster, kubelet):
-    """By its defaults: a simulated card, a daemon and a tenant in the pod, as nobody, with nothing that may be written but /tmp."""
-    code, said, status, log = run_test(helm, cluster, kubelet)
-    assert code == 0 and status["phase"] == "Succeeded", f"{said}\n{status}\n{log}"
-    assert "Phase:          Succeeded" in said
+def test_helm_test_succeeds(helm, cluster, kubelet):
+    """With default values, the pod runs a simulated GPU, a daemon and a tenant, without root and with only /tmp writable."""
+    code, output, status, log = run_test(helm, cluster, kubelet)
+    assert code == 0 and status["phase"] == "Succeeded", f"{output}\n{status}\n{log}"
+    assert "Phase:          Succeeded" in output
     assert "of the GPU" in log, log
 
 
-def test_a_failure_is_one(helm, cluster, kubelet):
-    """An image in which nothing of that is: the test says so."""
-    code, said, status, _ = run_test(helm, cluster, kubelet, f"image.repository={kubelet.engine.image.split(':')[0]}")
-    assert code != 0, said
+def test_helm_test_fails_with_a_wrong_image(helm, cluster, kubelet):
+    """The image does not contain allot."""
+    code, output, status, _ = run_test(helm, cluster, kubelet, f"image.repository={kubelet.engine.image.split(':')[0]}")
+    assert code != 0, output
     assert status["phase"] in ("Failed", "Pending"), status

@@ -13,7 +13,7 @@ from cluster import ApiError
 from machines import BUILD
 
 NAMESPACE = "allot-system"
-# Of Helm's own.
+# Labels that only Helm writes.
 LEFT_OUT = ("helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/version")
 
 
@@ -24,7 +24,7 @@ def tools(build_programs):
 
 @pytest.fixture(scope="module")
 def rendered(tools, tmp_path_factory):
-    """As its first lines say, with a certificate of allot-scheduler's making."""
+    """(the objects, the certificate), made as the kustomization's first lines say, with a certificate of allot-scheduler."""
     folder = tmp_path_factory.mktemp("kustomize") / "k"
     shutil.copytree(KUSTOMIZATION, folder, ignore=shutil.ignore_patterns("tls"))
     subprocess.run([BUILD / "allot-scheduler", "--issue", folder / "tls", "--names",
@@ -36,7 +36,7 @@ def rendered(tools, tmp_path_factory):
 
 
 def plain(value):
-    """Without what only one of the two writes: Helm's labels, stamps of settings, hashes in names, comments."""
+    """An object without the parts that only one tool writes: Helm's labels, hashes of settings and in names, comments."""
     if isinstance(value, dict):
         return {key: plain(inner) for key, inner in value.items()
                 if key not in (*LEFT_OUT, "allot.dev/settings", "caBundle") and (key, inner) != ("annotations", {})}
@@ -59,14 +59,14 @@ def by_name(made):
     return {(one["kind"], one["metadata"]["name"]): without_empty(plain(one)) for one in made}
 
 
-def test_the_same_as_the_chart(tools, rendered, tmp_path):
+def test_objects_equal_the_charts(tools, rendered, tmp_path):
     made, certificate = rendered
     chart = by_name(Helm(tools / "helm", tmp_path).render(
         ["certificate.from=secret", "certificate.secretName=allot-scheduler-tls"], "--skip-tests",
         namespace=NAMESPACE))
     ours = {(kind, re.sub(r"-[a-z0-9]{10}$", "", name) if kind == "ConfigMap" else name): one
             for (kind, name), one in by_name(made).items()}
-    # Helm is told of the namespace, and the Secret is there already.
+    # With Helm, the namespace is an option, and these values name an existing Secret.
     for kind, name in (("Namespace", NAMESPACE), ("Secret", "allot-scheduler-tls")):
         del ours[kind, name]
     assert ours.keys() == chart.keys()
@@ -76,8 +76,8 @@ def test_the_same_as_the_chart(tools, rendered, tmp_path):
     assert base64.b64decode(webhook["webhooks"][0]["clientConfig"]["caBundle"]) == certificate
 
 
-def test_an_api_server_takes_them(cluster, rendered):
-    # In a namespace that no other test makes.
+def test_api_server_accepts_the_objects(cluster, rendered):
+    # In a namespace that no other test uses.
     for one in json.loads(json.dumps(rendered[0]).replace(NAMESPACE, "allot-kustomize")):
         dry = "" if one["kind"] == "Namespace" else "&dryRun=All"
         try:
@@ -86,6 +86,6 @@ def test_an_api_server_takes_them(cluster, rendered):
             assert error.status == 409, f"{one['kind']}: {error}"
 
 
-def test_the_programs_take_their_settings(tmp_path):
+def test_programs_accept_their_settings(tmp_path):
     for program in ("allotd", "allot-scheduler"):
         check_settings(program, (KUSTOMIZATION / f"{program}.conf").read_text(), tmp_path)

@@ -8,7 +8,7 @@ import subprocess
 from machines import BUILD, ROOT
 
 FILE = ROOT / "deploy/kubernetes/allotd.yaml"
-PLACES = {"Namespace": "/api/v1/namespaces",
+PATHS = {"Namespace": "/api/v1/namespaces",
           "ServiceAccount": "/api/v1/namespaces/allot-system/serviceaccounts",
           "ConfigMap": "/api/v1/namespaces/allot-system/configmaps",
           "ClusterRole": "/apis/rbac.authorization.k8s.io/v1/clusterroles",
@@ -18,22 +18,22 @@ PLACES = {"Namespace": "/api/v1/namespaces",
 
 def apply(cluster, text, kind, dry=True):
     query = "?fieldValidation=Strict" + ("&dryRun=All" if dry else "")
-    return json.loads(cluster.send("POST", PLACES[kind], text.encode(), "application/yaml", query))
+    return json.loads(cluster.send("POST", PATHS[kind], text.encode(), "application/yaml", query))
 
 
-def test_an_api_server_takes_them(cluster):
+def test_api_server_accepts_the_objects(cluster):
     made = {}
     for text in FILE.read_text().split("\n---\n"):
         kind = re.search(r"^kind: (\w+)$", text, re.M)[1]
-        # The test's cluster has a role of that name.
+        # The test's cluster already has a role named allotd.
         text = re.sub(r"^(metadata:\n  name: )allotd$", r"\1allotd-manifest", text, flags=re.M)
         made[kind] = apply(cluster, text, kind, dry=kind != "Namespace")
-    assert set(made) == set(PLACES)
+    assert set(made) == set(PATHS)
     spec = made["DaemonSet"]["spec"]["template"]["spec"]
     assert spec["hostPID"] is True
     (container,) = spec["containers"]
     assert container["securityContext"]["privileged"] is True
-    # What a volume is of the node is there under the same path in the container.
+    # A host directory is mounted at the same path in the container.
     paths = {volume["name"]: volume["hostPath"]["path"] for volume in spec["volumes"] if "hostPath" in volume}
     for mount in container["volumeMounts"]:
         assert paths.get(mount["name"], mount["mountPath"]) == mount["mountPath"]
@@ -43,7 +43,7 @@ def test_an_api_server_takes_them(cluster):
     assert not {verb for _, verb in rights} & {"*", "delete"}
 
 
-def test_allotd_takes_the_settings(tmp_path):
+def test_allotd_accepts_the_settings(tmp_path):
     block = re.search(r"  allotd\.conf: \|\n((?:    .*\n)+)", FILE.read_text())[1]
     settings = tmp_path / "allotd.conf"
     settings.write_text(re.sub("^    ", "", block, flags=re.M))

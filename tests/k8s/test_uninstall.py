@@ -1,4 +1,4 @@
-"""The chart's hook before Helm uninstalls it: the daemons end while they still have their rights."""
+"""The chart's hook before Helm uninstalls it ends the daemons while they still have their rights."""
 
 import subprocess
 
@@ -25,7 +25,7 @@ def helm(build_programs, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def installed(helm, cluster, kubernetes):
-    """The DaemonSet, whose one pod nobody runs, and the objects of the uninstallation."""
+    """The objects of the uninstallation. The DaemonSet is installed; no kubelet runs its one pod."""
     cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": SPACE}})
     cluster.make_node("of-uninstalled", labels={"allot.dev/node": "true"})
     made = helm.render(["scheduler.enabled=false"], release=RELEASE, namespace=SPACE)
@@ -42,7 +42,7 @@ def installed(helm, cluster, kubernetes):
 
 @pytest.fixture
 def kubectl(kubernetes, cluster, installed):
-    """Begins what the Job would, as its account."""
+    """kubectl(ARGUMENTS...) starts kubectl with the account of the hook's Job, by default with the Job's arguments."""
     account = of_kind(installed, "ServiceAccount")["metadata"]["name"]
     bearer = cluster.request("POST", f"/api/v1/namespaces/{SPACE}/serviceaccounts/{account}/token",
                              {"spec": {}})["status"]["token"]
@@ -62,7 +62,7 @@ def kubectl(kubernetes, cluster, installed):
         process.wait()
 
 
-def test_daemons_end_first(cluster, kubectl):
+def test_job_waits_for_the_end_of_the_daemons(cluster, kubectl):
     (pod,) = wait_until(lambda: cluster.request("GET", PODS)["items"], what="the daemon's pod")
     path = f"{PODS}/{pod['metadata']['name']}"
     cluster.request("PATCH", path, {"metadata": {"finalizers": ["test.allot.dev/still-ending"]}},
@@ -72,28 +72,28 @@ def test_daemons_end_first(cluster, kubectl):
     with pytest.raises(subprocess.TimeoutExpired):
         process.communicate(timeout=2)
     cluster.request("PATCH", path, {"metadata": {"finalizers": None}}, kind="application/merge-patch+json")
-    said, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, said
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
     assert not cluster.request("GET", SETS)["items"]
 
 
-def test_daemons_that_are_gone(kubectl):
+def test_job_succeeds_without_daemons(kubectl):
     process = kubectl()
-    said, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, said
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
 
 
-def test_it_may_delete_nothing_else(cluster, kubectl):
+def test_job_may_delete_no_other_daemonset(cluster, kubectl):
     other = {"metadata": {"name": "other"}, "spec": {
         "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}, "spec": {
             "containers": [{"name": "main", "image": "none"}]}}}}
     cluster.request("POST", SETS, other)
     process = kubectl("--namespace", SPACE, "delete", "daemonset", "other")
-    said, _ = process.communicate(timeout=60)
-    assert process.returncode != 0 and "forbidden" in said, said
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode != 0 and "forbidden" in output, output
 
 
-def test_all_of_it_goes_with_its_end(installed, helm):
+def test_helm_deletes_the_hooks_objects(installed, helm):
     assert {one["kind"] for one in installed} == {"ServiceAccount", "Role", "RoleBinding", "Job"}
     for one in installed:
         ends = one["metadata"]["annotations"]["helm.sh/hook-delete-policy"].split(",")
