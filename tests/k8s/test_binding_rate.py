@@ -1,9 +1,9 @@
 """Many pods are created at once, and kube-scheduler, configured as in the chart and with the webhook, binds them to many nodes.
-All are bound, as fast as by a kube-scheduler alone, and a pod that fits nowhere gets the reason. The size is small by default;
+All are bound, and a pod that fits nowhere gets the reason. The default size is small. To run a larger one, and to compare its
+rate with that of a kube-scheduler alone:
 
     ALLOT_BIND=500x8x4000 build/venv/bin/python -m pytest -s tests/k8s/test_binding_rate.py     nodes x GPUs x pods
-
-runs a larger one and prints the measurements."""
+"""
 
 import json
 import os
@@ -24,12 +24,12 @@ from scheduler import Scheduler, issue
 
 NODES, GPUS, PODS = map(int, os.environ.get("ALLOT_BIND", "110x2x200").split("x"))
 PODS_PATH, NODES_PATH = "/api/v1/namespaces/default/pods", "/api/v1/nodes"
-SPECIAL = f"node-{NODES - 1}"  # has the one GPU that some pod fits
+SPECIAL = f"node-{NODES - 1}"  # has the only L40S
 
 
 @pytest.fixture(scope="module")
 def own(build_programs, tmp_path_factory):
-    """A cluster of its own: other tests' nodes are not to be looked at."""
+    """A cluster for this file alone, because kube-scheduler considers all nodes."""
     cluster = Cluster(build_programs("etcd", "kube-apiserver", "kube-scheduler"), tmp_path_factory.mktemp("rate"))
     try:
         cluster.start()
@@ -47,7 +47,7 @@ def server(own):
 
 
 def in_parallel(make_server, what, count, threads=8):
-    """what(server, i) for each of so many."""
+    """Calls what(server, i) for each i below `count`, with one client a thread. Asserts that no call fails."""
     failed = []
 
     def work(first):
@@ -90,7 +90,7 @@ def pod(name, limits, scheduler=None, annotations=None):
 
 
 class Agents:
-    """node_agents.py, and what it has seen bound."""
+    """Runs node_agents.py. `bound`: {pod: when its binding was seen}."""
 
     def __init__(self, cluster):
         self.process = subprocess.Popen(
@@ -121,7 +121,7 @@ class Pair:
         kubeconfig = cluster.kubeconfig("allot-scheduler.conf", user=f"token: {SCHEDULER_TOKEN}")
         bundle = issue(folder, "--names", "localhost,127.0.0.1")
         self.allot = Scheduler(folder, "\n".join([f"kube_api = {kubeconfig}", *lines, ""]))
-        wait_until(lambda: self.allot.ask("GET", "/readyz")[0] == 200, 120, what="its knowing all nodes")
+        wait_until(lambda: self.allot.ask("GET", "/readyz")[0] == 200, 120, what="allot-scheduler knowing all nodes")
         hook = of_kind(made, "MutatingWebhookConfiguration")
         for one in hook["webhooks"]:
             one["clientConfig"] = {"url": f"https://{self.allot.https}/webhook", "caBundle": bundle}
@@ -162,7 +162,7 @@ def agents(own):
 
 
 def burst(agents, make_server, name, scheduler=None):
-    """Creates all pods, waits until they are bound; (pods a second, the times from creation to binding, sorted)."""
+    """Creates all pods and waits until they are bound. Returns (pods a second, the sorted times from creation to binding)."""
     created = {}
 
     def make(server, i):
@@ -173,7 +173,7 @@ def burst(agents, make_server, name, scheduler=None):
     began = time.time()
     in_parallel(make_server, make, PODS)
     all_there = time.time()
-    wait_until(lambda: created.keys() <= agents.bound.keys(), 60 + PODS / 5, what=f"all {PODS} being bound")
+    wait_until(lambda: created.keys() <= agents.bound.keys(), 60 + PODS / 5, what=f"the binding of all {PODS} pods")
     took = max(agents.bound[one] for one in created) - began
     print(f"\n{name}: {PODS} pods created in {all_there - began:.1f} s, bound in {took:.1f} s: {PODS / took:.1f} a second")
     times = sorted(agents.bound[one] - created[one] for one in created)
@@ -184,17 +184,18 @@ def burst(agents, make_server, name, scheduler=None):
 def clear(make_server):
     server = make_server()
     server.ask("DELETE", f"{PODS_PATH}?gracePeriodSeconds=0", {})
-    wait_until(lambda: not server.ask("GET", f"{PODS_PATH}?limit=1")[1]["items"], 300, what="no pods being left")
+    wait_until(lambda: not server.ask("GET", f"{PODS_PATH}?limit=1")[1]["items"], 300, what="the deletion of all pods")
 
 
 def why_not(server, name):
+    """The scheduler's reason in the pod's condition; None if there is none yet."""
     for one in server.ask("GET", f"{PODS_PATH}/{name}")[1]["status"].get("conditions", []):
         if one["type"] == "PodScheduled" and one["status"] == "False":
             return one["message"]
     return None
 
 
-def test_many_pods_at_once(own, server, agents, build_programs, tmp_path_factory):
+def test_many_pods_are_bound(own, server, agents, build_programs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pair")
     made = Helm(build_programs("helm", "kustomize") / "helm", folder).render()
     in_parallel(server, make_node, NODES)
@@ -204,15 +205,15 @@ def test_many_pods_at_once(own, server, agents, build_programs, tmp_path_factory
         metrics = pair.allot.ask("GET", "/metrics")[1].decode()
         print("\n".join(line for line in metrics.splitlines() if line.startswith("allot_scheduler_bind")))
         one = server()
-        # It fits on one of all the nodes.
+        # A pod that fits on only one node.
         one.ask("POST", PODS_PATH, pod("special", {"nvidia.com/gpu": "1"}, annotations={"nvidia.com/use-gputype": "L40S"}))
-        wait_until(lambda: one.ask("GET", f"{PODS_PATH}/special")[1]["spec"].get("nodeName"), 60, what="its being bound")
+        wait_until(lambda: one.ask("GET", f"{PODS_PATH}/special")[1]["spec"].get("nodeName"), 60, what="its binding")
         assert one.ask("GET", f"{PODS_PATH}/special")[1]["spec"]["nodeName"] == SPECIAL
-        # It fits on none.
+        # A pod that fits on no node.
         began = time.monotonic()
         one.ask("POST", PODS_PATH, pod("too-large", {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "200000"}))
-        why = wait_until(lambda: why_not(one, "too-large"), 60, what="its being told why not")
-        print(f"why a pod fits nowhere is told after {time.monotonic() - began:.2f} s: {why[:200]}")
+        why = wait_until(lambda: why_not(one, "too-large"), 60, what="its reason")
+        print(f"a pod that fits nowhere has its reason after {time.monotonic() - began:.2f} s: {why[:200]}")
         assert "CardInsufficientMemory" in why
         assert pair.kube.process.poll() is None and pair.allot.process.poll() is None
         assert "Leaderelection lost" not in pair.kube.log.read_text(errors="replace")
@@ -228,4 +229,4 @@ def test_many_pods_at_once(own, server, agents, build_programs, tmp_path_factory
         plain_rate, _ = burst(agents, server, "plain", "default-scheduler")
     finally:
         plain.end()
-    print(f"of plain: {rate / plain_rate:.2f}")
+    print(f"ratio to kube-scheduler alone: {rate / plain_rate:.2f}")

@@ -1,5 +1,5 @@
-"""Pods that a real controller manager creates and deletes: a Deployment keeps its replicas on cards and frees the cards of
-replicas that it removes; the pods of a Job that form a group are placed all together."""
+"""Pods that a real controller manager creates and deletes: a Deployment keeps its replicas on GPUs and frees the GPUs of
+replicas that it removes; the pods of a Job that form a gang are placed together."""
 
 import re
 
@@ -7,7 +7,7 @@ import pytest
 
 from cluster import ADMIN_TOKEN
 from machines import wait_until
-from test_sched import CARD_MIB, CORES, GPU, MEMORY, Nodes, Scheduler, shares_of
+from test_sched import GPU_MIB, CORES, GPU, MEMORY, Nodes, Scheduler, shares_of
 
 PROFILE = "controllers-of-the-test"
 DEPLOYMENTS, JOBS = "/apis/apps/v1/namespaces/default/deployments", "/apis/batch/v1/namespaces/default/jobs"
@@ -19,7 +19,7 @@ def scheduler(cluster, build_programs, tmp_path_factory):
     scheduler = Scheduler(cluster, tmp_path_factory.mktemp("scheduler"))
     scheduler.launch()
     cluster.launch_scheduler(f"http://127.0.0.1:{scheduler.port}", name=PROFILE)
-    # Not those that look after nodes: no kubelet says that these live.
+    # Without the node controllers: no kubelet reports that the nodes are alive.
     cluster.launch("kube-controller-manager", "--kubeconfig",
                    cluster.kubeconfig("controllers.conf", user=f"token: {ADMIN_TOKEN}"), "--leader-elect=false",
                    "--controllers=deployment-controller,replicaset-controller,job-controller", "--secure-port=0")
@@ -27,18 +27,18 @@ def scheduler(cluster, build_programs, tmp_path_factory):
     cluster.end("kube-controller-manager")
     cluster.end("kube-scheduler")
     scheduler.end()
-    scheduler.door.close()
+    scheduler.proxy.close()
 
 
-class Made(Nodes):
-    """What controllers make on nodes of a test's own; all pods have the label app=NAME."""
+class ControlledPods(Nodes):
+    """The pods that controllers create on nodes of one test. They have the label app=NAME."""
 
     profile = PROFILE
 
     def template(self, mib, annotations=None, **more):
         return {"metadata": {"labels": {"app": self.name}, "annotations": annotations or {}},
                 "spec": {"schedulerName": self.profile, "nodeSelector": {"of": self.name},
-                         # Without a kubelet nobody ends what is given time for that.
+                         # No kubelet here would end a pod that has a grace period.
                          "terminationGracePeriodSeconds": 0,
                          "containers": [{"name": "main", "image": "none", "resources": {
                              "limits": {GPU: "1", MEMORY: str(mib), CORES: "20"}}}], **more}}
@@ -52,8 +52,8 @@ class Made(Nodes):
         self.cluster.request("PATCH", f"{DEPLOYMENTS}/{self.name}", {"spec": {"replicas": replicas}},
                              kind="application/merge-patch+json")
 
-    def forget(self, path):
-        """Its pods as well: there is no garbage collector here."""
+    def delete(self, path):
+        """Deletes an object and its pods: no garbage collector runs here."""
         self.cluster.request("DELETE", path)
 
         def are_gone():
@@ -69,68 +69,68 @@ class Made(Nodes):
                 and "deletionTimestamp" not in pod["metadata"]}
 
     def wait_for(self, count):
-        """As many pods as that, all with their cards: [share, ...]."""
+        """Waits until there are `count` pods that all have their shares. Returns [share, ...]."""
         wait_until(lambda: len(self.pods()) == count and len(self.done(list(self.pods()))) == count, 60,
-                   f"{count} pods with cards, of {list(self.pods())}")
+                   f"{count} pods with GPUs, of {list(self.pods())}")
         return [shares_of(pod)[0][0] for pod in self.pods().values()]
 
 
 @pytest.fixture
 def made(request, cluster, scheduler):
-    made = Made(cluster, re.sub("[^a-z0-9]+", "-", request.node.name).strip("-"))
+    made = ControlledPods(cluster, re.sub("[^a-z0-9]+", "-", request.node.name).strip("-"))
     yield made
     made.stop()
 
 
-def test_a_deployment_keeps_its_replicas(cluster, made):
-    """Four fill two cards; one that is deleted comes anew where it was; what is scaled away makes room."""
+def test_deployment_keeps_its_replicas(cluster, made):
+    """Four replicas fill two GPUs. A deleted one is replaced on the same GPU, and scaling down makes room."""
     made.add(cards=2)
-    half = CARD_MIB // 2
+    half = GPU_MIB // 2
     made.deploy(4, half)
     shares = made.wait_for(4)
     cards = sorted(share.card for share in shares)
     assert cards == sorted([f"GPU-{made.nodes[0]}-0", f"GPU-{made.nodes[0]}-1"] * 2)
     before = set(made.pods())
     cluster.delete_pod(min(before))
-    wait_until(lambda: min(before) not in made.pods() and len(made.pods()) == 4, 60, "another in its place")
+    wait_until(lambda: min(before) not in made.pods() and len(made.pods()) == 4, 60, "the replacement")
     assert sorted(share.card for share in made.wait_for(4)) == cards
-    # Full: one more waits until two are taken away.
-    made.ask("wants-a-card", mib=CARD_MIB)
+    # The node is full: a pod that needs a whole GPU waits until replicas are removed.
+    made.ask("wants-a-gpu", mib=GPU_MIB)
     made.scale(2)
     made.wait_for(2)
     made.scale(1)
     left, = made.wait_for(1)
-    _, ((share,),) = made.placed("wants-a-card")
-    assert share.card != left.card and share.mib == CARD_MIB
+    _, ((share,),) = made.placed("wants-a-gpu")
+    assert share.card != left.card and share.mib == GPU_MIB
     made.scale(0)
     made.wait_for(0)
     cluster.request("DELETE", f"{DEPLOYMENTS}/{made.name}")
-    cluster.delete_pod("wants-a-card")
+    cluster.delete_pod("wants-a-gpu")
 
 
-def test_a_deployment_is_placed_by_its_annotations(made):
-    """Its limits would let a card hold all of them; their node gives each half of a card, as its annotation says."""
+def test_deployment_is_placed_by_its_annotations(made):
+    """By its limits all replicas would fit on one GPU; by the annotation each gets half a GPU."""
     made.add(cards=1)
-    half = CARD_MIB // 2
+    half = GPU_MIB // 2
     made.deploy(2, 1000, {"main.allot.dev/memory": f"{half}MiB"})
     assert [share.mib for share in made.wait_for(2)] == [half, half]
     made.scale(3)
     wait_until(lambda: len(made.pods()) == 3, 60, "the third pod")
     wait_until(lambda: any("CardInsufficientMemory" in event["message"] for event in made.cluster.events()
-                           if event["involvedObject"]["name"] in made.pods()), 60, "why the third waits")
+                           if event["involvedObject"]["name"] in made.pods()), 60, "the reason of the third pod")
     assert len(made.done(list(made.pods()))) == 2
-    # Its ReplicaSet outlives a Deployment that is deleted here, and would make pods anew.
+    # Scaled down first: without a garbage collector the ReplicaSet outlives its Deployment, and would replace pods.
     made.scale(0)
     made.wait_for(0)
     made.cluster.request("DELETE", f"{DEPLOYMENTS}/{made.name}")
 
 
-def test_pods_of_a_job_are_a_gang(cluster, made):
-    """By what the Job's controller says of them: they wait for each other, and come together."""
+def test_pods_of_a_job_are_placed_as_a_gang(cluster, made):
+    """The labels of the Job's controller identify the gang. Its pods wait for each other, and are placed together."""
     made.add(cards=2)
-    made.ask("in-the-way", mib=CARD_MIB)
+    made.ask("in-the-way", mib=GPU_MIB)
     made.placed("in-the-way")
-    whole = made.template(CARD_MIB, {"allot.dev/gang-size": "2"}, restartPolicy="Never")
+    whole = made.template(GPU_MIB, {"allot.dev/gang-size": "2"}, restartPolicy="Never")
     cluster.request("POST", JOBS, {"metadata": {"name": made.name}, "spec": {
         "completions": 2, "parallelism": 2, "completionMode": "Indexed", "template": whole}})
     wait_until(lambda: len(made.pods()) == 2, 60, "the Job's pods")
@@ -139,8 +139,9 @@ def test_pods_of_a_job_are_a_gang(cluster, made):
         return [event["message"] for event in cluster.events() if event["involvedObject"]["name"] == name]
 
     for name in made.pods():
-        wait_until(lambda name=name: any("only 1 of its 2 pods have room" in why for why in reasons(name)), 60, f"{name}'s reason")
+        wait_until(lambda name=name: any("only 1 of its 2 pods have room" in why for why in reasons(name)), 60,
+                   f"the reason of {name}")
     assert not made.done(list(made.pods()))
     cluster.delete_pod("in-the-way")
     assert len({share.card for share in made.wait_for(2)}) == 2
-    made.forget(f"{JOBS}/{made.name}")
+    made.delete(f"{JOBS}/{made.name}")

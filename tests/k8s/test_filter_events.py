@@ -1,5 +1,5 @@
-"""Events that `filter` writes to a real API server: they have HAMi's reasons and texts, there is one event per reason whose
-count grows, and few are written however often kube-scheduler asks about a pod."""
+"""Events that `filter` writes to a real API server. They have HAMi's reasons and texts. Repeated requests for a pod increase
+the count of the same event, and few writes result, however many requests there are."""
 
 import pytest
 
@@ -24,8 +24,8 @@ def scheduler(cluster, tmp_path_factory):
         cluster.request("DELETE", f"/api/v1/nodes/{name}")
 
 
-def told(cluster, pod, reason):
-    """{message: (type, count)}"""
+def events_of(cluster, pod, reason):
+    """{message: (type, count)} of the pod's events with this reason."""
     return {event["message"]: (event["type"], event["count"]) for event in cluster.events()
             if event["involvedObject"]["name"] == pod and event["reason"] == reason}
 
@@ -36,12 +36,12 @@ def ask(scheduler, pod, path="/filter", **more):
     return answer
 
 
-def told_of_filter(scheduler, result):
+def filter_events(scheduler, result):
     text = scheduler.ask("GET", "/metrics")[1].decode()
     return int(text.split(f'filter_events_total{{result="{result}"}} ')[1].split()[0])
 
 
-def test_one_that_waits(cluster, scheduler):
+def test_pod_without_room_gets_few_events(cluster, scheduler):
     pod = cluster.make_pod("no-room", limits={"main": {GPU: "1", MEMORY: "20000"}})
     wait_until(lambda: len(ask(scheduler, pod).get("FailedNodes") or {}) +
                len(ask(scheduler, pod).get("FailedAndUnresolvableNodes") or {}) == 3, what="the nodes being known")
@@ -49,13 +49,13 @@ def test_one_that_waits(cluster, scheduler):
                 "no available node, 3 nodes do not meet"}
 
     def events():
-        found = told(cluster, "no-room", "FilteringFailed")
+        found = events_of(cluster, "no-room", "FilteringFailed")
         return found if expected <= set(found) else None
 
     first = wait_until(events, 20, "the events")
     assert all(kind == "Warning" for kind, _ in first.values())
-    written = told_of_filter(scheduler, "sent")
-    # Asked about as often as can be: nothing is written until its time has come, and then the same events count on.
+    written = filter_events(scheduler, "sent")
+    # Many requests at once: nothing is written until the interval is over; then the same events get higher counts.
     for _ in range(100):
         ask(scheduler, pod)
 
@@ -66,27 +66,27 @@ def test_one_that_waits(cluster, scheduler):
 
     last = wait_until(counted, 20, "the counts")
     assert set(last) == set(first)
-    assert told_of_filter(scheduler, "sent") - written <= 3 * 2 and told_of_filter(scheduler, "kept_back") >= 99
+    assert filter_events(scheduler, "sent") - written <= 3 * 2 and filter_events(scheduler, "kept_back") >= 99
     cluster.delete_pod("no-room")
 
 
-def test_one_that_is_placed(cluster, scheduler):
+def test_placed_pod_gets_one_event(cluster, scheduler):
     pod = cluster.make_pod("has-room", limits={"main": {GPU: "1", MEMORY: "1000"}})
     wait_until(lambda: "events-0" in ask(scheduler, pod)["NodeNames"] and not scheduler.bind(pod, "events-0"), 20,
                "the binding")
     text = "find fit node(events-0), 1 nodes not fit, 2 nodes fit(events-0:0.00,...)"
-    wait_until(lambda: told(cluster, "has-room", "FilteringSucceed") == {text: ("Normal", 1)}, 20, "the event")
-    assert not told(cluster, "has-room", "FilteringFailed")
+    wait_until(lambda: events_of(cluster, "has-room", "FilteringSucceed") == {text: ("Normal", 1)}, 20, "the event")
+    assert not events_of(cluster, "has-room", "FilteringFailed")
     cluster.delete_pod("has-room")
 
 
-def test_dry_runs_tell_nothing(cluster, scheduler):
-    """An autoscaler asks about nodes that come whole."""
+def test_dry_runs_write_no_events(cluster, scheduler):
+    """An autoscaler's requests contain whole nodes."""
     pod = cluster.make_pod("dry-run", limits={"main": {GPU: "1", MEMORY: "20000"}})
     wait_until(lambda: scheduler.ask("GET", "/explain/default/dry-run")[0] == 200, what="the pod being known")
-    before = told_of_filter(scheduler, "sent"), told_of_filter(scheduler, "kept_back")
+    before = filter_events(scheduler, "sent"), filter_events(scheduler, "kept_back")
     nodes = [cluster.node(name) for name in NODES]
     answer = ask(scheduler, pod, NodeNames=None, Nodes={"items": nodes})
     assert not answer["Nodes"]["items"]
-    assert (told_of_filter(scheduler, "sent"), told_of_filter(scheduler, "kept_back")) == before
+    assert (filter_events(scheduler, "sent"), filter_events(scheduler, "kept_back")) == before
     cluster.delete_pod("dry-run")

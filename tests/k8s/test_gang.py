@@ -1,4 +1,4 @@
-"""Gangs with a real kube-scheduler, which knows nothing about them: all pods of a group are placed, or none."""
+"""Gangs with a real kube-scheduler, which has no notion of them: all pods of a gang are placed, or none."""
 
 import random
 import re
@@ -7,7 +7,7 @@ import time
 import pytest
 
 from machines import wait_until
-from test_sched import CARD_MIB, KILLS, Nodes, Scheduler, events_of
+from test_sched import GPU_MIB, KILLS, Nodes, Scheduler, events_of
 
 PROFILE = "gangs-of-the-test"  # the schedulerName of this file's pods alone
 NAME, SIZE = "allot.dev/gang", "allot.dev/gang-size"
@@ -22,14 +22,14 @@ def scheduler(cluster, build_programs, tmp_path_factory):
     yield scheduler
     cluster.end("kube-scheduler")
     scheduler.end()
-    scheduler.door.close()
+    scheduler.proxy.close()
 
 
 class GangNodes(Nodes):
     profile = PROFILE
 
     def gang(self, name, pods, size=None, **more):
-        """Each of them wants a whole card."""
+        """Creates the pods of a gang, each with a whole GPU, and returns their names. `size`: the annotated size."""
         names = [f"{name}-{i}" for i in range(pods)]
         for one in names:
             self.ask(one, annotations={NAME: name, SIZE: str(size or pods)}, **more)
@@ -50,7 +50,7 @@ class GangNodes(Nodes):
     def wait_until_placed(self, names):
         wait_until(lambda: len(self.done(names)) == len(names), 60, f"the placement of {names}")
 
-    def end(self, *names):
+    def delete(self, *names):
         for name in names:
             self.cluster.delete_pod(name)
 
@@ -62,48 +62,48 @@ def nodes(request, cluster, scheduler):
     nodes.stop()
 
 
-def test_a_gang_waits_for_room_for_all(nodes):
+def test_gang_waits_for_room_for_all_its_pods(nodes):
     nodes.add(cards=2)
     nodes.add(cards=2)
-    nodes.place("in-the-way", mib=CARD_MIB)
+    nodes.place("in-the-way", mib=GPU_MIB)
     names = nodes.gang("train", 4)
     nodes.wait_for_reason(names, "gang train: only 3 of its 4 pods have room")
     assert not nodes.bound(names)
-    nodes.end("in-the-way")
+    nodes.delete("in-the-way")
     nodes.wait_until_placed(names)
-    nodes.end(*names)
+    nodes.delete(*names)
 
 
-def test_the_last_one_calls_the_others(nodes):
+def test_gang_is_placed_when_its_last_pod_exists(nodes):
     nodes.add(cards=4)
     names = nodes.gang("late", 3, size=4)
     nodes.wait_for_reason(names, "of its 4 pods exist")
     assert not nodes.bound(names)
     nodes.ask("late-last", annotations={NAME: "late", SIZE: "4"})
     nodes.wait_until_placed([*names, "late-last"])
-    nodes.end(*names, "late-last")
+    nodes.delete(*names, "late-last")
 
 
-def test_one_of_two_gangs(nodes):
-    """Eight pods at once for five cards: one gang has its four, the other none of the fifth."""
+def test_two_gangs_that_compete_do_not_deadlock(nodes):
+    """Two gangs of four compete for five GPUs: one gets four GPUs, the other none, not even the fifth."""
     nodes.add(cards=3)
     nodes.add(cards=2)
     gangs = [[f"{gang}-{i}" for i in range(4)] for gang in ("left", "right")]
     for pair in zip(*gangs):
         for name in pair:
             nodes.ask(name, annotations={NAME: name.split("-")[0], SIZE: "4"})
-    wait_until(lambda: 4 in [len(nodes.done(names)) for names in gangs], 60, "one of them")
+    wait_until(lambda: 4 in [len(nodes.done(names)) for names in gangs], 60, "the placement of one gang")
     first, second = sorted(gangs, key=lambda names: -len(nodes.bound(names)))
     nodes.wait_for_reason(second, "only 1 of its 4 pods have room")
     assert not nodes.bound(second)
-    # It has its turn when the other has ended.
-    nodes.end(*first)
+    # The second gang is placed when the first has ended.
+    nodes.delete(*first)
     nodes.wait_until_placed(second)
-    nodes.end(*second)
+    nodes.delete(*second)
 
 
-def test_what_kube_scheduler_refuses(cluster, nodes):
-    """There are cards for all four, and memory of the machine for three: nobody is bound, and others have their turn."""
+def test_gang_that_kube_scheduler_can_not_place_frees_its_gpus(cluster, nodes):
+    """There are GPUs for all four pods, but host memory for three: none is bound, and the reserved GPUs become free again."""
     nodes.add(cards=5)
     memory = {"memory": "150Gi"}  # of 512
     names = [f"large-{i}" for i in range(4)]
@@ -111,26 +111,26 @@ def test_what_kube_scheduler_refuses(cluster, nodes):
         nodes.ask(name, limits={"main": {"nvidia.com/gpu": "1", **memory}},
                   annotations={NAME: "large", SIZE: "4"})
     wait_until(lambda: [name for name in names if any("are ready to be bound" in why for why in nodes.reasons(name))],
-               60, "some of them waiting for the others")
+               60, "pods that wait for the rest of their gang")
     assert not nodes.bound(names)
-    # What was kept for them is another's then.
-    nodes.place("wide", gpus=2, mib=CARD_MIB)
+    # Another pod gets the GPUs that were reserved for the gang.
+    nodes.place("wide", gpus=2, mib=GPU_MIB)
     assert not nodes.bound(names)
-    nodes.end(*names, "wide")
+    nodes.delete(*names, "wide")
 
 
 @pytest.mark.parametrize("kill", range(KILLS))
-def test_scheduler_killed_meanwhile(nodes, scheduler, kill):
-    """What was kept is forgotten, who is bound is not: the rest comes to it."""
+def test_gang_is_completed_after_the_scheduler_was_killed(nodes, scheduler, kill):
+    """Reservations are lost, bindings are not: the other pods of the gang follow those that are bound."""
     draw = random.Random(kill)
     nodes.add(cards=3)
     nodes.add(cards=3)
     names = nodes.gang(f"killed-{kill}", 6)
     after = draw.randrange(4)
-    wait_until(lambda: len(nodes.bound(names)) >= after, 60, "some of them")
+    wait_until(lambda: len(nodes.bound(names)) >= after, 60, "the first bindings")
     time.sleep(draw.random() * 0.3)
     scheduler.process.kill()
     scheduler.process.wait()
     scheduler.launch()
     nodes.wait_until_placed(names)
-    nodes.end(*names)
+    nodes.delete(*names)

@@ -1,5 +1,5 @@
 """Compatibility with HAMi in both directions: allot-scheduler with HAMi's device plugin, and allotd with HAMi's scheduler.
-HAMi's outputs are recordings; hami.py reimplements how HAMi reads."""
+HAMi's output is recorded, and hami.py reimplements how HAMi reads."""
 
 import datetime
 import json
@@ -19,7 +19,7 @@ GPU, MEMORY, PERCENT, CORES = (f"nvidia.com/{name}" for name in ("gpu", "gpumem"
 NODES = {"node-v2.8": "2.8", "node-v2.10": "2.10", "node-text-v2.4": "2.8", "node-text-v2.6": "2.8"}
 
 
-# ---- allot-scheduler, and HAMi's device plugin ----
+# ---- allot-scheduler with HAMi's device plugin ----
 
 @pytest.fixture(scope="module")
 def scheduler(cluster, tmp_path_factory):
@@ -33,7 +33,7 @@ def scheduler(cluster, tmp_path_factory):
 
 @pytest.fixture
 def plugin(request, cluster):
-    """plugin(FILE): a node as it is recorded, with HAMi's plugin of that version; and its cards by index."""
+    """plugin(FILE) creates a recorded node; returns HAMi's plugin of that version, and the UUIDs of its GPUs by index."""
     made = []
 
     def make(name):
@@ -60,13 +60,13 @@ def reason(scheduler, pod, node):
 
 
 def bind(scheduler, pod, node):
-    """What kube-scheduler does of a pod: both verbs."""
+    """Filters and binds a pod, as kube-scheduler does."""
     wait_until(lambda: fits(scheduler, pod, node), what="room for the pod")
     assert scheduler.bind(pod, node) == ""
 
 
 def check_written(cluster, name, node):
-    """What HAMi's plugin and scheduler go by."""
+    """Asserts the annotations, label and lock that HAMi's plugin and scheduler read."""
     pod = cluster.pod(name)
     notes = pod["metadata"]["annotations"]
     assert pod["spec"]["nodeName"] == notes[hami.NODE] == pod["metadata"]["labels"][hami.NODE] == node
@@ -77,8 +77,8 @@ def check_written(cluster, name, node):
 
 
 @pytest.mark.parametrize("form", NODES)
-def test_scheduler_drives_hamis_plugin(cluster, scheduler, plugin, form):
-    """Two containers with GPUs and two without, on a node as each version writes it; then the next pod."""
+def test_hamis_plugin_serves_our_pods(cluster, scheduler, plugin, form):
+    """A pod of two containers with GPUs and two without, on a node as each version writes it; then another pod."""
     plugin, cards = plugin(form)
     pod = cluster.make_pod(f"to-{plugin.node}", containers=("log", "train", "web", "serve"), limits={
         "train": {GPU: "1", MEMORY: "3000", CORES: "30"}, "serve": {GPU: "1", PERCENT: "10"}})
@@ -88,23 +88,23 @@ def test_scheduler_drives_hamis_plugin(cluster, scheduler, plugin, form):
     total = {"node-v2.8": 15360, "node-v2.10": 215655}.get(form, 32768)
     first, (one,) = plugin.allocate(1)
     assert one[0] in cards and one[1:] == ("NVIDIA", 3000, 30)
-    assert hami.LOCK in cluster.annotations(plugin.node), "its other container waits"
+    assert hami.LOCK in cluster.annotations(plugin.node), "the other container waits for its shares"
     second, (other,) = plugin.allocate(1)
     assert other[0] in cards and other[1:] == ("NVIDIA", total // 10, 0)
-    # v2.8 counts only containers with GPUs, and so names the first each time.
+    # v2.8 counts only containers with GPUs, so it names the first container each time.
     assert (first, second) == (("train", "serve") if plugin.version == "2.10" else ("log", "log"))
     notes = cluster.pod(name)["metadata"]["annotations"]
     assert notes[hami.PHASE] == "success" and not notes[hami.TO_ALLOCATE].strip(";")
     assert hami.LOCK not in cluster.annotations(plugin.node)
-    # What is left of the cards is what both have left.
+    # Another pod fits and is bound: the lock was released.
     bind(scheduler, cluster.make_pod(f"{name}-b", limits={"main": {GPU: "1", MEMORY: "100"}}), plugin.node)
     plugin.allocate(1)
     cluster.delete_pod(name)
     cluster.delete_pod(f"{name}-b")
 
 
-def test_init_containers_and_several_cards(cluster, scheduler, plugin):
-    """In the order in which v2.10's plugin counts; of the cards that are healthy, those that are near to each other."""
+def test_hamis_plugin_serves_init_containers_and_several_gpus(cluster, scheduler, plugin):
+    """Shares are in the order in which v2.10's plugin counts containers. Healthy GPUs that are close together are chosen."""
     plugin, cards = plugin("node-v2.10")
     pod = cluster.make_pod("to-several", init=("fetch",), containers=("log", "main"), limits={
         "fetch": {GPU: "1", MEMORY: "500"}, "main": {GPU: "2", MEMORY: "200000", CORES: "20"}})
@@ -121,8 +121,8 @@ def test_init_containers_and_several_cards(cluster, scheduler, plugin):
 @pytest.mark.parametrize("form,gpus,why", [
     ("node-v2.10", 4, "1/4 CardNotHealth"), ("node-text-v2.4", 2, "1/2 CardNotHealth"),
     ("node-v2.10-mig", 1, "1/1 CardTypeMismatch")])
-def test_cards_that_are_not_given(cluster, scheduler, plugin, form, gpus, why):
-    """Not healthy by either form; and in mode mig, where HAMi's own scheduler says which instance is made."""
+def test_unhealthy_and_mig_gpus_are_not_assigned(cluster, scheduler, plugin, form, gpus, why):
+    """A GPU may be unhealthy in either form. In mode mig, only HAMi's own scheduler can choose the MIG instance."""
     plugin, _ = plugin(form)
     pod = cluster.make_pod("to-none", limits={"main": {GPU: str(gpus), MEMORY: "100"}})
     wait_until(lambda: why in (reason(scheduler, pod, plugin.node) or ""), what=why)
@@ -130,9 +130,9 @@ def test_cards_that_are_not_given(cluster, scheduler, plugin, form, gpus, why):
     cluster.delete_pod("to-none")
 
 
-# ---- HAMi's scheduler, and allotd ----
+# ---- HAMi's scheduler with allotd ----
 
-# What each container gets, in the order in which the kubelet asks: (container, [(card, MiB, percent)]).
+# The shares of each container, in the order of the kubelet's calls: (container, [(index of the GPU, MiB, percent)]).
 RECORDED = {
     "pod-v2.8-one": [("main", [(1, 3000, 30)])],
     "pod-v2.8-several": [("train", [(0, 1000, 10), (1, 1000, 10)]), ("serve", [(1, 500, 0)])],
@@ -144,7 +144,7 @@ RECORDED = {
 
 
 def bind_recorded(node, form):
-    """The pod as HAMi's scheduler leaves it, on this node's cards, and the lock that it holds."""
+    """Creates the pod and the node's lock as HAMi's scheduler writes them, with this node's GPUs."""
     cards = hami.recorded_cards(hami.recorded("node-v2.8"))
     pod = hami.recorded(form, **dict(zip(cards, node.uuids())))
     notes, spec = pod["metadata"]["annotations"], pod["spec"]
@@ -155,34 +155,34 @@ def bind_recorded(node, form):
     return pod
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
+@pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon needs root")
 @pytest.mark.parametrize("form", RECORDED)
-def test_hamis_scheduler_drives_allotd(make_node, form):  # noqa: F811
-    """The right card, whatever devices the kubelet picked; and HAMi's scheduler may go on."""
+def test_allotd_serves_pods_of_hamis_scheduler(make_node, form):  # noqa: F811
+    """Each container gets the GPU that was chosen, whatever devices the kubelet picked, and the node's lock is released."""
     node = make_node()
     uuids = node.uuids()
     pod = bind_recorded(node, form)
     for done, (container, shares) in enumerate(RECORDED[form], 1):
-        # The kubelet takes any devices: here all of the card that is wanted least.
+        # The kubelet picks arbitrary devices, here those of a wrong GPU.
         node.plugin.allocate([f"{uuids[1 - shares[0][0]]}-{i + 4 * done}" for i in range(len(shares))])
         tenants = node.tenants()
         assert len(tenants) == done
         tenant = tenants[f"default.{pod['metadata']['name']}.{container}"]
         assert quotas(tenant) == [(uuids[card], mib, cores, cores or 100) for card, mib, cores in shares]
         if done < len(RECORDED[form]):
-            assert node.is_locked(), "others of its containers wait for theirs"
+            assert node.is_locked(), "the pod has containers that wait for their shares"
     notes = node.annotations(pod["metadata"]["name"])
     assert notes[hami.PHASE] == "success" and not notes[hami.TO_ALLOCATE].strip(";")
-    # By this HAMi's scheduler knows what the pod has.
+    # HAMi's scheduler reads the pod's shares from this annotation.
     assert notes[hami.ALLOCATED] == pod["metadata"]["annotations"][hami.ALLOCATED]
     wait_until(lambda: not node.is_locked(), what="the lock's release")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
+@pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon needs root")
 def test_hamis_scheduler_reads_allotds_node(make_node):  # noqa: F811
-    """Each field of its type; and what it asks by the handshake is answered, in both versions' forms."""
+    """Each field has the right type, and the handshake of both versions is answered."""
     node = make_node()
-    notes = wait_until(lambda: (found := node.cluster.annotations(node.name)).get(hami.REGISTER) and found, what="the cards")
+    notes = wait_until(lambda: (found := node.cluster.annotations(node.name)).get(hami.REGISTER) and found, what="the GPUs")
     cards = hami.read_register(notes[hami.REGISTER])
     assert [card["id"] for card in cards] == node.uuids()
     assert all(card["health"] is True and card["mode"] == "hami-core" and card["devmem"] > 1000 for card in cards)
@@ -194,14 +194,14 @@ def test_hamis_scheduler_reads_allotds_node(make_node):  # noqa: F811
                    what="the answer")
 
 
-# ---- the records themselves ----
+# ---- the recordings themselves ----
 
-def test_the_records_are_what_they_say():
-    """They pass HAMi's own reading: nothing here tests a form that HAMi does not have."""
+def test_recordings_pass_hamis_parsers():
+    """This shows that the tests use no form that HAMi does not have."""
     for name in ("node-v2.8", "node-v2.10", "node-v2.10-mig"):
         notes = hami.recorded(name)["metadata"]["annotations"]
         for card in hami.read_register(notes[hami.REGISTER]):
-            assert all(card.values()), "what is false, 0 or empty is absent"
+            assert all(card.values()), "HAMi leaves out fields that are false, 0 or empty"
         assert hami.handshake_is_asked(notes[hami.HANDSHAKE])
         datetime.datetime.strptime(notes[hami.HANDSHAKE].partition("_")[2], "%Y-%m-%d %H:%M:%S")
     hami.read_scores(hami.recorded("node-v2.10")["metadata"]["annotations"][hami.SCORE])

@@ -1,5 +1,5 @@
-"""allot-scheduler in a cluster where some pods have unusual contents: U+0000 in any text, a megabyte of text, or broken
-annotations."""
+"""allot-scheduler in a cluster where some pods have unusual contents: U+0000 in texts, very long annotations, or annotations
+that claim GPU shares for a pod that requests none."""
 
 import json
 import time
@@ -12,9 +12,9 @@ from scheduler import Scheduler
 
 NODE = "odd-0"
 PODS = 1000
-LARGE = 70              # pods of 250 KB: more together than one answer may have
-# Noted by the pod's own author, who asks for no GPU.
-FORGED = {"hami.io/vgpu-node": NODE, "hami.io/vgpu-devices-allocated": "GPU-odd-0,NVIDIA,81920,100:;", "hami.io/bind-phase": "success"}
+# Annotations that a user wrote to a pod that requests no GPU.
+FORGED = {"hami.io/vgpu-node": NODE, "hami.io/vgpu-devices-allocated": "GPU-odd-0,NVIDIA,81920,100:;",
+          "hami.io/bind-phase": "success"}
 LIMITS = {"main": {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "1000"}}
 READY_S = 5
 
@@ -29,15 +29,15 @@ def is_ready(scheduler):
 
 
 def make(cluster, index, annotations=None, arguments=(), labels=None):
-    """A pod that a kubelet runs already, on a node that allot has nothing to do with."""
+    """A pod that is bound to a node without allot."""
     return cluster.request("POST", "/api/v1/namespaces/odd-pods/pods", {
         "metadata": {"name": f"odd-{index}", "annotations": annotations or {}, "labels": labels or {}},
         "spec": {"nodeName": "elsewhere", "containers": [{"name": "main", "image": "none", "args": list(arguments)}]}})
 
 
 @pytest.fixture(scope="module")
-def crowd(cluster):
-    """A thousand pods: each way of being odd among many that are not."""
+def many_pods(cluster):
+    """A thousand pods, of which some are unusual in each of the three ways."""
     cluster.request("POST", "/api/v1/namespaces", {"metadata": {"name": "odd-pods"}})
     cluster.make_gpu_node(NODE, [{"id": "GPU-odd-0"}, {"id": "GPU-odd-1"}])
     for i in range(PODS):
@@ -45,7 +45,7 @@ def crowd(cluster):
             make(cluster, i, FORGED)
         elif i % 20 == 3:
             make(cluster, i, {"note": "before\0after"}, ["sh", "-c", "printf 'a\0b'"])
-        elif i % 14 == 5:
+        elif i % 14 == 5:  # about 70 pods of 250 KB: together more than an API answer may have
             make(cluster, i, {"large": "x" * 250_000})
         else:
             make(cluster, i)
@@ -54,22 +54,22 @@ def crowd(cluster):
     cluster.request("DELETE", f"/api/v1/nodes/{NODE}")
 
 
-def test_ready_soon_and_told_of_what_comes(cluster, crowd, tmp_path):
+def test_scheduler_reads_and_watches_unusual_pods(cluster, many_pods, tmp_path):
     begun = time.monotonic()
     scheduler = scheduler_of(cluster, tmp_path / "odd")
     try:
         wait_until(lambda: is_ready(scheduler), 60, "all pods being known")
         ready_s = time.monotonic() - begun
         print(f"ready after {ready_s:.1f} s")
-        # Lists came whole, and the watch goes on past a pod with a NUL that is made while it is watched.
+        # The lists were complete. The watch continues after an event with a pod that contains a NUL.
         make(cluster, PODS, {"note": "\0"})
         pod = cluster.make_pod("after-the-odd-one", limits=LIMITS)
         status, answer = scheduler.post("/filter", {"Pod": pod, "Nodes": None, "NodeNames": [NODE]})
         assert status == 200 and answer["NodeNames"] == [NODE], answer
         wait_until(lambda: scheduler.ask("GET", "/explain/default/after-the-odd-one")[0] == 200, 20,
-                   "the pod that was made after the odd one")
+                   "the pod that was made after the one with a NUL")
         cluster.delete_pod("after-the-odd-one")
-        # Nothing is given to what only says that it has something; and it is named.
+        # Both GPUs are free, since annotations without a request count for nothing; the log names such a pod.
         whole = cluster.make_pod("whole", limits={"main": {"nvidia.com/gpu": "2"}})
         status, answer = scheduler.post("/filter", {"Pod": whole, "Nodes": None, "NodeNames": [NODE]})
         assert status == 200 and answer["NodeNames"] == [NODE], answer
@@ -82,8 +82,8 @@ def test_ready_soon_and_told_of_what_comes(cluster, crowd, tmp_path):
         scheduler.stop()
 
 
-def test_a_review_with_a_nul_is_judged(cluster, crowd, tmp_path):
-    """What kube-scheduler sends has the pod whole: a NUL in it must not hide what stands after it."""
+def test_filter_request_with_a_nul_is_read_completely(cluster, many_pods, tmp_path):
+    """kube-scheduler sends the whole pod. A NUL must not hide the text behind it."""
     scheduler = scheduler_of(cluster, tmp_path / "review")
     try:
         wait_until(lambda: is_ready(scheduler), 60, "all pods being known")

@@ -1,5 +1,5 @@
-"""The dashboard's view of the cluster: a real Prometheus that reads allot-scheduler, with a real API server, has data for every
-panel, and reports a node whose cards are implausible and a node without allotd."""
+"""The dashboard's view of the cluster: a real Prometheus that scrapes allot-scheduler has data for every panel, and its alerts
+report a node whose GPUs are implausible and a node without allotd."""
 
 import json
 import time
@@ -14,7 +14,7 @@ CLUSTER = "Cluster, as allot-scheduler sees it"
 
 
 @pytest.mark.skipif(not find("prometheus"), reason="prometheus is missing; scripts/test gets it")
-def test_the_clusters_panels_have_data(cluster, start, nodes, tmp_path):  # noqa: F811
+def test_cluster_panels_have_data_and_alerts_fire(cluster, start, nodes, tmp_path):  # noqa: F811
     s = start()
     wait_until(lambda: is_ready(s), what="all nodes and pods being known")
     prometheus = Prometheus(tmp_path / "prometheus", {"allot-scheduler": s.http})
@@ -25,23 +25,23 @@ def test_the_clusters_panels_have_data(cluster, start, nodes, tmp_path):  # noqa
                    cluster.pod("watched")["spec"].get("nodeName"), what="the pod being bound")
         register = json.dumps([{"id": "GPU-bad", "count": 10, "devmem": -5, "devcore": 100, "type": "NVIDIA-H200",
                                 "health": True}])
-        cluster.make_node("watched-liar", {"hami.io/node-nvidia-register": register,
+        cluster.make_node("watched-implausible", {"hami.io/node-nvidia-register": register,
                                            "hami.io/node-handshake":
                                                "Reported_" + time.strftime("%Y-%m-%d %H:%M:%S")})
-        queries = {what: expression for what, expression in dashboard_queries().items() if what[0] == CLUSTER}
+        queries = {panel: expression for panel, expression in dashboard_queries().items() if panel[0] == CLUSTER}
         assert len(queries) >= 10
 
-        def look(expression):
-            # What is a rate needs somebody who asks.
+        def query(expression):
+            # Rates need requests.
             s.post("/filter", {"Pod": pod, "NodeNames": nodes})
             return prometheus.query(expression)
 
-        for what, expression in queries.items():
-            wait_until(lambda: look(expression), what=f"data for {what}")
+        for panel, expression in queries.items():
+            wait_until(lambda: query(expression), what=f"data for {panel}")
         name, = {labels["pod"] for labels, _ in prometheus.query('hami_vgpu_memory_allocated_bytes{pod="watched"}')}
         assert name == "watched"
         prometheus.wait_for_alert("AllotNodeAside")
-        # Nobody has metrics of a node whose cards the scheduler knows.
+        # The scheduler knows the node's GPUs, but Prometheus has no metrics of its daemon.
         prometheus.wait_for_alert("AllotNodeWithoutArbiter", node=nodes[0])
         prometheus.wait_for_data("max(allot_scheduler_pods) >= 1", "the pod")
     finally:

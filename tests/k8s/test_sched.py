@@ -1,6 +1,6 @@
-"""Pods that ask for parts of GPUs, from a real kube-scheduler through allot-scheduler to allotd's part of the binding, on nodes
-without a kubelet: pods are placed as HAMi's formulas say, nothing is assigned twice, and a pod that does not fit waits
-with the reason."""
+"""Pods that request parts of GPUs, from a real kube-scheduler through allot-scheduler to allotd's part of the binding, on nodes
+without a kubelet: pods are placed by HAMi's formulas, no share is assigned twice, and a pod that does not fit waits with the
+reason."""
 
 import collections
 import concurrent.futures
@@ -18,13 +18,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cluster import SCHEDULER_TOKEN, ApiError, free_ports
 from machines import BUILD, wait_until
-from door import Door
+from api_proxy import ApiProxy
 from plugin import LOCK, DevicePlugin
-from test_fillers import would_fit
+from test_opportunistic import would_fit
 
 GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
 ALLOCATED = "hami.io/vgpu-devices-allocated"
-CARD_MIB = 81920
+GPU_MIB = 81920
 PROFILE = "cards-of-the-test"  # the schedulerName of this file's pods alone
 SLOTS = 10
 KILLS = int(os.environ.get("ALLOT_KILLS", "2"))
@@ -39,11 +39,11 @@ class Scheduler:
         self.directory = directory
         self.settings = settings
         self.port, = free_ports(1)
-        self.door = Door(cluster.port)  # to the API server
+        self.proxy = ApiProxy(cluster.port)  # to the API server
         self.process = None
 
     def launch(self):
-        config = self.cluster.kubeconfig("allot-scheduler.conf", self.door.port, f"token: {SCHEDULER_TOKEN}")
+        config = self.cluster.kubeconfig("allot-scheduler.conf", self.proxy.port, f"token: {SCHEDULER_TOKEN}")
         with open(self.directory / "allot-scheduler.log", "ab") as log:
             self.process = subprocess.Popen(
                 [BUILD / "allot-scheduler", "--kube-api", config, "--lease", "none", "--http-listen",
@@ -77,11 +77,11 @@ def scheduler(cluster, build_programs, tmp_path_factory):
     yield scheduler
     cluster.end("kube-scheduler")
     scheduler.end()
-    scheduler.door.close()
+    scheduler.proxy.close()
 
 
 class Nodes:
-    """Some that belong to one test."""
+    """The nodes of one test; its pods run only on them."""
 
     profile = PROFILE
 
@@ -91,7 +91,7 @@ class Nodes:
         self.nodes = []
         self.plugins = []
 
-    def add(self, cards=2, kind="NVIDIA-H200", mib=CARD_MIB, slots=SLOTS, **more):
+    def add(self, cards=2, kind="NVIDIA-H200", mib=GPU_MIB, slots=SLOTS, **more):
         node = f"{self.name}-{len(self.nodes)}"
         self.cluster.make_gpu_node(node, [{"id": f"GPU-{node}-{i}", "devmem": mib, "type": kind}
                                           for i in range(cards)], slices=slots, labels={"of": self.name}, **more)
@@ -110,7 +110,7 @@ class Nodes:
                                            **(more or {})}, **rest)
 
     def done(self, names):
-        """Those that are bound, and whose shares were given to their containers."""
+        """Those of the named pods whose containers all have their shares."""
         pods = self.cluster.request("GET", "/api/v1/namespaces/default/pods")["items"]
         return [pod for pod in pods if pod["metadata"]["name"] in names
                 and pod["metadata"].get("annotations", {}).get("hami.io/bind-phase") == "success"]
@@ -121,7 +121,7 @@ class Nodes:
         return self.placed(name)
 
     def place_on(self, card, name, mib, cores):
-        """As place(), on that card."""
+        """As place(), on that GPU; returns the share."""
         _, ((share,),) = self.place(name, mib=mib, cores=cores, annotations={"nvidia.com/use-gpuuuid": card})
         assert share == Share(card, mib, cores)
         return share
@@ -158,14 +158,14 @@ def events_of(cluster, name):
     return [event for event in cluster.events() if event["involvedObject"]["name"] == name]
 
 
-def card_score(used, slots=1, mib=0, cores=0, of_mib=CARD_MIB):
-    """HAMi's, of a card with `used` shares, with what is asked for."""
+def card_score(used, slots=1, mib=0, cores=0, of_mib=GPU_MIB):
+    """HAMi's score of a GPU with the shares `used`, for a request."""
     return 10 * ((slots + len(used)) / SLOTS + (cores + sum(one.cores for one in used)) / 100 +
                  (mib + sum(one.mib for one in used)) / of_mib)
 
 
-def test_fractions_of_one_node(nodes):
-    """By default pods fill a node before the next, and go to that card of it which has the lowest score."""
+def test_pods_fill_a_node_and_spread_over_its_gpus(nodes):
+    """By default pods fill one node before the next, on the GPU with the lowest score."""
     nodes.add(cards=3)
     nodes.add(cards=3)
     used = collections.defaultdict(list)
@@ -181,7 +181,7 @@ def test_fractions_of_one_node(nodes):
 
 
 def test_nodes_of_hamis_article(cluster, nodes):
-    """Its table of two nodes with four cards, by 19.75 and 10.50."""
+    """The article's table: two nodes with four GPUs and the scores 19.75 and 10.50."""
     first, second = nodes.add(cards=4, mib=8192, slots=1), nodes.add(cards=4, mib=8192, slots=1)
     for node, card, mib, cores in ((first, 0, 8000, 100), (first, 1, 8000, 100), (first, 2, 4480, 40),
                                    (second, 0, 4096, 60), (second, 3, 4096, 60)):
@@ -195,8 +195,8 @@ def test_nodes_of_hamis_article(cluster, nodes):
         cluster.delete_pod(name)
 
 
-def test_cards_of_hamis_article(cluster, nodes):
-    """Its two cards of one node, by 9.75 and 24.75."""
+def test_gpus_of_hamis_article(cluster, nodes):
+    """The article's two GPUs of one node, with the scores 9.75 and 24.75."""
     node = nodes.add(cards=2, mib=8000)
     cards = [f"GPU-{node}-{i}" for i in range(2)]
     used = [[nodes.place_on(cards[0], f"few-{i}", 1000, 5) for i in range(2)],
@@ -209,7 +209,7 @@ def test_cards_of_hamis_article(cluster, nodes):
         cluster.delete_pod(f"card-{policy}")
 
 
-def test_policies_that_pods_ask_for(nodes):
+def test_policies_of_pods(nodes):
     nodes.add()
     nodes.add()
     packed = {"hami.io/gpu-scheduler-policy": "binpack"}
@@ -219,8 +219,9 @@ def test_policies_that_pods_ask_for(nodes):
     assert other != node
 
 
-def test_fragmentation_keeps_what_few_can_do_without(nodes):
-    """The fuller node is of a type whose room is scarce for those who name it: by binpack it is filled, by fragmentation kept."""
+def test_fragmentation_policy_keeps_scarce_gpus_free(nodes):
+    """The fuller node has the GPU type with the least room for pods that request it: binpack fills it, fragmentation avoids
+    it."""
     rare, common = nodes.add(kind="NVIDIA-RARE"), nodes.add(kind="NVIDIA-COMMON")
     for i in range(2):
         assert nodes.place(f"rare-{i}", mib=40000, annotations={"nvidia.com/use-gputype": "rare"})[0] == rare
@@ -234,7 +235,7 @@ def test_fragmentation_keeps_what_few_can_do_without(nodes):
     assert placed_by("binpack") == rare
 
 
-def test_several_cards_and_containers(nodes):
+def test_several_gpus_and_containers(nodes):
     node = nodes.add(cards=4)
     limits = {"main": {GPU: "2", MEMORY: "40000"}, "side": {GPU: "1", MEMORY: "500", CORES: "5"},
               "early": {GPU: "1", MEMORY: "100"}}
@@ -249,7 +250,7 @@ def test_several_cards_and_containers(nodes):
 VCUDA = {"main": {"tencent.com/vcuda-core": "30", "tencent.com/vcuda-memory": "32"}}
 
 
-def test_vocabulary_of_gpu_manager(nodes):
+def test_gpu_managers_vocabulary(nodes):
     nodes.add(serves={"tencent.com/vcuda-core": "200", "tencent.com/vcuda-memory": "640"})
     _, ((share,),) = nodes.place("vcuda", limits=VCUDA)
     assert (share.mib, share.cores) == (32 * 256, 30)
@@ -259,31 +260,31 @@ def reasons_of(cluster, name):
     return [event["message"] for event in events_of(cluster, name) if event["reason"] == "FailedScheduling"]
 
 
-def test_words_that_the_kubelet_does_not_serve(cluster, nodes):
-    """Else the container would start without a GPU."""
+def test_resources_that_the_node_does_not_have(cluster, nodes):
+    """Such a pod must wait, because its container would start without a GPU."""
     nodes.add()
-    nodes.ask("foreign-words", limits=VCUDA)
-    wait_until(lambda: [why for why in reasons_of(cluster, "foreign-words") if "Insufficient tencent.com/vcuda-core" in why],
-               what="the reason")
-    assert not cluster.pod("foreign-words")["spec"].get("nodeName")
-    cluster.delete_pod("foreign-words")
+    nodes.ask("foreign-resources", limits=VCUDA)
+    wait_until(lambda: [why for why in reasons_of(cluster, "foreign-resources")
+                        if "Insufficient tencent.com/vcuda-core" in why], what="the reason")
+    assert not cluster.pod("foreign-resources")["spec"].get("nodeName")
+    cluster.delete_pod("foreign-resources")
 
 
-def test_words_of_hami_where_gpu_managers_are_served(cluster, nodes):
+def test_hamis_resources_on_a_node_with_gpu_managers(cluster, nodes):
     nodes.add(serves={"tencent.com/vcuda-core": "200", "tencent.com/vcuda-memory": "640"})
-    nodes.ask("hami-words", mib=1000)
-    wait_until(lambda: [why for why in reasons_of(cluster, "hami-words") if "2/2 CardNotServed" in why], what="the reason")
-    assert not cluster.pod("hami-words")["spec"].get("nodeName")
-    cluster.delete_pod("hami-words")
+    nodes.ask("hami-resources", mib=1000)
+    wait_until(lambda: [why for why in reasons_of(cluster, "hami-resources") if "2/2 CardNotServed" in why], what="the reason")
+    assert not cluster.pod("hami-resources")["spec"].get("nodeName")
+    cluster.delete_pod("hami-resources")
 
 
 def test_a_node_whose_device_plugin_is_gone(cluster, scheduler, nodes):
-    """Its annotation is still there; the kubelet has nothing to give. It comes back: so do pods."""
+    """Its annotation is still there, but no resource is allocatable: pods wait until the device plugin is back."""
     node = nodes.add()
     nodes.place("while-it-is-there", mib=1000)
     cluster.set_status(node, {"allocatable": {GPU: "0"}})
-    # Until allot-scheduler hears of it a pod is placed there.
-    wait_until(lambda: not would_fit(scheduler.port, node, 1, {}), what="allot-scheduler hearing of it")
+    # Until allot-scheduler has seen the change, it would place a pod there.
+    wait_until(lambda: not would_fit(scheduler.port, node, 1, {}), what="allot-scheduler seeing the change")
     nodes.ask("while-it-is-gone", mib=1000)
     wait_until(lambda: [why for why in reasons_of(cluster, "while-it-is-gone") if "2/2 CardNotServed" in why],
                what="the reason")
@@ -293,8 +294,8 @@ def test_a_node_whose_device_plugin_is_gone(cluster, scheduler, nodes):
 
 
 def test_preemption_by_kube_scheduler(cluster, nodes):
-    """With the chart's configuration, in words that the kubelet counts whole: the end of one of four makes room."""
-    urgent(cluster)
+    """With the chart's configuration and resources that kube-scheduler counts itself: it evicts one of four pods."""
+    make_priority_class(cluster)
     nodes.add(cards=1, serves={"tencent.com/vcuda-core": "100", "tencent.com/vcuda-memory": "320"})
     quarter = {"main": {"tencent.com/vcuda-core": "25", "tencent.com/vcuda-memory": "80"}}
     low = [f"low-{i}" for i in range(4)]
@@ -306,27 +307,27 @@ def test_preemption_by_kube_scheduler(cluster, nodes):
     assert len(nodes.done(low)) == 3
 
 
-def test_preemption_where_memory_is_what_lacks(cluster, nodes):
-    """kube-scheduler sees six parts of ten free: allot-scheduler evicts one of four itself, and the pod that was made for it in
-    its place waits."""
-    urgent(cluster)
+def test_preemption_for_gpu_memory(cluster, nodes):
+    """kube-scheduler sees six of ten slots free, so allot-scheduler itself evicts one of four pods. A pod that was created
+    later does not get the memory."""
+    make_priority_class(cluster)
     nodes.add(cards=1)
     low = [f"less-{i}" for i in range(4)]
     for name in low:
-        nodes.ask(name, mib=CARD_MIB // 4, more={"terminationGracePeriodSeconds": 0})
+        nodes.ask(name, mib=GPU_MIB // 4, more={"terminationGracePeriodSeconds": 0})
     wait_until(lambda: len(nodes.done(low)) == 4, what="four that fill the node")
-    nodes.ask("preempts-memory", mib=CARD_MIB // 4, more={"priorityClassName": "urgent-of-the-test"})
-    nodes.ask("in-its-place", mib=CARD_MIB // 4)
+    nodes.ask("preempts-memory", mib=GPU_MIB // 4, more={"priorityClassName": "urgent-of-the-test"})
+    nodes.ask("in-its-place", mib=GPU_MIB // 4)
     _, ((share,),) = nodes.placed("preempts-memory")
-    assert share.mib == CARD_MIB // 4
+    assert share.mib == GPU_MIB // 4
     assert len(nodes.done(low)) == 3 and not nodes.done(["in-its-place"])
     gone, = set(low) - {pod["metadata"]["name"] for pod in nodes.done(low)}
     wait_until(lambda: any(event["reason"] == "Preempted" for event in events_of(cluster, gone)), what="its event")
     cluster.delete_pod("in-its-place")
 
 
-def urgent(cluster):
-    """A PriorityClass above all others of these tests."""
+def make_priority_class(cluster):
+    """Makes sure that there is a PriorityClass above those of other pods."""
     try:
         cluster.request("POST", "/apis/scheduling.k8s.io/v1/priorityclasses",
                         {"metadata": {"name": "urgent-of-the-test"}, "value": 1000})
@@ -334,9 +335,9 @@ def urgent(cluster):
         assert error.status == 409
 
 
-def test_what_never_fits_waits_with_its_reason(cluster, nodes):
+def test_pod_that_never_fits_waits_with_the_reason(cluster, nodes):
     nodes.add()
-    nodes.ask("too-much", mib=CARD_MIB + 1)
+    nodes.ask("too-much", mib=GPU_MIB + 1)
 
     def reason():
         return [event["message"] for event in events_of(cluster, "too-much")
@@ -349,30 +350,30 @@ def test_what_never_fits_waits_with_its_reason(cluster, nodes):
     cluster.delete_pod("too-much")
 
 
-def test_told_no_too_early(cluster, scheduler, nodes):
-    """kube-scheduler hears of a pod's end and tries again while allot-scheduler does not know of it yet."""
+def test_pod_that_was_tried_too_early_is_placed(cluster, scheduler, nodes):
+    """kube-scheduler learns of a pod's end first, and tries again before allot-scheduler knows of it."""
     nodes.add(cards=1)
     nodes.place("held-for-long", mib=60000)
-    nodes.ask("told-no", mib=60000)
+    nodes.ask("tried-early", mib=60000)
 
     def refused():
-        """How often, since kube-scheduler counts what it says again."""
+        """How often kube-scheduler has reported the reason: it counts repetitions in one event."""
         return sum((event.get("series") or {}).get("count") or event.get("count") or 1
-                   for event in events_of(cluster, "told-no") if "CardInsufficientMemory" in event["message"])
+                   for event in events_of(cluster, "tried-early") if "CardInsufficientMemory" in event["message"])
 
     wait_until(refused, what="the event")
     before = refused()
-    scheduler.door.shut()
+    scheduler.proxy.refuse()
     try:
         cluster.delete_pod("held-for-long")
         wait_until(lambda: refused() > before, what="another try")
     finally:
-        scheduler.door.unshut()
-    assert nodes.placed("told-no")
+        scheduler.proxy.accept()
+    assert nodes.placed("tried-early")
 
 
-def test_metrics_have_what_was_given(cluster, scheduler, nodes):
-    """By Prometheus' own parser, under HAMi's names."""
+def test_metrics_show_assigned_shares(cluster, scheduler, nodes):
+    """They have HAMi's names, and Prometheus' own parser reads them."""
     node = nodes.add(cards=2)
     _, ((share,),) = nodes.place("measured", mib=20480, cores=30)
     with urllib.request.urlopen(f"http://127.0.0.1:{scheduler.port}/metrics", timeout=10) as answer:
@@ -380,14 +381,14 @@ def test_metrics_have_what_was_given(cluster, scheduler, nodes):
     samples = {(sample.name, sample.labels.get("device_uuid"), sample.labels.get("pod")): sample
                for family in page for sample in family.samples if sample.labels.get("node") == node}
     assert samples["hami_gpu_memory_allocated_bytes", share.card, None].value == 20480 << 20
-    assert samples["hami_node_gpu_memory_allocated_ratio", share.card, None].value == 20480 / CARD_MIB
+    assert samples["hami_node_gpu_memory_allocated_ratio", share.card, None].value == 20480 / GPU_MIB
     assert samples["hami_gpu_core_allocated_ratio", share.card, None].value == 30
     assert samples["hami_vgpu_memory_allocated_bytes", share.card, "measured"].labels["namespace"] == "default"
     (other,) = {card for name, card, _ in samples if name == "hami_gpu_shared_count"} - {share.card}
     assert samples["hami_gpu_shared_count", other, None].value == 0
 
 
-def test_end_of_a_pod_makes_room(cluster, nodes):
+def test_deleted_pod_makes_room(cluster, nodes):
     nodes.add(cards=1)
     nodes.place("in-the-way", mib=60000)
     nodes.ask("waits", mib=60000)
@@ -398,21 +399,21 @@ def test_end_of_a_pod_makes_room(cluster, nodes):
     assert share.mib == 60000
 
 
-def ask_at_once(nodes, names, **more):
-    """As many clients at a time as the API server takes."""
+def make_at_once(nodes, names, **more):
+    """Creates these pods with 16 clients at once."""
     with concurrent.futures.ThreadPoolExecutor(16) as clients:
         list(clients.map(lambda name: nodes.ask(name, **more), names))
 
 
 @pytest.mark.parametrize("count", [50] + ([PODS] if PODS > 50 else []))
-def test_many_at_once(cluster, nodes, count):
-    """Some 64 % fit, to the last percent and MiB; no card has more than it has, and all are placed that can be."""
+def test_many_pods_at_once(cluster, nodes, count):
+    """64 % of the pods fit exactly. All of these are placed, no GPU is overcommitted, and the others have a reason."""
     room = count * 16 // 25
     for _ in range(room // 8):
         nodes.add(cards=2)
     names = [f"many-{count}-{i}" for i in range(count)]
     began = time.monotonic()
-    ask_at_once(nodes, names, mib=CARD_MIB // 4, cores=25)
+    make_at_once(nodes, names, mib=GPU_MIB // 4, cores=25)
     created = time.monotonic()
     wait_until(lambda: len(nodes.done(names)) == room, 60 + count, f"{room} pods")
     print(f"{count} pods created in {created - began:.1f} s, {room} placed {time.monotonic() - created:.1f} s later")
@@ -420,92 +421,92 @@ def test_many_at_once(cluster, nodes, count):
     waiting = set(names) - {pod["metadata"]["name"] for pod in done}
     wait_until(lambda: waiting <= {event["involvedObject"]["name"] for event in cluster.events()
                                    if event["type"] == "Warning" and "Card" in event["message"]},
-               60, "a reason for each other")
-    check_full_cards(done, cards=room // 4)
+               60, "a reason for each pod that waits")
+    check_full_gpus(done, gpus=room // 4)
     assert len(nodes.done(names)) == room
-    # Those that wait first: none is to be bound by then.
+    # Pending pods are deleted first, so that none of them is bound in place of a deleted one.
     for name in sorted(names, key=lambda name: name not in waiting):
         cluster.delete_pod(name)
 
 
-def check_full_cards(pods, cards):
-    """Four pods with a quarter each on every card."""
+def check_full_gpus(pods, gpus):
+    """Asserts that these pods are four on each GPU, with a quarter each."""
     used = collections.defaultdict(list)
     for pod in pods:
         (share,), = shares_of(pod)
         assert share.card.startswith(f"GPU-{pod['spec']['nodeName']}-")
         used[share.card].append(share)
-    assert len(pods) == 4 * cards and len(used) == cards
+    assert len(pods) == 4 * gpus and len(used) == gpus
     for shares in used.values():
         assert sum(share.cores for share in shares) == 100
-        assert sum(share.mib for share in shares) == CARD_MIB
+        assert sum(share.mib for share in shares) == GPU_MIB
 
 
 @pytest.mark.parametrize("kill", range(KILLS))
-def test_scheduler_killed_meanwhile(cluster, nodes, scheduler, kill):
-    """What it had begun is ended by the next, and no card is given twice."""
+def test_scheduler_killed_while_pods_are_placed(cluster, nodes, scheduler, kill):
+    """The next scheduler finishes the bindings that were begun, and no share is assigned twice."""
     draw = random.Random(kill)
     nodes.add(cards=2)
     nodes.add(cards=2)
     names = [f"killed-{kill}-{i}" for i in range(16)]
     for name in names:
-        nodes.ask(name, mib=CARD_MIB // 4, cores=25)
+        nodes.ask(name, mib=GPU_MIB // 4, cores=25)
     after = draw.randrange(12)
-    wait_until(lambda: len(nodes.done(names)) >= after, what="some of them")
+    wait_until(lambda: len(nodes.done(names)) >= after, what="the first pods")
     time.sleep(draw.random() * 0.05)
     scheduler.process.kill()
     scheduler.process.wait()
     scheduler.launch()
-    wait_until(lambda: len(nodes.done(names)) == len(names), 60, "all of them")
-    check_full_cards(nodes.done(names), cards=4)
+    wait_until(lambda: len(nodes.done(names)) == len(names), 60, "all pods")
+    check_full_gpus(nodes.done(names), gpus=4)
     for name in names:
         cluster.delete_pod(name)
 
 
-def test_watch_broken_meanwhile(cluster, nodes, scheduler):
-    """Connections to the API server are cut while pods are placed: nothing is lost, and no card is given twice."""
+def test_connections_cut_while_pods_are_placed(cluster, nodes, scheduler):
+    """Connections to the API server are cut while pods are placed: all pods are placed, and no share is assigned twice."""
     draw = random.Random(1)
     nodes.add(cards=2)
     nodes.add(cards=2)
     names = [f"cut-{i}" for i in range(16)]
-    passed = scheduler.door.passed
-    ask_at_once(nodes, names, mib=CARD_MIB // 4, cores=25)
+    passed = scheduler.proxy.passed
+    make_at_once(nodes, names, mib=GPU_MIB // 4, cores=25)
     for _ in range(8):
-        scheduler.door.cut()
+        scheduler.proxy.cut()
         time.sleep(draw.random() * 0.3)
-    assert scheduler.door.passed > passed
-    wait_until(lambda: len(nodes.done(names)) == len(names), 60, "all of them")
-    check_full_cards(nodes.done(names), cards=4)
+    assert scheduler.proxy.passed > passed
+    wait_until(lambda: len(nodes.done(names)) == len(names), 60, "all pods")
+    check_full_gpus(nodes.done(names), gpus=4)
     for name in names:
         cluster.delete_pod(name)
 
 
-def test_news_that_the_server_has_forgotten(cluster, nodes, scheduler):
-    """What happened while the scheduler was cut off is in no watch any more (410): it lists anew."""
+def test_changes_that_the_watch_can_not_report(cluster, nodes, scheduler):
+    """etcd has compacted the changes of an outage, so the watch is refused with 410, and the scheduler lists again."""
     node = nodes.add(cards=1)
     nodes.place("unseen", mib=60000)
-    scheduler.door.shut()
+    scheduler.proxy.refuse()
     try:
         cluster.delete_pod("unseen")
         for beat in range(5):
             changed = cluster.patch(f"/api/v1/nodes/{node}", {"annotations": {"beat": str(beat)}})
         cluster.compact(int(changed["metadata"]["resourceVersion"]))
     finally:
-        scheduler.door.unshut()
+        scheduler.proxy.accept()
     _, ((share,),) = nodes.place("seen", mib=60000)
     assert share.mib == 60000
 
 
-def test_server_restarted_meanwhile(cluster, nodes):
-    """Last, as others would wait for the server."""
+def test_server_restarted_while_pods_are_placed(cluster, nodes):
+    """This test is the last one, because others would have to wait for the server."""
     nodes.add(cards=2)
     nodes.add(cards=2)
     names = [f"restarted-{i}" for i in range(16)]
     for name in names:
-        nodes.ask(name, mib=CARD_MIB // 4, cores=25)
-    wait_until(lambda: nodes.done(names), what="the first of them")
+        nodes.ask(name, mib=GPU_MIB // 4, cores=25)
+    wait_until(lambda: nodes.done(names), what="the first pods")
     cluster.restart_apiserver()
-    wait_until(lambda: len(nodes.done(names)) == len(names), 90, "all of them")
-    check_full_cards(nodes.done(names), cards=4)
+    wait_until(lambda: len(nodes.done(names)) == len(names), 90, "all pods")
+    check_full_gpus(nodes.done(names), gpus=4)
     for name in names:
         cluster.delete_pod(name)

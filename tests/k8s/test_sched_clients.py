@@ -1,5 +1,5 @@
-"""Authentication of allot-scheduler's clients: a real kube-scheduler with a certificate and one without; and explanations for a
-token, up to the allowed rate of requests."""
+"""Authentication of allot-scheduler's clients, with a real kube-scheduler that has a client certificate and one that has none;
+and the rate limit of explanations."""
 
 import json
 import time
@@ -37,22 +37,23 @@ def launch(cluster, scheduler, **tls):
     cluster.launch_scheduler(f"https://{scheduler.https}", name=PROFILE, tls={"caFile": str(scheduler.certificate), **tls})
 
 
-def test_kube_scheduler_shows_its_certificate(cluster, scheduler):
+def test_kube_scheduler_needs_a_client_certificate(cluster, scheduler):
     launch(cluster, scheduler)
     cluster.make_pod("shown", limits=LIMITS, more={"schedulerName": PROFILE, "nodeSelector": {"of": "clients"}})
-    wait_until(lambda: "a request for /filter was refused: a client certificate signed by an authority in client_ca is required" in
-               scheduler.log.read_text(), 60, "the refusal of one that shows none")
+    refusal = "a request for /filter was refused: a client certificate signed by an authority in client_ca is required"
+    wait_until(lambda: refusal in scheduler.log.read_text(), 60, "the refusal without a certificate")
     assert not cluster.pod("shown")["spec"].get("nodeName")
     cluster.end("kube-scheduler")
-    launch(cluster, scheduler, certFile=str(cluster.path("kube-scheduler.crt")), keyFile=str(cluster.path("kube-scheduler.key")))
+    launch(cluster, scheduler, certFile=str(cluster.path("kube-scheduler.crt")),
+           keyFile=str(cluster.path("kube-scheduler.key")))
     pod = wait_until(lambda: one if (one := cluster.pod("shown"))["spec"].get("nodeName") else None, 60, "the binding")
     assert pod["spec"]["nodeName"] == "clients-0"
     assert pod["metadata"]["annotations"]["hami.io/bind-phase"] == "allocating"
     cluster.delete_pod("shown")
 
 
-def test_explanations_are_bounded(cluster, scheduler):
-    """200 nodes' worth a second, of which one of few nodes counts 100."""
+def test_explanations_are_rate_limited(cluster, scheduler):
+    """The limit is 200 nodes a second, and an explanation of few nodes counts as 100."""
     cluster.make_pod("explained", limits=LIMITS)
 
     def explain():
@@ -68,7 +69,7 @@ def test_explanations_are_bounded(cluster, scheduler):
         count += 1
         assert count <= 4 + 2 * (time.monotonic() - begun)
     assert answer == (429, "1")
-    # Others are answered all the same, and it once more a little later.
+    # Other requests are answered, and the next explanation is a little later.
     status, text = scheduler.ask("GET", "/metrics")
     assert status == 200 and b"allot_scheduler_nodes " in text
     wait_until(lambda: explain()[0] == 200, 20, "the next explanation")

@@ -1,4 +1,4 @@
-"""allot-scheduler with a real API server; the test sends it the requests that kube-scheduler sends to an extender."""
+"""allot-scheduler with a real API server. The test sends it the requests that kube-scheduler sends to an extender."""
 
 import json
 import signal
@@ -35,7 +35,7 @@ def start(request, cluster, tmp_path):
 
 @pytest.fixture
 def nodes(request, cluster):
-    """Two, with two cards each."""
+    """Two nodes with two GPUs each."""
     names = [f"{request.node.name.replace('_', '-')}-{i}" for i in range(2)]
     for name in names:
         cluster.make_node(name, {"hami.io/node-nvidia-register": json.dumps([card(i, name) for i in range(2)]),
@@ -47,7 +47,7 @@ def is_ready(scheduler):
     return scheduler.ask("GET", "/readyz")[0] == 200
 
 
-def test_a_pod_is_filtered_scored_and_bound(cluster, start, nodes):
+def test_pod_is_filtered_scored_and_bound(cluster, start, nodes):
     s = start()
     wait_until(lambda: is_ready(s), what="all nodes and pods being known")
     pod = cluster.make_pod("fits", limits={"main": {"nvidia.com/gpu": "2", "nvidia.com/gpumem": "3000",
@@ -65,14 +65,14 @@ def test_a_pod_is_filtered_scored_and_bound(cluster, start, nodes):
     assert annotations[PHASE] == "allocating" and annotations["hami.io/vgpu-node"] == nodes[0]
     assert sorted(annotations["hami.io/vgpu-devices-to-allocate"].strip(":;").split(":")) == [
         f"GPU-{nodes[0]}-{i},NVIDIA,3000,30" for i in range(2)]
-    # It is another's turn on that node when the device plugin has let the lock go; what is wrong is said.
+    # The node is locked until the device plugin releases the lock, so another binding fails with the reason.
     status, answer = s.post("/bind", {"PodName": "fits", "PodNamespace": "default", "PodUID": "other", "Node": nodes[0]})
     assert status == 200 and answer["Error"]
     text = s.ask("GET", "/metrics")[1].decode()
     assert 'allot_scheduler_requests_total{verb="filter",result="good"} 1\n' in text
 
 
-def test_a_pod_that_asks_too_much(cluster, start, nodes):
+def test_pod_that_requests_too_much(cluster, start, nodes):
     s = start()
     wait_until(lambda: is_ready(s), what="all nodes and pods being known")
     pod = cluster.make_pod("large", limits={"main": {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "40000"}})
@@ -94,7 +94,7 @@ def test_one_of_two_replicas_binds(cluster, start, nodes):
     status, answer = second.post("/filter", {"Pod": pod, "NodeNames": nodes})
     assert status == 200 and sorted(answer["NodeNames"]) == nodes
     assert "does not lead" in second.bind(pod, nodes[0])
-    # One that ends lets go of it.
+    # A replica that ends releases the lease.
     first.stop()
     wait_until(lambda: second.ask("GET", "/leaderz")[0] == 200, what="the second to lead")
     wait_until(lambda: second.bind(pod, nodes[1]) == "" or
@@ -102,8 +102,8 @@ def test_one_of_two_replicas_binds(cluster, start, nodes):
     assert cluster.pod("replicas")["spec"]["nodeName"] == nodes[1]
 
 
-def test_the_leader_is_killed(cluster, start, nodes):
-    """With the lease as it is by default, 14 s: another leads when that is over, and knows what the first had given."""
+def test_replica_takes_over_from_a_killed_leader(cluster, start, nodes):
+    """With the default lease of 14 s, another replica leads when it has expired, and knows the shares that were assigned."""
     lease = "lease = default/leader-killed\n"
     first = start(lease)
     wait_until(lambda: first.ask("GET", "/leaderz")[0] == 200, what="the first to lead")
@@ -126,8 +126,8 @@ def test_the_leader_is_killed(cluster, start, nodes):
     assert cluster.pod("after-the-kill")["spec"]["nodeName"] == nodes[1]
 
 
-def test_a_server_that_can_not_be_reached(cluster, start):
-    """The webhook answers all the same; the extender says why it does not."""
+def test_unreachable_api_server(cluster, start):
+    """The program starts and is healthy but not ready, and the extender's answers give the reason."""
     (folder := cluster.path("nowhere")).mkdir()
     kubeconfig = cluster.kubeconfig("nowhere/closed.conf", port=1, user=f"token: {SCHEDULER_TOKEN}")
     s = Scheduler(folder / "s", f"kube_api = {kubeconfig}\nlease = none\n")

@@ -51,15 +51,16 @@ def scheduler(cluster, kubelet, tmp_path):
     cluster.end("kube-controller-manager")
     cluster.end("kube-scheduler")
     scheduler.end()
-    scheduler.door.close()
+    scheduler.proxy.close()
 
 
-class Deployment:
+class RollingDeployment:
     def __init__(self, cluster, kubelet, shared):
         self.cluster = cluster
-        # No controller takes away the taint that a new node has. Nodes of other tests have no kubelet.
+        # Tolerations: no controller removes the taint of a new node. Selector: nodes of other tests have no kubelet.
         spec = {"schedulerName": PROFILE, "nodeSelector": {"kubernetes.io/hostname": kubelet.node},
-                "tolerations": [{"operator": "Exists"}], **kubelet.pod_spec({"main": ({GPU: 1, MEMORY: 1000, CORES: 5}, ["/bin/sleep", "100000"])}, shared)}
+                "tolerations": [{"operator": "Exists"}],
+                **kubelet.pod_spec({"main": ({GPU: 1, MEMORY: 1000, CORES: 5}, ["/bin/sleep", "100000"])}, shared)}
         cluster.request("POST", DEPLOYMENTS, {"metadata": {"name": NAME}, "spec": {
             "replicas": REPLICAS, "selector": {"matchLabels": {"app": NAME}},
             "template": {"metadata": {"labels": {"app": NAME}}, "spec": spec}}})
@@ -98,7 +99,7 @@ def test_no_pod_fails_while_daemon_and_scheduler_are_updated(cluster, kubelet, d
     shared = tmp_path / "shared"
     shared.mkdir()
     choose = random.Random(3)
-    deployment = Deployment(cluster, kubelet, shared)
+    deployment = RollingDeployment(cluster, kubelet, shared)
     try:
         deployment.wait()
         for number in range(UPDATES):

@@ -1,4 +1,4 @@
-"""The webhook, called by a real API server: how it changes objects, which it refuses, and what happens if it is unreachable."""
+"""The webhook, called by a real API server: it completes or refuses pods, and pods are admitted while it is unreachable."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ NAMESPACE = "webhook"
 
 
 def configuration(scheduler, policy):
-    """As the manual has it, but by URL: there are no services here."""
+    """The configuration of the manual, but with a URL, because no Service works here."""
     ignored = [{"key": "allot.dev/webhook", "operator": "NotIn", "values": ["ignore"]},
                {"key": "hami.io/webhook", "operator": "NotIn", "values": ["ignore"]}]
     return {"metadata": {"name": "allot"}, "webhooks": [{
@@ -32,7 +32,7 @@ def configuration(scheduler, policy):
 
 
 class Webhook:
-    """A server, and a cluster that asks it before pods are stored."""
+    """allot-scheduler, and a cluster that calls its webhook before pods are stored."""
 
     def __init__(self, cluster, folder, settings="", policy="Fail"):
         self.cluster = cluster
@@ -44,8 +44,8 @@ class Webhook:
                 assert error.status == 409
         self.scheduler = Scheduler(folder, settings)
         cluster.request("POST", CONFIGURATIONS, configuration(self.scheduler, policy))
-        # The API server learns of it by a watch.
-        wait_until(self.is_asked, what="the API server asking")
+        # The API server learns of the webhook by a watch.
+        wait_until(self.is_asked, what="the API server calling the webhook")
 
     def is_asked(self):
         return self.make({"nvidia.com/gpu": "1"})["spec"]["schedulerName"] == "allot-scheduler"
@@ -68,12 +68,12 @@ class Webhook:
         try:
             return self.make({"nvidia.com/gpu": "1"})["spec"]["schedulerName"] == "default-scheduler"
         except ApiError:
-            return False  # it is asked in vain
+            return False  # the API server still calls the webhook
 
     def close(self):
-        """Whoever comes next has a webhook of its own."""
+        """Removes the webhook, and waits until it is no longer called, so that the next test can have its own."""
         self.cluster.request("DELETE", f"{CONFIGURATIONS}/allot")
-        wait_until(self.is_left_alone, what="the API server no longer asking")
+        wait_until(self.is_left_alone, what="the API server no longer calling the webhook")
         if self.scheduler.process.poll() is None:
             self.scheduler.stop()
 
@@ -95,7 +95,7 @@ def resources(pod):
     return pod["spec"]["containers"][0]["resources"]
 
 
-def test_pods_come_out_complete(webhook):
+def test_pods_are_completed(webhook):
     w = webhook("runtime_class = none\nguard_environment = rewrite\n")
     pod = w.make({"nvidia.com/gpumem": "3000", "nvidia.com/priority": "0"},
                  annotations={"allot.dev/workload": "inference"},
@@ -107,19 +107,19 @@ def test_pods_come_out_complete(webhook):
                                                    {"name": "CUDA_TASK_PRIORITY", "value": "0"}]
     assert pod["metadata"]["annotations"]["hami.io/gpu-scheduler-policy"] == "spread"
     assert pod["metadata"]["annotations"]["hami.io/node-scheduler-policy"] == "binpack"
-    # gpu-manager's, in bytes.
+    # gpu-manager's resource names, with the memory in bytes.
     pod = w.make({"tencent.com/vcuda-core": "20", "tencent.com/vcuda-memory": "8Gi"})
     expected = {"tencent.com/vcuda-core": "20", "tencent.com/vcuda-memory": "32"}
     assert resources(pod) == {"limits": expected, "requests": expected}
-    # A container that asks for nothing is left as it was.
+    # A pod that requests no GPU is not changed.
     pod = w.make({"cpu": "1"})
     assert pod["spec"]["schedulerName"] == "default-scheduler" and set(resources(pod)["limits"]) == {"cpu"}
     pod = w.make({"nvidia.com/gpu": "1"}, schedulerName="volcano")
     assert pod["spec"]["schedulerName"] == "volcano"
 
 
-def test_who_made_it_is_warned(webhook):
-    """In the header that kubectl shows."""
+def test_creator_of_a_pod_gets_the_warning(webhook):
+    """The warning is in the header that kubectl shows."""
     w = webhook()
     request = urllib.request.Request(
         f"{w.cluster.url}/api/v1/namespaces/{NAMESPACE}/pods", method="POST",
@@ -134,21 +134,21 @@ def test_who_made_it_is_warned(webhook):
 
 def test_pods_are_refused_with_the_reason(webhook):
     w = webhook("guard_mounts = deny\nimages = none, allowed/*\n")
-    said = w.refusal({"nvidia.com/gpu": "1"}, nodeName="somewhere")
-    assert said.startswith("403: ") and "admission webhook \\\"pods.allot.dev\\\" denied the request: " \
-                                        "pod has node assigned: somewhere" in said
-    said = w.refusal({"nvidia.com/gpu": "1", "nvidia.com/gpucores": "130"})
-    assert said.startswith("422: ") and "container main: nvidia.com/gpucores: '130': must be 0 to 100" in said
-    said = w.refusal({"nvidia.com/gpu": "1"}, container={"securityContext": {"privileged": True}})
-    assert "container main: securityContext.privileged is true (the container requests a GPU)" in said
-    said = w.refusal({"nvidia.com/gpu": "1"}, volumes=[{"name": "d", "hostPath": {"path": "/dev/nvidia0"}}])
-    assert "volume d: the host path /dev/nvidia0 contains device files" in said
-    said = w.refusal({"nvidia.com/gpu": "1"}, container={"image": "other"})
-    assert "image 'other' is not allowed to use GPUs" in said
+    refusal = w.refusal({"nvidia.com/gpu": "1"}, nodeName="somewhere")
+    assert refusal.startswith("403: ") and "admission webhook \\\"pods.allot.dev\\\" denied the request: " \
+                                        "pod has node assigned: somewhere" in refusal
+    refusal = w.refusal({"nvidia.com/gpu": "1", "nvidia.com/gpucores": "130"})
+    assert refusal.startswith("422: ") and "container main: nvidia.com/gpucores: '130': must be 0 to 100" in refusal
+    refusal = w.refusal({"nvidia.com/gpu": "1"}, container={"securityContext": {"privileged": True}})
+    assert "container main: securityContext.privileged is true (the container requests a GPU)" in refusal
+    refusal = w.refusal({"nvidia.com/gpu": "1"}, volumes=[{"name": "d", "hostPath": {"path": "/dev/nvidia0"}}])
+    assert "volume d: the host path /dev/nvidia0 contains device files" in refusal
+    refusal = w.refusal({"nvidia.com/gpu": "1"}, container={"image": "other"})
+    assert "image 'other' is not allowed to use GPUs" in refusal
     assert w.make({"nvidia.com/gpu": "1"})["spec"]["schedulerName"] == "allot-scheduler"
 
 
-def test_who_opts_out_is_not_asked_about(webhook):
+def test_labels_opt_out_of_the_webhook(webhook):
     w = webhook()
     for label in ("allot.dev/webhook", "hami.io/webhook"):
         pod = w.make({"nvidia.com/gpumem": "100"}, labels={label: "ignore"})
@@ -157,8 +157,8 @@ def test_who_opts_out_is_not_asked_about(webhook):
     assert pod["spec"]["schedulerName"] == "default-scheduler"
 
 
-def test_pods_pass_while_the_webhook_is_down(webhook):
-    """With failurePolicy Ignore, as it is installed; with Fail they wait for it."""
+def test_pods_are_admitted_while_the_webhook_is_down(webhook):
+    """With failurePolicy Ignore, which is the default of the installation; with Fail they would be refused."""
     w = webhook(policy="Ignore")
     w.scheduler.stop()
     pod = w.make({"nvidia.com/gpumem": "100"})
@@ -166,8 +166,8 @@ def test_pods_pass_while_the_webhook_is_down(webhook):
     assert resources(pod)["limits"] == {"nvidia.com/gpumem": "100"}
 
 
-def test_a_new_certificate_needs_no_restart(webhook):
-    """The API server keeps its connection; one that it makes anew meets the new certificate."""
+def test_new_certificate_needs_no_restart(webhook):
+    """The API server may keep its old connection. A new connection gets the new certificate."""
     w = webhook()
     w.scheduler.certificate.unlink()
     w.scheduler.key.unlink()
@@ -181,7 +181,7 @@ def test_a_new_certificate_needs_no_restart(webhook):
         try:
             return w.is_asked()
         except ApiError:
-            return False  # it does not know yet whom to trust
+            return False  # it does not trust the new certificate yet
 
-    wait_until(is_asked, what="the API server taking the new certificate")
+    wait_until(is_asked, what="the API server accepting the new certificate")
     assert "were read again" in w.scheduler.log.read_text()

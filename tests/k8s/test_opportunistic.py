@@ -1,6 +1,6 @@
-"""Inference pods use the GPU time that trainings leave, and make room when the trainings need it again: with a real API
-server and kube-scheduler, allot-scheduler with place_by_use, and one node whose allotd has programs that work on a simulated
-card."""
+"""Opportunistic inference pods use the GPU time that trainings leave, and are evicted when the trainings need it again. The
+tests have a real API server and kube-scheduler, allot-scheduler with place_by_use, and a node whose containers run kernels on
+a simulated GPU."""
 
 import json
 import os
@@ -18,15 +18,15 @@ from machines import BUILD, wait_until
 from test_allocate import make_node  # noqa: F401
 
 ALLOCATED, BORROWED = "hami.io/vgpu-devices-allocated", "allot.dev/borrowed"
-USE, SHUT = "allot.dev/node-use", "allot.dev/node-shut"
+USE, COOLDOWN = "allot.dev/node-use", "allot.dev/node-shut"
 BY_USE = {"allot.dev/placement": "use"}
-PROFILE = "fills"
+PROFILE = "opportunistic-of-the-test"
 PATIENCE_S = 2
 TRAINING = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "81920", "nvidia.com/gpucores": "80"}
 INFERENCE = {"nvidia.com/gpu": "1", "nvidia.com/gpumem": "8192", "nvidia.com/gpucores": "20"}
 
 
-class Placing:
+class Schedulers:
     """allot-scheduler and kube-scheduler, for pods of this file's schedulerName."""
 
     def __init__(self, cluster, directory):
@@ -34,7 +34,7 @@ class Placing:
         self.port, = free_ports(1)
         self.log_path = directory / "log"
         self.audit = directory / "audit.log"
-        self.config = cluster.kubeconfig("fills.conf", user=f"token: {SCHEDULER_TOKEN}")
+        self.config = cluster.kubeconfig("opportunistic.conf", user=f"token: {SCHEDULER_TOKEN}")
         self.start()
         cluster.launch_scheduler(f"http://127.0.0.1:{self.port}", name=PROFILE)
 
@@ -48,17 +48,17 @@ class Placing:
         wait_until(lambda: self.get("/readyz") is not None, what="allot-scheduler")
 
     def kill(self):
-        """And another in its place."""
+        """Kills allot-scheduler and starts another in its place."""
         self.process.kill()
         self.process.wait()
         self.start()
 
     def would_fit(self, node, cores, annotations):
-        """Whether a pod that nobody makes would find room there."""
+        """Whether a pod with these annotations would fit on that node; the pod is not created."""
         return would_fit(self.port, node, cores, annotations)
 
-    def shut_for(self, node):
-        """The seconds for which that node's only card takes nobody by use; None: what is used of it is not known."""
+    def cooldown_s(self, node):
+        """For how many seconds that node's only GPU accepts no opportunistic pods; None while its use is not known."""
         name = f'allot_scheduler_card_shut_seconds{{device_index="0",node="{node}"'
         lines = [line for line in (self.get("/metrics") or "").splitlines() if line.startswith(name)]
         return float(lines[0].split()[-1]) if lines else None
@@ -99,11 +99,11 @@ def would_fit(port, node, cores, annotations):
 
 
 @pytest.fixture(scope="module")
-def placing(cluster, build_programs, tmp_path_factory):
+def schedulers(cluster, build_programs, tmp_path_factory):
     build_programs("etcd", "kube-apiserver", "kube-scheduler")
-    placing = Placing(cluster, tmp_path_factory.mktemp("fills"))
-    yield placing
-    placing.close()
+    schedulers = Schedulers(cluster, tmp_path_factory.mktemp("opportunistic"))
+    yield schedulers
+    schedulers.close()
 
 
 class Pods:
@@ -120,7 +120,7 @@ class Pods:
                          "containers": [{"name": "main", "image": "none", "resources": {"limits": limits}}], **more}}
         self.cluster.request("POST", "/api/v1/namespaces/default/pods", body)
 
-    def fill(self, name, **more):
+    def make_inference(self, name, **more):
         self.make(name, INFERENCE, {"allot.dev/workload": "inference"}, **more)
 
     def get(self, name):
@@ -134,7 +134,7 @@ class Pods:
         pod = self.get(name)
         return pod is not None and pod["spec"].get("nodeName") == self.node
 
-    def notes(self, name):
+    def annotations_of(self, name):
         return self.get(name)["metadata"]["annotations"]
 
     def events(self, reason):
@@ -142,14 +142,14 @@ class Pods:
                 if event["reason"] == reason}
 
     def event(self, reason, name):
-        """The message of a pod's event, once it is written: what it tells of is seen before."""
+        """The message of a pod's event. Waits for it, because an event is written after the change that it reports."""
         return wait_until(lambda: self.events(reason).get(name), 30, f"{name}'s event {reason}")
 
 
-# ---- one node whose containers compute ----
+# ---- a node whose containers run kernels ----
 
 class Load:
-    """A container's program: kernels of 5 ms, one after the other, counted while it runs."""
+    """A container's program: kernels of 5 ms, one after the other. `kernels` counts them while it runs."""
 
     def __init__(self, answer):
         host = {inside: outside for inside, outside, _ in answer.mounts}
@@ -175,8 +175,8 @@ class Load:
         self.reader.join()
 
 
-class Worked:
-    """How much each has worked between two looks: of kernels of one length, ratios need no clock."""
+class WorkShare:
+    """Counts the kernels of each load since a moment. All kernels have the same length, so ratios need no clock."""
 
     def __init__(self, loads):
         self.loads = loads
@@ -188,7 +188,7 @@ class Worked:
     def since(self):
         return {name: kernels - self.before[name] for name, kernels in self.kernels().items()}
 
-    def part(self, name):
+    def fraction(self, name):
         since = self.since()
         return since[name] / max(1, sum(since.values()))
 
@@ -197,8 +197,8 @@ class Worked:
         return self
 
 
-class Running:
-    """A node of a kubelet's stand-in: what is bound is allocated, and started when it is told to."""
+class RunningNode:
+    """A node with a test kubelet: a bound pod gets its devices, and its program is started by the test."""
 
     def __init__(self, node, pods):
         self.node = node
@@ -215,7 +215,7 @@ class Running:
         self.loads[name] = Load(self.answers[name])
 
     def end(self, name):
-        """As a kubelet does whose pod is gone."""
+        """Ends a pod's program, as a kubelet does when the pod is deleted."""
         if name in self.loads:
             self.loads.pop(name).end()
 
@@ -226,7 +226,7 @@ class Running:
 
 @pytest.fixture
 def running(make_node, cluster):  # noqa: F811
-    # Use is measured over five seconds, so that a moment more than its cap is none.
+    # Use is averaged over five seconds, so that a short burst above a tenant's cap does not count.
     node = make_node("kube_use_window = 5s\n", cards="h200")
     path = f"/api/v1/nodes/{node.name}"
     amounts = {"cpu": "64", "memory": "512Gi", "pods": "50", "nvidia.com/gpu": "10"}
@@ -235,81 +235,82 @@ def running(make_node, cluster):  # noqa: F811
         kind="application/merge-patch+json")
     cluster.request("PATCH", path, {"metadata": {"labels": {"of": node.name}}, "spec": {"taints": None}},
                     kind="application/merge-patch+json")
-    running = Running(node, Pods(cluster, node.name))
+    running = RunningNode(node, Pods(cluster, node.name))
     yield running
     for name in list(running.loads):
         running.end(name)
 
 
-def test_inference_fills_what_training_leaves(placing, running):
-    """Section 25 of the article on gpu-manager (docs/reference/seeds.md), in HAMi's words: 80 % and 80 GiB of a card, 20 % and 8 GiB."""
+def test_inference_uses_the_time_that_training_leaves(schedulers, running):
+    """Section 25 of the article on gpu-manager (docs/reference/seeds.md), with HAMi's resource names: a training with 80 % and
+    80 GiB of a GPU, and inference pods with 20 % and 8 GiB."""
     pods, node = running.pods, running.node
     pods.make("training", TRAINING)
     running.allocate("training")
-    # It is idle, and has been for as long as is looked back.
+    # It has been idle for the whole window.
     wait_until(lambda: running.use() and running.use()["held"] == 80, what=f"its use; {node.daemon.log[-2000:]}")
     names = [f"inference-{i}" for i in range(5)]
     for name in names[:4]:
-        pods.fill(name)
+        pods.make_inference(name)
         running.allocate(name)
-        assert pods.notes(name)[ALLOCATED].endswith(",NVIDIA,8192,0:;")
-        assert pods.notes(name)[BORROWED].endswith(",NVIDIA,8192,20:;")
-    # 10 % are kept for the training's sake.
-    pods.fill(names[4])
+        assert pods.annotations_of(name)[ALLOCATED].endswith(",NVIDIA,8192,0:;")
+        assert pods.annotations_of(name)[BORROWED].endswith(",NVIDIA,8192,20:;")
+    # 10 % are kept free for the training.
+    pods.make_inference(names[4])
     assert "1/1 CardInsufficientCore" in pods.event("FailedScheduling", names[4])
     tenants = node.tenants()
     for name in names[:4]:
         tenant = tenants[f"default.{name}.main"]
         assert tenant["priority"] == -100
         assert (tenant["devices"][0]["cores_pct"], tenant["devices"][0]["cores_limit_pct"]) == (0, 20)
-    assert f'allot_scheduler_card_borrowed_ratio{{device_index="0",node="{node.name}"' in placing.get("/metrics")
-    # They have the card among themselves.
+    assert f'allot_scheduler_card_borrowed_ratio{{device_index="0",node="{node.name}"' in schedulers.get("/metrics")
+    # They share the whole GPU.
     for name in names[:4]:
         running.start(name)
-    alone = Worked(running.loads).wait(200).since()
+    alone = WorkShare(running.loads).wait(200).since()
     assert all(alone.values()), alone
-    # The training works again: it has what it was promised at once, while they are all there.
+    # The training starts: it gets its guaranteed share at once, while all of them still run.
     began = time.monotonic()
     running.start("training")
     wait_until(lambda: running.loads["training"].kernels, what="the training's first kernel")
-    part = Worked(running.loads).wait(300).part("training")
-    assert part > 0.72, f"{100 * part:.1f} % of the work, of 80 that were promised"
-    # And those go for whom too little is left, the youngest first.
+    fraction = WorkShare(running.loads).wait(300).fraction("training")
+    assert fraction > 0.72, f"{100 * fraction:.1f} % of the work, of 80 that are guaranteed"
+    # The pods for which too little is left are evicted, the youngest first.
     gone = names[1:4]
     for name in gone:
-        wait_until(lambda: pods.get(name) is None, 30, f"the end of {name}; {placing.log}")
+        wait_until(lambda: pods.get(name) is None, 30, f"the eviction of {name}; {schedulers.log}")
         running.end(name)
     seconds = time.monotonic() - began
     assert pods.is_bound(names[0])
     assert "which leaves too little of the 80 %" in [pods.event("FillerEvicted", name) for name in gone][0]
-    both = Worked(running.loads).wait(200)
-    print(f"training: {100 * part:.1f} % of the work beside four, {100 * both.part('training'):.1f} % beside one; "
-          f"three were gone {seconds:.1f} s after its start")
+    both = WorkShare(running.loads).wait(200)
+    print(f"training: {100 * fraction:.1f} % of the work beside four, {100 * both.fraction('training'):.1f} % beside one; "
+          f"three were evicted {seconds:.1f} s after its start")
     assert both.since()[names[0]] and pods.is_bound(names[0])
-    # Nobody comes in their place.
+    # No other pod takes their place.
     assert not pods.is_bound(names[4])
-    assert "allot_scheduler_fillers_evicted_total 3" in placing.get("/metrics")
+    assert "allot_scheduler_fillers_evicted_total 3" in schedulers.get("/metrics")
 
 
-# ---- nodes of which only the use is said ----
+# ---- nodes whose use the test reports ----
 
-class Said:
-    """A node without a daemon: its one card's use is what the test says; pods that are bound run."""
+class ReportedNode:
+    """A node without a daemon: the test reports the use of its one GPU, and the state of its pods."""
 
     def __init__(self, cluster, name):
         self.cluster = cluster
         self.name = name
         self.pods = Pods(cluster, name)
-        self.said = 0
+        self.reports = 0
         cluster.make_gpu_node(name, [{"id": f"GPU-{name}"}], labels={"of": name})
 
-    def say(self, peak, now, held=80):
-        self.said += 1
+    def report(self, peak, now, held=80):
+        self.reports += 1
         self.cluster.patch(f"/api/v1/nodes/{self.name}", {"annotations": {USE: json.dumps(
-            {"t": self.said, "cards": [{"id": f"GPU-{self.name}", "peak": peak, "now": now, "held": held, "mem": 0}]})}})
+            {"t": self.reports, "cards": [{"id": f"GPU-{self.name}", "peak": peak, "now": now, "held": held, "mem": 0}]})}})
 
     def run(self, name):
-        """As its kubelet and daemon would."""
+        """Marks a pod as running, as its kubelet and daemon would."""
         wait_until(lambda: self.pods.is_bound(name), 30, f"{name} being bound")
         path = f"/api/v1/namespaces/default/pods/{name}"
         self.cluster.patch(path, {"annotations": {"hami.io/bind-phase": "success",
@@ -327,14 +328,14 @@ class Said:
 
 
 @pytest.fixture
-def said(request, cluster):
-    said = Said(cluster, request.node.name.replace("_", "-"))
-    yield said
-    said.close()
+def node(request, cluster):
+    node = ReportedNode(cluster, request.node.name.replace("_", "-"))
+    yield node
+    node.close()
 
 
-def keep_by_budget(cluster, name, allowed):
-    """A budget, and what its controller would have made of it."""
+def make_budget(cluster, name, allowed):
+    """Creates a PodDisruptionBudget with the status that its controller would write; returns its path."""
     path = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
     made = cluster.request("POST", path, {"metadata": {"name": name}, "spec": {
         "minAvailable": 1, "selector": {"matchLabels": {"app": name}}}})
@@ -344,49 +345,49 @@ def keep_by_budget(cluster, name, allowed):
     return f"{path}/{name}"
 
 
-def test_a_budget_is_kept_to(placing, said, cluster):
-    """Who may not be evicted stays, and that is said; another one goes."""
-    said.say(0, 0)
-    said.pods.make("said-training", {**TRAINING, "nvidia.com/gpumem": "40000"})
-    said.run("said-training")
-    said.say(0, 0)
-    for name in ("said-free", "said-kept"):
-        said.pods.fill(name, labels={"app": name})
-        said.run(name)
-    budget = keep_by_budget(cluster, "said-kept", 0)
+def test_disruption_budget_is_respected(schedulers, node, cluster):
+    """A pod that may not be evicted keeps running, an event says so, and another pod is evicted instead."""
+    node.report(0, 0)
+    node.pods.make("budget-training", {**TRAINING, "nvidia.com/gpumem": "40000"})
+    node.run("budget-training")
+    node.report(0, 0)
+    for name in ("budget-free", "budget-kept"):
+        node.pods.make_inference(name, labels={"app": name})
+        node.run(name)
+    budget = make_budget(cluster, "budget-kept", 0)
     try:
-        said.say(80, 80)
-        # The youngest would go.
-        assert "PodDisruptionBudget" in said.pods.event("FillerEvictionRefused", "said-kept")
-        # Another goes in its place.
-        wait_until(lambda: said.pods.get("said-free") is None, 30, f"the end of the other; {placing.log}")
-        assert said.pods.event("FillerEvicted", "said-free") and said.pods.is_bound("said-kept")
-        # Both are in the audit log, which is written before the events.
-        refused, = placing.audited("evict", "said-kept")
-        assert refused["node"] == said.name and "disruption budget" in refused["refused"]
-        gone, = placing.audited("evict", "said-free")
+        node.report(80, 80)
+        # The youngest would be evicted first.
+        assert "PodDisruptionBudget" in node.pods.event("FillerEvictionRefused", "budget-kept")
+        # The other pod is evicted in its place.
+        wait_until(lambda: node.pods.get("budget-free") is None, 30, f"the eviction of the other; {schedulers.log}")
+        assert node.pods.event("FillerEvicted", "budget-free") and node.pods.is_bound("budget-kept")
+        # The audit log has both; it is written before the events.
+        refused, = schedulers.audited("evict", "budget-kept")
+        assert refused["node"] == node.name and "disruption budget" in refused["refused"]
+        gone, = schedulers.audited("evict", "budget-free")
         assert gone["by"] == {"kind": "scheduler"} and "refused" not in gone
         assert "which leaves too little of the 40 %" in gone["reason"]
     finally:
         cluster.request("DELETE", budget)
 
 
-def test_what_was_decided_outlives_the_scheduler(placing, said, cluster, build_programs):
-    """One that starts anew counts promises and what is lent as the one before it did."""
-    said.say(0, 0)
-    said.pods.make("kept-training", {**TRAINING, "nvidia.com/gpumem": "10000"})
-    said.run("kept-training")
-    said.say(0, 0)
-    said.pods.fill("kept-filler")
-    said.run("kept-filler")
-    # Another one, that asks the same API; nobody binds by it.
+def test_new_scheduler_counts_guaranteed_and_lent_shares(schedulers, node, cluster, build_programs):
+    """A scheduler that starts later reads guaranteed and lent shares from the pods' annotations."""
+    node.report(0, 0)
+    node.pods.make("kept-training", {**TRAINING, "nvidia.com/gpumem": "10000"})
+    node.run("kept-training")
+    node.report(0, 0)
+    node.pods.make_inference("kept-inference")
+    node.run("kept-inference")
+    # A second scheduler with the same API server; no kube-scheduler uses it.
     port, = free_ports(1)
     config = cluster.kubeconfig("again.conf", user=f"token: {SCHEDULER_TOKEN}")
     process = subprocess.Popen([BUILD / "allot-scheduler", "--kube-api", config, "--lease", "none", "--http-listen",
                                 f"127.0.0.1:{port}", "--place-by-use", "on"], stdin=subprocess.DEVNULL)
 
     def ask(cores, annotations):
-        return would_fit(port, said.name, cores, annotations)
+        return would_fit(port, node.name, cores, annotations)
 
     def is_ready():
         try:
@@ -396,60 +397,60 @@ def test_what_was_decided_outlives_the_scheduler(placing, said, cluster, build_p
             return False
 
     try:
-        wait_until(is_ready, what="the other one")
-        # By promises there are 20 left, whatever is lent of them; what the node has said before counts for nothing yet.
+        wait_until(is_ready, what="the second scheduler")
+        # 20 % are not guaranteed to a pod, even if they are lent. The node's report from before the start does not count yet.
         assert ask(20, {}) and not ask(21, {})
         assert not ask(1, BY_USE)
-        said.say(0, 0)
-        wait_until(lambda: ask(70, BY_USE), what="the use being known")
+        node.report(0, 0)
+        wait_until(lambda: ask(70, BY_USE), what="the node's use being known")
         assert not ask(71, BY_USE)
     finally:
         process.terminate()
         assert process.wait(timeout=20) == 0
 
 
-def test_a_card_stays_shut_past_a_restart(placing, said, cluster):
-    """Who was sent away does not come back because the scheduler was killed: the node says which cards are shut."""
-    path = f"/api/v1/nodes/{said.name}"
-    said.say(0, 0)
-    said.pods.make("shut-training", {**TRAINING, "nvidia.com/gpumem": "10000"})
-    said.run("shut-training")
-    said.say(0, 0)
-    said.pods.fill("shut-filler")
-    said.run("shut-filler")
-    assert SHUT not in cluster.annotations(said.name)
+def test_cooldown_survives_a_restart_of_the_scheduler(schedulers, node, cluster):
+    """An evicted pod does not return because the scheduler was killed: the node's annotation has the cooldown of its GPUs."""
+    path = f"/api/v1/nodes/{node.name}"
+    node.report(0, 0)
+    node.pods.make("cooldown-training", {**TRAINING, "nvidia.com/gpumem": "10000"})
+    node.run("cooldown-training")
+    node.report(0, 0)
+    node.pods.make_inference("cooldown-inference")
+    node.run("cooldown-inference")
+    assert COOLDOWN not in cluster.annotations(node.name)
     before_s = time.time()
-    said.say(95, 95)
-    wait_until(lambda: said.pods.get("shut-filler") is None, 30, f"the filler's end; {placing.log}")
-    wait_until(lambda: SHUT in cluster.annotations(said.name), what="the node saying so")
-    card, = json.loads(cluster.annotations(said.name)[SHUT])["cards"]
-    assert card["id"] == f"GPU-{said.name}" and card["rounds"] == 1
+    node.report(95, 95)
+    wait_until(lambda: node.pods.get("cooldown-inference") is None, 30, f"the eviction; {schedulers.log}")
+    wait_until(lambda: COOLDOWN in cluster.annotations(node.name), what="the annotation")
+    card, = json.loads(cluster.annotations(node.name)[COOLDOWN])["cards"]
+    assert card["id"] == f"GPU-{node.name}" and card["rounds"] == 1
     assert before_s + 590 < card["until"] < time.time() + 610
-    said.say(0, 0)
-    assert not placing.would_fit(said.name, 1, BY_USE)
-    placing.kill()
-    # What the node has said before counts for nothing yet; twice, and the card's use is known.
-    said.say(0, 0)
-    said.say(0, 0)
-    wait_until(lambda: placing.shut_for(said.name) is not None, what="its use being known")
-    assert 500 < placing.shut_for(said.name) <= 600
-    assert not placing.would_fit(said.name, 1, BY_USE)
-    assert placing.would_fit(said.name, 20, {})
-    # It is the annotation that did it: without it the card is open.
-    cluster.request("PATCH", path, {"metadata": {"annotations": {SHUT: None}}}, kind="application/merge-patch+json")
-    wait_until(lambda: placing.would_fit(said.name, 1, BY_USE), what="the card being open")
+    node.report(0, 0)
+    assert not schedulers.would_fit(node.name, 1, BY_USE)
+    schedulers.kill()
+    # The report from before the restart does not count. After two more, the GPU's use is known.
+    node.report(0, 0)
+    node.report(0, 0)
+    wait_until(lambda: schedulers.cooldown_s(node.name) is not None, what="its use being known")
+    assert 500 < schedulers.cooldown_s(node.name) <= 600
+    assert not schedulers.would_fit(node.name, 1, BY_USE)
+    assert schedulers.would_fit(node.name, 20, {})
+    # Without the annotation the GPU accepts opportunistic pods again.
+    cluster.request("PATCH", path, {"metadata": {"annotations": {COOLDOWN: None}}}, kind="application/merge-patch+json")
+    wait_until(lambda: schedulers.would_fit(node.name, 1, BY_USE), what="the end of the cooldown")
 
 
-def test_who_wants_a_promise_goes_first(placing, said, cluster):
-    """Memory that a filler has is had back for a pod that is not placed by use, without any priorities."""
-    said.say(0, 0, 0)
-    wait_until(lambda: "allot_scheduler_nodes" in (placing.get("/metrics") or ""), what="the node")
-    said.say(0, 0, 0)
-    said.pods.make("ahead-filler", {**INFERENCE, "nvidia.com/gpumem": "70000"}, {"allot.dev/placement": "use"})
-    said.run("ahead-filler")
-    assert said.pods.notes("ahead-filler")[BORROWED].endswith(",70000,20:;")
-    said.pods.make("ahead-pod", {**TRAINING, "nvidia.com/gpumem": "40000"})
-    wait_until(lambda: said.pods.get("ahead-filler") is None, 30, f"the filler's end; {placing.log}")
-    assert "a pod with a guaranteed share needs" in said.pods.event("FillerEvicted", "ahead-filler")
-    said.run("ahead-pod")
-    assert said.pods.notes("ahead-pod")[ALLOCATED].endswith(",NVIDIA,40000,80:;")
+def test_guaranteed_pod_evicts_an_opportunistic_one(schedulers, node, cluster):
+    """Memory of an opportunistic pod is reclaimed for a pod with a guaranteed share, without any priority classes."""
+    node.report(0, 0, 0)
+    wait_until(lambda: "allot_scheduler_nodes" in (schedulers.get("/metrics") or ""), what="the node")
+    node.report(0, 0, 0)
+    node.pods.make("ahead-inference", {**INFERENCE, "nvidia.com/gpumem": "70000"}, {"allot.dev/placement": "use"})
+    node.run("ahead-inference")
+    assert node.pods.annotations_of("ahead-inference")[BORROWED].endswith(",70000,20:;")
+    node.pods.make("ahead-pod", {**TRAINING, "nvidia.com/gpumem": "40000"})
+    wait_until(lambda: node.pods.get("ahead-inference") is None, 30, f"the eviction; {schedulers.log}")
+    assert "a pod with a guaranteed share needs" in node.pods.event("FillerEvicted", "ahead-inference")
+    node.run("ahead-pod")
+    assert node.pods.annotations_of("ahead-pod")[ALLOCATED].endswith(",NVIDIA,40000,80:;")

@@ -1,4 +1,4 @@
-"""The way of a pod from the API to a card: a real API server calls the webhook, and a real kube-scheduler the extender."""
+"""A pod's path from the API to a GPU: a real API server calls the webhook, and a real kube-scheduler calls the extender."""
 
 import json
 import subprocess
@@ -15,14 +15,14 @@ from test_webhook import CONFIGURATIONS, configuration
 NAMESPACE = "webhook"
 
 
-class Place:
-    """A cluster whose pods with GPUs are placed by allot-scheduler; nobody runs them."""
+class SchedulingCluster:
+    """A cluster whose pods with GPUs are placed by allot-scheduler. No kubelet runs them."""
 
     def __init__(self, cluster, program, folder, nodes):
         self.cluster = cluster
         for name in nodes:
             cluster.make_node(name, {"hami.io/node-nvidia-register": json.dumps([card(i, name) for i in range(2)])})
-            # No kubelet says that it is ready.
+            # No kubelet reports that the node is ready, so the test removes its taint.
             cluster.request("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}},
                             kind="application/merge-patch+json")
             amounts = {"pods": "110", "cpu": "64", "memory": "256Gi", "nvidia.com/gpu": "20",
@@ -49,12 +49,12 @@ class Place:
             query=query)
 
     def is_asked(self):
-        """Nothing is stored."""
+        """Whether the API server calls the webhook; a dry run stores no pod."""
         pod = self.make("probe", {"nvidia.com/gpu": "1"}, "?dryRun=All")
         return pod["spec"]["schedulerName"] == "allot-scheduler"
 
     def place(self, name, limits, **meta):
-        """(node, [(card, MiB, cores)]) that a pod came to; its device plugin has given it that."""
+        """Creates a pod: (its node, [(UUID, MiB, percent)]). Ends its allocation, as the node's device plugin would."""
         self.make(name, limits, **meta)
         wait_until(lambda: self.pod(name)["spec"].get("nodeName"), 30, f"{name} having a node")
         pod = self.pod(name)
@@ -71,7 +71,7 @@ class Place:
         return self.cluster.pod(name, NAMESPACE)
 
     def why_pending(self, name):
-        """What kubectl describe shows of it."""
+        """The scheduler's reasons in the pod's events."""
         return [event["message"] for event in self.cluster.events(NAMESPACE)
                 if event["involvedObject"]["name"] == name and event["reason"] == "FailedScheduling"]
 
@@ -83,16 +83,16 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def place(build_programs, tmp_path_factory):
-    """A cluster of its own: kube-scheduler sees all nodes."""
+def placing(build_programs, tmp_path_factory):
+    """A cluster for this file alone, because kube-scheduler considers all nodes."""
     from cluster import Cluster
     programs = build_programs("etcd", "kube-apiserver", "kube-scheduler")
     cluster = Cluster(programs, tmp_path_factory.mktemp("placing"))
     made = None
     try:
         cluster.start()
-        made = Place(cluster, programs / "kube-scheduler", tmp_path_factory.mktemp("scheduler"), ["n1", "n2"])
-        wait_until(made.is_asked, what="the API server, which learns of the webhook by a watch, asking")
+        made = SchedulingCluster(cluster, programs / "kube-scheduler", tmp_path_factory.mktemp("scheduler"), ["n1", "n2"])
+        wait_until(made.is_asked, what="the API server, which learns of the webhook by a watch, calling it")
         yield made
     finally:
         if made:
@@ -100,22 +100,22 @@ def place(build_programs, tmp_path_factory):
         cluster.stop()
 
 
-def test_pods_come_to_nodes_and_cards(place):
-    """Nodes are filled one after the other, their cards evenly: HAMi's defaults."""
-    first, shares = place.place("first", {"nvidia.com/gpumem": "3000", "nvidia.com/gpucores": "30"})
+def test_pods_are_placed_by_hamis_defaults(placing):
+    """Nodes are filled one after the other, and pods are spread over the GPUs of a node."""
+    first, shares = placing.place("first", {"nvidia.com/gpumem": "3000", "nvidia.com/gpucores": "30"})
     assert [share[1:] for share in shares] == [(3000, 30)]
-    again, more = place.place("second", {"nvidia.com/gpumem": "3000"})
+    again, more = placing.place("second", {"nvidia.com/gpumem": "3000"})
     assert again == first and more[0][0] != shares[0][0]
-    # gpu-manager's words, in bytes.
-    third, shares = place.place("third", {"tencent.com/vcuda-core": "20", "tencent.com/vcuda-memory": "8Gi"})
+    # gpu-manager's resource names, with the memory in bytes.
+    third, shares = placing.place("third", {"tencent.com/vcuda-core": "20", "tencent.com/vcuda-memory": "8Gi"})
     assert third == first and [share[1:] for share in shares] == [(8192, 20)]
-    other, shares = place.place("spread", {"nvidia.com/gpu": "2", "nvidia.com/gpumem": "1000"},
+    other, shares = placing.place("spread", {"nvidia.com/gpu": "2", "nvidia.com/gpumem": "1000"},
                                 annotations={"hami.io/node-scheduler-policy": "spread"})
     assert other != first and len({share[0] for share in shares}) == 2
 
 
-def test_one_that_does_not_fit_says_why(place):
-    place.make("large", {"nvidia.com/gpumem": "40000"})
-    said = wait_until(lambda: place.why_pending("large"), 60, "the reason")
-    assert "CardInsufficientMemory" in said[0], said
-    assert not place.pod("large")["spec"].get("nodeName")
+def test_pod_that_does_not_fit_has_the_reason(placing):
+    placing.make("large", {"nvidia.com/gpumem": "40000"})
+    reasons = wait_until(lambda: placing.why_pending("large"), 60, "the reason")
+    assert "CardInsufficientMemory" in reasons[0], reasons
+    assert not placing.pod("large")["spec"].get("nodeName")
