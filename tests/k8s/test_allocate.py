@@ -1,5 +1,5 @@
-"""HAMi's resource names and annotations from end to end, without a real kubelet and scheduler: a real API server, the test
-binds pods as a scheduler does, a test kubelet made with gRPC's library picks any devices, and allotd stands between them."""
+"""allotd with HAMi's resource names and annotations, end to end, with a real API server. The test binds pods as a scheduler
+does, and a test kubelet, which uses gRPC's own library, calls Allocate with arbitrary devices."""
 
 import json
 import os
@@ -13,12 +13,12 @@ import pytest
 
 from daemon import Daemon
 from machines import wait_until
-from door import Door
+from api_proxy import ApiProxy
 from kubelet import Kubelet, grpc
 from test_binding import LOCK, PHASE, TO_ALLOCATE
 from test_node import REGISTER
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon needs root")
 
 MIB = 1 << 20
 ALLOCATED = "hami.io/vgpu-devices-allocated"
@@ -26,7 +26,7 @@ PRIORITY = "nvidia.com/priority"
 
 
 class Node:
-    def __init__(self, cluster, door, directory, name, settings="", **more):
+    def __init__(self, cluster, proxy, directory, name, settings="", **more):
         self.cluster = cluster
         self.path = f"/api/v1/nodes/{name}"
         self.name = name
@@ -34,9 +34,9 @@ class Node:
         plugins = directory / "plugins"
         plugins.mkdir()
         self.kubelet = Kubelet(plugins).start()
-        self.door = door
+        self.proxy = proxy
         self.daemon = Daemon(
-            directory, cluster.kubeconfig(f"{name}.conf", door.port), name, is_private=False, settings=(
+            directory, cluster.kubeconfig(f"{name}.conf", proxy.port), name, is_private=False, settings=(
                 f"kube_plugin = on\nkube_plugin_dir = {plugins}\nkube_vocabulary = hami\nkube_pod_resources = none\n"
                 f"kube_slice_limit = hard\nstate_dir = {directory}/state\nwatch_tasks = off\n{settings}"), **more)
         self.daemon.start()
@@ -55,7 +55,7 @@ class Node:
         return {tenant["name"]: tenant for tenant in self.ask("list")["tenants"]}
 
     def bind(self, name, shares, lock=True, since_s=None, annotations=None, **more):
-        """As a scheduler does: lock, annotations, binding."""
+        """Binds a pod as a scheduler does: writes the node's lock, the annotations and the binding."""
         if lock:
             stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
             self.cluster.patch(self.path, {"annotations": {LOCK: f"{stamp},default,{name}"}})
@@ -72,13 +72,13 @@ class Node:
 
 @pytest.fixture
 def make_node(request, cluster, tmp_path):
-    door = Door(cluster.port)
+    proxy = ApiProxy(cluster.port)
     made = []
 
     def make(settings="", **more):
-        """`more`: of the Daemon."""
+        """`more`: arguments of Daemon."""
         name = re.sub("[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
-        made.append(Node(cluster, door, tmp_path, name, settings, **more))
+        made.append(Node(cluster, proxy, tmp_path, name, settings, **more))
         return made[-1]
 
     yield make
@@ -86,13 +86,13 @@ def make_node(request, cluster, tmp_path):
         alive = node.daemon.is_alive()
         node.kubelet.stop()
         node.daemon.stop()
-        # Groups of claims that are in force go on without a daemon, as they are to.
+        # MPS groups with claims keep running without a daemon, as designed.
         for record in (node.daemon.run_dir / "mps").glob("*.json"):
             pid = json.loads(record.read_text())["pid"]
             if pid and os.path.exists(f"/proc/{pid}"):
                 os.kill(pid, signal.SIGKILL)
         assert alive, node.daemon.log
-    door.close()
+    proxy.close()
 
 
 def quotas(tenant):
@@ -100,8 +100,8 @@ def quotas(tenant):
             for device in tenant["devices"]]
 
 
-def test_a_pod_gets_what_its_scheduler_wrote(make_node):
-    """Whatever devices the kubelet has picked."""
+def test_pod_gets_the_shares_that_its_scheduler_wrote(make_node):
+    """The devices that the kubelet has picked do not matter."""
     node = make_node()
     first, second = node.uuids()
     assert len(node.kubelet.watch.last) == 20
@@ -111,18 +111,18 @@ def test_a_pod_gets_what_its_scheduler_wrote(make_node):
     assert tenant["name"] == "default.p-one.main" and quotas(tenant) == [(second, 3000, 30, 30)]
     assert answer.env["CUDA_DEVICE_MEMORY_LIMIT_0"] == "3000m"
     assert any(inside == "/run/allot/tenant" for inside, _, _ in answer.mounts)
-    # Written before the kubelet was answered.
+    # The pod was updated before the kubelet got its answer.
     assert node.annotations("p-one")[TO_ALLOCATE] == ";" and node.annotations("p-one")[PHASE] == "success"
     wait_until(lambda: not node.is_locked(), what="the lock's release")
     assert node.annotations("p-one")[ALLOCATED] == f"{second},NVIDIA,3000,30:;"
 
 
 @pytest.mark.parametrize("is_bound", [True, False])
-def test_an_end_waits_for_pods_on_their_way(make_node, is_bound):
-    """Nothing is offered any more, and whoever had locked the node by then is served: the kubelet fails a pod for ever."""
+def test_shutdown_waits_for_pods_that_are_being_bound(make_node, is_bound):
+    """The daemon withdraws its GPUs, and still serves a pod that has locked the node: the kubelet would fail it for good."""
     node, pod = make_node(), f"p-way-{int(is_bound)}"
     first, _ = node.uuids()
-    wait_until(lambda: REGISTER in node.cluster.annotations(node.name), what="the cards")
+    wait_until(lambda: REGISTER in node.cluster.annotations(node.name), what="the GPUs")
     if is_bound:
         node.bind(pod, f"{first},NVIDIA,3000,30:;")
     else:
@@ -130,7 +130,7 @@ def test_an_end_waits_for_pods_on_their_way(make_node, is_bound):
         node.cluster.patch(node.path, {"annotations": {LOCK: f"{stamp},default,{pod}"}})
     daemon = node.daemon.processes[-1]
     daemon.send_signal(signal.SIGTERM)
-    wait_until(lambda: REGISTER not in node.cluster.annotations(node.name), what="the end of the offer")
+    wait_until(lambda: REGISTER not in node.cluster.annotations(node.name), what="the withdrawal of the GPUs")
     if not is_bound:
         node.bind(pod, f"{first},NVIDIA,3000,30:;", lock=False)
     time.sleep(0.5)
@@ -141,19 +141,19 @@ def test_an_end_waits_for_pods_on_their_way(make_node, is_bound):
     node.daemon.start()
 
 
-def test_an_end_before_the_node_was_seen(make_node):
-    """What the daemon before it offered is taken back, and whoever was bound to that is served."""
+def test_shutdown_before_the_node_was_read(make_node):
+    """The daemon withdraws the GPUs that the one before it has published, and serves a pod that was bound to them."""
     node = make_node()
     first, _ = node.uuids()
-    wait_until(lambda: REGISTER in node.cluster.annotations(node.name), what="the cards")
+    wait_until(lambda: REGISTER in node.cluster.annotations(node.name), what="the GPUs")
     node.daemon.stop()
     node.bind("p-early", f"{first},NVIDIA,3000,30:;")
-    node.door.passing.clear()
+    node.proxy.passing.clear()
     node.daemon.start()
     plugin = node.kubelet.wait_registered(2)
     node.daemon.processes[-1].send_signal(signal.SIGTERM)
-    wait_until(lambda: "signal 15" in node.daemon.log, what="the end")
-    node.door.passing.set()
+    wait_until(lambda: "signal 15" in node.daemon.log, what="the shutdown")
+    node.proxy.passing.set()
     plugin.allocate([f"{first}-4"])
     assert node.annotations("p-early")[PHASE] == "success"
     assert node.daemon.processes[-1].wait(timeout=60) == 0
@@ -161,7 +161,7 @@ def test_an_end_before_the_node_was_seen(make_node):
     node.daemon.start()
 
 
-def test_an_end_does_not_wait_for_ever(make_node):
+def test_shutdown_does_not_wait_for_ever(make_node):
     node = make_node()
     node.bind("p-never", f"{node.uuids()[0]},NVIDIA,3000,30:;")
     node.daemon.processes[-1].send_signal(signal.SIGTERM)
@@ -170,8 +170,8 @@ def test_an_end_does_not_wait_for_ever(make_node):
     node.daemon.start()
 
 
-def test_containers_in_their_order(make_node):
-    """The second call comes at once, when the watch may not show yet what the first has written."""
+def test_containers_get_their_shares_in_order(make_node):
+    """The second call comes at once, when the watch may not yet have reported the changes of the first."""
     node = make_node()
     first, second = node.uuids()
     node.bind("p-three", f"{first},NVIDIA,3000,0:;;{second},NVIDIA,500,10:{first},NVIDIA,100,20:;",
@@ -184,8 +184,8 @@ def test_containers_in_their_order(make_node):
     assert node.annotations("p-three")[TO_ALLOCATE] == ";;;" and node.annotations("p-three")[PHASE] == "success"
 
 
-def test_init_containers_have_the_place_of_the_others(make_node):
-    """They never run at once: each may have a whole GPU, but for a sidecar. So it stays over a restart of the daemon."""
+def test_init_containers_and_others_share_the_same_room(make_node):
+    """They never run at the same time, so each may have the whole GPU. That still holds after a restart of the daemon."""
     node = make_node()
     first, _ = node.uuids()
     (memory, _) = [device["memory_bytes"] // MIB for device in node.ask("list")["devices"]]
@@ -207,7 +207,7 @@ def test_init_containers_have_the_place_of_the_others(make_node):
     assert "does not fit" in node.plugin.refused([f"{first}-5"]).details()
 
 
-def test_sidecars_need_a_place_of_their_own(make_node):
+def test_sidecars_need_room_of_their_own(make_node):
     node = make_node()
     first, _ = node.uuids()
     (memory, _) = [device["memory_bytes"] // MIB for device in node.ask("list")["devices"]]
@@ -219,8 +219,8 @@ def test_sidecars_need_a_place_of_their_own(make_node):
     assert "GPU 0: memory of" in node.plugin.refused([f"{first}-2"]).details()
 
 
-def test_space(make_node):
-    """A namespace is a group, a name sets pods apart in it, and each container gets its group's MPS alone."""
+def test_space_sharing_groups_pods_by_namespace_and_name(make_node):
+    """A namespace is one group, a group name separates pods in it, and a container gets only its own group's MPS."""
     node = make_node()
     first, _ = node.uuids()
     pipes = {}
@@ -238,7 +238,7 @@ def test_space(make_node):
     wait_until(lambda: {tenant["space"] and (tenant["space"]["group"], tenant["space"]["state"])
                         for tenant in node.tenants().values()} ==
                {("namespace/default", "ready"), ("namespace/default/x", "ready"), None}, what="both groups")
-    # No user of the machine gets there; in a container, whose users may be anybody, the directory is open.
+    # Users of the host can't reach it. Inside a container, whose user is not known, the directory is accessible.
     assert (mps / "0-1").stat().st_mode & 0o777 == 0o700 and (mps / "0-1/pipe").stat().st_mode & 0o777 == 0o755
     node.bind("p-both", f"{first},NVIDIA,1000,25:;", annotations={"allot.dev/sharing": "time", "allot.dev/group": "x"})
     assert "possible only with sharing 'space'" in node.plugin.refused([f"{first}-9"]).details()
@@ -246,8 +246,8 @@ def test_space(make_node):
     assert "'auto': was removed; must be time or space" in node.plugin.refused([f"{first}-8"]).details()
 
 
-def test_priorities(make_node):
-    """Each container's own, by its limits: HAMi's 0 is above the usual; 1, and none, are the usual."""
+def test_priorities_of_containers(make_node):
+    """Each container has the priority of its own limits: HAMi's 0 is above the default; 1, or none, is the default."""
     node = make_node()
     first, _ = node.uuids()
     share = f"{first},NVIDIA,1000,10:;"
@@ -266,8 +266,8 @@ def test_priorities(make_node):
     assert len(node.tenants()) == 4
 
 
-def test_the_kubelet_is_faster_than_the_watch(make_node, cluster):
-    """The call comes before the pod is seen here: it waits."""
+def test_allocate_waits_for_the_watch(make_node, cluster):
+    """A call that arrives before the watch has reported the pod waits."""
     node = make_node()
     first, _ = node.uuids()
     answers = []
@@ -280,8 +280,8 @@ def test_the_kubelet_is_faster_than_the_watch(make_node, cluster):
     assert len(answers) == 1 and list(node.tenants()) == ["default.p-late.main"]
 
 
-def test_what_can_not_be_given(make_node):
-    """The kubelet is told why, and the scheduler that it failed; nothing is left."""
+def test_impossible_shares_are_refused_with_the_reason(make_node):
+    """The kubelet gets the reason, the scheduler the failed phase, and no claim is left."""
     node = make_node()
     first, second = node.uuids()
     node.bind("p-much", f"{first},NVIDIA,999999,10:;")
@@ -294,12 +294,12 @@ def test_what_can_not_be_given(make_node):
     assert "GPU-of-another-node is not a GPU of this node" in error.details()
     wait_until(lambda: node.annotations("p-elsewhere")[PHASE] == "failed", what="the bind-phase")
     assert node.tenants() == {} and not node.ask("claims")["claims"]
-    # And others go on.
+    # Other pods are served as before.
     node.bind("p-next", f"{second},NVIDIA,1000,10:;")
     assert node.plugin.allocate([f"{first}-0"])
 
 
-def test_a_broken_annotation(make_node):
+def test_malformed_annotation_is_refused(make_node):
     node = make_node()
     first, _ = node.uuids()
     node.bind("p-broken", f"{first},NVIDIA,lots,10:;")
@@ -308,15 +308,15 @@ def test_a_broken_annotation(make_node):
     assert node.tenants() == {}
 
 
-def test_several_containers_in_a_call(make_node):
+def test_call_for_several_containers_is_refused(make_node):
     node = make_node()
     first, second = node.uuids()
     error = node.plugin.refused([f"{first}-0"], [f"{second}-0"])
     assert "the kubelet's call is for 2 containers, and allotd answers calls for one only" in error.details()
 
 
-def test_a_claim_lives_as_long_as_its_pod(make_node, cluster):
-    """A full card is free again as soon as the pod is gone; over a restart of the daemon the claim stays."""
+def test_claim_lives_as_long_as_its_pod(make_node, cluster):
+    """A full GPU is free again as soon as the pod is gone. The claim survives a restart of the daemon."""
     node = make_node()
     first, _ = node.uuids()
     memory = next(device["memory_bytes"] for device in node.ask("list")["devices"]) // MIB

@@ -1,5 +1,5 @@
-"""A device plugin's part of a binding, against a real API server: how it finds the pod of an Allocate call, and what it writes
-once the pod has its shares."""
+"""A device plugin's part of a binding, with a real API server: how it finds the pod of an Allocate call, and which annotations
+it writes when the pod has its shares."""
 
 import os
 import select
@@ -9,7 +9,7 @@ import time
 import pytest
 
 from machines import BUILD, wait_until
-from door import Door
+from api_proxy import ApiProxy
 
 LOCK = "hami.io/mutex.lock"
 PHASE = "hami.io/bind-phase"
@@ -17,7 +17,7 @@ TO_ALLOCATE = "hami.io/vgpu-devices-to-allocate"
 
 
 class Node:
-    """A node without kubelet and allotd: kube-binding is its device plugin."""
+    """A node without a kubelet and allotd: kube-binding is its device plugin."""
 
     def __init__(self, cluster, name, kubeconfig):
         self.cluster = cluster
@@ -26,31 +26,31 @@ class Node:
         cluster.make_node(name)
         self.plugin = subprocess.Popen([BUILD / "kube-binding", kubeconfig, name], stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, bufsize=0)
-        self.heard = b""
+        self.buffer = b""
 
-    def say(self, *words):
+    def send(self, *words):
         self.plugin.stdin.write(" ".join(words).encode() + b"\n")
 
-    def hear(self):
-        """The next line."""
-        while b"\n" not in self.heard:
-            assert select.select([self.plugin.stdout], [], [], 20)[0], "kube-binding says nothing"
+    def read_line(self):
+        """The next line of kube-binding's output."""
+        while b"\n" not in self.buffer:
+            assert select.select([self.plugin.stdout], [], [], 20)[0], "kube-binding does not answer"
             more = os.read(self.plugin.stdout.fileno(), 65536)
             assert more, "kube-binding has ended"
-            self.heard += more
-        line, _, self.heard = self.heard.partition(b"\n")
+            self.buffer += more
+        line, _, self.buffer = self.buffer.partition(b"\n")
         return line.decode()
 
     def bind(self, name, shares, bind_time=None, lock=True, **more):
-        """As a scheduler does: lock, annotations, binding."""
+        """Binds a pod as a scheduler does, and waits until kube-binding knows the pod."""
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         if lock:
             self.cluster.patch(self.path, {"annotations": {LOCK: f"{since},default,{name}"}})
         self.cluster.make_pod(name, self.name, {
             "hami.io/vgpu-node": self.name, PHASE: "allocating", "hami.io/bind-time":
             str(bind_time or int(time.time())), TO_ALLOCATE: shares, "hami.io/vgpu-devices-allocated": shares}, **more)
-        self.say("wait", f"default/{name}")
-        assert self.hear() == "known"
+        self.send("wait", f"default/{name}")
+        assert self.read_line() == "known"
 
     def annotations(self, pod):
         return self.cluster.pod(pod)["metadata"]["annotations"]
@@ -59,26 +59,26 @@ class Node:
         return LOCK in self.cluster.annotations(self.name)
 
     def allocate(self, *ids):
-        """Until the watch, which may be behind the scheduler, shows whom it is for."""
+        """The answer to `allocate`. Repeats the call until the watch, which may lag behind, has reported the pod."""
         def ask():
-            self.say("allocate", *ids)
-            answer = self.hear()
+            self.send("allocate", *ids)
+            answer = self.read_line()
             return None if "has not shown to allotd yet" in answer or "no pod is being bound" in answer else answer
 
         return wait_until(ask, what="an answer")
 
 
 @pytest.fixture
-def door(cluster):
-    door = Door(cluster.port)
-    yield door
-    door.close()
+def proxy(cluster):
+    proxy = ApiProxy(cluster.port)
+    yield proxy
+    proxy.close()
 
 
 @pytest.fixture
-def node(request, cluster, door):
+def node(request, cluster, proxy):
     name = request.node.name.replace("_", "-")
-    node = Node(cluster, name, cluster.kubeconfig(f"{name}.conf", door.port))
+    node = Node(cluster, name, cluster.kubeconfig(f"{name}.conf", proxy.port))
     yield node
     node.plugin.stdin.close()
     ended = node.plugin.wait(timeout=20)
@@ -86,23 +86,23 @@ def node(request, cluster, door):
     assert ended == 0
 
 
-def test_containers_one_after_the_other(node):
+def test_containers_get_their_shares_one_after_the_other(node):
     node.bind("three", "GPU-a,NVIDIA,3000,0:;;GPU-b,NVIDIA,500,10:GPU-a,NVIDIA,100,20:;", containers=("main", "log"),
               init=("fetch",))
     assert node.allocate("GPU-a-4") == "chosen default/three fetch GPU-a:3000:0 agree"
-    assert node.hear() == "written"
+    assert node.read_line() == "written"
     annotations = node.annotations("three")
     assert annotations[TO_ALLOCATE] == ";;GPU-b,NVIDIA,500,10:GPU-a,NVIDIA,100,20:;"
     assert annotations[PHASE] == "allocating"
-    assert node.is_locked(), "others of its containers wait for theirs"
+    assert node.is_locked(), "the pod has containers that wait for their shares"
 
     def second():
-        node.say("allocate", "GPU-b-1", "GPU-b-2")
-        answer = node.hear()
+        node.send("allocate", "GPU-b-1", "GPU-b-2")
+        answer = node.read_line()
         return answer if "log" in answer else None
 
     assert wait_until(second) == "chosen default/three log GPU-b:500:10,GPU-a:100:20 differ"
-    assert node.hear() == "written"
+    assert node.read_line() == "written"
     annotations = node.annotations("three")
     assert annotations[TO_ALLOCATE] == ";;;"
     assert annotations[PHASE] == "success"
@@ -110,86 +110,86 @@ def test_containers_one_after_the_other(node):
     assert not node.is_locked()
 
 
-def test_lock_of_another_pod_stays(node):
-    """Without a lock of its own the only pod that is being bound is meant; that of others is not released."""
+def test_lock_of_another_pod_is_not_released(node):
+    """If the lock names no pod that is being bound, the only such pod is chosen. The other pod's lock is kept."""
     node.bind("unlocked", "GPU-a,NVIDIA,1,2:;", lock=False)
     old = "2026-01-01T00:00:00Z,default,somebody"
     node.cluster.patch(node.path, {"annotations": {LOCK: old}})
     assert node.allocate("GPU-a-0").startswith("chosen default/unlocked main")
-    assert node.hear() == "written"
+    assert node.read_line() == "written"
     assert node.annotations("unlocked")[PHASE] == "success"
     assert node.cluster.annotations(node.name)[LOCK] == old
 
 
-def test_failure(node):
+def test_failure_is_written_and_releases_the_lock(node):
     node.bind("failing", "GPU-a,NVIDIA,1,2:;")
-    node.say("fail", "default/failing")
-    assert node.hear() == "written"
+    node.send("fail", "default/failing")
+    assert node.read_line() == "written"
     assert node.annotations("failing")[PHASE] == "failed"
     assert node.annotations("failing")[TO_ALLOCATE] == "GPU-a,NVIDIA,1,2:;"
     assert not node.is_locked()
 
 
-def test_somebody_is_faster(node, door):
-    """The pod and the node have changed since they were read: nothing of that is lost."""
+def test_concurrent_changes_are_kept(node, proxy):
+    """The pod and the node have changed since they were read: no change is lost."""
     node.bind("busy", "GPU-a,NVIDIA,1,2:;")
     answer = node.allocate("GPU-a-0")
     for beat in range(20):
         node.cluster.patch("/api/v1/namespaces/default/pods/busy", {"annotations": {"beat": str(beat)}})
         node.cluster.patch(node.path, {"annotations": {"beat": str(beat)}})
     assert answer.startswith("chosen default/busy")
-    assert node.hear() == "written"
+    assert node.read_line() == "written"
     assert node.annotations("busy")["beat"] == "19"
     assert node.cluster.annotations(node.name)["beat"] == "19"
     assert node.annotations("busy")[PHASE] == "success"
     assert not node.is_locked()
 
 
-def test_server_is_away_meanwhile(node, door):
+def test_write_waits_for_an_unreachable_server(node, proxy):
     node.bind("patient", "GPU-a,NVIDIA,1,2:;")
-    door.shut()
+    proxy.refuse()
     assert node.allocate("GPU-a-0").startswith("chosen default/patient")
     time.sleep(0.5)
     assert node.is_locked()
-    door.unshut()
-    assert node.hear() == "written"
+    proxy.accept()
+    assert node.read_line() == "written"
     assert node.annotations("patient")[PHASE] == "success"
     assert not node.is_locked()
 
 
-def test_pod_is_gone(node, door):
+def test_lock_of_a_deleted_pod_is_released(node, proxy):
     node.bind("brief", "GPU-a,NVIDIA,1,2:;")
-    door.shut()
+    proxy.refuse()
     assert node.allocate("GPU-a-0").startswith("chosen default/brief")
     node.cluster.delete_pod("brief")
-    door.unshut()
-    assert node.hear() == "written"
-    assert not node.is_locked(), "the lock is not its to keep"
+    proxy.accept()
+    assert node.read_line() == "written"
+    assert not node.is_locked(), "a deleted pod must not keep the lock"
 
 
-def test_another_pod_of_that_name(node, door):
+def test_new_pod_of_the_same_name_is_not_written(node, proxy):
     node.bind("twice", "GPU-a,NVIDIA,1,2:;")
-    door.shut()
+    proxy.refuse()
     assert node.allocate("GPU-a-0").startswith("chosen default/twice")
     node.cluster.delete_pod("twice")
     node.cluster.make_pod("twice", node.name, {TO_ALLOCATE: "GPU-a,NVIDIA,1,2:;"})
-    door.unshut()
-    assert "was deleted and created again" in node.hear()
+    proxy.accept()
+    assert "was deleted and created again" in node.read_line()
     assert PHASE not in node.annotations("twice")
 
 
-def test_annotation_that_was_changed(node, door):
+def test_changed_annotation_is_an_error(node, proxy):
     node.bind("changed", "GPU-a,NVIDIA,1,2:;")
-    door.shut()
+    proxy.refuse()
     assert node.allocate("GPU-a-0").startswith("chosen default/changed")
     node.cluster.patch("/api/v1/namespaces/default/pods/changed", {"annotations": {TO_ALLOCATE: "GPU-b,NVIDIA,1,2:;"}})
-    door.unshut()
-    answer = node.hear()
+    proxy.accept()
+    answer = node.read_line()
     assert answer.startswith("error ") and "GPU-b,NVIDIA,1,2:;" in answer and "container 0 got its GPUs" in answer
     assert node.annotations("changed")[PHASE] == "allocating"
 
 
-def test_disagreement_names_both_sides(node):
+def test_device_count_mismatch_names_both_counts(node):
     node.bind("unequal", "GPU-a,NVIDIA,1,2:;")
     answer = node.allocate("GPU-a-0", "GPU-a-1")
     assert answer == ("error pod default/unequal: hami.io/vgpu-devices-to-allocate has 1 GPU shares for container main, "
@@ -197,7 +197,8 @@ def test_disagreement_names_both_sides(node):
     assert node.annotations("unequal")[TO_ALLOCATE] == "GPU-a,NVIDIA,1,2:;"
 
 
-def test_nobody_is_being_bound(node):
-    node.say("allocate", "GPU-a-0")
-    assert node.hear() == (f"error no pod is being bound to node {node.name} by a scheduler that chooses GPUs, but the kubelet "
-                           "asks for GPU-a-0: the pod needs allot-scheduler's schedulerName, which its webhook sets")
+def test_call_without_a_pod_being_bound_is_refused(node):
+    node.send("allocate", "GPU-a-0")
+    assert node.read_line() == (
+        f"error no pod is being bound to node {node.name} by a scheduler that chooses GPUs, but the kubelet "
+        "asks for GPU-a-0: the pod needs allot-scheduler's schedulerName, which its webhook sets")

@@ -1,5 +1,5 @@
-"""The daemon's memory use on a full node: eight cards, 200 tenants with one process each, the kubelet's plugin, a reader of the
-metrics, and a Kubernetes API with as many pods as a node may have."""
+"""The daemon's memory use on a full node: eight GPUs, 200 tenants with one process each, the device plugin, a client that
+scrapes the metrics, and as many pods in the Kubernetes API as a node may have."""
 
 import os
 import pathlib
@@ -13,14 +13,14 @@ from held import compile_c, link_with_driver
 from kubelet import Kubelet
 from scrape import Page, request
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon needs root")
 
-CARDS, TENANTS, PODS = 8, 200, 110
+GPUS, TENANTS, PODS = 8, 200, 110
 MOST_MIB = 30
 
 
 def memory_mib(pid):
-    """What of a process's memory is its own, and its part of what it shares."""
+    """(Pss, Rss) of a process: Pss counts shared pages in proportion, Rss counts them fully."""
     lines = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
     figures = {line.split(":")[0]: int(line.split()[1]) / 1024 for line in lines}
     return figures["Pss"], figures["Rss"]
@@ -32,11 +32,11 @@ class Node:
         plugins = directory / "plugins"
         plugins.mkdir()
         self.kubelet = Kubelet(plugins).start()
-        settings = (f"kube_plugin = on\nkube_plugin_dir = {plugins}\nkube_slices = {TENANTS // CARDS}\n"
+        settings = (f"kube_plugin = on\nkube_plugin_dir = {plugins}\nkube_slices = {TENANTS // GPUS}\n"
                     f"kube_pod_resources = none\nstate_dir = {directory}/state\nmetrics_listen = {self.metrics}\n"
                     "metrics_names = hami,gpu-manager\n")
         self.daemon = Daemon(directory, cluster.kubeconfig(f"{name}.conf"), name, is_private=False,
-                             cards=f"h200x{CARDS}", settings=settings).start()
+                             cards=f"h200x{GPUS}", settings=settings).start()
         self.plugin = self.kubelet.wait_registered()
         self.processes = []
 
@@ -48,7 +48,7 @@ class Node:
         return Page(request(self.metrics)[2])
 
     def start(self, device, program):
-        """A tenant of that device, with a process that holds memory."""
+        """Allocates this device to a tenant, and starts a process in it that holds memory."""
         answer, = self.plugin.allocate([device])
         host = {inside: outside for inside, outside, _ in answer.mounts}
         environment = {**os.environ, **answer.env, "ALLOT_SOCKET": f"{host['/run/allot/tenant']}/allot.sock",
@@ -75,7 +75,7 @@ def node(cluster, tmp_path):
     node.close()
 
 
-def test_two_hundred_tenants(node, cluster, tmp_path):
+def test_memory_with_200_tenants_is_bounded(node, cluster, tmp_path):
     program = compile_c(tmp_path / "quota", *link_with_driver(), "quota.c")
     for number in range(PODS):
         cluster.make_pod(f"p-many-{number}", node.daemon.node, {"example/of": "text " * 40})
@@ -84,18 +84,18 @@ def test_two_hundred_tenants(node, cluster, tmp_path):
     for device in sorted(node.kubelet.watch.last):
         node.start(device, program)
     for process in node.processes:
-        said = process.stdout.readline()
-        assert "first 0 second 2" in said, said
+        line = process.stdout.readline()
+        assert "first 0 second 2" in line, line
 
-    def counted():
+    def are_all_counted():
         page = node.page()
         held = [value for _, value in page.all("allot_tenant_memory_used_bytes")]
         return sum(value > 64 << 20 for value in held) == TENANTS
 
-    wait_until(counted, what="the tenants' memory")
+    wait_until(are_all_counted, what="the tenants' memory")
     for _ in range(20):
         node.page()
     pss, rss = memory_mib(node.pid)
-    print(f"{TENANTS} tenants: {pss:.1f} MiB, {rss:.1f} with all that is shared; before {before[0]:.1f} and {before[1]:.1f}")
+    print(f"{TENANTS} tenants: {pss:.1f} MiB, {rss:.1f} with shared pages; before {before[0]:.1f} and {before[1]:.1f}")
     assert node.daemon.is_alive(), node.daemon.log
     assert pss < MOST_MIB

@@ -1,4 +1,4 @@
-"""allotd with a real kubelet, whose pods containerd and runc run: registration, quotas within pods, the health of cards, and
+"""allotd with a real kubelet, whose pods containerd and runc run: registration, quotas inside pods, the health of GPUs, and
 pods that outlive a restart of allotd and of the kubelet.
 
 ALLOT_KILLS: how often allotd is killed while a container is allocated, in each vocabulary; 5 by default."""
@@ -22,8 +22,8 @@ from test_binding import LOCK, PHASE, TO_ALLOCATE
 
 MIB = 1 << 20
 KILLS = int(os.environ.get("ALLOT_KILLS", "5"))
-CARD_SLICES = 10
-# What the program in a pod takes of each of its cards, and then asks for in vain.
+GPU_SLICES = 10
+# The program in a pod allocates the first amount on each of its GPUs. Then it asks for the second, which must fail.
 FITS_MIB, TOO_MUCH_MIB = 4 << 10, 140 << 10
 
 
@@ -39,7 +39,7 @@ def quota_program(tmp_path_factory):
 
 
 class Node(pods.QuotaPods):
-    """allotd on two cards, which the kubelet knows of."""
+    """allotd with two simulated GPUs, as a device plugin of the kubelet."""
 
     def __init__(self, kubelet, cluster, directory, program, vocabulary="slices"):
         shared = directory / "shared"
@@ -70,7 +70,7 @@ class Node(pods.QuotaPods):
         wait_until(lambda: self.are_allocatable(2), what="the node's devices")
 
     def are_allocatable(self, cards):
-        return self.kubelet.allocatable() == cards * CARD_SLICES
+        return self.kubelet.allocatable() == cards * GPU_SLICES
 
     def kill(self):
         process = self.daemon.processes.pop()
@@ -104,14 +104,14 @@ class Node(pods.QuotaPods):
         return {pods.RESOURCE: devices}
 
     def identity(self, name):
-        """Of what runs in a pod: changes when something is started anew."""
+        """Identifies the running containers of a pod: changes if one is restarted."""
         status = self.kubelet.status(name)
         assert status["phase"] == "Running", status
         return [(one["containerID"], one["restartCount"], one["state"]["running"]["startedAt"])
                 for one in status["containerStatuses"]]
 
     def slices_mib(self, devices):
-        return devices * min(self.cards().values()) // CARD_SLICES // MIB
+        return devices * min(self.cards().values()) // GPU_SLICES // MIB
 
     def close(self):
         left = self.kubelet.pods()
@@ -119,7 +119,7 @@ class Node(pods.QuotaPods):
         if left:
             self.kubelet.remove_pods(*left)
         self.daemon.stop()
-        wait_until(lambda: self.are_allocatable(0), what="the node without a plugin")
+        wait_until(lambda: self.are_allocatable(0), what="the kubelet dropping the devices")
         assert alive, self.daemon.log
 
 
@@ -136,8 +136,8 @@ def make_node(kubelet, cluster, quota_program, tmp_path_factory):
         node.close()
 
 
-def test_pods_have_their_slices(make_node):
-    """Two tenths of a card; tenths of two cards, as many as are left of the one; a pod of two containers."""
+def test_pods_get_the_memory_of_their_slices(make_node):
+    """Two pods with slices of one GPU, one with slices of both GPUs, and a pod of two containers."""
     node = make_node()
     node.make_pod("tenths", main=5)
     node.make_pod("more", main=6)
@@ -154,31 +154,31 @@ def test_pods_have_their_slices(make_node):
         for device in tenant["devices"]:
             assert device["denied"] == 1
             assert FITS_MIB * MIB <= device["memory_used_bytes"] <= device["memory_quota_bytes"]
-    # Others have nothing left.
+    # No slices are left for another pod.
     node.make_pod("late", main=1)
     status = wait_until(lambda: node.kubelet.status("late").get("reason") and node.kubelet.status("late"),
                         what="the refusal")
     assert status["phase"] == "Failed" and pods.RESOURCE in status["message"], status
 
 
-def test_an_unhealthy_card_is_taken_out(make_node):
+def test_unhealthy_gpu_is_not_allocatable(make_node):
     node = make_node()
     node.make_pod("before", main=1)
     node.wait_for("before")
     was = node.identity("before")
     begun = time.monotonic()
     node.ctl("lose", "1")
-    wait_until(lambda: node.kubelet.allocatable() == CARD_SLICES, what="the loss")
+    wait_until(lambda: node.kubelet.allocatable() == GPU_SLICES, what="the loss")
     took = time.monotonic() - begun
-    print(f"a lost card is out of the node's allocatable after {took:.1f} s")
+    print(f"a lost GPU is not allocatable after {took:.1f} s")
     assert took < 5
     node.ctl("heal", "1")
-    wait_until(lambda: node.kubelet.allocatable() == 2 * CARD_SLICES, what="the return")
+    wait_until(lambda: node.kubelet.allocatable() == 2 * GPU_SLICES, what="the return")
     assert node.identity("before") == was
 
 
-def test_the_kubelet_is_killed(make_node, kubelet):
-    """It is told of the plugin again, and gives nobody what pods have."""
+def test_pods_outlive_a_killed_kubelet(make_node, kubelet):
+    """allotd registers again, and the new kubelet allocates no device that a running pod has."""
     node = make_node()
     node.make_pod("before", main=12)
     seen = node.wait_for("before")
@@ -200,16 +200,16 @@ def test_the_kubelet_is_killed(make_node, kubelet):
 
 # ---- live changes ----
 
-def test_terms_of_slices_follow_their_pod(make_node, cluster):
-    """Whose slices they are is known by the kubelet's books. What a pod wished for ends with it: who is given the
-    same slices next has what they are worth."""
+def test_shares_of_slices_follow_their_pod(make_node, cluster):
+    """The kubelet's pod resources API says which pod has which slices. Annotated shares end with their pod: the next pod with
+    the same slices gets the default shares."""
     node = make_node()
 
     def annotate(**values):
         cluster.patch("/api/v1/namespaces/default/pods/live",
                       {"annotations": {name.replace("__", ".allot.dev/"): value for name, value in values.items()}})
 
-    def has(mib, cores):
+    def wait_for_shares(mib, cores):
         def terms():
             return [(device["memory_quota_bytes"] // MIB, device["cores_pct"]) for tenant in node.tenants()
                     for device in tenant["devices"]]
@@ -220,12 +220,12 @@ def test_terms_of_slices_follow_their_pod(make_node, cluster):
     node.wait_for("live")
     node.wait_for("live", "other")
     was = node.identity("live")
-    has(20 << 10, 20)
+    wait_for_shares(20 << 10, 20)
     annotate(other__cores="40", main__memory="25GiB")
-    has(25 << 10, 20)
-    has(node.slices_mib(3), 40)
+    wait_for_shares(25 << 10, 20)
+    wait_for_shares(node.slices_mib(3), 40)
     annotate(other__cores=None)
-    has(node.slices_mib(3), 30)
+    wait_for_shares(node.slices_mib(3), 30)
     assert node.identity("live") == was
     node.kubelet.remove_pods("live")
     node.make_pod("next", main=2)
@@ -233,7 +233,7 @@ def test_terms_of_slices_follow_their_pod(make_node, cluster):
 
 
 def test_priorities_of_slices(make_node, cluster):
-    """By a limit of which no node has anything, which the kubelet passes over; the annotation goes before it."""
+    """The limit nvidia.com/priority sets it. The kubelet ignores the limit, as no node has the resource. An annotation wins."""
     node = make_node()
     node.kubelet.make_pod("ranked", {"main": ({pods.RESOURCE: 2, PRIORITY: 0}, node.command("ranked.main"))}, node.shared)
     node.wait_for("ranked")
@@ -252,29 +252,29 @@ def test_priorities_of_slices(make_node, cluster):
 # ---- kills ----
 
 def bind(node, name, shares):
-    """What a scheduler writes, for HAMi's vocabulary."""
+    """Locks the node, and returns the annotations that a scheduler writes to the pod in HAMi's vocabulary."""
     stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     node.cluster.patch(f"/api/v1/nodes/{node.kubelet.node}", {"annotations": {LOCK: f"{stamp},default,{name}"}})
     return {"hami.io/vgpu-node": node.kubelet.node, PHASE: "allocating", TO_ALLOCATE: shares,
             "hami.io/bind-time": str(int(time.time()))}
 
 
-class Storm:
-    """Pods that come and go, and what each must have."""
+class PodChurn:
+    """Pods that are created and deleted at random, and the shares that each must have."""
 
     def __init__(self, node, seed):
         self.node = node
         self.random = random.Random(seed)
-        self.expected = {}      # {pod: (MiB in all, identity)}
+        self.expected = {}      # {pod: (MiB in total, identity)}
         self.number = self.refused = 0
 
-    def make(self, is_still=False):
-        """One more pod; its name, and MiB in all. Before it is bound the daemon may be made to stand still."""
+    def make(self, stop_daemon=False):
+        """Creates a pod: (its name, MiB in total). `stop_daemon`: stops the daemon with SIGSTOP before the pod is created."""
         node, self.number = self.node, self.number + 1
         name = f"p-{self.number}"
         devices = self.random.randint(1, 5)
         mib, taken = node.slices_mib(devices), self.taken()
-        if is_still:
+        if stop_daemon:
             node.daemon.processes[-1].send_signal(signal.SIGSTOP)
         if node.vocabulary == "slices":
             node.make_pod(name, main=devices)
@@ -285,7 +285,7 @@ class Storm:
         return name, mib
 
     def taken(self):
-        """MiB promised of each card."""
+        """{UUID: MiB that are promised to tenants}."""
         sums = {}
         for tenant in self.node.tenants():
             for device in tenant["devices"]:
@@ -303,8 +303,8 @@ class Storm:
     def has_ended(self, name):
         return self.node.kubelet.status(name)["phase"] == "Failed"
 
-    def settle(self, name, mib):
-        """A pod whose allocation was cut off runs, or was refused by the kubelet, which says so."""
+    def check_after_kill(self, name, mib):
+        """A pod whose allocation was interrupted either runs, or the kubelet has refused it with a reason."""
         node = self.node
         wait_until(lambda: self.has_ended(name) or node.seen(name), 30, f"pod {name}")
         wait_until(lambda: LOCK not in node.cluster.annotations(node.kubelet.node), what="the lock's release")
@@ -316,7 +316,7 @@ class Storm:
         self.drop(name)
 
     def check(self):
-        """No card has promised more than it has; who ran before runs on, and holds what it held."""
+        """No GPU promises more memory than it has, and the other pods still run with their shares."""
         node = self.node
         self.cards = node.cards()
         for uuid, mib in self.taken().items():
@@ -327,17 +327,16 @@ class Storm:
         def held():
             return [tenant for tenant in node.tenants() if any(d["memory_used_bytes"] for d in tenant["devices"])]
 
-        wait_until(lambda: len(held()) == len(self.expected), what="the tenants of the pods that run")
+        wait_until(lambda: len(held()) == len(self.expected), what="the tenants of the running pods")
         assert sorted(sum(d["memory_quota_bytes"] // MIB for d in tenant["devices"]) for tenant in held()) == \
-            sorted(self.of_tenants())
+            sorted(self.expected_mib())
 
-    def of_tenants(self):
+    def expected_mib(self):
         return [mib for mib, _ in self.expected.values()]
 
-
     def kill_soon(self, span, is_aimed):
-        """Within a pod's start, `span` seconds; aimed: the kubelet's call waits for a daemon that stands still, and is
-        met somewhere within its few milliseconds."""
+        """Kills the daemon at a random moment of a pod's start, which takes `span` seconds. If aimed, the kubelet's call waits
+        for the stopped daemon, which is continued and then killed within the few milliseconds of the call."""
         if is_aimed:
             time.sleep(span)
             self.node.daemon.processes[-1].send_signal(signal.SIGCONT)
@@ -348,25 +347,25 @@ class Storm:
 
 
 @pytest.mark.parametrize("vocabulary", ["slices", "hami"])
-def test_killed_while_a_container_is_allocated(make_node, vocabulary):
-    """At a random moment from a pod's binding until its container runs; every second time, within the call."""
+def test_daemon_killed_while_a_container_is_allocated(make_node, vocabulary):
+    """It is killed between a pod's binding and the start of its container, every second time within the Allocate call."""
     node = make_node(vocabulary)
-    storm = Storm(node, seed=6)
-    storm.check()
+    churn = PodChurn(node, seed=6)
+    churn.check()
     begun = time.monotonic()
-    storm.remember(*storm.make())
+    churn.remember(*churn.make())
     span = time.monotonic() - begun
     for kill in range(KILLS):
         is_aimed = kill % 2 == 0
-        while len(storm.expected) >= 3:
-            storm.drop(storm.random.choice(sorted(storm.expected)))
-        name, mib = storm.make(is_aimed)
-        storm.kill_soon(span, is_aimed)
+        while len(churn.expected) >= 3:
+            churn.drop(churn.random.choice(sorted(churn.expected)))
+        name, mib = churn.make(is_aimed)
+        churn.kill_soon(span, is_aimed)
         node.start()
-        storm.settle(name, mib)
-        storm.check()
-    print(f"{KILLS} kills, {vocabulary}: {storm.refused} pods refused, {len(storm.expected)} run")
-    storm.check()
-    for name in sorted(storm.expected):
-        storm.drop(name)
+        churn.check_after_kill(name, mib)
+        churn.check()
+    print(f"{KILLS} kills, {vocabulary}: {churn.refused} pods refused, {len(churn.expected)} run")
+    churn.check()
+    for name in sorted(churn.expected):
+        churn.drop(name)
     wait_until(lambda: not node.tenants(), 60, "the end of all claims")

@@ -1,5 +1,5 @@
-"""gpu-manager's resource names with a real kubelet: pods that ask for cores and memory of simulated cards, and that containerd
-and runc run.
+"""allotd with gpu-manager's resource names and a real kubelet: pods request cores and memory of simulated GPUs, and containerd
+and runc run them.
 
 ALLOT_KILLS: how often allotd is killed while a container is allocated; 5 by default."""
 
@@ -14,7 +14,7 @@ from test_vcuda import ASSIGNED, CORE, INDEX, LIMIT, MEMORY, TIME, UNIT_MIB
 
 
 class Node(test_kubelet.Node):
-    """Devices are a pair, (cores, memory)."""
+    """As in test_kubelet.py, but the devices of a container are a pair, (cores, memory)."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments, "gpu-manager")
@@ -27,7 +27,7 @@ class Node(test_kubelet.Node):
         wait_until(lambda: self.are_allocatable(2), what="the node's devices")
 
     def are_allocatable(self, cards):
-        # Where no daemon is, how much memory there was is not known.
+        # With no GPUs expected, the daemon may have ended, so its memory units can't be read.
         units = sum(self.units()[:cards]) if cards else 0
         return max(0, self.kubelet.allocatable(CORE)) == cards * 100 and \
             max(0, self.kubelet.allocatable(MEMORY)) == units
@@ -55,9 +55,9 @@ def make_node(kubelet, cluster, quota_program, tmp_path_factory):  # noqa: F811
         node.close()
 
 
-def test_pods_have_what_they_ask_for(make_node):
-    """A part of a card, and with a limit above it; parts of two cards; a pod of two containers. What each is told of its
-    cards is its quota, and more is refused."""
+def test_pods_get_the_cores_and_memory_that_they_request(make_node):
+    """Pods with a part of a GPU, with a soft limit above it, with parts of two GPUs, and with two containers. Each sees its
+    quota as the GPU's memory, and an allocation beyond it fails."""
     node = make_node()
     node.make_pod("part", main=(30, 40))
     assert node.wait_for("part") == [40 * UNIT_MIB]
@@ -73,26 +73,26 @@ def test_pods_have_what_they_ask_for(make_node):
                         "two.one": [(10, 10)], "two.other": [(15, 15)]}
     for tenant in node.tenants():
         assert all(device["denied"] == 1 for device in tenant["devices"])
-    # Written to the pod, whose card the node's scheduler has left to it.
+    # No scheduler chose the GPU, so allotd writes its choice to the pod.
     uuids = list(node.cards())
     card, = node.promised()["default.part.main"]
     annotations = node.cluster.pod("part")["metadata"]["annotations"]
     assert annotations[f"{INDEX}0"] == str(uuids.index(card[0])) and annotations[ASSIGNED] == "true"
-    # The kubelet has picked devices of that card.
+    # The kubelet has picked devices of that GPU.
     keys = {claim["tenant"]: claim["key"] for claim in node.ask("claims")["claims"]}
     assert card[0] in keys["default.part.main"], keys
     assert "holds" not in node.daemon.log, node.daemon.log
 
 
-def test_whole_cards(make_node):
-    """With a quota all the same; the other by the scheduler's word; then there is none left."""
+def test_whole_gpus(make_node):
+    """One pod has a GPU that its scheduler chose, with a memory quota; another has all of the other GPU; none is left."""
     node = make_node()
     node.make_pod("chosen", {TIME: str(time.time_ns()), ASSIGNED: "false", f"{INDEX}0": "1"}, main=(100, 44))
     assert node.wait_for("chosen") == [44 * UNIT_MIB]
     (uuid, _, cores, _), = node.promised()["default.chosen.main"]
     assert uuid == list(node.cards())[1] and cores == 100
-    node.make_pod("rest", main=(100, 0))
-    total, = node.wait_for("rest")
+    node.make_pod("unlimited", main=(100, 0))
+    total, = node.wait_for("unlimited")
     assert abs(total - list(node.cards().values())[0] // MIB) <= 1
     node.make_pod("late", main=(1, 1))
     status = wait_until(lambda: node.kubelet.status("late").get("reason") and node.kubelet.status("late"),
@@ -100,21 +100,21 @@ def test_whole_cards(make_node):
     assert status["phase"] == "Failed" and CORE in status["message"], status
 
 
-def test_what_can_not_be_given_is_told_to_the_pod(make_node):
+def test_pod_status_has_the_reason_of_a_refusal(make_node):
     node = make_node()
-    for name, ask, annotations, said in (
+    for name, ask, annotations, reason in (
             ("no-memory", (30, 0), None, f"a part of a GPU needs {MEMORY} too"),
             ("no-cores", (0, 30), None, f"{MEMORY} is requested without {CORE}"),
             ("no-card", (30, 30), {TIME: "1", ASSIGNED: "false", f"{INDEX}0": "7"}, "GPU 7: is not a GPU of this node")):
         node.make_pod(name, annotations, main=ask)
         status = wait_until(lambda: node.kubelet.status(name).get("reason") and node.kubelet.status(name),
                             what="the refusal")
-        assert status["reason"] == "UnexpectedAdmissionError" and said in status["message"], status
+        assert status["reason"] == "UnexpectedAdmissionError" and reason in status["message"], status
     assert not node.tenants()
 
 
-def test_a_storm_of_equals(make_node):
-    """Many pods at the same time, of which some ask for the same: each has its own, by the kubelet's books too."""
+def test_many_pods_with_equal_requests(make_node):
+    """Many pods at once, of which some request the same amounts: each gets its own share, also by the pod resources API."""
     node = make_node()
     asks = {f"p-{i}": (10 + 5 * (i % 2), 20) for i in range(8)}
     for name, ask in asks.items():
@@ -130,8 +130,8 @@ def test_a_storm_of_equals(make_node):
     assert "holds" not in node.daemon.log, node.daemon.log
 
 
-def test_a_card_is_lost_and_the_kubelet_killed(make_node, kubelet):  # noqa: F811
-    """Both resources lose the card's part, and have it again; a kubelet that comes back is told of both, and pods run on."""
+def test_lost_gpu_and_killed_kubelet(make_node, kubelet):  # noqa: F811
+    """Both resources lose the GPU's devices, and get them back. A restarted kubelet learns both, and pods keep running."""
     node = make_node()
     node.make_pod("before", main=(70, 40))
     node.wait_for("before")
@@ -141,7 +141,7 @@ def test_a_card_is_lost_and_the_kubelet_killed(make_node, kubelet):  # noqa: F81
     node.ctl("lose", str(lost))
     wait_until(lambda: node.kubelet.allocatable(CORE) == 100 and
                node.kubelet.allocatable(MEMORY) == node.units()[1 - lost], what="the loss")
-    # Its devices are on the card that is left: so no more than the rest of that is there.
+    # The pod "before" uses the other GPU, so only the remainder of that one is allocatable.
     node.make_pod("much", main=(40, 4))
     status = wait_until(lambda: node.kubelet.status("much").get("reason") and node.kubelet.status("much"),
                         what="the refusal")
@@ -160,12 +160,12 @@ def test_a_card_is_lost_and_the_kubelet_killed(make_node, kubelet):  # noqa: F81
     assert "holds" not in node.daemon.log, node.daemon.log
 
 
-class Storm(test_kubelet.Storm):
-    """Kills are aimed at the time between the kubelet's two calls."""
+class PodChurn(test_kubelet.PodChurn):
+    """Aimed kills happen between the kubelet's two Allocate calls."""
 
     halves = 0      # kills after one call and before the other
 
-    def make(self, is_still=False):
+    def make(self, stop_daemon=False):
         self.number += 1
         name = f"p-{self.number}"
         tenths = self.random.randint(1, 5)
@@ -175,41 +175,41 @@ class Storm(test_kubelet.Storm):
         return name, units * UNIT_MIB
 
     def kill_soon(self, span, is_aimed):
-        """Aimed: as soon as one of the calls shows in the log, or some moments later."""
+        """If aimed, kills the daemon up to 3 ms after one of the calls has appeared in the log."""
         if not is_aimed:
             super().kill_soon(span, False)
             return
         deadline = time.monotonic() + 30
         with open(self.node.directory / "log", "rb") as log:
             log.seek(self.seen)
-            said = b""
-            while not (b": made for uid" in said or b"units of memory" in said):
-                assert time.monotonic() < deadline, said
-                said += log.read()
+            text = b""
+            while not (b": made for uid" in text or b"units of memory" in text):
+                assert time.monotonic() < deadline, text
+                text += log.read()
                 until = time.monotonic() + 0.003 * self.random.random() ** 2
             while time.monotonic() < until:
                 pass
         self.node.kill()
-        said = (self.node.directory / "log").read_bytes()[self.seen:]
-        self.halves += (b": made for uid" in said) != (b"units of memory" in said)
+        text = (self.node.directory / "log").read_bytes()[self.seen:]
+        self.halves += (b": made for uid" in text) != (b"units of memory" in text)
 
 
-def test_killed_between_the_calls(make_node):
+def test_daemon_killed_between_the_two_calls(make_node):
     node = make_node()
-    storm = Storm(node, seed=8)
-    storm.check()
+    churn = PodChurn(node, seed=8)
+    churn.check()
     begun = time.monotonic()
-    storm.remember(*storm.make())
+    churn.remember(*churn.make())
     span = time.monotonic() - begun
     for kill in range(KILLS):
-        while len(storm.expected) >= 3:
-            storm.drop(storm.random.choice(sorted(storm.expected)))
-        name, mib = storm.make()
-        storm.kill_soon(span, kill % 3 != 2)
+        while len(churn.expected) >= 3:
+            churn.drop(churn.random.choice(sorted(churn.expected)))
+        name, mib = churn.make()
+        churn.kill_soon(span, kill % 3 != 2)
         node.start()
-        storm.settle(name, mib)
-        storm.check()
-    print(f"{KILLS} kills, {storm.halves} between the calls: {storm.refused} pods refused, {len(storm.expected)} run")
-    for name in sorted(storm.expected):
-        storm.drop(name)
+        churn.check_after_kill(name, mib)
+        churn.check()
+    print(f"{KILLS} kills, {churn.halves} between the calls: {churn.refused} pods refused, {len(churn.expected)} run")
+    for name in sorted(churn.expected):
+        churn.drop(name)
     wait_until(lambda: not node.tenants(), 60, "the end of all claims")

@@ -1,5 +1,5 @@
-"""Annotations of a pod that change the shares of its running containers: with a real API server, allotd, and a test kubelet
-made with gRPC's own library. The new shares are read from the daemon, which enforces them."""
+"""Annotations of a pod that change the shares of its running containers, with a real API server, allotd, and a test kubelet
+that uses gRPC's own library. The tests read the new shares from the daemon, which enforces them."""
 
 import itertools
 import os
@@ -12,14 +12,14 @@ from machines import wait_until
 from scrape import Page, request
 from test_allocate import MIB, make_node, quotas  # noqa: F401
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon needs root")
 
 
 numbers = itertools.count(1)
 
 
-class Live:
-    """A node with one pod, whose container has 3,000 MiB and 30 % of the first card, hard."""
+class LivePod:
+    """A node with one pod, whose container has 3,000 MiB and 30 % of the first GPU, with a hard limit."""
 
     def __init__(self, make_node, cluster, directory, shares="{0},NVIDIA,3000,30:;", **more):  # noqa: F811
         self.cluster = cluster
@@ -31,7 +31,7 @@ class Live:
         self.node.plugin.allocate([f"{self.cards[0]}-{i}" for i in range(shares.count(":"))])
 
     def annotate(self, **values):
-        """`on_full="wait"` is allot.dev/on-full; None takes it away. `main__memory`: the container's own."""
+        """`on_full="wait"` sets allot.dev/on-full, and None removes it. `main__memory` is for the container main alone."""
         def name(key):
             owner, _, field = key.rpartition("__")
             return f"{owner + '.' if owner else ''}allot.dev/{field.replace('_', '-')}"
@@ -68,10 +68,10 @@ class Live:
 
 @pytest.fixture
 def live(make_node, cluster, tmp_path):  # noqa: F811
-    return lambda **more: Live(make_node, cluster, tmp_path, **more)
+    return lambda **more: LivePod(make_node, cluster, tmp_path, **more)
 
 
-def test_terms_follow_the_pod(live):
+def test_shares_follow_the_annotations(live):
     pod = live()
     assert pod.quotas() == [(3000, 30, 30)]
     pod.annotate(memory="4000MiB")
@@ -89,8 +89,8 @@ def test_terms_follow_the_pod(live):
     assert pod.refused() == 0
 
 
-def test_restarts_of_the_daemon(live):
-    """A change stays; what was changed while nobody looked is seen afterwards."""
+def test_changes_survive_restarts_of_the_daemon(live):
+    """A change is kept, and a change that was made while no daemon ran is applied at its start."""
     pod = live()
     pod.annotate(memory="4000MiB")
     pod.wait_for((4000, 30, 30))
@@ -102,7 +102,7 @@ def test_restarts_of_the_daemon(live):
     pod.wait_for((3000, 30, 30))
 
 
-def test_a_container_of_several(live):
+def test_annotations_of_one_container(live):
     pod = live(shares="{0},NVIDIA,3000,30:{1},NVIDIA,1000,10:;", containers=("main", "log"))
     pod.annotate(main__memory="3500MiB,1500MiB", cores="40")
     pod.wait_for((3500, 40, 40), (1500, 40, 40))
@@ -126,8 +126,8 @@ def test_a_container_of_several(live):
     ("memroy", "4GiB", "there is no such annotation"),
     ("nobody__memory", "4GiB", "has no container 'nobody'"),
 ])
-def test_what_can_not_be(live, name, value, why):
-    """Said once in log, event and metric, whatever else is written to the pod; and all stays as it was."""
+def test_invalid_changes_are_refused_once(live, name, value, why):
+    """The log, an event and a metric report a refusal once, however often the pod is written; the shares do not change."""
     pod = live()
     pod.annotate(**{name: value, "cores_limit": "90"})
     wait_until(lambda: pod.refused() == 1, what=f"the refusal; {pod.node.daemon.log[-2000:]}")
@@ -144,13 +144,13 @@ def test_what_can_not_be(live, name, value, why):
     assert len(pod.events("GPUTermsRefused")) == 1
 
 
-def test_it_is_the_operators_to_allow(make_node, cluster):  # noqa: F811
+def test_changes_can_be_disabled(make_node, cluster):  # noqa: F811
     node = make_node("kube_live_terms = off\n")
     first, _ = node.uuids()
     node.bind("p-still", f"{first},NVIDIA,3000,30:;")
     node.plugin.allocate([f"{first}-0"])
     cluster.patch("/api/v1/namespaces/default/pods/p-still", {"annotations": {"allot.dev/memory": "4GiB"}})
-    # The next pod was seen, so that one was as well.
+    # The daemon has seen a pod that was made later, so it has also seen the change.
     node.bind("p-seen-after", f"{first},NVIDIA,1000,10:;")
     node.plugin.allocate([f"{first}-1"])
     assert quotas(node.tenants()["default.p-still.main"]) == [(first, 3000, 30, 30)]

@@ -1,4 +1,4 @@
-"""The node's part of HAMi's protocol, against a real API server: allotd writes its devices to annotations of its Node."""
+"""The node's part of HAMi's protocol, with a real API server: allotd writes its GPUs to annotations of its Node."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import pytest
 from cluster import ALLOTD_TOKEN, openssl
 from daemon import Daemon
 from machines import wait_until
-from door import Door
+from api_proxy import ApiProxy
 
 REGISTER = "hami.io/node-nvidia-register"
 HANDSHAKE = "hami.io/node-handshake"
@@ -18,18 +18,18 @@ LOCK = "hami.io/mutex.lock"
 
 
 @pytest.fixture
-def door(cluster):
-    door = Door(cluster.port)
-    yield door
-    door.close()
+def proxy(cluster):
+    proxy = ApiProxy(cluster.port)
+    yield proxy
+    proxy.close()
 
 
 @pytest.fixture
-def daemon(request, cluster, door, tmp_path):
-    """On a node of the test's own, which is there; through the door."""
+def daemon(request, cluster, proxy, tmp_path):
+    """allotd on a node of its own, which exists. It reaches the API server through the proxy."""
     node = re.sub("[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
     cluster.make_node(node, labels={"kept": "yes"})
-    daemon = Daemon(tmp_path, cluster.kubeconfig(f"{node}.conf", door.port), node)
+    daemon = Daemon(tmp_path, cluster.kubeconfig(f"{node}.conf", proxy.port), node)
     daemon.start()
     yield daemon
     alive = daemon.is_alive()
@@ -37,16 +37,16 @@ def daemon(request, cluster, door, tmp_path):
     assert alive, daemon.log
 
 
-def cards_of(cluster, daemon):
+def published_gpus(cluster, daemon):
     return json.loads(cluster.annotations(daemon.node).get(REGISTER, "[]"))
 
 
-def wait_for_cards(cluster, daemon):
-    return wait_until(lambda: cards_of(cluster, daemon), what=f"the cards on the node; {daemon.log}")
+def wait_for_gpus(cluster, daemon):
+    return wait_until(lambda: published_gpus(cluster, daemon), what=f"the GPUs on the node; {daemon.log}")
 
 
-def test_cards_and_labels_are_published(cluster, daemon):
-    cards = wait_for_cards(cluster, daemon)
+def test_gpus_and_labels_are_published(cluster, daemon):
+    cards = wait_for_gpus(cluster, daemon)
     assert len(cards) == 2
     for index, card in enumerate(cards):
         assert card["id"].startswith("GPU-")
@@ -57,30 +57,30 @@ def test_cards_and_labels_are_published(cluster, daemon):
         assert card["type"].startswith("NVIDIA")
         assert card["mode"] == "hami-core"
         assert card["health"] is True
-        assert card.get("numa") != 0, "0 is left out"
+        assert card.get("numa") != 0, "HAMi leaves out 0"
     labels = cluster.labels(daemon.node)
     assert labels["gpu"] == "on"
     assert labels["kept"] == "yes"
 
 
-def test_an_end_takes_back_what_was_published(cluster, daemon):
-    """No pod is placed on a node without a daemon; what others wrote stays, and another daemon publishes anew."""
-    wait_for_cards(cluster, daemon)
-    cluster.patch(f"/api/v1/nodes/{daemon.node}", {"annotations": {"of-another": "stays"}})
+def test_shutdown_withdraws_the_annotations(cluster, daemon):
+    """No pod can be placed on a node without a daemon. Other annotations are kept, and a new daemon publishes again."""
+    wait_for_gpus(cluster, daemon)
+    cluster.patch(f"/api/v1/nodes/{daemon.node}", {"annotations": {"of-another": "kept"}})
     daemon.end()
     left = cluster.annotations(daemon.node)
-    assert left["of-another"] == "stays"
+    assert left["of-another"] == "kept"
     assert not [name for name in left if "node-nvidia" in name or name == "allot.dev/node-use"]
     daemon.start()
-    wait_for_cards(cluster, daemon)
+    wait_for_gpus(cluster, daemon)
 
 
-def test_an_end_does_not_wait_for_a_server_that_is_away(cluster, daemon, door):
-    wait_for_cards(cluster, daemon)
-    door.shut()
+def test_shutdown_does_not_wait_for_an_unreachable_server(cluster, daemon, proxy):
+    wait_for_gpus(cluster, daemon)
+    proxy.refuse()
     daemon.end()
-    door.unshut()
-    assert cards_of(cluster, daemon)
+    proxy.accept()
+    assert published_gpus(cluster, daemon)
     daemon.start()
 
 
@@ -88,7 +88,7 @@ def test_links_are_published(cluster, tmp_path):
     cluster.make_node("linked")
     daemon = Daemon(tmp_path, cluster.kubeconfig("linked.conf"), "linked", cards="dgx-1v").start()
     try:
-        cards = wait_for_cards(cluster, daemon)
+        cards = wait_for_gpus(cluster, daemon)
         scores = {entry["uuid"]: entry["score"]
                   for entry in json.loads(cluster.annotations("linked")["hami.io/node-nvidia-score"])}
     finally:
@@ -101,16 +101,16 @@ def test_links_are_published(cluster, tmp_path):
         assert all(score == scores[other][one] and score % 100 >= 10 for other, score in others.items())
 
 
-def test_what_others_change_is_put_back(cluster, daemon):
-    wait_for_cards(cluster, daemon)
+def test_changes_by_others_are_reverted(cluster, daemon):
+    wait_for_gpus(cluster, daemon)
     good = cluster.annotations(daemon.node)[REGISTER]
     changes = 0
-    # A change within two seconds of the one before is told of, once. A busy machine may take longer for each.
+    # A change within two seconds of the previous one is logged, once. A busy machine may need more time for each.
     while changes < 2 or "another program writes" not in daemon.log:
         cluster.patch(f"/api/v1/nodes/{daemon.node}", {"annotations": {REGISTER: None if changes % 2 else "[]", "theirs": "x"},
                                                        "labels": {"gpu": "off"}})
         wait_until(lambda: cluster.annotations(daemon.node).get(REGISTER) == good and
-                   cluster.labels(daemon.node)["gpu"] == "on", what="the annotation, put back")
+                   cluster.labels(daemon.node)["gpu"] == "on", what="the restored annotation")
         changes += 1
         assert changes < 20
     assert cluster.annotations(daemon.node)["theirs"] == "x"
@@ -119,8 +119,8 @@ def test_what_others_change_is_put_back(cluster, daemon):
 
 
 def test_nothing_is_written_without_a_change(cluster, daemon):
-    """Heartbeats of the kubelet, say, are no reason to write."""
-    wait_for_cards(cluster, daemon)
+    """Changes of the Node that do not concern allotd, such as the kubelet's heartbeats, cause no write."""
+    wait_for_gpus(cluster, daemon)
     for beat in range(5):
         written = cluster.patch(f"/api/v1/nodes/{daemon.node}", {"annotations": {"beat": str(beat)}})
         time.sleep(0.5)
@@ -132,82 +132,81 @@ def test_nothing_is_written_without_a_change(cluster, daemon):
 
 @pytest.mark.parametrize("question", ["Requesting_2026-08-21 10:00:00", "Deleted_2026-08-21 10:00:00"])
 def test_handshake_is_answered(cluster, daemon, question):
-    wait_for_cards(cluster, daemon)
+    wait_for_gpus(cluster, daemon)
     for _ in range(3):
         cluster.patch(f"/api/v1/nodes/{daemon.node}", {"annotations": {HANDSHAKE: question}})
         wait_until(lambda: cluster.annotations(daemon.node)[HANDSHAKE].startswith("Reported_"),
                    what="the answer")
 
 
-def test_broken_watch_is_begun_again(cluster, daemon, door):
-    wait_for_cards(cluster, daemon)
+def test_broken_watch_is_restarted(cluster, daemon, proxy):
+    wait_for_gpus(cluster, daemon)
     for _ in range(3):
-        passed = door.passed
-        door.cut()
-        wait_until(lambda: door.passed > passed, what="a new connection")
+        passed = proxy.passed
+        proxy.cut()
+        wait_until(lambda: proxy.passed > passed, what="a new connection")
         cluster.patch(f"/api/v1/nodes/{daemon.node}", {"annotations": {REGISTER: "[]"}})
-        wait_for_cards(cluster, daemon)
+        wait_for_gpus(cluster, daemon)
 
 
-def test_server_that_is_away_is_waited_for(cluster, daemon, door):
-    wait_for_cards(cluster, daemon)
-    door.shut()
+def test_unreachable_server_is_retried(cluster, daemon, proxy):
+    wait_for_gpus(cluster, daemon)
+    proxy.refuse()
     cluster.patch(f"/api/v1/nodes/{daemon.node}", {"annotations": {REGISTER: None}})
-    wait_until(lambda: "trying again" in daemon.log, what="the complaint")
-    door.unshut()
-    wait_for_cards(cluster, daemon)
-    wait_until(lambda: "answers" in daemon.log, what="the all-clear")
-    assert daemon.log.count("trying again") == 1, "one outage is one line"
+    wait_until(lambda: "trying again" in daemon.log, what="the warning")
+    proxy.accept()
+    wait_for_gpus(cluster, daemon)
+    wait_until(lambda: "answers" in daemon.log, what="the message that the server answers again")
+    assert daemon.log.count("trying again") == 1, "an outage is logged once"
 
 
-def test_place_that_the_server_forgot(cluster, daemon, door):
-    """A watch that goes on from what etcd has forgotten is refused with 410: a list begins anew."""
-    wait_for_cards(cluster, daemon)
-    door.shut()
+def test_expired_watch_position_leads_to_a_new_list(cluster, daemon, proxy):
+    """The server refuses with 410 to continue a watch at a version that etcd has compacted; allotd lists again."""
+    wait_for_gpus(cluster, daemon)
+    proxy.refuse()
     for value in ("[]", None):
         changed = cluster.patch(f"/api/v1/nodes/{daemon.node}", {"annotations": {REGISTER: value}})
     version = int(changed["metadata"]["resourceVersion"])
     cluster.restart_apiserver(between=lambda: cluster.compact(version))
-    door.unshut()
-    wait_for_cards(cluster, daemon)
+    proxy.accept()
+    wait_for_gpus(cluster, daemon)
     assert "is too old: listed anew" in daemon.log
 
 
-def test_restart_of_the_server(cluster, daemon):
-    wait_for_cards(cluster, daemon)
+def test_restarted_server_is_watched_again(cluster, daemon):
+    wait_for_gpus(cluster, daemon)
     cluster.restart_apiserver()
     cluster.patch(f"/api/v1/nodes/{daemon.node}", {"annotations": {REGISTER: "[]"}})
-    wait_for_cards(cluster, daemon)
+    wait_for_gpus(cluster, daemon)
 
 
-def test_node_that_comes_later(cluster, tmp_path):
+def test_node_that_is_created_later(cluster, tmp_path):
     daemon = Daemon(tmp_path, cluster.kubeconfig("later.conf"), "later").start()
     try:
-        wait_until(lambda: "there is no Node object of that name" in daemon.log, what="the complaint")
+        wait_until(lambda: "there is no Node object of that name" in daemon.log, what="the warning")
         cluster.make_node("later")
-        wait_for_cards(cluster, daemon)
+        wait_for_gpus(cluster, daemon)
         cluster.request("DELETE", "/api/v1/nodes/later")
-        wait_until(lambda: daemon.log.count("there is no Node object of that name") == 2, what="the second complaint")
+        wait_until(lambda: daemon.log.count("there is no Node object of that name") == 2, what="the second warning")
         cluster.make_node("later")
-        wait_for_cards(cluster, daemon)
+        wait_for_gpus(cluster, daemon)
     finally:
         daemon.stop()
 
 
-def test_client_certificate_in_files(cluster, tmp_path):
-    """And what can't be: told at the start, in a line that names the field."""
+def test_client_certificate_from_files(cluster, tmp_path):
     cluster.make_node("by-certificate")
     user = f"client-certificate: {cluster.path('allotd.crt')}\n    client-key: allotd.key"
     authority = "certificate-authority: ca.crt"
     config = cluster.kubeconfig("certificate.conf", user=user, cluster=authority)
     daemon = Daemon(tmp_path, config, "by-certificate").start()
     try:
-        wait_for_cards(cluster, daemon)
+        wait_for_gpus(cluster, daemon)
     finally:
         daemon.stop()
 
 
-# A pod's view: the account's files where the kubelet mounts them.
+# Makes the file system view of a pod: the service account's files where the kubelet mounts them.
 IN_POD = """
 mount -t tmpfs none /run && mkdir -p /var/run/secrets/kubernetes.io/serviceaccount &&
 cp "$0" "$1" /var/run/secrets/kubernetes.io/serviceaccount/ && shift && exec "$@"
@@ -215,7 +214,7 @@ cp "$0" "$1" /var/run/secrets/kubernetes.io/serviceaccount/ && shift && exec "$@
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for a mount namespace of its own")
-def test_service_account_of_a_pod(cluster, tmp_path):
+def test_service_account_in_a_pod(cluster, tmp_path):
     token = tmp_path / "token"
     token.write_text(cluster.account_token())
     cluster.make_node("in-a-pod")
@@ -225,13 +224,13 @@ def test_service_account_of_a_pod(cluster, tmp_path):
                                  "NODE_NAME": "in-a-pod"}).start()
     daemon.node = "in-a-pod"
     try:
-        wait_for_cards(cluster, daemon)
+        wait_for_gpus(cluster, daemon)
     finally:
         daemon.stop()
 
 
-def test_wrong_authority(cluster, tmp_path):
-    """A server that nobody vouches for gets no token."""
+def test_server_of_an_unknown_authority_gets_no_token(cluster, tmp_path):
+    """The certificate check fails before allotd sends its token, and allotd tries again."""
     openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=stranger",
             "-keyout", cluster.path("stranger.key"), "-out", cluster.path("stranger.crt"))
     config = cluster.kubeconfig("stranger.conf", cluster="certificate-authority: stranger.crt")
@@ -243,7 +242,7 @@ def test_wrong_authority(cluster, tmp_path):
         daemon.stop()
 
 
-def test_token_that_is_not_known(cluster, tmp_path):
+def test_unknown_token_is_refused(cluster, tmp_path):
     config = cluster.kubeconfig("unknown.conf", user="token: nobody-knows-this")
     daemon = Daemon(tmp_path, config, "unknown").start()
     try:
@@ -253,18 +252,18 @@ def test_token_that_is_not_known(cluster, tmp_path):
         daemon.stop()
 
 
-def test_token_that_changes(cluster, tmp_path):
-    """As the kubelet changes that of a service account: it is read again for each call."""
+def test_changed_token_file_is_read_again(cluster, tmp_path):
+    """The kubelet renews a service account's token, so allotd reads the file for each call."""
     token = cluster.path("changing.token")
     cluster.make_node("changing")
     config = cluster.kubeconfig("changing.conf", user="tokenFile: changing.token")
     daemon = Daemon(tmp_path, config, "changing").start()
     try:
-        wait_until(lambda: "changing.token: No such file" in daemon.log, what="the complaint")
+        wait_until(lambda: "changing.token: No such file" in daemon.log, what="the warning")
         token.write_text("not-known-yet\n")
         wait_until(lambda: "401" in daemon.log, what="the refusal")
         token.write_text(ALLOTD_TOKEN + "\n")
-        wait_for_cards(cluster, daemon)
+        wait_for_gpus(cluster, daemon)
     finally:
         daemon.stop()
 
@@ -275,10 +274,11 @@ def test_token_that_changes(cluster, tmp_path):
     ("client-certificate: none.crt", "none.crt: No such file"),
     ("client-key-data: '*'", "client-key-data: must be a string in base64"),
 ])
-def test_kubeconfig_that_is_wrong(cluster, tmp_path, user, what):
+def test_wrong_kubeconfig_ends_the_daemon(cluster, tmp_path, user, what):
+    """The log names the wrong field."""
     daemon = Daemon(tmp_path, cluster.kubeconfig("wrong.conf", user=user), "wrong").start()
     try:
-        wait_until(lambda: not daemon.is_alive(), what="the end")
+        wait_until(lambda: not daemon.is_alive(), what="the daemon's end")
         assert f"wrong.conf: users 'allotd': {what}" in daemon.log or what in daemon.log, daemon.log
         assert "kube_api: " in daemon.log
     finally:
@@ -286,8 +286,8 @@ def test_kubeconfig_that_is_wrong(cluster, tmp_path, user, what):
 
 
 @pytest.mark.parametrize("api", ["off", "kubeconfig"])
-def test_machine_without_libcurl(cluster, tmp_path, api):
-    """Files of its name that are no library stand before it."""
+def test_missing_libcurl_matters_only_with_kubernetes(cluster, tmp_path, api):
+    """Files of libcurl's names that are no libraries come first in the library path."""
     for name in ("libcurl.so.4", "libcurl-gnutls.so.4"):
         (tmp_path / name).write_text("no library")
     daemon = Daemon(tmp_path, cluster.kubeconfig("any.conf") if api == "kubeconfig" else api, "any",
@@ -297,16 +297,16 @@ def test_machine_without_libcurl(cluster, tmp_path, api):
             wait_until(lambda: "ready: 2 GPUs" in daemon.log, what="the daemon")
             assert daemon.is_alive()
         else:
-            wait_until(lambda: not daemon.is_alive(), what="the end")
+            wait_until(lambda: not daemon.is_alive(), what="the daemon's end")
             assert "the Kubernetes API needs libcurl" in daemon.log
     finally:
         daemon.stop()
 
 
-def test_binding_that_nobody_ends(cluster, daemon):
-    """Its bind-time is too old: the phase is failed, the lock is free, and kubectl describe says why."""
-    wait_for_cards(cluster, daemon)
-    card = cards_of(cluster, daemon)[0]["id"]
+def test_abandoned_binding_is_failed(cluster, daemon):
+    """Its bind-time is too old: the phase becomes failed, the lock is released, and an event says why."""
+    wait_for_gpus(cluster, daemon)
+    card = published_gpus(cluster, daemon)[0]["id"]
     now = int(time.time())
 
     def make(name, bind_time):
@@ -329,9 +329,9 @@ def test_binding_that_nobody_ends(cluster, daemon):
 
 
 @pytest.mark.parametrize("ended", ["by its phase", "by the pod's end"])
-def test_lock_that_was_left(cluster, daemon, ended):
-    """By a daemon that died between the last two writes of a binding. A lock of one that goes on stays."""
-    wait_for_cards(cluster, daemon)
+def test_stale_lock_is_released(cluster, daemon, ended):
+    """A daemon that died between the last two writes of a binding leaves a lock. The lock of an unfinished binding is kept."""
+    wait_for_gpus(cluster, daemon)
     path = f"/api/v1/nodes/{daemon.node}"
     since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 60))
     pod = f"left-{ended.count(' ')}"

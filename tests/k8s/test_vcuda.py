@@ -1,6 +1,5 @@
-"""gpu-manager's resource names without a real kubelet: a real API server with pods that ask for cores and memory, a test
-kubelet made with gRPC's own library, which allocates each resource separately and records who holds what, and allotd between
-them."""
+"""allotd with gpu-manager's resource names and a real API server. A test kubelet, which uses gRPC's own library, allocates
+cores and memory in separate calls, and serves the pod resources API, which lists the devices of each container."""
 
 import json
 import os
@@ -18,7 +17,7 @@ from machines import wait_until
 from kubelet import Books, Kubelet, grpc
 from test_binding import LOCK, PHASE, TO_ALLOCATE
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon is root's")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the system daemon needs root")
 
 MIB = 1 << 20
 UNIT_MIB = 256
@@ -34,14 +33,14 @@ class Node:
         cluster.make_node(name)
         plugins = directory / "plugins"
         plugins.mkdir()
-        self.books = Books(directory / "books.sock")
+        self.pod_resources = Books(directory / "pod-resources.sock")
         self.kubelet = Kubelet(plugins).start()
         self.free, self.pods = {}, []
         self.random = random.Random(4)
         self.daemon = Daemon(
             directory, cluster.kubeconfig(f"{name}.conf"), name, is_private=False, cards=cards, settings=(
                 f"kube_plugin = on\nkube_plugin_dir = {plugins}\nkube_vocabulary = gpu-manager\n"
-                f"kube_pod_resources = {directory}/books.sock\nstate_dir = {directory}/state\nwatch_tasks = off\n"
+                f"kube_pod_resources = {directory}/pod-resources.sock\nstate_dir = {directory}/state\nwatch_tasks = off\n"
                 f"claim_grace = 1s\n{settings}"))
         self.start(0)
 
@@ -49,9 +48,9 @@ class Node:
         self.daemon.start()
         self.kubelet.wait_registered(registrations + 2)
         for resource, watch in self.kubelet.watches.items():
-            taken = {name for devices in self.books.held.values() for name in devices.get(resource, ())}
+            taken = {name for devices in self.pod_resources.held.values() for name in devices.get(resource, ())}
             self.free[resource] = sorted(set(watch.last) - taken)
-            # It takes any.
+            # The kubelet picks arbitrary devices.
             self.random.shuffle(self.free[resource])
 
     def restart(self):
@@ -84,25 +83,26 @@ class Node:
         return answer
 
     def refused(self, resource, count):
-        """Why so many of it are not given."""
+        """Calls Allocate for `count` devices, which must fail, and returns the gRPC error."""
         ids = self.take(resource, count)
         error = self.kubelet.plugins[resource].refused(ids)
         self.free[resource] += ids
         return error
 
-    def admit(self, name, container="main", cores=0, memory=0, order=(CORE, MEMORY), is_booked=True):
-        """As the kubelet lets a container in: a call for each resource. What it is told with the cores."""
+    def admit(self, name, container="main", cores=0, memory=0, order=(CORE, MEMORY), is_recorded=True):
+        """Admits a container as the kubelet does, with an Allocate call for each resource in this order. Returns the answer
+        for the cores. `is_recorded`: whether the pod resources API then lists the devices."""
         ids = {CORE: self.take(CORE, cores), MEMORY: self.take(MEMORY, memory)}
         answers = {resource: self.call(resource, ids[resource]) for resource in order if ids[resource]}
-        if is_booked:
-            self.books.held["default", name, container] = ids
+        if is_recorded:
+            self.pod_resources.held["default", name, container] = ids
         if MEMORY in answers:
             nothing = answers[MEMORY]
             assert (nothing.env, nothing.mounts, nothing.devices) == ({}, [], [])
         return answers.get(CORE)
 
     def has_started(self, name):
-        """As the kubelet writes to a pod that it has let in."""
+        """Sets the start time, as the kubelet does when it has admitted a pod."""
         self.status(name, {"startTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())})
 
     def status(self, name, status):
@@ -144,13 +144,13 @@ def make_node(request, cluster, tmp_path):
         alive = node.daemon.is_alive()
         node.kubelet.stop()
         node.daemon.stop()
-        node.books.stop()
+        node.pod_resources.stop()
         for name in node.pods:
             node.cluster.delete_pod(name)
         assert alive, node.daemon.log
 
 
-def test_two_resources(make_node):
+def test_two_resources_are_registered(make_node):
     node = make_node()
     assert set(node.kubelet.watches) == {CORE, MEMORY}
     cores, memory = node.kubelet.watches[CORE].last, node.kubelet.watches[MEMORY].last
@@ -162,8 +162,8 @@ def test_two_resources(make_node):
 
 
 @pytest.mark.parametrize("order", [(CORE, MEMORY), (MEMORY, CORE)])
-def test_a_part_of_a_card(make_node, order):
-    """Whichever call comes first."""
+def test_pod_with_a_part_of_a_gpu(make_node, order):
+    """The order of the two calls does not matter."""
     node = make_node()
     node.make_pod("p", main=(30, 20))
     answer = node.admit("p", cores=30, memory=20, order=order)
@@ -176,8 +176,8 @@ def test_a_part_of_a_card(make_node, order):
     assert node.annotations("p")[f"{INDEX}0"] == index
 
 
-def test_what_is_asked_for_in_other_words(make_node):
-    """A soft limit; whole cards with and without a quota; parts of two cards."""
+def test_soft_limits_whole_gpus_and_parts_of_two(make_node):
+    """Pods with a soft limit, with whole GPUs with and without a memory quota, and with parts of two GPUs."""
     node = make_node(cards="dgx-a100")
     memory = node.ask("list")["devices"][0]["memory_bytes"] // MIB
     node.make_pod("soft", {LIMIT: "50"}, main=(30, 20))
@@ -203,23 +203,23 @@ def test_what_is_asked_for_in_other_words(make_node):
     assert len(set(of_whole)) == 3 and not set(of_whole) & set(others)
 
 
-def test_devices_of_the_cards_that_will_be_given(make_node):
-    """The kubelet is told which devices are of the cards that a pod's scheduler, or allotd, has chosen."""
+def test_preferred_devices_are_those_of_the_chosen_gpus(make_node):
+    """GetPreferredAllocation returns devices of the GPUs that the pod's scheduler, or allotd, has chosen."""
     node = make_node(cards="dgx-a100")
     uuids, plugin = node.uuids(), node.kubelet.plugins[CORE]
 
-    def cards_of(count):
+    def preferred_gpus(count):
         return {name.rpartition("-")[0] for name in plugin.prefer(node.free[CORE], count)}
 
-    assert len(cards_of(30)) == 1       # of a pod that is not known
+    assert len(preferred_gpus(30)) == 1       # no pod is known yet
     node.make_pod("p", predicate("6"), main=(30, 20))
-    wait_until(lambda: cards_of(30) == {uuids[6]}, what="the scheduler's card")
+    wait_until(lambda: preferred_gpus(30) == {uuids[6]}, what="the scheduler's GPU")
     node.make_pod("two", predicate("1,3"), main=(40, 20))
-    wait_until(lambda: cards_of(40) == {uuids[1], uuids[3]}, what="the scheduler's cards")
+    wait_until(lambda: preferred_gpus(40) == {uuids[1], uuids[3]}, what="the scheduler's GPUs")
 
 
-def test_a_full_card(make_node):
-    """The kubelet still counts enough, but no card has all of it."""
+def test_request_that_fits_on_no_gpu_is_refused(make_node):
+    """The kubelet has enough free devices in total, but no GPU has enough."""
     node = make_node()
     for name, ask in {"a": (60, 40), "b": (60, 40)}.items():
         node.make_pod(name, main=ask)
@@ -234,7 +234,7 @@ def test_a_full_card(make_node):
 
 
 def make_full_node(make_node):
-    """Pods "a" and "b" have a card each; there is no room for "c" beside them."""
+    """A node whose two GPUs are used by the pods "a" and "b"; the pod "c" does not fit beside either."""
     node = make_node()
     for name in ("a", "b"):
         node.make_pod(name, main=(80, 40))
@@ -243,38 +243,38 @@ def make_full_node(make_node):
     return node
 
 
-def test_a_card_that_is_about_to_be_given_back(make_node):
-    """Its pod is gone, and the kubelet's books, or those that allotd has read, still have it."""
+def test_allocate_waits_for_a_deleted_pods_devices(make_node):
+    """A deleted pod is still in the pod resources API, or in allotd's copy of it. The call waits until it is removed."""
     node = make_full_node(make_node)
-    asked = node.books.asked
-    wait_until(lambda: node.books.asked > asked, 60, "the books to be read")
+    asked = node.pod_resources.asked
+    wait_until(lambda: node.pod_resources.asked > asked, 60, "the pod resources to be read")
     node.delete_pod("a")
-    node.free[CORE] += node.books.held["default", "a", "main"][CORE]
+    node.free[CORE] += node.pod_resources.held["default", "a", "main"][CORE]
     answers = []
     ids = node.take(CORE, 50)
     thread = threading.Thread(target=lambda: answers.append(node.call(CORE, ids)))
     thread.start()
     thread.join(1)
     assert thread.is_alive()
-    del node.books.held["default", "a", "main"]
+    del node.pod_resources.held["default", "a", "main"]
     thread.join(30)
     assert answers and answers[0].env
-    node.books.held["default", "c", "main"] = {CORE: ids}
+    node.pod_resources.held["default", "c", "main"] = {CORE: ids}
     assert set(node.tenants()) == {"default.b.main", "default.c.main"}
-    # Books that keep it are believed in the end.
+    # If the API keeps listing a deleted pod, the call is refused in the end.
     node.call(MEMORY, node.take(MEMORY, 4))
     node.make_pod("d", main=(70, 4))
     node.delete_pod("b")
-    node.free[CORE] += node.books.held["default", "b", "main"][CORE]
+    node.free[CORE] += node.pod_resources.held["default", "b", "main"][CORE]
     error = node.refused(CORE, 70)
     assert error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
     assert "2/2 CardInsufficientCore" in error.details(), error.details()
 
 
-def test_a_call_before_the_watch_tells_of_the_end(make_node):
-    """The kubelet gives a pod's devices again before the API server, or its watch, knows that the pod has ended."""
+def test_allocate_waits_for_the_watch_to_report_a_deletion(make_node):
+    """The kubelet reuses a pod's devices before the API server, or its watch, has reported the end of the pod."""
     node = make_full_node(make_node)
-    node.free[CORE] += node.books.held.pop(("default", "a", "main"))[CORE]
+    node.free[CORE] += node.pod_resources.held.pop(("default", "a", "main"))[CORE]
     answers = []
     thread = threading.Thread(target=lambda: answers.append(node.call(CORE, node.take(CORE, 50))))
     thread.start()
@@ -290,8 +290,8 @@ def predicate(*cards, node=None, assigned="false"):
             **{f"{INDEX}{i}": card for i, card in enumerate(cards)}}
 
 
-def test_a_scheduler_chooses_the_cards(make_node):
-    """gpu-admission's annotations decide; what they say that can't be is told with both sides."""
+def test_gpu_admissions_choice_is_used(make_node):
+    """gpu-admission's annotations choose the GPUs. The refusal of an impossible choice names the values of both sides."""
     node = make_node(cards="dgx-a100")
     uuids = node.uuids()
     node.make_pod("p", predicate("3", "5", node=node.name), one=(30, 20), two=(40, 10))
@@ -304,7 +304,7 @@ def test_a_scheduler_chooses_the_cards(make_node):
     node.make_pod("wide", predicate("6,7"), main=(60, 40))
     node.admit("wide", cores=60, memory=40)
     assert node.tenants()["default.wide.main"] == [(uuid, 20 * UNIT_MIB, 30, 30) for uuid in uuids[6:]]
-    for name, annotations, ask, said in (
+    for name, annotations, ask, parts in (
             ("taken", predicate("3"), (80, 4),
              ("GPU 3: the scheduler chose this GPU", "does not fit on it: CardInsufficientCore")),
             ("none", predicate("9"), (81, 4), ("GPU 9: is not a GPU of this node",)),
@@ -314,13 +314,13 @@ def test_a_scheduler_chooses_the_cards(make_node):
             ("limit", {LIMIT: "much"}, (85, 4), (f"{LIMIT}: 'much'",))):
         node.make_pod(name, annotations, main=ask)
         details = node.refused(CORE, ask[0]).details()
-        assert f"pod default/{name}, container main" in details and all(part in details for part in said), details
+        assert f"pod default/{name}, container main" in details and all(part in details for part in parts), details
     assert len(node.ask("claims")["claims"]) == 3
 
 
-def test_a_scheduler_that_speaks_the_other_protocol(make_node, cluster):
-    """It is told, before the kubelet is, that each container has its shares, and the lock is released with the last; or that
-    they can't be had."""
+def test_scheduler_with_hamis_annotations(make_node, cluster):
+    """Before the kubelet gets its answer, the annotations say that a container has its shares, or that the binding failed. The
+    lock is released after the last container."""
     node = make_node()
     first, second = node.uuids()
 
@@ -357,8 +357,8 @@ def test_a_scheduler_that_speaks_the_other_protocol(make_node, cluster):
     assert len(node.tenants()) == 2 and "holds" not in node.daemon.log, node.daemon.log
 
 
-def test_calls_before_their_pod_is_seen(make_node):
-    """Either call comes before the pod is seen here: it waits."""
+def test_calls_wait_for_the_watch_to_report_their_pod(make_node):
+    """A call for either resource that arrives before the watch has reported the pod waits."""
     node = make_node()
     for name, order in {"a": (CORE, MEMORY), "b": (MEMORY, CORE)}.items():
         caller = threading.Thread(target=lambda: node.admit(name, cores=10, memory=4, order=order))
@@ -370,8 +370,8 @@ def test_calls_before_their_pod_is_seen(make_node):
         assert f"default.{name}.main" in node.tenants()
 
 
-def test_not_by_count_alone(make_node):
-    """Two that want as many cores, and other memory: the memory tells them apart, or the call is refused."""
+def test_memory_call_identifies_the_pod(make_node):
+    """Two pods request the same cores but different memory: the memory identifies the pod, or the call is refused."""
     node = make_node()
     node.make_pod("a", main=(50, 30))
     node.make_pod("b", main=(50, 20))
@@ -379,7 +379,7 @@ def test_not_by_count_alone(make_node):
     assert node.tenants()["default.b.main"][0][1] == 20 * UNIT_MIB
     node.admit("a", cores=50, memory=30)
     assert node.tenants()["default.a.main"][0][1] == 30 * UNIT_MIB
-    # The older one is meant by what comes first; the kubelet is at the other, as it turns out.
+    # A call for the cores is assigned to the older pod, but the kubelet meant the other one.
     node.make_pod("c", main=(10, 30))
     time.sleep(1.1)
     node.make_pod("d", main=(10, 20))
@@ -396,9 +396,9 @@ def test_not_by_count_alone(make_node):
     assert node.tenants()["default.c.main"][0][1] == 30 * UNIT_MIB
 
 
-def test_nothing_tells_them_apart(make_node):
+def test_indistinguishable_pods_with_different_limits_are_refused(make_node):
     node = make_node()
-    # Of the same second: else the older one is meant.
+    # The pods must have the same creation second; otherwise the older one is chosen.
     for _ in range(20):
         made = [node.make_pod("a", {LIMIT: "60"}, main=(50, 30)), node.make_pod("b", main=(50, 30))]
         if len({pod["metadata"]["creationTimestamp"] for pod in made}) == 1:
@@ -411,57 +411,58 @@ def test_nothing_tells_them_apart(make_node):
     assert not node.tenants()
 
 
-def test_equals_are_told_apart_by_the_books(make_node):
-    """Of two that ask for the same the kubelet asks for the younger first: whose claim it is, it tells afterwards."""
+def test_pod_resources_correct_the_owner_of_a_claim(make_node):
+    """Two pods request the same amounts, and the kubelet admits the younger first. Its pod resources API then corrects the
+    claim's owner."""
     node = make_node()
     node.make_pod("a", main=(20, 8))
     time.sleep(1.1)
     node.make_pod("b", main=(20, 8))
     node.admit("b", cores=20, memory=8)
     assert list(node.tenants()) == ["default.a.main"]
-    wait_until(lambda: list(node.tenants()) == ["default.b.main"], what="the books")
+    wait_until(lambda: list(node.tenants()) == ["default.b.main"], what="the corrected owner")
     assert [claim["key"].split("/")[2] for claim in node.ask("claims")["claims"]] == ["main"]
     assert "the former container requests the same amounts" in node.daemon.log
     node.admit("a", cores=20, memory=8)
     assert set(node.tenants()) == {"default.a.main", "default.b.main"}
-    # Over a restart too.
+    # The claims survive a restart of the daemon.
     node.restart()
     wait_until(lambda: set(node.tenants()) == {"default.a.main", "default.b.main"}, what="the claims")
     time.sleep(3)
     assert "holds" not in node.daemon.log, node.daemon.log
 
 
-def test_init_containers_share_with_the_others(make_node):
-    """The kubelet gives a pod's containers the devices of its init containers again."""
+def test_container_reuses_the_claim_of_an_init_container(make_node):
+    """The kubelet allocates the devices of a pod's init containers to its other containers again."""
     node = make_node()
     node.make_pod("p", init=(60, 40), main=(60, 40))
     answer = node.admit("p", "init", cores=60, memory=40)
-    ids = node.books.held.pop(("default", "p", "init"))
+    ids = node.pod_resources.held.pop(("default", "p", "init"))
     again = node.call(CORE, ids[CORE])
     node.call(MEMORY, ids[MEMORY])
-    node.books.held["default", "p", "main"] = ids
+    node.pod_resources.held["default", "p", "main"] = ids
     assert again.mounts == answer.mounts and list(node.tenants()) == ["default.p.init"]
     node.has_started("p")
     time.sleep(3)
     assert list(node.tenants()) == ["default.p.init"] and "holds" not in node.daemon.log
 
 
-def test_killed_between_the_two_calls(make_node):
-    """In either order; the pod may go on, or fail: nothing is left of it then."""
+def test_daemon_killed_between_the_two_calls(make_node):
+    """The calls come in either order. The pod's admission continues, or the pod fails and its claim ends."""
     node = make_node()
     node.make_pod("a", main=(20, 8))
     ids = {CORE: node.take(CORE, 20), MEMORY: node.take(MEMORY, 8)}
     node.call(CORE, ids[CORE])
-    node.books.held["default", "a", "main"] = {CORE: ids[CORE]}
+    node.pod_resources.held["default", "a", "main"] = {CORE: ids[CORE]}
     node.restart()
     node.call(MEMORY, ids[MEMORY])
-    node.books.held["default", "a", "main"] = ids
+    node.pod_resources.held["default", "a", "main"] = ids
     node.make_pod("b", main=(30, 8))
     ids = {CORE: node.take(CORE, 30), MEMORY: node.take(MEMORY, 8)}
     node.call(MEMORY, ids[MEMORY])
     node.restart()
     node.call(CORE, ids[CORE])
-    node.books.held["default", "b", "main"] = ids
+    node.pod_resources.held["default", "b", "main"] = ids
     assert set(node.tenants()) == {"default.a.main", "default.b.main"}
     node.make_pod("c", main=(40, 8))
     node.call(CORE, node.take(CORE, 40))
@@ -469,17 +470,17 @@ def test_killed_between_the_two_calls(make_node):
     assert "default.c.main" in node.tenants()
     node.status("c", {"phase": "Failed", "reason": "UnexpectedAdmissionError"})
     wait_until(lambda: set(node.tenants()) == {"default.a.main", "default.b.main"}, what="the end of its claim")
-    # Its memory was never asked for; who comes now is not taken for it.
+    # The memory of "c" was never requested: the next pod's memory call is not assigned to "c".
     node.make_pod("d", main=(10, 6))
     node.admit("d", cores=10, memory=6)
     assert node.tenants()["default.d.main"][0][1] == 6 * UNIT_MIB
 
 
-def test_a_kubelet_that_forgot(make_node):
-    """It was started anew before it noted what it was given: it asks again, and has no more than one claim."""
+def test_restarted_kubelet_that_lost_an_allocation(make_node):
+    """A kubelet restarts before it has recorded an allocation, and calls again: the pod still has one claim."""
     node = make_node()
     node.make_pod("a", main=(60, 8))
-    node.admit("a", cores=60, memory=8, is_booked=False)
+    node.admit("a", cores=60, memory=8, is_recorded=False)
     registrations = len(node.kubelet.registrations)
     node.kubelet.stop()
     node.kubelet.start()
@@ -490,7 +491,7 @@ def test_a_kubelet_that_forgot(make_node):
     assert len(node.ask("claims")["claims"]) == 1
 
 
-def test_bad_requests(make_node):
+def test_invalid_requests_are_refused(make_node):
     node = make_node("kube_share = off\n")
     first, _ = node.uuids()
     core, memory = node.kubelet.plugins[CORE], node.kubelet.plugins[MEMORY]
@@ -498,7 +499,8 @@ def test_bad_requests(make_node):
     assert "must be 0 to 99" in core.refused([f"{first}-100"]).details()
     assert "'GPU-x-0' is not one of allotd's" in memory.refused(["GPU-x-0"]).details()
     assert "named twice" in memory.refused([f"{first}-111"] * 2).details()
-    assert "the kubelet's call is for 2 containers, and allotd answers calls for one only" in memory.refused([f"{first}-0"], [f"{first}-1"]).details()
+    assert ("the kubelet's call is for 2 containers, and allotd answers calls for one only"
+            in memory.refused([f"{first}-0"], [f"{first}-1"]).details())
     assert "the request names no devices" in core.refused([]).details()
     node.make_pod("part", main=(30, 20))
     assert "must be whole GPUs" in node.refused(CORE, 30).details()
