@@ -273,14 +273,14 @@ users:
         return self.request("POST", "/api/v1/nodes", {"metadata": {
             "name": name, "annotations": annotations or {}, "labels": labels or {}}})
 
-    def make_gpu_node(self, name, cards, slices=10, labels=None, serves=None):
-        """A node without a kubelet that pods may be bound to. `cards`: fields of each GPU in the annotation, {"id": ..};
+    def make_gpu_node(self, name, gpus, slices=10, labels=None, serves=None):
+        """A node without a kubelet that pods may be bound to. `gpus`: fields of each GPU in the annotation, {"id": ..};
         `serves`: the resources that its kubelet would report, by default those of HAMi's vocabulary."""
         register = [{"index": i, "count": slices, "devmem": 81920, "devcore": 100, "type": "NVIDIA-H200", "numa": 0,
-                     "mode": "hami-core", "health": True, **card} for i, card in enumerate(cards)]
+                     "mode": "hami-core", "health": True, **gpu} for i, gpu in enumerate(gpus)]
         self.make_node(name, {"hami.io/node-nvidia-register": json.dumps(register)}, {"gpu": "on", **(labels or {})})
         amounts = {"cpu": "64", "memory": "512Gi", "pods": "500",
-                   **(serves or {"nvidia.com/gpu": str(slices * len(cards))})}
+                   **(serves or {"nvidia.com/gpu": str(slices * len(gpus))})}
         path = f"/api/v1/nodes/{name}"
         self.set_status(name, {"capacity": amounts, "allocatable": amounts,
                                "conditions": [{"type": "Ready", "status": "True"}]})

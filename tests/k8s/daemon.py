@@ -26,14 +26,14 @@ class Daemon:
 
     def start(self):
         self.run_dir.mkdir(mode=0o700, exist_ok=True)
-        card_socket = self.run_dir / "sim.sock"
+        sim_socket = self.run_dir / "sim.sock"
         if not self.processes:
             self.processes.append(subprocess.Popen(
-                [BUILD / "allot-sim", "--socket", card_socket, "--spec", self.cards, "--linger", "0",
+                [BUILD / "allot-sim", "--socket", sim_socket, "--spec", self.cards, "--linger", "0",
                  "--foreground"],
                 stdin=subprocess.DEVNULL))
             # The socket exists before the simulator answers.
-            wait_until(lambda: subprocess.run([BUILD / "allot-sim", "--ctl", "--socket", card_socket, "stats"],
+            wait_until(lambda: subprocess.run([BUILD / "allot-sim", "--ctl", "--socket", sim_socket, "stats"],
                                               capture_output=True, check=False).returncode == 0, what="the simulated GPU")
         ended = self.processes[0].poll()
         assert ended is None, f"the simulated GPU has ended: {ended}"
@@ -43,7 +43,7 @@ class Daemon:
         with open(self.directory / "log", "ab") as log:
             self.processes.append(subprocess.Popen(
                 [*self.within, BUILD / "allotd", *self.private, "--foreground", "--run-dir", self.run_dir, "--sim-socket",
-                 card_socket, "--nvml", BUILD / "sim" / "libnvidia-ml.so.1", "--config",
+                 sim_socket, "--nvml", BUILD / "sim" / "libnvidia-ml.so.1", "--config",
                  self.directory / "settings", "--tuning", self.directory / "tuning"], stdin=subprocess.DEVNULL, stderr=log,
                 env=self.environment))
         return self

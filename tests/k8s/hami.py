@@ -22,12 +22,12 @@ def recorded(name, **other):
     return json.loads(text)
 
 
-def recorded_cards(node):
+def recorded_gpus(node):
     """The UUIDs of a node's GPUs, by index."""
     text = node["metadata"]["annotations"][REGISTER]
     if not text.startswith("["):
         return [one.split(",")[0] for one in text.split(":") if one]
-    return [card["id"] for card in sorted(json.loads(text), key=lambda card: card.get("index", 0))]
+    return [gpu["id"] for gpu in sorted(json.loads(text), key=lambda gpu: gpu.get("index", 0))]
 
 
 # ---- how HAMi's scheduler reads a node ----
@@ -39,15 +39,15 @@ FIELDS = {"id": str, "index": int, "count": int, "devmem": int, "devcore": int, 
 
 def read_register(text):
     """UnMarshalNodeDevices: a field of a wrong type or a number out of range is an error; an unknown field is not."""
-    cards = json.loads(text)
-    assert isinstance(cards, list) and cards
-    for card in cards:
-        for name, value in card.items():
+    gpus = json.loads(text)
+    assert isinstance(gpus, list) and gpus
+    for gpu in gpus:
+        for name, value in gpu.items():
             if name in FIELDS:
                 assert type(value) is FIELDS[name], (name, value)
-        assert all(-INT32 <= card.get(name, 0) < INT32 for name in ("count", "devmem", "devcore"))
-        assert card.get("index", 0) >= 0
-    return cards
+        assert all(-INT32 <= gpu.get(name, 0) < INT32 for name in ("count", "devmem", "devcore"))
+        assert gpu.get("index", 0) >= 0
+    return gpus
 
 
 def read_scores(text):
@@ -101,7 +101,7 @@ def decode(text, version):
 
 
 def encode(containers):
-    return "".join("".join(f"{card},{kind},{mib},{cores}:" for card, kind, mib, cores in one) + ";" for one in containers)
+    return "".join("".join(f"{gpu},{kind},{mib},{cores}:" for gpu, kind, mib, cores in one) + ";" for one in containers)
 
 
 class Plugin:

@@ -48,7 +48,7 @@ class DevicePlugin:
         wanted = [[share.split(",")[0] for share in container.split(":") if share] for container in shares if container]
         if not wanted:
             return
-        self.process.stdin.write(("allocate " + " ".join(f"{card}-0" for card in wanted[0]) + "\n").encode())
+        self.process.stdin.write(("allocate " + " ".join(f"{gpu}-0" for gpu in wanted[0]) + "\n").encode())
         answer = self.read_line()
         if answer.startswith("chosen"):
             self.answers.append(f"{answer}: {self.read_line()}")

@@ -195,8 +195,8 @@ def test_init_containers_and_others_share_the_same_room(make_node):
         node.plugin.allocate([f"{first}-{number}"])
     names = {f"default.p-stages.{name}" for name in ("fetch", "check", "main")}
     assert set(node.tenants()) == names
-    card = node.ask("list")["devices"][0]
-    assert card["promised_bytes"] == memory * MIB and card["promised_cores_pct"] == 100
+    gpu = node.ask("list")["devices"][0]
+    assert gpu["promised_bytes"] == memory * MIB and gpu["promised_cores_pct"] == 100
     node.daemon.end()
     registrations = len(node.kubelet.registrations)
     node.daemon.start()

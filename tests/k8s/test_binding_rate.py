@@ -67,14 +67,14 @@ def in_parallel(make_server, what, count, threads=8):
 
 def make_node(server, i):
     name = f"node-{i}"
-    card = {"count": 10, "devmem": 81920, "devcore": 100, "type": "NVIDIA-H200", "numa": 0, "mode": "hami-core", "health": True}
-    cards = [{"id": f"GPU-{name}-{k}", "index": k, **card} for k in range(GPUS)]
+    gpu = {"count": 10, "devmem": 81920, "devcore": 100, "type": "NVIDIA-H200", "numa": 0, "mode": "hami-core", "health": True}
+    gpus = [{"id": f"GPU-{name}-{k}", "index": k, **gpu} for k in range(GPUS)]
     if name == SPECIAL:
-        cards.append({**card, "id": f"GPU-{name}-special", "index": GPUS, "type": "NVIDIA-L40S"})
+        gpus.append({**gpu, "id": f"GPU-{name}-special", "index": GPUS, "type": "NVIDIA-L40S"})
     amounts = {"cpu": "192", "memory": "2Ti", "pods": "500", "nvidia.com/gpu": str(GPUS)}
     status, answer = server.ask("POST", NODES_PATH, {
         "metadata": {"name": name, "labels": {"gpu": "on"},
-                     "annotations": {"hami.io/node-nvidia-register": json.dumps(cards)}}})
+                     "annotations": {"hami.io/node-nvidia-register": json.dumps(gpus)}}})
     if status >= 300:
         return status, answer
     patch = "application/merge-patch+json"

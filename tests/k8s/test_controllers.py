@@ -84,16 +84,16 @@ def made(request, cluster, scheduler):
 
 def test_deployment_keeps_its_replicas(cluster, made):
     """Four replicas fill two GPUs. A deleted one is replaced on the same GPU, and scaling down makes room."""
-    made.add(cards=2)
+    made.add(gpus=2)
     half = GPU_MIB // 2
     made.deploy(4, half)
     shares = made.wait_for(4)
-    cards = sorted(share.card for share in shares)
-    assert cards == sorted([f"GPU-{made.nodes[0]}-0", f"GPU-{made.nodes[0]}-1"] * 2)
+    gpus = sorted(share.gpu for share in shares)
+    assert gpus == sorted([f"GPU-{made.nodes[0]}-0", f"GPU-{made.nodes[0]}-1"] * 2)
     before = set(made.pods())
     cluster.delete_pod(min(before))
     wait_until(lambda: min(before) not in made.pods() and len(made.pods()) == 4, 60, "the replacement")
-    assert sorted(share.card for share in made.wait_for(4)) == cards
+    assert sorted(share.gpu for share in made.wait_for(4)) == gpus
     # The node is full: a pod that needs a whole GPU waits until replicas are removed.
     made.ask("wants-a-gpu", mib=GPU_MIB)
     made.scale(2)
@@ -101,7 +101,7 @@ def test_deployment_keeps_its_replicas(cluster, made):
     made.scale(1)
     left, = made.wait_for(1)
     _, ((share,),) = made.placed("wants-a-gpu")
-    assert share.card != left.card and share.mib == GPU_MIB
+    assert share.gpu != left.gpu and share.mib == GPU_MIB
     made.scale(0)
     made.wait_for(0)
     cluster.request("DELETE", f"{DEPLOYMENTS}/{made.name}")
@@ -110,7 +110,7 @@ def test_deployment_keeps_its_replicas(cluster, made):
 
 def test_deployment_is_placed_by_its_annotations(made):
     """By its limits all replicas would fit on one GPU; by the annotation each gets half a GPU."""
-    made.add(cards=1)
+    made.add(gpus=1)
     half = GPU_MIB // 2
     made.deploy(2, 1000, {"main.allot.dev/memory": f"{half}MiB"})
     assert [share.mib for share in made.wait_for(2)] == [half, half]
@@ -127,7 +127,7 @@ def test_deployment_is_placed_by_its_annotations(made):
 
 def test_pods_of_a_job_are_placed_as_a_gang(cluster, made):
     """The labels of the Job's controller identify the gang. Its pods wait for each other, and are placed together."""
-    made.add(cards=2)
+    made.add(gpus=2)
     made.ask("in-the-way", mib=GPU_MIB)
     made.placed("in-the-way")
     whole = made.template(GPU_MIB, {"allot.dev/gang-size": "2"}, restartPolicy="Never")
@@ -143,5 +143,5 @@ def test_pods_of_a_job_are_placed_as_a_gang(cluster, made):
                    f"the reason of {name}")
     assert not made.done(list(made.pods()))
     cluster.delete_pod("in-the-way")
-    assert len({share.card for share in made.wait_for(2)}) == 2
+    assert len({share.gpu for share in made.wait_for(2)}) == 2
     made.delete(f"{JOBS}/{made.name}")

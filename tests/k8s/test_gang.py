@@ -63,8 +63,8 @@ def nodes(request, cluster, scheduler):
 
 
 def test_gang_waits_for_room_for_all_its_pods(nodes):
-    nodes.add(cards=2)
-    nodes.add(cards=2)
+    nodes.add(gpus=2)
+    nodes.add(gpus=2)
     nodes.place("in-the-way", mib=GPU_MIB)
     names = nodes.gang("train", 4)
     nodes.wait_for_reason(names, "gang train: only 3 of its 4 pods have room")
@@ -75,7 +75,7 @@ def test_gang_waits_for_room_for_all_its_pods(nodes):
 
 
 def test_gang_is_placed_when_its_last_pod_exists(nodes):
-    nodes.add(cards=4)
+    nodes.add(gpus=4)
     names = nodes.gang("late", 3, size=4)
     nodes.wait_for_reason(names, "of its 4 pods exist")
     assert not nodes.bound(names)
@@ -86,8 +86,8 @@ def test_gang_is_placed_when_its_last_pod_exists(nodes):
 
 def test_two_gangs_that_compete_do_not_deadlock(nodes):
     """Two gangs of four compete for five GPUs: one gets four GPUs, the other none, not even the fifth."""
-    nodes.add(cards=3)
-    nodes.add(cards=2)
+    nodes.add(gpus=3)
+    nodes.add(gpus=2)
     gangs = [[f"{gang}-{i}" for i in range(4)] for gang in ("left", "right")]
     for pair in zip(*gangs):
         for name in pair:
@@ -104,7 +104,7 @@ def test_two_gangs_that_compete_do_not_deadlock(nodes):
 
 def test_gang_that_kube_scheduler_can_not_place_frees_its_gpus(cluster, nodes):
     """There are GPUs for all four pods, but host memory for three: none is bound, and the reserved GPUs become free again."""
-    nodes.add(cards=5)
+    nodes.add(gpus=5)
     memory = {"memory": "150Gi"}  # of 512
     names = [f"large-{i}" for i in range(4)]
     for name in names:
@@ -123,8 +123,8 @@ def test_gang_that_kube_scheduler_can_not_place_frees_its_gpus(cluster, nodes):
 def test_gang_is_completed_after_the_scheduler_was_killed(nodes, scheduler, kill):
     """Reservations are lost, bindings are not: the other pods of the gang follow those that are bound."""
     draw = random.Random(kill)
-    nodes.add(cards=3)
-    nodes.add(cards=3)
+    nodes.add(gpus=3)
+    nodes.add(gpus=3)
     names = nodes.gang(f"killed-{kill}", 6)
     after = draw.randrange(4)
     wait_until(lambda: len(nodes.bound(names)) >= after, 60, "the first bindings")

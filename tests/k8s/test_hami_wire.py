@@ -41,7 +41,7 @@ def plugin(request, cluster):
         node["metadata"]["name"] = re.sub("[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
         cluster.request("POST", "/api/v1/nodes", node)
         made.append(node["metadata"]["name"])
-        return hami.Plugin(cluster, made[-1], NODES.get(name, "2.10")), hami.recorded_cards(node)
+        return hami.Plugin(cluster, made[-1], NODES.get(name, "2.10")), hami.recorded_gpus(node)
 
     yield make
     for name in made:
@@ -79,7 +79,7 @@ def check_written(cluster, name, node):
 @pytest.mark.parametrize("form", NODES)
 def test_hamis_plugin_serves_our_pods(cluster, scheduler, plugin, form):
     """A pod of two containers with GPUs and two without, on a node as each version writes it; then another pod."""
-    plugin, cards = plugin(form)
+    plugin, gpus = plugin(form)
     pod = cluster.make_pod(f"to-{plugin.node}", containers=("log", "train", "web", "serve"), limits={
         "train": {GPU: "1", MEMORY: "3000", CORES: "30"}, "serve": {GPU: "1", PERCENT: "10"}})
     bind(scheduler, pod, plugin.node)
@@ -87,10 +87,10 @@ def test_hamis_plugin_serves_our_pods(cluster, scheduler, plugin, form):
     check_written(cluster, name, plugin.node)
     total = {"node-v2.8": 15360, "node-v2.10": 215655}.get(form, 32768)
     first, (one,) = plugin.allocate(1)
-    assert one[0] in cards and one[1:] == ("NVIDIA", 3000, 30)
+    assert one[0] in gpus and one[1:] == ("NVIDIA", 3000, 30)
     assert hami.LOCK in cluster.annotations(plugin.node), "the other container waits for its shares"
     second, (other,) = plugin.allocate(1)
-    assert other[0] in cards and other[1:] == ("NVIDIA", total // 10, 0)
+    assert other[0] in gpus and other[1:] == ("NVIDIA", total // 10, 0)
     # v2.8 counts only containers with GPUs, so it names the first container each time.
     assert (first, second) == (("train", "serve") if plugin.version == "2.10" else ("log", "log"))
     notes = cluster.pod(name)["metadata"]["annotations"]
@@ -105,7 +105,7 @@ def test_hamis_plugin_serves_our_pods(cluster, scheduler, plugin, form):
 
 def test_hamis_plugin_serves_init_containers_and_several_gpus(cluster, scheduler, plugin):
     """Shares are in the order in which v2.10's plugin counts containers. Healthy GPUs that are close together are chosen."""
-    plugin, cards = plugin("node-v2.10")
+    plugin, gpus = plugin("node-v2.10")
     pod = cluster.make_pod("to-several", init=("fetch",), containers=("log", "main"), limits={
         "fetch": {GPU: "1", MEMORY: "500"}, "main": {GPU: "2", MEMORY: "200000", CORES: "20"}})
     bind(scheduler, pod, plugin.node)
@@ -113,7 +113,7 @@ def test_hamis_plugin_serves_init_containers_and_several_gpus(cluster, scheduler
     name, (share,) = plugin.allocate(1)
     assert name == "fetch" and share[2:] == (500, 0)
     name, shares = plugin.allocate(2)
-    assert name == "main" and {share[0] for share in shares} == set(cards[:2]), "those of one NUMA node, linked by NVLink"
+    assert name == "main" and {share[0] for share in shares} == set(gpus[:2]), "those of one NUMA node, linked by NVLink"
     assert cluster.pod("to-several")["metadata"]["annotations"][hami.PHASE] == "success"
     cluster.delete_pod("to-several")
 
@@ -145,8 +145,8 @@ RECORDED = {
 
 def bind_recorded(node, form):
     """Creates the pod and the node's lock as HAMi's scheduler writes them, with this node's GPUs."""
-    cards = hami.recorded_cards(hami.recorded("node-v2.8"))
-    pod = hami.recorded(form, **dict(zip(cards, node.uuids())))
+    gpus = hami.recorded_gpus(hami.recorded("node-v2.8"))
+    pod = hami.recorded(form, **dict(zip(gpus, node.uuids())))
     notes, spec = pod["metadata"]["annotations"], pod["spec"]
     spec["nodeName"] = notes[hami.NODE] = pod["metadata"]["labels"][hami.NODE] = node.name
     notes[hami.BIND_TIME] = str(int(time.time()))
@@ -168,7 +168,7 @@ def test_allotd_serves_pods_of_hamis_scheduler(make_node, form):  # noqa: F811
         tenants = node.tenants()
         assert len(tenants) == done
         tenant = tenants[f"default.{pod['metadata']['name']}.{container}"]
-        assert quotas(tenant) == [(uuids[card], mib, cores, cores or 100) for card, mib, cores in shares]
+        assert quotas(tenant) == [(uuids[gpu], mib, cores, cores or 100) for gpu, mib, cores in shares]
         if done < len(RECORDED[form]):
             assert node.is_locked(), "the pod has containers that wait for their shares"
     notes = node.annotations(pod["metadata"]["name"])
@@ -183,10 +183,10 @@ def test_hamis_scheduler_reads_allotds_node(make_node):  # noqa: F811
     """Each field has the right type, and the handshake of both versions is answered."""
     node = make_node()
     notes = wait_until(lambda: (found := node.cluster.annotations(node.name)).get(hami.REGISTER) and found, what="the GPUs")
-    cards = hami.read_register(notes[hami.REGISTER])
-    assert [card["id"] for card in cards] == node.uuids()
-    assert all(card["health"] is True and card["mode"] == "hami-core" and card["devmem"] > 1000 for card in cards)
-    assert all(card["type"].startswith("NVIDIA") for card in cards)
+    gpus = hami.read_register(notes[hami.REGISTER])
+    assert [gpu["id"] for gpu in gpus] == node.uuids()
+    assert all(gpu["health"] is True and gpu["mode"] == "hami-core" and gpu["devmem"] > 1000 for gpu in gpus)
+    assert all(gpu["type"].startswith("NVIDIA") for gpu in gpus)
     assert {one["uuid"] for one in hami.read_scores(notes[hami.SCORE])} <= set(node.uuids())
     for asked in ("Requesting_2026-08-21 10:00:00", "Requesting_2026.08.21 10:00:00"):
         node.cluster.patch(node.path, {"annotations": {hami.HANDSHAKE: asked}})
@@ -200,17 +200,17 @@ def test_recordings_pass_hamis_parsers():
     """This shows that the tests use no form that HAMi does not have."""
     for name in ("node-v2.8", "node-v2.10", "node-v2.10-mig"):
         notes = hami.recorded(name)["metadata"]["annotations"]
-        for card in hami.read_register(notes[hami.REGISTER]):
-            assert all(card.values()), "HAMi leaves out fields that are false, 0 or empty"
+        for gpu in hami.read_register(notes[hami.REGISTER]):
+            assert all(gpu.values()), "HAMi leaves out fields that are false, 0 or empty"
         assert hami.handshake_is_asked(notes[hami.HANDSHAKE])
         datetime.datetime.strptime(notes[hami.HANDSHAKE].partition("_")[2], "%Y-%m-%d %H:%M:%S")
     hami.read_scores(hami.recorded("node-v2.10")["metadata"]["annotations"][hami.SCORE])
-    cards = hami.recorded_cards(hami.recorded("node-v2.8"))
+    gpus = hami.recorded_gpus(hami.recorded("node-v2.8"))
     for name, containers in RECORDED.items():
         pod = hami.recorded(name)
         text = pod["metadata"]["annotations"][hami.ALLOCATED]
         version = "2.8" if "v2.8" in name else "2.10"
-        found = [[(cards.index(card), *amounts) for card, _, *amounts in one] for one in hami.decode(text, version) if one]
+        found = [[(gpus.index(gpu), *amounts) for gpu, _, *amounts in one] for one in hami.decode(text, version) if one]
         assert found == [shares for _, shares in containers]
         of = pod["spec"]["containers"] + (pod["spec"].get("initContainers", []) if version == "2.10" else [])
         assert text.count(";") == len(of), "each has its ';'"

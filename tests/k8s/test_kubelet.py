@@ -69,8 +69,8 @@ class Node(pods.QuotaPods):
         wait_until(lambda: self.registrations() > before, what="the registration")
         wait_until(lambda: self.are_allocatable(2), what="the node's devices")
 
-    def are_allocatable(self, cards):
-        return self.kubelet.allocatable() == cards * GPU_SLICES
+    def are_allocatable(self, gpus):
+        return self.kubelet.allocatable() == gpus * GPU_SLICES
 
     def kill(self):
         process = self.daemon.processes.pop()
@@ -90,7 +90,7 @@ class Node(pods.QuotaPods):
     def tenants(self):
         return self.ask("list")["tenants"]
 
-    def cards(self):
+    def gpus(self):
         return {device["uuid"]: device["memory_bytes"] for device in self.ask("list")["devices"]}
 
     # ---- pods ----
@@ -111,7 +111,7 @@ class Node(pods.QuotaPods):
                 for one in status["containerStatuses"]]
 
     def slices_mib(self, devices):
-        return devices * min(self.cards().values()) // GPU_SLICES // MIB
+        return devices * min(self.gpus().values()) // GPU_SLICES // MIB
 
     def close(self):
         left = self.kubelet.pods()
@@ -279,9 +279,9 @@ class PodChurn:
         if node.vocabulary == "slices":
             node.make_pod(name, main=devices)
             return name, mib
-        free = {uuid: memory // MIB - taken.get(uuid, 0) for uuid, memory in self.cards.items()}
-        card = max(free, key=free.get)
-        node.make_pod(name, bind(node, name, f"{card},NVIDIA,{mib},{5 * devices}:;"), main=1)
+        free = {uuid: memory // MIB - taken.get(uuid, 0) for uuid, memory in self.gpus.items()}
+        gpu = max(free, key=free.get)
+        node.make_pod(name, bind(node, name, f"{gpu},NVIDIA,{mib},{5 * devices}:;"), main=1)
         return name, mib
 
     def taken(self):
@@ -318,9 +318,9 @@ class PodChurn:
     def check(self):
         """No GPU promises more memory than it has, and the other pods still run with their shares."""
         node = self.node
-        self.cards = node.cards()
+        self.gpus = node.gpus()
         for uuid, mib in self.taken().items():
-            assert mib <= self.cards[uuid] // MIB, f"{uuid}: {mib} MiB promised"
+            assert mib <= self.gpus[uuid] // MIB, f"{uuid}: {mib} MiB promised"
         for name, (_, identity) in self.expected.items():
             assert node.identity(name) == identity
 

@@ -20,23 +20,23 @@ class Node(test_kubelet.Node):
         super().__init__(*arguments, "gpu-manager")
 
     def units(self):
-        return [memory // MIB // UNIT_MIB for memory in self.cards().values()]
+        return [memory // MIB // UNIT_MIB for memory in self.gpus().values()]
 
     def wait_registered(self, before):
         wait_until(lambda: self.registrations() >= before + 2, what="both registrations")
         wait_until(lambda: self.are_allocatable(2), what="the node's devices")
 
-    def are_allocatable(self, cards):
+    def are_allocatable(self, gpus):
         # With no GPUs expected, the daemon may have ended, so its memory units can't be read.
-        units = sum(self.units()[:cards]) if cards else 0
-        return max(0, self.kubelet.allocatable(CORE)) == cards * 100 and \
+        units = sum(self.units()[:gpus]) if gpus else 0
+        return max(0, self.kubelet.allocatable(CORE)) == gpus * 100 and \
             max(0, self.kubelet.allocatable(MEMORY)) == units
 
     def limits(self, devices):
         return {resource: count for resource, count in zip((CORE, MEMORY), devices) if count}
 
     def promised(self):
-        """{name: [(card, MiB, cores, limit)]}"""
+        """{name: [(gpu, MiB, cores, limit)]}"""
         return {tenant["name"]: [(device["uuid"], device["memory_quota_bytes"] // MIB, device["cores_pct"],
                                   device["cores_limit_pct"]) for device in tenant["devices"]]
                 for tenant in self.tenants()}
@@ -74,13 +74,13 @@ def test_pods_get_the_cores_and_memory_that_they_request(make_node):
     for tenant in node.tenants():
         assert all(device["denied"] == 1 for device in tenant["devices"])
     # No scheduler chose the GPU, so allotd writes its choice to the pod.
-    uuids = list(node.cards())
-    card, = node.promised()["default.part.main"]
+    uuids = list(node.gpus())
+    gpu, = node.promised()["default.part.main"]
     annotations = node.cluster.pod("part")["metadata"]["annotations"]
-    assert annotations[f"{INDEX}0"] == str(uuids.index(card[0])) and annotations[ASSIGNED] == "true"
+    assert annotations[f"{INDEX}0"] == str(uuids.index(gpu[0])) and annotations[ASSIGNED] == "true"
     # The kubelet has picked devices of that GPU.
     keys = {claim["tenant"]: claim["key"] for claim in node.ask("claims")["claims"]}
-    assert card[0] in keys["default.part.main"], keys
+    assert gpu[0] in keys["default.part.main"], keys
     assert "holds" not in node.daemon.log, node.daemon.log
 
 
@@ -90,10 +90,10 @@ def test_whole_gpus(make_node):
     node.make_pod("chosen", {TIME: str(time.time_ns()), ASSIGNED: "false", f"{INDEX}0": "1"}, main=(100, 44))
     assert node.wait_for("chosen") == [44 * UNIT_MIB]
     (uuid, _, cores, _), = node.promised()["default.chosen.main"]
-    assert uuid == list(node.cards())[1] and cores == 100
+    assert uuid == list(node.gpus())[1] and cores == 100
     node.make_pod("unlimited", main=(100, 0))
     total, = node.wait_for("unlimited")
-    assert abs(total - list(node.cards().values())[0] // MIB) <= 1
+    assert abs(total - list(node.gpus().values())[0] // MIB) <= 1
     node.make_pod("late", main=(1, 1))
     status = wait_until(lambda: node.kubelet.status("late").get("reason") and node.kubelet.status("late"),
                         what="the refusal")
@@ -136,8 +136,8 @@ def test_lost_gpu_and_killed_kubelet(make_node, kubelet):  # noqa: F811
     node.make_pod("before", main=(70, 40))
     node.wait_for("before")
     was = node.identity("before")
-    card = next(iter(node.promised()["default.before.main"]))[0]
-    lost = 1 - list(node.cards()).index(card)
+    gpu = next(iter(node.promised()["default.before.main"]))[0]
+    lost = 1 - list(node.gpus()).index(gpu)
     node.ctl("lose", str(lost))
     wait_until(lambda: node.kubelet.allocatable(CORE) == 100 and
                node.kubelet.allocatable(MEMORY) == node.units()[1 - lost], what="the loss")
@@ -156,7 +156,7 @@ def test_lost_gpu_and_killed_kubelet(make_node, kubelet):  # noqa: F811
     node.make_pod("after", main=(80, 44))
     assert node.wait_for("after") == [44 * UNIT_MIB]
     assert node.identity("before") == was
-    assert {device[0] for devices in node.promised().values() for device in devices} == set(node.cards())
+    assert {device[0] for devices in node.promised().values() for device in devices} == set(node.gpus())
     assert "holds" not in node.daemon.log, node.daemon.log
 
 

@@ -26,9 +26,9 @@ class LivePod:
         self.pod = f"p-live-{next(numbers)}"
         self.metrics = f"unix:{directory}/metrics.sock"
         self.node = make_node(f"metrics_listen = {self.metrics}\n")
-        self.cards = self.node.uuids()
-        self.node.bind(self.pod, shares.format(*self.cards), **more)
-        self.node.plugin.allocate([f"{self.cards[0]}-{i}" for i in range(shares.count(":"))])
+        self.gpus = self.node.uuids()
+        self.node.bind(self.pod, shares.format(*self.gpus), **more)
+        self.node.plugin.allocate([f"{self.gpus[0]}-{i}" for i in range(shares.count(":"))])
 
     def annotate(self, **values):
         """`on_full="wait"` sets allot.dev/on-full, and None removes it. `main__memory` is for the container main alone."""

@@ -46,18 +46,18 @@ def wait_for_gpus(cluster, daemon):
 
 
 def test_gpus_and_labels_are_published(cluster, daemon):
-    cards = wait_for_gpus(cluster, daemon)
-    assert len(cards) == 2
-    for index, card in enumerate(cards):
-        assert card["id"].startswith("GPU-")
-        assert card.get("index", 0) == index
-        assert card["count"] == 10
-        assert card["devcore"] == 100
-        assert 130000 < card["devmem"] < 150000
-        assert card["type"].startswith("NVIDIA")
-        assert card["mode"] == "hami-core"
-        assert card["health"] is True
-        assert card.get("numa") != 0, "HAMi leaves out 0"
+    gpus = wait_for_gpus(cluster, daemon)
+    assert len(gpus) == 2
+    for index, gpu in enumerate(gpus):
+        assert gpu["id"].startswith("GPU-")
+        assert gpu.get("index", 0) == index
+        assert gpu["count"] == 10
+        assert gpu["devcore"] == 100
+        assert 130000 < gpu["devmem"] < 150000
+        assert gpu["type"].startswith("NVIDIA")
+        assert gpu["mode"] == "hami-core"
+        assert gpu["health"] is True
+        assert gpu.get("numa") != 0, "HAMi leaves out 0"
     labels = cluster.labels(daemon.node)
     assert labels["gpu"] == "on"
     assert labels["kept"] == "yes"
@@ -88,13 +88,13 @@ def test_links_are_published(cluster, tmp_path):
     cluster.make_node("linked")
     daemon = Daemon(tmp_path, cluster.kubeconfig("linked.conf"), "linked", cards="dgx-1v").start()
     try:
-        cards = wait_for_gpus(cluster, daemon)
+        gpus = wait_for_gpus(cluster, daemon)
         scores = {entry["uuid"]: entry["score"]
                   for entry in json.loads(cluster.annotations("linked")["hami.io/node-nvidia-score"])}
     finally:
         daemon.stop()
-    assert [card.get("numa", 0) for card in cards] == [0, 0, 0, 0, 1, 1, 1, 1]
-    assert set(scores) == {card["id"] for card in cards}
+    assert [gpu.get("numa", 0) for gpu in gpus] == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert set(scores) == {gpu["id"] for gpu in gpus}
     for one, others in scores.items():
         assert set(others) == set(scores) - {one}
         assert sum(score // 100 for score in others.values()) == 6, "NVLinks of a V100"
@@ -306,13 +306,13 @@ def test_missing_libcurl_matters_only_with_kubernetes(cluster, tmp_path, api):
 def test_abandoned_binding_is_failed(cluster, daemon):
     """Its bind-time is too old: the phase becomes failed, the lock is released, and an event says why."""
     wait_for_gpus(cluster, daemon)
-    card = published_gpus(cluster, daemon)[0]["id"]
+    gpu = published_gpus(cluster, daemon)[0]["id"]
     now = int(time.time())
 
     def make(name, bind_time):
         return cluster.make_pod(name, daemon.node, {
             "hami.io/vgpu-node": daemon.node, "hami.io/bind-phase": "allocating",
-            "hami.io/bind-time": str(bind_time), "hami.io/vgpu-devices-to-allocate": f"{card},NVIDIA,1000,10:;"})
+            "hami.io/bind-time": str(bind_time), "hami.io/vgpu-devices-to-allocate": f"{gpu},NVIDIA,1000,10:;"})
 
     def phase(name):
         return cluster.pod(name)["metadata"]["annotations"]["hami.io/bind-phase"]

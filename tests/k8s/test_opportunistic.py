@@ -208,8 +208,8 @@ class RunningNode:
 
     def allocate(self, name):
         wait_until(lambda: self.pods.is_bound(name), 30, f"{name} being bound")
-        card, = self.node.uuids()
-        self.answers[name], = self.node.plugin.allocate([f"{card}-{len(self.answers)}"])
+        gpu, = self.node.uuids()
+        self.answers[name], = self.node.plugin.allocate([f"{gpu}-{len(self.answers)}"])
 
     def start(self, name):
         self.loads[name] = Load(self.answers[name])
@@ -423,9 +423,9 @@ def test_cooldown_survives_a_restart_of_the_scheduler(schedulers, node, cluster)
     node.report(95, 95)
     wait_until(lambda: node.pods.get("cooldown-inference") is None, 30, f"the eviction; {schedulers.log}")
     wait_until(lambda: COOLDOWN in cluster.annotations(node.name), what="the annotation")
-    card, = json.loads(cluster.annotations(node.name)[COOLDOWN])["cards"]
-    assert card["id"] == f"GPU-{node.name}" and card["rounds"] == 1
-    assert before_s + 590 < card["until"] < time.time() + 610
+    gpu, = json.loads(cluster.annotations(node.name)[COOLDOWN])["cards"]
+    assert gpu["id"] == f"GPU-{node.name}" and gpu["rounds"] == 1
+    assert before_s + 590 < gpu["until"] < time.time() + 610
     node.report(0, 0)
     assert not schedulers.would_fit(node.name, 1, BY_USE)
     schedulers.kill()

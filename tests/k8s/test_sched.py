@@ -25,12 +25,12 @@ from test_opportunistic import would_fit
 GPU, MEMORY, CORES = "nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores"
 ALLOCATED = "hami.io/vgpu-devices-allocated"
 GPU_MIB = 81920
-PROFILE = "cards-of-the-test"  # the schedulerName of this file's pods alone
+PROFILE = "gpus-of-the-test"  # the schedulerName of this file's pods alone
 SLOTS = 10
 KILLS = int(os.environ.get("ALLOT_KILLS", "2"))
 PODS = int(os.environ.get("ALLOT_PODS", "50"))  # at once
 
-Share = collections.namedtuple("Share", "card mib cores")
+Share = collections.namedtuple("Share", "gpu mib cores")
 
 
 class Scheduler:
@@ -91,10 +91,10 @@ class Nodes:
         self.nodes = []
         self.plugins = []
 
-    def add(self, cards=2, kind="NVIDIA-H200", mib=GPU_MIB, slots=SLOTS, **more):
+    def add(self, gpus=2, kind="NVIDIA-H200", mib=GPU_MIB, slots=SLOTS, **more):
         node = f"{self.name}-{len(self.nodes)}"
         self.cluster.make_gpu_node(node, [{"id": f"GPU-{node}-{i}", "devmem": mib, "type": kind}
-                                          for i in range(cards)], slices=slots, labels={"of": self.name}, **more)
+                                          for i in range(gpus)], slices=slots, labels={"of": self.name}, **more)
         self.nodes.append(node)
         self.plugins.append(DevicePlugin(self.cluster, node, self.cluster.kubeconfig(f"{node}.conf")))
         return node
@@ -120,10 +120,10 @@ class Nodes:
         self.ask(name, *given, **more)
         return self.placed(name)
 
-    def place_on(self, card, name, mib, cores):
+    def place_on(self, gpu, name, mib, cores):
         """As place(), on that GPU; returns the share."""
-        _, ((share,),) = self.place(name, mib=mib, cores=cores, annotations={"nvidia.com/use-gpuuuid": card})
-        assert share == Share(card, mib, cores)
+        _, ((share,),) = self.place(name, mib=mib, cores=cores, annotations={"nvidia.com/use-gpuuuid": gpu})
+        assert share == Share(gpu, mib, cores)
         return share
 
     def placed(self, name):
@@ -140,8 +140,8 @@ class Nodes:
 
 def shares_of(pod):
     def share(text):
-        card, _, mib, cores = text.split(",")
-        return Share(card, int(mib), int(cores))
+        gpu, _, mib, cores = text.split(",")
+        return Share(gpu, int(mib), int(cores))
 
     text = pod["metadata"]["annotations"][ALLOCATED]
     return [[share(one) for one in container.split(":") if one] for container in text.split(";")[:-1]]
@@ -158,7 +158,7 @@ def events_of(cluster, name):
     return [event for event in cluster.events() if event["involvedObject"]["name"] == name]
 
 
-def card_score(used, slots=1, mib=0, cores=0, of_mib=GPU_MIB):
+def gpu_score(used, slots=1, mib=0, cores=0, of_mib=GPU_MIB):
     """HAMi's score of a GPU with the shares `used`, for a request."""
     return 10 * ((slots + len(used)) / SLOTS + (cores + sum(one.cores for one in used)) / 100 +
                  (mib + sum(one.mib for one in used)) / of_mib)
@@ -166,8 +166,8 @@ def card_score(used, slots=1, mib=0, cores=0, of_mib=GPU_MIB):
 
 def test_pods_fill_a_node_and_spread_over_its_gpus(nodes):
     """By default pods fill one node before the next, on the GPU with the lowest score."""
-    nodes.add(cards=3)
-    nodes.add(cards=3)
+    nodes.add(gpus=3)
+    nodes.add(gpus=3)
     used = collections.defaultdict(list)
     first = None
     for i, (mib, cores) in enumerate([(30000, 10), (1000, 50), (20000, 20), (8000, 10), (8000, 30)]):
@@ -175,17 +175,17 @@ def test_pods_fill_a_node_and_spread_over_its_gpus(nodes):
         first = first or node
         assert node == first
         assert (share.mib, share.cores) == (mib, cores)
-        scores = {f"GPU-{node}-{k}": card_score(used[f"GPU-{node}-{k}"], 1, mib, cores) for k in range(3)}
-        assert scores[share.card] == min(scores.values()), scores
-        used[share.card].append(share)
+        scores = {f"GPU-{node}-{k}": gpu_score(used[f"GPU-{node}-{k}"], 1, mib, cores) for k in range(3)}
+        assert scores[share.gpu] == min(scores.values()), scores
+        used[share.gpu].append(share)
 
 
 def test_nodes_of_hamis_article(cluster, nodes):
     """The article's table: two nodes with four GPUs and the scores 19.75 and 10.50."""
-    first, second = nodes.add(cards=4, mib=8192, slots=1), nodes.add(cards=4, mib=8192, slots=1)
-    for node, card, mib, cores in ((first, 0, 8000, 100), (first, 1, 8000, 100), (first, 2, 4480, 40),
+    first, second = nodes.add(gpus=4, mib=8192, slots=1), nodes.add(gpus=4, mib=8192, slots=1)
+    for node, gpu, mib, cores in ((first, 0, 8000, 100), (first, 1, 8000, 100), (first, 2, 4480, 40),
                                    (second, 0, 4096, 60), (second, 3, 4096, 60)):
-        nodes.place_on(f"GPU-{node}-{card}", f"seed-{node}-{card}", mib, cores)
+        nodes.place_on(f"GPU-{node}-{gpu}", f"seed-{node}-{gpu}", mib, cores)
     for policy, chosen, score in (("binpack", first, "19.75"), ("spread", second, "10.50")):
         name = f"seed-{policy}"
         node, _ = nodes.place(name, mib=10, annotations={"hami.io/node-scheduler-policy": policy})
@@ -197,16 +197,16 @@ def test_nodes_of_hamis_article(cluster, nodes):
 
 def test_gpus_of_hamis_article(cluster, nodes):
     """The article's two GPUs of one node, with the scores 9.75 and 24.75."""
-    node = nodes.add(cards=2, mib=8000)
-    cards = [f"GPU-{node}-{i}" for i in range(2)]
-    used = [[nodes.place_on(cards[0], f"few-{i}", 1000, 5) for i in range(2)],
-            [nodes.place_on(cards[1], f"many-{i}", 1000, 12 if i else 10) for i in range(6)]]
-    assert [round(card_score(shares, 1, 1000, 20, 8000), 9) for shares in used] == [9.75, 24.75]
-    for policy, card in (("binpack", cards[1]), ("spread", cards[0])):
-        _, ((share,),) = nodes.place(f"card-{policy}", mib=1000, cores=20,
+    node = nodes.add(gpus=2, mib=8000)
+    gpus = [f"GPU-{node}-{i}" for i in range(2)]
+    used = [[nodes.place_on(gpus[0], f"few-{i}", 1000, 5) for i in range(2)],
+            [nodes.place_on(gpus[1], f"many-{i}", 1000, 12 if i else 10) for i in range(6)]]
+    assert [round(gpu_score(shares, 1, 1000, 20, 8000), 9) for shares in used] == [9.75, 24.75]
+    for policy, gpu in (("binpack", gpus[1]), ("spread", gpus[0])):
+        _, ((share,),) = nodes.place(f"gpu-{policy}", mib=1000, cores=20,
                                      annotations={"hami.io/gpu-scheduler-policy": policy})
-        assert share.card == card
-        cluster.delete_pod(f"card-{policy}")
+        assert share.gpu == gpu
+        cluster.delete_pod(f"gpu-{policy}")
 
 
 def test_policies_of_pods(nodes):
@@ -236,7 +236,7 @@ def test_fragmentation_policy_keeps_scarce_gpus_free(nodes):
 
 
 def test_several_gpus_and_containers(nodes):
-    node = nodes.add(cards=4)
+    node = nodes.add(gpus=4)
     limits = {"main": {GPU: "2", MEMORY: "40000"}, "side": {GPU: "1", MEMORY: "500", CORES: "5"},
               "early": {GPU: "1", MEMORY: "100"}}
     where, shares = nodes.place("several", limits=limits, containers=("main", "none", "side"), init=("early",))
@@ -244,7 +244,7 @@ def test_several_gpus_and_containers(nodes):
     assert [len(container) for container in shares] == [1, 2, 0, 1]
     early, main, _, (side,) = shares
     assert early[0].mib == 100 and (side.mib, side.cores) == (500, 5)
-    assert main[0].card != main[1].card and {one.mib for one in main} == {40000}
+    assert main[0].gpu != main[1].gpu and {one.mib for one in main} == {40000}
 
 
 VCUDA = {"main": {"tencent.com/vcuda-core": "30", "tencent.com/vcuda-memory": "32"}}
@@ -296,7 +296,7 @@ def test_a_node_whose_device_plugin_is_gone(cluster, scheduler, nodes):
 def test_preemption_by_kube_scheduler(cluster, nodes):
     """With the chart's configuration and resources that kube-scheduler counts itself: it evicts one of four pods."""
     make_priority_class(cluster)
-    nodes.add(cards=1, serves={"tencent.com/vcuda-core": "100", "tencent.com/vcuda-memory": "320"})
+    nodes.add(gpus=1, serves={"tencent.com/vcuda-core": "100", "tencent.com/vcuda-memory": "320"})
     quarter = {"main": {"tencent.com/vcuda-core": "25", "tencent.com/vcuda-memory": "80"}}
     low = [f"low-{i}" for i in range(4)]
     for name in low:
@@ -311,7 +311,7 @@ def test_preemption_for_gpu_memory(cluster, nodes):
     """kube-scheduler sees six of ten slots free, so allot-scheduler itself evicts one of four pods. A pod that was created
     later does not get the memory."""
     make_priority_class(cluster)
-    nodes.add(cards=1)
+    nodes.add(gpus=1)
     low = [f"less-{i}" for i in range(4)]
     for name in low:
         nodes.ask(name, mib=GPU_MIB // 4, more={"terminationGracePeriodSeconds": 0})
@@ -352,7 +352,7 @@ def test_pod_that_never_fits_waits_with_the_reason(cluster, nodes):
 
 def test_pod_that_was_tried_too_early_is_placed(cluster, scheduler, nodes):
     """kube-scheduler learns of a pod's end first, and tries again before allot-scheduler knows of it."""
-    nodes.add(cards=1)
+    nodes.add(gpus=1)
     nodes.place("held-for-long", mib=60000)
     nodes.ask("tried-early", mib=60000)
 
@@ -374,22 +374,22 @@ def test_pod_that_was_tried_too_early_is_placed(cluster, scheduler, nodes):
 
 def test_metrics_show_assigned_shares(cluster, scheduler, nodes):
     """They have HAMi's names, and Prometheus' own parser reads them."""
-    node = nodes.add(cards=2)
+    node = nodes.add(gpus=2)
     _, ((share,),) = nodes.place("measured", mib=20480, cores=30)
     with urllib.request.urlopen(f"http://127.0.0.1:{scheduler.port}/metrics", timeout=10) as answer:
         page = list(text_string_to_metric_families(answer.read().decode()))
     samples = {(sample.name, sample.labels.get("device_uuid"), sample.labels.get("pod")): sample
                for family in page for sample in family.samples if sample.labels.get("node") == node}
-    assert samples["hami_gpu_memory_allocated_bytes", share.card, None].value == 20480 << 20
-    assert samples["hami_node_gpu_memory_allocated_ratio", share.card, None].value == 20480 / GPU_MIB
-    assert samples["hami_gpu_core_allocated_ratio", share.card, None].value == 30
-    assert samples["hami_vgpu_memory_allocated_bytes", share.card, "measured"].labels["namespace"] == "default"
-    (other,) = {card for name, card, _ in samples if name == "hami_gpu_shared_count"} - {share.card}
+    assert samples["hami_gpu_memory_allocated_bytes", share.gpu, None].value == 20480 << 20
+    assert samples["hami_node_gpu_memory_allocated_ratio", share.gpu, None].value == 20480 / GPU_MIB
+    assert samples["hami_gpu_core_allocated_ratio", share.gpu, None].value == 30
+    assert samples["hami_vgpu_memory_allocated_bytes", share.gpu, "measured"].labels["namespace"] == "default"
+    (other,) = {gpu for name, gpu, _ in samples if name == "hami_gpu_shared_count"} - {share.gpu}
     assert samples["hami_gpu_shared_count", other, None].value == 0
 
 
 def test_deleted_pod_makes_room(cluster, nodes):
-    nodes.add(cards=1)
+    nodes.add(gpus=1)
     nodes.place("in-the-way", mib=60000)
     nodes.ask("waits", mib=60000)
     wait_until(lambda: [event for event in events_of(cluster, "waits") if "CardInsufficientMemory" in event["message"]],
@@ -410,7 +410,7 @@ def test_many_pods_at_once(cluster, nodes, count):
     """64 % of the pods fit exactly. All of these are placed, no GPU is overcommitted, and the others have a reason."""
     room = count * 16 // 25
     for _ in range(room // 8):
-        nodes.add(cards=2)
+        nodes.add(gpus=2)
     names = [f"many-{count}-{i}" for i in range(count)]
     began = time.monotonic()
     make_at_once(nodes, names, mib=GPU_MIB // 4, cores=25)
@@ -434,8 +434,8 @@ def check_full_gpus(pods, gpus):
     used = collections.defaultdict(list)
     for pod in pods:
         (share,), = shares_of(pod)
-        assert share.card.startswith(f"GPU-{pod['spec']['nodeName']}-")
-        used[share.card].append(share)
+        assert share.gpu.startswith(f"GPU-{pod['spec']['nodeName']}-")
+        used[share.gpu].append(share)
     assert len(pods) == 4 * gpus and len(used) == gpus
     for shares in used.values():
         assert sum(share.cores for share in shares) == 100
@@ -446,8 +446,8 @@ def check_full_gpus(pods, gpus):
 def test_scheduler_killed_while_pods_are_placed(cluster, nodes, scheduler, kill):
     """The next scheduler finishes the bindings that were begun, and no share is assigned twice."""
     draw = random.Random(kill)
-    nodes.add(cards=2)
-    nodes.add(cards=2)
+    nodes.add(gpus=2)
+    nodes.add(gpus=2)
     names = [f"killed-{kill}-{i}" for i in range(16)]
     for name in names:
         nodes.ask(name, mib=GPU_MIB // 4, cores=25)
@@ -466,8 +466,8 @@ def test_scheduler_killed_while_pods_are_placed(cluster, nodes, scheduler, kill)
 def test_connections_cut_while_pods_are_placed(cluster, nodes, scheduler):
     """Connections to the API server are cut while pods are placed: all pods are placed, and no share is assigned twice."""
     draw = random.Random(1)
-    nodes.add(cards=2)
-    nodes.add(cards=2)
+    nodes.add(gpus=2)
+    nodes.add(gpus=2)
     names = [f"cut-{i}" for i in range(16)]
     passed = scheduler.proxy.passed
     make_at_once(nodes, names, mib=GPU_MIB // 4, cores=25)
@@ -483,7 +483,7 @@ def test_connections_cut_while_pods_are_placed(cluster, nodes, scheduler):
 
 def test_changes_that_the_watch_can_not_report(cluster, nodes, scheduler):
     """etcd has compacted the changes of an outage, so the watch is refused with 410, and the scheduler lists again."""
-    node = nodes.add(cards=1)
+    node = nodes.add(gpus=1)
     nodes.place("unseen", mib=60000)
     scheduler.proxy.refuse()
     try:
@@ -499,8 +499,8 @@ def test_changes_that_the_watch_can_not_report(cluster, nodes, scheduler):
 
 def test_server_restarted_while_pods_are_placed(cluster, nodes):
     """This test is the last one, because others would have to wait for the server."""
-    nodes.add(cards=2)
-    nodes.add(cards=2)
+    nodes.add(gpus=2)
+    nodes.add(gpus=2)
     names = [f"restarted-{i}" for i in range(16)]
     for name in names:
         nodes.ask(name, mib=GPU_MIB // 4, cores=25)

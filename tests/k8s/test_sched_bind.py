@@ -156,9 +156,9 @@ def test_node_that_has_withdrawn_its_gpus(cluster, binder, node, registered):
 
 
 def test_pod_without_shares_is_only_bound(cluster, binder, node):
-    pod = cluster.make_pod("no-cards")
-    assert binder.bind(pod, node, "-") == "bound no-cards"
-    bound = cluster.pod("no-cards")
+    pod = cluster.make_pod("no-gpus")
+    assert binder.bind(pod, node, "-") == "bound no-gpus"
+    bound = cluster.pod("no-gpus")
     assert bound["spec"]["nodeName"] == node
     assert not bound["metadata"].get("annotations") and not bound["metadata"].get("labels")
     assert not lock_of(cluster, node)

@@ -13,7 +13,7 @@ from scheduler import Scheduler
 PHASE = "hami.io/bind-phase"
 
 
-def card(index, node, memory=32768):
+def register_entry(index, node, memory=32768):
     return {"id": f"GPU-{node}-{index}", "index": index, "count": 10, "devmem": memory, "devcore": 100,
             "type": "NVIDIA-H200", "health": True}
 
@@ -38,7 +38,7 @@ def nodes(request, cluster):
     """Two nodes with two GPUs each."""
     names = [f"{request.node.name.replace('_', '-')}-{i}" for i in range(2)]
     for name in names:
-        cluster.make_node(name, {"hami.io/node-nvidia-register": json.dumps([card(i, name) for i in range(2)]),
+        cluster.make_node(name, {"hami.io/node-nvidia-register": json.dumps([register_entry(i, name) for i in range(2)]),
                                  "hami.io/node-handshake": "Reported_" + time.strftime("%Y-%m-%d %H:%M:%S")})
     return names
 

@@ -121,7 +121,7 @@ class Node:
         return [device["uuid"] for device in self.ask("list")["devices"]]
 
     def tenants(self):
-        """{name: [(card, MiB, cores, limit)]}"""
+        """{name: [(gpu, MiB, cores, limit)]}"""
         return {tenant["name"]: [(device["uuid"], device["memory_quota_bytes"] // MIB, device["cores_pct"],
                                   device["cores_limit_pct"]) for device in tenant["devices"]]
                 for tenant in self.ask("list")["tenants"]}
@@ -285,9 +285,9 @@ def test_allocate_waits_for_the_watch_to_report_a_deletion(make_node):
     assert set(node.tenants()) == {"default.b.main", "default.c.main"}
 
 
-def predicate(*cards, node=None, assigned="false"):
+def predicate(*gpus, node=None, assigned="false"):
     return {TIME: str(time.time_ns()), ASSIGNED: assigned, **({"tencent.com/predicate-node": node} if node else {}),
-            **{f"{INDEX}{i}": card for i, card in enumerate(cards)}}
+            **{f"{INDEX}{i}": gpu for i, gpu in enumerate(gpus)}}
 
 
 def test_gpu_admissions_choice_is_used(make_node):

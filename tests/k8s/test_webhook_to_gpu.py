@@ -9,7 +9,7 @@ from charts import kube_scheduler_configuration
 from cluster import SCHEDULER_TOKEN, free_ports
 from machines import wait_until
 from scheduler import Scheduler
-from test_scheduler import card
+from test_scheduler import register_entry
 from test_webhook import CONFIGURATIONS, configuration
 
 NAMESPACE = "webhook"
@@ -21,7 +21,7 @@ class SchedulingCluster:
     def __init__(self, cluster, program, folder, nodes):
         self.cluster = cluster
         for name in nodes:
-            cluster.make_node(name, {"hami.io/node-nvidia-register": json.dumps([card(i, name) for i in range(2)])})
+            cluster.make_node(name, {"hami.io/node-nvidia-register": json.dumps([register_entry(i, name) for i in range(2)])})
             # No kubelet reports that the node is ready, so the test removes its taint.
             cluster.request("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}},
                             kind="application/merge-patch+json")
