@@ -7,7 +7,7 @@ import pytest
 
 from cluster import ADMIN_TOKEN
 from machines import wait_until
-from test_sched import GPU_MIB, CORES, GPU, MEMORY, Nodes, Scheduler, shares_of
+from test_sched import CORES, GPU, GPU_MIB, MEMORY, Nodes, Scheduler, shares_of
 
 PROFILE = "controllers-of-the-test"
 DEPLOYMENTS, JOBS = "/apis/apps/v1/namespaces/default/deployments", "/apis/batch/v1/namespaces/default/jobs"
@@ -70,7 +70,7 @@ class ControlledPods(Nodes):
 
     def wait_for(self, count):
         """Waits until there are `count` pods that all have their shares. Returns [share, ...]."""
-        wait_until(lambda: len(self.pods()) == count and len(self.done(list(self.pods()))) == count, 60,
+        wait_until(lambda: len(self.pods()) == count and len(self.allocated(list(self.pods()))) == count, 60,
                    f"{count} pods with GPUs, of {list(self.pods())}")
         return [shares_of(pod)[0][0] for pod in self.pods().values()]
 
@@ -95,7 +95,7 @@ def test_deployment_keeps_its_replicas(cluster, made):
     wait_until(lambda: min(before) not in made.pods() and len(made.pods()) == 4, 60, "the replacement")
     assert sorted(share.gpu for share in made.wait_for(4)) == gpus
     # The node is full: a pod that needs a whole GPU waits until replicas are removed.
-    made.ask("wants-a-gpu", mib=GPU_MIB)
+    made.make_pod("wants-a-gpu", mib=GPU_MIB)
     made.scale(2)
     made.wait_for(2)
     made.scale(1)
@@ -118,7 +118,7 @@ def test_deployment_is_placed_by_its_annotations(made):
     wait_until(lambda: len(made.pods()) == 3, 60, "the third pod")
     wait_until(lambda: any("CardInsufficientMemory" in event["message"] for event in made.cluster.events()
                            if event["involvedObject"]["name"] in made.pods()), 60, "the reason of the third pod")
-    assert len(made.done(list(made.pods()))) == 2
+    assert len(made.allocated(list(made.pods()))) == 2
     # Scaled down first: without a garbage collector the ReplicaSet outlives its Deployment, and would replace pods.
     made.scale(0)
     made.wait_for(0)
@@ -128,7 +128,7 @@ def test_deployment_is_placed_by_its_annotations(made):
 def test_pods_of_a_job_are_placed_as_a_gang(cluster, made):
     """The labels of the Job's controller identify the gang. Its pods wait for each other, and are placed together."""
     made.add(gpus=2)
-    made.ask("in-the-way", mib=GPU_MIB)
+    made.make_pod("in-the-way", mib=GPU_MIB)
     made.placed("in-the-way")
     whole = made.template(GPU_MIB, {"allot.dev/gang-size": "2"}, restartPolicy="Never")
     cluster.request("POST", JOBS, {"metadata": {"name": made.name}, "spec": {
@@ -141,7 +141,7 @@ def test_pods_of_a_job_are_placed_as_a_gang(cluster, made):
     for name in made.pods():
         wait_until(lambda name=name: any("only 1 of its 2 pods have room" in why for why in reasons(name)), 60,
                    f"the reason of {name}")
-    assert not made.done(list(made.pods()))
+    assert not made.allocated(list(made.pods()))
     cluster.delete_pod("in-the-way")
     assert len({share.gpu for share in made.wait_for(2)}) == 2
     made.delete(f"{JOBS}/{made.name}")

@@ -32,7 +32,7 @@ class GangNodes(Nodes):
         """Creates the pods of a gang, each with a whole GPU, and returns their names. `size`: the annotated size."""
         names = [f"{name}-{i}" for i in range(pods)]
         for one in names:
-            self.ask(one, annotations={NAME: name, SIZE: str(size or pods)}, **more)
+            self.make_pod(one, annotations={NAME: name, SIZE: str(size or pods)}, **more)
         return names
 
     def reasons(self, name):
@@ -48,7 +48,7 @@ class GangNodes(Nodes):
                 if pod["metadata"]["name"] in names and pod["spec"].get("nodeName")]
 
     def wait_until_placed(self, names):
-        wait_until(lambda: len(self.done(names)) == len(names), 60, f"the placement of {names}")
+        wait_until(lambda: len(self.allocated(names)) == len(names), 60, f"the placement of {names}")
 
     def delete(self, *names):
         for name in names:
@@ -79,7 +79,7 @@ def test_gang_is_placed_when_its_last_pod_exists(nodes):
     names = nodes.gang("late", 3, size=4)
     nodes.wait_for_reason(names, "of its 4 pods exist")
     assert not nodes.bound(names)
-    nodes.ask("late-last", annotations={NAME: "late", SIZE: "4"})
+    nodes.make_pod("late-last", annotations={NAME: "late", SIZE: "4"})
     nodes.wait_until_placed([*names, "late-last"])
     nodes.delete(*names, "late-last")
 
@@ -91,8 +91,8 @@ def test_two_gangs_that_compete_do_not_deadlock(nodes):
     gangs = [[f"{gang}-{i}" for i in range(4)] for gang in ("left", "right")]
     for pair in zip(*gangs):
         for name in pair:
-            nodes.ask(name, annotations={NAME: name.split("-")[0], SIZE: "4"})
-    wait_until(lambda: 4 in [len(nodes.done(names)) for names in gangs], 60, "the placement of one gang")
+            nodes.make_pod(name, annotations={NAME: name.split("-")[0], SIZE: "4"})
+    wait_until(lambda: 4 in [len(nodes.allocated(names)) for names in gangs], 60, "the placement of one gang")
     first, second = sorted(gangs, key=lambda names: -len(nodes.bound(names)))
     nodes.wait_for_reason(second, "only 1 of its 4 pods have room")
     assert not nodes.bound(second)
@@ -108,7 +108,7 @@ def test_gang_that_kube_scheduler_can_not_place_frees_its_gpus(cluster, nodes):
     memory = {"memory": "150Gi"}  # of 512
     names = [f"large-{i}" for i in range(4)]
     for name in names:
-        nodes.ask(name, limits={"main": {"nvidia.com/gpu": "1", **memory}},
+        nodes.make_pod(name, limits={"main": {"nvidia.com/gpu": "1", **memory}},
                   annotations={NAME: "large", SIZE: "4"})
     wait_until(lambda: [name for name in names if any("are ready to be bound" in why for why in nodes.reasons(name))],
                60, "pods that wait for the rest of their gang")

@@ -140,7 +140,7 @@ def test_lost_gpu_and_killed_kubelet(make_node, kubelet):  # noqa: F811
     lost = 1 - list(node.gpus()).index(gpu)
     node.ctl("lose", str(lost))
     wait_until(lambda: node.kubelet.allocatable(CORE) == 100 and
-               node.kubelet.allocatable(MEMORY) == node.units()[1 - lost], what="the loss")
+               node.kubelet.allocatable(MEMORY) == node.units()[1 - lost], what="the loss of the GPU")
     # The pod "before" uses the other GPU, so only the remainder of that one is allocatable.
     node.make_pod("much", main=(40, 4))
     status = wait_until(lambda: node.kubelet.status("much").get("reason") and node.kubelet.status("much"),
@@ -148,7 +148,7 @@ def test_lost_gpu_and_killed_kubelet(make_node, kubelet):  # noqa: F811
     assert status["reason"] == "UnexpectedAdmissionError" and CORE in status["message"], status
     assert "allotd" not in status["message"] and "GPU" not in status["message"], status
     node.ctl("heal", str(lost))
-    wait_until(lambda: node.are_allocatable(2), what="the return")
+    wait_until(lambda: node.are_allocatable(2), what="the return of the GPU")
     registrations = node.registrations()
     kubelet.kill()
     kubelet.launch()

@@ -58,7 +58,7 @@ class Team:
         return self.cluster.request("PATCH", f"{self.path}/gpus", {"spec": {"hard": hard}},
                                     kind="application/merge-patch+json")
 
-    def ask(self, name, limits):
+    def make_pod(self, name, limits):
         return self.cluster.make_pod(name, limits={"main": limits}, in_namespace=self.name,
                                      more={"schedulerName": PROFILE, "nodeSelector": {"of": "quota"}})
 
@@ -67,7 +67,7 @@ class Team:
         return annotations.get("hami.io/bind-phase") == "success"
 
     def place(self, name, limits):
-        self.ask(name, limits)
+        self.make_pod(name, limits)
         wait_until(lambda: self.is_placed(name), 60, f"the placement of {name}")
 
     def warnings(self, name, text):
@@ -96,8 +96,8 @@ def test_pods_beyond_a_quota_wait(cluster, scheduler):
     wait_until(lambda: team.is_known(20000), what="the quota being known")
     team.place("first", {GPU: "1", MEMORY: "10000"})
     team.place("second", {GPU: "2", MEMORY: "5000"})
-    team.ask("third", {GPU: "1", MEMORY: "1"})
-    team.ask("part", {GPU: "1", PERCENT: "25"})
+    team.make_pod("third", {GPU: "1", MEMORY: "1"})
+    team.make_pod("part", {GPU: "1", PERCENT: "25"})
     team.check_pending("third", "2/2 ResourceQuotaNotFit")
     team.check_pending("part", "2/2 ResourceQuotaNotFit")
     # A pod of another namespace is placed, since the GPUs have room.
@@ -116,7 +116,7 @@ def test_pods_beyond_a_quota_wait(cluster, scheduler):
     team.set({KEY: "20001"})
     wait_until(lambda: team.is_placed("third"), 60, "the placement of the third pod")
     # The end of another pod makes room in the quota.
-    team.ask("fourth", {GPU: "1", MEMORY: "9000"})
+    team.make_pod("fourth", {GPU: "1", MEMORY: "9000"})
     team.check_pending("fourth", "2/2 ResourceQuotaNotFit")
     cluster.delete_pod("first", "team")
     wait_until(lambda: team.is_placed("fourth"), 60, "the placement of the fourth pod")
@@ -155,7 +155,7 @@ def test_webhook_refuses_pods_beyond_a_quota(cluster, scheduler):
     try:
         def refusal(name, limits):
             try:
-                team.ask(name, limits)
+                team.make_pod(name, limits)
             except ApiError as error:
                 return error
             cluster.delete_pod(name, "denied")
@@ -170,7 +170,7 @@ def test_webhook_refuses_pods_beyond_a_quota(cluster, scheduler):
         assert "5001 of nvidia.com/gpumem asked, 5000 of 20000 are left" in str(refusal("more", {MEMORY: "5001"}))
         assert "200 of nvidia.com/gpucores asked, 150 of 150 are left" in str(refusal("whole", {GPU: "2"}))
         # A percentage is admitted, because the amount depends on the GPU.
-        team.ask("part", {PERCENT: "25"})
+        team.make_pod("part", {PERCENT: "25"})
         team.check_pending("part", "2/2 ResourceQuotaNotFit")
     finally:
         cluster.request("DELETE", f"{WEBHOOKS}/quotas")

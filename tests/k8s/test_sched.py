@@ -99,7 +99,7 @@ class Nodes:
         self.plugins.append(DevicePlugin(self.cluster, node, self.cluster.kubeconfig(f"{node}.conf")))
         return node
 
-    def ask(self, name, gpus=1, mib=None, cores=None, annotations=None, limits=None, more=None, **rest):
+    def make_pod(self, name, gpus=1, mib=None, cores=None, annotations=None, limits=None, more=None, **rest):
         asked = {GPU: str(gpus)}
         if mib is not None:
             asked[MEMORY] = str(mib)
@@ -109,15 +109,15 @@ class Nodes:
                                      more={"schedulerName": self.profile, "nodeSelector": {"of": self.name},
                                            **(more or {})}, **rest)
 
-    def done(self, names):
+    def allocated(self, names):
         """Those of the named pods whose containers all have their shares."""
         pods = self.cluster.request("GET", "/api/v1/namespaces/default/pods")["items"]
         return [pod for pod in pods if pod["metadata"]["name"] in names
                 and pod["metadata"].get("annotations", {}).get("hami.io/bind-phase") == "success"]
 
-    def place(self, name, *given, **more):
-        """(node, [[Share, ...] for each container])"""
-        self.ask(name, *given, **more)
+    def place(self, name, *terms, **more):
+        """Creates a pod, and waits until its containers have their shares: (node, [[Share, ...] for each container])."""
+        self.make_pod(name, *terms, **more)
         return self.placed(name)
 
     def place_on(self, gpu, name, mib, cores):
@@ -127,7 +127,8 @@ class Nodes:
         return share
 
     def placed(self, name):
-        pod, = wait_until(lambda: self.done([name]), 60, f"the placement of {name}")
+        """Waits until the pod's containers have their shares; returns the same as place()."""
+        pod, = wait_until(lambda: self.allocated([name]), 60, f"the placement of {name}")
         assert pod["metadata"]["annotations"]["hami.io/vgpu-node"] == pod["spec"]["nodeName"]
         return pod["spec"]["nodeName"], shares_of(pod)
 
@@ -263,7 +264,7 @@ def reasons_of(cluster, name):
 def test_resources_that_the_node_does_not_have(cluster, nodes):
     """Such a pod must wait, because its container would start without a GPU."""
     nodes.add()
-    nodes.ask("foreign-resources", limits=VCUDA)
+    nodes.make_pod("foreign-resources", limits=VCUDA)
     wait_until(lambda: [why for why in reasons_of(cluster, "foreign-resources")
                         if "Insufficient tencent.com/vcuda-core" in why], what="the reason")
     assert not cluster.pod("foreign-resources")["spec"].get("nodeName")
@@ -272,20 +273,20 @@ def test_resources_that_the_node_does_not_have(cluster, nodes):
 
 def test_hamis_resources_on_a_node_with_gpu_managers(cluster, nodes):
     nodes.add(serves={"tencent.com/vcuda-core": "200", "tencent.com/vcuda-memory": "640"})
-    nodes.ask("hami-resources", mib=1000)
+    nodes.make_pod("hami-resources", mib=1000)
     wait_until(lambda: [why for why in reasons_of(cluster, "hami-resources") if "2/2 CardNotServed" in why], what="the reason")
     assert not cluster.pod("hami-resources")["spec"].get("nodeName")
     cluster.delete_pod("hami-resources")
 
 
-def test_a_node_whose_device_plugin_is_gone(cluster, scheduler, nodes):
+def test_node_without_a_device_plugin_gets_no_pods(cluster, scheduler, nodes):
     """Its annotation is still there, but no resource is allocatable: pods wait until the device plugin is back."""
     node = nodes.add()
     nodes.place("while-it-is-there", mib=1000)
     cluster.set_status(node, {"allocatable": {GPU: "0"}})
     # Until allot-scheduler has seen the change, it would place a pod there.
     wait_until(lambda: not would_fit(scheduler.port, node, 1, {}), what="allot-scheduler seeing the change")
-    nodes.ask("while-it-is-gone", mib=1000)
+    nodes.make_pod("while-it-is-gone", mib=1000)
     wait_until(lambda: [why for why in reasons_of(cluster, "while-it-is-gone") if "2/2 CardNotServed" in why],
                what="the reason")
     assert not cluster.pod("while-it-is-gone")["spec"].get("nodeName")
@@ -300,11 +301,11 @@ def test_preemption_by_kube_scheduler(cluster, nodes):
     quarter = {"main": {"tencent.com/vcuda-core": "25", "tencent.com/vcuda-memory": "80"}}
     low = [f"low-{i}" for i in range(4)]
     for name in low:
-        nodes.ask(name, limits=quarter, more={"terminationGracePeriodSeconds": 0})
-    wait_until(lambda: len(nodes.done(low)) == 4, what="four that fill the node")
-    nodes.ask("preempts-a-part", limits=quarter, more={"priorityClassName": "urgent-of-the-test"})
+        nodes.make_pod(name, limits=quarter, more={"terminationGracePeriodSeconds": 0})
+    wait_until(lambda: len(nodes.allocated(low)) == 4, what="four that fill the node")
+    nodes.make_pod("preempts-a-part", limits=quarter, more={"priorityClassName": "urgent-of-the-test"})
     nodes.placed("preempts-a-part")
-    assert len(nodes.done(low)) == 3
+    assert len(nodes.allocated(low)) == 3
 
 
 def test_preemption_for_gpu_memory(cluster, nodes):
@@ -314,14 +315,14 @@ def test_preemption_for_gpu_memory(cluster, nodes):
     nodes.add(gpus=1)
     low = [f"less-{i}" for i in range(4)]
     for name in low:
-        nodes.ask(name, mib=GPU_MIB // 4, more={"terminationGracePeriodSeconds": 0})
-    wait_until(lambda: len(nodes.done(low)) == 4, what="four that fill the node")
-    nodes.ask("preempts-memory", mib=GPU_MIB // 4, more={"priorityClassName": "urgent-of-the-test"})
-    nodes.ask("in-its-place", mib=GPU_MIB // 4)
+        nodes.make_pod(name, mib=GPU_MIB // 4, more={"terminationGracePeriodSeconds": 0})
+    wait_until(lambda: len(nodes.allocated(low)) == 4, what="four that fill the node")
+    nodes.make_pod("preempts-memory", mib=GPU_MIB // 4, more={"priorityClassName": "urgent-of-the-test"})
+    nodes.make_pod("in-its-place", mib=GPU_MIB // 4)
     _, ((share,),) = nodes.placed("preempts-memory")
     assert share.mib == GPU_MIB // 4
-    assert len(nodes.done(low)) == 3 and not nodes.done(["in-its-place"])
-    gone, = set(low) - {pod["metadata"]["name"] for pod in nodes.done(low)}
+    assert len(nodes.allocated(low)) == 3 and not nodes.allocated(["in-its-place"])
+    gone, = set(low) - {pod["metadata"]["name"] for pod in nodes.allocated(low)}
     wait_until(lambda: any(event["reason"] == "Preempted" for event in events_of(cluster, gone)), what="its event")
     cluster.delete_pod("in-its-place")
 
@@ -337,7 +338,7 @@ def make_priority_class(cluster):
 
 def test_pod_that_never_fits_waits_with_the_reason(cluster, nodes):
     nodes.add()
-    nodes.ask("too-much", mib=GPU_MIB + 1)
+    nodes.make_pod("too-much", mib=GPU_MIB + 1)
 
     def reason():
         return [event["message"] for event in events_of(cluster, "too-much")
@@ -354,7 +355,7 @@ def test_pod_that_was_tried_too_early_is_placed(cluster, scheduler, nodes):
     """kube-scheduler learns of a pod's end first, and tries again before allot-scheduler knows of it."""
     nodes.add(gpus=1)
     nodes.place("held-for-long", mib=60000)
-    nodes.ask("tried-early", mib=60000)
+    nodes.make_pod("tried-early", mib=60000)
 
     def refused():
         """How often kube-scheduler has reported the reason: it counts repetitions in one event."""
@@ -391,7 +392,7 @@ def test_metrics_show_assigned_shares(cluster, scheduler, nodes):
 def test_deleted_pod_makes_room(cluster, nodes):
     nodes.add(gpus=1)
     nodes.place("in-the-way", mib=60000)
-    nodes.ask("waits", mib=60000)
+    nodes.make_pod("waits", mib=60000)
     wait_until(lambda: [event for event in events_of(cluster, "waits") if "CardInsufficientMemory" in event["message"]],
                what="the event")
     cluster.delete_pod("in-the-way")
@@ -402,7 +403,7 @@ def test_deleted_pod_makes_room(cluster, nodes):
 def make_at_once(nodes, names, **more):
     """Creates these pods with 16 clients at once."""
     with concurrent.futures.ThreadPoolExecutor(16) as clients:
-        list(clients.map(lambda name: nodes.ask(name, **more), names))
+        list(clients.map(lambda name: nodes.make_pod(name, **more), names))
 
 
 @pytest.mark.parametrize("count", [50] + ([PODS] if PODS > 50 else []))
@@ -415,15 +416,15 @@ def test_many_pods_at_once(cluster, nodes, count):
     began = time.monotonic()
     make_at_once(nodes, names, mib=GPU_MIB // 4, cores=25)
     created = time.monotonic()
-    wait_until(lambda: len(nodes.done(names)) == room, 60 + count, f"{room} pods")
+    wait_until(lambda: len(nodes.allocated(names)) == room, 60 + count, f"{room} pods")
     print(f"{count} pods created in {created - began:.1f} s, {room} placed {time.monotonic() - created:.1f} s later")
-    done = nodes.done(names)
+    done = nodes.allocated(names)
     waiting = set(names) - {pod["metadata"]["name"] for pod in done}
     wait_until(lambda: waiting <= {event["involvedObject"]["name"] for event in cluster.events()
                                    if event["type"] == "Warning" and "Card" in event["message"]},
                60, "a reason for each pod that waits")
     check_full_gpus(done, gpus=room // 4)
-    assert len(nodes.done(names)) == room
+    assert len(nodes.allocated(names)) == room
     # Pending pods are deleted first, so that none of them is bound in place of a deleted one.
     for name in sorted(names, key=lambda name: name not in waiting):
         cluster.delete_pod(name)
@@ -450,15 +451,15 @@ def test_scheduler_killed_while_pods_are_placed(cluster, nodes, scheduler, kill)
     nodes.add(gpus=2)
     names = [f"killed-{kill}-{i}" for i in range(16)]
     for name in names:
-        nodes.ask(name, mib=GPU_MIB // 4, cores=25)
+        nodes.make_pod(name, mib=GPU_MIB // 4, cores=25)
     after = draw.randrange(12)
-    wait_until(lambda: len(nodes.done(names)) >= after, what="the first pods")
+    wait_until(lambda: len(nodes.allocated(names)) >= after, what="the first pods")
     time.sleep(draw.random() * 0.05)
     scheduler.process.kill()
     scheduler.process.wait()
     scheduler.launch()
-    wait_until(lambda: len(nodes.done(names)) == len(names), 60, "all pods")
-    check_full_gpus(nodes.done(names), gpus=4)
+    wait_until(lambda: len(nodes.allocated(names)) == len(names), 60, "all pods")
+    check_full_gpus(nodes.allocated(names), gpus=4)
     for name in names:
         cluster.delete_pod(name)
 
@@ -475,8 +476,8 @@ def test_connections_cut_while_pods_are_placed(cluster, nodes, scheduler):
         scheduler.proxy.cut()
         time.sleep(draw.random() * 0.3)
     assert scheduler.proxy.passed > passed
-    wait_until(lambda: len(nodes.done(names)) == len(names), 60, "all pods")
-    check_full_gpus(nodes.done(names), gpus=4)
+    wait_until(lambda: len(nodes.allocated(names)) == len(names), 60, "all pods")
+    check_full_gpus(nodes.allocated(names), gpus=4)
     for name in names:
         cluster.delete_pod(name)
 
@@ -503,10 +504,10 @@ def test_server_restarted_while_pods_are_placed(cluster, nodes):
     nodes.add(gpus=2)
     names = [f"restarted-{i}" for i in range(16)]
     for name in names:
-        nodes.ask(name, mib=GPU_MIB // 4, cores=25)
-    wait_until(lambda: nodes.done(names), what="the first pods")
+        nodes.make_pod(name, mib=GPU_MIB // 4, cores=25)
+    wait_until(lambda: nodes.allocated(names), what="the first pods")
     cluster.restart_apiserver()
-    wait_until(lambda: len(nodes.done(names)) == len(names), 90, "all pods")
-    check_full_gpus(nodes.done(names), gpus=4)
+    wait_until(lambda: len(nodes.allocated(names)) == len(names), 90, "all pods")
+    check_full_gpus(nodes.allocated(names), gpus=4)
     for name in names:
         cluster.delete_pod(name)
