@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""An LLM server in the small: a decoder with random weights that answers requests of a fixed length.
+"""A small LLM server: a decoder with random weights that answers requests of a fixed length.
 
-A request is a prefill, then decode steps, one token each. Steps decode all resident requests at once,
-and end with a copy of the sampled tokens to the host. Weights and prompts are random: nothing is fetched.
+A request is a prefill, then decode steps of one token each. A step decodes all resident requests at once, and ends with a copy
+of the sampled tokens to the host. Weights and prompts are random, so nothing is downloaded.
 
-With --serve the process stays and does what each line of its input says; each gets a line of JSON:
+With --serve the process keeps running and obeys commands on its input, one a line. It answers each with a line of JSON:
 
     serve SECONDS AT FILE               from the Unix time AT on, closed loop: a request that ends is
                                         replaced at once
@@ -13,7 +13,7 @@ With --serve the process stays and does what each line of its input says; each g
 FILE gets JSON lines, in seconds from AT by time.perf_counter():
 
     {"step": [BEGIN, END], "tokens": N}                 a decode step of N requests
-    {"request": ARRIVED, "first": S, "end": S}          null: not before the end
+    {"request": ARRIVED, "first": S, "end": S}          null: not before the end of the run
 
 Without --serve it serves a closed loop for --seconds, and prints a summary.
 """
@@ -49,14 +49,14 @@ GEOMETRIES = {
     "4b": Geometry(36, 2560, 32, 8, 128, 9728, 151936, True),       # Qwen3-4B
     "1b": Geometry(16, 2048, 32, 8, 64, 8192, 128256),              # Llama 3.2 1B
     "small": Geometry(8, 1024, 16, 8, 64, 2816, 32000),
-    "tiny": Geometry(2, 64, 4, 2, 16, 128, 512, True),              # to try the program on a CPU
+    "tiny": Geometry(2, 64, 4, 2, 16, 128, 512, True),              # for trying the program on a CPU
 }
 
 
 # ---- the schedule
 
 def poisson_arrivals(rate, seconds, seed):
-    """Times of arrival within so many seconds: independent exponential gaps with the mean 1 / rate."""
+    """Arrival times within `seconds`, with independent exponential gaps of the mean 1 / rate."""
     generator = random.Random(seed)
     times, t = [], generator.expovariate(rate)
     while t < seconds:
@@ -73,8 +73,8 @@ class Request:
 
 
 class Batch:
-    """Continuous batching with so many slots. A new request is prefilled before the next step. engine: prefill(slot) and
-    decode(), which both return when their tokens are on the host. arrivals: None for a closed loop."""
+    """Continuous batching with `slots` slots. A new request is prefilled before the next step. engine: has prefill(slot) and
+    decode(), which return when their tokens are on the host. arrivals: None for a closed loop."""
 
     def __init__(self, engine, slots, tokens, arrivals=None, now=time.perf_counter, sleep=time.sleep):
         self.engine, self.tokens, self.now, self.sleep = engine, tokens, now, sleep
@@ -82,7 +82,7 @@ class Batch:
         self.active = {}        # slot: request
         self.is_closed = arrivals is None
         if self.is_closed:
-            # Of different lengths, so that later ones do not all end in the same step.
+            # The first requests have different lengths, so that later ones do not all end in the same step.
             self.waiting = deque(Request(0.0, max(1, tokens * (i + 1) // slots)) for i in range(slots))
         else:
             self.waiting = deque(Request(at, tokens) for at in arrivals)
@@ -90,7 +90,7 @@ class Batch:
         self.requests = []      # ended or not, in the order of their prefill
 
     def serve(self, begin, seconds):
-        """Times are counted from `begin`, of self.now."""
+        """Serves for `seconds`. Times are counted from `begin`, which is a value of self.now."""
         while (t := self.now() - begin) < seconds:
             if self.free and self.waiting and self.waiting[0].arrived <= t:
                 self._prefill(self.waiting.popleft(), begin)
@@ -186,7 +186,7 @@ class Decoder:
         both = both * cos + torch.cat((-second, first), dim=-1) * sin
         return both[:, :g.heads], both[:, g.heads:], heads[:, rotated:]
 
-    def _rest(self, layer, x, attended):
+    def _after_attention(self, layer, x, attended):
         """The part of a layer after attention."""
         x = x + functional.linear(attended, layer["out"])
         y = functional.linear(functional.rms_norm(x, (self.geometry.hidden,), layer["mlp_norm"]), layer["up"])
@@ -194,12 +194,12 @@ class Decoder:
         return x + functional.linear(functional.silu(gate) * up, layer["down"])
 
     def _sample(self, x):
-        """Greedily."""
+        """The most probable token of each row."""
         x = functional.rms_norm(x, (self.geometry.hidden,), self.norm)
         return functional.linear(x, self.embed).argmax(dim=-1)
 
     def prefill(self, slot):
-        """Launches the prompt of one request; its first token is in self.tokens then."""
+        """Launches the prompt of one request; its first token goes to self.tokens."""
         g, group = self.geometry, self.geometry.heads // self.geometry.kv_heads
         cos, sin = self.cos[:self.prompt, None], self.sin[:self.prompt, None]
         x = self.embed[self.input]
@@ -209,12 +209,12 @@ class Decoder:
             layer["values"][slot, :, :self.prompt] = v
             k, v = (part.repeat_interleave(group, dim=0) for part in (k, v))
             y = functional.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True)[0]
-            x = self._rest(layer, x, y.transpose(0, 1).reshape(-1, g.heads * g.head_size))
+            x = self._after_attention(layer, x, y.transpose(0, 1).reshape(-1, g.heads * g.head_size))
         self.tokens[slot] = self._sample(x[-1])
         self.positions[slot] = self.prompt
 
     def step(self):
-        """Launches one token of every slot; nothing of it needs the host, so that it can be a graph."""
+        """Launches one token of every slot. Needs nothing from the host, so it can be captured as a CUDA graph."""
         g = self.geometry
         cos, sin = self.cos[self.positions][:, None], self.sin[self.positions][:, None]
         past = torch.zeros(len(self.slots), 1, 1, self.length, dtype=self.type, device=self.slots.device)
@@ -224,22 +224,22 @@ class Decoder:
             q, k, v = self._heads(layer, x, cos, sin)
             layer["keys"][self.slots, :, self.positions] = k
             layer["values"][self.slots, :, self.positions] = v
-            # The queries that share a key's head are the rows of one product.
+            # Queries that share a key head are the rows of one matrix product.
             q = q.reshape(len(self.slots), g.kv_heads, -1, g.head_size) * g.head_size ** -0.5
             weights = torch.softmax(q @ layer["keys"].transpose(2, 3) + past, dim=-1)
-            x = self._rest(layer, x, (weights @ layer["values"]).reshape(-1, g.heads * g.head_size))
+            x = self._after_attention(layer, x, (weights @ layer["values"]).reshape(-1, g.heads * g.head_size))
         self.tokens.copy_(self._sample(x))
         self.positions.copy_((self.positions + 1).clamp_(max=self.length - 1))
 
 
 class Engine:
-    """A decoder whose tokens come to the host."""
+    """A decoder whose tokens are copied to the host after each step."""
 
     def __init__(self, decoder, has_graph):
         self.decoder = decoder
         self.launch = decoder.step
         self.prefill(0)
-        self.decode()       # libraries are loaded, and memory is there
+        self.decode()       # loads libraries and allocates memory before the capture
         if has_graph:
             self.launch = capture(decoder.step)
         for slot in range(len(decoder.slots)):
@@ -259,7 +259,7 @@ class Engine:
 
 
 def capture(step):
-    """The step as a CUDA graph: a function that replays it."""
+    """Captures the step as a CUDA graph; returns a function that replays it."""
     with torch.inference_mode():
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
@@ -275,7 +275,7 @@ def capture(step):
 # ---- the program
 
 def wait_until(at):
-    """The Unix time, as one of time.perf_counter()."""
+    """Waits until this Unix time; returns it as a time of time.perf_counter()."""
     begin = time.perf_counter() + at - time.time()
     while (left_s := begin - time.perf_counter()) > 0:
         time.sleep(left_s)
@@ -283,7 +283,7 @@ def wait_until(at):
 
 
 class Server:
-    """The requests that the input's lines make to an engine."""
+    """Obeys the commands of the input with an engine."""
 
     def __init__(self, engine, slots, tokens):
         self.engine, self.slots, self.tokens = engine, slots, tokens
@@ -312,14 +312,14 @@ def parser():
     parse.add_argument("--prompt", type=int, default=512, help="tokens of a prompt (%(default)s)")
     parse.add_argument("--tokens", type=int, default=64, help="tokens of an answer (%(default)s)")
     parse.add_argument("--eager", action="store_true", help="decode without a CUDA graph")
-    parse.add_argument("--serve", action="store_true", help="do what each line of the input says")
+    parse.add_argument("--serve", action="store_true", help="obey commands on the input, one a line")
     parse.add_argument("--seconds", type=float, default=5)
-    parse.add_argument("--device", default="cuda", help="cpu only tries the program out, with --geometry tiny")
+    parse.add_argument("--device", default="cuda", help="cpu is only for trying the program, with --geometry tiny")
     return parse
 
 
 def run(options, engine):
-    """`engine`: of these options, and warm."""
+    """`engine`: made with these options, and warm."""
     server = Server(engine, options.slots, options.tokens)
     if not options.serve:
         batch = Batch(engine, options.slots, options.tokens)
@@ -338,7 +338,7 @@ def run(options, engine):
 def main():
     options = parser().parse_args()
     if torch is None:
-        sys.exit("llm_server: no PyTorch here")
+        sys.exit("llm_server: PyTorch is not installed")
     torch.manual_seed(1)
     is_cpu = options.device == "cpu"
     decoder = Decoder(GEOMETRIES["tiny" if is_cpu else options.geometry], options.slots, options.prompt,

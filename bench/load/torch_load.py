@@ -1,15 +1,13 @@
 #!/usr/bin/env python3
 """PyTorch trainings for the share and memory experiments.
 
-Synthetic data and random weights: nothing is fetched. A step is forward, loss,
-backward and optimizer, and ends with a synchronization, so that its time is the
-GPU's and not the queue's.
+Data and weights are synthetic, so nothing is downloaded. A step is forward, loss, backward and optimizer, and ends with a
+synchronization, so that its time is that of the GPU's work and not of queueing it.
 
-With --oom-retry the first batch is meant to be far too large for the tenant's
-quota: each torch.OutOfMemoryError halves it, until training goes on. That is
-how programs meet a quota, and shows that the refusal is one they recover from.
+With --oom-retry the first batch should be far too large for the tenant's quota: each torch.OutOfMemoryError halves it, until
+the training fits. This shows that a program can recover from the refusal.
 
-With --serve the process stays and does what it is told (trainings/serve.py).
+With --serve the process keeps running and obeys commands (trainings/serve.py).
 """
 
 import argparse
@@ -26,13 +24,13 @@ from trainings.serve import Server, serve
 from trainings.steps import take_steps
 from trainings.training import free_memory, try_training
 
-# Needs 30 GiB and more in every model, yet stays below the 65,535 that some
-# attention kernels take: past it they fail with an error that is not about memory.
+# Every model needs at least 30 GiB with this batch. It is below 65,535, the limit of some attention kernels, beyond which
+# they fail with an error that is not about memory.
 OOM_BATCH = 8192
 
 
 def report(options, event):
-    """One line an event: JSON, or for people."""
+    """Prints an event as a line, as JSON or as text."""
     if options.json:
         print(json.dumps(event), flush=True)
     else:
@@ -40,8 +38,7 @@ def report(options, event):
 
 
 def find_batch(options, batch, device):
-    """Returns a training that fits, and its batch. Without --oom-retry the
-    first refusal is the end."""
+    """Returns a training that fits, and its batch. Without --oom-retry the program ends at the first refusal."""
     while True:
         begin = time.monotonic()
         training, error = try_training(options.model, batch, device, options.warmup)
@@ -72,7 +69,7 @@ def parse_batches(text):
 
 
 def parse_processors(text):
-    """Of N[:K]: the processors."""
+    """The processors of N[:K], as a list."""
     count, _, behind = text.partition(":")
     if not (count.isdecimal() and int(count) > 0 and (behind or "0").isdecimal()):
         raise argparse.ArgumentTypeError(f"'{text}': not N or N:K, such as 4 or 4:2")
@@ -97,14 +94,15 @@ def parse_arguments():
     parser.add_argument("--oom-retry", action="store_true",
                         help="halve the batch at each torch.OutOfMemoryError")
     parser.add_argument("--serve", action="store_true",
-                        help="do what each line of the input says (trainings/serve.py)")
+                        help="obey commands on the input, one a line (trainings/serve.py)")
     parser.add_argument("--ranks", type=int, default=1, metavar="N",
-                        help="with --serve: train over N GPUs, a process each (%(default)s)")
-    parser.add_argument("--device", default="cuda", help="such as cuda:1; cpu only tries the "
-                        "program out, with a tiny batch (%(default)s)")
-    parser.add_argument("--processors", type=parse_processors, metavar="N[:K]", help="stay on the last N of those that "
-                        "it may use, but for K*N behind them: what runs by turns with it is then served as well; on a "
-                        "GPU the thread that launches, and that of the backward pass, on the very last of them")
+                        help="with --serve: train on N GPUs, with a process for each (%(default)s)")
+    parser.add_argument("--device", default="cuda", help="such as cuda:1; cpu is only for trying the program, with a "
+                        "tiny batch (%(default)s)")
+    parser.add_argument("--processors", type=parse_processors, metavar="N[:K]", help="run on the last N processors that "
+                        "the process may use, not counting the last K*N; on a GPU, the launching thread and that of the "
+                        "backward pass run on the last of the N. Programs that are compared alternately need the same "
+                        "option")
     options = parser.parse_args()
     if options.batch is None:
         options.batch = [OOM_BATCH if options.oom_retry else MODELS[options.model].default_batch]
@@ -114,22 +112,21 @@ def parse_arguments():
 
 
 def find_device(options):
-    """The device to train on. The current one from now on, if it is a GPU."""
+    """The device to train on. A GPU with an index becomes the current device."""
     device = torch.device(options.device)
     if device.type == "cuda":
         if torch.cuda.device_count() < max(options.ranks, (device.index or 0) + 1):
             sys.exit(f"torch_load: PyTorch sees {torch.cuda.device_count()} CUDA devices, too few")
         if device.index is not None:
             torch.cuda.set_device(device)
-        # fp32 as PyTorch ships it; autotuning would make warm-up, and memory,
-        # depend on what the neighbours do meanwhile.
+        # Autotuning would make the warm-up, and the memory, depend on the work of other tenants at the time.
         torch.backends.cudnn.benchmark = False
     return device
 
 
 def serve_input(options, device):
     if options.ranks > 1:
-        from trainings.ranks import Ranks   # here: not every PyTorch has torch.distributed
+        from trainings.ranks import Ranks   # imported late, because not every PyTorch has torch.distributed
 
         obey = Ranks(options.ranks, device.type, options.warmup).obey
     else:
@@ -139,9 +136,9 @@ def serve_input(options, device):
 
 
 def start_device(options):
-    """The device, with a context. Whose threads stay where: those that the driver and what stands before it start may use all of
-    the processors; this one, and those that it starts from here on, the last. Two threads that take turns have the same
-    caches then, and no step has another processor than the one before."""
+    """The device, with a context. Threads that the driver and the library start with the context may use all of the chosen
+    processors. This thread, and those that it starts later, use the last one, so that they share caches and every step runs on
+    the same processor."""
     if not options.processors:
         return find_device(options)
     os.sched_setaffinity(0, options.processors)

@@ -1,10 +1,10 @@
-"""Whether calls of this process pass liballot.so by: src/library/bypass.h, and harness/bypass.py."""
+"""Lets a process bypass liballot.so for a while (src/library/bypass.h, harness/bypass.py)."""
 
 import ctypes
 
 
 def of_this_process():
-    """A function that takes whether they do so, or None where the library can't stand aside."""
+    """A function that takes whether calls bypass the library; None if the loaded library has no bypass."""
     try:
         function = ctypes.CDLL(None).allot_bypass
     except AttributeError:

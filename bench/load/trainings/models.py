@@ -1,4 +1,4 @@
-"""The models, with random weights, and a batch of synthetic input for each: nothing is fetched."""
+"""The models, with random weights, and a batch of synthetic input for each, so nothing is downloaded."""
 
 from dataclasses import dataclass
 from typing import Callable
@@ -6,14 +6,14 @@ from typing import Callable
 import torch
 from torch import nn
 
-VOCABULARY = 1000       # of the tokens; also the number of classes
+VOCABULARY = 1000       # number of tokens, and of classes
 WIDTH = 512
 SEQUENCE = 128
 SIDE = 224
 
 
 class Gru(nn.Module):
-    """Two GRU layers over a sequence of tokens: many small kernels."""
+    """Two GRU layers over a sequence of tokens, which launch many small kernels."""
 
     def __init__(self, vocabulary, width):
         super().__init__()
@@ -43,13 +43,13 @@ class Transformer(nn.Module):
 
 def of_torchvision(name):
     def make():
-        import torchvision  # here, so that the other models need no torchvision
+        import torchvision  # imported late, so that the other models do not need it
 
         return getattr(torchvision.models, name)(weights=None)
     return make
 
 
-# Smaller on a CPU, where nothing is measured.
+# Inputs are smaller on a CPU, where nothing is measured.
 def make_images(batch, device):
     side = SIDE if device.type == "cuda" else SIDE // 4
     return torch.randn(batch, 3, side, side, device=device)
@@ -64,8 +64,8 @@ def make_tokens(batch, device):
 class Model:
     make: Callable          # the module, on the CPU
     make_input: Callable    # of (batch, device)
-    default_batch: int      # where none is asked for
-    unit: str = ""          # of what the input's sizes count, where it needs saying
+    default_batch: int      # without --batch
+    unit: str = ""          # of the input's size, if it is not obvious
 
 
 MODELS = {

@@ -1,5 +1,5 @@
-"""One training over several GPUs: DistributedDataParallel, a process a rank. Rank 0 reads the input
-and passes each line on; all obey it at the same time (serve.py)."""
+"""One training on several GPUs: DistributedDataParallel with a process for each rank. Rank 0 reads the input and sends each
+command to the others; all obey it at the same time (serve.py)."""
 
 import multiprocessing
 import os
@@ -15,13 +15,13 @@ from .training import free_memory, try_training
 
 ANSWER_S = 1200         # longer than any window
 
-# NVLink multicast stays off: on some hosts a program that uses it puts the GPUs out of service.
+# NVLink multicast is off, because on some hosts a program that uses it makes the GPUs unusable.
 QUIET = {"NCCL_NVLS_ENABLE": "0", "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
          "NVSHMEM_DISABLE_NVLS": "1"}
 
 
 def join(rank, ranks, port, device_type, warmup, stop):
-    """Becomes a rank; the server that obeys for it."""
+    """Makes this process a rank; returns the server that obeys commands for it."""
     device = torch.device(device_type, rank) if device_type == "cuda" else torch.device("cpu")
     more = {}
     if device.type == "cuda":
@@ -42,7 +42,7 @@ def join(rank, ranks, port, device_type, warmup, stop):
 
 
 def follow(pipe, stop, rank, *about):
-    """A rank other than 0: until rank 0 has gone."""
+    """Runs a rank other than 0 until rank 0 has ended."""
     server = join(rank, *about, stop)
     try:
         while True:
@@ -58,7 +58,7 @@ def free_port():
 
 
 class Ranks:
-    """Rank 0, and the processes of the others."""
+    """Rank 0, and the processes of the other ranks."""
 
     def __init__(self, ranks, device_type, warmup):
         os.environ.update(QUIET)

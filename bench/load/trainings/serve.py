@@ -26,7 +26,7 @@ LEAST_S = 0.001
 
 
 class Refused(Exception):
-    """A line that can't be obeyed; the text names what is wrong with it."""
+    """A command that can't be obeyed; the text says what is wrong with it."""
 
 
 def number(text, least):
@@ -40,9 +40,9 @@ def number(text, least):
 
 
 class Server:
-    """make(name, batch): (a training that is warm, None), or (None, why its memory did not
-    suffice). free(): after the training before was dropped. until(seconds): the test that ends a
-    timed run, see take_steps(). bypass(whether): has liballot.so stand aside; None: it can't."""
+    """make(name, batch): returns (a warm training, None), or (None, the error if memory did not suffice). free(): is called
+    after the previous training was dropped. until(seconds): returns the test that ends a timed run, see take_steps().
+    bypass(is_on): lets calls bypass liballot.so; None if the library can't."""
 
     def __init__(self, make, free=lambda: None, until=end_of, bypass=None):
         self.make = make
@@ -99,7 +99,7 @@ class Server:
         self.sync_every = int(number(steps, 0))
         return {"sync": self.sync_every}
 
-    def _stand_aside(self, is_on):
+    def _set_bypass(self, is_on):
         if not self.bypass:
             raise Refused("no liballot-bypass.so is preloaded")
         self.bypass(is_on)
@@ -107,7 +107,7 @@ class Server:
     def _bypass(self, is_on):
         if is_on not in ("0", "1"):
             raise Refused(f"'{is_on}': not 0 or 1")
-        self._stand_aside(is_on == "1")
+        self._set_bypass(is_on == "1")
         return {"bypass": is_on == "1"}
 
     def _take(self, goes_on, with_timer=False):
@@ -124,12 +124,12 @@ class Server:
 
     def _turns(self, pairs, steps):
         pairs, steps = int(number(pairs, 1)), int(number(steps, 1))
-        took_s = {True: [], False: []}      # by whether it stands aside
+        took_s = {True: [], False: []}      # by whether the library is bypassed
         for pair in range(pairs):
-            for is_aside in (True, False) if pair % 2 else (False, True):
-                self._stand_aside(is_aside)
-                took_s[is_aside].append(self._counted(steps).elapsed_s)
-        self._stand_aside(False)            # what comes next is to be charged
+            for is_bypassed in (True, False) if pair % 2 else (False, True):
+                self._set_bypass(is_bypassed)
+                took_s[is_bypassed].append(self._counted(steps).elapsed_s)
+        self._set_bypass(False)             # later commands use the library
         return {"aside_s": took_s[True], "with_s": took_s[False]}
 
     def _measure(self, seconds):
@@ -141,7 +141,7 @@ class Server:
     def _record(self, seconds, at):
         seconds, at = number(seconds, LEAST_S), number(at, 0)
         late_s = max(0.0, time.time() - at)
-        # Sleep goes by another clock: it may end some microseconds early, and what is recorded then, too.
+        # sleep() uses another clock, so it may end some microseconds early.
         while (left_s := at - time.time()) > 0:
             time.sleep(left_s)
         taken = self._take(self.until(seconds))
@@ -150,8 +150,7 @@ class Server:
 
 
 def merge(answers):
-    """Of the ranks of one training: that of the first which failed, else rank 0's with the
-    slowest's times."""
+    """One answer for the ranks of a training: that of the first rank that failed, otherwise rank 0's with the longest times."""
     for answer in answers:
         if "refused" in answer or "error" in answer:
             return answer

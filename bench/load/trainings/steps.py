@@ -1,19 +1,19 @@
-"""Steps of a training, timed. Nothing here needs PyTorch: a training is what has launch(), wait()
-and timer(), see training.py."""
+"""Times the steps of a training. Needs no PyTorch: a training is any object with launch(), wait() and timer(), see
+training.py."""
 
 import statistics
 import time
 
 
 class Taken:
-    """Durations of steps. Times of the host; a step's end is that of its work and of its pause."""
+    """The times of steps by the host's clock. A step ends after its work and its pause."""
 
     def __init__(self):
         self.began_at = time.time()
         self.begin = time.perf_counter()
-        self.ends_s = []        # of each step, from the beginning
-        self.launch_ms = []     # until all of the step was queued
-        self.gpu_ms = []        # by the training's timer, where asked for
+        self.ends_s = []        # end of each step, from the beginning
+        self.launch_ms = []     # time to queue each step
+        self.gpu_ms = []        # by the training's timer, if it is used
 
     @property
     def elapsed_s(self):
@@ -23,7 +23,7 @@ class Taken:
         return [(end - begin) * 1e3 for begin, end in zip([0.0, *self.ends_s], self.ends_s)]
 
     def summary(self):
-        """For a report."""
+        """The values of a report."""
         times_ms = self.step_ms()
         values = {"steps": len(times_ms), "elapsed_s": round(self.elapsed_s, 6),
                   "step_ms_median": round(statistics.median(times_ms), 4),
@@ -65,15 +65,14 @@ def take_steps(training, goes_on, pause_s=0.0, with_timer=False, sync_every=1):
 
 
 def end_of(seconds):
-    """A goes_on for so long a time."""
+    """The argument `goes_on` of take_steps() for a run of this length."""
     return lambda _, elapsed_s: elapsed_s < seconds
 
 
 def end_of_ranks(rank, stop):
-    """The same for a rank of a training on several GPUs; stop: a shared .value, 0 at the start.
-    When a timed run ends is for rank 0 to say, or ranks would differ in their number of steps and
-    wait for each other for ever. No rank ends a step that another has not begun, so none can be
-    past the one that rank 0 is about to take."""
+    """The same for a rank of a training on several GPUs. stop: an object with a shared .value, 0 at the start. Only rank 0
+    decides when a timed run ends; otherwise ranks could differ in their number of steps and deadlock. No rank ends a step that
+    another has not begun, so no rank is ahead of the next step of rank 0."""
     def of(seconds):
         def goes_on(done, elapsed_s):
             if rank == 0 and stop.value == 0 and elapsed_s >= seconds:

@@ -1,8 +1,6 @@
-"""The models that are trained and the batches that benches use, the larger one first. No PyTorch is
-needed to read it."""
+"""The models that are trained, and the two batches that benches use, the larger one first. Needs no PyTorch."""
 
-# The larger one is meant to keep an H200 busy; with the smaller one the thread that launches the
-# kernels may set the pace.
+# The larger batch should keep an H200 busy. With the smaller one, the launching thread may be the bottleneck.
 BATCHES = {
     "resnet18": (128, 32),
     "transformer": (256, 64),

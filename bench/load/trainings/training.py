@@ -8,9 +8,9 @@ from torch import nn
 
 from .models import MODELS, VOCABULARY
 
-CPU_BATCH = 2           # a CPU only tries the program out
+CPU_BATCH = 2           # a CPU is only for trying the program
 
-# By its name since PyTorch 2.5.
+# PyTorch 2.5 introduced the first name.
 OutOfMemory = getattr(torch, "OutOfMemoryError", torch.cuda.OutOfMemoryError)
 
 
@@ -28,12 +28,12 @@ class EventTimer:
         self.last.record()
 
     def ms(self):
-        """After the wait for the step."""
+        """Must be called after the wait for the step."""
         return self.first.elapsed_time(self.last)
 
 
 class CpuTimer:
-    """The same on a CPU, which computes before the launch returns."""
+    """The same on a CPU, where the launch computes synchronously."""
 
     def begin(self):
         self.first = time.perf_counter()
@@ -46,8 +46,8 @@ class CpuTimer:
 
 
 class Training:
-    """A model, its optimizer and one batch that is used again each step. wrap: what becomes of the
-    model on its device (DistributedDataParallel)."""
+    """A model, its optimizer and one batch, which every step uses. wrap: a function that wraps the model on its device, such as
+    DistributedDataParallel."""
 
     def __init__(self, name, batch, device, wrap=None):
         model = MODELS[name]
@@ -72,7 +72,7 @@ class Training:
         self.optimizer.step()
 
     def wait(self):
-        """Until what is queued has been done."""
+        """Waits for all queued work."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
@@ -80,7 +80,7 @@ class Training:
         return EventTimer() if self.device.type == "cuda" else CpuTimer()
 
     def memory(self):
-        """Known figures of the GPU's memory, for a report."""
+        """The GPU's memory in bytes, for a report; {} on a CPU."""
         if self.device.type != "cuda":
             return {}
         free_bytes, total_bytes = torch.cuda.mem_get_info(self.device)
@@ -89,11 +89,8 @@ class Training:
 
 
 def try_training(name, batch, device, warmup, wrap=None):
-    """A training that has done its warm-up, or None; and the error's text, or None.
-
-    The error itself must not leave this function: its traceback keeps every tensor of the failed
-    step alive.
-    """
+    """(a training that has done its warm-up, None), or (None, the error's text). The error itself must not leave this function,
+    because its traceback keeps every tensor of the failed step alive."""
     try:
         training = Training(name, batch, device, wrap)
         for _ in range(max(warmup, 1)):
