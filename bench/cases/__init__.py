@@ -4,16 +4,16 @@ from dataclasses import dataclass
 from typing import Callable
 
 from . import (bursty, calls, daemon_cpu, ddp, epochs, freezer, hostile, launch, llm, matrix, order, oversubscribe,
-               overhead, packing, policies, response, scale, scheduler_scale, sensors, shares, space, space_bursty, space_launch,
-               space_lend, space_priority, space_shares, swap_trainings, together, topology, tracing, training)
+               overhead, packing, policies, response, scale, scheduler_scale, sensors, shares, space, space_bursty,
+               space_launch, space_lend, space_priority, space_shares, swap_trainings, together, topology, tracing, training)
 
 # Reasons why some benches can't run with --sharing space.
 BOTH = "it measures --sharing space by itself"
 NO_GPU = "no GPU takes part"
-NO_TENANT = "its containers are without the library, and share nothing by MPS"
-ONE_GPU = "a tenant of several GPUs has no MPS server, which is of one GPU"
-STAYS = "memory of MPS clients can't be moved off the GPU"
-TURNS = "it compares policies of turns"
+NO_TENANT = "its containers do not have the library, so they can't share by MPS"
+ONE_GPU = "an MPS server belongs to one GPU, so a tenant of several GPUs has none"
+NOT_SWAPPABLE = "memory of MPS clients can't be moved off the GPU"
+TURNS = "it compares policies of taking turns"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ CASES = [
          lambda s: 2 * (s.seconds + s.native_seconds + 14)),
     Case("closed_loops", shares.closed_loops, "loops of 1, 8 and 64 kernels and a wait: 45 / 30 / 15 %, and five equal",
          shares.closed_loops_seconds),
-    Case("target", together.target, "a target of 50 % beside 1, 2, 3, 4 others: what it loses",
+    Case("target", together.target, "a target of 50 % beside 1, 2, 3, 4 others: the work that it loses",
          lambda s: 5 + s.cell_seconds + (1 if s.quick else 4) *
          (s.cell_seconds + s.native_seconds + 8)),
     Case("pair", together.pair, "5 ms kernels beside 50 us ones, equal cores",
@@ -54,7 +54,7 @@ CASES = [
          lambda s: 2 * 4.5 + s.cell_seconds + 12),
     Case("priority", response.priority, "5 ms of inference each 50 ms beside a trainer",
          lambda s: 2 * (s.native_seconds + 4.5) + 3 * (s.cell_seconds + 4) + s.native_seconds + 8),
-    Case("step", response.step, "step responses: allot set, and a tenant that comes",
+    Case("step", response.step, "step responses: allot set, and a new tenant",
          lambda s: s.native_seconds + 4.5 + 2 * (response.step_seconds(s) + 4)),
     Case("bursty", bursty.bursty, "busy and idle phases: static against lent and elastic",
          bursty.seconds_of, is_long=True),
@@ -64,9 +64,9 @@ CASES = [
          scale.seconds_of, is_long=True, cuts=True),
     Case("daemon_cpu", daemon_cpu.daemon_cpu, "the daemon's CPU by thread: 50 and 3 tenants, and idle",
          daemon_cpu.seconds_of, is_long=True, cuts=True),
-    Case("hostile", hostile.hostile, "users who flood the daemon: who begins meanwhile, and shares at work",
-         hostile.seconds_of, is_long=True, not_space="its tenants at work have hard caps of turns"),
-    Case("topology", topology.topology, "copies and rings between GPUs by their places, and those chosen",
+    Case("hostile", hostile.hostile, "users who flood the daemon: starts of honest users, and shares of tenants at work",
+         hostile.seconds_of, is_long=True, not_space="its tenants at work have hard caps, which need turns"),
+    Case("topology", topology.topology, "copies and rings between GPUs by kind of link, and between the chosen ones",
          topology.seconds_of, not_space=ONE_GPU),
     Case("freezer", freezer.freezer, "containers without the library: freeze, thaw, watching, starts",
          freezer.seconds_of, is_long=True, not_space=NO_TENANT),
@@ -76,21 +76,21 @@ CASES = [
          order.seconds_of),
     Case("oversubscribe", oversubscribe.oversubscribe,
          "two tasks of 60 % of the memory each: native and --on-full swap; moves; two that fit",
-         oversubscribe.seconds_of, not_space=STAYS),
+         oversubscribe.seconds_of, not_space=NOT_SWAPPABLE),
     Case("swap_trainings", swap_trainings.swap_trainings,
          "two PyTorch trainings of 60 % of the memory each, --on-full swap", swap_trainings.seconds_of,
-         is_long=True, trains=True, not_space=STAYS),
+         is_long=True, trains=True, not_space=NOT_SWAPPABLE),
     Case("launch_cost", launch.launch_cost, "cost of a launch, alone and uncapped",
          lambda s: s.launch_rounds * 2.6),
-    Case("trace_overhead", tracing.trace_overhead, "what allot trace costs who is recorded, by turns",
+    Case("trace_overhead", tracing.trace_overhead, "cost of allot trace to the recorded tenant, measured alternately",
          tracing.seconds_of),
-    Case("calls", calls.calls, "cost of look-ups, allocations and contexts, by turns",
+    Case("calls", calls.calls, "cost of look-ups, allocations and contexts, measured alternately",
          lambda s: 20 if s.quick else 60),
-    Case("start", calls.start, "start of a process that uses no GPU, by turns",
+    Case("start", calls.start, "start of a process that uses no GPU, measured alternately",
          lambda s: 3 if s.quick else 8, not_space=NO_GPU),
     Case("cluster_packing", packing.cluster_packing, "how full a cluster gets, by policy, on virtual time",
          lambda s: 20 if s.quick else 900, is_long=True, not_space=NO_GPU),
-    Case("scheduler_scale", scheduler_scale.scheduler_scale, "what the scheduler's decisions cost, 100 to 5,000 nodes",
+    Case("scheduler_scale", scheduler_scale.scheduler_scale, "cost of the scheduler's decisions, 100 to 5,000 nodes",
          lambda s: 30, is_long=True, not_space=NO_GPU),
     Case("resnet_overhead", training.resnet_overhead,
          "ResNet18 with a quota that does not bind",
@@ -119,17 +119,17 @@ CASES = [
          space_shares.models_seconds, is_long=True, trains=True, not_space=BOTH),
     Case("space_fifty", space_shares.space_fifty, "50 % beside four at 10 % by space, against alone",
          space_shares.fifty_seconds, not_space=BOTH),
-    Case("space_lend", space_lend.space_lend, "30 % with all that is idle, alone, by space",
+    Case("space_lend", space_lend.space_lend, "30 % alone, with all idle time lent, by space",
          space_lend.lend_seconds, not_space=BOTH),
     Case("space_wake", space_lend.space_wake, "a neighbour of 70 % wakes beside it, again and again",
          space_lend.wake_seconds, not_space=BOTH),
-    Case("space_bursty", space_bursty.space_bursty, "busy and idle phases: lent in space against MPS's fixed parts",
+    Case("space_bursty", space_bursty.space_bursty, "busy and idle phases: lending by space against MPS's fixed parts",
          space_bursty.seconds_of, not_space=BOTH),
     Case("space_priority", space_priority.space_priority, "inference with priority beside a trainer, by space",
          space_priority.seconds_of, not_space=BOTH),
     Case("space_launch", space_launch.space_launch, "cost of a launch against that of a client of plain MPS",
          space_launch.seconds_of, not_space=BOTH),
-    Case("llm", llm.llm, "LLM servers and trainings at once: native, plain MPS, in turns, in space",
+    Case("llm", llm.llm, "LLM servers and trainings at once: native, plain MPS, by time, by space",
          llm.seconds_of, is_long=True, trains=True, cuts=True, not_space=BOTH),
     Case("ddp_half", ddp.ddp_half, "a job over two GPUs at 50 %, beside a training on each",
          ddp.seconds_of, is_long=True, trains=True, not_space=ONE_GPU),

@@ -14,7 +14,7 @@ TRACE = os.path.join(REPOSITORY, "bench", "traces", "bursty.trace")
 KERNELS = (Kernel(200, 8192), Kernel(1000, 8192), Kernel(5000, 8192))
 GUARANTEE = 33
 
-# Ways to give each tenant its third: a hard cap; unused time lent by the arbiter at each turn; a cap that the daemon adjusts.
+# Ways to give each tenant its third: a hard cap, unused time lent at each turn, or a cap that the daemon adjusts.
 STATIC, LENT, ELASTIC = "static", "lent", "elastic"
 WAYS = {STATIC: ["--cores", str(GUARANTEE)],
         LENT: ["--cores", str(GUARANTEE), "--cores-limit", "100"],
@@ -35,12 +35,12 @@ def measure(bench, way):
                   ("--trace", TRACE, "--trace-row", str(i))) for i, kernel in enumerate(KERNELS)]
     busy = []
 
-    def look():
-        # On a machine with several cards, the card of these tenants.
+    def sample():
+        # On a machine with several GPUs, that of these tenants is the busiest.
         busy.append(max(device["busy_pct"] for device in bench.machine.ps()["devices"]))
     seconds = length_s(bench.settings)
-    begin = bench.settings.settle_s + 1     # busy_pct is that of the last second
-    events = [(begin + i, look) for i in range(int(seconds))]
+    begin = bench.settings.settle_s + 1     # busy_pct covers the last second
+    events = [(begin + i, sample) for i in range(int(seconds))]
     outcomes = bench.loads.run(loads, seconds, events=events)
     firsts = [phase["first_ms"] - kernel.cost_us / 1e3
               for outcome, kernel in zip(outcomes, KERNELS) for phase in outcome.last["phases"]

@@ -83,7 +83,7 @@ def at_work(bench, count, kernel):
 
 
 def idle(bench, count):
-    """Starts tenants without work: they have registered, and their first burst comes long after the end of the bench."""
+    """Measures tenants without work: they have registered, and their first burst is due long after the end of the bench."""
     command = bench.loads.command(LONG, "--seconds", "3600", "--burst", "1", "--start-at",
                                   f"{time.time() + 3600:.0f}")
     jobs = [bench.machine.tenant(f"i{i}", command, ["--memory", "1GiB"]) for i in range(count)]

@@ -11,7 +11,7 @@ MODEL = "resnet18"
 MEMORY = ["--memory", "32GiB"]
 START_S = 45            # for the start of six processes at once, with their models
 POINTS = 2
-STUCK_MS = 10000        # far longer than any wait for a turn, and less than NCCL's own patience
+STUCK_MS = 10000        # far longer than any wait for a turn, and less than NCCL's timeout
 
 
 def seconds_of(settings):
@@ -51,7 +51,7 @@ def ddp_half(bench):
     window = (settle_s, settle_s + bench.settings.seconds)
     native, tenants = start(bench)
 
-    # Each alone; then together without allot; then together under it.
+    # Each alone, then together without allot, then together with it.
     alone_answers = [*record_together(native[:1], short[1]), *record_together(native[1:], short[1])]
     alone = rates(alone_answers, *short)
     unmanaged = rates(record_together(native, short[1]), *short)

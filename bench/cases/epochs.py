@@ -18,7 +18,7 @@ NEAR_POINTS = 5         # above the demand: work comes in steps, so such a quota
 
 
 def epoch_seconds(settings):
-    """The steps of an epoch without a binding quota."""
+    """The length of an epoch without a binding quota."""
     return 0.6 if settings.quick else 2.5
 
 
@@ -60,7 +60,7 @@ def watch_busy(bench, trainer, seconds):
     begin, seen = time.monotonic(), []
     while not trainer.has_answered() and time.monotonic() < begin + seconds:
         time.sleep(0.1)
-        if time.monotonic() > begin + seconds / 2:      # NVML's figure is that of the time before the call
+        if time.monotonic() > begin + seconds / 2:      # NVML's value covers the time before the call
             try:
                 seen.append(bench.machine.nvml.utilization_pct())
             except Unavailable:
@@ -93,7 +93,7 @@ def set_cores(bench, tenant, pct):
 
 
 def under_quotas(bench, tenant, steps, native_s, demand_pct):
-    """Adds a row for each quota; the series of a chart."""
+    """Adds a row for each quota. Returns the series of a chart."""
     got, asked = [], []
     for pct in quotas(bench.settings):
         set_cores(bench, tenant, pct)
@@ -126,7 +126,7 @@ def epoch_quota(bench):
         bench.result.add(within_pct(row, bench.bar(3, 15)))
     tenant.ask("pause", f"{pause_ms:.3f}")
     series = under_quotas(bench, tenant, steps, native_s, demand_pct)
-    # How far the card's own speed has drifted meanwhile.
+    # Shows how far the GPU's speed has drifted during the bench.
     bench.result.add(Row(f"wants {DEMAND_PCT} %, native again at the end: epoch", "s",
                          native.epoch_s(steps), native=native_s))
     ticks = [f"{pct} %" for pct in quotas(bench.settings)]
@@ -197,7 +197,7 @@ def under_memory_quotas(bench, native, tenant, model):
     room_s = epoch_s(room_mib)
     need_mib = held_mib(bench, tenant)
     if need_mib < STEP_MIB:
-        raise Failed(f"{name}: holds no GPU memory, says allot ps")
+        raise Failed(f"{name}: holds no GPU memory according to allot ps")
     bench.result.add(Row(f"{name}: held", "GiB", need_mib / 1024))
     bench.result.add(Row(f"{name}, 64 GiB: epoch of {steps} steps", "s", room_s, native=native_s))
     sizes = [rounded_up(factor * need_mib) for factor in FACTORS]

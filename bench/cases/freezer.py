@@ -24,13 +24,13 @@ CPU_PCT, MEMORY_MIB = 0.5, 20
 CAUGHT_PCT = 99
 BEYOND_CONTEXT_MIB = 64
 TASKS, ROOM = 6, 3
-PART, SPARE_MIB = 0.30, 1536    # each one's part of the card; within that, room for the context and for rounding
+PART, SPARE_MIB = 0.30, 1536    # part of the GPU's memory for each; of that, for the context and for rounding
 LEAST_WAIT_S = 0.2
 UNLIKE = 1.1            # GPU uses that differ by more than a tenth count as different
 AT_ONCE = 10            # containers that start together
 CONTAINERS = 50
 SETUP_S = 8.0
-SIM_CONTEXT_MS = 90     # time to make a context on the simulated card: the least that an H200 needed
+SIM_CONTEXT_MS = 90     # time to make a context on the simulated GPU: the least that an H200 needed
 
 
 def rounds(settings):
@@ -51,19 +51,19 @@ def seconds_of(settings):
 
 
 class Scene:
-    """Boxes on the measured card, or on their own simulated card; the end of `with` ends them."""
+    """Boxes on the measured GPU, or on a simulated GPU of their own; the end of `with` ends them."""
 
     def __init__(self, bench, version, **settings):
         build = bench.machine.build
         self.directory = tempfile.mkdtemp(prefix="allot-boxes-", dir="/tmp")
-        self.card = None
+        self.gpu = None
         socket, sim_dir = None, None
         if bench.machine.sim:
-            socket, sim_dir = os.path.join(self.directory, "card.sock"), build.sim_dir()
-            self.card = subprocess.Popen(
+            socket, sim_dir = os.path.join(self.directory, "sim.sock"), build.sim_dir()
+            self.gpu = subprocess.Popen(
                 [build.program("allot-sim"), "--spec", bench.machine.sim, "--socket", socket,
                  "--linger", "0", "--foreground"])
-            wait_until(lambda: os.path.exists(socket), what="the simulated card")
+            wait_until(lambda: os.path.exists(socket), what="the simulated GPU")
         self.boxes = Boxes(version, socket, self.directory, build.program("allotd"), sim_dir,
                            log_level="info", **settings)
         self.boxes.environment["ALLOT_SIM_CONTEXT_MS"] = str(SIM_CONTEXT_MS)
@@ -74,9 +74,9 @@ class Scene:
 
     def __exit__(self, *_):
         self.boxes.close()
-        if self.card:
-            self.card.kill()
-            self.card.wait()
+        if self.gpu:
+            self.gpu.kill()
+            self.gpu.wait()
         shutil.rmtree(self.directory)
 
     def start(self, box, *options):
@@ -88,7 +88,7 @@ class Scene:
 
 
 def freeze_and_thaw(bench, version):
-    """Pauses and resumes a container through the daemon: the time until all its processes stand still, or run again."""
+    """Pauses and resumes a container through the daemon: the time until all its processes are frozen, or run again."""
     with Scene(bench, version, freezer="off") as scene:
         boxes, box = scene.boxes, scene.boxes.make()
         for _ in range(PROCESSES):
@@ -97,20 +97,20 @@ def freeze_and_thaw(bench, version):
                    "the container's GPU work")
         frozen_ms, thawed_ms = [], []
         for _ in range(rounds(bench.settings)):
-            for op, list_, wanted in (("pause", frozen_ms, True), ("resume", thawed_ms, False)):
+            for op, times_ms, wanted in (("pause", frozen_ms, True), ("resume", thawed_ms, False)):
                 begin = time.monotonic()
                 reply = boxes.request(op, name=box.id)
                 assert reply["ok"], reply
                 while box.is_frozen() != wanted:
                     assert time.monotonic() < begin + 10, f"{op}: not done"
-                list_.append(1000 * (time.monotonic() - begin))
+                times_ms.append(1000 * (time.monotonic() - begin))
                 time.sleep(0.01)
-        for what, list_, most in (("freeze", frozen_ms, FREEZE_MS), ("thaw", thawed_ms, THAW_MS)):
+        for what, times_ms, most in (("freeze", frozen_ms, FREEZE_MS), ("thaw", thawed_ms, THAW_MS)):
             title = f"{what}, {PROCESSES} processes, cgroup {version}"
-            bench.result.add(at_most(Row(f"{title}: median", "ms", statistics.median(list_)),
+            bench.result.add(at_most(Row(f"{title}: median", "ms", statistics.median(times_ms)),
                                      bench.bar(most, 2 * most)))
             bench.result.add(Row(f"{title}: 99th percentile", "ms",
-                                 sorted(list_)[int(0.99 * len(list_))]))
+                                 sorted(times_ms)[int(0.99 * len(times_ms))]))
 
 
 def memory_mib(pid):
@@ -147,7 +147,8 @@ def cost(bench, version):
 
 
 def caught(bench, version):
-    """Starts containers that each want 1 GiB right after making a context. The card never has the room that they wait for."""
+    """Starts containers that each request 1 GiB right after making a context. The GPU never has
+    that much memory free."""
     with Scene(bench, version, freezer="on", freeze_threshold="100TiB") as scene:
         boxes = scene.boxes
         holder = boxes.make()
@@ -180,7 +181,7 @@ def caught(bench, version):
 
 
 def run_together(scene, boxes, options):
-    """Starts one load in each and waits for their ends: (seconds, how many ended well)."""
+    """Starts one load in each, and waits for their ends: (seconds, how many succeeded)."""
     begin = time.monotonic()
     jobs = [scene.start(box, *options) for box in boxes]
     statuses = [job.wait(timeout=600) for job in jobs]
@@ -243,8 +244,8 @@ def freezer(bench):
         return
     bench.loads.calibrate(KERNEL)
     if not bench.machine.sim:
-        # One card must not have two daemons.
-        bench.machine.keeper.kill()
+        # A GPU must not have two daemons.
+        bench.machine.idle_tenant.kill()
         bench.machine._wait_for_daemon_to_end()
     try:
         for version in versions:

@@ -1,10 +1,10 @@
 """Users who flood the daemon with requests, beside tenants at work and an honest user who wants to start one.
 
-Each of USERS hostile users holds CONNECTIONS connections to the control socket. A quarter of them asks for the list of tenants
-without end, a quarter creates and removes tenants (which the daemon logs), a quarter never finishes its line, and a quarter
-never reads an answer. The users also make REFUSED registrations a second in total that their own tenants' sockets refuse.
+Each of USERS hostile users holds CONNECTIONS connections to the control socket. A quarter of them requests the list of tenants
+in an endless loop, a quarter creates and removes tenants (which the daemon logs), a quarter never finishes its line, and a
+quarter never reads an answer. In total the users also make REFUSED registrations a second, which their tenants' sockets refuse.
 Two tenants of other users work with hard caps. An honest user creates a tenant and registers a process in it, again and
-again; root asks for the list.
+again; root requests the list.
 """
 
 import json
@@ -76,8 +76,8 @@ def register(path, magic=MAGIC):
         return REPLY_STATUS.unpack_from(reply)[2] if reply else -1
 
 
-class As:
-    """A process of this user that runs `work`, a generator that yields its counters, until it is told to end."""
+class UserProcess:
+    """A process of this user that runs `work`, a generator that yields its counters, until end() is called."""
 
     def __init__(self, uid, work, *arguments):
         self.read, write = os.pipe()
@@ -103,7 +103,7 @@ class As:
         """Ends the process and returns its counters."""
         os.kill(self.pid, signal.SIGTERM)
         with os.fdopen(self.read, "rb") as file:
-            found = json.loads(file.read() or b'{"error": "it ended without a word"}')
+            found = json.loads(file.read() or b'{"error": "it ended without a report"}')
         os.waitpid(self.pid, 0)
         if "error" in found:
             raise Failed(found["error"])
@@ -111,7 +111,7 @@ class As:
 
 
 class Peer:
-    """One hostile connection of one of four kinds: it asks for the list, creates and removes tenants, never finishes its line,
+    """One hostile connection of one of four kinds: it requests the list, creates and removes tenants, never finishes its line,
     or never reads an answer."""
 
     KINDS = ("lists", "tenants", "unfinished", "unread")
@@ -122,7 +122,7 @@ class Peer:
         name = f"{os.getuid()}-{place}"
         self.lines = {"lists": [LIST], "tenants": [line("create", name=name, devices=CREATE), line("remove", name=name)],
                       "unfinished": [b"x" * 64], "unread": [LIST]}[self.kind]
-        self.said = 0
+        self.sent = 0
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.setblocking(False)
         try:
@@ -134,8 +134,8 @@ class Peer:
 
     def say(self):
         try:
-            self.socket.send(self.lines[self.said % len(self.lines)])
-            self.said += 1
+            self.socket.send(self.lines[self.sent % len(self.lines)])
+            self.sent += 1
         except BlockingIOError:
             pass
 
@@ -195,7 +195,7 @@ def attack(run_dir):
         yield count
 
 
-def begin_again(run_dir):
+def time_registrations(run_dir):
     """Times, in ms, that registrations of an honest user's processes take."""
     control, times = Control(run_dir), []
     path = control.tenant("honest")
@@ -218,7 +218,7 @@ def begin_again(run_dir):
         time.sleep(HONEST_PERIOD_S)
 
 
-def come_and_go(run_dir):
+def time_creations(run_dir):
     """Times, in ms, that an honest user needs to create a tenant, each over a new connection."""
     times = []
     while True:
@@ -232,7 +232,7 @@ def come_and_go(run_dir):
         time.sleep(HONEST_PERIOD_S)
 
 
-def look(run_dir):
+def time_lists(run_dir):
     """Times, in ms, that root's requests for the list take."""
     times = []
     while True:
@@ -254,18 +254,18 @@ def seconds_of(settings):
 
 def measure(bench, run_dir, hostile):
     """(shares of the working tenants, {request: times in ms}, sums of all hostile users' counters)"""
-    watched = {"registration of an honest user's process": (HONEST_UID, begin_again),
-               "an honest user's tenant, from connecting": (HONEST_UID + 1, come_and_go), "root's list": (0, look)}
+    watched = {"registration of an honest user's process": (HONEST_UID, time_registrations),
+               "an honest user's tenant, from connecting": (HONEST_UID + 1, time_creations), "root's list": (0, time_lists)}
     processes = {}
 
     def begin():
         names = {tenant["name"] for tenant in Control(run_dir).ask("list")["tenants"]}
         if not {f"work-{pct}" for pct in SHARES} <= names:
-            raise Failed(f"the tenants at work are with another daemon: {run_dir} has {sorted(names)}")
+            raise Failed(f"the tenants at work belong to another daemon: {run_dir} has {sorted(names)}")
         for user in range(USERS if hostile else 0):
-            processes[user] = As(FIRST_UID + user, attack, run_dir)
+            processes[user] = UserProcess(FIRST_UID + user, attack, run_dir)
         for what, (uid, work) in watched.items():
-            processes[what] = As(uid, work, run_dir)
+            processes[what] = UserProcess(uid, work, run_dir)
     found = {}
     try:
         outcomes = bench.loads.run([capped(f"work-{pct}", KERNEL, pct) for pct in SHARES], bench.settings.seconds,
@@ -281,7 +281,7 @@ def measure(bench, run_dir, hostile):
 
 def hostile(bench):
     if os.geteuid():
-        bench.result.skip("all", "it needs root, for users of its own")
+        bench.result.skip("all", "it needs root, to run as several users")
         return
     with bench.machine.system_daemon() as run_dir:
         calm, calm_times, _ = measure(bench, run_dir, False)

@@ -1,5 +1,4 @@
-"""One tenant alone under a hard cap: how close its share is to the cap, over 10 s and in windows of 1 s and 100 ms. The
-bars are those of issue 4."""
+"""One tenant alone under a hard cap: how close its share is to the cap, over 10 s and in windows of 1 s and 100 ms."""
 
 from harness import plot, stats
 from harness.load import Kernel

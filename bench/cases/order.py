@@ -1,5 +1,5 @@
-"""Tasks that together need more memory than the card has, as in the paper of Gil et al.: six tasks of equal need start
-together, the card has room for three, and each does the same amount of work."""
+"""Tasks that together need more memory than the GPU has, as in the paper of Gil et al.: six tasks of equal need start
+together, the GPU has room for three, and each does the same amount of work."""
 
 import itertools
 import threading
@@ -14,13 +14,13 @@ from harness.room import Room
 
 TASKS = 6
 ROOM = 3
-PART = 0.30                     # of the card's memory, each
+PART = 0.30                     # of the GPU's memory, for each task
 SPARE_MIB = 1536                # of that, for the context and the driver's rounding
-SMALL_SPARE_MIB = 768           # the same on a smaller card; with more, four tasks would fit
-SWAP_CARD_MIB = 48 << 10        # at most this much, because the scene makes and page-locks all six arenas
+SMALL_SPARE_MIB = 768           # the same with less GPU memory; with more, four tasks would fit
+SWAP_GPU_MIB = 48 << 10         # at most this much, because the scene makes and page-locks all six arenas
 ARENA_MIB = 64                  # arena size beyond the memory that moves
 KERNEL = Kernel(1000, 8192)
-LOOK_S = 0.05
+SAMPLE_S = 0.05
 MIB = 1 << 20
 
 COLORS = {"waits": "#d9dde2", "runs": "#1f6fb4", "moves": "#e0a030", "fails": "#c0504d"}
@@ -32,7 +32,7 @@ class Task:
     name: str
     job: object
     begin: float
-    let_in: float = None        # when it was first seen not to wait any more
+    admitted: float = None      # when it was first seen not to wait any more
     end: float = None
     status: int = None
     waited: bool = False
@@ -42,7 +42,7 @@ class Task:
 @dataclass
 class Batch:
     tasks: list
-    used: list = field(default_factory=list)    # bytes of the card, each LOOK_S
+    used: list = field(default_factory=list)    # bytes of GPU memory, one sample each SAMPLE_S
 
     @property
     def total_s(self):
@@ -64,12 +64,12 @@ def seconds_of(settings):
 
 
 class Scene:
-    """Six tasks. Each needs PART of `card_mib`; spare_mib of that is for memory that it does not allocate itself."""
+    """Six tasks. Each needs PART of `gpu_mib`; spare_mib of that is for memory that it does not allocate itself."""
 
-    def __init__(self, bench, card_mib, spare_mib=SPARE_MIB):
+    def __init__(self, bench, gpu_mib, spare_mib=SPARE_MIB):
         self.bench = bench
         self.machine = bench.machine
-        self.need_mib = int(PART * card_mib)
+        self.need_mib = int(PART * gpu_mib)
         self.spare_mib = spare_mib
 
     def swap(self):
@@ -105,7 +105,7 @@ class Scene:
         stop = threading.Event()
 
         def sample():
-            while not stop.wait(LOOK_S):
+            while not stop.wait(SAMPLE_S):
                 batch.used.append(self.machine.nvml.memory().used)
         sampler = threading.Thread(target=sample, daemon=True)
         sampler.start()
@@ -115,15 +115,15 @@ class Scene:
                 if time.monotonic() > deadline:
                     late = [task.name for task in tasks if task.status is None]
                     raise Failed(f"not at their ends within {limit_s:g} s: {', '.join(late)}")
-                self.look(tasks, self.states() if are_tenants else {})
-                time.sleep(LOOK_S)
+                self.update(tasks, self.states() if are_tenants else {})
+                time.sleep(SAMPLE_S)
         finally:
             stop.set()
             sampler.join()
         return batch
 
     @staticmethod
-    def look(tasks, states):
+    def update(tasks, states):
         now = time.time()
         for task in tasks:
             state = states.get(task.name, "runs")
@@ -131,8 +131,8 @@ class Scene:
                 plot.note(task.spans, now - task.begin, COLORS[state])
             if state == "waits":
                 task.waited = True
-            elif task.let_in is None and task.waited:
-                task.let_in = now
+            elif task.admitted is None and task.waited:
+                task.admitted = now
             if task.status is None and task.job.process.poll() is not None:
                 task.status = task.job.wait(5)
                 task.end = now
@@ -180,13 +180,13 @@ def by_use(scene, label, way):
                   tenant["devices"][0]["memory_used_bytes"] > scene.need_mib * MIB // 2
                   for tenant in machine.ps()["tenants"]):
         if time.monotonic() > deadline:
-            raise Failed("the holder did not begin")
-        time.sleep(LOOK_S)
+            raise Failed("the task that occupies the memory did not start")
+        time.sleep(SAMPLE_S)
     tasks = [scene.start(name, way, parts=0.2) for name in names]
     while len(scene.waiting()) < TASKS:
         if time.monotonic() > deadline:
             raise Failed(f"only {len(scene.waiting())} of {TASKS} wait")
-        time.sleep(LOOK_S)
+        time.sleep(SAMPLE_S)
     waiting = scene.waiting()
     use = {name: waiting[name]["use_s"] for name in names}
     for task in tasks:
@@ -194,7 +194,7 @@ def by_use(scene, label, way):
     holder.job.kill()
     scene.watch(tasks, 120, True)
     pairs = list(itertools.combinations(sorted(tasks, key=lambda task: use[task.name]), 2))
-    kept = sum(a.let_in <= b.let_in for a, b in pairs)
+    kept = sum(a.admitted <= b.admitted for a, b in pairs)
     bench.result.add(at_least(Row(f"{label}: pairs let in by least use first", "%",
                                   100 * kept / len(pairs), 100), 100))
     bench.result.add(Row(f"{label}: use before, the least of the six", "s", min(use.values())))
@@ -239,8 +239,8 @@ def order(bench):
     if refused:
         bench.result.skip("swap", refused)
     else:
-        # The arenas of all six tasks must fit into host memory, so the card is made smaller.
-        room = Room(bench, TASKS * PART, SWAP_CARD_MIB)
+        # The arenas of all six tasks must fit into host memory, so a part of the GPU's memory is occupied.
+        room = Room(bench, TASKS * PART, SWAP_GPU_MIB)
         bench.result.add(Row("swap: the card, of which each needs 30 %", "GiB", room.mib / 1024))
         scene = Scene(bench, room.mib, SMALL_SPARE_MIB)
         batch_s = ideal_s(bench, scene)
@@ -253,5 +253,5 @@ def order(bench):
     bench.result.charts.append(lambda stem: plot.spans(
         stem + ".svg", "Six tasks, memory for three: waiting, running, moving, failed", groups))
     bench.result.charts.append(lambda stem: plot.lines(
-        stem + "-memory.svg", "The card's memory, six tasks that need 30 % each", memory, {},
-        "% held", f"{LOOK_S:g} s steps"))
+        stem + "-memory.svg", "The GPU's memory, six tasks that need 30 % each", memory, {},
+        "% held", f"{SAMPLE_S:g} s steps"))

@@ -1,7 +1,7 @@
 """The time that a quota which does not bind adds to a model's epoch (Lu et al., Table 5, equation 6). It is measured in two
-ways: a tenant against itself while liballot.so is bypassed, and a tenant against a native process. Where the launching thread
-sets the pace, native processes differ from each other (ResNet18, batch 32, on an H200: 3 %, one standard deviation). Against
-itself, a tenant is measured in short turns: longer ones do not reduce the differences between pairs; only more pairs do."""
+ways: a tenant against itself while liballot.so is bypassed, and a tenant against a native process. If the launching thread is
+the bottleneck, native processes differ from each other by some percent. Against itself, a tenant is measured in short turns,
+because only more pairs, not longer turns, reduce the differences between pairs."""
 
 import statistics
 import time
@@ -14,10 +14,10 @@ from harness.trainer import Trainer, processors_of_their_own, ready, take_models
 from load.trainings.table import BATCHES
 
 QUOTA = ["--memory", "64GiB"]
-ROUND_S = 0.05          # of an epoch against a native process: as many steps as take about this long
-TURN_S = 0.02           # the same against itself; at least one step
+ROUND_S = 0.05          # about the length of an epoch against a native process
+TURN_S = 0.02           # the same for a turn against itself; at least one step
 LEAST_PAIRS = 16
-PROCESSORS = 4          # of a training: for threads that launch (also in the backward pass), of the driver, of the library
+PROCESSORS = 4          # of a training: for two launching threads (forward, backward), the driver and the library
 ERROR_PCT = 0.06        # precise enough to judge the bar
 START_S = 30            # for the start of the two processes
 BUILD_S = 4             # for making a model in both, and until the time of its steps is known
@@ -34,7 +34,7 @@ def cells_of(settings):
 
 
 def cell_seconds(settings):
-    """About how long a cell takes, if launching sets the pace and a step takes 10 ms."""
+    """About how long a cell takes, if launching is the bottleneck and a step takes 10 ms."""
     itself, native = most_pairs(settings)
     return BUILD_S + 2 * (itself * 1.5 * TURN_S + native * 1.5 * ROUND_S)
 
@@ -50,7 +50,7 @@ def beside_native(native, tenant, most):
 
 
 def beside_itself(bench, tenant, most):
-    """(pairs, steps of a turn, percent of the time that threads were held before a launch)."""
+    """(pairs, steps of a turn, percent of the time for which threads were held before a launch)."""
     def held_s():
         return bench.machine.tenant_device(tenant.name)["waited_s"]
 
@@ -60,17 +60,17 @@ def beside_itself(bench, tenant, most):
     return pairs, steps, 100 * (held_s() - held) / (time.monotonic() - began)
 
 
-def measure(bench, native, tenant, can_stand_aside, model, batch):
+def measure(bench, native, tenant, can_bypass, model, batch):
     """Adds the rows of a model. Returns the time added to its epoch, in percent."""
     size = take_models((native, tenant), 2 * [(model, batch)])["input"]
     alone = native.ask("measure", ROUND_S)
     most, most_native = most_pairs(bench.settings)
     name = f"{model}, {batch} x {size}"
-    beside, epoch = beside_native(native, tenant, most_native if can_stand_aside else most)
+    beside, epoch = beside_native(native, tenant, most_native if can_bypass else most)
     judged, steps = beside, epoch
     bench.result.add(Row(f"{name}: epoch of {epoch} steps", "ms", 1e3 * statistics.median(beside.tenant),
                          native=1e3 * statistics.median(beside.native)))
-    if can_stand_aside:
+    if can_bypass:
         judged, steps, held_pct = beside_itself(bench, tenant, most)
         bench.result.add(Row(f"{name}: added, beside a native process", "%", beside.median_pct(),
                              error=beside.error_pct()))
@@ -78,7 +78,7 @@ def measure(bench, native, tenant, can_stand_aside, model, batch):
     added, error = judged.median_pct(), judged.error_pct()
     bench.result.add(at_most(Row(f"{name}: added", "%", added, error=error), bench.bar(0.3, 25)))
     bench.result.add(Row(f"{name}: its standard error, {len(judged.native)} pairs of {steps} steps", "points", error))
-    # Near 100: the thread that launches sets the pace, not the GPU.
+    # Near 100, the launching thread is the bottleneck, not the GPU.
     bench.result.add(Row(f"{name}: of a step, launching", "% of it",
                          100 * alone["launch_ms_median"] / alone["step_ms_median"]))
     return added
@@ -87,10 +87,10 @@ def measure(bench, native, tenant, can_stand_aside, model, batch):
 def models_overhead(bench):
     same, = processors_of_their_own(PROCESSORS)
     native = Trainer(bench, "native", more=same)
-    with standing_aside(bench.machine) as can_stand_aside:
+    with standing_aside(bench.machine) as can_bypass:
         tenant = Trainer(bench, "quota", QUOTA, same)
         ready((native, tenant))
-        added = [measure(bench, native, tenant, can_stand_aside, *cell) for cell in
+        added = [measure(bench, native, tenant, can_bypass, *cell) for cell in
                  bench.cells(cells_of(bench.settings), cell_seconds(bench.settings))]
     if added:
         bench.result.add(Row(f"mean of {len(added)}: added", "%", statistics.fmean(added)))

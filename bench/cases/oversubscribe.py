@@ -1,5 +1,5 @@
-"""Tenants whose memory does not fit on the card together take turns on it (`--on-full swap`): how much work gets done,
-what moving memory costs, and what the option costs tenants that do fit."""
+"""Tenants whose memory does not fit on the GPU together take turns on it (`--on-full swap`): the work done, the speed of moving
+memory, and the cost of the option to tenants that do fit."""
 
 import os
 import tempfile
@@ -12,8 +12,8 @@ from harness.result import Row, at_least, at_most
 from harness.room import Room
 
 KERNEL = Kernel(1000, 8192)
-PART = 0.60                 # of the card's memory, for each of two tenants
-FITS = 0.30
+PART = 0.60                 # of the GPU's memory, for each of two tenants
+FITS = 0.30                 # the same, for two tenants that fit together
 SPARE_MIB = 1536            # of a task's part, for its context and the driver's rounding
 ARENA_MIB = 64              # arena size beyond the memory that moves
 MOVES = 3
@@ -21,7 +21,7 @@ RATE_GIB_S = 40
 SERIAL = 0.8
 SLOWER_PCT = 1
 IDLE = ("--burst", "1", "--period-ms", "900000")
-LOOK_S = 0.05
+SAMPLE_S = 0.05
 QUIET_S = 2.0
 COLORS = {"in": "#1f6fb4", "leaving": "#e0a030", "returning": "#e0a030", "out": "#d9dde2",
           "short": "#c0504d", "fails": "#c0504d"}
@@ -32,7 +32,7 @@ def work_s(settings):
     return 6.0 if settings.quick else 40.0
 
 
-FIT_WORK = 0.5              # of that, of those that fit: four runs of two
+FIT_WORK = 0.5              # work of each tenant that fits, in parts of work_s(): there are four runs of two
 
 
 def seconds_of(settings):
@@ -40,7 +40,7 @@ def seconds_of(settings):
 
 
 class Scene:
-    """A card so small that host memory has room for the arenas of two tasks with 60 % of it each."""
+    """A GPU with so little free memory that host memory has room for the arenas of two tasks with 60 % of it each."""
 
     def __init__(self, bench):
         self.bench, self.machine = bench, bench.machine
@@ -66,12 +66,12 @@ class Scene:
         return self.start(name, part, options, "--kernels", str(kernels), "--seconds", "3600")
 
     def places(self):
-        """{tenant's name: state of its memory (on the card, moving, off)}"""
+        """{tenant's name: state of its memory (on the GPU, moving, off)}"""
         return {tenant["name"]: tenant["swap"]["state"] for tenant in self.machine.ps()["tenants"]
                 if tenant.get("swap")}
 
     def together(self, label, part, options, count=2, work=1.0):
-        """(seconds, how many came to their end, rows for plot.spans())"""
+        """(seconds, how many tasks succeeded, rows for plot.spans())"""
         begin = time.monotonic()
         jobs = [self.worker(f"{label}-{i + 1}", part, options, work) for i in range(count)]
         ends, spans = [None] * count, [[] for _ in range(count)]
@@ -85,7 +85,7 @@ class Scene:
                     plot.note(spans[i], now, COLORS[places.get(job.name) or "in"])
                     if job.process.poll() is not None:
                         ends[i] = now
-            time.sleep(LOOK_S)
+            time.sleep(SAMPLE_S)
         ended = [job.wait(5) == 0 for job in jobs]
         if options and not all(ended):
             raise Failed("; ".join(f"{job.name}: status {job.wait(5)}{job.tail()}"
@@ -104,11 +104,11 @@ def wait_for(condition, what, limit_s=120):
     while not condition():
         if time.monotonic() > deadline:
             raise Failed(f"{what}: not within {limit_s} s")
-        time.sleep(LOOK_S)
+        time.sleep(SAMPLE_S)
 
 
-def is_quiet(log):
-    """Waits until the tenant has reported page-locking, and then nothing more for a while."""
+def is_page_locked(log):
+    """Whether the tenant has reported page-locking, and then nothing more for a while."""
     return os.path.exists(log) and time.time() - os.stat(log).st_mtime > QUIET_S and \
         "page-locked" in open(log, encoding="utf-8").read()
 
@@ -122,7 +122,7 @@ def rates(bench, scene):
         command = bench.loads.command(KERNEL, *IDLE, "--seconds", "3600", "--mib",
                                       str(scene.mib(PART) - SPARE_MIB))
         job = machine.tenant("moves", ["env", f"ALLOT_LOG={log}", *command], scene.swap(PART))
-        wait_for(lambda: is_quiet(log), "page-locking of the arena", 300)
+        wait_for(lambda: is_page_locked(log), "page-locking of the arena", 300)
         got = {"out": [], "in": []}
         for _ in range(MOVES):
             for place, words in (("out", ("pause", "moves", "--swap-out")),
@@ -177,5 +177,5 @@ def oversubscribe(bench):
     fitting(bench, scene)
     machine.stop_all()
     bench.result.charts.append(lambda stem: plot.spans(
-        stem + ".svg", "Two tasks of 60 % of the card's memory: on the card, moving, out",
+        stem + ".svg", "Two tasks of 60 % of the GPU's memory: on the GPU, moving, out",
         {"native": native, "swap": swapped}))

@@ -39,7 +39,7 @@ def measure(bench):
 
 
 def add_rows(bench, title, by_policy):
-    """Adds rows. They are judged only in a full run: one seed of a small cluster does not show which policy is better."""
+    """Adds rows. Only a full run judges them, because one seed of a small cluster does not show which policy is better."""
     bar = max(by_policy[rival]["packed_pct"] for rival in RIVALS)
     for policy, line in by_policy.items():
         row = Row(f"{title}: {NAMES[policy]}", "%", line["packed_pct"])

@@ -51,7 +51,7 @@ def policies(bench):
         try:
             responses[policy] = measure(bench, policy, native)
         except Failed as error:
-            # If a rival policy fails in a case, that is a result; the other cases go on.
+            # The failure of a policy in a case is a result; the other policies are still measured.
             bench.result.skip(f"{policy}: the rest", str(error))
     bench.machine.restart([])
     if responses:

@@ -9,11 +9,11 @@ from harness.result import Row, at_least, at_most
 
 from .shares import MEMORY, capped, fair
 
-FINE = Kernel(200, 8192)        # 10 ms windows hold 50 of them
+FINE = Kernel(200, 8192)        # a window of 10 ms holds 50 of them
 WINDOW_S = 0.01
 SLIDING = 20                    # windows: the judged values are means of 200 ms, which is a few turns
 POINTS = 6
-STAYS_S = 0.5
+HOLD_S = 0.5
 REQUEST = Kernel(500, 8192)
 BURST = 10                      # a request is 5 ms of work, each 50 ms
 PERIOD_MS = 50
@@ -25,10 +25,10 @@ def judge_step(bench, name, outcome, step_s, before, target):
     windows = outcome.windows(WINDOW_S, step_s - WINDOW_S * SLIDING, end)
     means = stats.sliding(windows, SLIDING)
     times = [i * WINDOW_S for i in range(len(means))]
-    settled = stats.settling(times, means, target, POINTS, STAYS_S)
+    settled = stats.settling(times, means, target, POINTS, HOLD_S)
     if settled is None:
         bench.result.skip(f"{name}: settling",
-                          f"did not stay within {POINTS} of {target} % for {STAYS_S} s")
+                          f"did not stay within {POINTS} of {target} % for {HOLD_S} s")
     else:
         bench.result.add(Row(f"{name}: settled within {POINTS}, 200 ms means", "ms",
                              1e3 * settled))
@@ -55,7 +55,7 @@ def set_step(bench, label=""):
                                report_s=WINDOW_S, events=[(at, change)])
     took_ms = 1e3 * (steps[-1][1] - steps[-1][0])
     bench.result.add(Row(f"{label}allot set 20 to 60 %: the command itself", "ms", took_ms))
-    # Counted from the start of the command, because a user waits from then on.
+    # The response is counted from the start of the command, because a user waits from then on.
     return judge_step(bench, f"{label}allot set 20 to 60 %", outcome, at, 20, 60)
 
 
@@ -97,7 +97,7 @@ def latency(outcome, key="p99"):
 
 
 def priority(bench):
-    # The first request finds a training that used the whole GPU until then, and later requests queue behind it.
+    # Requests before the window do not count: the first one meets a training that used the whole GPU, and delays others.
     more = ("--burst", str(BURST), "--period-ms", str(PERIOD_MS), "--warmup",
             str(bench.settings.settle_s))
     options = [*MEMORY, "--cores", "20", "--cores-limit", "100"]

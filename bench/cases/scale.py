@@ -17,7 +17,7 @@ NATIVE_MOST = 16        # native runs need no more contexts than this
 
 
 def cpu_s(pid):
-    """Processor time of a process and its threads."""
+    """CPU time of a process and its threads, in seconds."""
     with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
         fields = file.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / TICKS_S
@@ -41,7 +41,7 @@ def seconds_of(settings):
 
 
 def measure(bench, count):
-    """(tenants, sum, Jain's index); adds the rows."""
+    """Adds the rows of this number of tenants. Returns (tenants, sum, Jain's index)."""
     seconds = max(2.0, bench.settings.cell_seconds / 2)
     native = None
     if count <= NATIVE_MOST:

@@ -1,5 +1,5 @@
-"""Compares sensors of GPU utilization, allot's own and those of NVML, with the work that was really done: the error, the
-delay, and the cost of one call. Names the sensors that the card lacks."""
+"""Compares sensors of GPU utilization, allot's own and those of NVML, with the work that was done: the error, the
+delay, and the cost of one call. Names the sensors that the GPU lacks."""
 
 import os
 import sys
@@ -44,7 +44,7 @@ class Readings:
         while not self.over.is_set():
             begin = time.time()
             try:
-                # On a machine with several cards, the card of this load.
+                # On a machine with several GPUs, that of this load is the busiest.
                 busy = max(d["busy_pct"] for d in self.bench.machine.ps()["devices"])
             except (Failed, OSError):
                 continue

@@ -1,5 +1,5 @@
-"""Three trainings at once on one card: time-sliced by the hardware, under MPS without allot, and with --sharing space. The
-result is the steps a second of all three, divided by those of one training alone on the card without allot."""
+"""Three trainings at once on one GPU: time-sliced by the hardware, under MPS without allot, and with --sharing space. The
+result is the steps a second of all three, divided by those of one training alone on the GPU without allot."""
 
 import statistics
 
@@ -10,19 +10,18 @@ from harness.trainer import Trainer, processors_of_their_own, ready, record_toge
 
 COUNT = 3
 MODEL = "resnet18"
-TURN_S = {128: 3.0, 16: 1.5}    # by the batch
-BEGIN_S = 0.5                   # of a turn, until it counts
-END_S = 0.1                     # of one, when it does no more
-# With the smaller batch the launching threads set the pace, and one process stays faster than another for its whole life. More
-# turns do not average that out: two starts gave 1.004 and 0.982, each with a standard error of 0.004. So several groups of
-# three trainings are started for each way.
+TURN_S = {128: 3.0, 16: 1.5}    # by batch
+BEGIN_S = 0.5                   # of a turn before its window
+END_S = 0.1                     # of a turn after its window
+# With the smaller batch the launching threads are the bottleneck, and one process may be faster than another for its whole
+# life. More turns do not average that out, so several groups of three trainings are started for each way.
 STARTS = {128: 1, 16: 6}
 TURNS = {128: 6, 16: 3}         # of each group of three
 QUICK_STARTS = {128: 1, 16: 2}
 QUICK_TURNS = {128: 2, 16: 1}
 PROCESSORS = 4                  # of a training
 TENANT = ["--memory", "24GiB", "--sharing", "space"]
-LATER_TENANT = ["--memory", "4GiB", "--sharing", "space"]   # has the smaller batch alone
+LATER_TENANT = ["--memory", "4GiB", "--sharing", "space"]   # measures only the smaller batch
 OF_MPS = 0.99                   # of the result under MPS alone
 
 
@@ -48,7 +47,7 @@ def start(bench, way, number, options):
 
 
 def start_all(bench):
-    """{way: its groups of three}. If --sharing space is refused, that way is left out and the result says why."""
+    """{way: its groups of three}. If --sharing space is refused, that way is left out and the result has the reason."""
     count = max(starts_of(bench.settings).values())
     threes = {"MPS": [start(bench, "mps", i, None) for i in range(count)]}
     refused = bench.machine.refuses(*TENANT)

@@ -23,7 +23,7 @@ def seconds_of(settings):
 
 def space_launch(bench):
     """Measures as launch_cost does: one process alternately hooked and unhooked, a client of MPS in both cases; and native and
-    tenant processes in turns."""
+    tenant processes alternately."""
     if not is_offered(bench, "cost of a launch"):
         return
     plain, tenant = ({key: [] for key in KEYS} for _ in range(2))

@@ -1,4 +1,4 @@
-"""The share that a tenant with a guarantee of 30 % gets while the card is idle, and how fast a tenant with 70 % has its
+"""The share that a tenant with a guarantee of 30 % gets while the GPU is idle, and how fast a tenant with 70 % has its
 guarantee again when it wakes. MPS alone fixes both parts when a client starts: it never lends, so a guarantee is available
 at once."""
 
@@ -13,7 +13,7 @@ from .space_ways import MPS, NATIVE_S, SPACE, Member, is_offered, measure, run_s
 
 LENDS_PCT, WAKES_PCT = 30, 70
 REPORT_S = 0.002
-LOOK_S = 0.001
+STEP_S = 0.001
 WINDOW_S = 0.01         # window in which the work after a wake is measured
 ENOUGH = 0.95           # of the guarantee, since a window counts only whole kernels
 BUSY_S, PERIOD_S = 0.18, 0.3537
@@ -50,12 +50,12 @@ def until_guarantee_ms(series, rate, begin_s):
     while t < begin_s + BUSY_S:
         if series.rate(t - WINDOW_S, t) >= least * rate:
             break
-        t += LOOK_S
+        t += STEP_S
     return 1e3 * (t - begin_s)
 
 
 def measure_wakes(bench, way, path, begins):
-    """(ms of each wake, share of the smaller tenant while the other one is idle)"""
+    """(ms of each wake, share of the smaller tenant while the other one is idle, share of the larger one later in its phase)"""
     members = [Member("lender", LARGE, LENDS_PCT, 100),
                Member("wakes", FINE, WAKES_PCT, 100, more=("--trace", path))]
     lender, woken = measure(bench, way, members, PERIOD_S * len(begins), report_s=REPORT_S)

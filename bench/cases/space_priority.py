@@ -1,4 +1,4 @@
-"""Inference with priority beside a training, at the same time on one card."""
+"""Inference with priority beside a training, at the same time on one GPU."""
 
 from harness import mps, plot
 from harness.load import Kernel
@@ -18,7 +18,7 @@ def seconds_of(settings):
 
 
 def space_priority(bench):
-    """MPS alone has priorities, too, but never lends parts of the card, so there both programs get all of it."""
+    """MPS alone has priorities, too, but never lends parts of the GPU, so there both programs get all of it."""
     if not is_offered(bench, "inference with priority"):
         return
     seconds = bench.settings.cell_seconds

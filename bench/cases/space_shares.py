@@ -41,7 +41,7 @@ def add_lent(bench, what, asked, got):
 
 
 def add_counts(bench, how, what, asked, rates, counts, seconds):
-    """Prints the daemon's own figures and what they are based on, to explain a share that is off. rates: steps a millisecond;
+    """Adds the daemon's own figures and their basis, which explain a wrong share. rates: steps a millisecond;
     counts: the daemon's figures at the begin and at the end."""
     for name, pct, rate, first, last in zip(what, asked, rates, *counts):
         def spent_pct(of):
@@ -62,8 +62,8 @@ def works(bench, way, kernel, mode, limit=None):
 
 
 def space_three(bench):
-    """Kernels with one block per SM, one after the other, leave most of the card to others. So each tenant could have all that
-    it asks for at once, but its cap must hold."""
+    """Kernels with one block per SM, one after the other, leave most of the GPU to others. So each tenant could have all that
+    it requests at once, but its cap must hold."""
     if not is_offered(bench, "45 / 30 / 15 %"):
         return
     for kernel, mode in ((LARGE, ()), (SMALL, FILLING)):
@@ -94,7 +94,7 @@ def steps_ms(bench, trainers):
 
 def space_models(bench):
     """All trainings but the lending ones start together, to save time; those that are not measured idle. A tenant with
-    --sharing space that is alone and has no quota is an MPS client with the whole card. Its steps are measured before and
+    --sharing space that is alone and has no quota is an MPS client with the whole GPU. Its steps are measured before and
     after, because those of a GRU differ by some percent between two runs of seconds."""
     if not is_offered(bench, "models at 45 / 30 / 15 %"):
         return
@@ -112,13 +112,13 @@ def space_models(bench):
     def rates(trainers, counts=None):
         """Steps a millisecond of each training, also while the daemon learns the kernels' lengths. counts: receives the
         daemon's figures for each, at the begin and at the end."""
-        def look():
+        def read_counts():
             if counts is not None:
                 counts.append([bench.machine.tenant_device(trainer.name) for trainer in trainers])
 
         seconds = models_window_s(settings)
-        answers = record_together(trainers, learn_s + seconds, look, learn_s)
-        look()
+        answers = record_together(trainers, learn_s + seconds, read_counts, learn_s)
+        read_counts()
         for trainer in trainers:
             trainer.end()
         return [[answer["series"].rate(begin, end) / 1e3 for answer in answers]

@@ -1,4 +1,4 @@
-"""Two PyTorch trainings, each with 60 % of the card's memory, all of which it changes in each step. Checks that both finish
+"""Two PyTorch trainings, each with 60 % of the GPU's memory, all of which it changes in each step. Checks that both finish
 with the same losses as alone, and measures how long that takes."""
 
 import os
@@ -12,8 +12,8 @@ from harness.result import Row, at_least
 from .oversubscribe import PART, SERIAL, Scene
 
 PROGRAM = os.path.join(REPOSITORY, "bench", "swap_training.py")
-# The part of a training's memory that is not parameters: the context, libraries, data, and one more matrix
-# while the parameters are made.
+# The part of a training's memory that is not parameters: the context, libraries, data, and one more matrix while the
+# parameters are made.
 SPARE_GIB = 3
 START_S = 240       # an import alone can take a minute on a cold disk
 

@@ -12,7 +12,7 @@ TWENTY_MS = Kernel(20000, 8192)
 
 
 def target(bench):
-    """Table 9 of Lu et al.: the share that a target tenant loses when others start, which are promised the rest of the GPU."""
+    """Table 9 of Lu et al.: the work that a target tenant loses when others start, which share the other half of the GPU."""
     seconds = bench.settings.cell_seconds
     alone, = bench.loads.run([capped("target", LARGE, 50)], seconds)
     bench.result.add(Row("50 % target alone", "%", alone.share_pct, 50, native=100.0))
@@ -81,7 +81,7 @@ def many_streams(bench):
 
 
 def thousands_of_streams(bench):
-    """A capped tenant with more streams than the library can track one by one, beside a tenant that takes all that is left."""
+    """A capped tenant with more streams than the library can track individually, beside a tenant that uses all other time."""
     many = capped("many", Kernel(200, 264), 10)
     many.more = ("--streams", "4000")
     outcomes = bench.loads.run([many, fair("one", LARGE, 50)], bench.settings.cell_seconds)

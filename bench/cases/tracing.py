@@ -91,7 +91,7 @@ def launches(bench):
 # ---- kernels done
 
 class Running:
-    """A load that keeps running, and the work that it did in a window of its reports."""
+    """A load that keeps running, and its work in a window of its reports."""
 
     def __init__(self, bench, kernel, seconds):
         turns = bench.loads.calibrate(kernel)["iters"]
@@ -109,7 +109,7 @@ class Running:
         reports = [report for _, report in self.job.json()
                    if "kernels" in report and "t_s" in report and report["t_s"] > begin["t_s"]]
         if not reports:
-            raise Failed(f"allot-load: says nothing any more{self.job.tail()}")
+            raise Failed(f"allot-load: has stopped reporting{self.job.tail()}")
         return 1e6 * (reports[-1]["t_s"] - begin["t_s"]) / sum(r["kernels"] for r in reports)
 
 

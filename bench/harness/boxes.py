@@ -121,14 +121,14 @@ class Box:
 
 
 class Boxes:
-    """The containers of one machine, and their daemon. `card` is the socket of a simulated card, or None."""
+    """The containers of one machine, and their daemon. `sim_socket` is that of a simulated GPU, or None for a real one."""
 
-    def __init__(self, version, card, directory, allotd, sim_dir=None, **settings):
-        self.card = card
+    def __init__(self, version, sim_socket, directory, allotd, sim_dir=None, **settings):
+        self.sim_socket = sim_socket
         self.allotd = allotd
         self.wrapper = []       # command words in front of the daemon's
         directory = pathlib.Path(directory)
-        # Of no other, even where the one before could not be removed.
+        # The name is unique, even if the cgroup of an earlier run could not be removed.
         self.top = hierarchies()[version] / f"allot-test-{os.getpid()}-{next(NUMBERS)}"
         self.top.mkdir()
         (self.top / "docker").mkdir()
@@ -138,8 +138,8 @@ class Boxes:
         self.made = 0
         self.daemon = None
         self.environment = dict(os.environ)
-        if card:
-            self.environment.update(LD_LIBRARY_PATH=str(sim_dir), ALLOT_SIM_SOCKET=card)
+        if sim_socket:
+            self.environment.update(LD_LIBRARY_PATH=str(sim_dir), ALLOT_SIM_SOCKET=sim_socket)
         self.config = directory / "allotd.conf"
         settings = {"freezer": "on", "census_interval": "100ms",
                     "log_level": "debug", **settings}
@@ -154,7 +154,7 @@ class Boxes:
             self.daemon = subprocess.Popen(
                 [*self.wrapper, self.allotd, "--foreground", "--run-dir", self.run_dir, "--config", self.config,
                  "--tuning", self.tuning,
-                 *(["--sim-socket", self.card] if self.card else [])],
+                 *(["--sim-socket", self.sim_socket] if self.sim_socket else [])],
                 env=self.environment, stderr=log)
         wait_until(self.answers, what="the daemon")
 
@@ -199,7 +199,7 @@ class Boxes:
 
     def close(self):
         self.end_daemon(signal.SIGKILL)
-        # The watchdog may be at work.
+        # The daemon's watchdog process may still be thawing containers.
         time.sleep(0.05)
         for box in self.boxes:
             box.remove()

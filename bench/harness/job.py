@@ -55,7 +55,7 @@ class Job:
             while len(self.lines) <= count:
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    raise Failed(f"{self.name}: nothing said for {timeout_s:g} s{self.tail()}")
+                    raise Failed(f"{self.name}: no output for {timeout_s:g} s{self.tail()}")
                 if self.process.poll() is not None and not self.readers[0].is_alive():
                     return None
                 self.arrived.wait(min(left, 0.2))

@@ -40,7 +40,7 @@ class Load:
 
 
 class Series:
-    """The number of finished kernels as a function of time, from a run's reports."""
+    """The number of finished kernels as a function of time, computed from a run's reports."""
 
     def __init__(self, reports):
         self.at = [0.0]

@@ -44,8 +44,8 @@ def server(command, path, environment=None):
 
 
 class Machine:
-    """Use it in a `with`. A tenant without processes on the GPU (the keeper) keeps one daemon alive
-    for the whole time, so that no case measures a daemon's start."""
+    """Use it in a `with`. An idle tenant, which has no process on the GPU, keeps one daemon alive for the whole time, so that
+    no case measures a daemon's start."""
 
     def __init__(self, build, sim=None):
         self.build = build
@@ -54,7 +54,7 @@ class Machine:
         self.sharing = None     # --sharing of tenants that do not set it themselves
         self.allot = build.program("allot")
         self.jobs = []
-        self.keeper = None
+        self.idle_tenant = None
         self.run_dir = tempfile.mkdtemp(prefix="allot-gpu-", dir="/tmp")
         self.tenant_environment = dict(os.environ, ALLOT_RUN_DIR=self.run_dir,
                                        PYTHONUNBUFFERED="1")
@@ -72,7 +72,7 @@ class Machine:
         self.close()
 
     def _open(self):
-        socket = self._open_keeper()
+        socket = self._open_idle_tenant()
         library = "libnvidia-ml.so.1"
         if self.sim:
             library = os.path.join(self.build.sim_dir(), library)
@@ -81,14 +81,14 @@ class Machine:
         self.gpu = self.nvml.name()
         self.driver = self.nvml.driver()
 
-    def _open_keeper(self):
-        self.keeper = self.tenant(
-            "keeper", ["/bin/sh", "-c", 'echo "${ALLOT_SIM_SOCKET:-}"; exec sleep 100000'],
+    def _open_idle_tenant(self):
+        self.idle_tenant = self.tenant(
+            "idle", ["/bin/sh", "-c", 'echo "${ALLOT_SIM_SOCKET:-}"; exec sleep 100000'],
             ["--memory", "64MiB", "--sharing", "time"])
-        socket = self.keeper.wait_line(0, 60)
+        socket = self.idle_tenant.wait_line(0, 60)
         if socket is None:
-            self.keeper.wait(10)    # its errors are all read then
-            raise Failed(f"allot run does not work here{self.keeper.tail()}")
+            self.idle_tenant.wait(10)    # its errors are all read then
+            raise Failed(f"allot run does not work here{self.idle_tenant.tail()}")
         if self.sim:
             sim_dir = self.build.sim_dir()
             old = os.environ.get("LD_LIBRARY_PATH")
@@ -105,10 +105,10 @@ class Machine:
         self._wait_for_daemon_to_end()
         self.options = list(options)
         try:
-            self._open_keeper()
+            self._open_idle_tenant()
         except Failed:
             self.options = []
-            self._open_keeper()
+            self._open_idle_tenant()
             raise
 
     @contextlib.contextmanager
@@ -120,7 +120,7 @@ class Machine:
         try:
             yield
         finally:
-            self._open_keeper()
+            self._open_idle_tenant()
 
     @contextlib.contextmanager
     def system_daemon(self, settings=""):
@@ -129,8 +129,8 @@ class Machine:
         with self.without_daemon(), tempfile.TemporaryDirectory(prefix="allot-gpu-", dir="/tmp") as folder, \
                 contextlib.ExitStack() as servers:
             os.chmod(folder, 0o755)
-            # Where allot run looks for a daemon of this base.
-            run_dir, card, config = (os.path.join(folder, name) for name in ("gpu", "card", "settings"))
+            # The paths at which allot run looks for a daemon under this ALLOT_RUN_DIR.
+            run_dir, sim, config = (os.path.join(folder, name) for name in ("gpu", "sim", "settings"))
             with open(config, "w", encoding="utf-8") as file:
                 file.write(settings)
             before = self.sim, self.tenant_environment
@@ -139,9 +139,9 @@ class Machine:
             try:
                 if self.sim:
                     servers.enter_context(server([self.build.program("allot-sim"), "--foreground", "--linger", "0",
-                                                  "--spec", self.sim, "--socket", card], card))
-                    self.tenant_environment.update(ALLOT_SIM_SOCKET=card, LD_LIBRARY_PATH=self.build.sim_dir())
-                    command += ["--sim-socket", card]
+                                                  "--spec", self.sim, "--socket", sim], sim))
+                    self.tenant_environment.update(ALLOT_SIM_SOCKET=sim, LD_LIBRARY_PATH=self.build.sim_dir())
+                    command += ["--sim-socket", sim]
                     self.sim = None
                 servers.enter_context(server(command, os.path.join(run_dir, "allotd.sock"), self.tenant_environment))
                 yield run_dir
@@ -191,12 +191,12 @@ class Machine:
     def stop_all(self):
         """Kills all jobs of a case, and waits until the daemon has removed their tenants."""
         for job in self.jobs:
-            if job is not self.keeper:
+            if job is not self.idle_tenant:
                 job.kill()
         self.settle()
 
     def settle(self):
-        """Waits until the daemon has removed the tenants of ended jobs, and so freed what these were promised."""
+        """Waits until the daemon has removed the tenants of ended jobs, which frees their guaranteed memory."""
         deadline = time.monotonic() + 10
         while len(self.ps()["tenants"]) > 1 and time.monotonic() < deadline:
             time.sleep(0.1)
@@ -255,7 +255,7 @@ class Machine:
             if os.path.basename(words[0]) == b"allotd" and any(
                     word.startswith(self.run_dir.encode()) for word in words):
                 return int(entry)
-        raise Failed("the daemon's process is not to be seen in /proc")
+        raise Failed("the daemon's process was not found in /proc")
 
     def tenant_device(self, name):
         """The first device of a tenant in `allot ps`, or None when there is no such tenant."""

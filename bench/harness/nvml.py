@@ -7,7 +7,7 @@ import os
 class Unavailable(Exception):
     def __init__(self, text, result=None):
         super().__init__(text)
-        self.result = result    # NVML's own, where it was one
+        self.result = result    # NVML's error code; None if the library is missing
 
 
 class Process(ctypes.Structure):

@@ -1,5 +1,5 @@
-"""Compares a native process and a tenant in alternating short rounds, so that drift (clocks, heat) affects both
-alike. bench/by_turns.c has the same rule within one process. Has no side effects but those of the functions it is given."""
+"""Compares a native process and a tenant in alternating short rounds, so that drift (clocks, heat) affects both alike.
+bench/by_turns.c has the same rule within one process. The functions here only call the functions that they are given."""
 
 import statistics
 

@@ -93,7 +93,7 @@ def bars(path, title, rows, unit, labels=LABELS):
 
 
 def note(parts, now, color):
-    """For spans(): adds one more reading; a reading of the same color extends the last part."""
+    """Adds a reading to the parts of a row of spans(). A reading of the same color extends the last part."""
     if parts and parts[-1][2] == color:
         parts[-1] = (parts[-1][0], now, color)
     else:

@@ -1,5 +1,5 @@
-"""Makes the card smaller for benches of swapping. If host memory is too small for the swap arenas of tenants that use the
-whole card, a process outside of allot occupies a part of the card."""
+"""Makes the GPU's memory smaller for benches of swapping. If host memory is too small for the swap arenas of tenants that use
+all GPU memory, a process outside of allot occupies a part of it."""
 
 from .job import Failed
 from .load import Kernel
@@ -18,7 +18,7 @@ def arenas_mib():
 
 
 class Room:
-    """Makes the card so small that `wanted` times its size fits into arenas on the host, and at most most_mib."""
+    """Makes the GPU memory so small that `wanted` times its size fits into arenas on the host, and at most most_mib."""
 
     def __init__(self, bench, wanted, most_mib=None):
         total = bench.machine.ps()["devices"][0]["memory_bytes"] // MIB
@@ -26,5 +26,5 @@ class Room:
         if self.mib < total:
             command = bench.loads.command(KERNEL, "--burst", "1", "--period-ms", "900000", "--seconds",
                                           "3600", "--mib", str(total - self.mib))
-            if bench.machine.native("rest", command).wait_line(0, 120) is None:
-                raise Failed("the process that holds the rest of the card did not begin")
+            if bench.machine.native("occupied", command).wait_line(0, 120) is None:
+                raise Failed("the process that occupies the other GPU memory did not start")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Reads the card's sensors through NVML at even intervals, in a separate process, and prints each reading as a
-line of JSON. The last line has the cost of a call, and the sensors that the card lacks, with NVML's error.
+"""Reads the GPU's sensors through NVML at even intervals, in a separate process, and prints each reading as a line of JSON.
+The last line has the cost of a call, and the sensors that the GPU lacks, with NVML's error.
 
     sense.py LIBRARY SECONDS INTERVAL_S
 """
@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 from harness.nvml import Nvml, Unavailable      # noqa: E402
 
 COST_CALLS = 200
-NOT_FOUND = 6               # NVML_ERROR_NOT_FOUND: nothing newer than what was asked for
+NOT_FOUND = 6               # NVML_ERROR_NOT_FOUND: there is no newer sample
 SAMPLES_GPU = 1             # NVML_GPU_UTILIZATION_SAMPLES
 GPM_METRICS = {1: "GPM graphics", 2: "GPM SM", 3: "GPM SM occupancy"}
 GPM_VERSION = 1
@@ -58,7 +58,7 @@ class Sensors:
         return {"NVML device": self.nvml.utilization_pct()}
 
     def samples(self):
-        """The mean of the card's samples since the last reading; nothing if there are none."""
+        """The mean of the GPU's samples since the last reading; {} if there are none."""
         kind, count, rows = ctypes.c_uint(), ctypes.c_uint(120), (Sample * 120)()
         self.nvml.call("nvmlDeviceGetSamples", self.nvml.device, ctypes.c_uint(SAMPLES_GPU),
                         ctypes.c_ulonglong(self.last_us), ctypes.byref(kind), ctypes.byref(count),
@@ -81,11 +81,11 @@ class Sensors:
         return {"NVML processes": sum(newest.values())}
 
     def gpm(self):
-        """The mean since the last reading; nothing at the first one."""
+        """The mean of each metric since the last reading; {} at the first one."""
         support = GpmSupport(GPM_VERSION, 0)
         self.nvml.call("nvmlGpmQueryDeviceSupport", self.nvml.device, ctypes.byref(support))
         if not support.supported:
-            raise Unavailable("nvmlGpmQueryDeviceSupport: not supported by this card")
+            raise Unavailable("nvmlGpmQueryDeviceSupport: not supported by this GPU")
         sample = ctypes.c_void_p()
         self.nvml.call("nvmlGpmSampleAlloc", ctypes.byref(sample))
         self.nvml.call("nvmlGpmSampleGet", self.nvml.device, sample)
@@ -108,7 +108,7 @@ def cost_us(sensor):
         try:
             sensor()
         except Unavailable:
-            pass    # this is an answer, too, and costs as much
+            pass    # an error is an answer too, and costs as much
         times.append((time.perf_counter() - begin) * 1e6)
     return statistics.median(times)
 

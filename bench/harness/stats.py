@@ -32,8 +32,8 @@ def sliding(values, width):
     return [mean(values[i:i + width]) for i in range(len(values) - width + 1)]
 
 
-def settling(times, values, target, points, stays_s):
-    """The first time at which a step response comes within `points` of its target and then stays there for the given
+def settling(times, values, target, points, hold_s):
+    """The first time at which a step response comes within `points` of its target and then remains there for the given
     time, or None. Times must be evenly spaced."""
     since = None
     for t, value in zip(times, values):
@@ -41,7 +41,7 @@ def settling(times, values, target, points, stays_s):
             since = None
             continue
         since = t if since is None else since
-        if t - since >= stays_s:
+        if t - since >= hold_s:
             return since
     return None
 

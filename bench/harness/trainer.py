@@ -14,7 +14,7 @@ MODEL_S = 120
 
 class Trainer:
     """options: options of allot run, or None for a native process, which gets the variables in environment. more: further
-    options of torch_load.py. program: another program that obeys the same lines. The constructor does not wait; ready() does,
+    options of torch_load.py. program: another program with the same commands. The constructor does not wait; ready() does,
     so that several trainings can start together."""
 
     def __init__(self, bench, name, options=None, more=(), environment=None, program=None):
@@ -36,7 +36,7 @@ class Trainer:
         return any(line.startswith("{") for line in self.job.text()[self.read:])
 
     def answer(self, limit_s):
-        """The answer to the line that the training was last told. Raises Failed if it could not obey."""
+        """The answer to the last command. Raises Failed if the training refused the command or has ended."""
         deadline = time.monotonic() + limit_s
         while True:
             line = self.job.wait_line(self.read, max(0.0, deadline - time.monotonic()))
@@ -75,9 +75,9 @@ class Trainer:
 
 
 def processors_of_their_own(count, trainings=1):
-    """Options that give each of these trainings, which run at once, `count` processors of its own. Trainings that are compared
-    in turns must get the same option, because a slower or busier processor changes launching by several percent. The
-    options are empty if the machine has too few processors: other programs need some, too."""
+    """Options that give each of these concurrent trainings its own `count` processors. Trainings that are compared
+    alternately must get the same option, because a slower or busier processor changes launching by several percent. The
+    options are empty if the machine has too few processors, since other programs need some, too."""
     if len(os.sched_getaffinity(0)) < count * (trainings + 1):
         return trainings * [()]
     return [("--processors", f"{count}:{i}") for i in range(trainings)]
@@ -109,16 +109,16 @@ def series_of(answer, at):
     return Series({"t_s": end_s + shift_s, "kernels": 1} for end_s in answer["ends_s"])
 
 
-def record_together(trainers, seconds, look=None, look_s=0.0):
-    """Records all trainings from the same moment on. Returns their answers, with a Series as "series" in each. Calls look()
-    look_s after that moment."""
-    # Rounded as it is sent: a training that began earlier than `at` could end before the window does.
+def record_together(trainers, seconds, sample=None, sample_s=0.0):
+    """Records all trainings from the same moment on. Returns their answers, with a Series as "series" in each. Calls sample()
+    sample_s after that moment."""
+    # Rounded to the digits that are sent: a training that began before `at` could end before the window does.
     at = round(time.time() + 0.5, 3)
     for trainer in trainers:
         trainer.say("record", seconds, f"{at:.3f}")
-    if look:
-        time.sleep(max(0.0, at + look_s - time.time()))
-        look()
+    if sample:
+        time.sleep(max(0.0, at + sample_s - time.time()))
+        sample()
     answers = []
     for trainer in trainers:
         answer = trainer.answer(seconds + MODEL_S)
