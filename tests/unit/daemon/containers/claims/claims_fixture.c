@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/log.h"
 #include "daemon/containers/claims/check.h"
 
 struct claim_request claim_of(struct fixture *f, const char *key, unsigned card, uint64_t mib,
@@ -123,4 +124,54 @@ void claims_restart(struct fixture *f)
 {
 	fixture_stop(f);
 	fixture_start(f);
+}
+
+void claim_released(struct fixture *f, const char *key)
+{
+	struct error err = { 0 };
+	if (claims_release(f->node->claims, key, "by the test", &err) < 0)
+		fail_msg("%s", err.text);
+	assert_null(claims_find(f->node->claims, key));
+}
+
+void assert_same_terms(const struct tenant_terms *a, const struct tenant_terms *b)
+{
+	assert_string_equal(a->id, b->id);
+	assert_string_equal(a->name, b->name);
+	assert_int_equal(a->uid, b->uid);
+	assert_int_equal(a->priority, b->priority);
+	assert_int_equal(a->on_full, b->on_full);
+	assert_int_equal(a->elastic, b->elastic);
+	assert_memory_equal(&a->claim, &b->claim, sizeof(a->claim));
+	assert_int_equal(a->device_count, b->device_count);
+	for (unsigned i = 0; i < a->device_count; i++) {
+		assert_memory_equal(&a->device[i].slots, &b->device[i].slots, sizeof(struct slots));
+		const struct promise *p = &a->device[i].promise, *q = &b->device[i].promise;
+		assert_int_equal(p->quota_bytes, q->quota_bytes);
+		assert_int_equal(p->memory_given, q->memory_given);
+		assert_true(p->cores_pct >= q->cores_pct && p->cores_pct <= q->cores_pct);
+		assert_true(p->limit_pct >= q->limit_pct && p->limit_pct <= q->limit_pct);
+		assert_int_equal(p->limit_given, q->limit_given);
+	}
+}
+
+struct claim_request full_request(struct fixture *f)
+{
+	struct claim_request request = claim_of(f, "uid/c", 1, 1000, 12.5, 255);
+	slots_add(&request.device[0].slots, 64);
+	request.device[0].terms.has_limit = true;
+	request.device[0].terms.limit_pct = 75;
+	request.device_count = 2;
+	request.device[1].card = &f->node->card[0]; /* the unpromised memory */
+	request.uid = 1234;
+	request.priority = -7;
+	request.elastic = ELASTIC_CHOSEN_OFF;
+	request.while_wanted = true;
+	return request;
+}
+
+int claims_setup(void **state)
+{
+	log_set_level(LOG_LEVEL_ERROR - 1);
+	return fixture_setup(state);
 }

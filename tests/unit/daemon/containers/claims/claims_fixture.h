@@ -19,3 +19,8 @@ void claim_refused(struct fixture *f, const struct claim_request *request, int c
 void claims_must_hold(struct fixture *f);
 /* Starts the daemon again, after it was killed or ended. */
 void claims_restart(struct fixture *f);
+void claim_released(struct fixture *f, const char *key);
+void assert_same_terms(const struct tenant_terms *a, const struct tenant_terms *b);
+struct claim_request full_request(struct fixture *f);
+/* Each test begins with the daemon's log ignored. */
+int claims_setup(void **state);

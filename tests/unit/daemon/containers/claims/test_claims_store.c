@@ -1,0 +1,413 @@
+/* Claims: allocation, release, and their state after a restart, a full disk and a torn file. */
+#include "claims_fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "daemon/containers/claims/store.h"
+#include "failing_vfs.h"
+
+static void store_path(struct fixture *f, char path[128])
+{
+	snprintf(path, 128, "%s/run/claims.db", f->dir);
+}
+
+/* ---- files that are no valid store ---- */
+
+static void write_file(const char *path, const char *bytes, size_t size)
+{
+	FILE *file = fopen(path, "w");
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, size, file), size);
+	fclose(file);
+}
+
+static void execute(const char *path, const char *sql)
+{
+	sqlite3 *db;
+	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+					 "unix"),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(db);
+}
+
+static void put_noise(const char *path)
+{
+	static char noise[20000];
+	for (size_t i = 0; i < sizeof(noise); i++)
+		noise[i] = (char)(i * 7919 >> 3);
+	write_file(path, noise, sizeof(noise));
+}
+
+static void put_torn_page(const char *path)
+{
+	int fd = open(path, O_RDWR);
+	assert_true(fd >= 0);
+	char noise[3000];
+	memset(noise, 0xa5, sizeof(noise));
+	assert_int_equal(pwrite(fd, noise, sizeof(noise), 4096 + 8), (ssize_t)sizeof(noise));
+	close(fd);
+}
+
+static void put_foreign(const char *path)
+{
+	unlink(path);
+	execute(path, "CREATE TABLE song (name TEXT)");
+}
+
+static void put_newer(const char *path)
+{
+	execute(path, "PRAGMA user_version = 5");
+}
+
+static void put_without_table(const char *path)
+{
+	execute(path, "DROP TABLE slot");
+}
+
+static void put_wrong_value(const char *path)
+{
+	execute(path, "UPDATE device SET cores_pct = 1000");
+}
+
+static void put_wrong_text(const char *path)
+{
+	execute(path, "UPDATE claim SET on_full = 'sing'");
+}
+
+static void put_directory(const char *path)
+{
+	unlink(path);
+	assert_int_equal(mkdir(path, 0700), 0);
+}
+
+static void put_half(const char *path)
+{
+	struct stat st;
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(truncate(path, st.st_size / 2), 0);
+}
+
+static void put_nothing(const char *path)
+{
+	unlink(path);
+}
+
+static unsigned count_bad(struct fixture *f)
+{
+	char pattern[128];
+	glob_t found;
+	snprintf(pattern, sizeof(pattern), "%s/run/claims.db.bad-*[0-9]", f->dir);
+	unsigned count = glob(pattern, 0, NULL, &found) == 0 ? (unsigned)found.gl_pathc : 0;
+	globfree(&found);
+	return count;
+}
+
+/* Claims are made again from the tenants that were adopted, with all that they had. */
+static void test_a_store_that_is_none(void **state)
+{
+	static const struct {
+		void (*put)(const char *path);
+		unsigned bad;
+	} rows[] = {
+		{ put_noise, 1 },      { put_torn_page, 1 },     { put_foreign, 1 },
+		{ put_newer, 1 },      { put_without_table, 1 }, { put_wrong_value, 1 },
+		{ put_wrong_text, 1 }, { put_directory, 1 },     { put_half, 1 },
+		{ put_nothing, 0 },
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct fixture *f;
+		char path[128];
+		assert_int_equal(fixture_setup((void **)&f), 0);
+		struct claim_request request = full_request(f);
+		struct tenant_terms before = *claim_terms(claim_made(f, &request));
+		fixture_stop(f);
+		store_path(f, path);
+		rows[i].put(path);
+		fixture_start(f);
+		struct claim *claim = claims_find(f->node->claims, "uid/c");
+		if (!claim || !claim->tenant || count_bad(f) != rows[i].bad)
+			fail_msg("row %zu: %s, %u set aside", i, claim ? "there" : "no claim",
+				 count_bad(f));
+		assert_same_terms(claim_terms(claim), &before);
+		assert_int_equal(claims_counts(f->node->claims).stores_set_aside, rows[i].bad);
+		claims_must_hold(f);
+		/* And it is written down. */
+		claims_restart(f);
+		assert_same_terms(claim_terms(claims_find(f->node->claims, "uid/c")), &before);
+		assert_int_equal(claims_counts(f->node->claims).stores_set_aside, 0);
+		claim_released(f, "uid/c");
+		fixture_teardown((void **)&f);
+	}
+}
+
+/* A second daemon with the same state directory is refused. */
+static void test_two_daemons(void **state)
+{
+	struct fixture *f = *state;
+	char path[128];
+	struct claim_request request = claim_of(f, "a", 0, 16, 1, -1);
+	claim_made(f, &request);
+	store_path(f, path);
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct store *store;
+		struct error err = { 0 };
+		bool is_new;
+		_exit(store_open(path, &store, &is_new, &err) != -EBUSY ||
+		      !strstr(err.text, "another daemon"));
+	}
+	int status;
+	waitpid(pid, &status, 0);
+	assert_int_equal(status, 0);
+	claims_must_hold(f);
+}
+
+/* ---- a disk that fails ---- */
+
+static void disk_is_good(void)
+{
+	failing_vfs.writes_left = failing_vfs.syncs_left = -1;
+}
+
+/* At each write of an allocation in turn: refused, and all as before; then it goes again. */
+static void test_disk_full(void **state)
+{
+	struct fixture *f = *state;
+	struct claim_request first = claim_of(f, "a", 0, 16, 1, 0);
+	struct claim_request second = claim_of(f, "b", 0, 16, 1, 1);
+	claim_made(f, &first);
+	unsigned refused = 0;
+	for (int n = 0;; n++) {
+		failing_vfs.failure = SQLITE_FULL;
+		failing_vfs.writes_left = n;
+		int before = failing_vfs.writes;
+		struct error err = { 0 };
+		struct claim *claim;
+		int r = claims_allocate(f->node->claims, &second, &claim, &err);
+		if (r == 0 && failing_vfs.writes - before <= n)
+			break;
+		disk_is_good();
+		assert_int_equal(r, -ENOSPC);
+		assert_non_null(strstr(err.text, "disk is full"));
+		assert_int_equal(claims_count(f->node->claims), 1);
+		claims_must_hold(f);
+		if (++refused % 2)
+			claims_restart(f);
+		assert_int_equal(claims_count(f->node->claims), 1);
+		second.device[0].card = &f->node->card[0];
+	}
+	disk_is_good();
+	assert_true(refused >= 2);
+	claims_must_hold(f);
+	claims_restart(f);
+	assert_int_equal(claims_count(f->node->claims), 2);
+	/* A release that can't be written down does not happen. */
+	struct error err = { 0 };
+	failing_vfs.writes_left = 0;
+	assert_int_equal(claims_release(f->node->claims, "b", NULL, &err), -ENOSPC);
+	disk_is_good();
+	assert_non_null(claims_find(f->node->claims, "b"));
+	claim_released(f, "b");
+	claims_must_hold(f);
+}
+
+/* A withdrawn claim ends at once. Its row is deleted with the next transaction that the disk accepts. */
+static void test_taken_back_on_a_full_disk(void **state)
+{
+	struct fixture *f = *state;
+	struct claim_request first = claim_of(f, "a", 0, 16, 1, 0);
+	struct claim_request second = claim_of(f, "b", 0, 2000, 1, 1);
+	claim_made(f, &first);
+	claim_made(f, &second);
+	failing_vfs.failure = SQLITE_FULL;
+	failing_vfs.writes_left = 0;
+	claims_undo(f->node->claims, "b", "nobody was told of it");
+	assert_null(claims_find(f->node->claims, "b"));
+	claims_reconcile(f->node->claims); /* tries in vain */
+	assert_int_equal(claims_counts(f->node->claims).released, 1);
+	disk_is_good();
+	/* Its key, its slot and its memory are free again, in the same transaction. */
+	claim_made(f, &second);
+	claims_must_hold(f);
+	claims_restart(f);
+	assert_int_equal(claims_count(f->node->claims), 2);
+	claims_must_hold(f);
+	/* Without another claim, the daemon's own periodic check deletes it. */
+	failing_vfs.writes_left = 0;
+	claims_undo(f->node->claims, "b", "nobody was told of it");
+	disk_is_good();
+	claims_reconcile(f->node->claims);
+	claims_restart(f);
+	assert_null(claims_find(f->node->claims, "b"));
+	assert_int_equal(claims_count(f->node->claims), 1);
+}
+
+/* Without room for a first store the daemon starts, refuses claims with the reason, and saves them when there is room. */
+static void test_disk_full_from_the_start(void **state)
+{
+	struct fixture *f = *state;
+	struct claim_request request = claim_of(f, "a", 0, 16, 1, 0);
+	failing_vfs.failure = SQLITE_FULL;
+	failing_vfs.writes_left = 0;
+	claim_refused(f, &request, ENOSPC, "claims can't be saved");
+	assert_int_equal(claims_counts(f->node->claims).refused_store, 1);
+	disk_is_good();
+	claim_made(f, &request);
+	claims_must_hold(f);
+}
+
+/*
+ * A torn store is made again while the disk fills up, at each write in turn, and the daemon ends in that state. Claims in force
+ * stay so, and are saved when there is room.
+ */
+static void test_disk_full_while_it_is_made_again(void **state)
+{
+	struct fixture *f = *state;
+	char path[128];
+	struct claim_request request = full_request(f);
+	struct tenant_terms before = *claim_terms(claim_made(f, &request));
+	store_path(f, path);
+	for (int n = 0, writes = 0; n <= writes; n++) {
+		fixture_stop(f);
+		put_noise(path);
+		failing_vfs.failure = SQLITE_FULL;
+		failing_vfs.writes_left = n;
+		fixture_start(f);
+		assert_non_null(claims_find(f->node->claims, "uid/c")->tenant);
+		claims_restart(f); /* and so the next one finds it */
+		assert_non_null(claims_find(f->node->claims, "uid/c")->tenant);
+		disk_is_good();
+		failing_vfs.writes = 0;
+		claims_restart(f);
+		writes = failing_vfs.writes > writes ? failing_vfs.writes : writes;
+		struct claim *claim = claims_find(f->node->claims, "uid/c");
+		assert_same_terms(claim_terms(claim), &before);
+		assert_true(claim->row > 0);
+		claims_must_hold(f);
+	}
+}
+
+static void test_sync_fails(void **state)
+{
+	struct fixture *f = *state;
+	struct claim_request first = claim_of(f, "a", 0, 16, 1, 0);
+	struct claim_request second = claim_of(f, "b", 0, 16, 1, 1);
+	claim_made(f, &first);
+	failing_vfs.failure = SQLITE_IOERR_FSYNC;
+	failing_vfs.syncs_left = 0;
+	claim_refused(f, &second, EIO, "claims.db");
+	disk_is_good();
+	claims_restart(f);
+	assert_null(claims_find(f->node->claims, "b"));
+	claims_must_hold(f);
+	second.device[0].card = &f->node->card[0];
+	claim_made(f, &second);
+}
+
+/* The claims that are in the file without its log. A copy by another process: SQLite's locks are this one's. */
+static int count_in_file(struct fixture *f)
+{
+	char path[128], copy[160], command[320];
+	sqlite3 *db;
+	sqlite3_stmt *statement;
+	int count = -1;
+	store_path(f, path);
+	snprintf(copy, sizeof(copy), "%s/copy.db", f->dir);
+	snprintf(command, sizeof(command), "cp %s %s", path, copy);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(sqlite3_open_v2(copy, &db, SQLITE_OPEN_READWRITE, "unix"), SQLITE_OK);
+	if (sqlite3_prepare_v2(db, "SELECT count(*) FROM claim", -1, &statement, NULL) == SQLITE_OK) {
+		assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+		count = sqlite3_column_int(statement, 0);
+		sqlite3_finalize(statement);
+	}
+	sqlite3_close(db);
+	unlink(copy);
+	return count;
+}
+
+/* The write-ahead log is copied into the file while the daemon is idle, and not every few allocations. */
+static void test_log_goes_into_the_file(void **state)
+{
+	struct fixture *f = *state;
+	char key[32];
+	for (unsigned i = 0; i < 200; i++) {
+		snprintf(key, sizeof(key), "k/%u", i);
+		struct claim_request request = claim_of(f, key, 0, 1, 0.1, -1);
+		claim_made(f, &request);
+	}
+	assert_true(count_in_file(f) < 1);
+	for (unsigned i = 0; i < 200 && count_in_file(f) != 200; i++)
+		assert_int_equal(loop_step(f->node->loop, 100), 0);
+	assert_int_equal(count_in_file(f), 200);
+}
+
+static off_t log_bytes(struct fixture *f)
+{
+	char path[128], log[160];
+	struct stat st;
+	store_path(f, path);
+	snprintf(log, sizeof(log), "%s-wal", path);
+	return stat(log, &st) == 0 ? st.st_size : -1;
+}
+
+/* Commits overwrite the log: a longer log would wait for the file system's journal. */
+static void test_log_keeps_its_length(void **state)
+{
+	struct fixture *f = *state;
+	char key[32];
+	off_t before = 0;
+	for (unsigned i = 0; i < 400; i++) {
+		snprintf(key, sizeof(key), "k/%u", i);
+		struct claim_request request = claim_of(f, key, 0, 1, 0.1, (int)(i < 200 ? i : 200));
+		claim_made(f, &request);
+		if (i == 0)
+			before = log_bytes(f);
+		assert_true(before >= 1 << 20);
+		assert_int_equal(log_bytes(f), before);
+		if (i >= 200)
+			claim_released(f, key);
+		else if (i % 2)
+			claims_must_hold(f);
+	}
+	/* The next daemon ignores data behind the last commit. */
+	claims_restart(f);
+	assert_int_equal(claims_count(f->node->claims), 200);
+	assert_int_equal(log_bytes(f), before);
+}
+
+/* Each test begins with a working disk; the daemon's log is ignored. */
+static int setup(void **state)
+{
+	failing_vfs_install();
+	disk_is_good();
+	return claims_setup(state);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_a_store_that_is_none),
+		TEST(test_two_daemons),
+		TEST(test_disk_full),
+		TEST(test_taken_back_on_a_full_disk),
+		TEST(test_disk_full_from_the_start),
+		TEST(test_disk_full_while_it_is_made_again),
+		TEST(test_sync_fails),
+		TEST(test_log_goes_into_the_file),
+		TEST(test_log_keeps_its_length),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,196 @@
+/* The gRPC server, with peers as they should be and as they should not. Its loop turns in a thread. */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "grpc_peer.h"
+
+#define PREFACE "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+/* ---- peers that should not be ---- */
+
+static void wait_for_end(int fd)
+{
+	uint8_t chunk[4096];
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	ssize_t n;
+	do {
+		assert_int_equal(poll(&p, 1, (int)(PATIENCE_NS / MS)), 1);
+		n = recv(fd, chunk, sizeof(chunk), 0);
+	} while (n > 0);
+	close(fd);
+}
+
+static void test_who_says_nothing(void **state)
+{
+	wait_for_end(connect_peer());
+	int fd = connect_peer();
+	assert_int_equal(send(fd, PREFACE, 10, 0), 10);
+	wait_for_end(fd);
+}
+
+/* Whoever may open the socket, as a directory was left open: only root and our own user are served. */
+static void test_another_user(void **state)
+{
+	int status;
+	if (geteuid() != 0)
+		skip();
+	assert_int_equal(chmod(path, 0666), 0);
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct sockaddr_un address = { .sun_family = AF_UNIX };
+		char c;
+		int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+		strcpy(address.sun_path, path);
+		if (setresuid(65534, 65534, 65534) < 0 ||
+		    connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+			_exit(2);
+		/* Not a byte, where others get SETTINGS. */
+		_exit(recv(fd, &c, 1, 0) == 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	check_echo(10);
+}
+
+static void test_a_request_that_does_not_end(void **state)
+{
+	struct peer *p = peer_new(false);
+	struct body b = { .data = "\0\0\0\1\0abc", .size = 8, .is_endless = true };
+	nghttp2_nv headers[ALL_HEADERS];
+	usual_headers(headers, "/test.Test/Echo");
+	struct stream *s = peer_call(p, 0, headers, ALL_HEADERS, &b);
+	PEER_UNTIL(p, s->is_closed);
+	assert_string_equal(s->grpc_status, "4");
+	peer_free(p);
+}
+
+static void test_no_http(void **state)
+{
+	static const char *const words[] = { "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+					     "\x16\x03\x01\x02", "PRI * HTTP/2.0\r\n\r\nSM\r\n\rX" };
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		int fd = connect_peer();
+		assert_true(send(fd, words[i], strlen(words[i]), 0) > 0);
+		wait_for_end(fd);
+	}
+	check_echo(10);
+}
+
+/* Frames that are cheap to send and cost an answer each, from a peer that reads none of them. */
+static void test_floods(void **state)
+{
+	static const char ping[] = "\0\0\x08\x06\0\0\0\0\0whatever";
+	static const char settings[] = "\0\0\0\x04\0\0\0\0\0";
+	static const char reset[] = "\0\0\x04\x03\0\0\0\0\1\0\0\0\x08";
+	const struct {
+		const char *frame;
+		size_t size;
+	} kinds[] = { { ping, sizeof(ping) - 1 },
+		      { settings, sizeof(settings) - 1 },
+		      { reset, sizeof(reset) - 1 } };
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		int fd = connect_peer();
+		ssize_t n = send(fd, PREFACE, strlen(PREFACE), 0);
+		n = send(fd, settings, sizeof(settings) - 1, 0);
+		for (unsigned k = 0; k < 200000 && n > 0; k++)
+			n = send(fd, kinds[i].frame, kinds[i].size, MSG_NOSIGNAL | MSG_DONTWAIT);
+		/* It is let go, or not read from any more; others are served meanwhile. */
+		assert_true(n < 0);
+		check_echo(100);
+		close(fd);
+	}
+}
+
+/* Too many at a time: those without a call make room, others don't. */
+static void test_many_connections(void **state)
+{
+	int idle[LIMIT_CONNECTIONS];
+	struct peer *p[LIMIT_CONNECTIONS];
+	struct body b[LIMIT_CONNECTIONS] = { 0 };
+	for (unsigned i = 0; i < LIMIT_CONNECTIONS; i++)
+		idle[i] = connect_peer();
+	for (unsigned i = 0; i < LIMIT_CONNECTIONS; i++) {
+		p[i] = peer_new(false);
+		struct stream *s = begin_watch(p[i], 0, &b[i], NULL);
+		PEER_UNTIL(p[i], s->messages);
+	}
+	wait_for_end(connect_peer());
+	for (unsigned i = 0; i < LIMIT_CONNECTIONS; i++)
+		wait_for_end(idle[i]);
+	peer_free(p[0]);
+	wait_for(&gone_count, 1);
+	check_echo(10);
+	for (unsigned i = 1; i < LIMIT_CONNECTIONS; i++)
+		peer_free(p[i]);
+}
+
+/* Too many calls at a time on one connection: the rest waits or is refused, none is lost. */
+static void test_many_calls(void **state)
+{
+	for (unsigned turn = 0; turn < 40; turn++) {
+		struct peer *p = peer_new(false);
+		struct body b[8] = { 0 };
+		nghttp2_nv headers[ALL_HEADERS];
+		usual_headers(headers, "/test.Test/Echo");
+		for (unsigned i = 0; i < 8; i++)
+			peer_call(p, i, headers, ALL_HEADERS, &b[i]);
+		for (unsigned i = 0; i < 8; i++) {
+			PEER_UNTIL(p, p->stream[i].is_closed);
+			assert_string_equal(p->stream[i].grpc_status, "0");
+		}
+		peer_free(p);
+	}
+}
+
+/* A conversation as it should be, with bytes changed: whatever becomes of it, the next one is served. */
+static void test_damaged_frames(void **state)
+{
+	unsigned seed = 20261122;
+	for (unsigned turn = 0; turn < 1500; turn++) {
+		uint8_t wire[1024];
+		size_t size = 0;
+		const uint8_t *data;
+		ssize_t n;
+		struct peer *p = peer_new(false);
+		struct body b[2] = { 0 };
+		nghttp2_nv headers[ALL_HEADERS];
+		usual_headers(headers, turn % 2 ? "/test.Test/Watch" : "/test.Test/Echo");
+		peer_call(p, 0, headers, ALL_HEADERS, &b[0]);
+		peer_call(p, 1, headers, ALL_HEADERS, &b[1]);
+		while ((n = nghttp2_session_mem_send(p->session, &data)) > 0) {
+			assert_true(size + (size_t)n <= sizeof(wire));
+			memcpy(wire + size, data, (size_t)n);
+			size += (size_t)n;
+		}
+		for (unsigned k = rand_r(&seed) % 4; k < 4; k++)
+			wire[24 + (size_t)rand_r(&seed) % (size - 24)] = (uint8_t)rand_r(&seed);
+		size_t cut = rand_r(&seed) % 4 ? size : (size_t)rand_r(&seed) % size;
+		n = send(p->fd, wire, cut, MSG_NOSIGNAL);
+		if (turn % 100 == 0)
+			check_echo(10);
+		peer_free(p);
+	}
+	check_echo(10);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_who_says_nothing),
+		TEST(test_another_user),
+		TEST(test_a_request_that_does_not_end),
+		TEST(test_no_http),
+		TEST(test_floods),
+		TEST(test_many_connections),
+		TEST(test_many_calls),
+		TEST(test_damaged_frames),
+	};
+	return cmocka_run_group_tests_name("grpc server, bad peers", tests, NULL, NULL);
+}
